@@ -1,0 +1,46 @@
+# The front door. Meson and Ninja do the work in build/; programs land in build/bin, libraries in
+# build/lib, both runnable from there.
+PREFIX ?= /usr/local
+
+.PHONY: all demo test bench soak install uninstall coverage format clean
+
+all: build/build.ninja
+	@ninja -C build --quiet
+
+build/build.ninja:
+	@scripts/deps build
+	@meson setup build --prefix=$(PREFIX) > build-setup.log 2>&1 || { cat build-setup.log; exit 1; }
+	@rm -f build-setup.log
+
+demo: all
+	@scripts/demo
+
+test:
+	@scripts/deps build test
+	@scripts/test
+
+bench:
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory all
+	@bench/run
+
+soak:
+	@scripts/deps build test
+	@scripts/soak
+
+coverage:
+	@scripts/deps build test
+	@scripts/coverage
+
+install: all
+	meson configure build -Dprefix=$(PREFIX)
+	meson install -C build
+
+uninstall:
+	ninja -C build uninstall
+
+format:
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf build

@@ -1,0 +1,28 @@
+/*
+ * Where a library says what went wrong. Code below cli/ never prints: it hands a finished,
+ * translated sentence (object, operation, what to do) to the sink its caller passed.
+ * A NULL sink drops the message; the returned -errno still tells that it failed.
+ */
+#ifndef GP_BASE_DIAG_H
+#define GP_BASE_DIAG_H
+
+#include "base/types.h"
+
+enum gp_severity {
+	GP_NOTE,    /* worth knowing, nothing is wrong */
+	GP_WARNING, /* the answer stands, with this reservation */
+	GP_ERROR,   /* no answer */
+};
+
+struct gp_diag {
+	void (*emit)(struct gp_diag *diag, enum gp_severity severity, const char *text);
+};
+
+void gp_diag(struct gp_diag *diag, enum gp_severity severity, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Emits an error and returns `error` (a negative errno), so that one line can do both. */
+int gp_fail(struct gp_diag *diag, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * The project's conventions on top of jansson: addresses are "0x..." strings (a JSON number cannot
+ * hold 64 bits everywhere), unknown is null, and text from outside is made valid UTF-8 first.
+ * All constructors return a new reference, or NULL without memory, which jansson passes through.
+ */
+#ifndef GP_BASE_JSON_H
+#define GP_BASE_JSON_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/types.h"
+
+/* Bytes that are not UTF-8 become U+FFFD. */
+json_t *gp_json_text(const char *text, size_t len);
+/* Text up to the NUL, or null for NULL. */
+json_t *gp_json_str(const char *text);
+json_t *gp_json_hex(u64 value);
+/* null unless known. */
+json_t *gp_json_u64_if(bool known, u64 value);
+json_t *gp_json_hex_if(bool known, u64 value);
+
+/* Indented with a newline at the end, or on one line (--json --watch). -EIO when not all written.
+ */
+int gp_json_print(FILE *out, const json_t *json, bool one_line);
+
+#endif

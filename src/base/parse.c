@@ -1,0 +1,70 @@
+#include "base/parse.h"
+
+/* Largest pid the kernel hands out is 2^22; pid_t is a signed int. */
+#define GP_PID_LIMIT 0x7fffffffu
+
+bool gp_parse_u64(const char **p, const char *end, u64 *value)
+{
+	const char *q = *p;
+	u64 sum = 0;
+
+	for (; q < end && gp_is_digit(*q); q++) {
+		if (__builtin_mul_overflow(sum, 10u, &sum) ||
+		    __builtin_add_overflow(sum, (u64)(*q - '0'), &sum))
+			return false;
+	}
+	if (q == *p)
+		return false;
+	*p = q;
+	*value = sum;
+	return true;
+}
+
+bool gp_parse_u32(const char **p, const char *end, u32 *value)
+{
+	const char *q = *p;
+	u64 wide;
+
+	if (!gp_parse_u64(&q, end, &wide) || wide > UINT32_MAX)
+		return false;
+	*p = q;
+	*value = (u32)wide;
+	return true;
+}
+
+bool gp_parse_hex(const char **p, const char *end, u64 *value)
+{
+	const char *q = *p, *first;
+	u64 sum = 0;
+	int digit;
+
+	while (end - q >= 2 && q[0] == '0' && (q[1] | 0x20) == 'x')
+		q += 2;
+	for (first = q; q < end && (digit = gp_hex_value(*q)) >= 0; q++) {
+		if (sum >> 60)
+			return false;
+		sum = sum << 4 | (u64)digit;
+	}
+	if (q == first)
+		return false;
+	*p = q;
+	*value = sum;
+	return true;
+}
+
+bool gp_argument_u64(const char *text, u64 *value)
+{
+	const char *end = text + strlen(text);
+
+	return gp_parse_u64(&text, end, value) && text == end;
+}
+
+bool gp_argument_pid(const char *text, u32 *pid)
+{
+	u64 value;
+
+	if (!gp_argument_u64(text, &value) || value == 0 || value > GP_PID_LIMIT)
+		return false;
+	*pid = (u32)value;
+	return true;
+}

@@ -1,0 +1,201 @@
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/table.h"
+
+#define GP_OPTIONS_MAX 32
+#define GP_OPTION_HELP 1 /* no option of a command has this id */
+#define GP_HELP_INDENT 30
+
+/* "gpreempt find"; the commands that are programs of their own go by their name alone. */
+static const char *program_name(const struct gp_command *command)
+{
+	static char name[64];
+
+	if (command == &gp_command_queue_finder)
+		return command->name;
+	snprintf(name, sizeof(name), "gpreempt %s", command->name);
+	return name;
+}
+
+static void option_heading(const struct gp_option *option, char *out, size_t size)
+{
+	char value[48] = "";
+
+	if (option->takes == GP_REQUIRED_ARGUMENT)
+		snprintf(value, sizeof(value), " %s", option->value);
+	else if (option->takes == GP_OPTIONAL_ARGUMENT)
+		snprintf(value, sizeof(value), " [%s]", option->value);
+	if (option->id < 256)
+		snprintf(out, size, "  -%c, --%s%s", option->id, option->name, value);
+	else
+		snprintf(out, size, "      --%s%s", option->name, value);
+}
+
+/* Help texts may hold line breaks; every line starts in the same column. */
+static void print_option(const struct gp_option *option)
+{
+	char heading[128];
+	const char *text = gettext(option->help);
+	size_t width;
+
+	option_heading(option, heading, sizeof(heading));
+	width = strlen(heading);
+	if (width + 2 > GP_HELP_INDENT)
+		printf("%s\n%*s", heading, GP_HELP_INDENT, "");
+	else
+		printf("%s%*s", heading, (int)(GP_HELP_INDENT - width), "");
+	for (; *text; text++) {
+		putchar(*text);
+		if (*text == '\n')
+			printf("%*s", GP_HELP_INDENT, "");
+	}
+	putchar('\n');
+}
+
+void gp_command_help(const struct gp_command *command, const char *program)
+{
+	static const struct gp_option help = {.id = 'h',
+					      .name = "help",
+					      .help = N_("show this help and exit")};
+
+	printf(_("Usage: %s %s %s\n\n%s.\n"), program, _("[OPTION...]"), command->arguments,
+	       gettext(command->summary));
+	if (command->description)
+		printf("\n%s\n", gettext(command->description));
+	printf("\n%s\n", _("Options:"));
+	for (const struct gp_option *o = command->options; o->name; o++)
+		print_option(o);
+	print_option(&help);
+	printf("\n%s\n%s", _("Exit status: 0 ok, 1 not found or failed, 2 bad usage."), "");
+	printf("\n%s\n%s", _("Examples:"), command->examples);
+}
+
+static void build_tables(const struct gp_command *command, struct option *longs, char *shorts)
+{
+	size_t count = 0;
+
+	/* '+': the first argument ends the options of a command that runs another; none does
+	 * yet, so options and arguments may be mixed. ':' tells a missing value apart. */
+	*shorts++ = ':';
+	for (const struct gp_option *o = command->options; o->name && count < GP_OPTIONS_MAX; o++) {
+		longs[count++] = (struct option){.name = o->name,
+						 .has_arg = o->takes == GP_REQUIRED_ARGUMENT
+								    ? required_argument
+							    : o->takes == GP_OPTIONAL_ARGUMENT
+								    ? optional_argument
+								    : no_argument,
+						 .val = o->id};
+		if (o->id < 256) {
+			*shorts++ = (char)o->id;
+			if (o->takes != GP_NO_ARGUMENT)
+				*shorts++ = ':';
+			if (o->takes == GP_OPTIONAL_ARGUMENT)
+				*shorts++ = ':';
+		}
+	}
+	longs[count++] = (struct option){.name = "help", .val = GP_OPTION_HELP};
+	longs[count] = (struct option){0};
+	*shorts++ = 'h';
+	*shorts = '\0';
+}
+
+static const struct gp_option *find_option(const struct gp_command *command, int id)
+{
+	for (const struct gp_option *o = command->options; o->name; o++) {
+		if (o->id == id)
+			return o;
+	}
+	return NULL;
+}
+
+static bool is_number(const char *text)
+{
+	return text && *text && text[strspn(text, "0123456789.")] == '\0';
+}
+
+int gp_command_parse(const struct gp_command *command, int argc, char **argv,
+		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
+{
+	struct option longs[GP_OPTIONS_MAX + 2];
+	char shorts[3 * GP_OPTIONS_MAX + 4];
+	int id;
+
+	build_tables(command, longs, shorts);
+	opterr = 0;
+	optind = 0;
+	while ((id = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const struct gp_option *option;
+
+		if (id == GP_OPTION_HELP || id == 'h') {
+			gp_command_help(command, program_name(command));
+			return 1;
+		}
+		if (id == '?' || id == ':') {
+			gp_usage_error(command,
+				       id == ':' ? _("option '%s' needs a value")
+						 : _("unknown option '%s'"),
+				       argv[optind - 1]);
+			return -EINVAL;
+		}
+		option = find_option(command, id);
+		if (option && option->takes == GP_OPTIONAL_ARGUMENT && !optarg && optind < argc &&
+		    is_number(argv[optind]))
+			optarg = argv[optind++];
+		if (set(ctx, id, optarg))
+			return -EINVAL;
+	}
+	*first = optind;
+	return 0;
+}
+
+int gp_usage_error(const struct gp_command *command, const char *format, ...)
+{
+	const char *program = program_name(command);
+	va_list args;
+
+	fprintf(stderr, "%s: ", program);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, _("\nTry '%s --help'.\n"), program);
+	return GP_EXIT_USAGE;
+}
+
+static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	struct gp_cli_diag *sink = (struct gp_cli_diag *)diag;
+	const char *label = "";
+
+	/* What was printed so far belongs before the message. */
+	fflush(stdout);
+	if (severity == GP_ERROR)
+		sink->errors++;
+	else
+		label = severity == GP_WARNING ? _("warning: ") : _("note: ");
+	fprintf(stderr, "%s: %s%s\n", sink->program, label, text);
+}
+
+void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command)
+{
+	*sink = (struct gp_cli_diag){.diag = {.emit = emit}, .program = program_name(command)};
+}
+
+int gp_finish_output(const struct gp_command *command, int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	fprintf(stderr, _("%s: cannot write the output: %s\n"), program_name(command),
+		errno ? strerror(errno) : _("write error"));
+	return GP_EXIT_FAILED;
+}

@@ -1,0 +1,79 @@
+/*
+ * How a command of the command line describes itself: one table of options gives parsing, --help
+ * and shell completion. cli/ holds one file per command; main.c lists them.
+ */
+#ifndef GP_CLI_COMMAND_H
+#define GP_CLI_COMMAND_H
+
+#include "base/diag.h"
+#include "base/i18n.h"
+#include "base/types.h"
+
+enum gp_exit { GP_EXIT_OK = 0, GP_EXIT_FAILED = 1, GP_EXIT_USAGE = 2 };
+
+/* What a shell offers after an option or as an argument. */
+enum gp_completion {
+	GP_COMPLETE_NONE,
+	GP_COMPLETE_FILE,
+	GP_COMPLETE_DIRECTORY,
+	GP_COMPLETE_PID,
+	GP_COMPLETE_COMMAND,
+	GP_COMPLETE_SHELL, /* bash, zsh, fish */
+};
+
+enum gp_argument { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };
+
+struct gp_option {
+	int id;           /* a short option's letter, or >= 256 for a long one only */
+	const char *name; /* without "--" */
+	enum gp_argument takes;
+	const char *value; /* "FILE"; NULL when it takes none */
+	enum gp_completion completion;
+	const char *help; /* N_() */
+};
+
+struct gp_command {
+	const char *name;
+	const char *arguments;           /* "PID [LOG...]" */
+	enum gp_completion completion;   /* of the arguments */
+	const char *summary;             /* N_(): one line, no final stop */
+	const char *description;         /* N_(): paragraphs */
+	const struct gp_option *options; /* ends with an entry without name; --help is added */
+	const char *examples;            /* not translated; lines as typed, comments start with # */
+	int (*run)(const struct gp_command *command, int argc, char **argv);
+};
+
+/*
+ * Parses argv[1..] by the command's table. Calls set() for each option in order; it returns 0 or
+ * -EINVAL after saying why. Afterwards argv[*first...argc-1] are the arguments. Returns 0;
+ * -EINVAL when the usage was wrong (said already); 1 when --help was printed. An optional
+ * argument of an option is taken from the next word if that word is a number.
+ */
+int gp_command_parse(const struct gp_command *command, int argc, char **argv,
+		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);
+
+void gp_command_help(const struct gp_command *command, const char *program);
+
+/* "gpreempt find: <text>" on stderr, then "try 'gpreempt find --help'"; returns GP_EXIT_USAGE. */
+int gp_usage_error(const struct gp_command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* A sink that prints to stderr as "<program>: warning: <text>". */
+struct gp_cli_diag {
+	struct gp_diag diag;
+	const char *program;
+	size_t errors;
+};
+
+void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command);
+
+/* Flushes stdout; turns a write error (full disk, closed pipe) into a message and GP_EXIT_FAILED.
+ */
+int gp_finish_output(const struct gp_command *command, int status);
+
+/* The commands, NULL-terminated. */
+extern const struct gp_command *const gp_commands[];
+extern const struct gp_command gp_command_find, gp_command_queue_finder, gp_command_hqd,
+	gp_command_mqd, gp_command_runlist, gp_command_ps, gp_command_doctor, gp_command_completion;
+
+#endif

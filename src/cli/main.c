@@ -1,0 +1,52 @@
+/* gpreempt: finds the command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "cli/command.h"
+
+static void print_help(void)
+{
+	printf(_("Usage: gpreempt COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		 "Find, watch and preempt GPU work.\n\n"));
+	puts(_("Commands:"));
+	for (size_t i = 0; gp_commands[i]; i++)
+		printf("  %-12s %s\n", gp_commands[i]->name, gettext(gp_commands[i]->summary));
+	printf(_("\n'gpreempt COMMAND --help' explains a command; "
+		 "'gpreempt --version' prints the version.\n"));
+}
+
+int main(int argc, char **argv)
+{
+	static char help_option[] = "--help";
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	gp_i18n_init();
+	if (!name) {
+		print_help();
+		return GP_EXIT_USAGE;
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		puts("gpreempt " GP_VERSION);
+		return GP_EXIT_OK;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		if (argc < 3) {
+			print_help();
+			return GP_EXIT_OK;
+		}
+		/* "gpreempt help find" is "gpreempt find --help". */
+		name = argv[2];
+		argv[2] = help_option;
+	}
+	for (size_t i = 0; gp_commands[i]; i++) {
+		const struct gp_command *command = gp_commands[i];
+
+		if (strcmp(command->name, name) == 0)
+			return gp_finish_output(command, command->run(command, argc - 1, argv + 1));
+	}
+	fprintf(stderr,
+		_("gpreempt: there is no command '%s'\nTry 'gpreempt --help' for the list.\n"),
+		name);
+	return GP_EXIT_USAGE;
+}

@@ -1,0 +1,11 @@
+/* queue_finder: the design documents' name for "gpreempt find" with their summary and file. */
+#include "base/i18n.h"
+#include "cli/command.h"
+
+int main(int argc, char **argv)
+{
+	const struct gp_command *command = &gp_command_queue_finder;
+
+	gp_i18n_init();
+	return gp_finish_output(command, command->run(command, argc, argv));
+}

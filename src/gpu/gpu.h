@@ -1,0 +1,200 @@
+/*
+ * What every kind of GPU can tell about itself, behind one table of operations: which devices there
+ * are, who uses them, and what their hardware queues are doing. inspect/, daemon/ and lib/ use it
+ * and know no vendor. A reading that is not available has its bit clear in `valid`; it is never 0.
+ */
+#ifndef GP_GPU_GPU_H
+#define GP_GPU_GPU_H
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/types.h"
+
+/* ---- devices ---- */
+
+enum gp_gpu_field {
+	GP_GPU_GFX = 1u << 0,
+	GP_GPU_CU = 1u << 1,
+	GP_GPU_XCC = 1u << 2,
+	GP_GPU_VRAM = 1u << 3,
+	GP_GPU_PCI = 1u << 4,
+	GP_GPU_CP_QUEUES = 1u << 5,
+	GP_GPU_SDMA = 1u << 6,
+	GP_GPU_CAPABILITY = 1u << 7,
+	GP_GPU_FIRMWARE = 1u << 8,
+	GP_GPU_CWSR = 1u << 9,
+	GP_GPU_PARTITION = 1u << 10,
+};
+
+struct gp_gpu {
+	u32 node;        /* KFD topology node; NVIDIA minor */
+	u32 gpu_id;      /* KFD's gpu_id; 0 for NVIDIA */
+	char name[64];   /* "ip discovery", "NVIDIA H200" */
+	u32 valid;       /* enum gp_gpu_field */
+	u32 gfx_version; /* 90402 = gfx942 */
+	u32 cu_count;    /* compute units of this node, all XCCs */
+	u32 xcc_count;
+	u64 vram_bytes;
+	u32 pci_domain, pci_bus, pci_device, pci_function;
+	u32 cp_queues; /* hardware compute queue slots KFD may use, per XCC */
+	u32 sdma_engines, sdma_queues_per_engine;
+	u32 capability;     /* KFD capability bits */
+	u32 firmware;       /* MEC firmware version */
+	u64 cwsr_bytes;     /* save area per queue and XCC */
+	char partition[16]; /* "SPX", "CPX", ... */
+};
+
+struct gp_gpu_list {
+	struct gp_gpu *items;
+	size_t count, capacity;
+};
+
+/* ---- processes and their queues, as the driver lists them ---- */
+
+enum gp_queue_type {
+	GP_QUEUE_COMPUTE, /* AQL and PM4: the driver does not tell them apart */
+	GP_QUEUE_SDMA,
+	GP_QUEUE_SDMA_XGMI,
+	GP_QUEUE_OTHER,
+};
+
+struct gp_gpu_queue {
+	u32 id; /* the driver's queue id, unique in its process only */
+	u32 gpu_id;
+	enum gp_queue_type type;
+	u64 size; /* ring size in bytes */
+};
+
+enum gp_usage_field {
+	GP_USAGE_VRAM = 1u << 0,
+	GP_USAGE_SDMA = 1u << 1,
+	GP_USAGE_OCCUPANCY = 1u << 2,
+	GP_USAGE_EVICTED = 1u << 3,
+};
+
+/* What one process uses of one GPU. */
+struct gp_gpu_usage {
+	u32 gpu_id;
+	u32 valid; /* enum gp_usage_field */
+	u64 vram_bytes;
+	u64 sdma_us;
+	u64 cu_occupancy; /* compute units with waves of this process */
+	u64 evicted_ms;
+};
+
+struct gp_gpu_process {
+	u32 pid; /* in the init pid namespace */
+	bool pasid_known;
+	u64 pasid;
+	struct gp_gpu_usage *usages;
+	size_t usage_count, usage_capacity;
+	struct gp_gpu_queue *queues; /* by id */
+	size_t queue_count, queue_capacity;
+};
+
+struct gp_gpu_process_list {
+	struct gp_gpu_process *items; /* by pid */
+	size_t count, capacity;
+};
+
+/* ---- hardware state ---- */
+
+enum gp_slot_kind { GP_SLOT_COMPUTE, GP_SLOT_HIQ, GP_SLOT_SDMA, GP_SLOT_DIQ };
+
+enum gp_slot_field {
+	GP_SLOT_XCC = 1u << 0,       /* the kernel printed an XCC instance */
+	GP_SLOT_REGISTERS = 1u << 1, /* the fields below were decoded (gfx9, gfx942, gfx10) */
+	GP_SLOT_VMID = 1u << 2,
+	GP_SLOT_POINTERS = 1u << 3, /* rptr and wptr */
+	GP_SLOT_EOP = 1u << 4,
+	GP_SLOT_CWSR = 1u << 5,
+	GP_SLOT_PRIORITY = 1u << 6, /* pipe and queue priority, quantum */
+	GP_SLOT_OBJECT = 1u << 7,
+	GP_SLOT_DOORBELL = 1u << 8,
+	GP_SLOT_MQD = 1u << 9,
+};
+
+/*
+ * One hardware queue slot (from hqds) or one queue descriptor (from mqds, one per XCC): the same
+ * register block, decoded once. Inactive slots keep stale values; nothing below `active` describes
+ * a queue unless `active` is set or the block came from a descriptor.
+ */
+struct gp_slot {
+	enum gp_slot_kind kind;
+	u32 node; /* KFD node number; descriptors: ~0 */
+	u32 gpu_id;
+	u32 xcc;
+	u32 mec, pipe, queue; /* SDMA: engine in pipe, RLC queue in queue */
+	u32 pid;              /* descriptors: owner; slots: 0 until joined */
+	u64 pasid;            /* descriptors only */
+	u32 line;             /* line of its header in the text, for messages */
+
+	u32 valid; /* enum gp_slot_field */
+	bool active;
+	u32 vmid;
+	u32 pipe_priority, queue_priority;
+	u32 quantum; /* raw register: bit 0 enable, bit 4 scale, 13:8 duration */
+	u64 mqd_address;
+	u64 ring; /* ring base address, bytes */
+	u64 ring_bytes;
+	u64 object;     /* queue object: read-pointer report address - 0x80 */
+	u64 rptr, wptr; /* in packets for AQL compute, dwords for SDMA and HIQ */
+	u64 backlog;    /* wptr - rptr, modulo the ring */
+	u32 doorbell;   /* dword index on the doorbell BAR */
+	bool doorbell_enabled;
+	u64 cwsr_address, cwsr_bytes;
+	u32 cwsr_stack_used; /* bytes of control stack in use; non-zero = waves saved */
+	u64 eop_address, eop_bytes;
+
+	u32 *words; /* the raw block; addresses[i] is the byte address printed for words[i] */
+	u32 *addresses;
+	size_t word_count;
+};
+
+struct gp_slot_list {
+	struct gp_slot *items;
+	size_t count, capacity;
+};
+
+enum gp_watch_field {
+	GP_WATCH_SLOTS = 1u << 0,       /* hqds was read */
+	GP_WATCH_DESCRIPTORS = 1u << 1, /* mqds was read */
+};
+
+struct gp_gpu_state {
+	u32 valid;                          /* enum gp_watch_field */
+	int slots_error, descriptors_error; /* -errno why it is not valid */
+	struct gp_slot_list slots;
+	struct gp_slot_list descriptors;
+};
+
+/* ---- the table ---- */
+
+struct gp_gpu_ops {
+	const char *kind; /* "kfd", "nvrm" */
+	/* Devices present. An absent driver is an empty list and 0. */
+	int (*discover)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out);
+	/* Processes with state on these devices; pid 0 = all. A pid the driver does not know is an
+	 * empty list and 0; one that vanishes while it is read is left out. NULL: cannot tell. */
+	int (*describe)(const struct gp_root *root, struct gp_diag *diag, u32 pid,
+			struct gp_gpu_process_list *out);
+	/* One reading of the hardware queues. 0 even when nothing was readable: see `valid`.
+	 * NULL: this kind cannot show them. */
+	int (*watch)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
+};
+
+extern const struct gp_gpu_ops gp_kfd_ops;
+extern const struct gp_gpu_ops gp_nvrm_ops;
+
+/* Every kind this program was built with, NULL-terminated. */
+extern const struct gp_gpu_ops *const gp_gpu_kinds[];
+
+void gp_gpu_list_free(struct gp_gpu_list *list);
+void gp_gpu_process_list_free(struct gp_gpu_process_list *list);
+void gp_slot_list_free(struct gp_slot_list *list);
+void gp_gpu_state_free(struct gp_gpu_state *state);
+
+/* "gfx942" from 90402; buffer of at least 16 bytes. */
+void gp_gfx_name(u32 gfx_version, char *out, size_t size);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Readers of /sys/kernel/debug/kfd: hqds (hardware queue slots), mqds (queue descriptors) and rls
+ * (the runlist the firmware works through). They take text from anywhere, live or a saved file,
+ * and know nothing of where it came from but its name for messages. Formats: facts in
+ * docs/formats/kfd-debugfs.md; register layouts in abi/.
+ */
+#ifndef GP_GPU_KFD_DEBUGFS_H
+#define GP_GPU_KFD_DEBUGFS_H
+
+#include "gpu/gpu.h"
+
+/* Largest debugfs text read: an 8-GPU MI300X hqds is about 6 MiB. */
+#define GP_DEBUGFS_LIMIT (256u << 20)
+
+/*
+ * Parse a whole text. `name` is the file, for messages ("hqds:12: ..."). Text that is not of this
+ * format is an error (-EINVAL, with the first offending line); a text cut in the middle gives what
+ * was complete, a warning, and 0. `gfx_version` chooses the register layout for a gpu_id; NULL or a
+ * return of 0 = take the layout from the register addresses.
+ */
+struct gp_debugfs_source {
+	const char *name;
+	const char *text;
+	size_t len;
+	u32 (*gfx_version)(void *ctx, u32 gpu_id);
+	void *ctx;
+};
+
+int gp_kfd_parse_hqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_slot_list *out);
+int gp_kfd_parse_mqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_slot_list *out);
+
+/* One PM4 packet of a runlist, decoded. */
+enum gp_runlist_kind {
+	GP_RUNLIST_PROCESS,
+	GP_RUNLIST_QUEUE,
+	GP_RUNLIST_CHAIN, /* RUN_LIST at the end: the list is oversubscribed and loops */
+	GP_RUNLIST_OTHER,
+};
+
+struct gp_runlist_entry {
+	enum gp_runlist_kind kind;
+	u32 node, gpu_id;
+	u32 offset; /* bytes from the start of the IB */
+	u32 opcode;
+	/* GP_RUNLIST_PROCESS */
+	u32 pasid, quantum, queue_count;
+	u64 page_table;
+	/* GP_RUNLIST_QUEUE */
+	u32 doorbell;
+	u64 mqd_address, wptr_address;
+	u32 engine; /* engine select field */
+	u32 type;   /* queue type field */
+	/* Join: filled by gp_runlist_join() */
+	u32 pid;
+	u64 ring;
+};
+
+struct gp_runlist {
+	struct gp_runlist_entry *items;
+	size_t count, capacity;
+};
+
+int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *diag,
+		     struct gp_runlist *out);
+void gp_runlist_free(struct gp_runlist *list);
+
+/*
+ * Gives each slot the pid of the descriptor with the same ring base. Two processes may use the same
+ * virtual address: then the MQD address, and after it the doorbell, decide; when they do not, the
+ * slot keeps pid 0.
+ */
+void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors);
+void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors);
+
+#endif

@@ -1,0 +1,206 @@
+#include "testlib.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/table.h"
+
+static void numbers_that_do_not_fit_are_refused(void **state)
+{
+	const char *text = "18446744073709551616", *p = text;
+	u64 wide = 7;
+	u32 narrow = 7;
+
+	(void)state;
+	assert_false(gp_parse_u64(&p, text + strlen(text), &wide));
+	assert_ptr_equal(p, text);
+	p = text;
+	assert_true(gp_parse_u64(&p, text + 19, &wide));
+	assert_int_equal(wide, 1844674407370955161ull);
+	p = text = "4294967296";
+	assert_false(gp_parse_u32(&p, text + 10, &narrow));
+	p = text = "0x10000000000000000";
+	assert_false(gp_parse_hex(&p, text + strlen(text), &wide));
+}
+
+static void parsing_stops_at_the_end_given(void **state)
+{
+	const char *text = "0x0x1fz", *p = text;
+	u64 value = 0;
+
+	(void)state;
+	assert_true(gp_parse_hex(&p, text + 5, &value));
+	assert_int_equal(value, 1);
+	p = text;
+	assert_true(gp_parse_hex(&p, text + 7, &value));
+	assert_int_equal(value, 0x1f);
+	assert_int_equal(*p, 'z');
+	p = text;
+	assert_false(gp_parse_hex(&p, text + 2, &value));
+}
+
+static void pid_arguments_are_checked_whole(void **state)
+{
+	static const char *const bad[] = {"", "0", "-1", "12x", " 12", "2147483648", "0x10"};
+	u32 pid;
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(bad); i++)
+		assert_false(gp_argument_pid(bad[i], &pid));
+	assert_true(gp_argument_pid("158036", &pid));
+	assert_int_equal(pid, 158036);
+}
+
+static void buffer_grows_and_stays_terminated(void **state)
+{
+	struct gp_buf buf = {0};
+
+	(void)state;
+	assert_string_equal(gp_buf_str(&buf), "");
+	for (int i = 0; i < 1000; i++)
+		gp_buf_printf(&buf, "%d,", i);
+	assert_int_equal(buf.error, 0);
+	assert_int_equal(buf.len, strlen(buf.data));
+	assert_memory_equal(buf.data, "0,1,2,", 6);
+	assert_int_equal(gp_buf_reserve(&buf, SIZE_MAX), -ENOMEM);
+	gp_buf_puts(&buf, "lost");
+	assert_null(strstr(buf.data, "lost"));
+	gp_buf_free(&buf);
+}
+
+static void atomic_write_replaces_whole_or_not_at_all(void **state)
+{
+	char dir[] = "/tmp/gp_base_XXXXXX", path[128], missing[128];
+	struct gp_buf text = {0};
+	struct gp_names names;
+	struct gp_root root;
+	struct stat info;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	root.dir = dir;
+	snprintf(path, sizeof(path), "%s/out.py", dir);
+	snprintf(missing, sizeof(missing), "%s/no/out.py", dir);
+	assert_int_equal(gp_file_write_atomic(path, "one\n", 4), 0);
+	assert_int_equal(gp_file_write_atomic(path, "two\n", 4), 0);
+	assert_int_equal(gp_file_write_atomic(missing, "x", 1), -ENOENT);
+	assert_int_equal(gp_file_read(path, 100, &text), 0);
+	assert_string_equal(text.data, "two\n");
+	assert_int_equal(gp_file_read(path, 3, &text), -EFBIG);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_mode & 0400, 0400);
+	/* Nothing but the file itself is left. */
+	assert_int_equal(gp_root_list(&root, &names, "/"), 0);
+	assert_int_equal(names.count, 1);
+	gp_names_free(&names);
+	gp_buf_free(&text);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void directories_list_numbers_by_value(void **state)
+{
+	char dir[] = "/tmp/gp_base_XXXXXX", path[128];
+	static const char *const sorted[] = {"2", "10", "100"};
+	struct gp_root root = {.dir = dir};
+	struct gp_names names;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, sorted[2 - i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	assert_int_equal(gp_root_list(&root, &names, "/"), 0);
+	assert_int_equal(names.count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(names.items[i], sorted[i]);
+		snprintf(path, sizeof(path), "%s/%s", dir, sorted[i]);
+		rmdir(path);
+	}
+	gp_names_free(&names);
+	rmdir(dir);
+	assert_int_equal(gp_root_list(&root, &names, "/"), -ENOENT);
+}
+
+static void a_number_file_holds_one_number(void **state)
+{
+	char dir[] = "/tmp/gp_base_XXXXXX", path[128];
+	struct gp_root root = {.dir = dir};
+	u64 value = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/size", dir);
+	/* KFD's queue files have no newline. */
+	assert_int_equal(gp_file_write_atomic(path, "65536", 5), 0);
+	assert_int_equal(gp_root_read_u64(&root, &value, "/%s", "size"), 0);
+	assert_int_equal(value, 65536);
+	assert_int_equal(gp_file_write_atomic(path, "12 apples\n", 10), 0);
+	assert_int_equal(gp_root_read_u64(&root, &value, "/size"), -EINVAL);
+	unlink(path);
+	assert_int_equal(gp_root_read_u64(&root, &value, "/size"), -ENOENT);
+	rmdir(dir);
+}
+
+static void text_from_outside_becomes_valid_json(void **state)
+{
+	static const char bad[] = "a\xff\xc0\xaf\xed\xa0\x80z\xe4\xb8\xad";
+	json_t *json = gp_json_text(bad, sizeof(bad) - 1);
+
+	(void)state;
+	assert_non_null(json);
+	assert_non_null(strstr(json_string_value(json), "\xef\xbf\xbd"));
+	assert_non_null(strstr(json_string_value(json), "z\xe4\xb8\xad"));
+	json_decref(json);
+	json = gp_json_u64_if(false, 3);
+	assert_true(json_is_null(json));
+	json = gp_json_hex(0xfedcba9876543210ull);
+	assert_string_equal(json_string_value(json), "0xfedcba9876543210");
+	json_decref(json);
+}
+
+static void table_lines_up_and_neutralises_control_characters(void **state)
+{
+	struct gp_table *table = gp_table_new();
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	setlocale(LC_ALL, "C.UTF-8");
+	gp_table_column(table, "进程", GP_RIGHT);
+	gp_table_column(table, "NAME", GP_LEFT);
+	gp_table_cell(table, "1");
+	gp_table_cell(table, "a\033[2Jb");
+	gp_table_cell(table, NULL);
+	gp_table_cell(table, "x");
+	gp_table_paint(table, GP_RED);
+	assert_int_equal(gp_table_rows(table), 2);
+	assert_int_equal(gp_table_print(table, out, false), 0);
+	fclose(out);
+	assert_string_equal(text, "进程  NAME\n   1  a?[2Jb\n   -  x\n");
+	free(text);
+	gp_table_free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_that_do_not_fit_are_refused),
+		cmocka_unit_test(parsing_stops_at_the_end_given),
+		cmocka_unit_test(pid_arguments_are_checked_whole),
+		cmocka_unit_test(buffer_grows_and_stays_terminated),
+		cmocka_unit_test(atomic_write_replaces_whole_or_not_at_all),
+		cmocka_unit_test(directories_list_numbers_by_value),
+		cmocka_unit_test(a_number_file_holds_one_number),
+		cmocka_unit_test(text_from_outside_becomes_valid_json),
+		cmocka_unit_test(table_lines_up_and_neutralises_control_characters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

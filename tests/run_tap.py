@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Runs the unittest cases of a Python file and prints TAP, one line a test, for meson.
+
+usage: run_tap.py FILE
+"""
+import importlib.util
+import os
+import sys
+import traceback
+import unittest
+
+
+class TapResult(unittest.TestResult):
+    count = 0
+
+    def line(self, ok, test, note=""):
+        self.count += 1
+        print(f"{'ok' if ok else 'not ok'} {self.count} - {test.id().split('.', 1)[-1]}{note}", flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.line(True, test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.line(True, test, f" # SKIP {reason}")
+
+    def failed(self, test, error):
+        self.line(False, test)
+        print("".join(traceback.format_exception(*error)), file=sys.stderr)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.failed(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.failed(test, err)
+
+
+def main():
+    path = os.path.abspath(sys.argv[1])
+    sys.path.insert(0, os.path.dirname(path))
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    print(f"1..{suite.countTestCases()}", flush=True)
+    result = TapResult()
+    suite.run(result)
+    sys.exit(0 if result.wasSuccessful() and result.testsRun else 1)
+
+
+main()
