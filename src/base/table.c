@@ -13,6 +13,7 @@
 struct column {
 	char *title;
 	enum gp_align align;
+	bool optional;
 };
 
 struct cell {
@@ -108,6 +109,12 @@ void gp_table_column(struct gp_table *table, const char *title, enum gp_align al
 	table->columns[table->column_count++] = (struct column){.title = copy, .align = align};
 }
 
+void gp_table_optional(struct gp_table *table)
+{
+	if (table && !table->error && table->column_count)
+		table->columns[table->column_count - 1].optional = true;
+}
+
 void gp_table_cell(struct gp_table *table, const char *text)
 {
 	char *copy;
@@ -179,10 +186,32 @@ static void print_cell(FILE *out, const char *text, size_t width, enum gp_align 
 	fprintf(out, "%*s", GP_COLUMN_GAP, "");
 }
 
+/* Widths in cells; 0 marks a column that is not shown. */
+static void measure(const struct gp_table *table, size_t *widths)
+{
+	size_t columns = table->column_count;
+
+	for (size_t c = 0; c < columns; c++) {
+		bool shown = !table->columns[c].optional;
+
+		for (size_t i = c; i < table->cell_count; i += columns) {
+			size_t width = gp_text_width(table->cells[i].text);
+
+			shown |= strcmp(table->cells[i].text, "-") != 0;
+			if (width > widths[c])
+				widths[c] = width;
+		}
+		if (widths[c] < gp_text_width(table->columns[c].title))
+			widths[c] = gp_text_width(table->columns[c].title);
+		if (!shown)
+			widths[c] = 0;
+	}
+}
+
 int gp_table_print(const struct gp_table *table, FILE *out, bool colour)
 {
+	size_t columns, last = 0;
 	size_t *widths;
-	size_t columns;
 
 	if (!table || table->error)
 		return -ENOMEM;
@@ -190,24 +219,24 @@ int gp_table_print(const struct gp_table *table, FILE *out, bool colour)
 	widths = calloc(columns ? columns : 1, sizeof(*widths));
 	if (!widths)
 		return -ENOMEM;
-	for (size_t i = 0; i < columns; i++)
-		widths[i] = gp_text_width(table->columns[i].title);
-	for (size_t i = 0; i < table->cell_count; i++) {
-		size_t width = gp_text_width(table->cells[i].text);
-
-		if (width > widths[i % columns])
-			widths[i % columns] = width;
+	measure(table, widths);
+	for (size_t c = 0; c < columns; c++) {
+		if (widths[c])
+			last = c;
 	}
-	for (size_t i = 0; i < columns; i++)
-		print_cell(out, table->columns[i].title, widths[i], table->columns[i].align,
-			   i + 1 == columns, colour ? gp_colour_code(GP_BOLD) : NULL);
+	for (size_t c = 0; c < columns; c++) {
+		if (widths[c])
+			print_cell(out, table->columns[c].title, widths[c], table->columns[c].align,
+				   c == last, colour ? gp_colour_code(GP_BOLD) : NULL);
+	}
 	putc('\n', out);
 	for (size_t i = 0; i < table->cell_count; i++) {
 		const struct cell *cell = &table->cells[i];
 		size_t c = i % columns;
 
-		print_cell(out, cell->text, widths[c], table->columns[c].align, c + 1 == columns,
-			   colour && cell->colour ? gp_colour_code(cell->colour) : NULL);
+		if (widths[c])
+			print_cell(out, cell->text, widths[c], table->columns[c].align, c == last,
+				   colour && cell->colour ? gp_colour_code(cell->colour) : NULL);
 		if (c + 1 == columns)
 			putc('\n', out);
 	}

@@ -131,6 +131,7 @@ struct gp_slot {
 
 	u32 valid; /* enum gp_slot_field */
 	bool active;
+	bool aql; /* pointers count AQL packets; otherwise dwords */
 	u32 vmid;
 	u32 pipe_priority, queue_priority;
 	u32 quantum; /* raw register: bit 0 enable, bit 4 scale, 13:8 duration */

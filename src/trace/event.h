@@ -27,6 +27,7 @@ enum gp_event_kind {
 	GP_EVENT_API_ENTER,   /* `name` */
 	GP_EVENT_API_RETURN,  /* `name`; `stream` when it returned one */
 	GP_EVENT_VERSION,     /* `name`: the runtime's version string */
+	GP_EVENT_OLD_RUNTIME, /* a message that only ROCm 5.2 and older print */
 };
 
 enum gp_event_field {

@@ -26,7 +26,7 @@ struct gp_log_queue {
 	u32 pid;                  /* 0 = the log does not say */
 	u64 address;              /* HWq= or the life-cycle line's pointer */
 	enum gp_address_kind key; /* what `address` is */
-	u64 object;               /* SWq=, when printed */
+	u64 object;               /* SWq=, when printed; or `address`, when that is the object */
 	u32 valid;                /* enum gp_log_queue_field */
 	u64 hsa_id;
 	u64 size_packets;

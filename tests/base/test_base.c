@@ -174,10 +174,14 @@ static void table_lines_up_and_neutralises_control_characters(void **state)
 	(void)state;
 	setlocale(LC_ALL, "C.UTF-8");
 	gp_table_column(table, "进程", GP_RIGHT);
+	gp_table_column(table, "EMPTY", GP_LEFT);
+	gp_table_optional(table);
 	gp_table_column(table, "NAME", GP_LEFT);
 	gp_table_cell(table, "1");
+	gp_table_missing(table);
 	gp_table_cell(table, "a\033[2Jb");
 	gp_table_cell(table, NULL);
+	gp_table_missing(table);
 	gp_table_cell(table, "x");
 	gp_table_paint(table, GP_RED);
 	assert_int_equal(gp_table_rows(table), 2);

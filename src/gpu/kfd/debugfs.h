@@ -11,12 +11,16 @@
 
 /* Largest debugfs text read: an 8-GPU MI300X hqds is about 6 MiB. */
 #define GP_DEBUGFS_LIMIT (256u << 20)
+#define GP_DEBUGFS_HQDS  "/sys/kernel/debug/kfd/hqds"
+#define GP_DEBUGFS_MQDS  "/sys/kernel/debug/kfd/mqds"
+#define GP_DEBUGFS_RLS   "/sys/kernel/debug/kfd/rls"
 
 /*
  * Parse a whole text. `name` is the file, for messages ("hqds:12: ..."). Text that is not of this
  * format is an error (-EINVAL, with the first offending line); a text cut in the middle gives what
  * was complete, a warning, and 0. `gfx_version` chooses the register layout for a gpu_id; NULL or a
- * return of 0 = take the layout from the register addresses.
+ * return of 0 = take the layout from the register addresses. An empty text is an empty list and 0.
+ * On an error `out` holds nothing.
  */
 struct gp_debugfs_source {
 	const char *name;
@@ -45,21 +49,35 @@ struct gp_runlist_entry {
 	u32 offset; /* bytes from the start of the IB */
 	u32 opcode;
 	/* GP_RUNLIST_PROCESS */
-	u32 pasid, quantum, queue_count;
+	u32 pasid, quantum;
+	u32 queue_count;  /* queues the process has */
+	u32 mapped_count; /* of them in this list; the others are suspended, evicted or disabled */
 	u64 page_table;
 	/* GP_RUNLIST_QUEUE */
 	u32 doorbell;
 	u64 mqd_address, wptr_address;
-	u32 engine; /* engine select field */
-	u32 type;   /* queue type field */
-	/* Join: filled by gp_runlist_join() */
+	u32 engine;          /* engine select field */
+	u32 extended_engine; /* 0: engine as it is; 1: SDMA 0-7; 2: SDMA 8-15 */
+	u32 type;            /* queue type field */
+	/* Join: filled by gp_runlist_join(); 0 = unknown */
 	u32 pid;
 	u64 ring;
+};
+
+/* A GPU that has a line in rls, with or without a runlist. */
+struct gp_runlist_node {
+	u32 node, gpu_id;
+	u32 line;
+	bool active; /* false: "No active runlist" */
+	u32 *words;
+	size_t word_count, word_capacity;
 };
 
 struct gp_runlist {
 	struct gp_runlist_entry *items;
 	size_t count, capacity;
+	struct gp_runlist_node *nodes;
+	size_t node_count, node_capacity;
 };
 
 int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *diag,
@@ -69,9 +87,27 @@ void gp_runlist_free(struct gp_runlist *list);
 /*
  * Gives each slot the pid of the descriptor with the same ring base. Two processes may use the same
  * virtual address: then the MQD address, and after it the doorbell, decide; when they do not, the
- * slot keeps pid 0.
+ * slot keeps pid 0. Inactive slots hold stale rings and are left alone. Blocks that were not
+ * decoded (gfx11 and later) are joined when their first words are those of one process's
+ * descriptors.
  */
 void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors);
 void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors);
+
+/* gpu_id -> gfx version from the KFD topology; empty when it is not readable. */
+struct gp_kfd_gfx {
+	struct gp_kfd_gfx_item {
+		u32 gpu_id, version;
+	} * items;
+	size_t count, capacity;
+	u32 forced; /* not 0: the answer for every GPU (--gfx) */
+};
+
+int gp_kfd_gfx_read(const struct gp_root *root, struct gp_kfd_gfx *out);
+void gp_kfd_gfx_free(struct gp_kfd_gfx *gfx);
+/* For gp_debugfs_source; ctx is a struct gp_kfd_gfx. */
+u32 gp_kfd_gfx_version(void *ctx, u32 gpu_id);
+/* "gfx90a" -> 90010; 0 when it is no such name. */
+u32 gp_gfx_parse(const char *name);
 
 #endif

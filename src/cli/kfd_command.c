@@ -1,0 +1,216 @@
+#include "cli/kfd_command.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "base/term.h"
+
+/* ---- options ---- */
+
+static int set_number(struct gp_kfd_cli *cli, int id, const char *value)
+{
+	const char *p = value, *end = value + strlen(value);
+	u64 number;
+
+	if (id == GP_OPT_PID && gp_argument_pid(value, &cli->query.pid))
+		return 0;
+	if (id == GP_OPT_COUNT && gp_argument_u64(value, &cli->count) && cli->count)
+		return 0;
+	if (id == GP_OPT_GPU && gp_parse_hex(&p, end, &number) && p == end &&
+	    number <= UINT32_MAX) {
+		cli->query.has_gpu = true;
+		cli->query.gpu_id = (u32)number;
+		return 0;
+	}
+	if (id == GP_OPT_GFX && gp_kfd_query_set_gfx(&cli->query, value))
+		return 0;
+	if (id == GP_OPT_PID)
+		gp_usage_error(cli->command, _("'%s' is not a pid"), value);
+	else if (id == GP_OPT_COUNT)
+		gp_usage_error(cli->command, _("'%s' is not a number of readings"), value);
+	else if (id == GP_OPT_GPU)
+		gp_usage_error(cli->command, _("'%s' is not a gpu_id in hex"), value);
+	else
+		gp_usage_error(cli->command, _("'%s' is not a GPU name such as gfx942"), value);
+	return -EINVAL;
+}
+
+static int set_watch(struct gp_kfd_cli *cli, const char *value)
+{
+	cli->watch = true;
+	if (!value || gp_watch_seconds(value, &cli->interval_ns))
+		return 0;
+	gp_usage_error(cli->command, _("'%s' is not a time in seconds (0.01 to 86400)"), value);
+	return -EINVAL;
+}
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	struct gp_kfd_cli *cli = ctx;
+
+	switch (id) {
+	case GP_OPT_FILE:
+		cli->query.file = value;
+		return 0;
+	case GP_OPT_MQDS:
+		cli->query.mqds_file = value;
+		return 0;
+	case GP_OPT_ROOT:
+		cli->query.root.dir = value;
+		return 0;
+	case GP_OPT_JSON:
+		cli->json = true;
+		return 0;
+	case GP_OPT_RAW:
+		cli->show.raw = true;
+		return 0;
+	case GP_OPT_REGISTERS:
+		cli->show.registers = true;
+		return 0;
+	case GP_OPT_PER_XCC:
+		cli->show.per_xcc = true;
+		return 0;
+	case GP_OPT_ALL:
+		cli->show.all = true;
+		return 0;
+	case GP_OPT_EXPLAIN:
+		cli->explain = true;
+		return 0;
+	case GP_OPT_WATCH:
+		return set_watch(cli, value);
+	}
+	return set_number(cli, id, value);
+}
+
+static bool is_stdin(const char *file)
+{
+	return file && strcmp(file, "-") == 0;
+}
+
+/* Combinations that mean nothing; GP_EXIT_OK when there are none. */
+static int check_options(const struct gp_kfd_cli *cli)
+{
+	if (cli->count && !cli->watch)
+		return gp_usage_error(cli->command, _("--count needs --watch"));
+	if (cli->watch && (is_stdin(cli->query.file) || is_stdin(cli->query.mqds_file)))
+		return gp_usage_error(cli->command,
+				      _("--watch reads again; standard input can be read once"));
+	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
+		return gp_usage_error(cli->command,
+				      _("only one of --file and --mqds can be standard input"));
+	if (cli->json && cli->explain)
+		return gp_usage_error(cli->command, _("--explain goes with the table, not --json"));
+	if (!cli->json && cli->show.raw && cli->show.registers)
+		return gp_usage_error(cli->command, _("choose one of --raw and --registers"));
+	return GP_EXIT_OK;
+}
+
+/* ---- readings ---- */
+
+struct run {
+	struct gp_kfd_cli *cli;
+	gp_kfd_sample sample;
+	struct gp_grid before;
+	size_t readings;
+	bool empty;
+};
+
+static int print_grid(struct run *run, const struct gp_grid *grid)
+{
+	bool colour = gp_term_colour(stdout);
+	struct gp_table *table = gp_grid_table(grid, run->readings ? &run->before : NULL, colour);
+	int error = table ? gp_table_print(table, stdout, colour) : -ENOMEM;
+
+	gp_table_free(table);
+	return error;
+}
+
+static int print_output(struct run *run, struct gp_kfd_output *out)
+{
+	bool stream = run->cli->watch;
+	int error = out->text.error;
+
+	if (run->cli->json) {
+		if (stream && out->json) {
+			struct timespec now;
+
+			clock_gettime(CLOCK_REALTIME, &now);
+			json_object_set_new(out->json, "time",
+					    json_real((double)now.tv_sec +
+						      (double)now.tv_nsec / 1e9));
+		}
+		return out->json ? gp_json_print(stdout, out->json, stream) : -ENOMEM;
+	}
+	if (run->readings && !isatty(STDOUT_FILENO))
+		putchar('\n');
+	if (!error && out->grid.row_count)
+		error = print_grid(run, &out->grid);
+	if (!error)
+		fputs(gp_buf_str(&out->text), stdout);
+	return error;
+}
+
+static int take_sample(void *ctx)
+{
+	struct run *run = ctx;
+	struct gp_kfd_output out = {0};
+	int error = run->sample(run->cli, &out);
+
+	if (!error) {
+		error = print_output(run, &out);
+		/* A write error is reported once, at the end, with its reason. */
+		if (error == -ENOMEM)
+			gp_fail(&run->cli->sink.diag, error, _("out of memory"));
+		else if (error)
+			error = 0;
+		run->empty = out.empty;
+		gp_grid_free(&run->before);
+		run->before = out.grid;
+		out.grid = (struct gp_grid){0};
+		run->readings++;
+	}
+	json_decref(out.json);
+	gp_grid_free(&out.grid);
+	gp_buf_free(&out.text);
+	return error;
+}
+
+static int not_found(struct gp_kfd_cli *cli)
+{
+	if (cli->query.pid)
+		gp_fail(&cli->sink.diag, -ESRCH, _("no queue of process %u is here"),
+			cli->query.pid);
+	else
+		gp_fail(&cli->sink.diag, -ESRCH, _("there is no GPU %x here"), cli->query.gpu_id);
+	return GP_EXIT_FAILED;
+}
+
+int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
+		       gp_kfd_sample sample)
+{
+	struct gp_kfd_cli cli = {.command = command, .interval_ns = 1000000000ull};
+	struct run run = {.cli = &cli, .sample = sample};
+	struct gp_watch watch;
+	int first, status;
+
+	gp_cli_diag_init(&cli.sink, command);
+	status = gp_command_parse(command, argc, argv, set_option, &cli, &first);
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first < argc)
+		return gp_usage_error(command, _("'%s': a file is given with --file"), argv[first]);
+	status = check_options(&cli);
+	if (status)
+		return status;
+	watch = (struct gp_watch){.interval_ns = cli.interval_ns,
+				  .count = cli.watch ? cli.count : 1,
+				  .redraw = cli.watch && !cli.json && isatty(STDOUT_FILENO)};
+	status = cli.watch ? gp_watch_run(&watch, take_sample, &run) : take_sample(&run);
+	gp_grid_free(&run.before);
+	if (status)
+		return GP_EXIT_FAILED;
+	return run.empty && !cli.watch ? not_found(&cli) : GP_EXIT_OK;
+}

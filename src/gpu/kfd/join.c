@@ -1,0 +1,255 @@
+/*
+ * Which process a hardware slot or a runlist entry belongs to, by what the descriptors say. Each
+ * question is a sorted array of keys, so that it stays n log n however many descriptors share one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/kfd_hqd.h"
+#include "gpu/kfd/debugfs.h"
+
+#define GP_KEY_PARTS 4
+
+struct gp_key {
+	u64 part[GP_KEY_PARTS];
+};
+
+struct gp_index_item {
+	struct gp_key key;
+	const struct gp_slot *slot;
+};
+
+struct gp_index {
+	struct gp_index_item *items;
+	size_t count;
+};
+
+/* Fills the key of a slot or descriptor; false when it has none. */
+typedef bool (*gp_key_of)(const struct gp_slot *slot, struct gp_key *key);
+
+static u64 place(const struct gp_slot *slot)
+{
+	return (u64)slot->gpu_id << 8 | slot->kind;
+}
+
+static bool key_ring(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{place(slot), slot->ring}};
+	return slot->valid & GP_SLOT_REGISTERS;
+}
+
+static bool key_ring_mqd(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{place(slot), slot->ring, slot->mqd_address}};
+	return slot->valid & GP_SLOT_MQD;
+}
+
+static bool key_ring_doorbell(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{place(slot), slot->ring, slot->doorbell}};
+	return slot->valid & GP_SLOT_DOORBELL;
+}
+
+static bool key_ring_mqd_doorbell(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{place(slot), slot->ring, slot->mqd_address, slot->doorbell}};
+	return slot->valid & GP_SLOT_MQD;
+}
+
+/* A block that was not decoded: the words that a descriptor and its slot have in common. */
+static bool key_raw(const struct gp_slot *slot, struct gp_key *key)
+{
+	size_t skip = slot->node == ~0u ? GP_MQD_BLOCK : 0;
+	const u32 *w = slot->words + skip;
+
+	if ((slot->valid & GP_SLOT_REGISTERS) || slot->kind != GP_SLOT_COMPUTE ||
+	    slot->word_count < skip + GP_HQD_WORDS)
+		return false;
+	*key = (struct gp_key){{place(slot),
+				gp_join64(w[GP_CP_MQD_BASE_ADDR], w[GP_CP_MQD_BASE_ADDR_HI]),
+				gp_join64(w[GP_CP_HQD_PQ_BASE], w[GP_CP_HQD_PQ_BASE_HI])}};
+	return key->part[1] && key->part[2];
+}
+
+static bool key_mqd(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{slot->gpu_id, slot->mqd_address, slot->doorbell}};
+	return slot->valid & GP_SLOT_MQD;
+}
+
+static bool key_pasid(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{slot->pasid}};
+	return slot->pasid;
+}
+
+static int compare_keys(const struct gp_key *a, const struct gp_key *b)
+{
+	for (size_t i = 0; i < GP_KEY_PARTS; i++) {
+		if (a->part[i] != b->part[i])
+			return a->part[i] < b->part[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct gp_index_item *x = a, *y = b;
+	int order = compare_keys(&x->key, &y->key);
+
+	if (order)
+		return order;
+	return x->slot->pid == y->slot->pid ? 0 : x->slot->pid < y->slot->pid ? -1 : 1;
+}
+
+/* Without memory the index is empty, and what it would tell stays unknown. */
+static struct gp_index index_build(const struct gp_slot_list *list, gp_key_of key_of)
+{
+	struct gp_index index = {.items = calloc(list->count + 1, sizeof(*index.items))};
+
+	for (size_t i = 0; index.items && i < list->count; i++) {
+		struct gp_index_item *item = &index.items[index.count];
+
+		item->slot = &list->items[i];
+		if (key_of(item->slot, &item->key))
+			index.count++;
+	}
+	if (index.count)
+		qsort(index.items, index.count, sizeof(*index.items), compare_items);
+	return index;
+}
+
+/* Number of items before the key, or before and equal to it. */
+static size_t index_bound(const struct gp_index *index, const struct gp_key *key, bool after)
+{
+	size_t low = 0, high = index->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare_keys(&index->items[middle].key, key);
+
+		if (order < 0 || (after && order == 0))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The descriptor with this key, if all that have it are one process's; otherwise NULL, and
+ * *several tells whether there were any.
+ */
+static const struct gp_slot *index_find(const struct gp_index *index, const struct gp_key *key,
+					bool *several)
+{
+	size_t first = index_bound(index, key, false), end = index_bound(index, key, true);
+
+	*several = false;
+	if (first == end)
+		return NULL;
+	*several = index->items[first].slot->pid != index->items[end - 1].slot->pid;
+	return *several ? NULL : index->items[first].slot;
+}
+
+struct gp_owners {
+	struct gp_index ring, ring_mqd, ring_doorbell, ring_mqd_doorbell, raw;
+};
+
+static u32 ask(const struct gp_index *index, const struct gp_slot *slot, gp_key_of key_of,
+	       bool *several)
+{
+	const struct gp_slot *descriptor;
+	struct gp_key key;
+
+	*several = false;
+	if (!key_of(slot, &key))
+		return 0;
+	descriptor = index_find(index, &key, several);
+	return descriptor ? descriptor->pid : 0;
+}
+
+static u32 find_owner(const struct gp_owners *owners, const struct gp_slot *slot)
+{
+	bool several;
+	u32 pid = ask(&owners->ring, slot, key_ring, &several);
+
+	if (!several)
+		return pid;
+	pid = ask(&owners->ring_mqd, slot, key_ring_mqd, &several);
+	if (pid)
+		return pid;
+	if (several)
+		return ask(&owners->ring_mqd_doorbell, slot, key_ring_mqd_doorbell, &several);
+	return ask(&owners->ring_doorbell, slot, key_ring_doorbell, &several);
+}
+
+void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors)
+{
+	struct gp_owners owners = {
+		.ring = index_build(descriptors, key_ring),
+		.ring_mqd = index_build(descriptors, key_ring_mqd),
+		.ring_doorbell = index_build(descriptors, key_ring_doorbell),
+		.ring_mqd_doorbell = index_build(descriptors, key_ring_mqd_doorbell),
+		.raw = index_build(descriptors, key_raw),
+	};
+
+	for (size_t i = 0; i < slots->count; i++) {
+		struct gp_slot *slot = &slots->items[i];
+		bool several;
+
+		if (!(slot->valid & GP_SLOT_REGISTERS))
+			slot->pid = ask(&owners.raw, slot, key_raw, &several);
+		else if (slot->active && slot->kind != GP_SLOT_HIQ)
+			slot->pid = find_owner(&owners, slot);
+	}
+	free(owners.ring.items);
+	free(owners.ring_mqd.items);
+	free(owners.ring_doorbell.items);
+	free(owners.ring_mqd_doorbell.items);
+	free(owners.raw.items);
+}
+
+static void join_queue(struct gp_runlist_entry *entry, const struct gp_index *index)
+{
+	struct gp_key key = {{entry->gpu_id, entry->mqd_address, entry->doorbell}};
+	bool several;
+	const struct gp_slot *descriptor = index_find(index, &key, &several);
+
+	if (descriptor) {
+		entry->pid = descriptor->pid;
+		entry->ring = descriptor->ring;
+	}
+}
+
+/* A process without a mapped queue is known by its PASID, where the kernel prints it. */
+static void join_process(struct gp_runlist_entry *entry, const struct gp_index *index)
+{
+	struct gp_key key = {{entry->pasid}};
+	bool several;
+	const struct gp_slot *descriptor = index_find(index, &key, &several);
+
+	entry->pid = descriptor ? descriptor->pid : 0;
+}
+
+void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors)
+{
+	struct gp_index by_mqd = index_build(descriptors, key_mqd);
+	struct gp_index by_pasid = index_build(descriptors, key_pasid);
+	struct gp_runlist_entry *process = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct gp_runlist_entry *entry = &list->items[i];
+
+		if (entry->kind == GP_RUNLIST_PROCESS) {
+			process = entry;
+			join_process(entry, &by_pasid);
+		} else if (entry->kind == GP_RUNLIST_QUEUE) {
+			join_queue(entry, &by_mqd);
+			if (process && process->gpu_id == entry->gpu_id && entry->pid)
+				process->pid = entry->pid;
+		}
+	}
+	free(by_mqd.items);
+	free(by_pasid.items);
+}

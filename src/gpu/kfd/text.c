@@ -1,0 +1,189 @@
+#include "gpu/kfd/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/parse.h"
+
+#define GP_BINARY_PROBE 4096
+
+void gp_lines_init(struct gp_lines *lines, const struct gp_debugfs_source *source)
+{
+	*lines = (struct gp_lines){.next = source->text, .limit = source->text + source->len};
+}
+
+bool gp_lines_next(struct gp_lines *lines)
+{
+	const char *newline;
+
+	if (lines->next == lines->limit)
+		return false;
+	newline = memchr(lines->next, '\n', (size_t)(lines->limit - lines->next));
+	lines->p = lines->next;
+	lines->torn = !newline;
+	lines->end = newline ? newline : lines->limit;
+	lines->next = newline ? newline + 1 : lines->limit;
+	if (lines->end > lines->p && lines->end[-1] == '\r')
+		lines->end--;
+	lines->number++;
+	return true;
+}
+
+bool gp_lines_blank(const struct gp_lines *lines)
+{
+	const char *p = lines->p;
+
+	gp_skip_blanks(&p, lines->end);
+	return p == lines->end;
+}
+
+/* Exactly eight hex digits, as the kernel prints them. */
+static bool parse_word(const char **p, const char *end, u32 *word)
+{
+	u32 value = 0;
+
+	if (end - *p < 8)
+		return false;
+	for (int i = 0; i < 8; i++) {
+		int digit = gp_hex_value((*p)[i]);
+
+		if (digit < 0)
+			return false;
+		value = value << 4 | (u32)digit;
+	}
+	*p += 8;
+	*word = value;
+	return true;
+}
+
+enum gp_row_result gp_row_parse(const struct gp_lines *lines, struct gp_row *row)
+{
+	const char *p = lines->p;
+
+	gp_skip_blanks(&p, lines->end);
+	if (!parse_word(&p, lines->end, &row->address) || !GP_PARSE_LITERAL(&p, lines->end, ":"))
+		return GP_ROW_NONE;
+	for (row->count = 0;; row->count++) {
+		gp_skip_blanks(&p, lines->end);
+		if (p == lines->end)
+			return row->count ? GP_ROW_OK : GP_ROW_BROKEN;
+		if (row->count == GP_ROW_WORDS ||
+		    !parse_word(&p, lines->end, &row->words[row->count]))
+			return GP_ROW_BROKEN;
+		if (p < lines->end && *p != ' ' && *p != '\t')
+			return GP_ROW_BROKEN;
+	}
+}
+
+bool gp_node_parse(const struct gp_lines *lines, u32 *node, u32 *gpu_id)
+{
+	const char *p = lines->p, *end = lines->end;
+	u64 id;
+
+	if (!GP_PARSE_LITERAL(&p, end, "Node ") || !gp_parse_u32(&p, end, node) ||
+	    !GP_PARSE_LITERAL(&p, end, ", gpu_id ") || !gp_parse_hex(&p, end, &id) ||
+	    id > UINT32_MAX || !GP_PARSE_LITERAL(&p, end, ":") || p != end)
+		return false;
+	*gpu_id = (u32)id;
+	return true;
+}
+
+int gp_text_check(const struct gp_debugfs_source *source, struct gp_diag *diag)
+{
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *tool;
+	} packed[] = {{"\x1f\x8b", 2, "gunzip"},
+		      {"\x28\xb5\x2f\xfd", 4, "unzstd"},
+		      {"\xfd"
+		       "7zXZ",
+		       5, "unxz"},
+		      {"BZh", 3, "bunzip2"}};
+	size_t probe = source->len < GP_BINARY_PROBE ? source->len : GP_BINARY_PROBE;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(packed); i++) {
+		if (source->len >= packed[i].len &&
+		    memcmp(source->text, packed[i].magic, packed[i].len) == 0)
+			return gp_fail(diag, -EINVAL,
+				       _("%s:1: the file is compressed; run %s on it first"),
+				       source->name, packed[i].tool);
+	}
+	if (probe && memchr(source->text, '\0', probe))
+		return gp_fail(diag, -EINVAL,
+			       _("%s:1: the file is binary, not text from /sys/kernel/debug/kfd"),
+			       source->name);
+	return 0;
+}
+
+enum gp_debugfs_file gp_line_file(const struct gp_lines *lines)
+{
+	const char *p = lines->p, *end = lines->end;
+
+	if (GP_PARSE_LITERAL(&p, end, "Process "))
+		return GP_FILE_MQDS;
+	gp_skip_blanks(&p, end);
+	if (GP_PARSE_LITERAL(&p, end, "Inst ") || GP_PARSE_LITERAL(&p, end, "CP Pipe ") ||
+	    GP_PARSE_LITERAL(&p, end, "HIQ on MEC ") || GP_PARSE_LITERAL(&p, end, "SDMA Engine "))
+		return GP_FILE_HQDS;
+	if (GP_PARSE_LITERAL(&p, end, "No active runlist"))
+		return GP_FILE_RLS;
+	return GP_FILE_ANY;
+}
+
+void gp_doubt_line(struct gp_doubts *doubts, u32 line)
+{
+	if (!doubts->unknown++)
+		doubts->unknown_line = line;
+}
+
+int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
+		  struct gp_diag *diag, const char *format, bool found, bool complete)
+{
+	if (!found && doubts->unknown)
+		return gp_fail(diag, -EINVAL, _("%s:%u: this is not the text of debugfs %s"),
+			       source->name, doubts->unknown_line, format);
+	if (doubts->cut_line && !complete)
+		return gp_fail(diag, -EINVAL,
+			       _("%s:%u: the text ends before anything in it is complete; "
+				 "save debugfs %s again"),
+			       source->name, doubts->cut_line, format);
+	if (doubts->cut_line)
+		gp_diag(diag, GP_WARNING,
+			_("%s:%u: the text ends in the middle of this block; it is left out"),
+			source->name, doubts->cut_line);
+	if (doubts->broken)
+		gp_diag(diag, GP_WARNING,
+			_("%s:%u: rows of this block are missing or garbled; it is not decoded "
+			  "(%zu such blocks)"),
+			source->name, doubts->broken_line, doubts->broken);
+	if (doubts->unknown)
+		gp_diag(diag, GP_WARNING, _("%s:%u: line not understood (%zu such lines)"),
+			source->name, doubts->unknown_line, doubts->unknown);
+	return 0;
+}
+
+int gp_wrong_file(const struct gp_debugfs_source *source, struct gp_diag *diag, u32 line,
+		  enum gp_debugfs_file is)
+{
+	switch (is) {
+	case GP_FILE_HQDS:
+		return gp_fail(diag, -EINVAL,
+			       _("%s:%u: this is a copy of hqds (hardware queue slots); "
+				 "read it with 'gpreempt hqd'"),
+			       source->name, line);
+	case GP_FILE_MQDS:
+		return gp_fail(diag, -EINVAL,
+			       _("%s:%u: this is a copy of mqds (queue descriptors); "
+				 "read it with 'gpreempt mqd'"),
+			       source->name, line);
+	case GP_FILE_RLS:
+	case GP_FILE_ANY:
+		break;
+	}
+	return gp_fail(diag, -EINVAL,
+		       _("%s:%u: this is a copy of rls (the runlist); "
+			 "read it with 'gpreempt runlist'"),
+		       source->name, line);
+}

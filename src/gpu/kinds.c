@@ -1,0 +1,7 @@
+#include "gpu/gpu.h"
+
+const struct gp_gpu_ops *const gp_gpu_kinds[] = {
+	&gp_kfd_ops,
+	&gp_nvrm_ops,
+	NULL,
+};

@@ -1,0 +1,134 @@
+/*
+ * NVIDIA's resource manager: the devices its driver lists in /proc/driver/nvidia. Who uses them
+ * cannot be told from there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "gpu/gpu.h"
+#include "gpu/nvrm/nvrm.h"
+
+#define GP_NV_PROC  "/proc/driver/nvidia"
+#define GP_NV_LIMIT 65536u
+
+bool gp_nvrm_driver_version(const struct gp_root *root, char *out, size_t size)
+{
+	static const char mark[] = "Kernel Module";
+	struct gp_buf text = {0};
+	const char *p, *found = NULL;
+	size_t len = 0;
+
+	if (gp_root_read(root, GP_NV_LIMIT, &text, GP_NV_PROC "/version") == 0)
+		found = strstr(gp_buf_str(&text), mark);
+	/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build": the
+	 * version is the first word that starts with a digit. */
+	for (p = found ? found + sizeof(mark) - 1 : ""; *p && *p != '\n'; p++) {
+		if (gp_is_digit(*p) && p[-1] == ' ') {
+			len = strspn(p, "0123456789.");
+			break;
+		}
+	}
+	if (len && len < size) {
+		memcpy(out, p, len);
+		out[len] = '\0';
+	}
+	gp_buf_free(&text);
+	return len && len < size;
+}
+
+bool gp_nvrm_open_modules(const struct gp_root *root)
+{
+	struct gp_buf text = {0};
+	bool open_modules = gp_root_read(root, GP_NV_LIMIT, &text, GP_NV_PROC "/version") == 0 &&
+			    strstr(gp_buf_str(&text), "Open Kernel Module");
+
+	gp_buf_free(&text);
+	return open_modules;
+}
+
+/* The value of "Key: \t value" at the start of a line, up to the line's end. */
+static const char *value_of(const char *text, const char *key, size_t *len)
+{
+	size_t key_len = strlen(key);
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (strncmp(p, key, key_len) || p[key_len] != ':')
+			continue;
+		p += key_len + 1;
+		p += strspn(p, " \t");
+		*len = strcspn(p, "\r\n");
+		return p;
+	}
+	return NULL;
+}
+
+static void parse_pci(const char *name, struct gp_gpu *gpu)
+{
+	const char *p = name, *end = name + strlen(name);
+	u64 domain, bus, device, function;
+
+	if (gp_parse_hex(&p, end, &domain) && GP_PARSE_LITERAL(&p, end, ":") &&
+	    gp_parse_hex(&p, end, &bus) && GP_PARSE_LITERAL(&p, end, ":") &&
+	    gp_parse_hex(&p, end, &device) && GP_PARSE_LITERAL(&p, end, ".") &&
+	    gp_parse_hex(&p, end, &function) && p == end && domain <= UINT32_MAX && bus <= 0xff &&
+	    device <= 0x1f && function <= 7) {
+		gpu->pci_domain = (u32)domain;
+		gpu->pci_bus = (u32)bus;
+		gpu->pci_device = (u32)device;
+		gpu->pci_function = (u32)function;
+		gpu->valid |= GP_GPU_PCI;
+	}
+}
+
+static void parse_information(const char *text, struct gp_gpu *gpu)
+{
+	size_t len;
+	const char *value = value_of(text, "Model", &len);
+
+	if (value)
+		snprintf(gpu->name, sizeof(gpu->name), "%.*s", (int)(len < 63 ? len : 63), value);
+	value = value_of(text, "Device Minor", &len);
+	if (value)
+		gp_parse_u32(&value, value + len, &gpu->node);
+}
+
+static int discover(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out)
+{
+	struct gp_names names;
+	struct gp_buf text = {0};
+	int error = gp_root_list(root, &names, GP_NV_PROC "/gpus");
+
+	*out = (struct gp_gpu_list){0};
+	if (error == -ENOENT || error == -ENOTDIR)
+		return 0;
+	if (error)
+		return gp_fail(diag, error, _("cannot list %s: %s"), GP_NV_PROC "/gpus",
+			       strerror(-error));
+	for (size_t i = 0; i < names.count && !error; i++) {
+		struct gp_gpu gpu = {.node = (u32)i};
+
+		if (gp_root_read(root, GP_NV_LIMIT, &text, GP_NV_PROC "/gpus/%s/information",
+				 names.items[i]))
+			continue;
+		parse_pci(names.items[i], &gpu);
+		parse_information(gp_buf_str(&text), &gpu);
+		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
+				      sizeof(*out->items));
+		if (!error)
+			out->items[out->count++] = gpu;
+	}
+	gp_buf_free(&text);
+	gp_names_free(&names);
+	if (error)
+		gp_gpu_list_free(out);
+	return error;
+}
+
+const struct gp_gpu_ops gp_nvrm_ops = {
+	.kind = "nvrm",
+	.discover = discover,
+};

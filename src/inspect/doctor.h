@@ -1,0 +1,121 @@
+/*
+ * gpreempt doctor: what this machine is and allows, and from that which mechanisms can work here.
+ * It only looks: nothing is opened that has a side effect, unless asked to probe. Under a root
+ * other than the live system it reads files alone; what belongs to the running process (its
+ * capabilities, groups, devices) is then "not checked".
+ */
+#ifndef GP_INSPECT_DOCTOR_H
+#define GP_INSPECT_DOCTOR_H
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "gpu/gpu.h"
+
+enum gp_doctor_field {
+	GP_DOC_KERNEL = 1u << 0, /* kernel_major, kernel_minor */
+	GP_DOC_LOCKDOWN = 1u << 1,
+	GP_DOC_SCHED_POLICY = 1u << 2,
+	GP_DOC_TIMEOUT = 1u << 3,
+	GP_DOC_NUM_KCQ = 1u << 4,
+	GP_DOC_CWSR = 1u << 5,
+	GP_DOC_PTRACE_SCOPE = 1u << 6,
+	GP_DOC_CAPABILITIES = 1u << 7,
+	GP_DOC_ROCR_VERSION = 1u << 8, /* of the runtime that would be loaded */
+	GP_DOC_SIGNED_MODULES = 1u << 9,
+	GP_DOC_MODULES_DISABLED = 1u << 10,
+	GP_DOC_KFD_VERSION = 1u << 11,
+};
+
+enum gp_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
+
+/* A device file; `checked` is false under a root. */
+struct gp_device_access {
+	char path[32];
+	char group[32]; /* owner group, "" unknown */
+	bool checked;
+	int error; /* of access(2), which honours the device cgroup */
+};
+
+#define GP_RENDER_NODES_MAX 64
+#define GP_RUNTIMES_MAX     16
+
+struct gp_runtime_library {
+	char path[256];
+	char version[32]; /* "" unknown */
+};
+
+struct gp_doctor {
+	u32 valid; /* enum gp_doctor_field */
+	bool live;
+
+	char kernel[128]; /* release, "" unknown */
+	u32 kernel_major, kernel_minor;
+	char lockdown[24]; /* none, integrity, confidentiality */
+	bool signed_modules_only, modules_disabled;
+
+	bool amdgpu_loaded, amdgpu_dkms;
+	char amdgpu_version[64], amdgpu_srcversion[64];
+	u64 sched_policy, preemption_timeout_ms, num_kcq, cwsr_enable;
+
+	bool kfd_present;
+	u32 kfd_major, kfd_minor;
+	enum gp_kfd_version_source kfd_source;
+	int probe_error; /* -errno when probing was asked for and failed */
+
+	struct gp_gpu_list amd, nvidia;
+
+	bool debugfs_mounted;
+	int debugfs_error; /* 0 when kfd/hqds can be opened */
+
+	struct gp_device_access kfd_device, nvidia_device;
+	struct gp_device_access render[GP_RENDER_NODES_MAX];
+	size_t render_count;
+	char groups[256]; /* of this process, those that own GPU devices; "" none */
+
+	u64 ptrace_scope;
+	u64 capabilities; /* effective, bit = capability number */
+
+	struct gp_runtime_library runtimes[GP_RUNTIMES_MAX];
+	size_t runtime_count;
+	u32 rocr_major, rocr_minor, rocr_patch;
+
+	char nvidia_version[32]; /* "" no driver */
+	bool nvidia_open;
+};
+
+#define GP_CAP_SYS_MODULE 16
+#define GP_CAP_SYS_PTRACE 19
+#define GP_CAP_SYS_ADMIN  21
+
+/* Whether the capability is known to be there. */
+static inline bool gp_doctor_capable(const struct gp_doctor *d, unsigned int capability)
+{
+	return (d->valid & GP_DOC_CAPABILITIES) && (d->capabilities >> capability & 1);
+}
+
+/* 0 or -ENOMEM; anything that cannot be found out is missing. `probe` opens /dev/kfd. */
+int gp_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
+		   struct gp_doctor *out);
+void gp_doctor_free(struct gp_doctor *doctor);
+
+/* doctor_runtime.c: the ROCr libraries in the usual places. */
+void gp_doctor_runtimes(const struct gp_root *root, struct gp_doctor *d);
+/* doctor_access.c: devices, groups, capabilities, ptrace scope, debugfs. */
+void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d);
+
+/* KFD's minor version (of major 1) that a kernel release has in-tree; 0 when older than any known.
+ */
+u32 gp_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
+
+/* doctor_view.c: facts, devices and mechanisms as tables; everything as JSON. */
+struct gp_table *gp_doctor_facts(const struct gp_doctor *d);
+struct gp_table *gp_doctor_gpus(const struct gp_doctor *d);
+struct gp_table *gp_doctor_mechanisms(const struct gp_doctor *d);
+json_t *gp_doctor_json(const struct gp_doctor *d);
+
+/* Things to know before preempting anything; translated. NULL ends the list. */
+const char *gp_doctor_note(size_t index);
+
+#endif

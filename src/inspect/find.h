@@ -1,0 +1,144 @@
+/*
+ * The queues of a process from everything that can tell: AMD_LOG_LEVEL logs, the driver's sysfs
+ * list, and debugfs descriptors and slots. The sources are joined on two keys, the ring base and
+ * the queue object, and every fact keeps the name of the source it came from.
+ *
+ * A KFD queue id is filled in only when exactly one queue can have it; otherwise it stays unknown
+ * and the candidates are listed: acting on a wrong id would stop somebody else's queue.
+ */
+#ifndef GP_INSPECT_FIND_H
+#define GP_INSPECT_FIND_H
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "gpu/gpu.h"
+#include "trace/amdlog.h"
+#include "trace/queues.h"
+
+/* More candidates than this help nobody; the count is still told. */
+#define GP_FIND_CANDIDATES_MAX 16
+
+/* Facts of a queue that may be unknown. */
+enum gp_find_fact {
+	GP_FIND_RING,
+	GP_FIND_OBJECT,
+	GP_FIND_KFD_ID,
+	GP_FIND_HSA_ID,
+	GP_FIND_GPU,
+	GP_FIND_TYPE,
+	GP_FIND_SIZE,
+	GP_FIND_PRIORITY,
+	GP_FIND_KFD_PRIORITY,
+	GP_FIND_STREAMS,
+	GP_FIND_DISPATCHES,
+	GP_FIND_BARRIERS,
+	GP_FIND_USE, /* first and last */
+	GP_FIND_ACTIVE,
+	GP_FIND_RPTR,
+	GP_FIND_WPTR,
+	GP_FIND_BACKLOG,
+	GP_FIND_FACTS,
+};
+
+/* Where a fact came from; GP_FROM_NOWHERE = unknown. */
+enum gp_find_source {
+	GP_FROM_NOWHERE,
+	GP_FROM_LOG,
+	GP_FROM_SYSFS,
+	GP_FROM_MQD,
+	GP_FROM_HQD,
+	GP_FROM_MATCH, /* sysfs id whose GPU, type and size fit exactly one queue */
+};
+
+/* Which key joined the log with the live system. */
+enum gp_find_key { GP_KEY_NONE, GP_KEY_RING, GP_KEY_OBJECT, GP_KEY_BOTH };
+
+struct gp_find_queue {
+	enum gp_find_source from[GP_FIND_FACTS];
+	enum gp_find_key key;
+	bool logged; /* address is set */
+	u64 address; /* as the log printed it (HWq=) */
+	enum gp_address_kind address_kind;
+	u64 ring, object;
+	u32 kfd_id;
+	u64 hsa_id;
+	u32 gpu_id;
+	enum gp_queue_type type;
+	u64 size;         /* bytes */
+	u32 priority;     /* 0 low, 1 normal, 2 high */
+	u32 kfd_priority; /* 0..15 */
+	u32 streams, streams_max;
+	const u64 *stream_handles; /* owned by the log analysis */
+	size_t stream_count;
+	u64 dispatches, barriers;
+	u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
+	bool active, deleted, failed;
+	u64 rptr, wptr, backlog; /* packets */
+	/* KFD ids it may have, when kfd_id is unknown; the count goes on past the room. */
+	u32 candidates[GP_FIND_CANDIDATES_MAX];
+	size_t candidate_count;
+};
+
+struct gp_find_process {
+	bool pid_known;
+	u32 pid; /* host pid when the process is alive, else as given or logged */
+	bool alive;
+	char command[64]; /* "" = not known */
+	char container[128];
+	struct gp_find_queue *queues;
+	size_t count, capacity;
+};
+
+struct gp_find_input {
+	const char *name;
+	struct gp_amdlog_stats stats;
+	bool pid_from_name; /* lines without a pid took it from the file's name */
+};
+
+struct gp_find_options {
+	struct gp_root root;
+	u32 pid;               /* 0 with `all` */
+	const char *container; /* pid is this container's own */
+	bool all, fast, no_live;
+	char **logs;
+	size_t log_count;
+	struct gp_progress *progress;
+};
+
+struct gp_find_result {
+	struct gp_find_process *processes;
+	size_t count, capacity;
+	struct gp_find_input *inputs;
+	size_t input_count;
+	struct gp_log_queues *log;
+};
+
+/*
+ * 0 when every input was read, also if no queue was found; -ESRCH when the pid is neither alive nor
+ * in a log; another -errno when an input could not be used (said on diag).
+ */
+int gp_find(const struct gp_find_options *options, struct gp_diag *diag,
+	    struct gp_find_result *out);
+void gp_find_result_free(struct gp_find_result *result);
+
+/* Joins one process; split out so that tests can feed it. Log queues of other pids are ignored
+ * unless their pid is in `pids` (a container's own pid of the same process) or unknown. */
+struct gp_find_live {
+	const struct gp_gpu_process *sysfs; /* or NULL */
+	const struct gp_gpu_state *state;   /* or NULL */
+	u32 pid;
+};
+int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
+		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched);
+
+/* Views. The JSON of one process; a list of them with --all is the caller's. */
+json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find_result *result);
+struct gp_table *gp_find_table(const struct gp_find_process *process);
+/* One fact a line with its source. */
+struct gp_table *gp_find_long_table(const struct gp_find_queue *queue);
+/* The file of the design documents: "queues = [{'addr': 0x..., ...}, ...]". */
+int gp_find_python(const struct gp_find_process *process, struct gp_buf *out);
+
+#endif

@@ -1,0 +1,330 @@
+/* Puts the queues of one process together from log, sysfs, descriptors and slots. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "inspect/find.h"
+
+#define GP_AQL_PACKET_BYTES 64
+
+static bool known(const struct gp_find_queue *queue, enum gp_find_fact fact)
+{
+	return queue->from[fact] != GP_FROM_NOWHERE;
+}
+
+/* Takes a fact unless a better source already gave it. */
+#define GP_SET(queue, fact, member, value, source)      \
+	do {                                            \
+		if (!known(queue, fact)) {              \
+			(queue)->member = (value);      \
+			(queue)->from[fact] = (source); \
+		}                                       \
+	} while (0)
+
+static struct gp_find_queue *add_queue(struct gp_find_process *process)
+{
+	struct gp_find_queue *queue;
+
+	if (gp_array_grow((void **)&process->queues, process->count, &process->capacity,
+			  sizeof(*process->queues)))
+		return NULL;
+	queue = &process->queues[process->count++];
+	*queue = (struct gp_find_queue){0};
+	return queue;
+}
+
+/* HSA's three levels as the driver numbers them (kfd.md 2.7): 0-6 low, 7-10 normal, 11-15 high. */
+static u32 level_of(u32 kfd_priority)
+{
+	return kfd_priority < 7 ? 0 : kfd_priority < 11 ? 1 : 2;
+}
+
+static int add_descriptor(struct gp_find_process *process, const struct gp_slot *mqd)
+{
+	struct gp_find_queue *queue = add_queue(process);
+
+	if (!queue)
+		return -ENOMEM;
+	GP_SET(queue, GP_FIND_GPU, gpu_id, mqd->gpu_id, GP_FROM_MQD);
+	GP_SET(queue, GP_FIND_TYPE, type,
+	       mqd->kind == GP_SLOT_SDMA ? GP_QUEUE_SDMA : GP_QUEUE_COMPUTE, GP_FROM_MQD);
+	if (!(mqd->valid & GP_SLOT_REGISTERS))
+		return 0;
+	GP_SET(queue, GP_FIND_RING, ring, mqd->ring, GP_FROM_MQD);
+	GP_SET(queue, GP_FIND_SIZE, size, mqd->ring_bytes, GP_FROM_MQD);
+	if (mqd->valid & GP_SLOT_OBJECT)
+		GP_SET(queue, GP_FIND_OBJECT, object, mqd->object, GP_FROM_MQD);
+	if (mqd->valid & GP_SLOT_PRIORITY) {
+		GP_SET(queue, GP_FIND_KFD_PRIORITY, kfd_priority, mqd->queue_priority, GP_FROM_MQD);
+		GP_SET(queue, GP_FIND_PRIORITY, priority, level_of(mqd->queue_priority),
+		       GP_FROM_MQD);
+	}
+	return 0;
+}
+
+/* A queue has one descriptor per XCC; the first carries the truth. */
+static int add_descriptors(struct gp_find_process *process, const struct gp_find_live *live)
+{
+	const struct gp_slot_list *list = &live->state->descriptors;
+	int error = 0;
+
+	for (size_t i = 0; i < list->count && !error; i++) {
+		const struct gp_slot *mqd = &list->items[i];
+
+		if (mqd->pid == live->pid && mqd->xcc == 0 && mqd->kind != GP_SLOT_DIQ)
+			error = add_descriptor(process, mqd);
+	}
+	return error;
+}
+
+static const struct gp_slot *find_slot(const struct gp_find_live *live,
+				       const struct gp_find_queue *queue)
+{
+	const struct gp_slot_list *list = &live->state->slots;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct gp_slot *slot = &list->items[i];
+
+		if (slot->active && slot->pid == live->pid && slot->gpu_id == queue->gpu_id &&
+		    (slot->valid & GP_SLOT_REGISTERS) && slot->ring == queue->ring &&
+		    (!(slot->valid & GP_SLOT_XCC) || slot->xcc == 0))
+			return slot;
+	}
+	return NULL;
+}
+
+/* Every slot is listed, so a queue in none of them is not on the hardware now. */
+static void add_slots(struct gp_find_process *process, const struct gp_find_live *live)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		struct gp_find_queue *queue = &process->queues[i];
+		const struct gp_slot *slot;
+
+		if (!known(queue, GP_FIND_RING))
+			continue;
+		slot = find_slot(live, queue);
+		GP_SET(queue, GP_FIND_ACTIVE, active, slot != NULL, GP_FROM_HQD);
+		if (!slot || !(slot->valid & GP_SLOT_POINTERS))
+			continue;
+		GP_SET(queue, GP_FIND_RPTR, rptr, slot->rptr, GP_FROM_HQD);
+		GP_SET(queue, GP_FIND_WPTR, wptr, slot->wptr, GP_FROM_HQD);
+		GP_SET(queue, GP_FIND_BACKLOG, backlog, slot->backlog, GP_FROM_HQD);
+	}
+}
+
+/* An object at a known address with another ring is another queue that got the same page. */
+static enum gp_find_key match_key(const struct gp_find_queue *queue,
+				  const struct gp_log_queue *logged)
+{
+	bool ring = known(queue, GP_FIND_RING) && logged->key != GP_ADDRESS_OBJECT &&
+		    queue->ring == logged->address;
+	bool object = known(queue, GP_FIND_OBJECT) &&
+		      ((logged->key != GP_ADDRESS_RING && queue->object == logged->address) ||
+		       ((logged->valid & GP_LQ_OBJECT) && queue->object == logged->object));
+
+	if (ring)
+		return object ? GP_KEY_BOTH : GP_KEY_RING;
+	if (!object || (logged->key == GP_ADDRESS_RING && known(queue, GP_FIND_RING)))
+		return GP_KEY_NONE;
+	return GP_KEY_OBJECT;
+}
+
+static void set_pointers_from_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+{
+	/* Live pointers are newer; the two must not be mixed. */
+	if (known(queue, GP_FIND_RPTR) || known(queue, GP_FIND_WPTR))
+		return;
+	if (logged->valid & GP_LQ_RPTR)
+		GP_SET(queue, GP_FIND_RPTR, rptr, logged->rptr, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_WPTR)
+		GP_SET(queue, GP_FIND_WPTR, wptr, logged->wptr, GP_FROM_LOG);
+	/* The log's wptr is the slot of the packet itself: that one is outstanding too. */
+	if ((logged->valid & GP_LQ_RPTR) && (logged->valid & GP_LQ_WPTR) &&
+	    logged->wptr >= logged->rptr)
+		GP_SET(queue, GP_FIND_BACKLOG, backlog, logged->wptr - logged->rptr + 1,
+		       GP_FROM_LOG);
+}
+
+static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+{
+	queue->logged = true;
+	queue->address = logged->address;
+	queue->address_kind = logged->key;
+	queue->deleted = logged->deleted;
+	queue->failed = logged->failed;
+	if (queue->key == GP_KEY_RING || queue->key == GP_KEY_BOTH)
+		queue->address_kind = GP_ADDRESS_RING;
+	else if (queue->key == GP_KEY_OBJECT && logged->key == GP_ADDRESS_UNKNOWN)
+		queue->address_kind = GP_ADDRESS_OBJECT;
+	if (queue->address_kind == GP_ADDRESS_RING)
+		GP_SET(queue, GP_FIND_RING, ring, logged->address, GP_FROM_LOG);
+	if (queue->address_kind == GP_ADDRESS_OBJECT)
+		GP_SET(queue, GP_FIND_OBJECT, object, logged->address, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_OBJECT)
+		GP_SET(queue, GP_FIND_OBJECT, object, logged->object, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_HSA_ID)
+		GP_SET(queue, GP_FIND_HSA_ID, hsa_id, logged->hsa_id, GP_FROM_LOG);
+	/* HIP's hardware queues are AQL compute queues. */
+	GP_SET(queue, GP_FIND_TYPE, type, GP_QUEUE_COMPUTE, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_SIZE)
+		GP_SET(queue, GP_FIND_SIZE, size, logged->size_packets * GP_AQL_PACKET_BYTES,
+		       GP_FROM_LOG);
+	if (logged->valid & GP_LQ_PRIORITY)
+		GP_SET(queue, GP_FIND_PRIORITY, priority, logged->priority, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_STREAMS) {
+		GP_SET(queue, GP_FIND_STREAMS, streams, logged->streams, GP_FROM_LOG);
+		queue->streams_max = logged->streams_max;
+		queue->stream_handles = logged->stream_handles;
+		queue->stream_count = logged->stream_count;
+	}
+	GP_SET(queue, GP_FIND_DISPATCHES, dispatches, logged->dispatches, GP_FROM_LOG);
+	GP_SET(queue, GP_FIND_BARRIERS, barriers, logged->barriers, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_FIRST) {
+		if (!known(queue, GP_FIND_USE))
+			queue->last_ns = logged->last_ns;
+		GP_SET(queue, GP_FIND_USE, first_ns, logged->first_ns, GP_FROM_LOG);
+	}
+	GP_SET(queue, GP_FIND_ACTIVE, active, !logged->deleted && !logged->failed, GP_FROM_LOG);
+	set_pointers_from_log(queue, logged);
+}
+
+/* A log queue that was deleted cannot be a live one, whatever its address says. */
+static struct gp_find_queue *find_match(struct gp_find_process *process, size_t live_count,
+					const struct gp_log_queue *logged)
+{
+	if (logged->deleted)
+		return NULL;
+	for (size_t i = 0; i < live_count; i++) {
+		struct gp_find_queue *queue = &process->queues[i];
+		enum gp_find_key key = match_key(queue, logged);
+
+		if (key == GP_KEY_NONE)
+			continue;
+		/* Creation and use of one queue may have been logged under its two addresses. */
+		queue->key = queue->key && queue->key != key ? GP_KEY_BOTH : key;
+		return queue;
+	}
+	return NULL;
+}
+
+static void add_counts(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+{
+	if (queue->logged) {
+		queue->dispatches += logged->dispatches;
+		queue->barriers += logged->barriers;
+		if (known(queue, GP_FIND_USE) && (logged->valid & GP_LQ_FIRST)) {
+			if (logged->first_ns < queue->first_ns)
+				queue->first_ns = logged->first_ns;
+			if (logged->last_ns > queue->last_ns)
+				queue->last_ns = logged->last_ns;
+		}
+	}
+	merge_log(queue, logged);
+}
+
+static int add_logged(struct gp_find_process *process, const struct gp_log_queue *logged,
+		      size_t logged_count, size_t *matched)
+{
+	size_t live_count = process->count;
+
+	*matched = 0;
+	for (size_t i = 0; i < logged_count; i++) {
+		struct gp_find_queue *queue = find_match(process, live_count, &logged[i]);
+
+		if (queue)
+			(*matched)++;
+		else
+			queue = add_queue(process);
+		if (!queue)
+			return -ENOMEM;
+		add_counts(queue, &logged[i]);
+	}
+	return 0;
+}
+
+/* Could the driver's queue be this row? Only what both know can differ. */
+static bool may_be(const struct gp_find_queue *queue, const struct gp_gpu_queue *id)
+{
+	bool sdma = id->type == GP_QUEUE_SDMA || id->type == GP_QUEUE_SDMA_XGMI;
+
+	if (queue->deleted || !known(queue, GP_FIND_TYPE) || !known(queue, GP_FIND_SIZE))
+		return false;
+	if (known(queue, GP_FIND_GPU) && queue->gpu_id != id->gpu_id)
+		return false;
+	if (sdma != (queue->type == GP_QUEUE_SDMA || queue->type == GP_QUEUE_SDMA_XGMI))
+		return false;
+	return queue->size == id->size;
+}
+
+static void add_candidate(struct gp_find_queue *queue, u32 id)
+{
+	if (queue->candidate_count < GP_FIND_CANDIDATES_MAX)
+		queue->candidates[queue->candidate_count] = id;
+	queue->candidate_count++;
+}
+
+static int add_unclaimed(struct gp_find_process *process, const struct gp_gpu_queue *id)
+{
+	struct gp_find_queue *queue = add_queue(process);
+
+	if (!queue)
+		return -ENOMEM;
+	GP_SET(queue, GP_FIND_KFD_ID, kfd_id, id->id, GP_FROM_SYSFS);
+	GP_SET(queue, GP_FIND_GPU, gpu_id, id->gpu_id, GP_FROM_SYSFS);
+	GP_SET(queue, GP_FIND_TYPE, type, id->type, GP_FROM_SYSFS);
+	GP_SET(queue, GP_FIND_SIZE, size, id->size, GP_FROM_SYSFS);
+	return 0;
+}
+
+/*
+ * sysfs has the ids but no address, so an id belongs to a row only when it fits no other row and
+ * the row fits no other id. Ids that fit no row are queues nobody else described.
+ */
+static int add_ids(struct gp_find_process *process, const struct gp_gpu_process *sysfs)
+{
+	size_t rows = process->count;
+	size_t *fits = calloc(sysfs->queue_count ? sysfs->queue_count : 1, sizeof(*fits));
+	int error = fits ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < sysfs->queue_count && !error; i++) {
+		const struct gp_gpu_queue *id = &sysfs->queues[i];
+
+		for (size_t r = 0; r < rows; r++) {
+			if (!may_be(&process->queues[r], id))
+				continue;
+			fits[i]++;
+			add_candidate(&process->queues[r], id->id);
+		}
+		if (!fits[i])
+			error = add_unclaimed(process, id);
+	}
+	for (size_t i = 0; i < sysfs->queue_count && !error; i++) {
+		for (size_t r = 0; r < rows && fits[i] == 1; r++) {
+			struct gp_find_queue *queue = &process->queues[r];
+
+			if (queue->candidate_count != 1 ||
+			    queue->candidates[0] != sysfs->queues[i].id)
+				continue;
+			GP_SET(queue, GP_FIND_KFD_ID, kfd_id, queue->candidates[0], GP_FROM_MATCH);
+			queue->candidate_count = 0;
+		}
+	}
+	free(fits);
+	return error;
+}
+
+int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
+		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched)
+{
+	int error = 0;
+
+	*matched = 0;
+	if (live && live->state && (live->state->valid & GP_WATCH_DESCRIPTORS))
+		error = add_descriptors(out, live);
+	if (!error && live && live->state && (live->state->valid & GP_WATCH_SLOTS))
+		add_slots(out, live);
+	if (!error)
+		error = add_logged(out, logged, logged_count, matched);
+	if (!error && live && live->sysfs)
+		error = add_ids(out, live->sysfs);
+	return error;
+}

@@ -1,0 +1,26 @@
+/*
+ * The hardware queue slots (`gpreempt hqd`) and the queue descriptors (`gpreempt mqd`) as read at
+ * one moment, live or from a file, with the pid of every slot where it can be known.
+ */
+#ifndef GP_INSPECT_HQD_H
+#define GP_INSPECT_HQD_H
+
+#include "inspect/kfd_input.h"
+#include "inspect/slot_view.h"
+
+struct gp_slots {
+	enum gp_slot_view view;
+	struct gp_slot_list list;
+	char source[4096];    /* file the slots come from */
+	char pids_from[4096]; /* file the pids come from; "" = pids are not known */
+};
+
+/* -errno with the reason said; -ESRCH is never returned here, an empty list is 0. */
+int gp_hqd_read(const struct gp_kfd_query *query, struct gp_diag *diag, struct gp_slots *out);
+int gp_mqd_read(const struct gp_kfd_query *query, struct gp_diag *diag, struct gp_slots *out);
+void gp_slots_free(struct gp_slots *slots);
+
+/* The object documented in docs/json.md; `options->view` is set from the slots. */
+json_t *gp_slots_json(const struct gp_slots *slots, const struct gp_slot_options *options);
+
+#endif

@@ -1,0 +1,128 @@
+#include "inspect/kfd_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/i18n.h"
+
+static int say_live(const struct gp_root *root, const char *name, int error, struct gp_diag *diag)
+{
+	if (error == -EACCES || error == -EPERM)
+		return gp_fail(diag, error,
+			       _("%s: %s; debugfs needs root (and a kernel that is not locked "
+				 "down): run it with sudo, or give a saved copy with --file"),
+			       name, strerror(-error));
+	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
+		return gp_fail(diag, error,
+			       _("%s: not found, and neither is /sys/class/kfd: the amdgpu driver "
+				 "is not loaded, or this machine has no AMD GPU"),
+			       name);
+	if (error == -ENOENT)
+		return gp_fail(diag, error,
+			       _("%s: not found; mount debugfs first: "
+				 "mount -t debugfs none /sys/kernel/debug"),
+			       name);
+	return gp_fail(diag, error, _("%s: cannot read: %s"), name, strerror(-error));
+}
+
+static bool is_blank(const struct gp_buf *text)
+{
+	const char *data = gp_buf_str(text);
+
+	for (size_t i = 0; i < text->len; i++) {
+		if (!strchr(" \t\r\n", data[i]) || !data[i])
+			return false;
+	}
+	return true;
+}
+
+int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
+		      struct gp_diag *diag, struct gp_kfd_input *out)
+{
+	bool is_pipe = file && strcmp(file, "-") == 0;
+	int error;
+
+	if (file)
+		error = snprintf(out->name, sizeof(out->name), "%s",
+				 is_pipe ? _("standard input") : file) < (int)sizeof(out->name)
+				? 0
+				: -ENAMETOOLONG;
+	else
+		error = gp_root_path(root, out->name, sizeof(out->name), "%s", path);
+	if (!error)
+		error = gp_file_read(is_pipe ? "/dev/stdin" : out->name, GP_DEBUGFS_LIMIT,
+				     &out->text);
+	if (error == -EFBIG)
+		return gp_fail(diag, error, _("%s: larger than %u MiB, which no debugfs file is"),
+			       out->name, GP_DEBUGFS_LIMIT >> 20);
+	if (error)
+		return file ? gp_fail(diag, error, _("%s: cannot read: %s"), out->name,
+				      strerror(-error))
+			    : say_live(root, out->name, error, diag);
+	/* Live, an empty text means that there is nothing to list. */
+	if (file && is_blank(&out->text))
+		return gp_fail(diag, -ENODATA, _("%s:1: the file is empty"), out->name);
+	return 0;
+}
+
+void gp_kfd_input_free(struct gp_kfd_input *input)
+{
+	gp_buf_free(&input->text);
+}
+
+bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name)
+{
+	query->gfx_version = gp_gfx_parse(name);
+	return query->gfx_version;
+}
+
+int gp_kfd_query_gfx(const struct gp_kfd_query *query, struct gp_kfd_gfx *out)
+{
+	out->forced = query->gfx_version;
+	return out->forced ? 0 : gp_kfd_gfx_read(&query->root, out);
+}
+
+int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx,
+			struct gp_diag *diag, struct gp_slot_list *out, char *from, size_t size)
+{
+	struct gp_kfd_input input = {0};
+	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version, .ctx = gfx};
+	/* What nobody asked for may fail in silence; the pids are missing then. */
+	struct gp_diag *sink = query->mqds_file ? diag : NULL;
+	int error;
+
+	from[0] = '\0';
+	if (query->file && !query->mqds_file)
+		return 0;
+	error = gp_kfd_input_read(&query->root, query->mqds_file, GP_DEBUGFS_MQDS, sink, &input);
+	if (!error) {
+		source.name = input.name;
+		source.text = gp_buf_str(&input.text);
+		source.len = input.text.len;
+		error = gp_kfd_parse_mqds(&source, sink, out);
+	}
+	if (!error)
+		snprintf(from, size, "%s", input.name);
+	gp_kfd_input_free(&input);
+	return query->mqds_file || error == -ENOMEM ? error : 0;
+}
+
+void gp_kfd_query_filter(const struct gp_kfd_query *query, struct gp_slot_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct gp_slot *slot = &list->items[i];
+
+		if ((query->pid && slot->pid != query->pid) ||
+		    (query->has_gpu && slot->gpu_id != query->gpu_id)) {
+			free(slot->words);
+			free(slot->addresses);
+			continue;
+		}
+		list->items[kept++] = *slot;
+	}
+	list->count = kept;
+}

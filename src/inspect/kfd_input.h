@@ -1,0 +1,50 @@
+/*
+ * Where `hqd`, `mqd` and `runlist` take their text from: debugfs of the live system, a saved file
+ * or a pipe, with one clear sentence when it cannot be read; and which queues the user asked for.
+ */
+#ifndef GP_INSPECT_KFD_INPUT_H
+#define GP_INSPECT_KFD_INPUT_H
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "gpu/kfd/debugfs.h"
+
+struct gp_kfd_query {
+	struct gp_root root;
+	const char *file;      /* NULL: live; "-": standard input */
+	const char *mqds_file; /* NULL: live descriptors with live text, none with a file */
+	u32 gfx_version;       /* 0: find out */
+	u32 pid;               /* 0: all */
+	bool has_gpu;
+	u32 gpu_id;
+};
+
+/* "gfx942"; false when it is no such name. */
+bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name);
+
+/* A text with the name its messages use. */
+struct gp_kfd_input {
+	char name[4096];
+	struct gp_buf text;
+};
+
+/* Reads `file`, or the debugfs path under the root when it is NULL. The error is said. */
+int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
+		      struct gp_diag *diag, struct gp_kfd_input *out);
+void gp_kfd_input_free(struct gp_kfd_input *input);
+
+/* The register layouts to read with: what the user forced, or what the topology says. */
+int gp_kfd_query_gfx(const struct gp_kfd_query *query, struct gp_kfd_gfx *out);
+
+/*
+ * The descriptors that give slots and runlists their pids. An absent source the user did not name
+ * is no error: *from is "" then, and the list empty.
+ */
+int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx,
+			struct gp_diag *diag, struct gp_slot_list *out, char *from, size_t size);
+
+/* Removes the slots the user did not ask for. */
+void gp_kfd_query_filter(const struct gp_kfd_query *query, struct gp_slot_list *list);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * gpreempt ps: every process the GPU driver knows, joined with what /proc and its container say.
+ * A snapshot: processes that end while it is taken are left out.
+ */
+#ifndef GP_INSPECT_PS_H
+#define GP_INSPECT_PS_H
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "gpu/gpu.h"
+#include "inspect/container.h"
+
+struct gp_ps_row {
+	bool process_known; /* /proc shows it */
+	bool contained;
+	struct gp_process process;
+	struct gp_container container;
+	const struct gp_gpu_process *gpu; /* in the snapshot's list */
+};
+
+struct gp_ps {
+	bool driver_present;
+	struct gp_gpu_list gpus;
+	struct gp_gpu_process_list processes;
+	struct gp_ps_row *rows; /* by pid */
+	size_t count, capacity;
+};
+
+/* 0 or -errno, said. No driver at all is an empty snapshot and a note. */
+int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out);
+void gp_ps_free(struct gp_ps *ps);
+
+/* Both return a new object or NULL without memory. The table sums over GPUs; JSON does not. */
+struct gp_table *gp_ps_table(const struct gp_ps *ps);
+json_t *gp_ps_json(const struct gp_ps *ps);
+
+#endif

@@ -1,0 +1,84 @@
+#include "inspect/runlist.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/pm4.h"
+
+void gp_runlists_free(struct gp_runlists *runlists)
+{
+	gp_runlist_free(&runlists->list);
+	*runlists = (struct gp_runlists){0};
+}
+
+static void filter(const struct gp_kfd_query *query, struct gp_runlist *list)
+{
+	size_t kept = 0;
+	u32 process = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct gp_runlist_entry *entry = &list->items[i];
+
+		if (entry->kind == GP_RUNLIST_PROCESS)
+			process = entry->pid;
+		if (query->has_gpu && entry->gpu_id != query->gpu_id)
+			continue;
+		/* That the list loops concerns every process in it. */
+		if (query->pid && process != query->pid && entry->kind != GP_RUNLIST_CHAIN)
+			continue;
+		list->items[kept++] = *entry;
+	}
+	list->count = kept;
+	for (size_t i = kept = 0; i < list->node_count; i++) {
+		if (query->has_gpu && list->nodes[i].gpu_id != query->gpu_id)
+			free(list->nodes[i].words);
+		else
+			list->nodes[kept++] = list->nodes[i];
+	}
+	list->node_count = kept;
+}
+
+int gp_runlist_read(const struct gp_kfd_query *query, struct gp_diag *diag, struct gp_runlists *out)
+{
+	struct gp_kfd_gfx gfx = {0};
+	struct gp_kfd_input input = {0};
+	struct gp_slot_list owners = {0};
+	struct gp_debugfs_source source = {0};
+	int error = gp_kfd_query_gfx(query, &gfx);
+
+	if (!error)
+		error = gp_kfd_input_read(&query->root, query->file, GP_DEBUGFS_RLS, diag, &input);
+	if (!error) {
+		source.name = input.name;
+		source.text = gp_buf_str(&input.text);
+		source.len = input.text.len;
+		error = gp_kfd_parse_rls(&source, diag, &out->list);
+	}
+	if (!error)
+		error = gp_kfd_query_owners(query, &gfx, diag, &owners, out->pids_from,
+					    sizeof(out->pids_from));
+	if (!error) {
+		gp_runlist_join(&out->list, &owners);
+		filter(query, &out->list);
+	}
+	memcpy(out->source, input.name, sizeof(out->source));
+	gp_slot_list_free(&owners);
+	gp_kfd_input_free(&input);
+	gp_kfd_gfx_free(&gfx);
+	return error;
+}
+
+void gp_runlist_engine(const struct gp_runlist_entry *entry, char *out, size_t size)
+{
+	if (entry->extended_engine == 1)
+		snprintf(out, size, "sdma%u", entry->engine);
+	else if (entry->extended_engine == 2)
+		snprintf(out, size, "sdma%u", entry->engine + 8);
+	else if (entry->engine == GP_PM4_ENGINE_COMPUTE)
+		snprintf(out, size, "compute");
+	else if (entry->engine == GP_PM4_ENGINE_SDMA0 || entry->engine == GP_PM4_ENGINE_SDMA1)
+		snprintf(out, size, "sdma%u", entry->engine - GP_PM4_ENGINE_SDMA0);
+	else
+		snprintf(out, size, "engine%u", entry->engine);
+}

@@ -1,0 +1,29 @@
+/*
+ * A hash map from a pair of numbers to an index, for the analyses of trace/: open addressing, grows
+ * by doubling, nothing is ever removed. Zero-initialised is empty.
+ */
+#ifndef GP_TRACE_MAP_H
+#define GP_TRACE_MAP_H
+
+#include "base/types.h"
+
+#define GP_MAP_NONE UINT32_MAX
+
+struct gp_map_slot {
+	u64 a, b;
+	u32 value; /* GP_MAP_NONE = free */
+};
+
+struct gp_map {
+	struct gp_map_slot *slots;
+	size_t capacity; /* 0 or a power of two */
+	size_t count;
+};
+
+void gp_map_free(struct gp_map *map);
+/* The value stored for (a, b), or GP_MAP_NONE. */
+u32 gp_map_get(const struct gp_map *map, u64 a, u64 b);
+/* Stores or replaces; value is not GP_MAP_NONE. 0 or -ENOMEM. */
+int gp_map_put(struct gp_map *map, u64 a, u64 b, u32 value);
+
+#endif

@@ -1,0 +1,126 @@
+"""What every command has: help, manual page, completion, translation, exit codes."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from gp import GPREEMPT, fixture, gpreempt, run
+
+
+def commands():
+    lines = gpreempt("--help").stdout.splitlines()
+    start = lines.index("Commands:") + 1
+    return [line.split()[0] for line in lines[start:lines.index("", start)]]
+
+
+def options(command):
+    words = gpreempt(command, "--help").stdout.split()
+    return sorted({w.rstrip(",") for w in words if w.startswith("--")})
+
+
+class EveryCommand(unittest.TestCase):
+    def test_help_has_a_summary_options_and_examples(self):
+        for command in commands():
+            done = gpreempt(command, "--help")
+            self.assertEqual(done.returncode, 0, command)
+            for part in ("Usage: gpreempt " + command, "Options:", "Examples:", "--help"):
+                self.assertIn(part, done.stdout, command)
+
+    def test_an_unknown_option_is_bad_usage_and_named(self):
+        for command in commands():
+            done = gpreempt(command, "--no-such-option")
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn("--no-such-option", done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_the_manual_page_renders_without_a_warning(self):
+        if not shutil.which("man"):
+            self.skipTest("no man")
+        for command in commands() + ["gpreempt", "queue_finder"]:
+            page = gpreempt("manual", command).stdout
+            with tempfile.NamedTemporaryFile("w", suffix=".1") as out:
+                out.write(page)
+                out.flush()
+                done = run("man", "--warnings", "-l", out.name, env={"MANWIDTH": "80"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+            self.assertIn("EXAMPLES" if command != "gpreempt" else "COMMANDS", done.stdout)
+
+    def test_the_program_knows_its_version(self):
+        self.assertRegex(gpreempt("--version").stdout, r"^gpreempt \d+\.\d+\.\d+\n$")
+
+
+class Completion(unittest.TestCase):
+    def script(self, shell):
+        done = gpreempt("completion", shell)
+        self.assertEqual(done.returncode, 0)
+        return done.stdout
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        with tempfile.NamedTemporaryFile("w") as script:
+            script.write(self.script("bash"))
+            script.flush()
+            quoted = " ".join(f"'{w}'" for w in words)
+            done = run("bash", "-c",
+                       f"source {script.name}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; "
+                       "_gpreempt 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"")
+            return done.stdout.split()
+
+    def test_bash_offers_every_command_and_option(self):
+        self.assertLessEqual(set(commands()), set(self.complete("gpreempt", "")))
+        for command in commands():
+            offered = self.complete("gpreempt", command, "--")
+            for option in options(command):
+                self.assertIn(option, offered, command)
+
+    def test_bash_offers_files_where_a_file_is_meant(self):
+        offered = self.complete("gpreempt", "hqd", "--file", fixture("demo", "case_"))
+        self.assertIn(fixture("demo", "case_a_cnn.log"), offered)
+
+    def test_each_shell_accepts_its_script(self):
+        for shell in ("bash", "zsh", "fish"):
+            if not shutil.which(shell):
+                self.skipTest(f"no {shell}")
+            with tempfile.NamedTemporaryFile("w") as script:
+                script.write(self.script(shell))
+                script.flush()
+                done = run(shell, "-n", script.name)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+
+
+class Language(unittest.TestCase):
+    def test_messages_are_chinese_where_the_locale_is_even_if_not_generated(self):
+        for variable in ("LC_ALL", "LANG"):
+            env = {"LC_ALL": "", "LANG": "", variable: "zh_CN.UTF-8"}
+            done = gpreempt("find", "abc", env=env)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("不是", done.stderr)
+
+    def test_json_is_the_same_in_every_language(self):
+        arguments = ("find", "--json", "--no-live", "158036", fixture("demo", "case_a_cnn.log"))
+        self.assertEqual(gpreempt(*arguments).stdout,
+                         gpreempt(*arguments, env={"LC_ALL": "zh_CN.UTF-8"}).stdout)
+
+
+class Colour(unittest.TestCase):
+    def terminal(self, env):
+        """stdout of gpreempt on a pseudo-terminal."""
+        master, slave = os.openpty()
+        child = subprocess.Popen([GPREEMPT, "hqd", "--root", fixture("live")], stdout=slave,
+                                 stderr=subprocess.DEVNULL, env=dict(os.environ, **env))
+        os.close(slave)
+        data = b""
+        try:
+            while chunk := os.read(master, 65536):
+                data += chunk
+        except OSError:
+            pass  # EIO: the other end is closed
+        child.wait()
+        os.close(master)
+        return data
+
+    def test_only_on_a_terminal_and_never_with_no_color(self):
+        self.assertIn(b"\033[", self.terminal({"TERM": "xterm", "NO_COLOR": ""}))
+        self.assertNotIn(b"\033[", self.terminal({"TERM": "xterm", "NO_COLOR": "1"}))
+        self.assertNotIn("\033[", gpreempt("hqd", "--root", fixture("live")).stdout)

@@ -1,0 +1,235 @@
+"""gpreempt find and queue_finder as a person runs them."""
+import gzip
+import importlib.util
+import os
+import re
+import tempfile
+import unittest
+
+from gp import GPREEMPT, QUEUE_FINDER, fixture, gpreempt, gpreempt_json, run
+
+CNN = fixture("demo", "case_a_cnn.log")
+TRANSFORMER = fixture("demo", "case_b_transformer.log")
+LIVE = fixture("live")
+
+
+def counted(path):
+    """Packets per HWq, the way grep would count them."""
+    counts = {}
+    with open(path) as log:
+        for line in log:
+            found = re.search(r"HWq=(0x[0-9a-f]+), id=(\d+), (Dispatch|Barrier)", line)
+            if found:
+                row = counts.setdefault(found[1], {"id": int(found[2]), "Dispatch": 0, "Barrier": 0})
+                row[found[3]] += 1
+    return counts
+
+
+class FindLog(unittest.TestCase):
+    def test_every_queue_and_count_of_a_log(self):
+        for mode in ([], ["--fast"]):
+            result = gpreempt_json("find", "--json", "--no-live", *mode, "158036", CNN)
+            expected = counted(CNN)
+            self.assertEqual(result["pid"], 158036)
+            self.assertEqual({q["ring"] for q in result["queues"]}, set(expected))
+            for queue in result["queues"]:
+                row = expected[queue["ring"]]
+                self.assertEqual((queue["dispatches"], queue["barriers"], queue["hsa_id"]),
+                                 (row["Dispatch"], row["Barrier"], row["id"]))
+                self.assertIsNone(queue["kfd_id"])
+
+    def test_a_log_from_a_pipe_is_the_same(self):
+        with open(CNN, "rb") as log:
+            piped = gpreempt_json("find", "--json", "--no-live", "158036", "-", stdin=log)
+        named = gpreempt_json("find", "--json", "--no-live", "158036", CNN)
+        self.assertEqual(piped["queues"], named["queues"])
+
+    def test_all_lists_every_process_of_several_logs(self):
+        result = gpreempt_json("find", "--json", "--no-live", "--all", CNN, TRANSFORMER)
+        self.assertEqual([p["pid"] for p in result], [158036, 158122])
+
+    def test_a_pid_that_is_not_in_the_log_is_not_found(self):
+        done = gpreempt("find", "--no-live", "7", CNN)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("158036", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_a_log_without_pids_is_said_to_be(self):
+        done = gpreempt("find", "--no-live", "31", fixture("amdlog", "rocm70_level3.log"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("prints no pid", done.stderr)
+
+    def test_the_file_name_tells_the_pid_where_lines_do_not(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "trace_4711")
+            os.symlink(fixture("amdlog", "rocm70_level3.log"), path)
+            result = gpreempt_json("find", "--json", "--no-live", "--all", path)
+            self.assertEqual([p["pid"] for p in result], [4711])
+
+
+class FindLive(unittest.TestCase):
+    def test_log_and_live_system_are_joined_on_both_keys(self):
+        result = gpreempt_json("find", "--json", "--root", LIVE, "158036", CNN)
+        queues = {q["ring"]: q for q in result["queues"]}
+        self.assertEqual(len(queues), 2)
+        queue = queues["0x7f9567e00000"]
+        self.assertEqual(queue["key"], "ring+object")
+        self.assertEqual(queue["object"], "0x7f9690a20000")
+        self.assertEqual((queue["rptr"], queue["wptr"], queue["backlog"]), (26, 27, 1))
+        self.assertEqual(queue["sources"]["rptr"], "hqd")
+        self.assertEqual(queue["sources"]["dispatches"], "log")
+        self.assertEqual(queue["gpu"], "0xa1c3")
+        self.assertTrue(queue["active"])
+
+    def test_two_queues_alike_share_their_candidates(self):
+        result = gpreempt_json("find", "--json", "--root", LIVE, "158036")
+        for queue in result["queues"]:
+            self.assertIsNone(queue["kfd_id"])
+            self.assertEqual(queue["kfd_id_candidates"], [0, 1])
+
+    def test_a_ring_at_the_same_address_in_two_processes_is_kept_apart(self):
+        result = gpreempt_json("find", "--json", "--root", LIVE, "158122")
+        queues = {q["ring"]: q for q in result["queues"]}
+        self.assertEqual(queues["0x7f9567e00000"]["backlog"], 126)
+        self.assertEqual(queues["0x7f9567e00000"]["kfd_id"], 0)
+        self.assertFalse(queues["0x7f41b5400000"]["active"])
+        self.assertIsNone(queues["0x7f41b5400000"]["rptr"])
+
+    def test_all_without_a_log_is_every_process_of_the_machine(self):
+        result = gpreempt_json("find", "--json", "--root", LIVE, "--all")
+        self.assertEqual([p["pid"] for p in result], [158036, 158122])
+
+    def test_a_log_of_another_run_is_warned_about(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "old.log")
+            with open(CNN) as source, open(path, "w") as copy:
+                copy.write(source.read().replace("7f956", "7e956").replace("7f9690a", "7e9690a"))
+            done = gpreempt("find", "--root", LIVE, "158036", path)
+            self.assertIn("--no-live", done.stderr)
+
+    def test_a_process_that_does_not_exist(self):
+        done = gpreempt("find", "--root", LIVE, "999")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("999", done.stderr)
+
+    def test_a_pid_of_a_container(self):
+        result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container", "trainer",
+                               "7")
+        self.assertEqual(result["pid"], 4242)
+        self.assertIn("trainer", result["container"])
+
+
+class QueueFinder(unittest.TestCase):
+    def load(self, path):
+        spec = importlib.util.spec_from_file_location("config", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.queues
+
+    def test_acceptance_list_of_the_design_document(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = run(QUEUE_FINDER, "158036", CNN, "--no-live", cwd=directory)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("0x00007f9567e00000", done.stdout)
+            self.assertEqual(os.listdir(directory), ["queue_config_pid_158036.py"])
+            queues = self.load(os.path.join(directory, "queue_config_pid_158036.py"))
+            self.assertEqual(queues[0], {
+                "addr": 0x7F9567E00000, "queue_id": 1, "pid": 158036, "is_active": True,
+                "kfd_queue_id": None, "hsa_id": 1, "key": None})
+
+    def test_the_summary_is_the_documents_in_chinese(self):
+        done = run(QUEUE_FINDER, "158036", CNN, "--no-live", "--no-file",
+                   env={"LC_ALL": "zh_CN.UTF-8"})
+        for text in ("Queue信息汇总", "地址:", "活跃:     是", "总计: 2个Queue"):
+            self.assertIn(text, done.stdout)
+
+    def test_output_goes_where_it_is_told_and_replaces_whole(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "queues.py")
+            with open(path, "w") as old:
+                old.write("old")
+            done = run(QUEUE_FINDER, "-o", path, "158036", CNN, "--no-live")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(self.load(path)), 2)
+
+    def test_nothing_found_writes_nothing(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = run(QUEUE_FINDER, "7", CNN, "--no-live", cwd=directory)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(os.listdir(directory), [])
+
+    def test_a_place_that_cannot_be_written_is_said(self):
+        done = run(QUEUE_FINDER, "-o", "/proc/none/x.py", "158036", CNN, "--no-live")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/proc/none/x.py", done.stderr)
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def refuse(self, name, data, *words):
+        path = os.path.join(self.directory.name, name)
+        with open(path, "wb") as out:
+            out.write(data)
+        done = gpreempt("find", "--no-live", "1", path)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(path, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_compressed(self):
+        with open(CNN, "rb") as log:
+            self.refuse("app.log.gz", gzip.compress(log.read()), "gzip", "zcat")
+
+    def test_binary(self):
+        self.refuse("core", bytes(range(256)) * 64, "not a text log")
+
+    def test_empty(self):
+        self.refuse("empty.log", b"", "AMD_LOG_LEVEL")
+
+    def test_text_that_is_no_log(self):
+        self.refuse("notes.txt", b"hello\nworld\n" * 1000, "AMD_LOG_LEVEL")
+
+    def test_a_single_line_of_100_megabytes(self):
+        self.refuse("line", b"x" * 100_000_000)
+
+    def test_a_directory_and_a_file_that_is_not_there(self):
+        for path in (self.directory.name, "/nonexistent/log"):
+            done = gpreempt("find", "--no-live", "1", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(path, done.stderr)
+
+    def test_crlf_and_truncation_are_read(self):
+        path = os.path.join(self.directory.name, "crlf.log")
+        with open(CNN, "rb") as log, open(path, "wb") as out:
+            out.write(log.read().replace(b"\n", b"\r\n")[:-40])
+        result = gpreempt_json("find", "--json", "--no-live", "158036", path)
+        self.assertEqual(len(result["queues"]), 2)
+
+
+class Usage(unittest.TestCase):
+    def test_wrong_usage_is_2(self):
+        for arguments in ([], ["find"], ["find", "abc"], ["find", "--bogus", "1"], ["nosuch"],
+                          ["find", "--no-live", "1"], ["find", "--container"]):
+            done = gpreempt(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr or not arguments, arguments)
+
+    def test_help_has_examples(self):
+        done = gpreempt("find", "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("gpreempt find 158036", done.stdout)
+        self.assertEqual(gpreempt("help", "find").stdout, done.stdout)
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            import subprocess
+            done = subprocess.run([GPREEMPT, "find", "--no-live", "--json", "158036", CNN],
+                                  stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write", done.stderr)

@@ -1,0 +1,445 @@
+#include "tree.h"
+
+#include <errno.h>
+
+#include "abi/kfd_ioctl.h"
+#include "inspect/doctor.h"
+#include "inspect/mechanism.h"
+
+static struct gp_judgement judge(const struct gp_doctor *d, const char *name)
+{
+	struct gp_judgement judgement = {0};
+
+	for (const struct gp_mechanism *m = gp_mechanisms; m->name; m++) {
+		if (strcmp(m->name, name) == 0) {
+			m->judge(d, &judgement);
+			return judgement;
+		}
+	}
+	fail_msg("no mechanism %s", name);
+	return judgement;
+}
+
+static void expect(const struct gp_doctor *d, const char *name, enum gp_verdict verdict,
+		   const char *said)
+{
+	struct gp_judgement judgement = judge(d, name);
+
+	if (judgement.verdict != verdict || !strstr(judgement.reason, said))
+		fail_msg("%s: %s, '%s' (expected %s, '%s')", name,
+			 gp_verdict_word(judgement.verdict), judgement.reason,
+			 gp_verdict_word(verdict), said);
+}
+
+/* A machine on which every KFD mechanism that exists can work. */
+static struct gp_doctor good_machine(struct gp_gpu *gpu)
+{
+	*gpu = (struct gp_gpu){.node = 1,
+			       .gpu_id = 7,
+			       .valid = GP_GPU_GFX | GP_GPU_CAPABILITY | GP_GPU_FIRMWARE,
+			       .gfx_version = 90402,
+			       .firmware = 177,
+			       .capability = GP_KFD_CAP_TRAP_DEBUG_FW};
+	return (struct gp_doctor){
+		.valid = GP_DOC_KERNEL | GP_DOC_LOCKDOWN | GP_DOC_SCHED_POLICY | GP_DOC_CWSR |
+			 GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES | GP_DOC_ROCR_VERSION |
+			 GP_DOC_KFD_VERSION,
+		.live = true,
+		.kernel = "6.12.57",
+		.kernel_major = 6,
+		.kernel_minor = 12,
+		.lockdown = "none",
+		.amdgpu_loaded = true,
+		.cwsr_enable = 1,
+		.kfd_present = true,
+		.kfd_major = 1,
+		.kfd_minor = 17,
+		.amd = {.items = gpu, .count = 1},
+		.kfd_device = {.path = "/dev/kfd", .group = "render", .checked = true},
+		.capabilities = 1ull << GP_CAP_SYS_PTRACE | 1ull << GP_CAP_SYS_MODULE,
+		.rocr_major = 6,
+		.rocr_minor = 3,
+	};
+}
+
+static void good_machine_can_do_all_that_exists(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	expect(&d, "kfd-agent", GP_VERDICT_CAN, "gpreempt run");
+	expect(&d, "kfd-cumask", GP_VERDICT_CAN, "gpreempt run");
+	expect(&d, "kfd-debug", GP_VERDICT_CAN, "and of others");
+	expect(&d, "kfd-module", GP_VERDICT_CAN, "6.12.57");
+	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "the kernel's own");
+	expect(&d, "nv-suspend", GP_VERDICT_CANNOT, "no NVIDIA driver");
+	d.amdgpu_dkms = true;
+	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "DKMS");
+}
+
+static void missing_driver_device_or_access_is_named(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	d.kfd_device.error = -EACCES;
+	expect(&d, "kfd-agent", GP_VERDICT_CANNOT, "join the group 'render'");
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "join the group 'render'");
+	d.kfd_device.error = -EPERM;
+	expect(&d, "kfd-cumask", GP_VERDICT_CANNOT, "device cgroup");
+	d.kfd_device.error = -ENOENT;
+	expect(&d, "kfd-cumask", GP_VERDICT_CANNOT, "/dev/kfd is absent");
+	d.kfd_device = (struct gp_device_access){0};
+	expect(&d, "kfd-agent", GP_VERDICT_CAN, "not checked");
+	d.amd.count = 0;
+	expect(&d, "kfd-agent", GP_VERDICT_CANNOT, "lists no GPU");
+	d.kfd_present = false;
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "without KFD");
+	d.amdgpu_loaded = false;
+	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "amdgpu driver is not loaded");
+}
+
+static void debug_trap_needs_its_driver_version(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	strcpy(d.kernel, "6.1.0-54-amd64");
+	d.kfd_minor = 11;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
+	       "kernel 6.1.0-54-amd64 has KFD 1.11; the debug trap needs 1.13 (Linux 6.5)");
+	expect(&d, "kfd-agent", GP_VERDICT_CAN, "");
+	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "--probe");
+	d = good_machine(&gpu);
+	d.sched_policy = 2;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "sched_policy=2");
+	expect(&d, "kfd-agent", GP_VERDICT_UNKNOWN, "sched_policy=2");
+	d.sched_policy = 0;
+	d.cwsr_enable = 0;
+	expect(&d, "kfd-agent", GP_VERDICT_UNKNOWN, "cwsr_enable=0");
+}
+
+static void debug_trap_needs_every_gpus_firmware(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	gpu.gfx_version = 90010;
+	gpu.firmware = 45;
+	gpu.capability = 0;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "GPU node 1 (gfx90a, MEC firmware 45)");
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "bit 29");
+	gpu.valid = 0;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "not readable");
+	d = good_machine(&gpu);
+	gpu.gfx_version = 110000;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "MES");
+}
+
+static void debug_trap_needs_the_right_to_attach(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	d.capabilities = 0;
+	expect(&d, "kfd-debug", GP_VERDICT_CAN, "running processes of this user");
+	d.ptrace_scope = 1;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 1: only own children");
+	d.ptrace_scope = 2;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "CAP_SYS_PTRACE");
+	d.valid &= ~(u32)GP_DOC_CAPABILITIES;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "CAP_SYS_PTRACE");
+	d = good_machine(&gpu);
+	d.ptrace_scope = 2;
+	expect(&d, "kfd-debug", GP_VERDICT_CAN, "");
+	d.ptrace_scope = 3;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 3");
+}
+
+static void debug_trap_needs_a_runtime_that_enables_it(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	d.rocr_major = 5;
+	d.rocr_minor = 2;
+	d.rocr_patch = 3;
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
+	       "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with gpreempt run");
+	d.rocr_minor = 7;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "ROCr 5.7.3");
+	d.rocr_major = 7;
+	d.rocr_minor = 0;
+	expect(&d, "kfd-debug", GP_VERDICT_CAN, "");
+	d.valid &= ~(u32)GP_DOC_ROCR_VERSION;
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "no ROCr of known version");
+}
+
+static void module_needs_root_and_an_open_kernel(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	d.capabilities = 0;
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "CAP_SYS_MODULE");
+	d.signed_modules_only = true;
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "sig_enforce");
+	strcpy(d.lockdown, "integrity");
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "lockdown (integrity)");
+	d.modules_disabled = true;
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "modules_disabled");
+}
+
+static void nvidia_mechanisms_need_their_driver(void **state)
+{
+	struct gp_doctor d = {.nvidia_open = true, .nvidia_version = "580.159.04"};
+
+	(void)state;
+	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "driver 580.159.04");
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "processes of this user");
+	d.valid = GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES;
+	d.ptrace_scope = 1;
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run only (ptrace_scope 1");
+	d.nvidia_open = false;
+	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "closed kernel modules");
+	strcpy(d.nvidia_version, "535.10");
+	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "535.10");
+	d.nvidia_device = (struct gp_device_access){.checked = true, .error = -EACCES};
+	expect(&d, "nv-timeslice", GP_VERDICT_CANNOT, "/dev/nvidiactl: Permission denied");
+}
+
+static void kfd_version_follows_the_kernel(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_doctor_kfd_minor(4, 19), 0);
+	assert_int_equal(gp_doctor_kfd_minor(6, 1), 11);
+	assert_int_equal(gp_doctor_kfd_minor(6, 5), 13);
+	assert_int_equal(gp_doctor_kfd_minor(6, 12), 17);
+	assert_int_equal(gp_doctor_kfd_minor(7, 0), 19);
+}
+
+static void facts_are_read_from_the_tree_alone(void **state)
+{
+	struct gp_root root = {.dir = fixture("root")};
+	struct test_diag sink = TEST_DIAG;
+	struct gp_doctor d;
+
+	(void)state;
+	assert_int_equal(gp_doctor_read(&root, &sink.diag, false, &d), 0);
+	assert_string_equal(gp_buf_str(&sink.text), "");
+	assert_string_equal(d.kernel, "6.12.57-gp");
+	assert_string_equal(d.lockdown, "none");
+	assert_true(d.amdgpu_loaded);
+	assert_false(d.amdgpu_dkms);
+	assert_int_equal(d.num_kcq, 8);
+	assert_int_equal(d.preemption_timeout_ms, 9000);
+	assert_int_equal(d.kfd_minor, 17);
+	assert_int_equal(d.kfd_source, GP_KFD_VERSION_DERIVED);
+	assert_int_equal(d.amd.count, 2);
+	assert_true(d.debugfs_mounted);
+	assert_int_equal(d.ptrace_scope, 1);
+	/* /opt/rocm is a link to the other and not listed twice. */
+	assert_int_equal(d.runtime_count, 2);
+	assert_string_equal(d.runtimes[0].version, "6.3.1");
+	assert_string_equal(d.runtimes[1].version, "5.2.3");
+	assert_int_equal(d.rocr_major, 6);
+	/* Nothing of the machine the test runs on. */
+	assert_false(d.kfd_device.checked);
+	assert_false(d.valid & GP_DOC_CAPABILITIES);
+	assert_int_equal(d.render_count, 0);
+	gp_doctor_free(&d);
+}
+
+static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
+{
+	struct gp_doctor d;
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	tree_text(&tree, "/proc/sys/kernel/osrelease", "5.15.0-generic\n");
+	tree_text(&tree, "/sys/module/amdgpu/version", "6.10.5\n");
+	tree_text(&tree, "/sys/module/amdgpu/parameters/num_kcq", "0\n");
+	tree_text(&tree, "/sys/class/kfd/kfd/topology/nodes/0/gpu_id", "0\n");
+	tree_text(&tree, "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	tree_text(&tree, "/sys/module/module/parameters/sig_enforce", "Y\n");
+	tree_text(&tree, "/proc/sys/kernel/modules_disabled", "1\n");
+	tree_text(&tree, "/opt/rocm/lib/libhsa-runtime64.so.1", "");
+	tree_text(&tree, "/opt/rocm/.info/version", "6.1.2-120\n");
+	tree_text(&tree, "/usr/lib64/libhsa-runtime64.so.1", "");
+	tree_text(&tree, "/sys/kernel/debug/kfd/hqds", "");
+	assert_int_equal(gp_doctor_read(&tree.root, NULL, false, &d), 0);
+	assert_true(d.amdgpu_dkms);
+	assert_string_equal(d.amdgpu_version, "6.10.5");
+	assert_int_equal(d.num_kcq, 0);
+	/* A DKMS driver's version cannot be derived from the kernel's. */
+	assert_false(d.valid & GP_DOC_KFD_VERSION);
+	assert_string_equal(d.lockdown, "confidentiality");
+	assert_true(d.signed_modules_only);
+	assert_true(d.modules_disabled);
+	assert_int_equal(d.runtime_count, 2);
+	assert_string_equal(d.runtimes[0].version, "6.1.2");
+	assert_string_equal(d.runtimes[1].version, "");
+	assert_int_equal(d.debugfs_error, 0);
+	assert_false(d.debugfs_mounted);
+	gp_doctor_free(&d);
+	tree_remove(&tree);
+}
+
+static char *text_of(struct gp_table *table)
+{
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(gp_table_print(table, out, false), 0);
+	fclose(out);
+	gp_table_free(table);
+	return text;
+}
+
+static void empty_tree_gives_a_whole_report(void **state)
+{
+	struct gp_doctor d;
+	struct tree tree;
+	json_t *json;
+	char *text;
+
+	(void)state;
+	tree_make(&tree);
+	assert_int_equal(gp_doctor_read(&tree.root, NULL, false, &d), 0);
+	text = text_of(gp_doctor_facts(&d));
+	assert_non_null(strstr(text, "not loaded"));
+	free(text);
+	json = gp_doctor_json(&d);
+	assert_true(json_is_null(json_object_get(json, "kfd")));
+	assert_true(json_is_null(json_object_get(json, "amdgpu")));
+	assert_int_equal(json_array_size(json_object_get(json, "mechanisms")), 7);
+	json_decref(json);
+	gp_doctor_free(&d);
+	tree_remove(&tree);
+}
+
+static void live_machine_gives_a_whole_report(void **state)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_doctor d;
+	json_t *json;
+	char *text;
+
+	(void)state;
+	assert_int_equal(gp_doctor_read(&live, NULL, false, &d), 0);
+	assert_true(d.kfd_device.checked);
+	assert_true(d.valid & GP_DOC_CAPABILITIES);
+	assert_true(d.valid & GP_DOC_KERNEL);
+	text = text_of(gp_doctor_facts(&d));
+	assert_non_null(strstr(text, "SYS_PTRACE"));
+	free(text);
+	json = gp_doctor_json(&d);
+	assert_non_null(json);
+	assert_true(json_array_size(json_object_get(json_object_get(json, "access"), "devices")) >=
+		    2);
+	json_decref(json);
+	gp_doctor_free(&d);
+}
+
+static void views_show_devices_and_states(void **state)
+{
+	struct gp_gpu gpu, plain = {.node = 4};
+	struct gp_doctor d = good_machine(&gpu);
+	char *text;
+	json_t *json;
+
+	(void)state;
+	d.nvidia = (struct gp_gpu_list){.items = &plain, .count = 1};
+	strcpy(d.nvidia_version, "580.1");
+	d.kfd_source = GP_KFD_VERSION_PROBED;
+	d.kfd_device.error = -EACCES;
+	d.render_count = 2;
+	d.render[0].error = -EACCES;
+	d.debugfs_mounted = true;
+	d.debugfs_error = -EACCES;
+	d.runtime_count = 1;
+	strcpy(d.runtimes[0].path, "/x/lib");
+	text = text_of(gp_doctor_facts(&d));
+	assert_non_null(strstr(text, "1.17 (as the driver says)"));
+	assert_non_null(strstr(text, "Permission denied (group render)"));
+	assert_non_null(strstr(text, "1 of 2 accessible"));
+	assert_non_null(strstr(text, "kfd/hqds: Permission denied"));
+	assert_non_null(strstr(text, "+SYS_PTRACE -SYS_ADMIN +SYS_MODULE"));
+	assert_non_null(strstr(text, "580.1 (closed kernel modules)"));
+	assert_non_null(strstr(text, "-  /x/lib"));
+	free(text);
+	text = text_of(gp_doctor_gpus(&d));
+	assert_non_null(strstr(text, "gfx942"));
+	assert_non_null(strstr(text, "nvrm"));
+	free(text);
+	text = text_of(gp_doctor_mechanisms(&d));
+	assert_non_null(strstr(text, "kfd-agent     cannot"));
+	free(text);
+	json = gp_doctor_json(&d);
+	assert_string_equal(json_string_value(
+				    json_object_get(json_object_get(json, "kfd"), "source")),
+			    "probed");
+	assert_int_equal(json_array_size(json_object_get(json, "gpus")), 2);
+	json_decref(json);
+	/* The same with the other answers. */
+	d.debugfs_error = 0;
+	d.kfd_device.error = 0;
+	d.amdgpu_dkms = true;
+	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
+	text = text_of(gp_doctor_facts(&d));
+	assert_non_null(strstr(text, "kfd/hqds readable"));
+	assert_non_null(strstr(text, "/dev/kfd                            accessible"));
+	assert_non_null(strstr(text, "DKMS"));
+	assert_non_null(strstr(text, "version not known"));
+	free(text);
+}
+
+static void probing_without_the_device_falls_back_to_the_release(void **state)
+{
+	struct gp_root root = {.dir = fixture("root")};
+	struct test_diag sink = TEST_DIAG;
+	struct gp_doctor d;
+
+	(void)state;
+	if (access("/dev/kfd", F_OK) == 0)
+		skip();
+	assert_int_equal(gp_doctor_read(&root, &sink.diag, true, &d), 0);
+	assert_int_equal(d.probe_error, -ENOENT);
+	assert_int_equal(d.kfd_source, GP_KFD_VERSION_DERIVED);
+	assert_int_equal(sink.warnings, 1);
+	gp_buf_free(&sink.text);
+	gp_doctor_free(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_machine_can_do_all_that_exists),
+		cmocka_unit_test(missing_driver_device_or_access_is_named),
+		cmocka_unit_test(debug_trap_needs_its_driver_version),
+		cmocka_unit_test(debug_trap_needs_every_gpus_firmware),
+		cmocka_unit_test(debug_trap_needs_the_right_to_attach),
+		cmocka_unit_test(debug_trap_needs_a_runtime_that_enables_it),
+		cmocka_unit_test(module_needs_root_and_an_open_kernel),
+		cmocka_unit_test(nvidia_mechanisms_need_their_driver),
+		cmocka_unit_test(kfd_version_follows_the_kernel),
+		cmocka_unit_test(facts_are_read_from_the_tree_alone),
+		cmocka_unit_test(dkms_driver_and_debian_runtime_are_told_apart),
+		cmocka_unit_test(empty_tree_gives_a_whole_report),
+		cmocka_unit_test(live_machine_gives_a_whole_report),
+		cmocka_unit_test(views_show_devices_and_states),
+		cmocka_unit_test(probing_without_the_device_falls_back_to_the_release),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
