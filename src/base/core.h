@@ -30,8 +30,8 @@
 
 #define gp_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-#define GP_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define GP_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define GP_MIN(a, b)                        ((a) < (b) ? (a) : (b))
+#define GP_MAX(a, b)                        ((a) > (b) ? (a) : (b))
 
 /* A circular list threaded through its elements; a head that points at itself is empty. */
 struct gp_list {
@@ -76,7 +76,7 @@ static inline void gp_list_remove(struct gp_list *link)
 /* The loop body must not remove `link`; use gp_list_for_each_safe where it does. */
 #define gp_list_for_each(link, head) \
 	for ((link) = (head)->next; (link) != (head); (link) = (link)->next)
-#define gp_list_for_each_safe(link, following, head)                             \
+#define gp_list_for_each_safe(link, following, head)                              \
 	for ((link) = (head)->next, (following) = (link)->next; (link) != (head); \
 	     (link) = (following), (following) = (link)->next)
 

@@ -18,16 +18,14 @@ static void say_below(const struct gp_kfd_cli *cli, const struct gp_slots *slots
 	if (!counts.active && !counts.unknown && !cli->show.all)
 		gp_buf_puts(out, _("No active queues.\n"));
 	if (counts.inactive && !cli->show.all)
-		gp_buf_printf(out, _("%zu inactive slots are not shown (--all).\n"),
-			      counts.inactive);
+		gp_buf_printf(out, _("Inactive slots, not shown (--all): %zu\n"), counts.inactive);
 	if (counts.empty && !cli->show.all)
-		gp_buf_printf(out,
-			      _("%zu slots are without words: the driver could not read them.\n"),
+		gp_buf_printf(out, _("Slots without words, which the driver could not read: %zu\n"),
 			      counts.empty);
 	if (counts.unknown)
 		gp_buf_printf(out,
-			      _("%zu slots are of a GPU whose registers are not known; --raw shows "
-				"their words.\n"),
+			      _("Slots whose registers are not known on this GPU (--raw shows the "
+				"words): %zu\n"),
 			      counts.unknown);
 	if (!slots->pids_from[0] && counts.active)
 		gp_buf_puts(out, cli->query.file

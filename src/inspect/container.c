@@ -61,9 +61,10 @@ static bool is_id(struct piece p)
 	return true;
 }
 
+/* Whole or not at all; a NUL inside would make the copy a different name. */
 static bool copy(char *out, size_t size, struct piece p)
 {
-	if (p.len == 0 || p.len >= size)
+	if (p.len == 0 || p.len >= size || memchr(p.text, '\0', p.len))
 		return false;
 	memcpy(out, p.text, p.len);
 	out[p.len] = '\0';

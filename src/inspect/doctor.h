@@ -32,7 +32,7 @@ enum gp_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
 
 /* A device file; `checked` is false under a root. */
 struct gp_device_access {
-	char path[32];
+	char path[64];
 	char group[32]; /* owner group, "" unknown */
 	bool checked;
 	int error; /* of access(2), which honours the device cgroup */
@@ -104,6 +104,8 @@ void gp_doctor_free(struct gp_doctor *doctor);
 void gp_doctor_runtimes(const struct gp_root *root, struct gp_doctor *d);
 /* doctor_access.c: devices, groups, capabilities, ptrace scope, debugfs. */
 void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d);
+void gp_doctor_check_device(struct gp_device_access *device, const char *path);
+void gp_doctor_render_nodes(const char *dir, struct gp_doctor *d);
 
 /* KFD's minor version (of major 1) that a kernel release has in-tree; 0 when older than any known.
  */

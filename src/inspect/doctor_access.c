@@ -13,7 +13,6 @@
 #include "inspect/doctor.h"
 
 #define GP_DEBUGFS "/sys/kernel/debug"
-#define GP_DRI     "/dev/dri"
 
 static bool group_name(gid_t gid, char *out, size_t size)
 {
@@ -25,7 +24,7 @@ static bool group_name(gid_t gid, char *out, size_t size)
 	return (size_t)snprintf(out, size, "%s", found->gr_name) < size;
 }
 
-static void check_device(struct gp_device_access *device, const char *path)
+void gp_doctor_check_device(struct gp_device_access *device, const char *path)
 {
 	struct stat status;
 
@@ -38,19 +37,22 @@ static void check_device(struct gp_device_access *device, const char *path)
 		snprintf(device->group, sizeof(device->group), "%u", (unsigned int)status.st_gid);
 }
 
-static void check_render_nodes(const struct gp_root *root, struct gp_doctor *d)
+void gp_doctor_render_nodes(const char *dir, struct gp_doctor *d)
 {
 	struct gp_names names;
 
-	if (gp_root_list(root, &names, GP_DRI))
+	if (gp_root_list(NULL, &names, "%s", dir))
 		return;
 	for (size_t i = 0; i < names.count && d->render_count < GP_RENDER_NODES_MAX; i++) {
-		char path[32];
+		struct gp_device_access *device = &d->render[d->render_count];
+		char path[sizeof(device->path)];
 
 		if (strncmp(names.items[i], "renderD", 7) == 0 &&
-		    (size_t)snprintf(path, sizeof(path), GP_DRI "/%s", names.items[i]) <
-			    sizeof(path))
-			check_device(&d->render[d->render_count++], path);
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, names.items[i]) <
+			    sizeof(path)) {
+			gp_doctor_check_device(device, path);
+			d->render_count++;
+		}
 	}
 	gp_names_free(&names);
 }
@@ -137,9 +139,9 @@ void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d)
 		d->valid |= GP_DOC_PTRACE_SCOPE;
 	if (!d->live)
 		return;
-	check_device(&d->kfd_device, "/dev/kfd");
-	check_device(&d->nvidia_device, "/dev/nvidiactl");
-	check_render_nodes(root, d);
+	gp_doctor_check_device(&d->kfd_device, "/dev/kfd");
+	gp_doctor_check_device(&d->nvidia_device, "/dev/nvidiactl");
+	gp_doctor_render_nodes("/dev/dri", d);
 	list_groups(d);
 	read_capabilities(root, d);
 }

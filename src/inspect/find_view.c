@@ -33,7 +33,7 @@ static const char *const fact_names[GP_FIND_FACTS] = {
 	[GP_FIND_OBJECT] = "object",
 	[GP_FIND_KFD_ID] = "kfd_id",
 	[GP_FIND_HSA_ID] = "hsa_id",
-	[GP_FIND_GPU] = "gpu",
+	[GP_FIND_GPU] = "gpu_id",
 	[GP_FIND_TYPE] = "type",
 	[GP_FIND_SIZE] = "size",
 	[GP_FIND_PRIORITY] = "priority",
@@ -204,7 +204,7 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	GP_PUT("kfd_id", gp_json_u64_if(known(q, GP_FIND_KFD_ID), q->kfd_id));
 	GP_PUT("kfd_id_candidates", queue_candidates(q));
 	GP_PUT("hsa_id", gp_json_u64_if(known(q, GP_FIND_HSA_ID), q->hsa_id));
-	GP_PUT("gpu", gp_json_hex_if(known(q, GP_FIND_GPU), q->gpu_id));
+	GP_PUT("gpu_id", gp_json_u64_if(known(q, GP_FIND_GPU), q->gpu_id));
 	GP_PUT("type", gp_json_str(known(q, GP_FIND_TYPE) ? type_names[q->type] : NULL));
 	GP_PUT("size", gp_json_u64_if(known(q, GP_FIND_SIZE), q->size));
 	GP_PUT("priority",

@@ -10,10 +10,9 @@
 
 #define GP_STAT_LIMIT    16384u
 #define GP_STATUS_LIMIT  65536u
-#define GP_CMDLINE_LIMIT 65536u   /* what a table shows of it fits many times */
-#define GP_ENVIRON_LIMIT 1048576u /* kernels allow a quarter of the stack limit; 128 KiB is usual \
-				   */
-#define GP_PASSWD_LIMIT (16u << 20)
+#define GP_CMDLINE_LIMIT 65536u /* what a table shows of it fits many times */
+#define GP_ENVIRON_LIMIT (1u << 20)
+#define GP_PASSWD_LIMIT  (16u << 20)
 /* Fields between the comm (2) and the start time (22) of /proc/PID/stat. */
 #define GP_STAT_FIELDS_BEFORE_START 19
 

@@ -91,7 +91,8 @@ static bool names_queue(const char *hit, const char *from, const char *end)
 
 	switch (*hit) {
 	case 'q':
-		return hit - from >= 2 && hit[-1] == 'W' && (hit[-2] == 'H' || hit[-2] == 'S');
+		return hit[1] == '=' && hit - from >= 2 && hit[-1] == 'W' &&
+		       (hit[-2] == 'H' || hit[-2] == 'S');
 	case 'f':
 		p = hit - from >= 2 ? hit - 2 : hit;
 		return GP_PARSE_LITERAL(&p, end, "refCount");

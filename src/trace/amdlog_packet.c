@@ -1,10 +1,37 @@
 #include "trace/amdlog_parts.h"
 
+/* Value + 1 of a hex digit, 0 for any other byte: no branch that random digits could mislead. */
+static const u8 hex_digit[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* As gp_parse_hex(), which is the slower and more general one: half of a packet line is this. */
+static bool parse_hex(const char **p, const char *end, u64 *value)
+{
+	const char *q = *p, *first, *limit;
+	u64 sum = 0;
+	u8 digit;
+
+	while (end - q >= 2 && q[0] == '0' && q[1] == 'x')
+		q += 2;
+	limit = end - q > 16 ? q + 16 : end;
+	for (first = q; q < limit && (digit = hex_digit[(u8)*q]) != 0; q++)
+		sum = sum << 4 | (u64)(digit - 1);
+	if (q == first || (q < end && hex_digit[(u8)*q]))
+		return false;
+	*p = q;
+	*value = sum;
+	return true;
+}
+
 bool gp_text_hex(struct gp_text *text, u64 *value)
 {
 	const char *p = text->p;
 
-	if (!gp_parse_hex(&p, text->end, value) || (p == text->end && text->cut))
+	if (!parse_hex(&p, text->end, value) || (p == text->end && text->cut))
 		return false;
 	text->p = p;
 	return true;
@@ -14,19 +41,32 @@ bool gp_text_address(struct gp_text *text, u64 *value)
 {
 	const char *p = text->p;
 
-	if (!gp_parse_hex(&p, text->end, value) || p == text->end)
+	if (!parse_hex(&p, text->end, value) || p == text->end)
 		return false;
 	text->p = p;
 	return true;
 }
 
+/* Numbers of this many digits cannot overflow. */
+#define SAFE_DIGITS 19
+
 bool gp_text_u64(struct gp_text *text, u64 *value)
 {
-	const char *p = text->p;
+	const char *p = text->p, *limit;
+	u64 sum = 0;
 
-	if (!gp_parse_u64(&p, text->end, value) || (p == text->end && text->cut))
+	limit = text->end - p > SAFE_DIGITS ? p + SAFE_DIGITS : text->end;
+	for (; p < limit && gp_is_digit(*p); p++)
+		sum = sum * 10 + (u64)(*p - '0');
+	if (p == limit && p < text->end && gp_is_digit(*p)) {
+		p = text->p;
+		if (!gp_parse_u64(&p, text->end, &sum))
+			return false;
+	}
+	if (p == text->p || (p == text->end && text->cut))
 		return false;
 	text->p = p;
+	*value = sum;
 	return true;
 }
 

@@ -18,8 +18,8 @@ static void marks_clear(struct gp_marks *marks)
 
 static bool queue_starts(const char *p)
 {
-	return (p[0] == 'q' && p[1] == '=') || (p[0] == 'f' && p[1] == 'C') ||
-	       (p[0] == 'd' && p[1] == 'w');
+	return (p[0] == 'q' || p[0] == 'f' || p[0] == 'd') &&
+	       (p[1] == '=' || p[1] == 'C' || p[1] == 'w');
 }
 
 static void line_portable(const char *line, struct gp_marks *marks)
@@ -79,16 +79,15 @@ static inline void marks_add(struct gp_marks *marks, const char *p, u32 time, u3
 #define LOAD128(p)   _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define IS128(v, c)  _mm_cmpeq_epi8(v, _mm_set1_epi8(c))
 #define AND128(a, b) _mm_and_si128(a, b)
-#define OR128(a, b)  _mm_or_si128(a, b)
 #define BITS128(v)   ((u32)_mm_movemask_epi8(v))
 #define LOAD256(p)   _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define IS256(v, c)  _mm256_cmpeq_epi8(v, _mm256_set1_epi8(c))
 #define AND256(a, b) _mm256_and_si256(a, b)
-#define OR256(a, b)  _mm256_or_si256(a, b)
 #define BITS256(v)   ((u32)_mm256_movemask_epi8(v))
 #define BELOW(bit)   ((1u << (bit)) - 1)
+#define AVX2         __attribute__((target("avx2,popcnt,bmi")))
 
-#define DEFINE_SCAN(width, vector, step, attributes)                                               \
+#define DEFINE_LINE(width, vector, step, attributes)                                               \
 	attributes static void line_##width(const char *p, struct gp_marks *marks)                 \
 	{                                                                                          \
 		marks_clear(marks);                                                                \
@@ -108,36 +107,75 @@ static inline void marks_add(struct gp_marks *marks, const char *p, u32 time, u3
 			if (time | queue)                                                          \
 				marks_add(marks, p, time, queue);                                  \
 		}                                                                                  \
-	}                                                                                          \
-                                                                                                   \
-	attributes static const char *queue_##width(const char *p, const char *end, u64 *newlines) \
-	{                                                                                          \
-		u64 count = 0;                                                                     \
-                                                                                                   \
-		for (; p < end; p += (step)) {                                                     \
-			vector a = LOAD##width(p), b = LOAD##width(p + 1);                         \
-			u32 ends = BITS##width(IS##width(a, '\n'));                                \
-			u32 hits = BITS##width(OR##width(                                          \
-				OR##width(AND##width(IS##width(a, 'q'), IS##width(b, '=')),        \
-					  AND##width(IS##width(a, 'f'), IS##width(b, 'C'))),       \
-				AND##width(IS##width(a, 'd'), IS##width(b, 'w'))));                \
-			if (end - p < (step)) {                                                    \
-				ends &= BELOW(end - p);                                            \
-				hits &= BELOW(end - p);                                            \
-			}                                                                          \
-			if (hits) {                                                                \
-				u32 bit = (u32)__builtin_ctz(hits);                                \
-				*newlines += count + (u32)__builtin_popcount(ends & BELOW(bit));   \
-				return p + bit;                                                    \
-			}                                                                          \
-			count += (u32)__builtin_popcount(ends);                                    \
-		}                                                                                  \
-		*newlines += count;                                                                \
-		return end;                                                                        \
 	}
 
-DEFINE_SCAN(128, __m128i, 16, )
-DEFINE_SCAN(256, __m256i, 32, __attribute__((target("avx2,popcnt,bmi"))))
+DEFINE_LINE(128, __m128i, 16, )
+DEFINE_LINE(256, __m256i, 32, AVX2)
+
+static inline __m128i starts_128(const char *p)
+{
+	__m128i a = LOAD128(p), b = LOAD128(p + 1);
+
+	return _mm_and_si128(_mm_or_si128(_mm_or_si128(IS128(a, 'q'), IS128(a, 'f')),
+					  IS128(a, 'd')),
+			     _mm_or_si128(_mm_or_si128(IS128(b, '='), IS128(b, 'C')),
+					  IS128(b, 'w')));
+}
+
+/*
+ * A byte is one of a set whose members differ in their low four bits when the table entry for
+ * those bits is the byte itself. Entries of no member hold a byte that looks up another entry.
+ */
+AVX2 static inline __m256i starts_256(const char *p)
+{
+	const __m256i first = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(1, 'q', 0, 0, 'd', 0, 'f', 0, 0, 0, 0, 0, 0, 0, 0, 0));
+	const __m256i second = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(1, 0, 0, 'C', 0, 0, 0, 'w', 0, 0, 0, 0, 0, '=', 0, 0));
+	__m256i a = LOAD256(p), b = LOAD256(p + 1);
+
+	return _mm256_and_si256(_mm256_cmpeq_epi8(a, _mm256_shuffle_epi8(first, a)),
+				_mm256_cmpeq_epi8(b, _mm256_shuffle_epi8(second, b)));
+}
+
+static const char *queue_128(const char *p, const char *end, u64 *newlines)
+{
+	for (; end - p >= 16; p += 16) {
+		u32 ends = BITS128(IS128(LOAD128(p), '\n')), hits = BITS128(starts_128(p));
+
+		if (hits) {
+			u32 bit = (u32)__builtin_ctz(hits);
+
+			*newlines += (u32)__builtin_popcount(ends & BELOW(bit));
+			return p + bit;
+		}
+		*newlines += (u32)__builtin_popcount(ends);
+	}
+	return queue_portable(p, end, newlines);
+}
+
+AVX2 static const char *queue_256(const char *p, const char *end, u64 *newlines)
+{
+	u64 count = 0;
+
+	for (; end - p >= 64; p += 64) {
+		__m256i low = starts_256(p), high = starts_256(p + 32);
+		u64 ends = BITS256(IS256(LOAD256(p), '\n')) |
+			   (u64)BITS256(IS256(LOAD256(p + 32), '\n')) << 32;
+
+		if (!_mm256_testz_si256(_mm256_or_si256(low, high), _mm256_set1_epi8(-1))) {
+			u64 hits = BITS256(low) | (u64)BITS256(high) << 32;
+			u32 bit = (u32)__builtin_ctzll(hits);
+
+			count += (u64)__builtin_popcountll(ends & ((1ull << bit) - 1));
+			*newlines += count;
+			return p + bit;
+		}
+		count += (u64)__builtin_popcountll(ends);
+	}
+	*newlines += count;
+	return queue_portable(p, end, newlines);
+}
 
 static const struct gp_scan scan_sse2 = {"sse2", line_128, queue_128};
 static const struct gp_scan scan_avx2 = {"avx2", line_256, queue_256};

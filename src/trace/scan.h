@@ -26,9 +26,10 @@ struct gp_scan {
 	/* Marks of the line that starts at `line`; there is a newline after it in the buffer. */
 	void (*line)(const char *line, struct gp_marks *marks);
 	/*
-	 * First byte in [p, end) that starts "q=", "fC" or "dw": one of these is in every message
-	 * that names a queue (HWq=, refCount, hardware queue), and they are rare elsewhere. `end`
-	 * when there is none. Adds the newlines passed to *newlines.
+	 * First place in [p, end) where one of "qfd" is followed by one of "=Cw". "q=", "fC" and
+	 * "dw" are in the messages that name a queue (HWq=, refCount, hardware queue); all nine
+	 * pairs are rare elsewhere. `end` when there is none. Adds the newlines passed to
+	 * *newlines.
 	 */
 	const char *(*queue)(const char *p, const char *end, u64 *newlines);
 };

@@ -78,7 +78,7 @@ class FindLive(unittest.TestCase):
         self.assertEqual((queue["rptr"], queue["wptr"], queue["backlog"]), (26, 27, 1))
         self.assertEqual(queue["sources"]["rptr"], "hqd")
         self.assertEqual(queue["sources"]["dispatches"], "log")
-        self.assertEqual(queue["gpu"], "0xa1c3")
+        self.assertEqual(queue["gpu_id"], 0xA1C3)
         self.assertTrue(queue["active"])
 
     def test_two_queues_alike_share_their_candidates(self):

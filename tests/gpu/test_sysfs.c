@@ -252,6 +252,23 @@ static void what_sysfs_does_not_have_is_missing_not_zero(void **state)
 	gp_gpu_process_list_free(&list);
 }
 
+static void unreadable_figure_is_missing_beside_readable_ones(void **state)
+{
+	struct gp_gpu_process_list list;
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	tree_text(&tree, PROC "/10/vram_7", "lots\n");
+	tree_text(&tree, PROC "/10/stats_7/evicted_ms", "5\n");
+	assert_int_equal(gp_kfd_ops.describe(&tree.root, NULL, 0, &list), 0);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(usage_of(&list.items[0], 7)->valid, GP_USAGE_EVICTED);
+	assert_int_equal(usage_of(&list.items[0], 7)->evicted_ms, 5);
+	gp_gpu_process_list_free(&list);
+	tree_remove(&tree);
+}
+
 static void process_that_vanishes_is_left_out(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -458,6 +475,7 @@ int main(void)
 		cmocka_unit_test(node_hidden_by_the_device_cgroup_is_left_out_with_a_note),
 		cmocka_unit_test(processes_have_their_queues_and_usage_per_gpu),
 		cmocka_unit_test(what_sysfs_does_not_have_is_missing_not_zero),
+		cmocka_unit_test(unreadable_figure_is_missing_beside_readable_ones),
 		cmocka_unit_test(process_that_vanishes_is_left_out),
 		cmocka_unit_test(broken_queue_and_impossible_gpu_count_are_said),
 		cmocka_unit_test(unreadable_lists_are_errors_that_name_the_directory),

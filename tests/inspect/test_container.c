@@ -80,6 +80,7 @@ static void what_is_no_container_is_not_taken_for_one(void **state)
 		"0::/machine.slice/machine-qemu\\x2d1\\x2dvm.scope\n",
 		/* ids of other lengths, or not hex */
 		"0::/docker/3fa1b2c3\n",
+		"0::/docker/" ID1 "00\n",
 		"0::/system.slice/docker-" ID1 "0.scope\n",
 		"0::/docker/g" ID2 "\n",
 		"0::/docker/-" ID1 "\n",
@@ -99,12 +100,14 @@ static void what_is_no_container_is_not_taken_for_one(void **state)
 	}
 }
 
-static void names_too_long_are_refused(void **state)
+static void names_too_long_or_with_a_nul_are_refused(void **state)
 {
+	static const char nul[] = "0::/lxc.payload.a\0b\n";
 	struct gp_buf text = {0};
 	struct gp_container c;
 
 	(void)state;
+	assert_false(gp_container_parse_cgroup(nul, sizeof(nul) - 1, &c));
 	gp_buf_puts(&text, "0::/lxc.payload.");
 	for (int i = 0; i < 500; i++)
 		gp_buf_puts(&text, "n");
@@ -322,6 +325,28 @@ static void namespaces_inside_one_container_make_a_pid_ambiguous(void **state)
 	tree_remove(&tree);
 }
 
+static void whole_name_wins_over_the_beginning_of_an_id(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_pid_candidates found;
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	process(&tree, 20, "20 5", "0::/docker/" ID1 "\n", NULL);
+	process(&tree, 21, "21 5", "0::/lxc.payload.3f\n", NULL);
+	process(&tree, 22, "22 5", "0::/docker/" ID2 "\n", NULL);
+	assert_int_equal(gp_container_resolve(&tree.root, &sink.diag, "3f", 5, &found), 0);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.items[0].process.pid, 21);
+	gp_pid_candidates_free(&found);
+	/* A process of the first namespace is nobody's container pid. */
+	process(&tree, 30, "77", "0::/\n", NULL);
+	assert_int_equal(gp_container_resolve(&tree.root, &sink.diag, NULL, 77, &found), -ESRCH);
+	gp_buf_free(&sink.text);
+	tree_remove(&tree);
+}
+
 static void thread_means_its_process_and_no_proc_is_an_error(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -348,7 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cgroups_of_every_runtime_are_recognised),
 		cmocka_unit_test(what_is_no_container_is_not_taken_for_one),
-		cmocka_unit_test(names_too_long_are_refused),
+		cmocka_unit_test(names_too_long_or_with_a_nul_are_refused),
 		cmocka_unit_test(names_come_from_the_runtimes_files),
 		cmocka_unit_test(host_name_stands_in_for_a_name),
 		cmocka_unit_test(host_pid_is_taken_as_it_is),
@@ -358,6 +383,7 @@ int main(void)
 		cmocka_unit_test(single_container_pid_is_taken_with_a_note),
 		cmocka_unit_test(pid_namespace_decides_where_the_cgroup_is_hidden),
 		cmocka_unit_test(namespaces_inside_one_container_make_a_pid_ambiguous),
+		cmocka_unit_test(whole_name_wins_over_the_beginning_of_an_id),
 		cmocka_unit_test(thread_means_its_process_and_no_proc_is_an_error),
 	};
 

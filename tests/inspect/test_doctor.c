@@ -1,6 +1,7 @@
 #include "tree.h"
 
 #include <errno.h>
+#include <grp.h>
 
 #include "abi/kfd_ioctl.h"
 #include "inspect/doctor.h"
@@ -221,9 +222,22 @@ static void kfd_version_follows_the_kernel(void **state)
 	(void)state;
 	assert_int_equal(gp_doctor_kfd_minor(4, 19), 0);
 	assert_int_equal(gp_doctor_kfd_minor(6, 1), 11);
+	assert_int_equal(gp_doctor_kfd_minor(6, 4), 12);
 	assert_int_equal(gp_doctor_kfd_minor(6, 5), 13);
 	assert_int_equal(gp_doctor_kfd_minor(6, 12), 17);
 	assert_int_equal(gp_doctor_kfd_minor(7, 0), 19);
+}
+
+static char *text_of(struct gp_table *table)
+{
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(gp_table_print(table, out, false), 0);
+	fclose(out);
+	gp_table_free(table);
+	return text;
 }
 
 static void facts_are_read_from_the_tree_alone(void **state)
@@ -231,6 +245,8 @@ static void facts_are_read_from_the_tree_alone(void **state)
 	struct gp_root root = {.dir = fixture("root")};
 	struct test_diag sink = TEST_DIAG;
 	struct gp_doctor d;
+	json_t *json, *gpu;
+	char *text;
 
 	(void)state;
 	assert_int_equal(gp_doctor_read(&root, &sink.diag, false, &d), 0);
@@ -255,6 +271,14 @@ static void facts_are_read_from_the_tree_alone(void **state)
 	assert_false(d.kfd_device.checked);
 	assert_false(d.valid & GP_DOC_CAPABILITIES);
 	assert_int_equal(d.render_count, 0);
+	text = text_of(gp_doctor_gpus(&d));
+	assert_non_null(strstr(text, "gfx942   80     4  192.0 GiB  SPX        0000:15:00.0"));
+	free(text);
+	json = gp_doctor_json(&d);
+	gpu = json_array_get(json_object_get(json, "gpus"), 1);
+	assert_string_equal(json_string_value(json_object_get(gpu, "pci")), "0001:83:01.0");
+	assert_string_equal(json_string_value(json_object_get(gpu, "capability")), "0x2007a280");
+	json_decref(json);
 	gp_doctor_free(&d);
 }
 
@@ -294,18 +318,6 @@ static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 	tree_remove(&tree);
 }
 
-static char *text_of(struct gp_table *table)
-{
-	size_t size;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(gp_table_print(table, out, false), 0);
-	fclose(out);
-	gp_table_free(table);
-	return text;
-}
-
 static void empty_tree_gives_a_whole_report(void **state)
 {
 	struct gp_doctor d;
@@ -331,12 +343,21 @@ static void empty_tree_gives_a_whole_report(void **state)
 static void live_machine_gives_a_whole_report(void **state)
 {
 	struct gp_root live = {.dir = ""};
+	struct tree tree;
 	struct gp_doctor d;
 	json_t *json;
 	char *text;
 
 	(void)state;
+	/* What the loader would take first is listed first. */
+	tree_make(&tree);
+	tree_text(&tree, "/libhsa-runtime64.so.1", "");
+	setenv("LD_LIBRARY_PATH", tree.dir, 1);
 	assert_int_equal(gp_doctor_read(&live, NULL, false, &d), 0);
+	unsetenv("LD_LIBRARY_PATH");
+	assert_true(d.runtime_count > 0);
+	assert_memory_equal(d.runtimes[0].path, tree.dir, strlen(tree.dir));
+	tree_remove(&tree);
 	assert_true(d.kfd_device.checked);
 	assert_true(d.valid & GP_DOC_CAPABILITIES);
 	assert_true(d.valid & GP_DOC_KERNEL);
@@ -349,6 +370,49 @@ static void live_machine_gives_a_whole_report(void **state)
 		    2);
 	json_decref(json);
 	gp_doctor_free(&d);
+}
+
+static void devices_are_checked_for_this_process(void **state)
+{
+	struct gp_device_access device = {0};
+	struct gp_doctor d = {0};
+	struct tree tree;
+
+	(void)state;
+	gp_doctor_check_device(&device, "/dev/null");
+	assert_true(device.checked);
+	assert_int_equal(device.error, 0);
+	assert_string_not_equal(device.group, "");
+	device = (struct gp_device_access){0};
+	gp_doctor_check_device(&device, "/nowhere/kfd");
+	assert_int_equal(device.error, -ENOENT);
+	assert_string_equal(device.group, "");
+	tree_make(&tree);
+	tree_text(&tree, "/renderD128", "");
+	tree_link(&tree, "/renderD129", "nowhere");
+	tree_text(&tree, "/card0", "");
+	gp_doctor_render_nodes(tree.dir, &d);
+	assert_int_equal(d.render_count, 2);
+	assert_int_equal(d.render[0].error, 0);
+	assert_int_equal(d.render[1].error, -ENOENT);
+	tree_remove(&tree);
+}
+
+static void groups_that_own_gpus_are_named(void **state)
+{
+	struct gp_root live = {.dir = ""};
+	struct group *video = getgrnam("video");
+	gid_t before[256];
+	int count = getgroups(GP_ARRAY_SIZE(before), before);
+	struct gp_doctor d = {.live = true};
+
+	(void)state;
+	if (geteuid() || !video || count < 0)
+		skip();
+	assert_int_equal(setgroups(1, &video->gr_gid), 0);
+	gp_doctor_access(&live, &d);
+	assert_int_equal(setgroups((size_t)count, before), 0);
+	assert_string_equal(d.groups, "video");
 }
 
 static void views_show_devices_and_states(void **state)
@@ -437,6 +501,8 @@ int main(void)
 		cmocka_unit_test(dkms_driver_and_debian_runtime_are_told_apart),
 		cmocka_unit_test(empty_tree_gives_a_whole_report),
 		cmocka_unit_test(live_machine_gives_a_whole_report),
+		cmocka_unit_test(devices_are_checked_for_this_process),
+		cmocka_unit_test(groups_that_own_gpus_are_named),
 		cmocka_unit_test(views_show_devices_and_states),
 		cmocka_unit_test(probing_without_the_device_falls_back_to_the_release),
 	};

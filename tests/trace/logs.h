@@ -13,6 +13,9 @@
 
 #define TEST_EVENTS 64
 
+/* Before a message of interest. */
+#define PREFIX ":4:rocvirtual.cpp           :1076: 0000001000 us: [pid:77    tid:0x7f00] "
+
 /* The first events of a log, the queues it used, and what the reader counted. */
 struct test_log {
 	int ret;
@@ -96,6 +99,17 @@ static inline const struct gp_log_queue *test_log_row(const struct test_log *log
 		if (log->rows[i].address == address)
 			return &log->rows[i];
 	fail_msg("no queue 0x%llx", (unsigned long long)address);
+	return NULL;
+}
+
+/* The nth event of a kind; fails the test when there is none. */
+static inline const struct gp_event *find_event(const struct test_log *log, enum gp_event_kind kind,
+						size_t nth)
+{
+	for (size_t i = 0; i < log->event_count; i++)
+		if (log->events[i].kind == kind && nth-- == 0)
+			return &log->events[i];
+	fail_msg("no event of kind %d", kind);
 	return NULL;
 }
 

@@ -101,6 +101,20 @@ static void pipe_in_small_pieces_gives_the_same_as_a_file(void **state)
 	}
 }
 
+static void compression_is_noticed_byte_by_byte(void **state)
+{
+	char magic[] = "\xfd"
+		       "7zXZ\0\0\0";
+	struct gp_buf text = {.data = magic, .len = 8};
+	struct test_log log;
+
+	(void)state;
+	read_through_pipe(&log, &text, 1, 0, false);
+	assert_int_equal(log.ret, -EINVAL);
+	assert_non_null(strstr(gp_buf_str(&log.diag.text), "xzcat pipe"));
+	test_log_free(&log);
+}
+
 static void fast_mode_finds_the_same_queues(void **state)
 {
 	(void)state;
@@ -192,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pipe_in_small_pieces_gives_the_same_as_a_file),
+		cmocka_unit_test(compression_is_noticed_byte_by_byte),
 		cmocka_unit_test(fast_mode_finds_the_same_queues),
 		cmocka_unit_test(log_longer_than_the_buffer_loses_nothing_at_its_seams),
 		cmocka_unit_test(every_vector_width_gives_the_same_marks),

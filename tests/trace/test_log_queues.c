@@ -303,6 +303,26 @@ static void times_of_two_clocks_are_not_mixed(void **state)
 	gp_log_queues_free(queues);
 }
 
+static void pointers_of_two_packets_are_not_mixed(void **state)
+{
+	struct gp_log_queues *queues = queues_new(state);
+	const struct gp_log_queue *rows;
+	size_t count;
+
+	for (u32 i = 0; i < 2; i++)
+		feed(queues, (struct gp_event){.kind = GP_EVENT_DISPATCH,
+					       .valid = GP_EV_PID | GP_EV_QUEUE | GP_EV_RPTR |
+							(i == 0 ? GP_EV_WPTR : 0),
+					       .pid = 7,
+					       .queue = 0x1000,
+					       .rptr = 10 + i,
+					       .wptr = 10});
+	rows = finish(queues, &count);
+	assert_int_equal(rows[0].rptr, 11);
+	assert_int_equal(rows[0].valid, GP_LQ_RPTR);
+	gp_log_queues_free(queues);
+}
+
 static void streams_of_threads_that_create_at_once_are_told_apart(void **state)
 {
 	struct gp_log_queues *queues = queues_new(state);
@@ -422,6 +442,7 @@ int main(void)
 		cmocka_unit_test(merged_row_keeps_the_later_pointers_and_every_fact),
 		cmocka_unit_test(address_used_again_after_deletion_is_not_deleted),
 		cmocka_unit_test(times_of_two_clocks_are_not_mixed),
+		cmocka_unit_test(pointers_of_two_packets_are_not_mixed),
 		cmocka_unit_test(streams_of_threads_that_create_at_once_are_told_apart),
 		cmocka_unit_test(calls_that_never_return_push_out_the_oldest),
 		cmocka_unit_test(error_callback_marks_the_queue_by_either_address),

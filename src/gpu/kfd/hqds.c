@@ -185,7 +185,10 @@ static int take_line(struct hqds *hqds)
 	if (result != GP_ROW_NONE)
 		return take_row(hqds, result, &row);
 	if (gp_lines_blank(&hqds->lines)) {
-		hqds->refused = hqds->open && !hqds->block.count;
+		/* Blanks that the end of the text cut off may have been a row. */
+		hqds->refused = hqds->open && !hqds->block.count && !hqds->lines.torn;
+		if (hqds->lines.torn && hqds->have_node)
+			hqds->doubts.cut_line = hqds->lines.number;
 		return 0;
 	}
 	if (hqds->have_node && parse_header(&hqds->lines, &slot)) {

@@ -77,6 +77,13 @@ static bool key_mqd(const struct gp_slot *slot, struct gp_key *key)
 	return slot->valid & GP_SLOT_MQD;
 }
 
+/* SDMA descriptors do not hold their own address; doorbells are unique on a device. */
+static bool key_sdma_doorbell(const struct gp_slot *slot, struct gp_key *key)
+{
+	*key = (struct gp_key){{slot->gpu_id, slot->doorbell}};
+	return slot->kind == GP_SLOT_SDMA && (slot->valid & GP_SLOT_DOORBELL);
+}
+
 static bool key_pasid(const struct gp_slot *slot, struct gp_key *key)
 {
 	*key = (struct gp_key){{slot->pasid}};
@@ -210,12 +217,16 @@ void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descri
 	free(owners.raw.items);
 }
 
-static void join_queue(struct gp_runlist_entry *entry, const struct gp_index *index)
+static void join_queue(struct gp_runlist_entry *entry, const struct gp_index *by_mqd,
+		       const struct gp_index *by_doorbell)
 {
 	struct gp_key key = {{entry->gpu_id, entry->mqd_address, entry->doorbell}};
-	bool several;
-	const struct gp_slot *descriptor = index_find(index, &key, &several);
+	bool several, sdma = entry->extended_engine || entry->engine;
+	const struct gp_slot *descriptor;
 
+	if (sdma)
+		key = (struct gp_key){{entry->gpu_id, entry->doorbell}};
+	descriptor = index_find(sdma ? by_doorbell : by_mqd, &key, &several);
 	if (descriptor) {
 		entry->pid = descriptor->pid;
 		entry->ring = descriptor->ring;
@@ -235,6 +246,7 @@ static void join_process(struct gp_runlist_entry *entry, const struct gp_index *
 void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors)
 {
 	struct gp_index by_mqd = index_build(descriptors, key_mqd);
+	struct gp_index by_doorbell = index_build(descriptors, key_sdma_doorbell);
 	struct gp_index by_pasid = index_build(descriptors, key_pasid);
 	struct gp_runlist_entry *process = NULL;
 
@@ -245,11 +257,12 @@ void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descrip
 			process = entry;
 			join_process(entry, &by_pasid);
 		} else if (entry->kind == GP_RUNLIST_QUEUE) {
-			join_queue(entry, &by_mqd);
+			join_queue(entry, &by_mqd, &by_doorbell);
 			if (process && process->gpu_id == entry->gpu_id && entry->pid)
 				process->pid = entry->pid;
 		}
 	}
 	free(by_mqd.items);
+	free(by_doorbell.items);
 	free(by_pasid.items);
 }

@@ -13,7 +13,8 @@ int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 /* Reads debugfs hqds and mqds and joins them. */
 int gp_kfd_watch(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
 
-/* Interface version of the running driver, asked through /dev/kfd. */
+/* Interface version of the running driver, asked through /dev/kfd; when the caller exits, having
+ * had it open makes the driver preempt every queue of the device once. */
 int gp_kfd_probe_version(u32 *major, u32 *minor);
 
 /* A "key number" line of a topology properties file that the caller wants. */

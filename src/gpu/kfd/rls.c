@@ -136,7 +136,6 @@ static int add_row(struct rls *rls, const struct gp_row *row)
 {
 	struct gp_runlist_node *node = current(rls);
 
-	node->active = true;
 	for (size_t i = 0; i < row->count; i++) {
 		if (gp_array_grow((void **)&node->words, node->word_count, &node->word_capacity,
 				  sizeof(*node->words)))
@@ -155,12 +154,14 @@ static int take_row(struct rls *rls, enum gp_row_result result, const struct gp_
 		return 0;
 	}
 	rls->empty = false;
+	node->active = true;
 	/* After a gap nothing is where it seems to be. */
-	if (rls->broken || result == GP_ROW_BROKEN || row->address != node->word_count * 4) {
-		node->active = true;
+	if (rls->broken || row->address != node->word_count * 4) {
 		rls->broken = true;
 		return 0;
 	}
+	/* Of a row that is garbled or cut, what stands before that is good. */
+	rls->broken = result == GP_ROW_BROKEN;
 	return add_row(rls, row);
 }
 

@@ -1,0 +1,123 @@
+/*
+ * The ioctls of a DRM render node that user space sends to amdgpu before it computes: the few of
+ * DRM itself and AMDGPU_INFO. Structures are those of include/uapi/drm/{drm,amdgpu_drm}.h (Linux
+ * 6.12), as far as they are answered here; sizes are asserted.
+ */
+#ifndef GP_ABI_DRM_H
+#define GP_ABI_DRM_H
+
+#include <stddef.h>
+#include <sys/ioctl.h>
+
+#include "base/types.h"
+
+#define GP_DRM_MAJOR         226 /* Documentation/admin-guide/devices.txt */
+#define GP_DRM_FIRST_RENDER  128
+
+#define GP_DRM_NR_VERSION    0x00
+#define GP_DRM_NR_GET_UNIQUE 0x01
+#define GP_DRM_NR_GET_CLIENT 0x05
+#define GP_DRM_NR_GET_CAP    0x0c
+#define GP_DRM_NR_INFO       0x45 /* DRM_COMMAND_BASE + DRM_AMDGPU_INFO */
+
+/* Which amdgpu speaks: Linux 6.12. */
+#define GP_DRM_AMDGPU_MAJOR 3
+#define GP_DRM_AMDGPU_MINOR 59
+#define GP_DRM_AMDGPU_NAME  "amdgpu"
+#define GP_DRM_AMDGPU_DATE  "20150101"
+#define GP_DRM_AMDGPU_TEXT  "AMD GPU"
+
+struct gp_drm_version {
+	s32 major, minor, patchlevel;
+	u64 name_length, name;
+	u64 date_length, date;
+	u64 text_length, text;
+};
+_Static_assert(sizeof(struct gp_drm_version) == 64, "drm_version");
+_Static_assert(offsetof(struct gp_drm_version, name_length) == 16, "drm_version.name_len");
+
+struct gp_drm_get_cap {
+	u64 capability, value;
+};
+
+#define GP_DRM_CAP_PRIME               0x5
+#define GP_DRM_CAP_TIMESTAMP_MONOTONIC 0x6
+#define GP_DRM_CAP_SYNCOBJ             0x13
+#define GP_DRM_CAP_SYNCOBJ_TIMELINE    0x14
+#define GP_DRM_PRIME_BOTH              3
+
+struct gp_drm_client {
+	s32 idx, auth;
+	u64 pid, uid, magic, iocs;
+};
+_Static_assert(sizeof(struct gp_drm_client) == 40, "drm_client");
+
+struct gp_drm_amdgpu_info {
+	u64 return_pointer;
+	u32 return_size, query;
+	u32 argument[4];
+};
+_Static_assert(sizeof(struct gp_drm_amdgpu_info) == 32, "drm_amdgpu_info");
+
+enum gp_drm_amdgpu_query {
+	GP_AMDGPU_INFO_ACCEL_WORKING = 0x00,
+	GP_AMDGPU_INFO_HW_IP_INFO = 0x02,
+	GP_AMDGPU_INFO_HW_IP_COUNT = 0x03,
+	GP_AMDGPU_INFO_FW_VERSION = 0x0e,
+	GP_AMDGPU_INFO_VRAM_USAGE = 0x10,
+	GP_AMDGPU_INFO_GTT_USAGE = 0x11,
+	GP_AMDGPU_INFO_VRAM_GTT = 0x14,
+	GP_AMDGPU_INFO_READ_MMR_REG = 0x15,
+	GP_AMDGPU_INFO_DEV_INFO = 0x16,
+	GP_AMDGPU_INFO_VIS_VRAM_USAGE = 0x17,
+	GP_AMDGPU_INFO_MEMORY = 0x19,
+};
+
+#define GP_AMDGPU_FAMILY_AI             141 /* gfx9 */
+#define GP_AMDGPU_VRAM_TYPE_HBM         6
+#define GP_AMDGPU_GPU_COUNTER_KHZ       100000 /* the 100 MHz reference clock */
+#define GP_AMDGPU_GART_PAGE             4096
+#define GP_AMDGPU_VA_ALIGNMENT          4096
+#define GP_AMDGPU_VA_OFFSET             0x10000ull
+#define GP_AMDGPU_VA_MAX                0x800000000000ull
+#define GP_AMDGPU_HIGH_VA_OFFSET        0xffff800000000000ull
+#define GP_AMDGPU_HIGH_VA_MAX           0xffffffffffe00000ull
+#define GP_AMDGPU_PTE_FRAGMENT          (2u << 20)
+/* External revision: first number of the chip's range plus its revision (amdgpu/soc15.c). */
+#define GP_AMDGPU_EXTERNAL_REV_GFX90A   0x3c
+#define GP_AMDGPU_EXTERNAL_REV_GFX942   0x46
+
+struct gp_amdgpu_info_device {
+	u32 device_id, chip_rev, external_rev, pci_rev, family;
+	u32 num_shader_engines, num_shader_arrays_per_engine, gpu_counter_freq;
+	u64 max_engine_clock, max_memory_clock;
+	u32 cu_active_number, cu_ao_mask, cu_bitmap[4][4];
+	u32 enabled_rb_pipes_mask, num_rb_pipes, num_hw_gfx_contexts, pcie_gen;
+	u64 ids_flags, virtual_address_offset, virtual_address_max;
+	u32 virtual_address_alignment, pte_fragment_size, gart_page_size, ce_ram_size;
+	u32 vram_type, vram_bit_width, vce_harvest_config, gc_double_offchip_lds_buf;
+	u64 prim_buf_gpu_addr, pos_buf_gpu_addr, cntl_sb_buf_gpu_addr, param_buf_gpu_addr;
+	u32 prim_buf_size, pos_buf_size, cntl_sb_buf_size, param_buf_size;
+	u32 wave_front_size, num_shader_visible_vgprs, num_cu_per_sh, num_tcc_blocks;
+	u32 gs_vgt_table_depth, gs_prim_buffer_depth, max_gs_waves_per_vgt, pcie_num_lanes;
+	u32 cu_ao_bitmap[4][4];
+	u64 high_va_offset, high_va_max;
+};
+_Static_assert(offsetof(struct gp_amdgpu_info_device, max_engine_clock) == 32, "clocks");
+_Static_assert(offsetof(struct gp_amdgpu_info_device, cu_bitmap) == 56, "cu_bitmap");
+_Static_assert(offsetof(struct gp_amdgpu_info_device, virtual_address_offset) == 144, "va");
+_Static_assert(offsetof(struct gp_amdgpu_info_device, high_va_offset) == 344, "high va");
+
+struct gp_amdgpu_heap_info {
+	u64 total_heap_size, usable_heap_size, heap_usage, max_allocation;
+};
+
+struct gp_amdgpu_memory_info {
+	struct gp_amdgpu_heap_info vram, cpu_accessible_vram, gtt;
+};
+
+struct gp_amdgpu_vram_gtt {
+	u64 vram_size, vram_cpu_accessible_size, gtt_size;
+};
+
+#endif

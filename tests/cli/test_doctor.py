@@ -1,0 +1,89 @@
+"""gpreempt doctor as a person runs it: everywhere, and on a copied /sys and /proc."""
+import os
+import shutil
+import tempfile
+import unittest
+
+from gp import fixture, gpreempt, gpreempt_json
+
+ROOT = fixture("root")
+MECHANISMS = ["kfd-agent", "kfd-cumask", "kfd-debug", "kfd-module", "kfd-patched", "nv-timeslice",
+              "nv-suspend"]
+
+
+def verdicts(result):
+    return {m["name"]: m["verdict"] for m in result["mechanisms"]}
+
+
+class Doctor(unittest.TestCase):
+    def test_runs_on_this_machine(self):
+        done = gpreempt("doctor")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for word in MECHANISMS + ["kernel", "/dev/kfd", "ROCr", "keeps its VRAM", "9 s"]:
+            self.assertIn(word, done.stdout)
+        result = gpreempt_json("doctor", "--json")
+        self.assertEqual(result["kernel"]["release"], os.uname().release)
+        self.assertEqual([m["name"] for m in result["mechanisms"]], MECHANISMS)
+
+    def test_runs_on_nothing_at_all(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = gpreempt("doctor", "--root", empty)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("No GPU was found.", done.stdout)
+            result = gpreempt_json("doctor", "--json", "--root", empty)
+            self.assertEqual(set(verdicts(result).values()), {"cannot"})
+            self.assertIsNone(result["kernel"]["release"])
+
+    def test_reads_the_tree_and_nothing_of_this_machine(self):
+        result = gpreempt_json("doctor", "--json", "--root", ROOT)
+        self.assertEqual(result["kernel"]["release"], "6.12.57-gp")
+        self.assertEqual(result["kfd"], {"version": "1.17", "source": "derived"})
+        self.assertEqual([(g["gfx"], g["cus"], g["xccs"], g["partition"]) for g in result["gpus"]],
+                         [("gfx942", 80, 4, "SPX"), ("gfx90a", 104, 1, None)])
+        self.assertIsNone(result["access"]["devices"])
+        self.assertIsNone(result["access"]["cap_sys_ptrace"])
+        self.assertEqual(result["rocr"][0]["version"], "6.3.1")
+
+    def test_says_exactly_what_is_lacking(self):
+        with tempfile.TemporaryDirectory() as copy:
+            root = os.path.join(copy, "root")
+            shutil.copytree(ROOT, root, symlinks=True)
+
+            def write(path, text):
+                with open(os.path.join(root, path), "w") as out:
+                    out.write(text)
+
+            def reason(name):
+                result = gpreempt_json("doctor", "--json", "--root", root)
+                return next((m["verdict"], m["reason"]) for m in result["mechanisms"]
+                            if m["name"] == name)
+
+            write("proc/sys/kernel/yama/ptrace_scope", "0\n")
+            self.assertEqual(reason("kfd-debug")[0], "can")
+            write("proc/sys/kernel/osrelease", "6.1.0-54-amd64\n")
+            self.assertEqual(reason("kfd-debug"), (
+                "cannot", "kernel 6.1.0-54-amd64 has KFD 1.11; the debug trap needs 1.13 "
+                          "(Linux 6.5)"))
+            write("proc/sys/kernel/osrelease", "6.12.57-gp\n")
+            shutil.rmtree(os.path.join(root, "opt"))
+            self.assertEqual(reason("kfd-debug"), (
+                "cannot", "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with gpreempt "
+                          "run"))
+            write("sys/module/amdgpu/parameters/sched_policy", "2\n")
+            self.assertIn("sched_policy=2", reason("kfd-debug")[1])
+
+    def test_bad_usage(self):
+        for arguments in (["extra"], ["--probe", "--root", ROOT], ["--root"]):
+            done = gpreempt("doctor", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+
+    def test_probe_without_a_device_warns_and_goes_on(self):
+        if os.path.exists("/dev/kfd"):
+            self.skipTest("there is a /dev/kfd, and probing it disturbs its users")
+        done = gpreempt("doctor", "--probe")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("cannot ask /dev/kfd", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

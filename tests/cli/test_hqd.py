@@ -1,0 +1,242 @@
+"""gpreempt hqd, mqd and runlist as a person runs them: files, pipes, copied trees, bad input."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from gp import GPREEMPT, fixture, gpreempt, gpreempt_json
+
+GFX9 = fixture("debugfs", "gfx9")
+GFX942 = fixture("debugfs", "gfx942")
+GFX11 = fixture("debugfs", "gfx11")
+HQDS, MQDS, RLS = (os.path.join(GFX9, name) for name in ("hqds", "mqds", "rls"))
+COMMANDS = {"hqd": HQDS, "mqd": MQDS, "runlist": RLS}
+
+
+def content(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+class Files(unittest.TestCase):
+    def fails(self, done, *parts):
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_table_of_active_slots_with_pids(self):
+        done = gpreempt("hqd", "--file", HQDS, "--mqds", MQDS)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        columns = lines[0].split()
+        rows = [line.split() for line in lines if line.startswith("5f21") and " CP " in line]
+        self.assertEqual(len(rows), 3)
+        self.assertEqual([row[columns.index("PID") + 1] for row in rows], ["501", "502", "501"])
+        self.assertEqual([row[-1] for row in rows], ["ok", "high", "ok"])
+        self.assertIn("Inactive slots, not shown (--all): 2", done.stdout)
+        self.assertNotIn("\033", done.stdout)
+
+    def test_standard_input_is_a_file(self):
+        for command, path in COMMANDS.items():
+            from_file = gpreempt(command, "--file", path, "--json")
+            from_pipe = gpreempt(command, "--file", "-", "--json", input=content(path))
+            self.assertEqual(from_pipe.returncode, 0, from_pipe.stderr)
+            expected = json.loads(from_file.stdout)
+            expected["source"] = "standard input"
+            if expected.get("pids_from"):
+                expected["pids_from"] = "standard input"
+            self.assertEqual(json.loads(from_pipe.stdout), expected)
+
+    def test_both_kernel_eras_say_the_same(self):
+        new = gpreempt_json("hqd", "--file", HQDS, "--json")["slots"]
+        old = gpreempt_json("hqd", "--file", HQDS + "_61", "--json")["slots"]
+        for slot in new + old:
+            slot.pop("xcc")
+        self.assertEqual(new, old)
+
+    def test_json_agrees_with_the_words_of_the_dump(self):
+        result = gpreempt_json("hqd", "--file", HQDS, "--mqds", MQDS, "--json")
+        dumps = re.findall(r"CP Pipe (\d), Queue (\d)\n((?:    .*\n)+)", content(HQDS))
+        self.assertEqual(len(dumps), 4)
+        for pipe, queue, rows in dumps:
+            words = [int(word, 16) for row in rows.splitlines() for word in row.split()[1:]]
+            slot = next(s for s in result["slots"] if s["kind"] == "compute" and
+                        (s["pipe"], s["queue"]) == (int(pipe), int(queue)))
+            self.assertEqual(slot["active"], bool(words[2] & 1))
+            if not slot["active"]:
+                self.assertIsNone(slot["ring"])
+                continue
+            self.assertEqual(int(slot["ring"], 16), (words[9] << 32 | words[8]) << 8)
+            self.assertEqual(slot["rptr"], words[10] // 16)
+            self.assertEqual(slot["wptr"], words[54] // 16)
+            ring = 2 << (words[17] & 63)
+            self.assertEqual(slot["backlog"], (words[54] - words[10]) % ring // 16)
+            self.assertEqual(slot["ring_bytes"], 4 * ring)
+
+    def test_filters_and_what_is_not_found(self):
+        result = gpreempt_json("hqd", "-f", HQDS, "--mqds", MQDS, "--json", "--pid", "502")
+        self.assertEqual([s["pid"] for s in result["slots"]], [502])
+        self.assertEqual(len(gpreempt_json("mqd", "-f", MQDS, "--json", "--gpu", "5f21")
+                             ["descriptors"]), 4)
+        done = gpreempt("hqd", "-f", HQDS, "--mqds", MQDS, "--pid", "9")
+        self.fails(done, "no queue of process 9")
+        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "there is no GPU 1")
+        self.fails(gpreempt("hqd", "-f", HQDS, "--pid", "502"), "--mqds")
+        self.fails(gpreempt("runlist", "-f", RLS, "--pid", "502"), "--mqds")
+
+    def test_xccs_are_one_row_or_many(self):
+        one = gpreempt("hqd", "-f", os.path.join(GFX942, "hqds")).stdout
+        many = gpreempt("hqd", "-f", os.path.join(GFX942, "hqds"), "--per-xcc").stdout
+        self.assertEqual((one.count("f701  CP"), many.count("f701  CP")), (2, 4))
+        self.assertIn(" x2 ", one)
+
+    def test_raw_registers_and_explain(self):
+        self.assertIn("    0000c934: 00020000 00007f10", re.sub(
+            "10002000 0000007f", "00020000 00007f10", gpreempt("hqd", "-f", HQDS, "--raw").stdout))
+        self.assertIn("CP_HQD_QUANTUM = 0x00000111 (QUANTUM_EN 1",
+                      gpreempt("mqd", "-f", MQDS, "--registers").stdout)
+        self.assertIn("grep CP_HQD_ACTIVE", gpreempt("hqd", "-f", HQDS, "--explain").stdout)
+        self.assertEqual(gpreempt("runlist", "-f", RLS, "--raw").stdout, content(RLS))
+
+    def test_live_tree_with_a_gpu_whose_registers_are_not_known(self):
+        result = gpreempt_json("hqd", "--root", GFX11, "--json")
+        self.assertEqual([(s["pid"], s["active"], s["ring"]) for s in result["slots"]],
+                         [(701, None, None), (None, None, None)])
+        done = gpreempt("runlist", "--root", GFX11)
+        self.assertEqual((done.returncode, done.stdout), (0, "GPU b100: no active runlist\n"))
+
+    def test_runlist_gives_pids_and_tells_oversubscription(self):
+        result = gpreempt_json("runlist", "-f", RLS, "--mqds", MQDS, "--json")
+        self.assertEqual([p["pid"] for p in result["gpus"][0]["processes"]], [502, 501])
+        self.assertIs(result["gpus"][0]["oversubscribed"], False)
+        result = gpreempt_json("runlist", "-f", RLS + "_oversubscribed", "--json")
+        self.assertIs(result["gpus"][0]["oversubscribed"], True)
+        self.assertIsNone(result["gpus"][1]["oversubscribed"])
+
+    def test_the_wrong_file_is_named_as_what_it_is(self):
+        for command in COMMANDS:
+            for other, path in COMMANDS.items():
+                if other != command:
+                    self.fails(gpreempt(command, "-f", path), path + ":", "'gpreempt %s'" % other)
+
+    def test_bad_files_are_refused_with_their_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "input")
+            for data, message in ((b"\x1f\x8b\x08abc", "compressed"), (b"\0\1\2", "binary"),
+                                  (b"", "empty"), (b" \n\n", "empty"), (b"hello\n", "not the text"),
+                                  (b"\xff\xfe\xfd\n", "not the text"),
+                                  (b"x" * 100000000, "not the text")):
+                with open(path, "wb") as file:
+                    file.write(data)
+                for command in COMMANDS:
+                    done = gpreempt(command, "-f", path)
+                    self.fails(done, path + ":1:", message)
+                    self.assertLess(len(done.stderr), 400)
+
+    def test_a_cut_file_gives_what_was_complete(self):
+        for command, path in COMMANDS.items():
+            whole = content(path)
+            done = gpreempt(command, "-f", "-", input=whole[:len(whole) * 3 // 4])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("warning: standard input:", done.stderr)
+            self.assertIn("5f21", done.stdout)
+            self.fails(gpreempt(command, "-f", "-", input=whole[:60]), "standard input:")
+
+    def test_unreadable_sources_say_what_to_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.fails(gpreempt("hqd", "--root", folder), "amdgpu driver is not loaded")
+            os.makedirs(os.path.join(folder, "sys/class/kfd"))
+            self.fails(gpreempt("mqd", "--root", folder), "mount -t debugfs")
+            self.fails(gpreempt("runlist", "-f", folder), folder)
+            if os.geteuid() != 0:
+                debug = os.path.join(folder, "sys/kernel/debug")
+                os.makedirs(debug)
+                os.chmod(debug, 0)
+                self.fails(gpreempt("hqd", "--root", folder), "needs root")
+
+    def test_bad_usage(self):
+        for arguments in (["--pid", "x"], ["--pid", "0"], ["--gpu", "zz"], ["--gfx", "navi"],
+                          ["--watch", "0"], ["--watch=x"], ["--count", "1"], ["--nothing"], ["file"],
+                          ["-f", "-", "--watch"], ["--json", "--explain"], ["--raw", "--registers"],
+                          ["-f", "-", "--mqds", "-"], ["--watch", "--count", "0"], ["--file"]):
+            done = gpreempt("hqd", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn("--help", done.stderr)
+        done = gpreempt("hqd", "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--per-xcc", done.stdout)
+
+
+class Watch(unittest.TestCase):
+    def test_json_streams_an_object_a_line(self):
+        done = gpreempt("hqd", "-f", HQDS, "--json", "--watch", "0.01", "--count", "3")
+        self.assertEqual(done.returncode, 0)
+        objects = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(objects), 3)
+        self.assertLessEqual(objects[0]["time"], objects[2]["time"])
+
+    def test_changes_are_marked_and_a_blank_line_parts_the_tables(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "hqds")
+            os.mkfifo(path)
+            process = subprocess.Popen(
+                [GPREEMPT, "hqd", "-f", path, "--watch", "0.01", "--count", "2"],
+                stdout=subprocess.PIPE, text=True, env=dict(os.environ, LC_ALL="C.UTF-8"))
+            first = content(HQDS)
+            # The write pointer of the first compute queue: 304 dwords become 320.
+            for text in (first, first.replace("00000130", "00000140", 1)):
+                with open(path, "w", encoding="ascii") as pipe:
+                    pipe.write(text)
+            tables = process.communicate(timeout=60)[0].split("\n\n")
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(len(tables), 2)
+        self.assertNotIn("*", tables[0])
+        self.assertEqual(re.findall(r"\S+\*", tables[1]), ["20*", "2*"])
+
+    def test_a_signal_ends_it_cleanly_and_the_cursor_is_back(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            master, slave = pty.openpty()
+            process = subprocess.Popen([GPREEMPT, "hqd", "-f", HQDS, "--watch", "60"], stdout=slave,
+                                       env=dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm"))
+            os.close(slave)
+            seen = b""
+            while b"Inactive" not in seen:
+                seen += os.read(master, 4096)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), 0)
+            try:
+                while True:
+                    more = os.read(master, 4096)
+                    if not more:
+                        break
+                    seen += more
+            except OSError:
+                pass
+            os.close(master)
+            self.assertIn(b"\033[?25l", seen)
+            self.assertTrue(seen.rstrip().endswith(b"\033[?25h"), seen[-40:])
+            self.assertIn(b"\033[H\033[2J", seen)
+
+    def test_a_source_that_goes_away_ends_it_with_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mqds")
+            os.mkfifo(path)
+            process = subprocess.Popen([GPREEMPT, "mqd", "-f", path, "--watch", "0.01"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       env=dict(os.environ, LC_ALL="C.UTF-8"))
+            with open(path, "w", encoding="ascii") as pipe:
+                pipe.write(content(MQDS))
+                os.unlink(path)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("5f21", out)
+        self.assertIn("cannot read", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,579 @@
+/* The reader of debugfs hqds, and the join of slots with descriptors. */
+#include "debugfs_text.h"
+#include "gpu/kfd/kfd.h"
+
+static struct gp_slot_list parse(const char *path, struct test_diag *sink)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+
+	text_load(&text, path);
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, &sink->diag, &list), 0);
+	gp_buf_free(&text.buf);
+	return list;
+}
+
+static struct gp_slot_list parse_fixture(const char *name)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = parse(fixture(name), &sink);
+
+	assert_int_equal(sink.errors + sink.warnings, 0);
+	gp_buf_free(&sink.text);
+	return list;
+}
+
+static void check_gfx9(const struct gp_slot_list *list, bool inst)
+{
+	const struct gp_slot *slot = slot_at(list, GP_SLOT_COMPUTE, 0, 0, 2);
+
+	assert_int_equal(list->count, 8);
+	assert_int_equal(!!(slot->valid & GP_SLOT_XCC), inst);
+	assert_int_equal(slot->node, 1);
+	assert_int_equal(slot->gpu_id, 0x5f21);
+	assert_true(slot->active && slot->aql);
+	assert_int_equal(slot->vmid, 8);
+	assert_int_equal(slot->pipe_priority, 1);
+	assert_int_equal(slot->queue_priority, 7);
+	assert_int_equal(slot->quantum, 0x111);
+	assert_int_equal(slot->mqd_address, 0x1000003d0000);
+	assert_int_equal(slot->ring, 0x7f1000200000);
+	assert_int_equal(slot->ring_bytes, 4096);
+	assert_int_equal(slot->object, 0x7f1000100000);
+	assert_int_equal(slot->rptr, 18);
+	assert_int_equal(slot->wptr, 19);
+	assert_int_equal(slot->backlog, 1);
+	assert_int_equal(slot->doorbell, 0x800);
+	assert_true(slot->doorbell_enabled);
+	assert_int_equal(slot->cwsr_address, 0x7f1000400000);
+	assert_int_equal(slot->cwsr_bytes, 0xba6000);
+	assert_int_equal(slot->cwsr_stack_used, 0);
+	assert_int_equal(slot->eop_address, 0x7f1000300000);
+	assert_int_equal(slot->eop_bytes, 4096);
+	assert_int_equal(slot->word_count, 56);
+	assert_int_equal(slot->addresses[55], 0xc914 + 55 * 4);
+}
+
+static void slots_of_both_kernel_eras_are_decoded(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+
+	(void)state;
+	check_gfx9(&list, true);
+	gp_slot_list_free(&list);
+	list = parse_fixture("debugfs/gfx9/hqds_61");
+	check_gfx9(&list, false);
+	gp_slot_list_free(&list);
+}
+
+static void backlog_is_taken_modulo_the_ring(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	const struct gp_slot *wrapped = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2);
+	const struct gp_slot *kernel = slot_at(&list, GP_SLOT_HIQ, 0, 0, 0);
+
+	(void)state;
+	assert_int_equal(wrapped->rptr, 63);
+	assert_int_equal(wrapped->wptr, 65);
+	assert_int_equal(wrapped->backlog, 2);
+	assert_int_equal(wrapped->cwsr_stack_used, 64);
+	/* 0xa77 - 0x77 is five times the ring of 512 dwords. */
+	assert_false(kernel->aql);
+	assert_int_equal(kernel->wptr, 0xa77);
+	assert_int_equal(kernel->backlog, 0);
+	assert_false(kernel->valid & GP_SLOT_OBJECT);
+	gp_slot_list_free(&list);
+}
+
+static void stale_slots_are_inactive(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	const struct gp_slot *compute = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3);
+	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 1);
+
+	(void)state;
+	assert_false(compute->active);
+	assert_int_equal(compute->ring, 0x7f1000200000);
+	/* RB_ENABLE is still set, but no doorbell leads there. */
+	assert_true(sdma->valid & GP_SLOT_REGISTERS);
+	assert_int_equal(sdma->words[0] & 1, 1);
+	assert_false(sdma->active);
+	gp_slot_list_free(&list);
+}
+
+static void sdma_slots_are_decoded(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	const struct gp_slot *slot = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
+	const struct gp_slot *refused = slot_at(&list, GP_SLOT_SDMA, 0, 0, 2);
+
+	(void)state;
+	assert_true(slot->active);
+	assert_int_equal(slot->word_count, 42);
+	assert_int_equal(slot->vmid, 8);
+	assert_int_equal(slot->ring, 0x7f1000a00000);
+	assert_int_equal(slot->ring_bytes, 1 << 20);
+	assert_int_equal(slot->rptr, 0x40);
+	assert_int_equal(slot->backlog, 0x20);
+	assert_int_equal(slot->doorbell, 0x840);
+	assert_false(slot->valid & (GP_SLOT_PRIORITY | GP_SLOT_MQD | GP_SLOT_CWSR));
+	assert_int_equal(refused->word_count, 0);
+	assert_int_equal(refused->valid, 0);
+	gp_slot_list_free(&list);
+}
+
+static void every_xcc_has_its_own_slots(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx942/hqds");
+	const struct gp_slot *first = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+	const struct gp_slot *second = slot_at(&list, GP_SLOT_COMPUTE, 1, 0, 2);
+	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
+
+	(void)state;
+	assert_int_equal(list.count, 9);
+	assert_int_equal(first->ring, second->ring);
+	assert_int_equal(first->mqd_address, 0x6ed000);
+	assert_int_equal(second->mqd_address, 0x6f0000);
+	assert_int_equal(second->addresses[0], 0xcc914);
+	assert_int_equal(sdma->word_count, 44);
+	assert_true(sdma->active);
+	gp_slot_list_free(&list);
+}
+
+static void gfx10_is_known_by_its_addresses(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = parse(fixture("debugfs/gfx10/hqds"), &sink);
+
+	(void)state;
+	assert_int_equal(list.count, 1);
+	assert_true(list.items[0].active);
+	assert_false(list.items[0].aql);
+	assert_int_equal(list.items[0].backlog, 32);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "input:2: registers are read as gfx10"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "GPU a200 is stopped"));
+	gp_buf_free(&sink.text);
+	gp_slot_list_free(&list);
+}
+
+static void gfx11_keeps_its_rows_without_a_claim(void **state)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	text.source.gfx_version = version_gfx11;
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_int_equal(list.count, 8);
+	for (size_t i = 0; i < list.count; i++)
+		assert_int_equal(list.items[i].valid & GP_SLOT_REGISTERS, 0);
+	assert_int_equal(list.items[1].word_count, 56);
+	gp_slot_list_free(&list);
+	/* With a version that is known, addresses are not asked. */
+	for (char *c = text.buf.data; (c = strstr(c, "0000c9")); c++)
+		c[4] = 'd';
+	text.source.gfx_version = version_gfx90a;
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_true(list.items[1].valid & GP_SLOT_REGISTERS);
+	gp_slot_list_free(&list);
+	text.source.gfx_version = NULL;
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
+	gp_slot_list_free(&list);
+	gp_buf_free(&text.buf);
+}
+
+/* ---- join ---- */
+
+static struct gp_slot_list descriptors_of(const char *name)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+
+	text_load(&text, fixture(name));
+	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
+	gp_buf_free(&text.buf);
+	return list;
+}
+
+static void same_ring_of_two_processes_is_told_apart(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+
+	(void)state;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid, 501);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 501);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3)->pid, 0);
+	assert_int_equal(slot_at(&list, GP_SLOT_HIQ, 0, 0, 0)->pid, 0);
+	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, 501);
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+}
+
+static void doorbell_decides_after_the_mqd_and_nothing_is_guessed(void **state)
+{
+	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	const struct gp_slot *a = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+
+	(void)state;
+	/* Neither descriptor has the slot's MQD address: the doorbell decides. */
+	for (size_t i = 0; i < owners.count; i++)
+		owners.items[i].mqd_address += 0x10000000;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(a->pid, 501);
+	/* Both have it: the doorbell decides among them. */
+	for (size_t i = 0; i < owners.count; i++)
+		owners.items[i].mqd_address = a->mqd_address;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(a->pid, 501);
+	/* And both have the doorbell as well: unknown. */
+	for (size_t i = 0; i < owners.count; i++)
+		owners.items[i].doorbell = a->doorbell;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(a->pid, 0);
+	/* A descriptor of another GPU is no owner. */
+	for (size_t i = 0; i < owners.count; i++)
+		owners.items[i].gpu_id = 0x1234;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 0);
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+}
+
+static void watch_reads_joins_and_knows_gfx11_by_topology(void **state)
+{
+	struct gp_gpu_state now = {0};
+	struct gp_root root = {.dir = fixture("debugfs/gfx11")};
+	char copy[4096];
+
+	(void)state;
+	snprintf(copy, sizeof(copy), "%s", root.dir);
+	root.dir = copy;
+	assert_int_equal(gp_kfd_watch(&root, NULL, &now), 0);
+	assert_int_equal(now.valid, GP_WATCH_SLOTS | GP_WATCH_DESCRIPTORS);
+	assert_int_equal(now.slots.count, 2);
+	assert_int_equal(now.slots.items[0].valid & GP_SLOT_REGISTERS, 0);
+	assert_int_equal(now.slots.items[0].pid, 701);
+	assert_int_equal(now.slots.items[1].pid, 0);
+	assert_int_equal(now.descriptors.count, 2);
+	gp_gpu_state_free(&now);
+	root.dir = "/nonexistent";
+	assert_int_equal(gp_kfd_watch(&root, NULL, &now), 0);
+	assert_int_equal(now.valid, 0);
+	assert_int_equal(now.slots_error, -ENOENT);
+	assert_int_equal(now.descriptors_error, -ENOENT);
+	gp_gpu_state_free(&now);
+}
+
+/* ---- bad input ---- */
+
+static void refused_with(const char *text, size_t len, const char *message)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = {0};
+	struct gp_debugfs_source source = {.name = "input", .text = text, .len = len};
+
+	assert_int_equal(gp_kfd_parse_hqds(&source, &sink.diag, &list), -EINVAL);
+	assert_int_equal(list.count, 0);
+	assert_null(list.items);
+	assert_int_equal(sink.errors, 1);
+	if (!strstr(gp_buf_str(&sink.text), message))
+		fail_msg("'%s' is not in '%s'", message, gp_buf_str(&sink.text));
+	gp_buf_free(&sink.text);
+}
+
+static void text_of_another_kind_is_refused_with_its_line(void **state)
+{
+	(void)state;
+	refused_with("\x1f\x8b\x08", sizeof("\x1f\x8b\x08") - 1,
+		     "input:1: the file is compressed; run gunzip");
+	refused_with("Node\0", sizeof("Node\0") - 1, "input:1: the file is binary");
+	refused_with("hello\nworld\n", sizeof("hello\nworld\n") - 1,
+		     "input:1: this is not the text of debugfs hqds");
+	refused_with("\nProcess 1 PASID 0x1:\n", sizeof("\nProcess 1 PASID 0x1:\n") - 1,
+		     "input:2: this is a copy of mqds");
+	refused_with("Node 1, gpu_id a:\n  00000000: c013a100\n",
+		     sizeof("Node 1, gpu_id a:\n  00000000: c013a100\n") - 1,
+		     "input:2: this is a copy of rls");
+	refused_with("Node 1, gpu_id a:\n  No active runlist\n",
+		     sizeof("Node 1, gpu_id a:\n  No active runlist\n") - 1,
+		     "input:2: this is a copy of rls");
+	refused_with("Node 1, gpu_id a:\n", sizeof("Node 1, gpu_id a:\n") - 1,
+		     "input:1: the text ends before");
+	refused_with("Node 1, gpu_id a:\n Inst 0,  CP Pipe 0, Queue 2\n",
+		     sizeof("Node 1, gpu_id a:\n Inst 0,  CP Pipe 0, Queue 2\n") - 1,
+		     "input:2: the text ends before");
+	refused_with("Node 1, gpu_id fffffffff:\n", sizeof("Node 1, gpu_id fffffffff:\n") - 1,
+		     "input:1: this is not");
+}
+
+static void empty_text_is_an_empty_list(void **state)
+{
+	struct gp_debugfs_source source = source_of("");
+	struct gp_slot_list list = {0};
+
+	(void)state;
+	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
+	assert_int_equal(list.count, 0);
+}
+
+static void cut_text_gives_what_was_complete(void **state)
+{
+	struct text text;
+	size_t complete_once = 0;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	/* Wherever it is cut, whole slots and only whole slots are there. */
+	for (size_t len = 1; len < text.buf.len; len++) {
+		struct test_diag sink = TEST_DIAG;
+		struct gp_slot_list list = {0};
+		int error;
+
+		text.source.len = len;
+		error = gp_kfd_parse_hqds(&text.source, &sink.diag, &list);
+		assert_int_equal(error, list.count ? 0 : -EINVAL);
+		for (size_t i = 0; i < list.count; i++) {
+			size_t words = list.items[i].word_count;
+
+			assert_true(words == 56 || words == 42 || i == 7);
+		}
+		if (len < text.buf.len - 40)
+			assert_true(error || sink.warnings || text.buf.data[len - 1] == '\n' ||
+				    text.buf.data[len] == '\n');
+		complete_once += list.count == 4;
+		gp_slot_list_free(&list);
+		gp_buf_free(&sink.text);
+	}
+	assert_true(complete_once > 500);
+	gp_buf_free(&text.buf);
+}
+
+static void garbled_rows_cost_only_their_slot(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = {0};
+	struct text text;
+	char *at;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	at = strstr(text.buf.data, "CP Pipe 0, Queue 2\n");
+	assert_non_null(at);
+	memcpy(strstr(at, "0000c934:") + 10, "zzzz", 4);
+	at = strstr(at, "CP Pipe 0, Queue 3\n");
+	memcpy(strstr(at, "    0000c934:"), "interleaved t", 13);
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, &sink.diag, &list), 0);
+	assert_int_equal(list.count, 8);
+	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
+	assert_false(list.items[2].valid & GP_SLOT_REGISTERS);
+	assert_true(list.items[3].valid & GP_SLOT_REGISTERS);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "line not understood (1 such lines)"));
+	gp_slot_list_free(&list);
+	gp_buf_free(&sink.text);
+	gp_buf_free(&text.buf);
+}
+
+static void windows_line_ends_are_read(void **state)
+{
+	struct gp_slot_list list = {0};
+	struct gp_buf crlf = {0};
+	struct gp_debugfs_source source = {.name = "input"};
+	struct text text;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	for (size_t i = 0; i < text.buf.len; i++) {
+		if (text.buf.data[i] == '\n')
+			gp_buf_puts(&crlf, "\r");
+		gp_buf_add(&crlf, &text.buf.data[i], 1);
+	}
+	source.text = crlf.data;
+	source.len = crlf.len;
+	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
+	check_gfx9(&list, true);
+	gp_slot_list_free(&list);
+	gp_buf_free(&crlf);
+	gp_buf_free(&text.buf);
+}
+
+static void a_block_has_an_end(void **state)
+{
+	struct gp_slot_list list = {0};
+	struct gp_buf text = {0};
+	struct gp_debugfs_source source = {.name = "input"};
+
+	(void)state;
+	gp_buf_puts(&text, "Node 1, gpu_id a:\n  CP Pipe 0, Queue 0\n");
+	for (int i = 0; i < 1000; i++)
+		gp_buf_printf(&text, "    %08x: 0 1\n", i);
+	for (int i = 0; i < 1000; i++)
+		gp_buf_printf(&text, "    %08x: 00000000 00000001 00000002\n", i);
+	gp_buf_puts(&text, "  CP Pipe 0, Queue 1\n    stray\n");
+	source.text = text.data;
+	source.len = text.len;
+	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
+	assert_int_equal(list.count, 1);
+	assert_true(list.items[0].word_count <= 1024);
+	assert_false(list.items[0].valid & GP_SLOT_REGISTERS);
+	gp_slot_list_free(&list);
+	gp_buf_free(&text);
+}
+
+static void gfx_names_are_versions(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_gfx_parse("gfx942"), 90402);
+	assert_int_equal(gp_gfx_parse("gfx90a"), 90010);
+	assert_int_equal(gp_gfx_parse("gfx1103"), 110003);
+	assert_int_equal(gp_gfx_parse("gfx9"), 0);
+	assert_int_equal(gp_gfx_parse("gfx9x2"), 0);
+	assert_int_equal(gp_gfx_parse("gfxz42"), 0);
+	assert_int_equal(gp_gfx_parse("navi31"), 0);
+}
+
+/* ---- the real samples, read once more in another way ---- */
+
+/* Finds the dump under a header and takes one word of it by sscanf. */
+static u32 word_of(const char *text, const char *header, unsigned int index)
+{
+	const char *at = strstr(text, header);
+	unsigned int w[8], address;
+
+	assert_non_null(at);
+	for (unsigned int row = 0; row <= index / 8; row++)
+		at = strchr(at, '\n') + 1;
+	assert_int_equal(sscanf(at, " %x: %x %x %x %x %x %x %x %x", &address, &w[0], &w[1], &w[2],
+				&w[3], &w[4], &w[5], &w[6], &w[7]),
+			 9);
+	return w[index % 8];
+}
+
+static size_t check_sample(const char *path, const char *mqds_path, const char *format)
+{
+	struct gp_slot_list list = {0}, owners = {0};
+	struct text text, mqds;
+	size_t active = 0;
+
+	text_load(&text, path);
+	text_load(&mqds, mqds_path);
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
+	gp_slots_join(&list, &owners);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct gp_slot *slot = &list.items[i];
+		char header[64];
+		u64 ring;
+
+		if (slot->kind != GP_SLOT_COMPUTE)
+			continue;
+		snprintf(header, sizeof(header), format, slot->xcc, slot->pipe, slot->queue);
+		ring = ((u64)word_of(text.buf.data, header, 9) << 32 |
+			word_of(text.buf.data, header, 8))
+		       << 8;
+		assert_int_equal(slot->active, word_of(text.buf.data, header, 2) & 1);
+		assert_int_equal(slot->ring, ring);
+		assert_int_equal(slot->vmid, word_of(text.buf.data, header, 3) & 15);
+		assert_int_equal(slot->doorbell,
+				 (word_of(text.buf.data, header, 15) >> 2) & 0x3ffffff);
+		if (!slot->active) {
+			assert_int_equal(slot->pid, 0);
+			continue;
+		}
+		assert_int_equal(slot->rptr, word_of(text.buf.data, header, 10) / 16);
+		assert_int_equal(slot->wptr, word_of(text.buf.data, header, 54) / 16);
+		assert_int_equal(slot->ring_bytes,
+				 4ull << ((word_of(text.buf.data, header, 17) & 63) + 1));
+		assert_int_not_equal(slot->pid, 0);
+		active++;
+	}
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+	gp_buf_free(&text.buf);
+	gp_buf_free(&mqds.buf);
+	return active;
+}
+
+static void every_slot_of_the_samples_is_right(void **state)
+{
+	static const struct {
+		const char *hqds, *mqds, *format;
+		size_t active;
+	} samples[] = {
+		{"kfd_debugfs/hqds_mi308x_gfx942_node2_active.txt",
+		 "kfd_debugfs/mqds_mi308x_gfx942_pid94314.txt", "Inst %u,  CP Pipe %u, Queue %u\n",
+		 20},
+		{"kfd612/hqds_running.txt", "kfd612/mqds_running.txt",
+		 "Inst %u,  CP Pipe %u, Queue %u\n", 5},
+		{"kfd612/hqds_suspended.txt", "kfd612/mqds_suspended.txt",
+		 "Inst %u,  CP Pipe %u, Queue %u\n", 2},
+	};
+	char hqds[4096];
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(samples); i++) {
+		if (!corpus(samples[i].hqds))
+			skip();
+		snprintf(hqds, sizeof(hqds), "%s", corpus(samples[i].hqds));
+		assert_int_equal(check_sample(hqds, corpus(samples[i].mqds), samples[i].format),
+				 samples[i].active);
+	}
+}
+
+static void owners_of_the_sample_are_those_of_its_doorbells(void **state)
+{
+	struct gp_slot_list list = {0}, owners = {0};
+	struct text text, mqds;
+
+	(void)state;
+	if (!corpus("kfd612/hqds_running.txt"))
+		skip();
+	text_load(&text, corpus("kfd612/hqds_running.txt"));
+	text_load(&mqds, corpus("kfd612/mqds_running.txt"));
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
+	gp_slots_join(&list, &owners);
+	/* Doorbell slices: 0x800.. is process 171, 0x1000.. process 172 (packet log). */
+	for (size_t i = 0; i < list.count; i++) {
+		if (list.items[i].kind == GP_SLOT_COMPUTE && list.items[i].active)
+			assert_int_equal(list.items[i].pid,
+					 list.items[i].doorbell < 0x1000 ? 171 : 172);
+	}
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+	gp_buf_free(&text.buf);
+	gp_buf_free(&mqds.buf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slots_of_both_kernel_eras_are_decoded),
+		cmocka_unit_test(backlog_is_taken_modulo_the_ring),
+		cmocka_unit_test(stale_slots_are_inactive),
+		cmocka_unit_test(sdma_slots_are_decoded),
+		cmocka_unit_test(every_xcc_has_its_own_slots),
+		cmocka_unit_test(gfx10_is_known_by_its_addresses),
+		cmocka_unit_test(gfx11_keeps_its_rows_without_a_claim),
+		cmocka_unit_test(same_ring_of_two_processes_is_told_apart),
+		cmocka_unit_test(doorbell_decides_after_the_mqd_and_nothing_is_guessed),
+		cmocka_unit_test(watch_reads_joins_and_knows_gfx11_by_topology),
+		cmocka_unit_test(text_of_another_kind_is_refused_with_its_line),
+		cmocka_unit_test(empty_text_is_an_empty_list),
+		cmocka_unit_test(cut_text_gives_what_was_complete),
+		cmocka_unit_test(garbled_rows_cost_only_their_slot),
+		cmocka_unit_test(windows_line_ends_are_read),
+		cmocka_unit_test(a_block_has_an_end),
+		cmocka_unit_test(gfx_names_are_versions),
+		cmocka_unit_test(every_slot_of_the_samples_is_right),
+		cmocka_unit_test(owners_of_the_sample_are_those_of_its_doorbells),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
