@@ -73,19 +73,19 @@ enum gp_drm_amdgpu_query {
 	GP_AMDGPU_INFO_MEMORY = 0x19,
 };
 
-#define GP_AMDGPU_FAMILY_AI             141 /* gfx9 */
-#define GP_AMDGPU_VRAM_TYPE_HBM         6
-#define GP_AMDGPU_GPU_COUNTER_KHZ       100000 /* the 100 MHz reference clock */
-#define GP_AMDGPU_GART_PAGE             4096
-#define GP_AMDGPU_VA_ALIGNMENT          4096
-#define GP_AMDGPU_VA_OFFSET             0x10000ull
-#define GP_AMDGPU_VA_MAX                0x800000000000ull
-#define GP_AMDGPU_HIGH_VA_OFFSET        0xffff800000000000ull
-#define GP_AMDGPU_HIGH_VA_MAX           0xffffffffffe00000ull
-#define GP_AMDGPU_PTE_FRAGMENT          (2u << 20)
+#define GP_AMDGPU_FAMILY_AI       141 /* gfx9 */
+#define GP_AMDGPU_VRAM_TYPE_HBM   6
+#define GP_AMDGPU_GPU_COUNTER_KHZ 100000 /* the 100 MHz reference clock */
+#define GP_AMDGPU_GART_PAGE       4096
+#define GP_AMDGPU_VA_ALIGNMENT    4096
+#define GP_AMDGPU_VA_OFFSET       0x10000ull
+#define GP_AMDGPU_VA_MAX          0x800000000000ull
+#define GP_AMDGPU_HIGH_VA_OFFSET  0xffff800000000000ull
+#define GP_AMDGPU_HIGH_VA_MAX     0xffffffffffe00000ull
+#define GP_AMDGPU_PTE_FRAGMENT    (2u << 20)
 /* External revision: first number of the chip's range plus its revision (amdgpu/soc15.c). */
-#define GP_AMDGPU_EXTERNAL_REV_GFX90A   0x3c
-#define GP_AMDGPU_EXTERNAL_REV_GFX942   0x46
+#define GP_AMDGPU_EXTERNAL_REV_GFX90A 0x3c
+#define GP_AMDGPU_EXTERNAL_REV_GFX942 0x46
 
 struct gp_amdgpu_info_device {
 	u32 device_id, chip_rev, external_rev, pci_rev, family;

@@ -60,11 +60,12 @@ static bool key_ring_mqd_doorbell(const struct gp_slot *slot, struct gp_key *key
 static bool key_raw(const struct gp_slot *slot, struct gp_key *key)
 {
 	size_t skip = slot->node == ~0u ? GP_MQD_BLOCK : 0;
-	const u32 *w = slot->words + skip;
+	const u32 *w;
 
 	if ((slot->valid & GP_SLOT_REGISTERS) || slot->kind != GP_SLOT_COMPUTE ||
 	    slot->word_count < skip + GP_HQD_WORDS)
 		return false;
+	w = slot->words + skip;
 	*key = (struct gp_key){{place(slot),
 				gp_join64(w[GP_CP_MQD_BASE_ADDR], w[GP_CP_MQD_BASE_ADDR_HI]),
 				gp_join64(w[GP_CP_HQD_PQ_BASE], w[GP_CP_HQD_PQ_BASE_HI])}};
