@@ -7,9 +7,7 @@
 #define GP_ABI_DRM_H
 
 #include <stddef.h>
-#include <sys/ioctl.h>
-
-#include "base/types.h"
+#include <stdint.h>
 
 #define GP_DRM_MAJOR         226 /* Documentation/admin-guide/devices.txt */
 #define GP_DRM_FIRST_RENDER  128
@@ -28,16 +26,16 @@
 #define GP_DRM_AMDGPU_TEXT  "AMD GPU"
 
 struct gp_drm_version {
-	s32 major, minor, patchlevel;
-	u64 name_length, name;
-	u64 date_length, date;
-	u64 text_length, text;
+	int32_t major, minor, patchlevel;
+	uint64_t name_length, name;
+	uint64_t date_length, date;
+	uint64_t text_length, text;
 };
 _Static_assert(sizeof(struct gp_drm_version) == 64, "drm_version");
 _Static_assert(offsetof(struct gp_drm_version, name_length) == 16, "drm_version.name_len");
 
 struct gp_drm_get_cap {
-	u64 capability, value;
+	uint64_t capability, value;
 };
 
 #define GP_DRM_CAP_PRIME               0x5
@@ -47,15 +45,15 @@ struct gp_drm_get_cap {
 #define GP_DRM_PRIME_BOTH              3
 
 struct gp_drm_client {
-	s32 idx, auth;
-	u64 pid, uid, magic, iocs;
+	int32_t idx, auth;
+	uint64_t pid, uid, magic, iocs;
 };
 _Static_assert(sizeof(struct gp_drm_client) == 40, "drm_client");
 
 struct gp_drm_amdgpu_info {
-	u64 return_pointer;
-	u32 return_size, query;
-	u32 argument[4];
+	uint64_t return_pointer;
+	uint32_t return_size, query;
+	uint32_t argument[4];
 };
 _Static_assert(sizeof(struct gp_drm_amdgpu_info) == 32, "drm_amdgpu_info");
 
@@ -88,28 +86,28 @@ enum gp_drm_amdgpu_query {
 #define GP_AMDGPU_EXTERNAL_REV_GFX942 0x46
 
 struct gp_amdgpu_info_device {
-	u32 device_id, chip_rev, external_rev, pci_rev, family;
-	u32 num_shader_engines, num_shader_arrays_per_engine, gpu_counter_freq;
-	u64 max_engine_clock, max_memory_clock;
-	u32 cu_active_number, cu_ao_mask, cu_bitmap[4][4];
-	u32 enabled_rb_pipes_mask, num_rb_pipes, num_hw_gfx_contexts, pcie_gen;
-	u64 ids_flags, virtual_address_offset, virtual_address_max;
-	u32 virtual_address_alignment, pte_fragment_size, gart_page_size, ce_ram_size;
-	u32 vram_type, vram_bit_width, vce_harvest_config, gc_double_offchip_lds_buf;
-	u64 prim_buf_gpu_addr, pos_buf_gpu_addr, cntl_sb_buf_gpu_addr, param_buf_gpu_addr;
-	u32 prim_buf_size, pos_buf_size, cntl_sb_buf_size, param_buf_size;
-	u32 wave_front_size, num_shader_visible_vgprs, num_cu_per_sh, num_tcc_blocks;
-	u32 gs_vgt_table_depth, gs_prim_buffer_depth, max_gs_waves_per_vgt, pcie_num_lanes;
-	u32 cu_ao_bitmap[4][4];
-	u64 high_va_offset, high_va_max;
+	uint32_t device_id, chip_rev, external_rev, pci_rev, family;
+	uint32_t num_shader_engines, num_shader_arrays_per_engine, gpu_counter_freq;
+	uint64_t max_engine_clock, max_memory_clock;
+	uint32_t cu_active_number, cu_ao_mask, cu_bitmap[4][4];
+	uint32_t enabled_rb_pipes_mask, num_rb_pipes, num_hw_gfx_contexts, pcie_gen;
+	uint64_t ids_flags, virtual_address_offset, virtual_address_max;
+	uint32_t virtual_address_alignment, pte_fragment_size, gart_page_size, ce_ram_size;
+	uint32_t vram_type, vram_bit_width, vce_harvest_config, gc_double_offchip_lds_buf;
+	uint64_t prim_buf_gpu_addr, pos_buf_gpu_addr, cntl_sb_buf_gpu_addr, param_buf_gpu_addr;
+	uint32_t prim_buf_size, pos_buf_size, cntl_sb_buf_size, param_buf_size;
+	uint32_t wave_front_size, num_shader_visible_vgprs, num_cu_per_sh, num_tcc_blocks;
+	uint32_t gs_vgt_table_depth, gs_prim_buffer_depth, max_gs_waves_per_vgt, pcie_num_lanes;
+	uint32_t cu_ao_bitmap[4][4];
+	uint64_t high_va_offset, high_va_max;
 };
 _Static_assert(offsetof(struct gp_amdgpu_info_device, max_engine_clock) == 32, "clocks");
 _Static_assert(offsetof(struct gp_amdgpu_info_device, cu_bitmap) == 56, "cu_bitmap");
 _Static_assert(offsetof(struct gp_amdgpu_info_device, virtual_address_offset) == 144, "va");
-_Static_assert(offsetof(struct gp_amdgpu_info_device, high_va_offset) == 344, "high va");
+_Static_assert(offsetof(struct gp_amdgpu_info_device, high_va_offset) == 336, "high va");
 
 struct gp_amdgpu_heap_info {
-	u64 total_heap_size, usable_heap_size, heap_usage, max_allocation;
+	uint64_t total_heap_size, usable_heap_size, heap_usage, max_allocation;
 };
 
 struct gp_amdgpu_memory_info {
@@ -117,7 +115,7 @@ struct gp_amdgpu_memory_info {
 };
 
 struct gp_amdgpu_vram_gtt {
-	u64 vram_size, vram_cpu_accessible_size, gtt_size;
+	uint64_t vram_size, vram_cpu_accessible_size, gtt_size;
 };
 
 #endif

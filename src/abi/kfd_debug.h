@@ -73,20 +73,20 @@ enum gp_kfd_exception {
 _Static_assert(GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW) == 0x40000000, "mask of QUEUE_NEW");
 
 struct gp_kfd_dbg_device_info_entry {
-	u64 exception_status, lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base;
-	u64 gpuvm_limit;
-	u32 gpu_id, location_id, vendor_id, device_id, revision_id, subsystem_vendor_id;
-	u32 subsystem_device_id, fw_version, gfx_target_version, simd_count;
-	u32 max_waves_per_simd, array_count, simd_arrays_per_engine, num_xcc, capability;
-	u32 debug_prop;
+	uint64_t exception_status, lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base;
+	uint64_t gpuvm_limit;
+	uint32_t gpu_id, location_id, vendor_id, device_id, revision_id, subsystem_vendor_id;
+	uint32_t subsystem_device_id, fw_version, gfx_target_version, simd_count;
+	uint32_t max_waves_per_simd, array_count, simd_arrays_per_engine, num_xcc, capability;
+	uint32_t debug_prop;
 };
 GP_KFD_SIZE(gp_kfd_dbg_device_info_entry, 120);
 GP_KFD_AT(gp_kfd_dbg_device_info_entry, gpu_id, 56);
 GP_KFD_AT(gp_kfd_dbg_device_info_entry, debug_prop, 116);
 
 struct gp_kfd_runtime_info {
-	u64 r_debug;
-	u32 runtime_state, ttmp_setup;
+	uint64_t r_debug;
+	uint32_t runtime_state, ttmp_setup;
 };
 GP_KFD_SIZE(gp_kfd_runtime_info, 16);
 GP_KFD_AT(gp_kfd_runtime_info, runtime_state, 8);
@@ -94,8 +94,8 @@ GP_KFD_AT(gp_kfd_runtime_info, ttmp_setup, 12);
 
 /* By the target itself, before its first queue (EEXIST after it, EBUSY when already on). */
 struct gp_kfd_runtime_enable_args {
-	u64 r_debug;
-	u32 mode_mask, capabilities_mask;
+	uint64_t r_debug;
+	uint32_t mode_mask, capabilities_mask;
 };
 GP_KFD_SIZE(gp_kfd_runtime_enable_args, 16);
 GP_KFD_AT(gp_kfd_runtime_enable_args, mode_mask, 8);
@@ -103,9 +103,9 @@ GP_KFD_AT(gp_kfd_runtime_enable_args, capabilities_mask, 12);
 
 /* queue_type here is the ioctl's numbering (GP_KFD_QUEUE_*), not that of sysfs. */
 struct gp_kfd_queue_snapshot_entry {
-	u64 exception_status, ring_base_address, write_pointer_address, read_pointer_address;
-	u64 ctx_save_restore_address;
-	u32 queue_id, gpu_id, ring_size, queue_type, ctx_save_restore_area_size, reserved;
+	uint64_t exception_status, ring_base_address, write_pointer_address, read_pointer_address;
+	uint64_t ctx_save_restore_address;
+	uint32_t queue_id, gpu_id, ring_size, queue_type, ctx_save_restore_area_size, reserved;
 };
 GP_KFD_SIZE(gp_kfd_queue_snapshot_entry, 64);
 GP_KFD_AT(gp_kfd_queue_snapshot_entry, queue_id, 40);
@@ -114,33 +114,33 @@ GP_KFD_AT(gp_kfd_queue_snapshot_entry, reserved, 60);
 /* rinfo_ptr points at a struct gp_kfd_runtime_info; KFD writes one byte to dbg_fd per raised event.
  */
 struct gp_kfd_dbg_trap_enable_args {
-	u64 exception_mask, rinfo_ptr;
-	u32 rinfo_size, dbg_fd;
+	uint64_t exception_mask, rinfo_ptr;
+	uint32_t rinfo_size, dbg_fd;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_enable_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_enable_args, rinfo_size, 16);
 GP_KFD_AT(gp_kfd_dbg_trap_enable_args, dbg_fd, 20);
 
 struct gp_kfd_dbg_trap_send_runtime_event_args {
-	u64 exception_mask;
-	u32 gpu_id, queue_id;
+	uint64_t exception_mask;
+	uint32_t gpu_id, queue_id;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_send_runtime_event_args, 16);
 GP_KFD_AT(gp_kfd_dbg_trap_send_runtime_event_args, gpu_id, 8);
 GP_KFD_AT(gp_kfd_dbg_trap_send_runtime_event_args, queue_id, 12);
 
 struct gp_kfd_dbg_trap_set_exceptions_enabled_args {
-	u64 exception_mask;
+	uint64_t exception_mask;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_set_exceptions_enabled_args, 8);
 
 struct gp_kfd_dbg_trap_set_wave_launch_override_args {
-	u32 override_mode, enable_mask, support_request_mask, pad;
+	uint32_t override_mode, enable_mask, support_request_mask, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_set_wave_launch_override_args, 16);
 
 struct gp_kfd_dbg_trap_set_wave_launch_mode_args {
-	u32 launch_mode, pad;
+	uint32_t launch_mode, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_set_wave_launch_mode_args, 8);
 
@@ -149,8 +149,8 @@ GP_KFD_SIZE(gp_kfd_dbg_trap_set_wave_launch_mode_args, 8);
  * hardware, and a multiple of 256 there means "for ever"; ~0u leaves the default.
  */
 struct gp_kfd_dbg_trap_suspend_queues_args {
-	u64 exception_mask, queue_array_ptr;
-	u32 num_queues, grace_period;
+	uint64_t exception_mask, queue_array_ptr;
+	uint32_t num_queues, grace_period;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_suspend_queues_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_suspend_queues_args, num_queues, 16);
@@ -158,58 +158,58 @@ GP_KFD_AT(gp_kfd_dbg_trap_suspend_queues_args, grace_period, 20);
 
 /* A NULL array resumes every queue of the target. */
 struct gp_kfd_dbg_trap_resume_queues_args {
-	u64 queue_array_ptr;
-	u32 num_queues, pad;
+	uint64_t queue_array_ptr;
+	uint32_t num_queues, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_resume_queues_args, 16);
 GP_KFD_AT(gp_kfd_dbg_trap_resume_queues_args, num_queues, 8);
 
 struct gp_kfd_dbg_trap_set_node_address_watch_args {
-	u64 address;
-	u32 mode, mask, gpu_id, id;
+	uint64_t address;
+	uint32_t mode, mask, gpu_id, id;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_set_node_address_watch_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_set_node_address_watch_args, mode, 8);
 GP_KFD_AT(gp_kfd_dbg_trap_set_node_address_watch_args, id, 20);
 
 struct gp_kfd_dbg_trap_clear_node_address_watch_args {
-	u32 gpu_id, id;
+	uint32_t gpu_id, id;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_clear_node_address_watch_args, 8);
 GP_KFD_AT(gp_kfd_dbg_trap_clear_node_address_watch_args, id, 4);
 
 struct gp_kfd_dbg_trap_set_flags_args {
-	u32 flags, pad;
+	uint32_t flags, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_set_flags_args, 8);
 
 struct gp_kfd_dbg_trap_query_debug_event_args {
-	u64 exception_mask;
-	u32 gpu_id, queue_id;
+	uint64_t exception_mask;
+	uint32_t gpu_id, queue_id;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_query_debug_event_args, 16);
 GP_KFD_AT(gp_kfd_dbg_trap_query_debug_event_args, gpu_id, 8);
 GP_KFD_AT(gp_kfd_dbg_trap_query_debug_event_args, queue_id, 12);
 
 struct gp_kfd_dbg_trap_query_exception_info_args {
-	u64 info_ptr;
-	u32 info_size, source_id, exception_code, clear_exception;
+	uint64_t info_ptr;
+	uint32_t info_size, source_id, exception_code, clear_exception;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_query_exception_info_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_query_exception_info_args, info_size, 8);
 GP_KFD_AT(gp_kfd_dbg_trap_query_exception_info_args, clear_exception, 20);
 
 struct gp_kfd_dbg_trap_queue_snapshot_args {
-	u64 exception_mask, snapshot_buf_ptr;
-	u32 num_queues, entry_size;
+	uint64_t exception_mask, snapshot_buf_ptr;
+	uint32_t num_queues, entry_size;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_queue_snapshot_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_queue_snapshot_args, num_queues, 16);
 GP_KFD_AT(gp_kfd_dbg_trap_queue_snapshot_args, entry_size, 20);
 
 struct gp_kfd_dbg_trap_device_snapshot_args {
-	u64 exception_mask, snapshot_buf_ptr;
-	u32 num_devices, entry_size;
+	uint64_t exception_mask, snapshot_buf_ptr;
+	uint32_t num_devices, entry_size;
 };
 GP_KFD_SIZE(gp_kfd_dbg_trap_device_snapshot_args, 24);
 GP_KFD_AT(gp_kfd_dbg_trap_device_snapshot_args, num_devices, 16);
@@ -217,8 +217,8 @@ GP_KFD_AT(gp_kfd_dbg_trap_device_snapshot_args, entry_size, 20);
 
 /* Returns the number of queues for SUSPEND and RESUME, otherwise 0. */
 struct gp_kfd_dbg_trap_args {
-	u32 pid; /* of the target, in the caller's pid namespace */
-	u32 op;  /* enum gp_kfd_dbg_trap_op */
+	uint32_t pid; /* of the target, in the caller's pid namespace */
+	uint32_t op;  /* enum gp_kfd_dbg_trap_op */
 	union {
 		struct gp_kfd_dbg_trap_enable_args enable;
 		struct gp_kfd_dbg_trap_send_runtime_event_args send_runtime_event;

@@ -12,6 +12,8 @@
 #ifndef GP_ABI_KFD_HQD_H
 #define GP_ABI_KFD_HQD_H
 
+#include "abi/bits.h"
+
 /*
  * Compute (CP) block: 56 consecutive registers, the same order on gfx9 and gfx10, and the same
  * order again in a descriptor from dword 128 on. X(index, name).

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 
-#include "base/types.h"
+#include <stdint.h>
 
 #define GP_KFD_VERSION_MAJOR     1
 #define GP_KFD_VERSION_MINOR     17
@@ -116,7 +116,7 @@ enum gp_kfd_criu_op {
 /* ---- structures ---- */
 
 struct gp_kfd_get_version_args {
-	u32 major_version, minor_version;
+	uint32_t major_version, minor_version;
 };
 GP_KFD_SIZE(gp_kfd_get_version_args, 8);
 GP_KFD_AT(gp_kfd_get_version_args, minor_version, 4);
@@ -126,10 +126,10 @@ GP_KFD_AT(gp_kfd_get_version_args, minor_version, 4);
  * mmap offset on /dev/kfd) and queue_id. Before 1.17 the structure ended at sdma_engine_id.
  */
 struct gp_kfd_create_queue_args {
-	u64 ring_base_address, write_pointer_address, read_pointer_address, doorbell_offset;
-	u32 ring_size, gpu_id, queue_type, queue_percentage, queue_priority, queue_id;
-	u64 eop_buffer_address, eop_buffer_size, ctx_save_restore_address;
-	u32 ctx_save_restore_size, ctl_stack_size, sdma_engine_id, pad;
+	uint64_t ring_base_address, write_pointer_address, read_pointer_address, doorbell_offset;
+	uint32_t ring_size, gpu_id, queue_type, queue_percentage, queue_priority, queue_id;
+	uint64_t eop_buffer_address, eop_buffer_size, ctx_save_restore_address;
+	uint32_t ctx_save_restore_size, ctl_stack_size, sdma_engine_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_create_queue_args, 96);
 GP_KFD_AT(gp_kfd_create_queue_args, doorbell_offset, 24);
@@ -140,14 +140,14 @@ GP_KFD_AT(gp_kfd_create_queue_args, ctl_stack_size, 84);
 GP_KFD_AT(gp_kfd_create_queue_args, sdma_engine_id, 88);
 
 struct gp_kfd_destroy_queue_args {
-	u32 queue_id, pad;
+	uint32_t queue_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_destroy_queue_args, 8);
 
 /* All fields are rewritten: pass the real ring and size even to stop a queue (percentage 0). */
 struct gp_kfd_update_queue_args {
-	u64 ring_base_address;
-	u32 queue_id, ring_size, queue_percentage, queue_priority;
+	uint64_t ring_base_address;
+	uint32_t queue_id, ring_size, queue_percentage, queue_priority;
 };
 GP_KFD_SIZE(gp_kfd_update_queue_args, 24);
 GP_KFD_AT(gp_kfd_update_queue_args, queue_id, 8);
@@ -155,63 +155,63 @@ GP_KFD_AT(gp_kfd_update_queue_args, queue_priority, 20);
 
 /* num_cu_mask counts bits and is a multiple of 32; cu_mask_ptr points at that many bits. */
 struct gp_kfd_set_cu_mask_args {
-	u32 queue_id, num_cu_mask;
-	u64 cu_mask_ptr;
+	uint32_t queue_id, num_cu_mask;
+	uint64_t cu_mask_ptr;
 };
 GP_KFD_SIZE(gp_kfd_set_cu_mask_args, 16);
 GP_KFD_AT(gp_kfd_set_cu_mask_args, cu_mask_ptr, 8);
 
 struct gp_kfd_get_queue_wave_state_args {
-	u64 ctl_stack_address;
-	u32 ctl_stack_used_size, save_area_used_size, queue_id, pad;
+	uint64_t ctl_stack_address;
+	uint32_t ctl_stack_used_size, save_area_used_size, queue_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_get_queue_wave_state_args, 24);
 GP_KFD_AT(gp_kfd_get_queue_wave_state_args, ctl_stack_used_size, 8);
 
 struct gp_kfd_alloc_queue_gws_args {
-	u32 queue_id, num_gws, first_gws, pad;
+	uint32_t queue_id, num_gws, first_gws, pad;
 };
 GP_KFD_SIZE(gp_kfd_alloc_queue_gws_args, 16);
 
 /* Written by KFD at the start of every XCC's save area after a suspend. */
 struct gp_kfd_context_save_area_header {
 	struct {
-		u32 control_stack_offset, control_stack_size;
-		u32 wave_state_offset, wave_state_size;
+		uint32_t control_stack_offset, control_stack_size;
+		uint32_t wave_state_offset, wave_state_size;
 	} wave_state;
-	u32 debug_offset, debug_size;
-	u64 err_payload_addr;
-	u32 err_event_id, reserved1;
+	uint32_t debug_offset, debug_size;
+	uint64_t err_payload_addr;
+	uint32_t err_event_id, reserved1;
 };
 GP_KFD_SIZE(gp_kfd_context_save_area_header, 40);
 GP_KFD_AT(gp_kfd_context_save_area_header, err_payload_addr, 24);
 GP_KFD_AT(gp_kfd_context_save_area_header, reserved1, 36);
 
 struct gp_kfd_get_available_memory_args {
-	u64 available;
-	u32 gpu_id, pad;
+	uint64_t available;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_get_available_memory_args, 16);
 GP_KFD_AT(gp_kfd_get_available_memory_args, gpu_id, 8);
 
 /* KFD 1.18 calls the last word misc_process_flag. */
 struct gp_kfd_set_memory_policy_args {
-	u64 alternate_aperture_base, alternate_aperture_size;
-	u32 gpu_id, default_policy, alternate_policy, pad;
+	uint64_t alternate_aperture_base, alternate_aperture_size;
+	uint32_t gpu_id, default_policy, alternate_policy, pad;
 };
 GP_KFD_SIZE(gp_kfd_set_memory_policy_args, 32);
 GP_KFD_AT(gp_kfd_set_memory_policy_args, gpu_id, 16);
 
 struct gp_kfd_get_clock_counters_args {
-	u64 gpu_clock_counter, cpu_clock_counter, system_clock_counter, system_clock_freq;
-	u32 gpu_id, pad;
+	uint64_t gpu_clock_counter, cpu_clock_counter, system_clock_counter, system_clock_freq;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_get_clock_counters_args, 40);
 GP_KFD_AT(gp_kfd_get_clock_counters_args, gpu_id, 32);
 
 struct gp_kfd_process_device_apertures {
-	u64 lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
-	u32 gpu_id, pad;
+	uint64_t lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_process_device_apertures, 56);
 GP_KFD_AT(gp_kfd_process_device_apertures, gpu_id, 48);
@@ -219,77 +219,77 @@ GP_KFD_AT(gp_kfd_process_device_apertures, gpu_id, 48);
 /* Deprecated: at most seven GPUs. Use the _new form. */
 struct gp_kfd_get_process_apertures_args {
 	struct gp_kfd_process_device_apertures process_apertures[7];
-	u32 num_of_nodes, pad;
+	uint32_t num_of_nodes, pad;
 };
 GP_KFD_SIZE(gp_kfd_get_process_apertures_args, 400);
 GP_KFD_AT(gp_kfd_get_process_apertures_args, num_of_nodes, 392);
 
 struct gp_kfd_get_process_apertures_new_args {
-	u64 kfd_process_device_apertures_ptr;
-	u32 num_of_nodes, pad;
+	uint64_t kfd_process_device_apertures_ptr;
+	uint32_t num_of_nodes, pad;
 };
 GP_KFD_SIZE(gp_kfd_get_process_apertures_new_args, 16);
 GP_KFD_AT(gp_kfd_get_process_apertures_new_args, num_of_nodes, 8);
 
 struct gp_kfd_dbg_register_args {
-	u32 gpu_id, pad;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_register_args, 8);
 
 struct gp_kfd_dbg_unregister_args {
-	u32 gpu_id, pad;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_dbg_unregister_args, 8);
 
 struct gp_kfd_dbg_address_watch_args {
-	u64 content_ptr;
-	u32 gpu_id, buf_size_in_bytes;
+	uint64_t content_ptr;
+	uint32_t gpu_id, buf_size_in_bytes;
 };
 GP_KFD_SIZE(gp_kfd_dbg_address_watch_args, 16);
 GP_KFD_AT(gp_kfd_dbg_address_watch_args, gpu_id, 8);
 GP_KFD_AT(gp_kfd_dbg_address_watch_args, buf_size_in_bytes, 12);
 
 struct gp_kfd_dbg_wave_control_args {
-	u64 content_ptr;
-	u32 gpu_id, buf_size_in_bytes;
+	uint64_t content_ptr;
+	uint32_t gpu_id, buf_size_in_bytes;
 };
 GP_KFD_SIZE(gp_kfd_dbg_wave_control_args, 16);
 GP_KFD_AT(gp_kfd_dbg_wave_control_args, gpu_id, 8);
 GP_KFD_AT(gp_kfd_dbg_wave_control_args, buf_size_in_bytes, 12);
 
 struct gp_kfd_create_event_args {
-	u64 event_page_offset;
-	u32 event_trigger_data, event_type, auto_reset, node_id, event_id, event_slot_index;
+	uint64_t event_page_offset;
+	uint32_t event_trigger_data, event_type, auto_reset, node_id, event_id, event_slot_index;
 };
 GP_KFD_SIZE(gp_kfd_create_event_args, 32);
 GP_KFD_AT(gp_kfd_create_event_args, event_trigger_data, 8);
 GP_KFD_AT(gp_kfd_create_event_args, event_slot_index, 28);
 
 struct gp_kfd_destroy_event_args {
-	u32 event_id, pad;
+	uint32_t event_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_destroy_event_args, 8);
 
 struct gp_kfd_set_event_args {
-	u32 event_id, pad;
+	uint32_t event_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_set_event_args, 8);
 
 struct gp_kfd_reset_event_args {
-	u32 event_id, pad;
+	uint32_t event_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_reset_event_args, 8);
 
 struct gp_kfd_memory_exception_failure {
-	u32 NotPresent, ReadOnly, NoExecute, imprecise;
+	uint32_t NotPresent, ReadOnly, NoExecute, imprecise;
 };
 GP_KFD_SIZE(gp_kfd_memory_exception_failure, 16);
 GP_KFD_AT(gp_kfd_memory_exception_failure, imprecise, 12);
 
 struct gp_kfd_hsa_memory_exception_data {
 	struct gp_kfd_memory_exception_failure failure;
-	u64 va;
-	u32 gpu_id, ErrorType;
+	uint64_t va;
+	uint32_t gpu_id, ErrorType;
 };
 GP_KFD_SIZE(gp_kfd_hsa_memory_exception_data, 32);
 GP_KFD_AT(gp_kfd_hsa_memory_exception_data, va, 16);
@@ -297,108 +297,108 @@ GP_KFD_AT(gp_kfd_hsa_memory_exception_data, gpu_id, 24);
 GP_KFD_AT(gp_kfd_hsa_memory_exception_data, ErrorType, 28);
 
 struct gp_kfd_hsa_hw_exception_data {
-	u32 reset_type, reset_cause, memory_lost, gpu_id;
+	uint32_t reset_type, reset_cause, memory_lost, gpu_id;
 };
 GP_KFD_SIZE(gp_kfd_hsa_hw_exception_data, 16);
 GP_KFD_AT(gp_kfd_hsa_hw_exception_data, gpu_id, 12);
 
 struct gp_kfd_hsa_signal_event_data {
-	u64 last_event_age;
+	uint64_t last_event_age;
 };
 GP_KFD_SIZE(gp_kfd_hsa_signal_event_data, 8);
 
 struct gp_kfd_wait_events_args {
-	u64 events_ptr;
-	u32 num_events, wait_for_all, timeout, wait_result;
+	uint64_t events_ptr;
+	uint32_t num_events, wait_for_all, timeout, wait_result;
 };
 GP_KFD_SIZE(gp_kfd_wait_events_args, 24);
 GP_KFD_AT(gp_kfd_wait_events_args, num_events, 8);
 GP_KFD_AT(gp_kfd_wait_events_args, wait_result, 20);
 
 struct gp_kfd_set_scratch_backing_va_args {
-	u64 va_addr;
-	u32 gpu_id, pad;
+	uint64_t va_addr;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_set_scratch_backing_va_args, 16);
 GP_KFD_AT(gp_kfd_set_scratch_backing_va_args, gpu_id, 8);
 
 struct gp_kfd_get_tile_config_args {
-	u64 tile_config_ptr, macro_tile_config_ptr;
-	u32 num_tile_configs, num_macro_tile_configs, gpu_id, gb_addr_config, num_banks;
-	u32 num_ranks;
+	uint64_t tile_config_ptr, macro_tile_config_ptr;
+	uint32_t num_tile_configs, num_macro_tile_configs, gpu_id, gb_addr_config, num_banks;
+	uint32_t num_ranks;
 };
 GP_KFD_SIZE(gp_kfd_get_tile_config_args, 40);
 GP_KFD_AT(gp_kfd_get_tile_config_args, num_tile_configs, 16);
 GP_KFD_AT(gp_kfd_get_tile_config_args, num_ranks, 36);
 
 struct gp_kfd_set_trap_handler_args {
-	u64 tba_addr, tma_addr;
-	u32 gpu_id, pad;
+	uint64_t tba_addr, tma_addr;
+	uint32_t gpu_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_set_trap_handler_args, 24);
 GP_KFD_AT(gp_kfd_set_trap_handler_args, gpu_id, 16);
 
 struct gp_kfd_acquire_vm_args {
-	u32 drm_fd, gpu_id;
+	uint32_t drm_fd, gpu_id;
 };
 GP_KFD_SIZE(gp_kfd_acquire_vm_args, 8);
 GP_KFD_AT(gp_kfd_acquire_vm_args, gpu_id, 4);
 
 struct gp_kfd_alloc_memory_of_gpu_args {
-	u64 va_addr, size, handle, mmap_offset;
-	u32 gpu_id, flags;
+	uint64_t va_addr, size, handle, mmap_offset;
+	uint32_t gpu_id, flags;
 };
 GP_KFD_SIZE(gp_kfd_alloc_memory_of_gpu_args, 40);
 GP_KFD_AT(gp_kfd_alloc_memory_of_gpu_args, gpu_id, 32);
 GP_KFD_AT(gp_kfd_alloc_memory_of_gpu_args, flags, 36);
 
 struct gp_kfd_free_memory_of_gpu_args {
-	u64 handle;
+	uint64_t handle;
 };
 GP_KFD_SIZE(gp_kfd_free_memory_of_gpu_args, 8);
 
 struct gp_kfd_map_memory_to_gpu_args {
-	u64 handle, device_ids_array_ptr;
-	u32 n_devices, n_success;
+	uint64_t handle, device_ids_array_ptr;
+	uint32_t n_devices, n_success;
 };
 GP_KFD_SIZE(gp_kfd_map_memory_to_gpu_args, 24);
 GP_KFD_AT(gp_kfd_map_memory_to_gpu_args, n_devices, 16);
 GP_KFD_AT(gp_kfd_map_memory_to_gpu_args, n_success, 20);
 
 struct gp_kfd_unmap_memory_from_gpu_args {
-	u64 handle, device_ids_array_ptr;
-	u32 n_devices, n_success;
+	uint64_t handle, device_ids_array_ptr;
+	uint32_t n_devices, n_success;
 };
 GP_KFD_SIZE(gp_kfd_unmap_memory_from_gpu_args, 24);
 GP_KFD_AT(gp_kfd_unmap_memory_from_gpu_args, n_devices, 16);
 GP_KFD_AT(gp_kfd_unmap_memory_from_gpu_args, n_success, 20);
 
 struct gp_kfd_get_dmabuf_info_args {
-	u64 size, metadata_ptr;
-	u32 metadata_size, gpu_id, flags, dmabuf_fd;
+	uint64_t size, metadata_ptr;
+	uint32_t metadata_size, gpu_id, flags, dmabuf_fd;
 };
 GP_KFD_SIZE(gp_kfd_get_dmabuf_info_args, 32);
 GP_KFD_AT(gp_kfd_get_dmabuf_info_args, metadata_size, 16);
 GP_KFD_AT(gp_kfd_get_dmabuf_info_args, dmabuf_fd, 28);
 
 struct gp_kfd_import_dmabuf_args {
-	u64 va_addr, handle;
-	u32 gpu_id, dmabuf_fd;
+	uint64_t va_addr, handle;
+	uint32_t gpu_id, dmabuf_fd;
 };
 GP_KFD_SIZE(gp_kfd_import_dmabuf_args, 24);
 GP_KFD_AT(gp_kfd_import_dmabuf_args, gpu_id, 16);
 GP_KFD_AT(gp_kfd_import_dmabuf_args, dmabuf_fd, 20);
 
 struct gp_kfd_export_dmabuf_args {
-	u64 handle;
-	u32 flags, dmabuf_fd;
+	uint64_t handle;
+	uint32_t flags, dmabuf_fd;
 };
 GP_KFD_SIZE(gp_kfd_export_dmabuf_args, 16);
 GP_KFD_AT(gp_kfd_export_dmabuf_args, flags, 8);
 GP_KFD_AT(gp_kfd_export_dmabuf_args, dmabuf_fd, 12);
 
 struct gp_kfd_smi_events_args {
-	u32 gpuid, anon_fd;
+	uint32_t gpuid, anon_fd;
 };
 GP_KFD_SIZE(gp_kfd_smi_events_args, 8);
 GP_KFD_AT(gp_kfd_smi_events_args, anon_fd, 4);
@@ -408,33 +408,33 @@ GP_KFD_AT(gp_kfd_smi_events_args, anon_fd, 4);
  * process's descriptor.
  */
 struct gp_kfd_criu_args {
-	u64 devices, bos, priv_data, priv_data_size;
-	u32 num_devices, num_bos, num_objects, pid, op;
+	uint64_t devices, bos, priv_data, priv_data_size;
+	uint32_t num_devices, num_bos, num_objects, pid, op;
 };
 GP_KFD_SIZE(gp_kfd_criu_args, 56);
 GP_KFD_AT(gp_kfd_criu_args, num_devices, 32);
 GP_KFD_AT(gp_kfd_criu_args, op, 48);
 
 struct gp_kfd_criu_device_bucket {
-	u32 user_gpu_id, actual_gpu_id, drm_fd, pad;
+	uint32_t user_gpu_id, actual_gpu_id, drm_fd, pad;
 };
 GP_KFD_SIZE(gp_kfd_criu_device_bucket, 16);
 
 struct gp_kfd_criu_bo_bucket {
-	u64 addr, size, offset, restored_offset;
-	u32 gpu_id, alloc_flags, dmabuf_fd, pad;
+	uint64_t addr, size, offset, restored_offset;
+	uint32_t gpu_id, alloc_flags, dmabuf_fd, pad;
 };
 GP_KFD_SIZE(gp_kfd_criu_bo_bucket, 48);
 GP_KFD_AT(gp_kfd_criu_bo_bucket, gpu_id, 32);
 
 struct gp_kfd_svm_attribute {
-	u32 type, value;
+	uint32_t type, value;
 };
 GP_KFD_SIZE(gp_kfd_svm_attribute, 8);
 GP_KFD_AT(gp_kfd_svm_attribute, value, 4);
 
 struct gp_kfd_set_xnack_mode_args {
-	s32 xnack_enabled; /* 0, 1; negative asks */
+	int32_t xnack_enabled; /* 0, 1; negative asks */
 };
 GP_KFD_SIZE(gp_kfd_set_xnack_mode_args, 4);
 
@@ -445,17 +445,17 @@ struct gp_kfd_event_data {
 		struct gp_kfd_hsa_hw_exception_data hw_exception_data;
 		struct gp_kfd_hsa_signal_event_data signal_event_data;
 	};
-	u64 kfd_event_data_ext;
-	u32 event_id, pad;
+	uint64_t kfd_event_data_ext;
+	uint32_t event_id, pad;
 };
 GP_KFD_SIZE(gp_kfd_event_data, 48);
 GP_KFD_AT(gp_kfd_event_data, event_id, 40);
 
 /* Followed by nattr attributes; the size encoded in the request must cover them. */
 struct gp_kfd_svm_args {
-	u64 start_addr, size;
-	u32 op; /* 0 set, 1 get */
-	u32 nattr;
+	uint64_t start_addr, size;
+	uint32_t op; /* 0 set, 1 get */
+	uint32_t nattr;
 	struct gp_kfd_svm_attribute attrs[];
 };
 GP_KFD_SIZE(gp_kfd_svm_args, 24);

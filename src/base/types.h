@@ -18,15 +18,4 @@ typedef int64_t s64;
 
 #define GP_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Bits from..to (inclusive, to >= from) of a register value. */
-static inline u32 gp_bits(u32 value, unsigned int from, unsigned int to)
-{
-	return (value >> from) & (u32)((1ull << (to - from + 1)) - 1);
-}
-
-static inline u64 gp_join64(u32 lo, u32 hi)
-{
-	return (u64)hi << 32 | lo;
-}
-
 #endif

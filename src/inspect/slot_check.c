@@ -1,5 +1,6 @@
 #include "inspect/slot_check.h"
 
+#include "abi/bits.h"
 #include "abi/kfd_hqd.h"
 #include "base/i18n.h"
 

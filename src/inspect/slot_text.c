@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "abi/bits.h"
 #include "abi/kfd_hqd.h"
 #include "inspect/slot_check.h"
 

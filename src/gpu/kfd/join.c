@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/bits.h"
 #include "abi/kfd_hqd.h"
 #include "gpu/kfd/debugfs.h"
 

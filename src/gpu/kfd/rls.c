@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "abi/bits.h"
 #include "abi/pm4.h"
 #include "base/buf.h"
 #include "base/i18n.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/bits.h"
 #include "abi/kfd_hqd.h"
 #include "base/buf.h"
 #include "gpu/kfd/text.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/bits.h"
 #include "base/i18n.h"
 #include "base/parse.h"
 
