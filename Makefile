@@ -9,8 +9,9 @@ all: build/build.ninja
 
 build/build.ninja:
 	@scripts/deps build
-	@meson setup build --prefix=$(PREFIX) > build-setup.log 2>&1 || { cat build-setup.log; exit 1; }
-	@rm -f build-setup.log
+	@mkdir -p build
+	@meson setup build --prefix=$(PREFIX) -Dtests=false > build/setup.log 2>&1 || \
+		{ cat build/setup.log; exit 1; }
 
 demo: all
 	@scripts/demo

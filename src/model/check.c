@@ -140,8 +140,8 @@ static const char *check_resident(const struct gp_model *m, struct sums *sums)
 			return "a batch ends at another time than it has left";
 		sums->resident++;
 	}
-	for (u32 cu = 0; cu < GP_MODEL_MAX_CU; cu++)
-		if ((cu < m->cus) != (gp_bit_test(m->free, cu) || gp_bit_test(sums->cu, cu)))
+	for (u32 w = 0; w < GP_MODEL_CU_WORDS; w++)
+		if ((m->free[w] | sums->cu[w]) != gp_cu_word(m, w))
 			return "a CU is lost, or was made up";
 	sums->batches += sums->resident;
 	return NULL;

@@ -105,8 +105,8 @@ int gp_model_init(struct gp_model **out, void *memory, size_t size,
 	memset(m, 0, sizeof(*m));
 	m->config = *config;
 	m->cus = m->free_cus = l.cus;
-	for (u32 cu = 0; cu < m->cus; cu++)
-		gp_bit_set(m->free, cu);
+	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
+		m->free[i] = gp_cu_word(m, i);
 	gp_pool_init(&m->processes_pool, base + l.processes, sizeof(struct gp_process),
 		     config->max_processes);
 	gp_pool_init(&m->queues_pool, base + l.queues, sizeof(struct gp_queue), config->max_queues);

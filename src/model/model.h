@@ -153,7 +153,8 @@ int gp_model_queue_remove(struct gp_model *model, u32 queue, u32 *dropped);
  * taken before time can go on.
  */
 
-/* Appends a packet to a queue. -EAGAIN when max_work packets are under way, -EINVAL for work that
+/*
+ * Appends a packet to a queue. -EAGAIN when max_work packets are under way, -EINVAL for work that
  * is bad or too large to be counted: more than 2^62 ns of workgroup time.
  */
 int gp_model_submit(struct gp_model *model, u64 now, u32 queue, const struct gp_model_work *work);

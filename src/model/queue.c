@@ -16,10 +16,10 @@ static bool config_usable(const struct gp_model *m, const struct gp_model_queue_
 		return config->engine < m->config.chip.sdma_engines;
 	if (config->type != GP_MODEL_COMPUTE)
 		return false;
-	for (u32 cu = 0; cu < m->cus; cu++)
-		inside |= gp_bit_test(config->cu_mask, cu);
-	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
+	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
 		any |= config->cu_mask[i];
+		inside |= config->cu_mask[i] & gp_cu_word(m, i);
+	}
 	return inside || !any;
 }
 

@@ -159,8 +159,7 @@ static void apply(struct gp_model *m, struct gp_queue *q)
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
 		any |= q->now.cu_mask[i];
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
-		u32 bits = m->cus > i * 64 ? GP_MIN(m->cus - i * 64, 64) : 0;
-		u64 inside = bits == 64 ? ~0ull : (1ull << bits) - 1;
+		u64 inside = gp_cu_word(m, i);
 
 		q->now.cu_mask[i] = any ? q->now.cu_mask[i] & inside : inside;
 	}

@@ -142,6 +142,14 @@ struct gp_model {
 	u64 dropped_bytes; /* saved state that went with its queue */
 };
 
+/* The CUs of the chip in one word of a CU bitmap. */
+static inline u64 gp_cu_word(const struct gp_model *model, u32 word)
+{
+	u32 bits = model->cus > word * 64 ? GP_MIN(model->cus - word * 64, 64) : 0;
+
+	return bits == 64 ? ~0ull : (1ull << bits) - 1;
+}
+
 /* model.c */
 u32 gp_model_action_room(const struct gp_model *model);
 struct gp_model_action *gp_model_emit(struct gp_model *model, enum gp_model_action_kind kind);

@@ -203,6 +203,9 @@ static void same_ring_of_two_processes_is_told_apart(void **state)
 	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
 
 	(void)state;
+	/* The stale slot's ring is one process's alone: it is still nobody's. */
+	assert_false(list.items[4].active);
+	list.items[4].ring = 0x7f1000600000;
 	gp_slots_join(&list, &owners);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid, 501);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);

@@ -150,7 +150,7 @@ static void step(struct gp_model *model, struct input *in, u64 *now)
 		break;
 	case 11:
 		gp_model_queue_state(model, handle, &state);
-		gp_model_advance(model, handle); /* usually long ago */
+		gp_model_advance(model, handle % 65536); /* usually long ago */
 		break;
 	}
 }

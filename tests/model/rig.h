@@ -176,7 +176,7 @@ static inline void rig_update(struct rig *rig, u32 grace, u64 tag)
 	rig_check(rig);
 }
 
-/* The n-th action (from 0) of a kind with a tag, or NULL. */
+/* The first action of a kind with a tag, or NULL. */
 static inline const struct gp_model_action *rig_find(struct rig *rig,
 						     enum gp_model_action_kind kind, u64 tag)
 {

@@ -422,7 +422,7 @@ static u64 environment(const char *name, u64 otherwise)
 
 static void whatever_is_asked_the_invariants_hold_and_everything_drains(void **state)
 {
-	u64 runs = environment("GP_MODEL_RUNS", 500);
+	u64 runs = environment("GP_MODEL_RUNS", 300);
 
 	(void)state;
 	if (getenv("GP_MODEL_SEED")) {
