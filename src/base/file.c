@@ -157,7 +157,20 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-int gp_file_write_atomic(const char *path, const void *data, size_t len)
+/* A device or a pipe has no content to keep: it is written to, never replaced. */
+static int write_special(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY), error;
+
+	if (fd < 0)
+		return -errno;
+	error = write_all(fd, data, len);
+	if (close(fd) && !error)
+		error = -errno;
+	return error;
+}
+
+static int write_beside(const char *path, const void *data, size_t len)
 {
 	char temporary[PATH_MAX];
 	mode_t mask;
@@ -181,6 +194,23 @@ int gp_file_write_atomic(const char *path, const void *data, size_t len)
 	if (error)
 		unlink(temporary);
 	return error;
+}
+
+int gp_file_write_atomic(const char *path, const void *data, size_t len)
+{
+	char target[PATH_MAX];
+	struct stat info;
+
+	if (stat(path, &info))
+		return write_beside(path, data, len);
+	if (S_ISDIR(info.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(info.st_mode))
+		return write_special(path, data, len);
+	/* A symbolic link stays: what it points to is replaced. */
+	if (!realpath(path, target))
+		return -errno;
+	return write_beside(target, data, len);
 }
 
 static int compare_names(const void *a, const void *b)

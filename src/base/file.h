@@ -41,7 +41,8 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
 
 /*
  * Writes to a temporary file in the same directory, syncs it and renames it over `path`. A
- * failure leaves whatever was there before and no temporary file.
+ * failure leaves whatever was there before and no temporary file. A device or pipe is written to
+ * as it is; a symbolic link is followed.
  */
 int gp_file_write_atomic(const char *path, const void *data, size_t len);
 

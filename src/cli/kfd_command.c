@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,14 +91,22 @@ static bool is_stdin(const char *file)
 	return file && strcmp(file, "-") == 0;
 }
 
+/* A pipe is read once, and waiting for its writer could not be ended by a signal. */
+static bool is_pipe(const char *file)
+{
+	struct stat status;
+
+	return is_stdin(file) || (file && stat(file, &status) == 0 && S_ISFIFO(status.st_mode));
+}
+
 /* Combinations that mean nothing; GP_EXIT_OK when there are none. */
 static int check_options(const struct gp_kfd_cli *cli)
 {
 	if (cli->count && !cli->watch)
 		return gp_usage_error(cli->command, _("--count needs --watch"));
-	if (cli->watch && (is_stdin(cli->query.file) || is_stdin(cli->query.mqds_file)))
+	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
 		return gp_usage_error(cli->command,
-				      _("--watch reads again; standard input can be read once"));
+				      _("--watch reads again; a pipe can be read once"));
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
 		return gp_usage_error(cli->command,
 				      _("only one of --file and --mqds can be standard input"));

@@ -102,6 +102,34 @@ static void atomic_write_replaces_whole_or_not_at_all(void **state)
 	rmdir(dir);
 }
 
+static void devices_are_written_to_and_links_followed(void **state)
+{
+	char dir[] = "/tmp/gp_base_XXXXXX", link[128], path[128];
+	struct gp_buf text = {0};
+	struct stat info;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(gp_file_write_atomic("/dev/null", "x", 1), 0);
+	assert_int_equal(stat("/dev/null", &info), 0);
+	assert_true(S_ISCHR(info.st_mode));
+	assert_int_equal(gp_file_write_atomic("/dev/full", "x", 1), -ENOSPC);
+	assert_int_equal(gp_file_write_atomic(dir, "x", 1), -EISDIR);
+	assert_int_equal(gp_file_write_atomic(path, "old", 3), 0);
+	assert_int_equal(symlink("file", link), 0);
+	assert_int_equal(gp_file_write_atomic(link, "new", 3), 0);
+	assert_int_equal(lstat(link, &info), 0);
+	assert_true(S_ISLNK(info.st_mode));
+	assert_int_equal(gp_file_read(path, 100, &text), 0);
+	assert_string_equal(text.data, "new");
+	gp_buf_free(&text);
+	unlink(link);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void directories_list_numbers_by_value(void **state)
 {
 	char dir[] = "/tmp/gp_base_XXXXXX", path[128];
@@ -200,6 +228,7 @@ int main(void)
 		cmocka_unit_test(pid_arguments_are_checked_whole),
 		cmocka_unit_test(buffer_grows_and_stays_terminated),
 		cmocka_unit_test(atomic_write_replaces_whole_or_not_at_all),
+		cmocka_unit_test(devices_are_written_to_and_links_followed),
 		cmocka_unit_test(directories_list_numbers_by_value),
 		cmocka_unit_test(a_number_file_holds_one_number),
 		cmocka_unit_test(text_from_outside_becomes_valid_json),

@@ -234,6 +234,14 @@ class Watch(unittest.TestCase):
             self.assertTrue(seen.rstrip().endswith(b"\033[?25h"), seen[-40:])
             self.assertIn(b"\033[H\033[2J", seen)
 
+    def test_a_pipe_cannot_be_watched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "hqds")
+            os.mkfifo(path)
+            done = gpreempt("hqd", "-f", path, "--watch")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a pipe can be read once", done.stderr)
+
     def test_a_source_that_goes_away_ends_it_with_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mqds")

@@ -52,4 +52,25 @@ static inline u32 version_gfx90a(void *ctx, u32 gpu_id)
 	return 90010;
 }
 
+static inline struct gp_slot_list parse_hqds(const char *path, struct test_diag *sink)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+
+	text_load(&text, path);
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, &sink->diag, &list), 0);
+	gp_buf_free(&text.buf);
+	return list;
+}
+
+static inline struct gp_slot_list hqds_fixture(const char *name)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = parse_hqds(fixture(name), &sink);
+
+	assert_int_equal(sink.errors + sink.warnings, 0);
+	gp_buf_free(&sink.text);
+	return list;
+}
+
 #endif

@@ -1,27 +1,5 @@
-/* The reader of debugfs hqds, and the join of slots with descriptors. */
+/* The reader of debugfs hqds. */
 #include "debugfs_text.h"
-#include "gpu/kfd/kfd.h"
-
-static struct gp_slot_list parse(const char *path, struct test_diag *sink)
-{
-	struct gp_slot_list list = {0};
-	struct text text;
-
-	text_load(&text, path);
-	assert_int_equal(gp_kfd_parse_hqds(&text.source, &sink->diag, &list), 0);
-	gp_buf_free(&text.buf);
-	return list;
-}
-
-static struct gp_slot_list parse_fixture(const char *name)
-{
-	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = parse(fixture(name), &sink);
-
-	assert_int_equal(sink.errors + sink.warnings, 0);
-	gp_buf_free(&sink.text);
-	return list;
-}
 
 static void check_gfx9(const struct gp_slot_list *list, bool inst)
 {
@@ -56,19 +34,19 @@ static void check_gfx9(const struct gp_slot_list *list, bool inst)
 
 static void slots_of_both_kernel_eras_are_decoded(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 
 	(void)state;
 	check_gfx9(&list, true);
 	gp_slot_list_free(&list);
-	list = parse_fixture("debugfs/gfx9/hqds_61");
+	list = hqds_fixture("debugfs/gfx9/hqds_61");
 	check_gfx9(&list, false);
 	gp_slot_list_free(&list);
 }
 
 static void backlog_is_taken_modulo_the_ring(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 	const struct gp_slot *wrapped = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2);
 	const struct gp_slot *kernel = slot_at(&list, GP_SLOT_HIQ, 0, 0, 0);
 
@@ -87,7 +65,7 @@ static void backlog_is_taken_modulo_the_ring(void **state)
 
 static void stale_slots_are_inactive(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 	const struct gp_slot *compute = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3);
 	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 1);
 
@@ -103,7 +81,7 @@ static void stale_slots_are_inactive(void **state)
 
 static void sdma_slots_are_decoded(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 	const struct gp_slot *slot = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
 	const struct gp_slot *refused = slot_at(&list, GP_SLOT_SDMA, 0, 0, 2);
 
@@ -124,7 +102,7 @@ static void sdma_slots_are_decoded(void **state)
 
 static void every_xcc_has_its_own_slots(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx942/hqds");
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx942/hqds");
 	const struct gp_slot *first = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
 	const struct gp_slot *second = slot_at(&list, GP_SLOT_COMPUTE, 1, 0, 2);
 	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
@@ -143,7 +121,7 @@ static void every_xcc_has_its_own_slots(void **state)
 static void gfx10_is_known_by_its_addresses(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = parse(fixture("debugfs/gfx10/hqds"), &sink);
+	struct gp_slot_list list = parse_hqds(fixture("debugfs/gfx10/hqds"), &sink);
 
 	(void)state;
 	assert_int_equal(list.count, 1);
@@ -182,95 +160,6 @@ static void gfx11_keeps_its_rows_without_a_claim(void **state)
 	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
 	gp_slot_list_free(&list);
 	gp_buf_free(&text.buf);
-}
-
-/* ---- join ---- */
-
-static struct gp_slot_list descriptors_of(const char *name)
-{
-	struct gp_slot_list list = {0};
-	struct text text;
-
-	text_load(&text, fixture(name));
-	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
-	gp_buf_free(&text.buf);
-	return list;
-}
-
-static void same_ring_of_two_processes_is_told_apart(void **state)
-{
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
-
-	(void)state;
-	/* The stale slot's ring is one process's alone: it is still nobody's. */
-	assert_false(list.items[4].active);
-	list.items[4].ring = 0x7f1000600000;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid, 501);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 501);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3)->pid, 0);
-	assert_int_equal(slot_at(&list, GP_SLOT_HIQ, 0, 0, 0)->pid, 0);
-	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, 501);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
-}
-
-static void doorbell_decides_after_the_mqd_and_nothing_is_guessed(void **state)
-{
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
-	const struct gp_slot *a = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
-
-	(void)state;
-	/* Neither descriptor has the slot's MQD address: the doorbell decides. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].mqd_address += 0x10000000;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(a->pid, 501);
-	/* Both have it: the doorbell decides among them. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].mqd_address = a->mqd_address;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(a->pid, 501);
-	/* And both have the doorbell as well: unknown. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].doorbell = a->doorbell;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(a->pid, 0);
-	/* A descriptor of another GPU is no owner. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].gpu_id = 0x1234;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 0);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
-}
-
-static void watch_reads_joins_and_knows_gfx11_by_topology(void **state)
-{
-	struct gp_gpu_state now = {0};
-	struct gp_root root = {.dir = fixture("debugfs/gfx11")};
-	char copy[4096];
-
-	(void)state;
-	snprintf(copy, sizeof(copy), "%s", root.dir);
-	root.dir = copy;
-	assert_int_equal(gp_kfd_watch(&root, NULL, &now), 0);
-	assert_int_equal(now.valid, GP_WATCH_SLOTS | GP_WATCH_DESCRIPTORS);
-	assert_int_equal(now.slots.count, 2);
-	assert_int_equal(now.slots.items[0].valid & GP_SLOT_REGISTERS, 0);
-	assert_int_equal(now.slots.items[0].pid, 701);
-	assert_int_equal(now.slots.items[1].pid, 0);
-	assert_int_equal(now.descriptors.count, 2);
-	gp_gpu_state_free(&now);
-	root.dir = "/nonexistent";
-	assert_int_equal(gp_kfd_watch(&root, NULL, &now), 0);
-	assert_int_equal(now.valid, 0);
-	assert_int_equal(now.slots_error, -ENOENT);
-	assert_int_equal(now.descriptors_error, -ENOENT);
-	gp_gpu_state_free(&now);
 }
 
 /* ---- bad input ---- */
@@ -441,119 +330,6 @@ static void gfx_names_are_versions(void **state)
 	assert_int_equal(gp_gfx_parse("navi31"), 0);
 }
 
-/* ---- the real samples, read once more in another way ---- */
-
-/* Finds the dump under a header and takes one word of it by sscanf. */
-static u32 word_of(const char *text, const char *header, unsigned int index)
-{
-	const char *at = strstr(text, header);
-	unsigned int w[8], address;
-
-	assert_non_null(at);
-	for (unsigned int row = 0; row <= index / 8; row++)
-		at = strchr(at, '\n') + 1;
-	assert_int_equal(sscanf(at, " %x: %x %x %x %x %x %x %x %x", &address, &w[0], &w[1], &w[2],
-				&w[3], &w[4], &w[5], &w[6], &w[7]),
-			 9);
-	return w[index % 8];
-}
-
-static size_t check_sample(const char *path, const char *mqds_path, const char *format)
-{
-	struct gp_slot_list list = {0}, owners = {0};
-	struct text text, mqds;
-	size_t active = 0;
-
-	text_load(&text, path);
-	text_load(&mqds, mqds_path);
-	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
-	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
-	gp_slots_join(&list, &owners);
-	for (size_t i = 0; i < list.count; i++) {
-		const struct gp_slot *slot = &list.items[i];
-		char header[64];
-		u64 ring;
-
-		if (slot->kind != GP_SLOT_COMPUTE)
-			continue;
-		snprintf(header, sizeof(header), format, slot->xcc, slot->pipe, slot->queue);
-		ring = ((u64)word_of(text.buf.data, header, 9) << 32 |
-			word_of(text.buf.data, header, 8))
-		       << 8;
-		assert_int_equal(slot->active, word_of(text.buf.data, header, 2) & 1);
-		assert_int_equal(slot->ring, ring);
-		assert_int_equal(slot->vmid, word_of(text.buf.data, header, 3) & 15);
-		assert_int_equal(slot->doorbell,
-				 (word_of(text.buf.data, header, 15) >> 2) & 0x3ffffff);
-		if (!slot->active) {
-			assert_int_equal(slot->pid, 0);
-			continue;
-		}
-		assert_int_equal(slot->rptr, word_of(text.buf.data, header, 10) / 16);
-		assert_int_equal(slot->wptr, word_of(text.buf.data, header, 54) / 16);
-		assert_int_equal(slot->ring_bytes,
-				 4ull << ((word_of(text.buf.data, header, 17) & 63) + 1));
-		assert_int_not_equal(slot->pid, 0);
-		active++;
-	}
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
-	gp_buf_free(&text.buf);
-	gp_buf_free(&mqds.buf);
-	return active;
-}
-
-static void every_slot_of_the_samples_is_right(void **state)
-{
-	static const struct {
-		const char *hqds, *mqds, *format;
-		size_t active;
-	} samples[] = {
-		{"kfd_debugfs/hqds_mi308x_gfx942_node2_active.txt",
-		 "kfd_debugfs/mqds_mi308x_gfx942_pid94314.txt", "Inst %u,  CP Pipe %u, Queue %u\n",
-		 20},
-		{"kfd612/hqds_running.txt", "kfd612/mqds_running.txt",
-		 "Inst %u,  CP Pipe %u, Queue %u\n", 5},
-		{"kfd612/hqds_suspended.txt", "kfd612/mqds_suspended.txt",
-		 "Inst %u,  CP Pipe %u, Queue %u\n", 2},
-	};
-	char hqds[4096];
-
-	(void)state;
-	for (size_t i = 0; i < GP_ARRAY_SIZE(samples); i++) {
-		if (!corpus(samples[i].hqds))
-			skip();
-		snprintf(hqds, sizeof(hqds), "%s", corpus(samples[i].hqds));
-		assert_int_equal(check_sample(hqds, corpus(samples[i].mqds), samples[i].format),
-				 samples[i].active);
-	}
-}
-
-static void owners_of_the_sample_are_those_of_its_doorbells(void **state)
-{
-	struct gp_slot_list list = {0}, owners = {0};
-	struct text text, mqds;
-
-	(void)state;
-	if (!corpus("kfd612/hqds_running.txt"))
-		skip();
-	text_load(&text, corpus("kfd612/hqds_running.txt"));
-	text_load(&mqds, corpus("kfd612/mqds_running.txt"));
-	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
-	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
-	gp_slots_join(&list, &owners);
-	/* Doorbell slices: 0x800.. is process 171, 0x1000.. process 172 (packet log). */
-	for (size_t i = 0; i < list.count; i++) {
-		if (list.items[i].kind == GP_SLOT_COMPUTE && list.items[i].active)
-			assert_int_equal(list.items[i].pid,
-					 list.items[i].doorbell < 0x1000 ? 171 : 172);
-	}
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
-	gp_buf_free(&text.buf);
-	gp_buf_free(&mqds.buf);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -564,9 +340,6 @@ int main(void)
 		cmocka_unit_test(every_xcc_has_its_own_slots),
 		cmocka_unit_test(gfx10_is_known_by_its_addresses),
 		cmocka_unit_test(gfx11_keeps_its_rows_without_a_claim),
-		cmocka_unit_test(same_ring_of_two_processes_is_told_apart),
-		cmocka_unit_test(doorbell_decides_after_the_mqd_and_nothing_is_guessed),
-		cmocka_unit_test(watch_reads_joins_and_knows_gfx11_by_topology),
 		cmocka_unit_test(text_of_another_kind_is_refused_with_its_line),
 		cmocka_unit_test(empty_text_is_an_empty_list),
 		cmocka_unit_test(cut_text_gives_what_was_complete),
@@ -574,8 +347,6 @@ int main(void)
 		cmocka_unit_test(windows_line_ends_are_read),
 		cmocka_unit_test(a_block_has_an_end),
 		cmocka_unit_test(gfx_names_are_versions),
-		cmocka_unit_test(every_slot_of_the_samples_is_right),
-		cmocka_unit_test(owners_of_the_sample_are_those_of_its_doorbells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
