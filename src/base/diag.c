@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 /* Longer messages are cut: a message that needs more is not one a person reads. */
 #define GP_DIAG_MAX 1024
 
@@ -13,6 +15,7 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *fo
 	if (!diag || !diag->emit)
 		return;
 	vsnprintf(text, sizeof(text), format, args);
+	gp_text_make_safe(text);
 	diag->emit(diag, severity, text);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Where a library says what went wrong. Code below cli/ never prints: it hands a finished,
  * translated sentence (object, operation, what to do) to the sink its caller passed.
- * A NULL sink drops the message; the returned -errno still tells that it failed.
+ * A NULL sink drops the message; the returned -errno still tells that it failed. Control
+ * characters in a message, which can only have come from outside, are shown as '?'.
  */
 #ifndef GP_BASE_DIAG_H
 #define GP_BASE_DIAG_H

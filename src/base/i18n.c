@@ -77,6 +77,5 @@ void gp_i18n_init(void)
 	/* Numbers in output and JSON keep the C form whatever the language. */
 	setlocale(LC_NUMERIC, "C");
 	bind_beside_program();
-	bind_textdomain_codeset(GP_DOMAIN, "UTF-8");
 	textdomain(GP_DOMAIN);
 }

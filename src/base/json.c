@@ -4,40 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-
-/* Length of the UTF-8 sequence at text, or 0 if it is not one. */
-static size_t utf8_length(const unsigned char *text, size_t len)
-{
-	/* Smallest code point for each length: longer forms of small ones are not UTF-8. */
-	static const u32 smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t need;
-	u32 code;
-
-	if (text[0] < 0x80)
-		return 1;
-	if (text[0] >= 0xc2 && text[0] < 0xe0) {
-		need = 2;
-		code = text[0] & 0x1f;
-	} else if (text[0] >= 0xe0 && text[0] < 0xf0) {
-		need = 3;
-		code = text[0] & 0x0f;
-	} else if (text[0] >= 0xf0 && text[0] < 0xf5) {
-		need = 4;
-		code = text[0] & 0x07;
-	} else {
-		return 0;
-	}
-	if (need > len)
-		return 0;
-	for (size_t i = 1; i < need; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	if (code < smallest[need] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return need;
-}
+#include "base/utf8.h"
 
 json_t *gp_json_text(const char *text, size_t len)
 {
@@ -45,7 +12,8 @@ json_t *gp_json_text(const char *text, size_t len)
 	json_t *json = NULL;
 
 	for (size_t i = 0; i < len;) {
-		size_t step = utf8_length((const unsigned char *)text + i, len - i);
+		u32 code;
+		size_t step = gp_utf8_next(text + i, len - i, &code);
 
 		if (step) {
 			gp_buf_add(&clean, text + i, step);

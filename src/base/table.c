@@ -7,6 +7,7 @@
 #include <wchar.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 #define GP_COLUMN_GAP 2
 
@@ -128,10 +129,7 @@ void gp_table_cell(struct gp_table *table, const char *text)
 		table->error = -ENOMEM;
 		return;
 	}
-	for (char *c = copy; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	gp_text_make_safe(copy);
 	table->cells[table->cell_count++] = (struct cell){.text = copy};
 }
 

@@ -2,8 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/utf8.h"
 
 #define GP_PROGRESS_AFTER_NS 1000000000ull /* shorter work needs no progress line */
 #define GP_PROGRESS_EVERY_NS 200000000ull
@@ -17,6 +20,13 @@ bool gp_term_colour(FILE *out)
 	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
 		return false;
 	return isatty(fileno(out)) == 1;
+}
+
+size_t gp_term_lines(FILE *out)
+{
+	struct winsize size;
+
+	return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
 u64 gp_monotonic_ns(void)
@@ -39,6 +49,7 @@ void gp_progress_start(struct gp_progress *progress)
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total)
 {
 	u64 now;
+	char name[64];
 	double seconds;
 
 	if (!progress || !progress->wanted)
@@ -48,7 +59,9 @@ void gp_progress_update(struct gp_progress *progress, const char *what, u64 done
 	    now - progress->last_ns < GP_PROGRESS_EVERY_NS)
 		return;
 	seconds = (double)(now - progress->started_ns) / 1e9;
-	fprintf(stderr, "\r\033[K%s: %.0f MiB", what, (double)done / GP_MIB);
+	snprintf(name, sizeof(name), "%s", what);
+	gp_text_make_safe(name);
+	fprintf(stderr, "\r\033[K%s: %.0f MiB", name, (double)done / GP_MIB);
 	if (total)
 		fprintf(stderr, " / %.0f MiB (%.0f %%)", (double)total / GP_MIB,
 			100.0 * (double)done / (double)total);

@@ -12,6 +12,9 @@
 /* Colour on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
 bool gp_term_colour(FILE *out);
 
+/* Lines of the terminal on this stream; 0 when it is not one or does not say. */
+size_t gp_term_lines(FILE *out);
+
 struct gp_progress {
 	bool shown;
 	bool wanted;    /* stderr is a terminal */

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/parse.h"
-#include "base/table.h"
+#include "base/utf8.h"
 
 #define GP_OPTIONS_MAX 32
 #define GP_OPTION_HELP 1 /* no option of a command has this id */
@@ -66,8 +67,8 @@ void gp_command_help(const struct gp_command *command, const char *program)
 					      .name = "help",
 					      .help = N_("show this help and exit")};
 
-	printf(_("Usage: %s %s %s\n\n%s.\n"), program, _("[OPTION...]"), command->arguments,
-	       gettext(command->summary));
+	printf(_("Usage: %s [OPTION...]%s%s\n\n%s.\n"), program, *command->arguments ? " " : "",
+	       command->arguments, gettext(command->summary));
 	if (command->description)
 		printf("\n%s\n", gettext(command->description));
 	printf("\n%s\n", _("Options:"));
@@ -159,13 +160,15 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 int gp_usage_error(const struct gp_command *command, const char *format, ...)
 {
 	const char *program = program_name(command);
+	char text[1024];
 	va_list args;
 
-	fprintf(stderr, "%s: ", program);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, _("\nTry '%s --help'.\n"), program);
+	gp_text_make_safe(text);
+	fprintf(stderr, "%s: %s\n", program, text);
+	fprintf(stderr, _("Try '%s --help'.\n"), program);
 	return GP_EXIT_USAGE;
 }
 
@@ -186,6 +189,15 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command)
 {
 	*sink = (struct gp_cli_diag){.diag = {.emit = emit}, .program = program_name(command)};
+}
+
+int gp_check_root(const struct gp_command *command, const struct gp_root *root)
+{
+	struct stat info;
+
+	if (gp_root_is_live(root) || (stat(root->dir, &info) == 0 && S_ISDIR(info.st_mode)))
+		return GP_EXIT_OK;
+	return gp_usage_error(command, _("--root: '%s' is not a directory"), root->dir);
 }
 
 int gp_finish_output(const struct gp_command *command, int status)

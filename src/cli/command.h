@@ -6,6 +6,7 @@
 #define GP_CLI_COMMAND_H
 
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/i18n.h"
 #include "base/types.h"
 
@@ -19,6 +20,7 @@ enum gp_completion {
 	GP_COMPLETE_PID,
 	GP_COMPLETE_COMMAND,
 	GP_COMPLETE_SHELL, /* bash, zsh, fish */
+	GP_COMPLETE_TOPIC, /* a command of gpreempt */
 };
 
 enum gp_argument { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };
@@ -66,6 +68,9 @@ struct gp_cli_diag {
 };
 
 void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command);
+
+/* GP_EXIT_OK, or GP_EXIT_USAGE after saying that --root names no directory. */
+int gp_check_root(const struct gp_command *command, const struct gp_root *root);
 
 /* Flushes stdout; turns a write error (full disk, closed pipe) into a message and GP_EXIT_FAILED.
  */

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "inspect/doctor.h"
 
-enum { OPTION_JSON = 256, OPTION_ROOT, OPTION_PROBE };
+enum { OPTION_JSON = 'j', OPTION_ROOT = 256, OPTION_PROBE };
 
 struct settings {
 	struct gp_root root;
@@ -82,6 +82,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, _("--probe asks the live driver and cannot go with "
 						 "--root"));
 	gp_cli_diag_init(&sink, command);
+	if (gp_check_root(command, &settings.root))
+		return GP_EXIT_USAGE;
 	error = gp_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
 		error = settings.json ? print_json(&doctor) : print_text(&doctor);

@@ -5,6 +5,7 @@
 
 #include "base/parse.h"
 #include "base/term.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "inspect/find.h"
 
@@ -53,6 +54,26 @@ static int set_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
+/* Options that contradict each other; GP_EXIT_OK when none do. */
+static int check_combinations(const struct arguments *arguments, bool without_log)
+{
+	const struct gp_find_options *find = &arguments->find;
+
+	if (find->no_live && without_log)
+		return gp_usage_error(arguments->command, "%s",
+				      _("--no-live needs a log: there is nothing else to read"));
+	if (find->no_live && (find->container || !gp_root_is_live(&find->root)))
+		return gp_usage_error(arguments->command, "%s",
+				      _("--no-live does not look at containers or under --root"));
+	if (find->all && find->container)
+		return gp_usage_error(arguments->command, "%s",
+				      _("--container names one process's container; --all is every "
+					"process"));
+	if (find->container && !*find->container)
+		return gp_usage_error(arguments->command, "%s", _("--container needs a name"));
+	return gp_check_root(arguments->command, &find->root);
+}
+
 /* Reads the command line; 0, or the status to exit with in *status. */
 static int parse(struct arguments *arguments, int argc, char **argv, int *status)
 {
@@ -75,11 +96,8 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 		}
 		first++;
 	}
-	if (arguments->find.no_live && first == argc) {
-		gp_usage_error(arguments->command, "%s",
-			       _("--no-live needs a log: there is nothing else to read"));
+	if (check_combinations(arguments, first == argc))
 		return -1;
-	}
 	arguments->find.logs = argv + first;
 	arguments->find.log_count = (size_t)(argc - first);
 	return 0;
@@ -113,14 +131,22 @@ static int print_json(const struct arguments *arguments, const struct gp_find_re
 
 static void print_heading(const struct gp_find_process *process)
 {
+	char text[320];
+
 	if (process->pid_known)
 		printf(_("Process %u"), process->pid);
 	else
 		printf("%s", _("Process unknown (the log names none)"));
-	if (*process->command)
-		printf(" (%s)", process->command);
-	if (*process->container)
-		printf(_(", container %s"), process->container);
+	if (*process->process.comm) {
+		snprintf(text, sizeof(text), "%s", process->process.comm);
+		gp_text_make_safe(text);
+		printf(" (%s)", text);
+	}
+	if (process->contained) {
+		gp_container_label(&process->container, text, sizeof(text));
+		gp_text_make_safe(text);
+		printf(_(", container %s"), text);
+	}
 	printf(ngettext(": %zu queue\n", ": %zu queues\n", process->count), process->count);
 }
 
@@ -226,7 +252,7 @@ static int write_python(const struct arguments *arguments, const struct gp_find_
 	int error;
 
 	if (!path) {
-		snprintf(name, sizeof(name), "queue_config_pid_%u.py", arguments->find.pid);
+		snprintf(name, sizeof(name), "queue_config_pid_%u.py", process->pid);
 		path = name;
 	}
 	error = gp_find_python(process, &text);
@@ -236,7 +262,8 @@ static int write_python(const struct arguments *arguments, const struct gp_find_
 	if (error)
 		return gp_fail(diag, error, _("cannot write %s: %s; choose another place with -o"),
 			       path, strerror(-error));
-	printf(_("\nPython configuration written: %s\n"), path);
+	if (!arguments->json)
+		printf(_("\nPython configuration written: %s\n"), path);
 	return 0;
 }
 
@@ -260,8 +287,11 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 				_("process %u: no queue found, no file written"),
 				arguments.find.pid);
 	if (!error) {
-		print_summary(&result.processes[0]);
-		if (!arguments.no_file)
+		if (arguments.json)
+			error = print_json(&arguments, &result);
+		else
+			print_summary(&result.processes[0]);
+		if (!error && !arguments.no_file)
 			error = write_python(&arguments, &result.processes[0], &diag.diag);
 	}
 	gp_find_result_free(&result);
@@ -307,6 +337,8 @@ static const struct gp_option finder_options[] = {
 	{OPTION_NO_FILE, "no-file", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print the summary only")},
 	COMMON_OPTIONS,
+	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON, as 'gpreempt find' does, instead of the summary")},
 	{0},
 };
 
@@ -315,10 +347,17 @@ const struct gp_command gp_command_find = {
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process"),
-	.description =
-		N_("Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
-		   "joins\nthem on the ring base and the queue object. Unknown is '-'; a KFD "
-		   "id that could\nbelong to several queues is shown as '? 0,1'."),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
+		"them on the ring base and the queue object. Unknown is '-'.\n\n"
+		"HSA ID is the log's id=; only KFD ID is the driver's, and one that could belong\n"
+		"to several queues is shown as '? 0,1'. ACTIVE means in a hardware slot now; "
+		"where\n"
+		"only the log is known, that it did not see the queue deleted. RPTR, WPTR and\n"
+		"BACKLOG are in packets; from a log they are those of the last packet, and "
+		"BACKLOG\n"
+		"is how many were ahead of it. FIRST and LAST are the log's clock in seconds.\n"
+		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"
 		    "  sudo gpreempt find 158036\n"

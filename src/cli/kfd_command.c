@@ -1,6 +1,7 @@
 #include "cli/kfd_command.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -127,20 +128,54 @@ struct run {
 	bool empty;
 };
 
-static int print_grid(struct run *run, const struct gp_grid *grid)
+static int print_text(struct run *run, const struct gp_kfd_output *out, FILE *stream)
 {
 	bool colour = gp_term_colour(stdout);
-	struct gp_table *table = gp_grid_table(grid, run->readings ? &run->before : NULL, colour);
-	int error = table ? gp_table_print(table, stdout, colour) : -ENOMEM;
+	struct gp_table *table;
+	int error = out->text.error;
 
-	gp_table_free(table);
+	if (!error && out->grid.row_count) {
+		table = gp_grid_table(&out->grid, run->readings ? &run->before : NULL, colour);
+		error = table ? gp_table_print(table, stream, colour) : -ENOMEM;
+		gp_table_free(table);
+	}
+	if (!error)
+		fputs(gp_buf_str(&out->text), stream);
+	return error;
+}
+
+/* At most one screen, so that the top of the table stays where it is. */
+static int print_screen(struct run *run, const struct gp_kfd_output *out)
+{
+	size_t lines = gp_term_lines(stdout), size, left = 0;
+	char *text = NULL, *end;
+	FILE *stream = open_memstream(&text, &size);
+	int error;
+
+	if (!stream)
+		return -ENOMEM;
+	error = print_text(run, out, stream);
+	if (fclose(stream) && !error)
+		error = -ENOMEM;
+	end = text;
+	for (size_t shown = 0; !error && *end; end = strchrnul(end, '\n')) {
+		end += *end == '\n';
+		if (lines > 2 && shown++ >= lines - 2)
+			break;
+	}
+	for (const char *rest = end; !error && *rest; rest++)
+		left += *rest == '\n';
+	if (!error)
+		fwrite(text, 1, (size_t)(end - text), stdout);
+	if (left)
+		printf(_("... %zu more lines\n"), left);
+	free(text);
 	return error;
 }
 
 static int print_output(struct run *run, struct gp_kfd_output *out)
 {
 	bool stream = run->cli->watch;
-	int error = out->text.error;
 
 	if (run->cli->json) {
 		if (stream && out->json) {
@@ -153,13 +188,11 @@ static int print_output(struct run *run, struct gp_kfd_output *out)
 		}
 		return out->json ? gp_json_print(stdout, out->json, stream) : -ENOMEM;
 	}
-	if (run->readings && !isatty(STDOUT_FILENO))
+	if (stream && isatty(STDOUT_FILENO))
+		return print_screen(run, out);
+	if (run->readings)
 		putchar('\n');
-	if (!error && out->grid.row_count)
-		error = print_grid(run, &out->grid);
-	if (!error)
-		fputs(gp_buf_str(&out->text), stdout);
-	return error;
+	return print_text(run, out, stdout);
 }
 
 static int take_sample(void *ctx)
@@ -212,6 +245,8 @@ int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
 	if (first < argc)
 		return gp_usage_error(command, _("'%s': a file is given with --file"), argv[first]);
 	status = check_options(&cli);
+	if (!status)
+		status = gp_check_root(command, &cli.query.root);
 	if (status)
 		return status;
 	watch = (struct gp_watch){.interval_ns = cli.interval_ns,

@@ -16,6 +16,12 @@ static void print_help(void)
 		 "'gpreempt --version' prints the version.\n"));
 }
 
+/* A help text that could not be written must not look like success. */
+static int finish(int status)
+{
+	return fflush(stdout) || ferror(stdout) ? GP_EXIT_FAILED : status;
+}
+
 int main(int argc, char **argv)
 {
 	static char help_option[] = "--help";
@@ -24,20 +30,24 @@ int main(int argc, char **argv)
 	gp_i18n_init();
 	if (!name) {
 		print_help();
-		return GP_EXIT_USAGE;
+		return finish(GP_EXIT_USAGE);
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		puts("gpreempt " GP_VERSION);
-		return GP_EXIT_OK;
+		return finish(GP_EXIT_OK);
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		if (argc < 3) {
 			print_help();
-			return GP_EXIT_OK;
+			return finish(GP_EXIT_OK);
 		}
 		/* "gpreempt help find" is "gpreempt find --help". */
 		name = argv[2];
 		argv[2] = help_option;
+	}
+	if (argc > 2 && argv[2] == help_option && strcmp(name, gp_command_queue_finder.name) == 0) {
+		gp_command_help(&gp_command_queue_finder, name);
+		return finish(GP_EXIT_OK);
 	}
 	for (size_t i = 0; gp_commands[i]; i++) {
 		const struct gp_command *command = gp_commands[i];

@@ -160,6 +160,7 @@ static const struct gp_option options[] = {{0}};
 const struct gp_command gp_command_manual = {
 	.name = "manual",
 	.arguments = "[COMMAND]",
+	.completion = GP_COMPLETE_TOPIC,
 	.summary = N_("Print the manual page of a command"),
 	.options = options,
 	.examples = "  gpreempt manual find | man -l -\n",

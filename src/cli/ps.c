@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "inspect/ps.h"
 
-enum { OPTION_JSON = 256, OPTION_ROOT };
+enum { OPTION_JSON = 'j', OPTION_ROOT = 256 };
 
 struct settings {
 	struct gp_root root;
@@ -56,6 +56,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (first < argc)
 		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
 	gp_cli_diag_init(&sink, command);
+	if (gp_check_root(command, &settings.root))
+		return GP_EXIT_USAGE;
 	error = gp_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;

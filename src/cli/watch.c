@@ -80,11 +80,12 @@ int gp_watch_run(const struct gp_watch *watch, int (*sample)(void *ctx), void *c
 	} else {
 		struct signalfd_siginfo info;
 
+		/* The alternate screen keeps the scrollback clean; lines are cut, not wrapped. */
 		if (watch->redraw)
-			fputs("\033[?25l", stdout);
+			fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 		status = repeat(watch, signals, sample, ctx);
 		if (watch->redraw)
-			fputs("\033[?25h", stdout);
+			fputs("\033[?7h\033[?25h\033[?1049l", stdout);
 		fflush(stdout);
 		/* Taken, or it would be delivered once more when it is unblocked. */
 		while (read(signals, &info, sizeof(info)) > 0)

@@ -36,6 +36,22 @@ void gp_gpu_state_free(struct gp_gpu_state *state)
 	*state = (struct gp_gpu_state){0};
 }
 
+const char *gp_queue_type_name(enum gp_queue_type type)
+{
+	switch (type) {
+	case GP_QUEUE_COMPUTE:
+		return "compute";
+	case GP_QUEUE_SDMA:
+		return "sdma";
+	case GP_QUEUE_SDMA_XGMI:
+		return "xgmi";
+	case GP_QUEUE_OTHER:
+	case GP_QUEUE_TYPES:
+		break;
+	}
+	return "other";
+}
+
 void gp_gfx_name(u32 gfx_version, char *out, size_t size)
 {
 	/* major * 10000 + minor * 100 + stepping; the stepping is printed in hex (gfx90a). */

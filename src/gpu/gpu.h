@@ -56,6 +56,7 @@ enum gp_queue_type {
 	GP_QUEUE_SDMA,
 	GP_QUEUE_SDMA_XGMI,
 	GP_QUEUE_OTHER,
+	GP_QUEUE_TYPES, /* how many */
 };
 
 struct gp_gpu_queue {
@@ -194,6 +195,9 @@ void gp_gpu_list_free(struct gp_gpu_list *list);
 void gp_gpu_process_list_free(struct gp_gpu_process_list *list);
 void gp_slot_list_free(struct gp_slot_list *list);
 void gp_gpu_state_free(struct gp_gpu_state *state);
+
+/* "compute", "sdma", "xgmi" or "other". */
+const char *gp_queue_type_name(enum gp_queue_type type);
 
 /* "gfx942" from 90402; buffer of at least 16 bytes. */
 void gp_gfx_name(u32 gfx_version, char *out, size_t size);

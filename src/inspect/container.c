@@ -398,3 +398,18 @@ void gp_container_label(const struct gp_container *c, char *out, size_t size)
 	else
 		snprintf(out, size, "%s:%s", c->runtime, c->id);
 }
+
+static json_t *text_or_null(const char *text)
+{
+	return gp_json_str(*text ? text : NULL);
+}
+
+json_t *gp_container_json(const struct gp_container *container, const struct gp_process *process)
+{
+	u32 count = process->nspid_count;
+
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "runtime", text_or_null(container->runtime), "id",
+			 text_or_null(container->id), "name", text_or_null(container->name), "pod",
+			 text_or_null(container->pod), "pid",
+			 gp_json_u64_if(count > 0, count ? process->nspid[count - 1] : 0));
+}

@@ -144,12 +144,22 @@ static int list_containers(const struct gp_root *root, struct container_list *ou
 	return error;
 }
 
-/* How well a container answers to a word: 2 its name or whole id, 1 the id's beginning, 0 not. */
+/*
+ * How well a container answers to a word: 2 its name, whole id or pod, 1 the id's beginning, 0 not.
+ * "docker:web", as `gpreempt ps` shows it, is understood too.
+ */
 static int answers_to(const struct gp_container *container, const char *word)
 {
-	if (strcmp(container->id, word) == 0 || strcmp(container->name, word) == 0)
+	size_t runtime = strlen(container->runtime);
+
+	if (runtime && strncmp(word, container->runtime, runtime) == 0 && word[runtime] == ':')
+		word += runtime + 1;
+	if (!*word)
+		return 0;
+	if (strcmp(container->id, word) == 0 || strcmp(container->name, word) == 0 ||
+	    strcmp(container->pod, word) == 0)
 		return 2;
-	return *word && strncmp(container->id, word, strlen(word)) == 0;
+	return strncmp(container->id, word, strlen(word)) == 0;
 }
 
 /* Moves the containers that answer best to the front; returns how many. */

@@ -167,7 +167,11 @@ static void gpu_rows(struct gp_table *table, const char *kind, const struct gp_g
 			gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 		gp_table_cell(table, kind);
 		gp_table_cellf(table, "%u", gpu->node);
-		number_cell(table, gpu->gpu_id != 0, gpu->gpu_id);
+		/* In hex, as debugfs and the other commands print it. */
+		if (gpu->gpu_id)
+			gp_table_cellf(table, "%x", gpu->gpu_id);
+		else
+			gp_table_missing(table);
 		gp_table_cell(table, gpu->name);
 		gp_table_cell(table, gfx);
 		number_cell(table, gpu->valid & GP_GPU_CU, gpu->cu_count);

@@ -14,6 +14,8 @@
 #include "inspect/container.h"
 #include "inspect/process.h"
 
+#define GP_KFD_SYSFS "/sys/class/kfd/kfd"
+
 /* Pids named in a message; more would not be read. */
 #define GP_PIDS_NAMED 8
 
@@ -55,11 +57,16 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 
 	*size = 0;
 	if (strcmp(path, "-") == 0)
-		return dup(STDIN_FILENO);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return gp_fail(diag, -errno, _("cannot open %s: %s"), path, strerror(errno));
-	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	else
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &info)) {
+		error = gp_fail(diag, -errno, _("cannot open %s: %s"), path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	if (S_ISREG(info.st_mode))
 		*size = (u64)info.st_size;
 	if (S_ISDIR(info.st_mode)) {
 		error = gp_fail(diag, -EISDIR, _("%s is a directory; name the log files in it"),
@@ -70,6 +77,13 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 	/* One pass from start to end: let the kernel read ahead further. */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return fd;
+}
+
+static bool is_empty_file(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
 }
 
 static void warn_about_input(const struct gp_find_input *input, struct gp_diag *diag)
@@ -96,11 +110,17 @@ static int read_log(const struct gp_find_options *options, const char *path, str
 	};
 	int fd, error;
 
-	*input = (struct gp_find_input){.name = reader.name};
+	*input = (struct gp_find_input){.name = reader.name, .fast = options->fast};
 	out->input_count++;
 	fd = open_log(path, diag, &reader.total_bytes);
 	if (fd < 0)
 		return fd;
+	/* One log a rank, and a rank that logged nothing: the others still count. */
+	if (reader.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
+		gp_diag(diag, GP_WARNING, _("%s is empty"), input->name);
+		close(fd);
+		return 0;
+	}
 	error = gp_amdlog_read(fd, &reader, diag, on_event, &context, &input->stats);
 	close(fd);
 	if (options->progress)
@@ -130,6 +150,7 @@ static int read_logs(const struct gp_find_options *options, struct gp_diag *diag
 /* ---- the live system ---- */
 
 struct live {
+	bool present; /* a driver that lists processes is here, and its pids are ours */
 	struct gp_gpu_process_list processes;
 	struct gp_gpu_state state;
 };
@@ -145,6 +166,22 @@ static int read_live(const struct gp_find_options *options, struct gp_diag *diag
 {
 	int error = 0;
 
+	if (!gp_root_exists(&options->root, GP_KFD_SYSFS)) {
+		if (!options->log_count)
+			gp_diag(diag, GP_NOTE,
+				_("no KFD on this machine (%s is absent: amdgpu is not loaded or "
+				  "found no device)"),
+				GP_KFD_SYSFS);
+		return 0;
+	}
+	/* The driver lists pids of the first pid namespace: another process may have ours there. */
+	if (!gp_process_host_view(&options->root)) {
+		gp_diag(diag, GP_NOTE, "%s",
+			_("this is a container: the driver lists host pids, so the live system is "
+			  "left out; run on the host to see it"));
+		return 0;
+	}
+	live->present = true;
 	for (size_t i = 0; gp_gpu_kinds[i] && !error; i++) {
 		const struct gp_gpu_ops *ops = gp_gpu_kinds[i];
 
@@ -217,17 +254,16 @@ static struct gp_find_process *add_process(struct gp_find_result *result)
 static void describe_process(const struct gp_root *root, struct gp_find_process *out,
 			     struct identity *identity)
 {
-	struct gp_process process;
-	struct gp_container container;
+	const struct gp_process *process = &out->process;
 
-	if (!out->pid || gp_process_read(root, out->pid, &process))
+	if (!out->pid || gp_process_read(root, out->pid, &out->process)) {
+		out->process = (struct gp_process){0};
 		return;
-	out->alive = true;
-	snprintf(out->command, sizeof(out->command), "%s", process.comm);
-	for (size_t i = 0; i < process.nspid_count && identity->count <= GP_NSPID_MAX; i++)
-		identity->pids[identity->count++] = process.nspid[i];
-	if (gp_container_of(root, out->pid, &container) == 0)
-		gp_container_label(&container, out->container, sizeof(out->container));
+	}
+	out->alive = out->described = true;
+	for (size_t i = 0; i < process->nspid_count && identity->count <= GP_NSPID_MAX; i++)
+		identity->pids[identity->count++] = process->nspid[i];
+	out->contained = gp_container_of(root, out->pid, &out->container) == 0;
 }
 
 static void warn_about_match(const struct gp_find_process *process, size_t logged, size_t matched,
@@ -240,14 +276,31 @@ static void warn_about_match(const struct gp_find_process *process, size_t logge
 			process->pid);
 }
 
-/* Fills the process at out->processes[index] from its log queues and the live system. */
+/* What could not be read of a process that does have queues. */
+static void note_missing(const struct gp_find_process *process, const struct live *live,
+			 struct gp_diag *diag)
+{
+	int error = live->state.descriptors_error ? live->state.descriptors_error
+						  : live->state.slots_error;
+
+	if (!find_live(live, process->pid) || !error)
+		return;
+	gp_diag(diag, GP_NOTE,
+		_("debugfs could not be read (%s): rings, pointers and activity of the running "
+		  "process are not known; run as root, with debugfs mounted"),
+		strerror(-error));
+}
+
+/* Fills a process from its log queues and the live system. */
 static int join_process(const struct gp_find_options *options, struct gp_find_process *process,
 			const struct gp_log_queue *logged, size_t count, const struct live *live,
 			struct gp_diag *diag)
 {
-	struct gp_find_live source = {.state = &live->state,
+	struct gp_find_live source = {.pid = process->pid,
+				      .alive = process->alive,
+				      .sysfs_read = live->present,
 				      .sysfs = find_live(live, process->pid),
-				      .pid = process->pid};
+				      .state = &live->state};
 	size_t matched;
 	int error;
 
@@ -269,8 +322,10 @@ static int find_one(const struct gp_find_options *options, u32 pid,
 		return -ENOMEM;
 	process->pid = pid;
 	process->pid_known = pid != 0;
-	if (!options->no_live)
+	if (!options->no_live) {
 		describe_process(&options->root, process, &unused);
+		process->alive |= find_live(live, pid) != NULL;
+	}
 	return join_process(options, process, logged, count, live, diag);
 }
 
@@ -298,6 +353,8 @@ static int find_all_live(const struct gp_find_options *options, const struct liv
 
 	for (size_t i = 0; i < live->processes.count && !error; i++)
 		error = find_one(options, live->processes.items[i].pid, NULL, 0, live, diag, out);
+	if (!error && out->count)
+		note_missing(&out->processes[0], live, diag);
 	return error;
 }
 
@@ -355,19 +412,26 @@ static int report_absent(const struct gp_find_options *options, const struct gp_
 		       options->pid);
 }
 
-/* What could not be read of a process that does have queues. */
-static void note_missing(const struct gp_find_process *process, const struct live *live,
-			 struct gp_diag *diag)
+/* What a reader of rows from a log and from the live system must know about them. */
+static void note_log(const struct gp_find_options *options, const struct gp_find_process *process,
+		     size_t logged, const struct gp_find_result *out, struct gp_diag *diag)
 {
-	int error = live->state.descriptors_error ? live->state.descriptors_error
-						  : live->state.slots_error;
+	char pids[128];
+	bool unnamed;
 
-	if (!process->alive || !find_live(live, process->pid) || !error)
+	if (!options->log_count)
 		return;
-	gp_diag(diag, GP_NOTE,
-		_("debugfs could not be read (%s): rings, pointers and activity of the running "
-		  "process are not known; run as root, with debugfs mounted"),
-		strerror(-error));
+	logged_pids(out, pids, sizeof(pids), &unnamed);
+	if (!logged && process->count && *pids)
+		gp_diag(diag, GP_WARNING,
+			_("the log has no queue of process %u, only of: %s; what is shown is the "
+			  "live system"),
+			process->pid, pids);
+	else if (logged && !options->no_live && !process->alive)
+		gp_diag(diag, GP_NOTE,
+			_("process %u is not running: this is what the log says, and ACTIVE means "
+			  "that the log did not see the queue deleted"),
+			process->pid);
 }
 
 /* A log without any pid is taken as this process's; in one with pids, such lines are not. */
@@ -424,10 +488,13 @@ static int find_pid(const struct gp_find_options *options, const struct live *li
 	process->pid = options->pid;
 	process->pid_known = true;
 	if (!options->no_live) {
-		error = resolve(options, diag, &process->pid);
+		/* /proc may be hidden (hidepid) from one who may still read the driver's list. */
+		if (options->container || !find_live(live, options->pid))
+			error = resolve(options, diag, &process->pid);
 		if (error)
 			return error;
 		describe_process(&options->root, process, &identity);
+		process->alive |= find_live(live, process->pid) != NULL;
 	}
 	claim_unnamed(options, out, &identity, diag);
 	error = collect(out, &identity, &logged, &count);
@@ -437,6 +504,7 @@ static int find_pid(const struct gp_find_options *options, const struct live *li
 	if (error)
 		return error;
 	note_missing(process, live, diag);
+	note_log(options, process, count, out, diag);
 	return report_absent(options, out, diag);
 }
 

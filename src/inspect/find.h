@@ -14,6 +14,8 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "gpu/gpu.h"
+#include "inspect/container.h"
+#include "inspect/process.h"
 #include "trace/amdlog.h"
 #include "trace/queues.h"
 
@@ -85,8 +87,10 @@ struct gp_find_process {
 	bool pid_known;
 	u32 pid; /* host pid when the process is alive, else as given or logged */
 	bool alive;
-	char command[64]; /* "" = not known */
-	char container[128];
+	bool described; /* `process` was read; then `contained` tells whether `container` was */
+	struct gp_process process;
+	bool contained;
+	struct gp_container container;
 	struct gp_find_queue *queues;
 	size_t count, capacity;
 };
@@ -94,6 +98,7 @@ struct gp_find_process {
 struct gp_find_input {
 	const char *name;
 	struct gp_amdlog_stats stats;
+	bool fast;          /* only lines that name a queue were looked at and counted */
 	bool pid_from_name; /* lines without a pid took it from the file's name */
 };
 
@@ -126,9 +131,11 @@ void gp_find_result_free(struct gp_find_result *result);
 /* Joins one process; split out so that tests can feed it. Log queues of other pids are ignored
  * unless their pid is in `pids` (a container's own pid of the same process) or unknown. */
 struct gp_find_live {
-	const struct gp_gpu_process *sysfs; /* or NULL */
-	const struct gp_gpu_state *state;   /* or NULL */
 	u32 pid;
+	bool alive;                         /* the process exists on this machine */
+	bool sysfs_read;                    /* KFD is here, and its list of processes was read */
+	const struct gp_gpu_process *sysfs; /* NULL: not in that list */
+	const struct gp_gpu_state *state;   /* or NULL */
 };
 int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
 		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched);

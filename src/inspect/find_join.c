@@ -111,21 +111,26 @@ static void add_slots(struct gp_find_process *process, const struct gp_find_live
 	}
 }
 
-/* An object at a known address with another ring is another queue that got the same page. */
+/*
+ * Which key says that they are the same queue. A ring or object that matches is worth nothing when
+ * the other one is known on both sides and differs: addresses are used again.
+ */
 static enum gp_find_key match_key(const struct gp_find_queue *queue,
 				  const struct gp_log_queue *logged)
 {
-	bool ring = known(queue, GP_FIND_RING) && logged->key != GP_ADDRESS_OBJECT &&
-		    queue->ring == logged->address;
-	bool object = known(queue, GP_FIND_OBJECT) &&
+	bool has_ring = known(queue, GP_FIND_RING), has_object = known(queue, GP_FIND_OBJECT);
+	bool ring = has_ring && logged->key != GP_ADDRESS_OBJECT && queue->ring == logged->address;
+	bool object = has_object &&
 		      ((logged->key != GP_ADDRESS_RING && queue->object == logged->address) ||
 		       ((logged->valid & GP_LQ_OBJECT) && queue->object == logged->object));
 
+	if (ring && object)
+		return GP_KEY_BOTH;
 	if (ring)
-		return object ? GP_KEY_BOTH : GP_KEY_RING;
-	if (!object || (logged->key == GP_ADDRESS_RING && known(queue, GP_FIND_RING)))
-		return GP_KEY_NONE;
-	return GP_KEY_OBJECT;
+		return has_object && (logged->valid & GP_LQ_OBJECT) ? GP_KEY_NONE : GP_KEY_RING;
+	if (object)
+		return has_ring && logged->key == GP_ADDRESS_RING ? GP_KEY_NONE : GP_KEY_OBJECT;
+	return GP_KEY_NONE;
 }
 
 static void set_pointers_from_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
@@ -137,11 +142,10 @@ static void set_pointers_from_log(struct gp_find_queue *queue, const struct gp_l
 		GP_SET(queue, GP_FIND_RPTR, rptr, logged->rptr, GP_FROM_LOG);
 	if (logged->valid & GP_LQ_WPTR)
 		GP_SET(queue, GP_FIND_WPTR, wptr, logged->wptr, GP_FROM_LOG);
-	/* The log's wptr is the slot of the packet itself: that one is outstanding too. */
+	/* The log's wptr is the slot of the packet itself: so many were ahead of it. */
 	if ((logged->valid & GP_LQ_RPTR) && (logged->valid & GP_LQ_WPTR) &&
 	    logged->wptr >= logged->rptr)
-		GP_SET(queue, GP_FIND_BACKLOG, backlog, logged->wptr - logged->rptr + 1,
-		       GP_FROM_LOG);
+		GP_SET(queue, GP_FIND_BACKLOG, backlog, logged->wptr - logged->rptr, GP_FROM_LOG);
 }
 
 static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
@@ -221,8 +225,22 @@ static void add_counts(struct gp_find_queue *queue, const struct gp_log_queue *l
 	merge_log(queue, logged);
 }
 
+/*
+ * A queue of the log that the driver does not have is gone, whether or not the log saw its end.
+ * Who says so: the descriptors, or sysfs when the process has no queue at all.
+ */
+static void settle_activity(struct gp_find_queue *queue, const struct gp_find_live *live)
+{
+	if (!live || !live->alive)
+		return;
+	if (live->state && (live->state->valid & GP_WATCH_DESCRIPTORS))
+		GP_SET(queue, GP_FIND_ACTIVE, active, false, GP_FROM_MQD);
+	else if (live->sysfs_read && (!live->sysfs || !live->sysfs->queue_count))
+		GP_SET(queue, GP_FIND_ACTIVE, active, false, GP_FROM_SYSFS);
+}
+
 static int add_logged(struct gp_find_process *process, const struct gp_log_queue *logged,
-		      size_t logged_count, size_t *matched)
+		      size_t logged_count, const struct gp_find_live *live, size_t *matched)
 {
 	size_t live_count = process->count;
 
@@ -230,12 +248,14 @@ static int add_logged(struct gp_find_process *process, const struct gp_log_queue
 	for (size_t i = 0; i < logged_count; i++) {
 		struct gp_find_queue *queue = find_match(process, live_count, &logged[i]);
 
-		if (queue)
+		if (queue) {
 			(*matched)++;
-		else
+		} else {
 			queue = add_queue(process);
-		if (!queue)
-			return -ENOMEM;
+			if (!queue)
+				return -ENOMEM;
+			settle_activity(queue, live);
+		}
 		add_counts(queue, &logged[i]);
 	}
 	return 0;
@@ -323,7 +343,7 @@ int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
 	if (!error && live && live->state && (live->state->valid & GP_WATCH_SLOTS))
 		add_slots(out, live);
 	if (!error)
-		error = add_logged(out, logged, logged_count, matched);
+		error = add_logged(out, logged, logged_count, live, matched);
 	if (!error && live && live->sysfs)
 		error = add_ids(out, live->sysfs);
 	return error;

@@ -19,13 +19,6 @@ static const char *const key_names[] = {
 	[GP_KEY_BOTH] = "ring+object",
 };
 
-static const char *const type_names[] = {
-	[GP_QUEUE_COMPUTE] = "compute",
-	[GP_QUEUE_SDMA] = "sdma",
-	[GP_QUEUE_SDMA_XGMI] = "sdma-xgmi",
-	[GP_QUEUE_OTHER] = "other",
-};
-
 static const char *const priority_names[] = {"low", "normal", "high"};
 
 static const char *const fact_names[GP_FIND_FACTS] = {
@@ -109,13 +102,13 @@ static bool fact_text(const struct gp_find_queue *queue, enum gp_find_fact fact,
 			 (double)queue->last_ns / 1e9);
 		return true;
 	case GP_FIND_TYPE:
-		word = type_names[queue->type];
+		word = gp_queue_type_name(queue->type);
 		break;
 	case GP_FIND_PRIORITY:
 		word = priority_name(queue->priority);
 		break;
 	case GP_FIND_ACTIVE:
-		word = queue->active ? "yes" : "no";
+		word = queue->active ? _("yes") : _("no");
 		break;
 	case GP_FIND_KFD_ID:
 		snprintf(out, size, "%u", queue->kfd_id);
@@ -205,7 +198,7 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	GP_PUT("kfd_id_candidates", queue_candidates(q));
 	GP_PUT("hsa_id", gp_json_u64_if(known(q, GP_FIND_HSA_ID), q->hsa_id));
 	GP_PUT("gpu_id", gp_json_u64_if(known(q, GP_FIND_GPU), q->gpu_id));
-	GP_PUT("type", gp_json_str(known(q, GP_FIND_TYPE) ? type_names[q->type] : NULL));
+	GP_PUT("type", gp_json_str(known(q, GP_FIND_TYPE) ? gp_queue_type_name(q->type) : NULL));
 	GP_PUT("size", gp_json_u64_if(known(q, GP_FIND_SIZE), q->size));
 	GP_PUT("priority",
 	       gp_json_str(known(q, GP_FIND_PRIORITY) ? priority_name(q->priority) : NULL));
@@ -230,21 +223,21 @@ static json_t *queue_json(const struct gp_find_queue *q)
 static json_t *input_json(const struct gp_find_input *input)
 {
 	const struct gp_amdlog_stats *stats = &input->stats;
-	json_t *json = json_object();
+	bool all = !input->fast;
 
-	json_object_set_new(json, "file", gp_json_str(input->name));
-	json_object_set_new(json, "bytes", gp_json_u64_if(true, stats->bytes));
-	json_object_set_new(json, "lines", gp_json_u64_if(true, stats->lines));
-	json_object_set_new(json, "recognised", gp_json_u64_if(true, stats->recognised));
-	json_object_set_new(json, "unknown", gp_json_u64_if(true, stats->unknown));
-	json_object_set_new(json, "torn", gp_json_u64_if(true, stats->torn));
-	json_object_set_new(json, "overlong", gp_json_u64_if(true, stats->overlong));
-	json_object_set_new(json, "without_pid", gp_json_u64_if(true, stats->without_pid));
-	return json;
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "file", gp_json_str(input->name),
+			 "bytes", gp_json_u64_if(true, stats->bytes), "lines",
+			 gp_json_u64_if(true, stats->lines), "recognised",
+			 gp_json_u64_if(all, stats->recognised), "unknown",
+			 gp_json_u64_if(all, stats->unknown), "torn",
+			 gp_json_u64_if(all, stats->torn), "overlong",
+			 gp_json_u64_if(all, stats->overlong), "without_pid",
+			 gp_json_u64_if(all, stats->without_pid));
 }
 
 json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find_result *result)
 {
+	const struct gp_process *p = &process->process;
 	json_t *json = json_object(), *queues = json_array(), *inputs = json_array();
 
 	for (size_t i = 0; i < process->count; i++)
@@ -253,10 +246,11 @@ json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find
 		json_array_append_new(inputs, input_json(&result->inputs[i]));
 	json_object_set_new(json, "pid", gp_json_u64_if(process->pid_known, process->pid));
 	json_object_set_new(json, "alive", json_boolean(process->alive));
-	json_object_set_new(json, "command",
-			    gp_json_str(*process->command ? process->command : NULL));
+	json_object_set_new(json, "comm", gp_json_str(*p->comm ? p->comm : NULL));
+	json_object_set_new(json, "command", gp_json_str(*p->command ? p->command : NULL));
 	json_object_set_new(json, "container",
-			    gp_json_str(*process->container ? process->container : NULL));
+			    process->contained ? gp_container_json(&process->container, p)
+					       : json_null());
 	json_object_set_new(json, "queues", queues);
 	json_object_set_new(json, "inputs", inputs);
 	return json;
@@ -375,16 +369,30 @@ struct gp_table *gp_find_table(const struct gp_find_process *process)
 struct gp_table *gp_find_long_table(const struct gp_find_queue *queue)
 {
 	struct gp_table *table = gp_table_new();
-	char text[64];
+	char text[128];
 
 	gp_table_column(table, _("FACT"), GP_LEFT);
 	gp_table_column(table, _("VALUE"), GP_LEFT);
 	gp_table_column(table, _("SOURCE"), GP_LEFT);
 	for (int fact = 0; fact < GP_FIND_FACTS; fact++) {
 		gp_table_cell(table, fact_names[fact]);
+		if (fact == GP_FIND_KFD_ID && queue->candidate_count) {
+			candidate_text(queue, text, sizeof(text));
+			gp_table_cellf(table, _("one of %s"), text);
+			gp_table_cell(table, source_names[GP_FROM_SYSFS]);
+			continue;
+		}
 		gp_table_cell(table, fact_text(queue, fact, text, sizeof(text)) ? text : NULL);
 		gp_table_cell(table, source_names[queue->from[fact]]);
 	}
+	if (queue->logged) {
+		gp_table_cell(table, "logged_address");
+		gp_table_cellf(table, "0x%" PRIx64, queue->address);
+		gp_table_cell(table, source_names[GP_FROM_LOG]);
+	}
+	gp_table_cell(table, "key");
+	gp_table_cell(table, key_names[queue->key]);
+	gp_table_missing(table);
 	return table;
 }
 

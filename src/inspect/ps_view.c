@@ -6,13 +6,6 @@
 #include "base/i18n.h"
 #include "inspect/ps.h"
 
-static const char *const type_names[] = {
-	[GP_QUEUE_COMPUTE] = "compute",
-	[GP_QUEUE_SDMA] = "sdma",
-	[GP_QUEUE_SDMA_XGMI] = "xgmi",
-	[GP_QUEUE_OTHER] = "other",
-};
-
 /* The sum of one reading over a process's GPUs. */
 struct sum {
 	u64 value;
@@ -117,14 +110,14 @@ static void count_types(const struct gp_gpu_process *process, size_t *counts)
 /* "4 compute, 2 sdma"; a process without queues has 0, which is a fact and not missing. */
 static void queues_cell(struct gp_table *table, const struct gp_gpu_process *process)
 {
-	size_t counts[GP_ARRAY_SIZE(type_names)] = {0};
+	size_t counts[GP_QUEUE_TYPES] = {0};
 	struct gp_buf text = {0};
 
 	count_types(process, counts);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(type_names); i++) {
+	for (size_t i = 0; i < GP_QUEUE_TYPES; i++) {
 		if (counts[i])
 			gp_buf_printf(&text, "%s%zu %s", text.len ? ", " : "", counts[i],
-				      type_names[i]);
+				      gp_queue_type_name(i));
 	}
 	gp_table_cell(table, text.len ? gp_buf_str(&text) : "0");
 	gp_buf_free(&text);
@@ -179,12 +172,13 @@ struct gp_table *gp_ps_table(const struct gp_ps *ps)
 
 static json_t *queue_counts(const struct gp_gpu_process *process)
 {
-	size_t counts[GP_ARRAY_SIZE(type_names)] = {0};
+	size_t counts[GP_QUEUE_TYPES] = {0};
 	json_t *json = json_object();
 
 	count_types(process, counts);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(type_names); i++)
-		json_object_set_new(json, type_names[i], json_integer((json_int_t)counts[i]));
+	for (size_t i = 0; i < GP_QUEUE_TYPES; i++)
+		json_object_set_new(json, gp_queue_type_name(i),
+				    json_integer((json_int_t)counts[i]));
 	return json;
 }
 
@@ -198,7 +192,7 @@ static json_t *queue_list(const struct gp_gpu_process *process)
 		json_array_append_new(json, json_pack("{s:I,s:I,s:s,s:o}", "kfd_id",
 						      (json_int_t)queue->id, "gpu_id",
 						      (json_int_t)queue->gpu_id, "type",
-						      type_names[queue->type], "ring_bytes",
+						      gp_queue_type_name(queue->type), "ring_bytes",
 						      gp_json_u64_if(true, queue->size)));
 	}
 	return json;
@@ -231,19 +225,6 @@ static json_t *text_or_null(const char *text)
 	return gp_json_str(*text ? text : NULL);
 }
 
-static json_t *container_json(const struct gp_ps_row *row)
-{
-	const struct gp_container *c = &row->container;
-	u32 count = row->process.nspid_count;
-
-	if (!row->contained)
-		return json_null();
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "runtime", text_or_null(c->runtime), "id",
-			 text_or_null(c->id), "name", text_or_null(c->name), "pod",
-			 text_or_null(c->pod), "pid",
-			 gp_json_u64_if(count > 0, count ? row->process.nspid[count - 1] : 0));
-}
-
 static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
 {
 	const struct gp_process *p = &row->process;
@@ -255,9 +236,10 @@ static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
 			 text_or_null(p->user), "uid",
 			 gp_json_u64_if(p->valid & GP_PROCESS_UID, p->uid), "comm",
 			 text_or_null(p->comm), "command", text_or_null(p->command), "container",
-			 container_json(row), "pasid", gp_json_u64_if(gpu->pasid_known, gpu->pasid),
-			 "queue_counts", queue_counts(gpu), "queues", queue_list(gpu), "gpus",
-			 usage_list(ps, gpu));
+			 row->contained ? gp_container_json(&row->container, &row->process)
+					: json_null(),
+			 "pasid", gp_json_u64_if(gpu->pasid_known, gpu->pasid), "queue_counts",
+			 queue_counts(gpu), "queues", queue_list(gpu), "gpus", usage_list(ps, gpu));
 }
 
 json_t *gp_ps_json(const struct gp_ps *ps)

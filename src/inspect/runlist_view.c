@@ -126,11 +126,12 @@ void gp_runlist_summary(const struct gp_runlists *runlists, struct gp_buf *out)
 			gp_buf_printf(out, _("GPU %x: no active runlist\n"), node->gpu_id);
 			continue;
 		}
-		gp_buf_printf(out, _("GPU %x: processes %zu, queues mapped %zu, %s\n"),
-			      node->gpu_id, figures.processes, figures.queues,
-			      figures.oversubscribed
-				      ? _("oversubscribed: they take turns")
-				      : _("not oversubscribed: all of it is on the GPU at once"));
+		gp_buf_printf(
+			out, _("GPU %x: processes %zu, queues mapped %zu, %s\n"), node->gpu_id,
+			figures.processes, figures.queues,
+			figures.oversubscribed
+				? _("oversubscribed: they take turns")
+				: _("not oversubscribed: what is mapped is on the GPU at once"));
 	}
 }
 

@@ -264,8 +264,8 @@ static int check_magic(const struct reader *reader)
 		    memcmp(reader->buffer, magic->bytes, magic->len) == 0)
 			return gp_fail(reader->diag, -EINVAL,
 				       _("%s is compressed (%s). Decompress it first: "
-					 "%s %s | gpreempt find PID -"),
-				       name, magic->format, magic->command, name);
+					 "%s FILE | gpreempt find --no-live PID -"),
+				       name, magic->format, magic->command);
 	}
 	return 0;
 }

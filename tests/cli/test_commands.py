@@ -16,7 +16,7 @@ def commands():
 
 def options(command):
     words = gpreempt(command, "--help").stdout.split()
-    return sorted({w.rstrip(",") for w in words if w.startswith("--")})
+    return sorted({w.rstrip(",") for w in words if w.startswith("--") and w != "--"})
 
 
 class EveryCommand(unittest.TestCase):
@@ -77,6 +77,18 @@ class Completion(unittest.TestCase):
     def test_bash_offers_files_where_a_file_is_meant(self):
         offered = self.complete("gpreempt", "hqd", "--file", fixture("demo", "case_"))
         self.assertIn(fixture("demo", "case_a_cnn.log"), offered)
+
+    def test_bash_offers_pids_first_and_commands_to_help(self):
+        with tempfile.NamedTemporaryFile("w") as script:
+            script.write(self.script("bash"))
+            script.write("_gpreempt_pids() { echo 158036; echo 42; }\n")
+            script.flush()
+            done = run("bash", "-c",
+                       f"source {script.name}; COMP_WORDS=(gpreempt find 15); COMP_CWORD=2; "
+                       "_gpreempt; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        self.assertEqual(done.stdout.split(), ["158036"])
+        for command in ("help", "manual"):
+            self.assertIn("doctor", self.complete("gpreempt", command, "d"))
 
     def test_each_shell_accepts_its_script(self):
         for shell in ("bash", "zsh", "fish"):

@@ -1,6 +1,7 @@
 """gpreempt find and queue_finder as a person runs them."""
 import gzip
 import importlib.util
+import json
 import os
 import re
 import tempfile
@@ -47,6 +48,19 @@ class FindLog(unittest.TestCase):
     def test_all_lists_every_process_of_several_logs(self):
         result = gpreempt_json("find", "--json", "--no-live", "--all", CNN, TRANSFORMER)
         self.assertEqual([p["pid"] for p in result], [158036, 158122])
+
+    def test_an_empty_log_among_others_is_only_a_warning(self):
+        done = gpreempt("find", "--no-live", "158036", CNN, "/dev/null")
+        self.assertEqual(done.returncode, 1)  # a device is not an empty file
+        with tempfile.NamedTemporaryFile() as empty:
+            done = gpreempt("find", "--no-live", "158036", CNN, empty.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("is empty", done.stderr)
+
+    def test_a_log_without_the_process_beside_live_rows_is_said(self):
+        done = gpreempt("find", "--root", LIVE, "158036", TRANSFORMER)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("158122", done.stderr)
 
     def test_a_pid_that_is_not_in_the_log_is_not_found(self):
         done = gpreempt("find", "--no-live", "7", CNN)
@@ -116,7 +130,41 @@ class FindLive(unittest.TestCase):
         result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container", "trainer",
                                "7")
         self.assertEqual(result["pid"], 4242)
-        self.assertIn("trainer", result["container"])
+        self.assertEqual((result["container"]["name"], result["container"]["pid"]), ("trainer", 7))
+
+    def test_a_container_is_known_by_what_ps_shows(self):
+        result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container",
+                               "docker:trainer", "7")
+        self.assertEqual(result["pid"], 4242)
+
+    def test_a_queue_of_the_log_that_the_driver_lacks_is_not_active(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "old.log")
+            with open(CNN) as source, open(path, "w") as copy:
+                copy.write(source.read().replace("7f9566c", "7e9566c").replace("7f9690a14", "7e9690a14"))
+            result = gpreempt_json("find", "--json", "--root", LIVE, "158036", path)
+        queues = {q["ring"]: q for q in result["queues"]}
+        self.assertIs(queues["0x7e9566c00000"]["active"], False)
+        self.assertEqual(queues["0x7e9566c00000"]["sources"]["active"], "mqd")
+        self.assertTrue(queues["0x7f9567e00000"]["active"])
+
+    def test_the_ring_of_another_queue_with_the_same_address_is_not_taken(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "other.log")
+            with open(CNN) as source, open(path, "w") as copy:
+                copy.write(source.read().replace("SWq=0x7f9690a20000", "SWq=0x7e0000000000"))
+            result = gpreempt_json("find", "--json", "--root", LIVE, "158036", path)
+        live = [q for q in result["queues"] if q["object"] == "0x7f9690a20000"]
+        self.assertIsNone(live[0]["dispatches"])
+
+    def test_a_process_only_the_driver_shows_is_found(self):
+        result = gpreempt_json("find", "--json", "--root", fixture("root"), "4800")
+        self.assertEqual(len(result["queues"]), 1)
+
+    def test_names_cannot_drive_the_terminal(self):
+        done = gpreempt("find", "--root", fixture("root"), "4900")
+        self.assertNotIn("\033", done.stdout + done.stderr)
+        self.assertEqual(len([l for l in done.stdout.splitlines() if l.startswith("Process")]), 1)
 
 
 class QueueFinder(unittest.TestCase):
@@ -151,6 +199,12 @@ class QueueFinder(unittest.TestCase):
             done = run(QUEUE_FINDER, "-o", path, "158036", CNN, "--no-live")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(self.load(path)), 2)
+
+    def test_json_instead_of_the_summary(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = run(QUEUE_FINDER, "--json", "158036", CNN, "--no-live", cwd=directory)
+            self.assertEqual(len(json.loads(done.stdout)["queues"]), 2)
+            self.assertEqual(os.listdir(directory), ["queue_config_pid_158036.py"])
 
     def test_nothing_found_writes_nothing(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -215,7 +269,10 @@ class BadInput(unittest.TestCase):
 class Usage(unittest.TestCase):
     def test_wrong_usage_is_2(self):
         for arguments in ([], ["find"], ["find", "abc"], ["find", "--bogus", "1"], ["nosuch"],
-                          ["find", "--no-live", "1"], ["find", "--container"]):
+                          ["find", "--no-live", "1"], ["find", "--container"],
+                          ["find", "--container", "", "1"], ["find", "--all", "--container", "x"],
+                          ["find", "--no-live", "--root", "/", "1", CNN],
+                          ["find", "--root", "/nonexistent", "1"], ["ps", "--root", "/nonexistent"]):
             done = gpreempt(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertTrue(done.stderr or not arguments, arguments)

@@ -217,15 +217,15 @@ static void assert_refused(const void *data, size_t len, const char *what)
 static void compressed_input_is_refused_with_the_command_to_use(void **state)
 {
 	(void)state;
-	assert_refused("\x1f\x8b\x08\0\0\0\0\0", 8, "zcat some.log | gpreempt find PID -");
+	assert_refused("\x1f\x8b\x08\0\0\0\0\0", 8, "zcat FILE | gpreempt find --no-live PID -");
 	assert_refused("\xfd"
 		       "7zXZ\0\0\0",
-		       8, "xzcat some.log | gpreempt find PID -");
-	assert_refused("\x28\xb5\x2f\xfd\0\0\0\0", 8, "zstdcat some.log | gpreempt find PID -");
-	assert_refused("BZh91AY&SY", 10, "bzcat some.log | gpreempt find PID -");
-	assert_refused("\x04\x22\x4d\x18\0\0\0\0", 8, "lz4cat some.log | gpreempt find PID -");
-	assert_refused("PK\x03\x04\0\0\0\0", 8, "unzip -p some.log | gpreempt find PID -");
-	assert_refused("\x1f\x8b", 2, "zcat some.log");
+		       8, "xzcat FILE | gpreempt find --no-live PID -");
+	assert_refused("\x28\xb5\x2f\xfd\0\0\0\0", 8, "zstdcat FILE | gpreempt find --no-live PID -");
+	assert_refused("BZh91AY&SY", 10, "bzcat FILE | gpreempt find --no-live PID -");
+	assert_refused("\x04\x22\x4d\x18\0\0\0\0", 8, "lz4cat FILE | gpreempt find --no-live PID -");
+	assert_refused("PK\x03\x04\0\0\0\0", 8, "unzip -p FILE | gpreempt find --no-live PID -");
+	assert_refused("\x1f\x8b", 2, "zcat FILE");
 }
 
 static void input_that_is_no_log_is_refused(void **state)
