@@ -231,7 +231,7 @@ class Watch(unittest.TestCase):
                 pass
             os.close(master)
             self.assertIn(b"\033[?25l", seen)
-            self.assertTrue(seen.rstrip().endswith(b"\033[?25h"), seen[-40:])
+            self.assertTrue(seen.rstrip().endswith(b"\033[?7h\033[?25h\033[?1049l"), seen[-40:])
             self.assertIn(b"\033[H\033[2J", seen)
 
     def test_a_pipe_cannot_be_watched(self):
