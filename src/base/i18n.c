@@ -43,8 +43,8 @@ static void set_locale(void)
 
 static int bind_beside_program(void)
 {
-	/* Installed, then the build tree. */
-	static const char *const places[] = {"share/locale", "po"};
+	/* Installed in bin, in libexec/gpreempt, then the build tree. */
+	static const char *const places[] = {"share/locale", "../share/locale", "po"};
 	char exe[PATH_MAX], dir[PATH_MAX], probe[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	char *slash;

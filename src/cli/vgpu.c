@@ -1,0 +1,117 @@
+/* `gpreempt vgpu` is a program of its own: this file describes it and runs it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+#define GP_EXIT_CANNOT_RUN 125
+
+enum {
+	OPTION_GPU = 256,
+	OPTION_COUNT,
+	OPTION_SPEED,
+	OPTION_PERSONALITY,
+	OPTION_ERA,
+	OPTION_RUNTIME_ENABLE,
+	OPTION_SEED,
+	OPTION_KERNELS,
+	OPTION_TIMEOUT,
+	OPTION_NAME,
+	OPTION_JSON,
+};
+
+/* Beside this program in a build tree, in libexec when installed. */
+static int find_program(char *out, size_t size)
+{
+	static const char *const places[] = {"gpreempt-vgpu", "../libexec/gpreempt/gpreempt-vgpu"};
+	char exe[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (len <= 0)
+		return -ENOENT;
+	exe[len] = '\0';
+	slash = strrchr(exe, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++) {
+		int n = snprintf(out, size, "%s/%s", exe, places[i]);
+
+		if (n < (int)size && access(out, X_OK) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct gp_cli_diag sink;
+	char path[PATH_MAX];
+
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		gp_command_help(command, "gpreempt vgpu");
+		return GP_EXIT_OK;
+	}
+	gp_cli_diag_init(&sink, command);
+	if (find_program(path, sizeof(path)) == 0) {
+		fflush(stdout);
+		execv(path, argv);
+	}
+	gp_fail(&sink.diag, -errno, _("cannot run gpreempt-vgpu: %s"), strerror(errno));
+	return GP_EXIT_CANNOT_RUN;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_FILE,
+	 N_("mi308x (default), mi300x, mi210 or a GPU file")},
+	{OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("number of GPUs, 1 to 8 (default 1)")},
+	{OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
+	 N_("X seconds of GPU time in a second (default 1)")},
+	{OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("compat (default): a one-XCC gfx90a with this chip's\nCUs, which old ROCm knows; "
+	    "native: the chip as it is")},
+	{OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
+	 N_("driver whose rules hold: 6.12 (default) or 6.5")},
+	{OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("call RUNTIME_ENABLE for runtimes too old to do it")},
+	{OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("seed of the variation of kernel times (default 1)")},
+	{OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("kernel costs by name instead of the installed ones")},
+	{OPTION_TIMEOUT, "preemption-timeout", GP_REQUIRED_ARGUMENT, "MS", GP_COMPLETE_NONE,
+	 N_("when an unmap counts as hung (default 9000)")},
+	{OPTION_NAME, "name", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("which machine is started, stopped, shown or used")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("status as JSON")},
+	{0},
+};
+
+const struct gp_command gp_command_vgpu = {
+	.name = "vgpu",
+	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
+	.completion = GP_COMPLETE_COMMAND,
+	.summary = N_("Run a program on virtual AMD GPUs"),
+	.description = N_(
+		"COMMAND and its children see AMD GPUs that are not there: KFD's devices, files\n"
+		"and ioctls, with queues, runlists and preemption as on the real ones. Kernels\n"
+		"take modelled time and compute nothing; copies and fills are real. The machine\n"
+		"ends with COMMAND; 'start' keeps one for many programs until 'stop', and\n"
+		"COMMAND uses that one unless an option describes another. The exit status is\n"
+		"COMMAND's, 128 + N if signal N killed it, 125 if the machine failed, 126 if\n"
+		"COMMAND cannot be run (a static or set-user-ID program), 127 if there is none."),
+	.options = options,
+	.examples = "  gpreempt vgpu -- rocminfo\n"
+		    "  # two MI300X, ten times as fast as real ones\n"
+		    "  gpreempt vgpu --gpu mi300x --count 2 --speed 10 -- ./program\n"
+		    "  # one machine for several terminals\n"
+		    "  gpreempt vgpu start\n"
+		    "  gpreempt vgpu -- gpreempt ps\n"
+		    "  gpreempt vgpu status\n"
+		    "  gpreempt vgpu stop\n",
+	.run = run,
+};

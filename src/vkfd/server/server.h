@@ -1,0 +1,189 @@
+/*
+ * Insides of the server that its own files share: requests and the order they are served in,
+ * updates of the runlist, processes, rings and connections. vm.h is what others see.
+ *
+ * Who owns what: a connection belongs to struct gp_vm, a queue to its process until it is destroyed
+ * and then to its device until the model lets it go, a request to the process it is served in
+ * (`owner`). Everything runs in one thread.
+ */
+#ifndef GP_VKFD_SERVER_SERVER_H
+#define GP_VKFD_SERVER_SERVER_H
+
+#include "vkfd/server/vm.h"
+
+/* Limits of one device's model. */
+#define GP_VM_MODEL_PROCESSES 512
+#define GP_VM_MODEL_WORK      65536
+
+/* ---- vm.c ---- */
+
+/* The machine without sockets: options, models, host. For gp_vm_start() and for tests. */
+int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const struct gp_gpufile *file,
+	       const struct gp_vm_host *host, struct gp_diag *diag);
+void gp_vm_fini(struct gp_vm *vm);
+u64 gp_vm_raw_time(const struct gp_vm *vm, u64 model_ns);
+
+/* ---- advance.c: time and the models ---- */
+
+/* An update of a device's runlist, asked for or under way. */
+struct gp_vm_update {
+	struct gp_vm_update *next;
+	struct gp_vm_request *request; /* NULL: nobody waits */
+	u64 tag;
+	u32 grace;     /* the model's */
+	u64 asked_ns;  /* model time it was handed over; the preemption timeout counts from here */
+	bool in_model; /* else it waits for room */
+	bool answered; /* its fence came, or the wait for it was given up */
+};
+
+/* Lets everything up to now happen, on all devices, until nothing more does. */
+void gp_vm_advance(struct gp_vm *vm);
+/* Model time of the next thing that happens by itself; GP_MODEL_NEVER. */
+u64 gp_vm_next(const struct gp_vm *vm);
+/* Waits for the last update that nobody waits for yet; false when there is none. */
+bool gp_vm_update_join(struct gp_vm_device *device, struct gp_vm_request *request);
+/* Frees destroyed queues that the model has let go of. */
+void gp_vm_reap(struct gp_vm_device *device);
+/* A request that is going must not be told of its updates any more. */
+void gp_vm_update_forget(struct gp_vm *vm, const struct gp_vm_request *request);
+/* SCH_WAVE as the driver writes it -> the model's grace. */
+u32 gp_vm_model_grace(u32 grace);
+
+/* ---- requests.c: the order of a process's ioctls ---- */
+
+/* Takes a checked request over (it was allocated with malloc) and serves it when its turn comes. */
+void gp_vm_request_submit(struct gp_vm *vm, struct gp_vm_request *request);
+/* The last of its updates is done. */
+void gp_vm_request_updated(struct gp_vm *vm, struct gp_vm_request *request);
+/* Waits for something else than an update, without holding up the next (`yields`). */
+void gp_vm_request_park(struct gp_vm_request *request);
+/* A parked request takes its place behind the others again; its `resume` is called then. */
+void gp_vm_request_unpark(struct gp_vm *vm, struct gp_vm_request *request);
+/* A signal: only a parked request notices. */
+void gp_vm_request_cancel(struct gp_vm *vm, const struct gp_vm_connection *connection,
+			  u32 sequence);
+/* Everything a dying process asked for, or others asked about it. */
+void gp_vm_requests_drop(struct gp_vm *vm, struct gp_vm_process *process);
+void gp_vm_request_free(struct gp_vm_request *request);
+/* Appends to what goes back. The payload that came in is overwritten. */
+void gp_vm_payload(struct gp_vm_request *request, const void *data, u32 size);
+void gp_vm_serve(struct gp_vm *vm, struct gp_vm_process *process);
+
+/* args of a request as their type. */
+#define GP_VM_ARGS(request, type) ((struct type *)(void *)(request)->header.args)
+
+/* ---- process.c ---- */
+
+struct gp_vm_process *gp_vm_process_find(struct gp_vm *vm, pid_t pid);
+/* NULL without memory. */
+struct gp_vm_process *gp_vm_process_add(struct gp_vm *vm, pid_t pid);
+/* Shared memory and eventfds for a client; once. */
+int gp_vm_process_share(struct gp_vm_process *process);
+/*
+ * The process is gone: queues, memory, debuggers, requests, files. Nothing refers to it any more
+ * but events the loop already has in hand, so gp_vm_bury() frees it.
+ */
+void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process);
+void gp_vm_bury(struct gp_vm *vm);
+void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
+		   struct gp_vkfd_welcome *out);
+
+/* ---- rings.c ---- */
+
+/* Hands over what is in the work ring. -EPROTO: the client lies; -EAGAIN: some is left. */
+int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process);
+void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vkfd_done *done);
+/* Tells clients about new dones. */
+void gp_vm_ring_notify(struct gp_vm *vm);
+/* What one slot says, checked. Pure, for the fuzzer. */
+int gp_vm_work_check(const struct gp_vkfd_work *work, bool sdma, struct gp_model_work *out);
+
+/* ---- doorbells.c: numbers that are given out ---- */
+
+int gp_vm_queue_id(const struct gp_vm_process *process, u32 *id);
+int gp_vm_doorbell_take(struct gp_vm_process *process, struct gp_vm_queue *queue);
+void gp_vm_doorbell_drop(struct gp_vm_process *process, struct gp_vm_queue *queue);
+/* Chooses engine and queue for an SDMA queue. */
+int gp_vm_sdma_take(struct gp_vm_queue *queue, u32 *queue_on_engine);
+void gp_vm_sdma_drop(struct gp_vm_queue *queue);
+bool gp_vm_is_sdma(u32 queue_type);
+
+/* ---- queue_state.c ---- */
+void gp_vm_ioctl_queue_state(struct gp_vm *vm, struct gp_vm_request *request);
+/* Writes how much of a queue's save areas is used at the start of each of them. */
+void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 address);
+
+/* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
+
+void gp_vm_debug_suspend(struct gp_vm *vm, struct gp_vm_process *target,
+			 struct gp_vm_request *request);
+void gp_vm_debug_resume(struct gp_vm *vm, struct gp_vm_process *target,
+			struct gp_vm_request *request);
+void gp_vm_debug_queue_snapshot(struct gp_vm *vm, struct gp_vm_process *target,
+				struct gp_vm_request *request);
+void gp_vm_debug_device_snapshot(struct gp_vm *vm, struct gp_vm_process *target,
+				 struct gp_vm_request *request);
+int gp_vm_debug_query_event(struct gp_vm *vm, struct gp_vm_process *target,
+			    struct gp_kfd_dbg_trap_query_debug_event_args *args);
+void gp_vm_debug_query_info(struct gp_vm *vm, struct gp_vm_process *target,
+			    struct gp_vm_request *request);
+void gp_vm_debug_set_mask(struct gp_vm_process *target, u64 mask);
+void gp_vm_debug_clear_status(struct gp_vm_process *target);
+/* Registers of the debugger on every device: one refresh each. */
+void gp_vm_debug_refresh(struct gp_vm *vm, struct gp_vm_request *request);
+/* The target's queues run again and nothing of the debugger is left in the hardware. */
+void gp_vm_debug_deactivate(struct gp_vm *vm, struct gp_vm_process *target,
+			    struct gp_vm_request *request);
+void gp_vm_debug_launch(struct gp_vm *vm, struct gp_vm_process *target,
+			struct gp_vm_request *request);
+void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
+		       struct gp_vm_request *request);
+
+/* ---- runtime.c ---- */
+void gp_vm_runtime_post(struct gp_vm *vm, struct gp_vm_process *target);
+
+/* ---- smi.c ---- */
+void gp_vm_smi_close(struct gp_vm *vm);
+
+/* ---- message.c: what a client may say ---- */
+
+/*
+ * Checks one message as it came from the socket: sizes, version, kind. -EPROTO for anything that a
+ * correct client does not send. *payload points into the message.
+ */
+int gp_vm_message_check(const void *data, size_t len, struct gp_vkfd_request *header,
+			const u8 **payload);
+
+/* ---- connection.c ---- */
+
+struct gp_vm_connection {
+	struct gp_vm_connection *next;
+	int fd;
+	pid_t pid;
+	struct gp_vm_process *process; /* NULL before HELLO */
+	u32 under_way;
+	bool closed; /* freed by the loop once nothing refers to it */
+};
+
+int gp_vm_connection_accept(struct gp_vm *vm);
+/* One or more messages are there, or the peer has gone. */
+void gp_vm_connection_readable(struct gp_vm *vm, struct gp_vm_connection *connection);
+void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connection);
+/* Frees closed ones and removes processes that have none left. */
+void gp_vm_connections_reap(struct gp_vm *vm);
+void gp_vm_connection_reply(struct gp_vm *vm, struct gp_vm_request *request);
+
+/* ---- loop.c ---- */
+
+/* What an epoll event belongs to, in its data: a kind and a pointer to a live object. */
+int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object);
+enum gp_vm_watch_kind {
+	GP_VM_WATCH_LISTEN,
+	GP_VM_WATCH_TIMER,
+	GP_VM_WATCH_SIGNAL,
+	GP_VM_WATCH_CONNECTION,
+	GP_VM_WATCH_WORK,
+	GP_VM_WATCH_PID,
+};
+
+#endif

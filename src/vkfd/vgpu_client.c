@@ -1,0 +1,129 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "vkfd/vgpu.h"
+
+int gp_vgpu_connect(const char *directory)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GP_VKFD_SOCKET, directory) >=
+	    (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+/* A request without arguments. The reply, header and payload, is owned by the caller. */
+static int ask(int fd, u32 kind, struct gp_vkfd_reply **out, size_t *payload)
+{
+	struct gp_vkfd_request request = {
+		.version = GP_VKFD_VERSION,
+		.kind = kind,
+		.sequence = 1,
+		.tid = getpid(),
+	};
+	size_t room = sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX;
+	ssize_t n;
+
+	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
+		return -errno;
+	*out = malloc(room);
+	if (!*out)
+		return -ENOMEM;
+	do
+		n = recv(fd, *out, room, 0);
+	while (n < 0 && errno == EINTR);
+	if (n >= (ssize_t)sizeof(struct gp_vkfd_reply)) {
+		*payload = (size_t)n - sizeof(struct gp_vkfd_reply);
+		return 0;
+	}
+	n = n < 0 ? -errno : -EPROTO;
+	free(*out);
+	*out = NULL;
+	return (int)n;
+}
+
+static int not_running(const char *directory, int error, struct gp_diag *diag)
+{
+	const char *name = strrchr(directory, '/');
+
+	if (error == -ENOENT || error == -ECONNREFUSED)
+		return gp_fail(diag, -ENOENT,
+			       _("no machine '%s' runs; 'gpreempt vgpu start' starts one"),
+			       name ? name + 1 : directory);
+	return gp_fail(diag, error, _("cannot reach the machine in %s: %s"), directory,
+		       strerror(-error));
+}
+
+int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out)
+{
+	struct gp_vkfd_reply *reply = NULL;
+	json_error_t why;
+	size_t payload = 0;
+	int fd = gp_vgpu_connect(directory), error;
+
+	*out = NULL;
+	if (fd < 0)
+		return not_running(directory, fd, diag);
+	error = ask(fd, GP_VKFD_STATUS, &reply, &payload);
+	close(fd);
+	if (!error && reply->result < 0)
+		error = reply->result;
+	if (!error) {
+		*out = json_loadb((const char *)(reply + 1), payload, 0, &why);
+		error = *out ? 0 : -EPROTO;
+	}
+	free(reply);
+	if (error)
+		gp_fail(diag, error, _("the machine in %s does not answer: %s"), directory,
+			strerror(-error));
+	return error;
+}
+
+int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
+{
+	struct gp_vkfd_reply *reply = NULL;
+	struct ucred server = {0};
+	size_t payload;
+	int fd = gp_vgpu_connect(directory), pidfd = -1, error;
+
+	if (fd < 0)
+		return not_running(directory, fd, diag);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &(socklen_t){sizeof(server)}) == 0 &&
+	    server.pid > 0)
+		pidfd = (int)syscall(SYS_pidfd_open, server.pid, 0);
+	error = ask(fd, GP_VKFD_STOP, &reply, &payload);
+	/* It may be gone before it could answer. */
+	if (error == -EPROTO || error == -ECONNRESET || error == -EPIPE)
+		error = 0;
+	free(reply);
+	close(fd);
+	if (!error && pidfd >= 0)
+		while (poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, -1) < 0 &&
+		       errno == EINTR)
+			;
+	if (pidfd >= 0)
+		close(pidfd);
+	if (error)
+		gp_fail(diag, error, _("the machine in %s does not stop: %s"), directory,
+			strerror(-error));
+	return error;
+}

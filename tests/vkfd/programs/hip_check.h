@@ -1,0 +1,42 @@
+/* The HIP programs' part of check.h. */
+#ifndef GP_PROGRAMS_HIP_CHECK_H
+#define GP_PROGRAMS_HIP_CHECK_H
+
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+#include <hip/hiprtc.h>
+
+#include "check.h"
+
+#define HIP(call)                                                                     \
+	do {                                                                          \
+		hipError_t error_ = (call);                                           \
+		if (error_ != hipSuccess) {                                           \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+				hipGetErrorName(error_));                             \
+			exit(1);                                                      \
+		}                                                                     \
+	} while (0)
+
+/* A kernel from source, by hiprtc. */
+static inline hipFunction_t compile_kernel(const char *source, const char *name)
+{
+	const char *options[] = {"--offload-arch=gfx90a"};
+	hiprtcProgram program;
+	hipFunction_t function;
+	hipModule_t module;
+	size_t size;
+	char *code;
+
+	CHECK(hiprtcCreateProgram(&program, source, "kernel.hip", 0, NULL, NULL) == HIPRTC_SUCCESS);
+	CHECK(hiprtcCompileProgram(program, 1, options) == HIPRTC_SUCCESS);
+	CHECK(hiprtcGetCodeSize(program, &size) == HIPRTC_SUCCESS);
+	code = malloc(size);
+	CHECK(code && hiprtcGetCode(program, code) == HIPRTC_SUCCESS);
+	HIP(hipModuleLoadData(&module, code));
+	HIP(hipModuleGetFunction(&function, module, name));
+	hiprtcDestroyProgram(&program);
+	return function; /* its module lives as long as the program */
+}
+
+#endif

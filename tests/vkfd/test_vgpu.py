@@ -1,0 +1,337 @@
+"""gpreempt vgpu from the outside: what is shown, exit codes, signals, machines, and that nothing stays."""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = os.environ["GP_BIN"]
+GPREEMPT = os.path.join(BIN, "gpreempt")
+EXAMPLES = os.path.join(os.path.dirname(BIN), "examples")
+LIMIT = 60
+
+
+class Machine(unittest.TestCase):
+    """Each test has its own place for machines, and must leave it empty."""
+
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpv")
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=self.place)
+        for name in ("LANGUAGE", "LD_PRELOAD", "GPREEMPT_VGPU"):
+            self.env.pop(name, None)
+
+    def tearDown(self):
+        self.until(lambda: not self.left(), f"left behind: {self.left()}")
+        shutil.rmtree(self.place)
+
+    def left(self):
+        """Directories of machines, and sockets that a server still has."""
+        machines = os.path.join(self.place, "gpreempt", "vgpu")
+        found = os.listdir(machines) if os.path.isdir(machines) else []
+        with open("/proc/net/unix") as sockets:
+            return found + [line.split()[-1] for line in sockets if self.place in line]
+
+    def until(self, condition, message):
+        deadline = time.monotonic() + LIMIT
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, message)
+            time.sleep(0.01)
+
+    def vgpu(self, *arguments, **options):
+        env = dict(self.env, **options.pop("env", {}))
+        return subprocess.run([GPREEMPT, "vgpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=env, timeout=LIMIT, **options)
+
+    def begin(self, *command):
+        """A command that prints a line when it is there."""
+        process = subprocess.Popen([GPREEMPT, "vgpu", "--", *command], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, env=self.env)
+        self.addCleanup(process.stdout.close)
+        return process, process.stdout.readline().strip()
+
+
+class Programs(Machine):
+    @unittest.skipUnless(shutil.which("rocminfo"), "rocminfo is not installed")
+    def test_rocminfo_names_the_gpu(self):
+        done = self.vgpu("--", "rocminfo")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ROCk module is loaded", done.stdout)
+        self.assertRegex(done.stdout, r"Name: +gfx90a\b")
+        self.assertRegex(done.stdout, r"Compute Unit: +80\b")
+
+    @unittest.skipUnless(shutil.which("rocminfo"), "rocminfo is not installed")
+    def test_every_shipped_gpu_is_named_with_its_cus(self):
+        for gpu, cus in (("mi210", 104), ("mi300x", 304), ("mi308x", 80)):
+            done = self.vgpu("--gpu", gpu, "--count", "2", "--", "rocminfo")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(re.findall(rf"Compute Unit: +{cus}\b", done.stdout)), 2, gpu)
+
+    def test_the_first_line_says_what_is_shown(self):
+        done = self.vgpu("--personality", "native", "--count", "2", "--", "true")
+        self.assertEqual(done.stderr, "gpreempt vgpu: 2 x AMD Instinct MI308X, shown as gfx942 with 80 CUs "
+                                      "in 4 XCC (personality native)\n")
+        done = self.vgpu("--", "true")
+        self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
+                                      "in 1 XCC (personality compat)\n")
+
+    def test_children_see_it_too(self):
+        done = self.vgpu("--count", "3", "--", "sh", "-c", "sh -c 'cat /sys/class/kfd/kfd/topology/nodes/*/gpu_id'")
+        self.assertEqual(len(done.stdout.split()), 4)
+
+    def test_what_was_preloaded_before_stays(self):
+        done = self.vgpu("--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libm.so.6"})
+        self.assertRegex(done.stdout, r"^/.*/libgpreempt_vkfd\.so:libm\.so\.6\n$")
+
+    def test_our_own_commands_read_the_virtual_files(self):
+        done = self.vgpu("--", GPREEMPT, "hqd", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout))
+        done = self.vgpu("--", GPREEMPT, "ps")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_examples_print_their_figures(self):
+        if not os.path.exists(os.path.join(EXAMPLES, "gemm_mini")):
+            self.skipTest("HIP is not installed")
+        for name, figure in (("gemm_mini", "products/s"), ("case_a_cnn", "images/s"),
+                             ("case_b_transformer", "sequences/s"), ("online_server", "requests/s"),
+                             ("offline_trainer", "steps/s")):
+            done = self.vgpu("--speed", "20", "--", os.path.join(EXAMPLES, name), "--seconds", "0.2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"{name}: .*[0-9.]+ {figure}")
+
+
+class ExitStatus(Machine):
+    def test_is_that_of_the_command(self):
+        for status in (0, 1, 7, 255):
+            self.assertEqual(self.vgpu("--", "sh", "-c", f"exit {status}").returncode, status)
+
+    def test_of_a_killed_command_is_128_and_the_signal(self):
+        self.assertEqual(self.vgpu("--", "sh", "-c", "kill -9 $$").returncode, 128 + signal.SIGKILL)
+        self.assertEqual(self.vgpu("--", "sh", "-c", "kill -SEGV $$").returncode, 128 + signal.SIGSEGV)
+
+    def test_tells_not_found_from_not_runnable(self):
+        self.assertEqual(self.vgpu("--", "no-such-command-here").returncode, 127)
+        self.assertEqual(self.vgpu("--", "/no/such/file").returncode, 127)
+        self.assertEqual(self.vgpu("--", "/etc/passwd").returncode, 126)
+        self.assertEqual(self.vgpu("--", "/etc").returncode, 126)
+
+    def test_of_bad_usage_is_2_and_says_why(self):
+        for arguments, said in ((("--count", "0", "--", "true"), "'0'"), (("--count", "9", "--", "true"), "'9'"),
+                                (("--speed", "fast", "--", "true"), "'fast'"),
+                                (("--personality", "odd", "--", "true"), "'odd'"),
+                                (("--era", "5.0", "--", "true"), "'5.0'"), (("--seed", "x", "--", "true"), "'x'"),
+                                (("--no-such", "--", "true"), "--no-such"), ((), "COMMAND"),
+                                (("start", "sideways"), "'sideways'"), (("stop", "--count", "2"), "'stop'"),
+                                (("--name", "x", "--count", "2", "--", "true"), "--name x")):
+            done = self.vgpu(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(said, done.stderr)
+
+    def test_of_a_machine_that_cannot_start_is_125(self):
+        done = self.vgpu("--gpu", "mi999", "--", "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("mi999", done.stderr)
+        self.assertEqual(self.vgpu("--kernels", "/no/such.json", "--", "true").returncode, 125)
+
+    def test_a_place_of_somebody_else_is_refused(self):
+        open_place = os.path.join(self.place, "gpreempt")
+        os.mkdir(open_place)
+        os.chmod(open_place, 0o755)
+        done = self.vgpu("--", "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(open_place, done.stderr)
+
+
+class Refusals(Machine):
+    def build(self, *arguments):
+        if not shutil.which("cc"):
+            self.skipTest("no C compiler")
+        path = os.path.join(self.place, "program")
+        done = subprocess.run(["cc", "-x", "c", "-", "-o", path, *arguments], input="int main(void){return 0;}",
+                              text=True, stderr=subprocess.PIPE)
+        if done.returncode:
+            self.skipTest("cannot link: " + done.stderr)
+        return path
+
+    def test_a_static_program_is_refused(self):
+        path = self.build("-static")
+        done = self.vgpu("--", path)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("linked statically", done.stderr)
+        # So is a script that runs in one.
+        script = os.path.join(self.place, "script")
+        with open(script, "w") as out:
+            out.write(f"#! {path}\n")
+        os.chmod(script, 0o755)
+        self.assertEqual(self.vgpu("--", script).returncode, 126)
+
+    def test_a_static_position_independent_program_is_refused(self):
+        done = self.vgpu("--", self.build("-static-pie"))
+        self.assertEqual(done.returncode, 126)
+
+    def test_a_program_that_gains_rights_is_refused(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root to make a set-user-ID program of another user")
+        path = self.build()
+        os.chown(path, 65534, -1)
+        os.chmod(path, 0o755 | stat.S_ISUID)
+        done = self.vgpu("--", path)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("set-user-ID", done.stderr)
+
+
+class Signals(Machine):
+    waiting = ("sh", "-c", "trap 'exit 3' TERM; trap 'exit 4' INT; trap 'exit 5' USR1; echo there; "
+                           "while :; do sleep 0.02; done")
+
+    def test_are_the_commands_to_answer(self):
+        for number, status in ((signal.SIGTERM, 3), (signal.SIGINT, 4), (signal.SIGUSR1, 5)):
+            process, line = self.begin(*self.waiting)
+            self.assertEqual(line, "there")
+            process.send_signal(number)
+            self.assertEqual(process.wait(LIMIT), status)
+
+    def test_end_a_command_that_does_not_answer(self):
+        process, line = self.begin("sh", "-c", "echo there; exec sleep 60")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_a_killed_runner_takes_its_machine_along(self):
+        process, pid = self.begin("sh", "-c", "echo $$; exec sleep 60")
+        self.assertTrue(self.left())
+        process.kill()
+        process.wait(LIMIT)
+        self.until(lambda: not self.left(), "the machine outlived its runner")
+        os.kill(int(pid), signal.SIGKILL)
+
+
+class Kept(Machine):
+    def tearDown(self):
+        for name in ("default", "one", "two"):
+            self.vgpu("stop", "--name", name)
+        super().tearDown()
+
+    def status(self, *arguments):
+        done = self.vgpu("status", "--json", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_one_machine_serves_many_programs_until_it_is_stopped(self):
+        self.assertEqual(self.vgpu("status").returncode, 1)
+        done = self.vgpu("start", "--gpu", "mi210", "--seed", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = self.status()
+        self.assertEqual(first["seed"], 5)
+        self.assertEqual(first["gpus"][0]["gpu"], "mi210")
+        seen = {self.vgpu("--", "sh", "-c", "echo $GPREEMPT_VGPU").stdout for _ in range(2)}
+        self.assertEqual(seen, {first["directory"] + "\n"})
+        # One that is described is another.
+        other = self.vgpu("--gpu", "mi300x", "--", "sh", "-c", "echo $GPREEMPT_VGPU").stdout
+        self.assertNotIn(other, seen)
+        self.assertEqual(self.vgpu("stop").returncode, 0)
+        self.assertFalse(os.path.exists(first["directory"]))
+        self.assertEqual(self.vgpu("stop").returncode, 1)
+
+    def test_a_second_start_is_refused(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        done = self.vgpu("start")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("runs already", done.stderr)
+
+    def test_of_many_starts_at_once_one_wins(self):
+        starts = [subprocess.Popen([GPREEMPT, "vgpu", "start"], env=self.env, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL) for _ in range(6)]
+        self.assertEqual(sorted(start.wait(LIMIT) for start in starts), [0] + [1] * 5)
+
+    def test_machines_with_names_live_beside_each_other(self):
+        self.assertEqual(self.vgpu("start", "--name", "one", "--gpu", "mi300x").returncode, 0)
+        self.assertEqual(self.vgpu("start", "--name", "two", "--gpu", "mi308x", "--count", "2").returncode, 0)
+        self.assertEqual(len(self.status("--name", "one")["gpus"]), 1)
+        self.assertEqual(len(self.status("--name", "two")["gpus"]), 2)
+        nodes = self.vgpu("--name", "two", "--", "ls", "/sys/class/kfd/kfd/topology/nodes")
+        self.assertEqual(nodes.stdout.split(), ["0", "1", "2"])
+        done = self.vgpu("--name", "three", "--", "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("'three'", done.stderr)
+        self.assertEqual(self.vgpu("start", "--name", "../x").returncode, 1)
+
+    def test_a_machine_that_was_killed_can_be_started_again(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        directory = self.status()["directory"]
+        for pid in self.servers(directory):
+            os.kill(pid, signal.SIGKILL)
+        self.until(lambda: self.vgpu("status").returncode == 1, "it still answers")
+        self.assertTrue(os.path.isdir(directory))
+        self.assertEqual(self.vgpu("start").returncode, 0)
+
+    def servers(self, directory):
+        """Processes with the machine's log open."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{pid}/fd/2").startswith(directory):
+                    yield int(pid)
+            except OSError:
+                pass
+
+    def test_the_status_names_every_figure_with_its_source(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        text = self.vgpu("status").stdout
+        for figure in ("cost.unmap_ns", "cost.save_bytes_per_us", "chip.vmids"):
+            self.assertRegex(text, rf"{figure} +\d+ +(measured|published|assumed|driver) +\S")
+        self.assertIn("personality compat", text)
+        self.assertIn("no process uses it", text)
+
+    @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
+    def test_a_running_program_is_in_status_and_sysfs_and_then_gone(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, "gemm_mini"), "--seconds", "30"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+        self.until(lambda: any(p["queues"] for p in self.status()["processes"]), "no queues appeared")
+        shown = self.status()["processes"][0]
+        queues = self.vgpu("--", "ls", f"/sys/class/kfd/kfd/proc/{shown['pid']}/queues")
+        self.assertEqual(queues.returncode, 0, queues.stderr)
+        self.assertTrue(queues.stdout.split())
+        os.kill(shown["pid"], signal.SIGKILL)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
+        self.until(lambda: not self.status()["processes"], "the dead process stays")
+        gone = self.vgpu("--", "ls", "/sys/class/kfd/kfd/proc")
+        self.assertEqual(gone.stdout, "")
+
+    @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "case_b_transformer")), "HIP is not installed")
+    def test_log_sysfs_and_debugfs_agree_on_every_queue(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        log = os.path.join(self.place, "amd.log")
+        with open(log, "w") as out:
+            process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, "case_b_transformer"),
+                                        "--seconds", "30", "--batch", "1"],
+                                       stdout=subprocess.DEVNULL, stderr=out, env=dict(self.env, AMD_LOG_LEVEL="4"))
+        try:
+            pid = self.busy_process(log)
+            logged = json.loads(self.vgpu("--", GPREEMPT, "find", "--no-live", "--json", pid, log).stdout)
+            live = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid).stdout)
+            joined = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid, log).stdout)
+        finally:
+            os.kill(int(pid), signal.SIGKILL)
+            process.wait(LIMIT)
+        # HIP logs the queue object; sysfs knows ids and sizes, debugfs rings and objects.
+        objects = {queue["object"]: queue for queue in live["queues"]}
+        self.assertGreaterEqual(len(logged["queues"]), 4)
+        for queue in logged["queues"]:
+            self.assertIn(queue["logged_address"], objects)
+            self.assertTrue(objects[queue["logged_address"]]["active"])
+            self.assertEqual(objects[queue["logged_address"]]["priority"], queue["priority"])
+        self.assertEqual(len(joined["queues"]), len(live["queues"]))
+        self.assertEqual(sum(queue["key"] == "object" for queue in joined["queues"]), len(logged["queues"]))
+
+    def busy_process(self, log):
+        """The pid of a program all of whose queues have been used."""
+        def used():
+            with open(log, errors="replace") as text:
+                return len(set(re.findall(r"HWq=(0x[0-9a-f]+), Dispatch", text.read()))) >= 4
+        self.until(used, "four queues were never used")
+        return str(self.status()["processes"][0]["pid"])
