@@ -221,9 +221,11 @@ static void compressed_input_is_refused_with_the_command_to_use(void **state)
 	assert_refused("\xfd"
 		       "7zXZ\0\0\0",
 		       8, "xzcat FILE | gpreempt find --no-live PID -");
-	assert_refused("\x28\xb5\x2f\xfd\0\0\0\0", 8, "zstdcat FILE | gpreempt find --no-live PID -");
+	assert_refused("\x28\xb5\x2f\xfd\0\0\0\0", 8,
+		       "zstdcat FILE | gpreempt find --no-live PID -");
 	assert_refused("BZh91AY&SY", 10, "bzcat FILE | gpreempt find --no-live PID -");
-	assert_refused("\x04\x22\x4d\x18\0\0\0\0", 8, "lz4cat FILE | gpreempt find --no-live PID -");
+	assert_refused("\x04\x22\x4d\x18\0\0\0\0", 8,
+		       "lz4cat FILE | gpreempt find --no-live PID -");
 	assert_refused("PK\x03\x04\0\0\0\0", 8, "unzip -p FILE | gpreempt find --no-live PID -");
 	assert_refused("\x1f\x8b", 2, "zcat FILE");
 }

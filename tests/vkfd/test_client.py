@@ -16,18 +16,25 @@ LIBRARY = os.path.join(os.path.dirname(BIN), "lib", "libgpreempt_vkfd.so")
 LIMIT = 60
 
 
+def link(path):
+    """Where a link points; descriptors come and go while one looks at them."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
 def server_of(directory):
     """The process that listens in this directory."""
     with open("/proc/net/unix") as table:
-        inodes = {line.split()[6] for line in table if line.split()[-1] == f"{directory}/socket"}
+        sockets = {f"socket:[{line.split()[6]}]" for line in table if line.split()[-1] == f"{directory}/socket"}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                link = os.readlink(f"/proc/{pid}/fd/{fd}")
-                if link.startswith("socket:[") and link[8:-1] in inodes:
-                    return int(pid)
+            descriptors = os.listdir(f"/proc/{pid}/fd")
         except OSError:
             continue
+        if any(link(f"/proc/{pid}/fd/{fd}") in sockets for fd in descriptors):
+            return int(pid)
     raise AssertionError(f"nobody listens in {directory}")
 
 
@@ -57,8 +64,13 @@ class Client(unittest.TestCase):
     def test_runtime_enabled_by_the_machine(self):
         self.run_on("--runtime-enable")
 
-    def test_a_machine_that_dies_is_enodev_and_one_message(self):
+    def start(self):
         subprocess.run([VGPU, "start"], env=self.env, check=True, stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [VGPU, "stop"], env=self.env, stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL)
+
+    def test_a_machine_that_dies_is_enodev_and_one_message(self):
+        self.start()
         directory = os.path.join(self.place, "gpreempt", "vgpu", "default")
         env = dict(self.env, LD_PRELOAD=LIBRARY, GPREEMPT_VGPU=directory)
         server = server_of(directory)
@@ -76,11 +88,10 @@ class Client(unittest.TestCase):
         self.assertIn("the virtual machine is gone", errors)
 
     def test_a_directory_too_long_for_a_socket_address(self):
-        subprocess.run([VGPU, "start"], env=self.env, check=True, stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [VGPU, "stop"], env=self.env)
-        link = os.path.join(self.place, "x" * 150)
-        os.symlink(os.path.join(self.place, "gpreempt", "vgpu", "default"), link)
-        env = dict(self.env, LD_PRELOAD=LIBRARY, GPREEMPT_VGPU=link)
+        self.start()
+        name = os.path.join(self.place, "x" * 150)
+        os.symlink(os.path.join(self.place, "gpreempt", "vgpu", "default"), name)
+        env = dict(self.env, LD_PRELOAD=LIBRARY, GPREEMPT_VGPU=name)
         done = subprocess.run([FILES], stderr=subprocess.PIPE, text=True, env=env, timeout=LIMIT)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -120,7 +120,7 @@ static int map_shared(struct gp_vk_client *client, int fd)
 	if (fd < 0 || client->machine.shared_bytes < sizeof(struct gp_vkfd_shared))
 		return -EPROTO;
 	shared = (void *)syscall(SYS_mmap, NULL, client->machine.shared_bytes,
-				 PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+				 PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)0);
 	if (shared == MAP_FAILED)
 		return -errno;
 	madvise(shared, client->machine.shared_bytes, MADV_DONTFORK);

@@ -42,7 +42,7 @@ static _Atomic u64 *entry(int fd, bool create)
 	if (leaf || !create)
 		return leaf ? &leaf[fd & (LEAF_ENTRIES - 1)] : NULL;
 	leaf = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, (off_t)0);
 	if ((void *)leaf == MAP_FAILED)
 		return NULL;
 	if (!atomic_compare_exchange_strong(&root[fd >> LEAF_BITS], &expected, leaf)) {
