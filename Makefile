@@ -41,7 +41,7 @@ uninstall:
 	ninja -C build uninstall
 
 format:
-	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	@scripts/files c h | xargs clang-format -i
 
 clean:
 	rm -rf build

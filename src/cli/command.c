@@ -140,10 +140,13 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 			return 1;
 		}
 		if (id == '?' || id == ':') {
+			char letter[] = {'-', (char)optopt, '\0'};
+			bool is_short = optopt > ' ' && optopt < 0x7f;
+
 			gp_usage_error(command,
 				       id == ':' ? _("option '%s' needs a value")
 						 : _("unknown option '%s'"),
-				       argv[optind - 1]);
+				       is_short ? letter : argv[optind - 1]);
 			return -EINVAL;
 		}
 		option = find_option(command, id);

@@ -126,7 +126,13 @@ static void zsh_command(const struct gp_command *command)
 {
 	printf("_gpreempt_%s() {\n\t_arguments -s \\\n", command->name);
 	for (const struct gp_option *o = command->options; o->name; o++) {
-		printf("\t\t'--%s%s[", o->name, o->takes == GP_REQUIRED_ARGUMENT ? "=" : "");
+		if (o->id < 256)
+			printf("\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", o->id, o->name, o->id,
+			       o->takes == GP_REQUIRED_ARGUMENT ? "+" : "", o->name,
+			       o->takes == GP_REQUIRED_ARGUMENT ? "=" : "");
+		else
+			printf("\t\t'--%s%s[", o->name,
+			       o->takes == GP_REQUIRED_ARGUMENT ? "=" : "");
 		print_quoted(o->help, "'\\''", "[]:");
 		putchar(']');
 		if (o->takes == GP_REQUIRED_ARGUMENT)

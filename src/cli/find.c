@@ -114,18 +114,20 @@ static size_t queue_total(const struct gp_find_result *result)
 
 static int print_json(const struct arguments *arguments, const struct gp_find_result *result)
 {
-	json_t *json;
-	int error;
+	const char *indent = arguments->find.all ? "  " : "";
+	int error = 0;
 
-	if (arguments->find.all) {
-		json = json_array();
-		for (size_t i = 0; i < result->count; i++)
-			json_array_append_new(json, gp_find_json(&result->processes[i], result));
-	} else {
-		json = gp_find_json(&result->processes[0], result);
+	if (arguments->find.all)
+		putchar('[');
+	for (size_t i = 0; i < result->count && !error; i++) {
+		if (arguments->find.all)
+			fputs(i ? ",\n" : "\n", stdout);
+		error = gp_find_print_json(stdout, &result->processes[i], i ? NULL : result,
+					   indent);
 	}
-	error = gp_json_print(stdout, json, false);
-	json_decref(json);
+	if (arguments->find.all)
+		fputs(result->count ? "\n]" : "]", stdout);
+	putchar('\n');
 	return error;
 }
 
@@ -291,6 +293,9 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 			error = print_json(&arguments, &result);
 		else
 			print_summary(&result.processes[0]);
+		/* Output that cannot be written must not leave a file behind. */
+		if (!error && fflush(stdout))
+			error = -EIO;
 		if (!error && !arguments.no_file)
 			error = write_python(&arguments, &result.processes[0], &diag.diag);
 	}

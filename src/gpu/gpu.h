@@ -141,7 +141,7 @@ struct gp_slot {
 	u64 ring_bytes;
 	u64 object;     /* queue object: read-pointer report address - 0x80 */
 	u64 rptr, wptr; /* in packets for AQL compute, dwords for SDMA and HIQ */
-	u64 backlog;    /* wptr - rptr, modulo the ring */
+	u64 backlog;    /* wptr - rptr, at most the ring */
 	u32 doorbell;   /* dword index on the doorbell BAR */
 	bool doorbell_enabled;
 	u64 cwsr_address, cwsr_bytes;
@@ -156,6 +156,7 @@ struct gp_slot {
 struct gp_slot_list {
 	struct gp_slot *items;
 	size_t count, capacity;
+	bool incomplete; /* the source was damaged, and what is whole of it was asked for */
 };
 
 enum gp_watch_field {

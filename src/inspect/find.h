@@ -19,6 +19,9 @@
 #include "trace/amdlog.h"
 #include "trace/queues.h"
 
+/* HSA's levels: 0 low, 1 normal, 2 high. */
+#define GP_FIND_PRIORITY_HIGH 2
+
 /* More candidates than this help nobody; the count is still told. */
 #define GP_FIND_CANDIDATES_MAX 16
 
@@ -60,8 +63,9 @@ enum gp_find_key { GP_KEY_NONE, GP_KEY_RING, GP_KEY_OBJECT, GP_KEY_BOTH };
 struct gp_find_queue {
 	enum gp_find_source from[GP_FIND_FACTS];
 	enum gp_find_key key;
-	bool logged; /* address is set */
-	u64 address; /* as the log printed it (HWq=) */
+	bool described; /* the driver has a descriptor of it */
+	bool logged;    /* address is set */
+	u64 address;    /* as the log printed it (HWq=) */
 	enum gp_address_kind address_kind;
 	u64 ring, object;
 	u32 kfd_id;
@@ -140,8 +144,12 @@ struct gp_find_live {
 int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
 		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched);
 
-/* Views. The JSON of one process; a list of them with --all is the caller's. */
-json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find_result *result);
+/*
+ * Views. The JSON is written queue by queue, because a log may hold millions; `inputs` goes into
+ * the first object of a list only. 0, -ENOMEM or -EIO.
+ */
+int gp_find_print_json(FILE *out, const struct gp_find_process *process,
+		       const struct gp_find_result *result, const char *indent);
 struct gp_table *gp_find_table(const struct gp_find_process *process);
 /* One fact a line with its source. */
 struct gp_table *gp_find_long_table(const struct gp_find_queue *queue);

@@ -44,6 +44,7 @@ static int add_descriptor(struct gp_find_process *process, const struct gp_slot 
 
 	if (!queue)
 		return -ENOMEM;
+	queue->described = true;
 	GP_SET(queue, GP_FIND_GPU, gpu_id, mqd->gpu_id, GP_FROM_MQD);
 	GP_SET(queue, GP_FIND_TYPE, type,
 	       mqd->kind == GP_SLOT_SDMA ? GP_QUEUE_SDMA : GP_QUEUE_COMPUTE, GP_FROM_MQD);
@@ -76,20 +77,36 @@ static int add_descriptors(struct gp_find_process *process, const struct gp_find
 	return error;
 }
 
+/*
+ * The active slot of this queue: one per XCC, of which the first carries the read pointer. A node
+ * of a partitioned GPU may start at any XCC. *certain is false when it cannot be told that there is
+ * none: slots of this GPU that were not decoded, or an active one with this ring whose process is
+ * not known.
+ */
 static const struct gp_slot *find_slot(const struct gp_find_live *live,
-				       const struct gp_find_queue *queue)
+				       const struct gp_find_queue *queue, bool *certain)
 {
 	const struct gp_slot_list *list = &live->state->slots;
+	const struct gp_slot *best = NULL;
+	bool seen = false;
 
+	*certain = true;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct gp_slot *slot = &list->items[i];
 
-		if (slot->active && slot->pid == live->pid && slot->gpu_id == queue->gpu_id &&
-		    (slot->valid & GP_SLOT_REGISTERS) && slot->ring == queue->ring &&
-		    (!(slot->valid & GP_SLOT_XCC) || slot->xcc == 0))
-			return slot;
+		if (slot->gpu_id != queue->gpu_id)
+			continue;
+		seen = true;
+		if (!(slot->valid & GP_SLOT_REGISTERS))
+			*certain = false;
+		else if (slot->active && slot->ring == queue->ring && !slot->pid)
+			*certain = false;
+		else if (slot->active && slot->ring == queue->ring && slot->pid == live->pid &&
+			 (!best || slot->xcc < best->xcc))
+			best = slot;
 	}
-	return NULL;
+	*certain &= seen;
+	return best;
 }
 
 /* Every slot is listed, so a queue in none of them is not on the hardware now. */
@@ -98,12 +115,15 @@ static void add_slots(struct gp_find_process *process, const struct gp_find_live
 	for (size_t i = 0; i < process->count; i++) {
 		struct gp_find_queue *queue = &process->queues[i];
 		const struct gp_slot *slot;
+		bool certain;
 
 		if (!known(queue, GP_FIND_RING))
 			continue;
-		slot = find_slot(live, queue);
-		GP_SET(queue, GP_FIND_ACTIVE, active, slot != NULL, GP_FROM_HQD);
-		if (!slot || !(slot->valid & GP_SLOT_POINTERS))
+		slot = find_slot(live, queue, &certain);
+		if (slot || certain)
+			GP_SET(queue, GP_FIND_ACTIVE, active, slot != NULL, GP_FROM_HQD);
+		/* Only AQL pointers count packets; hqd shows the others in their own unit. */
+		if (!slot || !(slot->valid & GP_SLOT_POINTERS) || !slot->aql)
 			continue;
 		GP_SET(queue, GP_FIND_RPTR, rptr, slot->rptr, GP_FROM_HQD);
 		GP_SET(queue, GP_FIND_WPTR, wptr, slot->wptr, GP_FROM_HQD);
@@ -169,10 +189,10 @@ static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *lo
 		GP_SET(queue, GP_FIND_HSA_ID, hsa_id, logged->hsa_id, GP_FROM_LOG);
 	/* HIP's hardware queues are AQL compute queues. */
 	GP_SET(queue, GP_FIND_TYPE, type, GP_QUEUE_COMPUTE, GP_FROM_LOG);
-	if (logged->valid & GP_LQ_SIZE)
+	if ((logged->valid & GP_LQ_SIZE) && logged->size_packets <= UINT32_MAX)
 		GP_SET(queue, GP_FIND_SIZE, size, logged->size_packets * GP_AQL_PACKET_BYTES,
 		       GP_FROM_LOG);
-	if (logged->valid & GP_LQ_PRIORITY)
+	if ((logged->valid & GP_LQ_PRIORITY) && logged->priority <= GP_FIND_PRIORITY_HIGH)
 		GP_SET(queue, GP_FIND_PRIORITY, priority, logged->priority, GP_FROM_LOG);
 	if (logged->valid & GP_LQ_STREAMS) {
 		GP_SET(queue, GP_FIND_STREAMS, streams, logged->streams, GP_FROM_LOG);
@@ -261,18 +281,21 @@ static int add_logged(struct gp_find_process *process, const struct gp_log_queue
 	return 0;
 }
 
+static bool is_sdma(enum gp_queue_type type)
+{
+	return type == GP_QUEUE_SDMA || type == GP_QUEUE_SDMA_XGMI;
+}
+
 /* Could the driver's queue be this row? Only what both know can differ. */
 static bool may_be(const struct gp_find_queue *queue, const struct gp_gpu_queue *id)
 {
-	bool sdma = id->type == GP_QUEUE_SDMA || id->type == GP_QUEUE_SDMA_XGMI;
-
-	if (queue->deleted || !known(queue, GP_FIND_TYPE) || !known(queue, GP_FIND_SIZE))
+	if (queue->deleted)
 		return false;
 	if (known(queue, GP_FIND_GPU) && queue->gpu_id != id->gpu_id)
 		return false;
-	if (sdma != (queue->type == GP_QUEUE_SDMA || queue->type == GP_QUEUE_SDMA_XGMI))
+	if (known(queue, GP_FIND_TYPE) && is_sdma(queue->type) != is_sdma(id->type))
 		return false;
-	return queue->size == id->size;
+	return !known(queue, GP_FIND_SIZE) || queue->size == id->size;
 }
 
 static void add_candidate(struct gp_find_queue *queue, u32 id)
@@ -296,8 +319,10 @@ static int add_unclaimed(struct gp_find_process *process, const struct gp_gpu_qu
 }
 
 /*
- * sysfs has the ids but no address, so an id belongs to a row only when it fits no other row and
- * the row fits no other id. Ids that fit no row are queues nobody else described.
+ * sysfs has the ids but no address, so an id belongs to a row only when the driver's descriptors
+ * gave the row, it fits no other row and the row fits no other id. A row that only a log tells of
+ * may be of another run: it gets candidates and nothing more. Ids that fit no row are queues
+ * nobody else described.
  */
 static int add_ids(struct gp_find_process *process, const struct gp_gpu_process *sysfs)
 {
@@ -321,7 +346,7 @@ static int add_ids(struct gp_find_process *process, const struct gp_gpu_process 
 		for (size_t r = 0; r < rows && fits[i] == 1; r++) {
 			struct gp_find_queue *queue = &process->queues[r];
 
-			if (queue->candidate_count != 1 ||
+			if (queue->candidate_count != 1 || !queue->described ||
 			    queue->candidates[0] != sysfs->queues[i].id)
 				continue;
 			GP_SET(queue, GP_FIND_KFD_ID, kfd_id, queue->candidates[0], GP_FROM_MATCH);

@@ -77,76 +77,76 @@ static void candidate_text(const struct gp_find_queue *queue, char *out, size_t 
 		snprintf(out + len, size - len, ",...");
 }
 
-/*
- * One fact as text; false when it is unknown. Numbers of the log's clock are shown in seconds.
- */
+/* Facts that are plain numbers. */
+static bool fact_number(const struct gp_find_queue *queue, enum gp_find_fact fact, u64 *value)
+{
+	switch (fact) {
+	case GP_FIND_KFD_ID:
+		*value = queue->kfd_id;
+		return true;
+	case GP_FIND_HSA_ID:
+		*value = queue->hsa_id;
+		return true;
+	case GP_FIND_SIZE:
+		*value = queue->size;
+		return true;
+	case GP_FIND_KFD_PRIORITY:
+		*value = queue->kfd_priority;
+		return true;
+	case GP_FIND_STREAMS:
+		*value = queue->streams;
+		return true;
+	case GP_FIND_DISPATCHES:
+		*value = queue->dispatches;
+		return true;
+	case GP_FIND_BARRIERS:
+		*value = queue->barriers;
+		return true;
+	case GP_FIND_RPTR:
+		*value = queue->rptr;
+		return true;
+	case GP_FIND_WPTR:
+		*value = queue->wptr;
+		return true;
+	case GP_FIND_BACKLOG:
+		*value = queue->backlog;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One fact as text; false when it is unknown. Times of the log's clock are shown in seconds. */
 static bool fact_text(const struct gp_find_queue *queue, enum gp_find_fact fact, char *out,
 		      size_t size)
 {
-	const char *word = NULL;
+	const char *word = "";
+	u64 number;
 
 	if (!known(queue, fact))
 		return false;
-	switch (fact) {
-	case GP_FIND_RING:
+	if (fact_number(queue, fact, &number)) {
+		snprintf(out, size, "%" PRIu64, number);
+		return true;
+	}
+	if (fact == GP_FIND_RING)
 		snprintf(out, size, "0x%" PRIx64, queue->ring);
-		return true;
-	case GP_FIND_OBJECT:
+	else if (fact == GP_FIND_OBJECT)
 		snprintf(out, size, "0x%" PRIx64, queue->object);
-		return true;
-	case GP_FIND_GPU:
+	else if (fact == GP_FIND_GPU)
 		snprintf(out, size, "%x", queue->gpu_id);
-		return true;
-	case GP_FIND_USE:
+	else if (fact == GP_FIND_USE)
 		snprintf(out, size, "%.6f..%.6f", (double)queue->first_ns / 1e9,
 			 (double)queue->last_ns / 1e9);
-		return true;
-	case GP_FIND_TYPE:
+	else if (fact == GP_FIND_TYPE)
 		word = gp_queue_type_name(queue->type);
-		break;
-	case GP_FIND_PRIORITY:
+	else if (fact == GP_FIND_PRIORITY)
 		word = priority_name(queue->priority);
-		break;
-	case GP_FIND_ACTIVE:
+	else if (fact == GP_FIND_ACTIVE)
 		word = queue->active ? _("yes") : _("no");
-		break;
-	case GP_FIND_KFD_ID:
-		snprintf(out, size, "%u", queue->kfd_id);
-		return true;
-	case GP_FIND_HSA_ID:
-		snprintf(out, size, "%" PRIu64, queue->hsa_id);
-		return true;
-	case GP_FIND_SIZE:
-		snprintf(out, size, "%" PRIu64, queue->size);
-		return true;
-	case GP_FIND_KFD_PRIORITY:
-		snprintf(out, size, "%u", queue->kfd_priority);
-		return true;
-	case GP_FIND_STREAMS:
-		snprintf(out, size, "%u", queue->streams);
-		return true;
-	case GP_FIND_DISPATCHES:
-		snprintf(out, size, "%" PRIu64, queue->dispatches);
-		return true;
-	case GP_FIND_BARRIERS:
-		snprintf(out, size, "%" PRIu64, queue->barriers);
-		return true;
-	case GP_FIND_RPTR:
-		snprintf(out, size, "%" PRIu64, queue->rptr);
-		return true;
-	case GP_FIND_WPTR:
-		snprintf(out, size, "%" PRIu64, queue->wptr);
-		return true;
-	case GP_FIND_BACKLOG:
-		snprintf(out, size, "%" PRIu64, queue->backlog);
-		return true;
-	case GP_FIND_FACTS:
-		break;
-	}
-	if (!word)
-		return false;
-	snprintf(out, size, "%s", word);
-	return true;
+	if (word && *word)
+		snprintf(out, size, "%s", word);
+	return word != NULL;
 }
 
 static json_t *names_of_sources(const struct gp_find_queue *queue)
@@ -196,6 +196,7 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	GP_PUT("key", gp_json_str(key_names[q->key]));
 	GP_PUT("kfd_id", gp_json_u64_if(known(q, GP_FIND_KFD_ID), q->kfd_id));
 	GP_PUT("kfd_id_candidates", queue_candidates(q));
+	GP_PUT("kfd_id_candidate_count", json_integer((json_int_t)q->candidate_count));
 	GP_PUT("hsa_id", gp_json_u64_if(known(q, GP_FIND_HSA_ID), q->hsa_id));
 	GP_PUT("gpu_id", gp_json_u64_if(known(q, GP_FIND_GPU), q->gpu_id));
 	GP_PUT("type", gp_json_str(known(q, GP_FIND_TYPE) ? gp_queue_type_name(q->type) : NULL));
@@ -225,23 +226,24 @@ static json_t *input_json(const struct gp_find_input *input)
 	const struct gp_amdlog_stats *stats = &input->stats;
 	bool all = !input->fast;
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "file", gp_json_str(input->name),
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "file", gp_json_str(input->name),
 			 "bytes", gp_json_u64_if(true, stats->bytes), "lines",
 			 gp_json_u64_if(true, stats->lines), "recognised",
 			 gp_json_u64_if(all, stats->recognised), "unknown",
 			 gp_json_u64_if(all, stats->unknown), "torn",
 			 gp_json_u64_if(all, stats->torn), "overlong",
 			 gp_json_u64_if(all, stats->overlong), "without_pid",
-			 gp_json_u64_if(all, stats->without_pid));
+			 gp_json_u64_if(all, stats->without_pid), "pid_from_name",
+			 json_boolean(input->pid_from_name));
 }
 
-json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find_result *result)
+/* Everything of a process but its queues. */
+static json_t *process_json(const struct gp_find_process *process,
+			    const struct gp_find_result *result)
 {
 	const struct gp_process *p = &process->process;
-	json_t *json = json_object(), *queues = json_array(), *inputs = json_array();
+	json_t *json = json_object(), *inputs = json_array();
 
-	for (size_t i = 0; i < process->count; i++)
-		json_array_append_new(queues, queue_json(&process->queues[i]));
 	for (size_t i = 0; result && i < result->input_count; i++)
 		json_array_append_new(inputs, input_json(&result->inputs[i]));
 	json_object_set_new(json, "pid", gp_json_u64_if(process->pid_known, process->pid));
@@ -251,22 +253,54 @@ json_t *gp_find_json(const struct gp_find_process *process, const struct gp_find
 	json_object_set_new(json, "container",
 			    process->contained ? gp_container_json(&process->container, p)
 					       : json_null());
-	json_object_set_new(json, "queues", queues);
 	json_object_set_new(json, "inputs", inputs);
 	return json;
+}
+
+static int dump(FILE *out, json_t *json, size_t flags)
+{
+	int error = !json ? -ENOMEM : json_dumpf(json, out, JSON_COMPACT | flags) ? -EIO : 0;
+
+	json_decref(json);
+	return error;
+}
+
+int gp_find_print_json(FILE *out, const struct gp_find_process *process,
+		       const struct gp_find_result *result, const char *indent)
+{
+	int error;
+
+	fprintf(out, "%s{", indent);
+	error = dump(out, process_json(process, result), JSON_EMBED);
+	fputs(",\"queues\":[", out);
+	for (size_t i = 0; i < process->count && !error; i++) {
+		fprintf(out, "%s\n%s  ", i ? "," : "", indent);
+		error = dump(out, queue_json(&process->queues[i]), 0);
+	}
+	fputs("]}", out);
+	return error ? error : ferror(out) ? -EIO : 0;
+}
+
+static bool gave_something(const struct gp_find_queue *queue, enum gp_find_source source)
+{
+	for (int fact = 0; fact < GP_FIND_FACTS; fact++) {
+		if (queue->from[fact] == source)
+			return true;
+	}
+	return false;
 }
 
 /* "log+mqd": every source that gave this row something, in a fixed order. */
 static void sources_text(const struct gp_find_queue *queue, char *out, size_t size)
 {
 	out[0] = '\0';
-	for (size_t source = GP_FROM_LOG; source < GP_ARRAY_SIZE(source_names); source++) {
-		bool used = false;
+	for (size_t source = GP_FROM_LOG; source < GP_FROM_MATCH; source++) {
+		bool used = gave_something(queue, source);
 
-		for (int fact = 0; fact < GP_FIND_FACTS; fact++)
-			used |= queue->from[fact] == source;
-		/* A match is how a sysfs id was assigned; the table names the file it is from. */
-		if (source == GP_FROM_MATCH || !used)
+		/* An id that was matched, or may be matched, is sysfs's. */
+		if (source == GP_FROM_SYSFS)
+			used |= queue->candidate_count || gave_something(queue, GP_FROM_MATCH);
+		if (!used)
 			continue;
 		if (*out)
 			strncat(out, "+", size - strlen(out) - 1);

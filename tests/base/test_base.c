@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 static void numbers_that_do_not_fit_are_refused(void **state)
 {
@@ -102,6 +105,40 @@ static void atomic_write_replaces_whole_or_not_at_all(void **state)
 	rmdir(dir);
 }
 
+static void a_write_that_fails_half_way_leaves_nothing(void **state)
+{
+	char dir[] = "/tmp/gp_base_XXXXXX", path[128], *big = calloc(1, 65536);
+	struct rlimit old, small;
+	struct gp_names names;
+	struct gp_root root;
+	struct stat info;
+	mode_t mask = umask(027);
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	root.dir = dir;
+	snprintf(path, sizeof(path), "%s/out", dir);
+	assert_int_equal(gp_file_write_atomic(path, "old", 3), 0);
+	umask(mask);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_mode & 0777, 0640);
+	/* A limit on file size stands in for a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = (struct rlimit){.rlim_cur = 4096, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(gp_file_write_atomic(path, big, 65536), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(gp_root_list(&root, &names, "/"), 0);
+	assert_int_equal(names.count, 1);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_size, 3);
+	gp_names_free(&names);
+	free(big);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void devices_are_written_to_and_links_followed(void **state)
 {
 	char dir[] = "/tmp/gp_base_XXXXXX", link[128], path[128];
@@ -187,9 +224,21 @@ static void text_from_outside_becomes_valid_json(void **state)
 	json_decref(json);
 	json = gp_json_u64_if(false, 3);
 	assert_true(json_is_null(json));
+	json = gp_json_u64_if(true, 1ull << 63);
+	assert_string_equal(json_string_value(json), "0x8000000000000000");
+	json_decref(json);
 	json = gp_json_hex(0xfedcba9876543210ull);
 	assert_string_equal(json_string_value(json), "0xfedcba9876543210");
 	json_decref(json);
+}
+
+static void text_from_outside_cannot_drive_a_terminal(void **state)
+{
+	char text[] = "a\033[31m\x7f\xc2\x9b\xe4\xb8\xad\xff\nb";
+
+	(void)state;
+	gp_text_make_safe(text);
+	assert_string_equal(text, "a?[31m???\xe4\xb8\xad??b");
 }
 
 static void table_lines_up_and_neutralises_control_characters(void **state)
@@ -228,10 +277,12 @@ int main(void)
 		cmocka_unit_test(pid_arguments_are_checked_whole),
 		cmocka_unit_test(buffer_grows_and_stays_terminated),
 		cmocka_unit_test(atomic_write_replaces_whole_or_not_at_all),
+		cmocka_unit_test(a_write_that_fails_half_way_leaves_nothing),
 		cmocka_unit_test(devices_are_written_to_and_links_followed),
 		cmocka_unit_test(directories_list_numbers_by_value),
 		cmocka_unit_test(a_number_file_holds_one_number),
 		cmocka_unit_test(text_from_outside_becomes_valid_json),
+		cmocka_unit_test(text_from_outside_cannot_drive_a_terminal),
 		cmocka_unit_test(table_lines_up_and_neutralises_control_characters),
 	};
 

@@ -49,6 +49,37 @@ class FindLog(unittest.TestCase):
         result = gpreempt_json("find", "--json", "--no-live", "--all", CNN, TRANSFORMER)
         self.assertEqual([p["pid"] for p in result], [158036, 158122])
 
+    def test_lines_without_a_pid_are_not_claimed_in_a_log_with_pids(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log, open(CNN) as source:
+            log.write(source.read())
+            log.write(":3:rocdevice.cpp            :3048: 6306399999 us:  Created SWq=0x7f0000001000 to "
+                      "map on HWq=0x7f0000200000 with size 16384 with priority 1, cooperative: 0\n")
+            log.flush()
+            done = gpreempt("find", "--no-live", "158036", log.name)
+            everything = gpreempt_json("find", "--no-live", "--json", "--all", log.name)
+        self.assertNotIn("0x7f0000200000", done.stdout)
+        self.assertIn("no pid", done.stderr)
+        self.assertEqual([p["pid"] for p in everything], [None, 158036])
+
+    def test_torn_lines_are_warned_about(self):
+        done = gpreempt("find", "--no-live", "--all", fixture("amdlog", "torn.log"))
+        self.assertIn("torn", done.stderr)
+
+    def test_no_queue_at_all_is_not_found(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(":3:hip_context.cpp          :56  : 6306214054 us: [pid:9 tid: 0x7f97] "
+                      "Direct Dispatch: 1\n")
+            log.flush()
+            done = gpreempt("find", "--no-live", "--all", "--json", log.name)
+        self.assertEqual((done.returncode, json.loads(done.stdout)), (1, []))
+
+    def test_a_date_in_a_file_name_is_no_pid(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "log_20260115")
+            os.symlink(fixture("amdlog", "rocm70_level3.log"), path)
+            result = gpreempt_json("find", "--json", "--no-live", "--all", path)
+            self.assertEqual([p["pid"] for p in result], [None])
+
     def test_an_empty_log_among_others_is_only_a_warning(self):
         done = gpreempt("find", "--no-live", "158036", CNN, "/dev/null")
         self.assertEqual(done.returncode, 1)  # a device is not an empty file
@@ -79,6 +110,8 @@ class FindLog(unittest.TestCase):
             os.symlink(fixture("amdlog", "rocm70_level3.log"), path)
             result = gpreempt_json("find", "--json", "--no-live", "--all", path)
             self.assertEqual([p["pid"] for p in result], [4711])
+            self.assertTrue(result[0]["inputs"][0]["pid_from_name"])
+            self.assertIn("4711", gpreempt("find", "--no-live", "--all", path).stderr)
 
 
 class FindLive(unittest.TestCase):
@@ -131,6 +164,27 @@ class FindLive(unittest.TestCase):
                                "7")
         self.assertEqual(result["pid"], 4242)
         self.assertEqual((result["container"]["name"], result["container"]["pid"]), ("trainer", 7))
+
+    def test_a_log_under_the_pid_of_the_container_is_the_process_s(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log, open(CNN) as source:
+            log.write(source.read().replace("pid:158036", "pid:7"))
+            log.flush()
+            done = gpreempt("find", "--root", fixture("root"), "4242", log.name)
+            result = gpreempt_json("find", "--json", "--root", fixture("root"), "4242", log.name)
+            everything = gpreempt_json("find", "--json", "--root", fixture("root"), "--all", log.name)
+        self.assertIn("pid 7 in the log is taken as process 4242", done.stderr)
+        rings = {q["ring"]: q for q in result["queues"]}
+        self.assertIn("0x7f9567e00000", rings)
+        self.assertIsNone(rings["0x7f9567e00000"]["kfd_id"])
+        # Without an address that matches, pid 7 of a log is nobody here.
+        self.assertEqual([(p["pid"], p["alive"]) for p in everything], [(7, False)])
+
+    def test_a_log_older_than_the_process_is_warned_about(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log, open(CNN) as source:
+            log.write(source.read().replace(" 63062", " 00000"))
+            log.flush()
+            done = gpreempt("find", "--root", LIVE, "158036", log.name)
+        self.assertIn("ends before process 158036 began", done.stderr)
 
     def test_a_container_is_known_by_what_ps_shows(self):
         result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container",

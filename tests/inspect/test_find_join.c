@@ -52,6 +52,7 @@ static void add_slot(struct scene *s, u64 ring, u32 pid, bool active)
 		.pid = pid,
 		.active = active,
 		.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS,
+		.aql = true,
 		.ring = ring,
 		.rptr = 18,
 		.wptr = 19,
@@ -327,6 +328,228 @@ static void descriptors_of_others_and_of_further_xccs_are_left_out(void **state)
 	free(s.out.queues);
 }
 
+static void the_first_xcc_of_a_partition_need_not_be_0(void **state)
+{
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_slot(&s, RING_A, PID, true);
+	add_slot(&s, RING_A, PID, true);
+	s.slots[0].valid |= GP_SLOT_XCC;
+	s.slots[0].xcc = 3;
+	s.slots[0].rptr = 0;
+	s.slots[1].valid |= GP_SLOT_XCC;
+	s.slots[1].xcc = 2;
+	q = join(&s, NULL, 0);
+	assert_true(q->active);
+	assert_int_equal(q->rptr, 18);
+	free(s.out.queues);
+}
+
+static void a_slot_that_was_not_decoded_leaves_activity_unknown(void **state)
+{
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_slot(&s, RING_B, PID, true);
+	add_slot(&s, 0, 0, false);
+	s.slots[1].valid = 0;
+	q = join(&s, NULL, 0);
+	assert_int_equal(q->from[GP_FIND_ACTIVE], GP_FROM_NOWHERE);
+	free(s.out.queues);
+	/* Nor is it known when somebody, we do not know who, has that ring on the hardware. */
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_slot(&s, RING_A, 0, true);
+	q = join(&s, NULL, 0);
+	assert_int_equal(q->from[GP_FIND_ACTIVE], GP_FROM_NOWHERE);
+	free(s.out.queues);
+}
+
+static void pointers_that_do_not_count_packets_are_not_shown(void **state)
+{
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_slot(&s, RING_A, PID, true);
+	s.slots[0].aql = false;
+	q = join(&s, NULL, 0);
+	assert_true(q->active);
+	assert_int_equal(q->from[GP_FIND_RPTR], GP_FROM_NOWHERE);
+	assert_int_equal(q->from[GP_FIND_BACKLOG], GP_FROM_NOWHERE);
+	free(s.out.queues);
+}
+
+static void a_queue_known_from_a_log_alone_gets_no_id(void **state)
+{
+	struct gp_log_queue logged = {.pid = PID,
+				      .address = RING_A,
+				      .valid = GP_LQ_SIZE,
+				      .size_packets = 16384};
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_id(&s, 4, 1 << 20);
+	q = join(&s, &logged, 1);
+	assert_int_equal(s.out.count, 1);
+	assert_int_equal(q->from[GP_FIND_KFD_ID], GP_FROM_NOWHERE);
+	assert_int_equal(q->candidate_count, 1);
+	assert_int_equal(q->candidates[0], 4);
+	free(s.out.queues);
+	/* A size the log does not tell rules nothing out. */
+	scene_init(&s);
+	add_id(&s, 4, 1 << 20);
+	logged.valid = 0;
+	q = join(&s, &logged, 1);
+	assert_int_equal(s.out.count, 1);
+	assert_int_equal(q->candidate_count, 1);
+	free(s.out.queues);
+}
+
+static void an_id_of_another_gpu_or_type_is_another_queue(void **state)
+{
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_id(&s, 0, 1 << 20);
+	add_id(&s, 1, 1 << 20);
+	add_id(&s, 2, 1 << 20);
+	s.ids[1].gpu_id = 0x1234;
+	s.ids[2].type = GP_QUEUE_SDMA_XGMI;
+	q = join(&s, NULL, 0);
+	assert_int_equal(s.out.count, 3);
+	assert_int_equal(q[0].kfd_id, 0);
+	assert_int_equal(q[1].kfd_id, 1);
+	assert_int_equal(q[2].kfd_id, 2);
+	free(s.out.queues);
+}
+
+static void one_queue_with_two_possible_ids_has_neither(void **state)
+{
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_id(&s, 0, 1 << 20);
+	add_id(&s, 1, 1 << 20);
+	q = join(&s, NULL, 0);
+	assert_int_equal(s.out.count, 1);
+	assert_int_equal(q->from[GP_FIND_KFD_ID], GP_FROM_NOWHERE);
+	assert_int_equal(q->candidate_count, 2);
+	free(s.out.queues);
+}
+
+static void a_deleted_queue_does_not_compete_for_an_id(void **state)
+{
+	struct gp_log_queue logged = {.pid = PID,
+				      .address = RING_B,
+				      .deleted = true,
+				      .valid = GP_LQ_SIZE,
+				      .size_packets = 16384};
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_id(&s, 6, 1 << 20);
+	q = join(&s, &logged, 1);
+	assert_int_equal(q[0].kfd_id, 6);
+	assert_int_equal(q[0].from[GP_FIND_KFD_ID], GP_FROM_MATCH);
+	free(s.out.queues);
+}
+
+static void what_the_driver_lacks_is_gone_if_the_process_is_alive(void **state)
+{
+	struct gp_log_queue logged = {.pid = PID, .address = RING_B};
+	struct gp_find_queue *q;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	s.live.alive = true;
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	q = join(&s, &logged, 1);
+	assert_false(q[1].active);
+	assert_int_equal(q[1].from[GP_FIND_ACTIVE], GP_FROM_MQD);
+	free(s.out.queues);
+	/* Without descriptors, a process that has no queue at all says the same. */
+	scene_init(&s);
+	s.live.alive = s.live.sysfs_read = true;
+	s.live.sysfs = NULL;
+	q = join(&s, &logged, 1);
+	assert_false(q->active);
+	assert_int_equal(q->from[GP_FIND_ACTIVE], GP_FROM_SYSFS);
+	free(s.out.queues);
+}
+
+static void more_candidates_than_shown_are_counted_and_marked(void **state)
+{
+	struct gp_gpu_queue ids[GP_FIND_CANDIDATES_MAX + 4];
+	struct gp_log_queue logged = {.pid = PID, .address = RING_A};
+	struct gp_find_queue *q;
+	struct gp_table *table;
+	struct scene s;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	scene_init(&s);
+	s.sysfs.queues = ids;
+	for (u32 i = 0; i < GP_ARRAY_SIZE(ids); i++)
+		ids[i] = (struct gp_gpu_queue){.id = i, .type = GP_QUEUE_COMPUTE, .size = 4096};
+	s.sysfs.queue_count = GP_ARRAY_SIZE(ids);
+	q = join(&s, &logged, 1);
+	assert_int_equal(q->candidate_count, GP_FIND_CANDIDATES_MAX + 4);
+	table = gp_find_table(&s.out);
+	out = open_memstream(&text, &size);
+	gp_table_print(table, out, false);
+	fclose(out);
+	assert_non_null(strstr(text, "14,15,..."));
+	free(text);
+	gp_table_free(table);
+	free(s.out.queues);
+}
+
+static void a_matched_id_names_sysfs_among_the_sources(void **state)
+{
+	struct gp_table *table;
+	struct scene s;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	scene_init(&s);
+	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
+	add_id(&s, 0, 1 << 20);
+	join(&s, NULL, 0);
+	table = gp_find_table(&s.out);
+	gp_table_print(table, out, false);
+	fclose(out);
+	assert_non_null(strstr(text, "sysfs+mqd"));
+	free(text);
+	gp_table_free(table);
+	free(s.out.queues);
+}
+
 static void python_file_says_none_where_nothing_is_known(void **state)
 {
 	struct gp_find_process process = {.pid = PID, .pid_known = true};
@@ -361,6 +584,16 @@ int main(void)
 		cmocka_unit_test(one_id_for_two_queues_belongs_to_neither),
 		cmocka_unit_test(an_id_that_fits_nothing_is_a_queue_of_its_own),
 		cmocka_unit_test(descriptors_of_others_and_of_further_xccs_are_left_out),
+		cmocka_unit_test(the_first_xcc_of_a_partition_need_not_be_0),
+		cmocka_unit_test(a_slot_that_was_not_decoded_leaves_activity_unknown),
+		cmocka_unit_test(pointers_that_do_not_count_packets_are_not_shown),
+		cmocka_unit_test(a_queue_known_from_a_log_alone_gets_no_id),
+		cmocka_unit_test(an_id_of_another_gpu_or_type_is_another_queue),
+		cmocka_unit_test(one_queue_with_two_possible_ids_has_neither),
+		cmocka_unit_test(a_deleted_queue_does_not_compete_for_an_id),
+		cmocka_unit_test(what_the_driver_lacks_is_gone_if_the_process_is_alive),
+		cmocka_unit_test(more_candidates_than_shown_are_counted_and_marked),
+		cmocka_unit_test(a_matched_id_names_sysfs_among_the_sources),
 		cmocka_unit_test(python_file_says_none_where_nothing_is_known),
 	};
 

@@ -17,15 +17,18 @@
 
 /*
  * Parse a whole text. `name` is the file, for messages ("hqds:12: ..."). Text that is not of this
- * format is an error (-EINVAL, with the first offending line); a text cut in the middle gives what
- * was complete, a warning, and 0. `gfx_version` chooses the register layout for a gpu_id; NULL or a
- * return of 0 = take the layout from the register addresses. An empty text is an empty list and 0.
- * On an error `out` holds nothing.
+ * format, or of which nothing is complete, is an error (-EINVAL, with the first offending line). So
+ * is a text that is cut or has garbled blocks (-EBADMSG), unless `partial` asks for what is whole
+ * of it: then there is a warning, and `incomplete` is set in the list. `gfx_version` chooses the
+ * register layout for a gpu_id; NULL or a return of 0 = take the layout from the register
+ * addresses. An empty text is an empty list and 0. On an error `out` holds nothing.
  */
 struct gp_debugfs_source {
 	const char *name;
 	const char *text;
 	size_t len;
+	bool live;    /* read from the driver just now: a damaged text is worth another try */
+	bool partial; /* give what is complete of a damaged text */
 	u32 (*gfx_version)(void *ctx, u32 gpu_id);
 	void *ctx;
 };
@@ -78,6 +81,7 @@ struct gp_runlist {
 	size_t count, capacity;
 	struct gp_runlist_node *nodes;
 	size_t node_count, node_capacity;
+	bool incomplete; /* the text was damaged; see gp_debugfs_source */
 };
 
 int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *diag,
@@ -85,13 +89,16 @@ int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *dia
 void gp_runlist_free(struct gp_runlist *list);
 
 /*
- * Gives each slot the pid of the descriptor with the same ring base. Two processes may use the same
- * virtual address: then the MQD address, and after it the doorbell, decide; when they do not, the
- * slot keeps pid 0. Inactive slots hold stale rings and are left alone. Blocks that were not
- * decoded (gfx11 and later) are joined when their first words are those of one process's
+ * Gives each slot the pid of its descriptor: the one with the same ring base that agrees in MQD
+ * address and doorbell, where both sides have them (SDMA descriptors hold no MQD address). A ring
+ * base alone does not tell: two processes may use the same virtual address, and the owner's
+ * descriptor may be the one that is missing. Without such a descriptor, or when it is several
+ * processes', the slot has pid 0. Inactive slots hold stale rings and have none. Blocks that were
+ * not decoded (gfx11 and later) are joined when their first words are those of one process's
  * descriptors.
  */
 void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors);
+/* The same for a runlist: MQD address and doorbell (SDMA: doorbell), and no other's PASID. */
 void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors);
 
 /* gpu_id -> gfx version from the KFD topology; empty when it is not readable. */

@@ -244,7 +244,7 @@ int gp_kfd_parse_hqds(const struct gp_debugfs_source *source, struct gp_diag *di
 		hqds->doubts.cut_line = hqds->node_line;
 	if (!error)
 		error = gp_doubts_say(&hqds->doubts, source, diag, "hqds", hqds->have_node,
-				      out->count > 0);
+				      out->count > 0, &out->incomplete);
 	free(hqds);
 	if (error)
 		gp_slot_list_free(out);

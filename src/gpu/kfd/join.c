@@ -33,28 +33,18 @@ static u64 place(const struct gp_slot *slot)
 	return (u64)slot->gpu_id << 8 | slot->kind;
 }
 
-static bool key_ring(const struct gp_slot *slot, struct gp_key *key)
+/*
+ * Everything that a slot and its descriptor both hold: a ring base alone is a virtual address, which
+ * two processes may share, and the descriptor of the true owner may be missing. What is decoded of
+ * one kind of queue has the same fields on both sides (an SDMA descriptor does not hold its own
+ * address), so a field is either compared or unknown to both.
+ */
+static bool key_queue(const struct gp_slot *slot, struct gp_key *key)
 {
-	*key = (struct gp_key){{place(slot), slot->ring}};
+	*key = (struct gp_key){{place(slot), slot->ring,
+				slot->valid & GP_SLOT_MQD ? slot->mqd_address : 0,
+				slot->valid & GP_SLOT_DOORBELL ? slot->doorbell : 0}};
 	return slot->valid & GP_SLOT_REGISTERS;
-}
-
-static bool key_ring_mqd(const struct gp_slot *slot, struct gp_key *key)
-{
-	*key = (struct gp_key){{place(slot), slot->ring, slot->mqd_address}};
-	return slot->valid & GP_SLOT_MQD;
-}
-
-static bool key_ring_doorbell(const struct gp_slot *slot, struct gp_key *key)
-{
-	*key = (struct gp_key){{place(slot), slot->ring, slot->doorbell}};
-	return slot->valid & GP_SLOT_DOORBELL;
-}
-
-static bool key_ring_mqd_doorbell(const struct gp_slot *slot, struct gp_key *key)
-{
-	*key = (struct gp_key){{place(slot), slot->ring, slot->mqd_address, slot->doorbell}};
-	return slot->valid & GP_SLOT_MQD;
 }
 
 /* A block that was not decoded: the words that a descriptor and its slot have in common. */
@@ -145,102 +135,67 @@ static size_t index_bound(const struct gp_index *index, const struct gp_key *key
 	return low;
 }
 
-/*
- * The descriptor with this key, if all that have it are one process's; otherwise NULL, and
- * *several tells whether there were any.
- */
-static const struct gp_slot *index_find(const struct gp_index *index, const struct gp_key *key,
-					bool *several)
+/* The descriptor with this key, if all that have it are one process's; otherwise NULL. */
+static const struct gp_slot *index_find(const struct gp_index *index, const struct gp_key *key)
 {
 	size_t first = index_bound(index, key, false), end = index_bound(index, key, true);
 
-	*several = false;
-	if (first == end)
+	if (first == end || index->items[first].slot->pid != index->items[end - 1].slot->pid)
 		return NULL;
-	*several = index->items[first].slot->pid != index->items[end - 1].slot->pid;
-	return *several ? NULL : index->items[first].slot;
+	return index->items[first].slot;
 }
 
-struct gp_owners {
-	struct gp_index ring, ring_mqd, ring_doorbell, ring_mqd_doorbell, raw;
-};
-
-static u32 ask(const struct gp_index *index, const struct gp_slot *slot, gp_key_of key_of,
-	       bool *several)
+static u32 find_owner(const struct gp_index *index, const struct gp_slot *slot, gp_key_of key_of)
 {
 	const struct gp_slot *descriptor;
 	struct gp_key key;
 
-	*several = false;
 	if (!key_of(slot, &key))
 		return 0;
-	descriptor = index_find(index, &key, several);
+	descriptor = index_find(index, &key);
 	return descriptor ? descriptor->pid : 0;
-}
-
-static u32 find_owner(const struct gp_owners *owners, const struct gp_slot *slot)
-{
-	bool several;
-	u32 pid = ask(&owners->ring, slot, key_ring, &several);
-
-	if (!several)
-		return pid;
-	pid = ask(&owners->ring_mqd, slot, key_ring_mqd, &several);
-	if (pid)
-		return pid;
-	if (several)
-		return ask(&owners->ring_mqd_doorbell, slot, key_ring_mqd_doorbell, &several);
-	return ask(&owners->ring_doorbell, slot, key_ring_doorbell, &several);
 }
 
 void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors)
 {
-	struct gp_owners owners = {
-		.ring = index_build(descriptors, key_ring),
-		.ring_mqd = index_build(descriptors, key_ring_mqd),
-		.ring_doorbell = index_build(descriptors, key_ring_doorbell),
-		.ring_mqd_doorbell = index_build(descriptors, key_ring_mqd_doorbell),
-		.raw = index_build(descriptors, key_raw),
-	};
+	struct gp_index queues = index_build(descriptors, key_queue);
+	struct gp_index raw = index_build(descriptors, key_raw);
 
 	for (size_t i = 0; i < slots->count; i++) {
 		struct gp_slot *slot = &slots->items[i];
-		bool several;
 
+		slot->pid = 0;
 		if (!(slot->valid & GP_SLOT_REGISTERS))
-			slot->pid = ask(&owners.raw, slot, key_raw, &several);
+			slot->pid = find_owner(&raw, slot, key_raw);
 		else if (slot->active && slot->kind != GP_SLOT_HIQ)
-			slot->pid = find_owner(&owners, slot);
+			slot->pid = find_owner(&queues, slot, key_queue);
 	}
-	free(owners.ring.items);
-	free(owners.ring_mqd.items);
-	free(owners.ring_doorbell.items);
-	free(owners.ring_mqd_doorbell.items);
-	free(owners.raw.items);
+	free(queues.items);
+	free(raw.items);
 }
 
-static void join_queue(struct gp_runlist_entry *entry, const struct gp_index *by_mqd,
-		       const struct gp_index *by_doorbell)
+static void join_queue(struct gp_runlist_entry *entry, const struct gp_runlist_entry *process,
+		       const struct gp_index *by_mqd, const struct gp_index *by_doorbell)
 {
 	struct gp_key key = {{entry->gpu_id, entry->mqd_address, entry->doorbell}};
-	bool several, sdma = entry->extended_engine || entry->engine;
+	bool sdma = entry->extended_engine || entry->engine;
 	const struct gp_slot *descriptor;
 
 	if (sdma)
 		key = (struct gp_key){{entry->gpu_id, entry->doorbell}};
-	descriptor = index_find(sdma ? by_doorbell : by_mqd, &key, &several);
-	if (descriptor) {
-		entry->pid = descriptor->pid;
-		entry->ring = descriptor->ring;
-	}
+	descriptor = index_find(sdma ? by_doorbell : by_mqd, &key);
+	/* Addresses and doorbells are given again; a PASID that is another's says that they were. */
+	if (descriptor && process && descriptor->pasid && descriptor->pasid != process->pasid)
+		descriptor = NULL;
+	entry->pid = descriptor ? descriptor->pid : 0;
+	entry->ring = descriptor ? descriptor->ring : 0;
 }
 
 /* A process without a mapped queue is known by its PASID, where the kernel prints it. */
 static void join_process(struct gp_runlist_entry *entry, const struct gp_index *index)
 {
 	struct gp_key key = {{entry->pasid}};
-	bool several;
-	const struct gp_slot *descriptor = index_find(index, &key, &several);
+	const struct gp_slot *descriptor = index_find(index, &key);
 
 	entry->pid = descriptor ? descriptor->pid : 0;
 }
@@ -259,8 +214,10 @@ void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descrip
 			process = entry;
 			join_process(entry, &by_pasid);
 		} else if (entry->kind == GP_RUNLIST_QUEUE) {
-			join_queue(entry, &by_mqd, &by_doorbell);
-			if (process && process->gpu_id == entry->gpu_id && entry->pid)
+			if (process && process->gpu_id != entry->gpu_id)
+				process = NULL;
+			join_queue(entry, process, &by_mqd, &by_doorbell);
+			if (process && entry->pid)
 				process->pid = entry->pid;
 		}
 	}

@@ -236,7 +236,7 @@ int gp_kfd_parse_mqds(const struct gp_debugfs_source *source, struct gp_diag *di
 		error = finish_dump(mqds, true);
 	if (!error)
 		error = gp_doubts_say(&mqds->doubts, source, diag, "mqds", mqds->have_process,
-				      out->count > 0);
+				      out->count > 0, &out->incomplete);
 	free(mqds);
 	if (error)
 		gp_slot_list_free(out);

@@ -227,7 +227,8 @@ int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *dia
 	if (!error)
 		error = finish_node(&rls, true);
 	if (!error)
-		error = gp_doubts_say(&rls.doubts, source, diag, "rls", found, out->node_count > 0);
+		error = gp_doubts_say(&rls.doubts, source, diag, "rls", found, out->node_count > 0,
+				      &out->incomplete);
 	if (error)
 		gp_runlist_free(out);
 	return error;

@@ -89,16 +89,21 @@ static bool set_ring_size(struct gp_slot *slot, u32 log2_dwords)
 
 /*
  * The write pointer counts on, the read pointer wraps at the ring's end, so only their difference
- * modulo the ring means anything.
+ * modulo the ring means anything. A difference of 0 is an empty ring or a full one: `empty` is what
+ * the hardware says of it, where it does; without that, pointers that are not equal themselves are
+ * a full ring's.
  */
-static void set_pointers(struct gp_slot *slot, u64 rptr_dwords, u64 wptr_dwords)
+static void set_pointers(struct gp_slot *slot, u64 rptr_dwords, u64 wptr_dwords, bool empty)
 {
 	u64 unit = slot->aql ? GP_AQL_PACKET_DWORDS : 1;
 	u64 ring_dwords = slot->ring_bytes / 4;
+	u64 used = (wptr_dwords - rptr_dwords) & (ring_dwords - 1);
 
+	if (!used && !empty && wptr_dwords != rptr_dwords)
+		used = ring_dwords;
 	slot->rptr = rptr_dwords / unit;
 	slot->wptr = wptr_dwords / unit;
-	slot->backlog = ((wptr_dwords - rptr_dwords) & (ring_dwords - 1)) / unit;
+	slot->backlog = used / unit;
 	slot->valid |= GP_SLOT_POINTERS;
 }
 
@@ -148,7 +153,8 @@ void gp_slot_decode_cp(struct gp_slot *slot, const u32 *w)
 	}
 	if (set_ring_size(slot, GP_HQD_FIELD(w, CP_HQD_PQ_CONTROL, QUEUE_SIZE) + 1))
 		set_pointers(slot, w[GP_CP_HQD_PQ_RPTR],
-			     gp_join64(w[GP_CP_HQD_PQ_WPTR_LO], w[GP_CP_HQD_PQ_WPTR_HI]));
+			     gp_join64(w[GP_CP_HQD_PQ_WPTR_LO], w[GP_CP_HQD_PQ_WPTR_HI]),
+			     GP_HQD_FIELD(w, CP_HQD_PQ_CONTROL, PQ_EMPTY));
 	decode_save_area(slot, w);
 }
 
@@ -167,7 +173,7 @@ void gp_slot_decode_sdma(struct gp_slot *slot, const u32 *w)
 	/* These pointers are in bytes. */
 	if (set_ring_size(slot, GP_SDMA_FIELD(w, RB_CNTL, RB_SIZE)))
 		set_pointers(slot, gp_join64(w[GP_SDMA_RB_RPTR], w[GP_SDMA_RB_RPTR_HI]) / 4,
-			     gp_join64(w[GP_SDMA_RB_WPTR], w[GP_SDMA_RB_WPTR_HI]) / 4);
+			     gp_join64(w[GP_SDMA_RB_WPTR], w[GP_SDMA_RB_WPTR_HI]) / 4, false);
 }
 
 int gp_slot_push(struct gp_slot_list *list, const struct gp_slot *slot,

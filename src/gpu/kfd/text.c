@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/i18n.h"
+#include "base/magic.h"
 #include "base/parse.h"
 
 #define GP_BINARY_PROBE 4096
@@ -91,25 +92,14 @@ bool gp_node_parse(const struct gp_lines *lines, u32 *node, u32 *gpu_id)
 
 int gp_text_check(const struct gp_debugfs_source *source, struct gp_diag *diag)
 {
-	static const struct {
-		const char *magic;
-		size_t len;
-		const char *tool;
-	} packed[] = {{"\x1f\x8b", 2, "gunzip"},
-		      {"\x28\xb5\x2f\xfd", 4, "unzstd"},
-		      {"\xfd"
-		       "7zXZ",
-		       5, "unxz"},
-		      {"BZh", 3, "bunzip2"}};
 	size_t probe = source->len < GP_BINARY_PROBE ? source->len : GP_BINARY_PROBE;
+	const char *command, *compression = gp_compression(source->text, source->len, &command);
 
-	for (size_t i = 0; i < GP_ARRAY_SIZE(packed); i++) {
-		if (source->len >= packed[i].len &&
-		    memcmp(source->text, packed[i].magic, packed[i].len) == 0)
-			return gp_fail(diag, -EINVAL,
-				       _("%s:1: the file is compressed; run %s on it first"),
-				       source->name, packed[i].tool);
-	}
+	if (compression)
+		return gp_fail(diag, -EINVAL,
+			       _("%s:1: the file is compressed (%s); read it with '%s FILE | "
+				 "gpreempt ... --file -'"),
+			       source->name, compression, command);
 	if (probe && memchr(source->text, '\0', probe))
 		return gp_fail(diag, -EINVAL,
 			       _("%s:1: the file is binary, not text from /sys/kernel/debug/kfd"),
@@ -138,8 +128,33 @@ void gp_doubt_line(struct gp_doubts *doubts, u32 line)
 		doubts->unknown_line = line;
 }
 
+/* What is damaged, as an error. */
+static int refuse(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
+		  struct gp_diag *diag, const char *format)
+{
+	if (doubts->cut_line && source->live)
+		return gp_fail(diag, -EBADMSG,
+			       _("%s:%u: the text ends in the middle of this block; read it again"),
+			       source->name, doubts->cut_line);
+	if (doubts->cut_line)
+		return gp_fail(diag, -EBADMSG,
+			       _("%s:%u: the text ends in the middle of this block; save debugfs "
+				 "%s again"),
+			       source->name, doubts->cut_line, format);
+	if (source->live)
+		return gp_fail(diag, -EBADMSG,
+			       _("%s:%u: rows of this block are missing or garbled (%zu such "
+				 "blocks); read it again"),
+			       source->name, doubts->broken_line, doubts->broken);
+	return gp_fail(diag, -EBADMSG,
+		       _("%s:%u: rows of this block are missing or garbled (%zu such blocks); save "
+			 "debugfs %s again"),
+		       source->name, doubts->broken_line, doubts->broken, format);
+}
+
 int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
-		  struct gp_diag *diag, const char *format, bool found, bool complete)
+		  struct gp_diag *diag, const char *format, bool found, bool complete,
+		  bool *incomplete)
 {
 	if (!found && doubts->unknown)
 		return gp_fail(diag, -EINVAL, _("%s:%u: this is not the text of debugfs %s"),
@@ -149,6 +164,9 @@ int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source
 			       _("%s:%u: the text ends before anything in it is complete; "
 				 "save debugfs %s again"),
 			       source->name, doubts->cut_line, format);
+	*incomplete = doubts->cut_line || doubts->broken;
+	if (*incomplete && !source->partial)
+		return refuse(doubts, source, diag, format);
 	if (doubts->cut_line)
 		gp_diag(diag, GP_WARNING,
 			_("%s:%u: the text ends in the middle of this block; it is left out"),

@@ -54,10 +54,12 @@ struct gp_doubts {
 void gp_doubt_line(struct gp_doubts *doubts, u32 line);
 /*
  * `found`: anything of this format was there; `complete`: at least one whole block. Returns 0, or
- * -EINVAL when the text is not of this format or was cut before anything was complete.
+ * -EINVAL when the text is not of this format or was cut before anything was complete, or -EBADMSG
+ * when it is damaged and the source does not want parts. *incomplete: it is damaged.
  */
 int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
-		  struct gp_diag *diag, const char *format, bool found, bool complete);
+		  struct gp_diag *diag, const char *format, bool found, bool complete,
+		  bool *incomplete);
 /* "FILE:LINE: this is a copy of mqds ..."; returns -EINVAL. */
 int gp_wrong_file(const struct gp_debugfs_source *source, struct gp_diag *diag, u32 line,
 		  enum gp_debugfs_file is);

@@ -11,7 +11,9 @@ static int read_list(const struct gp_root *root, struct gp_diag *diag, struct gp
 		     const char *path, gp_parse parse, struct gp_slot_list *out)
 {
 	struct gp_buf text = {0};
-	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version, .ctx = gfx};
+	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version,
+					  .ctx = gfx,
+					  .live = true};
 	char name[4096];
 	int error = gp_root_path(root, name, sizeof(name), "%s", path);
 
@@ -33,8 +35,9 @@ int gp_kfd_watch(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu
 	int error = gp_kfd_gfx_read(root, &gfx);
 
 	if (!error) {
-		/* Descriptors last: a queue that goes away in between leaves a slot without a
-		 * pid, not a slot with the wrong one. */
+		/* A queue that goes away between the two readings leaves its slot without a pid:
+		 * the join asks for more than the ring, so the descriptor of another process at
+		 * the same address is not taken for it. */
 		out->slots_error = read_list(root, diag, &gfx, GP_DEBUGFS_HQDS, gp_kfd_parse_hqds,
 					     &out->slots);
 		out->descriptors_error = read_list(root, diag, &gfx, GP_DEBUGFS_MQDS,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "vkfd/server/vm.h"
+#include "vkfd/server/server.h"
 
 static json_t *queue_json(const struct gp_vm_queue *queue)
 {
@@ -26,6 +26,16 @@ static json_t *queue_json(const struct gp_vm_queue *queue)
 			 gp_json_u64_if(known, state.cu_ns));
 }
 
+/* Calls of the process that wait for a debugger: a DESTROY of a suspended queue, RUNTIME_ENABLE. */
+static json_int_t blocked(const struct gp_vm_process *process)
+{
+	json_int_t count = 0;
+
+	for (const struct gp_vm_request *r = process->parked; r; r = r->next)
+		count++;
+	return count;
+}
+
 static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *process,
 			    bool with_queues)
 {
@@ -42,9 +52,10 @@ static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *
 		snprintf(name, sizeof(name), "%u", vm->devices[i].file.gpu.gpu_id);
 		json_object_set_new(vram, name, json_integer((json_int_t)process->vram_used[i]));
 	}
-	return json_pack("{s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)process->pid,
-			 "queue_count", (json_int_t)process->queue_count, "pasid",
-			 (json_int_t)process->pasid, "runtime",
+	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "pid",
+			 (json_int_t)process->pid, "queue_count", (json_int_t)process->queue_count,
+			 "pasid", (json_int_t)process->pasid, "blocked", blocked(process),
+			 "runtime",
 			 process->runtime_state < GP_ARRAY_SIZE(states)
 				 ? states[process->runtime_state]
 				 : "?",
@@ -71,11 +82,21 @@ static json_t *model_json(const struct gp_vm_device *device)
 			 (json_int_t)stats.mapped_processes);
 }
 
+/* Updates that are asked for or under way; those that are over are in the model's figures. */
+static json_int_t pending(const struct gp_vm_device *device)
+{
+	json_int_t count = 0;
+
+	for (const struct gp_vm_update *update = device->updates; update; update = update->next)
+		count++;
+	return count;
+}
+
 static json_t *device_json(const struct gp_vm_device *device)
 {
 	const struct gp_gpufile *file = &device->file;
 
-	return json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+	return json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
 			 "node", (json_int_t)device->node, "gpu_id", (json_int_t)file->gpu.gpu_id,
 			 "render_minor", (json_int_t)file->gpu.render_minor, "gpu", file->name,
 			 "title", file->title, "personality",
@@ -83,8 +104,8 @@ static json_t *device_json(const struct gp_vm_device *device)
 			 (json_int_t)file->gpu.gfx_version, "cus", (json_int_t)file->gpu.cu_count,
 			 "xccs", (json_int_t)file->gpu.xcc_count, "vram_bytes",
 			 (json_int_t)file->gpu.vram_bytes, "vram_used",
-			 (json_int_t)device->vram_used, "hung", device->hung, "model",
-			 model_json(device));
+			 (json_int_t)device->vram_used, "hung", device->hung, "updates_pending",
+			 pending(device), "model", model_json(device));
 }
 
 /* With the queues of all processes, or without when that would not fit in a message. */

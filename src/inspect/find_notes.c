@@ -1,0 +1,169 @@
+/* What gpreempt find must say about its sources: what is missing, doubtful or contradictory. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "inspect/find_parts.h"
+
+/* Pids named in a message; more would not be read. */
+#define GP_PIDS_NAMED 8
+
+void gp_find_warn_about_match(const struct gp_find_process *process, size_t logged, size_t matched,
+			      bool descriptors, struct gp_diag *diag)
+{
+	if (logged && !matched && descriptors && process->alive)
+		gp_diag(diag, GP_WARNING,
+			_("process %u is running, but none of its queues is in the log: the log "
+			  "is of another run or machine (--no-live reads the log alone)"),
+			process->pid);
+}
+
+/* What could not be read of a process that does have queues. */
+void gp_find_note_missing(const struct gp_find_process *process, const struct gp_find_machine *live,
+			  struct gp_diag *diag)
+{
+	int error = live->state.descriptors_error ? live->state.descriptors_error
+						  : live->state.slots_error;
+
+	if (!gp_find_listed(live, process->pid) || !error)
+		return;
+	gp_diag(diag, GP_NOTE,
+		_("debugfs could not be read (%s): rings, pointers and activity of the running "
+		  "process are not known; run as root, with debugfs mounted"),
+		strerror(-error));
+}
+
+/* "16, 77, ..." of the pids the logs have. */
+void gp_find_logged_pids(const struct gp_find_result *result, char *out, size_t size, bool *unnamed)
+{
+	const struct gp_log_queue *items;
+	size_t total, named = 0;
+	u32 last = 0;
+
+	items = gp_log_queues_items(result->log, &total);
+	*unnamed = false;
+	out[0] = '\0';
+	for (size_t i = 0; i < total; i++) {
+		size_t len = strlen(out);
+
+		*unnamed |= items[i].pid == 0;
+		if (!items[i].pid || items[i].pid == last)
+			continue;
+		last = items[i].pid;
+		if (named == GP_PIDS_NAMED)
+			snprintf(out + len, size - len, ", ...");
+		else if (named < GP_PIDS_NAMED)
+			snprintf(out + len, size - len, "%s%u", named ? ", " : "", last);
+		named++;
+	}
+}
+
+int gp_find_report_absent(const struct gp_find_options *options, const struct gp_find_result *out,
+			  struct gp_diag *diag)
+{
+	const struct gp_find_process *process = &out->processes[0];
+	char pids[128];
+	bool unnamed;
+
+	if (process->count)
+		return 0;
+	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	if (*pids)
+		return gp_fail(diag, -ESRCH,
+			       _("process %u has no queue in the log; the log has queues of: %s"),
+			       options->pid, pids);
+	if (options->log_count && !process->alive)
+		return gp_fail(diag, -ESRCH,
+			       _("process %u: the log names no queue; record it with "
+				 "AMD_LOG_LEVEL=4 (5 from ROCm 7.1 on)"),
+			       options->pid);
+	if (!process->alive)
+		return gp_fail(diag, -ESRCH,
+			       _("there is no process %u; a container's own pid needs --container"),
+			       options->pid);
+	return gp_fail(diag, -ESRCH,
+		       _("process %u has no GPU queue now (it never opened /dev/kfd, or its "
+			 "queues are gone)"),
+		       options->pid);
+}
+
+/*
+ * A log that ends before the process began is of another run. Times are CLOCK_MONOTONIC in the log
+ * and since boot in /proc, which differ by the time the machine slept: worth a warning, no more.
+ */
+static void note_age(const struct gp_find_process *process, struct gp_diag *diag)
+{
+	u64 last = 0, started;
+
+	if (!process->described || !(process->process.valid & GP_PROCESS_START))
+		return;
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->queues[i].from[GP_FIND_USE] && process->queues[i].last_ns > last)
+			last = process->queues[i].last_ns;
+	}
+	started = process->process.start_time * (1000000000ull / (u64)sysconf(_SC_CLK_TCK));
+	if (last && last < started)
+		gp_diag(diag, GP_WARNING,
+			_("the log ends before process %u began (%.1f s after boot): it is of "
+			  "another run or machine"),
+			process->pid, (double)started / 1e9);
+}
+
+/* Which of its pids a process is known by in the log, when that is not its host pid. */
+void gp_find_note_alias(const struct gp_find_identity *identity, const struct gp_log_queue *logged,
+			size_t count, const struct gp_find_process *process, struct gp_diag *diag)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!logged[i].pid || logged[i].pid == process->pid || identity->count < 2)
+			continue;
+		gp_diag(diag, GP_NOTE,
+			_("pid %u in the log is taken as process %u, which has that pid in its "
+			  "container"),
+			logged[i].pid, process->pid);
+		return;
+	}
+}
+
+/* What a reader of rows from a log and from the live system must know about them. */
+void gp_find_note_log(const struct gp_find_options *options, const struct gp_find_process *process,
+		      size_t logged, const struct gp_find_result *out, struct gp_diag *diag)
+{
+	char pids[128];
+	bool unnamed;
+
+	if (!options->log_count)
+		return;
+	note_age(process, diag);
+	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	if (!logged && process->count && *pids)
+		gp_diag(diag, GP_WARNING,
+			_("the log has no queue of process %u, only of: %s; what is shown is the "
+			  "live system"),
+			process->pid, pids);
+	else if (logged && !options->no_live && !process->alive)
+		gp_diag(diag, GP_NOTE,
+			_("process %u is not running: this is what the log says, and ACTIVE means "
+			  "that the log did not see the queue deleted"),
+			process->pid);
+}
+
+/* A log without any pid is taken as this process's; in one with pids, such lines are not. */
+void gp_find_claim_unnamed(const struct gp_find_options *options, const struct gp_find_result *out,
+			   struct gp_find_identity *identity, struct gp_diag *diag)
+{
+	char pids[128];
+	bool unnamed;
+
+	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	identity->unnamed = unnamed && !*pids;
+	if (identity->unnamed)
+		gp_diag(diag, GP_WARNING,
+			_("this log prints no pid (ROCm up to 4.5, or 6.3 and later at level 3): "
+			  "all of it is taken as process %u's"),
+			options->pid);
+	else if (unnamed)
+		gp_diag(diag, GP_WARNING, "%s",
+			_("some lines carry no pid; their queues are left out (--all shows them)"));
+}

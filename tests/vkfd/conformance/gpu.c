@@ -1,0 +1,223 @@
+/* Opening the devices, memory, queues and packets, as the strict checks of 6.12 want them. */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "abi/aql.h"
+#include "conformance.h"
+
+#define NODE "/sys/class/kfd/kfd/topology/nodes/1/properties"
+
+int call(int fd, unsigned long request, void *args)
+{
+	int result = ioctl(fd, request, args);
+
+	return result < 0 ? -errno : result;
+}
+
+static u32 property(const char *text, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\n%s ", name);
+	at = strstr(text, key);
+	CHECK(at);
+	return (u32)strtoul(at + strlen(key), NULL, 10);
+}
+
+/* The debug part of a save area is not in sysfs; kfd_queue.c's arithmetic is. */
+static struct node read_node(void)
+{
+	char *text = slurp(NODE);
+	struct node node;
+	u32 cus, waves, limit;
+
+	CHECK(text);
+	node = (struct node){
+		.cwsr_bytes = property(text, "cwsr_size"),
+		.ctl_stack_bytes = property(text, "ctl_stack_size"),
+		.xcc_count = property(text, "num_xcc"),
+		.capability = property(text, "capability"),
+		.gfx_version = property(text, "gfx_target_version"),
+	};
+	cus = property(text, "simd_count") / property(text, "simd_per_cu") / node.xcc_count;
+	limit = property(text, "array_count") / node.xcc_count /
+		property(text, "simd_arrays_per_engine") * 512;
+	waves = cus * 40 < limit ? cus * 40 : limit;
+	node.debug_bytes = (waves * 32 + 63) & ~63u;
+	node.area_bytes = (u64)(node.cwsr_bytes + node.debug_bytes) * node.xcc_count;
+	node.area_bytes = (node.area_bytes + 4095) & ~4095ull;
+	free(text);
+	return node;
+}
+
+void open_kfd(struct self *self)
+{
+	self->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	CHECK(self->kfd >= 0);
+	CHECK(pipe2(self->pipe, O_CLOEXEC | O_NONBLOCK) == 0);
+}
+
+void open_gpu(struct self *self)
+{
+	struct gp_kfd_process_device_apertures gpu = {0};
+	struct gp_kfd_get_process_apertures_new_args apertures = {
+		.kfd_process_device_apertures_ptr = (uintptr_t)&gpu, .num_of_nodes = 1};
+	struct gp_kfd_acquire_vm_args vm;
+
+	if (self->kfd < 0)
+		open_kfd(self);
+	self->render = open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
+	CHECK(self->render >= 0);
+	EXPECT(call(self->kfd, GP_KFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures), 0);
+	self->gpu_id = gpu.gpu_id;
+	vm = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)self->render, .gpu_id = gpu.gpu_id};
+	EXPECT(call(self->kfd, GP_KFD_IOC_ACQUIRE_VM, &vm), 0);
+	self->node = read_node();
+}
+
+void *gpu_buffer(struct self *self, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct gp_kfd_alloc_memory_of_gpu_args args = {
+		.va_addr = (uintptr_t)at,
+		.size = size,
+		.mmap_offset = (uintptr_t)at,
+		.gpu_id = self->gpu_id,
+		.flags = GP_KFD_ALLOC_USERPTR | GP_KFD_ALLOC_WRITABLE | GP_KFD_ALLOC_EXECUTABLE,
+	};
+	struct gp_kfd_map_memory_to_gpu_args map = {
+		.device_ids_array_ptr = (uintptr_t)&self->gpu_id, .n_devices = 1};
+
+	CHECK(at != MAP_FAILED);
+	EXPECT(call(self->kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args), 0);
+	map.handle = args.handle;
+	EXPECT(call(self->kfd, GP_KFD_IOC_MAP_MEMORY_TO_GPU, &map), 0);
+	return at;
+}
+
+struct gp_kfd_create_queue_args good_queue(struct self *self, u32 type)
+{
+	u8 *pointers = gpu_buffer(self, 4096);
+	u8 *ring = gpu_buffer(self, RING_BYTES);
+
+	for (u32 i = 0; i < RING_BYTES; i += GP_AQL_PACKET_BYTES)
+		ring[i] = GP_AQL_INVALID;
+	if (!self->eop)
+		self->eop = gpu_buffer(self, 4096);
+	return (struct gp_kfd_create_queue_args){
+		.ring_base_address = (uintptr_t)ring,
+		.write_pointer_address = (uintptr_t)pointers,
+		.read_pointer_address = (uintptr_t)pointers + 64,
+		.ring_size = RING_BYTES,
+		.gpu_id = self->gpu_id,
+		.queue_type = type,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+		.eop_buffer_address = type == COMPUTE ? (uintptr_t)self->eop : 0,
+		.eop_buffer_size = type == COMPUTE ? 4096 : 0,
+		.ctx_save_restore_address =
+			type == COMPUTE ? (uintptr_t)gpu_buffer(self, self->node.area_bytes) : 0,
+		.ctx_save_restore_size = type == COMPUTE ? self->node.cwsr_bytes : 0,
+		.ctl_stack_size = type == COMPUTE ? self->node.ctl_stack_bytes : 0,
+	};
+}
+
+int create_queue(struct self *self, struct gp_kfd_create_queue_args *args)
+{
+	int error = call(self->kfd, GP_KFD_IOC_CREATE_QUEUE, args);
+	struct queue *queue;
+
+	if (error)
+		return error;
+	CHECK(args->queue_id < MAX_QUEUES);
+	if (!self->doorbells) {
+		self->doorbells = mmap(NULL, GP_KFD_DOORBELL_SLICE, PROT_READ | PROT_WRITE,
+				       MAP_SHARED, self->kfd,
+				       (off_t)(args->doorbell_offset &
+					       ~(u64)(GP_KFD_DOORBELL_SLICE - 1)));
+		CHECK(self->doorbells != MAP_FAILED);
+	}
+	queue = &self->queues[args->queue_id];
+	*queue = (struct queue){
+		.used = true,
+		.args = *args,
+		.write_index = (u64 *)(uintptr_t)args->write_pointer_address,
+		.read_index = (u64 *)(uintptr_t)args->read_pointer_address,
+		.doorbell = self->doorbells +
+			    (args->doorbell_offset & (GP_KFD_DOORBELL_SLICE - 1)) / sizeof(u64),
+	};
+	return 0;
+}
+
+u32 must_create(struct self *self, u32 type)
+{
+	struct gp_kfd_create_queue_args args = good_queue(self, type);
+
+	EXPECT(create_queue(self, &args), 0);
+	return args.queue_id;
+}
+
+/*
+ * All LDS of a CU for a workgroup, so that one runs on each; a workgroup of a kernel without a name
+ * takes 10 us. 20 CUs or 80 in all: the time is a scale, not a promise.
+ */
+#define CUS          80
+#define WORKGROUP_US 10
+
+void submit(struct self *self, u32 id, u32 microseconds)
+{
+	struct queue *queue = &self->queues[id];
+	struct gp_aql_dispatch *packet;
+
+	CHECK(queue->used);
+	if (!self->kernel)
+		self->kernel = gpu_buffer(self, 4096);
+	packet = (struct gp_aql_dispatch *)(uintptr_t)queue->args.ring_base_address +
+		 queue->written % (queue->args.ring_size / GP_AQL_PACKET_BYTES);
+	*packet = (struct gp_aql_dispatch){
+		.header = GP_AQL_INVALID,
+		.setup = 1,
+		.workgroup_x = 64,
+		.workgroup_y = 1,
+		.workgroup_z = 1,
+		.grid_x = microseconds / WORKGROUP_US * CUS * 64,
+		.grid_y = 1,
+		.grid_z = 1,
+		.group_segment_bytes = GP_GFX9_LDS_MAX,
+		.kernel_object = (uintptr_t)self->kernel,
+	};
+	__atomic_store_n(&packet->header, GP_AQL_KERNEL_DISPATCH | GP_AQL_HEADER_BARRIER,
+			 __ATOMIC_RELEASE);
+	queue->written++;
+	__atomic_store_n(queue->write_index, queue->written, __ATOMIC_RELEASE);
+	__atomic_store_n(queue->doorbell, queue->written - 1, __ATOMIC_RELEASE);
+}
+
+int update_queue(struct self *self, u32 id, u32 percentage, u32 priority)
+{
+	struct gp_kfd_update_queue_args args = {
+		.ring_base_address = id < MAX_QUEUES ? self->queues[id].args.ring_base_address : 0,
+		.ring_size = RING_BYTES,
+		.queue_id = id,
+		.queue_percentage = percentage,
+		.queue_priority = priority,
+	};
+
+	return call(self->kfd, GP_KFD_IOC_UPDATE_QUEUE, &args);
+}
+
+int destroy_queue(struct self *self, u32 id)
+{
+	struct gp_kfd_destroy_queue_args args = {.queue_id = id};
+
+	return call(self->kfd, GP_KFD_IOC_DESTROY_QUEUE, &args);
+}
+
+int enable_runtime(struct self *self, u32 mode)
+{
+	struct gp_kfd_runtime_enable_args args = {.r_debug = 0x1234, .mode_mask = mode};
+
+	return call(self->kfd, GP_KFD_IOC_RUNTIME_ENABLE, &args);
+}

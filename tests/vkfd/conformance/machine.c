@@ -1,0 +1,179 @@
+/* What the machine says of itself, over its own socket. */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "conformance.h"
+#include "vkfd/wire.h"
+
+static int connect_machine(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *directory = getenv(GP_VKFD_ENV);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (!directory) {
+		fprintf(stderr, "run me with: gpreempt vgpu -- conformance\n");
+		exit(2);
+	}
+	CHECK(fd >= 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GP_VKFD_SOCKET, directory);
+	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	return fd;
+}
+
+json_t *machine_status(struct self *me)
+{
+	struct gp_vkfd_request request = {
+		.version = GP_VKFD_VERSION, .kind = GP_VKFD_STATUS, .sequence = 1, .tid = getpid()};
+	static u8 message[sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX];
+	json_t *status;
+	ssize_t n;
+
+	if (me->status_fd < 0)
+		me->status_fd = connect_machine();
+	CHECK(send(me->status_fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request));
+	n = recv(me->status_fd, message, sizeof(message), 0);
+	CHECK(n > (ssize_t)sizeof(struct gp_vkfd_reply));
+	status = json_loadb((const char *)message + sizeof(struct gp_vkfd_reply),
+			    (size_t)n - sizeof(struct gp_vkfd_reply), 0, NULL);
+	CHECK(status);
+	return status;
+}
+
+static u64 number(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	CHECK(value);
+	return json_is_integer(value) ? (u64)json_integer_value(value) : json_is_true(value);
+}
+
+static const json_t *find_process(const json_t *status, pid_t pid)
+{
+	const json_t *process;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "processes"), i, process)
+	{
+		if (number(process, "pid") == (u64)pid)
+			return process;
+	}
+	return NULL;
+}
+
+struct queue_view look(struct self *me, pid_t pid, u32 id)
+{
+	json_t *status = machine_status(me);
+	const json_t *queue;
+	struct queue_view view = {0};
+	size_t i;
+
+	json_array_foreach(json_object_get(find_process(status, pid), "queues"), i, queue)
+	{
+		if (number(queue, "id") != id)
+			continue;
+		view = (struct queue_view){
+			.exists = true,
+			.suspended = number(queue, "suspended"),
+			.mapped = number(queue, "mapped"),
+			.launched = number(queue, "launched"),
+			.completed = number(queue, "completed"),
+			.cu_ns = number(queue, "cu_ns"),
+			.priority = number(queue, "priority"),
+			.percentage = number(queue, "percentage"),
+		};
+	}
+	json_decref(status);
+	return view;
+}
+
+u64 gpu_number(struct self *me, const char *name)
+{
+	json_t *status = machine_status(me);
+	u64 value = number(json_array_get(json_object_get(status, "gpus"), 0), name);
+
+	json_decref(status);
+	return value;
+}
+
+void settle(struct self *me)
+{
+	UNTIL(me, gpu_number(me, "updates_pending") == 0);
+}
+
+struct queue_view look_settled(struct self *me, pid_t pid, u32 id)
+{
+	settle(me);
+	return look(me, pid, id);
+}
+
+u64 figure(struct self *me, const char *name)
+{
+	json_t *status, *gpu;
+	u64 value;
+
+	settle(me);
+	status = machine_status(me);
+	gpu = json_array_get(json_object_get(status, "gpus"), 0);
+	value = number(json_object_get(gpu, "model"), name);
+	json_decref(status);
+	return value;
+}
+
+bool process_exists(struct self *me, pid_t pid)
+{
+	json_t *status = machine_status(me);
+	bool exists = find_process(status, pid) != NULL;
+
+	json_decref(status);
+	return exists;
+}
+
+/* pid 0: the number of processes. */
+u64 process_number(struct self *me, pid_t pid, const char *name)
+{
+	json_t *status = machine_status(me);
+	u64 value = pid ? number(find_process(status, pid), name)
+			: json_array_size(json_object_get(status, name));
+
+	json_decref(status);
+	return value;
+}
+
+bool is_blocked(struct self *me, struct actor *actor)
+{
+	u64 limit = deadline();
+
+	while (!past(limit)) {
+		if (actor_finished(actor))
+			return false;
+		if (process_exists(me, actor->pid) && process_number(me, actor->pid, "blocked"))
+			return true;
+	}
+	fail(__FILE__, __LINE__, "the call neither blocks nor returns", 0, INT64_MIN);
+}
+
+void wait_gone(struct self *me, pid_t pid)
+{
+	UNTIL(me, !process_exists(me, pid));
+}
+
+char *slurp(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size = 0, room = 1 << 20;
+	char *text = malloc(room + 1);
+	ssize_t n;
+
+	if (fd < 0 || !text) {
+		free(text);
+		return NULL;
+	}
+	while ((n = read(fd, text + size, room - size)) > 0)
+		size += (size_t)n;
+	CHECK(n == 0 && size < room);
+	close(fd);
+	text[size] = '\0';
+	return text;
+}
