@@ -51,17 +51,17 @@ static void prefix(struct generator *g, int level, const char *file, int line)
 	g->us += next(g) % 7;
 	g->written += (u64)printf(":%d:%-25s:%-4d: %010llu us: [pid:%-5u tid: 0x%llx] ", level,
 				  file, line, (unsigned long long)g->us, PID,
-				  0x7fcd43d616c0ull + g->thread * 0x801000ull);
+				  0x7e10440a26c0ull + g->thread * 0x801000ull);
 }
 
 static u64 swq(u32 queue)
 {
-	return 0x7fcf2a564000ull + queue * 0x20000ull;
+	return 0x7e2013370000ull + queue * 0x20000ull;
 }
 
 static u64 hwq(u32 queue)
 {
-	return 0x7fcbe4200000ull + queue * 0x400000ull;
+	return 0x7e0c90800000ull + queue * 0x400000ull;
 }
 
 static void dispatch(struct generator *g, u32 queue)
@@ -72,8 +72,8 @@ static void dispatch(struct generator *g, u32 queue)
 	g->written += (u64)printf(
 		"SWq=0x%llx, HWq=0x%llx, id=%u, Dispatch Header = 0x1502 (type=2, barrier=1, "
 		"acquire=2, release=2), setup=3, grid=[%llu, %llu, 1], workgroup=[256, 1, 1], "
-		"private_seg_size=0, group_seg_size=%llu, kernel_obj=0x7fcbc5532bc0, "
-		"kernarg_address=0x7fcbdc2%05llx, completion_signal=0x0, correlation_id=%llu, "
+		"private_seg_size=0, group_seg_size=%llu, kernel_obj=0x7e0bd0e11ac0, "
+		"kernarg_address=0x7e0c314%05llx, completion_signal=0x0, correlation_id=%llu, "
 		"rptr=%llu, wptr=%llu\n",
 		(unsigned long long)swq(queue), (unsigned long long)hwq(queue), queue + 1,
 		(unsigned long long)(next(g) % 65536), (unsigned long long)(next(g) % 64 + 1),
@@ -90,7 +90,7 @@ static void barrier(struct generator *g, u32 queue)
 	g->written += (u64)printf(
 		"SWq=0x%llx, HWq=0x%llx, id=%u, BarrierAND Header = 0x1503 (type=3, barrier=1, "
 		"acquire=2, release=2), dep_signal=[0x0, 0x0, 0x0, 0x0, 0x0], "
-		"completion_signal=0x7fced23fca00, rptr=%llu, wptr=%llu\n",
+		"completion_signal=0x7e2041cc5580, rptr=%llu, wptr=%llu\n",
 		(unsigned long long)swq(queue), (unsigned long long)hwq(queue), queue + 1,
 		(unsigned long long)wptr, (unsigned long long)wptr);
 }
@@ -100,7 +100,7 @@ static void create_queues(struct generator *g)
 	for (u32 i = 0; i < QUEUES; i++) {
 		g->thread = i;
 		prefix(g, 3, "hip_stream.cpp", 282);
-		g->written += (u64)printf("\033[32m hipStreamCreate ( 0x7fff80615bc8 ) \033[0m\n");
+		g->written += (u64)printf("\033[32m hipStreamCreate ( 0x7ffc1b70e2d8 ) \033[0m\n");
 		prefix(g, 3, "rocdevice.cpp", 3104);
 		g->written += (u64)printf("Created SWq=0x%llx to map on HWq=0x%llx with size 16384 "
 					  "with priority 1, cooperative: 0\n",
@@ -110,7 +110,7 @@ static void create_queues(struct generator *g)
 					  (unsigned long long)hwq(i));
 		prefix(g, 3, "hip_stream.cpp", 288);
 		g->written += (u64)printf("hipStreamCreate: Returned hipSuccess : stream:0x%llx\n",
-					  (unsigned long long)(0x7fc9eecf0000ull + i * 0x1000));
+					  (unsigned long long)(0x7e0866d10000ull + i * 0x1000));
 	}
 }
 
@@ -122,8 +122,8 @@ static void ordinary(struct generator *g)
 	switch (number % 10) {
 	case 0:
 		prefix(g, 3, "hip_module.cpp", 686);
-		g->written += (u64)printf("\033[32m hipLaunchKernel ( 0x7f34d2a31a90, {%u,1,1}, "
-					  "{256,1,1}, 0x7f316f3fd770, 0, stream:0x7fc9eecf0000 ) "
+		g->written += (u64)printf("\033[32m hipLaunchKernel ( 0x7e31700c3e50, {%u,1,1}, "
+					  "{256,1,1}, 0x7e30f2bb0e10, 0, stream:0x7e0866d10000 ) "
 					  "\033[0m\n",
 					  (u32)(number >> 40));
 		break;
@@ -142,18 +142,18 @@ static void ordinary(struct generator *g)
 	case 5:
 		prefix(g, 3, "rocvirtual.cpp", 899);
 		g->written += (u64)
-			printf("Arg%u:   = ptr:0x7f811%07x obj:[0x7f8110500000-0x7f8110600000]\n",
+			printf("Arg%u:   = ptr:0x7e477%07x obj:[0x7e4770900000-0x7e4770a00000]\n",
 			       (u32)(number >> 61), (u32)(number >> 36));
 		break;
 	case 6:
 		prefix(g, 4, "command.cpp", 357);
-		g->written += (u64)printf("Command (KernelExecution) enqueued: 0x7fc9f0%06x to "
-					  "queue: 0x7fc9eecf54f0\n",
+		g->written += (u64)printf("Command (KernelExecution) enqueued: 0x7e086a%06x to "
+					  "queue: 0x7e0866d15a30\n",
 					  (u32)(number >> 40));
 		break;
 	case 7:
 		prefix(g, 3, "hip_device_runtime.cpp", 686);
-		g->written += (u64)printf("\033[32m hipGetDevice ( 0x7fffea224ec4 ) \033[0m\n");
+		g->written += (u64)printf("\033[32m hipGetDevice ( 0x7ffc1b70ef1c ) \033[0m\n");
 		break;
 	case 8:
 		prefix(g, 3, "hip_device_runtime.cpp", 698);
@@ -161,8 +161,8 @@ static void ordinary(struct generator *g)
 		break;
 	default:
 		prefix(g, 3, "rocvirtual.cpp", 551);
-		g->written += (u64)printf("Set Handler: handle(0x7fced2%06x), "
-					  "timestamp(0x7fc9f0a77f90)\n",
+		g->written += (u64)printf("Set Handler: handle(0x7e2041%06x), "
+					  "timestamp(0x7e086ab3c470)\n",
 					  (u32)(number >> 40));
 		break;
 	}
@@ -170,7 +170,7 @@ static void ordinary(struct generator *g)
 
 int main(int argc, char **argv)
 {
-	struct generator g = {.us = 38724081024u};
+	struct generator g = {.us = 51203377008u};
 	u64 bytes, percent, draw;
 
 	if (argc < 3 || argc > 4 || !gp_argument_u64(argv[1], &bytes) ||

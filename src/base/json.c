@@ -34,6 +34,11 @@ json_t *gp_json_str(const char *text)
 	return text ? gp_json_text(text, strlen(text)) : json_null();
 }
 
+json_t *gp_json_str_or_null(const char *text)
+{
+	return gp_json_str(*text ? text : NULL);
+}
+
 json_t *gp_json_hex(u64 value)
 {
 	char text[24];

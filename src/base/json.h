@@ -15,6 +15,8 @@
 json_t *gp_json_text(const char *text, size_t len);
 /* Text up to the NUL, or null for NULL. */
 json_t *gp_json_str(const char *text);
+/* The same for fields in which "" stands for unknown. */
+json_t *gp_json_str_or_null(const char *text);
 json_t *gp_json_hex(u64 value);
 /* null unless known. */
 json_t *gp_json_u64_if(bool known, u64 value);

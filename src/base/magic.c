@@ -9,11 +9,11 @@ const char *gp_compression(const char *data, size_t len, const char **command)
 		size_t len;
 		const char *name, *command;
 	} known[] = {
-		{"\x1f\x8b", 2, "gzip", "gzip -dc"},
-		{"\x28\xb5\x2f\xfd", 4, "zstd", "zstd -dc"},
-		{"\xfd\x37zXZ", 5, "xz", "xz -dc"},
-		{"BZh", 3, "bzip2", "bzip2 -dc"},
-		{"\x04\x22\x4d\x18", 4, "lz4", "lz4 -dc"},
+		{"\x1f\x8b", 2, "gzip", "zcat"},
+		{"\x28\xb5\x2f\xfd", 4, "zstd", "zstdcat"},
+		{"\xfd\x37zXZ\0", 6, "xz", "xzcat"},
+		{"BZh", 3, "bzip2", "bzcat"},
+		{"\x04\x22\x4d\x18", 4, "lz4", "lz4cat"},
 		{"PK\x03\x04", 4, "zip", "unzip -p"},
 	};
 

@@ -103,7 +103,7 @@ const struct gp_command gp_command_hqd = {
 		"queues are in a hardware slot, whose they are, their priority, ring and\n"
 		"pointers. RPTR, WPTR and BACKLOG are in AQL packets (dw: dwords); PRIO is\n"
 		"pipe/queue priority; DOORBELL is the dword on the doorbell BAR. A slot gets its\n"
-		"PID from the descriptor (mqds) with the same ring."),
+		"PID from the descriptor (mqds) with the same ring, address and doorbell."),
 	.options = options,
 	.examples = "  sudo gpreempt hqd\n"
 		    "  sudo gpreempt hqd --watch 0.5 --pid 4242\n"

@@ -81,6 +81,9 @@ static int set_option(void *ctx, int id, const char *value)
 	case GP_OPT_EXPLAIN:
 		cli->explain = true;
 		return 0;
+	case GP_OPT_PARTIAL:
+		cli->query.partial = true;
+		return 0;
 	case GP_OPT_WATCH:
 		return set_watch(cli, value);
 	}
@@ -145,7 +148,7 @@ static int print_text(struct run *run, const struct gp_kfd_output *out, FILE *st
 }
 
 /* At most one screen, so that the top of the table stays where it is. */
-static int print_screen(struct run *run, const struct gp_kfd_output *out)
+static int print_screen(struct run *run, const struct gp_kfd_output *out, FILE *screen)
 {
 	size_t lines = gp_term_lines(stdout), size, left = 0;
 	char *text = NULL, *end;
@@ -166,19 +169,19 @@ static int print_screen(struct run *run, const struct gp_kfd_output *out)
 	for (const char *rest = end; !error && *rest; rest++)
 		left += *rest == '\n';
 	if (!error)
-		fwrite(text, 1, (size_t)(end - text), stdout);
+		fwrite(text, 1, (size_t)(end - text), screen);
 	if (left)
-		printf(_("... %zu more lines\n"), left);
+		fprintf(screen, _("... %zu more lines\n"), left);
 	free(text);
 	return error;
 }
 
-static int print_output(struct run *run, struct gp_kfd_output *out)
+static int print_output(struct run *run, struct gp_kfd_output *out, FILE *stream)
 {
-	bool stream = run->cli->watch;
+	bool watch = run->cli->watch;
 
 	if (run->cli->json) {
-		if (stream && out->json) {
+		if (watch && out->json) {
 			struct timespec now;
 
 			clock_gettime(CLOCK_REALTIME, &now);
@@ -186,28 +189,25 @@ static int print_output(struct run *run, struct gp_kfd_output *out)
 					    json_real((double)now.tv_sec +
 						      (double)now.tv_nsec / 1e9));
 		}
-		return out->json ? gp_json_print(stdout, out->json, stream) : -ENOMEM;
+		return out->json ? gp_json_print(stream, out->json, watch) : -ENOMEM;
 	}
-	if (stream && isatty(STDOUT_FILENO))
-		return print_screen(run, out);
+	if (watch && isatty(STDOUT_FILENO))
+		return print_screen(run, out, stream);
 	if (run->readings)
-		putchar('\n');
-	return print_text(run, out, stdout);
+		putc('\n', stream);
+	return print_text(run, out, stream);
 }
 
-static int take_sample(void *ctx)
+static int take_sample(void *ctx, FILE *stream)
 {
 	struct run *run = ctx;
 	struct gp_kfd_output out = {0};
 	int error = run->sample(run->cli, &out);
 
 	if (!error) {
-		error = print_output(run, &out);
-		/* A write error is reported once, at the end, with its reason. */
-		if (error == -ENOMEM)
-			gp_fail(&run->cli->sink.diag, error, _("out of memory"));
-		else if (error)
-			error = 0;
+		/* The stream is memory: all that can fail is to have enough. */
+		if (print_output(run, &out, stream))
+			error = -ENOMEM;
 		run->empty = out.empty;
 		gp_grid_free(&run->before);
 		run->before = out.grid;
@@ -249,10 +249,12 @@ int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
 		status = gp_check_root(command, &cli.query.root);
 	if (status)
 		return status;
-	watch = (struct gp_watch){.interval_ns = cli.interval_ns,
-				  .count = cli.watch ? cli.count : 1,
+	watch = (struct gp_watch){.diag = &cli.sink.diag,
+				  .once = !cli.watch,
+				  .interval_ns = cli.interval_ns,
+				  .count = cli.count,
 				  .redraw = cli.watch && !cli.json && isatty(STDOUT_FILENO)};
-	status = cli.watch ? gp_watch_run(&watch, take_sample, &run) : take_sample(&run);
+	status = gp_watch_run(&watch, take_sample, &run);
 	gp_grid_free(&run.before);
 	if (status)
 		return GP_EXIT_FAILED;

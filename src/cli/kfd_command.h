@@ -25,6 +25,7 @@ enum gp_kfd_option {
 	GP_OPT_REGISTERS,
 	GP_OPT_PER_XCC,
 	GP_OPT_EXPLAIN,
+	GP_OPT_PARTIAL,
 };
 
 #define GP_KFD_OPTION_FILE(help)                                                          \
@@ -73,6 +74,8 @@ enum gp_kfd_option {
 		 GP_COMPLETE_NONE,                                                                   \
 		 N_("read registers as this GPU's (gfx942); default: the\n"                          \
 		    "topology, else the register addresses")},                                       \
+		{GP_OPT_PARTIAL, "partial",        GP_NO_ARGUMENT,                                   \
+		 NULL,           GP_COMPLETE_NONE, N_("show what is complete of a damaged file")},   \
 		{GP_OPT_ROOT,           "root",                                                      \
 		 GP_REQUIRED_ARGUMENT,  "DIR",                                                       \
 		 GP_COMPLETE_DIRECTORY, N_("read sys/ under DIR instead of /")},                     \

@@ -113,7 +113,11 @@ enum gp_slot_field {
 	GP_SLOT_OBJECT = 1u << 7,
 	GP_SLOT_DOORBELL = 1u << 8,
 	GP_SLOT_MQD = 1u << 9,
+	GP_SLOT_BACKLOG = 1u << 10, /* full and empty could be told apart */
 };
+
+/* The node of a descriptor, which mqds does not print. */
+#define GP_SLOT_NO_NODE 0xffffffffu
 
 /*
  * One hardware queue slot (from hqds) or one queue descriptor (from mqds, one per XCC): the same

@@ -1,21 +1,13 @@
 #include "inspect/container.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
 
-#define GP_CGROUP_LIMIT     65536u
-#define GP_ID_LENGTH        64
-#define GP_SHORT_ID         12
-#define GP_DOCKER_LIMIT     (4u << 20)
-#define GP_PODMAN_LIMIT     (64u << 20)
-#define GP_DOCKER_CONFIG    "/var/lib/docker/containers/%s/config.v2.json"
-#define GP_PODMAN_ROOT      "/var/lib/containers/storage"
-#define GP_PODMAN_ROOTLESS  "/.local/share/containers/storage"
-#define GP_PODMAN_INVENTORY "/overlay-containers/containers.json"
+#define GP_CGROUP_LIMIT 65536u
+#define GP_SHORT_ID     12
 
 /* A piece of the cgroup path between two slashes. */
 struct piece {
@@ -52,7 +44,7 @@ static struct piece without(struct piece p, const char *suffix)
 
 static bool is_id(struct piece p)
 {
-	if (p.len != GP_ID_LENGTH)
+	if (p.len != GP_CONTAINER_ID_LENGTH)
 		return false;
 	for (size_t i = 0; i < p.len; i++) {
 		if (gp_hex_value(p.text[i]) < 0)
@@ -116,10 +108,10 @@ static bool match_prefixed(struct piece p, struct gp_container *out)
 {
 	struct piece body = without(p, ".scope"), prefix, id;
 
-	if (body.len < GP_ID_LENGTH + 2)
+	if (body.len < GP_CONTAINER_ID_LENGTH + 2)
 		return false;
-	id = after(body, body.len - GP_ID_LENGTH);
-	prefix = (struct piece){.text = body.text, .len = body.len - GP_ID_LENGTH - 1};
+	id = after(body, body.len - GP_CONTAINER_ID_LENGTH);
+	prefix = (struct piece){.text = body.text, .len = body.len - GP_CONTAINER_ID_LENGTH - 1};
 	if (!is_id(id))
 		return false;
 	if (prefix.text[prefix.len] == ':') {
@@ -259,112 +251,6 @@ bool gp_container_parse_cgroup(const char *text, size_t len, struct gp_container
 	return false;
 }
 
-static bool set_name(struct gp_container *c, const char *name, enum gp_name_source source)
-{
-	size_t len = name ? strlen(name) : 0;
-
-	if (!len || len >= sizeof(c->name))
-		return false;
-	memcpy(c->name, name, len + 1);
-	c->name_source = source;
-	return true;
-}
-
-static json_t *load_json(const struct gp_root *root, size_t limit, const char *path)
-{
-	struct gp_buf text = {0};
-	json_t *json = NULL;
-
-	if (gp_root_read(root, limit, &text, "%s", path) == 0)
-		json = json_loadb(gp_buf_str(&text), text.len, 0, NULL);
-	gp_buf_free(&text);
-	return json;
-}
-
-static bool docker_name(const struct gp_root *root, struct gp_container *c)
-{
-	char path[256];
-	json_t *json;
-	const char *name;
-	bool found;
-
-	snprintf(path, sizeof(path), GP_DOCKER_CONFIG, c->id);
-	json = load_json(root, GP_DOCKER_LIMIT, path);
-	name = json_string_value(json_object_get(json, "Name"));
-	found = set_name(c, name && *name == '/' ? name + 1 : name, GP_NAME_RUNTIME);
-	json_decref(json);
-	return found;
-}
-
-static bool podman_inventory(const struct gp_root *root, const char *storage,
-			     struct gp_container *c)
-{
-	char path[512];
-	json_t *json, *entry;
-	bool found = false;
-	size_t i;
-
-	snprintf(path, sizeof(path), "%s" GP_PODMAN_INVENTORY, storage);
-	json = load_json(root, GP_PODMAN_LIMIT, path);
-	json_array_foreach(json, i, entry)
-	{
-		const char *id = json_string_value(json_object_get(entry, "id"));
-		json_t *names = json_object_get(entry, "names");
-
-		if (id && strcmp(id, c->id) == 0)
-			found = set_name(c, json_string_value(json_array_get(names, 0)),
-					 GP_NAME_RUNTIME);
-	}
-	json_decref(json);
-	return found;
-}
-
-static bool podman_name(const struct gp_root *root, u32 pid, struct gp_container *c)
-{
-	struct gp_process process;
-	struct gp_user user;
-	char storage[320];
-
-	if (podman_inventory(root, GP_PODMAN_ROOT, c))
-		return true;
-	if (gp_process_read_ids(root, pid, &process) || !(process.valid & GP_PROCESS_UID) ||
-	    gp_user_read(root, process.uid, &user) || !user.home[0])
-		return false;
-	snprintf(storage, sizeof(storage), "%s" GP_PODMAN_ROOTLESS, user.home);
-	return podman_inventory(root, storage, c);
-}
-
-static void host_name(const struct gp_root *root, u32 pid, struct gp_container *c)
-{
-	char name[256];
-	struct gp_buf text = {0};
-
-	if (gp_process_environment(root, pid, "HOSTNAME", name, sizeof(name))) {
-		name[0] = '\0';
-		if (gp_root_read(root, 4096, &text, "/proc/%u/root/etc/hostname", pid) == 0)
-			copy(name, sizeof(name),
-			     (struct piece){gp_buf_str(&text), strcspn(gp_buf_str(&text), "\n")});
-		gp_buf_free(&text);
-	}
-	/* Runtimes use the beginning of the id as host name by default: no name at all. */
-	if (!name[0] || strncmp(c->id, name, strlen(name)) == 0)
-		return;
-	set_name(c, name, c->pod[0] ? GP_NAME_POD : GP_NAME_HOSTNAME);
-}
-
-void gp_container_read_name(const struct gp_root *root, u32 pid, struct gp_container *c)
-{
-	if (strlen(c->id) != GP_ID_LENGTH) {
-		set_name(c, c->id, GP_NAME_RUNTIME);
-		return;
-	}
-	if (strcmp(c->runtime, "docker") == 0 && docker_name(root, c))
-		return;
-	if (strcmp(c->runtime, "podman") == 0 && podman_name(root, pid, c))
-		return;
-	host_name(root, pid, c);
-}
-
 int gp_container_id_of(const struct gp_root *root, u32 pid, struct gp_container *out)
 {
 	struct gp_buf text = {0};
@@ -380,12 +266,22 @@ int gp_container_id_of(const struct gp_root *root, u32 pid, struct gp_container 
 	return found ? 0 : -ENOENT;
 }
 
-int gp_container_of(const struct gp_root *root, u32 pid, struct gp_container *out)
+int gp_container_look_up(const struct gp_root *root, struct gp_container_names *names, u32 pid,
+			 struct gp_container *out)
 {
 	int error = gp_container_id_of(root, pid, out);
 
 	if (!error)
-		gp_container_read_name(root, pid, out);
+		gp_container_read_name(root, names, pid, out);
+	return error;
+}
+
+int gp_container_of(const struct gp_root *root, u32 pid, struct gp_container *out)
+{
+	struct gp_container_names names = {0};
+	int error = gp_container_look_up(root, &names, pid, out);
+
+	gp_container_names_free(&names);
 	return error;
 }
 
@@ -393,23 +289,20 @@ void gp_container_label(const struct gp_container *c, char *out, size_t size)
 {
 	if (c->name[0] && c->name_source != GP_NAME_HOSTNAME)
 		snprintf(out, size, "%s:%s", c->runtime, c->name);
-	else if (strlen(c->id) == GP_ID_LENGTH)
+	else if (strlen(c->id) == GP_CONTAINER_ID_LENGTH)
 		snprintf(out, size, "%s:%.*s", c->runtime, GP_SHORT_ID, c->id);
 	else
 		snprintf(out, size, "%s:%s", c->runtime, c->id);
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return gp_json_str(*text ? text : NULL);
 }
 
 json_t *gp_container_json(const struct gp_container *container, const struct gp_process *process)
 {
 	u32 count = process->nspid_count;
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "runtime", text_or_null(container->runtime), "id",
-			 text_or_null(container->id), "name", text_or_null(container->name), "pod",
-			 text_or_null(container->pod), "pid",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "runtime",
+			 gp_json_str_or_null(container->runtime), "id",
+			 gp_json_str_or_null(container->id), "name",
+			 gp_json_str_or_null(container->name), "pod",
+			 gp_json_str_or_null(container->pod), "pid",
 			 gp_json_u64_if(count > 0, count ? process->nspid[count - 1] : 0));
 }

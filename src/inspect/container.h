@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "inspect/process.h"
 
+#define GP_CONTAINER_ID_LENGTH 64 /* hex digits, with every runtime that has ids */
+
 enum gp_name_source {
 	GP_NAME_NONE,
 	GP_NAME_RUNTIME,  /* the runtime's own files, or the id is the name */
@@ -28,9 +30,22 @@ struct gp_container {
 /* 0; -ENOENT when the process is in none that can be seen; -ESRCH when it is gone. */
 int gp_container_of(const struct gp_root *root, u32 pid, struct gp_container *out);
 
-/* The two halves of it, for callers that look at many processes and need each name once. */
+/*
+ * For callers that look at many processes: the lists some runtimes keep of all their containers,
+ * each read once. Starts as {0}.
+ */
+struct gp_container_names {
+	struct gp_inventory *inventories;
+	size_t count, capacity;
+};
+void gp_container_names_free(struct gp_container_names *names);
+int gp_container_look_up(const struct gp_root *root, struct gp_container_names *names, u32 pid,
+			 struct gp_container *out);
+
+/* The two halves of it, for callers that need the name of each container once. */
 int gp_container_id_of(const struct gp_root *root, u32 pid, struct gp_container *out);
-void gp_container_read_name(const struct gp_root *root, u32 pid, struct gp_container *container);
+void gp_container_read_name(const struct gp_root *root, struct gp_container_names *names, u32 pid,
+			    struct gp_container *container);
 
 /* The same from the text of /proc/PID/cgroup (v1 or v2), without the name. False: no container. */
 bool gp_container_parse_cgroup(const char *text, size_t len, struct gp_container *out);

@@ -22,6 +22,7 @@ struct search {
 	bool any_container; /* or, if not, like `like` */
 	struct gp_process like;
 	struct gp_container container; /* id "" when it is not known */
+	struct gp_container_names *names;
 };
 
 static bool same_container(const struct search *search, const struct gp_process *process,
@@ -64,7 +65,7 @@ static int consider(const struct gp_root *root, const struct search *search, u32
 		return 0;
 	if (search->any_container && process.nspid_count < 2)
 		return 0;
-	contained = gp_container_of(root, pid, &container) == 0;
+	contained = gp_container_look_up(root, search->names, pid, &container) == 0;
 	if (!search->any_container && !same_container(search, &process, &container))
 		return 0;
 	return add_candidate(root, pid, contained ? &container : NULL, out);
@@ -115,7 +116,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Every container with a process here, once each. */
-static int list_containers(const struct gp_root *root, struct container_list *out)
+static int list_containers(const struct gp_root *root, struct gp_container_names *names,
+			   struct container_list *out)
 {
 	size_t count, kept = 0;
 	u32 *pids;
@@ -140,7 +142,7 @@ static int list_containers(const struct gp_root *root, struct container_list *ou
 	}
 	out->count = kept;
 	for (size_t i = 0; i < kept; i++)
-		gp_container_read_name(root, out->items[i].pid, &out->items[i].container);
+		gp_container_read_name(root, names, out->items[i].pid, &out->items[i].container);
 	return error;
 }
 
@@ -190,7 +192,7 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 			     struct search *search)
 {
 	struct container_list list = {0};
-	int error = list_containers(root, &list);
+	int error = list_containers(root, search->names, &list);
 	size_t matches = error ? 0 : best_matches(&list, word);
 
 	if (error) {
@@ -219,7 +221,7 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 				struct search *search)
 {
 	int error = gp_process_read_ids(root, pid, &search->like);
-	bool contained = gp_container_of(root, pid, &search->container) == 0;
+	bool contained = gp_container_look_up(root, search->names, pid, &search->container) == 0;
 
 	if (error)
 		return gp_fail(diag, -ENOENT, _("there is no process %u"), pid);
@@ -234,10 +236,11 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 	return 0;
 }
 
-static int resolve_inside(const struct gp_root *root, struct gp_diag *diag, const char *container,
-			  u32 pid, struct gp_pid_candidates *out)
+static int resolve_inside(const struct gp_root *root, struct gp_diag *diag,
+			  struct gp_container_names *names, const char *container, u32 pid,
+			  struct gp_pid_candidates *out)
 {
-	struct search search = {.pid = pid};
+	struct search search = {.pid = pid, .names = names};
 	u32 member;
 	int error;
 
@@ -287,18 +290,14 @@ static int resolve_host(const struct gp_root *root, struct gp_diag *diag, u32 pi
 	return error;
 }
 
-int gp_container_resolve(const struct gp_root *root, struct gp_diag *diag, const char *container,
-			 u32 pid, struct gp_pid_candidates *out)
+/* No process has the pid here: whoever has it in a container. */
+static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
+			    struct gp_container_names *names, u32 pid,
+			    struct gp_pid_candidates *out)
 {
-	struct search search = {.pid = pid, .any_container = true};
+	struct search search = {.pid = pid, .any_container = true, .names = names};
 	int error;
 
-	*out = (struct gp_pid_candidates){0};
-	if (container)
-		return resolve_inside(root, diag, container, pid, out);
-	error = resolve_host(root, diag, pid, out);
-	if (error != -ESRCH)
-		return error;
 	error = scan(root, &search, out);
 	if (error)
 		return gp_fail(diag, error, _("cannot look through /proc: %s"), strerror(-error));
@@ -319,4 +318,22 @@ int gp_container_resolve(const struct gp_root *root, struct gp_diag *diag, const
 		pid);
 	show_candidates(diag, pid, out);
 	return 0;
+}
+
+int gp_container_resolve(const struct gp_root *root, struct gp_diag *diag, const char *container,
+			 u32 pid, struct gp_pid_candidates *out)
+{
+	struct gp_container_names names = {0};
+	int error;
+
+	*out = (struct gp_pid_candidates){0};
+	if (container) {
+		error = resolve_inside(root, diag, &names, container, pid, out);
+	} else {
+		error = resolve_host(root, diag, pid, out);
+		if (error == -ESRCH)
+			error = resolve_anywhere(root, diag, &names, pid, out);
+	}
+	gp_container_names_free(&names);
+	return error;
 }

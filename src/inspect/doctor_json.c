@@ -5,11 +5,6 @@
 #include "inspect/doctor.h"
 #include "inspect/mechanism.h"
 
-static json_t *text_or_null(const char *text)
-{
-	return gp_json_str(*text ? text : NULL);
-}
-
 static json_t *bool_if(bool known, bool value)
 {
 	return known ? json_boolean(value) : json_null();
@@ -17,8 +12,8 @@ static json_t *bool_if(bool known, bool value)
 
 static json_t *kernel_json(const struct gp_doctor *d)
 {
-	return json_pack("{s:o,s:o,s:o,s:o}", "release", text_or_null(d->kernel), "lockdown",
-			 text_or_null(d->lockdown), "signed_modules_only",
+	return json_pack("{s:o,s:o,s:o,s:o}", "release", gp_json_str_or_null(d->kernel), "lockdown",
+			 gp_json_str_or_null(d->lockdown), "signed_modules_only",
 			 bool_if(d->valid & GP_DOC_SIGNED_MODULES, d->signed_modules_only),
 			 "modules_disabled",
 			 bool_if(d->valid & GP_DOC_MODULES_DISABLED, d->modules_disabled));
@@ -30,8 +25,8 @@ static json_t *amdgpu_json(const struct gp_doctor *d)
 		return json_null();
 	return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "origin",
 			 d->amdgpu_dkms ? "dkms" : "in-tree", "version",
-			 text_or_null(d->amdgpu_version), "srcversion",
-			 text_or_null(d->amdgpu_srcversion), "sched_policy",
+			 gp_json_str_or_null(d->amdgpu_version), "srcversion",
+			 gp_json_str_or_null(d->amdgpu_srcversion), "sched_policy",
 			 gp_json_u64_if(d->valid & GP_DOC_SCHED_POLICY, d->sched_policy),
 			 "queue_preemption_timeout_ms",
 			 gp_json_u64_if(d->valid & GP_DOC_TIMEOUT, d->preemption_timeout_ms),
@@ -47,7 +42,7 @@ static json_t *kfd_json(const struct gp_doctor *d)
 		return json_null();
 	if (d->valid & GP_DOC_KFD_VERSION)
 		snprintf(version, sizeof(version), "%u.%u", d->kfd_major, d->kfd_minor);
-	return json_pack("{s:o,s:o}", "version", text_or_null(version), "source",
+	return json_pack("{s:o,s:o}", "version", gp_json_str_or_null(version), "source",
 			 gp_json_str(!version[0]                              ? NULL
 				     : d->kfd_source == GP_KFD_VERSION_PROBED ? "probed"
 									      : "derived"));
@@ -68,8 +63,9 @@ static void add_gpus(json_t *array, const char *kind, const struct gp_gpu_list *
 		json = json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "kind", kind, "node",
 				 (json_int_t)g->node, "gpu_id",
 				 gp_json_u64_if(g->gpu_id, g->gpu_id), "name",
-				 text_or_null(g->name), "gfx", text_or_null(gfx), "pci",
-				 text_or_null(pci), "partition", text_or_null(g->partition), "cus",
+				 gp_json_str_or_null(g->name), "gfx", gp_json_str_or_null(gfx),
+				 "pci", gp_json_str_or_null(pci), "partition",
+				 gp_json_str_or_null(g->partition), "cus",
 				 gp_json_u64_if(g->valid & GP_GPU_CU, g->cu_count));
 		json_object_set_new(json, "xccs",
 				    gp_json_u64_if(g->valid & GP_GPU_XCC, g->xcc_count));
@@ -97,8 +93,8 @@ static json_t *gpus_json(const struct gp_doctor *d)
 static json_t *device_json(const struct gp_device_access *device)
 {
 	return json_pack("{s:s,s:o,s:b,s:o}", "path", device->path, "group",
-			 text_or_null(device->group), "accessible", device->error == 0, "present",
-			 json_boolean(device->error != -ENOENT));
+			 gp_json_str_or_null(device->group), "accessible", device->error == 0,
+			 "present", json_boolean(device->error != -ENOENT));
 }
 
 static json_t *access_json(const struct gp_doctor *d)
@@ -130,9 +126,10 @@ static json_t *runtimes_json(const struct gp_doctor *d)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < d->runtime_count; i++)
-		json_array_append_new(array, json_pack("{s:o,s:o}", "path",
-						       text_or_null(d->runtimes[i].path), "version",
-						       text_or_null(d->runtimes[i].version)));
+		json_array_append_new(array,
+				      json_pack("{s:o,s:o}", "path",
+						gp_json_str_or_null(d->runtimes[i].path), "version",
+						gp_json_str_or_null(d->runtimes[i].version)));
 	return array;
 }
 
@@ -154,8 +151,8 @@ static json_t *mechanisms_json(const struct gp_doctor *d)
 		json_array_append_new(array,
 				      json_pack("{s:s,s:s,s:o,s:b}", "name", m->name, "verdict",
 						gp_verdict_word(judgement.verdict), "reason",
-						text_or_null(judgement.reason), "stops_mid_kernel",
-						m->stops_mid_kernel));
+						gp_json_str_or_null(judgement.reason),
+						"stops_mid_kernel", m->stops_mid_kernel));
 	}
 	return array;
 }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "base/term.h"
 #include "gpu/gpu.h"
 #include "inspect/container.h"
 #include "inspect/process.h"
@@ -80,7 +81,8 @@ struct gp_find_queue {
 	size_t stream_count;
 	u64 dispatches, barriers;
 	u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
-	bool active, deleted, failed;
+	bool active, deleted;
+	bool failed, failed_known;
 	u64 rptr, wptr, backlog; /* packets */
 	/* KFD ids it may have, when kfd_id is unknown; the count goes on past the room. */
 	u32 candidates[GP_FIND_CANDIDATES_MAX];

@@ -127,7 +127,8 @@ static void add_slots(struct gp_find_process *process, const struct gp_find_live
 			continue;
 		GP_SET(queue, GP_FIND_RPTR, rptr, slot->rptr, GP_FROM_HQD);
 		GP_SET(queue, GP_FIND_WPTR, wptr, slot->wptr, GP_FROM_HQD);
-		GP_SET(queue, GP_FIND_BACKLOG, backlog, slot->backlog, GP_FROM_HQD);
+		if (slot->valid & GP_SLOT_BACKLOG)
+			GP_SET(queue, GP_FIND_BACKLOG, backlog, slot->backlog, GP_FROM_HQD);
 	}
 }
 
@@ -175,6 +176,7 @@ static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *lo
 	queue->address_kind = logged->key;
 	queue->deleted = logged->deleted;
 	queue->failed = logged->failed;
+	queue->failed_known = logged->valid & GP_LQ_FAILED;
 	if (queue->key == GP_KEY_RING || queue->key == GP_KEY_BOTH)
 		queue->address_kind = GP_ADDRESS_RING;
 	else if (queue->key == GP_KEY_OBJECT && logged->key == GP_ADDRESS_UNKNOWN)
@@ -197,6 +199,8 @@ static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *lo
 	if (logged->valid & GP_LQ_STREAMS) {
 		GP_SET(queue, GP_FIND_STREAMS, streams, logged->streams, GP_FROM_LOG);
 		queue->streams_max = logged->streams_max;
+	}
+	if (logged->valid & GP_LQ_HANDLES) {
 		queue->stream_handles = logged->stream_handles;
 		queue->stream_count = logged->stream_count;
 	}
@@ -207,7 +211,10 @@ static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *lo
 			queue->last_ns = logged->last_ns;
 		GP_SET(queue, GP_FIND_USE, first_ns, logged->first_ns, GP_FROM_LOG);
 	}
-	GP_SET(queue, GP_FIND_ACTIVE, active, !logged->deleted && !logged->failed, GP_FROM_LOG);
+	/* A queue that may have failed may be dead: then the log does not tell. */
+	if (logged->deleted || logged->failed || (logged->valid & GP_LQ_FAILED))
+		GP_SET(queue, GP_FIND_ACTIVE, active, !logged->deleted && !logged->failed,
+		       GP_FROM_LOG);
 	set_pointers_from_log(queue, logged);
 }
 

@@ -8,15 +8,20 @@
 
 #include "base/i18n.h"
 #include "base/parse.h"
+#include "base/term.h"
 #include "inspect/find_parts.h"
 
 /* The kernel's limit for pids (PID_MAX_LIMIT). */
 #define GP_PID_LARGEST (4u << 20)
 
+/* What the reader's callbacks need. */
 struct log_context {
 	struct gp_log_queues *queues;
 	u32 pid_of_name; /* 0 = the file's name tells none */
 	bool used_name;
+	struct gp_progress *progress; /* or NULL */
+	const char *name;
+	u64 total_bytes; /* 0 = not known */
 };
 
 static int on_event(void *ctx, const struct gp_event *event)
@@ -31,6 +36,13 @@ static int on_event(void *ctx, const struct gp_event *event)
 	named.valid |= GP_EV_PID;
 	log->used_name = true;
 	return gp_log_queues_event(log->queues, &named);
+}
+
+static void on_progress(void *ctx, u64 done_bytes)
+{
+	struct log_context *log = ctx;
+
+	gp_progress_update(log->progress, log->name, done_bytes, log->total_bytes);
 }
 
 /* AMD_LOG_LEVEL_FILE=name makes the runtime write name_<pid>. A date is no pid. */
@@ -98,26 +110,30 @@ static void warn_about_input(const struct gp_find_input *input, u32 name_pid, st
 static int read_log(const struct gp_find_options *options, const char *path, struct gp_diag *diag,
 		    struct gp_find_result *out)
 {
-	struct gp_find_input *input = &out->inputs[out->input_count];
-	struct log_context context = {.queues = out->log, .pid_of_name = pid_of_name(path)};
-	struct gp_amdlog_options reader = {
-		.name = strcmp(path, "-") == 0 ? _("standard input") : path,
-		.fast = options->fast,
+	struct gp_find_input *input = &out->inputs[out->input_count++];
+	struct log_context context = {
+		.queues = out->log,
+		.pid_of_name = pid_of_name(path),
 		.progress = options->progress,
+		.name = strcmp(path, "-") == 0 ? _("standard input") : path,
 	};
+	struct gp_amdlog_options reader = {.name = context.name,
+					   .fast = options->fast,
+					   .progress = options->progress ? on_progress : NULL,
+					   .progress_ctx = &context};
 	int fd, error;
 
-	*input = (struct gp_find_input){.name = reader.name, .fast = options->fast};
-	out->input_count++;
-	fd = open_log(path, diag, &reader.total_bytes);
+	*input = (struct gp_find_input){.name = context.name, .fast = options->fast};
+	fd = open_log(path, diag, &context.total_bytes);
 	if (fd < 0)
 		return fd;
 	/* One log a rank, and a rank that logged nothing: the others still count. */
-	if (reader.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
+	if (context.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
 		gp_diag(diag, GP_WARNING, _("%s is empty"), input->name);
 		close(fd);
 		return 0;
 	}
+	gp_log_queues_next_input(out->log);
 	error = gp_amdlog_read(fd, &reader, diag, on_event, &context, &input->stats);
 	close(fd);
 	if (options->progress)

@@ -212,7 +212,7 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	GP_PUT("first_ns", gp_json_u64_if(known(q, GP_FIND_USE), q->first_ns));
 	GP_PUT("last_ns", gp_json_u64_if(known(q, GP_FIND_USE), q->last_ns));
 	GP_PUT("active", optional_bool(known(q, GP_FIND_ACTIVE), q->active));
-	GP_PUT("failed", optional_bool(q->logged, q->failed));
+	GP_PUT("failed", optional_bool(q->failed_known, q->failed));
 	GP_PUT("rptr", gp_json_u64_if(known(q, GP_FIND_RPTR), q->rptr));
 	GP_PUT("wptr", gp_json_u64_if(known(q, GP_FIND_WPTR), q->wptr));
 	GP_PUT("backlog", gp_json_u64_if(known(q, GP_FIND_BACKLOG), q->backlog));

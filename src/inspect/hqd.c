@@ -16,15 +16,14 @@ static int read_list(const struct gp_kfd_query *query, const char *path, gp_pars
 		     struct gp_kfd_gfx *gfx, struct gp_diag *diag, struct gp_slots *out)
 {
 	struct gp_kfd_input input = {0};
-	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version, .ctx = gfx};
+	struct gp_debugfs_source source;
 	int error = gp_kfd_input_read(&query->root, query->file, path, diag, &input);
 
 	if (!error) {
-		source.name = input.name;
-		source.text = gp_buf_str(&input.text);
-		source.len = input.text.len;
-		error = parse(&source, diag, &out->list);
+		source = gp_kfd_input_source(query, &input, gfx);
+		error = gp_kfd_input_judge(parse(&source, diag, &out->list), diag);
 	}
+	out->incomplete = out->list.incomplete;
 	memcpy(out->source, input.name, sizeof(out->source));
 	gp_kfd_input_free(&input);
 	return error;
@@ -43,6 +42,7 @@ int gp_hqd_read(const struct gp_kfd_query *query, struct gp_diag *diag, struct g
 		error = gp_kfd_query_owners(query, &gfx, diag, &owners, out->pids_from,
 					    sizeof(out->pids_from));
 	if (!error) {
+		out->incomplete |= owners.incomplete;
 		gp_slots_join(&out->list, &owners);
 		gp_kfd_query_filter(query, &out->list);
 	}
@@ -76,6 +76,7 @@ json_t *gp_slots_json(const struct gp_slots *slots, const struct gp_slot_options
 
 	with.view = slots->view;
 	json_object_set_new(object, "source", gp_json_str(slots->source));
+	json_object_set_new(object, "incomplete", json_boolean(slots->incomplete));
 	if (is_hqd) {
 		json_object_set_new(object, "pids_from",
 				    gp_json_str(slots->pids_from[0] ? slots->pids_from : NULL));

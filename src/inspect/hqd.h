@@ -13,6 +13,7 @@ struct gp_slots {
 	struct gp_slot_list list;
 	char source[4096];    /* file the slots come from */
 	char pids_from[4096]; /* file the pids come from; "" = pids are not known */
+	bool incomplete;      /* one of the files was damaged; only with `partial` */
 };
 
 /* -errno with the reason said; -ESRCH is never returned here, an empty list is 0. */

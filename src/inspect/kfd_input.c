@@ -44,6 +44,7 @@ int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *
 	bool is_pipe = file && strcmp(file, "-") == 0;
 	int error;
 
+	out->live = !file;
 	if (file)
 		error = snprintf(out->name, sizeof(out->name), "%s",
 				 is_pipe ? _("standard input") : file) < (int)sizeof(out->name)
@@ -72,6 +73,26 @@ void gp_kfd_input_free(struct gp_kfd_input *input)
 	gp_buf_free(&input->text);
 }
 
+struct gp_debugfs_source gp_kfd_input_source(const struct gp_kfd_query *query,
+					     const struct gp_kfd_input *input,
+					     struct gp_kfd_gfx *gfx)
+{
+	return (struct gp_debugfs_source){.name = input->name,
+					  .text = gp_buf_str(&input->text),
+					  .len = input->text.len,
+					  .live = input->live,
+					  .partial = query->partial,
+					  .gfx_version = gp_kfd_gfx_version,
+					  .ctx = gfx};
+}
+
+int gp_kfd_input_judge(int error, struct gp_diag *diag)
+{
+	if (error == -EBADMSG)
+		gp_diag(diag, GP_NOTE, _("--partial shows what is complete of it"));
+	return error;
+}
+
 bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name)
 {
 	query->gfx_version = gp_gfx_parse(name);
@@ -88,7 +109,7 @@ int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx
 			struct gp_diag *diag, struct gp_slot_list *out, char *from, size_t size)
 {
 	struct gp_kfd_input input = {0};
-	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version, .ctx = gfx};
+	struct gp_debugfs_source source;
 	/* What nobody asked for may fail in silence; the pids are missing then. */
 	struct gp_diag *sink = query->mqds_file ? diag : NULL;
 	int error;
@@ -98,10 +119,10 @@ int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx
 		return 0;
 	error = gp_kfd_input_read(&query->root, query->mqds_file, GP_DEBUGFS_MQDS, sink, &input);
 	if (!error) {
-		source.name = input.name;
-		source.text = gp_buf_str(&input.text);
-		source.len = input.text.len;
-		error = gp_kfd_parse_mqds(&source, sink, out);
+		source = gp_kfd_input_source(query, &input, gfx);
+		/* With --partial all that is left to say is what is missing. */
+		error = gp_kfd_parse_mqds(&source, query->partial ? diag : sink, out);
+		error = gp_kfd_input_judge(error, sink);
 	}
 	if (!error)
 		snprintf(from, size, "%s", input.name);

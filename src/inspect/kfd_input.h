@@ -18,6 +18,7 @@ struct gp_kfd_query {
 	u32 pid;               /* 0: all */
 	bool has_gpu;
 	u32 gpu_id;
+	bool partial; /* show what is complete of a damaged text */
 };
 
 /* "gfx942"; false when it is no such name. */
@@ -27,12 +28,19 @@ bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name);
 struct gp_kfd_input {
 	char name[4096];
 	struct gp_buf text;
+	bool live;
 };
 
 /* Reads `file`, or the debugfs path under the root when it is NULL. The error is said. */
 int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
 		      struct gp_diag *diag, struct gp_kfd_input *out);
 void gp_kfd_input_free(struct gp_kfd_input *input);
+/* What a parser of gpu/kfd/debugfs.h is given; points into the input. */
+struct gp_debugfs_source gp_kfd_input_source(const struct gp_kfd_query *query,
+					     const struct gp_kfd_input *input,
+					     struct gp_kfd_gfx *gfx);
+/* After a parser's -EBADMSG: says that --partial shows the rest. Returns the error. */
+int gp_kfd_input_judge(int error, struct gp_diag *diag);
 
 /* The register layouts to read with: what the user forced, or what the topology says. */
 int gp_kfd_query_gfx(const struct gp_kfd_query *query, struct gp_kfd_gfx *out);

@@ -15,7 +15,8 @@ void gp_ps_free(struct gp_ps *ps)
 	*ps = (struct gp_ps){0};
 }
 
-static int fill_rows(const struct gp_root *root, bool host_view, struct gp_ps *ps)
+static int fill_rows(const struct gp_root *root, struct gp_container_names *names, bool host_view,
+		     struct gp_ps *ps)
 {
 	for (size_t i = 0; i < ps->processes.count; i++) {
 		const struct gp_gpu_process *gpu = &ps->processes.items[i];
@@ -31,7 +32,7 @@ static int fill_rows(const struct gp_root *root, bool host_view, struct gp_ps *p
 		if (!host_view || gp_process_read(root, gpu->pid, &row->process))
 			continue;
 		row->process_known = true;
-		row->contained = gp_container_of(root, gpu->pid, &row->container) == 0;
+		row->contained = gp_container_look_up(root, names, gpu->pid, &row->container) == 0;
 		/* The container must be that of the process whose command is shown. */
 		if ((row->process.valid & GP_PROCESS_START) &&
 		    !gp_process_same(root, &row->process))
@@ -42,6 +43,7 @@ static int fill_rows(const struct gp_root *root, bool host_view, struct gp_ps *p
 
 int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
 {
+	struct gp_container_names names = {0};
 	bool host_view = gp_process_host_view(root);
 	int error;
 
@@ -57,7 +59,8 @@ int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *o
 	gp_kfd_ops.discover(root, diag, &out->gpus);
 	error = gp_kfd_ops.describe(root, diag, 0, &out->processes);
 	if (!error)
-		error = fill_rows(root, host_view, out);
+		error = fill_rows(root, &names, host_view, out);
+	gp_container_names_free(&names);
 	if (error) {
 		gp_ps_free(out);
 		return error;

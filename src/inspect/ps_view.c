@@ -220,11 +220,6 @@ static json_t *usage_list(const struct gp_ps *ps, const struct gp_gpu_process *p
 	return json;
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return gp_json_str(*text ? text : NULL);
-}
-
 static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
 {
 	const struct gp_process *p = &row->process;
@@ -233,9 +228,10 @@ static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
 	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "pid",
 			 (json_int_t)gpu->pid, "start_time",
 			 gp_json_u64_if(p->valid & GP_PROCESS_START, p->start_time), "user",
-			 text_or_null(p->user), "uid",
+			 gp_json_str_or_null(p->user), "uid",
 			 gp_json_u64_if(p->valid & GP_PROCESS_UID, p->uid), "comm",
-			 text_or_null(p->comm), "command", text_or_null(p->command), "container",
+			 gp_json_str_or_null(p->comm), "command", gp_json_str_or_null(p->command),
+			 "container",
 			 row->contained ? gp_container_json(&row->container, &row->process)
 					: json_null(),
 			 "pasid", gp_json_u64_if(gpu->pasid_known, gpu->pasid), "queue_counts",

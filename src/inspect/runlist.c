@@ -44,21 +44,20 @@ int gp_runlist_read(const struct gp_kfd_query *query, struct gp_diag *diag, stru
 	struct gp_kfd_gfx gfx = {0};
 	struct gp_kfd_input input = {0};
 	struct gp_slot_list owners = {0};
-	struct gp_debugfs_source source = {0};
+	struct gp_debugfs_source source;
 	int error = gp_kfd_query_gfx(query, &gfx);
 
 	if (!error)
 		error = gp_kfd_input_read(&query->root, query->file, GP_DEBUGFS_RLS, diag, &input);
 	if (!error) {
-		source.name = input.name;
-		source.text = gp_buf_str(&input.text);
-		source.len = input.text.len;
-		error = gp_kfd_parse_rls(&source, diag, &out->list);
+		source = gp_kfd_input_source(query, &input, &gfx);
+		error = gp_kfd_input_judge(gp_kfd_parse_rls(&source, diag, &out->list), diag);
 	}
 	if (!error)
 		error = gp_kfd_query_owners(query, &gfx, diag, &owners, out->pids_from,
 					    sizeof(out->pids_from));
 	if (!error) {
+		out->incomplete = out->list.incomplete || owners.incomplete;
 		gp_runlist_join(&out->list, &owners);
 		filter(query, &out->list);
 	}

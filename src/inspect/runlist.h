@@ -13,6 +13,7 @@ struct gp_runlists {
 	struct gp_runlist list;
 	char source[4096];
 	char pids_from[4096]; /* "" = pids are not known */
+	bool incomplete;      /* one of the files was damaged; only with `partial` */
 };
 
 int gp_runlist_read(const struct gp_kfd_query *query, struct gp_diag *diag,

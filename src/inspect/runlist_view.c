@@ -212,6 +212,7 @@ json_t *gp_runlist_json(const struct gp_runlists *runlists, bool raw)
 	size_t at = 0;
 
 	json_object_set_new(object, "source", gp_json_str(runlists->source));
+	json_object_set_new(object, "incomplete", json_boolean(runlists->incomplete));
 	json_object_set_new(object, "pids_from", gp_json_str(from));
 	for (size_t i = 0; i < list->node_count; i++) {
 		const struct gp_runlist_node *node = &list->nodes[i];

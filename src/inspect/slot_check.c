@@ -14,7 +14,7 @@ enum gp_check gp_check_active(const struct gp_slot *slot)
 enum gp_check gp_check_backlog(const struct gp_slot *slot)
 {
 	/* The figure is one of packets; SDMA and kernel queues count dwords. */
-	if (!(slot->valid & GP_SLOT_POINTERS) || !slot->aql)
+	if (!(slot->valid & GP_SLOT_BACKLOG) || !slot->aql)
 		return GP_CHECK_UNKNOWN;
 	return slot->backlog < GP_BACKLOG_HIGH ? GP_CHECK_OK : GP_CHECK_HIGH;
 }

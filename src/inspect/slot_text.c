@@ -276,7 +276,8 @@ static void values_json(json_t *object, const struct gp_slot *slot, u32 valid)
 	set(object, "unit", pointers ? json_string(slot->aql ? "packets" : "dwords") : json_null());
 	set(object, "rptr", gp_json_u64_if(pointers, slot->rptr));
 	set(object, "wptr", gp_json_u64_if(pointers, slot->wptr));
-	set(object, "backlog", gp_json_u64_if(pointers, slot->backlog));
+	set(object, "backlog",
+	    gp_json_u64_if(pointers && (slot->valid & GP_SLOT_BACKLOG), slot->backlog));
 	set(object, "doorbell", gp_json_hex_if(valid & GP_SLOT_DOORBELL, slot->doorbell));
 	set(object, "doorbell_enabled",
 	    valid & GP_SLOT_DOORBELL ? json_boolean(slot->doorbell_enabled) : json_null());

@@ -182,7 +182,7 @@ static void cell_wptr(const struct row *row, char *out, size_t size)
 
 static void cell_backlog(const struct row *row, char *out, size_t size)
 {
-	if (has(row, GP_SLOT_POINTERS))
+	if (has(row, GP_SLOT_BACKLOG))
 		snprintf(out, size, row->slot->aql ? "%" PRIu64 : "%" PRIu64 " dw",
 			 row->slot->backlog);
 }

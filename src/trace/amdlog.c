@@ -17,6 +17,13 @@
 #define ROOM_MIN GP_AMDLOG_LINE_MAX
 /* What fast mode, which looks at few lines, judges an input without queues by. */
 #define PROBE_BYTES (64u << 10)
+/*
+ * Fast mode leaps from one place that may name a queue to the next. Where more than one line in
+ * DENSE does, going line by line is faster. Judged anew after so many hits or lines.
+ */
+#define DENSE       4
+#define DENSE_HITS  32
+#define DENSE_LINES 256
 
 _Static_assert(BUFFER_SIZE >= 4 * GP_AMDLOG_LINE_MAX, "a line and room to read fit the buffer");
 
@@ -28,6 +35,7 @@ struct reader {
 	char *buffer; /* BUFFER_SIZE + GP_SCAN_PAD */
 	size_t start, fill;
 	bool skipping; /* inside an overlong line, up to its newline */
+	bool dense;    /* fast mode: many of the last lines named a queue */
 	u64 probed;    /* fast mode: bytes looked at for any log line */
 	bool probe_found;
 };
@@ -102,17 +110,21 @@ static bool names_queue(const char *hit, const char *from, const char *end)
 	}
 }
 
-static int take_queue_lines(struct reader *reader, const char *p, const char *end)
+/* From hit to hit, up to DENSE_HITS lines. */
+static int leap(struct reader *reader, const char **at, const char *end)
 {
-	const char *from = p, *line, *hit;
-	u64 *lines = &reader->parser.stats->lines;
+	const char *p = *at, *from = p, *line, *hit;
+	u64 *lines = &reader->parser.stats->lines, first = *lines;
 	struct gp_marks marks;
+	u32 hits = 0;
 	int ret = 0;
 
-	while (ret == 0) {
+	while (ret == 0 && hits < DENSE_HITS) {
 		hit = reader->parser.scan->queue(p, end, lines);
-		if (hit == end)
+		if (hit == end) {
+			from = end;
 			break;
+		}
 		p = hit + 1;
 		if (!names_queue(hit, from, end))
 			continue;
@@ -122,7 +134,60 @@ static int take_queue_lines(struct reader *reader, const char *p, const char *en
 		reader->parser.scan->line(line, &marks);
 		from = p = marks.end + 1;
 		ret = take_line(reader, line, &marks, true);
+		hits++;
 	}
+	reader->dense = hits * DENSE > *lines - first;
+	*at = from;
+	return ret;
+}
+
+static bool line_names_queue(const struct reader *reader, const char *line,
+			     const struct gp_marks *marks)
+{
+	const char *p = line, *hit;
+	u64 newlines = 0;
+
+	if (marks->queue && names_queue(marks->queue, line, marks->end))
+		return true;
+	while ((hit = reader->parser.scan->queue(p, marks->end, &newlines)) != marks->end) {
+		if (names_queue(hit, line, marks->end))
+			return true;
+		p = hit + 1;
+	}
+	return false;
+}
+
+/* Up to DENSE_LINES lines, one by one. Looks at the same lines as leap(). */
+static int walk(struct reader *reader, const char **at, const char *end)
+{
+	const char *p = *at, *line;
+	u64 *lines = &reader->parser.stats->lines;
+	struct gp_marks marks;
+	u32 hits = 0, seen = 0;
+	int ret = 0;
+
+	for (; p < end && ret == 0 && seen < DENSE_LINES; seen++) {
+		++*lines;
+		reader->parser.scan->line(p, &marks);
+		line = p;
+		p = marks.end + 1;
+		if (!line_names_queue(reader, line, &marks))
+			continue;
+		line = skip_nulls(reader, line, marks.end, *lines);
+		ret = take_line(reader, line, &marks, true);
+		hits++;
+	}
+	reader->dense = hits * DENSE > seen;
+	*at = p;
+	return ret;
+}
+
+static int take_queue_lines(struct reader *reader, const char *p, const char *end)
+{
+	int ret = 0;
+
+	while (p < end && ret == 0)
+		ret = reader->dense ? walk(reader, &p, end) : leap(reader, &p, end);
 	return ret;
 }
 
@@ -325,8 +390,7 @@ static int read_all(struct reader *reader)
 			return ret;
 		fresh = 0;
 		if (options->progress)
-			gp_progress_update(options->progress, options->name, stats->bytes,
-					   options->total_bytes);
+			options->progress(options->progress_ctx, stats->bytes);
 	}
 	ret = checked ? 0 : check_magic(reader);
 	if (ret == 0 && fresh)

@@ -7,7 +7,6 @@
 #define GP_TRACE_AMDLOG_H
 
 #include "base/diag.h"
-#include "base/term.h"
 #include "trace/event.h"
 
 /* Longest line kept whole. The runtime cuts messages at 4096 bytes; a longer line is damage. */
@@ -16,9 +15,9 @@
 struct gp_amdlog_stats {
 	u64 bytes;
 	u64 lines;          /* newline-terminated, plus a last one without newline */
-	u64 recognised;     /* with a log prefix */
+	u64 recognised;     /* with a log prefix; each of these counts a line once */
 	u64 unknown;        /* without one: other programs' output; blank lines are not counted */
-	u64 torn;           /* two messages in one line, or a message whose fields break off */
+	u64 torn;           /* with two messages, or with one whose fields break off */
 	u64 overlong;       /* longer than GP_AMDLOG_LINE_MAX: only the start was read */
 	u64 without_pid;    /* recognised, but this era or level prints no pid */
 	u64 first_bad_line; /* line number of the first torn or overlong line, 0 = none */
@@ -29,11 +28,12 @@ struct gp_amdlog_options {
 	const char *name; /* for messages */
 	/* Only lines that name a hardware queue are looked at: events other than CREATED,
 	 * SELECTED, ACQUIRED, RELEASED, DELETED, DISPATCH, BARRIER and OTHER with a queue are not
-	 * delivered; `unknown`, `torn`, `recognised` are not counted, and `overlong` and
-	 * `without_pid` only for the lines looked at. */
+	 * delivered; `unknown`, `torn`, `recognised` and `without_pid` are not counted, and
+	 * `overlong` only for the lines looked at. */
 	bool fast;
-	struct gp_progress *progress; /* or NULL */
-	u64 total_bytes;              /* for the progress line; 0 = unknown */
+	/* Told after each block how much was read; NULL = nobody asks. */
+	void (*progress)(void *ctx, u64 done_bytes);
+	void *progress_ctx;
 };
 
 /*

@@ -7,30 +7,47 @@ static void event_reset(struct gp_line_parser *parser)
 	event->kind = GP_EVENT_OTHER;
 	event->clock = GP_CLOCK_MONOTONIC;
 	event->valid = 0;
+	event->headless = false;
+	event->partial = parser->fast;
 	event->line = parser->line;
 	event->name = NULL;
 	event->name_len = 0;
 }
 
+/* One line may be torn many times; it is still one line. */
+static void count_once(const struct gp_line_parser *parser, u64 *count, u64 *counted)
+{
+	if (parser->fast || *counted == parser->line)
+		return;
+	*counted = parser->line;
+	++*count;
+}
+
 static void count_torn(struct gp_line_parser *parser)
 {
-	if (parser->fast)
-		return;
-	parser->stats->torn++;
-	if (!parser->stats->first_bad_line)
+	count_once(parser, &parser->stats->torn, &parser->counted.torn);
+	if (!parser->fast && !parser->stats->first_bad_line)
 		parser->stats->first_bad_line = parser->line;
+}
+
+static void count_recognised(struct gp_line_parser *parser, bool with_pid)
+{
+	count_once(parser, &parser->stats->recognised, &parser->counted.recognised);
+	if (!with_pid)
+		count_once(parser, &parser->stats->without_pid, &parser->counted.without_pid);
 }
 
 static int deliver(struct gp_line_parser *parser)
 {
 	const struct gp_event *event = &parser->event;
 
-	parser->delivered++;
+	/* In fast mode nothing may depend on which other lines happened to be looked at. */
 	if (parser->fast &&
 	    !(event->kind == GP_EVENT_DISPATCH || event->kind == GP_EVENT_BARRIER ||
 	      (event->kind >= GP_EVENT_QUEUE_CREATED && event->kind <= GP_EVENT_QUEUE_DELETED) ||
 	      (event->kind == GP_EVENT_OTHER && event->valid & GP_EV_QUEUE)))
 		return 0;
+	parser->delivered++;
 	return parser->fn ? parser->fn(parser->ctx, event) : 0;
 }
 
@@ -49,6 +66,7 @@ static int headless(struct gp_line_parser *parser, const char *p, const char *en
 
 		text.p = p;
 		event_reset(parser);
+		parser->event.headless = true;
 		if (!gp_amdlog_created(&text, &parser->event)) {
 			parser->event.valid = 0;
 			gp_amdlog_packet(&text, UINT32_MAX, &parser->event);
@@ -79,12 +97,9 @@ static int message(struct gp_line_parser *parser, const struct gp_prefix *prefix
 	event_reset(parser);
 	whole = gp_amdlog_head(prefix, &parser->heads, &text, event) &&
 		gp_amdlog_message(&text, queues, event);
-	if (!(event->valid & GP_EV_PID))
-		parser->stats->without_pid++;
 	if (!whole)
 		count_torn(parser);
-	if (!parser->fast)
-		parser->stats->recognised++;
+	count_recognised(parser, event->valid & GP_EV_PID);
 	own = !!(event->valid & GP_EV_QUEUE) + !!(event->valid & GP_EV_OBJECT);
 	ret = deliver(parser);
 	if (ret || queues <= own)
@@ -130,10 +145,8 @@ static int unprefixed(struct gp_line_parser *parser, const char *line, const cha
 	const char *p = line;
 
 	if (gp_amdlog_is_helper(line, end)) {
-		parser->delivered++;
-		if (!parser->fast)
-			parser->stats->recognised++;
-		parser->stats->without_pid++;
+		parser->delivered += !parser->fast;
+		count_recognised(parser, false);
 		return 0;
 	}
 	if (!parser->fast) {

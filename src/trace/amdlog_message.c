@@ -38,7 +38,7 @@ static bool skip_colour(struct gp_text *text)
 	return true;
 }
 
-/* "[7fa100ad23c0] " or "[7fa100ad23c0]!\t". */
+/* "[7f71c0d0e5a0] " or "[7f71c0d0e5a0]!\t". */
 static bool skip_thread(struct gp_text *text, struct gp_event *event)
 {
 	const char *p = text->p, *first;
@@ -88,7 +88,7 @@ static void skip_decoration(struct gp_text *text, struct gp_event *event)
 	}
 }
 
-/* "<text>: 0x7f3660c00000 (2)", with or without the blank. */
+/* "<text>: 0x7f51a0e00000 (2)", with or without the blank. */
 static bool take_refcount(struct gp_text *text, enum gp_event_kind kind, struct gp_event *event)
 {
 	gp_skip_blanks(&text->p, text->end);
@@ -104,12 +104,17 @@ static bool take_refcount(struct gp_text *text, enum gp_event_kind kind, struct 
 
 static bool take_selected(struct gp_text *text, struct gp_event *event)
 {
+	bool least;
+
 	if (!GP_TEXT_LITERAL(text, "elected queue "))
 		return true;
-	GP_TEXT_LITERAL(text, "with least ");
-	if (!GP_TEXT_LITERAL(text, "refCount:"))
+	least = GP_TEXT_LITERAL(text, "with least ");
+	if (!GP_TEXT_LITERAL(text, "refCount:") ||
+	    !take_refcount(text, GP_EVENT_QUEUE_SELECTED, event))
 		return false;
-	return take_refcount(text, GP_EVENT_QUEUE_SELECTED, event);
+	/* Up to 5.4 the count is printed before the stream is added. */
+	event->refcount += least && event->refcount < UINT32_MAX;
+	return true;
 }
 
 static bool take_deleted(struct gp_text *text, struct gp_event *event)
@@ -186,7 +191,7 @@ static bool creates_stream(const char *name, size_t len)
 	       (len >= 18 && memcmp(name, "hipExtStreamCreate", 18) == 0);
 }
 
-/* A handle as C++ streams print it, perhaps grouped by the locale: 0x7fb,bb5,821,380. */
+/* A handle as C++ streams print it, perhaps grouped by the locale: 0x7f2,a31,0c4,e60. */
 static bool take_grouped_hex(struct gp_text *text, u64 *value)
 {
 	struct gp_text t = *text;

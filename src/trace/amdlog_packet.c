@@ -230,11 +230,15 @@ bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event)
 	return true;
 }
 
+/* Packets; far above what a driver takes, and far below where a size in bytes overflows. */
+#define QUEUE_SIZE_MAX (1ull << 32)
+
 bool gp_amdlog_created_tail(struct gp_text *text, struct gp_event *event)
 {
 	if (!GP_TEXT_LITERAL(text, " with size ") || !gp_text_u64(text, &event->size))
 		return false;
-	event->valid |= GP_EV_SIZE;
+	if (event->size > 0 && event->size <= QUEUE_SIZE_MAX)
+		event->valid |= GP_EV_SIZE;
 	if (!GP_TEXT_LITERAL(text, " with priority ") || !gp_text_u32(text, &event->priority))
 		return false;
 	event->valid |= GP_EV_PRIORITY;

@@ -18,7 +18,7 @@ struct gp_text {
 };
 
 /*
- * "[pid:16    tid:0x7f54f7603280]" is the same bytes for every line of a thread: what it said is
+ * "[pid:42    tid:0x7f6120d0e5a0]" is the same bytes for every line of a thread: what it said is
  * kept with the bytes, and compared instead of parsed.
  */
 #define GP_HEAD_MAX   56
@@ -45,6 +45,9 @@ struct gp_line_parser {
 	u64 line;       /* number of the current line */
 	u64 delivered;  /* messages that prove this is a log */
 	u64 first_null; /* line of the first NUL byte, 0 = none */
+	struct {
+		u64 torn, recognised, without_pid;
+	} counted; /* the line that each was counted for last */
 	struct gp_event event;
 	struct gp_head_cache heads;
 };

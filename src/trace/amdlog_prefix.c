@@ -4,7 +4,7 @@
 
 /*
  * The regular prefix, the same in every release since 4.0:
- *   :3:rocdevice.cpp            :3104: 8803163569 us: ...
+ *   :3:rocdevice.cpp            :3110: 6120334455 us: ...
  *   0 2                         28   33
  * File names longer than 25 bytes and line numbers over 9999 push it out of shape, and so do
  * wrappers; those take the long way.
@@ -204,17 +204,17 @@ static bool take_tid(struct gp_text *text, struct gp_event *event)
 	return true;
 }
 
-/* "[pid:16    tid:0x7f54f7603280]" and its variations, 5.7 and later. */
+/* "[pid:42    tid:0x7f6120d0e5a0]" and its variations, 5.7 and later. */
 static bool take_bracket(struct gp_text *text, struct gp_event *event)
 {
-	/* The pid is whole only if something follows it: "[pid:7751" may be the start of 77513. */
+	/* The pid is whole only if something follows it: "[pid:8823" may be the start of 88231. */
 	if (!take_pid(text, event) || !GP_TEXT_LITERAL(text, "tid:"))
 		return false;
 	event->valid |= GP_EV_PID;
 	return take_tid(text, event);
 }
 
-/* "4277 : [tid:0x7f2accbfe6c0]", 4.5 to 5.6. A message may start with a number too. */
+/* "4242 : [tid:0x7f6120d0e5a0]", 4.5 to 5.6. A message may start with a number too. */
 static bool take_bare(struct gp_text *text, struct gp_event *event)
 {
 	const char *start = text->p;

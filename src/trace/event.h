@@ -49,7 +49,12 @@ struct gp_event {
 	enum gp_event_kind kind;
 	enum gp_clock clock;
 	u32 valid; /* enum gp_event_field */
-	u64 line;  /* 1-based, in its input */
+	/* Found without the prefix it was written with, in a torn line or an abort's dump: whose it
+	 * is may have been written all the same. */
+	bool headless;
+	/* The reader delivers some kinds only: what was not told may have happened. */
+	bool partial;
+	u64 line; /* 1-based, in its input */
 	u64 time_ns;
 	u32 pid;
 	u64 tid; /* as logged: a pthread address or a hash, not the kernel's tid */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "trace/queues_parts.h"
@@ -24,46 +23,115 @@ void gp_log_queues_free(struct gp_log_queues *queues)
 		free(queues->rows[i].stream_handles);
 	free(queues->rows);
 	free(queues->states);
+	free(queues->errors);
 	gp_map_free(&queues->by_address);
 	gp_map_free(&queues->by_object);
 	gp_map_free(&queues->bound);
-	gp_map_free(&queues->old_pids);
+	gp_map_free(&queues->old_owners);
+	gp_map_free(&queues->erring);
+	gp_map_free(&queues->users);
 	free(queues);
+}
+
+void gp_log_queues_next_input(struct gp_log_queues *queues)
+{
+	gp_log_queues_settle_input(queues);
+	queues->input++;
+	queues->input_row = queues->count;
+	queues->with_pid = queues->without_pid = 0;
+	queues->last_row = GP_MAP_NONE;
 }
 
 /* ---- rows ---- */
 
-static int add_row(struct gp_log_queues *queues, u32 pid, u64 address, u32 *row)
+static u32 event_pid(const struct gp_event *event)
 {
-	if (queues->count >= GP_MAP_NONE - 1 ||
+	return event->valid & GP_EV_PID ? event->pid : 0;
+}
+
+/* Who uses this address in this input, for lines that lost their pid. */
+static int note_user(struct gp_log_queues *queues, u32 row)
+{
+	u64 address = queues->rows[row].address;
+	u32 before = gp_map_get(&queues->users, queues->input, address);
+
+	queues->states[row].input = queues->input;
+	if (!queues->rows[row].pid || before == row)
+		return 0;
+	return gp_map_put(&queues->users, queues->input, address,
+			  before == GP_MAP_NONE ? row : GP_SEVERAL);
+}
+
+static int add_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
+{
+	if (queues->count >= GP_SEVERAL ||
 	    gp_array_grow((void **)&queues->rows, queues->count, &queues->capacity,
 			  sizeof(*queues->rows)) < 0 ||
 	    gp_array_grow((void **)&queues->states, queues->count, &queues->state_capacity,
 			  sizeof(*queues->states)) < 0 ||
-	    gp_map_put(&queues->by_address, pid, address, (u32)queues->count) < 0)
+	    gp_map_put(&queues->by_address, gp_event_owner(queues, event), event->queue,
+		       (u32)queues->count) < 0)
 		return -ENOMEM;
 	*row = (u32)queues->count++;
-	queues->rows[*row] = (struct gp_log_queue){.pid = pid, .address = address};
+	queues->rows[*row] =
+		(struct gp_log_queue){.pid = event_pid(event), .address = event->queue};
 	queues->states[*row] = (struct gp_queue_state){.used = false};
-	return 0;
-}
-
-static int find_row(struct gp_log_queues *queues, u32 pid, u64 address, u32 *row)
-{
-	*row = queues->last_row;
-	if (*row != GP_MAP_NONE && queues->rows[*row].pid == pid &&
-	    queues->rows[*row].address == address)
-		return 0;
-	*row = gp_map_get(&queues->by_address, pid, address);
-	if (*row == GP_MAP_NONE && add_row(queues, pid, address, row) < 0)
-		return -ENOMEM;
 	queues->last_row = *row;
+	return note_user(queues, *row);
+}
+
+/* A line without pid: written so, or torn? */
+static void note_prefix(struct gp_queue_state *state, const struct gp_event *event)
+{
+	state->prefixed |= !event->headless;
+	state->threaded |= !event->headless && (event->valid & GP_EV_TID);
+}
+
+static int find_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
+{
+	u32 pid = event_pid(event);
+
+	*row = queues->last_row;
+	if (*row == GP_MAP_NONE || queues->rows[*row].pid != pid ||
+	    queues->rows[*row].address != event->queue) {
+		*row = gp_map_get(&queues->by_address, gp_event_owner(queues, event), event->queue);
+		if (*row == GP_MAP_NONE && add_row(queues, event, row) < 0)
+			return -ENOMEM;
+		if (queues->states[*row].input != queues->input && note_user(queues, *row) < 0)
+			return -ENOMEM;
+		queues->last_row = *row;
+	}
+	if (!pid)
+		note_prefix(&queues->states[*row], event);
 	return 0;
 }
 
-static u32 event_pid(const struct gp_event *event)
+/*
+ * Addresses are used again. A queue cannot be created twice, nor get a stream once it is deleted:
+ * then it is a new one, even if the log did not say that the old one went.
+ */
+static int find_living_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
 {
-	return event->valid & GP_EV_PID ? event->pid : 0;
+	struct gp_log_queue *old;
+	bool anew;
+
+	if (find_row(queues, event, row) < 0)
+		return -ENOMEM;
+	old = &queues->rows[*row];
+	anew = event->kind == GP_EVENT_QUEUE_CREATED
+		       ? old->created || old->deleted
+		       : old->deleted && (event->kind == GP_EVENT_QUEUE_SELECTED ||
+					  event->kind == GP_EVENT_QUEUE_ACQUIRED);
+	if (!anew)
+		return 0;
+	if (!old->deleted)
+		queues->states[*row].deleted_at = queues->events;
+	old->deleted = true;
+	if (add_row(queues, event, row) < 0)
+		return -ENOMEM;
+	if (!event_pid(event))
+		note_prefix(&queues->states[*row], event);
+	return 0;
 }
 
 /* ---- what a line says about a queue ---- */
@@ -84,7 +152,7 @@ static int note_identity(struct gp_log_queues *queues, u32 index, const struct g
 		return 0;
 	row->object = event->object;
 	row->valid |= GP_LQ_OBJECT;
-	return gp_map_put(&queues->by_object, row->pid, row->object, index);
+	return gp_map_put(&queues->by_object, gp_row_owner(queues, index), row->object, index);
 }
 
 void gp_log_queue_used_at(struct gp_log_queue *row, struct gp_queue_state *state, u64 time_ns,
@@ -111,10 +179,12 @@ static int packet(struct gp_log_queues *queues, const struct gp_event *event)
 	struct gp_queue_state *state;
 	u32 index;
 
-	if (find_row(queues, event_pid(event), event->queue, &index) < 0)
+	if (find_row(queues, event, &index) < 0)
 		return -ENOMEM;
 	row = &queues->rows[index];
 	state = &queues->states[index];
+	if (!state->used_at)
+		state->used_at = queues->events;
 	if (event->kind == GP_EVENT_DISPATCH)
 		row->dispatches++;
 	else
@@ -146,10 +216,15 @@ static void note_refcount(struct gp_log_queue *row, const struct gp_event *event
 	row->valid |= GP_LQ_STREAMS;
 }
 
-static void note_created(struct gp_log_queue *row, struct gp_queue_state *state,
-			 const struct gp_event *event)
+static void note_created(struct gp_log_queues *queues, u32 index, const struct gp_event *event)
 {
+	struct gp_log_queue *row = &queues->rows[index];
+	struct gp_queue_state *state = &queues->states[index];
+
 	row->created = true;
+	state->created_at = queues->events;
+	if ((event->valid & GP_EV_TIME) && event->clock == GP_CLOCK_MONOTONIC)
+		state->created_ns = event->time_ns;
 	if (event->valid & GP_EV_SIZE) {
 		row->size_packets = event->size;
 		row->valid |= GP_LQ_SIZE;
@@ -165,113 +240,65 @@ static void note_created(struct gp_log_queue *row, struct gp_queue_state *state,
 	}
 }
 
-/* ---- streams ---- */
-
-static struct gp_open_call *find_call(struct gp_log_queues *queues, const struct gp_event *event)
-{
-	bool has_tid = event->valid & GP_EV_TID;
-
-	for (size_t i = 0; i < queues->call_count; i++) {
-		struct gp_open_call *call = &queues->calls[i];
-
-		if (call->pid == event_pid(event) && call->has_tid == has_tid &&
-		    (!has_tid || call->tid == event->tid))
-			return call;
-	}
-	return NULL;
-}
-
-static bool creates_stream(const struct gp_event *event)
-{
-	static const char hip[] = "hipStreamCreate", ext[] = "hipExtStreamCreate";
-
-	return (event->name_len >= sizeof(hip) - 1 &&
-		memcmp(event->name, hip, sizeof(hip) - 1) == 0) ||
-	       (event->name_len >= sizeof(ext) - 1 &&
-		memcmp(event->name, ext, sizeof(ext) - 1) == 0);
-}
-
-static void call_enters(struct gp_log_queues *queues, const struct gp_event *event)
-{
-	struct gp_open_call *call = find_call(queues, event);
-
-	if (!call && queues->call_count < GP_OPEN_CALLS) {
-		call = &queues->calls[queues->call_count++];
-	} else if (!call) {
-		call = &queues->calls[0];
-		for (size_t i = 1; i < GP_OPEN_CALLS; i++)
-			if (queues->calls[i].entered < call->entered)
-				call = &queues->calls[i];
-	}
-	*call = (struct gp_open_call){
-		.pid = event_pid(event),
-		.has_tid = event->valid & GP_EV_TID,
-		.tid = event->valid & GP_EV_TID ? event->tid : 0,
-		.row = GP_MAP_NONE,
-		.entered = queues->events,
-	};
-}
-
-int gp_log_queue_bind(struct gp_log_queues *queues, u32 index, u64 stream)
-{
-	struct gp_log_queue *row = &queues->rows[index];
-
-	if (gp_map_get(&queues->bound, index, stream) != GP_MAP_NONE)
-		return 0;
-	if (gp_array_grow((void **)&row->stream_handles, row->stream_count, &row->stream_capacity,
-			  sizeof(*row->stream_handles)) < 0)
-		return -ENOMEM;
-	row->stream_handles[row->stream_count++] = stream;
-	return gp_map_put(&queues->bound, index, stream, 1);
-}
-
-static int call_returns(struct gp_log_queues *queues, const struct gp_event *event)
-{
-	struct gp_open_call *call = find_call(queues, event);
-	u32 row;
-
-	if (!call)
-		return 0;
-	row = call->row;
-	*call = queues->calls[--queues->call_count];
-	if (row == GP_MAP_NONE || !(event->valid & GP_EV_STREAM))
-		return 0;
-	return gp_log_queue_bind(queues, row, event->stream);
-}
-
 /* ---- events ---- */
 
 static int life_cycle(struct gp_log_queues *queues, const struct gp_event *event)
 {
-	struct gp_open_call *call;
-	struct gp_log_queue *row;
 	u32 index;
 
-	if (find_row(queues, event_pid(event), event->queue, &index) < 0)
+	if (find_living_row(queues, event, &index) < 0)
 		return -ENOMEM;
-	row = &queues->rows[index];
-	note_refcount(row, event);
-	row->deleted = event->kind == GP_EVENT_QUEUE_DELETED;
-	if (event->kind == GP_EVENT_QUEUE_CREATED)
-		note_created(row, &queues->states[index], event);
-	if (event->kind == GP_EVENT_QUEUE_CREATED || event->kind == GP_EVENT_QUEUE_SELECTED ||
-	    event->kind == GP_EVENT_QUEUE_ACQUIRED) {
-		call = find_call(queues, event);
-		if (call)
-			call->row = index;
+	note_refcount(&queues->rows[index], event);
+	switch (event->kind) {
+	case GP_EVENT_QUEUE_DELETED:
+		queues->rows[index].deleted = true;
+		queues->states[index].deleted_at = queues->events;
+		break;
+	case GP_EVENT_QUEUE_CREATED:
+		note_created(queues, index, event);
+		gp_log_queues_call_named(queues, event, index);
+		break;
+	case GP_EVENT_QUEUE_SELECTED:
+	case GP_EVENT_QUEUE_ACQUIRED:
+		gp_log_queues_call_named(queues, event, index);
+		break;
+	default:
+		break;
 	}
 	return note_identity(queues, index, event);
+}
+
+/* Up to 5.4 the message does not name the queue: kept until all queues are known. */
+static int unnamed_failure(struct gp_log_queues *queues, const struct gp_event *event)
+{
+	u64 owner = gp_event_owner(queues, event);
+	u32 at = gp_map_get(&queues->erring, owner, 0);
+
+	if (at != GP_MAP_NONE) {
+		queues->errors[at].last = queues->events;
+		return 0;
+	}
+	if (gp_array_grow((void **)&queues->errors, queues->error_count, &queues->error_capacity,
+			  sizeof(*queues->errors)) < 0 ||
+	    gp_map_put(&queues->erring, owner, 0, (u32)queues->error_count) < 0)
+		return -ENOMEM;
+	queues->errors[queues->error_count++] =
+		(struct gp_unnamed_error){.first = queues->events, .last = queues->events};
+	return 0;
 }
 
 /* The callback's pointer may be either address of a queue that is known already. */
 static int failure(struct gp_log_queues *queues, const struct gp_event *event)
 {
-	u32 pid = event_pid(event);
-	u32 row = gp_map_get(&queues->by_address, pid, event->queue);
+	u64 owner = gp_event_owner(queues, event);
+	u32 row;
 
+	if (!(event->valid & GP_EV_QUEUE))
+		return unnamed_failure(queues, event);
+	row = gp_map_get(&queues->by_address, owner, event->queue);
 	if (row == GP_MAP_NONE)
-		row = gp_map_get(&queues->by_object, pid, event->queue);
-	if (row == GP_MAP_NONE && add_row(queues, pid, event->queue, &row) < 0)
+		row = gp_map_get(&queues->by_object, owner, event->queue);
+	if (row == GP_MAP_NONE && find_row(queues, event, &row) < 0)
 		return -ENOMEM;
 	queues->rows[row].failed = true;
 	return 0;
@@ -279,13 +306,12 @@ static int failure(struct gp_log_queues *queues, const struct gp_event *event)
 
 static int old_runtime(struct gp_log_queues *queues, const struct gp_event *event)
 {
-	u32 pid = event_pid(event);
+	u64 owner = gp_event_owner(queues, event);
 
-	if (queues->has_last_old_pid && queues->last_old_pid == pid)
+	if (queues->last_old == owner)
 		return 0;
-	queues->has_last_old_pid = true;
-	queues->last_old_pid = pid;
-	return gp_map_put(&queues->old_pids, pid, 0, 1);
+	queues->last_old = owner;
+	return gp_map_put(&queues->old_owners, owner, 0, 1);
 }
 
 int gp_log_queues_event(void *ctx, const struct gp_event *event)
@@ -295,6 +321,9 @@ int gp_log_queues_event(void *ctx, const struct gp_event *event)
 	u32 row;
 
 	queues->events++;
+	queues->partial |= event->partial;
+	if (has_queue && !event->headless)
+		++*(event->valid & GP_EV_PID ? &queues->with_pid : &queues->without_pid);
 	switch (event->kind) {
 	case GP_EVENT_DISPATCH:
 	case GP_EVENT_BARRIER:
@@ -306,19 +335,16 @@ int gp_log_queues_event(void *ctx, const struct gp_event *event)
 	case GP_EVENT_QUEUE_DELETED:
 		return has_queue ? life_cycle(queues, event) : 0;
 	case GP_EVENT_QUEUE_ERROR:
-		return has_queue ? failure(queues, event) : 0;
+		return failure(queues, event);
 	case GP_EVENT_API_ENTER:
-		if (creates_stream(event))
-			call_enters(queues, event);
-		return 0;
 	case GP_EVENT_API_RETURN:
-		return creates_stream(event) ? call_returns(queues, event) : 0;
+		return gp_log_queues_call(queues, event);
 	case GP_EVENT_OLD_RUNTIME:
 		return old_runtime(queues, event);
 	case GP_EVENT_OTHER:
 		if (!has_queue)
 			return 0;
-		if (find_row(queues, event_pid(event), event->queue, &row) < 0)
+		if (find_row(queues, event, &row) < 0)
 			return -ENOMEM;
 		return note_identity(queues, row, event);
 	case GP_EVENT_KERNEL_NAME:

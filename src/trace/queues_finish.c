@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "trace/queues_parts.h"
 
-/* A map value that says "more than one". */
-#define SEVERAL (GP_MAP_NONE - 1)
+/* One line in so many may have lost its pid; more, and they were written without. */
+#define TORN_SHARE 16
 
 static bool has_packets(const struct gp_log_queue *row)
 {
@@ -64,6 +64,11 @@ static void merge_facts(struct gp_log_queue *to, const struct gp_log_queue *from
 		     (GP_LQ_OBJECT | GP_LQ_HSA_ID | GP_LQ_SIZE | GP_LQ_PRIORITY | GP_LQ_STREAMS);
 }
 
+static u64 earlier(u64 a, u64 b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
 static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
 {
 	struct gp_log_queue *to = &queues->rows[to_index], *from = &queues->rows[from_index];
@@ -80,6 +85,11 @@ static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
 	to->created |= from->created;
 	to->deleted |= from->deleted;
 	to->failed |= from->failed;
+	to_state->created_at = earlier(to_state->created_at, from_state->created_at);
+	to_state->created_ns = earlier(to_state->created_ns, from_state->created_ns);
+	to_state->used_at = earlier(to_state->used_at, from_state->used_at);
+	if (from_state->deleted_at > to_state->deleted_at)
+		to_state->deleted_at = from_state->deleted_at;
 	for (size_t i = 0; i < from->stream_count; i++)
 		if (gp_log_queue_bind(queues, to_index, from->stream_handles[i]) < 0)
 			return -ENOMEM;
@@ -89,48 +99,63 @@ static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
 
 /* ---- lines whose pid was torn off ---- */
 
-static int adopt_rows_without_pid(struct gp_log_queues *queues)
+void gp_log_queues_settle_input(struct gp_log_queues *queues)
 {
-	struct gp_map owner = {0};
+	bool prints_pids = queues->without_pid <= queues->with_pid / TORN_SHARE;
+
+	for (size_t i = queues->input_row; i < queues->count; i++) {
+		struct gp_queue_state *state = &queues->states[i];
+
+		state->torn = !queues->rows[i].pid &&
+			      (!state->prefixed || (prints_pids && !state->threaded));
+	}
+}
+
+static int adopt_torn_rows(struct gp_log_queues *queues)
+{
 	int ret = 0;
 
 	for (u32 i = 0; i < queues->count && ret == 0; i++) {
-		u64 address = queues->rows[i].address;
+		u32 user;
 
-		if (queues->rows[i].pid)
-			ret = gp_map_put(&owner, address, 0,
-					 gp_map_get(&owner, address, 0) == GP_MAP_NONE ? i
-										       : SEVERAL);
+		if (!queues->states[i].torn)
+			continue;
+		user = gp_map_get(&queues->users, queues->states[i].input, queues->rows[i].address);
+		if (user != GP_MAP_NONE && user != GP_SEVERAL)
+			ret = merge(queues, user, i);
 	}
-	for (u32 i = 0; i < queues->count && ret == 0; i++) {
-		u32 row = gp_map_get(&owner, queues->rows[i].address, 0);
-
-		if (!queues->rows[i].pid && row != GP_MAP_NONE && row != SEVERAL)
-			ret = merge(queues, row, i);
-	}
-	gp_map_free(&owner);
 	return ret;
 }
 
 /* ---- created under one address, used under another ---- */
 
 struct process {
-	u32 created, used; /* the one row, GP_MAP_NONE or SEVERAL */
+	u32 named, used;   /* the one row without and with packets, GP_MAP_NONE or GP_SEVERAL */
 	bool same_address; /* a queue is created and used under one address, or both are printed */
 };
 
 static void count_row(struct process *process, const struct gp_log_queue *row, u32 index)
 {
-	u32 *slot = NULL;
+	u32 *slot = has_packets(row) ? &process->used : &process->named;
 
 	if (row->key != GP_ADDRESS_UNKNOWN || (row->created && has_packets(row)))
 		process->same_address = true;
-	else if (row->created)
-		slot = &process->created;
-	else if (has_packets(row))
-		slot = &process->used;
-	if (slot)
-		*slot = *slot == GP_MAP_NONE ? index : SEVERAL;
+	else
+		*slot = *slot == GP_MAP_NONE ? index : GP_SEVERAL;
+}
+
+/* Created before it was used, and not gone by then. */
+static bool may_be_one(const struct gp_log_queues *queues, u32 named, u32 used)
+{
+	const struct gp_queue_state *created = &queues->states[named],
+				    *user = &queues->states[used];
+
+	if (!created->created_at || created->created_at > user->used_at)
+		return false;
+	if (created->deleted_at && created->deleted_at < user->used_at)
+		return false;
+	return !created->created_ns || !user->used || user->clock != GP_CLOCK_MONOTONIC ||
+	       created->created_ns <= queues->rows[used].first_ns;
 }
 
 static int collect(struct gp_log_queues *queues, struct gp_map *by_pid, struct process **processes,
@@ -139,18 +164,19 @@ static int collect(struct gp_log_queues *queues, struct gp_map *by_pid, struct p
 	size_t capacity = 0;
 
 	for (u32 i = 0; i < queues->count; i++) {
-		u32 at = gp_map_get(by_pid, queues->rows[i].pid, 0);
+		u32 pid = queues->rows[i].pid, at = gp_map_get(by_pid, pid, 0);
 
-		if (queues->states[i].gone)
+		/* Rows without pid may be of several processes. */
+		if (queues->states[i].gone || !pid)
 			continue;
 		if (at == GP_MAP_NONE) {
 			at = (u32)*count;
 			if (gp_array_grow((void **)processes, *count, &capacity,
 					  sizeof(**processes)) < 0 ||
-			    gp_map_put(by_pid, queues->rows[i].pid, 0, at) < 0)
+			    gp_map_put(by_pid, pid, 0, at) < 0)
 				return -ENOMEM;
 			(*processes)[(*count)++] =
-				(struct process){.created = GP_MAP_NONE, .used = GP_MAP_NONE};
+				(struct process){.named = GP_MAP_NONE, .used = GP_MAP_NONE};
 		}
 		count_row(&(*processes)[at], &queues->rows[i], i);
 	}
@@ -168,15 +194,16 @@ static int pair_addresses(struct gp_log_queues *queues)
 		const struct process *process = &processes[i];
 		struct gp_log_queue *row;
 
-		if (process->same_address || process->created >= SEVERAL ||
-		    process->used >= SEVERAL)
+		if (process->same_address || process->named >= GP_SEVERAL ||
+		    process->used >= GP_SEVERAL ||
+		    !may_be_one(queues, process->named, process->used))
 			continue;
-		row = &queues->rows[process->created];
+		row = &queues->rows[process->named];
 		row->object = row->address;
 		row->valid |= GP_LQ_OBJECT;
 		row->address = queues->rows[process->used].address;
 		row->key = GP_ADDRESS_RING;
-		ret = merge(queues, process->created, process->used);
+		ret = merge(queues, process->named, process->used);
 	}
 	free(processes);
 	gp_map_free(&by_pid);
@@ -187,15 +214,74 @@ static int pair_addresses(struct gp_log_queues *queues)
 
 static void name_old_objects(struct gp_log_queues *queues)
 {
-	for (size_t i = 0; i < queues->count; i++) {
+	for (u32 i = 0; i < queues->count; i++) {
 		struct gp_log_queue *row = &queues->rows[i];
 
 		if (queues->states[i].gone || row->key != GP_ADDRESS_UNKNOWN ||
-		    gp_map_get(&queues->old_pids, row->pid, 0) == GP_MAP_NONE)
+		    gp_map_get(&queues->old_owners, gp_row_owner(queues, i), 0) == GP_MAP_NONE)
 			continue;
 		row->key = GP_ADDRESS_OBJECT;
 		row->object = row->address;
 		row->valid |= GP_LQ_OBJECT;
+	}
+}
+
+/* ---- errors that do not say which queue ---- */
+
+/* The owner's error that this queue was alive for. Without a creation it was there before. */
+static struct gp_unnamed_error *error_of(const struct gp_log_queues *queues, u32 row, u64 owner)
+{
+	const struct gp_queue_state *state = &queues->states[row];
+	u32 at = gp_map_get(&queues->erring, owner, 0);
+	struct gp_unnamed_error *error;
+
+	if (at == GP_MAP_NONE || state->gone)
+		return NULL;
+	error = &queues->errors[at];
+	if (state->created_at > error->last ||
+	    (state->deleted_at && state->deleted_at < error->first))
+		return NULL;
+	return error;
+}
+
+static void place_errors(struct gp_log_queues *queues)
+{
+	struct gp_unnamed_error *error;
+
+	for (u32 i = 0; i < queues->count && queues->error_count; i++) {
+		error = error_of(queues, i, gp_row_owner(queues, i));
+		if (error)
+			error->candidates++;
+	}
+	for (u32 i = 0; i < queues->count && queues->error_count; i++) {
+		u64 owner = gp_row_owner(queues, i), nobody = gp_owner(0, queues->states[i].input);
+
+		error = error_of(queues, i, owner);
+		if (error && error->candidates == 1)
+			queues->rows[i].failed = true;
+		/* One whose pid was torn off may be of any process in the input. */
+		else if (error || (owner != nobody && error_of(queues, i, nobody)))
+			queues->states[i].maybe_failed = true;
+	}
+}
+
+/* ---- what is left to say about each row ---- */
+
+static void complete_rows(struct gp_log_queues *queues)
+{
+	for (size_t i = 0; i < queues->count; i++) {
+		struct gp_log_queue *row = &queues->rows[i];
+		bool has_stream = row->valid & GP_LQ_HANDLES;
+
+		if (row->failed || !(queues->partial || queues->states[i].maybe_failed))
+			row->valid |= GP_LQ_FAILED;
+		/* Up to 5.4 a creation prints no count; it is for one stream. */
+		if (has_stream && row->created && !(row->valid & GP_LQ_STREAMS)) {
+			row->streams = (u32)row->stream_count;
+			row->valid |= GP_LQ_STREAMS;
+		}
+		if (has_stream && row->streams_max == 0)
+			row->streams_max = row->streams ? row->streams : 1;
 	}
 }
 
@@ -245,13 +331,17 @@ static int order_rows(struct gp_log_queues *queues)
 
 int gp_log_queues_finish(struct gp_log_queues *queues)
 {
-	int ret = adopt_rows_without_pid(queues);
+	int ret;
 
+	gp_log_queues_settle_input(queues);
+	ret = adopt_torn_rows(queues);
 	if (ret == 0) {
 		name_old_objects(queues);
 		ret = pair_addresses(queues);
 	}
-	if (ret == 0)
-		ret = order_rows(queues);
-	return ret;
+	if (ret < 0)
+		return ret;
+	place_errors(queues);
+	complete_rows(queues);
+	return order_rows(queues);
 }

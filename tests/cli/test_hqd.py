@@ -1,11 +1,14 @@
 """gpreempt hqd, mqd and runlist as a person runs them: files, pipes, copied trees, bad input."""
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 from gp import GPREEMPT, fixture, gpreempt, gpreempt_json
@@ -139,14 +142,64 @@ class Files(unittest.TestCase):
                     self.fails(done, path + ":1:", message)
                     self.assertLess(len(done.stderr), 400)
 
-    def test_a_cut_file_gives_what_was_complete(self):
+    def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_shown(self):
         for command, path in COMMANDS.items():
             whole = content(path)
-            done = gpreempt(command, "-f", "-", input=whole[:len(whole) * 3 // 4])
+            for text in (whole[:len(whole) * 3 // 4],
+                         whole.replace("0000c934:", "zzzzzzzz:", 1)
+                         .replace("00000240:", "zzzzzzzz:", 1).replace("00000080:", "zzzzzzzz:", 1)):
+                self.assertNotEqual(text, whole)
+                for form in ((), ("--json",), ("--raw",), ("--json", "--watch", "--count", "2")):
+                    if "--watch" in form:
+                        with tempfile.TemporaryDirectory() as folder:
+                            name = os.path.join(folder, "cut")
+                            with open(name, "w", encoding="ascii") as file:
+                                file.write(text)
+                            done = gpreempt(command, "-f", name, *form)
+                    else:
+                        name = "standard input"
+                        done = gpreempt(command, "-f", "-", *form, input=text)
+                    self.fails(done, "again", "--partial")
+                    self.assertRegex(done.stderr, re.escape(name) + r":\d+: ")
+            self.fails(gpreempt(command, "-f", "-", input=whole[:60]), "standard input:")
+
+    def test_what_is_complete_of_a_damaged_file_is_shown_when_asked(self):
+        for command, path in COMMANDS.items():
+            whole = content(path)
+            cut = whole[:len(whole) * 3 // 4]
+            done = gpreempt(command, "-f", "-", "--partial", input=cut)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("warning: standard input:", done.stderr)
             self.assertIn("5f21", done.stdout)
-            self.fails(gpreempt(command, "-f", "-", input=whole[:60]), "standard input:")
+            done = gpreempt(command, "-f", "-", "--partial", "--json", input=cut)
+            self.assertIs(json.loads(done.stdout)["incomplete"], True)
+            result = gpreempt_json(command, "-f", path, "--json")
+            self.assertIs(result["incomplete"], False)
+            result = gpreempt_json(command, "-f", path, "--json", "--partial")
+            self.assertIs(result["incomplete"], False)
+            self.fails(gpreempt(command, "-f", "-", "--partial", input=whole[:60]),
+                       "before anything in it is complete")
+
+    def test_damaged_mqds_are_refused_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mqds")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(content(MQDS)[:15000])
+            for command in ("hqd", "runlist"):
+                arguments = (command, "-f", COMMANDS[command], "--mqds", path)
+                self.fails(gpreempt(*arguments, "--json"), path + ":")
+                done = gpreempt(*arguments, "--json", "--partial")
+                self.assertEqual(done.returncode, 0)
+                self.assertIs(json.loads(done.stdout)["incomplete"], True)
+
+    def test_a_damaged_live_text_is_to_be_read_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            debug = os.path.join(folder, "sys/kernel/debug/kfd")
+            os.makedirs(debug)
+            for command, path in COMMANDS.items():
+                with open(os.path.join(debug, os.path.basename(path)), "w", encoding="ascii") as file:
+                    file.write(content(path)[:-100])
+                self.fails(gpreempt(command, "--root", folder), "read it again")
 
     def test_unreadable_sources_say_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -154,11 +207,36 @@ class Files(unittest.TestCase):
             os.makedirs(os.path.join(folder, "sys/class/kfd"))
             self.fails(gpreempt("mqd", "--root", folder), "mount -t debugfs")
             self.fails(gpreempt("runlist", "-f", folder), folder)
-            if os.geteuid() != 0:
-                debug = os.path.join(folder, "sys/kernel/debug")
-                os.makedirs(debug)
-                os.chmod(debug, 0)
-                self.fails(gpreempt("hqd", "--root", folder), "needs root")
+
+    def test_unreadable_debugfs_needs_root(self):
+        nobody = {}
+        if os.geteuid() == 0:
+            # Root reads everything: somebody else has to try.
+            nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            debug = os.path.join(folder, "sys/kernel/debug")
+            os.makedirs(debug)
+            os.chmod(debug, 0)
+            try:
+                gpreempt("--version", **nobody)
+                done = gpreempt("hqd", "--root", folder, **nobody)
+            except PermissionError:
+                self.skipTest("other users cannot run the program from this directory")
+            finally:
+                os.chmod(debug, 0o755)
+            self.fails(done, "needs root")
+
+    def test_output_that_cannot_be_written_is_an_error_with_its_reason(self):
+        for command, path in COMMANDS.items():
+            for form in ((), ("--json",), ("--watch",)):
+                with open("/dev/full", "w", encoding="ascii") as full:
+                    done = subprocess.run([GPREEMPT, command, "-f", path, *form], stdout=full,
+                                          stderr=subprocess.PIPE, text=True, timeout=60,
+                                          env=dict(os.environ, LC_ALL="C.UTF-8"))
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.stderr, "gpreempt %s: cannot write the output: "
+                                 "No space left on device\n" % command)
 
     def test_bad_usage(self):
         for arguments in (["--pid", "x"], ["--pid", "0"], ["--gpu", "zz"], ["--gfx", "navi"],
@@ -233,6 +311,33 @@ class Watch(unittest.TestCase):
             self.assertIn(b"\033[?25l", seen)
             self.assertTrue(seen.rstrip().endswith(b"\033[?7h\033[?25h\033[?1049l"), seen[-40:])
             self.assertIn(b"\033[H\033[2J", seen)
+
+    def test_a_signal_ends_it_while_nobody_reads_the_output(self):
+        for form in ((), ("--json",)):
+            out, into = os.pipe()
+            # One page, so that a single reading is more than fits.
+            size = fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+            process = self.start("hqd", "--root", fixture("live"), "--per-xcc", "--all",
+                                 "--watch", "0.01", *form, stdout=into)
+            os.close(into)
+            waiting = 0
+            while waiting < size and process.poll() is None:
+                waiting = struct.unpack("i", fcntl.ioctl(out, termios.FIONREAD, b"    "))[0]
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=60), 0)
+            os.close(out)
+
+    def test_output_to_a_file_is_appended_reading_after_reading(self):
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+            out.write("before\n")
+            out.flush()
+            process = self.start("hqd", "-f", HQDS, "--json", "--watch", "0.01", "--count", "2",
+                                 stdout=out)
+            self.assertEqual(process.wait(timeout=60), 0)
+            out.seek(0)
+            lines = out.read().splitlines()
+        self.assertEqual(lines[0], "before")
+        self.assertEqual(len([json.loads(line) for line in lines[1:]]), 2)
 
     def test_a_pipe_cannot_be_watched(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	gfx.forced = versions[data[0] % GP_ARRAY_SIZE(versions)];
+	source.partial = data[0] & 0x80;
 	source.text = (const char *)data + 1;
 	source.len = size - 1;
 	if (gp_kfd_parse_mqds(&source, NULL, &list) == 0)

@@ -5,7 +5,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gp_debugfs_source source = {.name = "fuzz", .text = (const char *)data, .len = size};
+	struct gp_debugfs_source source = {.name = "fuzz",
+					   .text = (const char *)data,
+					   .len = size,
+					   .partial = true};
 	struct gp_runlist list = {0};
 	struct gp_slot_list owners = {0};
 

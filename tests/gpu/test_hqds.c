@@ -14,7 +14,7 @@ static void check_gfx9(const struct gp_slot_list *list, bool inst)
 	assert_int_equal(slot->pipe_priority, 1);
 	assert_int_equal(slot->queue_priority, 7);
 	assert_int_equal(slot->quantum, 0x111);
-	assert_int_equal(slot->mqd_address, 0x1000003d0000);
+	assert_int_equal(slot->mqd_address, 0x2000005d0000);
 	assert_int_equal(slot->ring, 0x7f1000200000);
 	assert_int_equal(slot->ring_bytes, 4096);
 	assert_int_equal(slot->object, 0x7f1000100000);
@@ -23,7 +23,7 @@ static void check_gfx9(const struct gp_slot_list *list, bool inst)
 	assert_int_equal(slot->backlog, 1);
 	assert_int_equal(slot->doorbell, 0x800);
 	assert_true(slot->doorbell_enabled);
-	assert_int_equal(slot->cwsr_address, 0x7f1000400000);
+	assert_int_equal(slot->cwsr_address, 0x7f1000480000);
 	assert_int_equal(slot->cwsr_bytes, 0xba6000);
 	assert_int_equal(slot->cwsr_stack_used, 0);
 	assert_int_equal(slot->eop_address, 0x7f1000300000);
@@ -55,9 +55,9 @@ static void backlog_is_taken_modulo_the_ring(void **state)
 	assert_int_equal(wrapped->wptr, 65);
 	assert_int_equal(wrapped->backlog, 2);
 	assert_int_equal(wrapped->cwsr_stack_used, 64);
-	/* 0xa77 - 0x77 is five times the ring of 512 dwords. */
+	/* 0x61c - 0x1c is three times the ring of 512 dwords. */
 	assert_false(kernel->aql);
-	assert_int_equal(kernel->wptr, 0xa77);
+	assert_int_equal(kernel->wptr, 0x61c);
 	assert_int_equal(kernel->backlog, 0);
 	assert_false(kernel->valid & GP_SLOT_OBJECT);
 	gp_slot_list_free(&list);
@@ -110,8 +110,8 @@ static void every_xcc_has_its_own_slots(void **state)
 	(void)state;
 	assert_int_equal(list.count, 9);
 	assert_int_equal(first->ring, second->ring);
-	assert_int_equal(first->mqd_address, 0x6ed000);
-	assert_int_equal(second->mqd_address, 0x6f0000);
+	assert_int_equal(first->mqd_address, 0x352000);
+	assert_int_equal(second->mqd_address, 0x355000);
 	assert_int_equal(second->addresses[0], 0xcc914);
 	assert_int_equal(sdma->word_count, 44);
 	assert_true(sdma->active);
@@ -183,7 +183,10 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 {
 	(void)state;
 	refused_with("\x1f\x8b\x08", sizeof("\x1f\x8b\x08") - 1,
-		     "input:1: the file is compressed; run gunzip");
+		     "input:1: the file is compressed (gzip); read it with 'zcat FILE");
+	refused_with("\x04\x22\x4d\x18x", 5, "compressed (lz4)");
+	refused_with("PK\x03\x04x", 5, "compressed (zip); read it with 'unzip -p FILE");
+	refused_with("\xfd\x37zXZ\0x", 7, "compressed (xz)");
 	refused_with("Node\0", sizeof("Node\0") - 1, "input:1: the file is binary");
 	refused_with("hello\nworld\n", sizeof("hello\nworld\n") - 1,
 		     "input:1: this is not the text of debugfs hqds");
@@ -221,6 +224,7 @@ static void cut_text_gives_what_was_complete(void **state)
 
 	(void)state;
 	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	text.source.partial = true;
 	/* Wherever it is cut, whole slots and only whole slots are there. */
 	for (size_t len = 1; len < text.buf.len; len++) {
 		struct test_diag sink = TEST_DIAG;
@@ -246,6 +250,88 @@ static void cut_text_gives_what_was_complete(void **state)
 	gp_buf_free(&text.buf);
 }
 
+static void damaged(struct text *text, const char *message)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slot_list list = {0};
+
+	assert_int_equal(gp_kfd_parse_hqds(&text->source, &sink.diag, &list), -EBADMSG);
+	assert_null(list.items);
+	assert_int_equal(sink.errors, 1);
+	assert_int_equal(sink.warnings, 0);
+	if (!strstr(gp_buf_str(&sink.text), message))
+		fail_msg("'%s' is not in '%s'", message, gp_buf_str(&sink.text));
+	gp_buf_free(&sink.text);
+}
+
+static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+	size_t whole;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	whole = text.source.len;
+	text.source.len = whole / 2;
+	damaged(&text, "input:26: the text ends in the middle of this block; save debugfs hqds");
+	text.source.live = true;
+	damaged(&text, "input:26: the text ends in the middle of this block; read it again");
+	text.source.partial = true;
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_true(list.incomplete);
+	gp_slot_list_free(&list);
+	assert_false(list.incomplete);
+	text.source.len = whole;
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	assert_false(list.incomplete);
+	gp_slot_list_free(&list);
+	memcpy(strstr(text.buf.data, "0000c934:") + 10, "zzzz", 4);
+	text.source.partial = false;
+	damaged(&text, "input:2: rows of this block are missing or garbled (1 such blocks); read");
+	text.source.live = false;
+	damaged(&text, "(1 such blocks); save debugfs hqds again");
+	gp_buf_free(&text.buf);
+}
+
+/* The first compute slot of the fixture with other pointers, in dwords of its ring of 1024. */
+static u64 backlog_of(u32 rptr, u64 wptr, bool empty)
+{
+	struct gp_slot_list list = {0};
+	struct text text;
+	char words[64], *at;
+	u64 backlog;
+
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	at = strstr(text.buf.data, "CP Pipe 0, Queue 2\n");
+	snprintf(words, sizeof(words), "%08x", rptr);
+	memcpy(strstr(at, "0000c934:") + 10 + 2 * 9, words, 8);
+	snprintf(words, sizeof(words), "%08x", empty ? 0x1401c509 : 0x14014509);
+	memcpy(strstr(at, "0000c954:") + 10 + 9, words, 8);
+	snprintf(words, sizeof(words), "%08x %08x", (u32)wptr, (u32)(wptr >> 32));
+	memcpy(strstr(at, "0000c9d4:") + 10 + 6 * 9, words, 17);
+	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
+	backlog = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->backlog;
+	gp_slot_list_free(&list);
+	gp_buf_free(&text.buf);
+	return backlog;
+}
+
+static void full_ring_is_told_from_an_empty_one(void **state)
+{
+	(void)state;
+	assert_int_equal(backlog_of(288, 304, false), 1);
+	/* A ring behind, and the hardware does not call it empty: full. */
+	assert_int_equal(backlog_of(288, 288 + 1024, false), 64);
+	assert_int_equal(backlog_of(0, 1024, false), 64);
+	assert_int_equal(backlog_of(0, 7ull << 32, false), 64);
+	/* The same pointers some rounds later, empty. */
+	assert_int_equal(backlog_of(288, 288 + 5 * 1024, true), 0);
+	/* Equal as they stand: a queue that was never filled, whatever the bit. */
+	assert_int_equal(backlog_of(0, 0, false), 0);
+	assert_int_equal(backlog_of(288, 288, false), 0);
+}
+
 static void garbled_rows_cost_only_their_slot(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -260,7 +346,9 @@ static void garbled_rows_cost_only_their_slot(void **state)
 	memcpy(strstr(at, "0000c934:") + 10, "zzzz", 4);
 	at = strstr(at, "CP Pipe 0, Queue 3\n");
 	memcpy(strstr(at, "    0000c934:"), "interleaved t", 13);
+	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, &sink.diag, &list), 0);
+	assert_true(list.incomplete);
 	assert_int_equal(list.count, 8);
 	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
 	assert_false(list.items[2].valid & GP_SLOT_REGISTERS);
@@ -310,6 +398,7 @@ static void a_block_has_an_end(void **state)
 	gp_buf_puts(&text, "  CP Pipe 0, Queue 1\n    stray\n");
 	source.text = text.data;
 	source.len = text.len;
+	source.partial = true;
 	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
 	assert_int_equal(list.count, 1);
 	assert_true(list.items[0].word_count <= 1024);
@@ -343,6 +432,8 @@ int main(void)
 		cmocka_unit_test(text_of_another_kind_is_refused_with_its_line),
 		cmocka_unit_test(empty_text_is_an_empty_list),
 		cmocka_unit_test(cut_text_gives_what_was_complete),
+		cmocka_unit_test(damaged_text_is_refused_unless_parts_are_wanted),
+		cmocka_unit_test(full_ring_is_told_from_an_empty_one),
 		cmocka_unit_test(garbled_rows_cost_only_their_slot),
 		cmocka_unit_test(windows_line_ends_are_read),
 		cmocka_unit_test(a_block_has_an_end),

@@ -1,6 +1,9 @@
 /* The reader of debugfs mqds. */
 #include "debugfs_text.h"
 
+#include "abi/kfd_hqd.h"
+#include "gpu/kfd/slot.h"
+
 static struct gp_slot_list parse_fixture(const char *name)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -28,7 +31,7 @@ static void descriptors_belong_to_their_process(void **state)
 	assert_int_equal(slot->node, ~0u);
 	assert_int_equal(slot->line, 2);
 	assert_int_equal(slot->word_count, 512);
-	assert_int_equal(slot->mqd_address, 0x1000003e0000);
+	assert_int_equal(slot->mqd_address, 0x2000005e0000);
 	assert_int_equal(slot->ring, 0x7f1000600000);
 	assert_int_equal(slot->object, 0x7f1000700000);
 	assert_int_equal(slot->queue_priority, 15);
@@ -58,7 +61,7 @@ static void one_dump_per_xcc_under_one_header(void **state)
 		assert_int_equal(list.items[i].pasid, 0);
 		assert_int_equal(list.items[i].vmid, 3);
 	}
-	assert_int_equal(list.items[3].mqd_address, 0x6f0000);
+	assert_int_equal(list.items[3].mqd_address, 0x355000);
 	gp_slot_list_free(&list);
 }
 
@@ -127,7 +130,7 @@ static void refused_with(const char *text, const char *message)
 static void text_of_another_kind_is_refused_with_its_line(void **state)
 {
 	(void)state;
-	refused_with("BZh9", "compressed; run bunzip2");
+	refused_with("BZh9", "compressed (bzip2)");
 	refused_with("x\n", "input:1: this is not the text of debugfs mqds");
 	refused_with("    00000000: c0310800\n", "input:1: this is not the text of debugfs mqds");
 	refused_with("Node 1, gpu_id a:\n Inst 0,  CP Pipe 0, Queue 0\n",
@@ -158,6 +161,7 @@ static void cut_text_gives_what_was_complete(void **state)
 
 	(void)state;
 	text_load(&text, fixture("debugfs/gfx9/mqds"));
+	text.source.partial = true;
 	for (size_t len = 1; len < text.buf.len; len += 7) {
 		struct gp_slot_list list = {0};
 		int error;
@@ -187,7 +191,13 @@ static void garbled_rows_cost_only_their_descriptor(void **state)
 	memcpy(strstr(text.buf.data, "00000240:"), "00000260:", 9);
 	at = strstr(strstr(text.buf.data, "SDMA"), "Compute");
 	memcpy(strstr(at, "    00000240:"), "interleaved t", 13);
+	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), -EBADMSG);
+	assert_null(list.items);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks); save debugfs mqds again"));
+	gp_buf_free(&sink.text);
+	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), 0);
+	assert_true(list.incomplete);
 	assert_int_equal(list.count, 4);
 	assert_false(list.items[0].valid & GP_SLOT_REGISTERS);
 	assert_true(list.items[1].valid & GP_SLOT_REGISTERS);
@@ -251,9 +261,29 @@ static void every_descriptor_of_the_samples_is_right(void **state)
 	}
 }
 
+static void a_descriptor_does_not_tell_a_full_ring_from_an_empty_one(void **state)
+{
+	struct gp_slot slot = {.kind = GP_SLOT_COMPUTE, .node = GP_SLOT_NO_NODE};
+	u32 words[GP_HQD_WORDS] = {0};
+
+	(void)state;
+	words[GP_CP_HQD_PQ_CONTROL] = 0x09; /* 1024 dwords, 64 packets */
+	words[GP_CP_HQD_AQL_CONTROL] = 1;
+	words[GP_CP_HQD_PQ_RPTR] = 32;
+	words[GP_CP_HQD_PQ_WPTR_LO] = 32 + 3 * 1024;
+	gp_slot_decode_cp(&slot, words);
+	assert_true(slot.valid & GP_SLOT_POINTERS);
+	assert_false(slot.valid & GP_SLOT_BACKLOG);
+	words[GP_CP_HQD_PQ_WPTR_LO] += 16;
+	gp_slot_decode_cp(&slot, words);
+	assert_true(slot.valid & GP_SLOT_BACKLOG);
+	assert_int_equal(slot.backlog, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_descriptor_does_not_tell_a_full_ring_from_an_empty_one),
 		cmocka_unit_test(descriptors_belong_to_their_process),
 		cmocka_unit_test(one_dump_per_xcc_under_one_header),
 		cmocka_unit_test(a_decimal_pasid_that_is_not_the_pid_is_kept),

@@ -29,11 +29,11 @@ static void processes_come_with_their_queues(void **state)
 	assert_int_equal(list.items[0].quantum, 10);
 	assert_int_equal(list.items[0].queue_count, 1);
 	assert_int_equal(list.items[0].mapped_count, 1);
-	assert_int_equal(list.items[0].page_table, 0x608183c001);
+	assert_int_equal(list.items[0].page_table, 0x312b47d001);
 	assert_int_equal(list.items[1].kind, GP_RUNLIST_QUEUE);
 	assert_int_equal(list.items[1].offset, 21 * 4);
 	assert_int_equal(list.items[1].doorbell, 0x1000);
-	assert_int_equal(list.items[1].mqd_address, 0x1000003f0000);
+	assert_int_equal(list.items[1].mqd_address, 0x2000005f0000);
 	assert_int_equal(list.items[1].wptr_address, 0x7f1000100038);
 	assert_int_equal(list.items[2].pasid, 0x8001);
 	assert_int_equal(list.items[2].mapped_count, 3);
@@ -106,6 +106,66 @@ static void process_without_mapped_queues_is_known_by_its_pasid(void **state)
 	gp_slot_list_free(&owners);
 }
 
+/* The entries of the fixture after a join with descriptors that were changed. */
+static struct gp_runlist join_after(void (*change)(struct gp_slot *descriptor))
+{
+	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls");
+	struct gp_slot_list owners = descriptors();
+
+	for (size_t i = 0; i < owners.count; i++)
+		change(&owners.items[i]);
+	gp_runlist_join(&list, &owners);
+	gp_slot_list_free(&owners);
+	return list;
+}
+
+static void other_doorbell(struct gp_slot *descriptor)
+{
+	descriptor->doorbell += 2;
+}
+
+static void other_address(struct gp_slot *descriptor)
+{
+	descriptor->mqd_address += 0x1000;
+}
+
+static void other_pasid(struct gp_slot *descriptor)
+{
+	descriptor->pasid += 0x10;
+}
+
+static void no_pasid(struct gp_slot *descriptor)
+{
+	descriptor->pasid = 0;
+}
+
+static void descriptor_that_contradicts_is_not_the_queues(void **state)
+{
+	struct gp_runlist list = join_after(other_doorbell);
+
+	(void)state;
+	for (size_t i = 0; i < list.count; i++) {
+		if (list.items[i].kind == GP_RUNLIST_QUEUE)
+			assert_int_equal(list.items[i].pid + list.items[i].ring, 0);
+	}
+	gp_runlist_free(&list);
+	list = join_after(other_address);
+	assert_int_equal(list.items[1].pid, 0);
+	assert_int_equal(list.items[1].ring, 0);
+	/* SDMA is joined by its doorbell alone. */
+	assert_int_equal(list.items[4].pid, 501);
+	gp_runlist_free(&list);
+	list = join_after(other_pasid);
+	for (size_t i = 0; i < list.count; i++)
+		assert_int_equal(list.items[i].pid, 0);
+	gp_runlist_free(&list);
+	/* Where the kernel prints no PASID there is none to contradict. */
+	list = join_after(no_pasid);
+	assert_int_equal(list.items[0].pid, 502);
+	assert_int_equal(list.items[5].pid, 501);
+	gp_runlist_free(&list);
+}
+
 static void refused_with(const char *text, const char *message)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -123,7 +183,7 @@ static void refused_with(const char *text, const char *message)
 static void text_of_another_kind_is_refused_with_its_line(void **state)
 {
 	(void)state;
-	refused_with("\x28\xb5\x2f\xfd", "compressed; run unzstd");
+	refused_with("\x28\xb5\x2f\xfd", "compressed (zstd)");
 	refused_with("x\n", "input:1: this is not the text of debugfs rls");
 	refused_with("  00000000: c013a100\n", "input:1: this is not the text of debugfs rls");
 	refused_with("Process 1 PASID 0x1:\n", "input:1: this is a copy of mqds");
@@ -141,6 +201,7 @@ static void cut_text_gives_whole_packets(void **state)
 
 	(void)state;
 	text_load(&text, fixture("debugfs/gfx9/rls"));
+	text.source.partial = true;
 	for (size_t len = 1; len < text.buf.len; len++) {
 		struct gp_runlist list = {0};
 		int error;
@@ -153,6 +214,36 @@ static void cut_text_gives_whole_packets(void **state)
 		gp_runlist_free(&list);
 	}
 	assert_true(most >= 5);
+	gp_buf_free(&text.buf);
+}
+
+static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_runlist list = {0};
+	struct text text;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/rls"));
+	text.source.len -= 20;
+	assert_int_equal(gp_kfd_parse_rls(&text.source, &sink.diag, &list), -EBADMSG);
+	assert_null(list.items);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "the text ends in the middle"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "save debugfs rls again"));
+	text.source.partial = true;
+	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), 0);
+	assert_true(list.incomplete);
+	gp_runlist_free(&list);
+	text.source.len += 20;
+	/* Without the last newline a word may be missing as well. */
+	text.source.partial = false;
+	text.source.len--;
+	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), -EBADMSG);
+	text.source.len++;
+	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), 0);
+	assert_false(list.incomplete);
+	gp_runlist_free(&list);
+	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);
 }
 
@@ -172,7 +263,14 @@ static void garbled_rows_cost_what_comes_after_them(void **state)
 			  "  No active runlist\n");
 
 	(void)state;
+	assert_int_equal(gp_kfd_parse_rls(&source, &sink.diag, &list), -EBADMSG);
+	assert_null(list.items);
+	assert_null(list.nodes);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "input:1: rows of this block"));
+	gp_buf_free(&sink.text);
+	source.partial = true;
 	assert_int_equal(gp_kfd_parse_rls(&source, &sink.diag, &list), 0);
+	assert_true(list.incomplete);
 	assert_int_equal(list.count, 2);
 	assert_int_equal(list.node_count, 3);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
@@ -225,6 +323,8 @@ int main(void)
 		cmocka_unit_test(oversubscribed_list_ends_in_a_chain),
 		cmocka_unit_test(queues_get_pid_and_ring_from_their_descriptor),
 		cmocka_unit_test(process_without_mapped_queues_is_known_by_its_pasid),
+		cmocka_unit_test(descriptor_that_contradicts_is_not_the_queues),
+		cmocka_unit_test(damaged_text_is_refused_unless_parts_are_wanted),
 		cmocka_unit_test(text_of_another_kind_is_refused_with_its_line),
 		cmocka_unit_test(cut_text_gives_whole_packets),
 		cmocka_unit_test(garbled_rows_cost_what_comes_after_them),

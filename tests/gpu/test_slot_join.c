@@ -1,6 +1,7 @@
 /* Whose a slot is: the join of slots with descriptors, a whole reading, and the real samples. */
 #include "debugfs_text.h"
 #include "gpu/kfd/kfd.h"
+#include "tree.h"
 
 static struct gp_slot_list descriptors_of(const char *name)
 {
@@ -19,55 +20,121 @@ static void same_ring_of_two_processes_is_told_apart(void **state)
 	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
 
 	(void)state;
-	/* The stale slot's ring is one process's alone: it is still nobody's. */
-	assert_false(list.items[4].active);
-	list.items[4].ring = 0x7f1000600000;
 	gp_slots_join(&list, &owners);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid, 501);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 501);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3)->pid, 0);
 	assert_int_equal(slot_at(&list, GP_SLOT_HIQ, 0, 0, 0)->pid, 0);
 	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, 501);
 	gp_slot_list_free(&list);
 	gp_slot_list_free(&owners);
 }
 
-static void doorbell_decides_after_the_mqd_and_nothing_is_guessed(void **state)
+static void stale_slot_is_nobodys_though_everything_in_it_is_a_queues(void **state)
+{
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	struct gp_slot *gone = &list.items[4];
+	const struct gp_slot *queue = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+
+	(void)state;
+	assert_false(gone->active);
+	assert_int_equal(gone->ring, queue->ring);
+	assert_int_equal(gone->mqd_address, queue->mqd_address);
+	assert_int_equal(gone->doorbell, queue->doorbell);
+	gone->pid = 501;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(gone->pid, 0);
+	assert_int_equal(queue->pid, 501);
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+}
+
+/* Drops a process as if it had no descriptor (yet, or any more). */
+static void forget(struct gp_slot_list *owners, u32 pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < owners->count; i++) {
+		struct gp_slot *slot = &owners->items[i];
+
+		if (slot->pid == pid) {
+			free(slot->words);
+			free(slot->addresses);
+		} else {
+			owners->items[kept++] = *slot;
+		}
+	}
+	owners->count = kept;
+}
+
+static void slot_whose_owner_has_no_descriptor_gets_no_other_pid(void **state)
+{
+	struct gp_slot_list list = hqds_fixture("live/sys/kernel/debug/kfd/hqds");
+	struct gp_slot_list owners = descriptors_of("live/sys/kernel/debug/kfd/mqds");
+
+	(void)state;
+	gp_slots_join(&list, &owners);
+	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 158122);
+	forget(&owners, 158122);
+	gp_slots_join(&list, &owners);
+	for (u32 xcc = 0; xcc < 4; xcc++) {
+		assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, xcc, 0, 2)->pid, 158036);
+		assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, xcc, 0, 3)->pid, 0);
+	}
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+}
+
+enum { MQD = 1, DOORBELL = 2, GPU = 4 };
+
+/* Whose the first compute slot is when its one descriptor contradicts it in these. */
+static u32 owner_despite(int contradicted)
+{
+	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	u32 pid;
+
+	forget(&owners, 502);
+	for (size_t i = 0; i < owners.count; i++) {
+		owners.items[i].mqd_address += contradicted & MQD ? 0x1000 : 0;
+		owners.items[i].doorbell += contradicted & DOORBELL ? 2 : 0;
+		owners.items[i].gpu_id += contradicted & GPU ? 1 : 0;
+	}
+	gp_slots_join(&list, &owners);
+	pid = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid;
+	/* An SDMA descriptor holds no address that could contradict. */
+	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, contradicted & ~MQD ? 0 : 501);
+	gp_slot_list_free(&list);
+	gp_slot_list_free(&owners);
+	return pid;
+}
+
+static void contradiction_is_no_match(void **state)
+{
+	(void)state;
+	assert_int_equal(owner_despite(0), 501);
+	assert_int_equal(owner_despite(MQD), 0);
+	assert_int_equal(owner_despite(DOORBELL), 0);
+	assert_int_equal(owner_despite(GPU), 0);
+}
+
+static void doorbell_decides_where_ring_and_mqd_are_two_processes(void **state)
 {
 	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
 	const struct gp_slot *a = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
 
 	(void)state;
-	/* All doorbells are alike: the MQD address decides. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].doorbell = 0x800;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(a->pid, 501);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);
-	gp_slot_list_free(&owners);
-	owners = descriptors_of("debugfs/gfx9/mqds");
-	/* Neither descriptor has the slot's MQD address: the doorbell decides. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].mqd_address += 0x10000000;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(a->pid, 501);
-	/* Both have it: the doorbell decides among them. */
 	for (size_t i = 0; i < owners.count; i++)
 		owners.items[i].mqd_address = a->mqd_address;
 	gp_slots_join(&list, &owners);
 	assert_int_equal(a->pid, 501);
-	/* And both have the doorbell as well: unknown. */
+	/* Both have the doorbell as well: unknown. */
 	for (size_t i = 0; i < owners.count; i++)
 		owners.items[i].doorbell = a->doorbell;
 	gp_slots_join(&list, &owners);
 	assert_int_equal(a->pid, 0);
-	/* A descriptor of another GPU is no owner. */
-	for (size_t i = 0; i < owners.count; i++)
-		owners.items[i].gpu_id = 0x1234;
-	gp_slots_join(&list, &owners);
-	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 0);
 	gp_slot_list_free(&list);
 	gp_slot_list_free(&owners);
 }
@@ -95,6 +162,30 @@ static void watch_reads_joins_and_knows_gfx11_by_topology(void **state)
 	assert_int_equal(now.slots_error, -ENOENT);
 	assert_int_equal(now.descriptors_error, -ENOENT);
 	gp_gpu_state_free(&now);
+}
+
+static void watch_takes_no_part_of_a_damaged_text(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct gp_gpu_state now = {0};
+	struct tree tree;
+	struct text text;
+
+	(void)state;
+	text_load(&text, fixture("debugfs/gfx9/hqds"));
+	tree_make(&tree);
+	text.buf.data[text.buf.len / 2] = '\0';
+	tree_text(&tree, GP_DEBUGFS_HQDS, text.buf.data);
+	tree_text(&tree, GP_DEBUGFS_MQDS, "");
+	assert_int_equal(gp_kfd_watch(&tree.root, &sink.diag, &now), 0);
+	assert_int_equal(now.valid, GP_WATCH_DESCRIPTORS);
+	assert_int_equal(now.slots_error, -EBADMSG);
+	assert_int_equal(now.slots.count, 0);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "read it again"));
+	gp_gpu_state_free(&now);
+	gp_buf_free(&sink.text);
+	gp_buf_free(&text.buf);
+	tree_remove(&tree);
 }
 
 /* ---- the real samples, read once more in another way ---- */
@@ -214,7 +305,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_ring_of_two_processes_is_told_apart),
-		cmocka_unit_test(doorbell_decides_after_the_mqd_and_nothing_is_guessed),
+		cmocka_unit_test(stale_slot_is_nobodys_though_everything_in_it_is_a_queues),
+		cmocka_unit_test(slot_whose_owner_has_no_descriptor_gets_no_other_pid),
+		cmocka_unit_test(contradiction_is_no_match),
+		cmocka_unit_test(doorbell_decides_where_ring_and_mqd_are_two_processes),
+		cmocka_unit_test(watch_takes_no_part_of_a_damaged_text),
 		cmocka_unit_test(watch_reads_joins_and_knows_gfx11_by_topology),
 		cmocka_unit_test(every_slot_of_the_samples_is_right),
 		cmocka_unit_test(owners_of_the_sample_are_those_of_its_doorbells),

@@ -51,7 +51,7 @@ static void add_slot(struct scene *s, u64 ring, u32 pid, bool active)
 		.gpu_id = 0xf7bc,
 		.pid = pid,
 		.active = active,
-		.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS,
+		.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_BACKLOG,
 		.aql = true,
 		.ring = ring,
 		.rptr = 18,

@@ -4,7 +4,7 @@
 #include "inspect/hqd.h"
 #include "inspect/runlist.h"
 #include "inspect/slot_check.h"
-#include "testlib.h"
+#include "tree.h"
 
 static char hqds_path[4096], mqds_path[4096];
 
@@ -97,8 +97,8 @@ static void a_queue_on_two_xccs_is_one_row(void **state)
 	text = print_table(&grid, NULL, false);
 	assert_int_equal(count_of(text, " x2 "), 3);
 	/* The row is that of the first XCC. */
-	assert_non_null(strstr(text, "0x7f2000400000+11.6M"));
-	assert_null(strstr(text, "0x7f2000fa6000"));
+	assert_non_null(strstr(text, "0x7f2000480000+11.6M"));
+	assert_null(strstr(text, "0x7f2001026000"));
 	free(text);
 	show.per_xcc = true;
 	assert_int_equal(gp_slot_grid(&slots.list, &show, &each), 0);
@@ -141,7 +141,8 @@ static void changed_cells_are_marked(void **state)
 
 static void checks_hold_the_documents_figures_against_the_registers(void **state)
 {
-	struct gp_slot slot = {.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_PRIORITY,
+	struct gp_slot slot = {.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_BACKLOG |
+					GP_SLOT_PRIORITY,
 			       .active = true,
 			       .aql = true,
 			       .backlog = 99,
@@ -180,6 +181,7 @@ static void json_has_every_slot_and_null_for_what_is_stale(void **state)
 	json_t *root = gp_slots_json(&slots, &show), *slot = slot_json(root, 1);
 
 	(void)state;
+	assert_true(json_is_false(json_object_get(root, "incomplete")));
 	assert_int_equal(json_array_size(json_object_get(root, "slots")), 8);
 	assert_int_equal(json_integer_value(json_object_get(slot, "pid")), 501);
 	assert_string_equal(json_string_value(json_object_get(slot, "ring")), "0x7f1000200000");
@@ -276,7 +278,7 @@ static void descriptors_are_rows_of_their_own(void **state)
 	assert_int_equal(json_array_size(json_object_get(root, "descriptors")), 4);
 	gp_slot_registers(&slots.list, &show, &text);
 	assert_non_null(
-		strstr(text.data, "GPU 5f21 compute PID 502:\n    CP_MQD_BASE_ADDR = 0x003f0000"));
+		strstr(text.data, "GPU 5f21 compute PID 502:\n    CP_MQD_BASE_ADDR = 0x005f0000"));
 	json_decref(root);
 	gp_buf_free(&text);
 	gp_grid_free(&grid);
@@ -334,6 +336,92 @@ static void runlist_shows_turns_and_what_is_not_mapped(void **state)
 	gp_runlists_free(&runlists);
 }
 
+/* A file of the tree with the first part of a fixture. */
+static const char *cut_file(const struct tree *tree, const char *name, const char *from,
+			    double share)
+{
+	static char path[PATH_MAX];
+	struct gp_buf text = {0};
+
+	assert_int_equal(gp_file_read(fixture(from), 1 << 20, &text), 0);
+	tree_write(tree, name, gp_buf_str(&text), (size_t)((double)text.len * share));
+	gp_buf_free(&text);
+	tree_path(tree, path, sizeof(path), name);
+	return path;
+}
+
+static void damaged_files_are_shown_only_when_asked_and_json_says_so(void **state)
+{
+	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct test_diag sink = TEST_DIAG;
+	struct gp_runlists runlists = {0};
+	struct gp_slots slots = {0};
+	struct tree tree;
+	json_t *root;
+
+	(void)state;
+	tree_make(&tree);
+	/* The slots are whole; what tells their pids is not. */
+	query.mqds_file = cut_file(&tree, "/mqds", "debugfs/gfx9/mqds", 0.9);
+	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
+	assert_int_equal(sink.errors, 1);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "--partial shows"));
+	gp_slots_free(&slots);
+	query.partial = true;
+	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_int_equal(sink.warnings, 1);
+	root = gp_slots_json(&slots, &(struct gp_slot_options){0});
+	assert_true(json_is_true(json_object_get(root, "incomplete")));
+	/* The process whose descriptor was cut is unknown, not another one. */
+	assert_int_equal(slots.list.items[1].pid, 501);
+	assert_int_equal(slots.list.items[2].pid, 0);
+	json_decref(root);
+	gp_slots_free(&slots);
+	query = query_of("debugfs/gfx9/rls", NULL);
+	query.file = cut_file(&tree, "/rls", "debugfs/gfx9/rls", 0.9);
+	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), -EBADMSG);
+	gp_runlists_free(&runlists);
+	query.partial = true;
+	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
+	root = gp_runlist_json(&runlists, false);
+	assert_true(json_is_true(json_object_get(root, "incomplete")));
+	json_decref(root);
+	gp_runlists_free(&runlists);
+	gp_buf_free(&sink.text);
+	tree_remove(&tree);
+}
+
+static void damaged_descriptors_of_a_live_system_leave_the_pids_unknown(void **state)
+{
+	struct gp_kfd_query query = {0};
+	struct test_diag sink = TEST_DIAG;
+	struct gp_slots slots = {0};
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	query.root = tree.root;
+	cut_file(&tree, GP_DEBUGFS_HQDS, "debugfs/gfx9/hqds", 1);
+	cut_file(&tree, GP_DEBUGFS_MQDS, "debugfs/gfx9/mqds", 0.9);
+	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_string_equal(slots.pids_from, "");
+	assert_false(slots.incomplete);
+	assert_string_equal(gp_buf_str(&sink.text), "");
+	gp_slots_free(&slots);
+	query.partial = true;
+	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_true(slots.incomplete);
+	assert_int_equal(sink.warnings, 1);
+	gp_slots_free(&slots);
+	cut_file(&tree, GP_DEBUGFS_HQDS, "debugfs/gfx9/hqds", 0.7);
+	query.partial = false;
+	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
+	assert_non_null(strstr(gp_buf_str(&sink.text), "; read it again"));
+	gp_slots_free(&slots);
+	gp_buf_free(&sink.text);
+	tree_remove(&tree);
+}
+
 static void unreadable_sources_say_what_to_do(void **state)
 {
 	struct gp_kfd_query query = {.root = {.dir = "/nonexistent"}};
@@ -389,6 +477,8 @@ int main(void)
 		cmocka_unit_test(filters_keep_what_was_asked_for),
 		cmocka_unit_test(descriptors_are_rows_of_their_own),
 		cmocka_unit_test(runlist_shows_turns_and_what_is_not_mapped),
+		cmocka_unit_test(damaged_files_are_shown_only_when_asked_and_json_says_so),
+		cmocka_unit_test(damaged_descriptors_of_a_live_system_leave_the_pids_unknown),
 		cmocka_unit_test(unreadable_sources_say_what_to_do),
 		cmocka_unit_test(live_text_is_joined_with_live_descriptors),
 	};

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "inspect/process.h"
+#include "reuse.h"
 
 #define TAIL " S 1 2 3 0 -1 4194560 9172 0 0 0 812 77 0 0 20 0 12 0 880123 10737418240 51200\n"
 
@@ -142,6 +143,20 @@ static void what_is_unreadable_is_missing(void **state)
 	assert_int_equal(gp_process_read(&root, 4800, &p), -ESRCH);
 }
 
+static void pid_reused_while_it_is_read_is_no_process(void **state)
+{
+	struct gp_process p;
+	struct reuse reuse;
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	reuse_start(&reuse, &tree, "/proc/9/stat", "/proc/9/cmdline", "stranger");
+	assert_int_equal(gp_process_read(&tree.root, 9, &p), -ESRCH);
+	reuse_end(&reuse);
+	tree_remove(&tree);
+}
+
 static void reused_pid_is_not_the_same_process(void **state)
 {
 	struct gp_process p;
@@ -269,6 +284,7 @@ int main(void)
 		cmocka_unit_test(uid_and_tgid_of_broken_status_lines_are_missing),
 		cmocka_unit_test(what_is_unreadable_is_missing),
 		cmocka_unit_test(reused_pid_is_not_the_same_process),
+		cmocka_unit_test(pid_reused_while_it_is_read_is_no_process),
 		cmocka_unit_test(huge_command_line_is_cut),
 		cmocka_unit_test(environment_variables_are_found_whole),
 		cmocka_unit_test(users_come_from_the_roots_own_passwd),

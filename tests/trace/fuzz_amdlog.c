@@ -39,7 +39,11 @@ static struct total run(int fd, bool fast)
 		total.barriers += rows[i].barriers;
 		require(!(rows[i].valid & GP_LQ_FIRST) || rows[i].first_ns <= rows[i].last_ns);
 		require(rows[i].streams <= rows[i].streams_max);
+		require(!(rows[i].valid & GP_LQ_HANDLES) == !rows[i].stream_count);
+		require(!rows[i].failed || rows[i].valid & GP_LQ_FAILED);
 	}
+	require(stats.torn <= stats.lines && stats.without_pid <= stats.recognised);
+	require(stats.recognised + stats.unknown <= stats.lines);
 	total.lines = stats.lines;
 	gp_log_queues_free(queues);
 	return total;

@@ -201,6 +201,61 @@ static void runtime_of_5_2_prints_objects(void **state)
 	test_log_free(&log);
 }
 
+static void error_of_5_2_is_of_its_only_queue(void **state)
+{
+	const char *name = "hip523_queueerror_illegalinsn_L4.log", *path = corpus(name);
+	struct test_log log;
+
+	(void)state;
+	if (!path)
+		skip();
+	for (int fast = 0; fast < 2; fast++) {
+		test_log_read(&log, open(path, O_RDONLY | O_CLOEXEC), name, fast);
+		assert_int_equal(log.count, 1);
+		assert_int_equal(log.rows[0].failed, !fast);
+		assert_int_equal(!!(log.rows[0].valid & GP_LQ_FAILED), !fast);
+		test_log_free(&log);
+	}
+}
+
+static size_t count_lines(const char *path, const char *pattern)
+{
+	FILE *file = fopen(path, "r");
+	char *line = NULL, groups[3][32];
+	size_t size = 0, count = 0;
+
+	assert_non_null(file);
+	while (getline(&line, &size, file) >= 0)
+		count += match(pattern, line, groups);
+	free(line);
+	fclose(file);
+	return count;
+}
+
+static void streams_of_5_2_are_bound_and_counted(void **state)
+{
+	const char *name = "hip523_wide_12streams_L4.log", *path = corpus(name);
+	const u32 both = GP_LQ_STREAMS | GP_LQ_HANDLES;
+	struct test_log log;
+	size_t handles = 0, streams = 0;
+
+	(void)state;
+	if (!path)
+		skip();
+	test_log_read(&log, open(path, O_RDONLY | O_CLOEXEC), name, false);
+	for (size_t i = 0; i < log.count; i++) {
+		handles += log.rows[i].stream_count;
+		streams += log.rows[i].streams;
+		if (log.rows[i].stream_count)
+			assert_int_equal(log.rows[i].valid & both, both);
+	}
+	assert_int_equal(handles,
+			 count_lines(path, "hip(Ext)?StreamCreate[A-Za-z]*: Returned hipSuccess"));
+	/* The null stream has no handle. */
+	assert_int_equal(streams, handles + 1);
+	test_log_free(&log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +289,8 @@ int main(void)
 		cmocka_unit_test(real_5_2_twelve_streams),
 		cmocka_unit_test(sixteen_streams_share_four_queues),
 		cmocka_unit_test(runtime_of_5_2_prints_objects),
+		cmocka_unit_test(error_of_5_2_is_of_its_only_queue),
+		cmocka_unit_test(streams_of_5_2_are_bound_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,34 +10,34 @@ static void torn_lines_give_what_is_whole_in_them(void **state)
 
 	(void)state;
 	test_log_fixture(&log, "torn.log");
-	/* Line 1: the pid 7751 is the beginning of 77513 and must not appear. */
+	/* Line 1: the pid 8823 is the beginning of 88231 and must not appear. */
 	for (size_t i = 0; i < log.event_count; i++)
-		assert_int_not_equal(log.events[i].valid & GP_EV_PID ? log.events[i].pid : 0, 7751);
+		assert_int_not_equal(log.events[i].valid & GP_EV_PID ? log.events[i].pid : 0, 8823);
 	/* Line 2: a tail without pid and time. */
 	event = find_event(&log, GP_EVENT_BARRIER, 0);
 	assert_int_equal(event->line, 2);
 	assert_int_equal(event->valid & (GP_EV_PID | GP_EV_TIME | GP_EV_TID), 0);
-	assert_int_equal(event->wptr, 1);
+	assert_int_equal(event->wptr, 4);
 	/* Line 3: two packets; the first one's write pointer touches the tear. */
 	event = find_event(&log, GP_EVENT_DISPATCH, 0);
 	assert_int_equal(event->line, 3);
-	assert_int_equal(event->rptr, 7);
+	assert_int_equal(event->rptr, 6);
 	assert_false(event->valid & GP_EV_WPTR);
 	event = find_event(&log, GP_EVENT_BARRIER, 1);
-	assert_int_equal(event->pid, 309675);
-	assert_int_equal(event->wptr, 10);
+	assert_int_equal(event->pid, 410552);
+	assert_int_equal(event->wptr, 33);
 	/* Line 5: two tails and a whole message; the second tail's write pointer is cut. */
 	event = find_event(&log, GP_EVENT_DISPATCH, 1);
 	assert_int_equal(event->line, 5);
-	assert_int_equal(event->wptr, 12);
+	assert_int_equal(event->wptr, 18);
 	event = find_event(&log, GP_EVENT_DISPATCH, 2);
-	assert_int_equal(event->rptr, 13);
+	assert_int_equal(event->rptr, 19);
 	assert_false(event->valid & GP_EV_WPTR);
 	find_event(&log, GP_EVENT_API_RETURN, 0);
 	/* Line 6: the end of a creation. */
 	event = find_event(&log, GP_EVENT_QUEUE_CREATED, 0);
-	assert_int_equal(event->queue, 0x7f0ab0e00000);
-	assert_int_equal(event->size, 16384);
+	assert_int_equal(event->queue, 0x7ebfe0a00000);
+	assert_int_equal(event->size, 32768);
 	/* Line 7 breaks off in an address; the last line in a pointer. */
 	event = find_event(&log, GP_EVENT_DISPATCH, 3);
 	assert_int_equal(event->line, 8);
@@ -45,19 +45,19 @@ static void torn_lines_give_what_is_whole_in_them(void **state)
 	assert_int_equal(log.count, 4);
 	assert_int_equal(log.stats.first_bad_line, 1);
 	assert_int_equal(log.stats.lines, 8);
-	assert_true(log.stats.torn >= 7);
+	assert_int_equal(log.stats.torn, 7);
 	test_log_free(&log);
 }
 
 static void log_cut_anywhere_never_invents_a_queue_or_a_process(void **state)
 {
 	static const char text[] =
-		PREFIX "Created SWq=0x7f3670000000 to map on HWq=0x7f3660c00000 with "
+		PREFIX "Created SWq=0x7f51b4000000 to map on HWq=0x7f51a0e00000 with "
 		       "size 16384 with priority 1, cooperative: 0\n" PREFIX
-		       "SWq=0x7f3670000000, HWq=0x7f3660c00000, id=1, Dispatch "
+		       "SWq=0x7f51b4000000, HWq=0x7f51a0e00000, id=1, Dispatch "
 		       "Header = 0xb02 (type=2), rptr=120, wptr=345\n" PREFIX
-		       "Selected queue refCount: 0x7f3660c00000 (12)\n" PREFIX
-		       "Deleting hardware queue 0x7f3660c00000 with refCount 0\n";
+		       "Selected queue refCount: 0x7f51a0e00000 (12)\n" PREFIX
+		       "Deleting hardware queue 0x7f51a0e00000 with refCount 0\n";
 
 	(void)state;
 	for (size_t cut = 1; cut < sizeof(text); cut++) {
@@ -66,10 +66,10 @@ static void log_cut_anywhere_never_invents_a_queue_or_a_process(void **state)
 		test_log_bytes(&log, text, cut, false);
 		assert_true(log.count <= 1);
 		if (log.count) {
-			assert_int_equal(log.rows[0].address, 0x7f3660c00000);
+			assert_int_equal(log.rows[0].address, 0x7f51a0e00000);
 			assert_int_equal(log.rows[0].pid, 77);
 			if (log.rows[0].valid & GP_LQ_OBJECT)
-				assert_int_equal(log.rows[0].object, 0x7f3670000000);
+				assert_int_equal(log.rows[0].object, 0x7f51b4000000);
 			if (log.rows[0].valid & GP_LQ_WPTR)
 				assert_int_equal(log.rows[0].wptr, 345);
 			if (log.rows[0].valid & GP_LQ_SIZE)
@@ -121,10 +121,82 @@ static void second_queue_key_starts_another_message(void **state)
 	(void)state;
 	test_log_text(&log, PREFIX "SWq=0x10, SWq=0x20, HWq=0x30, HWq=0x40, Dispatch Header = 0x1 "
 				   "(x), rptr=1, wptr=2\n");
-	assert_int_equal(log.stats.torn, 3);
+	assert_int_equal(log.stats.torn, 1);
 	assert_int_equal(test_log_row(&log, 0x40)->dispatches, 1);
 	assert_int_equal(test_log_row(&log, 0x30)->dispatches, 0);
 	test_log_free(&log);
+}
+
+static void line_torn_many_times_is_one_torn_line(void **state)
+{
+	struct gp_buf text = {0};
+	struct test_log log;
+
+	(void)state;
+	for (int line = 0; line < 3; line++) {
+		for (int i = 0; i < 500; i++)
+			gp_buf_printf(&text, "%s", PREFIX "HWq=0x30, x HWq=0x40, y");
+		gp_buf_printf(&text, "\n");
+	}
+	test_log_text(&log, gp_buf_str(&text));
+	assert_int_equal(log.stats.lines, 3);
+	assert_int_equal(log.stats.torn, 3);
+	assert_int_equal(log.stats.recognised, 3);
+	test_log_free(&log);
+	gp_buf_free(&text);
+	/* Lines without pid as well. */
+	test_log_text(&log, ":3:a.cpp :1: 7 us: x :3:a.cpp :1: 8 us: y\n");
+	assert_int_equal(log.event_count, 2);
+	assert_int_equal(log.stats.without_pid, 1);
+	test_log_free(&log);
+}
+
+static void number_of_more_than_64_bits_is_no_address(void **state)
+{
+	struct test_log log;
+
+	(void)state;
+	test_log_text(&log,
+		      PREFIX "HWq=0x1000000000000000f, Dispatch Header = 0x1\n" PREFIX
+			     "SWq=0x1000000000000000f, HWq=0x30, Dispatch Header = 0x1\n" PREFIX
+			     "selected queue refCount: 0x1000000000000000f (2)\n" PREFIX
+			     "HWq=0xfffffffffffffff0, Dispatch Header = 0x1\n");
+	assert_int_equal(log.count, 2);
+	assert_int_equal(log.rows[0].address, 0x30);
+	assert_false(log.rows[0].valid & GP_LQ_OBJECT);
+	assert_true(log.rows[1].address == 0xfffffffffffffff0u);
+	assert_int_equal(log.stats.torn, 3);
+	test_log_free(&log);
+}
+
+static void size_that_cannot_be_one_is_unknown(void **state)
+{
+	static const struct {
+		const char *text;
+		bool known;
+	} sizes[] = {
+		{"0", false},
+		{"1", true},
+		{"4294967296", true},
+		{"4294967297", false},
+		{"288230376151711744", false}, /* 2^58: in bytes 2^64 */
+		{"18446744073709551615", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(sizes); i++) {
+		struct test_log log;
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 PREFIX "created hardware queue 0x30 with size %s with priority 2, c\n",
+			 sizes[i].text);
+		test_log_text(&log, text);
+		assert_int_equal(!!(log.rows[0].valid & GP_LQ_SIZE), sizes[i].known);
+		assert_int_equal(log.rows[0].priority, 2);
+		assert_int_equal(log.stats.torn, 0);
+		test_log_free(&log);
+	}
 }
 
 static void lines_end_in_crlf_as_well(void **state)
@@ -293,7 +365,7 @@ static void pid_that_may_have_lost_digits_is_not_taken(void **state)
 	struct test_log log;
 
 	(void)state;
-	test_log_text(&log, ":4:rocvirtual.cpp           :1076: 0000001000 us: [pid:7751\n");
+	test_log_text(&log, ":4:rocvirtual.cpp           :1076: 0000001000 us: [pid:8823\n");
 	assert_int_equal(log.event_count, 1);
 	assert_int_equal(log.events[0].valid, GP_EV_TIME);
 	test_log_free(&log);
@@ -306,6 +378,9 @@ int main(void)
 		cmocka_unit_test(log_cut_anywhere_never_invents_a_queue_or_a_process),
 		cmocka_unit_test(broken_fields_are_counted_as_torn),
 		cmocka_unit_test(second_queue_key_starts_another_message),
+		cmocka_unit_test(line_torn_many_times_is_one_torn_line),
+		cmocka_unit_test(number_of_more_than_64_bits_is_no_address),
+		cmocka_unit_test(size_that_cannot_be_one_is_unknown),
 		cmocka_unit_test(lines_end_in_crlf_as_well),
 		cmocka_unit_test(hole_of_nul_bytes_does_not_hide_the_line_behind_it),
 		cmocka_unit_test(overlong_line_is_read_at_its_start_only),

@@ -1,5 +1,6 @@
 /* How the bytes arrive makes no difference: pipes, chunk boundaries, vector width, mode. */
 #include <pthread.h>
+#include <signal.h>
 
 #include "logs.h"
 #include "trace/scan.h"
@@ -47,6 +48,7 @@ static void *write_in_steps(void *arg)
 {
 	struct writer *writer = arg;
 
+	/* The reader may stop early; then the write fails, which ends this thread. */
 	for (size_t at = 0; at < writer->len; at += writer->step) {
 		size_t left = writer->len - at;
 		size_t want = left < writer->step ? left : writer->step;
@@ -151,15 +153,110 @@ static void log_longer_than_the_buffer_loses_nothing_at_its_seams(void **state)
 	test_log_bytes(&once, fixture_text.data, fixture_text.len, false);
 	for (int fast = 0; fast < 2; fast++) {
 		test_log_bytes(&many, text.data, text.len, fast);
-		assert_int_equal(many.count, 1);
-		assert_int_equal(many.rows[0].dispatches, copies * once.rows[0].dispatches);
-		assert_int_equal(many.rows[0].barriers, copies * once.rows[0].barriers);
+		/* Each copy creates the queue anew. */
+		assert_int_equal(many.count, copies);
+		for (size_t i = 0; i < copies; i++) {
+			assert_int_equal(many.rows[i].dispatches, once.rows[0].dispatches);
+			assert_int_equal(many.rows[i].barriers, once.rows[0].barriers);
+		}
 		assert_int_equal(many.stats.lines, copies * (once.stats.lines + 1));
 		assert_int_equal(many.stats.recognised, fast ? 0 : copies * once.stats.recognised);
 		test_log_free(&many);
 	}
 	test_log_free(&once);
 	gp_buf_free(&fixture_text);
+	gp_buf_free(&text);
+}
+
+static void log_that_becomes_dense_and_sparse_again_gives_the_same(void **state)
+{
+	/* What is rare in logs and decides which lines fast mode looks at. */
+	static const char *const odd[] = {PREFIX "selected queue refCount: 0x40 (3)\n",
+					  PREFIX "fC dw q= f= qw, nothing\n",
+					  "HWq=0x50, Dispatch Header = 0x1 (a tail)\n",
+					  "no log line\n", "\n"};
+	struct gp_buf text = {0};
+	struct test_log full, fast, pieces;
+	u32 random = 7;
+
+	(void)state;
+	for (u32 i = 0; i < 12000; i++) {
+		u32 share = i / 1000 % 3 == 1 ? 9 : i / 1000 % 3; /* of 10 lines */
+
+		random = random * 1664525 + 1013904223;
+		if ((random >> 16) % 10 < share)
+			gp_buf_printf(&text, "%sHWq=0x%x, Dispatch Header = 0x1\n", PREFIX,
+				      0x30 + (random >> 30));
+		else if ((random >> 8) % 64 == 0)
+			gp_buf_printf(&text, "%s", odd[(random >> 24) % GP_ARRAY_SIZE(odd)]);
+		else if ((random >> 8) % 64 == 1)
+			gp_buf_printf(&text, "%*sHWq=0x60, BarrierAND Header = 0x1\n", 70000, "");
+		else
+			gp_buf_printf(&text, "%shipMalloc: Returned hipSuccess : 0x1\n", PREFIX);
+	}
+	assert_int_equal(text.error, 0);
+	test_log_bytes(&full, text.data, text.len, false);
+	test_log_bytes(&fast, text.data, text.len, true);
+	read_through_pipe(&pieces, &text, 3001, 0, true);
+	assert_same_queues(&full, &fast);
+	assert_same_queues(&fast, &pieces);
+	assert_int_equal(fast.stats.lines, full.stats.lines);
+	assert_memory_equal(&fast.stats, &pieces.stats, sizeof(fast.stats));
+	test_log_free(&full);
+	test_log_free(&fast);
+	test_log_free(&pieces);
+	gp_buf_free(&text);
+}
+
+static void dense_log_is_looked_at_no_closer_than_a_sparse_one(void **state)
+{
+	struct gp_buf text = {0};
+	struct test_log log;
+
+	(void)state;
+	for (u32 i = 0; i < 100; i++)
+		gp_buf_printf(&text, "%sHWq=0x30, Dispatch Header = 0x1\n", PREFIX);
+	gp_buf_printf(&text, "%*s\n", 70000, "overlong, but it names no queue");
+	gp_buf_add(&text, "\0\n", 2);
+	gp_buf_printf(&text, "%sHWq=0x30, Dispatch Header = 0x1\n", PREFIX);
+	test_log_bytes(&log, text.data, text.len, true);
+	assert_int_equal(log.rows[0].dispatches, 101);
+	assert_int_equal(log.stats.lines, 103);
+	assert_int_equal(log.stats.overlong, 0);
+	assert_false(log.stats.binary);
+	test_log_free(&log);
+	gp_buf_free(&text);
+}
+
+struct heard {
+	u64 calls, last;
+};
+
+static void hear(void *ctx, u64 done_bytes)
+{
+	struct heard *heard = ctx;
+
+	assert_true(done_bytes > heard->last);
+	heard->last = done_bytes;
+	heard->calls++;
+}
+
+static void progress_is_told_block_by_block(void **state)
+{
+	struct heard heard = {0};
+	struct gp_amdlog_options options = {.name = "x", .progress = hear, .progress_ctx = &heard};
+	struct gp_amdlog_stats stats;
+	struct gp_buf text = {0};
+	int fd;
+
+	(void)state;
+	for (u32 i = 0; i < 30000; i++)
+		gp_buf_printf(&text, "%sx\n", PREFIX);
+	fd = test_memory_file(text.data, text.len);
+	assert_int_equal(gp_amdlog_read(fd, &options, NULL, NULL, NULL, &stats), 0);
+	assert_true(heard.calls > 2);
+	assert_int_equal(heard.last, text.len);
+	close(fd);
 	gp_buf_free(&text);
 }
 
@@ -209,8 +306,12 @@ int main(void)
 		cmocka_unit_test(compression_is_noticed_byte_by_byte),
 		cmocka_unit_test(fast_mode_finds_the_same_queues),
 		cmocka_unit_test(log_longer_than_the_buffer_loses_nothing_at_its_seams),
+		cmocka_unit_test(log_that_becomes_dense_and_sparse_again_gives_the_same),
+		cmocka_unit_test(dense_log_is_looked_at_no_closer_than_a_sparse_one),
+		cmocka_unit_test(progress_is_told_block_by_block),
 		cmocka_unit_test(every_vector_width_gives_the_same_marks),
 	};
 
+	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

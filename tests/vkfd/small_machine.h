@@ -42,6 +42,7 @@ static inline void small_machine_make(struct small_machine *m, const char *gpu, 
 		gp_gpufile_place(&device->file, &file, i, count);
 		config.chip = device->file.chip;
 		device->node = i + 1;
+		device->index = i;
 		size = gp_model_memory(&config);
 		assert_true(size > 0);
 		device->model_memory = calloc(1, size);
@@ -106,6 +107,8 @@ small_queue(struct small_machine *m, struct gp_vm_process *process, u32 device, 
 			 0);
 	process->queues[id] = queue;
 	process->queue_count++;
+	if (!process->device_queues[device]++)
+		process->joined[device] = queue->mqd_address;
 	return queue;
 }
 

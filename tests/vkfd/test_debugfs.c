@@ -18,28 +18,31 @@ static u32 gfx_version(void *ctx, u32 gpu_id)
 	return 0;
 }
 
+/* One of our texts, as gpreempt's own readers take it. */
+static struct gp_debugfs_source source(struct small_machine *m, const char *name,
+				       const struct gp_buf *text)
+{
+	return (struct gp_debugfs_source){.name = name,
+					  .text = gp_buf_str(text),
+					  .len = text->len,
+					  .gfx_version = gfx_version,
+					  .ctx = &m->vm};
+}
+
 static void read_all(struct small_machine *m, struct reading *r)
 {
+	struct gp_debugfs_source hqds, mqds, rls;
+
 	memset(r, 0, sizeof(*r));
 	gp_vm_debugfs_hqds(&m->vm, &r->hqds_text);
 	gp_vm_debugfs_mqds(&m->vm, &r->mqds_text);
 	gp_vm_debugfs_rls(&m->vm, &r->rls_text);
-	assert_int_equal(gp_kfd_parse_hqds(&(struct gp_debugfs_source){"hqds", r->hqds_text.data,
-								       r->hqds_text.len,
-								       gfx_version, &m->vm},
-					   &m->diag.diag, &r->slots),
-			 0);
-	assert_int_equal(gp_kfd_parse_mqds(&(struct gp_debugfs_source){"mqds",
-								       gp_buf_str(&r->mqds_text),
-								       r->mqds_text.len,
-								       gfx_version, &m->vm},
-					   &m->diag.diag, &r->descriptors),
-			 0);
-	assert_int_equal(gp_kfd_parse_rls(&(struct gp_debugfs_source){"rls", r->rls_text.data,
-								      r->rls_text.len, gfx_version,
-								      &m->vm},
-					  &m->diag.diag, &r->runlist),
-			 0);
+	hqds = source(m, "hqds", &r->hqds_text);
+	mqds = source(m, "mqds", &r->mqds_text);
+	rls = source(m, "rls", &r->rls_text);
+	assert_int_equal(gp_kfd_parse_hqds(&hqds, &m->diag.diag, &r->slots), 0);
+	assert_int_equal(gp_kfd_parse_mqds(&mqds, &m->diag.diag, &r->descriptors), 0);
+	assert_int_equal(gp_kfd_parse_rls(&rls, &m->diag.diag, &r->runlist), 0);
 	gp_slots_join(&r->slots, &r->descriptors);
 	gp_runlist_join(&r->runlist, &r->descriptors);
 	/* Nothing in them that a reader has to warn about. */

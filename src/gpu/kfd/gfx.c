@@ -7,9 +7,6 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/kfd.h"
 
-#define GP_TOPOLOGY         "/sys/class/kfd/kfd/topology/nodes"
-#define GP_PROPERTIES_LIMIT (64u << 10)
-
 static int read_node(const struct gp_root *root, const char *name, struct gp_kfd_gfx *out)
 {
 	struct gp_buf text = {0};
@@ -18,10 +15,11 @@ static int read_node(const struct gp_root *root, const char *name, struct gp_kfd
 	int error;
 
 	/* CPU nodes have gpu_id 0; nodes denied by the device cgroup cannot be read. */
-	if (gp_root_read_u64(root, &gpu_id, GP_TOPOLOGY "/%s/gpu_id", name) || !gpu_id ||
+	if (gp_root_read_u64(root, &gpu_id, GP_KFD_NODES "/%s/gpu_id", name) || !gpu_id ||
 	    gpu_id > UINT32_MAX)
 		return 0;
-	error = gp_root_read(root, GP_PROPERTIES_LIMIT, &text, GP_TOPOLOGY "/%s/properties", name);
+	error = gp_root_read(root, GP_KFD_PROPERTIES_LIMIT, &text, GP_KFD_NODES "/%s/properties",
+			     name);
 	if (!error)
 		gp_kfd_parse_properties(gp_buf_str(&text), text.len, &version, 1);
 	gp_buf_free(&text);
@@ -37,7 +35,7 @@ static int read_node(const struct gp_root *root, const char *name, struct gp_kfd
 int gp_kfd_gfx_read(const struct gp_root *root, struct gp_kfd_gfx *out)
 {
 	struct gp_names nodes = {0};
-	int error = gp_root_list(root, &nodes, GP_TOPOLOGY);
+	int error = gp_root_list(root, &nodes, GP_KFD_NODES);
 
 	/* No topology is no answer, not an error. */
 	if (error)

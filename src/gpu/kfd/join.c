@@ -34,10 +34,10 @@ static u64 place(const struct gp_slot *slot)
 }
 
 /*
- * Everything that a slot and its descriptor both hold: a ring base alone is a virtual address, which
- * two processes may share, and the descriptor of the true owner may be missing. What is decoded of
- * one kind of queue has the same fields on both sides (an SDMA descriptor does not hold its own
- * address), so a field is either compared or unknown to both.
+ * Everything that a slot and its descriptor both hold: a ring base alone is a virtual address,
+ * which two processes may share, and the descriptor of the true owner may be missing. What is
+ * decoded of one kind of queue has the same fields on both sides (an SDMA descriptor does not hold
+ * its own address), so a field is either compared or unknown to both.
  */
 static bool key_queue(const struct gp_slot *slot, struct gp_key *key)
 {
@@ -50,7 +50,7 @@ static bool key_queue(const struct gp_slot *slot, struct gp_key *key)
 /* A block that was not decoded: the words that a descriptor and its slot have in common. */
 static bool key_raw(const struct gp_slot *slot, struct gp_key *key)
 {
-	size_t skip = slot->node == ~0u ? GP_MQD_BLOCK : 0;
+	size_t skip = slot->node == GP_SLOT_NO_NODE ? GP_MQD_BLOCK : 0;
 	const u32 *w;
 
 	if ((slot->valid & GP_SLOT_REGISTERS) || slot->kind != GP_SLOT_COMPUTE ||
@@ -184,7 +184,8 @@ static void join_queue(struct gp_runlist_entry *entry, const struct gp_runlist_e
 	if (sdma)
 		key = (struct gp_key){{entry->gpu_id, entry->doorbell}};
 	descriptor = index_find(sdma ? by_doorbell : by_mqd, &key);
-	/* Addresses and doorbells are given again; a PASID that is another's says that they were. */
+	/* Addresses and doorbells are given again; a PASID that is another's says that they were.
+	 */
 	if (descriptor && process && descriptor->pasid && descriptor->pasid != process->pasid)
 		descriptor = NULL;
 	entry->pid = descriptor ? descriptor->pid : 0;

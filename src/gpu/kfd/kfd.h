@@ -17,6 +17,10 @@ int gp_kfd_watch(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu
  * had it open makes the driver preempt every queue of the device once. */
 int gp_kfd_probe_version(u32 *major, u32 *minor);
 
+/* The topology: a directory per node. A properties file is about 1 KiB, and at most a page. */
+#define GP_KFD_NODES            "/sys/class/kfd/kfd/topology/nodes"
+#define GP_KFD_PROPERTIES_LIMIT 65536u
+
 /* A "key number" line of a topology properties file that the caller wants. */
 struct gp_kfd_property {
 	const char *key;

@@ -142,7 +142,7 @@ static int finish_dump(struct mqds *mqds, bool at_end)
 static void open_dump(struct mqds *mqds, const struct gp_slot *header)
 {
 	mqds->slot = (struct gp_slot){.kind = header->kind,
-				      .node = ~0u,
+				      .node = GP_SLOT_NO_NODE,
 				      .gpu_id = header->gpu_id,
 				      .pid = mqds->pid,
 				      .pasid = mqds->pasid,

@@ -161,8 +161,11 @@ static int take_row(struct rls *rls, enum gp_row_result result, const struct gp_
 		rls->broken = true;
 		return 0;
 	}
-	/* Of a row that is garbled or cut, what stands before that is good. */
-	rls->broken = result == GP_ROW_BROKEN;
+	/*
+	 * Of a row that is garbled or cut, what stands before that is good. A list has no length of
+	 * its own, so a row without its newline is a cut one even where a packet ends there.
+	 */
+	rls->broken = result == GP_ROW_BROKEN || rls->lines.torn;
 	return add_row(rls, row);
 }
 

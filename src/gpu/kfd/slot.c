@@ -99,12 +99,19 @@ static void set_pointers(struct gp_slot *slot, u64 rptr_dwords, u64 wptr_dwords,
 	u64 ring_dwords = slot->ring_bytes / 4;
 	u64 used = (wptr_dwords - rptr_dwords) & (ring_dwords - 1);
 
-	if (!used && !empty && wptr_dwords != rptr_dwords)
-		used = ring_dwords;
 	slot->rptr = rptr_dwords / unit;
 	slot->wptr = wptr_dwords / unit;
-	slot->backlog = used / unit;
 	slot->valid |= GP_SLOT_POINTERS;
+	if (!used && wptr_dwords != rptr_dwords) {
+		/* A descriptor's PQ_EMPTY is not kept up to date: it cannot tell full from empty.
+		 */
+		if (slot->node == GP_SLOT_NO_NODE)
+			return;
+		if (!empty)
+			used = ring_dwords;
+	}
+	slot->backlog = used / unit;
+	slot->valid |= GP_SLOT_BACKLOG;
 }
 
 static void decode_save_area(struct gp_slot *slot, const u32 *w)

@@ -7,10 +7,6 @@
 #include "base/i18n.h"
 #include "base/parse.h"
 
-#define GP_NODES "/sys/class/kfd/kfd/topology/nodes"
-/* A properties file is about 1 KiB; one page is what sysfs can print. */
-#define GP_PROPERTIES_LIMIT 65536u
-
 /* heap_type of a memory bank (kfd_sysfs.h of amdkfd 6.12): 0 is system memory. */
 enum { GP_HEAP_VRAM_PUBLIC = 1, GP_HEAP_VRAM_PRIVATE = 2 };
 
@@ -134,14 +130,14 @@ static void read_vram(const struct gp_root *root, const char *node, struct gp_gp
 	struct gp_names banks;
 	struct gp_buf text = {0};
 
-	if (gp_root_list(root, &banks, GP_NODES "/%s/mem_banks", node))
+	if (gp_root_list(root, &banks, GP_KFD_NODES "/%s/mem_banks", node))
 		return;
 	for (size_t i = 0; i < banks.count; i++) {
 		struct gp_kfd_property p[] = {{.key = "heap_type"}, {.key = "size_in_bytes"}};
 		u64 sum;
 
-		if (gp_root_read(root, GP_PROPERTIES_LIMIT, &text,
-				 GP_NODES "/%s/mem_banks/%s/properties", node, banks.items[i]))
+		if (gp_root_read(root, GP_KFD_PROPERTIES_LIMIT, &text,
+				 GP_KFD_NODES "/%s/mem_banks/%s/properties", node, banks.items[i]))
 			continue;
 		gp_kfd_parse_properties(gp_buf_str(&text), text.len, p, GP_ARRAY_SIZE(p));
 		if (!p[0].known || !p[1].known ||
@@ -175,7 +171,8 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 	};
 	struct gp_buf text = {0};
 	size_t malformed;
-	int error = gp_root_read(root, GP_PROPERTIES_LIMIT, &text, GP_NODES "/%s/properties", node);
+	int error = gp_root_read(root, GP_KFD_PROPERTIES_LIMIT, &text,
+				 GP_KFD_NODES "/%s/properties", node);
 
 	if (error) {
 		gp_diag(diag, GP_WARNING,
@@ -214,7 +211,7 @@ static int read_node(const struct gp_root *root, struct gp_diag *diag, const cha
 	*gpu = (struct gp_gpu){0};
 	if (!gp_parse_u32(&p, end, &gpu->node) || p != end)
 		return -ENODEV;
-	error = gp_root_read_u64(root, &gpu_id, GP_NODES "/%s/gpu_id", node);
+	error = gp_root_read_u64(root, &gpu_id, GP_KFD_NODES "/%s/gpu_id", node);
 	if (error == -EPERM || error == -EACCES)
 		gp_diag(diag, GP_NOTE,
 			_("KFD node %s is hidden from this process by its device cgroup and left "
@@ -226,7 +223,7 @@ static int read_node(const struct gp_root *root, struct gp_diag *diag, const cha
 	if (error || gpu_id == 0 || gpu_id > UINT32_MAX)
 		return -ENODEV;
 	gpu->gpu_id = (u32)gpu_id;
-	if (gp_root_read(root, 4096, &text, GP_NODES "/%s/name", node) == 0)
+	if (gp_root_read(root, 4096, &text, GP_KFD_NODES "/%s/name", node) == 0)
 		take_word(&text, gpu->name, sizeof(gpu->name));
 	gp_buf_free(&text);
 	read_properties(root, diag, node, gpu);
@@ -237,13 +234,14 @@ static int read_node(const struct gp_root *root, struct gp_diag *diag, const cha
 int gp_kfd_discover(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out)
 {
 	struct gp_names nodes;
-	int error = gp_root_list(root, &nodes, GP_NODES);
+	int error = gp_root_list(root, &nodes, GP_KFD_NODES);
 
 	*out = (struct gp_gpu_list){0};
 	if (error == -ENOENT || error == -ENOTDIR)
 		return 0;
 	if (error)
-		return gp_fail(diag, error, _("cannot list %s: %s"), GP_NODES, strerror(-error));
+		return gp_fail(diag, error, _("cannot list %s: %s"), GP_KFD_NODES,
+			       strerror(-error));
 	for (size_t i = 0; i < nodes.count && !error; i++) {
 		struct gp_gpu gpu;
 

@@ -12,8 +12,8 @@ static int read_list(const struct gp_root *root, struct gp_diag *diag, struct gp
 {
 	struct gp_buf text = {0};
 	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version,
-					  .ctx = gfx,
-					  .live = true};
+					   .ctx = gfx,
+					   .live = true};
 	char name[4096];
 	int error = gp_root_path(root, name, sizeof(name), "%s", path);
 

@@ -212,11 +212,13 @@ struct gp_vk_client *gp_vk_client(void)
 		return NULL;
 	pid = getpid();
 	client = atomic_load_explicit(&self.client, memory_order_acquire);
-	if (!client || client->pid != pid) {
+	/* A vfork child runs in its parent's memory: the client there is the parent's to keep. */
+	if (client && client->pid != pid)
+		return NULL;
+	if (!client) {
 		take_turn(pid);
 		client = atomic_load(&self.client);
-		if (!client || client->pid != pid) {
-			let_go_of_parent();
+		if (!client) {
 			client = make();
 			atomic_store_explicit(&self.client, client, memory_order_release);
 		}

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -132,11 +134,26 @@ static int device_ioctl(struct gp_vk_fd fd, unsigned long request, void *argumen
 	return -1;
 }
 
+/*
+ * A /dev/kfd that another process opened, received over a socket or kept through exec: not in our
+ * table, but it has the name that gp_vk_fd_open() gave it.
+ */
+static bool is_handed_over(int fd)
+{
+	static const char name[] = "/memfd:kfd";
+	char link[32], target[sizeof(name) - 1];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return syscall(SYS_readlink, link, target, sizeof(target)) == (long)sizeof(target) &&
+	       memcmp(target, name, sizeof(target)) == 0;
+}
+
 GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct gp_vk_fd ours = gp_vk_fd_get(fd);
 	va_list list;
 	void *argument;
+	int result;
 
 	va_start(list, request);
 	argument = va_arg(list, void *);
@@ -146,7 +163,10 @@ GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 		if (ours.kind != GP_VK_FD_NONE)
 			return device_ioctl(ours, request, argument);
 	}
-	return GP_VK_REAL(ioctl)(fd, request, argument);
+	result = GP_VK_REAL(ioctl)(fd, request, argument);
+	if (result < 0 && errno == ENOTTY && _IOC_TYPE(request) == GP_KFD_IOC_TYPE)
+		errno = is_handed_over(fd) ? EBADF : ENOTTY;
+	return result;
 }
 
 /* What was at these addresses is gone. */

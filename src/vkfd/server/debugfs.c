@@ -287,6 +287,18 @@ static void chain(const struct gp_vm_device *device, const struct gp_model_stats
 	emit(list, words, GP_PM4_RUN_LIST_WORDS);
 }
 
+/* Of the processes with queues on a device the one that joined it last before `limit`. */
+static const struct gp_vm_process *newest_before(const struct gp_vm *vm, u32 device, u64 limit)
+{
+	const struct gp_vm_process *newest = NULL;
+
+	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
+		if (p->device_queues[device] && p->joined[device] < limit &&
+		    (!newest || p->joined[device] > newest->joined[device]))
+			newest = p;
+	return newest;
+}
+
 static void device_runlist(struct gp_vm *vm, const struct gp_vm_device *device, struct gp_buf *out)
 {
 	struct words list = {0};
@@ -294,10 +306,10 @@ static void device_runlist(struct gp_vm *vm, const struct gp_vm_device *device, 
 	struct queue_list queues;
 	u32 active = 0;
 
-	for (const struct gp_vm_process *p = vm->processes; p; p = p->next) {
+	/* The driver adds processes at the head of its list. */
+	for (const struct gp_vm_process *p = newest_before(vm, device->index, UINT64_MAX); p;
+	     p = newest_before(vm, device->index, p->joined[device->index])) {
 		list_queues(p, device, &queues);
-		if (!queues.count)
-			continue;
 		map_process(p, queues.count, &list);
 		for (u32 i = 0; i < queues.count; i++) {
 			if (!gp_vm_queue_active(queues.items[i]))

@@ -147,7 +147,8 @@ static int queue_add(struct gp_vm *vm, struct gp_vm_process *process, struct gp_
 	process->newest = queue;
 	process->queues[queue->id] = queue;
 	process->queue_count++;
-	process->device_queues[queue->device->index]++;
+	if (!process->device_queues[queue->device->index]++)
+		process->joined[queue->device->index] = queue->mqd_address;
 	queue->device->queue_count++;
 	return 0;
 }

@@ -115,6 +115,7 @@ struct gp_vm_process {
 	u32 runtime_posts;  /* debugger's answers that nobody waited for yet */
 	struct gp_vm_queue *newest;
 	u32 device_queues[GP_VKFD_MAX_GPUS];
+	u64 joined[GP_VKFD_MAX_GPUS]; /* mqd_address of its first queue there since it had none */
 	u64 doorbells[GP_VKFD_MAX_GPUS][GP_KFD_DOORBELLS / 64]; /* taken slots of its slices */
 	u32 connections;
 	int pid_fd;

@@ -114,10 +114,9 @@ static void *help(void *context)
 	return NULL;
 }
 
-s64 other_thread(struct self *self, deed *what, const u64 *args, u64 *out)
+int other_thread_begin(struct self *self, deed *what, const u64 *args)
 {
 	struct actor actor = {0};
-	s64 result;
 
 	if (!self->helper) {
 		self->helper = calloc(1, sizeof(*self->helper));
@@ -128,7 +127,14 @@ s64 other_thread(struct self *self, deed *what, const u64 *args, u64 *out)
 	}
 	actor.socket = self->helper->ends[0];
 	actor_begin(&actor, what, args);
-	result = actor_end(&actor);
+	return actor.socket;
+}
+
+s64 other_thread(struct self *self, deed *what, const u64 *args, u64 *out)
+{
+	struct actor actor = {.socket = other_thread_begin(self, what, args)};
+	s64 result = actor_end(&actor);
+
 	memcpy(out, actor.out, sizeof(actor.out));
 	return result;
 }

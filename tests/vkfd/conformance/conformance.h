@@ -57,23 +57,23 @@ extern const struct row rows_dispatch[], rows_permission[], rows_runtime[], rows
 /* Says where and what, and ends the process. */
 _Noreturn void fail(const char *file, int line, const char *what, s64 got, s64 expected);
 
-#define EXPECT(expression, expected)                                         \
-	do {                                                                 \
-		s64 got_ = (s64)(expression), expected_ = (s64)(expected);   \
-		if (got_ != expected_)                                       \
+#define EXPECT(expression, expected)                                            \
+	do {                                                                    \
+		s64 got_ = (s64)(expression), expected_ = (s64)(expected);      \
+		if (got_ != expected_)                                          \
 			fail(__FILE__, __LINE__, #expression, got_, expected_); \
 	} while (0)
-#define CHECK(condition)                                                      \
-	do {                                                                  \
-		if (!(condition))                                             \
+#define CHECK(condition)                                                         \
+	do {                                                                     \
+		if (!(condition))                                                \
 			fail(__FILE__, __LINE__, #condition, -errno, INT64_MIN); \
 	} while (0)
 /* Waits, with the row's deadline, until it holds. */
-#define UNTIL(me, condition)                                                       \
-	do {                                                                       \
-		u64 deadline_ = deadline();                                        \
-		while (!(condition))                                               \
-			if (past(deadline_))                                       \
+#define UNTIL(me, condition)                                                        \
+	do {                                                                        \
+		u64 deadline_ = deadline();                                         \
+		while (!(condition))                                                \
+			if (past(deadline_))                                        \
 				fail(__FILE__, __LINE__, #condition, 0, INT64_MIN); \
 	} while (0)
 u64 deadline(void);
@@ -113,13 +113,21 @@ int call(int fd, unsigned long request, void *args);
 /* Opens only /dev/kfd; and all, with a VM. */
 void open_kfd(struct self *self);
 void open_gpu(struct self *self);
+/* A number from the GPU's node in the topology. */
+u32 node_property(const char *name);
 /* Memory both sides see, mapped to the GPU as one allocation. */
 void *gpu_buffer(struct self *self, size_t size);
 /* What a good CREATE_QUEUE of that type passes, with buffers of its own. */
 struct gp_kfd_create_queue_args good_queue(struct self *self, u32 type);
 int create_queue(struct self *self, struct gp_kfd_create_queue_args *args);
 u32 must_create(struct self *self, u32 type);
-/* A kernel that takes about so much model time alone on the GPU. */
+/* PLAIN workgroups take 1 ms (kernels.json), LONG 200, ENDLESS 900: longer than the timeout. */
+enum kernel { PLAIN, LONG, ENDLESS };
+/* CU time of one workgroup of LONG on each of the 80 CUs; kernel times vary by a per cent. */
+#define LONG_CU_NS (80 * 200000000ull)
+/* So many workgroups on every CU, one after another. */
+void submit_kernel(struct self *self, u32 id, enum kernel kernel, u32 rounds);
+/* A plain kernel that takes about so much model time alone on the GPU, whole milliseconds. */
 void submit(struct self *self, u32 id, u32 microseconds);
 /* UPDATE_QUEUE as it was created, but for these. */
 int update_queue(struct self *self, u32 id, u32 percentage, u32 priority);
@@ -147,36 +155,39 @@ s64 actor_end(struct actor *actor);
 void actor_kill(struct self *me, struct actor *actor);
 /* Another thread of this process, always the same one. */
 s64 other_thread(struct self *self, deed *what, const u64 *args, u64 *out);
+/* The same without waiting; returns the socket its answer comes from. */
+int other_thread_begin(struct self *self, deed *what, const u64 *args);
 
-#define LIST(...)           ((const u64[ARGS]){__VA_ARGS__})
+#define LIST(...)               ((const u64[ARGS]){__VA_ARGS__})
 #define BEGIN(actor, what, ...) actor_begin(actor, what, LIST(__VA_ARGS__))
-#define DO(actor, what, ...)  (BEGIN(actor, what, __VA_ARGS__), actor_end(actor))
-#define ME(me, what, ...)     what(me, LIST(__VA_ARGS__), (u64[ARGS]){0})
+#define DO(actor, what, ...)    (BEGIN(actor, what, __VA_ARGS__), actor_end(actor))
+#define ME(me, what, ...)       what(me, LIST(__VA_ARGS__), (u64[ARGS]){0})
 #define ASK(me, out, what, ...) what(me, LIST(__VA_ARGS__), out)
-#define THREAD(me, what, ...) other_thread(me, what, LIST(__VA_ARGS__), (u64[ARGS]){0})
+#define THREAD(me, what, ...)   other_thread(me, what, LIST(__VA_ARGS__), (u64[ARGS]){0})
 
 /* Deeds. Unless said otherwise they return what the ioctl did, or -errno. */
 deed do_open_kfd, do_open_gpu;
-deed do_create;                 /* type -> id */
-deed do_destroy;                /* id */
-deed do_update;                 /* id, percentage, priority */
-deed do_submit;                 /* id, microseconds */
-deed do_read_index;             /* id -> it */
-deed do_runtime;                /* mode, r_debug */
-deed do_available_memory;       /* any request that only the server answers */
-deed do_close_kfd;              /* a descriptor, not the process */
-deed do_seize, do_detach;       /* pid */
-deed do_enable;                 /* pid, exception mask; dbg_fd = the pipe */
-deed do_enable_bad_fd;          /* pid */
-deed do_disable;                /* pid */
-deed do_snapshot;               /* pid, exception mask to clear -> number; out: status of 0..5 */
-deed do_suspend, do_resume;     /* pid, count, id, id, id -> rc; out: ids */
-deed do_suspend_grace;          /* pid, id, grace */
-deed do_resume_all;             /* pid */
-deed do_send_runtime_event;     /* pid */
-deed do_query_event;            /* pid, mask to clear; out: mask, queue, gpu */
-deed do_op;                     /* pid, op, four words of arguments */
-deed do_exec;                   /* becomes `cat` until its socket closes; no answer */
+deed do_create;             /* type -> id */
+deed do_destroy;            /* id */
+deed do_update;             /* id, percentage, priority */
+deed do_submit;             /* id, microseconds */
+deed do_submit_one;         /* id, enum kernel: one workgroup on every CU */
+deed do_read_index;         /* id -> it */
+deed do_runtime;            /* mode, r_debug */
+deed do_available_memory;   /* any request that only the server answers */
+deed do_close_kfd;          /* a descriptor, not the process */
+deed do_seize, do_detach;   /* pid */
+deed do_enable;             /* pid, exception mask; dbg_fd = the pipe */
+deed do_enable_bad_fd;      /* pid */
+deed do_disable;            /* pid */
+deed do_snapshot;           /* pid, exception mask to clear -> number; out: status of 0..5 */
+deed do_suspend, do_resume; /* pid, count, id, id, id -> rc; out: ids */
+deed do_suspend_grace;      /* pid, id, grace */
+deed do_resume_all;         /* pid */
+deed do_send_runtime_event; /* pid */
+deed do_query_event;        /* pid, mask to clear; out: mask, queue, gpu */
+deed do_op;                 /* pid, op, four words of arguments */
+deed do_exec;               /* becomes `cat` until its socket closes; no answer */
 
 /* A target: opened, its runtime on (mode 1) or not (0), with so many AQL queues. */
 struct actor start_target(u32 runtime, u32 queues);

@@ -31,7 +31,7 @@ s64 do_create(struct self *self, const u64 *args, u64 *out)
 	int error = create_queue(self, &queue);
 
 	(void)out;
-	return error ? error : queue.queue_id;
+	return error ? error : (s64)queue.queue_id;
 }
 
 s64 do_destroy(struct self *self, const u64 *args, u64 *out)
@@ -50,6 +50,13 @@ s64 do_submit(struct self *self, const u64 *args, u64 *out)
 {
 	(void)out;
 	submit(self, (u32)args[0], (u32)args[1]);
+	return 0;
+}
+
+s64 do_submit_one(struct self *self, const u64 *args, u64 *out)
+{
+	(void)out;
+	submit_kernel(self, (u32)args[0], (enum kernel)args[1], 1);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* Opening the devices, memory, queues and packets, as the strict checks of 6.12 want them. */
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 
 #include "abi/aql.h"
@@ -25,7 +26,7 @@ static u32 property(const char *text, const char *name)
 	return (u32)strtoul(at + strlen(key), NULL, 10);
 }
 
-/* The debug part of a save area is not in sysfs; kfd_queue.c's arithmetic is. */
+/* kfd_queue.c's arithmetic; older drivers do not publish its results. */
 static struct node read_node(void)
 {
 	char *text = slurp(NODE);
@@ -34,8 +35,6 @@ static struct node read_node(void)
 
 	CHECK(text);
 	node = (struct node){
-		.cwsr_bytes = property(text, "cwsr_size"),
-		.ctl_stack_bytes = property(text, "ctl_stack_size"),
 		.xcc_count = property(text, "num_xcc"),
 		.capability = property(text, "capability"),
 		.gfx_version = property(text, "gfx_target_version"),
@@ -44,11 +43,24 @@ static struct node read_node(void)
 	limit = property(text, "array_count") / node.xcc_count /
 		property(text, "simd_arrays_per_engine") * 512;
 	waves = cus * 40 < limit ? cus * 40 : limit;
+	node.ctl_stack_bytes = (40 + waves * 8 + 8 + 4095) & ~4095u;
+	node.cwsr_bytes = node.ctl_stack_bytes + cus * (0x80000 + 0x4000 + 0x10000 + 0x1000);
 	node.debug_bytes = (waves * 32 + 63) & ~63u;
 	node.area_bytes = (u64)(node.cwsr_bytes + node.debug_bytes) * node.xcc_count;
 	node.area_bytes = (node.area_bytes + 4095) & ~4095ull;
 	free(text);
 	return node;
+}
+
+u32 node_property(const char *name)
+{
+	char *text = slurp(NODE);
+	u32 value;
+
+	CHECK(text);
+	value = property(text, name);
+	free(text);
+	return value;
 }
 
 void open_kfd(struct self *self)
@@ -76,10 +88,8 @@ void open_gpu(struct self *self)
 	self->node = read_node();
 }
 
-void *gpu_buffer(struct self *self, size_t size)
+static void map_buffer(struct self *self, void *at, size_t size)
 {
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct gp_kfd_alloc_memory_of_gpu_args args = {
 		.va_addr = (uintptr_t)at,
 		.size = size,
@@ -87,13 +97,22 @@ void *gpu_buffer(struct self *self, size_t size)
 		.gpu_id = self->gpu_id,
 		.flags = GP_KFD_ALLOC_USERPTR | GP_KFD_ALLOC_WRITABLE | GP_KFD_ALLOC_EXECUTABLE,
 	};
-	struct gp_kfd_map_memory_to_gpu_args map = {
-		.device_ids_array_ptr = (uintptr_t)&self->gpu_id, .n_devices = 1};
+	struct gp_kfd_map_memory_to_gpu_args map = {.device_ids_array_ptr =
+							    (uintptr_t)&self->gpu_id,
+						    .n_devices = 1};
 
-	CHECK(at != MAP_FAILED);
 	EXPECT(call(self->kfd, GP_KFD_IOC_ALLOC_MEMORY_OF_GPU, &args), 0);
 	map.handle = args.handle;
 	EXPECT(call(self->kfd, GP_KFD_IOC_MAP_MEMORY_TO_GPU, &map), 0);
+}
+
+void *gpu_buffer(struct self *self, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	map_buffer(self, at, size);
 	return at;
 }
 
@@ -133,10 +152,10 @@ int create_queue(struct self *self, struct gp_kfd_create_queue_args *args)
 		return error;
 	CHECK(args->queue_id < MAX_QUEUES);
 	if (!self->doorbells) {
-		self->doorbells = mmap(NULL, GP_KFD_DOORBELL_SLICE, PROT_READ | PROT_WRITE,
-				       MAP_SHARED, self->kfd,
-				       (off_t)(args->doorbell_offset &
-					       ~(u64)(GP_KFD_DOORBELL_SLICE - 1)));
+		self->doorbells =
+			mmap(NULL, GP_KFD_DOORBELL_SLICE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     self->kfd,
+			     (off_t)(args->doorbell_offset & ~(u64)(GP_KFD_DOORBELL_SLICE - 1)));
 		CHECK(self->doorbells != MAP_FAILED);
 	}
 	queue = &self->queues[args->queue_id];
@@ -160,20 +179,47 @@ u32 must_create(struct self *self, u32 type)
 }
 
 /*
- * All LDS of a CU for a workgroup, so that one runs on each; a workgroup of a kernel without a name
- * takes 10 us. 20 CUs or 80 in all: the time is a scale, not a promise.
+ * Kernels whose workgroups are long, by name. Names come from ROCr's list of code objects, so this
+ * program stands in as one: its own file has the symbols, at the addresses it was loaded to.
  */
-#define CUS          80
-#define WORKGROUP_US 10
+#define DESCRIPTOR(variable, name)                                 \
+	extern struct gp_kernel_descriptor variable __asm__(name); \
+	struct gp_kernel_descriptor variable __attribute__((aligned(4096)))
 
-void submit(struct self *self, u32 id, u32 microseconds)
+DESCRIPTOR(long_kernel, "conformance_200ms.kd");
+DESCRIPTOR(endless_kernel, "conformance_900ms.kd");
+
+static char program[] = "file:///proc/self/exe";
+static struct link_map code_object = {.l_name = program};
+extern struct r_debug _amdgpu_r_debug;
+struct r_debug _amdgpu_r_debug = {.r_version = 1, .r_map = &code_object};
+
+static u64 kernel_object(struct self *self, enum kernel kernel)
+{
+	static bool mapped[ENDLESS + 1];
+
+	code_object.l_addr = _r_debug.r_map->l_addr;
+	if (kernel == PLAIN) {
+		if (!self->kernel)
+			self->kernel = gpu_buffer(self, 4096);
+		return (uintptr_t)self->kernel;
+	}
+	if (!mapped[kernel])
+		map_buffer(self, kernel == LONG ? &long_kernel : &endless_kernel, 4096);
+	mapped[kernel] = true;
+	return (uintptr_t)(kernel == LONG ? &long_kernel : &endless_kernel);
+}
+
+/* One workgroup on each CU at a time: it asks for all the LDS there is. */
+#define CUS          80
+#define WORKGROUP_US 1000
+
+void submit_kernel(struct self *self, u32 id, enum kernel kernel, u32 rounds)
 {
 	struct queue *queue = &self->queues[id];
 	struct gp_aql_dispatch *packet;
 
 	CHECK(queue->used);
-	if (!self->kernel)
-		self->kernel = gpu_buffer(self, 4096);
 	packet = (struct gp_aql_dispatch *)(uintptr_t)queue->args.ring_base_address +
 		 queue->written % (queue->args.ring_size / GP_AQL_PACKET_BYTES);
 	*packet = (struct gp_aql_dispatch){
@@ -182,17 +228,22 @@ void submit(struct self *self, u32 id, u32 microseconds)
 		.workgroup_x = 64,
 		.workgroup_y = 1,
 		.workgroup_z = 1,
-		.grid_x = microseconds / WORKGROUP_US * CUS * 64,
+		.grid_x = rounds * CUS * 64,
 		.grid_y = 1,
 		.grid_z = 1,
 		.group_segment_bytes = GP_GFX9_LDS_MAX,
-		.kernel_object = (uintptr_t)self->kernel,
+		.kernel_object = kernel_object(self, kernel),
 	};
 	__atomic_store_n(&packet->header, GP_AQL_KERNEL_DISPATCH | GP_AQL_HEADER_BARRIER,
 			 __ATOMIC_RELEASE);
 	queue->written++;
 	__atomic_store_n(queue->write_index, queue->written, __ATOMIC_RELEASE);
 	__atomic_store_n(queue->doorbell, queue->written - 1, __ATOMIC_RELEASE);
+}
+
+void submit(struct self *self, u32 id, u32 microseconds)
+{
+	submit_kernel(self, id, PLAIN, microseconds / WORKGROUP_US);
 }
 
 int update_queue(struct self *self, u32 id, u32 percentage, u32 priority)

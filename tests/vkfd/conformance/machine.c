@@ -24,8 +24,10 @@ static int connect_machine(void)
 
 json_t *machine_status(struct self *me)
 {
-	struct gp_vkfd_request request = {
-		.version = GP_VKFD_VERSION, .kind = GP_VKFD_STATUS, .sequence = 1, .tid = getpid()};
+	struct gp_vkfd_request request = {.version = GP_VKFD_VERSION,
+					  .kind = GP_VKFD_STATUS,
+					  .sequence = 1,
+					  .tid = getpid()};
 	static u8 message[sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX];
 	json_t *status;
 	ssize_t n;

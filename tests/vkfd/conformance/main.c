@@ -9,9 +9,9 @@
 #define ROW_SECONDS 30
 
 static const struct row *const tables[] = {
-	rows_dispatch, rows_permission, rows_runtime, rows_suspend, rows_resume,  rows_life,
-	rows_update,   rows_priority,   rows_create,  rows_theft,   rows_cost,	  rows_snapshot,
-	rows_text,
+	rows_dispatch, rows_permission, rows_runtime,  rows_suspend, rows_resume,
+	rows_life,     rows_update,     rows_priority, rows_create,  rows_theft,
+	rows_cost,     rows_snapshot,   rows_text,
 };
 
 static u64 now_ns(void)
@@ -34,7 +34,8 @@ bool past(u64 deadline)
 
 static void print_value(s64 value)
 {
-	const char *name = value < 0 && value > -GP_KFD_ENOTSUPP ? strerrorname_np((int)-value) : NULL;
+	const char *name =
+		value < 0 && value > -GP_KFD_ENOTSUPP ? strerrorname_np((int)-value) : NULL;
 
 	printf(" %lld (0x%llx%s%s)", (long long)value, (unsigned long long)value, name ? ", " : "",
 	       name ? name : "");
@@ -61,7 +62,8 @@ _Noreturn void fail(const char *file, int line, const char *what, s64 got, s64 e
 /* What machine this is: the bits a row may ask for. */
 static unsigned int machine_kind(struct self *me)
 {
-	json_t *status = machine_status(me), *gpu = json_array_get(json_object_get(status, "gpus"), 0);
+	json_t *status = machine_status(me),
+	       *gpu = json_array_get(json_object_get(status, "gpus"), 0);
 	const char *era = json_string_value(json_object_get(status, "era"));
 	const char *personality = json_string_value(json_object_get(gpu, "personality"));
 	unsigned int kind = 0;

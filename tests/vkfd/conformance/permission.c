@@ -11,22 +11,19 @@
 
 static void nobody_there(struct self *me)
 {
-	pid_t dead;
+	struct actor dead = start_actor();
 	siginfo_t info;
 
 	open_kfd(me);
 	EXPECT(ME(me, do_enable, 0x7ffffffe, 0), -ESRCH);
 	EXPECT(ME(me, do_enable, 0xfffffffe, 0), -ESRCH);
 	EXPECT(ME(me, do_enable, 0, 0), -ESRCH);
-	fflush(stdout);
-	dead = fork();
-	CHECK(dead >= 0);
-	if (!dead)
-		_exit(0);
-	/* Dead but not yet reaped: a task without memory, like a kernel thread. */
-	CHECK(waitid(P_PID, (id_t)dead, &info, WEXITED | WNOWAIT) == 0);
-	EXPECT(ME(me, do_enable, (u64)dead, 0), -ESRCH);
-	CHECK(waitpid(dead, NULL, 0) == dead);
+	/* Traced, dead and not yet reaped: a task without memory, as a kernel thread is one. */
+	EXPECT(ME(me, do_seize, PID(dead)), 0);
+	close(dead.socket);
+	CHECK(waitid(P_PID, (id_t)dead.pid, &info, WEXITED | WNOWAIT) == 0);
+	EXPECT(ME(me, do_enable, PID(dead), 0), -ESRCH);
+	CHECK(waitpid(dead.pid, NULL, 0) == dead.pid);
 }
 
 static void no_kfd_process(struct self *me)
@@ -321,10 +318,11 @@ static void unknown_op_is_einval(struct self *me)
 
 static void enabled_already(struct self *me)
 {
-	u64 pid = (u64)getpid(), out[ARGS] = {0};
+	u64 pid = (u64)getpid(), out[ARGS] = {9};
 
 	open_kfd(me);
 	EXPECT(ASK(me, out, do_enable, pid, 0), 0);
+	EXPECT(out[0], GP_KFD_RUNTIME_DISABLED);
 	EXPECT(out[2], 16);
 	EXPECT(ME(me, do_enable, pid, 0), -EALREADY);
 	EXPECT(ME(me, do_enable_bad_fd, pid), -EALREADY);
@@ -357,7 +355,8 @@ static void the_descriptor_is_the_callers(struct self *me)
 }
 
 const struct row rows_permission[] = {
-	OPEN("kfd 2.1/1, 6.12 H", "sched_policy 2 is EINVAL before any look at the pid",
+	OPEN("kfd 2.1/1, 6.12 H, 6.12 T1",
+	     "sched_policy 2 is EINVAL before any look at the pid; RUNTIME_ENABLE still works",
 	     "the machine always has the hardware scheduler"),
 	{"kfd 2.1/2, 6.12 T2", "no such pid, or a task without memory: ESRCH", nobody_there,
 	 EVERYWHERE, NULL},
@@ -365,17 +364,18 @@ const struct row rows_permission[] = {
 	 no_kfd_process, EVERYWHERE, NULL},
 	{"kfd 2.1/3, 6.12 T2", "ENABLE by the tracer makes the process before it opens /dev/kfd",
 	 tracer_may_enable_first, EVERYWHERE, NULL},
-	{"kfd 2.1/4, 6.12 T2", "without ptrace EPERM, also for an unknown op and before 'not enabled'",
-	 untraced_is_eperm, EVERYWHERE, NULL},
-	{"kfd 2.1/4, 6.12 T2", "since 6.12 DISABLE by a stranger is EPERM too", disable_needs_it_too,
-	 ERA_6_12, NULL},
+	{"kfd 2.1/4, 6.12 T2",
+	 "without ptrace EPERM, also for an unknown op and before 'not enabled'", untraced_is_eperm,
+	 EVERYWHERE, NULL},
+	{"kfd 2.1/4, 6.12 T2", "since 6.12 DISABLE by a stranger is EPERM too",
+	 disable_needs_it_too, ERA_6_12, NULL},
 	{"kfd 2.1/4", "before, anybody may DISABLE", anybody_may_disable, ERA_6_5, NULL},
 	{"kfd 2.1/4, 6.12 T2", "SEIZE by thread X, ENABLE by thread Y is EPERM",
 	 seized_by_another_thread, EVERYWHERE, NULL},
-	{"kfd 2.1/4, 6.12 T2", "after ENABLE any thread of the debugger may", all_threads_after_enable,
-	 ERA_6_12, NULL},
-	{"kfd 2.1/4", "before, every op needs the very thread that attached", tracing_thread_for_ever,
-	 ERA_6_5, NULL},
+	{"kfd 2.1/4, 6.12 T2", "after ENABLE any thread of the debugger may",
+	 all_threads_after_enable, ERA_6_12, NULL},
+	{"kfd 2.1/4", "before, every op needs the very thread that attached",
+	 tracing_thread_for_ever, ERA_6_5, NULL},
 	{"kfd 2.1/4, 6.12 T2", "after PTRACE_DETACH the debugger goes on until DISABLE",
 	 goes_on_after_detach, ERA_6_12, NULL},
 	{"kfd 2.1/4", "before, PTRACE_DETACH ended it, but for DISABLE", ends_with_detach, ERA_6_5,
@@ -390,8 +390,8 @@ const struct row rows_permission[] = {
 	 failed_enable_changes_nothing_for_threads, ERA_6_5, NULL},
 	{"kfd 2.1/4, 6.12 T11", "a process may debug itself without ptrace", self_needs_no_ptrace,
 	 EVERYWHERE, NULL},
-	{"kfd 2.1/4", "PTRACE_SEIZE is enough, and KFD itself asks for no access",
-	 seize_is_enough, EVERYWHERE, NULL},
+	{"kfd 2.1/4", "PTRACE_SEIZE is enough, and KFD itself asks for no access", seize_is_enough,
+	 EVERYWHERE, NULL},
 	{"kfd 2.1/5, 6.12 T2", "any op but ENABLE before ENABLE is EINVAL", not_enabled_is_einval,
 	 EVERYWHERE, NULL},
 	{"kfd 2.1/5, 6.12 T2", "an unknown op is EINVAL", unknown_op_is_einval, EVERYWHERE, NULL},
@@ -399,8 +399,9 @@ const struct row rows_permission[] = {
 	 hardware_needs_the_runtime, EVERYWHERE, NULL},
 	{"kfd 2.1/7, 6.12 T2", "ENABLE twice is EALREADY; rinfo_size comes back as 16",
 	 enabled_already, EVERYWHERE, NULL},
-	{"kfd 2.1/7, 6.12 T2", "bad dbg_fd EBADF, bad rinfo_ptr EFAULT and undone, NULL of size 0 fine",
-	 enable_arguments, EVERYWHERE, NULL},
+	{"kfd 2.1/7, 6.12 T2",
+	 "bad dbg_fd EBADF, bad rinfo_ptr EFAULT and undone, NULL of size 0 fine", enable_arguments,
+	 EVERYWHERE, NULL},
 	{"kfd 2.1/7", "dbg_fd is the caller's, and gets one byte for an enabled exception",
 	 the_descriptor_is_the_callers, EVERYWHERE, NULL},
 	OPEN("kfd 2.1/7", "ENABLE of a GPU before SOC15 is ENODEV", "no such GPU is modelled"),

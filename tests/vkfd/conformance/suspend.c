@@ -1,0 +1,487 @@
+/* Section 2.3: SUSPEND_QUEUES. */
+#include <sys/mman.h>
+
+#include "conformance.h"
+
+#define PID(actor) ((u64)(actor).pid)
+#define FOREVER    256 /* grace whose low 8 bits are 0: the hardware waits for the waves */
+
+static s64 suspend_raw(struct self *me, pid_t pid, const void *array, u32 count)
+{
+	struct gp_kfd_dbg_trap_args debug = {.pid = (u32)pid, .op = GP_KFD_DBG_SUSPEND_QUEUES};
+
+	debug.suspend_queues.queue_array_ptr = (uintptr_t)array;
+	debug.suspend_queues.num_queues = count;
+	return call(me->kfd, GP_KFD_IOC_DBG_TRAP, &debug);
+}
+
+static void ids_come_back_marked(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u64 out[ARGS];
+
+	attach(me, &target, 0);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 3, 0, 5, 1), 2);
+	EXPECT(out[0], 0);
+	EXPECT(out[1], 5 | INVALID);
+	EXPECT(out[2], 1);
+	EXPECT(look(me, target.pid, 0).suspended, 1);
+	EXPECT(look(me, target.pid, 1).suspended, 1);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 1, 9), 0);
+	EXPECT(out[0], 9 | INVALID);
+	/* Two of one: the first entry is the queue's. */
+	EXPECT(ASK(me, out, do_suspend, PID(target), 2, 0, 0), 1);
+	EXPECT(out[0], 0);
+	EXPECT(out[1], INVALID);
+}
+
+static void array_can_be_used_again(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 out[ARGS];
+
+	attach(me, &target, 0);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 1, INVALID), 1);
+	EXPECT(out[0], 0);
+	EXPECT(look(me, target.pid, 0).suspended, 1);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 1, ERROR), 0);
+	EXPECT(out[0], ERROR | INVALID);
+}
+
+static void bad_arrays(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	static u32 many[1025];
+
+	attach(me, &target, 0);
+	EXPECT(suspend_raw(me, target.pid, NULL, 1), -EINVAL);
+	EXPECT(suspend_raw(me, target.pid, NULL, 0), 0);
+	EXPECT(suspend_raw(me, target.pid, many, 0), 0);
+	EXPECT(suspend_raw(me, target.pid, many, 1025), -EINVAL);
+	EXPECT(suspend_raw(me, target.pid, (void *)8, 1), -EFAULT);
+	EXPECT(look(me, target.pid, 0).suspended, 0);
+	/* 1024 is allowed; the first entry alone is the queue's. */
+	EXPECT(suspend_raw(me, target.pid, many, 1024), 1);
+	EXPECT(many[0], 0);
+	EXPECT(many[1023], INVALID);
+}
+
+static void read_only_array(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u32 *ids = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(ids != MAP_FAILED);
+	attach(me, &target, 0);
+	EXPECT(suspend_raw(me, target.pid, ids, 1), 1);
+	EXPECT(look_settled(me, target.pid, 0).mapped, 0);
+}
+
+static void suspended_again_is_counted(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 before, out[ARGS];
+
+	attach(me, &target, 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	before = figure(me, "updates");
+	EXPECT(ASK(me, out, do_suspend, PID(target), 1, 0), 1);
+	EXPECT(out[0], 0);
+	EXPECT(figure(me, "updates"), before + 1);
+}
+
+/* ---- EC_QUEUE_NEW ---- */
+
+static void new_queue_is_skipped(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u64 before, out[ARGS];
+
+	open_kfd(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	/* Made before any debugger was there; and ENABLE tells nothing of them. */
+	EXPECT(ME(me, do_enable, PID(target), NEW), 0);
+	EXPECT(pipe_bytes(me), 0);
+	before = figure(me, "updates");
+	EXPECT(ASK(me, out, do_suspend, PID(target), 2, 0, 1), 0);
+	EXPECT(out[0], INVALID);
+	EXPECT(out[1], 1 | INVALID);
+	EXPECT(figure(me, "updates"), before);
+	EXPECT(look(me, target.pid, 0).suspended, 0);
+	/* A look that clears nothing changes nothing. */
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 2);
+	EXPECT(out[0], NEW);
+	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 0);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), NEW), 2);
+	EXPECT(out[1], NEW);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 2);
+	EXPECT(out[1], 0);
+	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
+}
+
+static void query_clears_new(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u64 out[ARGS];
+
+	open_gpu(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), NEW), 0);
+	EXPECT(ASK(me, out, do_query_event, PID(target), NEW), 0);
+	EXPECT(out[0], NEW);
+	EXPECT(out[1], 1); /* the newest first */
+	EXPECT(out[2], me->gpu_id);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 2, 0, 1), 1);
+	EXPECT(out[0], INVALID);
+	EXPECT(out[1], 1);
+	/* Not enabled is not found, and not cleared. */
+	EXPECT(ME(me, do_op, PID(target), GP_KFD_DBG_SET_EXCEPTIONS_ENABLED, 0), 0);
+	EXPECT(ME(me, do_query_event, PID(target), NEW), -EAGAIN);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 0);
+}
+
+static void info_clears_new(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 info[8], code = GP_KFD_EC_QUEUE_NEW;
+
+	open_kfd(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), 0), 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 0);
+	/* info_ptr, info_size | source_id << 32, exception_code | clear << 32 */
+	EXPECT(ME(me, do_op, PID(target), GP_KFD_DBG_QUERY_EXCEPTION_INFO, (uintptr_t)info, 64,
+		  code),
+	       0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 0);
+	EXPECT(ME(me, do_op, PID(target), GP_KFD_DBG_QUERY_EXCEPTION_INFO, (uintptr_t)info, 64,
+		  code | 1ull << 32),
+	       0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+}
+
+static void disable_clears_new(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 out[ARGS];
+
+	open_kfd(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), 0), 0);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), 0), 0);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 1);
+	EXPECT(out[0], 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	/* One made with no debugger there is new again. */
+	EXPECT(DO(&target, do_create, COMPUTE), 1);
+	EXPECT(ME(me, do_enable, PID(target), 0), 0);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 2);
+	EXPECT(out[0], 0);
+	EXPECT(out[1], NEW);
+}
+
+static void own_mask_comes_too_late(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u64 out[ARGS];
+
+	open_kfd(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), NEW), 0);
+	/* All listed are new: nothing is suspended and nothing is cleared. */
+	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1, 0, NEW), 0);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 2);
+	EXPECT(out[0], NEW);
+	EXPECT(out[1], NEW);
+	/* One can be: NEW goes from the other as well, for the next call. */
+	EXPECT(ME(me, do_query_event, PID(target), NEW), 0);
+	EXPECT(ASK(me, out, do_suspend, PID(target), 2, 0, 1, 0, NEW), 1);
+	EXPECT(out[0], INVALID);
+	EXPECT(out[1], 1);
+	EXPECT(ASK(me, out, do_snapshot, PID(target), 0), 2);
+	EXPECT(out[0], 0);
+	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
+}
+
+/* ---- the hardware ---- */
+
+static void one_update_for_all_ids(struct self *me)
+{
+	struct actor target = start_target(1, 3), other = start_target(0, 1);
+	u64 before, saved;
+
+	attach(me, &target, 0);
+	EXPECT(DO(&other, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, other.pid, 0).cu_ns > 0);
+	before = figure(me, "updates");
+	saved = figure(me, "saved_bytes");
+	EXPECT(ME(me, do_suspend, PID(target), 3, 0, 1, 2), 3);
+	EXPECT(figure(me, "updates"), before + 1);
+	/* The queues of others come off too, with their waves, and on again. */
+	CHECK(figure(me, "saved_bytes") > saved);
+	EXPECT(look(me, other.pid, 0).mapped, 1);
+	EXPECT(look(me, target.pid, 2).mapped, 0);
+	before = look(me, other.pid, 0).cu_ns;
+	UNTIL(me, look(me, other.pid, 0).cu_ns > before);
+}
+
+static void the_rest_of_the_process_runs(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	struct queue_view then, now;
+
+	attach(me, &target, 0);
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	EXPECT(look_settled(me, target.pid, 1).mapped, 1);
+	EXPECT(DO(&target, do_submit, 1, 5000), 0);
+	then = look(me, target.pid, 0);
+	EXPECT(then.mapped, 0);
+	UNTIL(me, look(me, target.pid, 1).completed == 1);
+	now = look(me, target.pid, 0);
+	EXPECT(now.cu_ns, then.cu_ns);
+	EXPECT(now.completed, 0);
+}
+
+static void progress_is_kept(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 then;
+
+	attach(me, &target, 0);
+	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > LONG_CU_NS / 4);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	then = look_settled(me, target.pid, 0).cu_ns;
+	CHECK(then < LONG_CU_NS * 9 / 10); /* or it was over before */
+	EXPECT(DO(&target, do_read_index, 0), 1);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1); /* time goes by */
+	settle(me);
+	EXPECT(look(me, target.pid, 0).cu_ns, then);
+	EXPECT(look(me, target.pid, 0).completed, 0);
+	EXPECT(ME(me, do_resume, PID(target), 1, 0), 1);
+	UNTIL(me, look(me, target.pid, 0).completed == 1);
+	/* Nothing ran twice and nothing was left out. */
+	CHECK(look(me, target.pid, 0).cu_ns > LONG_CU_NS * 98 / 100);
+	CHECK(look(me, target.pid, 0).cu_ns < LONG_CU_NS * 102 / 100);
+}
+
+static s64 header_of(struct self *self, const u64 *args, u64 *out)
+{
+	u8 *area = (u8 *)(uintptr_t)self->queues[args[0]].args.ctx_save_restore_address +
+		   (u64)self->node.cwsr_bytes * args[1];
+	struct gp_kfd_context_save_area_header *header = (void *)area;
+
+	if (args[2]) /* mark it first */
+		memset(header, 0x5a, sizeof(*header));
+	out[0] = header->wave_state.control_stack_offset;
+	out[1] = header->wave_state.control_stack_size;
+	out[2] = header->wave_state.wave_state_offset;
+	out[3] = header->wave_state.wave_state_size;
+	out[4] = header->debug_offset;
+	out[5] = self->node.ctl_stack_bytes;
+	return self->node.xcc_count;
+}
+
+static void headers_are_written(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u32 xccs = (u32)DO(&target, header_of, 0, 0, 0);
+
+	attach(me, &target, 0);
+	for (u32 queue = 0; queue < 2; queue++)
+		for (u32 xcc = 0; xcc < xccs; xcc++)
+			EXPECT(DO(&target, header_of, queue, xcc, 1), xccs);
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	/* Of every queue, the one that was not suspended too, and of every XCC. */
+	for (u32 queue = 0; queue < 2; queue++)
+		for (u32 xcc = 0; xcc < xccs; xcc++) {
+			u64 *o = target.out;
+
+			EXPECT(DO(&target, header_of, queue, xcc, 0), xccs);
+			EXPECT(o[0] + o[1], o[5]); /* the stack ends where the waves begin */
+			EXPECT(o[2], o[5] + o[3]); /* the end of what is used */
+			EXPECT(o[4], 0x5a5a5a5a);  /* the rest is not the driver's to write */
+			CHECK(queue || (o[1] > 0 && o[3] > 0));
+			CHECK(!queue || (o[1] == 0 && o[3] == 0));
+		}
+}
+
+/* ---- waiting for the hardware ---- */
+
+static s64 suspend_for_ever(struct self *self, const u64 *args, u64 *out)
+{
+	return do_suspend_grace(self, LIST(args[0], args[1], FOREVER), out);
+}
+
+/* Starts a SUSPEND that waits for the end of a kernel; returns while it waits. */
+static void suspend_slowly(struct self *me, struct actor *debugger, struct actor *target)
+{
+	EXPECT(DO(debugger, do_open_kfd), 0);
+	EXPECT(DO(debugger, do_seize, PID(*target)), 0);
+	EXPECT(DO(debugger, do_enable, PID(*target), 0), 0);
+	EXPECT(DO(debugger, do_snapshot, PID(*target), NEW), 1);
+	EXPECT(DO(target, do_submit_one, 0, LONG), 0);
+	UNTIL(me, look(me, target->pid, 0).cu_ns > 0);
+	settle(me);
+	BEGIN(debugger, suspend_for_ever, PID(*target), 0);
+	UNTIL(me, gpu_number(me, "updates_pending") == 1);
+}
+
+static void the_target_waits_others_do_not(struct self *me)
+{
+	struct actor target = start_target(1, 1), debugger = start_actor(),
+		     other = start_target(0, 1);
+
+	suspend_slowly(me, &debugger, &target);
+	BEGIN(&target, do_available_memory, 0);
+	EXPECT(DO(&other, do_available_memory), 0);
+	EXPECT(gpu_number(me, "updates_pending"), 1);
+	CHECK(!actor_finished(&target));
+	/* Its own queues wait for the device all the same. */
+	BEGIN(&other, do_update, 0, 100, 7);
+	UNTIL(me, gpu_number(me, "updates_pending") == 2);
+	CHECK(!actor_finished(&target) && !actor_finished(&other));
+	EXPECT(actor_end(&debugger), 1);
+	EXPECT(actor_end(&target), 0);
+	EXPECT(actor_end(&other), 0);
+	CHECK(look(me, target.pid, 0).cu_ns > LONG_CU_NS * 98 / 100);
+}
+
+static void finite_grace(struct self *me)
+{
+	static const u32 graces[] = {0, 1, 255, 300, 511, 0xfffffffe, GP_KFD_GRACE_DEFAULT};
+	struct actor target = start_target(1, 1);
+
+	attach(me, &target, 0);
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > 0);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(graces); i++) {
+		EXPECT(ME(me, do_suspend_grace, PID(target), 0, graces[i]), 1);
+		EXPECT(look_settled(me, target.pid, 0).mapped, 0);
+		EXPECT(look(me, target.pid, 0).completed, 0);
+		EXPECT(ME(me, do_resume_all, PID(target)), 1);
+	}
+}
+
+static void endless_grace(struct self *me)
+{
+	static const u32 graces[] = {256, 65536};
+	struct actor target = start_target(1, 1);
+
+	attach(me, &target, 0);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(graces); i++) {
+		EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
+		UNTIL(me, look(me, target.pid, 0).launched == i + 1);
+		EXPECT(ME(me, do_suspend_grace, PID(target), 0, graces[i]), 1);
+		/* The waves were not saved: they ran to their end. */
+		CHECK(look(me, target.pid, 0).cu_ns > (i + 1) * LONG_CU_NS * 98 / 100);
+		EXPECT(ME(me, do_resume_all, PID(target)), 1);
+	}
+}
+
+static void grace_is_not_kept(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+
+	attach(me, &target, 0);
+	EXPECT(ME(me, do_suspend_grace, PID(target), 0, FOREVER), 1);
+	EXPECT(ME(me, do_resume_all, PID(target)), 1);
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).launched == 1);
+	/* The next ones have the default again. */
+	EXPECT(DO(&target, do_update, 0, 0, 7), 0);
+	EXPECT(look_settled(me, target.pid, 0).completed, 0);
+	EXPECT(look(me, target.pid, 0).mapped, 0);
+}
+
+#define LONGEST_TIMEOUT 500 /* ms; the row runs a kernel longer than that */
+
+static void hung_hardware(struct self *me)
+{
+	struct actor target = start_target(1, 2), debugger = start_actor(),
+		     other = start_target(0, 1);
+	json_t *status = machine_status(me);
+	json_int_t timeout = json_integer_value(json_object_get(status, "preemption_timeout_ms"));
+
+	json_decref(status);
+	CHECK(timeout > 0 && timeout <= LONGEST_TIMEOUT); /* --preemption-timeout 400 */
+	EXPECT(DO(&debugger, do_open_kfd), 0);
+	EXPECT(DO(&debugger, do_seize, PID(target)), 0);
+	EXPECT(DO(&debugger, do_enable, PID(target), 0), 0);
+	EXPECT(DO(&debugger, do_snapshot, PID(target), NEW), 2);
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > 0);
+	EXPECT(DO(&debugger, suspend_for_ever, PID(target), 0), 0);
+	EXPECT(debugger.out[0], ERROR);
+	EXPECT(gpu_number(me, "hung"), 1);
+	/* Marked as suspended all the same; and everybody else fails until it comes back. */
+	EXPECT(look(me, target.pid, 0).suspended, 1);
+	EXPECT(DO(&debugger, do_suspend, PID(target), 2, 0, 1), 0);
+	EXPECT(debugger.out[0], ERROR);
+	EXPECT(debugger.out[1], 1 | ERROR);
+	EXPECT(DO(&debugger, do_resume, PID(target), 2, 0, 1), 0);
+	EXPECT(debugger.out[0], ERROR);
+	EXPECT(DO(&other, do_update, 0, 100, 7), -EACCES);
+	EXPECT(DO(&other, do_create, COMPUTE), -ETIME);
+}
+
+const struct row rows_suspend[] = {
+	{"kfd 2.3/1, 6.12 T4b", "every id is marked INVALID but those that were handled",
+	 ids_come_back_marked, EVERYWHERE, NULL},
+	{"6.12 T4b", "an id with INVALID set is accepted, one with ERROR is not",
+	 array_can_be_used_again, EVERYWHERE, NULL},
+	{"kfd 2.3/1, 6.12 T4b",
+	 "over 1024 EINVAL, NULL with a number EINVAL, bad pointer EFAULT, 0 is 0", bad_arrays,
+	 EVERYWHERE, NULL},
+	{"6.12 T4b", "an array that cannot be written loses the results, not the suspend",
+	 read_only_array, EVERYWHERE, NULL},
+	{"kfd 2.3/2, 6.12 T4", "suspended already is counted, and costs a preemption",
+	 suspended_again_is_counted, EVERYWHERE, NULL},
+	{"kfd 2.3/2-3, 6.12 T3", "a new queue is skipped in silence until a snapshot clears NEW",
+	 new_queue_is_skipped, EVERYWHERE, NULL},
+	{"kfd 2.3/3, 6.12 T3", "QUERY_DEBUG_EVENT clears NEW, where it is enabled",
+	 query_clears_new, EVERYWHERE, NULL},
+	{"kfd 2.3/3, 6.12 T23", "QUERY_EXCEPTION_INFO with clear clears NEW", info_clears_new,
+	 EVERYWHERE, NULL},
+	{"kfd 2.3/3, 6.12 T3", "DISABLE clears NEW; a queue made without a debugger has it",
+	 disable_clears_new, EVERYWHERE, NULL},
+	{"kfd 2.3/3, 6.12 T3", "SUSPEND's own mask clears NEW of all listed, if one was suspended",
+	 own_mask_comes_too_late, EVERYWHERE, NULL},
+	{"kfd 2.3/4, 6.12 T4", "one call is one unmap and map of all queues of all processes",
+	 one_update_for_all_ids, EVERYWHERE, NULL},
+	{"kfd 2.3/4, 6.12 T4", "the other queues of the process are mapped again and run",
+	 the_rest_of_the_process_runs, EVERYWHERE, NULL},
+	{"6.12 T4", "a suspended kernel keeps its progress", progress_is_kept, EVERYWHERE, NULL},
+	OPEN("kfd 2.3/2, kfd 2.3/5",
+	     "with MES a failure sets ERROR and ends the loop; grace is ignored",
+	     "MES is gfx11 and later; no such GPU is modelled"),
+	{"kfd 2.3/6, kfd 2.5/9, 6.12 T4",
+	 "an unmap that hangs: 0, ERROR in the ids, UPDATE EACCES, CREATE ETIME", hung_hardware,
+	 EVERYWHERE, NULL},
+	{"kfd 2.3/7, 6.12 T4",
+	 "save-area headers of all queues and XCCs are written, 16 bytes each", headers_are_written,
+	 EVERYWHERE, NULL},
+	OPEN("kfd 2.3/7", "the control stack and wave state themselves",
+	     "waves have no registers here; sizes and offsets are modelled, contents are not"),
+	{"kfd 2.3/8, 6.12 7",
+	 "while SUSPEND waits, the target's ioctls wait; others' do not, but for the device",
+	 the_target_waits_others_do_not, EVERYWHERE, NULL},
+	OPEN("6.12 7", "GET_CLOCK_COUNTERS and CREATE_EVENT of the target wait too",
+	     "they are answered in the process without asking the server"),
+	{"kfd 2.3/9, 6.12 3",
+	 "grace: 0 is 1, eight bits count, 0xffffffff is the default: waves are saved",
+	 finite_grace, EVERYWHERE, NULL},
+	{"6.12 3", "multiples of 256 are for ever: waves run to their end", endless_grace,
+	 EVERYWHERE, NULL},
+	{"kfd 2.3/9, 6.12 T4c", "the register has its boot value again afterwards",
+	 grace_is_not_kept, EVERYWHERE, NULL},
+	OPEN("6.12 T4", "the packets on the HIQ: WRITE_DATA, UNMAP_QUEUES, QUERY_STATUS, RUN_LIST",
+	     "the HIQ's ring is not shown by any file; only its pointers are, in hqds"),
+	{0},
+};
