@@ -13,6 +13,7 @@ static void live_free(struct gp_find_machine *live)
 {
 	gp_gpu_process_list_free(&live->processes);
 	gp_gpu_state_free(&live->state);
+	gp_container_names_free(&live->names);
 }
 
 /* KFD alone lists queues; other kinds have no `describe`. */
@@ -98,8 +99,8 @@ static struct gp_find_process *add_process(struct gp_find_result *result)
 	return &result->processes[result->count++];
 }
 
-static void describe_process(const struct gp_root *root, struct gp_find_process *out,
-			     struct gp_find_identity *identity)
+static void describe_process(const struct gp_root *root, struct gp_find_machine *live,
+			     struct gp_find_process *out, struct gp_find_identity *identity)
 {
 	const struct gp_process *process = &out->process;
 
@@ -110,7 +111,7 @@ static void describe_process(const struct gp_root *root, struct gp_find_process 
 	out->alive = out->described = true;
 	for (size_t i = 0; i < process->nspid_count && identity->count <= GP_NSPID_MAX; i++)
 		identity->pids[identity->count++] = process->nspid[i];
-	out->contained = gp_container_of(root, out->pid, &out->container) == 0;
+	out->contained = gp_container_look_up(root, &live->names, out->pid, &out->container) == 0;
 }
 
 /* Fills a process from its log queues and the live system. */
@@ -139,7 +140,7 @@ static int join_process(const struct gp_find_options *options, struct gp_find_pr
  */
 static int find_logged(const struct gp_find_options *options, u32 pid,
 		       const struct gp_log_queue *logged, size_t count,
-		       const struct gp_find_machine *live, struct gp_find_result *out)
+		       struct gp_find_machine *live, struct gp_find_result *out)
 {
 	struct gp_find_process *process = add_process(out);
 	struct gp_find_live source = {.pid = pid,
@@ -160,7 +161,7 @@ static int find_logged(const struct gp_find_options *options, u32 pid,
 		if (error)
 			return error;
 		if (matched) {
-			describe_process(&options->root, process, &unused);
+			describe_process(&options->root, live, process, &unused);
 			process->alive = true;
 			return 0;
 		}
@@ -169,9 +170,8 @@ static int find_logged(const struct gp_find_options *options, u32 pid,
 	return gp_find_join(logged, count, NULL, process, &matched);
 }
 
-static int find_listed(const struct gp_find_options *options, u32 pid,
-		       const struct gp_find_machine *live, struct gp_diag *diag,
-		       struct gp_find_result *out)
+static int find_listed(const struct gp_find_options *options, u32 pid, struct gp_find_machine *live,
+		       struct gp_diag *diag, struct gp_find_result *out)
 {
 	struct gp_find_process *process = add_process(out);
 	struct gp_find_identity unused = {0};
@@ -180,13 +180,13 @@ static int find_listed(const struct gp_find_options *options, u32 pid,
 		return -ENOMEM;
 	process->pid = pid;
 	process->pid_known = process->alive = true;
-	describe_process(&options->root, process, &unused);
+	describe_process(&options->root, live, process, &unused);
 	return join_process(options, process, NULL, 0, live, diag);
 }
 
 /* Every pid of the logs; their queues are ordered by pid. 0 stands for lines without one. */
-static int find_all_logged(const struct gp_find_options *options,
-			   const struct gp_find_machine *live, struct gp_find_result *out)
+static int find_all_logged(const struct gp_find_options *options, struct gp_find_machine *live,
+			   struct gp_find_result *out)
 {
 	const struct gp_log_queue *items;
 	size_t total, next;
@@ -201,7 +201,7 @@ static int find_all_logged(const struct gp_find_options *options,
 	return error;
 }
 
-static int find_all_live(const struct gp_find_options *options, const struct gp_find_machine *live,
+static int find_all_live(const struct gp_find_options *options, struct gp_find_machine *live,
 			 struct gp_diag *diag, struct gp_find_result *out)
 {
 	int error = 0;
@@ -234,7 +234,7 @@ static int resolve(const struct gp_find_options *options, struct gp_diag *diag, 
 	return lenient && error != -ENOMEM ? 0 : error;
 }
 
-static int find_pid(const struct gp_find_options *options, const struct gp_find_machine *live,
+static int find_pid(const struct gp_find_options *options, struct gp_find_machine *live,
 		    struct gp_diag *diag, struct gp_find_result *out)
 {
 	struct gp_find_identity identity = {.pids = {options->pid}, .count = 1};
@@ -253,7 +253,7 @@ static int find_pid(const struct gp_find_options *options, const struct gp_find_
 			error = resolve(options, diag, &process->pid);
 		if (error)
 			return error;
-		describe_process(&options->root, process, &identity);
+		describe_process(&options->root, live, process, &identity);
 		process->alive |= gp_find_listed(live, process->pid) != NULL;
 	}
 	gp_find_claim_unnamed(options, out, &identity, diag);

@@ -17,6 +17,7 @@ struct gp_find_machine {
 	bool present; /* a driver that lists processes is here, and its pids are ours */
 	struct gp_gpu_process_list processes;
 	struct gp_gpu_state state;
+	struct gp_container_names names; /* read once for all processes */
 };
 
 int gp_find_read_logs(const struct gp_find_options *options, struct gp_diag *diag,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -316,18 +317,47 @@ static void drain(int fd)
 		return; /* nothing in it */
 }
 
+/*
+ * The server is gone and nothing will ever complete. What the driver does when a GPU is lost wakes
+ * those that sleep: a hardware exception. ROCr before 6 does not ask for that one and would wait
+ * for ever, so its queues fail as well.
+ */
+static void lose_machine(struct gp_vk_cp *cp)
+{
+	struct gp_vk_client *client = cp->client;
+
+	for (u32 i = 0; i < client->machine.gpu_count; i++)
+		gp_vk_event_hw_exception(client, client->machine.gpus[i].gpu_id, true);
+	for (u32 i = 0; i < cp->ring_end; i++) {
+		struct gp_cp_ring *ring = &cp->rings[i];
+
+		if (!ring->used || ring->hold == GP_CP_HALTED)
+			continue;
+		ring->faulted = true;
+		if (ring->sdma)
+			ring->hold = GP_CP_HALTED;
+		else
+			gp_cp_queue_error(cp, ring, GP_AMD_QUEUE_ERROR_UNKNOWN);
+	}
+	/* Last: from now on every call answers ENODEV, a wait that is just being woken as well. */
+	if (!atomic_exchange(&client->gone, true))
+		gp_vk_say("the virtual machine is gone: ", client->directory);
+}
+
 static void *cp_thread(void *data)
 {
 	struct gp_vk_cp *cp = data;
+	int lifeline = cp->client->lifeline;
 	u64 nap = 0;
 
 	pthread_setname_np(pthread_self(), "gpreempt-cp");
 	prctl(PR_SET_TIMERSLACK, 1000ul);
 	for (;;) {
-		struct pollfd fds[3] = {
+		struct pollfd fds[4] = {
 			{.fd = cp->client->done_fd, .events = POLLIN},
 			{.fd = cp->command_fd, .events = POLLIN},
 			{.fd = cp->doorbells.fault_fd, .events = POLLIN},
+			{.fd = lifeline, .events = POLLRDHUP},
 		};
 		struct timespec timeout = {(time_t)(nap / 1000000000u), (long)(nap % 1000000000u)};
 		bool moved;
@@ -340,6 +370,10 @@ static void *cp_thread(void *data)
 			drain(fds[1].fd);
 		moved = gp_cp_doorbells_faults(cp);
 		moved |= gp_cp_step(cp);
+		if (fds[3].revents) {
+			lose_machine(cp);
+			lifeline = -1;
+		}
 		nap = sleep_after(cp, moved);
 		pthread_mutex_unlock(&cp->lock);
 	}
