@@ -12,7 +12,7 @@
 
 #define THREADS 4
 #define QUEUES  4
-#define PID     92169u
+#define PID     40961u
 #define NAMES   8
 
 struct generator {

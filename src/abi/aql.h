@@ -108,6 +108,7 @@ _Static_assert(offsetof(struct gp_aql_barrier_value, completion_signal) == 56, "
 #define GP_AQL_SCRATCH_RECLAIM          0x200u /* recoverable: single-use scratch is free again */
 #define GP_AQL_ERROR_APERTURE_VIOLATION 0x20000000u
 #define GP_AQL_ERROR_ILLEGAL            0x40000000u
+#define GP_AQL_ERROR_EXCEPTION          0x80000000u
 
 /* Limits of a gfx9 dispatch: CDNA 2 ISA guide, sections 2.2 and 3.6. */
 #define GP_GFX9_WORKGROUP_MAX  1024 /* work items */

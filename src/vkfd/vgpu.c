@@ -18,7 +18,6 @@
 #define EXIT_USAGE         2
 
 #define DEFAULT_GPU        "mi308x"
-#define DEFAULT_NAME       "default"
 #define DEFAULT_SPEED      1000
 #define DEFAULT_TIMEOUT_MS 9000 /* amdgpu.queue_preemption_timeout_ms */
 #define SPEED_MAX          1000000
@@ -70,12 +69,28 @@ static bool parse_speed(const char *value, u64 *permille)
 	return p == end && *permille && *permille <= SPEED_MAX;
 }
 
+static int set_name(struct gp_vgpu_options *options, const char *name)
+{
+	_Static_assert(GP_VGPU_NAME_MAX == 24, "the message says so");
+	if (!gp_vgpu_good_name(name))
+		return usage(_("'%s' is no name for a machine: letters, digits, - and _, at most "
+			       "24 of them"),
+			     name);
+	options->name = name;
+	options->named = true;
+	return 0;
+}
+
 static int set_machine(struct gp_vgpu_options *options, int id, const char *value)
 {
 	u64 number;
 
 	switch (id) {
 	case OPTION_GPU:
+		if (!gp_gpufile_known(value))
+			return usage(_("there is no GPU '%s': mi210, mi300x, mi308x, or the path "
+				       "of a GPU file"),
+				     value);
 		options->gpu = value;
 		return 0;
 	case OPTION_KERNELS:
@@ -151,8 +166,7 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv)
 					       : _("unknown option '%s'"),
 				     argv[optind - 1]);
 		if (id == OPTION_NAME) {
-			options->name = optarg;
-			options->named = true;
+			error = set_name(options, optarg);
 		} else if (id == OPTION_JSON) {
 			options->json = true;
 		} else {
@@ -172,10 +186,32 @@ static void announce(const char *directory, struct gp_diag *diag)
 		return;
 	gp_vgpu_describe(status, line, sizeof(line));
 	fprintf(stderr, PROGRAM ": %s\n", line);
+	if (gp_vgpu_needs_new_rocm(status))
+		fprintf(stderr, PROGRAM ": %s\n",
+			_("ROCm before 6 cannot name it: use '--personality compat' for that"));
 	json_decref(status);
 }
 
-/* On the machine that is kept, unless one was described; on one of its own otherwise. */
+/* The machine we are in, when no name says otherwise. */
+static const char *inside(const struct gp_vgpu_options *options)
+{
+	const char *directory = getenv(GP_VKFD_ENV);
+
+	return !options->named && directory && *directory == '/' ? directory : NULL;
+}
+
+/* The directory of the machine that is meant: by name, the one we are in, or the default. */
+static int choose(const struct gp_vgpu_options *options, struct gp_diag *diag, char *out,
+		  size_t size)
+{
+	const char *directory = inside(options);
+
+	if (!directory)
+		return gp_vgpu_directory(options->name, diag, out, size);
+	return snprintf(out, size, "%s", directory) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+/* On the machine that we are in or that is kept, unless one was described; else on its own. */
 static int run(const struct gp_vgpu_options *options, char **argv, struct gp_diag *diag)
 {
 	struct gp_vgpu_machine machine = {.server = -1};
@@ -191,15 +227,11 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 	error = gp_vgpu_check_program(argv[0], diag, path, sizeof(path));
 	if (error)
 		return error == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
-	error = gp_vgpu_directory(options->name, diag, machine.directory,
-				  sizeof(machine.directory));
-	if (error)
+	if (choose(options, diag, machine.directory, sizeof(machine.directory)))
 		return GP_VGPU_FAILED;
 	fd = options->machine ? -ENOENT : gp_vgpu_connect(machine.directory);
-	if (fd < 0 && options->named) {
-		gp_fail(diag, fd,
-			_("no machine '%s' runs; 'gpreempt vgpu start --name %s' starts it"),
-			options->name, options->name);
+	if (fd < 0 && !options->machine && (options->named || inside(options))) {
+		gp_vgpu_not_running(machine.directory, fd, diag);
 		return GP_VGPU_FAILED;
 	}
 	if (fd >= 0)
@@ -207,8 +239,8 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 	else if (gp_vgpu_start_private(options, diag, &machine))
 		return GP_VGPU_FAILED;
 	announce(machine.directory, diag);
-	status = gp_vgpu_run(machine.directory, argv, diag);
-	if (machine.server > 0)
+	status = gp_vgpu_run(&machine, argv, diag);
+	if (machine.server >= 0)
 		gp_vgpu_stop_private(&machine);
 	return status;
 }
@@ -244,6 +276,12 @@ static int show(const struct gp_vgpu_options *options, const char *directory, st
 	return error ? EXIT_FAILED : EXIT_OK;
 }
 
+static int no_json(void)
+{
+	usage(_("--json is for 'status'"), "");
+	return EXIT_USAGE;
+}
+
 /* start, stop and status take options before and after the word. */
 static int manage(struct gp_vgpu_options *options, int argc, char **argv, struct gp_diag *diag)
 {
@@ -259,13 +297,15 @@ static int manage(struct gp_vgpu_options *options, int argc, char **argv, struct
 		usage(_("there is nothing to do with '%s'; a command follows '--'"), argv[optind]);
 		return EXIT_USAGE;
 	}
+	if (options->json && strcmp(verb, "status") != 0)
+		return no_json();
 	if (strcmp(verb, "start") == 0)
 		return start(options, diag);
 	if (options->machine) {
 		usage(_("'%s' takes no options of a machine"), verb);
 		return EXIT_USAGE;
 	}
-	if (gp_vgpu_directory(options->name, diag, directory, sizeof(directory)))
+	if (choose(options, diag, directory, sizeof(directory)))
 		return EXIT_FAILED;
 	return strcmp(verb, "stop") == 0 ? stop(directory, diag) : show(options, directory, diag);
 }
@@ -275,7 +315,7 @@ int main(int argc, char **argv)
 	struct gp_diag diag = {.emit = emit};
 	struct gp_vgpu_options options = {
 		.gpu = DEFAULT_GPU,
-		.name = DEFAULT_NAME,
+		.name = GP_VGPU_DEFAULT,
 		.vm = {.speed_permille = DEFAULT_SPEED,
 		       .seed = 1,
 		       .era = GP_ERA_6_12,
@@ -288,7 +328,7 @@ int main(int argc, char **argv)
 	error = parse(&options, argc, argv);
 	if (error)
 		return error < 0 ? EXIT_USAGE : EXIT_OK;
-	if (optind >= argc) {
+	if (optind >= argc || !*argv[optind]) {
 		usage(_("what is to be run? '%s -- COMMAND'"), PROGRAM);
 		return EXIT_USAGE;
 	}
@@ -297,6 +337,8 @@ int main(int argc, char **argv)
 	    (strcmp(argv[optind], "start") == 0 || strcmp(argv[optind], "stop") == 0 ||
 	     strcmp(argv[optind], "status") == 0))
 		status = manage(&options, argc - optind, argv + optind, &diag);
+	else if (options.json)
+		status = no_json();
 	else
 		status = run(&options, argv + optind, &diag);
 	if (fflush(stdout) && status == EXIT_OK)

@@ -15,7 +15,9 @@
 /* As env(1) has them; 1 and 2 as every command here. */
 enum { GP_VGPU_FAILED = 125, GP_VGPU_CANNOT_RUN = 126, GP_VGPU_NOT_FOUND = 127 };
 
-#define GP_VGPU_NAME_MAX 24 /* the socket's path must fit in a sockaddr_un */
+#define GP_VGPU_DEFAULT  "default"
+#define GP_VGPU_PRIVATE  "run-" /* and a pid: machines of one command */
+#define GP_VGPU_NAME_MAX 24     /* the socket's path must fit in a sockaddr_un */
 
 struct gp_vgpu_options {
 	const char *gpu;     /* name or path */
@@ -30,12 +32,13 @@ struct gp_vgpu_options {
 
 struct gp_vgpu_machine {
 	char directory[PATH_MAX];
-	pid_t server; /* -1: not our child */
+	pid_t server; /* our child; 0: it was and has ended; -1: not ours */
 };
 
 /* ---- vgpu_machine.c ---- */
 
-/* The directory of a kept machine; makes and checks the one above it. */
+bool gp_vgpu_good_name(const char *name);
+/* The directory of a kept machine with a good name; makes and checks the one above it. */
 int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t size);
 /* A machine that ends with this process (its server is a child), or one that is kept. */
 int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag *diag,
@@ -49,6 +52,8 @@ void gp_vgpu_stop_private(struct gp_vgpu_machine *machine);
 
 /* A connection to the machine's server, or -errno: -ENOENT and -ECONNREFUSED when none runs. */
 int gp_vgpu_connect(const char *directory);
+/* Says that nothing answers there, and what would help. Returns the error. */
+int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag);
 /* Its status as a new JSON reference. */
 int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out);
 /* Asks it to end and waits until it has. */
@@ -56,8 +61,9 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag);
 
 /* ---- vgpu_run.c ---- */
 
-/* Runs argv on the machine; the exit status as documented above. */
-int gp_vgpu_run(const char *directory, char **argv, struct gp_diag *diag);
+/* Runs argv on the machine; the exit status as documented above. A server of ours that ends first
+ * takes the command along. */
+int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *diag);
 /*
  * The file that execvp() would run, if a library can be preloaded into it. -ENOENT, or -EACCES
  * when it cannot be executed or preloaded; said on diag.
@@ -68,6 +74,8 @@ int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, si
 
 /* "AMD Instinct MI308X, shown as gfx90a with 80 CUs (compat)". */
 void gp_vgpu_describe(const json_t *status, char *out, size_t size);
+/* Whether only ROCm 6 and later has a name for what is shown. */
+bool gp_vgpu_needs_new_rocm(const json_t *status);
 int gp_vgpu_print_status(const json_t *status);
 
 #endif

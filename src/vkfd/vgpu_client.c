@@ -61,14 +61,22 @@ static int ask(int fd, u32 kind, struct gp_vkfd_reply **out, size_t *payload)
 	return (int)n;
 }
 
-static int not_running(const char *directory, int error, struct gp_diag *diag)
+int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag)
 {
-	const char *name = strrchr(directory, '/');
+	const char *slash = strrchr(directory, '/'), *name = slash ? slash + 1 : directory;
 
-	if (error == -ENOENT || error == -ECONNREFUSED)
+	if (error == -ENOENT || error == -ECONNREFUSED) {
+		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) == 0)
+			return gp_fail(diag, -ENOENT,
+				       _("the machine in %s is gone"), directory);
+		if (strcmp(name, GP_VGPU_DEFAULT) == 0)
+			return gp_fail(diag, -ENOENT,
+				       _("no machine '%s' runs; 'gpreempt vgpu start' starts one"),
+				       name);
 		return gp_fail(diag, -ENOENT,
-			       _("no machine '%s' runs; 'gpreempt vgpu start' starts one"),
-			       name ? name + 1 : directory);
+			       _("no machine '%s' runs; 'gpreempt vgpu start --name %s' starts it"),
+			       name, name);
+	}
 	return gp_fail(diag, error, _("cannot reach the machine in %s: %s"), directory,
 		       strerror(-error));
 }
@@ -82,7 +90,7 @@ int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out)
 
 	*out = NULL;
 	if (fd < 0)
-		return not_running(directory, fd, diag);
+		return gp_vgpu_not_running(directory, fd, diag);
 	error = ask(fd, GP_VKFD_STATUS, &reply, &payload);
 	close(fd);
 	if (!error && reply->result < 0)
@@ -106,7 +114,7 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
 	int fd = gp_vgpu_connect(directory), pidfd = -1, error;
 
 	if (fd < 0)
-		return not_running(directory, fd, diag);
+		return gp_vgpu_not_running(directory, fd, diag);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &(socklen_t){sizeof(server)}) == 0 &&
 	    server.pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, server.pid, 0);

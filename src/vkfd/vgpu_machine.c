@@ -70,7 +70,7 @@ static int base_directory(struct gp_diag *diag, char *out, size_t size)
 	return own_directory(out, diag);
 }
 
-static bool good_name(const char *name)
+bool gp_vgpu_good_name(const char *name)
 {
 	size_t len =
 		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
@@ -85,11 +85,8 @@ int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t 
 
 	if (error)
 		return error;
-	if (!good_name(name))
-		return gp_fail(diag, -EINVAL,
-			       _("'%s' is no name for a machine: letters, digits, - and _, at most "
-				 "%d of them"),
-			       name, GP_VGPU_NAME_MAX);
+	if (!gp_vgpu_good_name(name))
+		return -EINVAL;
 	if (snprintf(out, size, "%s/%s", base, name) >= (int)size)
 		return -ENAMETOOLONG;
 	/* A socket's path has room for 107 bytes. */
@@ -212,7 +209,7 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	int ready[2], error;
 
 	out->server = -1;
-	snprintf(name, sizeof(name), "run-%d", (int)parent);
+	snprintf(name, sizeof(name), GP_VGPU_PRIVATE "%d", (int)parent);
 	error = gp_vgpu_directory(name, diag, out->directory, sizeof(out->directory));
 	error = error ? error : make_directory(out->directory, diag);
 	if (error)
@@ -301,8 +298,9 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	if (fd >= 0) {
 		close(fd);
 		return gp_fail(diag, -EEXIST,
-			       _("the machine '%s' runs already; 'gpreempt vgpu stop' ends it"),
-			       options->name);
+			       _("the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it"),
+			       options->name, options->named ? " --name " : "",
+			       options->named ? options->name : "");
 	}
 	error = make_directory(directory, diag);
 	if (error)

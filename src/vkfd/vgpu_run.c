@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
@@ -17,6 +18,7 @@
 #define LIBRARY       "libgpreempt_vkfd.so"
 #define SCRIPT_DEPTH  4
 #define PHDRS_MAX     128
+#define GRACE_SECONDS 2   /* for a command whose machine is gone */
 #define SIGNAL_STATUS 128 /* + signal: how shells report a process that was killed */
 
 /* ---- the program ---- */
@@ -85,15 +87,21 @@ static int check_elf(int fd, const char *path, const Elf64_Ehdr *header, struct 
 static int check_file(const char *path, int depth, struct gp_diag *diag);
 
 /* "#!/usr/bin/env python3": what counts is the interpreter. */
-static int check_script(const char *text, size_t size, int depth, struct gp_diag *diag)
+static int check_script(const char *path, const char *text, size_t size, int depth,
+			struct gp_diag *diag)
 {
 	char interpreter[PATH_MAX];
-	size_t start = 2 + strspn(text + 2, " \t"), len = strcspn(text + start, " \t\r\n");
+	/* A carriage return is part of the name, as for the kernel. */
+	size_t start = 2 + strspn(text + 2, " \t"), len = strcspn(text + start, " \t\n");
 
 	if (start + len >= size || len == 0 || len >= sizeof(interpreter) || depth == 0)
 		return 0; /* the kernel will say */
 	memcpy(interpreter, text + start, len);
 	interpreter[len] = '\0';
+	if (access(interpreter, F_OK) && errno == ENOENT)
+		return gp_fail(diag, -EACCES,
+			       _("cannot run %s: its interpreter '%s' does not exist"), path,
+			       interpreter);
 	return check_file(interpreter, depth - 1, diag);
 }
 
@@ -124,7 +132,7 @@ static int check_file(const char *path, int depth, struct gp_diag *diag)
 	if (n >= (ssize_t)sizeof(start.elf) && memcmp(start.text, ELFMAG, SELFMAG) == 0)
 		error = check_elf(fd, path, &start.elf, diag);
 	else if (n > 2 && start.text[0] == '#' && start.text[1] == '!')
-		error = check_script(start.text, (size_t)n, depth, diag);
+		error = check_script(path, start.text, (size_t)n, depth, diag);
 	close(fd);
 	return error;
 }
@@ -187,29 +195,69 @@ static _Noreturn void execute(const char *path, char **argv, const sigset_t *mas
 	_exit(error == ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN);
 }
 
-/* Waits for the command, handing on what is sent to us. */
-static int wait_command(pid_t child, const sigset_t *signals)
+/* What is left until then; 0 when it is over. */
+static struct timespec time_left(const struct timespec *end)
 {
+	struct timespec now, left = {0};
+	s64 ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (s64)(end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
+	if (ns > 0)
+		left = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	return left;
+}
+
+/* Whether our server ended although the command did not. */
+static bool server_ended(struct gp_vgpu_machine *machine)
+{
+	if (machine->server <= 0 || waitpid(machine->server, NULL, WNOHANG) != machine->server)
+		return false;
+	machine->server = 0;
+	return true;
+}
+
+/* Waits for the command, handing on what is sent to us. */
+static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigset_t *signals,
+			struct gp_diag *diag)
+{
+	struct timespec kill_at, left;
+	bool lost = false, killed = false;
 	int status;
 
 	for (;;) {
 		siginfo_t info;
+		int got;
 		pid_t ended = waitpid(child, &status, WNOHANG);
 
 		if (ended == child)
 			break;
 		if (ended < 0 && errno != EINTR)
 			return GP_VGPU_FAILED;
-		if (sigwaitinfo(signals, &info) < 0 || info.si_signo == SIGCHLD)
-			continue;
+		if (server_ended(machine)) {
+			gp_fail(diag, -EIO, _("the virtual machine ended unexpectedly"));
+			lost = true;
+			kill(child, SIGTERM);
+			clock_gettime(CLOCK_MONOTONIC, &kill_at);
+			kill_at.tv_sec += GRACE_SECONDS;
+		}
+		if (lost && !killed)
+			left = time_left(&kill_at);
+		got = sigtimedwait(signals, &info, lost && !killed ? &left : NULL);
+		if (got < 0 && errno == EAGAIN) {
+			kill(child, SIGKILL);
+			killed = true;
+		}
 		/* A terminal tells the whole group: the command has had it. */
-		if (info.si_code != SI_KERNEL)
-			kill(child, info.si_signo);
+		if (got > 0 && got != SIGCHLD && info.si_code != SI_KERNEL)
+			kill(child, got);
 	}
+	if (lost)
+		return GP_VGPU_FAILED;
 	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int gp_vgpu_run(const char *directory, char **argv, struct gp_diag *diag)
+int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *diag)
 {
 	char path[PATH_MAX];
 	sigset_t signals, before;
@@ -219,7 +267,7 @@ int gp_vgpu_run(const char *directory, char **argv, struct gp_diag *diag)
 	status = gp_vgpu_check_program(argv[0], diag, path, sizeof(path));
 	if (status)
 		return status == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
-	if (set_environment(directory, diag) || pipe2(report, O_CLOEXEC))
+	if (set_environment(machine->directory, diag) || pipe2(report, O_CLOEXEC))
 		return GP_VGPU_FAILED;
 	wanted_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &before);
@@ -235,5 +283,5 @@ int gp_vgpu_run(const char *directory, char **argv, struct gp_diag *diag)
 	if (read(report[0], &why, sizeof(why)) == (ssize_t)sizeof(why))
 		gp_fail(diag, -why, _("cannot run %s: %s"), path, strerror(why));
 	close(report[0]);
-	return wait_command(child, &signals);
+	return wait_command(child, machine, &signals, diag);
 }

@@ -32,9 +32,18 @@ void gp_vgpu_describe(const json_t *status, char *out, size_t size)
 	gfx_name(number(gpu, "gfx_version"), name, sizeof(name));
 	if (json_array_size(gpus) > 1)
 		snprintf(count, sizeof(count), "%zu x ", json_array_size(gpus));
-	snprintf(out, size, _("%s%s, shown as %s with %llu CUs in %llu XCC (personality %s)"),
+	snprintf(out, size,
+		 ngettext("%s%s, shown as %s with %llu CUs in %llu XCC (personality %s)",
+			  "%s%s, shown as %s with %llu CUs in %llu XCCs (personality %s)",
+			  number(gpu, "xccs")),
 		 count, text(gpu, "title"), name, (unsigned long long)number(gpu, "cus"),
 		 (unsigned long long)number(gpu, "xccs"), text(gpu, "personality"));
+}
+
+bool gp_vgpu_needs_new_rocm(const json_t *status)
+{
+	/* gfx90a is the newest that ROCm 5.2 knows of this line. */
+	return number(json_array_get(json_object_get(status, "gpus"), 0), "gfx_version") > 90010;
 }
 
 static void print_machine(const json_t *status)
@@ -61,9 +70,8 @@ static void print_gpus(const json_t *status)
 	{
 		const json_t *model = json_object_get(gpu, "model");
 
-		printf(_("node %llu: gpu_id %llu, renderD%llu, %llu of %llu MiB used, %llu queues "
-			 "of "
-			 "%llu processes mapped, %llu runlist updates%s\n"),
+		printf(_("node %llu: gpu_id %llx, renderD%llu, %llu of %llu MiB used, %llu queues "
+			 "of %llu processes mapped, %llu runlist updates%s\n"),
 		       (unsigned long long)number(gpu, "node"),
 		       (unsigned long long)number(gpu, "gpu_id"),
 		       (unsigned long long)number(gpu, "render_minor"),

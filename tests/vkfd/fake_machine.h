@@ -91,6 +91,7 @@ static inline int fake_setup(void **state)
 		.wave_size = 64,
 	};
 	fake->client.work_fd = eventfd(0, EFD_NONBLOCK);
+	fake->client.lifeline = -1;
 	fake->client.done_fd = eventfd(0, EFD_NONBLOCK);
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "/nonexistent");
 	assert_non_null(gp_cp_get(&fake->client));

@@ -337,7 +337,7 @@ static void lose_machine(struct gp_vk_cp *cp)
 		if (ring->sdma)
 			ring->hold = GP_CP_HALTED;
 		else
-			gp_cp_queue_error(cp, ring, GP_AMD_QUEUE_ERROR_UNKNOWN);
+			gp_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
 	}
 	/* Last: from now on every call answers ENODEV, a wait that is just being woken as well. */
 	if (!atomic_exchange(&client->gone, true))

@@ -64,7 +64,8 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-void gp_files_write(struct gp_files *files, const char *path, const void *data, size_t size)
+static void write_file(struct gp_files *files, const char *path, const void *data, size_t size,
+		       mode_t mode)
 {
 	char target[PATH_MAX], staged[PATH_MAX];
 	int fd, error;
@@ -77,7 +78,7 @@ void gp_files_write(struct gp_files *files, const char *path, const void *data, 
 		return;
 	}
 	error = write_all(fd, data, size);
-	if (!error && fchmod(fd, 0444))
+	if (!error && fchmod(fd, mode))
 		error = -errno;
 	close(fd);
 	if (!error && rename(staged, target)) {
@@ -88,6 +89,11 @@ void gp_files_write(struct gp_files *files, const char *path, const void *data, 
 	if (error)
 		unlink(staged);
 	note(files, error);
+}
+
+void gp_files_write(struct gp_files *files, const char *path, const void *data, size_t size)
+{
+	write_file(files, path, data, size, 0444);
 }
 
 #define FORMAT_PATH(path, format)                                                           \
@@ -114,6 +120,14 @@ void gp_files_text(struct gp_files *files, const char *text, const char *format,
 
 	FORMAT_PATH(path, format);
 	gp_files_write(files, path, text, strlen(text));
+}
+
+void gp_files_device(struct gp_files *files, const char *format, ...)
+{
+	char path[PATH_MAX];
+
+	FORMAT_PATH(path, format);
+	write_file(files, path, "", 0, 0666);
 }
 
 void gp_files_directory(struct gp_files *files, const char *format, ...)

@@ -21,6 +21,9 @@ void gp_files_number(struct gp_files *files, u64 value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void gp_files_text(struct gp_files *files, const char *text, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* An empty file in the place of a device that everybody may open: access(2) asks its mode. */
+void gp_files_device(struct gp_files *files, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* An empty directory, with those above it. */
 void gp_files_directory(struct gp_files *files, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -306,7 +306,7 @@ static void drm_device(struct gp_files *files, const struct gp_gpufile *gpu, u32
 	gp_files_link(files, "../../../../module/amdgpu", "/sys/bus/pci/drivers/amdgpu/module");
 	snprintf(target, sizeof(target), "../../../..%s", pci + 4);
 	gp_files_link(files, target, "/sys/bus/pci/drivers/amdgpu/0000:%02x:00.0", bus);
-	gp_files_text(files, "", "/dev/dri/renderD%u", minor);
+	gp_files_device(files, "/dev/dri/renderD%u", minor);
 	(void)index;
 }
 
@@ -351,7 +351,7 @@ int gp_vm_tree_create(struct gp_vm *vm)
 	gp_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
 	gp_files_directory(&files, GP_TREE_PROC);
 	gp_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
-	gp_files_text(&files, "", "/dev/kfd");
+	gp_files_device(&files, "/dev/kfd");
 	module_files(vm, &files);
 	gp_vm_tree_debugfs(vm, &files);
 	gp_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
