@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <linux/kcmp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -203,6 +204,11 @@ static void take_turn(pid_t pid)
 	}
 }
 
+static bool shares_memory(pid_t other)
+{
+	return syscall(SYS_kcmp, getpid(), other, KCMP_VM, 0, 0) == 0;
+}
+
 struct gp_vk_client *gp_vk_client(void)
 {
 	struct gp_vk_client *client;
@@ -212,13 +218,15 @@ struct gp_vk_client *gp_vk_client(void)
 		return NULL;
 	pid = getpid();
 	client = atomic_load_explicit(&self.client, memory_order_acquire);
-	/* A vfork child runs in its parent's memory: the client there is the parent's to keep. */
-	if (client && client->pid != pid)
-		return NULL;
-	if (!client) {
+	if (!client || client->pid != pid) {
+		/* A vfork child runs in its parent's memory: that client is the parent's to keep.
+		 */
+		if (client && shares_memory(client->pid))
+			return NULL;
 		take_turn(pid);
 		client = atomic_load(&self.client);
-		if (!client) {
+		if (!client || client->pid != pid) {
+			let_go_of_parent();
 			client = make();
 			atomic_store_explicit(&self.client, client, memory_order_release);
 		}
