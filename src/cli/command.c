@@ -75,7 +75,9 @@ void gp_command_help(const struct gp_command *command, const char *program)
 	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
 	print_option(&help);
-	printf("\n%s\n%s", _("Exit status: 0 ok, 1 not found or failed, 2 bad usage."), "");
+	printf("\n%s\n", command->exit_status
+				 ? gettext(command->exit_status)
+				 : _("Exit status: 0 ok, 1 not found or failed, 2 bad usage."));
 	printf("\n%s\n%s", _("Examples:"), command->examples);
 }
 

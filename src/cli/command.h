@@ -21,6 +21,8 @@ enum gp_completion {
 	GP_COMPLETE_COMMAND,
 	GP_COMPLETE_SHELL, /* bash, zsh, fish */
 	GP_COMPLETE_TOPIC, /* a command of gpreempt */
+	GP_COMPLETE_GPU,   /* a virtual GPU: a name or a file */
+	GP_COMPLETE_VGPU,  /* start, stop, status; after "--" a program and its arguments */
 };
 
 enum gp_argument { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };
@@ -41,6 +43,7 @@ struct gp_command {
 	const char *summary;             /* N_(): one line, no final stop */
 	const char *description;         /* N_(): paragraphs */
 	const struct gp_option *options; /* ends with an entry without name; --help is added */
+	const char *exit_status;         /* N_(): a paragraph; NULL: as of most commands */
 	const char *examples;            /* not translated; lines as typed, comments start with # */
 	int (*run)(const struct gp_command *command, int argc, char **argv);
 };

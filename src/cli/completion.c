@@ -7,6 +7,9 @@
 
 #include "cli/command.h"
 
+#define GPUS  "mi308x mi300x mi210" /* those in data/gpus */
+#define VERBS "start stop status"
+
 /* One line of bash that offers what fits; names with blanks stay whole. */
 static void bash_offer(const char *indent, enum gp_completion completion)
 {
@@ -18,9 +21,12 @@ static void bash_offer(const char *indent, enum gp_completion completion)
 		[GP_COMPLETE_COMMAND] = "-c",
 		[GP_COMPLETE_SHELL] = "-W 'bash zsh fish'",
 		[GP_COMPLETE_TOPIC] = "-W \"$_gpreempt_commands\"",
+		[GP_COMPLETE_GPU] = "-f -W '" GPUS "'",
+		[GP_COMPLETE_VGPU] = "-W '" VERBS "'",
 	};
 
-	if (completion == GP_COMPLETE_FILE || completion == GP_COMPLETE_DIRECTORY)
+	if (completion == GP_COMPLETE_FILE || completion == GP_COMPLETE_DIRECTORY ||
+	    completion == GP_COMPLETE_GPU)
 		printf("%scompopt -o filenames 2>/dev/null\n", indent);
 	if (words[completion])
 		printf("%smapfile -t COMPREPLY < <(compgen %s -- \"$cur\")\n", indent,
@@ -29,9 +35,31 @@ static void bash_offer(const char *indent, enum gp_completion completion)
 		printf("%s:\n", indent);
 }
 
+/* What follows "--" is not ours: a program, then its arguments. After a verb come options only. */
+static void bash_other_program(void)
+{
+	puts("\tlocal i verb=\n"
+	     "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	     "\t\tcase ${COMP_WORDS[i]} in\n"
+	     "\t\tstart|stop|status) verb=1 ;;\n"
+	     "\t\t--)\n"
+	     "\t\t\tif ((i + 1 == COMP_CWORD)); then\n"
+	     "\t\t\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$cur\" | sort -u)\n"
+	     "\t\t\telse\n"
+	     "\t\t\t\tcompopt -o filenames 2>/dev/null\n"
+	     "\t\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	     "\t\t\tfi\n"
+	     "\t\t\treturn ;;\n"
+	     "\t\tesac\n"
+	     "\tdone");
+}
+
 static void bash_command(const struct gp_command *command)
 {
-	printf("_gpreempt_%s() {\n\tcase $prev in\n", command->name);
+	printf("_gpreempt_%s() {\n", command->name);
+	if (command->completion == GP_COMPLETE_VGPU)
+		bash_other_program();
+	puts("\tcase $prev in");
 	for (const struct gp_option *o = command->options; o->name; o++) {
 		if (o->takes != GP_REQUIRED_ARGUMENT)
 			continue;
@@ -47,6 +75,8 @@ static void bash_command(const struct gp_command *command)
 	for (const struct gp_option *o = command->options; o->name; o++)
 		printf(" --%s", o->name);
 	puts("' -- \"$cur\")\n\t\treturn\n\tfi");
+	if (command->completion == GP_COMPLETE_VGPU)
+		puts("\t[[ $verb ]] && return");
 	bash_offer("\t", command->completion);
 	/* After the pid come files. */
 	if (command->completion == GP_COMPLETE_PID) {
@@ -116,6 +146,10 @@ static const char *zsh_action(enum gp_completion completion)
 		return "(bash zsh fish)";
 	case GP_COMPLETE_TOPIC:
 		return "_gpreempt_topics";
+	case GP_COMPLETE_GPU:
+		return "_gpreempt_gpus";
+	case GP_COMPLETE_VGPU:
+		return "_gpreempt_verbs";
 	case GP_COMPLETE_NONE:
 		break;
 	}
@@ -124,7 +158,8 @@ static const char *zsh_action(enum gp_completion completion)
 
 static void zsh_command(const struct gp_command *command)
 {
-	printf("_gpreempt_%s() {\n\t_arguments -s \\\n", command->name);
+	printf("_gpreempt_%s() {\n\t_arguments -s%s \\\n", command->name,
+	       command->completion == GP_COMPLETE_VGPU ? " -S" : "");
 	for (const struct gp_option *o = command->options; o->name; o++) {
 		if (o->id < 256)
 			printf("\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", o->id, o->name, o->id,
@@ -142,6 +177,8 @@ static void zsh_command(const struct gp_command *command)
 	puts("\t\t'--help[show this help and exit]' \\");
 	if (command->completion == GP_COMPLETE_PID)
 		puts("\t\t'1:pid:_gpreempt_pids' '*:log:_files'");
+	else if (command->completion == GP_COMPLETE_VGPU)
+		puts("\t\t'1:command:_gpreempt_verbs' '*::argument:_gpreempt_program'");
 	else
 		printf("\t\t'*:argument:%s'\n", zsh_action(command->completion));
 	puts("}\n");
@@ -154,6 +191,13 @@ static void zsh(void)
 	     "_gpreempt_pids() {\n"
 	     "\tlocal -a pids\n\tpids=(/sys/class/kfd/kfd/proc/<->(N:t))\n"
 	     "\t(( $#pids )) && compadd -a pids\n}\n");
+	puts("_gpreempt_gpus() {\n"
+	     "\tcompadd " GPUS "\n\t_files\n}\n"
+	     "_gpreempt_verbs() {\n"
+	     "\tif [[ $words[CURRENT-1] == -- ]]; then\n\t\t_command_names -e\n"
+	     "\telse\n\t\tcompadd " VERBS "\n\tfi\n}\n"
+	     "_gpreempt_program() {\n"
+	     "\t[[ $words[1] == (start|stop|status) ]] || _normal\n}\n");
 	printf("_gpreempt_topics() { compadd");
 	for (size_t i = 0; gp_commands[i]; i++)
 		printf(" %s", gp_commands[i]->name);
@@ -183,6 +227,8 @@ static void fish_option(const char *condition, const struct gp_option *option)
 	if (option->takes == GP_REQUIRED_ARGUMENT) {
 		if (option->completion == GP_COMPLETE_FILE)
 			printf(" -r -F");
+		else if (option->completion == GP_COMPLETE_GPU)
+			printf(" -r -F -a '" GPUS "'");
 		else if (option->completion == GP_COMPLETE_DIRECTORY)
 			printf(" -x -a '(__fish_complete_directories)'");
 		else if (option->completion == GP_COMPLETE_PID)
@@ -204,6 +250,11 @@ static void fish_command(const struct gp_command *command, const char *condition
 		printf("complete %s -F -a '(__gpreempt_pids)'\n", condition);
 	else if (command->completion == GP_COMPLETE_SHELL)
 		printf("complete %s -a 'bash zsh fish'\n", condition);
+	else if (command->completion == GP_COMPLETE_VGPU)
+		puts("complete -c gpreempt -n '__fish_seen_subcommand_from vgpu; and not "
+		     "__fish_seen_subcommand_from " VERBS " --' -a '" VERBS "'\n"
+		     "complete -c gpreempt -n '__fish_seen_subcommand_from vgpu; and contains -- "
+		     "-- (commandline -opc)' -F -a '(__fish_complete_command)'");
 	else if (command->completion == GP_COMPLETE_TOPIC)
 		for (size_t i = 0; gp_commands[i]; i++)
 			printf("complete %s -a %s\n", condition, gp_commands[i]->name);

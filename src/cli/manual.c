@@ -99,7 +99,9 @@ static void print_command(const struct gp_command *command)
 	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
 	puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary and exit");
-	puts(".SH EXIT STATUS\n0 ok, 1 not found or failed, 2 bad usage.");
+	puts(".SH EXIT STATUS");
+	print_paragraphs(command->exit_status ? command->exit_status
+					      : "0 ok, 1 not found or failed, 2 bad usage.");
 	puts(".SH ENVIRONMENT\n\\fBNO_COLOR\\fR turns colour off; it is used only on a terminal "
 	     "anyway.\n.br\n\\fBLC_ALL\\fR, \\fBLC_MESSAGES\\fR, \\fBLANG\\fR choose the language "
 	     "of messages (English, Chinese).");

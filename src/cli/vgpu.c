@@ -66,7 +66,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 }
 
 static const struct gp_option options[] = {
-	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_FILE,
+	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_GPU,
 	 N_("mi308x (default), mi300x, mi210 or a GPU file")},
 	{OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("number of GPUs, 1 to 8 (default 1)")},
@@ -94,16 +94,20 @@ static const struct gp_option options[] = {
 const struct gp_command gp_command_vgpu = {
 	.name = "vgpu",
 	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
-	.completion = GP_COMPLETE_COMMAND,
+	.completion = GP_COMPLETE_VGPU,
 	.summary = N_("Run a program on virtual AMD GPUs"),
 	.description = N_(
 		"COMMAND and its children see AMD GPUs that are not there: KFD's devices, files\n"
 		"and ioctls, with queues, runlists and preemption as on the real ones. Kernels\n"
 		"take modelled time and compute nothing; copies and fills are real. The machine\n"
 		"ends with COMMAND; 'start' keeps one for many programs until 'stop', and\n"
-		"COMMAND uses that one unless an option describes another. The exit status is\n"
-		"COMMAND's, 128 + N if signal N killed it, 125 if the machine failed, 126 if\n"
-		"COMMAND cannot be run (a static or set-user-ID program), 127 if there is none."),
+		"COMMAND uses that one unless an option other than --name describes another.\n"
+		"Inside a machine (GPREEMPT_VGPU names it) that one is meant."),
+	.exit_status =
+		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if the machine\n"
+		   "failed or ended before COMMAND, 126 if COMMAND cannot be run (a static or\n"
+		   "set-user-ID program), 127 if there is none; 2 bad usage. start, stop and\n"
+		   "status: 0 ok, 1 not found or failed, 2 bad usage."),
 	.options = options,
 	.examples = "  gpreempt vgpu -- rocminfo\n"
 		    "  # two MI300X, ten times as fast as real ones\n"

@@ -147,6 +147,29 @@ static const char *check_resident(const struct gp_model *m, struct sums *sums)
 	return NULL;
 }
 
+/* An engine at work has its packet in the queue's live list and exactly one event. */
+static const char *check_engines(const struct gp_model *m)
+{
+	u32 busy = 0, events = 0;
+
+	for (u32 i = 0; i < m->events.count; i++)
+		events += m->events.entry[i].kind == GP_EVENT_SDMA;
+	for (u32 i = 0; i < GP_MODEL_MAX_ENGINES; i++) {
+		const struct gp_packet *packet = m->engine[i].packet;
+
+		if (!packet)
+			continue;
+		busy++;
+		if (!packet->queue->process || packet->queue->now.engine != i ||
+		    packet->queue->live.next != &packet->link)
+			return "an engine is at a packet that is not its";
+		if (m->phase == GP_PHASE_MAP ||
+		    (m->phase == GP_PHASE_UNMAP && m->phase_end < m->engine[i].end_ns))
+			return "an unmap did not wait for an engine";
+	}
+	return busy == events ? NULL : "engines and their events do not match";
+}
+
 static const char *check_sums(const struct gp_model *m, const struct sums *sums)
 {
 	struct gp_model_stats stats;
@@ -195,5 +218,7 @@ const char *gp_model_check(const struct gp_model *m)
 		}
 	}
 	broken = check_resident(m, &sums);
+	if (!broken)
+		broken = check_engines(m);
 	return broken ? broken : check_sums(m, &sums);
 }

@@ -3,6 +3,7 @@
 
 #define TIME_LIMIT (1ull << 40) /* of one cost in the config: 18 minutes */
 #define RATE_LIMIT (1ull << 50) /* bytes per microsecond */
+#define UNLIMITED  UINT32_MAX   /* events in one advance */
 
 static bool chip_usable(const struct gp_model_chip *c)
 {
@@ -247,7 +248,7 @@ static bool settle(struct gp_model *m)
 	return true;
 }
 
-bool gp_model_reach(struct gp_model *m, u64 now)
+static bool reach(struct gp_model *m, u64 now, u32 *events)
 {
 	now = GP_MIN(GP_MAX(now, m->now), GP_MODEL_TIME_MAX);
 	for (;;) {
@@ -263,8 +264,10 @@ bool gp_model_reach(struct gp_model *m, u64 now)
 		}
 		if (at > now)
 			break;
-		if (!gp_model_action_room(m))
+		if (!gp_model_action_room(m) || !*events)
 			return false;
+		if (*events != UNLIMITED)
+			--*events;
 		m->now = at;
 		if (event == at) {
 			struct gp_heap_entry first = gp_heap_pop(&m->events);
@@ -280,9 +283,26 @@ bool gp_model_reach(struct gp_model *m, u64 now)
 	return true;
 }
 
+bool gp_model_reach(struct gp_model *m, u64 now)
+{
+	u32 events = UNLIMITED;
+
+	return reach(m, now, &events);
+}
+
 void gp_model_advance(struct gp_model *m, u64 now)
 {
 	gp_model_reach(m, now);
+}
+
+bool gp_model_advance_some(struct gp_model *m, u64 now, u32 *events)
+{
+	return reach(m, now, events);
+}
+
+u64 gp_model_now(const struct gp_model *m)
+{
+	return m->now;
 }
 
 u64 gp_model_next(const struct gp_model *m)

@@ -26,7 +26,8 @@
  * - A saved batch keeps its remaining time; total work is conserved to the nanosecond. It returns
  *   to the CUs it had if they are free, else to others, in parts if need be. A packet that was
  *   being dispatched or completed when its queue was unmapped goes on from there as well.
- * - An SDMA engine runs one packet at a time and cannot be stopped in it: an unmap waits for it.
+ * - An SDMA engine runs one packet at a time and cannot be stopped in it: an unmap waits for it,
+ *   unless its queue was abandoned.
  * What it does not: caches, memory traffic beyond one contention factor, clocks that change, what a
  * kernel computes.
  */
@@ -146,6 +147,12 @@ int gp_model_queue_set(struct gp_model *model, u32 queue,
  * actions; the number of packets dropped is returned in *dropped.
  */
 int gp_model_queue_remove(struct gp_model *model, u32 queue, u32 *dropped);
+/*
+ * For an SDMA queue whose owner is dead: all its packets are forgotten, without actions, the one
+ * that its engine is at as well, so that no unmap waits for it. The queue's counts are as if they
+ * had never been submitted. A compute queue is left alone (0): it never makes an unmap wait.
+ */
+int gp_model_queue_abandon(struct gp_model *model, u32 queue);
 
 /*
  * The calls that take `now` first let everything up to then happen; an earlier `now` than they have
@@ -168,6 +175,14 @@ int gp_model_runlist_update(struct gp_model *model, u64 now, u32 grace, u64 tag)
 
 /* Lets everything up to and including `now` happen. */
 void gp_model_advance(struct gp_model *model, u64 now);
+/*
+ * The same, for a host that has other things to do: stops after *events of them, and leaves in
+ * *events how many it had not used. True when everything up to `now` has happened; otherwise
+ * gp_model_now() says how far it came, and gp_model_next() is in the past.
+ */
+bool gp_model_advance_some(struct gp_model *model, u64 now, u32 *events);
+/* The time that the model has reached. */
+u64 gp_model_now(const struct gp_model *model);
 /* When something will happen by itself; GP_MODEL_NEVER if nothing will. */
 u64 gp_model_next(const struct gp_model *model);
 /*

@@ -94,6 +94,29 @@ static void drop_packets(struct gp_model *m, struct gp_list *packets)
 	}
 }
 
+int gp_model_queue_abandon(struct gp_model *m, u32 index)
+{
+	struct gp_queue *q = gp_model_queue(m, index);
+	struct gp_engine *engine;
+
+	if (!q)
+		return -EINVAL;
+	if (q->wanted.type != GP_MODEL_SDMA)
+		return 0;
+	engine = &m->engine[q->wanted.engine];
+	if (engine->packet && engine->packet->queue == q)
+		gp_sdma_abandon(m, q->wanted.engine);
+	if (q->now.enabled)
+		m->enabled_work -= q->submitted - q->completed;
+	/* Only the engine's packet is ever live, and only live ones are launched. */
+	drop_packets(m, &q->live);
+	drop_packets(m, &q->waiting);
+	q->live_count = 0;
+	q->submitted = q->launched = q->completed;
+	gp_queue_refresh(m, q);
+	return 0;
+}
+
 int gp_model_queue_remove(struct gp_model *m, u32 index, u32 *dropped)
 {
 	struct gp_queue *q = gp_model_queue(m, index);

@@ -54,6 +54,14 @@ static void freeze(struct gp_model *m, u64 *xcc_bytes)
 	GP_ASSERT(!m->ready_queues && !m->running_cus && m->free_cus == m->cus);
 }
 
+void gp_runlist_wait_sdma(struct gp_model *m)
+{
+	m->phase_end = GP_MAX(m->unmap_end, m->now);
+	for (u32 i = 0; i < m->config.chip.sdma_engines; i++)
+		if (m->engine[i].packet)
+			m->phase_end = GP_MAX(m->phase_end, m->engine[i].end_ns);
+}
+
 static void unmap_begin(struct gp_model *m)
 {
 	const struct gp_model_chip *chip = &m->config.chip;
@@ -68,10 +76,8 @@ static void unmap_begin(struct gp_model *m)
 		cost = chip->unmap_ns + m->unmapped.unmapped_queues * chip->unmap_queue_ns;
 	if (m->unmapped.saved_waves)
 		cost += chip->save_ns + transfer_ns(xcc_bytes, chip->save_bytes_per_us);
-	m->phase_end = m->now + cost;
-	for (u32 i = 0; i < chip->sdma_engines; i++)
-		if (m->engine[i].packet)
-			m->phase_end = GP_MAX(m->phase_end, m->engine[i].end_ns);
+	m->unmap_end = m->now + cost;
+	gp_runlist_wait_sdma(m);
 }
 
 static void switch_begin(struct gp_model *m)

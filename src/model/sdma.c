@@ -41,3 +41,30 @@ void gp_sdma_over(struct gp_model *m, u32 index)
 	/* Another queue of the engine may be waiting while this one has nothing more. */
 	m->unsettled = true;
 }
+
+/* There is one event for a busy engine; it goes to the top, past its parents, and out. */
+static void remove_event(struct gp_model *m, u32 index)
+{
+	struct gp_heap_entry *entry = m->events.entry;
+	u32 at = 0;
+
+	while (at < m->events.count &&
+	       (entry[at].kind != GP_EVENT_SDMA || entry[at].value != index))
+		at++;
+	GP_ASSERT(at < m->events.count);
+	for (; at; at = (at - 1) / 2)
+		entry[at] = entry[(at - 1) / 2];
+	gp_heap_pop(&m->events);
+}
+
+void gp_sdma_abandon(struct gp_model *m, u32 index)
+{
+	struct gp_engine *engine = &m->engine[index];
+
+	remove_event(m, index);
+	engine->packet->queue->dispatch = GP_DISPATCH_IDLE;
+	engine->packet = NULL;
+	m->unsettled = true;
+	if (m->phase == GP_PHASE_UNMAP)
+		gp_runlist_wait_sdma(m);
+}

@@ -124,6 +124,7 @@ struct gp_model {
 	/* Runlist. */
 	enum gp_phase phase;
 	u64 phase_end;
+	u64 unmap_end;            /* UNMAP: when it would be over without SDMA packets */
 	u64 frozen_at;            /* UNMAP and MAP: since when nothing runs */
 	struct gp_update current; /* tag 0: a rotation */
 	struct gp_update updates[GP_MODEL_MAX_UPDATES];
@@ -189,10 +190,14 @@ void gp_cu_mark(struct gp_model *model, struct gp_queue *queue);
 /* sdma.c */
 void gp_sdma_start(struct gp_model *model);
 void gp_sdma_over(struct gp_model *model, u32 engine);
+/* The engine stops in the middle of the packet, which is dropped. */
+void gp_sdma_abandon(struct gp_model *model, u32 engine);
 
 /* runlist.c */
 void gp_runlist_phase(struct gp_model *model);
 void gp_runlist_rotate(struct gp_model *model);
+/* UNMAP: sets its end by what is still under way on the SDMA engines. */
+void gp_runlist_wait_sdma(struct gp_model *model);
 /* When the runlist will do something by itself. */
 u64 gp_runlist_next(const struct gp_model *model);
 /* The queue is about to go. */

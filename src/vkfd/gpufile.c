@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/i18n.h"
+#include "vkfd/figure.h"
 
-#define GP_GPUFILE_LIMIT (256u << 10)
-#define GP_MAX_BYTES     (1ull << 50)
-#define GP_MAX_NS        1000000000000ull /* a quarter of an hour: anything above is a slip */
+#define GP_MAX_BYTES (1ull << 50)
 
 /*
  * Figures of the real chip are read straight into struct gp_gpufile; those that depend on the
@@ -122,45 +120,22 @@ void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_
 	*debug_bytes = (u32)((waves * 32 + 63) & ~63ull);
 }
 
-static bool known_kind(const char *kind)
-{
-	static const char *const kinds[] = {"measured", "published", "assumed", "driver"};
-
-	for (size_t i = 0; kind && i < GP_ARRAY_SIZE(kinds); i++)
-		if (strcmp(kind, kinds[i]) == 0)
-			return true;
-	return false;
-}
-
 static int read_figure(const struct figure *figure, const char *section, const json_t *root,
 		       const char *path, struct gp_diag *diag, struct gp_gpufile *out)
 {
 	json_t *entry = json_object_get(json_object_get(root, section), figure->name);
-	const json_t *value = json_object_get(entry, "value");
-	const char *source = json_string_value(json_object_get(entry, "source"));
 	char name[96];
 	u64 number;
+	int error;
 
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return gp_fail(diag, -EINVAL, _("%s: %s.%s: there is no value"), path, section,
-			       figure->name);
-	number = (u64)json_integer_value(value);
-	if (number < figure->min || number > figure->max)
-		return gp_fail(diag, -EINVAL, _("%s: %s.%s: %llu is not in %llu to %llu"), path,
-			       section, figure->name, (unsigned long long)number,
-			       (unsigned long long)figure->min, (unsigned long long)figure->max);
-	if (!source || !*source)
-		return gp_fail(diag, -EINVAL, _("%s: %s.%s: say where it comes from (\"source\")"),
-			       path, section, figure->name);
-	if (!known_kind(json_string_value(json_object_get(entry, "kind"))))
-		return gp_fail(diag, -EINVAL,
-			       _("%s: %s.%s: \"kind\" is measured, published, assumed or driver"),
-			       path, section, figure->name);
+	snprintf(name, sizeof(name), "%s.%s", section, figure->name);
+	error = gp_figure_read(entry, path, name, figure->min, figure->max, diag, &number);
+	if (error)
+		return error;
 	if (figure->size == sizeof(u32))
 		memcpy((char *)out + figure->offset, &(u32){(u32)number}, sizeof(u32));
 	else
 		memcpy((char *)out + figure->offset, &number, sizeof(u64));
-	snprintf(name, sizeof(name), "%s.%s", section, figure->name);
 	return json_object_set(out->figures, name, entry) ? -ENOMEM : 0;
 }
 
@@ -185,6 +160,23 @@ static int check_names(const struct figure *figures, size_t count, const char *s
 	return 0;
 }
 
+/* Before anything is missed: what is misspelt is named, not what it should have been. */
+static int check_keys(const json_t *root, const char *path, struct gp_diag *diag)
+{
+	static const char *const keys[] = {"name",   "title",  "chip", "cost",
+					   "compat", "native", NULL};
+	int error = gp_figure_keys(root, path, NULL, keys, diag);
+
+	for (size_t i = 2; !error && i < GP_ARRAY_SIZE(keys) - 1; i++) {
+		bool shown = i >= 4;
+
+		error = check_names(shown ? presented : common,
+				    shown ? GP_ARRAY_SIZE(presented) : GP_ARRAY_SIZE(common),
+				    keys[i], root, path, diag);
+	}
+	return error;
+}
+
 static int read_figures(const json_t *root, const char *path, struct gp_diag *diag,
 			struct gp_gpufile *out)
 {
@@ -195,12 +187,7 @@ static int read_figures(const json_t *root, const char *path, struct gp_diag *di
 		error = read_figure(&common[i], common[i].section, root, path, diag, out);
 	for (size_t i = 0; !error && i < GP_ARRAY_SIZE(presented); i++)
 		error = read_figure(&presented[i], shown, root, path, diag, out);
-	error = error ? error
-		      : check_names(common, GP_ARRAY_SIZE(common), "chip", root, path, diag);
-	error = error ? error
-		      : check_names(common, GP_ARRAY_SIZE(common), "cost", root, path, diag);
-	return error ? error
-		     : check_names(presented, GP_ARRAY_SIZE(presented), shown, root, path, diag);
+	return error;
 }
 
 static int read_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
@@ -253,45 +240,31 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_gpufile *out
 	return 0;
 }
 
-static int find_file(const char *name, char *path, size_t size, struct gp_diag *diag)
+/* Where a GPU is described; -ENOENT for a name that is none. Names may be typed in capitals. */
+static int find_file(const char *name, char *path, size_t size)
 {
-	char installed[PATH_MAX], built[PATH_MAX];
+	char installed[PATH_MAX], built[PATH_MAX],
+		lower[sizeof(((struct gp_gpufile *)NULL)->name)] = "";
 	int n;
 
 	if (strchr(name, '/') || strstr(name, ".json")) {
 		n = snprintf(path, size, "%s", name);
 		return n < (int)size ? 0 : -ENAMETOOLONG;
 	}
-	if (!*name || strlen(name) >= sizeof(((struct gp_gpufile *)NULL)->name))
-		return gp_fail(diag, -ENOENT, _("there is no GPU '%s'"), name);
-	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", name);
-	snprintf(built, sizeof(built), "data/gpus/%s.json", name);
-	if (gp_vkfd_find(installed, built, path, size))
-		return gp_fail(
-			diag, -ENOENT,
-			_("there is no GPU '%s': mi210, mi300x, mi308x, or the path of a GPU "
-			  "file"),
-			name);
-	return 0;
+	if (!*name || strlen(name) >= sizeof(lower))
+		return -ENOENT;
+	for (size_t i = 0; name[i]; i++)
+		lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", lower);
+	snprintf(built, sizeof(built), "data/gpus/%s.json", lower);
+	return gp_vkfd_find(installed, built, path, size);
 }
 
-/* The whole file as JSON; NULL when it was said why not. */
-static json_t *read_json(const char *path, struct gp_diag *diag, int *error)
+bool gp_gpufile_known(const char *name)
 {
-	struct gp_buf text = {0};
-	json_error_t why;
-	json_t *root = NULL;
+	char path[PATH_MAX];
 
-	*error = gp_file_read(path, GP_GPUFILE_LIMIT, &text);
-	if (*error) {
-		gp_fail(diag, *error, _("cannot read %s: %s"), path, strerror(-*error));
-	} else {
-		root = json_loadb(gp_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &why);
-		if (!root)
-			*error = gp_fail(diag, -EINVAL, _("%s:%d: %s"), path, why.line, why.text);
-	}
-	gp_buf_free(&text);
-	return root;
+	return find_file(name, path, sizeof(path)) == 0;
 }
 
 int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp_diag *diag,
@@ -299,17 +272,21 @@ int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp
 {
 	char path[PATH_MAX];
 	json_t *root;
-	int error = find_file(name, path, sizeof(path), diag);
+	int error = find_file(name, path, sizeof(path));
 
 	memset(out, 0, sizeof(*out));
 	out->personality = personality;
 	if (error)
-		return error;
-	root = read_json(path, diag, &error);
+		return gp_fail(diag, error,
+			       _("there is no GPU '%s': mi210, mi300x, mi308x, or the path of a "
+				 "GPU file"),
+			       name);
+	root = gp_figure_file(path, diag, &error);
 	if (!root)
 		return error;
 	out->figures = json_object();
-	error = read_text(root, "name", path, diag, out->name, sizeof(out->name));
+	error = check_keys(root, path, diag);
+	error = error ? error : read_text(root, "name", path, diag, out->name, sizeof(out->name));
 	error = error ? error
 		      : read_text(root, "title", path, diag, out->title, sizeof(out->title));
 	error = error ? error : read_figures(root, path, diag, out);
@@ -368,79 +345,4 @@ void gp_gpufile_place(struct gp_gpufile *out, const struct gp_gpufile *file, u32
 	out->location_id = bus << 8;
 	out->unique_id = 0x6770726565000000ull + index; /* "gpree" */
 	out->hive_id = count > 1 ? 0x6770726565ff0000ull : 0;
-}
-
-/* ---- kernel costs ---- */
-
-static int by_length(const void *a, const void *b)
-{
-	const struct gp_vkfd_kernel *x = a, *y = b;
-	size_t lx = strlen(x->name), ly = strlen(y->name);
-
-	return lx != ly ? (lx < ly) - (lx > ly) : strcmp(x->name, y->name);
-}
-
-static int read_kernel(const char *path, const json_t *entry, bool needs_name, struct gp_diag *diag,
-		       struct gp_vkfd_kernel *out)
-{
-	const char *name = json_string_value(json_object_get(entry, "prefix"));
-	const json_t *cost = json_object_get(entry, "workgroup_ns");
-	const json_t *value = json_object_get(cost, "value");
-
-	memset(out, 0, sizeof(*out));
-	if (needs_name && (!name || !*name || strlen(name) >= sizeof(out->name)))
-		return gp_fail(diag, -EINVAL, _("%s: a kernel's \"prefix\" has 1 to %zu bytes"),
-			       path, sizeof(out->name) - 1);
-	if (!json_is_integer(value) || json_integer_value(value) < 1 ||
-	    (u64)json_integer_value(value) > GP_MAX_NS ||
-	    !json_string_value(json_object_get(cost, "source")) ||
-	    !known_kind(json_string_value(json_object_get(cost, "kind"))))
-		return gp_fail(diag, -EINVAL,
-			       _("%s: %s: \"workgroup_ns\" needs value (nanoseconds), source and "
-				 "kind"),
-			       path, needs_name ? name : "default");
-	if (needs_name)
-		strcpy(out->name, name);
-	out->workgroup_ns = (u64)json_integer_value(value);
-	return 0;
-}
-
-int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vkfd_kernel **out,
-		    size_t *count)
-{
-	char found[PATH_MAX];
-	json_t *root, *list;
-	size_t named;
-	int error = 0;
-
-	*out = NULL;
-	*count = 0;
-	if (!path) {
-		if (gp_vkfd_find("share/gpreempt/kernels.json", "data/kernels.json", found,
-				 sizeof(found)))
-			return gp_fail(diag, -ENOENT, _("kernels.json is not installed"));
-		path = found;
-	}
-	root = read_json(path, diag, &error);
-	if (!root)
-		return error;
-	list = json_object_get(root, "kernels");
-	named = json_array_size(list);
-	*out = calloc(named + 1, sizeof(**out));
-	if (!*out)
-		error = -ENOMEM;
-	for (size_t i = 0; !error && i < named; i++)
-		error = read_kernel(path, json_array_get(list, i), true, diag, &(*out)[i]);
-	if (!error)
-		error = read_kernel(path, json_object_get(root, "default"), false, diag,
-				    &(*out)[named]);
-	json_decref(root);
-	if (error) {
-		free(*out);
-		*out = NULL;
-		return error;
-	}
-	qsort(*out, named, sizeof(**out), by_length);
-	*count = named + 1;
-	return 0;
 }

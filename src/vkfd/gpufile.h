@@ -36,7 +36,10 @@ struct gp_gpufile {
 	json_t *figures; /* "section.name" -> {value, source, kind}, for status; owned */
 };
 
-/* By name (data directory) or path. -errno, said on diag with file, key and what is wrong. */
+/* Whether this is the name of a GPU in the data directory, or a path. */
+bool gp_gpufile_known(const char *name);
+/* By name (data directory, capitals or not) or path. -errno, said on diag with file, key and what
+ * is wrong. */
 int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp_diag *diag,
 		    struct gp_gpufile *out);
 /*

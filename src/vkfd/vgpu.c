@@ -2,6 +2,7 @@
 #include "vkfd/vgpu.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,6 +230,7 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 		return error == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
 	if (choose(options, diag, machine.directory, sizeof(machine.directory)))
 		return GP_VGPU_FAILED;
+	gp_vgpu_hold_signals(&machine);
 	fd = options->machine ? -ENOENT : gp_vgpu_connect(machine.directory);
 	if (fd < 0 && !options->machine && (options->named || inside(options))) {
 		gp_vgpu_not_running(machine.directory, fd, diag);
@@ -324,6 +326,11 @@ int main(int argc, char **argv)
 	};
 	int error, status;
 
+	/* A descriptor we open must not take the place of a standard one that is closed. */
+	while ((error = open("/dev/null", O_RDWR)) >= 0 && error <= STDERR_FILENO)
+		;
+	if (error >= 0)
+		close(error);
 	gp_i18n_init();
 	error = parse(&options, argc, argv);
 	if (error)

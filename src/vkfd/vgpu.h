@@ -6,6 +6,7 @@
 #ifndef GP_VKFD_VGPU_H
 #define GP_VKFD_VGPU_H
 
+#include <signal.h>
 #include <limits.h>
 #include <sys/types.h>
 
@@ -32,7 +33,8 @@ struct gp_vgpu_options {
 
 struct gp_vgpu_machine {
 	char directory[PATH_MAX];
-	pid_t server; /* our child; 0: it was and has ended; -1: not ours */
+	pid_t server;  /* our child; 0: it was and has ended; -1: not ours */
+	sigset_t mask; /* of signals, before gp_vgpu_hold_signals() */
 };
 
 /* ---- vgpu_machine.c ---- */
@@ -64,6 +66,11 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag);
 /* Runs argv on the machine; the exit status as documented above. A server of ours that ends first
  * takes the command along. */
 int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *diag);
+/*
+ * Keeps the signals that end programs pending from before a machine starts until gp_vgpu_run()
+ * hands them on: one that came in between would leave the machine's directory behind.
+ */
+void gp_vgpu_hold_signals(struct gp_vgpu_machine *machine);
 /*
  * The file that execvp() would run, if a library can be preloaded into it. -ENOENT, or -EACCES
  * when it cannot be executed or preloaded; said on diag.

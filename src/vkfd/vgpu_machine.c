@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/i18n.h"
+#include "base/parse.h"
 #include "vkfd/vgpu.h"
 
 #define STOP_TIMEOUT_MS 5000
@@ -139,13 +140,17 @@ static void let_go(int first, int second)
 static void reset_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD, SIGUSR1, SIGUSR2};
-	sigset_t none;
+	sigset_t held;
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* What ends a server waits until its loop takes it, so that its directory goes too. */
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_SETMASK, &held, NULL);
 }
 
 /* The server, from fork to exit. Its directory goes with it. */
@@ -201,6 +206,37 @@ static int make_directory(const char *path, struct gp_diag *diag)
 	return gp_fail(diag, -errno, _("cannot make %s: %s"), path, strerror(errno));
 }
 
+/* Directories of private machines whose launcher is gone and that nobody serves any more. */
+static void sweep(const char *directory)
+{
+	char path[PATH_MAX];
+	const char *slash = strrchr(directory, '/');
+	struct gp_root parent = {.dir = path};
+	struct gp_names names;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(slash - directory), directory);
+	if (gp_root_list(&parent, &names, "/"))
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i];
+		char left[PATH_MAX];
+		u32 pid;
+		int fd;
+
+		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) != 0 ||
+		    !gp_argument_pid(name + strlen(GP_VGPU_PRIVATE), &pid) ||
+		    kill((pid_t)pid, 0) == 0 || errno != ESRCH ||
+		    snprintf(left, sizeof(left), "%s/%s", path, name) >= (int)sizeof(left))
+			continue;
+		fd = gp_vgpu_connect(left);
+		if (fd >= 0)
+			close(fd);
+		else
+			remove_tree(left);
+	}
+	gp_names_free(&names);
+}
+
 int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag *diag,
 			  struct gp_vgpu_machine *out)
 {
@@ -211,6 +247,8 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	out->server = -1;
 	snprintf(name, sizeof(name), GP_VGPU_PRIVATE "%d", (int)parent);
 	error = gp_vgpu_directory(name, diag, out->directory, sizeof(out->directory));
+	if (!error)
+		sweep(out->directory);
 	error = error ? error : make_directory(out->directory, diag);
 	if (error)
 		return error;
@@ -222,8 +260,10 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 		setsid();
 		reset_signals();
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent)
+		if (getppid() != parent) {
+			remove_tree(out->directory);
 			_exit(GP_VGPU_FAILED);
+		}
 		close(ready[0]);
 		exit(serve(options, out->directory, ready[1], -1, diag));
 	}

@@ -148,17 +148,45 @@ int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, si
 
 /* ---- the environment ---- */
 
-/* Ours first, as the one that talks to the device; what was there stays. */
-static int set_environment(const char *directory, struct gp_diag *diag)
+/* LD_PRELOAD takes blanks and colons as separators and knows no way to quote them. */
+static bool can_be_listed(const char *path)
 {
-	char library[PATH_MAX], *value;
-	const char *before = getenv("LD_PRELOAD");
+	return !strpbrk(path, " :\t\n");
+}
+
+/* The library by a path that LD_PRELOAD can hold: its own, or a link in the machine's directory. */
+static int library_path(const char *directory, char *out, size_t size, struct gp_diag *diag)
+{
+	char library[PATH_MAX];
 	int error = gp_vkfd_find("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library, sizeof(library));
 
 	if (error)
 		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
+	if (can_be_listed(library))
+		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
+	if (snprintf(out, size, "%s/" LIBRARY, directory) >= (int)size)
+		return -ENAMETOOLONG;
+	if (!can_be_listed(out))
+		return gp_fail(diag, -EINVAL,
+			       _("%s cannot be preloaded: its path and that of the machine hold "
+				 "blanks or colons"),
+			       library);
+	if (symlink(library, out) && errno != EEXIST)
+		return gp_fail(diag, -errno, _("cannot make %s: %s"), out, strerror(errno));
+	return 0;
+}
+
+/* Ours last: an agent that watches the program's calls must see them before we answer. */
+static int set_environment(const char *directory, struct gp_diag *diag)
+{
+	char library[PATH_MAX], *value;
+	const char *before = getenv("LD_PRELOAD");
+	int error = library_path(directory, library, sizeof(library), diag);
+
+	if (error)
+		return error;
 	if (before && *before && !strstr(before, LIBRARY)) {
-		if (asprintf(&value, "%s:%s", library, before) < 0)
+		if (asprintf(&value, "%s:%s", before, library) < 0)
 			return -ENOMEM;
 	} else {
 		/* Inside another machine ours is there already. */
@@ -181,6 +209,16 @@ static void wanted_signals(sigset_t *set)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(forwarded); i++)
 		sigaddset(set, forwarded[i]);
 	sigaddset(set, SIGCHLD);
+}
+
+void gp_vgpu_hold_signals(struct gp_vgpu_machine *machine)
+{
+	sigset_t signals;
+
+	/* Where it is ignored, as under some supervisors, children end without a word. */
+	signal(SIGCHLD, SIG_DFL);
+	wanted_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &machine->mask);
 }
 
 static _Noreturn void execute(const char *path, char **argv, const sigset_t *mask, int report)
@@ -260,7 +298,7 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *diag)
 {
 	char path[PATH_MAX];
-	sigset_t signals, before;
+	sigset_t signals;
 	int report[2], why = 0, status;
 	pid_t child;
 
@@ -270,10 +308,9 @@ int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *di
 	if (set_environment(machine->directory, diag) || pipe2(report, O_CLOEXEC))
 		return GP_VGPU_FAILED;
 	wanted_signals(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &before);
 	child = fork();
 	if (child == 0)
-		execute(path, argv, &before, report[1]);
+		execute(path, argv, &machine->mask, report[1]);
 	close(report[1]);
 	if (child < 0) {
 		close(report[0]);

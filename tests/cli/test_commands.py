@@ -90,6 +90,27 @@ class Completion(unittest.TestCase):
         for command in ("help", "manual"):
             self.assertIn("doctor", self.complete("gpreempt", command, "d"))
 
+    def test_bash_offers_gpus_verbs_and_after_two_dashes_programs(self):
+        with tempfile.TemporaryDirectory() as place:
+            open(os.path.join(place, "mine.json"), "w").close()
+            self.assertEqual(self.complete("gpreempt", "vgpu", "--gpu", place + "/"), [place + "/mine.json"])
+        self.assertEqual(self.complete("gpreempt", "vgpu", "--gpu", "mi3"), ["mi308x", "mi300x"])
+        self.assertEqual(self.complete("gpreempt", "vgpu", ""), ["start", "stop", "status"])
+        self.assertEqual(self.complete("gpreempt", "vgpu", "--count", "2", "sta"), ["start", "status"])
+        self.assertEqual(self.complete("gpreempt", "vgpu", "start", ""), [])
+        self.assertIn("--name", self.complete("gpreempt", "vgpu", "start", "--"))
+        offered = self.complete("gpreempt", "vgpu", "--", "s")
+        self.assertIn("sh", offered)
+        self.assertEqual(len(offered), len(set(offered)))
+        # Options after the program are the program's.
+        self.assertEqual(self.complete("gpreempt", "vgpu", "--", "ls", "--na"), [])
+
+    def test_a_command_with_its_own_exit_statuses_shows_no_others(self):
+        for page in (gpreempt("vgpu", "--help").stdout, gpreempt("manual", "vgpu").stdout):
+            self.assertIn("125 if the machine", page)
+            self.assertEqual(page.count("0 ok, 1 not found"), 1)
+        self.assertIn("Exit status: 0 ok, 1 not found", gpreempt("ps", "--help").stdout)
+
     def test_each_shell_accepts_its_script(self):
         for shell in ("bash", "zsh", "fish"):
             if not shutil.which(shell):

@@ -113,7 +113,7 @@ static void step(struct gp_model *model, struct input *in, u64 *now)
 		handle %= 8;
 	else
 		handle = (u32)number(in, 4);
-	switch (call % 12) {
+	switch (call % 14) {
 	case 0:
 		gp_model_process_add(model, &out);
 		break;
@@ -151,6 +151,14 @@ static void step(struct gp_model *model, struct input *in, u64 *now)
 	case 11:
 		gp_model_queue_state(model, handle, &state);
 		gp_model_advance(model, handle % 65536); /* usually long ago */
+		break;
+	case 12:
+		gp_model_queue_abandon(model, handle);
+		break;
+	case 13:
+		*now += number(in, 2);
+		out = handle % 64;
+		gp_model_advance_some(model, *now, &out);
 		break;
 	}
 }

@@ -102,6 +102,10 @@ static void broken_sums_are_found(void **state)
 	FINDS("neither restored", m->dropped_bytes++);
 	FINDS("should be over", m->phase = GP_PHASE_GRACE, m->phase_end = 0);
 	FINDS("more time went", m->stats.switch_ns = 1ull << 60);
+	FINDS("events do not match", m->engine[0].packet = NULL);
+	FINDS("not its", m->engine[1].packet = m->engine[0].packet);
+	FINDS("did not wait", m->phase = GP_PHASE_UNMAP, m->phase_end = m->now,
+	      m->stats.switch_ns = 0, m->frozen_at = m->now);
 }
 
 int main(void)

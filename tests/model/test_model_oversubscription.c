@@ -220,6 +220,29 @@ static void a_queue_whose_turn_it_is_can_be_removed(void **state)
 	rig_free(rig);
 }
 
+/* It is over already: whoever waited is not made to wait for one more switch. */
+static void an_update_after_the_quantum_moves_the_turn_on(void **state)
+{
+	u32 queue[3];
+	struct rig *rig = many(1, 24, 3, 1, queue);
+	u64 t0;
+
+	(void)state;
+	rig_map(rig);
+	assert_true(rig_state(rig, queue[0]).mapped);
+	rig_until(rig, rig->now + 10000000); /* idle: no rotation */
+	rig_map(rig);
+	t0 = rig->now;
+	assert_true(rig_state(rig, queue[1]).mapped);
+	/* With a whole quantum. */
+	rig_submit(rig, queue[1], rig_kernel(1, 8, 50000));
+	rig_submit(rig, queue[2], rig_kernel(2, 8, 1000));
+	rig_drain(rig);
+	assert_int_equal(rig_at(rig, GP_MODEL_COMPLETED, 1), t0 + 100 + 50000 + 50);
+	assert_int_equal(rig_at(rig, GP_MODEL_UNMAPPED, 0), t0 + 100000 + 1010);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +255,7 @@ int main(void)
 		cmocka_unit_test(a_rotation_comes_after_a_quantum_and_carries_tag_0),
 		cmocka_unit_test(updates_faster_than_the_quantum_do_not_starve_anybody),
 		cmocka_unit_test(an_idle_device_does_not_rotate),
+		cmocka_unit_test(an_update_after_the_quantum_moves_the_turn_on),
 		cmocka_unit_test(a_queue_whose_turn_it_is_can_be_removed),
 	};
 

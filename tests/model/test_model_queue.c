@@ -374,6 +374,37 @@ static void time_does_not_go_back(void **state)
 	rig_free(rig);
 }
 
+static void an_advance_of_so_many_events_stops_and_goes_on(void **state)
+{
+	struct rig *rig = rig_default();
+	u32 queue = rig_queue(rig, 7), events, calls = 0;
+	u64 before, end;
+
+	(void)state;
+	rig_map(rig);
+	rig_submit(rig, queue, rig_kernel(1, 8 * 50, 10000));
+	end = rig->now + 10000000;
+	do {
+		events = 10;
+		before = gp_model_now(rig->model);
+		calls++;
+		if (gp_model_advance_some(rig->model, end, &events))
+			break;
+		assert_int_equal(events, 0);
+		assert_true(gp_model_now(rig->model) >= before && gp_model_now(rig->model) < end);
+		assert_true(gp_model_next(rig->model) <= end);
+		rig_take(rig);
+		rig_check(rig);
+	} while (calls < 1000);
+	rig_take(rig);
+	assert_int_equal(gp_model_now(rig->model), end);
+	assert_true(calls >= 5); /* 50 rounds of 8 batches at most, a dispatch and a completion */
+	assert_int_equal(rig_find(rig, GP_MODEL_COMPLETED, 1)->end_ns -
+				 rig_find(rig, GP_MODEL_COMPLETED, 1)->start_ns,
+			 50 * 10000);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +422,7 @@ int main(void)
 		cmocka_unit_test(full_tables_say_so),
 		cmocka_unit_test(unusable_configs_are_refused),
 		cmocka_unit_test(time_does_not_go_back),
+		cmocka_unit_test(an_advance_of_so_many_events_stops_and_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

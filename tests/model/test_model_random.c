@@ -318,6 +318,18 @@ static void remove_queue(struct run *run, u32 queue)
 	run->queue[queue].serial = 0;
 }
 
+/* As when its owner is killed: what a copy queue had is gone, also for the unmap that waits. */
+static void abandon_queue(struct run *run, u32 queue)
+{
+	NEED(run, gp_model_queue_abandon(run->model, queue) == 0);
+	take(run);
+	if (run->queue[queue].config.type != GP_MODEL_SDMA)
+		return;
+	for (u32 i = 0; i < run->records; i++)
+		if (run->record[i].serial == run->queue[queue].serial && !run->record[i].completed)
+			run->record[i].serial = 0;
+}
+
 static void step(struct run *run)
 {
 	u32 queue = (u32)roll(run, MAX_QUEUES);
@@ -343,6 +355,8 @@ static void step(struct run *run)
 	case 5:
 		if (there && !roll(run, 3))
 			remove_queue(run, queue);
+		else if (there && !roll(run, 3))
+			abandon_queue(run, queue);
 		break;
 	case 6:
 	case 7:

@@ -127,6 +127,62 @@ static void a_disabled_copy_queue_waits(void **state)
 	rig_free(rig);
 }
 
+static void an_abandoned_copy_holds_up_no_unmap(void **state)
+{
+	struct rig *rig = rig_default();
+	u32 dead = rig_sdma(rig, 0), other = rig_sdma(rig, 0), far = rig_sdma(rig, 1);
+	struct gp_model_queue_config off = {.type = GP_MODEL_SDMA};
+	u64 t0;
+
+	(void)state;
+	rig_map(rig);
+	t0 = rig->now;
+	rig_submit(rig, dead, copy(1, 1ull << 40));
+	rig_submit(rig, dead, copy(2, 1ull << 40));
+	rig_submit(rig, other, copy(3, 1000));
+	rig_submit(rig, far, copy(4, 5000));
+	rig_until(rig, t0 + 100);
+	rig_update(rig, 0, 7);
+	rig_until(rig, t0 + 200); /* the unmap waits already */
+	assert_int_equal(gp_model_queue_set(rig->model, dead, &off), 0);
+	assert_int_equal(gp_model_queue_abandon(rig->model, dead), 0);
+	rig_check(rig);
+	rig_drain(rig);
+	/* It still waits for the living. */
+	assert_int_equal(rig_at(rig, GP_MODEL_UNMAPPED, 7), t0 + 5010);
+	assert_int_equal(rig_at(rig, GP_MODEL_COMPLETED, 4), t0 + 5010);
+	assert_null(rig_find(rig, GP_MODEL_COMPLETED, 1));
+	assert_null(rig_find(rig, GP_MODEL_LAUNCHED, 2));
+	assert_non_null(rig_find(rig, GP_MODEL_COMPLETED, 3));
+	assert_int_equal(rig_state(rig, dead).submitted, 0);
+	assert_int_equal(gp_model_queue_remove(rig->model, dead, NULL), 0);
+	rig_free(rig);
+}
+
+static void the_engine_of_an_abandoned_copy_goes_on_at_once(void **state)
+{
+	struct rig *rig = rig_default();
+	u32 dead = rig_sdma(rig, 0), other = rig_sdma(rig, 0), compute = rig_queue(rig, 7);
+	u64 t0;
+
+	(void)state;
+	rig_map(rig);
+	t0 = rig->now;
+	rig_submit(rig, dead, copy(1, 1ull << 40));
+	rig_submit(rig, other, copy(2, 1000));
+	rig_submit(rig, compute, rig_kernel(3, 8, 1000));
+	rig_until(rig, t0 + 500);
+	assert_int_equal(gp_model_queue_abandon(rig->model, dead), 0);
+	assert_int_equal(gp_model_queue_abandon(rig->model, dead), 0);
+	assert_int_equal(gp_model_queue_abandon(rig->model, compute), 0); /* left alone */
+	assert_int_equal(gp_model_queue_abandon(rig->model, 60), -EINVAL);
+	rig_drain(rig);
+	assert_int_equal(rig_at(rig, GP_MODEL_LAUNCHED, 2), t0 + 500);
+	assert_int_equal(rig_at(rig, GP_MODEL_COMPLETED, 2), t0 + 1510);
+	assert_int_equal(rig_at(rig, GP_MODEL_COMPLETED, 3), t0 + 100 + 1000 + 50);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +192,8 @@ int main(void)
 		cmocka_unit_test(an_unmap_waits_for_the_packet_under_way),
 		cmocka_unit_test(an_engine_has_so_many_queues_and_no_more),
 		cmocka_unit_test(a_disabled_copy_queue_waits),
+		cmocka_unit_test(an_abandoned_copy_holds_up_no_unmap),
+		cmocka_unit_test(the_engine_of_an_abandoned_copy_goes_on_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,10 +26,12 @@ struct fake {
 	u32 events[64], event_count;
 	u64 faults[8];
 	u32 fault_count;
-	u32 seen; /* works taken */
+	u32 exceptions, said; /* hardware exceptions, lines on stderr */
+	u32 seen;             /* works taken */
 };
 
-static struct fake *fake; /* the stand-ins below have no other way to find it */
+static struct fake *fake;      /* the stand-ins below have no other way to find it */
+static int fake_lifeline = -1; /* of the next client */
 
 void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size)
 {
@@ -46,6 +48,21 @@ void gp_vk_event_set(struct gp_vk_client *client, u32 event_id)
 {
 	(void)client;
 	fake->events[fake->event_count++ % 64] = event_id;
+}
+
+void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memory_lost)
+{
+	(void)client;
+	(void)memory_lost;
+	assert_int_equal(gpu_id, FAKE_GPU_ID);
+	__atomic_fetch_add(&fake->exceptions, 1, __ATOMIC_RELEASE);
+}
+
+void gp_vk_say(const char *text, const char *detail)
+{
+	(void)text;
+	(void)detail;
+	__atomic_fetch_add(&fake->said, 1, __ATOMIC_RELEASE);
 }
 
 void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va)
@@ -91,7 +108,7 @@ static inline int fake_setup(void **state)
 		.wave_size = 64,
 	};
 	fake->client.work_fd = eventfd(0, EFD_NONBLOCK);
-	fake->client.lifeline = -1;
+	fake->client.lifeline = fake_lifeline;
 	fake->client.done_fd = eventfd(0, EFD_NONBLOCK);
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "/nonexistent");
 	assert_non_null(gp_cp_get(&fake->client));

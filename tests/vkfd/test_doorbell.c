@@ -1,6 +1,7 @@
 /* The thread itself, woken by stores to the application's mapping of the doorbells. */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "fake_machine.h"
@@ -165,6 +166,28 @@ static void many_packets_complete_once_each(void **state)
 	assert_int_equal(rig.queue.amd->read_dispatch_id, 100000);
 }
 
+static void lost_server_fails_every_queue_once(void **state)
+{
+	struct rig rig;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	fake_lifeline = pair[0];
+	rig = rig_new(state, 2);
+	fake_lifeline = -1;
+	every_ring_of_a_doorbell_is_heard(&rig, 1);
+	assert_false(fake->client.gone);
+	close(pair[1]);
+	wait_for(rig.queue.inactive, GP_AQL_ERROR_EXCEPTION);
+	while (!fake->client.gone)
+		sched_yield();
+	/* The lock is held while it is told. */
+	pthread_mutex_lock(&fake->client.cp->lock);
+	assert_int_equal(fake->exceptions, 1);
+	assert_int_equal(fake->said, 1);
+	pthread_mutex_unlock(&fake->client.cp->lock);
+}
+
 static void forked_child_starts_with_nothing(void **state)
 {
 	struct rig rig = rig_new(state, 1);
@@ -191,6 +214,7 @@ int main(void)
 		cmocka_unit_test(no_doorbell_is_lost_around_the_protection),
 		cmocka_unit_test(polling_hears_doorbells_too),
 		cmocka_unit_test(many_packets_complete_once_each),
+		cmocka_unit_test(lost_server_fails_every_queue_once),
 		cmocka_unit_test(forked_child_starts_with_nothing),
 	};
 

@@ -220,6 +220,44 @@ static void with_negative(json_t *root)
 	json_object_set_new(figure(root, "cost", "save_ns"), "value", json_integer(-1));
 }
 
+static void with_fraction(json_t *root)
+{
+	json_object_set_new(figure(root, "cost", "save_ns"), "value", json_real(1.5));
+}
+
+static void with_text(json_t *root)
+{
+	json_object_set_new(figure(root, "cost", "save_ns"), "value", json_string("50"));
+}
+
+static void with_bare_number(json_t *root)
+{
+	json_object_set_new(json_object_get(root, "cost"), "save_ns", json_integer(50000));
+}
+
+static void with_misspelt_key(json_t *root)
+{
+	json_object_del(figure(root, "cost", "save_ns"), "value");
+	json_object_set_new(figure(root, "cost", "save_ns"), "valeu", json_integer(5));
+}
+
+static void with_misspelt_instead(json_t *root)
+{
+	with_misspelt_name(root);
+	without_unmap(root);
+}
+
+static void with_odd_section(json_t *root)
+{
+	json_object_set_new(root, "costs", json_object());
+}
+
+/* In the section of the personality that is not shown. */
+static void with_odd_name_elsewhere(json_t *root)
+{
+	json_object_set_new(json_object_get(root, "native"), "gfx", json_integer(1));
+}
+
 static void with_many_engines(json_t *root)
 {
 	json_object_set_new(figure(root, "compat", "sdma_xgmi_engines"), "value", json_integer(15));
@@ -241,14 +279,21 @@ static void wrong_files_are_refused_with_file_and_key(void **state)
 		void (*spoil)(json_t *root);
 		const char *said;
 	} rows[] = {
-		{without_unmap, "cost.unmap_ns: there is no value"},
+		{without_unmap, "cost.unmap_ns is missing"},
 		{without_source, "cost.map_ns: say where"},
 		{with_odd_kind, "cost.map_ns: \"kind\" is"},
 		{with_many_xccs, "chip.xcc_count: 9 is not in 1 to 8"},
 		{with_many_cus, "832 CUs are more than 512"},
 		{with_misspelt_name, "cost.unmap_nss: there is no such figure"},
 		{with_odd_arrays, "do not divide over 6 shader arrays"},
-		{with_negative, "cost.save_ns: there is no value"},
+		{with_negative, "cost.save_ns: the value is not a whole number of 0 or more"},
+		{with_fraction, "cost.save_ns: the value is not a whole number of 0 or more"},
+		{with_text, "cost.save_ns: the value is not a whole number of 0 or more"},
+		{with_bare_number, "cost.save_ns: needs {\"value\": N, \"kind\": WORD"},
+		{with_misspelt_key, "cost.save_ns: unknown key \"valeu\""},
+		{with_misspelt_instead, "cost.unmap_nss: there is no such figure"},
+		{with_odd_section, "unknown section or key \"costs\""},
+		{with_odd_name_elsewhere, "native.gfx: there is no such figure"},
 		{with_many_engines, "more than 16 SDMA engines"},
 		{with_odd_slots, "chip.slots"},
 		{without_title, "\"title\" must be"},
@@ -277,6 +322,21 @@ static void a_gpu_that_is_not_there_is_said_so(void **state)
 	assert_non_null(strstr(gp_buf_str(&diag.text), "mi308x"));
 	assert_int_equal(gp_gpufile_load("/nowhere/x.json", GP_COMPAT, &diag.diag, &file), -ENOENT);
 	gp_buf_free(&diag.text);
+}
+
+static void names_may_be_typed_in_capitals(void **state)
+{
+	struct gp_gpufile file;
+
+	(void)state;
+	assert_int_equal(gp_gpufile_load("MI308X", GP_COMPAT, NULL, &file), 0);
+	assert_string_equal(file.name, "mi308x");
+	gp_gpufile_free(&file);
+	assert_true(gp_gpufile_known("Mi210"));
+	assert_false(gp_gpufile_known("mi211"));
+	assert_false(gp_gpufile_known(""));
+	/* Paths are taken as they are; loading says whether there is such a file. */
+	assert_true(gp_gpufile_known("/nowhere/X.json"));
 }
 
 static void text_that_is_not_json_is_refused_with_its_line(void **state)
@@ -316,14 +376,25 @@ static void kernels_are_sorted_by_length_with_the_default_last(void **state)
 
 static void kernel_files_that_are_wrong_are_refused(void **state)
 {
-	static const char *const texts[] = {
-		"{}",
-		"{\"default\": {\"workgroup_ns\": {\"value\": 0, \"source\": \"\", \"kind\": "
-		"\"assumed\"}}}",
-		"{\"default\": {\"workgroup_ns\": {\"value\": 5, \"source\": \"x\", \"kind\": "
-		"\"assumed\"}}, \"kernels\": [{\"prefix\": \"\"}]}",
-		"{\"default\": {\"workgroup_ns\": {\"value\": 5, \"source\": \"x\", \"kind\": "
-		"\"felt\"}}}",
+#define COST(value) "{\"value\": " value ", \"source\": \"x\", \"kind\": \"assumed\"}"
+#define DEFAULT     "\"default\": {\"workgroup_ns\": " COST("5") "}"
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{"{}", "default.workgroup_ns is missing"},
+		{"[]", "one JSON object"},
+		{"{\"default\": {\"workgroup_ns\": " COST("0") "}}", "0 is not in 1 to"},
+		{"{\"default\": {\"workgroup_ns\": " COST("1.5") "}}", "not a whole number"},
+		{"{\"default\": {\"workgroup_ns\": 5}}", "default.workgroup_ns: needs {"},
+		{"{\"default\": {\"workgroup_ns\": {\"value\": 5, \"source\": \"x\", \"kind\": "
+		 "\"felt\"}}}",
+		 "\"kind\" is"},
+		{"{" DEFAULT ", \"kernels\": [{\"prefix\": \"\"}]}", "kernels[0]: a kernel's"},
+		{"{" DEFAULT ", \"kernels\": [{\"prefix\": \"gemm\"}]}",
+		 "kernels[0] (gemm).workgroup_ns is missing"},
+		{"{" DEFAULT ", \"kernels\": [{\"name\": \"gemm\"}]}", "unknown key \"name\""},
+		{"{" DEFAULT ", \"kernel\": []}", "unknown section or key \"kernel\""},
+		{"{" DEFAULT ", \"kernels\": {}}", "\"kernels\" must be a list"},
 	};
 	struct tree tree;
 	char path[PATH_MAX];
@@ -331,15 +402,16 @@ static void kernel_files_that_are_wrong_are_refused(void **state)
 	(void)state;
 	tree_make(&tree);
 	tree_path(&tree, path, sizeof(path), "/k.json");
-	for (size_t i = 0; i < GP_ARRAY_SIZE(texts); i++) {
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
 		struct test_diag diag = TEST_DIAG;
 		struct gp_vkfd_kernel *kernels;
 		size_t count;
 
-		tree_text(&tree, "/k.json", texts[i]);
+		tree_text(&tree, "/k.json", rows[i].text);
 		assert_int_equal(gp_kernels_load(path, &diag.diag, &kernels, &count), -EINVAL);
 		assert_null(kernels);
 		assert_int_equal(diag.errors, 1);
+		assert_non_null(strstr(gp_buf_str(&diag.text), rows[i].said));
 		gp_buf_free(&diag.text);
 	}
 	tree_remove(&tree);
@@ -356,6 +428,7 @@ int main(void)
 		cmocka_unit_test(several_gpus_have_ids_of_their_own_and_one_hive),
 		cmocka_unit_test(wrong_files_are_refused_with_file_and_key),
 		cmocka_unit_test(a_gpu_that_is_not_there_is_said_so),
+		cmocka_unit_test(names_may_be_typed_in_capitals),
 		cmocka_unit_test(text_that_is_not_json_is_refused_with_its_line),
 		cmocka_unit_test(kernels_are_sorted_by_length_with_the_default_last),
 		cmocka_unit_test(kernel_files_that_are_wrong_are_refused),

@@ -1,5 +1,6 @@
-/* RUNTIME_ENABLE, rings, the birth and death of processes, SMI events. */
+/* RUNTIME_ENABLE, the birth and death of processes, SMI events. */
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include "fake_vm.h"
 
@@ -154,152 +155,48 @@ static void an_interrupted_runtime_enable_waits_again(void **state)
 	assert_int_equal(result_of(fake, waiting), 0);
 }
 
-/* ---- rings ---- */
+/* ---- life and death ---- */
 
-static void every_packet_is_launched_and_completed_once_and_in_order(void **state)
-{
-	struct fake_vm *fake = *state;
-	struct gp_vm_process *a = process_add(fake, TARGET);
-	u64 launched[2] = {0}, finished[2] = {0};
-	struct gp_vkfd_done done;
-
-	create(fake, a);
-	create(fake, a);
-	for (u32 i = 0; i < 3000; i++)
-		ring_put(a, &(struct gp_vkfd_work){.queue_id = i % 2,
-						   .tag = i / 2,
-						   .flags = GP_VKFD_BARRIER});
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), 0);
-	while (a->outstanding)
-		pass(fake, MS);
-	while (ring_get(a, &done)) {
-		u64 *next = done.kind == GP_VKFD_LAUNCHED ? launched : finished;
-
-		assert_int_equal(done.tag, next[done.queue_id]++);
-	}
-	assert_int_equal(launched[0] + launched[1], 3000);
-	assert_int_equal(finished[0] + finished[1], 3000);
-	assert_int_equal(a->dones_due, 0);
-}
-
-static void a_full_done_ring_holds_up_only_its_own_process(void **state)
+static void a_copy_dies_with_its_process(void **state)
 {
 	struct fake_vm *fake = *state;
 	struct gp_vm_process *a = process_add(fake, TARGET), *b = process_add(fake, DEBUGGER);
-	u32 put = 0, got = 0;
-
-	create(fake, a);
-	create(fake, b);
-	for (u32 i = 0; i < GP_VKFD_WORK_SLOTS; i++, put++)
-		ring_put(a, &(struct gp_vkfd_work){.tag = i});
-	gp_vm_ring_read(&fake->vm, a);
-	pass(fake, 100 * MS);
-	assert_int_equal(a->shared->done_ring.produced, 2 * GP_VKFD_WORK_SLOTS);
-	for (u32 i = 0; i < 100; i++, put++)
-		ring_put(a, &(struct gp_vkfd_work){.tag = i});
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), -EAGAIN);
-	assert_true(a->stalled);
-	ring_put(b, &(struct gp_vkfd_work){.tag = 1});
-	assert_int_equal(gp_vm_ring_read(&fake->vm, b), 0);
-	pass(fake, MS);
-	assert_int_equal(completed(b), 1);
-	got += completed(a);
-	pass(fake, 10 * MS);
-	assert_false(a->stalled);
-	got += completed(a);
-	assert_int_equal(got, put);
-}
-
-static void more_work_than_the_model_takes_waits(void **state)
-{
-	struct fake_vm *fake = *state;
-	struct gp_vm_process *all[17];
-	u32 got = 0;
-
-	for (u32 p = 0; p < 17; p++) {
-		all[p] = gp_vm_process_add(&fake->vm, 1000 + (pid_t)p);
-		assert_int_equal(gp_vm_process_share(all[p]), 0);
-		create(fake, all[p]);
-		for (u32 i = 0; i < GP_VKFD_WORK_SLOTS; i++)
-			ring_put(all[p], &(struct gp_vkfd_work){.tag = i});
-		gp_vm_ring_read(&fake->vm, all[p]);
-	}
-	assert_true(all[16]->stalled); /* 16 * 4096 is all the model holds */
-	for (u32 turn = 0; turn < 100; turn++) {
-		pass(fake, 20 * MS);
-		for (u32 p = 0; p < 17; p++)
-			got += completed(all[p]);
-	}
-	assert_int_equal(got, 17 * GP_VKFD_WORK_SLOTS);
-}
-
-static void a_ring_that_lies_is_noticed(void **state)
-{
-	struct fake_vm *fake = *state;
-	struct gp_vm_process *a = process_add(fake, TARGET);
-	struct gp_model_work out;
-	struct gp_vkfd_work work = kernel(0, 1, 1000), bad;
-
-	create(fake, a);
-	a->shared->work_ring.produced = GP_VKFD_WORK_SLOTS + 1;
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), -EPROTO);
-	assert_int_equal(fake->diag.warnings, 1);
-	a->shared->work_ring.produced = 0;
-	a->shared->done_ring.consumed = 1;
-	ring_put(a, &work);
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), -EPROTO);
-	a->shared->done_ring.consumed = 0;
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), 0);
-	bad = work;
-	bad.queue_id = GP_VKFD_MAX_QUEUES;
-	ring_put(a, &bad);
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), -EPROTO);
-#define LIES(field, value, sdma)                                               \
-	do {                                                                   \
-		bad = work;                                                    \
-		bad.field = (value);                                           \
-		assert_int_equal(gp_vm_work_check(&bad, sdma, &out), -EPROTO); \
-	} while (0)
-	LIES(flags, 0x80, false);
-	LIES(workgroups, 0, false);
-	LIES(workgroups, 1ull << 60, false);
-	LIES(workgroup_ns, UINT64_MAX, false);
-	LIES(waves_per_workgroup, 0, false);
-	LIES(waves_per_workgroup, 65, false);
-	LIES(vgprs, 513, false);
-	LIES(lds_bytes, 65537, false);
-	LIES(bytes, UINT64_MAX, false);
-	LIES(tag, 0, true); /* a kernel on an SDMA queue */
-	assert_int_equal(gp_vm_work_check(&work, false, &out), 0);
-	assert_int_equal(out.workgroups, 8);
-}
-
-static void work_for_a_queue_that_is_gone_is_dropped(void **state)
-{
-	struct fake_vm *fake = *state;
-	struct gp_vm_process *a = process_add(fake, TARGET);
-	struct gp_vkfd_work work = kernel(3, 1, 1000);
-
-	ring_put(a, &work);
-	assert_int_equal(gp_vm_ring_read(&fake->vm, a), 0);
-	assert_int_equal(a->shared->work_ring.consumed, 1);
-	assert_int_equal(a->outstanding, 0);
-}
-
-static void sdma_time_is_counted(void **state)
-{
-	struct fake_vm *fake = *state;
-	struct gp_vm_process *a = process_add(fake, TARGET);
+	u64 bytes = 1ull << 32; /* 429 ms */
 
 	create_on(fake, a, 0, GP_KFD_QUEUE_SDMA);
-	ring_put(a, &(struct gp_vkfd_work){.bytes = 10000000, .flags = GP_VKFD_BARRIER});
+	for (u64 tag = 1; tag < 10; tag++)
+		ring_put(a, &(struct gp_vkfd_work){.bytes = bytes, .tag = tag});
 	gp_vm_ring_read(&fake->vm, a);
-	pass(fake, 10 * MS);
-	assert_int_equal(completed(a), 1);
-	assert_true(a->sdma_ns[0] >= MS);
+	pass(fake, MS);
+	process_end(fake, a);
+	pass(fake, MS);
+	assert_null(fake->vm.devices[0].zombies);
+	assert_null(fake->vm.devices[0].updates);
+	assert_int_equal(create(fake, b), 0);
+	assert_int_equal(fake->vm.devices[0].queue_count, 1);
 }
 
-/* ---- life and death ---- */
+/* The client may hold the same files for as long as it likes. */
+static void nothing_of_a_removed_process_is_watched_any_more(void **state)
+{
+	struct fake_vm *fake = *state;
+	struct epoll_event event;
+	struct gp_vm_process *a;
+	u64 one = 1;
+	int held;
+
+	fake->vm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	a = process_add(fake, getpid());
+	assert_int_equal(gp_vm_watch(&fake->vm, a->work_fd, GP_VM_WATCH_WORK, a), 0);
+	held = dup(a->work_fd);
+	assert_int_equal(write(held, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(epoll_wait(fake->vm.epoll_fd, &event, 1, 0), 1);
+	process_end(fake, a);
+	assert_int_equal(epoll_wait(fake->vm.epoll_fd, &event, 1, 0), 0);
+	close(held);
+	close(fake->vm.epoll_fd);
+	fake->vm.epoll_fd = -1;
+}
 
 static void whoever_merely_opened_kfd_costs_a_preemption_when_it_ends(void **state)
 {
@@ -382,23 +279,6 @@ static void calls_of_one_process_are_answered_in_order(void **state)
 	assert_int_equal(result_of(fake, second), 0);
 }
 
-static void speed_stretches_time_both_ways(void **state)
-{
-	struct fake_vm *fake = *state;
-
-	fake->vm.options.speed_permille = 500;
-	fake->now = fake->vm.raw_epoch_ns + 1000;
-	gp_vm_tick(&fake->vm);
-	assert_int_equal(gp_vm_now(&fake->vm), 500);
-	assert_int_equal(gp_vm_raw_time(&fake->vm, 500), fake->now);
-	fake->vm.options.speed_permille = 3000;
-	assert_int_equal(gp_vm_raw_time(&fake->vm, 3001), fake->vm.raw_epoch_ns + 1001);
-	fake->vm.options.speed_permille = 500;
-	fake->now -= 100; /* a clock that goes back does not turn the model back */
-	gp_vm_tick(&fake->vm);
-	assert_int_equal(gp_vm_now(&fake->vm), 500);
-}
-
 /* ---- SMI ---- */
 
 static u32 smi_text(int fd, char *text, u32 size)
@@ -453,17 +333,12 @@ int main(void)
 		WITH(an_answer_before_the_question_is_kept, start),
 		WITH(only_a_signal_wakes_it_when_the_debugger_leaves, start),
 		WITH(an_interrupted_runtime_enable_waits_again, start),
-		WITH(every_packet_is_launched_and_completed_once_and_in_order, start),
-		WITH(a_full_done_ring_holds_up_only_its_own_process, start),
-		WITH(more_work_than_the_model_takes_waits, start),
-		WITH(a_ring_that_lies_is_noticed, start),
-		WITH(work_for_a_queue_that_is_gone_is_dropped, start),
-		WITH(sdma_time_is_counted, start),
+		WITH(a_copy_dies_with_its_process, start),
+		WITH(nothing_of_a_removed_process_is_watched_any_more, start),
 		WITH(whoever_merely_opened_kfd_costs_a_preemption_when_it_ends, start),
 		WITH(a_dead_process_leaves_nothing_behind, start_two),
 		WITH(a_process_that_dies_while_it_creates_a_queue_leaves_none, start),
 		WITH(calls_of_one_process_are_answered_in_order, start),
-		WITH(speed_stretches_time_both_ways, start),
 		WITH(smi_events_pass_the_filter_of_the_reader, start),
 	};
 

@@ -411,18 +411,20 @@ static void a_debugger_that_dies_in_its_suspend_leaves_nothing_suspended(void **
 	struct gp_kfd_dbg_trap_args args = {.pid = TARGET,
 					    .op = GP_KFD_DBG_SUSPEND_QUEUES,
 					    .suspend_queues = {.num_queues = 1}};
-	u32 ids[] = {0};
+	u32 ids[] = {0}, sequence;
 
 	(void)state;
 	attach(1);
-	begin(scene.fake, &(struct call){.process = scene.debugger,
-					 .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
-					 .args = &args,
-					 .args_size = sizeof(args),
-					 .payload = ids,
-					 .payload_size = sizeof(ids)});
+	sequence = begin(scene.fake, &(struct call){.process = scene.debugger,
+						    .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
+						    .args = &args,
+						    .args_size = sizeof(args),
+						    .payload = ids,
+						    .payload_size = sizeof(ids)});
+	assert_int_equal(result_of(scene.fake, sequence), NOT_YET);
 	process_end(scene.fake, scene.debugger);
 	pass(scene.fake, MS);
+	assert_int_equal(result_of(scene.fake, sequence), NOT_YET); /* nobody is answered */
 	assert_false(gp_vm_queue(scene.target, 0)->suspended);
 	assert_int_equal(create(scene.fake, scene.target), 1);
 }

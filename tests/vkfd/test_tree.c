@@ -1,4 +1,7 @@
 /* The tree of a virtual machine, read with what reads the real one. */
+#include <limits.h>
+#include <sys/stat.h>
+
 #include "gpu/kfd/kfd.h"
 #include "small_machine.h"
 
@@ -179,6 +182,33 @@ static void class_and_device_directories_show_the_same(void **state)
 }
 
 /* ---- processes ---- */
+
+/* access(2) answers by these modes; the directory above keeps others out. */
+static void devices_may_be_written_and_files_only_read(void **state)
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+	} rows[] = {
+		{"dev/kfd", 0666},
+		{"dev/dri/renderD128", 0666},
+		{"proc/modules", 0444},
+	};
+	struct small_machine m;
+
+	(void)state;
+	small_machine_make(&m, "mi210", 1, GP_COMPAT);
+	assert_int_equal(gp_vm_tree_create(&m.vm), 0);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
+		char path[PATH_MAX];
+		struct stat status;
+
+		snprintf(path, sizeof(path), "%s/root/%s", m.tree.dir, rows[i].path);
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(status.st_mode & 0777, rows[i].mode);
+	}
+	small_machine_free(&m);
+}
 
 static void expect(struct small_machine *m, const char *text, const char *format, ...)
 {
@@ -367,6 +397,7 @@ int main(void)
 		cmocka_unit_test(our_own_reader_finds_the_gpus),
 		cmocka_unit_test(gpus_of_a_machine_are_linked_with_each_other),
 		cmocka_unit_test(class_and_device_directories_show_the_same),
+		cmocka_unit_test(devices_may_be_written_and_files_only_read),
 		cmocka_unit_test(a_process_shows_its_queues_as_the_driver_does),
 		cmocka_unit_test(queues_and_processes_go_as_they_came),
 		cmocka_unit_test(opening_a_file_brings_it_up_to_date),

@@ -74,7 +74,9 @@ class Programs(Machine):
     def test_the_first_line_says_what_is_shown(self):
         done = self.vgpu("--personality", "native", "--count", "2", "--", "true")
         self.assertEqual(done.stderr, "gpreempt vgpu: 2 x AMD Instinct MI308X, shown as gfx942 with 80 CUs "
-                                      "in 4 XCC (personality native)\n")
+                                      "in 4 XCCs (personality native)\n"
+                                      "gpreempt vgpu: ROCm before 6 cannot name it: use '--personality compat' for "
+                                      "that\n")
         done = self.vgpu("--", "true")
         self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
                                       "in 1 XCC (personality compat)\n")
@@ -83,9 +85,9 @@ class Programs(Machine):
         done = self.vgpu("--count", "3", "--", "sh", "-c", "sh -c 'cat /sys/class/kfd/kfd/topology/nodes/*/gpu_id'")
         self.assertEqual(len(done.stdout.split()), 4)
 
-    def test_what_was_preloaded_before_stays(self):
+    def test_what_was_preloaded_before_stays_first(self):
         done = self.vgpu("--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libm.so.6"})
-        self.assertRegex(done.stdout, r"^/.*/libgpreempt_vkfd\.so:libm\.so\.6\n$")
+        self.assertRegex(done.stdout, r"^libm\.so\.6:/.*/libgpreempt_vkfd\.so\n$")
 
     def test_our_own_commands_read_the_virtual_files(self):
         done = self.vgpu("--", GPREEMPT, "hqd", "--json")
@@ -127,15 +129,21 @@ class ExitStatus(Machine):
                                 (("--era", "5.0", "--", "true"), "'5.0'"), (("--seed", "x", "--", "true"), "'x'"),
                                 (("--no-such", "--", "true"), "--no-such"), ((), "COMMAND"),
                                 (("start", "sideways"), "'sideways'"), (("stop", "--count", "2"), "'stop'"),
-                                (("--name", "x", "--count", "2", "--", "true"), "--name x")):
+                                (("--name", "x", "--count", "2", "--", "true"), "--name x"),
+                                (("--gpu", "mi999", "--", "true"), "'mi999': mi210, mi300x, mi308x"),
+                                (("--gpu", "", "--", "true"), "mi210, mi300x, mi308x"),
+                                (("start", "--gpu", "mi999"), "'mi999'"), (("--name", "a/b", "--", "true"), "'a/b'"),
+                                (("start", "--name", "../x"), "'../x'"), (("status", "--name", ""), "''"),
+                                (("--json", "--", "true"), "--json"), (("start", "--json"), "--json"),
+                                (("stop", "--json"), "--json"), (("--", ""), "COMMAND")):
             done = self.vgpu(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(said, done.stderr)
 
     def test_of_a_machine_that_cannot_start_is_125(self):
-        done = self.vgpu("--gpu", "mi999", "--", "true")
+        done = self.vgpu("--gpu", "/no/such.json", "--", "true")
         self.assertEqual(done.returncode, 125)
-        self.assertIn("mi999", done.stderr)
+        self.assertIn("/no/such.json", done.stderr)
         self.assertEqual(self.vgpu("--kernels", "/no/such.json", "--", "true").returncode, 125)
 
     def test_a_place_of_somebody_else_is_refused(self):
@@ -170,6 +178,15 @@ class Refusals(Machine):
         os.chmod(script, 0o755)
         self.assertEqual(self.vgpu("--", script).returncode, 126)
 
+    def test_a_script_without_its_interpreter_is_refused_by_that_name(self):
+        script = os.path.join(self.place, "script")
+        with open(script, "w") as out:
+            out.write("#!/no/such/python3 -u\n")
+        os.chmod(script, 0o755)
+        done = self.vgpu("--", script)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn(f"{script}: its interpreter '/no/such/python3' does not exist", done.stderr)
+
     def test_a_static_position_independent_program_is_refused(self):
         done = self.vgpu("--", self.build("-static-pie"))
         self.assertEqual(done.returncode, 126)
@@ -183,6 +200,82 @@ class Refusals(Machine):
         done = self.vgpu("--", path)
         self.assertEqual(done.returncode, 126)
         self.assertIn("set-user-ID", done.stderr)
+
+
+class Inside(Machine):
+    """A machine's own programs that ask for a machine mean the one they are in."""
+
+    def test_status_and_commands_use_the_machine_they_are_in(self):
+        done = self.vgpu("--gpu", "mi210", "--", GPREEMPT, "vgpu", "status", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["gpus"][0]["gpu"], "mi210")
+        done = self.vgpu("--gpu", "mi210", "--", "sh", "-c",
+                         f"echo $GPREEMPT_VGPU; {GPREEMPT} vgpu -- sh -c 'echo $GPREEMPT_VGPU'")
+        outer, inner = done.stdout.split()
+        self.assertEqual(inner, outer)
+
+    def test_options_and_names_say_otherwise(self):
+        done = self.vgpu("--gpu", "mi210", "--", GPREEMPT, "vgpu", "--gpu", "MI300X", "--", GPREEMPT, "vgpu", "status",
+                         "--json")
+        self.assertEqual(json.loads(done.stdout)["gpus"][0]["gpu"], "mi300x")
+        done = self.vgpu("--", GPREEMPT, "vgpu", "status", "--name", "foo")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'gpreempt vgpu start --name foo'", done.stderr)
+
+    def test_a_machine_that_is_gone_is_not_replaced(self):
+        gone = os.path.join(self.place, "run-1")
+        for arguments, status in ((("--", "true"), 125), (("status",), 1)):
+            done = self.vgpu(*arguments, env={"GPREEMPT_VGPU": gone})
+            self.assertEqual(done.returncode, status)
+            self.assertIn(f"the machine in {gone} is gone", done.stderr)
+
+
+class Access(Machine):
+    def test_somebody_who_is_not_root_may_use_them(self):
+        if os.getuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv to be somebody else")
+        os.chown(self.place, 65534, 65534)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", GPREEMPT, "vgpu", "--",
+                               "sh", "-c", "test -w /dev/kfd && test -w /dev/dri/renderD128"],
+                              env=self.env, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+        if done.returncode == 126:
+            self.skipTest("the build is not theirs to run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Lost(Machine):
+    """The server of a machine is killed under its command."""
+
+    def run_and_kill(self, *command):
+        process = subprocess.Popen([GPREEMPT, "vgpu", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=self.env)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        process.stdout.readline()
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGKILL)
+        return process
+
+    def test_the_command_is_ended_and_the_status_is_125(self):
+        process = self.run_and_kill("sh", "-c", "echo there; exec sleep 60")
+        self.assertEqual(process.wait(LIMIT), 125)
+        self.assertIn("the virtual machine ended unexpectedly", process.stderr.read())
+
+    def test_a_command_that_ignores_the_signal_is_killed(self):
+        process = self.run_and_kill("sh", "-c", "trap '' TERM; echo there; exec sleep 60")
+        self.assertEqual(process.wait(LIMIT), 125)
+
+    @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
+    def test_rocr_gives_up_when_the_machine_is_stopped(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, "gemm_mini"), "--seconds", "300"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env)
+        self.addCleanup(process.stderr.close)
+        self.until(lambda: any(queue["completed"] for p in json.loads(self.vgpu("status", "--json").stdout)["processes"]
+                               for queue in p["queues"]), "nothing ever completed")
+        self.assertEqual(self.vgpu("stop").returncode, 0)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGABRT)
+        self.assertEqual(process.stderr.read().count("the virtual machine is gone"), 1)
 
 
 class Signals(Machine):
@@ -258,7 +351,6 @@ class Kept(Machine):
         done = self.vgpu("--name", "three", "--", "true")
         self.assertEqual(done.returncode, 125)
         self.assertIn("'three'", done.stderr)
-        self.assertEqual(self.vgpu("start", "--name", "../x").returncode, 1)
 
     def test_a_machine_that_was_killed_can_be_started_again(self):
         self.assertEqual(self.vgpu("start").returncode, 0)
@@ -285,6 +377,7 @@ class Kept(Machine):
             self.assertRegex(text, rf"{figure} +\d+ +(measured|published|assumed|driver) +\S")
         self.assertIn("personality compat", text)
         self.assertIn("no process uses it", text)
+        self.assertIn(f"gpu_id {self.status()['gpus'][0]['gpu_id']:x}, ", text)
 
     @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
     def test_a_running_program_is_in_status_and_sysfs_and_then_gone(self):
@@ -335,3 +428,44 @@ class Kept(Machine):
                 return len(set(re.findall(r"HWq=(0x[0-9a-f]+), Dispatch", text.read()))) >= 4
         self.until(used, "four queues were never used")
         return str(self.status()["processes"][0]["pid"])
+
+
+class Launch(Machine):
+    """Places and states a launcher may be started in."""
+
+    def test_an_ignored_sigchld_does_not_hang_it(self):
+        done = self.vgpu("--", "sh", "-c", "exit 7",
+                         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_closed_standard_streams_do_not_keep_it_from_starting(self):
+        done = subprocess.run(["sh", "-c", f"exec '{GPREEMPT}' vgpu -- sh -c 'exit 5' <&- >&-"],
+                              stderr=subprocess.PIPE, env=self.env, timeout=LIMIT)
+        self.assertEqual(done.returncode, 5, done.stderr)
+
+    def test_a_path_with_a_blank_still_gives_a_gpu(self):
+        copy = os.path.join(self.place, "a b")
+        os.mkdir(copy)
+        self.addCleanup(shutil.rmtree, copy, True)
+        for part in ("bin", "lib", "data"):
+            os.makedirs(os.path.join(copy, part))
+        build = os.path.dirname(BIN)
+        for name in ("bin/gpreempt", "bin/gpreempt-vgpu", "lib/libgpreempt_vkfd.so"):
+            shutil.copy(os.path.join(build, name), os.path.join(copy, name))
+        shutil.copytree(os.path.join(build, "data"), os.path.join(copy, "data"), dirs_exist_ok=True)
+        done = subprocess.run([os.path.join(copy, "bin", "gpreempt"), "vgpu", "--", "sh", "-c",
+                               "exec 3<>/dev/kfd"], stderr=subprocess.PIPE, text=True, env=self.env,
+                              timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("ld.so", done.stderr)
+
+    def test_ending_it_while_it_starts_leaves_nothing(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for moment in range(12):
+                process = subprocess.Popen([GPREEMPT, "vgpu", "--", "sleep", "1"], env=self.env,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(moment * 0.004)
+                process.send_signal(number)
+                process.wait(LIMIT)
+        # What a killed launcher could not remove goes when the next one starts.
+        self.assertEqual(self.vgpu("--", "true").returncode, 0)

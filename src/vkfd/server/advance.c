@@ -42,7 +42,7 @@ static void hand_over(struct gp_vm *vm, struct gp_vm_device *device)
 		if (gp_model_runlist_update(device->model, now, update->grace, update->tag))
 			return;
 		update->in_model = true;
-		update->asked_ns = now;
+		update->asked_ns = gp_model_now(device->model);
 	}
 }
 
@@ -212,9 +212,10 @@ void gp_vm_reap(struct gp_vm_device *device)
 }
 
 /* The driver waits for the fence, then asks for a reset; whoever waited gets ETIME. */
-static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device, u64 now)
+static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device)
 {
 	u64 limit = vm->options.preemption_timeout_ms * NS_PER_MS;
+	u64 now = gp_model_now(device->model);
 	struct gp_vm_update *update = device->updates;
 
 	if (!limit || !update || !update->in_model || update->answered ||
@@ -227,40 +228,56 @@ static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device, u64 now
 			request_update_over(vm, update, -ETIME);
 }
 
-static bool advance_device(struct gp_vm *vm, struct gp_vm_device *device, u64 now)
+static bool advance_device(struct gp_vm *vm, struct gp_vm_device *device, u32 *events)
 {
 	struct gp_model_action action;
 	bool any = false;
 
 	do {
-		gp_model_advance(device->model, now);
+		(void)gp_model_advance_some(device->model, vm->due_ns, events);
 		while (gp_model_take(device->model, &action)) {
 			act(vm, device, &action);
 			any = true;
 		}
-	} while (gp_model_next(device->model) <= now);
+	} while (*events && gp_model_next(device->model) <= vm->due_ns);
 	hand_over(vm, device);
 	gp_vm_reap(device);
-	check_timeout(vm, device, now);
+	check_timeout(vm, device);
 	return any;
 }
 
 /* Rounds bound the work of one call; what is left shows in gp_vm_next(). */
 #define ROUNDS 64
 
+/* One round over the devices; how far all of them have come is the time. */
+static bool advance_devices(struct gp_vm *vm, u32 *events)
+{
+	u64 reached = vm->due_ns;
+	bool any = false;
+
+	for (u32 i = 0; i < vm->device_count; i++) {
+		any |= advance_device(vm, &vm->devices[i], &events[i]);
+		reached = GP_MIN(reached, gp_model_now(vm->devices[i].model));
+	}
+	vm->now_ns = GP_MAX(vm->now_ns, reached);
+	return any;
+}
+
 void gp_vm_advance(struct gp_vm *vm)
 {
-	u64 now = gp_vm_now(vm);
+	u32 events[GP_VKFD_MAX_GPUS];
 	bool any = true;
 
+	for (u32 i = 0; i < vm->device_count; i++)
+		events[i] = GP_VM_EVENTS / vm->device_count;
 	for (u32 round = 0; any && round < ROUNDS; round++) {
-		any = false;
-		for (u32 i = 0; i < vm->device_count; i++)
-			any |= advance_device(vm, &vm->devices[i], now);
+		any = advance_devices(vm, events);
 		for (struct gp_vm_process *p = vm->processes; p; p = p->next)
 			if (p->stalled && gp_vm_ring_read(vm, p) == -EPROTO)
 				p->condemned = true;
 	}
+	vm->behind_ns += vm->due_ns - vm->now_ns;
+	vm->due_ns = vm->now_ns;
 	gp_vm_ring_notify(vm);
 }
 

@@ -14,43 +14,7 @@
 #define MAX_UNDER_WAY   16 /* requests of one connection; a correct client has one */
 #define MAX_DESCRIPTORS 3
 #define MAX_IN_A_TURN   32 /* messages */
-#define SEND_BUFFER     (1 << 20)
 #define MESSAGE_BYTES   (sizeof(struct gp_vkfd_request) + GP_VKFD_PAYLOAD_MAX)
-
-static bool same_user(int fd, pid_t *pid)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
-		return false;
-	*pid = peer.pid;
-	return peer.uid == geteuid() || peer.uid == 0;
-}
-
-int gp_vm_connection_accept(struct gp_vm *vm)
-{
-	int fd = accept4(vm->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int bytes = SEND_BUFFER;
-	struct gp_vm_connection *connection;
-	pid_t pid;
-
-	if (fd < 0)
-		return -errno;
-	connection = calloc(1, sizeof(*connection));
-	if (!connection || !same_user(fd, &pid) ||
-	    gp_vm_watch(vm, fd, GP_VM_WATCH_CONNECTION, connection)) {
-		close(fd);
-		free(connection);
-		return 0;
-	}
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	connection->fd = fd;
-	connection->pid = pid;
-	connection->next = vm->connections;
-	vm->connections = connection;
-	return 0;
-}
 
 /* Requests that are under way go on; nobody hears of them. */
 static void forget_connection(struct gp_vm_request *list, const struct gp_vm_connection *connection)
@@ -65,6 +29,7 @@ void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connectio
 	if (connection->closed)
 		return;
 	connection->closed = true;
+	gp_vm_unwatch(vm, connection->fd);
 	close(connection->fd);
 	for (struct gp_vm_process *p = vm->processes; p; p = p->next) {
 		forget_connection(p->requests, connection);
@@ -212,6 +177,8 @@ static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
 	memcpy(&hello, payload, sizeof(hello));
 	if (connection->process)
 		return -EPROTO;
+	if (connection->reserved)
+		return -EMFILE;
 	error = hello.token ? more_of_process(vm, connection, hello.token)
 			    : new_process(vm, connection);
 	if (error)

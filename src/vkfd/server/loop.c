@@ -13,6 +13,7 @@
 #define EVENTS     64
 #define KIND_MASK  7u /* pointers are aligned to 8 at least */
 #define STALLED_MS 1  /* a client that must first read its dones does not ring for that */
+#define PAUSED_MS  10 /* until descriptors are looked for again */
 #define NS_PER_S   1000000000ull
 
 int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object)
@@ -21,6 +22,12 @@ int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object)
 
 	event.data.u64 = (u64)(uintptr_t)object | kind;
 	return epoll_ctl(vm->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void gp_vm_unwatch(struct gp_vm *vm, int fd)
+{
+	if (vm->epoll_fd >= 0)
+		(void)epoll_ctl(vm->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static void drain(int fd)
@@ -54,7 +61,7 @@ static void dispatch(struct gp_vm *vm, const struct epoll_event *event)
 
 	switch (event->data.u64 & KIND_MASK) {
 	case GP_VM_WATCH_LISTEN:
-		(void)gp_vm_connection_accept(vm);
+		gp_vm_connection_accept(vm);
 		break;
 	case GP_VM_WATCH_TIMER:
 		drain(vm->timer_fd);
@@ -105,7 +112,7 @@ static int sleep_ms(struct gp_vm *vm)
 	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
 		if (p->stalled)
 			return STALLED_MS;
-	return -1;
+	return vm->accept_paused ? PAUSED_MS : -1;
 }
 
 static void turn(struct gp_vm *vm)
@@ -118,6 +125,7 @@ static void turn(struct gp_vm *vm)
 	for (int i = 0; i < count; i++)
 		dispatch(vm, &events[i]);
 	gp_vm_advance(vm);
+	gp_vm_accept_again(vm);
 	gp_vm_connections_reap(vm);
 }
 
@@ -151,6 +159,7 @@ int gp_vm_run(struct gp_vm *vm, int ready_fd)
 		error = watch_signals(vm);
 	if (error)
 		return gp_fail(vm->diag, error, _("cannot watch events: %s"), strerror(-error));
+	gp_vm_accept_begin(vm);
 	if (ready_fd >= 0) {
 		(void)!write(ready_fd, "\n", 1);
 		close(ready_fd);

@@ -140,8 +140,13 @@ static void unlink_process(struct gp_vm *vm, struct gp_vm_process *process)
 
 static void leave_devices(struct gp_vm *vm, struct gp_vm_process *process)
 {
-	while (process->newest)
-		gp_vm_queue_free(vm, process->newest);
+	while (process->newest) {
+		struct gp_vm_queue *queue = process->newest;
+
+		/* Nobody waits for the copies of the dead. */
+		(void)gp_model_queue_abandon(queue->device->model, queue->model_queue);
+		gp_vm_queue_free(vm, queue);
+	}
 	for (u32 i = 0; i < vm->device_count; i++) {
 		struct gp_vm_device *device = &vm->devices[i];
 
@@ -151,6 +156,14 @@ static void leave_devices(struct gp_vm *vm, struct gp_vm_process *process)
 		/* Whoever merely opened /dev/kfd costs everybody a preemption when it ends. */
 		gp_vm_update_silent(vm, device);
 	}
+}
+
+static void close_watched(struct gp_vm *vm, int fd)
+{
+	if (fd < 0)
+		return;
+	gp_vm_unwatch(vm, fd);
+	close(fd);
 }
 
 void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process)
@@ -165,10 +178,8 @@ void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process)
 	for (struct gp_vm_connection *c = vm->connections; c; c = c->next)
 		if (c->process == process)
 			gp_vm_connection_close(vm, c);
-	if (process->pid_fd >= 0)
-		close(process->pid_fd);
-	if (process->work_fd >= 0)
-		close(process->work_fd);
+	close_watched(vm, process->pid_fd);
+	close_watched(vm, process->work_fd);
 	if (process->done_fd >= 0)
 		close(process->done_fd);
 	if (process->shared_fd >= 0)

@@ -178,6 +178,7 @@ void gp_vm_queue_free(struct gp_vm *vm, struct gp_vm_queue *queue)
 	(void)vm;
 	(void)gp_model_queue_set(device->model, queue->model_queue, &config);
 	forget_packets(process, queue);
+	gp_vm_ring_forget(process, queue->id);
 	gp_vm_doorbell_drop(process, queue);
 	list_remove(process, queue);
 	process->queues[queue->id] = NULL;
@@ -257,7 +258,6 @@ static void create(struct gp_vm *vm, struct gp_vm_request *request)
 		queue->args.ring_size = GP_KFD_MIN_RING_SIZE;
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
-	queue->disabled_ring = !args->ring_base_address;
 	queue->exception_status = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
 	request->result = queue_add(vm, process, queue);
 	if (request->result) {
@@ -330,7 +330,6 @@ static void destroy(struct gp_vm *vm, struct gp_vm_request *request)
 	queue->destroying = true;
 	request->context[0] = queue->id;
 	if (process->debug.enabled && queue->suspended) {
-		request->yields = true;
 		request->resume = destroy_woken;
 		gp_vm_request_park(request);
 		return;
@@ -363,7 +362,6 @@ static void update(struct gp_vm *vm, struct gp_vm_request *request)
 	queue->args.ring_size = GP_MAX(args->ring_size, (u32)GP_KFD_MIN_RING_SIZE);
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
-	queue->disabled_ring = !args->ring_base_address;
 	gp_vm_queue_apply(vm, queue);
 	gp_vm_tree_process(vm, request->owner);
 	request->resume = updated;

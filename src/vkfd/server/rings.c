@@ -11,10 +11,14 @@
 /* Far beyond any kernel; keeps the model's arithmetic away from its limits. */
 #define MAX_WORKGROUPS   (1ull << 40)
 #define MAX_WORKGROUP_NS (1ull << 40)
-#define MAX_BYTES        (1ull << 42)
 #define MAX_WAVES        64u
 #define MAX_VGPRS        512u
 #define MAX_LDS          (64u << 10)
+/*
+ * What one SDMA packet of a correct client moves, and everybody's unmap may have to wait for: 2^30
+ * bytes in a line (a 30-bit count), or a slice of 2^14 by 2^14 elements of 16 bytes.
+ */
+#define MAX_BYTES (1ull << 32)
 
 int gp_vm_work_check(const struct gp_vkfd_work *work, bool sdma, struct gp_model_work *out)
 {
@@ -52,7 +56,7 @@ static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct 
 
 	if (slot->queue_id >= GP_VKFD_MAX_QUEUES)
 		return -EPROTO;
-	if (!queue)
+	if (!queue || process->work_consumed < process->stale[slot->queue_id])
 		return 0; /* destroyed while the packet was on its way */
 	error = gp_vm_work_check(slot, gp_vm_is_sdma(queue->args.queue_type), &work);
 	if (error)
@@ -100,6 +104,17 @@ static int read_slots(struct gp_vm *vm, struct gp_vm_process *process, u32 count
 	return 0;
 }
 
+void gp_vm_ring_forget(struct gp_vm_process *process, u32 queue_id)
+{
+	u32 produced;
+
+	if (!process->shared)
+		return;
+	produced = __atomic_load_n(&process->shared->work_ring.produced, __ATOMIC_ACQUIRE);
+	process->stale[queue_id] =
+		process->work_consumed + (u32)(produced - (u32)process->work_consumed);
+}
+
 int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process)
 {
 	u32 count;
@@ -108,10 +123,10 @@ int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process)
 	if (!process->shared || process->dead || process->condemned)
 		return 0;
 	count = __atomic_load_n(&process->shared->work_ring.produced, __ATOMIC_ACQUIRE) -
-		process->work_consumed;
+		(u32)process->work_consumed;
 	error = count > GP_VKFD_WORK_SLOTS ? -EPROTO : read_slots(vm, process, count);
 	process->stalled = error == -EAGAIN;
-	__atomic_store_n(&process->shared->work_ring.consumed, process->work_consumed,
+	__atomic_store_n(&process->shared->work_ring.consumed, (u32)process->work_consumed,
 			 __ATOMIC_RELEASE);
 	if (error == -EPROTO)
 		gp_diag(vm->diag, GP_WARNING,

@@ -15,7 +15,6 @@ static void wait_for_debugger(struct gp_vm *vm, struct gp_vm_request *request)
 		answered(vm, request);
 		return;
 	}
-	request->yields = true;
 	request->resume = answered;
 	gp_vm_request_park(request);
 }

@@ -36,7 +36,11 @@ struct gp_vm_update {
 	bool answered; /* its fence came, or the wait for it was given up */
 };
 
-/* Lets everything up to now happen, on all devices, until nothing more does. */
+/*
+ * Lets everything happen that the clock says is due, on all devices, but so much at most that
+ * requests need not wait: what is left then falls behind the clock.
+ */
+#define GP_VM_EVENTS 8192 /* of all models, in one call */
 void gp_vm_advance(struct gp_vm *vm);
 /* Model time of the next thing that happens by itself; GP_MODEL_NEVER. */
 u64 gp_vm_next(const struct gp_vm *vm);
@@ -55,7 +59,7 @@ u32 gp_vm_model_grace(u32 grace);
 void gp_vm_request_submit(struct gp_vm *vm, struct gp_vm_request *request);
 /* The last of its updates is done. */
 void gp_vm_request_updated(struct gp_vm *vm, struct gp_vm_request *request);
-/* Waits for something else than an update, without holding up the next (`yields`). */
+/* Waits for something else than an update, without holding up the next. */
 void gp_vm_request_park(struct gp_vm_request *request);
 /* A parked request takes its place behind the others again; its `resume` is called then. */
 void gp_vm_request_unpark(struct gp_vm *vm, struct gp_vm_request *request);
@@ -95,6 +99,8 @@ int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process);
 void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vkfd_done *done);
 /* Tells clients about new dones. */
 void gp_vm_ring_notify(struct gp_vm *vm);
+/* A queue is going: what the ring still holds for it must not reach another with its id. */
+void gp_vm_ring_forget(struct gp_vm_process *process, u32 queue_id);
 /* What one slot says, checked. Pure, for the fuzzer. */
 int gp_vm_work_check(const struct gp_vkfd_work *work, bool sdma, struct gp_model_work *out);
 
@@ -154,6 +160,16 @@ void gp_vm_smi_close(struct gp_vm *vm);
 int gp_vm_message_check(const void *data, size_t len, struct gp_vkfd_request *header,
 			const u8 **payload);
 
+/* ---- accept.c ---- */
+
+/* Once, before the loop: as many descriptors as are allowed, and one to spare. */
+void gp_vm_accept_begin(struct gp_vm *vm);
+void gp_vm_connection_accept(struct gp_vm *vm);
+/* Every turn: listens again when that was paused for want of descriptors, and it is time. */
+void gp_vm_accept_again(struct gp_vm *vm);
+/* host.peer of a real machine. */
+int gp_vm_peer(void *context, int fd, pid_t *pid, uid_t *uid);
+
 /* ---- connection.c ---- */
 
 struct gp_vm_connection {
@@ -162,10 +178,10 @@ struct gp_vm_connection {
 	pid_t pid;
 	struct gp_vm_process *process; /* NULL before HELLO */
 	u32 under_way;
-	bool closed; /* freed by the loop once nothing refers to it */
+	bool reserved; /* on the last descriptor: closed after a moment */
+	bool closed;   /* freed by the loop once nothing refers to it */
 };
 
-int gp_vm_connection_accept(struct gp_vm *vm);
 /* One or more messages are there, or the peer has gone. */
 void gp_vm_connection_readable(struct gp_vm *vm, struct gp_vm_connection *connection);
 void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connection);
@@ -177,6 +193,11 @@ void gp_vm_connection_reply(struct gp_vm *vm, struct gp_vm_request *request);
 
 /* What an epoll event belongs to, in its data: a kind and a pointer to a live object. */
 int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object);
+/*
+ * Before it is closed, always: as long as a client holds the same file, closing it here does not
+ * end the watch, and its events would name an object that is gone.
+ */
+void gp_vm_unwatch(struct gp_vm *vm, int fd);
 enum gp_vm_watch_kind {
 	GP_VM_WATCH_LISTEN,
 	GP_VM_WATCH_TIMER,

@@ -39,18 +39,24 @@ u64 gp_vm_now(const struct gp_vm *vm)
 
 void gp_vm_tick(struct gp_vm *vm)
 {
-	u64 raw = vm->host.raw_ns(vm->host.context);
-	u64 now = scale(raw - vm->raw_epoch_ns, vm->options.speed_permille, PERMILLE);
+	u64 raw = GP_MAX(vm->host.raw_ns(vm->host.context), vm->raw_epoch_ns);
+	u64 passed = scale(raw - vm->raw_epoch_ns, vm->options.speed_permille, PERMILLE);
+	u64 due = passed > vm->behind_ns ? passed - vm->behind_ns : 0;
 
-	if (now > vm->now_ns)
-		vm->now_ns = now;
+	vm->due_ns = GP_MAX(vm->due_ns, due);
+	/* Time in which nothing happens costs nothing; the rest is gp_vm_advance()'s. */
+	vm->now_ns = GP_MAX(vm->now_ns, GP_MIN(vm->due_ns, gp_vm_next(vm)));
 }
 
-/* Rounded up: at that moment the model's clock has reached model_ns. */
+/*
+ * Rounded up: at that moment the model's clock has reached model_ns, or will if the machine does
+ * not fall behind any more.
+ */
 u64 gp_vm_raw_time(const struct gp_vm *vm, u64 model_ns)
 {
 	u64 speed = vm->options.speed_permille;
 
+	model_ns = model_ns > UINT64_MAX - vm->behind_ns ? UINT64_MAX : model_ns + vm->behind_ns;
 	return vm->raw_epoch_ns + scale(model_ns, PERMILLE, speed) +
 	       (scale(model_ns, PERMILLE, speed) * speed / PERMILLE < model_ns);
 }
@@ -166,6 +172,7 @@ int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const stru
 		.listen_fd = -1,
 		.timer_fd = -1,
 		.signal_fd = -1,
+		.reserve_fd = -1,
 	};
 	if (!options->speed_permille || !options->gpu_count ||
 	    options->gpu_count > GP_VKFD_MAX_GPUS)
@@ -240,6 +247,7 @@ int gp_vm_start(struct gp_vm *vm, const struct gp_vm_options *options,
 		.task = read_task,
 		.reply = gp_vm_connection_reply,
 		.write = write_memory,
+		.peer = gp_vm_peer,
 	};
 	int error = gp_vm_init(vm, options, file, &host, diag);
 
@@ -280,6 +288,7 @@ void gp_vm_stop(struct gp_vm *vm)
 	close_if_open(&vm->listen_fd);
 	close_if_open(&vm->timer_fd);
 	close_if_open(&vm->signal_fd);
+	close_if_open(&vm->reserve_fd);
 	close_if_open(&vm->epoll_fd);
 	free(vm->message);
 	vm->message = NULL;

@@ -49,7 +49,6 @@ struct gp_vm_queue {
 	struct gp_kfd_create_queue_args args; /* as created and updated since */
 	u32 percent, priority;
 	bool suspended, evicted, destroying;
-	bool disabled_ring; /* ring address 0 */
 	u64 exception_status;
 	u32 doorbell_id;             /* slot in the process's slice */
 	u32 doorbell;                /* dword index on the BAR */
@@ -120,11 +119,13 @@ struct gp_vm_process {
 	u32 connections;
 	int pid_fd;
 	bool serving, stalled;
-	bool condemned;                   /* it lied: removed at the end of the turn */
-	u32 work_consumed, done_produced; /* the server's own; the shared ones are only told */
-	u32 dones_due;                    /* dones that packets under way will still make */
-	bool dones_new;                   /* tell the client */
-	struct gp_vm_request *parked;     /* those that wait without holding up others */
+	bool condemned;                /* it lied: removed at the end of the turn */
+	u64 work_consumed;             /* the server's own, never wraps; the shared one is told */
+	u32 done_produced;             /* likewise */
+	u64 stale[GP_VKFD_MAX_QUEUES]; /* work before that was for an earlier queue of that id */
+	u32 dones_due;                 /* dones that packets under way will still make */
+	bool dones_new;                /* tell the client */
+	struct gp_vm_request *parked;  /* those that wait without holding up others */
 	struct gp_vkfd_shared *shared;
 	int shared_fd, work_fd, done_fd;
 	u32 outstanding;                                 /* packets under way */
@@ -146,6 +147,8 @@ struct gp_vm_host {
 	void (*reply)(struct gp_vm *vm, struct gp_vm_request *request);
 	/* Into a client's memory; the driver does not care whether it worked, nor does this. */
 	void (*write)(void *context, pid_t pid, u64 address, const void *data, size_t size);
+	/* Who is at the other end of a connection. */
+	int (*peer)(void *context, int fd, pid_t *pid, uid_t *uid);
 	void *context;
 };
 
@@ -159,8 +162,16 @@ struct gp_vm {
 	u64 next_token, next_mqd;
 	u32 next_pasid;
 	u64 raw_epoch_ns;
-	u64 now_ns; /* model time of this turn of the loop: what every call to a model gets */
+	/*
+	 * Model time. now_ns is what every call to a model gets: all models have come that far.
+	 * due_ns is where the clock wants it; a machine that has too much to do does not get there,
+	 * and then falls behind the clock for good (behind_ns): kernels take longer, never less.
+	 */
+	u64 now_ns, due_ns, behind_ns;
 	int epoll_fd, listen_fd, timer_fd, signal_fd;
+	int reserve_fd; /* for one more connection when there are no descriptors left */
+	bool accept_paused;
+	u64 accept_again_ns; /* raw */
 	bool stopping;
 	struct gp_vm_connection *connections;
 	struct gp_vm_process *graves; /* removed, freed at the end of the turn */
@@ -186,8 +197,6 @@ struct gp_vm_request {
 	u32 updates_pending;
 	int update_error; /* -ETIME: the hardware did not let go */
 	bool started, waiting, interrupted, parked;
-	bool yields; /* waits without holding up the process's next ioctl (DESTROY of a suspended
-		      * queue, RUNTIME_ENABLE) */
 	void (*resume)(struct gp_vm *vm, struct gp_vm_request *request);
 	u64 context[4]; /* the handler's own */
 };
@@ -198,8 +207,8 @@ int gp_vm_start(struct gp_vm *vm, const struct gp_vm_options *options,
 int gp_vm_run(struct gp_vm *vm, int ready_fd);
 void gp_vm_stop(struct gp_vm *vm);
 
-u64 gp_vm_now(const struct gp_vm *vm); /* model time, as of this turn of the loop */
-void gp_vm_tick(struct gp_vm *vm);     /* reads the clock */
+u64 gp_vm_now(const struct gp_vm *vm); /* model time; never goes back */
+void gp_vm_tick(struct gp_vm *vm);     /* reads the clock; goes no further than the next event */
 
 /* ---- queues.c ---- */
 struct gp_vm_queue *gp_vm_queue(struct gp_vm_process *process, u32 id);
