@@ -128,8 +128,11 @@ static void check_debugfs(const struct gp_root *root, struct gp_doctor *d)
 	/* Opening reads no register yet; lockdown refuses here already. */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	d->debugfs_error = fd < 0 ? -errno : 0;
-	if (fd >= 0)
+	/* A file that is there needs no mount: a saved tree, or a virtual GPU's. */
+	if (fd >= 0) {
+		d->debugfs_mounted = true;
 		close(fd);
+	}
 }
 
 void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d)
