@@ -1,0 +1,80 @@
+/*
+ * Stopping and continuing one process, whatever the mechanism: the half of a GPU kind that acts.
+ * holder/ drives it; the mechanisms are gpu/kfd (kfd-debug) and gpu/nvrm (nv-suspend), and holder/
+ * itself for kfd-agent, whose work is done by the agent inside the process.
+ *
+ * One control belongs to one thread: attach(), every operation and detach() are called by it (the
+ * debug trap demands it: on kernels before 6.12 only the tracing thread may act). Operations block
+ * at most as long as the driver does.
+ */
+#ifndef GP_GPU_CONTROL_H
+#define GP_GPU_CONTROL_H
+
+#include "base/diag.h"
+#include "base/types.h"
+
+enum gp_control_valid { /* as enum gpreempt_queue_field */
+			GP_CONTROL_KFD_ID = 1u << 0,
+			GP_CONTROL_HSA_ID = 1u << 1,
+			GP_CONTROL_RING = 1u << 2,
+			GP_CONTROL_OBJECT = 1u << 3,
+			GP_CONTROL_POINTERS = 1u << 4,
+			GP_CONTROL_PRIORITY = 1u << 5,
+			GP_CONTROL_ACTIVITY = 1u << 6,
+};
+
+struct gp_control_queue {
+	u32 id; /* the driver's; valid as KFD_ID */
+	u32 gpu_id;
+	u32 type; /* KFD queue type */
+	u32 valid;
+	u64 ring, ring_bytes, object, read_index, write_index, hsa_id;
+	u32 priority, busy;
+	bool suspended; /* as far as this control knows */
+	bool failed;    /* the driver reported an error for it */
+};
+
+struct gp_control_queues {
+	struct gp_control_queue *items;
+	size_t count, capacity;
+};
+
+struct gp_control_done {
+	u64 issued_ns; /* CLOCK_MONOTONIC when the (first) driver call was made; 0: none was needed
+			*/
+	u64 driver_ns; /* time in the driver */
+	u32 queues;    /* stopped or started by this call, or already so */
+};
+
+struct gp_control; /* a mechanism's own */
+
+struct gp_control_ops {
+	const char *name; /* "kfd-debug" */
+	u32 mechanism;    /* enum gpreempt_mechanism */
+	/* Can this process be controlled this way? 0, or -errno and the reason in `why`. Must not
+	 * change anything. */
+	int (*probe)(int pidfd, u32 pid, char *why, size_t size);
+	int (*attach)(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out);
+	/* Leaves the process running. */
+	void (*detach)(struct gp_control *control);
+	/* Becomes readable when pump() has something to do; -1: never. */
+	int (*fd)(struct gp_control *control);
+	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
+	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
+	int (*pump)(struct gp_control *control);
+	int (*queues)(struct gp_control *control, struct gp_control_queues *out);
+	/* ids NULL: all. Never issues a driver call that would change nothing. */
+	int (*suspend)(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+		       struct gp_control_done *done);
+	int (*resume)(struct gp_control *control, const u32 *ids, size_t count,
+		      struct gp_control_done *done);
+	/* Thousandths of the GPU; NULL: cannot. */
+	int (*share)(struct gp_control *control, u32 thousandths);
+};
+
+extern const struct gp_control_ops gp_kfd_debug_control;
+extern const struct gp_control_ops gp_nvrm_control;
+
+void gp_control_queues_free(struct gp_control_queues *queues);
+
+#endif

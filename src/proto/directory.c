@@ -1,0 +1,84 @@
+/* The directory of gpreempt's sockets: see directory.h. */
+#include "proto/directory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/types.h"
+
+static int check(const char *path, bool create, bool shared)
+{
+	struct stat st;
+
+	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -EPERM;
+	/* One that an administrator made for everybody is sticky, like /tmp. */
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(shared && (st.st_mode & S_ISVTX)))
+		return -EPERM;
+	return 0;
+}
+
+static int base_path(char *out, size_t size, bool *given)
+{
+	const char *dir = getenv("GPREEMPT_DIR");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int length;
+
+	*given = false;
+	if (dir && *dir) {
+		*given = true;
+		length = snprintf(out, size, "%s", dir);
+	} else if (geteuid() == 0) {
+		length = snprintf(out, size, "/run/gpreempt");
+	} else if (runtime && *runtime) {
+		length = snprintf(out, size, "%s/gpreempt", runtime);
+	} else {
+		length = snprintf(out, size, "/tmp/gpreempt-%u", (unsigned)geteuid());
+	}
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int gp_directory_path(char *out, size_t size, const char *name, int create)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	bool given;
+	int error = base_path(dir, sizeof(dir), &given);
+
+	if (error)
+		return error;
+	error = check(dir, create, given);
+	if (error)
+		return error;
+	int length = snprintf(out, size, "%s/%s", dir, name);
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int gp_directory_connect(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), name, 0);
+
+	if (error)
+		return error;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}

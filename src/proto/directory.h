@@ -1,0 +1,19 @@
+/*
+ * Where gpreempt's sockets are: $GPREEMPT_DIR; else /run/gpreempt for root,
+ * $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID. The directory is made with mode 0700 and must
+ * belong to the caller or to root and be writable by nobody else (a root program ignores
+ * $GPREEMPT_DIR of a directory that is not root's). It can be bind-mounted into containers.
+ */
+#ifndef GP_PROTO_DIRECTORY_H
+#define GP_PROTO_DIRECTORY_H
+
+#include <stddef.h>
+
+/* Path of a file in the directory ("holder.sock", "agents"), which is made when `create` is set.
+ * -ENAMETOOLONG, -EPERM when the directory is not safe, -ENOENT. */
+int gp_directory_path(char *out, size_t size, const char *name, int create);
+
+/* Connected SOCK_SEQPACKET, or -errno. */
+int gp_directory_connect(const char *name);
+
+#endif

@@ -1,0 +1,211 @@
+/* Messages over SOCK_SEQPACKET: see wire.h. */
+#include "proto/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body, size_t size,
+		 int fd)
+{
+	struct gp_msg header = {
+		.version = GP_PROTO_VERSION,
+		.type = type,
+		.size = (u32)(sizeof(header) + size),
+		.serial = serial,
+		.status = status,
+	};
+	if (size > GP_PROTO_MAX - sizeof(header))
+		return -EMSGSIZE;
+	struct iovec parts[2] = {
+		{.iov_base = &header, .iov_len = sizeof(header)},
+		{.iov_base = (void *)body, .iov_len = size},
+	};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = size ? 2 : 1};
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	ssize_t sent;
+	do
+		sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+int gp_wire_send_error(int socket, u16 type, u32 serial, int error, const char *text)
+{
+	struct gp_msg_text body = {0};
+
+	gp_wire_text(body.text, sizeof(body.text), text, strlen(text));
+	return gp_wire_send(socket, type, serial, error, &body, sizeof(body), -1);
+}
+
+/* Takes the first descriptor of a packet and closes any other: a peer must not be able to fill our
+ * table. */
+static int take_descriptor(struct msghdr *message)
+{
+	int taken = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (taken < 0)
+				taken = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
+static u64 now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000 + (u64)now.tv_nsec / 1000000;
+}
+
+static int wait_readable(int socket, int timeout_ms)
+{
+	u64 end = now_ms() + (u64)(timeout_ms > 0 ? timeout_ms : 0);
+
+	for (;;) {
+		struct pollfd one = {.fd = socket, .events = POLLIN};
+		int left = timeout_ms;
+		if (timeout_ms > 0) {
+			u64 now = now_ms();
+			left = now < end ? (int)(end - now) : 0;
+		}
+		int ready = poll(&one, 1, left);
+		if (ready > 0)
+			return 0;
+		if (ready == 0)
+			return -EAGAIN;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
+{
+	struct iovec parts[2] = {
+		{.iov_base = &out->header, .iov_len = sizeof(out->header)},
+		{.iov_base = out->body, .iov_len = sizeof(out->body)},
+	};
+	/* Room for the most descriptors a packet can carry would be 253; the kernel closes those
+	 * that do not fit and sets MSG_CTRUNC. */
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct msghdr message = {.msg_iov = parts,
+				 .msg_iovlen = 2,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+
+	out->fd = -1;
+	ssize_t got;
+	for (;;) {
+		got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (got >= 0 || errno == ECONNRESET)
+			break;
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return -errno;
+		if (timeout_ms == 0)
+			return -EAGAIN;
+		int error = wait_readable(socket, timeout_ms);
+		if (error)
+			return error;
+		message.msg_controllen = sizeof(control.bytes);
+	}
+	if (got <= 0)
+		return -ECONNRESET;
+	out->fd = take_descriptor(&message);
+	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || (size_t)got < sizeof(out->header) ||
+	    out->header.size != (size_t)got || out->header.version != GP_PROTO_VERSION) {
+		if (out->fd >= 0)
+			close(out->fd);
+		out->fd = -1;
+		return -EPROTO;
+	}
+	return 0;
+}
+
+int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size, int fd,
+		 struct gp_wire_message *out, int timeout_ms,
+		 void (*on_event)(const struct gp_wire_message *event, void *data), void *data)
+{
+	int error = gp_wire_send(socket, type, serial, 0, body, size, fd);
+	if (error)
+		return error;
+	u64 end = now_ms() + (u64)(timeout_ms > 0 ? timeout_ms : 0);
+	for (;;) {
+		int left = timeout_ms;
+		if (timeout_ms > 0) {
+			u64 now = now_ms();
+			left = now < end ? (int)(end - now) : 0;
+		}
+		error = gp_wire_receive(socket, out, left);
+		if (error)
+			return error == -EAGAIN ? -ETIME : error;
+		if (out->header.serial == serial && out->header.type == type) {
+			if (out->header.status < 0 &&
+			    !gp_wire_fits(out, sizeof(struct gp_msg_text), 0, 0))
+				return -EPROTO;
+			return out->header.status;
+		}
+		/* Answers to an earlier call that timed out are dropped with the descriptors. */
+		if (out->header.serial == 0 && on_event)
+			on_event(out, data);
+		if (out->fd >= 0)
+			close(out->fd);
+		out->fd = -1;
+	}
+}
+
+void gp_wire_text(char *out, size_t size, const char *field, size_t field_size)
+{
+	size_t length = strnlen(field, field_size);
+
+	if (length >= size)
+		length = size - 1;
+	memcpy(out, field, length);
+	out[length] = 0;
+}
+
+int gp_wire_peer(int socket, pid_t *pid, uid_t *uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	*pid = peer.pid;
+	*uid = peer.uid;
+	return 0;
+}
+
+bool gp_wire_peer_allowed(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
