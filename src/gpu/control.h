@@ -57,7 +57,8 @@ struct gp_control_ops {
 	int (*attach)(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out);
 	/* Leaves the process running. */
 	void (*detach)(struct gp_control *control);
-	/* Becomes readable when pump() has something to do; -1: never. */
+	/* Becomes readable when pump() has something to do; -1: never. A ptrace stop has no
+	 * descriptor: pump() is called after every SIGCHLD of this process, too. */
 	int (*fd)(struct gp_control *control);
 	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
 	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
@@ -70,6 +71,16 @@ struct gp_control_ops {
 		      struct gp_control_done *done);
 	/* Thousandths of the GPU; NULL: cannot. */
 	int (*share)(struct gp_control *control, u32 thousandths);
+
+	/* The rest may be NULL. */
+
+	/* The process's queues without attach(), as far as that can be known; changes nothing. */
+	int (*look)(int pidfd, u32 pid, struct gp_control_queues *out);
+	/* For mechanisms that would stay suspended when their caller dies or hangs: whoever does
+	 * the work lets go by itself when this time passes without another call. */
+	int (*lease)(struct gp_control *control, u32 lease_ms);
+	/* The logical priority, for whoever in the process wants to know. */
+	int (*priority)(struct gp_control *control, u32 priority);
 };
 
 extern const struct gp_control_ops gp_kfd_debug_control;
