@@ -7,42 +7,15 @@
 #include <string.h>
 
 #include "base/i18n.h"
-#include "vkfd/figure.h"
-
-#define GP_MAX_BYTES (1ull << 50)
 
 /*
- * Figures of the real chip are read straight into struct gp_gpufile; those that depend on the
- * personality are in the section of its name.
+ * Figures of the real chip beside the model's are read straight into struct gp_gpufile; those that
+ * depend on the personality are in the section of its name.
  */
-struct figure {
-	const char *section, *name;
-	size_t offset;
-	u8 size; /* of the member: 4 or 8 bytes */
-	u64 min, max;
-};
+#define FIGURE(section, name, member, min, max) \
+	GP_FIGURE(struct gp_gpufile, section, name, member, min, max)
 
-#define FIGURE(section, name, member, min, max)                                   \
-	{                                                                         \
-		section, name, offsetof(struct gp_gpufile, member),               \
-			sizeof(((struct gp_gpufile *)NULL)->member), (min), (max) \
-	}
-#define CHIP(name, min, max) FIGURE("chip", #name, chip.name, min, max)
-#define COST(name, max)      FIGURE("cost", #name, chip.name, 0, max)
-
-static const struct figure common[] = {
-	CHIP(xcc_count, 1, GP_MODEL_MAX_XCC),
-	CHIP(cu_per_xcc, 1, GP_MODEL_MAX_CU),
-	CHIP(simd_per_cu, 1, 16),
-	CHIP(waves_per_simd, 1, 64),
-	CHIP(wave_size, 32, 64),
-	CHIP(vgpr_per_simd, 64, 8192),
-	CHIP(lds_per_cu, 1024, 1u << 20),
-	CHIP(slots, 4, 32),
-	CHIP(vmids, 1, 15),
-	CHIP(sdma_queues_per_engine, 1, 16),
-	CHIP(clock_khz, 1000, 100000000),
-	CHIP(wave_fixed_bytes, 0, 1u << 20),
+static const struct gp_figure_spec common[] = {
 	FIGURE("chip", "vram_bytes", gpu.vram_bytes, 1ull << 30, GP_MAX_BYTES),
 	FIGURE("chip", "fcompute_mhz", fcompute_mhz, 1, 100000),
 	FIGURE("chip", "memory_width", memory_width, 1, 65536),
@@ -52,26 +25,11 @@ static const struct figure common[] = {
 	FIGURE("chip", "l2_kb", l2_kb, 1, 1u << 20),
 	FIGURE("chip", "pcie_mb_per_s", pcie_mb_per_s, 1, 1u << 24),
 	FIGURE("chip", "xgmi_mb_per_s", xgmi_mb_per_s, 1, 1u << 24),
-	COST(quantum_ns, GP_MAX_NS),
-	COST(dispatch_ns, GP_MAX_NS),
-	COST(complete_ns, GP_MAX_NS),
-	COST(unmap_ns, GP_MAX_NS),
-	COST(unmap_queue_ns, GP_MAX_NS),
-	COST(map_ns, GP_MAX_NS),
-	COST(map_queue_ns, GP_MAX_NS),
-	COST(save_ns, GP_MAX_NS),
-	COST(restore_ns, GP_MAX_NS),
-	FIGURE("cost", "save_bytes_per_us", chip.save_bytes_per_us, 1, GP_MAX_BYTES),
-	FIGURE("cost", "restore_bytes_per_us", chip.restore_bytes_per_us, 1, GP_MAX_BYTES),
-	FIGURE("cost", "sdma_bytes_per_us", chip.sdma_bytes_per_us, 1, GP_MAX_BYTES),
-	COST(sdma_packet_ns, GP_MAX_NS),
-	COST(contention_permille, 100000),
-	COST(jitter_permille, 1000),
 };
 
 #define SHOWN(name, member, min, max) FIGURE(NULL, name, member, min, max)
 
-static const struct figure presented[] = {
+static const struct gp_figure_spec presented[] = {
 	SHOWN("gfx_version", gpu.gfx_version, 90000, 200000),
 	SHOWN("xcc_count", gpu.xcc_count, 1, GP_MODEL_MAX_XCC),
 	SHOWN("device_id", gpu.device_id, 1, 0xffff),
@@ -120,39 +78,30 @@ void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_
 	*debug_bytes = (u32)((waves * 32 + 63) & ~63ull);
 }
 
-static int read_figure(const struct figure *figure, const char *section, const json_t *root,
-		       const char *path, struct gp_diag *diag, struct gp_gpufile *out)
+static bool is_figure(const struct gp_figure_spec *specs, size_t count, const char *section,
+		      const char *name)
 {
-	json_t *entry = json_object_get(json_object_get(root, section), figure->name);
-	char name[96];
-	u64 number;
-	int error;
-
-	snprintf(name, sizeof(name), "%s.%s", section, figure->name);
-	error = gp_figure_read(entry, path, name, figure->min, figure->max, diag, &number);
-	if (error)
-		return error;
-	if (figure->size == sizeof(u32))
-		memcpy((char *)out + figure->offset, &(u32){(u32)number}, sizeof(u32));
-	else
-		memcpy((char *)out + figure->offset, &number, sizeof(u64));
-	return json_object_set(out->figures, name, entry) ? -ENOMEM : 0;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(specs[i].name, name) == 0 &&
+		    (!specs[i].section || strcmp(specs[i].section, section) == 0))
+			return true;
+	return false;
 }
 
 /* A name that is misspelt must not pass as one that is left at some default. */
-static int check_names(const struct figure *figures, size_t count, const char *section,
-		       const json_t *root, const char *path, struct gp_diag *diag)
+static int check_names(const char *section, bool shown, const json_t *root, const char *path,
+		       struct gp_diag *diag)
 {
 	const char *name;
 	json_t *value;
 
 	json_object_foreach(json_object_get(root, section), name, value)
 	{
-		bool known = false;
+		bool known = shown ? is_figure(presented, GP_ARRAY_SIZE(presented), section, name)
+				   : is_figure(common, GP_ARRAY_SIZE(common), section, name) ||
+					     is_figure(gp_chip_figures, gp_chip_figure_count,
+						       section, name);
 
-		for (size_t i = 0; i < count && !known; i++)
-			known = strcmp(figures[i].name, name) == 0 &&
-				(!figures[i].section || strcmp(figures[i].section, section) == 0);
 		if (!known)
 			return gp_fail(diag, -EINVAL, _("%s: %s.%s: there is no such figure"), path,
 				       section, name);
@@ -167,13 +116,8 @@ static int check_keys(const json_t *root, const char *path, struct gp_diag *diag
 					   "compat", "native", NULL};
 	int error = gp_figure_keys(root, path, NULL, keys, diag);
 
-	for (size_t i = 2; !error && i < GP_ARRAY_SIZE(keys) - 1; i++) {
-		bool shown = i >= 4;
-
-		error = check_names(shown ? presented : common,
-				    shown ? GP_ARRAY_SIZE(presented) : GP_ARRAY_SIZE(common),
-				    keys[i], root, path, diag);
-	}
+	for (size_t i = 2; !error && i < GP_ARRAY_SIZE(keys) - 1; i++)
+		error = check_names(keys[i], i >= 4, root, path, diag);
 	return error;
 }
 
@@ -183,23 +127,14 @@ static int read_figures(const json_t *root, const char *path, struct gp_diag *di
 	const char *shown = gp_personality_name(out->personality);
 	int error = 0;
 
+	for (size_t i = 0; !error && i < gp_chip_figure_count; i++)
+		error = gp_figure_take(&gp_chip_figures[i], NULL, root, path, diag, out->figures,
+				       &out->chip);
 	for (size_t i = 0; !error && i < GP_ARRAY_SIZE(common); i++)
-		error = read_figure(&common[i], common[i].section, root, path, diag, out);
+		error = gp_figure_take(&common[i], NULL, root, path, diag, out->figures, out);
 	for (size_t i = 0; !error && i < GP_ARRAY_SIZE(presented); i++)
-		error = read_figure(&presented[i], shown, root, path, diag, out);
+		error = gp_figure_take(&presented[i], shown, root, path, diag, out->figures, out);
 	return error;
-}
-
-static int read_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
-		     char *out, size_t size)
-{
-	const char *text = json_string_value(json_object_get(root, key));
-
-	if (!text || !*text || strlen(text) >= size)
-		return gp_fail(diag, -EINVAL, _("%s: \"%s\" must be a text of 1 to %zu bytes"),
-			       path, key, size - 1);
-	strcpy(out, text);
-	return 0;
 }
 
 /* What follows from the figures, and whether they fit together. */
@@ -240,31 +175,11 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_gpufile *out
 	return 0;
 }
 
-/* Where a GPU is described; -ENOENT for a name that is none. Names may be typed in capitals. */
-static int find_file(const char *name, char *path, size_t size)
-{
-	char installed[PATH_MAX], built[PATH_MAX],
-		lower[sizeof(((struct gp_gpufile *)NULL)->name)] = "";
-	int n;
-
-	if (strchr(name, '/') || strstr(name, ".json")) {
-		n = snprintf(path, size, "%s", name);
-		return n < (int)size ? 0 : -ENAMETOOLONG;
-	}
-	if (!*name || strlen(name) >= sizeof(lower))
-		return -ENOENT;
-	for (size_t i = 0; name[i]; i++)
-		lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
-	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", lower);
-	snprintf(built, sizeof(built), "data/gpus/%s.json", lower);
-	return gp_vkfd_find(installed, built, path, size);
-}
-
 bool gp_gpufile_known(const char *name)
 {
 	char path[PATH_MAX];
 
-	return find_file(name, path, sizeof(path)) == 0;
+	return gp_chip_path(name, path, sizeof(path)) == 0;
 }
 
 int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp_diag *diag,
@@ -272,23 +187,21 @@ int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp
 {
 	char path[PATH_MAX];
 	json_t *root;
-	int error = find_file(name, path, sizeof(path));
+	int error = gp_chip_path(name, path, sizeof(path));
 
 	memset(out, 0, sizeof(*out));
 	out->personality = personality;
 	if (error)
-		return gp_fail(diag, error,
-			       _("there is no GPU '%s': mi210, mi300x, mi308x, or the path of a "
-				 "GPU file"),
-			       name);
+		return gp_chip_unknown(diag, name, error);
 	root = gp_figure_file(path, diag, &error);
 	if (!root)
 		return error;
 	out->figures = json_object();
 	error = check_keys(root, path, diag);
-	error = error ? error : read_text(root, "name", path, diag, out->name, sizeof(out->name));
 	error = error ? error
-		      : read_text(root, "title", path, diag, out->title, sizeof(out->title));
+		      : gp_chip_text(root, "name", path, diag, out->name, sizeof(out->name));
+	error = error ? error
+		      : gp_chip_text(root, "title", path, diag, out->title, sizeof(out->title));
 	error = error ? error : read_figures(root, path, diag, out);
 	error = error ? error : derive(path, diag, out);
 	json_decref(root);

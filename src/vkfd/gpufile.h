@@ -1,6 +1,7 @@
 /*
- * GPU descriptions: JSON files in data/gpus. Every figure is {"value": N, "source": "...",
- * "kind": "measured" | "published" | "assumed" | "driver"}; `gpreempt vgpu status` prints them.
+ * What the virtual GPU presents of a chip: the model's numbers (chip/chip.h) and those that only a
+ * program on it sees, of one personality. `gpreempt vgpu status` prints every figure with its
+ * source.
  */
 #ifndef GP_VKFD_GPUFILE_H
 #define GP_VKFD_GPUFILE_H
@@ -8,7 +9,7 @@
 #include <jansson.h>
 
 #include "base/diag.h"
-#include "model/model.h"
+#include "chip/chip.h"
 #include "vkfd/wire.h"
 
 enum gp_personality {
@@ -17,8 +18,8 @@ enum gp_personality {
 };
 
 struct gp_gpufile {
-	char name[32];  /* "mi308x" */
-	char title[64]; /* "AMD Instinct MI308X" */
+	char name[GP_CHIP_NAME];   /* "mi308x" */
+	char title[GP_CHIP_TITLE]; /* "AMD Instinct MI308X" */
 	enum gp_personality personality;
 	struct gp_model_chip chip; /* as modelled: the real XCCs whatever is presented */
 	struct gp_vkfd_gpu gpu;    /* as presented */
@@ -61,11 +62,5 @@ void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_
  */
 int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vkfd_kernel **out,
 		    size_t *count);
-
-/*
- * A file beside the running program: `installed` relative to the prefix it is installed under,
- * `built` relative to the build directory. -ENOENT when neither is there.
- */
-int gp_vkfd_find(const char *installed, const char *built, char *out, size_t size);
 
 #endif

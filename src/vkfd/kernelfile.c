@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/i18n.h"
-#include "vkfd/figure.h"
+#include "chip/figure.h"
 #include "vkfd/gpufile.h"
 
 static int by_length(const void *a, const void *b)
@@ -83,7 +83,7 @@ int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vkfd_kerne
 	*out = NULL;
 	*count = 0;
 	if (!path) {
-		if (gp_vkfd_find("share/gpreempt/kernels.json", "data/kernels.json", found,
+		if (gp_data_find("share/gpreempt/kernels.json", "data/kernels.json", found,
 				 sizeof(found)))
 			return gp_fail(diag, -ENOENT, _("kernels.json is not installed"));
 		path = found;

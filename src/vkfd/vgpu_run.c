@@ -158,7 +158,7 @@ static bool can_be_listed(const char *path)
 static int library_path(const char *directory, char *out, size_t size, struct gp_diag *diag)
 {
 	char library[PATH_MAX];
-	int error = gp_vkfd_find("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library, sizeof(library));
+	int error = gp_data_find("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library, sizeof(library));
 
 	if (error)
 		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);

@@ -138,7 +138,7 @@ static json_t *shipped(const char *relative)
 	char path[PATH_MAX];
 	json_t *json;
 
-	assert_int_equal(gp_vkfd_find(relative, relative, path, sizeof(path)), 0);
+	assert_int_equal(gp_data_find(relative, relative, path, sizeof(path)), 0);
 	json = json_load_file(path, 0, NULL);
 	assert_non_null(json);
 	return json;

@@ -1,15 +1,16 @@
+/* Finds the files that come with the programs. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "vkfd/gpufile.h"
+#include "chip/chip.h"
 
 /* Programs are in <prefix>/bin, <prefix>/libexec/gpreempt, <build>/bin or <build>/tests/vkfd. */
 #define GP_LEVELS_UP 3
 
-int gp_vkfd_find(const char *installed, const char *built, char *out, size_t size)
+int gp_data_find(const char *installed, const char *built, char *out, size_t size)
 {
 	const char *const places[] = {installed, built};
 	char exe[PATH_MAX];

@@ -1,6 +1,8 @@
-#include "vkfd/figure.h"
+/* Figures with their sources: see figure.h. */
+#include "chip/figure.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -92,4 +94,24 @@ int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 
 			       _("%s: %s: \"kind\" is measured, published, assumed or driver"),
 			       path, name);
 	return 0;
+}
+
+int gp_figure_take(const struct gp_figure_spec *spec, const char *section, const json_t *root,
+		   const char *path, struct gp_diag *diag, json_t *figures, void *out)
+{
+	const char *where = spec->section ? spec->section : section;
+	json_t *entry = json_object_get(json_object_get(root, where), spec->name);
+	char name[96];
+	u64 number;
+	int error;
+
+	snprintf(name, sizeof(name), "%s.%s", where, spec->name);
+	error = gp_figure_read(entry, path, name, spec->min, spec->max, diag, &number);
+	if (error)
+		return error;
+	if (spec->size == sizeof(u32))
+		memcpy((char *)out + spec->offset, &(u32){(u32)number}, sizeof(u32));
+	else
+		memcpy((char *)out + spec->offset, &number, sizeof(u64));
+	return figures && json_object_set(figures, name, entry) ? -ENOMEM : 0;
 }
