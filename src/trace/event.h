@@ -11,6 +11,9 @@
 enum gp_clock {
 	GP_CLOCK_MONOTONIC,     /* AMD_LOG_LEVEL */
 	GP_CLOCK_MONOTONIC_RAW, /* ROCr's own log */
+	GP_CLOCK_BOOTTIME,      /* rocprof */
+	GP_CLOCK_TRACE,         /* ftrace: what trace_clock was set to; "local" unless changed */
+	GP_CLOCK_DMESG,         /* the kernel log's, near ftrace's local */
 };
 
 enum gp_event_kind {
@@ -28,7 +31,20 @@ enum gp_event_kind {
 	GP_EVENT_API_RETURN,  /* `name`; `stream` when it returned one */
 	GP_EVENT_VERSION,     /* `name`: the runtime's version string */
 	GP_EVENT_OLD_RUNTIME, /* a message that only ROCm 5.2 and older print */
+	GP_EVENT_COPY_START,  /* the runtime hands a copy to a copy engine; `text`: its fields */
+	GP_EVENT_KFD,         /* a print of KFD's; `name`: which, `text`: its key=value fields */
+	GP_EVENT_CALL,        /* a finished API call: `name`, time, duration, `layer` */
+	GP_EVENT_KERNEL,      /* a kernel that ran on the GPU: `name`, time, duration */
+	GP_EVENT_COPY,        /* a finished copy: `name` (direction), time, duration */
+	GP_EVENT_ENTER,       /* a kernel function was entered: `name` */
+	GP_EVENT_LEAVE,       /* and left; `duration_ns` where the tracer tells */
+	GP_EVENT_POINT,       /* a tracepoint or probe hit: `name`, `text` */
+	GP_EVENT_MARK,        /* written into the trace by a program: `text` */
+	GP_EVENT_LOST,        /* the tracer dropped `count` events (0 = it does not say) */
 };
+
+/* Where a finished call belongs. */
+enum gp_layer { GP_LAYER_HIP, GP_LAYER_HSA, GP_LAYER_OTHER };
 
 enum gp_event_field {
 	GP_EV_TIME = 1u << 0,
@@ -43,6 +59,14 @@ enum gp_event_field {
 	GP_EV_PRIORITY = 1u << 9,
 	GP_EV_REFCOUNT = 1u << 10,
 	GP_EV_STREAM = 1u << 11,
+	GP_EV_DURATION = 1u << 12,
+	GP_EV_CPU = 1u << 13,
+	GP_EV_GRID = 1u << 14, /* grid and workgroup */
+	GP_EV_GPU = 1u << 15,
+	GP_EV_REGISTERS = 1u << 16, /* vgpr, sgpr, lds, scratch */
+	GP_EV_CORRELATION = 1u << 17,
+	GP_EV_COUNT = 1u << 18,
+	GP_EV_STAGES = 1u << 19, /* dispatch_ns and complete_ns */
 };
 
 struct gp_event {
@@ -68,6 +92,19 @@ struct gp_event {
 	u64 stream;
 	const char *name;
 	size_t name_len;
+	const char *text; /* what follows; only of the kinds that say so */
+	size_t text_len;
+	/* Of GP_EVENT_CALL and the kinds behind it only. */
+	u64 duration_ns;
+	enum gp_layer layer;
+	u32 cpu;
+	u64 gpu;
+	u64 grid, workgroup; /* work-items, all dimensions multiplied */
+	u32 vgpr, sgpr, wave;
+	u64 lds, scratch; /* bytes */
+	u64 correlation;
+	u64 count;
+	u64 dispatch_ns, complete_ns; /* handed to the queue, seen complete */
 };
 
 /* Returns 0 to go on; anything else stops the reader, which returns it. */

@@ -347,11 +347,9 @@ int gp_log_queues_event(void *ctx, const struct gp_event *event)
 		if (find_row(queues, event, &row) < 0)
 			return -ENOMEM;
 		return note_identity(queues, row, event);
-	case GP_EVENT_KERNEL_NAME:
-	case GP_EVENT_VERSION:
+	default: /* kinds that say nothing about queues */
 		return 0;
 	}
-	return 0;
 }
 
 const struct gp_log_queue *gp_log_queues_items(const struct gp_log_queues *queues, size_t *count)

@@ -1,0 +1,97 @@
+#include "cli/report_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/term.h"
+
+void gp_report_cli_init(struct gp_report_cli *cli, const struct gp_command *command)
+{
+	memset(cli, 0, sizeof(*cli));
+	cli->command = command;
+	gp_cli_diag_init(&cli->sink, command);
+}
+
+bool gp_report_option(struct gp_report_cli *cli, int id, const char *value)
+{
+	switch (id) {
+	case GP_OPT_REPORT_JSON:
+		cli->json = true;
+		return true;
+	case GP_OPT_REPORT_MARKDOWN:
+		cli->markdown = true;
+		return true;
+	case GP_OPT_REPORT_HTML:
+		cli->html = value;
+		return true;
+	}
+	return false;
+}
+
+int gp_report_open(struct gp_report_cli *cli, const char *path, const char **name)
+{
+	struct stat info;
+	int fd;
+
+	if (strcmp(path, "-") == 0) {
+		*name = _("standard input");
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	} else {
+		*name = path;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd < 0) {
+		int error = -errno;
+
+		return gp_fail(&cli->sink.diag, error, _("cannot open %s: %s"), *name,
+			       strerror(-error));
+	}
+	if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+		close(fd);
+		return gp_fail(&cli->sink.diag, -EISDIR, _("%s is a directory; name a file"),
+			       *name);
+	}
+	return fd;
+}
+
+int gp_report_write(struct gp_report_cli *cli, const char *path, const struct gp_buf *text)
+{
+	int error = gp_file_write_atomic(path, gp_buf_str(text), text->len);
+
+	if (error)
+		gp_fail(&cli->sink.diag, error, _("cannot write %s: %s"), path, strerror(-error));
+	return error;
+}
+
+int gp_report_print(struct gp_report_cli *cli, const struct gp_doc *doc)
+{
+	struct gp_buf text = {0};
+	int error = 0;
+
+	if (!doc)
+		return gp_fail(&cli->sink.diag, -ENOMEM, "%s", _("out of memory"));
+	if (cli->html) {
+		error = gp_doc_html(doc, &text);
+		if (!error)
+			error = gp_report_write(cli, cli->html, &text);
+		gp_buf_free(&text);
+	}
+	if (error)
+		return error;
+	if (cli->json) {
+		json_t *json = gp_doc_json(doc);
+
+		error = json ? gp_json_print(stdout, json, false) : -ENOMEM;
+		json_decref(json);
+	} else if (cli->markdown) {
+		error = gp_doc_markdown(doc, &text);
+		fwrite(gp_buf_str(&text), 1, text.len, stdout);
+	} else {
+		error = gp_doc_print(doc, stdout, gp_term_colour(stdout));
+	}
+	gp_buf_free(&text);
+	return error;
+}

@@ -1,0 +1,235 @@
+/*
+ * A report as one HTML page: styles inside, pictures as inline SVG, no script and nothing loaded
+ * from elsewhere, so that it opens from a mail or without a network. It follows the reader's light
+ * or dark setting. Every text is escaped, and the page's policy forbids scripts on top of that.
+ */
+#include <errno.h>
+
+#include "base/i18n.h"
+#include "base/utf8.h"
+#include "trace/doc_parts.h"
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+	"'unsafe-inline'\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta name=\"color-scheme\" content=\"light dark\">\n<title>";
+
+static const char style[] =
+	"</title>\n<style>\n"
+	":root{--fg:#1c1e21;--bg:#fff;--dim:#667;--line:#d8dce2;--head:#f3f5f8;--bar:#3b78c3}\n"
+	"@media(prefers-color-scheme:dark){:root{--fg:#e3e6ea;--bg:#15181c;--dim:#99a3b0;"
+	"--line:#323841;--head:#1e2329;--bar:#5b9be6}}\n"
+	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
+	"max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
+	"h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid "
+	"var(--line)}\n"
+	"table{border-collapse:collapse;margin:.8rem 0;display:block;overflow-x:auto}\n"
+	"th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:left;"
+	"vertical-align:top}\n"
+	"th{background:var(--head)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;"
+	"white-space:nowrap}\n"
+	"td{overflow-wrap:anywhere}caption{text-align:left;color:var(--dim);padding:.3rem 0}\n"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem}dt{color:"
+	"var(--dim)}dd{margin:0}\n"
+	"svg{fill:var(--bar)}figure{margin:1rem 0}figcaption{color:var(--dim)}\n"
+	"</style></head><body>\n";
+
+static void put(struct gp_buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		u32 code;
+		size_t step = gp_utf8_next(text + i, len - i, &code);
+
+		if (!step) {
+			gp_buf_puts(out, "�");
+			i++;
+			continue;
+		}
+		if (code == '&')
+			gp_buf_puts(out, "&amp;");
+		else if (code == '<')
+			gp_buf_puts(out, "&lt;");
+		else if (code == '>')
+			gp_buf_puts(out, "&gt;");
+		else if (code == '"')
+			gp_buf_puts(out, "&quot;");
+		else if (code == '\'')
+			gp_buf_puts(out, "&#39;");
+		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
+			gp_buf_puts(out, " ");
+		else
+			gp_buf_add(out, text + i, step);
+		i += step;
+	}
+}
+
+static void put_string(struct gp_buf *out, const char *text)
+{
+	put(out, text, strlen(text));
+}
+
+static void put_value(struct gp_buf *out, const struct gp_value *value)
+{
+	struct gp_buf text = {0};
+
+	gp_value_show(value, &text);
+	put(out, gp_buf_str(&text), text.len);
+	gp_buf_free(&text);
+}
+
+static double amount(const struct gp_value *value)
+{
+	switch (value->unit) {
+	case GP_UNIT_COUNT:
+	case GP_UNIT_NS:
+	case GP_UNIT_BYTES:
+		return (double)value->number;
+	case GP_UNIT_PERCENT:
+	case GP_UNIT_RATE:
+	case GP_UNIT_REAL:
+		return value->real;
+	default:
+		return 0;
+	}
+}
+
+static double column_most(const struct gp_block *block, size_t column)
+{
+	double most = 0;
+
+	for (size_t i = column; i < block->cell_count; i += block->column_count) {
+		double value = amount(&block->cells[i]);
+
+		most = value > most ? value : most;
+	}
+	return most;
+}
+
+#define BAR_WIDTH 120.0
+
+static void put_row(struct gp_buf *out, const struct gp_block *block, size_t row)
+{
+	gp_buf_puts(out, "<tr>");
+	for (size_t c = 0; c < block->column_count; c++) {
+		const struct gp_value *value = &block->cells[row * block->column_count + c];
+		double most = block->columns[c].bars ? column_most(block, c) : 0;
+
+		gp_buf_puts(out, gp_block_numeric(block, c) ? "<td class=\"n\">" : "<td>");
+		put_value(out, value);
+		if (most > 0)
+			gp_buf_printf(out,
+				      " <svg width=\"%.0f\" height=\"10\" aria-hidden=\"true\">"
+				      "<rect width=\"%.1f\" height=\"10\"/></svg>",
+				      BAR_WIDTH, amount(value) / most * BAR_WIDTH);
+		gp_buf_puts(out, "</td>");
+	}
+	gp_buf_puts(out, "</tr>\n");
+}
+
+static void put_table(struct gp_buf *out, const struct gp_block *block)
+{
+	gp_buf_puts(out, "<table>");
+	if (block->title) {
+		gp_buf_puts(out, "<caption>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</caption>");
+	}
+	gp_buf_puts(out, "<thead><tr>");
+	for (size_t c = 0; c < block->column_count; c++) {
+		gp_buf_puts(out, gp_block_numeric(block, c) ? "<th class=\"n\">" : "<th>");
+		put_string(out, block->columns[c].title);
+		gp_buf_puts(out, "</th>");
+	}
+	gp_buf_puts(out, "</tr></thead><tbody>\n");
+	for (size_t r = 0; r < gp_block_rows(block); r++)
+		put_row(out, block, r);
+	gp_buf_puts(out, "</tbody></table>\n");
+}
+
+#define CURVE_WIDTH  800.0
+#define CURVE_HEIGHT 120.0
+
+static void put_series(struct gp_buf *out, const struct gp_block *block)
+{
+	struct gp_value length = gp_v_ns(block->step * block->value_count);
+	u64 most = 1;
+
+	for (size_t i = 0; i < block->value_count; i++)
+		most = block->values[i] > most ? block->values[i] : most;
+	gp_buf_puts(out, "<figure><figcaption>");
+	put_string(out, block->title);
+	gp_buf_printf(out, " (0–%llu, ", (unsigned long long)most);
+	put_value(out, &length);
+	gp_buf_printf(
+		out,
+		")</figcaption><svg viewBox=\"0 0 %.0f %.0f\" width=\"100%%\" height=\"%.0f\" "
+		"preserveAspectRatio=\"none\" role=\"img\">",
+		CURVE_WIDTH, CURVE_HEIGHT, CURVE_HEIGHT);
+	for (size_t i = 0; i < block->value_count; i++) {
+		double width = CURVE_WIDTH / (double)block->value_count;
+		double height = (double)block->values[i] / (double)most * CURVE_HEIGHT;
+
+		if (block->values[i])
+			gp_buf_printf(
+				out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>",
+				(double)i * width, CURVE_HEIGHT - height, width, height);
+	}
+	gp_buf_puts(out, "</svg></figure>\n");
+}
+
+static void put_block(struct gp_buf *out, const struct gp_block *block)
+{
+	switch (block->type) {
+	case GP_BLOCK_SECTION:
+		gp_buf_puts(out, "<h2>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</h2>\n");
+		break;
+	case GP_BLOCK_FACT:
+		gp_buf_puts(out, "<dt>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</dt><dd>");
+		put_value(out, &block->value);
+		gp_buf_puts(out, "</dd>\n");
+		break;
+	case GP_BLOCK_NOTE:
+		gp_buf_puts(out, "<p>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</p>\n");
+		break;
+	case GP_BLOCK_TABLE:
+		put_table(out, block);
+		break;
+	case GP_BLOCK_SERIES:
+		put_series(out, block);
+		break;
+	}
+}
+
+int gp_doc_html(const struct gp_doc *doc, struct gp_buf *out)
+{
+	bool facts = false;
+
+	if (doc->error)
+		return doc->error;
+	gp_buf_puts(out, head);
+	put_string(out, doc->title);
+	gp_buf_puts(out, style);
+	gp_buf_puts(out, "<h1>");
+	put_string(out, doc->title);
+	gp_buf_puts(out, "</h1>\n");
+	for (size_t i = 0; i < doc->count; i++) {
+		bool fact = doc->blocks[i].type == GP_BLOCK_FACT;
+
+		if (fact != facts)
+			gp_buf_puts(out, fact ? "<dl>\n" : "</dl>\n");
+		facts = fact;
+		put_block(out, &doc->blocks[i]);
+	}
+	if (facts)
+		gp_buf_puts(out, "</dl>\n");
+	gp_buf_puts(out, "</body></html>\n");
+	return out->error;
+}

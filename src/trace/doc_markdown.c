@@ -1,0 +1,123 @@
+/* A report as Markdown. Names from outside cannot form markup: what could is escaped. */
+#include <errno.h>
+
+#include "base/i18n.h"
+#include "base/utf8.h"
+#include "trace/doc_parts.h"
+
+/* One line, with nothing in it that Markdown or the HTML inside Markdown would act on. */
+static void put(struct gp_buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		u32 code;
+		size_t step = gp_utf8_next(text + i, len - i, &code);
+
+		if (!step) {
+			gp_buf_puts(out, "�");
+			i++;
+			continue;
+		}
+		if (code == '&')
+			gp_buf_puts(out, "&amp;");
+		else if (code == '<')
+			gp_buf_puts(out, "&lt;");
+		else if (code == '>')
+			gp_buf_puts(out, "&gt;");
+		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
+			gp_buf_puts(out, " ");
+		else if (code < 0x80 && strchr("\\`*_[]|~", (int)code))
+			gp_buf_printf(out, "\\%c", (char)code);
+		else
+			gp_buf_add(out, text + i, step);
+		i += step;
+	}
+}
+
+static void put_value(struct gp_buf *out, const struct gp_value *value)
+{
+	struct gp_buf text = {0};
+
+	gp_value_show(value, &text);
+	put(out, gp_buf_str(&text), text.len);
+	gp_buf_free(&text);
+}
+
+static void put_table(struct gp_buf *out, const struct gp_block *block)
+{
+	gp_buf_puts(out, "\n");
+	if (block->title) {
+		gp_buf_puts(out, "**");
+		put(out, block->title, strlen(block->title));
+		gp_buf_puts(out, "**\n\n");
+	}
+	gp_buf_puts(out, "|");
+	for (size_t c = 0; c < block->column_count; c++) {
+		gp_buf_puts(out, " ");
+		put(out, block->columns[c].title, strlen(block->columns[c].title));
+		gp_buf_puts(out, " |");
+	}
+	gp_buf_puts(out, "\n|");
+	for (size_t c = 0; c < block->column_count; c++)
+		gp_buf_puts(out, gp_block_numeric(block, c) ? "---:|" : "---|");
+	gp_buf_puts(out, "\n");
+	for (size_t r = 0; r < gp_block_rows(block); r++) {
+		gp_buf_puts(out, "|");
+		for (size_t c = 0; c < block->column_count; c++) {
+			gp_buf_puts(out, " ");
+			put_value(out, &block->cells[r * block->column_count + c]);
+			gp_buf_puts(out, " |");
+		}
+		gp_buf_puts(out, "\n");
+	}
+	gp_buf_puts(out, "\n");
+}
+
+static void put_block(struct gp_buf *out, const struct gp_block *block, bool first_fact)
+{
+	switch (block->type) {
+	case GP_BLOCK_SECTION:
+		gp_buf_puts(out, "\n## ");
+		put(out, block->title, strlen(block->title));
+		gp_buf_puts(out, "\n\n");
+		break;
+	case GP_BLOCK_FACT:
+		if (first_fact)
+			gp_buf_puts(out, "\n| | |\n|---|---|\n");
+		gp_buf_puts(out, "| ");
+		put(out, block->title, strlen(block->title));
+		gp_buf_puts(out, " | ");
+		put_value(out, &block->value);
+		gp_buf_puts(out, " |\n");
+		break;
+	case GP_BLOCK_NOTE:
+		gp_buf_puts(out, "- ");
+		put(out, block->title, strlen(block->title));
+		gp_buf_puts(out, "\n");
+		break;
+	case GP_BLOCK_TABLE:
+		put_table(out, block);
+		break;
+	case GP_BLOCK_SERIES: /* a picture; the tables have its figures */
+		break;
+	}
+}
+
+int gp_doc_markdown(const struct gp_doc *doc, struct gp_buf *out)
+{
+	enum gp_block_type before = GP_BLOCK_SECTION;
+
+	if (doc->error)
+		return doc->error;
+	gp_buf_puts(out, "# ");
+	put(out, doc->title, strlen(doc->title));
+	gp_buf_puts(out, "\n");
+	for (size_t i = 0; i < doc->count; i++) {
+		const struct gp_block *block = &doc->blocks[i];
+
+		if (block->type == GP_BLOCK_NOTE && before != GP_BLOCK_NOTE)
+			gp_buf_puts(out, "\n");
+		put_block(out, block, before != GP_BLOCK_FACT);
+		before = block->type;
+	}
+	return out->error;
+}
