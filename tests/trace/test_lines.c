@@ -1,6 +1,7 @@
 /* Lines of any text: ends, clipping, what is refused. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "logs.h"
@@ -129,6 +130,7 @@ static void a_pipe_that_is_not_ready_is_waited_for(void **state)
 	assert_int_equal(gp_lines_read(ends[0], "pipe", NULL, keep, &seen, &stats), 0);
 	assert_string_equal(seen.start[0], "late");
 	close(ends[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 int main(void)
