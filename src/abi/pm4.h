@@ -11,19 +11,31 @@
 #define GP_ABI_PM4_H
 
 /* Header: 31:30 type (3), 29:16 count, 15:8 opcode. */
-#define GP_PM4_TYPE3       3
-#define GP_PM4_TYPE_FROM   30
-#define GP_PM4_TYPE_TO     31
-#define GP_PM4_COUNT_FROM  16
-#define GP_PM4_COUNT_TO    29
-#define GP_PM4_COUNT_EXTRA 2 /* the header itself, and count is one less than the body */
-#define GP_PM4_OPCODE_FROM 8
-#define GP_PM4_OPCODE_TO   15
+#define GP_PM4_TYPE3        3
+#define GP_PM4_TYPE_FROM    30
+#define GP_PM4_TYPE_TO      31
+#define GP_PM4_COUNT_FROM   16
+#define GP_PM4_COUNT_TO     29
+#define GP_PM4_COUNT_EXTRA  2 /* the header itself, and count is one less than the body */
+#define GP_PM4_OPCODE_FROM  8
+#define GP_PM4_OPCODE_TO    15
 
-#define GP_PM4_NOP         0x10
-#define GP_PM4_MAP_PROCESS 0xa1
-#define GP_PM4_MAP_QUEUES  0xa2
-#define GP_PM4_RUN_LIST    0xa5
+#define GP_PM4_NOP          0x10
+#define GP_PM4_WRITE_DATA   0x37
+#define GP_PM4_MAP_PROCESS  0xa1
+#define GP_PM4_MAP_QUEUES   0xa2
+#define GP_PM4_UNMAP_QUEUES 0xa3
+#define GP_PM4_QUERY_STATUS 0xa4
+#define GP_PM4_RUN_LIST     0xa5
+
+/* UNMAP_QUEUES: queue_sel, 5:4 of the first dword. */
+#define GP_PM4_UNMAP_ALL        2
+#define GP_PM4_UNMAP_NON_STATIC 3
+
+/* CP_IQ_WAIT_TIME2, which WRITE_DATA sets: SCH_WAVE is 15:8; the value that 6.12 restores. */
+#define GP_PM4_IQ_WAIT_TIME2_BOOT 0x40404040u
+#define GP_PM4_SCH_WAVE_FROM      8
+#define GP_PM4_SCH_WAVE_BITS      0xff00u
 
 /* MAP_PROCESS: 16 dwords on gfx9 and gfx10, 21 on gfx90a and gfx942; what follows is in both. */
 #define GP_PM4_MAP_PROCESS_WORDS      16

@@ -19,6 +19,7 @@ enum {
 	OPTION_SEED,
 	OPTION_KERNELS,
 	OPTION_TIMEOUT,
+	OPTION_CHECKPOINT,
 	OPTION_NAME,
 	OPTION_JSON,
 };
@@ -85,6 +86,8 @@ static const struct gp_option options[] = {
 	 N_("kernel costs by name instead of the installed ones")},
 	{OPTION_TIMEOUT, "preemption-timeout", GP_REQUIRED_ARGUMENT, "MS", GP_COMPLETE_NONE,
 	 N_("when an unmap counts as hung (default 9000)")},
+	{OPTION_CHECKPOINT, "checkpoint", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("allow CRIU_OP, as to a caller with CAP_CHECKPOINT_RESTORE")},
 	{OPTION_NAME, "name", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("which machine is started, stopped, shown or used")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("status as JSON")},

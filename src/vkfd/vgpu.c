@@ -34,6 +34,7 @@ enum {
 	OPTION_NAME,
 	OPTION_KERNELS,
 	OPTION_TIMEOUT,
+	OPTION_CHECKPOINT,
 	OPTION_JSON,
 };
 
@@ -128,6 +129,9 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 			return usage(_("'%s' is not a time in milliseconds"), value);
 		options->vm.preemption_timeout_ms = (u32)number;
 		return 0;
+	case OPTION_CHECKPOINT:
+		options->vm.checkpoint = true;
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -143,6 +147,7 @@ static const struct option longs[] = {
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"kernels", required_argument, NULL, OPTION_KERNELS},
 	{"preemption-timeout", required_argument, NULL, OPTION_TIMEOUT},
+	{"checkpoint", no_argument, NULL, OPTION_CHECKPOINT},
 	{"name", required_argument, NULL, OPTION_NAME},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"help", no_argument, NULL, 'h'},

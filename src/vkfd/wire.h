@@ -41,6 +41,15 @@ enum gp_vkfd_kind {
 	/* Sent by `gpreempt vgpu`, not by clients. STATUS: reply payload is JSON text. */
 	GP_VKFD_STATUS,
 	GP_VKFD_STOP,
+	/* Sent by tests. payload: struct gp_vkfd_clock. Goes on by itself when the connection that
+	 * held the clock closes. */
+	GP_VKFD_CLOCK,
+};
+
+/* The machine's time: nothing on its GPUs happens after `until_ns` from now, whatever the clock
+ * of the host says. ~0 = no such limit. */
+struct gp_vkfd_clock {
+	u64 until_ns; /* model time */
 };
 
 /*
@@ -53,6 +62,8 @@ enum gp_vkfd_kind {
  *   SMI_EVENTS                none -> none (the event descriptor travels in the reply)
  *   GET_QUEUE_WAVE_STATE      none -> none
  *   FREE_MEMORY_OF_GPU        struct gp_vkfd_free when the object was VRAM -> none
+ *   CRIU_OP                   s32: the process that opened the descriptor -> none
+ *   GET_CLOCK_COUNTERS        none; the client asks to wait for its turn, and answers it itself
  *   others                    none
  */
 struct gp_vkfd_request {
@@ -168,11 +179,22 @@ struct gp_vkfd_mirror {
 	u64 read_index;  /* and those that were launched */
 };
 
+/*
+ * Locks of the process that a request under way holds in the driver. Calls that the client answers
+ * itself and that take one of them wait for their turn in the server.
+ */
+enum gp_vkfd_lock {
+	GP_VKFD_LOCK_PROCESS = 1u << 0, /* kfd_process.mutex */
+	GP_VKFD_LOCK_EVENTS = 1u << 1,  /* kfd_process.event_mutex: a SUSPEND holds it */
+};
+
 struct gp_vkfd_shared {
 	struct gp_vkfd_ring work_ring, done_ring;
 	struct gp_vkfd_work work[GP_VKFD_WORK_SLOTS];
 	struct gp_vkfd_done done[GP_VKFD_DONE_SLOTS];
 	struct gp_vkfd_mirror mirrors[GP_VKFD_MAX_QUEUES];
+	u32 locks;           /* enum gp_vkfd_lock; written by the server */
+	u32 buffers, events; /* objects the process has; written by the client */
 };
 
 /* ---- kernel costs ---- */

@@ -400,14 +400,47 @@ static void a_client_that_frees_too_much_spoils_only_its_own_account(void **stat
 	assert_int_equal(fake->vm.devices[0].vram_used, 1 << 20);
 }
 
-static void unknown_ioctls_are_enotty_and_criu_is_refused(void **state)
+static s64 criu(struct fake_vm *fake, struct gp_vm_process *caller, s32 owner, u32 op)
+{
+	struct gp_kfd_criu_args args = {.op = op};
+
+	return run(fake, &(struct call){.process = caller,
+					.nr = _IOC_NR(GP_KFD_IOC_CRIU_OP),
+					.args = &args,
+					.args_size = sizeof(args),
+					.payload = &owner,
+					.payload_size = sizeof(owner)});
+}
+
+static void criu_is_for_the_tracer_and_with_the_capability(void **state)
+{
+	struct fake_vm *fake = *state;
+	struct gp_vm_process *a = process_add(fake, 100), *b = process_add(fake, 200);
+	struct gp_kfd_criu_args args = {0};
+
+	create(fake, a);
+	assert_int_equal(criu(fake, a, 100, GP_KFD_CRIU_PROCESS_INFO), -EACCES);
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_PROCESS_INFO), -EBADF);
+	fake->vm.options.checkpoint = true;
+	/* A client may not say whose descriptor it is, or name nobody. */
+	assert_int_equal(CALL(fake, a, CRIU_OP, &args), -EBADF);
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_PROCESS_INFO), -EBADF);
+	set_tracer(fake, 100, 200);
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_PROCESS_INFO), 0);
+	assert_true(a->queues[0]->evicted);
+	assert_false(gp_vm_queue_active(a->queues[0]));
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_CHECKPOINT), -EOPNOTSUPP);
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_UNPAUSE), 0);
+	assert_true(gp_vm_queue_active(a->queues[0]));
+	assert_int_equal(criu(fake, b, 100, GP_KFD_CRIU_UNPAUSE), -EINVAL);
+}
+
+static void unknown_ioctls_are_enotty(void **state)
 {
 	struct fake_vm *fake = *state;
 	struct gp_vm_process *a = process_add(fake, 100);
-	struct gp_kfd_criu_args criu = {0};
 	u32 nothing = 0;
 
-	assert_int_equal(CALL(fake, a, CRIU_OP, &criu), -EACCES);
 	assert_int_equal(run(fake, &(struct call){.process = a,
 						  .nr = 0x27,
 						  .args = &nothing,
@@ -437,7 +470,8 @@ int main(void)
 		WITH(a_destroyed_queue_leaves_the_model, start),
 		WITH(vram_has_a_limit_and_comes_back, start),
 		WITH(a_client_that_frees_too_much_spoils_only_its_own_account, start),
-		WITH(unknown_ioctls_are_enotty_and_criu_is_refused, start),
+		WITH(criu_is_for_the_tracer_and_with_the_capability, start),
+		WITH(unknown_ioctls_are_enotty, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,6 +242,56 @@ static void grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler(vo
 	assert_int_equal(scene.target->queue_count, 1);
 }
 
+static void what_was_given_up_stays_given_up_however_late_the_server_is(void **state)
+{
+	/* Over 10 ms after the driver stopped waiting for it. */
+	struct gp_vkfd_work work = kernel(0, 5, 9010 * MS);
+	struct gp_kfd_dbg_trap_args args = {.pid = TARGET,
+					    .op = GP_KFD_DBG_SUSPEND_QUEUES,
+					    .suspend_queues = {.num_queues = 1,
+							       .grace_period = 256}};
+	u32 ids[] = {0}, sequence;
+
+	(void)state;
+	attach(1);
+	ring_put(scene.target, &work);
+	gp_vm_ring_read(&scene.fake->vm, scene.target);
+	pass(scene.fake, MS);
+	sequence = begin(scene.fake, &(struct call){.process = scene.debugger,
+						    .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
+						    .args = &args,
+						    .args_size = sizeof(args),
+						    .payload = ids,
+						    .payload_size = sizeof(ids)});
+	scene.fake->now += 20000 * MS; /* it was not scheduled for 20 s */
+	gp_vm_tick(&scene.fake->vm);
+	gp_vm_advance(&scene.fake->vm);
+	assert_int_equal(result_of(scene.fake, sequence), 0);
+	assert_int_equal(answer_of(scene.fake, sequence)->payload[0], 0x40000000);
+}
+
+static void time_can_be_held(void **state)
+{
+	struct gp_vkfd_work work = kernel(0, 5, 10 * MS);
+	struct gp_vm *vm = &scene.fake->vm;
+	u64 held;
+
+	(void)state;
+	attach(1);
+	gp_vm_hold(vm, 5 * MS, NULL);
+	held = gp_vm_now(vm);
+	ring_put(scene.target, &work);
+	gp_vm_ring_read(vm, scene.target);
+	pass(scene.fake, 1000 * MS);
+	assert_int_equal(gp_vm_now(vm), held + 5 * MS);
+	assert_int_equal(completed(scene.target), 0);
+	gp_vm_hold(vm, UINT64_MAX, NULL);
+	pass(scene.fake, 4 * MS);
+	assert_int_equal(completed(scene.target), 0);
+	pass(scene.fake, 2 * MS);
+	assert_int_equal(completed(scene.target), 1);
+}
+
 /* ---- life and death ---- */
 
 static void destroy_of_a_suspended_queue_blocks_until_it_is_resumed(void **state)
@@ -467,6 +517,8 @@ int main(void)
 		WITH(each_device_is_preempted_once, start_two),
 		WITH(grace_is_what_the_register_makes_of_it, start),
 		WITH(grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler, start),
+		WITH(what_was_given_up_stays_given_up_however_late_the_server_is, start),
+		WITH(time_can_be_held, start),
 		WITH(destroy_of_a_suspended_queue_blocks_until_it_is_resumed, start),
 		WITH(a_signal_ends_the_wait_and_the_queue_is_intact, start),
 		WITH(a_queue_on_its_way_out_is_not_suspended_again, start),

@@ -164,6 +164,13 @@ static int place_other(struct gp_vk_events *events, struct gp_vk_event *event)
 	return 0;
 }
 
+/* Under the lock; others read it. */
+static void count_event(struct gp_vk_client *client, u32 change)
+{
+	if (client->shared)
+		__atomic_fetch_add(&client->shared->events, change, __ATOMIC_RELAXED);
+}
+
 static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_args *args)
 {
 	struct gp_vk_events *events = client->events;
@@ -182,6 +189,7 @@ static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_
 					       : place_other(events, event);
 	}
 	if (!error) {
+		count_event(client, 1);
 		args->event_id = args->event_trigger_data = event->id;
 		if (is_signal(event->type)) {
 			args->event_page_offset = GP_KFD_MMAP_EVENTS << GP_KFD_MMAP_TYPE_SHIFT;
@@ -194,8 +202,9 @@ static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_
 	return error;
 }
 
-static int destroy_event(struct gp_vk_events *events, u32 id)
+static int destroy_event(struct gp_vk_client *client, u32 id)
 {
+	struct gp_vk_events *events = client->events;
 	struct gp_vk_event *event = gp_vk_event_find(events, id);
 
 	if (!event)
@@ -215,6 +224,7 @@ static int destroy_event(struct gp_vk_events *events, u32 id)
 	} else {
 		events->others[id - GP_KFD_FIRST_NONSIGNAL_EVENT] = NULL;
 	}
+	count_event(client, (u32)-1);
 	free(event);
 	return 0;
 }
@@ -247,7 +257,7 @@ int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
 		return gp_vk_wait_events(client, args);
 	pthread_mutex_lock(&events->lock);
 	if (nr == _IOC_NR(GP_KFD_IOC_DESTROY_EVENT))
-		error = destroy_event(events, one->event_id);
+		error = destroy_event(client, one->event_id);
 	else
 		error = change_event(events, one->event_id, nr == _IOC_NR(GP_KFD_IOC_SET_EVENT));
 	pthread_mutex_unlock(&events->lock);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -116,9 +117,14 @@ static int remember(int fd, enum gp_vk_fd_kind kind, u32 gpu_index)
 
 int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags)
 {
-	const char *name = kind == GP_VK_FD_KFD ? "kfd" : "renderD";
-	int fd = memfd_create(name, MFD_ALLOW_SEALING | (open_flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
-	int error;
+	char name[32];
+	int fd, error;
+
+	/* Whose it is can be read off it, wherever it is handed to. */
+	strcpy(name, kind == GP_VK_FD_KFD ? GP_VK_KFD_NAME : "renderD");
+	if (kind == GP_VK_FD_KFD)
+		gp_vk_number(name + strlen(name), (u32)getpid());
+	fd = memfd_create(name, MFD_ALLOW_SEALING | (open_flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
 
 	if (fd < 0)
 		return -errno;

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -138,14 +139,17 @@ static int device_ioctl(struct gp_vk_fd fd, unsigned long request, void *argumen
  * A /dev/kfd that another process opened, received over a socket or kept through exec: not in our
  * table, but it has the name that gp_vk_fd_open() gave it.
  */
-static bool is_handed_over(int fd)
+static bool is_handed_over(int fd, pid_t *owner)
 {
-	static const char name[] = "/memfd:kfd";
-	char link[32], target[sizeof(name) - 1];
+	static const char name[] = "/memfd:" GP_VK_KFD_NAME;
+	char link[32], target[64] = "";
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return syscall(SYS_readlink, link, target, sizeof(target)) == (long)sizeof(target) &&
-	       memcmp(target, name, sizeof(target)) == 0;
+	if (syscall(SYS_readlink, link, target, sizeof(target) - 1) < 0 ||
+	    memcmp(target, name, sizeof(name) - 1) != 0)
+		return false;
+	*owner = (pid_t)strtol(target + sizeof(name) - 1, NULL, 10);
+	return true;
 }
 
 GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
@@ -164,8 +168,13 @@ GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 			return device_ioctl(ours, request, argument);
 	}
 	result = GP_VK_REAL(ioctl)(fd, request, argument);
-	if (result < 0 && errno == ENOTTY && _IOC_TYPE(request) == GP_KFD_IOC_TYPE)
-		errno = is_handed_over(fd) ? EBADF : ENOTTY;
+	if (result < 0 && errno == ENOTTY && _IOC_TYPE(request) == GP_KFD_IOC_TYPE) {
+		struct gp_vk_fd theirs = {.kind = GP_VK_FD_KFD};
+
+		if (gp_vk_root() && is_handed_over(fd, &theirs.owner))
+			return device_ioctl(theirs, request, argument);
+		errno = ENOTTY;
+	}
 	return result;
 }
 

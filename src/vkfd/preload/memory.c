@@ -151,6 +151,12 @@ static int check_alloc(struct gp_vk_client *client, struct gp_kfd_alloc_memory_o
 	}
 }
 
+static void count_buffer(struct gp_vk_client *client, u32 change)
+{
+	if (client->shared)
+		__atomic_fetch_add(&client->shared->buffers, change, __ATOMIC_RELAXED);
+}
+
 /* Makes the buffer under the lock. *args come back as the driver returns them. */
 static int create(struct gp_vk_client *client, struct gp_vk_bo *bo,
 		  struct gp_kfd_alloc_memory_of_gpu_args *args)
@@ -180,6 +186,7 @@ static int create(struct gp_vk_client *client, struct gp_vk_bo *bo,
 	}
 	bo->handle = (u64)args->gpu_id << GP_KFD_HANDLE_GPU_SHIFT | index;
 	args->handle = bo->handle;
+	count_buffer(client, 1);
 	if (bo->range.window)
 		args->mmap_offset = bo->range.offset;
 	else if (args->flags & GP_KFD_ALLOC_MMIO_REMAP)
@@ -192,6 +199,7 @@ static void destroy(struct gp_vk_client *client, struct gp_vk_bo *bo)
 {
 	struct gp_vk_memory *memory = client->memory;
 
+	count_buffer(client, (u32)-1);
 	give_handle(&memory->handles[bo->gpu_index], (u32)bo->handle);
 	if (bo->range.window) {
 		gp_vk_intervals_remove(&memory->offsets, bo->range.offset);

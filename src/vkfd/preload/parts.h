@@ -34,7 +34,9 @@ struct gp_vk_fd {
 struct gp_vk_fd gp_vk_fd_get(int fd);
 /* The same, and NONE when the descriptor was closed or replaced behind our back. */
 struct gp_vk_fd gp_vk_fd_check(int fd);
-/* Opens a device: a sealed memfd, remembered. -errno. */
+/* Opens a device: a sealed memfd, remembered. -errno. That of /dev/kfd has this name and the pid.
+ */
+#define GP_VK_KFD_NAME "kfd-"
 int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags);
 void gp_vk_fd_mark_own(int fd);
 /* `to` is a duplicate of `from` now. */

@@ -39,14 +39,15 @@ static void hand_over(struct gp_vm *vm, struct gp_vm_device *device)
 	for (struct gp_vm_update *update = device->updates; update; update = update->next) {
 		if (update->in_model)
 			continue;
-		if (gp_model_runlist_update(device->model, now, update->grace, update->tag))
+		if (gp_model_runlist_update(device->model, now, gp_vm_model_grace(update->grace),
+					    update->tag))
 			return;
 		update->in_model = true;
 		update->asked_ns = gp_model_now(device->model);
 	}
 }
 
-static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
+static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, bool all,
 		      struct gp_vm_request *request)
 {
 	struct gp_vm_update *update, **end = &device->updates;
@@ -55,7 +56,8 @@ static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
 	if (!update)
 		return -ENOMEM;
 	update->tag = ++device->next_tag;
-	update->grace = gp_vm_model_grace(grace);
+	update->grace = grace;
+	update->all = all;
 	update->request = request;
 	while (*end)
 		end = &(*end)->next;
@@ -64,10 +66,10 @@ static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
 	return 0;
 }
 
-void gp_vm_update(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
-		  struct gp_vm_request *request)
+static void ask(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, bool all,
+		struct gp_vm_request *request)
 {
-	int error = device->hung ? -ETIME : update_add(vm, device, grace, request);
+	int error = device->hung ? -ETIME : update_add(vm, device, grace, all, request);
 
 	if (!request)
 		return;
@@ -77,6 +79,18 @@ void gp_vm_update(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
 	}
 	request->updates_pending++;
 	request->waiting = true;
+}
+
+void gp_vm_update(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
+		  struct gp_vm_request *request)
+{
+	ask(vm, device, grace, false, request);
+}
+
+void gp_vm_update_debug(struct gp_vm *vm, struct gp_vm_device *device,
+			struct gp_vm_request *request)
+{
+	ask(vm, device, 0, true, request);
 }
 
 bool gp_vm_update_join(struct gp_vm_device *device, struct gp_vm_request *request)
@@ -145,18 +159,25 @@ static void packet_completed(struct gp_vm *vm, struct gp_vm_queue *queue,
  * The caller's ioctl returns when the fence of the unmap comes; the new runlist is mapped after
  * that. The update itself is over when it is mapped.
  */
-static void update_progress(struct gp_vm *vm, struct gp_vm_device *device, u64 tag, bool mapped)
+static void update_progress(struct gp_vm *vm, struct gp_vm_device *device,
+			    const struct gp_model_action *action)
 {
+	bool mapped = action->kind == GP_MODEL_MAPPED;
 	struct gp_vm_update **at = &device->updates, *update;
 
-	while (*at && (*at)->tag != tag)
+	while (*at && (*at)->tag != action->tag)
 		at = &(*at)->next;
 	update = *at;
 	if (!update)
 		return;
 	device->hung = false;
+	if (!mapped && !update->answered)
+		gp_vm_packets_switch(vm, device, update, action->unmapped_queues > 0);
 	if (mapped)
 		*at = update->next;
+	/* The driver sends the next one now. */
+	if (mapped && device->updates && device->updates->in_model)
+		device->updates->asked_ns = GP_MAX(device->updates->asked_ns, action->at_ns);
 	if (!update->answered)
 		request_update_over(vm, update, 0);
 	if (mapped)
@@ -169,7 +190,7 @@ static void act(struct gp_vm *vm, struct gp_vm_device *device, const struct gp_m
 
 	if (action->kind == GP_MODEL_UNMAPPED || action->kind == GP_MODEL_MAPPED) {
 		if (action->tag)
-			update_progress(vm, device, action->tag, action->kind == GP_MODEL_MAPPED);
+			update_progress(vm, device, action);
 		return;
 	}
 	if (action->queue >= GP_KFD_DEVICE_QUEUES || !device->by_model[action->queue])
@@ -211,38 +232,50 @@ void gp_vm_reap(struct gp_vm_device *device)
 	}
 }
 
+/* When the driver gives up the wait for the fence of the first update. */
+static u64 timeout_at(const struct gp_vm *vm, const struct gp_vm_device *device)
+{
+	u64 limit = vm->options.preemption_timeout_ms * NS_PER_MS;
+	const struct gp_vm_update *update = device->updates;
+
+	if (!limit || !update || !update->in_model || update->answered)
+		return GP_MODEL_NEVER;
+	return update->asked_ns + limit;
+}
+
 /* The driver waits for the fence, then asks for a reset; whoever waited gets ETIME. */
 static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device)
 {
-	u64 limit = vm->options.preemption_timeout_ms * NS_PER_MS;
-	u64 now = gp_model_now(device->model);
 	struct gp_vm_update *update = device->updates;
 
-	if (!limit || !update || !update->in_model || update->answered ||
-	    now - update->asked_ns < limit)
+	if (gp_model_now(device->model) < timeout_at(vm, device))
 		return;
 	device->hung = true;
+	gp_vm_packets_unmap(device, update);
 	/* Requests behind it fail with it; each answer may free requests but no update. */
 	for (; update; update = update->next)
 		if (!update->answered)
 			request_update_over(vm, update, -ETIME);
 }
 
+/* However late it is called, what the driver gave up before it happened stays given up. */
 static bool advance_device(struct gp_vm *vm, struct gp_vm_device *device, u32 *events)
 {
 	struct gp_model_action action;
 	bool any = false;
+	u64 until;
 
 	do {
-		(void)gp_model_advance_some(device->model, vm->due_ns, events);
+		until = GP_MIN(vm->due_ns, timeout_at(vm, device));
+		(void)gp_model_advance_some(device->model, until, events);
 		while (gp_model_take(device->model, &action)) {
 			act(vm, device, &action);
 			any = true;
 		}
-	} while (*events && gp_model_next(device->model) <= vm->due_ns);
+		check_timeout(vm, device);
+	} while (*events && (gp_model_next(device->model) <= until || until < vm->due_ns));
 	hand_over(vm, device);
 	gp_vm_reap(device);
-	check_timeout(vm, device);
 	return any;
 }
 
@@ -287,12 +320,9 @@ u64 gp_vm_next(const struct gp_vm *vm)
 
 	for (u32 i = 0; i < vm->device_count; i++) {
 		const struct gp_vm_device *device = &vm->devices[i];
-		const struct gp_vm_update *update = device->updates;
-		u64 limit = vm->options.preemption_timeout_ms * NS_PER_MS;
 
 		next = GP_MIN(next, gp_model_next(device->model));
-		if (limit && update && update->in_model && !update->answered)
-			next = GP_MIN(next, update->asked_ns + limit);
+		next = GP_MIN(next, timeout_at(vm, device));
 	}
 	return next;
 }

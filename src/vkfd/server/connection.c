@@ -29,6 +29,8 @@ void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connectio
 	if (connection->closed)
 		return;
 	connection->closed = true;
+	if (vm->holder == connection)
+		gp_vm_hold(vm, UINT64_MAX, NULL);
 	gp_vm_unwatch(vm, connection->fd);
 	close(connection->fd);
 	for (struct gp_vm_process *p = vm->processes; p; p = p->next) {
@@ -248,6 +250,16 @@ static void status(struct gp_vm *vm, struct gp_vm_connection *connection, u32 se
 	gp_buf_free(&text);
 }
 
+static void hold_clock(struct gp_vm *vm, struct gp_vm_connection *connection,
+		       const struct gp_vkfd_request *header, const u8 *payload)
+{
+	struct gp_vkfd_clock clock;
+
+	memcpy(&clock, payload, sizeof(clock));
+	gp_vm_hold(vm, clock.until_ns, connection);
+	reply_plain(vm, connection, header->sequence, 0, NULL, 0);
+}
+
 static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t len, int *fd)
 {
 	struct gp_vkfd_request header;
@@ -266,6 +278,9 @@ static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t 
 		return 0;
 	case GP_VKFD_REFRESH:
 		refresh(vm, connection, &header, payload);
+		return 0;
+	case GP_VKFD_CLOCK:
+		hold_clock(vm, connection, &header, payload);
 		return 0;
 	case GP_VKFD_STATUS:
 		status(vm, connection, header.sequence);

@@ -102,8 +102,10 @@ static int enable(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_
 	u32 asked = args->rinfo_size;
 
 	/* Before anything can fail, and not undone: whoever tries ENABLE becomes the debugger. */
-	if (target != request->process)
+	if (target != request->process) {
 		target->debug.debugger = request->process;
+		target->debug.dangling = false;
+	}
 	if (target->debug.enabled)
 		return -EALREADY;
 	if (request->received_fd < 0)
@@ -136,6 +138,9 @@ static void disable(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm
 	target->debug.event_fd = -1;
 	if (target->debug.debugger)
 		target->debug.debugger->debugging--;
+	/* The driver counts down in an object that is gone; here it is only counted. */
+	vm->freed_writes += target->debug.dangling;
+	target->debug.dangling = false;
 	target->debug.debugger = NULL;
 	target->debug.enabled = false;
 	target->debug.exception_mask = 0;
@@ -152,8 +157,10 @@ void gp_vm_debug_process_gone(struct gp_vm *vm, struct gp_vm_process *process)
 			disable(vm, p, NULL);
 	/* It keeps a pointer to freed memory in a stolen target; this keeps none. */
 	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
-		if (p->debug.debugger == process)
+		if (p->debug.debugger == process) {
 			p->debug.debugger = NULL;
+			p->debug.dangling = p->debug.enabled;
+		}
 }
 
 /* A DESTROY whose queue is not suspended any more. */

@@ -212,7 +212,7 @@ void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
 		request->result =
 			take_watch_point(device, target, &args->set_node_address_watch.id);
 		if (!request->result)
-			gp_vm_update(vm, device, 0, request);
+			gp_vm_update_debug(vm, device, request);
 		return;
 	}
 	device = gp_vm_device(vm, args->clear_node_address_watch.gpu_id);
@@ -223,5 +223,5 @@ void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
 	}
 	device->watch_points &= ~(1u << id);
 	target->debug.watch_points[device->index] &= ~(1u << id);
-	gp_vm_update(vm, device, 0, request);
+	gp_vm_update_debug(vm, device, request);
 }

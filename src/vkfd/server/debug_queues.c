@@ -194,7 +194,7 @@ void gp_vm_debug_resume(struct gp_vm *vm, struct gp_vm_process *target,
 void gp_vm_debug_refresh(struct gp_vm *vm, struct gp_vm_request *request)
 {
 	for (u32 i = 0; i < vm->device_count; i++)
-		gp_vm_update(vm, &vm->devices[i], 0, request);
+		gp_vm_update_debug(vm, &vm->devices[i], request);
 }
 
 static void clear_watch_points(struct gp_vm *vm, struct gp_vm_process *target,
@@ -205,7 +205,7 @@ static void clear_watch_points(struct gp_vm *vm, struct gp_vm_process *target,
 			if (target->debug.watch_points[i] >> id & 1) {
 				vm->devices[i].watch_points &= ~(1u << id);
 				target->debug.watch_points[i] &= ~(1u << id);
-				gp_vm_update(vm, &vm->devices[i], 0, request);
+				gp_vm_update_debug(vm, &vm->devices[i], request);
 			}
 }
 

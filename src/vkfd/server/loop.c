@@ -108,6 +108,9 @@ static int sleep_ms(struct gp_vm *vm)
 	next = gp_vm_next(vm);
 	if (next <= gp_vm_now(vm))
 		return 0;
+	/* Held: it does not come by itself. */
+	if (next > vm->hold_at_ns)
+		next = vm->hold_at_ns > vm->due_ns ? vm->hold_at_ns : GP_MODEL_NEVER;
 	arm(vm, next);
 	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
 		if (p->stalled)

@@ -258,6 +258,7 @@ static void create(struct gp_vm *vm, struct gp_vm_request *request)
 		queue->args.ring_size = GP_KFD_MIN_RING_SIZE;
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
+	queue->evicted = process->evictions[device->index] > 0;
 	queue->exception_status = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
 	request->result = queue_add(vm, process, queue);
 	if (request->result) {

@@ -12,10 +12,11 @@
 
 typedef void handler(struct gp_vm *vm, struct gp_vm_request *request);
 
-static void refuse_criu(struct gp_vm *vm, struct gp_vm_request *request)
+/* Its turn has come; the client does the rest. */
+static void take_turn(struct gp_vm *vm, struct gp_vm_request *request)
 {
 	(void)vm;
-	request->result = -EACCES; /* as without CAP_CHECKPOINT_RESTORE */
+	request->result = 0;
 }
 
 static handler *handler_of(u32 nr)
@@ -35,7 +36,9 @@ static handler *handler_of(u32 nr)
 	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
 		return gp_vm_ioctl_smi;
 	case _IOC_NR(GP_KFD_IOC_CRIU_OP):
-		return refuse_criu;
+		return gp_vm_ioctl_criu;
+	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
+		return take_turn;
 	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
 		return gp_vm_ioctl_runtime;
 	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
@@ -109,6 +112,24 @@ static void complete(struct gp_vm *vm, struct gp_vm_request *request)
 	gp_vm_request_free(request);
 }
 
+static bool is_suspend(const struct gp_vm_request *request)
+{
+	return request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
+	       GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->op == GP_KFD_DBG_SUSPEND_QUEUES;
+}
+
+/* The client answers some calls itself: it must know when the driver would not let it. */
+static void show_locks(struct gp_vm_process *process)
+{
+	const struct gp_vm_request *first = process->requests;
+	u32 locks = first ? GP_VKFD_LOCK_PROCESS : 0;
+
+	if (first && first->waiting && is_suspend(first))
+		locks |= GP_VKFD_LOCK_EVENTS;
+	if (process->shared)
+		__atomic_store_n(&process->shared->locks, locks, __ATOMIC_RELEASE);
+}
+
 void gp_vm_serve(struct gp_vm *vm, struct gp_vm_process *process)
 {
 	struct gp_vm_request *request;
@@ -130,17 +151,20 @@ void gp_vm_serve(struct gp_vm *vm, struct gp_vm_process *process)
 			complete(vm, request);
 	}
 	process->serving = false;
+	show_locks(process);
 }
 
-/* Whose line: DBG_TRAP takes the target's mutex. */
+/* Whose line: DBG_TRAP takes the target's mutex, CRIU_OP that of whose descriptor it is. */
 static struct gp_vm_process *owner_of(struct gp_vm *vm, const struct gp_vm_request *request)
 {
 	const struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
 	struct gp_vm_process *target = NULL;
 	struct gp_vm_task task;
 
-	if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
-	    vm->host.task(vm->host.context, (pid_t)args->pid, &task) == 0)
+	if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_CRIU_OP))
+		target = gp_vm_process_find(vm, gp_vm_criu_pid(request));
+	else if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
+		 vm->host.task(vm->host.context, (pid_t)args->pid, &task) == 0)
 		target = gp_vm_process_find(vm, task.tgid);
 	return target ? target : request->process;
 }

@@ -22,6 +22,8 @@ int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const stru
 	       const struct gp_vm_host *host, struct gp_diag *diag);
 void gp_vm_fini(struct gp_vm *vm);
 u64 gp_vm_raw_time(const struct gp_vm *vm, u64 model_ns);
+/* Time stands still from `until_ns` after now on, as long as that connection lives; ~0: goes on. */
+void gp_vm_hold(struct gp_vm *vm, u64 until_ns, const struct gp_vm_connection *holder);
 
 /* ---- advance.c: time and the models ---- */
 
@@ -30,8 +32,9 @@ struct gp_vm_update {
 	struct gp_vm_update *next;
 	struct gp_vm_request *request; /* NULL: nobody waits */
 	u64 tag;
-	u32 grace;     /* the model's */
-	u64 asked_ns;  /* model time it was handed over; the preemption timeout counts from here */
+	u32 grace;     /* as asked for */
+	bool all;      /* UNMAP_QUEUES names all queues, not all but static ones */
+	u64 asked_ns;  /* model time it was the first; the preemption timeout counts from here */
 	bool in_model; /* else it waits for room */
 	bool answered; /* its fence came, or the wait for it was given up */
 };
@@ -52,6 +55,29 @@ void gp_vm_reap(struct gp_vm_device *device);
 void gp_vm_update_forget(struct gp_vm *vm, const struct gp_vm_request *request);
 /* SCH_WAVE as the driver writes it -> the model's grace. */
 u32 gp_vm_model_grace(u32 grace);
+
+/* ---- evict.c: queues taken off for reasons of the driver's own, and CRIU_OP ---- */
+
+/* Why, as SMI events say it (kfd_ioctl.h, KFD_QUEUE_EVICTION_TRIGGERS). */
+enum gp_vm_eviction { GP_VM_EVICTED_BY_CRIU = 4 };
+
+/* All queues of the process, on all devices; evictions count. The request, if any, waits. */
+void gp_vm_evict(struct gp_vm *vm, struct gp_vm_process *process, enum gp_vm_eviction why,
+		 struct gp_vm_request *request);
+/* Undoes one. */
+void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm_request *request);
+/* The process whose descriptor a CRIU_OP was called with; 0 when it does not say. */
+pid_t gp_vm_criu_pid(const struct gp_vm_request *request);
+
+/* ---- packets.c: the HIQ ---- */
+
+/* What the driver sends until the fence of an update. */
+void gp_vm_packets_unmap(struct gp_vm_device *device, const struct gp_vm_update *update);
+/* All of an update; with nothing mapped before there is nothing to unmap. */
+void gp_vm_packets_switch(struct gp_vm *vm, struct gp_vm_device *device,
+			  const struct gp_vm_update *update, bool was_mapped);
+/* One as text: "UNMAP_QUEUES 3". */
+void gp_vm_packet_text(const struct gp_vm_packet *packet, char *out, size_t size);
 
 /* ---- requests.c: the order of a process's ioctls ---- */
 

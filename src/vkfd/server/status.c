@@ -14,13 +14,14 @@ static json_t *queue_json(const struct gp_vm_queue *queue)
 	struct gp_model_queue_state state = {0};
 	bool known = gp_model_queue_state(queue->device->model, queue->model_queue, &state) == 0;
 
-	return json_pack("{s:I, s:I, s:s, s:I, s:I, s:b, s:b, s:o, s:I, s:I, s:o, s:o}", "id",
+	return json_pack("{s:I, s:I, s:s, s:I, s:I, s:b, s:b, s:o, s:I, s:I, s:I, s:o, s:o}", "id",
 			 (json_int_t)queue->id, "gpu_id",
 			 (json_int_t)queue->device->file.gpu.gpu_id, "type",
 			 type < GP_ARRAY_SIZE(types) ? types[type] : "?", "priority",
 			 (json_int_t)queue->priority, "percentage", (json_int_t)queue->percent,
 			 "suspended", queue->suspended, "evicted", queue->evicted, "ring",
-			 gp_json_hex(queue->args.ring_base_address), "launched",
+			 gp_json_hex(queue->args.ring_base_address), "submitted",
+			 (json_int_t)(queue->completed + queue->in_flight), "launched",
 			 (json_int_t)queue->launched, "completed", (json_int_t)queue->completed,
 			 "mapped", known ? json_boolean(state.mapped) : json_null(), "cu_ns",
 			 gp_json_u64_if(known, state.cu_ns));
@@ -32,6 +33,16 @@ static json_int_t blocked(const struct gp_vm_process *process)
 	json_int_t count = 0;
 
 	for (const struct gp_vm_request *r = process->parked; r; r = r->next)
+		count++;
+	return count;
+}
+
+/* Calls that wait for their turn, or that others wait for: the process's line. */
+static json_int_t in_line(const struct gp_vm_process *process)
+{
+	json_int_t count = 0;
+
+	for (const struct gp_vm_request *r = process->requests; r; r = r->next)
 		count++;
 	return count;
 }
@@ -52,10 +63,10 @@ static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *
 		snprintf(name, sizeof(name), "%u", vm->devices[i].file.gpu.gpu_id);
 		json_object_set_new(vram, name, json_integer((json_int_t)process->vram_used[i]));
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "pid",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "pid",
 			 (json_int_t)process->pid, "queue_count", (json_int_t)process->queue_count,
 			 "pasid", (json_int_t)process->pasid, "blocked", blocked(process),
-			 "runtime",
+			 "in_line", in_line(process), "runtime",
 			 process->runtime_state < GP_ARRAY_SIZE(states)
 				 ? states[process->runtime_state]
 				 : "?",
@@ -92,20 +103,35 @@ static json_int_t pending(const struct gp_vm_device *device)
 	return count;
 }
 
+/* What the driver sent last, oldest first. */
+static json_t *packets_json(const struct gp_vm_device *device)
+{
+	u64 count = GP_MIN(device->packet_count, (u64)GP_VM_PACKETS);
+	json_t *packets = json_array();
+	char text[32];
+
+	for (u64 i = device->packet_count - count; i < device->packet_count; i++) {
+		gp_vm_packet_text(&device->packets[i % GP_VM_PACKETS], text, sizeof(text));
+		json_array_append_new(packets, json_string(text));
+	}
+	return packets;
+}
+
 static json_t *device_json(const struct gp_vm_device *device)
 {
 	const struct gp_gpufile *file = &device->file;
 
-	return json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
-			 "node", (json_int_t)device->node, "gpu_id", (json_int_t)file->gpu.gpu_id,
-			 "render_minor", (json_int_t)file->gpu.render_minor, "gpu", file->name,
-			 "title", file->title, "personality",
-			 gp_personality_name(file->personality), "gfx_version",
-			 (json_int_t)file->gpu.gfx_version, "cus", (json_int_t)file->gpu.cu_count,
-			 "xccs", (json_int_t)file->gpu.xcc_count, "vram_bytes",
-			 (json_int_t)file->gpu.vram_bytes, "vram_used",
-			 (json_int_t)device->vram_used, "hung", device->hung, "updates_pending",
-			 pending(device), "model", model_json(device));
+	return json_pack(
+		"{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, "
+		"s:o}",
+		"node", (json_int_t)device->node, "gpu_id", (json_int_t)file->gpu.gpu_id,
+		"render_minor", (json_int_t)file->gpu.render_minor, "gpu", file->name, "title",
+		file->title, "personality", gp_personality_name(file->personality), "gfx_version",
+		(json_int_t)file->gpu.gfx_version, "cus", (json_int_t)file->gpu.cu_count, "xccs",
+		(json_int_t)file->gpu.xcc_count, "vram_bytes", (json_int_t)file->gpu.vram_bytes,
+		"vram_used", (json_int_t)device->vram_used, "hung", device->hung, "updates_pending",
+		pending(device), "packets", packets_json(device), "packets_sent",
+		(json_int_t)device->packet_count, "model", model_json(device));
 }
 
 /* With the queues of all processes, or without when that would not fit in a message. */
@@ -119,13 +145,15 @@ static char *status_text(struct gp_vm *vm, bool with_queues)
 	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
 		if (!p->dead)
 			json_array_append_new(processes, process_json(vm, p, with_queues));
-	json = json_pack("{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:o, s:o, s:O?}", "version", 1,
-			 "directory", vm->options.directory, "speed_permille",
+	json = json_pack("{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:b, s:b, s:I, s:o, s:o, s:O?}",
+			 "version", 1, "directory", vm->options.directory, "speed_permille",
 			 (json_int_t)vm->options.speed_permille, "era",
 			 vm->options.era == GP_ERA_6_5 ? "6.5" : "6.12", "seed",
 			 (json_int_t)vm->options.seed, "runtime_enable", vm->options.runtime_enable,
 			 "preemption_timeout_ms", (json_int_t)vm->options.preemption_timeout_ms,
-			 "gpus", devices, "processes", processes, "figures",
+			 "checkpoint", vm->options.checkpoint, "held", vm->due_ns >= vm->hold_at_ns,
+			 "freed_writes", (json_int_t)vm->freed_writes, "gpus", devices, "processes",
+			 processes, "figures",
 			 vm->device_count ? vm->devices[0].file.figures : NULL);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);

@@ -9,6 +9,7 @@
 #include "vkfd/server/tree.h"
 
 #define NS_PER_US 1000
+#define NS_PER_MS 1000000
 
 static u32 sysfs_type(u32 ioctl_type)
 {
@@ -53,7 +54,8 @@ static void write_figures(struct gp_vm *vm, struct gp_files *files,
 		gp_files_number(files, process->sdma_ns[i] / NS_PER_US, "%s/sdma_%u", base, gpu);
 		gp_files_number(files, cu_occupancy(process, device), "%s/stats_%u/cu_occupancy",
 				base, gpu);
-		gp_files_number(files, 0, "%s/stats_%u/evicted_ms", base, gpu);
+		gp_files_number(files, process->evicted_raw_ns[i] / NS_PER_MS,
+				"%s/stats_%u/evicted_ms", base, gpu);
 	}
 }
 

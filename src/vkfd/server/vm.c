@@ -43,9 +43,22 @@ void gp_vm_tick(struct gp_vm *vm)
 	u64 passed = scale(raw - vm->raw_epoch_ns, vm->options.speed_permille, PERMILLE);
 	u64 due = passed > vm->behind_ns ? passed - vm->behind_ns : 0;
 
+	if (due > vm->hold_at_ns) {
+		vm->behind_ns += due - vm->hold_at_ns;
+		due = vm->hold_at_ns;
+	}
 	vm->due_ns = GP_MAX(vm->due_ns, due);
 	/* Time in which nothing happens costs nothing; the rest is gp_vm_advance()'s. */
 	vm->now_ns = GP_MAX(vm->now_ns, GP_MIN(vm->due_ns, gp_vm_next(vm)));
+}
+
+void gp_vm_hold(struct gp_vm *vm, u64 until_ns, const struct gp_vm_connection *holder)
+{
+	bool endless = until_ns > GP_MODEL_TIME_MAX;
+
+	gp_vm_tick(vm);
+	vm->hold_at_ns = endless ? GP_MODEL_NEVER : vm->due_ns + until_ns;
+	vm->holder = endless ? NULL : holder;
 }
 
 /*
@@ -168,6 +181,7 @@ int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const stru
 		.diag = diag,
 		.next_mqd = FIRST_MQD,
 		.next_pasid = GP_KFD_FIRST_PASID,
+		.hold_at_ns = GP_MODEL_NEVER,
 		.epoll_fd = -1,
 		.listen_fd = -1,
 		.timer_fd = -1,

@@ -39,6 +39,7 @@ struct gp_vm_options {
 	bool runtime_enable; /* on behalf of runtimes too old to call it */
 	u32 gpu_count;
 	u32 preemption_timeout_ms;
+	bool checkpoint; /* callers count as having CAP_CHECKPOINT_RESTORE */
 };
 
 struct gp_vm_queue {
@@ -63,6 +64,13 @@ struct gp_vm_queue {
 	struct gp_vm_queue *zombie; /* destroyed, not yet gone from the model */
 };
 
+/* What the driver writes into the HIQ, the ring through which it talks to the scheduler. */
+#define GP_VM_PACKETS 64
+struct gp_vm_packet {
+	u32 opcode; /* enum gp_pm4_opcode */
+	u32 value;  /* the register's, the queue selection, or the queues of the runlist */
+};
+
 struct gp_vm_device {
 	struct gp_gpufile file;
 	u32 node; /* topology node, the CPU is 0 */
@@ -74,9 +82,11 @@ struct gp_vm_device {
 	bool hung; /* an unmap timed out; the driver asks for a reset */
 	u32 index; /* in struct gp_vm */
 	u32 queue_count;
-	u64 sdma_used[2][2];           /* bit = queue * engines + engine; PCIe, XGMI */
-	u32 watch_points;              /* taken, all processes */
-	struct gp_vm_queue **by_model; /* model queue -> queue */
+	u64 sdma_used[2][2];                        /* bit = queue * engines + engine; PCIe, XGMI */
+	u32 watch_points;                           /* taken, all processes */
+	struct gp_vm_packet packets[GP_VM_PACKETS]; /* on the HIQ, the last ones */
+	u64 packet_count;                           /* ever; the next one's place follows */
+	struct gp_vm_queue **by_model;              /* model queue -> queue */
 	struct gp_vm_process **owners; /* model process -> process, NULL when it is dead */
 	u32 *owned;                    /* model process -> its queues in the model */
 	struct gp_vm_update *updates;  /* in order; the first ones are with the model */
@@ -93,6 +103,7 @@ struct gp_vm_debug {
 	u64 device_status[GP_VKFD_MAX_GPUS]; /* device exceptions pending */
 	u32 watch_points[GP_VKFD_MAX_GPUS];  /* ids this target holds */
 	u32 flags, launch_mode;
+	bool dangling; /* its debugger stole the session and died: the driver's pointer is stale */
 };
 
 struct gp_vm_process {
@@ -105,7 +116,11 @@ struct gp_vm_process {
 	struct gp_vm_queue *queues[GP_VKFD_MAX_QUEUES];
 	u32 queue_count;
 	u64 vram_used[GP_VKFD_MAX_GPUS], sdma_ns[GP_VKFD_MAX_GPUS];
-	u32 runtime_state; /* KFD_RUNTIME_* */
+	u32 evictions[GP_VKFD_MAX_GPUS];      /* that were not undone: its queues there are off */
+	u64 evicted_since[GP_VKFD_MAX_GPUS];  /* raw ns */
+	u64 evicted_raw_ns[GP_VKFD_MAX_GPUS]; /* by evictions that are over */
+	bool paused;                          /* by CRIU_OP */
+	u32 runtime_state;                    /* KFD_RUNTIME_* */
 	u64 r_debug;
 	u32 ttmp_setup;
 	struct gp_vm_debug debug;
@@ -168,6 +183,9 @@ struct gp_vm {
 	 * and then falls behind the clock for good (behind_ns): kernels take longer, never less.
 	 */
 	u64 now_ns, due_ns, behind_ns;
+	u64 hold_at_ns; /* where it stands still; GP_MODEL_NEVER */
+	const struct gp_vm_connection *holder;
+	u64 freed_writes; /* times the driver would have written to a freed process object */
 	int epoll_fd, listen_fd, timer_fd, signal_fd;
 	int reserve_fd; /* for one more connection when there are no descriptors left */
 	bool accept_paused;
@@ -219,7 +237,10 @@ void gp_vm_queue_apply(struct gp_vm *vm, struct gp_vm_queue *queue);
 /* grace: as written to SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see gp_vm_model_grace(). */
 void gp_vm_update(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
 		  struct gp_vm_request *request);
-/* The same for nobody (a process died, an eviction). */
+/* The same for the debugger's registers: of all queues, with the shortest grace. */
+void gp_vm_update_debug(struct gp_vm *vm, struct gp_vm_device *device,
+			struct gp_vm_request *request);
+/* The same for nobody (a process died). */
 void gp_vm_update_silent(struct gp_vm *vm, struct gp_vm_device *device);
 struct gp_vm_device *gp_vm_device(struct gp_vm *vm, u32 gpu_id);
 /* Takes a queue from its process and, when the model lets it go, from the device. */
@@ -231,6 +252,7 @@ void gp_vm_ioctl_memory(struct gp_vm *vm, struct gp_vm_request *request);  /* 16
 void gp_vm_ioctl_runtime(struct gp_vm *vm, struct gp_vm_request *request); /* 25 */
 void gp_vm_ioctl_debug(struct gp_vm *vm, struct gp_vm_request *request);   /* 26 */
 void gp_vm_ioctl_smi(struct gp_vm *vm, struct gp_vm_request *request);     /* 1f */
+void gp_vm_ioctl_criu(struct gp_vm *vm, struct gp_vm_request *request);    /* 22 */
 
 /* ---- debug.c: what happens to others ---- */
 /* Raises an exception to the debugger, if its mask has it: a byte on its descriptor. */

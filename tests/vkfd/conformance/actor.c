@@ -139,6 +139,31 @@ s64 other_thread(struct self *self, deed *what, const u64 *args, u64 *out)
 	return result;
 }
 
+/* ---- a held clock ---- */
+
+static s64 release_when_asked(struct self *self, const u64 *args, u64 *out)
+{
+	struct self watcher = {.status_fd = -1};
+
+	(void)self, (void)args, (void)out;
+	UNTIL(&watcher, gpu_number(&watcher, "updates_pending") > 0);
+	hold_clock(&watcher, NEVER);
+	close(watcher.status_fd);
+	return 0;
+}
+
+void release_begin(struct self *me)
+{
+	other_thread_begin(me, release_when_asked, LIST(0));
+}
+
+void release_end(struct self *me)
+{
+	struct actor actor = {.socket = me->helper->ends[0]};
+
+	EXPECT(actor_end(&actor), 0);
+}
+
 /* ---- scenes ---- */
 
 struct actor start_target(u32 runtime, u32 queues)

@@ -33,6 +33,9 @@ enum where {
 	COMPAT = 1 << 1,
 	ERA_6_12 = 1 << 2,
 	ERA_6_5 = 1 << 3,
+	/* Machines for rows of their own. */
+	REFUSED = 1 << 4, /* without --checkpoint */
+	SPECIAL = REFUSED,
 };
 
 struct row {
@@ -52,7 +55,7 @@ struct row {
 
 extern const struct row rows_dispatch[], rows_permission[], rows_runtime[], rows_suspend[],
 	rows_resume[], rows_life[], rows_update[], rows_priority[], rows_create[], rows_theft[],
-	rows_cost[], rows_snapshot[], rows_text[];
+	rows_cost[], rows_snapshot[], rows_text[], rows_evict[];
 
 /* Says where and what, and ends the process. */
 _Noreturn void fail(const char *file, int line, const char *what, s64 got, s64 expected);
@@ -121,8 +124,9 @@ void *gpu_buffer(struct self *self, size_t size);
 struct gp_kfd_create_queue_args good_queue(struct self *self, u32 type);
 int create_queue(struct self *self, struct gp_kfd_create_queue_args *args);
 u32 must_create(struct self *self, u32 type);
-/* PLAIN workgroups take 1 ms (kernels.json), LONG 200, ENDLESS 900: longer than the timeout. */
-enum kernel { PLAIN, LONG, ENDLESS };
+/* PLAIN workgroups take 1 ms (kernels.json), LONG 200, SLOW 900, which is longer than the
+ * preemption timeout; ENDLESS outlive every row. */
+enum kernel { PLAIN, LONG, SLOW, ENDLESS };
 /* CU time of one workgroup of LONG on each of the 80 CUs; kernel times vary by a per cent. */
 #define LONG_CU_NS (80 * 200000000ull)
 /* So many workgroups on every CU, one after another. */
@@ -175,6 +179,12 @@ deed do_submit_one;         /* id, enum kernel: one workgroup on every CU */
 deed do_read_index;         /* id -> it */
 deed do_runtime;            /* mode, r_debug */
 deed do_available_memory;   /* any request that only the server answers */
+deed do_clock_counters;     /* one that the process answers itself */
+deed do_create_event;       /* and another, with another lock */
+deed do_kfd_number;         /* -> its descriptor of /dev/kfd */
+deed do_criu;               /* pid, that number in it, op -> rc; out: pid, devices, objects, bos */
+deed do_smi;                /* events of its GPU, all of them -> descriptor */
+deed do_smi_read;           /* descriptor -> bytes, out: the text */
 deed do_close_kfd;          /* a descriptor, not the process */
 deed do_seize, do_detach;   /* pid */
 deed do_enable;             /* pid, exception mask; dbg_fd = the pipe */
@@ -199,8 +209,8 @@ u32 pipe_bytes(struct self *me);
 /* ---- what the machine says of itself: machine.c ---- */
 
 struct queue_view {
-	bool exists, suspended, mapped;
-	u64 launched, completed, cu_ns, priority, percentage;
+	bool exists, suspended, evicted, mapped;
+	u64 submitted, launched, completed, cu_ns, priority, percentage;
 };
 
 json_t *machine_status(struct self *me); /* a new reference */
@@ -208,6 +218,26 @@ struct queue_view look(struct self *me, pid_t pid, u32 id);
 /* After everything that was asked for has happened. */
 struct queue_view look_settled(struct self *me, pid_t pid, u32 id);
 void settle(struct self *me);
+/*
+ * The machine's clock stands still after so much more model time (NEVER: it goes on), for as long
+ * as this process lives. What takes no time on the GPU happens all the same.
+ */
+#define NEVER UINT64_MAX
+#define MS    1000000ull
+void hold_clock(struct self *me, u64 ns);
+/* Lets it run for so long once the queue's work is there; it was held before that was submitted. */
+void run_for(struct self *me, pid_t pid, u32 id, u64 ns);
+/* What a call does to a held clock's machine: it goes on when the call waits for the hardware. */
+#define NOW(me, call)                  \
+	({                             \
+		s64 result_;           \
+		release_begin(me);     \
+		result_ = (s64)(call); \
+		release_end(me);       \
+		result_;               \
+	})
+void release_begin(struct self *me);
+void release_end(struct self *me);
 /* A figure of the first GPU's model, everything settled. */
 u64 figure(struct self *me, const char *name);
 u64 gpu_number(struct self *me, const char *name);

@@ -187,8 +187,6 @@ const struct row rows_cost[] = {
 	 EVERYWHERE, NULL},
 	{"6.12 5", "the exit of a process that merely opened /dev/kfd costs 1", merely_opened,
 	 EVERYWHERE, NULL},
-	OPEN("6.12 5", "ENABLE and DISABLE unmap 'all queues', SUSPEND and UPDATE 'all non-static'",
-	     "no static queues exist here: both are the same"),
 	{"6.12 9, 6.12 T15", "suspend, resume and update make no SMI event", smi_is_silent,
 	 EVERYWHERE, NULL},
 	{"6.12 9", "a suspension changes rls and hqds, not mqds, sysfs or evicted_ms",

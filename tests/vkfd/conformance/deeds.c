@@ -1,6 +1,7 @@
 /* What actors can be told to do; rows do the same themselves with ME(). */
 #include <fcntl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "conformance.h"
@@ -78,6 +79,74 @@ s64 do_available_memory(struct self *self, const u64 *args, u64 *out)
 
 	(void)args, (void)out;
 	return call(self->kfd, GP_KFD_IOC_AVAILABLE_MEMORY, &memory);
+}
+
+s64 do_clock_counters(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_get_clock_counters_args clock = {.gpu_id = self->gpu_id};
+
+	(void)args, (void)out;
+	return call(self->kfd, GP_KFD_IOC_GET_CLOCK_COUNTERS, &clock);
+}
+
+s64 do_create_event(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_create_event_args event = {.event_type = GP_KFD_EVENT_SIGNAL};
+
+	(void)args, (void)out;
+	return call(self->kfd, GP_KFD_IOC_CREATE_EVENT, &event);
+}
+
+s64 do_kfd_number(struct self *self, const u64 *args, u64 *out)
+{
+	(void)args, (void)out;
+	return self->kfd;
+}
+
+s64 do_criu(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_criu_args criu = {.op = (u32)args[2]};
+	int process = (int)syscall(SYS_pidfd_open, (pid_t)args[0], 0), fd;
+	s64 result;
+
+	(void)self;
+	CHECK(process >= 0);
+	fd = (int)syscall(SYS_pidfd_getfd, process, (int)args[1], 0);
+	CHECK(fd >= 0);
+	result = call(fd, GP_KFD_IOC_CRIU_OP, &criu);
+	out[0] = criu.pid;
+	out[1] = criu.num_devices;
+	out[2] = criu.num_objects;
+	out[3] = criu.num_bos;
+	/* Whatever the op: no other ioctl works on it. */
+	EXPECT(call(fd, GP_KFD_IOC_GET_VERSION, &(struct gp_kfd_get_version_args){0}),
+	       (pid_t)args[0] == getpid() ? 0 : -EBADF);
+	close(fd);
+	close(process);
+	return result;
+}
+
+s64 do_smi(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_smi_events_args events = {.gpuid = self->gpu_id};
+	u64 mask = ~0ull;
+	int error = call(self->kfd, GP_KFD_IOC_SMI_EVENTS, &events);
+
+	(void)args, (void)out;
+	if (error)
+		return error;
+	EXPECT(write((int)events.anon_fd, &mask, sizeof(mask)), sizeof(mask));
+	return (s64)events.anon_fd;
+}
+
+s64 do_smi_read(struct self *self, const u64 *args, u64 *out)
+{
+	char text[ARGS * sizeof(u64)] = "";
+	ssize_t n = read((int)args[0], text, sizeof(text) - 1);
+
+	(void)self;
+	memcpy(out, text, sizeof(text));
+	return n < 0 ? -errno : n;
 }
 
 s64 do_exec(struct self *self, const u64 *args, u64 *out)

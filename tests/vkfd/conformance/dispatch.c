@@ -265,17 +265,6 @@ static void one_process_for_all_descriptors(struct self *me)
 	CHECK(process_exists(me, getpid()));
 }
 
-static void criu_is_refused(struct self *me)
-{
-	struct gp_kfd_criu_args args = {.op = GP_KFD_CRIU_PROCESS_INFO};
-
-	open_kfd(me);
-	EXPECT(call(me->kfd, GP_KFD_IOC_CRIU_OP, &args), -EACCES);
-	args.op = GP_KFD_CRIU_UNPAUSE;
-	EXPECT(call(me->kfd, GP_KFD_IOC_CRIU_OP, &args), -EACCES);
-	EXPECT(call(me->kfd, GP_KFD_IOC_CRIU_OP, NULL), -EACCES);
-}
-
 const struct row rows_dispatch[] = {
 	{"kfd 1.1/1", "GET_VERSION by its encoding 0x80084b01 says 1.17", version_by_its_encoding,
 	 ERA_6_12, NULL},
@@ -302,11 +291,6 @@ const struct row rows_dispatch[] = {
 	 EVERYWHERE, NULL},
 	{"kfd 1.1/5", "a descriptor received over a socket is EBADF",
 	 received_descriptor_has_no_right, EVERYWHERE, NULL},
-	{"kfd 1.1/5", "CRIU_OP is EACCES to its owner, arguments unread", criu_is_refused,
-	 EVERYWHERE, NULL},
-	OPEN("kfd 1.1/5, 6.12 8",
-	     "CRIU_OP of the ptracer passes the EBADF rule and pauses the queues",
-	     "CRIU_OP is refused here as to a caller without CAP_CHECKPOINT_RESTORE"),
 	{"kfd 1.1/6", "all descriptors of a process are one process, which appears at open()",
 	 one_process_for_all_descriptors, EVERYWHERE, NULL},
 	OPEN("kfd 1.1/6", "open() of a 32-bit process is EPERM",

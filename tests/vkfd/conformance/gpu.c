@@ -187,7 +187,8 @@ u32 must_create(struct self *self, u32 type)
 	struct gp_kernel_descriptor variable __attribute__((aligned(4096)))
 
 DESCRIPTOR(long_kernel, "conformance_200ms.kd");
-DESCRIPTOR(endless_kernel, "conformance_900ms.kd");
+DESCRIPTOR(slow_kernel, "conformance_900ms.kd");
+DESCRIPTOR(endless_kernel, "conformance_endless.kd");
 
 static char program[] = "file:///proc/self/exe";
 static struct link_map code_object = {.l_name = program};
@@ -197,6 +198,8 @@ struct r_debug _amdgpu_r_debug = {.r_version = 1, .r_map = &code_object};
 static u64 kernel_object(struct self *self, enum kernel kernel)
 {
 	static bool mapped[ENDLESS + 1];
+	struct gp_kernel_descriptor *descriptors[] = {
+		[LONG] = &long_kernel, [SLOW] = &slow_kernel, [ENDLESS] = &endless_kernel};
 
 	code_object.l_addr = _r_debug.r_map->l_addr;
 	if (kernel == PLAIN) {
@@ -205,9 +208,9 @@ static u64 kernel_object(struct self *self, enum kernel kernel)
 		return (uintptr_t)self->kernel;
 	}
 	if (!mapped[kernel])
-		map_buffer(self, kernel == LONG ? &long_kernel : &endless_kernel, 4096);
+		map_buffer(self, descriptors[kernel], 4096);
 	mapped[kernel] = true;
-	return (uintptr_t)(kernel == LONG ? &long_kernel : &endless_kernel);
+	return (uintptr_t)descriptors[kernel];
 }
 
 /* One workgroup on each CU at a time: it asks for all the LDS there is. */

@@ -22,23 +22,60 @@ static int connect_machine(void)
 	return fd;
 }
 
-json_t *machine_status(struct self *me)
+/* One request and its reply; what follows the reply's header, and its size. */
+static const char *ask(struct self *me, u32 kind, const void *payload, u32 size, size_t *got)
 {
-	struct gp_vkfd_request request = {.version = GP_VKFD_VERSION,
-					  .kind = GP_VKFD_STATUS,
-					  .sequence = 1,
-					  .tid = getpid()};
-	static u8 message[sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX];
-	json_t *status;
-	ssize_t n;
+	static _Thread_local u8 message[sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX];
+	struct gp_vkfd_request *request = (void *)message;
+	ssize_t n = (ssize_t)(sizeof(*request) + size);
 
+	*request = (struct gp_vkfd_request){.version = GP_VKFD_VERSION,
+					    .kind = kind,
+					    .sequence = 1,
+					    .tid = getpid(),
+					    .payload_size = size};
+	if (size)
+		memcpy(message + sizeof(*request), payload, size);
 	if (me->status_fd < 0)
 		me->status_fd = connect_machine();
-	CHECK(send(me->status_fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request));
+	CHECK(send(me->status_fd, message, (size_t)n, 0) == n);
 	n = recv(me->status_fd, message, sizeof(message), 0);
-	CHECK(n > (ssize_t)sizeof(struct gp_vkfd_reply));
-	status = json_loadb((const char *)message + sizeof(struct gp_vkfd_reply),
-			    (size_t)n - sizeof(struct gp_vkfd_reply), 0, NULL);
+	CHECK(n >= (ssize_t)sizeof(struct gp_vkfd_reply));
+	*got = (size_t)n - sizeof(struct gp_vkfd_reply);
+	return (const char *)message + sizeof(struct gp_vkfd_reply);
+}
+
+void hold_clock(struct self *me, u64 ns)
+{
+	struct gp_vkfd_clock clock = {.until_ns = ns};
+	size_t got;
+
+	(void)ask(me, GP_VKFD_CLOCK, &clock, sizeof(clock), &got);
+}
+
+static bool is_held(struct self *me)
+{
+	json_t *status = machine_status(me);
+	bool held = json_is_true(json_object_get(status, "held"));
+
+	json_decref(status);
+	return held;
+}
+
+void run_for(struct self *me, pid_t pid, u32 id, u64 ns)
+{
+	UNTIL(me, look(me, pid, id).submitted > look(me, pid, id).completed);
+	hold_clock(me, ns);
+	UNTIL(me, is_held(me));
+}
+
+json_t *machine_status(struct self *me)
+{
+	size_t size;
+	const char *text = ask(me, GP_VKFD_STATUS, NULL, 0, &size);
+	json_t *status;
+
+	status = json_loadb(text, size, 0, NULL);
 	CHECK(status);
 	return status;
 }
@@ -78,6 +115,8 @@ struct queue_view look(struct self *me, pid_t pid, u32 id)
 		view = (struct queue_view){
 			.exists = true,
 			.suspended = number(queue, "suspended"),
+			.evicted = number(queue, "evicted"),
+			.submitted = number(queue, "submitted"),
 			.mapped = number(queue, "mapped"),
 			.launched = number(queue, "launched"),
 			.completed = number(queue, "completed"),

@@ -102,7 +102,6 @@ const struct row rows_resume[] = {
 	 running_is_counted, EVERYWHERE, NULL},
 	{"kfd 2.4/4, 6.12 T7", "it runs again only with a percentage", inactive_stays_off,
 	 EVERYWHERE, NULL},
-	OPEN("kfd 2.4/4", "an evicted queue stays off", "nothing is evicted here: see 2.5"),
 	{"kfd 2.4/5", "one update of the runlist for a call, none when no id matched", one_update,
 	 EVERYWHERE, NULL},
 	{0},

@@ -126,6 +126,47 @@ static void attached_is_safe(struct self *me)
 	EXPECT(ME(me, do_snapshot, PID(target), 0), 2);
 }
 
+static u64 freed_writes(struct self *me)
+{
+	json_t *status = machine_status(me);
+	u64 count = (u64)json_integer_value(json_object_get(status, "freed_writes"));
+
+	json_decref(status);
+	return count;
+}
+
+/* The machine survives what corrupts the driver's memory, and says that it happened. */
+static void freed_object_is_written(struct self *me)
+{
+	struct actor target = start_target(1, 2), first = first_debugger(&target),
+		     second = thief(&target);
+	u64 before = freed_writes(me);
+
+	actor_kill(me, &second);
+	EXPECT(freed_writes(me), before);
+	EXPECT(DO(&first, do_seize, PID(target)), 0);
+	EXPECT(DO(&first, do_disable, PID(target)), 0);
+	EXPECT(freed_writes(me), before + 1);
+	on(me, target.pid);
+	/* Once more; this time the target ends. */
+	EXPECT(DO(&first, do_enable, PID(target), 0), 0);
+	EXPECT(DO(&first, do_detach, PID(target)), 0);
+	second = thief(&target);
+	actor_kill(me, &second);
+	actor_kill(me, &target);
+	EXPECT(freed_writes(me), before + 2);
+	/* Taken back in time, it is not. */
+	target = start_target(1, 2);
+	second = first_debugger(&target);
+	actor_kill(me, &first);
+	first = thief(&target);
+	actor_kill(me, &first);
+	EXPECT(DO(&second, do_seize, PID(target)), 0);
+	EXPECT(DO(&second, do_enable, PID(target), 0), -EALREADY);
+	EXPECT(DO(&second, do_disable, PID(target)), 0);
+	EXPECT(freed_writes(me), before + 2);
+}
+
 const struct row rows_theft[] = {
 	{"6.12 1, 6.12 T10",
 	 "a traced second debugger may use ops, gets EALREADY and owns the session",
@@ -137,7 +178,8 @@ const struct row rows_theft[] = {
 	{"6.12 T10", "the thief may RESUME and DISABLE", thief_may_resume_and_disable, ERA_6_12,
 	 NULL},
 	{"6.12 1", "who stays attached cannot be robbed", attached_is_safe, EVERYWHERE, NULL},
-	OPEN("6.12 1", "DISABLE after the thief's exit writes to freed memory",
-	     "a memory error of the driver; the server forgets the pointer"),
+	{"6.12 1",
+	 "DISABLE, or the target's end, after the thief's exit is a write to freed memory",
+	 freed_object_is_written, ERA_6_12, NULL},
 	{0},
 };
