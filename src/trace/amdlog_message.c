@@ -247,6 +247,24 @@ static bool take_call(struct gp_text *text, struct gp_event *event)
 	return true;
 }
 
+/* "HSA Async Copy on copy_engine=0x1, dst=0x..., size=4096, ..."; up to 5.5 "Asycn". */
+static bool take_copy(struct gp_text *text, struct gp_event *event)
+{
+	const char *p = text->p;
+
+	while (p < text->end && *p != '=')
+		p++;
+	while (p > text->p && p[-1] != ' ' && p[-1] != ',')
+		p--;
+	if (!memmem(text->p, (size_t)(p - text->p), " Copy", 5))
+		return true;
+	set_name(event, GP_EVENT_COPY_START, text->p, p);
+	event->text = p;
+	event->text_len = text->cut ? 0 : (size_t)(text->end - p);
+	text->p = text->end;
+	return true;
+}
+
 static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 {
 	const char *p = text->p;
@@ -264,6 +282,8 @@ static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 	case 'H':
 		if (GP_PARSE_LITERAL(&p, text->end, "HWq="))
 			return gp_amdlog_packet(text, queues, event);
+		if (GP_PARSE_LITERAL(&p, text->end, "HSA As"))
+			return take_copy(text, event);
 		if (GP_TEXT_LITERAL(text, "HIP Version: "))
 			set_name(event, GP_EVENT_VERSION, text->p, until(text, ','));
 		return true;

@@ -225,6 +225,8 @@ bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event)
 			rest.cut = true;
 		}
 	}
+	event->text = rest.p;
+	event->text_len = (size_t)(rest.end - rest.p);
 	take_pointers(&rest, event);
 	text->p = rest.end;
 	return true;

@@ -92,7 +92,8 @@ struct gp_event {
 	u64 stream;
 	const char *name;
 	size_t name_len;
-	const char *text; /* what follows; only of the kinds that say so */
+	/* What follows; of packets (behind "Header") and of the kinds that say so only. */
+	const char *text;
 	size_t text_len;
 	/* Of GP_EVENT_CALL and the kinds behind it only. */
 	u64 duration_ns;

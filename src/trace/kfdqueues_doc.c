@@ -6,6 +6,8 @@
 
 /* Pairs of processes shown; the rest is counted. */
 #define PAIRS_SHOWN 64
+/* Processes compared with each other; a trace of more is not told apart by pairs. */
+#define PROCESSES_PAIRED 2000
 
 static struct gp_value pid_of(bool known, u32 pid)
 {
@@ -148,6 +150,8 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_kfd_process *process
 {
 	size_t shown = 0;
 
+	if (count > PROCESSES_PAIRED)
+		count = PROCESSES_PAIRED;
 	gp_doc_section(doc, "overlaps", _("Overlaps"));
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid_a", _("PROCESS"));

@@ -1,0 +1,15 @@
+#!/usr/bin/env python3
+"""analyze_queue_logs.py CASE_A.log CASE_B.log [OPTION...]: `gpreempt compare` under its old name."""
+import os
+import shutil
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+built = os.path.join(here, "..", "..", "build", "bin", "gpreempt")
+program = os.environ.get("GPREEMPT") or (built if os.access(built, os.X_OK) else shutil.which("gpreempt"))
+if not program:
+    sys.exit("analyze_queue_logs.py: gpreempt is not there; run make, or set GPREEMPT to the program")
+try:
+    os.execv(program, [program, "compare"] + sys.argv[1:])
+except OSError as error:
+    sys.exit(f"analyze_queue_logs.py: {program}: {error.strerror}")

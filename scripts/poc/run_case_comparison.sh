@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# run_case_comparison.sh [CONTAINER] [SECONDS]: runs both cases with AMD logging, each for at most
+# SECONDS (60), and compares their logs. Results: log/case_comparison_<time>/{case_a.log,
+# case_b.log,ANALYSIS_SUMMARY.md,comparison.html}. CASE_A and CASE_B name other commands.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+container=${1:-} seconds=${2:-60}
+if [[ $container =~ ^[0-9]+$ && $# -eq 1 ]]; then
+	seconds=$container container=
+fi
+[[ $seconds =~ ^[0-9]+$ ]] || { echo "run_case_comparison.sh: '$seconds' is no number of seconds" >&2; exit 2; }
+out=log/case_comparison_$(date +%Y%m%d_%H%M%S)
+mkdir -p "$out"
+
+run_case() { # command, log
+	local status=0 run=(bash -c "$1")
+	[[ -z $container ]] || run=(docker exec -e AMD_LOG_LEVEL=5 "$container" bash -c "cd '$here' && $1")
+	AMD_LOG_LEVEL=5 timeout --kill-after=10 "$seconds" "${run[@]}" > "$2" 2>&1 || status=$?
+	# 124: its time was over, which is how a case that runs for ever ends.
+	((status == 0 || status == 124)) || echo "run_case_comparison.sh: '$1' ended with $status" >&2
+}
+
+echo "case A, at most $seconds s"
+run_case "${CASE_A:-python3 $here/case_a_cnn.py}" "$out/case_a.log"
+echo "case B, at most $seconds s"
+run_case "${CASE_B:-python3 $here/case_b_transformer.py}" "$out/case_b.log"
+"$here/analyze_queue_logs.py" "$out/case_a.log" "$out/case_b.log" \
+	--summary "$out/ANALYSIS_SUMMARY.md" --html "$out/comparison.html"
+echo
+echo "written: $out/ANALYSIS_SUMMARY.md, $out/comparison.html"
