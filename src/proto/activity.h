@@ -29,8 +29,8 @@ struct gp_activity_slot {
 	u32 generation; /* even: valid; 0: never used */
 	u32 kfd_id;
 	u32 gpu_id;
-	u32 state; /* enum gp_activity_state */
-	u64 ring;
+	u32 state;        /* enum gp_activity_state */
+	u64 ring;         /* 0: the queue is gone */
 	u64 doorbells;    /* rung, all time */
 	u64 last_ring_ns; /* CLOCK_MONOTONIC of the last idle-to-busy edge */
 	u32 logical_priority;

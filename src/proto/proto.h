@@ -9,9 +9,10 @@
  *   holder.sock       the holder; clients are the library, the command line and the daemon
  *   agents/ID.sock    the agent inside a client program listens there; the holder and the daemon
  *                     connect. ID is unique in the directory (a program in a container does not
- * know its pid outside); who it is comes from SO_PEERCRED. Requests are answered in order per
- * connection with the same type and serial and `status` 0, a count, or -errno; an answer with a
- * negative status has a struct gp_msg_text as its body. Events have serial 0.
+ * know its pid outside); who it is comes from SO_PEERCRED. A file that ends in .sock listens; one
+ * that refuses is a dead program's, and whoever finds it removes it.  Requests are answered in
+ * order per connection with the same type and serial and `status` 0, a count, or -errno; an answer
+ * with a negative status has a struct gp_msg_text as its body. Events have serial 0.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H
@@ -56,7 +57,7 @@ enum gp_msg_type {
 	GP_MSG_AGENT_SUSPEND,    /* gp_msg_suspend (target ignored) -> gp_msg_done */
 	GP_MSG_AGENT_RESUME,     /* gp_msg_suspend -> gp_msg_done */
 	GP_MSG_AGENT_RENEW,      /* gp_msg_suspend (count 0): new lease -> - */
-	GP_MSG_AGENT_SHARE,      /* gp_msg_value -> - */
+	GP_MSG_AGENT_SHARE,      /* gp_msg_value (target: the first CU in thousandths; 0) -> - */
 	GP_MSG_AGENT_PRIORITY,   /* gp_msg_value -> - */
 
 	/* agent: events */
