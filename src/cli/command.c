@@ -85,8 +85,10 @@ static void build_tables(const struct gp_command *command, struct option *longs,
 {
 	size_t count = 0;
 
-	/* '+': the first argument ends the options of a command that runs another; none does
-	 * yet, so options and arguments may be mixed. ':' tells a missing value apart. */
+	/* '+': the first argument ends the options of a command that runs another; elsewhere
+	 * options and arguments may be mixed. ':' tells a missing value apart. */
+	if (command->completion == GP_COMPLETE_COMMAND)
+		*shorts++ = '+';
 	*shorts++ = ':';
 	for (const struct gp_option *o = command->options; o->name && count < GP_OPTIONS_MAX; o++) {
 		longs[count++] = (struct option){.name = o->name,
@@ -128,7 +130,7 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
 {
 	struct option longs[GP_OPTIONS_MAX + 2];
-	char shorts[3 * GP_OPTIONS_MAX + 4];
+	char shorts[3 * GP_OPTIONS_MAX + 5];
 	int id;
 
 	build_tables(command, longs, shorts);

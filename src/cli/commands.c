@@ -2,7 +2,17 @@
 #include "cli/command.h"
 
 const struct gp_command *const gp_commands[] = {
-	&gp_command_find, &gp_command_hqd,        &gp_command_mqd,          &gp_command_runlist,
-	&gp_command_ps,   &gp_command_doctor,     &gp_command_queues_trace, &gp_command_compare,
-	&gp_command_vgpu, &gp_command_completion, &gp_command_manual,       NULL,
+	&gp_command_find,
+	&gp_command_hqd,
+	&gp_command_mqd,
+	&gp_command_runlist,
+	&gp_command_ps,
+	&gp_command_doctor,
+	&gp_command_queues_trace,
+	&gp_command_compare,
+	&gp_command_run,
+	&gp_command_vgpu,
+	&gp_command_completion,
+	&gp_command_manual,
+	NULL,
 };

@@ -1,0 +1,409 @@
+/*
+ * Whether the program has work: struct gp_activity, in memory that watchers share.
+ *
+ * A queue rises to BUSY at its doorbell, by the thread that rings it, which also tells the watchers
+ * when no other queue was busy: one message, and no thread of ours wakes up. It falls to DRAINED
+ * when the service thread looks and finds the read index caught up and the last completion signal
+ * fired. Nobody tells us when that is: a handler on the signal (hsa_amd_signal_async_handler) costs
+ * a wake of the runtime's own thread for every edge and makes it spin in ROCr 5.2, and waiting on
+ * the signal's event (WAIT_EVENTS) can take the wake that the program waits for, because the event
+ * resets itself. So the service thread looks again after an eighth of the time the queue has been
+ * busy, between LOOK_MIN and LOOK_MAX, while somebody watches and a queue that may run is busy;
+ * never otherwise.
+ *
+ * A doorbell and a look may meet. The doorbell counts (a locked instruction, so a full barrier) and
+ * then reads the state; the look writes the state and then reads the count: one of them sees the
+ * other. `state`, `doorbells` and the counters are atomic; the rest of a slot is written under the
+ * lock, inside an odd generation.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "abi/amd_queue.h"
+#include "abi/amd_signal.h"
+#include "abi/aql.h"
+
+#define LOOK_MIN   50000u   /* ns */
+#define LOOK_MAX   2000000u /* ns */
+#define LOOK_BLIND 1000000u /* ns: where doorbells are not seen */
+#define TOMBSTONE  1u
+
+static u64 now(const struct gp_agent *agent)
+{
+	return agent->driver.now(agent->driver.data);
+}
+
+bool gp_agent_peek(u64 address, void *out, size_t size)
+{
+	struct iovec here = {.iov_base = out, .iov_len = size};
+	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+
+	return address && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+/* ---- memory ---- */
+
+/* Watchers get a descriptor that cannot be mapped writable. */
+static int seal(int fd)
+{
+	char path[32];
+	int readable;
+
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) == 0)
+		return fd;
+	/* Before Linux 5.1. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	readable = open(path, O_RDONLY | O_CLOEXEC);
+	close(fd);
+	return readable;
+}
+
+static void make_memory(struct gp_agent *agent)
+{
+	size_t size = sizeof(struct gp_activity);
+	int fd = memfd_create("gpreempt-activity", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct gp_activity *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED && fd >= 0) {
+		close(fd);
+		fd = -1;
+	}
+	if (memory == MAP_FAILED) /* without watchers, but doorbells find a place to count */
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	else
+		agent->activity_fd = gp_agent_own(agent, seal(fd));
+	if (memory == MAP_FAILED)
+		return;
+	memory->magic = GP_ACTIVITY_MAGIC;
+	memory->slots = GP_ACTIVITY_SLOTS;
+	__atomic_store_n(&agent->activity, memory, __ATOMIC_RELEASE);
+}
+
+void gp_agent_hide_all(struct gp_agent *agent)
+{
+	if (agent->activity)
+		munmap(agent->activity, sizeof(struct gp_activity));
+	agent->activity = NULL;
+	memset(agent->door, 0, sizeof(agent->door));
+}
+
+/* ---- doors ---- */
+
+static u32 place(u64 object)
+{
+	return (u32)((object >> 6) * 0x9e3779b97f4a7c15ull >> 40) % GP_AGENT_DOORS;
+}
+
+static u32 find_door(const struct gp_agent *agent, u64 object)
+{
+	for (u32 i = place(object), n = 0; n < GP_AGENT_DOORS; i = (i + 1) % GP_AGENT_DOORS, n++) {
+		u64 key = __atomic_load_n(&agent->door[i].object, __ATOMIC_ACQUIRE);
+
+		if (key == object)
+			return i;
+		if (!key)
+			break;
+	}
+	return GP_AGENT_DOORS;
+}
+
+static void add_door(struct gp_agent *agent, u64 object, u32 id)
+{
+	for (u32 i = place(object), n = 0; n < GP_AGENT_DOORS; i = (i + 1) % GP_AGENT_DOORS, n++) {
+		if (agent->door[i].object > TOMBSTONE && agent->door[i].object != object)
+			continue;
+		agent->door[i].id = id;
+		__atomic_store_n(&agent->door[i].object, object, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+static u64 object_of(const struct gp_agent_queue *queue)
+{
+	return queue->read_pointer - offsetof(struct gp_amd_queue, read_dispatch_id);
+}
+
+/* ---- rising and falling ---- */
+
+static void arm(struct gp_agent *agent, u64 ns)
+{
+	struct itimerspec when = {.it_value = {.tv_sec = 0, .tv_nsec = (long)ns}};
+
+	if (agent->timer >= 0)
+		timerfd_settime(agent->timer, 0, &when, NULL);
+}
+
+static void tell_edge(struct gp_agent *agent, u64 at, u32 busy, u32 id)
+{
+	struct gp_msg_edge edge = {.now_ns = at, .busy = busy, .queue = id};
+
+	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
+		return;
+	pthread_mutex_lock(&agent->watch_lock);
+	/* A queue may have risen since: "drained" must not be the last word then. */
+	if (busy || !__atomic_load_n(&agent->activity->busy_queues, __ATOMIC_SEQ_CST))
+		gp_agent_tell_locked(agent, GP_MSG_AGENT_EDGE, &edge, sizeof(edge), true);
+	pthread_mutex_unlock(&agent->watch_lock);
+}
+
+static void rise(struct gp_agent *agent, u32 id)
+{
+	struct gp_activity_slot *slot = &agent->activity->slot[id];
+	u32 before = __atomic_exchange_n(&slot->state, GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
+	u64 at;
+
+	if (before == GP_ACTIVITY_BUSY)
+		return;
+	at = now(agent);
+	slot->last_ring_ns = at;
+	if (before == GP_ACTIVITY_DRAINED)
+		__atomic_add_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_fetch_add(&agent->busy, 1, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&agent->edge_ns, at, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&agent->activity->edges, 1, __ATOMIC_RELAXED);
+	tell_edge(agent, at, 1, id);
+	if (__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
+		arm(agent, LOOK_MIN);
+}
+
+/* `rung` is how many doorbells there were before the ring was looked at. */
+static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
+{
+	struct gp_activity_slot *slot = &agent->activity->slot[id];
+	u32 before = __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST);
+
+	if (before == state || !__atomic_compare_exchange_n(&slot->state, &before, state, false,
+							    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	if (__atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST) != rung &&
+	    __atomic_compare_exchange_n(&slot->state, &state, before, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		return; /* rung meanwhile: never mind what was seen */
+	if (before == GP_ACTIVITY_BUSY)
+		__atomic_sub_fetch(&agent->busy, 1, __ATOMIC_SEQ_CST);
+	if (before == GP_ACTIVITY_DRAINED)
+		__atomic_add_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST);
+	if (state == GP_ACTIVITY_DRAINED &&
+	    __atomic_sub_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST) == 0)
+		tell_edge(agent, now(agent), 0, id);
+}
+
+void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
+{
+	u32 door = find_door(agent, object), id;
+	struct gp_agent_ringer *ringer;
+	struct gp_activity_slot *slot;
+	u16 header;
+
+	if (door == GP_AGENT_DOORS)
+		return;
+	id = agent->door[door].id;
+	ringer = &agent->ringer[id];
+	slot = &agent->activity->slot[id];
+	header = *(const u16 *)(uintptr_t)(ringer->ring +
+					   (value & ringer->mask) * GP_AQL_PACKET_BYTES);
+	__atomic_store_n(&ringer->last, value << 1 | !!(header & GP_AQL_HEADER_BARRIER),
+			 __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->doorbells, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) != GP_ACTIVITY_BUSY)
+		rise(agent, id);
+}
+
+/* ---- looking ---- */
+
+/*
+ * A caught-up AQL queue. Its last packet stays in the ring until the ring has come round. Where the
+ * packet has no barrier bit, packets before it may still run, unless there was none since the queue
+ * was last seen drained.
+ */
+static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written)
+{
+	const struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
+	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_RELAXED), signal;
+	u64 packet = ringer->ring + ((written - 1) & ringer->mask) * GP_AQL_PACKET_BYTES;
+	s64 value;
+
+	if (written == ringer->drained_at)
+		return GP_ACTIVITY_DRAINED;
+	if (!gp_agent_peek(packet + offsetof(struct gp_aql_dispatch, completion_signal), &signal,
+			   sizeof(signal)) ||
+	    !signal ||
+	    !gp_agent_peek(signal + offsetof(struct gp_amd_signal, value), &value, sizeof(value)))
+		return GP_ACTIVITY_UNKNOWN;
+	if (value > 0)
+		return GP_ACTIVITY_BUSY;
+	if (agent->hooked && last >> 1 == written - 1 && !(last & 1) &&
+	    written - ringer->drained_at > 1)
+		return GP_ACTIVITY_UNKNOWN;
+	return GP_ACTIVITY_DRAINED;
+}
+
+static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	struct gp_activity_slot *slot = &agent->activity->slot[queue->id];
+	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
+	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
+	u32 state = GP_ACTIVITY_UNKNOWN;
+
+	if (gp_agent_peek(queue->write_pointer, &written, sizeof(written)) &&
+	    gp_agent_peek(queue->read_pointer, &read_at, sizeof(read_at))) {
+		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
+			state = GP_ACTIVITY_BUSY;
+		else if (ringer->mask)
+			state = state_of_last(agent, queue, written);
+		else if (queue->type != GP_KFD_QUEUE_COMPUTE)
+			state = GP_ACTIVITY_DRAINED; /* a DMA engine reports what it has done */
+	}
+	if (state == GP_ACTIVITY_BUSY) {
+		rise(agent, queue->id);
+		return;
+	}
+	fall(agent, queue->id, state, rung);
+	if (ringer->mask && state == GP_ACTIVITY_DRAINED)
+		ringer->drained_at = written;
+}
+
+bool gp_agent_look(struct gp_agent *agent)
+{
+	bool again = false;
+
+	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
+		const struct gp_agent_queue *queue = &agent->queue[id];
+
+		if (!queue->used || queue->leaving)
+			continue;
+		examine(agent, queue);
+		/* One that stands still does not change. */
+		again |= !queue->since_ns && __atomic_load_n(&agent->activity->slot[id].state,
+							     __ATOMIC_RELAXED) == GP_ACTIVITY_BUSY;
+	}
+	return again || !agent->hooked;
+}
+
+bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u32 *busy)
+{
+	u32 state = GP_ACTIVITY_UNKNOWN;
+
+	if (agent->activity) {
+		examine(agent, queue);
+		state = __atomic_load_n(&agent->activity->slot[queue->id].state, __ATOMIC_SEQ_CST);
+	}
+	*busy = state == GP_ACTIVITY_BUSY;
+	return state != GP_ACTIVITY_UNKNOWN;
+}
+
+void gp_agent_look_later(struct gp_agent *agent)
+{
+	u64 wait = LOOK_BLIND;
+
+	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
+		return;
+	if (__atomic_load_n(&agent->busy, __ATOMIC_SEQ_CST)) {
+		wait = (now(agent) - __atomic_load_n(&agent->edge_ns, __ATOMIC_RELAXED)) / 8;
+		wait = wait < LOOK_MIN ? LOOK_MIN : wait > LOOK_MAX ? LOOK_MAX : wait;
+	} else if (agent->hooked) {
+		return;
+	}
+	arm(agent, wait);
+}
+
+/* ---- slots ---- */
+
+void gp_agent_show(struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	struct gp_activity_slot *slot;
+	u32 priority = gp_agent_logical_priority(agent, queue), suspended = queue->since_ns != 0;
+
+	if (!agent->activity)
+		return;
+	slot = &agent->activity->slot[queue->id];
+	if (slot->logical_priority == priority && slot->suspended == suspended &&
+	    slot->ring == queue->ring)
+		return;
+	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
+	slot->kfd_id = queue->id;
+	slot->gpu_id = queue->gpu_id;
+	slot->ring = queue->ring;
+	slot->logical_priority = priority;
+	slot->suspended = suspended;
+	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
+}
+
+void gp_agent_show_all(struct gp_agent *agent)
+{
+	for (u32 id = 0; id < agent->highest; id++)
+		if (agent->queue[id].used)
+			gp_agent_show(agent, &agent->queue[id]);
+}
+
+void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
+	u64 packets = queue->ring_bytes / GP_AQL_PACKET_BYTES, written = 0;
+
+	if (!agent->activity)
+		make_memory(agent);
+	if (!agent->activity)
+		return;
+	agent->activity->slot[queue->id].doorbells = 0;
+	*ringer = (struct gp_agent_ringer){.ring = queue->ring};
+	if (queue->type == GP_KFD_QUEUE_COMPUTE_AQL && packets && !(packets & (packets - 1))) {
+		ringer->mask = packets - 1;
+		/* What is in it now was never submitted. */
+		gp_agent_peek(queue->write_pointer, &written, sizeof(written));
+		ringer->drained_at = written;
+		add_door(agent, object_of(queue), queue->id);
+	}
+	gp_agent_show(agent, queue);
+}
+
+void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	struct gp_activity_slot *slot;
+	u32 door = find_door(agent, object_of(queue));
+
+	if (!agent->activity)
+		return;
+	if (door != GP_AGENT_DOORS && agent->door[door].id == queue->id)
+		__atomic_store_n(&agent->door[door].object, TOMBSTONE, __ATOMIC_RELEASE);
+	slot = &agent->activity->slot[queue->id];
+	fall(agent, queue->id, GP_ACTIVITY_DRAINED,
+	     __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST));
+	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
+	slot->ring = 0;
+	slot->suspended = 0;
+	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
+}
+
+void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us)
+{
+	struct gp_msg_request request = {.deadline_us = begin ? deadline_us : 0, .begin = begin};
+	struct gp_activity *activity = __atomic_load_n(&agent->activity, __ATOMIC_ACQUIRE);
+
+	if (!activity)
+		return;
+	/* An end without a begin counts for nothing. */
+	request.open = __atomic_load_n(&activity->open_requests, __ATOMIC_RELAXED);
+	do {
+		if (!begin && !request.open)
+			return;
+	} while (!__atomic_compare_exchange_n(&activity->open_requests, &request.open,
+					      begin ? request.open + 1 : request.open - 1, true,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	request.open += begin ? 1 : -1u;
+	request.now_ns = now(agent);
+	if (__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
+		gp_agent_tell(agent, GP_MSG_AGENT_REQUEST, &request, sizeof(request), true);
+}

@@ -1,0 +1,262 @@
+/*
+ * The agent: a library inside a program that uses a GPU, there to stop and continue that program's
+ * own queues when somebody asks (UPDATE_QUEUE with percentage 0 and back), to narrow its compute
+ * units, and to show whether it has work. Loaded by `gpreempt run`; the program knows nothing of
+ * it.
+ *
+ * It listens on a socket of its own (proto/directory.h, agents/ID.sock) and needs nobody to be
+ * there. A connection is an owner: what it suspended runs again when it says so, when its lease is
+ * not renewed, or when the connection ends. Queue records, owners and every driver call are under
+ * one lock; the list of connections, which a program's threads use to tell watchers of an edge, has
+ * another. Nothing here ends, blocks for long or prints in its host.
+ */
+#ifndef GP_AGENT_AGENT_H
+#define GP_AGENT_AGENT_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include "abi/kfd_ioctl.h"
+#include "base/types.h"
+#include "gpreempt.h"
+#include "proto/activity.h"
+#include "proto/wire.h"
+
+enum {
+	GP_AGENT_QUEUES = GP_KFD_MAX_QUEUES, /* a record's index is the queue's KFD id */
+	GP_AGENT_CONNECTIONS = 16,
+	GP_AGENT_OWN_FDS = GP_AGENT_CONNECTIONS + 8,
+	GP_AGENT_FD_MIN = 512,    /* ours are kept above what programs count on */
+	GP_AGENT_MASK_WORDS = 32, /* 1024 CUs in a mask */
+	GP_AGENT_GPUS = 64,
+	GP_AGENT_DOORS = 2 * GP_AGENT_QUEUES,
+
+	GP_AGENT_TIMEOUT_MS = 10000,
+	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
+	GP_AGENT_SHARE_ALL = 1000,
+};
+
+#define GP_NS_PER_MS 1000000ull
+
+/* What the agent asks of the system; tests bring their own. */
+struct gp_agent_driver {
+	/* As ioctl(2): -1 and errno. */
+	int (*call)(void *data, int fd, unsigned long request, void *argument);
+	u64 (*now)(void *data); /* CLOCK_MONOTONIC, ns */
+	/* A symbol of the program, or NULL; may itself be NULL. */
+	void *(*symbol)(void *data, const char *name);
+	void *data;
+};
+
+struct gp_agent_queue {
+	bool used;
+	bool leaving; /* DESTROY_QUEUE is under way: not ours to change */
+	u32 serial;   /* tells a queue from a later one with the same id */
+	u32 id, gpu_id, type;
+	u64 ring, read_pointer, write_pointer;
+	u32 ring_bytes;
+	u32 percentage, priority; /* what the program asked for last */
+	u32 driver_percentage;    /* what the driver has */
+	int error;                /* of the last change that failed; 0: none */
+	int stream;               /* -1 low, 0, 1 high: of the stream behind it */
+	u64 since_ns;             /* suspended since; 0: running */
+	u32 mask_bits;            /* of the program's own CU mask; 0: it has none */
+	u32 mask[GP_AGENT_MASK_WORDS];
+	bool narrowed; /* the driver has less than that mask */
+};
+
+/* A connection in its role of holding suspensions. */
+struct gp_agent_owner {
+	bool all;                                     /* every queue, also those created later */
+	u64 named[GP_AGENT_QUEUES / 64];              /* or these */
+	u64 since_ns, lease_ns, lease_end, limit_end; /* lease_end 0: holds nothing */
+	pid_t pid;
+};
+
+struct gp_agent_connection {
+	int fd; /* -1: free */
+	bool greeted, watching;
+	u32 serial; /* of the connection, to see that it is still the same */
+};
+
+/* From the environment that `gpreempt run` made. */
+struct gp_agent_identity {
+	u32 priority, job_class, weight;
+	u64 deadline_us;
+	char group[GP_PROTO_NAME], name[GP_PROTO_NAME];
+};
+
+/* What a change cost; for struct gp_msg_done. */
+struct gp_agent_cost {
+	u64 first_call_ns; /* CLOCK_MONOTONIC; 0: the driver was not called */
+	u64 driver_ns;
+	u32 changed;
+};
+
+/* What the doorbell of a queue needs to know, without a lock. */
+struct gp_agent_ringer {
+	u64 ring;       /* first packet */
+	u64 mask;       /* packets - 1; 0: no AQL queue */
+	u64 last;       /* index of the last packet rung << 1 | its barrier bit */
+	u64 drained_at; /* write index when it was last seen drained */
+};
+
+/* Queue object to id: open addressing. Keys are set and cleared under the lock, read without. */
+struct gp_agent_door {
+	u64 object; /* 0: never used; 1: no longer used */
+	u32 id;
+};
+
+struct gp_agent_gpu {
+	u32 gpu_id, cus;
+};
+
+struct gp_agent {
+	struct gp_agent_driver driver;
+
+	/* ---- under `lock` ---- */
+	pthread_mutex_t lock;
+	int kfd; /* our own duplicate, or the program's descriptor when none could be had */
+	bool kfd_is_ours;
+	u32 kfd_minor;      /* 0: not known yet */
+	bool runtime_asked; /* RUNTIME_ENABLE was called, by whomever */
+	u32 queue_count, serial;
+	u32 highest; /* one more than the highest id in use */
+	struct gp_agent_queue queue[GP_AGENT_QUEUES];
+	struct gp_agent_owner owner[GP_AGENT_CONNECTIONS];
+	u64 retry_at; /* when a change that failed is tried again; 0: none failed */
+	u32 retries;
+	u32 share_first, share; /* thousandths */
+	u32 gpu_count;
+	struct gp_agent_gpu gpu[GP_AGENT_GPUS];
+	struct gp_agent_identity identity;
+
+	/* ---- the service ---- */
+	pid_t pid; /* the process that started it; another one has nothing of it */
+	int starting;
+	int listen, timer;
+	u64 listen_again;               /* when to accept again after the table was full; 0: now */
+	char path[128];                 /* of the socket; "" none */
+	struct gp_wire_message message; /* the service thread's alone */
+
+	/* ---- under `watch_lock` ---- */
+	pthread_mutex_t watch_lock;
+	struct gp_agent_connection connection[GP_AGENT_CONNECTIONS];
+	u32 connection_serial;
+
+	/* Ours among the program's descriptors: it may not close them. */
+	int own_fd[GP_AGENT_OWN_FDS];
+
+	/* ---- what watchers see; see activity.c for who writes what ---- */
+	struct gp_activity *activity; /* NULL before the first queue */
+	int activity_fd;              /* -1: the memory is ours alone */
+	u32 watchers;                 /* connections that watch */
+	u32 busy;                     /* queues in GP_ACTIVITY_BUSY */
+	u64 edge_ns;                  /* when the first of them rose */
+	bool hooked;                  /* doorbells are seen */
+	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];
+	struct gp_agent_door door[GP_AGENT_DOORS];
+};
+
+/* ---- queues.c: records of the program's queues, and making the driver agree ---- */
+
+void gp_agent_init(struct gp_agent *agent, const struct gp_agent_driver *driver);
+
+/* The program's ioctls, each as ioctl(2): -1 and errno. `args` is the program's own structure. */
+int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request, void *args);
+int gp_agent_destroy_queue(struct gp_agent *agent, int fd, unsigned long request, void *args);
+int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request, void *args);
+int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, void *args);
+int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args);
+int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long request, void *args);
+
+/* With the lock held: calls the driver for every queue that is not as it should be, and for no
+ * other. `deadline` 0: none. The first error, after all were tried. */
+int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *cost);
+u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
+
+/* ---- holds.c: owners and leases; all with the lock held ---- */
+
+/* A bad request: -EINVAL, -ENOENT (a named queue does not exist). Fills *done. Number of queues
+ * that are stopped for this owner. */
+int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
+		     const struct gp_msg_suspend *ask, struct gp_msg_done *done);
+/* Number of queues that run again. */
+int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
+		    const struct gp_msg_suspend *ask, struct gp_msg_done *done);
+/* -ENOLCK: it holds nothing. */
+int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
+		   const struct gp_msg_suspend *ask);
+/* The owner is gone. */
+void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner);
+/* Ends leases that ran out, and tries again what failed. When to call again, CLOCK_MONOTONIC; 0:
+ * not needed. */
+u64 gp_agent_tick(struct gp_agent *agent);
+bool gp_agent_held(const struct gp_agent *agent, const struct gp_agent_queue *queue);
+bool gp_agent_owner_holds(const struct gp_agent_owner *owner, const struct gp_agent_queue *queue);
+/* A queue is gone: nobody holds its id any more. */
+void gp_agent_forget_id(struct gp_agent *agent, u32 id);
+
+/* ---- identity.c ---- */
+
+void gp_agent_identify(struct gp_agent_identity *identity);
+
+/* ---- service.c: the thread and its sockets ---- */
+
+/* Starts the service unless it runs; harmless when it cannot be started. */
+void gp_agent_serve(struct gp_agent *agent);
+/* A forked child: closes what it inherited and starts from nothing. */
+void gp_agent_forked(struct gp_agent *agent);
+void gp_agent_remove_socket(struct gp_agent *agent);
+/* Sends an event to every connection, or only to those that watch. Any thread. */
+void gp_agent_tell(struct gp_agent *agent, u16 type, const void *body, size_t size,
+		   bool watchers_only);
+/* The same with watch_lock held. */
+void gp_agent_tell_locked(struct gp_agent *agent, u16 type, const void *body, size_t size,
+			  bool watchers_only);
+
+/* ---- answer.c: one message ---- */
+
+/* 0, or -errno: the connection is to be closed. */
+int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *message);
+
+/* ---- activity.c: what watchers see ---- */
+
+/* With the lock held. A new queue's slot, a changed one's, one that is gone; every one. */
+void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue);
+void gp_agent_show(struct gp_agent *agent, const struct gp_agent_queue *queue);
+void gp_agent_show_all(struct gp_agent *agent);
+void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue);
+/* Gives the memory back in a forked child. */
+void gp_agent_hide_all(struct gp_agent *agent);
+/* With the lock held: looks at the rings. True: it must be done again soon. */
+bool gp_agent_look(struct gp_agent *agent);
+/* With the lock held: looks at one; false when it cannot be known. */
+bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u32 *busy);
+/* Any thread, before the doorbell of the queue object at this address is rung with this value. */
+void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
+/* Looks again in a while if somebody watches and there is a reason to. */
+void gp_agent_look_later(struct gp_agent *agent);
+/* The program's hint. Any thread. */
+void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
+/* Reads this process's own memory where a bad address is an error and not the end. */
+bool gp_agent_peek(u64 address, void *out, size_t size);
+
+/* ---- share.c: compute units ---- */
+
+/* With the lock held: this many thousandths of every GPU's CUs from `first` thousandths on.
+ * -EINVAL, or what the driver said. */
+int gp_agent_set_share(struct gp_agent *agent, u32 first, u32 thousandths);
+/* With the lock held: a new queue gets the share that holds. */
+void gp_agent_share_queue(struct gp_agent *agent, struct gp_agent_queue *queue);
+
+/* ---- own.c: our descriptors among the program's ---- */
+
+/* Moves a descriptor out of the way and remembers it as ours. Takes a negative one as an error and
+ * returns it. */
+int gp_agent_own(struct gp_agent *agent, int fd);
+bool gp_agent_owns(const struct gp_agent *agent, int fd);
+void gp_agent_disown(struct gp_agent *agent, int fd);
+
+#endif

@@ -1,0 +1,219 @@
+/* Who holds which queues, and for how long. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RETRY_NS    (100 * GP_NS_PER_MS)
+#define RETRIES_MAX 50
+
+static u64 now(const struct gp_agent *agent)
+{
+	return agent->driver.now(agent->driver.data);
+}
+
+static bool names(const struct gp_agent_owner *owner, u32 id)
+{
+	return owner->named[id / 64] >> (id % 64) & 1;
+}
+
+static bool holds_nothing(const struct gp_agent_owner *owner)
+{
+	u64 any = owner->all;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(owner->named); i++)
+		any |= owner->named[i];
+	return !any;
+}
+
+bool gp_agent_owner_holds(const struct gp_agent_owner *owner, const struct gp_agent_queue *queue)
+{
+	return owner->lease_end && (owner->all || names(owner, queue->id));
+}
+
+bool gp_agent_held(const struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		if (gp_agent_owner_holds(&agent->owner[i], queue))
+			return true;
+	return false;
+}
+
+void gp_agent_forget_id(struct gp_agent *agent, u32 id)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		agent->owner[i].named[id / 64] &= ~(1ull << (id % 64));
+}
+
+/* The limit counts from the first suspend and is not moved by renewals. */
+static void set_lease(struct gp_agent_owner *owner, u64 at)
+{
+	owner->lease_end = at + owner->lease_ns;
+	if (owner->lease_end > owner->limit_end)
+		owner->lease_end = owner->limit_end;
+}
+
+static bool known(const struct gp_agent *agent, u32 id)
+{
+	return id < GP_AGENT_QUEUES && agent->queue[id].used;
+}
+
+static void clear(struct gp_agent_owner *owner)
+{
+	owner->all = false;
+	memset(owner->named, 0, sizeof(owner->named));
+	owner->lease_end = 0;
+}
+
+static void report(const struct gp_agent_cost *cost, u64 sent_ns, u32 queues,
+		   struct gp_msg_done *done)
+{
+	*done = (struct gp_msg_done){
+		.issue_ns = cost->first_call_ns > sent_ns && sent_ns ? cost->first_call_ns - sent_ns
+								     : 0,
+		.driver_ns = cost->driver_ns,
+		.queues = queues,
+		.processes = 1,
+	};
+}
+
+static u32 stopped_for(const struct gp_agent *agent, const struct gp_agent_owner *owner)
+{
+	u32 count = 0;
+
+	for (u32 id = 0; id < agent->highest; id++)
+		count += agent->queue[id].used && (owner->all || names(owner, id));
+	return count;
+}
+
+static int check(const struct gp_agent *agent, const struct gp_msg_suspend *ask)
+{
+	if ((ask->lease_ms && ask->lease_ms < GPREEMPT_LEASE_MIN_MS) ||
+	    ask->lease_ms > GPREEMPT_LIMIT_MAX_MS || ask->limit_ms > GPREEMPT_LIMIT_MAX_MS)
+		return -EINVAL;
+	for (u32 i = 0; i < ask->count; i++)
+		if (!known(agent, ask->ids[i]))
+			return -ENOENT;
+	return 0;
+}
+
+int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
+		     const struct gp_msg_suspend *ask, struct gp_msg_done *done)
+{
+	u64 start = now(agent);
+	u64 limit_ns = (ask->limit_ms ? ask->limit_ms : GPREEMPT_LIMIT_MS) * GP_NS_PER_MS;
+	u32 timeout = ask->timeout_ms ? ask->timeout_ms : GP_AGENT_TIMEOUT_MS;
+	struct gp_agent_owner before = *owner;
+	struct gp_agent_cost cost = {0};
+	int error = check(agent, ask);
+
+	if (error)
+		return error;
+	if (holds_nothing(owner)) {
+		owner->since_ns = start;
+		owner->limit_end = start + limit_ns;
+	}
+	for (u32 i = 0; i < ask->count; i++)
+		owner->named[ask->ids[i] / 64] |= 1ull << (ask->ids[i] % 64);
+	if (!ask->count)
+		owner->all = true;
+	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GPREEMPT_LEASE_MS) * GP_NS_PER_MS;
+	set_lease(owner, start);
+	error = gp_agent_settle(agent, start + timeout * GP_NS_PER_MS, &cost);
+	if (error) {
+		/* All or nothing: what this call stopped runs again. */
+		struct gp_agent_cost ignored = {0};
+
+		*owner = before;
+		if (gp_agent_settle(agent, 0, &ignored))
+			agent->retry_at = now(agent) + RETRY_NS;
+		return error;
+	}
+	/* The time in the driver is not taken from the lease. */
+	set_lease(owner, now(agent));
+	report(&cost, ask->sent_ns, stopped_for(agent, owner), done);
+	return (int)done->queues;
+}
+
+int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
+		    const struct gp_msg_suspend *ask, struct gp_msg_done *done)
+{
+	struct gp_agent_cost cost = {0};
+	int error;
+
+	for (u32 i = 0; i < ask->count; i++)
+		if (ask->ids[i] >= GP_AGENT_QUEUES)
+			return -ENOENT;
+	if (ask->count && owner->all) {
+		/* From now on it names those it still holds; later queues are not among them. */
+		owner->all = false;
+		for (u32 id = 0; id < agent->highest; id++)
+			if (agent->queue[id].used)
+				owner->named[id / 64] |= 1ull << (id % 64);
+	}
+	for (u32 i = 0; i < ask->count; i++)
+		owner->named[ask->ids[i] / 64] &= ~(1ull << (ask->ids[i] % 64));
+	if (!ask->count || holds_nothing(owner))
+		clear(owner);
+	error = gp_agent_settle(agent, 0, &cost);
+	if (error)
+		agent->retry_at = now(agent) + RETRY_NS;
+	report(&cost, ask->sent_ns, cost.changed, done);
+	return error ? error : (int)cost.changed;
+}
+
+int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
+		   const struct gp_msg_suspend *ask)
+{
+	if (!owner->lease_end || owner->lease_end <= now(agent))
+		return -ENOLCK;
+	if (ask->lease_ms) {
+		if (ask->lease_ms < GPREEMPT_LEASE_MIN_MS || ask->lease_ms > GPREEMPT_LIMIT_MAX_MS)
+			return -EINVAL;
+		owner->lease_ns = ask->lease_ms * GP_NS_PER_MS;
+	}
+	set_lease(owner, now(agent));
+	return 0;
+}
+
+void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
+{
+	struct gp_agent_cost cost = {0};
+
+	clear(owner);
+	owner->pid = 0;
+	if (gp_agent_settle(agent, 0, &cost))
+		agent->retry_at = now(agent) + RETRY_NS;
+}
+
+u64 gp_agent_tick(struct gp_agent *agent)
+{
+	u64 at = now(agent), next = 0;
+	bool ended = false;
+
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+		struct gp_agent_owner *owner = &agent->owner[i];
+
+		if (owner->lease_end && owner->lease_end <= at) {
+			clear(owner);
+			ended = true;
+		}
+	}
+	if (ended || (agent->retry_at && agent->retry_at <= at)) {
+		struct gp_agent_cost cost = {0};
+
+		agent->retry_at = 0;
+		if (!gp_agent_settle(agent, 0, &cost))
+			agent->retries = 0;
+		else if (++agent->retries < RETRIES_MAX)
+			agent->retry_at = at + RETRY_NS;
+	}
+	next = agent->retry_at;
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+		u64 end = agent->owner[i].lease_end;
+
+		if (end && (!next || end < next))
+			next = end;
+	}
+	return next;
+}

@@ -1,0 +1,221 @@
+/*
+ * The functions of libc that the agent stands in front of, and the one agent of this process. Only
+ * ioctls of KFD that concern queues are looked at; everything else goes on at once.
+ */
+#include "agent/interpose.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/kfd_debug.h"
+
+#define NR(request) _IOC_NR(GP_KFD_IOC_##request)
+
+/* The program's and other libraries' functions behind ours. Loaded as a tool of the runtime ours
+ * are not in front of anybody, and what the program uses is the default one. */
+static void *behind(const char *name, void *ours)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	return found && found != ours ? found : dlsym(RTLD_NEXT, name);
+}
+
+#define BEHIND(name)                                                                 \
+	({                                                                           \
+		static __typeof__(&(name)) found_;                                   \
+		__typeof__(&(name)) f_ = __atomic_load_n(&found_, __ATOMIC_RELAXED); \
+		if (!f_) {                                                           \
+			f_ = (__typeof__(&(name)))behind(#name, (void *)&(name));    \
+			__atomic_store_n(&found_, f_, __ATOMIC_RELAXED);             \
+		}                                                                    \
+		f_;                                                                  \
+	})
+
+static int driver_call(void *data, int fd, unsigned long request, void *argument)
+{
+	(void)data;
+	return BEHIND(ioctl)(fd, request, argument);
+}
+
+static u64 driver_now(void *data)
+{
+	struct timespec at;
+
+	(void)data;
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return (u64)at.tv_sec * 1000000000 + (u64)at.tv_nsec;
+}
+
+static void *driver_symbol(void *data, const char *name)
+{
+	(void)data;
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+static struct gp_agent self;
+static int ready; /* 0 not yet, 1 being made, 2 made */
+
+struct gp_agent *gp_agent_self(void)
+{
+	static const struct gp_agent_driver driver = {.call = driver_call,
+						      .now = driver_now,
+						      .symbol = driver_symbol};
+	int none = 0;
+
+	if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) == 2)
+		return &self;
+	if (__atomic_compare_exchange_n(&ready, &none, 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		gp_agent_init(&self, &driver);
+		gp_agent_prepare(&self);
+		__atomic_store_n(&ready, 2, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) != 2)
+		syscall(SYS_sched_yield);
+	return &self;
+}
+
+struct gp_agent *gp_agent_if_any(void)
+{
+	return __atomic_load_n(&ready, __ATOMIC_ACQUIRE) == 2 ? &self : NULL;
+}
+
+/* ---- ioctl ---- */
+
+static int kfd_call(int fd, unsigned long request, void *argument)
+{
+	switch (_IOC_NR(request)) {
+	case NR(GET_VERSION):
+		return gp_agent_get_version(gp_agent_self(), fd, request, argument);
+	case NR(CREATE_QUEUE):
+		return gp_agent_create_queue(gp_agent_self(), fd, request, argument);
+	case NR(DESTROY_QUEUE):
+		return gp_agent_destroy_queue(gp_agent_self(), fd, request, argument);
+	case NR(UPDATE_QUEUE):
+		return gp_agent_update_queue(gp_agent_self(), fd, request, argument);
+	case NR(SET_CU_MASK):
+		return gp_agent_set_cu_mask(gp_agent_self(), fd, request, argument);
+	case NR(RUNTIME_ENABLE):
+		return gp_agent_runtime_enable(gp_agent_self(), fd, request, argument);
+	default:
+		return BEHIND(ioctl)(fd, request, argument);
+	}
+}
+
+GP_AGENT_EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	va_list list;
+	void *argument;
+
+	va_start(list, request);
+	argument = va_arg(list, void *);
+	va_end(list);
+	/* The console's ioctls have the same letter, but no size. */
+	if (__builtin_expect(_IOC_TYPE(request) == GP_KFD_IOC_TYPE && _IOC_SIZE(request) >= 8 &&
+				     argument,
+			     0))
+		return kfd_call(fd, request, argument);
+	return BEHIND(ioctl)(fd, request, argument);
+}
+
+/* ---- descriptors: ours are not the program's to close ---- */
+
+static bool is_ours(int fd)
+{
+	struct gp_agent *agent = gp_agent_if_any();
+
+	return agent && agent->pid && gp_agent_owns(agent, fd);
+}
+
+GP_AGENT_EXPORT int close(int fd)
+{
+	if (is_ours(fd)) {
+		errno = EBADF;
+		return -1;
+	}
+	return BEHIND(close)(fd);
+}
+
+/* In a stretch of descriptors to be closed: our lowest, or -1. */
+static int lowest_of_ours(unsigned int first, unsigned int last)
+{
+	struct gp_agent *agent = gp_agent_if_any();
+	int lowest = -1;
+
+	for (u32 i = 0; agent && agent->pid && i < GP_AGENT_OWN_FDS; i++) {
+		int fd = __atomic_load_n(&agent->own_fd[i], __ATOMIC_ACQUIRE);
+
+		if (fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last &&
+		    (lowest < 0 || fd < lowest))
+			lowest = fd;
+	}
+	return lowest;
+}
+
+int close_range(unsigned int first, unsigned int last, int flags);
+static int close_stretch(unsigned int first, unsigned int last, int flags)
+{
+	__typeof__(&close_range) next = BEHIND(close_range);
+
+	return next ? next(first, last, flags) : (int)syscall(SYS_close_range, first, last, flags);
+}
+
+GP_AGENT_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+{
+	int result = 0, fd;
+
+	if (flags) /* unshared or close-on-exec: as ours are already */
+		return close_stretch(first, last, flags);
+	while (!result && first <= last && (fd = lowest_of_ours(first, last)) >= 0) {
+		if (first < (unsigned int)fd)
+			result = close_stretch(first, (unsigned int)fd - 1, 0);
+		first = (unsigned int)fd + 1;
+	}
+	return result || first > last ? result : close_stretch(first, last, 0);
+}
+
+void closefrom(int first);
+GP_AGENT_EXPORT void closefrom(int first)
+{
+	unsigned int from = first < 0 ? 0 : (unsigned int)first;
+
+	if (lowest_of_ours(from, INT_MAX) < 0 && BEHIND(closefrom))
+		BEHIND(closefrom)(first);
+	else
+		close_range(from, ~0u, 0);
+}
+
+/* Onto one of ours: the program means a number that is free for all it knows. */
+GP_AGENT_EXPORT int dup2(int fd, int to)
+{
+	if (fd != to && is_ours(to)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return BEHIND(dup2)(fd, to);
+}
+
+GP_AGENT_EXPORT int dup3(int fd, int to, int flags)
+{
+	if (fd != to && is_ours(to)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return BEHIND(dup3)(fd, to, flags);
+}
+
+/* ---- hints ---- */
+
+GP_AGENT_EXPORT int gpreempt_agent_request(int begin, uint64_t deadline_us)
+{
+	struct gp_agent *agent = gp_agent_if_any();
+
+	if (agent)
+		gp_agent_request(agent, begin != 0, deadline_us);
+	return 0;
+}

@@ -1,0 +1,337 @@
+/*
+ * The agent's thread: it accepts connections, hands their messages to answer.c, and keeps the
+ * leases. It exists only in programs that create queues, from the first one on, with every signal
+ * blocked. What cannot be had (descriptors, a directory, a thread) is tried again at the next
+ * queue.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/directory.h"
+
+#define STACK_BYTES (256u << 10)
+#define BACKLOG     8
+#define AGAIN_NS    (100 * GP_NS_PER_MS) /* until accept() is tried again with a full table */
+#define PER_WAKE    16                   /* messages of one connection in a row */
+#define SLACK_NS    1000                 /* timers of this thread may be late by this much */
+#define PATH_ROOM   sizeof(((struct sockaddr_un *)0)->sun_path)
+#define DIRECTORY   "agents"
+
+static u64 now(const struct gp_agent *agent)
+{
+	return agent->driver.now(agent->driver.data);
+}
+
+/* ---- connections ---- */
+
+static void drop(struct gp_agent *agent, u32 index)
+{
+	int fd = agent->connection[index].fd;
+
+	pthread_mutex_lock(&agent->watch_lock);
+	if (agent->connection[index].watching)
+		__atomic_sub_fetch(&agent->watchers, 1, __ATOMIC_SEQ_CST);
+	agent->connection[index] = (struct gp_agent_connection){.fd = -1};
+	pthread_mutex_unlock(&agent->watch_lock);
+	pthread_mutex_lock(&agent->lock);
+	gp_agent_let_go(agent, &agent->owner[index]);
+	pthread_mutex_unlock(&agent->lock);
+	gp_agent_disown(agent, fd);
+}
+
+static void welcome(struct gp_agent *agent)
+{
+	u32 index = 0;
+	pid_t pid;
+	uid_t uid;
+	int fd = accept4(agent->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		/* With a full table the socket stays readable: do not spin on it. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			agent->listen_again = now(agent) + AGAIN_NS;
+		return;
+	}
+	while (index < GP_AGENT_CONNECTIONS && agent->connection[index].fd >= 0)
+		index++;
+	if (index == GP_AGENT_CONNECTIONS || gp_wire_peer(fd, &pid, &uid) ||
+	    !gp_wire_peer_allowed(uid)) {
+		close(fd);
+		return;
+	}
+	fd = gp_agent_own(agent, fd);
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&agent->lock);
+	agent->owner[index].pid = pid;
+	pthread_mutex_unlock(&agent->lock);
+	pthread_mutex_lock(&agent->watch_lock);
+	agent->connection[index] = (struct gp_agent_connection){.fd = fd};
+	pthread_mutex_unlock(&agent->watch_lock);
+}
+
+static void listen_to(struct gp_agent *agent, u32 index)
+{
+	int fd = agent->connection[index].fd;
+
+	for (int i = 0; i < PER_WAKE; i++) {
+		int error = gp_wire_receive(fd, &agent->message, 0);
+
+		if (error == -EAGAIN)
+			return;
+		if (error == -EPROTO)
+			gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPROTO,
+					   "the agent speaks another version of the protocol");
+		if (!error)
+			error = gp_agent_answer(agent, index, &agent->message);
+		if (agent->message.fd >= 0)
+			close(agent->message.fd);
+		if (error) {
+			drop(agent, index);
+			return;
+		}
+	}
+}
+
+void gp_agent_tell_locked(struct gp_agent *agent, u16 type, const void *body, size_t size,
+			  bool watchers_only)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+		const struct gp_agent_connection *connection = &agent->connection[i];
+
+		/* One that does not read misses events; it never delays the program. */
+		if (connection->fd >= 0 && connection->greeted &&
+		    (connection->watching || !watchers_only))
+			gp_wire_send(connection->fd, type, 0, 0, body, size, -1);
+	}
+}
+
+void gp_agent_tell(struct gp_agent *agent, u16 type, const void *body, size_t size,
+		   bool watchers_only)
+{
+	pthread_mutex_lock(&agent->watch_lock);
+	gp_agent_tell_locked(agent, type, body, size, watchers_only);
+	pthread_mutex_unlock(&agent->watch_lock);
+}
+
+/* ---- the socket ---- */
+
+/* As open as the directory it is in, which an administrator may have made for all users. */
+static int make_directory(char *out)
+{
+	struct stat parent;
+	char base[PATH_ROOM];
+	int error = gp_directory_path(base, sizeof(base), ".", 1);
+
+	if (!error)
+		error = gp_directory_path(out, PATH_ROOM, DIRECTORY, 1);
+	if (error)
+		return error;
+	if (mkdir(out, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (lstat(base, &parent) == 0)
+		chmod(out, parent.st_mode & 01777);
+	return 0;
+}
+
+/* Under another name until it listens: whoever finds a *.sock that refuses may remove it. */
+static int open_socket(struct gp_agent *agent)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char directory[PATH_ROOM];
+	unsigned int salt = (unsigned int)now(agent);
+	int fd, error = make_directory(directory);
+
+	if (error)
+		return error;
+	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) < 0)
+		salt ^= (unsigned int)getpid() << 16;
+	if (snprintf(address.sun_path, PATH_ROOM, "%s/.%d-%08x", directory, getpid(), salt) >=
+		    (int)PATH_ROOM ||
+	    snprintf(agent->path, sizeof(agent->path), "%s/%d-%08x.sock", directory, getpid(),
+		     salt) >= (int)PATH_ROOM)
+		return -ENAMETOOLONG;
+	fd = gp_agent_own(agent, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		error = -errno;
+	} else if (listen(fd, BACKLOG) < 0 || rename(address.sun_path, agent->path) < 0) {
+		error = -errno;
+		unlink(address.sun_path);
+	}
+	if (error) {
+		gp_agent_disown(agent, fd);
+		agent->path[0] = '\0';
+		return error;
+	}
+	agent->listen = fd;
+	return 0;
+}
+
+void gp_agent_remove_socket(struct gp_agent *agent)
+{
+	if (agent->path[0] && agent->pid == getpid())
+		unlink(agent->path);
+	agent->path[0] = '\0';
+}
+
+/* ---- the thread ---- */
+
+static u64 earlier(u64 a, u64 b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
+{
+	u64 at = now(agent);
+	struct timespec left = {0};
+
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		fds[i] = (struct pollfd){.fd = agent->connection[i].fd, .events = POLLIN};
+	if (agent->listen_again && agent->listen_again <= at)
+		agent->listen_again = 0;
+	fds[GP_AGENT_CONNECTIONS] =
+		(struct pollfd){.fd = agent->listen_again ? -1 : agent->listen, .events = POLLIN};
+	fds[GP_AGENT_CONNECTIONS + 1] = (struct pollfd){.fd = agent->timer, .events = POLLIN};
+	until = earlier(until, agent->listen_again);
+	if (until > at) {
+		left.tv_sec = (time_t)((until - at) / 1000000000);
+		left.tv_nsec = (long)((until - at) % 1000000000);
+	}
+	if (ppoll(fds, GP_AGENT_CONNECTIONS + 2, until ? &left : NULL, NULL) <= 0)
+		for (u32 i = 0; i < GP_AGENT_CONNECTIONS + 2; i++)
+			fds[i].revents = 0;
+}
+
+static void look_if_due(struct gp_agent *agent, int events)
+{
+	u64 times;
+
+	if (!events || read(agent->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
+		return;
+	pthread_mutex_lock(&agent->lock);
+	if (gp_agent_look(agent))
+		gp_agent_look_later(agent);
+	pthread_mutex_unlock(&agent->lock);
+}
+
+static void *serve(void *data)
+{
+	struct gp_agent *agent = data;
+	struct pollfd fds[GP_AGENT_CONNECTIONS + 2];
+
+	prctl(PR_SET_NAME, "gpreempt-agent");
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	for (;;) {
+		u64 next;
+
+		pthread_mutex_lock(&agent->lock);
+		next = gp_agent_tick(agent);
+		pthread_mutex_unlock(&agent->lock);
+		wait_for_work(agent, next, fds);
+		look_if_due(agent, fds[GP_AGENT_CONNECTIONS + 1].revents);
+		for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
+			if (fds[i].revents & POLLNVAL)
+				drop(agent, i);
+			else if (fds[i].revents)
+				listen_to(agent, i);
+		}
+		if (fds[GP_AGENT_CONNECTIONS].revents & POLLNVAL) {
+			/* Closed behind our back: listen anew, and not in a hurry. */
+			gp_agent_disown(agent, agent->listen);
+			agent->listen = -1;
+			unlink(agent->path);
+			if (open_socket(agent))
+				agent->listen_again = now(agent) + AGAIN_NS;
+		} else if (fds[GP_AGENT_CONNECTIONS].revents) {
+			welcome(agent);
+		}
+	}
+	return NULL;
+}
+
+static int start_thread(struct gp_agent *agent)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int error = pthread_attr_init(&attributes);
+
+	if (error)
+		return -error;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	/* The thread inherits the mask: the program's signals are never delivered to it. */
+	sigprocmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attributes, serve, agent);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -error;
+}
+
+void gp_agent_serve(struct gp_agent *agent)
+{
+	pid_t pid = getpid();
+	int error;
+
+	if (agent->pid == pid)
+		return;
+	if (agent->pid)
+		gp_agent_forked(agent); /* by a system call that skipped the handlers */
+	if (__atomic_exchange_n(&agent->starting, 1, __ATOMIC_ACQ_REL))
+		return;
+	gp_agent_identify(&agent->identity);
+	agent->pid = pid;
+	agent->timer =
+		gp_agent_own(agent, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	error = agent->timer < 0 ? -errno : open_socket(agent);
+	if (!error)
+		error = start_thread(agent);
+	if (error) {
+		gp_agent_remove_socket(agent);
+		if (agent->timer >= 0)
+			gp_agent_disown(agent, agent->timer);
+		agent->timer = -1;
+		if (agent->listen >= 0)
+			gp_agent_disown(agent, agent->listen);
+		agent->listen = -1;
+		agent->pid = 0;
+	}
+	__atomic_store_n(&agent->starting, 0, __ATOMIC_RELEASE);
+}
+
+void gp_agent_forked(struct gp_agent *agent)
+{
+	struct gp_agent_driver driver = agent->driver;
+
+	for (u32 i = 0; i < GP_AGENT_OWN_FDS; i++)
+		if (agent->own_fd[i] >= 0)
+			gp_agent_disown(agent, agent->own_fd[i]);
+	gp_agent_hide_all(agent);
+	/* A lock may have been held by a thread that does not exist here. */
+	memset(agent->owner, 0, sizeof(agent->owner));
+	for (u32 id = 0; id < agent->highest; id++)
+		agent->queue[id].used = false;
+	agent->queue_count = agent->highest = agent->gpu_count = 0;
+	agent->watchers = agent->busy = 0;
+	agent->runtime_asked = agent->kfd_is_ours = false;
+	agent->retry_at = agent->listen_again = 0;
+	agent->path[0] = '\0';
+	agent->pid = 0;
+	agent->starting = 0;
+	gp_agent_init(agent, &driver);
+}
