@@ -1,0 +1,214 @@
+/* The promises of the core, checked from the outside in: what tests ask after every event. */
+#include "sched/state.h"
+
+static const char *check_order(const struct gp_order *order)
+{
+	for (u32 i = 0; i < order->count; i++) {
+		if (i && gp_order_before(&order->entry[i], &order->entry[(i - 1) / 4]))
+			return "an order is not in order";
+		if (*gp_order_place(order, order->entry[i].id) != i + 1)
+			return "an element does not know its place";
+	}
+	return NULL;
+}
+
+/* The queues of a member by what they have, counted again. */
+struct counts {
+	u32 queues, busy[3], maybe[3];
+};
+
+static void count_queues(const struct gp_sched *s, const struct gp_sched_job *j,
+			 const struct gp_sched_member *m, struct counts *counts)
+{
+	const struct gp_list *link, *inner;
+
+	gp_list_for_each (link, &j->processes) {
+		const struct gp_sched_process *process =
+			gp_container(link, struct gp_sched_process, link);
+
+		gp_list_for_each (inner, &process->queues) {
+			const struct gp_sched_queue *q =
+				gp_container(inner, struct gp_sched_queue, link);
+			bool maybe = q->work == GP_SCHED_MAYBE && q->epoch == m->epoch;
+
+			if (q->member != gp_member_index(s, m) + 1)
+				continue;
+			counts->queues++;
+			counts->busy[q->stream] += q->work == GP_SCHED_BUSY || maybe;
+			counts->maybe[q->stream] += maybe;
+		}
+	}
+}
+
+static const char *check_work(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	struct counts counts = {0};
+
+	count_queues(s, gp_member_job(s, m), m, &counts);
+	if (counts.queues != m->queues || !m->queues)
+		return "a member's queues do not add up";
+	for (u32 i = 0; i < 3; i++)
+		if (counts.busy[i] != m->busy[i] || counts.maybe[i] != m->maybe[i])
+			return "a member's work does not add up";
+	if (m->contends != (gp_member_work(m) || m->ghost))
+		return "a member contends without work, or does not with it";
+	if (m->ghost && (gp_member_work(m) || m->ghost_until < s->now))
+		return "a ghost outlived its time";
+	if (m->maybe[0] + m->maybe[1] + m->maybe[2] && m->maybe_until < s->now)
+		return "unknown work outlived its time";
+	return NULL;
+}
+
+static const char *check_place(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
+	bool held = gp_job_held(j), run = m->contends && !held;
+	u32 place = m->place[GP_ORDER_RUN];
+
+	if (!!place != run)
+		return "who may run is not among those who run, or who may not is";
+	if (!!m->place[GP_ORDER_LAST] != (run && gp_member_exposed(s, m)))
+		return "who can be preempted is not in line for it, or who cannot is";
+	if (!!m->place[GP_ORDER_HELD] != (m->contends && held && m->waits))
+		return "who waits is not among those who are held, or who does not is";
+	if (run && d->order[GP_ORDER_RUN].entry[place - 1].key != d->policy->key(s, m, false))
+		return "a running member's place is not what the policy says";
+	place = m->place[GP_ORDER_HELD];
+	if (place && d->order[GP_ORDER_HELD].entry[place - 1].key != d->policy->key(s, m, true))
+		return "a held member's place is not what the policy says";
+	return NULL;
+}
+
+/* Somebody with work is before it on a device where it has work. */
+static bool has_reason(const struct gp_sched *s, const struct gp_sched_job *j)
+{
+	const struct gp_list *link;
+
+	gp_list_for_each (link, &j->members) {
+		const struct gp_sched_member *m =
+			gp_container(link, struct gp_sched_member, job_link);
+		const struct gp_sched_device *d = gp_member_device(s, m);
+		const struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
+
+		if (m->place[GP_ORDER_HELD] && best && d->config.can_suspend &&
+		    d->policy->returns(s, best, m) > s->now)
+			return true;
+	}
+	return false;
+}
+
+static const char *check_job(const struct gp_sched *s, const struct gp_sched_job *j)
+{
+	bool held = gp_job_held(j);
+
+	if (held != (j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_SUSPENDED))
+		return "a job is held and runs, or neither";
+	if (held && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now)
+		return "a job is held longer than max_suspend";
+	if (held && !j->held_by)
+		return "a job is held for no recorded reason";
+	if (held && j->pin == GP_SCHED_PIN_RUN)
+		return "a job that is pinned to run is held";
+	if (!held && j->pin == GP_SCHED_PIN_HOLD)
+		return "a job that is pinned to be held runs";
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending)
+		return "a job without work is held";
+	if (held && j->pin != GP_SCHED_PIN_HOLD && !has_reason(s, j))
+		return "a job is held without a live reason";
+	if (held && !gp_order_has(&s->timers, gp_job_index(s, j)))
+		return "a held job has no timer that frees it";
+	if ((j->run == GP_SCHED_SUSPENDING || j->run == GP_SCHED_RESUMING) && !j->token &&
+	    j->retry_at == GP_SCHED_NEVER)
+		return "a job waits for an operation that is not under way";
+	if (j->run == GP_SCHED_RUNNING && j->shield && j->shield != GP_SCHED_SHIELD_PIN &&
+	    (j->shield_until <= s->now || !gp_order_has(&s->timers, gp_job_index(s, j))))
+		return "a shield outlived its time";
+	return NULL;
+}
+
+/* Nobody yields who could; nobody is held who need not be. */
+static const char *check_settled(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	const struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
+	const struct gp_sched_member *last = gp_order_top(s, &d->order[GP_ORDER_LAST]);
+
+	if (best && last && last != best && d->policy->yields(s, best, last))
+		return "there is an inversion that nothing shields";
+	if (!best && d->order[GP_ORDER_HELD].count)
+		return "a device is idle though somebody is held for it";
+	return NULL;
+}
+
+static const char *check_members(const struct gp_sched *s, const struct gp_sched_job *j)
+{
+	const struct gp_list *link;
+	u32 contending = 0;
+
+	gp_list_for_each (link, &j->members) {
+		const struct gp_sched_member *m =
+			gp_container(link, struct gp_sched_member, job_link);
+		const char *broken = check_work(s, m);
+
+		if (!broken)
+			broken = check_place(s, m);
+		if (broken)
+			return broken;
+		contending += m->contends;
+	}
+	return contending == j->contending ? NULL : "a job's members do not add up";
+}
+
+static const char *check_device(const struct gp_sched *s, const struct gp_sched_device *d)
+{
+	u32 members = 0, contenders = 0;
+	const struct gp_list *link;
+	u64 weights = 0, ppm = 0;
+
+	for (u32 i = 0; i < GP_ORDERS; i++) {
+		const char *broken = check_order(&d->order[i]);
+
+		if (broken)
+			return broken;
+	}
+	gp_list_for_each (link, &d->members) {
+		const struct gp_sched_member *m = gp_container(link, struct gp_sched_member, link);
+
+		members++;
+		contenders += m->contends;
+		weights += m->contends ? gp_member_job(s, m)->weight : 0;
+		ppm += m->ppm;
+	}
+	if (members != d->member_count || contenders != d->contenders || weights != d->weights ||
+	    ppm != d->admitted_ppm)
+		return "a device's sums do not add up";
+	if (ppm > d->config.utilisation_ppm)
+		return "more was admitted than the device has";
+	return check_settled(s, d);
+}
+
+const char *gp_sched_check(const struct gp_sched *s)
+{
+	const char *broken = check_order(&s->timers);
+	u32 held = 0;
+
+	for (u32 i = 0; !broken && i < s->jobs.fresh; i++) {
+		const struct gp_sched_job *j = gp_sched_job(s, i);
+
+		if (!j)
+			continue;
+		held += gp_job_held(j);
+		broken = check_members(s, j);
+		if (!broken)
+			broken = check_job(s, j);
+	}
+	if (!broken && held != s->held)
+		broken = "the held jobs do not add up";
+	if (!broken && s->held && !gp_order_has(&s->timers, s->timer_renew))
+		broken = "leases are not renewed";
+	for (u32 i = 0; !broken && i < s->config.devices; i++)
+		broken = check_device(s, &s->device[i]);
+	if (!broken && gp_sched_next(s) < s->armed)
+		broken = "no timer was asked for";
+	return broken;
+}

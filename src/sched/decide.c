@@ -1,0 +1,178 @@
+/*
+ * The decision. The heads of a device's three orders are all there is to look at: if the first of
+ * the held may run beside the best that runs, it comes back; if the last that runs must yield to
+ * the best, it goes, unless that costs more than it saves. Repeated until neither is so.
+ */
+#include "sched/state.h"
+
+static void seen(const struct gp_sched *s, struct gp_sched_reason *reason,
+		 const struct gp_sched_member *member, const struct gp_sched_member *best)
+{
+	const struct gp_sched_policy *policy = gp_member_device(s, member)->policy;
+
+	reason->job_priority = gp_member_priority(s, member);
+	reason->job_rank = policy->key(s, member, false);
+	if (!best)
+		return;
+	reason->other_priority = gp_member_priority(s, best);
+	reason->other_rank = policy->key(s, best, false);
+}
+
+/* When the device lets it run: 0 at once. */
+static u64 returns(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
+
+	return best && d->config.can_suspend ? d->policy->returns(s, best, m) : 0;
+}
+
+/* This device lets the job go; do the others where it has work? */
+static bool agreed(struct gp_sched *s, const struct gp_sched_job *j,
+		   const struct gp_sched_member *member)
+{
+	struct gp_list *link;
+	bool all = true;
+
+	gp_list_for_each (link, &j->members) {
+		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
+
+		if (m == member || !m->contends || returns(s, m) <= s->now)
+			continue;
+		all = false;
+		if (m->waits)
+			continue;
+		m->waits = true;
+		gp_member_place(s, m);
+	}
+	return all;
+}
+
+static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_sched_member *m,
+		       const struct gp_sched_member *best)
+{
+	enum gp_sched_shield shield = GP_SCHED_SHIELD_MIN_RUN;
+	enum gp_sched_why why = GP_SCHED_WHY_CLEAR;
+	struct gp_sched_job *j = gp_member_job(s, m);
+	struct gp_sched_action *action;
+
+	if (!agreed(s, j, m)) {
+		/* The other device has it now, and asks again when it is ready. */
+		m->waits = false;
+		gp_member_place(s, m);
+		return;
+	}
+	if (d->changed) {
+		why = GP_SCHED_WHY_POLICY;
+	} else if (best && d->config.can_suspend) {
+		why = d->policy->resumes;
+		/* It is let in though it is behind: that is a turn, or it would be out again at
+		 * once. */
+		if (d->policy->yields(s, best, m))
+			shield = GP_SCHED_SHIELD_TURN;
+		else if (why == GP_SCHED_WHY_AGED)
+			why = GP_SCHED_WHY_CLEAR;
+	}
+	action = gp_job_resume(s, j, why, shield, best);
+	action->device = m->device;
+	action->reason.device = m->device;
+	action->reason.policy = d->config.policy;
+	seen(s, &action->reason, m, best);
+}
+
+static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_sched_member *m,
+		      const struct gp_sched_member *best)
+{
+	struct gp_sched_job *j = gp_member_job(s, m);
+	u64 cost = gp_job_cost(s, j, m->device), saves = gp_member_remaining(s, m);
+	bool hint = best->ghost == GP_GHOST_HINT;
+	struct gp_sched_action *action;
+	u64 ran = s->now - GP_MAX(m->arrived, j->resumed_at);
+
+	if (d->policy->declines && saves < cost && !j->outlived) {
+		action = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_DECLINED, m->job, best->job,
+				       m->device);
+		action->reason.limit_ns = saves;
+		j->declined++;
+		gp_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
+	} else {
+		action = gp_job_suspend(s, j,
+					hint && d->policy->ahead ? GP_SCHED_WHY_HINT
+								 : d->policy->suspends,
+					m, best);
+		action->reason.limit_ns = j->spec.max_suspend_ns;
+	}
+	action->reason.cost_ns = cost;
+	action->reason.saves_ns = saves;
+	action->reason.waited_ns = s->now - best->arrived;
+	action->reason.ran_ns = ran;
+	seen(s, &action->reason, m, best);
+}
+
+/* One look at the heads. True when something changed. */
+static bool step(struct gp_sched *s, struct gp_sched_device *d)
+{
+	struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);
+	struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
+	struct gp_sched_member *last = gp_order_top(s, &d->order[GP_ORDER_LAST]);
+	u64 at = GP_SCHED_NEVER;
+
+	if (best && (held || last != best) && d->policy->refresh && d->policy->refresh(s, best))
+		return true;
+	if (held) {
+		at = returns(s, held);
+		if (at <= s->now) {
+			bring_back(s, d, held, best);
+			return true;
+		}
+	}
+	if (last && last != best && d->policy->yields(s, best, last)) {
+		send_away(s, d, last, best);
+		return true;
+	}
+	gp_sched_set_timer(s, s->timer_device + d->index, at);
+	return false;
+}
+
+static bool has_room(const struct gp_sched *s)
+{
+	return s->action_count + GP_SCHED_EVENT_ROOM <= GP_SCHED_ACTIONS;
+}
+
+/* After the policy or a weight changed: what is to be said about shares. */
+static bool share(struct gp_sched *s, struct gp_sched_device *d)
+{
+	while (d->share_cursor && d->share_cursor != &d->members) {
+		if (!has_room(s))
+			return false;
+		gp_member_share(s, gp_container(d->share_cursor, struct gp_sched_member, link));
+		d->share_cursor = d->share_cursor->next;
+	}
+	d->share_cursor = NULL;
+	return true;
+}
+
+void gp_sched_settle(struct gp_sched *s)
+{
+	u64 next;
+
+	while (s->dirty) {
+		u32 index = gp_lowest_bit(s->dirty);
+		struct gp_sched_device *d = &s->device[index];
+
+		/* What does not fit now goes on when the actions so far are taken. */
+		if (!share(s, d) || !has_room(s))
+			return;
+		if (step(s, d))
+			continue;
+		d->changed = false;
+		s->dirty &= ~(1ull << index);
+	}
+	next = gp_sched_next(s);
+	if (next < s->armed) {
+		s->armed = next;
+		gp_sched_emit(s, GP_SCHED_TIMER, GP_SCHED_WHY_ROUTINE, GP_SCHED_NONE, GP_SCHED_NONE,
+			      GP_SCHED_NONE)
+			->until_ns = next;
+	}
+}

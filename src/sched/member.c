@@ -1,0 +1,311 @@
+/* A job on a device: its work, what is known of its habits, and its place in the device's orders.
+ */
+#include "sched/state.h"
+
+u32 gp_member_priority(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	u32 priority = gp_member_job(s, m)->priority;
+
+	if (m->busy[GP_SCHED_STREAM_HIGH])
+		return GP_MIN(priority + GP_SCHED_STREAM_STEP, GP_SCHED_PRIORITY_MAX);
+	if (m->busy[GP_SCHED_STREAM_LOW] && !m->busy[GP_SCHED_STREAM_NORMAL])
+		return priority - GP_MIN(priority, GP_SCHED_STREAM_STEP);
+	return priority;
+}
+
+static bool runs(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	return m->contends && !gp_job_held(gp_member_job(s, m));
+}
+
+void gp_member_account(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	u64 ran = s->now - m->mark;
+
+	m->mark = s->now;
+	if (!ran || !runs(s, m) || m->ghost)
+		return;
+	m->ran_ns += ran;
+	gp_member_job(s, m)->ran_ns += ran;
+	if (d->policy->ran)
+		d->policy->ran(s, m, ran);
+}
+
+/* The device's clock runs at one over the number of those who share the device. */
+void gp_device_clock(struct gp_sched *s, struct gp_sched_device *d)
+{
+	u32 running = d->order[GP_ORDER_RUN].count;
+
+	if (running)
+		d->clock += (GP_MIN(s->now - d->clock_at, 1ull << 56) << 4) / running;
+	d->clock_at = s->now;
+}
+
+void gp_member_place(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
+	u32 id = gp_member_index(s, m);
+	bool held = gp_job_held(j), run = m->contends && !held;
+	bool was = gp_order_has(&d->order[GP_ORDER_RUN], id);
+
+	if (d->policy->clock && run != was)
+		gp_device_clock(s, d);
+	if (run) {
+		u64 key = d->policy->key(s, m, false);
+
+		gp_order_set(&d->order[GP_ORDER_RUN], id, key);
+		if (gp_member_exposed(s, m))
+			gp_order_set(&d->order[GP_ORDER_LAST], id, ~key);
+		else
+			gp_order_remove(&d->order[GP_ORDER_LAST], id);
+	} else if (was) {
+		gp_order_remove(&d->order[GP_ORDER_RUN], id);
+		gp_order_remove(&d->order[GP_ORDER_LAST], id);
+	}
+	if (m->contends && held && m->waits)
+		gp_order_set(&d->order[GP_ORDER_HELD], id, d->policy->key(s, m, true));
+	else
+		gp_order_remove(&d->order[GP_ORDER_HELD], id);
+	if (run && !was && d->policy->start)
+		d->policy->start(s, m);
+	s->dirty |= 1ull << m->device;
+}
+
+void gp_job_place(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &j->members) {
+		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
+
+		gp_member_place(s, m);
+		gp_member_arm(s, m);
+	}
+}
+
+void gp_member_arm(struct gp_sched *s, struct gp_sched_member *m)
+{
+	u64 at = GP_SCHED_NEVER;
+
+	if (m->maybe[0] + m->maybe[1] + m->maybe[2])
+		at = m->maybe_until;
+	if (m->ghost)
+		at = GP_MIN(at, m->ghost_until);
+	else if (m->hint_at != GP_SCHED_NEVER)
+		at = GP_MIN(at, m->hint_at);
+	if (runs(s, m))
+		at = GP_MIN(at, m->tick_at);
+	gp_sched_set_timer(s, s->timer_member + gp_member_index(s, m), at);
+}
+
+static void contend(struct gp_sched *s, struct gp_sched_member *m, bool contends)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	struct gp_sched_job *j = gp_member_job(s, m);
+
+	if (m->contends == contends)
+		return;
+	m->contends = contends;
+	m->mark = s->now;
+	m->waits = false;
+	if (contends) {
+		j->contending++;
+		d->contenders++;
+		d->weights += j->weight;
+		/* On a device that does not hold it yet, it waits for this one's word as well. */
+		m->waits = gp_job_held(j) && j->pin != GP_SCHED_PIN_HOLD;
+		if (d->policy->arrive)
+			d->policy->arrive(s, m);
+	} else {
+		j->contending--;
+		d->contenders--;
+		d->weights -= j->weight;
+		m->tick_at = GP_SCHED_NEVER;
+	}
+}
+
+/* The first work after nothing. */
+static void arrive(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_job *j = gp_member_job(s, m);
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	bool ghost = m->ghost;
+
+	if (m->drained != GP_SCHED_NEVER)
+		m->gap_ns = gp_sched_average(m->gap_ns, s->now - m->drained);
+	if (m->ghost == GP_GHOST_HINT ||
+	    (m->hint_at != GP_SCHED_NEVER && gp_later(s->now, d->config.hint_ns) >= m->hint_at))
+		j->hint_misses = 0;
+	m->hint_at = GP_SCHED_NEVER;
+	m->ghost = GP_GHOST_NONE;
+	m->arrived = m->mark = s->now;
+	m->ran_ns = 0;
+	contend(s, m, true);
+	if (ghost && d->policy->arrive)
+		d->policy->arrive(s, m);
+}
+
+/*
+ * May a job that has just drained keep its place? Only where it would be preempting again before
+ * the ones it holds up have got back to work.
+ */
+static bool lingers(struct gp_sched *s, const struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
+
+	return d->policy->ahead && d->config.linger_ns && held && m->gap_ns &&
+	       gp_order_top(s, &d->order[GP_ORDER_RUN]) == m &&
+	       m->gap_ns < gp_job_cost(s, gp_member_job(s, held), m->device);
+}
+
+static void drain(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+	struct gp_sched_job *j = gp_member_job(s, m);
+
+	gp_member_account(s, m);
+	if (m->ran_ns)
+		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
+	if (d->policy->drain)
+		d->policy->drain(s, m);
+	m->drained = s->now;
+	m->needs_ns = 0;
+	m->ran_ns = 0;
+	j->outlived = false;
+	if (runs(s, m) && lingers(s, m)) {
+		struct gp_sched_action *note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_LINGER,
+							     m->job, GP_SCHED_NONE, m->device);
+
+		note->reason.waited_ns = m->gap_ns;
+		note->reason.limit_ns = GP_MIN(2 * m->gap_ns, d->config.linger_ns);
+		m->ghost = GP_GHOST_LINGER;
+		m->ghost_until = gp_later(s->now, note->reason.limit_ns);
+	} else {
+		contend(s, m, false);
+	}
+	if (j->shield == GP_SCHED_SHIELD_COST)
+		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+}
+
+/* The device that held it has no say any more: the others where it has work are asked. */
+static void ask_others(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &j->members) {
+		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
+
+		if (!m->contends || m->waits)
+			continue;
+		m->waits = true;
+		gp_member_place(s, m);
+	}
+}
+
+void gp_member_update(struct gp_sched *s, struct gp_sched_member *m)
+{
+	bool work = gp_member_work(m), had = m->contends && !m->ghost;
+	struct gp_sched_job *j = gp_member_job(s, m);
+
+	if (work && !had)
+		arrive(s, m);
+	else if (!work && had)
+		drain(s, m);
+	gp_member_place(s, m);
+	gp_member_arm(s, m);
+	if (work || !had || !gp_job_held(j) || j->pin == GP_SCHED_PIN_HOLD)
+		return;
+	if (j->contending)
+		ask_others(s, j);
+	else
+		gp_job_resume(s, j, GP_SCHED_WHY_IDLE, GP_SCHED_SHIELD_NONE, NULL);
+}
+
+void gp_member_unghost(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (!m->ghost)
+		return;
+	m->ghost = GP_GHOST_NONE;
+	m->hint_at = GP_SCHED_NEVER;
+	contend(s, m, false);
+	gp_member_place(s, m);
+	gp_member_arm(s, m);
+}
+
+/* The hint's time has come, less what it takes to make room. */
+static void expect(struct gp_sched *s, struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
+	u64 until = gp_later(gp_later(m->hint_at, d->suspend_ns), d->config.hint_ns);
+
+	if (m->contends || gp_job_held(j) || !d->policy->ahead ||
+	    j->hint_misses >= GP_SCHED_HINT_TRUST || until <= s->now) {
+		m->hint_at = GP_SCHED_NEVER;
+		return;
+	}
+	m->ghost = GP_GHOST_HINT;
+	m->ghost_until = until;
+	m->hint_at = GP_SCHED_NEVER;
+	m->arrived = s->now;
+	contend(s, m, true);
+}
+
+void gp_member_timer(struct gp_sched *s, struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+
+	if (m->maybe[0] + m->maybe[1] + m->maybe[2] && m->maybe_until <= s->now) {
+		for (u32 i = 0; i < 3; i++) {
+			m->busy[i] -= m->maybe[i];
+			m->maybe[i] = 0;
+		}
+		m->epoch++;
+		gp_member_update(s, m);
+	}
+	if (m->ghost && m->ghost_until <= s->now) {
+		if (m->ghost == GP_GHOST_HINT) {
+			gp_member_job(s, m)->hint_misses++;
+			gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_HINT_MISSED, m->job,
+				      GP_SCHED_NONE, m->device);
+		}
+		gp_member_unghost(s, m);
+	} else if (!m->ghost && m->hint_at <= s->now) {
+		expect(s, m);
+	}
+	if (runs(s, m) && m->tick_at <= s->now) {
+		m->tick_at = GP_SCHED_NEVER;
+		gp_member_account(s, m);
+		d->policy->tick(s, m);
+	}
+	gp_member_place(s, m);
+	gp_member_arm(s, m);
+}
+
+u64 gp_member_remaining(const struct gp_sched *s, const struct gp_sched_member *m)
+{
+	u64 ran = m->ran_ns + (runs(s, m) ? s->now - m->mark : 0);
+	u64 whole = m->needs_ns ? m->needs_ns : m->burst_ns;
+
+	if (!whole)
+		return GP_SCHED_UNKNOWN;
+	/* Past the usual end: what has lasted so long is taken to last as long again. */
+	return ran < whole ? whole - ran : ran;
+}
+
+void gp_member_share(struct gp_sched *s, struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	u32 share = d->config.can_share && d->config.policy == GP_SCHED_QUANTUM
+			    ? gp_member_job(s, m)->weight
+			    : 0;
+
+	if (share == m->share)
+		return;
+	m->share = share;
+	gp_sched_emit(s, GP_SCHED_SHARE, GP_SCHED_WHY_WEIGHT, m->job, GP_SCHED_NONE, m->device)
+		->share = share;
+}

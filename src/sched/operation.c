@@ -1,0 +1,296 @@
+/*
+ * Holding a job and letting it go: the operations, what becomes of them, and what protects a job
+ * from the next one. A job is held from its SUSPEND to its RESUME, whatever the operations do.
+ */
+#include "sched/state.h"
+
+u64 gp_job_cost(const struct gp_sched *s, const struct gp_sched_job *j, u32 device)
+{
+	const struct gp_sched_device *d = &s->device[device];
+
+	return (j->suspend_ns ? j->suspend_ns : d->suspend_ns) +
+	       (j->resume_ns ? j->resume_ns : d->resume_ns);
+}
+
+void gp_job_arm(struct gp_sched *s, struct gp_sched_job *j)
+{
+	u64 at = GP_SCHED_NEVER;
+
+	if (gp_job_held(j))
+		at = gp_later(j->held_since, j->spec.max_suspend_ns);
+	if (j->token)
+		at = GP_MIN(at, j->op_until);
+	at = GP_MIN(at, j->retry_at);
+	if (j->shield)
+		at = GP_MIN(at, j->shield_until);
+	gp_sched_set_timer(s, gp_job_index(s, j), at);
+}
+
+void gp_job_shield(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shield shield,
+		   u64 until)
+{
+	j->shield = shield;
+	j->shield_until = until;
+	gp_job_place(s, j);
+	gp_job_arm(s, j);
+}
+
+static void start_operation(struct gp_sched *s, struct gp_sched_job *j,
+			    struct gp_sched_action *action)
+{
+	j->token = ++s->tokens << GP_SCHED_TOKEN_SHIFT | gp_job_index(s, j);
+	j->op_at = s->now;
+	j->op_until = gp_later(s->now, s->config.op_timeout_ns);
+	j->retry_at = GP_SCHED_NEVER;
+	action->token = j->token;
+}
+
+static void account_all(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &j->members)
+		gp_member_account(s, gp_container(link, struct gp_sched_member, job_link));
+}
+
+struct gp_sched_action *gp_job_suspend(struct gp_sched *s, struct gp_sched_job *j,
+				       enum gp_sched_why why, const struct gp_sched_member *member,
+				       const struct gp_sched_member *other)
+{
+	u32 device = member ? member->device : GP_SCHED_NONE;
+	struct gp_sched_action *action;
+	struct gp_list *link;
+
+	GP_ASSERT(!gp_job_held(j));
+	account_all(s, j);
+	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
+			       other ? other->job : GP_SCHED_NONE, device);
+	action->until_ns = gp_later(s->now, s->config.lease_ns);
+	start_operation(s, j, action);
+	action->reason.shield = j->put_off_at == s->now ? j->put_off : GP_SCHED_SHIELD_NONE;
+	j->run = GP_SCHED_SUSPENDING;
+	j->held_since = s->now;
+	j->held_by = action->reason.id;
+	j->held_for = action->reason.other;
+	j->held_device = device;
+	j->shield = GP_SCHED_SHIELD_NONE;
+	j->outlived = false;
+	j->suspends++;
+	if (!s->held++)
+		gp_sched_set_timer(s, s->timer_renew, gp_later(s->now, s->config.lease_ns / 3));
+	gp_list_for_each (link, &j->members) {
+		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
+
+		gp_member_unghost(s, m);
+		m->waits = m == member;
+	}
+	gp_job_place(s, j);
+	gp_job_arm(s, j);
+	return action;
+}
+
+void gp_job_suspend_again(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_sched_action *action =
+		gp_sched_emit(s, GP_SCHED_SUSPEND, GP_SCHED_WHY_JOINED, gp_job_index(s, j),
+			      j->held_for, j->held_device);
+
+	action->until_ns = gp_later(s->now, s->config.lease_ns);
+	action->reason.cause = j->held_by;
+	start_operation(s, j, action);
+	j->run = GP_SCHED_SUSPENDING;
+	gp_job_arm(s, j);
+}
+
+/* It is not held any more; the shield counts from the moment it really runs. */
+static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shield shield)
+{
+	u32 device = j->held_device == GP_SCHED_NONE ? 0 : j->held_device;
+	const struct gp_sched_device_config *config = &s->device[device].config;
+	struct gp_list *link;
+
+	GP_ASSERT(gp_job_held(j) && s->held);
+	account_all(s, j); /* nothing ran, but time went by */
+	s->held--;
+	j->held_ns += s->now - j->held_since;
+	j->held_since = GP_SCHED_NEVER;
+	j->held_by = 0;
+	j->held_for = GP_SCHED_NONE;
+	j->shield = shield;
+	j->shield_until = GP_SCHED_NEVER;
+	j->shield_ns = shield == GP_SCHED_SHIELD_TURN      ? config->turn_ns
+		       : shield == GP_SCHED_SHIELD_MIN_RUN ? config->min_run_ns
+		       : shield == GP_SCHED_SHIELD_FAILED
+			       ? GP_SCHED_BACKOFF_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT)
+			       : 0;
+	gp_list_for_each (link, &j->members)
+		gp_container(link, struct gp_sched_member, job_link)->waits = false;
+}
+
+struct gp_sched_action *gp_job_resume(struct gp_sched *s, struct gp_sched_job *j,
+				      enum gp_sched_why why, enum gp_sched_shield shield,
+				      const struct gp_sched_member *other)
+{
+	u64 cause = j->held_by, held = s->now - j->held_since;
+	struct gp_sched_action *action;
+
+	release(s, j, shield);
+	action = gp_sched_emit(s, GP_SCHED_RESUME, why, gp_job_index(s, j),
+			       other ? other->job : GP_SCHED_NONE, j->held_device);
+	action->reason.cause = cause;
+	action->reason.waited_ns = held;
+	start_operation(s, j, action);
+	j->run = GP_SCHED_RESUMING;
+	gp_job_place(s, j);
+	gp_job_arm(s, j);
+	return action;
+}
+
+/* It runs: now its shield begins. */
+static void running(struct gp_sched *s, struct gp_sched_job *j)
+{
+	j->run = GP_SCHED_RUNNING;
+	j->resumed_at = s->now;
+	j->token = 0;
+	j->retry_at = GP_SCHED_NEVER;
+	if (j->pin == GP_SCHED_PIN_RUN)
+		gp_job_shield(s, j, GP_SCHED_SHIELD_PIN, GP_SCHED_NEVER);
+	else if (j->shield_ns)
+		gp_job_shield(s, j, j->shield, gp_later(s->now, j->shield_ns));
+	else
+		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+}
+
+static void failed(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_why why, int error)
+{
+	struct gp_sched_action *note = gp_sched_emit(s, GP_SCHED_NOTE, why, gp_job_index(s, j),
+						     GP_SCHED_NONE, j->held_device);
+
+	note->reason.error = error;
+	note->reason.cause = j->held_by;
+	note->reason.limit_ns = s->config.op_timeout_ns;
+	j->failures++;
+	j->tries++;
+	j->token = 0;
+	if (j->run == GP_SCHED_SUSPENDING) {
+		/* It may be held in part. Letting go is always safe; then it is left alone. */
+		if (j->pin == GP_SCHED_PIN_HOLD)
+			j->pin = GP_SCHED_PIN_NONE;
+		gp_job_resume(s, j, GP_SCHED_WHY_RECOVER, GP_SCHED_SHIELD_FAILED, NULL);
+		note->reason.limit_ns = j->shield_ns;
+		return;
+	}
+	j->shield = GP_SCHED_SHIELD_FAILED;
+	j->shield_ns = GP_SCHED_BACKOFF_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT);
+	j->retry_at = gp_later(s->now, GP_SCHED_RETRY_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT));
+	gp_job_arm(s, j);
+}
+
+static void retry(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_sched_action *action =
+		gp_sched_emit(s, GP_SCHED_RESUME, GP_SCHED_WHY_RECOVER, gp_job_index(s, j),
+			      GP_SCHED_NONE, j->held_device);
+
+	start_operation(s, j, action);
+	gp_job_arm(s, j);
+}
+
+/* What the operation took, for the next estimates. */
+static void learn(struct gp_sched *s, struct gp_sched_job *j, u64 cost)
+{
+	struct gp_sched_device *d =
+		j->held_device == GP_SCHED_NONE ? NULL : &s->device[j->held_device];
+
+	if (cost == GP_SCHED_UNKNOWN)
+		cost = s->now - j->op_at;
+	cost = GP_MIN(cost, GP_SCHED_SPAN_MAX);
+	if (d)
+		s->dirty |= 1ull << d->index; /* policies reckon with the estimates */
+	if (j->run == GP_SCHED_SUSPENDING) {
+		j->suspend_ns = gp_sched_average(j->suspend_ns, cost);
+		if (d)
+			d->suspend_ns = gp_sched_average(d->suspend_ns, cost);
+	} else {
+		j->resume_ns = gp_sched_average(j->resume_ns, cost);
+		if (d)
+			d->resume_ns = gp_sched_average(d->resume_ns, cost);
+	}
+}
+
+int gp_sched_operation(struct gp_sched *s, u64 now, u64 token, int result, u64 cost_ns)
+{
+	struct gp_sched_job *j = gp_sched_job(s, token & ((1u << GP_SCHED_TOKEN_SHIFT) - 1));
+	int error = gp_sched_begin(s, now);
+
+	if (error)
+		return error;
+	if (!j || !token || j->token != token) {
+		s->stats.stale++;
+		return -ESTALE;
+	}
+	if (result) {
+		failed(s, j, GP_SCHED_WHY_FAILED, result);
+	} else if (j->run == GP_SCHED_SUSPENDING) {
+		learn(s, j, cost_ns);
+		j->run = GP_SCHED_SUSPENDED;
+		j->token = 0;
+		j->tries = 0;
+		gp_job_arm(s, j);
+	} else {
+		GP_ASSERT(j->run == GP_SCHED_RESUMING);
+		learn(s, j, cost_ns);
+		running(s, j);
+	}
+	gp_sched_settle(s);
+	return 0;
+}
+
+int gp_sched_lease_lost(struct gp_sched *s, u64 now, u32 index)
+{
+	struct gp_sched_job *j = gp_sched_job(s, index);
+	struct gp_sched_action *note;
+	int error;
+
+	if (!j)
+		return -ENOENT;
+	error = gp_sched_begin(s, now);
+	if (error)
+		return error;
+	if (j->run == GP_SCHED_RUNNING)
+		return 0;
+	note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_LEASE_LOST, index, GP_SCHED_NONE,
+			     j->held_device);
+	note->reason.cause = j->held_by;
+	if (gp_job_held(j)) {
+		note->reason.waited_ns = s->now - j->held_since;
+		j->pin = j->pin == GP_SCHED_PIN_HOLD ? GP_SCHED_PIN_NONE : j->pin;
+		release(s, j, GP_SCHED_SHIELD_MIN_RUN);
+	}
+	running(s, j);
+	gp_sched_settle(s);
+	return 0;
+}
+
+void gp_job_timer(struct gp_sched *s, struct gp_sched_job *j)
+{
+	if (j->token && j->op_until <= s->now) {
+		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
+	} else if (gp_job_held(j) && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now) {
+		if (j->pin == GP_SCHED_PIN_HOLD)
+			j->pin = GP_SCHED_PIN_NONE;
+		gp_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)
+			->reason.limit_ns = j->spec.max_suspend_ns;
+	} else if (j->retry_at <= s->now) {
+		retry(s, j);
+	} else if (j->shield && j->shield_until <= s->now) {
+		/* Who outlived the estimate that spared it is not spared again for that. */
+		if (j->shield == GP_SCHED_SHIELD_COST)
+			j->outlived = true;
+		j->put_off = j->shield;
+		j->put_off_at = s->now;
+		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+	} else {
+		gp_job_arm(s, j);
+	}
+}

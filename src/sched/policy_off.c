@@ -1,0 +1,31 @@
+/* off: nobody yields to anybody. The hardware shares the device as it likes. */
+#include "sched/state.h"
+
+static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)
+{
+	(void)s, (void)m, (void)held;
+	return 0;
+}
+
+static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	(void)s, (void)best, (void)m;
+	return false;
+}
+
+static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	(void)s, (void)best, (void)m;
+	return 0;
+}
+
+const struct gp_sched_policy gp_sched_policy_off = {
+	.name = "off",
+	.suspends = GP_SCHED_WHY_INVERSION,
+	.resumes = GP_SCHED_WHY_CLEAR,
+	.key = key,
+	.yields = yields,
+	.returns = returns,
+};

@@ -1,0 +1,52 @@
+/*
+ * priority: the highest logical priority that has work runs, with its equals; who is lower yields.
+ *
+ * Ageing: for each age_step_ns that a job is held it counts as one level higher, until it is level
+ * with the best that runs. Then it runs beside it for turn_ns, and starts again. So a job of
+ * priority p is held at a stretch by jobs of at most P for no longer than
+ *     min((P - p) * age_step_ns, max_suspend)
+ * and the higher one is disturbed for turn_ns in that time. All who are held age at one rate, so
+ * their order among themselves never changes and a heap needs no update as time goes by.
+ *
+ * It does not share between equals: the hardware does that.
+ */
+#include "sched/state.h"
+
+static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)
+{
+	u64 below = GP_SCHED_PRIORITY_MAX - gp_member_priority(s, m);
+	u64 step = gp_member_device(s, m)->config.age_step_ns;
+
+	if (!held || !step)
+		return below;
+	/* The moment at which it will have aged to the top, were there no bound. */
+	return below * step + gp_member_job(s, m)->held_since;
+}
+
+static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	return gp_member_priority(s, best) > gp_member_priority(s, m);
+}
+
+static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	u32 theirs = gp_member_priority(s, best), own = gp_member_priority(s, m);
+	u64 step = gp_member_device(s, m)->config.age_step_ns;
+
+	if (own >= theirs)
+		return 0;
+	return step ? gp_member_job(s, m)->held_since + (theirs - own) * step : GP_SCHED_NEVER;
+}
+
+const struct gp_sched_policy gp_sched_policy_priority = {
+	.name = "priority",
+	.declines = true,
+	.ahead = true,
+	.suspends = GP_SCHED_WHY_INVERSION,
+	.resumes = GP_SCHED_WHY_AGED,
+	.key = key,
+	.yields = yields,
+	.returns = returns,
+};

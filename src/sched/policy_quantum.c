@@ -1,0 +1,78 @@
+/*
+ * quantum: one job at a time, in turn; a turn lasts the job's weight over the weights of all that
+ * have work, of one period (slice_ns). Weights 80 and 20 give shares of 80 % and 20 %. The period
+ * grows with the number of jobs and the cost of a preemption, so that turns never cost more than a
+ * quarter of the time. Who has no work gives its turn away.
+ *
+ * Where the device can share (SHARE: CU masks, time slices of the hardware) nobody is stopped: the
+ * weights are handed on and the hardware does it.
+ */
+#include "sched/state.h"
+
+static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)
+{
+	(void)s, (void)held;
+	return m->turn;
+}
+
+static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	return !gp_member_device(s, m)->config.can_share && m->turn > best->turn;
+}
+
+static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
+		   const struct gp_sched_member *m)
+{
+	bool now = gp_member_device(s, m)->config.can_share || m->turn < best->turn;
+
+	return now ? 0 : GP_SCHED_NEVER;
+}
+
+static void arrive(struct gp_sched *s, struct gp_sched_member *m)
+{
+	m->turn = ++gp_member_device(s, m)->turn;
+}
+
+static void start(struct gp_sched *s, struct gp_sched_member *m)
+{
+	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
+	u64 cost = 4 * (d->suspend_ns + d->resume_ns), period = d->config.slice_ns;
+
+	m->tick_at = GP_SCHED_NEVER;
+	if (d->config.can_share || !d->weights)
+		return;
+	period = GP_MAX(period, GP_MIN(cost, GP_SCHED_SPAN_MAX >> 16) * d->contenders);
+	m->tick_at = gp_later(s->now, GP_MAX(gp_scale(period, j->weight, d->weights), 1000));
+	if (j->run == GP_SCHED_RESUMING)
+		m->tick_at = gp_later(m->tick_at, d->resume_ns);
+}
+
+static void tick(struct gp_sched *s, struct gp_sched_member *m)
+{
+	struct gp_sched_device *d = gp_member_device(s, m);
+
+	if (d->contenders > 1)
+		m->turn = ++d->turn;
+	start(s, m);
+}
+
+static void join(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (m->contends)
+		start(s, m);
+}
+
+const struct gp_sched_policy gp_sched_policy_quantum = {
+	.name = "quantum",
+	.suspends = GP_SCHED_WHY_TURN_OVER,
+	.resumes = GP_SCHED_WHY_TURN,
+	.key = key,
+	.yields = yields,
+	.returns = returns,
+	.arrive = arrive,
+	.start = start,
+	.tick = tick,
+	.join = join,
+};

@@ -1,0 +1,290 @@
+/*
+ * The inside of the scheduler core: its objects and what the files of this room call in each other.
+ * Only sched/ and its own tests include this.
+ *
+ * A member is a job on a device: it exists while the job has a queue there, and contends while one
+ * of those has work, or is about to (a ghost: a hint, or a job that is expected back). On its
+ * device a contending member is in RUN, and in LAST unless something shields its job, when its job
+ * may run; in HELD when its job is held and this device wants that; in none when another device
+ * does.
+ *
+ *   RUN   best first    whom the others must not disturb
+ *   LAST  worst first   who is to go next
+ *   HELD  best first    who is to come back next
+ *
+ * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
+ * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
+ */
+#ifndef GP_SCHED_STATE_H
+#define GP_SCHED_STATE_H
+
+#include "sched/sched.h"
+#include "sched/order.h"
+
+#define GP_SCHED_ACTIONS     256 /* room of the ring; settling goes on when it is taken */
+#define GP_SCHED_EVENT_ROOM  8   /* actions that one timer or one step may make */
+#define GP_SCHED_TOKEN_SHIFT 20
+#define GP_SCHED_RETRY_NS    1000000ull   /* a failed resume: again after that, doubled... */
+#define GP_SCHED_RETRY_SHIFT 10           /* ... so often at most */
+#define GP_SCHED_BACKOFF_NS  10000000ull  /* a failed suspend: left alone, doubled as well */
+#define GP_SCHED_HINT_TRUST  3            /* misses in a row after which hints do not act */
+#define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
+#define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
+
+enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDERS };
+
+enum gp_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
+
+struct gp_sched_queue {
+	struct gp_list link; /* in its process */
+	u32 member;          /* + 1; 0: not in use */
+	u16 epoch;           /* MAYBE: the member's when it was counted */
+	u8 stream, work;     /* enum gp_sched_stream, enum gp_sched_work */
+};
+
+struct gp_sched_process {
+	struct gp_list link; /* in its job */
+	struct gp_list queues;
+	u32 job; /* + 1 */
+};
+
+struct gp_sched_member {
+	struct gp_list link; /* in its device */
+	u32 job, queues;
+	u8 device;
+	bool used, contends, metered;
+	bool waits;  /* its job is held and this device wants it so */
+	u8 ghost;    /* enum gp_ghost */
+	u16 epoch;   /* of its MAYBE queues */
+	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
+	u32 place[GP_ORDERS];
+	u32 maybe[3];
+	u64 mark;   /* ran_ns is right up to here, while it runs */
+	u64 ran_ns; /* in this burst of work */
+	/* Estimates: of a burst, of the gap between two; 0 = none yet. And what the host said. */
+	u64 burst_ns, gap_ns, needs_ns;
+	u64 arrived, drained;
+	u64 maybe_until, ghost_until, hint_at;
+	struct gp_list job_link;
+	/* The policies'. */
+	u64 tick_at;                           /* look at it again, while it runs */
+	u64 vtime, clock;                      /* fair */
+	u64 usage_at;                          /* fair: of the last report */
+	u64 turn;                              /* quantum */
+	u64 deadline, due, budget, period_end; /* deadline: now, of this burst, left */
+	u32 ppm;                               /* deadline: admitted with; 0: not admitted */
+	u32 share;                             /* last SHARE */
+};
+
+struct gp_sched_job {
+	struct gp_list link; /* the pool's */
+	bool used, outlived; /* outlived: a preemption was declined, and the burst went on */
+	u8 run, shield, pin; /* enums gp_sched_run, gp_sched_shield, gp_sched_pin */
+	u8 put_off;          /* the shield that ended at put_off_at */
+	u32 contending;      /* members */
+	u32 priority, weight;
+	u64 held_since; /* time of the SUSPEND; GP_SCHED_NEVER: not held */
+	struct gp_list members, processes;
+	u64 shield_until, shield_ns, put_off_at;
+	struct gp_sched_job_spec spec;
+	u64 held_by;
+	u32 held_for, held_device;
+	u64 token, op_at, op_until, retry_at;
+	u32 tries; /* failures in a row */
+	u32 hint_misses;
+	u64 suspend_ns, resume_ns; /* 0: none yet */
+	u32 process_count, queue_count;
+	u64 held_ns, ran_ns, resumed_at;
+	u64 suspends, declined, failures;
+};
+
+struct gp_sched_policy;
+
+struct gp_sched_device {
+	struct gp_sched_device_config config;
+	const struct gp_sched_policy *policy;
+	struct gp_order order[GP_ORDERS];
+	struct gp_list members, *share_cursor;
+	u32 member_count, index;
+	u64 suspend_ns, resume_ns; /* estimates */
+	bool changed;              /* by gp_sched_device_set(), not settled yet */
+	u64 weights;               /* of contending members */
+	u32 contenders;
+	u64 vfloor, clock, clock_at; /* fair: ns << 4 / number of running */
+	u64 turn;                    /* quantum: the last one given */
+	u32 admitted_ppm;            /* deadline */
+};
+
+/*
+ * A policy is these few functions. `best` is the first of RUN. Where one is NULL nothing is to do.
+ */
+struct gp_sched_policy {
+	const char *name;
+	bool declines; /* preemptions are weighed against their cost */
+	bool ahead;    /* hints and lingering make sense */
+	bool clock;    /* wants device->clock */
+	enum gp_sched_why suspends, resumes;
+	/* Its place among those who run, or who are held. Less is first. */
+	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
+	/* Must member, which runs, make room for best? */
+	bool (*yields)(const struct gp_sched *sched, const struct gp_sched_member *best,
+		       const struct gp_sched_member *member);
+	/* From when on may member, which is held, run beside best? */
+	u64 (*returns)(const struct gp_sched *sched, const struct gp_sched_member *best,
+		       const struct gp_sched_member *member);
+	/* Work came to a member that had none; it has drained; it starts to run (again). */
+	void (*arrive)(struct gp_sched *sched, struct gp_sched_member *member);
+	void (*drain)(struct gp_sched *sched, struct gp_sched_member *member);
+	void (*start)(struct gp_sched *sched, struct gp_sched_member *member);
+	/* It has run for so long since the last time this was called. */
+	void (*ran)(struct gp_sched *sched, struct gp_sched_member *member, u64 ns);
+	/* tick_at has come. True when its key may have changed. */
+	void (*tick)(struct gp_sched *sched, struct gp_sched_member *member);
+	/* Before best is compared with others: brings its key up to date. True when it moved. */
+	bool (*refresh)(struct gp_sched *sched, struct gp_sched_member *best);
+	void (*used)(struct gp_sched *sched, struct gp_sched_member *member,
+		     const struct gp_sched_usage *usage);
+	/* The policy is set, or the member is new, or its job's spec changed; and the opposite. */
+	void (*join)(struct gp_sched *sched, struct gp_sched_member *member);
+	void (*leave)(struct gp_sched *sched, struct gp_sched_member *member);
+};
+
+struct gp_sched {
+	struct gp_sched_config config;
+	u64 now;
+	u64 dirty; /* a bit per device */
+	struct gp_pool jobs, processes, queues, members;
+	struct gp_sched_device *device;
+	struct gp_order timers;
+	u32 *timer_place;
+	u32 timer_member, timer_device, timer_renew; /* where their numbers start */
+	u64 armed;                                   /* last TIMER */
+	u32 held;                                    /* jobs */
+	u64 tokens, reasons;
+	struct gp_sched_action *actions;
+	u32 action_head, action_count;
+	struct gp_sched_stats stats;
+};
+
+extern const struct gp_sched_policy gp_sched_policy_off, gp_sched_policy_priority,
+	gp_sched_policy_fair, gp_sched_policy_deadline, gp_sched_policy_quantum;
+
+static inline struct gp_sched_job *gp_job_at(const struct gp_sched *s, u32 index)
+{
+	return (struct gp_sched_job *)s->jobs.base + index;
+}
+
+static inline u32 gp_job_index(const struct gp_sched *s, const struct gp_sched_job *job)
+{
+	return (u32)(job - (const struct gp_sched_job *)s->jobs.base);
+}
+
+static inline struct gp_sched_member *gp_member_at(const struct gp_sched *s, u32 index)
+{
+	return (struct gp_sched_member *)s->members.base + index;
+}
+
+static inline u32 gp_member_index(const struct gp_sched *s, const struct gp_sched_member *member)
+{
+	return (u32)(member - (const struct gp_sched_member *)s->members.base);
+}
+
+static inline struct gp_sched_job *gp_member_job(const struct gp_sched *s,
+						 const struct gp_sched_member *member)
+{
+	return gp_job_at(s, member->job);
+}
+
+static inline struct gp_sched_device *gp_member_device(const struct gp_sched *s,
+						       const struct gp_sched_member *member)
+{
+	return &s->device[member->device];
+}
+
+static inline bool gp_job_held(const struct gp_sched_job *job)
+{
+	return job->held_since != GP_SCHED_NEVER;
+}
+
+static inline u32 gp_member_work(const struct gp_sched_member *member)
+{
+	return member->busy[0] + member->busy[1] + member->busy[2];
+}
+
+/* Of one that runs: can it be preempted now? A ghost has nothing to preempt. */
+static inline bool gp_member_exposed(const struct gp_sched *s, const struct gp_sched_member *member)
+{
+	const struct gp_sched_job *job = gp_member_job(s, member);
+
+	return gp_member_device(s, member)->config.can_suspend && !member->ghost && !job->shield &&
+	       job->run == GP_SCHED_RUNNING;
+}
+
+static inline u64 gp_later(u64 at, u64 by)
+{
+	return GP_MIN(at + by, GP_SCHED_TIME_MAX); /* both are at most 2^62 */
+}
+
+/* The first member of an order, or NULL. */
+static inline struct gp_sched_member *gp_order_top(const struct gp_sched *s,
+						   const struct gp_order *order)
+{
+	return order->count ? gp_member_at(s, order->entry[0].id) : NULL;
+}
+
+/* sched.c */
+struct gp_sched_job *gp_sched_job(const struct gp_sched *sched, u32 job);
+/* Starts an event: -EAGAIN when there are actions to take, else the time is now. */
+int gp_sched_begin(struct gp_sched *sched, u64 now);
+struct gp_sched_action *gp_sched_emit(struct gp_sched *sched, enum gp_sched_action_kind kind,
+				      enum gp_sched_why why, u32 job, u32 other, u32 device);
+void gp_sched_set_timer(struct gp_sched *sched, u32 id, u64 at);
+/* A running average: the first value counts whole. */
+u64 gp_sched_average(u64 average, u64 value);
+
+/* member.c */
+/* The logical priority on this device: the job's, and its busy streams'. */
+u32 gp_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
+/* Brings its running time up to now. */
+void gp_member_account(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_device_clock(struct gp_sched *sched, struct gp_sched_device *device);
+/* Into and out of the orders, as its state and its job's demand; again when its key may differ. */
+void gp_member_place(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_job_place(struct gp_sched *sched, struct gp_sched_job *job);
+/* After its queues changed: work came, or the last is gone. */
+void gp_member_update(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_member_unghost(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_member_arm(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
+/* What it still needs, by the host's word or by experience; GP_SCHED_UNKNOWN. */
+u64 gp_member_remaining(const struct gp_sched *sched, const struct gp_sched_member *member);
+/* SHARE, when the device's policy works by shares and this member's is not what was last sent. */
+void gp_member_share(struct gp_sched *sched, struct gp_sched_member *member);
+
+/* objects.c */
+struct gp_sched_member *gp_job_member(const struct gp_sched *sched, const struct gp_sched_job *job,
+				      u32 device);
+
+/* operation.c */
+u64 gp_job_cost(const struct gp_sched *sched, const struct gp_sched_job *job, u32 device);
+/* Make it so: the job is held from now on, because of `other` on that member's device. */
+struct gp_sched_action *gp_job_suspend(struct gp_sched *sched, struct gp_sched_job *job,
+				       enum gp_sched_why why, const struct gp_sched_member *member,
+				       const struct gp_sched_member *other);
+/* A queue came to a job that is held. */
+void gp_job_suspend_again(struct gp_sched *sched, struct gp_sched_job *job);
+struct gp_sched_action *gp_job_resume(struct gp_sched *sched, struct gp_sched_job *job,
+				      enum gp_sched_why why, enum gp_sched_shield shield,
+				      const struct gp_sched_member *other);
+void gp_job_shield(struct gp_sched *sched, struct gp_sched_job *job, enum gp_sched_shield shield,
+		   u64 until);
+void gp_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
+void gp_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
+
+/* decide.c */
+void gp_sched_settle(struct gp_sched *sched);
+
+/* check.c: the first invariant that does not hold, in words, or NULL. Walks everything. */
+const char *gp_sched_check(const struct gp_sched *sched);
+
+#endif
