@@ -1,0 +1,308 @@
+/* When not to preempt, and when to do it early: cost, minimum run time, lingering, hints, unknown.
+ */
+#include "world.h"
+
+static void a_preemption_that_costs_more_than_it_saves_is_declined(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *note;
+
+	(void)state;
+	gets_work_of(w, low, 100 * US);
+	pass(w, 85 * US);
+	gets_work(w, high); /* cost 10 + 10 us, 15 us left */
+	note = look(w, GP_SCHED_NOTE, low, GP_SCHED_WHY_DECLINED);
+	assert_non_null(note);
+	assert_int_equal(note->reason.cost_ns, 20 * US);
+	assert_int_equal(note->reason.saves_ns, 15 * US);
+	assert_int_equal(note->reason.other, high);
+	is_not_held(w, low);
+	pass(w, 14 * US);
+	drains(w, low);
+	pass(w, S);
+	nothing_happens(w);
+	end(w);
+}
+
+static void a_preemption_that_saves_more_than_it_costs_is_done(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *action;
+
+	(void)state;
+	gets_work_of(w, low, 100 * US);
+	pass(w, 80 * US);
+	gets_work(w, high);
+	action = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(action);
+	assert_int_equal(action->reason.saves_ns, 20 * US);
+	assert_int_equal(action->reason.cost_ns, 20 * US);
+	end(w);
+}
+
+static void who_outlives_the_estimate_that_spared_it_is_suspended(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_action *action;
+
+	(void)state;
+	gets_work_of(w, low, 100 * US);
+	pass(w, 85 * US);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	pass(w, 15 * US - 1);
+	is_not_held(w, low);
+	pass(w, 1);
+	action = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(action);
+	assert_int_equal(action->reason.shield, GP_SCHED_SHIELD_COST);
+	assert_int_equal(action->reason.waited_ns, 15 * US);
+	end(w);
+}
+
+static void remaining_time_is_learned_from_earlier_bursts(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_job_state got;
+
+	(void)state;
+	for (u32 i = 0; i < 10; i++) {
+		gets_work(w, low);
+		pass(w, 100 * US);
+		drains(w, low);
+		pass(w, MS);
+	}
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.burst_ns, 100 * US);
+	gets_work(w, low);
+	pass(w, 90 * US);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	end(w);
+}
+
+static void time_in_suspension_is_not_part_of_a_burst(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_job_state got;
+
+	(void)state;
+	gets_work(w, low);
+	pass(w, 100 * US);
+	gets_work(w, high);
+	pass(w, 50 * MS);
+	drains(w, high);
+	pass(w, 100 * US);
+	drains(w, low);
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.burst_ns, 200 * US);
+	assert_int_equal(got.held_ns, 50 * MS);
+	assert_int_equal(got.ran_ns, 200 * US);
+	end(w);
+}
+
+static void costs_follow_what_operations_took(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+	struct gp_sched_job_state got;
+
+	(void)state;
+	w->takes = 3 * MS;
+	for (u32 i = 0; i < 3; i++) {
+		gets_work(w, low);
+		gets_work(w, high);
+		pass(w, 10 * MS);
+		drains(w, high);
+		pass(w, 10 * MS);
+		drains(w, low);
+	}
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.suspend_ns, 3 * MS);
+	assert_int_equal(got.resume_ns, 3 * MS);
+	/* 6 ms to stop and start it: 5 ms more are waited for. */
+	gets_work_of(w, low, 5 * MS);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	end(w);
+}
+
+static void a_resumed_job_has_its_minimum_run_time(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	struct gp_sched_action *action;
+	u32 low, high;
+
+	(void)state;
+	w->device.min_run_ns = MS;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	gets_work(w, low);
+	gets_work(w, high);
+	drains(w, high);
+	pass(w, 10 * US); /* now it runs */
+	gets_work(w, high);
+	pass(w, MS - 1);
+	is_not_held(w, low);
+	w->looked = w->logged;
+	pass(w, 1);
+	action = look(w, GP_SCHED_SUSPEND, low, GP_SCHED_WHY_INVERSION);
+	assert_non_null(action);
+	assert_int_equal(action->reason.shield, GP_SCHED_SHIELD_MIN_RUN);
+	end(w);
+}
+
+/* Bursts that come back sooner than a preemption pays: the place is kept for them. */
+static void who_soon_comes_back_keeps_its_place(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low, high;
+
+	(void)state;
+	w->device.linger_ns = MS;
+	w->device.suspend_ns = w->device.resume_ns = 200 * US;
+	w->takes = 200 * US;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	gets_work(w, high);
+	drains(w, high);
+	pass(w, 100 * US);
+	gets_work(w, high); /* a gap of 100 us */
+	gets_work(w, low);
+	is_held(w, low);
+	for (u32 i = 0; i < 20; i++) {
+		pass(w, 300 * US);
+		drains(w, high);
+		is_held(w, low);
+		pass(w, 100 * US);
+		gets_work(w, high);
+		is_held(w, low);
+	}
+	drains(w, high);
+	is_noted(w, high, GP_SCHED_WHY_LINGER);
+	pass(w, 200 * US - 1); /* twice the usual gap */
+	is_held(w, low);
+	pass(w, 1);
+	is_resumed(w, low, GP_SCHED_WHY_CLEAR);
+	end(w);
+}
+
+static void who_stays_away_longer_than_it_pays_does_not_linger(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low, high;
+
+	(void)state;
+	w->device.linger_ns = MS;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	gets_work(w, high);
+	drains(w, high);
+	pass(w, 100 * US); /* more than 20 us for a preemption */
+	gets_work(w, high);
+	gets_work(w, low);
+	is_held(w, low);
+	drains(w, high);
+	is_not_held(w, low);
+	end(w);
+}
+
+static void a_hint_makes_room_before_the_work_comes(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	done(w, gp_sched_hint(w->sched, w->now, high, 0, w->now + 100 * US));
+	pass(w, 90 * US - 1); /* 10 us to suspend it */
+	is_not_held(w, low);
+	pass(w, 1);
+	is_suspended(w, low, GP_SCHED_WHY_HINT);
+	pass(w, 10 * US);
+	gets_work(w, high);
+	is_held(w, low);
+	nothing_happens(w);
+	end(w);
+}
+
+static void a_hint_that_misses_lets_go_and_loses_trust(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	for (u32 i = 0; i < GP_SCHED_HINT_TRUST; i++) {
+		done(w, gp_sched_hint(w->sched, w->now, high, 0, w->now));
+		is_suspended(w, low, GP_SCHED_WHY_HINT);
+		pass(w, w->device.hint_ns + 10 * US);
+		is_not_held(w, low);
+		is_noted(w, high, GP_SCHED_WHY_HINT_MISSED);
+		pass(w, MS);
+	}
+	done(w, gp_sched_hint(w->sched, w->now, high, 0, w->now));
+	is_not_held(w, low);
+	/* One that comes true is believed again. */
+	done(w, gp_sched_hint(w->sched, w->now, high, 0, w->now + MS));
+	gets_work(w, high);
+	drains(w, high);
+	pass(w, MS);
+	w->looked = w->logged;
+	done(w, gp_sched_hint(w->sched, w->now, high, 0, w->now));
+	is_suspended(w, low, GP_SCHED_WHY_HINT);
+	end(w);
+}
+
+static void unknown_work_counts_for_a_while_only(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work(w, low);
+	gets_work(w, high);
+	done(w, gp_sched_work(w->sched, w->now, w->queue[high], GP_SCHED_MAYBE, GP_SCHED_UNKNOWN));
+	pass(w, w->device.unknown_ns / 2);
+	/* Saying it again does not make it last longer. */
+	done(w, gp_sched_work(w->sched, w->now, w->queue[high], GP_SCHED_MAYBE, GP_SCHED_UNKNOWN));
+	is_held(w, low);
+	pass(w, w->device.unknown_ns / 2 - 1);
+	is_held(w, low);
+	pass(w, 1);
+	is_resumed(w, low, GP_SCHED_WHY_CLEAR);
+	pass(w, MS);
+	gets_work(w, high); /* and it is not forgotten */
+	is_held(w, low);
+	drains(w, high);
+	is_not_held(w, low);
+	end(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_preemption_that_costs_more_than_it_saves_is_declined),
+		cmocka_unit_test(a_preemption_that_saves_more_than_it_costs_is_done),
+		cmocka_unit_test(who_outlives_the_estimate_that_spared_it_is_suspended),
+		cmocka_unit_test(remaining_time_is_learned_from_earlier_bursts),
+		cmocka_unit_test(time_in_suspension_is_not_part_of_a_burst),
+		cmocka_unit_test(costs_follow_what_operations_took),
+		cmocka_unit_test(a_resumed_job_has_its_minimum_run_time),
+		cmocka_unit_test(who_soon_comes_back_keeps_its_place),
+		cmocka_unit_test(who_stays_away_longer_than_it_pays_does_not_linger),
+		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
+		cmocka_unit_test(a_hint_that_misses_lets_go_and_loses_trust),
+		cmocka_unit_test(unknown_work_counts_for_a_while_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
