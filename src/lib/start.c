@@ -1,0 +1,290 @@
+/*
+ * Finding, starting and reaching the holder. It is started detached from this process (no child,
+ * no terminal, no descriptors), and says through a pipe that it listens; so nothing is polled for.
+ */
+#include <errno.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/lib.h"
+#include "proto/directory.h"
+
+#define PROGRAM "gpreempt-holder"
+#define SOCKET  "holder.sock"
+#define READY   "ready\n"
+/* Between two looks while another process's holder is starting or ending; grows. */
+#define AGAIN_MS     10
+#define AGAIN_MAX_MS 500
+
+/* Numbers of descriptors in the started program. */
+enum { READY_FD = 3 };
+
+u64 gp_lib_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
+}
+
+static int left_ms(u64 deadline_ns)
+{
+	u64 now = gp_lib_now();
+
+	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
+}
+
+/* Beside the library or the program that has it inside: build tree, then installed. */
+static int find_program(char *out, size_t size)
+{
+	static const char *const places[] = {PROGRAM, "../bin/" PROGRAM,
+					     "../libexec/gpreempt/" PROGRAM,
+					     "../../libexec/gpreempt/" PROGRAM};
+	const char *named = secure_getenv("GPREEMPT_HOLDER");
+	char self[PATH_MAX];
+	Dl_info info;
+	char *slash;
+
+	if (named && *named)
+		return snprintf(out, size, "%s", named) < (int)size ? 0 : -ENAMETOOLONG;
+	if (!dladdr((void *)find_program, &info) || !info.dli_fname)
+		return -ENOENT;
+	/* The main program's name is what it was called by; the kernel knows better. */
+	if (!realpath(info.dli_fname, self) || access(self, R_OK) != 0) {
+		ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+		if (length <= 0)
+			return -ENOENT;
+		self[length] = '\0';
+	}
+	slash = strrchr(self, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++) {
+		int length = snprintf(out, size, "%s/%s", self, places[i]);
+
+		if (length < (int)size && access(out, X_OK) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* In the grandchild, between fork and exec: system calls only. */
+static _Noreturn void become_holder(const char *program, int ready, bool change_directory)
+{
+	static char argument[] = "--ready-fd=3", name[] = PROGRAM;
+	char *const argv[] = {name, argument, NULL};
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t none;
+	int null = open("/dev/null", O_RDWR);
+
+	for (int signal = 1; signal < NSIG; signal++)
+		(void)sigaction(signal, &plain, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (change_directory && chdir("/") < 0)
+		_exit(127);
+	/* Both above the numbers they get, so that neither is lost on the way. */
+	int high_ready = fcntl(ready, F_DUPFD, 16), high_null = fcntl(null, F_DUPFD, 16);
+	if (high_ready < 0 || high_null < 0)
+		_exit(127);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(high_null, fd);
+	dup2(high_ready, READY_FD);
+	if (close_range(READY_FD + 1, ~0u, 0) < 0)
+		for (int fd = READY_FD + 1; fd < 1024; fd++)
+			close(fd);
+	execv(program, argv);
+	_exit(127);
+}
+
+/* Starts the program so that it is nobody's child. Returns the end of the pipe to read. */
+static int spawn(const char *program)
+{
+	const char *directory = getenv("GPREEMPT_DIR");
+	bool change = program[0] == '/' && (!directory || directory[0] == '/');
+	int pipes[2];
+	sigset_t all, old;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -errno;
+	/* No handler of this program may run in the child. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid_t child = fork();
+	if (child == 0) {
+		(void)setsid();
+		pid_t holder = fork();
+		if (holder == 0)
+			become_holder(program, pipes[1], change);
+		_exit(holder < 0);
+	}
+	int error = child < 0 ? -errno : 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	close(pipes[1]);
+	if (error) {
+		close(pipes[0]);
+		return error;
+	}
+	/* -ECHILD where this program ignores SIGCHLD: it is gone all the same. */
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return pipes[0];
+}
+
+/* 0: it listens. 1: it ended without a word, as it does when there is another. */
+static int await_ready(const struct gpreempt *context, const char *program, int fd, u64 deadline_ns)
+{
+	char text[256];
+	size_t length = 0;
+
+	for (;;) {
+		struct pollfd one = {.fd = fd, .events = POLLIN};
+		int ready = poll(&one, 1, left_ms(deadline_ns));
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			return gp_lib_fail(context, -ETIME,
+					   _("%s did not get ready in time; is the machine "
+					     "overloaded?"),
+					   program);
+		ssize_t got = read(fd, text + length, sizeof(text) - 1 - length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+		if (text[length - 1] == '\n' || length == sizeof(text) - 1)
+			break;
+	}
+	text[length] = '\0';
+	if (strcmp(text, READY) == 0)
+		return 0;
+	if (!length)
+		return 1;
+	text[strcspn(text, "\n")] = '\0';
+	return gp_lib_fail(context, -ECONNREFUSED, _("the holder could not start: %s"), text);
+}
+
+/* Not gp_directory_connect(): a holder that hangs with a full backlog must not block us. */
+static int try_connect(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
+
+	if (error)
+		return error;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+static int check_peer(const struct gpreempt *context, int fd)
+{
+	pid_t pid;
+	uid_t uid;
+	int error = gp_wire_peer(fd, &pid, &uid);
+
+	if (!error && gp_wire_peer_allowed(uid))
+		return fd;
+	close(fd);
+	return gp_lib_fail(context, error ? error : -EPERM,
+			   _("the holder's socket belongs to another user; remove it or set "
+			     "GPREEMPT_DIR"));
+}
+
+static int fail_connect(const struct gpreempt *context, int error)
+{
+	char path[PATH_MAX];
+
+	if (gp_directory_path(path, sizeof(path), "", 0) < 0)
+		snprintf(path, sizeof(path), "%s", _("the directory of gpreempt's sockets"));
+	if (error == -EPERM)
+		return gp_lib_fail(context, error,
+				   _("the directory of gpreempt's sockets is not safe: it must "
+				     "belong to you or root and be writable by nobody else "
+				     "(GPREEMPT_DIR names another)"));
+	if (error == -EAGAIN)
+		return gp_lib_fail(context, -ETIME,
+				   _("the holder does not take connections; 'gpreempt release "
+				     "--all' ends a hung one"));
+	return gp_lib_fail(context, error, _("cannot reach the holder in %s: %s"), path,
+			   strerror(-error));
+}
+
+/* Waits for a change in the directory, but not for long: a socket that starts to listen makes
+ * none. */
+static void await_change(u64 deadline_ns, int at_most_ms)
+{
+	char path[PATH_MAX];
+	struct pollfd one = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
+	int left = left_ms(deadline_ns);
+
+	if (one.fd >= 0 && gp_directory_path(path, sizeof(path), "", 0) == 0)
+		inotify_add_watch(one.fd, path, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ATTRIB);
+	poll(&one, 1, left < at_most_ms ? left : at_most_ms);
+	if (one.fd >= 0)
+		close(one.fd);
+}
+
+/* A round of starting a holder: 0 it listens, 1 look again, -errno. */
+static int start(const struct gpreempt *context, u64 deadline_ns)
+{
+	char program[PATH_MAX];
+
+	if (find_program(program, sizeof(program)) < 0)
+		return gp_lib_fail(context, -ENOENT,
+				   _("there is no gpreempt-holder beside libgpreempt; "
+				     "GPREEMPT_HOLDER names one elsewhere"));
+	if (access(program, X_OK) < 0)
+		return gp_lib_fail(context, -errno, _("cannot run %s: %s"), program,
+				   strerror(errno));
+	int fd = spawn(program);
+	if (fd < 0)
+		return gp_lib_fail(context, fd, _("cannot start %s: %s"), program, strerror(-fd));
+	int status = await_ready(context, program, fd, deadline_ns);
+	close(fd);
+	return status;
+}
+
+int gp_lib_connect(const struct gpreempt *context, int timeout_ms)
+{
+	u64 deadline_ns = gp_lib_now() + (u64)timeout_ms * 1000000;
+	int again_ms = AGAIN_MS;
+
+	for (;;) {
+		int fd = try_connect();
+		if (fd >= 0)
+			return check_peer(context, fd);
+		/* Only these mean that nobody listens. */
+		bool found_none = fd == -ENOENT || fd == -ECONNREFUSED;
+		if (!found_none && fd != -EAGAIN)
+			return fail_connect(context, fd);
+		if (left_ms(deadline_ns) == 0)
+			return fail_connect(context, found_none ? -ETIME : fd);
+		int status = found_none ? start(context, deadline_ns) : 1;
+		if (status < 0)
+			return status;
+		if (status > 0) {
+			await_change(deadline_ns, again_ms);
+			again_ms = again_ms * 2 < AGAIN_MAX_MS ? again_ms * 2 : AGAIN_MAX_MS;
+		}
+	}
+}
