@@ -8,6 +8,8 @@
 
 #include "lib/lib.h"
 
+#define GREETINGS 5
+
 static int left_ms(u64 deadline_ns)
 {
 	u64 now = gp_lib_now();
@@ -163,16 +165,14 @@ static int exchange(struct gpreempt *context, u16 type, const void *body, size_t
 	return error ? lose(context, error) : status_of(context);
 }
 
-int gp_lib_greet(struct gpreempt *context, bool opening)
+/* One try to connect and shake hands. */
+static int greet(struct gpreempt *context, const struct gpreempt *said)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid()};
 	struct epoll_event readable = {.events = EPOLLIN};
-	const struct gpreempt *said = opening ? NULL : context;
 	bool delivered;
 	uid_t uid;
 
-	if (context->socket >= 0)
-		return 0;
 	gp_wire_text(hello.name, sizeof(hello.name), program_invocation_short_name,
 		     sizeof(hello.name));
 	int fd = gp_lib_connect(said, GP_LIB_START_MS);
@@ -197,6 +197,19 @@ int gp_lib_greet(struct gpreempt *context, bool opening)
 				   strerror(-status));
 	}
 	return 0;
+}
+
+int gp_lib_greet(struct gpreempt *context, bool opening)
+{
+	int status = 0;
+
+	/* One that was about to end took the connection and never looked at it. */
+	for (int attempt = 0; context->socket < 0 && attempt < GREETINGS; attempt++) {
+		status = greet(context, opening ? NULL : context);
+		if (status != -ECONNRESET)
+			break;
+	}
+	return status;
 }
 
 int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target)

@@ -47,6 +47,7 @@ static int make(struct gpreempt **out)
 	context->number = atomic_fetch_add(&count, 1) + 1;
 	context->pid = getpid();
 	context->socket = -1;
+	context->extra_ms = GP_LIB_EXTRA_MS;
 	context->epoll = epoll_create1(EPOLL_CLOEXEC);
 	context->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (context->epoll < 0 || context->timer < 0)

@@ -57,6 +57,7 @@ struct gpreempt {
 	u32 generation; /* of the connection; counts from 1 */
 	u32 serial;
 	int ticket;
+	u32 extra_ms; /* GP_LIB_EXTRA_MS; tests have less patience */
 	struct gpreempt_target *targets;
 	struct gp_lib_pending pending[GP_LIB_PENDING];
 	int epoll, timer; /* what gpreempt_fd() gives; the earliest deadline of `pending` */

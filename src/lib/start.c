@@ -1,6 +1,7 @@
 /*
- * Finding, starting and reaching the holder. It is started detached from this process (no child,
- * no terminal, no descriptors), and says through a pipe that it listens; so nothing is polled for.
+ * Finding, starting and reaching the holder. The program goes into the background by itself and
+ * ends when its socket answers, so that its end is all there is to wait for; what stays is detached
+ * from this process: no child, no terminal, no descriptors.
  */
 #include <errno.h>
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,13 +25,9 @@
 
 #define PROGRAM "gpreempt-holder"
 #define SOCKET  "holder.sock"
-#define READY   "ready\n"
 /* Between two looks while another process's holder is starting or ending; grows. */
 #define AGAIN_MS     10
 #define AGAIN_MAX_MS 500
-
-/* Numbers of descriptors in the started program. */
-enum { READY_FD = 3 };
 
 u64 gp_lib_now(void)
 {
@@ -81,15 +79,16 @@ static int find_program(char *out, size_t size)
 	return -ENOENT;
 }
 
-/* In the grandchild, between fork and exec: system calls only. */
-static _Noreturn void become_holder(const char *program, int ready, bool change_directory)
+/* In the child, between fork and exec: system calls only. */
+static _Noreturn void become_holder(const char *program, int errors, bool change_directory)
 {
-	static char argument[] = "--ready-fd=3", name[] = PROGRAM;
-	char *const argv[] = {name, argument, NULL};
+	static char name[] = PROGRAM;
+	char *const argv[] = {name, NULL};
 	struct sigaction plain = {.sa_handler = SIG_DFL};
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
 
+	(void)setsid();
 	for (int signal = 1; signal < NSIG; signal++)
 		(void)sigaction(signal, &plain, NULL);
 	sigemptyset(&none);
@@ -97,85 +96,73 @@ static _Noreturn void become_holder(const char *program, int ready, bool change_
 	if (change_directory && chdir("/") < 0)
 		_exit(127);
 	/* Both above the numbers they get, so that neither is lost on the way. */
-	int high_ready = fcntl(ready, F_DUPFD, 16), high_null = fcntl(null, F_DUPFD, 16);
-	if (high_ready < 0 || high_null < 0)
+	int high_errors = fcntl(errors, F_DUPFD, 16), high_null = fcntl(null, F_DUPFD, 16);
+	if (high_errors < 0 || high_null < 0)
 		_exit(127);
-	for (int fd = 0; fd < 3; fd++)
-		dup2(high_null, fd);
-	dup2(high_ready, READY_FD);
-	if (close_range(READY_FD + 1, ~0u, 0) < 0)
-		for (int fd = READY_FD + 1; fd < 1024; fd++)
+	dup2(high_null, STDIN_FILENO);
+	dup2(high_null, STDOUT_FILENO);
+	dup2(high_errors, STDERR_FILENO);
+	if (close_range(STDERR_FILENO + 1, ~0u, 0) < 0)
+		for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
 			close(fd);
 	execv(program, argv);
 	_exit(127);
 }
 
-/* Starts the program so that it is nobody's child. Returns the end of the pipe to read. */
-static int spawn(const char *program)
+/* Runs the program, which leaves a holder in the background and ends. Returns its pid. */
+static pid_t spawn(const char *program, int *errors)
 {
 	const char *directory = getenv("GPREEMPT_DIR");
 	bool change = program[0] == '/' && (!directory || directory[0] == '/');
 	int pipes[2];
 	sigset_t all, old;
 
-	if (pipe2(pipes, O_CLOEXEC) < 0)
+	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	/* No handler of this program may run in the child. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pid_t child = fork();
-	if (child == 0) {
-		(void)setsid();
-		pid_t holder = fork();
-		if (holder == 0)
-			become_holder(program, pipes[1], change);
-		_exit(holder < 0);
-	}
-	int error = child < 0 ? -errno : 0;
+	if (child == 0)
+		become_holder(program, pipes[1], change);
+	if (child < 0)
+		child = -errno;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	close(pipes[1]);
-	if (error) {
+	if (child < 0)
 		close(pipes[0]);
-		return error;
-	}
-	/* -ECHILD where this program ignores SIGCHLD: it is gone all the same. */
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	return pipes[0];
+	else
+		*errors = pipes[0];
+	return child;
 }
 
-/* 0: it listens. 1: it ended without a word, as it does when there is another. */
-static int await_ready(const struct gpreempt *context, const char *program, int fd, u64 deadline_ns)
+/* Waits for the program's end: its status as waitpid() has it, -ETIME, or 0 where somebody else
+ * (SIGCHLD ignored, a waitpid() of this program for any child) took it. */
+static int await_end(pid_t child, u64 deadline_ns)
 {
-	char text[256];
-	size_t length = 0;
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+	int ready = 1, status = 0;
 
-	for (;;) {
-		struct pollfd one = {.fd = fd, .events = POLLIN};
-		int ready = poll(&one, 1, left_ms(deadline_ns));
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			return gp_lib_fail(context, -ETIME,
-					   _("%s did not get ready in time; is the machine "
-					     "overloaded?"),
-					   program);
-		ssize_t got = read(fd, text + length, sizeof(text) - 1 - length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		length += (size_t)got;
-		if (text[length - 1] == '\n' || length == sizeof(text) - 1)
+	if (end.fd < 0 && errno != ESRCH)
+		return -errno;
+	while (end.fd >= 0) {
+		ready = poll(&end, 1, left_ms(deadline_ns));
+		if (ready >= 0 || errno != EINTR)
 			break;
 	}
-	text[length] = '\0';
-	if (strcmp(text, READY) == 0)
-		return 0;
-	if (!length)
-		return 1;
-	text[strcspn(text, "\n")] = '\0';
-	return gp_lib_fail(context, -ECONNREFUSED, _("the holder could not start: %s"), text);
+	if (end.fd >= 0)
+		close(end.fd);
+	if (ready <= 0) {
+		kill(child, SIGKILL);
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+		return -ETIME;
+	}
+	pid_t got;
+	do
+		got = waitpid(child, &status, WNOHANG);
+	while (got < 0 && errno == EINTR);
+	return got == child ? status : 0;
 }
 
 /* Not gp_directory_connect(): a holder that hangs with a full backlog must not block us. */
@@ -244,7 +231,7 @@ static void await_change(u64 deadline_ns, int at_most_ms)
 		close(one.fd);
 }
 
-/* A round of starting a holder: 0 it listens, 1 look again, -errno. */
+/* Starts a holder; 0: there is one now, ours or another's. */
 static int start(const struct gpreempt *context, u64 deadline_ns)
 {
 	char program[PATH_MAX];
@@ -256,18 +243,34 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 	if (access(program, X_OK) < 0)
 		return gp_lib_fail(context, -errno, _("cannot run %s: %s"), program,
 				   strerror(errno));
-	int fd = spawn(program);
-	if (fd < 0)
-		return gp_lib_fail(context, fd, _("cannot start %s: %s"), program, strerror(-fd));
-	int status = await_ready(context, program, fd, deadline_ns);
-	close(fd);
-	return status;
+	int errors = -1;
+	pid_t child = spawn(program, &errors);
+	if (child < 0)
+		return gp_lib_fail(context, child, _("cannot start %s: %s"), program,
+				   strerror(-child));
+	int status = await_end(child, deadline_ns);
+	char text[256] = "";
+	ssize_t length = read(errors, text, sizeof(text) - 1);
+	close(errors);
+	if (status == -ETIME)
+		return gp_lib_fail(context, -ETIME,
+				   _("%s did not get ready in time; is the machine overloaded?"),
+				   program);
+	if (status < 0)
+		return gp_lib_fail(context, status, _("cannot wait for %s: %s"), program,
+				   strerror(-status));
+	if (!status)
+		return 0;
+	text[length > 0 ? length : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return gp_lib_fail(context, -ECONNREFUSED, _("the holder could not start: %s"),
+			   *text ? text : program);
 }
 
 int gp_lib_connect(const struct gpreempt *context, int timeout_ms)
 {
 	u64 deadline_ns = gp_lib_now() + (u64)timeout_ms * 1000000;
-	int again_ms = AGAIN_MS;
+	int again_ms = AGAIN_MS, tried = 0;
 
 	for (;;) {
 		int fd = try_connect();
@@ -279,10 +282,11 @@ int gp_lib_connect(const struct gpreempt *context, int timeout_ms)
 			return fail_connect(context, fd);
 		if (left_ms(deadline_ns) == 0)
 			return fail_connect(context, found_none ? -ETIME : fd);
-		int status = found_none ? start(context, deadline_ns) : 1;
+		int status = found_none ? start(context, deadline_ns) : 0;
 		if (status < 0)
 			return status;
-		if (status > 0) {
+		/* Nothing to wait for when it was started, unless it has ended again. */
+		if (tried++ || !found_none) {
 			await_change(deadline_ns, again_ms);
 			again_ms = again_ms * 2 < AGAIN_MAX_MS ? again_ms * 2 : AGAIN_MAX_MS;
 		}

@@ -68,7 +68,7 @@ static int ask(struct gpreempt_target *target, u16 type, struct gp_msg_suspend *
 {
 	struct gpreempt *context = target->context;
 	size_t size = sizeof(*body) + body->count * sizeof(body->ids[0]);
-	u32 timeout_ms = body->timeout_ms + GP_LIB_EXTRA_MS;
+	u32 timeout_ms = body->timeout_ms + context->extra_ms;
 
 	body->sent_ns = sent_ns;
 	int status = gp_lib_call(context, target, type, body, size, (int)timeout_ms);
@@ -218,7 +218,7 @@ static int begin(struct gpreempt_target *target, u16 type, struct gp_msg_suspend
 		.ticket = context->ticket,
 		.target = target,
 		.sent_ns = now,
-		.deadline_ns = now + (u64)(body->timeout_ms + GP_LIB_EXTRA_MS) * 1000000,
+		.deadline_ns = now + (u64)(body->timeout_ms + context->extra_ms) * 1000000,
 		.suspend = type == GP_MSG_SUSPEND,
 	};
 	gp_lib_arm_timer(context);

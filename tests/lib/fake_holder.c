@@ -1,0 +1,361 @@
+/*
+ * A holder without GPUs, for tests of what speaks to one: it answers the messages of
+ * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts
+ * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
+ * "malformed" answers it with rubbish, "refused" cannot be opened, "many" has 1300 queues.
+ * FAKE_HOLDER=fail, silent: does not start, with and without a word.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/directory.h"
+#include "proto/wire.h"
+
+enum { CLIENTS = 64, TARGETS = 64, QUEUES = 3, MANY = 1300, SINCE = 1000000000 };
+
+struct target {
+	bool open, held, some;
+	s32 pid;
+	char group[GP_PROTO_NAME];
+};
+
+struct client {
+	int fd;
+	pid_t pid;
+	char name[GP_PROTO_NAME];
+	struct target targets[TARGETS]; /* number 0 is none */
+};
+
+struct holder {
+	struct client clients[CLIENTS];
+	size_t count;
+	u32 priority;
+	struct gp_wire_message message;
+};
+
+static int pid_of(int pidfd)
+{
+	char path[64], line[128];
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	FILE *file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "Pid: %d", &pid);
+	if (file)
+		fclose(file);
+	return pid;
+}
+
+static void answer(struct client *client, const struct gp_msg *to, int status, const void *body,
+		   size_t size)
+{
+	gp_wire_send(client->fd, to->type, to->serial, status, body, size, -1);
+}
+
+static void refuse(struct client *client, const struct gp_msg *to, int error, const char *text)
+{
+	gp_wire_send_error(client->fd, to->type, to->serial, error, text);
+}
+
+static void open_target(struct client *client, const struct gp_wire_message *m)
+{
+	const struct gp_msg_open *ask = (const void *)m->body;
+	struct gp_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
+				       .process_count = 1,
+				       .why = "it is the only one"};
+
+	if (strcmp(ask->group, "refused") == 0) {
+		refuse(client, &m->header, -EOPNOTSUPP, "no mechanism works here");
+		return;
+	}
+	for (u32 i = 1; i < TARGETS; i++) {
+		struct target *target = &client->targets[i];
+
+		if (target->open)
+			continue;
+		*target = (struct target){.open = true};
+		if (m->fd >= 0)
+			target->pid = pid_of(m->fd);
+		gp_wire_text(target->group, sizeof(target->group), ask->group, sizeof(ask->group));
+		opened.target = i;
+		answer(client, &m->header, 0, &opened, sizeof(opened));
+		return;
+	}
+	refuse(client, &m->header, -ENOSPC, "too many targets");
+}
+
+static void send_queues(struct client *client, const struct gp_msg *to, const struct target *target,
+			u32 first)
+{
+	static struct {
+		struct gp_msg_queues head;
+		struct gp_msg_queue queues[GP_PROTO_QUEUES];
+	} out;
+	u32 total = strcmp(target->group, "many") == 0 ? MANY : QUEUES;
+
+	memset(&out, 0, sizeof(out));
+	for (u32 i = first; i < total && out.head.count < GP_PROTO_QUEUES; i++)
+		out.queues[out.head.count++] = (struct gp_msg_queue){
+			.pid = target->pid,
+			.gpu_id = 0x1234,
+			.valid = 1 | 4,
+			.kfd_id = i,
+			.type = 2,
+			.state = target->held,
+			.ring = 0x7f0000000000 + (u64)i * 0x10000,
+			.ring_bytes = 0x10000,
+			.logical_priority = 1000,
+			.owner_pid = target->held ? client->pid : 0,
+			.since_ns = target->held ? SINCE : 0};
+	answer(client, to, (int)total, &out, sizeof(out.head) + out.head.count * sizeof(*out.queues));
+}
+
+static void suspend(struct client *client, const struct gp_wire_message *m, struct target *target)
+{
+	const struct gp_msg_suspend *ask = (const void *)m->body;
+	struct gp_msg_done done = {.issue_ns = 11, .driver_ns = 22, .processes = 1};
+	struct gp_msg_event lost = {.kind = GP_EVENT_LEASE_LOST, .target = ask->target};
+	bool on = m->header.type == GP_MSG_SUSPEND;
+
+	for (u32 i = 0; i < ask->count; i++) {
+		if (ask->ids[i] >= MANY) {
+			refuse(client, &m->header, -ENOENT, "there is no such queue");
+			return;
+		}
+	}
+	if (on && strcmp(target->group, "hang") == 0)
+		return;
+	if (on && strcmp(target->group, "die") == 0)
+		_exit(0);
+	if (on && strcmp(target->group, "malformed") == 0) {
+		answer(client, &m->header, 0, "?", 1);
+		return;
+	}
+	if (on || target->held)
+		done.queues = ask->count ? ask->count : QUEUES;
+	if (on || !ask->count)
+		target->held = on;
+	target->some = on && ask->count;
+	answer(client, &m->header, (int)done.queues, &done, sizeof(done));
+	if (on && strcmp(target->group, "lose") == 0) {
+		target->held = false;
+		gp_wire_send(client->fd, GP_MSG_EVENT, 0, 0, &lost, sizeof(lost), -1);
+	}
+}
+
+static void send_holds(struct holder *holder, struct client *client, const struct gp_msg *to)
+{
+	static struct {
+		struct gp_msg_holds head;
+		struct gp_msg_hold holds[64];
+	} out;
+
+	memset(&out, 0, sizeof(out));
+	for (size_t c = 0; c < holder->count; c++) {
+		for (u32 i = 1; i < TARGETS && out.head.count < 64; i++) {
+			const struct target *target = &holder->clients[c].targets[i];
+			struct gp_msg_hold *hold = &out.holds[out.head.count];
+
+			if (!target->open || !target->held)
+				continue;
+			*hold = (struct gp_msg_hold){.pid = target->pid,
+						     .owner_pid = holder->clients[c].pid,
+						     .mechanism = 2,
+						     .queues = target->some,
+						     .since_ns = SINCE,
+						     .lease_ends_ns = SINCE + 100000000};
+			memcpy(hold->owner, holder->clients[c].name, sizeof(hold->owner));
+			out.head.count++;
+		}
+	}
+	answer(client, to, (int)out.head.count, &out,
+	       sizeof(out.head) + out.head.count * sizeof(out.holds[0]));
+}
+
+static void release(struct holder *holder, struct client *client, const struct gp_msg *to, u32 pid)
+{
+	int count = 0;
+
+	for (size_t c = 0; c < holder->count; c++) {
+		for (u32 i = 1; i < TARGETS; i++) {
+			struct target *target = &holder->clients[c].targets[i];
+			struct gp_msg_event lost = {.kind = GP_EVENT_LEASE_LOST,
+						    .target = i,
+						    .pid = target->pid};
+
+			if (!target->held || (pid && (u32)target->pid != pid))
+				continue;
+			target->held = false;
+			count++;
+			gp_wire_send(holder->clients[c].fd, GP_MSG_EVENT, 0, 0, &lost, sizeof(lost),
+				     -1);
+		}
+	}
+	answer(client, to, count, NULL, 0);
+}
+
+static void handle_target(struct holder *holder, struct client *client,
+			  const struct gp_wire_message *m, struct target *target)
+{
+	const struct gp_msg_queues_ask *ask = (const void *)m->body;
+	const struct gp_msg_value *value = (const void *)m->body;
+	struct gp_msg_info info = {.mechanism = 2,
+				   .process_count = 1,
+				   .priority = holder->priority,
+				   .suspended = target->held,
+				   .mine = target->held,
+				   .owner_count = target->held,
+				   .owner_pid = target->held ? client->pid : 0,
+				   .since_ns = target->held ? SINCE : 0,
+				   .why = "it is the only one"};
+
+	switch (m->header.type) {
+	case GP_MSG_CLOSE:
+		*target = (struct target){0};
+		answer(client, &m->header, 0, NULL, 0);
+		return;
+	case GP_MSG_INFO:
+		answer(client, &m->header, 0, &info, sizeof(info));
+		return;
+	case GP_MSG_QUEUES:
+		send_queues(client, &m->header, target, ask->first);
+		return;
+	case GP_MSG_SUSPEND:
+	case GP_MSG_RESUME:
+		suspend(client, m, target);
+		return;
+	case GP_MSG_RENEW:
+		if (target->held)
+			answer(client, &m->header, 0, NULL, 0);
+		else
+			refuse(client, &m->header, -ENOLCK, "the lease had ended");
+		return;
+	case GP_MSG_PRIORITY:
+		holder->priority = value->value;
+		answer(client, &m->header, 0, NULL, 0);
+		return;
+	case GP_MSG_SHARE:
+		refuse(client, &m->header, -EOPNOTSUPP, "kfd-debug cannot share");
+		return;
+	default:
+		refuse(client, &m->header, -ENOSYS, "no such request");
+	}
+}
+
+static void handle(struct holder *holder, struct client *client, const struct gp_wire_message *m)
+{
+	const struct gp_msg_target *body = (const void *)m->body;
+	const struct gp_msg_hello *hello = (const void *)m->body;
+	struct gp_msg_hello back = {.pid = (u32)getpid(), .name = "fake_holder"};
+
+	if (m->header.type == GP_MSG_HELLO) {
+		memcpy(client->name, hello->name, sizeof(client->name));
+		answer(client, &m->header, 0, &back, sizeof(back));
+	} else if (m->header.type == GP_MSG_OPEN) {
+		open_target(client, m);
+	} else if (m->header.type == GP_MSG_HOLDS) {
+		send_holds(holder, client, &m->header);
+	} else if (m->header.type == GP_MSG_RELEASE) {
+		release(holder, client, &m->header, body->target);
+	} else if (body->target < TARGETS && client->targets[body->target].open) {
+		handle_target(holder, client, m, &client->targets[body->target]);
+	} else {
+		refuse(client, &m->header, -EBADF, "no such target");
+	}
+}
+
+static void serve(struct holder *holder, int listener)
+{
+	do {
+		struct pollfd fds[CLIENTS + 1] = {{.fd = listener, .events = POLLIN}};
+
+		for (size_t i = 0; i < holder->count; i++)
+			fds[i + 1] = (struct pollfd){.fd = holder->clients[i].fd, .events = POLLIN};
+		if (poll(fds, holder->count + 1, -1) < 0)
+			return;
+		for (size_t i = holder->count; i-- > 0;) {
+			if (!fds[i + 1].revents)
+				continue;
+			int error = gp_wire_receive(holder->clients[i].fd, &holder->message, 0);
+			if (!error) {
+				handle(holder, &holder->clients[i], &holder->message);
+				if (holder->message.fd >= 0)
+					close(holder->message.fd);
+			} else if (error != -EAGAIN) {
+				close(holder->clients[i].fd);
+				holder->clients[i] = holder->clients[--holder->count];
+			}
+		}
+		if (fds[0].revents && holder->count < CLIENTS) {
+			struct client *client = &holder->clients[holder->count];
+			uid_t uid;
+
+			*client = (struct client){.fd = accept(listener, NULL, NULL)};
+			if (client->fd >= 0 && gp_wire_peer(client->fd, &client->pid, &uid) == 0)
+				holder->count++;
+		}
+	} while (holder->count || getenv("FAKE_HOLDER_STAYS"));
+}
+
+static int lock_directory(void)
+{
+	char path[108];
+
+	if (gp_directory_path(path, sizeof(path), "holder.lock", 1) < 0)
+		return -1;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return fd;
+}
+
+int main(void)
+{
+	static struct holder holder = {.priority = 1000};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *how = getenv("FAKE_HOLDER");
+
+	if (how && strcmp(how, "fail") == 0) {
+		fprintf(stderr, "it was told not to\n");
+		return 1;
+	}
+	if (how && strcmp(how, "silent") == 0)
+		return 0;
+	int ready[2], lock;
+	char byte;
+	/* Another one is there, will be in a moment, or is about to end. */
+	while ((lock = lock_directory()) == -EWOULDBLOCK) {
+		if (gp_directory_connect("holder.sock") >= 0)
+			return 0;
+		usleep(1000);
+	}
+	if (lock < 0 || pipe2(ready, O_CLOEXEC) < 0 ||
+	    gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 1) < 0)
+		return 1;
+	if (fork() > 0) {
+		close(ready[1]);
+		return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+	}
+	setsid();
+	unlink(address.sun_path);
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(listener, 64) < 0 || ftruncate(lock, 0) < 0 ||
+	    dprintf(lock, "%d\n", (int)getpid()) < 0 || write(ready[1], "", 1) != 1)
+		return 1;
+	close(ready[1]);
+	freopen("/dev/null", "w", stderr);
+	serve(&holder, listener);
+	/* Unlocked by the end; the next one removes the socket. */
+	return 0;
+}

@@ -1,0 +1,545 @@
+/* libgpreempt against a fake holder: what is asked, what is answered, and what happens when nobody
+ * answers. */
+#include "testlib.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpreempt.h"
+#include "lib/lib.h"
+
+#define LIMIT_MS 60000
+
+struct scene {
+	char dir[64];
+	struct gpreempt *context;
+};
+
+static int setup(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	snprintf(scene->dir, sizeof(scene->dir), "/tmp/gplibXXXXXX");
+	assert_non_null(mkdtemp(scene->dir));
+	setenv("GPREEMPT_DIR", scene->dir, 1);
+	setenv("GPREEMPT_HOLDER", getenv("FAKE_HOLDER_PROGRAM"), 1);
+	unsetenv("FAKE_HOLDER");
+	assert_int_equal(gpreempt_open(&scene->context), 0);
+	*state = scene;
+	return 0;
+}
+
+static int holder_pid(const struct scene *scene)
+{
+	char path[96], text[32] = "";
+
+	snprintf(path, sizeof(path), "%s/holder.lock", scene->dir);
+	int fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return 0;
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+	close(fd);
+	return atoi(text);
+}
+
+/* Sends a signal to the holder and, when it kills, waits for its end. */
+static void signal_holder(const struct scene *scene, int number)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, holder_pid(scene), 0);
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0), 0);
+	if (number == SIGKILL)
+		assert_int_equal(poll(&end, 1, LIMIT_MS), 1);
+	close(pidfd);
+}
+
+static int teardown(void **state)
+{
+	struct scene *scene = *state;
+	int pid = holder_pid(scene);
+	int pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	char path[96];
+	static const char *const files[] = {"holder.sock", "holder.lock"};
+
+	gpreempt_close(scene->context);
+	if (pidfd >= 0) {
+		struct pollfd end = {.fd = pidfd, .events = POLLIN};
+		assert_int_equal(poll(&end, 1, LIMIT_MS), 1);
+		close(pidfd);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", scene->dir, files[i]);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(scene->dir), 0);
+	free(scene);
+	return 0;
+}
+
+static struct gpreempt_target *open_group(struct scene *scene, const char *name)
+{
+	struct gpreempt_target *target;
+
+	assert_int_equal(gpreempt_group_open(scene->context, name, NULL, &target), 0);
+	return target;
+}
+
+static struct gpreempt_target *open_self(struct scene *scene)
+{
+	struct gpreempt_target *target;
+
+	assert_int_equal(gpreempt_target_open(scene->context, getpid(), NULL, &target), 0);
+	return target;
+}
+
+/* The next event, waited for through the descriptor a program would poll. */
+static struct gpreempt_event next_event(struct gpreempt *context)
+{
+	struct pollfd readable = {.fd = gpreempt_fd(context), .events = POLLIN};
+	struct gpreempt_event event;
+
+	for (;;) {
+		assert_int_equal(poll(&readable, 1, LIMIT_MS), 1);
+		if (gpreempt_next_event(context, &event))
+			return event;
+	}
+}
+
+static void suspend_and_resume_count_the_queues(void **state)
+{
+	struct gpreempt_target *target = open_self(*state);
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	assert_int_equal(gpreempt_target_info(target, &info), 0);
+	assert_int_equal(info.mechanism, GPREEMPT_KFD_DEBUG);
+	assert_int_equal(info.mine, 1);
+	assert_int_equal(info.owner_pid, getpid());
+	assert_string_equal(info.why, "it is the only one");
+	assert_int_equal(gpreempt_target_renew(target), 0);
+	assert_int_equal(gpreempt_target_resume(target), 3);
+	assert_int_equal(gpreempt_target_resume(target), 0);
+	assert_int_equal(gpreempt_target_renew(target), -ENOLCK);
+	assert_int_equal(gpreempt_target_info(target, &info), 0);
+	assert_int_equal(info.mine, 0);
+	gpreempt_target_close(target);
+}
+
+static void latency_is_known_after_the_first_call(void **state)
+{
+	struct gpreempt_target *target = open_self(*state);
+	struct gpreempt_latency latency = {.size = sizeof(latency)};
+
+	assert_int_equal(gpreempt_target_latency(target, &latency), -ENODATA);
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	assert_int_equal(gpreempt_target_latency(target, &latency), 0);
+	assert_int_equal(latency.issue_ns, 11);
+	assert_int_equal(latency.driver_ns, 22);
+	assert_int_equal(latency.queues, 3);
+	assert_true(latency.total_ns > 0);
+}
+
+static void a_struct_of_an_older_library_is_filled_as_far_as_it_goes(void **state)
+{
+	struct gpreempt_target *target = open_self(*state);
+	struct gpreempt_target_info info;
+	struct gpreempt_suspend_options options = {
+		.size = offsetof(struct gpreempt_suspend_options, limit_ms),
+		.lease_ms = 60,
+		.limit_ms = UINT32_MAX,
+		.grace = 9999};
+
+	memset(&info, 0x5a, sizeof(info));
+	info.size = offsetof(struct gpreempt_target_info, suspended);
+	assert_int_equal(gpreempt_target_info(target, &info), 0);
+	assert_int_equal(info.priority, 1000);
+	assert_int_equal(info.suspended, 0x5a5a5a5a);
+	assert_int_equal(gpreempt_target_suspend(target, &options), 3);
+	options.size = sizeof(options);
+	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
+}
+
+static void bad_arguments_are_refused_before_anything_is_sent(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene), *none;
+	struct gpreempt_suspend_options options = {.size = sizeof(options), .lease_ms = 49};
+	struct gpreempt_target_options how = {.size = sizeof(how), .mechanism = 99};
+	u32 ids[GPREEMPT_QUEUES_MAX + 1] = {0};
+
+	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
+	assert_string_equal(gpreempt_error(scene->context), "a lease lasts 50 ms to 3600000 ms");
+	options = (struct gpreempt_suspend_options){.size = sizeof(options), .grace = 256};
+	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
+	options = (struct gpreempt_suspend_options){.size = 0};
+	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
+	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 0, NULL), -EINVAL);
+	assert_int_equal(gpreempt_target_suspend_queues(target, ids, GPREEMPT_QUEUES_MAX + 1, NULL),
+			 -EINVAL);
+	assert_int_equal(gpreempt_target_set_priority(target, 65536), -EINVAL);
+	assert_int_equal(gpreempt_target_share(target, 0), -EINVAL);
+	assert_int_equal(gpreempt_target_share(target, 1001), -EINVAL);
+	assert_int_equal(gpreempt_target_open(scene->context, getpid(), &how, &none), -EINVAL);
+	assert_int_equal(gpreempt_target_open(scene->context, 0, NULL, &none), -EINVAL);
+	assert_int_equal(gpreempt_group_open(scene->context, "", NULL, &none), -EINVAL);
+	assert_null(none);
+}
+
+static void what_the_holder_refuses_comes_with_its_sentence(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target;
+	u32 ids[] = {1, 5000};
+
+	assert_int_equal(gpreempt_group_open(scene->context, "refused", NULL, &target),
+			 -EOPNOTSUPP);
+	assert_string_equal(gpreempt_error(scene->context), "no mechanism works here");
+	target = open_self(scene);
+	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 2, NULL), -ENOENT);
+	assert_string_equal(gpreempt_error(scene->context), "there is no such queue");
+	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 1, NULL), 1);
+	assert_int_equal(gpreempt_target_resume_queues(target, ids, 1), 1);
+	assert_int_equal(gpreempt_target_share(target, 500), -EOPNOTSUPP);
+	assert_int_equal(gpreempt_target_set_priority(target, 2000), 0);
+}
+
+static void a_process_that_is_gone_is_esrch(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(gpreempt_target_open(scene->context, child, NULL, &target), -ESRCH);
+	assert_non_null(strstr(gpreempt_error(scene->context), "there is no process"));
+}
+
+static void a_long_list_of_queues_comes_in_pages(void **state)
+{
+	struct gpreempt_target *target = open_group(*state, "many");
+	struct gpreempt_queue *queues = calloc(2000, sizeof(*queues));
+
+	assert_int_equal(gpreempt_target_queues(target, queues, 2000), 1300);
+	for (u32 i = 0; i < 1300; i++)
+		assert_int_equal(queues[i].kfd_id, i);
+	assert_int_equal(queues[0].valid, GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING);
+	memset(queues, 0, 2000 * sizeof(*queues));
+	assert_int_equal(gpreempt_target_queues(target, queues, 600), 1300);
+	assert_int_equal(queues[599].kfd_id, 599);
+	assert_int_equal(queues[600].ring, 0);
+	assert_int_equal(gpreempt_target_queues(target, NULL, 0), 1300);
+	free(queues);
+}
+
+static void asynchronous_calls_end_as_events(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene);
+	struct gpreempt_event event;
+	int first = gpreempt_target_suspend_async(target, NULL);
+	int second = gpreempt_target_resume_async(target);
+
+	assert_true(first > 0 && second > 0 && first != second);
+	/* A call in between takes its own answer and keeps the others. */
+	assert_int_equal(gpreempt_target_set_priority(target, 7), 0);
+	event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_DONE);
+	assert_int_equal(event.ticket, first);
+	assert_int_equal(event.result, 3);
+	assert_ptr_equal(event.target, target);
+	event = next_event(scene->context);
+	assert_int_equal(event.ticket, second);
+	assert_int_equal(gpreempt_next_event(scene->context, &event), 0);
+	struct pollfd quiet = {.fd = gpreempt_fd(scene->context), .events = POLLIN};
+	assert_int_equal(poll(&quiet, 1, 0), 0);
+}
+
+static void a_lost_lease_is_an_event_and_enolck(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "lose");
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	struct gpreempt_event event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_LEASE_LOST);
+	assert_ptr_equal(event.target, target);
+	assert_int_equal(gpreempt_target_renew(target), -ENOLCK);
+}
+
+static void events_of_a_closed_target_are_forgotten(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "lose");
+	struct gpreempt_target *other = open_self(scene);
+	struct gpreempt_event event;
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	assert_true(gpreempt_target_suspend_async(target, NULL) > 0);
+	assert_true(gpreempt_target_suspend_async(other, NULL) > 0);
+	gpreempt_target_close(target);
+	event = next_event(scene->context);
+	assert_ptr_equal(event.target, other);
+	assert_int_equal(gpreempt_next_event(scene->context, &event), 0);
+}
+
+static void a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene);
+	int first = holder_pid(scene);
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	signal_holder(scene, SIGKILL);
+	struct gpreempt_event event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_LEASE_LOST);
+	assert_ptr_equal(event.target, target);
+	assert_int_equal(gpreempt_target_renew(target), -ENOLCK);
+	assert_int_equal(gpreempt_target_resume(target), 0);
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	assert_int_not_equal(holder_pid(scene), first);
+}
+
+static void a_holder_that_dies_in_a_call_is_a_clear_error(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "die");
+	struct gpreempt_target *other = open_self(scene);
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), -ECONNRESET);
+	assert_non_null(strstr(gpreempt_error(scene->context), "ended"));
+	assert_int_equal(gpreempt_target_suspend(other, NULL), 3);
+	/* An asynchronous call that was under way ends too. */
+	int ticket = gpreempt_target_suspend_async(target, NULL);
+	assert_true(ticket > 0);
+	struct gpreempt_event event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_DONE);
+	assert_int_equal(event.ticket, ticket);
+	assert_int_equal(event.result, -ECONNRESET);
+	event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_LEASE_LOST);
+	assert_ptr_equal(event.target, other);
+}
+
+static void rubbish_ends_the_connection_and_not_the_program(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "malformed");
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), -EPROTO);
+	assert_int_equal(gpreempt_target_suspend(open_self(scene), NULL), 3);
+}
+
+static void a_holder_that_cannot_start_says_why(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt *context;
+
+	gpreempt_close(scene->context);
+	scene->context = NULL;
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, holder_pid(scene), 0),
+			     .events = POLLIN};
+	if (end.fd >= 0) {
+		assert_int_equal(poll(&end, 1, LIMIT_MS), 1);
+		close(end.fd);
+	}
+	setenv("FAKE_HOLDER", "fail", 1);
+	assert_int_equal(gpreempt_open(&context), -ECONNREFUSED);
+	assert_string_equal(gpreempt_error(NULL),
+			    "the holder could not start: it was told not to");
+	setenv("GPREEMPT_HOLDER", "/no/such/program", 1);
+	assert_int_equal(gpreempt_open(&context), -ENOENT);
+	assert_non_null(strstr(gpreempt_error(NULL), "/no/such/program"));
+	assert_null(context);
+}
+
+static void *open_and_close(void *result)
+{
+	struct gpreempt *context;
+	int error = gpreempt_open(&context);
+
+	if (!error)
+		gpreempt_close(context);
+	*(int *)result = error;
+	return NULL;
+}
+
+static void many_that_start_it_at_once_all_reach_one(void **state)
+{
+	struct scene *scene = *state;
+	enum { MANY = 8 };
+	pthread_t threads[MANY];
+	int results[MANY];
+
+	/* The first holder ends meanwhile, too. */
+	gpreempt_close(scene->context);
+	scene->context = NULL;
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, &results[i]), 0);
+	for (int i = 0; i < MANY; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(results[i], 0);
+	}
+}
+
+struct worker {
+	struct gpreempt *context;
+	struct gpreempt_target *target;
+	int wrong;
+};
+
+static void *work(void *data)
+{
+	struct worker *worker = data;
+
+	for (int i = 0; i < 200; i++) {
+		worker->wrong += gpreempt_target_suspend(worker->target, NULL) != 3;
+		worker->wrong += gpreempt_target_resume(worker->target) != 3;
+		worker->wrong += gpreempt_target_set_priority(worker->target, 70000) != -EINVAL;
+		worker->wrong += strstr(gpreempt_error(worker->context), "70000") == NULL;
+	}
+	return NULL;
+}
+
+static void threads_share_a_context(void **state)
+{
+	struct scene *scene = *state;
+	struct worker workers[4];
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++) {
+		workers[i] = (struct worker){.context = scene->context, .target = open_self(scene)};
+		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(workers[i].wrong, 0);
+	}
+	assert_string_equal(gpreempt_error(scene->context), "");
+}
+
+static void a_child_after_fork_cannot_use_the_connection(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene);
+	int status;
+	pid_t child;
+
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	child = fork();
+	if (child == 0)
+		_exit(gpreempt_target_resume(target) == -EPERM ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(gpreempt_target_renew(target), 0);
+}
+
+static void hints_without_an_agent_are_harmless(void **state)
+{
+	(void)state;
+	assert_int_equal(gpreempt_request_begin(1000), 0);
+	assert_int_equal(gpreempt_request_end(), 0);
+}
+
+static void names_and_version(void **state)
+{
+	(void)state;
+	assert_string_equal(gpreempt_mechanism_name(GPREEMPT_KFD_DEBUG), "kfd-debug");
+	assert_string_equal(gpreempt_mechanism_name(GPREEMPT_AUTO), "auto");
+	assert_null(gpreempt_mechanism_name((enum gpreempt_mechanism)77));
+	assert_string_equal(gpreempt_version(), GP_VERSION);
+}
+
+static int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void nothing_is_left_open(void **state)
+{
+	struct scene *scene = *state;
+	int before = open_descriptors();
+
+	for (int i = 0; i < 10; i++) {
+		struct gpreempt *context;
+		struct gpreempt_target *target;
+
+		assert_int_equal(gpreempt_open(&context), 0);
+		assert_int_equal(gpreempt_target_open(context, getpid(), NULL, &target), 0);
+		assert_int_equal(gpreempt_group_open(context, "refused", NULL, &target),
+				 -EOPNOTSUPP);
+		gpreempt_close(context);
+	}
+	gpreempt_target_close(open_self(scene));
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* Needs a time-out to pass: a hung holder cannot be told from a slow one any other way. */
+static void a_hung_holder_is_given_up(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "hang");
+	struct gpreempt_suspend_options options = {.size = sizeof(options), .timeout_ms = 1};
+	int ticket;
+
+	scene->context->extra_ms = 100;
+	ticket = gpreempt_target_suspend_async(target, &options);
+	assert_true(ticket > 0);
+	assert_int_equal(gpreempt_target_suspend(target, &options), -ETIME);
+	assert_non_null(strstr(gpreempt_error(scene->context), "release --all"));
+	struct gpreempt_event event = next_event(scene->context);
+	assert_int_equal(event.ticket, ticket);
+	assert_int_equal(event.result, -ETIME);
+	/* And with nobody waiting for an answer, by the descriptor alone. */
+	ticket = gpreempt_target_suspend_async(target, &options);
+	event = next_event(scene->context);
+	assert_int_equal(event.ticket, ticket);
+	assert_int_equal(event.result, -ETIME);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(suspend_and_resume_count_the_queues),
+		TEST(latency_is_known_after_the_first_call),
+		TEST(a_struct_of_an_older_library_is_filled_as_far_as_it_goes),
+		TEST(bad_arguments_are_refused_before_anything_is_sent),
+		TEST(what_the_holder_refuses_comes_with_its_sentence),
+		TEST(a_process_that_is_gone_is_esrch),
+		TEST(a_long_list_of_queues_comes_in_pages),
+		TEST(asynchronous_calls_end_as_events),
+		TEST(a_lost_lease_is_an_event_and_enolck),
+		TEST(events_of_a_closed_target_are_forgotten),
+		TEST(a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost),
+		TEST(a_holder_that_dies_in_a_call_is_a_clear_error),
+		TEST(rubbish_ends_the_connection_and_not_the_program),
+		TEST(a_holder_that_cannot_start_says_why),
+		TEST(many_that_start_it_at_once_all_reach_one),
+		TEST(threads_share_a_context),
+		TEST(a_child_after_fork_cannot_use_the_connection),
+		cmocka_unit_test(hints_without_an_agent_are_harmless),
+		cmocka_unit_test(names_and_version),
+		TEST(nothing_is_left_open),
+		TEST(a_hung_holder_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
