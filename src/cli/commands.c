@@ -1,6 +1,8 @@
 /* The list of commands; each is defined in the file of its name. */
 #include "cli/command.h"
 
+/* One a line: columns would make every new command touch every line. */
+/* clang-format off */
 const struct gp_command *const gp_commands[] = {
 	&gp_command_find,
 	&gp_command_hqd,
@@ -11,6 +13,11 @@ const struct gp_command *const gp_commands[] = {
 	&gp_command_queues_trace,
 	&gp_command_compare,
 	&gp_command_run,
+	&gp_command_suspend,
+	&gp_command_resume,
+	&gp_command_status,
+	&gp_command_renice,
+	&gp_command_release,
 	&gp_command_vgpu,
 	&gp_command_completion,
 	&gp_command_manual,

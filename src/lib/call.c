@@ -45,12 +45,11 @@ void gp_lib_lost(struct gpreempt *context, int error)
 			continue;
 		pending->serial = 0;
 		if (pending->target)
-			gp_lib_event(context, &(struct gpreempt_event){
-						      .kind = GPREEMPT_EVENT_DONE,
-						      .ticket = pending->ticket,
-						      .result = error,
-						      .pid = pending->target->pid,
-						      .target = pending->target});
+			gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
+								       .ticket = pending->ticket,
+								       .result = error,
+								       .pid = pending->target->pid,
+								       .target = pending->target});
 	}
 	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
 		if (!target->held)

@@ -89,8 +89,7 @@ static int act(struct gpreempt_target *target, u16 type, const u32 *ids, size_t 
 	union request few, *request = &few;
 
 	if (ids && (count < 1 || count > GPREEMPT_QUEUES_MAX))
-		return gp_lib_fail(context, -EINVAL, _("name 1 to %d queues"),
-				   GPREEMPT_QUEUES_MAX);
+		return gp_lib_fail(context, -EINVAL, _("name 1 to %d queues"), GPREEMPT_QUEUES_MAX);
 	if (count > FEW)
 		request = malloc(sizeof(*request) + count * sizeof(*ids));
 	if (!request)

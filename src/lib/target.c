@@ -256,8 +256,8 @@ static int read_queues(struct gpreempt_target *target, struct gpreempt_queue *qu
 	struct gpreempt *context = target->context;
 	const struct gp_msg_queues *answer = (const void *)context->message.body;
 	struct gp_msg_queues_ask body = {.first = (u32)first};
-	int total = gp_lib_call(context, target, GP_MSG_QUEUES, &body, sizeof(body),
-				GP_LIB_CALL_MS);
+	int total =
+		gp_lib_call(context, target, GP_MSG_QUEUES, &body, sizeof(body), GP_LIB_CALL_MS);
 
 	if (total < 0)
 		return total;

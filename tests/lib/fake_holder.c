@@ -2,8 +2,9 @@
  * A holder without GPUs, for tests of what speaks to one: it answers the messages of
  * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts
  * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
- * "malformed" answers it with rubbish, "refused" cannot be opened, "many" has 1300 queues.
- * FAKE_HOLDER=fail, silent: does not start, with and without a word.
+ * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
+ * opened, "many" has 1300 queues. FAKE_HOLDER=fail, silent: does not start, with and without a
+ * word.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,27 +98,25 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 static void send_queues(struct client *client, const struct gp_msg *to, const struct target *target,
 			u32 first)
 {
-	static struct {
-		struct gp_msg_queues head;
-		struct gp_msg_queue queues[GP_PROTO_QUEUES];
-	} out;
+	static u64 room[GP_PROTO_MAX / sizeof(u64)];
+	struct gp_msg_queues *out = (void *)room;
 	u32 total = strcmp(target->group, "many") == 0 ? MANY : QUEUES;
 
-	memset(&out, 0, sizeof(out));
-	for (u32 i = first; i < total && out.head.count < GP_PROTO_QUEUES; i++)
-		out.queues[out.head.count++] = (struct gp_msg_queue){
-			.pid = target->pid,
-			.gpu_id = 0x1234,
-			.valid = 1 | 4,
-			.kfd_id = i,
-			.type = 2,
-			.state = target->held,
-			.ring = 0x7f0000000000 + (u64)i * 0x10000,
-			.ring_bytes = 0x10000,
-			.logical_priority = 1000,
-			.owner_pid = target->held ? client->pid : 0,
-			.since_ns = target->held ? SINCE : 0};
-	answer(client, to, (int)total, &out, sizeof(out.head) + out.head.count * sizeof(*out.queues));
+	memset(room, 0, sizeof(room));
+	for (u32 i = first; i < total && out->count < GP_PROTO_QUEUES; i++)
+		out->queues[out->count++] =
+			(struct gp_msg_queue){.pid = target->pid,
+					      .gpu_id = 0x1234,
+					      .valid = 1 | 4,
+					      .kfd_id = i,
+					      .type = 2,
+					      .state = target->held,
+					      .ring = 0x7f0000000000 + (u64)i * 0x10000,
+					      .ring_bytes = 0x10000,
+					      .logical_priority = 1000,
+					      .owner_pid = target->held ? client->pid : 0,
+					      .since_ns = target->held ? SINCE : 0};
+	answer(client, to, (int)total, out, sizeof(*out) + out->count * sizeof(out->queues[0]));
 }
 
 static void suspend(struct client *client, const struct gp_wire_message *m, struct target *target)
@@ -147,6 +146,8 @@ static void suspend(struct client *client, const struct gp_wire_message *m, stru
 		target->held = on;
 	target->some = on && ask->count;
 	answer(client, &m->header, (int)done.queues, &done, sizeof(done));
+	if (on && strcmp(target->group, "forget") == 0)
+		target->held = false;
 	if (on && strcmp(target->group, "lose") == 0) {
 		target->held = false;
 		gp_wire_send(client->fd, GP_MSG_EVENT, 0, 0, &lost, sizeof(lost), -1);
@@ -155,16 +156,14 @@ static void suspend(struct client *client, const struct gp_wire_message *m, stru
 
 static void send_holds(struct holder *holder, struct client *client, const struct gp_msg *to)
 {
-	static struct {
-		struct gp_msg_holds head;
-		struct gp_msg_hold holds[64];
-	} out;
+	static u64 room[GP_PROTO_MAX / sizeof(u64)];
+	struct gp_msg_holds *out = (void *)room;
 
-	memset(&out, 0, sizeof(out));
+	memset(room, 0, sizeof(room));
 	for (size_t c = 0; c < holder->count; c++) {
-		for (u32 i = 1; i < TARGETS && out.head.count < 64; i++) {
+		for (u32 i = 1; i < TARGETS && out->count < 64; i++) {
 			const struct target *target = &holder->clients[c].targets[i];
-			struct gp_msg_hold *hold = &out.holds[out.head.count];
+			struct gp_msg_hold *hold = &out->holds[out->count];
 
 			if (!target->open || !target->held)
 				continue;
@@ -175,11 +174,10 @@ static void send_holds(struct holder *holder, struct client *client, const struc
 						     .since_ns = SINCE,
 						     .lease_ends_ns = SINCE + 100000000};
 			memcpy(hold->owner, holder->clients[c].name, sizeof(hold->owner));
-			out.head.count++;
+			out->count++;
 		}
 	}
-	answer(client, to, (int)out.head.count, &out,
-	       sizeof(out.head) + out.head.count * sizeof(out.holds[0]));
+	answer(client, to, (int)out->count, out, sizeof(*out) + out->count * sizeof(out->holds[0]));
 }
 
 static void release(struct holder *holder, struct client *client, const struct gp_msg *to, u32 pid)

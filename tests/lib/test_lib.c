@@ -152,11 +152,11 @@ static void a_struct_of_an_older_library_is_filled_as_far_as_it_goes(void **stat
 {
 	struct gpreempt_target *target = open_self(*state);
 	struct gpreempt_target_info info;
-	struct gpreempt_suspend_options options = {
-		.size = offsetof(struct gpreempt_suspend_options, limit_ms),
-		.lease_ms = 60,
-		.limit_ms = UINT32_MAX,
-		.grace = 9999};
+	struct gpreempt_suspend_options options = {.size = offsetof(struct gpreempt_suspend_options,
+								    limit_ms),
+						   .lease_ms = 60,
+						   .limit_ms = UINT32_MAX,
+						   .grace = 9999};
 
 	memset(&info, 0x5a, sizeof(info));
 	info.size = offsetof(struct gpreempt_target_info, suspended);
@@ -355,8 +355,7 @@ static void a_holder_that_cannot_start_says_why(void **state)
 	}
 	setenv("FAKE_HOLDER", "fail", 1);
 	assert_int_equal(gpreempt_open(&context), -ECONNREFUSED);
-	assert_string_equal(gpreempt_error(NULL),
-			    "the holder could not start: it was told not to");
+	assert_string_equal(gpreempt_error(NULL), "the holder could not start: it was told not to");
 	setenv("GPREEMPT_HOLDER", "/no/such/program", 1);
 	assert_int_equal(gpreempt_open(&context), -ENOENT);
 	assert_non_null(strstr(gpreempt_error(NULL), "/no/such/program"));

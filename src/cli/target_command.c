@@ -1,0 +1,82 @@
+/* Arguments that name processes, queues, times and mechanisms: see target_command.h. */
+#include "cli/target_command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+bool gp_time_argument(const char *text, u64 *milliseconds)
+{
+	static const struct {
+		const char *unit;
+		double milliseconds;
+	} units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}};
+	char *end;
+	double value = strtod(text, &end);
+
+	/* strtod() also takes blanks, signs, hex and "inf". */
+	if (end == text || !gp_is_digit(*text) || (text[0] == '0' && (text[1] | 0x20) == 'x'))
+		return false;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit) == 0) {
+			value *= units[i].milliseconds;
+			if (!(value >= 1 && value <= (double)GPREEMPT_LIMIT_MAX_MS))
+				return false;
+			*milliseconds = (u64)value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
+{
+	for (int i = 0; gpreempt_mechanism_name((enum gpreempt_mechanism)i); i++) {
+		if (strcmp(gpreempt_mechanism_name((enum gpreempt_mechanism)i), text) == 0) {
+			*mechanism = (enum gpreempt_mechanism)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
+		       u32 **ids, size_t *count)
+{
+	*count = (size_t)(argc - first);
+	*ids = NULL;
+	if (!*count)
+		return 0;
+	if (*count > GPREEMPT_QUEUES_MAX) {
+		gp_usage_error(command, _("at most %d queues can be named"), GPREEMPT_QUEUES_MAX);
+		return -EINVAL;
+	}
+	*ids = calloc(*count, sizeof(**ids));
+	if (!*ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < *count; i++) {
+		u64 value;
+
+		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
+			gp_usage_error(command,
+				       _("'%s' is not the id of a queue (a KFD id, as "
+					 "'gpreempt status PID' lists them)"),
+				       argv[(size_t)first + i]);
+			free(*ids);
+			*ids = NULL;
+			return -EINVAL;
+		}
+		(*ids)[i] = (u32)value;
+	}
+	return 0;
+}
+
+void gp_target_name(char *out, size_t size, u32 pid, const char *group)
+{
+	if (group)
+		snprintf(out, size, _("group '%s'"), group);
+	else
+		snprintf(out, size, _("process %u"), pid);
+}

@@ -1,0 +1,272 @@
+"""suspend, resume, status, renice and release as a person runs them, against a holder of a few lines."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from gp import GPREEMPT, run
+
+LIMIT = 60
+
+
+class Commands(unittest.TestCase):
+    """Each test has its own directory of sockets, a process to act on, and leaves no holder."""
+
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gps")
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_DIR=self.place,
+                        GPREEMPT_HOLDER=os.environ["FAKE_HOLDER_PROGRAM"], FAKE_HOLDER_STAYS="1")
+        self.env.pop("LANGUAGE", None)
+        self.keepers = []
+        self.target = subprocess.Popen(["sleep", "infinity"])
+        self.pid = str(self.target.pid)
+
+    def tearDown(self):
+        for process in self.keepers + [self.target]:
+            if process.poll() is None:
+                process.kill()
+            process.wait(LIMIT)
+            if process.stdout:
+                process.stdout.close()
+        holder = self.holder()
+        if holder:
+            try:
+                fd = os.pidfd_open(holder)
+            except ProcessLookupError:
+                fd = -1
+            if fd >= 0:
+                try:
+                    signal.pidfd_send_signal(fd, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                self.wait_for_end(fd)
+        shutil.rmtree(self.place)
+
+    def wait_for_end(self, fd):
+        import select
+        ready = select.select([fd], [], [], LIMIT)[0]
+        os.close(fd)
+        self.assertTrue(ready, "the holder did not end")
+
+    def holder(self):
+        """The pid of the running holder, or None."""
+        try:
+            with open(os.path.join(self.place, "holder.lock")) as file:
+                pid = int(file.read() or 0)
+            with open(f"/proc/{pid}/comm") as file:
+                return pid if file.read().strip() == "fake_holder" else None
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+
+    def command(self, *arguments, **env):
+        return run(GPREEMPT, *arguments, env=dict(self.env, **env))
+
+    def keep(self, *arguments):
+        """A `gpreempt suspend` that holds its target; its first line of JSON."""
+        keeper = subprocess.Popen([GPREEMPT, "suspend", "--json", "--lease", "1h", *arguments],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env)
+        self.keepers.append(keeper)
+        first = json.loads(keeper.stdout.readline())
+        self.assertEqual(first["event"], "suspended")
+        return keeper, first
+
+    def events(self, keeper):
+        """What a keeper still says, and how it ends."""
+        out = keeper.communicate(timeout=LIMIT)[0]
+        return [json.loads(line)["event"] for line in out.splitlines() if line.startswith("{")], keeper.returncode
+
+
+class Suspend(Commands):
+    def test_ctrl_c_lets_go(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            keeper, first = self.keep(self.pid)
+            self.assertEqual((first["pid"], first["queues"]), (int(self.pid), 3))
+            keeper.send_signal(number)
+            self.assertEqual(self.events(keeper), (["resumed"], 0))
+
+    def test_for_ends_by_itself(self):
+        done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, rf"^process {self.pid}: 3 queues suspended\n"
+                                      rf"process {self.pid}: 3 queues run again after [0-9.]+ s\n$")
+
+    def test_verbose_says_how_and_why(self):
+        done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--verbose")
+        self.assertIn("mechanism kfd-debug: it is the only one", done.stderr)
+        self.assertRegex(done.stderr, r"took [0-9.]+ us")
+
+    def test_named_queues_only(self):
+        keeper, first = self.keep(self.pid, "0", "2")
+        self.assertEqual(first["queues"], 2)
+        keeper.send_signal(signal.SIGINT)
+        self.assertEqual(self.events(keeper)[1], 0)
+        done = self.command("suspend", self.pid, "5000", "--for", "20ms")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("there is no such queue", done.stderr)
+
+    def test_a_lost_lease_is_said_and_fails(self):
+        done = self.command("suspend", "--group", "lose", "--json", "--lease", "1h")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the lease was lost", done.stderr)
+        self.assertEqual([json.loads(line)["event"] for line in done.stdout.splitlines()],
+                         ["suspended", "lease_lost"])
+
+    def test_the_lease_is_renewed(self):
+        # The holder forgets one hold; only a renewal can find that out, as no event is sent.
+        done = self.command("suspend", "--group", "forget", "--lease", "50ms")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the lease was lost", done.stderr)
+
+    def test_the_holders_death_is_said_and_fails(self):
+        keeper, _ = self.keep(self.pid)
+        os.kill(self.holder(), signal.SIGKILL)
+        self.assertEqual(self.events(keeper), (["lease_lost"], 1))
+
+    def test_what_cannot_be_suspended_says_why(self):
+        done = self.command("suspend", "--group", "refused")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no mechanism works here", done.stderr)
+        done = self.command("suspend", "2147483646")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no process 2147483646", done.stderr)
+
+    def test_bad_usage(self):
+        for arguments, said in ((("suspend",), "--group"), (("suspend", "x"), "'x'"),
+                                (("suspend", self.pid, "-1"), "-1"), (("suspend", self.pid, "q"), "'q'"),
+                                (("suspend", self.pid, "--for", "soon"), "'soon'"),
+                                (("suspend", self.pid, "--for", "2h"), "'2h'"),
+                                (("suspend", self.pid, "--lease", "10ms"), "'10ms'"),
+                                (("suspend", self.pid, "--mechanism", "magic"), "'magic'"),
+                                (("suspend", "--group", "a", self.pid), self.pid),
+                                (("resume",), "process"), (("status", "x"), "'x'"),
+                                (("renice", "70000", self.pid), "'70000'"), (("renice", "5"), "--group"),
+                                (("release",), "--all"), (("release", "--all", self.pid), "--all"),
+                                (("release", "--all", "--timeout", "never"), "'never'")):
+            done = self.command(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(said, done.stderr)
+        self.assertIsNone(self.holder())
+
+
+class Resume(Commands):
+    def test_ends_the_keeper(self):
+        keeper, _ = self.keep(self.pid)
+        done = self.command("resume", self.pid)
+        self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: let go\n"))
+        self.assertEqual(self.events(keeper), (["resumed"], 0))
+
+    def test_of_one_queue_leaves_the_keeper(self):
+        keeper, _ = self.keep(self.pid, "0", "1")
+        done = self.command("resume", self.pid, "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), {"pid": int(self.pid), "resumed": 1, "others": 0})
+        self.assertEqual(json.loads(keeper.stdout.readline())["queue"], 1)
+        self.assertIsNone(keeper.poll())
+        keeper.send_signal(signal.SIGINT)
+        self.assertEqual(self.events(keeper), (["resumed"], 0))
+
+    def test_of_what_nobody_holds_is_no_error(self):
+        done = self.command("resume", self.pid)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("nothing is held", done.stdout)
+        self.assertIsNone(self.holder())
+
+    def test_never_signals_a_program_that_is_no_keeper(self):
+        # A stopped keeper has not blocked the signal any less; one whose mask lacks it is left alone.
+        owner = subprocess.Popen([os.environ["HOLD_PROGRAM"], self.pid], stdout=subprocess.PIPE, text=True,
+                                 env=self.env)
+        self.keepers.append(owner)
+        self.assertEqual(owner.stdout.readline(), "held\n")
+        done = self.command("resume", self.pid)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("1 others hold it too", done.stderr)
+        self.assertIsNone(owner.poll())
+
+
+class Status(Commands):
+    def test_without_a_holder_nothing_is_suspended_and_none_is_started(self):
+        done = self.command("status")
+        self.assertEqual((done.returncode, done.stdout), (0, "Nothing is suspended: no holder runs.\n"))
+        self.assertEqual(json.loads(self.command("status", "--json").stdout), {"holder": 0, "holds": []})
+        self.assertIsNone(self.holder())
+
+    def test_lists_who_holds_what(self):
+        keeper, _ = self.keep(self.pid)
+        line = self.command("status").stdout.splitlines()[1].split()
+        self.assertEqual((line[0], line[1], line[2]), (self.pid, "all", "kfd-debug"))
+        self.assertEqual(line[-2:], ["gpreempt", str(keeper.pid)])
+        hold = json.loads(self.command("status", "--json").stdout)["holds"][0]
+        self.assertEqual((hold["pid"], hold["owner_pid"], hold["queues"]), (int(self.pid), keeper.pid, None))
+
+    def test_of_a_process_lists_its_queues(self):
+        done = self.command("status", self.pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"process {self.pid}: running, priority 1000", done.stdout)
+        self.assertIn("0x7f0000010000", done.stdout)
+        result = json.loads(self.command("status", self.pid, "--json").stdout)
+        self.assertEqual([queue["kfd_id"] for queue in result["queues"]], [0, 1, 2])
+        self.assertEqual((result["mechanism"], result["suspended"], result["held_s"]), ("kfd-debug", False, None))
+        self.assertIsNone(result["queues"][0]["read_index"])
+        self.assertIsNone(result["queues"][0]["busy"])
+
+
+class Renice(Commands):
+    def test_sets_the_priority_by_number_and_by_name(self):
+        for given, number in (("7", 7), ("online", 2000), ("offline", 500)):
+            done = self.command("renice", given, self.pid)
+            self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: priority {number}\n"))
+            self.assertEqual(json.loads(self.command("status", self.pid, "--json").stdout)["priority"], number)
+
+
+class Release(Commands):
+    def test_ends_every_suspension(self):
+        keepers = [self.keep(self.pid)[0], self.keep(self.pid)[0]]
+        done = self.command("release", "--all")
+        self.assertEqual((done.returncode, done.stdout), (0, "2 suspensions ended\n"))
+        for keeper in keepers:
+            self.assertEqual(self.events(keeper), (["lease_lost"], 1))
+        self.assertEqual(self.command("release", self.pid).stdout, "nothing was suspended\n")
+
+    def test_without_a_holder_is_no_error(self):
+        done = self.command("release", "--all", "--json")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(done.stdout), {"released": 0, "holder_killed": False})
+
+    def test_ends_a_hung_holder(self):
+        keeper, _ = self.keep(self.pid)
+        holder = self.holder()
+        fd = os.pidfd_open(holder)
+        os.kill(holder, signal.SIGSTOP)
+        done = self.command("release", "--all", "--timeout", "300ms")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"the holder (pid {holder}) did not answer and was ended", done.stderr)
+        self.wait_for_end(fd)
+        self.assertEqual(self.events(keeper), (["lease_lost"], 1))
+
+    def test_ends_a_hung_holder_that_takes_no_connections(self):
+        self.keep(self.pid)
+        holder = self.holder()
+        fd = os.pidfd_open(holder)
+        os.kill(holder, signal.SIGSTOP)
+        import socket
+        full = []
+        self.addCleanup(lambda: [one.close() for one in full])
+        try:
+            while len(full) < 10000:
+                one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                one.setblocking(False)
+                full.append(one)
+                one.connect(os.path.join(self.place, "holder.sock"))
+        except BlockingIOError:
+            pass
+        done = self.command("release", "--all", "--timeout", "300ms")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"the holder (pid {holder}) did not answer and was ended", done.stderr)
+        self.wait_for_end(fd)
+
+
+if __name__ == "__main__":
+    unittest.main()
