@@ -1,0 +1,389 @@
+/* kfd-debug: the session with one target. See debug.h. */
+#include "gpu/kfd/debug.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "gpu/kfd/kfd.h"
+
+#define KFD_DEBUG 2 /* GPREEMPT_KFD_DEBUG of the public header, which gpu/ does not include */
+#define KFD_PROC  "/sys/class/kfd/kfd/proc"
+#define EXCEPTIONS                                                                             \
+	(GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW) | GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_QUEUE_DELETE) | \
+	 GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME))
+/* How long another thread's exec may take from the end of the lead thread to the new program. */
+#define EXEC_MS 500
+
+int gp_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args)
+{
+	args->pid = control->pid;
+	args->op = op;
+	int result = ioctl(control->kfd, GP_KFD_IOC_DBG_TRAP, args);
+	if (result >= 0)
+		return result;
+	if (errno == ESRCH)
+		control->gone = true;
+	return -errno;
+}
+
+/* ---- probe ---- */
+
+static bool uses_kfd(u32 pid)
+{
+	return gp_root_exists(NULL, KFD_PROC "/%u", pid);
+}
+
+static void tracer_name(u32 tracer, char *out, size_t size)
+{
+	struct gp_buf text = {0};
+
+	snprintf(out, size, "?");
+	if (!gp_root_read(NULL, 256, &text, "/proc/%u/comm", tracer) && text.len) {
+		snprintf(out, size, "%s", gp_buf_str(&text));
+		out[strcspn(out, "\n")] = 0;
+	}
+	gp_buf_free(&text);
+}
+
+static int probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	u32 tracer = 0, uid = 0;
+	char name[32];
+	int error = gp_debug_status(pid, &tracer, &uid);
+
+	(void)pidfd;
+	if (error) {
+		snprintf(why, size, _("process %u does not exist"), pid);
+		return -ESRCH;
+	}
+	if (geteuid() != 0 && uid != geteuid()) {
+		snprintf(why, size, _("process %u belongs to another user"), pid);
+		return -EPERM;
+	}
+	if (tracer && !gp_root_exists(NULL, "/proc/self/task/%u", tracer)) {
+		/* Never ENABLE there: it would take over, and damage, the other's session. */
+		tracer_name(tracer, name, sizeof(name));
+		snprintf(why, size,
+			 _("process %u is under a debugger (%s, pid %u); quit that first"), pid,
+			 name, tracer);
+		return -EBUSY;
+	}
+	if (!uses_kfd(pid)) {
+		snprintf(why, size, _("process %u does not use an AMD GPU"), pid);
+		return -ENODEV;
+	}
+	snprintf(why, size, _("a debugger's session (DBG_TRAP) can stop it"));
+	return 0;
+}
+
+/* ---- attach and detach ---- */
+
+static int say_seize_error(struct gp_control *control, struct gp_diag *diag, int error)
+{
+	if (error == -EPERM)
+		return gp_fail(
+			diag, -EPERM,
+			_("process %u cannot be traced: it is not yours, or "
+			  "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
+			control->pid);
+	return gp_fail(diag, error, _("process %u cannot be traced: %s"), control->pid,
+		       strerror(-error));
+}
+
+static void disable(struct gp_control *control)
+{
+	struct gp_kfd_dbg_trap_args args = {0};
+
+	if (!control->enabled)
+		return;
+	if (!control->gone) {
+		gp_debug_answer_runtime(control);
+		gp_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
+	}
+	control->enabled = false;
+}
+
+static int enable(struct gp_control *control)
+{
+	struct gp_kfd_runtime_info info = {0};
+	struct gp_kfd_dbg_trap_args args = {0};
+
+	args.enable.exception_mask = EXCEPTIONS;
+	args.enable.rinfo_ptr = (uintptr_t)&info;
+	args.enable.rinfo_size = sizeof(info);
+	args.enable.dbg_fd = (u32)control->events[1];
+	int error = gp_debug_trap(control, GP_KFD_DBG_ENABLE, &args);
+	if (error)
+		return error;
+	control->enabled = true;
+	control->runtime_state = info.runtime_state;
+	return 0;
+}
+
+static int say_enable_error(struct gp_control *control, struct gp_diag *diag, int error)
+{
+	struct gp_kfd_dbg_trap_args args = {0};
+
+	switch (error) {
+	case -ENOTTY:
+		return gp_fail(diag, -EOPNOTSUPP,
+			       _("this kernel's amdgpu has no debug interface (Linux 6.5 has it); "
+				 "start process %u with 'gpreempt run'"),
+			       control->pid);
+	case -EALREADY:
+		/* Somebody enabled it and let go of ptrace. The driver has made us the owner
+		 * without counting us: end the session while its pointer to us is good. */
+		gp_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
+		return gp_fail(diag, -EUCLEAN,
+			       _("process %u was held by a debugger that had detached; its session "
+				 "was ended, try again"),
+			       control->pid);
+	case -ESRCH:
+		return gp_fail(diag, error, _("process %u is gone"), control->pid);
+	default:
+		return gp_fail(diag, error, _("DBG_TRAP ENABLE of process %u: %s"), control->pid,
+			       strerror(-error));
+	}
+}
+
+static int open_device(struct gp_control *control, struct gp_diag *diag)
+{
+	control->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	if (control->kfd < 0)
+		return gp_fail(diag, -errno, _("/dev/kfd: %s; 'gpreempt doctor' tells more"),
+			       strerror(errno));
+	if (pipe2(control->events, O_CLOEXEC | O_NONBLOCK) < 0)
+		return gp_fail(diag, -errno, _("no pipe: %s"), strerror(errno));
+	return 0;
+}
+
+static int begin(struct gp_control *control, struct gp_diag *diag)
+{
+	char why[240];
+	u32 tracer = 0, uid;
+	int error = probe(control->pidfd, control->pid, why, sizeof(why));
+
+	if (error)
+		return gp_fail(diag, error, "%s", why);
+	error = open_device(control, diag);
+	if (error)
+		return error;
+	error = gp_debug_remember_program(control);
+	if (!error && !gp_debug_status(control->pid, &tracer, &uid) &&
+	    tracer != (u32)syscall(SYS_gettid))
+		error = gp_debug_seize(control);
+	/* A pid that was still the pinned process's after it was seized is that process. */
+	if (!error && syscall(SYS_pidfd_send_signal, control->pidfd, 0, NULL, 0) < 0)
+		error = -ESRCH;
+	if (!error && !gp_debug_same_program(control))
+		error = -ESRCH;
+	if (error)
+		return say_seize_error(control, diag, error);
+	error = enable(control);
+	if (error)
+		return say_enable_error(control, diag, error);
+	if (control->runtime_state == GP_KFD_RUNTIME_DISABLED) {
+		disable(control);
+		return gp_fail(diag, -EOPNOTSUPP,
+			       _("the GPU runtime of process %u did not enable debugging (ROCm "
+				 "before 6); start it with 'gpreempt run'"),
+			       control->pid);
+	}
+	error = gp_debug_make_current(control);
+	return error ? gp_fail(diag, error, _("queues of process %u: %s"), control->pid,
+			       strerror(-error))
+		     : 0;
+}
+
+static void release(struct gp_control *control)
+{
+	/* Passes on what came meanwhile; a stopped target is detached here, a running one when
+	 * this thread ends: stopping it to detach could fail its system calls with EINTR. */
+	if (!control->gone) {
+		gp_debug_signals(control);
+		ptrace(PTRACE_DETACH, (pid_t)control->pid, NULL, NULL);
+	}
+	int fds[] = {control->kfd, control->memory, control->events[0], control->events[1]};
+	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	gp_control_queues_free(&control->queues);
+	free(control->pointers);
+	free(control);
+}
+
+static void detach(struct gp_control *control)
+{
+	disable(control); /* resumes everything */
+	release(control);
+}
+
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+{
+	struct gp_control *control = calloc(1, sizeof(*control));
+
+	if (!control)
+		return -ENOMEM;
+	control->pid = pid;
+	control->pidfd = pidfd;
+	control->kfd = control->memory = control->events[0] = control->events[1] = -1;
+	control->stale = true;
+	int error = begin(control, diag);
+	if (error) {
+		detach(control);
+		return error;
+	}
+	*out = control;
+	return 0;
+}
+
+/* ---- a session that is not ours any more ---- */
+
+static void wait_a_moment(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/*
+ * The target is not traced by us. When another of its threads calls exec, the lead thread, and
+ * our hold on it, go a moment before the program does: in that moment everything looks as after a
+ * theft, and seizing again would get us the new program. So the old one must prove that it stays.
+ */
+static int seize_again(struct gp_control *control)
+{
+	for (int i = 0; i < EXEC_MS; i++) {
+		if (!gp_debug_same_program(control))
+			return -ESRCH;
+		wait_a_moment();
+	}
+	int error = gp_debug_seize(control);
+	if (!error && !gp_debug_same_program(control))
+		error = -ESRCH;
+	return error;
+}
+
+static int take_back(struct gp_control *control)
+{
+	int error = seize_again(control);
+
+	if (error) {
+		control->gone |= error == -ESRCH;
+		return error == -ESRCH ? error : -EPERM;
+	}
+	/* EALREADY makes the caller the owner, and the driver had counted us before. */
+	error = enable(control);
+	if (error && error != -EALREADY)
+		return error == -ESRCH ? error : -EPERM;
+	control->enabled = true;
+	control->stale = true;
+	return 0;
+}
+
+int gp_debug_recover(struct gp_control *control)
+{
+	u32 tracer = 0, uid = 0;
+	int error = gp_debug_signals(control);
+
+	if (error)
+		return error;
+	error = gp_debug_status(control->pid, &tracer, &uid);
+	if (error)
+		return error;
+	/* Ours as before: what the driver refuses is a target without a runtime. */
+	if (tracer == (u32)syscall(SYS_gettid))
+		return -EOPNOTSUPP;
+	return tracer ? -EPERM : take_back(control);
+}
+
+/* ---- events ---- */
+
+static int event_fd(struct gp_control *control)
+{
+	return control->events[0];
+}
+
+static int pump(struct gp_control *control)
+{
+	int error = gp_debug_signals(control);
+
+	if (!error)
+		error = gp_debug_make_current(control);
+	if (error)
+		return error;
+	struct pollfd end = {.fd = control->pidfd, .events = POLLIN};
+	if (poll(&end, 1, 0) > 0 && end.revents & POLLIN) {
+		gp_debug_signals(control);
+		control->gone = true;
+	}
+	bool changed = control->changed;
+	control->changed = false;
+	return control->gone ? -ESRCH : changed;
+}
+
+/* ---- the queues as sysfs shows them ---- */
+
+static u32 ioctl_type(enum gp_queue_type type)
+{
+	switch (type) {
+	case GP_QUEUE_SDMA:
+		return GP_KFD_QUEUE_SDMA;
+	case GP_QUEUE_SDMA_XGMI:
+		return GP_KFD_QUEUE_SDMA_XGMI;
+	default:
+		return GP_KFD_QUEUE_COMPUTE_AQL; /* sysfs does not tell AQL from PM4 */
+	}
+}
+
+static int look(int pidfd, u32 pid, struct gp_control_queues *out)
+{
+	struct gp_gpu_process_list list = {0};
+	struct gp_root live = {.dir = ""};
+	int error = gp_kfd_describe(&live, NULL, pid, &list);
+
+	(void)pidfd;
+	*out = (struct gp_control_queues){0};
+	for (size_t i = 0; !error && i < list.count; i++)
+		for (size_t q = 0; !error && q < list.items[i].queue_count; q++) {
+			const struct gp_gpu_queue *queue = &list.items[i].queues[q];
+
+			error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
+					      sizeof(*out->items));
+			if (!error)
+				out->items[out->count++] = (struct gp_control_queue){
+					.id = queue->id,
+					.gpu_id = queue->gpu_id,
+					.type = ioctl_type(queue->type),
+					.valid = GP_CONTROL_KFD_ID,
+					.ring_bytes = queue->size,
+				};
+		}
+	gp_gpu_process_list_free(&list);
+	if (error)
+		gp_control_queues_free(out);
+	return error;
+}
+
+const struct gp_control_ops gp_kfd_debug_control = {
+	.name = "kfd-debug",
+	.mechanism = KFD_DEBUG,
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+	.fd = event_fd,
+	.pump = pump,
+	.queues = gp_debug_list,
+	.suspend = gp_debug_suspend,
+	.resume = gp_debug_resume,
+	.look = look,
+};

@@ -1,0 +1,69 @@
+/*
+ * kfd-debug: stopping another process with DBG_TRAP. One struct per target, used by one thread,
+ * which traces the target's lead thread (PTRACE_SEIZE: the target is not stopped by that) for as
+ * long as the session lasts. While it does nobody else can trace the target, so nobody can steal
+ * the session, and the driver resumes everything when this process dies. The price: the target
+ * stops at each of its signals until gp_control_ops.pump() has passed it on.
+ *
+ *   debug.c         the session: probe, attach, detach, taking it back
+ *   debug_trace.c   ptrace: seizing, signals, exec, exit; is it still the same program
+ *   debug_queues.c  the list of queues, suspend, resume
+ */
+#ifndef GP_GPU_KFD_DEBUG_H
+#define GP_GPU_KFD_DEBUG_H
+
+#include "abi/kfd_debug.h"
+#include "gpu/control.h"
+
+struct gp_control {
+	u32 pid;
+	int pidfd;    /* the holder's; not closed here */
+	int kfd;      /* /dev/kfd */
+	int memory;   /* /proc/PID/mem of the program we attached to: reads 0 bytes after its end */
+	u64 probe_at; /* an address that program can read */
+	int events[2]; /* KFD writes a byte for each new, deleted or runtime exception */
+	bool enabled, gone;
+	u32 runtime_state; /* enum gp_kfd_runtime_state */
+	bool stale;        /* the list of queues is not what the driver has */
+	bool changed;      /* it changed since pump() said so last */
+	struct gp_control_queues queues;
+	u64 *pointers; /* per queue: addresses of its read and write index */
+	size_t pointer_room;
+	/* Calls' own memory: none is allocated while a target is being stopped. */
+	u32 ids[GP_KFD_MAX_QUEUES];
+	struct gp_kfd_queue_snapshot_entry entries[GP_KFD_MAX_QUEUES];
+};
+
+/* 0 or more, or -errno. -ESRCH also sets `gone`. */
+int gp_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args);
+
+/* After -EPERM on a target of ours: 0 it is ours again and the call may be repeated, -EOPNOTSUPP
+ * its runtime is off, -ESRCH it is another program now or gone, -EPERM it could not be had. */
+int gp_debug_recover(struct gp_control *control);
+
+/* ---- ptrace ---- */
+
+/* TracerPid of a process, 0 for none; its effective user. */
+int gp_debug_status(u32 pid, u32 *tracer, u32 *uid);
+int gp_debug_seize(struct gp_control *control);
+/* Opens `memory`; the program it belongs to is the one this control is for. */
+int gp_debug_remember_program(struct gp_control *control);
+bool gp_debug_same_program(struct gp_control *control);
+/* Passes signals on. -ESRCH: it ended or became another program. */
+int gp_debug_signals(struct gp_control *control);
+
+/* ---- queues ---- */
+
+/* The list is what the driver has: a snapshot, after which no queue is new any more, when it said
+ * that something changed. Answers a target that waits in RUNTIME_ENABLE. */
+int gp_debug_make_current(struct gp_control *control);
+/* Wakes a target that waits, or is about to wait, for its debugger in RUNTIME_ENABLE: nothing else
+ * would once the session is over. */
+void gp_debug_answer_runtime(struct gp_control *control);
+int gp_debug_list(struct gp_control *control, struct gp_control_queues *out);
+int gp_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+		     struct gp_control_done *done);
+int gp_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
+		    struct gp_control_done *done);
+
+#endif

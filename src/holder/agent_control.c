@@ -1,0 +1,302 @@
+/*
+ * The mechanism kfd-agent: the agent inside the process changes its own queues (UPDATE_QUEUE) when
+ * we ask it to over its socket. It keeps a lease clock of its own, so it needs the lease and its
+ * renewals; a holder that dies or hangs costs the process no more than that.
+ */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+#include "proto/directory.h"
+
+#define CALL_MS 5000 /* a process that is stopped does not answer */
+
+struct gp_control {
+	int fd, pidfd;
+	u32 serial, lease_ms;
+	bool changed;
+	bool touched; /* it may hold something for us */
+	struct gp_wire_message message;
+};
+
+/* ---- finding it ---- */
+
+/* A connection when the socket is that process's. */
+static int try_socket(const char *name, u32 pid)
+{
+	char path[GP_PROTO_NAME + 16];
+	uid_t uid;
+	pid_t peer;
+
+	if ((size_t)snprintf(path, sizeof(path), "agents/%s", name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	int fd = gp_directory_connect(path);
+	if (fd < 0)
+		return fd;
+	/* Who listens, by the kernel's word. */
+	if (gp_wire_peer(fd, &peer, &uid) || (u32)peer != pid || !gp_wire_peer_allowed(uid)) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+/* Those that begin with the pid first: it is one of them unless the process is in a container. */
+static int find_agent(u32 pid)
+{
+	char path[108], hint[16];
+	struct gp_names names = {0};
+	int found = -ENOENT;
+	int length = snprintf(hint, sizeof(hint), "%u-", pid);
+
+	if (gp_directory_path(path, sizeof(path), "agents", 0) ||
+	    gp_root_list(NULL, &names, "%s", path))
+		return -ENOENT;
+	for (int pass = 0; pass < 2 && found < 0; pass++)
+		for (size_t i = 0; i < names.count && found < 0; i++) {
+			const char *end = strrchr(names.items[i], '.');
+			bool likely = !strncmp(names.items[i], hint, (size_t)length);
+
+			if (likely == !pass && end && !strcmp(end, ".sock"))
+				found = try_socket(names.items[i], pid);
+		}
+	gp_names_free(&names);
+	return found < 0 ? -ENOENT : found;
+}
+
+static int probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	int fd = find_agent(pid);
+
+	(void)pidfd;
+	if (fd < 0) {
+		snprintf(why, size, _("process %u was not started with 'gpreempt run'"), pid);
+		return -ENOENT;
+	}
+	close(fd);
+	snprintf(why, size, _("it was started with 'gpreempt run'"));
+	return 0;
+}
+
+/* ---- talking to it ---- */
+
+static void on_event(const struct gp_wire_message *event, void *data)
+{
+	struct gp_control *control = data;
+
+	if (event->header.type == GP_MSG_AGENT_CHANGED)
+		control->changed = true;
+}
+
+static int call(struct gp_control *control, u16 type, const void *body, size_t size)
+{
+	u32 serial = ++control->serial ? control->serial : ++control->serial;
+	int result = gp_wire_call(control->fd, type, serial, body, size, -1, &control->message,
+				  CALL_MS, on_event, control);
+
+	if (control->message.fd >= 0)
+		close(control->message.fd);
+	control->message.fd = -1;
+	return result == -ECONNRESET || result == -EPIPE ? -ENOTCONN : result;
+}
+
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+{
+	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
+	struct gp_control *control = calloc(1, sizeof(*control));
+	int error;
+
+	if (!control)
+		return -ENOMEM;
+	control->pidfd = pidfd;
+	control->message.fd = -1;
+	control->fd = find_agent(pid);
+	if (control->fd < 0)
+		error = -ENOTCONN;
+	else
+		error = call(control, GP_MSG_HELLO, &hello, sizeof(hello));
+	if (error < 0) {
+		if (control->fd >= 0)
+			close(control->fd);
+		free(control);
+		return gp_fail(diag, error, _("the agent in process %u does not answer: %s"), pid,
+			       strerror(-error));
+	}
+	*out = control;
+	return 0;
+}
+
+static void detach(struct gp_control *control)
+{
+	close(control->fd); /* it lets go of what we held */
+	free(control);
+}
+
+static int event_fd(struct gp_control *control)
+{
+	return control->fd;
+}
+
+static int pump(struct gp_control *control)
+{
+	int error;
+
+	do {
+		error = gp_wire_receive(control->fd, &control->message, 0);
+		if (!error && control->message.header.serial == 0)
+			on_event(&control->message, control);
+		if (!error && control->message.fd >= 0)
+			close(control->message.fd);
+	} while (!error);
+	control->message.fd = -1;
+	if (error != -EAGAIN)
+		return -ENOTCONN;
+	bool changed = control->changed;
+	control->changed = false;
+	return changed;
+}
+
+/* ---- queues ---- */
+
+static int take_queues(struct gp_control *control, struct gp_control_queues *out)
+{
+	const struct gp_msg_queues *answer = (const void *)control->message.body;
+
+	if (control->message.header.size < sizeof(struct gp_msg) + sizeof(*answer) ||
+	    !gp_wire_fits(&control->message, sizeof(*answer), answer->count,
+			  sizeof(answer->queues[0])))
+		return -EPROTO;
+	out->items = calloc(answer->count + 1, sizeof(*out->items));
+	if (!out->items)
+		return -ENOMEM;
+	for (u32 i = 0; i < answer->count; i++) {
+		const struct gp_msg_queue *queue = &answer->queues[i];
+
+		out->items[i] = (struct gp_control_queue){
+			.id = queue->kfd_id,
+			.gpu_id = queue->gpu_id,
+			.type = queue->type,
+			.valid = queue->valid,
+			.ring = queue->ring,
+			.ring_bytes = queue->ring_bytes,
+			.object = queue->object,
+			.read_index = queue->read_index,
+			.write_index = queue->write_index,
+			.hsa_id = queue->hsa_id,
+			.priority = queue->hardware_priority,
+			.busy = queue->busy,
+			.suspended = queue->state == 1,
+			.failed = queue->state == 2,
+		};
+	}
+	out->count = out->capacity = answer->count;
+	return 0;
+}
+
+static int queues(struct gp_control *control, struct gp_control_queues *out)
+{
+	int result = call(control, GP_MSG_AGENT_QUEUES, NULL, 0);
+
+	*out = (struct gp_control_queues){0};
+	return result < 0 ? result : take_queues(control, out);
+}
+
+/* ---- suspend and resume ---- */
+
+static int act(struct gp_control *control, u16 type, const u32 *ids, size_t count, u32 grace,
+	       struct gp_control_done *done)
+{
+	const struct gp_msg_done *answer = (const void *)control->message.body;
+	struct gp_msg_suspend *body;
+	size_t size = sizeof(*body) + count * sizeof(u32);
+	u64 now = gp_now_ns();
+
+	if (count > GP_PROTO_IDS)
+		return -E2BIG;
+	body = calloc(1, size);
+	if (!body)
+		return -ENOMEM;
+	*body = (struct gp_msg_suspend){.lease_ms = control->lease_ms,
+					.limit_ms = GP_LIMIT_MAX_MS, /* the holder keeps it */
+					.grace = grace,
+					.count = (u32)count,
+					.sent_ns = now};
+	if (count)
+		memcpy(body->ids, ids, count * sizeof(u32));
+	int result = call(control, type, body, size);
+	free(body);
+	if (result < 0)
+		return result;
+	if (!gp_wire_fits(&control->message, sizeof(*answer), 0, 0))
+		return -EPROTO;
+	*done = (struct gp_control_done){.issued_ns = answer->issue_ns ? now + answer->issue_ns : 0,
+					 .driver_ns = answer->driver_ns,
+					 .queues = answer->queues};
+	return result;
+}
+
+static int suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+		   struct gp_control_done *done)
+{
+	control->touched = true;
+	return act(control, GP_MSG_AGENT_SUSPEND, ids, count, grace, done);
+}
+
+static int resume(struct gp_control *control, const u32 *ids, size_t count,
+		  struct gp_control_done *done)
+{
+	*done = (struct gp_control_done){0};
+	if (!control->touched)
+		return 0;
+	int result = act(control, GP_MSG_AGENT_RESUME, ids, count, 0, done);
+	if (result >= 0 && !ids)
+		control->touched = false;
+	return result;
+}
+
+static int lease(struct gp_control *control, u32 lease_ms)
+{
+	struct gp_msg_suspend body = {.lease_ms = lease_ms, .limit_ms = GP_LIMIT_MAX_MS};
+
+	control->lease_ms = lease_ms;
+	return control->touched ? call(control, GP_MSG_AGENT_RENEW, &body, sizeof(body)) : 0;
+}
+
+static int value(struct gp_control *control, u16 type, u32 number)
+{
+	struct gp_msg_value body = {.value = number};
+
+	return call(control, type, &body, sizeof(body));
+}
+
+static int share(struct gp_control *control, u32 thousandths)
+{
+	return value(control, GP_MSG_AGENT_SHARE, thousandths);
+}
+
+static int priority(struct gp_control *control, u32 number)
+{
+	return value(control, GP_MSG_AGENT_PRIORITY, number);
+}
+
+const struct gp_control_ops gp_agent_control = {
+	.name = "kfd-agent",
+	.mechanism = GP_MECHANISM_AGENT,
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+	.fd = event_fd,
+	.pump = pump,
+	.queues = queues,
+	.suspend = suspend,
+	.resume = resume,
+	.share = share,
+	.lease = lease,
+	.priority = priority,
+};

@@ -1,0 +1,273 @@
+/*
+ * Programs with an agent, as far as groups need them: the directory of their sockets is followed
+ * from the first group on, each agent is asked once who it is, and a connection to it is kept,
+ * because its end is how one learns that the program is gone.
+ */
+#include "holder/holder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/directory.h"
+
+#define HELLO_NS 1000000000ull
+
+static struct gp_agent *find(struct gp_holder *holder, const char *name)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &holder->agents) {
+		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+
+		if (!strcmp(agent->name, name))
+			return agent;
+	}
+	return NULL;
+}
+
+/* Group requests that only waited for agents to say who they are. */
+static void settle(struct gp_holder *holder)
+{
+	struct gp_list *c, *r, *next;
+
+	if (!gp_agents_settled(holder))
+		return;
+	gp_list_for_each (c, &holder->connections) {
+		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
+
+		gp_list_for_each_safe(r, next, &connection->requests)
+		{
+			struct gp_request *request = gp_container(r, struct gp_request, link);
+
+			if (request->type == GP_MSG_OPEN && !request->answered &&
+			    !request->waiting && request->target && request->target->group[0]) {
+				gp_request_finish(request);
+				break; /* the list may have changed; the next round sees to it */
+			}
+		}
+	}
+}
+
+void gp_agent_remove(struct gp_agent *agent)
+{
+	struct gp_holder *holder = agent->holder;
+
+	close(agent->fd);
+	gp_list_remove(&agent->link);
+	free(agent);
+	settle(holder);
+}
+
+static void add(struct gp_holder *holder, const char *name)
+{
+	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
+	char path[GP_PROTO_NAME + 16];
+	struct gp_agent *agent;
+	const char *end = strrchr(name, '.');
+	uid_t uid;
+	int fd;
+
+	if (!end || strcmp(end, ".sock") || strlen(name) >= sizeof(agent->name) ||
+	    find(holder, name))
+		return;
+	snprintf(path, sizeof(path), "agents/%s", name);
+	fd = gp_directory_connect(path);
+	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
+	if (!agent) {
+		if (fd >= 0)
+			close(fd);
+		return; /* left behind by a program that was killed */
+	}
+	agent->source = GP_SOURCE_AGENT;
+	agent->holder = holder;
+	agent->fd = fd;
+	agent->deadline_ns = gp_now_ns() + HELLO_NS;
+	snprintf(agent->name, sizeof(agent->name), "%s", name);
+	gp_list_add_tail(&holder->agents, &agent->link);
+	if (gp_wire_peer(fd, &agent->pid, &uid) || !gp_wire_peer_allowed(uid) ||
+	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
+	    gp_holder_watch(holder, fd, EPOLLIN, agent))
+		gp_agent_remove(agent);
+	else
+		gp_holder_wake_at(holder, agent->deadline_ns);
+}
+
+static void look(struct gp_holder *holder)
+{
+	char path[108];
+	DIR *directory;
+	struct dirent *entry;
+
+	if (gp_directory_path(path, sizeof(path), "agents", 1) || !(directory = opendir(path)))
+		return;
+	while ((entry = readdir(directory)) != NULL)
+		add(holder, entry->d_name);
+	closedir(directory);
+}
+
+void gp_agents_watch(struct gp_holder *holder)
+{
+	char path[108];
+
+	if (holder->inotify < 0 && !gp_directory_path(path, sizeof(path), "agents", 1)) {
+		mkdir(path, 0700);
+		holder->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		if (holder->inotify >= 0 &&
+		    (inotify_add_watch(holder->inotify, path, IN_CREATE | IN_MOVED_TO) < 0 ||
+		     gp_holder_watch(holder, holder->inotify, EPOLLIN,
+				     &holder->fixed[GP_SOURCE_INOTIFY]))) {
+			close(holder->inotify);
+			holder->inotify = -1;
+		}
+	}
+	look(holder); /* also catches what an overflow of the queue lost */
+}
+
+void gp_agents_changed(struct gp_holder *holder)
+{
+	char events[4096];
+
+	while (read(holder->inotify, events, sizeof(events)) > 0)
+		;
+	look(holder);
+}
+
+bool gp_agents_settled(const struct gp_holder *holder)
+{
+	const struct gp_list *at;
+
+	gp_list_for_each (at, &holder->agents)
+		if (!gp_container(at, struct gp_agent, link)->greeted)
+			return false;
+	return true;
+}
+
+u64 gp_agents_expire(struct gp_holder *holder, u64 now)
+{
+	struct gp_list *at, *next;
+	u64 nearest = GP_NEVER;
+
+	gp_list_for_each_safe(at, next, &holder->agents)
+	{
+		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+
+		if (agent->greeted)
+			continue;
+		if (agent->deadline_ns > now) {
+			nearest = GP_MIN(nearest, agent->deadline_ns);
+			continue;
+		}
+		gp_agent_remove(agent);
+		return now; /* look again: the list may have changed */
+	}
+	return nearest;
+}
+
+/* ---- groups ---- */
+
+static bool is_linked(const struct gp_target *target, u32 pid)
+{
+	const struct gp_list *at;
+
+	gp_list_for_each (at, &target->links)
+		if (gp_container(at, struct gp_link, by_target)->member->pid == pid)
+			return true;
+	return false;
+}
+
+/* 1: the process of this agent is in the target now. */
+static int join(struct gp_target *target, struct gp_agent *agent, struct gp_request *request)
+{
+	struct gp_holder *holder = agent->holder;
+	struct gp_member *member;
+	struct gp_job *job;
+
+	if (strcmp(target->group, agent->group) || is_linked(target, (u32)agent->pid))
+		return 0;
+	member = gp_member_find(holder, (u32)agent->pid, target->asked);
+	if (!member) {
+		int pidfd = (int)syscall(SYS_pidfd_open, agent->pid, 0);
+
+		member = pidfd < 0 ? NULL
+				   : gp_member_add(holder, (u32)agent->pid, pidfd, target->asked);
+		if (!member) {
+			if (pidfd >= 0)
+				close(pidfd);
+			return 0;
+		}
+	}
+	if (gp_target_link(target, member)) {
+		gp_member_unused(member);
+		return 0;
+	}
+	job = gp_job_new(member, GP_JOB_PROBE, request);
+	if (job) {
+		job->asked = member->ops ? member->ops->mechanism : target->asked;
+		gp_job_post(job);
+	}
+	if (target->hold.active)
+		gp_member_apply(member, NULL, true, NULL, 0);
+	return 1;
+}
+
+void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &holder->agents) {
+		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+
+		if (agent->greeted)
+			join(target, agent, request);
+	}
+}
+
+static void greeted(struct gp_agent *agent, const struct gp_msg_hello *hello)
+{
+	struct gp_list *c, *t;
+
+	agent->greeted = true;
+	agent->priority = hello->priority;
+	gp_wire_text(agent->group, sizeof(agent->group), hello->group, sizeof(hello->group));
+	if (!agent->group[0])
+		return;
+	gp_list_for_each (c, &agent->holder->connections) {
+		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
+
+		gp_list_for_each (t, &connection->targets) {
+			struct gp_target *target = gp_container(t, struct gp_target, link);
+
+			if (target->group[0] && join(target, agent, NULL))
+				gp_connection_event(connection, GP_EVENT_JOINED, target->id,
+						    agent->pid, 0);
+		}
+	}
+}
+
+void gp_agent_ready(struct gp_agent *agent, u32 events)
+{
+	struct gp_wire_message *message = &agent->holder->message;
+	int error = gp_wire_receive(agent->fd, message, 0);
+
+	(void)events;
+	if (error == -EAGAIN)
+		return;
+	if (!error && message->fd >= 0)
+		close(message->fd);
+	if (!error && !agent->greeted && message->header.type == GP_MSG_HELLO &&
+	    message->header.status >= 0 &&
+	    gp_wire_fits(message, sizeof(struct gp_msg_hello), 0, 0)) {
+		greeted(agent, (const void *)message->body);
+		settle(agent->holder);
+	} else if (error || !agent->greeted) {
+		gp_agent_remove(agent);
+	}
+}

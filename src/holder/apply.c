@@ -1,0 +1,380 @@
+/*
+ * What a worker does to its process: bring it to what is wanted with as few driver calls as can be,
+ * keep it there while queues come and go, and try again, a bounded number of times, what the driver
+ * could not do at once.
+ */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/i18n.h"
+
+#define TRIES 5 /* the pauses between them double from 1 ms */
+
+bool gp_want_empty(const struct gp_want *want)
+{
+	return !want->all && !want->gpu_count && !want->id_count;
+}
+
+bool gp_want_covers(const struct gp_want *want, const struct gp_control_queue *queue)
+{
+	if (want->all)
+		return true;
+	for (u32 i = 0; i < want->gpu_count; i++)
+		if (want->gpus[i] == queue->gpu_id)
+			return true;
+	for (u32 i = 0; i < want->id_count; i++)
+		if (want->ids[i] == queue->id)
+			return true;
+	return false;
+}
+
+void gp_want_free(struct gp_want *want)
+{
+	free(want->ids);
+	*want = (struct gp_want){0};
+}
+
+/* ---- sentences ---- */
+
+struct sentence {
+	struct gp_diag diag;
+	char *text;
+	size_t size;
+};
+
+static void keep_sentence(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	struct sentence *sentence = (struct sentence *)diag;
+
+	if (severity == GP_ERROR)
+		snprintf(sentence->text, sentence->size, "%s", text);
+}
+
+static void explain(struct gp_job *job, u32 pid)
+{
+	if (job->result >= 0 || job->text[0])
+		return;
+	switch (job->result) {
+	case -ESRCH:
+		snprintf(job->text, sizeof(job->text), _("process %u is gone"), pid);
+		break;
+	case -EOPNOTSUPP:
+		snprintf(job->text, sizeof(job->text),
+			 _("the GPU runtime of process %u was shut down"), pid);
+		break;
+	case -ENOENT:
+		snprintf(job->text, sizeof(job->text), _("process %u has no such queue"), pid);
+		break;
+	case -EIO:
+		snprintf(job->text, sizeof(job->text),
+			 _("the GPU did not let go of the queues of process %u"), pid);
+		break;
+	case -EPERM:
+		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
+			 pid);
+		break;
+	default:
+		snprintf(job->text, sizeof(job->text), _("process %u: %s"), pid,
+			 strerror(-job->result));
+	}
+}
+
+/* ---- probe and attach ---- */
+
+/* The reason why the first choice did not do goes with the reason for the second. */
+static void probe(struct gp_applied *applied, struct gp_job *job)
+{
+	char why[GP_PROTO_TEXT] = "", all[GP_PROTO_TEXT] = "";
+	int result = -EOPNOTSUPP;
+
+	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++) {
+		if (job->asked != GP_MECHANISM_AUTO && job->asked != (*m)->mechanism)
+			continue;
+		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
+		if (!error) {
+			applied->ops = job->ops = *m;
+			if (all[0])
+				snprintf(job->text, sizeof(job->text), "%.110s; %.110s", all, why);
+			else
+				snprintf(job->text, sizeof(job->text), "%s", why);
+			job->result = 0;
+			return;
+		}
+		/* The last one that knows the process says it best. */
+		result = error;
+		snprintf(all, sizeof(all), "%s", why);
+	}
+	if (!all[0])
+		snprintf(all, sizeof(all), _("this mechanism is not part of the holder"));
+	memcpy(job->text, all, sizeof(job->text));
+	job->result = result;
+}
+
+static int attach(struct gp_applied *applied, struct gp_job *job)
+{
+	struct sentence sentence = {.diag = {.emit = keep_sentence},
+				    .text = job->text,
+				    .size = sizeof(job->text)};
+
+	if (applied->gone)
+		return -ESRCH;
+	if (applied->control)
+		return 0;
+	if (!applied->ops)
+		return -EOPNOTSUPP;
+	return applied->ops->attach(applied->pidfd, applied->pid, &sentence.diag,
+				    &applied->control);
+}
+
+void gp_apply_end(struct gp_applied *applied)
+{
+	if (applied->control)
+		applied->ops->detach(applied->control);
+	applied->control = NULL;
+	gp_want_free(&applied->want);
+}
+
+/* ---- apply ---- */
+
+static void add_done(struct gp_control_done *sum, const struct gp_control_done *one)
+{
+	if (!sum->issued_ns)
+		sum->issued_ns = one->issued_ns;
+	sum->driver_ns += one->driver_ns;
+	sum->queues += one->queues;
+}
+
+/* Some queues only: what is not covered starts, what is stops. */
+static int apply_some(struct gp_applied *applied, const struct gp_want *want,
+		      struct gp_control_done *done)
+{
+	struct gp_control_queues list = {0};
+	struct gp_control_done start = {0}, stop = {0};
+	int error = applied->ops->queues(applied->control, &list);
+	u32 *starts = calloc(2 * list.count + 1, sizeof(u32)), *stops = starts + list.count;
+	size_t start_count = 0, stop_count = 0;
+
+	if (!error && !starts)
+		error = -ENOMEM;
+	for (size_t i = 0; !error && i < list.count; i++)
+		if (gp_want_covers(want, &list.items[i]))
+			stops[stop_count++] = list.items[i].id;
+		else if (list.items[i].suspended)
+			starts[start_count++] = list.items[i].id;
+	if (!error && start_count)
+		error = applied->ops->resume(applied->control, starts, start_count, &start);
+	if (error >= 0 && stop_count)
+		error = applied->ops->suspend(applied->control, stops, stop_count, want->grace,
+					      &stop);
+	add_done(done, &stop);
+	if (!stop_count)
+		add_done(done, &start);
+	free(starts);
+	gp_control_queues_free(&list);
+	return error < 0 ? error : 0;
+}
+
+static int apply_once(struct gp_applied *applied, const struct gp_want *want,
+		      struct gp_control_done *done)
+{
+	struct gp_control *control = applied->control;
+	int result;
+
+	*done = (struct gp_control_done){0};
+	if (gp_want_empty(want)) {
+		result = applied->ops->resume(control, NULL, 0, done);
+	} else {
+		if (applied->ops->lease && want->lease_ms) {
+			result = applied->ops->lease(control, want->lease_ms);
+			if (result < 0)
+				return result;
+		}
+		if (!want->all)
+			return apply_some(applied, want, done);
+		result = applied->ops->suspend(control, NULL, 0, want->grace, done);
+	}
+	return result < 0 ? result : 0;
+}
+
+static bool worth_another_try(int error)
+{
+	return error == -EBUSY || error == -EINTR || error == -ETIME || error == -EAGAIN ||
+	       error == -EIO;
+}
+
+static int apply(struct gp_applied *applied, const struct gp_want *want, u64 deadline_ns,
+		 struct gp_control_done *done)
+{
+	int error = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		struct timespec pause = {.tv_nsec = 1000000l << i};
+		struct gp_control_done undone;
+
+		error = apply_once(applied, want, done);
+		if (!worth_another_try(error) || i + 1 == TRIES || gp_now_ns() >= deadline_ns)
+			break;
+		/* The driver keeps what failed marked as suspended; it starts over. */
+		if (error == -EIO && !gp_want_empty(want))
+			applied->ops->resume(applied->control, NULL, 0, &undone);
+		nanosleep(&pause, NULL);
+	}
+	return error;
+}
+
+static int check_queues(struct gp_applied *applied, const struct gp_job *job)
+{
+	struct gp_control_queues list = {0};
+	int error = applied->ops->queues(applied->control, &list);
+
+	for (u32 i = 0; !error && i < job->check_count; i++) {
+		bool found = false;
+
+		for (size_t q = 0; q < list.count && !found; q++)
+			found = list.items[q].id == job->check[i];
+		error = found ? 0 : -ENOENT;
+	}
+	gp_control_queues_free(&list);
+	return error;
+}
+
+static void add_gpu(struct gp_job *job, u32 gpu_id)
+{
+	for (u32 i = 0; i < job->gpu_count; i++)
+		if (job->gpus[i] == gpu_id)
+			return;
+	if (job->gpu_count < GP_HOLDER_GPUS)
+		job->gpus[job->gpu_count++] = gpu_id;
+}
+
+/* Which devices it has queues on, for the breaker. */
+static void note_gpus(struct gp_applied *applied, struct gp_job *job)
+{
+	struct gp_control_queues list = {0};
+
+	if (applied->gone || !applied->control || applied->ops->queues(applied->control, &list) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		add_gpu(job, list.items[i].gpu_id);
+	gp_control_queues_free(&list);
+}
+
+static int apply_job(struct gp_applied *applied, struct gp_job *job)
+{
+	bool fresh = !applied->control;
+	int error;
+
+	if (gp_want_empty(&job->want) && !applied->control)
+		return 0;
+	error = attach(applied, job);
+	if (!error && job->check_count)
+		error = check_queues(applied, job);
+	if (error)
+		return error;
+	error = apply(applied, &job->want, job->deadline_ns, &job->done);
+	if (error == -ESRCH)
+		applied->gone = true;
+	if (error == -EPERM) {
+		gp_apply_end(applied);
+		return error;
+	}
+	/* From here on it is kept that way. */
+	gp_want_free(&applied->want);
+	applied->want = job->want;
+	job->want = (struct gp_want){0};
+	if (fresh || error)
+		note_gpus(applied, job);
+	return error;
+}
+
+static int list_job(struct gp_applied *applied, struct gp_job *job)
+{
+	int error;
+
+	if (!applied->control && applied->ops && applied->ops->look)
+		return applied->ops->look(applied->pidfd, applied->pid, &job->queues);
+	error = attach(applied, job);
+	return error ? error : applied->ops->queues(applied->control, &job->queues);
+}
+
+static int value_job(struct gp_applied *applied, struct gp_job *job)
+{
+	int (*operation)(struct gp_control *, u32) = NULL;
+	int error;
+
+	if (!applied->ops)
+		return -EOPNOTSUPP;
+	if (job->kind == GP_JOB_SHARE)
+		operation = applied->ops->share;
+	else if (job->kind == GP_JOB_PRIORITY)
+		operation = applied->ops->priority;
+	else
+		operation = applied->ops->lease;
+	if (!operation) {
+		snprintf(job->text, sizeof(job->text), _("%s cannot do that"), applied->ops->name);
+		return -EOPNOTSUPP;
+	}
+	error = attach(applied, job);
+	return error ? error : operation(applied->control, job->value);
+}
+
+void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
+{
+	switch (job->kind) {
+	case GP_JOB_PROBE:
+		probe(applied, job);
+		return;
+	case GP_JOB_APPLY:
+		job->result = apply_job(applied, job);
+		break;
+	case GP_JOB_QUEUES:
+		job->result = list_job(applied, job);
+		break;
+	case GP_JOB_LEASE:
+	case GP_JOB_SHARE:
+	case GP_JOB_PRIORITY:
+		job->result = value_job(applied, job);
+		break;
+	case GP_JOB_STOP:
+		gp_apply_end(applied);
+		job->result = 0;
+		break;
+	case GP_JOB_NOTICE:
+		break;
+	}
+	explain(job, applied->pid);
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&end, 1, 0) > 0 && end.revents & POLLIN;
+}
+
+int gp_apply_pump(struct gp_applied *applied, int *result)
+{
+	struct gp_control_done done;
+
+	*result = 0;
+	if (applied->gone)
+		return 0;
+	if (applied->control && applied->ops->pump)
+		*result = applied->ops->pump(applied->control);
+	if (has_ended(applied->pidfd))
+		*result = -ESRCH;
+	/* Queues that came while it is suspended are suspended at once. */
+	if (*result == 1 && !gp_want_empty(&applied->want))
+		apply(applied, &applied->want, gp_now_ns() + 1000000000, &done);
+	if (*result == -ESRCH)
+		applied->gone = true;
+	if (*result == -EPERM)
+		gp_apply_end(applied); /* the next suspend starts anew */
+	return *result != 0;
+}

@@ -1,0 +1,119 @@
+/*
+ * Circuit breakers: a GPU that twice in a row did not let go of its queues is not preempted for a
+ * while, because each further try costs everybody on it, and a hang ends in a reset by the driver.
+ * After the pause one suspend is let through; when it works the breaker is closed again, otherwise
+ * the pause doubles.
+ */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/i18n.h"
+
+#define FAILURES     2
+#define PAUSE_NS     1000000000ull
+#define PAUSE_MAX_NS (64 * PAUSE_NS)
+
+static struct gp_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id, bool make)
+{
+	struct gp_breaker *free_one = NULL;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(holder->breakers); i++) {
+		struct gp_breaker *breaker = &holder->breakers[i];
+
+		if (breaker->gpu_id == gpu_id)
+			return breaker;
+		if (!breaker->gpu_id && !free_one)
+			free_one = breaker;
+	}
+	if (!make || !free_one)
+		return NULL;
+	*free_one = (struct gp_breaker){.gpu_id = gpu_id, .pause_ns = PAUSE_NS};
+	return free_one;
+}
+
+int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, char *text,
+		     size_t size)
+{
+	u64 now = gp_now_ns();
+
+	for (u32 i = 0; i < member->gpu_count; i++) {
+		struct gp_breaker *breaker = breaker_of(holder, member->gpus[i], false);
+
+		if (!breaker || !breaker->open)
+			continue;
+		if (breaker->trying || now < breaker->retry_ns) {
+			snprintf(text, size,
+				 _("preemption on GPU %u is switched off: it did not let go of its "
+				   "queues; it is tried again by itself"),
+				 breaker->gpu_id);
+			return -EIO;
+		}
+		breaker->trying = true;
+	}
+	return 0;
+}
+
+/* Everybody with a target on that device hears of it. */
+static void tell(struct gp_holder *holder, u32 gpu_id, bool open)
+{
+	struct gp_list *at, *l;
+
+	gp_list_for_each (at, &holder->members) {
+		struct gp_member *member = gp_container(at, struct gp_member, link);
+		bool here = false;
+
+		for (u32 i = 0; i < member->gpu_count; i++)
+			here |= member->gpus[i] == gpu_id;
+		if (!here)
+			continue;
+		gp_list_for_each (l, &member->links) {
+			struct gp_target *target =
+				gp_container(l, struct gp_link, by_member)->target;
+
+			gp_connection_event(target->connection, GP_EVENT_BREAKER, target->id,
+					    (s32)member->pid, open);
+		}
+	}
+}
+
+static void report(struct gp_holder *holder, u32 gpu_id, bool failed)
+{
+	struct gp_breaker *breaker = breaker_of(holder, gpu_id, failed);
+
+	if (!breaker)
+		return;
+	if (!failed) {
+		if (breaker->open)
+			tell(holder, gpu_id, false);
+		*breaker = (struct gp_breaker){0};
+		return;
+	}
+	breaker->failures++;
+	breaker->trying = false;
+	if (breaker->open)
+		breaker->pause_ns = GP_MIN(2 * breaker->pause_ns, PAUSE_MAX_NS);
+	breaker->retry_ns = gp_now_ns() + breaker->pause_ns;
+	if (breaker->failures < FAILURES || breaker->open)
+		return;
+	breaker->open = true;
+	tell(holder, gpu_id, true);
+}
+
+void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result)
+{
+	bool failed = result == -EIO || result == -ETIME;
+
+	for (u32 i = 0; i < member->gpu_count; i++) {
+		struct gp_breaker *breaker = breaker_of(holder, member->gpus[i], false);
+
+		/* Other outcomes say nothing of the device. */
+		if (result < 0 && !failed) {
+			if (breaker)
+				breaker->trying = false;
+			continue;
+		}
+		report(holder, member->gpus[i], failed);
+	}
+}

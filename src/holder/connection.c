@@ -1,0 +1,318 @@
+/*
+ * Clients. A client that sends nonsense, does not read its answers or asks for more than its share
+ * is cut off or has to wait; nobody else notices. Connections are only ever removed by the sweep at
+ * the end of a round.
+ */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+
+int gp_connection_add(struct gp_holder *holder, int fd)
+{
+	struct gp_connection *connection;
+	uid_t uid;
+	pid_t pid;
+
+	if (holder->connection_count == GP_HOLDER_CONNECTIONS || gp_wire_peer(fd, &pid, &uid) ||
+	    !gp_wire_peer_allowed(uid))
+		return -EPERM;
+	connection = calloc(1, sizeof(*connection));
+	if (!connection)
+		return -ENOMEM;
+	connection->source = GP_SOURCE_CONNECTION;
+	connection->holder = holder;
+	connection->fd = fd;
+	connection->pid = pid;
+	connection->out_end = &connection->out;
+	gp_list_init(&connection->targets);
+	gp_list_init(&connection->requests);
+	int error = gp_holder_watch(holder, fd, EPOLLIN, connection);
+	if (error) {
+		free(connection);
+		return error;
+	}
+	gp_list_add_tail(&holder->connections, &connection->link);
+	holder->connection_count++;
+	return 0;
+}
+
+void gp_connection_accept(struct gp_holder *holder)
+{
+	int fd = accept4(holder->options.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (gp_connection_add(holder, fd)) {
+		gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPERM,
+				   _("the holder does not serve this user, or is full"));
+		close(fd);
+	}
+}
+
+static void free_request(struct gp_request *request)
+{
+	free(request->records);
+	free(request->added);
+	free(request->body);
+	free(request);
+}
+
+void gp_connection_remove(struct gp_connection *connection)
+{
+	struct gp_list *at, *next;
+
+	gp_list_for_each_safe(at, next, &connection->targets)
+		gp_target_remove(gp_container(at, struct gp_target, link));
+	gp_list_for_each_safe(at, next, &connection->requests)
+	{
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		gp_list_remove(&request->link);
+		request->connection = NULL;
+		if (!request->waiting)
+			free_request(request);
+	}
+	while (connection->out) {
+		struct gp_out *out = connection->out;
+
+		connection->out = out->next;
+		free(out);
+	}
+	close(connection->fd); /* leaves the epoll set by itself */
+	gp_list_remove(&connection->link);
+	connection->holder->connection_count--;
+	free(connection);
+}
+
+void gp_connection_sweep(struct gp_holder *holder)
+{
+	struct gp_list *at, *next;
+
+	gp_list_for_each_safe(at, next, &holder->connections)
+	{
+		struct gp_connection *connection = gp_container(at, struct gp_connection, link);
+
+		if (connection->closing)
+			gp_connection_remove(connection);
+	}
+}
+
+/* ---- out ---- */
+
+static void rearm(struct gp_connection *connection)
+{
+	struct epoll_event event = {
+		.events = (connection->paused ? 0 : EPOLLIN) | (connection->out ? EPOLLOUT : 0),
+		.data.ptr = connection,
+	};
+
+	epoll_ctl(connection->holder->epoll, EPOLL_CTL_MOD, connection->fd, &event);
+}
+
+/* Keeps a message the socket has no room for. */
+static void keep(struct gp_connection *connection, const struct gp_msg *header, const void *body)
+{
+	size_t size = header->size - sizeof(*header);
+	struct gp_out *out;
+
+	if (connection->out_bytes + header->size > GP_HOLDER_OUT_BYTES) {
+		connection->closing = true; /* it does not read: its loss */
+		return;
+	}
+	out = malloc(sizeof(*out) + size);
+	if (!out) {
+		connection->closing = true;
+		return;
+	}
+	*out = (struct gp_out){.size = size, .header = *header};
+	if (size)
+		memcpy(out->body, body, size);
+	*connection->out_end = out;
+	connection->out_end = &out->next;
+	connection->out_bytes += header->size;
+	rearm(connection);
+}
+
+static void send_message(struct gp_connection *connection, u16 type, u32 serial, s32 status,
+			 const void *body, size_t size)
+{
+	struct gp_msg header = {.type = type,
+				.size = (u32)(sizeof(header) + size),
+				.serial = serial,
+				.status = status};
+	int error = -EAGAIN;
+
+	if (connection->closing)
+		return;
+	if (!connection->out)
+		error = gp_wire_send(connection->fd, type, serial, status, body, size, -1);
+	if (error == -EAGAIN)
+		keep(connection, &header, body);
+	else if (error)
+		connection->closing = true;
+}
+
+static void send_kept(struct gp_connection *connection)
+{
+	while (connection->out) {
+		struct gp_out *out = connection->out;
+		int error = gp_wire_send(connection->fd, out->header.type, out->header.serial,
+					 out->header.status, out->body, out->size, -1);
+
+		if (error == -EAGAIN)
+			return;
+		if (error) {
+			connection->closing = true;
+			return;
+		}
+		connection->out = out->next;
+		connection->out_bytes -= out->header.size;
+		free(out);
+	}
+	connection->out_end = &connection->out;
+	rearm(connection);
+}
+
+void gp_connection_event(struct gp_connection *connection, u32 kind, u32 target, s32 pid,
+			 s32 result)
+{
+	struct gp_msg_event event = {.kind = kind, .target = target, .pid = pid, .result = result};
+
+	send_message(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
+}
+
+/* ---- requests, answered in their order ---- */
+
+struct gp_request *gp_request_add(struct gp_connection *connection, const struct gp_msg *header,
+				  struct gp_target *target)
+{
+	struct gp_request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	request->connection = connection;
+	request->target = target;
+	request->type = header->type;
+	request->serial = header->serial;
+	request->deadline_ns = GP_NEVER;
+	gp_list_add_tail(&connection->requests, &request->link);
+	connection->request_count++;
+	return request;
+}
+
+static void flush(struct gp_connection *connection)
+{
+	struct gp_list *at, *next;
+
+	gp_list_for_each_safe(at, next, &connection->requests)
+	{
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		if (!request->answered)
+			break;
+		if (!request->sent) {
+			send_message(connection, request->type, request->serial, request->status,
+				     request->body, request->body_size);
+			connection->request_count--;
+			request->sent = true;
+		}
+		if (request->waiting)
+			continue;
+		gp_list_remove(&request->link);
+		free_request(request);
+	}
+	if (connection->paused && connection->request_count < GP_HOLDER_REQUESTS / 2) {
+		connection->paused = false;
+		rearm(connection);
+	}
+}
+
+void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size)
+{
+	struct gp_connection *connection = request->connection;
+
+	if (request->answered)
+		return;
+	request->answered = true;
+	request->status = status;
+	if (!connection)
+		return;
+	/* First in line, as almost always: no copy. */
+	if (connection->requests.next == &request->link) {
+		send_message(connection, request->type, request->serial, status, body, size);
+		connection->request_count--;
+		request->sent = true;
+	} else if (size) {
+		request->body = malloc(size);
+		if (!request->body) {
+			connection->closing = true;
+			return;
+		}
+		memcpy(request->body, body, size);
+		request->body_size = size;
+	}
+	flush(connection);
+}
+
+void gp_request_fail(struct gp_request *request, int error, const char *format, ...)
+{
+	struct gp_msg_text body = {0};
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(body.text, sizeof(body.text), format, arguments);
+	va_end(arguments);
+	gp_request_answer(request, error, &body, sizeof(body));
+}
+
+void gp_request_job_done(struct gp_request *request, struct gp_job *job)
+{
+	gp_request_take(request, job);
+	if (--request->waiting)
+		return;
+	if (!request->answered && request->connection)
+		gp_request_finish(request);
+	else if (!request->connection)
+		free_request(request);
+	else
+		flush(request->connection);
+}
+
+/* ---- in ---- */
+
+void gp_connection_ready(struct gp_connection *connection, u32 events)
+{
+	struct gp_wire_message *message = &connection->holder->message;
+
+	if (events & EPOLLOUT)
+		send_kept(connection);
+	if (connection->paused && events & (EPOLLHUP | EPOLLERR))
+		connection->closing = true;
+	for (int i = 0; i < GP_HOLDER_TURN && !connection->closing; i++) {
+		int error;
+
+		if (connection->request_count >= GP_HOLDER_REQUESTS) {
+			connection->paused = true;
+			rearm(connection);
+			return;
+		}
+		error = gp_wire_receive(connection->fd, message, 0);
+		if (error == -EAGAIN)
+			return;
+		if (error == -EPROTO)
+			gp_wire_send_error(connection->fd, GP_MSG_HELLO, 0, -EPROTO,
+					   _("not a message of this holder's version"));
+		if (error || gp_request_handle(connection, message))
+			connection->closing = true;
+		if (!error && message->fd >= 0)
+			close(message->fd);
+	}
+}

@@ -1,0 +1,420 @@
+/*
+ * The holder: the one process per user that holds suspensions. One thread (the loop) owns every
+ * structure here and does all the thinking; a worker thread per process does what blocks. Between
+ * them travel jobs: the loop posts one, the worker fills it in and posts it back.
+ *
+ *   connection (a client) --> target (a job it opened, with the client's hold on it)
+ *                                --> link --> member (one process by one mechanism) --> worker
+ *
+ * A member's queues are to be suspended when the hold of any target that links to it covers them.
+ * Holds end when their client lets go or its connection ends, when their lease or limit does, or
+ * with the process.
+ *
+ *   holder.c      the loop: descriptors, timers, signals
+ *   connection.c  clients: receiving, answering in order, limits
+ *   request.c     what each message means           request_open.c, request_act.c  the longer ones
+ *   target.c      targets, links, holds             member.c   members, jobs that come back
+ *   worker.c      the thread                        apply.c    making a process as it should be
+ *   breaker.c     devices that do not let go        agents.c   programs with an agent; groups
+ *   agent_control.c  the mechanism kfd-agent        guardian.c who watches the holder
+ */
+#ifndef GP_HOLDER_HOLDER_H
+#define GP_HOLDER_HOLDER_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "base/core.h"
+#include "gpu/control.h"
+#include "proto/wire.h"
+
+enum {
+	GP_HOLDER_CONNECTIONS = 256,
+	GP_HOLDER_TARGETS = 256,           /* of one connection */
+	GP_HOLDER_MEMBERS = 4096,          /* of all */
+	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */
+	GP_HOLDER_OUT_BYTES = 1024 * 1024, /* not taken by one client: then it is cut off */
+	GP_HOLDER_GPUS = 16,               /* of one member */
+	GP_HOLDER_TURN = 16,               /* messages of one client before the next has its turn */
+	GP_HOLDER_IDLE_MS = 5000,
+	GP_HOLDER_TIMEOUT_MS = 10000, /* of a suspend whose caller does not say */
+};
+
+/* enum gpreempt_mechanism; the public header belongs to lib/. */
+enum { GP_MECHANISM_AUTO = 0, GP_MECHANISM_AGENT = 1, GP_MECHANISM_COUNT = 5 };
+
+enum { GP_LEASE_MS = 100, GP_LEASE_MIN_MS = 50, GP_LIMIT_MS = 2000, GP_LIMIT_MAX_MS = 3600000 };
+
+#define GP_NEVER UINT64_MAX
+
+struct gp_holder;
+struct gp_worker;
+
+/* What an epoll entry is; the first member of everything that has one. */
+enum gp_source {
+	GP_SOURCE_LISTEN,
+	GP_SOURCE_TIMER,
+	GP_SOURCE_SIGNAL,
+	GP_SOURCE_INOTIFY,
+	GP_SOURCE_FIXED, /* how many there are of those */
+	GP_SOURCE_CONNECTION,
+	GP_SOURCE_MEMBER,
+	GP_SOURCE_AGENT,
+};
+
+/* ---- holds ---- */
+
+struct gp_hold {
+	bool active;
+	bool all;  /* every queue, later ones too; otherwise ids */
+	u32 *ids;  /* sorted */
+	u32 count; /* of ids */
+	u32 lease_ms, grace;
+	u64 since_ns, lease_ends_ns, limit_ends_ns; /* GP_NEVER: its suspend is still under way */
+};
+
+/* What a process's queues should be: the sum of all holds on it. */
+struct gp_want {
+	bool all;                 /* of every GPU */
+	u32 gpus[GP_HOLDER_GPUS]; /* of these GPUs */
+	u32 gpu_count;
+	u32 *ids; /* and these */
+	u32 id_count;
+	u32 grace;    /* the longest asked for */
+	u32 lease_ms; /* until the last lease ends */
+};
+
+bool gp_want_empty(const struct gp_want *want);
+bool gp_want_covers(const struct gp_want *want, const struct gp_control_queue *queue);
+void gp_want_free(struct gp_want *want);
+
+/* ---- jobs ---- */
+
+enum gp_job_kind {
+	GP_JOB_PROBE,    /* which mechanism; `asked` */
+	GP_JOB_APPLY,    /* make it so: `want` */
+	GP_JOB_LEASE,    /* `value` ms from now */
+	GP_JOB_QUEUES,   /* list them */
+	GP_JOB_SHARE,    /* `value` */
+	GP_JOB_PRIORITY, /* `value` */
+	GP_JOB_STOP,     /* detach; the thread ends */
+	GP_JOB_NOTICE,   /* from the worker by itself: `result` as pump() returned it */
+};
+
+struct gp_job {
+	struct gp_list link;
+	enum gp_job_kind kind;
+	struct gp_member *member;
+	struct gp_request *request; /* who waits; NULL nobody */
+	bool suspends;              /* of APPLY: its failure counts against the device */
+	struct gp_want want;
+	u32 *check; /* queues that must exist, or nothing is done */
+	u32 check_count;
+	u32 asked, value;
+	u64 deadline_ns; /* no retry after it */
+
+	/* filled in by the worker */
+	int result;
+	char text[GP_PROTO_TEXT];
+	const struct gp_control_ops *ops;
+	struct gp_control_done done;
+	u64 finished_ns;
+	struct gp_control_queues queues;
+	u32 gpus[GP_HOLDER_GPUS];
+	u32 gpu_count;
+};
+
+/* ---- processes ---- */
+
+struct gp_member {
+	enum gp_source source;
+	struct gp_list link; /* in holder->members */
+	struct gp_holder *holder;
+	u32 pid;
+	int pidfd;
+	u32 asked;                        /* mechanism its first opener wanted */
+	const struct gp_control_ops *ops; /* NULL: being probed */
+	char why[GP_PROTO_TEXT];
+	struct gp_list links; /* struct gp_link by member */
+	struct gp_worker *worker;
+	u32 jobs; /* under way */
+	bool gone, stopping;
+	u32 gpus[GP_HOLDER_GPUS];
+	u32 gpu_count;
+};
+
+struct gp_link {
+	struct gp_list by_target, by_member;
+	struct gp_target *target;
+	struct gp_member *member;
+};
+
+/* ---- clients ---- */
+
+struct gp_target {
+	struct gp_list link; /* in connection->targets */
+	struct gp_connection *connection;
+	u32 id;
+	u32 asked, gpu_id;
+	char group[GP_PROTO_NAME]; /* "": one process */
+	u32 pid;                   /* of one process */
+	struct gp_list links;
+	struct gp_hold hold;
+	u32 lost; /* members that ended */
+};
+
+struct gp_request {
+	struct gp_list link;              /* in connection->requests, oldest first */
+	struct gp_connection *connection; /* NULL: gone since */
+	struct gp_target *target;         /* NULL: gone since */
+	u16 type;
+	u32 serial;
+	u64 sent_ns, deadline_ns;
+	u32 waiting; /* jobs, and 1 for the group's first look */
+	bool answered, sent;
+	/* what came in so far */
+	int error;
+	char text[GP_PROTO_TEXT];
+	u64 first_ns, last_ns, issued_ns, driver_ns;
+	u32 queues, processes;
+	u32 first;       /* QUEUES: index wanted */
+	bool fresh_hold; /* SUSPEND: nothing was held before it */
+	u32 *added;      /* SUSPEND: queues that were not held before it */
+	u32 added_count;
+	struct gp_msg_queue *records;
+	size_t record_count, record_capacity;
+	/* the answer, until it is its turn */
+	s32 status;
+	void *body;
+	size_t body_size;
+};
+
+struct gp_out {
+	struct gp_out *next;
+	size_t size;
+	struct gp_msg header;
+	u8 body[];
+};
+
+struct gp_connection {
+	enum gp_source source;
+	struct gp_list link;
+	struct gp_holder *holder;
+	int fd;
+	bool greeted, closing, paused;
+	bool armed_out; /* waits for room in the socket */
+	pid_t pid;
+	char name[GP_PROTO_NAME];
+	struct gp_list targets, requests;
+	u32 target_count, request_count, next_target;
+	struct gp_out *out, **out_end;
+	size_t out_bytes;
+};
+
+/* ---- devices that do not let go ---- */
+
+struct gp_breaker {
+	u32 gpu_id; /* 0: free */
+	u32 failures;
+	bool open, trying;
+	u64 retry_ns, pause_ns;
+};
+
+/* ---- programs with an agent ---- */
+
+struct gp_agent {
+	enum gp_source source;
+	struct gp_list link;
+	struct gp_holder *holder;
+	char name[GP_PROTO_NAME]; /* of the socket */
+	int fd;
+	bool greeted;
+	pid_t pid;
+	u32 priority;
+	u64 deadline_ns; /* to say who it is */
+	char group[GP_PROTO_NAME];
+};
+
+/* A priority that was given to a process without an agent; kept while it lives. */
+struct gp_priority {
+	struct gp_list link;
+	u32 pid, value;
+	int pidfd;
+};
+
+/* ---- the holder ---- */
+
+struct gp_holder_options {
+	const struct gp_control_ops *const *mechanisms; /* in AUTO's order, NULL-terminated */
+	int listen_fd;                                  /* -1: none (tests) */
+	bool inline_jobs; /* run in the loop, for tests that must be repeatable */
+	u32 idle_ms;      /* 0: never ends by itself */
+	u64 *guard_ns;    /* where the guardian reads by when we must have acted; NULL */
+};
+
+struct gp_holder {
+	struct gp_holder_options options;
+	int epoll, timer, signals, inotify;
+	enum gp_source fixed[GP_SOURCE_FIXED];
+	u64 armed_ns; /* when the timer rings */
+	bool ending;
+	u64 idle_since_ns;
+	struct gp_list connections, members, agents, priorities;
+	u32 connection_count, member_count, group_targets;
+	struct gp_breaker breakers[GP_HOLDER_GPUS];
+	struct gp_list finished; /* inline jobs */
+	pid_t guardian;
+	struct gp_wire_message message; /* the one being read */
+};
+
+u64 gp_now_ns(void);
+
+/* ---- holder.c ---- */
+int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options);
+/* One round: waits at most timeout_ms (-1: until something happens) and handles what there is.
+ * 0 go on, 1 it is time to end. */
+int gp_holder_step(struct gp_holder *holder, int timeout_ms);
+/* Lets everything go and waits for the workers. */
+void gp_holder_close(struct gp_holder *holder);
+int gp_holder_watch(struct gp_holder *holder, int fd, u32 events, void *what);
+/* The timer must ring by then. */
+void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns);
+
+/* ---- connection.c ---- */
+/* Takes a connected socket over. */
+int gp_connection_add(struct gp_holder *holder, int fd);
+void gp_connection_accept(struct gp_holder *holder);
+void gp_connection_ready(struct gp_connection *connection, u32 events);
+void gp_connection_remove(struct gp_connection *connection);
+/* Removes those that were marked `closing`: nobody is in the middle of using them. */
+void gp_connection_sweep(struct gp_holder *holder);
+struct gp_request *gp_request_add(struct gp_connection *connection, const struct gp_msg *header,
+				  struct gp_target *target);
+/* The answer of a request; sent when everything before it was. The request is freed then, unless
+ * jobs still belong to it. */
+void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size);
+void gp_request_fail(struct gp_request *request, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void gp_connection_event(struct gp_connection *connection, u32 kind, u32 target, s32 pid,
+			 s32 result);
+
+/* ---- request.c ---- */
+/* One message of a client. Nonzero: it broke the rules and is cut off. */
+int gp_request_handle(struct gp_connection *connection, struct gp_wire_message *message);
+int gp_request_open_target(struct gp_connection *connection, struct gp_wire_message *message);
+void gp_request_opened(struct gp_request *request);
+int gp_request_suspend(struct gp_connection *connection, const struct gp_wire_message *message);
+void gp_request_suspended(struct gp_request *request);
+int gp_request_resume(struct gp_connection *connection, const struct gp_wire_message *message);
+int gp_request_queues(struct gp_connection *connection, const struct gp_wire_message *message);
+void gp_request_listed(struct gp_request *request);
+/* A request about a target; NULL, answered, when there is no such target. */
+struct gp_request *gp_request_begin(struct gp_connection *connection, const struct gp_msg *header,
+				    u32 target);
+/* What a job brought; a job a request waited for is done; all of them are. */
+void gp_request_take(struct gp_request *request, struct gp_job *job);
+void gp_request_job_done(struct gp_request *request, struct gp_job *job);
+void gp_request_finish(struct gp_request *request);
+void gp_request_expired(struct gp_request *request);
+
+/* ---- target.c ---- */
+struct gp_target *gp_target_add(struct gp_connection *connection);
+struct gp_target *gp_target_find(struct gp_connection *connection, u32 id);
+void gp_target_remove(struct gp_target *target);
+int gp_target_link(struct gp_target *target, struct gp_member *member);
+void gp_link_remove(struct gp_link *link);
+/* The hold ends, and with it what nobody else holds. */
+void gp_hold_drop(struct gp_target *target);
+void gp_hold_clear(struct gp_hold *hold);
+/* The same because nobody asked for it: the owner is told. */
+void gp_hold_lose(struct gp_target *target);
+void gp_hold_renew(struct gp_target *target);
+bool gp_hold_covers(const struct gp_target *target, const struct gp_control_queue *queue);
+/* Nearest end of a lease, limit or waiting request; ends those that have come. */
+u64 gp_target_expire(struct gp_holder *holder, u64 now);
+/* By when the holder must have acted; ends nothing. */
+u64 gp_target_due(const struct gp_holder *holder);
+/* What the member should be now. */
+int gp_member_want(struct gp_member *member, struct gp_want *want);
+
+/* ---- member.c ---- */
+struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);
+struct gp_member *gp_member_add(struct gp_holder *holder, u32 pid, int pidfd, u32 asked);
+/* Stops it when nothing links to it any more. */
+void gp_member_unused(struct gp_member *member);
+/* Its process ended, or became another program. */
+void gp_member_lost(struct gp_member *member);
+struct gp_job *gp_job_new(struct gp_member *member, enum gp_job_kind kind,
+			  struct gp_request *request);
+void gp_job_post(struct gp_job *job);
+void gp_job_free(struct gp_job *job);
+/* Brings the member to what its holds say. */
+int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
+		    const u32 *check, u32 check_count);
+/* Jobs that came back. */
+void gp_member_ready(struct gp_member *member);
+void gp_member_job_done(struct gp_job *job);
+u32 gp_member_priority(struct gp_member *member);
+int gp_member_set_priority(struct gp_member *member, u32 priority);
+/* Drops priorities of processes that ended. */
+void gp_priority_reap(struct gp_holder *holder);
+
+/* ---- worker.c ---- */
+int gp_worker_start(struct gp_member *member, struct gp_worker **out);
+int gp_worker_fd(const struct gp_worker *worker);
+void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
+/* The next job that came back; NULL none. */
+struct gp_job *gp_worker_take(struct gp_worker *worker);
+/* Something may have happened to the process: SIGCHLD. */
+void gp_worker_nudge(struct gp_worker *worker);
+/* After STOP came back. */
+void gp_worker_join(struct gp_worker *worker);
+
+/* ---- apply.c: in the worker's thread ---- */
+struct gp_applied {
+	const struct gp_control_ops *const *mechanisms;
+	const struct gp_control_ops *ops;
+	struct gp_control *control; /* NULL: not attached */
+	u32 pid;
+	int pidfd;
+	struct gp_want want;
+	bool gone;
+};
+void gp_apply_job(struct gp_applied *applied, struct gp_job *job);
+/* Events of the control; 1: a notice is due, with *result for it. */
+int gp_apply_pump(struct gp_applied *applied, int *result);
+void gp_apply_end(struct gp_applied *applied);
+
+/* ---- breaker.c ---- */
+/* 0, or -EIO and the sentence when the member's device is switched off. */
+int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, char *text,
+		     size_t size);
+/* The outcome of a suspend on the member's devices. */
+void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result);
+
+/* ---- agents.c ---- */
+/* Looks at the directory and follows it from now on. */
+void gp_agents_watch(struct gp_holder *holder);
+void gp_agents_changed(struct gp_holder *holder);
+void gp_agent_ready(struct gp_agent *agent, u32 events);
+void gp_agent_remove(struct gp_agent *agent);
+/* True when every agent that is there has said who it is. */
+bool gp_agents_settled(const struct gp_holder *holder);
+/* Drops those that do not say who they are; when the next one's time is over. */
+u64 gp_agents_expire(struct gp_holder *holder, u64 now);
+/* Links the members of a group that are known; the request waits for their probes. */
+void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request);
+
+extern const struct gp_control_ops gp_agent_control;
+
+/* ---- guardian.c ---- */
+/*
+ * A child that kills (SIGKILL) this process when the time in *guard_ns has passed and this process
+ * neither acts nor is only waiting for a CPU, so that the driver resumes what it held. *guard_ns is
+ * in shared memory; GP_NEVER when nothing is held.
+ */
+int gp_guardian_start(u64 *guard_ns, pid_t *pid);
+/* Shared memory for it. */
+u64 *gp_guardian_clock(void);
+
+#endif

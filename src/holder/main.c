@@ -1,0 +1,238 @@
+/*
+ * gpreempt-holder: started on demand by the library, one per user. It returns when holder.sock
+ * answers: with 0 when it went into the background, or when another holder is there already;
+ * otherwise it says why on stderr. It ends by itself when nobody has needed it for a while.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "holder/holder.h"
+#include "proto/directory.h"
+
+#define SOCKET  "holder.sock"
+#define LOCK    "holder.lock"
+#define BACKLOG 128
+#define WAIT_MS 5000 /* for another holder that is ending */
+
+static const struct gp_control_ops *const mechanisms[] = {&gp_agent_control, &gp_kfd_debug_control,
+							  NULL};
+
+struct program {
+	bool foreground;
+	u32 idle_ms;
+	int lock, listen;
+};
+
+static int say(int error, const char *what)
+{
+	fprintf(stderr, "gpreempt-holder: %s: %s\n", what, strerror(-error));
+	return 1;
+}
+
+static bool somebody_answers(void)
+{
+	int fd = gp_directory_connect(SOCKET);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* 0 the lock is ours, 1 another holder answers. Waits for one that is just ending. */
+static int take_lock(struct program *program)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int error = gp_directory_path(path, sizeof(path), LOCK, 1);
+
+	if (error)
+		return error;
+	program->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (program->lock < 0)
+		return -errno;
+	for (int i = 0; i < WAIT_MS; i++) {
+		if (flock(program->lock, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (somebody_answers())
+			return 1;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return -EBUSY;
+}
+
+static int open_socket(struct program *program)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
+
+	if (error)
+		return error;
+	unlink(address.sun_path); /* left behind by one that was killed: the lock is ours */
+	program->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (program->listen < 0)
+		return -errno;
+	mode_t mask = umask(0177);
+	if (bind(program->listen, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(program->listen, BACKLOG) < 0)
+		error = -errno;
+	umask(mask);
+	return error;
+}
+
+/* The caller's process ends here with 0; what goes on belongs to no session or terminal. */
+static int go_into_background(void)
+{
+	int null;
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (child)
+		_exit(0);
+	setsid();
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child)
+		_exit(0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0)
+		for (int fd = 0; fd < 3; fd++)
+			dup2(null, fd);
+	if (null > 2)
+		close(null);
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+/* Everything but stdin, stdout, stderr and our two; they came from whoever started us. */
+static void close_strangers(const struct program *program)
+{
+	int low = program->lock < program->listen ? program->lock : program->listen;
+	int high = program->lock < program->listen ? program->listen : program->lock;
+
+	if (low > 3)
+		close_range(3, (unsigned int)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
+	close_range((unsigned int)high + 1, ~0u, 0);
+}
+
+static void write_pid(int lock)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(lock, 0) || pwrite(lock, text, (size_t)length, 0) != length)
+		fprintf(stderr, "gpreempt-holder: " LOCK ": %s\n", strerror(errno));
+}
+
+static void remove_socket(void)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+	if (!gp_directory_path(path, sizeof(path), SOCKET, 0))
+		unlink(path);
+}
+
+static int serve(const struct program *program)
+{
+	static struct gp_holder holder;
+	struct gp_holder_options options = {
+		.mechanisms = mechanisms,
+		.listen_fd = program->listen,
+		.idle_ms = program->idle_ms,
+		.guard_ns = gp_guardian_clock(),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	int error = options.guard_ns ? gp_holder_open(&holder, &options) : -ENOMEM;
+	if (error)
+		return say(error, _("cannot start"));
+	while (!gp_holder_step(&holder, -1))
+		;
+	/* Clients that come now find no socket, and start another holder, which waits for the lock.
+	 */
+	remove_socket();
+	gp_holder_close(&holder);
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct program *program)
+{
+	static const struct option options[] = {
+		{"foreground", no_argument, NULL, 'f'},
+		{"idle", required_argument, NULL, 'i'},
+		{"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	u64 idle;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		switch (option) {
+		case 'f':
+			program->foreground = true;
+			break;
+		case 'i':
+			if (!gp_argument_u64(optarg, &idle) || idle > 86400000)
+				return 2;
+			program->idle_ms = (u32)idle;
+			break;
+		case 'v':
+			printf("gpreempt-holder %s\n", GP_VERSION);
+			exit(0);
+		case 'h':
+			printf(_(
+				"usage: gpreempt-holder [--foreground] [--idle MS]\n"
+				"Holds the suspensions of a user's clients; started on demand.\n"));
+			exit(0);
+		default:
+			return 2;
+		}
+	}
+	return optind < argc ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct program program = {.idle_ms = GP_HOLDER_IDLE_MS, .lock = -1, .listen = -1};
+
+	gp_i18n_init();
+	if (parse(argc, argv, &program)) {
+		fprintf(stderr, _("usage: gpreempt-holder [--foreground] [--idle MS]\n"));
+		return 2;
+	}
+	int error = take_lock(&program);
+	if (error > 0)
+		return 0;
+	if (error)
+		return say(error, _("the directory of gpreempt's sockets"));
+	error = open_socket(&program);
+	if (error)
+		return say(error, SOCKET);
+	close_strangers(&program);
+	if (!program.foreground) {
+		error = go_into_background();
+		if (error)
+			return say(error, _("cannot go into the background"));
+	}
+	write_pid(program.lock);
+	return serve(&program);
+}

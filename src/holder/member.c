@@ -1,0 +1,294 @@
+/* Members: one process by one mechanism, and the jobs of its worker. */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &holder->members) {
+		struct gp_member *member = gp_container(at, struct gp_member, link);
+
+		if (member->pid != pid || member->gone || member->stopping)
+			continue;
+		if (mechanism == GP_MECHANISM_AUTO || member->asked == mechanism ||
+		    (member->ops && member->ops->mechanism == mechanism))
+			return member;
+	}
+	return NULL;
+}
+
+struct gp_member *gp_member_add(struct gp_holder *holder, u32 pid, int pidfd, u32 asked)
+{
+	struct gp_member *member;
+
+	if (holder->member_count == GP_HOLDER_MEMBERS)
+		return NULL;
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return NULL;
+	*member = (struct gp_member){.source = GP_SOURCE_MEMBER,
+				     .holder = holder,
+				     .pid = pid,
+				     .pidfd = pidfd,
+				     .asked = asked};
+	gp_list_init(&member->links);
+	if (gp_worker_start(member, &member->worker)) {
+		free(member);
+		return NULL;
+	}
+	gp_holder_watch(holder, gp_worker_fd(member->worker), EPOLLIN, member);
+	gp_list_add_tail(&holder->members, &member->link);
+	holder->member_count++;
+	return member;
+}
+
+static void free_member(struct gp_member *member)
+{
+	gp_worker_join(member->worker); /* the thread has sent its last word */
+	if (member->pidfd >= 0)
+		close(member->pidfd);
+	gp_list_remove(&member->link);
+	member->holder->member_count--;
+	free(member);
+}
+
+void gp_member_unused(struct gp_member *member)
+{
+	struct gp_job *job;
+
+	if (!gp_list_empty(&member->links) || member->stopping)
+		return;
+	job = gp_job_new(member, GP_JOB_STOP, NULL);
+	if (!job)
+		return; /* tried again with the next change */
+	member->stopping = true;
+	gp_job_post(job);
+}
+
+void gp_member_lost(struct gp_member *member)
+{
+	struct gp_list *at, *next;
+
+	if (member->gone)
+		return;
+	member->gone = true;
+	gp_list_for_each_safe(at, next, &member->links)
+	{
+		struct gp_link *link = gp_container(at, struct gp_link, by_member);
+		struct gp_target *target = link->target;
+
+		target->lost++;
+		gp_link_remove(link);
+		/* A process's hold ends with it; a group's waits for the others and the next. */
+		if (!target->group[0])
+			gp_hold_clear(&target->hold);
+		gp_connection_event(target->connection, GP_EVENT_GONE, target->id, (s32)member->pid,
+				    0);
+	}
+	gp_member_unused(member);
+}
+
+/* ---- jobs ---- */
+
+struct gp_job *gp_job_new(struct gp_member *member, enum gp_job_kind kind,
+			  struct gp_request *request)
+{
+	struct gp_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->kind = kind;
+	job->member = member;
+	job->request = request;
+	job->deadline_ns = request ? request->deadline_ns : gp_now_ns() + 1000000000;
+	gp_list_init(&job->link);
+	return job;
+}
+
+void gp_job_post(struct gp_job *job)
+{
+	job->member->jobs++;
+	if (job->request)
+		job->request->waiting++;
+	gp_worker_post(job->member->worker, job);
+}
+
+void gp_job_free(struct gp_job *job)
+{
+	gp_want_free(&job->want);
+	gp_control_queues_free(&job->queues);
+	free(job->check);
+	free(job);
+}
+
+int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
+		    const u32 *check, u32 check_count)
+{
+	struct gp_job *job;
+	int error;
+
+	if (member->gone || member->stopping)
+		return -ESRCH;
+	job = gp_job_new(member, GP_JOB_APPLY, request);
+	if (!job)
+		return -ENOMEM;
+	error = gp_member_want(member, &job->want);
+	if (!error && check_count) {
+		job->check = calloc(check_count, sizeof(u32));
+		if (job->check)
+			memcpy(job->check, check, check_count * sizeof(u32));
+		else
+			error = -ENOMEM;
+		job->check_count = check_count;
+	}
+	if (error) {
+		gp_job_free(job);
+		return error;
+	}
+	job->suspends = suspends;
+	gp_job_post(job);
+	return 0;
+}
+
+/* ---- what comes back ---- */
+
+static void take_notice(struct gp_member *member, int result)
+{
+	struct gp_list *at;
+
+	if (result == -ESRCH) {
+		gp_member_lost(member);
+		return;
+	}
+	gp_list_for_each (at, &member->links) {
+		struct gp_target *target = gp_container(at, struct gp_link, by_member)->target;
+
+		if (result == 1)
+			gp_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
+					    (s32)member->pid, 0);
+		else
+			gp_hold_lose(target);
+	}
+}
+
+static void note_gpus(struct gp_member *member, const struct gp_job *job)
+{
+	if (!job->gpu_count)
+		return;
+	memcpy(member->gpus, job->gpus, sizeof(member->gpus));
+	member->gpu_count = job->gpu_count;
+}
+
+void gp_member_job_done(struct gp_job *job)
+{
+	struct gp_member *member = job->member;
+	struct gp_request *request = job->request;
+	struct gp_holder *holder = member->holder;
+
+	if (job->kind == GP_JOB_NOTICE) {
+		if (!member->stopping)
+			take_notice(member, job->result);
+		gp_job_free(job);
+		return;
+	}
+	member->jobs--;
+	if (job->kind == GP_JOB_STOP) {
+		gp_job_free(job);
+		free_member(member);
+		return;
+	}
+	if (job->kind == GP_JOB_PROBE && !job->result) {
+		member->ops = job->ops;
+		memcpy(member->why, job->text, sizeof(member->why));
+	}
+	note_gpus(member, job);
+	if (job->kind == GP_JOB_APPLY && job->suspends)
+		gp_breaker_report(holder, member, job->result);
+	/* Off by one in the driver's books: its fail-open cannot be relied on any more. */
+	if (job->result == -EUCLEAN) {
+		holder->ending = true;
+		job->result = -EBUSY;
+	}
+	if (job->result == -ESRCH)
+		gp_member_lost(member);
+	if (request)
+		gp_request_job_done(request, job);
+	gp_job_free(job);
+}
+
+void gp_member_ready(struct gp_member *member)
+{
+	struct gp_job *job = gp_worker_take(member->worker);
+
+	if (job)
+		gp_member_job_done(job);
+}
+
+/* ---- priorities ---- */
+
+static struct gp_priority *find_priority(struct gp_holder *holder, u32 pid)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &holder->priorities)
+		if (gp_container(at, struct gp_priority, link)->pid == pid)
+			return gp_container(at, struct gp_priority, link);
+	return NULL;
+}
+
+u32 gp_member_priority(struct gp_member *member)
+{
+	struct gp_priority *found = find_priority(member->holder, member->pid);
+	struct gp_list *at;
+
+	if (found)
+		return found->value;
+	gp_list_for_each (at, &member->holder->agents) {
+		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+
+		if (agent->greeted && (u32)agent->pid == member->pid)
+			return agent->priority;
+	}
+	return 1000; /* GPREEMPT_PRIORITY_DEFAULT */
+}
+
+int gp_member_set_priority(struct gp_member *member, u32 value)
+{
+	struct gp_priority *priority = find_priority(member->holder, member->pid);
+
+	if (!priority) {
+		priority = calloc(1, sizeof(*priority));
+		if (!priority)
+			return -ENOMEM;
+		priority->pid = member->pid;
+		priority->pidfd = dup(member->pidfd);
+		gp_list_add_tail(&member->holder->priorities, &priority->link);
+	}
+	priority->value = value;
+	return 0;
+}
+
+void gp_priority_reap(struct gp_holder *holder)
+{
+	struct gp_list *at, *next;
+
+	gp_list_for_each_safe(at, next, &holder->priorities)
+	{
+		struct gp_priority *priority = gp_container(at, struct gp_priority, link);
+		struct pollfd end = {.fd = priority->pidfd, .events = POLLIN};
+
+		if (!holder->ending && poll(&end, 1, 0) == 0)
+			continue;
+		if (priority->pidfd >= 0)
+			close(priority->pidfd);
+		gp_list_remove(&priority->link);
+		free(priority);
+	}
+}

@@ -1,0 +1,170 @@
+/* OPEN: which process, by which mechanism; and the processes of a group. */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+#include "base/parse.h"
+
+#define GROUP_MS 1000 /* for agents to say who they are */
+
+/* The pid behind a pidfd, as this process's namespace numbers it. */
+static int pid_of(int pidfd, u32 *pid)
+{
+	struct gp_buf text = {0};
+	int error = gp_root_read(NULL, 4096, &text, "/proc/self/fdinfo/%d", pidfd);
+
+	if (error)
+		return error;
+	const char *p = strstr(gp_buf_str(&text), "\nPid:"), *end = gp_buf_str(&text) + text.len;
+	error = -EBADF;
+	if (p) {
+		p += strlen("\nPid:");
+		gp_skip_blanks(&p, end);
+		/* -1: it has ended; 0: not in our namespace */
+		error = gp_parse_u32(&p, end, pid) && *pid ? 0 : -ESRCH;
+	}
+	gp_buf_free(&text);
+	return error;
+}
+
+static void give_up(struct gp_request *request, int error, const char *text)
+{
+	struct gp_target *target = request->target;
+
+	if (target)
+		gp_target_remove(target);
+	gp_request_fail(request, error, "%s", text);
+}
+
+static void open_process(struct gp_request *request, struct gp_wire_message *message)
+{
+	struct gp_holder *holder = request->connection->holder;
+	struct gp_target *target = request->target;
+	struct gp_member *member;
+	struct gp_job *job;
+	int error = message->fd < 0 ? -EBADF : pid_of(message->fd, &target->pid);
+
+	if (error) {
+		give_up(request, error,
+			error == -ESRCH ? _("the process is gone, or not visible from here")
+					: _("a pidfd must come with it"));
+		return;
+	}
+	member = gp_member_find(holder, target->pid, target->asked);
+	if (!member) {
+		member = gp_member_add(holder, target->pid, message->fd, target->asked);
+		if (member)
+			message->fd = -1; /* its now */
+	}
+	if (!member || gp_target_link(target, member)) {
+		give_up(request, -ENOMEM, _("the holder has no room for it"));
+		return;
+	}
+	job = gp_job_new(member, GP_JOB_PROBE, request);
+	if (!job) {
+		give_up(request, -ENOMEM, _("the holder has no room for it"));
+		return;
+	}
+	job->asked = member->ops ? member->ops->mechanism : target->asked;
+	gp_job_post(job);
+}
+
+static void open_group(struct gp_request *request)
+{
+	struct gp_connection *connection = request->connection;
+
+	connection->holder->group_targets++;
+	gp_agents_watch(connection->holder);
+	request->deadline_ns = gp_now_ns() + GROUP_MS * 1000000ull;
+	gp_holder_wake_at(connection->holder, request->deadline_ns);
+	gp_agents_join(connection->holder, request->target, request);
+	if (gp_agents_settled(connection->holder) && !request->waiting)
+		gp_request_finish(request);
+}
+
+int gp_request_open_target(struct gp_connection *connection, struct gp_wire_message *message)
+{
+	const struct gp_msg_open *asked = (const void *)message->body;
+	struct gp_request *request;
+
+	if (!gp_wire_fits(message, sizeof(*asked), 0, 0))
+		return -EPROTO;
+	request = gp_request_add(connection, &message->header, NULL);
+	if (!request)
+		return -ENOMEM;
+	request->deadline_ns = gp_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
+	gp_holder_wake_at(connection->holder, request->deadline_ns);
+	if (asked->mechanism >= GP_MECHANISM_COUNT) {
+		gp_request_fail(request, -EINVAL, _("there is no mechanism %u"), asked->mechanism);
+		return 0;
+	}
+	request->target = gp_target_add(connection);
+	if (!request->target) {
+		gp_request_fail(request, -EMFILE, _("this client has too many targets open"));
+		return 0;
+	}
+	request->target->asked = asked->mechanism;
+	request->target->gpu_id = asked->gpu_id;
+	gp_wire_text(request->target->group, sizeof(request->target->group), asked->group,
+		     sizeof(asked->group));
+	if (request->target->group[0])
+		open_group(request);
+	else
+		open_process(request, message);
+	return 0;
+}
+
+/* Two ways of asking can end at the same mechanism: one process has one worker for it. */
+static void merge(struct gp_target *target)
+{
+	struct gp_link *link = gp_container(target->links.next, struct gp_link, by_target);
+	struct gp_member *mine = link->member;
+	struct gp_list *at;
+
+	gp_list_for_each (at, &mine->holder->members) {
+		struct gp_member *other = gp_container(at, struct gp_member, link);
+
+		if (other == mine || other->pid != mine->pid || other->ops != mine->ops ||
+		    other->gone || other->stopping)
+			continue;
+		if (gp_target_link(target, other))
+			return;
+		gp_link_remove(link);
+		gp_member_unused(mine);
+		return;
+	}
+}
+
+void gp_request_opened(struct gp_request *request)
+{
+	struct gp_target *target = request->target;
+	struct gp_msg_opened answer = {0};
+	struct gp_list *at;
+
+	if (!target || (!request->error && !target->group[0] && gp_list_empty(&target->links))) {
+		request->error = -ESRCH;
+		snprintf(request->text, sizeof(request->text), _("the process is gone"));
+	}
+	if (request->error && !(target && target->group[0])) {
+		give_up(request, request->error, request->text);
+		return;
+	}
+	if (!target->group[0])
+		merge(target);
+	answer.target = target->id;
+	snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
+	gp_list_for_each (at, &target->links) {
+		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+
+		if (!answer.process_count++ && member->ops) {
+			answer.mechanism = member->ops->mechanism;
+			memcpy(answer.why, member->why, sizeof(answer.why));
+		}
+	}
+	gp_request_answer(request, 0, &answer, sizeof(answer));
+}

@@ -1,0 +1,299 @@
+/* Targets: what a client opened, and its hold on it. */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MS 1000000ull
+
+/* ---- targets and links ---- */
+
+struct gp_target *gp_target_add(struct gp_connection *connection)
+{
+	struct gp_target *target;
+
+	if (connection->target_count == GP_HOLDER_TARGETS)
+		return NULL;
+	target = calloc(1, sizeof(*target));
+	if (!target)
+		return NULL;
+	gp_list_init(&target->links);
+	target->connection = connection;
+	do
+		target->id = ++connection->next_target;
+	while (!target->id || gp_target_find(connection, target->id));
+	gp_list_add_tail(&connection->targets, &target->link);
+	connection->target_count++;
+	return target;
+}
+
+struct gp_target *gp_target_find(struct gp_connection *connection, u32 id)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &connection->targets) {
+		struct gp_target *target = gp_container(link, struct gp_target, link);
+
+		if (target->id == id)
+			return target;
+	}
+	return NULL;
+}
+
+int gp_target_link(struct gp_target *target, struct gp_member *member)
+{
+	struct gp_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return -ENOMEM;
+	link->target = target;
+	link->member = member;
+	gp_list_add_tail(&target->links, &link->by_target);
+	gp_list_add_tail(&member->links, &link->by_member);
+	return 0;
+}
+
+void gp_link_remove(struct gp_link *link)
+{
+	gp_list_remove(&link->by_target);
+	gp_list_remove(&link->by_member);
+	free(link);
+}
+
+void gp_target_remove(struct gp_target *target)
+{
+	struct gp_connection *connection = target->connection;
+	struct gp_list *at, *next;
+
+	gp_hold_drop(target);
+	gp_list_for_each (at, &connection->requests) {
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		if (request->target == target)
+			request->target = NULL;
+	}
+	gp_list_for_each_safe(at, next, &target->links)
+	{
+		struct gp_link *link = gp_container(at, struct gp_link, by_target);
+		struct gp_member *member = link->member;
+
+		gp_link_remove(link);
+		gp_member_unused(member);
+	}
+	if (target->group[0])
+		connection->holder->group_targets--;
+	gp_list_remove(&target->link);
+	connection->target_count--;
+	free(target);
+}
+
+/* ---- holds ---- */
+
+void gp_hold_clear(struct gp_hold *hold)
+{
+	free(hold->ids);
+	*hold = (struct gp_hold){0};
+}
+
+void gp_hold_drop(struct gp_target *target)
+{
+	struct gp_list *at;
+
+	if (!target->hold.active)
+		return;
+	gp_hold_clear(&target->hold);
+	gp_list_for_each (at, &target->links)
+		gp_member_apply(gp_container(at, struct gp_link, by_target)->member, NULL, false,
+				NULL, 0);
+}
+
+void gp_hold_lose(struct gp_target *target)
+{
+	struct gp_link *first =
+		gp_list_empty(&target->links)
+			? NULL
+			: gp_container(target->links.next, struct gp_link, by_target);
+
+	if (!target->hold.active)
+		return;
+	gp_hold_drop(target);
+	gp_connection_event(target->connection, GP_EVENT_LEASE_LOST, target->id,
+			    first ? (s32)first->member->pid : 0, 0);
+}
+
+void gp_hold_renew(struct gp_target *target)
+{
+	struct gp_hold *hold = &target->hold;
+	struct gp_list *at;
+
+	if (!hold->active || hold->lease_ends_ns == GP_NEVER)
+		return;
+	hold->lease_ends_ns = gp_now_ns() + hold->lease_ms * MS;
+	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
+	gp_list_for_each (at, &target->links) {
+		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+		struct gp_job *job;
+
+		/* Whoever keeps a clock of its own in there must hear of it. */
+		if (!member->ops || !member->ops->lease || member->gone)
+			continue;
+		job = gp_job_new(member, GP_JOB_LEASE, NULL);
+		if (!job)
+			continue;
+		job->value = hold->lease_ms;
+		gp_job_post(job);
+	}
+}
+
+static bool has_id(const struct gp_hold *hold, u32 id)
+{
+	for (u32 i = 0; i < hold->count; i++)
+		if (hold->ids[i] == id)
+			return true;
+	return false;
+}
+
+bool gp_hold_covers(const struct gp_target *target, const struct gp_control_queue *queue)
+{
+	if (!target->hold.active)
+		return false;
+	if (!target->hold.all)
+		return has_id(&target->hold, queue->id);
+	return !target->gpu_id || target->gpu_id == queue->gpu_id;
+}
+
+/* ---- what all holds together want of a member ---- */
+
+static int want_ids(struct gp_want *want, const struct gp_hold *hold)
+{
+	u32 *ids = reallocarray(want->ids, want->id_count + hold->count, sizeof(u32));
+
+	if (!ids)
+		return -ENOMEM;
+	want->ids = ids;
+	for (u32 i = 0; i < hold->count; i++) {
+		bool known = false;
+
+		for (u32 k = 0; k < want->id_count && !known; k++)
+			known = ids[k] == hold->ids[i];
+		if (!known)
+			ids[want->id_count++] = hold->ids[i];
+	}
+	return 0;
+}
+
+static int want_more(struct gp_want *want, const struct gp_target *target, u64 now)
+{
+	const struct gp_hold *hold = &target->hold;
+	u64 ends = GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns);
+	u64 left = ends == GP_NEVER ? hold->lease_ms : ends > now ? (ends - now) / MS + 1 : 1;
+
+	want->grace = GP_MAX(want->grace, hold->grace);
+	want->lease_ms = GP_MAX(want->lease_ms, (u32)left);
+	if (!hold->all)
+		return hold->count ? want_ids(want, hold) : 0;
+	if (!target->gpu_id)
+		want->all = true;
+	else if (want->gpu_count < GP_HOLDER_GPUS)
+		want->gpus[want->gpu_count++] = target->gpu_id;
+	return 0;
+}
+
+int gp_member_want(struct gp_member *member, struct gp_want *want)
+{
+	struct gp_list *at;
+	u64 now = gp_now_ns();
+	int error = 0;
+
+	*want = (struct gp_want){0};
+	gp_list_for_each (at, &member->links) {
+		struct gp_link *link = gp_container(at, struct gp_link, by_member);
+
+		if (link->target->hold.active && !error)
+			error = want_more(want, link->target, now);
+	}
+	if (error)
+		gp_want_free(want);
+	return error;
+}
+
+/* ---- time ---- */
+
+static u64 expire_target(struct gp_target *target, u64 now)
+{
+	u64 ends = GP_MIN(target->hold.lease_ends_ns, target->hold.limit_ends_ns);
+
+	if (!target->hold.active)
+		return GP_NEVER;
+	if (ends > now)
+		return ends;
+	gp_hold_lose(target);
+	return GP_NEVER;
+}
+
+static u64 expire_requests(struct gp_connection *connection, u64 now)
+{
+	struct gp_list *at, *next;
+	u64 nearest = GP_NEVER;
+
+	gp_list_for_each_safe(at, next, &connection->requests)
+	{
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		if (request->answered)
+			continue;
+		if (request->deadline_ns > now) {
+			nearest = GP_MIN(nearest, request->deadline_ns);
+			continue;
+		}
+		gp_request_expired(request);
+		/* It may have answered several at once: look again. */
+		return GP_MIN(nearest, now);
+	}
+	return nearest;
+}
+
+u64 gp_target_expire(struct gp_holder *holder, u64 now)
+{
+	struct gp_list *c, *t;
+	u64 nearest = GP_NEVER;
+
+	gp_list_for_each (c, &holder->connections) {
+		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
+
+		gp_list_for_each (t, &connection->targets) {
+			u64 ends = expire_target(gp_container(t, struct gp_target, link), now);
+
+			nearest = GP_MIN(nearest, ends);
+		}
+		u64 due = expire_requests(connection, now);
+		nearest = GP_MIN(nearest, due);
+	}
+	return nearest;
+}
+
+u64 gp_target_due(const struct gp_holder *holder)
+{
+	const struct gp_list *c, *t;
+	u64 nearest = GP_NEVER;
+
+	gp_list_for_each (c, &holder->connections) {
+		const struct gp_connection *connection =
+			gp_container(c, struct gp_connection, link);
+
+		gp_list_for_each (t, &connection->targets) {
+			const struct gp_hold *hold = &gp_container(t, struct gp_target, link)->hold;
+
+			if (hold->active)
+				nearest = GP_MIN(nearest,
+						 GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns));
+		}
+		gp_list_for_each (t, &connection->requests) {
+			const struct gp_request *request = gp_container(t, struct gp_request, link);
+
+			if (!request->answered)
+				nearest = GP_MIN(nearest, request->deadline_ns);
+		}
+	}
+	return nearest;
+}

@@ -1,0 +1,180 @@
+/*
+ * A worker: the thread that acts on one process. It sleeps on its socket (jobs and nudges come as
+ * packets of one pointer; NULL is a nudge), on the control's descriptor and on the process's pidfd.
+ * A socket pair, because a wake through one costs a quarter of one through an eventfd here.
+ */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STACK_BYTES (512u * 1024)
+
+struct gp_worker {
+	struct gp_member *member; /* only handed back in notices; the loop's */
+	int ends[2];              /* the loop's and the thread's */
+	bool is_inline;
+	bool started;
+	pthread_t thread;
+	struct gp_applied applied;
+	struct gp_list finished; /* inline: to be taken */
+};
+
+static void send_pointer(int fd, struct gp_job *job)
+{
+	ssize_t sent;
+
+	do
+		sent = send(fd, &job, sizeof(job), MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+}
+
+static void notice(struct gp_worker *worker, int result)
+{
+	struct gp_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return;
+	job->kind = GP_JOB_NOTICE;
+	job->member = worker->member;
+	job->result = result;
+	send_pointer(worker->ends[1], job);
+}
+
+/* Descriptors that may say something of the process; -1 entries are ignored by poll. */
+static int wait_for_something(struct gp_worker *worker, struct pollfd *fds)
+{
+	const struct gp_applied *applied = &worker->applied;
+	int control =
+		applied->control && applied->ops->fd ? applied->ops->fd(applied->control) : -1;
+
+	fds[0] = (struct pollfd){.fd = worker->ends[1], .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = applied->gone ? -1 : control, .events = POLLIN};
+	fds[2] = (struct pollfd){.fd = applied->gone ? -1 : applied->pidfd, .events = POLLIN};
+	return poll(fds, 3, -1);
+}
+
+/* False when the loop's end is closed or STOP was done. */
+static bool take_job(struct gp_worker *worker, bool *nudged)
+{
+	struct gp_job *job;
+	ssize_t got = recv(worker->ends[1], &job, sizeof(job), MSG_DONTWAIT);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (got != (ssize_t)sizeof(job))
+		return false;
+	if (!job) {
+		*nudged = true;
+		return true;
+	}
+	bool stop = job->kind == GP_JOB_STOP;
+	gp_apply_job(&worker->applied, job);
+	job->finished_ns = gp_now_ns();
+	send_pointer(worker->ends[1], job);
+	return !stop;
+}
+
+static void *run(void *data)
+{
+	struct gp_worker *worker = data;
+	struct pollfd fds[3];
+
+	for (;;) {
+		bool nudged = false;
+		int result;
+
+		if (wait_for_something(worker, fds) < 0)
+			continue;
+		if (fds[0].revents && !take_job(worker, &nudged))
+			break;
+		if ((nudged || fds[1].revents || fds[2].revents) &&
+		    gp_apply_pump(&worker->applied, &result))
+			notice(worker, result);
+	}
+	return NULL;
+}
+
+int gp_worker_start(struct gp_member *member, struct gp_worker **out)
+{
+	struct gp_worker *worker = calloc(1, sizeof(*worker));
+	pthread_attr_t attributes;
+	int error = 0;
+
+	if (!worker)
+		return -ENOMEM;
+	worker->member = member;
+	worker->is_inline = member->holder->options.inline_jobs;
+	gp_list_init(&worker->finished);
+	worker->applied.mechanisms = member->holder->options.mechanisms;
+	worker->applied.pid = member->pid;
+	worker->applied.pidfd = member->pidfd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, worker->ends) < 0) {
+		error = -errno;
+		free(worker);
+		return error;
+	}
+	if (!worker->is_inline) {
+		pthread_attr_init(&attributes);
+		pthread_attr_setstacksize(&attributes, STACK_BYTES);
+		error = -pthread_create(&worker->thread, &attributes, run, worker);
+		pthread_attr_destroy(&attributes);
+	}
+	if (error) {
+		close(worker->ends[0]);
+		close(worker->ends[1]);
+		free(worker);
+		return error;
+	}
+	*out = worker;
+	return 0;
+}
+
+int gp_worker_fd(const struct gp_worker *worker)
+{
+	return worker->ends[0];
+}
+
+void gp_worker_post(struct gp_worker *worker, struct gp_job *job)
+{
+	if (!worker->is_inline) {
+		send_pointer(worker->ends[0], job);
+		return;
+	}
+	gp_apply_job(&worker->applied, job);
+	job->finished_ns = gp_now_ns();
+	gp_list_add_tail(&job->member->holder->finished, &job->link);
+}
+
+struct gp_job *gp_worker_take(struct gp_worker *worker)
+{
+	struct gp_job *job;
+
+	if (recv(worker->ends[0], &job, sizeof(job), MSG_DONTWAIT) != (ssize_t)sizeof(job))
+		return NULL;
+	return job;
+}
+
+void gp_worker_nudge(struct gp_worker *worker)
+{
+	struct gp_job *none = NULL;
+
+	if (!worker->is_inline)
+		send(worker->ends[0], &none, sizeof(none), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void gp_worker_join(struct gp_worker *worker)
+{
+	struct gp_job *job;
+
+	if (!worker->is_inline)
+		pthread_join(worker->thread, NULL);
+	while ((job = gp_worker_take(worker)) != NULL)
+		gp_job_free(job); /* notices that crossed STOP */
+	close(worker->ends[0]);
+	close(worker->ends[1]);
+	free(worker);
+}
