@@ -75,6 +75,10 @@ static void explain(struct gp_job *job, u32 pid)
 		snprintf(job->text, sizeof(job->text),
 			 _("the GPU did not let go of the queues of process %u"), pid);
 		break;
+	case -ENOTCONN:
+		snprintf(job->text, sizeof(job->text),
+			 _("the agent in process %u closed its connection"), pid);
+		break;
 	case -EPERM:
 		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
 			 pid);
@@ -142,20 +146,12 @@ void gp_apply_end(struct gp_applied *applied)
 
 /* ---- apply ---- */
 
-static void add_done(struct gp_control_done *sum, const struct gp_control_done *one)
-{
-	if (!sum->issued_ns)
-		sum->issued_ns = one->issued_ns;
-	sum->driver_ns += one->driver_ns;
-	sum->queues += one->queues;
-}
-
 /* Some queues only: what is not covered starts, what is stops. */
 static int apply_some(struct gp_applied *applied, const struct gp_want *want,
-		      struct gp_control_done *done)
+		      struct gp_control_done *done, u32 *started)
 {
 	struct gp_control_queues list = {0};
-	struct gp_control_done start = {0}, stop = {0};
+	struct gp_control_done start = {0};
 	int error = applied->ops->queues(applied->control, &list);
 	u32 *starts = calloc(2 * list.count + 1, sizeof(u32)), *stops = starts + list.count;
 	size_t start_count = 0, stop_count = 0;
@@ -171,24 +167,29 @@ static int apply_some(struct gp_applied *applied, const struct gp_want *want,
 		error = applied->ops->resume(applied->control, starts, start_count, &start);
 	if (error >= 0 && stop_count)
 		error = applied->ops->suspend(applied->control, stops, stop_count, want->grace,
-					      &stop);
-	add_done(done, &stop);
-	if (!stop_count)
-		add_done(done, &start);
+					      done);
+	if (start.issued_ns)
+		done->issued_ns = start.issued_ns;
+	done->driver_ns += start.driver_ns;
+	*started = start.queues;
 	free(starts);
 	gp_control_queues_free(&list);
 	return error < 0 ? error : 0;
 }
 
+/* done->queues: how many are stopped now; *started: how many run because of this. */
 static int apply_once(struct gp_applied *applied, const struct gp_want *want,
-		      struct gp_control_done *done)
+		      struct gp_control_done *done, u32 *started)
 {
 	struct gp_control *control = applied->control;
 	int result;
 
 	*done = (struct gp_control_done){0};
+	*started = 0;
 	if (gp_want_empty(want)) {
 		result = applied->ops->resume(control, NULL, 0, done);
+		*started = done->queues;
+		done->queues = 0;
 	} else {
 		if (applied->ops->lease && want->lease_ms) {
 			result = applied->ops->lease(control, want->lease_ms);
@@ -196,7 +197,7 @@ static int apply_once(struct gp_applied *applied, const struct gp_want *want,
 				return result;
 		}
 		if (!want->all)
-			return apply_some(applied, want, done);
+			return apply_some(applied, want, done, started);
 		result = applied->ops->suspend(control, NULL, 0, want->grace, done);
 	}
 	return result < 0 ? result : 0;
@@ -209,7 +210,7 @@ static bool worth_another_try(int error)
 }
 
 static int apply(struct gp_applied *applied, const struct gp_want *want, u64 deadline_ns,
-		 struct gp_control_done *done)
+		 struct gp_control_done *done, u32 *started)
 {
 	int error = 0;
 
@@ -217,7 +218,7 @@ static int apply(struct gp_applied *applied, const struct gp_want *want, u64 dea
 		struct timespec pause = {.tv_nsec = 1000000l << i};
 		struct gp_control_done undone;
 
-		error = apply_once(applied, want, done);
+		error = apply_once(applied, want, done, started);
 		if (!worth_another_try(error) || i + 1 == TRIES || gp_now_ns() >= deadline_ns)
 			break;
 		/* The driver keeps what failed marked as suspended; it starts over. */
@@ -277,10 +278,10 @@ static int apply_job(struct gp_applied *applied, struct gp_job *job)
 		error = check_queues(applied, job);
 	if (error)
 		return error;
-	error = apply(applied, &job->want, job->deadline_ns, &job->done);
+	error = apply(applied, &job->want, job->deadline_ns, &job->done, &job->started);
 	if (error == -ESRCH)
 		applied->gone = true;
-	if (error == -EPERM) {
+	if (error == -EPERM || error == -ENOTCONN) {
 		gp_apply_end(applied);
 		return error;
 	}
@@ -361,6 +362,7 @@ static bool has_ended(int pidfd)
 int gp_apply_pump(struct gp_applied *applied, int *result)
 {
 	struct gp_control_done done;
+	u32 started;
 
 	*result = 0;
 	if (applied->gone)
@@ -371,10 +373,10 @@ int gp_apply_pump(struct gp_applied *applied, int *result)
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */
 	if (*result == 1 && !gp_want_empty(&applied->want))
-		apply(applied, &applied->want, gp_now_ns() + 1000000000, &done);
+		apply(applied, &applied->want, gp_now_ns() + 1000000000, &done, &started);
 	if (*result == -ESRCH)
 		applied->gone = true;
-	if (*result == -EPERM)
+	if (*result == -EPERM || *result == -ENOTCONN)
 		gp_apply_end(applied); /* the next suspend starts anew */
 	return *result != 0;
 }

@@ -117,7 +117,8 @@ struct gp_job {
 	int result;
 	char text[GP_PROTO_TEXT];
 	const struct gp_control_ops *ops;
-	struct gp_control_done done;
+	struct gp_control_done done; /* queues: how many are stopped now */
+	u32 started;                 /* how many run because of it */
 	u64 finished_ns;
 	struct gp_control_queues queues;
 	u32 gpus[GP_HOLDER_GPUS];

@@ -209,6 +209,9 @@ void gp_member_job_done(struct gp_job *job)
 		memcpy(member->why, job->text, sizeof(member->why));
 	}
 	note_gpus(member, job);
+	/* Its own clock had run out before we came: it runs. */
+	if (job->kind == GP_JOB_LEASE && job->result < 0)
+		take_notice(member, job->result);
 	if (job->kind == GP_JOB_APPLY && job->suspends)
 		gp_breaker_report(holder, member, job->result);
 	/* Off by one in the driver's books: its fail-open cannot be relied on any more. */

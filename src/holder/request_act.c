@@ -67,7 +67,7 @@ void gp_request_take(struct gp_request *request, struct gp_job *job)
 	if (job->kind != GP_JOB_APPLY || job->result < 0)
 		return;
 	request->processes++;
-	request->queues += job->done.queues;
+	request->queues += request->type == GP_MSG_RESUME ? job->started : job->done.queues;
 	request->driver_ns += job->done.driver_ns;
 	if (job->done.issued_ns > sent && (job->done.issued_ns - sent > request->issued_ns))
 		request->issued_ns = job->done.issued_ns - sent;

@@ -1,0 +1,3 @@
+/* */
+#include "live.h"
+const struct live_row live_control[] = {{0}};
