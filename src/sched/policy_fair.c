@@ -1,10 +1,11 @@
 /*
  * fair: weighted dominant-resource fairness. Each job has a virtual time: what it has used of the
  * resource it uses most (CUs, copy engines, memory), over its weight. All run side by side; one
- * that gets more than slice_ns ahead of the one furthest behind yields until it is half of that
- * ahead. So the device is never idle for fairness' sake, a job alone is never stopped, and over any
- * stretch two busy jobs' use differs from their weights by at most slice_ns (or four times what a
- * preemption costs, if that is more) plus one look.
+ * that gets a slice (slice_ns at the mean weight of those who have work; or four times what a
+ * preemption costs, if that is more) ahead of the one furthest behind yields until it is half of
+ * that ahead. So the device is never idle for fairness' sake, a job alone is never stopped, and
+ * over any stretch the use of two busy jobs differs from their weights by a slice and a look at
+ * most.
  *
  * Use is what gp_sched_usage() reports. For jobs of which nothing is reported it is the time they
  * ran, divided by the number that ran side by side. Who was idle starts level with the others: it
@@ -16,9 +17,20 @@
 
 #define FRACTION 4 /* virtual time is in 1/16 ns at weight 100 */
 
+/* A preemption never costs more than a quarter of it. */
+static u64 slice(const struct gp_sched_device *d)
+{
+	return GP_MAX(d->config.slice_ns, 4 * (d->suspend_ns + d->resume_ns));
+}
+
+/* In virtual time, so that it is slice_ns of the device for a job of the mean weight. */
 static u64 lag(const struct gp_sched_device *d)
 {
-	return GP_MAX(d->config.slice_ns, 4 * (d->suspend_ns + d->resume_ns)) << FRACTION;
+	u64 ns = slice(d);
+
+	if (!d->weights)
+		return ns << FRACTION;
+	return gp_scale(ns << FRACTION, (u64)GP_SCHED_WEIGHT_DEFAULT * d->contenders, d->weights);
 }
 
 static void charge(const struct gp_sched *s, struct gp_sched_member *m, u64 used)
@@ -49,8 +61,7 @@ static void watch(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
 
-	m->tick_at =
-		d->contenders > 1 ? gp_later(s->now, lag(d) >> (FRACTION + 2)) : GP_SCHED_NEVER;
+	m->tick_at = d->contenders > 1 ? gp_later(s->now, slice(d) / 4) : GP_SCHED_NEVER;
 }
 
 static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)

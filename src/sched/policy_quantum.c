@@ -43,7 +43,7 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 	m->tick_at = GP_SCHED_NEVER;
 	if (d->config.can_share || !d->weights)
 		return;
-	period = GP_MAX(period, GP_MIN(cost, GP_SCHED_SPAN_MAX >> 16) * d->contenders);
+	period = GP_MAX(period, cost * d->contenders);
 	m->tick_at = gp_later(s->now, GP_MAX(gp_scale(period, j->weight, d->weights), 1000));
 	if (j->run == GP_SCHED_RESUMING)
 		m->tick_at = gp_later(m->tick_at, d->resume_ns);

@@ -161,15 +161,6 @@ struct gp_sched_job *gp_sched_job(const struct gp_sched *s, u32 index)
 	return job->used ? job : NULL;
 }
 
-int gp_sched_begin(struct gp_sched *s, u64 now)
-{
-	if (s->action_count || s->dirty)
-		return -EAGAIN;
-	s->now = GP_MAX(s->now, GP_MIN(now, GP_SCHED_TIME_MAX));
-	s->stats.events++;
-	return 0;
-}
-
 struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_kind kind,
 				      enum gp_sched_why why, u32 job, u32 other, u32 device)
 {
@@ -241,20 +232,20 @@ static void renew(struct gp_sched *s)
 	gp_sched_set_timer(s, s->timer_renew, gp_later(s->now, s->config.lease_ns / 3));
 }
 
-int gp_sched_timer(struct gp_sched *s, u64 now)
+static bool overdue(const struct gp_sched *s)
 {
-	int error = gp_sched_begin(s, now);
+	/* At the end of time nothing can be later any more. */
+	return s->timers.count && s->timers.entry[0].key <= s->now && s->now < GP_SCHED_TIME_MAX;
+}
 
-	if (error)
-		return error;
+/* Everything that is due. What does not fit into the ring stays due. */
+static void expire(struct gp_sched *s)
+{
 	if (s->now >= s->armed)
 		s->armed = GP_SCHED_NEVER;
-	while (s->timers.count && s->timers.entry[0].key <= s->now &&
-	       s->action_count + GP_SCHED_EVENT_ROOM <= GP_SCHED_ACTIONS) {
+	while (overdue(s) && s->action_count + GP_SCHED_EVENT_ROOM <= GP_SCHED_ACTIONS) {
 		u32 id = s->timers.entry[0].id;
 
-		if (s->now == GP_SCHED_TIME_MAX) /* nothing can be later any more */
-			break;
 		if (id < s->timer_member) {
 			gp_job_timer(s, gp_job_at(s, id));
 		} else if (id < s->timer_device) {
@@ -267,6 +258,40 @@ int gp_sched_timer(struct gp_sched *s, u64 now)
 		}
 	}
 	gp_sched_settle(s);
+}
+
+static int enter(struct gp_sched *s, u64 now)
+{
+	if (s->action_count || s->dirty)
+		return -EAGAIN;
+	s->now = GP_MAX(s->now, GP_MIN(now, GP_SCHED_TIME_MAX));
+	return 0;
+}
+
+int gp_sched_begin(struct gp_sched *s, u64 now)
+{
+	int error = enter(s, now);
+
+	if (error)
+		return error;
+	/* Promises are kept in time even if the host brings something else before the timer. */
+	if (overdue(s)) {
+		expire(s);
+		if (s->dirty || s->action_count > GP_SCHED_ACTIONS / 2)
+			return -EAGAIN;
+	}
+	s->stats.events++;
+	return 0;
+}
+
+int gp_sched_timer(struct gp_sched *s, u64 now)
+{
+	int error = enter(s, now);
+
+	if (error)
+		return error;
+	s->stats.events++;
+	expire(s);
 	return 0;
 }
 

@@ -30,9 +30,10 @@
  *   size = gp_sched_memory(&config); gp_sched_init(&sched, memory, size, &config);
  *   gp_sched_device_set() for each device, then for ever:
  *     an event happens -> the function for it, with the time -> gp_sched_take() until it is false.
- * Every event function answers -EAGAIN, and nothing has changed, while actions have not been taken.
- * An event that names something that does not exist is -ENOENT. A time earlier than the last one
- * counts as the last one.
+ * Every event function answers -EAGAIN, and the event has not happened, while actions have not been
+ * taken: take them and call again. An event that names something that does not exist is -ENOENT. A
+ * time earlier than the last one counts as the last one. Timers that are due happen before any
+ * event, so that the promises hold by the time of the events even when the host is late.
  *
  * What the host promises
  * - Operations on one job are carried out in the order of their actions. Each is answered once with

@@ -234,7 +234,7 @@ static inline struct gp_sched_member *gp_order_top(const struct gp_sched *s,
 
 /* sched.c */
 struct gp_sched_job *gp_sched_job(const struct gp_sched *sched, u32 job);
-/* Starts an event: -EAGAIN when there are actions to take, else the time is now. */
+/* Starts an event: -EAGAIN when there are actions to take; else it is now, and nothing is due. */
 int gp_sched_begin(struct gp_sched *sched, u64 now);
 struct gp_sched_action *gp_sched_emit(struct gp_sched *sched, enum gp_sched_action_kind kind,
 				      enum gp_sched_why why, u32 job, u32 other, u32 device);

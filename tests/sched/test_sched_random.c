@@ -441,11 +441,21 @@ static void work(struct run *run)
 				needs) == 0);
 }
 
+/* What the host itself remembers is changed below: first what is due. */
+static void serve(struct run *run)
+{
+	if (gp_sched_next(run->sched) > run->now)
+		return;
+	NEED(run, gp_sched_timer(run->sched, run->now) == 0);
+	take(run);
+}
+
 static void tell(struct run *run)
 {
 	u32 job = (u32)roll(run, JOBS), device = (u32)roll(run, DEVICES);
 	struct gp_sched_usage usage = {roll_log(run, 26), roll_log(run, 26), roll_log(run, 37)};
 
+	serve(run);
 	switch (roll(run, 8)) {
 	case 0:
 		gp_sched_job_pin(run->sched, run->now, job, (enum gp_sched_pin)roll(run, 3));
@@ -525,11 +535,6 @@ static void one_step(struct run *run)
 {
 	u64 what = roll(run, 100);
 
-	/* Whatever the test does next, a late timer comes first: the core's promises are by it. */
-	if (gp_sched_next(run->sched) <= run->now) {
-		NEED(run, gp_sched_timer(run->sched, run->now) == 0);
-		take(run);
-	}
 	if (what < 45)
 		work(run);
 	else if (what < 60)

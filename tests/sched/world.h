@@ -13,7 +13,7 @@
 #define MS     1000000ull
 #define S      1000000000ull
 #define ALWAYS GP_SCHED_NEVER
-#define LOG    4096
+#define LOG    65536
 
 struct world {
 	struct gp_sched *sched;
