@@ -58,6 +58,9 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);
 
 void gp_command_help(const struct gp_command *command, const char *program);
+/* Becomes the program of that name, with all arguments but a first --help. Returns only on failure.
+ */
+int gp_command_exec(const struct gp_command *command, const char *program, int argc, char **argv);
 
 /* "gpreempt find: <text>" on stderr, then "try 'gpreempt find --help'"; returns GP_EXIT_USAGE. */
 int gp_usage_error(const struct gp_command *command, const char *format, ...)
@@ -83,7 +86,8 @@ int gp_finish_output(const struct gp_command *command, int status);
 extern const struct gp_command *const gp_commands[];
 extern const struct gp_command gp_command_find, gp_command_queue_finder, gp_command_hqd,
 	gp_command_mqd, gp_command_runlist, gp_command_ps, gp_command_doctor, gp_command_completion,
-	gp_command_manual, gp_command_vgpu, gp_command_queues_trace, gp_command_compare;
+	gp_command_manual, gp_command_vgpu, gp_command_sim, gp_command_queues_trace,
+	gp_command_compare;
 extern const struct gp_command gp_command_run;
 extern const struct gp_command gp_command_suspend, gp_command_resume, gp_command_status,
 	gp_command_renice, gp_command_release;

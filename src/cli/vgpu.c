@@ -1,13 +1,5 @@
 /* `gpreempt vgpu` is a program of its own: this file describes it and runs it. */
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cli/command.h"
-
-#define GP_EXIT_CANNOT_RUN 125
 
 enum {
 	OPTION_GPU = 256,
@@ -24,46 +16,9 @@ enum {
 	OPTION_JSON,
 };
 
-/* Beside this program in a build tree, in libexec when installed. */
-static int find_program(char *out, size_t size)
-{
-	static const char *const places[] = {"gpreempt-vgpu", "../libexec/gpreempt/gpreempt-vgpu"};
-	char exe[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	if (len <= 0)
-		return -ENOENT;
-	exe[len] = '\0';
-	slash = strrchr(exe, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++) {
-		int n = snprintf(out, size, "%s/%s", exe, places[i]);
-
-		if (n < (int)size && access(out, X_OK) == 0)
-			return 0;
-	}
-	return -ENOENT;
-}
-
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct gp_cli_diag sink;
-	char path[PATH_MAX];
-
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		gp_command_help(command, "gpreempt vgpu");
-		return GP_EXIT_OK;
-	}
-	gp_cli_diag_init(&sink, command);
-	if (find_program(path, sizeof(path)) == 0) {
-		fflush(stdout);
-		execv(path, argv);
-	}
-	gp_fail(&sink.diag, -errno, _("cannot run gpreempt-vgpu: %s"), strerror(errno));
-	return GP_EXIT_CANNOT_RUN;
+	return gp_command_exec(command, "gpreempt-vgpu", argc, argv);
 }
 
 static const struct gp_option options[] = {

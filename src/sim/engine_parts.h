@@ -1,0 +1,164 @@
+/*
+ * The engine's state, shared by its files: engine.c (the loop), work.c (requests and kernels),
+ * host.c (operations and leases), fault.c (what goes wrong, and what must hold all the same).
+ */
+#ifndef GP_SIM_ENGINE_PARTS_H
+#define GP_SIM_ENGINE_PARTS_H
+
+#include "sim/engine.h"
+
+enum {
+	SIM_RING = 64,            /* kernels of one process on the GPU at once */
+	SIM_BACKLOG = 1u << 18,   /* requests under way in all; more are turned away */
+	SIM_OPERATIONS = 16,      /* waiting for one job */
+	SIM_DEATH_TAG = 1u << 30, /* runlist updates after a death, plus the process */
+};
+
+enum sim_event {
+	SIM_START,   /* a job */
+	SIM_STOP,    /* a job */
+	SIM_ARRIVAL, /* at a process */
+	SIM_HINT,    /* of a process */
+	SIM_NOTICE,  /* of a queue: the scheduler learns its state */
+	SIM_GAP,     /* a request: its next kernel */
+	SIM_CALL,    /* a job: its first operation reaches the driver */
+	SIM_ANSWER,  /* an operation is answered late */
+	SIM_LEASE,   /* a job */
+	SIM_FAULT,   /* time for one */
+	SIM_USAGE,   /* the scheduler learns what each job used */
+};
+
+struct sim_queue {
+	u32 process, gpu, model, sched;
+	u32 outstanding; /* kernels submitted and not complete */
+	bool enabled;    /* what the driver was told last */
+	bool alive, noticing;
+};
+
+struct sim_process {
+	u32 job, gpu, model, sched;
+	u32 first_queue, queue_count, next_queue;
+	u32 outstanding; /* kernels, all queues */
+	u32 head, tail;  /* requests with kernels left to submit, oldest first; GP_SCHED_NONE */
+	u32 requests;    /* under way */
+	u64 next_arrival;
+	bool alive, dying;
+};
+
+struct sim_request {
+	u32 process, next; /* next in the process's list or the free list */
+	u32 left, running; /* kernels */
+	u64 arrived;
+	bool used;
+};
+
+struct sim_operation {
+	bool suspend, under_way;
+	u64 token, epoch, until, issued;
+	u32 pending; /* runlist updates */
+	int result;
+	bool silent; /* hangs: never answered */
+	u64 late_ns;
+	bool twice;
+};
+
+struct sim_job {
+	u32 sched;    /* GP_SCHED_NONE: the scheduler does not know it */
+	bool running; /* started and not stopped */
+	bool held;    /* its queues are disabled */
+	u64 held_since, held_until, held_ns;
+	u64 held_epoch;
+	bool lease_event;
+	u64 max_suspend;
+	struct sim_operation operations[SIM_OPERATIONS];
+	u32 first, count;
+	u64 suspends;
+	u64 told_cu_ns[GP_SIM_GPUS]; /* reported as used so far */
+};
+
+struct sim_answer { /* late answers */
+	u64 token, epoch, cost;
+	int result;
+};
+
+struct sim {
+	const struct gp_scenario *scenario;
+	const struct gp_sim_options *options;
+	struct gp_diag *diag;
+	struct gp_sim_result *result;
+
+	u64 now;    /* true time */
+	s64 offset; /* the scheduler's clock is now + offset */
+	u64 epoch;  /* of the scheduler: a restart is a new one */
+	u64 random;
+	bool draining; /* no more arrivals: everything runs to its end */
+	int broken;    /* -errno once something must not have happened */
+
+	struct gp_sched *sched;
+	void *sched_memory;
+	size_t sched_size;
+	struct gp_sched_config sched_config;
+
+	struct gp_model *model[GP_SIM_GPUS];
+	void *model_memory[GP_SIM_GPUS];
+
+	struct gp_heap heap;
+	struct sim_job *jobs;
+	struct sim_process *processes;
+	u32 process_count, process_room;
+	struct sim_queue *queues;
+	u32 queue_count, queue_room;
+	u32 *queue_of_model[GP_SIM_GPUS]; /* model's queue -> ours */
+	u32 model_queues;
+	struct sim_request *requests;
+	u32 request_free, request_count;
+	u64 kernels_done;
+	struct sim_answer answers[64];
+	u32 answer_count;
+};
+
+/* engine.c */
+void sim_push(struct sim *sim, u64 at, enum sim_event kind, u32 value);
+u64 sim_random(struct sim *sim);
+/* True in `permille` of 1000 calls. */
+bool sim_chance(struct sim *sim, u32 permille);
+void sim_break(struct sim *sim, int error, const char *what, u64 seen, u64 wanted);
+/* The scheduler's clock. */
+u64 sim_clock(const struct sim *sim);
+/* An event function of the scheduler returned `error`: takes its actions. */
+void sim_act(struct sim *sim, int error);
+/* Makes a scheduler and tells it of everything that is there. */
+int sim_sched_start(struct sim *sim);
+
+/* work.c */
+void sim_job_start(struct sim *sim, u32 job);
+void sim_job_stop(struct sim *sim, u32 job);
+void sim_process_die(struct sim *sim, u32 process);
+void sim_process_dead(struct sim *sim, u32 process);
+void sim_arrival(struct sim *sim, u32 process);
+void sim_hint(struct sim *sim, u32 process);
+void sim_notice(struct sim *sim, u32 queue);
+void sim_feed(struct sim *sim, u32 process);
+void sim_gap(struct sim *sim, u32 request);
+/* What a job used of a GPU so far, in CU nanoseconds. */
+u64 sim_used(const struct sim *sim, u32 job, u32 gpu);
+void sim_usage(struct sim *sim);
+void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action);
+
+/* host.c */
+void sim_operation_add(struct sim *sim, const struct gp_sched_action *action);
+void sim_renew(struct sim *sim, u64 until);
+void sim_call(struct sim *sim, u32 job);
+void sim_answer(struct sim *sim, u32 index);
+void sim_updated(struct sim *sim, u32 gpu, u64 tag);
+void sim_owner_died(struct sim *sim);
+void sim_lease(struct sim *sim, u32 job);
+int sim_set_queue(struct sim *sim, u32 queue, bool enabled);
+
+/* fault.c */
+void sim_fault(struct sim *sim);
+void sim_operation_faults(struct sim *sim, struct sim_operation *operation);
+void sim_check(struct sim *sim);
+void sim_check_end(struct sim *sim);
+
+#endif

@@ -1,0 +1,266 @@
+/* What a daemon does with the scheduler's decisions: driver calls, one after the other for each
+ * job, their answers, and leases that end by themselves. */
+#include <errno.h>
+
+#include "sim/engine_parts.h"
+
+#define RETRY_NS 10000u /* the driver is busy: again after that */
+
+/* Updates that nobody waits for: a lease that ended. */
+#define LEASE_TAG (SIM_DEATH_TAG - 1u)
+
+int sim_set_queue(struct sim *sim, u32 index, bool enabled)
+{
+	struct sim_queue *queue = &sim->queues[index];
+	const struct gp_sim_job *spec = &sim->scenario->jobs[sim->processes[queue->process].job];
+	struct gp_model_queue_config config = {.type = GP_MODEL_COMPUTE,
+					       .priority = 7,
+					       .enabled = enabled};
+
+	if (spec->stream != GP_SCHED_STREAM_NORMAL)
+		config.priority = spec->stream == GP_SCHED_STREAM_HIGH ? 11 : 0;
+	for (u32 cu = 0; cu < spec->cu_limit; cu++)
+		gp_bit_set(config.cu_mask, cu);
+	queue->enabled = enabled;
+	return gp_model_queue_set(sim->model[queue->gpu], queue->model, &config);
+}
+
+static bool is_job_process(const struct sim *sim, u32 process, u32 job)
+{
+	return sim->processes[process].alive && !sim->processes[process].dying &&
+	       sim->processes[process].job == job;
+}
+
+/* The driver call of every process of the job, as kfd-debug makes it: one for all its queues. How
+ * many updates were asked for; calls that would change nothing are not made. */
+static int call_driver(struct sim *sim, u32 job, bool suspend, u64 tag)
+{
+	int made = 0;
+
+	for (u32 p = 0; p < sim->process_count; p++) {
+		struct sim_process *process = &sim->processes[p];
+		bool change = false;
+
+		if (!is_job_process(sim, p, job))
+			continue;
+		for (u32 i = 0; i < process->queue_count; i++) {
+			u32 queue = process->first_queue + i;
+
+			if (sim->queues[queue].enabled != suspend)
+				continue;
+			sim_set_queue(sim, queue, !suspend);
+			change = true;
+		}
+		if (!change)
+			continue;
+		int error = gp_model_runlist_update(sim->model[process->gpu], sim->now, 0, tag);
+
+		if (error) {
+			sim_break(sim, error, "the model took no runlist update", p, 0);
+			return made;
+		}
+		made++;
+	}
+	return made;
+}
+
+static void set_held(struct sim *sim, u32 index, bool held, u64 until)
+{
+	struct sim_job *job = &sim->jobs[index];
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	if (held) {
+		if (!job->held)
+			job->held_since = sim->now;
+		job->held_until = until;
+		job->held_epoch = sim->epoch;
+		if (!job->lease_event) {
+			job->lease_event = true;
+			sim_push(sim, GP_MAX(until, sim->now), SIM_LEASE, index);
+		}
+	} else if (job->held) {
+		job->held_ns += sim->now - job->held_since;
+		if (observer && observer->held)
+			observer->held(observer->data, index, job->held_since, sim->now);
+	}
+	job->held = held;
+}
+
+void sim_operation_add(struct sim *sim, const struct gp_sched_action *action)
+{
+	struct gp_sched_job_state state;
+	struct sim_operation *operation;
+	struct sim_job *job;
+	u32 index = GP_SCHED_NONE;
+
+	/* A job that the scheduler has removed is known to us only by our own handle of it. */
+	for (u32 i = 0; index == GP_SCHED_NONE && i < sim->scenario->job_count; i++)
+		if (sim->jobs[i].sched == action->job)
+			index = i;
+	if (gp_sched_job_state(sim->sched, action->job, &state) == 0)
+		index = (u32)state.tag;
+	if (index == GP_SCHED_NONE)
+		return;
+	job = &sim->jobs[index];
+	if (job->count == SIM_OPERATIONS) {
+		sim_break(sim, -ENOSPC, "too many operations wait for one job", index, 0);
+		return;
+	}
+	operation = &job->operations[(job->first + job->count++) % SIM_OPERATIONS];
+	*operation = (struct sim_operation){
+		.suspend = action->kind == GP_SCHED_SUSPEND,
+		.token = action->token,
+		.epoch = sim->epoch,
+		.until = (u64)((s64)action->until_ns - sim->offset),
+	};
+	sim_operation_faults(sim, operation);
+	if (action->kind == GP_SCHED_SUSPEND) {
+		sim->result->suspends++;
+		job->suspends++;
+	} else {
+		sim->result->resumes++;
+		/* From here on nothing is renewed, whatever becomes of the operation. */
+		job->held_epoch = 0;
+	}
+	if (job->count == 1)
+		sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
+}
+
+/* Every job whose last decision is to be held. */
+void sim_renew(struct sim *sim, u64 until)
+{
+	for (u32 i = 0; i < sim->scenario->job_count; i++) {
+		struct sim_job *job = &sim->jobs[i];
+		struct sim_operation *last =
+			&job->operations[(job->first + job->count - 1) % SIM_OPERATIONS];
+
+		if (job->count && last->suspend && last->epoch == sim->epoch)
+			last->until = until;
+		if (job->held && job->held_epoch == sim->epoch)
+			job->held_until = until;
+	}
+}
+
+static void answer(struct sim *sim, const struct sim_operation *operation, u64 cost)
+{
+	if (operation->silent || operation->epoch != sim->epoch)
+		return;
+	if (operation->result)
+		sim->result->operations_failed++;
+	if (operation->late_ns && sim->answer_count < GP_ARRAY_SIZE(sim->answers)) {
+		sim->answers[sim->answer_count] =
+			(struct sim_answer){operation->token, operation->epoch, cost,
+					    operation->result};
+		sim_push(sim, sim->now + operation->late_ns, SIM_ANSWER, sim->answer_count++);
+		return;
+	}
+	for (int i = 0; i <= operation->twice; i++)
+		sim_act(sim, gp_sched_operation(sim->sched, sim_clock(sim), operation->token,
+						operation->result, cost));
+}
+
+void sim_answer(struct sim *sim, u32 index)
+{
+	struct sim_answer late = sim->answers[index];
+
+	if (late.epoch == sim->epoch)
+		sim_act(sim, gp_sched_operation(sim->sched, sim_clock(sim), late.token, late.result,
+						late.cost));
+	/* Places are used again once all are answered. */
+	sim->answers[index].epoch = 0;
+	while (sim->answer_count && !sim->answers[sim->answer_count - 1].epoch)
+		sim->answer_count--;
+}
+
+static void operation_over(struct sim *sim, u32 index)
+{
+	struct sim_job *job = &sim->jobs[index];
+	struct sim_operation done = job->operations[job->first];
+
+	job->first = (job->first + 1) % SIM_OPERATIONS;
+	job->count--;
+	if (job->count)
+		sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
+	answer(sim, &done, sim->now - done.issued);
+}
+
+void sim_call(struct sim *sim, u32 index)
+{
+	struct sim_job *job = &sim->jobs[index];
+	struct sim_operation *operation = &job->operations[job->first];
+
+	if (!job->count || operation->under_way)
+		return;
+	operation->under_way = true;
+	operation->issued = sim->now;
+	if (operation->epoch != sim->epoch) { /* whoever asked for it is dead */
+		operation_over(sim, index);
+		return;
+	}
+	if (operation->result) { /* the driver refuses: nothing happens */
+		operation_over(sim, index);
+		return;
+	}
+	set_held(sim, index, operation->suspend, operation->until);
+	if (operation->suspend && !operation->token)
+		job->held_epoch = 0;
+	operation->pending = (u32)call_driver(sim, index, operation->suspend, (u64)index + 1);
+	if (!operation->pending)
+		operation_over(sim, index);
+}
+
+void sim_updated(struct sim *sim, u32 gpu, u64 tag)
+{
+	(void)gpu;
+	if (tag >= SIM_DEATH_TAG) {
+		sim_process_dead(sim, (u32)(tag - SIM_DEATH_TAG));
+		return;
+	}
+	if (tag == LEASE_TAG)
+		return;
+	u32 index = (u32)tag - 1;
+	struct sim_job *job = &sim->jobs[index];
+
+	if (job->count && job->operations[job->first].under_way &&
+	    --job->operations[job->first].pending == 0)
+		operation_over(sim, index);
+}
+
+/* The scheduler died: its holder lets go of everything that it held. */
+void sim_owner_died(struct sim *sim)
+{
+	for (u32 i = 0; i < sim->scenario->job_count; i++) {
+		if (!sim->jobs[i].held)
+			continue;
+		sim->jobs[i].held_until = sim->now;
+		sim->jobs[i].held_epoch = 0;
+		sim_push(sim, sim->now, SIM_LEASE, i);
+	}
+}
+
+void sim_lease(struct sim *sim, u32 index)
+{
+	struct sim_job *job = &sim->jobs[index];
+
+	job->lease_event = false;
+	if (!job->held)
+		return;
+	if (sim->now < job->held_until) {
+		job->lease_event = true;
+		sim_push(sim, job->held_until, SIM_LEASE, index);
+		return;
+	}
+	/* While a call is under way the driver is asked again when that is over. */
+	if (job->count && job->operations[job->first].under_way) {
+		job->lease_event = true;
+		sim_push(sim, sim->now + RETRY_NS, SIM_LEASE, index);
+		return;
+	}
+	u64 epoch = job->held_epoch;
+
+	set_held(sim, index, false, 0);
+	call_driver(sim, index, false, LEASE_TAG);
+	sim->result->leases_lost++;
+	if (epoch == sim->epoch && job->sched != GP_SCHED_NONE)
+		sim_act(sim, gp_sched_lease_lost(sim->sched, sim_clock(sim), job->sched));
+}

@@ -1,0 +1,85 @@
+/* Scenarios made up from a seed, for the fault tests: a few jobs of every kind on a small GPU, with
+ * every fault possible. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/scenario.h"
+
+struct dice {
+	u64 state;
+};
+
+static u64 roll(struct dice *dice, u64 below)
+{
+	dice->state = gp_mix(dice->state);
+	return dice->state % below;
+}
+
+static u64 pick(struct dice *dice, const u64 *values, size_t count)
+{
+	return values[roll(dice, count)];
+}
+
+static void random_job(struct dice *dice, struct gp_sim_job *job, u32 index, u32 gpus)
+{
+	static const u64 kernels[] = {20000, 100000, 500000, 2000000, 20000000};
+
+	*job = (struct gp_sim_job){
+		.spec = {.class = (enum gp_sched_class)roll(dice, 3),
+			 .priority = roll(dice, 2) ? (u32)roll(dice, 3000) : GP_SCHED_NONE,
+			 .weight = (u32)roll(dice, 300)},
+		.stream = (enum gp_sched_stream)roll(dice, 3),
+		.processes = 1 + (u32)roll(dice, 3),
+		.queues = 1 + (u32)roll(dice, 3),
+		.gpu = roll(dice, 3) ? (u32)roll(dice, gpus) : GP_SIM_ALL_GPUS,
+		.arrival = (enum gp_sim_arrival)roll(dice, 3),
+		.every_ns = 200000 + roll(dice, 20000000),
+		.depth = 1 + (u32)roll(dice, 2),
+		.think_ns = roll(dice, 2) * roll(dice, 3000000),
+		.kernels = 1 + (u32)roll(dice, 6),
+		.kernel_ns = pick(dice, kernels, GP_ARRAY_SIZE(kernels)),
+		.rounds = 1,
+		.vgprs = 64,
+		.gap_ns = roll(dice, 3) ? 0 : roll(dice, 200000),
+		.hint_ns = roll(dice, 4) ? 0 : roll(dice, 2000000),
+		.start_ns = roll(dice, 3) ? 0 : roll(dice, 100000000),
+	};
+	snprintf(job->name, sizeof(job->name), "job%u", index);
+	if (roll(dice, 4) == 0) {
+		job->spec.deadline_ns = 1000000 + roll(dice, 50000000);
+		job->spec.budget_ns = 1 + job->spec.deadline_ns / (2 + roll(dice, 8));
+	}
+	if (roll(dice, 5) == 0)
+		job->spec.max_suspend_ns = 10000000 + roll(dice, 1000000000);
+}
+
+void gp_scenario_random(struct gp_scenario *s, u64 seed)
+{
+	static const u64 chances[] = {0, 0, 5, 50, 300};
+	struct dice dice = {gp_mix(seed)};
+
+	s->seed = seed;
+	s->time_ns = 500000000 + roll(&dice, 3000000000ull);
+	s->gpus = 1 + (u32)roll(&dice, 3);
+	/* Eight CUs: the same decisions, far fewer events in the model. */
+	s->chip.model.xcc_count = 1;
+	s->chip.model.cu_per_xcc = 8;
+	s->chip.model.vmids = 2 + (u32)roll(&dice, 12);
+	s->notice_ns = roll(&dice, 50000);
+	s->call_ns = roll(&dice, 100000);
+	s->device.policy = (enum gp_sched_policy_id)roll(&dice, GP_SCHED_POLICIES);
+	s->job_count = 2 + (u32)roll(&dice, 7);
+	for (u32 i = 0; i < s->job_count; i++)
+		random_job(&dice, &s->jobs[i], i, s->gpus);
+	s->faults = (struct gp_sim_faults){
+		.fail = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
+		.hang = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
+		.late = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
+		.twice = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
+		/* In thousandths a second, so up to several in a run. */
+		.kill = (u32)roll(&dice, 2) * 1000,
+		.restart = (u32)roll(&dice, 2) * 500,
+		.jump = roll(&dice, 4) ? 0 : 1000,
+		.destroy = (u32)roll(&dice, 2) * 1000,
+	};
+}

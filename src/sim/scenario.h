@@ -1,0 +1,90 @@
+/*
+ * A scenario: which GPUs, which jobs with which work, which policy and which faults. It is read
+ * from a small text file (docs/simulator.md), made up from a seed by the fault tests, or built by
+ * code. Everything has a bound, so that a hostile file cannot make the simulator run for ever.
+ */
+#ifndef GP_SIM_SCENARIO_H
+#define GP_SIM_SCENARIO_H
+
+#include "base/diag.h"
+#include "chip/chip.h"
+#include "sched/sched.h"
+
+enum {
+	GP_SIM_JOBS = 256,
+	GP_SIM_GPUS = 8,
+	GP_SIM_PROCESSES = 64, /* of one job */
+	GP_SIM_QUEUES = 64,    /* of one process */
+	GP_SIM_KERNELS = 4096, /* of one request */
+	GP_SIM_NAME = 48,
+	GP_SIM_ALL_GPUS = 0xff,
+};
+
+#define GP_SIM_TIME_MAX 86400000000000ull /* a day */
+#define GP_SIM_RATE_MAX 10000000u         /* requests a second */
+
+enum gp_sim_arrival {
+	GP_SIM_CLOSED,  /* the next request when one is done, `depth` at a time */
+	GP_SIM_POISSON, /* `rate` a second at random */
+	GP_SIM_EVERY,   /* one in `every_ns` */
+};
+
+struct gp_sim_job {
+	char name[GP_SIM_NAME];
+	struct gp_sched_job_spec spec;
+	enum gp_sched_stream stream;
+	u32 processes, queues;
+	u32 gpu; /* index, or GP_SIM_ALL_GPUS: process i is on GPU i modulo their number */
+	enum gp_sim_arrival arrival;
+	u64 every_ns;  /* mean distance for POISSON */
+	u32 depth;     /* CLOSED: requests under way in each process */
+	u64 think_ns;  /* CLOSED: from the end of one to the next */
+	u32 kernels;   /* of a request */
+	u64 kernel_ns; /* alone, on its CUs */
+	u32 cus;       /* that a kernel fills; 0: all */
+	u32 rounds;    /* of workgroups one after the other; a kernel takes rounds * (kernel_ns /
+			  rounds) */
+	u32 vgprs;     /* per lane: with the CUs what a save costs */
+	u64 gap_ns;    /* host time between two kernels of a request; 0: all are queued at once */
+	u32 cu_limit;  /* CU mask of its queues; 0: none */
+	u64 hint_ns;   /* so long before a request arrives it is announced; 0: not */
+	u64 start_ns, stop_ns; /* stop 0: at the end */
+};
+
+/* Chances in thousandths, of each operation or, for the last ones, in each second. */
+struct gp_sim_faults {
+	u32 fail, hang, late, twice;
+	u32 kill, restart, jump, destroy;
+};
+
+struct gp_scenario {
+	char title[128];
+	struct gp_chip chip;
+	u32 gpus;
+	u64 time_ns, seed;
+	u64 notice_ns;                /* work arrives or ends -> the scheduler knows */
+	u64 call_ns;                  /* a decision -> the driver is called */
+	struct gp_sched_config sched; /* times only */
+	struct gp_sched_device_config device;
+	struct gp_sim_faults faults;
+	u32 job_count;
+	struct gp_sim_job jobs[GP_SIM_JOBS];
+};
+
+/* Usual values: an MI308X, one second, the `priority` policy, no job. */
+int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag);
+/* Reads a file. Errors name file, line and what to do; unknown keys are errors. */
+int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag);
+int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char *text, size_t size,
+		      struct gp_diag *diag);
+/* Whether the whole fits together; said on diag when it does not. */
+int gp_scenario_check(const struct gp_scenario *scenario, const char *name, struct gp_diag *diag);
+/* One random scenario with faults, the same for the same seed. */
+void gp_scenario_random(struct gp_scenario *scenario, u64 seed);
+
+/* "20ms", "1.5s", "300us", "10ns"; a bare number is refused. */
+bool gp_sim_parse_time(const char *text, u64 *ns);
+/* Name to number; false when there is no such policy. */
+bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy);
+
+#endif

@@ -1,0 +1,370 @@
+/* gpreempt-sim: the command line of the simulator; `gpreempt sim` runs it. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "sim/experiment.h"
+#include "sim/output.h"
+
+#define PROGRAM        "gpreempt sim"
+#define EXIT_OK        0
+#define EXIT_FAILED    1
+#define EXIT_USAGE     2
+#define MAX_POLICIES   8
+#define DEFAULT_EVENTS 300000000ull
+#define TRACE_EVENTS   2000000ull
+
+enum {
+	OPTION_POLICY = 256,
+	OPTION_SEED,
+	OPTION_TIME,
+	OPTION_ALONE,
+	OPTION_JSON,
+	OPTION_HTML,
+	OPTION_PERFETTO,
+	OPTION_FAULTS,
+	OPTION_REPLAY,
+	OPTION_EVENTS,
+	OPTION_EXPERIMENT,
+};
+
+struct request {
+	const char *file;
+	enum gp_sched_policy_id policies[MAX_POLICIES];
+	u32 policy_count;
+	bool seed_given, alone, json, faults, replay, experiment;
+	u64 seed, time_ns, events;
+	const char *html, *perfetto;
+};
+
+static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	(void)diag;
+	fprintf(stderr, PROGRAM ": %s%s\n", severity == GP_WARNING ? _("warning: ") : "", text);
+}
+
+static struct gp_diag diagnostics = {.emit = emit};
+
+static int take_policies(struct request *request, char *list)
+{
+	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		if (request->policy_count == MAX_POLICIES ||
+		    !gp_sim_parse_policy(name, &request->policies[request->policy_count]))
+			return gp_fail(&diagnostics, -EINVAL,
+				       _("--policy %s: off, priority, fair, deadline or quantum"),
+				       name);
+		request->policy_count++;
+	}
+	return 0;
+}
+
+static int take_number(const char *option, const char *value, u64 *out)
+{
+	return gp_argument_u64(value, out) ? 0
+					   : gp_fail(&diagnostics, -EINVAL,
+						     _("%s %s: not a whole number"), option, value);
+}
+
+static int take_option(struct request *request, int option)
+{
+	switch (option) {
+	case OPTION_POLICY:
+		return take_policies(request, optarg);
+	case OPTION_SEED:
+		request->seed_given = true;
+		return take_number("--seed", optarg, &request->seed);
+	case OPTION_REPLAY:
+		request->faults = request->replay = true;
+		return take_number("--replay", optarg, &request->seed);
+	case OPTION_EVENTS:
+		return take_number("--events", optarg, &request->events);
+	case OPTION_TIME:
+		if (gp_sim_parse_time(optarg, &request->time_ns) && request->time_ns)
+			return 0;
+		return gp_fail(&diagnostics, -EINVAL, _("--time %s: a time such as 20ms or 1.5s"),
+			       optarg);
+	case OPTION_ALONE:
+		request->alone = true;
+		return 0;
+	case OPTION_JSON:
+		request->json = true;
+		return 0;
+	case OPTION_HTML:
+		request->html = optarg;
+		return 0;
+	case OPTION_PERFETTO:
+		request->perfetto = optarg;
+		return 0;
+	case OPTION_FAULTS:
+		request->faults = true;
+		return 0;
+	case OPTION_EXPERIMENT:
+		request->experiment = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int take_options(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"policy", required_argument, NULL, OPTION_POLICY},
+		{"seed", required_argument, NULL, OPTION_SEED},
+		{"time", required_argument, NULL, OPTION_TIME},
+		{"alone", no_argument, NULL, OPTION_ALONE},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"html", required_argument, NULL, OPTION_HTML},
+		{"perfetto", required_argument, NULL, OPTION_PERFETTO},
+		{"faults", no_argument, NULL, OPTION_FAULTS},
+		{"replay", required_argument, NULL, OPTION_REPLAY},
+		{"events", required_argument, NULL, OPTION_EVENTS},
+		{"experiment", no_argument, NULL, OPTION_EXPERIMENT},
+		{0},
+	};
+	int option, error = 0;
+
+	while (!error && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		error = take_option(request, option);
+	if (error)
+		return error;
+	if (optind < argc)
+		request->file = argv[optind++];
+	if (optind < argc)
+		return gp_fail(&diagnostics, -EINVAL, _("one scenario at a time; '%s' is one more"),
+			       argv[optind]);
+	if (!request->file == !(request->faults || request->experiment))
+		return gp_fail(
+			&diagnostics, -EINVAL,
+			_("a scenario file, --faults, --replay SEED or --experiment is needed"));
+	return 0;
+}
+
+static int write_file(const char *path, const struct gp_buf *text)
+{
+	int error = text->error ? text->error : gp_file_write_atomic(path, text->data, text->len);
+
+	return error ? gp_fail(&diagnostics, error, _("cannot write %s: %s"), path,
+			       strerror(-error))
+		     : 0;
+}
+
+/* ---- fault tests ---- */
+
+static u64 milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000 + (u64)now.tv_nsec / 1000000;
+}
+
+/* Random scenarios, seed after seed, until that many events were checked. */
+static int run_faults(const struct request *request)
+{
+	struct gp_scenario *scenario = malloc(sizeof(*scenario));
+	u64 wanted = request->events ? request->events : 1000000, seed = request->seed, seeds = 0;
+	u64 events = 0, begin = milliseconds(), told = begin;
+	int error = scenario ? 0 : -ENOMEM;
+
+	while (!error && (!seeds || (!request->replay && events < wanted))) {
+		struct gp_sim_options options = {.check = true,
+						 .only_job = GP_SCHED_NONE,
+						 .max_events = 5000000};
+		struct gp_sim_result result;
+
+		error = gp_scenario_init(scenario, &diagnostics);
+		if (error)
+			break;
+		gp_scenario_random(scenario, seed);
+		error = gp_sim_run(scenario, &options, &diagnostics, &result);
+		if (error) {
+			fprintf(stderr, _("%s: failed; this runs it again: %s --replay %llu\n"),
+				PROGRAM, PROGRAM, (unsigned long long)seed);
+			break;
+		}
+		events += result.events;
+		gp_sim_result_free(&result);
+		seeds++;
+		seed++;
+		if (isatty(STDERR_FILENO) && milliseconds() - told > 500) {
+			told = milliseconds();
+			fprintf(stderr, "\r%llu / %llu", (unsigned long long)events,
+				(unsigned long long)wanted);
+		}
+	}
+	if (isatty(STDERR_FILENO) && told != begin)
+		fputs("\r\33[K", stderr);
+	free(scenario);
+	if (error)
+		return error;
+	u64 took = milliseconds() - begin;
+
+	printf(_("%llu events in %llu random scenarios from seed %llu: every invariant held (%.1f "
+		 "million "
+		 "events a second, each checked)\n"),
+	       (unsigned long long)events, (unsigned long long)seeds,
+	       (unsigned long long)request->seed, took ? (double)events / 1e3 / (double)took : 0);
+	return 0;
+}
+
+/* ---- scenarios ---- */
+
+struct runs {
+	struct gp_sim_row rows[MAX_POLICIES + 1];
+	struct gp_scenario *scenarios[MAX_POLICIES + 1];
+	char labels[MAX_POLICIES + 1][32];
+	size_t count;
+};
+
+static int run_one(struct runs *runs, const struct request *request,
+		   const struct gp_scenario *scenario, const char *label, u32 only,
+		   struct gp_sim_trace *trace)
+{
+	struct gp_sim_row *row = &runs->rows[runs->count];
+	struct gp_sim_options options = {.max_events =
+						 request->events ? request->events : DEFAULT_EVENTS,
+					 .only_job = only,
+					 .observer = trace ? &trace->observer : NULL};
+	int error = gp_sim_run(scenario, &options, &diagnostics, &row->result);
+
+	if (error)
+		return error;
+	if (row->result.cut)
+		gp_diag(&diagnostics, GP_WARNING,
+			_("stopped after %llu events, at %.3f s of %.3f s (--events N for more)"),
+			(unsigned long long)row->result.events, (double)row->result.time_ns / 1e9,
+			(double)scenario->time_ns / 1e9);
+	row->label = label;
+	row->scenario = scenario;
+	runs->count++;
+	return 0;
+}
+
+/* Every job by itself, as one row: what the others cost each. */
+static int run_alone(struct runs *runs, const struct request *request,
+		     const struct gp_scenario *scenario)
+{
+	struct gp_sim_row *row = &runs->rows[runs->count];
+	int error = run_one(runs, request, scenario, "alone", 0, NULL);
+
+	for (u32 job = 1; !error && job < scenario->job_count; job++) {
+		struct gp_sim_row *other = &runs->rows[runs->count];
+
+		error = run_one(runs, request, scenario, "alone", job, NULL);
+		if (error)
+			break;
+		row->result.jobs[job] = other->result.jobs[job];
+		row->result.events += other->result.events;
+		runs->count--;
+		gp_sim_result_free(&other->result);
+	}
+	return error;
+}
+
+static int show(const struct request *request, const struct runs *runs)
+{
+	int error;
+
+	if (request->json) {
+		json_t *json = gp_sim_json(runs->rows, runs->count);
+
+		error = json ? gp_json_print(stdout, json, false) : -ENOMEM;
+		json_decref(json);
+	} else {
+		error = gp_sim_print(runs->rows, runs->count, stdout, isatty(STDOUT_FILENO));
+		printf("\n%s\n", _("Times are the model's, not measurements."));
+	}
+	if (!error && request->html) {
+		struct gp_buf page = {0};
+
+		error = gp_sim_html(runs->rows, runs->count, &page);
+		error = error ? error : write_file(request->html, &page);
+		gp_buf_free(&page);
+	}
+	return error;
+}
+
+static int run_scenario(const struct request *request, struct gp_scenario *base, struct runs *runs)
+{
+	struct gp_sim_trace trace;
+	int error = gp_scenario_init(base, &diagnostics);
+
+	if (!error)
+		error = gp_scenario_load(base, request->file, &diagnostics);
+	if (error)
+		return error;
+	if (request->seed_given)
+		base->seed = request->seed;
+	if (request->time_ns)
+		base->time_ns = request->time_ns;
+	if (request->alone)
+		error = run_alone(runs, request, base);
+	for (u32 i = 0; !error && i < GP_MAX(request->policy_count, 1u); i++) {
+		struct gp_scenario *scenario = malloc(sizeof(*scenario));
+		bool traced = request->perfetto && i == 0;
+
+		if (!scenario)
+			return -ENOMEM;
+		*scenario = *base;
+		if (request->policy_count)
+			scenario->device.policy = request->policies[i];
+		runs->scenarios[i] = scenario;
+		if (traced)
+			gp_sim_trace_begin(&trace, scenario, TRACE_EVENTS);
+		error = run_one(runs, request, scenario,
+				gp_sched_policy_name(scenario->device.policy), GP_SCHED_NONE,
+				traced ? &trace : NULL);
+		if (traced) {
+			if (trace.dropped)
+				gp_diag(&diagnostics, GP_WARNING,
+					_("the trace holds the first %llu events; %llu more were "
+					  "left out"),
+					(unsigned long long)trace.events,
+					(unsigned long long)trace.dropped);
+			if (!error)
+				error = gp_sim_trace_end(&trace);
+			if (!error)
+				error = write_file(request->perfetto, &trace.text);
+			gp_sim_trace_free(&trace);
+		}
+	}
+	return error ? error : show(request, runs);
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = {.seed = 1};
+	struct gp_scenario *base;
+	struct runs *runs;
+	int error;
+
+	gp_i18n_init();
+	if (take_options(&request, argc, argv)) {
+		fprintf(stderr, _("Try '%s --help'.\n"), PROGRAM);
+		return EXIT_USAGE;
+	}
+	if (request.experiment)
+		return gp_sim_experiment(stdout, request.json, isatty(STDOUT_FILENO), &diagnostics)
+			       ? EXIT_FAILED
+			       : EXIT_OK;
+	if (request.faults)
+		return run_faults(&request) ? EXIT_FAILED : EXIT_OK;
+	base = malloc(sizeof(*base));
+	runs = calloc(1, sizeof(*runs));
+	error = base && runs ? run_scenario(&request, base, runs) : -ENOMEM;
+	for (size_t i = 0; runs && i < runs->count; i++)
+		gp_sim_result_free(&runs->rows[i].result);
+	for (size_t i = 0; runs && i < GP_ARRAY_SIZE(runs->scenarios); i++)
+		free(runs->scenarios[i]);
+	free(runs);
+	free(base);
+	return error ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,452 @@
+/* Requests and their kernels: how jobs come, submit work, finish it and go. */
+#include <errno.h>
+
+#include "sim/engine_parts.h"
+
+/* ---- processes and queues ---- */
+
+static u32 place_process(struct sim *sim)
+{
+	for (u32 i = 0; i < sim->process_count; i++)
+		if (!sim->processes[i].alive)
+			return i;
+	return sim->process_count < sim->process_room ? sim->process_count++ : GP_SCHED_NONE;
+}
+
+static void make_queue(struct sim *sim, u32 process, u32 index)
+{
+	struct sim_process *owner = &sim->processes[process];
+	const struct gp_sim_job *spec = &sim->scenario->jobs[owner->job];
+	struct gp_model_queue_config config = {.type = GP_MODEL_COMPUTE,
+					       .priority = 7,
+					       .enabled = true};
+	struct sim_queue *queue = &sim->queues[index];
+	int error;
+
+	if (spec->stream != GP_SCHED_STREAM_NORMAL)
+		config.priority = spec->stream == GP_SCHED_STREAM_HIGH ? 11 : 0;
+	for (u32 cu = 0; cu < spec->cu_limit; cu++)
+		gp_bit_set(config.cu_mask, cu);
+	*queue = (struct sim_queue){.process = process,
+				    .gpu = owner->gpu,
+				    .enabled = true,
+				    .alive = true};
+	error = gp_model_queue_add(sim->model[owner->gpu], owner->model, &config, &queue->model);
+	if (error) {
+		sim_break(sim, error, "the model has no room for a queue", index, 0);
+		return;
+	}
+	sim->queue_of_model[owner->gpu][queue->model] = index;
+	error = gp_sched_queue_add(sim->sched, sim_clock(sim), owner->sched, owner->gpu,
+				   spec->stream, &queue->sched);
+	sim_act(sim, error);
+}
+
+/* Dead processes leave the places of their queues behind: the same process index, the same queues.
+ */
+static u32 place_queues(struct sim *sim, struct sim_process *process, u32 count)
+{
+	if (process->queue_count == count)
+		return process->first_queue;
+	if (sim->queue_count + count > sim->queue_room)
+		return GP_SCHED_NONE;
+	sim->queue_count += count;
+	return sim->queue_count - count;
+}
+
+static void start_process(struct sim *sim, u32 job, u32 number)
+{
+	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
+	u32 index = place_process(sim), model, first;
+	u32 gpu = spec->gpu == GP_SIM_ALL_GPUS ? number % sim->scenario->gpus : spec->gpu;
+	int error;
+
+	if (index == GP_SCHED_NONE)
+		return; /* its predecessors are still on their way out */
+	first = place_queues(sim, &sim->processes[index], spec->queues);
+	if (first == GP_SCHED_NONE)
+		return;
+	error = gp_model_process_add(sim->model[gpu], &model);
+	if (error) {
+		sim_break(sim, error, "the model has no room for a process", index, 0);
+		return;
+	}
+	sim->processes[index] = (struct sim_process){.job = job,
+						     .gpu = gpu,
+						     .model = model,
+						     .first_queue = first,
+						     .queue_count = spec->queues,
+						     .head = GP_SCHED_NONE,
+						     .tail = GP_SCHED_NONE,
+						     .alive = true};
+	error = gp_sched_process_add(sim->sched, sim_clock(sim), sim->jobs[job].sched,
+				     &sim->processes[index].sched);
+	sim_act(sim, error);
+	for (u32 i = 0; i < spec->queues; i++)
+		make_queue(sim, index, first + i);
+	for (u32 i = 0; i < (spec->arrival == GP_SIM_CLOSED ? spec->depth : 1); i++)
+		sim_push(sim, sim->now, SIM_ARRIVAL, index);
+}
+
+void sim_job_start(struct sim *sim, u32 index)
+{
+	struct sim_job *job = &sim->jobs[index];
+	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
+	u32 there = 0;
+	int error;
+
+	job->max_suspend =
+		spec.max_suspend_ns ? spec.max_suspend_ns : sim->scenario->sched.max_suspend_ns;
+	if (!job->running) {
+		spec.tag = index;
+		error = gp_sched_job_add(sim->sched, sim_clock(sim), &spec, &job->sched);
+		sim_act(sim, error);
+		job->running = error == 0;
+	}
+	for (u32 i = 0; i < sim->process_count; i++) {
+		if (!sim->processes[i].alive || sim->processes[i].job != index)
+			continue;
+		there++;
+		/* One that is on its way out is replaced when it is gone. */
+		if (sim->processes[i].dying)
+			sim_push(sim, sim->now + 5000000, SIM_START, index);
+	}
+	for (u32 i = there; job->running && i < sim->scenario->jobs[index].processes; i++)
+		start_process(sim, index, i);
+	/* One update maps what was created, as the driver does at each CREATE_QUEUE. */
+	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
+		gp_model_runlist_update(sim->model[gpu], sim->now, 0, SIM_DEATH_TAG - 1);
+}
+
+/* No more requests; those under way run to their end. */
+void sim_job_stop(struct sim *sim, u32 index)
+{
+	(void)sim;
+	(void)index;
+}
+
+static bool stopped(const struct sim *sim, u32 job)
+{
+	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
+
+	return sim->draining || (spec->stop_ns && sim->now >= spec->stop_ns);
+}
+
+/* ---- requests ---- */
+
+static u64 exponential(struct sim *sim, u64 mean)
+{
+	/* -ln(u) with integers, so that every machine draws the same: leading zeros are the whole
+	 * part of -log2(u), the bits behind its fraction, taken as a straight line between two
+	 * powers of two (at most 6 % of an octave off). */
+	u64 u = sim_random(sim) | 1;
+	u32 zeros = (u32)__builtin_clzll(u);
+	u64 fraction = (u << zeros << 1) >> 48;         /* 0..65535 between two powers of two */
+	u64 log2 = ((u64)(zeros + 1) << 16) - fraction; /* -log2(u) * 65536 */
+	u64 natural = log2 * 45426 / 65536;             /* * ln 2 */
+
+	return gp_scale(mean, natural, 65536);
+}
+
+static u64 next_arrival(struct sim *sim, const struct gp_sim_job *spec)
+{
+	u64 distance =
+		spec->arrival == GP_SIM_POISSON ? exponential(sim, spec->every_ns) : spec->every_ns;
+
+	return sim->now + GP_MAX(distance, 1);
+}
+
+static void submit(struct sim *sim, u32 index, u32 process_index)
+{
+	struct sim_process *process = &sim->processes[process_index];
+	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
+	const struct gp_model_chip *chip = &sim->scenario->chip.model;
+	struct sim_request *request = &sim->requests[index];
+	u32 queue_index = process->first_queue + process->next_queue++ % process->queue_count;
+	struct sim_queue *queue = &sim->queues[queue_index];
+	u32 per_cu = gp_model_occupancy(chip, 4, spec->vgprs, 0);
+	u32 cus = spec->cus ? spec->cus : chip->xcc_count * chip->cu_per_xcc;
+	struct gp_model_work work = {
+		.tag = (u64)index + 1,
+		.barrier = true,
+		.kernel = true,
+		.workgroups = (u64)cus * per_cu * spec->rounds,
+		.waves_per_workgroup = 4,
+		.vgprs = spec->vgprs,
+		.workgroup_ns = spec->kernel_ns / spec->rounds,
+	};
+	int error = gp_model_submit(sim->model[process->gpu], sim->now, queue->model, &work);
+
+	if (error) {
+		sim_break(sim, error, "the model refused a kernel", queue_index, index);
+		return;
+	}
+	request->left--;
+	request->running++;
+	process->outstanding++;
+	if (queue->outstanding++ == 0 && !queue->noticing) {
+		queue->noticing = true;
+		sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
+	}
+}
+
+/* Submits what may be submitted: requests in their order, at most a ring full of kernels. */
+void sim_feed(struct sim *sim, u32 index)
+{
+	struct sim_process *process = &sim->processes[index];
+	bool gaps = sim->scenario->jobs[process->job].gap_ns != 0;
+
+	while (process->head != GP_SCHED_NONE && process->outstanding < SIM_RING && !sim->broken) {
+		u32 request = process->head;
+
+		submit(sim, request, index);
+		/* With gaps the rest of it waits for this kernel's end. */
+		if (gaps || !sim->requests[request].left) {
+			process->head = sim->requests[request].next;
+			sim->requests[request].next = GP_SCHED_NONE;
+			if (process->head == GP_SCHED_NONE)
+				process->tail = GP_SCHED_NONE;
+		}
+	}
+}
+
+static void append(struct sim *sim, struct sim_process *process, u32 request)
+{
+	sim->requests[request].next = GP_SCHED_NONE;
+	if (process->tail == GP_SCHED_NONE)
+		process->head = request;
+	else
+		sim->requests[process->tail].next = request;
+	process->tail = request;
+}
+
+static u32 new_request(struct sim *sim, u32 process)
+{
+	u32 index = sim->request_free;
+	struct sim_request *request;
+
+	if (index == GP_SCHED_NONE)
+		return index;
+	request = &sim->requests[index];
+	sim->request_free = request->next;
+	*request = (struct sim_request){
+		.process = process,
+		.next = GP_SCHED_NONE,
+		.left = sim->scenario->jobs[sim->processes[process].job].kernels,
+		.arrived = sim->now,
+		.used = true};
+	sim->request_count++;
+	sim->processes[process].requests++;
+	return index;
+}
+
+static void end_request(struct sim *sim, u32 index)
+{
+	sim->requests[index].used = false;
+	sim->requests[index].next = sim->request_free;
+	sim->request_free = index;
+	sim->request_count--;
+}
+
+void sim_arrival(struct sim *sim, u32 index)
+{
+	struct sim_process *process = &sim->processes[index];
+	u32 job = process->job, request;
+	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
+
+	if (!process->alive || process->dying || stopped(sim, job))
+		return;
+	if (spec->arrival != GP_SIM_CLOSED) {
+		u64 at = next_arrival(sim, spec);
+
+		if (sim->now == process->next_arrival || !process->next_arrival) {
+			process->next_arrival = at;
+			sim_push(sim, at, SIM_ARRIVAL, index);
+			if (spec->hint_ns)
+				sim_push(sim,
+					 at > sim->now + spec->hint_ns ? at - spec->hint_ns
+								       : sim->now,
+					 SIM_HINT, index);
+		}
+	}
+	sim->result->jobs[job].arrived++;
+	request = new_request(sim, index);
+	if (request == GP_SCHED_NONE) {
+		sim->result->jobs[job].lost++;
+		return;
+	}
+	append(sim, process, request);
+	sim_feed(sim, index);
+}
+
+void sim_hint(struct sim *sim, u32 index)
+{
+	struct sim_process *process = &sim->processes[index];
+
+	if (process->alive && !process->dying && sim->jobs[process->job].running)
+		sim_act(sim, gp_sched_hint(sim->sched, sim_clock(sim),
+					   sim->jobs[process->job].sched, process->gpu,
+					   (u64)((s64)process->next_arrival + sim->offset)));
+}
+
+void sim_notice(struct sim *sim, u32 index)
+{
+	struct sim_queue *queue = &sim->queues[index];
+
+	queue->noticing = false;
+	if (!queue->alive || sim->processes[queue->process].dying)
+		return;
+	sim_act(sim, gp_sched_work(sim->sched, sim_clock(sim), queue->sched,
+				   queue->outstanding ? GP_SCHED_BUSY : GP_SCHED_DRAINED,
+				   GP_SCHED_UNKNOWN));
+}
+
+void sim_gap(struct sim *sim, u32 index)
+{
+	struct sim_request *request = &sim->requests[index];
+	struct sim_process *process = &sim->processes[request->process];
+
+	if (!request->used || !process->alive || process->dying)
+		return;
+	append(sim, process, index);
+	sim_feed(sim, request->process);
+}
+
+static void request_done(struct sim *sim, u32 index, u64 done)
+{
+	struct sim_request *request = &sim->requests[index];
+	struct sim_process *process = &sim->processes[request->process];
+	u32 job = process->job, owner = request->process;
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	sim->result->jobs[job].completed++;
+	gp_histogram_add(&sim->result->jobs[job].latency, done - request->arrived);
+	if (observer && observer->request)
+		observer->request(observer->data, job, request->arrived, done);
+	process->requests--;
+	end_request(sim, index);
+	if (sim->scenario->jobs[job].arrival == GP_SIM_CLOSED && !process->dying)
+		sim_push(sim, sim->now + sim->scenario->jobs[job].think_ns, SIM_ARRIVAL, owner);
+}
+
+void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action)
+{
+	u32 queue_index = sim->queue_of_model[gpu][action->queue], index = (u32)(action->tag - 1);
+	struct sim_queue *queue = &sim->queues[queue_index];
+	struct sim_request *request = &sim->requests[index];
+	struct sim_process *process = &sim->processes[queue->process];
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	if (!queue->outstanding || !request->used || !request->running) {
+		sim_break(sim, -EFAULT, "a kernel completed twice", queue_index, index);
+		return;
+	}
+	if (observer && observer->kernel)
+		observer->kernel(observer->data, process->job, queue_index, action->start_ns,
+				 action->end_ns);
+	sim->result->jobs[process->job].kernels++;
+	sim->kernels_done++;
+	request->running--;
+	process->outstanding--;
+	if (--queue->outstanding == 0 && !queue->noticing) {
+		queue->noticing = true;
+		sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
+	}
+	if (!request->left && !request->running)
+		request_done(sim, index, action->at_ns);
+	else if (request->left && sim->scenario->jobs[process->job].gap_ns)
+		sim_push(sim, sim->now + sim->scenario->jobs[process->job].gap_ns, SIM_GAP, index);
+	sim_feed(sim, queue->process);
+}
+
+/* ---- usage ---- */
+
+#define USAGE_EVERY_NS 2000000u
+
+u64 sim_used(const struct sim *sim, u32 job, u32 gpu)
+{
+	u64 used = 0;
+
+	for (u32 p = 0; p < sim->process_count; p++) {
+		const struct sim_process *process = &sim->processes[p];
+
+		if (!process->alive || process->dying || process->job != job || process->gpu != gpu)
+			continue;
+		for (u32 i = 0; i < process->queue_count; i++) {
+			struct gp_model_queue_state state;
+			u32 queue = process->first_queue + i;
+
+			if (gp_model_queue_state(sim->model[gpu], sim->queues[queue].model,
+						 &state) == 0)
+				used += state.cu_ns;
+		}
+	}
+	return used;
+}
+
+void sim_usage(struct sim *sim)
+{
+	const struct gp_model_chip *chip = &sim->scenario->chip.model;
+
+	for (u32 job = 0; job < sim->scenario->job_count; job++) {
+		for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
+			u64 used = sim_used(sim, job, gpu), told = sim->jobs[job].told_cu_ns[gpu];
+			struct gp_sched_usage usage = {
+				.cu_ns = (used - told) / (chip->xcc_count * chip->cu_per_xcc)};
+
+			sim->jobs[job].told_cu_ns[gpu] = used;
+			/* Less than before: a process took its account with it. */
+			if (sim->jobs[job].running && used > told)
+				sim_act(sim, gp_sched_usage(sim->sched, sim_clock(sim),
+							    sim->jobs[job].sched, gpu, &usage));
+		}
+	}
+	sim_push(sim, sim->now + USAGE_EVERY_NS, SIM_USAGE, 0);
+}
+
+/* ---- the end of a process ---- */
+
+void sim_process_die(struct sim *sim, u32 index)
+{
+	struct sim_process *process = &sim->processes[index];
+
+	if (!process->alive || process->dying)
+		return;
+	process->dying = true;
+	sim_act(sim, gp_sched_process_remove(sim->sched, sim_clock(sim), process->sched));
+	for (u32 i = 0; i < process->queue_count; i++)
+		sim_set_queue(sim, process->first_queue + i, false);
+	if (gp_model_runlist_update(sim->model[process->gpu], sim->now, 0, SIM_DEATH_TAG + index))
+		sim_break(sim, -EAGAIN, "the model took no update after a death", index, 0);
+}
+
+void sim_process_dead(struct sim *sim, u32 index)
+{
+	struct sim_process *process = &sim->processes[index];
+
+	for (u32 i = 0; i < process->queue_count; i++) {
+		struct sim_queue *queue = &sim->queues[process->first_queue + i];
+		struct gp_model_queue_state state;
+		u32 dropped;
+
+		if (gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
+			sim->result->jobs[process->job].cu_ns += state.cu_ns;
+		if (gp_model_queue_remove(sim->model[queue->gpu], queue->model, &dropped))
+			sim_break(sim, -EBUSY, "a dead process's queue is still mapped", i, 0);
+		if (dropped != queue->outstanding)
+			sim_break(sim, -EFAULT, "kernels were lost beside those of a death",
+				  dropped, queue->outstanding);
+		queue->alive = false;
+		queue->outstanding = 0;
+	}
+	for (u32 i = 0; i < SIM_BACKLOG && process->requests; i++) {
+		if (!sim->requests[i].used || sim->requests[i].process != index)
+			continue;
+		end_request(sim, i);
+		process->requests--;
+		sim->result->jobs[process->job].lost++;
+	}
+	gp_model_process_remove(sim->model[process->gpu], process->model);
+	process->alive = process->dying = false;
+	process->outstanding = 0;
+}

@@ -1,0 +1,113 @@
+"""`gpreempt sim` from the outside: tables, JSON, pages, traces and what it says to wrong calls."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+GPREEMPT = os.path.join(os.environ["GP_BIN"], "gpreempt")
+SERVE = """[run]
+title = <b>Serving</b>
+time = 500ms
+[job server]
+class = online
+arrival = poisson 100/s
+kernel = 500us
+[job trainer "x"]
+class = offline
+depth = 2
+kernel = 20ms
+"""
+
+
+def sim(*arguments):
+    return subprocess.run([GPREEMPT, "sim", *arguments], capture_output=True, text=True, timeout=100,
+                          env={**os.environ, "LC_ALL": "C"})
+
+
+class Sim(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.file = os.path.join(self.dir.name, "serve.sim")
+        pathlib.Path(self.file).write_text(SERVE)
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    def test_policies_stand_side_by_side(self):
+        run = sim("--alone", "--policy", "off,priority", self.file)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        for label in ("alone", "off", "priority"):
+            self.assertIn(label, run.stdout)
+        self.assertIn("not measurements", run.stdout)
+
+    def test_json_has_the_figures_and_repeats_bit_for_bit(self):
+        first = sim("--json", "--policy", "off,priority", self.file)
+        self.assertEqual(first.stdout, sim("--json", "--policy", "off,priority", self.file).stdout)
+        runs = {run["policy"]: run for run in json.loads(first.stdout)["runs"]}
+        self.assertEqual(runs["off"]["preemptions"], 0)
+        self.assertGreater(runs["priority"]["preemptions"], 0)
+        server = runs["priority"]["jobs"][0]
+        self.assertEqual(server["name"], "server")
+        self.assertLess(server["latency"]["p99_ns"], runs["off"]["jobs"][0]["latency"]["p99_ns"])
+        other = sim("--json", "--policy", "off,priority", "--seed", "2", self.file)
+        self.assertNotEqual(first.stdout, other.stdout)
+
+    def test_page_and_trace_are_whole_and_escaped(self):
+        run = sim("--html", self.path("p.html"), "--perfetto", self.path("t.json"), self.file)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        page = pathlib.Path(self.path("p.html")).read_text()
+        self.assertIn("&lt;b&gt;Serving", page)
+        self.assertNotIn("<b>", page)
+        self.assertIn("<svg", page)
+        self.assertNotIn("http", page)
+        events = json.loads(pathlib.Path(self.path("t.json")).read_text())["traceEvents"]
+        names = {event["name"] for event in events}
+        self.assertLessEqual({"request", "kernel", "held", "inversion", "process_name"}, names)
+
+    def test_wrong_calls_say_what_is_wrong(self):
+        pathlib.Path(self.path("bad.sim")).write_text("[run]\nspeed = 3\n")
+        for arguments, code, said in (
+                ([], 2, "a scenario file, --faults"),
+                ([self.file, self.file], 2, "one scenario at a time"),
+                (["--policy", "best", self.file], 2, "off, priority, fair"),
+                (["--time", "5", self.file], 2, "a time such as"),
+                (["--seed", "x", self.file], 2, "not a whole number"),
+                ([self.path("nowhere")], 1, "cannot read"),
+                ([self.path("bad.sim")], 1, "bad.sim:2: unknown key"),
+                (["--html", "/nowhere/x.html", self.file], 1, "cannot write")):
+            run = sim(*arguments)
+            self.assertEqual(run.returncode, code, (arguments, run.stderr))
+            self.assertIn(said, run.stderr)
+
+    def test_a_hostile_scenario_ends(self):
+        pathlib.Path(self.path("flood.sim")).write_text(
+            "[run]\ntime = 86400s\n[job flood]\narrival = poisson 10000000/s\nkernel = 100ns\n")
+        run = sim("--events", "200000", self.path("flood.sim"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("stopped after", run.stderr)
+
+    def test_faults_replay_by_seed(self):
+        run = sim("--replay", "3")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("every invariant held", run.stdout)
+
+    def test_shipped_scenarios_and_the_experiment_run(self):
+        data = pathlib.Path(os.environ["GP_BIN"]).parent / "data" / "scenarios"
+        shipped = sorted(data.glob("*.sim"))
+        self.assertTrue(shipped)
+        for path in shipped:
+            run = sim("--time", "300ms", str(path))
+            self.assertEqual(run.returncode, 0, (path, run.stderr))
+        rows = json.loads(sim("--experiment", "--json").stdout)["rows"]
+        fitted = [row for row in rows if row["fitted"]]
+        self.assertEqual(len(fitted), 3)
+        for row in fitted:
+            self.assertLess(abs(row["error_percent"]), 5)
+        self.assertTrue([row for row in rows if row["processes"] == 6 and not row["fitted"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+/* The engine: what must be true of any simulation, and what each policy must bring about. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/engine.h"
+#include "testlib.h"
+
+static const char serve[] = "[run]\ntime = 1s\n"
+			    "[gpu]\njitter_permille = 0\n"
+			    "[job server]\nclass = online\narrival = poisson 100/s\nkernels = 2\n"
+			    "kernel = 500us\n"
+			    "[job trainer]\nclass = offline\ndepth = 2\nkernel = 20ms\n";
+
+static struct gp_sim_result run(const char *text, enum gp_sched_policy_id policy, u32 only)
+{
+	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_options options = {.only_job = only, .check = true};
+	struct test_diag diag = TEST_DIAG;
+	struct gp_sim_result result;
+
+	assert_non_null(s);
+	assert_int_equal(gp_scenario_init(s, &diag.diag), 0);
+	assert_int_equal(gp_scenario_parse(s, "s", text, strlen(text), &diag.diag), 0);
+	s->device.policy = policy;
+	if (gp_sim_run(s, &options, &diag.diag, &result))
+		fail_msg("%s", gp_buf_str(&diag.text));
+	free(s);
+	return result;
+}
+
+static u64 p99(const struct gp_sim_result *result, u32 job)
+{
+	return gp_histogram_at(&result->jobs[job].latency, 990);
+}
+
+static void the_same_scenario_gives_the_same_result(void **state)
+{
+	struct gp_sim_result a = run(serve, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+	struct gp_sim_result b = run(serve, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+
+	(void)state;
+	assert_int_equal(a.events, b.events);
+	assert_memory_equal(a.jobs, b.jobs, a.job_count * sizeof(*a.jobs));
+	gp_sim_result_free(&a);
+	gp_sim_result_free(&b);
+}
+
+static void a_lone_kernel_takes_its_time_and_nobody_is_preempted(void **state)
+{
+	struct gp_sim_result alone = run(serve, GP_SCHED_PRIORITY, 1);
+
+	(void)state;
+	/* Two deep: each waits for the one before. Launch and signal cost a little. */
+	assert_in_range(alone.jobs[1].latency.max, 20000000, 41000000);
+	assert_int_equal(alone.suspends, 0);
+	gp_sim_result_free(&alone);
+}
+
+static void priority_gives_the_online_job_the_gpu(void **state)
+{
+	struct gp_sim_result alone = run(serve, GP_SCHED_PRIORITY, 0);
+	struct gp_sim_result off = run(serve, GP_SCHED_OFF, GP_SCHED_NONE);
+	struct gp_sim_result with = run(serve, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+
+	(void)state;
+	assert_true(with.suspends > 0);
+	assert_int_equal(off.suspends, 0);
+	assert_int_equal(with.jobs[0].suspends, 0);
+	assert_true(p99(&off, 0) > 3 * p99(&with, 0));
+	assert_true(p99(&with, 0) < 2 * p99(&alone, 0));
+	/* And the offline job is not starved. */
+	assert_true(with.jobs[1].completed > off.jobs[1].completed / 2);
+	gp_sim_result_free(&alone);
+	gp_sim_result_free(&off);
+	gp_sim_result_free(&with);
+}
+
+static void fair_shares_follow_weights(void **state)
+{
+	static const char text[] = "[run]\ntime = 3s\n[scheduler]\nslice = 10ms\n"
+				   "[job one]\nweight = 100\nkernel = 5ms\ndepth = 2\n"
+				   "[job three]\nweight = 300\nkernel = 5ms\ndepth = 2\n";
+	struct gp_sim_result fair = run(text, GP_SCHED_FAIR, GP_SCHED_NONE);
+
+	(void)state;
+	/* Three to one, within a fifth: the slice is how far ahead one may be. */
+	assert_in_range(fair.jobs[1].cu_ns * 100 / fair.jobs[0].cu_ns, 240, 360);
+	gp_sim_result_free(&fair);
+}
+
+static void nothing_is_lost_when_everything_fails(void **state)
+{
+	static const char text[] =
+		"[run]\ntime = 2s\n"
+		"[faults]\nfail = 300\nhang = 200\nlate = 300\ntwice = 300\n"
+		"kill = 1000\nrestart = 1000\ndestroy = 1000\n"
+		"[job server]\nclass = online\narrival = every 5ms\nkernel = 1ms\n"
+		"[job trainer]\nclass = offline\nprocesses = 3\nqueues = 2\n"
+		"depth = 3\nkernel = 5ms\n";
+	struct gp_sim_result result = run(text, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+
+	(void)state;
+	assert_true(result.operations_failed > 0);
+	assert_true(result.jobs[0].completed > 0);
+	assert_true(result.jobs[1].completed > 0);
+	assert_true(result.jobs[0].lost + result.jobs[1].lost > 0);
+	gp_sim_result_free(&result);
+}
+
+static void a_limit_on_events_ends_a_run(void **state)
+{
+	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .max_events = 500};
+	struct gp_sim_result result;
+
+	(void)state;
+	assert_int_equal(gp_scenario_init(s, NULL), 0);
+	assert_int_equal(gp_scenario_parse(s, "s", serve, strlen(serve), NULL), 0);
+	assert_int_equal(gp_sim_run(s, &options, NULL, &result), 0);
+	assert_true(result.cut);
+	assert_in_range(result.events, 500, 600);
+	gp_sim_result_free(&result);
+	free(s);
+}
+
+static void percentiles_are_within_a_hundredth(void **state)
+{
+	struct gp_histogram *h = calloc(1, sizeof(*h));
+
+	(void)state;
+	assert_int_equal(gp_histogram_at(h, 500), 0);
+	for (u64 i = 1; i <= 100000; i++)
+		gp_histogram_add(h, i * 1000);
+	assert_in_range(gp_histogram_at(h, 500), 50000000, 50500000);
+	assert_in_range(gp_histogram_at(h, 990), 99000000, 99990000);
+	assert_int_equal(gp_histogram_at(h, 1000), 100000000);
+	assert_in_range(gp_histogram_at(h, 0), 1000, 1008);
+	gp_histogram_add(h, UINT64_MAX);
+	assert_int_equal(gp_histogram_at(h, 1000), UINT64_MAX);
+	/* Every bucket's bound is in that bucket. */
+	for (u32 i = 0; i + 1 < GP_HISTOGRAM_BUCKETS; i++)
+		assert_true(gp_histogram_bound(i) < gp_histogram_bound(i + 1));
+	free(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_scenario_gives_the_same_result),
+		cmocka_unit_test(a_lone_kernel_takes_its_time_and_nobody_is_preempted),
+		cmocka_unit_test(priority_gives_the_online_job_the_gpu),
+		cmocka_unit_test(fair_shares_follow_weights),
+		cmocka_unit_test(nothing_is_lost_when_everything_fails),
+		cmocka_unit_test(a_limit_on_events_ends_a_run),
+		cmocka_unit_test(percentiles_are_within_a_hundredth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* Scenario files: what they say, and what is said about wrong ones. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/scenario.h"
+#include "testlib.h"
+
+static struct gp_scenario *parse(const char *text, struct test_diag *diag, int *error)
+{
+	struct gp_scenario *scenario = malloc(sizeof(*scenario));
+
+	assert_non_null(scenario);
+	assert_int_equal(gp_scenario_init(scenario, &diag->diag), 0);
+	*error = gp_scenario_parse(scenario, "s.sim", text, strlen(text), &diag->diag);
+	return scenario;
+}
+
+static void a_scenario_says_what_it_says(void **state)
+{
+	struct test_diag diag = TEST_DIAG;
+	int error;
+	struct gp_scenario *s =
+		parse("# comment\n"
+		      "[run]\ntitle = T\ntime = 1.5s\nseed = 7\n"
+		      "[gpu]\nchip = mi300x\ncount = 2\nsave = 10us\n"
+		      "[scheduler]\npolicy = fair\nslice = 5ms # more\n"
+		      "[job a]\nclass = online\narrival = poisson 100/s\nkernels = 4\n"
+		      "kernel = 500us\ngpu = 1\n"
+		      "[job b]\nweight = 300\narrival = closed 2ms\ngpu = all\n",
+		      &diag, &error);
+
+	(void)state;
+	assert_int_equal(error, 0);
+	assert_string_equal(s->title, "T");
+	assert_int_equal(s->time_ns, 1500000000);
+	assert_int_equal(s->seed, 7);
+	assert_string_equal(s->chip.name, "mi300x");
+	assert_int_equal(s->gpus, 2);
+	assert_int_equal(s->chip.model.save_ns, 10000);
+	assert_int_equal(s->device.policy, GP_SCHED_FAIR);
+	assert_int_equal(s->device.slice_ns, 5000000);
+	assert_int_equal(s->job_count, 2);
+	assert_int_equal(s->jobs[0].spec.class, GP_SCHED_CLASS_ONLINE);
+	assert_int_equal(s->jobs[0].arrival, GP_SIM_POISSON);
+	assert_int_equal(s->jobs[0].every_ns, 10000000);
+	assert_int_equal(s->jobs[0].kernel_ns, 500000);
+	assert_int_equal(s->jobs[0].gpu, 1);
+	assert_int_equal(s->jobs[1].think_ns, 2000000);
+	assert_int_equal(s->jobs[1].gpu, GP_SIM_ALL_GPUS);
+	free(s);
+}
+
+static void errors_name_file_line_and_what_is_needed(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{"[run]\ntime = 5\n[job a]\n", "s.sim:2: time = 5: needs a time"},
+		{"[run]\ncolour = red\n", "s.sim:2: unknown key \"colour\""},
+		{"[runs]\n", "s.sim:1: unknown section [runs]"},
+		{"time = 1s\n", "s.sim:1: a key before the first [SECTION]"},
+		{"[run\n", "s.sim:1: a section is [NAME]"},
+		{"[run]\nhello\n", "s.sim:2: neither [SECTION] nor KEY = VALUE"},
+		{"[job a]\narrival = sometimes\n", "s.sim:2: arrival = sometimes: needs"},
+		{"[job a]\narrival = poisson 0/s\n", "s.sim:2: arrival = poisson 0/s: needs"},
+		{"[job a]\npriority = 65536\n", "a whole number of 0 to 65535"},
+		{"[job a]\n[job a]\n", "s.sim:2: there is a job \"a\" already"},
+		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline or quantum"},
+		{"[gpu]\nchip = mi999\n", "there is no GPU 'mi999'"},
+		{"[run]\ntime = 1s\n", "s.sim: there is no [job NAME]"},
+		{"[run]\ntime = 0s\n[job a]\n", "nothing would happen"},
+		{"[job a]\ngpu = 3\n", "s.sim: job a: gpu = 3, but [gpu] count = 1"},
+		{"[job a]\ncus = 81\n", "s.sim: job a: the chip has 80 CUs"},
+		{"[job a]\nkernel = 10ns\nrounds = 20\n", "at least 1 ns a round"},
+		{"[job a]\nstart = 2s\nstop = 1s\n", "stop is not after start"},
+		{"[run]\ntime = 25h\n", "needs a time"},
+		{"[run]\ntime = 100000s\n", "needs a time"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
+		struct test_diag diag = TEST_DIAG;
+		int error;
+		struct gp_scenario *s = parse(rows[i].text, &diag, &error);
+
+		assert_int_equal(error < 0, 1);
+		if (!strstr(gp_buf_str(&diag.text), rows[i].said))
+			fail_msg("row %zu: '%s' was said, not '%s'", i, gp_buf_str(&diag.text),
+				 rows[i].said);
+		gp_buf_free(&diag.text);
+		free(s);
+	}
+}
+
+static void random_scenarios_are_whole_and_differ(void **state)
+{
+	struct gp_scenario *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
+	u32 different = 0;
+
+	(void)state;
+	for (u64 seed = 0; seed < 200; seed++) {
+		struct test_diag diag = TEST_DIAG;
+
+		assert_int_equal(gp_scenario_init(a, &diag.diag), 0);
+		assert_int_equal(gp_scenario_init(b, &diag.diag), 0);
+		gp_scenario_random(a, seed);
+		gp_scenario_random(b, seed);
+		assert_memory_equal(a, b, sizeof(*a));
+		assert_int_equal(gp_scenario_check(a, "random", &diag.diag), 0);
+		gp_scenario_random(b, seed + 1);
+		different += memcmp(a->jobs, b->jobs, sizeof(a->jobs)) != 0;
+	}
+	assert_int_equal(different, 200);
+	free(a);
+	free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_scenario_says_what_it_says),
+		cmocka_unit_test(errors_name_file_line_and_what_is_needed),
+		cmocka_unit_test(random_scenarios_are_whole_and_differ),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
