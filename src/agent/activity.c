@@ -129,6 +129,13 @@ static void add_door(struct gp_agent *agent, u64 object, u32 id)
 	}
 }
 
+int gp_agent_queue_of(const struct gp_agent *agent, u64 object)
+{
+	u32 door = find_door(agent, object);
+
+	return door == GP_AGENT_DOORS ? -1 : (int)agent->door[door].id;
+}
+
 static u64 object_of(const struct gp_agent_queue *queue)
 {
 	return queue->read_pointer - offsetof(struct gp_amd_queue, read_dispatch_id);
@@ -270,6 +277,10 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 		rise(agent, queue->id);
 		return;
 	}
+	/* Came and went unseen, because no doorbell of this queue reaches us. */
+	if (ringer->mask && state == GP_ACTIVITY_DRAINED && written != ringer->drained_at &&
+	    __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
+		rise(agent, queue->id);
 	fall(agent, queue->id, state, rung);
 	if (ringer->mask && state == GP_ACTIVITY_DRAINED)
 		ringer->drained_at = written;

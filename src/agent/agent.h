@@ -168,6 +168,8 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 int gp_agent_destroy_queue(struct gp_agent *agent, int fd, unsigned long request, void *args);
 int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request, void *args);
 int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, void *args);
+/* The priority that a stream gave the queue with this object: -1 low, 0, 1 high. */
+void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream);
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args);
 int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long request, void *args);
 
@@ -236,6 +238,8 @@ bool gp_agent_look(struct gp_agent *agent);
 bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u32 *busy);
 /* Any thread, before the doorbell of the queue object at this address is rung with this value. */
 void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
+/* With the lock held: the id of the queue with this object, or -1. */
+int gp_agent_queue_of(const struct gp_agent *agent, u64 object);
 /* Looks again in a while if somebody watches and there is a reason to. */
 void gp_agent_look_later(struct gp_agent *agent);
 /* The program's hint. Any thread. */

@@ -16,6 +16,23 @@
 
 #define NR(request) _IOC_NR(GP_KFD_IOC_##request)
 
+/*
+ * Our own functions by names that nobody else's can stand in front of. Where we are not the first
+ * library (a tool of the runtime), `ioctl` in this file is somebody else's.
+ */
+#ifndef __clang__
+#pragma GCC diagnostic ignored \
+	"-Wmissing-attributes" /* libc's "throws nothing" is no concern here */
+#endif
+int gp_agent_ioctl(int fd, unsigned long request, ...) __attribute__((alias("ioctl")));
+static int own_close(int fd) __attribute__((alias("close")));
+static int own_close_range(unsigned int first, unsigned int last, int flags)
+	__attribute__((alias("close_range")));
+static void own_closefrom(int first) __attribute__((alias("closefrom")));
+static int own_dup2(int fd, int to) __attribute__((alias("dup2")));
+static int own_dup3(int fd, int to, int flags) __attribute__((alias("dup3")));
+#define own_ioctl gp_agent_ioctl
+
 /* The program's and other libraries' functions behind ours. Loaded as a tool of the runtime ours
  * are not in front of anybody, and what the program uses is the default one. */
 static void *behind(const char *name, void *ours)
@@ -25,15 +42,15 @@ static void *behind(const char *name, void *ours)
 	return found && found != ours ? found : dlsym(RTLD_NEXT, name);
 }
 
-#define BEHIND(name)                                                                 \
-	({                                                                           \
-		static __typeof__(&(name)) found_;                                   \
-		__typeof__(&(name)) f_ = __atomic_load_n(&found_, __ATOMIC_RELAXED); \
-		if (!f_) {                                                           \
-			f_ = (__typeof__(&(name)))behind(#name, (void *)&(name));    \
-			__atomic_store_n(&found_, f_, __ATOMIC_RELAXED);             \
-		}                                                                    \
-		f_;                                                                  \
+#define BEHIND(name)                                                                  \
+	({                                                                            \
+		static __typeof__(&(name)) found_;                                    \
+		__typeof__(&(name)) f_ = __atomic_load_n(&found_, __ATOMIC_RELAXED);  \
+		if (!f_) {                                                            \
+			f_ = (__typeof__(&(name)))behind(#name, (void *)&own_##name); \
+			__atomic_store_n(&found_, f_, __ATOMIC_RELAXED);              \
+		}                                                                     \
+		f_;                                                                   \
 	})
 
 static int driver_call(void *data, int fd, unsigned long request, void *argument)

@@ -12,8 +12,14 @@ struct gp_agent *gp_agent_self(void);
 /* NULL when there was none yet. */
 struct gp_agent *gp_agent_if_any(void);
 
+/* Our ioctl(), by a name of its own. */
+int gp_agent_ioctl(int fd, unsigned long request, ...);
+
 /* load.c: fork and exit are told of a new agent. */
 void gp_agent_prepare(struct gp_agent *agent);
+
+/* patch.c: makes the runtime call our ioctl() where it is not in front of it already. */
+void gp_agent_patch_runtime(void);
 
 /* For libgpreempt, which finds it with dlsym(): a request began or ended. Returns 0. */
 int gpreempt_agent_request(int begin, uint64_t deadline_us);

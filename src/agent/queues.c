@@ -360,6 +360,19 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 	return result;
 }
 
+void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream)
+{
+	int id;
+
+	pthread_mutex_lock(&agent->lock);
+	id = gp_agent_queue_of(agent, object);
+	if (id >= 0 && agent->queue[id].used && stream >= -1 && stream <= 1) {
+		agent->queue[id].stream = stream;
+		gp_agent_show(agent, &agent->queue[id]);
+	}
+	pthread_mutex_unlock(&agent->lock);
+}
+
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args)
 {
 	int result = call(agent, fd, request, args);

@@ -6,6 +6,7 @@
  */
 #include "agent/agent.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #define PER_WAKE    16                   /* messages of one connection in a row */
 #define SLACK_NS    1000                 /* timers of this thread may be late by this much */
 #define PATH_ROOM   sizeof(((struct sockaddr_un *)0)->sun_path)
+#define SUFFIX      ".sock"
 #define DIRECTORY   "agents"
 
 static u64 now(const struct gp_agent *agent)
@@ -187,6 +189,39 @@ void gp_agent_remove_socket(struct gp_agent *agent)
 	agent->path[0] = '\0';
 }
 
+/* Names that dead programs left: killed, or become another program. */
+static void sweep(const struct gp_agent *agent)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char directory[PATH_ROOM];
+	struct dirent *entry;
+	DIR *list;
+
+	if (gp_directory_path(directory, sizeof(directory), DIRECTORY, 0))
+		return;
+	list = opendir(directory);
+	while (list && (entry = readdir(list))) {
+		size_t length = strlen(entry->d_name);
+		int fd;
+
+		if (length < sizeof(SUFFIX) ||
+		    strcmp(entry->d_name + length + 1 - sizeof(SUFFIX), SUFFIX) != 0 ||
+		    snprintf(address.sun_path, PATH_ROOM, "%s/%s", directory, entry->d_name) >=
+			    (int)PATH_ROOM ||
+		    strcmp(address.sun_path, agent->path) == 0)
+			continue;
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0)
+			break;
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+		    errno == ECONNREFUSED)
+			unlink(address.sun_path);
+		close(fd);
+	}
+	if (list)
+		closedir(list);
+}
+
 /* ---- the thread ---- */
 
 static u64 earlier(u64 a, u64 b)
@@ -235,6 +270,7 @@ static void *serve(void *data)
 
 	prctl(PR_SET_NAME, "gpreempt-agent");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	sweep(agent);
 	for (;;) {
 		u64 next;
 

@@ -1,4 +1,5 @@
 """A client of the agent that speaks src/proto directly, and a stage for programs with an agent."""
+import mmap
 import os
 import select
 import shutil
@@ -61,7 +62,10 @@ class Client:
 
     def send(self, kind, body=b"", version=VERSION):
         self.serial += 1
-        self.socket.send(HEADER.pack(version, kind, HEADER.size + len(body), self.serial, 0) + body)
+        try:
+            self.socket.send(HEADER.pack(version, kind, HEADER.size + len(body), self.serial, 0) + body)
+        except (BrokenPipeError, ConnectionResetError):
+            raise Gone() from None
 
     def receive(self):
         try:
@@ -123,7 +127,7 @@ class Client:
         return SUSPEND_BODY.pack(0, lease, limit, timeout, 0, len(ids), time.monotonic_ns()) + \
             struct.pack(f"={len(ids)}I", *ids)
 
-    def suspend(self, ids=(), lease=20000, limit=60000, timeout=0):
+    def suspend(self, ids=(), lease=120000, limit=600000, timeout=0):
         status, body = self.call(SUSPEND, self.ask(ids, lease, limit, timeout))
         return status, dict(zip("issue_ns driver_ns skew_ns queues processes".split(), DONE.unpack(body)))
 
@@ -136,8 +140,39 @@ class Client:
     def share(self, thousandths, first=0):
         return self.call(SHARE, struct.pack("=II", first, thousandths))[0]
 
+    def watch(self, edges=True):
+        """The shared memory, read-only."""
+        self.call(WATCH, struct.pack("=II", edges, 0))
+        return Activity(self.fd)
+
+    def edge(self):
+        now, busy, queue = EDGE_BODY.unpack(self.event(EDGE))
+        return {"now_ns": now, "busy": busy, "queue": queue}
+
     def priority(self, value):
         return self.call(PRIORITY, struct.pack("=II", 0, value))[0]
+
+
+class Activity:
+    """struct gp_activity in the memory a watcher got."""
+    NAMES = ("generation", "kfd_id", "gpu_id", "state", "ring", "doorbells", "last_ring_ns", "logical_priority",
+             "suspended")
+    DRAINED, BUSY, UNKNOWN = 0, 1, 2
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.memory = mmap.mmap(fd, 64 + 1024 * 64, mmap.MAP_SHARED, mmap.PROT_READ)
+
+    def head(self):
+        names = ("magic", "slots", "busy_queues", "open_requests", "edges")
+        return dict(zip(names, struct.unpack_from("=IIIIQ", self.memory)))
+
+    def slot(self, kfd_id):
+        return dict(zip(self.NAMES, SLOT.unpack_from(self.memory, 64 + kfd_id * 64)))
+
+    def close(self):
+        self.memory.close()
+        os.close(self.fd)
 
 
 class Stage(unittest.TestCase):

@@ -1,73 +1,241 @@
-"""The agent inside real ROCm programs on a virtual GPU, driven over its socket."""
+"""The agent's suspensions in a real ROCm program on a virtual GPU, asked for over its socket."""
+import errno
 import os
+import signal
+import struct
+import subprocess
+import sys
 import unittest
 
 import agentwire
-from agentwire import RUNNING, SUSPENDED, Stage
+from agentwire import QUEUES, RUNNING, SUSPENDED, Client, Gone, Refused, Stage
+from stage import BUILT, ENDLESS, SHORT, Program
 
-STAGE = os.path.join(agentwire.BUILD, "tests", "agent", "hsa_stage")
-ENDLESS = 1 << 25  # workgroups: minutes of a kernel
-SHORT = 1
-
-
-class Program:
-    """hsa_stage with an agent, by its commands."""
-
-    def __init__(self, test, run=(), **options):
-        self.test = test
-        self.process = test.start(STAGE, run=run, **options)
-        test.line(self.process, "ready")
-
-    def tell(self, text):
-        self.process.stdin.write(text + "\n")
-        self.process.stdin.flush()
-
-    def ask(self, text, expected):
-        self.tell(text)
-        self.test.line(self.process, expected)
-
-    def queue(self, index):
-        self.ask("queue", f"queue {index}")
-
-    def quit(self):
-        self.test.finish(self.process, "quit\n")
+# A client in a process of its own, to be stopped or killed: holds, says so, and waits.
+HOLDER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import agentwire
+client = agentwire.Client(sys.argv[2])
+client.suspend(lease=int(sys.argv[3]))
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
-@unittest.skipUnless(os.path.exists(STAGE), "built without ROCm's headers")
+@unittest.skipUnless(BUILT, "built without ROCm's headers")
 class Suspend(Stage):
     def setUp(self):
         super().setUp()
         self.machine()
+        self.program = Program(self, run=("--class", "online", "--priority", "2500", "--group", "g1", "--weight", "3",
+                                          "--deadline", "20"))
+        self.program.queues(2)
+        self.client = self.connect()
+        self.first, self.second = self.client.rings()
+
+    def state(self, queue):
+        return self.client.queues()[queue]["state"]
+
+    def both_stand_still(self):
+        """A queue of its own that runs shows that time has passed for those that do not."""
+        self.assertEqual({self.state(self.first), self.state(self.second)}, {SUSPENDED})
 
     def test_hello_says_what_run_was_told(self):
-        program = Program(self, run=("--class", "online", "--priority", "2500", "--group", "g1", "--weight", "3",
-                                     "--deadline", "20"))
-        program.queue(0)
-        hello = self.connect().hello
+        hello = self.client.hello
         self.assertEqual({key: hello[key] for key in ("priority", "class", "weight", "deadline_us", "group", "name")},
                          {"priority": 2500, "class": 1, "weight": 3, "deadline_us": 20000, "group": "g1",
                           "name": "hsa_stage"})
-        program.quit()
+
+    def test_the_socket_goes_with_the_program(self):
+        self.program.quit()
         self.assertEqual(self.sockets(), [])
+        with self.assertRaises(Gone):
+            self.client.queues()
 
     def test_only_named_queues_stand_still(self):
-        program = Program(self)
-        program.queue(0)
-        program.queue(1)
-        client = self.connect()
-        first, second = client.rings()
-        count, done = client.suspend([first])
+        count, done = self.client.suspend([self.first])
         self.assertEqual((count, done["queues"], done["processes"]), (1, 1, 1))
-        program.ask(f"kernel 0 {SHORT}", "ok")
-        program.ask(f"kernel 1 {SHORT}", "ok")
-        program.ask("wait 1", "done 1")
-        program.ask("done 0", "done 0")
-        states = client.queues()
-        self.assertEqual((states[first]["state"], states[second]["state"]), (SUSPENDED, RUNNING))
-        self.assertEqual(states[first]["owner_pid"], os.getpid())
-        self.assertEqual(client.resume(), 1)
-        program.ask("wait 0", "done 1")
-        program.quit()
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        self.program.ask(f"kernel 1 {SHORT}", "ok")
+        self.program.ask("wait 1", "done 1")
+        self.program.ask("done 0", "done 0")
+        queues = self.client.queues()
+        self.assertEqual((queues[self.first]["state"], queues[self.second]["state"]), (SUSPENDED, RUNNING))
+        self.assertEqual(queues[self.first]["owner_pid"], os.getpid())
+        self.assertEqual(queues[self.second]["owner_pid"], 0)
+        self.assertEqual(self.client.resume(), 1)
+        self.program.ask("wait 0", "done 1")
+        self.program.quit()
+
+    def test_a_kernel_stops_in_the_middle_and_goes_on(self):
+        self.program.ask("kernel 0 200000", "ok")
+        self.until(lambda: self.client.queues()[self.first]["read_index"] == 1, "it is not launched")
+        self.client.suspend([self.first])
+        self.program.ask(f"kernel 1 {SHORT}", "ok")
+        self.program.ask("wait 1", "done 1")
+        self.client.resume()
+        self.program.ask("wait 0", "done 1")
+        self.program.quit()
+
+    def test_all_means_also_queues_created_later(self):
+        self.client.suspend()
+        self.program.tell("queue")  # creating one may need the runtime's own queues, but no packet runs
+        self.test_line = self.line(self.program.process, "queue 2")
+        third = self.client.rings()[-1]
+        self.assertEqual(self.state(third), SUSPENDED)
+        self.program.ask(f"kernel 2 {SHORT}", "ok")
+        self.program.ask("done 2", "done 0")
+        self.client.resume()
+        self.program.ask("wait 2", "done 1")
+        self.program.quit()
+
+    def test_a_change_of_priority_does_not_wake_a_held_queue(self):
+        self.client.suspend([self.first])
+        self.program.ask("priority 0 2", "ok")
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        self.program.ask(f"kernel 1 {SHORT}", "ok")
+        self.program.ask("wait 1", "done 1")
+        self.program.ask("done 0", "done 0")
+        queue = self.client.queues()[self.first]
+        self.assertEqual((queue["state"], queue["logical_priority"]), (SUSPENDED, 2600))
+        self.assertGreater(queue["hardware_priority"], 7)
+        self.client.resume()
+        self.program.ask("wait 0", "done 1")
+        self.program.ask("priority 0 0", "ok")
+        self.assertEqual(self.client.queues()[self.first]["logical_priority"], 2400)
+        self.program.quit()
+
+    def test_a_held_queue_can_be_destroyed_and_its_id_is_free_again(self):
+        self.program.ask(f"kernel 0 {ENDLESS}", "ok")
+        self.client.suspend([self.first])
+        self.program.ask("destroy 0", "ok")
+        self.assertNotIn(self.first, self.client.queues())
+        self.program.ask("queue", "queue 2")
+        self.assertEqual(self.state(self.first), RUNNING)
+        self.program.ask(f"kernel 2 {SHORT}", "ok")
+        self.program.ask("wait 2", "done 1")
+        self.client.resume()
+        self.program.quit()
+
+    def test_it_runs_when_every_owner_has_let_go(self):
+        other = Client(self.sockets()[0])
+        self.addCleanup(other.close)
+        self.client.suspend()
+        other.suspend([self.first])
+        self.client.suspend()  # a repeat is harmless
+        self.client.resume()
+        self.assertEqual((self.state(self.first), self.state(self.second)), (SUSPENDED, RUNNING))
+        self.assertEqual(self.client.resume(), 0)
+        other.resume()
+        self.assertEqual(self.state(self.first), RUNNING)
+
+    def test_a_lease_that_is_not_renewed_ends(self):
+        self.client.suspend(lease=50)
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        self.program.ask("wait 0", "done 1")  # it runs again though nobody resumed it
+        with self.assertRaises(Refused) as refused:
+            self.client.renew()
+        self.assertEqual(refused.exception.errno, errno.ENOLCK)
+        self.program.quit()
+
+    def test_renewing_moves_the_end_but_not_the_limit(self):
+        self.client.suspend(lease=60000, limit=300)
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        try:
+            for _ in range(1000000):
+                self.client.renew()
+        except Refused as refused:
+            self.assertEqual(refused.errno, errno.ENOLCK)
+        self.program.ask("wait 0", "done 1")
+        self.program.quit()
+
+    def hold_elsewhere(self, lease):
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER, os.path.dirname(agentwire.__file__),
+                                   self.sockets()[0], str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, env=self.env)
+        self.addCleanup(self.end, holder)
+        self.line(holder, "held")
+        return holder
+
+    def test_a_killed_owner_lets_go(self):
+        holder = self.hold_elsewhere(30000)
+        self.both_stand_still()
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        holder.kill()
+        self.program.ask("wait 0", "done 1")
+        self.program.quit()
+
+    def test_a_stopped_owner_loses_its_lease(self):
+        holder = self.hold_elsewhere(1000)
+        os.kill(holder.pid, signal.SIGSTOP)
+        self.program.ask(f"kernel 0 {SHORT}", "ok")
+        self.program.ask("wait 0", "done 1")
+        self.program.quit()
+
+    def test_bad_requests_do_nothing_and_say_why(self):
+        for ask, code in ((Client.ask([self.first, 999]), errno.ENOENT), (Client.ask([5000]), errno.ENOENT),
+                          (Client.ask(lease=49), errno.EINVAL), (Client.ask(limit=3600001), errno.EINVAL)):
+            with self.assertRaises(Refused) as refused:
+                self.client.call(agentwire.SUSPEND, ask)
+            self.assertEqual(refused.exception.errno, code)
+            self.assertTrue(refused.exception.text)
+        with self.assertRaises(Refused) as refused:
+            self.client.priority(65536)
+        self.assertEqual(refused.exception.errno, errno.EINVAL)
+        with self.assertRaises(Refused) as refused:
+            self.client.call(200)
+        self.assertEqual(refused.exception.errno, errno.EOPNOTSUPP)
+        self.assertEqual((self.state(self.first), self.state(self.second)), (RUNNING, RUNNING))
+
+    def test_what_is_no_message_ends_the_connection_and_nothing_else(self):
+        def lie(client, text):
+            client.socket.send(text)
+
+        header = agentwire.HEADER
+        lies = (b"x", header.pack(1, QUEUES, 400, 1, 0), header.pack(1, QUEUES, header.size + 4, 1, 0) + b"abcd",
+                header.pack(1, agentwire.SUSPEND, header.size, 1, 0),
+                header.pack(1, agentwire.SUSPEND, header.size + 32, 1, 0) +
+                struct.pack("=IIIIIIQ", 0, 100, 100, 0, 0, 0x40000000, 0), b"\0" * 60000)
+        for text in lies:
+            bad = Client(self.sockets()[0])
+            lie(bad, text)
+            with self.assertRaises((Gone, Refused)):
+                bad.answer()
+                bad.answer()
+            bad.close()
+        silent = Client(self.sockets()[0], hello=False)
+        silent.send(QUEUES)
+        with self.assertRaises(Gone):
+            silent.answer()
+        silent.close()
+        other = Client(self.sockets()[0], hello=False)
+        other.send(agentwire.HELLO, b"\0" * agentwire.HELLO_BODY.size, version=9)
+        with self.assertRaises(Refused) as refused:
+            other.answer()
+        self.assertEqual(refused.exception.errno, errno.EPROTO)
+        other.close()
+        self.assertEqual(self.state(self.first), RUNNING)
+
+    def test_more_connections_than_it_has_room_for_are_closed(self):
+        extra = []
+        for _ in range(40):
+            try:
+                extra.append(Client(self.sockets()[0]))
+            except (Gone, ConnectionError):
+                pass
+        self.assertLess(len(extra), 17)
+        for client in extra:
+            client.close()
+        self.assertEqual(self.state(self.first), RUNNING)
+        self.until(self.can_connect, "no room after they left")
+
+    def can_connect(self):
+        try:
+            Client(self.sockets()[0]).close()
+            return True
+        except (Gone, ConnectionError):
+            return False
 
 
 if __name__ == "__main__":

@@ -1,0 +1,99 @@
+/*
+ * The runtime's side: ROCr loads the tools named in HSA_TOOLS_LIB, blanks between them, and hands
+ * each its tables of functions in turn, so that a profiler's library and this one go on beside each
+ * other. We put ourselves in front of the stores that ring doorbells and of the queue's priority.
+ */
+#include "agent/interpose.h"
+
+#include "abi/amd_signal.h"
+#include "abi/hsa_table.h"
+
+typedef void store_function(u64 signal, s64 value);
+typedef int priority_function(void *queue, int priority);
+
+/* The functions behind ours. Written once, before the program can use the tables. */
+static struct {
+	store_function *store_relaxed, *store_screlease;
+	priority_function *set_priority;
+	struct gp_agent *agent;
+} behind;
+
+/* A doorbell is a signal of its own kind that knows its queue; handles are addresses. */
+static inline void notice(u64 handle, s64 value)
+{
+	const struct gp_amd_signal *signal = (const struct gp_amd_signal *)(uintptr_t)handle;
+
+	if (signal->kind < 0)
+		gp_agent_doorbell(behind.agent, signal->queue, (u64)value);
+}
+
+static void store_relaxed(u64 signal, s64 value)
+{
+	notice(signal, value);
+	behind.store_relaxed(signal, value);
+}
+
+static void store_screlease(u64 signal, s64 value)
+{
+	notice(signal, value);
+	behind.store_screlease(signal, value);
+}
+
+static int set_priority(void *queue, int priority)
+{
+	int result = behind.set_priority(queue, priority);
+
+	/* Also where the runtime does not hand it on to the driver. */
+	gp_agent_set_stream(behind.agent, (uintptr_t)queue, priority - GP_HSA_PRIORITY_NORMAL);
+	return result;
+}
+
+/* Puts `ours` into a table that is long enough, once. */
+static void *replace(struct gp_hsa_functions *table, u32 index, void *ours)
+{
+	size_t end = offsetof(struct gp_hsa_functions, function[index + 1]);
+	void *before;
+
+	if (!table || table->version.minor_id < end)
+		return NULL;
+	before = table->function[index];
+	if (!before || before == ours)
+		return NULL;
+	table->function[index] = ours;
+	return before;
+}
+
+static u32 priority_index(const struct gp_hsa_functions *amd)
+{
+	if (amd && amd->version.major_id == 1 && amd->version.minor_id <= GP_HSA_AMD_TABLE_1_BYTES)
+		return GP_HSA_AMD_QUEUE_SET_PRIORITY_1;
+	if (amd && amd->version.major_id == 2)
+		return GP_HSA_AMD_QUEUE_SET_PRIORITY_2;
+	return 0;
+}
+
+bool OnLoad(struct gp_hsa_tables *tables, u64 runtime_version, u64 failed_tool_count,
+	    const char *const *failed_tool_names);
+
+GP_AGENT_EXPORT bool OnLoad(struct gp_hsa_tables *tables, u64 runtime_version,
+			    u64 failed_tool_count, const char *const *failed_tool_names)
+{
+	u32 index = priority_index(tables->amd);
+	void *before;
+
+	(void)runtime_version, (void)failed_tool_count, (void)failed_tool_names;
+	behind.agent = gp_agent_self();
+	gp_agent_patch_runtime();
+	before = replace(tables->core, GP_HSA_CORE_SIGNAL_STORE_RELAXED, (void *)store_relaxed);
+	if (before)
+		behind.store_relaxed = (store_function *)before;
+	before = replace(tables->core, GP_HSA_CORE_SIGNAL_STORE_SCRELEASE, (void *)store_screlease);
+	if (before)
+		behind.store_screlease = (store_function *)before;
+	if (behind.store_relaxed && behind.store_screlease)
+		__atomic_store_n(&behind.agent->hooked, true, __ATOMIC_RELEASE);
+	before = index ? replace(tables->amd, index, (void *)set_priority) : NULL;
+	if (before)
+		behind.set_priority = (priority_function *)before;
+	return true;
+}

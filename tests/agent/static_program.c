@@ -1,0 +1,5 @@
+/* A program that no library can be loaded into. */
+int main(void)
+{
+	return 0;
+}
