@@ -16,7 +16,7 @@ static void live_free(struct gp_find_machine *live)
 	gp_container_names_free(&live->names);
 }
 
-/* KFD alone lists queues; other kinds have no `describe`. */
+/* KFD alone lists queues; other kinds have no `watch`. */
 static int read_live(const struct gp_find_options *options, struct gp_diag *diag,
 		     struct gp_find_machine *live)
 {
@@ -41,10 +41,10 @@ static int read_live(const struct gp_find_options *options, struct gp_diag *diag
 	for (size_t i = 0; gp_gpu_kinds[i] && !error; i++) {
 		const struct gp_gpu_ops *ops = gp_gpu_kinds[i];
 
-		if (!ops->describe)
+		if (!ops->describe || !ops->watch)
 			continue;
 		error = ops->describe(&options->root, diag, 0, &live->processes);
-		if (!error && ops->watch && live->processes.count)
+		if (!error && live->processes.count)
 			error = ops->watch(&options->root, diag, &live->state);
 	}
 	return error;

@@ -7,11 +7,10 @@
 
 #include "abi/kfd_ioctl.h"
 #include "base/i18n.h"
-#include "base/parse.h"
+#include "gpu/nvrm/nvrm.h"
 
 #define GP_NO_HWS            2      /* amdgpu's sched_policy without the hardware scheduler */
 #define GP_GFX_MES           110000 /* from gfx11 on another firmware (MES) schedules */
-#define GP_NV_OLDEST_READ    550    /* driver branch whose control privileges were read */
 #define GP_ROCR_NEVER_MINOR  2      /* ROCr 5.2 and older never call RUNTIME_ENABLE */
 #define GP_ROCR_ALWAYS_MINOR 3      /* ROCr 6.3 and newer do */
 
@@ -235,11 +234,10 @@ static void judge_patched(const struct gp_doctor *d, struct gp_judgement *out)
 	    d->amdgpu_dkms ? _("a stock DKMS driver") : _("the kernel's own"));
 }
 
-/* True when the NVIDIA driver is there, reachable and of a branch that was read. */
+/* True when the NVIDIA driver is there, reachable and of a branch that was tried. */
 static bool has_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 {
-	const char *p = d->nvidia_version, *end = p + strlen(p);
-	u32 branch = 0;
+	const struct gp_nvrm_branch *branch = gp_nvrm_branch(d->nvidia_version);
 
 	if (!d->nvidia_version[0]) {
 		say(out, GP_VERDICT_CANNOT,
@@ -251,9 +249,17 @@ static bool has_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 		    strerror(-d->nvidia_device.error));
 		return false;
 	}
-	if (!gp_parse_u32(&p, end, &branch) || branch < GP_NV_OLDEST_READ) {
+	if (!branch) {
 		say(out, GP_VERDICT_UNKNOWN,
-		    _("driver %s is older than any that was tried (550 and later)"),
+		    _("driver %s is of a branch whose calls were not checked: refused unless "
+		      "GPREEMPT_NVRM_FORCE=1"),
+		    d->nvidia_version);
+		return false;
+	}
+	if (!branch->tried) {
+		say(out, GP_VERDICT_UNKNOWN,
+		    _("driver %s has the calls of the branch that was tried (580), by its headers "
+		      "alone"),
 		    d->nvidia_version);
 		return false;
 	}
@@ -264,9 +270,12 @@ static bool has_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 static void say_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 {
 	struct gp_judgement attach = {0};
+	char text[256];
 
+	snprintf(text, sizeof(text), _("driver %s; processes of this user"), d->nvidia_version);
 	if (may_attach(d, &attach))
-		say(out, GP_VERDICT_CAN, _("driver %s; processes of this user"), d->nvidia_version);
+		say(out, GP_VERDICT_CAN, "%s%s", text,
+		    d->nvidia.count > 1 ? _("; several GPUs were tried on a stand-in only") : "");
 	else
 		say(out, GP_VERDICT_CAN,
 		    _("driver %s; programs started under gpreempt run only (%s)"),

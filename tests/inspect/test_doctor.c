@@ -206,6 +206,13 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	(void)state;
 	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "driver 580.159.04");
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "processes of this user");
+	d.nvidia.count = 2;
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
+	strcpy(d.nvidia_version, "575.64.05");
+	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "by its headers alone");
+	strcpy(d.nvidia_version, "612.1");
+	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "GPREEMPT_NVRM_FORCE=1");
+	strcpy(d.nvidia_version, "580.159.04");
 	d.valid = GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES;
 	d.ptrace_scope = 1;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run only (ptrace_scope 1");

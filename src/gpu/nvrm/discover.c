@@ -1,9 +1,10 @@
 /*
- * NVIDIA's resource manager: the devices its driver lists in /proc/driver/nvidia. Who uses them
- * cannot be told from there.
+ * NVIDIA's resource manager: the devices its driver lists in /proc/driver/nvidia, and who has them
+ * open. The driver lists no processes; their descriptors tell.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/i18n.h"
@@ -128,7 +129,101 @@ static int discover(const struct gp_root *root, struct gp_diag *diag, struct gp_
 	return error;
 }
 
+/* ---- who has them open ---- */
+
+/* The minor of "/dev/nvidia3"; nvidiactl, nvidia-uvm and the rest are no GPU. */
+static bool minor_of(const char *path, u32 *minor)
+{
+	const char *p = strrchr(path, '/'), *end = path + strlen(path);
+
+	return p && GP_PARSE_LITERAL(&p, end, "/nvidia") && gp_parse_u32(&p, end, minor) &&
+	       p == end;
+}
+
+static bool is_control(const char *path)
+{
+	const char *p = strrchr(path, '/');
+
+	return p && strcmp(p, "/nvidiactl") == 0;
+}
+
+static int add_usage(struct gp_gpu_process *process, u32 minor)
+{
+	int error;
+
+	for (size_t i = 0; i < process->usage_count; i++) {
+		if (process->usages[i].gpu_id == minor)
+			return 0;
+	}
+	error = gp_array_grow((void **)&process->usages, process->usage_count,
+			      &process->usage_capacity, sizeof(*process->usages));
+	if (!error)
+		process->usages[process->usage_count++] = (struct gp_gpu_usage){.gpu_id = minor};
+	return error;
+}
+
+/* Adds the process when it has the control device open; GPUs it has open are its usages. Another
+ * user's process, and one that vanishes, are left out. */
+static int describe_one(const struct gp_root *root, u32 pid, struct gp_gpu_process_list *out)
+{
+	struct gp_gpu_process process = {.pid = pid};
+	struct gp_names names;
+	bool control = false;
+	int error = 0;
+
+	if (gp_root_list(root, &names, "/proc/%u/fd", pid))
+		return 0;
+	for (size_t i = 0; i < names.count && !error; i++) {
+		char path[256];
+		u32 minor;
+
+		if (gp_root_readlink(root, path, sizeof(path), "/proc/%u/fd/%s", pid,
+				     names.items[i]))
+			continue;
+		control |= is_control(path);
+		if (minor_of(path, &minor))
+			error = add_usage(&process, minor);
+	}
+	gp_names_free(&names);
+	if (!error && control)
+		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
+				      sizeof(*out->items));
+	if (error || !control)
+		free(process.usages);
+	else
+		out->items[out->count++] = process;
+	return error;
+}
+
+static int describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
+		    struct gp_gpu_process_list *out)
+{
+	struct gp_names names;
+	int error = 0;
+
+	*out = (struct gp_gpu_process_list){0};
+	if (pid)
+		return describe_one(root, pid, out);
+	error = gp_root_list(root, &names, "/proc");
+	if (error == -ENOENT)
+		return 0;
+	if (error)
+		return gp_fail(diag, error, _("cannot list %s: %s"), "/proc", strerror(-error));
+	for (size_t i = 0; i < names.count && !error; i++) {
+		const char *p = names.items[i], *end = p + strlen(p);
+		u32 number;
+
+		if (gp_parse_u32(&p, end, &number) && p == end)
+			error = describe_one(root, number, out);
+	}
+	gp_names_free(&names);
+	if (error)
+		gp_gpu_process_list_free(out);
+	return error;
+}
+
 const struct gp_gpu_ops gp_nvrm_ops = {
 	.kind = "nvrm",
 	.discover = discover,
+	.describe = describe,
 };

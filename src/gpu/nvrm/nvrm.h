@@ -1,12 +1,55 @@
-/* NVIDIA's resource manager: what its driver says of itself in /proc/driver/nvidia/version. */
+/*
+ * NVIDIA's resource manager: what its driver says of itself in /proc/driver/nvidia/version, and
+ * whether this program knows that driver.
+ */
 #ifndef GP_GPU_NVRM_NVRM_H
 #define GP_GPU_NVRM_NVRM_H
 
+#include "gpu/control.h"
 #include "gpu/gpu.h"
 
 /* "580.159.04"; false when there is no driver or its text is not understood. */
 bool gp_nvrm_driver_version(const struct gp_root *root, char *out, size_t size);
 /* Whether it is the open kernel modules. */
 bool gp_nvrm_open_modules(const struct gp_root *root);
+
+struct gp_nvrm_branch {
+	u32 number;
+	bool tried; /* on hardware; of the others the headers were read */
+};
+
+/* NULL: a branch whose calls nobody compared with ours. */
+const struct gp_nvrm_branch *gp_nvrm_branch(const char *version);
+
+struct gp_nvrm_port;
+
+/* attach() over a port of the caller's, which must outlive the control. */
+int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
+		   struct gp_control **out);
+
+/* Starts every channel of the process, whoever stopped it: for what a holder and its lifeline, both
+ * killed, left behind. */
+int gp_nvrm_release(int pidfd, u32 pid, struct gp_diag *diag);
+int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag);
+
+/* One group as the driver describes it, for reports; a clear bit is a reading that failed. */
+enum gp_nvrm_detail_field {
+	GP_NVRM_HARDWARE_ID = 1u << 0,
+	GP_NVRM_TIMESLICE = 1u << 1,
+	GP_NVRM_MODES = 1u << 2,
+	GP_NVRM_STATS = 1u << 3,
+};
+struct gp_nvrm_detail {
+	u32 id, client, handle, channels;
+	u32 valid; /* enum gp_nvrm_detail_field */
+	u32 hardware_id;
+	u64 timeslice_us;
+	u32 compute_mode;      /* preemption of kernels: 0 at their end, 1 per block, 2 anywhere */
+	u32 saves, cilp_saves; /* of the context, in all and in the middle of a kernel */
+};
+/* The `index`-th group; -ENOENT after the last. */
+int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_detail *out);
+/* Calls that finding the objects took so far. */
+u64 gp_nvrm_scan_calls(const struct gp_control *control);
 
 #endif

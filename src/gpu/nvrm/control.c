@@ -1,0 +1,454 @@
+/* nv-suspend and nv-timeslice behind the table of gpu/control.h. */
+#include "gpu/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "gpu/nvrm/control_state.h"
+#include "gpu/nvrm/lifeline_page.h"
+#include "gpu/nvrm/nvrm.h"
+#include "gpu/nvrm/target.h"
+
+#define GP_LOOK_NS    1000000000u /* between thorough looks for new groups */
+#define GP_ROUNDS_MAX 4           /* looks for groups made while a suspend was under way */
+
+/* ---- the parts of it that can end ---- */
+
+/* Lets go of everything that keeps the dead target's clients alive in the driver. */
+static void let_go(struct gp_control *control)
+{
+	control->gone = true;
+	gp_nvrm_objects_free(&control->objects);
+	gp_nvrm_lifeline_stop(control->lifeline);
+	control->lifeline = NULL;
+}
+
+static bool target_ended(struct gp_control *control)
+{
+	struct pollfd fd = {.fd = control->pidfd, .events = POLLIN};
+
+	return control->gone || (poll(&fd, 1, 0) == 1 && fd.revents);
+}
+
+static int watch(struct gp_control *control, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int hand_over(struct gp_control *control, u32 from)
+{
+	int error = 0;
+
+	for (u32 i = from; i < control->objects.file_count && !error; i++)
+		error = gp_nvrm_lifeline_file(control->lifeline, control->objects.files[i].fd);
+	return error;
+}
+
+static int revive(struct gp_control *control)
+{
+	int error;
+
+	if (gp_nvrm_lifeline_alive(control->lifeline))
+		return 0;
+	error = gp_nvrm_lifeline_restart(control->lifeline, control->port, control->pidfd);
+	if (!error)
+		error = hand_over(control, 0);
+	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
+}
+
+/* Brings what is believed in line with what happened. 1: the target was started by its lifeline. A
+ * lifeline that cannot be had is an error, but after it the rest is in line. */
+static int catch_up(struct gp_control *control)
+{
+	bool fired;
+	int error;
+
+	if (target_ended(control)) {
+		if (!control->gone)
+			let_go(control);
+		return -ESRCH;
+	}
+	fired = gp_nvrm_lifeline_fired(control->lifeline);
+	if (fired)
+		gp_nvrm_all_run(control);
+	error = revive(control);
+	return error ? error : fired;
+}
+
+static bool holding(const struct gp_control *control)
+{
+	return control->all || gp_nvrm_any_stopped(control);
+}
+
+/* The holder's loop is woken in time to renew the lease and to look for new groups. */
+static void set_timer(struct gp_control *control)
+{
+	struct itimerspec time = {0};
+	u64 every = holding(control)                      ? control->lease_ns / 3
+		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_NS
+							  : 0;
+
+	time.it_interval.tv_sec = time.it_value.tv_sec = (time_t)(every / 1000000000u);
+	time.it_interval.tv_nsec = time.it_value.tv_nsec = (long)(every % 1000000000u);
+	timerfd_settime(control->timer, 0, &time, NULL);
+}
+
+/* ---- attach and detach ---- */
+
+static void destroy(struct gp_control *control)
+{
+	gp_nvrm_objects_free(&control->objects);
+	gp_nvrm_lifeline_stop(control->lifeline);
+	if (control->pidfd >= 0)
+		close(control->pidfd);
+	if (control->timer >= 0)
+		close(control->timer);
+	if (control->epoll >= 0)
+		close(control->epoll);
+	free(control);
+}
+
+static int open_parts(struct gp_control *control, int pidfd)
+{
+	int error;
+
+	control->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
+	control->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	control->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (control->pidfd < 0 || control->timer < 0 || control->epoll < 0)
+		return -errno;
+	error = gp_nvrm_lifeline_start(control->port, control->pidfd, &control->lifeline);
+	if (!error)
+		error = watch(control, control->pidfd);
+	if (!error)
+		error = watch(control, control->timer);
+	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
+}
+
+static int find_objects(struct gp_control *control)
+{
+	struct gp_nvrm_objects *objects = &control->objects;
+	u32 before = objects->file_count, owner;
+	int found = gp_nvrm_target_files(control->port, control->pidfd, control->pid,
+					 objects->files, &objects->file_count, &owner);
+
+	return found < 0 ? found : hand_over(control, before);
+}
+
+int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
+		   struct gp_control **out)
+{
+	struct gp_control *control;
+	char why[512];
+	int error = gp_nvrm_target_check(port, pidfd, pid, why, sizeof(why));
+
+	*out = NULL;
+	if (error)
+		return gp_fail(diag, error, "%s", why);
+	control = malloc(sizeof(*control));
+	if (!control)
+		return -ENOMEM;
+	*control = (struct gp_control){
+		.port = port,
+		.pid = pid,
+		.pidfd = -1,
+		.epoll = -1,
+		.timer = -1,
+		.objects = {.port = port},
+		.lease_ns = GP_NVRM_LEASE_NS,
+		.share = GP_NVRM_SHARE_ALL,
+	};
+	error = open_parts(control, pidfd);
+	if (!error)
+		error = find_objects(control);
+	if (!error)
+		error = gp_nvrm_objects_scan(&control->objects);
+	if (error) {
+		destroy(control);
+		return gp_fail(diag, error, _("process %u: cannot list its NVIDIA channels: %s"),
+			       pid, strerror(-error));
+	}
+	control->looked_ns = gp_nvrm_now();
+	*out = control;
+	return 0;
+}
+
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+{
+	return gp_nvrm_attach(&gp_nvrm_port_system, pidfd, pid, diag, out);
+}
+
+static int probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	return gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why, size);
+}
+
+static void detach(struct gp_control *control)
+{
+	struct gp_control_done done = {0};
+
+	if (!control)
+		return;
+	catch_up(control);
+	if (!control->gone) {
+		for (size_t i = 0; i < control->objects.group_count; i++)
+			control->objects.groups[i].suspended = false;
+		/* What fails here the lifeline tries again when its socket closes. */
+		gp_nvrm_start_unmarked(control, &done);
+		gp_nvrm_lift_share(control);
+	}
+	destroy(control);
+}
+
+/* ---- operations ---- */
+
+static bool named(const u32 *ids, size_t count, u32 id)
+{
+	for (size_t i = 0; ids && i < count; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return !ids;
+}
+
+/* Every id is that of a group that can be stopped. */
+static bool all_known(const struct gp_control *control, const u32 *ids, size_t count)
+{
+	for (size_t i = 0; ids && i < count; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < control->objects.group_count; k++)
+			found |= control->objects.groups[k].id == ids[i] &&
+				 control->objects.groups[k].compute;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count, bool suspended)
+{
+	u32 marked = 0;
+
+	for (size_t i = 0; i < control->objects.group_count; i++) {
+		struct gp_nvrm_group *g = &control->objects.groups[i];
+
+		if (!g->compute || !named(ids, count, g->id))
+			continue;
+		g->suspended = suspended;
+		marked++;
+	}
+	return marked;
+}
+
+static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_control_done *done)
+{
+	int found = 1, error = 0;
+
+	for (int i = 0; i < GP_ROUNDS_MAX && found > 0 && !error; i++) {
+		found = gp_nvrm_objects_extend(&control->objects, gap);
+		if (found <= 0)
+			return found;
+		if (control->all)
+			mark_groups(control, NULL, 0, true);
+		error = gp_nvrm_stop_marked(control, done);
+	}
+	return error;
+}
+
+static int suspend_once(struct gp_control *control, const u32 *ids, size_t count,
+			struct gp_control_done *done)
+{
+	int error;
+
+	control->all |= !ids;
+	done->queues = mark_groups(control, ids, count, true);
+	/* What is known first: looking for more takes as long as the call itself. */
+	error = gp_nvrm_stop_marked(control, done);
+	if (!error && !ids) {
+		error = suspend_all_new(control, GP_NVRM_GAP_QUICK, done);
+		done->queues = mark_groups(control, NULL, 0, true);
+	}
+	if (!error)
+		error = gp_nvrm_lifeline_renew(control->lifeline,
+					       gp_nvrm_now() + control->lease_ns);
+	return error;
+}
+
+static int op_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+		      struct gp_control_done *done)
+{
+	struct gp_control_done undone = {0};
+	int error;
+
+	(void)grace; /* the hardware stops kernels where they are, at once */
+	*done = (struct gp_control_done){0};
+	/* A holder that was stopped for longer than its lease on the way tries once more. */
+	for (int i = 0; i < 2; i++) {
+		error = catch_up(control);
+		if (error < 0)
+			return error;
+		if (!all_known(control, ids, count) &&
+		    (gp_nvrm_objects_renew(&control->objects) < 0 ||
+		     !all_known(control, ids, count)))
+			return -ENOENT;
+		error = suspend_once(control, ids, count, done);
+		if (error != -ETIME)
+			break;
+	}
+	if (error) {
+		control->all = control->all && ids;
+		mark_groups(control, ids, count, false);
+		gp_nvrm_start_unmarked(control, &undone);
+	}
+	set_timer(control);
+	return error;
+}
+
+static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
+		     struct gp_control_done *done)
+{
+	int error = catch_up(control);
+
+	*done = (struct gp_control_done){0};
+	/* Starting needs no lifeline. */
+	if (control->gone)
+		return error;
+	if (!all_known(control, ids, count))
+		return -ENOENT;
+	control->all = control->all && ids;
+	done->queues = mark_groups(control, ids, count, false);
+	error = gp_nvrm_start_unmarked(control, done);
+	set_timer(control);
+	return error;
+}
+
+static int op_share(struct gp_control *control, u32 thousandths)
+{
+	int error;
+
+	if (thousandths < 1 || thousandths > GP_NVRM_SHARE_ALL)
+		return -EINVAL;
+	error = catch_up(control);
+	if (error < 0)
+		return error;
+	control->share = thousandths;
+	if (thousandths == GP_NVRM_SHARE_ALL)
+		error = gp_nvrm_lift_share(control);
+	else
+		error = gp_nvrm_apply_share(control);
+	set_timer(control);
+	return error;
+}
+
+/* Descriptors, clients, groups and channels made since. 1: the queues changed. */
+static int look(struct gp_control *control)
+{
+	struct gp_control_done done = {0};
+	size_t groups = control->objects.group_count;
+	int error = find_objects(control);
+
+	control->looked_ns = gp_nvrm_now();
+	if (!error)
+		error = suspend_all_new(control, GP_NVRM_GAP_FULL, &done);
+	if (!error && control->share != GP_NVRM_SHARE_ALL)
+		error = gp_nvrm_apply_share(control);
+	if (error == -ETIME)
+		error = catch_up(control);
+	if (error < 0)
+		return error;
+	return control->objects.group_count != groups;
+}
+
+static int op_pump(struct gp_control *control)
+{
+	int changed, found = 0;
+	u64 ticks;
+
+	while (read(control->timer, &ticks, sizeof(ticks)) > 0)
+		;
+	changed = catch_up(control);
+	if (changed < 0)
+		return changed;
+	if (gp_nvrm_any_stopped(control) &&
+	    gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns))
+		changed = catch_up(control);
+	if (changed >= 0 && (holding(control) || control->share != GP_NVRM_SHARE_ALL) &&
+	    gp_nvrm_now() - control->looked_ns >= GP_LOOK_NS)
+		found = look(control);
+	/* A look that failed is repeated; the target's end shows at the next call. */
+	set_timer(control);
+	return changed < 0 ? changed : changed || found > 0;
+}
+
+static int op_fd(struct gp_control *control)
+{
+	return control->epoll;
+}
+
+static int op_queues(struct gp_control *control, struct gp_control_queues *out)
+{
+	int error = catch_up(control);
+
+	out->count = 0;
+	if (error >= 0)
+		error = gp_nvrm_objects_renew(&control->objects);
+	if (error < 0)
+		return error;
+	for (size_t i = 0; i < control->objects.group_count; i++) {
+		const struct gp_nvrm_group *g = &control->objects.groups[i];
+
+		if (!g->compute)
+			continue;
+		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
+				      sizeof(*out->items));
+		if (error)
+			return error;
+		out->items[out->count++] = (struct gp_control_queue){
+			.id = g->id,
+			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
+			.object = (u64)control->objects.clients[g->client].handle << 32 | g->handle,
+			.suspended = g->suspended,
+			.failed = g->failed,
+		};
+	}
+	return 0;
+}
+
+const struct gp_control_ops gp_nvrm_control = {
+	.name = "nv-suspend",
+	.mechanism = 4, /* GPREEMPT_NV_SUSPEND */
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+	.fd = op_fd,
+	.pump = op_pump,
+	.queues = op_queues,
+	.suspend = op_suspend,
+	.resume = op_resume,
+	.share = op_share,
+};
+
+void gp_nvrm_control_lease(struct gp_control *control, u64 lease_ns)
+{
+	control->lease_ns = lease_ns;
+}
+
+struct gp_nvrm_lifeline *gp_nvrm_control_lifeline(struct gp_control *control)
+{
+	return control->lifeline;
+}
+
+u64 gp_nvrm_scan_calls(const struct gp_control *control)
+{
+	return control->objects.calls;
+}

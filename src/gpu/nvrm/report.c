@@ -1,0 +1,94 @@
+/* What can be told of a controlled process, and putting right what others left behind. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "gpu/nvrm/control_state.h"
+#include "gpu/nvrm/nvrm.h"
+#include "gpu/nvrm/target.h"
+
+int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_detail *out)
+{
+	const struct gp_nvrm_objects *objects = &control->objects;
+	const struct gp_nvrm_group *group;
+	struct gp_nv_ctxsw_modes modes = {0};
+	struct gp_nv_ctxsw_stats stats = {0};
+	struct gp_nvrm_session session;
+	u32 subdevice;
+
+	if (index >= objects->group_count)
+		return -ENOENT;
+	group = &objects->groups[index];
+	session = gp_nvrm_objects_session(objects, group->client);
+	subdevice = gp_nvrm_objects_subdevice(objects, group);
+	*out = (struct gp_nvrm_detail){.id = group->id,
+				       .client = session.client,
+				       .handle = group->handle};
+	for (size_t i = 0; i < objects->channel_count; i++) {
+		const struct gp_nvrm_channel *c = &objects->channels[i];
+
+		if (c->client != group->client || c->group != group->handle)
+			continue;
+		out->channels++;
+		if (c->compute)
+			modes.channel = c->handle;
+	}
+	if (gp_nvrm_hardware_id(&session, group->handle, &out->hardware_id) == 0)
+		out->valid |= GP_NVRM_HARDWARE_ID;
+	if (gp_nvrm_timeslice(&session, group->handle, &out->timeslice_us) == 0)
+		out->valid |= GP_NVRM_TIMESLICE;
+	if (modes.channel && gp_nvrm_ctxsw_modes(&session, subdevice, &modes) == 0) {
+		out->valid |= GP_NVRM_MODES;
+		out->compute_mode = modes.compute;
+	}
+	stats.channel = group->handle; /* the driver wants the group here, whatever the name says */
+	if (modes.channel && gp_nvrm_ctxsw_stats(&session, subdevice, &stats) == 0) {
+		out->valid |= GP_NVRM_STATS;
+		out->saves = stats.save;
+		out->cilp_saves = stats.cilp;
+	}
+	return 0;
+}
+
+static int start_everything(const struct gp_nvrm_objects *objects)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < objects->channel_count; i++) {
+		const struct gp_nvrm_channel *c = &objects->channels[i];
+		const struct gp_nvrm_group *g = gp_nvrm_group_of(objects, c);
+		struct gp_nvrm_session session = gp_nvrm_objects_session(objects, c->client);
+		int error = g ? gp_nvrm_switch(&session, gp_nvrm_objects_subdevice(objects, g),
+					       &c->handle, 1, false)
+			      : 0;
+
+		first = first ? first : error;
+	}
+	return first;
+}
+
+int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag)
+{
+	struct gp_nvrm_objects objects = {.port = port};
+	char why[512];
+	u32 owner;
+	int error = gp_nvrm_target_check(port, pidfd, pid, why, sizeof(why));
+
+	if (error)
+		return gp_fail(diag, error, "%s", why);
+	error = gp_nvrm_target_files(port, pidfd, pid, objects.files, &objects.file_count, &owner);
+	if (error >= 0)
+		error = gp_nvrm_objects_scan(&objects);
+	if (!error)
+		error = start_everything(&objects);
+	gp_nvrm_objects_free(&objects);
+	if (error)
+		return gp_fail(diag, error, _("process %u: cannot start its NVIDIA channels: %s"),
+			       pid, strerror(-error));
+	return 0;
+}
+
+int gp_nvrm_release(int pidfd, u32 pid, struct gp_diag *diag)
+{
+	return gp_nvrm_release_over(&gp_nvrm_port_system, pidfd, pid, diag);
+}

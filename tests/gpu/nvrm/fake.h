@@ -1,0 +1,85 @@
+/*
+ * A stand-in for NVIDIA's resource manager with the real ABI: clients, objects and channels in a
+ * shared file, without locks, because the real one's state does not break when a caller is stopped
+ * or killed either. An open control device is a file of its own under DIR/open; its inode is what
+ * the real manager's `struct file` is: a client is known on it and its copies only, and gone when
+ * the last copy is closed (a lock on the open file tells).
+ *
+ * Processes meet in DIR; DIR/proc/driver/nvidia says what the driver would. Not modelled: memory,
+ * the GPU's work (the fake libcuda of bench/h200 does that), time. A call never blocks.
+ */
+#ifndef GP_FAKE_RM_H
+#define GP_FAKE_RM_H
+
+#include <stdatomic.h>
+
+#include "gpu/nvrm/port.h"
+
+#define FAKE_OBJECTS 16384u
+#define FAKE_FILES   8192u
+
+struct fake_object {
+	_Atomic u32 live; /* 0: never used, 1: there, 2: freed */
+	u32 client, handle, parent, class_id;
+	_Atomic u32 disabled; /* channels; a futex */
+	_Atomic u64 timeslice;
+};
+
+struct fake_rm {
+	_Atomic u32 clients, object_count, file_count; /* made so far */
+	_Atomic u64 inodes[FAKE_FILES];                /* of open control devices */
+	u32 client_file[FAKE_OBJECTS];                 /* by client number: its file */
+	_Atomic u64 calls, switches, slices;           /* ioctls; DISABLE_CHANNELS; SET_TIMESLICE */
+	_Atomic u32 bad;           /* calls that the project promised not to make */
+	_Atomic u32 disable_size;  /* of DISABLE_CHANNELS; another is INVALID_PARAM_STRUCT */
+	_Atomic u32 fail_disables; /* so many calls that stop time out after they stopped half */
+	/* The next call that stops raises SIGSTOP in its caller first (1), or also after (2). */
+	_Atomic u32 stop_in_call;
+	struct fake_object objects[FAKE_OBJECTS];
+};
+
+struct fake {
+	struct gp_nvrm_port port; /* first: a port is a fake */
+	struct fake_rm *rm;
+	char dir[96];
+};
+
+/* A new manager in a new directory under /tmp; `branch` as in "580.159.04". */
+int fake_create(struct fake *fake, const char *branch);
+/* The one in `dir`, from another process. */
+int fake_join(struct fake *fake, const char *dir);
+void fake_leave(struct fake *fake);
+/* Leaves it and removes the directory. */
+void fake_destroy(struct fake *fake);
+
+/* What a CUDA program does to get a context, in its own process. Counted objects: 1 device, 1
+ * subdevice (2 MIG references), 1 group of 8 compute channels, 3 groups of 4 copy channels. */
+struct fake_program {
+	int fd;
+	u32 client, next; /* the next handle libcuda would use */
+	u32 device, group, first;
+};
+int fake_program_start(struct fake *fake, struct fake_program *program);
+int fake_program_context(struct fake *fake, struct fake_program *program, bool mig);
+/* One more compute channel in the program's latest group. */
+int fake_program_channel(struct fake *fake, struct fake_program *program);
+/* Allocates and frees objects, so that handles are skipped. */
+int fake_program_churn(struct fake *fake, struct fake_program *program, u32 count);
+/* Frees the latest context's objects. */
+int fake_program_free(struct fake *fake, struct fake_program *program);
+
+/* How many live channels there are of compute groups (or of the others), and how many stopped. */
+struct fake_count {
+	u32 compute, compute_stopped, copy, copy_stopped;
+};
+struct fake_count fake_channels(const struct fake *fake);
+/* Sleeps until nothing is stopped; false after a minute. */
+bool fake_await_running(const struct fake *fake);
+/* Sleeps until something is; false after a minute. */
+bool fake_await_stopped(const struct fake *fake);
+/* The `index`-th live compute group's timeslice; 0: there is none. */
+u64 fake_timeslice(const struct fake *fake, u32 index);
+/* How many control devices are open, copies not counted. */
+u32 fake_open_files(const struct fake *fake);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * A CUDA program as the resource manager sees it: does what it is told on its standard input, a
+ * word a line, and answers "ok" and maybe a number. It dies with the test that started it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+static struct fake fake;
+static struct fake_program program;
+
+/* A worker that was forked after the context was made. */
+static int fork_child(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+static int obey(const char *word, int *number)
+{
+	*number = 0;
+	if (strcmp(word, "context") == 0)
+		return fake_program_context(&fake, &program, false);
+	if (strcmp(word, "mig") == 0)
+		return fake_program_context(&fake, &program, true);
+	if (strcmp(word, "channel") == 0)
+		return fake_program_channel(&fake, &program);
+	if (strcmp(word, "free") == 0)
+		return fake_program_free(&fake, &program);
+	if (strncmp(word, "churn", 5) == 0)
+		return fake_program_churn(&fake, &program, (u32)atoi(word + 5));
+	if (strcmp(word, "client") == 0) /* another library, with a device of its own open */
+		return fake_program_start(&fake, &program);
+	if (strcmp(word, "mps") == 0)
+		return prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
+	if (strcmp(word, "dup") == 0)
+		return dup(program.fd) < 0;
+	if (strcmp(word, "fork") == 0)
+		*number = fork_child();
+	return *number < 0;
+}
+
+int main(int argc, char **argv)
+{
+	char word[64];
+	int number, failed;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (argc < 2 || fake_join(&fake, argv[1]) || fake_program_start(&fake, &program))
+		return 1;
+	printf("ok 0\n");
+	fflush(stdout);
+	while (scanf("%63s", word) == 1) {
+		if (strcmp(word, "exit") == 0)
+			return 0;
+		failed = obey(word, &number);
+		printf("%s %d\n", failed ? "failed" : "ok", number);
+		fflush(stdout);
+	}
+	return 0;
+}
