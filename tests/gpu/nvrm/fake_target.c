@@ -18,12 +18,13 @@ static struct fake_program program;
 /* A worker that was forked after the context was made. */
 static int fork_child(void)
 {
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
+		while (getppid() == parent)
 			pause();
+		_exit(0); /* it died before that was set */
 	}
 	return child;
 }
