@@ -1,9 +1,7 @@
 /* What a holder is for: stop, continue, nest. */
 #include "live.h"
 
-#define DEBUG 2 /* GPREEMPT_KFD_DEBUG */
-
-static void is_off(struct live *live, pid_t pid, u32 queues)
+void is_off(struct live *live, pid_t pid, u32 queues)
 {
 	for (u32 i = 0; i < queues; i++) {
 		EXPECT(look_settled(&live->self, pid, i).suspended, 1);
@@ -11,7 +9,7 @@ static void is_off(struct live *live, pid_t pid, u32 queues)
 	}
 }
 
-static void comes_on(struct live *live, pid_t pid, u32 queues)
+void comes_on(struct live *live, pid_t pid, u32 queues)
 {
 	for (u32 i = 0; i < queues; i++)
 		UNTIL(&live->self, look(&live->self, pid, i).mapped);
@@ -23,15 +21,21 @@ static void keeps_its_place(struct live *live)
 	struct client *client;
 	u64 done;
 
-	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
-	UNTIL(&live->self, look(&live->self, target.pid, 0).launched == 1);
 	start_holder(live, NULL, NULL);
 	client = connect_client(live);
 	s64 id = open_pid(client, target.pid, 0);
 	CHECK(id > 0);
+	/* 10 ms into a kernel of 200, and never more than 110 until it is suspended. */
+	settle(&live->self);
+	hold_clock(&live->self, 0);
+	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
+	run_for(&live->self, target.pid, 0, 10 * MS);
+	hold_clock(&live->self, 100 * MS);
 	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 2);
+	hold_clock(&live->self, NEVER);
 	is_off(live, target.pid, 2);
 	done = look(&live->self, target.pid, 0).cu_ns;
+	CHECK(done > 0);
 	EXPECT(look(&live->self, target.pid, 0).completed, 0);
 	EXPECT(DO(&target, do_submit, 1, 1000), 0);
 	EXPECT(DO(&target, do_read_index, 1), 0);
@@ -39,6 +43,7 @@ static void keeps_its_place(struct live *live)
 	EXPECT(resume(client, id, -1), 2);
 	UNTIL(&live->self, look(&live->self, target.pid, 0).completed == 1);
 	UNTIL(&live->self, look(&live->self, target.pid, 1).completed == 1);
+	EXPECT(DO(&target, do_read_index, 0), 1);
 	close_client(client);
 }
 

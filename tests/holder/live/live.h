@@ -59,6 +59,14 @@ bool has_event(struct client *client, u32 kind);
 /* A lease and limit longer than any test. */
 #define LONG_LEASE 600000
 
+#define DEBUG      2 /* GPREEMPT_KFD_DEBUG */
+#define MS         1000000ull
+#define NEVER      UINT64_MAX
+
+/* Its queues 0 to queues - 1 are off the GPU; will be on it. */
+void is_off(struct live *live, pid_t pid, u32 queues);
+void comes_on(struct live *live, pid_t pid, u32 queues);
+
 /* TracerPid of a process; and its state letter. */
 pid_t tracer_of(pid_t pid);
 char state_of(pid_t pid);
