@@ -185,8 +185,11 @@ static int want_ids(struct gp_want *want, const struct gp_hold *hold)
 static int want_more(struct gp_want *want, const struct gp_target *target, u64 now)
 {
 	const struct gp_hold *hold = &target->hold;
-	u64 ends = GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns);
-	u64 left = ends == GP_NEVER ? hold->lease_ms : ends > now ? (ends - now) / MS + 1 : 1;
+	/* Of one that is still being made, the whole lease is left. */
+	u64 lease_ends = hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * MS
+							 : hold->lease_ends_ns;
+	u64 ends = GP_MIN(lease_ends, hold->limit_ends_ns);
+	u64 left = ends > now ? gp_divide_up(ends - now, MS) : 1;
 
 	want->grace = GP_MAX(want->grace, hold->grace);
 	want->lease_ms = GP_MAX(want->lease_ms, (u32)left);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define ROW_SECONDS 120
+#define ROW_SECONDS 120 /* at least: GP_PROMISE_CYCLES makes a row longer */
 
 static const struct live_row *const tables[] = {live_basic, live_breaks, live_target, live_control,
 						live_cycles};
@@ -74,7 +74,8 @@ static _Noreturn void run_row(const struct live_row *row, const char *directory)
 			    .holder = 0};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(ROW_SECONDS);
+	if (row->run != live_cycles[0].run)
+		alarm(ROW_SECONDS);
 	snprintf(live.directory, sizeof(live.directory), "%s", directory);
 	setenv("GPREEMPT_DIR", directory, 1);
 	row->run(&live);
@@ -122,7 +123,10 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t t = 0; t < GP_ARRAY_SIZE(tables); t++)
 		for (const struct live_row *row = tables[t]; row->name; row++) {
-			if ((argc > 1 && !strstr(row->name, argv[1])) ||
+			/* The long one only when it is asked for. */
+			bool asked = argc > 1 && strstr(row->name, argv[1]);
+
+			if ((!asked && (argc > 1 || tables[t] == live_cycles)) ||
 			    (row->where & kind) != row->where)
 				continue;
 			bool ok = run(row);

@@ -1,0 +1,296 @@
+/* See scene.h. */
+#include "scene.h"
+
+struct fake fake;
+
+/* ---- the fake mechanism ---- */
+
+struct gp_control {
+	int nothing;
+};
+
+static int fake_probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	(void)pidfd, (void)pid;
+	snprintf(why, size, "because it is a test");
+	return fake.probe_error;
+}
+
+static int fake_attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+{
+	static struct gp_control control;
+
+	(void)pidfd, (void)pid;
+	if (fake.attach_error)
+		return gp_fail(diag, fake.attach_error, "the fake does not want to");
+	fake.attached++;
+	*out = &control;
+	return 0;
+}
+
+static void fake_detach(struct gp_control *control)
+{
+	(void)control;
+	fake.attached--;
+	memset(fake.suspended, 0, sizeof(fake.suspended));
+}
+
+static int fake_fd(struct gp_control *control)
+{
+	(void)control;
+	return -1;
+}
+
+static int fake_pump(struct gp_control *control)
+{
+	(void)control;
+	return 0;
+}
+
+static int fake_queues_of(struct gp_control *control, struct gp_control_queues *out)
+{
+	(void)control;
+	*out = (struct gp_control_queues){.count = FAKE_QUEUES, .capacity = FAKE_QUEUES};
+	out->items = calloc(FAKE_QUEUES, sizeof(*out->items));
+	for (u32 i = 0; i < FAKE_QUEUES; i++)
+		out->items[i] = (struct gp_control_queue){.id = i,
+							  .gpu_id = i == 2 ? 200 : 100,
+							  .valid = GP_CONTROL_KFD_ID,
+							  .suspended = fake.suspended[i]};
+	return 0;
+}
+
+static int fake_change(const u32 *ids, size_t count, bool to, struct gp_control_done *done)
+{
+	u32 changed = 0;
+
+	fake.calls++;
+	for (u32 i = 0; i < FAKE_QUEUES; i++) {
+		bool named = !ids;
+
+		for (size_t k = 0; k < count; k++)
+			named |= ids[k] == i;
+		if (named && (to || fake.suspended[i])) {
+			fake.suspended[i] = to;
+			changed++;
+		}
+	}
+	*done = (struct gp_control_done){.issued_ns = gp_now_ns(), .queues = changed};
+	return (int)changed;
+}
+
+static int fake_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+			struct gp_control_done *done)
+{
+	char byte;
+
+	(void)control, (void)grace;
+	fake.suspends++;
+	if (fake.gate >= 0)
+		(void)!read(fake.gate, &byte, 1);
+	if (fake.fail_count) {
+		int error = fake.fail[0];
+
+		memmove(fake.fail, fake.fail + 1, sizeof(fake.fail) - sizeof(fake.fail[0]));
+		fake.fail_count--;
+		if (error)
+			return error;
+	}
+	return fake_change(ids, count, true, done);
+}
+
+static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
+		       struct gp_control_done *done)
+{
+	(void)control;
+	fake.resumes++;
+	return fake_change(ids, count, false, done);
+}
+
+static int fake_share(struct gp_control *control, u32 value)
+{
+	(void)control;
+	fake.share = value;
+	return 0;
+}
+
+static int fake_lease(struct gp_control *control, u32 value)
+{
+	(void)control;
+	fake.leases++;
+	fake.lease_ms = value;
+	return 0;
+}
+
+static int fake_priority(struct gp_control *control, u32 value)
+{
+	(void)control;
+	fake.priority = value;
+	return 0;
+}
+
+const struct gp_control_ops fake_ops = {
+	.name = "fake",
+	.mechanism = 2,
+	.probe = fake_probe,
+	.attach = fake_attach,
+	.detach = fake_detach,
+	.fd = fake_fd,
+	.pump = fake_pump,
+	.queues = fake_queues_of,
+	.suspend = fake_suspend,
+	.resume = fake_resume,
+	.share = fake_share,
+	.lease = fake_lease,
+	.priority = fake_priority,
+};
+
+/* ---- scene ---- */
+
+bool past(u64 deadline_ns)
+{
+	return gp_now_ns() > deadline_ns;
+}
+
+void scene_open(struct scene *scene, bool inline_jobs)
+{
+	memset(scene, 0, sizeof(*scene));
+	fake = (struct fake){.gate = -1};
+	scene->mechanisms[0] = &fake_ops;
+	scene->options = (struct gp_holder_options){.mechanisms = scene->mechanisms,
+						    .listen_fd = -1,
+						    .inline_jobs = inline_jobs};
+	assert_int_equal(gp_holder_open(&scene->holder, &scene->options), 0);
+}
+
+void scene_close(struct scene *scene)
+{
+	gp_holder_close(&scene->holder);
+	assert_int_equal(scene->holder.member_count, 0);
+	assert_int_equal(scene->holder.connection_count, 0);
+	assert_int_equal(fake.attached, 0);
+}
+
+struct client *scene_stranger(struct scene *scene)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int ends[2];
+
+	assert_non_null(client);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(gp_connection_add(&scene->holder, ends[0]), 0);
+	client->fd = ends[1];
+	return client;
+}
+
+struct client *scene_client(struct scene *scene)
+{
+	struct client *client = scene_stranger(scene);
+	struct gp_msg_hello hello = {.name = "test"};
+
+	assert_int_equal(ask(scene, client, GP_MSG_HELLO, &hello, sizeof(hello), -1), 0);
+	return client;
+}
+
+void client_close(struct client *client)
+{
+	close(client->fd);
+	free(client);
+}
+
+void tell(struct client *client, u16 type, const void *body, size_t size, int fd)
+{
+	assert_int_equal(gp_wire_send(client->fd, type, ++client->serial, 0, body, size, fd), 0);
+}
+
+/* 1: the answer; 0: nothing or an event; negative: cut off. */
+static int take(struct client *client)
+{
+	int error = gp_wire_receive(client->fd, &client->message, 0);
+
+	if (error)
+		return error == -EAGAIN ? 0 : error;
+	if (client->message.header.serial)
+		return 1;
+	if (client->message.header.type == GP_MSG_EVENT && client->event_count < 64)
+		memcpy(&client->events[client->event_count++], client->message.body,
+		       sizeof(struct gp_msg_event));
+	return 0;
+}
+
+int answer(struct scene *scene, struct client *client)
+{
+	int got = 0;
+
+	UNTIL(scene, (got = take(client)) != 0);
+	return got < 0 ? got : client->message.header.status;
+}
+
+int ask(struct scene *scene, struct client *client, u16 type, const void *body, size_t size, int fd)
+{
+	tell(client, type, body, size, fd);
+	return answer(scene, client);
+}
+
+int open_self(struct scene *scene, struct client *client, u32 gpu_id)
+{
+	struct gp_msg_open body = {.gpu_id = gpu_id};
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int status = ask(scene, client, GP_MSG_OPEN, &body, sizeof(body), pidfd);
+
+	close(pidfd);
+	return status < 0 ? status
+			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+}
+
+int suspend(struct scene *scene, struct client *client, int target, u32 lease, u32 limit)
+{
+	struct gp_msg_suspend body = {.target = (u32)target,
+				      .lease_ms = lease,
+				      .limit_ms = limit,
+				      .timeout_ms = 60000};
+
+	return ask(scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+}
+
+int resume(struct scene *scene, struct client *client, int target)
+{
+	struct gp_msg_suspend body = {.target = (u32)target};
+
+	return ask(scene, client, GP_MSG_RESUME, &body, sizeof(body), -1);
+}
+
+int target_call(struct scene *scene, struct client *client, u16 type, int target)
+{
+	struct gp_msg_target body = {.target = (u32)target};
+
+	return ask(scene, client, type, &body, sizeof(body), -1);
+}
+
+u32 count_events(struct scene *scene, struct client *client, u32 kind)
+{
+	u32 count = 0;
+
+	gp_holder_step(&scene->holder, 0);
+	while (gp_wire_receive(client->fd, &client->message, 0) == 0)
+		if (client->message.header.type == GP_MSG_EVENT && client->event_count < 64)
+			memcpy(&client->events[client->event_count++], client->message.body,
+			       sizeof(struct gp_msg_event));
+	for (u32 i = 0; i < client->event_count; i++)
+		count += client->events[i].kind == kind;
+	return count;
+}
+
+struct gp_msg_event wait_event(struct scene *scene, struct client *client, u32 kind)
+{
+	UNTIL(scene, count_events(scene, client, kind));
+	for (u32 i = 0; i < client->event_count; i++)
+		if (client->events[i].kind == kind) {
+			struct gp_msg_event event = client->events[i];
+
+			client->events[i] = client->events[--client->event_count];
+			return event;
+		}
+	fail();
+	return (struct gp_msg_event){0};
+}

@@ -1,0 +1,412 @@
+/* Groups and the mechanism kfd-agent, with agents that are processes of a few lines. */
+#include "scene.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define AGENTS 6
+
+/* What an agent shows of itself, in memory shared with the test. */
+struct shown {
+	int ready, suspended, suspends, resumes, renewals, lease_ms, priority, share, connections;
+	int deaf; /* set by the test: it does not answer any more */
+};
+
+static struct scene scene;
+static struct shown *shown;
+static char directory[64];
+static pid_t agents[AGENTS];
+
+/* ---- an agent ---- */
+
+static void respond(int fd, struct gp_wire_message *message, struct shown *me, const char *group)
+{
+	const struct gp_msg_suspend *suspend_body = (const void *)message->body;
+	struct gp_msg_hello hello = {.pid = 1, .priority = 777, .name = "fake-agent"};
+	struct {
+		struct gp_msg_queues head;
+		struct gp_msg_queue queues[2];
+	} queues = {.head = {.count = 2}};
+	struct gp_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
+	const void *body = NULL;
+	size_t size = 0;
+	int status = 0;
+
+	switch (message->header.type) {
+	case GP_MSG_HELLO:
+		snprintf(hello.group, sizeof(hello.group), "%s", group);
+		body = &hello;
+		size = sizeof(hello);
+		break;
+	case GP_MSG_AGENT_QUEUES:
+		for (u32 i = 0; i < 2; i++)
+			queues.queues[i] = (struct gp_msg_queue){.kfd_id = i,
+								 .gpu_id = 100,
+								 .valid = 1,
+								 .state = (u32)me->suspended};
+		body = &queues;
+		size = sizeof(queues);
+		status = 2;
+		break;
+	case GP_MSG_AGENT_SUSPEND:
+		me->lease_ms = (int)suspend_body->lease_ms;
+		me->suspended = 1;
+		me->suspends++;
+		body = &outcome;
+		size = sizeof(outcome);
+		status = 2;
+		break;
+	case GP_MSG_AGENT_RESUME:
+		outcome.queues = (u32)(2 * me->suspended);
+		status = (int)outcome.queues;
+		me->suspended = 0;
+		me->resumes++;
+		body = &outcome;
+		size = sizeof(outcome);
+		break;
+	case GP_MSG_AGENT_RENEW:
+		me->lease_ms = (int)suspend_body->lease_ms;
+		me->renewals++;
+		break;
+	case GP_MSG_AGENT_PRIORITY:
+		me->priority =
+			(int)((const struct gp_msg_value *)(const void *)message->body)->value;
+		break;
+	case GP_MSG_AGENT_SHARE:
+		me->share = (int)((const struct gp_msg_value *)(const void *)message->body)->value;
+		break;
+	default:
+		status = -EPROTO;
+	}
+	gp_wire_send(fd, message->header.type, message->header.serial, status, body, size, -1);
+}
+
+static void serve(int listener, struct shown *me, const char *group)
+{
+	static struct gp_wire_message message;
+	struct pollfd fds[16] = {{.fd = listener, .events = POLLIN}};
+	nfds_t count = 1;
+
+	for (;;) {
+		poll(fds, count, -1);
+		if (fds[0].revents && count < 16) {
+			fds[count++] = (struct pollfd){.fd = accept(listener, NULL, NULL),
+						       .events = POLLIN};
+			me->connections++;
+		}
+		for (nfds_t i = 1; i < count; i++) {
+			if (!fds[i].revents || me->deaf)
+				continue;
+			if (gp_wire_receive(fds[i].fd, &message, 0) == 0) {
+				respond(fds[i].fd, &message, me, group);
+				continue;
+			}
+			/* As the real one: who goes lets go. */
+			close(fds[i].fd);
+			fds[i] = fds[--count];
+			me->connections--;
+			if (me->connections < 2)
+				me->suspended = 0;
+			break;
+		}
+	}
+}
+
+static void start_agent(u32 index, const char *group)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char path[108];
+
+	shown[index] = (struct shown){0};
+	agents[index] = fork();
+	assert_true(agents[index] >= 0);
+	if (agents[index])
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_range(3, ~0u, 0); /* the test's sockets must end with the test's own copies */
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/.%u", directory, index);
+	snprintf(path, sizeof(path), "%s/agents/x%u.sock", directory, index);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 8) ||
+	    rename(address.sun_path, path))
+		_exit(1);
+	shown[index].ready = 1;
+	serve(fd, &shown[index], group);
+}
+
+static void agent_ready(u32 index)
+{
+	UNTIL(&scene, __atomic_load_n(&shown[index].ready, __ATOMIC_ACQUIRE));
+}
+
+static void end_agent(u32 index)
+{
+	if (agents[index] > 0) {
+		kill(agents[index], SIGKILL);
+		waitpid(agents[index], NULL, 0);
+	}
+	agents[index] = 0;
+}
+
+/* ---- the tests' own ---- */
+
+static int fresh(void **state)
+{
+	char path[108];
+
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/gpgroups-XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	setenv("GPREEMPT_DIR", directory, 1);
+	snprintf(path, sizeof(path), "%s/agents", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	shown = mmap(NULL, AGENTS * sizeof(*shown), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shown, MAP_FAILED);
+	scene_open(&scene, false);
+	scene.mechanisms[0] = &gp_agent_control;
+	scene.mechanisms[1] = &fake_ops;
+	return 0;
+}
+
+static int done(void **state)
+{
+	char path[128];
+
+	(void)state;
+	scene_close(&scene);
+	for (u32 i = 0; i < AGENTS; i++) {
+		end_agent(i);
+		snprintf(path, sizeof(path), "%s/agents/x%u.sock", directory, i);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/agents", directory);
+	rmdir(path);
+	rmdir(directory);
+	munmap(shown, AGENTS * sizeof(*shown));
+	return 0;
+}
+
+static int open_pid(struct client *client, pid_t pid, u32 mechanism)
+{
+	struct gp_msg_open body = {.mechanism = mechanism};
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int status = ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), pidfd);
+
+	close(pidfd);
+	return status < 0 ? status
+			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+}
+
+static int open_group(struct client *client, const char *group)
+{
+	struct gp_msg_open body = {0};
+
+	snprintf(body.group, sizeof(body.group), "%s", group);
+	int status = ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), -1);
+	return status < 0 ? status
+			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+}
+
+static const struct gp_msg_opened *opened(const struct client *client)
+{
+	return (const void *)client->message.body;
+}
+
+/* ---- kfd-agent ---- */
+
+static void auto_takes_the_agent_and_says_why(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	assert_true(open_pid(client, agents[0], 0) > 0);
+	assert_int_equal(opened(client)->mechanism, 1);
+	assert_non_null(strstr(opened(client)->why, "gpreempt run"));
+	/* Asked for the other: that one. */
+	assert_true(open_pid(client, agents[0], 2) > 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	/* A process without an agent: the next mechanism, and why not the first. */
+	assert_true(open_pid(client, getpid(), 0) > 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	assert_non_null(strstr(opened(client)->why, "not started with"));
+	assert_non_null(strstr(opened(client)->why, "because it is a test"));
+	client_close(client);
+}
+
+static void the_agent_does_the_work(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_value value = {.value = 300};
+	struct gp_msg_queues_ask which = {0};
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(suspend(&scene, client, target, 30000, LONG_LEASE), 2);
+	assert_int_equal(shown[0].suspended, 1);
+	assert_int_equal(shown[0].lease_ms, 30000);
+	assert_int_equal(target_call(&scene, client, GP_MSG_RENEW, target), 0);
+	UNTIL(&scene, shown[0].renewals == 1);
+	which.target = (u32)target;
+	assert_int_equal(ask(&scene, client, GP_MSG_QUEUES, &which, sizeof(which), -1), 2);
+	const struct gp_msg_queues *list = (const void *)client->message.body;
+	assert_int_equal(list->queues[0].state, 1);
+	assert_int_equal(list->queues[0].pid, agents[0]);
+	assert_int_equal(list->queues[0].owner_pid, getpid());
+	value.target = (u32)target;
+	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), 0);
+	assert_int_equal(shown[0].share, 300);
+	assert_int_equal(ask(&scene, client, GP_MSG_PRIORITY, &value, sizeof(value), -1), 0);
+	UNTIL(&scene, shown[0].priority == 300);
+	assert_int_equal(resume(&scene, client, target), 2);
+	assert_int_equal(shown[0].suspended, 0);
+	/* Without anything held nothing is asked of it. */
+	assert_int_equal(resume(&scene, client, target), 0);
+	assert_int_equal(shown[0].resumes, 1);
+	client_close(client);
+}
+
+static void a_cut_connection_lets_go_at_the_agent(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	client_close(client);
+	UNTIL(&scene, shown[0].suspended == 0);
+	UNTIL(&scene, shown[0].connections == 0);
+}
+
+/* ---- groups ---- */
+
+static void members_are_suspended_together(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	for (u32 i = 0; i < 4; i++)
+		start_agent(i, i < 3 ? "job" : "other");
+	for (u32 i = 0; i < 4; i++)
+		agent_ready(i);
+	int target = open_group(client, "job");
+	assert_true(target > 0);
+	assert_int_equal(opened(client)->process_count, 3);
+	assert_int_equal(opened(client)->mechanism, 1);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 6);
+	const struct gp_msg_done *outcome = (const void *)client->message.body;
+	assert_int_equal(outcome->processes, 3);
+	assert_int_equal(outcome->queues, 6);
+	assert_true(outcome->skew_ns > 0);
+	for (u32 i = 0; i < 4; i++)
+		assert_int_equal(shown[i].suspended, i < 3);
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
+	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 777);
+	assert_int_equal(resume(&scene, client, target), 6);
+	for (u32 i = 0; i < 4; i++)
+		assert_int_equal(shown[i].suspended, 0);
+	client_close(client);
+}
+
+static void a_late_member_is_caught(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	int target = open_group(client, "job");
+	assert_true(target > 0);
+	assert_int_equal(opened(client)->process_count, 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 0);
+	start_agent(0, "job");
+	start_agent(1, "other");
+	assert_int_equal(wait_event(&scene, client, GP_EVENT_JOINED).pid, agents[0]);
+	UNTIL(&scene, shown[0].suspended);
+	agent_ready(1);
+	assert_int_equal(shown[1].suspended, 0);
+	assert_int_equal(resume(&scene, client, target), 2);
+	assert_int_equal(shown[0].suspended, 0);
+	client_close(client);
+}
+
+static void a_dead_member_is_forgotten(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	for (u32 i = 0; i < 2; i++)
+		start_agent(i, "job");
+	for (u32 i = 0; i < 2; i++)
+		agent_ready(i);
+	int target = open_group(client, "job");
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 4);
+	pid_t dead = agents[0];
+	end_agent(0);
+	assert_int_equal(wait_event(&scene, client, GP_EVENT_GONE).pid, dead);
+	assert_int_equal(shown[1].suspended, 1);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(resume(&scene, client, target), 2);
+	client_close(client);
+}
+
+/* One that does not even say who it is does not keep the others waiting for ever. */
+static void a_deaf_agent_is_left_out(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "job");
+	start_agent(1, "job");
+	shown[1].deaf = 1; /* reset by start_agent() before the fork: stays set */
+	agent_ready(0);
+	agent_ready(1);
+	int target = open_group(client, "job");
+	assert_true(target > 0);
+	assert_int_equal(opened(client)->process_count, 1);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	client_close(client);
+}
+
+/* Sockets that killed programs left behind, and files that are none. */
+static void rubbish_in_the_directory_is_ignored(void **state)
+{
+	struct client *client = scene_client(&scene);
+	char path[128];
+
+	(void)state;
+	start_agent(0, "job");
+	agent_ready(0);
+	end_agent(0);
+	snprintf(path, sizeof(path), "%s/agents/x5.sock", directory);
+	close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	assert_true(open_group(client, "job") > 0);
+	assert_int_equal(opened(client)->process_count, 0);
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	client_close(client);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
+	const struct CMUnitTest tests[] = {
+		T(auto_takes_the_agent_and_says_why),
+		T(the_agent_does_the_work),
+		T(a_cut_connection_lets_go_at_the_agent),
+		T(members_are_suspended_together),
+		T(a_late_member_is_caught),
+		T(a_dead_member_is_forgotten),
+		T(a_deaf_agent_is_left_out),
+		T(rubbish_in_the_directory_is_ignored),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
