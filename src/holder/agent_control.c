@@ -103,7 +103,8 @@ static int call(struct gp_control *control, u16 type, const void *body, size_t s
 	if (control->message.fd >= 0)
 		close(control->message.fd);
 	control->message.fd = -1;
-	return result == -ECONNRESET || result == -EPIPE ? -ENOTCONN : result;
+	/* It ended or became another program, whose agent, if any, is another one. */
+	return result == -ECONNRESET || result == -EPIPE ? -ESRCH : result;
 }
 
 static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
@@ -117,10 +118,7 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 	control->pidfd = pidfd;
 	control->message.fd = -1;
 	control->fd = find_agent(pid);
-	if (control->fd < 0)
-		error = -ENOTCONN;
-	else
-		error = call(control, GP_MSG_HELLO, &hello, sizeof(hello));
+	error = control->fd < 0 ? -ESRCH : call(control, GP_MSG_HELLO, &hello, sizeof(hello));
 	if (error < 0) {
 		if (control->fd >= 0)
 			close(control->fd);
@@ -156,7 +154,7 @@ static int pump(struct gp_control *control)
 	} while (!error);
 	control->message.fd = -1;
 	if (error != -EAGAIN)
-		return -ENOTCONN;
+		return -ESRCH;
 	bool changed = control->changed;
 	control->changed = false;
 	return changed;

@@ -69,7 +69,7 @@ void gp_agent_remove(struct gp_agent *agent)
 static void add(struct gp_holder *holder, const char *name)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
-	char path[GP_PROTO_NAME + 16];
+	char path[GP_PROTO_NAME + 16], socket[108];
 	struct gp_agent *agent;
 	const char *end = strrchr(name, '.');
 	uid_t uid;
@@ -84,7 +84,10 @@ static void add(struct gp_holder *holder, const char *name)
 	if (!agent) {
 		if (fd >= 0)
 			close(fd);
-		return; /* left behind by a program that was killed */
+		/* Left behind by a program that was killed: agents listen before they are seen. */
+		if (fd == -ECONNREFUSED && !gp_directory_path(socket, sizeof(socket), path, 0))
+			unlink(socket);
+		return;
 	}
 	agent->source = GP_SOURCE_AGENT;
 	agent->holder = holder;
@@ -230,6 +233,20 @@ void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct g
 	}
 }
 
+/* The OPEN that still waits for members to say who they are. */
+static struct gp_request *opening(struct gp_target *target)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &target->connection->requests) {
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		if (request->target == target && request->type == GP_MSG_OPEN && !request->answered)
+			return request;
+	}
+	return NULL;
+}
+
 static void greeted(struct gp_agent *agent, const struct gp_msg_hello *hello)
 {
 	struct gp_list *c, *t;
@@ -244,8 +261,9 @@ static void greeted(struct gp_agent *agent, const struct gp_msg_hello *hello)
 
 		gp_list_for_each (t, &connection->targets) {
 			struct gp_target *target = gp_container(t, struct gp_target, link);
+			struct gp_request *request = opening(target);
 
-			if (target->group[0] && join(target, agent, NULL))
+			if (target->group[0] && join(target, agent, request) && !request)
 				gp_connection_event(connection, GP_EVENT_JOINED, target->id,
 						    agent->pid, 0);
 		}

@@ -75,10 +75,6 @@ static void explain(struct gp_job *job, u32 pid)
 		snprintf(job->text, sizeof(job->text),
 			 _("the GPU did not let go of the queues of process %u"), pid);
 		break;
-	case -ENOTCONN:
-		snprintf(job->text, sizeof(job->text),
-			 _("the agent in process %u closed its connection"), pid);
-		break;
 	case -EPERM:
 		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
 			 pid);
@@ -281,7 +277,7 @@ static int apply_job(struct gp_applied *applied, struct gp_job *job)
 	error = apply(applied, &job->want, job->deadline_ns, &job->done, &job->started);
 	if (error == -ESRCH)
 		applied->gone = true;
-	if (error == -EPERM || error == -ENOTCONN) {
+	if (error == -EPERM) {
 		gp_apply_end(applied);
 		return error;
 	}
@@ -376,7 +372,7 @@ int gp_apply_pump(struct gp_applied *applied, int *result)
 		apply(applied, &applied->want, gp_now_ns() + 1000000000, &done, &started);
 	if (*result == -ESRCH)
 		applied->gone = true;
-	if (*result == -EPERM || *result == -ENOTCONN)
+	if (*result == -EPERM)
 		gp_apply_end(applied); /* the next suspend starts anew */
 	return *result != 0;
 }

@@ -273,17 +273,26 @@ void gp_request_fail(struct gp_request *request, int error, const char *format, 
 	gp_request_answer(request, error, &body, sizeof(body));
 }
 
+/* A group is not complete before every agent has said who it is. */
+static bool is_complete(const struct gp_request *request)
+{
+	return request->type != GP_MSG_OPEN || !request->target || !request->target->group[0] ||
+	       gp_agents_settled(request->connection->holder);
+}
+
 void gp_request_job_done(struct gp_request *request, struct gp_job *job)
 {
 	gp_request_take(request, job);
 	if (--request->waiting)
 		return;
-	if (!request->answered && request->connection)
-		gp_request_finish(request);
-	else if (!request->connection)
+	if (!request->answered && request->connection) {
+		if (is_complete(request))
+			gp_request_finish(request);
+	} else if (!request->connection) {
 		free_request(request);
-	else
+	} else {
 		flush(request->connection);
+	}
 }
 
 /* ---- in ---- */

@@ -186,8 +186,8 @@ static int want_more(struct gp_want *want, const struct gp_target *target, u64 n
 {
 	const struct gp_hold *hold = &target->hold;
 	/* Of one that is still being made, the whole lease is left. */
-	u64 lease_ends = hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * MS
-							 : hold->lease_ends_ns;
+	u64 lease_ends =
+		hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * MS : hold->lease_ends_ns;
 	u64 ends = GP_MIN(lease_ends, hold->limit_ends_ns);
 	u64 left = ends > now ? gp_divide_up(ends - now, MS) : 1;
 

@@ -13,7 +13,8 @@
 /* What an agent shows of itself, in memory shared with the test. */
 struct shown {
 	int ready, suspended, suspends, resumes, renewals, lease_ms, priority, share, connections;
-	int deaf; /* set by the test: it does not answer any more */
+	int owner; /* descriptor of the connection that suspended it */
+	int deaf;  /* set by the test: it does not answer any more */
 };
 
 static struct scene scene;
@@ -54,6 +55,7 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		break;
 	case GP_MSG_AGENT_SUSPEND:
 		me->lease_ms = (int)suspend_body->lease_ms;
+		me->owner = fd;
 		me->suspended = 1;
 		me->suspends++;
 		body = &outcome;
@@ -106,11 +108,11 @@ static void serve(int listener, struct shown *me, const char *group)
 				continue;
 			}
 			/* As the real one: who goes lets go. */
+			if (fds[i].fd == me->owner)
+				me->suspended = 0;
 			close(fds[i].fd);
 			fds[i] = fds[--count];
 			me->connections--;
-			if (me->connections < 2)
-				me->suspended = 0;
 			break;
 		}
 	}
@@ -391,6 +393,7 @@ static void rubbish_in_the_directory_is_ignored(void **state)
 	assert_true(open_group(client, "job") > 0);
 	assert_int_equal(opened(client)->process_count, 0);
 	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	assert_int_equal(access(path, F_OK), -1);
 	client_close(client);
 }
 
