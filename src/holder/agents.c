@@ -33,27 +33,31 @@ static struct gp_agent *find(struct gp_holder *holder, const char *name)
 	return NULL;
 }
 
-/* Group requests that only waited for agents to say who they are. */
+/* A group's OPEN that only waited for agents to say who they are. */
+static struct gp_request *ripe(struct gp_connection *connection)
+{
+	struct gp_list *at;
+
+	gp_list_for_each (at, &connection->requests) {
+		struct gp_request *request = gp_container(at, struct gp_request, link);
+
+		if (request->type == GP_MSG_OPEN && !request->answered && !request->waiting &&
+		    request->target && request->target->group[0])
+			return request;
+	}
+	return NULL;
+}
+
 static void settle(struct gp_holder *holder)
 {
-	struct gp_list *c, *r, *next;
+	struct gp_list *at;
+	struct gp_request *request;
 
 	if (!gp_agents_settled(holder))
 		return;
-	gp_list_for_each (c, &holder->connections) {
-		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
-
-		gp_list_for_each_safe(r, next, &connection->requests)
-		{
-			struct gp_request *request = gp_container(r, struct gp_request, link);
-
-			if (request->type == GP_MSG_OPEN && !request->answered &&
-			    !request->waiting && request->target && request->target->group[0]) {
-				gp_request_finish(request);
-				break; /* the list may have changed; the next round sees to it */
-			}
-		}
-	}
+	gp_list_for_each (at, &holder->connections)
+		while ((request = ripe(gp_container(at, struct gp_connection, link))) != NULL)
+			gp_request_finish(request);
 }
 
 void gp_agent_remove(struct gp_agent *agent)

@@ -23,7 +23,7 @@ struct live_row {
 };
 
 extern const struct live_row live_basic[], live_breaks[], live_target[], live_control[],
-	live_cycles[];
+	live_agents[], live_cycles[];
 
 /* ---- the holder and its clients: client.c ---- */
 
