@@ -20,6 +20,8 @@ const struct gp_command *const gp_commands[] = {
 	&gp_command_release,
 	&gp_command_vgpu,
 	&gp_command_sim,
+	&gp_command_report,
+	&gp_command_vgpu,
 	&gp_command_completion,
 	&gp_command_manual,
 	NULL,

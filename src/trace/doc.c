@@ -269,7 +269,9 @@ void gp_value_show(const struct gp_value *value, struct gp_buf *out)
 		show_bytes(value->number, out);
 		break;
 	case GP_UNIT_PERCENT:
-		gp_buf_printf(out, "%.2f %%", value->real);
+		/* A share that rounds to nothing is still not nothing. */
+		gp_buf_printf(out, value->real > 0 && value->real < 0.1 ? "%.4f %%" : "%.2f %%",
+			      value->real);
 		break;
 	case GP_UNIT_RATE:
 		gp_buf_printf(out, "%.1f /s", value->real);

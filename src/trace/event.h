@@ -36,6 +36,8 @@ enum gp_event_kind {
 	GP_EVENT_CALL,        /* a finished API call: `name`, time, duration, `layer` */
 	GP_EVENT_KERNEL,      /* a kernel that ran on the GPU: `name`, time, duration */
 	GP_EVENT_COPY,        /* a finished copy: `name` (direction), time, duration */
+	GP_EVENT_TOTAL,       /* a line of a profiler's summary: `name`, `count`, `duration_ns` */
+	GP_EVENT_AGENT,       /* a device: `name`; `gpu` is its node, `count` its compute units */
 	GP_EVENT_ENTER,       /* a kernel function was entered: `name` */
 	GP_EVENT_LEAVE,       /* and left; `duration_ns` where the tracer tells */
 	GP_EVENT_POINT,       /* a tracepoint or probe hit: `name`, `text` */
@@ -43,8 +45,8 @@ enum gp_event_kind {
 	GP_EVENT_LOST,        /* the tracer dropped `count` events (0 = it does not say) */
 };
 
-/* Where a finished call belongs. */
-enum gp_layer { GP_LAYER_HIP, GP_LAYER_HSA, GP_LAYER_OTHER };
+/* Where a finished call, or a line of a summary, belongs. */
+enum gp_layer { GP_LAYER_HIP, GP_LAYER_HSA, GP_LAYER_COPY, GP_LAYER_KERNEL, GP_LAYER_OTHER };
 
 enum gp_event_field {
 	GP_EV_TIME = 1u << 0,
@@ -63,10 +65,13 @@ enum gp_event_field {
 	GP_EV_CPU = 1u << 13,
 	GP_EV_GRID = 1u << 14, /* grid and workgroup */
 	GP_EV_GPU = 1u << 15,
-	GP_EV_REGISTERS = 1u << 16, /* vgpr, sgpr, lds, scratch */
+	GP_EV_REGISTERS = 1u << 16, /* vgpr, sgpr */
 	GP_EV_CORRELATION = 1u << 17,
 	GP_EV_COUNT = 1u << 18,
 	GP_EV_STAGES = 1u << 19, /* dispatch_ns and complete_ns */
+	GP_EV_BYTES = 1u << 20,  /* size, in bytes: of a call's or copy's memory */
+	GP_EV_WAVE = 1u << 21,
+	GP_EV_LDS = 1u << 22, /* lds, scratch */
 };
 
 struct gp_event {
@@ -86,7 +91,7 @@ struct gp_event {
 	u64 object;
 	u64 hsa_id;
 	u64 rptr, wptr; /* packets */
-	u64 size;       /* packets */
+	u64 size;       /* packets; with GP_EV_BYTES bytes */
 	u32 priority;   /* HSA: 0 low, 1 normal, 2 high */
 	u32 refcount;   /* streams on the queue after this event */
 	u64 stream;

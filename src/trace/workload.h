@@ -10,7 +10,7 @@
 #include "trace/event.h"
 #include "trace/kernel_class.h"
 #include "trace/queues.h"
-#include "trace/strings.h"
+#include "trace/string_table.h"
 
 /* Submissions this close are "at once". */
 #define GP_WORKLOAD_WINDOW_NS 10000000ull

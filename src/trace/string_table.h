@@ -3,8 +3,8 @@
  * by name (kernels, calls, functions) stands on this. Zero-initialised is empty. Hashed with a
  * secret, so that no input can be made for which it is slow.
  */
-#ifndef GP_TRACE_STRINGS_H
-#define GP_TRACE_STRINGS_H
+#ifndef GP_TRACE_STRING_TABLE_H
+#define GP_TRACE_STRING_TABLE_H
 
 #include "trace/map.h"
 

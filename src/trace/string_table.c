@@ -1,4 +1,4 @@
-#include "trace/strings.h"
+#include "trace/string_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,85 @@
+"""gpreempt report as a person runs it."""
+import os
+import shutil
+import tempfile
+import unittest
+
+from gp import fixture, gpreempt, gpreempt_json
+
+V1 = fixture("rocprof", "v1")
+V3 = fixture("rocprof", "v3")
+CORPUS = os.path.join(os.environ.get("GP_CORPUS", ""), "rocprof")
+CLAIMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "claims-004.csv")
+
+
+class Report(unittest.TestCase):
+    def test_a_directory_is_read_whole(self):
+        result = gpreempt_json("report", "--json", V1)
+        self.assertEqual(len(result["files"]["rows"]), 5)
+        self.assertEqual(result["run"]["kernels"], 2)
+        self.assertEqual(result["run"]["pid"], 4711)
+        layers = {row["layer"]: row for row in result["layers"]["rows"]}
+        self.assertEqual(sum(row["alone_ns"] for row in layers.values()), result["run"]["wall_ns"])
+
+    def test_directories_in_directories_as_rocprofv3_makes_them(self):
+        done = gpreempt("report", "--json", V3)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("77_kernel_trace.csv: 1 damaged rows, the first in line 5", done.stderr)
+        self.assertIn("1 entries end before they begin", done.stderr)
+
+    def test_two_versions_are_said_to_be_two_runs(self):
+        done = gpreempt("report", V1, V3)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("two versions of rocprof", done.stderr)
+
+    def test_what_is_no_profile_is_passed_over_or_refused(self):
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copy(os.path.join(V1, "results.csv"), place)
+            with open(os.path.join(place, "other.csv"), "w") as other:
+                other.write("a,b\n1,2\n")
+            done = gpreempt("report", place)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("other.csv: not a file of rocprof's", done.stderr)
+            os.unlink(os.path.join(place, "results.csv"))
+            done = gpreempt("report", place)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("rocprofv3 --hip-trace", done.stderr)
+        self.assertEqual(gpreempt("report").returncode, 2)
+        self.assertEqual(gpreempt("report", "/nowhere").returncode, 1)
+        self.assertEqual(gpreempt("report", "--claims", "/nowhere", V1).returncode, 1)
+
+    def test_a_cut_file_is_said_to_be_cut(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as cut, open(os.path.join(V1, "results.json")) as whole:
+            cut.write(whole.read()[:2000])
+            cut.flush()
+            done = gpreempt("report", cut.name)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("cut off", done.stderr)
+
+    def test_names_stay_names_in_markdown_and_html(self):
+        with tempfile.TemporaryDirectory() as place:
+            page = os.path.join(place, "page.html")
+            done = gpreempt("report", "--markdown", "--html", page, V1)
+            self.assertIn('std::pair&lt;int, "x,y"&gt;::sum (int)', done.stdout)
+            with open(page) as html:
+                self.assertIn("std::pair&lt;int, &quot;x,y&quot;&gt;::sum", html.read())
+
+    def test_every_figure_of_the_document_is_reproduced_wrong_or_absent(self):
+        names = ("trace.json", "copy_stats.csv", "hip_stats.csv", "hsa_stats.csv", "stats.csv", "results.csv")
+        files = [os.path.join(CORPUS, "rocprofv1_" + name) for name in names]
+        if not all(map(os.path.exists, files)):
+            self.skipTest("the real samples are not on this machine")
+        result = gpreempt_json("report", "--json", "--claims", CLAIMS, *files)["claims"]
+        verdicts = {row["claim"]: (row["verdict"], row["found"]) for row in result["rows"]}
+        with open(CLAIMS) as claims:
+            self.assertEqual(len(result["rows"]), len(claims.readlines()) - 1)
+        self.assertEqual(result["absent"], 3)
+        self.assertEqual(result["wrong"], 10)
+        self.assertEqual(verdicts["hipMemcpy total"], ("reproduced", 136190899))
+        self.assertEqual(verdicts["memory transfer (time the copy engines were busy)"], ("wrong", 336401))
+        self.assertEqual(verdicts["kernel time"], ("reproduced", 13520))
+        self.assertEqual(verdicts["MES off (CPSCH)"], ("absent", None))
+
+
+if __name__ == "__main__":
+    unittest.main()
