@@ -1,0 +1,96 @@
+"""The online and the offline task: finding what stands for them here, starting, following and ending them."""
+import importlib.util
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+
+from poc_library import HERE, find
+
+WAIT_S = 10
+
+
+def gpreempt():
+    """The program, or None."""
+    return os.environ.get("GPREEMPT") or find("gpreempt", "../../build/bin", "../../../../bin") or \
+        shutil.which("gpreempt")
+
+
+def torch_missing():
+    """Why the PyTorch cases cannot run here, or None."""
+    if importlib.util.find_spec("torch") is None:
+        return "PyTorch is not installed"
+    if os.environ.get("GPREEMPT_VGPU"):
+        return "PyTorch does not run on the virtual GPU"
+    return None if os.path.exists("/dev/kfd") else "there is no /dev/kfd"
+
+
+def default_command(role):
+    """What stands for the online or the offline task: PyTorch on a real GPU, the C examples otherwise."""
+    missing = torch_missing()
+    if missing is None:
+        case = "case_a_cnn.py" if role == "online" else "case_b_transformer.py"
+        return f"{shlex.quote(sys.executable)} {shlex.quote(os.path.join(HERE, case))} --seconds {{seconds}}"
+    example = find("online_server" if role == "online" else "offline_trainer", "../../build/examples")
+    if example:
+        return f"{shlex.quote(example)} --seconds {{seconds}}"
+    raise SystemExit(f"test_preemption.py: no {role} task: {missing}, and the examples are not built (they need HIP's "
+                     f"headers and library: libamdhip64-dev). Name one with --{role} COMMAND or --{role}-pid PID.")
+
+
+class Task:
+    """A process that was started here, or one that runs already."""
+
+    def __init__(self, role, pid=None, command=None, seconds=0, log=None, agent=True):
+        self.role, self.process, self.log = role, None, log
+        self.pid = pid
+        if pid is not None:
+            self.command = f"process {pid}"
+            return
+        words = shlex.split((command or default_command(role)).replace("{seconds}", str(seconds)))
+        self.command = " ".join(words)
+        program = gpreempt()
+        if agent and program:
+            # The agent inside tells when the task has work, and stops it without a debugger.
+            words = [program, "run", "--class", role, "--"] + words
+        out = open(log, "wb") if log else subprocess.DEVNULL
+        try:
+            self.process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                            start_new_session=True)
+        except OSError as error:
+            raise SystemExit(f"test_preemption.py: cannot start the {role} task '{self.command}': {error.strerror}")
+        finally:
+            if log:
+                out.close()
+        self.pid = self.process.pid
+
+    def runs(self):
+        if self.process:
+            return self.process.poll() is None
+        return os.path.exists(f"/proc/{self.pid}")
+
+    def end(self, patience=0):
+        """Waits for a task that was started here, then ends it and what it started."""
+        if not self.process:
+            return
+        for how in (None, signal.SIGTERM, signal.SIGKILL):
+            if how is not None:
+                try:
+                    os.killpg(self.process.pid, how)
+                except ProcessLookupError:
+                    pass
+            try:
+                self.process.wait(patience if how is None else WAIT_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+
+    def last_lines(self, count=3):
+        """What it said at its end."""
+        try:
+            with open(self.log, errors="replace") as file:
+                return [line.rstrip() for line in file.readlines()[-count:]]
+        except (OSError, TypeError):
+            return []

@@ -1,0 +1,44 @@
+"""What the PyTorch cases share: options, the device, and saying what is missing when something is."""
+import argparse
+import sys
+import time
+
+
+def device(program):
+    """torch and its GPU, or the end of the program with what is missing."""
+    try:
+        import torch
+    except ImportError:
+        sys.exit(f"{program}: PyTorch is not installed: https://pytorch.org, a build for ROCm. On the virtual GPU the C "
+                 "examples stand in for it (build/examples).")
+    if not torch.cuda.is_available():
+        why = "this PyTorch was not built for a GPU" if not (torch.version.hip or torch.version.cuda) else \
+            "PyTorch finds no GPU: is the driver loaded, and may you open /dev/kfd and /dev/dri/renderD*?"
+        sys.exit(f"{program}: {why}")
+    return torch, torch.device("cuda")
+
+
+def options(program, what, seconds, batch):
+    parser = argparse.ArgumentParser(prog=program, description=what)
+    parser.add_argument("--seconds", type=float, default=seconds, help=f"how long to run (default {seconds})")
+    parser.add_argument("--batch", type=int, default=batch, help=f"inputs at a time (default {batch})")
+    parser.add_argument("--rate", type=float, default=0, help="requests a second; 0: as many as it can (default)")
+    return parser.parse_args()
+
+
+def repeat(torch, given, work, unit):
+    """Does the work until the time is over; prints how much and how long each took."""
+    latencies, start = [], time.monotonic()
+    while time.monotonic() - start < given.seconds:
+        arrival = time.monotonic()
+        if given.rate:
+            arrival = start + len(latencies) / given.rate
+            time.sleep(max(0.0, arrival - time.monotonic()))
+        work()
+        torch.cuda.synchronize()
+        latencies.append(time.monotonic() - arrival)
+    elapsed = time.monotonic() - start
+    latencies.sort()
+    at = [1e3 * latencies[min(len(latencies) - 1, int(part * len(latencies)))] for part in (0.5, 0.9, 0.99)]
+    print(f"{len(latencies) * given.batch / elapsed:.1f} {unit}/s; {len(latencies)} rounds, p50 {at[0]:.3f} ms, "
+          f"p90 {at[1]:.3f}, p99 {at[2]:.3f}", flush=True)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# run_poc_test.sh [--vgpu] [SECONDS]: starts both cases, lets test_preemption.py preempt the offline one
+# for SECONDS (10) after half as long without, and collects everything in log/poc_<time>/: report.txt,
+# report.json, report.html, what the cases printed, their queues and what the machine allows.
+# CASE_A (online) and CASE_B (offline) name other commands; OUT another directory. With --vgpu all of
+# it happens on a virtual GPU, with the C examples as cases.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+program=${GPREEMPT:-}
+for place in "$here/../../build/bin/gpreempt" "$(command -v gpreempt || true)"; do
+	[[ -n $program || ! -x $place ]] || program=$place
+done
+[[ -n $program ]] || { echo "run_poc_test.sh: gpreempt is not there; run make, or set GPREEMPT to the program" >&2; exit 1; }
+export GPREEMPT=$program
+
+vgpu=() seconds=10
+for argument; do
+	if [[ $argument == --vgpu ]]; then
+		vgpu=(--vgpu)
+	elif [[ $argument =~ ^[0-9]+$ && $argument -gt 0 ]]; then
+		seconds=$argument
+	else
+		echo "run_poc_test.sh: '$argument' is no number of seconds" >&2
+		exit 2
+	fi
+done
+if [[ ${#vgpu[@]} -gt 0 && -z ${GPREEMPT_VGPU:-} ]]; then
+	exec "$program" vgpu --runtime-enable -- "$here/run_poc_test.sh" "$@"
+fi
+
+out=${OUT:-log/poc_$(date +%Y%m%d_%H%M%S)}
+mkdir -p "$out"
+"$program" doctor --json > "$out/doctor.json" || echo "run_poc_test.sh: no doctor's report" >&2
+cases=()
+[[ -z ${CASE_A:-} ]] || cases+=(--online "$CASE_A")
+[[ -z ${CASE_B:-} ]] || cases+=(--offline "$CASE_B")
+status=0
+"$here/test_preemption.py" --seconds "$seconds" --baseline "$((seconds / 2 + 1))" "${cases[@]}" \
+	--online-log "$out/online.log" --offline-log "$out/offline.log" \
+	--text "$out/report.txt" --json "$out/report.json" --html "$out/report.html" || status=$?
+((status == 0)) || { echo "run_poc_test.sh: the test failed; see $out/online.log and $out/offline.log" >&2; exit "$status"; }
+echo
+echo "written: $out/report.txt, $out/report.json, $out/report.html"

@@ -1,0 +1,101 @@
+"""The proof of concept end to end on a virtual GPU: scripts, package and commands over the real holder."""
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+
+BIN = os.environ["GP_BIN"]
+BUILD = os.path.dirname(BIN)
+SOURCE = os.path.dirname(os.path.dirname(os.environ["GP_FIXTURES"]))
+GPREEMPT = os.path.join(BIN, "gpreempt")
+SCRIPTS = os.path.join(SOURCE, "scripts", "poc")
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 120
+
+
+class Poc(unittest.TestCase):
+    def setUp(self):
+        if not os.path.exists(os.path.join(BUILD, "examples", "online_server")):
+            self.skipTest("HIP is not installed: there are no example programs")
+        self.place = tempfile.mkdtemp(prefix="gpo")
+        sockets = os.path.join(self.place, "s")
+        os.mkdir(sockets, 0o700)
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=self.place, GPREEMPT_DIR=sockets,
+                        GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1",
+                        GPREEMPT_LIBRARY=os.path.join(BUILD, "lib", "libgpreempt.so.0"),
+                        GPREEMPT_POC_LIBRARY=os.path.join(BUILD, "lib", "libgpreempt_poc.so"))
+        for name in ("LANGUAGE", "LD_PRELOAD", "GPREEMPT_VGPU"):
+            self.env.pop(name, None)
+
+    def tearDown(self):
+        if not hasattr(self, "place"):
+            return
+        try:
+            with open(os.path.join(self.place, "s", "holder.lock")) as file:
+                holder = os.pidfd_open(int(file.read()))
+            signal.pidfd_send_signal(holder, signal.SIGTERM)
+            ended = select.select([holder], [], [], LIMIT)[0]
+            os.close(holder)
+            self.assertTrue(ended, "the holder did not end")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        shutil.rmtree(self.place)
+
+    def vgpu(self, *command):
+        return subprocess.run([GPREEMPT, "vgpu", "--runtime-enable", "--", *command], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.place, timeout=LIMIT)
+
+    def test_package_commands_and_the_simple_script_on_a_program(self):
+        done = self.vgpu(sys.executable, "-B", os.path.join(HERE, "live.py"))
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
+
+    def test_the_offline_task_is_preempted_when_the_online_one_has_work(self):
+        files = {name: os.path.join(self.place, "report." + name) for name in ("text", "json", "html")}
+        examples = os.path.join(BUILD, "examples")
+        done = self.vgpu(sys.executable, os.path.join(SCRIPTS, "test_preemption.py"), "--baseline", "0.05", "--seconds",
+                         "600", "--preemptions", "3", "--online", os.path.join(examples, "online_server") +
+                         " --seconds {seconds}", "--offline", os.path.join(examples, "offline_trainer") +
+                         " --seconds {seconds}", *[word for name in files for word in ("--" + name, files[name])])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(files["json"]) as file:
+            facts = json.load(file)
+        self.assertGreaterEqual(facts["preemptions"], 3)
+        self.assertGreaterEqual(facts["queues_stopped"], 1)
+        self.assertEqual(facts["suspend_ms"]["count"], facts["resume_ms"]["count"])
+        self.assertTrue(facts["machine"]["virtual_gpu"])
+        self.assertTrue(facts["tasks"]["online"]["queues"])
+        with open(files["text"]) as file:
+            self.assertEqual(file.read(), done.stdout)
+        with open(files["html"]) as file:
+            page = file.read()
+        HTMLParser().feed(page)
+        self.assertEqual(page.count("<svg"), page.count("</svg>"))
+        self.assertIn("offline stopped", page)
+
+
+class Missing(unittest.TestCase):
+    def test_the_cases_say_what_is_missing(self):
+        for name in ("case_a_cnn.py", "case_b_transformer.py", "test_gemm_mini.py"):
+            # -S: no site packages, so that PyTorch is missing wherever this runs.
+            done = subprocess.run([sys.executable, "-B", "-S", os.path.join(SCRIPTS, name)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"{name}: PyTorch is not installed", done.stderr)
+
+    def test_bad_arguments(self):
+        for command, status in ((["test_preemption_simple.py"], 1), (["test_preemption_simple.py", "x"], 1),
+                                (["run_poc_test.sh", "soon"], 2), (["test_preemption.py", "--seconds", "x"], 2)):
+            done = subprocess.run([os.path.join(SCRIPTS, command[0]), *command[1:]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                                  env=dict(os.environ, GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1"))
+            self.assertEqual((done.returncode, done.stdout), (status, ""), command)
+
+
+if __name__ == "__main__":
+    unittest.main()
