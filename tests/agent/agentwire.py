@@ -3,6 +3,7 @@ import mmap
 import os
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -194,22 +195,26 @@ class Stage(unittest.TestCase):
         self.addCleanup(subprocess.run, [GPREEMPT, "vgpu", "stop"], env=self.env, stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL)
 
-    def start(self, *command, run=(), env=(), **options):
-        """A program with an agent on the machine; ended with the test."""
-        program = subprocess.Popen([GPREEMPT, "vgpu", "--", GPREEMPT, "run", *run, "--", *command],
-                                   env=dict(self.env, **dict(env)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, **options)
-        self.addCleanup(self.end, program)
-        return program
+    def launch(self, *command, env=()):
+        """A process with pipes, in a session of its own; it and what it started end with the test."""
+        process = subprocess.Popen(command, env=dict(self.env, **dict(env)), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def start(self, *command, run=(), env=()):
+        """A program with an agent on the machine."""
+        return self.launch(GPREEMPT, "vgpu", "--", GPREEMPT, "run", *run, "--", *command, env=env)
 
     @staticmethod
-    def end(program):
-        if program.poll() is None:
-            program.kill()
-        program.wait()
-        for pipe in (program.stdin, program.stdout, program.stderr):
-            if pipe:
-                pipe.close()
+    def end(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            pipe.close()
 
     def until(self, condition, what):
         deadline = time.monotonic() + LIMIT

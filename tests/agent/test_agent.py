@@ -3,7 +3,6 @@ import errno
 import os
 import signal
 import struct
-import subprocess
 import sys
 import unittest
 
@@ -151,10 +150,8 @@ class Suspend(Stage):
         self.program.quit()
 
     def hold_elsewhere(self, lease):
-        holder = subprocess.Popen([sys.executable, "-c", HOLDER, os.path.dirname(agentwire.__file__),
-                                   self.sockets()[0], str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, env=self.env)
-        self.addCleanup(self.end, holder)
+        holder = self.launch(sys.executable, "-c", HOLDER, os.path.dirname(agentwire.__file__), self.sockets()[0],
+                             str(lease))
         self.line(holder, "held")
         return holder
 

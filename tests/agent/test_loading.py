@@ -3,6 +3,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import unittest
 
@@ -130,13 +132,7 @@ class Ways(Stage):
         self.machine()
 
     def with_variables(self, **variables):
-        def launch(command):
-            process = subprocess.Popen([GPREEMPT, "vgpu", "--", command], env=dict(self.env, **variables),
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       text=True)
-            self.addCleanup(self.end, process)
-            return process
-        return Program(self, launch=launch)
+        return Program(self, launch=lambda command: self.launch(GPREEMPT, "vgpu", "--", command, env=variables))
 
     def works(self, program, hooked):
         program.queues(2)
@@ -271,6 +267,45 @@ class Survives(Stage):
         program = self.begin(env={"GPREEMPT_DIR": place})
         program.quit()
         self.assertEqual(os.listdir(place), [])
+
+
+@unittest.skipUnless(BUILT, "built without ROCm's headers")
+class Container(Stage):
+    """Own pids, mounts and network; the directory of the sockets is bind-mounted elsewhere."""
+    UNSHARE = ("unshare", "--mount", "--pid", "--net", "--ipc", "--fork", "--mount-proc")
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("unshare") is None or subprocess.run([*self.UNSHARE, "true"], stderr=subprocess.DEVNULL,
+                                                             stdout=subprocess.DEVNULL).returncode:
+            self.skipTest("namespaces cannot be made here (unshare)")
+        self.machine()
+        self.inside = os.path.join(self.place, "inside")
+        os.mkdir(self.inside)
+        os.mkdir(os.path.join(self.place, "sockets"), 0o700)
+
+    def boxed(self, command):
+        script = f"mount --bind {self.place}/sockets {self.inside} && " \
+                 f"GPREEMPT_DIR={self.inside} exec {GPREEMPT} run --group boxed -- {command}"
+        return self.launch(GPREEMPT, "vgpu", "--", *self.UNSHARE, "sh", "-c", script)
+
+    def test_it_is_found_known_and_stopped_from_outside(self):
+        program = Program(self, launch=self.boxed)
+        program.queues(1)
+        client = self.connect()
+        self.assertEqual(client.hello["group"], "boxed")
+        pid, uid, _ = struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        with open(f"/proc/{pid}/status") as status:
+            names = re.search(r"^NSpid:\s*(.*)$", status.read(), re.M)[1].split()
+        self.assertEqual((names[0], names[-1]), (str(pid), str(client.hello["pid"])))
+        self.assertNotEqual(pid, client.hello["pid"])
+        self.assertEqual(uid, os.getuid())
+        client.suspend()
+        program.ask(f"kernel 0 {SHORT}", "ok")
+        program.ask("done 0", "done 0")
+        client.resume()
+        program.ask("wait 0", "done 1")
+        program.quit()
 
 
 if __name__ == "__main__":
