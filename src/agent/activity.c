@@ -32,7 +32,7 @@
 #include "abi/aql.h"
 
 #define LOOK_MIN   50000u   /* ns */
-#define LOOK_MAX   2000000u /* ns */
+#define LOOK_MAX   4000000u /* ns */
 #define LOOK_BLIND 1000000u /* ns: where doorbells are not seen */
 #define TOMBSTONE  1u
 
@@ -41,12 +41,24 @@ static u64 now(const struct gp_agent *agent)
 	return agent->driver.now(agent->driver.data);
 }
 
-bool gp_agent_peek(u64 address, void *out, size_t size)
+bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size)
 {
 	struct iovec here = {.iov_base = out, .iov_len = size};
 	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
 
-	return address && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
+	return address && process_vm_readv(agent->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+bool gp_agent_peek_indices(const struct gp_agent *agent, const struct gp_agent_queue *queue,
+			   u64 *read_index, u64 *write_index)
+{
+	/* The write index first: what is read later can only have caught up. */
+	struct iovec here[2] = {{write_index, sizeof(u64)}, {read_index, sizeof(u64)}};
+	struct iovec there[2] = {{(void *)(uintptr_t)queue->write_pointer, sizeof(u64)},
+				 {(void *)(uintptr_t)queue->read_pointer, sizeof(u64)}};
+
+	return queue->write_pointer && queue->read_pointer &&
+	       process_vm_readv(agent->pid, here, 2, there, 2, 0) == (ssize_t)(2 * sizeof(u64));
 }
 
 /* ---- memory ---- */
@@ -244,10 +256,11 @@ static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *qu
 
 	if (written == ringer->drained_at)
 		return GP_ACTIVITY_DRAINED;
-	if (!gp_agent_peek(packet + offsetof(struct gp_aql_dispatch, completion_signal), &signal,
-			   sizeof(signal)) ||
+	if (!gp_agent_peek(agent, packet + offsetof(struct gp_aql_dispatch, completion_signal),
+			   &signal, sizeof(signal)) ||
 	    !signal ||
-	    !gp_agent_peek(signal + offsetof(struct gp_amd_signal, value), &value, sizeof(value)))
+	    !gp_agent_peek(agent, signal + offsetof(struct gp_amd_signal, value), &value,
+			   sizeof(value)))
 		return GP_ACTIVITY_UNKNOWN;
 	if (value > 0)
 		return GP_ACTIVITY_BUSY;
@@ -264,8 +277,7 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
 	u32 state = GP_ACTIVITY_UNKNOWN;
 
-	if (gp_agent_peek(queue->write_pointer, &written, sizeof(written)) &&
-	    gp_agent_peek(queue->read_pointer, &read_at, sizeof(read_at))) {
+	if (gp_agent_peek_indices(agent, queue, &read_at, &written)) {
 		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
 			state = GP_ACTIVITY_BUSY;
 		else if (ringer->mask)
@@ -373,7 +385,7 @@ void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	if (queue->type == GP_KFD_QUEUE_COMPUTE_AQL && packets && !(packets & (packets - 1))) {
 		ringer->mask = packets - 1;
 		/* What is in it now was never submitted. */
-		gp_agent_peek(queue->write_pointer, &written, sizeof(written));
+		gp_agent_peek(agent, queue->write_pointer, &written, sizeof(written));
 		ringer->drained_at = written;
 		add_door(agent, object_of(queue), queue->id);
 	}

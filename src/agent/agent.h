@@ -245,7 +245,10 @@ void gp_agent_look_later(struct gp_agent *agent);
 /* The program's hint. Any thread. */
 void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
 /* Reads this process's own memory where a bad address is an error and not the end. */
-bool gp_agent_peek(u64 address, void *out, size_t size);
+bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size);
+/* A queue's two indices, in one call. */
+bool gp_agent_peek_indices(const struct gp_agent *agent, const struct gp_agent_queue *queue,
+			   u64 *read_index, u64 *write_index);
 
 /* ---- share.c: compute units ---- */
 

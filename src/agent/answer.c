@@ -63,15 +63,14 @@ static void describe(struct gp_agent *agent, const struct gp_agent_queue *queue,
 		.logical_priority = gp_agent_logical_priority(agent, queue),
 		.since_ns = queue->since_ns,
 	};
-	if (gp_agent_peek(queue->read_pointer, &out->read_index, sizeof(out->read_index)) &&
-	    gp_agent_peek(queue->write_pointer, &out->write_index, sizeof(out->write_index)))
+	if (gp_agent_peek_indices(agent, queue, &out->read_index, &out->write_index))
 		out->valid |= GPREEMPT_QUEUE_POINTERS;
 	if (is_aql(queue)) {
 		u64 object = queue->read_pointer - offsetof(struct gp_amd_queue, read_dispatch_id);
 
 		out->object = object;
 		out->valid |= GPREEMPT_QUEUE_OBJECT;
-		if (gp_agent_peek(object + offsetof(struct gp_hsa_queue, id), &out->hsa_id,
+		if (gp_agent_peek(agent, object + offsetof(struct gp_hsa_queue, id), &out->hsa_id,
 				  sizeof(out->hsa_id)))
 			out->valid |= GPREEMPT_QUEUE_HSA_ID;
 	}

@@ -190,7 +190,7 @@ int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, 
 		queue->mask_bits = args->num_cu_mask < GP_AGENT_MASK_WORDS * 32
 					   ? args->num_cu_mask
 					   : GP_AGENT_MASK_WORDS * 32;
-		if (!gp_agent_peek(args->cu_mask_ptr, queue->mask, queue->mask_bits / 8)) {
+		if (!gp_agent_peek(agent, args->cu_mask_ptr, queue->mask, queue->mask_bits / 8)) {
 			*queue = before;
 			queue = NULL;
 		}

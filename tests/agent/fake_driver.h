@@ -1,6 +1,6 @@
 /*
- * A driver of a few lines behind the agent: it keeps what each queue was last told, counts the calls,
- * fails when asked to, and complains about a call that changes nothing. Time is the test's.
+ * A driver of a few lines behind the agent: it keeps what each queue was last told, counts the
+ * calls, fails when asked to, and complains about a call that changes nothing. Time is the test's.
  */
 #ifndef GP_TESTS_FAKE_DRIVER_H
 #define GP_TESTS_FAKE_DRIVER_H
@@ -183,7 +183,7 @@ static inline int app_update(struct fake *fake, u32 id, u32 percentage, u32 prio
 						.queue_priority = priority};
 
 	return gp_agent_update_queue(fake->agent, FAKE_FD, GP_KFD_IOC_UPDATE_QUEUE, &args) ? -errno
-											    : 0;
+											   : 0;
 }
 
 static inline int app_destroy(struct fake *fake, u32 id)
@@ -215,8 +215,9 @@ static inline int let_go(struct fake *fake, u32 owner, struct ask ask)
 	return gp_agent_resume(fake->agent, &fake->agent->owner[owner], &ask.head, &done);
 }
 
-#define ALL      ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000}})
-#define ONE(id)  ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000, .count = 1}, .ids = {id}})
+#define ALL ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000}})
+#define ONE(id) \
+	((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000, .count = 1}, .ids = {id}})
 
 static inline u32 percentage(const struct fake *fake, u32 id)
 {

@@ -200,8 +200,9 @@ static void make_ring(struct fake *fake, struct ring *ring)
 	};
 
 	fake->agent->hooked = true;
-	assert_int_equal(
-		gp_agent_create_queue(fake->agent, FAKE_FD, GP_KFD_IOC_CREATE_QUEUE, &args), 0);
+	assert_int_equal(gp_agent_create_queue(fake->agent, FAKE_FD, GP_KFD_IOC_CREATE_QUEUE,
+					       &args),
+			 0);
 	ring->id = args.queue_id;
 }
 
@@ -210,8 +211,8 @@ static void submit(struct fake *fake, struct ring *ring, bool barrier, bool with
 	u64 index = ring->object.write_dispatch_id++;
 	struct gp_aql_dispatch *packet = &ring->packets[index % PACKETS];
 
-	*packet = (struct gp_aql_dispatch){
-		.header = GP_AQL_KERNEL_DISPATCH | (barrier ? GP_AQL_HEADER_BARRIER : 0)};
+	*packet = (struct gp_aql_dispatch){.header = GP_AQL_KERNEL_DISPATCH |
+						     (barrier ? GP_AQL_HEADER_BARRIER : 0)};
 	if (with_signal) {
 		ring->signal.value++;
 		packet->completion_signal = (uintptr_t)&ring->signal;
@@ -375,7 +376,8 @@ static void identity_comes_from_the_environment(void **state)
 	assert_int_equal(identity.weight, 1);
 	assert_int_equal(identity.job_class, 0);
 	setenv("GPREEMPT_CLASS", "offline", 1);
-	setenv("GPREEMPT_GROUP", "a-name-that-is-longer-than-sixty-three-bytes-and-is-cut-there-xxxx", 1);
+	setenv("GPREEMPT_GROUP",
+	       "a-name-that-is-longer-than-sixty-three-bytes-and-is-cut-there-xxxx", 1);
 	setenv("GPREEMPT_WEIGHT", "0", 1);
 	gp_agent_identify(&identity);
 	assert_int_equal(identity.priority, GPREEMPT_PRIORITY_OFFLINE);
