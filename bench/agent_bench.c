@@ -330,7 +330,10 @@ static pid_t child(void (*work)(struct shared *, int), struct shared *shared)
 	pid_t pid;
 
 	fflush(stdout);
-	if (pipe(ready) || (pid = fork()) < 0)
+	if (pipe(ready))
+		fail("a pipe");
+	pid = fork();
+	if (pid < 0)
 		fail("a child");
 	if (!pid) {
 		if (work)

@@ -197,22 +197,55 @@ static inline int app_destroy(struct fake *fake, u32 id)
 
 /* An owner's. At most four ids. */
 struct ask {
-	struct gp_msg_suspend head;
+	struct {
+		u32 lease_ms, limit_ms, timeout_ms, count;
+		u64 sent_ns;
+	} head;
 	u32 ids[4];
 };
+
+/* As it comes over the wire. */
+struct wire_ask {
+	u64 room[(sizeof(struct gp_msg_suspend) + 4 * sizeof(u32)) / sizeof(u64)];
+};
+
+static inline struct wire_ask wire_ask(struct ask ask)
+{
+	struct wire_ask out = {{0}};
+	struct gp_msg_suspend *message = (struct gp_msg_suspend *)out.room;
+
+	message->lease_ms = ask.head.lease_ms;
+	message->limit_ms = ask.head.limit_ms;
+	message->timeout_ms = ask.head.timeout_ms;
+	message->count = ask.head.count;
+	message->sent_ns = ask.head.sent_ns;
+	memcpy(message->ids, ask.ids, sizeof(ask.ids));
+	return out;
+}
+
+static inline int hold_and_tell(struct fake *fake, u32 owner, struct ask ask,
+				struct gp_msg_done *done)
+{
+	struct wire_ask wire = wire_ask(ask);
+
+	return gp_agent_suspend(fake->agent, &fake->agent->owner[owner],
+				(const struct gp_msg_suspend *)wire.room, done);
+}
 
 static inline int hold(struct fake *fake, u32 owner, struct ask ask)
 {
 	struct gp_msg_done done;
 
-	return gp_agent_suspend(fake->agent, &fake->agent->owner[owner], &ask.head, &done);
+	return hold_and_tell(fake, owner, ask, &done);
 }
 
 static inline int let_go(struct fake *fake, u32 owner, struct ask ask)
 {
+	struct wire_ask wire = wire_ask(ask);
 	struct gp_msg_done done;
 
-	return gp_agent_resume(fake->agent, &fake->agent->owner[owner], &ask.head, &done);
+	return gp_agent_resume(fake->agent, &fake->agent->owner[owner],
+			       (const struct gp_msg_suspend *)wire.room, &done);
 }
 
 #define ALL ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000}})

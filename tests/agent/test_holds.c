@@ -43,8 +43,7 @@ static void the_cost_of_a_change_is_told(void **state)
 	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
 	fake->call_takes = 500;
 	ask.head.sent_ns = fake->now - 70;
-	assert_int_equal(gp_agent_suspend(fake->agent, &fake->agent->owner[0], &ask.head, &done),
-			 2);
+	assert_int_equal(hold_and_tell(fake, 0, ask, &done), 2);
 	assert_int_equal(done.issue_ns, 70);
 	assert_int_equal(done.driver_ns, 1000);
 	assert_int_equal(done.queues, 2);
