@@ -1,6 +1,6 @@
 """Nothing is lost or done twice, whoever suspends and resumes whatever and whenever.
 
-GP_STORM_PACKETS (per queue) and GP_STORM_SEED as in tests/vkfd/test_storm.py; `make soak` runs it for long.
+A tenth of GP_STORM_PACKETS (per queue) and GP_STORM_SEED as in tests/vkfd/test_storm.py; `make soak` runs it for long.
 """
 import os
 import random
@@ -11,7 +11,7 @@ from agentwire import PROGRAMS, Client, Gone, Refused, Stage
 
 STORM = os.path.join(PROGRAMS, "hsa_storm")
 STREAMS = os.path.join(PROGRAMS, "hip_streams")
-PACKETS = int(os.environ.get("GP_STORM_PACKETS", "600"))
+PACKETS = max(600, int(os.environ.get("GP_STORM_PACKETS", "0")) // 10)
 SEED = int(os.environ.get("GP_STORM_SEED", "1"))
 
 
