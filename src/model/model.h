@@ -173,6 +173,9 @@ int gp_model_submit(struct gp_model *model, u64 now, u32 queue, const struct gp_
  */
 int gp_model_runlist_update(struct gp_model *model, u64 now, u32 grace, u64 tag);
 
+/* An update that lets waves run on does so no longer: they are saved now. */
+void gp_model_end_grace(struct gp_model *model);
+
 /* Lets everything up to and including `now` happen. */
 void gp_model_advance(struct gp_model *model, u64 now);
 /*

@@ -119,6 +119,12 @@ int gp_model_runlist_update(struct gp_model *m, u64 now, u32 grace, u64 tag)
 	return 0;
 }
 
+void gp_model_end_grace(struct gp_model *m)
+{
+	if (m->phase == GP_PHASE_GRACE)
+		m->phase_end = m->now;
+}
+
 static struct gp_queue *first_queue(const struct gp_model *m, const struct gp_list *process)
 {
 	for (; process != &m->processes; process = process->next) {

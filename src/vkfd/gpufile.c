@@ -30,7 +30,7 @@ static const struct gp_figure_spec common[] = {
 #define SHOWN(name, member, min, max) FIGURE(NULL, name, member, min, max)
 
 static const struct gp_figure_spec presented[] = {
-	SHOWN("gfx_version", gpu.gfx_version, 90000, 200000),
+	SHOWN("gfx_version", gpu.gfx_version, 70000, 200000),
 	SHOWN("xcc_count", gpu.xcc_count, 1, GP_MODEL_MAX_XCC),
 	SHOWN("device_id", gpu.device_id, 1, 0xffff),
 	SHOWN("pci_revision", gpu.pci_revision, 0, 0xff),

@@ -35,6 +35,8 @@ enum {
 	OPTION_KERNELS,
 	OPTION_TIMEOUT,
 	OPTION_CHECKPOINT,
+	OPTION_POLICY,
+	OPTION_RECOVERY,
 	OPTION_JSON,
 };
 
@@ -129,6 +131,16 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 			return usage(_("'%s' is not a time in milliseconds"), value);
 		options->vm.preemption_timeout_ms = (u32)number;
 		return 0;
+	case OPTION_POLICY:
+		if (!gp_argument_u64(value, &number) || number > GP_POLICY_NO_HWS)
+			return usage(_("'%s' is not a scheduling policy (0, 1, 2)"), value);
+		options->vm.policy = (enum gp_sched_policy)number;
+		return 0;
+	case OPTION_RECOVERY:
+		if (!gp_argument_u64(value, &number) || number > 1)
+			return usage(_("'%s' is neither 0 nor 1"), value);
+		options->vm.recovery = number;
+		return 0;
 	case OPTION_CHECKPOINT:
 		options->vm.checkpoint = true;
 		return 0;
@@ -148,6 +160,8 @@ static const struct option longs[] = {
 	{"kernels", required_argument, NULL, OPTION_KERNELS},
 	{"preemption-timeout", required_argument, NULL, OPTION_TIMEOUT},
 	{"checkpoint", no_argument, NULL, OPTION_CHECKPOINT},
+	{"sched-policy", required_argument, NULL, OPTION_POLICY},
+	{"gpu-recovery", required_argument, NULL, OPTION_RECOVERY},
 	{"name", required_argument, NULL, OPTION_NAME},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"help", no_argument, NULL, 'h'},
@@ -327,6 +341,7 @@ int main(int argc, char **argv)
 		       .seed = 1,
 		       .era = GP_ERA_6_12,
 		       .gpu_count = 1,
+		       .recovery = true,
 		       .preemption_timeout_ms = DEFAULT_TIMEOUT_MS},
 	};
 	int error, status;

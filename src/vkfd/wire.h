@@ -41,9 +41,24 @@ enum gp_vkfd_kind {
 	/* Sent by `gpreempt vgpu`, not by clients. STATUS: reply payload is JSON text. */
 	GP_VKFD_STATUS,
 	GP_VKFD_STOP,
+	/* payload: struct gp_vkfd_exception: the command processor met an error. result: enum
+	 * gp_vkfd_told. */
+	GP_VKFD_EXCEPTION,
 	/* Sent by tests. payload: struct gp_vkfd_clock. Goes on by itself when the connection that
 	 * held the clock closes. */
 	GP_VKFD_CLOCK,
+};
+
+struct gp_vkfd_exception {
+	u32 queue_id, gpu_id;
+	u32 code; /* enum gp_kfd_exception: of the queue, or DEVICE_MEMORY_VIOLATION */
+	u32 pad;
+};
+
+enum gp_vkfd_told {
+	GP_VKFD_TELL_OLD,     /* nobody: as before there were debuggers */
+	GP_VKFD_TELL_RUNTIME, /* the runtime is to be told in its error payload */
+	GP_VKFD_TOLD,         /* the debugger was, and the runtime is not to be */
 };
 
 /* The machine's time: nothing on its GPUs happens after `until_ns` from now, whatever the clock
@@ -155,7 +170,11 @@ struct gp_vkfd_work {
 	u32 reserved;
 };
 
-enum gp_vkfd_done_kind { GP_VKFD_LAUNCHED = 1, GP_VKFD_COMPLETED = 2 };
+enum gp_vkfd_done_kind {
+	GP_VKFD_LAUNCHED = 1,
+	GP_VKFD_COMPLETED = 2,
+	GP_VKFD_RESET = 3, /* the GPU whose index `tag` is was reset; its queues are lost */
+};
 
 struct gp_vkfd_done {
 	u32 queue_id;

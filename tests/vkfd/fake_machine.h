@@ -44,6 +44,12 @@ void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 siz
 	return (void *)(uintptr_t)va;
 }
 
+int gp_vk_exception(struct gp_vk_client *client, const struct gp_vkfd_exception *what)
+{
+	(void)client, (void)what;
+	return GP_VKFD_TELL_OLD;
+}
+
 void gp_vk_event_set(struct gp_vk_client *client, u32 event_id)
 {
 	(void)client;

@@ -131,7 +131,8 @@ static void the_save_areas_of_all_queues_say_what_is_in_them(void **state)
 	gp_vm_ring_read(&fake->vm, scene.target);
 	pass(fake, 5 * MS);
 	suspend(fake, scene.debugger, TARGET, ids, 1);
-	assert_int_equal(fake->write_count, 2); /* newest first; queue 1 has saved nothing */
+	/* Newest first; queue 1 has saved nothing, queue 0 has a control stack as well. */
+	assert_int_equal(fake->write_count, 3);
 	assert_int_equal(fake->writes[0].pid, TARGET);
 	assert_int_equal(fake->writes[0].words[0], 2 * PAGE);
 	assert_int_equal(fake->writes[0].words[1], 0);
@@ -140,6 +141,10 @@ static void the_save_areas_of_all_queues_say_what_is_in_them(void **state)
 	assert_int_equal(fake->writes[1].words[0], 2 * PAGE - 8 * 32 * 8);
 	assert_int_equal(fake->writes[1].words[2], 2 * PAGE + fake->writes[1].words[3]);
 	assert_true(fake->writes[1].words[3] > 0);
+	assert_true(fake->writes[2].address == 0x7f0000300000ull + 2 * PAGE - 8 * 32 * 8);
+	assert_int_equal(fake->writes[2].words[0], 0); /* the first wave's number and place */
+	assert_int_equal(fake->writes[2].words[1], 2 * PAGE);
+	assert_int_equal(fake->writes[2].words[2], 1);
 }
 
 static void suspended_and_disabled_are_two_things(void **state)

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/kfd_debug.h"
 #include "vkfd/preload/cp_state.h"
 
 /* A packet as it was in the ring. */
@@ -16,11 +17,24 @@ bool gp_cp_amd_queue(const struct gp_cp_ring *ring, struct gp_amd_queue *out)
 	return ring->amd_queue && !gp_vk_copy_in(out, ring->amd_queue, sizeof(*out));
 }
 
+/* Bits 1 to 8 of the code are the packet errors 16 to 23 of the debug interface. */
+static u32 packet_exception(u32 code)
+{
+	u32 bit = code ? (u32)__builtin_ctz(code) : 0;
+
+	if (code & (code - 1) || bit < 1 || bit > 8)
+		return 0;
+	return GP_KFD_EC_QUEUE_PACKET_FIRST + bit - 1;
+}
+
 void gp_cp_queue_error(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 code)
 {
+	u32 exception = packet_exception(code);
 	struct gp_amd_queue queue;
 
 	ring->hold = GP_CP_HALTED;
+	if (exception && gp_cp_exception(cp, ring, exception))
+		return;
 	if (gp_cp_amd_queue(ring, &queue))
 		gp_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal, code);
 }

@@ -82,6 +82,8 @@ struct gp_vk_call {
 	bool never_restarts;
 };
 int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call);
+/* Tells the server of an error; who else is to be told (enum gp_vkfd_told). */
+int gp_vk_exception(struct gp_vk_client *client, const struct gp_vkfd_exception *what);
 
 /* ---- memory.c: what the GPU sees of this process's memory ---- */
 

@@ -380,6 +380,20 @@ int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
 	return result;
 }
 
+int gp_vk_exception(struct gp_vk_client *client, const struct gp_vkfd_exception *what)
+{
+	struct gp_vkfd_exception payload = *what;
+	struct gp_vk_call call = {
+		.kind = GP_VKFD_EXCEPTION,
+		.payload = &payload,
+		.payload_size = sizeof(payload),
+		.send_fd = -1,
+	};
+	int result = gp_vk_request(client, &call);
+
+	return result < 0 ? GP_VKFD_TELL_OLD : result;
+}
+
 void gp_vk_refresh(const char *path)
 {
 	struct connection connection = {0};

@@ -169,12 +169,40 @@ void gp_cp_submit(struct gp_vk_cp *cp, struct gp_cp_record *record, struct gp_vk
 
 /* ---- one step ---- */
 
+/*
+ * The GPU was reset, or is gone with its server: nothing on it will ever complete. What the driver
+ * does wakes those that sleep: a hardware exception. ROCr before 6 does not ask for that one and
+ * would wait for ever, so its queues fail as well.
+ */
+static void lose_gpu(struct gp_vk_cp *cp, u32 gpu_index)
+{
+	struct gp_vk_client *client = cp->client;
+
+	gp_vk_event_hw_exception(client, client->machine.gpus[gpu_index].gpu_id, true);
+	for (u32 i = 0; i < cp->ring_end; i++) {
+		struct gp_cp_ring *ring = &cp->rings[i];
+
+		if (!ring->used || ring->hold == GP_CP_HALTED || ring->queue.gpu_index != gpu_index)
+			continue;
+		ring->faulted = true;
+		if (ring->sdma)
+			ring->hold = GP_CP_HALTED;
+		else
+			gp_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
+	}
+}
+
 static void take_done(struct gp_vk_cp *cp, const struct gp_vkfd_done *done)
 {
 	u32 index = (u32)done->tag;
 	struct gp_cp_record *record;
 	struct gp_cp_ring *ring;
 
+	if (done->kind == GP_VKFD_RESET) {
+		if (index < cp->client->machine.gpu_count)
+			lose_gpu(cp, index);
+		return;
+	}
 	if (index >= GP_CP_RECORDS)
 		return;
 	record = &cp->records[index];
@@ -317,28 +345,12 @@ static void drain(int fd)
 		return; /* nothing in it */
 }
 
-/*
- * The server is gone and nothing will ever complete. What the driver does when a GPU is lost wakes
- * those that sleep: a hardware exception. ROCr before 6 does not ask for that one and would wait
- * for ever, so its queues fail as well.
- */
 static void lose_machine(struct gp_vk_cp *cp)
 {
 	struct gp_vk_client *client = cp->client;
 
 	for (u32 i = 0; i < client->machine.gpu_count; i++)
-		gp_vk_event_hw_exception(client, client->machine.gpus[i].gpu_id, true);
-	for (u32 i = 0; i < cp->ring_end; i++) {
-		struct gp_cp_ring *ring = &cp->rings[i];
-
-		if (!ring->used || ring->hold == GP_CP_HALTED)
-			continue;
-		ring->faulted = true;
-		if (ring->sdma)
-			ring->hold = GP_CP_HALTED;
-		else
-			gp_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
-	}
+		lose_gpu(cp, i);
 	/* Last: from now on every call answers ENODEV, a wait that is just being woken as well. */
 	if (!atomic_exchange(&client->gone, true))
 		gp_vk_say("the virtual machine is gone: ", client->directory);

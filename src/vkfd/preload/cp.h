@@ -23,6 +23,7 @@ struct gp_vk_queue {
 	u64 ring, ring_bytes;
 	u64 read_pointer, write_pointer; /* addresses */
 	u32 doorbell_slot;               /* of 8 bytes in the slice */
+	u64 save_area;                   /* where the runtime says how it wants to hear of errors */
 };
 
 /* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */

@@ -200,6 +200,11 @@ int gp_cp_signal_complete(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, u64 start
 			  u64 end_raw_ns);
 int gp_cp_signal_store(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 value);
 int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value);
+/*
+ * Tells debugger or runtime of an exception (enum gp_kfd_exception) of this ring's queue. False:
+ * nobody wants to hear of it that way.
+ */
+bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception);
 /* The memory fault event, and the ring stops. */
 void gp_cp_fault(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 va);
 

@@ -177,6 +177,7 @@ static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_
 		.ring_bytes = args->ring_size,
 		.read_pointer = args->read_pointer_address,
 		.write_pointer = args->write_pointer_address,
+		.save_area = args->ctx_save_restore_address,
 		.doorbell_slot =
 			(u32)(args->doorbell_offset & (GP_KFD_DOORBELL_SLICE - 1)) / sizeof(u64),
 	};

@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "abi/kfd_debug.h"
 #include "vkfd/preload/cp_state.h"
 
 /*
@@ -70,9 +71,39 @@ int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value)
 			  sizeof(*value));
 }
 
+/* What send_exception_work_handler() does in the process. */
+static void tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask)
+{
+	struct gp_kfd_context_save_area_header header;
+	u64 payload;
+
+	if (gp_vk_copy_in(&header, ring->queue.save_area, sizeof(header)) ||
+	    gp_vk_copy_in(&payload, header.err_payload_addr, sizeof(payload)))
+		return;
+	payload |= mask;
+	if (!gp_vk_copy_out(header.err_payload_addr, &payload, sizeof(payload)))
+		gp_vk_event_set(cp->client, header.err_event_id);
+}
+
+bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception)
+{
+	struct gp_vkfd_exception what = {
+		.queue_id = ring->queue.id,
+		.gpu_id = ring->gpu_id,
+		.code = exception,
+	};
+	int told = gp_vk_exception(cp->client, &what);
+
+	if (told == GP_VKFD_TELL_RUNTIME)
+		tell_runtime(cp, ring, GP_KFD_EC_MASK(exception));
+	return told != GP_VKFD_TELL_OLD;
+}
+
 void gp_cp_fault(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 va)
 {
 	ring->hold = GP_CP_HALTED;
 	ring->faulted = true;
+	if (gp_cp_exception(cp, ring, GP_KFD_EC_DEVICE_MEMORY_VIOLATION))
+		return;
 	gp_vk_event_memory_fault(cp->client, ring->gpu_id, va);
 }

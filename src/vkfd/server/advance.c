@@ -256,6 +256,8 @@ static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device)
 	for (; update; update = update->next)
 		if (!update->answered)
 			request_update_over(vm, update, -ETIME);
+	if (vm->options.recovery)
+		gp_vm_reset(vm, device);
 }
 
 /* However late it is called, what the driver gave up before it happened stays given up. */

@@ -250,6 +250,19 @@ static void status(struct gp_vm *vm, struct gp_vm_connection *connection, u32 se
 	gp_buf_free(&text);
 }
 
+static int exception(struct gp_vm *vm, struct gp_vm_connection *connection,
+		     const struct gp_vkfd_request *header, const u8 *payload)
+{
+	struct gp_vkfd_exception what;
+
+	memcpy(&what, payload, sizeof(what));
+	if (!connection->process)
+		return -EPROTO;
+	reply_plain(vm, connection, header->sequence,
+		    gp_vm_debug_exception(vm, connection->process, &what), NULL, 0);
+	return 0;
+}
+
 static void hold_clock(struct gp_vm *vm, struct gp_vm_connection *connection,
 		       const struct gp_vkfd_request *header, const u8 *payload)
 {
@@ -279,6 +292,8 @@ static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t 
 	case GP_VKFD_REFRESH:
 		refresh(vm, connection, &header, payload);
 		return 0;
+	case GP_VKFD_EXCEPTION:
+		return exception(vm, connection, &header, payload);
 	case GP_VKFD_CLOCK:
 		hold_clock(vm, connection, &header, payload);
 		return 0;

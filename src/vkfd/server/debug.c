@@ -100,6 +100,7 @@ static int enable(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_
 	struct gp_kfd_dbg_trap_enable_args *args =
 		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->enable;
 	u32 asked = args->rinfo_size;
+	int error;
 
 	/* Before anything can fail, and not undone: whoever tries ENABLE becomes the debugger. */
 	if (target != request->process) {
@@ -108,6 +109,9 @@ static int enable(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_
 	}
 	if (target->debug.enabled)
 		return -EALREADY;
+	error = gp_vm_debug_possible(vm, target);
+	if (error)
+		return error;
 	if (request->received_fd < 0)
 		return -EBADF;
 	args->rinfo_size = sizeof(struct gp_kfd_runtime_info);
@@ -277,6 +281,10 @@ void gp_vm_ioctl_debug(struct gp_vm *vm, struct gp_vm_request *request)
 {
 	struct gp_vm_process *target = NULL;
 
+	if (vm->options.policy == GP_POLICY_NO_HWS) {
+		request->result = -EINVAL;
+		return;
+	}
 	request->result = find_target(vm, request, &target);
 	if (!request->result)
 		request->result = check_ptrace(vm, request, target);

@@ -51,6 +51,27 @@ void gp_vm_raise(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm_qu
 		tell(target);
 }
 
+/* kfd_set_dbg_ev_from_interrupt(): an enabled exception is the debugger's alone. */
+int gp_vm_debug_exception(struct gp_vm *vm, struct gp_vm_process *target,
+			  const struct gp_vkfd_exception *what)
+{
+	u64 mask = what->code >= 1 && what->code <= 64 ? GP_KFD_EC_MASK(what->code) : 0;
+	const struct gp_vm_device *device = gp_vm_device(vm, what->gpu_id);
+	struct gp_vm_queue *queue = gp_vm_queue(target, what->queue_id);
+
+	if (mask & queue_exceptions && queue)
+		gp_vm_raise(vm, target, queue, what->code);
+	else if (mask == GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION) && device && queue)
+		gp_vm_raise(vm, target, queue, what->code);
+	else
+		return GP_VKFD_TELL_OLD;
+	if (target->debug.enabled && target->debug.exception_mask & mask)
+		return GP_VKFD_TOLD;
+	if (mask & queue_exceptions && target->runtime_state == GP_KFD_RUNTIME_ENABLED)
+		return GP_VKFD_TELL_RUNTIME;
+	return GP_VKFD_TELL_OLD;
+}
+
 void gp_vm_debug_clear_status(struct gp_vm_process *target)
 {
 	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older)

@@ -7,7 +7,7 @@
 #define NOT_FOUND UINT32_MAX
 
 /* The first entry that names the queue; its INVALID bit may be left from an earlier call. */
-static u32 index_of(const u32 *ids, u32 count, u32 id)
+u32 gp_vm_debug_index(const u32 *ids, u32 count, u32 id)
 {
 	for (u32 i = 0; i < count; i++)
 		if ((ids[i] & ~GP_KFD_DBG_QUEUE_INVALID) == id)
@@ -41,11 +41,17 @@ static u32 *take_ids(struct gp_vm_request *request, u32 count)
 
 /* ---- SUSPEND ---- */
 
+bool gp_vm_debug_may_suspend(const struct gp_vm_queue *queue)
+{
+	return !(queue->exception_status & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW)) &&
+	       !queue->destroying;
+}
+
 static bool suspend_one(struct gp_vm *vm, struct gp_vm_queue *queue)
 {
 	if (queue->suspended)
 		return true;
-	if (queue->exception_status & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW) || queue->destroying)
+	if (!gp_vm_debug_may_suspend(queue))
 		return false;
 	queue->suspended = true;
 	gp_vm_queue_apply(vm, queue);
@@ -59,7 +65,8 @@ static u32 suspended_on(struct gp_vm_process *target, const struct gp_vm_device 
 	u32 suspended = 0;
 
 	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = queue->device == device ? index_of(ids, count, queue->id) : NOT_FOUND;
+		u32 at = queue->device == device ? gp_vm_debug_index(ids, count, queue->id)
+						 : NOT_FOUND;
 
 		if (at == NOT_FOUND)
 			continue;
@@ -99,8 +106,12 @@ void gp_vm_debug_suspend(struct gp_vm *vm, struct gp_vm_process *target,
 
 	if (!ids)
 		return;
+	if (gp_driver_has_mes(vm->devices[0].file.gpu.gfx_version)) {
+		gp_vm_debug_suspend_mes(vm, request);
+		return;
+	}
 	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = index_of(ids, args->num_queues, queue->id);
+		u32 at = gp_vm_debug_index(ids, args->num_queues, queue->id);
 
 		if (at == NOT_FOUND || !suspend_one(vm, queue))
 			continue;
@@ -135,7 +146,7 @@ static u32 resumed_on(struct gp_vm_process *target, const struct gp_vm_device *d
 
 		if (queue->device != device)
 			continue;
-		at = ids ? index_of(ids, count, queue->id) : 0;
+		at = ids ? gp_vm_debug_index(ids, count, queue->id) : 0;
 		if (at == NOT_FOUND)
 			continue;
 		if (!device->hung)
@@ -171,7 +182,7 @@ void gp_vm_debug_resume(struct gp_vm *vm, struct gp_vm_process *target,
 	if (!all && !ids)
 		return;
 	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = all ? 0 : index_of(ids, args->num_queues, queue->id);
+		u32 at = all ? 0 : gp_vm_debug_index(ids, args->num_queues, queue->id);
 
 		if (at == NOT_FOUND)
 			continue;

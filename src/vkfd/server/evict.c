@@ -73,6 +73,44 @@ void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm
 	}
 }
 
+/* ---- reset ---- */
+
+static void smi_reset(struct gp_vm *vm, struct gp_vm_device *device, bool over)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%d %x %s\n", over ? 4 : 3, device->resets,
+		 over ? "" : "HWS hang");
+	gp_vm_smi_event(vm, device->file.gpu.gpu_id, 0, text);
+}
+
+/* kgd2kfd_pre_reset() evicts as for a suspend, and nothing restores what was evicted there. */
+static void lose_process(struct gp_vm *vm, struct gp_vm_process *process,
+			 const struct gp_vm_device *device)
+{
+	if (!process->device_queues[device->index])
+		return;
+	process->reset[device->index] = true;
+	process->evictions[device->index]++;
+	set_evicted(vm, process, device, true);
+	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+		if (queue->device == device)
+			(void)gp_model_queue_abandon(device->model, queue->model_queue);
+	gp_vm_ring_reset(process, device->index);
+}
+
+void gp_vm_reset(struct gp_vm *vm, struct gp_vm_device *device)
+{
+	device->resets++;
+	smi_reset(vm, device, false);
+	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+		lose_process(vm, p, device);
+	gp_model_end_grace(device->model);
+	device->hung = false;
+	gp_vm_update_silent(vm, device);
+	smi_reset(vm, device, true);
+}
+
 /* ---- CRIU_OP ---- */
 
 pid_t gp_vm_criu_pid(const struct gp_vm_request *request)

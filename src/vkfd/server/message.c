@@ -12,6 +12,8 @@ static bool kind_ok(const struct gp_vkfd_request *header)
 	case GP_VKFD_STATUS:
 	case GP_VKFD_STOP:
 		return true;
+	case GP_VKFD_EXCEPTION:
+		return header->payload_size == sizeof(struct gp_vkfd_exception);
 	case GP_VKFD_CLOCK:
 		return header->payload_size == sizeof(struct gp_vkfd_clock);
 	case GP_VKFD_REFRESH:

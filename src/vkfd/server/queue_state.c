@@ -1,5 +1,6 @@
 /* SET_CU_MASK, GET_QUEUE_WAVE_STATE and ALLOC_QUEUE_GWS. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "vkfd/server/server.h"
 
@@ -11,7 +12,7 @@ static void updated(struct gp_vm *vm, struct gp_vm_request *request)
 
 static void update_queue(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
 {
-	if (queue->device->hung) {
+	if (gp_vm_queue_lost(queue)) {
 		request->result = -EACCES;
 		return;
 	}
@@ -80,11 +81,35 @@ static struct used used_of(const struct gp_vm_queue *queue)
 	u64 stack;
 
 	(void)gp_model_queue_state(queue->device->model, queue->model_queue, &state);
-	stack = (u64)state.saved_waves * GP_KFD_CTL_WAVE_BYTES / xccs;
+	stack = (u64)state.saved_waves / xccs * GP_KFD_CTL_WAVE_BYTES;
 	return (struct used){
 		.ctl_stack = (u32)GP_MIN(stack, (u64)queue->args.ctl_stack_size),
 		.waves = (u32)GP_MIN(state.saved_bytes / xccs, (u64)UINT32_MAX / 2),
 	};
+}
+
+/*
+ * The control stack of one XCC: eight bytes for each saved wave, here its number and where its
+ * state begins. (The states themselves are the hardware's to write, and waves have none here.)
+ */
+static void save_stack(struct gp_vm *vm, const struct gp_vm_queue *queue, struct used used,
+		       u64 address)
+{
+	u32 waves = used.ctl_stack / GP_KFD_CTL_WAVE_BYTES, *stack;
+
+	if (!waves)
+		return;
+	stack = calloc(waves, GP_KFD_CTL_WAVE_BYTES);
+	if (!stack)
+		return;
+	for (u32 i = 0; i < waves; i++) {
+		stack[i * 2] = i;
+		stack[i * 2 + 1] = queue->args.ctl_stack_size + i * (used.waves / waves);
+	}
+	vm->host.write(vm->host.context, queue->process->pid,
+		       address + queue->args.ctl_stack_size - used.ctl_stack, stack,
+		       (size_t)waves * GP_KFD_CTL_WAVE_BYTES);
+	free(stack);
 }
 
 void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 address)
@@ -103,10 +128,13 @@ void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 a
 
 	if (!address || gp_vm_is_sdma(queue->args.queue_type) || !vm->host.write)
 		return;
-	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++)
-		vm->host.write(vm->host.context, queue->process->pid,
-			       address + (u64)xcc * queue->args.ctx_save_restore_size,
-			       &header.wave_state, sizeof(header.wave_state));
+	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++) {
+		u64 area = address + (u64)xcc * queue->args.ctx_save_restore_size;
+
+		vm->host.write(vm->host.context, queue->process->pid, area, &header.wave_state,
+			       sizeof(header.wave_state));
+		save_stack(vm, queue, used, area);
+	}
 }
 
 static void wave_state(struct gp_vm *vm, struct gp_vm_request *request)
@@ -140,6 +168,24 @@ static struct gp_vm_queue *gws_holder(struct gp_vm_process *process,
 	return NULL;
 }
 
+bool gp_vm_debugs_gws(const struct gp_vm_device *device)
+{
+	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
+}
+
+int gp_vm_debug_possible(struct gp_vm *vm, struct gp_vm_process *target)
+{
+	for (u32 i = 0; i < vm->device_count; i++) {
+		const struct gp_vm_device *device = &vm->devices[i];
+
+		if (!gp_driver_is_soc15(device->file.gpu.gfx_version))
+			return -ENODEV;
+		if (gws_holder(target, device) && !gp_vm_debugs_gws(device))
+			return -EBUSY;
+	}
+	return 0;
+}
+
 static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
 {
 	struct gp_kfd_alloc_queue_gws_args *args = GP_VM_ARGS(request, gp_kfd_alloc_queue_gws_args);
@@ -148,6 +194,14 @@ static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
 
 	if (!queue) {
 		request->result = -EINVAL;
+		return;
+	}
+	if (vm->options.policy == GP_POLICY_NO_HWS) {
+		request->result = -ENODEV;
+		return;
+	}
+	if (request->owner->debug.enabled && !gp_vm_debugs_gws(queue->device)) {
+		request->result = -EBUSY;
 		return;
 	}
 	holder = gws_holder(request->owner, queue->device);

@@ -23,6 +23,11 @@ bool gp_vm_queue_active(const struct gp_vm_queue *queue)
 	       !queue->evicted && !queue->suspended;
 }
 
+bool gp_vm_queue_lost(const struct gp_vm_queue *queue)
+{
+	return queue->device->hung || queue->process->reset[queue->device->index];
+}
+
 static struct gp_model_queue_config wanted(const struct gp_vm_queue *queue, bool enabled)
 {
 	struct gp_model_queue_config config = {
@@ -101,6 +106,30 @@ static int check_limits(const struct gp_vm_process *process, const struct gp_vm_
 	if (process->device_queues[device->index] >= limit)
 		return -ENOSPC;
 	return device->queue_count >= GP_KFD_DEVICE_QUEUES ? -EPERM : 0;
+}
+
+/* Policies that do not oversubscribe: pqm_create_queue(), allocate_vmid() and allocate_hqd(). */
+static int check_policy(const struct gp_vm *vm, const struct gp_vm_process *process,
+			const struct gp_vm_device *device, u32 type)
+{
+	u32 processes = 0, queues = 0;
+	bool joins = !process->device_queues[device->index];
+
+	if (vm->options.policy == GP_POLICY_HWS || gp_vm_is_sdma(type))
+		return 0;
+	for (const struct gp_vm_process *p = vm->processes; p; p = p->next) {
+		processes += p->device_queues[device->index] > 0;
+		for (const struct gp_vm_queue *queue = p->newest; queue; queue = queue->older)
+			queues += queue->device == device && gp_vm_queue_active(queue) &&
+				  !gp_vm_is_sdma(queue->args.queue_type);
+	}
+	if (vm->options.policy == GP_POLICY_NO_OVERSUBSCRIBE)
+		return processes >= device->file.chip.vmids || queues >= device->file.chip.slots
+			       ? -EPERM
+			       : 0;
+	if (joins && processes >= device->file.chip.vmids)
+		return -ENOMEM;
+	return queues >= device->file.chip.slots ? -EBUSY : 0;
 }
 
 static int model_add(struct gp_vm_process *process, struct gp_vm_queue *queue)
@@ -244,6 +273,8 @@ static void create(struct gp_vm *vm, struct gp_vm_request *request)
 	request->result = check_create(vm, args, &device);
 	if (!request->result)
 		request->result = check_limits(process, device);
+	if (!request->result)
+		request->result = check_policy(vm, process, device, args->queue_type);
 	if (request->result)
 		return;
 	queue = calloc(1, sizeof(*queue));
@@ -355,7 +386,7 @@ static void update(struct gp_vm *vm, struct gp_vm_request *request)
 		check_common(args->queue_percentage, args->queue_priority, args->ring_size);
 	if (request->result)
 		return;
-	if (!queue || queue->device->hung) {
+	if (!queue || gp_vm_queue_lost(queue)) {
 		request->result = queue ? -EACCES : -EFAULT;
 		return;
 	}

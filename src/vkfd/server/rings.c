@@ -71,6 +71,21 @@ static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct 
 	return 0;
 }
 
+void gp_vm_ring_reset(struct gp_vm_process *process, u32 gpu_index)
+{
+	u32 consumed, unread;
+
+	if (!process->shared)
+		return;
+	consumed = __atomic_load_n(&process->shared->done_ring.consumed, __ATOMIC_ACQUIRE);
+	unread = process->done_produced - consumed;
+	/* Who does not read is not told; packets under way have their room. */
+	if (unread + process->dones_due + 1 > GP_VKFD_DONE_SLOTS)
+		return;
+	process->dones_due++;
+	gp_vm_ring_done(process, &(struct gp_vkfd_done){.kind = GP_VKFD_RESET, .tag = gpu_index});
+}
+
 /* Room for the launch and the completion of one more packet, whatever the client reads. */
 static int check_room(const struct gp_vm_process *process)
 {

@@ -59,7 +59,7 @@ u32 gp_vm_model_grace(u32 grace);
 /* ---- evict.c: queues taken off for reasons of the driver's own, and CRIU_OP ---- */
 
 /* Why, as SMI events say it (kfd_ioctl.h, KFD_QUEUE_EVICTION_TRIGGERS). */
-enum gp_vm_eviction { GP_VM_EVICTED_BY_CRIU = 4 };
+enum gp_vm_eviction { GP_VM_EVICTED_BY_SUSPEND = 3, GP_VM_EVICTED_BY_CRIU = 4 };
 
 /* All queues of the process, on all devices; evictions count. The request, if any, waits. */
 void gp_vm_evict(struct gp_vm *vm, struct gp_vm_process *process, enum gp_vm_eviction why,
@@ -68,6 +68,12 @@ void gp_vm_evict(struct gp_vm *vm, struct gp_vm_process *process, enum gp_vm_evi
 void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm_request *request);
 /* The process whose descriptor a CRIU_OP was called with; 0 when it does not say. */
 pid_t gp_vm_criu_pid(const struct gp_vm_request *request);
+
+/*
+ * The GPU is reset: what ran on it is lost, queues that were there stay off for good, their
+ * processes are told by hardware exception events, and it works again for new ones.
+ */
+void gp_vm_reset(struct gp_vm *vm, struct gp_vm_device *device);
 
 /* ---- packets.c: the HIQ ---- */
 
@@ -123,6 +129,8 @@ void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
 /* Hands over what is in the work ring. -EPROTO: the client lies; -EAGAIN: some is left. */
 int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process);
 void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vkfd_done *done);
+/* One more done: a GPU was reset. */
+void gp_vm_ring_reset(struct gp_vm_process *process, u32 gpu_index);
 /* Tells clients about new dones. */
 void gp_vm_ring_notify(struct gp_vm *vm);
 /* A queue is going: what the ring still holds for it must not reach another with its id. */
@@ -145,7 +153,20 @@ void gp_vm_ioctl_queue_state(struct gp_vm *vm, struct gp_vm_request *request);
 /* Writes how much of a queue's save areas is used at the start of each of them. */
 void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 address);
 
+/* Whether a debugger and global wave sync go together there. */
+bool gp_vm_debugs_gws(const struct gp_vm_device *device);
+/* 0, -ENODEV for a GPU too old, -EBUSY for a target that holds what cannot be debugged. */
+int gp_vm_debug_possible(struct gp_vm *vm, struct gp_vm_process *target);
+
+/* ---- debug_mes.c: SUSPEND where the firmware takes queues off one by one ---- */
+void gp_vm_debug_suspend_mes(struct gp_vm *vm, struct gp_vm_request *request);
+
 /* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
+
+/* The first entry that names the queue, UINT32_MAX for none. */
+u32 gp_vm_debug_index(const u32 *ids, u32 count, u32 id);
+/* What SUSPEND makes of one queue: false when it must not be touched. */
+bool gp_vm_debug_may_suspend(const struct gp_vm_queue *queue);
 
 void gp_vm_debug_suspend(struct gp_vm *vm, struct gp_vm_process *target,
 			 struct gp_vm_request *request);
@@ -159,6 +180,9 @@ int gp_vm_debug_query_event(struct gp_vm *vm, struct gp_vm_process *target,
 			    struct gp_kfd_dbg_trap_query_debug_event_args *args);
 void gp_vm_debug_query_info(struct gp_vm *vm, struct gp_vm_process *target,
 			    struct gp_vm_request *request);
+/* Who is told of an exception that the command processor met (enum gp_vkfd_told). */
+int gp_vm_debug_exception(struct gp_vm *vm, struct gp_vm_process *target,
+			  const struct gp_vkfd_exception *what);
 void gp_vm_debug_set_mask(struct gp_vm_process *target, u64 mask);
 void gp_vm_debug_clear_status(struct gp_vm_process *target);
 /* Registers of the debugger on every device: one refresh each. */

@@ -63,10 +63,12 @@ static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *
 		snprintf(name, sizeof(name), "%u", vm->devices[i].file.gpu.gpu_id);
 		json_object_set_new(vram, name, json_integer((json_int_t)process->vram_used[i]));
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "pid",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:o}", "pid",
 			 (json_int_t)process->pid, "queue_count", (json_int_t)process->queue_count,
 			 "pasid", (json_int_t)process->pasid, "blocked", blocked(process),
-			 "in_line", in_line(process), "runtime",
+			 "in_line", in_line(process), "trap_debug",
+			 process->debug.enabled && process->runtime_state == GP_KFD_RUNTIME_ENABLED,
+			 "runtime",
 			 process->runtime_state < GP_ARRAY_SIZE(states)
 				 ? states[process->runtime_state]
 				 : "?",
@@ -122,15 +124,16 @@ static json_t *device_json(const struct gp_vm_device *device)
 	const struct gp_gpufile *file = &device->file;
 
 	return json_pack(
-		"{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, "
-		"s:o}",
+		"{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:o, "
+		"s:I, s:o}",
 		"node", (json_int_t)device->node, "gpu_id", (json_int_t)file->gpu.gpu_id,
 		"render_minor", (json_int_t)file->gpu.render_minor, "gpu", file->name, "title",
 		file->title, "personality", gp_personality_name(file->personality), "gfx_version",
 		(json_int_t)file->gpu.gfx_version, "cus", (json_int_t)file->gpu.cu_count, "xccs",
 		(json_int_t)file->gpu.xcc_count, "vram_bytes", (json_int_t)file->gpu.vram_bytes,
-		"vram_used", (json_int_t)device->vram_used, "hung", device->hung, "updates_pending",
-		pending(device), "packets", packets_json(device), "packets_sent",
+		"vram_used", (json_int_t)device->vram_used, "hung", device->hung, "resets",
+		(json_int_t)device->resets, "mes", gp_driver_has_mes(file->gpu.gfx_version),
+		"updates_pending", pending(device), "packets", packets_json(device), "packets_sent",
 		(json_int_t)device->packet_count, "model", model_json(device));
 }
 
@@ -145,16 +148,18 @@ static char *status_text(struct gp_vm *vm, bool with_queues)
 	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
 		if (!p->dead)
 			json_array_append_new(processes, process_json(vm, p, with_queues));
-	json = json_pack("{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:b, s:b, s:I, s:o, s:o, s:O?}",
-			 "version", 1, "directory", vm->options.directory, "speed_permille",
-			 (json_int_t)vm->options.speed_permille, "era",
-			 vm->options.era == GP_ERA_6_5 ? "6.5" : "6.12", "seed",
-			 (json_int_t)vm->options.seed, "runtime_enable", vm->options.runtime_enable,
-			 "preemption_timeout_ms", (json_int_t)vm->options.preemption_timeout_ms,
-			 "checkpoint", vm->options.checkpoint, "held", vm->due_ns >= vm->hold_at_ns,
-			 "freed_writes", (json_int_t)vm->freed_writes, "gpus", devices, "processes",
-			 processes, "figures",
-			 vm->device_count ? vm->devices[0].file.figures : NULL);
+	json = json_pack(
+		"{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:b, s:I, s:b, s:b, s:I, s:o, s:o, s:O?}",
+		"version", 1, "directory", vm->options.directory, "speed_permille",
+		(json_int_t)vm->options.speed_permille, "era",
+		vm->options.era == GP_ERA_6_5 ? "6.5" : "6.12", "seed",
+		(json_int_t)vm->options.seed, "runtime_enable", vm->options.runtime_enable,
+		"preemption_timeout_ms", (json_int_t)vm->options.preemption_timeout_ms,
+		"checkpoint", vm->options.checkpoint, "sched_policy",
+		(json_int_t)vm->options.policy, "gpu_recovery", vm->options.recovery, "held",
+		vm->due_ns >= vm->hold_at_ns, "freed_writes", (json_int_t)vm->freed_writes, "gpus",
+		devices, "processes", processes, "figures",
+		vm->device_count ? vm->devices[0].file.figures : NULL);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);
 	return text;

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "model/model.h"
+#include "vkfd/driver.h"
 #include "vkfd/gpufile.h"
 #include "vkfd/wire.h"
 
@@ -40,6 +41,8 @@ struct gp_vm_options {
 	u32 gpu_count;
 	u32 preemption_timeout_ms;
 	bool checkpoint; /* callers count as having CAP_CHECKPOINT_RESTORE */
+	enum gp_sched_policy policy;
+	bool recovery; /* a GPU that hangs is reset; else it is waited for */
 };
 
 struct gp_vm_queue {
@@ -82,6 +85,7 @@ struct gp_vm_device {
 	bool hung; /* an unmap timed out; the driver asks for a reset */
 	u32 index; /* in struct gp_vm */
 	u32 queue_count;
+	u32 resets;
 	u64 sdma_used[2][2];                        /* bit = queue * engines + engine; PCIe, XGMI */
 	u32 watch_points;                           /* taken, all processes */
 	struct gp_vm_packet packets[GP_VM_PACKETS]; /* on the HIQ, the last ones */
@@ -120,6 +124,7 @@ struct gp_vm_process {
 	u64 evicted_since[GP_VKFD_MAX_GPUS];  /* raw ns */
 	u64 evicted_raw_ns[GP_VKFD_MAX_GPUS]; /* by evictions that are over */
 	bool paused;                          /* by CRIU_OP */
+	bool reset[GP_VKFD_MAX_GPUS];         /* it had queues there when the GPU was reset */
 	u32 runtime_state;                    /* KFD_RUNTIME_* */
 	u64 r_debug;
 	u32 ttmp_setup;
@@ -231,6 +236,8 @@ void gp_vm_tick(struct gp_vm *vm);     /* reads the clock; goes no further than 
 /* ---- queues.c ---- */
 struct gp_vm_queue *gp_vm_queue(struct gp_vm_process *process, u32 id);
 bool gp_vm_queue_active(const struct gp_vm_queue *queue);
+/* Its GPU does not answer, or was reset since it was made: UPDATE is EACCES. */
+bool gp_vm_queue_lost(const struct gp_vm_queue *queue);
 /* Hands the queue's wanted state to the model; takes effect with the next update. */
 void gp_vm_queue_apply(struct gp_vm *vm, struct gp_vm_queue *queue);
 /* One device-wide unmap and map for this request (NULL: nobody's); it waits until it is done. */

@@ -35,7 +35,12 @@ enum where {
 	ERA_6_5 = 1 << 3,
 	/* Machines for rows of their own. */
 	REFUSED = 1 << 4, /* without --checkpoint */
-	SPECIAL = REFUSED,
+	NO_HWS = 1 << 5,  /* sched_policy 2 */
+	RESETS = 1 << 6,  /* a GPU that hangs is reset */
+	TOO_OLD = 1 << 7, /* a GPU before SOC15 */
+	OLD_FW = 1 << 8,  /* one whose firmware cannot debug with GWS */
+	MES = 1 << 9,     /* one whose queues are taken off one by one */
+	SPECIAL = REFUSED | NO_HWS | RESETS | TOO_OLD | OLD_FW | MES,
 };
 
 struct row {
@@ -55,8 +60,10 @@ struct row {
 
 extern const struct row rows_dispatch[], rows_permission[], rows_runtime[], rows_suspend[],
 	rows_resume[], rows_life[], rows_update[], rows_priority[], rows_create[], rows_theft[],
-	rows_cost[], rows_snapshot[], rows_text[], rows_evict[];
+	rows_cost[], rows_snapshot[], rows_text[], rows_evict[], rows_machines[], rows_library[];
 
+/* Ends the row: what it needs is not on this host. */
+_Noreturn void skip(const char *why);
 /* Says where and what, and ends the process. */
 _Noreturn void fail(const char *file, int line, const char *what, s64 got, s64 expected);
 
@@ -183,6 +190,9 @@ deed do_clock_counters;     /* one that the process answers itself */
 deed do_create_event;       /* and another, with another lock */
 deed do_kfd_number;         /* -> its descriptor of /dev/kfd */
 deed do_criu;               /* pid, that number in it, op -> rc; out: pid, devices, objects, bos */
+deed do_gws;                /* id, number */
+deed do_hw_event;           /* creates one for hardware exceptions -> id */
+deed do_wait_event;         /* id -> result; out: what is said of a hardware exception */
 deed do_smi;                /* events of its GPU, all of them -> descriptor */
 deed do_smi_read;           /* descriptor -> bytes, out: the text */
 deed do_close_kfd;          /* a descriptor, not the process */

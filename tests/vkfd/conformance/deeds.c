@@ -97,6 +97,37 @@ s64 do_create_event(struct self *self, const u64 *args, u64 *out)
 	return call(self->kfd, GP_KFD_IOC_CREATE_EVENT, &event);
 }
 
+s64 do_gws(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_alloc_queue_gws_args gws = {.queue_id = (u32)args[0],
+						  .num_gws = (u32)args[1]};
+
+	(void)out;
+	return call(self->kfd, GP_KFD_IOC_ALLOC_QUEUE_GWS, &gws);
+}
+
+s64 do_hw_event(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_create_event_args event = {.event_type = GP_KFD_EVENT_HW_EXCEPTION};
+	int error = call(self->kfd, GP_KFD_IOC_CREATE_EVENT, &event);
+
+	(void)args, (void)out;
+	return error ? error : (s64)event.event_id;
+}
+
+s64 do_wait_event(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_event_data data = {.event_id = (u32)args[0]};
+	struct gp_kfd_wait_events_args wait = {.events_ptr = (uintptr_t)&data,
+					       .num_events = 1,
+					       .timeout = 60000};
+	int error = call(self->kfd, GP_KFD_IOC_WAIT_EVENTS, &wait);
+
+	out[0] = data.hw_exception_data.memory_lost;
+	out[1] = data.hw_exception_data.gpu_id;
+	return error ? error : (s64)wait.wait_result;
+}
+
 s64 do_kfd_number(struct self *self, const u64 *args, u64 *out)
 {
 	(void)args, (void)out;

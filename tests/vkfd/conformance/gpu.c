@@ -43,8 +43,15 @@ static struct node read_node(void)
 	limit = property(text, "array_count") / node.xcc_count /
 		property(text, "simd_arrays_per_engine") * 512;
 	waves = cus * 40 < limit ? cus * 40 : limit;
-	node.ctl_stack_bytes = (40 + waves * 8 + 8 + 4095) & ~4095u;
-	node.cwsr_bytes = node.ctl_stack_bytes + cus * (0x80000 + 0x4000 + 0x10000 + 0x1000);
+	if (node.gfx_version >= 100100)
+		waves = cus * 32;
+	node.ctl_stack_bytes =
+		(40 + waves * (node.gfx_version >= 100100 ? 12 : 8) + 8 + 4095) & ~4095u;
+	/* The vector registers of gfx908, gfx90a and gfx94x are twice as many. */
+	node.cwsr_bytes =
+		(node.gfx_version >= 90008 && node.gfx_version < 90500 ? 0x80000 : 0x40000);
+	node.cwsr_bytes =
+		node.ctl_stack_bytes + cus * (node.cwsr_bytes + 0x4000 + 0x10000 + 0x1000);
 	node.debug_bytes = (waves * 32 + 63) & ~63u;
 	node.area_bytes = (u64)(node.cwsr_bytes + node.debug_bytes) * node.xcc_count;
 	node.area_bytes = (node.area_bytes + 4095) & ~4095ull;

@@ -437,8 +437,6 @@ const struct row rows_life[] = {
 	 EVERYWHERE, NULL},
 	{"kfd 2.5/6, 6.12 T5", "a queue made meanwhile runs and is new; the others stay off",
 	 create_meanwhile, EVERYWHERE, NULL},
-	OPEN("kfd 2.5/9", "the GPU is reset after a hang",
-	     "the machine waits until the waves end by themselves, and goes on"),
 	{"kfd 2.5/10",
 	 "a forked child of the target cannot use the descriptor; its end changes nothing",
 	 child_of_a_target, EVERYWHERE, NULL},

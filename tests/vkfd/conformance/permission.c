@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <linux/capability.h>
+
 #include "conformance.h"
 
 #define PID(actor) ((u64)(actor).pid)
@@ -354,10 +356,61 @@ static void the_descriptor_is_the_callers(struct self *me)
 	EXPECT(pipe_bytes(me), 1);
 }
 
+/* What a process that root has given nothing to is: traced by ancestors, without capabilities. */
+static s64 be_ordinary(struct self *self, const u64 *args, u64 *out)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	(void)self, (void)args, (void)out;
+	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+	(void)prctl(PR_SET_PTRACER, 0); /* EINVAL without Yama */
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+static s64 become_nobody(struct self *self, const u64 *args, u64 *out)
+{
+	const uid_t nobody = 65534;
+
+	open_kfd(self);
+	EXPECT(do_available_memory(self, args, out), -EINVAL); /* connected, and no such GPU */
+	return setresuid(nobody, nobody, nobody) ? -errno : 0;
+}
+
+static int ptrace_scope(void)
+{
+	char *text = slurp("/proc/sys/kernel/yama/ptrace_scope");
+	int scope = text ? atoi(text) : 0;
+
+	free(text);
+	return scope;
+}
+
+/* KFD asks nothing but whether the attach is there. */
+static void the_attach_decides(struct self *me)
+{
+	struct actor child = start_target(1, 0), sibling = start_target(1, 0),
+		     debugger = start_actor(), nobody = start_actor(), root = start_target(1, 0);
+	s64 expected = ptrace_scope() ? -EPERM : 0;
+
+	EXPECT(DO(&child, be_ordinary), 0);
+	EXPECT(DO(&sibling, be_ordinary), 0);
+	EXPECT(DO(&debugger, do_open_kfd), 0);
+	EXPECT(DO(&debugger, be_ordinary), 0);
+	open_kfd(me);
+	EXPECT(ME(me, be_ordinary), 0);
+	EXPECT(ME(me, do_seize, PID(child)), 0);
+	EXPECT(ME(me, do_enable, PID(child), 0), 0);
+	EXPECT(DO(&debugger, do_seize, PID(sibling)), expected);
+	EXPECT(DO(&debugger, do_enable, PID(sibling), 0), expected);
+	/* Only root has somebody else to be. */
+	if (geteuid() == 0 && DO(&nobody, become_nobody) == 0) {
+		EXPECT(DO(&nobody, do_seize, PID(root)), -EPERM);
+		EXPECT(DO(&nobody, do_enable, PID(root), 0), -EPERM);
+	}
+}
+
 const struct row rows_permission[] = {
-	OPEN("kfd 2.1/1, 6.12 H, 6.12 T1",
-	     "sched_policy 2 is EINVAL before any look at the pid; RUNTIME_ENABLE still works",
-	     "the machine always has the hardware scheduler"),
 	{"kfd 2.1/2, 6.12 T2", "no such pid, or a task without memory: ESRCH", nobody_there,
 	 EVERYWHERE, NULL},
 	{"kfd 2.1/3, 6.12 T2", "a process without /dev/kfd is ESRCH, but for ENABLE by its tracer",
@@ -404,10 +457,7 @@ const struct row rows_permission[] = {
 	 EVERYWHERE, NULL},
 	{"kfd 2.1/7", "dbg_fd is the caller's, and gets one byte for an enabled exception",
 	 the_descriptor_is_the_callers, EVERYWHERE, NULL},
-	OPEN("kfd 2.1/7", "ENABLE of a GPU before SOC15 is ENODEV", "no such GPU is modelled"),
-	OPEN("kfd 2.1/7", "ENABLE of a target that holds GWS is EBUSY where the GPU cannot do both",
-	     "gfx90a and gfx942 can"),
-	OPEN("6.12 T16", "ptrace_scope and user ids decide through the ptrace attach alone",
-	     "a machine belongs to one user; Yama's setting is the host's"),
+	{"6.12 T16", "ptrace_scope and user ids decide through the ptrace attach alone",
+	 the_attach_decides, EVERYWHERE, NULL},
 	{0},
 };

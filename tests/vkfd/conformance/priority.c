@@ -114,12 +114,5 @@ const struct row rows_priority[] = {
 	{"kfd 2.7/1", "the hardware slots show it", slots_have_it_too, EVERYWHERE, NULL},
 	{"kfd 2.7/2", "queue quantum 0x111 (above), process quantum 10", process_quantum,
 	 EVERYWHERE, NULL},
-	OPEN("kfd 2.7/3", "libhsakmt maps -3..3 to 0, 3, 5, 7, 9, 11, 15",
-	     "a fact about libhsakmt; Debian's runs on the machine in suite 'rocm'"),
-	OPEN("kfd 2.7/4", "ROCr creates at 7 and sets priorities with UPDATE_QUEUE",
-	     "a fact about ROCr; hsa_queues in suite 'rocm' runs it"),
-	OPEN("kfd 2.7/5", "HIP keeps three pools of queues, one a priority",
-	     "a fact about HIP; hip_streams in suite 'rocm' runs it"),
-	OPEN("kfd 2.7/6", "12 hardware queues a process by default", "a fact about HIP"),
 	{0},
 };

@@ -297,6 +297,88 @@ static void births_and_deaths_are_told(struct self *me)
 	EXPECT(pipe_bytes(me), 1);
 }
 
+/* The flag in the TMA of the driver's own trap handler, which only the machine sees. */
+static void debug_flag(struct self *me)
+{
+	struct actor target = start_target(0, 0);
+
+	open_kfd(me);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), 0), 0);
+	EXPECT(process_number(me, target.pid, "trap_debug"), 0);
+	BEGIN(&target, do_runtime, 1);
+	CHECK(is_blocked(me, &target));
+	EXPECT(process_number(me, target.pid, "trap_debug"), 1);
+	EXPECT(ME(me, do_send_runtime_event, PID(target)), 0);
+	EXPECT(actor_end(&target), 0);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	EXPECT(process_number(me, target.pid, "trap_debug"), 0);
+}
+
+#define UNSUPPORTED 20 /* EC_QUEUE_PACKET_UNSUPPORTED */
+
+/* Where the runtime wants to be told of errors, and a signal event for it. */
+static s64 expect_errors(struct self *self, const u64 *args, u64 *out)
+{
+	struct gp_kfd_context_save_area_header *header =
+		(void *)(uintptr_t)self->queues[args[0]].args.ctx_save_restore_address;
+	struct gp_kfd_create_event_args event = {.event_type = GP_KFD_EVENT_SIGNAL,
+						 .auto_reset = 1};
+	u64 *payload = calloc(1, sizeof(*payload));
+
+	EXPECT(call(self->kfd, GP_KFD_IOC_CREATE_EVENT, &event), 0);
+	CHECK(payload);
+	header->err_payload_addr = (uintptr_t)payload;
+	header->err_event_id = event.event_id;
+	out[0] = event.event_id;
+	return (s64)(uintptr_t)payload;
+}
+
+static s64 payload_at(struct self *self, const u64 *args, u64 *out)
+{
+	(void)self, (void)out;
+	return (s64)__atomic_load_n((u64 *)(uintptr_t)args[0], __ATOMIC_ACQUIRE);
+}
+
+/* A packet of a type that there is not. */
+static s64 submit_bad(struct self *self, const u64 *args, u64 *out)
+{
+	struct queue *queue = &self->queues[args[0]];
+	u16 *header = (u16 *)(uintptr_t)queue->args.ring_base_address;
+
+	(void)out;
+	__atomic_store_n(header, 0x7f, __ATOMIC_RELEASE);
+	__atomic_store_n(queue->write_index, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(queue->doorbell, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void enabled_goes_to_the_debugger(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 payload = (u64)DO(&target, expect_errors, 0), out[ARGS];
+
+	attach(me, &target, GP_KFD_EC_MASK(UNSUPPORTED));
+	EXPECT(DO(&target, submit_bad, 0), 0);
+	UNTIL(me, pipe_bytes(me) == 1);
+	EXPECT(ASK(me, out, do_query_event, PID(target), GP_KFD_EC_MASK(UNSUPPORTED)), 0);
+	EXPECT(out[0], GP_KFD_EC_MASK(UNSUPPORTED));
+	EXPECT(out[1], 0);
+	EXPECT(DO(&target, payload_at, payload), 0);
+}
+
+static void others_go_to_the_runtime(struct self *me)
+{
+	struct actor target = start_target(1, 1);
+	u64 payload = (u64)DO(&target, expect_errors, 0), event = target.out[0];
+
+	attach(me, &target, DELETED);
+	EXPECT(DO(&target, submit_bad, 0), 0);
+	EXPECT(DO(&target, do_wait_event, event), GP_KFD_WAIT_COMPLETE);
+	EXPECT(DO(&target, payload_at, payload), GP_KFD_EC_MASK(UNSUPPORTED));
+	EXPECT(pipe_bytes(me), 0);
+}
+
 const struct row rows_runtime[] = {
 	{"kfd 2.2/1, 6.12 T1", "RUNTIME_ENABLE when it is on is EBUSY; off any time, also twice",
 	 twice_is_ebusy, EVERYWHERE, NULL},
@@ -331,9 +413,12 @@ const struct row rows_runtime[] = {
 	 enable_reaches_the_runlist, EVERYWHERE, NULL},
 	{"kfd 2.2/5, 6.12 T3, 6.12 T5", "EC_QUEUE_NEW and EC_DEVICE_QUEUE_DELETE tell of queues",
 	 births_and_deaths_are_told, EVERYWHERE, NULL},
-	OPEN("kfd 2.2/5",
-	     "the debug flag in the trap handler's TMA; exceptions of waves are routed",
-	     "waves have no instructions here: no trap handler runs and no wave faults"),
+	{"kfd 2.2/5", "the trap handler's debug flag follows ENABLE, RUNTIME_ENABLE and DISABLE",
+	 debug_flag, EVERYWHERE, NULL},
+	{"kfd 2.2/5", "an exception the debugger enabled goes to it instead of the runtime",
+	 enabled_goes_to_the_debugger, EVERYWHERE, NULL},
+	{"kfd 2.2/5", "one it did not enable goes to the runtime", others_go_to_the_runtime,
+	 EVERYWHERE, NULL},
 	{"kfd 2.2/6", "gfx942, and gfx90a from MEC firmware 51 on, advertise it",
 	 capability_for_the_runtime, EVERYWHERE, NULL},
 	{0},

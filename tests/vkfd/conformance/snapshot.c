@@ -93,7 +93,5 @@ const struct row rows_snapshot[] = {
 	 newest_first, EVERYWHERE, NULL},
 	{"6.12 T3", "room 1 of 3 fills 1 and says 3; NULL EFAULT; entry size 16 works, 0 is EINVAL",
 	 room_and_size, EVERYWHERE, NULL},
-	OPEN("6.12 R2", "stock ROCr with RUNTIME_ENABLE is suspended in mid-kernel from outside",
-	     "needs ROCr: rocm/storm does it with Debian's packages"),
 	{0},
 };

@@ -313,6 +313,61 @@ static void headers_are_written(struct self *me)
 		}
 }
 
+/* Word `at` of the control stack's used part, its words, and those before it that were touched. */
+static s64 stack_of(struct self *self, const u64 *args, u64 *out)
+{
+	u8 *area = (u8 *)(uintptr_t)self->queues[args[0]].args.ctx_save_restore_address +
+		   (u64)self->node.cwsr_bytes * args[1];
+	struct gp_kfd_context_save_area_header *header = (void *)area;
+	u32 *words = (u32 *)(void *)area, first = sizeof(*header) / sizeof(u32);
+
+	if (args[2]) { /* mark it first */
+		memset(area, 0x5a, self->node.ctl_stack_bytes);
+		return 0;
+	}
+	out[0] = header->wave_state.control_stack_offset / sizeof(u32);
+	out[1] = header->wave_state.control_stack_size / sizeof(u32);
+	out[2] = 0;
+	for (u32 i = first; i < out[0]; i++)
+		out[2] += words[i] != 0x5a5a5a5a;
+	out[3] = header->wave_state.wave_state_offset - header->wave_state.wave_state_size;
+	out[4] = header->wave_state.wave_state_offset;
+	/* Waves are numbered, and their states lie one after another. */
+	for (u32 i = 0; i < out[1]; i += 2) {
+		u32 number = words[out[0] + i], place = words[out[0] + i + 1];
+
+		if (number != i / 2 || place < out[3] || place >= out[4] ||
+		    (i && place <= words[out[0] + i - 1]))
+			return i;
+	}
+	return (s64)out[1];
+}
+
+static void control_stack_is_written(struct self *me)
+{
+	struct actor target = start_target(1, 2);
+	u32 xccs = (u32)DO(&target, header_of, 0, 0, 0);
+
+	attach(me, &target, 0);
+	for (u32 xcc = 0; xcc < xccs; xcc++) {
+		EXPECT(DO(&target, stack_of, 0, xcc, 1), 0);
+		EXPECT(DO(&target, stack_of, 1, xcc, 1), 0);
+	}
+	EXPECT(DO(&target, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, target.pid, 0).cu_ns > 0);
+	EXPECT(ME(me, do_suspend, PID(target), 1, 0), 1);
+	for (u32 xcc = 0; xcc < xccs; xcc++) {
+		s64 words = DO(&target, stack_of, 0, xcc, 0);
+
+		CHECK(words > 0);
+		EXPECT(words, target.out[1]); /* or it stopped at a bad entry */
+		EXPECT(target.out[2], 0);     /* nothing below is touched */
+		/* The other queue had nothing to save. */
+		EXPECT(DO(&target, stack_of, 1, xcc, 0), 0);
+		EXPECT(target.out[2], 0);
+	}
+}
+
 /* ---- waiting for the hardware ---- */
 
 static s64 suspend_for_ever(struct self *self, const u64 *args, u64 *out)
@@ -562,17 +617,14 @@ const struct row rows_suspend[] = {
 	{"kfd 2.3/4, 6.12 T4", "the other queues of the process are mapped again and run",
 	 the_rest_of_the_process_runs, EVERYWHERE, NULL},
 	{"6.12 T4", "a suspended kernel keeps its progress", progress_is_kept, EVERYWHERE, NULL},
-	OPEN("kfd 2.3/2, kfd 2.3/5",
-	     "with MES a failure sets ERROR and ends the loop; grace is ignored",
-	     "MES is gfx11 and later; no such GPU is modelled"),
 	{"kfd 2.3/6, kfd 2.5/9, 6.12 T4",
 	 "an unmap that hangs: 0, ERROR in the ids, UPDATE EACCES, CREATE ETIME", hung_hardware,
 	 EVERYWHERE, NULL},
 	{"kfd 2.3/7, 6.12 T4",
 	 "save-area headers of all queues and XCCs are written, 16 bytes each", headers_are_written,
 	 EVERYWHERE, NULL},
-	OPEN("kfd 2.3/7", "the control stack and wave state themselves",
-	     "waves have no registers here; sizes and offsets are modelled, contents are not"),
+	{"kfd 2.3/7", "the used control stack is written: an entry for each saved wave",
+	 control_stack_is_written, EVERYWHERE, NULL},
 	{"kfd 2.3/8, 6.12 7",
 	 "while SUSPEND waits, the target's ioctls wait; others' do not, but for the device",
 	 the_target_waits_others_do_not, EVERYWHERE, NULL},

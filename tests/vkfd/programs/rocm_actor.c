@@ -1,0 +1,204 @@
+/*
+ * rocm_actor MODE: what Debian's ROCm libraries do with queues, step by step, for the conformance
+ * test to look at from outside. Prints a line after each step and waits for one before the next.
+ * Exit status 77 when the library of the mode is not installed.
+ *
+ *   hsakmt  a queue of each priority from -3 to 3
+ *   rocr    a queue, its priority set to high, then to low
+ *   kernel  RUNTIME_ENABLE by hand, then a queue with a kernel that does not end
+ *   hip     six streams of each priority
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "abi/kfd_debug.h"
+#include "check.h"
+
+#define HSA(call)     CHECK((call) == HSA_STATUS_SUCCESS)
+#define NOT_INSTALLED 77
+#define RING_BYTES    4096
+#define STREAMS       6 /* more than HIP has queues for one priority */
+#define MANY          0xfffffc0u
+
+static void step(void)
+{
+	puts("ready");
+	fflush(stdout);
+	if (getchar() == EOF)
+		exit(0);
+}
+
+static void *open_library(const char *name)
+{
+	void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+
+	if (!library)
+		exit(NOT_INSTALLED);
+	return library;
+}
+
+static void *symbol(void *library, const char *name)
+{
+	void *function = dlsym(library, name);
+
+	CHECK(function);
+	return function;
+}
+
+/* ---- libhsakmt, by the layout of its 5.2.3 header ---- */
+
+#define KMT_QUEUE_COMPUTE_AQL 21
+
+struct kmt_queue {
+	uint64_t id, doorbell;
+	uint64_t *write_index, *read_index;
+	int64_t *error_reason;
+};
+
+static void hsakmt(void)
+{
+	void *library = open_library("libhsakmt.so.1");
+	int (*open_kfd)(void) = symbol(library, "hsaKmtOpenKFD");
+	int (*properties)(void *) = symbol(library, "hsaKmtAcquireSystemProperties");
+	/* The enumeration of priorities is as wide as its largest value makes it. */
+	int (*create)(uint32_t, int, uint32_t, int64_t, void *, uint64_t, void *,
+		      struct kmt_queue *) = symbol(library, "hsaKmtCreateQueue");
+	uint32_t system[16];
+
+	CHECK(open_kfd() == 0);
+	CHECK(properties(system) == 0);
+	for (int priority = -3; priority <= 3; priority++) {
+		uint64_t *indices = aligned_alloc(4096, 4096);
+		unsigned char *ring = aligned_alloc(4096, RING_BYTES);
+		struct kmt_queue queue = {.write_index = indices, .read_index = indices + 8};
+
+		CHECK(indices && ring);
+		memset(indices, 0, 4096);
+		memset(ring, 1, RING_BYTES); /* packets that are none */
+		CHECK(create(1, KMT_QUEUE_COMPUTE_AQL, 100, priority, ring, RING_BYTES, NULL,
+			     &queue) == 0);
+	}
+	step();
+}
+
+/* ---- ROCr ---- */
+
+static hsa_agent_t cpu, gpu;
+
+static hsa_status_t agent(hsa_agent_t found, void *data)
+{
+	hsa_device_type_t type;
+
+	(void)data;
+	HSA(hsa_agent_get_info(found, HSA_AGENT_INFO_DEVICE, &type));
+	if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
+		cpu = found;
+	if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
+		gpu = found;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
+{
+	*(hsa_amd_memory_pool_t *)data = found;
+	return HSA_STATUS_INFO_BREAK;
+}
+
+static hsa_queue_t *make_queue(void)
+{
+	hsa_queue_t *queue;
+
+	HSA(hsa_init());
+	HSA(hsa_iterate_agents(agent, NULL));
+	CHECK(gpu.handle);
+	HSA(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
+			     &queue));
+	return queue;
+}
+
+static void rocr(void)
+{
+	hsa_queue_t *queue = make_queue();
+
+	step();
+	HSA(hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_HIGH));
+	step();
+	HSA(hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_LOW));
+	step();
+}
+
+static void kernel(void)
+{
+	struct gp_kfd_runtime_enable_args runtime = {.mode_mask = GP_KFD_RUNTIME_ENABLE};
+	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	hsa_kernel_dispatch_packet_t packet = {0};
+	hsa_amd_memory_pool_t host;
+	hsa_queue_t *queue;
+	void *object;
+	char *slot;
+
+	CHECK(kfd >= 0 && ioctl(kfd, GP_KFD_IOC_RUNTIME_ENABLE, &runtime) == 0);
+	queue = make_queue();
+	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
+	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &object));
+	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, object));
+	memset(object, 0, 4096);
+	packet.setup = 1;
+	packet.workgroup_size_x = 64;
+	packet.workgroup_size_y = packet.workgroup_size_z = 1;
+	packet.grid_size_x = MANY;
+	packet.grid_size_y = packet.grid_size_z = 1;
+	packet.kernel_object = (uint64_t)(uintptr_t)object;
+	slot = queue->base_address;
+	memcpy(slot + 4, (char *)&packet + 4, 60);
+	__atomic_store_n((uint32_t *)slot,
+			 HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE | 1u << 16,
+			 __ATOMIC_RELEASE);
+	hsa_queue_add_write_index_relaxed(queue, 1);
+	hsa_signal_store_screlease(queue->doorbell_signal, 0);
+	step();
+}
+
+/* ---- HIP ---- */
+
+static void hip(void)
+{
+	void *library = open_library("libamdhip64.so.5");
+	int (*allocate)(void **, size_t) = symbol(library, "hipMalloc");
+	int (*create)(void **, unsigned int, int) = symbol(library, "hipStreamCreateWithPriority");
+	int (*fill)(void *, int, size_t, void *) = symbol(library, "hipMemsetAsync");
+	int (*synchronize)(void *) = symbol(library, "hipStreamSynchronize");
+	void *memory, *stream;
+
+	CHECK(allocate(&memory, 4096) == 0);
+	for (int i = 0; i < STREAMS; i++)
+		for (int priority = -1; priority <= 1; priority++) {
+			CHECK(create(&stream, 0, priority) == 0);
+			CHECK(fill(memory, i, 4096, stream) == 0);
+			CHECK(synchronize(stream) == 0);
+		}
+	step();
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	if (strcmp(mode, "hsakmt") == 0)
+		hsakmt();
+	else if (strcmp(mode, "rocr") == 0)
+		rocr();
+	else if (strcmp(mode, "kernel") == 0)
+		kernel();
+	else if (strcmp(mode, "hip") == 0)
+		hip();
+	else
+		return 2;
+	_exit(0); /* the libraries' own way out is not what is looked at */
+}
