@@ -135,6 +135,52 @@ static void every_way_to_look_works(void)
 	CHECK(chdir("/") == 0);
 }
 
+static bool has_us(int fd)
+{
+	char text[65536], line[64];
+	ssize_t n;
+
+	CHECK(fd >= 0);
+	n = read(fd, text, sizeof(text) - 1);
+	CHECK(n >= 0 && close(fd) == 0);
+	text[n] = '\0';
+	snprintf(line, sizeof(line), "Process %d PASID", (int)getpid());
+	return strstr(text, line) != NULL;
+}
+
+/* However a file is reached, it is as of now. */
+static void relative_paths_are_up_to_date(void)
+{
+	int directory = open("/sys/kernel/debug/kfd", O_RDONLY | O_DIRECTORY);
+
+	CHECK(directory >= 0);
+	CHECK(has_us(openat(directory, "mqds", O_RDONLY)));
+	CHECK(has_us(openat(directory, "../kfd/./mqds", O_RDONLY)));
+	CHECK(close(directory) == 0);
+	CHECK(chdir("/sys/kernel") == 0);
+	CHECK(has_us(open("debug/kfd/mqds", O_RDONLY)));
+	CHECK(chdir("/sys/kernel/debug/kfd") == 0 && has_us(open("mqds", O_RDONLY)));
+	CHECK(chdir("/") == 0);
+}
+
+/* Not even root: there is nothing in the driver that would take it. */
+static void nobody_writes_to_them(void)
+{
+	static const char *const files[] = {"/sys/kernel/debug/kfd/mqds",
+					    "/sys/class/kfd/kfd/topology/generation_id",
+					    "/proc/modules", "/sys/class/kfd/new"};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(files); i++) {
+		CHECK(open(files[i], O_WRONLY) < 0 && errno == EACCES);
+		CHECK(open(files[i], O_RDWR | O_TRUNC | O_CREAT, 0600) < 0 && errno == EACCES);
+		CHECK(fopen(files[i], "w") == NULL && errno == EACCES);
+		CHECK(fopen(files[i], "r+") == NULL && errno == EACCES);
+	}
+	CHECK(chdir("/sys/class/kfd/kfd/topology") == 0);
+	CHECK(open("generation_id", O_RDWR) < 0 && errno == EACCES);
+	CHECK(chdir("/") == 0);
+}
+
 static void copies_are_the_same_device(void)
 {
 	struct gp_kfd_get_version_args version;
@@ -152,6 +198,8 @@ static void copies_are_the_same_device(void)
 int main(void)
 {
 	open_devices();
+	relative_paths_are_up_to_date();
+	nobody_writes_to_them();
 	devices_look_like_devices();
 	files_are_there();
 	every_way_to_open_works();

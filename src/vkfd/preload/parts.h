@@ -53,6 +53,9 @@ bool gp_vk_fd_forget(int fd);
 
 /* `path`, or its place in the machine's tree, written to `buffer`. */
 const char *gp_vk_path(const char *path, char buffer[GP_VK_PATH_MAX]);
+/* The same for a path that may start at a directory; *inside: it leads into the tree. */
+const char *gp_vk_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+			  bool *inside);
 /* Takes the tree's prefix off a resolved path, in place. */
 void gp_vk_path_strip(char *path);
 

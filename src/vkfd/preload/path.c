@@ -105,6 +105,80 @@ const char *gp_vk_path(const char *path, char buffer[GP_VK_PATH_MAX])
 	return path;
 }
 
+/* ---- relative paths ---- */
+
+/* "a/../b/./c" becomes "b/c"; in place, without looking at links: the tree has none in these. */
+static void tidy(char *path)
+{
+	char *out = path;
+
+	for (char *in = path; *in;) {
+		size_t length = strcspn(in + 1, "/") + 1;
+
+		if (length == 3 && !memcmp(in, "/..", 3)) {
+			while (out > path && *--out != '/')
+				;
+		} else if (length > 1 && !(length == 2 && in[1] == '.')) {
+			memmove(out, in, length);
+			out += length;
+		}
+		in += length;
+	}
+	*out = '\0';
+}
+
+/*
+ * The whole name of a path that starts somewhere else than at the root, as the machine has it: a
+ * directory of its tree, where chdir() or an open directory led to, counts as what it stands for.
+ * False when it is none of the machine's names. *in_tree: it starts inside the tree.
+ */
+static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX], bool *in_tree)
+{
+	char link[32] = "/proc/self/cwd";
+	long length;
+
+	if (directory != AT_FDCWD) {
+		strcpy(link, "/proc/self/fd/");
+		gp_vk_number(link + strlen(link), (u32)directory);
+	}
+	length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VK_PATH_MAX - 1);
+	if (length <= 0 || (size_t)length + strlen(path) + 2 > GP_VK_PATH_MAX)
+		return false;
+	out[length] = '\0';
+	*in_tree = strstr(out, "/" GP_VKFD_ROOT "/") != NULL;
+	out[length] = '/';
+	strcpy(out + length + 1, path);
+	tidy(out);
+	if (*in_tree)
+		gp_vk_path_strip(out);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++)
+		if (matches(out, i))
+			return true;
+	return false;
+}
+
+const char *gp_vk_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+			  bool *inside)
+{
+	char name[GP_VK_PATH_MAX];
+	const char *place = path;
+	bool in_tree = false;
+	int saved = errno;
+
+	*inside = false;
+	if (path && path[0] && path[0] != '/' && gp_vk_root()) {
+		if (whole_name(directory, path, name, &in_tree)) {
+			place = gp_vk_path(name, buffer); /* brings it up to date, too */
+			*inside = in_tree || place == buffer;
+		}
+		errno = saved;
+		return place == buffer ? buffer : path;
+	}
+	place = gp_vk_path(path, buffer);
+	*inside = place == buffer;
+	return place;
+}
+
 static bool strip(char *path, const char *tree)
 {
 	size_t length = strlen(tree);
