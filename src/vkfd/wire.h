@@ -24,9 +24,10 @@
 enum gp_vkfd_kind {
 	/*
 	 * First message of a connection. payload: struct gp_vkfd_hello. token 0: a new process;
-	 * reply payload: struct gp_vkfd_welcome, with three descriptors: shared memory, eventfd
-	 * "work is in the ring" (client to server), eventfd "done is in the ring". A token of
-	 * this same process: one more connection, for another thread.
+	 * reply payload: struct gp_vkfd_welcome, with three descriptors: shared memory, one to
+	 * write to when work is in the ring, one to read from when dones are (the same end of a
+	 * socket pair, so that neither side can make the other block). A token of this same
+	 * process: one more connection, for another thread.
 	 */
 	GP_VKFD_HELLO = 1,
 	/* One KFD ioctl. ioctl_nr and args; payload holds the arrays the struct points to, as

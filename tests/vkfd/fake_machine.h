@@ -6,8 +6,8 @@
 #define GP_TEST_FAKE_MACHINE_H
 
 #include <errno.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "testlib.h"
@@ -21,6 +21,7 @@
 
 struct fake {
 	struct gp_vk_client client;
+	int bell_fd; /* the server's end */
 	u8 *memory;
 	u32 used;
 	u32 events[64], event_count;
@@ -103,6 +104,8 @@ static inline u64 va(const void *pointer)
 
 static inline int fake_setup(void **state)
 {
+	int ends[2];
+
 	fake = calloc(1, sizeof(*fake));
 	fake->memory =
 		mmap(NULL, FAKE_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,9 +116,10 @@ static inline int fake_setup(void **state)
 		.gfx_version = GP_GFX_VERSION_90A,
 		.wave_size = 64,
 	};
-	fake->client.work_fd = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	fake->client.lifeline = fake_lifeline;
-	fake->client.done_fd = eventfd(0, EFD_NONBLOCK);
+	fake->client.work_fd = fake->client.done_fd = ends[0];
+	fake->bell_fd = ends[1];
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "/nonexistent");
 	assert_non_null(gp_cp_get(&fake->client));
 	fake->client.cp->running = true; /* the test steps it */
@@ -136,7 +140,7 @@ static inline int fake_teardown(void **state)
 	free(cp->kernels);
 	free(cp);
 	close(fake->client.work_fd);
-	close(fake->client.done_fd);
+	close(fake->bell_fd);
 	munmap(fake->memory, FAKE_MEMORY);
 	free(fake->client.shared);
 	free(fake);

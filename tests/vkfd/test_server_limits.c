@@ -23,7 +23,7 @@ static int start_with_few_descriptors(void **state)
 
 /* ---- a client that was cut off ---- */
 
-/* The client still has the eventfd: the server must not hear it any more. */
+/* The client still has its end of the bell: the server must not hear it any more. */
 static void ring_after_the_end(struct machine *machine)
 {
 	int fd = dial(machine);
@@ -43,8 +43,8 @@ static void ring_after_the_end(struct machine *machine)
 		struct message status = {
 			.header = {.version = GP_VKFD_VERSION, .kind = GP_VKFD_STATUS}};
 
-		if (write(got.fds[1], &one, sizeof(one)) != sizeof(one))
-			_exit(4);
+		/* The other end is closed with the process, a moment after the connection. */
+		(void)!send(got.fds[1], &one, sizeof(one), MSG_NOSIGNAL);
 		/* A turn of the server's loop for each. */
 		fd = dial(machine);
 		send_with(fd, &status, NULL, 0);
@@ -52,10 +52,7 @@ static void ring_after_the_end(struct machine *machine)
 			_exit(5);
 		close(fd);
 	}
-	/* Nobody took it: the count is all there. */
-	if (read(got.fds[1], &one, sizeof(one)) != sizeof(one))
-		_exit(6);
-	_exit(one == 100 ? 0 : 7);
+	_exit(0);
 }
 
 static void whoever_was_cut_off_can_ring_as_it_likes(void **state)

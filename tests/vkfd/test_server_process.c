@@ -187,8 +187,8 @@ static void nothing_of_a_removed_process_is_watched_any_more(void **state)
 
 	fake->vm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	a = process_add(fake, getpid());
-	assert_int_equal(gp_vm_watch(&fake->vm, a->work_fd, GP_VM_WATCH_WORK, a), 0);
-	held = dup(a->work_fd);
+	assert_int_equal(gp_vm_watch(&fake->vm, a->bell_fd, GP_VM_WATCH_WORK, a), 0);
+	held = dup(a->client_bell_fd);
 	assert_int_equal(write(held, &one, sizeof(one)), sizeof(one));
 	assert_int_equal(epoll_wait(fake->vm.epoll_fd, &event, 1, 0), 1);
 	process_end(fake, a);

@@ -1,4 +1,6 @@
 /* The server as a process of its own: framing, descriptors, several clients, bad ones, signals. */
+#include <fcntl.h>
+
 #include "socket_machine.h"
 
 static void hello_gives_a_token_and_three_descriptors(void **state)
@@ -49,7 +51,7 @@ static void packets_come_back_through_the_rings(void **state)
 	done.fd = got.fds[2];
 	while (__atomic_load_n(&shared->done_ring.produced, __ATOMIC_ACQUIRE) < 2) {
 		assert_int_equal(poll(&done, 1, WAIT), 1);
-		assert_int_equal(read(done.fd, &one, sizeof(one)), sizeof(one));
+		assert_true(read(done.fd, &one, sizeof(one)) > 0);
 	}
 	assert_int_equal(shared->done[0].kind, GP_VKFD_LAUNCHED);
 	assert_int_equal(shared->done[1].kind, GP_VKFD_COMPLETED);
@@ -140,10 +142,128 @@ static void overflow_ring(struct machine *machine)
 	_exit(receive(fd, &got) ? 1 : 0);
 }
 
+/* No more rings for this one: it would be there to read for ever. */
+static void shut_the_bell_down(struct machine *machine)
+{
+	int fd = dial(machine);
+	struct got got;
+
+	if (!hello(fd, 0, &got) || shutdown(got.fds[1], SHUT_WR))
+		_exit(2);
+	_exit(receive(fd, &got) ? 1 : 0);
+}
+
+/* Everything the client has is set to block, full, and never read. */
+static void stuff_the_bell(struct machine *machine)
+{
+	struct gp_kfd_get_available_memory_args args = {0};
+	struct gp_vkfd_welcome welcome;
+	struct gp_kfd_create_queue_args queue;
+	struct gp_vkfd_shared *shared;
+	char bytes[4096] = {0};
+	int fd = dial(machine);
+	struct got got;
+
+	if (!hello(fd, 0, &got))
+		_exit(2);
+	memcpy(&welcome, got.payload, sizeof(welcome));
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, got.fds[0], 0);
+	while (send(got.fds[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	for (u32 i = 1; i < 3; i++)
+		if (fcntl(got.fds[i], F_SETFL, fcntl(got.fds[i], F_GETFL) & ~O_NONBLOCK))
+			_exit(3);
+	queue = new_queue(welcome.gpus[0].gpu_id);
+	args.gpu_id = queue.gpu_id;
+	if (IOCTL(fd, CREATE_QUEUE, &queue))
+		_exit(4);
+	/* A done for each of 2000 packets, which nobody reads from the bell. */
+	for (u32 i = 0; i < 2000; i++) {
+		shared->work[i % GP_VKFD_WORK_SLOTS] = kernel(0, i, 1000);
+		__atomic_store_n(&shared->work_ring.produced, i + 1, __ATOMIC_RELEASE);
+		(void)!send(got.fds[1], bytes, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (IOCTL(fd, AVAILABLE_MEMORY, &args))
+			_exit(5);
+	}
+	_exit(0);
+}
+
+static void nothing_of_a_client_makes_the_server_wait(void **state)
+{
+	struct gp_kfd_get_available_memory_args args = {0};
+	int fd = dial(*state), status;
+
+	args.gpu_id = join(fd).gpus[0].gpu_id;
+	waitpid(other(*state, stuff_the_bell), &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(IOCTL(fd, AVAILABLE_MEMORY, &args), 0);
+	close(fd);
+}
+
+/* A debugger's pipe that is full, and set to block by its owner again and again. */
+static void a_full_pipe_of_a_debugger_does_not_stop_the_server(void **state)
+{
+	int fd = dial(*state), ends[2];
+	struct gp_kfd_dbg_trap_args enable = {.pid = (u32)getpid(), .op = GP_KFD_DBG_ENABLE};
+	struct gp_kfd_create_queue_args queue;
+	struct gp_kfd_get_available_memory_args args = {0};
+	char bytes[4096] = {0};
+
+	queue = new_queue(join(fd).gpus[0].gpu_id);
+	args.gpu_id = queue.gpu_id;
+	assert_int_equal(pipe(ends), 0);
+	enable.enable.exception_mask = ~0ull;
+	assert_int_equal(call_with(fd, _IOC_NR(GP_KFD_IOC_DBG_TRAP), &enable, sizeof(enable),
+				   ends[1]),
+			 0);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], bytes, sizeof(bytes)) > 0 || write(ends[1], bytes, 1) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0);
+	for (u32 i = 0; i < 4; i++) {
+		assert_int_equal(IOCTL(fd, CREATE_QUEUE, &queue), 0); /* tells of a new queue */
+		assert_int_equal(IOCTL(fd, AVAILABLE_MEMORY, &args), 0);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+}
+
+static void smi_descriptors_are_counted(void **state)
+{
+	struct gp_kfd_smi_events_args args = {0};
+	int fd = dial(*state), kept[33];
+	struct message message;
+	struct got got;
+
+	args.gpuid = join(fd).gpus[0].gpu_id;
+	message = ioctl_message(_IOC_NR(GP_KFD_IOC_SMI_EVENTS), &args, sizeof(args));
+	for (u32 i = 0; i < 32; i++) {
+		send_with(fd, &message, NULL, 0);
+		assert_true(receive(fd, &got));
+		assert_int_equal(got.reply.result, 0);
+		assert_int_equal(got.fd_count, 1);
+		kept[i] = got.fds[0];
+	}
+	send_with(fd, &message, NULL, 0);
+	assert_true(receive(fd, &got));
+	assert_int_equal(got.reply.result, -EMFILE);
+	/* One that was closed makes room. */
+	close(kept[31]);
+	send_with(fd, &message, NULL, 0);
+	assert_true(receive(fd, &got));
+	assert_int_equal(got.reply.result, 0);
+	drop_descriptors(&got);
+	for (u32 i = 0; i < 31; i++)
+		close(kept[i]);
+	close(fd);
+}
+
 static void clients_that_lie_are_cut_off_and_others_do_not_notice(void **state)
 {
 	void (*const liars[])(struct machine *) = {babble, show_four_descriptors, call_before_hello,
-						   overflow_ring};
+						   overflow_ring, shut_the_bell_down};
 	struct gp_kfd_get_available_memory_args args = {0};
 	int fd = dial(*state), status;
 
@@ -248,6 +368,9 @@ int main(void)
 		WITH(hello_gives_a_token_and_three_descriptors),
 		WITH(packets_come_back_through_the_rings),
 		WITH(a_killed_client_gives_its_memory_back),
+		WITH(nothing_of_a_client_makes_the_server_wait),
+		WITH(a_full_pipe_of_a_debugger_does_not_stop_the_server),
+		WITH(smi_descriptors_are_counted),
 		WITH(clients_that_lie_are_cut_off_and_others_do_not_notice),
 		WITH(a_second_hello_without_a_token_is_a_new_image),
 		WITH(a_signal_reaches_a_blocked_destroy),

@@ -26,7 +26,7 @@ struct gp_vk_client {
 	char directory[256]; /* of the virtual machine */
 	struct gp_vkfd_welcome machine;
 	struct gp_vkfd_shared *shared;
-	int work_fd, done_fd; /* eventfds */
+	int work_fd, done_fd; /* written, and read, when there is something in that ring */
 	pthread_mutex_t lock;
 	struct gp_vk_memory *memory;
 	struct gp_vk_events *events;

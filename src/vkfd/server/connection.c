@@ -147,7 +147,7 @@ static int new_process(struct gp_vm *vm, struct gp_vm_connection *connection)
 		return -ENOMEM;
 	error = gp_vm_process_share(process);
 	if (!error)
-		error = gp_vm_watch(vm, process->work_fd, GP_VM_WATCH_WORK, process);
+		error = gp_vm_watch(vm, process->bell_fd, GP_VM_WATCH_WORK, process);
 	if (error) {
 		process->condemned = true;
 		return error;
@@ -187,8 +187,7 @@ static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
 		return error;
 	gp_vm_welcome(vm, connection->process, &welcome);
 	fds[0] = connection->process->shared_fd;
-	fds[1] = connection->process->work_fd;
-	fds[2] = connection->process->done_fd;
+	fds[1] = fds[2] = connection->process->client_bell_fd;
 	reply.payload_size = sizeof(welcome);
 	send_reply(vm, connection, &reply, &welcome, fds, hello.token ? 0 : MAX_DESCRIPTORS);
 	return 0;
@@ -324,7 +323,7 @@ static int take_descriptors(struct msghdr *message, int *kept)
 			if (*kept < 0) {
 				*kept = fd;
 			} else {
-				close(fd);
+				gp_vm_foreign_close(fd);
 				error = -EPROTO;
 			}
 		}
@@ -353,8 +352,7 @@ static int read_one(struct gp_vm *vm, struct gp_vm_connection *connection)
 	error = take_descriptors(&message, &fd);
 	if (!error)
 		error = handle(vm, connection, (size_t)len, &fd);
-	if (fd >= 0)
-		close(fd);
+	gp_vm_foreign_close(fd);
 	return error ? error : 1;
 }
 

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "vkfd/server/server.h"
 
@@ -117,7 +116,7 @@ static int enable(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_
 	args->rinfo_size = sizeof(struct gp_kfd_runtime_info);
 	if (asked && request->header.flags & (GP_VKFD_NULL_ARRAY | GP_VKFD_BAD_ARRAY))
 		return -EFAULT;
-	target->debug.event_fd = request->received_fd;
+	target->debug.event_fd = gp_vm_foreign_adopt(request->received_fd);
 	request->received_fd = -1;
 	target->debug.enabled = true;
 	if (target->debug.debugger)
@@ -138,7 +137,7 @@ static void disable(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm
 		gp_vm_debug_deactivate(vm, target, request);
 	else if (target->runtime_state != GP_KFD_RUNTIME_DISABLED)
 		target->runtime_state = GP_KFD_RUNTIME_ENABLED;
-	close(target->debug.event_fd);
+	gp_vm_foreign_close(target->debug.event_fd);
 	target->debug.event_fd = -1;
 	if (target->debug.debugger)
 		target->debug.debugger->debugging--;

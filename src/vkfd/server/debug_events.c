@@ -1,8 +1,5 @@
 /* DBG_TRAP's exceptions: raised, asked for, cleared; and the settings without effect here. */
 #include <errno.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "vkfd/server/server.h"
 
@@ -18,19 +15,10 @@ static const u64 device_exceptions =
 static const u64 process_exceptions =
 	MASK_RANGE(GP_KFD_EC_PROCESS_RUNTIME, GP_KFD_EC_PROCESS_DEVICE_REMOVE);
 
-/*
- * One byte for the debugger. The descriptor is its own and may be anything: a full pipe must not
- * stop the server, and a plain file (its stand-in for /dev/kfd) is not written to.
- */
+/* One byte for the debugger. */
 static void tell(const struct gp_vm_process *target)
 {
-	struct pollfd descriptor = {.fd = target->debug.event_fd, .events = POLLOUT};
-	struct stat info;
-
-	if (fstat(descriptor.fd, &info) || S_ISREG(info.st_mode))
-		return;
-	if (poll(&descriptor, 1, 0) == 1 && descriptor.revents & POLLOUT)
-		(void)!write(descriptor.fd, ".", 1);
+	gp_vm_foreign_tell(target->debug.event_fd);
 }
 
 void gp_vm_raise(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm_queue *queue,

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ struct gp_vm_process *gp_vm_process_add(struct gp_vm *vm, pid_t pid)
 	for (u32 i = 0; i < GP_VKFD_MAX_GPUS; i++)
 		process->model_process[i] = GP_MODEL_NONE;
 	process->debug.event_fd = -1;
-	process->shared_fd = process->work_fd = process->done_fd = process->pid_fd = -1;
+	process->shared_fd = process->bell_fd = process->client_bell_fd = process->pid_fd = -1;
 	process->requests_tail = &process->requests;
 	watch_pid(vm, process);
 	while (*end)
@@ -97,13 +97,16 @@ static int share_memory(struct gp_vm_process *process)
 
 int gp_vm_process_share(struct gp_vm_process *process)
 {
-	int error = share_memory(process);
+	int error = share_memory(process), ends[2];
 
 	if (error)
 		return error;
-	process->work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	process->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return process->work_fd < 0 || process->done_fd < 0 ? -errno : 0;
+	/* Not eventfds: whether those block is for both sides to set. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return -errno;
+	process->bell_fd = ends[0];
+	process->client_bell_fd = ends[1];
+	return 0;
 }
 
 void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
@@ -179,9 +182,9 @@ void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process)
 		if (c->process == process)
 			gp_vm_connection_close(vm, c);
 	close_watched(vm, process->pid_fd);
-	close_watched(vm, process->work_fd);
-	if (process->done_fd >= 0)
-		close(process->done_fd);
+	close_watched(vm, process->bell_fd);
+	if (process->client_bell_fd >= 0)
+		close(process->client_bell_fd);
 	if (process->shared_fd >= 0)
 		close(process->shared_fd);
 	if (process->shared)

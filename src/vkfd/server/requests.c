@@ -50,8 +50,7 @@ static handler *handler_of(u32 nr)
 
 void gp_vm_request_free(struct gp_vm_request *request)
 {
-	if (request->received_fd >= 0)
-		close(request->received_fd);
+	gp_vm_foreign_close(request->received_fd);
 	if (request->send_fd >= 0)
 		close(request->send_fd);
 	free(request->payload);

@@ -195,6 +195,14 @@ void gp_vm_debug_launch(struct gp_vm *vm, struct gp_vm_process *target,
 void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
 		       struct gp_vm_request *request);
 
+/* ---- foreign.c: descriptors of clients ---- */
+
+/* What to use instead of one that is to be written to; `fd` is taken over. */
+int gp_vm_foreign_adopt(int fd);
+/* One byte to it, if that is possible without waiting. */
+void gp_vm_foreign_tell(int fd);
+void gp_vm_foreign_close(int fd);
+
 /* ---- runtime.c ---- */
 void gp_vm_runtime_post(struct gp_vm *vm, struct gp_vm_process *target);
 

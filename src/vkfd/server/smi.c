@@ -12,6 +12,9 @@
 
 #define FIFO_BYTES 1024 /* the driver's: a message that does not fit is lost */
 
+/* Descriptors of one process: each is one of the server's as well. */
+#define MAX_OF_PROCESS 32
+
 struct gp_vm_smi {
 	struct gp_vm_smi *next;
 	u32 gpu_id;
@@ -71,9 +74,15 @@ void gp_vm_smi_event(struct gp_vm *vm, u32 gpu_id, pid_t pid, const char *text)
 
 static int open_events(struct gp_vm *vm, struct gp_vm_request *request, u32 gpu_id)
 {
-	struct gp_vm_smi *smi = calloc(1, sizeof(*smi));
+	struct gp_vm_smi *smi;
+	u32 count = 0;
 	int ends[2];
 
+	for (smi = vm->smi; smi; smi = smi->next)
+		count += smi->pid == request->process->pid;
+	if (count >= MAX_OF_PROCESS)
+		return -EMFILE;
+	smi = calloc(1, sizeof(*smi));
 	if (!smi)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends)) {

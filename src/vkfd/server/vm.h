@@ -147,8 +147,9 @@ struct gp_vm_process {
 	bool dones_new;                /* tell the client */
 	struct gp_vm_request *parked;  /* those that wait without holding up others */
 	struct gp_vkfd_shared *shared;
-	int shared_fd, work_fd, done_fd;
-	u32 outstanding;                                 /* packets under way */
+	int shared_fd;
+	int bell_fd, client_bell_fd; /* the two ends: "there is something in a ring" */
+	u32 outstanding;             /* packets under way */
 	struct gp_vm_request *requests, **requests_tail; /* in order; the first may be waiting */
 	bool dead;
 };
