@@ -177,6 +177,23 @@ static void a_queue_the_cp_refuses_is_undone(void **state)
 	assert_int_equal(create(args), 0);
 }
 
+static void a_queue_the_hardware_did_not_let_go_of_is_gone_all_the_same(void **state)
+{
+	struct gp_kfd_create_queue_args args;
+
+	(void)state;
+	acquire_both();
+	args = good();
+	assert_int_equal(create(args), 0);
+	standin.refuse = -ETIME;
+	assert_int_equal(destroy(standin.next_queue), -ETIME);
+	assert_int_equal(standin.cp_queues, 0);
+	standin.refuse = 0;
+	/* The server gives its id out again; this must not wait for anything. */
+	assert_int_equal(create(args), 0);
+	assert_int_equal(standin.cp_queues, 1);
+}
+
 static void a_queue_that_was_not_destroyed_stays_with_the_cp(void **state)
 {
 	(void)state;
@@ -266,6 +283,7 @@ int main(void)
 		TEST(native_checks_every_buffer),
 		TEST(copy_queues_need_no_save_area),
 		TEST(a_queue_the_cp_refuses_is_undone),
+		TEST(a_queue_the_hardware_did_not_let_go_of_is_gone_all_the_same),
 		TEST(a_queue_that_was_not_destroyed_stays_with_the_cp),
 		TEST(updates_may_stop_a_ring_but_not_move_it),
 		TEST(cu_masks_are_whole_words),

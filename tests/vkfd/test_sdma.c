@@ -297,6 +297,38 @@ static void wild_pointer_is_a_fault_and_stops_the_engine(void **state)
 	assert_null(fake_work());
 }
 
+static void read_only_memory_is_a_fault_for_stores(void **state)
+{
+	u8 *page = fake_take(4096, 4096);
+	struct gp_amd_signal *signal = fake_signal(1);
+
+	(void)state;
+	page[0] = 7;
+	assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
+	for (u32 i = 0; i < 3; i++) {
+		struct engine engine = engine_new();
+
+		if (i == 0)
+			PUT(&engine, GP_SDMA_FENCE, LO(page), HI(page), 41);
+		else if (i == 1)
+			PUT(&engine, GP_SDMA_ATOMIC_ADD64 << 25 | GP_SDMA_ATOMIC, LO(page),
+			    HI(page), 1, 0, 0, 0, 0);
+		else
+			PUT(&engine, GP_SDMA_TIMESTAMP_GET << 8 | GP_SDMA_TIMESTAMP, LO(page),
+			    HI(page));
+		ring(&engine);
+		fake_run(fake_work());
+		assert_int_equal(fake->fault_count, i + 1);
+		assert_int_equal(fake->faults[i], va(page));
+	}
+	assert_int_equal(page[0], 7);
+	/* To read it is fine. */
+	assert_non_null(gp_cp_pointer(fake->client.cp, FAKE_GPU_ID, va(page), 8));
+	assert_null(gp_cp_place(fake->client.cp, FAKE_GPU_ID, va(page), 8));
+	assert_non_null(gp_cp_place(fake->client.cp, FAKE_GPU_ID, va(signal), 8));
+	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
+}
+
 static void unknown_packet_stops_the_engine_after_what_came_before(void **state)
 {
 	struct engine engine = engine_new();
@@ -339,6 +371,7 @@ int main(void)
 		TEST(ring_wraps_inside_a_packet),
 		TEST(half_a_packet_is_waited_for),
 		TEST(wild_pointer_is_a_fault_and_stops_the_engine),
+		TEST(read_only_memory_is_a_fault_for_stores),
 		TEST(unknown_packet_stops_the_engine_after_what_came_before),
 		TEST(write_pointer_beyond_the_ring_stops_the_engine),
 	};

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "vkfd/preload/cp_state.h"
 
@@ -10,6 +11,45 @@ static u8 *probe(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
 	if (!memory || gp_vk_copy_in(&byte, (u64)(uintptr_t)memory, 1) ||
 	    (size > 1 && gp_vk_copy_in(&byte, (u64)(uintptr_t)memory + size - 1, 1)))
 		return NULL;
+	return memory;
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* Without touching what is there: a store of ours must not kill the program. */
+static bool can_write(const void *at, size_t size)
+{
+	uintptr_t first = (uintptr_t)at & ~(uintptr_t)(GP_CP_PAGE_BYTES - 1);
+	uintptr_t end = (uintptr_t)at + size;
+	int saved = errno;
+	bool can = madvise((void *)first, end - first, MADV_POPULATE_WRITE) == 0;
+
+	errno = saved;
+	return can;
+}
+
+bool gp_cp_can_ask(void)
+{
+	_Alignas(GP_CP_PAGE_BYTES) char page[GP_CP_PAGE_BYTES] = {0};
+
+	return can_write(page, 1);
+}
+
+void *gp_cp_place(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
+{
+	struct gp_cp_page *entry = &cp->pages[va / GP_CP_PAGE_BYTES % GP_CP_PAGES];
+	u8 *memory = gp_cp_pointer(cp, gpu_id, va, size);
+	bool cached = memory && entry->step == cp->step && entry->page == va / GP_CP_PAGE_BYTES &&
+		      entry->gpu_id == gpu_id && memory == entry->memory + va % GP_CP_PAGE_BYTES;
+
+	if (!memory || !cp->can_ask || (cached && entry->writable))
+		return memory;
+	if (!can_write(memory, size))
+		return NULL;
+	if (cached)
+		entry->writable = true;
 	return memory;
 }
 
@@ -26,7 +66,7 @@ void *gp_cp_pointer(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
 		/* What the GPU has may be less than the page. */
 		if (!memory)
 			return probe(cp, gpu_id, va, size);
-		*entry = (struct gp_cp_page){cp->step, page, gpu_id, memory};
+		*entry = (struct gp_cp_page){cp->step, page, gpu_id, memory, false};
 	}
 	return entry->memory + offset;
 }

@@ -166,7 +166,7 @@ static int stream_write(struct gp_vk_cp *cp, u32 gpu_id, const struct stream_arg
 {
 	u64 address = a->target32 ? a->target32 : a->target64;
 	size_t size = a->target32 ? sizeof(u32) : sizeof(u64);
-	void *target = gp_cp_pointer(cp, gpu_id, address, size);
+	void *target = gp_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (!target || address % size)

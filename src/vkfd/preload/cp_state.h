@@ -124,6 +124,7 @@ struct gp_cp_page {
 	u64 page;
 	u32 gpu_id;
 	u8 *memory;
+	bool writable; /* known to be */
 };
 
 struct gp_vk_cp {
@@ -138,6 +139,7 @@ struct gp_vk_cp {
 	u32 free_record, records_used;
 	u32 records_touched; /* the rest was never used */
 	struct gp_cp_page pages[GP_CP_PAGES];
+	bool can_ask; /* whether memory may be written */
 	u64 step;
 	bool submitted; /* since the server was last woken */
 	struct gp_cp_kernels *kernels;
@@ -175,10 +177,14 @@ void gp_cp_doorbells_release(struct gp_vk_cp *cp);
 /* ---- access.c: memory as the GPU sees it ---- */
 
 /*
- * CPU address of a few bytes that can be read and written now, or NULL. Good for this step only:
+ * CPU address of a few bytes that can be read now, or NULL. Good for this step only:
  * whoever unmaps memory that the GPU is using does so between two.
  */
 void *gp_cp_pointer(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size);
+/* The same for memory that is about to be written; NULL where that is not allowed. */
+void *gp_cp_place(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size);
+/* Whether the kernel can say so. */
+bool gp_cp_can_ask(void);
 int gp_cp_read(struct gp_vk_cp *cp, u32 gpu_id, u64 va, void *to, size_t size);
 int gp_cp_write(struct gp_vk_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size);
 /* On -EFAULT *fault is the address that was not mapped. */

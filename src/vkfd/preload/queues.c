@@ -235,8 +235,9 @@ static int destroy_queue(struct gp_vk_client *client, const struct gp_kfd_destro
 	int error = destroy_at_server(client, args->queue_id);
 	bool known = false;
 
-	/* With the server gone there is nothing left to run it either. */
-	if (error && error != -ENODEV)
+	/* With the server gone there is nothing left to run it either; and hardware that did not
+	 * let go of it in time does not keep the driver from letting go. */
+	if (error && error != -ENODEV && error != -ETIME)
 		return error;
 	if (args->queue_id < GP_VKFD_MAX_QUEUES) {
 		pthread_mutex_lock(&client->queues->lock);

@@ -31,7 +31,7 @@ static int add_atomic(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fa
 	u64 address = gp_join64(words[1], words[2]);
 	u32 operation = gp_bits(words[0], 25, 31);
 	size_t size = operation == GP_SDMA_ATOMIC_ADD64 ? sizeof(u64) : sizeof(u32);
-	void *target = gp_cp_pointer(cp, gpu_id, address, size);
+	void *target = gp_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (operation != GP_SDMA_ATOMIC_ADD64 && operation != GP_SDMA_ATOMIC_ADD32)
@@ -48,7 +48,7 @@ static int add_atomic(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fa
 /* 32 or 64 bits in one store, so that whoever polls the place never sees a half. */
 static int store(struct gp_vk_cp *cp, u32 gpu_id, u64 address, u64 value, size_t size, u64 *fault)
 {
-	void *target = gp_cp_pointer(cp, gpu_id, address, size);
+	void *target = gp_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (!target || address % size)

@@ -14,7 +14,7 @@ static struct gp_amd_signal *signal_at(struct gp_vk_cp *cp, u32 gpu_id, u64 hand
 
 	if (handle % sizeof(u64))
 		return NULL;
-	signal = gp_cp_pointer(cp, gpu_id, handle, sizeof(*signal));
+	signal = gp_cp_place(cp, gpu_id, handle, sizeof(*signal));
 	if (signal)
 		*copy = *signal;
 	return signal;
@@ -26,7 +26,7 @@ static void ring_event(struct gp_vk_cp *cp, u32 gpu_id, const struct gp_amd_sign
 
 	if (!signal->event_mailbox)
 		return;
-	mailbox = gp_cp_pointer(cp, gpu_id, signal->event_mailbox, sizeof(*mailbox));
+	mailbox = gp_cp_place(cp, gpu_id, signal->event_mailbox, sizeof(*mailbox));
 	if (mailbox && signal->event_mailbox % sizeof(*mailbox) == 0)
 		__atomic_store_n(mailbox, signal->event_id, __ATOMIC_SEQ_CST);
 	gp_vk_event_set(cp->client, signal->event_id);
