@@ -58,6 +58,8 @@ int gp_vgpu_connect(const char *directory);
 int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag);
 /* Its status as a new JSON reference. */
 int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out);
+/* Whether a machine is there. One that is just ending is waited for, and then is not. */
+bool gp_vgpu_answers(const char *directory);
 /* Asks it to end and waits until it has. */
 int gp_vgpu_stop(const char *directory, struct gp_diag *diag);
 

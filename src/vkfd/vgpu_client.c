@@ -5,11 +5,37 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "base/parse.h"
 #include "vkfd/vgpu.h"
+
+#define PATIENCE_MS  30000 /* a server that is alive answers in far less */
+#define PATIENCE_ENV "GPREEMPT_VGPU_PATIENCE_MS"
+#define MS_PER_S     1000
+
+static int patience_ms(void)
+{
+	const char *text = getenv(PATIENCE_ENV);
+	u64 number;
+
+	return text && gp_argument_u64(text, &number) && number && number < INT_MAX ? (int)number
+										    : PATIENCE_MS;
+}
+
+/* Neither connecting nor asking may hang on a server that does not run. */
+static void limit_waits(int fd)
+{
+	int ms = patience_ms();
+	struct timeval limit = {.tv_sec = ms / MS_PER_S,
+				.tv_usec = (suseconds_t)(ms % MS_PER_S) * 1000};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
 
 int gp_vgpu_connect(const char *directory)
 {
@@ -22,8 +48,9 @@ int gp_vgpu_connect(const char *directory)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	limit_waits(fd);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		int error = -errno;
+		int error = errno == EAGAIN ? -ETIMEDOUT : -errno;
 
 		close(fd);
 		return error;
@@ -44,7 +71,7 @@ static int ask(int fd, u32 kind, struct gp_vkfd_reply **out, size_t *payload)
 	ssize_t n;
 
 	if (send(fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
-		return -errno;
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	*out = malloc(room);
 	if (!*out)
 		return -ENOMEM;
@@ -55,7 +82,10 @@ static int ask(int fd, u32 kind, struct gp_vkfd_reply **out, size_t *payload)
 		*payload = (size_t)n - sizeof(struct gp_vkfd_reply);
 		return 0;
 	}
-	n = n < 0 ? -errno : -EPROTO;
+	if (n < 0)
+		n = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	else
+		n = -EPROTO;
 	free(*out);
 	*out = NULL;
 	return (int)n;
@@ -105,18 +135,56 @@ int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out)
 	return error;
 }
 
+static int wait_for_end(int pidfd)
+{
+	int ended;
+
+	do
+		ended = poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, patience_ms());
+	while (ended < 0 && errno == EINTR);
+	return ended > 0 ? 0 : -ETIMEDOUT;
+}
+
+/* A process behind the socket, as a descriptor; -1 when there is none. */
+static int server_of(int fd)
+{
+	struct ucred server = {0};
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &(socklen_t){sizeof(server)}) ||
+	    server.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, server.pid, 0);
+}
+
+bool gp_vgpu_answers(const char *directory)
+{
+	struct gp_vkfd_reply *reply = NULL;
+	size_t payload;
+	int fd = gp_vgpu_connect(directory), pidfd, error;
+
+	if (fd < 0)
+		return false;
+	pidfd = server_of(fd);
+	error = ask(fd, GP_VKFD_STATUS, &reply, &payload);
+	free(reply);
+	close(fd);
+	/* On its way out: wait until it is. */
+	if (error && error != -ETIMEDOUT && pidfd >= 0)
+		(void)wait_for_end(pidfd);
+	if (pidfd >= 0)
+		close(pidfd);
+	return !error || error == -ETIMEDOUT;
+}
+
 int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
 {
 	struct gp_vkfd_reply *reply = NULL;
-	struct ucred server = {0};
 	size_t payload;
-	int fd = gp_vgpu_connect(directory), pidfd = -1, error;
+	int fd = gp_vgpu_connect(directory), pidfd, error;
 
 	if (fd < 0)
 		return gp_vgpu_not_running(directory, fd, diag);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &(socklen_t){sizeof(server)}) == 0 &&
-	    server.pid > 0)
-		pidfd = (int)syscall(SYS_pidfd_open, server.pid, 0);
+	pidfd = server_of(fd);
 	error = ask(fd, GP_VKFD_STOP, &reply, &payload);
 	/* It may be gone before it could answer. */
 	if (error == -EPROTO || error == -ECONNRESET || error == -EPIPE)
@@ -124,9 +192,7 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
 	free(reply);
 	close(fd);
 	if (!error && pidfd >= 0)
-		while (poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, -1) < 0 &&
-		       errno == EINTR)
-			;
+		error = wait_for_end(pidfd);
 	if (pidfd >= 0)
 		close(pidfd);
 	if (error)

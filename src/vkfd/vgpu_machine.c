@@ -153,11 +153,28 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &held, NULL);
 }
 
+/*
+ * The machine is ending: its name is free from now on. What it still removes is under another one,
+ * which sweep() knows should this process not get there.
+ */
+static void retire(struct gp_vm *vm, const char *directory, char *gone, size_t size)
+{
+	const char *slash = strrchr(directory, '/');
+	int n = snprintf(gone, size, "%.*s/" GP_VGPU_PRIVATE "%d", (int)(slash - directory),
+			 directory, (int)getpid());
+
+	if (n < (int)size && rename(directory, gone) == 0)
+		vm->options.directory = gone;
+	else
+		snprintf(gone, size, "%s", directory);
+}
+
 /* The server, from fork to exit. Its directory goes with it. */
 static int serve(const struct gp_vgpu_options *options, const char *directory, int ready_fd,
 		 int log_fd, struct gp_diag *diag)
 {
 	struct gp_vm_options vm_options = options->vm;
+	char gone[PATH_MAX];
 	struct gp_gpufile file;
 	struct gp_vm *vm = calloc(1, sizeof(*vm));
 	int error = vm ? write_kernels(options, directory, diag) : -ENOMEM;
@@ -172,7 +189,9 @@ static int serve(const struct gp_vgpu_options *options, const char *directory, i
 			if (log_fd >= 0)
 				dup2(log_fd, STDERR_FILENO);
 			error = gp_vm_run(vm, ready_fd);
+			retire(vm, directory, gone, sizeof(gone));
 			gp_vm_stop(vm);
+			directory = gone;
 		}
 		gp_gpufile_free(&file);
 	}
@@ -332,16 +351,14 @@ static int lock_starts(const char *directory, struct gp_diag *diag)
 static int start_kept(const struct gp_vgpu_options *options, const char *directory,
 		      struct gp_diag *diag)
 {
-	int ready[2], error, fd = gp_vgpu_connect(directory);
+	int ready[2], error;
 	pid_t child;
 
-	if (fd >= 0) {
-		close(fd);
+	if (gp_vgpu_answers(directory))
 		return gp_fail(diag, -EEXIST,
 			       _("the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it"),
 			       options->name, options->named ? " --name " : "",
 			       options->named ? options->name : "");
-	}
 	error = make_directory(directory, diag);
 	if (error)
 		return error;

@@ -274,7 +274,8 @@ class Lost(Machine):
         self.until(lambda: any(queue["completed"] for p in json.loads(self.vgpu("status", "--json").stdout)["processes"]
                                for queue in p["queues"]), "nothing ever completed")
         self.assertEqual(self.vgpu("stop").returncode, 0)
-        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGABRT)
+        # ROCr aborts, or its caller gets an error first.
+        self.assertIn(process.wait(LIMIT), (1, 128 + signal.SIGABRT))
         self.assertEqual(process.stderr.read().count("the virtual machine is gone"), 1)
 
 
@@ -340,6 +341,33 @@ class Kept(Machine):
         starts = [subprocess.Popen([GPREEMPT, "vgpu", "start"], env=self.env, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL) for _ in range(6)]
         self.assertEqual(sorted(start.wait(LIMIT) for start in starts), [0] + [1] * 5)
+
+    def test_a_start_during_a_stop_gives_a_machine_that_stays(self):
+        for _ in range(12):
+            self.assertEqual(self.vgpu("start").returncode, 0)
+            stop = subprocess.Popen([GPREEMPT, "vgpu", "stop"], env=self.env, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            start = self.vgpu("start")
+            self.assertEqual(stop.wait(LIMIT), 0)
+            if start.returncode:
+                self.assertIn("runs already", start.stderr)  # it came first
+                continue
+            directory = self.status()["directory"]
+            self.assertEqual(sorted(os.listdir(directory)), ["kernels.bin", "log", "root", "socket"])
+            self.assertEqual(self.vgpu("stop").returncode, 0)
+
+    def test_a_machine_that_stands_still_is_not_waited_for_for_ever(self):
+        self.assertEqual(self.vgpu("start").returncode, 0)
+        servers = list(self.servers(self.status()["directory"]))
+        self.assertEqual(len(servers), 1)
+        os.kill(servers[0], signal.SIGSTOP)
+        try:
+            for verb in ("status", "stop"):
+                done = self.vgpu(verb, env={"GPREEMPT_VGPU_PATIENCE_MS": "200"})
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("timed out", done.stderr)
+        finally:
+            os.kill(servers[0], signal.SIGCONT)
 
     def test_machines_with_names_live_beside_each_other(self):
         self.assertEqual(self.vgpu("start", "--name", "one", "--gpu", "mi300x").returncode, 0)
