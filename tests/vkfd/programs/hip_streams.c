@@ -1,6 +1,4 @@
 /* Streams with priorities, events, stream memory operations, kernels and graphs. */
-#include <unistd.h>
-
 #include "hip_check.h"
 
 #define STREAMS 9
@@ -95,22 +93,28 @@ static void dependencies(void)
 static void memory_operations(void)
 {
 	hipStream_t stream;
+	hipEvent_t reached;
 	uint64_t *place;
 
 	HIP(hipStreamCreate(&stream));
+	HIP(hipEventCreateWithFlags(&reached, hipEventDisableTiming));
 	HIP(hipExtMallocWithFlags((void **)&place, 8, hipMallocSignalMemory));
 	*place = 0;
 	HIP(hipStreamWriteValue32(stream, place, 7, 0));
 	HIP(hipStreamSynchronize(stream));
 	CHECK((uint32_t)*place == 7);
+	HIP(hipEventRecord(reached, stream));
 	HIP(hipStreamWaitValue64(stream, place, 9, hipStreamWaitValueEq, ~0ull));
 	HIP(hipStreamWriteValue64(stream, place, 11, 0));
-	usleep(20000);
+	/* It has come to the wait, and no further. */
+	HIP(hipEventSynchronize(reached));
+	CHECK(*(volatile uint64_t *)place == 7);
 	CHECK(hipStreamQuery(stream) == hipErrorNotReady);
 	*(volatile uint64_t *)place = 9;
 	HIP(hipStreamSynchronize(stream));
 	CHECK(*place == 11);
 	HIP(hipFree(place));
+	HIP(hipEventDestroy(reached));
 	HIP(hipStreamDestroy(stream));
 }
 

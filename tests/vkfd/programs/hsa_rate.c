@@ -39,10 +39,9 @@ static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
 static void *feed(void *data)
 {
 	hsa_kernel_dispatch_packet_t packet = {0};
-	hsa_queue_t *queue;
+	hsa_queue_t *queue, **made = data;
 	hsa_signal_t done;
 
-	(void)data;
 	HSA(hsa_queue_create(gpu, 4096, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
 			     &queue));
 	HSA(hsa_signal_create(packets, 0, NULL, &done));
@@ -69,7 +68,7 @@ static void *feed(void *data)
 					HSA_WAIT_STATE_BLOCKED) == 0);
 	CHECK(hsa_queue_load_read_index_relaxed(queue) == (uint64_t)packets);
 	HSA(hsa_signal_destroy(done));
-	HSA(hsa_queue_destroy(queue));
+	*made = queue;
 	return NULL;
 }
 
@@ -85,6 +84,7 @@ int main(int argc, char **argv)
 {
 	long queues = argc > 1 ? atol(argv[1]) : 1;
 	pthread_t threads[64];
+	hsa_queue_t *made[64];
 	double start;
 	void *memory;
 
@@ -100,11 +100,14 @@ int main(int argc, char **argv)
 	kernel = (uint64_t)(uintptr_t)memory;
 	start = now();
 	for (long i = 0; i < queues; i++)
-		CHECK(!pthread_create(&threads[i], NULL, feed, NULL));
+		CHECK(!pthread_create(&threads[i], NULL, feed, &made[i]));
 	for (long i = 0; i < queues; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	printf("%ld queues: %.0f packets/s\n", queues,
 	       (double)queues * (double)packets / (now() - start));
+	/* One after another: ROCr 5.2.3 can lose a wake-up when several go at once. */
+	for (long i = 0; i < queues; i++)
+		HSA(hsa_queue_destroy(made[i]));
 	HSA(hsa_shut_down());
 	return 0;
 }

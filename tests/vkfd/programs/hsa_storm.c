@@ -7,6 +7,7 @@
 #include <hsa/hsa_ext_amd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -37,7 +38,24 @@ static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
 	return HSA_STATUS_INFO_BREAK;
 }
 
-/* The oldest packet under way; everything before it was seen complete. */
+/*
+ * From the newest to the oldest, so that each is looked at after all that came later: when one is
+ * complete, everything before it in the queue must be. 1 = under way, 0 = complete once.
+ */
+static void check_order(const hsa_signal_t *signals, long oldest, long next)
+{
+	bool complete = false;
+
+	for (long i = next - 1; i >= oldest; i--) {
+		hsa_signal_value_t value = hsa_signal_load_scacquire(signals[i % WINDOW]);
+
+		CHECK(value == 0 || value == 1);
+		CHECK(value == 0 || !complete);
+		complete |= value == 0;
+	}
+}
+
+/* Waits for the oldest packet under way until no more than `room` are. */
 static void reap(const hsa_signal_t *signals, long *oldest, long next, long room)
 {
 	while (next - *oldest > room) {
@@ -45,15 +63,8 @@ static void reap(const hsa_signal_t *signals, long *oldest, long next, long room
 
 		hsa_signal_wait_scacquire(*signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
 					  HSA_WAIT_STATE_BLOCKED);
-		/* Once, not twice; and nobody overtakes: the next one may only be at 1 or 0. */
-		CHECK(hsa_signal_load_scacquire(*signal) == 0);
-		for (long i = *oldest + 1; i < next; i++) {
-			long before = hsa_signal_load_scacquire(signals[i % WINDOW]);
-
-			CHECK(before == 0 || before == 1);
-			if (before == 1)
-				break;
-		}
+		check_order(signals, *oldest, next);
+		CHECK(hsa_signal_load_scacquire(*signal) == 0); /* once, not twice */
 		hsa_signal_store_relaxed(*signal, 1);
 		(*oldest)++;
 	}
@@ -63,10 +74,9 @@ static void *feed(void *data)
 {
 	hsa_kernel_dispatch_packet_t packet = {0};
 	hsa_signal_t signals[WINDOW];
-	hsa_queue_t *queue;
+	hsa_queue_t *queue, **made = data;
 	long oldest = 0;
 
-	(void)data;
 	HSA(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
 			     &queue));
 	for (int i = 0; i < WINDOW; i++)
@@ -94,7 +104,7 @@ static void *feed(void *data)
 	CHECK(hsa_queue_load_read_index_relaxed(queue) == (uint64_t)packets);
 	for (int i = 0; i < WINDOW; i++)
 		HSA(hsa_signal_destroy(signals[i]));
-	HSA(hsa_queue_destroy(queue));
+	*made = queue;
 	return NULL;
 }
 
@@ -103,6 +113,7 @@ int main(int argc, char **argv)
 	long queues = argc > 1 ? atol(argv[1]) : 4;
 	hsa_amd_memory_pool_t host;
 	pthread_t threads[64];
+	hsa_queue_t *made[64];
 	void *memory;
 
 	packets = argc > 2 ? atol(argv[2]) : 1000;
@@ -118,9 +129,12 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	(void)getchar();
 	for (long i = 0; i < queues; i++)
-		CHECK(!pthread_create(&threads[i], NULL, feed, NULL));
+		CHECK(!pthread_create(&threads[i], NULL, feed, &made[i]));
 	for (long i = 0; i < queues; i++)
 		CHECK(!pthread_join(threads[i], NULL));
+	/* One after another: ROCr 5.2.3 can lose a wake-up when several go at once. */
+	for (long i = 0; i < queues; i++)
+		HSA(hsa_queue_destroy(made[i]));
 	printf("done\n");
 	HSA(hsa_shut_down());
 	return 0;
