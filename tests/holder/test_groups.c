@@ -28,10 +28,10 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 {
 	const struct gp_msg_suspend *suspend_body = (const void *)message->body;
 	struct gp_msg_hello hello = {.pid = 1, .priority = 777, .name = "fake-agent"};
-	struct {
-		struct gp_msg_queues head;
+	struct { /* as struct gp_msg_queues, with room */
+		u32 count, reserved;
 		struct gp_msg_queue queues[2];
-	} queues = {.head = {.count = 2}};
+	} queues = {.count = 2};
 	struct gp_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
 	const void *body = NULL;
 	size_t size = 0;
