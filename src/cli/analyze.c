@@ -1,0 +1,133 @@
+/* gpreempt analyze: the five questions about queues, answered from whatever files there are. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/report_command.h"
+#include "trace/inquiry.h"
+
+enum { OPTION_CLOCK = 256 };
+
+struct arguments {
+	struct gp_report_cli cli;
+	enum gp_clock clock;
+};
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	static const struct {
+		const char *name;
+		enum gp_clock clock;
+	} clocks[] = {
+		{"local", GP_CLOCK_TRACE},    {"global", GP_CLOCK_TRACE},
+		{"mono", GP_CLOCK_MONOTONIC}, {"mono_raw", GP_CLOCK_MONOTONIC_RAW},
+		{"boot", GP_CLOCK_BOOTTIME},
+	};
+	struct arguments *arguments = ctx;
+
+	if (gp_report_option(&arguments->cli, id, value))
+		return 0;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks); i++) {
+		if (!strcmp(value, clocks[i].name)) {
+			arguments->clock = clocks[i].clock;
+			return 0;
+		}
+	}
+	gp_usage_error(arguments->cli.command,
+		       _("--trace-clock: '%s' is none of local, global, mono, mono_raw, boot"),
+		       value);
+	return -EINVAL;
+}
+
+/* Files are looked at twice; what comes through a pipe is kept in a file of its own meanwhile. */
+static int seekable(struct gp_report_cli *cli, int fd, const char *name)
+{
+	char buffer[65536];
+	FILE *copy;
+	ssize_t got;
+	int own = -1;
+
+	if (lseek(fd, 0, SEEK_CUR) >= 0)
+		return fd;
+	copy = tmpfile();
+	while (copy && (got = read(fd, buffer, sizeof(buffer))) > 0)
+		if (fwrite(buffer, 1, (size_t)got, copy) != (size_t)got)
+			break;
+	if (copy && !fflush(copy) && !ferror(copy))
+		own = dup(fileno(copy));
+	if (copy)
+		fclose(copy);
+	close(fd);
+	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
+		return gp_fail(&cli->sink.diag, -EIO, _("%s: cannot keep a copy to read"), name);
+	return own;
+}
+
+static int read_file(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	const char *name;
+	int fd = gp_report_open(&arguments->cli, path, &name), error;
+
+	if (fd >= 0)
+		fd = seekable(&arguments->cli, fd, name);
+	if (fd < 0)
+		return fd;
+	error = gp_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
+	close(fd);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
+	struct gp_inquiry inquiry = {0};
+	int first, parsed, error;
+
+	gp_report_cli_init(&arguments.cli, command);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	if (parsed)
+		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first == argc)
+		return gp_usage_error(command, "%s",
+				      _("which files? Give logs, traces or profiles"));
+	error = gp_inquiry_init(&inquiry, arguments.clock);
+	for (int i = first; i < argc && !error; i++)
+		error = read_file(&arguments, &inquiry, argv[i]);
+	if (!error)
+		error = gp_inquiry_finish(&inquiry);
+	if (!error) {
+		struct gp_doc *doc = gp_inquiry_doc(&inquiry);
+
+		error = gp_report_print(&arguments.cli, doc);
+		gp_doc_free(doc);
+	}
+	gp_inquiry_free(&inquiry);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
+	GP_REPORT_OPTIONS,
+	{0},
+};
+
+const struct gp_command gp_command_analyze = {
+	.name = "analyze",
+	.arguments = "FILE...",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Answer from logs and traces how queues are made, used and preempted"),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs, ftrace's text (functions, graph, events, probes,\n"
+		"trace-cmd report), KFD's prints and rocprof's files, each recognised by its\n"
+		"content, and answers: how a queue is created and how long each step takes, what\n"
+		"happens to its MQD, which queues are used, whether doorbells are seen, and\n"
+		"whether work can be preempted. Each answer names the line it stands on, or says\n"
+		"that the data does not have it."),
+	.options = options,
+	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
+		    "  trace-cmd report | gpreempt analyze -\n"
+		    "  gpreempt analyze --json --trace-clock mono app.log ftrace.txt\n",
+	.run = run,
+};

@@ -1,0 +1,67 @@
+/*
+ * Analysis: the five questions of the testing roadmap, answered from whatever files there are: how
+ * a queue is created and how long each step takes, what happens to its MQD, which queues a workload
+ * uses, whether doorbells can be seen, and whether work can be preempted. Every answer names the
+ * line it stands on, or says that this data does not have it.
+ */
+#ifndef GP_TRACE_INQUIRY_H
+#define GP_TRACE_INQUIRY_H
+
+#include "base/diag.h"
+#include "trace/doc.h"
+#include "trace/kfdpath.h"
+#include "trace/kfdqueues.h"
+#include "trace/source.h"
+#include "trace/submission.h"
+#include "trace/workload.h"
+
+/* Creations of a log that are kept as anchors between clocks. */
+#define GP_INQUIRY_ANCHORS 1024
+
+struct gp_inquiry_input {
+	char *name;
+	enum gp_source_kind kind;
+	enum gp_clock clock;
+	u64 events;
+	u64 lost, gaps; /* what the source itself says is missing */
+	u64 damaged;
+	u64 jumps;                       /* times that go back */
+	struct gp_workload *workload;    /* AMD logs */
+	u64 created_line, packet_line;   /* first queue created, first packet */
+	u64 priority_line, version_line; /* first queue that is not of normal priority */
+	u64 creations, creation_ns;      /* with the line of the same thread before; sum of both */
+	u64 anchors[GP_INQUIRY_ANCHORS];
+	size_t anchor_count;
+	u32 pid;
+	/* private: when each thread wrote last, which tells how long a creation took */
+	struct gp_map thread_time;
+	u64 *times;
+	size_t time_count, time_capacity;
+};
+
+struct gp_inquiry {
+	struct gp_inquiry_input **inputs;
+	size_t count, capacity;
+	enum gp_clock trace_clock; /* of ftrace files */
+	struct gp_kfdpath path;
+	struct gp_kfd_queues *queues;
+	struct gp_submission submission;
+	struct gp_alignment alignment; /* AMD log = ftrace + offset */
+	/* Told of every event as it is read; may be NULL. */
+	gp_event_fn tap;
+	void *tap_ctx;
+};
+
+int gp_inquiry_init(struct gp_inquiry *inquiry, enum gp_clock trace_clock);
+void gp_inquiry_free(struct gp_inquiry *inquiry);
+/* Finds out what a seekable file is and reads it. 0, or -errno after saying why; a file that
+ * nobody understands is -EINVAL. */
+int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct gp_diag *diag);
+int gp_inquiry_finish(struct gp_inquiry *inquiry);
+struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry);
+
+/* The parts of the report. */
+void gp_inquiry_questions(const struct gp_inquiry *inquiry, struct gp_doc *doc);
+void gp_inquiry_indicators(const struct gp_inquiry *inquiry, struct gp_doc *doc);
+
+#endif

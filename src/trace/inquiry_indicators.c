@@ -1,0 +1,129 @@
+/* The files, their clocks, and the table of indicators. */
+#include "base/i18n.h"
+#include "trace/inquiry.h"
+
+enum verdict { MET, MISSED, ABSENT };
+
+static void indicator(struct gp_doc *doc, const char *code, const char *what, const char *target,
+		      struct gp_value found, enum verdict verdict)
+{
+	gp_doc_cell(doc, gp_v_word(code, what));
+	gp_doc_cell(doc, gp_v_text(target));
+	gp_doc_cell(doc, found);
+	gp_doc_cell(doc, verdict == MET      ? gp_v_word("met", _("met"))
+			 : verdict == MISSED ? gp_v_word("missed", _("not met"))
+					     : gp_v_word("absent", _("not in this data")));
+}
+
+static enum verdict judge(bool known, bool met)
+{
+	return known ? met ? MET : MISSED : ABSENT;
+}
+
+void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_kfdpath *path = &q->path;
+	bool traced = path->function_count > 0;
+	u64 mqd = gp_kfdpath_count(path, GP_MATCH_START, "init_mqd", NULL) +
+		  gp_kfdpath_count(path, GP_MATCH_START, "update_mqd", NULL);
+	u64 kcq = gp_kfdpath_count(path, GP_MATCH_PART, "kcq", NULL);
+	u64 doorbell = gp_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
+	u64 creations = path->creation_count, sum = 0;
+
+	for (size_t i = 0; i < creations; i++)
+		sum += path->creations[i].length_ns;
+	gp_doc_section(doc, "indicators", _("Indicators"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "indicator", _("INDICATOR"));
+	gp_doc_column(doc, "target", _("TARGET"));
+	gp_doc_column(doc, "found", _("FOUND"));
+	gp_doc_column(doc, "verdict", _("VERDICT"));
+	indicator(doc, "creation", _("creating a queue, in the driver"), "< 1 ms",
+		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
+		  judge(creations, creations && sum / creations < 1000000));
+	/* A trace of a few functions only would show none; that says nothing. */
+	indicator(doc, "mqd", _("MQD operations for each queue created"), "1-2",
+		  gp_v_if(creations && mqd,
+			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
+		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
+	indicator(doc, "kcq", _("kernel compute queues used"), "0",
+		  gp_v_if(traced, gp_v_count(kcq)), judge(traced, !kcq));
+	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
+		  gp_v_if(traced, gp_v_count(doorbell)), judge(traced, true));
+	for (size_t i = 0; i < q->count; i++) {
+		size_t count;
+
+		if (q->inputs[i]->kind != GP_SOURCE_AMDLOG)
+			continue;
+		gp_log_queues_items(q->inputs[i]->workload->queues, &count);
+		indicator(doc, "queues", q->inputs[i]->name, "1-3", gp_v_count(count),
+			  judge(count, count <= 3));
+	}
+}
+
+static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "files", _("Files"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "file", _("FILE"));
+	gp_doc_column(doc, "kind", _("KIND"));
+	gp_doc_column(doc, "clock", _("CLOCK"));
+	gp_doc_column(doc, "events", _("EVENTS"));
+	gp_doc_column(doc, "damaged", _("DAMAGED"));
+	gp_doc_column(doc, "gaps", _("GAPS"));
+	gp_doc_column(doc, "lost", _("LOST"));
+	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
+	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_inquiry_input *input = q->inputs[i];
+		bool trace = input->kind == GP_SOURCE_FTRACE;
+
+		gp_doc_cell(doc, gp_v_text(input->name));
+		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
+		gp_doc_cell(doc, gp_v_text(gp_clock_name(input->clock)));
+		gp_doc_cell(doc, gp_v_count(input->events));
+		gp_doc_cell(doc, gp_v_count(input->damaged));
+		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->gaps)));
+		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->lost)));
+		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->jumps)));
+	}
+}
+
+static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_alignment *a = &q->alignment;
+	bool log = false, trace = false;
+
+	for (size_t i = 0; i < q->count; i++) {
+		log |= q->inputs[i]->kind == GP_SOURCE_AMDLOG;
+		trace |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
+	}
+	gp_doc_section(doc, "clocks", _("Clocks"));
+	gp_doc_fact(doc, "anchors", _("Queue creations seen by both"),
+		    gp_v_if(log && trace, gp_v_count(a->anchors)));
+	gp_doc_fact(doc, "offset_ns", _("AMD log's clock is ahead of ftrace's by"),
+		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
+	gp_doc_fact(doc, "offset_behind_ns", _("AMD log's clock is behind ftrace's by"),
+		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns((u64)-a->offset_ns)));
+	gp_doc_fact(doc, "residual_ns", _("Farthest creation from that (residual)"),
+		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
+	if (log && trace && !a->known)
+		gp_doc_note(doc, "%s",
+			    _("The two clocks could not be aligned: the log and the trace did not "
+			      "see the same creations of queues. Their times are not compared."));
+	gp_doc_note(doc, "%s",
+		    _("ftrace's text does not say which clock it used: --trace-clock tells. "
+		      "Durations are never taken across clocks."));
+}
+
+struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry)
+{
+	struct gp_doc *doc = gp_doc_new("analyze", _("From the runtime through KFD to the GPU"));
+
+	if (!doc)
+		return NULL;
+	put_files(inquiry, doc);
+	gp_inquiry_questions(inquiry, doc);
+	gp_inquiry_indicators(inquiry, doc);
+	put_clocks(inquiry, doc);
+	return doc;
+}

@@ -1,0 +1,63 @@
+"""gpreempt analyze as a person runs it."""
+import os
+import unittest
+
+from gp import fixture, gpreempt, gpreempt_json
+
+CNN = fixture("demo", "case_a_cnn.log")
+GRAPH = fixture("ftrace", "graph.txt")
+PROBES = fixture("ftrace", "kprobe.txt")
+CORPUS = os.environ.get("GP_CORPUS", "")
+
+
+def answers(result, section):
+    return {row["item"]: row for row in result[section]["answers"]}
+
+
+class Analyze(unittest.TestCase):
+    def test_files_are_recognised_and_every_question_is_there(self):
+        result = gpreempt_json("analyze", "--json", CNN, GRAPH, PROBES)
+        self.assertEqual([row["kind"] for row in result["files"]["rows"]], ["AMD log", "ftrace", "ftrace"])
+        for section in ("creation", "mqd", "use", "doorbell", "preemption"):
+            self.assertIn("answers", result[section])
+        self.assertEqual(answers(result, "creation")["driver"]["evidence"], "graph.txt:6")
+
+    def test_a_pipe_is_the_same_as_a_file(self):
+        with open(GRAPH, "rb") as trace:
+            piped = gpreempt("analyze", "--json", "-", stdin=trace)
+            trace.seek(0)
+            # A pipe proper, not a redirected file.
+            through = gpreempt("analyze", "--json", "-", input=trace.read().decode())
+        self.assertEqual(piped.returncode, 0)
+        self.assertEqual(piped.stdout, through.stdout)
+
+    def test_the_trace_clock_is_what_was_said(self):
+        result = gpreempt_json("analyze", "--json", "--trace-clock", "mono", GRAPH)
+        self.assertEqual(result["files"]["rows"][0]["clock"], "MONOTONIC")
+        done = gpreempt("analyze", "--trace-clock", "sundial", GRAPH)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("sundial", done.stderr)
+
+    def test_what_is_wrong_is_said(self):
+        self.assertEqual(gpreempt("analyze").returncode, 2)
+        self.assertEqual(gpreempt("analyze", "/nowhere").returncode, 1)
+        done = gpreempt("analyze", os.path.abspath(__file__))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("neither an AMD log", done.stderr)
+
+    def test_every_real_trace_is_understood(self):
+        names = ["ftrace_kfd_fakegpu_function_graph.txt", "ftrace_kfd_fakegpu_kprobe_events.txt",
+                 "ftrace_kfd_real_function.txt", "kfd612/function_graph_resume.txt", "kfd612/kprobe_suspend.txt",
+                 "hip523_twoproc_p1_L4.log", "rocprof/rocprofv1_trace.json"]
+        files = [os.path.join(CORPUS, name) for name in names]
+        if not all(map(os.path.exists, files)):
+            self.skipTest("the real samples are not on this machine")
+        result = gpreempt_json("analyze", "--json", *files)
+        self.assertEqual([row["kind"] for row in result["files"]["rows"]],
+                         ["ftrace"] * 5 + ["AMD log", "rocprof"])
+        self.assertEqual(sum(row["damaged"] for row in result["files"]["rows"]), 0)
+        self.assertEqual(answers(result, "creation")["driver"]["answer"], 9)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+/* Any bytes as ftrace's text, and through the whole inquiry, whatever they are taken for. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trace/ftrace.h"
+#include "trace/inquiry.h"
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct gp_ftrace_options options = {.name = "fuzz", .clock = GP_CLOCK_TRACE};
+	struct gp_ftrace_stats stats;
+	struct gp_kfdpath path = {0};
+	struct gp_inquiry inquiry;
+	struct gp_buf page = {0};
+	struct gp_doc *doc;
+
+	require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	require(lseek(fd, 0, SEEK_SET) == 0);
+	gp_ftrace_read(fd, &options, NULL, gp_kfdpath_event, &path, &stats);
+	gp_kfdpath_finish(&path);
+	for (size_t i = 0; i < path.function_count; i++)
+		require(path.functions[i].low_ns <= path.functions[i].high_ns);
+	require(stats.events <= 2 * stats.lines.lines);
+	gp_kfdpath_free(&path);
+	require(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE) == 0);
+	require(lseek(fd, 0, SEEK_SET) == 0);
+	gp_inquiry_add(&inquiry, fd, "fuzz", NULL);
+	require(gp_inquiry_finish(&inquiry) == 0);
+	doc = gp_inquiry_doc(&inquiry);
+	require(doc && gp_doc_html(doc, &page) == 0);
+	gp_buf_free(&page);
+	gp_doc_free(doc);
+	gp_inquiry_free(&inquiry);
+	close(fd);
+	return 0;
+}
