@@ -63,6 +63,39 @@ static void who_outlives_the_estimate_that_spared_it_is_suspended(void **state)
 	end(w);
 }
 
+/* A burst shorter than the cost: by its age alone it would be spared a second time. */
+static void nobody_is_spared_twice_in_a_burst(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work_of(w, low, 15 * US);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	pass(w, 15 * US);
+	is_suspended(w, low, GP_SCHED_WHY_INVERSION);
+	end(w);
+}
+
+static void a_new_burst_is_judged_anew(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low = job(w, 500), high = job(w, 2000);
+
+	(void)state;
+	gets_work_of(w, low, 15 * US);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	drains(w, high);
+	pass(w, 20 * US); /* it takes longer than it said, and nobody minds */
+	drains(w, low);
+	gets_work_of(w, low, 15 * US);
+	gets_work(w, high);
+	is_noted(w, low, GP_SCHED_WHY_DECLINED);
+	end(w);
+}
+
 static void remaining_time_is_learned_from_earlier_bursts(void **state)
 {
 	struct world *w = world(GP_SCHED_PRIORITY);
@@ -125,7 +158,17 @@ static void costs_follow_what_operations_took(void **state)
 	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
 	assert_int_equal(got.suspend_ns, 3 * MS);
 	assert_int_equal(got.resume_ns, 3 * MS);
-	/* 6 ms to stop and start it: 5 ms more are waited for. */
+	w->takes = 11 * MS; /* an eighth of the difference each time */
+	gets_work(w, low);
+	gets_work(w, high);
+	pass(w, 20 * MS);
+	drains(w, high);
+	pass(w, 20 * MS);
+	drains(w, low);
+	assert_int_equal(gp_sched_job_state(w->sched, low, &got), 0);
+	assert_int_equal(got.suspend_ns, 4 * MS);
+	assert_int_equal(got.resume_ns, 4 * MS);
+	/* 8 ms to stop and start it: 5 ms more are waited for. */
 	gets_work_of(w, low, 5 * MS);
 	gets_work(w, high);
 	is_noted(w, low, GP_SCHED_WHY_DECLINED);
@@ -293,6 +336,8 @@ int main(void)
 		cmocka_unit_test(a_preemption_that_costs_more_than_it_saves_is_declined),
 		cmocka_unit_test(a_preemption_that_saves_more_than_it_costs_is_done),
 		cmocka_unit_test(who_outlives_the_estimate_that_spared_it_is_suspended),
+		cmocka_unit_test(nobody_is_spared_twice_in_a_burst),
+		cmocka_unit_test(a_new_burst_is_judged_anew),
 		cmocka_unit_test(remaining_time_is_learned_from_earlier_bursts),
 		cmocka_unit_test(time_in_suspension_is_not_part_of_a_burst),
 		cmocka_unit_test(costs_follow_what_operations_took),

@@ -87,6 +87,27 @@ static void every_failure_in_a_row_doubles_the_time_it_is_left_alone(void **stat
 	end(w);
 }
 
+static void a_suspend_that_works_ends_the_row_of_failures(void **state)
+{
+	u32 low, high;
+	struct world *w = inversion(&low, &high);
+
+	(void)state;
+	for (u32 i = 0; i < 3; i++) {
+		answer(w, token_of(w, low), -EBUSY);
+		answer(w, token_of(w, low), 0);
+		pass(w, 2 * GP_SCHED_BACKOFF_NS - 1);
+		is_not_held(w, low);
+		pass(w, 1);
+		is_held(w, low);
+		answer(w, token_of(w, low), 0);
+		drains(w, high);
+		answer(w, token_of(w, low), 0);
+		gets_work(w, high);
+	}
+	end(w);
+}
+
 static void a_suspend_that_hangs_is_given_up_in_time(void **state)
 {
 	u32 low, high;
@@ -367,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_job_is_held_from_its_action_on_and_suspended_when_that_is_done),
 		cmocka_unit_test(a_suspend_that_fails_is_undone_and_the_job_left_alone),
 		cmocka_unit_test(every_failure_in_a_row_doubles_the_time_it_is_left_alone),
+		cmocka_unit_test(a_suspend_that_works_ends_the_row_of_failures),
 		cmocka_unit_test(a_suspend_that_hangs_is_given_up_in_time),
 		cmocka_unit_test(a_resume_that_fails_is_tried_until_it_works),
 		cmocka_unit_test(late_and_repeated_answers_change_nothing),
