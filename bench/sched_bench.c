@@ -74,7 +74,7 @@ static struct work_event *make_events(u32 queues, u32 count)
 	return events;
 }
 
-static struct gp_sched *make_sched(u32 queues, u32 jobs, void **memory)
+static struct gp_sched *make_sched(u32 queues, u32 jobs, u32 policy, void **memory)
 {
 	struct gp_sched_device_config device;
 	struct gp_sched_config config;
@@ -91,6 +91,7 @@ static struct gp_sched *make_sched(u32 queues, u32 jobs, void **memory)
 	if (!*memory || gp_sched_init(&sched, *memory, size, &config))
 		exit(1);
 	gp_sched_device_defaults(&device);
+	device.policy = (enum gp_sched_policy_id)policy;
 	if (gp_sched_device_set(sched, 0, 0, &device))
 		exit(1);
 	for (u32 i = 0; i < jobs; i++) {
@@ -198,7 +199,7 @@ static double scan(const struct work_event *events, u32 count, u32 queues, u32 j
 	return (double)(own_ns() - start) / count;
 }
 
-static struct figures measure(u32 queues, u32 count)
+static struct figures measure(u32 queues, u32 count, u32 policy)
 {
 	u32 jobs = GP_MIN(queues, MAX_JOBS), warm = count / 4;
 	struct work_event *events = make_events(queues, count);
@@ -208,7 +209,7 @@ static struct figures measure(u32 queues, u32 count)
 	u64 start, wall, tick;
 	void *memory;
 
-	host.sched = make_sched(queues, jobs, &memory);
+	host.sched = make_sched(queues, jobs, policy, &memory);
 	replay(&host, events, warm);
 	host.events = host.actions = 0;
 	start = own_ns();
@@ -234,11 +235,13 @@ int main(int argc, char **argv)
 	u32 count = argc > 1 ? (u32)strtoul(argv[1], NULL, 10) : 1000000;
 	u32 repeat = argc > 2 ? (u32)strtoul(argv[2], NULL, 10) : 3;
 
+	u32 policy = argc > 3 ? (u32)strtoul(argv[3], NULL, 10) : GP_SCHED_PRIORITY;
+
 	for (u32 queues = 16; queues <= 65536; queues *= 4) {
-		struct figures best = measure(queues, count);
+		struct figures best = measure(queues, count, policy);
 
 		for (u32 i = 1; i < repeat; i++) {
-			struct figures again = measure(queues, count);
+			struct figures again = measure(queues, count, policy);
 
 			if (again.ns < best.ns)
 				best = again;

@@ -15,7 +15,8 @@
  */
 #include "sched/state.h"
 
-#define FRACTION 4 /* virtual time is in 1/16 ns at weight 100 */
+#define FRACTION 4  /* virtual time is in 1/16 ns at weight 100 */
+#define LOOKS    32 /* a look is as many quarters of a slice as run side by side, up to here */
 
 /* A preemption never costs more than a quarter of it. */
 static u64 slice(const struct gp_sched_device *d)
@@ -56,12 +57,21 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 	return m->vtime <= best->vtime + lag(gp_member_device(s, m)) / 2 ? 0 : GP_SCHED_NEVER;
 }
 
-/* Looked at four times while it could get ahead by the whole lag. Alone it is not looked at. */
+/*
+ * How long one may go unlooked at: the fewer side by side, the faster one gets ahead. Four looks in
+ * a slice; the bound keeps it short for those who stay when many leave at once.
+ */
+static u64 look(const struct gp_sched_device *d)
+{
+	return slice(d) / 4 * GP_MAX(GP_MIN(d->order[GP_ORDER_RUN].count, LOOKS), 1);
+}
+
+/* One that is alone is not looked at. */
 static void watch(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
 
-	m->tick_at = d->contenders > 1 ? gp_later(s->now, slice(d) / 4) : GP_SCHED_NEVER;
+	m->tick_at = d->contenders > 1 ? gp_later(s->now, look(d)) : GP_SCHED_NEVER;
 }
 
 static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)
@@ -117,6 +127,9 @@ static bool refresh(struct gp_sched *s, struct gp_sched_member *best)
 	struct gp_sched_device *d = gp_member_device(s, best);
 	u64 before = best->vtime;
 
+	/* Nobody is looked at again so soon: with many side by side each would be, every time. */
+	if (s->now - best->mark < look(d) / 2)
+		return false;
 	gp_member_account(s, best);
 	if (best->vtime == before)
 		return false;

@@ -165,6 +165,7 @@ struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_k
 				      enum gp_sched_why why, u32 job, u32 other, u32 device)
 {
 	struct gp_sched_action *action;
+	struct gp_sched_reason *r;
 
 	/* Its other half: whoever makes actions has left GP_SCHED_EVENT_ROOM for them. */
 	GP_ASSERT(s->action_count < GP_SCHED_ACTIONS);
@@ -173,17 +174,19 @@ struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_k
 	action->kind = kind;
 	action->job = job;
 	action->device = device;
-	action->reason = (struct gp_sched_reason){
-		.id = ++s->reasons,
-		.at_ns = s->now,
-		.why = why,
-		.policy = device == GP_SCHED_NONE ? GP_SCHED_OFF : s->device[device].config.policy,
-		.job = job,
-		.other = other,
-		.device = device,
-		.job_priority = job == GP_SCHED_NONE ? 0 : gp_job_at(s, job)->priority,
-		.other_priority = other == GP_SCHED_NONE ? 0 : gp_job_at(s, other)->priority,
-	};
+	r = &action->reason;
+	r->id = ++s->reasons;
+	r->at_ns = s->now;
+	r->why = why;
+	r->job = job;
+	r->other = other;
+	r->device = device;
+	if (device != GP_SCHED_NONE)
+		r->policy = s->device[device].config.policy;
+	if (job != GP_SCHED_NONE)
+		r->job_priority = gp_job_at(s, job)->priority;
+	if (other != GP_SCHED_NONE)
+		r->other_priority = gp_job_at(s, other)->priority;
 	s->stats.why[why]++;
 	return action;
 }

@@ -16,9 +16,10 @@
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
- *   min_run_ns after a resume, turn_ns after a resume by ageing or max_suspend, the cost estimate
- *   when a preemption is declined, back-off when the job's operations fail. Then, in the event that
- *   ends the shield, the SUSPEND is among the actions.
+ *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
+ *   max_suspend, the cost estimate when a preemption is declined, back-off (at most 10 s) when the
+ *   job's operations fail. Then, in the event that ends the shield, the SUSPEND is among the
+ * actions.
  * - A device with held work is left idle at most linger_ns (hysteresis), hint_ns (preempt-ahead) or
  *   unknown_ns (a queue that may or may not be drained).
  * - A preemption is declined when it costs more than it saves: the estimate of suspending and
