@@ -16,8 +16,11 @@
 #include "gpu/nvrm/nvrm.h"
 #include "gpu/nvrm/target.h"
 
-#define GP_LOOK_NS    1000000000u /* between thorough looks for new groups */
-#define GP_ROUNDS_MAX 4           /* looks for groups made while a suspend was under way */
+/* Between thorough looks for new groups, each about 2 ms of calls: while something is held, and
+ * while there is only a share to give them. */
+#define GP_LOOK_NS       1000000000ull
+#define GP_LOOK_SHARE_NS 5000000000ull
+#define GP_ROUNDS_MAX    4 /* looks for groups made while a suspend was under way */
 
 /* ---- the parts of it that can end ---- */
 
@@ -94,7 +97,7 @@ static void set_timer(struct gp_control *control)
 {
 	struct itimerspec time = {0};
 	u64 every = holding(control)                      ? control->lease_ns / 3
-		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_NS
+		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_SHARE_NS
 							  : 0;
 
 	time.it_interval.tv_sec = time.it_value.tv_sec = (time_t)(every / 1000000000u);
@@ -383,7 +386,8 @@ static int op_pump(struct gp_control *control)
 	    gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns))
 		changed = catch_up(control);
 	if (changed >= 0 && (holding(control) || control->share != GP_NVRM_SHARE_ALL) &&
-	    gp_nvrm_now() - control->looked_ns >= GP_LOOK_NS)
+	    gp_nvrm_now() - control->looked_ns >=
+		    (holding(control) ? GP_LOOK_NS : GP_LOOK_SHARE_NS))
 		found = look(control);
 	/* A look that failed is repeated; the target's end shows at the next call. */
 	set_timer(control);

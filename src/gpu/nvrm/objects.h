@@ -13,7 +13,7 @@
 
 /* Runs of absent handles that end a scan. Handles of freed objects are not used again soon, so a
  * program that allocated much has such runs; each try costs about 3 us on an H200. */
-#define GP_NVRM_GAP_QUICK 64u    /* at a suspend */
+#define GP_NVRM_GAP_QUICK 16u    /* at a suspend */
 #define GP_NVRM_GAP_FULL  512u   /* at attach and now and then */
 #define GP_NVRM_GAP_LAST  16384u /* when nothing was found otherwise */
 

@@ -1,0 +1,78 @@
+"""What being controlled costs a program, and what controlling costs the machine."""
+import os
+import pathlib
+import time
+
+from common import Control, Watched, Worker, figures, median
+
+ROUNDS = 3
+
+
+def lifeline_ticks():
+    """CPU time of the lifelines, in clock ticks."""
+    total = 0
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        if "(gp-lifeline)" in text:
+            fields = text.rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+    return total
+
+
+def cpu_share(control, seconds):
+    """Part of one core that nvctl and the lifelines take."""
+    before, ticks, begin = control.must("cpu")["cpu_us"], lifeline_ticks(), time.time()
+    time.sleep(seconds)
+    taken = time.time() - begin
+    used = (control.must("cpu")["cpu_us"] - before) / 1e6
+    used += (lifeline_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
+    return used / taken
+
+
+def run(lab, results, options):
+    block = max(0.3, options.seconds / 20)
+    worker = Worker(lab, lab.bin / "nvwork", "serve")
+    control = Control(lab)
+    samples = {"alone": [], "attached": [], "attached, share 100": []}
+    for _ in range(ROUNDS):
+        for name in samples:
+            if name != "alone":
+                control.must(f"attach {worker.pid}")
+            if "share" in name:
+                control.must(f"share {worker.pid} 100")
+            worker.start(f"launch {block}")
+            samples[name].append(worker.answer())
+            if name != "alone":
+                control.must(f"detach {worker.pid}")
+    launch = {}
+    for name, blocks in samples.items():
+        launch[name] = [{"call_us": figures(b["call_us"]), "launch_and_wait_us": figures(b["us"])}
+                        for b in blocks]
+        call = [b["call_us"]["p50"] for b in launch[name]]
+        whole = [b["launch_and_wait_us"]["p50"] for b in launch[name]]
+        print(f"{name:20} launch call p50 {median(call):.2f} us ({min(call):.2f}-{max(call):.2f}), "
+              f"launch and wait p50 {median(whole):.2f} us ({min(whole):.2f}-{max(whole):.2f})")
+    results.add("launch", launch)
+    watched = [Watched(lab, f"cpu{i}", "short", "1000") for i in range(4)]
+    cpu = {}
+    for w in watched:
+        control.must(f"attach {w.process.pid}")
+    cpu["4 attached"] = cpu_share(control, block)
+    for w in watched:
+        control.must(f"share {w.process.pid} 100")
+    cpu["4 attached and shared"] = cpu_share(control, block)
+    for w in watched:
+        control.must(f"suspend {w.process.pid}")
+    cpu["4 suspended"] = cpu_share(control, block)
+    for w in watched:
+        control.must(f"resume {w.process.pid}")
+    control.close()
+    results.add("cpu", cpu)
+    for name, part in cpu.items():
+        print(f"{name:24} {part * 100:.3f} % of one core")
+    wrong = bool(worker.end().get("wrong")) + sum(bool(w.end()["wrong"]) for w in watched)
+    print("wrong:", wrong)
+    return 1 if wrong else 0
