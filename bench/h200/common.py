@@ -45,7 +45,7 @@ class Lab:
         self.environment = dict(os.environ)
         subprocess.run([HERE / "build", self.bin] + (["--fake"] if fake else []), check=True)
         if fake:
-            self.keeper = subprocess.Popen([self.bin / "fake/create"], stdin=subprocess.PIPE,
+            self.keeper = subprocess.Popen([self.bin / "fake/keeper"], stdin=subprocess.PIPE,
                                            stdout=subprocess.PIPE, text=True)
             self.environment["GPREEMPT_FAKE_NVIDIA"] = self.keeper.stdout.readline().strip()
             self.environment["LD_LIBRARY_PATH"] = str(self.bin / "fake")

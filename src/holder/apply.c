@@ -107,6 +107,8 @@ static void probe(struct gp_applied *applied, struct gp_job *job)
 			return;
 		}
 		/* The last one that knows the process says it best. */
+		if (error == -ENODEV && all[0] && result != -ENOENT)
+			continue;
 		result = error;
 		snprintf(all, sizeof(all), "%s", why);
 	}

@@ -29,7 +29,7 @@
 #define WAIT_MS 5000 /* for another holder that is ending */
 
 static const struct gp_control_ops *const mechanisms[] = {&gp_agent_control, &gp_kfd_debug_control,
-							  NULL};
+							  &gp_nvrm_control, NULL};
 
 struct program {
 	bool foreground;

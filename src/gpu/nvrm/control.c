@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,9 +19,10 @@
 
 /* Between thorough looks for new groups, each about 2 ms of calls: while something is held, and
  * while there is only a share to give them. */
-#define GP_LOOK_NS       1000000000ull
-#define GP_LOOK_SHARE_NS 5000000000ull
-#define GP_ROUNDS_MAX    4 /* looks for groups made while a suspend was under way */
+#define GP_LOOK_NS         1000000000ull
+#define GP_LOOK_SHARE_NS   5000000000ull
+#define GP_ROUNDS_MAX      4           /* looks for groups made while a suspend was under way */
+#define GP_LEASE_MARGIN_NS 50000000ull /* after the end of a lease that the holder keeps */
 
 /* ---- the parts of it that can end ---- */
 
@@ -96,7 +98,8 @@ static bool holding(const struct gp_control *control)
 static void set_timer(struct gp_control *control)
 {
 	struct itimerspec time = {0};
-	u64 every = holding(control)                      ? control->lease_ns / 3
+	u64 every = holding(control) && control->leased   ? GP_LOOK_NS
+		    : holding(control)                    ? control->lease_ns / 3
 		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_SHARE_NS
 							  : 0;
 
@@ -192,7 +195,11 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 
 static int probe(int pidfd, u32 pid, char *why, size_t size)
 {
-	return gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why, size);
+	int error = gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why, size);
+
+	if (!error)
+		snprintf(why, size, _("its channels can be stopped through NVIDIA's driver"));
+	return error;
 }
 
 static void detach(struct gp_control *control)
@@ -382,7 +389,7 @@ static int op_pump(struct gp_control *control)
 	changed = catch_up(control);
 	if (changed < 0)
 		return changed;
-	if (gp_nvrm_any_stopped(control) &&
+	if (!control->leased && gp_nvrm_any_stopped(control) &&
 	    gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns))
 		changed = catch_up(control);
 	if (changed >= 0 && (holding(control) || control->share != GP_NVRM_SHARE_ALL) &&
@@ -406,26 +413,24 @@ static int op_queues(struct gp_control *control, struct gp_control_queues *out)
 	out->count = 0;
 	if (error >= 0)
 		error = gp_nvrm_objects_renew(&control->objects);
-	if (error < 0)
-		return error;
-	for (size_t i = 0; i < control->objects.group_count; i++) {
-		const struct gp_nvrm_group *g = &control->objects.groups[i];
+	return error < 0 ? error : gp_nvrm_list(&control->objects, out);
+}
 
-		if (!g->compute)
-			continue;
-		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
-				      sizeof(*out->items));
-		if (error)
-			return error;
-		out->items[out->count++] = (struct gp_control_queue){
-			.id = g->id,
-			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
-			.object = (u64)control->objects.clients[g->client].handle << 32 | g->handle,
-			.suspended = g->suspended,
-			.failed = g->failed,
-		};
-	}
+/* The lifeline waits a little longer than the holder, which ends leases itself when it can. Should
+ * it be too late, pump() says so. */
+static int op_lease(struct gp_control *control, u32 lease_ms)
+{
+	if (control->gone)
+		return -ESRCH;
+	control->leased = true;
+	control->lease_ns = lease_ms * 1000000ull + GP_LEASE_MARGIN_NS;
+	gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns);
 	return 0;
+}
+
+static int op_look(int pidfd, u32 pid, struct gp_control_queues *out)
+{
+	return gp_nvrm_look(&gp_nvrm_port_system, pidfd, pid, out);
 }
 
 const struct gp_control_ops gp_nvrm_control = {
@@ -440,6 +445,8 @@ const struct gp_control_ops gp_nvrm_control = {
 	.suspend = op_suspend,
 	.resume = op_resume,
 	.share = op_share,
+	.look = op_look,
+	.lease = op_lease,
 };
 
 void gp_nvrm_control_lease(struct gp_control *control, u64 lease_ns)

@@ -15,6 +15,7 @@ struct gp_control {
 	struct gp_nvrm_objects objects;
 	struct gp_nvrm_lifeline *lifeline;
 	u64 lease_ns;
+	bool leased;   /* somebody else renews the lease: pump() does not */
 	u64 looked_ns; /* when new groups were last looked for thoroughly */
 	u32 share;     /* thousandths */
 	bool all;      /* groups that appear are to be stopped, too */
@@ -33,6 +34,11 @@ void gp_nvrm_all_run(struct gp_control *control);
 bool gp_nvrm_any_stopped(const struct gp_control *control);
 const struct gp_nvrm_group *gp_nvrm_group_of(const struct gp_nvrm_objects *objects,
 					     const struct gp_nvrm_channel *channel);
+
+/* ---- report.c ---- */
+
+/* The groups that run kernels, as queues. */
+int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues *out);
 
 /* ---- control_share.c ---- */
 

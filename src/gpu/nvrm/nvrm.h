@@ -32,6 +32,10 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 int gp_nvrm_release(int pidfd, u32 pid, struct gp_diag *diag);
 int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag);
 
+/* The groups that run kernels, without attaching. */
+int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+		 struct gp_control_queues *out);
+
 /* One group as the driver describes it, for reports; a clear bit is a reading that failed. */
 enum gp_nvrm_detail_field {
 	GP_NVRM_HARDWARE_ID = 1u << 0,

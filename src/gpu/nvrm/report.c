@@ -50,6 +50,56 @@ int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_deta
 	return 0;
 }
 
+int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues *out)
+{
+	int error;
+
+	for (size_t i = 0; i < objects->group_count; i++) {
+		const struct gp_nvrm_group *g = &objects->groups[i];
+
+		if (!g->compute)
+			continue;
+		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
+				      sizeof(*out->items));
+		if (error)
+			return error;
+		out->items[out->count++] = (struct gp_control_queue){
+			.id = g->id,
+			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
+			.object = (u64)objects->clients[g->client].handle << 32 | g->handle,
+			.suspended = g->suspended,
+			.failed = g->failed,
+		};
+	}
+	return 0;
+}
+
+static int find(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why, size_t size,
+		struct gp_nvrm_objects *out)
+{
+	u32 owner;
+	int error = gp_nvrm_target_check(port, pidfd, pid, why, size);
+
+	*out = (struct gp_nvrm_objects){.port = port};
+	if (!error)
+		error = gp_nvrm_target_files(port, pidfd, pid, out->files, &out->file_count,
+					     &owner);
+	return error < 0 ? error : gp_nvrm_objects_scan(out);
+}
+
+int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_control_queues *out)
+{
+	struct gp_nvrm_objects objects;
+	char why[512];
+	int error = find(port, pidfd, pid, why, sizeof(why), &objects);
+
+	out->count = 0;
+	if (!error)
+		error = gp_nvrm_list(&objects, out);
+	gp_nvrm_objects_free(&objects);
+	return error;
+}
+
 static int start_everything(const struct gp_nvrm_objects *objects)
 {
 	int first = 0;
@@ -69,19 +119,15 @@ static int start_everything(const struct gp_nvrm_objects *objects)
 
 int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag)
 {
-	struct gp_nvrm_objects objects = {.port = port};
-	char why[512];
-	u32 owner;
-	int error = gp_nvrm_target_check(port, pidfd, pid, why, sizeof(why));
+	struct gp_nvrm_objects objects;
+	char why[512] = "";
+	int error = find(port, pidfd, pid, why, sizeof(why), &objects);
 
-	if (error)
-		return gp_fail(diag, error, "%s", why);
-	error = gp_nvrm_target_files(port, pidfd, pid, objects.files, &objects.file_count, &owner);
-	if (error >= 0)
-		error = gp_nvrm_objects_scan(&objects);
 	if (!error)
 		error = start_everything(&objects);
 	gp_nvrm_objects_free(&objects);
+	if (error && why[0])
+		return gp_fail(diag, error, "%s", why);
 	if (error)
 		return gp_fail(diag, error, _("process %u: cannot start its NVIDIA channels: %s"),
 			       pid, strerror(-error));

@@ -114,6 +114,9 @@ static void single_groups_are_stopped_by_their_id(void **state)
 	ids[0] = list.items[0].id;
 	ids[1] = list.items[1].id;
 	assert_int_equal(list.items[0].object & 0xffffffff, ids[0]);
+	assert_int_equal(gp_nvrm_look(&rig.fake.port, rig.pidfd, (u32)rig.pid, &list), 0);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.items[1].id, ids[1]);
 	assert_int_equal(ops->suspend(rig.control, &ids[1], 1, 0, &done), 0);
 	assert_int_equal(done.queues, 1);
 	rig_counts(&rig, 16, 8);

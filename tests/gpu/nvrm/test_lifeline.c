@@ -250,6 +250,36 @@ static void a_killed_lifeline_is_replaced(void **state)
 	rig_remove(&rig);
 }
 
+static void a_lease_that_the_holder_keeps_is_not_renewed_by_pumping(void **state)
+{
+	struct gp_control_done done;
+	time_t limit = time(NULL) + 60;
+	struct rig rig;
+	int result = 0;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	/* A second, so that the first pump is in time even on a machine that is busy. */
+	assert_int_equal(ops->lease(rig.control, 1000), 0);
+	assert_int_equal(ops->suspend(rig.control, NULL, 0, 0, &done), 0);
+	while (!result && time(NULL) < limit) {
+		nap();
+		result = ops->pump(rig.control);
+	}
+	assert_int_equal(result, 1);
+	rig_counts(&rig, 8, 0);
+	/* Renewed by whoever keeps it, it lasts. */
+	assert_int_equal(ops->lease(rig.control, 3600000), 0);
+	assert_int_equal(ops->suspend(rig.control, NULL, 0, 0, &done), 0);
+	assert_int_equal(ops->pump(rig.control), 0);
+	rig_counts(&rig, 8, 8);
+	assert_int_equal(ops->lease(rig.control, 0), 0);
+	assert_true(fake_await_running(&rig.fake));
+	rig_remove(&rig);
+}
+
 static void the_table_takes_each_channel_once_and_no_more_than_it_holds(void **state)
 {
 	struct gp_nvrm_lifeline *lifeline;
@@ -323,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_holder_stopped_inside_the_call_does_not_leave_channels_stopped),
 		cmocka_unit_test(a_holder_that_was_away_during_its_call_tries_again),
 		cmocka_unit_test(a_killed_lifeline_is_replaced),
+		cmocka_unit_test(a_lease_that_the_holder_keeps_is_not_renewed_by_pumping),
 		cmocka_unit_test(the_table_takes_each_channel_once_and_no_more_than_it_holds),
 		cmocka_unit_test(death_and_hangs_at_random_points_leave_nothing_stopped),
 	};

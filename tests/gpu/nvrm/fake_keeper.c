@@ -1,0 +1,37 @@
+/*
+ * Makes a fake resource manager and prints its directory, which goes when standard input ends.
+ * Questions, a word a line:
+ *   channels   compute channels, and how many of them are stopped
+ *   running    waits until nothing is stopped
+ *   slice      timeslice of the first compute group
+ *   files      control devices that are open
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "fake.h"
+
+int main(int argc, char **argv)
+{
+	struct fake fake;
+	char word[32];
+
+	if (fake_create(&fake, argc > 1 ? argv[1] : "580.159.04"))
+		return 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("%s\n", fake.dir);
+	while (scanf("%31s", word) == 1) {
+		struct fake_count count = fake_channels(&fake);
+
+		if (strcmp(word, "channels") == 0)
+			printf("%u %u\n", count.compute, count.compute_stopped);
+		else if (strcmp(word, "running") == 0)
+			printf("%d\n", fake_await_running(&fake));
+		else if (strcmp(word, "slice") == 0)
+			printf("%llu\n", (unsigned long long)fake_timeslice(&fake, 0));
+		else if (strcmp(word, "files") == 0)
+			printf("%u\n", fake_open_files(&fake));
+	}
+	fake_destroy(&fake);
+	return 0;
+}

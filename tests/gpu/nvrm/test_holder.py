@@ -1,0 +1,166 @@
+"""The whole way on a fake resource manager: gpreempt, the holder, its lifeline, the manager."""
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+LIMIT = 60
+GPREEMPT = os.path.join(os.environ["GP_BIN"], "gpreempt")
+
+
+class Asked:
+    """A program that answers a line with a line."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.first = self.process.stdout.readline().strip()
+
+    def ask(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(LIMIT)
+        self.process.stdout.close()
+
+
+def may_copy_descriptors(pid):
+    """Whether this machine lets one process copy another's descriptors."""
+    fd = os.pidfd_open(pid)
+    copy = ctypes.CDLL(None, use_errno=True).syscall(438, fd, 0, 0)  # pidfd_getfd
+    os.close(fd)
+    if copy >= 0:
+        os.close(copy)
+    return copy >= 0
+
+
+class Holder(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpn")
+        self.keeper = Asked(os.environ["GP_FAKE_KEEPER"])
+        self.target = Asked(os.environ["GP_FAKE_TARGET"], self.keeper.first)
+        self.pid = str(self.target.process.pid)
+        self.held = []
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_DIR=self.place,
+                        GPREEMPT_FAKE_NVIDIA=self.keeper.first, LD_PRELOAD=os.environ["GP_FAKE_PRELOAD"])
+        self.env.pop("LANGUAGE", None)
+        self.assertEqual(self.target.ask("context"), "ok 0")
+        if not may_copy_descriptors(self.target.process.pid):
+            self.tearDown()
+            self.skipTest("pidfd_getfd is not allowed on this machine")
+
+    def tearDown(self):
+        for process in self.held:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=LIMIT)
+        if self.target.process.poll() is None:
+            self.target.close()
+        self.kill_holder()
+        self.keeper.close()
+        shutil.rmtree(self.place)
+
+    def holder(self):
+        """A pidfd of the running holder, or None."""
+        try:
+            with open(os.path.join(self.place, "holder.lock")) as file:
+                pid = int(file.read() or 0)
+            fd = os.pidfd_open(pid)
+            with open(f"/proc/{pid}/comm") as file:
+                if file.read().startswith("gpreempt-holder"):
+                    return fd
+            os.close(fd)
+        except (FileNotFoundError, ProcessLookupError, ValueError, OSError):
+            pass
+        return None
+
+    def kill_holder(self):
+        fd = self.holder()
+        if fd is None:
+            return False
+        try:
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        ready = select.select([fd], [], [], LIMIT)[0]
+        os.close(fd)
+        self.assertTrue(ready)
+        return True
+
+    def gpreempt(self, *arguments):
+        return subprocess.run([GPREEMPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=self.env, timeout=LIMIT)
+
+    def suspend(self, *arguments):
+        """A suspension that lasts; the first thing it says."""
+        process = subprocess.Popen([GPREEMPT, "suspend", self.pid, "--json", "--lease", "1h", *arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
+        self.held.append(process)
+        line = process.stdout.readline()
+        if not line:
+            self.fail(process.communicate(timeout=LIMIT)[1])
+        return process, json.loads(line)
+
+    def test_a_cuda_process_is_suspended_and_resumed(self):
+        process, first = self.suspend()
+        self.assertEqual((first["event"], first["queues"]), ("suspended", 1))
+        self.assertEqual(self.keeper.ask("channels"), "8 8")
+        resumed = self.gpreempt("resume", self.pid)
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.assertEqual(self.keeper.ask("running"), "1")
+        process.send_signal(signal.SIGINT)
+
+    def test_it_runs_when_whoever_holds_it_dies(self):
+        process, _ = self.suspend()
+        self.assertEqual(self.keeper.ask("channels"), "8 8")
+        process.kill()
+        self.assertEqual(self.keeper.ask("running"), "1")
+
+    def test_it_runs_when_the_holder_is_killed(self):
+        self.suspend()
+        self.assertEqual(self.keeper.ask("channels"), "8 8")
+        self.assertTrue(self.kill_holder())
+        self.assertEqual(self.keeper.ask("running"), "1")
+
+    def test_it_runs_when_the_holder_is_stopped(self):
+        process = subprocess.Popen([GPREEMPT, "suspend", self.pid, "--json", "--lease", "1s"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
+        self.held.append(process)
+        self.assertIn("suspended", process.stdout.readline())
+        fd = self.holder()
+        self.assertIsNotNone(fd)
+        try:
+            signal.pidfd_send_signal(fd, signal.SIGSTOP)
+        except ProcessLookupError:
+            pass  # a guardian that was faster
+        self.assertEqual(self.keeper.ask("running"), "1")
+        os.close(fd)
+
+    def test_a_process_that_exits_while_suspended_is_gone(self):
+        process, _ = self.suspend()
+        self.target.process.kill()
+        self.target.process.wait(LIMIT)
+        process.communicate(timeout=LIMIT)
+        end = time.time() + LIMIT
+        while self.keeper.ask("files") != "0" and time.time() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.keeper.ask("files"), "0")
+
+    def test_the_mechanism_can_be_named(self):
+        refused = self.gpreempt("suspend", self.pid, "--mechanism", "kfd-debug")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("AMD", refused.stderr)
+        _, first = self.suspend("--mechanism", "nv-suspend")
+        self.assertEqual(first["queues"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
