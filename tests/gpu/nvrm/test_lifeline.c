@@ -22,11 +22,19 @@ static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 {
 	struct gp_control *control;
 	struct gp_control_done done;
+	int error;
 
 	if (gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL, &control))
 		_exit(1);
 	gp_nvrm_control_lease(control, lease);
-	if (ops->share(control, 50) || ops->suspend(control, NULL, 0, 0, &done))
+	error = ops->share(control, 50);
+	/* On a machine that is busy the lease may pass each time. */
+	if (!error) {
+		do
+			error = ops->suspend(control, NULL, 0, 0, &done);
+		while (error == -ETIME);
+	}
+	if (error)
 		_exit(2);
 	tell(said, 's');
 	for (;;) {
