@@ -101,18 +101,16 @@ s64 open_group(struct client *client, const char *group)
 
 static s64 change(struct client *client, u16 type, s64 target, u32 lease, u32 limit, int queue)
 {
-	struct {
-		struct gp_msg_suspend body;
-		u32 id;
-	} message = {.body = {.target = (u32)target,
-			      .lease_ms = lease,
-			      .limit_ms = limit,
-			      .timeout_ms = CALL_MS,
-			      .count = queue >= 0},
-		     .id = (u32)queue};
+	struct gp_msg_suspend body = {.target = (u32)target,
+				      .lease_ms = lease,
+				      .limit_ms = limit,
+				      .timeout_ms = CALL_MS,
+				      .count = queue >= 0};
+	u8 message[sizeof(body) + sizeof(u32)];
 
-	_Static_assert(offsetof(__typeof__(message), id) == sizeof(struct gp_msg_suspend), "ids");
-	return ask(client, type, &message, sizeof(message.body) + (queue >= 0 ? 4 : 0), -1);
+	memcpy(message, &body, sizeof(body));
+	memcpy(message + sizeof(body), &(u32){(u32)queue}, sizeof(u32));
+	return ask(client, type, message, sizeof(body) + (queue >= 0 ? 4 : 0), -1);
 }
 
 s64 suspend(struct client *client, s64 target, u32 lease, u32 limit, int queue)
