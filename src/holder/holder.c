@@ -97,6 +97,10 @@ void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns)
 	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(when_ns / SECOND_NS),
 					       .tv_nsec = (long)(when_ns % SECOND_NS)}};
 
+	/* The guardian hears of it before whoever waits for an answer does: the holder may be
+	 * stopped in between. */
+	if (holder->options.guard_ns && when_ns < *holder->options.guard_ns)
+		__atomic_store_n(holder->options.guard_ns, when_ns, __ATOMIC_RELEASE);
 	if (when_ns >= holder->armed_ns)
 		return; /* it rings before, and is set anew then */
 	if (!when_ns)

@@ -28,10 +28,8 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 {
 	const struct gp_msg_suspend *suspend_body = (const void *)message->body;
 	struct gp_msg_hello hello = {.pid = 1, .priority = 777, .name = "fake-agent"};
-	struct { /* as struct gp_msg_queues, with room */
-		u32 count, reserved;
-		struct gp_msg_queue queues[2];
-	} queues = {.count = 2};
+	static u64 room[(sizeof(struct gp_msg_queues) + 2 * sizeof(struct gp_msg_queue)) / 8];
+	struct gp_msg_queues *queues = (void *)room;
 	struct gp_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
 	const void *body = NULL;
 	size_t size = 0;
@@ -45,12 +43,13 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		break;
 	case GP_MSG_AGENT_QUEUES:
 		for (u32 i = 0; i < 2; i++)
-			queues.queues[i] = (struct gp_msg_queue){.kfd_id = i,
-								 .gpu_id = 100,
-								 .valid = 1,
-								 .state = (u32)me->suspended};
-		body = &queues;
-		size = sizeof(queues);
+			queues->queues[i] = (struct gp_msg_queue){.kfd_id = i,
+								  .gpu_id = 100,
+								  .valid = 1,
+								  .state = (u32)me->suspended};
+		queues->count = 2;
+		body = queues;
+		size = sizeof(room);
 		status = 2;
 		break;
 	case GP_MSG_AGENT_SUSPEND:

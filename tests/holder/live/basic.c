@@ -1,20 +1,6 @@
 /* What a holder is for: stop, continue, nest. */
 #include "live.h"
 
-void is_off(struct live *live, pid_t pid, u32 queues)
-{
-	for (u32 i = 0; i < queues; i++) {
-		EXPECT(look_settled(&live->self, pid, i).suspended, 1);
-		EXPECT(look(&live->self, pid, i).mapped, 0);
-	}
-}
-
-void comes_on(struct live *live, pid_t pid, u32 queues)
-{
-	for (u32 i = 0; i < queues; i++)
-		UNTIL(&live->self, look(&live->self, pid, i).mapped);
-}
-
 static void keeps_its_place(struct live *live)
 {
 	struct actor target = start_target(1, 2);

@@ -101,16 +101,17 @@ s64 open_group(struct client *client, const char *group)
 
 static s64 change(struct client *client, u16 type, s64 target, u32 lease, u32 limit, int queue)
 {
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = lease,
-				      .limit_ms = limit,
-				      .timeout_ms = CALL_MS,
-				      .count = queue >= 0};
-	u8 message[sizeof(body) + sizeof(u32)];
+	u64 room[sizeof(struct gp_msg_suspend) / 8 + 1] = {0};
+	struct gp_msg_suspend *body = (void *)room;
 
-	memcpy(message, &body, sizeof(body));
-	memcpy(message + sizeof(body), &(u32){(u32)queue}, sizeof(u32));
-	return ask(client, type, message, sizeof(body) + (queue >= 0 ? 4 : 0), -1);
+	*body = (struct gp_msg_suspend){.target = (u32)target,
+					.lease_ms = lease,
+					.limit_ms = limit,
+					.timeout_ms = CALL_MS,
+					.count = queue >= 0};
+	if (queue >= 0)
+		body->ids[0] = (u32)queue;
+	return ask(client, type, body, sizeof(*body) + (queue >= 0 ? sizeof(u32) : 0), -1);
 }
 
 s64 suspend(struct client *client, s64 target, u32 lease, u32 limit, int queue)
@@ -174,6 +175,20 @@ struct gp_msg_event wait_event(struct client *client, u32 kind, pid_t pid)
 }
 
 /* ---- processes ---- */
+
+void is_off(struct live *live, pid_t pid, u32 queues)
+{
+	for (u32 i = 0; i < queues; i++) {
+		EXPECT(look_settled(&live->self, pid, i).suspended, 1);
+		EXPECT(look(&live->self, pid, i).mapped, 0);
+	}
+}
+
+void comes_on(struct live *live, pid_t pid, u32 queues)
+{
+	for (u32 i = 0; i < queues; i++)
+		UNTIL(&live->self, look(&live->self, pid, i).mapped);
+}
 
 static bool status_line(pid_t pid, const char *key, char *out, size_t size)
 {
