@@ -1,0 +1,93 @@
+/* Where the sockets are, and which directories are not trusted. */
+#include "testlib.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/directory.h"
+
+static char place[64], dir[128], path[256];
+
+static int fresh(void **state)
+{
+	(void)state;
+	snprintf(place, sizeof(place), "/tmp/gpdir-XXXXXX");
+	if (!mkdtemp(place))
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/d", place);
+	return setenv("GPREEMPT_DIR", dir, 1);
+}
+
+static int done(void **state)
+{
+	(void)state;
+	unlink(dir);
+	rmdir(dir);
+	rmdir(place);
+	return 0;
+}
+
+static void it_is_made_when_asked_for_and_private(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x.sock", 0), -ENOENT);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x.sock", 1), 0);
+	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(gp_directory_connect("x.sock"), -ENOENT);
+}
+
+static void one_that_others_may_write_to_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chmod(dir, 0770), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), -EPERM);
+	assert_int_equal(gp_directory_connect("x"), -EPERM);
+	/* Made for everybody by an administrator: sticky, as /tmp is. */
+	assert_int_equal(chmod(dir, 01777), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), 0);
+}
+
+static void links_and_files_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("/tmp", dir), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), -ENOTDIR);
+}
+
+static void somebody_elses_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chown(dir, 65534, 65534), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), -EPERM);
+}
+
+static void names_that_do_not_fit_are_refused(void **state)
+{
+	char small[20];
+
+	(void)state;
+	assert_int_equal(gp_directory_path(small, sizeof(small), "holder.sock", 1), -ENAMETOOLONG);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
+	const struct CMUnitTest tests[] = {
+		T(it_is_made_when_asked_for_and_private),
+		T(one_that_others_may_write_to_is_refused),
+		T(links_and_files_are_refused),
+		T(somebody_elses_is_refused),
+		T(names_that_do_not_fit_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
