@@ -1,6 +1,7 @@
 /* A holder, and clients that speak its messages. */
 #include "live.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -224,7 +225,18 @@ char state_of(pid_t pid)
 	return text[0];
 }
 
-bool exists(pid_t pid)
+void remove_directory(const char *path)
 {
-	return kill(pid, 0) == 0;
+	char name[512];
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)) != NULL) {
+		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+		if (entry->d_name[0] != '.' && unlink(name))
+			remove_directory(name);
+	}
+	if (directory)
+		closedir(directory);
+	rmdir(path);
 }

@@ -1,7 +1,6 @@
 /* Runs the rows of live.h: TAP, a line a row, each in a process of its own. */
 #include "live.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -56,22 +55,6 @@ static unsigned int machine_kind(struct self *me)
 
 	json_decref(status);
 	return kind;
-}
-
-static void remove_directory(const char *path)
-{
-	char name[512];
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)) != NULL) {
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.' && unlink(name))
-			remove_directory(name);
-	}
-	if (directory)
-		closedir(directory);
-	rmdir(path);
 }
 
 static _Noreturn void run_row(const struct live_row *row, const char *directory)
