@@ -34,6 +34,7 @@ enum {
 	GP_HOLDER_MEMBERS = 4096,          /* of all */
 	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */
 	GP_HOLDER_OUT_BYTES = 1024 * 1024, /* not taken by one client: then it is cut off */
+	GP_HOLDER_JOBS = 256,              /* of one member: then no suspend is accepted */
 	GP_HOLDER_GPUS = 16,               /* of one member */
 	GP_HOLDER_TURN = 16,               /* messages of one client before the next has its turn */
 	GP_HOLDER_IDLE_MS = 5000,
@@ -140,6 +141,7 @@ struct gp_member {
 	struct gp_worker *worker;
 	u32 jobs; /* under way */
 	bool gone, stopping;
+	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
 	u32 gpus[GP_HOLDER_GPUS];
 	u32 gpu_count;
 };
@@ -349,6 +351,8 @@ struct gp_job *gp_job_new(struct gp_member *member, enum gp_job_kind kind,
 			  struct gp_request *request);
 void gp_job_post(struct gp_job *job);
 void gp_job_free(struct gp_job *job);
+/* Its mechanism's own clock starts anew. */
+void gp_member_lease(struct gp_member *member);
 /* Brings the member to what its holds say. */
 int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
 		    const u32 *check, u32 check_count);

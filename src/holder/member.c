@@ -128,6 +128,72 @@ void gp_job_free(struct gp_job *job)
 	free(job);
 }
 
+static void take_notice(struct gp_member *member, int result)
+{
+	struct gp_list *at;
+
+	if (result == -ESRCH) {
+		gp_member_lost(member);
+		return;
+	}
+	gp_list_for_each (at, &member->links) {
+		struct gp_target *target = gp_container(at, struct gp_link, by_member)->target;
+
+		if (result == 1)
+			gp_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
+					    (s32)member->pid, 0);
+		else
+			gp_hold_lose(target);
+	}
+}
+
+/* The longest lease anybody has on it. */
+static u32 longest_lease(const struct gp_member *member)
+{
+	const struct gp_list *at;
+	u32 longest = 0;
+
+	gp_list_for_each (at, &member->links) {
+		const struct gp_target *target =
+			gp_container(at, struct gp_link, by_member)->target;
+
+		if (target->hold.active)
+			longest = GP_MAX(longest, target->hold.lease_ms);
+	}
+	return longest;
+}
+
+void gp_member_lease(struct gp_member *member)
+{
+	struct gp_job *job;
+
+	/* Whoever keeps a clock of its own in there must hear of it; one at a time is enough. */
+	if (!member->ops || !member->ops->lease || member->gone || member->stopping)
+		return;
+	if (member->leasing) {
+		member->lease_again = true;
+		return;
+	}
+	job = gp_job_new(member, GP_JOB_LEASE, NULL);
+	if (!job)
+		return;
+	job->value = longest_lease(member);
+	member->leasing = true;
+	gp_job_post(job);
+}
+
+static void leased(struct gp_member *member, int result)
+{
+	bool again = member->lease_again;
+
+	member->leasing = member->lease_again = false;
+	/* Its own clock had run out before we came: it runs. */
+	if (result < 0)
+		take_notice(member, result);
+	else if (again && longest_lease(member))
+		gp_member_lease(member);
+}
+
 int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
 		    const u32 *check, u32 check_count)
 {
@@ -136,6 +202,8 @@ int gp_member_apply(struct gp_member *member, struct gp_request *request, bool s
 
 	if (member->gone || member->stopping)
 		return -ESRCH;
+	if (suspends && member->jobs >= GP_HOLDER_JOBS)
+		return -EBUSY; /* the driver does not come back from what it has */
 	job = gp_job_new(member, GP_JOB_APPLY, request);
 	if (!job)
 		return -ENOMEM;
@@ -158,25 +226,6 @@ int gp_member_apply(struct gp_member *member, struct gp_request *request, bool s
 }
 
 /* ---- what comes back ---- */
-
-static void take_notice(struct gp_member *member, int result)
-{
-	struct gp_list *at;
-
-	if (result == -ESRCH) {
-		gp_member_lost(member);
-		return;
-	}
-	gp_list_for_each (at, &member->links) {
-		struct gp_target *target = gp_container(at, struct gp_link, by_member)->target;
-
-		if (result == 1)
-			gp_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
-					    (s32)member->pid, 0);
-		else
-			gp_hold_lose(target);
-	}
-}
 
 static void note_gpus(struct gp_member *member, const struct gp_job *job)
 {
@@ -209,9 +258,8 @@ void gp_member_job_done(struct gp_job *job)
 		memcpy(member->why, job->text, sizeof(member->why));
 	}
 	note_gpus(member, job);
-	/* Its own clock had run out before we came: it runs. */
-	if (job->kind == GP_JOB_LEASE && job->result < 0)
-		take_notice(member, job->result);
+	if (job->kind == GP_JOB_LEASE)
+		leased(member, job->result);
 	if (job->kind == GP_JOB_APPLY && job->suspends)
 		gp_breaker_report(holder, member, job->result);
 	/* Off by one in the driver's books: its fail-open cannot be relied on any more. */

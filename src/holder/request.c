@@ -149,7 +149,7 @@ static int renew(struct gp_connection *connection, const struct gp_wire_message 
 static int post_value(struct gp_request *request, struct gp_member *member, enum gp_job_kind kind,
 		      u32 value)
 {
-	struct gp_job *job = gp_job_new(member, kind, kind == GP_JOB_SHARE ? request : NULL);
+	struct gp_job *job = gp_job_new(member, kind, request);
 
 	if (!job)
 		return -ENOMEM;

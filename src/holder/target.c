@@ -130,19 +130,8 @@ void gp_hold_renew(struct gp_target *target)
 		return;
 	hold->lease_ends_ns = gp_now_ns() + hold->lease_ms * MS;
 	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
-	gp_list_for_each (at, &target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
-		struct gp_job *job;
-
-		/* Whoever keeps a clock of its own in there must hear of it. */
-		if (!member->ops || !member->ops->lease || member->gone)
-			continue;
-		job = gp_job_new(member, GP_JOB_LEASE, NULL);
-		if (!job)
-			continue;
-		job->value = hold->lease_ms;
-		gp_job_post(job);
-	}
+	gp_list_for_each (at, &target->links)
+		gp_member_lease(gp_container(at, struct gp_link, by_target)->member);
 }
 
 static bool has_id(const struct gp_hold *hold, u32 id)

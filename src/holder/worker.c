@@ -1,7 +1,9 @@
 /*
- * A worker: the thread that acts on one process. It sleeps on its socket (jobs and nudges come as
- * packets of one pointer; NULL is a nudge), on the control's descriptor and on the process's pidfd.
- * A socket pair, because a wake through one costs a quarter of one through an eventfd here.
+ * A worker: the thread that acts on one process. It sleeps on its socket, on the control's
+ * descriptor and on the process's pidfd. Jobs lie in a list; a byte on the socket says that there
+ * are some, or that the process may have something (a nudge), so that the loop never waits for a
+ * worker that hangs in the driver. Jobs come back as packets of one pointer. A socket pair, because
+ * a wake through one costs a quarter of one through an eventfd here.
  */
 #include "holder/holder.h"
 
@@ -12,15 +14,17 @@
 #include <unistd.h>
 
 #define STACK_BYTES (512u * 1024)
+#define JOBS        'j'
+#define NUDGE       'n'
 
 struct gp_worker {
 	struct gp_member *member; /* only handed back in notices; the loop's */
 	int ends[2];              /* the loop's and the thread's */
 	bool is_inline;
-	bool started;
 	pthread_t thread;
+	pthread_mutex_t lock; /* of jobs */
+	struct gp_list jobs;  /* for the thread, oldest first */
 	struct gp_applied applied;
-	struct gp_list finished; /* inline: to be taken */
 };
 
 static void send_pointer(int fd, struct gp_job *job)
@@ -57,24 +61,31 @@ static int wait_for_something(struct gp_worker *worker, struct pollfd *fds)
 	return poll(fds, 3, -1);
 }
 
-/* False when the loop's end is closed or STOP was done. */
-static bool take_job(struct gp_worker *worker, bool *nudged)
+static struct gp_job *next_job(struct gp_worker *worker)
+{
+	struct gp_job *job = NULL;
+
+	pthread_mutex_lock(&worker->lock);
+	if (!gp_list_empty(&worker->jobs)) {
+		job = gp_container(worker->jobs.next, struct gp_job, link);
+		gp_list_remove(&job->link);
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return job;
+}
+
+/* False when STOP was done. */
+static bool run_jobs(struct gp_worker *worker)
 {
 	struct gp_job *job;
-	ssize_t got = recv(worker->ends[1], &job, sizeof(job), MSG_DONTWAIT);
+	bool stop = false;
 
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (got != (ssize_t)sizeof(job))
-		return false;
-	if (!job) {
-		*nudged = true;
-		return true;
+	while (!stop && (job = next_job(worker)) != NULL) {
+		stop = job->kind == GP_JOB_STOP;
+		gp_apply_job(&worker->applied, job);
+		job->finished_ns = gp_now_ns();
+		send_pointer(worker->ends[1], job);
 	}
-	bool stop = job->kind == GP_JOB_STOP;
-	gp_apply_job(&worker->applied, job);
-	job->finished_ns = gp_now_ns();
-	send_pointer(worker->ends[1], job);
 	return !stop;
 }
 
@@ -82,19 +93,20 @@ static void *run(void *data)
 {
 	struct gp_worker *worker = data;
 	struct pollfd fds[3];
+	char bytes[64];
+	int result;
 
-	for (;;) {
-		bool nudged = false;
-		int result;
-
+	do {
 		if (wait_for_something(worker, fds) < 0)
 			continue;
-		if (fds[0].revents && !take_job(worker, &nudged))
-			break;
+		/* A byte is a job or a nudge; looking at the process costs little. */
+		bool nudged = fds[0].revents &&
+			      recv(worker->ends[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0 &&
+			      bytes[0] == NUDGE;
 		if ((nudged || fds[1].revents || fds[2].revents) &&
 		    gp_apply_pump(&worker->applied, &result))
 			notice(worker, result);
-	}
+	} while (run_jobs(worker));
 	return NULL;
 }
 
@@ -108,7 +120,8 @@ int gp_worker_start(struct gp_member *member, struct gp_worker **out)
 		return -ENOMEM;
 	worker->member = member;
 	worker->is_inline = member->holder->options.inline_jobs;
-	gp_list_init(&worker->finished);
+	gp_list_init(&worker->jobs);
+	pthread_mutex_init(&worker->lock, NULL);
 	worker->applied.mechanisms = member->holder->options.mechanisms;
 	worker->applied.pid = member->pid;
 	worker->applied.pidfd = member->pidfd;
@@ -138,15 +151,24 @@ int gp_worker_fd(const struct gp_worker *worker)
 	return worker->ends[0];
 }
 
+/* When its socket is full it has enough to wake up for. */
+static void wake(struct gp_worker *worker, char why)
+{
+	send(worker->ends[0], &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void gp_worker_post(struct gp_worker *worker, struct gp_job *job)
 {
-	if (!worker->is_inline) {
-		send_pointer(worker->ends[0], job);
+	if (worker->is_inline) {
+		gp_apply_job(&worker->applied, job);
+		job->finished_ns = gp_now_ns();
+		gp_list_add_tail(&job->member->holder->finished, &job->link);
 		return;
 	}
-	gp_apply_job(&worker->applied, job);
-	job->finished_ns = gp_now_ns();
-	gp_list_add_tail(&job->member->holder->finished, &job->link);
+	pthread_mutex_lock(&worker->lock);
+	gp_list_add_tail(&worker->jobs, &job->link);
+	pthread_mutex_unlock(&worker->lock);
+	wake(worker, JOBS);
 }
 
 struct gp_job *gp_worker_take(struct gp_worker *worker)
@@ -160,10 +182,8 @@ struct gp_job *gp_worker_take(struct gp_worker *worker)
 
 void gp_worker_nudge(struct gp_worker *worker)
 {
-	struct gp_job *none = NULL;
-
 	if (!worker->is_inline)
-		send(worker->ends[0], &none, sizeof(none), MSG_NOSIGNAL | MSG_DONTWAIT);
+		wake(worker, NUDGE);
 }
 
 void gp_worker_join(struct gp_worker *worker)
@@ -176,5 +196,6 @@ void gp_worker_join(struct gp_worker *worker)
 		gp_job_free(job); /* notices that crossed STOP */
 	close(worker->ends[0]);
 	close(worker->ends[1]);
+	pthread_mutex_destroy(&worker->lock);
 	free(worker);
 }

@@ -11,14 +11,22 @@ static void keeps_its_place(struct live *live)
 	client = connect_client(live);
 	s64 id = open_pid(client, target.pid, 0);
 	CHECK(id > 0);
-	/* 10 ms into a kernel of 200, and never more than 110 until it is suspended. */
+	/* Attached now: what comes next is one driver call. */
+	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 2);
+	EXPECT(resume(client, id, -1), 2);
+	/* 10 ms into a kernel of 200 time stands still until the suspend is there. */
 	settle(&live->self);
 	hold_clock(&live->self, 0);
 	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
 	run_for(&live->self, target.pid, 0, 10 * MS);
-	hold_clock(&live->self, 100 * MS);
-	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 2);
+	struct gp_msg_suspend body = {.target = (u32)id,
+				      .lease_ms = LONG_LEASE,
+				      .limit_ms = LONG_LEASE,
+				      .timeout_ms = 60000};
+	begin(client, GP_MSG_SUSPEND, &body, sizeof(body));
+	UNTIL(&live->self, gpu_number(&live->self, "updates_pending") == 1);
 	hold_clock(&live->self, NEVER);
+	EXPECT(finish(client), 2);
 	is_off(live, target.pid, 2);
 	done = look(&live->self, target.pid, 0).cu_ns;
 	CHECK(done > 0);

@@ -131,10 +131,12 @@ static pid_t guardian_of(pid_t holder)
 		return 0;
 	child = (pid_t)atol(text);
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)child);
-	char *name = slurp(path);
-	if (!name || strncmp(name, "gpreempt-guard", 14))
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1); /* it may be ending */
+	if (fd >= 0)
+		close(fd);
+	if (size <= 0 || strncmp(text, "gpreempt-guard", 14))
 		child = 0;
-	free(name);
 	return child;
 }
 

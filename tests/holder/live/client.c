@@ -50,6 +50,21 @@ s64 ask(struct client *client, u16 type, const void *body, size_t size, int fd)
 			    CALL_MS, note_event, client);
 }
 
+void begin(struct client *client, u16 type, const void *body, size_t size)
+{
+	EXPECT(gp_wire_send(client->fd, type, ++client->serial, 0, body, size, -1), 0);
+}
+
+s64 finish(struct client *client)
+{
+	for (;;) {
+		EXPECT(gp_wire_receive(client->fd, &client->message, CALL_MS), 0);
+		if (client->message.header.serial == client->serial)
+			return client->message.header.status;
+		note_event(&client->message, client);
+	}
+}
+
 const char *reason(const struct client *client)
 {
 	return ((const struct gp_msg_text *)client->message.body)->text;

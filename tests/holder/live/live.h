@@ -43,6 +43,9 @@ struct client *connect_client(struct live *live);
 void close_client(struct client *client);
 /* A request and its answer's status; the answer is in client->message. */
 s64 ask(struct client *client, u16 type, const void *body, size_t size, int fd);
+/* The two halves of it, without a descriptor. */
+void begin(struct client *client, u16 type, const void *body, size_t size);
+s64 finish(struct client *client);
 const char *reason(const struct client *client);
 
 /* A target's id, or -errno. */
