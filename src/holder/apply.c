@@ -87,35 +87,42 @@ static void explain(struct gp_job *job, u32 pid)
 
 /* ---- probe and attach ---- */
 
-/* The reason why the first choice did not do goes with the reason for the second. */
+/* Which of two refusals says more of the process: that it has no agent says least. */
+static int weight(int error)
+{
+	return error == -ENOENT ? 1 : error == -ENODEV ? 2 : 3;
+}
+
+/* Adds a reason to those before it, as far as there is room. */
+static void add_reason(char *all, size_t size, const char *why)
+{
+	size_t used = strlen(all);
+
+	snprintf(all + used, size - used, "%s%s", used ? "; " : "", why);
+}
+
+/* The first mechanism that works, and why not those before it. */
 static void probe(struct gp_applied *applied, struct gp_job *job)
 {
-	char why[GP_PROTO_TEXT] = "", all[GP_PROTO_TEXT] = "";
-	int result = -EOPNOTSUPP;
+	char why[GP_PROTO_TEXT] = "";
 
+	job->result = -EOPNOTSUPP;
 	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++) {
 		if (job->asked != GP_MECHANISM_AUTO && job->asked != (*m)->mechanism)
 			continue;
 		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
-		if (!error) {
-			applied->ops = job->ops = *m;
-			if (all[0])
-				snprintf(job->text, sizeof(job->text), "%.110s; %.110s", all, why);
-			else
-				snprintf(job->text, sizeof(job->text), "%s", why);
-			job->result = 0;
-			return;
-		}
-		/* The last one that knows the process says it best. */
-		if (error == -ENODEV && all[0] && result != -ENOENT)
+		if (!job->text[0] || weight(error) > weight(job->result))
+			job->result = error;
+		add_reason(job->text, sizeof(job->text), why);
+		if (error)
 			continue;
-		result = error;
-		snprintf(all, sizeof(all), "%s", why);
+		applied->ops = job->ops = *m;
+		job->result = 0;
+		return;
 	}
-	if (!all[0])
-		snprintf(all, sizeof(all), _("this mechanism is not part of the holder"));
-	memcpy(job->text, all, sizeof(job->text));
-	job->result = result;
+	if (!job->text[0])
+		snprintf(job->text, sizeof(job->text),
+			 _("this mechanism is not part of the holder"));
 }
 
 static int attach(struct gp_applied *applied, struct gp_job *job)
