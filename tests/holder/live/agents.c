@@ -4,7 +4,9 @@
  */
 #include "live.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #define AGENT 1 /* GPREEMPT_KFD_AGENT */
@@ -133,12 +135,46 @@ static void a_stopped_target(struct live *live)
 	UNTIL(&live->self, look(&live->self, target.pid, 0).completed == 1);
 }
 
+/* As in a container: its own pid and mounts, the directory at another place. */
+static void in_a_container(struct live *live)
+{
+	struct client *client;
+	char inside[] = "/tmp/gpinside-XXXXXX";
+
+	start_holder(live, NULL, NULL);
+	client = connect_client(live);
+	CHECK(mkdtemp(inside));
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)) {
+		rmdir(inside);
+		return; /* not allowed to */
+	}
+	CHECK(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	CHECK(!mount(live->directory, inside, NULL, MS_BIND, NULL));
+	setenv("GPREEMPT_DIR", inside, 1);
+	struct actor target = start_target(0, 1);
+	s64 id = open_pid(client, target.pid, 0);
+	CHECK(id > 0);
+	EXPECT(((const struct gp_msg_opened *)client->message.body)->mechanism, AGENT);
+	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 1);
+	is_disabled(live, target.pid, 1);
+	EXPECT(resume(client, id, -1), 1);
+	s64 group = open_group(client, "job");
+	CHECK(group > 0);
+	EXPECT(suspend(client, group, LONG_LEASE, LONG_LEASE, -1), 1);
+	is_disabled(live, target.pid, 1);
+	actor_kill(&live->self, &target);
+	wait_event(client, GP_EVENT_GONE, target.pid);
+	CHECK(!umount2(inside, MNT_DETACH));
+	rmdir(inside);
+}
+
 const struct live_row live_agents[] = {
 	{"agent: taken where there is one, new queues included", the_agent_is_taken, EVERYWHERE},
 	{"agent: a killed holder lets go", holder_killed, EVERYWHERE},
 	{"agent: a hung holder costs the lease", holder_hung, EVERYWHERE},
 	{"agent: a lease ends", lease_ends, EVERYWHERE},
 	{"agent: a group is stopped together, late ones too", a_group, EVERYWHERE},
+	{"agent: a process in a container", in_a_container, EVERYWHERE},
 	{"agent: a stopped process is given up on", a_stopped_target, EVERYWHERE},
 	{0},
 };

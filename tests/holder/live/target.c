@@ -2,6 +2,7 @@
 #include "live.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -245,6 +246,24 @@ static void not_on_a_gpu(struct live *live)
 	EXPECT(open_pid(client, target.pid, 99), -EINVAL);
 }
 
+/* It does not know its pid here, and we do not use the one it knows. */
+static void in_a_pid_namespace(struct live *live)
+{
+	struct client *client;
+
+	start_holder(live, NULL, NULL);
+	client = connect_client(live);
+	if (unshare(CLONE_NEWPID))
+		return; /* not allowed to */
+	struct actor target = start_target(1, 1);
+	s64 id = hold(client, target.pid);
+	is_off(live, target.pid, 1);
+	EXPECT(resume(client, id, -1), 1);
+	comes_on(live, target.pid, 1);
+	actor_kill(&live->self, &target);
+	wait_event(client, GP_EVENT_GONE, target.pid);
+}
+
 const struct live_row live_target[] = {
 	{"a target that ends is forgotten, and its parent told", target_killed, EVERYWHERE},
 	{"signals reach a target that is held", signals_arrive, EVERYWHERE},
@@ -256,6 +275,7 @@ const struct live_row live_target[] = {
 	{"a runtime without RUNTIME_ENABLE is refused and not blocked", runtime_too_old,
 	 EVERYWHERE},
 	{"a runtime that shuts down is answered", runtime_goes_off, EVERYWHERE},
+	{"a target in a pid namespace of its own", in_a_pid_namespace, EVERYWHERE},
 	{"a process without a GPU is refused", not_on_a_gpu, EVERYWHERE},
 	{0},
 };
