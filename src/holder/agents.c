@@ -217,7 +217,7 @@ static int join(struct gp_target *target, struct gp_agent *agent, struct gp_requ
 	}
 	job = gp_job_new(member, GP_JOB_PROBE, request);
 	if (job) {
-		job->asked = member->ops ? member->ops->mechanism : target->asked;
+		job->asked = target->asked;
 		gp_job_post(job);
 	}
 	if (target->hold.active)

@@ -102,27 +102,48 @@ static void add_reason(char *all, size_t size, const char *why)
 }
 
 /* The first mechanism that works, and why not those before it. */
-static void probe(struct gp_applied *applied, struct gp_job *job)
+static int choose(struct gp_applied *applied, u32 asked, char *text, size_t size)
 {
 	char why[GP_PROTO_TEXT] = "";
+	int result = -EOPNOTSUPP;
 
-	job->result = -EOPNOTSUPP;
+	text[0] = 0;
 	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++) {
-		if (job->asked != GP_MECHANISM_AUTO && job->asked != (*m)->mechanism)
+		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
 		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
-		if (!job->text[0] || weight(error) > weight(job->result))
-			job->result = error;
-		add_reason(job->text, sizeof(job->text), why);
+		if (!text[0] || weight(error) > weight(result))
+			result = error;
+		add_reason(text, size, why);
 		if (error)
 			continue;
-		applied->ops = job->ops = *m;
-		job->result = 0;
-		return;
+		applied->ops = *m;
+		return 0;
 	}
-	if (!job->text[0])
-		snprintf(job->text, sizeof(job->text),
-			 _("this mechanism is not part of the holder"));
+	if (!text[0])
+		snprintf(text, size, _("this mechanism is not part of the holder"));
+	return result;
+}
+
+static void probe(struct gp_applied *applied, struct gp_job *job)
+{
+	u32 asked = job->asked;
+
+	if (applied->ops && asked == GP_MECHANISM_AUTO && (applied->pinned || applied->control))
+		asked = applied->ops->mechanism;
+	job->result = choose(applied, asked, job->text, sizeof(job->text));
+	applied->pinned |= !job->result && job->asked != GP_MECHANISM_AUTO;
+}
+
+/* Before it is attached: a program that was opened early may have its agent by now. */
+static void choose_again(struct gp_applied *applied)
+{
+	const struct gp_control_ops *before = applied->ops;
+	char why[GP_PROTO_TEXT];
+
+	if (!applied->pinned && !applied->control && before &&
+	    choose(applied, GP_MECHANISM_AUTO, why, sizeof(why)))
+		applied->ops = before; /* whose attach() says what is wrong */
 }
 
 static int attach(struct gp_applied *applied, struct gp_job *job)
@@ -135,6 +156,7 @@ static int attach(struct gp_applied *applied, struct gp_job *job)
 		return -ESRCH;
 	if (applied->control)
 		return 0;
+	choose_again(applied);
 	if (!applied->ops)
 		return -EOPNOTSUPP;
 	return applied->ops->attach(applied->pidfd, applied->pid, &sentence.diag,
@@ -303,6 +325,7 @@ static int list_job(struct gp_applied *applied, struct gp_job *job)
 {
 	int error;
 
+	choose_again(applied);
 	if (!applied->control && applied->ops && applied->ops->look)
 		return applied->ops->look(applied->pidfd, applied->pid, &job->queues);
 	error = attach(applied, job);
@@ -314,6 +337,7 @@ static int value_job(struct gp_applied *applied, struct gp_job *job)
 	int (*operation)(struct gp_control *, u32) = NULL;
 	int error;
 
+	choose_again(applied);
 	if (!applied->ops)
 		return -EOPNOTSUPP;
 	if (job->kind == GP_JOB_SHARE)
@@ -335,6 +359,7 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 	switch (job->kind) {
 	case GP_JOB_PROBE:
 		probe(applied, job);
+		job->ops = applied->ops;
 		return;
 	case GP_JOB_APPLY:
 		job->result = apply_job(applied, job);
@@ -354,6 +379,7 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 	case GP_JOB_NOTICE:
 		break;
 	}
+	job->ops = applied->ops;
 	explain(job, applied->pid);
 }
 

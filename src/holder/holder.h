@@ -92,7 +92,7 @@ void gp_want_free(struct gp_want *want);
 /* ---- jobs ---- */
 
 enum gp_job_kind {
-	GP_JOB_PROBE,    /* which mechanism; `asked` */
+	GP_JOB_PROBE,    /* which mechanism; `asked`: AUTO leaves it open until it is attached */
 	GP_JOB_APPLY,    /* make it so: `want` */
 	GP_JOB_LEASE,    /* `value` ms from now */
 	GP_JOB_QUEUES,   /* list them */
@@ -384,6 +384,7 @@ struct gp_applied {
 	int pidfd;
 	struct gp_want want;
 	bool gone;
+	bool pinned; /* somebody asked for this mechanism; otherwise a better one may turn up */
 };
 void gp_apply_job(struct gp_applied *applied, struct gp_job *job);
 /* Events of the control; 1: a notice is due, with *result for it. */

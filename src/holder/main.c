@@ -233,6 +233,9 @@ int main(int argc, char **argv)
 		if (error)
 			return say(error, _("cannot go into the background"));
 	}
+	/* Once more: who listened last is whom SO_PEERCRED names. */
+	if (listen(program.listen, BACKLOG) < 0)
+		return say(-errno, SOCKET);
 	write_pid(program.lock);
 	return serve(&program);
 }

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+
+#include "base/i18n.h"
 
 struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
 {
@@ -227,6 +230,19 @@ int gp_member_apply(struct gp_member *member, struct gp_request *request, bool s
 
 /* ---- what comes back ---- */
 
+static void note_mechanism(struct gp_member *member, const struct gp_job *job)
+{
+	bool other = job->ops && job->ops != member->ops;
+
+	if (job->kind == GP_JOB_PROBE && !job->result)
+		memcpy(member->why, job->text, sizeof(member->why));
+	else if (other && member->ops)
+		snprintf(member->why, sizeof(member->why), _("it can be stopped by %s now"),
+			 job->ops->name);
+	if (other)
+		member->ops = job->ops;
+}
+
 static void note_gpus(struct gp_member *member, const struct gp_job *job)
 {
 	if (!job->gpu_count)
@@ -253,10 +269,7 @@ void gp_member_job_done(struct gp_job *job)
 		free_member(member);
 		return;
 	}
-	if (job->kind == GP_JOB_PROBE && !job->result) {
-		member->ops = job->ops;
-		memcpy(member->why, job->text, sizeof(member->why));
-	}
+	note_mechanism(member, job);
 	note_gpus(member, job);
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result);

@@ -70,7 +70,7 @@ static void open_process(struct gp_request *request, struct gp_wire_message *mes
 		give_up(request, -ENOMEM, _("the holder has no room for it"));
 		return;
 	}
-	job->asked = member->ops ? member->ops->mechanism : target->asked;
+	job->asked = target->asked;
 	gp_job_post(job);
 }
 

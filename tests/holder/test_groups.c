@@ -117,8 +117,11 @@ static void serve(int listener, struct shown *me, const char *group)
 	}
 }
 
-static void start_agent(u32 index, const char *group)
+/* It listens when a byte comes out of the gate; -1: at once. */
+static void start_late_agent(u32 index, const char *group, int gate)
 {
+	char byte;
+
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char path[108];
 
@@ -128,6 +131,8 @@ static void start_agent(u32 index, const char *group)
 	if (agents[index])
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (gate >= 0)
+		(void)!read(gate, &byte, 1);
 	close_range(3, ~0u, 0); /* the test's sockets must end with the test's own copies */
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/.%u", directory, index);
 	snprintf(path, sizeof(path), "%s/agents/x%u.sock", directory, index);
@@ -137,6 +142,11 @@ static void start_agent(u32 index, const char *group)
 		_exit(1);
 	shown[index].ready = 1;
 	serve(fd, &shown[index], group);
+}
+
+static void start_agent(u32 index, const char *group)
+{
+	start_late_agent(index, group, -1);
 }
 
 static void agent_ready(u32 index)
@@ -238,6 +248,32 @@ static void auto_takes_the_agent_and_says_why(void **state)
 	assert_int_equal(opened(client)->mechanism, 2);
 	assert_non_null(strstr(opened(client)->why, "not started with"));
 	assert_non_null(strstr(opened(client)->why, "because it is a test"));
+	client_close(client);
+}
+
+/* Opened before its agent was there: until something is attached the choice is open. */
+static void a_late_agent_is_taken(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int hold[2];
+
+	(void)state;
+	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	start_late_agent(0, "", hold[0]);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	assert_int_equal(write(hold[1], "x", 1), 1); /* now it listens */
+	agent_ready(0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(shown[0].suspended, 1);
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
+	assert_int_equal(((struct gp_msg_info *)client->message.body)->mechanism, 1);
+	/* Who asks for the other one gets it, and a worker of its own. */
+	assert_true(open_pid(client, agents[0], 2) > 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	assert_int_equal(scene.holder.member_count, 2);
+	close(hold[0]);
+	close(hold[1]);
 	client_close(client);
 }
 
@@ -401,6 +437,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
 	const struct CMUnitTest tests[] = {
 		T(auto_takes_the_agent_and_says_why),
+		T(a_late_agent_is_taken),
 		T(the_agent_does_the_work),
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(members_are_suspended_together),
