@@ -161,7 +161,7 @@ static const char *check_members(const struct gp_sched *s, const struct gp_sched
 
 static const char *check_device(const struct gp_sched *s, const struct gp_sched_device *d)
 {
-	u32 members = 0, contenders = 0;
+	u32 members = 0, contenders = 0, switching = 0;
 	const struct gp_list *link;
 	u64 weights = 0, ppm = 0;
 
@@ -179,8 +179,13 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 		weights += m->contends ? gp_member_job(s, m)->weight : 0;
 		ppm += m->ppm;
 	}
-	if (members != d->member_count || contenders != d->contenders || weights != d->weights ||
-	    ppm != d->admitted_ppm)
+	for (u32 i = 0; i < s->jobs.fresh; i++) {
+		const struct gp_sched_job *j = gp_sched_job(s, i);
+
+		switching += j && j->token && j->op_device == d->index;
+	}
+	if (members != d->member_count || switching != d->switching ||
+	    contenders != d->contenders || weights != d->weights || ppm != d->admitted_ppm)
 		return "a device's sums do not add up";
 	if (ppm > d->config.utilisation_ppm)
 		return "more was admitted than the device has";

@@ -32,12 +32,11 @@ void gp_member_account(struct gp_sched *s, struct gp_sched_member *m)
 		d->policy->ran(s, m, ran);
 }
 
-/* The device's clock runs at one over the number of those who share the device. */
 void gp_device_clock(struct gp_sched *s, struct gp_sched_device *d)
 {
 	u32 running = d->order[GP_ORDER_RUN].count;
 
-	if (running)
+	if (running && !d->switching)
 		d->clock += (GP_MIN(s->now - d->clock_at, 1ull << 56) << 4) / running;
 	d->clock_at = s->now;
 }

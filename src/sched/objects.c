@@ -80,7 +80,7 @@ int gp_sched_job_add(struct gp_sched *s, u64 now, const struct gp_sched_job_spec
 		return -ENOSPC;
 	j->used = true;
 	j->held_since = j->retry_at = GP_SCHED_NEVER;
-	j->held_for = j->held_device = GP_SCHED_NONE;
+	j->held_for = j->held_device = j->op_device = GP_SCHED_NONE;
 	gp_list_init(&j->members);
 	gp_list_init(&j->processes);
 	adopt(s, j, spec);
@@ -400,6 +400,7 @@ int gp_sched_job_remove(struct gp_sched *s, u64 now, u32 index)
 	while (!gp_list_empty(&j->processes))
 		process_drop(s, gp_container(j->processes.next, struct gp_sched_process, link));
 	gp_sched_set_timer(s, index, GP_SCHED_NEVER);
+	gp_job_forget(s, j);
 	gp_pool_put(&s->jobs, j);
 	s->stats.jobs--;
 	gp_sched_settle(s);

@@ -35,10 +35,38 @@ void gp_job_shield(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shi
 	gp_job_arm(s, j);
 }
 
+/* The device that an operation is on is nobody's while it lasts: its clock stands still. */
+static void count_switching(struct gp_sched *s, u32 device, u32 by)
+{
+	struct gp_sched_device *d;
+
+	if (device == GP_SCHED_NONE)
+		return;
+	d = &s->device[device];
+	if (d->policy->clock)
+		gp_device_clock(s, d);
+	d->switching += by;
+}
+
+static void set_token(struct gp_sched *s, struct gp_sched_job *j, u64 token)
+{
+	if (j->token)
+		count_switching(s, j->op_device, -1u);
+	j->token = token;
+	j->op_device = j->held_device;
+	if (j->token)
+		count_switching(s, j->op_device, 1);
+}
+
+void gp_job_forget(struct gp_sched *s, struct gp_sched_job *j)
+{
+	set_token(s, j, 0);
+}
+
 static void start_operation(struct gp_sched *s, struct gp_sched_job *j,
 			    struct gp_sched_action *action)
 {
-	j->token = ++s->tokens << GP_SCHED_TOKEN_SHIFT | gp_job_index(s, j);
+	set_token(s, j, ++s->tokens << GP_SCHED_TOKEN_SHIFT | gp_job_index(s, j));
 	j->op_at = s->now;
 	j->op_until = gp_later(s->now, s->config.op_timeout_ns);
 	j->retry_at = GP_SCHED_NEVER;
@@ -66,13 +94,13 @@ struct gp_sched_action *gp_job_suspend(struct gp_sched *s, struct gp_sched_job *
 	action = gp_sched_emit(s, GP_SCHED_SUSPEND, why, gp_job_index(s, j),
 			       other ? other->job : GP_SCHED_NONE, device);
 	action->until_ns = gp_later(s->now, s->config.lease_ns);
+	j->held_device = device;
 	start_operation(s, j, action);
 	action->reason.shield = j->put_off_at == s->now ? j->put_off : GP_SCHED_SHIELD_NONE;
 	j->run = GP_SCHED_SUSPENDING;
 	j->held_since = s->now;
 	j->held_by = action->reason.id;
 	j->held_for = action->reason.other;
-	j->held_device = device;
 	j->shield = GP_SCHED_SHIELD_NONE;
 	j->outlived = false;
 	j->suspends++;
@@ -151,7 +179,7 @@ static void running(struct gp_sched *s, struct gp_sched_job *j)
 {
 	j->run = GP_SCHED_RUNNING;
 	j->resumed_at = s->now;
-	j->token = 0;
+	set_token(s, j, 0);
 	j->retry_at = GP_SCHED_NEVER;
 	if (j->pin == GP_SCHED_PIN_RUN)
 		gp_job_shield(s, j, GP_SCHED_SHIELD_PIN, GP_SCHED_NEVER);
@@ -171,7 +199,7 @@ static void failed(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_why
 	note->reason.limit_ns = s->config.op_timeout_ns;
 	j->failures++;
 	j->tries++;
-	j->token = 0;
+	set_token(s, j, 0);
 	if (j->run == GP_SCHED_SUSPENDING) {
 		/* It may be held in part. Letting go is always safe; then it is left alone. */
 		if (j->pin == GP_SCHED_PIN_HOLD)
@@ -234,7 +262,7 @@ int gp_sched_operation(struct gp_sched *s, u64 now, u64 token, int result, u64 c
 	} else if (j->run == GP_SCHED_SUSPENDING) {
 		learn(s, j, cost_ns);
 		j->run = GP_SCHED_SUSPENDED;
-		j->token = 0;
+		set_token(s, j, 0);
 		j->tries = 0;
 		gp_job_arm(s, j);
 	} else {

@@ -9,11 +9,13 @@
  *
  * Overload: a burst that uses up its budget is put off by one period, with a new budget, as often
  * as needed. So who needs more than it said is late itself, and does not make others late. A burst
- * that comes before the last one's period is over goes on with what is left of that budget.
+ * that comes before the last one's period is over goes on with what is left of that budget. The
+ * time in which jobs are suspended and resumed is nobody's use: admission has counted it.
  */
 #include "sched/state.h"
 
-#define PPM 1000000ull
+#define PPM     1000000ull
+#define LOOK_NS 10000 /* budgets are not looked at more often */
 
 static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)
 {
@@ -35,9 +37,17 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 	return yields(s, best, m) ? GP_SCHED_NEVER : 0;
 }
 
+/* The budget lasts that long at least; longer while others run beside it or jobs are switched. */
 static void watch(struct gp_sched *s, struct gp_sched_member *m)
 {
-	m->tick_at = m->ppm ? gp_later(s->now, m->budget) : GP_SCHED_NEVER;
+	m->tick_at = m->ppm ? gp_later(s->now, GP_MAX(m->budget, LOOK_NS)) : GP_SCHED_NEVER;
+}
+
+static void start(struct gp_sched *s, struct gp_sched_member *m)
+{
+	gp_device_clock(s, gp_member_device(s, m));
+	m->clock = gp_member_device(s, m)->clock;
+	watch(s, m);
 }
 
 static void postpone(const struct gp_sched *s, struct gp_sched_member *m)
@@ -80,8 +90,12 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 
 static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)
 {
-	(void)s;
-	m->budget -= GP_MIN(m->budget, ns);
+	struct gp_sched_device *d = gp_member_device(s, m);
+
+	(void)ns;
+	gp_device_clock(s, d);
+	m->budget -= GP_MIN(m->budget, (d->clock - m->clock) >> 4);
+	m->clock = d->clock;
 }
 
 static void tick(struct gp_sched *s, struct gp_sched_member *m)
@@ -139,6 +153,7 @@ const struct gp_sched_policy gp_sched_policy_deadline = {
 	.name = "deadline",
 	.declines = true,
 	.ahead = true,
+	.clock = true,
 	.suspends = GP_SCHED_WHY_INVERSION,
 	.resumes = GP_SCHED_WHY_CLEAR,
 	.key = key,
@@ -146,7 +161,7 @@ const struct gp_sched_policy gp_sched_policy_deadline = {
 	.returns = returns,
 	.arrive = arrive,
 	.drain = drain,
-	.start = watch,
+	.start = start,
 	.ran = ran,
 	.tick = tick,
 	.join = join,

@@ -67,10 +67,11 @@ struct gp_sched_member {
 	u64 maybe_until, ghost_until, hint_at;
 	struct gp_list job_link;
 	/* The policies'. */
-	u64 tick_at;                           /* look at it again, while it runs */
-	u64 vtime, clock;                      /* fair */
-	u64 usage_at;                          /* fair: of the last report */
-	u64 turn;                              /* quantum */
+	u64 tick_at;  /* look at it again, while it runs */
+	u64 vtime;    /* fair */
+	u64 clock;    /* fair, deadline: the device's, so far accounted for */
+	u64 usage_at; /* fair: of the last report */
+	u64 turn;     /* quantum */
 	u64 deadline, due, budget, period_end; /* deadline: now, of this burst, left */
 	u32 ppm;                               /* deadline: admitted with; 0: not admitted */
 	u32 share;                             /* last SHARE */
@@ -90,7 +91,8 @@ struct gp_sched_job {
 	u64 held_by;
 	u32 held_for, held_device;
 	u64 token, op_at, op_until, retry_at;
-	u32 tries; /* failures in a row */
+	u32 op_device; /* with a token: where it counts in `switching` */
+	u32 tries;     /* failures in a row */
 	u32 hint_misses;
 	u64 suspend_ns, resume_ns; /* 0: none yet */
 	u32 process_count, queue_count;
@@ -110,9 +112,11 @@ struct gp_sched_device {
 	bool changed;              /* by gp_sched_device_set(), not settled yet */
 	u64 weights;               /* of contending members */
 	u32 contenders;
-	u64 vfloor, clock, clock_at; /* fair: ns << 4 / number of running */
-	u64 turn;                    /* quantum: the last one given */
-	u32 admitted_ppm;            /* deadline */
+	u32 switching;       /* operations under way */
+	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
+	u64 vfloor;          /* fair */
+	u64 turn;            /* quantum: the last one given */
+	u32 admitted_ppm;    /* deadline */
 };
 
 /*
@@ -122,7 +126,7 @@ struct gp_sched_policy {
 	const char *name;
 	bool declines; /* preemptions are weighed against their cost */
 	bool ahead;    /* hints and lingering make sense */
-	bool clock;    /* wants device->clock */
+	bool clock;    /* reckons with device->clock */
 	enum gp_sched_why suspends, resumes;
 	/* Its place among those who run, or who are held. Less is first. */
 	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
@@ -247,6 +251,7 @@ u64 gp_sched_average(u64 average, u64 value);
 u32 gp_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* Brings its running time up to now. */
 void gp_member_account(struct gp_sched *sched, struct gp_sched_member *member);
+/* Brings the device's clock up to now: it counts the device time that each of those who run has. */
 void gp_device_clock(struct gp_sched *sched, struct gp_sched_device *device);
 /* Into and out of the orders, as its state and its job's demand; again when its key may differ. */
 void gp_member_place(struct gp_sched *sched, struct gp_sched_member *member);
@@ -279,6 +284,8 @@ struct gp_sched_action *gp_job_resume(struct gp_sched *sched, struct gp_sched_jo
 void gp_job_shield(struct gp_sched *sched, struct gp_sched_job *job, enum gp_sched_shield shield,
 		   u64 until);
 void gp_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
+/* The job goes: what is under way for it is nobody's any more. */
+void gp_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
 void gp_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
 
 /* decide.c */

@@ -161,7 +161,10 @@ static void who_needs_more_than_it_said_is_late_alone(void **state)
 	gets_work(w, liar);
 	gets_work(w, honest);
 	is_held(w, honest);
-	pass(w, 2 * MS); /* budget used up: put off to 20 ms, behind the other's 15 */
+	/* Budget used up, not counting the 10 us of the suspend: put off to 20 ms, behind 15. */
+	pass(w, 2 * MS + 10 * US - 1);
+	is_held(w, honest);
+	pass(w, 1);
 	note = look(w, GP_SCHED_NOTE, liar, GP_SCHED_WHY_OVERRUN);
 	assert_non_null(note);
 	assert_int_equal(note->reason.limit_ns, 2 * MS);
@@ -174,6 +177,29 @@ static void who_needs_more_than_it_said_is_late_alone(void **state)
 	note = look(w, GP_SCHED_NOTE, liar, GP_SCHED_WHY_MISSED);
 	assert_non_null(note);
 	assert_int_equal(note->reason.waited_ns, w->now - 10 * MS);
+	end(w);
+}
+
+/* Making room for it takes its time, but not its budget. */
+static void waiting_for_a_switch_is_not_charged(void **state)
+{
+	struct world *w = world(GP_SCHED_DEADLINE);
+	u32 batch = job(w, 500), due = deadline_job(w, 10 * MS, MS, 0);
+
+	(void)state;
+	w->takes = 2 * MS;
+	for (u32 i = 0; i < 5; i++) {
+		gets_work(w, batch);
+		gets_work(w, due);
+		is_held(w, batch);
+		pass(w, 2 * MS + 900 * US);
+		drains(w, due);
+		pass(w, 20 * MS);
+	}
+	for (u32 i = 0; i < w->logged; i++) {
+		assert_int_not_equal(w->log[i].reason.why, GP_SCHED_WHY_OVERRUN);
+		assert_int_not_equal(w->log[i].reason.why, GP_SCHED_WHY_MISSED);
+	}
 	end(w);
 }
 
@@ -206,6 +232,7 @@ int main(void)
 		cmocka_unit_test(who_was_refused_runs_behind),
 		cmocka_unit_test(an_admitted_set_meets_its_deadlines),
 		cmocka_unit_test(who_needs_more_than_it_said_is_late_alone),
+		cmocka_unit_test(waiting_for_a_switch_is_not_charged),
 		cmocka_unit_test(bursts_within_a_period_share_its_budget),
 	};
 
