@@ -310,6 +310,21 @@ static void a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost(void **s
 	assert_int_not_equal(holder_pid(scene), first);
 }
 
+static void a_holder_that_ended_while_nothing_was_asked_is_replaced_without_a_word(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene);
+
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(gpreempt_target_suspend(target, NULL), 3);
+	assert_int_equal(gpreempt_target_resume(target), 3);
+	signal_holder(scene, SIGKILL);
+	assert_true(gpreempt_target_suspend_async(target, NULL) > 0);
+	assert_int_equal(next_event(scene->context).result, 3);
+	signal_holder(scene, SIGKILL);
+	gpreempt_target_close(open_group(scene, "another"));
+}
+
 static void a_holder_that_dies_in_a_call_is_a_clear_error(void **state)
 {
 	struct scene *scene = *state;
@@ -528,6 +543,7 @@ int main(void)
 		TEST(a_lost_lease_is_an_event_and_enolck),
 		TEST(events_of_a_closed_target_are_forgotten),
 		TEST(a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost),
+		TEST(a_holder_that_ended_while_nothing_was_asked_is_replaced_without_a_word),
 		TEST(a_holder_that_dies_in_a_call_is_a_clear_error),
 		TEST(rubbish_ends_the_connection_and_not_the_program),
 		TEST(a_holder_that_cannot_start_says_why),

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import weakref
 
 BUILD = os.path.dirname(os.environ["GP_BIN"])
 SOURCE = os.path.dirname(os.path.dirname(os.environ["GP_FIXTURES"]))
@@ -70,6 +71,16 @@ class Suspending(Scene):
         with Target(self.pid).suspended():
             with Target(self.pid) as other:
                 self.assertEqual(len(other.queues()), 3)
+
+    def test_a_target_that_is_not_used_any_more_lets_go_at_once(self):
+        gc.disable()
+        self.addCleanup(gc.enable)
+        target = Target(self.pid)
+        gone = weakref.ref(target)
+        target.suspend(lease=60, limit=60)
+        del target
+        self.assertIsNone(gone())
+        self.assertFalse(Target(self.pid).info().suspended)
 
     def test_an_exception_lets_go_and_passes(self):
         target = Target(self.pid)
