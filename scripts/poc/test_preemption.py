@@ -19,7 +19,7 @@ import poc_report
 from poc_library import Poc, PocError
 from poc_tasks import Task, gpreempt
 
-READY_S = 60  # how long a task may take to create its first queue
+READY_S = 120  # how long a task may take to create its first queue
 
 
 class Run:

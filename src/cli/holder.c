@@ -74,16 +74,20 @@ static int connect_socket(int *out)
 int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt"};
+	pid_t peer;
 	uid_t uid;
 
 	holder->socket = -1;
 	holder->pid = 0;
 	int error = connect_socket(&holder->socket);
-	if (error == -ETIME)
-		holder->pid = lock_owner();
+	if (error == -ENOENT)
+		return error;
+	/* Not the socket's peer: that is who called listen(), a parent that may have ended since.
+	 */
+	holder->pid = lock_owner();
 	if (error)
 		return error;
-	error = gp_wire_peer(holder->socket, &holder->pid, &uid);
+	error = gp_wire_peer(holder->socket, &peer, &uid);
 	if (!error && !gp_wire_peer_allowed(uid))
 		error = -EPERM;
 	if (!error)

@@ -45,8 +45,8 @@ static int set(void *ctx, int id, const char *value)
 }
 
 /*
- * Its number is the socket's peer, or that of the process that has the lock file open: it is the
- * holder of this directory. When it is gone the driver and the agents let everything run.
+ * Its number is that of the process that has the lock file open: it is the holder of this
+ * directory. When it is gone the driver and the agents let everything run.
  */
 static int kill_holder(struct release *release)
 {

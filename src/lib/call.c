@@ -189,6 +189,13 @@ static int greet(struct gpreempt *context, const struct gpreempt *said)
 		gp_lib_lost(context, status);
 		return gp_lib_fail(said, status, "%s", text);
 	}
+	/* For sentences only. The peer's credentials name who called listen(), which may be gone.
+	 */
+	if (gp_wire_fits(&context->message, sizeof(hello), 0, 0)) {
+		memcpy(&hello, context->message.body, sizeof(hello));
+		if (hello.pid)
+			context->holder = (pid_t)hello.pid;
+	}
 	if (epoll_ctl(context->epoll, EPOLL_CTL_ADD, fd, &readable) < 0) {
 		status = -errno;
 		gp_lib_lost(context, status);

@@ -12,7 +12,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.environ["GP_FIXTURES"]))
 GPREEMPT = os.path.join(BIN, "gpreempt")
 TRAINER = os.path.join(os.path.dirname(BIN), "examples", "offline_trainer")
 SCRIPTS = os.path.join(SOURCE, "scripts", "poc")
-LIMIT = 60
+LIMIT = 120
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "python"))
 
@@ -93,6 +93,26 @@ def check_simple(pid):
     assert "suspended by" in done.stdout and "resumed" in done.stdout, done.stdout
 
 
+def check_hung_holder(pid):
+    keeper = subprocess.Popen([GPREEMPT, "suspend", str(pid), "--json", "--lease", "1h"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert json.loads(keeper.stdout.readline())["event"] == "suspended"
+        os.kill(json.loads(gpreempt("status", "--json").stdout)["holder"], signal.SIGSTOP)
+        done = gpreempt("release", "--all", "--timeout", "100ms")
+        assert done.returncode == 0 and "did not answer and was ended" in done.stderr, done
+        assert json.loads(keeper.communicate(timeout=LIMIT)[0])["event"] == "lease_lost"
+        assert keeper.returncode == 1
+    finally:
+        keeper.kill()
+        keeper.wait()
+    # With a holder of its own again.
+    target = Target(pid)
+    assert not target.info().suspended
+    before = launched(target)
+    until(lambda: launched(target) > before, "the program did not go on")
+
+
 def check_death(pid, trainer):
     target = Target(pid)
     target.suspend(lease=LIMIT, limit=LIMIT)
@@ -114,6 +134,7 @@ def main():
         check_release(trainer.pid)
         check_resume(trainer.pid)
         check_simple(trainer.pid)
+        check_hung_holder(trainer.pid)
         check_death(trainer.pid, trainer)
     finally:
         trainer.kill()

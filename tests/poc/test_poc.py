@@ -16,7 +16,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.environ["GP_FIXTURES"]))
 GPREEMPT = os.path.join(BIN, "gpreempt")
 SCRIPTS = os.path.join(SOURCE, "scripts", "poc")
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMIT = 120
+LIMIT = 240
 
 
 class Poc(unittest.TestCase):
