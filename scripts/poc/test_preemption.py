@@ -8,11 +8,8 @@ libgpreempt_poc.so alone. With --vgpu everything runs on a virtual GPU, with the
 import argparse
 import errno
 import os
-import select
-import shutil
 import signal
 import sys
-import tempfile
 import time
 
 import poc_report
@@ -173,30 +170,6 @@ def enter_vgpu(arguments):
              [argument for argument in arguments if argument != "--vgpu"])
 
 
-class Private:
-    """A directory of sockets of its own on a virtual GPU: a holder of real ones knows nothing of it."""
-
-    def __enter__(self):
-        self.place = None
-        if os.environ.get("GPREEMPT_VGPU") and not os.environ.get("GPREEMPT_DIR"):
-            self.place = tempfile.mkdtemp(prefix="gpreempt-poc-")
-            os.environ["GPREEMPT_DIR"] = self.place
-        return self
-
-    def __exit__(self, *_):
-        if not self.place:
-            return
-        try:
-            with open(os.path.join(self.place, "holder.lock")) as file:
-                holder = os.pidfd_open(int(file.read()))
-            signal.pidfd_send_signal(holder, signal.SIGTERM)
-            select.select([holder], [], [], 10)
-            os.close(holder)
-        except (OSError, ValueError):
-            pass
-        shutil.rmtree(self.place, ignore_errors=True)
-
-
 def test(options):
     seconds = options.baseline + options.seconds + 5
     tasks = []
@@ -227,8 +200,7 @@ def main():
     if options.vgpu and not os.environ.get("GPREEMPT_VGPU"):
         enter_vgpu(sys.argv[1:])
     try:
-        with Private():
-            test(options)
+        test(options)
     except PocError as error:
         sys.exit(f"test_preemption.py: {error.strerror or error}")
 

@@ -33,6 +33,7 @@ static int check(const char *path, bool create, bool shared)
 static int base_path(char *out, size_t size, bool *given)
 {
 	const char *dir = getenv("GPREEMPT_DIR");
+	const char *machine = getenv("GPREEMPT_VGPU");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	int length;
 
@@ -40,6 +41,8 @@ static int base_path(char *out, size_t size, bool *given)
 	if (dir && *dir) {
 		*given = true;
 		length = snprintf(out, size, "%s", dir);
+	} else if (machine && *machine) {
+		length = snprintf(out, size, "%s/run", machine);
 	} else if (geteuid() == 0) {
 		length = snprintf(out, size, "/run/gpreempt");
 	} else if (runtime && *runtime) {

@@ -14,6 +14,7 @@
 
 #include "gpreempt.h"
 #include "lib/lib.h"
+#include "proto/directory.h"
 
 #define LIMIT_MS 60000
 
@@ -465,6 +466,28 @@ static void hints_without_an_agent_are_harmless(void **state)
 	assert_int_equal(gpreempt_request_end(), 0);
 }
 
+static void a_virtual_machine_has_sockets_of_its_own(void **state)
+{
+	char machine[] = "/tmp/gplibXXXXXX", path[96], expected[96], run[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(machine));
+	unsetenv("GPREEMPT_DIR");
+	setenv("GPREEMPT_VGPU", machine, 1);
+	snprintf(run, sizeof(run), "%s/run", machine);
+	snprintf(expected, sizeof(expected), "%s/holder.sock", run);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 0), -ENOENT);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 1), 0);
+	assert_string_equal(path, expected);
+	/* What was asked for by name comes first. */
+	setenv("GPREEMPT_DIR", machine, 1);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 0), 0);
+	assert_string_not_equal(path, expected);
+	unsetenv("GPREEMPT_VGPU");
+	assert_int_equal(rmdir(run), 0);
+	assert_int_equal(rmdir(machine), 0);
+}
+
 static void names_and_version(void **state)
 {
 	(void)state;
@@ -551,6 +574,7 @@ int main(void)
 		TEST(threads_share_a_context),
 		TEST(a_child_after_fork_cannot_use_the_connection),
 		cmocka_unit_test(hints_without_an_agent_are_harmless),
+		cmocka_unit_test(a_virtual_machine_has_sockets_of_its_own),
 		cmocka_unit_test(names_and_version),
 		TEST(nothing_is_left_open),
 		TEST(a_hung_holder_is_given_up),
