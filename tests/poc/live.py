@@ -13,6 +13,7 @@ GPREEMPT = os.path.join(BIN, "gpreempt")
 TRAINER = os.path.join(os.path.dirname(BIN), "examples", "offline_trainer")
 SCRIPTS = os.path.join(SOURCE, "scripts", "poc")
 LIMIT = 120
+GROUP = "poc-test"
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "python"))
 
@@ -59,6 +60,61 @@ def check_package(pid):
         before = launched(target)
     assert not target.info().suspended
     until(lambda: launched(target) > before, "the program did not go on")
+
+
+def check_queues(pid):
+    """One queue of it, and only that."""
+    target = Target(pid)
+    one = target.queues()[-1].kfd_id
+    with target.suspended([one], lease=LIMIT, limit=LIMIT) as suspension:
+        assert suspension.queues == 1, suspension.queues
+        stopped = [queue.kfd_id for queue in target.queues() if queue.state == QueueState.SUSPENDED]
+        assert stopped == [one], stopped
+        try:
+            Target(pid).suspend([4000000])
+        except Error as error:
+            assert error.errno == 2, error
+        else:
+            raise AssertionError("a queue that does not exist was suspended")
+    assert all(queue.state == QueueState.RUNNING for queue in target.queues())
+
+
+def check_group(pid):
+    with Target(GROUP) as group:
+        with group.suspended(lease=LIMIT, limit=LIMIT):
+            assert group.info().process_count == 1, group.info()
+            assert all(queue.state == QueueState.SUSPENDED for queue in Target(pid).queues())
+        assert not group.info().suspended
+        assert group.latency().processes == 1
+
+
+def check_priority_and_share(pid):
+    done = gpreempt("renice", "online", str(pid))
+    assert (done.returncode, done.stdout) == (0, f"process {pid}: priority 2000\n"), done
+    with Target(pid) as target:
+        assert target.info().priority == 2000, target.info()
+        target.share(0.5)
+        target.share(1)
+
+
+def check_nesting(pid):
+    """Two owners: it runs when both have let go."""
+    first, second = Target(pid), Target(pid)
+    first.suspend(lease=LIMIT, limit=LIMIT)
+    second.suspend(lease=LIMIT, limit=LIMIT)
+    assert first.info().owner_count == 2, first.info()
+    first.resume()
+    assert second.info().suspended and not first.info().mine
+    assert second.resume() >= 3
+    assert not first.info().suspended
+
+
+def check_hints():
+    """The agent in a program that was started with `gpreempt run` takes them."""
+    code = "import ctypes, gpreempt; ctypes.CDLL(None).gpreempt_agent_request; gpreempt.request(0.01).__enter__()"
+    done = subprocess.run([GPREEMPT, "run", "--", sys.executable, "-B", "-c", code], stderr=subprocess.PIPE, text=True,
+                          timeout=LIMIT, env=dict(os.environ, PYTHONPATH=os.path.join(SOURCE, "python")))
+    assert done.returncode == 0, done.stderr
 
 
 def check_release(pid):
@@ -126,11 +182,16 @@ def check_death(pid, trainer):
 
 
 def main():
-    trainer = subprocess.Popen([GPREEMPT, "run", "--class", "offline", "--", TRAINER, "--seconds", "600"],
+    trainer = subprocess.Popen([GPREEMPT, "run", "--class", "offline", "--group", GROUP, "--", TRAINER, "--seconds", "600"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until(lambda: queues_of(trainer.pid), "the program has no queues")
         check_package(trainer.pid)
+        check_queues(trainer.pid)
+        check_group(trainer.pid)
+        check_priority_and_share(trainer.pid)
+        check_nesting(trainer.pid)
+        check_hints()
         check_release(trainer.pid)
         check_resume(trainer.pid)
         check_simple(trainer.pid)
