@@ -1,9 +1,10 @@
 /*
  * Where gpreempt's sockets are: $GPREEMPT_DIR; else, on a virtual GPU, a directory of that machine
  * ($GPREEMPT_VGPU/run: a holder of real GPUs knows nothing of it, nor the other way round); else
- * /run/gpreempt for root, $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID. The directory is made with mode 0700 and must
- * belong to the caller or to root and be writable by nobody else (a root program ignores
- * $GPREEMPT_DIR of a directory that is not root's). It can be bind-mounted into containers.
+ * /run/gpreempt for root, $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID. The directory is made
+ * with mode 0700 and must belong to the caller or to root and be writable by nobody else (a root
+ * program ignores $GPREEMPT_DIR of a directory that is not root's). It can be bind-mounted into
+ * containers.
  */
 #ifndef GP_PROTO_DIRECTORY_H
 #define GP_PROTO_DIRECTORY_H
