@@ -92,8 +92,15 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, "%s",
 				      _("which files? Give logs, traces or profiles"));
 	error = gp_inquiry_init(&inquiry, arguments.clock);
+	if (!error)
+		error = gp_report_timeline(&arguments.cli);
+	if (arguments.cli.timeline) {
+		inquiry.tap = gp_perfetto_event;
+		inquiry.tap_ctx = arguments.cli.timeline;
+	}
 	for (int i = first; i < argc && !error; i++)
 		error = read_file(&arguments, &inquiry, argv[i]);
+	error = gp_report_timeline_end(&arguments.cli, error);
 	if (!error)
 		error = gp_inquiry_finish(&inquiry);
 	if (!error) {
@@ -110,6 +117,7 @@ static const struct gp_option options[] = {
 	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
 	GP_REPORT_OPTIONS,
+	GP_REPORT_PERFETTO,
 	{0},
 };
 

@@ -115,6 +115,17 @@ static void complain(struct arguments *arguments, const struct input *input)
 			input->path);
 }
 
+static int take_event(void *ctx, const struct gp_event *event)
+{
+	struct arguments *arguments = ctx;
+	u64 before = arguments->submission.duplicates;
+	int ret = gp_submission_event(&arguments->submission, event);
+
+	if (ret || !arguments->cli.timeline || arguments->submission.duplicates > before)
+		return ret;
+	return gp_perfetto_event(arguments->cli.timeline, event);
+}
+
 static int read_inputs(struct arguments *arguments)
 {
 	bool versions[4] = {0};
@@ -128,8 +139,8 @@ static int read_inputs(struct arguments *arguments)
 		if (fd < 0)
 			return fd;
 		gp_submission_next_input(&arguments->submission);
-		error = gp_rocprof_read(fd, name, &arguments->cli.sink.diag, gp_submission_event,
-					&arguments->submission, &input->stats);
+		error = gp_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event, arguments,
+					&input->stats);
 		close(fd);
 		if (error)
 			return error;
@@ -218,7 +229,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	for (int i = first; i < argc && !error; i++)
 		error = collect(&arguments, argv[i], true, 0);
 	if (!error)
+		error = gp_report_timeline(&arguments.cli);
+	if (!error)
 		error = read_inputs(&arguments);
+	error = gp_report_timeline_end(&arguments.cli, error);
 	if (!error)
 		error = show(&arguments);
 	for (size_t i = 0; i < arguments.count; i++)
@@ -232,6 +246,7 @@ static const struct gp_option options[] = {
 	{OPTION_CLAIMS, "claims", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("check the figures in this CSV (claim,table,name,field,value)\nagainst the run")},
 	GP_REPORT_OPTIONS,
+	GP_REPORT_PERFETTO,
 	{0},
 };
 

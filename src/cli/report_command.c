@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +25,9 @@ bool gp_report_option(struct gp_report_cli *cli, int id, const char *value)
 		return true;
 	case GP_OPT_REPORT_MARKDOWN:
 		cli->markdown = true;
+		return true;
+	case GP_OPT_REPORT_PERFETTO:
+		cli->perfetto = value;
 		return true;
 	case GP_OPT_REPORT_HTML:
 		cli->html = value;
@@ -55,6 +60,54 @@ int gp_report_open(struct gp_report_cli *cli, const char *path, const char **nam
 			       *name);
 	}
 	return fd;
+}
+
+int gp_report_timeline(struct gp_report_cli *cli)
+{
+	int fd = -1, error;
+
+	if (!cli->perfetto)
+		return 0;
+	if (asprintf(&cli->temporary, "%s.XXXXXX", cli->perfetto) < 0)
+		cli->temporary = NULL;
+	if (cli->temporary)
+		fd = mkostemp(cli->temporary, O_CLOEXEC);
+	if (fd >= 0) {
+		fchmod(fd, 0644);
+		cli->file = fdopen(fd, "w");
+	}
+	if (cli->file)
+		cli->timeline = gp_perfetto_new(cli->file);
+	if (cli->timeline)
+		return 0;
+	error = errno ? -errno : -ENOMEM;
+	if (fd >= 0 && !cli->file)
+		close(fd);
+	gp_report_timeline_end(cli, error);
+	return gp_fail(&cli->sink.diag, error, _("cannot write %s: %s"), cli->perfetto,
+		       strerror(-error));
+}
+
+int gp_report_timeline_end(struct gp_report_cli *cli, int error)
+{
+	int failed = 0;
+
+	if (cli->timeline)
+		failed = gp_perfetto_end(cli->timeline);
+	if (cli->file && fclose(cli->file) && !failed)
+		failed = -errno;
+	if (cli->file && !error && !failed && rename(cli->temporary, cli->perfetto))
+		failed = -errno;
+	if (cli->temporary && (error || failed))
+		unlink(cli->temporary);
+	if (failed && !error)
+		error = gp_fail(&cli->sink.diag, failed, _("cannot write %s: %s"), cli->perfetto,
+				strerror(-failed));
+	free(cli->temporary);
+	cli->temporary = NULL;
+	cli->timeline = NULL;
+	cli->file = NULL;
+	return error;
 }
 
 int gp_report_write(struct gp_report_cli *cli, const char *path, const struct gp_buf *text)

@@ -12,6 +12,8 @@ static void event_reset(struct gp_line_parser *parser)
 	event->line = parser->line;
 	event->name = NULL;
 	event->name_len = 0;
+	event->text = NULL;
+	event->text_len = 0;
 }
 
 /* One line may be torn many times; it is still one line. */

@@ -1,5 +1,7 @@
 """gpreempt analyze as a person runs it."""
+import json
 import os
+import tempfile
 import unittest
 
 from gp import fixture, gpreempt, gpreempt_json
@@ -12,6 +14,30 @@ CORPUS = os.environ.get("GP_CORPUS", "")
 
 def answers(result, section):
     return {row["item"]: row for row in result[section]["answers"]}
+
+
+class Timeline(unittest.TestCase):
+    def test_every_clock_has_its_own_tracks(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "timeline.json")
+            done = gpreempt("analyze", "--perfetto", path, CNN, GRAPH, PROBES)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.listdir(place), ["timeline.json"])
+            with open(path) as timeline:
+                events = json.load(timeline)["traceEvents"]
+        names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertIn("process 158036 (MONOTONIC)", names)
+        self.assertIn("kernel thread 117 (ftrace)", names)
+        slices = {e["name"]: e["dur"] for e in events if e["ph"] == "X"}
+        self.assertEqual(slices["create_queue_cpsch"], 290)
+
+    def test_a_failure_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as place:
+            done = gpreempt("analyze", "--perfetto", os.path.join(place, "t.json"), GRAPH, "/nowhere")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(os.listdir(place), [])
+            done = gpreempt("analyze", "--perfetto", os.path.join(place, "no", "t.json"), GRAPH)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
 
 
 class Analyze(unittest.TestCase):

@@ -1,4 +1,5 @@
 """gpreempt report as a person runs it."""
+import json
 import os
 import shutil
 import tempfile
@@ -63,6 +64,17 @@ class Report(unittest.TestCase):
             self.assertIn('std::pair&lt;int, "x,y"&gt;::sum (int)', done.stdout)
             with open(page) as html:
                 self.assertIn("std::pair&lt;int, &quot;x,y&quot;&gt;::sum", html.read())
+
+    def test_the_timeline_joins_calls_and_kernels(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "t.json")
+            self.assertEqual(gpreempt("report", "--perfetto", path, V3).returncode, 0)
+            with open(path) as timeline:
+                events = json.load(timeline)["traceEvents"]
+        starts = {e["id"] for e in events if e["ph"] == "s"}
+        ends = {e["id"] for e in events if e["ph"] == "f"}
+        self.assertEqual(starts, {4, 5})
+        self.assertLessEqual(starts, ends)
 
     def test_every_figure_of_the_document_is_reproduced_wrong_or_absent(self):
         names = ("trace.json", "copy_stats.csv", "hip_stats.csv", "hsa_stats.csv", "stats.csv", "results.csv")

@@ -5,6 +5,7 @@
 
 #include "trace/ftrace.h"
 #include "trace/inquiry.h"
+#include "trace/perfetto.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
@@ -23,6 +24,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct gp_inquiry inquiry;
 	struct gp_buf page = {0};
 	struct gp_doc *doc;
+	char *timeline = NULL;
+	size_t timeline_len;
+	FILE *out = open_memstream(&timeline, &timeline_len);
+	json_t *json;
 
 	require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	require(lseek(fd, 0, SEEK_SET) == 0);
@@ -33,9 +38,17 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	require(stats.events <= 2 * stats.lines.lines);
 	gp_kfdpath_free(&path);
 	require(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE) == 0);
+	inquiry.tap = gp_perfetto_event;
+	inquiry.tap_ctx = gp_perfetto_new(out);
 	require(lseek(fd, 0, SEEK_SET) == 0);
 	gp_inquiry_add(&inquiry, fd, "fuzz", NULL);
 	require(gp_inquiry_finish(&inquiry) == 0);
+	require(gp_perfetto_end(inquiry.tap_ctx) == 0);
+	fclose(out);
+	json = json_loadb(timeline, timeline_len, JSON_ALLOW_NUL, NULL);
+	require(json);
+	json_decref(json);
+	free(timeline);
 	doc = gp_inquiry_doc(&inquiry);
 	require(doc && gp_doc_html(doc, &page) == 0);
 	gp_buf_free(&page);
