@@ -211,6 +211,50 @@ static void the_report_says_which_overlaps_mean_nothing(void **state)
 	gp_kfd_queues_free(queues);
 }
 
+static const char *word(const json_t *json, const char *section, size_t row, const char *key)
+{
+	return json_string_value(json_object_get(
+		json_array_get(json_object_get(json_object_get(json, section), "rows"), row), key));
+}
+
+static json_t *report(struct gp_kfd_queues *queues)
+{
+	struct gp_doc *doc = gp_kfd_queues_doc(queues);
+	json_t *json = gp_doc_json(doc);
+
+	gp_doc_free(doc);
+	gp_kfd_queues_free(queues);
+	return json;
+}
+
+static void the_report_names_every_reading_and_overlap(void **state)
+{
+	json_t *json = report(analyse_fixture("v4_two_processes.txt"));
+
+	(void)state;
+	assert_string_equal(word(json, "processes", 0, "pid_hash"), "stock");
+	assert_string_equal(word(json, "processes", 0, "offset_meaning"), "bytes-in-slice");
+	assert_string_equal(word(json, "overlaps", 0, "meaning"), "separate");
+	json_decref(json);
+	/* One slice for two that live, one whose offsets fit nothing, one 8 apart, one nameless. */
+	json = report(analyse_text(
+		"[KFD-TRACE] CREATE_QUEUE: queue_id=1 pasid=3\n"
+		"[KFD-TRACE] CREATE_QUEUE: pid=5 queue_id=7 doorbell_offset_in_process=0x1000\n"
+		"[KFD-TRACE] CREATE_QUEUE: pid=5 queue_id=8 doorbell_offset_in_process=0x1008\n"
+		"[KFD-TRACE] CREATE_QUEUE: pid=6 queue_id=9 doorbell_offset_in_process=0x1000\n"
+		"[KFD-TRACE] CREATE_QUEUE: pid=7 queue_id=9 doorbell_offset_in_process=0x123\n"));
+	assert_null(word(json, "processes", 0, "pid_hash"));
+	assert_string_equal(word(json, "processes", 3, "offset_meaning"), "unknown");
+	assert_string_equal(word(json, "processes", 3, "pid_hash"), "other");
+	assert_string_equal(word(json, "overlaps", 0, "meaning"), "same-slice");
+	assert_string_equal(word(json, "overlaps", 1, "meaning"), "separate");
+	assert_non_null(
+		strstr(json_string_value(json_array_get(
+			       json_object_get(json_object_get(json, "meaning"), "notes"), 0)),
+		       "Process 5: its offsets"));
+	json_decref(json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +268,7 @@ int main(void)
 		cmocka_unit_test(keys_are_whole_words_and_numbers_whole),
 		cmocka_unit_test(a_file_without_prints_is_refused_with_what_to_do),
 		cmocka_unit_test(the_report_says_which_overlaps_mean_nothing),
+		cmocka_unit_test(the_report_names_every_reading_and_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,45 @@ static void returns_make_slices_and_lost_events_are_marked(void **state)
 	json_decref(json);
 }
 
+static void copies_and_calls_of_logs_have_tracks(void **state)
+{
+	const struct gp_event events[] = {
+		{.kind = GP_EVENT_COPY,
+		 .clock = GP_CLOCK_BOOTTIME,
+		 .valid = GP_EV_TIME | GP_EV_DURATION | GP_EV_GRID,
+		 .time_ns = 5000000000000,
+		 .duration_ns = 10,
+		 .name = "c",
+		 .name_len = 1},
+		{.kind = GP_EVENT_API_ENTER,
+		 .valid = GP_EV_PID | GP_EV_TIME | GP_EV_TID,
+		 .pid = 5,
+		 .tid = 0x7f0012345678,
+		 .name = "hipMalloc",
+		 .name_len = 9},
+		{.kind = GP_EVENT_API_RETURN,
+		 .valid = GP_EV_PID | GP_EV_TIME | GP_EV_TID,
+		 .pid = 5,
+		 .tid = 0x7f0012345678,
+		 .name = "hipMalloc",
+		 .name_len = 9},
+		{.kind = GP_EVENT_DISPATCH,
+		 .valid = GP_EV_PID | GP_EV_TIME | GP_EV_QUEUE,
+		 .pid = 5,
+		 .queue = 1},
+	};
+	json_t *json = written(events, GP_ARRAY_SIZE(events));
+
+	(void)state;
+	assert_non_null(phase(json, "B", 0));
+	assert_int_equal(tid(phase(json, "B", 0)), tid(phase(json, "E", 0)));
+	assert_string_equal(json_string_value(json_object_get(phase(json, "i", 0), "name")),
+			    "kernel");
+	/* A late clock starts one hour in: rows before the first still have a time. */
+	assert_true(json_real_value(json_object_get(phase(json, "X", 0), "ts")) == 3600000000.0);
+	json_decref(json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +230,7 @@ int main(void)
 		cmocka_unit_test(names_cannot_break_out),
 		cmocka_unit_test(a_dispatch_has_the_name_its_thread_said_before),
 		cmocka_unit_test(returns_make_slices_and_lost_events_are_marked),
+		cmocka_unit_test(copies_and_calls_of_logs_have_tracks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

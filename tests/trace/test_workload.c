@@ -297,6 +297,33 @@ static void logs_without_pids_or_kernels_say_so(void **state)
 	assert_false(c.has_overlap);
 }
 
+/* A log with everything the report has a line for. */
+#define FULL                                                                                       \
+	":3:rocdevice.cpp            :3048: 0000000900 us: [pid:77 tid:0x7f01] Created "           \
+	"SWq=0x7f0000001000 to map on HWq=0x7f1000 with size 16384 with priority 2, cooperative: " \
+	"0\n" NAME("0000001000", "0x7f01",                                                         \
+		   "alpha_gemm_with_a_name_that_is_longer_than_the_table_is_"                      \
+		   "wide_so_that_people_see_its_start_only")                                       \
+		RUN("0000001002", "0x7f01", "0x7f1000", "128, 2, 1")                               \
+			NAME("0000001003", "0x7f01", "beta")                                       \
+				RUN("0000009002", "0x7f01", "0x7f1000", "64, 1, 1")
+
+static void the_report_has_every_section(void **state)
+{
+	char *text = NULL;
+	struct gp_comparison c = compared(FULL, FULL, &text);
+
+	(void)state;
+	assert_int_equal(c.strategy, GP_STRATEGY_TIME_SLICE);
+	assert_non_null(strstr(text, "\"strategy\":\"time-slice\""));
+	assert_non_null(strstr(text, "see_its_start_only\"")); /* JSON has all of a name */
+	assert_non_null(strstr(text, "\"priority\":\"high\""));
+	assert_non_null(strstr(text, "\"grid_low\":256"));
+	assert_non_null(strstr(text, "\"length_ns\":8000000"));
+	assert_non_null(strstr(text, "\"class\":\"gemm\",\"a\":1,\"a_share\":50.0"));
+	free(text);
+}
+
 static void texts_are_kept_once(void **state)
 {
 	struct gp_strings strings = {0};
@@ -332,6 +359,7 @@ int main(void)
 		cmocka_unit_test(one_process_with_its_own_queues_is_suspended_by_queue),
 		cmocka_unit_test(a_batch_job_that_pauses_often_is_waited_for),
 		cmocka_unit_test(logs_without_pids_or_kernels_say_so),
+		cmocka_unit_test(the_report_has_every_section),
 		cmocka_unit_test(texts_are_kept_once),
 	};
 
