@@ -2,7 +2,7 @@
 # build/lib, both runnable from there.
 PREFIX ?= /usr/local
 
-.PHONY: all demo test bench soak install uninstall coverage format clean
+.PHONY: all demo roadmap test bench soak install uninstall coverage format clean
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -28,6 +28,9 @@ bench:
 soak:
 	@scripts/deps build test
 	@scripts/soak
+
+roadmap: all
+	@scripts/roadmap
 
 coverage:
 	@scripts/deps build test

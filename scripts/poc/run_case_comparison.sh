@@ -20,10 +20,24 @@ run_case() { # command, log
 	((status == 0 || status == 124)) || echo "run_case_comparison.sh: '$1' ended with $status" >&2
 }
 
+has_torch() { python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; }
+
+# The case's script where PyTorch is, or the example of that name, without a GPU on a virtual one.
+default_case() { # name
+	local build=$here/../../build
+	if [[ -n $container ]] || has_torch; then
+		echo "python3 '$here/$1.py'"
+	elif [[ -e /dev/kfd ]]; then
+		echo "'$build/examples/$1'"
+	else
+		echo "'$build/bin/gpreempt' vgpu -- '$build/examples/$1'"
+	fi
+}
+
 echo "case A, at most $seconds s"
-run_case "${CASE_A:-python3 $here/case_a_cnn.py}" "$out/case_a.log"
+run_case "${CASE_A:-$(default_case case_a_cnn)}" "$out/case_a.log"
 echo "case B, at most $seconds s"
-run_case "${CASE_B:-python3 $here/case_b_transformer.py}" "$out/case_b.log"
+run_case "${CASE_B:-$(default_case case_b_transformer)}" "$out/case_b.log"
 "$here/analyze_queue_logs.py" "$out/case_a.log" "$out/case_b.log" \
 	--summary "$out/ANALYSIS_SUMMARY.md" --html "$out/comparison.html"
 echo

@@ -46,6 +46,7 @@ static const struct {
 	{"elementwise", GP_KERNEL_ELEMENTWISE},
 	{"relu", GP_KERNEL_ELEMENTWISE},
 	{"gelu", GP_KERNEL_ELEMENTWISE},
+	{"add_", GP_KERNEL_ELEMENTWISE},
 	{"vectoradd", GP_KERNEL_ELEMENTWISE},
 	{"vadd", GP_KERNEL_ELEMENTWISE},
 };
