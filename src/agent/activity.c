@@ -12,8 +12,9 @@
  * never otherwise.
  *
  * A doorbell and a look may meet. The doorbell counts (a locked instruction, so a full barrier) and
- * then reads the state; the look writes the state and then reads the count: one of them sees the
- * other. `state`, `doorbells` and the counters are atomic; the rest of a slot is written under the
+ * then reads `quiet`; the look writes `quiet` and then reads the count: one of them sees the other.
+ * States change under watch_lock only, so what watchers see and hear is in order and never wrong
+ * for a moment; on a busy queue no lock is taken. The rest of a slot is written under the agent's
  * lock, inside an odd generation.
  */
 #include "agent/agent.h"
@@ -78,11 +79,15 @@ static int seal(int fd)
 	return readable;
 }
 
-static void make_memory(struct gp_agent *agent)
+void gp_agent_make_activity(struct gp_agent *agent)
 {
 	size_t size = sizeof(struct gp_activity);
-	int fd = memfd_create("gpreempt-activity", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct gp_activity *memory = MAP_FAILED;
+	int fd;
+
+	if (agent->activity)
+		return;
+	fd = memfd_create("gpreempt-activity", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
 		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -163,60 +168,69 @@ static void arm(struct gp_agent *agent, u64 ns)
 		timerfd_settime(agent->timer, 0, &when, NULL);
 }
 
+/* With watch_lock held, so that watchers hear of edges in the order in which they were. */
 static void tell_edge(struct gp_agent *agent, u64 at, u32 busy, u32 id)
 {
 	struct gp_msg_edge edge = {.now_ns = at, .busy = busy, .queue = id};
 
-	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
-		return;
-	pthread_mutex_lock(&agent->watch_lock);
-	/* A queue may have risen since: "drained" must not be the last word then. */
-	if (busy || !__atomic_load_n(&agent->activity->busy_queues, __ATOMIC_SEQ_CST))
+	if (agent->watchers)
 		gp_agent_tell_locked(agent, GP_MSG_AGENT_EDGE, &edge, sizeof(edge), true);
-	pthread_mutex_unlock(&agent->watch_lock);
+}
+
+/* With watch_lock held: the slot's state, and the counts that go with it. */
+static u32 set_state(struct gp_agent *agent, u32 id, u32 state)
+{
+	struct gp_activity *activity = agent->activity;
+	u32 before = activity->slot[id].state;
+
+	__atomic_store_n(&activity->slot[id].state, state, __ATOMIC_RELEASE);
+	agent->busy += (u32)(state == GP_ACTIVITY_BUSY) - (u32)(before == GP_ACTIVITY_BUSY);
+	__atomic_store_n(&activity->busy_queues,
+			 activity->busy_queues + (u32)(state != GP_ACTIVITY_DRAINED) -
+				 (u32)(before != GP_ACTIVITY_DRAINED),
+			 __ATOMIC_RELEASE);
+	return before;
 }
 
 static void rise(struct gp_agent *agent, u32 id)
 {
-	struct gp_activity_slot *slot = &agent->activity->slot[id];
-	u32 before = __atomic_exchange_n(&slot->state, GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
-	u64 at;
+	struct gp_activity *activity = agent->activity;
+	u64 at = now(agent);
 
-	if (before == GP_ACTIVITY_BUSY)
-		return;
-	at = now(agent);
-	slot->last_ring_ns = at;
-	if (before == GP_ACTIVITY_DRAINED)
-		__atomic_add_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_fetch_add(&agent->busy, 1, __ATOMIC_SEQ_CST))
-		return;
-	__atomic_store_n(&agent->edge_ns, at, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&agent->activity->edges, 1, __ATOMIC_RELAXED);
-	tell_edge(agent, at, 1, id);
-	if (__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
-		arm(agent, LOOK_MIN);
+	pthread_mutex_lock(&agent->watch_lock);
+	__atomic_store_n(&agent->ringer[id].quiet, 0, __ATOMIC_SEQ_CST);
+	if (set_state(agent, id, GP_ACTIVITY_BUSY) != GP_ACTIVITY_BUSY) {
+		activity->slot[id].last_ring_ns = at;
+		if (agent->busy == 1) {
+			agent->edge_ns = at;
+			activity->edges++;
+			tell_edge(agent, at, 1, id);
+			if (agent->watchers)
+				arm(agent, LOOK_MIN);
+		}
+	}
+	pthread_mutex_unlock(&agent->watch_lock);
 }
 
 /* `rung` is how many doorbells there were before the ring was looked at. */
 static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 {
 	struct gp_activity_slot *slot = &agent->activity->slot[id];
-	u32 before = __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST);
+	struct gp_agent_ringer *ringer = &agent->ringer[id];
 
-	if (before == state || !__atomic_compare_exchange_n(&slot->state, &before, state, false,
-							    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == state)
 		return;
-	if (__atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST) != rung &&
-	    __atomic_compare_exchange_n(&slot->state, &state, before, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_SEQ_CST))
-		return; /* rung meanwhile: never mind what was seen */
-	if (before == GP_ACTIVITY_BUSY)
-		__atomic_sub_fetch(&agent->busy, 1, __ATOMIC_SEQ_CST);
-	if (before == GP_ACTIVITY_DRAINED)
-		__atomic_add_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST);
-	if (state == GP_ACTIVITY_DRAINED &&
-	    __atomic_sub_fetch(&agent->activity->busy_queues, 1, __ATOMIC_SEQ_CST) == 0)
-		tell_edge(agent, now(agent), 0, id);
+	__atomic_store_n(&ringer->quiet, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&agent->watch_lock);
+	if (__atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST) != rung || !ringer->quiet) {
+		/* Rung meanwhile: never mind what was seen. */
+		__atomic_store_n(&ringer->quiet, slot->state != GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
+	} else {
+		set_state(agent, id, state);
+		if (!agent->activity->busy_queues)
+			tell_edge(agent, now(agent), 0, id);
+	}
+	pthread_mutex_unlock(&agent->watch_lock);
 }
 
 void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
@@ -236,7 +250,7 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
 	__atomic_store_n(&ringer->last, value << 1 | !!(header & GP_AQL_HEADER_BARRIER),
 			 __ATOMIC_RELAXED);
 	__atomic_fetch_add(&slot->doorbells, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) != GP_ACTIVITY_BUSY)
+	if (__atomic_load_n(&ringer->quiet, __ATOMIC_SEQ_CST))
 		rise(agent, id);
 }
 
@@ -333,7 +347,7 @@ void gp_agent_look_later(struct gp_agent *agent)
 
 	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
 		return;
-	if (__atomic_load_n(&agent->busy, __ATOMIC_SEQ_CST)) {
+	if (__atomic_load_n(&agent->busy, __ATOMIC_RELAXED)) {
 		wait = (now(agent) - __atomic_load_n(&agent->edge_ns, __ATOMIC_RELAXED)) / 8;
 		wait = wait < LOOK_MIN ? LOOK_MIN : wait > LOOK_MAX ? LOOK_MAX : wait;
 	} else if (agent->hooked) {
@@ -376,12 +390,11 @@ void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
 	u64 packets = queue->ring_bytes / GP_AQL_PACKET_BYTES, written = 0;
 
-	if (!agent->activity)
-		make_memory(agent);
+	gp_agent_make_activity(agent);
 	if (!agent->activity)
 		return;
 	agent->activity->slot[queue->id].doorbells = 0;
-	*ringer = (struct gp_agent_ringer){.ring = queue->ring};
+	*ringer = (struct gp_agent_ringer){.ring = queue->ring, .quiet = 1};
 	if (queue->type == GP_KFD_QUEUE_COMPUTE_AQL && packets && !(packets & (packets - 1))) {
 		ringer->mask = packets - 1;
 		/* What is in it now was never submitted. */

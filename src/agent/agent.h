@@ -100,6 +100,7 @@ struct gp_agent_ringer {
 	u64 mask;       /* packets - 1; 0: no AQL queue */
 	u64 last;       /* index of the last packet rung << 1 | its barrier bit */
 	u64 drained_at; /* write index when it was last seen drained */
+	u32 quiet;      /* 1: the next doorbell must make the queue busy */
 };
 
 /* Queue object to id: open addressing. Keys are set and cleared under the lock, read without. */
@@ -225,6 +226,8 @@ int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *m
 
 /* ---- activity.c: what watchers see ---- */
 
+/* With the lock held: makes the memory unless it is there. */
+void gp_agent_make_activity(struct gp_agent *agent);
 /* With the lock held. A new queue's slot, a changed one's, one that is gone; every one. */
 void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue);
 void gp_agent_show(struct gp_agent *agent, const struct gp_agent_queue *queue);

@@ -175,6 +175,9 @@ static int watch(struct gp_agent *agent, u32 index, const struct gp_wire_message
 
 	if (!gp_wire_fits(message, sizeof(*ask), 0, 0))
 		return -EPROTO;
+	pthread_mutex_lock(&agent->lock);
+	gp_agent_make_activity(agent);
+	pthread_mutex_unlock(&agent->lock);
 	if (agent->activity_fd < 0)
 		return refuse(connection->fd, &message->header, -ENODEV,
 			      "the program had no descriptor left for what watchers read");

@@ -16,6 +16,10 @@
 
 #define NR(request) _IOC_NR(GP_KFD_IOC_##request)
 
+/* For headers older than these functions. */
+int close_range(unsigned int first, unsigned int last, int flags);
+void closefrom(int first);
+
 /*
  * Our own functions by names that nobody else's can stand in front of. Where we are not the first
  * library (a tool of the runtime), `ioctl` in this file is somebody else's.
@@ -42,16 +46,31 @@ static void *behind(const char *name, void *ours)
 	return found && found != ours ? found : dlsym(RTLD_NEXT, name);
 }
 
-#define BEHIND(name)                                                                  \
-	({                                                                            \
-		static __typeof__(&(name)) found_;                                    \
-		__typeof__(&(name)) f_ = __atomic_load_n(&found_, __ATOMIC_RELAXED);  \
-		if (!f_) {                                                            \
-			f_ = (__typeof__(&(name)))behind(#name, (void *)&own_##name); \
-			__atomic_store_n(&found_, f_, __ATOMIC_RELAXED);              \
-		}                                                                     \
-		f_;                                                                   \
-	})
+static struct {
+	__typeof__(&ioctl) ioctl;
+	__typeof__(&close) close;
+	__typeof__(&close_range) close_range; /* NULL before glibc 2.34, as closefrom */
+	__typeof__(&closefrom) closefrom;
+	__typeof__(&dup2) dup2;
+	__typeof__(&dup3) dup3;
+} next;
+
+/* Early, because dlsym() has no place in a signal handler or a forked child. */
+__attribute__((constructor)) static void find_next(void)
+{
+	if (next.dup3)
+		return;
+	next.ioctl = (__typeof__(next.ioctl))behind("ioctl", (void *)own_ioctl);
+	next.close = (__typeof__(next.close))behind("close", (void *)own_close);
+	next.close_range =
+		(__typeof__(next.close_range))behind("close_range", (void *)own_close_range);
+	next.closefrom = (__typeof__(next.closefrom))behind("closefrom", (void *)own_closefrom);
+	next.dup2 = (__typeof__(next.dup2))behind("dup2", (void *)own_dup2);
+	next.dup3 = (__typeof__(next.dup3))behind("dup3", (void *)own_dup3);
+}
+
+/* Another library's constructor may come before ours. */
+#define BEHIND(name) (__builtin_expect(!next.name, 0) ? (find_next(), next.name) : next.name)
 
 static int driver_call(void *data, int fd, unsigned long request, void *argument)
 {
@@ -174,12 +193,10 @@ static int lowest_of_ours(unsigned int first, unsigned int last)
 	return lowest;
 }
 
-int close_range(unsigned int first, unsigned int last, int flags);
 static int close_stretch(unsigned int first, unsigned int last, int flags)
 {
-	__typeof__(&close_range) next = BEHIND(close_range);
-
-	return next ? next(first, last, flags) : (int)syscall(SYS_close_range, first, last, flags);
+	return BEHIND(close_range) ? next.close_range(first, last, flags)
+				   : (int)syscall(SYS_close_range, first, last, flags);
 }
 
 GP_AGENT_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
@@ -196,13 +213,12 @@ GP_AGENT_EXPORT int close_range(unsigned int first, unsigned int last, int flags
 	return result || first > last ? result : close_stretch(first, last, 0);
 }
 
-void closefrom(int first);
 GP_AGENT_EXPORT void closefrom(int first)
 {
 	unsigned int from = first < 0 ? 0 : (unsigned int)first;
 
 	if (lowest_of_ours(from, INT_MAX) < 0 && BEHIND(closefrom))
-		BEHIND(closefrom)(first);
+		next.closefrom(first);
 	else
 		close_range(from, ~0u, 0);
 }

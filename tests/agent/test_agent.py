@@ -3,6 +3,7 @@ import errno
 import os
 import signal
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -79,8 +80,7 @@ class Suspend(Stage):
 
     def test_all_means_also_queues_created_later(self):
         self.client.suspend()
-        self.program.tell("queue")  # creating one may need the runtime's own queues, but no packet runs
-        self.test_line = self.line(self.program.process, "queue 2")
+        self.program.ask("queue", "queue 2")
         third = self.client.rings()[-1]
         self.assertEqual(self.state(third), SUSPENDED)
         self.program.ask(f"kernel 2 {SHORT}", "ok")
@@ -148,6 +148,43 @@ class Suspend(Stage):
             self.assertEqual(refused.errno, errno.ENOLCK)
         self.program.ask("wait 0", "done 1")
         self.program.quit()
+
+    def test_a_program_can_end_while_it_is_held(self):
+        self.program.ask(f"kernel 0 {ENDLESS}", "ok")
+        self.client.suspend()
+        self.program.quit()
+        self.assertEqual(self.sockets(), [])
+
+    def descriptors(self):
+        """The driver's own of every queue, as text."""
+        done = subprocess.run([agentwire.GPREEMPT, "vgpu", "--", "cat", "/sys/kernel/debug/kfd/mqds"], env=self.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=agentwire.LIMIT)
+        return done.stdout
+
+    def test_a_share_reaches_the_driver_and_is_taken_back(self):
+        self.program.ask("mask 0 ffffffff", "ok")
+        # A queue that never had a mask gets all the CUs there are, which reads differently from none.
+        self.client.share(500)
+        self.client.share(1000)
+        before = self.descriptors()
+        self.client.share(250)
+        narrow = self.descriptors()
+        self.assertNotEqual(before, narrow)
+        self.client.share(250, first=500)
+        self.assertNotIn(self.descriptors(), (before, narrow))
+        self.client.share(1000)
+        self.assertEqual(before, self.descriptors())
+        with self.assertRaises(Refused) as refused:
+            self.client.share(0)
+        self.assertEqual(refused.exception.errno, errno.EINVAL)
+
+    def test_an_old_runtimes_program_can_also_be_stopped_from_outside(self):
+        """RUNTIME_ENABLE was called for it, or the driver would refuse."""
+        suspender = self.launch(agentwire.GPREEMPT, "vgpu", "--", os.path.join(agentwire.PROGRAMS, "kfd_suspender"),
+                                "1", "100", str(self.client.hello["pid"]))
+        self.line(suspender, "attached")
+        self.program.quit()
+        self.assertRegex(self.finish(suspender), r"^\d+ changes\n$")
 
     def hold_elsewhere(self, lease):
         holder = self.launch(sys.executable, "-c", HOLDER, os.path.dirname(agentwire.__file__), self.sockets()[0],

@@ -324,6 +324,67 @@ static void many_queues_come_and_go_at_one_place(void **state)
 	}
 }
 
+/* ---- doorbells and looks at the same time ---- */
+
+#define RINGS 20000
+
+struct ringer {
+	struct fake *fake;
+	struct ring ring;
+};
+
+/* Each packet is done at once; the ring is never longer than one. */
+static void *ring_often(void *data)
+{
+	struct ringer *ringer = data;
+	struct ring *ring = &ringer->ring;
+
+	for (u64 i = 0; i < RINGS; i++) {
+		ring->packets[i % PACKETS] = (struct gp_aql_dispatch){
+			.header = GP_AQL_KERNEL_DISPATCH | GP_AQL_HEADER_BARRIER,
+			.completion_signal = (uintptr_t)&ring->signal,
+		};
+		__atomic_store_n(&ring->signal.value, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&ring->object.write_dispatch_id, i + 1, __ATOMIC_SEQ_CST);
+		gp_agent_doorbell(ringer->fake->agent, (uintptr_t)&ring->object, i);
+		/* Rung and not done: whatever a look saw before, it is busy now. */
+		if (__atomic_load_n(&ringer->fake->agent->activity->slot[ring->id].state,
+				    __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
+			return (void *)1;
+		__atomic_store_n(&ring->object.read_dispatch_id, i + 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&ring->signal.value, 0, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+static void no_work_is_missed_when_a_doorbell_meets_a_look(void **state)
+{
+	static struct ringer ringers[2];
+	struct fake *fake = *state;
+	pthread_t threads[2];
+	void *wrong;
+
+	for (int i = 0; i < 2; i++) {
+		ringers[i] = (struct ringer){.fake = fake};
+		make_ring(fake, &ringers[i].ring);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ring_often, &ringers[i]), 0);
+	while (__atomic_load_n(&ringers[0].ring.object.read_dispatch_id, __ATOMIC_SEQ_CST) <
+		       RINGS &&
+	       __atomic_load_n(&ringers[1].ring.object.read_dispatch_id, __ATOMIC_SEQ_CST) < RINGS)
+		gp_agent_look(fake->agent);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	gp_agent_look(fake->agent);
+	assert_int_equal(fake->agent->busy, 0);
+	assert_int_equal(fake->agent->activity->busy_queues, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fake->agent->activity->slot[ringers[i].ring.id].doorbells, RINGS);
+}
+
 /* ---- descriptors, fork, identity ---- */
 
 static void own_descriptors_are_out_of_the_way(void **state)
@@ -413,6 +474,7 @@ int main(void)
 		TEST(only_the_first_busy_queue_is_an_edge),
 		TEST(a_doorbell_of_an_unknown_queue_is_nothing),
 		TEST(many_queues_come_and_go_at_one_place),
+		TEST(no_work_is_missed_when_a_doorbell_meets_a_look),
 		TEST(own_descriptors_are_out_of_the_way),
 		TEST(a_child_starts_from_nothing),
 		cmocka_unit_test(identity_comes_from_the_environment),
