@@ -64,13 +64,6 @@ class Watch(Stage):
         self.assertEqual(self.client.edge()["busy"], 1)
         self.assertEqual(self.client.edge()["busy"], 0)
 
-    def test_without_a_barrier_bit_the_last_signal_says_nothing_of_the_others(self):
-        self.program.ask(f"plain 0 {ENDLESS}", "ok")
-        self.program.ask(f"plain 0 {SHORT}", "ok")
-        self.program.ask(f"plain 1 {SHORT}", "ok")
-        self.settles(self.second, Activity.DRAINED)  # alone since it was drained: known
-        self.assertNotEqual(self.activity.slot(self.first)["state"], Activity.DRAINED)
-
     def test_a_held_queue_stays_busy_and_says_that_it_is_held(self):
         self.client.suspend()
         self.assertEqual(self.activity.slot(self.first)["suspended"], 1)

@@ -272,5 +272,25 @@ class Suspend(Stage):
             return False
 
 
+@unittest.skipUnless(BUILT, "built without ROCm's headers")
+class OlderKernel(Stage):
+    def test_the_rules_of_linux_6_5(self):
+        self.machine("--era", "6.5")
+        program = Program(self)
+        program.queues(2)
+        client = self.connect()
+        first, _ = client.rings()
+        client.suspend([first])
+        client.share(500)
+        program.ask(f"kernel 0 {SHORT}", "ok")
+        program.ask(f"kernel 1 {SHORT}", "ok")
+        program.ask("wait 1", "done 1")
+        program.ask("done 0", "done 0")
+        client.resume()
+        client.share(1000)
+        program.ask("wait 0", "done 1")
+        program.quit()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -258,6 +258,27 @@ static void a_signal_that_is_gone_is_unknown(void **state)
 	assert_int_equal(fake->agent->busy, 0);
 }
 
+static void without_a_barrier_bit_packets_before_the_last_may_still_run(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	submit(fake, &ring, false, true);
+	ring.object.read_dispatch_id = 1;
+	ring.signal.value = 0;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_DRAINED); /* there is none before it */
+	submit(fake, &ring, true, false);
+	submit(fake, &ring, false, true);
+	ring.object.read_dispatch_id = 3;
+	ring.signal.value = 0;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_UNKNOWN);
+	submit(fake, &ring, true, true);
+	ring.object.read_dispatch_id = 4;
+	ring.signal.value = 0;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_DRAINED);
+}
+
 static void the_ring_comes_round(void **state)
 {
 	struct fake *fake = *state;
@@ -470,6 +491,7 @@ int main(void)
 		TEST(a_new_queue_gets_the_share),
 		TEST(launched_is_not_done),
 		TEST(a_signal_that_is_gone_is_unknown),
+		TEST(without_a_barrier_bit_packets_before_the_last_may_still_run),
 		TEST(the_ring_comes_round),
 		TEST(only_the_first_busy_queue_is_an_edge),
 		TEST(a_doorbell_of_an_unknown_queue_is_nothing),
