@@ -37,10 +37,6 @@ class Suspend(Stage):
     def state(self, queue):
         return self.client.queues()[queue]["state"]
 
-    def both_stand_still(self):
-        """A queue of its own that runs shows that time has passed for those that do not."""
-        self.assertEqual({self.state(self.first), self.state(self.second)}, {SUSPENDED})
-
     def test_hello_says_what_run_was_told(self):
         hello = self.client.hello
         self.assertEqual({key: hello[key] for key in ("priority", "class", "weight", "deadline_us", "group", "name")},
@@ -193,8 +189,8 @@ class Suspend(Stage):
         return holder
 
     def test_a_killed_owner_lets_go(self):
-        holder = self.hold_elsewhere(30000)
-        self.both_stand_still()
+        holder = self.hold_elsewhere(600000)
+        self.assertEqual({self.state(self.first), self.state(self.second)}, {SUSPENDED})
         self.program.ask(f"kernel 0 {SHORT}", "ok")
         holder.kill()
         self.program.ask("wait 0", "done 1")
