@@ -23,7 +23,7 @@ static inline void notice(u64 handle, s64 value)
 {
 	const struct gp_amd_signal *signal = (const struct gp_amd_signal *)(uintptr_t)handle;
 
-	if (signal->kind < 0)
+	if (signal && signal->kind < 0)
 		gp_agent_doorbell(behind.agent, signal->queue, (u64)value);
 }
 
@@ -47,6 +47,11 @@ static int set_priority(void *queue, int priority)
 	gp_agent_set_stream(behind.agent, (uintptr_t)queue, priority - GP_HSA_PRIORITY_NORMAL);
 	return result;
 }
+
+/* Newer runtimes (seen in October 2024's) take every loaded library with this name for a tool, also
+ * where HSA_TOOLS_LIB does not name it. */
+extern const u32 HSA_AMD_TOOL_PRIORITY;
+GP_AGENT_EXPORT const u32 HSA_AMD_TOOL_PRIORITY = 0;
 
 /* Puts `ours` into a table that is long enough, once. */
 static void *replace(struct gp_hsa_functions *table, u32 index, void *ours)

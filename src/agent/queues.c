@@ -187,10 +187,12 @@ static void record(struct gp_agent *agent, const struct gp_kfd_create_queue_args
 	if (args->queue_id >= GP_AGENT_QUEUES)
 		return;
 	queue = &agent->queue[args->queue_id];
-	if (!queue->used)
+	if (queue->used) { /* destroyed behind our back */
+		gp_agent_forget_id(agent, queue->id);
+		gp_agent_hide(agent, queue);
+	} else {
 		agent->queue_count++;
-	else
-		gp_agent_forget_id(agent, args->queue_id); /* destroyed behind our back */
+	}
 	*queue = (struct gp_agent_queue){
 		.used = true,
 		.serial = ++agent->serial,

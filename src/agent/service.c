@@ -25,7 +25,8 @@
 #define BACKLOG     8
 #define AGAIN_NS    (100 * GP_NS_PER_MS) /* until accept() is tried again with a full table */
 #define PER_WAKE    16                   /* messages of one connection in a row */
-#define SLACK_NS    1000                 /* timers of this thread may be late by this much */
+#define NAP_NS      10000000
+#define SLACK_NS    1000 /* timers of this thread may be late by this much */
 #define PATH_ROOM   sizeof(((struct sockaddr_un *)0)->sun_path)
 #define SUFFIX      ".sock"
 #define DIRECTORY   "agents"
@@ -231,9 +232,11 @@ static u64 earlier(u64 a, u64 b)
 
 static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
 {
+	const struct timespec nap = {0, NAP_NS};
 	u64 at = now(agent);
 	struct timespec left = {0};
 
+	errno = 0;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
 		fds[i] = (struct pollfd){.fd = agent->connection[i].fd, .events = POLLIN};
 	if (agent->listen_again && agent->listen_again <= at)
@@ -246,15 +249,25 @@ static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
 		left.tv_sec = (time_t)((until - at) / 1000000000);
 		left.tv_nsec = (long)((until - at) % 1000000000);
 	}
-	if (ppoll(fds, GP_AGENT_CONNECTIONS + 2, until ? &left : NULL, NULL) <= 0)
-		for (u32 i = 0; i < GP_AGENT_CONNECTIONS + 2; i++)
-			fds[i].revents = 0;
+	if (ppoll(fds, GP_AGENT_CONNECTIONS + 2, until ? &left : NULL, NULL) > 0)
+		return;
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS + 2; i++)
+		fds[i].revents = 0;
+	/* A limit below the number of descriptors we ask about, or no memory: not in a hurry. */
+	if (errno == EINVAL || errno == ENOMEM)
+		nanosleep(&nap, NULL);
 }
 
 static void look_if_due(struct gp_agent *agent, int events)
 {
 	u64 times;
 
+	if (events & POLLNVAL) { /* closed behind our back */
+		gp_agent_disown(agent, agent->timer);
+		agent->timer = gp_agent_own(agent, timerfd_create(CLOCK_MONOTONIC,
+								  TFD_CLOEXEC | TFD_NONBLOCK));
+		return;
+	}
 	if (!events || read(agent->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
 		return;
 	pthread_mutex_lock(&agent->lock);
@@ -286,15 +299,15 @@ static void *serve(void *data)
 				listen_to(agent, i);
 		}
 		if (fds[GP_AGENT_CONNECTIONS].revents & POLLNVAL) {
-			/* Closed behind our back: listen anew, and not in a hurry. */
+			/* Closed behind our back. */
 			gp_agent_disown(agent, agent->listen);
 			agent->listen = -1;
 			unlink(agent->path);
-			if (open_socket(agent))
-				agent->listen_again = now(agent) + AGAIN_NS;
 		} else if (fds[GP_AGENT_CONNECTIONS].revents) {
 			welcome(agent);
 		}
+		if (agent->listen < 0 && !agent->listen_again && open_socket(agent))
+			agent->listen_again = now(agent) + AGAIN_NS;
 	}
 	return NULL;
 }

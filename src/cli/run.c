@@ -130,7 +130,9 @@ static int prepare(struct gp_diag *diag)
 		return error;
 	/* The runtime takes a list, separated by blanks, and calls each tool in turn: another
 	 * profiler's library goes on working. */
-	if (put_first("LD_PRELOAD", library, ':') || put_first("HSA_TOOLS_LIB", library, ' '))
+	if (put_first("LD_PRELOAD", library, ':') || put_first("HSA_TOOLS_LIB", library, ' ') ||
+	    /* Without it ROCm 6 passes the list over when rocprofv3 is there. */
+	    setenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1", 0))
 		return gp_fail(diag, -ENOMEM, "%s", strerror(ENOMEM));
 	return 0;
 }

@@ -52,8 +52,9 @@ class Run(Stage):
     def test_sets_what_the_agent_reads(self):
         done = self.run_it("--class", "offline", "-p", "7", "--group", "g", "--weight", "9", "--deadline", "3", "--",
                            "sh", "-c", "echo $GPREEMPT_CLASS $GPREEMPT_PRIORITY $GPREEMPT_GROUP $GPREEMPT_WEIGHT "
-                           "$GPREEMPT_DEADLINE_US; echo $LD_PRELOAD; echo $HSA_TOOLS_LIB")
-        self.assertEqual(done.stdout.split("\n"), ["offline 7 g 9 3000", AGENT, AGENT, ""])
+                           "$GPREEMPT_DEADLINE_US; echo $LD_PRELOAD; echo $HSA_TOOLS_LIB; "
+                           "echo $HSA_TOOLS_ROCPROFILER_V1_TOOLS")
+        self.assertEqual(done.stdout.split("\n"), ["offline 7 g 9 3000", AGENT, AGENT, "1", ""])
 
     def test_comes_first_and_keeps_what_was_there(self):
         done = self.run_it("sh", "-c", "echo $LD_PRELOAD; echo $HSA_TOOLS_LIB",
