@@ -11,6 +11,8 @@
  *   wait Q            waits for all with a signal                  -> done COUNT
  *   destroy Q                                                      -> ok
  *   fork              a child that looks at its descriptors        -> child STATUS
+ *   spawn             posix_spawn() of a program                   -> child STATUS
+ *   reinit            shuts HSA down and starts it again           -> ok
  *   exec PROGRAM      becomes another program
  *   closeall          closes every descriptor above 2 it knows of  -> ok (and then KFD is gone)
  *   begin US, end     a request's hints                            -> ok
@@ -19,6 +21,7 @@
 #include <dlfcn.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +129,33 @@ static void fork_child(void)
 	printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+/* As vfork(): the child runs in this process's memory until it has become another program. */
+static void spawn(void)
+{
+	char *words[] = {(char *)"sh", (char *)"-c", (char *)"exit 9", NULL};
+	pid_t child;
+	int status;
+
+	CHECK(!posix_spawnp(&child, "sh", NULL, NULL, words, environ));
+	CHECK(waitpid(child, &status, 0) == child);
+	printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+static void begin(void)
+{
+	hsa_amd_memory_pool_t host;
+	void *memory;
+
+	cpu.handle = gpu.handle = 0;
+	HSA(hsa_init());
+	HSA(hsa_iterate_agents(agent, NULL));
+	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
+	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &memory));
+	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, memory));
+	memset(memory, 0, 4096);
+	code = (uint64_t)(uintptr_t)memory;
+}
+
 static void hint(int begin, unsigned long deadline_us)
 {
 	int (*request)(int, uint64_t) =
@@ -151,6 +181,8 @@ static int obey(const char *word, long q, const char *rest)
 		printf("done %d\n", complete(lane));
 	} else if (!strcmp(word, "fork")) {
 		fork_child();
+	} else if (!strcmp(word, "spawn")) {
+		spawn();
 	} else if (!strcmp(word, "begin") || !strcmp(word, "end")) {
 		hint(!strcmp(word, "begin"), (unsigned long)q);
 	} else if (!strcmp(word, "quit")) {
@@ -169,6 +201,9 @@ static int obey(const char *word, long q, const char *rest)
 			uint64_t bits = strtoull(rest, NULL, 16);
 
 			HSA(hsa_amd_queue_cu_set_mask(lane->queue, 64, (uint32_t *)&bits));
+		} else if (!strcmp(word, "reinit")) {
+			HSA(hsa_shut_down());
+			begin();
 		} else if (!strcmp(word, "closeall")) {
 			for (int fd = 3; fd < 4096; fd++)
 				close(fd);
@@ -184,16 +219,8 @@ static int obey(const char *word, long q, const char *rest)
 int main(void)
 {
 	char line[256], word[32], rest[128];
-	hsa_amd_memory_pool_t host;
-	void *memory;
 
-	HSA(hsa_init());
-	HSA(hsa_iterate_agents(agent, NULL));
-	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
-	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &memory));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, memory));
-	memset(memory, 0, 4096);
-	code = (uint64_t)(uintptr_t)memory;
+	begin();
 	printf("ready\n");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {

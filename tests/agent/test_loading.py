@@ -202,6 +202,31 @@ class Survives(Stage):
         program.ask("wait 0", "done 1")
         program.quit()
 
+    def test_spawned_children(self):
+        program = self.begin()
+        client = self.connect()
+        client.suspend()
+        program.ask("spawn", "child 9")
+        client.resume()
+        program.ask(f"kernel 0 {SHORT}", "ok")
+        program.ask("wait 0", "done 1")
+        program.quit()
+
+    def test_the_runtime_is_shut_down_and_started_again(self):
+        for launch in (None, lambda command: self.launch(GPREEMPT, "vgpu", "--", command, env={"HSA_TOOLS_LIB": AGENT})):
+            program = self.begin(launch=launch)
+            client = self.connect()
+            program.ask("destroy 0", "ok")
+            program.ask("reinit", "ok")
+            program.ask("queue", "queue 1")
+            program.ask(f"kernel 1 {SHORT}", "ok")
+            program.ask("wait 1", "done 1")
+            activity = client.watch()
+            self.assertEqual([activity.slot(queue)["doorbells"] for queue in client.rings()], [1])
+            activity.close()
+            program.quit()
+            self.assertEqual(self.sockets(), [])
+
     def test_exec_what_was_held_is_gone_and_the_new_program_has_its_own(self):
         program = self.begin()
         old = self.connect()
