@@ -53,8 +53,8 @@ static void do_tick(const struct launch *l)
 	while (done < l->a[3]) {
 		uint64_t step = l->a[3] - done < 1000 ? l->a[3] - done : 1000;
 
-		wait_enabled();
 		sleep_ns(step * 1000 / CHUNKS_PER_US);
+		wait_enabled();
 		done += step;
 		*progress = l->a[1] + done;
 	}
@@ -75,8 +75,8 @@ static void do_endless(const struct launch *l)
 	uint64_t *n = (uint64_t *)(uintptr_t)l->a[3], chunks = 0;
 
 	while (!page->stop) {
-		wait_enabled();
 		sleep_ns(20000);
+		wait_enabled();
 		page->progress = ++chunks;
 	}
 	for (unsigned i = 0; i < l->blocks * l->threads; i++) {

@@ -15,6 +15,7 @@
 #include "page.h"
 
 #define TARGETS 64
+#define PUMP_MS 30 /* three times a lease */
 
 static struct target {
 	uint32_t pid;
@@ -107,22 +108,31 @@ static void obey(const char *line)
 	}
 }
 
+static void pump_all(void)
+{
+	for (int i = 0; i < TARGETS; i++) {
+		if (targets[i].pid)
+			nvctl_pump(targets[i].control);
+	}
+}
+
 int main(void)
 {
 	struct pollfd fd = {.fd = 0, .events = POLLIN};
+	uint64_t pumped = 0;
 	char line[256];
 
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees what is not read */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (;;) {
-		/* Three times a lease. */
-		if (poll(&fd, 1, 30) == 0) {
-			for (int i = 0; i < TARGETS; i++) {
-				if (targets[i].pid)
-					nvctl_pump(targets[i].control);
-			}
-			continue;
+		int ready = poll(&fd, 1, PUMP_MS);
+
+		if (now_ns() - pumped >= PUMP_MS * 1000000ull) {
+			pump_all();
+			pumped = now_ns();
 		}
+		if (ready == 0)
+			continue;
 		if (!fgets(line, sizeof(line), stdin))
 			break;
 		obey(line);

@@ -9,8 +9,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "kernels.h"
 
@@ -230,6 +232,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: nvwork endless PAGE | short PAGE US | serve\n");
 		return 2;
 	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel must not outlive its experiment */
 	snprintf(page, sizeof(page), "nvwork.%d", getpid());
 	if (argc > 2)
 		snprintf(page, sizeof(page), "%s", argv[2]);

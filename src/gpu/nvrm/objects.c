@@ -11,8 +11,8 @@
 /* Clients of one process are made at about the same time: this far below one that was found, no
  * older one is looked for. */
 #define GP_NVRM_CLIENT_GAP 1024u
-/* Clients looked for that were made before the numbers started over. */
-#define GP_NVRM_CLIENTS_BEFORE 16384u
+/* How far is looked for clients where their numbers are not bounded. */
+#define GP_NVRM_CLIENTS_FAR 16384u
 /* More groups than any program has; a table that lies ends here. */
 #define GP_NVRM_OBJECTS_MAX 4096u
 
@@ -139,6 +139,12 @@ static int take(struct gp_nvrm_objects *objects, const struct gp_nvrm_session *s
 	return 0;
 }
 
+/* The descriptor is of no use any more. */
+static bool is_lost(int error)
+{
+	return error == -EBADF || error == -ENOTTY || error == -ENODEV;
+}
+
 /* Tries handles from `from` on until `gap` in a row are absent; *top is the one after the last
  * that was there. */
 static int scan_range(struct gp_nvrm_objects *objects, u32 client, u32 from, u32 gap, u32 *top)
@@ -151,8 +157,9 @@ static int scan_range(struct gp_nvrm_objects *objects, u32 client, u32 from, u32
 		int absent = gp_nvrm_class_of(&session, handle, &class_id);
 
 		objects->calls++;
-		/* The client itself, or the descriptor, is gone. */
-		if (absent && absent != -ENOENT)
+		/* The client itself, or the descriptor, is gone. Whatever else the manager says
+		 * of a handle, it is none that we know. */
+		if (is_lost(absent) || absent == -EACCES)
 			return absent;
 		if (absent) {
 			miss++;
@@ -204,22 +211,23 @@ static int add_client(struct gp_nvrm_objects *objects, u32 file, u32 handle)
 	return error;
 }
 
-/* Clients of one file with numbers in (known, from], downwards. */
-static int scan_file(struct gp_nvrm_objects *objects, u32 file, u32 from, u32 known)
+/* Clients of one file from the number `from` on, in steps of 1 or -1, to before `end`; no further
+ * than `gap` from one that was found. */
+static int scan_file(struct gp_nvrm_objects *objects, u32 file, u32 from, u32 end, u32 gap)
 {
 	struct gp_nvrm_session session = {objects->port, objects->files[file].fd, from};
-	u32 since = 0, class_id;
+	u32 since = 0, class_id, step = from < end ? 1u : -1u;
 	bool found = false;
 	int error = 0;
 
-	for (; session.client > known && !error; session.client--) {
+	for (; session.client != end && !error; session.client += step) {
 		int absent;
 
-		if (found && since++ == GP_NVRM_CLIENT_GAP)
+		if (found && since++ == gap)
 			break;
 		absent = gp_nvrm_class_of(&session, session.client, &class_id);
 		objects->calls++;
-		if (absent == -EBADF || absent == -ENOTTY || absent == -ENODEV)
+		if (is_lost(absent))
 			return absent;
 		if (absent) /* not of this file */
 			continue;
@@ -230,29 +238,44 @@ static int scan_file(struct gp_nvrm_objects *objects, u32 file, u32 from, u32 kn
 	return error;
 }
 
-static int find_clients(struct gp_nvrm_objects *objects)
+/* Without a client of our own every number may be one: from the first up, once. */
+static int find_clients_blindly(struct gp_nvrm_objects *objects)
 {
-	const u32 last = GP_NV_CLIENT_BASE + GP_NV_CLIENT_COUNT - 1;
-	u32 newest = last;
-	/* Without a client of our own every number must be tried: slow, so only once. */
-	bool unbounded = gp_nvrm_newest_client(objects->port, &newest) != 0;
 	int error = 0;
 
 	for (u32 i = 0; i < objects->file_count && !error; i++) {
+		if (objects->files[i].newest)
+			continue;
+		error = scan_file(objects, i, GP_NV_CLIENT_BASE,
+				  GP_NV_CLIENT_BASE + GP_NV_CLIENT_COUNT, GP_NVRM_CLIENTS_FAR);
+		objects->files[i].newest = GP_NV_CLIENT_BASE + GP_NV_CLIENT_COUNT - 1;
+	}
+	return error;
+}
+
+static int find_clients(struct gp_nvrm_objects *objects)
+{
+	const u32 below = GP_NV_CLIENT_BASE - 1, last = below + GP_NV_CLIENT_COUNT;
+	u32 newest;
+	int error = 0;
+
+	if (gp_nvrm_newest_client(objects->port, &newest))
+		return find_clients_blindly(objects);
+	for (u32 i = 0; i < objects->file_count && !error; i++) {
 		u32 known = objects->files[i].newest;
 
-		if (unbounded && known)
-			continue;
-		/* The numbers started over since the last look. */
-		if (known > newest)
-			known = 0;
-		error = scan_file(objects, i, newest, known ? known : GP_NV_CLIENT_BASE - 1);
+		/* Not scanned, or the numbers started over since. */
+		if (!known || known > newest)
+			known = below;
+		if (newest != known)
+			error = scan_file(objects, i, newest, known, GP_NVRM_CLIENT_GAP);
 		if (!error)
 			objects->files[i].newest = newest;
 	}
 	/* A process older than that has one of the highest. */
 	for (u32 i = 0; i < objects->file_count && !error && !objects->client_count; i++)
-		error = scan_file(objects, i, last, GP_MAX(newest, last - GP_NVRM_CLIENTS_BEFORE));
+		error = scan_file(objects, i, last, GP_MAX(newest, last - GP_NVRM_CLIENTS_FAR),
+				  GP_NVRM_CLIENT_GAP);
 	return error;
 }
 

@@ -65,6 +65,51 @@ static void a_machine_that_ran_for_long_is_searched_from_the_newest_client(void 
 	rig_remove(&rig);
 }
 
+static int no_device(const struct gp_nvrm_port *port)
+{
+	(void)port;
+	return -EACCES;
+}
+
+static void without_a_client_of_our_own_it_takes_longer(void **state)
+{
+	struct gp_nvrm_objects objects;
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_say(&rig, "client");
+	rig_say(&rig, "context");
+	rig.fake.port.open_control = no_device;
+	open_files(&rig, &objects);
+	assert_int_equal(gp_nvrm_objects_scan(&objects), 0);
+	assert_int_equal(objects.client_count, 2);
+	assert_int_equal(compute_groups(&objects), 2);
+	/* Once: a later look has nothing to go by. */
+	assert_int_equal(gp_nvrm_objects_extend(&objects, GP_NVRM_GAP_FULL), 0);
+	assert_int_equal(objects.client_count, 2);
+	gp_nvrm_objects_free(&objects);
+	rig_remove(&rig);
+}
+
+static void numbers_that_started_over_are_followed(void **state)
+{
+	struct gp_nvrm_objects objects;
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	open_files(&rig, &objects);
+	objects.files[0].newest = GP_NV_CLIENT_BASE + 5000; /* as if known from before */
+	assert_int_equal(gp_nvrm_objects_scan(&objects), 0);
+	assert_int_equal(objects.client_count, 1);
+	assert_int_equal(compute_groups(&objects), 1);
+	gp_nvrm_objects_free(&objects);
+	rig_remove(&rig);
+}
+
 static void several_contexts_and_mig_are_told_apart_by_their_compute_objects(void **state)
 {
 	struct gp_nvrm_objects objects;
@@ -188,6 +233,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_context_is_found_with_few_calls),
 		cmocka_unit_test(a_machine_that_ran_for_long_is_searched_from_the_newest_client),
+		cmocka_unit_test(without_a_client_of_our_own_it_takes_longer),
+		cmocka_unit_test(numbers_that_started_over_are_followed),
 		cmocka_unit_test(several_contexts_and_mig_are_told_apart_by_their_compute_objects),
 		cmocka_unit_test(two_open_files_are_two_clients_with_groups_of_their_own),
 		cmocka_unit_test(objects_far_behind_freed_ones_are_found_when_nothing_else_is),
