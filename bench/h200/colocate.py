@@ -98,13 +98,21 @@ def show(table):
 
 
 def run(lab, results, options):
+    mps = Mps()
+    try:
+        return compare(lab, results, options, mps)
+    finally:
+        mps.close()
+
+
+def compare(lab, results, options, mps):
     pair = options.pair
     control = Control(lab)
     online, offline = worker(lab, pair, "online"), worker(lab, pair, "offline")
     attach = [control.must(f"attach {w.pid}") for w in (online, offline)]
     results.add("attach", {"pair": pair, "answers": attach, "groups": control.must(
         f"describe {offline.pid}")["groups"]})
-    names, mps = list(ARRANGEMENTS), Mps()
+    names = list(ARRANGEMENTS)
     if mps.up:
         names += ["mps", "mps, priority"]
         served = {"mps": [worker(lab, pair, role, mps.extra) for role in ("online", "offline")],
@@ -136,5 +144,4 @@ def run(lab, results, options):
     for w in (online, offline) + tuple(sum(served.values(), []) if mps.up else ()):
         w.end()
     control.close()
-    mps.close()
     return 0
