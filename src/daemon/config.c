@@ -1,0 +1,476 @@
+/* Sections and lines of the configuration file: see config.h; the keys are in config_keys.c. */
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "daemon/config_keys.h"
+
+enum section {
+	SECTION_NONE,
+	SECTION_UNKNOWN,
+	SECTION_DAEMON,
+	SECTION_DEVICE,
+	SECTION_USER,
+	SECTION_RULE
+};
+
+/* One reading of a file. inih splits lines; sections are taken here, so that an empty or repeated
+ * one is seen, and lines are counted here, because it does not tell them. */
+struct reading {
+	const char *name, *text, *end;
+	struct gp_diag *diag;
+	struct gp_config *config;
+	u32 line, section_line;
+	size_t mistakes;
+	enum section section;
+	char title[GP_CONFIG_TEXT + 16]; /* "[rule trainer]" */
+	bool daemon_seen, star_device_seen, star_user_seen;
+	u64 daemon_given;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+mistake(struct reading *reading, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	reading->mistakes++;
+	gp_fail(reading->diag, -EINVAL, "%s:%u: %s", reading->name, reading->line, text);
+}
+
+/* ---- defaults ---- */
+
+static void device_from_sched(struct gp_config_device *out)
+{
+	struct gp_sched_device_config usual;
+
+	gp_sched_device_defaults(&usual);
+	*out = (struct gp_config_device){
+		.name = "*",
+		.suspend = true,
+		.policy = usual.policy,
+		.suspend_cost_ns = usual.suspend_ns,
+		.resume_cost_ns = usual.resume_ns,
+		.min_run_ns = usual.min_run_ns,
+		.turn_ns = usual.turn_ns,
+		.linger_ns = usual.linger_ns,
+		.hint_ns = usual.hint_ns,
+		.unknown_ns = usual.unknown_ns,
+		.age_step_ns = usual.age_step_ns,
+		.slice_ns = usual.slice_ns,
+		.memory_bytes = usual.memory_bytes,
+		.utilisation_ppm = usual.utilisation_ppm,
+	};
+}
+
+int gp_config_defaults(struct gp_config *config)
+{
+	struct gp_sched_config usual = {0};
+
+	gp_sched_defaults(&usual);
+	*config = (struct gp_config){
+		.mode = GP_MODE_OBSERVE,
+		.lease_ns = usual.lease_ns,
+		.max_suspend_ns = usual.max_suspend_ns,
+		.operation_timeout_ns = usual.op_timeout_ns,
+		.scan_ns = 1000000000,
+		.read_fastest_ns = 100000,
+		.read_slowest_ns = 10000000,
+		.decisions = 4096,
+		.max_jobs = 4096,
+		.max_processes = 4096,
+		.max_queues = 65536,
+	};
+	if (gp_array_grow((void **)&config->devices, 0, &config->device_capacity,
+			  sizeof(*config->devices)) ||
+	    gp_array_grow((void **)&config->users, 0, &config->user_capacity,
+			  sizeof(*config->users))) {
+		gp_config_free(config);
+		return -ENOMEM;
+	}
+	device_from_sched(&config->devices[config->device_count++]);
+	config->users[config->user_count++] = (struct gp_config_user){
+		.name = "*",
+		.max_priority = GP_SCHED_PRIORITY_ONLINE + GP_SCHED_STREAM_STEP,
+		.max_weight = GP_SCHED_WEIGHT_MAX,
+		.max_clients = 256,
+		.max_queues = 4096,
+		.max_messages = 50000,
+	};
+	return 0;
+}
+
+void gp_config_free(struct gp_config *config)
+{
+	free(config->devices);
+	free(config->users);
+	free(config->rules);
+	memset(config, 0, sizeof(*config));
+}
+
+/* ---- sections ---- */
+
+/* A new entry of an array, or NULL after saying why not. */
+static void *add(struct reading *reading, void **array, size_t *count, size_t *capacity,
+		 size_t size)
+{
+	void *entry;
+
+	if (*count == GP_CONFIG_SECTIONS) {
+		mistake(reading, _("more than %d sections of this kind"), GP_CONFIG_SECTIONS);
+		return NULL;
+	}
+	if (gp_array_grow(array, *count, capacity, size)) {
+		mistake(reading, _("out of memory"));
+		return NULL;
+	}
+	entry = (char *)*array + size * (*count)++;
+	memset(entry, 0, size);
+	return entry;
+}
+
+static bool device_name_ok(const char *name)
+{
+	u64 number;
+
+	if (strncmp(name, "node ", 5) == 0)
+		return gp_argument_u64(name + 5, &number) && number <= UINT32_MAX;
+	return gp_argument_u64(name, &number) && number && number <= UINT32_MAX;
+}
+
+static void repeated(struct reading *reading)
+{
+	mistake(reading, _("%s is there twice; join the two"), reading->title);
+	reading->section = SECTION_UNKNOWN;
+}
+
+static void begin_device(struct reading *reading, const char *name)
+{
+	struct gp_config *config = reading->config;
+
+	reading->section = SECTION_DEVICE;
+	if (strcmp(name, "*") == 0) {
+		/* Its keys go to the first entry; keep "the current one is the last" true. */
+		if (reading->star_device_seen)
+			repeated(reading);
+		reading->star_device_seen = true;
+		return;
+	}
+	if (!device_name_ok(name)) {
+		mistake(reading,
+			_("'%s' is no device; write [device *], [device GPU_ID] or [device node N] "
+			  "('gpreempt ps --json' shows them)"),
+			name);
+		reading->section = SECTION_UNKNOWN;
+		return;
+	}
+	for (size_t i = 1; i < config->device_count; i++) {
+		if (strcmp(config->devices[i].name, name) == 0) {
+			repeated(reading);
+			return;
+		}
+	}
+	struct gp_config_device *device =
+		add(reading, (void **)&config->devices, &config->device_count,
+		    &config->device_capacity, sizeof(*device));
+	if (!device)
+		reading->section = SECTION_UNKNOWN;
+	else
+		snprintf(device->name, sizeof(device->name), "%s", name);
+}
+
+static void begin_user(struct reading *reading, const char *name)
+{
+	struct gp_config *config = reading->config;
+
+	reading->section = SECTION_USER;
+	if (strcmp(name, "*") == 0) {
+		if (reading->star_user_seen)
+			repeated(reading);
+		reading->star_user_seen = true;
+		return;
+	}
+	for (size_t i = 1; i < config->user_count; i++) {
+		if (strcmp(config->users[i].name, name) == 0) {
+			repeated(reading);
+			return;
+		}
+	}
+	struct gp_config_user *user = add(reading, (void **)&config->users, &config->user_count,
+					  &config->user_capacity, sizeof(*user));
+	if (!user)
+		reading->section = SECTION_UNKNOWN;
+	else
+		snprintf(user->name, sizeof(user->name), "%s", name);
+}
+
+static void begin_rule(struct reading *reading, const char *name)
+{
+	struct gp_config *config = reading->config;
+
+	reading->section = SECTION_RULE;
+	for (size_t i = 0; i < config->rule_count; i++) {
+		if (strcmp(config->rules[i].name, name) == 0) {
+			repeated(reading);
+			return;
+		}
+	}
+	struct gp_config_rule *rule = add(reading, (void **)&config->rules, &config->rule_count,
+					  &config->rule_capacity, sizeof(*rule));
+	if (!rule)
+		reading->section = SECTION_UNKNOWN;
+	else
+		snprintf(rule->name, sizeof(rule->name), "%s", name);
+}
+
+/* What a whole section lacks is known at its end and said with the line of its beginning. */
+static void end_section(struct reading *reading)
+{
+	const struct gp_config *config = reading->config;
+	u32 line = reading->line;
+
+	if (reading->section != SECTION_RULE)
+		return;
+	reading->line = reading->section_line;
+	const struct gp_config_rule *rule = &config->rules[config->rule_count - 1];
+	if (!(rule->given & GP_RULE_PATTERNS))
+		mistake(reading,
+			_("[rule %s] matches nothing; give executable, user, cgroup or container "
+			  "(executable = * matches everything)"),
+			rule->name);
+	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
+		mistake(reading,
+			_("[rule %s] changes nothing; give class, priority, weight, group, "
+			  "deadline, max_suspend, policy or attach"),
+			rule->name);
+	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
+		mistake(reading,
+			_("[rule %s] has a deadline without a budget; give budget = the "
+			  "GPU time one burst needs"),
+			rule->name);
+	if ((rule->given & (GP_RULE_BUDGET | GP_RULE_PERIOD)) && !(rule->given & GP_RULE_DEADLINE))
+		mistake(reading, _("[rule %s] has a budget or period without a deadline"),
+			rule->name);
+	if ((rule->given & GP_RULE_DEADLINE) && rule->budget_ns > rule->deadline_ns)
+		mistake(reading, _("[rule %s] has a budget longer than its deadline"), rule->name);
+	reading->line = line;
+}
+
+static void begin_section(struct reading *reading, char *line)
+{
+	char *close = strchr(line, ']'), *name = line + 1;
+	const char *rest;
+
+	end_section(reading);
+	reading->section = SECTION_UNKNOWN;
+	reading->section_line = reading->line;
+	if (!close) {
+		mistake(reading, _("a section's name ends with ']'"));
+		return;
+	}
+	rest = close + 1;
+	rest += strspn(rest, " \t\r\n");
+	if (*rest && *rest != ';' && *rest != '#') {
+		mistake(reading, _("there is something after ']'; begin a new line"));
+		return;
+	}
+	*close = 0;
+	if (close - name >= GP_CONFIG_TEXT) {
+		mistake(reading, _("a section's name has at most %d characters"),
+			GP_CONFIG_TEXT - 1);
+		return;
+	}
+	snprintf(reading->title, sizeof(reading->title), "[%s]", name);
+	if (strcmp(name, "daemon") == 0) {
+		reading->section = SECTION_DAEMON;
+		if (reading->daemon_seen)
+			repeated(reading);
+		reading->daemon_seen = true;
+	} else if (strncmp(name, "device ", 7) == 0 && name[7]) {
+		begin_device(reading, name + 7);
+	} else if (strncmp(name, "user ", 5) == 0 && name[5]) {
+		begin_user(reading, name + 5);
+	} else if (strncmp(name, "rule ", 5) == 0 && name[5]) {
+		begin_rule(reading, name + 5);
+	} else {
+		mistake(reading,
+			_("unknown section %s; there are [daemon], [device GPU_ID], [user NAME] "
+			  "and "
+			  "[rule NAME]"),
+			reading->title);
+	}
+}
+
+/* ---- lines ---- */
+
+static const struct gp_key *keys_of(struct reading *reading, void **base, u64 **given)
+{
+	struct gp_config *config = reading->config;
+	size_t device = strcmp(reading->title, "[device *]") ? config->device_count - 1 : 0;
+	size_t user = strcmp(reading->title, "[user *]") ? config->user_count - 1 : 0;
+
+	switch (reading->section) {
+	case SECTION_DAEMON:
+		*base = config;
+		*given = &reading->daemon_given;
+		return gp_daemon_keys;
+	case SECTION_DEVICE:
+		*base = &config->devices[device];
+		*given = &config->devices[device].given;
+		return gp_device_keys;
+	case SECTION_USER:
+		*base = &config->users[user];
+		*given = &config->users[user].given;
+		return gp_user_keys;
+	case SECTION_RULE:
+		*base = &config->rules[config->rule_count - 1];
+		*given = &config->rules[config->rule_count - 1].given;
+		return gp_rule_keys;
+	default:
+		return NULL;
+	}
+}
+
+static void unknown_key(struct reading *reading, const struct gp_key *keys, const char *name)
+{
+	const char *nearest = gp_key_nearest(keys, name);
+	struct gp_buf all = {0};
+
+	if (nearest) {
+		mistake(reading, _("unknown key '%s' in %s; did you mean '%s'?"), name,
+			reading->title, nearest);
+		return;
+	}
+	for (size_t i = 0; keys[i].name; i++)
+		gp_buf_printf(&all, "%s%s", i ? ", " : "", keys[i].name);
+	mistake(reading, _("unknown key '%s' in %s; there are %s"), name, reading->title,
+		gp_buf_str(&all));
+	gp_buf_free(&all);
+}
+
+static int handle(void *user, const char *section, const char *name, const char *value)
+{
+	struct reading *reading = user;
+	const struct gp_key *keys;
+	char wanted[256];
+	void *base;
+	u64 *given;
+
+	(void)section;
+	if (reading->section == SECTION_NONE) {
+		mistake(reading, _("'%s' is in no section; begin with [daemon]"), name);
+		return 1;
+	}
+	keys = keys_of(reading, &base, &given);
+	if (!keys)
+		return 1; /* the section itself was the mistake */
+	int key = gp_key_find(keys, name);
+	if (key < 0)
+		unknown_key(reading, keys, name);
+	else if (*given & 1ull << key)
+		mistake(reading, _("'%s' is there twice in %s; keep one"), name, reading->title);
+	else if (gp_key_read(&keys[key], value, base, wanted, sizeof(wanted)))
+		mistake(reading, _("'%s' is not a value for %s; write %s"), value, name, wanted);
+	if (key >= 0)
+		*given |= 1ull << key;
+	return 1;
+}
+
+/* Checks a line that inih would misread in silence; true when it may have it. */
+static bool line_ok(struct reading *reading, char *line, size_t length)
+{
+	if (memchr(line, 0, length)) {
+		mistake(reading, _("a NUL byte; this is not a text file"));
+		return false;
+	}
+	if (*line == '[') {
+		begin_section(reading, line);
+		return false;
+	}
+	if (!*line || *line == ';' || *line == '#')
+		return false;
+	if (!strpbrk(line, "=:")) {
+		mistake(reading, _("'%s' is neither [section] nor key = value"), line);
+		return false;
+	}
+	return true;
+}
+
+/* inih's reader: the next line, without what is not a key and its value. */
+static char *next_line(char *out, int room, void *stream)
+{
+	struct reading *reading = stream;
+
+	if (reading->text == reading->end)
+		return NULL;
+	const char *start = reading->text;
+	const char *newline = memchr(start, '\n', (size_t)(reading->end - start));
+	const char *stop = newline ? newline : reading->end;
+
+	reading->text = newline ? newline + 1 : reading->end;
+	reading->line++;
+	if (reading->line == 1 && stop - start >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0)
+		start += 3;
+	/* An indented line would continue the one before. */
+	while (start < stop && strchr(" \t\r\v\f", *start) && *start)
+		start++;
+	while (stop > start && strchr(" \t\r\v\f", stop[-1]) && stop[-1])
+		stop--;
+	size_t length = (size_t)(stop - start);
+	out[0] = 0;
+	if (length + 2 > (size_t)room) {
+		mistake(reading, _("the line is too long: at most %d characters"), room - 2);
+		return out;
+	}
+	memcpy(out, start, length);
+	out[length] = 0;
+	if (!line_ok(reading, out, length))
+		out[0] = 0;
+	return out;
+}
+
+int gp_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
+		    struct gp_config *out)
+{
+	struct reading reading = {.name = name, .text = text, .end = text + size, .diag = diag};
+	int error = gp_config_defaults(out);
+
+	if (error)
+		return gp_fail(diag, error, "%s: %s", name, strerror(-error));
+	reading.config = out;
+	ini_parse_stream(next_line, &reading, handle, &reading);
+	end_section(&reading);
+	if (!reading.mistakes && out->read_fastest_ns > out->read_slowest_ns)
+		mistake(&reading, _("read_fastest is longer than read_slowest; swap them"));
+	if (!reading.mistakes)
+		return 0;
+	gp_config_free(out);
+	return -EINVAL;
+}
+
+int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out)
+{
+	struct gp_buf text = {0};
+	int error = gp_file_read(path, GP_CONFIG_BYTES, &text);
+
+	if (error) {
+		memset(out, 0, sizeof(*out));
+		gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
+	} else {
+		error = gp_config_parse(path, gp_buf_str(&text), text.len, diag, out);
+	}
+	gp_buf_free(&text);
+	return error;
+}

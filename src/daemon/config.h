@@ -1,0 +1,108 @@
+/*
+ * The configuration of gpreemptd: one INI file (docs/daemon.md lists every key). Reading it changes
+ * nothing but the structure: a file with one mistake is refused whole, and every mistake is said
+ * with file, line and what to write instead. `gpreempt config check` and the daemon use the same
+ * functions.
+ */
+#ifndef GP_DAEMON_CONFIG_H
+#define GP_DAEMON_CONFIG_H
+
+#include "base/diag.h"
+#include "sched/sched.h"
+
+enum {
+	GP_CONFIG_TEXT = 128,          /* bytes of a name or pattern, NUL included */
+	GP_CONFIG_SECTIONS = 256,      /* of each kind */
+	GP_CONFIG_BYTES = 1024 * 1024, /* of a file */
+};
+
+enum gp_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
+
+/* [device *] or [device GPU]: a KFD gpu_id as `gpreempt ps --json` shows it, or "node N". */
+struct gp_config_device {
+	char name[GP_CONFIG_TEXT];
+	u64 given; /* bits of the keys that were given; the others are those of [device *] */
+	bool suspend, share;
+	u32 policy; /* enum gp_sched_policy_id */
+	u64 suspend_cost_ns, resume_cost_ns;
+	u64 min_run_ns, turn_ns, linger_ns, hint_ns, unknown_ns, age_step_ns, slice_ns;
+	u64 memory_bytes;
+	u32 utilisation_ppm;
+};
+
+/* [user *] or [user NAME]: what its processes may ask for and how much of the daemon they get. */
+struct gp_config_user {
+	char name[GP_CONFIG_TEXT];
+	u64 given;
+	u32 max_priority, max_weight;
+	u32 max_clients, max_queues;
+	u32 max_messages; /* a second, of one client */
+};
+
+/* [rule NAME]: all patterns that are given must match; the first rule that does counts. */
+struct gp_config_rule {
+	char name[GP_CONFIG_TEXT];
+	u64 given; /* enum gp_rule_key */
+	char executable[GP_CONFIG_TEXT], user[GP_CONFIG_TEXT], cgroup[GP_CONFIG_TEXT],
+		container[GP_CONFIG_TEXT];
+	u32 class; /* enum gp_sched_class */
+	u32 priority, weight;
+	u64 deadline_ns, budget_ns, period_ns, max_suspend_ns;
+	char group[GP_CONFIG_TEXT];
+	bool left_alone; /* policy = off */
+	bool attach;     /* control it although it was not started with `gpreempt run` */
+};
+
+/* Bits of gp_config_rule.given. */
+enum gp_rule_key {
+	GP_RULE_EXECUTABLE = 1u << 0,
+	GP_RULE_USER = 1u << 1,
+	GP_RULE_CGROUP = 1u << 2,
+	GP_RULE_CONTAINER = 1u << 3,
+	GP_RULE_CLASS = 1u << 4,
+	GP_RULE_PRIORITY = 1u << 5,
+	GP_RULE_WEIGHT = 1u << 6,
+	GP_RULE_DEADLINE = 1u << 7,
+	GP_RULE_BUDGET = 1u << 8,
+	GP_RULE_PERIOD = 1u << 9,
+	GP_RULE_MAX_SUSPEND = 1u << 10,
+	GP_RULE_GROUP = 1u << 11,
+	GP_RULE_POLICY = 1u << 12,
+	GP_RULE_ATTACH = 1u << 13,
+	GP_RULE_PATTERNS = 0xf,
+};
+
+struct gp_config {
+	u32 mode; /* enum gp_mode */
+	u64 lease_ns, max_suspend_ns, operation_timeout_ns;
+	u64 scan_ns;                          /* between looks for processes to attach */
+	u64 read_fastest_ns, read_slowest_ns; /* between looks at rings of attached processes */
+	u32 decisions;                        /* kept in memory */
+	u32 max_jobs, max_processes, max_queues;
+	u32 metrics_port; /* 0: off */
+
+	/* The first is "*", whether it was given or not. */
+	struct gp_config_device *devices;
+	size_t device_count, device_capacity;
+	struct gp_config_user *users;
+	size_t user_count, user_capacity;
+	struct gp_config_rule *rules;
+	size_t rule_count, rule_capacity;
+};
+
+/* The built-in values. -ENOMEM. */
+int gp_config_defaults(struct gp_config *config);
+void gp_config_free(struct gp_config *config);
+
+/* `name` is the file's in messages. -EINVAL after every mistake was said; *out is then empty. */
+int gp_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
+		    struct gp_config *out);
+int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out);
+
+/* What holds for a device or a user: [device *] with what its own section gives. */
+void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node,
+		      struct gp_sched_device_config *out);
+void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
+		    struct gp_config_user *out);
+
+#endif

@@ -1,0 +1,301 @@
+/* Keys of the configuration and their values: see config_keys.h. */
+#include "daemon/config_keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/parse.h"
+
+#define US   1000ull
+#define MS   (1000 * US)
+#define S    (1000 * MS)
+#define SPAN GP_SCHED_SPAN_MAX
+
+static const char *const modes[] = {"observe", "act", NULL};
+static const char *const policies[] = {"off", "priority", "fair", "deadline", "quantum", NULL};
+static const char *const classes[] = {"normal", "online", "offline", NULL};
+
+#define KEY(structure, name, type, member, min, max, words)                              \
+	{                                                                                \
+		name, GP_KEY_##type, offsetof(struct structure, member), min, max, words \
+	}
+#define END                  \
+	{                    \
+		.name = NULL \
+	}
+
+#define DAEMON(name, type, member, min, max, words) \
+	KEY(gp_config, name, type, member, min, max, words)
+const struct gp_key gp_daemon_keys[] = {
+	DAEMON("mode", WORD, mode, 0, 0, modes),
+	DAEMON("lease", TIME, lease_ns, 50 * MS, 60 * S, NULL),
+	DAEMON("max_suspend", TIME, max_suspend_ns, MS, SPAN, NULL),
+	DAEMON("operation_timeout", TIME, operation_timeout_ns, MS, 60 * S, NULL),
+	DAEMON("scan_interval", TIME, scan_ns, 10 * MS, 60 * S, NULL),
+	DAEMON("read_fastest", TIME, read_fastest_ns, 20 * US, S, NULL),
+	DAEMON("read_slowest", TIME, read_slowest_ns, 20 * US, 10 * S, NULL),
+	DAEMON("decisions", COUNT, decisions, 16, 1u << 20, NULL),
+	DAEMON("max_jobs", COUNT, max_jobs, 1, GP_SCHED_MAX_JOBS, NULL),
+	DAEMON("max_processes", COUNT, max_processes, 1, GP_SCHED_MAX_PROCESSES, NULL),
+	DAEMON("max_queues", COUNT, max_queues, 1, GP_SCHED_MAX_QUEUES, NULL),
+	DAEMON("metrics_port", COUNT, metrics_port, 0, 65535, NULL),
+	END,
+};
+
+#define DEVICE(name, type, member, min, max, words) \
+	KEY(gp_config_device, name, type, member, min, max, words)
+const struct gp_key gp_device_keys[] = {
+	DEVICE("policy", WORD, policy, 0, 0, policies),
+	DEVICE("suspend", YES_NO, suspend, 0, 0, NULL),
+	DEVICE("share", YES_NO, share, 0, 0, NULL),
+	DEVICE("suspend_cost", TIME, suspend_cost_ns, 0, SPAN, NULL),
+	DEVICE("resume_cost", TIME, resume_cost_ns, 0, SPAN, NULL),
+	DEVICE("min_run", TIME, min_run_ns, 0, SPAN, NULL),
+	DEVICE("turn", TIME, turn_ns, US, SPAN, NULL),
+	DEVICE("linger", TIME, linger_ns, 0, SPAN, NULL),
+	DEVICE("hint", TIME, hint_ns, 0, SPAN, NULL),
+	DEVICE("unknown", TIME, unknown_ns, 0, SPAN, NULL),
+	DEVICE("age_step", TIME, age_step_ns, 0, SPAN, NULL),
+	DEVICE("slice", TIME, slice_ns, US, SPAN, NULL),
+	DEVICE("memory", BYTES, memory_bytes, 0, 1ull << 50, NULL),
+	DEVICE("utilisation", PERCENT, utilisation_ppm, 1, 1000000, NULL),
+	END,
+};
+
+#define USER(name, member, min, max) KEY(gp_config_user, name, COUNT, member, min, max, NULL)
+const struct gp_key gp_user_keys[] = {
+	USER("max_priority", max_priority, 0, GP_SCHED_PRIORITY_MAX),
+	USER("max_weight", max_weight, 1, GP_SCHED_WEIGHT_MAX),
+	USER("max_clients", max_clients, 0, GP_SCHED_MAX_PROCESSES),
+	USER("max_queues", max_queues, 0, GP_SCHED_MAX_QUEUES),
+	USER("max_messages", max_messages, 10, 10000000),
+	END,
+};
+
+/* In the order of enum gp_rule_key. */
+#define RULE(name, type, member, min, max, words) \
+	KEY(gp_config_rule, name, type, member, min, max, words)
+const struct gp_key gp_rule_keys[] = {
+	RULE("executable", TEXT, executable, 0, 0, NULL),
+	RULE("user", TEXT, user, 0, 0, NULL),
+	RULE("cgroup", TEXT, cgroup, 0, 0, NULL),
+	RULE("container", TEXT, container, 0, 0, NULL),
+	RULE("class", WORD, class, 0, 0, classes),
+	RULE("priority", COUNT, priority, 0, GP_SCHED_PRIORITY_MAX, NULL),
+	RULE("weight", COUNT, weight, 1, GP_SCHED_WEIGHT_MAX, NULL),
+	RULE("deadline", TIME, deadline_ns, 10 * US, SPAN, NULL),
+	RULE("budget", TIME, budget_ns, US, SPAN, NULL),
+	RULE("period", TIME, period_ns, 10 * US, SPAN, NULL),
+	RULE("max_suspend", TIME, max_suspend_ns, MS, SPAN, NULL),
+	RULE("group", TEXT, group, 0, 0, NULL),
+	RULE("policy", OFF, left_alone, 0, 0, NULL),
+	RULE("attach", YES_NO, attach, 0, 0, NULL),
+	END,
+};
+
+struct unit {
+	const char *name;
+	u64 value;
+};
+
+static const struct unit times[] = {{"ns", 1}, {"us", US}, {"ms", MS}, {"s", S}, {NULL, 0}};
+static const struct unit sizes[] = {{"B", 1},
+				    {"KiB", 1ull << 10},
+				    {"MiB", 1ull << 20},
+				    {"GiB", 1ull << 30},
+				    {"TiB", 1ull << 40},
+				    {NULL, 0}};
+
+/* A number and a unit, with blanks between them if you like; 0 needs none. */
+static bool read_measure(const char *text, const struct unit *units, u64 max, u64 *out)
+{
+	const char *end = text + strlen(text), *p = text;
+	u64 number;
+
+	if (!gp_parse_u64(&p, end, &number))
+		return false;
+	gp_skip_blanks(&p, end);
+	for (; units->name; units++) {
+		if (strcmp(p, units->name) == 0)
+			return gp_multiply(number, units->value, max, out);
+	}
+	*out = 0;
+	return !*p && !number;
+}
+
+static void write_time(char *out, size_t size, u64 ns)
+{
+	const struct unit *unit = &times[3];
+
+	while (unit > times && ns % unit->value)
+		unit--;
+	snprintf(out, size, "%llu%s", (unsigned long long)(ns / unit->value), unit->name);
+}
+
+static int read_time(const struct gp_key *key, const char *text, u64 *out, char *wanted,
+		     size_t size)
+{
+	char low[32], high[32];
+
+	if (read_measure(text, times, UINT64_MAX, out) && *out >= key->min && *out <= key->max)
+		return 0;
+	write_time(low, sizeof(low), key->min);
+	write_time(high, sizeof(high), key->max / S * S);
+	snprintf(wanted, size, _("a time from %s to %s, such as 250us, 10ms or 2s"), low, high);
+	return -EINVAL;
+}
+
+static int read_count(const struct gp_key *key, const char *text, u32 *out, char *wanted,
+		      size_t size)
+{
+	u64 value;
+
+	if (gp_argument_u64(text, &value) && value >= key->min && value <= key->max) {
+		*out = (u32)value;
+		return 0;
+	}
+	snprintf(wanted, size, _("a number from %llu to %llu"), (unsigned long long)key->min,
+		 (unsigned long long)key->max);
+	return -EINVAL;
+}
+
+static int read_percent(const char *text, u32 *out, char *wanted, size_t size)
+{
+	const char *end = text + strlen(text), *p = text;
+	u32 value;
+
+	if (gp_parse_u32(&p, end, &value) && value >= 1 && value <= 100 && strcmp(p, "%") == 0) {
+		*out = value * 10000;
+		return 0;
+	}
+	snprintf(wanted, size, _("1%% to 100%%"));
+	return -EINVAL;
+}
+
+static int read_word(const struct gp_key *key, const char *text, u32 *out, char *wanted,
+		     size_t size)
+{
+	size_t used = 0;
+
+	for (u32 i = 0; key->words[i]; i++) {
+		if (strcmp(text, key->words[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	wanted[0] = 0;
+	for (u32 i = 0; key->words[i] && used < size; i++)
+		used += (size_t)snprintf(wanted + used, size - used, "%s%s", i ? ", " : "",
+					 key->words[i]);
+	return -EINVAL;
+}
+
+static int read_yes_no(const char *text, bool *out, char *wanted, size_t size)
+{
+	bool yes = strcmp(text, "yes") == 0;
+
+	if (yes || strcmp(text, "no") == 0) {
+		*out = yes;
+		return 0;
+	}
+	snprintf(wanted, size, _("yes or no"));
+	return -EINVAL;
+}
+
+static int read_text(const char *text, char *out, char *wanted, size_t size)
+{
+	size_t length = strlen(text);
+
+	if (length && length < GP_CONFIG_TEXT) {
+		memcpy(out, text, length + 1);
+		return 0;
+	}
+	snprintf(wanted, size, _("1 to %d characters"), GP_CONFIG_TEXT - 1);
+	return -EINVAL;
+}
+
+int gp_key_read(const struct gp_key *key, const char *text, void *base, char *wanted, size_t size)
+{
+	void *out = (char *)base + key->offset;
+
+	switch (key->type) {
+	case GP_KEY_TIME:
+		return read_time(key, text, out, wanted, size);
+	case GP_KEY_COUNT:
+		return read_count(key, text, out, wanted, size);
+	case GP_KEY_PERCENT:
+		return read_percent(text, out, wanted, size);
+	case GP_KEY_YES_NO:
+		return read_yes_no(text, out, wanted, size);
+	case GP_KEY_WORD:
+		return read_word(key, text, out, wanted, size);
+	case GP_KEY_TEXT:
+		return read_text(text, out, wanted, size);
+	case GP_KEY_BYTES:
+		if (read_measure(text, sizes, key->max, out))
+			return 0;
+		snprintf(wanted, size, _("a size such as 64GiB"));
+		return -EINVAL;
+	case GP_KEY_OFF:
+		if (strcmp(text, "off") == 0) {
+			*(bool *)out = true;
+			return 0;
+		}
+		snprintf(wanted, size,
+			 _("off, which leaves these jobs alone; other policies belong to a "
+			   "[device] section"));
+		return -EINVAL;
+	}
+	return -EINVAL;
+}
+
+int gp_key_find(const struct gp_key *keys, const char *name)
+{
+	for (int i = 0; keys[i].name; i++) {
+		if (strcmp(keys[i].name, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+/* Levenshtein distance, of words that are short. */
+static size_t distance(const char *a, const char *b)
+{
+	enum { MOST = 32 };
+	size_t row[MOST + 1], length = strlen(b);
+
+	if (length > MOST || strlen(a) > MOST)
+		return MOST;
+	for (size_t i = 0; i <= length; i++)
+		row[i] = i;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= length; j++) {
+			size_t change = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = GP_MIN(change, GP_MIN(row[j], row[j - 1]) + 1);
+		}
+	}
+	return row[length];
+}
+
+const char *gp_key_nearest(const struct gp_key *keys, const char *name)
+{
+	const char *nearest = NULL;
+	size_t best = 4;
+
+	for (; keys->name; keys++) {
+		size_t found = distance(name, keys->name);
+
+		if (found < best) {
+			best = found;
+			nearest = keys->name;
+		}
+	}
+	return nearest;
+}

@@ -1,0 +1,43 @@
+/*
+ * The keys of the configuration file as tables: where a value goes, what it may be. config.c walks
+ * sections and lines; this is everything it knows about their contents.
+ */
+#ifndef GP_DAEMON_CONFIG_KEYS_H
+#define GP_DAEMON_CONFIG_KEYS_H
+
+#include "daemon/config.h"
+
+enum gp_key_type {
+	GP_KEY_TIME,    /* "250us", "2s": nanoseconds in a u64 */
+	GP_KEY_COUNT,   /* a number: u32 */
+	GP_KEY_BYTES,   /* "192GiB": u64 */
+	GP_KEY_PERCENT, /* "80%", in millionths: u32 */
+	GP_KEY_YES_NO,
+	GP_KEY_WORD, /* one of `words`, its index: u32 */
+	GP_KEY_TEXT, /* char[GP_CONFIG_TEXT] */
+	GP_KEY_OFF,  /* "off": true */
+};
+
+struct gp_key {
+	const char *name;
+	enum gp_key_type type;
+	size_t offset;
+	u64 min, max;
+	const char *const *words; /* NULL-terminated */
+};
+
+/* Ends with an entry without a name. A key's bit in `given` is its place in the table. */
+extern const struct gp_key gp_daemon_keys[], gp_device_keys[], gp_user_keys[], gp_rule_keys[];
+
+/*
+ * Reads a value into the structure at `base`. 0, or -EINVAL and in `wanted` what would have been
+ * right ("a time such as 250us, 10ms or 2s").
+ */
+int gp_key_read(const struct gp_key *key, const char *text, void *base, char *wanted, size_t size);
+
+/* The index of the key, or -1. */
+int gp_key_find(const struct gp_key *keys, const char *name);
+/* The key or word most like a name that is none; NULL when nothing is near. */
+const char *gp_key_nearest(const struct gp_key *keys, const char *name);
+
+#endif

@@ -1,0 +1,89 @@
+/* What the configuration says of one device and of one user: a section over the one named "*". */
+#include "daemon/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "daemon/config_keys.h"
+
+static size_t key_size(const struct gp_key *key)
+{
+	switch (key->type) {
+	case GP_KEY_TIME:
+	case GP_KEY_BYTES:
+		return sizeof(u64);
+	case GP_KEY_COUNT:
+	case GP_KEY_PERCENT:
+	case GP_KEY_WORD:
+		return sizeof(u32);
+	case GP_KEY_YES_NO:
+	case GP_KEY_OFF:
+		return sizeof(bool);
+	case GP_KEY_TEXT:
+		return GP_CONFIG_TEXT;
+	}
+	return 0;
+}
+
+static void lay_over(const struct gp_key *keys, void *base, const void *over, u64 given)
+{
+	for (size_t i = 0; keys[i].name; i++) {
+		if (given & 1ull << i)
+			memcpy((char *)base + keys[i].offset, (const char *)over + keys[i].offset,
+			       key_size(&keys[i]));
+	}
+}
+
+static bool is_device(const struct gp_config_device *device, u32 gpu_id, u32 node)
+{
+	bool by_node = strncmp(device->name, "node ", 5) == 0;
+	u64 number;
+
+	if (!gp_argument_u64(device->name + (by_node ? 5 : 0), &number))
+		return false;
+	return number == (by_node ? node : gpu_id);
+}
+
+void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node,
+		      struct gp_sched_device_config *out)
+{
+	struct gp_config_device device = config->devices[0];
+
+	for (size_t i = 1; i < config->device_count; i++) {
+		if (is_device(&config->devices[i], gpu_id, node))
+			lay_over(gp_device_keys, &device, &config->devices[i],
+				 config->devices[i].given);
+	}
+	*out = (struct gp_sched_device_config){
+		.policy = device.policy,
+		.can_suspend = device.suspend,
+		.can_share = device.share,
+		.suspend_ns = device.suspend_cost_ns,
+		.resume_ns = device.resume_cost_ns,
+		.min_run_ns = device.min_run_ns,
+		.turn_ns = device.turn_ns,
+		.linger_ns = device.linger_ns,
+		.hint_ns = device.hint_ns,
+		.unknown_ns = device.unknown_ns,
+		.age_step_ns = device.age_step_ns,
+		.slice_ns = device.slice_ns,
+		.memory_bytes = device.memory_bytes,
+		.utilisation_ppm = device.utilisation_ppm,
+	};
+}
+
+void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
+		    struct gp_config_user *out)
+{
+	char number[16];
+
+	*out = config->users[0];
+	snprintf(number, sizeof(number), "%u", uid);
+	for (size_t i = 1; i < config->user_count; i++) {
+		const char *name = config->users[i].name;
+
+		if (strcmp(name, user) == 0 || strcmp(name, number) == 0)
+			lay_over(gp_user_keys, out, &config->users[i], config->users[i].given);
+	}
+}

@@ -1,0 +1,155 @@
+/* Identity of a client and rules: see who.h. */
+#include "daemon/who.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect/container.h"
+
+#define CGROUP_LIMIT 65536u
+
+/* The path of the last line: "0::/user.slice/..." under v2, a controller's under v1. */
+static void read_cgroup(const struct gp_root *root, u32 pid, char *out, size_t size)
+{
+	struct gp_buf text = {0};
+	const char *line, *path;
+
+	out[0] = 0;
+	if (gp_root_read(root, CGROUP_LIMIT, &text, "/proc/%u/cgroup", pid) == 0 && text.len) {
+		while (text.len && text.data[text.len - 1] == '\n')
+			text.data[--text.len] = 0;
+		line = strrchr(text.data, '\n');
+		line = line ? line + 1 : text.data;
+		path = strchr(line, ':');
+		path = path ? strchr(path + 1, ':') : NULL;
+		if (path)
+			snprintf(out, size, "%s", path + 1);
+	}
+	gp_buf_free(&text);
+}
+
+int gp_who_read(const struct gp_root *root, u32 pid, struct gp_who *out)
+{
+	struct gp_process process;
+	struct gp_container container;
+	int error = gp_process_read(root, pid, &process);
+
+	if (error)
+		return error;
+	*out = (struct gp_who){.pid = pid};
+	if (process.valid & GP_PROCESS_UID) {
+		out->uid = process.uid;
+		snprintf(out->user, sizeof(out->user), "%s", process.user);
+	}
+	if (process.valid & GP_PROCESS_START)
+		out->start_time = process.start_time;
+	if (process.valid & GP_PROCESS_COMM)
+		snprintf(out->name, sizeof(out->name), "%s", process.comm);
+	if (gp_root_readlink(root, out->executable, sizeof(out->executable), "/proc/%u/exe", pid))
+		out->executable[0] = 0;
+	read_cgroup(root, pid, out->cgroup, sizeof(out->cgroup));
+	if (gp_container_of(root, pid, &container) == 0)
+		snprintf(out->container, sizeof(out->container), "%s",
+			 *container.name ? container.name : container.id);
+	return 0;
+}
+
+/* A pattern with a '/' is for the whole path, one without for the last part. */
+static bool matches_path(const char *pattern, const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	if (!*path)
+		return false;
+	if (!strchr(pattern, '/') && last)
+		path = last + 1;
+	return fnmatch(pattern, path, 0) == 0;
+}
+
+bool gp_rule_matches(const struct gp_config_rule *rule, const struct gp_who *who)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", who->uid);
+	if ((rule->given & GP_RULE_EXECUTABLE) &&
+	    !matches_path(rule->executable, *who->executable ? who->executable : who->name))
+		return false;
+	if ((rule->given & GP_RULE_USER) && fnmatch(rule->user, who->user, 0) != 0 &&
+	    strcmp(rule->user, number) != 0)
+		return false;
+	if ((rule->given & GP_RULE_CGROUP) && !matches_path(rule->cgroup, who->cgroup))
+		return false;
+	if ((rule->given & GP_RULE_CONTAINER) &&
+	    (!*who->container || fnmatch(rule->container, who->container, 0) != 0))
+		return false;
+	return true;
+}
+
+const struct gp_config_rule *gp_rule_find(const struct gp_config *config, const struct gp_who *who)
+{
+	for (size_t i = 0; i < config->rule_count; i++) {
+		if (gp_rule_matches(&config->rules[i], who))
+			return &config->rules[i];
+	}
+	return NULL;
+}
+
+static u32 class_priority(u32 class)
+{
+	switch (class) {
+	case GP_SCHED_CLASS_ONLINE:
+		return GP_SCHED_PRIORITY_ONLINE;
+	case GP_SCHED_CLASS_OFFLINE:
+		return GP_SCHED_PRIORITY_OFFLINE;
+	default:
+		return GP_SCHED_PRIORITY_NORMAL;
+	}
+}
+
+static void apply_rule(const struct gp_config_rule *rule, struct gp_sched_job_spec *out)
+{
+	if (rule->given & GP_RULE_CLASS) {
+		out->class = rule->class;
+		out->priority = GP_SCHED_NONE;
+	}
+	if (rule->given & GP_RULE_PRIORITY)
+		out->priority = rule->priority;
+	if (rule->given & GP_RULE_WEIGHT)
+		out->weight = rule->weight;
+	if (rule->given & GP_RULE_DEADLINE) {
+		out->deadline_ns = rule->deadline_ns;
+		out->budget_ns = rule->budget_ns;
+		out->period_ns = rule->period_ns;
+	}
+	if (rule->given & GP_RULE_MAX_SUSPEND)
+		out->max_suspend_ns = rule->max_suspend_ns;
+}
+
+void gp_who_spec(const struct gp_config *config, const struct gp_who *who,
+		 const struct gp_config_rule *rule, const struct gp_wish *wish,
+		 struct gp_sched_job_spec *out)
+{
+	static const enum gp_sched_class classes[] = {GP_SCHED_CLASS_NORMAL, GP_SCHED_CLASS_ONLINE,
+						      GP_SCHED_CLASS_OFFLINE};
+	struct gp_config_user user;
+
+	gp_config_user(config, who->uid, who->user, &user);
+	*out = (struct gp_sched_job_spec){
+		.class = wish->job_class < GP_ARRAY_SIZE(classes) ? classes[wish->job_class]
+								  : GP_SCHED_CLASS_NORMAL,
+		.priority = wish->priority,
+		.weight = wish->weight,
+	};
+	if (rule)
+		apply_rule(rule, out);
+	if (out->priority > GP_SCHED_PRIORITY_MAX)
+		out->priority = class_priority(out->class);
+	/* What the administrator's rule says needs no leave. */
+	if (!rule || !(rule->given & (GP_RULE_PRIORITY | GP_RULE_CLASS)))
+		out->priority = GP_MIN(out->priority, user.max_priority);
+	if (!rule || !(rule->given & GP_RULE_WEIGHT))
+		out->weight = GP_MIN(out->weight, user.max_weight);
+}

@@ -1,0 +1,41 @@
+/*
+ * Who a client is, as the kernel tells it, and which rule of the configuration that makes it fall
+ * under. What a client says of itself is only a wish; rules come before it and ceilings after.
+ */
+#ifndef GP_DAEMON_WHO_H
+#define GP_DAEMON_WHO_H
+
+#include "base/file.h"
+#include "daemon/config.h"
+#include "proto/proto.h"
+
+struct gp_who {
+	u32 pid, uid;
+	u64 start_time; /* clock ticks after boot; 0: not known */
+	char user[64];
+	char executable[512]; /* full path; "" when not readable */
+	char name[GP_PROTO_NAME];
+	char cgroup[512];    /* of the v2 hierarchy, or the last of v1; "" when not known */
+	char container[300]; /* name, or id; "" none */
+};
+
+/* -ESRCH when there is no such process. */
+int gp_who_read(const struct gp_root *root, u32 pid, struct gp_who *out);
+
+/* The first rule that matches, or NULL. */
+const struct gp_config_rule *gp_rule_find(const struct gp_config *config, const struct gp_who *who);
+bool gp_rule_matches(const struct gp_config_rule *rule, const struct gp_who *who);
+
+/* What a job asks for, before rules: from an agent's HELLO; all 0 for a process without one. */
+struct gp_wish {
+	u32 job_class; /* 0 none, 1 online, 2 offline, as on the wire */
+	u32 priority;  /* GP_SCHED_NONE: not said */
+	u32 weight;    /* 0: not said */
+};
+
+/* The spec for the scheduler: wish, then rule, then the user's ceiling. */
+void gp_who_spec(const struct gp_config *config, const struct gp_who *who,
+		 const struct gp_config_rule *rule, const struct gp_wish *wish,
+		 struct gp_sched_job_spec *out);
+
+#endif

@@ -1,0 +1,316 @@
+/* The configuration file: what is read, what is refused, and that a mistake is named. */
+#include "testlib.h"
+
+#include "daemon/config.h"
+#include "daemon/who.h"
+
+static int parse(const char *text, struct gp_config *config, struct test_diag *said)
+{
+	*said = (struct test_diag)TEST_DIAG;
+	return gp_config_parse("test.conf", text, strlen(text), &said->diag, config);
+}
+
+/* The file is refused and the message is exactly this. */
+static void refused(const char *text, const char *message)
+{
+	struct gp_config config;
+	struct test_diag said;
+
+	assert_int_equal(parse(text, &config, &said), -EINVAL);
+	assert_string_equal(gp_buf_str(&said.text), message);
+	assert_null(config.devices);
+	gp_buf_free(&said.text);
+}
+
+static void accepted(const char *text, struct gp_config *config)
+{
+	struct test_diag said;
+
+	if (parse(text, config, &said))
+		fail_msg("%s", gp_buf_str(&said.text));
+	assert_int_equal(said.warnings, 0);
+}
+
+static void an_empty_file_is_the_defaults(void **state)
+{
+	struct gp_sched_device_config device, usual;
+	struct gp_config config;
+
+	(void)state;
+	accepted("", &config);
+	assert_int_equal(config.mode, GP_MODE_OBSERVE);
+	assert_int_equal(config.lease_ns, 100000000);
+	assert_int_equal(config.max_suspend_ns, 2000000000);
+	assert_int_equal(config.metrics_port, 0);
+	assert_int_equal(config.rule_count, 0);
+	gp_sched_device_defaults(&usual);
+	gp_config_device(&config, 4711, 1, &device);
+	assert_int_equal(device.policy, usual.policy);
+	assert_int_equal(device.min_run_ns, usual.min_run_ns);
+	assert_true(device.can_suspend);
+	gp_config_free(&config);
+}
+
+static void every_unit_of_time_and_size_is_read(void **state)
+{
+	struct gp_config config;
+
+	(void)state;
+	accepted("[device *]\nmin_run=7ns\nturn = 8 us\nlinger\t=\t9ms\nhint: 2s\nunknown=0\n"
+		 "memory = 192GiB\nutilisation = 80%\n",
+		 &config);
+	assert_int_equal(config.devices[0].min_run_ns, 7);
+	assert_int_equal(config.devices[0].turn_ns, 8000);
+	assert_int_equal(config.devices[0].linger_ns, 9000000);
+	assert_int_equal(config.devices[0].hint_ns, 2000000000);
+	assert_int_equal(config.devices[0].unknown_ns, 0);
+	assert_int_equal(config.devices[0].memory_bytes, 192ull << 30);
+	assert_int_equal(config.devices[0].utilisation_ppm, 800000);
+	gp_config_free(&config);
+}
+
+static void comments_blank_lines_marks_and_indents_are_fine(void **state)
+{
+	struct gp_config config;
+
+	(void)state;
+	accepted("\xef\xbb\xbf# first\r\n\r\n  [daemon]  ; here\r\n\tmode = act ; and here\r\n",
+		 &config);
+	assert_int_equal(config.mode, GP_MODE_ACT);
+	gp_config_free(&config);
+}
+
+static void a_device_section_changes_only_what_it_gives(void **state)
+{
+	struct gp_sched_device_config device;
+	struct gp_config config;
+
+	(void)state;
+	accepted("[device 4711]\npolicy = fair\n[device *]\nmin_run = 3ms\nslice = 4ms\n"
+		 "[device node 2]\nmin_run = 5ms\nsuspend = no\n",
+		 &config);
+	gp_config_device(&config, 4711, 1, &device);
+	assert_int_equal(device.policy, GP_SCHED_FAIR);
+	assert_int_equal(device.min_run_ns, 3000000);
+	gp_config_device(&config, 9, 2, &device);
+	assert_int_equal(device.policy, GP_SCHED_PRIORITY);
+	assert_int_equal(device.min_run_ns, 5000000);
+	assert_int_equal(device.slice_ns, 4000000);
+	assert_false(device.can_suspend);
+	gp_config_free(&config);
+}
+
+static void a_users_section_is_found_by_name_and_number(void **state)
+{
+	struct gp_config_user user;
+	struct gp_config config;
+
+	(void)state;
+	accepted("[user *]\nmax_priority = 900\n[user ann]\nmax_clients = 2\n[user 1234]\n"
+		 "max_priority = 50000\n",
+		 &config);
+	gp_config_user(&config, 5, "ann", &user);
+	assert_int_equal(user.max_clients, 2);
+	assert_int_equal(user.max_priority, 900);
+	gp_config_user(&config, 1234, "bob", &user);
+	assert_int_equal(user.max_priority, 50000);
+	gp_config_free(&config);
+}
+
+static void mistakes_name_the_line_and_the_fix(void **state)
+{
+	(void)state;
+	refused("[daemon]\nmoed = act\n",
+		"test.conf:2: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
+	refused("[user *]\nzzzzzzzzz = 1\n",
+		"test.conf:2: unknown key 'zzzzzzzzz' in [user *]; there are max_priority, "
+		"max_weight, max_clients, max_queues, max_messages\n");
+	refused("\n[daemon]\nmode = run\n",
+		"test.conf:3: 'run' is not a value for mode; write observe, act\n");
+	refused("[daemon]\nlease = 100\n",
+		"test.conf:2: '100' is not a value for lease; write a time from 50ms to 60s, such "
+		"as 250us, 10ms or 2s\n");
+	refused("[daemon]\nlease = 99999999999999999999s\n",
+		"test.conf:2: '99999999999999999999s' is not a value for lease; write a time from "
+		"50ms to 60s, such as 250us, 10ms or 2s\n");
+	refused("[daemon]\nmode = act\nmode = act\n",
+		"test.conf:3: 'mode' is there twice in [daemon]; keep one\n");
+	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] is there twice; join the two\n");
+	refused("[dæmon]\nx = 1\n",
+		"test.conf:1: unknown section [dæmon]; there are [daemon], [device GPU_ID], [user "
+		"NAME] and [rule NAME]\n");
+	refused("mode = act\n", "test.conf:1: 'mode' is in no section; begin with [daemon]\n");
+	refused("[daemon]\nact\n", "test.conf:2: 'act' is neither [section] nor key = value\n");
+	refused("[daemon\n", "test.conf:1: a section's name ends with ']'\n");
+	refused("[daemon] mode = act\n",
+		"test.conf:1: there is something after ']'; begin a new line\n");
+	refused("[device 0x12]\n",
+		"test.conf:1: '0x12' is no device; write [device *], [device GPU_ID] or [device "
+		"node N] ('gpreempt ps --json' shows them)\n");
+	refused("[daemon]\nread_fastest = 1s\nread_slowest = 1ms\n",
+		"test.conf:3: read_fastest is longer than read_slowest; swap them\n");
+}
+
+static void a_rule_must_match_something_and_change_something(void **state)
+{
+	(void)state;
+	refused("[rule a]\nclass = online\n[rule b]\nuser = x\n",
+		"test.conf:1: [rule a] matches nothing; give executable, user, cgroup or container "
+		"(executable = * matches everything)\n"
+		"test.conf:3: [rule b] changes nothing; give class, priority, weight, group, "
+		"deadline, max_suspend, policy or attach\n");
+	refused("[rule a]\nuser = x\ndeadline = 5ms\n",
+		"test.conf:1: [rule a] has a deadline without a budget; give budget = the GPU time "
+		"one burst needs\n");
+	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
+		"test.conf:1: [rule a] has a budget longer than its deadline\n");
+	refused("[rule a]\nuser = x\npolicy = fair\n",
+		"test.conf:3: 'fair' is not a value for policy; write off, which leaves these jobs "
+		"alone; other policies belong to a [device] section\n");
+}
+
+static void what_inih_would_cut_off_is_refused(void **state)
+{
+	char text[2048] = "[rule a]\nuser = ";
+	struct gp_config config;
+	struct test_diag said;
+	size_t length = strlen(text);
+
+	(void)state;
+	memset(text + length, 'x', 300);
+	strcpy(text + length + 300, "\nclass = online\n");
+	assert_int_equal(parse(text, &config, &said), -EINVAL);
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: the line is too long"));
+	gp_buf_free(&said.text);
+	said = (struct test_diag)TEST_DIAG;
+	assert_int_equal(gp_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag, &config),
+			 -EINVAL);
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: a NUL byte"));
+	gp_buf_free(&said.text);
+}
+
+static void too_many_sections_are_refused(void **state)
+{
+	struct gp_buf text = {0};
+	struct gp_config config;
+	struct test_diag said = TEST_DIAG;
+
+	(void)state;
+	for (int i = 0; i < 2 * GP_CONFIG_SECTIONS; i++)
+		gp_buf_printf(&text, "[rule r%d]\nuser=x\nclass=online\n", i);
+	assert_int_equal(gp_config_parse("test.conf", text.data, text.len, &said.diag, &config),
+			 -EINVAL);
+	gp_buf_free(&text);
+	gp_buf_free(&said.text);
+}
+
+/* ---- rules ---- */
+
+static const struct gp_who trainer = {
+	.pid = 10,
+	.uid = 1000,
+	.user = "ann",
+	.executable = "/opt/venv/bin/python3.11",
+	.name = "python3.11",
+	.cgroup = "/system.slice/docker-0123.scope",
+	.container = "trainer",
+};
+
+static const char *rule_for(const struct gp_config *config, const struct gp_who *who)
+{
+	const struct gp_config_rule *rule = gp_rule_find(config, who);
+
+	return rule ? rule->name : "none";
+}
+
+static void the_first_rule_whose_patterns_all_match_counts(void **state)
+{
+	struct gp_who other = trainer;
+	struct gp_config config;
+
+	(void)state;
+	accepted("[rule both]\nexecutable = python3*\nuser = bob\nclass = online\n"
+		 "[rule path]\nexecutable = /opt/*/python3*\ncontainer = train*\nclass = offline\n"
+		 "[rule number]\nuser = 1000\nclass = online\n"
+		 "[rule slice]\ncgroup = /system.slice/*\nclass = online\n"
+		 "[rule rest]\nexecutable = *\nclass = normal\n",
+		 &config);
+	assert_string_equal(rule_for(&config, &trainer), "path");
+	other.container[0] = 0;
+	assert_string_equal(rule_for(&config, &other), "number");
+	other.uid = 7;
+	assert_string_equal(rule_for(&config, &other), "slice");
+	other.cgroup[0] = 0;
+	assert_string_equal(rule_for(&config, &other), "rest");
+	strcpy(other.user, "bob");
+	assert_string_equal(rule_for(&config, &other), "both");
+	gp_config_free(&config);
+}
+
+static void wishes_are_cut_at_the_ceiling_and_rules_are_not(void **state)
+{
+	struct gp_wish wish = {.job_class = 1, .priority = 9000, .weight = 5000};
+	struct gp_sched_job_spec spec;
+	struct gp_config config;
+
+	(void)state;
+	accepted("[user ann]\nmax_priority = 1500\nmax_weight = 300\n"
+		 "[rule r]\nuser = ann\npriority = 7000\n",
+		 &config);
+	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	assert_int_equal(spec.class, GP_SCHED_CLASS_ONLINE);
+	assert_int_equal(spec.priority, 1500);
+	assert_int_equal(spec.weight, 300);
+	gp_who_spec(&config, &trainer, &config.rules[0], &wish, &spec);
+	assert_int_equal(spec.priority, 7000);
+	/* Without a number the class gives it, and that is cut, too. */
+	wish.priority = GP_SCHED_NONE;
+	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	assert_int_equal(spec.priority, 1500);
+	wish.job_class = 2;
+	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	assert_int_equal(spec.priority, GP_SCHED_PRIORITY_OFFLINE);
+	/* Nonsense from a client is no priority. */
+	wish = (struct gp_wish){.job_class = 77, .priority = 1u << 30};
+	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	assert_int_equal(spec.class, GP_SCHED_CLASS_NORMAL);
+	assert_int_equal(spec.priority, GP_SCHED_PRIORITY_NORMAL);
+	gp_config_free(&config);
+}
+
+static void the_shipped_file_is_correct_and_only_observes(void **state)
+{
+	struct test_diag said = TEST_DIAG;
+	struct gp_config config;
+	char path[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/../../data/gpreemptd.conf", getenv("GP_FIXTURES"));
+	assert_int_equal(gp_config_read(path, &said.diag, &config), 0);
+	assert_int_equal(config.mode, GP_MODE_OBSERVE);
+	gp_config_free(&config);
+	assert_int_equal(gp_config_read("/no/such", &said.diag, &config), -ENOENT);
+	assert_string_equal(gp_buf_str(&said.text),
+			    "cannot read /no/such: No such file or directory\n");
+	gp_buf_free(&said.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_file_is_the_defaults),
+		cmocka_unit_test(every_unit_of_time_and_size_is_read),
+		cmocka_unit_test(comments_blank_lines_marks_and_indents_are_fine),
+		cmocka_unit_test(a_device_section_changes_only_what_it_gives),
+		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
+		cmocka_unit_test(mistakes_name_the_line_and_the_fix),
+		cmocka_unit_test(a_rule_must_match_something_and_change_something),
+		cmocka_unit_test(what_inih_would_cut_off_is_refused),
+		cmocka_unit_test(too_many_sections_are_refused),
+		cmocka_unit_test(the_first_rule_whose_patterns_all_match_counts),
+		cmocka_unit_test(wishes_are_cut_at_the_ceiling_and_rules_are_not),
+		cmocka_unit_test(the_shipped_file_is_correct_and_only_observes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
