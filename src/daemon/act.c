@@ -1,0 +1,411 @@
+/*
+ * Carrying out what the core decided, through libgpreempt: one asynchronous call for each process
+ * of a job; the operation has ended when all have. Rules that keep this safe: a lease is renewed
+ * only for a client whose suspension is confirmed and whose job's last action is SUSPEND, and only
+ * by this thread; a resume is never followed by a renewal. In mode `observe` every operation is
+ * answered at once and nothing is done.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+
+#define OPEN_AGAIN_NS (5 * GP_NS_PER_S)
+
+/* ---- the library ---- */
+
+static void open_library(struct gp_daemon *daemon);
+
+static void library_time(struct gp_timer *timer)
+{
+	open_library(gp_container(timer, struct gp_daemon, library_timer));
+}
+
+static struct gp_client *client_of(struct gp_daemon *daemon, const struct gpreempt_target *target)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->target == target)
+			return client;
+	}
+	return NULL;
+}
+
+static void end_operation(struct gp_daemon *daemon, struct gp_operation *operation)
+{
+	daemon->stats.operations++;
+	if (operation->result < 0)
+		daemon->stats.failures++;
+	else if (operation->cost_ns != GP_SCHED_UNKNOWN)
+		gp_histogram_add(operation->suspend ? &daemon->stats.suspend
+						    : &daemon->stats.resume,
+				 operation->cost_ns);
+	gp_report_done(daemon, operation);
+	if (operation->token)
+		gp_act_answer(daemon, operation->token, operation->job, operation->result,
+			      operation->cost_ns);
+	gp_list_remove(&operation->link);
+	free(operation);
+}
+
+/* A process that ended meanwhile needs no stopping. */
+static void end_part(struct gp_daemon *daemon, struct gp_operation *operation,
+		     struct gp_client *client, int result)
+{
+	struct gpreempt_latency latency = {.size = sizeof(latency)};
+
+	if (result < 0 && result != -ESRCH && !operation->result)
+		operation->result = result;
+	if (result >= 0 && client && client->target &&
+	    gpreempt_target_latency(client->target, &latency) == 0 && latency.total_ns) {
+		u64 cost = latency.driver_ns ? latency.driver_ns : latency.total_ns;
+
+		if (operation->cost_ns == GP_SCHED_UNKNOWN || cost > operation->cost_ns)
+			operation->cost_ns = cost;
+	}
+	/* Only what the last action wants is ours to renew. */
+	if (operation->suspend && client && client->job)
+		client->held = result >= 0 && client->job->wanted_held;
+	if (--operation->pending == 0)
+		end_operation(daemon, operation);
+}
+
+static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *event)
+{
+	for (size_t i = 0; i < daemon->ticket_count; i++) {
+		struct gp_ticket ticket = daemon->tickets[i];
+
+		if (ticket.ticket != event->ticket)
+			continue;
+		daemon->tickets[i] = daemon->tickets[--daemon->ticket_count];
+		end_part(daemon, ticket.operation, ticket.client, event->result);
+		return;
+	}
+}
+
+static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool broken)
+{
+	if (client->broken == broken)
+		return;
+	client->broken = broken;
+	gp_daemon_say(
+		daemon, broken ? GP_ERROR : GP_NOTE,
+		broken ? _("preempting is switched off on the GPU of pid %u: the driver failed")
+		       : _("preempting works again on the GPU of pid %u"),
+		client->who.pid);
+	for (size_t i = 0; i < client->queue_count; i++) {
+		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
+
+		if (device != GP_DAEMON_NONE)
+			daemon->devices[device].broken = broken;
+	}
+	gp_host_configure(daemon);
+}
+
+static void library_event(struct gp_daemon *daemon, const struct gpreempt_event *event)
+{
+	struct gp_client *client = client_of(daemon, event->target);
+
+	switch (event->kind) {
+	case GPREEMPT_EVENT_DONE:
+		part_done(daemon, event);
+		break;
+	case GPREEMPT_EVENT_LEASE_LOST:
+		if (client && client->job && client->held) {
+			client->held = false;
+			gp_act_answer(daemon, 0, client->job->handle, 0, 0);
+		}
+		break;
+	case GPREEMPT_EVENT_BREAKER:
+		if (client)
+			breaker(daemon, client, event->result != 0);
+		break;
+	case GPREEMPT_EVENT_QUEUES:
+		if (client && client->attached)
+			gp_attach_queues(client);
+		break;
+	default:
+		/* Ends of processes, and queues of agents, are seen at their source. */
+		break;
+	}
+}
+
+static void library_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, library_watch);
+	struct gpreempt_event event;
+
+	(void)events;
+	/* A bounded share of one step, so that nobody can keep this thread here. */
+	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--)
+		library_event(daemon, &event);
+	gp_host_settle(daemon);
+}
+
+static void open_library(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+	int error;
+
+	if (daemon->library || daemon->config.mode != GP_MODE_ACT)
+		return;
+	error = gpreempt_open(&daemon->library);
+	if (!error) {
+		/* The loop owns what it watches; this one is the library's. */
+		int fd = dup(gpreempt_fd(daemon->library));
+
+		error = fd < 0 ? -errno
+			       : gp_loop_watch(&daemon->loop, &daemon->library_watch, fd,
+					       library_ready);
+		if (error) {
+			gpreempt_close(daemon->library);
+			daemon->library = NULL;
+		}
+	}
+	if (error) {
+		snprintf(daemon->problem, sizeof(daemon->problem), "%s", gpreempt_error(NULL));
+		gp_daemon_say(daemon, GP_WARNING, _("cannot act, and try again: %s"),
+			      *daemon->problem ? daemon->problem : strerror(-error));
+		gp_timer_set(&daemon->loop, &daemon->library_timer,
+			     gp_daemon_now() + OPEN_AGAIN_NS);
+		return;
+	}
+	daemon->problem[0] = 0;
+	gp_list_for_each (link, &daemon->clients)
+		gp_act_open(gp_container(link, struct gp_client, link));
+}
+
+void gp_act_start(struct gp_daemon *daemon)
+{
+	gp_timer_init(&daemon->library_timer, library_time);
+	open_library(daemon);
+}
+
+/* Closing the context lets go of every suspension. */
+void gp_act_stop(struct gp_daemon *daemon)
+{
+	struct gp_list *link, *next;
+
+	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		client->target = NULL;
+		client->held = client->broken = false;
+	}
+	gp_loop_unwatch(&daemon->loop, &daemon->library_watch);
+	gpreempt_close(daemon->library);
+	daemon->library = NULL;
+	daemon->ticket_count = 0;
+	gp_list_for_each_safe(link, next, &daemon->operations)
+	{
+		struct gp_operation *operation = gp_container(link, struct gp_operation, link);
+
+		operation->result = operation->suspend ? -ECANCELED : 0;
+		end_operation(daemon, operation);
+	}
+}
+
+/* ---- targets ---- */
+
+void gp_act_open(struct gp_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+	struct gpreempt_target_options options = {.size = sizeof(options)};
+	bool was = client->job && client->job->uncontrolled;
+	int error;
+
+	if (!client->job || client->target || !daemon->library)
+		return;
+	if (client->attached)
+		options.mechanism = GPREEMPT_KFD_DEBUG;
+	error = gpreempt_target_open(daemon->library, (int)client->who.pid, &options,
+				     &client->target);
+	/* The pid was looked up by number: it must still be the same process. */
+	if (!error && client->pidfd >= 0 &&
+	    syscall(SYS_pidfd_send_signal, client->pidfd, 0, NULL, 0) < 0 && errno == ESRCH) {
+		gpreempt_target_close(client->target);
+		error = -ESRCH;
+	}
+	if (error) {
+		client->target = NULL;
+		if (error != -ESRCH)
+			gp_daemon_say(daemon, GP_WARNING, _("pid %u (%s) cannot be preempted: %s"),
+				      client->who.pid, client->who.name,
+				      gpreempt_error(daemon->library));
+	}
+	client->job->uncontrolled = error != 0;
+	if (was != client->job->uncontrolled && client->state == GP_CLIENT_READY)
+		gp_host_respec(daemon, client->job);
+}
+
+void gp_act_close(struct gp_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+
+	/* Calls under way end without it. */
+	for (size_t i = 0; i < daemon->ticket_count;) {
+		struct gp_ticket ticket = daemon->tickets[i];
+
+		if (ticket.client != client) {
+			i++;
+			continue;
+		}
+		daemon->tickets[i] = daemon->tickets[--daemon->ticket_count];
+		end_part(daemon, ticket.operation, NULL, -ESRCH);
+	}
+	if (client->broken)
+		breaker(daemon, client, false);
+	if (client->target)
+		gpreempt_target_close(client->target);
+	client->target = NULL;
+	client->held = false;
+}
+
+/* ---- operations ---- */
+
+static struct gp_operation *begin(struct gp_daemon *daemon, struct gp_job *job,
+				  const struct gp_sched_action *action)
+{
+	struct gp_operation *operation = calloc(1, sizeof(*operation));
+
+	if (!operation)
+		return NULL;
+	*operation = (struct gp_operation){
+		.token = action->token,
+		.reason = action->reason.id,
+		.job_id = job->id,
+		.job = job->handle,
+		.suspend = action->kind == GP_SCHED_SUSPEND,
+		.pending = 1, /* this function's own, until all calls are sent */
+		.cost_ns = GP_SCHED_UNKNOWN,
+		.started_ns = gp_daemon_now(),
+	};
+	gp_list_add_tail(&daemon->operations, &operation->link);
+	return operation;
+}
+
+static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
+		     struct gp_client *client)
+{
+	u64 limit_ms = daemon->config.max_suspend_ns / GP_NS_PER_MS;
+	struct gpreempt_suspend_options options = {
+		.size = sizeof(options),
+		.lease_ms = (uint32_t)(daemon->config.lease_ns / GP_NS_PER_MS),
+	};
+
+	if (client->job->spec.max_suspend_ns)
+		limit_ms = client->job->spec.max_suspend_ns / GP_NS_PER_MS;
+	/* The core resumes at the limit; the library's own is for when it does not. */
+	limit_ms = GP_MIN(limit_ms + limit_ms / 4 + 100, GPREEMPT_LIMIT_MAX_MS);
+	options.limit_ms = (uint32_t)limit_ms;
+	if (!client->target)
+		return operation->suspend ? -EOPNOTSUPP : 0;
+	if (gp_array_grow((void **)&daemon->tickets, daemon->ticket_count, &daemon->ticket_capacity,
+			  sizeof(*daemon->tickets)))
+		return -ENOMEM;
+	int ticket = operation->suspend ? gpreempt_target_suspend_async(client->target, &options)
+					: gpreempt_target_resume_async(client->target);
+	if (ticket < 0)
+		return ticket;
+	daemon->tickets[daemon->ticket_count++] =
+		(struct gp_ticket){.ticket = ticket, .operation = operation, .client = client};
+	return 1;
+}
+
+static void operate(struct gp_daemon *daemon, struct gp_job *job,
+		    const struct gp_sched_action *action)
+{
+	struct gp_operation *operation;
+	struct gp_list *link;
+
+	if (daemon->config.mode != GP_MODE_ACT) {
+		if (action->token)
+			gp_act_answer(daemon, action->token, job->handle, 0, GP_SCHED_UNKNOWN);
+		return;
+	}
+	operation = begin(daemon, job, action);
+	if (!operation) {
+		gp_act_answer(daemon, action->token, job->handle, -ENOMEM, GP_SCHED_UNKNOWN);
+		return;
+	}
+	gp_list_for_each (link, &job->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		if (!operation->suspend)
+			client->held = false;
+		operation->pending++;
+		int sent = send_part(daemon, operation, client);
+		if (sent <= 0)
+			end_part(daemon, operation, client, sent);
+	}
+	end_part(daemon, operation, NULL, 0);
+}
+
+void gp_act_suspend(struct gp_daemon *daemon, struct gp_job *job,
+		    const struct gp_sched_action *action)
+{
+	operate(daemon, job, action);
+}
+
+void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
+		   const struct gp_sched_action *action)
+{
+	operate(daemon, job, action);
+}
+
+void gp_act_renew(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (!client->held || !client->target || !client->job->wanted_held)
+			continue;
+		daemon->stats.renewals++;
+		if (gpreempt_target_renew(client->target) < 0) {
+			client->held = false;
+			gp_act_answer(daemon, 0, client->job->handle, 0, 0);
+		}
+	}
+}
+
+/* ---- shares ---- */
+
+/* The core's shares are relative to each other; the library's are thousandths of the device. */
+void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share)
+{
+	struct gp_list *link, *of_job;
+	u64 sum = 0;
+
+	if (device >= GP_SCHED_MAX_DEVICES)
+		return;
+	job->share[device] = share;
+	if (daemon->config.mode != GP_MODE_ACT)
+		return;
+	gp_list_for_each (link, &daemon->jobs)
+		sum += gp_container(link, struct gp_job, link)->share[device];
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *each = gp_container(link, struct gp_job, link);
+		u64 part = sum && each->share[device] ? each->share[device] * 1000ull / sum : 1000;
+
+		if (each != job && !each->share[device])
+			continue;
+		gp_list_for_each (of_job, &each->clients) {
+			struct gp_client *client = gp_container(of_job, struct gp_client, job_link);
+
+			if (client->target)
+				gpreempt_target_share(client->target, (uint32_t)GP_MAX(part, 1));
+		}
+	}
+}

@@ -1,0 +1,272 @@
+/* What is said to an agent and what it says: introduction, memory, queues, edges, hints. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+static int ask(struct gp_client *client, u16 type, const void *body, size_t size)
+{
+	return gp_wire_send(client->watch.fd, type, ++client->serial, 0, body, size, -1);
+}
+
+static void greet(struct gp_client *client)
+{
+	struct gp_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
+
+	ask(client, GP_MSG_HELLO, &me, sizeof(me));
+}
+
+void gp_agent_greet(struct gp_client *client)
+{
+	client->state = GP_CLIENT_HELLO;
+	/* Its buffer is empty; if this fails it never answers and is left. */
+	greet(client);
+}
+
+static int watch(struct gp_client *client)
+{
+	struct gp_msg_target on = {.target = 1};
+
+	return ask(client, GP_MSG_AGENT_WATCH, &on, sizeof(on));
+}
+
+/* The answer to the first greeting, and to later ones when its priority was changed. */
+static int hello(struct gp_client *client, const struct gp_wire_message *message)
+{
+	struct gp_daemon *daemon = client->daemon;
+	const struct gp_config_rule *rule = gp_rule_find(&daemon->config, &client->who);
+	struct gp_msg_hello it;
+
+	if (!gp_wire_fits(message, sizeof(it), 0, 0))
+		return -EPROTO;
+	memcpy(&it, message->body, sizeof(it));
+	client->wish = (struct gp_wish){
+		.job_class = it.job_class,
+		.priority = it.priority,
+		/* An agent's usual weight is 1. */
+		.weight = GP_MIN(it.weight, GP_SCHED_WEIGHT_MAX / GP_SCHED_WEIGHT_DEFAULT) *
+			  GP_SCHED_WEIGHT_DEFAULT,
+	};
+	if (client->state == GP_CLIENT_READY) {
+		gp_host_respec(daemon, client->job);
+		return 0;
+	}
+	gp_wire_text(client->group, sizeof(client->group), it.group, sizeof(it.group));
+	if (it.name[0])
+		gp_wire_text(client->who.name, sizeof(client->who.name), it.name, sizeof(it.name));
+	if (rule && (rule->given & GP_RULE_GROUP))
+		gp_wire_text(client->group, sizeof(client->group), rule->group,
+			     sizeof(rule->group));
+	client->state = GP_CLIENT_WATCH;
+	return watch(client);
+}
+
+/* Memory that its owner could take away under us would end this process: SIGBUS. */
+static void map_memory(struct gp_client *client, int fd)
+{
+	struct stat st;
+	void *memory;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct gp_activity))
+		return;
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		return;
+	memory = mmap(NULL, sizeof(struct gp_activity), PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return;
+	client->activity = memory;
+	if (client->activity->magic != GP_ACTIVITY_MAGIC ||
+	    client->activity->slots != GP_ACTIVITY_SLOTS) {
+		munmap(memory, sizeof(struct gp_activity));
+		client->activity = NULL;
+	}
+}
+
+/* An agent whose program has no queue yet has nothing to show, and refuses: it is asked again when
+ * there is one. */
+static int watching(struct gp_client *client, const struct gp_wire_message *message)
+{
+	client->watching = message->header.status >= 0;
+	if (client->watching && !client->activity)
+		map_memory(client, message->fd);
+	if (client->state == GP_CLIENT_READY) {
+		gp_agent_look(client, gp_daemon_now());
+		return 0;
+	}
+	int error = gp_host_join(client->daemon, client);
+	if (error)
+		return error;
+	client->state = GP_CLIENT_QUEUES;
+	return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+}
+
+static int queues(struct gp_client *client, const struct gp_wire_message *message)
+{
+	const struct gp_msg_queues *list = (const struct gp_msg_queues *)message->body;
+
+	if (message->header.status < 0)
+		return -EPROTO;
+	if (message->header.size < sizeof(message->header) + sizeof(*list) ||
+	    list->count > GP_PROTO_QUEUES ||
+	    !gp_wire_fits(message, sizeof(*list), list->count, sizeof(list->queues[0])))
+		return -EPROTO;
+	if (client->state == GP_CLIENT_QUEUES) {
+		client->state = GP_CLIENT_READY;
+		gp_timer_set(&client->daemon->loop, &client->timer, UINT64_MAX);
+	}
+	gp_client_queues(client, list->queues, list->count);
+	/* Without memory the list is where the state comes from. */
+	for (size_t i = 0; i < list->count && !client->activity; i++) {
+		for (size_t k = 0; k < client->queue_count; k++) {
+			if (client->queues[k].kfd_id == list->queues[i].kfd_id &&
+			    (list->queues[i].valid & GPREEMPT_QUEUE_ACTIVITY))
+				gp_host_work(client->daemon, client, &client->queues[k],
+					     list->queues[i].busy ? GP_SCHED_BUSY
+								  : GP_SCHED_DRAINED,
+					     gp_daemon_now());
+		}
+	}
+	gp_agent_look(client, gp_daemon_now());
+	int error = !client->watching && list->count ? watch(client) : 0;
+	if (client->ask_again && !error) {
+		client->ask_again = false;
+		error = ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+	}
+	return error;
+}
+
+/* ---- activity ---- */
+
+static enum gp_sched_work work_of(const struct gp_activity_slot *slot)
+{
+	switch (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) {
+	case GP_ACTIVITY_DRAINED:
+		return GP_SCHED_DRAINED;
+	case GP_ACTIVITY_UNKNOWN:
+		return GP_SCHED_MAYBE;
+	default:
+		return GP_SCHED_BUSY;
+	}
+}
+
+/* `gpreempt renice` changes the agent's priority, and nobody tells us. */
+static bool priority_changed(struct gp_client_queue *queue, const struct gp_activity_slot *slot)
+{
+	u32 now = __atomic_load_n(&slot->logical_priority, __ATOMIC_RELAXED), before;
+
+	before = queue->priority;
+	queue->priority = now;
+	return before != GP_DAEMON_NONE && before != now;
+}
+
+void gp_agent_look(struct gp_client *client, u64 at_ns)
+{
+	bool changed = false;
+
+	if (!client->activity || client->state != GP_CLIENT_READY)
+		return;
+	/* An agent's slots are by the driver's id. */
+	for (size_t i = 0; i < client->queue_count; i++) {
+		struct gp_client_queue *queue = &client->queues[i];
+
+		if (queue->kfd_id >= GP_ACTIVITY_SLOTS)
+			continue;
+		changed |= priority_changed(queue, &client->activity->slot[queue->kfd_id]);
+		gp_host_work(client->daemon, client, queue,
+			     work_of(&client->activity->slot[queue->kfd_id]), at_ns);
+	}
+	if (changed)
+		greet(client);
+}
+
+/* The edge is about the program; which of its queues have work is in its memory. */
+static int edge(struct gp_client *client, const struct gp_wire_message *message)
+{
+	struct gp_msg_edge it;
+
+	if (!gp_wire_fits(message, sizeof(it), 0, 0))
+		return -EPROTO;
+	memcpy(&it, message->body, sizeof(it));
+	if (client->activity) {
+		gp_agent_look(client, it.now_ns);
+		return 0;
+	}
+	for (size_t i = 0; i < client->queue_count; i++)
+		gp_host_work(client->daemon, client, &client->queues[i],
+			     it.busy ? GP_SCHED_BUSY : GP_SCHED_DRAINED, it.now_ns);
+	return 0;
+}
+
+/* A request began: its work is about to come, on every device where the program has queues. */
+static int request(struct gp_client *client, const struct gp_wire_message *message)
+{
+	struct gp_daemon *daemon = client->daemon;
+	struct gp_msg_request it;
+	u64 told = 0;
+
+	if (!gp_wire_fits(message, sizeof(it), 0, 0))
+		return -EPROTO;
+	memcpy(&it, message->body, sizeof(it));
+	for (size_t i = 0; it.begin && i < client->queue_count; i++) {
+		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
+		u64 now = gp_daemon_now();
+
+		if (device == GP_DAEMON_NONE || (told & 1ull << device))
+			continue;
+		told |= 1ull << device;
+		gp_sched_hint(daemon->sched, now, client->job->handle, device, now);
+		gp_host_settle(daemon);
+	}
+	return 0;
+}
+
+static int event(struct gp_client *client, const struct gp_wire_message *message)
+{
+	if (client->state != GP_CLIENT_READY) {
+		/* The list under way may be older than this. */
+		client->ask_again |= message->header.type == GP_MSG_AGENT_CHANGED;
+		return 0;
+	}
+	switch (message->header.type) {
+	case GP_MSG_AGENT_EDGE:
+		return edge(client, message);
+	case GP_MSG_AGENT_REQUEST:
+		return request(client, message);
+	case GP_MSG_AGENT_CHANGED:
+		return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+	default:
+		return 0; /* of a newer agent */
+	}
+}
+
+int gp_agent_message(struct gp_client *client, const struct gp_wire_message *message)
+{
+	if (message->header.serial == 0)
+		return event(client, message);
+	switch (client->state) {
+	case GP_CLIENT_HELLO:
+		return message->header.type == GP_MSG_HELLO && message->header.status >= 0
+			       ? hello(client, message)
+			       : -EPROTO;
+	case GP_CLIENT_WATCH:
+		return message->header.type == GP_MSG_AGENT_WATCH ? watching(client, message)
+								  : -EPROTO;
+	case GP_CLIENT_READY:
+		if (message->header.type == GP_MSG_HELLO && message->header.status >= 0)
+			return hello(client, message);
+		if (message->header.type == GP_MSG_AGENT_WATCH)
+			return watching(client, message);
+		/* fall through */
+	case GP_CLIENT_QUEUES:
+		return message->header.type == GP_MSG_AGENT_QUEUES ? queues(client, message)
+								   : -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}

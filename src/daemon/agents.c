@@ -1,0 +1,243 @@
+/*
+ * Finding agents: each listens on a socket in agents/, which appears (inotify) when it can be
+ * connected to. What they say is agent_message.c's. A connection that ends is a program that ended,
+ * or one that broke the rules; either way its queues leave the core, and what was held runs on.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+#include "proto/directory.h"
+
+#define TRY_AGAIN_NS (10 * GP_NS_PER_MS)
+
+static void connect_to(struct gp_client *client);
+
+static void agent_time(struct gp_timer *timer)
+{
+	struct gp_client *client = gp_container(timer, struct gp_client, timer);
+
+	switch (client->state) {
+	case GP_CLIENT_CONNECT:
+		connect_to(client);
+		break;
+	case GP_CLIENT_READY:
+		/* Throttled until now; what it said meanwhile may be lost, its memory is not. */
+		gp_loop_pause(&client->daemon->loop, &client->watch, false);
+		gp_agent_look(client, gp_daemon_now());
+		break;
+	default:
+		gp_client_free(client); /* it never introduced itself */
+	}
+}
+
+/* False when it has said enough for this second. */
+static bool within_rate(struct gp_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+	struct gp_config_user limits;
+	u64 now = gp_daemon_now();
+
+	if (now - client->second_start >= GP_NS_PER_S) {
+		client->second_start = now;
+		client->messages = 0;
+	}
+	gp_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
+	if (client->messages++ < limits.max_messages || client->state != GP_CLIENT_READY)
+		return true;
+	daemon->stats.dropped_messages++;
+	gp_loop_pause(&daemon->loop, &client->watch, true);
+	gp_timer_set(&daemon->loop, &client->timer, client->second_start + GP_NS_PER_S);
+	return false;
+}
+
+static void agent_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_client *client = gp_container(watch, struct gp_client, watch);
+	struct gp_daemon *daemon = client->daemon;
+	int error;
+
+	/* While it is paused only its end is reported. */
+	if (watch->paused) {
+		if (events & (EPOLLHUP | EPOLLERR))
+			gp_client_free(client);
+		return;
+	}
+	error = gp_wire_receive(watch->fd, &daemon->message, 0);
+	if (error == -EAGAIN)
+		return;
+	if (!error) {
+		error = gp_agent_message(client, &daemon->message);
+		if (daemon->message.fd >= 0)
+			close(daemon->message.fd);
+	}
+	if (error) {
+		if (error != -ECONNRESET && error != -ESRCH && error != -EDQUOT)
+			gp_daemon_say(daemon, GP_WARNING,
+				      _("the agent of pid %u is left alone: %s"), client->who.pid,
+				      strerror(-error));
+		gp_client_free(client);
+		return;
+	}
+	within_rate(client);
+}
+
+static int try_connect(const struct gp_client *client, int *out)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, error = 0;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
+		     client->daemon->agents_path, client->socket) >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		error = -errno;
+	/* Nobody listens there any more: agents show their socket only when they do. */
+	if (error == -ECONNREFUSED)
+		unlink(address.sun_path);
+	if (error)
+		close(fd);
+	else
+		*out = fd;
+	return error;
+}
+
+static void connect_to(struct gp_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+	pid_t pid;
+	uid_t uid;
+	int fd = -1, error = try_connect(client, &fd);
+
+	if (error == -EAGAIN && ++client->tries < GP_DAEMON_CONNECT_TRIES) {
+		gp_timer_set(&daemon->loop, &client->timer,
+			     gp_daemon_now() + (TRY_AGAIN_NS << client->tries));
+		return;
+	}
+	if (!error)
+		error = gp_wire_peer(fd, &pid, &uid);
+	if (!error)
+		error = gp_client_identify(client, (u32)pid);
+	if (!error && client->who.uid != uid)
+		client->who.uid = uid; /* the kernel's word at the socket, e.g. set-user-ID */
+	if (error && fd >= 0)
+		close(fd);
+	if (!error)
+		error = gp_loop_watch(&daemon->loop, &client->watch, fd, agent_ready);
+	if (error) {
+		gp_client_free(client);
+		return;
+	}
+	gp_timer_set(&daemon->loop, &client->timer,
+		     gp_daemon_now() + GP_DAEMON_SHAKE_S * GP_NS_PER_S);
+	gp_agent_greet(client);
+}
+
+static bool known(struct gp_daemon *daemon, const char *name)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		if (strcmp(gp_container(link, struct gp_client, link)->socket, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void found(struct gp_daemon *daemon, const char *name)
+{
+	size_t length = strlen(name);
+	struct gp_client *client;
+
+	if (length < 6 || length >= sizeof(client->socket) || *name == '.' ||
+	    strcmp(name + length - 5, ".sock") != 0 || known(daemon, name))
+		return;
+	client = gp_client_new(daemon);
+	if (!client)
+		return;
+	memcpy(client->socket, name, length + 1);
+	gp_timer_init(&client->timer, agent_time);
+	connect_to(client);
+}
+
+static void scan(struct gp_daemon *daemon)
+{
+	const struct gp_root live = {.dir = ""};
+	struct gp_names names = {0};
+
+	if (gp_root_list(&live, &names, "%s", daemon->agents_path) == 0) {
+		for (size_t i = 0; i < names.count; i++)
+			found(daemon, names.items[i]);
+	}
+	gp_names_free(&names);
+}
+
+static void agents_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, agents_watch);
+	_Alignas(struct inotify_event) char buffer[4096];
+	ssize_t length = read(watch->fd, buffer, sizeof(buffer));
+
+	(void)events;
+	for (char *at = buffer; length > 0 && at < buffer + length;) {
+		const struct inotify_event *event = (const struct inotify_event *)at;
+
+		if (event->mask & IN_Q_OVERFLOW)
+			scan(daemon);
+		else if (event->len)
+			found(daemon, event->name);
+		at += sizeof(*event) + event->len;
+	}
+}
+
+int gp_agents_start(struct gp_daemon *daemon)
+{
+	struct stat parent;
+	char base[PATH_MAX];
+	int fd, error = gp_directory_path(base, sizeof(base), ".", 1);
+
+	if (!error)
+		error = gp_directory_path(daemon->agents_path, sizeof(daemon->agents_path),
+					  "agents", 1);
+	if (error)
+		return error;
+	if (mkdir(daemon->agents_path, 0700) == 0) {
+		/* As open as the directory it is in, which may be for all users. */
+		if (stat(base, &parent) == 0)
+			(void)!chmod(daemon->agents_path, parent.st_mode & 01777);
+	} else if (errno != EEXIST) {
+		return -errno;
+	}
+	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (inotify_add_watch(fd, daemon->agents_path, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	error = gp_loop_watch(&daemon->loop, &daemon->agents_watch, fd, agents_ready);
+	/* After the watch, so that nobody falls between the two. */
+	if (!error)
+		scan(daemon);
+	return error;
+}
+
+void gp_agents_stop(struct gp_daemon *daemon)
+{
+	gp_loop_unwatch(&daemon->loop, &daemon->agents_watch);
+	while (!gp_list_empty(&daemon->clients))
+		gp_client_free(gp_container(daemon->clients.next, struct gp_client, link));
+}

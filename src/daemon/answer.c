@@ -1,0 +1,249 @@
+/* Requests on gpreemptd.sock: looking is free, changing needs to be one's own or root's. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+static int reply(struct gp_peer *peer, const struct gp_msg *ask, int status, const void *body,
+		 size_t size)
+{
+	return gp_wire_send(peer->watch.fd, ask->type, ask->serial, status, body, size, -1);
+}
+
+static int refuse(struct gp_peer *peer, const struct gp_msg *ask, int error, const char *why)
+{
+	return gp_wire_send_error(peer->watch.fd, ask->type, ask->serial, error, why);
+}
+
+static int hello(struct gp_peer *peer, const struct gp_wire_message *message)
+{
+	struct gp_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
+
+	if (!gp_wire_fits(message, sizeof(me), 0, 0))
+		return -EPROTO;
+	peer->greeted = true;
+	return reply(peer, &message->header, 0, &me, sizeof(me));
+}
+
+static int status(struct gp_peer *peer, const struct gp_msg *ask)
+{
+	struct gp_msg_daemon_status body;
+
+	gp_report_status(peer->daemon, &body);
+	return reply(peer, ask, 0, &body, sizeof(body));
+}
+
+static int jobs(struct gp_peer *peer, const struct gp_msg *ask,
+		const struct gp_msg_daemon_ask *what)
+{
+	struct gp_daemon *daemon = peer->daemon;
+	struct gp_msg_jobs *out = (struct gp_msg_jobs *)daemon->answer;
+	struct gp_list *link;
+	u64 total = 0;
+
+	*out = (struct gp_msg_jobs){0};
+	gp_list_for_each (link, &daemon->jobs) {
+		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		const struct gp_client *client =
+			what->pid ? gp_host_client(daemon, what->pid) : NULL;
+
+		if (what->pid && (!client || client->job != job))
+			continue;
+		if (total++ >= what->first && out->count < GP_DAEMON_JOBS)
+			gp_report_job_view(daemon, job, &out->jobs[out->count++]);
+	}
+	return reply(peer, ask, (int)total, out, sizeof(*out) + out->count * sizeof(out->jobs[0]));
+}
+
+static int devices(struct gp_peer *peer, const struct gp_msg *ask)
+{
+	struct gp_daemon *daemon = peer->daemon;
+	struct gp_msg_devices *out = (struct gp_msg_devices *)daemon->answer;
+
+	*out = (struct gp_msg_devices){0};
+	while (out->count < daemon->device_count) {
+		gp_report_device_view(daemon, out->count, &out->devices[out->count]);
+		out->count++;
+	}
+	return reply(peer, ask, (int)out->count, out,
+		     sizeof(*out) + out->count * sizeof(out->devices[0]));
+}
+
+/* Lines from `first` on. The next question starts after the last one given; an answer without any
+ * is the end. */
+static int decisions(struct gp_peer *peer, const struct gp_msg *ask,
+		     const struct gp_msg_daemon_ask *what)
+{
+	struct gp_daemon *daemon = peer->daemon;
+	struct gp_msg_decisions *out = (struct gp_msg_decisions *)daemon->answer;
+	u64 id = GP_MAX(what->first, gp_record_first(&daemon->record));
+
+	*out = (struct gp_msg_decisions){0};
+	for (; id < daemon->record.next && out->count < GP_DAEMON_DECISIONS; id++) {
+		const struct gp_msg_decision *line = gp_record_at(&daemon->record, id);
+
+		if (!what->pid || gp_report_concerns(daemon, line, what->pid))
+			out->decisions[out->count++] = *line;
+	}
+	return reply(peer, ask, (int)out->count, out,
+		     sizeof(*out) + out->count * sizeof(out->decisions[0]));
+}
+
+static int stats(struct gp_peer *peer, const struct gp_msg *ask)
+{
+	struct gp_msg_stats *out = (struct gp_msg_stats *)peer->daemon->answer;
+
+	gp_report_stats(peer->daemon, out);
+	return reply(peer, ask, 0, out, sizeof(*out));
+}
+
+/* ---- changes ---- */
+
+static bool privileged(const struct gp_peer *peer)
+{
+	return peer->uid == 0 || peer->uid == geteuid();
+}
+
+/* The job to change, or NULL after the refusal was sent (its result in *error). */
+static struct gp_job *own_job(struct gp_peer *peer, const struct gp_msg *ask, u32 pid, int *error)
+{
+	struct gp_client *client = gp_host_client(peer->daemon, pid);
+	char text[GP_PROTO_TEXT];
+
+	if (!client) {
+		snprintf(text, sizeof(text), "gpreemptd knows no job of pid %u", pid);
+		*error = refuse(peer, ask, -ESRCH, text);
+		return NULL;
+	}
+	if (!privileged(peer) && client->job->uid != peer->uid) {
+		snprintf(text, sizeof(text), "pid %u belongs to another user", pid);
+		*error = refuse(peer, ask, -EPERM, text);
+		return NULL;
+	}
+	return client->job;
+}
+
+static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_set *what)
+{
+	struct gp_daemon *daemon = peer->daemon;
+	struct gp_config_user limits;
+	int error = 0;
+	struct gp_job *job = own_job(peer, ask, what->pid, &error);
+
+	if (!job)
+		return error;
+	gp_config_user(&daemon->config, peer->uid, "", &limits);
+	if (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > GP_SCHED_PRIORITY_MAX) ||
+	    ((what->what & GP_DAEMON_SET_CLASS) && what->job_class > GP_SCHED_CLASS_OFFLINE) ||
+	    ((what->what & GP_DAEMON_SET_WEIGHT) &&
+	     (!what->weight || what->weight > GP_SCHED_WEIGHT_MAX)))
+		return refuse(peer, ask, -EINVAL, "the value is out of range");
+	if (!privileged(peer) &&
+	    (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > limits.max_priority) ||
+	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight)))
+		return refuse(peer, ask, -EPERM, "above the ceiling the configuration sets");
+	struct gp_sched_job_spec before = job->spec;
+	u32 changed = job->changed;
+	if (what->what & GP_DAEMON_SET_PRIORITY)
+		job->spec.priority = what->priority;
+	if (what->what & GP_DAEMON_SET_CLASS)
+		job->spec.class = what->job_class;
+	if (what->what & GP_DAEMON_SET_WEIGHT)
+		job->spec.weight = what->weight;
+	job->changed |= what->what;
+	error = gp_host_respec(daemon, job);
+	if (error) {
+		job->spec = before;
+		job->changed = changed;
+		return refuse(peer, ask, error, "the scheduler refuses it; see 'gpreempt log'");
+	}
+	return reply(peer, ask, 0, NULL, 0);
+}
+
+static int pin(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_pin *what)
+{
+	int error = 0;
+	struct gp_job *job = own_job(peer, ask, what->pid, &error);
+
+	if (!job)
+		return error;
+	if (what->pin > GP_SCHED_PIN_HOLD)
+		return refuse(peer, ask, -EINVAL, "the value is out of range");
+	job->asked_pin = what->pin;
+	gp_host_respec(peer->daemon, job);
+	return reply(peer, ask, 0, NULL, 0);
+}
+
+static int reload(struct gp_peer *peer, const struct gp_msg *ask)
+{
+	int error;
+
+	if (!privileged(peer))
+		return refuse(peer, ask, -EPERM, "only root or gpreemptd's own user may do that");
+	error = gp_daemon_reload(peer->daemon);
+	if (error)
+		return refuse(peer, ask, error,
+			      "the configuration has mistakes and the old one stays; "
+			      "'gpreempt config check FILE' names them");
+	return reply(peer, ask, 0, NULL, 0);
+}
+
+/* What each request's body must be. */
+static size_t body_size(u16 type)
+{
+	switch (type) {
+	case GP_MSG_DAEMON_JOBS:
+	case GP_MSG_DAEMON_DECISIONS:
+		return sizeof(struct gp_msg_daemon_ask);
+	case GP_MSG_DAEMON_SET:
+		return sizeof(struct gp_msg_set);
+	case GP_MSG_DAEMON_PIN:
+		return sizeof(struct gp_msg_pin);
+	default:
+		return 0;
+	}
+}
+
+int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *message)
+{
+	/* Answers use the daemon's one buffer; what is asked is copied out of it first. */
+	struct gp_msg ask = message->header;
+	union {
+		struct gp_msg_daemon_ask ask;
+		struct gp_msg_set set;
+		struct gp_msg_pin pin;
+	} body;
+
+	if (ask.type == GP_MSG_HELLO)
+		return hello(peer, message);
+	if (!peer->greeted)
+		return -EPROTO;
+	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_RELOAD)
+		return refuse(peer, &ask, -EOPNOTSUPP, "gpreemptd does not know this request");
+	if (!gp_wire_fits(message, body_size(ask.type), 0, 0))
+		return -EPROTO;
+	memcpy(&body, message->body, sizeof(body));
+	switch (ask.type) {
+	case GP_MSG_DAEMON_STATUS:
+		return status(peer, &ask);
+	case GP_MSG_DAEMON_JOBS:
+		return jobs(peer, &ask, &body.ask);
+	case GP_MSG_DAEMON_DEVICES:
+		return devices(peer, &ask);
+	case GP_MSG_DAEMON_DECISIONS:
+		return decisions(peer, &ask, &body.ask);
+	case GP_MSG_DAEMON_FOLLOW:
+		peer->following = true;
+		return reply(peer, &ask, 0, NULL, 0);
+	case GP_MSG_DAEMON_STATS:
+		return stats(peer, &ask);
+	case GP_MSG_DAEMON_SET:
+		return set(peer, &ask, &body.set);
+	case GP_MSG_DAEMON_PIN:
+		return pin(peer, &ask, &body.pin);
+	default:
+		return reload(peer, &ask);
+	}
+}

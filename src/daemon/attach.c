@@ -1,0 +1,246 @@
+/*
+ * Processes without an agent: those that a rule names (attach = yes) are found in the driver's list
+ * and controlled from outside. What their rings hold can only be read, all of a process in one
+ * system call, as often as it is worth: not at all while no other job could be affected, often
+ * while one that was active lately could push another aside. The same timer looks at the memory of
+ * agents that are busy, because an edge tells only of a program's first and last work.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+#include "gpu/gpu.h"
+#include "gpu/rings.h"
+
+#define LATELY_NS (100 * GP_NS_PER_MS)
+
+/* ---- finding ---- */
+
+static bool wants_attach(const struct gp_daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->config.rule_count; i++) {
+		if (daemon->config.rules[i].attach)
+			return true;
+	}
+	return false;
+}
+
+static bool is_client(const struct gp_daemon *daemon, u32 pid)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->pidfd >= 0 && client->who.pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static void gone(struct gp_watch *watch, u32 events)
+{
+	(void)events;
+	gp_client_free(gp_container(watch, struct gp_client, watch));
+}
+
+void gp_attach_queues(struct gp_client *client)
+{
+	struct gpreempt_queue *found = NULL;
+	struct gp_msg_queue *list = NULL;
+	int count;
+
+	if (!client->target)
+		return;
+	found = calloc(GPREEMPT_QUEUES_MAX, sizeof(*found));
+	list = calloc(GPREEMPT_QUEUES_MAX, sizeof(*list));
+	count = found && list ? gpreempt_target_queues(client->target, found, GPREEMPT_QUEUES_MAX)
+			      : -ENOMEM;
+	for (int i = 0; i < count && i < GPREEMPT_QUEUES_MAX; i++)
+		list[i] = (struct gp_msg_queue){
+			.pid = found[i].pid,
+			.gpu_id = found[i].gpu_id,
+			.valid = found[i].valid,
+			.kfd_id = found[i].kfd_id,
+			.type = found[i].type,
+			.ring = found[i].ring,
+			.object = found[i].object,
+			.read_index = found[i].read_index,
+			.write_index = found[i].write_index,
+		};
+	if (count >= 0)
+		gp_client_queues(client, list, (size_t)GP_MIN(count, GPREEMPT_QUEUES_MAX));
+	free(found);
+	free(list);
+}
+
+static int attach(struct gp_client *client, u32 pid)
+{
+	struct gp_daemon *daemon = client->daemon;
+	const struct gp_config_rule *rule;
+	int error = gp_client_identify(client, pid), fd;
+
+	if (error)
+		return error;
+	rule = gp_rule_find(&daemon->config, &client->who);
+	if (!rule || !rule->attach)
+		return -ENOENT;
+	gp_wire_text(client->group, sizeof(client->group), rule->group, sizeof(rule->group));
+	fd = dup(client->pidfd);
+	if (fd < 0)
+		return -errno;
+	error = gp_loop_watch(&daemon->loop, &client->watch, fd, gone);
+	if (error)
+		return error;
+	client->attached = true;
+	client->state = GP_CLIENT_READY;
+	error = gp_host_join(daemon, client);
+	if (error)
+		return error;
+	daemon->attached_count++;
+	gp_attach_queues(client);
+	return 0;
+}
+
+static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process)
+{
+	struct gp_client *client;
+
+	if (!process->queue_count || process->pid == (u32)getpid() ||
+	    is_client(daemon, process->pid))
+		return;
+	client = gp_client_new(daemon);
+	if (!client)
+		return;
+	gp_timer_init(&client->timer, NULL);
+	if (attach(client, process->pid))
+		gp_client_free(client);
+}
+
+static void scan(struct gp_timer *timer)
+{
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, scan_timer);
+
+	for (size_t kind = 0; gp_gpu_kinds[kind]; kind++) {
+		struct gp_gpu_process_list list = {0};
+
+		if (!gp_gpu_kinds[kind]->describe)
+			continue;
+		if (gp_gpu_kinds[kind]->describe(&daemon->root, NULL, 0, &list) == 0) {
+			for (size_t i = 0; i < list.count; i++)
+				consider(daemon, &list.items[i]);
+		}
+		gp_gpu_process_list_free(&list);
+	}
+	gp_timer_set(&daemon->loop, timer, gp_daemon_now() + daemon->config.scan_ns);
+}
+
+/* ---- reading ---- */
+
+/* Indices that moved are work, even when the ring has caught up again. */
+static void saw(struct gp_client *client, struct gp_client_queue *queue, const struct gp_ring *ring)
+{
+	struct gp_daemon *daemon = client->daemon;
+	u64 now = gp_daemon_now();
+	bool moved = ring->write_index != queue->write_index;
+	bool waiting = ring->write_index != ring->read_index;
+
+	queue->write_index = ring->write_index;
+	queue->backlog = ring->write_index - ring->read_index;
+	if (moved || waiting)
+		client->active_ns = now;
+	if (moved || waiting)
+		gp_host_work(daemon, client, queue, GP_SCHED_BUSY, now);
+	/* Caught up is not drained: the last packet may still run. */
+	if (!waiting && queue->work == GP_SCHED_BUSY)
+		gp_host_work(daemon, client, queue, GP_SCHED_MAYBE, now);
+}
+
+static void read_rings(struct gp_client *client)
+{
+	struct gp_ring rings[GP_RINGS_MAX];
+	size_t index[GP_RINGS_MAX], count = 0;
+
+	for (size_t i = 0; i < client->queue_count && count < GP_RINGS_MAX; i++) {
+		if (!client->queues[i].object)
+			continue;
+		rings[count] = (struct gp_ring){.object = client->queues[i].object};
+		index[count++] = i;
+	}
+	if (gp_kfd_read_rings(client->who.pid, rings, count) <= 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (rings[i].known)
+			saw(client, &client->queues[index[i]], &rings[i]);
+	}
+}
+
+/* UINT64_MAX: this client's work concerns nobody. */
+static u64 interval_for(const struct gp_daemon *daemon, const struct gp_client *client, u64 now)
+{
+	u64 interval = UINT64_MAX;
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *other = gp_container(link, struct gp_client, link);
+
+		if (!other->job || other->job == client->job || (!other->busy && !other->attached))
+			continue;
+		interval = GP_MIN(interval, daemon->config.read_slowest_ns);
+		/* It was active a moment ago and would be before this one. */
+		if (client->attached && now - client->active_ns < LATELY_NS && other->busy &&
+		    client->job->spec.priority > other->job->spec.priority)
+			return daemon->config.read_fastest_ns;
+	}
+	return interval;
+}
+
+static void read_time(struct gp_timer *timer)
+{
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, read_timer);
+	u64 now = gp_daemon_now(), interval = UINT64_MAX;
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+		u64 wanted;
+
+		if (!client->job || (!client->attached && !client->busy))
+			continue;
+		wanted = interval_for(daemon, client, now);
+		if (wanted == UINT64_MAX)
+			continue;
+		if (client->attached)
+			read_rings(client);
+		else
+			gp_agent_look(client, now);
+		interval = GP_MIN(interval, wanted);
+	}
+	if (interval != UINT64_MAX)
+		gp_timer_set(&daemon->loop, timer, now + interval);
+}
+
+void gp_attach_adapt(struct gp_daemon *daemon)
+{
+	bool could = daemon->job_count > 1 && (daemon->attached_count || daemon->busy_count);
+
+	/* Once armed it decides for itself how long it goes on. */
+	if (could && !gp_timer_armed(&daemon->read_timer))
+		gp_timer_set(&daemon->loop, &daemon->read_timer,
+			     gp_daemon_now() + daemon->config.read_slowest_ns);
+}
+
+void gp_attach_start(struct gp_daemon *daemon)
+{
+	gp_timer_init(&daemon->scan_timer, scan);
+	gp_timer_init(&daemon->read_timer, read_time);
+}
+
+void gp_attach_configure(struct gp_daemon *daemon)
+{
+	gp_timer_set(&daemon->loop, &daemon->scan_timer,
+		     wants_attach(daemon) ? gp_daemon_now() : UINT64_MAX);
+}

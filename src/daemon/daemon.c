@@ -1,0 +1,227 @@
+/* The daemon's beginning, end, signals and change of configuration. */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "base/term.h"
+
+u64 gp_daemon_now(void)
+{
+	return gp_monotonic_ns();
+}
+
+void gp_daemon_say(struct gp_daemon *daemon, enum gp_severity severity, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	gp_diag(daemon->diag, severity, "%s", text);
+}
+
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const char *config_path,
+		   struct gp_diag *diag)
+{
+	int error;
+
+	memset(daemon, 0, sizeof(*daemon));
+	daemon->config = *config;
+	memset(config, 0, sizeof(*config));
+	daemon->config_path = config_path;
+	daemon->diag = diag;
+	daemon->root.dir = "";
+	daemon->started_ns = gp_daemon_now();
+	daemon->lock = -1;
+	daemon->forced_mode = -1;
+	daemon->library_watch.fd = daemon->agents_watch.fd = -1;
+	daemon->listen_watch.fd = daemon->signal_watch.fd = -1;
+	gp_list_init(&daemon->jobs);
+	gp_list_init(&daemon->clients);
+	gp_list_init(&daemon->operations);
+	gp_list_init(&daemon->peers);
+	gp_timer_init(&daemon->watchdog_timer, NULL);
+	gp_timer_init(&daemon->library_timer, NULL);
+	error = gp_loop_init(&daemon->loop);
+	if (!error)
+		error = gp_record_init(&daemon->record, daemon->config.decisions);
+	if (!error) {
+		gp_attach_start(daemon);
+		error = gp_host_init(daemon);
+	}
+	if (error)
+		gp_daemon_free(daemon);
+	return error;
+}
+
+/* ---- configuration ---- */
+
+/* Sizes are those of memory that is there already. */
+static void keep_sizes(struct gp_daemon *daemon, struct gp_config *config)
+{
+	const struct gp_config *old = &daemon->config;
+
+	if (config->decisions != old->decisions || config->max_jobs != old->max_jobs ||
+	    config->max_processes != old->max_processes || config->max_queues != old->max_queues ||
+	    config->lease_ns != old->lease_ns || config->max_suspend_ns != old->max_suspend_ns ||
+	    config->operation_timeout_ns != old->operation_timeout_ns ||
+	    config->metrics_port != old->metrics_port)
+		gp_daemon_say(
+			daemon, GP_WARNING,
+			_("decisions, max_jobs, max_processes, max_queues, lease, max_suspend, "
+			  "operation_timeout and metrics_port change only when gpreemptd is "
+			  "started again"));
+	config->decisions = old->decisions;
+	config->max_jobs = old->max_jobs;
+	config->max_processes = old->max_processes;
+	config->max_queues = old->max_queues;
+	config->lease_ns = old->lease_ns;
+	config->max_suspend_ns = old->max_suspend_ns;
+	config->operation_timeout_ns = old->operation_timeout_ns;
+	config->metrics_port = old->metrics_port;
+}
+
+/* What was held in thought only is not held; the core decides again. */
+static void begin_to_act(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_act_start(daemon);
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+
+		if (job->wanted_held)
+			gp_act_answer(daemon, 0, job->handle, 0, 0);
+	}
+	gp_host_settle(daemon);
+}
+
+int gp_daemon_reload(struct gp_daemon *daemon)
+{
+	u32 mode = daemon->config.mode;
+	struct gp_config config;
+	struct gp_list *link;
+	int error;
+
+	if (!daemon->config_path)
+		return 0;
+	error = gp_config_read(daemon->config_path, daemon->diag, &config);
+	if (error) {
+		gp_daemon_say(daemon, GP_WARNING, _("the configuration stays as it was"));
+		return error;
+	}
+	keep_sizes(daemon, &config);
+	if (daemon->forced_mode >= 0)
+		config.mode = (u32)daemon->forced_mode;
+	gp_config_free(&daemon->config);
+	daemon->config = config;
+	if (mode == GP_MODE_ACT && config.mode != GP_MODE_ACT) {
+		gp_act_stop(daemon);
+		gp_host_settle(daemon);
+	}
+	gp_host_configure(daemon);
+	gp_list_for_each (link, &daemon->jobs)
+		gp_host_respec(daemon, gp_container(link, struct gp_job, link));
+	gp_attach_configure(daemon);
+	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
+		begin_to_act(daemon);
+	gp_daemon_say(daemon, GP_NOTE, _("configuration read again; mode %s"),
+		      config.mode == GP_MODE_ACT ? "act" : "observe");
+	return 0;
+}
+
+/* ---- signals and the watchdog ---- */
+
+static void signal_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, signal_watch);
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo != SIGHUP) {
+		daemon->loop.stop = true;
+		return;
+	}
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(gp_daemon_now() / 1000));
+	gp_daemon_reload(daemon);
+	sd_notify(0, "READY=1");
+}
+
+static void watchdog(struct gp_timer *timer)
+{
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, watchdog_timer);
+
+	sd_notify(0, "WATCHDOG=1");
+	gp_timer_set(&daemon->loop, timer, gp_daemon_now() + daemon->watchdog_ns);
+}
+
+static int start_signals(struct gp_daemon *daemon)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return gp_loop_watch(&daemon->loop, &daemon->signal_watch, fd, signal_ready);
+}
+
+int gp_daemon_start(struct gp_daemon *daemon)
+{
+	uint64_t interval_us = 0;
+	int error = gp_service_start(daemon);
+
+	if (error == -EBUSY)
+		return gp_fail(daemon->diag, error, _("another gpreemptd serves this directory"));
+	if (!error)
+		error = start_signals(daemon);
+	if (!error) {
+		gp_act_start(daemon);
+		error = gp_agents_start(daemon);
+	}
+	if (error)
+		return gp_fail(daemon->diag, error, _("cannot start: %s"), strerror(-error));
+	gp_attach_configure(daemon);
+	if (sd_watchdog_enabled(0, &interval_us) > 0) {
+		daemon->watchdog_ns = interval_us * 1000 / 3;
+		gp_timer_init(&daemon->watchdog_timer, watchdog);
+		watchdog(&daemon->watchdog_timer);
+	}
+	sd_notify(0, "READY=1");
+	return 0;
+}
+
+void gp_daemon_free(struct gp_daemon *daemon)
+{
+	sd_notify(0, "STOPPING=1");
+	if (daemon->sched) {
+		gp_agents_stop(daemon);
+		gp_act_stop(daemon);
+	}
+	gp_service_stop(daemon);
+	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);
+	gp_host_free(daemon);
+	free(daemon->tickets);
+	daemon->tickets = NULL;
+	gp_record_free(&daemon->record);
+	gp_loop_free(&daemon->loop);
+	gp_config_free(&daemon->config);
+}

@@ -1,0 +1,304 @@
+/*
+ * gpreemptd: the scheduler core (sched/) on a live system. One thread owns everything here. Events
+ * come in through descriptors (agents, the library, the command line, signals, time), are handed to
+ * the core, and what it decides is recorded and, in mode `act`, carried out with libgpreempt.
+ *
+ *   agents.c   finds agents and speaks with them      host.c     jobs and the core
+ *   attach.c   processes without an agent             act.c      operations through the library
+ *   service.c  gpreemptd.sock                         report.c   record, statistics, views
+ *
+ * A suspension is a lease that this thread renews: killed or hung, everything runs on by itself.
+ */
+#ifndef GP_DAEMON_DAEMON_H
+#define GP_DAEMON_DAEMON_H
+
+#include <sys/types.h>
+
+#include "daemon/config.h"
+#include "daemon/loop.h"
+#include "daemon/record.h"
+#include "daemon/who.h"
+#include "gpreempt.h"
+#include "proto/activity.h"
+#include "proto/wire.h"
+
+enum {
+	GP_DAEMON_PEERS = 64,      /* connections to gpreemptd.sock */
+	GP_DAEMON_PEERS_USER = 16, /* of one user */
+	GP_DAEMON_CONNECT_TRIES = 12,
+	GP_DAEMON_SHAKE_S = 10, /* an agent that has not introduced itself by then is left */
+};
+
+#define GP_NS_PER_MS 1000000ull
+#define GP_NS_PER_S  1000000000ull
+
+struct gp_device {
+	u32 gpu_id, node;
+	char name[GP_PROTO_NAME];
+	u32 broken;  /* targets whose breaker is open */
+	u32 running; /* clients with work on it that are not held */
+	u64 busy_since, busy_ns;
+};
+
+struct gp_client_queue {
+	u32 kfd_id, gpu_id;
+	u64 ring, object;
+	u32 handle;      /* the core's */
+	u32 work;        /* enum gp_sched_work, as told to the core */
+	u64 backlog;     /* GP_DAEMON_UNKNOWN */
+	u64 write_index; /* attached: when it was last read */
+	u32 priority;    /* agent: logical, as last seen */
+	bool seen;       /* while a new list is compared with this one */
+};
+
+enum gp_client_state {
+	GP_CLIENT_CONNECT, /* waits to try again */
+	GP_CLIENT_HELLO,   /* asked who it is */
+	GP_CLIENT_WATCH,   /* asked for its memory */
+	GP_CLIENT_QUEUES,  /* asked for its queues, the first time */
+	GP_CLIENT_READY,
+};
+
+/* A process: known through its agent, or attached by rule. */
+struct gp_client {
+	struct gp_list link;     /* in the daemon */
+	struct gp_list job_link; /* in its job */
+	struct gp_daemon *daemon;
+	struct gp_watch watch; /* the agent's socket, or a pidfd */
+	struct gp_timer timer; /* CONNECT: try again; handshake: give up; READY: throttled until */
+	char socket[64];       /* "ID.sock" in agents/; "" attached */
+	enum gp_client_state state;
+	u32 tries, serial;
+	bool watching;            /* it promised to tell of its work */
+	bool attached, ask_again; /* ask_again: queues changed while a list was under way */
+
+	struct gp_who who;
+	struct gp_wish wish;
+	char group[GP_PROTO_NAME];
+	int pidfd;
+	const struct gp_activity *activity; /* mapped; NULL: only edges are known */
+
+	struct gp_job *job;
+	u32 process; /* the core's */
+	struct gp_client_queue *queues;
+	size_t queue_count, queue_capacity;
+	bool busy;
+	u64 busy_since;
+	u64 active_ns;    /* attached: when its rings last moved */
+	u64 second_start; /* messages are counted by the second */
+	u32 messages;
+
+	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
+	bool held;                      /* suspended for us, and the lease is ours to renew */
+	bool broken;
+	u64 next_open_ns; /* when to try again to get a target */
+};
+
+struct gp_job {
+	struct gp_list link;
+	struct gp_list clients;
+	u64 id;
+	u32 handle; /* the core's */
+	u32 uid;
+	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
+	struct gp_sched_job_spec spec;
+	u32 changed;   /* enum gp_daemon_set: what was set by hand and outlives a reload */
+	u32 asked_pin; /* by hand */
+	bool left_alone, uncontrolled;
+	enum gp_sched_pin pin; /* as told to the core */
+
+	bool wanted_held; /* the last action was SUSPEND */
+	u64 suspend_reason, suspended_at;
+	u64 preempted, waited_ns;
+	u32 share[GP_SCHED_MAX_DEVICES]; /* relative; 0: none */
+};
+
+/* An operation of the core under way: one driver call for each process of the job. */
+struct gp_operation {
+	struct gp_list link;
+	u64 token, reason, job_id;
+	u32 job; /* the core's handle */
+	bool suspend;
+	u32 pending;
+	int result;
+	u64 cost_ns, started_ns;
+};
+
+struct gp_ticket {
+	int ticket;
+	struct gp_operation *operation;
+	struct gp_client *client;
+};
+
+/* An answer for the core that must wait until its actions are taken. */
+struct gp_answer {
+	u64 token; /* 0: the lease of `job` is lost */
+	u32 job;
+	int result;
+	u64 cost_ns;
+};
+
+struct gp_peer {
+	struct gp_list link;
+	struct gp_daemon *daemon;
+	struct gp_watch watch;
+	pid_t pid;
+	uid_t uid;
+	bool greeted, following;
+};
+
+struct gp_daemon {
+	struct gp_loop loop;
+	struct gp_diag *diag;
+	struct gp_root root;
+	struct gp_config config;
+	const char *config_path; /* NULL: built-in values */
+	int forced_mode;         /* on the command line; -1: the configuration's */
+	u64 started_ns;
+
+	struct gp_sched *sched;
+	void *sched_memory;
+	struct gp_job **by_handle;
+	struct gp_timer sched_timer;
+	struct gp_device devices[GP_SCHED_MAX_DEVICES];
+	u32 device_count;
+	struct gp_list jobs, clients;
+	u64 last_job_id;
+	u32 job_count, attached_count, busy_count; /* clients, the last two */
+
+	struct gpreempt *library;
+	struct gp_watch library_watch;
+	struct gp_timer library_timer; /* try again to open it */
+	struct gp_list operations;
+	struct gp_ticket *tickets;
+	size_t ticket_count, ticket_capacity;
+	struct gp_answer *answers;
+	size_t answer_count, answer_capacity;
+	bool settling;
+	char problem[GP_PROTO_TEXT];
+
+	struct gp_watch agents_watch; /* inotify */
+	char agents_path[108];
+	struct gp_timer scan_timer, read_timer;
+	u64 read_interval_ns;
+
+	struct gp_watch listen_watch, signal_watch;
+	int lock;
+	struct gp_list peers;
+	u32 peer_count;
+	struct gp_timer watchdog_timer;
+	u64 watchdog_ns;
+
+	struct gp_record record;
+	struct gp_msg_stats stats;
+	struct gp_wire_message message; /* the last one received */
+	char answer[GP_PROTO_MAX];      /* room for one that is sent */
+};
+
+/* ---- daemon.c ---- */
+
+/* Takes the configuration. `directory` services (socket, agents) start with gp_daemon_start(). */
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const char *config_path,
+		   struct gp_diag *diag);
+int gp_daemon_start(struct gp_daemon *daemon);
+/* Resumes what is held, then lets go of everything. */
+void gp_daemon_free(struct gp_daemon *daemon);
+/* Reads the file again; the old configuration stays when the new one has a mistake. */
+int gp_daemon_reload(struct gp_daemon *daemon);
+
+/* ---- host.c: jobs and the core ---- */
+
+int gp_host_init(struct gp_daemon *daemon);
+void gp_host_free(struct gp_daemon *daemon);
+/* After every event of the core: carries out what it decided. */
+void gp_host_settle(struct gp_daemon *daemon);
+/* Index of a device, which is added when it is new; GP_DAEMON_NONE when there are too many. */
+u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id);
+/* Gives every device its configuration. */
+void gp_host_configure(struct gp_daemon *daemon);
+
+/* The client gets its job, or a new one. */
+int gp_host_join(struct gp_daemon *daemon, struct gp_client *client);
+/* The client's queues leave the core, and its job, too, when it was the last. */
+void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client);
+/* Spec and pin again, after a change of configuration or by hand. -EBUSY as the core. */
+int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job);
+
+int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
+		      const struct gp_client_queue *queue, enum gp_sched_stream stream);
+void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index);
+void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
+		  enum gp_sched_work work, u64 at_ns);
+
+struct gp_client *gp_host_client(struct gp_daemon *daemon, u32 pid);
+
+/* ---- client.c: what agents and attached processes have in common ---- */
+
+struct gp_client *gp_client_new(struct gp_daemon *daemon);
+void gp_client_free(struct gp_client *client);
+/* Identity from the kernel, the user's limits. */
+int gp_client_identify(struct gp_client *client, u32 pid);
+/* A new list of queues: adds and removes the differences. */
+void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queues, size_t count);
+
+/* ---- agents.c ---- */
+
+int gp_agents_start(struct gp_daemon *daemon);
+void gp_agents_stop(struct gp_daemon *daemon);
+/* ---- agent_message.c ---- */
+void gp_agent_greet(struct gp_client *client);
+/* 0, or -errno: the connection is to be ended. */
+int gp_agent_message(struct gp_client *client, const struct gp_wire_message *message);
+/* Reads the agent's memory and tells the core what changed. */
+void gp_agent_look(struct gp_client *client, u64 at_ns);
+
+/* ---- attach.c ---- */
+
+void gp_attach_start(struct gp_daemon *daemon);
+void gp_attach_configure(struct gp_daemon *daemon);
+/* The queues of an attached process, again. */
+void gp_attach_queues(struct gp_client *client);
+/* A client came, went or changed: whether and how often rings are to be read. */
+void gp_attach_adapt(struct gp_daemon *daemon);
+
+/* ---- act.c ---- */
+
+void gp_act_start(struct gp_daemon *daemon);
+void gp_act_stop(struct gp_daemon *daemon);
+void gp_act_open(struct gp_client *client);
+void gp_act_close(struct gp_client *client);
+/* Carries out an action; its answer goes to `answers`, now or later. */
+void gp_act_suspend(struct gp_daemon *daemon, struct gp_job *job,
+		    const struct gp_sched_action *action);
+void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
+		   const struct gp_sched_action *action);
+void gp_act_renew(struct gp_daemon *daemon);
+void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share);
+void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
+
+/* ---- report.c ---- */
+
+void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
+void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operation);
+void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_decision_kind kind);
+void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out);
+void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out);
+void gp_report_device_view(struct gp_daemon *daemon, u32 device, struct gp_msg_device *out);
+void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out);
+/* Whether a line concerns a process, or the job it is in. */
+bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *line, u32 pid);
+
+/* ---- service.c ---- */
+
+int gp_service_start(struct gp_daemon *daemon);
+void gp_service_stop(struct gp_daemon *daemon);
+void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *line);
+/* ---- answer.c: one request; 0, or -errno: the connection is to be ended ---- */
+int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *message);
+
+u64 gp_daemon_now(void);
+/* A line for the journal. */
+void gp_daemon_say(struct gp_daemon *daemon, enum gp_severity severity, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * The scheduler core and its host: devices, jobs and queues go in, actions come out. The core takes
+ * an event only when its actions have been taken, so answers that are known while an action is
+ * carried out wait in `answers` until the round is over.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "gpu/gpu.h"
+
+static void sched_time(struct gp_timer *timer)
+{
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, sched_timer);
+
+	gp_sched_timer(daemon->sched, gp_daemon_now());
+	gp_host_settle(daemon);
+	/* It may have been early by the clock's grain. */
+	if (!gp_timer_armed(timer))
+		gp_timer_set(&daemon->loop, timer, gp_sched_next(daemon->sched));
+}
+
+/* ---- devices ---- */
+
+static void discover(struct gp_daemon *daemon)
+{
+	for (size_t kind = 0; gp_gpu_kinds[kind]; kind++) {
+		struct gp_gpu_list list = {0};
+
+		if (gp_gpu_kinds[kind]->discover(&daemon->root, NULL, &list) == 0) {
+			for (size_t i = 0; i < list.count; i++) {
+				u32 index;
+
+				if (!list.items[i].gpu_id)
+					continue;
+				index = gp_host_device(daemon, list.items[i].gpu_id);
+				if (index == GP_DAEMON_NONE)
+					break;
+				daemon->devices[index].node = list.items[i].node;
+				snprintf(daemon->devices[index].name, GP_PROTO_NAME, "%s",
+					 list.items[i].name);
+			}
+		}
+		gp_gpu_list_free(&list);
+	}
+}
+
+static void configure_device(struct gp_daemon *daemon, u32 index)
+{
+	struct gp_device *device = &daemon->devices[index];
+	struct gp_sched_device_config config;
+
+	gp_config_device(&daemon->config, device->gpu_id, device->node, &config);
+	if (device->broken)
+		config.can_suspend = false;
+	int error = gp_sched_device_set(daemon->sched, gp_daemon_now(), index, &config);
+	if (error)
+		gp_daemon_say(daemon, GP_ERROR, "GPU %u: its configuration is refused: %s",
+			      device->gpu_id, strerror(-error));
+	gp_host_settle(daemon);
+}
+
+void gp_host_configure(struct gp_daemon *daemon)
+{
+	for (u32 i = 0; i < daemon->device_count; i++)
+		configure_device(daemon, i);
+}
+
+u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id)
+{
+	u32 index;
+
+	for (index = 0; index < daemon->device_count; index++) {
+		if (daemon->devices[index].gpu_id == gpu_id)
+			return index;
+	}
+	if (index == GP_SCHED_MAX_DEVICES)
+		return GP_DAEMON_NONE;
+	daemon->devices[index] = (struct gp_device){.gpu_id = gpu_id, .node = GP_DAEMON_NONE};
+	daemon->device_count++;
+	configure_device(daemon, index);
+	return index;
+}
+
+/* ---- the core ---- */
+
+int gp_host_init(struct gp_daemon *daemon)
+{
+	const struct gp_config *config = &daemon->config;
+	struct gp_sched_config sched;
+
+	gp_sched_defaults(&sched);
+	sched.devices = GP_SCHED_MAX_DEVICES;
+	sched.max_jobs = config->max_jobs;
+	sched.max_processes = config->max_processes;
+	sched.max_queues = config->max_queues;
+	sched.lease_ns = config->lease_ns;
+	sched.max_suspend_ns = config->max_suspend_ns;
+	sched.op_timeout_ns = config->operation_timeout_ns;
+	gp_timer_init(&daemon->sched_timer, sched_time);
+	size_t size = gp_sched_memory(&sched);
+	if (!size)
+		return -EINVAL;
+	/* Most of it is never touched, and costs nothing then. */
+	daemon->sched_memory = aligned_alloc(64, (size + 63) / 64 * 64);
+	daemon->by_handle = calloc(config->max_jobs, sizeof(*daemon->by_handle));
+	if (!daemon->sched_memory || !daemon->by_handle)
+		return -ENOMEM;
+	int error = gp_sched_init(&daemon->sched, daemon->sched_memory, size, &sched);
+	if (error)
+		return error;
+	discover(daemon);
+	/* Now that nodes are known, [device node N] counts, too. */
+	gp_host_configure(daemon);
+	return 0;
+}
+
+void gp_host_free(struct gp_daemon *daemon)
+{
+	free(daemon->sched_memory);
+	free(daemon->by_handle);
+	free(daemon->answers);
+	daemon->sched_memory = NULL;
+	daemon->by_handle = NULL;
+	daemon->answers = NULL;
+}
+
+static struct gp_job *job_of(struct gp_daemon *daemon, u32 handle)
+{
+	return handle < daemon->config.max_jobs ? daemon->by_handle[handle] : NULL;
+}
+
+static void carry_out(struct gp_daemon *daemon, const struct gp_sched_action *action)
+{
+	struct gp_job *job = job_of(daemon, action->job);
+
+	if (action->kind == GP_SCHED_TIMER) {
+		gp_timer_set(&daemon->loop, &daemon->sched_timer, action->until_ns);
+		return;
+	}
+	if (action->kind == GP_SCHED_RENEW) {
+		gp_act_renew(daemon);
+		return;
+	}
+	gp_report_action(daemon, action);
+	if (!job)
+		return;
+	switch (action->kind) {
+	case GP_SCHED_SUSPEND:
+		job->wanted_held = true;
+		gp_act_suspend(daemon, job, action);
+		break;
+	case GP_SCHED_RESUME:
+		job->wanted_held = false;
+		gp_act_resume(daemon, job, action);
+		break;
+	case GP_SCHED_SHARE:
+		gp_act_share(daemon, job, action->device, action->share);
+		break;
+	default:
+		break;
+	}
+}
+
+static void measure_devices(struct gp_daemon *daemon)
+{
+	struct gp_sched_device_state state;
+	u64 now = gp_sched_now(daemon->sched);
+
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		struct gp_device *device = &daemon->devices[i];
+
+		if (gp_sched_device_state(daemon->sched, i, &state))
+			continue;
+		if (device->running && !state.running)
+			device->busy_ns += now - GP_MIN(device->busy_since, now);
+		else if (!device->running && state.running)
+			device->busy_since = now;
+		device->running = state.running;
+	}
+}
+
+static void give_answer(struct gp_daemon *daemon, const struct gp_answer *answer)
+{
+	u64 now = gp_daemon_now();
+
+	if (answer->token) {
+		gp_sched_operation(daemon->sched, now, answer->token, answer->result,
+				   answer->cost_ns);
+	} else {
+		daemon->stats.leases_lost++;
+		gp_sched_lease_lost(daemon->sched, now, answer->job);
+	}
+}
+
+void gp_host_settle(struct gp_daemon *daemon)
+{
+	struct gp_sched_action action;
+
+	/* Carrying out an action may bring an event of its own; the round that is under way takes
+	 * what comes of it. */
+	if (daemon->settling)
+		return;
+	daemon->settling = true;
+	for (;;) {
+		while (gp_sched_take(daemon->sched, &action))
+			carry_out(daemon, &action);
+		if (!daemon->answer_count)
+			break;
+		struct gp_answer answer = daemon->answers[0];
+		memmove(daemon->answers, daemon->answers + 1,
+			--daemon->answer_count * sizeof(answer));
+		give_answer(daemon, &answer);
+	}
+	daemon->settling = false;
+	measure_devices(daemon);
+	gp_attach_adapt(daemon);
+}
+
+void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)
+{
+	/* Without memory the answer is missing, which the core tolerates. */
+	if (gp_array_grow((void **)&daemon->answers, daemon->answer_count, &daemon->answer_capacity,
+			  sizeof(*daemon->answers)))
+		return;
+	daemon->answers[daemon->answer_count++] = (struct gp_answer){.token = token,
+								     .job = job,
+								     .result = result,
+								     .cost_ns = cost_ns};
+}

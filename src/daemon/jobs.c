@@ -1,0 +1,230 @@
+/* Jobs, their processes and queues, as the core has them: see daemon.h (host.c). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+
+static struct gp_client *first_client(const struct gp_job *job)
+{
+	return gp_container(job->clients.next, struct gp_client, job_link);
+}
+
+/* By hand, then rules and what cannot be controlled anyway. */
+static enum gp_sched_pin wanted_pin(const struct gp_job *job)
+{
+	if (job->asked_pin != GP_SCHED_PIN_NONE)
+		return job->asked_pin;
+	return job->left_alone || job->uncontrolled ? GP_SCHED_PIN_RUN : GP_SCHED_PIN_NONE;
+}
+
+int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job)
+{
+	const struct gp_client *client = first_client(job);
+	const struct gp_config_rule *rule = gp_rule_find(&daemon->config, &client->who);
+	struct gp_sched_job_spec spec, old = job->spec;
+	u64 now = gp_daemon_now();
+
+	gp_who_spec(&daemon->config, &client->who, rule, &client->wish, &spec);
+	spec.tag = job->id;
+	if (job->changed & GP_DAEMON_SET_PRIORITY)
+		spec.priority = old.priority;
+	if (job->changed & GP_DAEMON_SET_CLASS)
+		spec.class = old.class;
+	if (job->changed & GP_DAEMON_SET_WEIGHT)
+		spec.weight = old.weight;
+	gp_wire_text(job->rule, sizeof(job->rule), rule ? rule->name : "",
+		     rule ? sizeof(rule->name) : 1);
+	job->left_alone = rule && rule->left_alone;
+	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
+	if (!error)
+		job->spec = spec;
+	gp_host_settle(daemon);
+	if (wanted_pin(job) != job->pin) {
+		job->pin = wanted_pin(job);
+		gp_sched_job_pin(daemon->sched, now, job->handle, job->pin);
+		gp_host_settle(daemon);
+	}
+	return error;
+}
+
+/* A group of one user; a process without a group is a job of its own. */
+static struct gp_job *find_group(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	struct gp_list *link;
+
+	if (!*client->group)
+		return NULL;
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+
+		if (job->uid == client->who.uid && strcmp(job->group, client->group) == 0)
+			return job;
+	}
+	return NULL;
+}
+
+static int new_job(struct gp_daemon *daemon, const struct gp_client *client, struct gp_job **out)
+{
+	struct gp_job *job = calloc(1, sizeof(*job));
+	int error;
+
+	if (!job)
+		return -ENOMEM;
+	job->id = ++daemon->last_job_id;
+	job->uid = client->who.uid;
+	snprintf(job->name, sizeof(job->name), "%s",
+		 *client->group ? client->group : client->who.name);
+	snprintf(job->group, sizeof(job->group), "%s", client->group);
+	gp_list_init(&job->clients);
+	gp_who_spec(&daemon->config, &client->who, gp_rule_find(&daemon->config, &client->who),
+		    &client->wish, &job->spec);
+	job->spec.tag = job->id;
+	error = gp_sched_job_add(daemon->sched, gp_daemon_now(), &job->spec, &job->handle);
+	if (error) {
+		free(job);
+		return error;
+	}
+	daemon->by_handle[job->handle] = job;
+	gp_list_add_tail(&daemon->jobs, &job->link);
+	daemon->job_count++;
+	gp_host_settle(daemon);
+	*out = job;
+	return 0;
+}
+
+/* A held job is resumed by the core, last of all: it must still be known then. */
+static void end_job(struct gp_daemon *daemon, struct gp_job *job)
+{
+	u32 handle = job->handle;
+
+	gp_sched_job_remove(daemon->sched, gp_daemon_now(), handle);
+	gp_host_settle(daemon);
+	gp_report_job(daemon, job, GP_DECISION_WENT);
+	daemon->by_handle[handle] = NULL;
+	while (!gp_list_empty(&job->clients))
+		gp_list_remove(job->clients.next);
+	gp_list_remove(&job->link);
+	daemon->job_count--;
+	free(job);
+}
+
+int gp_host_join(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_job *job = find_group(daemon, client);
+	bool is_new = !job;
+	int error = is_new ? new_job(daemon, client, &job) : 0;
+
+	if (error)
+		return error;
+	error = gp_sched_process_add(daemon->sched, gp_daemon_now(), job->handle, &client->process);
+	gp_host_settle(daemon);
+	if (error) {
+		if (is_new)
+			end_job(daemon, job);
+		return error;
+	}
+	client->job = job;
+	gp_list_add_tail(&job->clients, &client->job_link);
+	gp_act_open(client);
+	gp_host_respec(daemon, job);
+	if (is_new)
+		gp_report_job(daemon, job, GP_DECISION_CAME);
+	return 0;
+}
+
+void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_job *job = client->job;
+
+	if (!job)
+		return;
+	if (client->job->clients.next == &client->job_link &&
+	    client->job->clients.prev == &client->job_link) {
+		end_job(daemon, job);
+	} else {
+		gp_sched_process_remove(daemon->sched, gp_daemon_now(), client->process);
+		gp_list_remove(&client->job_link);
+		gp_host_settle(daemon);
+	}
+	client->job = NULL;
+	client->queue_count = 0;
+	daemon->busy_count -= client->busy;
+	daemon->attached_count -= client->attached;
+	client->busy = false;
+}
+
+/* ---- queues ---- */
+
+int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
+		      const struct gp_client_queue *queue, enum gp_sched_stream stream)
+{
+	u32 device = gp_host_device(daemon, queue->gpu_id);
+
+	if (device == GP_DAEMON_NONE)
+		return -ENOSPC;
+	if (gp_array_grow((void **)&client->queues, client->queue_count, &client->queue_capacity,
+			  sizeof(*client->queues)))
+		return -ENOMEM;
+	struct gp_client_queue *added = &client->queues[client->queue_count];
+	*added = *queue;
+	added->work = GP_SCHED_DRAINED;
+	int error = gp_sched_queue_add(daemon->sched, gp_daemon_now(), client->process, device,
+				       stream, &added->handle);
+	if (!error)
+		client->queue_count++;
+	gp_host_settle(daemon);
+	return error;
+}
+
+void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index)
+{
+	gp_sched_queue_remove(daemon->sched, gp_daemon_now(), client->queues[index].handle);
+	client->queues[index] = client->queues[--client->queue_count];
+	gp_host_settle(daemon);
+}
+
+/* Bursts are counted for the whole client, from the first queue with work to the last without. A
+ * queue of which nothing is known counts as being without. */
+static void note_burst(struct gp_daemon *daemon, struct gp_client *client, u64 at_ns)
+{
+	bool busy = false;
+
+	for (size_t i = 0; i < client->queue_count; i++)
+		busy |= client->queues[i].work == GP_SCHED_BUSY;
+	if (busy && !client->busy)
+		client->busy_since = at_ns;
+	if (!busy && client->busy && at_ns > client->busy_since)
+		gp_histogram_add(&daemon->stats.burst[client->job->spec.class],
+				 at_ns - client->busy_since);
+	daemon->busy_count += (u32)busy - (u32)client->busy;
+	client->busy = busy;
+}
+
+void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
+		  enum gp_sched_work work, u64 at_ns)
+{
+	u64 now = gp_daemon_now();
+
+	if (queue->work == work)
+		return;
+	queue->work = work;
+	/* A client's clock is believed only as far as it cannot be in the future. */
+	note_burst(daemon, client, GP_MIN(at_ns, now));
+	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_UNKNOWN);
+	gp_host_settle(daemon);
+}
+
+struct gp_client *gp_host_client(struct gp_daemon *daemon, u32 pid)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->job && client->who.pid == pid)
+			return client;
+	}
+	return NULL;
+}

@@ -1,0 +1,155 @@
+/* gpreemptd: options, the journal, and the loop. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+
+#define DEFAULT_CONFIG "/etc/gpreempt/gpreemptd.conf"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct journal {
+	struct gp_diag diag;
+	bool levels; /* stderr is the journal: lines begin with their level */
+};
+
+static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	static const char *const levels[] = {"<6>", "<4>", "<3>"};
+	struct journal *journal = (struct journal *)diag;
+
+	fprintf(stderr, "%sgpreemptd: %s\n", journal->levels ? levels[severity] : "", text);
+}
+
+static void help(void)
+{
+	printf(_("Usage: gpreemptd [OPTION...]\n\n"
+		 "Decides which job has the GPU, and why. Needs no privilege for one's own\n"
+		 "processes. 'gpreempt why', 'log', 'stats' and 'top' show what it does.\n\n"
+		 "  -c, --config FILE   configuration (default %s where that\n"
+		 "                      exists, otherwise built-in values)\n"
+		 "      --act           mode = act, whatever the configuration says\n"
+		 "      --observe       mode = observe, whatever the configuration says\n"
+		 "      --check FILE    check a configuration and do nothing else\n"
+		 "      --version       print the version\n"
+		 "  -h, --help          print this text\n\n"
+		 "SIGHUP reads the configuration again. SIGTERM resumes what is held and ends.\n"),
+	       DEFAULT_CONFIG);
+}
+
+static int check(const char *path, struct gp_diag *diag)
+{
+	struct gp_config config;
+
+	if (gp_config_read(path, diag, &config))
+		return EXIT_FAILED;
+	printf(_("%s: correct; mode %s, %zu rules\n"), path,
+	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
+	gp_config_free(&config);
+	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+}
+
+struct settings {
+	const char *config;
+	int mode; /* -1: the configuration's */
+};
+
+/* -1: go on; otherwise the exit status. */
+static int parse(int argc, char **argv, struct settings *settings, struct gp_diag *diag)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"act", no_argument, NULL, 'a'},
+		{"observe", no_argument, NULL, 'o'},
+		{"check", required_argument, NULL, 'k'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+
+	for (int option; (option = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
+		switch (option) {
+		case 'c':
+			settings->config = optarg;
+			break;
+		case 'a':
+			settings->mode = GP_MODE_ACT;
+			break;
+		case 'o':
+			settings->mode = GP_MODE_OBSERVE;
+			break;
+		case 'k':
+			return check(optarg, diag);
+		case 'V':
+			puts("gpreemptd " GP_VERSION);
+			return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+		case 'h':
+			help();
+			return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+		default:
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		gp_fail(diag, -EINVAL, _("there is nothing to do with '%s'"), argv[optind]);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+static int configure(struct settings *settings, struct gp_diag *diag, struct gp_config *config)
+{
+	int error;
+
+	if (!settings->config && access(DEFAULT_CONFIG, R_OK) == 0)
+		settings->config = DEFAULT_CONFIG;
+	error = settings->config ? gp_config_read(settings->config, diag, config)
+				 : gp_config_defaults(config);
+	if (!error && settings->mode >= 0)
+		config->mode = (u32)settings->mode;
+	return error;
+}
+
+int main(int argc, char **argv)
+{
+	struct journal journal = {.diag = {.emit = emit}, .levels = getenv("JOURNAL_STREAM")};
+	struct settings settings = {.mode = -1};
+	struct gp_config config;
+	struct gp_daemon *daemon;
+	int status;
+
+	gp_i18n_init();
+	status = parse(argc, argv, &settings, &journal.diag);
+	if (status >= 0)
+		return status;
+	if (configure(&settings, &journal.diag, &config))
+		return EXIT_USAGE;
+	daemon = malloc(sizeof(*daemon));
+	int error =
+		daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
+	if (error) {
+		gp_fail(&journal.diag, error, _("cannot start: %s"), strerror(-error));
+		free(daemon);
+		return EXIT_FAILED;
+	}
+	daemon->forced_mode = settings.mode;
+	error = gp_daemon_start(daemon);
+	if (!error)
+		gp_daemon_say(daemon, GP_NOTE, _("mode %s, %u GPUs"),
+			      daemon->config.mode == GP_MODE_ACT ? "act" : "observe",
+			      daemon->device_count);
+	while (!error && !daemon->loop.stop) {
+		int step = gp_loop_step(&daemon->loop, -1);
+
+		if (step < 0)
+			error = step;
+	}
+	gp_daemon_free(daemon);
+	free(daemon);
+	return error ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,52 @@
+/* A ring of decisions: see record.h. */
+#include "daemon/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/core.h"
+
+int gp_record_init(struct gp_record *record, u32 room)
+{
+	*record = (struct gp_record){.room = room, .next = 1};
+	record->lines = calloc(room, sizeof(*record->lines));
+	return record->lines ? 0 : -ENOMEM;
+}
+
+void gp_record_free(struct gp_record *record)
+{
+	free(record->lines);
+	record->lines = NULL;
+}
+
+const struct gp_msg_decision *gp_record_add(struct gp_record *record,
+					    const struct gp_msg_decision *line)
+{
+	struct gp_msg_decision *place = &record->lines[record->next % record->room];
+
+	*place = *line;
+	place->id = record->next++;
+	return place;
+}
+
+u64 gp_record_first(const struct gp_record *record)
+{
+	return record->next > record->room ? record->next - record->room : 1;
+}
+
+const struct gp_msg_decision *gp_record_at(const struct gp_record *record, u64 id)
+{
+	if (id < gp_record_first(record) || id >= record->next)
+		return NULL;
+	return &record->lines[id % record->room];
+}
+
+void gp_histogram_add(struct gp_daemon_histogram *histogram, u64 ns)
+{
+	u32 bucket = ns ? gp_highest_bit(ns) : 0;
+
+	histogram->count++;
+	histogram->sum_ns += ns;
+	histogram->max_ns = GP_MAX(histogram->max_ns, ns);
+	histogram->bucket[GP_MIN(bucket, GP_DAEMON_BUCKETS - 1)]++;
+}

@@ -1,0 +1,27 @@
+/*
+ * The record of decisions: the last so many lines, each with a number that goes up by one. Whoever
+ * follows asks for the number after the last one seen; a gap tells that lines were overwritten.
+ */
+#ifndef GP_DAEMON_RECORD_H
+#define GP_DAEMON_RECORD_H
+
+#include "proto/daemon.h"
+
+struct gp_record {
+	struct gp_msg_decision *lines;
+	u32 room;
+	u64 next; /* number of the next line; the first is 1 */
+};
+
+int gp_record_init(struct gp_record *record, u32 room);
+void gp_record_free(struct gp_record *record);
+/* Numbers a line and keeps it; the pointer is valid until `room` more have come. */
+const struct gp_msg_decision *gp_record_add(struct gp_record *record,
+					    const struct gp_msg_decision *line);
+/* Number of the oldest line that is there. */
+u64 gp_record_first(const struct gp_record *record);
+const struct gp_msg_decision *gp_record_at(const struct gp_record *record, u64 id);
+
+void gp_histogram_add(struct gp_daemon_histogram *histogram, u64 ns);
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * What the daemon tells: lines of the record, statistics, and the views of jobs and devices that
+ * the command line shows.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+_Static_assert((int)GP_SCHED_WHYS <= (int)GP_DAEMON_WHYS, "counts by reason fit");
+_Static_assert((int)GP_DECISION_NOTE == (int)GP_SCHED_NOTE, "kinds are the core's");
+_Static_assert((int)GP_DAEMON_RESUMING == (int)GP_SCHED_RESUMING, "states are the core's");
+
+static struct gp_job *job_at(struct gp_daemon *daemon, u32 handle)
+{
+	return handle < daemon->config.max_jobs ? daemon->by_handle[handle] : NULL;
+}
+
+static u32 first_pid(const struct gp_job *job)
+{
+	if (gp_list_empty(&job->clients))
+		return 0;
+	return gp_container(job->clients.next, struct gp_client, job_link)->who.pid;
+}
+
+static void add_line(struct gp_daemon *daemon, const struct gp_msg_decision *line)
+{
+	gp_service_follow(daemon, gp_record_add(&daemon->record, line));
+}
+
+static void name_job(const struct gp_job *job, u64 *id, u32 *pid, char *name)
+{
+	*id = job->id;
+	*pid = first_pid(job);
+	snprintf(name, GP_PROTO_NAME, "%s", job->name);
+}
+
+static u32 gpu_of(const struct gp_daemon *daemon, u32 device)
+{
+	return device < daemon->device_count ? daemon->devices[device].gpu_id : 0;
+}
+
+/* A suspension that was only thought of: what it would have saved is known when it would end. */
+static void count_resume(struct gp_daemon *daemon, struct gp_job *job, u64 now)
+{
+	u64 held = now - GP_MIN(job->suspended_at, now);
+
+	if (!job->suspend_reason)
+		return;
+	job->suspend_reason = 0;
+	if (daemon->config.mode == GP_MODE_ACT)
+		daemon->stats.suspended_ns[job->spec.class] += held;
+	else
+		daemon->stats.beside_ns += held;
+}
+
+static void count_suspend(struct gp_daemon *daemon, struct gp_job *job,
+			  const struct gp_sched_reason *reason)
+{
+	struct gp_job *other = job_at(daemon, reason->other);
+	bool preemption = other && reason->why != GP_SCHED_WHY_PINNED;
+
+	if (reason->why == GP_SCHED_WHY_JOINED)
+		return;
+	if (!job->suspend_reason)
+		job->suspended_at = reason->at_ns;
+	job->suspend_reason = reason->id;
+	if (preemption && daemon->config.mode == GP_MODE_ACT) {
+		daemon->stats.preemptions++;
+	} else if (preemption) {
+		daemon->stats.would_preemptions++;
+		if (reason->cost_ns != GP_SCHED_UNKNOWN)
+			daemon->stats.would_cost_ns += reason->cost_ns;
+	}
+	if (preemption && reason->waited_ns != GP_SCHED_UNKNOWN) {
+		other->preempted++;
+		other->waited_ns += reason->waited_ns;
+		gp_histogram_add(&daemon->stats.waited, reason->waited_ns);
+	}
+}
+
+void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action)
+{
+	const struct gp_sched_reason *reason = &action->reason;
+	struct gp_job *job = job_at(daemon, reason->job);
+	struct gp_job *other = job_at(daemon, reason->other);
+	struct gp_msg_decision line = {
+		.reason = reason->id,
+		.cause = reason->cause,
+		.at_ns = reason->at_ns,
+		.kind = action->kind,
+		.why = reason->why,
+		.policy = reason->policy,
+		.shield = reason->shield,
+		.gpu_id = gpu_of(daemon, reason->device),
+		.observed = daemon->config.mode != GP_MODE_ACT,
+		.job_priority = reason->job_priority,
+		.other_priority = reason->other_priority,
+		.job_rank = reason->job_rank,
+		.other_rank = reason->other_rank,
+		.waited_ns = reason->waited_ns,
+		.ran_ns = reason->ran_ns,
+		.cost_ns = reason->cost_ns,
+		.saves_ns = reason->saves_ns,
+		.limit_ns = reason->limit_ns,
+		.used_ppm = reason->used_ppm,
+		.needs_ppm = reason->needs_ppm,
+		.limit_ppm = reason->limit_ppm,
+		.error = reason->error,
+		.share = action->share,
+	};
+
+	if (job) {
+		name_job(job, &line.job, &line.job_pid, line.job_name);
+		line.job_class = job->spec.class;
+	}
+	if (other)
+		name_job(other, &line.other, &line.other_pid, line.other_name);
+	if (job && action->kind == GP_SCHED_SUSPEND)
+		count_suspend(daemon, job, reason);
+	else if (job && action->kind == GP_SCHED_RESUME)
+		count_resume(daemon, job, reason->at_ns);
+	add_line(daemon, &line);
+}
+
+void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operation)
+{
+	struct gp_job *job = job_at(daemon, operation->job);
+	struct gp_msg_decision line = {
+		.cause = operation->reason,
+		.at_ns = gp_daemon_now(),
+		.kind = GP_DECISION_DONE,
+		.why = operation->suspend ? GP_DECISION_SUSPEND : GP_DECISION_RESUME,
+		.cost_ns = operation->cost_ns,
+		.error = operation->result,
+	};
+
+	line.waited_ns = line.at_ns - GP_MIN(operation->started_ns, line.at_ns);
+	if (job && job->id == operation->job_id)
+		name_job(job, &line.job, &line.job_pid, line.job_name);
+	add_line(daemon, &line);
+}
+
+void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_decision_kind kind)
+{
+	struct gp_msg_decision line = {
+		.at_ns = gp_daemon_now(),
+		.kind = kind,
+		.job_priority = job->spec.priority,
+		.job_class = job->spec.class,
+	};
+
+	name_job(job, &line.job, &line.job_pid, line.job_name);
+	add_line(daemon, &line);
+}
+
+bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *line, u32 pid)
+{
+	const struct gp_client *client = gp_host_client(daemon, pid);
+	u64 id = client ? client->job->id : 0;
+
+	if (id && (line->job == id || line->other == id))
+		return true;
+	return line->job_pid == pid || line->other_pid == pid;
+}
+
+void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out)
+{
+	struct gp_sched_stats stats;
+
+	gp_sched_stats(daemon->sched, &stats);
+	*out = (struct gp_msg_daemon_status){
+		.started_ns = daemon->started_ns,
+		.now_ns = gp_daemon_now(),
+		.first_decision = gp_record_first(&daemon->record),
+		.next_decision = daemon->record.next,
+		.pid = (u32)getpid(),
+		.mode = daemon->config.mode,
+		.jobs = stats.jobs,
+		.processes = stats.processes,
+		.queues = stats.queues,
+		.held = stats.held,
+		.devices = daemon->device_count,
+		.configured = daemon->config_path != NULL,
+	};
+	if (daemon->config_path)
+		snprintf(out->config, sizeof(out->config), "%s", daemon->config_path);
+	snprintf(out->problem, sizeof(out->problem), "%s", daemon->problem);
+}
+
+/* Missing as soon as one queue's is. */
+static u64 backlog_of(const struct gp_client *client, u64 sum)
+{
+	for (size_t i = 0; i < client->queue_count && sum != GP_DAEMON_UNKNOWN; i++) {
+		u64 backlog = client->queues[i].backlog;
+
+		sum = backlog == GP_DAEMON_UNKNOWN ? backlog : sum + backlog;
+	}
+	return sum;
+}
+
+void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out)
+{
+	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
+	struct gp_list *link;
+
+	gp_sched_job_state(daemon->sched, job->handle, &state);
+	*out = (struct gp_msg_job){
+		.id = job->id,
+		.uid = job->uid,
+		.pid = first_pid(job),
+		.processes = state.processes,
+		.queues = state.queues,
+		.busy_queues = state.busy_queues,
+		.devices = state.devices,
+		.job_class = state.class,
+		.priority = state.priority,
+		.weight = state.weight,
+		.pin = state.pin,
+		.run = state.run,
+		.held_for = GP_DAEMON_NONE,
+		.held_since = state.held_since,
+		.held_ns = state.held_ns,
+		.ran_ns = state.ran_ns,
+		.suspends = state.suspends,
+		.declined = state.declined,
+		.failures = state.failures,
+		.preempted = job->preempted,
+		.waited_ns = job->waited_ns,
+		.suspend_ns = state.suspend_ns,
+		.resume_ns = state.resume_ns,
+		.burst_ns = state.burst_ns,
+	};
+	if (job_at(daemon, state.held_for))
+		out->held_for = first_pid(job_at(daemon, state.held_for));
+	gp_list_for_each (link, &job->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		out->attached |= client->attached;
+		out->backlog = backlog_of(client, out->backlog);
+		if (!out->gpu_id && client->queue_count)
+			out->gpu_id = client->queues[0].gpu_id;
+	}
+	memcpy(out->name, job->name, sizeof(out->name));
+	memcpy(out->group, job->group, sizeof(out->group));
+	memcpy(out->rule, job->rule, sizeof(out->rule));
+}
+
+void gp_report_device_view(struct gp_daemon *daemon, u32 index, struct gp_msg_device *out)
+{
+	const struct gp_device *device = &daemon->devices[index];
+	struct gp_sched_device_state state = {0};
+	struct gp_sched_device_config config;
+	u64 now = gp_daemon_now();
+
+	gp_sched_device_state(daemon->sched, index, &state);
+	gp_config_device(&daemon->config, device->gpu_id, device->node, &config);
+	*out = (struct gp_msg_device){
+		.gpu_id = device->gpu_id,
+		.node = device->node,
+		.policy = state.policy,
+		.can_suspend = config.can_suspend && !device->broken,
+		.can_share = config.can_share,
+		.broken = device->broken != 0,
+		.members = state.members,
+		.running = state.running,
+		.held = state.held,
+		.admitted_ppm = state.admitted_ppm,
+		.suspend_ns = state.suspend_ns,
+		.resume_ns = state.resume_ns,
+		.busy_ns = device->busy_ns,
+	};
+	if (device->running)
+		out->busy_ns += now - GP_MIN(device->busy_since, now);
+	memcpy(out->name, device->name, sizeof(out->name));
+}
+
+void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out)
+{
+	struct gp_sched_stats stats;
+	struct gp_list *link;
+	u64 now = gp_daemon_now();
+
+	gp_sched_stats(daemon->sched, &stats);
+	*out = daemon->stats;
+	out->started_ns = daemon->started_ns;
+	out->now_ns = now;
+	out->events = stats.events;
+	out->mode = daemon->config.mode;
+	out->jobs = stats.jobs;
+	out->processes = stats.processes;
+	out->queues = stats.queues;
+	out->held = stats.held;
+	out->why_count = GP_SCHED_WHYS;
+	memcpy(out->why, stats.why, sizeof(stats.why));
+	/* Those that are held now, up to now. */
+	gp_list_for_each (link, &daemon->jobs) {
+		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		u64 held = now - GP_MIN(job->suspended_at, now);
+
+		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)
+			out->suspended_ns[job->spec.class] += held;
+		else if (job->suspend_reason)
+			out->beside_ns += held;
+	}
+}

@@ -1,0 +1,160 @@
+/*
+ * gpreemptd.sock: connections of the command line. A peer that does not read loses lines of the
+ * record (their numbers show it) and is dropped when an answer does not fit; it never delays the
+ * scheduler.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+#include "proto/directory.h"
+
+#define BACKLOG 16
+
+static void drop(struct gp_peer *peer)
+{
+	struct gp_daemon *daemon = peer->daemon;
+
+	gp_loop_unwatch(&daemon->loop, &peer->watch);
+	gp_list_remove(&peer->link);
+	daemon->peer_count--;
+	free(peer);
+}
+
+static void peer_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_peer *peer = gp_container(watch, struct gp_peer, watch);
+	struct gp_daemon *daemon = peer->daemon;
+	int error = gp_wire_receive(watch->fd, &daemon->message, 0);
+
+	(void)events;
+	if (error == -EAGAIN)
+		return;
+	if (!error) {
+		error = gp_service_answer(peer, &daemon->message);
+		if (daemon->message.fd >= 0)
+			close(daemon->message.fd);
+	} else if (error == -EPROTO) {
+		gp_wire_send_error(watch->fd, GP_MSG_HELLO, 0, -EPROTO,
+				   "gpreemptd speaks another version of the protocol");
+	}
+	if (error)
+		drop(peer);
+}
+
+static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
+{
+	struct gp_list *link;
+	u32 count = 0;
+
+	gp_list_for_each (link, &daemon->peers)
+		count += gp_container(link, struct gp_peer, link)->uid == uid;
+	return count;
+}
+
+static void listen_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, listen_watch);
+	struct gp_peer *peer = NULL;
+	pid_t pid;
+	uid_t uid;
+	int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	if (gp_wire_peer(fd, &pid, &uid) == 0 && daemon->peer_count < GP_DAEMON_PEERS &&
+	    peers_of(daemon, uid) < GP_DAEMON_PEERS_USER)
+		peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	peer->daemon = daemon;
+	peer->pid = pid;
+	peer->uid = uid;
+	if (gp_loop_watch(&daemon->loop, &peer->watch, fd, peer_ready)) {
+		free(peer);
+		return;
+	}
+	gp_list_add_tail(&daemon->peers, &peer->link);
+	daemon->peer_count++;
+}
+
+void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *line)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->peers) {
+		struct gp_peer *peer = gp_container(link, struct gp_peer, link);
+
+		if (peer->following)
+			gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line,
+				     sizeof(*line), -1);
+	}
+}
+
+/* One daemon for a directory: whoever has the lock may replace a socket that was left behind. */
+static int take_lock(struct gp_daemon *daemon)
+{
+	char path[256];
+	int error = gp_directory_path(path, sizeof(path), "gpreemptd.lock", 1);
+
+	if (error)
+		return error;
+	daemon->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (daemon->lock < 0)
+		return -errno;
+	if (flock(daemon->lock, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+int gp_service_start(struct gp_daemon *daemon)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, error = take_lock(daemon);
+
+	if (!error)
+		error = gp_directory_path(address.sun_path, sizeof(address.sun_path),
+					  GP_DAEMON_SOCKET, 1);
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(address.sun_path);
+	/* Who may come in is decided by the directory; what they may do, by who they are. */
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(address.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	return gp_loop_watch(&daemon->loop, &daemon->listen_watch, fd, listen_ready);
+}
+
+void gp_service_stop(struct gp_daemon *daemon)
+{
+	char path[256];
+
+	while (!gp_list_empty(&daemon->peers))
+		drop(gp_container(daemon->peers.next, struct gp_peer, link));
+	if (daemon->listen_watch.fd >= 0 &&
+	    gp_directory_path(path, sizeof(path), GP_DAEMON_SOCKET, 0) == 0)
+		unlink(path);
+	gp_loop_unwatch(&daemon->loop, &daemon->listen_watch);
+	if (daemon->lock >= 0)
+		close(daemon->lock);
+	daemon->lock = -1;
+}
