@@ -92,5 +92,7 @@ extern const struct gp_command gp_command_queues_trace, gp_command_compare, gp_c
 extern const struct gp_command gp_command_run;
 extern const struct gp_command gp_command_suspend, gp_command_resume, gp_command_status,
 	gp_command_renice, gp_command_release;
+extern const struct gp_command gp_command_why, gp_command_log, gp_command_stats, gp_command_config,
+	gp_command_top;
 
 #endif

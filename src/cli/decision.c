@@ -1,0 +1,246 @@
+/* Lines of the daemon's record, for people and for programs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/daemon_client.h"
+#include "sched/text.h"
+
+const char *gp_class_name(u32 job_class)
+{
+	static const char *const names[] = {"normal", "online", "offline"};
+
+	return job_class < GP_ARRAY_SIZE(names) ? names[job_class] : NULL;
+}
+
+void gp_decision_who(const char *name, u32 pid, char *out, size_t size)
+{
+	char text[GP_PROTO_NAME];
+
+	gp_wire_text(text, sizeof(text), name, GP_PROTO_NAME);
+	/* A program's name must not be able to drive the terminal. */
+	for (char *c = text; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	}
+	if (pid)
+		snprintf(out, size, _("%s (pid %u)"), text, pid);
+	else
+		snprintf(out, size, "%s", *text ? text : "?");
+}
+
+bool gp_decision_is_routine(const struct gp_msg_decision *line)
+{
+	return line->kind >= GP_DECISION_DONE && !(line->kind == GP_DECISION_DONE && line->error);
+}
+
+static void reason_of(const struct gp_msg_decision *line, struct gp_sched_reason *out)
+{
+	*out = (struct gp_sched_reason){
+		.id = line->reason,
+		.cause = line->cause,
+		.at_ns = line->at_ns,
+		.why = line->why,
+		.policy = line->policy,
+		.shield = line->shield,
+		.job_priority = line->job_priority,
+		.other_priority = line->other_priority,
+		.job_rank = line->job_rank,
+		.other_rank = line->other_rank,
+		.waited_ns = line->waited_ns,
+		.ran_ns = line->ran_ns,
+		.cost_ns = line->cost_ns,
+		.saves_ns = line->saves_ns,
+		.limit_ns = line->limit_ns,
+		.used_ppm = line->used_ppm,
+		.needs_ppm = line->needs_ppm,
+		.limit_ppm = line->limit_ppm,
+		.error = line->error,
+	};
+}
+
+static void done_text(const struct gp_msg_decision *line, const char *job, char *out, size_t size)
+{
+	bool suspend = line->why == GP_DECISION_SUSPEND;
+	char cost[32], waited[32];
+
+	gp_sched_time_text(line->cost_ns, cost, sizeof(cost));
+	gp_sched_time_text(line->waited_ns, waited, sizeof(waited));
+	if (line->error)
+		snprintf(out, size,
+			 suspend ? _("stopping %s failed after %s: %s")
+				 : _("continuing %s failed after %s: %s"),
+			 job, waited, strerror(-line->error));
+	else
+		snprintf(out, size,
+			 suspend ? _("%s is off the GPU; it took %s, the driver %s")
+				 : _("%s is on the GPU again; it took %s, the driver %s"),
+			 job, waited, cost);
+}
+
+void gp_decision_text(const struct gp_msg_decision *line, char *out, size_t size)
+{
+	char job[128], other[128];
+	struct gp_sched_reason reason;
+
+	gp_decision_who(line->job_name, line->job_pid, job, sizeof(job));
+	gp_decision_who(line->other_name, line->other_pid, other, sizeof(other));
+	switch (line->kind) {
+	case GP_DECISION_DONE:
+		done_text(line, job, out, size);
+		break;
+	case GP_DECISION_CAME:
+		snprintf(out, size, _("%s came: %s, priority %u"), job,
+			 gp_class_name(line->job_class), line->job_priority);
+		break;
+	case GP_DECISION_WENT:
+		snprintf(out, size, _("%s is gone"), job);
+		break;
+	default:
+		reason_of(line, &reason);
+		gp_sched_reason_text(&reason, job, other, out, size);
+	}
+}
+
+void gp_decision_time(const struct gp_daemon_client *client, u64 at_ns, char *out, size_t size)
+{
+	s64 wall = (s64)at_ns + client->wall_ns;
+	time_t seconds = (time_t)(wall / 1000000000);
+	struct tm local;
+	char text[32];
+
+	localtime_r(&seconds, &local);
+	strftime(text, sizeof(text), "%H:%M:%S", &local);
+	snprintf(out, size, "%s.%06lld", text, (long long)(wall % 1000000000 / 1000));
+}
+
+static const char *kind_name(u32 kind)
+{
+	static const char *const names[] = {"suspend", "resume", "share", "renew", "timer",
+					    "note",    "done",   "came",  "went"};
+
+	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
+}
+
+static json_t *time_json(u64 ns)
+{
+	return gp_json_u64_if(ns != GP_DAEMON_UNKNOWN, ns);
+}
+
+static json_t *job_json(u64 id, u32 pid, const char *name)
+{
+	json_t *json;
+
+	if (!id)
+		return json_null();
+	json = json_pack("{sI sI}", "id", (json_int_t)id, "pid", (json_int_t)pid);
+	json_object_set_new(json, "name", gp_json_text(name, strnlen(name, GP_PROTO_NAME)));
+	return json;
+}
+
+json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_msg_decision *line)
+{
+	bool core = line->kind <= GP_DECISION_NOTE;
+	json_t *json = json_pack("{sI sI sI}", "id", (json_int_t)line->id, "monotonic_ns",
+				 (json_int_t)line->at_ns, "time_ns",
+				 (json_int_t)((s64)line->at_ns + client->wall_ns));
+	char text[512];
+
+	json_object_set_new(json, "kind", gp_json_str(kind_name(line->kind)));
+	json_object_set_new(json, "why", gp_json_str(core ? gp_sched_why_name(line->why) : NULL));
+	json_object_set_new(json, "operation",
+			    gp_json_str(line->kind == GP_DECISION_DONE ? kind_name(line->why)
+								       : NULL));
+	json_object_set_new(json, "policy",
+			    gp_json_str(core ? gp_sched_policy_name(line->policy) : NULL));
+	json_object_set_new(json, "observed", json_boolean(line->observed));
+	json_object_set_new(json, "job", job_json(line->job, line->job_pid, line->job_name));
+	json_object_set_new(json, "other",
+			    job_json(line->other, line->other_pid, line->other_name));
+	json_object_set_new(json, "gpu_id", gp_json_u64_if(line->gpu_id != 0, line->gpu_id));
+	json_object_set_new(json, "job_priority", json_integer(line->job_priority));
+	json_object_set_new(json, "other_priority",
+			    gp_json_u64_if(line->other != 0, line->other_priority));
+	json_object_set_new(json, "reason", gp_json_u64_if(line->reason != 0, line->reason));
+	json_object_set_new(json, "cause", gp_json_u64_if(line->cause != 0, line->cause));
+	json_object_set_new(json, "waited_ns", time_json(line->waited_ns));
+	json_object_set_new(json, "ran_ns", time_json(line->ran_ns));
+	json_object_set_new(json, "cost_ns", time_json(line->cost_ns));
+	json_object_set_new(json, "saves_ns", time_json(line->saves_ns));
+	json_object_set_new(json, "limit_ns", time_json(line->limit_ns));
+	json_object_set_new(json, "error", json_integer(line->error));
+	gp_decision_text(line, text, sizeof(text));
+	json_object_set_new(json, "text", gp_json_str(text));
+	return json;
+}
+
+/* ---- Perfetto ---- */
+
+struct trace {
+	json_t *events;
+	const struct gp_daemon_client *client;
+};
+
+static double microseconds(u64 ns)
+{
+	return (double)ns / 1000;
+}
+
+/* Names the job's track the first time it is seen; later names are the same. */
+static void name_track(struct trace *trace, const struct gp_msg_decision *line)
+{
+	char who[128];
+	json_t *event;
+
+	gp_decision_who(line->job_name, line->job_pid, who, sizeof(who));
+	event = json_pack("{ss ss si sI s{so}}", "ph", "M", "name", "thread_name", "pid", 1, "tid",
+			  (json_int_t)line->job, "args", "name", gp_json_str(who));
+	json_array_append_new(trace->events, event);
+}
+
+static int add_event(const struct gp_msg_decision *line, void *data)
+{
+	struct trace *trace = data;
+	bool held_over = line->kind == GP_DECISION_RESUME && line->waited_ns != GP_DAEMON_UNKNOWN;
+	u64 start = held_over ? line->at_ns - line->waited_ns : line->at_ns;
+	char text[512];
+	json_t *event;
+
+	if (!line->job)
+		return 0;
+	if (line->kind == GP_DECISION_CAME || line->kind == GP_DECISION_SUSPEND)
+		name_track(trace, line);
+	gp_decision_text(line, text, sizeof(text));
+	event = json_pack("{ss ss sf si sI s{so}}", "ph", held_over ? "X" : "i", "name",
+			  held_over ? "held" : kind_name(line->kind), "ts", microseconds(start),
+			  "pid", 1, "tid", (json_int_t)line->job, "args", "text",
+			  gp_json_str(text));
+	if (held_over)
+		json_object_set_new(event, "dur", json_real(microseconds(line->waited_ns)));
+	else
+		json_object_set_new(event, "s", json_string("t"));
+	json_array_append_new(trace->events, event);
+	return 0;
+}
+
+int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path)
+{
+	struct trace trace = {.events = json_array(), .client = client};
+	u64 first = 1;
+	int error = gp_daemon_decisions(client, diag, &first, 0, add_event, &trace);
+	json_t *json = json_pack("{ss so}", "displayTimeUnit", "ns", "traceEvents", trace.events);
+	char *text = error ? NULL : json_dumps(json, JSON_COMPACT);
+
+	json_decref(json);
+	if (!error && !text)
+		error = gp_fail(diag, -ENOMEM, _("out of memory"));
+	if (!error) {
+		error = gp_file_write_atomic(path, text, strlen(text));
+		if (error)
+			gp_fail(diag, error, _("cannot write %s: %s"), path, strerror(-error));
+	}
+	free(text);
+	return error;
+}

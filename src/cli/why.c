@@ -1,0 +1,221 @@
+/* gpreempt why: what gpreemptd did to and for one process, in sentences. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/daemon_client.h"
+#include "sched/text.h"
+
+enum { OPTION_LINES = 'n', OPTION_JSON = 'j', DEFAULT_LINES = 20 };
+
+struct story {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gp_daemon_client client;
+	u32 pid;
+	u64 lines;
+	bool json;
+	struct gp_msg_daemon_status status;
+	struct gp_msg_job job; /* id 0: not known now */
+	struct gp_msg_decision *line;
+	size_t count, capacity;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct story *story = ctx;
+
+	if (id == OPTION_JSON)
+		story->json = true;
+	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
+		gp_usage_error(story->command, _("'%s' is not a number of lines"), value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int collect(const struct gp_msg_decision *line, void *data)
+{
+	struct story *story = data;
+
+	if (gp_array_grow((void **)&story->line, story->count, &story->capacity,
+			  sizeof(*story->line)))
+		return gp_fail(&story->sink.diag, -ENOMEM, _("out of memory"));
+	story->line[story->count++] = *line;
+	return 0;
+}
+
+static int read_all(struct story *story)
+{
+	struct gp_daemon_client *client = &story->client;
+	struct gp_diag *diag = &story->sink.diag;
+	struct gp_msg_job *jobs = NULL;
+	u64 first = 1;
+	int error = gp_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0,
+				  sizeof(story->status), 0);
+
+	if (error < 0)
+		return error;
+	memcpy(&story->status, client->message.body, sizeof(story->status));
+	error = gp_daemon_jobs(client, diag, story->pid, &jobs);
+	if (error > 0)
+		story->job = jobs[0];
+	free(jobs);
+	if (error < 0)
+		return error;
+	return gp_daemon_decisions(client, diag, &first, story->pid, collect, story);
+}
+
+/* ---- sentences ---- */
+
+static void say_state(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	char who[128], held[32];
+
+	gp_decision_who(job->name, job->pid, who, sizeof(who));
+	printf(_("%s is a job of class %s with priority %u: %u processes, %u queues, %u of them "
+		 "with work.\n"),
+	       who, gp_class_name(job->job_class), job->priority, job->processes, job->queues,
+	       job->busy_queues);
+	if (*job->rule)
+		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
+		       (int)sizeof(job->rule), job->rule);
+	gp_sched_time_text(story->status.now_ns - job->held_since, held, sizeof(held));
+	if (job->held_since == GP_DAEMON_NEVER)
+		puts(_("It may run now."));
+	else if (job->held_for != GP_DAEMON_NONE)
+		printf(_("It has been held for %s, to make room for pid %u.\n"), held,
+		       job->held_for);
+	else
+		printf(_("It has been held for %s.\n"), held);
+}
+
+static void say_totals(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	char held[32], ran[32], waited[32], suspend[32], resume[32];
+
+	gp_sched_time_text(job->held_ns, held, sizeof(held));
+	gp_sched_time_text(job->ran_ns, ran, sizeof(ran));
+	gp_sched_time_text(job->waited_ns, waited, sizeof(waited));
+	gp_sched_time_text(job->suspend_ns, suspend, sizeof(suspend));
+	gp_sched_time_text(job->resume_ns, resume, sizeof(resume));
+	printf(_("In all it ran %s and was held %s, in %llu suspensions; %llu more were declined "
+		 "and %llu failed.\n"),
+	       ran, held, (unsigned long long)job->suspends, (unsigned long long)job->declined,
+	       (unsigned long long)job->failures);
+	printf(_("Others were held for it %llu times; its work had waited %s by then.\n"),
+	       (unsigned long long)job->preempted, waited);
+	if (job->suspends)
+		printf(_("Stopping it is expected to take %s, continuing it %s.\n"), suspend,
+		       resume);
+}
+
+static void say_lines(const struct story *story)
+{
+	size_t first = story->count > story->lines ? story->count - (size_t)story->lines : 0;
+	char at[48], text[512];
+
+	if (!story->count) {
+		puts(_("Nothing was decided about it."));
+		return;
+	}
+	printf(_("What was decided (%zu of %zu lines):\n"), story->count - first, story->count);
+	for (size_t i = first; i < story->count; i++) {
+		const struct gp_msg_decision *line = &story->line[i];
+
+		gp_decision_time(&story->client, line->at_ns, at, sizeof(at));
+		gp_decision_text(line, text, sizeof(text));
+		printf("  %s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
+	}
+}
+
+static int tell(const struct story *story)
+{
+	if (story->status.mode == 0)
+		puts(_("gpreemptd only observes (mode = observe): what follows was recorded, not "
+		       "done."));
+	if (*story->status.problem)
+		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(story->status.problem),
+		       story->status.problem);
+	if (story->job.id) {
+		say_state(story);
+		say_totals(story);
+	} else {
+		printf(_("pid %u is no job of gpreemptd now.\n"), story->pid);
+	}
+	say_lines(story);
+	return 0;
+}
+
+static int tell_json(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	json_t *lines = json_array(), *json = json_object();
+	int error;
+
+	for (size_t i = 0; i < story->count; i++)
+		json_array_append_new(lines, gp_decision_json(&story->client, &story->line[i]));
+	json_object_set_new(json, "pid", json_integer(story->pid));
+	json_object_set_new(json, "mode", json_string(story->status.mode ? "act" : "observe"));
+	json_object_set_new(json, "known", json_boolean(job->id != 0));
+	json_object_set_new(json, "held",
+			    json_boolean(job->id && job->held_since != GP_DAEMON_NEVER));
+	json_object_set_new(json, "decisions", lines);
+	error = gp_json_print(stdout, json, false);
+	json_decref(json);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct story story = {.command = command, .lines = DEFAULT_LINES};
+	int first, error, status = gp_command_parse(command, argc, argv, set, &story, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (argc - first != 1)
+		return gp_usage_error(command, _("name one process"));
+	if (!gp_argument_pid(argv[first], &story.pid))
+		return gp_usage_error(command, _("'%s' is not a process id"), argv[first]);
+	gp_cli_diag_init(&story.sink, command);
+	if (gp_daemon_open(&story.client, &story.sink.diag))
+		return GP_EXIT_FAILED;
+	error = read_all(&story);
+	if (!error && !story.job.id && !story.count)
+		error = gp_fail(&story.sink.diag, -ESRCH,
+				_("gpreemptd knows nothing of pid %u; 'gpreempt top --once' lists "
+				  "its jobs"),
+				story.pid);
+	if (!error)
+		error = story.json ? tell_json(&story) : tell(&story);
+	gp_daemon_close(&story.client);
+	free(story.line);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("how many decisions to show (default 20)")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md), with every decision")},
+	{0},
+};
+
+const struct gp_command gp_command_why = {
+	.name = "why",
+	.arguments = "PID",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("Tell why a process runs or waits: who preempted whom, and what it cost"),
+	.description =
+		N_("What gpreemptd knows of the job that PID belongs to: whether it may run, "
+		   "for whom it\nmakes room, how often and for how long it was held, and its "
+		   "last decisions with what\nwas seen and what they cost."),
+	.options = options,
+	.examples = "  gpreempt why 4711\n"
+		    "  gpreempt why --lines 100 4711\n",
+	.run = run,
+};
