@@ -1,0 +1,51 @@
+/*
+ * An implementation of include/gpreempt.h for the daemon's tests: no holder, no GPU. It writes down
+ * what it is asked ("suspend 10", "resume 10"), ends calls when the test wants, and fails the test
+ * when a rule of the library is broken: a lease renewed that is not held, or while a resume is
+ * under way.
+ */
+#ifndef GP_TESTS_DAEMON_FAKE_LIBRARY_H
+#define GP_TESTS_DAEMON_FAKE_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpreempt.h"
+
+enum { FAKE_EVENTS = 256, FAKE_TARGETS = 64 };
+
+struct gpreempt_target {
+	int pid; /* 0: free */
+	int number;
+	bool held, resuming;
+	int pending; /* calls under way */
+};
+
+struct fake_library {
+	bool open, wait; /* wait: calls end only with fake_finish() */
+	int open_error, target_error, suspend_error, renew_error;
+	struct gpreempt_target target[FAKE_TARGETS];
+	int targets;
+	struct gpreempt_event event[FAKE_EVENTS];
+	size_t first, last;
+	int ticket, fd;
+	int suspends, resumes, renewals, opens, shares;
+	int broken_rules; /* renewals that must not be */
+	struct {
+		int ticket;
+		bool suspend;
+		struct gpreempt_target *target;
+	} waiting[FAKE_EVENTS];
+	size_t waiting_count;
+};
+
+extern struct fake_library fake;
+
+void fake_reset(void);
+/* Ends the calls that wait, in their order. */
+void fake_finish(int result);
+void fake_tell(enum gpreempt_event_kind kind, int pid, int result);
+struct gpreempt_target *fake_target(int pid);
+bool fake_held(int pid);
+
+#endif

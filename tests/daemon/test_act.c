@@ -1,0 +1,317 @@
+/* Acting: what the core decides is done through the library, in order, and leases are kept right.
+ */
+#include "rig.h"
+
+static void higher_work_suspends_lower_and_lets_it_go_when_drained(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	assert_int_equal(fake.suspends, 0);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	assert_false(fake_held(high->pid));
+	work(rig, high, false);
+	assert_false(fake_held(low->pid));
+	assert_int_equal(fake.suspends, 1);
+	assert_int_equal(fake.resumes, 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_SUSPEND, GP_SCHED_WHY_INVERSION), 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHY_CLEAR), 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_DONE, GP_SCHED_WHYS), 2);
+	assert_int_equal(rig->daemon->stats.preemptions, 1);
+	assert_int_equal(rig->daemon->stats.suspend.max_ns, 20000);
+	rig_free(rig);
+}
+
+static void an_operation_that_takes_long_holds_nothing_up(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake.wait = true;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_int_equal(fake.suspends, 1);
+	/* The reason ends while the stop is under way. */
+	work(rig, high, false);
+	assert_false(gp_host_client(rig->daemon, (u32)low->pid)->held);
+	fake_finish(1);
+	rig_run(rig);
+	fake_finish(1);
+	rig_run(rig);
+	assert_false(fake_held(low->pid));
+	assert_false(gp_host_client(rig->daemon, (u32)low->pid)->held);
+	assert_int_equal(fake.resumes, 1);
+	assert_true(gp_list_empty(&rig->daemon->operations));
+	rig_free(rig);
+}
+
+static void a_job_of_two_processes_is_stopped_whole(void **state)
+{
+	struct rig *rig = rig_new(ACT "[rule all]\nexecutable = *\ngroup = ranks\n"
+				      "priority = 700\n");
+	struct agent *a = agent_known(rig, 2, 500), *b = agent_known(rig, 2, 500);
+	struct gp_job *job = job_of(rig, a);
+
+	(void)state;
+	assert_ptr_equal(job, job_of(rig, b));
+	assert_string_equal(job->rule, "all");
+	assert_int_equal(job->spec.priority, 700);
+	fake.wait = true;
+	work(rig, a, true);
+	job->asked_pin = GP_SCHED_PIN_HOLD;
+	gp_host_respec(rig->daemon, job);
+	assert_int_equal(fake.suspends, 2);
+	assert_int_equal(lines(rig, a, GP_DECISION_DONE, GP_SCHED_WHYS), 0);
+	fake_finish(1);
+	rig_run(rig);
+	assert_true(fake_held(a->pid) && fake_held(b->pid));
+	assert_int_equal(lines(rig, a, GP_DECISION_DONE, GP_SCHED_WHYS), 1);
+	/* One of its processes ends: the other is still held. */
+	fake.wait = false;
+	agent_end(a);
+	rig_until(rig, !gp_host_client(rig->daemon, (u32)a->pid));
+	rig_free(rig);
+}
+
+static void a_stop_that_fails_is_answered_and_recorded(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake.suspend_error = -EIO;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_false(fake_held(low->pid));
+	assert_int_equal(lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_FAILED), 1);
+	assert_true(rig->daemon->stats.failures > 0);
+	/* Left alone for a while, then tried again. */
+	fake.suspend_error = 0;
+	rig_until(rig, fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void leases_are_renewed_while_held_and_never_after(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 50ms\nmax_suspend = 600s\n"
+				  "operation_timeout = 60s\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	int renewals;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, fake.renewals >= 3);
+	assert_true(fake_held(low->pid));
+	/* The resume does not end: no renewal may come in between (the fake counts those). */
+	fake.wait = true;
+	work(rig, high, false);
+	renewals = fake.renewals;
+	gp_act_renew(rig->daemon);
+	assert_int_equal(fake.renewals, renewals);
+	fake_finish(1);
+	rig_run(rig);
+	gp_act_renew(rig->daemon);
+	assert_int_equal(fake.renewals, renewals);
+	rig_free(rig);
+}
+
+static void a_suspension_that_is_not_confirmed_is_not_renewed(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake.wait = true;
+	work(rig, low, true);
+	work(rig, high, true);
+	gp_act_renew(rig->daemon);
+	assert_int_equal(fake.renewals, 0);
+	fake_finish(1);
+	rig_run(rig);
+	gp_act_renew(rig->daemon);
+	assert_int_equal(fake.renewals, 1);
+	rig_free(rig);
+}
+
+static void a_lost_lease_is_told_to_the_core(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	fake_tell(GPREEMPT_EVENT_LEASE_LOST, low->pid, 0);
+	rig_run(rig);
+	assert_int_equal(lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_LEASE_LOST), 1);
+	assert_int_equal(rig->daemon->stats.leases_lost, 1);
+	/* And so is one that a renewal finds. */
+	rig_until(rig, fake_held(low->pid) && gp_host_client(rig->daemon, (u32)low->pid)->held);
+	fake.renew_error = -ENOLCK;
+	gp_act_renew(rig->daemon);
+	gp_host_settle(rig->daemon);
+	assert_int_equal(rig->daemon->stats.leases_lost, 2);
+	rig_free(rig);
+}
+
+static void a_broken_device_is_left_alone_until_it_heals(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 1);
+	rig_run(rig);
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_int_equal(fake.suspends, 0);
+	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 0);
+	rig_run(rig);
+	assert_true(fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void what_cannot_be_controlled_is_not_scheduled_around(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low, *high;
+
+	(void)state;
+	fake.target_error = -EOPNOTSUPP;
+	low = agent_known(rig, 2, 500);
+	fake.target_error = 0;
+	high = agent_known(rig, 1, 2000);
+	assert_int_equal(job_of(rig, low)->pin, GP_SCHED_PIN_RUN);
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_int_equal(fake.suspends, 0);
+	/* When its queues change it is tried again. */
+	low->queues = 2;
+	agent_say(low, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	assert_int_equal(job_of(rig, low)->pin, GP_SCHED_PIN_NONE);
+	assert_true(fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void a_hint_makes_room_before_the_work_comes(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_request request = {.now_ns = gp_daemon_now(), .begin = 1, .open = 1};
+
+	(void)state;
+	work(rig, low, true);
+	agent_say(high, GP_MSG_AGENT_REQUEST, &request, sizeof(request));
+	rig_run(rig);
+	assert_int_equal(lines(rig, low, GP_DECISION_SUSPEND, GP_SCHED_WHY_HINT), 1);
+	rig_free(rig);
+}
+
+static void observing_records_and_does_nothing(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = observe\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_stats stats;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	work(rig, high, false);
+	assert_int_equal(lines(rig, low, GP_DECISION_SUSPEND, GP_SCHED_WHY_INVERSION), 1);
+	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHYS), 1);
+	assert_int_equal(fake.opens + fake.suspends + fake.resumes, 0);
+	assert_false(fake.open);
+	gp_report_stats(rig->daemon, &stats);
+	assert_int_equal(stats.preemptions, 0);
+	assert_int_equal(stats.would_preemptions, 1);
+	assert_true(stats.beside_ns > 0);
+	rig_free(rig);
+}
+
+/* The rest changes the configuration while work is held. */
+static void reload_as(struct rig *rig, const char *text)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/conf", rig->directory);
+	assert_int_equal(gp_file_write_atomic(path, text, strlen(text)), 0);
+	rig->daemon->config_path = path;
+	assert_int_equal(gp_daemon_reload(rig->daemon), 0);
+	rig_run(rig);
+}
+
+static void going_back_to_observing_lets_go(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	reload_as(rig, "[daemon]\nmode = observe\n");
+	assert_false(fake.open);
+	/* And acting again really holds it. */
+	reload_as(rig, ACT);
+	rig_until(rig, fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void a_rule_that_is_new_counts_for_those_that_are_there(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	reload_as(rig, ACT "[rule even]\nexecutable = *\nclass = normal\n");
+	assert_int_equal(job_of(rig, low)->spec.priority, job_of(rig, high)->spec.priority);
+	assert_false(fake_held(low->pid));
+	reload_as(rig, ACT "[device 4711]\npolicy = off\n");
+	assert_false(fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void a_file_with_a_mistake_changes_nothing(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/conf", rig->directory);
+	assert_int_equal(gp_file_write_atomic(path, "[daemon]\nmode = ?\n", 18), 0);
+	rig->daemon->config_path = path;
+	assert_int_equal(gp_daemon_reload(rig->daemon), -EINVAL);
+	assert_int_equal(rig->daemon->config.mode, GP_MODE_ACT);
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(higher_work_suspends_lower_and_lets_it_go_when_drained),
+		cmocka_unit_test(an_operation_that_takes_long_holds_nothing_up),
+		cmocka_unit_test(a_job_of_two_processes_is_stopped_whole),
+		cmocka_unit_test(a_stop_that_fails_is_answered_and_recorded),
+		cmocka_unit_test(leases_are_renewed_while_held_and_never_after),
+		cmocka_unit_test(a_suspension_that_is_not_confirmed_is_not_renewed),
+		cmocka_unit_test(a_lost_lease_is_told_to_the_core),
+		cmocka_unit_test(a_broken_device_is_left_alone_until_it_heals),
+		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
+		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
+		cmocka_unit_test(observing_records_and_does_nothing),
+		cmocka_unit_test(going_back_to_observing_lets_go),
+		cmocka_unit_test(a_rule_that_is_new_counts_for_those_that_are_there),
+		cmocka_unit_test(a_file_with_a_mistake_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

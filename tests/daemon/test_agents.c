@@ -1,0 +1,268 @@
+/* Agents as the daemon's clients: found, believed as far as they can be, and limited. */
+#include "rig.h"
+
+static void an_agent_that_was_there_before_is_found(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent;
+
+	(void)state;
+	rig_stop(rig);
+	agent = agent_new(rig, 2, 500);
+	rig_start(rig, ACT);
+	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
+			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count == 1);
+	assert_int_equal(job_of(rig, agent)->spec.class, GP_SCHED_CLASS_OFFLINE);
+	assert_string_equal(job_of(rig, agent)->name, "program");
+	rig_free(rig);
+}
+
+static void an_agent_that_comes_later_is_found_at_once(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent;
+
+	(void)state;
+	rig_run(rig);
+	agent = agent_known(rig, 1, 2000);
+	assert_int_equal(lines(rig, agent, GP_DECISION_CAME, GP_SCHED_WHYS), 1);
+	/* Who it is comes from the kernel, whatever it says. */
+	assert_int_equal(gp_host_client(rig->daemon, (u32)agent->pid)->who.uid, getuid());
+	rig_free(rig);
+}
+
+static void a_socket_that_nobody_listens_on_is_removed(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/dead.sock", rig->directory);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	rig_until(rig, access(address.sun_path, F_OK) < 0);
+	assert_true(gp_list_empty(&rig->daemon->clients));
+	rig_free(rig);
+}
+
+static void a_client_that_ends_leaves_nothing(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_sched_stats stats;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	agent_end(low);
+	agent_end(high);
+	rig_until(rig, gp_list_empty(&rig->daemon->clients));
+	assert_true(gp_list_empty(&rig->daemon->jobs));
+	gp_sched_stats(rig->daemon->sched, &stats);
+	assert_int_equal(stats.jobs + stats.processes + stats.queues, 0);
+	rig_free(rig);
+}
+
+static void queues_that_come_and_go_are_followed(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_known(rig, 0, 1000);
+	struct gp_sched_stats stats;
+
+	(void)state;
+	agent->queues = 3;
+	agent_say(agent, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	gp_sched_stats(rig->daemon->sched, &stats);
+	assert_int_equal(stats.queues, 3);
+	agent->queues = 0;
+	agent_say(agent, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	gp_sched_stats(rig->daemon->sched, &stats);
+	assert_int_equal(stats.queues, 0);
+	rig_free(rig);
+}
+
+/* The socket is there before the first queue is, and the memory comes with that. */
+static void an_agent_that_cannot_show_yet_is_asked_again(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_new(rig, 0, 1000);
+	struct gp_client *client;
+
+	(void)state;
+	agent->blind = true;
+	agent->queues = 0;
+	rig_until(rig,
+		  gp_host_client(rig->daemon, (u32)agent->pid) &&
+			  gp_host_client(rig->daemon, (u32)agent->pid)->state == GP_CLIENT_READY);
+	client = gp_host_client(rig->daemon, (u32)agent->pid);
+	assert_null(client->activity);
+	agent->blind = false;
+	agent->queues = 1;
+	agent->memory->slot[QUEUE].state = GP_ACTIVITY_BUSY;
+	agent_say(agent, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	assert_non_null(client->activity);
+	assert_int_equal(client->queues[0].work, GP_SCHED_BUSY);
+	rig_free(rig);
+}
+
+static void memory_that_could_be_taken_away_is_not_mapped(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_new(rig, 1, 2000);
+
+	(void)state;
+	high->unsealed = true;
+	rig_until(rig, gp_host_client(rig->daemon, (u32)high->pid) &&
+			       gp_host_client(rig->daemon, (u32)high->pid)->queue_count);
+	assert_null(gp_host_client(rig->daemon, (u32)high->pid)->activity);
+	assert_non_null(gp_host_client(rig->daemon, (u32)low->pid)->activity);
+	assert_int_equal(ftruncate(high->memory_fd, 0), 0);
+	/* Edges alone are enough to schedule by. */
+	work(rig, low, true);
+	agent_say(high, GP_MSG_AGENT_EDGE,
+		  &(struct gp_msg_edge){.now_ns = gp_daemon_now(), .busy = 1},
+		  sizeof(struct gp_msg_edge));
+	rig_run(rig);
+	assert_true(fake_held(low->pid));
+	rig_free(rig);
+}
+
+static void what_is_no_message_ends_the_connection(void **state)
+{
+	static const struct {
+		u16 type;
+		u32 serial;
+		size_t size;
+	} bad[] = {
+		{GP_MSG_AGENT_EDGE, 0, 3},
+		{GP_MSG_AGENT_REQUEST, 0, sizeof(struct gp_msg_request) + 1},
+		{GP_MSG_AGENT_QUEUES, 9, sizeof(struct gp_msg_queues) + 1},
+		{GP_MSG_AGENT_SUSPEND, 9, 0},
+		{GP_MSG_HELLO, 9, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(bad); i++) {
+		struct rig *rig = rig_new(ACT);
+		struct agent *liar = agent_known(rig, 0, 1000), *other = agent_known(rig, 0, 1000);
+		char body[256];
+
+		memset(body, 0xff, sizeof(body));
+		gp_wire_send(liar->socket, bad[i].type, bad[i].serial, 0, body, bad[i].size, -1);
+		rig_until(rig, !gp_host_client(rig->daemon, (u32)liar->pid));
+		assert_non_null(gp_host_client(rig->daemon, (u32)other->pid));
+		rig_free(rig);
+	}
+}
+
+static void a_count_that_is_not_there_is_not_believed(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *liar = agent_known(rig, 0, 1000);
+	struct gp_msg_queues list = {.count = 500};
+
+	(void)state;
+	gp_wire_send(liar->socket, GP_MSG_AGENT_QUEUES, 7, 500, &list, sizeof(list), -1);
+	rig_until(rig, !gp_host_client(rig->daemon, (u32)liar->pid));
+	rig_free(rig);
+}
+
+static void one_that_floods_is_slowed_down_and_the_others_are_not(void **state)
+{
+	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct agent *loud = agent_known(rig, 2, 400);
+	struct gp_client *client = gp_host_client(rig->daemon, (u32)loud->pid);
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		agent_edge(loud, QUEUE, i % 2);
+	rig_until(rig, client->watch.paused);
+	assert_true(rig->daemon->stats.dropped_messages > 0);
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	/* Later it is heard again, and its last state is known although words were lost. */
+	agent_edge(loud, QUEUE, true);
+	rig_until(rig, client->queues[0].work == GP_SCHED_BUSY);
+	rig_free(rig);
+}
+
+static void a_user_has_no_more_clients_and_queues_than_allowed(void **state)
+{
+	struct rig *rig = rig_new(ACT "[user *]\nmax_clients = 1\nmax_queues = 2\n");
+	struct agent *first = agent_known(rig, 0, 1000), *second;
+	struct gp_sched_stats stats;
+
+	(void)state;
+	second = agent_new(rig, 0, 1000);
+	rig_until(rig, rig->daemon->stats.refused_clients == 1);
+	assert_null(gp_host_client(rig->daemon, (u32)second->pid));
+	first->queues = 5;
+	agent_say(first, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	gp_sched_stats(rig->daemon->sched, &stats);
+	assert_int_equal(stats.queues, 2);
+	rig_free(rig);
+}
+
+static void a_priority_that_was_changed_in_the_agent_is_noticed(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_known(rig, 0, 1000);
+
+	(void)state;
+	agent->memory->slot[QUEUE].logical_priority = 1000;
+	work(rig, agent, true);
+	agent->hello.priority = 1700;
+	agent->memory->slot[QUEUE].logical_priority = 1700;
+	work(rig, agent, false);
+	assert_int_equal(job_of(rig, agent)->spec.priority, 1700);
+	rig_free(rig);
+}
+
+static void a_restarted_daemon_finds_its_clients_again(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	rig_stop(rig);
+	assert_false(fake_held(low->pid));
+	agent_serve(low);
+	agent_serve(high);
+	rig_start(rig, ACT);
+	/* Their work is in their memory. */
+	rig_until(rig, fake_held(low->pid));
+	assert_false(fake_held(high->pid));
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_agent_that_was_there_before_is_found),
+		cmocka_unit_test(an_agent_that_comes_later_is_found_at_once),
+		cmocka_unit_test(a_socket_that_nobody_listens_on_is_removed),
+		cmocka_unit_test(a_client_that_ends_leaves_nothing),
+		cmocka_unit_test(queues_that_come_and_go_are_followed),
+		cmocka_unit_test(an_agent_that_cannot_show_yet_is_asked_again),
+		cmocka_unit_test(memory_that_could_be_taken_away_is_not_mapped),
+		cmocka_unit_test(what_is_no_message_ends_the_connection),
+		cmocka_unit_test(a_count_that_is_not_there_is_not_believed),
+		cmocka_unit_test(one_that_floods_is_slowed_down_and_the_others_are_not),
+		cmocka_unit_test(a_user_has_no_more_clients_and_queues_than_allowed),
+		cmocka_unit_test(a_priority_that_was_changed_in_the_agent_is_noticed),
+		cmocka_unit_test(a_restarted_daemon_finds_its_clients_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

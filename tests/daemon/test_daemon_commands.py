@@ -1,0 +1,115 @@
+"""why, log, stats, top and config as a person runs them, with a daemon without clients and with none."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = os.environ["GP_BIN"]
+GPREEMPT = os.path.join(BIN, "gpreempt")
+GPREEMPTD = os.path.join(BIN, "gpreemptd")
+LIMIT = 60
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpc")
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_DIR=self.place)
+        self.env.pop("LANGUAGE", None)
+        self.daemon = None
+
+    def tearDown(self):
+        if self.daemon:
+            if self.daemon.poll() is None:
+                self.daemon.terminate()
+            self.daemon.wait(LIMIT)
+            self.daemon.stderr.close()
+        shutil.rmtree(self.place)
+
+    def run_it(self, program, *arguments):
+        return subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=self.env, timeout=LIMIT)
+
+    def gpreempt(self, *arguments):
+        return self.run_it(GPREEMPT, *arguments)
+
+    def file(self, text):
+        path = os.path.join(self.place, "conf")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def start(self, *arguments):
+        self.daemon = subprocess.Popen([GPREEMPTD, *arguments], stderr=subprocess.PIPE, text=True, env=self.env)
+        deadline = time.monotonic() + LIMIT
+        while self.gpreempt("stats").returncode:
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(self.daemon.poll())
+            time.sleep(0.02)
+
+    def test_without_a_daemon_they_say_how_to_start_it(self):
+        for command in (("why", "1"), ("log",), ("stats",), ("top", "--once"), ("config", "reload")):
+            done = self.gpreempt(*command)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("gpreemptd does not run; start it with 'gpreemptd'", done.stderr)
+
+    def test_an_idle_daemon_is_shown(self):
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        self.assertIn("0 jobs", self.gpreempt("top", "--once").stdout)
+        self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
+        self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
+        self.assertEqual(self.gpreempt("log").stdout, "")
+        done = self.gpreempt("why", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gpreemptd knows nothing of pid 1", done.stderr)
+
+    def test_a_second_daemon_is_refused(self):
+        self.start()
+        done = self.run_it(GPREEMPTD)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another gpreemptd serves this directory", done.stderr)
+
+    def test_reload_keeps_the_old_file_when_the_new_one_is_wrong(self):
+        path = self.file("[daemon]\nmode = observe\n")
+        self.start("--config", path)
+        self.assertEqual(self.gpreempt("config", "reload").returncode, 0)
+        self.file("[daemon]\nmode = observer\n")
+        done = self.gpreempt("config", "reload")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the old one stays", done.stderr)
+        self.daemon.terminate()
+        said = self.daemon.stderr.read()
+        self.assertEqual(self.daemon.wait(LIMIT), 0)
+        self.assertIn(f"{path}:2: 'observer' is not a value for mode; write observe, act", said)
+
+    def test_check_names_file_line_and_fix(self):
+        done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n[rule x]\nuser = a\nclas = online\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("conf:5: unknown key 'clas' in [rule x]; did you mean 'class'?", done.stderr)
+        done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("correct; mode act", done.stdout)
+        self.assertEqual(self.gpreempt("config", "check", "/no/such").returncode, 1)
+
+    def test_bad_usage_is_2_and_says_why(self):
+        for arguments, said in ((("why",), "name one process"), (("why", "x"), "'x'"), (("log", "x"), "'x'"),
+                                (("log", "--lines", "x"), "'x'"), (("stats", "x"), "'x'"), (("top", "x"), "'x'"),
+                                (("top", "--sort", "x"), "'x'"), (("config",), "check FILE"),
+                                (("config", "check"), "check FILE"),
+                                (("log", "--perfetto", "f", "--follow"), "--perfetto")):
+            done = self.gpreempt(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(said, done.stderr)
+        self.assertEqual(self.run_it(GPREEMPTD, "--no-such").returncode, 2)
+        self.assertEqual(self.run_it(GPREEMPTD, "extra").returncode, 2)
+        self.assertEqual(self.run_it(GPREEMPTD, "--config", "/no/such").returncode, 2)
+
+    def test_it_explains_itself(self):
+        self.assertIn("--config", self.run_it(GPREEMPTD, "--help").stdout)
+        self.assertRegex(self.run_it(GPREEMPTD, "--version").stdout, r"^gpreemptd \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

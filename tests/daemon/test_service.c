@@ -1,0 +1,314 @@
+/* gpreemptd.sock: what is answered, to whom, and that no peer can hold the daemon up. */
+#include "rig.h"
+
+/* A program at the other end; the daemon is stepped in between. */
+struct peer {
+	struct rig *rig;
+	int socket;
+	u32 serial;
+	struct gp_wire_message message;
+};
+
+static void peer_open(struct peer *peer, struct rig *rig)
+{
+	peer->rig = rig;
+	peer->serial = 0;
+	peer->socket = gp_directory_connect(GP_DAEMON_SOCKET);
+	assert_true(peer->socket >= 0);
+}
+
+/* The status of the answer, which is in peer->message; -ECONNRESET when it was cut off. */
+static int ask(struct peer *peer, u16 type, const void *body, size_t size)
+{
+	u64 start = gp_daemon_now();
+
+	assert_int_equal(gp_wire_send(peer->socket, type, ++peer->serial, 0, body, size, -1), 0);
+	while (!rig_late(start)) {
+		int error;
+
+		gp_loop_step(&peer->rig->daemon->loop, 0);
+		error = gp_wire_receive(peer->socket, &peer->message, 0);
+		if (error == -EAGAIN || (!error && peer->message.header.serial != peer->serial))
+			continue;
+		return error ? error : peer->message.header.status;
+	}
+	fail_msg("no answer to %u", type);
+	return -ETIME;
+}
+
+static void greet(struct peer *peer)
+{
+	struct gp_msg_hello me = {.pid = (u32)getpid()};
+
+	assert_int_equal(ask(peer, GP_MSG_HELLO, &me, sizeof(me)), 0);
+	assert_true(gp_wire_fits(&peer->message, sizeof(me), 0, 0));
+}
+
+static void everything_is_refused_before_the_greeting(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct peer peer;
+
+	(void)state;
+	peer_open(&peer, rig);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_STATUS, NULL, 0), -ECONNRESET);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+static void a_message_of_the_wrong_size_ends_only_that_connection(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct peer good, bad;
+
+	(void)state;
+	peer_open(&good, rig);
+	greet(&good);
+	for (u16 type = GP_MSG_DAEMON_STATUS; type <= GP_MSG_DAEMON_RELOAD; type++) {
+		char body[100] = {0};
+
+		peer_open(&bad, rig);
+		greet(&bad);
+		assert_int_equal(ask(&bad, type, body, sizeof(body)), -ECONNRESET);
+		close(bad.socket);
+		assert_int_equal(ask(&good, GP_MSG_DAEMON_STATUS, NULL, 0), 0);
+	}
+	assert_int_equal(ask(&good, 999, NULL, 0), -EOPNOTSUPP);
+	close(good.socket);
+	rig_free(rig);
+}
+
+static void jobs_and_devices_are_shown_as_they_are(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_daemon_ask what = {0};
+	const struct gp_msg_jobs *jobs;
+	const struct gp_msg_devices *devices;
+	struct peer peer;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	peer_open(&peer, rig);
+	greet(&peer);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_JOBS, &what, sizeof(what)), 2);
+	jobs = (const struct gp_msg_jobs *)peer.message.body;
+	assert_int_equal(jobs->count, 2);
+	assert_int_equal(jobs->jobs[0].pid, low->pid);
+	assert_int_equal(jobs->jobs[0].run, GP_DAEMON_SUSPENDED);
+	assert_int_equal(jobs->jobs[0].held_for, high->pid);
+	assert_int_equal(jobs->jobs[0].suspends, 1);
+	assert_int_equal(jobs->jobs[1].run, GP_DAEMON_RUNNING);
+	assert_int_equal(jobs->jobs[1].held_since, GP_DAEMON_NEVER);
+	assert_int_equal(jobs->jobs[1].preempted, 1);
+	assert_int_equal(jobs->jobs[1].backlog, GP_DAEMON_UNKNOWN);
+	what.pid = (u32)high->pid;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_JOBS, &what, sizeof(what)), 1);
+	what.pid = 1;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_JOBS, &what, sizeof(what)), 0);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DEVICES, NULL, 0), rig->daemon->device_count);
+	devices = (const struct gp_msg_devices *)peer.message.body;
+	assert_int_equal(devices->devices[devices->count - 1].gpu_id, GPU);
+	assert_int_equal(devices->devices[devices->count - 1].held, 1);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_STATS, NULL, 0), 0);
+	assert_int_equal(((const struct gp_msg_stats *)peer.message.body)->preemptions, 1);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+static void the_record_is_read_from_any_line_and_by_process(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct agent *other = agent_known(rig, 0, 1000);
+	struct gp_msg_daemon_ask what = {.first = 1};
+	const struct gp_msg_decisions *list;
+	struct peer peer;
+	int all;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	peer_open(&peer, rig);
+	greet(&peer);
+	all = ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what));
+	assert_int_equal(all, rig->daemon->record.next - 1);
+	list = (const struct gp_msg_decisions *)peer.message.body;
+	for (u32 i = 0; i < list->count; i++)
+		assert_int_equal(list->decisions[i].id, i + 1);
+	what.first = 3;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), all - 2);
+	what = (struct gp_msg_daemon_ask){.first = 1, .pid = (u32)other->pid};
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 1);
+	what.first = UINT64_MAX;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 0);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+static void an_overwritten_record_begins_later(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct gp_msg_decision line = {.kind = GP_DECISION_NOTE};
+	struct gp_record record;
+
+	(void)state;
+	assert_int_equal(gp_record_init(&record, 16), 0);
+	for (int i = 0; i < 100; i++)
+		gp_record_add(&record, &line);
+	assert_int_equal(gp_record_first(&record), 85);
+	assert_null(gp_record_at(&record, 84));
+	assert_int_equal(gp_record_at(&record, 85)->id, 85);
+	assert_int_equal(gp_record_at(&record, 100)->id, 100);
+	assert_null(gp_record_at(&record, 101));
+	gp_record_free(&record);
+	rig_free(rig);
+}
+
+static void a_job_is_changed_by_hand_and_stays_so(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_set set = {.pid = (u32)low->pid,
+				 .what = GP_DAEMON_SET_PRIORITY | GP_DAEMON_SET_CLASS,
+				 .priority = 3000,
+				 .job_class = 1};
+	struct peer peer;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	peer_open(&peer, rig);
+	greet(&peer);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), 0);
+	rig_run(rig);
+	assert_false(fake_held(low->pid));
+	assert_true(fake_held(high->pid));
+	/* Its rule would say otherwise. */
+	gp_host_respec(rig->daemon, job_of(rig, low));
+	assert_int_equal(job_of(rig, low)->spec.priority, 3000);
+	set.priority = GP_SCHED_PRIORITY_MAX + 1;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EINVAL);
+	set.pid = 1;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -ESRCH);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+static void a_job_is_held_and_let_go_by_hand(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *agent = agent_known(rig, 0, 1000);
+	struct gp_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_HOLD};
+	struct peer peer;
+
+	(void)state;
+	work(rig, agent, true);
+	peer_open(&peer, rig);
+	greet(&peer);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
+	rig_run(rig);
+	assert_true(fake_held(agent->pid));
+	pin.pin = GP_SCHED_PIN_NONE;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
+	rig_run(rig);
+	assert_false(fake_held(agent->pid));
+	assert_int_equal(rig->daemon->stats.preemptions, 0);
+	pin.pin = 9;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), -EINVAL);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+static void a_follower_that_does_not_read_holds_nobody_up(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct peer slow, other;
+	u64 before;
+
+	(void)state;
+	peer_open(&slow, rig);
+	greet(&slow);
+	assert_int_equal(ask(&slow, GP_MSG_DAEMON_FOLLOW, NULL, 0), 0);
+	work(rig, low, true);
+	before = rig->daemon->record.next;
+	/* Far more lines than a socket holds. */
+	while (rig->daemon->record.next < before + 4000) {
+		work(rig, high, true);
+		work(rig, high, false);
+	}
+	peer_open(&other, rig);
+	greet(&other);
+	/* The first lines came, in order; the gap shows later ones are missing. */
+	assert_int_equal(gp_wire_receive(slow.socket, &slow.message, 0), 0);
+	assert_int_equal(slow.message.header.type, GP_MSG_DAEMON_DECISION);
+	assert_true(gp_wire_fits(&slow.message, sizeof(struct gp_msg_decision), 0, 0));
+	close(slow.socket);
+	close(other.socket);
+	rig_free(rig);
+}
+
+static void one_user_has_only_so_many_connections(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct peer peer[GP_DAEMON_PEERS_USER + 1];
+	struct gp_msg_hello me = {0};
+
+	(void)state;
+	for (u32 i = 0; i < GP_DAEMON_PEERS_USER; i++) {
+		peer_open(&peer[i], rig);
+		greet(&peer[i]);
+	}
+	peer_open(&peer[GP_DAEMON_PEERS_USER], rig);
+	rig_run(rig);
+	assert_int_equal(rig->daemon->peer_count, GP_DAEMON_PEERS_USER);
+	assert_true(gp_wire_send(peer[GP_DAEMON_PEERS_USER].socket, GP_MSG_HELLO, 1, 0, &me,
+				 sizeof(me), -1) < 0);
+	for (u32 i = 0; i <= GP_DAEMON_PEERS_USER; i++)
+		close(peer[i].socket);
+	rig_until(rig, rig->daemon->peer_count == 0);
+	rig_free(rig);
+}
+
+static void a_second_daemon_is_refused(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct gp_daemon *second = calloc(1, sizeof(*second));
+	struct test_diag said = TEST_DIAG;
+	struct gp_config config;
+
+	(void)state;
+	assert_int_equal(gp_config_defaults(&config), 0);
+	assert_int_equal(gp_daemon_init(second, &config, NULL, &said.diag), 0);
+	assert_int_equal(gp_daemon_start(second), -EBUSY);
+	gp_daemon_free(second);
+	free(second);
+	gp_buf_free(&said.text);
+	/* The first one's socket is still there. */
+	struct peer peer;
+	peer_open(&peer, rig);
+	greet(&peer);
+	close(peer.socket);
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_is_refused_before_the_greeting),
+		cmocka_unit_test(a_message_of_the_wrong_size_ends_only_that_connection),
+		cmocka_unit_test(jobs_and_devices_are_shown_as_they_are),
+		cmocka_unit_test(the_record_is_read_from_any_line_and_by_process),
+		cmocka_unit_test(an_overwritten_record_begins_later),
+		cmocka_unit_test(a_job_is_changed_by_hand_and_stays_so),
+		cmocka_unit_test(a_job_is_held_and_let_go_by_hand),
+		cmocka_unit_test(a_follower_that_does_not_read_holds_nobody_up),
+		cmocka_unit_test(one_user_has_only_so_many_connections),
+		cmocka_unit_test(a_second_daemon_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
