@@ -128,8 +128,10 @@ static void connect_to(struct gp_client *client)
 	}
 	if (!error)
 		error = gp_wire_peer(fd, &pid, &uid);
-	if (!error)
+	if (!error) {
+		gp_attach_forget(daemon, (u32)pid);
 		error = gp_client_identify(client, (u32)pid);
+	}
 	if (!error && client->who.uid != uid)
 		client->who.uid = uid; /* the kernel's word at the socket, e.g. set-user-ID */
 	if (error && fd >= 0)

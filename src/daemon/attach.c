@@ -28,17 +28,25 @@ static bool wants_attach(const struct gp_daemon *daemon)
 	return false;
 }
 
-static bool is_client(const struct gp_daemon *daemon, u32 pid)
+static struct gp_client *find(const struct gp_daemon *daemon, u32 pid, bool attached)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_client *client = gp_container(link, struct gp_client, link);
 
-		if (client->pidfd >= 0 && client->who.pid == pid)
-			return true;
+		if (client->pidfd >= 0 && client->who.pid == pid && client->attached == attached)
+			return client;
 	}
-	return false;
+	return NULL;
+}
+
+void gp_attach_forget(struct gp_daemon *daemon, u32 pid)
+{
+	struct gp_client *client = find(daemon, pid, true);
+
+	if (client)
+		gp_client_free(client);
 }
 
 static void gone(struct gp_watch *watch, u32 events)
@@ -77,6 +85,26 @@ void gp_attach_queues(struct gp_client *client)
 	free(list);
 }
 
+/*
+ * The holder begins its session with the first suspension, and only then it can tell where the
+ * rings are: one stop and start of a moment, in that order for whatever comes later. The answers
+ * concern nobody.
+ */
+static void touch(struct gp_client *client)
+{
+	if (client->target && gpreempt_target_suspend_async(client->target, NULL) > 0)
+		gpreempt_target_resume_async(client->target);
+}
+
+static bool rings_known(const struct gp_client *client)
+{
+	for (size_t i = 0; i < client->queue_count; i++) {
+		if (client->queues[i].object)
+			return true;
+	}
+	return false;
+}
+
 static int attach(struct gp_client *client, u32 pid)
 {
 	struct gp_daemon *daemon = client->daemon;
@@ -101,16 +129,23 @@ static int attach(struct gp_client *client, u32 pid)
 	if (error)
 		return error;
 	daemon->attached_count++;
+	touch(client);
 	gp_attach_queues(client);
 	return 0;
 }
 
 static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process)
 {
-	struct gp_client *client;
+	struct gp_client *client = find(daemon, process->pid, true);
 
+	if (client) {
+		/* Not every new queue is told of. */
+		if (client->queue_count != process->queue_count || !rings_known(client))
+			gp_attach_queues(client);
+		return;
+	}
 	if (!process->queue_count || process->pid == (u32)getpid() ||
-	    is_client(daemon, process->pid))
+	    find(daemon, process->pid, false))
 		return;
 	client = gp_client_new(daemon);
 	if (!client)

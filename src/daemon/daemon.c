@@ -74,13 +74,12 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_config *config)
 	if (config->decisions != old->decisions || config->max_jobs != old->max_jobs ||
 	    config->max_processes != old->max_processes || config->max_queues != old->max_queues ||
 	    config->lease_ns != old->lease_ns || config->max_suspend_ns != old->max_suspend_ns ||
-	    config->operation_timeout_ns != old->operation_timeout_ns ||
-	    config->metrics_port != old->metrics_port)
+	    config->operation_timeout_ns != old->operation_timeout_ns)
 		gp_daemon_say(
 			daemon, GP_WARNING,
-			_("decisions, max_jobs, max_processes, max_queues, lease, max_suspend, "
-			  "operation_timeout and metrics_port change only when gpreemptd is "
-			  "started again"));
+			_("decisions, max_jobs, max_processes, max_queues, lease, max_suspend "
+			  "and operation_timeout change only when gpreemptd is started "
+			  "again"));
 	config->decisions = old->decisions;
 	config->max_jobs = old->max_jobs;
 	config->max_processes = old->max_processes;
@@ -88,7 +87,6 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_config *config)
 	config->lease_ns = old->lease_ns;
 	config->max_suspend_ns = old->max_suspend_ns;
 	config->operation_timeout_ns = old->operation_timeout_ns;
-	config->metrics_port = old->metrics_port;
 }
 
 /* What was held in thought only is not held; the core decides again. */

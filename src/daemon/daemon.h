@@ -256,6 +256,8 @@ void gp_agent_look(struct gp_client *client, u64 at_ns);
 
 void gp_attach_start(struct gp_daemon *daemon);
 void gp_attach_configure(struct gp_daemon *daemon);
+/* An agent has come for a process that was attached: that is better. */
+void gp_attach_forget(struct gp_daemon *daemon, u32 pid);
 /* The queues of an attached process, again. */
 void gp_attach_queues(struct gp_client *client);
 /* A client came, went or changed: whether and how often rings are to be read. */

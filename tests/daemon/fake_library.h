@@ -30,7 +30,9 @@ struct fake_library {
 	size_t first, last;
 	int ticket, fd;
 	int suspends, resumes, renewals, opens, shares;
-	int broken_rules; /* renewals that must not be */
+	int broken_rules;               /* renewals that must not be */
+	struct gpreempt_queue queue[4]; /* of every target */
+	int queue_count;
 	struct {
 		int ticket;
 		bool suspend;

@@ -248,7 +248,10 @@ static inline bool agent_serve(struct agent *agent)
 /* Steps until neither the daemon nor the agents have anything to do at once. */
 static inline void rig_run(struct rig *rig)
 {
-	for (bool any = true; any;) {
+	bool any = true;
+
+	/* On a machine that stands still timers may always be due again. */
+	for (int most = 100000; any && most; most--) {
 		any = gp_loop_step(&rig->daemon->loop, 0) > 0;
 		for (size_t i = 0; i < rig->agents; i++)
 			any |= agent_serve(rig->agent[i]);

@@ -41,7 +41,6 @@ static void an_empty_file_is_the_defaults(void **state)
 	assert_int_equal(config.mode, GP_MODE_OBSERVE);
 	assert_int_equal(config.lease_ns, 100000000);
 	assert_int_equal(config.max_suspend_ns, 2000000000);
-	assert_int_equal(config.metrics_port, 0);
 	assert_int_equal(config.rule_count, 0);
 	gp_sched_device_defaults(&usual);
 	gp_config_device(&config, 4711, 1, &device);
