@@ -2,7 +2,7 @@
 # build/lib, both runnable from there.
 PREFIX ?= /usr/local
 
-.PHONY: all demo roadmap test bench soak install uninstall coverage format clean
+.PHONY: all demo tour roadmap test bench soak install uninstall coverage format clean
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -13,7 +13,13 @@ build/build.ninja:
 	@meson setup build --prefix=$(PREFIX) -Dtests=false > build/setup.log 2>&1 || \
 		{ cat build/setup.log; exit 1; }
 
-demo: all
+tour: all
+	@scripts/tour
+
+# The demonstration runs HIP programs: they need the packages of the tests.
+demo:
+	@scripts/deps build test
+	@$(MAKE) --no-print-directory all
 	@scripts/demo
 
 test:

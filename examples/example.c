@@ -13,8 +13,8 @@
 #define THREADS 256
 
 static const char *const names[EXAMPLE_KERNELS] = {
-	"gemm_tile",     "conv_tile",    "attention_block", "softmax_row",
-	"layernorm_row", "relu_forward", "add_rows",        "pool_max",
+	"gemm_tile",    "conv_tile", "attention_block", "softmax_row", "layernorm_row",
+	"relu_forward", "add_rows",  "pool_max",        "spin_500us",  "spin_20ms",
 };
 
 /* a is rows x depth, b is depth x columns, c is rows x columns; all are larger than needed. */
@@ -106,6 +106,13 @@ static const char source[] =
 	"    rows * columns); i < end_; i += THREADS)\n"
 	"KERNEL(relu_forward) { EACH(i) c[i] = fmaxf(a[i], 0); }\n"
 	"KERNEL(add_rows) { EACH(i) c[i] = a[i] + b[i]; }\n"
+	"/* The clock of s_memrealtime has 100 MHz on every Instinct part. */\n"
+	"static __device__ void spin(unsigned long ticks) {\n"
+	"  unsigned long end = __builtin_amdgcn_s_memrealtime() + ticks;\n"
+	"  while (__builtin_amdgcn_s_memrealtime() < end) __builtin_amdgcn_s_sleep(8);\n"
+	"}\n"
+	"KERNEL(spin_500us) { spin(50000); }\n"
+	"KERNEL(spin_20ms) { spin(2000000); }\n"
 	"KERNEL(pool_max) { EACH(i) c[i] = fmaxf(fmaxf(a[i], a[i + 1]), fmaxf(a[i + columns], \n"
 	"    a[i + columns + 1])); }\n";
 
@@ -126,6 +133,13 @@ static void help(const struct example_options *options)
 	printf("  --batch N       work at a time (%d)\n", options->batch);
 	if (options->rate)
 		printf("  --rate N        requests a second (%d)\n", options->rate);
+	if (options->seed)
+		puts("  --load NAME     network, or spin: kernels of a fixed time\n"
+		     "  --samples FILE  every request or step, one a line");
+	if (options->seed && options->rate)
+		printf("  --poisson       requests arrive at random (--seed N, %d)\n"
+		       "  --cut           leave what is not served at the end\n",
+		       options->seed);
 	if (options->size)
 		printf("  --size N        rows and columns (%d)\n", options->size);
 	puts("  --priority P    high, normal or low streams\n"
@@ -157,6 +171,16 @@ static int priority(const struct example_options *options, const char *text)
 	exit(2);
 }
 
+static bool load(const struct example_options *options, const char *text)
+{
+	if (strcmp(text, "spin") == 0)
+		return true;
+	if (strcmp(text, "network") == 0)
+		return false;
+	fprintf(stderr, "%s: a load is network or spin\n", options->name);
+	exit(2);
+}
+
 void example_parse(struct example_options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -166,6 +190,11 @@ void example_parse(struct example_options *options, int argc, char **argv)
 		{"size", required_argument, NULL, 'n'},
 		{"priority", required_argument, NULL, 'p'},
 		{"device", required_argument, NULL, 'd'},
+		{"load", required_argument, NULL, 'l'},
+		{"samples", required_argument, NULL, 'o'},
+		{"poisson", no_argument, NULL, 'x'},
+		{"seed", required_argument, NULL, 'e'},
+		{"cut", no_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -190,6 +219,21 @@ void example_parse(struct example_options *options, int argc, char **argv)
 			break;
 		case 'd':
 			options->device = number(options, optarg);
+			break;
+		case 'l':
+			options->spin = load(options, optarg);
+			break;
+		case 'o':
+			options->samples = optarg;
+			break;
+		case 'x':
+			options->poisson = true;
+			break;
+		case 'c':
+			options->cut = true;
+			break;
+		case 'e':
+			options->seed = number(options, optarg);
 			break;
 		case 'h':
 			help(options);
@@ -233,9 +277,15 @@ static void compile(struct example *example, const char *architecture)
 	EXAMPLE_CHECK(hipModuleLoadData(&example->module, text));
 	free(text);
 	hiprtcDestroyProgram(&program);
-	for (int i = 0; i < EXAMPLE_KERNELS; i++)
+	for (int i = 0; i < EXAMPLE_KERNELS; i++) {
+		int blocks = 0;
+
 		EXAMPLE_CHECK(
 			hipModuleGetFunction(&example->kernels[i], example->module, names[i]));
+		EXAMPLE_CHECK(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+			&blocks, example->kernels[i], THREADS, 0));
+		example->resident[i] = blocks * example->compute_units;
+	}
 }
 
 void example_init(struct example *example, const struct example_options *options, size_t floats)
@@ -249,6 +299,7 @@ void example_init(struct example *example, const struct example_options *options
 	EXAMPLE_CHECK(hipGetDeviceProperties(&properties, options->device));
 	fprintf(stderr, "%s: on %s, %s, %d CUs\n", options->name, properties.name,
 		properties.gcnArchName, properties.multiProcessorCount);
+	example->compute_units = properties.multiProcessorCount;
 	compile(example, properties.gcnArchName);
 	EXAMPLE_CHECK(hipMalloc((void **)&example->a, floats * sizeof(float)));
 	EXAMPLE_CHECK(hipMalloc((void **)&example->b, floats * sizeof(float)));
@@ -291,6 +342,11 @@ void example_launch(struct example *example, enum example_kernel kernel, int row
 	case EXAMPLE_ATTENTION:
 		x = (unsigned int)(rows + 15) / 16;
 		y = (unsigned int)columns; /* heads */
+		break;
+	case EXAMPLE_SPIN_500US:
+	case EXAMPLE_SPIN_20MS:
+		/* As many as fit at once: the whole GPU for that time. */
+		x = (unsigned int)example->resident[kernel];
 		break;
 	case EXAMPLE_SOFTMAX:
 	case EXAMPLE_LAYERNORM:

@@ -12,14 +12,16 @@
 
 /* The kernels; each is one kind of layer and works on rows of floats. */
 enum example_kernel {
-	EXAMPLE_GEMM,      /* c = a * b: one workgroup for 64 x 64 of c */
-	EXAMPLE_CONV,      /* 3 x 3 convolution as a GEMM over gathered rows */
-	EXAMPLE_ATTENTION, /* one workgroup for 16 queries of a head */
-	EXAMPLE_SOFTMAX,   /* one workgroup for a row */
-	EXAMPLE_LAYERNORM, /* one workgroup for a row */
-	EXAMPLE_RELU,      /* 1024 elements in a workgroup */
-	EXAMPLE_ADD,       /* 1024 elements in a workgroup */
-	EXAMPLE_POOL,      /* 1024 elements in a workgroup */
+	EXAMPLE_GEMM,       /* c = a * b: one workgroup for 64 x 64 of c */
+	EXAMPLE_CONV,       /* 3 x 3 convolution as a GEMM over gathered rows */
+	EXAMPLE_ATTENTION,  /* one workgroup for 16 queries of a head */
+	EXAMPLE_SOFTMAX,    /* one workgroup for a row */
+	EXAMPLE_LAYERNORM,  /* one workgroup for a row */
+	EXAMPLE_RELU,       /* 1024 elements in a workgroup */
+	EXAMPLE_ADD,        /* 1024 elements in a workgroup */
+	EXAMPLE_POOL,       /* 1024 elements in a workgroup */
+	EXAMPLE_SPIN_500US, /* every CU for half a millisecond */
+	EXAMPLE_SPIN_20MS,
 	EXAMPLE_KERNELS,
 };
 
@@ -32,12 +34,19 @@ struct example_options {
 	int size;            /* matrix size */
 	int priority;        /* of the streams: -1 high, 0, 1 low */
 	int device;
+	bool spin;           /* kernels of a fixed time instead of a network */
+	bool poisson;        /* requests arrive at random instead of evenly */
+	bool cut;            /* a server ends without serving what is left */
+	int seed;            /* of those; 0: a program without the last three */
+	const char *samples; /* file for every single time, or NULL */
 };
 
 struct example {
 	const struct example_options *options;
 	hipModule_t module;
 	hipFunction_t kernels[EXAMPLE_KERNELS];
+	int resident[EXAMPLE_KERNELS]; /* workgroups that the whole GPU holds at once */
+	int compute_units;
 	float *a, *b, *c; /* on the GPU, `floats` each */
 	size_t floats;
 };

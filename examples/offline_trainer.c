@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "networks.h"
+#include "spin.h"
 
 #define AHEAD 2 /* steps the host is in front of the GPU */
 
@@ -13,6 +14,7 @@ int main(int argc, char **argv)
 		.seconds = 3,
 		.batch = 16,
 		.priority = 1,
+		.seed = 1,
 	};
 	struct example example;
 	hipStream_t stream;
@@ -23,6 +25,12 @@ int main(int argc, char **argv)
 	example_parse(&options, argc, argv);
 	example_init(&example, &options, transformer_floats(options.batch));
 	stream = example_stream(&example);
+	if (options.spin) {
+		spin_train(&example, stream);
+		EXAMPLE_CHECK(hipStreamDestroy(stream));
+		example_free(&example);
+		return 0;
+	}
 	for (int i = 0; i < AHEAD; i++)
 		EXAMPLE_CHECK(hipEventCreateWithFlags(&done[i], hipEventDisableTiming));
 

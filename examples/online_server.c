@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "networks.h"
+#include "spin.h"
 
 int main(int argc, char **argv)
 {
@@ -14,6 +15,7 @@ int main(int argc, char **argv)
 		.batch = 1,
 		.rate = 50,
 		.priority = -1,
+		.seed = 1,
 	};
 	struct example_latency latency = {0};
 	struct example example;
@@ -26,6 +28,12 @@ int main(int argc, char **argv)
 		options.rate = 1;
 	example_init(&example, &options, cnn_floats(options.batch));
 	stream = example_stream(&example);
+	if (options.spin) {
+		spin_serve(&example, stream);
+		EXAMPLE_CHECK(hipStreamDestroy(stream));
+		example_free(&example);
+		return 0;
+	}
 	EXAMPLE_CHECK(hipHostMalloc((void **)&input, 224 * 224 * 3 * sizeof(float), 0));
 	memset(input, 0, 224 * 224 * 3 * sizeof(float));
 	cnn_forward(&example, options.batch, stream);

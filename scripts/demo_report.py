@@ -1,0 +1,136 @@
+"""What the demonstration found: report.json, a page with histogram and timeline, and two tables."""
+import html
+import json
+import math
+
+TARGETS = {"p99_ratio": 1.25, "offline_share": 0.90, "without_ratio": 3.0}
+COLOURS = {"alone": "#2b8a3e", "without": "#d9480f", "priority": "#862e9c", "with": "#2a78d6"}
+NAMES = {"alone": "alone", "without": "both, nothing done", "priority": "HIP stream priorities",
+         "with": "with gpreempt"}
+
+
+def count(stats, *names):
+    """The first of these numbers that the daemon's statistics have, anywhere in them."""
+    found = []
+
+    def look(node):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key in names and isinstance(value, int):
+                    found.append(value)
+                look(value)
+        elif isinstance(node, list):
+            for value in node:
+                look(value)
+
+    look(stats or {})
+    return found[0] if found else None
+
+
+def collect(runs, costs, machine, rate, seconds):
+    online = {key: runs[key].online_figures() for key in NAMES}
+    offline = {"alone": {"items_per_s": runs["offline"].offline_rate()}}
+    for key in ("without", "priority", "with"):
+        offline[key] = {"items_per_s": runs[key].offline_rate()}
+    left = offline["alone"]["items_per_s"] * (1 - rate * 0.002)
+    figures = {"p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
+               "offline_share": offline["with"]["items_per_s"] / left,
+               "without_ratio": online["without"]["p99_us"] / online["with"]["p99_us"]}
+    met = {"p99_ratio": figures["p99_ratio"] <= TARGETS["p99_ratio"],
+           "offline_share": figures["offline_share"] >= TARGETS["offline_share"],
+           "without_ratio": figures["without_ratio"] >= TARGETS["without_ratio"]}
+    return {"device": "virtual MI308X (times are the model's)" if machine.virtual else "AMD GPU",
+            "mechanism": "kfd-agent", "machine": machine.name, "speed": machine.speed, "seconds": seconds,
+            "online": online, "offline": offline,
+            "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
+            "declined": count(runs["with"].stats, "declined"),
+            "targets": {key: {"limit": TARGETS[key], "got": figures[key], "met": met[key]} for key in TARGETS},
+            "save_cost": {"source": "simulator", "rows": costs}}
+
+
+def milliseconds(us):
+    return f"{us / 1e3:.2f}"
+
+
+def text(report):
+    lines = ["", f"{'':24}{'online p50':>12}{'p99':>10}{'max':>10}{'p99 (wall)':>12}{'offline':>12}",
+             f"{'':24}{'ms':>12}{'ms':>10}{'ms':>10}{'ms':>12}{'steps/s':>12}"]
+    for key, name in NAMES.items():
+        row, rate = report["online"][key], report["offline"][key]["items_per_s"]
+        lines.append(f"{name:24}{milliseconds(row['p50_us']):>12}{milliseconds(row['p99_us']):>10}"
+                     f"{milliseconds(row['max_us']):>10}{milliseconds(row['wall_p99_us']):>12}{rate:>12.1f}")
+    lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}, mechanism "
+              f"{report['mechanism']}, on a {report['device']}", ""]
+    words = {"p99_ratio": "online p99 with gpreempt over alone, at most",
+             "offline_share": "offline throughput of what the online load leaves, at least",
+             "without_ratio": "online p99 without gpreempt over with, at least"}
+    for key, target in report["targets"].items():
+        lines.append(f"{'met   ' if target['met'] else 'MISSED'} {words[key]} {target['limit']}: "
+                     f"{target['got']:.2f}")
+    lines += ["", "What a preemption may cost (simulator; save and restore each):",
+              f"{'cost':>10}{'online p99':>14}{'over alone':>12}{'offline share':>15}{'preemptions':>13}{'declined':>10}"]
+    for row in report["save_cost"]["rows"]:
+        lines.append(f"{row['save_us']:>7} us{milliseconds(row['p99_with_us']):>11} ms"
+                     f"{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x{row['offline_share'] * 100:>13.0f} %"
+                     f"{row['preemptions']:>13}{row['declined']:>10}")
+    return "\n".join(lines) + "\n"
+
+
+def histogram(runs):
+    """Share of requests by latency, a curve for each arrangement; the axis is logarithmic."""
+    width, height, margin = 860, 280, 46
+    data = {key: sorted(max(us, 1) for us in runs[key].latencies_us()) for key in NAMES}
+    low = math.log10(min(values[0] for values in data.values()))
+    high = math.log10(max(values[-1] for values in data.values())) + 0.05
+
+    def x(us):
+        return margin + (math.log10(us) - low) / (high - low) * (width - 2 * margin)
+
+    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="latency of requests">']
+    for power in range(math.floor(low), math.ceil(high) + 1):
+        if low <= power <= high:
+            parts.append(f'<path class="axis" d="M{x(10 ** power):.1f} {margin}V{height - margin}"/>'
+                         f'<text x="{x(10 ** power):.1f}" y="{height - margin + 16}">{10 ** power / 1e3:g} ms</text>')
+    for number, (key, values) in enumerate(data.items()):
+        points = [(x(us), height - margin - (i + 1) / len(values) * (height - 2 * margin))
+                  for i, us in enumerate(values)]
+        path = "".join(f"{'L' if i else 'M'}{px:.1f} {py:.1f}" for i, (px, py) in enumerate(points))
+        parts.append(f'<path stroke="{COLOURS[key]}" d="{path}"/>'
+                     f'<path stroke="{COLOURS[key]}" d="M{margin + 10} {margin + 16 * number}h18"/>'
+                     f'<text x="{margin + 34}" y="{margin + 4 + 16 * number}">{html.escape(NAMES[key])}</text>')
+    return "".join(parts) + "</svg>"
+
+
+def timeline(run):
+    """Half a second of the run with gpreempt: requests, and the trainer's steps as they end."""
+    width, height, margin = 860, 110, 46
+    begin = run.requests[len(run.requests) // 2][0]
+    end = begin + 0.5 / max(run.machine.speed, 1e-9) * 0.2
+    scale = (width - 2 * margin) / (end - begin)
+    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="timeline">',
+             f'<text x="0" y="34">online</text><text x="0" y="78">offline</text>']
+    for arrival, _, done, _, _ in run.requests:
+        if begin <= arrival and arrival <= done <= end:
+            parts.append(f'<rect fill="{COLOURS["with"]}" x="{margin + (arrival - begin) * scale:.1f}" y="20" '
+                         f'width="{max((done - arrival) * scale, 1):.1f}" height="20"/>')
+    for step in run.steps:
+        if begin <= step[0] <= end:
+            parts.append(f'<path class="tick" d="M{margin + (step[0] - begin) * scale:.1f} 60v26"/>')
+    return "".join(parts) + f'<text x="{margin}" y="{height - 4}">{(end - begin) * 1e3:.0f} ms of wall clock</text></svg>'
+
+
+STYLE = (":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;"
+         "padding:0 1em}pre{overflow:auto;font-size:13px}svg{width:100%;height:auto}text{fill:currentColor;"
+         "font-size:12px}path{fill:none;stroke-width:2}.axis{stroke:currentColor;opacity:.25;stroke-width:1}"
+         ".tick{stroke:currentColor}")
+
+
+def write(report, runs, out):
+    (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    page = (f'<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f"<title>gpreempt demo</title><style>{STYLE}</style></head><body><h1>gpreempt demo</h1>"
+            f"<p>{html.escape(report['device'])}; mechanism {html.escape(report['mechanism'])}.</p>"
+            f"<pre>{html.escape(text(report))}</pre><h2>Latency of requests</h2><p>Share of requests that took at "
+            f"most so long.</p>{histogram(runs)}<h2>Timeline with gpreempt</h2><p>Requests from arrival to answer; "
+            f"a mark where a training step ended.</p>{timeline(runs['with'])}</body></html>\n")
+    (out / "report.html").write_text(page)
