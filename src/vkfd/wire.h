@@ -174,7 +174,9 @@ struct gp_vkfd_work {
 enum gp_vkfd_done_kind {
 	GP_VKFD_LAUNCHED = 1,
 	GP_VKFD_COMPLETED = 2,
-	GP_VKFD_RESET = 3, /* the GPU whose index `tag` is was reset; its queues are lost */
+	GP_VKFD_RESET = 3,  /* the GPU whose index `tag` is was reset; its queues are lost */
+	GP_VKFD_PASSED = 4, /* a debugger passes exceptions on: `tag` is their mask, of queue_id */
+	GP_VKFD_FAULT = 5,  /* and a memory violation of the GPU whose index `tag` is */
 };
 
 struct gp_vkfd_done {

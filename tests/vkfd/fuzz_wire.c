@@ -38,6 +38,13 @@ static bool say(struct fake_vm *fake, struct gp_vm_process *attacker, const uint
 
 	if (gp_vm_message_check(data, size, &header, &payload))
 		return false;
+	if (header.kind == GP_VKFD_EXCEPTION) {
+		struct gp_vkfd_exception what;
+
+		memcpy(&what, payload, sizeof(what));
+		(void)gp_vm_debug_exception(&fake->vm, attacker, &what);
+		return true;
+	}
 	if (header.kind != GP_VKFD_IOCTL) {
 		gp_vm_request_cancel(&fake->vm, NULL, header.sequence);
 		return true;
@@ -76,8 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gp_vm_process *attacker = prepare(fake);
 	struct gp_vm_process *bystander = gp_vm_process_find(&fake->vm, BYSTANDER);
 	struct gp_vkfd_work work = kernel(0, 1, MS);
-	bool alive = true;
+	bool alive = true, held_off;
 
+	fake->vm.options.checkpoint = size & 2;
+	fake->vm.options.recovery = size & 4;
+	fake->vm.devices[0].file.gpu.gfx_version = size & 8 ? 110000 : 90010;
 	/* Each message has its length before it, 16 bits; what follows the last is the ring. */
 	while (alive && size >= 2) {
 		size_t len = (size_t)(data[0] | data[1] << 8);
@@ -103,7 +113,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (gp_vm_queue(bystander, 0))
 		(void)update_percent(fake, bystander, 0, 100);
 	pass(fake, 20000 * MS);
-	if (!fake->vm.devices[0].hung && completed(bystander) != 1)
+	/* A reset and a pause by its tracer are what the driver does to it, too. */
+	held_off = fake->vm.devices[0].hung || fake->vm.devices[0].resets || bystander->paused ||
+		   bystander->evictions[0];
+	if (!held_off && completed(bystander) != 1)
 		__builtin_trap();
 	fake_stop(fake);
 	return 0;

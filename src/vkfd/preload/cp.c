@@ -194,15 +194,30 @@ static void lose_gpu(struct gp_vk_cp *cp, u32 gpu_index)
 	}
 }
 
+/* What belongs to no packet. */
+static void take_news(struct gp_vk_cp *cp, const struct gp_vkfd_done *done)
+{
+	const struct gp_vkfd_welcome *machine = &cp->client->machine;
+
+	if (done->kind == GP_VKFD_PASSED) {
+		for (u32 i = 0; i < cp->ring_end; i++)
+			if (cp->rings[i].used && cp->rings[i].queue.id == done->queue_id)
+				gp_cp_tell_runtime(cp, &cp->rings[i], done->tag);
+	} else if (done->tag < machine->gpu_count && done->kind == GP_VKFD_RESET) {
+		lose_gpu(cp, (u32)done->tag);
+	} else if (done->tag < machine->gpu_count && done->kind == GP_VKFD_FAULT) {
+		gp_vk_event_memory_fault(cp->client, machine->gpus[done->tag].gpu_id, 0);
+	}
+}
+
 static void take_done(struct gp_vk_cp *cp, const struct gp_vkfd_done *done)
 {
 	u32 index = (u32)done->tag;
 	struct gp_cp_record *record;
 	struct gp_cp_ring *ring;
 
-	if (done->kind == GP_VKFD_RESET) {
-		if (index < cp->client->machine.gpu_count)
-			lose_gpu(cp, index);
+	if (done->kind > GP_VKFD_COMPLETED) {
+		take_news(cp, done);
 		return;
 	}
 	if (index >= GP_CP_RECORDS)

@@ -211,6 +211,8 @@ int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value);
  * nobody wants to hear of it that way.
  */
 bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception);
+/* Exceptions into the error payload of the queue's runtime, and its event. */
+void gp_cp_tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask);
 /* The memory fault event, and the ring stops. */
 void gp_cp_fault(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 va);
 

@@ -72,7 +72,7 @@ int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value)
 }
 
 /* What send_exception_work_handler() does in the process. */
-static void tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask)
+void gp_cp_tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask)
 {
 	struct gp_kfd_context_save_area_header header;
 	u64 payload;
@@ -95,7 +95,7 @@ bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception
 	int told = gp_vk_exception(cp->client, &what);
 
 	if (told == GP_VKFD_TELL_RUNTIME)
-		tell_runtime(cp, ring, GP_KFD_EC_MASK(exception));
+		gp_cp_tell_runtime(cp, ring, GP_KFD_EC_MASK(exception));
 	return told != GP_VKFD_TELL_OLD;
 }
 

@@ -199,15 +199,26 @@ static int send_runtime_event(struct gp_vm *vm, struct gp_vm_process *target,
 	u64 rest = args->exception_mask;
 
 	if (rest & GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION)) {
-		if (!gp_vm_device(vm, args->gpu_id))
+		const struct gp_vm_device *device = gp_vm_device(vm, args->gpu_id);
+
+		if (!device)
 			return -ENODEV;
+		gp_vm_ring_tell(target, &(struct gp_vkfd_done){.kind = GP_VKFD_FAULT,
+							       .tag = device->index});
 		rest &= ~GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION);
 	}
 	if (rest & GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME)) {
 		gp_vm_runtime_post(vm, target);
 		rest &= ~GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME);
 	}
-	return rest && !gp_vm_queue(target, args->queue_id) ? -EINVAL : 0;
+	if (!rest)
+		return 0;
+	if (!gp_vm_queue(target, args->queue_id))
+		return -EINVAL;
+	gp_vm_ring_tell(target, &(struct gp_vkfd_done){.kind = GP_VKFD_PASSED,
+						       .queue_id = args->queue_id,
+						       .tag = rest});
+	return 0;
 }
 
 static int set_flags(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm_request *request)

@@ -96,7 +96,8 @@ static void lose_process(struct gp_vm *vm, struct gp_vm_process *process,
 	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->device == device)
 			(void)gp_model_queue_abandon(device->model, queue->model_queue);
-	gp_vm_ring_reset(process, device->index);
+	gp_vm_ring_tell(process,
+			&(struct gp_vkfd_done){.kind = GP_VKFD_RESET, .tag = device->index});
 }
 
 void gp_vm_reset(struct gp_vm *vm, struct gp_vm_device *device)

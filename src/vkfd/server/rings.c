@@ -71,7 +71,7 @@ static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct 
 	return 0;
 }
 
-void gp_vm_ring_reset(struct gp_vm_process *process, u32 gpu_index)
+void gp_vm_ring_tell(struct gp_vm_process *process, const struct gp_vkfd_done *done)
 {
 	u32 consumed, unread;
 
@@ -83,7 +83,7 @@ void gp_vm_ring_reset(struct gp_vm_process *process, u32 gpu_index)
 	if (unread + process->dones_due + 1 > GP_VKFD_DONE_SLOTS)
 		return;
 	process->dones_due++;
-	gp_vm_ring_done(process, &(struct gp_vkfd_done){.kind = GP_VKFD_RESET, .tag = gpu_index});
+	gp_vm_ring_done(process, done);
 }
 
 /* Room for the launch and the completion of one more packet, whatever the client reads. */

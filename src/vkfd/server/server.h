@@ -129,8 +129,8 @@ void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
 /* Hands over what is in the work ring. -EPROTO: the client lies; -EAGAIN: some is left. */
 int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process);
 void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vkfd_done *done);
-/* One more done: a GPU was reset. */
-void gp_vm_ring_reset(struct gp_vm_process *process, u32 gpu_index);
+/* A done that belongs to no packet. */
+void gp_vm_ring_tell(struct gp_vm_process *process, const struct gp_vkfd_done *done);
 /* Tells clients about new dones. */
 void gp_vm_ring_notify(struct gp_vm *vm);
 /* A queue is going: what the ring still holds for it must not reach another with its id. */

@@ -356,7 +356,9 @@ static s64 submit_bad(struct self *self, const u64 *args, u64 *out)
 static void enabled_goes_to_the_debugger(struct self *me)
 {
 	struct actor target = start_target(1, 1);
-	u64 payload = (u64)DO(&target, expect_errors, 0), out[ARGS];
+	u64 payload = (u64)DO(&target, expect_errors, 0), event = target.out[0], out[ARGS];
+	struct gp_kfd_dbg_trap_args send = {.pid = (u32)target.pid,
+					    .op = GP_KFD_DBG_SEND_RUNTIME_EVENT};
 
 	attach(me, &target, GP_KFD_EC_MASK(UNSUPPORTED));
 	EXPECT(DO(&target, submit_bad, 0), 0);
@@ -365,6 +367,14 @@ static void enabled_goes_to_the_debugger(struct self *me)
 	EXPECT(out[0], GP_KFD_EC_MASK(UNSUPPORTED));
 	EXPECT(out[1], 0);
 	EXPECT(DO(&target, payload_at, payload), 0);
+	/* It may pass it on. */
+	send.send_runtime_event.exception_mask = GP_KFD_EC_MASK(UNSUPPORTED);
+	send.send_runtime_event.queue_id = 9;
+	EXPECT(call(me->kfd, GP_KFD_IOC_DBG_TRAP, &send), -EINVAL);
+	send.send_runtime_event.queue_id = 0;
+	EXPECT(call(me->kfd, GP_KFD_IOC_DBG_TRAP, &send), 0);
+	EXPECT(DO(&target, do_wait_event, event), GP_KFD_WAIT_COMPLETE);
+	EXPECT(DO(&target, payload_at, payload), GP_KFD_EC_MASK(UNSUPPORTED));
 }
 
 static void others_go_to_the_runtime(struct self *me)
@@ -415,7 +425,8 @@ const struct row rows_runtime[] = {
 	 births_and_deaths_are_told, EVERYWHERE, NULL},
 	{"kfd 2.2/5", "the trap handler's debug flag follows ENABLE, RUNTIME_ENABLE and DISABLE",
 	 debug_flag, EVERYWHERE, NULL},
-	{"kfd 2.2/5", "an exception the debugger enabled goes to it instead of the runtime",
+	{"kfd 2.2/5",
+	 "an exception the debugger enabled goes to it, and to the runtime only if it passes it on",
 	 enabled_goes_to_the_debugger, EVERYWHERE, NULL},
 	{"kfd 2.2/5", "one it did not enable goes to the runtime", others_go_to_the_runtime,
 	 EVERYWHERE, NULL},
