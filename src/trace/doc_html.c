@@ -4,6 +4,7 @@
  * or dark setting. Every text is escaped, and the page's policy forbids scripts on top of that.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/i18n.h"
 #include "base/utf8.h"
@@ -109,20 +110,26 @@ static double column_most(const struct gp_block *block, size_t column)
 
 #define BAR_WIDTH 120.0
 
-static void put_row(struct gp_buf *out, const struct gp_block *block, size_t row)
+/* What is the same for every row of a column. */
+struct look {
+	bool numeric;
+	double most; /* of bars; 0 = none are drawn */
+};
+
+static void put_row(struct gp_buf *out, const struct gp_block *block, const struct look *looks,
+		    size_t row)
 {
 	gp_buf_puts(out, "<tr>");
 	for (size_t c = 0; c < block->column_count; c++) {
 		const struct gp_value *value = &block->cells[row * block->column_count + c];
-		double most = block->columns[c].bars ? column_most(block, c) : 0;
 
-		gp_buf_puts(out, gp_block_numeric(block, c) ? "<td class=\"n\">" : "<td>");
+		gp_buf_puts(out, looks[c].numeric ? "<td class=\"n\">" : "<td>");
 		put_value(out, value);
-		if (most > 0)
+		if (looks[c].most > 0)
 			gp_buf_printf(out,
 				      " <svg width=\"%.0f\" height=\"10\" aria-hidden=\"true\">"
 				      "<rect width=\"%.1f\" height=\"10\"/></svg>",
-				      BAR_WIDTH, amount(value) / most * BAR_WIDTH);
+				      BAR_WIDTH, amount(value) / looks[c].most * BAR_WIDTH);
 		gp_buf_puts(out, "</td>");
 	}
 	gp_buf_puts(out, "</tr>\n");
@@ -130,6 +137,16 @@ static void put_row(struct gp_buf *out, const struct gp_block *block, size_t row
 
 static void put_table(struct gp_buf *out, const struct gp_block *block)
 {
+	struct look *looks = calloc(block->column_count + 1, sizeof(*looks));
+
+	if (!looks) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t c = 0; c < block->column_count; c++) {
+		looks[c].numeric = gp_block_numeric(block, c);
+		looks[c].most = block->columns[c].bars ? column_most(block, c) : 0;
+	}
 	gp_buf_puts(out, "<table>");
 	if (block->title) {
 		gp_buf_puts(out, "<caption>");
@@ -138,14 +155,15 @@ static void put_table(struct gp_buf *out, const struct gp_block *block)
 	}
 	gp_buf_puts(out, "<thead><tr>");
 	for (size_t c = 0; c < block->column_count; c++) {
-		gp_buf_puts(out, gp_block_numeric(block, c) ? "<th class=\"n\">" : "<th>");
+		gp_buf_puts(out, looks[c].numeric ? "<th class=\"n\">" : "<th>");
 		put_string(out, block->columns[c].title);
 		gp_buf_puts(out, "</th>");
 	}
 	gp_buf_puts(out, "</tr></thead><tbody>\n");
 	for (size_t r = 0; r < gp_block_rows(block); r++)
-		put_row(out, block, r);
+		put_row(out, block, looks, r);
 	gp_buf_puts(out, "</tbody></table>\n");
+	free(looks);
 }
 
 #define CURVE_WIDTH  800.0

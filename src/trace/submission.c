@@ -242,6 +242,8 @@ static int note_device(struct gp_submission *submission, const struct gp_event *
 {
 	u32 name;
 
+	if (submission->device_count == GP_SUBMISSION_DEVICES_MAX)
+		return 0;
 	for (size_t i = 0; i < submission->device_count; i++)
 		if (submission->devices[i].node == event->gpu)
 			return 0;

@@ -14,6 +14,9 @@
  * exact and the division is that of the first ones. */
 #define GP_SUBMISSION_SPANS_MAX (4u << 20)
 
+/* Devices that are kept: more than any machine has. */
+#define GP_SUBMISSION_DEVICES_MAX 4096
+
 /* The layers whose time is told apart; GP_LAYER_OTHER is only counted. */
 #define GP_SUBMISSION_LAYERS 4
 
