@@ -390,6 +390,8 @@ static void a_dead_member_is_forgotten(void **state)
 	end_agent(0);
 	assert_int_equal(wait_event(&scene, client, GP_EVENT_GONE).pid, dead);
 	assert_int_equal(shown[1].suspended, 1);
+	/* The others are held as before. */
+	assert_int_equal(target_call(&scene, client, GP_MSG_RENEW, target), 0);
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
 	assert_int_equal(resume(&scene, client, target), 2);
 	client_close(client);

@@ -358,6 +358,7 @@ static void a_suspend_that_takes_too_long_is_undone(void **state)
 	int target = open_self(&scene, client, 0);
 	struct gp_msg_suspend body = {.target = (u32)target,
 				      .lease_ms = LONG_LEASE,
+				      .limit_ms = LONG_LEASE,
 				      .timeout_ms = 1};
 
 	(void)state;
