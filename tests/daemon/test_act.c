@@ -230,6 +230,7 @@ static void observing_records_and_does_nothing(void **state)
 	gp_report_stats(rig->daemon, &stats);
 	assert_int_equal(stats.preemptions, 0);
 	assert_int_equal(stats.would_preemptions, 1);
+	assert_int_equal(stats.operations + stats.failures, 0);
 	assert_true(stats.beside_ns > 0);
 	rig_free(rig);
 }
