@@ -117,6 +117,11 @@ static void leases_are_renewed_while_held_and_never_after(void **state)
 	rig_run(rig);
 	gp_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, renewals);
+	/* Nor before the next stop is confirmed. */
+	work(rig, high, true);
+	assert_int_equal(fake.suspends, 2);
+	gp_act_renew(rig->daemon);
+	assert_int_equal(fake.renewals, renewals);
 	rig_free(rig);
 }
 
