@@ -23,7 +23,6 @@ const struct gp_command *const gp_commands[] = {
 	&gp_command_stats,
 	&gp_command_top,
 	&gp_command_config,
-	&gp_command_vgpu,
 	&gp_command_sim,
 	&gp_command_report,
 	&gp_command_analyze,

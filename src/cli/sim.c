@@ -51,16 +51,16 @@ const struct gp_command gp_command_sim = {
 	.arguments = "SCENARIO | --faults | --replay SEED | --experiment",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Run the scheduler on a GPU model in virtual time"),
-	.description = N_(
-		"SCENARIO is a small file with jobs, their work, a GPU and a policy\n"
-		"(docs/simulator.md; examples in share/gpreempt/scenarios). The scheduler is the\n"
-		"daemon's own, the GPU the one of 'gpreempt vgpu': the same file and seed give "
-		"the\n"
-		"same figures, bit for bit. Times are the model's and never measurements."),
+	.description =
+		N_("SCENARIO is a small file with jobs, their work, a GPU and a policy\n"
+		   "(docs/simulator.md), or a shipped one: serve, fair, deadline. The scheduler is "
+		   "the\n"
+		   "daemon's own, the GPU the one of 'gpreempt vgpu': the same file and seed give "
+		   "the\n"
+		   "same figures, bit for bit. Times are the model's and never measurements."),
 	.exit_status = N_("Exit status: 0 ok, 1 failed or an invariant did not hold, 2 bad usage."),
 	.options = options,
-	.examples =
-		"  gpreempt sim --alone --policy off,priority share/gpreempt/scenarios/serve.sim\n"
-		"  gpreempt sim --faults --events 20000000\n",
+	.examples = "  gpreempt sim --alone --policy off,priority serve\n"
+		    "  gpreempt sim --faults --events 20000000\n",
 	.run = run,
 };

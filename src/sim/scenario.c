@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,13 +13,17 @@
 
 #define FILE_LIMIT (1u << 20)
 #define LINE_LIMIT 512
+#define MAX_KEYS   64
+#define KEY_LENGTH 32
 
 struct reader {
 	struct gp_scenario *scenario;
 	const char *file;
 	struct gp_diag *diag;
 	unsigned line;
-	struct gp_sim_job *job; /* of the section; NULL elsewhere */
+	struct gp_sim_job *job;          /* of the section; NULL elsewhere */
+	char keys[MAX_KEYS][KEY_LENGTH]; /* of the section so far: one given twice is a slip */
+	size_t key_count;
 };
 
 static int wrong(struct reader *r, const char *key, const char *value, const char *wanted)
@@ -73,7 +78,8 @@ static int take_time(struct reader *r, const char *key, const char *value, u64 *
 {
 	return gp_sim_parse_time(value, out)
 		       ? 0
-		       : wrong(r, key, value, _("a time such as 20ms, 300us or 1.5s"));
+		       : wrong(r, key, value,
+			       _("a time such as 20ms, 300us or 1.5s, at most a day"));
 }
 
 static int take_number(struct reader *r, const char *key, const char *value, u64 min, u64 max,
@@ -257,7 +263,9 @@ static int take_arrival(struct reader *r, const char *value)
 		}
 	}
 	return wrong(r, "arrival", value,
-		     _("\"closed\", \"closed THINK-TIME\", \"every TIME\" or \"poisson N/s\""));
+		     _("\"closed\", \"closed THINK-TIME\", \"every TIME\" or \"poisson N/s\" with "
+		       "N of 1 to "
+		       "10000000"));
 }
 
 static int take_word(struct reader *r, const char *key, const char *value, const char *const *words,
@@ -386,6 +394,7 @@ static int take_section(struct reader *r, char *name, key_reader **section)
 			{"faults", fault_key}};
 
 	r->job = NULL;
+	r->key_count = 0;
 	if (strncmp(name, "job ", 4) == 0) {
 		*section = job_key;
 		return add_job(r, name + 4);
@@ -437,7 +446,14 @@ static int take_line(struct reader *r, char *line, key_reader **section)
 		return gp_fail(r->diag, -EINVAL, _("%s:%u: a key before the first [SECTION]"),
 			       r->file, r->line);
 	*equals = '\0';
-	return (*section)(r, trim(line), trim(equals + 1));
+	line = trim(line);
+	for (size_t i = 0; i < r->key_count; i++)
+		if (strcmp(r->keys[i], line) == 0)
+			return gp_fail(r->diag, -EINVAL, _("%s:%u: %s is given twice"), r->file,
+				       r->line, line);
+	if (r->key_count < MAX_KEYS)
+		snprintf(r->keys[r->key_count++], KEY_LENGTH, "%s", line);
+	return (*section)(r, line, trim(equals + 1));
 }
 
 int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char *text, size_t size,
@@ -467,7 +483,16 @@ int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char
 int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag)
 {
 	struct gp_buf text = {0};
-	int error = gp_file_read(path, FILE_LIMIT, &text);
+	char installed[PATH_MAX], built[PATH_MAX], found[PATH_MAX];
+	int error;
+
+	if (!strchr(path, '/') && !strchr(path, '.')) {
+		snprintf(installed, sizeof(installed), "share/gpreempt/scenarios/%s.sim", path);
+		snprintf(built, sizeof(built), "data/scenarios/%s.sim", path);
+		if (gp_data_find(installed, built, found, sizeof(found)) == 0)
+			path = found;
+	}
+	error = gp_file_read(path, FILE_LIMIT, &text);
 
 	if (error)
 		error = gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
@@ -509,6 +534,15 @@ int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_d
 		if (job->cus > cus || job->cu_limit > cus)
 			return gp_fail(diag, -EINVAL, _("%s: job %s: the chip has %u CUs"), name,
 				       job->name, cus);
+		if (job->spec.deadline_ns &&
+		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
+		     job->spec.budget_ns > job->spec.deadline_ns ||
+		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
+			return gp_fail(
+				diag, -EINVAL,
+				_("%s: job %s: a deadline (1us or more) needs a budget of at most "
+				  "the deadline and the period"),
+				name, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
 				       _("%s: job %s: a kernel takes at least 1 ns a round"), name,

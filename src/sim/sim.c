@@ -140,7 +140,16 @@ static int take_options(struct request *request, int argc, char **argv)
 	if (optind < argc)
 		return gp_fail(&diagnostics, -EINVAL, _("one scenario at a time; '%s' is one more"),
 			       argv[optind]);
-	if (!request->file == !(request->faults || request->experiment))
+	if (request->file && (request->faults || request->experiment))
+		return gp_fail(
+			&diagnostics, -EINVAL,
+			_("a scenario file, --faults, --replay SEED and --experiment: only one "
+			  "of them"));
+	if (request->faults && (request->json || request->policy_count || request->html ||
+				request->perfetto || request->alone || request->time_ns))
+		return gp_fail(&diagnostics, -EINVAL,
+			       _("--faults and --replay take --seed and --events only"));
+	if (!request->file && !request->faults && !request->experiment)
 		return gp_fail(
 			&diagnostics, -EINVAL,
 			_("a scenario file, --faults, --replay SEED or --experiment is needed"));

@@ -72,6 +72,8 @@ class Sim(unittest.TestCase):
         for arguments, code, said in (
                 ([], 2, "a scenario file, --faults"),
                 ([self.file, self.file], 2, "one scenario at a time"),
+                (["--faults", self.file], 2, "only one of them"),
+                (["--faults", "--json"], 2, "--seed and --events only"),
                 (["--policy", "best", self.file], 2, "off, priority, fair"),
                 (["--time", "5", self.file], 2, "a time such as"),
                 (["--seed", "x", self.file], 2, "not a whole number"),
@@ -98,6 +100,7 @@ class Sim(unittest.TestCase):
         data = pathlib.Path(os.environ["GP_BIN"]).parent / "data" / "scenarios"
         shipped = sorted(data.glob("*.sim"))
         self.assertTrue(shipped)
+        self.assertEqual(sim("--time", "100ms", "serve").returncode, 0)
         for path in shipped:
             run = sim("--time", "300ms", str(path))
             self.assertEqual(run.returncode, 0, (path, run.stderr))

@@ -74,7 +74,9 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\nkernel = 10ns\nrounds = 20\n", "at least 1 ns a round"},
 		{"[job a]\nstart = 2s\nstop = 1s\n", "stop is not after start"},
 		{"[run]\ntime = 25h\n", "needs a time"},
-		{"[run]\ntime = 100000s\n", "needs a time"},
+		{"[run]\ntime = 100000s\n", "at most a day"},
+		{"[job a]\nkernel = 1ms\nkernel = 2ms\n", "s.sim:3: kernel is given twice"},
+		{"[job a]\ndeadline = 5ms\n", "a deadline (1us or more) needs a budget"},
 	};
 
 	(void)state;
