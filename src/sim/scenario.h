@@ -73,7 +73,8 @@ struct gp_scenario {
 
 /* Usual values: an MI308X, one second, the `priority` policy, no job. */
 int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag);
-/* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what to do; unknown keys are errors. */
+/* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what
+ * to do; unknown keys are errors. */
 int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag);
 int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char *text, size_t size,
 		      struct gp_diag *diag);
