@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from common import HERE, Control, Worker, figures, median
 
 PAIRS = ("transformer", "decoder", "synthetic")
 ROUNDS = 3
 # name: timeslice of offline, timeslice of online (us; None: as it is), suspend offline for requests
+# ("ahead": each is announced, and counts from when offline stands still)
 ARRANGEMENTS = {
     "alone": None,
     "default": (None, None, False),
@@ -23,6 +25,7 @@ ARRANGEMENTS = {
     "slice 50, online 20000": (50, 20000, False),
     "slice 20, online 20000": (20, 20000, False),
     "suspend": (None, None, True),
+    "suspend ahead": (None, None, "ahead"),
     "slice 50 and suspend": (50, None, True),
 }
 ONLINE = "15 20 25"  # gap in ms, kernels, us each (of the synthetic pair)
@@ -52,15 +55,15 @@ class Mps:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def both(online, offline, seconds, stop_pid):
+def both(online, offline, seconds, stop_pid, ahead=0):
     offline.start(f"offline {seconds} 2000")
-    online.start(f"online {seconds} {ONLINE} {stop_pid}")
+    online.start(f"online {seconds} {ONLINE} {stop_pid} {ahead}")
     return online.answer(), offline.answer()
 
 
 def block(control, online, offline, name, seconds):
     if name == "alone":
-        online.start(f"online {seconds / 2} {ONLINE} 0")
+        online.start(f"online {seconds} {ONLINE} 0 0")
         first = online.answer()
         offline.start(f"offline {seconds / 2} 2000")
         return first, offline.answer()
@@ -69,7 +72,8 @@ def block(control, online, offline, name, seconds):
         if us:
             control.must(f"slice {process.pid} {us}")
     try:
-        return both(online, offline, seconds, offline.pid if suspend else 0)
+        return both(online, offline, seconds, offline.pid if suspend else 0,
+                    1 if suspend == "ahead" else 0)
     finally:
         for process, us in ((offline, offline_us), (online, online_us)):
             if us:
@@ -79,7 +83,8 @@ def block(control, online, offline, name, seconds):
 def summary(blocks):
     online = [figures(b["online_us"]) for b in blocks]
     rates = [b["offline_per_s"] for b in blocks]
-    return {"p50": median([f["p50"] for f in online]), "p99": median([f["p99"] for f in online]),
+    return {"p50": median([f["p50"] for f in online]), "p90": median([f["p90"] for f in online]),
+            "p99": median([f["p99"] for f in online]),
             "p99_spread": [min(f["p99"] for f in online), max(f["p99"] for f in online)],
             "max": max(f["max"] for f in online), "offline_per_s": median(rates),
             "offline_spread": [min(rates), max(rates)],
@@ -88,11 +93,11 @@ def summary(blocks):
 
 def show(table):
     alone, default = table["alone"], table["default"]
-    print(f"{'arrangement':24} {'p50':>8} {'p99':>8} {'(spread)':>16} {'max':>9} {'/alone':>7} "
+    print(f"{'arrangement':24} {'p50':>8} {'p90':>8} {'p99':>8} {'(spread)':>16} {'max':>9} {'/alone':>7} "
           f"{'offline/s':>10} {'/default':>8}")
     for name, t in table.items():
         low, high = t["p99_spread"]
-        print(f"{name:24} {t['p50']:8.0f} {t['p99']:8.0f} {f'{low:.0f}-{high:.0f}':>16} "
+        print(f"{name:24} {t['p50']:8.0f} {t['p90']:8.0f} {t['p99']:8.0f} {f'{low:.0f}-{high:.0f}':>16} "
               f"{t['max']:9.0f} {t['p99'] / alone['p99']:7.2f} {t['offline_per_s']:10.2f} "
               f"{t['offline_per_s'] / default['offline_per_s']:8.3f}", flush=True)
 
@@ -105,25 +110,55 @@ def run(lab, results, options):
         mps.close()
 
 
+def chosen(options):
+    """The arrangements asked for; alone and default always, for the ratios."""
+    names = list(ARRANGEMENTS) + ["mps", "mps, priority"]
+    if not options.arrangements:
+        return names
+    asked = {name.strip() for name in options.arrangements.split(";")} | {"alone", "default"}
+    if asked - set(names):
+        raise SystemExit(f"no such arrangements: {sorted(asked - set(names))}")
+    return [name for name in names if name in asked]
+
+
+def serve_mps(lab, pair, mps, names):
+    """The pairs under MPS; none where it does not work."""
+    served = {}
+    try:
+        for name in names:
+            online, offline = (("0", "1") if name == "mps, priority" else ("0", "0"))
+            served[name] = [
+                worker(lab, pair, role, dict(mps.extra, CUDA_MPS_CLIENT_PRIORITY=priority))
+                for role, priority in (("online", online), ("offline", offline))]
+        for pairs in served.values():
+            for w in pairs:
+                w.wait()
+    except RuntimeError as error:
+        print("no MPS here:", error, flush=True)
+        return {}
+    return served
+
+
 def compare(lab, results, options, mps):
-    pair = options.pair
+    pair, begin = options.pair, time.time()
+    names = chosen(options)
     control = Control(lab)
     online, offline = worker(lab, pair, "online"), worker(lab, pair, "offline")
+    served = serve_mps(lab, pair, mps, [n for n in names if n not in ARRANGEMENTS]) if mps.up else {}
+    online.wait(), offline.wait()
+    names = [name for name in names if name in ARRANGEMENTS or name in served]
     attach = [control.must(f"attach {w.pid}") for w in (online, offline)]
     results.add("attach", {"pair": pair, "answers": attach, "groups": control.must(
         f"describe {offline.pid}")["groups"]})
-    names = list(ARRANGEMENTS)
-    if mps.up:
-        names += ["mps", "mps, priority"]
-        served = {"mps": [worker(lab, pair, role, mps.extra) for role in ("online", "offline")],
-                  "mps, priority": [
-                      worker(lab, pair, "online", dict(mps.extra, CUDA_MPS_CLIENT_PRIORITY="0")),
-                      worker(lab, pair, "offline", dict(mps.extra, CUDA_MPS_CLIENT_PRIORITY="1"))]}
-        refusal = control.say(f"attach {served['mps'][0].pid}")
+    if served:
+        refusal = control.say(f"attach {next(iter(served.values()))[0].pid}")
         results.add("mps refusal", refusal)
         print("attaching to a client of MPS:", os.strerror(-refusal["error"]))
-    seconds = max(0.4, (options.seconds - (60 if pair != "synthetic" else 5)) /
-                  (ROUNDS * len(names)))
+    # Each block takes a little longer than it is told; "alone" half as long again.
+    seconds = max(0.4, (options.seconds - (time.time() - begin) - 3) /
+                  (ROUNDS * (len(names) + 0.5)) - 0.3)
+    results.add("block seconds", seconds)
+    print(f"started after {time.time() - begin:.1f} s, blocks of {seconds:.2f} s", flush=True)
     blocks = {name: [] for name in names}
     for turn in range(ROUNDS):
         for name in names:
@@ -137,11 +172,11 @@ def compare(lab, results, options, mps):
                                  "failed": first.get("failed", 0),
                                  "offline_per_s": second["steps"] / second["seconds"]})
         results.add("blocks", blocks)
-        print(f"round {turn + 1} of {ROUNDS} done", flush=True)
-    table = {name: summary(list_of) for name, list_of in blocks.items()}
-    results.add("summary", table)
+        table = {name: summary(list_of) for name, list_of in blocks.items()}
+        results.add("summary", table)
+        print(f"round {turn + 1} of {ROUNDS} done after {time.time() - begin:.1f} s", flush=True)
     show(table)
-    for w in (online, offline) + tuple(sum(served.values(), []) if mps.up else ()):
+    for w in [online, offline] + sum(served.values(), []):
         w.end()
     control.close()
     return 0

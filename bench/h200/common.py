@@ -31,6 +31,11 @@ def figures(values):
             "p99": percentile(values, .99), "max": max(values) if values else None}
 
 
+def thin(values, most=20000):
+    """At most so many of them, evenly spread: what is kept of a long run."""
+    return values[::max(1, -(-len(values) // most))]
+
+
 def median(values):
     return percentile(values, .5)
 
@@ -43,7 +48,8 @@ class Lab:
         self.fake = fake
         self.keeper = None
         self.environment = dict(os.environ)
-        subprocess.run([HERE / "build", self.bin] + (["--fake"] if fake else []), check=True)
+        if not (self.bin / "nvwork").exists():
+            subprocess.run([HERE / "build", self.bin] + (["--fake"] if fake else []), check=True)
         if fake:
             self.keeper = subprocess.Popen([self.bin / "fake/keeper"], stdin=subprocess.PIPE,
                                            stdout=subprocess.PIPE, text=True)
@@ -124,8 +130,12 @@ class Worker:
 
     def __init__(self, lab, *command, extra=None):
         self.process = lab.spawn(*command, extra=extra)
-        self.ready = self.answer()
         self.pid = self.process.pid
+
+    def wait(self):
+        """Until it can be given work."""
+        self.answer()
+        return self
 
     def start(self, text):
         self.process.stdin.write(text + "\n")

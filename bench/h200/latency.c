@@ -18,8 +18,8 @@
 #include "nvctl.h"
 #include "page.h"
 
-#define SETTLE_NS 2000000u    /* after the call: still moving then is not stopped */
-#define WATCH_NS  2000000u    /* how long it is watched for being still */
+#define SETTLE_NS 1000000u    /* after the call: still moving then is not stopped */
+#define WATCH_NS  1000000u    /* how long it is watched for being still */
 #define STUCK_NS  5000000000u /* no progress for so long after a resume: lost */
 
 struct watch {
@@ -127,7 +127,7 @@ static void measure(struct nvctl *control, struct page *page, size_t trials, dou
 
 	pthread_create(&thread, NULL, watch_run, &w);
 	while (count < trials && now_ns() < end && !outcomes[STUCK]) {
-		sleep_ns(1000000 + jitter(&seed, 2000000));
+		sleep_ns(500000 + jitter(&seed, 1500000));
 		outcomes[trial(control, &w, &samples[count])]++;
 		count++;
 	}

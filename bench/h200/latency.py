@@ -19,8 +19,9 @@ def measure(lab, worker, trials, seconds, *quick):
 
 def run(lab, results, options):
     wrong = 0
-    # A worker's start takes a second or two on real hardware.
-    slot = max(0.5, (options.seconds - 3 * len(LENGTHS + HAMMERED)) / (len(LENGTHS) + 4))
+    # A worker's start takes a second or two on real hardware; a slot is 1,000 trials or 5,000
+    # suspensions, some 5 s.
+    slot = max(0.5, (options.seconds - 2 * len(LENGTHS + HAMMERED)) / (len(LENGTHS) + 4))
     print(f"{'kernel':10} {'trials':>6} {'stopped':>7} {'stop p50':>9} {'p90':>7} {'p99':>7} "
           f"{'resume p50':>10} {'p99':>7} {'call p50':>9}  us")
     for name, *mode in LENGTHS:

@@ -1,40 +1,37 @@
 """What being controlled costs a program, and what controlling costs the machine."""
-import os
 import pathlib
 import time
 
-from common import Control, Watched, Worker, figures, median
+from common import Control, Watched, Worker, figures, median, thin
 
 ROUNDS = 3
 
 
-def lifeline_ticks():
-    """CPU time of the lifelines, in clock ticks."""
+def lifeline_ns():
+    """CPU time of the lifelines."""
     total = 0
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            text = stat.read_text()
+            if (process / "comm").read_text() == "gp-lifeline\n":
+                total += int((process / "schedstat").read_text().split()[0])
         except OSError:
             continue
-        if "(gp-lifeline)" in text:
-            fields = text.rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
     return total
 
 
 def cpu_share(control, seconds):
     """Part of one core that nvctl and the lifelines take."""
-    before, ticks, begin = control.must("cpu")["cpu_us"], lifeline_ticks(), time.time()
+    before, lifelines, begin = control.must("cpu")["cpu_us"], lifeline_ns(), time.time()
     time.sleep(seconds)
     taken = time.time() - begin
     used = (control.must("cpu")["cpu_us"] - before) / 1e6
-    used += (lifeline_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
+    used += (lifeline_ns() - lifelines) / 1e9
     return used / taken
 
 
 def run(lab, results, options):
-    block = max(0.3, options.seconds / 20)
-    worker = Worker(lab, lab.bin / "nvwork", "serve")
+    block = max(0.3, options.seconds / 25)
+    worker = Worker(lab, lab.bin / "nvwork", "serve").wait()
     control = Control(lab)
     samples = {"alone": [], "attached": [], "attached, share 100": []}
     for _ in range(ROUNDS):
@@ -55,18 +52,20 @@ def run(lab, results, options):
         whole = [b["launch_and_wait_us"]["p50"] for b in launch[name]]
         print(f"{name:20} launch call p50 {median(call):.2f} us ({min(call):.2f}-{max(call):.2f}), "
               f"launch and wait p50 {median(whole):.2f} us ({min(whole):.2f}-{max(whole):.2f})")
-    results.add("launch", launch)
+    results.add("launch", {"figures": launch, "samples_us": {
+        name: [{"call": thin(b["call_us"], 2000), "launch_and_wait": thin(b["us"], 2000)}
+               for b in blocks] for name, blocks in samples.items()}})
     watched = [Watched(lab, f"cpu{i}", "short", "1000") for i in range(4)]
     cpu = {}
     for w in watched:
         control.must(f"attach {w.process.pid}")
-    cpu["4 attached"] = cpu_share(control, block)
+    cpu["4 attached"] = cpu_share(control, 2 * block)
     for w in watched:
         control.must(f"share {w.process.pid} 100")
-    cpu["4 attached and shared"] = cpu_share(control, block)
+    cpu["4 attached and shared"] = cpu_share(control, 2 * block)
     for w in watched:
         control.must(f"suspend {w.process.pid}")
-    cpu["4 suspended"] = cpu_share(control, block)
+    cpu["4 suspended"] = cpu_share(control, 2 * block)
     for w in watched:
         control.must(f"resume {w.process.pid}")
     control.close()

@@ -117,6 +117,7 @@ class Stopper:
 
 def online(serve, words, library):
     seconds, gap_ms, stop_pid = float(words[1]), float(words[2]), int(words[5])
+    ahead = int(words[6])
     stopper = Stopper(library, stop_pid) if stop_pid else None
     samples, rng, begin = [], random.Random(1), time.time()
     while time.time() < begin + seconds:
@@ -124,6 +125,8 @@ def online(serve, words, library):
         arrived = time.perf_counter()
         if stopper:
             stopper.stop()
+        if ahead:
+            arrived = time.perf_counter()
         serve()
         samples.append(round((time.perf_counter() - arrived) * 1e6, 1))
         if stopper:

@@ -1,8 +1,12 @@
 /*
  * Blocks of work for comparisons, one line of standard input each, one line of JSON back:
- *   online SECONDS GAP_MS KERNELS US STOP_PID   requests at random, each KERNELS launches of US;
- * while one is served STOP_PID is suspended (0: nobody) offline SECONDS US launches of US that fill
- * the GPU, back to back launch SECONDS                              the cost of an empty launch
+ *   online SECONDS GAP_MS KERNELS US STOP_PID AHEAD
+ * requests at random, each KERNELS launches of US; while one is served STOP_PID is suspended (0:
+ * nobody). AHEAD 1: it is announced, and counts from when STOP_PID is suspended
+ *   offline SECONDS US
+ * launches of US that fill the GPU, back to back
+ *   launch SECONDS
+ * the cost of an empty launch
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,14 +34,15 @@ static void print_samples(const char *name, const float *samples, size_t count)
 static void online(struct work *w, const char *line, double rate)
 {
 	double seconds = 1, gap_ms = 15, us = 20;
-	unsigned kernels = 20, stop_pid = 0;
+	unsigned kernels = 20, stop_pid = 0, ahead = 0;
 	float *samples = calloc(SAMPLES, sizeof(*samples));
 	uint64_t seed = 42, begin = now_ns(), end;
 	struct nvctl *control = NULL;
 	size_t count = 0;
 	int failed = 0;
 
-	sscanf(line, "%*s %lf %lf %u %lf %u", &seconds, &gap_ms, &kernels, &us, &stop_pid);
+	sscanf(line, "%*s %lf %lf %u %lf %u %u", &seconds, &gap_ms, &kernels, &us, &stop_pid,
+	       &ahead);
 	if (stop_pid && nvctl_open(stop_pid, &control))
 		failed = 1;
 	end = begin + (uint64_t)(seconds * 1e9);
@@ -48,6 +53,8 @@ static void online(struct work *w, const char *line, double rate)
 		arrived = now_ns();
 		if (control)
 			failed += nvctl_suspend(control, NULL) != 0;
+		if (ahead)
+			arrived = now_ns();
 		for (unsigned i = 0; i < kernels; i++)
 			launch_tick(w, (uint64_t)(us * rate) + 1, (unsigned)w->sms);
 		CHECK(w, w->cu.StreamSynchronize(w->stream));
