@@ -138,9 +138,15 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 			return error;
 		message.msg_controllen = sizeof(control.bytes);
 	}
-	if (got <= 0)
+	/* An empty packet may carry descriptors, too. */
+	if (got >= 0)
+		out->fd = take_descriptor(&message);
+	if (got <= 0) {
+		if (out->fd >= 0)
+			close(out->fd);
+		out->fd = -1;
 		return -ECONNRESET;
-	out->fd = take_descriptor(&message);
+	}
 	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || (size_t)got < sizeof(out->header) ||
 	    out->header.size != (size_t)got || out->header.version != GP_PROTO_VERSION) {
 		if (out->fd >= 0)

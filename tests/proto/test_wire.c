@@ -112,6 +112,30 @@ static void surplus_descriptors_are_closed(void **state)
 	}
 }
 
+/* A packet of no bytes looks like the end, and may have brought descriptors. */
+static void descriptors_of_an_empty_packet_are_closed(void **state)
+{
+	u32 before = open_descriptors();
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {0};
+	struct msghdr packet = {.msg_control = control.bytes,
+				.msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&packet);
+	int sent[2] = {0, 1};
+
+	(void)state;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(sent));
+	memcpy(CMSG_DATA(c), sent, sizeof(sent));
+	assert_int_equal(sendmsg(ends[0], &packet, 0), 0);
+	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -ECONNRESET);
+	assert_int_equal(message.fd, -1);
+	assert_int_equal(open_descriptors(), before);
+}
+
 static void packets_that_lie_are_refused(void **state)
 {
 	struct gp_msg header = {.version = GP_PROTO_VERSION, .size = sizeof(header)};
@@ -221,6 +245,7 @@ int main(void)
 		T(the_largest_message_fits_and_a_larger_one_does_not),
 		T(a_descriptor_comes_along),
 		T(surplus_descriptors_are_closed),
+		T(descriptors_of_an_empty_packet_are_closed),
 		T(packets_that_lie_are_refused),
 		T(a_peer_that_left_is_noticed),
 		T(a_full_socket_does_not_block),
