@@ -79,11 +79,13 @@ static void open_group(struct gp_request *request)
 	struct gp_connection *connection = request->connection;
 
 	connection->holder->group_targets++;
+	/* While this looks, agents that turn out to be none of ours must not end it. */
+	request->waiting++;
 	gp_agents_watch(connection->holder);
 	request->deadline_ns = gp_now_ns() + GROUP_MS * 1000000ull;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	gp_agents_join(connection->holder, request->target, request);
-	if (gp_agents_settled(connection->holder) && !request->waiting)
+	if (!--request->waiting && gp_agents_settled(connection->holder))
 		gp_request_finish(request);
 }
 
