@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -16,6 +17,9 @@
 #include "proto/directory.h"
 
 #define CALL_MS 5000 /* a process that is stopped does not answer */
+/* An agent that has too many connections to take at the moment is tried again. */
+#define FIND_TRIES  100
+#define FIND_NAP_NS 10000000
 
 struct gp_control {
 	int fd, pidfd;
@@ -36,7 +40,7 @@ static int try_socket(const char *name, u32 pid)
 
 	if ((size_t)snprintf(path, sizeof(path), "agents/%s", name) >= sizeof(path))
 		return -ENAMETOOLONG;
-	int fd = gp_directory_connect(path);
+	int fd = gp_directory_try_connect(path);
 	if (fd < 0)
 		return fd;
 	/* Who listens, by the kernel's word. */
@@ -48,7 +52,7 @@ static int try_socket(const char *name, u32 pid)
 }
 
 /* Those that begin with the pid first: it is one of them unless the process is in a container. */
-static int find_agent(u32 pid)
+static int look_for_agent(u32 pid, bool *busy)
 {
 	char path[108], hint[16];
 	struct gp_names names = {0};
@@ -65,9 +69,26 @@ static int find_agent(u32 pid)
 
 			if (likely == !pass && end && !strcmp(end, ".sock"))
 				found = try_socket(names.items[i], pid);
+			*busy |= likely && found == -EAGAIN;
 		}
 	gp_names_free(&names);
 	return found < 0 ? -ENOENT : found;
+}
+
+static int find_agent(u32 pid)
+{
+	int found = -ENOENT;
+
+	for (int i = 0; i < FIND_TRIES && found < 0; i++) {
+		bool busy = false;
+
+		if (i)
+			nanosleep(&(struct timespec){.tv_nsec = FIND_NAP_NS}, NULL);
+		found = look_for_agent(pid, &busy);
+		if (!busy)
+			break;
+	}
+	return found;
 }
 
 static int probe(int pidfd, u32 pid, char *why, size_t size)

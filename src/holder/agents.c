@@ -19,6 +19,7 @@
 #include "proto/directory.h"
 
 #define HELLO_NS 1000000000ull
+#define AGAIN_NS 100000000ull /* until one that took no connection is tried again */
 
 static struct gp_agent *find(struct gp_holder *holder, const char *name)
 {
@@ -83,11 +84,15 @@ static void add(struct gp_holder *holder, const char *name)
 	    find(holder, name))
 		return;
 	snprintf(path, sizeof(path), "agents/%s", name);
-	fd = gp_directory_connect(path);
+	fd = gp_directory_try_connect(path);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
 	if (!agent) {
 		if (fd >= 0)
 			close(fd);
+		if (fd == -EAGAIN && !holder->look_again_ns) {
+			holder->look_again_ns = gp_now_ns() + AGAIN_NS;
+			gp_holder_wake_at(holder, holder->look_again_ns);
+		}
 		/* Left behind by a program that was killed: agents listen before they are seen. */
 		if (fd == -ECONNREFUSED && !gp_directory_path(socket, sizeof(socket), path, 0))
 			unlink(socket);
@@ -154,7 +159,7 @@ bool gp_agents_settled(const struct gp_holder *holder)
 	gp_list_for_each (at, &holder->agents)
 		if (!gp_container(at, struct gp_agent, link)->greeted)
 			return false;
-	return true;
+	return !holder->look_again_ns;
 }
 
 u64 gp_agents_expire(struct gp_holder *holder, u64 now)
@@ -162,6 +167,14 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now)
 	struct gp_list *at, *next;
 	u64 nearest = GP_NEVER;
 
+	if (holder->look_again_ns && holder->look_again_ns <= now) {
+		holder->look_again_ns = 0;
+		if (holder->group_targets)
+			look(holder);
+		settle(holder);
+	}
+	if (holder->look_again_ns)
+		nearest = holder->look_again_ns;
 	gp_list_for_each_safe(at, next, &holder->agents)
 	{
 		struct gp_agent *agent = gp_container(at, struct gp_agent, link);

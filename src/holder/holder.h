@@ -264,6 +264,7 @@ struct gp_holder {
 	u64 idle_since_ns;
 	struct gp_list connections, members, agents, priorities;
 	u32 connection_count, member_count, group_targets;
+	u64 look_again_ns; /* at agents that took no connection; 0: there was none */
 	struct gp_breaker breakers[GP_HOLDER_GPUS];
 	struct gp_list finished; /* inline jobs */
 	pid_t guardian;

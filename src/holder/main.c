@@ -45,7 +45,7 @@ static int say(int error, const char *what)
 
 static bool somebody_answers(void)
 {
-	int fd = gp_directory_connect(SOCKET);
+	int fd = gp_directory_try_connect(SOCKET);
 
 	if (fd >= 0)
 		close(fd);

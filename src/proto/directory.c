@@ -7,10 +7,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/types.h"
+
+#define CONNECT_SECONDS 5
 
 static int check(const char *path, bool create, bool shared)
 {
@@ -68,20 +71,33 @@ int gp_directory_path(char *out, size_t size, const char *name, int create)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-int gp_directory_connect(const char *name)
+static int connect_within(const char *name, int seconds)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), name, 0);
 
 	if (error)
 		return error;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (seconds ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return -errno;
+	/* It counts for connect(), too. */
+	struct timeval most = {.tv_sec = seconds};
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		error = -errno;
 		close(fd);
 		return error;
 	}
 	return fd;
+}
+
+int gp_directory_connect(const char *name)
+{
+	return connect_within(name, CONNECT_SECONDS);
+}
+
+int gp_directory_try_connect(const char *name)
+{
+	return connect_within(name, 0);
 }

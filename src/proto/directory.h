@@ -15,7 +15,10 @@
  * -ENAMETOOLONG, -EPERM when the directory is not safe, -ENOENT. */
 int gp_directory_path(char *out, size_t size, const char *name, int create);
 
-/* Connected SOCK_SEQPACKET, or -errno. */
+/* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
+ * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for
+ * it, the other not at all. */
 int gp_directory_connect(const char *name);
+int gp_directory_try_connect(const char *name);
 
 #endif

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "proto/directory.h"
+
 #define AGENTS 6
 
 /* What an agent shows of itself, in memory shared with the test. */
@@ -434,6 +436,57 @@ static void rubbish_in_the_directory_is_ignored(void **state)
 	client_close(client);
 }
 
+/* A socket in the directory that takes no connection, e.g. of a program that was stopped. */
+static void an_agent_that_takes_no_connection_holds_nobody_up(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int full[8], count = 0, fd, listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/full.sock", directory);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	while ((fd = gp_directory_try_connect("agents/full.sock")) >= 0 && count < 8)
+		full[count++] = fd;
+	assert_int_equal(fd, -EAGAIN);
+	start_agent(0, "job");
+	agent_ready(0);
+	assert_true(open_group(client, "job") > 0);
+	assert_int_equal(opened(client)->process_count, 1);
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	while (count)
+		close(full[--count]);
+	close(listener);
+	client_close(client);
+}
+
+/* Another user's agent in a directory for all: it is left while the group is being opened. */
+static void a_strangers_agent_does_not_end_the_opening(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	if (geteuid() != 0) {
+		close(listener);
+		client_close(client);
+		skip();
+	}
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/other.sock", directory);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	/* The kernel names who called listen(). */
+	assert_int_equal(seteuid(65534), 0);
+	int result = listen(listener, 8);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(result, 0);
+	assert_true(open_group(client, "job") > 0);
+	assert_int_equal(opened(client)->process_count, 0);
+	close(listener);
+	client_close(client);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
@@ -447,6 +500,8 @@ int main(void)
 		T(a_dead_member_is_forgotten),
 		T(a_deaf_agent_is_left_out),
 		T(rubbish_in_the_directory_is_ignored),
+		T(an_agent_that_takes_no_connection_holds_nobody_up),
+		T(a_strangers_agent_does_not_end_the_opening),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,9 @@
 #include "testlib.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "proto/directory.h"
@@ -70,6 +72,27 @@ static void somebody_elses_is_refused(void **state)
 	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), -EPERM);
 }
 
+/* Whoever listens and takes no connection must not hold us up. */
+static void a_full_queue_is_not_waited_for(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fds[8], count = 0, listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+
+	(void)state;
+	assert_int_equal(gp_directory_path(path, sizeof(path), "s", 1), 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	while ((fd = gp_directory_try_connect("s")) >= 0 && count < 8)
+		fds[count++] = fd;
+	assert_int_equal(fd, -EAGAIN);
+	assert_true(count > 0);
+	while (count)
+		close(fds[--count]);
+	close(listener);
+	unlink(address.sun_path);
+}
+
 static void names_that_do_not_fit_are_refused(void **state)
 {
 	char small[20];
@@ -86,6 +109,7 @@ int main(void)
 		T(one_that_others_may_write_to_is_refused),
 		T(links_and_files_are_refused),
 		T(somebody_elses_is_refused),
+		T(a_full_queue_is_not_waited_for),
 		T(names_that_do_not_fit_are_refused),
 	};
 
