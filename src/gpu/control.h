@@ -74,6 +74,10 @@ struct gp_control_ops {
 
 	/* The rest may be NULL. */
 
+	/* For mechanisms whose detach(), or attach() that failed, may leave the process traced by
+	 * this thread: called where pump() would be, without a control. Ends a stop as it would
+	 * have ended without us, and the tracing with it. */
+	void (*stray)(u32 pid);
 	/* The process's queues without attach(), as far as that can be known; changes nothing. */
 	int (*look)(int pidfd, u32 pid, struct gp_control_queues *out);
 	/* For mechanisms that would stay suspended when their caller dies or hangs: whoever does

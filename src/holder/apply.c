@@ -390,6 +390,14 @@ static bool has_ended(int pidfd)
 	return pidfd >= 0 && poll(&end, 1, 0) > 0 && end.revents & POLLIN;
 }
 
+/* Without a session the process may still be traced: nobody else would pass its signals on. */
+static void pass_strays(struct gp_applied *applied)
+{
+	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++)
+		if ((*m)->stray && !(applied->control && applied->ops == *m))
+			(*m)->stray(applied->pid);
+}
+
 int gp_apply_pump(struct gp_applied *applied, int *result)
 {
 	struct gp_control_done done;
@@ -400,6 +408,7 @@ int gp_apply_pump(struct gp_applied *applied, int *result)
 		return 0;
 	if (applied->control && applied->ops->pump)
 		*result = applied->ops->pump(applied->control);
+	pass_strays(applied);
 	if (has_ended(applied->pidfd))
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */

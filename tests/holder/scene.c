@@ -129,10 +129,17 @@ static int fake_priority(struct gp_control *control, u32 value)
 	return 0;
 }
 
+static void fake_stray(u32 pid)
+{
+	(void)pid;
+	fake.strays++;
+}
+
 const struct gp_control_ops fake_ops = {
 	.name = "fake",
 	.mechanism = 2,
 	.probe = fake_probe,
+	.stray = fake_stray,
 	.attach = fake_attach,
 	.detach = fake_detach,
 	.fd = fake_fd,

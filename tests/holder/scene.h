@@ -23,7 +23,7 @@
 #define FAKE_QUEUES 3
 
 struct fake {
-	int calls, suspends, resumes, attached, leases, priorities;
+	int calls, suspends, resumes, attached, leases, priorities, strays;
 	bool suspended[FAKE_QUEUES];
 	int fail[8]; /* results of the next suspends, 0: works */
 	int fail_count;

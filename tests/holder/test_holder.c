@@ -433,6 +433,20 @@ static void a_process_that_ends_is_reported(void **state)
 	client_close(client);
 }
 
+/* An attach that failed may leave the process traced by the worker. */
+static void a_process_without_a_session_is_looked_after(void **state)
+{
+	const struct gp_control_ops *const mechanisms[] = {&fake_ops, NULL};
+	struct gp_applied applied = {.mechanisms = mechanisms, .pid = 1, .pidfd = -1};
+	int result = 1;
+
+	(void)state;
+	fake.strays = 0;
+	assert_int_equal(gp_apply_pump(&applied, &result), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(fake.strays, 1);
+}
+
 int main(void)
 {
 #define INLINE(f)   cmocka_unit_test_setup_teardown(f, fresh, done)
@@ -458,6 +472,7 @@ int main(void)
 		INLINE(attach_errors_come_with_their_sentence),
 		INLINE(a_tainted_holder_ends),
 		THREADED(a_process_that_ends_is_reported),
+		INLINE(a_process_without_a_session_is_looked_after),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,8 +208,9 @@ static int begin(struct gp_control *control, struct gp_diag *diag)
 
 static void release(struct gp_control *control)
 {
-	/* Passes on what came meanwhile; a stopped target is detached here, a running one when
-	 * this thread ends: stopping it to detach could fail its system calls with EINTR. */
+	/* Passes on what came meanwhile; a stopped target is detached here, a running one at its
+	 * next signal (stray) or when this thread ends: stopping it to detach could fail its system
+	 * calls with EINTR. */
 	if (!control->gone) {
 		gp_debug_signals(control);
 		ptrace(PTRACE_DETACH, (pid_t)control->pid, NULL, NULL);
@@ -385,5 +386,6 @@ const struct gp_control_ops gp_kfd_debug_control = {
 	.queues = gp_debug_list,
 	.suspend = gp_debug_suspend,
 	.resume = gp_debug_resume,
+	.stray = gp_debug_stray,
 	.look = look,
 };

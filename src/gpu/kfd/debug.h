@@ -52,6 +52,10 @@ bool gp_debug_same_program(struct gp_control *control);
 /* Passes signals on. -ESRCH: it ended or became another program. */
 int gp_debug_signals(struct gp_control *control);
 
+/* A process that no control is for any more, but that this thread may still trace: it is let go at
+ * its next stop. */
+void gp_debug_stray(u32 pid);
+
 /* ---- queues ---- */
 
 /* The list is what the driver has: a snapshot, after which no queue is new any more, when it said

@@ -147,3 +147,19 @@ int gp_debug_signals(struct gp_control *control)
 	}
 	return -ESRCH;
 }
+
+void gp_debug_stray(u32 pid)
+{
+	int status;
+
+	for (;;) {
+		pid_t got = waitpid((pid_t)pid, &status, __WALL | __WNOTHREAD | WNOHANG);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0 || !WIFSTOPPED(status))
+			return;
+		int signal = status >> 16 ? 0 : WSTOPSIG(status);
+		ptrace(PTRACE_DETACH, (pid_t)pid, NULL, (void *)(intptr_t)signal);
+	}
+}
