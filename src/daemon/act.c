@@ -322,6 +322,24 @@ static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
 	return 1;
 }
 
+/* What is expected of the operation: an answer with it teaches the core nothing new. */
+static u64 expected_cost(struct gp_daemon *daemon, const struct gp_job *job,
+			 const struct gp_sched_action *action)
+{
+	struct gp_sched_job_state of_job = {0};
+	struct gp_sched_device_state of_device = {0};
+	bool suspend = action->kind == GP_SCHED_SUSPEND;
+	u32 device = action->reason.device == GP_SCHED_NONE ? 0 : action->reason.device;
+	u64 cost = GP_SCHED_UNKNOWN;
+
+	if (gp_sched_job_state(daemon->sched, job->handle, &of_job) == 0)
+		cost = suspend ? of_job.suspend_ns : of_job.resume_ns;
+	if (cost == GP_SCHED_UNKNOWN &&
+	    gp_sched_device_state(daemon->sched, device, &of_device) == 0)
+		cost = suspend ? of_device.suspend_ns : of_device.resume_ns;
+	return cost;
+}
+
 static void operate(struct gp_daemon *daemon, struct gp_job *job,
 		    const struct gp_sched_action *action)
 {
@@ -330,7 +348,8 @@ static void operate(struct gp_daemon *daemon, struct gp_job *job,
 
 	if (daemon->config.mode != GP_MODE_ACT) {
 		if (action->token)
-			gp_act_answer(daemon, action->token, job->handle, 0, GP_SCHED_UNKNOWN);
+			gp_act_answer(daemon, action->token, job->handle, 0,
+				      expected_cost(daemon, job, action));
 		return;
 	}
 	operation = begin(daemon, job, action);

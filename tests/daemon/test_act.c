@@ -240,6 +240,29 @@ static void observing_records_and_does_nothing(void **state)
 	rig_free(rig);
 }
 
+static void observing_learns_no_cost(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = observe\n[device *]\nmin_run = 0\n"
+				  "turn = 1us\nlinger = 0\nunknown = 10s\nage_step = 0\n"
+				  "suspend_cost = 3ms\nresume_cost = 2ms\n");
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_device device;
+	struct gp_msg_job job;
+
+	(void)state;
+	work(rig, low, true);
+	work(rig, high, true);
+	work(rig, high, false);
+	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHYS), 1);
+	gp_report_device_view(rig->daemon, 0, &device);
+	assert_int_equal(device.suspend_ns, 3000000);
+	assert_int_equal(device.resume_ns, 2000000);
+	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	assert_int_equal(job.suspend_ns, 3000000);
+	assert_int_equal(job.resume_ns, 2000000);
+	rig_free(rig);
+}
+
 /* The rest changes the configuration while work is held. */
 static void reload_as(struct rig *rig, const char *text)
 {
@@ -314,6 +337,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(observing_records_and_does_nothing),
+		cmocka_unit_test(observing_learns_no_cost),
 		cmocka_unit_test(going_back_to_observing_lets_go),
 		cmocka_unit_test(a_rule_that_is_new_counts_for_those_that_are_there),
 		cmocka_unit_test(a_file_with_a_mistake_changes_nothing),
