@@ -43,8 +43,9 @@ static struct gp_client *client_of(struct gp_daemon *daemon, const struct gpreem
 static void end_operation(struct gp_daemon *daemon, struct gp_operation *operation)
 {
 	daemon->stats.operations++;
+	/* The others are counted when the core says so, with the time-outs. */
 	if (operation->result < 0)
-		daemon->stats.failures++;
+		daemon->stats.failures += !operation->token;
 	else if (operation->cost_ns != GP_SCHED_UNKNOWN)
 		gp_histogram_add(operation->suspend ? &daemon->stats.suspend
 						    : &daemon->stats.resume,

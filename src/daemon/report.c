@@ -121,6 +121,8 @@ void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *ac
 		count_suspend(daemon, job, reason);
 	else if (job && action->kind == GP_SCHED_RESUME)
 		count_resume(daemon, job, reason->at_ns);
+	else if (reason->why == GP_SCHED_WHY_FAILED || reason->why == GP_SCHED_WHY_TIMEOUT)
+		daemon->stats.failures++;
 	add_line(daemon, &line);
 }
 

@@ -95,6 +95,32 @@ static void a_stop_that_fails_is_answered_and_recorded(void **state)
 	rig_free(rig);
 }
 
+static void a_stop_that_is_not_answered_in_time_has_failed(void **state)
+{
+	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 60s\nmax_suspend = 600s\n"
+				  "operation_timeout = 1ms\n" PROMPT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct gp_msg_stats stats;
+	struct gp_msg_job job;
+
+	(void)state;
+	fake.wait = true;
+	work(rig, low, true);
+	work(rig, high, true);
+	rig_until(rig, lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_TIMEOUT) > 0);
+	gp_report_stats(rig->daemon, &stats);
+	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	assert_true(stats.failures > 0);
+	assert_int_equal(stats.failures, job.failures);
+	/* It ends late and with an error: that is the same failure. */
+	fake_finish(-EIO);
+	rig_run(rig);
+	gp_report_stats(rig->daemon, &stats);
+	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	assert_int_equal(stats.failures, job.failures);
+	rig_free(rig);
+}
+
 static void leases_are_renewed_while_held_and_never_after(void **state)
 {
 	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 50ms\nmax_suspend = 600s\n"
@@ -330,6 +356,7 @@ int main(void)
 		cmocka_unit_test(an_operation_that_takes_long_holds_nothing_up),
 		cmocka_unit_test(a_job_of_two_processes_is_stopped_whole),
 		cmocka_unit_test(a_stop_that_fails_is_answered_and_recorded),
+		cmocka_unit_test(a_stop_that_is_not_answered_in_time_has_failed),
 		cmocka_unit_test(leases_are_renewed_while_held_and_never_after),
 		cmocka_unit_test(a_suspension_that_is_not_confirmed_is_not_renewed),
 		cmocka_unit_test(a_lost_lease_is_told_to_the_core),
