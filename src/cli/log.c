@@ -23,8 +23,10 @@ struct settings {
 	const char *perfetto;
 	u64 lines; /* UINT64_MAX: all there are */
 	u32 pid;
-	u64 job;  /* the one that pid is in now; 0: none */
-	u64 next; /* number of the next line that is expected */
+	u64 job;                      /* the one that pid is in now; 0: none */
+	u64 next;                     /* number of the next line that is expected */
+	struct gp_msg_decision *line; /* those to be shown, when only the last are wanted */
+	size_t count, capacity;
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -57,6 +59,8 @@ static int set(void *ctx, int id, const char *value)
 
 static bool wanted(const struct settings *settings, const struct gp_msg_decision *line)
 {
+	if (!settings->json && !settings->all && gp_decision_is_routine(line))
+		return false;
 	if (!settings->pid || line->job_pid == settings->pid || line->other_pid == settings->pid)
 		return true;
 	return settings->job && (line->job == settings->job || line->other == settings->job);
@@ -76,12 +80,36 @@ static int print(const struct gp_msg_decision *line, void *data)
 		json_decref(json);
 		return error;
 	}
-	if (!settings->all && gp_decision_is_routine(line))
-		return 0;
 	gp_decision_text(line, text, sizeof(text));
 	gp_decision_time(&settings->client, line->at_ns, at, sizeof(at));
 	printf("%s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
 	return ferror(stdout) ? -EIO : 0;
+}
+
+static int collect(const struct gp_msg_decision *line, void *data)
+{
+	struct settings *settings = data;
+
+	if (!wanted(settings, line))
+		return 0;
+	if (gp_array_grow((void **)&settings->line, settings->count, &settings->capacity,
+			  sizeof(*settings->line)))
+		return gp_fail(&settings->sink.diag, -ENOMEM, _("out of memory"));
+	settings->line[settings->count++] = *line;
+	return 0;
+}
+
+/* What was: all of it, or its last lines. */
+static int show_past(struct settings *settings)
+{
+	bool all = settings->lines == UINT64_MAX;
+	int error = gp_daemon_decisions(&settings->client, &settings->sink.diag, &settings->next, 0,
+					all ? print : collect, settings);
+	size_t first = settings->count > settings->lines ? settings->count - settings->lines : 0;
+
+	for (size_t i = first; !error && i < settings->count; i++)
+		error = print(&settings->line[i], settings);
+	return error;
 }
 
 /* Events may have come before the answers were read: lines already shown are skipped. */
@@ -138,9 +166,7 @@ static int show(struct settings *settings)
 		return error;
 	memcpy(&status, client->message.body, sizeof(status));
 	settings->next = status.first_decision;
-	if (status.next_decision - status.first_decision > settings->lines)
-		settings->next = status.next_decision - settings->lines;
-	error = gp_daemon_decisions(client, diag, &settings->next, 0, print, settings);
+	error = show_past(settings);
 	if (error || !settings->follow)
 		return error;
 	if (fflush(stdout))
@@ -166,6 +192,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return GP_EXIT_FAILED;
 	error = show(&settings);
 	gp_daemon_close(&settings.client);
+	free(settings.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 

@@ -138,6 +138,9 @@ class Acting(Daemon):
             self.assertEqual((line["job"]["name"], line["other"]["name"]), ("offline_trainer", "online_server"))
             self.assertFalse(line["observed"])
         self.assertEqual([line["id"] for line in lines], list(range(lines[0]["id"], lines[-1]["id"] + 1)))
+        # So many lines as were asked for, though the record has others between them.
+        self.until(lambda: len(self.gpreempt("log").stdout.splitlines()) >= 5, "little is decided")
+        self.assertEqual(len(self.gpreempt("log", "-n", "5").stdout.splitlines()), 5)
         told = self.gpreempt("why", pid)
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertIn("makes room for online_server", told.stdout)
