@@ -101,8 +101,11 @@ static void print_counts(const struct gp_msg_stats *stats)
 	char up[32], online[32], normal[32], offline[32];
 
 	gp_sched_time_text(stats->now_ns - stats->started_ns, up, sizeof(up));
-	printf(_("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u held; %llu events\n"), up,
-	       stats->jobs, stats->processes, stats->queues, stats->held,
+	printf(stats->mode ? _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u held; "
+			       "%llu events\n")
+			   : _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u would be "
+			       "held; %llu events\n"),
+	       up, stats->jobs, stats->processes, stats->queues, stats->held,
 	       (unsigned long long)stats->events);
 	gp_sched_time_text(stats->suspended_ns[1], online, sizeof(online));
 	gp_sched_time_text(stats->suspended_ns[0], normal, sizeof(normal));

@@ -57,8 +57,10 @@ static int print(const struct gp_top *top)
 {
 	int error;
 
-	printf(_("gpreemptd (pid %u), mode %s: %u jobs, %u held\n"), top->status.pid,
-	       top->status.mode ? "act" : "observe", top->status.jobs, top->status.held);
+	printf(top->status.mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held\n")
+				: _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held\n"),
+	       top->status.pid, top->status.mode ? "act" : "observe", top->status.jobs,
+	       top->status.held);
 	if (*top->status.problem)
 		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(top->status.problem),
 		       top->status.problem);

@@ -121,9 +121,12 @@ const char *gp_top_sort_name(enum gp_top_sort sort)
 
 /* ---- tables ---- */
 
-const char *gp_top_state(const struct gp_msg_job *job)
+/* Who only observes holds nobody: the core's state is what would be. */
+static const char *state_text(const struct gp_msg_job *job, bool observed)
 {
-	switch (job->run) {
+	if (observed && job->held_since != GP_DAEMON_NEVER)
+		return _("would be held");
+	switch (observed ? GP_DAEMON_RUNNING : job->run) {
 	case GP_DAEMON_SUSPENDING:
 		return _("stopping");
 	case GP_DAEMON_SUSPENDED:
@@ -146,6 +149,7 @@ static void time_cell(struct gp_table *table, u64 ns)
 struct gp_table *gp_top_jobs(const struct gp_top *top)
 {
 	struct gp_table *table = gp_table_new();
+	bool observed = !top->status.mode;
 	char name[GP_PROTO_NAME];
 
 	gp_table_column(table, _("PID"), GP_RIGHT);
@@ -156,7 +160,7 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 	gp_table_column(table, _("BACKLOG"), GP_RIGHT);
 	gp_table_column(table, _("WAITED"), GP_RIGHT);
 	gp_table_column(table, _("RAN"), GP_RIGHT);
-	gp_table_column(table, _("HELD"), GP_RIGHT);
+	gp_table_column(table, observed ? _("WOULD BE HELD") : _("HELD"), GP_RIGHT);
 	gp_table_column(table, _("TIMES"), GP_RIGHT);
 	gp_table_column(table, _("NAME"), GP_LEFT);
 	for (size_t i = 0; i < top->job_count; i++) {
@@ -165,7 +169,7 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		gp_table_cellf(table, "%u", job->pid);
 		gp_table_cell(table, gp_class_name(job->job_class));
 		gp_table_cellf(table, "%u", job->priority);
-		gp_table_cell(table, gp_top_state(job));
+		gp_table_cell(table, state_text(job, observed));
 		gp_table_paint(table, job->run == GP_DAEMON_RUNNING
 					      ? (job->busy_queues ? GP_GREEN : GP_PLAIN)
 					      : GP_YELLOW);
@@ -193,7 +197,7 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 	gp_table_column(table, _("POLICY"), GP_LEFT);
 	gp_table_column(table, _("JOBS"), GP_RIGHT);
 	gp_table_column(table, _("RUNNING"), GP_RIGHT);
-	gp_table_column(table, _("HELD"), GP_RIGHT);
+	gp_table_column(table, top->status.mode ? _("HELD") : _("WOULD BE HELD"), GP_RIGHT);
 	gp_table_column(table, _("BUSY"), GP_RIGHT);
 	gp_table_column(table, _("STOP"), GP_RIGHT);
 	gp_table_column(table, _("CONTINUE"), GP_RIGHT);

@@ -70,10 +70,31 @@ static int read_all(struct story *story)
 
 /* ---- sentences ---- */
 
+static void say_held(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	bool observed = !story->status.mode;
+	char held[32];
+
+	gp_sched_time_text(story->status.now_ns - GP_MIN(job->held_since, story->status.now_ns),
+			   held, sizeof(held));
+	if (job->held_since == GP_DAEMON_NEVER)
+		puts(_("It may run now."));
+	else if (job->held_for != GP_DAEMON_NONE)
+		printf(observed ? _("It runs; it would have been held for %s, to make room for pid "
+				    "%u.\n")
+				: _("It has been held for %s, to make room for pid %u.\n"),
+		       held, job->held_for);
+	else
+		printf(observed ? _("It runs; it would have been held for %s.\n")
+				: _("It has been held for %s.\n"),
+		       held);
+}
+
 static void say_state(const struct story *story)
 {
 	const struct gp_msg_job *job = &story->job;
-	char who[128], held[32];
+	char who[128];
 
 	gp_decision_who(job->name, job->pid, who, sizeof(who));
 	printf(_("%s is a job of class %s with priority %u: %u processes, %u queues, %u of them "
@@ -83,14 +104,7 @@ static void say_state(const struct story *story)
 	if (*job->rule)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
 		       (int)sizeof(job->rule), job->rule);
-	gp_sched_time_text(story->status.now_ns - job->held_since, held, sizeof(held));
-	if (job->held_since == GP_DAEMON_NEVER)
-		puts(_("It may run now."));
-	else if (job->held_for != GP_DAEMON_NONE)
-		printf(_("It has been held for %s, to make room for pid %u.\n"), held,
-		       job->held_for);
-	else
-		printf(_("It has been held for %s.\n"), held);
+	say_held(story);
 }
 
 static void say_totals(const struct story *story)

@@ -57,7 +57,10 @@ class Commands(unittest.TestCase):
 
     def test_an_idle_daemon_is_shown(self):
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
-        self.assertIn("0 jobs", self.gpreempt("top", "--once").stdout)
+        shown = self.gpreempt("top", "--once").stdout
+        self.assertIn("0 jobs, 0 would be held", shown)
+        self.assertIn("WOULD BE HELD", shown)
+        self.assertIn("0 would be held", self.gpreempt("stats").stdout)
         self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
         self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
         self.assertEqual(self.gpreempt("log").stdout, "")
