@@ -79,6 +79,7 @@ struct gp_config {
 	u64 read_fastest_ns, read_slowest_ns; /* between looks at rings of attached processes */
 	u32 decisions;                        /* kept in memory */
 	u32 max_jobs, max_processes, max_queues;
+	u32 metrics_port; /* on 127.0.0.1; 0: none */
 
 	/* The first is "*", whether it was given or not. */
 	struct gp_config_device *devices;

@@ -40,6 +40,7 @@ const struct gp_key gp_daemon_keys[] = {
 	DAEMON("max_jobs", COUNT, max_jobs, 1, GP_SCHED_MAX_JOBS, NULL),
 	DAEMON("max_processes", COUNT, max_processes, 1, GP_SCHED_MAX_PROCESSES, NULL),
 	DAEMON("max_queues", COUNT, max_queues, 1, GP_SCHED_MAX_QUEUES, NULL),
+	DAEMON("metrics_port", COUNT, metrics_port, 0, 65535, NULL),
 	END,
 };
 

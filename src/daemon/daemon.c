@@ -45,7 +45,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 	daemon->lock = -1;
 	daemon->forced_mode = -1;
 	daemon->library_watch.fd = daemon->agents_watch.fd = -1;
-	daemon->listen_watch.fd = daemon->signal_watch.fd = -1;
+	daemon->listen_watch.fd = daemon->signal_watch.fd = daemon->metrics.watch.fd = -1;
 	gp_list_init(&daemon->jobs);
 	gp_list_init(&daemon->clients);
 	gp_list_init(&daemon->operations);
@@ -131,6 +131,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	gp_list_for_each (link, &daemon->jobs)
 		gp_host_respec(daemon, gp_container(link, struct gp_job, link));
 	gp_attach_configure(daemon);
+	gp_metrics_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
 		begin_to_act(daemon);
 	gp_daemon_say(daemon, GP_NOTE, _("configuration read again; mode %s"),
@@ -198,6 +199,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	if (error)
 		return gp_fail(daemon->diag, error, _("cannot start: %s"), strerror(-error));
 	gp_attach_configure(daemon);
+	gp_metrics_configure(daemon);
 	if (sd_watchdog_enabled(0, &interval_us) > 0) {
 		daemon->watchdog_ns = interval_us * 1000 / 3;
 		gp_timer_init(&daemon->watchdog_timer, watchdog);
@@ -210,6 +212,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 void gp_daemon_free(struct gp_daemon *daemon)
 {
 	sd_notify(0, "STOPPING=1");
+	gp_metrics_stop(daemon);
 	if (daemon->sched) {
 		gp_agents_stop(daemon);
 		gp_act_stop(daemon);

@@ -6,6 +6,7 @@
  *   agents.c   finds agents and speaks with them      host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
  *   service.c  gpreemptd.sock                         report.c   record, statistics, views
+ *   metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: killed or hung, everything runs on by itself.
  */
@@ -26,6 +27,7 @@ enum {
 	GP_DAEMON_PEERS = 64,      /* connections to gpreemptd.sock */
 	GP_DAEMON_PEERS_USER = 16, /* of one user */
 	GP_DAEMON_CONNECT_TRIES = 12,
+	GP_DAEMON_SHIELDS = GP_SCHED_SHIELD_PIN + 1,
 	GP_DAEMON_SHAKE_S = 10, /* an agent that has not introduced itself by then is left */
 };
 
@@ -147,6 +149,16 @@ struct gp_peer {
 	bool greeted, following;
 };
 
+struct gp_metrics {
+	struct MHD_Daemon *http; /* NULL: off */
+	struct gp_watch watch;   /* its epoll descriptor */
+	struct gp_timer timer;
+	u32 port;
+	u64 put_off[GP_DAEMON_SHIELDS]; /* suspensions, by what had put them off */
+	/* As told last. */
+	u64 suspended_ns[GP_DAEMON_CLASSES], busy_ns[GP_SCHED_MAX_DEVICES];
+};
+
 struct gp_daemon {
 	struct gp_loop loop;
 	struct gp_diag *diag;
@@ -191,6 +203,7 @@ struct gp_daemon {
 
 	struct gp_record record;
 	struct gp_msg_stats stats;
+	struct gp_metrics metrics;
 	struct gp_wire_message message; /* the last one received */
 	char answer[GP_PROTO_MAX];      /* room for one that is sent */
 };
@@ -289,6 +302,19 @@ void gp_report_device_view(struct gp_daemon *daemon, u32 device, struct gp_msg_d
 void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out);
 /* Whether a line concerns a process, or the job it is in. */
 bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *line, u32 pid);
+
+/* ---- metrics.c ---- */
+
+/* On or off, and on which port, as the configuration says. */
+void gp_metrics_configure(struct gp_daemon *daemon);
+/* Port 0: one that is free; metrics.port tells which. */
+int gp_metrics_start(struct gp_daemon *daemon, u32 port);
+void gp_metrics_stop(struct gp_daemon *daemon);
+/* ---- metrics_text.c ---- */
+struct gp_buf;
+void gp_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
+/* A label's value, as it stands between quotation marks. */
+void gp_metrics_escape(struct gp_buf *out, const char *value);
 
 /* ---- service.c ---- */
 

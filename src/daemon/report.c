@@ -63,6 +63,8 @@ static void count_suspend(struct gp_daemon *daemon, struct gp_job *job,
 
 	if (reason->why == GP_SCHED_WHY_JOINED)
 		return;
+	if ((u32)reason->shield < GP_DAEMON_SHIELDS)
+		daemon->metrics.put_off[reason->shield]++;
 	if (!job->suspend_reason)
 		job->suspended_at = reason->at_ns;
 	job->suspend_reason = reason->id;

@@ -1,0 +1,195 @@
+/*
+ * Prometheus metrics over HTTP, for this machine only and off unless `metrics_port` is given.
+ * libmicrohttpd parses the requests, without a thread of its own: its epoll descriptor is one more
+ * in the loop, so that the thread that decides is also the one that reads what it tells. What a
+ * client can cost is bounded: few connections, little memory each, one answer, a time limit.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+
+enum {
+	CONNECTIONS = 8,
+	CONNECTION_BYTES = 16 * 1024, /* for a request's head and the answer's */
+	CONNECTION_S = 30,            /* without a byte in either direction */
+	BACKLOG = 16,
+};
+
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
+			     struct gp_buf *body, const char *header, const char *value)
+{
+	struct MHD_Response *response;
+	enum MHD_Result queued = MHD_NO;
+
+	response = body->error ? NULL
+			       : MHD_create_response_from_buffer(body->len, body->data,
+								 MHD_RESPMEM_MUST_COPY);
+	gp_buf_free(body);
+	if (!response)
+		return MHD_NO;
+	/* Places are few, so nobody keeps one. */
+	if (MHD_add_response_header(response, "Connection", "close") == MHD_YES &&
+	    MHD_add_response_header(response, header, value) == MHD_YES)
+		queued = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+/* Answers when the head of the request is there: what follows it is not wanted. */
+static enum MHD_Result request(void *context, struct MHD_Connection *connection, const char *url,
+			       const char *method, const char *version, const char *upload,
+			       size_t *upload_size, void **state)
+{
+	struct gp_daemon *daemon = context;
+	struct gp_buf body = {0};
+
+	(void)version;
+	(void)upload;
+	(void)upload_size;
+	(void)state;
+	if (strcmp(url, "/metrics") != 0) {
+		gp_buf_puts(&body, "Only /metrics is here.\n");
+		return reply(connection, MHD_HTTP_NOT_FOUND, &body, "Content-Type", "text/plain");
+	}
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0) {
+		gp_buf_puts(&body, "Only GET is answered.\n");
+		return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, &body, "Allow", "GET");
+	}
+	gp_metrics_text(daemon, &body);
+	return reply(connection, MHD_HTTP_OK, &body, "Content-Type",
+		     "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static u32 connections(const struct gp_metrics *metrics)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(metrics->http, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return info ? info->num_connections : 0;
+}
+
+/* One round; the rest of a round that was cut off and time limits come back by the timer. */
+static void serve(struct gp_daemon *daemon)
+{
+	struct gp_metrics *metrics = &daemon->metrics;
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+	u32 before = connections(metrics);
+	u64 at = UINT64_MAX;
+
+	MHD_run(metrics->http);
+	if (MHD_get_timeout(metrics->http, &wait_ms) == MHD_YES)
+		at = gp_daemon_now() + GP_MIN(wait_ms, CONNECTION_S * 1000ull) * GP_NS_PER_MS;
+	/* With all places taken it stops listening, and begins again only in the round after one
+	 * became free: nothing else would bring that round. */
+	if (connections(metrics) < before)
+		at = gp_daemon_now();
+	gp_timer_set(&daemon->loop, &metrics->timer, at);
+}
+
+static void metrics_ready(struct gp_watch *watch, u32 events)
+{
+	(void)events;
+	serve(gp_container(watch, struct gp_daemon, metrics.watch));
+}
+
+static void metrics_time(struct gp_timer *timer)
+{
+	serve(gp_container(timer, struct gp_daemon, metrics.timer));
+}
+
+/* A listening socket on 127.0.0.1, and which port it got. */
+static int listen_on(u32 port, u32 *got)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((u16)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t size = sizeof(address);
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* A daemon that is started again need not wait for old connections to be forgotten. */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, BACKLOG) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) < 0) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	*got = ntohs(address.sin_port);
+	return fd;
+}
+
+int gp_metrics_start(struct gp_daemon *daemon, u32 port)
+{
+	struct gp_metrics *metrics = &daemon->metrics;
+	const union MHD_DaemonInfo *info;
+	u32 got = 0;
+	int fd, error, listener = listen_on(port, &got);
+
+	if (listener < 0)
+		return listener;
+	metrics->http =
+		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request, daemon,
+				 MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				 (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+				 (unsigned)CONNECTION_S, MHD_OPTION_END);
+	if (!metrics->http) {
+		close(listener);
+		return -ENOMEM;
+	}
+	gp_timer_init(&metrics->timer, metrics_time);
+	info = MHD_get_daemon_info(metrics->http, MHD_DAEMON_INFO_EPOLL_FD);
+	/* The loop owns what it watches; this one is the library's. */
+	fd = info ? dup(info->epoll_fd) : -1;
+	error = fd < 0 ? -EMFILE : gp_loop_watch(&daemon->loop, &metrics->watch, fd, metrics_ready);
+	if (error) {
+		gp_metrics_stop(daemon);
+		return error;
+	}
+	metrics->port = got;
+	return 0;
+}
+
+void gp_metrics_stop(struct gp_daemon *daemon)
+{
+	struct gp_metrics *metrics = &daemon->metrics;
+
+	if (!metrics->http)
+		return;
+	gp_timer_set(&daemon->loop, &metrics->timer, UINT64_MAX);
+	gp_loop_unwatch(&daemon->loop, &metrics->watch);
+	MHD_stop_daemon(metrics->http);
+	metrics->http = NULL;
+	metrics->port = 0;
+}
+
+void gp_metrics_configure(struct gp_daemon *daemon)
+{
+	u32 port = daemon->config.metrics_port;
+	int error;
+
+	if (port == daemon->metrics.port)
+		return;
+	gp_metrics_stop(daemon);
+	if (!port)
+		return;
+	error = gp_metrics_start(daemon, port);
+	/* Deciding who runs is worth more than telling of it. */
+	if (error)
+		gp_daemon_say(daemon, GP_WARNING,
+			      _("no metrics on port %u, everything else works: %s"), port,
+			      strerror(-error));
+}

@@ -1,0 +1,238 @@
+/*
+ * What the daemon knows in the text format of Prometheus (version 0.0.4). Numbers only of jobs in
+ * all: one series for each process would never end, and everybody on this machine may read it.
+ * Written without floating point, so that no locale can put a comma into a number.
+ */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "daemon/daemon.h"
+
+enum {
+	/* Of the histograms' powers of two those from 1 us to 34 s are shown. */
+	FIRST_BUCKET = 9,
+	LAST_BUCKET = 34,
+};
+
+static const char *const classes[GP_DAEMON_CLASSES] = {"normal", "online", "offline"};
+
+static void describe(struct gp_buf *out, const char *name, const char *type, const char *help)
+{
+	gp_buf_printf(out, "# HELP gpreempt_%s %s\n# TYPE gpreempt_%s %s\n", name, help, name,
+		      type);
+}
+
+void gp_metrics_escape(struct gp_buf *out, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			gp_buf_puts(out, "\\n");
+		else if (*value == '"' || *value == '\\')
+			gp_buf_printf(out, "\\%c", *value);
+		else
+			gp_buf_add(out, value, 1);
+	}
+}
+
+static void seconds(struct gp_buf *out, u64 ns)
+{
+	gp_buf_printf(out, "%llu.%09llu", (unsigned long long)(ns / GP_NS_PER_S),
+		      (unsigned long long)(ns % GP_NS_PER_S));
+}
+
+static void number(struct gp_buf *out, const char *name, const char *type, const char *help,
+		   u64 value)
+{
+	describe(out, name, type, help);
+	gp_buf_printf(out, "gpreempt_%s %llu\n", name, (unsigned long long)value);
+}
+
+/* One of several, told apart by a label whose value is one of ours. */
+static void labelled(struct gp_buf *out, const char *name, const char *label, const char *value,
+		     u64 count)
+{
+	gp_buf_printf(out, "gpreempt_%s{%s=\"%s\"} %llu\n", name, label, value,
+		      (unsigned long long)count);
+}
+
+/* A counter that went back would be read as one that was started again. What is held or busy now
+ * is counted up to now, which may be a little later than the end that is recorded for it. */
+static u64 never_less(u64 *last, u64 value)
+{
+	*last = GP_MAX(*last, value);
+	return *last;
+}
+
+/* ---- histograms ---- */
+
+static void histogram(struct gp_buf *out, const char *name, const char *class,
+		      const struct gp_daemon_histogram *histogram)
+{
+	char label[32] = "", alone[32] = "";
+	u64 below = 0;
+
+	if (class) {
+		snprintf(label, sizeof(label), "class=\"%s\",", class);
+		snprintf(alone, sizeof(alone), "{class=\"%s\"}", class);
+	}
+	for (u32 i = 0; i <= LAST_BUCKET; i++) {
+		below += histogram->bucket[i];
+		if (i < FIRST_BUCKET)
+			continue;
+		/* Whole nanoseconds: the bucket's highest is one less than the next one's first. */
+		gp_buf_printf(out, "gpreempt_%s_bucket{%sle=\"", name, label);
+		seconds(out, (2ull << i) - 1);
+		gp_buf_printf(out, "\"} %llu\n", (unsigned long long)below);
+	}
+	gp_buf_printf(out, "gpreempt_%s_bucket{%sle=\"+Inf\"} %llu\ngpreempt_%s_sum%s ", name,
+		      label, (unsigned long long)histogram->count, name, alone);
+	seconds(out, histogram->sum_ns);
+	gp_buf_printf(out, "\ngpreempt_%s_count%s %llu\n", name, alone,
+		      (unsigned long long)histogram->count);
+}
+
+static void latencies(struct gp_buf *out, const struct gp_msg_stats *stats)
+{
+	describe(out, "latency_seconds", "histogram",
+		 "Work came to a process until all of it was done, by class.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
+		histogram(out, "latency_seconds", classes[i], &stats->burst[i]);
+	describe(out, "waited_seconds", "histogram",
+		 "Work came until others were told to make room for it.");
+	histogram(out, "waited_seconds", NULL, &stats->waited);
+	describe(out, "suspend_seconds", "histogram", "Stops, as the driver took them.");
+	histogram(out, "suspend_seconds", NULL, &stats->suspend);
+	describe(out, "resume_seconds", "histogram", "Continuations, as the driver took them.");
+	histogram(out, "resume_seconds", NULL, &stats->resume);
+}
+
+/* ---- decisions ---- */
+
+static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
+		      const struct gp_msg_stats *stats)
+{
+	struct gp_metrics *metrics = &daemon->metrics;
+
+	number(out, "preemptions_total", "counter",
+	       "Jobs stopped because another one had work, in mode act.", stats->preemptions);
+	number(out, "would_preemptions_total", "counter",
+	       "Jobs that would have been stopped, in mode observe.", stats->would_preemptions);
+	describe(out, "declined_total", "counter",
+		 "Not done: cost, preempting would have cost more than it saves; admission, a "
+		 "deadline that cannot be met.");
+	labelled(out, "declined_total", "reason", "cost", stats->why[GP_SCHED_WHY_DECLINED]);
+	labelled(out, "declined_total", "reason", "admission", stats->why[GP_SCHED_WHY_REFUSED]);
+	describe(out, "put_off_total", "counter", "Stops that came later than wanted, and why.");
+	for (u32 i = GP_SCHED_SHIELD_NONE + 1; i < GP_DAEMON_SHIELDS; i++)
+		labelled(out, "put_off_total", "reason", gp_sched_shield_name(i),
+			 metrics->put_off[i]);
+	describe(out, "decisions_total", "counter", "All decisions and notes, by reason.");
+	for (u32 i = 0; i < GP_SCHED_WHYS; i++)
+		labelled(out, "decisions_total", "reason", gp_sched_why_name(i), stats->why[i]);
+	describe(out, "suspended_seconds_total", "counter",
+		 "Time jobs were held, by their class, in mode act.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		gp_buf_printf(out, "gpreempt_suspended_seconds_total{class=\"%s\"} ", classes[i]);
+		seconds(out, never_less(&metrics->suspended_ns[i], stats->suspended_ns[i]));
+		gp_buf_puts(out, "\n");
+	}
+}
+
+static void errors(struct gp_buf *out, const struct gp_msg_stats *stats)
+{
+	number(out, "operations_total", "counter", "Stops and continuations carried out.",
+	       stats->operations);
+	number(out, "renewals_total", "counter", "Leases renewed.", stats->renewals);
+	describe(out, "errors_total", "counter",
+		 "operation: a stop or continuation failed; timeout: it was not answered; "
+		 "lease_lost: a job ran on though it was held; client_refused, message_delayed: "
+		 "over "
+		 "a user's limits.");
+	labelled(out, "errors_total", "kind", "operation", stats->failures);
+	labelled(out, "errors_total", "kind", "timeout", stats->why[GP_SCHED_WHY_TIMEOUT]);
+	labelled(out, "errors_total", "kind", "lease_lost", stats->leases_lost);
+	labelled(out, "errors_total", "kind", "client_refused", stats->refused_clients);
+	labelled(out, "errors_total", "kind", "message_delayed", stats->dropped_messages);
+}
+
+/* ---- what is there ---- */
+
+static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_msg_stats *stats)
+{
+	static const char *const states[] = {"running", "suspending", "suspended", "resuming",
+					     "idle"};
+	enum { IDLE = 4, STATES = 5 };
+	u64 count[GP_DAEMON_CLASSES][STATES] = {0};
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->jobs) {
+		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		struct gp_sched_job_state state;
+
+		if (gp_sched_job_state(daemon->sched, job->handle, &state))
+			continue;
+		if (state.run == GP_SCHED_RUNNING && !state.busy_queues)
+			count[state.class][IDLE]++;
+		else
+			count[state.class][state.run]++;
+	}
+	describe(out, "jobs", "gauge", "Jobs by class and state.");
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		for (u32 j = 0; j < STATES; j++)
+			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
+				      classes[i], states[j], (unsigned long long)count[i][j]);
+	}
+	number(out, "processes", "gauge", "Processes of all jobs.", stats->processes);
+	number(out, "queues", "gauge", "Queues of all jobs.", stats->queues);
+	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",
+	       stats->mode == GP_MODE_ACT);
+	number(out, "cannot_act", "gauge", "1 while it should act and cannot.",
+	       daemon->problem[0] != 0);
+	number(out, "events_total", "counter", "Events the scheduler has handled.", stats->events);
+}
+
+static void device_labels(struct gp_buf *out, const char *name, const struct gp_msg_device *device)
+{
+	gp_buf_printf(out, "gpreempt_%s{gpu=\"%u\",name=\"", name, device->gpu_id);
+	gp_metrics_escape(out, device->name);
+	gp_buf_puts(out, "\"} ");
+}
+
+static void devices(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	struct gp_msg_device device;
+
+	describe(out, "gpu_breaker_open", "gauge",
+		 "1 while preempting is switched off on this GPU because the driver failed.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_report_device_view(daemon, i, &device);
+		device_labels(out, "gpu_breaker_open", &device);
+		gp_buf_printf(out, "%u\n", device.broken);
+	}
+	describe(out, "gpu_jobs", "gauge", "Jobs with a queue on this GPU.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_report_device_view(daemon, i, &device);
+		device_labels(out, "gpu_jobs", &device);
+		gp_buf_printf(out, "%u\n", device.members);
+	}
+	describe(out, "gpu_busy_seconds_total", "counter",
+		 "Time somebody had work on this GPU and was not held.");
+	for (u32 i = 0; i < daemon->device_count; i++) {
+		gp_report_device_view(daemon, i, &device);
+		device_labels(out, "gpu_busy_seconds_total", &device);
+		seconds(out, never_less(&daemon->metrics.busy_ns[i], device.busy_ns));
+		gp_buf_puts(out, "\n");
+	}
+}
+
+void gp_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
+{
+	struct gp_msg_stats stats;
+
+	gp_report_stats(daemon, &stats);
+	latencies(out, &stats);
+	decisions(daemon, out, &stats);
+	errors(out, &stats);
+	jobs(daemon, out, &stats);
+	devices(daemon, out);
+}

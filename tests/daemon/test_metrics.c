@@ -1,0 +1,399 @@
+/* The metrics: what is told, over a real connection, to whom, and that no client can hold the
+ * daemon up. */
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "base/buf.h"
+
+static struct sockaddr_in loopback(u32 port)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons((u16)port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* The kernel takes the connection; the daemon need not be running. */
+static int dial(struct rig *rig)
+{
+	struct sockaddr_in address = loopback(rig->daemon->metrics.port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Everything that is answered until the connection ends; steps the daemon meanwhile. */
+static char *hear(struct rig *rig, int fd)
+{
+	struct gp_buf text = {0};
+	u64 start = gp_daemon_now();
+	char part[4096];
+
+	for (;;) {
+		ssize_t size = recv(fd, part, sizeof(part), MSG_DONTWAIT);
+
+		if (size == 0 || (size < 0 && errno == ECONNRESET))
+			break;
+		if (size > 0) {
+			gp_buf_add(&text, part, (size_t)size);
+			continue;
+		}
+		assert_int_equal(errno, EAGAIN);
+		if (rig_late(start))
+			fail_msg("no answer after: %s", gp_buf_str(&text));
+		gp_loop_step(&rig->daemon->loop, 10);
+	}
+	close(fd);
+	gp_buf_add(&text, "", 1);
+	return text.data;
+}
+
+static void send_text(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static char *request(struct rig *rig, const char *head)
+{
+	int fd = dial(rig);
+
+	send_text(fd, head);
+	return hear(rig, fd);
+}
+
+static char *scrape(struct rig *rig)
+{
+	char *text = request(rig, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+	assert_memory_equal(text, "HTTP/1.1 200", 12);
+	return text;
+}
+
+static void has(const char *text, const char *line)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "\n%s\n", line);
+	if (!strstr(text, whole))
+		fail_msg("no line '%s' in:\n%s", line, text);
+}
+
+/* The whole part of a number, after its name and labels. */
+static u64 value_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	if (!at)
+		fail_msg("no %s in:\n%s", name, text);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+static struct rig *rig_told(const char *config)
+{
+	struct rig *rig = rig_new(config);
+
+	assert_int_equal(gp_metrics_start(rig->daemon, 0), 0);
+	assert_int_not_equal(rig->daemon->metrics.port, 0);
+	return rig;
+}
+
+static void nothing_listens_unless_it_is_asked_for(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+
+	(void)state;
+	assert_null(rig->daemon->metrics.http);
+	assert_int_equal(rig->daemon->metrics.port, 0);
+	rig_free(rig);
+}
+
+static void a_preemption_is_in_every_number_it_belongs_to(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	char *text;
+
+	(void)state;
+	text = scrape(rig);
+	has(text, "gpreempt_preemptions_total 0");
+	has(text, "gpreempt_latency_seconds_count{class=\"online\"} 0");
+	has(text, "gpreempt_jobs{class=\"online\",state=\"idle\"} 1");
+	free(text);
+	work(rig, low, true);
+	work(rig, high, true);
+	text = scrape(rig);
+	has(text, "gpreempt_acting 1");
+	has(text, "gpreempt_preemptions_total 1");
+	has(text, "gpreempt_decisions_total{reason=\"inversion\"} 1");
+	has(text, "gpreempt_jobs{class=\"offline\",state=\"suspended\"} 1");
+	has(text, "gpreempt_jobs{class=\"online\",state=\"running\"} 1");
+	has(text, "gpreempt_waited_seconds_count 1");
+	/* The fake's stops take 20 us. */
+	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.000016383\"} 0");
+	has(text, "gpreempt_suspend_seconds_bucket{le=\"0.000032767\"} 1");
+	has(text, "gpreempt_suspend_seconds_bucket{le=\"+Inf\"} 1");
+	has(text, "gpreempt_suspend_seconds_sum 0.000020000");
+	free(text);
+	work(rig, high, false);
+	text = scrape(rig);
+	has(text, "gpreempt_latency_seconds_bucket{class=\"online\",le=\"+Inf\"} 1");
+	has(text, "gpreempt_latency_seconds_count{class=\"offline\"} 0");
+	has(text, "gpreempt_operations_total 2");
+	assert_null(
+		strstr(text, "gpreempt_suspended_seconds_total{class=\"offline\"} 0.000000000"));
+	has(text, "gpreempt_suspended_seconds_total{class=\"online\"} 0.000000000");
+	free(text);
+	rig_free(rig);
+}
+
+static void failures_and_the_breaker_are_seen(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	char *text;
+
+	(void)state;
+	text = scrape(rig);
+	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\",name=\"\"} 0");
+	free(text);
+	fake.suspend_error = -EIO;
+	work(rig, low, true);
+	work(rig, high, true);
+	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 1);
+	rig_until(rig, gp_host_client(rig->daemon, (u32)low->pid)->broken);
+	text = scrape(rig);
+	assert_true(value_of(text, "gpreempt_errors_total{kind=\"operation\"} ") > 0);
+	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\",name=\"\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
+static void what_does_not_pay_is_counted_as_declined(void **state)
+{
+	/* Short work is known to be short once it has been seen; stopping costs a lot. */
+	struct rig *rig = rig_told("[daemon]\nmode = act\nlease = 60s\nmax_suspend = 600s\n"
+				   "operation_timeout = 60s\n" PROMPT
+				   "[device 4711]\nsuspend_cost = 500s\nresume_cost = 500s\n");
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	char *text;
+
+	(void)state;
+	/* Work that is seen to last longer than ever before is not declined, so that a machine that
+	 * stands still needs several attempts. */
+	for (u64 start = gp_daemon_now();
+	     !lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_DECLINED) && !rig_late(start);) {
+		work(rig, low, true);
+		work(rig, high, true);
+		work(rig, high, false);
+		work(rig, low, false);
+	}
+	text = scrape(rig);
+	assert_int_equal(value_of(text, "gpreempt_declined_total{reason=\"cost\"} "),
+			 lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_DECLINED));
+	assert_true(value_of(text, "gpreempt_declined_total{reason=\"cost\"} ") > 0);
+	has(text, "gpreempt_declined_total{reason=\"admission\"} 0");
+	free(text);
+	rig_free(rig);
+}
+
+static void counters_do_not_go_back(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct gp_buf text = {0};
+
+	(void)state;
+	rig->daemon->stats.suspended_ns[2] = 5 * GP_NS_PER_S;
+	gp_metrics_text(rig->daemon, &text);
+	has(gp_buf_str(&text), "gpreempt_suspended_seconds_total{class=\"offline\"} 5.000000000");
+	gp_buf_free(&text);
+	rig->daemon->stats.suspended_ns[2] -= 1;
+	gp_metrics_text(rig->daemon, &text);
+	has(gp_buf_str(&text), "gpreempt_suspended_seconds_total{class=\"offline\"} 5.000000000");
+	gp_buf_free(&text);
+	rig_free(rig);
+}
+
+static void labels_are_escaped(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	char *text;
+
+	(void)state;
+	agent_known(rig, 2, 500);
+	strcpy(rig->daemon->devices[gp_host_device(rig->daemon, GPU)].name, "a\"} 1\n\\b");
+	text = scrape(rig);
+	has(text, "gpreempt_gpu_jobs{gpu=\"4711\",name=\"a\\\"} 1\\n\\\\b\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
+static void anything_but_get_metrics_is_refused(void **state)
+{
+	static const struct {
+		const char *head, *status;
+	} cases[] = {
+		{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404"},
+		{"GET /metrics/../x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404"},
+		{"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405"},
+		{"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\nx",
+		 "HTTP/1.1 405"},
+		{"DELETE /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405"},
+		{"nonsense\r\n\r\n", ""},
+	};
+	struct rig *rig = rig_told(ACT);
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(cases); i++) {
+		char *text = request(rig, cases[i].head);
+
+		if (strncmp(text, cases[i].status, strlen(cases[i].status)) != 0)
+			fail_msg("%s: %s", cases[i].head, text);
+		assert_null(strstr(text, "gpreempt_"));
+		free(text);
+	}
+	free(scrape(rig));
+	rig_free(rig);
+}
+
+static void only_this_machine_is_listened_to(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+	int fd = dial(rig);
+
+	(void)state;
+	assert_int_equal(getpeername(fd, (struct sockaddr *)&address, &size), 0);
+	assert_int_equal(ntohl(address.sin_addr.s_addr), INADDR_LOOPBACK);
+	close(fd);
+	/* Another address of this machine, so that a socket for all of them would answer. */
+	address = loopback(rig->daemon->metrics.port);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	close(fd);
+	rig_free(rig);
+}
+
+/* More than there are places for, all silent or gone: the scheduler goes on, and the next in line
+ * is served when one of them leaves. */
+static void silent_clients_hold_nothing_up(void **state)
+{
+	enum { MANY = 12 };
+	struct rig *rig = rig_told(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	int fd[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		fd[i] = dial(rig);
+		send_text(fd[i], "GET /met");
+	}
+	rig_run(rig);
+	/* Those who wait for a place do not keep it awake. */
+	int steps = 0;
+	while (steps < 1000 && gp_loop_step(&rig->daemon->loop, 0) > 0)
+		steps++;
+	assert_true(steps < 1000);
+	work(rig, low, true);
+	work(rig, high, true);
+	assert_true(fake_held(low->pid));
+	for (int i = 0; i < MANY; i++)
+		close(fd[i]);
+	free(scrape(rig));
+	/* And some are there when the daemon ends. */
+	fd[0] = dial(rig);
+	send_text(fd[0], "GET /met");
+	rig_run(rig);
+	rig_stop(rig);
+	close(fd[0]);
+	rig_free(rig);
+}
+
+static void a_client_that_leaves_early_ends_nothing_but_itself(void **state)
+{
+	struct linger reset = {.l_onoff = 1};
+	struct rig *rig = rig_told(ACT);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		int fd = dial(rig);
+
+		send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+		if (i % 2)
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(fd);
+		rig_run(rig);
+	}
+	free(scrape(rig));
+	rig_free(rig);
+}
+
+static void a_port_that_is_taken_is_only_a_warning(void **state)
+{
+	struct sockaddr_in address = loopback(0);
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char text[64];
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	snprintf(text, sizeof(text), "[daemon]\nmetrics_port = %u\n", ntohs(address.sin_port));
+	struct rig *rig = rig_new(text);
+	assert_null(rig->daemon->metrics.http);
+	assert_non_null(strstr(gp_buf_str(&rig->said.text), "no metrics on port"));
+	rig_free(rig);
+	close(fd);
+}
+
+/* The configuration decides, and a reload changes it. Whether a port is free can be known only by
+ * taking it, so several are tried. */
+static void the_configuration_turns_it_on_and_off(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	char path[128], text[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/conf", rig->directory);
+	rig->daemon->config_path = path;
+	for (int most = 100; most && !rig->daemon->metrics.port; most--) {
+		assert_int_equal(gp_metrics_start(rig->daemon, 0), 0);
+		snprintf(text, sizeof(text), "[daemon]\nmetrics_port = %u\n",
+			 rig->daemon->metrics.port);
+		gp_metrics_stop(rig->daemon);
+		assert_int_equal(gp_file_write_atomic(path, text, strlen(text)), 0);
+		assert_int_equal(gp_daemon_reload(rig->daemon), 0);
+	}
+	assert_int_equal(rig->daemon->metrics.port, rig->daemon->config.metrics_port);
+	free(scrape(rig));
+	assert_int_equal(gp_file_write_atomic(path, "[daemon]\n", 9), 0);
+	assert_int_equal(gp_daemon_reload(rig->daemon), 0);
+	assert_null(rig->daemon->metrics.http);
+	rig_free(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_listens_unless_it_is_asked_for),
+		cmocka_unit_test(a_preemption_is_in_every_number_it_belongs_to),
+		cmocka_unit_test(failures_and_the_breaker_are_seen),
+		cmocka_unit_test(what_does_not_pay_is_counted_as_declined),
+		cmocka_unit_test(counters_do_not_go_back),
+		cmocka_unit_test(labels_are_escaped),
+		cmocka_unit_test(anything_but_get_metrics_is_refused),
+		cmocka_unit_test(only_this_machine_is_listened_to),
+		cmocka_unit_test(silent_clients_hold_nothing_up),
+		cmocka_unit_test(a_client_that_leaves_early_ends_nothing_but_itself),
+		cmocka_unit_test(a_port_that_is_taken_is_only_a_warning),
+		cmocka_unit_test(the_configuration_turns_it_on_and_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
