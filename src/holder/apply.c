@@ -308,7 +308,9 @@ static int apply_job(struct gp_applied *applied, struct gp_job *job)
 	error = apply(applied, &job->want, job->deadline_ns, &job->done, &job->started);
 	if (error == -ESRCH)
 		applied->gone = true;
-	if (error == -EPERM) {
+	/* What cannot be started again must not stay stopped while nobody holds it: the end of the
+	 * session starts everything. */
+	if (error == -EPERM || (error && error != -ESRCH && gp_want_empty(&job->want))) {
 		gp_apply_end(applied);
 		return error;
 	}

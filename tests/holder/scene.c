@@ -104,6 +104,8 @@ static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
 {
 	(void)control;
 	fake.resumes++;
+	if (fake.resume_error)
+		return fake.resume_error;
 	return fake_change(ids, count, false, done);
 }
 

@@ -27,6 +27,7 @@ struct fake {
 	bool suspended[FAKE_QUEUES];
 	int fail[8]; /* results of the next suspends, 0: works */
 	int fail_count;
+	int resume_error; /* of every resume */
 	int attach_error, probe_error;
 	int gate; /* suspend waits until a byte comes out of it; -1: does not */
 	u32 lease_ms, priority, share;

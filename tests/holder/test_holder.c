@@ -433,6 +433,24 @@ static void a_process_that_ends_is_reported(void **state)
 	client_close(client);
 }
 
+/* Nobody holds it any more: a driver that refuses to start it is left no choice. */
+static void what_cannot_be_resumed_is_let_go(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+
+	(void)state;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	assert_int_equal(fake.attached, 1);
+	fake.resume_error = -EBUSY;
+	assert_int_equal(resume(&scene, client, target), -EBUSY);
+	assert_int_equal(fake.attached, 0);
+	assert_false(fake.suspended[0]);
+	fake.resume_error = 0;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	client_close(client);
+}
+
 /* An attach that failed may leave the process traced by the worker. */
 static void a_process_without_a_session_is_looked_after(void **state)
 {
@@ -472,6 +490,7 @@ int main(void)
 		INLINE(attach_errors_come_with_their_sentence),
 		INLINE(a_tainted_holder_ends),
 		THREADED(a_process_that_ends_is_reported),
+		INLINE(what_cannot_be_resumed_is_let_go),
 		INLINE(a_process_without_a_session_is_looked_after),
 	};
 
