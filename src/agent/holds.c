@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define RETRY_NS    (100 * GP_NS_PER_MS)
-#define RETRIES_MAX 50
+#define RETRIES_MAX 50 /* then less often, but a queue is never left stopped for nobody */
+#define SELDOM_NS   (1000 * GP_NS_PER_MS)
 
 static u64 now(const struct gp_agent *agent)
 {
@@ -205,8 +206,10 @@ u64 gp_agent_tick(struct gp_agent *agent)
 		agent->retry_at = 0;
 		if (!gp_agent_settle(agent, 0, &cost))
 			agent->retries = 0;
-		else if (++agent->retries < RETRIES_MAX)
-			agent->retry_at = at + RETRY_NS;
+		else if (agent->retries < RETRIES_MAX)
+			agent->retry_at = at + RETRY_NS, agent->retries++;
+		else
+			agent->retry_at = at + SELDOM_NS;
 	}
 	next = agent->retry_at;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {
