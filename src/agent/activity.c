@@ -196,7 +196,9 @@ static void rise(struct gp_agent *agent, u32 id)
 {
 	struct gp_activity *activity = agent->activity;
 	u64 at = now(agent);
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as gp_agent_tell() */
 	pthread_mutex_lock(&agent->watch_lock);
 	__atomic_store_n(&agent->ringer[id].quiet, 0, __ATOMIC_SEQ_CST);
 	if (set_state(agent, id, GP_ACTIVITY_BUSY) != GP_ACTIVITY_BUSY) {
@@ -210,6 +212,7 @@ static void rise(struct gp_agent *agent, u32 id)
 		}
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* `rung` is how many doorbells there were before the ring was looked at. */

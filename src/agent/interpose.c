@@ -123,7 +123,7 @@ struct gp_agent *gp_agent_if_any(void)
 
 /* ---- ioctl ---- */
 
-static int kfd_call(int fd, unsigned long request, void *argument)
+static int queue_call(int fd, unsigned long request, void *argument)
 {
 	switch (_IOC_NR(request)) {
 	case NR(GET_VERSION):
@@ -141,6 +141,20 @@ static int kfd_call(int fd, unsigned long request, void *argument)
 	default:
 		return BEHIND(ioctl)(fd, request, argument);
 	}
+}
+
+/* ioctl() is no place where a thread is cancelled, and what we do around it must not become one: a
+ * thread that ends there would keep our lock for ever. */
+static int kfd_call(int fd, unsigned long request, void *argument)
+{
+	int cancel, result, error;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	result = queue_call(fd, request, argument);
+	error = errno;
+	pthread_setcancelstate(cancel, NULL);
+	errno = error;
+	return result;
 }
 
 GP_AGENT_EXPORT int ioctl(int fd, unsigned long request, ...)

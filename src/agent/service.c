@@ -123,9 +123,14 @@ void gp_agent_tell_locked(struct gp_agent *agent, u16 type, const void *body, si
 void gp_agent_tell(struct gp_agent *agent, u16 type, const void *body, size_t size,
 		   bool watchers_only)
 {
+	int cancel;
+
+	/* A program's thread that ends in sendmsg() would keep the lock for ever. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&agent->watch_lock);
 	gp_agent_tell_locked(agent, type, body, size, watchers_only);
 	pthread_mutex_unlock(&agent->watch_lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* ---- the socket ---- */

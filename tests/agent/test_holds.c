@@ -1,6 +1,9 @@
 /* Suspensions, with a driver of the test's own: what is called, when, and what never is. */
 #include "fake_driver.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 static int setup(void **state)
 {
 	*state = fake_new();
@@ -240,6 +243,56 @@ static void a_resume_that_fails_is_tried_again(void **state)
 	assert_int_equal(percentage(fake, 0), 100);
 }
 
+/* However long the driver refuses, e.g. during a reset. */
+static void no_queue_is_left_stopped_for_nobody(void **state)
+{
+	struct fake *fake = *state;
+
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	hold(fake, 0, ALL);
+	fake->fail_in = 1;
+	fake->fail_with = EIO;
+	fake->fail_times = 200;
+	assert_int_equal(let_go(fake, 0, ALL), -EIO);
+	for (int i = 0; i < 1000 && !percentage(fake, 0); i++) {
+		u64 next = gp_agent_tick(fake->agent);
+
+		if (percentage(fake, 0))
+			break;
+		assert_int_not_equal(next, 0);
+		fake->now = next;
+	}
+	assert_int_equal(percentage(fake, 0), 100);
+}
+
+static void *cancel_and_tell(void *data)
+{
+	pthread_cancel(pthread_self());
+	gp_agent_tell(data, GP_MSG_AGENT_CHANGED, NULL, 0, false);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* Sending is where a thread can be cancelled; the program's calls were none before. */
+static void a_cancelled_thread_leaves_no_lock_behind(void **state)
+{
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+	pthread_t thread;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	agent->connection[0] = (struct gp_agent_connection){.fd = ends[0], .greeted = true};
+	assert_int_equal(pthread_create(&thread, NULL, cancel_and_tell, agent), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	agent->connection[0].fd = -1;
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(pthread_mutex_trylock(&agent->watch_lock), 0);
+	pthread_mutex_unlock(&agent->watch_lock);
+}
+
 static void a_suspend_that_takes_too_long_lets_go(void **state)
 {
 	struct fake *fake = *state;
@@ -392,6 +445,8 @@ int main(void)
 		TEST(a_busy_driver_is_asked_again),
 		TEST(a_suspend_that_fails_half_way_stops_nothing),
 		TEST(a_resume_that_fails_is_tried_again),
+		TEST(no_queue_is_left_stopped_for_nobody),
+		TEST(a_cancelled_thread_leaves_no_lock_behind),
 		TEST(a_suspend_that_takes_too_long_lets_go),
 		TEST(an_owner_that_is_gone_holds_nothing),
 		TEST(a_queue_that_is_being_destroyed_is_left_alone),
