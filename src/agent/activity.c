@@ -264,14 +264,15 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
  * packet has no barrier bit, packets before it may still run, unless there was none since the queue
  * was last seen drained.
  */
-static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written)
+static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written,
+			 u64 rung)
 {
 	const struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
 	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_RELAXED), signal;
 	u64 packet = ringer->ring + ((written - 1) & ringer->mask) * GP_AQL_PACKET_BYTES;
 	s64 value;
 
-	if (written == ringer->drained_at)
+	if (written == ringer->drained_at && rung == ringer->drained_rung)
 		return GP_ACTIVITY_DRAINED;
 	if (!gp_agent_peek(agent, packet + offsetof(struct gp_aql_dispatch, completion_signal),
 			   &signal, sizeof(signal)) ||
@@ -298,7 +299,7 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
 			state = GP_ACTIVITY_BUSY;
 		else if (ringer->mask)
-			state = state_of_last(agent, queue, written);
+			state = state_of_last(agent, queue, written, rung);
 		else if (queue->type != GP_KFD_QUEUE_COMPUTE)
 			state = GP_ACTIVITY_DRAINED; /* a DMA engine reports what it has done */
 	}
@@ -311,8 +312,10 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	    __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
 		rise(agent, queue->id);
 	fall(agent, queue->id, state, rung);
-	if (ringer->mask && state == GP_ACTIVITY_DRAINED)
+	if (ringer->mask && state == GP_ACTIVITY_DRAINED) {
 		ringer->drained_at = written;
+		ringer->drained_rung = rung;
+	}
 }
 
 bool gp_agent_look(struct gp_agent *agent)

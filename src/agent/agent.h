@@ -96,11 +96,12 @@ struct gp_agent_cost {
 
 /* What the doorbell of a queue needs to know, without a lock. */
 struct gp_agent_ringer {
-	u64 ring;       /* first packet */
-	u64 mask;       /* packets - 1; 0: no AQL queue */
-	u64 last;       /* index of the last packet rung << 1 | its barrier bit */
-	u64 drained_at; /* write index when it was last seen drained */
-	u32 quiet;      /* 1: the next doorbell must make the queue busy */
+	u64 ring;         /* first packet */
+	u64 mask;         /* packets - 1; 0: no AQL queue */
+	u64 last;         /* index of the last packet rung << 1 | its barrier bit */
+	u64 drained_at;   /* write index when it was last seen drained, and */
+	u64 drained_rung; /* doorbells by then: an index is taken before its packet is rung */
+	u32 quiet;        /* 1: the next doorbell must make the queue busy */
 };
 
 /* Queue object to id: open addressing. Keys are set and cleared under the lock, read without. */
