@@ -235,6 +235,13 @@ static void flush(struct gp_connection *connection)
 	}
 }
 
+/* A renewal, or the opening of another process, must not wait for one that does not let itself be
+ * stopped: whoever asks would lose its other leases over it. */
+static bool is_ordered(const struct gp_request *request)
+{
+	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN;
+}
+
 void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size)
 {
 	struct gp_connection *connection = request->connection;
@@ -246,10 +253,14 @@ void gp_request_answer(struct gp_request *request, s32 status, const void *body,
 	if (!connection)
 		return;
 	/* First in line, as almost always: no copy. */
-	if (connection->requests.next == &request->link) {
+	if (connection->requests.next == &request->link || !is_ordered(request)) {
 		send_message(connection, request->type, request->serial, status, body, size);
 		connection->request_count--;
 		request->sent = true;
+		if (!request->waiting) {
+			gp_list_remove(&request->link);
+			free_request(request);
+		}
 	} else if (size) {
 		request->body = malloc(size);
 		if (!request->body) {

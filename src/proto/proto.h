@@ -12,7 +12,8 @@
  * know its pid outside); who it is comes from SO_PEERCRED. A file that ends in .sock listens; one
  * that refuses is a dead program's, and whoever finds it removes it.  Requests are answered in
  * order per connection with the same type and serial and `status` 0, a count, or -errno; an answer
- * with a negative status has a struct gp_msg_text as its body. Events have serial 0.
+ * with a negative status has a struct gp_msg_text as its body. Events have serial 0. The holder's
+ * answers to RENEW and OPEN do not wait for those before them.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H

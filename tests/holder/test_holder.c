@@ -451,6 +451,32 @@ static void what_cannot_be_resumed_is_let_go(void **state)
 	client_close(client);
 }
 
+/* A renewal that waited for it would come too late for everybody else. */
+static void a_slow_suspend_holds_up_no_renewal(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_target all = {0};
+	int target = open_self(&scene, client, 0), gate[2];
+	struct gp_msg_suspend body = {.target = (u32)target,
+				      .lease_ms = LONG_LEASE,
+				      .limit_ms = LONG_LEASE,
+				      .timeout_ms = LONG_LEASE};
+
+	(void)state;
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	fake.gate = gate[0];
+	tell(client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+	assert_int_equal(ask(&scene, client, GP_MSG_RENEW, &all, sizeof(all), -1), 0);
+	assert_int_equal(client->message.header.type, GP_MSG_RENEW);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	client->serial--;
+	assert_int_equal(answer(&scene, client), FAKE_QUEUES);
+	fake.gate = -1;
+	client_close(client);
+	close(gate[0]);
+	close(gate[1]);
+}
+
 /* An attach that failed may leave the process traced by the worker. */
 static void a_process_without_a_session_is_looked_after(void **state)
 {
@@ -490,6 +516,7 @@ int main(void)
 		INLINE(attach_errors_come_with_their_sentence),
 		INLINE(a_tainted_holder_ends),
 		THREADED(a_process_that_ends_is_reported),
+		THREADED(a_slow_suspend_holds_up_no_renewal),
 		INLINE(what_cannot_be_resumed_is_let_go),
 		INLINE(a_process_without_a_session_is_looked_after),
 	};
