@@ -88,7 +88,7 @@ class Lab:
             "driver": "stand-in" if self.fake else version,
             "kernel": platform.release(), "cpu": model[0] if model else "",
             "cores": os.cpu_count(),
-            "commit": output_of("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
+            "commit": output_of("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
         }
 
 
