@@ -303,11 +303,13 @@ static int read_job(struct gpreempt_target *target, struct gpreempt_target_info 
 	*queues = calloc(room, sizeof(**queues));
 	if (!*queues)
 		return -ENOMEM;
-	int total = gpreempt_target_info(target, info);
-	if (total >= 0)
-		total = gpreempt_target_queues(target, *queues, room);
+	/* The queues first: asking for them brings the priority it was started with. */
+	int total = gpreempt_target_queues(target, *queues, room);
 	if (total < 0)
 		return total;
+	int error = gpreempt_target_info(target, info);
+	if (error < 0)
+		return error;
 	*count = (size_t)total < room ? (size_t)total : room;
 	return 0;
 }

@@ -85,6 +85,8 @@ struct gp_control_ops {
 	int (*lease)(struct gp_control *control, u32 lease_ms);
 	/* The logical priority, for whoever in the process wants to know. */
 	int (*priority)(struct gp_control *control, u32 priority);
+	/* The logical priority that the process was started with. */
+	u32 (*own_priority)(const struct gp_control *control);
 };
 
 extern const struct gp_control_ops gp_kfd_debug_control;

@@ -24,6 +24,7 @@
 struct gp_control {
 	int fd, pidfd;
 	u32 serial, lease_ms;
+	u32 own_priority; /* from its HELLO */
 	bool changed;
 	bool touched; /* it may hold something for us */
 	struct gp_wire_message message;
@@ -132,6 +133,7 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	struct gp_control *control = calloc(1, sizeof(*control));
+	const struct gp_msg_hello *theirs;
 	int error;
 
 	if (!control)
@@ -140,6 +142,8 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 	control->message.fd = -1;
 	control->fd = find_agent(pid);
 	error = control->fd < 0 ? -ESRCH : call(control, GP_MSG_HELLO, &hello, sizeof(hello));
+	if (error >= 0 && !gp_wire_fits(&control->message, sizeof(*theirs), 0, 0))
+		error = -EPROTO;
 	if (error < 0) {
 		if (control->fd >= 0)
 			close(control->fd);
@@ -147,6 +151,8 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 		return gp_fail(diag, error, _("the agent in process %u does not answer: %s"), pid,
 			       strerror(-error));
 	}
+	theirs = (const void *)control->message.body;
+	control->own_priority = theirs->priority;
 	*out = control;
 	return 0;
 }
@@ -304,6 +310,11 @@ static int priority(struct gp_control *control, u32 number)
 	return value(control, GP_MSG_AGENT_PRIORITY, number);
 }
 
+static u32 own_priority(const struct gp_control *control)
+{
+	return control->own_priority;
+}
+
 const struct gp_control_ops gp_agent_control = {
 	.name = "kfd-agent",
 	.mechanism = GP_MECHANISM_AGENT,
@@ -318,4 +329,5 @@ const struct gp_control_ops gp_agent_control = {
 	.share = share,
 	.lease = lease,
 	.priority = priority,
+	.own_priority = own_priority,
 };

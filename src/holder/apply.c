@@ -382,6 +382,9 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 		break;
 	}
 	job->ops = applied->ops;
+	job->has_priority = applied->control && applied->ops->own_priority;
+	if (job->has_priority)
+		job->own_priority = applied->ops->own_priority(applied->control);
 	explain(job, applied->pid);
 }
 

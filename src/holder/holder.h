@@ -118,6 +118,8 @@ struct gp_job {
 	int result;
 	char text[GP_PROTO_TEXT];
 	const struct gp_control_ops *ops;
+	bool has_priority; /* own_priority is what the process was started with */
+	u32 own_priority;
 	struct gp_control_done done; /* queues: how many are stopped now */
 	u32 started;                 /* how many run because of it */
 	u64 finished_ns;
@@ -141,6 +143,7 @@ struct gp_member {
 	struct gp_worker *worker;
 	u32 jobs; /* under way */
 	bool gone, stopping;
+	u32 own_priority;          /* what it was started with, when its mechanism knows */
 	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
 	u32 gpus[GP_HOLDER_GPUS];
 	u32 gpu_count;

@@ -40,7 +40,8 @@ struct gp_member *gp_member_add(struct gp_holder *holder, u32 pid, int pidfd, u3
 				     .holder = holder,
 				     .pid = pid,
 				     .pidfd = pidfd,
-				     .asked = asked};
+				     .asked = asked,
+				     .own_priority = 1000}; /* GPREEMPT_PRIORITY_DEFAULT */
 	gp_list_init(&member->links);
 	if (gp_worker_start(member, &member->worker)) {
 		free(member);
@@ -271,6 +272,8 @@ void gp_member_job_done(struct gp_job *job)
 	}
 	note_mechanism(member, job);
 	note_gpus(member, job);
+	if (job->has_priority)
+		member->own_priority = job->own_priority;
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result);
 	if (job->kind == GP_JOB_APPLY && job->suspends)
@@ -320,7 +323,7 @@ u32 gp_member_priority(struct gp_member *member)
 		if (agent->greeted && (u32)agent->pid == member->pid)
 			return agent->priority;
 	}
-	return 1000; /* GPREEMPT_PRIORITY_DEFAULT */
+	return member->own_priority;
 }
 
 int gp_member_set_priority(struct gp_member *member, u32 value)

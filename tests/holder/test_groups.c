@@ -300,6 +300,10 @@ static void the_agent_does_the_work(void **state)
 	assert_int_equal(list->queues[0].state, 1);
 	assert_int_equal(list->queues[0].pid, agents[0]);
 	assert_int_equal(list->queues[0].owner_pid, getpid());
+	/* What it was started with, though nobody asked for its group. */
+	assert_int_equal(list->queues[0].logical_priority, 777);
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
+	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 777);
 	value.target = (u32)target;
 	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), 0);
 	assert_int_equal(shown[0].share, 300);
