@@ -59,6 +59,10 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
 	else if (!error)
 		error = gpreempt_target_open(context, (int)pid, NULL, &target);
+	if (!error && gp_group_present(context, settings->group, target, &sink.diag)) {
+		gpreempt_close(context);
+		return GP_EXIT_FAILED;
+	}
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
 	if (error) {

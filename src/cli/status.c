@@ -332,6 +332,9 @@ static int one_job(struct status *status)
 	status->now_ns = gp_monotonic_ns();
 	if (error)
 		gp_fail(&status->sink.diag, error, "%s", gpreempt_error(context));
+	else if (status->group && !info.process_count)
+		error = gp_fail(&status->sink.diag, -ESRCH, _("group '%s': %s"), status->group,
+				info.why);
 	else if (status->json)
 		error = show_job_json(status, &info, queues, count);
 	else

@@ -125,6 +125,7 @@ static int take(struct keeper *keeper)
 		.lease_ms = (u32)keeper->lease_ms,
 		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
 	};
+	struct gpreempt_target_info info = {.size = sizeof(info)};
 	int count;
 
 	if (keeper->for_ms && keeper->for_ms + SLACK_MS < GPREEMPT_LIMIT_MAX_MS)
@@ -137,8 +138,12 @@ static int take(struct keeper *keeper)
 	if (count < 0)
 		return count;
 	keeper->started_ns = gp_monotonic_ns();
+	if (keeper->group && !keeper->json)
+		(void)gpreempt_target_info(keeper->target, &info);
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
+	else if (keeper->group && !info.process_count && info.why[0])
+		printf(_("%s: %s; those that join are suspended\n"), keeper->name, info.why);
 	else
 		printf(keeper->for_ms ? _("%s: %d queues suspended\n")
 				      : _("%s: %d queues suspended; Ctrl-C resumes\n"),

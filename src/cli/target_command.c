@@ -73,6 +73,19 @@ int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, 
 	return 0;
 }
 
+int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
+		     struct gp_diag *diag)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+	int error = group ? gpreempt_target_info(target, &info) : 0;
+
+	if (error < 0)
+		return gp_fail(diag, error, "%s", gpreempt_error(context));
+	if (group && !info.process_count)
+		return gp_fail(diag, -ESRCH, _("group '%s': %s"), group, info.why);
+	return 0;
+}
+
 void gp_target_name(char *out, size_t size, u32 pid, const char *group)
 {
 	if (group)

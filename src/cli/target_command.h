@@ -30,6 +30,9 @@ bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
 int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
 		       u32 **ids, size_t *count);
 
+/* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */
+int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
+		     struct gp_diag *diag);
 /* "3 queues of process 4711"; for messages. */
 void gp_target_name(char *out, size_t size, u32 pid, const char *group);
 

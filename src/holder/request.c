@@ -112,6 +112,8 @@ static int info(struct gp_connection *connection, const struct gp_wire_message *
 			memcpy(answer.why, member->why, sizeof(answer.why));
 		}
 	}
+	if (request->target->group[0] && !answer.process_count)
+		snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
 	add_owners(request->target, &answer);
 	gp_request_answer(request, 0, &answer, sizeof(answer));
 	return 0;

@@ -114,6 +114,15 @@ class Suspend(Commands):
         self.assertEqual([json.loads(line)["event"] for line in done.stdout.splitlines()],
                          ["suspended", "lease_lost"])
 
+    def test_a_group_nobody_is_in_is_said(self):
+        done = self.command("suspend", "--group", "nobody", "--for", "20ms", "--lease", "1h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("group 'nobody': nobody is here yet; those that join are suspended\n", done.stdout)
+        for command in (("status",), ("status", "--json"), ("renice", "5")):
+            done = self.command(*command, "--group", "nobody")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn("group 'nobody': nobody is here yet", done.stderr)
+
     def test_the_lease_is_renewed(self):
         # The holder forgets one hold; only a renewal can find that out, as no event is sent.
         done = self.command("suspend", "--group", "forget", "--lease", "50ms")

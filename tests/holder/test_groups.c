@@ -346,6 +346,9 @@ static void members_are_suspended_together(void **state)
 	assert_true(target > 0);
 	assert_int_equal(opened(client)->process_count, 3);
 	assert_int_equal(opened(client)->mechanism, 1);
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, open_group(client, "none")), 0);
+	assert_string_equal(((struct gp_msg_info *)client->message.body)->why,
+			    "no process of the group is here yet");
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 6);
 	const struct gp_msg_done *outcome = (const void *)client->message.body;
 	assert_int_equal(outcome->processes, 3);

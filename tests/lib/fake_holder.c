@@ -217,6 +217,10 @@ static void handle_target(struct holder *holder, struct client *client,
 				   .since_ns = target->held ? SINCE : 0,
 				   .why = "it is the only one"};
 
+	if (strcmp(target->group, "nobody") == 0) {
+		info.process_count = 0;
+		snprintf(info.why, sizeof(info.why), "nobody is here yet");
+	}
 	switch (m->header.type) {
 	case GP_MSG_CLOSE:
 		*target = (struct target){0};
