@@ -32,10 +32,11 @@
 #include "abi/amd_signal.h"
 #include "abi/aql.h"
 
-#define LOOK_MIN   50000u   /* ns */
-#define LOOK_MAX   4000000u /* ns */
-#define LOOK_BLIND 1000000u /* ns: where doorbells are not seen */
-#define TOMBSTONE  1u
+#define LOOK_MIN       50000u   /* ns */
+#define LOOK_MAX       4000000u /* ns */
+#define LOOK_BLIND     1000000u /* ns: where doorbells are not seen */
+#define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
+#define TOMBSTONE      1u
 
 static u64 now(const struct gp_agent *agent)
 {
@@ -253,6 +254,8 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
 	__atomic_store_n(&ringer->last, value << 1 | !!(header & GP_AQL_HEADER_BARRIER),
 			 __ATOMIC_RELAXED);
 	__atomic_fetch_add(&slot->doorbells, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ringer->parked, __ATOMIC_SEQ_CST))
+		gp_agent_unpark(agent, id);
 	if (__atomic_load_n(&ringer->quiet, __ATOMIC_SEQ_CST))
 		rise(agent, id);
 }
@@ -320,7 +323,7 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 
 bool gp_agent_look(struct gp_agent *agent)
 {
-	bool again = false;
+	bool again = gp_agent_check_parked(agent);
 
 	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
 		const struct gp_agent_queue *queue = &agent->queue[id];
@@ -347,10 +350,22 @@ bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u
 	return state != GP_ACTIVITY_UNKNOWN;
 }
 
+static bool any_parked(const struct gp_agent *agent)
+{
+	for (u32 id = 0; id < agent->highest; id++)
+		if (agent->queue[id].used && agent->queue[id].parked)
+			return true;
+	return false;
+}
+
 void gp_agent_look_later(struct gp_agent *agent)
 {
 	u64 wait = LOOK_BLIND;
 
+	if (any_parked(agent)) {
+		arm(agent, PARKED_LOOK_NS);
+		return;
+	}
 	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
 		return;
 	if (__atomic_load_n(&agent->busy, __ATOMIC_RELAXED)) {

@@ -38,6 +38,7 @@ enum {
 };
 
 #define GP_NS_PER_MS 1000000ull
+#define GP_NS_PER_S  1000000000ull
 
 /* What the agent asks of the system; tests bring their own. */
 struct gp_agent_driver {
@@ -56,12 +57,14 @@ struct gp_agent_queue {
 	u32 id, gpu_id, type;
 	u64 ring, read_pointer, write_pointer;
 	u32 ring_bytes;
-	u32 percentage, priority; /* what the program asked for last */
-	u32 driver_percentage;    /* what the driver has */
-	int error;                /* of the last change that failed; 0: none */
-	int stream;               /* -1 low, 0, 1 high: of the stream behind it */
-	u64 since_ns;             /* suspended since; 0: running */
-	u32 mask_bits;            /* of the program's own CU mask; 0: it has none */
+	u32 percentage, priority;     /* what the program asked for last */
+	u32 driver_percentage;        /* what the driver has */
+	int error;                    /* of the last change that failed; 0: none */
+	int stream;                   /* -1 low, 0, 1 high: of the stream behind it */
+	u64 since_ns;                 /* suspended since; 0: running */
+	bool parked;                  /* held without a driver call, because it has no work */
+	u64 rest_written, rest_since; /* its write index, and since when it has not moved */
+	u32 mask_bits;                /* of the program's own CU mask; 0: it has none */
 	u32 mask[GP_AGENT_MASK_WORDS];
 	bool narrowed; /* the driver has less than that mask */
 };
@@ -102,6 +105,7 @@ struct gp_agent_ringer {
 	u64 drained_at;   /* write index when it was last seen drained, and */
 	u64 drained_rung; /* doorbells by then: an index is taken before its packet is rung */
 	u32 quiet;        /* 1: the next doorbell must make the queue busy */
+	u32 parked;       /* 1: the next doorbell must stop the queue first */
 };
 
 /* Queue object to id: open addressing. Keys are set and cleared under the lock, read without. */
@@ -178,6 +182,11 @@ int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long reques
 /* With the lock held: calls the driver for every queue that is not as it should be, and for no
  * other. `deadline` 0: none. The first error, after all were tried. */
 int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *cost);
+/* Any thread: a parked queue is about to get work, and is stopped before. */
+void gp_agent_unpark(struct gp_agent *agent, u32 id);
+/* With the lock held: stops parked queues whose doorbell did not reach us. True: some are parked.
+ */
+bool gp_agent_check_parked(struct gp_agent *agent);
 u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
 
 /* ---- holds.c: owners and leases; all with the lock held ---- */

@@ -99,6 +99,109 @@ static int update(struct gp_agent *agent, struct gp_agent_queue *queue, u32 perc
 	return 0;
 }
 
+/* ---- parked queues ---- */
+
+/*
+ * Stopping a queue preempts the whole device, whether it has work or not, and a HIP program has two
+ * or three queues of the runtime's own that rest for ever. One that has had no work for a while is
+ * held without a driver call: nothing of it is on the GPU. It is stopped when it gets work: at its
+ * doorbell, before that reaches the GPU, where doorbells are seen; otherwise (the runtime's own
+ * queues) at the next look, PARKED_LOOK_NS later at most.
+ */
+#define REST_NS GP_NS_PER_S
+
+static bool named_by_somebody(const struct gp_agent *agent, u32 id)
+{
+	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
+		if (agent->owner[i].lease_end && agent->owner[i].named[id / 64] >> (id % 64) & 1)
+			return true;
+	return false;
+}
+
+/* Since when its write index stands still is only known from one look to the next. */
+static bool has_moved(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	u64 read_at, written;
+
+	if (!gp_agent_peek_indices(agent, queue, &read_at, &written))
+		return true;
+	if (queue->rest_since && written == queue->rest_written && read_at == written)
+		return false;
+	queue->rest_written = written;
+	queue->rest_since = now(agent);
+	return true;
+}
+
+static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	u32 busy;
+
+	/* Where no doorbell is seen at all every queue would be the exception. */
+	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
+	    !(queue->driver_percentage & PERCENT_MASK) || named_by_somebody(agent, queue->id))
+		return false;
+	if (has_moved(agent, queue))
+		return false;
+	if (queue->parked)
+		return true;
+	return now(agent) - queue->rest_since >= REST_NS && gp_agent_busy(agent, queue, &busy) &&
+	       !busy;
+}
+
+static void set_parked(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	bool park = can_park(agent, queue);
+
+	if (!agent->activity)
+		return;
+	__atomic_store_n(&agent->ringer[queue->id].parked, park, __ATOMIC_SEQ_CST);
+	/* A packet that was written before the doorbell could see the mark is seen here: the write
+	 * index moves before the doorbell rings. */
+	if (park && has_moved(agent, queue)) {
+		park = false;
+		__atomic_store_n(&agent->ringer[queue->id].parked, 0, __ATOMIC_SEQ_CST);
+	}
+	queue->parked = park;
+}
+
+void gp_agent_unpark(struct gp_agent *agent, u32 id)
+{
+	struct gp_agent_cost cost = {0};
+	int cancel, error = errno;
+
+	/* A doorbell is no place where a thread is cancelled, and leaves errno alone. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&agent->lock);
+	/* settle() sees that its write index has moved. */
+	if (agent->queue[id].used && agent->queue[id].parked)
+		gp_agent_settle(agent, 0, &cost);
+	pthread_mutex_unlock(&agent->lock);
+	pthread_setcancelstate(cancel, NULL);
+	errno = error;
+}
+
+bool gp_agent_check_parked(struct gp_agent *agent)
+{
+	struct gp_agent_cost cost = {0};
+	bool any = false, moved = false;
+
+	for (u32 id = 0; id < agent->highest; id++) {
+		struct gp_agent_queue *queue = &agent->queue[id];
+
+		if (!queue->used || !queue->parked)
+			continue;
+		any = true;
+		if (!has_moved(agent, queue))
+			continue;
+		queue->parked = false;
+		__atomic_store_n(&agent->ringer[id].parked, 0, __ATOMIC_SEQ_CST);
+		moved = true;
+	}
+	if (moved)
+		gp_agent_settle(agent, 0, &cost);
+	return any;
+}
+
 int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *cost)
 {
 	int first = 0;
@@ -112,7 +215,8 @@ int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *
 		if (!queue->used)
 			continue;
 		held = gp_agent_held(agent, queue);
-		percentage = wanted(agent, queue);
+		set_parked(agent, queue);
+		percentage = queue->parked ? queue->driver_percentage : wanted(agent, queue);
 		/* Each call preempts the whole device: none that changes nothing. */
 		if (!queue->leaving && queue->driver_percentage != percentage) {
 			if (deadline && now(agent) >= deadline)

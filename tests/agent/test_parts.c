@@ -295,6 +295,105 @@ static void the_ring_comes_round(void **state)
 	assert_int_equal(fake->agent->activity->slot[ring.id].doorbells, 5 * PACKETS + 3);
 }
 
+/* ---- parked queues ---- */
+
+/* Two rings, of which `rests` has had no work for longer than it takes, and everybody lets go. */
+static void let_one_rest(struct fake *fake, struct ring *works, struct ring *rests)
+{
+	make_ring(fake, works);
+	make_ring(fake, rests);
+	assert_int_equal(hold(fake, 0, ALL), 2);
+	assert_int_equal(let_go(fake, 0, ALL), 2);
+	fake->now += 2 * GP_NS_PER_S;
+	submit(fake, works, true, true);
+	fake->updates = 0;
+}
+
+static void a_queue_that_rests_is_held_without_a_call(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	assert_int_equal(hold(fake, 0, ALL), 2); /* both count as held */
+	assert_int_equal(fake->updates, 1);
+	assert_int_equal(percentage(fake, works.id), 0);
+	assert_int_equal(percentage(fake, rests.id), 100);
+	assert_int_equal(fake->agent->activity->slot[rests.id].suspended, 1);
+	let_go(fake, 0, ALL);
+	assert_int_equal(fake->updates, 2);
+	assert_int_equal(percentage(fake, works.id), 100);
+	assert_int_equal(fake->agent->activity->slot[rests.id].suspended, 0);
+}
+
+static void a_parked_queue_is_stopped_before_its_doorbell_rings(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, ALL);
+	submit(fake, &rests, true, true);
+	assert_int_equal(percentage(fake, rests.id), 0);
+	assert_int_equal(fake->updates, 2);
+	submit(fake, &rests, true, true);
+	assert_int_equal(fake->updates, 2);
+	let_go(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 100);
+	/* It has work now: the next hold stops it at once. */
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 0);
+}
+
+static void a_doorbell_that_is_not_seen_is_found_by_looking(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	hold(fake, 0, ALL);
+	assert_true(gp_agent_look(fake->agent));
+	assert_int_equal(percentage(fake, rests.id), 100);
+	rests.object.write_dispatch_id++;
+	gp_agent_look(fake->agent);
+	assert_int_equal(percentage(fake, rests.id), 0);
+}
+
+static void long_work_is_no_rest(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	works.object.read_dispatch_id = 1; /* launched, not done */
+	hold(fake, 0, ALL);
+	let_go(fake, 0, ALL);
+	fake->now += 5 * GP_NS_PER_S;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, works.id), 0);
+}
+
+static void a_named_queue_is_stopped_whether_it_rests_or_not(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	assert_int_equal(hold(fake, 0, ONE(rests.id)), 1);
+	assert_int_equal(percentage(fake, rests.id), 0);
+}
+
+static void where_doorbells_are_not_seen_nothing_is_parked(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	fake->agent->hooked = false;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, rests.id), 0);
+}
+
 static void only_the_first_busy_queue_is_an_edge(void **state)
 {
 	struct fake *fake = *state;
@@ -490,6 +589,12 @@ int main(void)
 		TEST(a_mask_set_under_a_share_is_narrowed),
 		TEST(a_new_queue_gets_the_share),
 		TEST(launched_is_not_done),
+		TEST(a_queue_that_rests_is_held_without_a_call),
+		TEST(a_parked_queue_is_stopped_before_its_doorbell_rings),
+		TEST(a_doorbell_that_is_not_seen_is_found_by_looking),
+		TEST(long_work_is_no_rest),
+		TEST(a_named_queue_is_stopped_whether_it_rests_or_not),
+		TEST(where_doorbells_are_not_seen_nothing_is_parked),
 		TEST(a_signal_that_is_gone_is_unknown),
 		TEST(without_a_barrier_bit_packets_before_the_last_may_still_run),
 		TEST(the_ring_comes_round),
