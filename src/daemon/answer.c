@@ -171,6 +171,9 @@ static int pin(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 		return error;
 	if (what->pin > GP_SCHED_PIN_HOLD)
 		return refuse(peer, ask, -EINVAL, "the value is out of range");
+	/* A job that is never preempted is above every ceiling. */
+	if (what->pin == GP_SCHED_PIN_RUN && !privileged(peer))
+		return refuse(peer, ask, -EPERM, "only root or the gpreempt group may do that");
 	job->asked_pin = what->pin;
 	gp_host_respec(peer->daemon, job);
 	return reply(peer, ask, 0, NULL, 0);

@@ -277,7 +277,12 @@ void gp_member_job_done(struct gp_job *job)
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result);
 	if (job->kind == GP_JOB_APPLY && job->suspends)
-		gp_breaker_report(holder, member, job->result);
+		/* An agent that does not answer says nothing of the device: its program may be
+		 * stopped. */
+		gp_breaker_report(holder, member,
+				  job->result == -ETIME && member->ops == &gp_agent_control
+					  ? -EBUSY
+					  : job->result);
 	/* Off by one in the driver's books: its fail-open cannot be relied on any more. */
 	if (job->result == -EUCLEAN) {
 		holder->ending = true;

@@ -99,10 +99,10 @@ static void *run(void *data)
 	do {
 		if (wait_for_something(worker, fds) < 0)
 			continue;
-		/* A byte is a job or a nudge; looking at the process costs little. */
+		/* A byte is a job or a nudge, and a nudge may be lost in a full socket: looking at
+		 * the process costs little. */
 		bool nudged = fds[0].revents &&
-			      recv(worker->ends[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0 &&
-			      bytes[0] == NUDGE;
+			      recv(worker->ends[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0;
 		if ((nudged || fds[1].revents || fds[2].revents) &&
 		    gp_apply_pump(&worker->applied, &result))
 			notice(worker, result);

@@ -47,6 +47,7 @@ static int snapshot(struct gp_control *control, u32 *count)
 			break;
 		if (error && error != -EINTR)
 			return error;
+		error = -EINTR; /* ours again, or interrupted: another try */
 	}
 	if (error)
 		return error;
