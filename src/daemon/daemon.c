@@ -46,6 +46,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 	daemon->forced_mode = -1;
 	daemon->library_watch.fd = daemon->agents_watch.fd = -1;
 	daemon->listen_watch.fd = daemon->signal_watch.fd = daemon->metrics.watch.fd = -1;
+	daemon->directory_watch.fd = -1;
 	gp_list_init(&daemon->jobs);
 	gp_list_init(&daemon->clients);
 	gp_list_init(&daemon->operations);

@@ -194,8 +194,9 @@ struct gp_daemon {
 	struct gp_timer scan_timer, read_timer;
 	u64 read_interval_ns;
 
-	struct gp_watch listen_watch, signal_watch;
+	struct gp_watch listen_watch, signal_watch, directory_watch;
 	int lock;
+	bool homeless; /* the directory of the sockets is gone */
 	struct gp_list peers;
 	u32 peer_count;
 	struct gp_timer watchdog_timer;

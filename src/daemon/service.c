@@ -20,6 +20,7 @@
 #include "proto/directory.h"
 
 #define BACKLOG 16
+#define LOCK    "gpreemptd.lock"
 
 static void drop(struct gp_peer *peer)
 {
@@ -108,7 +109,7 @@ void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *l
 static int take_lock(struct gp_daemon *daemon)
 {
 	char path[256];
-	int error = gp_directory_path(path, sizeof(path), "gpreemptd.lock", 1);
+	int error = gp_directory_path(path, sizeof(path), LOCK, 1);
 
 	if (error)
 		return error;
@@ -118,6 +119,26 @@ static int take_lock(struct gp_daemon *daemon)
 	if (flock(daemon->lock, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	return 0;
+}
+
+static void directory_ready(struct gp_watch *watch, u32 events)
+{
+	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, directory_watch);
+
+	(void)events;
+	if (!gp_directory_lost(watch->fd, LOCK, daemon->lock))
+		return;
+	daemon->homeless = daemon->loop.stop = true;
+	gp_daemon_say(daemon, GP_WARNING, _("the directory of its sockets was removed: it ends"));
+}
+
+/* Without it a daemon whose directory was removed stays, which does nobody harm. */
+static void watch_directory(struct gp_daemon *daemon)
+{
+	int fd = gp_directory_watch(LOCK);
+
+	if (fd >= 0)
+		(void)!gp_loop_watch(&daemon->loop, &daemon->directory_watch, fd, directory_ready);
 }
 
 int gp_service_start(struct gp_daemon *daemon)
@@ -141,7 +162,10 @@ int gp_service_start(struct gp_daemon *daemon)
 		close(fd);
 		return error;
 	}
-	return gp_loop_watch(&daemon->loop, &daemon->listen_watch, fd, listen_ready);
+	error = gp_loop_watch(&daemon->loop, &daemon->listen_watch, fd, listen_ready);
+	if (!error)
+		watch_directory(daemon);
+	return error;
 }
 
 void gp_service_stop(struct gp_daemon *daemon)
@@ -150,9 +174,11 @@ void gp_service_stop(struct gp_daemon *daemon)
 
 	while (!gp_list_empty(&daemon->peers))
 		drop(gp_container(daemon->peers.next, struct gp_peer, link));
-	if (daemon->listen_watch.fd >= 0 &&
+	/* In a directory that is there again the socket is another's. */
+	if (daemon->listen_watch.fd >= 0 && !daemon->homeless &&
 	    gp_directory_path(path, sizeof(path), GP_DAEMON_SOCKET, 0) == 0)
 		unlink(path);
+	gp_loop_unwatch(&daemon->loop, &daemon->directory_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->listen_watch);
 	if (daemon->lock >= 0)
 		close(daemon->lock);

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/directory.h"
+
 #define SECOND_NS   1000000000ull
 #define END_SECONDS 10 /* for workers to let go */
 /* While a process is attached a hung holder would stop it at its next signal: the guardian hears
@@ -52,6 +54,15 @@ static int open_signals(struct gp_holder *holder)
 	return gp_holder_watch(holder, holder->signals, EPOLLIN, &holder->fixed[GP_SOURCE_SIGNAL]);
 }
 
+/* Without it the holder of a directory that was removed ends when it is idle. */
+static void watch_directory(struct gp_holder *holder)
+{
+	holder->directory = gp_directory_watch(holder->options.lock_name);
+	if (holder->directory >= 0)
+		gp_holder_watch(holder, holder->directory, EPOLLIN,
+				&holder->fixed[GP_SOURCE_DIRECTORY]);
+}
+
 int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options)
 {
 	int error = 0;
@@ -59,6 +70,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	*holder = (struct gp_holder){.options = *options,
 				     .signals = -1,
 				     .inotify = -1,
+				     .directory = -1,
 				     .armed_ns = GP_NEVER,
 				     .idle_since_ns = gp_now_ns()};
 	for (int i = 0; i < GP_SOURCE_FIXED; i++)
@@ -81,6 +93,8 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	if (!error && options->listen_fd >= 0)
 		error = gp_holder_watch(holder, options->listen_fd, EPOLLIN,
 					&holder->fixed[GP_SOURCE_LISTEN]);
+	if (!error && options->lock_name)
+		watch_directory(holder);
 	if (!error && options->guard_ns)
 		error = gp_guardian_start(options->guard_ns, &holder->guardian);
 	if (error)
@@ -197,6 +211,11 @@ static void dispatch(struct gp_holder *holder, const struct epoll_event *event)
 	case GP_SOURCE_INOTIFY:
 		gp_agents_changed(holder);
 		break;
+	case GP_SOURCE_DIRECTORY:
+		holder->homeless = gp_directory_lost(holder->directory, holder->options.lock_name,
+						     holder->options.lock_fd);
+		holder->ending |= holder->homeless;
+		break;
 	case GP_SOURCE_CONNECTION:
 		gp_connection_ready(event->data.ptr, event->events);
 		break;
@@ -262,7 +281,8 @@ void gp_holder_close(struct gp_holder *holder)
 		kill(holder->guardian, SIGKILL);
 		waitpid(holder->guardian, NULL, 0);
 	}
-	int fds[] = {holder->epoll, holder->timer, holder->signals, holder->inotify};
+	int fds[] = {holder->epoll, holder->timer, holder->signals, holder->inotify,
+		     holder->directory};
 	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

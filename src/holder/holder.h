@@ -57,6 +57,7 @@ enum gp_source {
 	GP_SOURCE_TIMER,
 	GP_SOURCE_SIGNAL,
 	GP_SOURCE_INOTIFY,
+	GP_SOURCE_DIRECTORY,
 	GP_SOURCE_FIXED, /* how many there are of those */
 	GP_SOURCE_CONNECTION,
 	GP_SOURCE_MEMBER,
@@ -253,6 +254,8 @@ struct gp_priority {
 struct gp_holder_options {
 	const struct gp_control_ops *const *mechanisms; /* in AUTO's order, NULL-terminated */
 	int listen_fd;                                  /* -1: none (tests) */
+	const char *lock_name; /* in the directory, which is watched; NULL: none (tests) */
+	int lock_fd;
 	bool inline_jobs; /* run in the loop, for tests that must be repeatable */
 	u32 idle_ms;      /* 0: never ends by itself */
 	u64 *guard_ns;    /* where the guardian reads by when we must have acted; NULL */
@@ -260,10 +263,11 @@ struct gp_holder_options {
 
 struct gp_holder {
 	struct gp_holder_options options;
-	int epoll, timer, signals, inotify;
+	int epoll, timer, signals, inotify, directory;
 	enum gp_source fixed[GP_SOURCE_FIXED];
 	u64 armed_ns; /* when the timer rings */
 	bool ending;
+	bool homeless; /* the directory is gone: nobody can come any more */
 	u64 idle_since_ns;
 	struct gp_list connections, members, agents, priorities;
 	u32 connection_count, member_count, group_targets;

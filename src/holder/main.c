@@ -155,6 +155,8 @@ static int serve(const struct program *program)
 	struct gp_holder_options options = {
 		.mechanisms = mechanisms,
 		.listen_fd = program->listen,
+		.lock_name = LOCK,
+		.lock_fd = program->lock,
 		.idle_ms = program->idle_ms,
 		.guard_ns = gp_guardian_clock(),
 	};
@@ -168,7 +170,11 @@ static int serve(const struct program *program)
 		;
 	/* Clients that come now find no socket, and start another holder, which waits for the lock.
 	 */
-	remove_socket();
+	if (holder.homeless)
+		fprintf(stderr, "gpreempt-holder: %s\n",
+			_("the directory of its sockets was removed: it ends"));
+	else
+		remove_socket();
 	gp_holder_close(&holder);
 	return 0;
 }

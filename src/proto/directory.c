@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -100,4 +101,41 @@ int gp_directory_connect(const char *name)
 int gp_directory_try_connect(const char *name)
 {
 	return connect_within(name, 0);
+}
+
+int gp_directory_watch(const char *lock)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int fd, error = gp_directory_path(path, sizeof(path), lock, 0);
+
+	if (error)
+		return error;
+	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	/* IN_ATTRIB is its link count: an open file is deleted only when it is closed, and its
+	 * directory after it. */
+	if (inotify_add_watch(fd, path, IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) < 0)
+		error = -errno;
+	if (!error)
+		error = gp_directory_path(path, sizeof(path), ".", 0);
+	if (!error && inotify_add_watch(fd, path, IN_MOVE_SELF | IN_ONLYDIR) < 0)
+		error = -errno;
+	if (error)
+		close(fd);
+	return error ? error : fd;
+}
+
+bool gp_directory_lost(int watch, const char *lock, int lock_fd)
+{
+	_Alignas(struct inotify_event) char events[4096];
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct stat there, ours;
+
+	while (read(watch, events, sizeof(events)) > 0)
+		;
+	if (gp_directory_path(path, sizeof(path), lock, 0) || lstat(path, &there) < 0 ||
+	    fstat(lock_fd, &ours) < 0)
+		return true;
+	return there.st_dev != ours.st_dev || there.st_ino != ours.st_ino;
 }

@@ -9,6 +9,7 @@
 #ifndef GP_PROTO_DIRECTORY_H
 #define GP_PROTO_DIRECTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Path of a file in the directory ("holder.sock", "agents"), which is made when `create` is set.
@@ -20,5 +21,11 @@ int gp_directory_path(char *out, size_t size, const char *name, int create);
  * it, the other not at all. */
 int gp_directory_connect(const char *name);
 int gp_directory_try_connect(const char *name);
+
+/* For whoever serves the directory and has its lock file open there: becomes readable when the
+ * directory may be gone (an inotify descriptor; -errno). */
+int gp_directory_watch(const char *lock);
+/* Then: whether the lock's path names another file than ours, or none. Takes what can be read. */
+bool gp_directory_lost(int watch, const char *lock, int lock_fd);
 
 #endif

@@ -10,6 +10,7 @@ import unittest
 BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 GPREEMPTD = os.path.join(BIN, "gpreemptd")
+HOLDER = os.path.join(BIN, "gpreempt-holder")
 LIMIT = 60
 
 
@@ -42,9 +43,13 @@ class Commands(unittest.TestCase):
         return path
 
     def start(self, *arguments):
-        self.daemon = subprocess.Popen([GPREEMPTD, *arguments], stderr=subprocess.PIPE, text=True, env=self.env)
+        self.begin(lambda: self.gpreempt("stats").returncode == 0, GPREEMPTD, *arguments)
+
+    def begin(self, answers, *command):
+        """Starts it and waits until it answers."""
+        self.daemon = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=self.env)
         deadline = time.monotonic() + LIMIT
-        while self.gpreempt("stats").returncode:
+        while not answers():
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(self.daemon.poll())
             time.sleep(0.02)
@@ -73,6 +78,24 @@ class Commands(unittest.TestCase):
         done = self.run_it(GPREEMPTD)
         self.assertEqual(done.returncode, 1)
         self.assertIn("another gpreemptd serves this directory", done.stderr)
+
+    def loses_its_directory(self):
+        shutil.rmtree(self.place)
+        try:
+            self.assertEqual(self.daemon.wait(LIMIT), 0)
+            self.assertIn("the directory of its sockets was removed", self.daemon.stderr.read())
+            self.assertFalse(os.path.exists(self.place))
+        finally:
+            os.makedirs(self.place, exist_ok=True)
+
+    def test_a_daemon_whose_directory_is_removed_ends(self):
+        self.start()
+        self.loses_its_directory()
+
+    def test_a_holder_whose_directory_is_removed_ends(self):
+        self.begin(lambda: self.gpreempt("status").stdout == "Nothing is suspended.\n",
+                   HOLDER, "--foreground", "--idle", "0")
+        self.loses_its_directory()
 
     def test_reload_keeps_the_old_file_when_the_new_one_is_wrong(self):
         path = self.file("[daemon]\nmode = observe\n")

@@ -2,6 +2,8 @@
 #include "testlib.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -53,6 +55,46 @@ static void one_that_others_may_write_to_is_refused(void **state)
 	/* Made for everybody by an administrator: sticky, as /tmp is. */
 	assert_int_equal(chmod(dir, 01777), 0);
 	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 1), 0);
+}
+
+static bool told(int watch)
+{
+	struct pollfd fds = {.fd = watch, .events = POLLIN};
+
+	return poll(&fds, 1, 0) == 1;
+}
+
+static void one_that_is_removed_or_moved_is_noticed(void **state)
+{
+	char moved[256], lock[256];
+	int fd, watch;
+
+	(void)state;
+	assert_int_equal(gp_directory_watch("lock"), -ENOENT);
+	assert_int_equal(gp_directory_path(lock, sizeof(lock), "lock", 1), 0);
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	watch = gp_directory_watch("lock");
+	assert_true(fd >= 0 && watch >= 0);
+	assert_false(told(watch));
+	/* What is no more than a change is none. */
+	assert_int_equal(chmod(lock, 0640), 0);
+	assert_true(told(watch));
+	assert_false(gp_directory_lost(watch, "lock", fd));
+	assert_false(told(watch));
+	snprintf(moved, sizeof(moved), "%s/moved", place);
+	assert_int_equal(rename(dir, moved), 0);
+	assert_true(told(watch));
+	assert_true(gp_directory_lost(watch, "lock", fd));
+	assert_int_equal(rename(moved, dir), 0);
+	assert_false(gp_directory_lost(watch, "lock", fd));
+	/* Still open, as the lock of whoever serves it is. */
+	assert_int_equal(unlink(lock), 0);
+	assert_true(told(watch));
+	assert_int_equal(close(open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600)), 0);
+	assert_true(gp_directory_lost(watch, "lock", fd));
+	unlink(lock);
+	close(fd);
+	close(watch);
 }
 
 static void links_and_files_are_refused(void **state)
@@ -107,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(it_is_made_when_asked_for_and_private),
 		T(one_that_others_may_write_to_is_refused),
+		T(one_that_is_removed_or_moved_is_noticed),
 		T(links_and_files_are_refused),
 		T(somebody_elses_is_refused),
 		T(a_full_queue_is_not_waited_for),
