@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/i18n.h"
+#include "base/program.h"
 
 #define CHIP(name, min, max) GP_FIGURE(struct gp_model_chip, "chip", #name, name, min, max)
 #define COST(name, min, max) GP_FIGURE(struct gp_model_chip, "cost", #name, name, min, max)
@@ -57,7 +58,7 @@ int gp_chip_path(const char *name, char *path, size_t size)
 		lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
 	snprintf(installed, sizeof(installed), "share/gpreempt/gpus/%s.json", lower);
 	snprintf(built, sizeof(built), "data/gpus/%s.json", lower);
-	return gp_data_find(installed, built, path, size);
+	return gp_program_beside(installed, built, path, size);
 }
 
 int gp_chip_unknown(struct gp_diag *diag, const char *name, int error)

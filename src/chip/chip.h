@@ -32,10 +32,4 @@ int gp_chip_text(const json_t *root, const char *key, const char *path, struct g
 /* The whole of it; -errno, said on diag with file, key and what is wrong. */
 int gp_chip_load(const char *name, struct gp_diag *diag, struct gp_chip *out);
 
-/*
- * A file beside the running program: `installed` relative to the prefix it is installed under,
- * `built` relative to the build directory. -ENOENT when neither is there.
- */
-int gp_data_find(const char *installed, const char *built, char *out, size_t size);
-
 #endif

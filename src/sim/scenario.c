@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/i18n.h"
+#include "base/program.h"
 #include "base/parse.h"
 
 #define FILE_LIMIT (1u << 20)
@@ -489,7 +490,7 @@ int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_d
 	if (!strchr(path, '/') && !strchr(path, '.')) {
 		snprintf(installed, sizeof(installed), "share/gpreempt/scenarios/%s.sim", path);
 		snprintf(built, sizeof(built), "data/scenarios/%s.sim", path);
-		if (gp_data_find(installed, built, found, sizeof(found)) == 0)
+		if (gp_program_beside(installed, built, found, sizeof(found)) == 0)
 			path = found;
 	}
 	error = gp_file_read(path, FILE_LIMIT, &text);

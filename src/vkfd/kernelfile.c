@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/i18n.h"
+#include "base/program.h"
 #include "chip/figure.h"
 #include "vkfd/gpufile.h"
 
@@ -83,8 +84,8 @@ int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vkfd_kerne
 	*out = NULL;
 	*count = 0;
 	if (!path) {
-		if (gp_data_find("share/gpreempt/kernels.json", "data/kernels.json", found,
-				 sizeof(found)))
+		if (gp_program_beside("share/gpreempt/kernels.json", "data/kernels.json", found,
+				      sizeof(found)))
 			return gp_fail(diag, -ENOENT, _("kernels.json is not installed"));
 		path = found;
 	}

@@ -1,5 +1,4 @@
 /* Running a command on a machine: may it be preloaded, start it, hand on signals, its status. */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,142 +7,60 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "base/program.h"
 #include "vkfd/vgpu.h"
 
 #define LIBRARY       "libgpreempt_vkfd.so"
-#define SCRIPT_DEPTH  4
-#define PHDRS_MAX     128
 #define GRACE_SECONDS 2   /* for a command whose machine is gone */
 #define SIGNAL_STATUS 128 /* + signal: how shells report a process that was killed */
 
 /* ---- the program ---- */
 
-/* The way execvp() looks. */
-static int find_program(const char *name, char *path, size_t size)
+static int refuse(enum gp_program_kind kind, const char *path, const char *which,
+		  struct gp_diag *diag)
 {
-	const char *directories = getenv("PATH");
-	int error = -ENOENT;
-
-	if (strchr(name, '/'))
-		return snprintf(path, size, "%s", name) < (int)size ? 0 : -ENAMETOOLONG;
-	if (!directories)
-		directories = "/bin:/usr/bin";
-	for (const char *p = directories;; p++) {
-		size_t len = strcspn(p, ":");
-		struct stat status;
-
-		if (snprintf(path, size, "%.*s%s%s", (int)len, p, len ? "/" : "", name) <
-			    (int)size &&
-		    stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
-			if (access(path, X_OK) == 0)
-				return 0;
-			error = -EACCES;
-		}
-		p += len;
-		if (!*p)
-			return error;
-	}
-}
-
-/* The run-time linker ignores LD_PRELOAD when a program gains rights. */
-static bool gains_rights(const char *path, const struct stat *status)
-{
-	if (status->st_mode & S_ISUID && status->st_uid != getuid())
-		return true;
-	if (status->st_mode & S_ISGID && status->st_mode & S_IXGRP && status->st_gid != getgid())
-		return true;
-	return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
-}
-
-static int check_elf(int fd, const char *path, const Elf64_Ehdr *header, struct gp_diag *diag)
-{
-	bool interpreter = false;
-
-	if (header->e_ident[EI_CLASS] != ELFCLASS64)
-		return gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"),
-			       path);
-	for (u32 i = 0; i < header->e_phnum && i < PHDRS_MAX && !interpreter; i++) {
-		Elf64_Phdr segment;
-
-		if (pread(fd, &segment, sizeof(segment),
-			  (off_t)(header->e_phoff + (u64)i * header->e_phentsize)) !=
-		    (ssize_t)sizeof(segment))
-			break;
-		interpreter = segment.p_type == PT_INTERP;
-	}
-	if (interpreter)
+	switch (kind) {
+	case GP_PROGRAM_OK:
 		return 0;
-	return gp_fail(diag, -EACCES,
-		       _("%s is linked statically: no library can be loaded into it, so it cannot "
-			 "see the virtual GPU"),
-		       path);
-}
-
-static int check_file(const char *path, int depth, struct gp_diag *diag);
-
-/* "#!/usr/bin/env python3": what counts is the interpreter. */
-static int check_script(const char *path, const char *text, size_t size, int depth,
-			struct gp_diag *diag)
-{
-	char interpreter[PATH_MAX];
-	/* A carriage return is part of the name, as for the kernel. */
-	size_t start = 2 + strspn(text + 2, " \t"), len = strcspn(text + start, " \t\n");
-
-	if (start + len >= size || len == 0 || len >= sizeof(interpreter) || depth == 0)
-		return 0; /* the kernel will say */
-	memcpy(interpreter, text + start, len);
-	interpreter[len] = '\0';
-	if (access(interpreter, F_OK) && errno == ENOENT)
-		return gp_fail(diag, -EACCES,
-			       _("cannot run %s: its interpreter '%s' does not exist"), path,
-			       interpreter);
-	return check_file(interpreter, depth - 1, diag);
-}
-
-static int check_file(const char *path, int depth, struct gp_diag *diag)
-{
-	union {
-		Elf64_Ehdr elf;
-		char text[256];
-	} start = {0};
-	struct stat status;
-	int fd, error = 0;
-	ssize_t n;
-
-	if (stat(path, &status))
-		return gp_fail(diag, -errno, _("cannot run %s: %s"), path, strerror(errno));
-	if (!S_ISREG(status.st_mode) || access(path, X_OK))
-		return gp_fail(diag, -EACCES, _("cannot run %s: %s"), path, strerror(EACCES));
-	if (gains_rights(path, &status))
+	case GP_PROGRAM_STATIC:
+		return gp_fail(
+			diag, -EACCES,
+			_("%s is linked statically: no library can be loaded into it, so it cannot "
+			  "see the virtual GPU"),
+			which);
+	case GP_PROGRAM_RIGHTS:
 		return gp_fail(diag, -EACCES,
 			       _("%s is set-user-ID, set-group-ID or has capabilities: the system "
 				 "does not let a library be loaded into it, so it cannot see the "
 				 "virtual GPU"),
-			       path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0; /* executable but not readable: nothing to check */
-	n = pread(fd, &start, sizeof(start) - 1, 0);
-	if (n >= (ssize_t)sizeof(start.elf) && memcmp(start.text, ELFMAG, SELFMAG) == 0)
-		error = check_elf(fd, path, &start.elf, diag);
-	else if (n > 2 && start.text[0] == '#' && start.text[1] == '!')
-		error = check_script(path, start.text, (size_t)n, depth, diag);
-	close(fd);
-	return error;
+			       which);
+	case GP_PROGRAM_NOT_64:
+		return gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"),
+			       which);
+	case GP_PROGRAM_NO_INTERPRETER:
+		return gp_fail(diag, -EACCES,
+			       _("cannot run %s: its interpreter '%s' does not exist"), path,
+			       which);
+	}
+	return -EINVAL;
 }
 
 int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, size_t size)
 {
-	int error = find_program(name, path, size);
+	enum gp_program_kind kind = GP_PROGRAM_OK;
+	char which[PATH_MAX];
+	int error = gp_program_find(name, path, size);
 
 	if (error)
 		return gp_fail(diag, error, _("cannot run %s: %s"), name, strerror(-error));
-	return check_file(path, SCRIPT_DEPTH, diag);
+	error = gp_program_check(path, &kind, which, sizeof(which));
+	if (error)
+		return gp_fail(diag, error, _("cannot run %s: %s"), path, strerror(-error));
+	return refuse(kind, path, which, diag);
 }
 
 /* ---- the environment ---- */
@@ -158,7 +75,8 @@ static bool can_be_listed(const char *path)
 static int library_path(const char *directory, char *out, size_t size, struct gp_diag *diag)
 {
 	char library[PATH_MAX];
-	int error = gp_data_find("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library, sizeof(library));
+	int error = gp_program_beside("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library,
+				      sizeof(library));
 
 	if (error)
 		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);

@@ -1,6 +1,7 @@
 /* GPU files: the three that are shipped, what follows from them, and files that are wrong. */
 #include <errno.h>
 
+#include "base/program.h"
 #include "tree.h"
 #include "vkfd/gpufile.h"
 
@@ -138,7 +139,7 @@ static json_t *shipped(const char *relative)
 	char path[PATH_MAX];
 	json_t *json;
 
-	assert_int_equal(gp_data_find(relative, relative, path, sizeof(path)), 0);
+	assert_int_equal(gp_program_beside(relative, relative, path, sizeof(path)), 0);
 	json = json_load_file(path, 0, NULL);
 	assert_non_null(json);
 	return json;
