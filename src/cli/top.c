@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
-#include "cli/top_view.h"
+#include "cli/top_screen.h"
 
 enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 'f' };
 
@@ -105,7 +105,12 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	gp_cli_diag_init(&sink, command);
 	if (gp_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
-	error = once(&settings, &client, &sink.diag);
+	error = -ENOTTY;
+	if (!settings.once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		error = gp_top_screen(&client, settings.sort, settings.filter);
+	/* Into a file, or on a terminal of which nothing is known. */
+	if (error == -ENOTTY)
+		error = once(&settings, &client, &sink.diag);
 	gp_daemon_close(&client);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
@@ -129,9 +134,10 @@ const struct gp_command gp_command_top = {
 	.description =
 		N_("Each GPU with its policy and who is on it, and each job: class, priority, "
 		   "state,\nqueues with work, how long its work waited, ran and was held, and how "
-		   "often."),
+		   "often.\nOn a terminal it is a full screen with keys (j/k select, o order, / "
+		   "filter,\nn renice, s suspend, c continue, q quit); --once prints it."),
 	.options = options,
-	.examples = "  gpreempt top --once\n"
+	.examples = "  gpreempt top\n"
 		    "  gpreempt top --once --sort held --filter train\n",
 	.run = run,
 };

@@ -122,7 +122,7 @@ const char *gp_top_sort_name(enum gp_top_sort sort)
 /* ---- tables ---- */
 
 /* Who only observes holds nobody: the core's state is what would be. */
-static const char *state_text(const struct gp_msg_job *job, bool observed)
+const char *gp_top_state(const struct gp_msg_job *job, bool observed)
 {
 	if (observed && job->held_since != GP_DAEMON_NEVER)
 		return _("would be held");
@@ -169,7 +169,7 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		gp_table_cellf(table, "%u", job->pid);
 		gp_table_cell(table, gp_class_name(job->job_class));
 		gp_table_cellf(table, "%u", job->priority);
-		gp_table_cell(table, state_text(job, observed));
+		gp_table_cell(table, gp_top_state(job, observed));
 		gp_table_paint(table, job->run == GP_DAEMON_RUNNING
 					      ? (job->busy_queues ? GP_GREEN : GP_PLAIN)
 					      : GP_YELLOW);

@@ -29,6 +29,7 @@ void gp_top_free(struct gp_top *top);
 void gp_top_arrange(struct gp_top *top, enum gp_top_sort sort, const char *filter);
 const char *gp_top_sort_name(enum gp_top_sort sort);
 
+const char *gp_top_state(const struct gp_msg_job *job, bool observed);
 struct gp_table *gp_top_jobs(const struct gp_top *top);
 struct gp_table *gp_top_devices(const struct gp_top *top);
 json_t *gp_top_json(const struct gp_top *top);

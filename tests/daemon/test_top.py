@@ -1,0 +1,153 @@
+"""gpreempt top on a real terminal (tmux), with a daemon that has two jobs. Nothing here waits for a time: the screen
+is read until it shows what it must, and a minute without it is a failure."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = os.environ["GP_BIN"]
+GPREEMPT = os.path.join(BIN, "gpreempt")
+TOP_DAEMON = os.path.join(os.path.dirname(BIN), "tests", "daemon", "top_daemon")
+LIMIT = 60
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Top(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpt")
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        self.daemon = subprocess.Popen([TOP_DAEMON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end_daemon)
+        directory, self.low, self.high = self.daemon.stdout.readline().split()
+        env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "LANGUAGE", "ENV")}
+        self.env = dict(env, LC_ALL="C.UTF-8", TMUX_TMPDIR=self.place, GPREEMPT_DIR=directory, TERM="xterm")
+        self.addCleanup(self.end_tmux)
+        # A shell with job control, so that stopping is what a person sees.
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "PS1='$ ' sh -i")
+        self.type("echo be''fore\n")
+        self.until(lambda s: "before" in s)
+        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
+        self.until(self.listed)
+
+    def end_daemon(self):
+        self.daemon.stdin.close()
+        try:
+            self.assertEqual(self.daemon.wait(LIMIT), 0)
+        finally:
+            if self.daemon.poll() is None:
+                self.daemon.kill()
+                self.daemon.wait()
+            self.daemon.stdout.close()
+
+    def end_tmux(self):
+        """The terminal hangs up on the programs in it, which end them."""
+        subprocess.run(["tmux", "kill-server"], env=self.env, stderr=subprocess.DEVNULL, timeout=LIMIT)
+
+    def tmux(self, *arguments):
+        done = subprocess.run(["tmux", *arguments], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text.replace("\n", "\r"))
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def until(self, condition):
+        deadline = time.monotonic() + LIMIT
+        while True:
+            shown = self.screen()
+            if condition(shown):
+                return shown
+            self.assertLess(time.monotonic(), deadline, shown)
+            time.sleep(0.05)
+
+    def row(self, shown, pid):
+        """The fields of a job's line, or none."""
+        for line in shown.splitlines():
+            fields = line.replace(">", " ").split()
+            if fields[:1] == [pid]:
+                return fields
+        return []
+
+    def listed(self, shown):
+        return bool(self.row(shown, self.low) and self.row(shown, self.high))
+
+    def select_low(self):
+        self.type("j")
+        self.until(lambda s: re.search(rf"^> *{self.low} ", s, re.M))
+
+    def answer(self, keys, question, answer):
+        self.type(keys)
+        self.until(lambda s: question in s and "(y/n)" in s)
+        self.type(answer)
+        return self.until(lambda s: "(y/n)" not in s)
+
+    def test_jobs_are_shown_in_80_columns(self):
+        # The last line is drawn last.
+        shown = self.until(lambda s: self.listed(s) and "q quit" in s)
+        self.assertIn("mode act: 2 jobs, 0 held", shown)
+        self.assertRegex(shown, r"GPU 4711 +\[[| ]{20}\]")
+        self.assertEqual(self.row(shown, self.low)[1:5], ["offline", "500", "running", "1/1"])
+        self.assertEqual(self.row(shown, self.high)[1:5], ["online", "2000", "idle", "0/1"])
+        self.assertEqual(self.row(shown, self.low)[-1], "program")
+        # A reading later the GPU's part of the time is known: somebody always has work.
+        self.until(lambda s: re.search(r"\|\] +\d+%", s))
+
+    def test_a_job_is_suspended_and_continued_only_when_confirmed(self):
+        self.select_low()
+        shown = self.answer("s", "Suspend", "n")
+        self.assertEqual(self.row(shown, self.low)[3], "running")
+        self.answer("s", "Suspend", "y")
+        self.until(lambda s: self.row(s, self.low)[3:4] == ["held"])
+        self.answer("c", "run again", "y")
+        self.until(lambda s: self.row(s, self.low)[3:4] == ["running"])
+        self.until(lambda s: self.row(s, self.low)[-2:-1] == ["1"])
+
+    def test_renice(self):
+        self.select_low()
+        self.type("n")
+        self.until(lambda s: "Priority (0 to 65535)" in s)
+        self.answer("700\n", "priority 700", "y")
+        self.until(lambda s: self.row(s, self.low)[2:3] == ["700"])
+        self.type("nx\n")
+        self.until(lambda s: "'x' is not a priority" in s)
+
+    def test_order_and_filter(self):
+        self.type("o")
+        self.until(lambda s: "order: ran" in s)
+        self.type(f"/{self.low}\n")
+        self.until(lambda s: self.row(s, self.low) and not self.row(s, self.high) and f"only: {self.low}" in s)
+
+    def test_size_stop_and_continue(self):
+        self.tmux("resize-window", "-x", "100", "-y", "12")
+        self.until(lambda s: "BACKLOG" in s and self.listed(s))
+        self.tmux("send-keys", "C-z")
+        self.until(lambda s: "Stopped" in s and "before" in s and not self.listed(s))
+        self.type("fg; echo again=$?\n")
+        self.until(self.listed)
+        self.type("q")
+        self.until(lambda s: "again=0" in s)
+
+    def test_the_terminal_is_as_it_was(self):
+        self.type("q")
+        shown = self.until(lambda s: "ended=0" in s)
+        self.assertIn("before", shown)
+        self.assertFalse(self.listed(shown))
+        # What is typed is shown again.
+        self.type("echo aft''er")
+        self.until(lambda s: "echo aft''er" in s)
+
+    def test_signals_end_it(self):
+        self.tmux("send-keys", "C-c")
+        shown = self.until(lambda s: "ended=0" in s)
+        self.assertIn("before", shown)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,24 @@
+/*
+ * A daemon with two jobs for the test of `gpreempt top`: an offline one, which has work, and an
+ * online one. Prints their pids and serves until its input ends.
+ */
+#include "rig.h"
+
+#include <poll.h>
+
+int main(void)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	work(rig, low, true);
+	printf("%s %d %d\n", rig->directory, (int)low->pid, (int)high->pid);
+	fflush(stdout);
+	while (poll(&input, 1, 0) == 0) {
+		rig_run(rig);
+		gp_loop_step(&rig->daemon->loop, 50);
+	}
+	rig_free(rig);
+	return 0;
+}
