@@ -86,7 +86,7 @@ int gp_finish_output(const struct gp_command *command, int status);
 extern const struct gp_command *const gp_commands[];
 extern const struct gp_command gp_command_find, gp_command_queue_finder, gp_command_hqd,
 	gp_command_mqd, gp_command_runlist, gp_command_ps, gp_command_doctor, gp_command_completion,
-	gp_command_manual, gp_command_vgpu, gp_command_sim;
+	gp_command_manual, gp_command_vgpu, gp_command_sim, gp_command_selftest;
 extern const struct gp_command gp_command_queues_trace, gp_command_compare, gp_command_report,
 	gp_command_analyze;
 extern const struct gp_command gp_command_run;

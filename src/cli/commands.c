@@ -10,6 +10,7 @@ const struct gp_command *const gp_commands[] = {
 	&gp_command_runlist,
 	&gp_command_ps,
 	&gp_command_doctor,
+	&gp_command_selftest,
 	&gp_command_queues_trace,
 	&gp_command_compare,
 	&gp_command_run,

@@ -1,0 +1,45 @@
+/* `gpreempt selftest` is a program of its own: this file describes it and runs it. */
+#include "cli/command.h"
+
+enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	return gp_command_exec(command, "gpreempt-selftest", argc, argv);
+}
+
+static const struct gp_option options[] = {
+	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NODE", GP_COMPLETE_NONE,
+	 N_("the GPU with this node number (default: the first)")},
+	{OPTION_CYCLES, "cycles", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("suspend and resume so many times (default 100)")},
+	{OPTION_SHARED, "shared-gpu", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("even if others use it; each suspension interrupts\nthem briefly")},
+	{OPTION_YES, "yes", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("do not ask on gfx11 and later")},
+	{OPTION_JSON, "json", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("results as JSON, into FILE beside the table or on\nstandard output instead of it")},
+	{0},
+};
+
+const struct gp_command gp_command_selftest = {
+	.name = "selftest",
+	.arguments = "",
+	.completion = GP_COMPLETE_NONE,
+	.summary = N_("Try stopping and continuing GPU work on this machine"),
+	.description =
+		N_("Starts a small GPU program of its own and, by each mechanism (kfd-agent and\n"
+		   "kfd-debug) with 1, 4 and 16 queues, suspends and resumes it, watches that its\n"
+		   "work stands still while suspended and completes afterwards, and kills the\n"
+		   "holder while it holds. Prints what works, why the rest does not, and how long\n"
+		   "suspend and resume take. The work is barrier packets: their order and count\n"
+		   "are checked, not the registers of kernels. A GPU that other processes use is\n"
+		   "refused. Sockets, processes and files are its own and removed at the end."),
+	.exit_status = N_("Exit status: 0 a mechanism works, 1 none does or it was refused, 2 bad "
+			  "usage."),
+	.options = options,
+	.examples = "  gpreempt selftest --json result.json\n"
+		    "  # without a GPU\n"
+		    "  gpreempt vgpu -- gpreempt selftest\n",
+	.run = run,
+};

@@ -1,0 +1,316 @@
+/* gpreempt-selftest: what is asked and said before and after; `gpreempt selftest` runs it. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "base/term.h"
+#include "selftest/selftest.h"
+
+#define PROGRAM     "gpreempt selftest"
+#define EXIT_OK     0
+#define EXIT_FAILED 1
+#define EXIT_USAGE  2
+#define GFX_ASK     110000u /* from gfx11 on another firmware (MES) schedules */
+#define CYCLES_MAX  100000u
+
+enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
+
+struct request {
+	bool json, shared, yes, gpu_given;
+	u64 node, cycles;
+	const char *file; /* for the JSON; NULL: stdout when `json` */
+	FILE *talk;       /* where sentences go: stdout, unless that is JSON */
+};
+
+static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
+{
+	(void)diag;
+	fprintf(stderr, PROGRAM ": %s%s\n", severity == GP_WARNING ? _("warning: ") : "", text);
+}
+
+static struct gp_diag diagnostics = {.emit = emit};
+static const struct gp_root live = {""};
+
+/* ---- the request ---- */
+
+static int take_number(const char *option, const char *value, u64 most, u64 *out)
+{
+	return gp_argument_u64(value, out) && *out <= most
+		       ? 0
+		       : gp_fail(&diagnostics, -EINVAL, _("%s %s: not a whole number up to %llu"),
+				 option, value, (unsigned long long)most);
+}
+
+static int take_option(struct request *request, int option)
+{
+	switch (option) {
+	case OPTION_JSON:
+		request->json = true;
+		request->file = optarg;
+		return 0;
+	case OPTION_GPU:
+		request->gpu_given = true;
+		return take_number("--gpu", optarg, UINT32_MAX, &request->node);
+	case OPTION_CYCLES:
+		return take_number("--cycles", optarg, CYCLES_MAX, &request->cycles);
+	case OPTION_SHARED:
+		request->shared = true;
+		return 0;
+	case OPTION_YES:
+		request->yes = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int take_options(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", optional_argument, NULL, OPTION_JSON},
+		{"gpu", required_argument, NULL, OPTION_GPU},
+		{"cycles", required_argument, NULL, OPTION_CYCLES},
+		{"shared-gpu", no_argument, NULL, OPTION_SHARED},
+		{"yes", no_argument, NULL, OPTION_YES},
+		{0},
+	};
+	int option, error = 0;
+
+	while (!error && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		error = take_option(request, option);
+	if (error)
+		return error;
+	/* "--json FILE" as well as "--json=FILE". */
+	if (request->json && !request->file && optind < argc)
+		request->file = argv[optind++];
+	if (optind < argc)
+		return gp_fail(&diagnostics, -EINVAL, _("it takes no argument; '%s' is one"),
+			       argv[optind]);
+	if (!request->cycles)
+		return gp_fail(&diagnostics, -EINVAL, _("--cycles 0: at least one"));
+	if (request->file && strcmp(request->file, "-") == 0)
+		request->file = NULL;
+	request->talk = request->json && !request->file ? stderr : stdout;
+	return 0;
+}
+
+/* ---- may it run? ---- */
+
+static const struct gp_gpu *choose(const struct request *request, const struct gp_ps *ps)
+{
+	for (size_t i = 0; i < ps->gpus.count; i++)
+		if (!request->gpu_given || ps->gpus.items[i].node == request->node)
+			return &ps->gpus.items[i];
+	if (!ps->gpus.count)
+		gp_fail(&diagnostics, -ENODEV,
+			_("there is no AMD GPU with a KFD driver here; 'gpreempt doctor' says "
+			  "what is missing"));
+	else
+		gp_fail(&diagnostics, -ENODEV, _("there is no GPU with node number %llu"),
+			(unsigned long long)request->node);
+	return NULL;
+}
+
+static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
+{
+	for (size_t i = 0; i < process->queue_count; i++)
+		if (process->queues[i].gpu_id == gpu_id)
+			return true;
+	for (size_t i = 0; i < process->usage_count; i++)
+		if (process->usages[i].gpu_id == gpu_id &&
+		    (process->usages[i].valid & GP_USAGE_VRAM) && process->usages[i].vram_bytes)
+			return true;
+	return false;
+}
+
+/* Every suspension briefly takes everybody on the device off it. */
+static int refuse_others(const struct request *request, const struct gp_ps *ps,
+			 const struct gp_gpu *gpu)
+{
+	bool host_view = gp_process_host_view(&live);
+
+	for (size_t i = 0; i < ps->count; i++) {
+		const struct gp_ps_row *row = &ps->rows[i];
+
+		/* The driver tidies up after a process some time after its end. */
+		if (!uses(row->gpu, gpu->gpu_id) || (host_view && !row->process_known))
+			continue;
+		if (request->shared) {
+			gp_diag(&diagnostics, GP_WARNING,
+				_("process %u (%s) uses this GPU and will be interrupted briefly"),
+				row->gpu->pid, row->process_known ? row->process.comm : "?");
+			continue;
+		}
+		return gp_fail(&diagnostics, -EBUSY,
+			       _("process %u (%s) uses this GPU: every suspension interrupts it "
+				 "briefly, and one that fails can end in a reset of the GPU; end "
+				 "it, choose another with --gpu, or accept that with --shared-gpu"),
+			       row->gpu->pid, row->process_known ? row->process.comm : "?");
+	}
+	return 0;
+}
+
+static int confirm(const struct request *request, const struct gp_gpu *gpu)
+{
+	char line[16] = "";
+
+	if (request->yes || ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version < GFX_ASK))
+		return 0;
+	if (isatty(STDIN_FILENO)) {
+		fprintf(request->talk, "%s ",
+			_("This GPU is scheduled by MES firmware (gfx11 or later), where this was "
+			  "never tried: a\nfailed suspension can reset the GPU, and a display on "
+			  "it. Go on? [y/N]"));
+		fflush(request->talk);
+		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+			return 0;
+		return gp_fail(&diagnostics, -ECANCELED, _("nothing was done"));
+	}
+	return gp_fail(&diagnostics, -ECANCELED,
+		       _("this GPU is scheduled by MES firmware (gfx11 or later), where this was "
+			 "never tried: a failed suspension can reset the GPU, and a display on it; "
+			 "--yes accepts that"));
+}
+
+/* ---- the run ---- */
+
+static void announce(const struct request *request, const struct gp_selftest_report *report)
+{
+	char gfx[16] = "?";
+
+	if (report->gpu->valid & GP_GPU_GFX)
+		gp_gfx_name(report->gpu->gfx_version, gfx, sizeof(gfx));
+	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
+		gfx, report->virtual_gpu ? _(", virtual: times are the model's") : "");
+	fprintf(request->talk,
+		_("By kfd-agent and kfd-debug, with 1, 4 and 16 queues: starts a GPU program of "
+		  "its own, suspends\nand resumes it %u times, watches that its work stands still "
+		  "while suspended and completes\nafterwards, kills the holder while it holds, and "
+		  "counts. Only processes and files of its own\nare touched, and removed at the "
+		  "end.\n"),
+		report->cycles);
+	fprintf(request->talk, "%s\n\n",
+		_("The work is barrier packets: order and count are checked; whether registers of "
+		  "a kernel survive\nis not."));
+	fflush(request->talk);
+}
+
+static int run(const struct gp_selftest_report *report, struct gp_selftest_result *results,
+	       int *signal_number)
+{
+	static const enum gpreempt_mechanism mechanisms[GP_SELFTEST_MECHANISMS] = {
+		GPREEMPT_KFD_AGENT, GPREEMPT_KFD_DEBUG};
+	struct gp_selftest_place place;
+	int error = gp_selftest_place_make(&place);
+
+	if (error)
+		return gp_fail(&diagnostics, error, _("cannot make a directory in /tmp: %s"),
+			       strerror(-error));
+	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
+		results[i].mechanism = mechanisms[i];
+		error = gp_selftest_check(&place, report->gpu->node, report->cycles, &results[i]);
+	}
+	if (gp_selftest_interrupted(&place))
+		error = -EINTR;
+	*signal_number = place.signal;
+	gp_selftest_place_remove(&place);
+	return error;
+}
+
+static int write_json(const char *path, const json_t *json)
+{
+	char *text = json_dumps(json, JSON_INDENT(2));
+	struct gp_buf lines = {.error = text ? 0 : -ENOMEM};
+	int error;
+
+	gp_buf_puts(&lines, text ? text : "");
+	gp_buf_puts(&lines, "\n");
+	error = lines.error ? lines.error : gp_file_write_atomic(path, lines.data, lines.len);
+	gp_buf_free(&lines);
+	free(text);
+	return error ? gp_fail(&diagnostics, error, _("cannot write %s: %s"), path,
+			       strerror(-error))
+		     : 0;
+}
+
+static int show(const struct request *request, const struct gp_selftest_report *report)
+{
+	json_t *json = request->json ? gp_selftest_json(report) : NULL;
+	int error = request->json && !json ? -ENOMEM : 0;
+
+	if (json)
+		error = request->file ? write_json(request->file, json)
+				      : gp_json_print(stdout, json, false);
+	json_decref(json);
+	if (request->json && !request->file)
+		return error;
+	struct gp_table *table = gp_selftest_table(report);
+	int printed = table ? gp_table_print(table, stdout, gp_term_colour(stdout)) : -ENOMEM;
+	gp_table_free(table);
+	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
+		if (!report->results[i].works)
+			printf(_("%s does not work: %s\n"),
+			       gpreempt_mechanism_name(report->results[i].mechanism),
+			       report->results[i].reason);
+	return error ? error : printed;
+}
+
+/* As if the signal had not been held back. */
+static int die_of(int number)
+{
+	sigset_t set;
+
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return EXIT_FAILED;
+}
+
+static int selftest(const struct request *request, const struct gp_ps *ps)
+{
+	struct gp_selftest_report report = {.gpu = choose(request, ps),
+					    .virtual_gpu = getenv("GPREEMPT_VGPU") != NULL,
+					    .cycles = (u32)request->cycles};
+	int error, number = 0;
+	bool works = false;
+
+	if (!report.gpu)
+		return EXIT_FAILED;
+	announce(request, &report);
+	if (refuse_others(request, ps, report.gpu) || confirm(request, report.gpu))
+		return EXIT_FAILED;
+	error = run(&report, report.results, &number);
+	if (number)
+		return die_of(number);
+	if (!error)
+		error = show(request, &report);
+	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
+		works = works || report.results[i].works;
+	if (fflush(stdout))
+		error = -EIO;
+	return error || !works ? EXIT_FAILED : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = {.cycles = GP_SELFTEST_CYCLES};
+	struct gp_ps ps = {0};
+	int status = EXIT_FAILED;
+
+	gp_i18n_init();
+	if (take_options(&request, argc, argv)) {
+		fprintf(stderr, _("try '%s --help'\n"), PROGRAM);
+		return EXIT_USAGE;
+	}
+	if (gp_ps_read(&live, &diagnostics, &ps) == 0)
+		status = selftest(&request, &ps);
+	gp_ps_free(&ps);
+	return status;
+}

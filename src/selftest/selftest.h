@@ -1,0 +1,107 @@
+/*
+ * gpreempt selftest: does stopping and continuing work on this GPU, with this driver? It starts a
+ * GPU program of its own (work.c), stops and continues it through libgpreempt by each mechanism,
+ * and counts its packets. Everything happens in a private directory of sockets, so that a holder or
+ * a daemon that is at work here is neither used nor disturbed.
+ */
+#ifndef GP_SELFTEST_SELFTEST_H
+#define GP_SELFTEST_SELFTEST_H
+
+#include <sys/types.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/types.h"
+#include "gpreempt.h"
+#include "inspect/ps.h"
+
+enum {
+	GP_SELFTEST_MECHANISMS = 2,
+	GP_SELFTEST_SIZES = 3,
+	GP_SELFTEST_CYCLES = 100, /* suspend and resume, for the figures */
+	GP_SELFTEST_LIMIT_MS = 600000,
+};
+
+extern const u32 gp_selftest_sizes[GP_SELFTEST_SIZES]; /* numbers of queues */
+
+/* ---- results ---- */
+
+struct gp_selftest_times {
+	u64 p50_ns, p99_ns;
+};
+
+struct gp_selftest_figures {
+	bool valid;
+	u32 queues;
+	u64 packets; /* completed once each and in order */
+	struct gp_selftest_times suspend, resume;
+	u64 recovery_ns; /* the holder's death to the end of the work it had stopped */
+};
+
+struct gp_selftest_result {
+	enum gpreempt_mechanism mechanism;
+	bool works;
+	char reason[512]; /* why it does not; translated */
+	struct gp_selftest_figures figures[GP_SELFTEST_SIZES];
+};
+
+struct gp_selftest_report {
+	const struct gp_gpu *gpu;
+	bool virtual_gpu;
+	u32 cycles;
+	struct gp_selftest_result results[GP_SELFTEST_MECHANISMS];
+};
+
+/* New objects, or NULL without memory. */
+struct gp_table *gp_selftest_table(const struct gp_selftest_report *report);
+json_t *gp_selftest_json(const struct gp_selftest_report *report);
+
+/* ---- place.c: what a run puts on the machine, and takes away again ---- */
+
+struct gp_selftest_place {
+	char directory[64];
+	int signals; /* a signalfd: SIGINT, SIGTERM, SIGHUP, SIGQUIT are blocked */
+	int signal;  /* the one that came; 0: none */
+};
+
+/* Makes the directory and names it in GPREEMPT_DIR. */
+int gp_selftest_place_make(struct gp_selftest_place *place);
+/* Ends the holder, if there is one, and removes the directory. */
+void gp_selftest_place_remove(struct gp_selftest_place *place);
+/* Kills the holder of the directory and waits for its end. -ESRCH: there is none. */
+int gp_selftest_kill_holder(const struct gp_selftest_place *place);
+/* True when a signal asked to end. */
+bool gp_selftest_interrupted(struct gp_selftest_place *place);
+
+/* ---- program.c: the GPU program, seen from here ---- */
+
+struct gp_selftest_program {
+	struct gp_selftest_place *place;
+	pid_t pid; /* 0: none */
+	int to, from;
+	char error[256];
+};
+
+enum gp_selftest_command {
+	GP_SELFTEST_PUT = 'p',
+	GP_SELFTEST_GATE = 'g',
+	GP_SELFTEST_LOOK = 'l',
+	GP_SELFTEST_FINISH = 'f',
+};
+
+/* Under `gpreempt run` or not. 0 when its queues are there; otherwise the sentence is in `error`.
+ */
+int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_selftest_place *place,
+			      bool agent, u32 node, u32 queues);
+/* The number it answers, or -errno and the sentence. -EINTR: a signal asked to end. */
+long gp_selftest_program_ask(struct gp_selftest_program *program, enum gp_selftest_command command);
+/* Ends it, whatever it does, and waits for that. */
+void gp_selftest_program_end(struct gp_selftest_program *program);
+
+/* ---- check.c ---- */
+
+/* One mechanism with every number of queues; fills everything but `mechanism`. -EINTR. */
+int gp_selftest_check(struct gp_selftest_place *place, u32 node, u32 cycles,
+		      struct gp_selftest_result *result);
+
+#endif

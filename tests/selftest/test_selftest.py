@@ -1,0 +1,65 @@
+"""`gpreempt selftest` on virtual GPUs, and where there is none."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = os.environ["GP_BIN"]
+GPREEMPT = os.path.join(BIN, "gpreempt")
+HERE = os.path.dirname(os.path.abspath(__file__))
+GPUS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "data", "gpus")
+LIMIT = 280
+
+
+def run(*command):
+    env = dict(os.environ, LC_ALL="C.UTF-8")
+    for name in ("LANGUAGE", "GPREEMPT_DIR", "GPREEMPT_VGPU"):
+        env.pop(name, None)
+    return subprocess.run(list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=env, timeout=LIMIT)
+
+
+def live(options, *arguments):
+    return run(GPREEMPT, "vgpu", *options, "--", sys.executable, "-B", os.path.join(HERE, "live.py"), *arguments)
+
+
+class SelfTest(unittest.TestCase):
+    def test_on_a_virtual_gpu(self):
+        done = live(["--runtime-enable"])
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
+
+    def test_a_mechanism_that_does_not_work_says_why(self):
+        done = run(GPREEMPT, "vgpu", "--", GPREEMPT, "selftest", "--cycles", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        agent, debug = json.loads(done.stdout)["mechanisms"]
+        self.assertTrue(agent["works"])
+        self.assertEqual((debug["works"], debug["measured"]), (False, []))
+        self.assertIn("did not enable debugging", debug["reason"])
+
+    def test_gfx11_is_asked_about(self):
+        with open(os.path.join(GPUS, "mi210.json")) as file:
+            gpu = file.read()
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "gfx11.json")
+            with open(path, "w") as file:
+                file.write(gpu.replace('"gfx_version": {"value": 90010', '"gfx_version": {"value": 110000'))
+            done = live(["--personality", "native", "--gpu", path], "gfx11")
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
+
+    def test_bad_usage(self):
+        for arguments in (("--cycles", "0"), ("--cycles", "x"), ("--gpu", "-1"), ("--no-such",), ("argument",)):
+            done = run(GPREEMPT, "selftest", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn("gpreempt selftest --help", done.stderr)
+
+    @unittest.skipIf(os.path.exists("/sys/class/kfd/kfd"), "there is a GPU here")
+    def test_no_gpu(self):
+        done = run(GPREEMPT, "selftest")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("gpreempt doctor", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
