@@ -6,9 +6,10 @@
 
 #include "base/parse.h"
 #include "cli/daemon_client.h"
+#include "cli/target_command.h"
 #include "sched/text.h"
 
-enum { OPTION_LINES = 'n', OPTION_JSON = 'j', DEFAULT_LINES = 20 };
+enum { OPTION_LINES = 'n', OPTION_JSON = 'j', DEFAULT_LINES = 20, HOLDER_MS = 2000 };
 
 struct story {
 	const struct gp_command *command;
@@ -91,6 +92,31 @@ static void say_held(const struct story *story)
 		       held);
 }
 
+/* Suspensions that are not gpreemptd's, if a holder of this user has some. */
+static void say_others(const struct story *story)
+{
+	struct gp_holder *holder = calloc(1, sizeof(*holder));
+	struct gp_holds holds = {0};
+
+	if (!holder)
+		return;
+	holder->socket = -1;
+	if (!gp_holder_connect(holder, HOLDER_MS) && !gp_holder_holds(holder, &holds, HOLDER_MS)) {
+		for (size_t i = 0; i < holds.count; i++) {
+			const struct gp_msg_hold *hold = &holds.items[i];
+
+			if ((u32)hold->pid == story->pid &&
+			    (u32)hold->owner_pid != story->status.pid)
+				printf(_("It is suspended by process %d (%.*s).\n"),
+				       hold->owner_pid,
+				       (int)strnlen(hold->owner, sizeof(hold->owner)), hold->owner);
+		}
+	}
+	free(holds.items);
+	gp_holder_close(holder);
+	free(holder);
+}
+
 static void say_state(const struct story *story)
 {
 	const struct gp_msg_job *job = &story->job;
@@ -105,6 +131,7 @@ static void say_state(const struct story *story)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
 		       (int)sizeof(job->rule), job->rule);
 	say_held(story);
+	say_others(story);
 }
 
 static void say_totals(const struct story *story)

@@ -141,6 +141,14 @@ class Acting(Daemon):
         # So many lines as were asked for, though the record has others between them.
         self.until(lambda: len(self.gpreempt("log").stdout.splitlines()) >= 5, "little is decided")
         self.assertEqual(len(self.gpreempt("log", "-n", "5").stdout.splitlines()), 5)
+        # What somebody else holds is told, too.
+        keeper = subprocess.Popen([GPREEMPT, "suspend", pid, "--json", "--lease", "1h"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, env=self.env)
+        self.started.append(keeper)
+        self.until(lambda: '"suspended"' in keeper.stdout.readline(), "not suspended")
+        self.assertIn(f"It is suspended by process {keeper.pid} (gpreempt)", self.gpreempt("why", pid).stdout)
+        keeper.send_signal(signal.SIGINT)
+        self.assertEqual(keeper.wait(LIMIT), 0)
         told = self.gpreempt("why", pid)
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertIn("makes room for online_server", told.stdout)
