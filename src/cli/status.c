@@ -282,9 +282,11 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 
 	gp_target_name(name, sizeof(name), status->pid, status->group);
 	if (info->suspended)
-		printf(_("%s: suspended for %.1f s by process %d (%u owners), priority %u\n"), name,
-		       seconds_since(status, info->since_ns), info->owner_pid, info->owner_count,
-		       info->priority);
+		printf(ngettext("%s: suspended for %.1f s by process %d (%u owner), priority %u\n",
+				"%s: suspended for %.1f s by process %d (%u owners), priority %u\n",
+				info->owner_count),
+		       name, seconds_since(status, info->since_ns), info->owner_pid,
+		       info->owner_count, info->priority);
 	else
 		printf(_("%s: running, priority %u\n"), name, info->priority);
 	printf(_("mechanism %s: %s\n\n"),

@@ -140,7 +140,8 @@ int main(int argc, char **argv)
 	daemon->forced_mode = settings.mode;
 	error = gp_daemon_start(daemon);
 	if (!error)
-		gp_daemon_say(daemon, GP_NOTE, _("mode %s, %u GPUs"),
+		gp_daemon_say(daemon, GP_NOTE,
+			      ngettext("mode %s, %u GPU", "mode %s, %u GPUs", daemon->device_count),
 			      daemon->config.mode == GP_MODE_ACT ? "act" : "observe",
 			      daemon->device_count);
 	while (!error && !daemon->loop.stop) {
