@@ -27,4 +27,10 @@ static inline int gp_old_lstat(const char *path, struct stat *out)
 }
 #define lstat gp_old_lstat
 
+static inline int gp_old_fstat(int fd, struct stat *out)
+{
+	return (int)syscall(SYS_fstat, fd, out);
+}
+#define fstat gp_old_fstat
+
 #endif
