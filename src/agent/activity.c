@@ -2,7 +2,7 @@
  * Whether the program has work: struct gp_activity, in memory that watchers share.
  *
  * A queue rises to BUSY at its doorbell, by the thread that rings it, which also tells the watchers
- * when no other queue was busy: one message, and no thread of ours wakes up. It falls to DRAINED
+ * when no other queue of that GPU was busy: one message, and no thread of ours wakes up. It falls to DRAINED
  * when the service thread looks and finds the read index caught up and the last completion signal
  * fired. Nobody tells us when that is: a handler on the signal (hsa_amd_signal_async_handler) costs
  * a wake of the runtime's own thread for every edge and makes it spin in ROCr 5.2, and waiting on
@@ -193,6 +193,17 @@ static u32 set_state(struct gp_agent *agent, u32 id, u32 state)
 	return before;
 }
 
+/* With watch_lock held: how many queues of that queue's GPU are in this state. */
+static u32 count_beside(const struct gp_agent *agent, u32 id, u32 state)
+{
+	u32 highest = __atomic_load_n(&agent->highest, __ATOMIC_RELAXED), count = 0;
+
+	for (u32 i = 0; i < highest; i++)
+		count += agent->ringer[i].gpu_id == agent->ringer[id].gpu_id &&
+			 agent->activity->slot[i].state == state;
+	return count;
+}
+
 static void rise(struct gp_agent *agent, u32 id)
 {
 	struct gp_activity *activity = agent->activity;
@@ -204,7 +215,7 @@ static void rise(struct gp_agent *agent, u32 id)
 	__atomic_store_n(&agent->ringer[id].quiet, 0, __ATOMIC_SEQ_CST);
 	if (set_state(agent, id, GP_ACTIVITY_BUSY) != GP_ACTIVITY_BUSY) {
 		activity->slot[id].last_ring_ns = at;
-		if (agent->busy == 1) {
+		if (count_beside(agent, id, GP_ACTIVITY_BUSY) == 1) {
 			agent->edge_ns = at;
 			activity->edges++;
 			tell_edge(agent, at, 1, id);
@@ -221,6 +232,7 @@ static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 {
 	struct gp_activity_slot *slot = &agent->activity->slot[id];
 	struct gp_agent_ringer *ringer = &agent->ringer[id];
+	u32 before;
 
 	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == state)
 		return;
@@ -230,8 +242,11 @@ static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 		/* Rung meanwhile: never mind what was seen. */
 		__atomic_store_n(&ringer->quiet, slot->state != GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
 	} else {
-		set_state(agent, id, state);
-		if (!agent->activity->busy_queues)
+		/* A queue that may or may not have work does not hold back the news of one that has
+		 * none any more: what to make of the doubt is the watcher's business. */
+		before = set_state(agent, id, state);
+		if (!count_beside(agent, id, GP_ACTIVITY_BUSY) &&
+		    (before == GP_ACTIVITY_BUSY || !count_beside(agent, id, GP_ACTIVITY_UNKNOWN)))
 			tell_edge(agent, now(agent), 0, id);
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
@@ -415,7 +430,8 @@ void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	if (!agent->activity)
 		return;
 	agent->activity->slot[queue->id].doorbells = 0;
-	*ringer = (struct gp_agent_ringer){.ring = queue->ring, .quiet = 1};
+	*ringer = (struct gp_agent_ringer){
+		.ring = queue->ring, .quiet = 1, .gpu_id = queue->gpu_id};
 	if (queue->type == GP_KFD_QUEUE_COMPUTE_AQL && packets && !(packets & (packets - 1))) {
 		ringer->mask = packets - 1;
 		/* What is in it now was never submitted. */

@@ -106,6 +106,7 @@ struct gp_agent_ringer {
 	u64 drained_rung; /* doorbells by then: an index is taken before its packet is rung */
 	u32 quiet;        /* 1: the next doorbell must make the queue busy */
 	u32 parked;       /* 1: the next doorbell must stop the queue first */
+	u32 gpu_id;
 };
 
 /* Queue object to id: open addressing. Keys are set and cleared under the lock, read without. */
@@ -159,7 +160,7 @@ struct gp_agent {
 	int activity_fd;              /* -1: the memory is ours alone */
 	u32 watchers;                 /* connections that watch */
 	u32 busy;                     /* queues in GP_ACTIVITY_BUSY */
-	u64 edge_ns;                  /* when the first of them rose */
+	u64 edge_ns;                  /* when a GPU last got its first one */
 	bool hooked;                  /* doorbells are seen */
 	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];
 	struct gp_agent_door door[GP_AGENT_DOORS];
