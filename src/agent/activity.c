@@ -2,14 +2,14 @@
  * Whether the program has work: struct gp_activity, in memory that watchers share.
  *
  * A queue rises to BUSY at its doorbell, by the thread that rings it, which also tells the watchers
- * when no other queue of that GPU was busy: one message, and no thread of ours wakes up. It falls to DRAINED
- * when the service thread looks and finds the read index caught up and the last completion signal
- * fired. Nobody tells us when that is: a handler on the signal (hsa_amd_signal_async_handler) costs
- * a wake of the runtime's own thread for every edge and makes it spin in ROCr 5.2, and waiting on
- * the signal's event (WAIT_EVENTS) can take the wake that the program waits for, because the event
- * resets itself. So the service thread looks again after an eighth of the time the queue has been
- * busy, between LOOK_MIN and LOOK_MAX, while somebody watches and a queue that may run is busy;
- * never otherwise.
+ * when no other queue of that GPU was busy: one message, and no thread of ours wakes up. It falls
+ * to DRAINED when the service thread looks and finds the read index caught up and the last
+ * completion signal fired. Nobody tells us when that is: a handler on the signal
+ * (hsa_amd_signal_async_handler) costs a wake of the runtime's own thread for every edge and makes
+ * it spin in ROCr 5.2, and waiting on the signal's event (WAIT_EVENTS) can take the wake that the
+ * program waits for, because the event resets itself. So the service thread looks again after an
+ * eighth of the time the queue has been busy, between LOOK_MIN and LOOK_MAX, while somebody watches
+ * and a queue that may run is busy; never otherwise.
  *
  * A doorbell and a look may meet. The doorbell counts (a locked instruction, so a full barrier) and
  * then reads `quiet`; the look writes `quiet` and then reads the count: one of them sees the other.
@@ -306,7 +306,7 @@ static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *qu
 	return GP_ACTIVITY_DRAINED;
 }
 
-static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
+static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
 	struct gp_activity_slot *slot = &agent->activity->slot[queue->id];
 	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
@@ -314,6 +314,9 @@ static void examine(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	u32 state = GP_ACTIVITY_UNKNOWN;
 
 	if (gp_agent_peek_indices(agent, queue, &read_at, &written)) {
+		/* That a parked one moved is for gp_agent_check_parked() to see. */
+		if (!queue->parked)
+			gp_agent_note_rest(agent, queue, read_at, written);
 		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
 			state = GP_ACTIVITY_BUSY;
 		else if (ringer->mask)
@@ -341,7 +344,7 @@ bool gp_agent_look(struct gp_agent *agent)
 	bool again = gp_agent_check_parked(agent);
 
 	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
-		const struct gp_agent_queue *queue = &agent->queue[id];
+		struct gp_agent_queue *queue = &agent->queue[id];
 
 		if (!queue->used || queue->leaving)
 			continue;
@@ -353,7 +356,7 @@ bool gp_agent_look(struct gp_agent *agent)
 	return again || !agent->hooked;
 }
 
-bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u32 *busy)
+bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy)
 {
 	u32 state = GP_ACTIVITY_UNKNOWN;
 
@@ -430,8 +433,8 @@ void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	if (!agent->activity)
 		return;
 	agent->activity->slot[queue->id].doorbells = 0;
-	*ringer = (struct gp_agent_ringer){
-		.ring = queue->ring, .quiet = 1, .gpu_id = queue->gpu_id};
+	*ringer =
+		(struct gp_agent_ringer){.ring = queue->ring, .quiet = 1, .gpu_id = queue->gpu_id};
 	if (queue->type == GP_KFD_QUEUE_COMPUTE_AQL && packets && !(packets & (packets - 1))) {
 		ringer->mask = packets - 1;
 		/* What is in it now was never submitted. */

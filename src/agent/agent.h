@@ -183,6 +183,9 @@ int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long reques
 /* With the lock held: calls the driver for every queue that is not as it should be, and for no
  * other. `deadline` 0: none. The first error, after all were tried. */
 int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *cost);
+/* With the lock held: what was just seen of the queue. True: caught up, and as at the last time. */
+bool gp_agent_note_rest(struct gp_agent *agent, struct gp_agent_queue *queue, u64 read_at,
+			u64 written);
 /* Any thread: a parked queue is about to get work, and is stopped before. */
 void gp_agent_unpark(struct gp_agent *agent, u32 id);
 /* With the lock held: stops parked queues whose doorbell did not reach us. True: some are parked.
@@ -249,7 +252,7 @@ void gp_agent_hide_all(struct gp_agent *agent);
 /* With the lock held: looks at the rings. True: it must be done again soon. */
 bool gp_agent_look(struct gp_agent *agent);
 /* With the lock held: looks at one; false when it cannot be known. */
-bool gp_agent_busy(struct gp_agent *agent, const struct gp_agent_queue *queue, u32 *busy);
+bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy);
 /* Any thread, before the doorbell of the queue object at this address is rung with this value. */
 void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
 /* With the lock held: the id of the queue with this object, or -1. */

@@ -45,8 +45,7 @@ static bool is_aql(const struct gp_agent_queue *queue)
 	return queue->type == GP_KFD_QUEUE_COMPUTE_AQL;
 }
 
-static void describe(struct gp_agent *agent, const struct gp_agent_queue *queue,
-		     struct gp_msg_queue *out)
+static void describe(struct gp_agent *agent, struct gp_agent_queue *queue, struct gp_msg_queue *out)
 {
 	*out = (struct gp_msg_queue){
 		.pid = (s32)getpid(),

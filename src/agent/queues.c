@@ -119,22 +119,42 @@ static bool named_by_somebody(const struct gp_agent *agent, u32 id)
 }
 
 /* Since when its write index stands still is only known from one look to the next. */
+bool gp_agent_note_rest(struct gp_agent *agent, struct gp_agent_queue *queue, u64 read_at,
+			u64 written)
+{
+	if (queue->rest_since && written == queue->rest_written && read_at == written)
+		return true;
+	queue->rest_written = written;
+	queue->rest_since = now(agent);
+	return false;
+}
+
 static bool has_moved(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
 	u64 read_at, written;
 
-	if (!gp_agent_peek_indices(agent, queue, &read_at, &written))
-		return true;
-	if (queue->rest_since && written == queue->rest_written && read_at == written)
+	return !gp_agent_peek_indices(agent, queue, &read_at, &written) ||
+	       !gp_agent_note_rest(agent, queue, read_at, written);
+}
+
+/*
+ * Caught up for REST_NS, and its last work is done. Where that cannot be known (the last packet has
+ * no signal) it may be a long kernel of the program's, but not in a queue whose doorbells never
+ * came to us: in those the runtime copies and fills, and waits for it.
+ */
+static bool rests(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	u32 busy;
+	bool known = gp_agent_busy(agent, queue, &busy);
+
+	/* In this order: that look, too, may have found that it moved. */
+	if (now(agent) - queue->rest_since < REST_NS)
 		return false;
-	queue->rest_written = written;
-	queue->rest_since = now(agent);
-	return true;
+	return known ? !busy : !agent->activity->slot[queue->id].doorbells;
 }
 
 static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-	u32 busy;
 
 	/* Where no doorbell is seen at all every queue would be the exception. */
 	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
@@ -142,10 +162,7 @@ static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
 		return false;
 	if (has_moved(agent, queue))
 		return false;
-	if (queue->parked)
-		return true;
-	return now(agent) - queue->rest_since >= REST_NS && gp_agent_busy(agent, queue, &busy) &&
-	       !busy;
+	return queue->parked || rests(agent, queue);
 }
 
 static void set_parked(struct gp_agent *agent, struct gp_agent_queue *queue)

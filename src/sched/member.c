@@ -148,24 +148,37 @@ static void arrive(struct gp_sched *s, struct gp_sched_member *m)
 
 /*
  * May a job that has just drained keep its place? Only where it would be preempting again before
- * the ones it holds up have got back to work.
+ * the ones it holds up have got back to work: because it usually comes back that soon, or because
+ * it has run for a fraction of what it usually does, so that this is more likely a pause in its
+ * submission than the end. `usual` is its burst before this one. Returns for how long, 0: no.
  */
-static bool lingers(struct gp_sched *s, const struct gp_sched_member *m)
+static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usual,
+		   enum gp_sched_why *why)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	const struct gp_sched_member *held = gp_order_top(s, &d->order[GP_ORDER_HELD]);
+	u64 cost;
 
-	return d->policy->ahead && d->config.linger_ns && held && m->gap_ns &&
-	       gp_order_top(s, &d->order[GP_ORDER_RUN]) == m &&
-	       m->gap_ns < gp_job_cost(s, gp_member_job(s, held), m->device);
+	if (!d->policy->ahead || !held || gp_order_top(s, &d->order[GP_ORDER_RUN]) != m)
+		return 0;
+	cost = gp_job_cost(s, gp_member_job(s, held), m->device);
+	if (m->gap_ns && m->gap_ns < cost) {
+		*why = GP_SCHED_WHY_LINGER;
+		return GP_MIN(2 * m->gap_ns, d->config.linger_ns);
+	}
+	*why = GP_SCHED_WHY_EARLY;
+	return m->ran_ns < usual / GP_SCHED_EARLY ? GP_MIN(cost, d->config.linger_ns) : 0;
 }
 
 static void drain(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	struct gp_sched_job *j = gp_member_job(s, m);
+	enum gp_sched_why why;
+	u64 usual = m->burst_ns, keeps;
 
 	gp_member_account(s, m);
+	keeps = runs(s, m) ? lingers(s, m, usual, &why) : 0;
 	if (m->ran_ns)
 		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
 	if (d->policy->drain)
@@ -174,14 +187,15 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 	m->needs_ns = 0;
 	m->ran_ns = 0;
 	j->outlived = false;
-	if (runs(s, m) && lingers(s, m)) {
-		struct gp_sched_action *note = gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_LINGER,
-							     m->job, GP_SCHED_NONE, m->device);
+	if (keeps) {
+		struct gp_sched_action *note =
+			gp_sched_emit(s, GP_SCHED_NOTE, why, m->job, GP_SCHED_NONE, m->device);
 
 		note->reason.waited_ns = m->gap_ns;
-		note->reason.limit_ns = GP_MIN(2 * m->gap_ns, d->config.linger_ns);
+		note->reason.ran_ns = usual;
+		note->reason.limit_ns = keeps;
 		m->ghost = GP_GHOST_LINGER;
-		m->ghost_until = gp_later(s->now, note->reason.limit_ns);
+		m->ghost_until = gp_later(s->now, keeps);
 	} else {
 		contend(s, m, false);
 	}

@@ -149,6 +149,7 @@ const char *gp_sched_why_name(enum gp_sched_why why)
 		[GP_SCHED_WHY_MISSED] = "missed",
 		[GP_SCHED_WHY_HINT_MISSED] = "hint_missed",
 		[GP_SCHED_WHY_LINGER] = "linger",
+		[GP_SCHED_WHY_EARLY] = "early",
 		[GP_SCHED_WHY_WEIGHT] = "weight",
 		[GP_SCHED_WHY_ROUTINE] = "routine",
 	};

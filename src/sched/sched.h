@@ -165,6 +165,7 @@ enum gp_sched_why {
 	GP_SCHED_WHY_MISSED,      /* deadline: drained late_ns = waited_ns after its deadline */
 	GP_SCHED_WHY_HINT_MISSED, /* hinted work did not come */
 	GP_SCHED_WHY_LINGER,      /* kept its place: it usually comes back after waited_ns */
+	GP_SCHED_WHY_EARLY,       /* kept its place: it usually has work for ran_ns */
 	/* SHARE, RENEW, TIMER */
 	GP_SCHED_WHY_WEIGHT,
 	GP_SCHED_WHY_ROUTINE,

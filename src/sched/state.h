@@ -28,6 +28,7 @@
 #define GP_SCHED_RETRY_SHIFT 10           /* ... so often at most */
 #define GP_SCHED_BACKOFF_NS  10000000ull  /* a failed suspend: left alone, doubled as well */
 #define GP_SCHED_HINT_TRUST  3            /* misses in a row after which hints do not act */
+#define GP_SCHED_EARLY       4            /* a burst below 1 / 4 of the usual may be a pause */
 #define GP_SCHED_AVERAGE     3            /* estimates move by 1 / 2^3 of the difference */
 #define GP_SCHED_BACKGROUND  (1ull << 63) /* deadline: keys of those without one */
 

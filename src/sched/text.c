@@ -131,6 +131,10 @@ static int say_note(const struct words *w, char *out, size_t size)
 		return snprintf(out, size,
 				_("%s keeps its place for %s: it usually comes back after %s"),
 				w->job, w->limit, w->waited);
+	case GP_SCHED_WHY_EARLY:
+		return snprintf(out, size,
+				_("%s keeps its place for %s: it usually has work for %s"), w->job,
+				w->limit, w->ran);
 	case GP_SCHED_WHY_WEIGHT:
 		return snprintf(out, size, _("the share of %s is set by its weight"), w->job);
 	default:

@@ -329,6 +329,50 @@ static void a_doorbell_that_is_not_seen_is_found_by_looking(void **state)
 	assert_int_equal(percentage(fake, rests.id), 0);
 }
 
+/* Of the runtime's own: its doorbell never reaches us, and its last packet has no signal. */
+static void run_unseen(struct ring *ring)
+{
+	ring->packets[ring->object.write_dispatch_id++ % PACKETS] =
+		(struct gp_aql_dispatch){.header = GP_AQL_KERNEL_DISPATCH};
+	ring->object.read_dispatch_id = ring->object.write_dispatch_id;
+}
+
+static void a_queue_of_the_runtime_that_stands_still_rests(void **state)
+{
+	struct fake *fake = *state;
+	struct ring own = {0};
+
+	make_ring(fake, &own);
+	run_unseen(&own);
+	assert_int_equal(state_of(fake, &own), GP_ACTIVITY_UNKNOWN);
+	fake->now += GP_NS_PER_S - 1;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, own.id), 0);
+	let_go(fake, 0, ALL);
+	fake->now += 1;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, own.id), 100);
+	/* It moves: asked about its state meanwhile or not, the next look stops it. */
+	run_unseen(&own);
+	gp_agent_busy(fake->agent, &fake->agent->queue[own.id], &(u32){0});
+	gp_agent_look(fake->agent);
+	assert_int_equal(percentage(fake, own.id), 0);
+}
+
+static void a_kernel_without_a_signal_is_no_rest(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	submit(fake, &ring, true, false);
+	finish(&ring);
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_UNKNOWN);
+	fake->now += 5 * GP_NS_PER_S;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, ring.id), 0);
+}
+
 static void long_work_is_no_rest(void **state)
 {
 	struct fake *fake = *state;
@@ -490,6 +534,8 @@ int main(void)
 		TEST(a_queue_that_rests_is_held_without_a_call),
 		TEST(a_parked_queue_is_stopped_before_its_doorbell_rings),
 		TEST(a_doorbell_that_is_not_seen_is_found_by_looking),
+		TEST(a_queue_of_the_runtime_that_stands_still_rests),
+		TEST(a_kernel_without_a_signal_is_no_rest),
 		TEST(long_work_is_no_rest),
 		TEST(a_named_queue_is_stopped_whether_it_rests_or_not),
 		TEST(where_doorbells_are_not_seen_nothing_is_parked),

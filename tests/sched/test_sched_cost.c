@@ -258,6 +258,75 @@ static void who_stays_away_longer_than_it_pays_does_not_linger(void **state)
 	end(w);
 }
 
+/* A pause between two submissions of one request is not the end of it. */
+static void who_has_hardly_begun_keeps_its_place(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low, high;
+
+	(void)state;
+	w->device.linger_ns = MS;
+	w->device.suspend_ns = w->device.resume_ns = 300 * US;
+	w->takes = 300 * US;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	for (u32 i = 0; i < 4; i++) { /* requests of 10 ms, 30 ms apart */
+		gets_work(w, high);
+		pass(w, 10 * MS);
+		drains(w, high);
+		pass(w, 30 * MS);
+	}
+	gets_work(w, low);
+	gets_work(w, high);
+	is_held(w, low);
+	pass(w, 2 * MS);
+	drains(w, high);
+	is_noted(w, high, GP_SCHED_WHY_EARLY);
+	is_held(w, low);
+	pass(w, 600 * US - 1); /* what a preemption costs */
+	is_held(w, low);
+	pass(w, 1);
+	is_resumed(w, low, GP_SCHED_WHY_CLEAR);
+	/* A quarter of the usual (9 ms now) is work enough. */
+	pass(w, 30 * MS);
+	gets_work(w, high);
+	is_held(w, low);
+	pass(w, 9 * MS / 4);
+	drains(w, high);
+	is_not_held(w, low);
+	end(w);
+}
+
+/* Short bursts that become the rule are believed. */
+static void a_new_habit_is_learnt(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	u32 low, high, kept = 0;
+
+	(void)state;
+	w->device.linger_ns = MS;
+	w->device.suspend_ns = w->device.resume_ns = 300 * US;
+	w->takes = 300 * US;
+	reconfigure(w);
+	low = job(w, 500);
+	high = job(w, 2000);
+	gets_work(w, high);
+	pass(w, 10 * MS);
+	drains(w, high);
+	gets_work(w, low);
+	for (u32 i = 0; i < 100; i++) {
+		pass(w, 30 * MS);
+		gets_work(w, high);
+		pass(w, MS);
+		drains(w, high);
+		kept += gp_job_held(gp_sched_job(w->sched, low));
+	}
+	assert_in_range(kept, 1, 50);
+	is_not_held(w, low);
+	end(w);
+}
+
 static void a_hint_makes_room_before_the_work_comes(void **state)
 {
 	struct world *w = world(GP_SCHED_PRIORITY);
@@ -344,6 +413,8 @@ int main(void)
 		cmocka_unit_test(a_resumed_job_has_its_minimum_run_time),
 		cmocka_unit_test(who_soon_comes_back_keeps_its_place),
 		cmocka_unit_test(who_stays_away_longer_than_it_pays_does_not_linger),
+		cmocka_unit_test(who_has_hardly_begun_keeps_its_place),
+		cmocka_unit_test(a_new_habit_is_learnt),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(a_hint_that_misses_lets_go_and_loses_trust),
 		cmocka_unit_test(unknown_work_counts_for_a_while_only),

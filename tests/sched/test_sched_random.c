@@ -213,7 +213,7 @@ static void act(struct run *run, const struct gp_sched_action *action)
 		NEED(run, action->device < DEVICES);
 		break;
 	case GP_SCHED_NOTE:
-		NEED(run, why >= GP_SCHED_WHY_DECLINED && why <= GP_SCHED_WHY_LINGER);
+		NEED(run, why >= GP_SCHED_WHY_DECLINED && why <= GP_SCHED_WHY_EARLY);
 		break;
 	}
 }
