@@ -9,7 +9,8 @@
  * it spin in ROCr 5.2, and waiting on the signal's event (WAIT_EVENTS) can take the wake that the
  * program waits for, because the event resets itself. So the service thread looks again after an
  * eighth of the time the queue has been busy, between LOOK_MIN and LOOK_MAX, while somebody watches
- * and a queue that may run is busy; never otherwise.
+ * and a queue that may run is busy; never otherwise. Around the time that work usually takes it
+ * looks closer: until the end is seen, the GPU idles and whoever made room waits.
  *
  * A doorbell and a look may meet. The doorbell counts (a locked instruction, so a full barrier) and
  * then reads `quiet`; the look writes `quiet` and then reads the count: one of them sees the other.
@@ -34,6 +35,8 @@
 
 #define LOOK_MIN       50000u   /* ns */
 #define LOOK_MAX       4000000u /* ns */
+#define LOOK_PART      8        /* of the time since work came */
+#define LOOK_CLOSER    4        /* of the distance to when it is usually done */
 #define LOOK_BLIND     1000000u /* ns: where doorbells are not seen */
 #define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
 #define TOMBSTONE      1u
@@ -170,9 +173,9 @@ static void arm(struct gp_agent *agent, u64 ns)
 }
 
 /* With watch_lock held, so that watchers hear of edges in the order in which they were. */
-static void tell_edge(struct gp_agent *agent, u64 at, u32 busy, u32 id)
+static void tell_edge(struct gp_agent *agent, u64 at, enum gp_activity_state to, u32 id)
 {
-	struct gp_msg_edge edge = {.now_ns = at, .busy = busy, .queue = id};
+	struct gp_msg_edge edge = {.now_ns = at, .busy = to, .queue = id};
 
 	if (agent->watchers)
 		gp_agent_tell_locked(agent, GP_MSG_AGENT_EDGE, &edge, sizeof(edge), true);
@@ -191,6 +194,35 @@ static u32 set_state(struct gp_agent *agent, u32 id, u32 state)
 				 (u32)(before != GP_ACTIVITY_DRAINED),
 			 __ATOMIC_RELEASE);
 	return before;
+}
+
+/* What is usual is the median of the last few: the first, which compiles its kernels, or two that
+ * came in a row are exceptions. */
+static void learn(struct gp_agent *agent, u64 took)
+{
+	u64 sorted[GP_AGENT_LAST];
+	u32 count;
+
+	agent->took_ns[agent->taken++ % GP_AGENT_LAST] = took;
+	count = agent->taken < GP_AGENT_LAST ? agent->taken : GP_AGENT_LAST;
+	for (u32 i = 0; i < count; i++) {
+		u32 k = i;
+
+		for (; k && sorted[k - 1] > agent->took_ns[i]; k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = agent->took_ns[i];
+	}
+	agent->usual_ns = sorted[(count - 1) / 2];
+}
+
+u64 gp_agent_look_interval(u64 elapsed, u64 usual)
+{
+	u64 wait = elapsed / LOOK_PART;
+	u64 off = (elapsed > usual ? elapsed - usual : usual - elapsed) / LOOK_CLOSER;
+
+	if (usual && off < wait)
+		wait = off;
+	return wait < LOOK_MIN ? LOOK_MIN : wait > LOOK_MAX ? LOOK_MAX : wait;
 }
 
 /* With watch_lock held: how many queues of that queue's GPU are in this state. */
@@ -218,13 +250,27 @@ static void rise(struct gp_agent *agent, u32 id)
 		if (count_beside(agent, id, GP_ACTIVITY_BUSY) == 1) {
 			agent->edge_ns = at;
 			activity->edges++;
-			tell_edge(agent, at, 1, id);
+			tell_edge(agent, at, GP_ACTIVITY_BUSY, id);
 			if (agent->watchers)
 				arm(agent, LOOK_MIN);
 		}
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
 	pthread_setcancelstate(cancel, NULL);
+}
+
+/* With watch_lock held. A queue that may or may not have work does not hold back the news of one
+ * that has none any more: what to make of the doubt is the watcher's business. */
+static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy)
+{
+	bool doubt = count_beside(agent, id, GP_ACTIVITY_UNKNOWN);
+	u64 at = now(agent);
+
+	if (count_beside(agent, id, GP_ACTIVITY_BUSY) || (doubt && !was_busy))
+		return;
+	if (was_busy)
+		learn(agent, at - agent->edge_ns);
+	tell_edge(agent, at, doubt ? GP_ACTIVITY_UNKNOWN : GP_ACTIVITY_DRAINED, id);
 }
 
 /* `rung` is how many doorbells there were before the ring was looked at. */
@@ -242,12 +288,8 @@ static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 		/* Rung meanwhile: never mind what was seen. */
 		__atomic_store_n(&ringer->quiet, slot->state != GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
 	} else {
-		/* A queue that may or may not have work does not hold back the news of one that has
-		 * none any more: what to make of the doubt is the watcher's business. */
 		before = set_state(agent, id, state);
-		if (!count_beside(agent, id, GP_ACTIVITY_BUSY) &&
-		    (before == GP_ACTIVITY_BUSY || !count_beside(agent, id, GP_ACTIVITY_UNKNOWN)))
-			tell_edge(agent, now(agent), 0, id);
+		tell_fall(agent, id, before == GP_ACTIVITY_BUSY);
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
 }
@@ -387,8 +429,9 @@ void gp_agent_look_later(struct gp_agent *agent)
 	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
 		return;
 	if (__atomic_load_n(&agent->busy, __ATOMIC_RELAXED)) {
-		wait = (now(agent) - __atomic_load_n(&agent->edge_ns, __ATOMIC_RELAXED)) / 8;
-		wait = wait < LOOK_MIN ? LOOK_MIN : wait > LOOK_MAX ? LOOK_MAX : wait;
+		wait = gp_agent_look_interval(now(agent) - __atomic_load_n(&agent->edge_ns,
+									   __ATOMIC_RELAXED),
+					      __atomic_load_n(&agent->usual_ns, __ATOMIC_RELAXED));
 	} else if (agent->hooked) {
 		return;
 	}

@@ -31,6 +31,7 @@ enum {
 	GP_AGENT_MASK_WORDS = 32, /* 1024 CUs in a mask */
 	GP_AGENT_GPUS = 64,
 	GP_AGENT_DOORS = 2 * GP_AGENT_QUEUES,
+	GP_AGENT_LAST = 8,
 
 	GP_AGENT_TIMEOUT_MS = 10000,
 	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
@@ -160,6 +161,9 @@ struct gp_agent {
 	int activity_fd;              /* -1: the memory is ours alone */
 	u32 watchers;                 /* connections that watch */
 	u32 busy;                     /* queues in GP_ACTIVITY_BUSY */
+	u64 took_ns[GP_AGENT_LAST];   /* the last times from an edge to the next, in a ring */
+	u32 taken;                    /* how many there were in all */
+	u64 usual_ns;                 /* the median of them; 0: unknown */
 	u64 edge_ns;                  /* when a GPU last got its first one */
 	bool hooked;                  /* doorbells are seen */
 	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];
@@ -251,6 +255,9 @@ void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue);
 void gp_agent_hide_all(struct gp_agent *agent);
 /* With the lock held: looks at the rings. True: it must be done again soon. */
 bool gp_agent_look(struct gp_agent *agent);
+/* How long until the next look, when work came `elapsed` ago and usually takes `usual` (0:
+ * unknown). */
+u64 gp_agent_look_interval(u64 elapsed, u64 usual);
 /* With the lock held: looks at one; false when it cannot be known. */
 bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy);
 /* Any thread, before the doorbell of the queue object at this address is rung with this value. */

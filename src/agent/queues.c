@@ -155,7 +155,6 @@ static bool rests(struct gp_agent *agent, struct gp_agent_queue *queue)
 
 static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-
 	/* Where no doorbell is seen at all every queue would be the exception. */
 	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
 	    !(queue->driver_percentage & PERCENT_MASK) || named_by_somebody(agent, queue->id))

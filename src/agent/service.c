@@ -382,6 +382,7 @@ void gp_agent_forked(struct gp_agent *agent)
 		agent->queue[id].used = false;
 	agent->queue_count = agent->highest = agent->gpu_count = 0;
 	agent->watchers = agent->busy = 0;
+	agent->usual_ns = agent->taken = 0;
 	agent->runtime_asked = agent->kfd_is_ours = false;
 	agent->retry_at = agent->listen_again = 0;
 	agent->path[0] = '\0';

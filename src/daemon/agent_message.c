@@ -143,9 +143,9 @@ static int queues(struct gp_client *client, const struct gp_wire_message *messag
 
 /* ---- activity ---- */
 
-static enum gp_sched_work work_of(const struct gp_activity_slot *slot)
+static enum gp_sched_work work_of(u32 state)
 {
-	switch (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) {
+	switch (state) {
 	case GP_ACTIVITY_DRAINED:
 		return GP_SCHED_DRAINED;
 	case GP_ACTIVITY_UNKNOWN:
@@ -179,7 +179,9 @@ void gp_agent_look(struct gp_client *client, u64 at_ns)
 			continue;
 		changed |= priority_changed(queue, &client->activity->slot[queue->kfd_id]);
 		gp_host_work(client->daemon, client, queue,
-			     work_of(&client->activity->slot[queue->kfd_id]), at_ns);
+			     work_of(__atomic_load_n(&client->activity->slot[queue->kfd_id].state,
+						     __ATOMIC_ACQUIRE)),
+			     at_ns);
 	}
 	if (changed)
 		greet(client);
@@ -198,8 +200,8 @@ static int edge(struct gp_client *client, const struct gp_wire_message *message)
 		return 0;
 	}
 	for (size_t i = 0; i < client->queue_count; i++)
-		gp_host_work(client->daemon, client, &client->queues[i],
-			     it.busy ? GP_SCHED_BUSY : GP_SCHED_DRAINED, it.now_ns);
+		gp_host_work(client->daemon, client, &client->queues[i], work_of(it.busy),
+			     it.now_ns);
 	return 0;
 }
 

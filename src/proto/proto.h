@@ -184,7 +184,8 @@ struct gp_msg_event {
 
 struct gp_msg_edge {
 	u64 now_ns; /* CLOCK_MONOTONIC */
-	u32 busy;   /* 1: a queue of this program got work while none had any; 0: all are drained */
+	u32 busy;   /* enum gp_activity_state. BUSY: a queue got work while no other one of its GPU
+		     * had any; DRAINED: all of them are; UNKNOWN: the rest of them is in doubt */
 	u32 queue;  /* index in struct gp_activity */
 };
 

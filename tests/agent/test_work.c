@@ -168,7 +168,7 @@ static void end_watch(struct fake *fake, int fd)
 	close(fd);
 }
 
-enum { SILENCE, RISE, FALL };
+enum { SILENCE, RISE, FALL, DOUBT };
 
 static int heard(int fd, const struct ring *ring)
 {
@@ -181,7 +181,9 @@ static int heard(int fd, const struct ring *ring)
 	assert_true(gp_wire_fits(&message, sizeof(edge), 0, 0));
 	memcpy(&edge, message.body, sizeof(edge));
 	assert_int_equal(edge.queue, ring->id);
-	return edge.busy ? RISE : FALL;
+	return edge.busy == GP_ACTIVITY_BUSY      ? RISE
+	       : edge.busy == GP_ACTIVITY_UNKNOWN ? DOUBT
+						  : FALL;
 }
 
 /* All its packets are done, as far as their signals tell. */
@@ -231,13 +233,19 @@ static void a_doubtful_queue_does_not_hold_back_an_edge(void **state)
 	assert_int_equal(heard(fd, NULL), SILENCE);
 	finish(&sure);
 	gp_agent_look(fake->agent);
-	assert_int_equal(heard(fd, &sure), FALL);
+	assert_int_equal(heard(fd, &sure), DOUBT);
 	/* Still in doubt, and the other one works again: an edge each time. */
 	submit(fake, &sure, true, true);
 	assert_int_equal(heard(fd, &sure), RISE);
 	finish(&sure);
 	gp_agent_look(fake->agent);
-	assert_int_equal(heard(fd, &sure), FALL);
+	assert_int_equal(heard(fd, &sure), DOUBT);
+	/* A barrier with a signal behind it ends the doubt. */
+	submit(fake, &doubtful, true, true);
+	assert_int_equal(heard(fd, &doubtful), RISE);
+	finish(&doubtful);
+	gp_agent_look(fake->agent);
+	assert_int_equal(heard(fd, &doubtful), FALL);
 	assert_int_equal(heard(fd, NULL), SILENCE);
 	end_watch(fake, fd);
 }
@@ -263,6 +271,43 @@ static void each_gpu_has_edges_of_its_own(void **state)
 	assert_int_equal(heard(fd, &there), FALL);
 	assert_int_equal(heard(fd, NULL), SILENCE);
 	end_watch(fake, fd);
+}
+
+static void looks_are_closest_when_the_end_is_due(void **state)
+{
+	u64 usual = 12 * GP_NS_PER_MS, far, near;
+
+	(void)state;
+	/* Nothing known: an eighth of the time so far. */
+	assert_int_equal(gp_agent_look_interval(8 * GP_NS_PER_MS, 0), GP_NS_PER_MS);
+	far = gp_agent_look_interval(8 * GP_NS_PER_MS, usual);
+	near = gp_agent_look_interval(usual - GP_NS_PER_MS / 10, usual);
+	assert_true(near < far);
+	assert_true(gp_agent_look_interval(usual + GP_NS_PER_MS / 10, usual) == near);
+	/* A wrong estimate costs nothing: never later than without one. */
+	for (u64 elapsed = 1; elapsed < GP_NS_PER_S; elapsed = elapsed * 3 / 2 + 1)
+		assert_true(gp_agent_look_interval(elapsed, usual) <=
+			    gp_agent_look_interval(elapsed, 0));
+	assert_int_equal(gp_agent_look_interval(1000 * GP_NS_PER_S, usual),
+			 gp_agent_look_interval(1000 * GP_NS_PER_S, 0));
+}
+
+static void one_that_takes_long_does_not_change_what_is_usual(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+	u64 usual;
+
+	make_ring(fake, &ring);
+	for (int i = 0; i < 20; i++) {
+		submit(fake, &ring, true, true);
+		fake->now += (i % 3 ? 10 : 1000) * GP_NS_PER_MS;
+		finish(&ring);
+		gp_agent_look(fake->agent);
+		fake->now += 30 * GP_NS_PER_MS;
+	}
+	usual = fake->agent->usual_ns;
+	assert_int_equal(usual, 10 * GP_NS_PER_MS);
 }
 
 /* ---- parked queues ---- */
@@ -531,6 +576,8 @@ int main(void)
 		TEST(the_last_queue_that_drains_is_an_edge),
 		TEST(a_doubtful_queue_does_not_hold_back_an_edge),
 		TEST(each_gpu_has_edges_of_its_own),
+		TEST(looks_are_closest_when_the_end_is_due),
+		TEST(one_that_takes_long_does_not_change_what_is_usual),
 		TEST(a_queue_that_rests_is_held_without_a_call),
 		TEST(a_parked_queue_is_stopped_before_its_doorbell_rings),
 		TEST(a_doorbell_that_is_not_seen_is_found_by_looking),
