@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -298,6 +299,42 @@ static double idle_percent(void)
 	return 100 * (cpu_seconds() - before) / 2;
 }
 
+/* What the machine itself takes until a sleeping process runs: part of every suspension. */
+static void bare_wakes(void)
+{
+	static double wake[SUSPENDS];
+	int pair[2];
+	u64 at;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		fail("a socket pair");
+	pid = fork();
+	if (pid < 0)
+		fail("a child");
+	if (!pid) {
+		close(pair[0]);
+		while (read(pair[1], &at, sizeof(at)) == sizeof(at)) {
+			at = now();
+			if (write(pair[1], &at, sizeof(at)) != sizeof(at))
+				break;
+		}
+		_exit(0);
+	}
+	close(pair[1]);
+	for (int i = 0; i < SUSPENDS; i++) {
+		u64 start = now();
+
+		if (write(pair[0], &start, sizeof(start)) != sizeof(start) ||
+		    read(pair[0], &at, sizeof(at)) != sizeof(at))
+			fail("a wake");
+		wake[i] = (double)(at - start);
+	}
+	close(pair[0]);
+	waitpid(pid, NULL, 0);
+	print("bare_wake_ns", wake, SUSPENDS);
+}
+
 static _Noreturn void ask_for_suspends(void)
 {
 	static double issue[SUSPENDS], total[SUSPENDS];
@@ -317,6 +354,7 @@ static _Noreturn void ask_for_suspends(void)
 				 NULL, NULL) != 1)
 			fail("RESUME");
 	}
+	bare_wakes();
 	print("suspend_issue_ns", issue, SUSPENDS);
 	print("suspend_total_ns", total, SUSPENDS);
 	fflush(stdout);
