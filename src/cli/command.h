@@ -88,7 +88,7 @@ extern const struct gp_command gp_command_find, gp_command_queue_finder, gp_comm
 	gp_command_mqd, gp_command_runlist, gp_command_ps, gp_command_doctor, gp_command_completion,
 	gp_command_manual, gp_command_vgpu, gp_command_sim, gp_command_selftest;
 extern const struct gp_command gp_command_queues_trace, gp_command_compare, gp_command_report,
-	gp_command_analyze;
+	gp_command_analyze, gp_command_trace;
 extern const struct gp_command gp_command_run;
 extern const struct gp_command gp_command_suspend, gp_command_resume, gp_command_status,
 	gp_command_renice, gp_command_release;

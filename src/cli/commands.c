@@ -27,6 +27,7 @@ const struct gp_command *const gp_commands[] = {
 	&gp_command_sim,
 	&gp_command_report,
 	&gp_command_analyze,
+	&gp_command_trace,
 	&gp_command_vgpu,
 	&gp_command_completion,
 	&gp_command_manual,

@@ -78,6 +78,22 @@ class Poc(unittest.TestCase):
         self.assertEqual(page.count("<svg"), page.count("</svg>"))
         self.assertIn("offline stopped", page)
 
+    def test_matrix_products_with_ftrace(self):
+        script = os.path.join(SCRIPTS, "run_gemm_with_ftrace.sh")
+        gemm = os.path.join(BUILD, "examples", "gemm_mini") + " --seconds 0.05"
+        self.env["GEMM"] = gemm
+        done = self.vgpu(script)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        (name,) = os.listdir(os.path.join(self.place, "log"))
+        self.assertRegex(name, r"^gemm_ftrace_\d{8}_\d{6}$")
+        out = os.path.join(self.place, "log", name)
+        self.assertEqual(sorted(os.listdir(out)), ["analyze.sh", "ftrace.txt", "gemm_amd_log.txt"])
+        again = subprocess.run([os.path.join(out, "analyze.sh"), "--json"], stdout=subprocess.PIPE, text=True,
+                               env=self.env, timeout=LIMIT)
+        self.assertEqual(again.returncode, 0)
+        answers = {row["item"]: row["answer"] for row in json.loads(again.stdout)["creation"]["answers"]}
+        self.assertGreaterEqual(answers["runtime"], 1)
+
 
 class Missing(unittest.TestCase):
     def test_the_cases_say_what_is_missing(self):

@@ -1,0 +1,102 @@
+"""gpreempt trace as a person runs it, where there is no tracefs (tests/record has one)."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import tempfile
+import unittest
+
+from gp import GPREEMPT, fixture, gpreempt
+
+LOG = fixture("demo", "case_a_cnn.log")
+# A program with a runtime that logs as ROCm's does.
+LOGS = 'test "$AMD_LOG_LEVEL" = 5 && cp "$1" "${AMD_LOG_LEVEL_FILE}_$$"'
+
+
+class Trace(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.root = os.path.join(self.place.name, "root")
+        self.out = os.path.join(self.place.name, "new", "trace")
+        os.mkdir(self.root)
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def trace(self, *arguments, **options):
+        env = options.pop("env", {})
+        env.setdefault("AMD_LOG_LEVEL", "5")
+        return gpreempt("trace", "--root", self.root, "-o", self.out, *arguments, env=env, cwd=self.place.name,
+                        **options)
+
+    def test_what_was_logged_is_reported_and_what_is_missing_said(self):
+        done = self.trace("--", "sh", "-c", "echo hello; " + LOGS + "; exit 3", "sh", LOG)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertTrue(done.stdout.startswith("hello\n"), done.stdout)
+        self.assertIn("1. How is a queue created", done.stdout)
+        self.assertIn("KFD is not traced: tracefs is not mounted", done.stderr)
+        (name,) = os.listdir(self.out)
+        self.assertRegex(name, r"^amd_log_\d+$")
+
+    def test_a_log_of_each_process_is_read(self):
+        done = self.trace("--json", "--", "sh", "-c", "echo hello; " + LOGS + '; sh -c "$2" sh "$1"', "sh", LOG, LOGS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # JSON stays JSON.
+        self.assertIn("hello", done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual([row["kind"] for row in report["files"]["rows"]], ["AMD log"] * 2)
+
+    def test_a_chosen_level_stays(self):
+        done = self.trace("--", "sh", "-c", 'test "$AMD_LOG_LEVEL" = 3', env={"AMD_LOG_LEVEL": "3"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no AMD log", done.stderr)
+
+    def test_the_command_line_is_checked(self):
+        self.assertEqual(self.trace().returncode, 2)
+        self.assertEqual(self.trace("--", "/no/such/program").returncode, 127)
+        os.rmdir(self.out)
+        self.assertEqual(self.trace("--", LOG).returncode, 126)
+        self.assertEqual(gpreempt("trace", "--root", "/no/such", "true").returncode, 2)
+        with open(os.path.join(self.out, "old"), "w"):
+            pass
+        done = self.trace("--", "true")
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertIn("is not empty", done.stderr)
+
+    def test_a_program_that_a_signal_ends(self):
+        done = self.trace("--", "sh", "-c", "kill -KILL $$")
+        self.assertEqual(done.returncode, 128 + signal.SIGKILL)
+
+    def test_signals_are_for_the_program(self):
+        # It says so once its trap is set, and ends by it only.
+        script = 'trap "exit 7" TERM; echo ready; while :; do read -r line; done'
+        child = subprocess.Popen([GPREEMPT, "trace", "--root", self.root, "-o", self.out, "--", "sh", "-c", script],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            self.assertEqual(child.stdout.readline(), b"ready\n")
+            child.send_signal(signal.SIGTERM)
+            child.stdout.read()
+            self.assertEqual(child.wait(60), 7)
+        finally:
+            child.kill()
+            child.communicate()
+
+    def test_a_program_in_a_container(self):
+        docker = os.path.join(self.place.name, "docker")
+        with open(docker, "w") as script:
+            script.write('#!/bin/sh\necho "$@"\ncat "$LOG" >&2\nexit 5\n')
+        os.chmod(docker, stat.S_IRWXU)
+        done = self.trace("--container", "box", "--", "python3", "a b.py",
+                          env={"PATH": self.place.name + ":" + os.environ["PATH"], "LOG": LOG})
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertTrue(done.stdout.startswith("exec -e AMD_LOG_LEVEL=5 box python3 a b.py\n"), done.stdout)
+        self.assertIn("amd_log.txt", done.stdout)
+        done = gpreempt("trace", "--root", self.root, "--container", "box", "true", cwd=self.place.name,
+                        env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("neither docker nor podman", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
