@@ -292,12 +292,10 @@ const struct gp_command gp_command_trace = {
 		"ftrace, with probes on the functions of KFD that create, change, stop and start\n"
 		"queues. What cannot be recorded is said. Probes live in a tracefs instance of\n"
 		"their own and are gone afterwards, also when gpreempt is killed. Ends in the\n"
-		"report of 'gpreempt analyze'; DIR keeps amd_log_PID of each process (amd_log "
-		"with\n"
-		"runtimes so old that all share one) and ftrace.txt, both by the MONOTONIC clock. "
-		"With --container the log is\n"
-		"what COMMAND writes to standard error. With --json or --markdown the program's\n"
-		"standard output goes to standard error."),
+		"report of 'gpreempt analyze'; DIR keeps amd_log_PID of each process (amd_log, if\n"
+		"the runtime is so old that all share one) and ftrace.txt, both by the MONOTONIC\n"
+		"clock. With --container the log is what COMMAND writes to standard error. With\n"
+		"--json or --markdown the program's standard output goes to standard error."),
 	.exit_status =
 		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if recording or\n"
 		   "the report failed, 126 if COMMAND cannot be run, 127 if there is none; 2 bad\n"

@@ -13,7 +13,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 
-#define GP_TRACEFS_PROBES 256 /* functions at most; each has a probe at its entry and return */
+#define GP_TRACEFS_PROBES \
+	256 /* functions at most; each has probes at its entry and, mostly, return */
 
 /* How files of tracefs are changed; tests put a kernel of their own behind it. -errno. */
 struct gp_tracefs_ops {
