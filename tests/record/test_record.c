@@ -65,6 +65,15 @@ static int snapshot_names(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+static void add_file(const char *path, struct gp_buf *out)
+{
+	struct gp_buf text = {0};
+
+	assert_int_equal(gp_file_read(path, 1 << 20, &text), 0);
+	gp_buf_add(out, gp_buf_str(&text), text.len);
+	gp_buf_free(&text);
+}
+
 /* Every file with its contents, every directory. */
 static void snapshot(const char *dir, struct gp_buf *out)
 {
@@ -82,7 +91,7 @@ static void snapshot(const char *dir, struct gp_buf *out)
 		if (S_ISDIR(info.st_mode))
 			snapshot(path, out);
 		else
-			assert_int_equal(gp_file_read(path, 1 << 20, out), 0);
+			add_file(path, out);
 		free(entries[i]);
 	}
 	free(entries);
