@@ -14,12 +14,13 @@
 #include "base/program.h"
 
 /* Shows packets with every runtime; from ROCm 7.1 on 4 does not. */
-#define LEVEL "5"
+#define LEVEL   "5"
+#define SETTING "AMD_LOG_LEVEL=" LEVEL
 
 /* "docker exec -e AMD_LOG_LEVEL=5 CONTAINER COMMAND..."; freed by the caller. */
 static char **inside(const struct gp_launch *launch, const char *runtime)
 {
-	static const char *const head[] = {"exec", "-e", "AMD_LOG_LEVEL=" LEVEL};
+	static const char *const head[] = {"exec", "-e", SETTING};
 	size_t count = 0, at = 0;
 	char **argv;
 
