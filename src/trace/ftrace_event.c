@@ -15,7 +15,7 @@ static void set_text(struct gp_event *event, const char *p, const char *end)
 }
 
 /* "[KFD-TRACE] NAME: key=value ..." behind the printing function's name. */
-static bool take_print(struct gp_event *event, const char *p, const char *end)
+bool gp_ftrace_print(struct gp_event *event, const char *p, const char *end)
 {
 	const char *mark = memmem(p, (size_t)(end - p), KFD_MARK, sizeof(KFD_MARK) - 1), *colon;
 
@@ -91,7 +91,7 @@ int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, cons
 	if (GP_PARSE_LITERAL(&q, end, "funcgraph_entry:") ||
 	    GP_PARSE_LITERAL(&q, end, "funcgraph_exit:"))
 		return take_graph(reader, event, q, end);
-	if (take_print(event, p, end))
+	if (gp_ftrace_print(event, p, end))
 		return gp_ftrace_deliver(reader, event);
 	/* trace-cmd prints "function:   func <-- parent". */
 	if (GP_PARSE_LITERAL(&q, end, "function:")) {

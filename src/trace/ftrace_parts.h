@@ -42,6 +42,8 @@ bool gp_ftrace_duration(const char *p, const char *end, struct gp_event *event);
 /* Behind "task-pid [cpu] flags time: ". */
 int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
 		   const char *end);
+/* "[KFD-TRACE] NAME: key=value ..." anywhere in a print; false when it is not there. */
+bool gp_ftrace_print(struct gp_event *event, const char *p, const char *end);
 /* "12.345678"; leaves *p behind it. */
 bool gp_ftrace_seconds(const char **p, const char *end, u64 *ns);
 /* A function's name at *p, without module and compiler suffix; leaves *p behind both. */

@@ -9,6 +9,7 @@
 #include "trace/ftrace.h"
 #include "trace/kfdlog.h"
 #include "trace/rocprof.h"
+#include "trace/tracedat.h"
 
 int gp_inquiry_init(struct gp_inquiry *inquiry, enum gp_clock trace_clock)
 {
@@ -171,6 +172,20 @@ static int read_trace(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
 	return ret;
 }
 
+static int read_binary(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+{
+	struct gp_inquiry_input *input = current(inquiry);
+	struct gp_tracedat_stats stats;
+	int ret = gp_tracedat_read(fd, input->name, diag, kernel_event, inquiry, &stats);
+
+	input->clock = stats.clock;
+	input->lost = stats.lost;
+	input->gaps = stats.gaps;
+	input->jumps = stats.jumps;
+	input->damaged = stats.damaged + stats.unknown;
+	return ret;
+}
+
 static int read_prints(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
 	struct gp_kfdlog_stats stats;
@@ -216,6 +231,8 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
 		return read_log(inquiry, fd, diag);
 	case GP_SOURCE_FTRACE:
 		return read_trace(inquiry, fd, diag);
+	case GP_SOURCE_TRACEDAT:
+		return read_binary(inquiry, fd, diag);
 	case GP_SOURCE_KFDLOG:
 		return read_prints(inquiry, fd, diag);
 	case GP_SOURCE_ROCPROF:

@@ -61,6 +61,12 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 	}
 }
 
+/* Of what the kernel's tracer recorded. */
+static bool is_trace(const struct gp_inquiry_input *input)
+{
+	return input->kind == GP_SOURCE_FTRACE || input->kind == GP_SOURCE_TRACEDAT;
+}
+
 static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "files", _("Files"));
@@ -75,7 +81,7 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_inquiry_input *input = q->inputs[i];
-		bool trace = input->kind == GP_SOURCE_FTRACE;
+		bool trace = is_trace(input);
 
 		gp_doc_cell(doc, gp_v_text(input->name));
 		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
@@ -95,7 +101,7 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 
 	for (size_t i = 0; i < q->count; i++) {
 		log |= q->inputs[i]->kind == GP_SOURCE_AMDLOG;
-		trace |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
+		trace |= is_trace(q->inputs[i]);
 	}
 	gp_doc_section(doc, "clocks", _("Clocks"));
 	gp_doc_fact(doc, "anchors", _("Queue creations seen by both"),

@@ -9,6 +9,7 @@
 #include "trace/ftrace.h"
 #include "trace/kfdlog.h"
 #include "trace/rocprof.h"
+#include "trace/tracedat.h"
 
 /* How much of a file decides what it is. */
 #define LOOK_AT (256u << 10)
@@ -39,6 +40,14 @@ static int copy_start(int fd)
 	return error ? error : copy;
 }
 
+static bool is_tracedat(int fd)
+{
+	char bytes[16];
+	ssize_t got = pread(fd, bytes, sizeof(bytes), 0);
+
+	return got > 0 && gp_tracedat_is(bytes, (size_t)got);
+}
+
 int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 {
 	struct gp_amdlog_options log = {.name = name};
@@ -53,6 +62,11 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 	*kind = GP_SOURCE_UNKNOWN;
 	if (start < 0)
 		return start;
+	if (is_tracedat(start)) {
+		*kind = GP_SOURCE_TRACEDAT;
+		close(start);
+		return 0;
+	}
 	lseek(start, 0, SEEK_SET);
 	gp_amdlog_read(start, &log, NULL, ignore, NULL, &log_stats);
 	if (log_stats.recognised > best) {
@@ -81,8 +95,8 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 
 const char *gp_source_name(enum gp_source_kind kind)
 {
-	static const char *const names[] = {"unknown", "AMD log", "ftrace", "KFD prints",
-					    "rocprof"};
+	static const char *const names[] = {"unknown",    "AMD log", "ftrace",
+					    "KFD prints", "rocprof", "trace.dat"};
 
 	return names[kind];
 }

@@ -8,10 +8,11 @@
 
 enum gp_source_kind {
 	GP_SOURCE_UNKNOWN,
-	GP_SOURCE_AMDLOG,  /* AMD_LOG_LEVEL */
-	GP_SOURCE_FTRACE,  /* ftrace's text */
-	GP_SOURCE_KFDLOG,  /* dmesg with KFD's prints */
-	GP_SOURCE_ROCPROF, /* a profiler's CSV or JSON */
+	GP_SOURCE_AMDLOG,   /* AMD_LOG_LEVEL */
+	GP_SOURCE_FTRACE,   /* ftrace's text */
+	GP_SOURCE_KFDLOG,   /* dmesg with KFD's prints */
+	GP_SOURCE_ROCPROF,  /* a profiler's CSV or JSON */
+	GP_SOURCE_TRACEDAT, /* trace-cmd's binary */
 };
 
 /* Looks at the start of a file that can be read at any place; its position stays. The reader that
