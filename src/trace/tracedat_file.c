@@ -215,9 +215,11 @@ static int add_cpu(struct gp_dat_reader *reader, u32 number, u64 offset, u64 siz
 			reader->context.stats->damaged++;
 			return 0;
 		}
+		/* Their number is not counted in the size. */
 		cpu.chunks = (u32)chunks;
 		cpu.offset += 4;
-		cpu.left -= 4;
+		if (cpu.left > reader->file.end - cpu.offset)
+			cpu.left = reader->file.end - cpu.offset;
 	}
 	if (gp_array_grow((void **)&reader->cpus, reader->cpu_count, &reader->cpu_capacity,
 			  sizeof(cpu)))

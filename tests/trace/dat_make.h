@@ -273,11 +273,13 @@ static inline void dat_buffer(struct dat *dat, struct gp_buf *option, const char
 	dat_put(out, 0, 4);
 	dat_put(out, 0, 8);
 	for (u32 i = 0; i < DAT_CPUS; i++) {
-		u64 at = out->len;
+		u64 at = out->len, head = 0;
 		size_t count = dat->pages[i].len / DAT_PAGE;
 
-		if (zstd && count)
+		if (zstd && count) {
 			dat_put(out, count, 4);
+			head = 4; /* which the size does not count */
+		}
 		for (size_t k = 0; k < count; k++) {
 			if (zstd)
 				dat_pack(out, dat->pages[i].data + k * DAT_PAGE, DAT_PAGE);
@@ -286,7 +288,7 @@ static inline void dat_buffer(struct dat *dat, struct gp_buf *option, const char
 		}
 		dat_put(option, i, 4);
 		dat_put(option, at, 8);
-		dat_put(option, out->len - at, 8);
+		dat_put(option, out->len - at - head, 8);
 	}
 }
 
