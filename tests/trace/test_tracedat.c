@@ -150,8 +150,8 @@ static void prints_and_marks_are_read(void **state)
 	dat_record(&dat, 1, DAT_PRINT, 9, mark, 16);
 	/* A string, two words, then a long number on a 4-byte border. */
 	memcpy(text, numbers, 16);
-	strcpy((char *)text + 16, "CREATE");
-	len = 16 + 7;
+	strcpy((char *)text + 16, "CREATE_IT");
+	len = 16 + 10;
 	len = (len + 3) & ~3u;
 	memcpy(text + len, (u32[]){501, 7}, 8);
 	memcpy(text + len + 8, (u64[]){0x1008ull << 32}, 8);
@@ -176,7 +176,7 @@ static void prints_and_marks_are_read(void **state)
 	assert_string_equal(seen.texts[0], "step 3");
 	assert_int_equal(seen.events[0].clock, GP_CLOCK_TRACE);
 	assert_int_equal(seen.events[1].kind, GP_EVENT_KFD);
-	assert_string_equal(seen.names[1], "CREATE");
+	assert_string_equal(seen.names[1], "CREATE_IT");
 	assert_string_equal(seen.texts[1], "pid=501 queue_id=7 doorbell_offset=0x100800000000");
 	assert_string_equal(seen.texts[2], "\"plain\" 100% q -5 ab  |ffffffffc0a00000 ");
 	assert_string_equal(seen.names[2], "kfd_ioctl");
