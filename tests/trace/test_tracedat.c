@@ -370,6 +370,117 @@ static void damage_does_not_spread(void **state)
 	forget(&seen);
 }
 
+static size_t find(const struct dat *dat, const char *text, size_t len)
+{
+	const char *found = memmem(dat->file.data, dat->file.len, text, len);
+
+	assert_non_null(found);
+	return (size_t)(found - dat->file.data);
+}
+
+static void damaged_chunks_are_left_out(void **state)
+{
+	static struct seen seen;
+	struct dat dat;
+	size_t at;
+	u32 size;
+
+	(void)state;
+	make_creation(&dat);
+	dat_file_7(&dat, "mono", true);
+	/* The last thing before the options is CPU 1's chunk: number, two sizes, zstd. */
+	at = dat.file.len;
+	for (size_t i = 0; i + 4 < dat.file.len; i++)
+		if (!memcmp(dat.file.data + i, "\x28\xb5\x2f\xfd", 4))
+			at = i;
+	dat.file.data[at] ^= 1;
+	read_dat(&seen, &dat);
+	assert_int_equal(seen.ret, 0);
+	assert_int_equal(seen.stats.events, 1);
+	assert_int_equal(seen.stats.damaged, 1);
+	dat.file.data[at] ^= 1;
+	memcpy(&size, dat.file.data + at - 8, 4);
+	memcpy(dat.file.data + at - 8, (u32[]){1u << 30}, 4);
+	read_dat(&seen, &dat);
+	assert_int_equal(seen.stats.damaged, 1);
+	/* One that holds less than a page. */
+	memcpy(dat.file.data + at - 8, &size, 4);
+	memcpy(dat.file.data + at - 4, (u32[]){DAT_PAGE - 1}, 4);
+	read_dat(&seen, &dat);
+	assert_int_equal(seen.stats.damaged, 1);
+	assert_int_equal(seen.stats.events, 1);
+	dat_free(&dat);
+	forget(&seen);
+}
+
+static void records_that_break_off_end_their_page(void **state)
+{
+	static struct seen seen;
+	struct dat dat = {0};
+	u64 probe = CREATE_QUEUE;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		dat_page(&dat, 1000 * (u64)(i + 1));
+		dat_record(&dat, 1, DAT_PROBE, 1, &probe, 8);
+		if (i == 0) {
+			dat_head(&dat, 0, 1, 2); /* shorter than its own length */
+		} else if (i == 1) {
+			dat_head(&dat, 0, 1, 0);
+			dat.len -= 4; /* without the length */
+		}
+		dat_page_end(&dat, 0);
+	}
+	/* Half a page at the end. */
+	gp_buf_add(&dat.pages[0], dat.page, DAT_PAGE / 2);
+	dat_file_6(&dat, "[mono]");
+	read_dat(&seen, &dat);
+	assert_int_equal(seen.ret, 0);
+	assert_int_equal(seen.stats.events, 3);
+	assert_int_equal(seen.stats.damaged, 3);
+	dat_free(&dat);
+	forget(&seen);
+}
+
+static int stop(void *ctx, const struct gp_event *event)
+{
+	(void)event;
+	return ++*(int *)ctx == 2 ? 42 : 0;
+}
+
+static void a_callback_can_stop_it(void **state)
+{
+	struct gp_tracedat_stats stats;
+	struct dat dat;
+	int count = 0, fd;
+
+	(void)state;
+	make_creation(&dat);
+	dat_file_6(&dat, "[mono]");
+	fd = dat_fd(dat.file.data, dat.file.len);
+	assert_int_equal(gp_tracedat_read(fd, "x", NULL, stop, &count, &stats), 42);
+	assert_int_equal(count, 2);
+	close(fd);
+	assert_int_equal(gp_tracedat_read(-1, "x", NULL, stop, &count, &stats), -EBADF);
+	dat_free(&dat);
+}
+
+static void a_trace_as_text_is_told_apart(void **state)
+{
+	static struct seen seen;
+	struct dat dat;
+
+	(void)state;
+	make_creation(&dat);
+	dat_file_6(&dat, "[mono]");
+	memcpy(dat.file.data + find(&dat, "flyrecord", 10), "latency  ", 10);
+	read_dat(&seen, &dat);
+	assert_int_equal(seen.ret, -EINVAL);
+	assert_non_null(strstr(gp_buf_str(&seen.diag.text), "trace as text"));
+	dat_free(&dat);
+	forget(&seen);
+}
+
 static void what_is_not_read_says_so(void **state)
 {
 	static struct seen seen;
@@ -437,6 +548,10 @@ int main(void)
 		cmocka_unit_test(events_without_a_description_are_counted),
 		cmocka_unit_test(a_cut_file_gives_what_was_before_the_cut),
 		cmocka_unit_test(damage_does_not_spread),
+		cmocka_unit_test(damaged_chunks_are_left_out),
+		cmocka_unit_test(records_that_break_off_end_their_page),
+		cmocka_unit_test(a_callback_can_stop_it),
+		cmocka_unit_test(a_trace_as_text_is_told_apart),
 		cmocka_unit_test(what_is_not_read_says_so),
 		cmocka_unit_test(the_inquiry_reads_it_like_a_text),
 	};
