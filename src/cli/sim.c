@@ -1,5 +1,7 @@
 /* `gpreempt sim` is a program of its own: this file describes it and runs it. */
-#include "cli/command.h"
+#include <string.h>
+
+#include "cli/sim_command.h"
 
 enum {
 	OPTION_POLICY = 256,
@@ -17,6 +19,9 @@ enum {
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--from") == 0 || strncmp(argv[i], "--from=", 7) == 0)
+			return gp_sim_from(command, argc, argv);
 	return gp_command_exec(command, "gpreempt-sim", argc, argv);
 }
 
@@ -43,12 +48,23 @@ static const struct gp_option options[] = {
 	{OPTION_EXPERIMENT, "experiment", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("the multi-process experiment, study beside model")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("figures as JSON")},
+	{GP_SIM_FROM, "from", GP_REQUIRED_ARGUMENT, "[CLASS=]FILE", GP_COMPLETE_FILE,
+	 N_("replay what a profile of rocprof's, an AMD log or\n'gpreempt log --json' recorded; "
+	    "once for each file")},
+	{GP_SIM_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("write the scenario of --from instead of running it")},
+	{GP_SIM_KERNEL, "kernel", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("how long kernels take of which --from does not tell")},
+	{GP_SIM_BURST, "burst", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("kernels this close on a queue are one request\n(default 100us; those of CLASS offline "
+	    "never "
+	    "are)")},
 	{0},
 };
 
 const struct gp_command gp_command_sim = {
 	.name = "sim",
-	.arguments = "SCENARIO | --faults | --replay SEED | --experiment",
+	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Run the scheduler on a GPU model in virtual time"),
 	.description =
@@ -61,6 +77,9 @@ const struct gp_command gp_command_sim = {
 	.exit_status = N_("Exit status: 0 ok, 1 failed or an invariant did not hold, 2 bad usage."),
 	.options = options,
 	.examples = "  gpreempt sim --alone --policy off,priority serve\n"
+		    "  # two programs, each profiled alone: what if they shared the GPU?\n"
+		    "  gpreempt sim --from online=server.csv --from offline=trainer.csv \\\n"
+		    "      --policy off,priority\n"
 		    "  gpreempt sim --faults --events 20000000\n",
 	.run = run,
 };

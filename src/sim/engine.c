@@ -303,6 +303,9 @@ static void handle(struct sim *sim, const struct gp_heap_entry *event)
 	case SIM_USAGE:
 		sim_usage(sim);
 		break;
+	case SIM_REPLAY:
+		sim_replay(sim, event->value);
+		break;
 	}
 }
 

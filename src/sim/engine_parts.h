@@ -1,6 +1,7 @@
 /*
  * The engine's state, shared by its files: engine.c (the loop), work.c (requests and kernels),
- * host.c (operations and leases), fault.c (what goes wrong, and what must hold all the same).
+ * replay.c (recorded ones), host.c (operations and leases), fault.c (what goes wrong, and what must
+ * hold all the same).
  */
 #ifndef GP_SIM_ENGINE_PARTS_H
 #define GP_SIM_ENGINE_PARTS_H
@@ -26,6 +27,7 @@ enum sim_event {
 	SIM_LEASE,   /* a job */
 	SIM_FAULT,   /* time for one */
 	SIM_USAGE,   /* the scheduler learns what each job used */
+	SIM_REPLAY,  /* a recorded request, by its first kernel */
 };
 
 struct sim_queue {
@@ -48,6 +50,8 @@ struct sim_process {
 struct sim_request {
 	u32 process, next; /* next in the process's list or the free list */
 	u32 left, running; /* kernels */
+	u32 work;          /* its first recorded kernel, GP_SCHED_NONE */
+	u32 kernels;       /* in all */
 	u64 arrived;
 	bool used;
 };
@@ -74,6 +78,8 @@ struct sim_job {
 	u32 first, count;
 	u64 suspends;
 	u64 told_cu_ns[GP_SIM_GPUS]; /* reported as used so far */
+	u32 process;                 /* of a recorded job: its process now */
+	bool replaying;
 };
 
 struct sim_answer { /* late answers */
@@ -136,6 +142,9 @@ void sim_job_stop(struct sim *sim, u32 job);
 void sim_process_die(struct sim *sim, u32 process);
 void sim_process_dead(struct sim *sim, u32 process);
 void sim_arrival(struct sim *sim, u32 process);
+/* A request of that many kernels arrives; `work`: they are recorded. */
+void sim_request(struct sim *sim, u32 process, u32 kernels, u32 work);
+bool sim_stopped(const struct sim *sim, u32 job);
 void sim_hint(struct sim *sim, u32 process);
 void sim_notice(struct sim *sim, u32 queue);
 void sim_feed(struct sim *sim, u32 process);
@@ -144,6 +153,13 @@ void sim_gap(struct sim *sim, u32 request);
 u64 sim_used(const struct sim *sim, u32 job, u32 gpu);
 void sim_usage(struct sim *sim);
 void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action);
+
+/* replay.c */
+/* The process that the job's recording is played to; it has started. */
+void sim_replay_start(struct sim *sim, u32 job, u32 process);
+void sim_replay(struct sim *sim, u32 work);
+/* That request is over: where each waits for the one before, the next one of its queue follows. */
+void sim_replay_next(struct sim *sim, u32 work);
 
 /* host.c */
 void sim_operation_add(struct sim *sim, const struct gp_sched_action *action);

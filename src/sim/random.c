@@ -53,6 +53,32 @@ static void random_job(struct dice *dice, struct gp_sim_job *job, u32 index, u32
 		job->spec.max_suspend_ns = 10000000 + roll(dice, 1000000000);
 }
 
+/* A recording instead of arrivals: bursts on several queues, some of them close together. */
+static void random_work(struct dice *dice, struct gp_scenario *s, u32 index)
+{
+	struct gp_sim_job *job = &s->jobs[index];
+	u32 requests = 1 + (u32)roll(dice, 60);
+	u64 at = roll(dice, 5000000);
+
+	job->processes = 1;
+	job->arrival = roll(dice, 2) ? GP_SIM_RECORDED : GP_SIM_RECORDED_CLOSED;
+	for (u32 i = 0; i < requests; i++) {
+		struct gp_sim_kernel kernel = {.job = index,
+					       .at_ns = at,
+					       .queue = (u32)roll(dice, job->queues),
+					       .workgroups = (u32)roll(dice, 12)};
+
+		for (u32 left = 1 + (u32)roll(dice, 5); left; left--) {
+			kernel.kernel_ns = 1 + roll(dice, 3000000);
+			/* Without memory the recording is a shorter one; there is no way to say. */
+			if (gp_scenario_add_kernel(s, &kernel))
+				return;
+			kernel.more = true;
+		}
+		at += roll(dice, 20000000);
+	}
+}
+
 void gp_scenario_random(struct gp_scenario *s, u64 seed)
 {
 	static const u64 chances[] = {0, 0, 5, 50, 300};
@@ -71,6 +97,9 @@ void gp_scenario_random(struct gp_scenario *s, u64 seed)
 	s->job_count = 2 + (u32)roll(&dice, 7);
 	for (u32 i = 0; i < s->job_count; i++)
 		random_job(&dice, &s->jobs[i], i, s->gpus);
+	for (u32 i = 0; i < s->job_count; i++)
+		if (roll(&dice, 6) == 0)
+			random_work(&dice, s, i);
 	s->faults = (struct gp_sim_faults){
 		.fail = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
 		.hang = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),

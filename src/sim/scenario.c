@@ -3,16 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/i18n.h"
-#include "base/program.h"
 #include "base/parse.h"
 
-#define FILE_LIMIT (1u << 20)
 #define LINE_LIMIT 512
 #define MAX_KEYS   64
 #define KEY_LENGTH 32
@@ -23,6 +19,7 @@ struct reader {
 	struct gp_diag *diag;
 	unsigned line;
 	struct gp_sim_job *job;          /* of the section; NULL elsewhere */
+	bool work;                       /* the section is the job's recording */
 	char keys[MAX_KEYS][KEY_LENGTH]; /* of the section so far: one given twice is a slip */
 	size_t key_count;
 };
@@ -236,7 +233,7 @@ static int fault_key(struct reader *r, const char *name, const char *value)
 	return take_key(r, keys, GP_ARRAY_SIZE(keys), &r->scenario->faults, name, value);
 }
 
-/* "closed", "closed 2ms", "poisson 120/s", "every 8ms". */
+/* "closed", "closed 2ms", "poisson 120/s", "every 8ms", "recorded", "recorded closed". */
 static int take_arrival(struct reader *r, const char *value)
 {
 	struct gp_sim_job *job = r->job;
@@ -262,11 +259,14 @@ static int take_arrival(struct reader *r, const char *value)
 			job->every_ns = 1000000000ull / rate;
 			return 0;
 		}
+	} else if (strcmp(value, "recorded") == 0 || strcmp(value, "recorded closed") == 0) {
+		job->arrival = *rest ? GP_SIM_RECORDED_CLOSED : GP_SIM_RECORDED;
+		return 0;
 	}
-	return wrong(r, "arrival", value,
-		     _("\"closed\", \"closed THINK-TIME\", \"every TIME\" or \"poisson N/s\" with "
-		       "N of 1 to "
-		       "10000000"));
+	return wrong(
+		r, "arrival", value,
+		_("\"closed\", \"closed THINK-TIME\", \"every TIME\", \"recorded\", \"recorded "
+		  "closed\" or \"poisson N/s\" with N of 1 to 10000000"));
 }
 
 static int take_word(struct reader *r, const char *key, const char *value, const char *const *words,
@@ -382,6 +382,47 @@ static int add_job(struct reader *r, const char *name)
 	return 0;
 }
 
+/* [work NAME]: what was recorded of the job of that name. */
+static int begin_work(struct reader *r, const char *name)
+{
+	struct gp_scenario *s = r->scenario;
+
+	for (u32 i = 0; i < s->job_count; i++) {
+		if (strcmp(s->jobs[i].name, name) != 0)
+			continue;
+		if (s->jobs[i].work_count)
+			return gp_fail(r->diag, -EINVAL, _("%s:%u: [work %s] is given twice"),
+				       r->file, r->line, name);
+		r->job = &s->jobs[i];
+		r->work = true;
+		return 0;
+	}
+	return gp_fail(r->diag, -EINVAL, _("%s:%u: [work %s] stands behind no [job %s]"), r->file,
+		       r->line, name, name);
+}
+
+static int take_work(struct reader *r, const char *line)
+{
+	struct gp_sim_kernel kernel;
+	int error = gp_sim_parse_kernel(line, &kernel);
+
+	if (error)
+		return gp_fail(r->diag, error,
+			       _("%s:%u: \"%s\": needs TIME QUEUE DURATION [WORKGROUPS], such as "
+				 "\"1.5ms 0 20us 80\"; + for the time is one more kernel of a "
+				 "request"),
+			       r->file, r->line, line);
+	kernel.job = (u32)(r->job - r->scenario->jobs);
+	error = gp_scenario_add_kernel(r->scenario, &kernel);
+	if (error == -EINVAL)
+		return gp_fail(r->diag, error,
+			       _("%s:%u: a request that comes before the one above it"), r->file,
+			       r->line);
+	return error ? gp_fail(r->diag, error, _("%s:%u: more than %d recorded kernels"), r->file,
+			       r->line, GP_SIM_WORK)
+		     : 0;
+}
+
 typedef int key_reader(struct reader *r, const char *name, const char *value);
 
 static int take_section(struct reader *r, char *name, key_reader **section)
@@ -395,7 +436,11 @@ static int take_section(struct reader *r, char *name, key_reader **section)
 			{"faults", fault_key}};
 
 	r->job = NULL;
+	r->work = false;
 	r->key_count = 0;
+	*section = NULL;
+	if (strncmp(name, "work ", 5) == 0)
+		return begin_work(r, name + 5);
 	if (strncmp(name, "job ", 4) == 0) {
 		*section = job_key;
 		return add_job(r, name + 4);
@@ -407,7 +452,8 @@ static int take_section(struct reader *r, char *name, key_reader **section)
 		}
 	}
 	return gp_fail(r->diag, -EINVAL,
-		       _("%s:%u: unknown section [%s]: run, gpu, scheduler, faults or job NAME"),
+		       _("%s:%u: unknown section [%s]: run, gpu, scheduler, faults, job NAME or "
+			 "work NAME"),
 		       r->file, r->line, name);
 }
 
@@ -439,6 +485,8 @@ static int take_line(struct reader *r, char *line, key_reader **section)
 		*close = '\0';
 		return take_section(r, trim(line + 1), section);
 	}
+	if (r->work)
+		return take_work(r, line);
 	equals = strchr(line, '=');
 	if (!equals)
 		return gp_fail(r->diag, -EINVAL, _("%s:%u: neither [SECTION] nor KEY = VALUE"),
@@ -479,78 +527,4 @@ int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char
 		text += length + 1;
 	}
 	return error ? error : gp_scenario_check(scenario, name, diag);
-}
-
-int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag)
-{
-	struct gp_buf text = {0};
-	char installed[PATH_MAX], built[PATH_MAX], found[PATH_MAX];
-	int error;
-
-	if (!strchr(path, '/') && !strchr(path, '.')) {
-		snprintf(installed, sizeof(installed), "share/gpreempt/scenarios/%s.sim", path);
-		snprintf(built, sizeof(built), "data/scenarios/%s.sim", path);
-		if (gp_program_beside(installed, built, found, sizeof(found)) == 0)
-			path = found;
-	}
-	error = gp_file_read(path, FILE_LIMIT, &text);
-
-	if (error)
-		error = gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
-	else
-		error = gp_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
-	gp_buf_free(&text);
-	return error;
-}
-
-int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag)
-{
-	memset(scenario, 0, sizeof(*scenario));
-	scenario->gpus = 1;
-	scenario->time_ns = 1000000000;
-	scenario->seed = 1;
-	scenario->notice_ns = 10000;
-	scenario->call_ns = 30000;
-	gp_sched_defaults(&scenario->sched);
-	gp_sched_device_defaults(&scenario->device);
-	scenario->device.policy = GP_SCHED_PRIORITY;
-	return gp_chip_load("mi308x", diag, &scenario->chip);
-}
-
-int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_diag *diag)
-{
-	u32 cus = s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
-
-	if (!s->job_count)
-		return gp_fail(diag, -EINVAL, _("%s: there is no [job NAME]"), name);
-	if (!s->time_ns)
-		return gp_fail(diag, -EINVAL, _("%s: [run] time = 0: nothing would happen"), name);
-	for (u32 i = 0; i < s->job_count; i++) {
-		const struct gp_sim_job *job = &s->jobs[i];
-
-		if (job->gpu != GP_SIM_ALL_GPUS && job->gpu >= s->gpus)
-			return gp_fail(diag, -EINVAL,
-				       _("%s: job %s: gpu = %u, but [gpu] count = %u"), name,
-				       job->name, job->gpu, s->gpus);
-		if (job->cus > cus || job->cu_limit > cus)
-			return gp_fail(diag, -EINVAL, _("%s: job %s: the chip has %u CUs"), name,
-				       job->name, cus);
-		if (job->spec.deadline_ns &&
-		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
-		     job->spec.budget_ns > job->spec.deadline_ns ||
-		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
-			return gp_fail(
-				diag, -EINVAL,
-				_("%s: job %s: a deadline (1us or more) needs a budget of at most "
-				  "the deadline and the period"),
-				name, job->name);
-		if (job->kernel_ns / job->rounds == 0)
-			return gp_fail(diag, -EINVAL,
-				       _("%s: job %s: a kernel takes at least 1 ns a round"), name,
-				       job->name);
-		if (job->stop_ns && job->stop_ns <= job->start_ns)
-			return gp_fail(diag, -EINVAL, _("%s: job %s: stop is not after start"),
-				       name, job->name);
-	}
-	return 0;
 }

@@ -16,6 +16,7 @@ enum {
 	GP_SIM_PROCESSES = 64, /* of one job */
 	GP_SIM_QUEUES = 64,    /* of one process */
 	GP_SIM_KERNELS = 4096, /* of one request */
+	GP_SIM_WORK = 4 << 20, /* recorded kernels of all jobs */
 	GP_SIM_NAME = 48,
 	GP_SIM_ALL_GPUS = 0xff,
 };
@@ -27,6 +28,18 @@ enum gp_sim_arrival {
 	GP_SIM_CLOSED,  /* the next request when one is done, `depth` at a time */
 	GP_SIM_POISSON, /* `rate` a second at random */
 	GP_SIM_EVERY,   /* one in `every_ns` */
+	/* Requests and their kernels come from a recording. */
+	GP_SIM_RECORDED,        /* when they came then */
+	GP_SIM_RECORDED_CLOSED, /* each so long after the end of its queue's last as then */
+};
+
+/* A recorded kernel. */
+struct gp_sim_kernel {
+	u64 at_ns; /* when its request came, from the job's start */
+	u64 kernel_ns;
+	u32 job, queue; /* of the scenario, of the job's process */
+	u32 workgroups; /* CUs that it fills, as far as there are so many; 0: all */
+	bool more;      /* belongs to the request of the one before it */
 };
 
 struct gp_sim_job {
@@ -48,7 +61,8 @@ struct gp_sim_job {
 	u64 gap_ns;    /* host time between two kernels of a request; 0: all are queued at once */
 	u32 cu_limit;  /* CU mask of its queues; 0: none */
 	u64 hint_ns;   /* so long before a request arrives it is announced; 0: not */
-	u64 start_ns, stop_ns; /* stop 0: at the end */
+	u64 start_ns, stop_ns;      /* stop 0: at the end */
+	u32 work_first, work_count; /* recorded kernels, in the order of their requests */
 };
 
 /* Chances in thousandths, of each operation or, for the last ones, in each second. */
@@ -69,10 +83,14 @@ struct gp_scenario {
 	struct gp_sim_faults faults;
 	u32 job_count;
 	struct gp_sim_job jobs[GP_SIM_JOBS];
+	struct gp_sim_kernel *work; /* gp_scenario_free(); copies of the struct share it */
+	size_t work_count, work_room;
 };
 
-/* Usual values: an MI308X, one second, the `priority` policy, no job. */
+/* Usual values: an MI308X, one second, the `priority` policy, no job. What was there before is
+ * forgotten, not freed. */
 int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag);
+void gp_scenario_free(struct gp_scenario *scenario);
 /* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what
  * to do; unknown keys are errors. */
 int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag);
@@ -82,6 +100,13 @@ int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char
 int gp_scenario_check(const struct gp_scenario *scenario, const char *name, struct gp_diag *diag);
 /* One random scenario with faults, the same for the same seed. */
 void gp_scenario_random(struct gp_scenario *scenario, u64 seed);
+
+/* Appends to the recording of the job that has the last one so far, or of one that has none.
+ * -EINVAL: a request that comes before the one before it; -E2BIG; -ENOMEM. */
+int gp_scenario_add_kernel(struct gp_scenario *scenario, const struct gp_sim_kernel *kernel);
+/* "AT QUEUE DURATION [WORKGROUPS]"; AT "+": one more kernel of the same request. -EINVAL when it is
+ * no such line. */
+int gp_sim_parse_kernel(const char *line, struct gp_sim_kernel *out);
 
 /* "20ms", "1.5s", "300us", "10ns"; a bare number is refused. */
 bool gp_sim_parse_time(const char *text, u64 *ns);

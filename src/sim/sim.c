@@ -201,6 +201,7 @@ static int run_faults(const struct request *request)
 		}
 		events += result.events;
 		gp_sim_result_free(&result);
+		gp_scenario_free(scenario);
 		seeds++;
 		seed++;
 		if (isatty(STDERR_FILENO) && milliseconds() - told > 500) {
@@ -366,7 +367,7 @@ int main(int argc, char **argv)
 			       : EXIT_OK;
 	if (request.faults)
 		return run_faults(&request) ? EXIT_FAILED : EXIT_OK;
-	base = malloc(sizeof(*base));
+	base = calloc(1, sizeof(*base));
 	runs = calloc(1, sizeof(*runs));
 	error = base && runs ? run_scenario(&request, base, runs) : -ENOMEM;
 	for (size_t i = 0; runs && i < runs->count; i++)
@@ -374,6 +375,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; runs && i < GP_ARRAY_SIZE(runs->scenarios); i++)
 		free(runs->scenarios[i]);
 	free(runs);
+	if (base)
+		gp_scenario_free(base);
 	free(base);
 	return error ? EXIT_FAILED : EXIT_OK;
 }

@@ -84,7 +84,10 @@ static void start_process(struct sim *sim, u32 job, u32 number)
 	sim_act(sim, error);
 	for (u32 i = 0; i < spec->queues; i++)
 		make_queue(sim, index, first + i);
-	for (u32 i = 0; i < (spec->arrival == GP_SIM_CLOSED ? spec->depth : 1); i++)
+	if (spec->work_count)
+		sim_replay_start(sim, job, index);
+	for (u32 i = 0; !spec->work_count && i < (spec->arrival == GP_SIM_CLOSED ? spec->depth : 1);
+	     i++)
 		sim_push(sim, sim->now, SIM_ARRIVAL, index);
 }
 
@@ -125,7 +128,7 @@ void sim_job_stop(struct sim *sim, u32 index)
 	(void)index;
 }
 
-static bool stopped(const struct sim *sim, u32 job)
+bool sim_stopped(const struct sim *sim, u32 job)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
 
@@ -156,16 +159,34 @@ static u64 next_arrival(struct sim *sim, const struct gp_sim_job *spec)
 	return sim->now + GP_MAX(distance, 1);
 }
 
+/* The request's next kernel, as recorded or as all of the job; and the queue it goes to. */
+static void next_kernel(struct sim *sim, const struct sim_request *request,
+			struct sim_process *process, struct gp_sim_kernel *out)
+{
+	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
+
+	if (request->work == GP_SCHED_NONE)
+		*out = (struct gp_sim_kernel){.kernel_ns = spec->kernel_ns,
+					      .workgroups = spec->cus,
+					      .queue = process->next_queue++};
+	else
+		*out = sim->scenario->work[request->work + request->kernels - request->left];
+}
+
 static void submit(struct sim *sim, u32 index, u32 process_index)
 {
 	struct sim_process *process = &sim->processes[process_index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 	const struct gp_model_chip *chip = &sim->scenario->chip.model;
 	struct sim_request *request = &sim->requests[index];
-	u32 queue_index = process->first_queue + process->next_queue++ % process->queue_count;
+	struct gp_sim_kernel kernel;
+
+	next_kernel(sim, request, process, &kernel);
+	u32 queue_index = process->first_queue + kernel.queue % process->queue_count;
 	struct sim_queue *queue = &sim->queues[queue_index];
 	u32 per_cu = gp_model_occupancy(chip, 4, spec->vgprs, 0);
-	u32 cus = spec->cus ? spec->cus : chip->xcc_count * chip->cu_per_xcc;
+	u32 all = chip->xcc_count * chip->cu_per_xcc;
+	u32 cus = kernel.workgroups ? GP_MIN(kernel.workgroups, all) : all;
 	struct gp_model_work work = {
 		.tag = (u64)index + 1,
 		.barrier = true,
@@ -173,7 +194,7 @@ static void submit(struct sim *sim, u32 index, u32 process_index)
 		.workgroups = (u64)cus * per_cu * spec->rounds,
 		.waves_per_workgroup = 4,
 		.vgprs = spec->vgprs,
-		.workgroup_ns = spec->kernel_ns / spec->rounds,
+		.workgroup_ns = GP_MAX(kernel.kernel_ns / spec->rounds, 1u),
 	};
 	int error = gp_model_submit(sim->model[process->gpu], sim->now, queue->model, &work);
 
@@ -220,7 +241,7 @@ static void append(struct sim *sim, struct sim_process *process, u32 request)
 	process->tail = request;
 }
 
-static u32 new_request(struct sim *sim, u32 process)
+static u32 new_request(struct sim *sim, u32 process, u32 kernels, u32 work)
 {
 	u32 index = sim->request_free;
 	struct sim_request *request;
@@ -229,12 +250,13 @@ static u32 new_request(struct sim *sim, u32 process)
 		return index;
 	request = &sim->requests[index];
 	sim->request_free = request->next;
-	*request = (struct sim_request){
-		.process = process,
-		.next = GP_SCHED_NONE,
-		.left = sim->scenario->jobs[sim->processes[process].job].kernels,
-		.arrived = sim->now,
-		.used = true};
+	*request = (struct sim_request){.process = process,
+					.next = GP_SCHED_NONE,
+					.left = kernels,
+					.kernels = kernels,
+					.work = work,
+					.arrived = sim->now,
+					.used = true};
 	sim->request_count++;
 	sim->processes[process].requests++;
 	return index;
@@ -248,13 +270,26 @@ static void end_request(struct sim *sim, u32 index)
 	sim->request_count--;
 }
 
+void sim_request(struct sim *sim, u32 index, u32 kernels, u32 work)
+{
+	struct sim_process *process = &sim->processes[index];
+	u32 request = new_request(sim, index, kernels, work);
+
+	sim->result->jobs[process->job].arrived++;
+	if (request == GP_SCHED_NONE) {
+		sim->result->jobs[process->job].lost++;
+		return;
+	}
+	append(sim, process, request);
+	sim_feed(sim, index);
+}
+
 void sim_arrival(struct sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
-	u32 job = process->job, request;
-	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
+	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 
-	if (!process->alive || process->dying || stopped(sim, job))
+	if (!process->alive || process->dying || sim_stopped(sim, process->job) || spec->work_count)
 		return;
 	if (spec->arrival != GP_SIM_CLOSED) {
 		u64 at = next_arrival(sim, spec);
@@ -269,14 +304,7 @@ void sim_arrival(struct sim *sim, u32 index)
 					 SIM_HINT, index);
 		}
 	}
-	sim->result->jobs[job].arrived++;
-	request = new_request(sim, index);
-	if (request == GP_SCHED_NONE) {
-		sim->result->jobs[job].lost++;
-		return;
-	}
-	append(sim, process, request);
-	sim_feed(sim, index);
+	sim_request(sim, index, spec->kernels, GP_SCHED_NONE);
 }
 
 void sim_hint(struct sim *sim, u32 index)
@@ -316,7 +344,7 @@ static void request_done(struct sim *sim, u32 index, u64 done)
 {
 	struct sim_request *request = &sim->requests[index];
 	struct sim_process *process = &sim->processes[request->process];
-	u32 job = process->job, owner = request->process;
+	u32 job = process->job, owner = request->process, work = request->work;
 	const struct gp_sim_observer *observer = sim->options->observer;
 
 	sim->result->jobs[job].completed++;
@@ -327,6 +355,8 @@ static void request_done(struct sim *sim, u32 index, u64 done)
 	end_request(sim, index);
 	if (sim->scenario->jobs[job].arrival == GP_SIM_CLOSED && !process->dying)
 		sim_push(sim, sim->now + sim->scenario->jobs[job].think_ns, SIM_ARRIVAL, owner);
+	if (work != GP_SCHED_NONE)
+		sim_replay_next(sim, work);
 }
 
 void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action)
@@ -443,6 +473,8 @@ void sim_process_dead(struct sim *sim, u32 index)
 		if (!sim->requests[i].used || sim->requests[i].process != index)
 			continue;
 		end_request(sim, i);
+		if (sim->requests[i].work != GP_SCHED_NONE)
+			sim_replay_next(sim, sim->requests[i].work);
 		process->requests--;
 		sim->result->jobs[process->job].lost++;
 	}

@@ -92,7 +92,7 @@ struct gp_event {
 	u64 hsa_id;
 	u64 rptr, wptr; /* packets */
 	u64 size;       /* packets; with GP_EV_BYTES bytes */
-	u32 priority;   /* HSA: 0 low, 1 normal, 2 high */
+	u32 priority;   /* HSA: 0 low, 1 normal, 2 high; of a KERNEL: the job's logical one */
 	u32 refcount;   /* streams on the queue after this event */
 	u64 stream;
 	const char *name;

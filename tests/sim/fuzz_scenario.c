@@ -15,16 +15,17 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	if (gp_scenario_init(&scenario, NULL))
 		abort();
-	if (gp_scenario_parse(&scenario, "fuzz", (const char *)data, size, NULL))
+	if (gp_scenario_parse(&scenario, "fuzz", (const char *)data, size, NULL)) {
+		gp_scenario_free(&scenario);
 		return 0;
+	}
 	/* Memory, not time, is what many queues cost here. */
 	u32 queues = 0;
 
 	for (u32 i = 0; i < scenario.job_count; i++)
 		queues += scenario.jobs[i].processes * scenario.jobs[i].queues;
-	if (queues > 64)
-		return 0;
-	if (gp_sim_run(&scenario, &options, NULL, &result) == 0)
+	if (queues <= 64 && gp_sim_run(&scenario, &options, NULL, &result) == 0)
 		gp_sim_result_free(&result);
+	gp_scenario_free(&scenario);
 	return 0;
 }

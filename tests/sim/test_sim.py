@@ -84,6 +84,54 @@ class Sim(unittest.TestCase):
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)
 
+    def profile(self, name, rows):
+        """A profile as rocprof writes it: (queue, begin, end) in nanoseconds."""
+        path = self.path(name)
+        lines = [f"k,0,{queue},1,1,65536,256,64,16,{begin},{end}" for queue, begin, end in rows]
+        pathlib.Path(path).write_text(
+            "KernelName,gpu-id,queue-id,pid,tid,grd,wgr,vgpr,sgpr,BeginNs,EndNs\n" + "\n".join(lines) + "\n")
+        return path
+
+    def test_programs_recorded_alone_are_replayed_together(self):
+        ms = 1000000
+        server = self.profile("server.csv", [(1, 10 ** 9 + i * 10 * ms + k * 300000, 10 ** 9 + i * 10 * ms + k * 300000 + 280000)
+                                             for i in range(30) for k in range(3)])
+        trainer = self.profile("trainer.csv", [(2, i * 20 * ms, i * 20 * ms + 20 * ms) for i in range(15)])
+        run = sim("--from", "online=" + server, "--from", "offline=" + trainer, "--json", "--alone",
+                  "--policy", "off,priority")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("105 kernels of 2 programs; recorded at different times", run.stderr)
+        runs = {run["policy"]: {job["name"]: job for job in run["jobs"]} for run in json.loads(run.stdout)["runs"]}
+        self.assertEqual(runs["alone"]["server"]["completed"], 30)
+        self.assertEqual(runs["alone"]["server"]["kernels"], 90)
+        self.assertEqual(runs["priority"]["server"]["completed"], 30)
+        alone, off, priority = (runs[name]["server"]["latency"]["p99_ns"] for name in ("alone", "off", "priority"))
+        self.assertGreater(off, 3 * alone)
+        self.assertLess(priority, off)
+        # The written scenario is the same run.
+        self.assertEqual(sim("--from", "online=" + server, "--from", "offline=" + trainer,
+                             "--output", self.path("both.sim")).returncode, 0)
+        self.assertEqual(sim("--json", "--alone", "--policy", "off,priority", self.path("both.sim")).stdout, run.stdout)
+
+    def test_what_cannot_be_replayed_says_why(self):
+        text = self.path("notes.txt")
+        pathlib.Path(text).write_text("hello\n")
+        fixtures = pathlib.Path(os.environ["GP_FIXTURES"])
+        profile = str(fixtures / "rocprof" / "v1" / "results.csv")
+        log = str(fixtures / "amdlog" / "rocm62.log")
+        for arguments, code, said in (
+                (["--from", text], 1, "neither a file of rocprof's"),
+                (["--from", "/nowhere"], 1, "cannot open /nowhere"),
+                (["--from", log], 1, "say it with --kernel TIME"),
+                (["--from", log, "--kernel", "5"], 2, "no time such as 20us"),
+                (["--from", profile, self.file], 2, "only one of them"),
+                (["--from", profile, "--output", self.path("x.sim"), "--json"], 2, "runs nothing: --json"),
+                (["--from", profile, "--output", "/nowhere/x.sim"], 1, "cannot write /nowhere/x.sim"),
+                (["--from", log, "--kernel", "20us"], 0, "2 of them as long as --kernel says")):
+            run = sim(*arguments)
+            self.assertEqual(run.returncode, code, (arguments, run.stderr))
+            self.assertIn(said, run.stderr)
+
     def test_a_hostile_scenario_ends(self):
         pathlib.Path(self.path("flood.sim")).write_text(
             "[run]\ntime = 86400s\n[job flood]\narrival = poisson 10000000/s\nkernel = 100ns\n")

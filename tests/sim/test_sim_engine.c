@@ -24,6 +24,7 @@ static struct gp_sim_result run(const char *text, enum gp_sched_policy_id policy
 	s->device.policy = policy;
 	if (gp_sim_run(s, &options, &diag.diag, &result))
 		fail_msg("%s", gp_buf_str(&diag.text));
+	gp_scenario_free(s);
 	free(s);
 	return result;
 }
@@ -143,6 +144,59 @@ static void percentiles_are_within_a_hundredth(void **state)
 	free(h);
 }
 
+#define QUIET_GPU                                                                              \
+	"[gpu]\njitter_permille = 0\ndispatch = 0ns\ncomplete = 0ns\nunmap = 0ns\nmap = 0ns\n" \
+	"unmap_queue = 0ns\nmap_queue = 0ns\ncontention_permille = 0\n"
+
+/* On a GPU without costs a request is done when its kernels are, to the nanosecond. */
+static void recorded_requests_come_when_they_came(void **state)
+{
+	static const char text[] = "[run]\ntime = 100ms\n" QUIET_GPU
+				   "[job a]\narrival = recorded\nqueues = 2\n[work a]\n"
+				   "1ms 0 100us 80\n+ 0 200us 80\n" /* 300 us */
+				   "1ms 1 50us 1\n"                 /* beside it */
+				   "50ms 0 7us 80\n"
+				   "200ms 0 1us\n"; /* after the end: never comes */
+	struct gp_sim_result result = run(text, GP_SCHED_OFF, GP_SCHED_NONE);
+	const struct gp_sim_job_result *job = &result.jobs[0];
+
+	(void)state;
+	assert_int_equal(job->arrived, 3);
+	assert_int_equal(job->completed, 3);
+	assert_int_equal(job->kernels, 4);
+	assert_int_equal(job->latency.count, 3);
+	assert_in_range(job->latency.max, 300000, 351000);
+	/* 307 us on all 80 CUs and 50 us on one of them. */
+	assert_int_equal(job->cu_ns, 307000ull * 80 + 50000);
+	gp_sim_result_free(&result);
+}
+
+static void closed_recordings_wait_for_their_own_results_only(void **state)
+{
+	/* Recorded alone: 10 ms, 5 ms of thought, again. The other makes everything wait. */
+	static const char text[] =
+		"[run]\ntime = 200ms\n" QUIET_GPU
+		"[job batch]\nclass = offline\narrival = recorded closed\nqueues = 2\n"
+		"[work batch]\n0ns 0 10ms\n0ns 1 1ms 1\n15ms 0 10ms\n15ms 1 1ms 1\n30ms 0 10ms\n"
+		"[job %s]\nclass = online\narrival = recorded\n[work server]\n1ms 0 30ms\n";
+	char both[sizeof(text) + 16];
+	struct gp_sim_result alone, loaded;
+
+	(void)state;
+	snprintf(both, sizeof(both), text, "server");
+	alone = run(both, GP_SCHED_PRIORITY, 0);
+	loaded = run(both, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+	assert_int_equal(alone.jobs[0].completed, 5);
+	assert_int_equal(loaded.jobs[0].completed, 5);
+	/* Open, the third would have come at 30 ms and waited; closed, it had nobody to wait for:
+	 * only what was under way when the server came is late. */
+	assert_true(loaded.jobs[0].latency.max > 39000000);
+	assert_in_range(gp_histogram_at(&loaded.jobs[0].latency, 500), 1000000, 10400000);
+	assert_int_equal(loaded.jobs[0].cu_ns, alone.jobs[0].cu_ns);
+	gp_sim_result_free(&alone);
+	gp_sim_result_free(&loaded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +207,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_lost_when_everything_fails),
 		cmocka_unit_test(a_limit_on_events_ends_a_run),
 		cmocka_unit_test(percentiles_are_within_a_hundredth),
+		cmocka_unit_test(recorded_requests_come_when_they_came),
+		cmocka_unit_test(closed_recordings_wait_for_their_own_results_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,20 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[run]\ntime = 25h\n", "needs a time"},
 		{"[run]\ntime = 100000s\n", "at most a day"},
 		{"[job a]\nkernel = 1ms\nkernel = 2ms\n", "s.sim:3: kernel is given twice"},
+		{"[work a]\n", "s.sim:1: [work a] stands behind no [job a]"},
+		{"[job a]\narrival = recorded\n", "arrival = recorded needs a [work a]"},
+		{"[job a]\n[work a]\n0ns 0 1us\n", "[work a] needs arrival = recorded"},
+		{"[job a]\narrival = recorded\nprocesses = 2\n[work a]\n0ns 0 1us\n",
+		 "is one process's"},
+		{"[job a]\narrival = recorded\n[work a]\n0ns 0 1us\n[work a]\n",
+		 "s.sim:5: [work a] is given twice"},
+		{"[job a]\narrival = recorded\n[work a]\n5us 0 1us\n4us 0 1us\n",
+		 "s.sim:5: a request that comes before"},
+		{"[job a]\narrival = recorded\n[work a]\n+ 0 1us\n", "s.sim:4: a request that"},
+		{"[job a]\narrival = recorded\n[work a]\n0ns 0 0ns\n", "s.sim:4: \"0ns 0 0ns\": "},
+		{"[job a]\narrival = recorded\n[work a]\n0ns 64 1us\n", "needs TIME QUEUE"},
+		{"[job a]\narrival = recorded\n[work a]\n0ns 0 1us 3 4\n", "needs TIME QUEUE"},
+		{"[job a]\narrival = recorded\n[work a]\nkernel = 1ms\n", "needs TIME QUEUE"},
 		{"[job a]\ndeadline = 5ms\n", "a deadline (1us or more) needs a budget"},
 	};
 
@@ -90,14 +104,54 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 			fail_msg("row %zu: '%s' was said, not '%s'", i, gp_buf_str(&diag.text),
 				 rows[i].said);
 		gp_buf_free(&diag.text);
+		gp_scenario_free(s);
 		free(s);
 	}
+}
+
+static void assert_same_kernel(const struct gp_sim_kernel *a, const struct gp_sim_kernel *b)
+{
+	assert_int_equal(a->at_ns, b->at_ns);
+	assert_int_equal(a->kernel_ns, b->kernel_ns);
+	assert_int_equal(a->job, b->job);
+	assert_int_equal(a->queue, b->queue);
+	assert_int_equal(a->workgroups, b->workgroups);
+	assert_int_equal(a->more, b->more);
+}
+
+static void recorded_work_is_read_kernel_by_kernel(void **state)
+{
+	static const char text[] = "[job a]\narrival = recorded\nqueues = 2\n"
+				   "[job b]\narrival = recorded closed\n"
+				   "[work b]\n1.5us 0 3ns # a comment\n"
+				   "[work a]\n\n0ns 0 10us\n+ 1 20us 7\n10us 1 5us\n";
+	static const struct gp_sim_kernel wanted[] = {
+		{.at_ns = 1500, .kernel_ns = 3, .job = 1},
+		{.kernel_ns = 10000},
+		{.kernel_ns = 20000, .workgroups = 7, .more = true}, /* a request has one queue */
+		{.at_ns = 10000, .kernel_ns = 5000, .queue = 1},
+	};
+	struct test_diag diag = TEST_DIAG;
+	int error;
+	struct gp_scenario *s = parse(text, &diag, &error);
+
+	(void)state;
+	assert_int_equal(error, 0);
+	assert_int_equal(s->work_count, GP_ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < s->work_count; i++)
+		assert_same_kernel(&s->work[i], &wanted[i]);
+	assert_int_equal(s->jobs[0].work_first, 1);
+	assert_int_equal(s->jobs[0].work_count, 3);
+	assert_int_equal(s->jobs[0].arrival, GP_SIM_RECORDED);
+	assert_int_equal(s->jobs[1].arrival, GP_SIM_RECORDED_CLOSED);
+	gp_scenario_free(s);
+	free(s);
 }
 
 static void random_scenarios_are_whole_and_differ(void **state)
 {
 	struct gp_scenario *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
-	u32 different = 0;
+	u32 different = 0, recorded = 0;
 
 	(void)state;
 	for (u64 seed = 0; seed < 200; seed++) {
@@ -107,11 +161,18 @@ static void random_scenarios_are_whole_and_differ(void **state)
 		assert_int_equal(gp_scenario_init(b, &diag.diag), 0);
 		gp_scenario_random(a, seed);
 		gp_scenario_random(b, seed);
-		assert_memory_equal(a, b, sizeof(*a));
+		assert_memory_equal(a, b, offsetof(struct gp_scenario, work));
+		assert_int_equal(a->work_count, b->work_count);
+		for (size_t i = 0; i < a->work_count; i++)
+			assert_same_kernel(&a->work[i], &b->work[i]);
 		assert_int_equal(gp_scenario_check(a, "random", &diag.diag), 0);
 		gp_scenario_random(b, seed + 1);
 		different += memcmp(a->jobs, b->jobs, sizeof(a->jobs)) != 0;
+		recorded += a->work_count != 0;
+		gp_scenario_free(a);
+		gp_scenario_free(b);
 	}
+	assert_in_range(recorded, 20, 190);
 	assert_int_equal(different, 200);
 	free(a);
 	free(b);
@@ -122,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scenario_says_what_it_says),
 		cmocka_unit_test(errors_name_file_line_and_what_is_needed),
+		cmocka_unit_test(recorded_work_is_read_kernel_by_kernel),
 		cmocka_unit_test(random_scenarios_are_whole_and_differ),
 	};
 

@@ -1,0 +1,109 @@
+/* Scenarios as a whole: from a file, from nothing, and whether they fit together. See scenario.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+#include "base/program.h"
+#include "sim/scenario.h"
+
+#define FILE_LIMIT (256u << 20)
+
+int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag)
+{
+	struct gp_buf text = {0};
+	char installed[PATH_MAX], built[PATH_MAX], found[PATH_MAX];
+	int error;
+
+	if (!strchr(path, '/') && !strchr(path, '.')) {
+		snprintf(installed, sizeof(installed), "share/gpreempt/scenarios/%s.sim", path);
+		snprintf(built, sizeof(built), "data/scenarios/%s.sim", path);
+		if (gp_program_beside(installed, built, found, sizeof(found)) == 0)
+			path = found;
+	}
+	error = gp_file_read(path, FILE_LIMIT, &text);
+
+	if (error)
+		error = gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
+	else
+		error = gp_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
+	gp_buf_free(&text);
+	return error;
+}
+
+int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag)
+{
+	memset(scenario, 0, sizeof(*scenario));
+	scenario->gpus = 1;
+	scenario->time_ns = 1000000000;
+	scenario->seed = 1;
+	scenario->notice_ns = 10000;
+	scenario->call_ns = 30000;
+	gp_sched_defaults(&scenario->sched);
+	gp_sched_device_defaults(&scenario->device);
+	scenario->device.policy = GP_SCHED_PRIORITY;
+	return gp_chip_load("mi308x", diag, &scenario->chip);
+}
+
+static int check_work(const struct gp_sim_job *job, const char *name, struct gp_diag *diag)
+{
+	bool recorded = job->arrival == GP_SIM_RECORDED || job->arrival == GP_SIM_RECORDED_CLOSED;
+
+	if (recorded && !job->work_count)
+		return gp_fail(diag, -EINVAL, _("%s: job %s: arrival = recorded needs a [work %s]"),
+			       name, job->name, job->name);
+	if (!recorded && job->work_count)
+		return gp_fail(diag, -EINVAL, _("%s: job %s: [work %s] needs arrival = recorded"),
+			       name, job->name, job->name);
+	if (recorded && job->processes != 1)
+		return gp_fail(diag, -EINVAL,
+			       _("%s: job %s: what was recorded is one process's; make it a job "
+				 "for each"),
+			       name, job->name);
+	return 0;
+}
+
+int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_diag *diag)
+{
+	u32 cus = s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
+
+	if (!s->job_count)
+		return gp_fail(diag, -EINVAL, _("%s: there is no [job NAME]"), name);
+	if (!s->time_ns)
+		return gp_fail(diag, -EINVAL, _("%s: [run] time = 0: nothing would happen"), name);
+	for (u32 i = 0; i < s->job_count; i++) {
+		const struct gp_sim_job *job = &s->jobs[i];
+
+		if (job->gpu != GP_SIM_ALL_GPUS && job->gpu >= s->gpus)
+			return gp_fail(diag, -EINVAL,
+				       _("%s: job %s: gpu = %u, but [gpu] count = %u"), name,
+				       job->name, job->gpu, s->gpus);
+		if (job->cus > cus || job->cu_limit > cus)
+			return gp_fail(diag, -EINVAL, _("%s: job %s: the chip has %u CUs"), name,
+				       job->name, cus);
+		if (job->spec.deadline_ns &&
+		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
+		     job->spec.budget_ns > job->spec.deadline_ns ||
+		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
+			return gp_fail(
+				diag, -EINVAL,
+				_("%s: job %s: a deadline (1us or more) needs a budget of at most "
+				  "the deadline and the period"),
+				name, job->name);
+		if (job->kernel_ns / job->rounds == 0)
+			return gp_fail(diag, -EINVAL,
+				       _("%s: job %s: a kernel takes at least 1 ns a round"), name,
+				       job->name);
+		if (job->stop_ns && job->stop_ns <= job->start_ns)
+			return gp_fail(diag, -EINVAL, _("%s: job %s: stop is not after start"),
+				       name, job->name);
+		int error = check_work(job, name, diag);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
