@@ -55,6 +55,7 @@ int gp_model_queue_add(struct gp_model *m, u32 process_index,
 	}
 	q->process = process;
 	q->wanted = *config;
+	q->changed = true;
 	q->slot = slot;
 	q->cu_mark = m->now;
 	gp_list_init(&q->ready_link);
@@ -77,6 +78,7 @@ int gp_model_queue_set(struct gp_model *m, u32 index, const struct gp_model_queu
 	if (config->type == GP_MODEL_SDMA && config->engine != q->wanted.engine)
 		return -EINVAL;
 	q->wanted = *config;
+	q->changed = true;
 	return 0;
 }
 

@@ -163,6 +163,9 @@ static void apply(struct gp_model *m, struct gp_queue *q)
 {
 	u64 work = q->submitted - q->completed, any = 0;
 
+	if (!q->changed)
+		return;
+	q->changed = false;
 	if (q->now.enabled)
 		m->enabled_work -= work;
 	q->now = q->wanted;

@@ -47,6 +47,7 @@ struct gp_queue {
 	struct gp_list mapped_link; /* in model->mapped */
 	struct gp_process *process; /* NULL: not in use */
 	struct gp_model_queue_config wanted, now; /* `now` was copied from `wanted` by a map */
+	bool changed;                             /* `wanted`, since then */
 	bool mapped, ready;
 	u32 slot;
 	enum gp_dispatch dispatch;

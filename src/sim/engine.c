@@ -196,8 +196,7 @@ static int set_up(struct sim *sim)
 	if (!sim->sched_memory || !sim->jobs || !sim->processes || !sim->queues || !sim->requests ||
 	    !sim->result->jobs)
 		return gp_fail(sim->diag, -ENOMEM, _("no memory for the simulation"));
-	for (u32 i = 0; i < SIM_BACKLOG; i++)
-		sim->requests[i].next = i + 1 < SIM_BACKLOG ? i + 1 : GP_SCHED_NONE;
+	sim->request_free = GP_SCHED_NONE;
 	sim->random = gp_mix(s->seed);
 	int error = make_models(sim, sim->process_room, sim->queue_room);
 
@@ -227,6 +226,7 @@ static void tear_down(struct sim *sim)
 	for (u32 gpu = 0; gpu < GP_SIM_GPUS; gpu++) {
 		free(sim->model_memory[gpu]);
 		free(sim->queue_of_model[gpu]);
+		free(sim->updates[gpu].tags);
 	}
 	free(sim->sched_memory);
 	free(sim->heap.entry);
@@ -313,8 +313,10 @@ static void step(struct sim *sim, u64 at)
 {
 	sim->now = at;
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
-		if (gp_model_next(sim->model[gpu]) <= at)
+		if (gp_model_next(sim->model[gpu]) <= at) {
 			gp_model_advance(sim->model[gpu], at);
+			sim->result->gpu_events++;
+		}
 		take_model(sim, gpu);
 	}
 	/* One thing at a time, the scheduler's timer first: in between it acts on what it knows. */
@@ -325,8 +327,11 @@ static void step(struct sim *sim, u64 at)
 
 		handle(sim, &event);
 	}
-	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
+	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
 		take_model(sim, gpu);
+		if (sim->updates[gpu].count)
+			sim_update_waiting(sim, gpu);
+	}
 	if (sim->options->check)
 		sim_check(sim);
 }
@@ -335,7 +340,7 @@ static bool over_limit(struct sim *sim)
 {
 	u64 limit = sim->options->max_events;
 
-	if (!limit || sim->result->events < limit)
+	if (!limit || sim->result->events + sim->result->gpu_events < limit)
 		return false;
 	sim->result->cut = true;
 	return true;

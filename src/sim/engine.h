@@ -20,7 +20,9 @@ struct gp_sim_job_result {
 };
 
 struct gp_sim_result {
-	u64 time_ns, events;
+	u64 time_ns;
+	u64 events;     /* of the scheduler, its host and what the GPU tells */
+	u64 gpu_events; /* inside the GPU: waves that end, and nobody is told */
 	u64 suspends, resumes, declined, leases_lost, operations_failed;
 	u64 updates,
 		switch_ns; /* of all GPUs: runlist updates, time without waves because of them */

@@ -82,6 +82,12 @@ struct sim_job {
 	bool replaying;
 };
 
+/* Updates that wait for the driver's lock, oldest first; the model has room for some of them. */
+struct sim_updates {
+	u64 *tags;
+	size_t first, count, room;
+};
+
 struct sim_answer { /* late answers */
 	u64 token, epoch, cost;
 	int result;
@@ -107,6 +113,7 @@ struct sim {
 
 	struct gp_model *model[GP_SIM_GPUS];
 	void *model_memory[GP_SIM_GPUS];
+	struct sim_updates updates[GP_SIM_GPUS];
 
 	struct gp_heap heap;
 	struct sim_job *jobs;
@@ -118,6 +125,7 @@ struct sim {
 	u32 model_queues;
 	struct sim_request *requests;
 	u32 request_free, request_count;
+	u32 request_fresh; /* places from here on were never used */
 	u64 kernels_done;
 	struct sim_answer answers[64];
 	u32 answer_count;
@@ -166,6 +174,10 @@ void sim_operation_add(struct sim *sim, const struct gp_sched_action *action);
 void sim_renew(struct sim *sim, u64 until);
 void sim_call(struct sim *sim, u32 job);
 void sim_answer(struct sim *sim, u32 index);
+/* The driver is asked for a runlist update; sim_updated() when it is done. */
+void sim_update(struct sim *sim, u32 gpu, u64 tag);
+/* Hands the model the updates that wait, as many as it takes. */
+void sim_update_waiting(struct sim *sim, u32 gpu);
 void sim_updated(struct sim *sim, u32 gpu, u64 tag);
 void sim_owner_died(struct sim *sim);
 void sim_lease(struct sim *sim, u32 job);

@@ -124,7 +124,7 @@ void sim_check_end(struct sim *sim)
 {
 	u32 under_way = 0;
 
-	for (u32 i = 0; i < SIM_BACKLOG; i++)
+	for (u32 i = 0; i < sim->request_fresh; i++)
 		under_way += sim->requests[i].used;
 	if (under_way != sim->request_count)
 		sim_break(sim, -EFAULT, "requests under way do not add up", under_way,

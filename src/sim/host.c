@@ -1,7 +1,9 @@
 /* What a daemon does with the scheduler's decisions: driver calls, one after the other for each
  * job, their answers, and leases that end by themselves. */
 #include <errno.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "sim/engine_parts.h"
 
 #define RETRY_NS 10000u /* the driver is busy: again after that */
@@ -23,6 +25,37 @@ int sim_set_queue(struct sim *sim, u32 index, bool enabled)
 		gp_bit_set(config.cu_mask, cu);
 	queue->enabled = enabled;
 	return gp_model_queue_set(sim->model[queue->gpu], queue->model, &config);
+}
+
+void sim_update_waiting(struct sim *sim, u32 gpu)
+{
+	struct sim_updates *waiting = &sim->updates[gpu];
+
+	while (waiting->first < waiting->count &&
+	       gp_model_runlist_update(sim->model[gpu], sim->now, 0,
+				       waiting->tags[waiting->first]) == 0)
+		waiting->first++;
+	/* What is left moves to the front when it is the smaller part: each tag moves once or so.
+	 */
+	if (waiting->first * 2 < waiting->count || !waiting->first)
+		return;
+	waiting->count -= waiting->first;
+	memmove(waiting->tags, waiting->tags + waiting->first,
+		waiting->count * sizeof(*waiting->tags));
+	waiting->first = 0;
+}
+
+void sim_update(struct sim *sim, u32 gpu, u64 tag)
+{
+	struct sim_updates *waiting = &sim->updates[gpu];
+
+	if (gp_array_grow((void **)&waiting->tags, waiting->count, &waiting->room,
+			  sizeof(*waiting->tags))) {
+		sim_break(sim, -ENOMEM, "no memory for runlist updates", waiting->count, 0);
+		return;
+	}
+	waiting->tags[waiting->count++] = tag;
+	sim_update_waiting(sim, gpu);
 }
 
 static bool is_job_process(const struct sim *sim, u32 process, u32 job)
@@ -53,12 +86,7 @@ static int call_driver(struct sim *sim, u32 job, bool suspend, u64 tag)
 		}
 		if (!change)
 			continue;
-		int error = gp_model_runlist_update(sim->model[process->gpu], sim->now, 0, tag);
-
-		if (error) {
-			sim_break(sim, error, "the model took no runlist update", p, 0);
-			return made;
-		}
+		sim_update(sim, process->gpu, tag);
 		made++;
 	}
 	return made;

@@ -161,16 +161,18 @@ json_t *gp_sim_json(const struct gp_sim_row *rows, size_t count)
 						    json_integer((json_int_t)result->stats_why[i]));
 		json_array_append_new(
 			runs,
-			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
-				  "policy", rows[r].label, "time_ns", (json_int_t)result->time_ns,
-				  "seed", (json_int_t)rows[r].scenario->seed, "events",
-				  (json_int_t)result->events, "preemptions",
-				  (json_int_t)result->suspends, "declined",
-				  (json_int_t)result->declined, "runlist_updates",
-				  (json_int_t)result->updates, "gpu_time_lost_ns",
-				  (json_int_t)result->switch_ns, "fairness",
-				  (double)fairness(&rows[r]) / 1000, "cut", result->cut, "jobs",
-				  jobs, "reasons", why));
+			json_pack(
+				"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
+				"policy", rows[r].label, "time_ns", (json_int_t)result->time_ns,
+				"seed", (json_int_t)rows[r].scenario->seed, "events",
+				(json_int_t)result->events, "gpu_events",
+				(json_int_t)result->gpu_events, "preemptions",
+				(json_int_t)result->suspends, "declined",
+				(json_int_t)result->declined, "runlist_updates",
+				(json_int_t)result->updates, "gpu_time_lost_ns",
+				(json_int_t)result->switch_ns, "fairness",
+				(double)fairness(&rows[r]) / 1000, "cut", result->cut, "jobs", jobs,
+				"reasons", why));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o}", "title", rows[0].scenario->title, "chip",
 			 rows[0].scenario->chip.name, "kind", "model, not a measurement", "runs",

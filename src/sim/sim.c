@@ -250,8 +250,8 @@ static int run_one(struct runs *runs, const struct request *request,
 	if (row->result.cut)
 		gp_diag(&diagnostics, GP_WARNING,
 			_("stopped after %llu events, at %.3f s of %.3f s (--events N for more)"),
-			(unsigned long long)row->result.events, (double)row->result.time_ns / 1e9,
-			(double)scenario->time_ns / 1e9);
+			(unsigned long long)(row->result.events + row->result.gpu_events),
+			(double)row->result.time_ns / 1e9, (double)scenario->time_ns / 1e9);
 	row->label = label;
 	row->scenario = scenario;
 	runs->count++;
@@ -273,6 +273,7 @@ static int run_alone(struct runs *runs, const struct request *request,
 			break;
 		row->result.jobs[job] = other->result.jobs[job];
 		row->result.events += other->result.events;
+		row->result.gpu_events += other->result.gpu_events;
 		runs->count--;
 		gp_sim_result_free(&other->result);
 	}

@@ -118,7 +118,7 @@ void sim_job_start(struct sim *sim, u32 index)
 		start_process(sim, index, i);
 	/* One update maps what was created, as the driver does at each CREATE_QUEUE. */
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
-		gp_model_runlist_update(sim->model[gpu], sim->now, 0, SIM_DEATH_TAG - 1);
+		sim_update(sim, gpu, SIM_DEATH_TAG - 1);
 }
 
 /* No more requests; those under way run to their end. */
@@ -246,10 +246,15 @@ static u32 new_request(struct sim *sim, u32 process, u32 kernels, u32 work)
 	u32 index = sim->request_free;
 	struct sim_request *request;
 
-	if (index == GP_SCHED_NONE)
+	if (index == GP_SCHED_NONE && sim->request_fresh == SIM_BACKLOG)
 		return index;
-	request = &sim->requests[index];
-	sim->request_free = request->next;
+	if (index == GP_SCHED_NONE) {
+		index = sim->request_fresh++;
+		request = &sim->requests[index];
+	} else {
+		request = &sim->requests[index];
+		sim->request_free = request->next;
+	}
 	*request = (struct sim_request){.process = process,
 					.next = GP_SCHED_NONE,
 					.left = kernels,
@@ -446,8 +451,7 @@ void sim_process_die(struct sim *sim, u32 index)
 	sim_act(sim, gp_sched_process_remove(sim->sched, sim_clock(sim), process->sched));
 	for (u32 i = 0; i < process->queue_count; i++)
 		sim_set_queue(sim, process->first_queue + i, false);
-	if (gp_model_runlist_update(sim->model[process->gpu], sim->now, 0, SIM_DEATH_TAG + index))
-		sim_break(sim, -EAGAIN, "the model took no update after a death", index, 0);
+	sim_update(sim, process->gpu, SIM_DEATH_TAG + index);
 }
 
 void sim_process_dead(struct sim *sim, u32 index)
@@ -469,7 +473,7 @@ void sim_process_dead(struct sim *sim, u32 index)
 		queue->alive = false;
 		queue->outstanding = 0;
 	}
-	for (u32 i = 0; i < SIM_BACKLOG && process->requests; i++) {
+	for (u32 i = 0; i < sim->request_fresh && process->requests; i++) {
 		if (!sim->requests[i].used || sim->requests[i].process != index)
 			continue;
 		end_request(sim, i);

@@ -119,7 +119,7 @@ static void a_limit_on_events_ends_a_run(void **state)
 	assert_int_equal(gp_scenario_parse(s, "s", serve, strlen(serve), NULL), 0);
 	assert_int_equal(gp_sim_run(s, &options, NULL, &result), 0);
 	assert_true(result.cut);
-	assert_in_range(result.events, 500, 600);
+	assert_in_range(result.events + result.gpu_events, 500, 600);
 	gp_sim_result_free(&result);
 	free(s);
 }
@@ -142,6 +142,44 @@ static void percentiles_are_within_a_hundredth(void **state)
 	for (u32 i = 0; i + 1 < GP_HISTOGRAM_BUCKETS; i++)
 		assert_true(gp_histogram_bound(i) < gp_histogram_bound(i + 1));
 	free(h);
+}
+
+/* More calls at once than the model has room for wait their turn, as they do for the driver's lock.
+ */
+static void many_processes_are_held_at_once(void **state)
+{
+	static const char text[] = "[run]\ntime = 100ms\n"
+				   "[job server]\nclass = online\nprocesses = 64\narrival = every "
+				   "20ms\nkernel = 100us\n"
+				   "[job a]\nclass = offline\nprocesses = 64\nkernel = 20ms\n"
+				   "[job b]\nclass = offline\nprocesses = 64\nkernel = 20ms\n";
+	struct gp_sim_result result = run(text, GP_SCHED_PRIORITY, GP_SCHED_NONE);
+
+	(void)state;
+	assert_true(result.suspends >= 2);
+	/* An update for each process of each suspend and resume. */
+	assert_true(result.updates > 2 * 64);
+	gp_sim_result_free(&result);
+}
+
+static void the_limit_counts_what_happens_inside_the_gpu(void **state)
+{
+	/* One kernel of many rounds: nobody is told of anything until its end. */
+	static const char text[] = "[run]\ntime = 1000s\n"
+				   "[job a]\nkernel = 500s\nrounds = 100000\n";
+	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .max_events = 1000};
+	struct gp_sim_result result;
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(gp_scenario_init(s, NULL), 0);
+	assert_int_equal(gp_scenario_parse(s, "s", text, strlen(text), NULL), 0);
+	assert_int_equal(gp_sim_run(s, &options, NULL, &result), 0);
+	assert_true(result.cut);
+	assert_true(result.time_ns < 100000000000ull);
+	gp_sim_result_free(&result);
+	free(s);
 }
 
 #define QUIET_GPU                                                                              \
@@ -207,6 +245,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_lost_when_everything_fails),
 		cmocka_unit_test(a_limit_on_events_ends_a_run),
 		cmocka_unit_test(percentiles_are_within_a_hundredth),
+		cmocka_unit_test(many_processes_are_held_at_once),
+		cmocka_unit_test(the_limit_counts_what_happens_inside_the_gpu),
 		cmocka_unit_test(recorded_requests_come_when_they_came),
 		cmocka_unit_test(closed_recordings_wait_for_their_own_results_only),
 	};
