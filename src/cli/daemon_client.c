@@ -102,6 +102,29 @@ int gp_daemon_decisions(struct gp_daemon_client *client, struct gp_diag *diag, u
 	}
 }
 
+int gp_daemon_work(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
+		   int (*each)(const struct gp_msg_work *line, void *data), void *data)
+{
+	for (;;) {
+		struct gp_msg_daemon_ask ask = {.first = *first, .pid = pid};
+		const struct gp_msg_works *list;
+		int status = gp_daemon_ask(client, diag, GP_MSG_DAEMON_WORK, &ask, sizeof(ask),
+					   sizeof(*list), sizeof(list->works[0]));
+
+		if (status <= 0)
+			return status;
+		list = (const struct gp_msg_works *)client->message.body;
+		if (!list->count || list->works[list->count - 1].id < *first)
+			return 0;
+		for (u32 i = 0; i < list->count; i++) {
+			*first = list->works[i].id + 1;
+			status = each(&list->works[i], data);
+			if (status)
+				return status;
+		}
+	}
+}
+
 int gp_daemon_jobs(struct gp_daemon_client *client, struct gp_diag *diag, u32 pid,
 		   struct gp_msg_job **out)
 {

@@ -31,6 +31,9 @@ int gp_daemon_ask(struct gp_daemon_client *client, struct gp_diag *diag, u16 typ
  * anything but 0, and returns that. *first becomes the number after the last line seen. */
 int gp_daemon_decisions(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
 			int (*each)(const struct gp_msg_decision *line, void *data), void *data);
+/* The same of what queues had work when. */
+int gp_daemon_work(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
+		   int (*each)(const struct gp_msg_work *line, void *data), void *data);
 /* All jobs; the caller frees *out. Returns their number. */
 int gp_daemon_jobs(struct gp_daemon_client *client, struct gp_diag *diag, u32 pid,
 		   struct gp_msg_job **out);
@@ -44,8 +47,16 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 /* Lines that only say that an operation ended, or that a job came or went. */
 bool gp_decision_is_routine(const struct gp_msg_decision *line);
 
+/* "suspend", "came"; NULL of one that is not known. */
+const char *gp_decision_kind_name(u32 kind);
+
 const char *gp_class_name(u32 job_class);
-/* A whole trace for ui.perfetto.dev, a track for each job. */
-int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path);
+/*
+ * A trace for ui.perfetto.dev: a group of tracks for each job, with one for what was decided and
+ * one for each of its queues. "-" is standard output. With `follow` it goes on until a signal (INT,
+ * TERM) or the daemon's end; a file is whole JSON at every moment, a stream when it has ended.
+ */
+int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path,
+			 bool follow);
 
 #endif

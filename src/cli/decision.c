@@ -116,7 +116,7 @@ void gp_decision_time(const struct gp_daemon_client *client, u64 at_ns, char *ou
 	snprintf(out, size, "%s.%06lld", text, (long long)(wall % 1000000000 / 1000));
 }
 
-static const char *kind_name(u32 kind)
+const char *gp_decision_kind_name(u32 kind)
 {
 	static const char *const names[] = {"suspend", "resume", "share", "renew", "timer",
 					    "note",    "done",   "came",  "went"};
@@ -148,11 +148,12 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 				 (json_int_t)((s64)line->at_ns + client->wall_ns));
 	char text[512];
 
-	json_object_set_new(json, "kind", gp_json_str(kind_name(line->kind)));
+	json_object_set_new(json, "kind", gp_json_str(gp_decision_kind_name(line->kind)));
 	json_object_set_new(json, "why", gp_json_str(core ? gp_sched_why_name(line->why) : NULL));
 	json_object_set_new(json, "operation",
-			    gp_json_str(line->kind == GP_DECISION_DONE ? kind_name(line->why)
-								       : NULL));
+			    gp_json_str(line->kind == GP_DECISION_DONE
+						? gp_decision_kind_name(line->why)
+						: NULL));
 	json_object_set_new(json, "policy",
 			    gp_json_str(core ? gp_sched_policy_name(line->policy) : NULL));
 	json_object_set_new(json, "observed", json_boolean(line->observed));
@@ -174,73 +175,4 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 	gp_decision_text(line, text, sizeof(text));
 	json_object_set_new(json, "text", gp_json_str(text));
 	return json;
-}
-
-/* ---- Perfetto ---- */
-
-struct trace {
-	json_t *events;
-	const struct gp_daemon_client *client;
-};
-
-static double microseconds(u64 ns)
-{
-	return (double)ns / 1000;
-}
-
-/* Names the job's track the first time it is seen; later names are the same. */
-static void name_track(struct trace *trace, const struct gp_msg_decision *line)
-{
-	char who[128];
-	json_t *event;
-
-	gp_decision_who(line->job_name, line->job_pid, who, sizeof(who));
-	event = json_pack("{ss ss si sI s{so}}", "ph", "M", "name", "thread_name", "pid", 1, "tid",
-			  (json_int_t)line->job, "args", "name", gp_json_str(who));
-	json_array_append_new(trace->events, event);
-}
-
-static int add_event(const struct gp_msg_decision *line, void *data)
-{
-	struct trace *trace = data;
-	bool held_over = line->kind == GP_DECISION_RESUME && line->waited_ns != GP_DAEMON_UNKNOWN;
-	u64 start = held_over ? line->at_ns - line->waited_ns : line->at_ns;
-	char text[512];
-	json_t *event;
-
-	if (!line->job)
-		return 0;
-	if (line->kind == GP_DECISION_CAME || line->kind == GP_DECISION_SUSPEND)
-		name_track(trace, line);
-	gp_decision_text(line, text, sizeof(text));
-	event = json_pack("{ss ss sf si sI s{so}}", "ph", held_over ? "X" : "i", "name",
-			  held_over ? "held" : kind_name(line->kind), "ts", microseconds(start),
-			  "pid", 1, "tid", (json_int_t)line->job, "args", "text",
-			  gp_json_str(text));
-	if (held_over)
-		json_object_set_new(event, "dur", json_real(microseconds(line->waited_ns)));
-	else
-		json_object_set_new(event, "s", json_string("t"));
-	json_array_append_new(trace->events, event);
-	return 0;
-}
-
-int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path)
-{
-	struct trace trace = {.events = json_array(), .client = client};
-	u64 first = 1;
-	int error = gp_daemon_decisions(client, diag, &first, 0, add_event, &trace);
-	json_t *json = json_pack("{ss so}", "displayTimeUnit", "ns", "traceEvents", trace.events);
-	char *text = error ? NULL : json_dumps(json, JSON_COMPACT);
-
-	json_decref(json);
-	if (!error && !text)
-		error = gp_fail(diag, -ENOMEM, _("out of memory"));
-	if (!error) {
-		error = gp_file_write_atomic(path, text, strlen(text));
-		if (error)
-			gp_fail(diag, error, _("cannot write %s: %s"), path, strerror(-error));
-	}
-	free(text);
-	return error;
 }

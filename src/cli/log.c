@@ -148,7 +148,7 @@ static int show(struct settings *settings)
 	int error;
 
 	if (settings->perfetto)
-		return gp_decision_perfetto(client, diag, settings->perfetto);
+		return gp_decision_perfetto(client, diag, settings->perfetto, settings->follow);
 	if (settings->pid) {
 		error = gp_daemon_jobs(client, diag, settings->pid, &jobs);
 		if (error < 0)
@@ -185,8 +185,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, _("'%s' is not a process id"), argv[first - 1]);
 	if (first < argc)
 		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
-	if (settings.perfetto && (settings.follow || settings.json || settings.pid))
-		return gp_usage_error(command, _("--perfetto writes all there is and goes alone"));
+	if (settings.perfetto &&
+	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
+		return gp_usage_error(command, _("--perfetto writes all there is; only --follow "
+						 "goes with it"));
 	gp_cli_diag_init(&settings.sink, command);
 	if (gp_daemon_open(&settings.client, &settings.sink.diag))
 		return GP_EXIT_FAILED;
@@ -206,7 +208,8 @@ static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("one JSON object a line, every line of the record (docs/json.md)")},
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("write a trace for ui.perfetto.dev, a track for each job")},
+	 N_("write a trace for ui.perfetto.dev, tracks for each job and\neach queue (- is standard "
+	    "output; with --follow until ^C)")},
 	{0},
 };
 
@@ -223,6 +226,7 @@ const struct gp_command gp_command_log = {
 	.options = options,
 	.examples = "  gpreempt log --lines 20\n"
 		    "  gpreempt log --follow --json | jq 'select(.kind == \"suspend\")'\n"
-		    "  gpreempt log --perfetto decisions.json\n",
+		    "  gpreempt log --perfetto decisions.json\n"
+		    "  gpreempt log --follow --perfetto - | gzip > trace.json.gz\n",
 	.run = run,
 };

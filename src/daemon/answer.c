@@ -91,6 +91,24 @@ static int decisions(struct gp_peer *peer, const struct gp_msg *ask,
 		     sizeof(*out) + out->count * sizeof(out->decisions[0]));
 }
 
+static int work(struct gp_peer *peer, const struct gp_msg *ask,
+		const struct gp_msg_daemon_ask *what)
+{
+	struct gp_daemon *daemon = peer->daemon;
+	struct gp_msg_works *out = (struct gp_msg_works *)daemon->answer;
+	u64 id = GP_MAX(what->first, gp_record_first_work(&daemon->record));
+
+	*out = (struct gp_msg_works){0};
+	for (; id < daemon->record.next_work && out->count < GP_DAEMON_WORKS; id++) {
+		const struct gp_msg_work *line = gp_record_work_at(&daemon->record, id);
+
+		if (!what->pid || line->pid == what->pid)
+			out->works[out->count++] = *line;
+	}
+	return reply(peer, ask, (int)out->count, out,
+		     sizeof(*out) + out->count * sizeof(out->works[0]));
+}
+
 static int stats(struct gp_peer *peer, const struct gp_msg *ask)
 {
 	struct gp_msg_stats *out = (struct gp_msg_stats *)peer->daemon->answer;
@@ -199,6 +217,7 @@ static size_t body_size(u16 type)
 	switch (type) {
 	case GP_MSG_DAEMON_JOBS:
 	case GP_MSG_DAEMON_DECISIONS:
+	case GP_MSG_DAEMON_WORK:
 		return sizeof(struct gp_msg_daemon_ask);
 	case GP_MSG_DAEMON_SET:
 		return sizeof(struct gp_msg_set);
@@ -223,7 +242,7 @@ int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *messag
 		return hello(peer, message);
 	if (!peer->greeted)
 		return -EPROTO;
-	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_RELOAD)
+	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_WORK)
 		return refuse(peer, &ask, -EOPNOTSUPP, "gpreemptd does not know this request");
 	if (!gp_wire_fits(message, body_size(ask.type), 0, 0))
 		return -EPROTO;
@@ -242,6 +261,8 @@ int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *messag
 		return reply(peer, &ask, 0, NULL, 0);
 	case GP_MSG_DAEMON_STATS:
 		return stats(peer, &ask);
+	case GP_MSG_DAEMON_WORK:
+		return work(peer, &ask, &body.ask);
 	case GP_MSG_DAEMON_SET:
 		return set(peer, &ask, &body.set);
 	case GP_MSG_DAEMON_PIN:

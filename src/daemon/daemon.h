@@ -296,6 +296,9 @@ void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64
 
 void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
 void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operation);
+/* The queue's work has changed. */
+void gp_report_work(struct gp_daemon *daemon, const struct gp_client *client,
+		    const struct gp_client_queue *queue, u64 at_ns);
 void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_decision_kind kind);
 void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out);
 void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out);

@@ -178,13 +178,6 @@ int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
 	return error;
 }
 
-void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index)
-{
-	gp_sched_queue_remove(daemon->sched, gp_daemon_now(), client->queues[index].handle);
-	client->queues[index] = client->queues[--client->queue_count];
-	gp_host_settle(daemon);
-}
-
 /* Bursts are counted for the whole client, from the first queue with work to the last without. A
  * queue of which nothing is known counts as being without. */
 static void note_burst(struct gp_daemon *daemon, struct gp_client *client, u64 at_ns)
@@ -211,8 +204,25 @@ void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_
 		return;
 	queue->work = work;
 	/* A client's clock is believed only as far as it cannot be in the future. */
+	gp_report_work(daemon, client, queue, GP_MIN(at_ns, now));
 	note_burst(daemon, client, GP_MIN(at_ns, now));
 	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_UNKNOWN);
+	gp_host_settle(daemon);
+}
+
+void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index)
+{
+	struct gp_client_queue *queue = &client->queues[index];
+	u64 now = gp_daemon_now();
+
+	/* Its work ends with it. */
+	if (queue->work != GP_SCHED_DRAINED) {
+		queue->work = GP_SCHED_DRAINED;
+		gp_report_work(daemon, client, queue, now);
+		note_burst(daemon, client, now);
+	}
+	gp_sched_queue_remove(daemon->sched, now, queue->handle);
+	*queue = client->queues[--client->queue_count];
 	gp_host_settle(daemon);
 }
 

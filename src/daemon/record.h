@@ -1,16 +1,22 @@
 /*
  * The record of decisions: the last so many lines, each with a number that goes up by one. Whoever
  * follows asks for the number after the last one seen; a gap tells that lines were overwritten.
+ * Beside it the record of what queues had work when, which is many more lines.
  */
 #ifndef GP_DAEMON_RECORD_H
 #define GP_DAEMON_RECORD_H
 
 #include "proto/daemon.h"
 
+#define GP_WORK_PER_DECISION 8 /* lines of the second record for each of the first */
+
 struct gp_record {
 	struct gp_msg_decision *lines;
 	u32 room;
 	u64 next; /* number of the next line; the first is 1 */
+	struct gp_msg_work *works;
+	u32 work_room;
+	u64 next_work;
 };
 
 int gp_record_init(struct gp_record *record, u32 room);
@@ -21,6 +27,10 @@ const struct gp_msg_decision *gp_record_add(struct gp_record *record,
 /* Number of the oldest line that is there. */
 u64 gp_record_first(const struct gp_record *record);
 const struct gp_msg_decision *gp_record_at(const struct gp_record *record, u64 id);
+
+void gp_record_add_work(struct gp_record *record, const struct gp_msg_work *line);
+u64 gp_record_first_work(const struct gp_record *record);
+const struct gp_msg_work *gp_record_work_at(const struct gp_record *record, u64 id);
 
 void gp_histogram_add(struct gp_daemon_histogram *histogram, u64 ns);
 

@@ -169,6 +169,19 @@ bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *
 	return line->job_pid == pid || line->other_pid == pid;
 }
 
+void gp_report_work(struct gp_daemon *daemon, const struct gp_client *client,
+		    const struct gp_client_queue *queue, u64 at_ns)
+{
+	gp_record_add_work(&daemon->record, &(struct gp_msg_work){
+						    .at_ns = at_ns,
+						    .job = client->job ? client->job->id : 0,
+						    .pid = client->who.pid,
+						    .kfd_id = queue->kfd_id,
+						    .gpu_id = queue->gpu_id,
+						    .work = queue->work,
+					    });
+}
+
 void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out)
 {
 	struct gp_sched_stats stats;

@@ -22,6 +22,7 @@ enum {
 	GP_DAEMON_JOBS = 128, /* records in one answer */
 	GP_DAEMON_DEVICES = 64,
 	GP_DAEMON_DECISIONS = 128,
+	GP_DAEMON_WORKS = 512,
 	GP_DAEMON_WHYS = 40,    /* room for counts by reason */
 	GP_DAEMON_BUCKETS = 40, /* of a histogram: bucket n counts 2^n <= ns < 2^(n+1) */
 	GP_DAEMON_CLASSES = 3,  /* normal, online, offline */
@@ -37,6 +38,7 @@ enum gp_daemon_msg {
 	GP_MSG_DAEMON_SET,       /* gp_msg_set -> - */
 	GP_MSG_DAEMON_PIN,       /* gp_msg_pin -> - */
 	GP_MSG_DAEMON_RELOAD,    /* - -> -: reads the configuration again */
+	GP_MSG_DAEMON_WORK,      /* gp_msg_daemon_ask -> gp_msg_works; status is their number */
 
 	GP_MSG_DAEMON_DECISION = 160, /* event: gp_msg_decision */
 };
@@ -138,6 +140,21 @@ struct gp_msg_decisions {
 	struct gp_msg_decision decisions[];
 };
 
+/* A queue got work, or has none left: a line of a record of its own, which is longer than that of
+ * decisions in lines and shorter in time. */
+struct gp_msg_work {
+	u64 id; /* 1, 2, 3... without gaps */
+	u64 at_ns;
+	u64 job; /* its id */
+	u32 pid, kfd_id, gpu_id;
+	u32 work; /* as enum gp_sched_work: drained, busy, perhaps */
+};
+
+struct gp_msg_works {
+	u32 count, reserved;
+	struct gp_msg_work works[];
+};
+
 struct gp_daemon_histogram {
 	u64 count, sum_ns, max_ns;
 	u64 bucket[GP_DAEMON_BUCKETS];
@@ -185,6 +202,10 @@ _Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_decisions) +
 			       GP_DAEMON_DECISIONS * sizeof(struct gp_msg_decision) <=
 		       GP_PROTO_MAX,
 	       "decisions fit");
+_Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_works) +
+			       GP_DAEMON_WORKS * sizeof(struct gp_msg_work) <=
+		       GP_PROTO_MAX,
+	       "work fits");
 _Static_assert(sizeof(struct gp_msg_stats) < GP_PROTO_MAX / 2, "statistics fit");
 
 #endif

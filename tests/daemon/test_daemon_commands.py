@@ -124,7 +124,7 @@ class Commands(unittest.TestCase):
                                 (("log", "--lines", "x"), "'x'"), (("stats", "x"), "'x'"), (("top", "x"), "'x'"),
                                 (("top", "--sort", "x"), "'x'"), (("config",), "check FILE"),
                                 (("config", "check"), "check FILE"),
-                                (("log", "--perfetto", "f", "--follow"), "--perfetto")):
+                                (("log", "--perfetto", "f", "--json"), "only --follow goes with it")):
             done = self.gpreempt(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(said, done.stderr)

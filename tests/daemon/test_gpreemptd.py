@@ -108,6 +108,11 @@ class Daemon(unittest.TestCase):
         self.until(lambda: self.jobs()[name]["suspends"] > before, f"{name} is never held")
 
 
+def load(path):
+    with open(path) as file:
+        return json.load(file)["traceEvents"]
+
+
 class Acting(Daemon):
     def test_a_trainer_makes_room_for_a_server_and_outlives_the_daemon(self):
         daemon = self.daemon(ACT)
@@ -156,11 +161,46 @@ class Acting(Daemon):
         self.assertEqual((stats["mode"], stats["failures"]), ("act", 0))
         self.assertGreater(stats["preemptions"], 0)
         self.until(lambda: self.json("stats")["resume"]["count"], "nothing was resumed")
-        trace = os.path.join(self.place, "trace.json")
-        self.assertEqual(self.gpreempt("log", "--perfetto", trace).returncode, 0)
-        with open(trace) as file:
-            events = json.load(file)["traceEvents"]
-        self.assertTrue([event for event in events if event["ph"] == "X" and event["name"] == "held"])
+        self.check_traces()
+
+    def check_traces(self):
+        """Decisions on a track for each job, work on one for each queue; whole at every moment and at the end."""
+        def tracks(events):
+            named = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event.get("name") == "thread_name"}
+            jobs = {event["pid"]: event["args"]["name"] for event in events if event.get("name") == "process_name"}
+            busy = [event for event in events if event["ph"] == "B" and event["name"] == "busy"]
+            self.assertTrue(all("queue" in named[event["pid"], event["tid"]] for event in busy))
+            return {jobs[event["pid"]].split(" (")[0] for event in busy}
+
+        path, both = os.path.join(self.place, "trace.json"), {"online_server", "offline_trainer"}
+        self.until(lambda: self.gpreempt("log", "--perfetto", path).returncode == 0 and tracks(load(path)) == both,
+                   "no work is recorded")
+        self.assertTrue([event for event in load(path) if event["ph"] == "X" and event["name"] == "held"])
+        os.unlink(path)
+        follower = subprocess.Popen([GPREEMPT, "log", "--follow", "--perfetto", path], stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, env=self.env)
+        self.started.append(follower)
+
+        def so_far():
+            """How many events there are, and they are whole JSON, when nothing happens to be written."""
+            follower.send_signal(signal.SIGSTOP)
+            os.waitpid(follower.pid, os.WUNTRACED)
+            count = len(load(path)) if os.path.exists(path) and os.path.getsize(path) else 0
+            follower.send_signal(signal.SIGCONT)
+            return count
+
+        first = self.until(so_far, "nothing is followed")
+        self.until(lambda: so_far() > first + 20, "nothing is added")
+        follower.send_signal(signal.SIGTERM)
+        self.assertEqual(follower.wait(LIMIT), 0)
+        self.assertEqual(tracks(load(path)), both)
+        stream = subprocess.Popen([GPREEMPT, "log", "--follow", "--perfetto", "-"], stdout=subprocess.PIPE,
+                                  text=True, env=self.env)
+        self.started.append(stream)
+        begun = "".join(stream.stdout.readline() for _ in range(20))
+        stream.send_signal(signal.SIGINT)
+        self.assertEqual(tracks(json.loads(begun + stream.stdout.read())["traceEvents"]), both)
+        self.assertEqual(stream.wait(LIMIT), 0)
 
 
 if __name__ == "__main__":

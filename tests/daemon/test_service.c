@@ -64,7 +64,7 @@ static void a_message_of_the_wrong_size_ends_only_that_connection(void **state)
 	(void)state;
 	peer_open(&good, rig);
 	greet(&good);
-	for (u16 type = GP_MSG_DAEMON_STATUS; type <= GP_MSG_DAEMON_RELOAD; type++) {
+	for (u16 type = GP_MSG_DAEMON_STATUS; type <= GP_MSG_DAEMON_WORK; type++) {
 		char body[100] = {0};
 
 		peer_open(&bad, rig);
@@ -147,6 +147,47 @@ static void the_record_is_read_from_any_line_and_by_process(void **state)
 	rig_free(rig);
 }
 
+static void the_work_of_each_queue_is_recorded(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *one = agent_known(rig, 0, 1000), *two = agent_known(rig, 0, 1000);
+	struct gp_msg_daemon_ask what = {.first = 1};
+	const struct gp_msg_works *list;
+	struct peer peer;
+
+	(void)state;
+	peer_open(&peer, rig);
+	greet(&peer);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_WORK, &what, sizeof(what)), 0);
+	work(rig, one, true);
+	work(rig, two, true);
+	work(rig, one, false);
+	/* A queue that is destroyed takes its work with it. */
+	two->queues = 0;
+	agent_say(two, GP_MSG_AGENT_CHANGED, NULL, 0);
+	rig_run(rig);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_WORK, &what, sizeof(what)), 4);
+	list = (const struct gp_msg_works *)peer.message.body;
+	for (u32 i = 0; i < 4; i++) {
+		const struct agent *agent = i % 2 ? two : one;
+
+		assert_int_equal(list->works[i].id, i + 1);
+		assert_int_equal(list->works[i].pid, agent->pid);
+		assert_int_equal(list->works[i].job, job_of(rig, agent)->id);
+		assert_int_equal(list->works[i].kfd_id, QUEUE);
+		assert_int_equal(list->works[i].gpu_id, GPU);
+		assert_int_equal(list->works[i].work, i < 2 ? GP_SCHED_BUSY : GP_SCHED_DRAINED);
+		assert_true(list->works[i].at_ns <= gp_daemon_now());
+	}
+	assert_int_equal(rig->daemon->busy_count, 0);
+	what = (struct gp_msg_daemon_ask){.first = 2, .pid = (u32)one->pid};
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_WORK, &what, sizeof(what)), 1);
+	list = (const struct gp_msg_works *)peer.message.body;
+	assert_int_equal(list->works[0].id, 3);
+	close(peer.socket);
+	rig_free(rig);
+}
+
 static void an_overwritten_record_begins_later(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -162,6 +203,12 @@ static void an_overwritten_record_begins_later(void **state)
 	assert_int_equal(gp_record_at(&record, 85)->id, 85);
 	assert_int_equal(gp_record_at(&record, 100)->id, 100);
 	assert_null(gp_record_at(&record, 101));
+	for (int i = 0; i < 1000; i++)
+		gp_record_add_work(&record, &(struct gp_msg_work){.pid = 1});
+	assert_int_equal(gp_record_first_work(&record), 1001 - 16 * GP_WORK_PER_DECISION);
+	assert_null(gp_record_work_at(&record, 1000 - 16 * GP_WORK_PER_DECISION));
+	assert_int_equal(gp_record_work_at(&record, 1000)->id, 1000);
+	assert_null(gp_record_work_at(&record, 1001));
 	gp_record_free(&record);
 	rig_free(rig);
 }
@@ -302,6 +349,7 @@ int main(void)
 		cmocka_unit_test(a_message_of_the_wrong_size_ends_only_that_connection),
 		cmocka_unit_test(jobs_and_devices_are_shown_as_they_are),
 		cmocka_unit_test(the_record_is_read_from_any_line_and_by_process),
+		cmocka_unit_test(the_work_of_each_queue_is_recorded),
 		cmocka_unit_test(an_overwritten_record_begins_later),
 		cmocka_unit_test(a_job_is_changed_by_hand_and_stays_so),
 		cmocka_unit_test(a_job_is_held_and_let_go_by_hand),
