@@ -37,6 +37,7 @@ cat > "$out/analyze.sh" << END
 cd "\$(dirname "\$0")"
 files=(gemm_amd_log.txt)
 grep -qv '^#' ftrace.txt && files+=(ftrace.txt)
+[[ ! -e clocks.json ]] || files+=(clocks.json)
 exec "\${GPREEMPT:-$program}" analyze --trace-clock mono "\$@" "\${files[@]}"
 END
 chmod +x "$out/analyze.sh"

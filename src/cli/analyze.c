@@ -127,14 +127,18 @@ const struct gp_command gp_command_analyze = {
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Answer from logs and traces how queues are made, used and preempted"),
 	.description = N_(
-		"Reads AMD_LOG_LEVEL logs, ftrace's text (functions, graph, events, probes,\n"
-		"trace-cmd report), KFD's prints and rocprof's files, each recognised by its\n"
-		"content, and answers: how a queue is created and how long each step takes, what\n"
-		"happens to its MQD, which queues are used, whether doorbells are seen, and\n"
-		"whether work can be preempted. Each answer names the line it stands on, or says\n"
-		"that the data does not have it."),
+		"Reads AMD_LOG_LEVEL logs, libhsakmt's lines, ftrace's text (functions, graph,\n"
+		"events, probes, trace-cmd report) and trace.dat, KFD's prints, rocprof's files,\n"
+		"lists of processes (rocm-smi --showpids, amd-smi process), 'gpreempt log --json'\n"
+		"and clocks.json of 'gpreempt trace', each recognised by its content, and "
+		"answers:\n"
+		"how a queue is created and how long each step takes, what happens to its MQD,\n"
+		"which queues are used, whether doorbells are seen, and whether work can be\n"
+		"preempted. Each answer names the line it stands on, or says that the data does\n"
+		"not have it."),
 	.options = options,
 	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
+		    "  gpreempt analyze trace.dat\n"
 		    "  trace-cmd report | gpreempt analyze -\n"
 		    "  gpreempt analyze --json --trace-clock mono app.log ftrace.txt\n",
 	.run = run,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/report_command.h"
+#include "record/clocks.h"
 #include "record/guardian.h"
 #include "record/launch.h"
 #include "record/tracefs.h"
@@ -148,6 +149,20 @@ static void end_trace(struct arguments *arguments, struct gp_tracefs *trace,
 	gp_guardian_dismiss(guardian);
 }
 
+/* How the clocks related, before and after. */
+static void save_clocks(struct arguments *arguments, const struct gp_clock_sample *before)
+{
+	struct gp_clock_sample samples[2] = {*before};
+	struct gp_buf text = {0};
+	char path[PATH_MAX];
+
+	gp_clock_sample(&samples[1]);
+	gp_clock_samples_json(samples, 2, &text);
+	if (!path_of(arguments, path, sizeof(path), "clocks.json"))
+		gp_report_write(&arguments->cli, path, &text);
+	gp_buf_free(&text);
+}
+
 /* ---- the report ---- */
 
 /* A trace without events has its head only. */
@@ -218,6 +233,8 @@ static int report(struct arguments *arguments)
 	added = logs;
 	if (!error)
 		error = add_file(arguments, &inquiry, "ftrace.txt", &added);
+	if (!error && added)
+		error = add_file(arguments, &inquiry, "clocks.json", &added);
 	error = gp_report_timeline_end(&arguments->cli, error);
 	if (!error)
 		error = gp_inquiry_finish(&inquiry);
@@ -237,6 +254,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	struct gp_guardian guardian = {.fd = -1};
 	struct gp_tracefs trace = {0};
 	struct gp_launch launch = {0};
+	struct gp_clock_sample before;
 	char log[PATH_MAX];
 	int first, parsed, error, status = EXIT_RECORDING;
 	bool started;
@@ -260,10 +278,15 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		.quiet = arguments.cli.json || arguments.cli.markdown,
 	};
 	started = start_trace(&arguments, &trace, &guardian);
+	gp_clock_sample(&before);
 	error = gp_launch_run(&launch, &status, &arguments.cli.sink.diag);
-	end_trace(&arguments, &trace, &guardian, started);
-	if (!error && status != GP_LAUNCH_NOT_FOUND && status != GP_LAUNCH_CANNOT_RUN)
-		error = report(&arguments);
+	end_trace(&arguments, &trace, &guardian, started && !error);
+	if (error) {
+		rmdir(arguments.directory);
+		return status;
+	}
+	save_clocks(&arguments, &before);
+	error = report(&arguments);
 	if (!arguments.cli.json && !arguments.cli.markdown)
 		printf(_("\nrecorded: %s\n"), arguments.directory);
 	return error ? EXIT_RECORDING : status;

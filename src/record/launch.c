@@ -73,7 +73,7 @@ static int start(const struct gp_launch *launch, const char *path, char **argv, 
 		 int *status, struct gp_diag *diag)
 {
 	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-	int report[2], failed = 0;
+	int report[2], failed = 0, ended;
 	sigset_t signals, before;
 	ssize_t got;
 	pid_t pid;
@@ -96,14 +96,18 @@ static int start(const struct gp_launch *launch, const char *path, char **argv, 
 		got = pid < 0 ? 0 : read(report[0], &failed, sizeof(failed));
 	while (got < 0 && errno == EINTR);
 	close(report[0]);
-	if (pid > 0)
-		*status = await(pid, &signals);
-	if (got > 0) {
+	if (pid > 0) {
+		ended = await(pid, &signals);
+		*status = got > 0 ? *status : ended;
+	}
+	if (pid < 0) {
+		gp_fail(diag, failed, _("cannot run %s: %s"), path, strerror(-failed));
+	} else if (got > 0) {
 		gp_fail(diag, failed, _("cannot run %s: %s"), path, strerror(-failed));
 		*status = failed == -ENOENT ? GP_LAUNCH_NOT_FOUND : GP_LAUNCH_CANNOT_RUN;
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? failed : 0;
+	return failed;
 }
 
 static int find_runtime(char *path, size_t size, struct gp_diag *diag)
@@ -144,7 +148,7 @@ int gp_launch_run(const struct gp_launch *launch, int *status, struct gp_diag *d
 	if (error) {
 		gp_fail(diag, error, _("cannot run %s: %s"), launch->argv[0], strerror(-error));
 		*status = error == -ENOENT ? GP_LAUNCH_NOT_FOUND : GP_LAUNCH_CANNOT_RUN;
-		return 0;
+		return error;
 	}
 	/* A level that the user chose stays. */
 	if (setenv("AMD_LOG_LEVEL", LEVEL, 0) || setenv("AMD_LOG_LEVEL_FILE", launch->log, 1))

@@ -20,8 +20,8 @@ struct gp_launch {
 	bool quiet; /* standard output goes to standard error: ours is somebody's data */
 };
 
-/* *status is the program's, 128 + N when signal N ended it, or one of the above after saying why.
- * 0 or -errno. */
+/* 0: it ran, and *status is its own, or 128 + N when signal N ended it. -errno after saying why;
+ * then *status is one of the above if the program is to blame, and else as it was. */
 int gp_launch_run(const struct gp_launch *launch, int *status, struct gp_diag *diag);
 
 #endif

@@ -42,6 +42,8 @@ enum gp_event_kind {
 	GP_EVENT_LEAVE,       /* and left; `duration_ns` where the tracer tells */
 	GP_EVENT_POINT,       /* a tracepoint or probe hit: `name`, `text` */
 	GP_EVENT_MARK,        /* written into the trace by a program: `text` */
+	GP_EVENT_DECISION,    /* gpreemptd's: `name` what, `text` why; `count` the errno it met */
+	GP_EVENT_PROCESS,     /* a tool's list has it: `name`, `gpu` or `count` of them, `size` */
 	GP_EVENT_LOST,        /* the tracer dropped `count` events (0 = it does not say) */
 };
 

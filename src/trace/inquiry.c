@@ -36,6 +36,7 @@ void gp_inquiry_free(struct gp_inquiry *inquiry)
 	gp_kfdpath_free(&inquiry->path);
 	gp_kfd_queues_free(inquiry->queues);
 	gp_submission_free(&inquiry->submission);
+	free(inquiry->processes);
 	memset(inquiry, 0, sizeof(*inquiry));
 }
 
@@ -61,7 +62,7 @@ static struct gp_inquiry_input *current(struct gp_inquiry *inquiry)
 	return inquiry->inputs[inquiry->count - 1];
 }
 
-static int tap(struct gp_inquiry *inquiry, const struct gp_event *event)
+int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event)
 {
 	current(inquiry)->events++;
 	return inquiry->tap ? inquiry->tap(inquiry->tap_ctx, event) : 0;
@@ -127,7 +128,7 @@ static int log_event(void *ctx, const struct gp_event *event)
 	default:
 		break;
 	}
-	return tap(inquiry, event);
+	return gp_inquiry_tell(inquiry, event);
 }
 
 static int read_log(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
@@ -153,7 +154,7 @@ static int kernel_event(void *ctx, const struct gp_event *event)
 
 	if (!ret)
 		ret = gp_kfd_queues_event(inquiry->queues, event);
-	return ret ? ret : tap(inquiry, event);
+	return ret ? ret : gp_inquiry_tell(inquiry, event);
 }
 
 static int read_trace(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
@@ -199,7 +200,7 @@ static int profile_event(void *ctx, const struct gp_event *event)
 	struct gp_inquiry *inquiry = ctx;
 	int ret = gp_submission_event(&inquiry->submission, event);
 
-	return ret ? ret : tap(inquiry, event);
+	return ret ? ret : gp_inquiry_tell(inquiry, event);
 }
 
 static int read_profile(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
@@ -237,12 +238,18 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
 		return read_prints(inquiry, fd, diag);
 	case GP_SOURCE_ROCPROF:
 		return read_profile(inquiry, fd, diag);
+	case GP_SOURCE_HSAKMT:
+	case GP_SOURCE_SMI:
+	case GP_SOURCE_DECISIONS:
+	case GP_SOURCE_CLOCKS:
+		return gp_inquiry_read_list(inquiry, fd, diag);
 	case GP_SOURCE_UNKNOWN:
 		break;
 	}
 	return gp_fail(
 		diag, -EINVAL,
-		_("%s: neither an AMD log, nor ftrace's text, KFD's prints or rocprof's files"),
+		_("%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
+		  "prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json"),
 		name);
 }
 

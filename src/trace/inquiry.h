@@ -8,6 +8,7 @@
 #define GP_TRACE_INQUIRY_H
 
 #include "base/diag.h"
+#include "trace/clocks.h"
 #include "trace/doc.h"
 #include "trace/kfdpath.h"
 #include "trace/kfdqueues.h"
@@ -26,6 +27,7 @@ struct gp_inquiry_input {
 	u64 lost, gaps; /* what the source itself says is missing */
 	u64 damaged;
 	u64 jumps;                       /* times that go back */
+	bool timeless;                   /* its lines tell no time: it has no clock */
 	struct gp_workload *workload;    /* AMD logs */
 	u64 created_line, packet_line;   /* first queue created, first packet */
 	u64 priority_line, version_line; /* first queue that is not of normal priority */
@@ -39,6 +41,22 @@ struct gp_inquiry_input {
 	size_t time_count, time_capacity;
 };
 
+/* A row of a tool's list of processes. */
+struct gp_inquiry_process {
+	u32 pid, input;
+	u64 line, gpu, gpus, vram;
+	u32 valid; /* GP_EV_GPU, GP_EV_COUNT (gpus), GP_EV_BYTES (vram) */
+	char name[64], occupancy[16];
+};
+
+/* Of gpreempt's own record. */
+struct gp_inquiry_decisions {
+	u64 count, suspends, resumes, failed, observed;
+	u64 held, held_ns, held_max_ns; /* resumptions that tell how long */
+	u64 line;
+	u32 input;
+};
+
 struct gp_inquiry {
 	struct gp_inquiry_input **inputs;
 	size_t count, capacity;
@@ -47,6 +65,12 @@ struct gp_inquiry {
 	struct gp_kfd_queues *queues;
 	struct gp_submission submission;
 	struct gp_alignment alignment; /* AMD log = ftrace + offset */
+	struct gp_clocks clocks;
+	struct gp_inquiry_process *processes;
+	size_t process_count, process_capacity;
+	struct gp_inquiry_decisions decisions;
+	u64 hsakmt_lines, hsakmt_calls, hsakmt_line;
+	u32 hsakmt_input;
 	/* Told of every event as it is read; may be NULL. */
 	gp_event_fn tap;
 	void *tap_ctx;
@@ -60,7 +84,12 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
 int gp_inquiry_finish(struct gp_inquiry *inquiry);
 struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry);
 
+/* Inside: counts an event and hands it on; reads an input of the smaller kinds. */
+int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event);
+int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag);
+
 /* The parts of the report. */
+void gp_inquiry_lists(const struct gp_inquiry *inquiry, struct gp_doc *doc);
 void gp_inquiry_questions(const struct gp_inquiry *inquiry, struct gp_doc *doc);
 void gp_inquiry_indicators(const struct gp_inquiry *inquiry, struct gp_doc *doc);
 

@@ -81,16 +81,59 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_inquiry_input *input = q->inputs[i];
-		bool trace = is_trace(input);
+		bool trace = is_trace(input), gaps = trace || input->kind == GP_SOURCE_DECISIONS;
 
 		gp_doc_cell(doc, gp_v_text(input->name));
 		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
-		gp_doc_cell(doc, gp_v_text(gp_clock_name(input->clock)));
+		gp_doc_cell(doc, gp_v_if(!input->timeless, gp_v_text(gp_clock_name(input->clock))));
 		gp_doc_cell(doc, gp_v_count(input->events));
 		gp_doc_cell(doc, gp_v_count(input->damaged));
-		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->gaps)));
-		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->lost)));
+		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->gaps)));
+		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->lost)));
 		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->jumps)));
+	}
+}
+
+/* One clock against another, by whatever was seen on both. */
+static void put_pair(struct gp_doc *doc, const char *clock, const char *against, const char *code,
+		     const char *by, const struct gp_alignment *a)
+{
+	gp_doc_cell(doc, gp_v_text(clock));
+	gp_doc_cell(doc, gp_v_text(against));
+	gp_doc_cell(doc, gp_v_word(code, by));
+	gp_doc_cell(doc, gp_v_count(a->anchors));
+	gp_doc_cell(doc, gp_v_if(a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
+	gp_doc_cell(doc, gp_v_if(a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
+	gp_doc_cell(doc, gp_v_ns(a->residual_ns));
+}
+
+static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	static const enum gp_clock clocks[] = {GP_CLOCK_MONOTONIC_RAW, GP_CLOCK_BOOTTIME};
+	enum gp_clock trace = q->trace_clock;
+
+	if (!q->alignment.known && !q->clocks.count)
+		return;
+	for (size_t i = 0; i < q->count; i++)
+		if (is_trace(q->inputs[i]))
+			trace = q->inputs[i]->clock;
+	gp_doc_table(doc, "pairs", NULL);
+	gp_doc_column(doc, "clock", _("CLOCK"));
+	gp_doc_column(doc, "against", _("AGAINST"));
+	gp_doc_column(doc, "by", _("BY"));
+	gp_doc_column(doc, "anchors", _("ANCHORS"));
+	gp_doc_column(doc, "ahead_ns", _("AHEAD BY"));
+	gp_doc_column(doc, "behind_ns", _("BEHIND BY"));
+	gp_doc_column(doc, "residual_ns", _("RESIDUAL"));
+	if (q->alignment.known)
+		put_pair(doc, gp_clock_name(GP_CLOCK_MONOTONIC), gp_clock_name(trace), "creations",
+			 _("creations of queues"), &q->alignment);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks) && q->clocks.count; i++) {
+		struct gp_alignment a;
+
+		gp_clocks_align(&q->clocks, clocks[i], &a);
+		put_pair(doc, gp_clock_name(clocks[i]), gp_clock_name(GP_CLOCK_MONOTONIC),
+			 "readings", _("readings of both"), &a);
 	}
 }
 
@@ -109,9 +152,10 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_fact(doc, "offset_ns", _("AMD log's clock is ahead of ftrace's by"),
 		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
 	gp_doc_fact(doc, "offset_behind_ns", _("AMD log's clock is behind ftrace's by"),
-		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns((u64)-a->offset_ns)));
+		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
 	gp_doc_fact(doc, "residual_ns", _("Farthest creation from that (residual)"),
 		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
+	put_pairs(q, doc);
 	if (log && trace && !a->known)
 		gp_doc_note(doc, "%s",
 			    _("The two clocks could not be aligned: the log and the trace did not "
@@ -130,6 +174,7 @@ struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry)
 	put_files(inquiry, doc);
 	gp_inquiry_questions(inquiry, doc);
 	gp_inquiry_indicators(inquiry, doc);
+	gp_inquiry_lists(inquiry, doc);
 	put_clocks(inquiry, doc);
 	return doc;
 }

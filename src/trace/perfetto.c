@@ -323,7 +323,9 @@ static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
 	};
 	const char *name = event->name ? event->name : "event";
 	size_t len = event->name ? event->name_len : 5;
-	enum group group = event->kind >= GP_EVENT_ENTER ? GROUP_KERNEL : GROUP_PROCESS;
+	enum group group = event->kind >= GP_EVENT_ENTER && event->kind != GP_EVENT_DECISION
+				   ? GROUP_KERNEL
+				   : GROUP_PROCESS;
 	u32 pid, tid;
 
 	if (event->kind < GP_ARRAY_SIZE(titles) && titles[event->kind]) {

@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include "trace/amdlog.h"
+#include "trace/clocks.h"
+#include "trace/decision_log.h"
 #include "trace/ftrace.h"
+#include "trace/hsakmt.h"
 #include "trace/kfdlog.h"
 #include "trace/rocprof.h"
+#include "trace/smi.h"
 #include "trace/tracedat.h"
 
 /* How much of a file decides what it is. */
@@ -46,6 +50,34 @@ static bool is_tracedat(int fd)
 	ssize_t got = pread(fd, bytes, sizeof(bytes), 0);
 
 	return got > 0 && gp_tracedat_is(bytes, (size_t)got);
+}
+
+/* The formats that need no comparison: nothing else looks like them. */
+static bool identify_small(int fd, const char *name, u64 best, enum gp_source_kind *kind)
+{
+	struct gp_hsakmt_stats hsakmt;
+	struct gp_decision_log_stats decisions;
+	struct gp_clocks clocks = {0};
+	struct gp_smi_stats smi;
+
+	lseek(fd, 0, SEEK_SET);
+	gp_decision_log_read(fd, name, NULL, ignore, NULL, &decisions);
+	lseek(fd, 0, SEEK_SET);
+	gp_hsakmt_read(fd, name, NULL, ignore, NULL, &hsakmt);
+	lseek(fd, 0, SEEK_SET);
+	gp_smi_read(fd, name, NULL, ignore, NULL, &smi);
+	lseek(fd, 0, SEEK_SET);
+	if (decisions.decisions > best)
+		*kind = GP_SOURCE_DECISIONS;
+	else if (hsakmt.recognised > best && hsakmt.recognised >= smi.recognised)
+		*kind = GP_SOURCE_HSAKMT;
+	else if (smi.recognised > best)
+		*kind = GP_SOURCE_SMI;
+	else if (!best && gp_clocks_read(fd, name, NULL, &clocks) == 0)
+		*kind = GP_SOURCE_CLOCKS;
+	else
+		return false;
+	return true;
 }
 
 int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
@@ -89,14 +121,17 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 	gp_rocprof_read(start, name, NULL, ignore, NULL, &prof_stats);
 	if (prof_stats.kind != GP_ROCPROF_NONE && prof_stats.rows >= best)
 		*kind = GP_SOURCE_ROCPROF;
+	if (*kind != GP_SOURCE_ROCPROF)
+		identify_small(start, name, best, kind);
 	close(start);
 	return 0;
 }
 
 const char *gp_source_name(enum gp_source_kind kind)
 {
-	static const char *const names[] = {"unknown",    "AMD log", "ftrace",
-					    "KFD prints", "rocprof", "trace.dat"};
+	static const char *const names[] = {"unknown",   "AMD log",   "ftrace",    "KFD prints",
+					    "rocprof",   "trace.dat", "libhsakmt", "SMI",
+					    "decisions", "clocks"};
 
 	return names[kind];
 }
@@ -129,8 +164,9 @@ void gp_align(struct gp_anchor *anchors, size_t count, struct gp_alignment *out)
 	qsort(anchors, count, sizeof(*anchors), by_distance);
 	out->offset_ns = distance(&anchors[count / 2]);
 	for (size_t i = 0; i < count; i++) {
-		s64 off = distance(&anchors[i]) - out->offset_ns;
-		u64 size = off < 0 ? (u64)-off : (u64)off;
+		s64 off = distance(&anchors[i]);
+		u64 size = off < out->offset_ns ? (u64)out->offset_ns - (u64)off
+						: (u64)off - (u64)out->offset_ns;
 
 		out->residual_ns = size > out->residual_ns ? size : out->residual_ns;
 	}

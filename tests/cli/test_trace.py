@@ -36,8 +36,8 @@ class Trace(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("hello\n"), done.stdout)
         self.assertIn("1. How is a queue created", done.stdout)
         self.assertIn("KFD is not traced: tracefs is not mounted", done.stderr)
-        (name,) = os.listdir(self.out)
-        self.assertRegex(name, r"^amd_log_\d+$")
+        names = sorted(os.listdir(self.out))
+        self.assertRegex(" ".join(names), r"^amd_log_\d+ clocks.json$")
 
     def test_a_log_of_each_process_is_read(self):
         done = self.trace("--json", "--", "sh", "-c", "echo hello; " + LOGS + '; sh -c "$2" sh "$1"', "sh", LOG, LOGS)
@@ -45,7 +45,9 @@ class Trace(unittest.TestCase):
         # JSON stays JSON.
         self.assertIn("hello", done.stderr)
         report = json.loads(done.stdout)
-        self.assertEqual([row["kind"] for row in report["files"]["rows"]], ["AMD log"] * 2)
+        self.assertEqual([row["kind"] for row in report["files"]["rows"]], ["AMD log"] * 2 + ["clocks"])
+        pairs = {row["clock"]: row for row in report["clocks"]["pairs"]}
+        self.assertEqual({name: row["anchors"] for name, row in pairs.items()}, {"MONOTONIC_RAW": 2, "BOOTTIME": 2})
 
     def test_a_chosen_level_stays(self):
         done = self.trace("--", "sh", "-c", 'test "$AMD_LOG_LEVEL" = 3', env={"AMD_LOG_LEVEL": "3"})
@@ -55,11 +57,12 @@ class Trace(unittest.TestCase):
     def test_the_command_line_is_checked(self):
         self.assertEqual(self.trace().returncode, 2)
         self.assertEqual(self.trace("--", "/no/such/program").returncode, 127)
-        os.rmdir(self.out)
+        self.assertFalse(os.path.exists(self.out))
         self.assertEqual(self.trace("--", LOG).returncode, 126)
+        # A program's own 127 is not ours.
+        self.assertEqual(self.trace("--", "sh", "-c", "exit 127").returncode, 127)
+        self.assertTrue(os.path.exists(os.path.join(self.out, "clocks.json")))
         self.assertEqual(gpreempt("trace", "--root", "/no/such", "true").returncode, 2)
-        with open(os.path.join(self.out, "old"), "w"):
-            pass
         done = self.trace("--", "true")
         self.assertEqual((done.returncode, done.stdout), (125, ""))
         self.assertIn("is not empty", done.stderr)

@@ -87,7 +87,7 @@ class Poc(unittest.TestCase):
         (name,) = os.listdir(os.path.join(self.place, "log"))
         self.assertRegex(name, r"^gemm_ftrace_\d{8}_\d{6}$")
         out = os.path.join(self.place, "log", name)
-        self.assertEqual(sorted(os.listdir(out)), ["analyze.sh", "ftrace.txt", "gemm_amd_log.txt"])
+        self.assertEqual(sorted(os.listdir(out)), ["analyze.sh", "clocks.json", "ftrace.txt", "gemm_amd_log.txt"])
         again = subprocess.run([os.path.join(out, "analyze.sh"), "--json"], stdout=subprocess.PIPE, text=True,
                                env=self.env, timeout=LIMIT)
         self.assertEqual(again.returncode, 0)
