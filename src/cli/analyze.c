@@ -129,9 +129,8 @@ const struct gp_command gp_command_analyze = {
 	.description = N_(
 		"Reads AMD_LOG_LEVEL logs, libhsakmt's lines, ftrace's text (functions, graph,\n"
 		"events, probes, trace-cmd report) and trace.dat, KFD's prints, rocprof's files,\n"
-		"lists of processes (rocm-smi --showpids, amd-smi process), 'gpreempt log --json'\n"
-		"and clocks.json of 'gpreempt trace', each recognised by its content, and "
-		"answers:\n"
+		"lists of processes (of rocm-smi and amd-smi), the JSON of 'gpreempt log' and\n"
+		"clocks.json of 'gpreempt trace', each recognised by its content, and answers:\n"
 		"how a queue is created and how long each step takes, what happens to its MQD,\n"
 		"which queues are used, whether doorbells are seen, and whether work can be\n"
 		"preempted. Each answer names the line it stands on, or says that the data does\n"
