@@ -49,7 +49,8 @@ static const struct gp_option options[] = {
 	 N_("the multi-process experiment, study beside model")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("figures as JSON")},
 	{GP_SIM_FROM, "from", GP_REQUIRED_ARGUMENT, "[CLASS=]FILE", GP_COMPLETE_FILE,
-	 N_("replay what a profile of rocprof's, an AMD log or\n'gpreempt log --json' recorded; "
+	 N_("replay what a profile of rocprof's, an AMD log or\nthe JSON of 'gpreempt log' "
+	    "recorded; "
 	    "once for each file")},
 	{GP_SIM_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the scenario of --from instead of running it")},
