@@ -2,7 +2,7 @@
 # build/lib, both runnable from there.
 PREFIX ?= /usr/local
 
-.PHONY: all demo tour roadmap test bench soak install uninstall coverage format clean
+.PHONY: all demo tour roadmap test bench soak kernel-test install uninstall coverage format clean
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -34,6 +34,11 @@ bench:
 soak:
 	@scripts/deps build test
 	@scripts/soak
+
+# The real amdkfd on a fake GPU, in QEMU: kernel/testbed/README.md.
+KERNEL ?= 6.12
+kernel-test:
+	@kernel/testbed/run $(KERNEL)
 
 roadmap: all
 	@scripts/roadmap

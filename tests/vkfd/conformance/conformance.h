@@ -224,6 +224,11 @@ struct queue_view {
 	u64 submitted, launched, completed, cu_ns, priority, percentage;
 };
 
+/*
+ * The machine is the virtual GPU (machine_socket.c) or, in the guest of kernel/testbed, the real
+ * driver on a fake GPU. Both say the same in JSON; text the caller frees.
+ */
+char *machine_text(struct self *me);
 json_t *machine_status(struct self *me); /* a new reference */
 struct queue_view look(struct self *me, pid_t pid, u32 id);
 /* After everything that was asked for has happened. */

@@ -197,6 +197,10 @@ DESCRIPTOR(long_kernel, "conformance_200ms.kd");
 DESCRIPTOR(slow_kernel, "conformance_900ms.kd");
 DESCRIPTOR(endless_kernel, "conformance_endless.kd");
 
+/* The fake GPU of kernel/testbed knows no names: it reads the time here. */
+static const u64 workgroup_ns[] = {
+	[LONG] = 200000000, [SLOW] = 900000000, [ENDLESS] = 1000000000000};
+
 static char program[] = "file:///proc/self/exe";
 static struct link_map code_object = {.l_name = program};
 extern struct r_debug _amdgpu_r_debug;
@@ -208,14 +212,18 @@ static u64 kernel_object(struct self *self, enum kernel kernel)
 	struct gp_kernel_descriptor *descriptors[] = {
 		[LONG] = &long_kernel, [SLOW] = &slow_kernel, [ENDLESS] = &endless_kernel};
 
-	code_object.l_addr = _r_debug.r_map->l_addr;
+	/* Not in a static program, which no machine looks into. */
+	if (_r_debug.r_map)
+		code_object.l_addr = _r_debug.r_map->l_addr;
 	if (kernel == PLAIN) {
 		if (!self->kernel)
 			self->kernel = gpu_buffer(self, 4096);
 		return (uintptr_t)self->kernel;
 	}
-	if (!mapped[kernel])
+	if (!mapped[kernel]) {
+		memcpy(descriptors[kernel]->reserved1, &workgroup_ns[kernel], sizeof(u64));
 		map_buffer(self, descriptors[kernel], 4096);
+	}
 	mapped[kernel] = true;
 	return (uintptr_t)descriptors[kernel];
 }

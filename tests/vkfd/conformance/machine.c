@@ -1,57 +1,7 @@
-/* What the machine says of itself, over its own socket. */
+/* What the machine says of itself; machine_socket.c and kernel/testbed ask it. */
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "conformance.h"
-#include "vkfd/wire.h"
-
-static int connect_machine(void)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const char *directory = getenv(GP_VKFD_ENV);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (!directory) {
-		fprintf(stderr, "run me with: gpreempt vgpu -- conformance\n");
-		exit(2);
-	}
-	CHECK(fd >= 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" GP_VKFD_SOCKET, directory);
-	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
-	return fd;
-}
-
-/* One request and its reply; what follows the reply's header, and its size. */
-static const char *ask(struct self *me, u32 kind, const void *payload, u32 size, size_t *got)
-{
-	static _Thread_local u8 message[sizeof(struct gp_vkfd_reply) + GP_VKFD_PAYLOAD_MAX];
-	struct gp_vkfd_request *request = (void *)message;
-	ssize_t n = (ssize_t)(sizeof(*request) + size);
-
-	*request = (struct gp_vkfd_request){.version = GP_VKFD_VERSION,
-					    .kind = kind,
-					    .sequence = 1,
-					    .tid = getpid(),
-					    .payload_size = size};
-	if (size)
-		memcpy(message + sizeof(*request), payload, size);
-	if (me->status_fd < 0)
-		me->status_fd = connect_machine();
-	CHECK(send(me->status_fd, message, (size_t)n, 0) == n);
-	n = recv(me->status_fd, message, sizeof(message), 0);
-	CHECK(n >= (ssize_t)sizeof(struct gp_vkfd_reply));
-	*got = (size_t)n - sizeof(struct gp_vkfd_reply);
-	return (const char *)message + sizeof(struct gp_vkfd_reply);
-}
-
-void hold_clock(struct self *me, u64 ns)
-{
-	struct gp_vkfd_clock clock = {.until_ns = ns};
-	size_t got;
-
-	(void)ask(me, GP_VKFD_CLOCK, &clock, sizeof(clock), &got);
-}
 
 static bool is_held(struct self *me)
 {
@@ -71,12 +21,11 @@ void run_for(struct self *me, pid_t pid, u32 id, u64 ns)
 
 json_t *machine_status(struct self *me)
 {
-	size_t size;
-	const char *text = ask(me, GP_VKFD_STATUS, NULL, 0, &size);
-	json_t *status;
+	char *text = machine_text(me);
+	json_t *status = json_loads(text, 0, NULL);
 
-	status = json_loadb(text, size, 0, NULL);
 	CHECK(status);
+	free(text);
 	return status;
 }
 

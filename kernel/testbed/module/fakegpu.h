@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A gfx90a GPU that is not there, under the distribution's own amdgpu.ko.
+ *
+ * The driver's code runs unchanged. Below it are, instead of hardware:
+ *  - memory.c   memory the driver asks amdgpu for, and doorbells in a RAM BAR
+ *  - render.c   the render node, which gives a process its VM
+ *  - registers.c the table through which amdkfd reaches registers
+ *  - firmware.c the scheduler firmware: eats HIQ packets, keeps HQD slots
+ *  - run.c      runs AQL packets of mapped queues in modelled time
+ *  - status.c   what the machine says of itself, and the clock's handle
+ * symbols.c finds the driver's functions, hooks.c redirects those that would
+ * touch hardware, layout.c refuses a driver that this was not built for.
+ *
+ * One lock, fg.lock, is over everything the firmware and the runner own. It
+ * is a leaf: nobody calls the driver with it held, but for interrupts, which
+ * take spin locks only.
+ */
+#ifndef FAKEGPU_H
+#define FAKEGPU_H
+
+#include <linux/ftrace.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/types.h>
+
+#include "amdgpu.h"
+#include "amdgpu_amdkfd.h"
+#include "kfd_priv.h"
+#include "kfd_device_queue_manager.h"
+#include "v9_structs.h"
+
+#define FG_PIPES	4
+#define FG_QUEUES	8	/* a pipe */
+#define FG_SLOTS	(FG_PIPES * FG_QUEUES)
+#define FG_AMDGPU_QUEUES 2	/* of each pipe, the first, are not KFD's */
+#define FG_FIRST_VMID	8	/* KFD has 8..15 */
+#define FG_PROCESSES	8	/* one a VMID */
+#define FG_CUS		80
+#define FG_ENTRIES	1024	/* queues of one runlist */
+#define FG_PACKETS	32	/* remembered for the status */
+
+/* The driver's structures that amdgpu would have allocated in the GART. */
+struct fg_gtt {
+	struct list_head list;
+	void *cpu;
+	u64 gpu;
+	size_t size;
+};
+
+/*
+ * What is kept of a queue while it is on no slot: on hardware the save area,
+ * the MQD and memory. Found by its MQD, freed with it.
+ */
+struct fg_queue {
+	struct list_head list;
+	u64 mqd_gpu;
+	struct v9_mqd *mqd;	/* NULL: an SDMA queue, which is not run */
+	struct mm_struct *mm;	/* grabbed, not gotten */
+	u32 pasid;
+	u32 doorbell;		/* in words of the BAR */
+	u64 wptr_va;
+	int slot;		/* -1: not mapped */
+	bool mapped;
+	/* AQL: indices count packets from the queue's creation. */
+	u64 written, read;
+	u64 launched, completed;
+	/* The packet that is being worked on. */
+	bool busy, barrier;
+	u64 total_ns, left_ns;	/* CU time */
+	u32 workgroups;
+	u64 signal, depends[5];
+	bool wait_for_all;
+	u64 cu_ns;		/* ever spent on it */
+};
+
+/* One MAP_QUEUES of the runlist. */
+struct fg_entry {
+	u32 pasid;
+	u64 mqd;
+	u64 wptr;
+	u32 doorbell;
+	bool sdma;
+};
+
+struct fg_packet {
+	u32 opcode;
+	u32 word;
+};
+
+struct fg_figures {
+	u64 updates;		/* the driver's unmap and map of the device */
+	u64 runlists, unmaps, rotations, saved_bytes, interrupts, resets;
+	u64 packets_sent;
+};
+
+/* The interface queue and the scheduler behind it. */
+struct fg_firmware {
+	bool on;
+	struct v9_mqd *mqd;
+	u32 *ring;
+	u32 ring_words;
+	u64 read;		/* words eaten */
+	u32 *read_report;
+	u32 doorbell;
+	u32 wait_times;		/* CP_IQ_WAIT_TIME2 */
+
+	struct fg_entry entries[FG_ENTRIES];
+	u32 entry_count;
+	u32 first;		/* entry the slots begin with */
+	u32 on_slots;		/* entries that have one */
+	bool active, chained;
+	u64 mapped_at_ns;
+
+	struct fg_queue *slots[FG_SLOTS];
+
+	/* An UNMAP_QUEUES that is under way. */
+	bool unmapping;
+	u64 unmap_until_ns;	/* model time; U64_MAX: until the waves end */
+	u64 fence_at_ns;	/* a late fence: not before that, real time */
+
+	struct fg_packet packets[FG_PACKETS];
+};
+
+/* Model time: real time, but for a hold. */
+struct fg_clock {
+	ktime_t last;
+	u64 now_ns, hold_ns;
+};
+
+/* Functions and data of the driver and the kernel, by name. */
+struct fg_symbols {
+	unsigned long (*lookup)(const char *name);
+	void (*device_probe)(struct amdgpu_device *adev);
+	void (*device_init)(struct amdgpu_device *adev);
+	void (*device_fini)(struct amdgpu_device *adev);
+	struct kfd_process *(*process_by_pasid)(u32 pasid);
+	void (*process_unref)(struct kfd_process *p);
+	void (*interrupt)(struct kfd_dev *kfd, const void *entry);
+	int (*pre_reset)(struct kfd_dev *kfd,
+			 struct amdgpu_reset_context *context);
+	int (*post_reset)(struct kfd_dev *kfd);
+	void (*mmput_async)(struct mm_struct *mm);
+	struct hlist_head *processes;
+	struct srcu_struct *processes_srcu;
+	int *preemption_timeout_ms;
+	int *sched_policy;
+};
+
+struct fg_device {
+	struct pci_dev *pdev;
+	void __iomem *bar;
+	struct amdgpu_device *adev;
+	struct fg_symbols sym;
+	struct task_struct *thread;
+	struct dentry *debugfs;
+
+	struct mutex lock;
+	struct list_head queues;
+	struct fg_firmware fw;
+	struct fg_clock clock;
+	struct fg_figures figures;
+};
+
+extern struct fg_device fg;
+
+/* Knobs, module parameters: see main.c. */
+extern int fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
+extern bool fg_hang, fg_fail_unmap;
+extern int fg_late_fence_ms;
+
+/* symbols.c, layout.c, hooks.c */
+int fg_find_symbols(struct fg_symbols *sym);
+int fg_check_layout(const struct fg_symbols *sym, bool lie);
+int fg_hook(const struct fg_symbols *sym);
+void fg_unhook(void);
+
+/* memory.c */
+void *fg_gtt_cpu(u64 gpu);
+u32 fg_memory_left(void);
+void fg_bo_init(struct amdgpu_bo *bo, u64 size);
+int fg_mmap_buffer(struct vm_area_struct *vma);
+
+int fg_alloc_gtt(struct amdgpu_device *adev, size_t size, void **mem_obj,
+		 u64 *gpu_addr, void **cpu_ptr, bool mqd);
+void fg_free_gtt(struct amdgpu_device *adev, void **mem_obj);
+int fg_alloc_memory(struct amdgpu_device *adev, u64 va, u64 size, void *priv,
+		    struct kgd_mem **mem, u64 *offset, u32 flags, bool criu);
+int fg_free_memory(struct amdgpu_device *adev, struct kgd_mem *mem,
+		   void *priv, u64 *size);
+int fg_map_memory(struct amdgpu_device *adev, struct kgd_mem *mem, void *priv);
+int fg_unmap_memory(struct amdgpu_device *adev, struct kgd_mem *mem,
+		    void *priv);
+int fg_memory_to_kernel(struct kgd_mem *mem, void **ptr, u64 *size);
+struct amdgpu_bo_va_mapping *fg_lookup_mapping(struct amdgpu_vm *vm, u64 page);
+int fg_create_doorbells(struct amdgpu_device *adev, unsigned long size,
+			int align, u32 domain, struct amdgpu_bo **bo,
+			u64 *gpu_addr, void **cpu_addr);
+void fg_free_doorbells(struct amdgpu_bo **bo, u64 *gpu_addr, void **cpu_addr);
+u32 fg_doorbell_index(struct amdgpu_device *adev, struct amdgpu_bo *bo,
+		      u32 index, u32 size);
+
+/* render.c */
+int fg_file_to_fpriv(struct file *file, struct amdgpu_fpriv **fpriv);
+int fg_render_init(void);
+void fg_render_exit(void);
+
+/* registers.c */
+void fg_replace_registers(struct kfd_dev *kfd);
+
+/* firmware.c */
+int fg_firmware_thread(void *unused);
+int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
+		u32 doorbell, u32 inst);
+void fg_hiq_unload(void *mqd);
+bool fg_hiq_empty(void);
+void fg_forget_mqds(u64 gpu, size_t size);
+/* A reset: all queues off, packets forgotten. */
+void fg_firmware_reset(void);
+
+/* run.c; all with fg.lock held */
+u64 fg_clock_tick(void);
+bool fg_clock_held(void);
+void fg_queue_map(struct fg_queue *queue);
+void fg_queue_save(struct fg_queue *queue);
+void fg_run(u64 ns);
+bool fg_waves_in_flight(void);
+
+/* status.c */
+int fg_status_init(void);
+void fg_status_exit(void);
+
+#endif

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The scheduler firmware: one thread that eats the packets of the HIQ, keeps
+ * the queues of the runlist on HQD slots and rotates them when there are more
+ * than fit. It polls, because rings and doorbells are plain memory.
+ *
+ * A packet that cannot be done yet stays on the ring: an UNMAP_QUEUES takes
+ * fg_save_us of model time when waves must be saved, and all the time of the
+ * waves when the driver set an endless grace period; a late fence takes real
+ * time; a hang takes for ever.
+ */
+#include <linux/delay.h>
+#include <linux/sched/mm.h>
+
+#include "fakegpu.h"
+#include "kfd_pm4_headers_ai.h"
+#include "kfd_pm4_opcodes.h"
+
+#define PACKET_OPCODE(header)	((header) >> 8 & 0xff)
+#define PACKET_COUNT(header)	((header) >> 16 & 0x3fff)
+#define ONE_WORD_NOP		0x3fff	/* as the count of a NOP */
+/* CP_IQ_WAIT_TIME2.SCH_WAVE: 0 is for ever */
+#define SCH_WAVE(wait_times)	((wait_times) >> 8 & 0xff)
+#define KFD_SLOT(slot)		((slot) % FG_QUEUES >= FG_AMDGPU_QUEUES)
+
+/* ---- queues ---- */
+
+static struct fg_queue *find_queue(u64 mqd)
+{
+	struct fg_queue *queue;
+
+	list_for_each_entry(queue, &fg.queues, list)
+		if (queue->mqd_gpu == mqd)
+			return queue;
+	return NULL;
+}
+
+static struct mm_struct *grab_mm(u32 pasid)
+{
+	struct kfd_process *process = fg.sym.process_by_pasid(pasid);
+	struct mm_struct *mm;
+
+	if (!process)
+		return NULL;
+	mm = get_task_mm(process->lead_thread);
+	if (mm) {
+		mmgrab(mm);
+		fg.sym.mmput_async(mm);
+	}
+	fg.sym.process_unref(process);
+	return mm;
+}
+
+static struct fg_queue *get_queue(const struct fg_entry *entry)
+{
+	struct fg_queue *queue = find_queue(entry->mqd);
+
+	if (queue)
+		return queue;
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	if (!queue)
+		return NULL;
+	queue->mqd_gpu = entry->mqd;
+	queue->mqd = entry->sdma ? NULL : fg_gtt_cpu(entry->mqd);
+	queue->pasid = entry->pasid;
+	queue->doorbell = entry->doorbell;
+	queue->wptr_va = entry->wptr;
+	queue->slot = -1;
+	queue->mm = grab_mm(entry->pasid);
+	list_add(&queue->list, &fg.queues);
+	return queue;
+}
+
+static void forget_queue(struct fg_queue *queue)
+{
+	u32 i;
+
+	for (i = 0; i < FG_SLOTS; i++)
+		if (fg.fw.slots[i] == queue)
+			fg.fw.slots[i] = NULL;
+	for (i = 0; i < fg.fw.entry_count; i++)
+		if (fg.fw.entries[i].mqd == queue->mqd_gpu)
+			fg.fw.entries[i].mqd = 0;
+	list_del(&queue->list);
+	if (queue->mm)
+		mmdrop(queue->mm);
+	kfree(queue);
+}
+
+/* The driver frees MQDs of queues it destroyed, mapped ones after a hang. */
+void fg_forget_mqds(u64 gpu, size_t size)
+{
+	struct fg_queue *queue, *next;
+
+	mutex_lock(&fg.lock);
+	list_for_each_entry_safe(queue, next, &fg.queues, list)
+		if (queue->mqd_gpu >= gpu && queue->mqd_gpu < gpu + size)
+			forget_queue(queue);
+	mutex_unlock(&fg.lock);
+}
+
+/* ---- the runlist and the slots ---- */
+
+static void save_all(void)
+{
+	struct fg_queue *queue;
+
+	list_for_each_entry(queue, &fg.queues, list)
+		if (queue->mapped)
+			fg_queue_save(queue);
+	memset(fg.fw.slots, 0, sizeof(fg.fw.slots));
+	fg.fw.on_slots = 0;
+}
+
+/* True when the process has or gets one of the VMIDs. */
+static bool has_vmid(u32 *pasids, u32 *count, u32 pasid)
+{
+	u32 i;
+
+	for (i = 0; i < *count; i++)
+		if (pasids[i] == pasid)
+			return true;
+	if (*count == FG_PROCESSES)
+		return false;
+	pasids[(*count)++] = pasid;
+	return true;
+}
+
+/* From the first entry on, until slots or VMIDs are used up. */
+static void fill_slots(void)
+{
+	struct fg_firmware *fw = &fg.fw;
+	u32 pasids[FG_PROCESSES], processes = 0, slot = 0, i;
+
+	for (i = 0; i < fw->entry_count; i++) {
+		struct fg_entry *entry =
+			&fw->entries[(fw->first + i) % fw->entry_count];
+		struct fg_queue *queue;
+
+		while (slot < FG_SLOTS && !KFD_SLOT(slot))
+			slot++;
+		if ((!entry->sdma && slot == FG_SLOTS) ||
+		    !has_vmid(pasids, &processes, entry->pasid))
+			break;
+		queue = entry->mqd ? get_queue(entry) : NULL;
+		if (!queue)
+			continue;
+		if (!entry->sdma) {
+			queue->slot = slot;
+			fw->slots[slot++] = queue;
+		}
+		fg_queue_map(queue);
+	}
+	fw->on_slots = i;
+	fw->mapped_at_ns = fg.clock.now_ns;
+}
+
+static void rotate(void)
+{
+	struct fg_firmware *fw = &fg.fw;
+
+	if (!fw->active || !fw->chained || fw->unmapping ||
+	    fw->on_slots >= fw->entry_count ||
+	    fg.clock.now_ns - fw->mapped_at_ns <
+		    (u64)fg_quantum_ms * NSEC_PER_MSEC)
+		return;
+	fw->first = (fw->first + fw->on_slots) % fw->entry_count;
+	save_all();
+	fill_slots();
+	fg.figures.rotations++;
+}
+
+static void add_entry(u32 pasid, const struct pm4_mes_map_queues *map)
+{
+	struct fg_firmware *fw = &fg.fw;
+
+	if (fw->entry_count == FG_ENTRIES) {
+		pr_err_once("fakegpu: a runlist of more than %d queues\n",
+			    FG_ENTRIES);
+		return;
+	}
+	fw->entries[fw->entry_count++] = (struct fg_entry){
+		.pasid = pasid,
+		.mqd = (u64)map->mqd_addr_hi << 32 | map->mqd_addr_lo,
+		.wptr = (u64)map->wptr_addr_hi << 32 | map->wptr_addr_lo,
+		.doorbell = map->bitfields3.doorbell_offset,
+		.sdma = map->bitfields2.engine_sel ||
+			map->bitfields2.extended_engine_sel,
+	};
+}
+
+static void read_runlist(const struct pm4_mes_runlist *packet)
+{
+	u64 at = (u64)packet->ib_base_hi << 32 | (packet->ordinal2 & ~3u);
+	u32 *words = fg_gtt_cpu(at), count = packet->bitfields4.ib_size;
+	u32 pasid = 0, i;
+
+	fg.fw.entry_count = fg.fw.first = 0;
+	fg.fw.chained = false;
+	if (!words) {
+		pr_err("fakegpu: a runlist at %llx, where nothing is\n", at);
+		return;
+	}
+	for (i = 0; i < count && words[i]; i += PACKET_COUNT(words[i]) + 2) {
+		switch (PACKET_OPCODE(words[i])) {
+		case IT_MAP_PROCESS:
+			pasid = words[i + 1] & 0xffff;
+			break;
+		case IT_MAP_QUEUES:
+			add_entry(pasid, (void *)&words[i]);
+			break;
+		case IT_RUN_LIST:	/* back to its own beginning */
+			fg.fw.chained = true;
+			return;
+		default:
+			pr_err("fakegpu: opcode %x in a runlist\n",
+			       PACKET_OPCODE(words[i]));
+		}
+	}
+}
+
+/* ---- packets; true when they are done ---- */
+
+static bool run_list(const u32 *packet)
+{
+	fg.figures.runlists++;
+	save_all();
+	read_runlist((const void *)packet);
+	fg.fw.active = true;
+	fill_slots();
+	return true;
+}
+
+/* One queue does not let go: the firmware says which and gives up. */
+static bool refuse_unmap(void)
+{
+	u32 i;
+
+	for (i = 0; i < FG_SLOTS; i++) {
+		struct fg_queue *queue = fg.fw.slots[i];
+
+		if (!queue || !queue->busy)
+			continue;
+		fg.fw.mqd->queue_doorbell_id0 = queue->doorbell;
+		return true;
+	}
+	return false;
+}
+
+static bool unmap_queues(const u32 *packet)
+{
+	struct fg_firmware *fw = &fg.fw;
+
+	if (!fw->unmapping) {
+		fw->unmapping = true;
+		fg.figures.unmaps++;
+		fw->unmap_until_ns = fg.clock.now_ns;
+		if (fg_waves_in_flight())
+			fw->unmap_until_ns = SCH_WAVE(fw->wait_times) ?
+				fg.clock.now_ns + fg_save_us * NSEC_PER_USEC :
+				U64_MAX;
+	}
+	if (fg_waves_in_flight() && fg.clock.now_ns < fw->unmap_until_ns)
+		return false;
+	fw->unmapping = false;
+	if (fg_fail_unmap && refuse_unmap())
+		return true;
+	/* All that the driver asks for here are all queues that are mapped. */
+	save_all();
+	fw->active = false;
+	return true;
+}
+
+static bool query_status(const u32 *packet)
+{
+	const struct pm4_mes_query_status *query = (const void *)packet;
+	u64 *fence = fg_gtt_cpu((u64)query->addr_hi << 32 | query->addr_lo);
+	u64 now = ktime_get_ns();
+
+	if (fg_late_fence_ms) {
+		if (!fg.fw.fence_at_ns)
+			fg.fw.fence_at_ns =
+				now + (u64)fg_late_fence_ms * NSEC_PER_MSEC;
+		if (now < fg.fw.fence_at_ns)
+			return false;
+	}
+	fg.fw.fence_at_ns = 0;
+	if (fence)
+		WRITE_ONCE(*fence, (u64)query->data_hi << 32 | query->data_lo);
+	return true;
+}
+
+static void remember(u32 opcode, u32 word)
+{
+	fg.fw.packets[fg.figures.packets_sent++ % FG_PACKETS] =
+		(struct fg_packet){ opcode, word };
+}
+
+static bool execute(const u32 *packet)
+{
+	u32 opcode = PACKET_OPCODE(packet[0]), word = 0;
+
+	switch (opcode) {
+	case IT_RUN_LIST:
+		if (!run_list(packet))
+			return false;
+		word = fg.fw.entry_count;
+		break;
+	case IT_UNMAP_QUEUES:
+		if (!unmap_queues(packet))
+			return false;
+		word = ((const struct pm4_mes_unmap_queues *)packet)
+			       ->bitfields2.queue_sel;
+		break;
+	case IT_QUERY_STATUS:
+		if (!query_status(packet))
+			return false;
+		break;
+	case IT_WRITE_DATA:
+		word = ((const struct pm4_mec_write_data_mmio *)packet)->data;
+		fg.fw.wait_times = word;
+		break;
+	case IT_SET_RESOURCES:
+		break;
+	default:
+		pr_err("fakegpu: opcode %x on the HIQ\n", opcode);
+	}
+	remember(opcode, word);
+	return true;
+}
+
+/* ---- the HIQ ---- */
+
+static u64 hiq_written(void)
+{
+	return readq(fg.bar + fg.fw.doorbell * sizeof(u32));
+}
+
+static void eat_packets(void)
+{
+	struct fg_firmware *fw = &fg.fw;
+
+	while (fw->on && !fg_hang && fw->read < hiq_written()) {
+		const u32 *packet = fw->ring + fw->read % fw->ring_words;
+		u32 words = PACKET_COUNT(packet[0]) + 2;
+
+		if (PACKET_OPCODE(packet[0]) == IT_NOP)
+			words = words == ONE_WORD_NOP + 2 ? 1 : words;
+		else if (!execute(packet))
+			return;
+		fw->read += words;
+		WRITE_ONCE(*fw->read_report, (u32)(fw->read % fw->ring_words));
+	}
+}
+
+bool fg_hiq_empty(void)
+{
+	return !fg.fw.on || fg.fw.read >= hiq_written();
+}
+
+int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
+		u32 doorbell, u32 inst)
+{
+	struct fg_firmware *fw = &fg.fw;
+	struct v9_mqd *m = mqd;
+	int error = 0;
+
+	mutex_lock(&fg.lock);
+	fw->mqd = m;
+	fw->ring = fg_gtt_cpu(((u64)m->cp_hqd_pq_base_hi << 32 |
+			       m->cp_hqd_pq_base_lo) << 8);
+	fw->ring_words = 2u << (m->cp_hqd_pq_control & 0x3f);
+	fw->read_report =
+		fg_gtt_cpu((u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 |
+			   m->cp_hqd_pq_rptr_report_addr_lo);
+	fw->doorbell = doorbell;
+	fw->read = 0;
+	writeq(0, fg.bar + doorbell * sizeof(u32));
+	fw->on = fw->ring && fw->read_report;
+	if (!fw->on)
+		error = -EINVAL;
+	mutex_unlock(&fg.lock);
+	return error;
+}
+
+void fg_hiq_unload(void *mqd)
+{
+	mutex_lock(&fg.lock);
+	if (mqd == fg.fw.mqd)
+		fg.fw.on = false;
+	mutex_unlock(&fg.lock);
+}
+
+void fg_firmware_reset(void)
+{
+	mutex_lock(&fg.lock);
+	save_all();
+	fg.fw.on = fg.fw.active = fg.fw.unmapping = false;
+	fg.fw.entry_count = 0;
+	fg.fw.fence_at_ns = 0;
+	mutex_unlock(&fg.lock);
+}
+
+int fg_firmware_thread(void *unused)
+{
+	while (!kthread_should_stop()) {
+		mutex_lock(&fg.lock);
+		fg_run(fg_clock_tick());
+		rotate();
+		eat_packets();
+		mutex_unlock(&fg.lock);
+		usleep_range(fg_poll_us, fg_poll_us * 2);
+	}
+	return 0;
+}

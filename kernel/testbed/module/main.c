@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loading: the device as amdgpu would have found it, then the driver's own
+ * initialisation. See fakegpu.h for the parts.
+ */
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+
+#include "fakegpu.h"
+#include "amd_pcie.h"
+#include "amdgpu_reset.h"
+
+/* QEMU's ivshmem-plain: a PCI device whose BAR is memory. */
+#define DOORBELL_VENDOR	0x1af4
+#define DOORBELL_DEVICE	0x1110
+#define DOORBELL_BAR	2
+#define VRAM_BYTES	(16ull << 30)
+#define DEBUG_MEC_FW	64	/* at least 51: can be debugged */
+#define NO_GWS_MEC2_FW	0x20	/* below 0x28: no global wave sync */
+#define BOOT_WAIT_TIMES	0x40404040	/* CP_IQ_WAIT_TIME2, gc_9_0_default.h */
+
+struct fg_device fg;
+
+int fg_workgroup_us = 1000;
+module_param_named(workgroup_us, fg_workgroup_us, int, 0644);
+MODULE_PARM_DESC(workgroup_us, "how long a workgroup takes");
+int fg_quantum_ms = 10;
+module_param_named(quantum_ms, fg_quantum_ms, int, 0644);
+MODULE_PARM_DESC(quantum_ms, "rotation of queues that do not fit");
+int fg_save_us = 20;
+module_param_named(save_us, fg_save_us, int, 0644);
+MODULE_PARM_DESC(save_us, "how long saving waves takes");
+int fg_poll_us = 200;
+module_param_named(poll_us, fg_poll_us, int, 0644);
+MODULE_PARM_DESC(poll_us, "pause between looks at rings and doorbells");
+/* Faults. */
+bool fg_hang;
+module_param_named(hang, fg_hang, bool, 0644);
+MODULE_PARM_DESC(hang, "the firmware answers nothing");
+bool fg_fail_unmap;
+module_param_named(fail_unmap, fg_fail_unmap, bool, 0644);
+MODULE_PARM_DESC(fail_unmap, "a busy queue does not let go, and is named");
+int fg_late_fence_ms;
+module_param_named(late_fence_ms, fg_late_fence_ms, int, 0644);
+MODULE_PARM_DESC(late_fence_ms, "the firmware's answer comes so late");
+static bool lie;
+module_param(lie, bool, 0444);
+MODULE_PARM_DESC(lie, "behave as if built for another kernel: do not load");
+
+static struct drm_minor render_minor = { .index = 128 };
+static u32 gc_base[] = { 0x2000, 0xa000, 0, 0, 0, 0 };
+
+static void describe_compute(struct amdgpu_device *adev)
+{
+	struct amdgpu_gfx *gfx = &adev->gfx;
+	u32 i;
+
+	gfx->mec.num_mec = 2;
+	gfx->mec.num_pipe_per_mec = FG_PIPES;
+	gfx->mec.num_queue_per_pipe = FG_QUEUES;
+	for (i = 0; i < FG_SLOTS; i++)
+		if (i % FG_QUEUES < FG_AMDGPU_QUEUES)
+			set_bit(i, gfx->mec_bitmap[0].queue_bitmap);
+	gfx->mec_fw_version = DEBUG_MEC_FW;
+	gfx->mec2_fw_version = NO_GWS_MEC2_FW;
+	gfx->xcc_mask = 1;
+	gfx->num_xcc_per_xcp = 1;
+	gfx->config.max_shader_engines = 8;
+	gfx->config.max_sh_per_se = 1;
+	gfx->config.max_cu_per_sh = FG_CUS / 8;
+	gfx->cu_info.number = FG_CUS;
+	gfx->cu_info.simd_per_cu = 4;
+	gfx->cu_info.max_waves_per_simd = 8;
+	gfx->cu_info.wave_front_size = 64;
+	gfx->cu_info.max_scratch_slots_per_cu = 32;
+	gfx->cu_info.lds_size = 64;
+	for (i = 0; i < 8; i++)
+		gfx->cu_info.bitmap[0][i % 4][i / 4] = (1 << FG_CUS / 8) - 1;
+}
+
+static void describe_doorbells(struct amdgpu_device *adev)
+{
+	struct amdgpu_doorbell_index *index = &adev->doorbell_index;
+
+	adev->doorbell.base = pci_resource_start(fg.pdev, DOORBELL_BAR);
+	adev->doorbell.size = pci_resource_len(fg.pdev, DOORBELL_BAR);
+	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
+	index->sdma_engine[0] = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0;
+	index->sdma_engine[1] = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE1;
+	index->first_non_cp = AMDGPU_VEGA20_DOORBELL64_FIRST_NON_CP;
+	index->last_non_cp = AMDGPU_VEGA20_DOORBELL64_LAST_NON_CP;
+}
+
+static int describe_device(struct amdgpu_device *adev)
+{
+	adev->pdev = fg.pdev;
+	adev->dev = &fg.pdev->dev;
+	adev->ddev.dev = &fg.pdev->dev;
+	adev->ddev.render = &render_minor;
+	adev->asic_type = CHIP_ALDEBARAN;
+	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 4, 2);
+	adev->ip_versions[SDMA0_HWIP][0] = IP_VERSION(4, 4, 0);
+	adev->reg_offset[GC_HWIP][0] = gc_base;
+	adev->sdma.num_instances = 2;
+	adev->have_atomics_support = true;
+	adev->gmc.real_vram_size = VRAM_BYTES;
+	adev->gmc.visible_vram_size = VRAM_BYTES;
+	adev->gmc.vram_width = 4096;
+	adev->gmc.vram_type = AMDGPU_VRAM_TYPE_HBM;
+	adev->vm_manager.first_kfd_vmid = FG_FIRST_VMID;
+	adev->vm_manager.max_pfn = 1ull << 36;
+	adev->pm.pcie_mlw_mask = CAIL_PCIE_LINK_WIDTH_SUPPORT_X16;
+	adev->pm.pcie_gen_mask = CAIL_PCIE_LINK_SPEED_SUPPORT_GEN4;
+	spin_lock_init(&adev->mman.bdev.lru_lock);
+	describe_compute(adev);
+	describe_doorbells(adev);
+	adev->reset_domain = kzalloc(sizeof(*adev->reset_domain), GFP_KERNEL);
+	if (!adev->reset_domain)
+		return -ENOMEM;
+	init_rwsem(&adev->reset_domain->sem);
+	adev->reset_domain->wq = alloc_ordered_workqueue("fakegpu-reset", 0);
+	return adev->reset_domain->wq ? 0 : -ENOMEM;
+}
+
+static void free_device(void)
+{
+	if (fg.adev && fg.adev->reset_domain) {
+		if (fg.adev->reset_domain->wq)
+			destroy_workqueue(fg.adev->reset_domain->wq);
+		kfree(fg.adev->reset_domain);
+	}
+	kvfree(fg.adev);
+	if (fg.bar)
+		iounmap(fg.bar);
+	if (fg.pdev) {
+		pci_disable_device(fg.pdev);
+		pci_dev_put(fg.pdev);
+	}
+}
+
+static int make_device(void)
+{
+	int error;
+
+	fg.pdev = pci_get_device(DOORBELL_VENDOR, DOORBELL_DEVICE, NULL);
+	if (!fg.pdev) {
+		pr_err("fakegpu: no ivshmem device; this is for QEMU\n");
+		return -ENODEV;
+	}
+	error = pci_enable_device(fg.pdev);
+	if (error)
+		return error;
+	fg.bar = ioremap(pci_resource_start(fg.pdev, DOORBELL_BAR),
+			 pci_resource_len(fg.pdev, DOORBELL_BAR));
+	fg.adev = kvzalloc(sizeof(*fg.adev), GFP_KERNEL);
+	if (!fg.bar || !fg.adev)
+		return -ENOMEM;
+	return describe_device(fg.adev);
+}
+
+static int start_driver(void)
+{
+	struct amdgpu_device *adev = fg.adev;
+
+	fg.sym.device_probe(adev);
+	if (!adev->kfd.dev) {
+		pr_err("fakegpu: the driver does not know this device\n");
+		return -ENODEV;
+	}
+	fg_replace_registers(adev->kfd.dev);
+	fg.sym.device_init(adev);
+	if (!adev->kfd.init_complete) {
+		pr_err("fakegpu: the driver did not take the device\n");
+		fg.sym.device_fini(adev);
+		return -ENODEV;
+	}
+	pr_info("fakegpu: gpu_id %u\n", adev->kfd.dev->nodes[0]->id);
+	return 0;
+}
+
+static int __init fakegpu_init(void)
+{
+	int error;
+
+	mutex_init(&fg.lock);
+	INIT_LIST_HEAD(&fg.queues);
+	fg.clock.last = ktime_get();
+	fg.clock.hold_ns = U64_MAX;
+	fg.fw.wait_times = BOOT_WAIT_TIMES;
+	error = fg_find_symbols(&fg.sym);
+	if (!error)
+		error = fg_check_layout(&fg.sym, lie);
+	if (error)
+		return error;
+	error = make_device();
+	if (error)
+		goto no_device;
+	error = fg_hook(&fg.sym);
+	if (error)
+		goto no_device;
+	fg.thread = kthread_run(fg_firmware_thread, NULL, "fakegpu");
+	if (IS_ERR(fg.thread)) {
+		error = PTR_ERR(fg.thread);
+		goto no_thread;
+	}
+	error = start_driver();
+	if (error)
+		goto no_driver;
+	error = fg_status_init();
+	if (!error)
+		error = fg_render_init();
+	if (!error)
+		return 0;
+
+	fg_status_exit();
+	fg.sym.device_fini(fg.adev);
+no_driver:
+	kthread_stop(fg.thread);
+no_thread:
+	fg_unhook();
+no_device:
+	free_device();
+	return error;
+}
+
+/* Nobody has it open: /dev/kfd's users hold amdgpu, so the test sees to it. */
+static void __exit fakegpu_exit(void)
+{
+	fg_render_exit();
+	fg_status_exit();
+	fg.sym.device_fini(fg.adev);
+	kthread_stop(fg.thread);
+	fg_unhook();
+	pr_info("fakegpu: %u objects left behind, %d queues\n",
+		fg_memory_left(), !list_empty(&fg.queues));
+	free_device();
+}
+
+module_init(fakegpu_init);
+module_exit(fakegpu_exit);
+MODULE_DESCRIPTION("A GPU that is not there, for the tests of gpreempt");
+MODULE_LICENSE("GPL");
