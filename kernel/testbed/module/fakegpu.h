@@ -63,7 +63,7 @@ struct fg_queue {
 	u32 doorbell;		/* in words of the BAR */
 	u64 wptr_va;
 	int slot;		/* -1: not mapped */
-	bool mapped;
+	bool mapped, stopped;
 	/* AQL: indices count packets from the queue's creation. */
 	u64 written, read;
 	u64 launched, completed;

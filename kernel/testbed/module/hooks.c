@@ -67,6 +67,28 @@ static void no_idle(struct amdgpu_device *adev, bool idle)
 {
 }
 
+/* Global wave sync: a resource without a content. */
+static int alloc_gws(struct amdgpu_device *adev, size_t size, void **mem)
+{
+	*mem = &fg;
+	return 0;
+}
+
+static void free_gws(struct amdgpu_device *adev, void *mem)
+{
+}
+
+static int add_gws(void *info, void *gws, struct kgd_mem **mem)
+{
+	*mem = gws;	/* only compared with NULL */
+	return 0;
+}
+
+static int remove_gws(void *info, void *mem)
+{
+	return 0;
+}
+
 /* Nothing resets this GPU by itself: what is asked for is counted. */
 static void count_reset(struct amdgpu_device *adev)
 {
@@ -133,6 +155,10 @@ static struct hook hooks[] = {
 	HOOK(amdgpu_doorbell_index_on_bar, fg_doorbell_index),
 	HOOK(amdgpu_vm_flush_compute_tlb, no_tlb_flush),
 	HOOK(amdgpu_device_flush_hdp, no_hdp_flush),
+	HOOK(amdgpu_amdkfd_alloc_gws, alloc_gws),
+	HOOK(amdgpu_amdkfd_free_gws, free_gws),
+	HOOK(amdgpu_amdkfd_add_gws_to_process, add_gws),
+	HOOK(amdgpu_amdkfd_remove_gws_from_process, remove_gws),
 	HOOK(amdgpu_amdkfd_set_compute_idle, no_idle),
 	HOOK(amdgpu_amdkfd_gpu_reset, count_reset),
 	HOOK(amdgpu_amdkfd_get_gpu_clock_counter, clock_counter),

@@ -15,7 +15,9 @@
 #define DOORBELL_BAR	2
 #define VRAM_BYTES	(16ull << 30)
 #define DEBUG_MEC_FW	64	/* at least 51: can be debugged */
-#define NO_GWS_MEC2_FW	0x20	/* below 0x28: no global wave sync */
+#define GWS_MEC2_FW	0x28	/* at least that: has global wave sync */
+#define SDMA_ENGINES	5	/* two of them, the rest for XGMI */
+#define GWS_ENTRIES	64
 #define BOOT_WAIT_TIMES	0x40404040	/* CP_IQ_WAIT_TIME2, gc_9_0_default.h */
 
 struct fg_device fg;
@@ -61,7 +63,7 @@ static void describe_compute(struct amdgpu_device *adev)
 		if (i % FG_QUEUES < FG_AMDGPU_QUEUES)
 			set_bit(i, gfx->mec_bitmap[0].queue_bitmap);
 	gfx->mec_fw_version = DEBUG_MEC_FW;
-	gfx->mec2_fw_version = NO_GWS_MEC2_FW;
+	gfx->mec2_fw_version = GWS_MEC2_FW;
 	gfx->xcc_mask = 1;
 	gfx->num_xcc_per_xcp = 1;
 	gfx->config.max_shader_engines = 8;
@@ -80,12 +82,16 @@ static void describe_compute(struct amdgpu_device *adev)
 static void describe_doorbells(struct amdgpu_device *adev)
 {
 	struct amdgpu_doorbell_index *index = &adev->doorbell_index;
+	const u32 apart = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE1 -
+			  AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0;
+	u32 i;
 
 	adev->doorbell.base = pci_resource_start(fg.pdev, DOORBELL_BAR);
 	adev->doorbell.size = pci_resource_len(fg.pdev, DOORBELL_BAR);
 	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
-	index->sdma_engine[0] = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0;
-	index->sdma_engine[1] = AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE1;
+	for (i = 0; i < SDMA_ENGINES; i++)
+		index->sdma_engine[i] =
+			AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0 + i * apart;
 	index->first_non_cp = AMDGPU_VEGA20_DOORBELL64_FIRST_NON_CP;
 	index->last_non_cp = AMDGPU_VEGA20_DOORBELL64_LAST_NON_CP;
 }
@@ -100,7 +106,8 @@ static int describe_device(struct amdgpu_device *adev)
 	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 4, 2);
 	adev->ip_versions[SDMA0_HWIP][0] = IP_VERSION(4, 4, 0);
 	adev->reg_offset[GC_HWIP][0] = gc_base;
-	adev->sdma.num_instances = 2;
+	adev->sdma.num_instances = SDMA_ENGINES;
+	adev->gds.gws_size = GWS_ENTRIES;
 	adev->have_atomics_support = true;
 	adev->gmc.real_vram_size = VRAM_BYTES;
 	adev->gmc.visible_vram_size = VRAM_BYTES;

@@ -302,10 +302,12 @@ int fg_create_doorbells(struct amdgpu_device *adev, unsigned long size,
 	if (!doorbells)
 		return -ENOMEM;
 	doorbells->pages = PAGE_ALIGN(size) >> PAGE_SHIFT;
+	/* Aligned, so that a doorbell's place says its number (run.c). */
 	mutex_lock(&buffer_lock);
 	doorbells->page = bitmap_find_next_zero_area(doorbell_pages,
 						     DOORBELL_PAGES, 1,
-						     doorbells->pages, 0);
+						     doorbells->pages,
+						     doorbells->pages - 1);
 	if (doorbells->page < DOORBELL_PAGES)
 		bitmap_set(doorbell_pages, doorbells->page, doorbells->pages);
 	mutex_unlock(&buffer_lock);

@@ -173,6 +173,11 @@ static u32 set_watch(struct amdgpu_device *adev, u64 address, u32 mask, u32 id,
 	return 0x80000000 | mode << 29;
 }
 
+static u32 clear_watch(struct amdgpu_device *adev, u32 id)
+{
+	return 0;
+}
+
 /* For the driver's reset of one queue that did not let go. */
 static u64 slot_address(struct amdgpu_device *adev, u32 pipe, u32 queue,
 			u32 inst)
@@ -228,6 +233,7 @@ void fg_replace_registers(struct kfd_dev *kfd)
 	calls.program_trap_handler_settings = set_trap_handler;
 	calls.get_iq_wait_times = wait_times;
 	calls.set_address_watch = set_watch;
+	calls.clear_address_watch = clear_watch;
 	calls.hqd_get_pq_addr = slot_address;
 	calls.hqd_reset = reset_slot;
 	kfd->kfd2kgd = &calls;

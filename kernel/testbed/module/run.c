@@ -19,12 +19,13 @@
 #define AQL_BYTES	64
 #define AQL_WORDS	16
 enum { AQL_INVALID = 1, AQL_DISPATCH = 2, AQL_BARRIER_AND = 3,
-       AQL_BARRIER_OR = 5 };
+       AQL_BARRIER_OR = 5 };	/* 0 and 4 do nothing here, there are no more */
 #define DESCRIPTOR_NS	24	/* reserved1 of a kernel descriptor */
 #define WAVE_BYTES	4096	/* of a saved wave, made up */
 #define SLOT_NOTHING	(~0ull)	/* in a doorbell: not rung yet */
 #define CP_CLIENT	0x14	/* SOC15_IH_CLIENTID_GRBM_CP */
 #define CP_END_OF_PIPE	181
+#define CP_BAD_OPCODE	183
 
 struct amd_signal {
 	s64 kind, value;
@@ -74,6 +75,25 @@ static bool reach(struct fg_queue *queue, u64 va, void *data, u32 size,
 
 /* ---- packets ---- */
 
+static void interrupt(struct fg_queue *queue, u32 source, u32 context)
+{
+	u32 entry[8] = { CP_CLIENT | source << 8 | FG_FIRST_VMID << 24, 0, 0,
+			 queue->pasid, context };
+
+	fg.figures.interrupts++;
+	fg.sym.interrupt(fg.adev->kfd.dev, entry);
+}
+
+/* The queue stops there for good, and the driver is told which it was. */
+static void refuse_packet(struct fg_queue *queue)
+{
+	u32 id = queue->doorbell / 2 & (KFD_MAX_NUM_OF_QUEUES_PER_PROCESS - 1);
+
+	queue->stopped = true;
+	interrupt(queue, CP_BAD_OPCODE,
+		  id | EC_QUEUE_PACKET_UNSUPPORTED << 10);
+}
+
 static void finish(struct fg_queue *queue)
 {
 	struct amd_signal signal;
@@ -88,13 +108,9 @@ static void finish(struct fg_queue *queue)
 	      &signal.value, sizeof(signal.value), true);
 	if (signal.mailbox) {
 		u64 event = signal.event_id;
-		u32 entry[8] = { CP_CLIENT | CP_END_OF_PIPE << 8 |
-				 FG_FIRST_VMID << 24,
-				 0, 0, queue->pasid, signal.event_id };
 
 		reach(queue, signal.mailbox, &event, sizeof(event), true);
-		fg.figures.interrupts++;
-		fg.sym.interrupt(fg.adev->kfd.dev, entry);
+		interrupt(queue, CP_END_OF_PIPE, signal.event_id);
 	}
 }
 
@@ -175,7 +191,7 @@ static bool fetch(struct fg_queue *queue)
 	/* The value is the index of the last packet, not their number. */
 	if (rung != SLOT_NOTHING && rung + 1 > queue->written)
 		queue->written = rung + 1;
-	if (queue->read >= queue->written)
+	if (queue->read >= queue->written || queue->stopped)
 		return false;
 	at = ring_base(queue->mqd) +
 	     queue->read % ring_packets(queue->mqd) * AQL_BYTES;
@@ -184,6 +200,10 @@ static bool fetch(struct fg_queue *queue)
 	type = packet[0] & 0xff;
 	if (type == AQL_INVALID)
 		return false;	/* not written yet */
+	if (type > AQL_BARRIER_OR) {
+		refuse_packet(queue);
+		return false;
+	}
 	queue->barrier = false;
 	queue->signal = packet[14] | (u64)packet[15] << 32;
 	queue->total_ns = queue->left_ns = 0;

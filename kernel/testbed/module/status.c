@@ -3,8 +3,8 @@
  * debugfs/fakegpu: what the machine says of itself, in the words of
  * `gpreempt vgpu status`, so that one test asks both.
  *   status  JSON: what the driver holds and what the hardware does
- *   clock   written: model time stands still after so many ns, as long as
- *           the file is open
+ *   clock   written: model time stands still after so many ns, until who
+ *           wrote it closes the file
  *   reset   written: the driver's own way through a GPU reset
  *
  * The driver holds its queue lock while it waits for the hardware, and that
@@ -53,6 +53,14 @@ static u32 line_of(struct mutex *lock)
 		count++;
 	raw_spin_unlock_irqrestore(&lock->wait_lock, flags);
 	return count + (atomic_read(&lock->osq.tail) != 0);
+}
+
+/* SUSPEND has two locks of its target, and calls wait for either. */
+static u32 calls_in_line(struct kfd_process *process)
+{
+	u32 events = line_of(&process->event_mutex);
+
+	return line_of(&process->mutex) + (events ? events - 1 : 0);
 }
 
 static void look_at_queues(struct qcm_process_device *qpd)
@@ -177,7 +185,7 @@ static void show_process(struct seq_file *out, struct kfd_process *process)
 	seq_printf(out, "{\"pid\":%d,\"queue_count\":%u,\"pasid\":%u,", pid,
 		   count, process->pasid);
 	seq_printf(out, "\"blocked\":%u,\"in_line\":%u,\"trap_debug\":%s,",
-		   blocked_calls(process), line_of(&process->mutex),
+		   blocked_calls(process), calls_in_line(process),
 		   truth(traps_on(process)));
 	seq_puts(out, "\"queues\":[");
 	for (i = 0; i < view_count; i++)
@@ -316,13 +324,17 @@ static ssize_t clock_write(struct file *file, const char __user *text,
 	fg_run(fg_clock_tick());
 	fg.clock.hold_ns = ns == U64_MAX ? ns : fg.clock.now_ns + ns;
 	mutex_unlock(&fg.lock);
-	file->private_data = file;	/* it is the one that holds */
+	file->private_data = (void *)(long)current->tgid;
 	return size;
 }
 
-static int clock_release(struct inode *inode, struct file *file)
+/*
+ * Let go when the process that holds closes it or ends. Not on release: its
+ * children have the file too, and may be waiting for the clock.
+ */
+static int clock_flush(struct file *file, fl_owner_t id)
 {
-	if (file->private_data == file) {
+	if (file->private_data == (void *)(long)current->tgid) {
 		mutex_lock(&fg.lock);
 		fg_clock_tick();
 		fg.clock.hold_ns = U64_MAX;
@@ -334,7 +346,7 @@ static int clock_release(struct inode *inode, struct file *file)
 static const struct file_operations clock_fops = {
 	.owner = THIS_MODULE,
 	.write = clock_write,
-	.release = clock_release,
+	.flush = clock_flush,
 };
 
 static ssize_t reset_write(struct file *file, const char __user *text,

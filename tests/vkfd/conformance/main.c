@@ -117,7 +117,7 @@ static bool wanted(const struct row *row, char **names, unsigned int kind)
 
 /*
  * What another machine does differently, from a file: how, rule and reason on a line, with tabs
- * between. `differs` must fail; `unsafe` is not run.
+ * between. `differs` must fail; `apart` is not run with the others.
  */
 struct exception {
 	char *how, *rule, *reason;
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t t = 0; t < GP_ARRAY_SIZE(tables); t++)
 		for (const struct row *row = tables[t]; row->id; row++) {
-			const char *open = row->run ? excepted(row, "unsafe") : row->open;
+			const char *open = row->run ? excepted(row, "apart") : row->open;
 			char reason[128];
 
 			if (!wanted(row, argv + 1, kind))

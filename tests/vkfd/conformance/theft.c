@@ -57,6 +57,8 @@ static void second_debugger(struct self *me)
 	EXPECT(ME(me, do_snapshot, PID(target), 0), 2);
 	EXPECT(DO(&first, do_snapshot, PID(target), 0), -EPERM);
 	off(me, target.pid);
+	/* Before its owner ends: the driver would write to what it has freed. */
+	actor_kill(me, &target);
 }
 
 static void nobody_resumes(struct self *me)
