@@ -128,6 +128,7 @@ struct fg_firmware {
 struct fg_clock {
 	ktime_t last;
 	u64 now_ns, hold_ns;
+	u64 owed_ns;		/* passed, and not yet run */
 };
 
 /* Functions and data of the driver and the kernel, by name. */
@@ -220,7 +221,8 @@ void fg_forget_mqds(u64 gpu, size_t size);
 /* A reset: all queues off, packets forgotten. */
 void fg_firmware_reset(void);
 
-/* run.c; all with fg.lock held */
+/* run.c; all with fg.lock held, those that reach memory in the thread */
+void fg_clock_advance(void);
 u64 fg_clock_tick(void);
 bool fg_clock_held(void);
 void fg_queue_map(struct fg_queue *queue);

@@ -111,6 +111,7 @@ static int describe_device(struct amdgpu_device *adev)
 	adev->have_atomics_support = true;
 	adev->gmc.real_vram_size = VRAM_BYTES;
 	adev->gmc.visible_vram_size = VRAM_BYTES;
+	adev->gmc.xgmi.supported = true;	/* engines 2..4 are for it */
 	adev->gmc.vram_width = 4096;
 	adev->gmc.vram_type = AMDGPU_VRAM_TYPE_HBM;
 	adev->vm_manager.first_kfd_vmid = FG_FIRST_VMID;

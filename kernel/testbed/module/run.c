@@ -35,7 +35,8 @@ struct amd_signal {
 
 /* ---- the clock ---- */
 
-u64 fg_clock_tick(void)
+/* Brings it up to now, whoever asks; the thread runs for what has passed. */
+void fg_clock_advance(void)
 {
 	struct fg_clock *clock = &fg.clock;
 	ktime_t now = ktime_get();
@@ -46,12 +47,22 @@ u64 fg_clock_tick(void)
 		ns = min(ns, clock->hold_ns - min(clock->hold_ns,
 						  clock->now_ns));
 	clock->now_ns += ns;
+	clock->owed_ns += ns;
+}
+
+u64 fg_clock_tick(void)
+{
+	u64 ns;
+
+	fg_clock_advance();
+	ns = fg.clock.owed_ns;
+	fg.clock.owed_ns = 0;
 	return ns;
 }
 
 bool fg_clock_held(void)
 {
-	return fg.clock.now_ns >= fg.clock.hold_ns;
+	return fg.clock.now_ns >= fg.clock.hold_ns && !fg.clock.owed_ns;
 }
 
 /* ---- memory of the process ---- */

@@ -290,9 +290,11 @@ static void show_gpu(struct seq_file *out, u32 waiting)
 
 static int status_show(struct seq_file *out, void *unused)
 {
-	u32 waiting = line_of(&manager()->lock_hidden);
+	u32 waiting;
 
 	mutex_lock(&view_lock);
+	/* Before this reader, the only one, is in the line itself. */
+	waiting = line_of(&manager()->lock_hidden);
 	refresh_views();
 	mutex_lock(&fg.lock);
 	seq_puts(out, "{\"version\":1,\"era\":\"6.12\",\"checkpoint\":true,");
@@ -321,7 +323,7 @@ static ssize_t clock_write(struct file *file, const char __user *text,
 	if (error)
 		return error;
 	mutex_lock(&fg.lock);
-	fg_run(fg_clock_tick());
+	fg_clock_advance();
 	fg.clock.hold_ns = ns == U64_MAX ? ns : fg.clock.now_ns + ns;
 	mutex_unlock(&fg.lock);
 	file->private_data = (void *)(long)current->tgid;
@@ -336,7 +338,7 @@ static int clock_flush(struct file *file, fl_owner_t id)
 {
 	if (file->private_data == (void *)(long)current->tgid) {
 		mutex_lock(&fg.lock);
-		fg_clock_tick();
+		fg_clock_advance();
 		fg.clock.hold_ns = U64_MAX;
 		mutex_unlock(&fg.lock);
 	}

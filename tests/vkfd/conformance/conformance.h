@@ -31,6 +31,7 @@ enum where {
 	EVERYWHERE = 0,
 	NATIVE = 1 << 0, /* only there: what compat does not check */
 	COMPAT = 1 << 1,
+	ROCM = 1 << 10, /* a GPU that Debian's ROCm knows */
 	ERA_6_12 = 1 << 2,
 	ERA_6_5 = 1 << 3,
 	/* Machines for rows of their own. */

@@ -183,14 +183,14 @@ static void stock_rocr_suspended(struct self *me)
 }
 
 const struct row rows_library[] = {
-	{"kfd 2.7/3", "libhsakmt maps -3..3 to 0, 3, 5, 7, 9, 11, 15", hsakmt_priorities, COMPAT,
+	{"kfd 2.7/3", "libhsakmt maps -3..3 to 0, 3, 5, 7, 9, 11, 15", hsakmt_priorities, ROCM,
 	 NULL},
 	{"kfd 2.7/4", "ROCr creates at 7 and sets priorities with UPDATE_QUEUE: high 15, low 0",
-	 rocr_priorities, COMPAT, NULL},
+	 rocr_priorities, ROCM, NULL},
 	{"kfd 2.7/5, kfd 2.7/6",
 	 "HIP keeps three pools of queues, one a priority: 12 a process by default", hip_pools,
-	 COMPAT, NULL},
+	 ROCM, NULL},
 	{"6.12 R2", "stock ROCr with RUNTIME_ENABLE is suspended in mid-kernel from outside",
-	 stock_rocr_suspended, COMPAT, NULL},
+	 stock_rocr_suspended, ROCM, NULL},
 	{0},
 };

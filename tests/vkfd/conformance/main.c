@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "abi/aql.h"
 #include "conformance.h"
 
 #define ROW_SECONDS 120 /* only ends a hang */
@@ -97,6 +98,8 @@ static unsigned int machine_kind(struct self *me)
 	gfx = json_integer_value(json_object_get(gpu, "gfx_version"));
 	if (gfx < 90000)
 		kind |= TOO_OLD;
+	if (gfx == GP_GFX_VERSION_90A)
+		kind |= ROCM;
 	if (gfx == 90008)
 		kind |= OLD_FW;
 	json_decref(status);
