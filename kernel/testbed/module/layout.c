@@ -52,6 +52,7 @@ static const struct member members[] = {
 	SIZE(kfd_dev),
 	MEMBER(kfd_dev, kfd2kgd),
 	MEMBER(kfd_dev, nodes),
+	MEMBER(kfd_dev, kfd_processes_count),
 	SIZE(kfd2kgd_calls),
 	MEMBER(kfd_node, dqm),
 	MEMBER(kfd_node, id),

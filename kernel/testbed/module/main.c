@@ -2,6 +2,7 @@
 /* Loading: the device as amdgpu would have found it, then the driver's own
  * initialisation. See fakegpu.h for the parts.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
@@ -230,10 +231,15 @@ no_device:
 	return error;
 }
 
-/* Nobody has it open: /dev/kfd's users hold amdgpu, so the test sees to it. */
+/*
+ * The driver does not expect a GPU to go while processes know it, and a
+ * process that has ended is taken down later: wait for the last of them.
+ */
 static void __exit fakegpu_exit(void)
 {
 	fg_render_exit();
+	while (atomic_read(&fg.adev->kfd.dev->kfd_processes_count))
+		msleep(20);
 	fg_status_exit();
 	fg.sym.device_fini(fg.adev);
 	kthread_stop(fg.thread);
