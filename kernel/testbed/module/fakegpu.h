@@ -218,6 +218,7 @@ int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 void fg_hiq_unload(void *mqd);
 bool fg_hiq_empty(void);
 void fg_forget_mqds(u64 gpu, size_t size);
+u32 fg_queues_left(void);
 /* A reset: all queues off, packets forgotten. */
 void fg_firmware_reset(void);
 

@@ -51,10 +51,28 @@ static struct mm_struct *grab_mm(u32 pasid)
 	return mm;
 }
 
+static void forget_queue(struct fg_queue *queue)
+{
+	u32 i;
+
+	for (i = 0; i < FG_SLOTS; i++)
+		if (fg.fw.slots[i] == queue)
+			fg.fw.slots[i] = NULL;
+	list_del(&queue->list);
+	if (queue->mm)
+		mmdrop(queue->mm);
+	kfree(queue);
+}
+
 static struct fg_queue *get_queue(const struct fg_entry *entry)
 {
 	struct fg_queue *queue = find_queue(entry->mqd);
 
+	/* MQDs of SDMA queues are never freed, so another may have it now. */
+	if (queue && queue->pasid != entry->pasid) {
+		forget_queue(queue);
+		queue = NULL;
+	}
 	if (queue)
 		return queue;
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
@@ -66,37 +84,40 @@ static struct fg_queue *get_queue(const struct fg_entry *entry)
 	queue->doorbell = entry->doorbell;
 	queue->wptr_va = entry->wptr;
 	queue->slot = -1;
-	queue->mm = grab_mm(entry->pasid);
+	if (queue->mqd)
+		queue->mm = grab_mm(entry->pasid);
 	list_add(&queue->list, &fg.queues);
 	return queue;
-}
-
-static void forget_queue(struct fg_queue *queue)
-{
-	u32 i;
-
-	for (i = 0; i < FG_SLOTS; i++)
-		if (fg.fw.slots[i] == queue)
-			fg.fw.slots[i] = NULL;
-	for (i = 0; i < fg.fw.entry_count; i++)
-		if (fg.fw.entries[i].mqd == queue->mqd_gpu)
-			fg.fw.entries[i].mqd = 0;
-	list_del(&queue->list);
-	if (queue->mm)
-		mmdrop(queue->mm);
-	kfree(queue);
 }
 
 /* The driver frees MQDs of queues it destroyed, mapped ones after a hang. */
 void fg_forget_mqds(u64 gpu, size_t size)
 {
 	struct fg_queue *queue, *next;
+	u32 i;
 
 	mutex_lock(&fg.lock);
 	list_for_each_entry_safe(queue, next, &fg.queues, list)
 		if (queue->mqd_gpu >= gpu && queue->mqd_gpu < gpu + size)
 			forget_queue(queue);
+	for (i = 0; i < fg.fw.entry_count; i++)
+		if (fg.fw.entries[i].mqd >= gpu &&
+		    fg.fw.entries[i].mqd < gpu + size)
+			fg.fw.entries[i].mqd = 0;
 	mutex_unlock(&fg.lock);
+}
+
+u32 fg_queues_left(void)
+{
+	struct fg_queue *queue;
+	u32 count = 0;
+
+	list_for_each_entry(queue, &fg.queues, list) {
+		pr_err("fakegpu: queue of pasid %x, mqd %llx, doorbell %x\n",
+		       queue->pasid, queue->mqd_gpu, queue->doorbell);
+		count++;
+	}
+	return count;
 }
 
 /* ---- the runlist and the slots ---- */

@@ -244,8 +244,8 @@ static void __exit fakegpu_exit(void)
 	fg.sym.device_fini(fg.adev);
 	kthread_stop(fg.thread);
 	fg_unhook();
-	pr_info("fakegpu: %u objects left behind, %d queues\n",
-		fg_memory_left(), !list_empty(&fg.queues));
+	pr_info("fakegpu: %u objects left behind, %u queues\n",
+		fg_memory_left(), fg_queues_left());
 	free_device();
 }
 

@@ -126,14 +126,16 @@ static int take_from(struct gp_vm_queue *queue, const struct engines *engines, u
 
 int gp_vm_sdma_take(struct gp_vm_queue *queue, u32 *queue_on_engine)
 {
-	u32 wanted = GP_MODEL_NONE;
+	u32 *type = &queue->args.queue_type, wanted = GP_MODEL_NONE;
 	struct engines engines;
 
-	if (queue->args.queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE)
+	/* From here on such a queue is an ordinary one of its engine's kind, in sysfs too. */
+	if (*type == GP_KFD_QUEUE_SDMA_BY_ENGINE) {
 		wanted = queue->args.sdma_engine_id;
-	engines = engines_of(queue->device, queue->args.queue_type == GP_KFD_QUEUE_SDMA_XGMI);
-	if (wanted != GP_MODEL_NONE && wanted >= engines.count)
-		engines = engines_of(queue->device, 1);
+		*type = wanted < engines_of(queue->device, 0).count ? GP_KFD_QUEUE_SDMA
+								    : GP_KFD_QUEUE_SDMA_XGMI;
+	}
+	engines = engines_of(queue->device, *type == GP_KFD_QUEUE_SDMA_XGMI);
 	return take_from(queue, &engines, wanted, queue_on_engine);
 }
 

@@ -18,8 +18,6 @@ static u32 sysfs_type(u32 ioctl_type)
 		return GP_KFD_SYSFS_SDMA;
 	case GP_KFD_QUEUE_SDMA_XGMI:
 		return GP_KFD_SYSFS_SDMA_XGMI;
-	case GP_KFD_QUEUE_SDMA_BY_ENGINE:
-		return GP_KFD_SYSFS_SDMA_BY_ENGINE;
 	default:
 		return GP_KFD_SYSFS_COMPUTE;
 	}

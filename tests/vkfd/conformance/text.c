@@ -473,7 +473,12 @@ static void xgmi_type(struct self *me)
 	expect_text(getpid(), "queues/0/type", "4");
 	args = good_queue(me, GP_KFD_QUEUE_SDMA_BY_ENGINE);
 	EXPECT(create_queue(me, &args), 0);
-	expect_text(getpid(), "queues/1/type", "5");
+	EXPECT(args.queue_type, GP_KFD_QUEUE_SDMA_BY_ENGINE);
+	expect_text(getpid(), "queues/1/type", "1");
+	args = good_queue(me, GP_KFD_QUEUE_SDMA_BY_ENGINE);
+	args.sdma_engine_id = 2; /* the first of XGMI's */
+	EXPECT(create_queue(me, &args), 0);
+	expect_text(getpid(), "queues/2/type", "4");
 	args.sdma_engine_id = 99;
 	EXPECT(call(me->kfd, GP_KFD_IOC_CREATE_QUEUE, &args), -EINVAL);
 }
@@ -494,7 +499,7 @@ const struct row rows_text[] = {
 	 EVERYWHERE, NULL},
 	{"kfd 5.2, 6.12 text", "sysfs proc: newlines but for queues, the driver's own queue types",
 	 proc_files, EVERYWHERE, NULL},
-	{"kfd 5.2", "XGMI queues are type 4 there, by-engine queues 5", xgmi_type, EVERYWHERE,
-	 NULL},
+	{"kfd 5.2", "XGMI queues are type 4 there, by-engine queues what their engine is",
+	 xgmi_type, EVERYWHERE, NULL},
 	{0},
 };

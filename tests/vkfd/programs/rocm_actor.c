@@ -53,12 +53,27 @@ static void *symbol(void *library, const char *name)
 /* ---- libhsakmt, by the layout of its 5.2.3 header ---- */
 
 #define KMT_QUEUE_COMPUTE_AQL 21
+#define KMT_HOST_ACCESS       (1u << 6) /* bits of HsaMemFlags */
+#define KMT_EXECUTE_ACCESS    (1u << 12)
 
 struct kmt_queue {
 	uint64_t id, doorbell;
 	uint64_t *write_index, *read_index;
 	int64_t *error_reason;
 };
+
+/* A page that the GPU sees too: the driver looks for the mapping. */
+static void *kmt_page(void *library)
+{
+	int (*alloc)(uint32_t, uint64_t, uint32_t, void **) = symbol(library, "hsaKmtAllocMemory");
+	int (*map)(void *, uint64_t, uint64_t *) = symbol(library, "hsaKmtMapMemoryToGPU");
+	uint64_t alternative = 0;
+	void *page = NULL;
+
+	CHECK(alloc(0, RING_BYTES, KMT_HOST_ACCESS | KMT_EXECUTE_ACCESS, &page) == 0);
+	CHECK(map(page, RING_BYTES, &alternative) == 0);
+	return page;
+}
 
 static void hsakmt(void)
 {
@@ -73,12 +88,11 @@ static void hsakmt(void)
 	CHECK(open_kfd() == 0);
 	CHECK(properties(system) == 0);
 	for (int priority = -3; priority <= 3; priority++) {
-		uint64_t *indices = aligned_alloc(4096, 4096);
-		unsigned char *ring = aligned_alloc(4096, RING_BYTES);
+		uint64_t *indices = kmt_page(library);
+		unsigned char *ring = kmt_page(library);
 		struct kmt_queue queue = {.write_index = indices, .read_index = indices + 8};
 
-		CHECK(indices && ring);
-		memset(indices, 0, 4096);
+		memset(indices, 0, RING_BYTES);
 		memset(ring, 1, RING_BYTES); /* packets that are none */
 		CHECK(create(1, KMT_QUEUE_COMPUTE_AQL, 100, priority, ring, RING_BYTES, NULL,
 			     &queue) == 0);
