@@ -67,6 +67,7 @@ static void forget_queue(struct fg_queue *queue)
 static struct fg_queue *get_queue(const struct fg_entry *entry)
 {
 	struct fg_queue *queue = find_queue(entry->mqd);
+	struct v9_mqd *mqd;
 
 	/* MQDs of SDMA queues are never freed, so another may have it now. */
 	if (queue && queue->pasid != entry->pasid) {
@@ -75,11 +76,13 @@ static struct fg_queue *get_queue(const struct fg_entry *entry)
 	}
 	if (queue)
 		return queue;
-	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	/* After a hang old runlists come, with MQDs that are freed by now. */
+	mqd = fg_gtt_cpu(entry->mqd);
+	queue = mqd ? kzalloc(sizeof(*queue), GFP_KERNEL) : NULL;
 	if (!queue)
 		return NULL;
 	queue->mqd_gpu = entry->mqd;
-	queue->mqd = entry->sdma ? NULL : fg_gtt_cpu(entry->mqd);
+	queue->mqd = entry->sdma ? NULL : mqd;
 	queue->pasid = entry->pasid;
 	queue->doorbell = entry->doorbell;
 	queue->wptr_va = entry->wptr;
