@@ -34,7 +34,11 @@ static const char style[] =
 	"td{overflow-wrap:anywhere}caption{text-align:left;color:var(--dim);padding:.3rem 0}\n"
 	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem}dt{color:"
 	"var(--dim)}dd{margin:0}\n"
+	"td.w{white-space:nowrap}\n"
 	"svg{fill:var(--bar)}figure{margin:1rem 0}figcaption{color:var(--dim)}\n"
+	"svg.c{display:block;width:100%;height:auto;font-size:12px}svg.c path{stroke:var(--line)}\n"
+	"svg.c text{fill:var(--dim);font-variant-numeric:tabular-nums}rect:hover{opacity:.7}\n"
+	".s{text-anchor:start}.m{text-anchor:middle}.e{text-anchor:end}\n"
 	"</style></head><body>\n";
 
 static void put(struct gp_buf *out, const char *text, size_t len)
@@ -116,6 +120,12 @@ struct look {
 	double most; /* of bars; 0 = none are drawn */
 };
 
+/* Short words are not broken; long names, which have no blanks, may be anywhere. */
+static bool is_short(const struct gp_value *value)
+{
+	return value->unit != GP_UNIT_TEXT || value->len <= 24;
+}
+
 static void put_row(struct gp_buf *out, const struct gp_block *block, const struct look *looks,
 		    size_t row)
 {
@@ -123,7 +133,9 @@ static void put_row(struct gp_buf *out, const struct gp_block *block, const stru
 	for (size_t c = 0; c < block->column_count; c++) {
 		const struct gp_value *value = &block->cells[row * block->column_count + c];
 
-		gp_buf_puts(out, looks[c].numeric ? "<td class=\"n\">" : "<td>");
+		gp_buf_puts(out, looks[c].numeric  ? "<td class=\"n\">"
+				 : is_short(value) ? "<td class=\"w\">"
+						   : "<td>");
 		put_value(out, value);
 		if (looks[c].most > 0)
 			gp_buf_printf(out,
@@ -166,33 +178,91 @@ static void put_table(struct gp_buf *out, const struct gp_block *block)
 	free(looks);
 }
 
-#define CURVE_WIDTH  800.0
-#define CURVE_HEIGHT 120.0
+/* A picture of a curve: where it is in the drawing, and what is around it. */
+#define CURVE_WIDTH  900.0
+#define CURVE_HEIGHT 170.0
+#define CURVE_LEFT   70.0
+#define CURVE_TOP    10.0
+#define CURVE_RIGHT  890.0
+#define CURVE_BOTTOM 140.0
+#define CURVE_LINES  2   /* above the bottom line, across */
+#define CURVE_MARKS  4   /* below it, along */
+#define CURVE_TELLS  512 /* up to so many values tell their number when pointed at */
+
+/* A number at a line across: "1500", "2.4 M"; the curve says how exact. */
+static void put_level(struct gp_buf *out, double value)
+{
+	static const char *const units[] = {"", " k", " M", " G", " T"};
+	size_t unit = 0;
+
+	for (; value >= 10000 && unit + 1 < GP_ARRAY_SIZE(units); unit++)
+		value /= 1000;
+	gp_buf_printf(out, value == (double)(u64)value ? "%.0f%s" : "%.1f%s", value, units[unit]);
+}
+
+static void put_frame(struct gp_buf *out, const struct gp_block *block, u64 most)
+{
+	for (int i = 0; i <= CURVE_LINES; i++) {
+		double share = (double)i / CURVE_LINES;
+		double y = CURVE_BOTTOM - share * (CURVE_BOTTOM - CURVE_TOP);
+
+		gp_buf_printf(
+			out,
+			"<path d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" class=\"e\">",
+			CURVE_LEFT, y, CURVE_RIGHT, CURVE_LEFT - 8, y + 4);
+		put_level(out, share * (double)most);
+		gp_buf_puts(out, "</text>");
+	}
+	for (int i = 0; i <= CURVE_MARKS; i++) {
+		struct gp_value at =
+			gp_v_ns(block->step * block->value_count / CURVE_MARKS * (u64)i);
+		double x = CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * i / CURVE_MARKS;
+
+		gp_buf_printf(out, "<text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
+			      CURVE_BOTTOM + 20,
+			      i == CURVE_MARKS ? "e"
+			      : i              ? "m"
+					       : "s");
+		put_value(out, &at);
+		gp_buf_puts(out, "</text>");
+	}
+}
 
 static void put_series(struct gp_buf *out, const struct gp_block *block)
 {
-	struct gp_value length = gp_v_ns(block->step * block->value_count);
+	double width =
+		(CURVE_RIGHT - CURVE_LEFT) / (double)(block->value_count ? block->value_count : 1);
+	bool tells = block->value_count <= CURVE_TELLS;
 	u64 most = 1;
 
 	for (size_t i = 0; i < block->value_count; i++)
 		most = block->values[i] > most ? block->values[i] : most;
 	gp_buf_puts(out, "<figure><figcaption>");
 	put_string(out, block->title);
-	gp_buf_printf(out, " (0–%llu, ", (unsigned long long)most);
-	put_value(out, &length);
-	gp_buf_printf(
-		out,
-		")</figcaption><svg viewBox=\"0 0 %.0f %.0f\" width=\"100%%\" height=\"%.0f\" "
-		"preserveAspectRatio=\"none\" role=\"img\">",
-		CURVE_WIDTH, CURVE_HEIGHT, CURVE_HEIGHT);
+	gp_buf_printf(out,
+		      "</figcaption><svg viewBox=\"0 0 %.0f %.0f\" class=\"c\" role=\"img\" "
+		      "aria-label=\"",
+		      CURVE_WIDTH, CURVE_HEIGHT);
+	put_string(out, block->title);
+	gp_buf_puts(out, "\">");
+	put_frame(out, block, most);
 	for (size_t i = 0; i < block->value_count; i++) {
-		double width = CURVE_WIDTH / (double)block->value_count;
-		double height = (double)block->values[i] / (double)most * CURVE_HEIGHT;
+		double height =
+			(double)block->values[i] / (double)most * (CURVE_BOTTOM - CURVE_TOP);
+		struct gp_value at = gp_v_ns(block->step * i);
 
-		if (block->values[i])
-			gp_buf_printf(
-				out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>",
-				(double)i * width, CURVE_HEIGHT - height, width, height);
+		if (!block->values[i])
+			continue;
+		gp_buf_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"",
+			      CURVE_LEFT + (double)i * width, CURVE_BOTTOM - height, width, height);
+		if (tells) {
+			gp_buf_puts(out, "><title>");
+			put_value(out, &at);
+			gp_buf_printf(out, ": %llu</title></rect>",
+				      (unsigned long long)block->values[i]);
+		} else {
+			gp_buf_puts(out, "/>");
+		}
 	}
 	gp_buf_puts(out, "</svg></figure>\n");
 }
