@@ -3,13 +3,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/i18n.h"
+#include "base/magic.h"
 #include "trace/amdlog.h"
 #include "trace/ftrace.h"
 #include "trace/kfdlog.h"
 #include "trace/rocprof.h"
 #include "trace/tracedat.h"
+
+/* How far a time may go back before it is the clock that did. */
+#define THREAD_NS  1000000ull
+#define PROCESS_NS 1000000000ull
 
 int gp_inquiry_init(struct gp_inquiry *inquiry, enum gp_clock trace_clock)
 {
@@ -88,6 +94,10 @@ static int note_creation(struct gp_inquiry_input *input, const struct gp_event *
 		if (event->valid & GP_EV_PID)
 			input->pid = event->pid;
 	}
+	/* A thread's lines are in order; where threads are not told apart, all of them nearly. */
+	if (at != GP_MAP_NONE && event->time_ns < input->times[at] &&
+	    input->times[at] - event->time_ns > (event->valid & GP_EV_TID ? THREAD_NS : PROCESS_NS))
+		input->jumps++;
 	if (at == GP_MAP_NONE) {
 		at = (u32)input->time_count;
 		if (gp_array_grow((void **)&input->times, input->time_count, &input->time_capacity,
@@ -215,6 +225,27 @@ static int read_profile(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag
 	return ret;
 }
 
+/* Says what is wrong with a file that nobody understands. */
+static int refuse(int fd, const char *name, struct gp_diag *diag)
+{
+	char start[16];
+	ssize_t got = pread(fd, start, sizeof(start), 0);
+	const char *command, *format;
+
+	if (got == 0)
+		return gp_fail(diag, -EINVAL, _("%s is empty"), name);
+	format = got > 0 ? gp_compression(start, (size_t)got, &command) : NULL;
+	if (format)
+		return gp_fail(diag, -EINVAL,
+			       _("%s is compressed (%s). Decompress it first: %s FILE > text"),
+			       name, format, command);
+	return gp_fail(
+		diag, -EINVAL,
+		_("%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
+		  "prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json"),
+		name);
+}
+
 int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct gp_diag *diag)
 {
 	struct gp_inquiry_input *input = new_input(inquiry, name);
@@ -246,11 +277,7 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
 	case GP_SOURCE_UNKNOWN:
 		break;
 	}
-	return gp_fail(
-		diag, -EINVAL,
-		_("%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
-		  "prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json"),
-		name);
+	return refuse(fd, name, diag);
 }
 
 /*

@@ -90,7 +90,8 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_count(input->damaged));
 		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->gaps)));
 		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->lost)));
-		gp_doc_cell(doc, gp_v_if(trace, gp_v_count(input->jumps)));
+		gp_doc_cell(doc, gp_v_if(trace || input->kind == GP_SOURCE_AMDLOG,
+					 gp_v_count(input->jumps)));
 	}
 }
 

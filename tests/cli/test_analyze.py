@@ -71,6 +71,26 @@ class Analyze(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("neither an AMD log", done.stderr)
 
+    def test_what_cannot_be_read_is_told_apart(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "file")
+            for content, message in ((b"", "is empty"), (b"\x1f\x8b\x08" + b"x" * 40, "is compressed (gzip)"),
+                                     (b"\0" * 100, "neither an AMD log")):
+                with open(path, "wb") as out:
+                    out.write(content)
+                done = gpreempt("analyze", path)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(message, done.stderr)
+
+    def test_a_clock_that_jumps_is_seen_in_a_log_too(self):
+        with open(CNN) as source:
+            lines = source.readlines()
+        self.assertEqual(gpreempt_json("analyze", "--json", CNN)["files"]["rows"][0]["jumps"], 0)
+        # Its second half again: the clock of every thread goes back once.
+        text = "".join(lines + lines[len(lines) // 2:])
+        result = json.loads(gpreempt("analyze", "--json", "-", input=text).stdout)
+        self.assertGreaterEqual(result["files"]["rows"][0]["jumps"], 1)
+
     def test_every_real_trace_is_understood(self):
         names = ["ftrace_kfd_fakegpu_function_graph.txt", "ftrace_kfd_fakegpu_kprobe_events.txt",
                  "ftrace_kfd_real_function.txt", "kfd612/function_graph_resume.txt", "kfd612/kprobe_suspend.txt",
