@@ -53,7 +53,7 @@ static bool is_tracedat(int fd)
 }
 
 /* The formats that need no comparison: nothing else looks like them. */
-static bool identify_small(int fd, const char *name, u64 best, enum gp_source_kind *kind)
+static void identify_small(int fd, const char *name, u64 best, enum gp_source_kind *kind)
 {
 	struct gp_hsakmt_stats hsakmt;
 	struct gp_decision_log_stats decisions;
@@ -75,9 +75,6 @@ static bool identify_small(int fd, const char *name, u64 best, enum gp_source_ki
 		*kind = GP_SOURCE_SMI;
 	else if (!best && gp_clocks_read(fd, name, NULL, &clocks) == 0)
 		*kind = GP_SOURCE_CLOCKS;
-	else
-		return false;
-	return true;
 }
 
 int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
@@ -89,6 +86,7 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 	struct gp_kfdlog_stats kfd_stats;
 	struct gp_rocprof_stats prof_stats;
 	int start = copy_start(fd);
+	bool is_log;
 	u64 best = 0;
 
 	*kind = GP_SOURCE_UNKNOWN;
@@ -100,7 +98,7 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 		return 0;
 	}
 	lseek(start, 0, SEEK_SET);
-	gp_amdlog_read(start, &log, NULL, ignore, NULL, &log_stats);
+	is_log = gp_amdlog_read(start, &log, NULL, ignore, NULL, &log_stats) == 0;
 	if (log_stats.recognised > best) {
 		best = log_stats.recognised;
 		*kind = GP_SOURCE_AMDLOG;
@@ -123,6 +121,9 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 		*kind = GP_SOURCE_ROCPROF;
 	if (*kind != GP_SOURCE_ROCPROF)
 		identify_small(start, name, best, kind);
+	/* An abort's dump has packets and no line with a prefix. */
+	if (*kind == GP_SOURCE_UNKNOWN && is_log)
+		*kind = GP_SOURCE_AMDLOG;
 	close(start);
 	return 0;
 }

@@ -82,6 +82,13 @@ class Analyze(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(message, done.stderr)
 
+    def test_an_aborts_dump_is_a_log(self):
+        with open(fixture("amdlog", "crash_dump.log")) as source:
+            text = "".join(line for line in source if not line.startswith(":"))
+        done = gpreempt("analyze", "--json", "-", input=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["files"]["rows"][0]["kind"], "AMD log")
+
     def test_a_clock_that_jumps_is_seen_in_a_log_too(self):
         with open(CNN) as source:
             lines = source.readlines()
