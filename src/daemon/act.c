@@ -192,10 +192,30 @@ void gp_act_start(struct gp_daemon *daemon)
 }
 
 /* Closing the context lets go of every suspension. */
+static void share_job(struct gp_job *job, u32 part)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &job->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		if (client->target)
+			gpreempt_target_share(client->target, part);
+	}
+}
+
 void gp_act_stop(struct gp_daemon *daemon)
 {
 	struct gp_list *link, *next;
 
+	/* Shares are no leases: nobody else would lift them. */
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+
+		for (u32 device = 0; device < daemon->device_count; device++)
+			if (job->share[device])
+				share_job(job, 1000);
+	}
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
 	gp_list_for_each (link, &daemon->clients) {
 		struct gp_client *client = gp_container(link, struct gp_client, link);
@@ -245,6 +265,8 @@ void gp_act_open(struct gp_client *client)
 				      gpreempt_error(daemon->library));
 	}
 	client->job->uncontrolled = error != 0;
+	if (!error)
+		gp_act_reshare(daemon, client->job);
 	if (was != client->job->uncontrolled && client->state == GP_CLIENT_READY)
 		gp_host_respec(daemon, client->job);
 }
@@ -402,30 +424,42 @@ void gp_act_renew(struct gp_daemon *daemon)
 
 /* ---- shares ---- */
 
-/* The core's shares are relative to each other; the library's are thousandths of the device. */
+/* The core's shares are relative to each other; the library's are thousandths of the device. They
+ * are laid side by side in the order of the jobs: shares that overlap would be no shares. */
+static void share_device(struct gp_daemon *daemon, u32 device)
+{
+	struct gp_list *link;
+	u64 sum = 0, before = 0;
+
+	gp_list_for_each (link, &daemon->jobs)
+		sum += gp_container(link, struct gp_job, link)->share[device];
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+		u64 mine = job->share[device];
+
+		if (!mine)
+			continue;
+		share_job(job,
+			  GPREEMPT_SHARE_AT(before * 1000 / sum, GP_MAX(mine * 1000 / sum, 1)));
+		before += mine;
+	}
+}
+
 void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share)
 {
-	struct gp_list *link, *of_job;
-	u64 sum = 0;
-
 	if (device >= GP_SCHED_MAX_DEVICES)
 		return;
 	job->share[device] = share;
 	if (daemon->config.mode != GP_MODE_ACT)
 		return;
-	gp_list_for_each (link, &daemon->jobs)
-		sum += gp_container(link, struct gp_job, link)->share[device];
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *each = gp_container(link, struct gp_job, link);
-		u64 part = sum && each->share[device] ? each->share[device] * 1000ull / sum : 1000;
+	if (!share)
+		share_job(job, 1000);
+	share_device(daemon, device);
+}
 
-		if (each != job && !each->share[device])
-			continue;
-		gp_list_for_each (of_job, &each->clients) {
-			struct gp_client *client = gp_container(of_job, struct gp_client, job_link);
-
-			if (client->target)
-				gpreempt_target_share(client->target, (uint32_t)GP_MAX(part, 1));
-		}
-	}
+void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job)
+{
+	for (u32 device = 0; device < daemon->device_count; device++)
+		if (job->share[device] && daemon->config.mode == GP_MODE_ACT)
+			share_device(daemon, device);
 }

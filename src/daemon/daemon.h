@@ -290,6 +290,9 @@ void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
 		   const struct gp_sched_action *action);
 void gp_act_renew(struct gp_daemon *daemon);
 void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share);
+/* The job has left the list, and what it had goes to the others; or it can be given its share now.
+ */
+void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job);
 void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
 
 /* ---- report.c ---- */

@@ -107,6 +107,7 @@ static void end_job(struct gp_daemon *daemon, struct gp_job *job)
 		gp_list_remove(job->clients.next);
 	gp_list_remove(&job->link);
 	daemon->job_count--;
+	gp_act_reshare(daemon, job);
 	free(job);
 }
 

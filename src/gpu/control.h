@@ -48,6 +48,10 @@ struct gp_control_done {
 
 struct gp_control; /* a mechanism's own */
 
+/* GPREEMPT_SHARE_AT of gpreempt.h. */
+#define GP_SHARE_SIZE(part)  ((part)&0xffffu)
+#define GP_SHARE_FIRST(part) ((part) >> 16)
+
 struct gp_control_ops {
 	const char *name; /* "kfd-debug" */
 	u32 mechanism;    /* enum gpreempt_mechanism */
@@ -69,8 +73,9 @@ struct gp_control_ops {
 		       struct gp_control_done *done);
 	int (*resume)(struct gp_control *control, const u32 *ids, size_t count,
 		      struct gp_control_done *done);
-	/* Thousandths of the GPU; NULL: cannot. */
-	int (*share)(struct gp_control *control, u32 thousandths);
+	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
+	 * NULL: cannot. */
+	int (*share)(struct gp_control *control, u32 part);
 
 	/* The rest may be NULL. */
 

@@ -300,9 +300,11 @@ static int value(struct gp_control *control, u16 type, u32 number)
 	return call(control, type, &body, sizeof(body));
 }
 
-static int share(struct gp_control *control, u32 thousandths)
+static int share(struct gp_control *control, u32 part)
 {
-	return value(control, GP_MSG_AGENT_SHARE, thousandths);
+	struct gp_msg_value body = {.target = GP_SHARE_FIRST(part), .value = GP_SHARE_SIZE(part)};
+
+	return call(control, GP_MSG_AGENT_SHARE, &body, sizeof(body));
 }
 
 static int priority(struct gp_control *control, u32 number)

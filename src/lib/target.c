@@ -180,7 +180,9 @@ int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priori
 
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 {
-	if (thousandths < 1 || thousandths > 1000)
+	uint32_t size = thousandths & 0xffff, first = thousandths >> 16;
+
+	if (size < 1 || first + size > 1000)
 		return gp_lib_fail(target->context, -EINVAL,
 				   _("%u is not a share in thousandths (1 to 1000)"), thousandths);
 	return call_with_value(target, GP_MSG_SHARE, thousandths);

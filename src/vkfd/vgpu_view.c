@@ -94,15 +94,19 @@ static void print_processes(const json_t *status)
 	json_array_foreach(processes, i, process)
 	{
 		const json_t *queues = json_object_get(process, "queues");
-		u64 suspended = 0;
+		u64 stopped = 0;
 
-		for (size_t q = 0; q < json_array_size(queues); q++)
-			suspended += json_is_true(
-				json_object_get(json_array_get(queues, q), "suspended"));
-		printf(_("process %llu: %llu queues, %llu of them suspended, runtime %s\n"),
+		/* By a debugger, or by percentage 0, which is how an agent does it. */
+		for (size_t q = 0; q < json_array_size(queues); q++) {
+			const json_t *queue = json_array_get(queues, q);
+
+			stopped += json_is_true(json_object_get(queue, "suspended")) ||
+				   !number(queue, "percentage");
+		}
+		printf(_("process %llu: %llu queues, %llu of them stopped, runtime %s\n"),
 		       (unsigned long long)number(process, "pid"),
-		       (unsigned long long)json_array_size(queues), (unsigned long long)suspended,
-		       text(process, "runtime"));
+		       (unsigned long long)number(process, "queue_count"),
+		       (unsigned long long)stopped, text(process, "runtime"));
 	}
 }
 

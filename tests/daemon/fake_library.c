@@ -197,9 +197,9 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 {
-	(void)target;
-	(void)thousandths;
 	fake.shares++;
+	fake.lifted += thousandths == 1000;
+	target->share = thousandths;
 	return 0;
 }
 

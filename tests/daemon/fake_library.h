@@ -19,6 +19,7 @@ struct gpreempt_target {
 	int number;
 	bool held, resuming;
 	int pending; /* calls under way */
+	uint32_t share;
 };
 
 struct fake_library {
@@ -29,7 +30,7 @@ struct fake_library {
 	struct gpreempt_event event[FAKE_EVENTS];
 	size_t first, last;
 	int ticket, fd;
-	int suspends, resumes, renewals, opens, shares;
+	int suspends, resumes, renewals, opens, shares, lifted;
 	int broken_rules;               /* renewals that must not be */
 	struct gpreempt_queue queue[4]; /* of every target */
 	int queue_count;

@@ -349,6 +349,62 @@ static void a_file_with_a_mistake_changes_nothing(void **state)
 	rig_free(rig);
 }
 
+static u32 share_of(const struct agent *agent)
+{
+	return fake_target(agent->pid)->share;
+}
+
+static void shares_lie_side_by_side_and_follow_who_is_there(void **state)
+{
+	struct rig *rig = rig_new(ACT "policy = quantum\nshare = yes\n");
+	struct agent *one = agent_new(rig, 0, 1000), *three = agent_new(rig, 0, 1000);
+
+	(void)state;
+	three->hello.weight = 3;
+	rig_until(rig, gp_host_client(rig->daemon, (u32)one->pid) &&
+			       gp_host_client(rig->daemon, (u32)one->pid)->queue_count &&
+			       gp_host_client(rig->daemon, (u32)three->pid) &&
+			       gp_host_client(rig->daemon, (u32)three->pid)->queue_count);
+	/* Who came first begins at 0. */
+	if (share_of(one) >> 16) {
+		assert_int_equal(share_of(three), GPREEMPT_SHARE_AT(0, 750));
+		assert_int_equal(share_of(one), GPREEMPT_SHARE_AT(750, 250));
+	} else {
+		assert_int_equal(share_of(one), GPREEMPT_SHARE_AT(0, 250));
+		assert_int_equal(share_of(three), GPREEMPT_SHARE_AT(250, 750));
+	}
+	work(rig, one, true);
+	work(rig, three, true);
+	assert_int_equal(fake.suspends, 0);
+	agent_end(three);
+	rig_until(rig, rig->daemon->job_count == 1);
+	assert_int_equal(share_of(one), 1000);
+	rig_free(rig);
+}
+
+static void shares_are_lifted_when_it_stops_acting(void **state)
+{
+	static const char shared[] = ACT "policy = quantum\nshare = yes\n";
+	struct rig *rig = rig_new(shared);
+	struct agent *one = agent_known(rig, 0, 1000), *two = agent_known(rig, 0, 1000);
+
+	(void)state;
+	assert_int_equal(share_of(one) & 0xffff, 500);
+	assert_int_equal(share_of(two) & 0xffff, 500);
+	reload_as(rig, ACT "policy = priority\n");
+	assert_int_equal(share_of(one), 1000);
+	assert_int_equal(share_of(two), 1000);
+	reload_as(rig, shared);
+	assert_int_equal(share_of(one) & 0xffff, 500);
+	fake.lifted = 0;
+	reload_as(rig, "[daemon]\nmode = observe\n" PROMPT "policy = quantum\nshare = yes\n");
+	assert_int_equal(fake.lifted, 2);
+	reload_as(rig, shared);
+	assert_int_equal(share_of(one) & 0xffff, 500);
+	assert_int_equal(share_of(two) & 0xffff, 500);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +424,8 @@ int main(void)
 		cmocka_unit_test(going_back_to_observing_lets_go),
 		cmocka_unit_test(a_rule_that_is_new_counts_for_those_that_are_there),
 		cmocka_unit_test(a_file_with_a_mistake_changes_nothing),
+		cmocka_unit_test(shares_lie_side_by_side_and_follow_who_is_there),
+		cmocka_unit_test(shares_are_lifted_when_it_stops_acting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,8 +342,9 @@ static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
 	return error;
 }
 
-static int op_share(struct gp_control *control, u32 thousandths)
+static int op_share(struct gp_control *control, u32 part)
 {
+	u32 thousandths = GP_SHARE_SIZE(part);
 	int error;
 
 	if (thousandths < 1 || thousandths > GP_NVRM_SHARE_ALL)

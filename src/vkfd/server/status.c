@@ -1,10 +1,27 @@
 /* What `gpreempt vgpu status` shows. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "vkfd/server/server.h"
+
+/* "0xffff0000ffff", the highest CU first; null: all of them. */
+static json_t *mask_json(const u64 *mask)
+{
+	char text[2 + GP_MODEL_CU_WORDS * 16 + 1], *p = text;
+	size_t words = GP_MODEL_CU_WORDS;
+
+	while (words && !mask[words - 1])
+		words--;
+	if (!words)
+		return json_null();
+	for (size_t i = words; i-- > 0;)
+		p += snprintf(p, (size_t)(text + sizeof(text) - p),
+			      i + 1 == words ? "0x%llx" : "%016llx", (unsigned long long)mask[i]);
+	return json_string(text);
+}
 
 static json_t *queue_json(const struct gp_vm_queue *queue)
 {
@@ -14,8 +31,8 @@ static json_t *queue_json(const struct gp_vm_queue *queue)
 	struct gp_model_queue_state state = {0};
 	bool known = gp_model_queue_state(queue->device->model, queue->model_queue, &state) == 0;
 
-	return json_pack("{s:I, s:I, s:s, s:I, s:I, s:b, s:b, s:o, s:I, s:I, s:I, s:o, s:o}", "id",
-			 (json_int_t)queue->id, "gpu_id",
+	return json_pack("{s:I, s:I, s:s, s:I, s:I, s:b, s:b, s:o, s:I, s:I, s:I, s:o, s:o, s:o}",
+			 "id", (json_int_t)queue->id, "gpu_id",
 			 (json_int_t)queue->device->file.gpu.gpu_id, "type",
 			 type < GP_ARRAY_SIZE(types) ? types[type] : "?", "priority",
 			 (json_int_t)queue->priority, "percentage", (json_int_t)queue->percent,
@@ -24,7 +41,7 @@ static json_t *queue_json(const struct gp_vm_queue *queue)
 			 (json_int_t)(queue->completed + queue->in_flight), "launched",
 			 (json_int_t)queue->launched, "completed", (json_int_t)queue->completed,
 			 "mapped", known ? json_boolean(state.mapped) : json_null(), "cu_ns",
-			 gp_json_u64_if(known, state.cu_ns));
+			 gp_json_u64_if(known, state.cu_ns), "cu_mask", mask_json(queue->cu_mask));
 }
 
 /* Calls of the process that wait for a debugger: a DESTROY of a suspended queue, RUNTIME_ENABLE. */
