@@ -204,18 +204,28 @@ static void share_job(struct gp_job *job, u32 part)
 	}
 }
 
+void gp_act_lift(struct gp_daemon *daemon, bool forget)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+		u32 any = 0;
+
+		for (u32 device = 0; device < daemon->device_count; device++)
+			any |= job->share[device];
+		if (any)
+			share_job(job, 1000);
+		if (forget)
+			memset(job->share, 0, sizeof(job->share));
+	}
+}
+
 void gp_act_stop(struct gp_daemon *daemon)
 {
 	struct gp_list *link, *next;
 
-	/* Shares are no leases: nobody else would lift them. */
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
-
-		for (u32 device = 0; device < daemon->device_count; device++)
-			if (job->share[device])
-				share_job(job, 1000);
-	}
+	gp_act_lift(daemon, false);
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
 	gp_list_for_each (link, &daemon->clients) {
 		struct gp_client *client = gp_container(link, struct gp_client, link);

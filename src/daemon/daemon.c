@@ -215,6 +215,7 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	sd_notify(0, "STOPPING=1");
 	gp_metrics_stop(daemon);
 	if (daemon->sched) {
+		gp_act_lift(daemon, true);
 		gp_agents_stop(daemon);
 		gp_act_stop(daemon);
 	}

@@ -281,6 +281,8 @@ void gp_attach_adapt(struct gp_daemon *daemon);
 
 void gp_act_start(struct gp_daemon *daemon);
 void gp_act_stop(struct gp_daemon *daemon);
+/* Shares are no leases: nobody else would lift them. `forget`: they do not come back. */
+void gp_act_lift(struct gp_daemon *daemon, bool forget);
 void gp_act_open(struct gp_client *client);
 void gp_act_close(struct gp_client *client);
 /* Carries out an action; its answer goes to `answers`, now or later. */

@@ -402,6 +402,10 @@ static void shares_are_lifted_when_it_stops_acting(void **state)
 	reload_as(rig, shared);
 	assert_int_equal(share_of(one) & 0xffff, 500);
 	assert_int_equal(share_of(two) & 0xffff, 500);
+	fake.lifted = fake.shares = 0;
+	rig_stop(rig);
+	assert_int_equal(fake.lifted, 2);
+	assert_int_equal(fake.shares, 2);
 	rig_free(rig);
 }
 

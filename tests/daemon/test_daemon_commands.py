@@ -1,7 +1,10 @@
 """why, log, stats, top and config as a person runs them, with a daemon without clients and with none."""
 import json
 import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -72,6 +75,44 @@ class Commands(unittest.TestCase):
         done = self.gpreempt("why", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("gpreemptd knows nothing of pid 1", done.stderr)
+
+    def test_systemd_is_told_that_it_is_ready_alive_reloading_and_ending(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.bind(os.path.join(self.place, "notify"))
+            systemd.settimeout(LIMIT)
+            self.env.update(NOTIFY_SOCKET=systemd.getsockname(), WATCHDOG_USEC="300000")
+            self.daemon = subprocess.Popen([GPREEMPTD, "--config", self.file("[daemon]\nmode = observe\n")],
+                                           stderr=subprocess.PIPE, text=True, env=self.env)
+
+            def told(what):
+                """What comes until that does."""
+                said = []
+                while not said or what not in said[-1]:
+                    said.append(systemd.recv(4096).decode().splitlines())
+                return said[:-1]
+
+            self.assertLessEqual({line for lines in told("READY=1") for line in lines}, {"WATCHDOG=1"})
+            # It goes on saying so, not only once.
+            for _ in range(3):
+                self.assertEqual(told("WATCHDOG=1"), [])
+            self.daemon.send_signal(signal.SIGHUP)
+            self.assertLessEqual({line for lines in told("RELOADING=1") for line in lines}, {"WATCHDOG=1"})
+            self.assertLessEqual({line for lines in told("READY=1") for line in lines}, {"WATCHDOG=1"})
+            self.daemon.terminate()
+            self.assertLessEqual({line for lines in told("STOPPING=1") for line in lines}, {"WATCHDOG=1"})
+            self.assertEqual(self.daemon.wait(LIMIT), 0)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze")
+    def test_the_unit_is_one(self):
+        data = os.path.join(os.path.dirname(BIN), "data", "gpreemptd.service")
+        path = os.path.join(self.place, "gpreemptd.service")
+        with open(data) as unit, open(path, "w") as out:
+            # What it will be once installed, run from here.
+            out.write(re.sub(r"(?m)^ExecStart=\S+", "ExecStart=" + GPREEMPTD, unit.read()))
+        done = self.run_it("systemd-analyze", "verify", "--man=no", path)
+        if "Failed to" in done.stderr and path not in done.stderr:
+            self.skipTest(done.stderr.strip())  # no systemd to ask in this container
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_second_daemon_is_refused(self):
         self.start()
