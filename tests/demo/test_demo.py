@@ -13,6 +13,21 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
+class Device(unittest.TestCase):
+    def refused(self, device):
+        run = subprocess.run([ROOT / "scripts" / "demo"], capture_output=True, text=True, timeout=500,
+                             env={**os.environ, "DEVICE": device, "LC_ALL": "C"})
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        return run.stderr
+
+    @unittest.skipIf(os.path.exists("/dev/kfd"), "there is a GPU here")
+    def test_without_a_gpu_the_real_one_is_refused_in_a_sentence(self):
+        self.assertIn("there is no /dev/kfd", self.refused("kfd"))
+
+    def test_an_unknown_device_is_refused(self):
+        self.assertIn("DEVICE=gpu: there are vgpu", self.refused("gpu"))
+
+
 class Demo(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
