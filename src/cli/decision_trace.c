@@ -166,7 +166,7 @@ static struct queue *find_queue(struct trace *trace, const struct gp_msg_work *l
 	}
 	queue = &trace->queues[trace->queue_count++];
 	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false};
-	snprintf(text, sizeof(text), "queue %u of pid %u, GPU %u", line->kfd_id, line->pid,
+	snprintf(text, sizeof(text), "queue %u of pid %u, GPU %x", line->kfd_id, line->pid,
 		 line->gpu_id);
 	return name(trace, "thread_name", line->job, track, text) ? NULL : queue;
 }

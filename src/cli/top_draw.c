@@ -90,7 +90,7 @@ static void draw_gpu(int y, const struct gp_msg_device *device, const struct gp_
 	char text[64], bar[BAR + 1];
 	u32 filled = percent == GP_TOP_UNKNOWN ? 0 : (percent * (u32)BAR + 50) / 100;
 
-	snprintf(text, sizeof(text), _("GPU %u"), device->gpu_id);
+	snprintf(text, sizeof(text), _("GPU %x"), device->gpu_id);
 	put(y, 0, 10, text, false);
 	memset(bar, ' ', BAR);
 	memset(bar, '|', GP_MIN(filled, (u32)BAR));
@@ -166,7 +166,7 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 	put(y, at->class, 7, gp_class_name(job->job_class), false);
 	snprintf(text, sizeof(text), "%u", job->priority);
 	put(y, at->priority, 5, text, true);
-	put(y, at->state, at->state_width, gp_top_state(job, !screen->top.status.mode), false);
+	put(y, at->state, at->state_width, gp_top_state(&screen->top, job), false);
 	snprintf(text, sizeof(text), "%u/%u", job->busy_queues, job->queues);
 	put(y, at->queues, 6, text, true);
 	if (at->backlog >= 0) {

@@ -7,10 +7,27 @@
 
 #include "sched/text.h"
 
+#define HOLDER_MS 500
+
 void gp_top_free(struct gp_top *top)
 {
 	free(top->jobs);
+	free(top->holds.items);
 	*top = (struct gp_top){0};
+}
+
+/* Suspensions of others are the holder's to tell; one that does not answer soon is left alone. */
+static void read_holds(struct gp_top *top)
+{
+	struct gp_holder *holder = calloc(1, sizeof(*holder));
+
+	if (!holder)
+		return;
+	holder->socket = -1;
+	if (!gp_holder_connect(holder, HOLDER_MS))
+		(void)!gp_holder_holds(holder, &top->holds, HOLDER_MS);
+	gp_holder_close(holder);
+	free(holder);
 }
 
 int gp_top_read(struct gp_top *top, struct gp_daemon_client *client, struct gp_diag *diag)
@@ -36,6 +53,7 @@ int gp_top_read(struct gp_top *top, struct gp_daemon_client *client, struct gp_d
 	if (count < 0)
 		return count;
 	top->job_count = (size_t)count;
+	read_holds(top);
 	return 0;
 }
 
@@ -121,9 +139,24 @@ const char *gp_top_sort_name(enum gp_top_sort sort)
 
 /* ---- tables ---- */
 
-/* Who only observes holds nobody: the core's state is what would be. */
-const char *gp_top_state(const struct gp_msg_job *job, bool observed)
+u32 gp_top_stopped_by(const struct gp_top *top, const struct gp_msg_job *job)
 {
+	for (size_t i = 0; i < top->holds.count; i++) {
+		const struct gp_msg_hold *hold = &top->holds.items[i];
+
+		if ((u32)hold->pid == job->pid && (u32)hold->owner_pid != top->status.pid)
+			return (u32)hold->owner_pid;
+	}
+	return 0;
+}
+
+/* Who only observes holds nobody: the core's state is what would be. */
+const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job)
+{
+	bool observed = !top->status.mode;
+
+	if ((observed || job->run == GP_DAEMON_RUNNING) && gp_top_stopped_by(top, job))
+		return _("stopped");
 	if (observed && job->held_since != GP_DAEMON_NEVER)
 		return _("would be held");
 	switch (observed ? GP_DAEMON_RUNNING : job->run) {
@@ -169,7 +202,7 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		gp_table_cellf(table, "%u", job->pid);
 		gp_table_cell(table, gp_class_name(job->job_class));
 		gp_table_cellf(table, "%u", job->priority);
-		gp_table_cell(table, gp_top_state(job, observed));
+		gp_table_cell(table, gp_top_state(top, job));
 		gp_table_paint(table, job->run == GP_DAEMON_RUNNING
 					      ? (job->busy_queues ? GP_GREEN : GP_PLAIN)
 					      : GP_YELLOW);
@@ -205,7 +238,7 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 	for (size_t i = 0; i < top->device_count; i++) {
 		const struct gp_msg_device *device = &top->devices[i];
 
-		gp_table_cellf(table, "%u", device->gpu_id);
+		gp_table_cellf(table, "%x", device->gpu_id);
 		gp_table_cell(table, device->broken        ? _("switched off")
 				     : device->can_suspend ? gp_sched_policy_name(device->policy)
 							   : _("none"));
@@ -223,7 +256,7 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 
 /* ---- JSON ---- */
 
-static json_t *job_json(const struct gp_msg_job *job)
+static json_t *job_json(const struct gp_top *top, const struct gp_msg_job *job)
 {
 	static const char *const states[] = {"running", "suspending", "suspended", "resuming"};
 	static const char *const pins[] = {"none", "run", "hold"};
@@ -246,6 +279,9 @@ static json_t *job_json(const struct gp_msg_job *job)
 	json_object_set_new(json, "held", json_boolean(held));
 	json_object_set_new(json, "held_for",
 			    gp_json_u64_if(job->held_for != GP_DAEMON_NONE, job->held_for));
+	json_object_set_new(json, "stopped_by",
+			    gp_json_u64_if(gp_top_stopped_by(top, job) != 0,
+					   gp_top_stopped_by(top, job)));
 	json_object_set_new(json, "held_ns", json_integer((json_int_t)job->held_ns));
 	json_object_set_new(json, "ran_ns", json_integer((json_int_t)job->ran_ns));
 	json_object_set_new(json, "waited_ns", json_integer((json_int_t)job->waited_ns));
@@ -263,7 +299,7 @@ json_t *gp_top_json(const struct gp_top *top)
 	json_t *json = json_object(), *jobs = json_array(), *devices = json_array();
 
 	for (size_t i = 0; i < top->job_count; i++)
-		json_array_append_new(jobs, job_json(&top->jobs[i]));
+		json_array_append_new(jobs, job_json(top, &top->jobs[i]));
 	for (size_t i = 0; i < top->device_count; i++) {
 		const struct gp_msg_device *device = &top->devices[i];
 		json_t *item =

@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "cli/daemon_client.h"
+#include "cli/target_command.h"
 
 enum gp_top_sort {
 	GP_TOP_PRIORITY,
@@ -20,6 +21,8 @@ struct gp_top {
 	size_t job_count;
 	struct gp_msg_device devices[GP_DAEMON_DEVICES];
 	size_t device_count;
+	struct gp_holds
+		holds; /* everybody's, as this user's holder tells; empty when it does not */
 };
 
 /* Asks for everything; what was there before is freed. Says what went wrong. */
@@ -29,7 +32,9 @@ void gp_top_free(struct gp_top *top);
 void gp_top_arrange(struct gp_top *top, enum gp_top_sort sort, const char *filter);
 const char *gp_top_sort_name(enum gp_top_sort sort);
 
-const char *gp_top_state(const struct gp_msg_job *job, bool observed);
+/* The process, not the daemon, that keeps the job's first process suspended; 0: none is known. */
+u32 gp_top_stopped_by(const struct gp_top *top, const struct gp_msg_job *job);
+const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job);
 struct gp_table *gp_top_jobs(const struct gp_top *top);
 struct gp_table *gp_top_devices(const struct gp_top *top);
 json_t *gp_top_json(const struct gp_top *top);

@@ -156,9 +156,23 @@ static void repeated(struct reading *reading)
 	reading->section = SECTION_UNKNOWN;
 }
 
-static void begin_device(struct reading *reading, const char *name)
+/* Ids are hexadecimal where people see them and decimal in sysfs: "0x…" is kept as the other. */
+static const char *plain_id(const char *name, char *room, size_t size)
+{
+	const char *p = name + 2, *end = name + strlen(name);
+	u64 number;
+
+	if (strncmp(name, "0x", 2) != 0 || !gp_parse_hex(&p, end, &number) || p != end)
+		return name;
+	snprintf(room, size, "%llu", (unsigned long long)number);
+	return room;
+}
+
+static void begin_device(struct reading *reading, const char *given)
 {
 	struct gp_config *config = reading->config;
+	char room[32];
+	const char *name = plain_id(given, room, sizeof(room));
 
 	reading->section = SECTION_DEVICE;
 	if (strcmp(name, "*") == 0) {
@@ -170,9 +184,9 @@ static void begin_device(struct reading *reading, const char *name)
 	}
 	if (!device_name_ok(name)) {
 		mistake(reading,
-			_("'%s' is no device; write [device *], [device GPU_ID] or [device node N] "
-			  "('gpreempt ps --json' shows them)"),
-			name);
+			_("'%s' is no device; write [device *], [device 0xID] as 'gpreempt top' "
+			  "shows its id, or [device node N]"),
+			given);
 		reading->section = SECTION_UNKNOWN;
 		return;
 	}

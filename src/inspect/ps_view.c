@@ -82,7 +82,7 @@ static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
 	return false;
 }
 
-/* Nodes of the topology, "1,2"; a GPU that is not listed there goes by its id, "#24428". */
+/* Nodes of the topology, "1,2"; a GPU that is not listed there goes by its id, "#5f6c". */
 static void gpus_cell(struct gp_table *table, const struct gp_ps *ps,
 		      const struct gp_gpu_process *process)
 {
@@ -94,7 +94,7 @@ static void gpus_cell(struct gp_table *table, const struct gp_ps *ps,
 	}
 	for (size_t i = 0; i < process->usage_count; i++) {
 		if (!gpu_by_id(ps, process->usages[i].gpu_id))
-			gp_buf_printf(&text, "%s#%u", text.len ? "," : "",
+			gp_buf_printf(&text, "%s#%x", text.len ? "," : "",
 				      process->usages[i].gpu_id);
 	}
 	gp_table_cell(table, gp_buf_str(&text));

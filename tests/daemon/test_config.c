@@ -85,7 +85,7 @@ static void a_device_section_changes_only_what_it_gives(void **state)
 	struct gp_config config;
 
 	(void)state;
-	accepted("[device 4711]\npolicy = fair\n[device *]\nmin_run = 3ms\nslice = 4ms\n"
+	accepted("[device 0x1267]\npolicy = fair\n[device *]\nmin_run = 3ms\nslice = 4ms\n"
 		 "[device node 2]\nmin_run = 5ms\nsuspend = no\n",
 		 &config);
 	gp_config_device(&config, 4711, 1, &device);
@@ -143,9 +143,14 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 	refused("[daemon\n", "test.conf:1: a section's name ends with ']'\n");
 	refused("[daemon] mode = act\n",
 		"test.conf:1: there is something after ']'; begin a new line\n");
-	refused("[device 0x12]\n",
-		"test.conf:1: '0x12' is no device; write [device *], [device GPU_ID] or [device "
-		"node N] ('gpreempt ps --json' shows them)\n");
+	refused("[device be32]\n",
+		"test.conf:1: 'be32' is no device; write [device *], [device 0xID] as 'gpreempt "
+		"top' shows its id, or [device node N]\n");
+	refused("[device 0x]\n",
+		"test.conf:1: '0x' is no device; write [device *], [device 0xID] as 'gpreempt "
+		"top' shows its id, or [device node N]\n");
+	refused("[device 4711]\n[device 0x1267]\n",
+		"test.conf:2: [device 0x1267] is there twice; join the two\n");
 	refused("[daemon]\nread_fastest = 1s\nread_slowest = 1ms\n",
 		"test.conf:3: read_fastest is longer than read_slowest; swap them\n");
 }

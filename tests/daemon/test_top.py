@@ -92,7 +92,7 @@ class Top(unittest.TestCase):
         # The last line is drawn last.
         shown = self.until(lambda s: self.listed(s) and "q quit" in s)
         self.assertIn("mode act: 2 jobs, 0 held", shown)
-        self.assertRegex(shown, r"GPU 4711 +\[[| ]{20}\]")
+        self.assertRegex(shown, r"GPU 1267 +\[[| ]{20}\]")
         self.assertEqual(self.row(shown, self.low)[1:5], ["offline", "500", "running", "1/1"])
         self.assertEqual(self.row(shown, self.high)[1:5], ["online", "2000", "idle", "0/1"])
         self.assertEqual(self.row(shown, self.low)[-1], "program")
