@@ -1,0 +1,43 @@
+"""Shares instead of turns, on the virtual GPU: compute units are divided by weight and given back."""
+import json
+import os
+import signal
+import unittest
+
+import test_gpreemptd as rig
+
+
+class Sharing(rig.Daemon):
+    def test_shares_are_parts_of_the_gpu_that_do_not_overlap(self):
+        self.daemon(rig.ACT + "policy = quantum\nshare = yes\n")
+        for name, weight in (("case_a_cnn", "1"), ("offline_trainer", "4")):
+            self.begin(rig.GPREEMPT, "run", "--weight", weight, "--", os.path.join(rig.EXAMPLES, name), "--seconds", "600")
+
+        def masks():
+            """CUs that the queues of each program may use, as the driver was told; 0: all."""
+            status, found = self.json("vgpu", "status"), {}
+            for name, job in self.jobs().items():
+                queues = [queue for process in status["processes"] if process["pid"] == job["pid"]
+                          for queue in process["queues"] if queue["type"] in ("aql", "compute")]
+                different = {int(queue["cu_mask"] or "0", 16) for queue in queues}
+                found[name] = different.pop() if len(different) == 1 else None
+            return found
+
+        def side_by_side():
+            found = masks()
+            small, large = found.get("case_a_cnn"), found.get("offline_trainer")
+            return small and large and (small, large)
+
+        small, large = self.until(side_by_side, "no shares")
+        self.assertEqual(small & large, 0)
+        self.assertEqual((bin(small).count("1"), bin(large).count("1")), (16, 64))
+        kinds = {line["kind"] for line in map(json.loads, self.gpreempt("log", "--json").stdout.splitlines())}
+        self.assertIn("share", kinds)
+        self.assertNotIn("suspend", kinds)
+        # Who is left has it all.
+        os.kill(self.job("case_a_cnn")["pid"], signal.SIGKILL)
+        self.until(lambda: bin(masks().get("offline_trainer") or 0).count("1") == 80, "the rest is not given back")
+
+
+if __name__ == "__main__":
+    unittest.main()
