@@ -223,7 +223,7 @@ static void error_is(const void *packet, hsa_status_t expected)
 	hsa_queue_t *queue = queue_new(64, on_error, &status);
 
 	ring(queue, put(queue, packet));
-	for (int i = 0; i < 10000 && !__atomic_load_n(&status, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < 60000 && !__atomic_load_n(&status, __ATOMIC_SEQ_CST); i++)
 		nanosleep(&nap, NULL);
 	if (status != (int)expected)
 		fprintf(stderr, "queue error %x, not %x\n", status, (int)expected);
