@@ -12,6 +12,7 @@
 #include "base/i18n.h"
 #include "base/json.h"
 #include "base/parse.h"
+#include "vkfd/faultfd.h"
 
 #define PROGRAM            "gpreempt vgpu"
 #define EXIT_OK            0
@@ -197,6 +198,19 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv)
 	return error;
 }
 
+/* What costs CPU time while nothing happens is not done in silence, unless it was asked for. */
+static void announce_polling(void)
+{
+	int fd = gp_faultfd_open();
+
+	if (fd >= 0)
+		close(fd);
+	else if (!getenv("GPREEMPT_VGPU_POLL"))
+		fprintf(stderr, PROGRAM ": %s (userfaultfd: %s)\n",
+			_("doorbells are polled here, so idle programs use some CPU time"),
+			strerror(-fd));
+}
+
 static void announce(const char *directory, struct gp_diag *diag)
 {
 	char line[256];
@@ -209,6 +223,7 @@ static void announce(const char *directory, struct gp_diag *diag)
 	if (gp_vgpu_needs_new_rocm(status))
 		fprintf(stderr, PROGRAM ": %s\n",
 			_("ROCm before 6 cannot name it: use '--personality compat' for that"));
+	announce_polling();
 	json_decref(status);
 }
 

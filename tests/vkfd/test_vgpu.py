@@ -1,10 +1,13 @@
 """gpreempt vgpu from the outside: what is shown, exit codes, signals, machines, and that nothing stays."""
+import ctypes
+import errno
 import json
 import os
 import re
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import tempfile
 import time
@@ -14,6 +17,20 @@ BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 EXAMPLES = os.path.join(os.path.dirname(BIN), "examples")
 LIMIT = 60
+
+
+def forbid_userfaultfd():
+    """As the seccomp filter of a container does: for this process and its children, for good."""
+    load_number, equal, end = 0x20, 0x15, 0x06  # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ, BPF_RET
+    userfaultfd, refused, allowed = 323, 0x00050000 | errno.EPERM, 0x7fff0000
+    filters = struct.pack("HBBI" * 4, load_number, 0, 0, 0, equal, 0, 1, userfaultfd, end, 0, 0, refused,
+                          end, 0, 0, allowed)
+    text = ctypes.create_string_buffer(filters, len(filters))
+    program = struct.pack("HxxxxxxP", 4, ctypes.addressof(text))
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, seccomp, by_filter = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, by_filter, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "seccomp")
 
 
 class Machine(unittest.TestCase):
@@ -72,14 +89,24 @@ class Programs(Machine):
             self.assertEqual(len(re.findall(rf"Compute Unit: +{cus}\b", done.stdout)), 2, gpu)
 
     def test_the_first_line_says_what_is_shown(self):
-        done = self.vgpu("--personality", "native", "--count", "2", "--", "true")
+        poll = {"GPREEMPT_VGPU_POLL": "1"}  # nothing about userfaultfd, whether it is allowed or not
+        done = self.vgpu("--personality", "native", "--count", "2", "--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: 2 x AMD Instinct MI308X, shown as gfx942 with 80 CUs "
                                       "in 4 XCCs (personality native)\n"
                                       "gpreempt vgpu: ROCm before 6 cannot name it: use '--personality compat' for "
                                       "that\n")
-        done = self.vgpu("--", "true")
+        done = self.vgpu("--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
                                       "in 1 XCC (personality compat)\n")
+
+    @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
+    def test_where_userfaultfd_is_forbidden_doorbells_are_polled_and_it_says_so(self):
+        gemm = os.path.join(EXAMPLES, "gemm_mini")
+        done = self.vgpu("--speed", "20", "--", gemm, "--seconds", "0.2", preexec_fn=forbid_userfaultfd)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"\A.* shown as .*\ngpreempt vgpu: doorbells are polled here, so idle programs "
+                                      r"use some CPU time \(userfaultfd: Operation not permitted\)\n")
+        self.assertRegex(done.stdout, "[0-9.]+ products/s")
 
     def test_children_see_it_too(self):
         done = self.vgpu("--count", "3", "--", "sh", "-c", "sh -c 'cat /sys/class/kfd/kfd/topology/nodes/*/gpu_id'")
@@ -315,6 +342,15 @@ class Kept(Machine):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def endless(self, example, *arguments, **options):
+        """An example that goes on until it is killed, at the latest when the test is over."""
+        options.setdefault("env", self.env)
+        process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, example), "--seconds", "1000000",
+                                    *arguments], stdout=subprocess.DEVNULL, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return process
+
     def test_one_machine_serves_many_programs_until_it_is_stopped(self):
         self.assertEqual(self.vgpu("status").returncode, 1)
         done = self.vgpu("start", "--gpu", "mi210", "--seed", "5")
@@ -410,8 +446,7 @@ class Kept(Machine):
     @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")
     def test_a_running_program_is_in_status_and_sysfs_and_then_gone(self):
         self.assertEqual(self.vgpu("start").returncode, 0)
-        process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, "gemm_mini"), "--seconds", "30"],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+        process = self.endless("gemm_mini", stderr=subprocess.DEVNULL)
         self.until(lambda: any(p["queues"] for p in self.status()["processes"]), "no queues appeared")
         shown = self.status()["processes"][0]
         queues = self.vgpu("--", "ls", f"/sys/class/kfd/kfd/proc/{shown['pid']}/queues")
@@ -428,17 +463,14 @@ class Kept(Machine):
         self.assertEqual(self.vgpu("start").returncode, 0)
         log = os.path.join(self.place, "amd.log")
         with open(log, "w") as out:
-            process = subprocess.Popen([GPREEMPT, "vgpu", "--", os.path.join(EXAMPLES, "case_b_transformer"),
-                                        "--seconds", "30", "--batch", "1"],
-                                       stdout=subprocess.DEVNULL, stderr=out, env=dict(self.env, AMD_LOG_LEVEL="4"))
-        try:
-            pid = self.busy_process(log)
-            logged = json.loads(self.vgpu("--", GPREEMPT, "find", "--no-live", "--json", pid, log).stdout)
-            live = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid).stdout)
-            joined = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid, log).stdout)
-        finally:
-            os.kill(int(pid), signal.SIGKILL)
-            process.wait(LIMIT)
+            process = self.endless("case_b_transformer", "--batch", "1", stderr=out,
+                                   env=dict(self.env, AMD_LOG_LEVEL="4"))
+        pid = self.busy_process(log)
+        logged = json.loads(self.vgpu("--", GPREEMPT, "find", "--no-live", "--json", pid, log).stdout)
+        live = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid).stdout)
+        joined = json.loads(self.vgpu("--", GPREEMPT, "find", "--json", pid, log).stdout)
+        os.kill(int(pid), signal.SIGKILL)
+        process.wait(LIMIT)
         # HIP logs the queue object; sysfs knows ids and sizes, debugfs rings and objects.
         objects = {queue["object"]: queue for queue in live["queues"]}
         self.assertGreaterEqual(len(logged["queues"]), 4)

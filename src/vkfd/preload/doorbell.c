@@ -2,28 +2,18 @@
  * Doorbells. Each GPU's slice is a memfd that the application maps at its own address and the CP at
  * another. The application's mapping is write-protected with userfaultfd while every ring is idle:
  * the first store to it stops its thread and wakes the CP, which lifts the protection (the store
- * then happens) and looks at the rings until they are idle again. User-mode faults are enough, so
- * no privilege is needed. Without userfaultfd the CP looks at the rings now and then instead.
+ * then happens) and looks at the rings until they are idle again. Without userfaultfd the CP looks
+ * at the rings now and then instead; the launcher has said so.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "vkfd/faultfd.h"
 #include "vkfd/preload/cp_state.h"
-
-#ifndef UFFD_USER_MODE_ONLY /* linux/userfaultfd.h, 5.11 */
-#define UFFD_USER_MODE_ONLY 1
-#endif
-#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM /* 5.19 */
-#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
-#endif
 
 void gp_cp_doorbells_init(struct gp_cp_doorbells *doorbells)
 {
@@ -63,23 +53,7 @@ static void say_polling(int error)
 
 static int fault_open(void)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
-	};
-	int fd, error;
-
-	if (getenv("GPREEMPT_VGPU_POLL"))
-		return -ENOSYS;
-	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, UFFDIO_API, &api)) {
-		error = errno;
-		close(fd);
-		return -error;
-	}
-	return fd;
+	return getenv("GPREEMPT_VGPU_POLL") ? -ENOSYS : gp_faultfd_open();
 }
 
 int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index)
