@@ -34,6 +34,31 @@ static void an_update_costs_unmap_save_map_and_restore(void **state)
 	rig_free(rig);
 }
 
+static void saving_and_restoring_have_a_bandwidth_each(void **state)
+{
+	struct gp_model_config config = rig_config();
+	struct rig *rig;
+	u64 t0, unmap, map;
+	u32 queue;
+
+	(void)state;
+	config.chip.save_bytes_per_us = 500;
+	config.chip.restore_bytes_per_us = 4000;
+	rig = rig_new(&config);
+	queue = rig_queue(rig, 7);
+	rig_map(rig);
+	rig_submit(rig, queue, rig_kernel(1, 1, 100000));
+	rig_until(rig, rig->now + 1100);
+	t0 = rig->now;
+	rig_update(rig, 0, 5);
+	rig_drain(rig);
+	unmap = 1000 + 10 + 300 + GROUP_BYTES * 2;
+	map = 2000 + 20 + 400 + GROUP_BYTES / 4;
+	assert_int_equal(rig_at(rig, GP_MODEL_UNMAPPED, 5), t0 + unmap);
+	assert_int_equal(rig_at(rig, GP_MODEL_MAPPED, 5), t0 + unmap + map);
+	rig_free(rig);
+}
+
 static void with_nothing_resident_nothing_is_saved(void **state)
 {
 	struct rig *rig = rig_default();
@@ -415,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_update_costs_unmap_save_map_and_restore),
+		cmocka_unit_test(saving_and_restoring_have_a_bandwidth_each),
 		cmocka_unit_test(with_nothing_resident_nothing_is_saved),
 		cmocka_unit_test(with_nothing_mapped_an_update_costs_nothing),
 		cmocka_unit_test(a_bystander_loses_exactly_the_switch_time),

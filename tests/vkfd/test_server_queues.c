@@ -176,6 +176,32 @@ static void each_change_is_one_update_of_its_device(void **state)
 	assert_int_equal(updates(fake, 1), other);
 }
 
+/* The driver waits for the fence of the unmap; the new runlist is the hardware's business. */
+static void a_change_returns_with_the_fence_before_the_queues_run_again(void **state)
+{
+	struct fake_vm *fake = *state;
+	struct gp_vm_process *a = process_add(fake, 100);
+	struct gp_kfd_update_queue_args args = {.queue_id = 1};
+	struct gp_model_stats stats;
+	u64 before;
+	u32 slow;
+
+	create(fake, a);
+	create(fake, a);
+	before = updates(fake, 0);
+	slow = begin(fake, &(struct call){.process = a,
+					  .nr = _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE),
+					  .args = &args,
+					  .args_size = sizeof(args)});
+	assert_int_equal(result_of(fake, slow), NOT_YET);
+	for (int us = 0; us < 1000 && result_of(fake, slow) == NOT_YET; us++)
+		pass(fake, 1000);
+	assert_int_equal(result_of(fake, slow), 0);
+	gp_model_stats(fake->vm.devices[0].model, &stats);
+	assert_int_equal(stats.updates, before); /* counted when it is mapped */
+	assert_int_equal(updates(fake, 0), before + 1);
+}
+
 static void update_answers_as_the_driver(void **state)
 {
 	struct fake_vm *fake = *state;
@@ -462,6 +488,7 @@ int main(void)
 		WITH(native_checks_the_save_area, start_native),
 		WITH(a_process_has_127_queues_on_a_device, start),
 		WITH(each_change_is_one_update_of_its_device, start),
+		WITH(a_change_returns_with_the_fence_before_the_queues_run_again, start),
 		WITH(update_answers_as_the_driver, start),
 		WITH(percentage_0_preempts_a_kernel_and_100_lets_it_finish, start),
 		WITH(cu_masks_are_dealt_out_to_the_xccs, start),
