@@ -26,18 +26,24 @@ static int change(unsigned long request, u32 id)
 	return kfd(request, &args);
 }
 
-/* Result of WAIT_EVENTS, or -errno. */
-static int wait_for(struct gp_kfd_event_data *data, u32 count, bool all, u32 timeout)
+/* Result of WAIT_EVENTS, or -errno; *timeout comes back as the driver leaves it. */
+static int wait_left(struct gp_kfd_event_data *data, u32 count, bool all, u32 *timeout)
 {
 	struct gp_kfd_wait_events_args args = {
 		.events_ptr = (uintptr_t)data,
 		.num_events = count,
 		.wait_for_all = all,
-		.timeout = timeout,
+		.timeout = *timeout,
 	};
 	int error = kfd(GP_KFD_IOC_WAIT_EVENTS, &args);
 
+	*timeout = args.timeout;
 	return error ? error : (int)args.wait_result;
+}
+
+static int wait_for(struct gp_kfd_event_data *data, u32 count, bool all, u32 timeout)
+{
+	return wait_left(data, count, all, &timeout);
 }
 
 static int poll_one(u32 id)
@@ -63,7 +69,7 @@ static void *sleeping(void *context)
 	struct sleeper *sleeper = context;
 
 	sleeper->tid = (pid_t)syscall(SYS_gettid);
-	sleeper->result = wait_for(sleeper->data, sleeper->count, sleeper->all, sleeper->timeout);
+	sleeper->result = wait_left(sleeper->data, sleeper->count, sleeper->all, &sleeper->timeout);
 	return NULL;
 }
 
@@ -206,6 +212,27 @@ static void a_signal_interrupts_and_gives_back_what_was_consumed(void **state)
 	assert_int_equal(poll_one(b), GP_KFD_WAIT_TIMEOUT);
 }
 
+static void a_signal_leaves_what_is_left_of_the_time(void **state)
+{
+	const u32 limit = 1000000;
+	const struct timespec nap = {.tv_nsec = 5000000};
+	struct sigaction action = {.sa_handler = handler};
+	struct sleeper one = {
+		.data = {{.event_id = create(GP_KFD_EVENT_SIGNAL, true)}},
+		.count = 1,
+		.timeout = limit,
+	};
+
+	(void)state;
+	sigaction(SIGUSR1, &action, NULL);
+	assert_int_equal(pthread_create(&one.thread, NULL, sleeping, &one), 0);
+	asleep(&one);
+	nanosleep(&nap, NULL); /* for the difference to show */
+	pthread_kill(one.thread, SIGUSR1);
+	assert_int_equal(finish(&one), -EINTR);
+	assert_in_range(one.timeout, 1, limit - 5);
+}
+
 static void a_changed_age_completes_at_once(void **state)
 {
 	u32 id = create(GP_KFD_EVENT_SIGNAL, true);
@@ -338,6 +365,7 @@ int main(void)
 		TEST(waiting_for_all_remembers_what_already_happened),
 		TEST(destroying_an_event_fails_its_waiters),
 		TEST(a_signal_interrupts_and_gives_back_what_was_consumed),
+		TEST(a_signal_leaves_what_is_left_of_the_time),
 		TEST(a_changed_age_completes_at_once),
 		TEST(any_number_of_events_can_be_waited_for),
 		TEST(a_fault_tells_every_memory_event_where),

@@ -247,6 +247,41 @@ static void grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler(vo
 	assert_int_equal(scene.target->queue_count, 1);
 }
 
+static void whoever_waits_behind_a_hang_fails_with_it(void **state)
+{
+	struct gp_vm_process *other = process_add(scene.fake, OTHER);
+	struct gp_kfd_create_queue_args queue = queue_args(scene.fake, 0, GP_KFD_QUEUE_COMPUTE_AQL);
+	struct gp_vkfd_work work = kernel(0, 5, 20000 * MS);
+	struct gp_kfd_dbg_trap_args args = {.pid = TARGET,
+					    .op = GP_KFD_DBG_SUSPEND_QUEUES,
+					    .suspend_queues = {.num_queues = 1,
+							       .grace_period = 256}};
+	u32 ids[] = {0}, first, second;
+
+	(void)state;
+	attach(1);
+	ring_put(scene.target, &work);
+	gp_vm_ring_read(&scene.fake->vm, scene.target);
+	pass(scene.fake, MS);
+	first = begin(scene.fake, &(struct call){.process = scene.debugger,
+						 .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
+						 .args = &args,
+						 .args_size = sizeof(args),
+						 .payload = ids,
+						 .payload_size = sizeof(ids)});
+	pass(scene.fake, 1000 * MS);
+	second = begin(scene.fake, &(struct call){.process = other,
+						  .nr = _IOC_NR(GP_KFD_IOC_CREATE_QUEUE),
+						  .args = &queue,
+						  .args_size = sizeof(queue)});
+	pass(scene.fake, 7999 * MS);
+	assert_int_equal(result_of(scene.fake, first), NOT_YET);
+	assert_int_equal(result_of(scene.fake, second), NOT_YET);
+	pass(scene.fake, MS);
+	assert_int_equal(result_of(scene.fake, first), 0);
+	assert_int_equal(result_of(scene.fake, second), -ETIME);
+}
+
 static void what_was_given_up_stays_given_up_however_late_the_server_is(void **state)
 {
 	/* Over 10 ms after the driver stopped waiting for it. */
@@ -522,6 +557,7 @@ int main(void)
 		WITH(each_device_is_preempted_once, start_two),
 		WITH(grace_is_what_the_register_makes_of_it, start),
 		WITH(grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler, start),
+		WITH(whoever_waits_behind_a_hang_fails_with_it, start),
 		WITH(what_was_given_up_stays_given_up_however_late_the_server_is, start),
 		WITH(time_can_be_held, start),
 		WITH(destroy_of_a_suspended_queue_blocks_until_it_is_resumed, start),
