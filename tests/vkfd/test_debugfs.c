@@ -280,7 +280,7 @@ static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 	/* Every fourth bit is an XCC's; a real one has other things behind the fourth engine. */
 	small_machine_make(&m, "mi308x", 1, GP_NATIVE);
 	queue = small_queue(&m, small_process(&m, 1), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
-	queue->cu_mask[0] = 0xf; /* CUs 0 to 3 of XCC 0: bits 0, 4, 8 and 12 */
+	queue->cu_mask[0] = 1u << 0 | 1u << 4 | 1u << 8 | 1u << 12; /* CUs 0 to 3 of XCC 0 */
 	gp_vm_debugfs_mqds(&m.vm, &text);
 	assert_non_null(strstr(text.data, "00000060: 00000001 00000000 00000001 00000001 "));
 	assert_non_null(strstr(text.data, "00000060: 00000000 00000000 00000000 00000000 "));

@@ -295,8 +295,8 @@ static void cu_masks_are_dealt_out_to_the_xccs(void **state)
 	create(fake, a);
 	before = updates(fake, 0);
 	assert_int_equal(run(fake, &call), 0);
-	/* bit 0 -> XCC 0 CU 0; bit 2 -> XCC 0 CU 1; bit 3 -> XCC 1 CU 1 */
-	assert_int_equal(gp_vm_queue(a, 0)->cu_mask[0], 1u << 0 | 1u << 1 | 1u << 5);
+	/* The model numbers its CUs as the driver deals them out. */
+	assert_int_equal(gp_vm_queue(a, 0)->cu_mask[0], words[0]);
 	assert_int_equal(updates(fake, 0), before + 1);
 	args.num_cu_mask = 33;
 	assert_int_equal(run(fake, &call), -EINVAL);
@@ -310,6 +310,48 @@ static void cu_masks_are_dealt_out_to_the_xccs(void **state)
 	args.queue_id = 0;
 	call.flags = GP_VKFD_BAD_ARRAY;
 	assert_int_equal(run(fake, &call), -EFAULT);
+}
+
+/* How long taking a kernel off takes, that runs on two CUs of a mask. */
+static u64 unmap_ns(struct fake_vm *fake, struct gp_vm_process *process, u32 mask)
+{
+	struct gp_kfd_set_cu_mask_args args = {.num_cu_mask = 32};
+	struct gp_vkfd_work work = kernel(0, mask, 10 * MS);
+	u64 began;
+
+	assert_int_equal(run(fake, &(struct call){.process = process,
+						  .nr = _IOC_NR(GP_KFD_IOC_SET_CU_MASK),
+						  .args = &args,
+						  .args_size = sizeof(args),
+						  .payload = &mask,
+						  .payload_size = sizeof(mask)}),
+			 0);
+	work.workgroups = 2;
+	ring_put(process, &work);
+	assert_int_equal(gp_vm_ring_read(&fake->vm, process), 0);
+	pass(fake, MS);
+	began = fake->now;
+	assert_int_equal(update_percent(fake, process, 0, 0), 0);
+	began = fake->now - began;
+	assert_int_equal(update_percent(fake, process, 0, 100), 0);
+	pass(fake, 20 * MS);
+	assert_int_equal(completed(process), 1);
+	return began;
+}
+
+/* XCCs save side by side: two CUs of one take longer than one CU of each of two. */
+static void bits_beside_each_other_are_in_different_xccs(void **state)
+{
+	struct fake_vm *fake = *state;
+	struct gp_vm_process *a = process_add(fake, 100);
+	u64 apart, together, bytes = 32 * (512 + 64 * 64 * 4);
+
+	create(fake, a);
+	apart = unmap_ns(fake, a, 1u << 0 | 1u << 1);
+	together = unmap_ns(fake, a, 1u << 0 | 1u << 2);
+	assert_int_equal(together - apart, gp_divide_up(2 * bytes, 100) - gp_divide_up(bytes, 100));
+	assert_int_equal(unmap_ns(fake, a, 1u << 5 | 1u << 6), apart);
+	assert_int_equal(unmap_ns(fake, a, 1u << 1 | 1u << 7), together);
 }
 
 static void one_queue_of_a_process_has_gws(void **state)
@@ -492,6 +534,7 @@ int main(void)
 		WITH(update_answers_as_the_driver, start),
 		WITH(percentage_0_preempts_a_kernel_and_100_lets_it_finish, start),
 		WITH(cu_masks_are_dealt_out_to_the_xccs, start),
+		WITH(bits_beside_each_other_are_in_different_xccs, start),
 		WITH(one_queue_of_a_process_has_gws, start),
 		WITH(destroy_of_an_unknown_queue_is_einval, start),
 		WITH(a_destroyed_queue_leaves_the_model, start),

@@ -24,8 +24,8 @@ static void update_queue(struct gp_vm *vm, struct gp_vm_request *request, struct
 }
 
 /*
- * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be;
- * whatever is presented, the model has the chip's own XCCs.
+ * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be:
+ * the model numbers its CUs that way. Whatever is presented, it has the chip's own XCCs.
  */
 static void map_mask(struct gp_vm_queue *queue, const u32 *words, u32 bits)
 {
@@ -33,12 +33,9 @@ static void map_mask(struct gp_vm_queue *queue, const u32 *words, u32 bits)
 	u32 total = GP_MIN(chip->xcc_count * chip->cu_per_xcc, (u32)GP_MODEL_MAX_CU);
 
 	memset(queue->cu_mask, 0, sizeof(queue->cu_mask));
-	for (u32 i = 0; i < GP_MIN(bits, total); i++) {
-		u32 cu = i % chip->xcc_count * chip->cu_per_xcc + i / chip->xcc_count;
-
+	for (u32 i = 0; i < GP_MIN(bits, total); i++)
 		if (words[i / 32] >> i % 32 & 1)
-			queue->cu_mask[cu / 64] |= 1ull << cu % 64;
-	}
+			queue->cu_mask[i / 64] |= 1ull << i % 64;
 }
 
 static void set_cu_mask(struct gp_vm *vm, struct gp_vm_request *request)

@@ -162,14 +162,13 @@ static void model_state(const struct gp_vm_queue *queue, struct gp_model_queue_s
 
 /*
  * COMPUTE_STATIC_THREAD_MGMT_SE0 to 7: which CUs of each shader engine. The driver deals the bits
- * of a mask out to the XCCs in turn, and those of an XCC to its engines in turn; the queue keeps
- * them by CU of the modelled chip.
+ * of a mask out to the XCCs that are shown in turn, and those of an XCC to its engines in turn.
  */
 static void cu_mask_words(const struct gp_vm_queue *queue, u32 xcc, u32 *words)
 {
 	static const u8 places[] = {23, 24, 26, 27, 39, 40, 41, 42};
 	const struct gp_gpufile *file = &queue->device->file;
-	u32 xccs = file->gpu.xcc_count, real = file->chip.xcc_count;
+	u32 xccs = file->gpu.xcc_count;
 	u32 engines = file->array_count / file->arrays_per_engine / xccs;
 	bool any = false;
 
@@ -179,9 +178,9 @@ static void cu_mask_words(const struct gp_vm_queue *queue, u32 xcc, u32 *words)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++)
 		words[places[i]] = any && i < engines ? 0 : UINT32_MAX;
 	for (u32 bit = xcc; any && bit < file->gpu.cu_count; bit += xccs) {
-		u32 cu = bit % real * file->chip.cu_per_xcc + bit / real, turn = bit / xccs;
+		u32 turn = bit / xccs;
 
-		if (queue->cu_mask[cu / 64] >> cu % 64 & 1)
+		if (queue->cu_mask[bit / 64] >> bit % 64 & 1)
 			words[places[turn % engines]] |= 1u << turn / engines % 32;
 	}
 }
