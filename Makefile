@@ -9,6 +9,7 @@ all: build/build.ninja
 
 build/build.ninja:
 	@scripts/deps build
+	@scripts/deps --try kernels
 	@mkdir -p build
 	@meson setup build --prefix=$(PREFIX) -Dtests=false > build/setup.log 2>&1 || \
 		{ cat build/setup.log; exit 1; }
@@ -24,6 +25,7 @@ demo:
 
 test:
 	@scripts/deps build test
+	@scripts/deps --try kernels
 	@scripts/test
 
 bench:

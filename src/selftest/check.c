@@ -1,7 +1,8 @@
 /*
  * What is checked of a mechanism, with 1, 4 and 16 queues: every cycle of suspend and resume stops
- * and starts all queues; work that becomes ready while they are stopped does not move, and all of
- * it completes afterwards; and when the holder is killed the work it had stopped completes, too.
+ * and starts all queues, in the middle of a kernel where there is one; work that could end while
+ * they are stopped does not, and all of it completes afterwards, with nothing lost of it; and when
+ * the holder is killed the work it had stopped completes, too.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -24,9 +25,10 @@ const u32 gp_selftest_sizes[GP_SELFTEST_SIZES] = {1, 4, 16};
 
 struct check {
 	struct gp_selftest_place *place;
+	struct gp_selftest_report *report;
 	struct gp_selftest_result *result;
 	struct gp_selftest_figures *figures;
-	u32 node, queues, cycles;
+	u32 queues;
 	struct gpreempt *context;
 	struct gpreempt_target *target;
 	struct gp_selftest_program program;
@@ -144,10 +146,11 @@ static int take_time(struct check *check, struct gp_histogram *into)
 
 /* ---- the checks ---- */
 
-/* Suspended, with work that could run: none of it may. */
+/* Suspended, with work that could run or end: none of it may. */
 static int stands_still(struct check *check)
 {
-	long answer = ask(check, GP_SELFTEST_GATE);
+	long before = ask(check, GP_SELFTEST_LOOK);
+	long answer = before < 0 ? before : ask(check, GP_SELFTEST_GATE);
 
 	if (answer >= 0) {
 		nap(STOPPED_MS);
@@ -155,7 +158,9 @@ static int stands_still(struct check *check)
 	}
 	if (answer < 0)
 		return (int)answer;
-	return answer ? fail(check, -EIO, _("%ld packets completed while suspended"), answer) : 0;
+	return answer == before ? 0
+				: fail(check, -EIO, _("%ld packets completed while suspended"),
+				       answer - before);
 }
 
 static int completes(struct check *check, long put)
@@ -170,12 +175,20 @@ static int completes(struct check *check, long put)
 	return 0;
 }
 
+/* A kernel of the virtual GPU cannot be told to go on: its queues wait at the gate instead. */
+static bool has_kernels(const struct check *check)
+{
+	return check->program.work != GP_SELFTEST_BARRIERS && !check->report->virtual_gpu;
+}
+
 static int cycles(struct check *check)
 {
 	long put = ask(check, GP_SELFTEST_PUT);
 	int error = put < 0 ? (int)put : 0;
 
-	for (u32 i = 0; !error && i < check->cycles; i++) {
+	if (!error && has_kernels(check))
+		error = (int)ask(check, GP_SELFTEST_RUN);
+	for (u32 i = 0; !error && i < check->report->cycles; i++) {
 		error = suspend(check);
 		error = error ? error : take_time(check, &check->suspend);
 		error = error ? error : resume(check);
@@ -214,11 +227,14 @@ static int run(struct check *check)
 
 	if (error)
 		return fail_call(check, "gpreempt_open", error);
-	error = gp_selftest_program_start(&check->program, check->place,
+	error = gp_selftest_program_start(&check->program, check->place, check->report,
 					  check->result->mechanism == GPREEMPT_KFD_AGENT,
-					  check->node, check->queues);
+					  check->queues);
 	if (error)
 		return fail(check, error, "%s", check->program.error);
+	check->report->work = check->program.work;
+	memcpy(check->report->work_reason, check->program.work_reason,
+	       sizeof(check->report->work_reason));
 	error = open_target(check);
 	error = error ? error : cycles(check);
 	return error ? error : survives_the_holder(check);
@@ -230,9 +246,10 @@ static struct gp_selftest_times times(const struct gp_histogram *histogram)
 					  gp_histogram_at(histogram, 990)};
 }
 
-int gp_selftest_check(struct gp_selftest_place *place, u32 node, u32 count,
-		      struct gp_selftest_result *result)
+int gp_selftest_check(struct gp_selftest_place *place, struct gp_selftest_report *report,
+		      size_t mechanism)
 {
+	struct gp_selftest_result *result = &report->results[mechanism];
 	int error = 0;
 
 	for (size_t i = 0; !error && i < GP_SELFTEST_SIZES; i++) {
@@ -241,11 +258,10 @@ int gp_selftest_check(struct gp_selftest_place *place, u32 node, u32 count,
 		if (!check)
 			return -ENOMEM;
 		*check = (struct check){.place = place,
+					.report = report,
 					.result = result,
 					.figures = &result->figures[i],
-					.node = node,
-					.queues = gp_selftest_sizes[i],
-					.cycles = count};
+					.queues = gp_selftest_sizes[i]};
 		error = run(check);
 		gp_selftest_program_end(&check->program);
 		gpreempt_target_close(check->target);

@@ -12,10 +12,26 @@
 #define GP_HSA_LIBRARY     "libhsa-runtime64.so.1"
 #define GP_HSA_INFO_NODE   16 /* HSA_AGENT_INFO_NODE: the KFD topology node */
 #define GP_HSA_INFO_DEVICE 17
+#define GP_HSA_INFO_ISA    19
+#define GP_HSA_DEVICE_CPU  0
 #define GP_HSA_DEVICE_GPU  1
+#define GP_HSA_ISA_LENGTH  0 /* HSA_ISA_INFO_NAME_LENGTH, with its NUL */
+#define GP_HSA_ISA_NAME    1
 #define GP_HSA_QUEUE_MULTI 0
 #define GP_HSA_LESS        2 /* HSA_SIGNAL_CONDITION_LT */
 #define GP_HSA_BLOCKED     0 /* HSA_WAIT_STATE_BLOCKED */
+
+/* hsa_executable_symbol_info_t: of a kernel */
+#define GP_HSA_KERNARG_BYTES 11
+#define GP_HSA_GROUP_BYTES   13
+#define GP_HSA_PRIVATE_BYTES 14
+#define GP_HSA_KERNEL_OBJECT 22
+
+/* hsa_ext_amd.h: memory pools */
+#define GP_HSA_POOL_SEGMENT 0
+#define GP_HSA_POOL_FLAGS   1
+#define GP_HSA_POOL_GLOBAL  0 /* segment */
+#define GP_HSA_POOL_KERNARG 1 /* flag: host memory that CPU and GPU see alike */
 
 struct gp_hsa_queue {
 	uint32_t type, features;
@@ -47,6 +63,21 @@ struct gp_hsa {
 	void (*signal_store)(uint64_t signal, int64_t value);
 	int64_t (*signal_wait)(uint64_t signal, int condition, int64_t value, uint64_t ticks,
 			       int state);
+	int (*isa_get_info)(uint64_t isa, int what, void *value);
+	int (*reader_create)(const void *code, size_t size, uint64_t *reader);
+	int (*executable_create)(int profile, int rounding, const char *options,
+				 uint64_t *executable);
+	int (*executable_load)(uint64_t executable, uint64_t agent, uint64_t reader,
+			       const char *options, uint64_t *loaded);
+	int (*executable_freeze)(uint64_t executable, const char *options);
+	int (*executable_symbol)(uint64_t executable, const char *name, const uint64_t *agent,
+				 uint64_t *symbol);
+	int (*symbol_get_info)(uint64_t symbol, int what, void *value);
+	int (*iterate_pools)(uint64_t agent, int (*found)(uint64_t pool, void *data), void *data);
+	int (*pool_get_info)(uint64_t pool, int what, void *value);
+	int (*pool_allocate)(uint64_t pool, size_t size, uint32_t flags, void **memory);
+	int (*allow_access)(uint32_t count, const uint64_t *agents, const uint32_t *flags,
+			    const void *memory);
 };
 
 #endif

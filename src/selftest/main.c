@@ -1,6 +1,7 @@
 /* gpreempt-selftest: what is asked and said before and after; `gpreempt selftest` runs it. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +10,24 @@
 
 #include "base/i18n.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/term.h"
 #include "selftest/selftest.h"
 
-#define PROGRAM     "gpreempt selftest"
-#define EXIT_OK     0
-#define EXIT_FAILED 1
-#define EXIT_USAGE  2
-#define GFX_ASK     110000u /* from gfx11 on another firmware (MES) schedules */
-#define CYCLES_MAX  100000u
+#define PROGRAM      "gpreempt selftest"
+#define EXIT_OK      0
+#define EXIT_FAILED  1
+#define EXIT_USAGE   2
+#define GFX_ASK      110000u /* from gfx11 on another firmware (MES) schedules */
+#define CYCLES_MAX   100000u
+#define DEFAULT_FILE "gpreempt-selftest.json" /* in the working directory */
 
 enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
 
 struct request {
 	bool json, shared, yes, gpu_given;
 	u64 node, cycles;
-	const char *file; /* for the JSON; NULL: stdout when `json` */
+	const char *file; /* for the JSON; NULL: stdout when `json`, else DEFAULT_FILE */
 	FILE *talk;       /* where sentences go: stdout, unless that is JSON */
 };
 
@@ -179,6 +182,38 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 
 /* ---- the run ---- */
 
+static bool has_kernel(const char *gfx)
+{
+	char installed[96], built[96], path[PATH_MAX];
+
+	snprintf(installed, sizeof(installed), "lib/gpreempt/selftest-%s.co", gfx);
+	snprintf(built, sizeof(built), "lib/selftest-%s.co", gfx);
+	return gp_program_beside(installed, built, path, sizeof(path)) == 0;
+}
+
+static void announce_work(const struct request *request, const struct gp_selftest_report *report,
+			  const char *gfx)
+{
+	if (report->virtual_gpu)
+		fprintf(request->talk, "%s\n\n",
+			_("Kernels of a virtual GPU compute nothing: order and count of the "
+			  "packets "
+			  "are checked, not results."));
+	else if (has_kernel(gfx))
+		fprintf(request->talk, "%s\n\n",
+			_("The work is a kernel that checks its registers, LDS and lanes for as "
+			  "long as it runs; each\nsuspension comes in the middle of it. Order and "
+			  "count of the packets are checked, too."));
+	else
+		fprintf(request->talk,
+			_("This build has no kernel for %s: hiprtc is asked for one. Without it "
+			  "the "
+			  "work is barrier\npackets: order and count are checked; whether "
+			  "registers "
+			  "of a kernel survive is not.\n\n"),
+			gfx);
+}
+
 static void announce(const struct request *request, const struct gp_selftest_report *report)
 {
 	char gfx[16] = "?";
@@ -194,14 +229,11 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 		  "counts. Only processes and files of its own\nare touched, and removed at the "
 		  "end.\n"),
 		report->cycles);
-	fprintf(request->talk, "%s\n\n",
-		_("The work is barrier packets: order and count are checked; whether registers of "
-		  "a kernel survive\nis not."));
+	announce_work(request, report, gfx);
 	fflush(request->talk);
 }
 
-static int run(const struct gp_selftest_report *report, struct gp_selftest_result *results,
-	       int *signal_number)
+static int run(struct gp_selftest_report *report, int *signal_number)
 {
 	static const enum gpreempt_mechanism mechanisms[GP_SELFTEST_MECHANISMS] = {
 		GPREEMPT_KFD_AGENT, GPREEMPT_KFD_DEBUG};
@@ -212,8 +244,8 @@ static int run(const struct gp_selftest_report *report, struct gp_selftest_resul
 		return gp_fail(&diagnostics, error, _("cannot make a directory in /tmp: %s"),
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
-		results[i].mechanism = mechanisms[i];
-		error = gp_selftest_check(&place, report->gpu->node, report->cycles, &results[i]);
+		report->results[i].mechanism = mechanisms[i];
+		error = gp_selftest_check(&place, report, i);
 	}
 	if (gp_selftest_interrupted(&place))
 		error = -EINTR;
@@ -238,26 +270,59 @@ static int write_json(const char *path, const json_t *json)
 		     : 0;
 }
 
-static int show(const struct request *request, const struct gp_selftest_report *report)
+/* What the work was, where it is not what the reader must expect. */
+static void show_work(const struct gp_selftest_report *report)
 {
-	json_t *json = request->json ? gp_selftest_json(report) : NULL;
-	int error = request->json && !json ? -ENOMEM : 0;
+	if (report->work == GP_SELFTEST_BARRIERS)
+		printf(_("The work was barrier packets only (%s): whether registers of a kernel "
+			 "survive is not known.\n"),
+		       report->work_reason);
+	else if (report->work == GP_SELFTEST_HIPRTC)
+		printf("%s\n",
+		       _("The kernel was made by hiprtc; this build has none for this GPU."));
+}
 
-	if (json)
-		error = request->file ? write_json(request->file, json)
-				      : gp_json_print(stdout, json, false);
-	json_decref(json);
-	if (request->json && !request->file)
-		return error;
-	struct gp_table *table = gp_selftest_table(report);
-	int printed = table ? gp_table_print(table, stdout, gp_term_colour(stdout)) : -ENOMEM;
-	gp_table_free(table);
+static void show_reasons(const struct gp_selftest_report *report)
+{
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
 		if (!report->results[i].works)
 			printf(_("%s does not work: %s\n"),
 			       gpreempt_mechanism_name(report->results[i].mechanism),
 			       report->results[i].reason);
-	return error ? error : printed;
+}
+
+/* A file that nobody asked for by name is no reason to fail. */
+static int write_file(const struct request *request, const json_t *json)
+{
+	const char *path = request->file ? request->file : DEFAULT_FILE;
+	int error = write_json(path, json);
+
+	if (!error && !request->file)
+		printf(_("%s has all of it, to send to a colleague.\n"), path);
+	return request->file ? error : 0;
+}
+
+static int show(const struct request *request, const struct gp_selftest_report *report)
+{
+	json_t *json = gp_selftest_json(report);
+	struct gp_table *table;
+	int error = json ? 0 : -ENOMEM;
+
+	if (json && request->json && !request->file) {
+		error = gp_json_print(stdout, json, false);
+		json_decref(json);
+		return error;
+	}
+	table = gp_selftest_table(report);
+	if (!error)
+		error = table ? gp_table_print(table, stdout, gp_term_colour(stdout)) : -ENOMEM;
+	gp_table_free(table);
+	show_reasons(report);
+	show_work(report);
+	if (!error)
+		error = write_file(request, json);
+	json_decref(json);
+	return error;
 }
 
 /* As if the signal had not been held back. */
@@ -286,7 +351,7 @@ static int selftest(const struct request *request, const struct gp_ps *ps)
 	announce(request, &report);
 	if (refuse_others(request, ps, report.gpu) || confirm(request, report.gpu))
 		return EXIT_FAILED;
-	error = run(&report, report.results, &number);
+	error = run(&report, &number);
 	if (number)
 		return die_of(number);
 	if (!error)

@@ -140,16 +140,48 @@ static long take_answer(struct gp_selftest_program *program)
 	return fail(program, -EIO, "%s", strncmp(line, "bad ", 4) == 0 ? line + 4 : line);
 }
 
+/* "ok QUEUES SOURCE [WHY]" */
+static int take_introduction(struct gp_selftest_program *program, u32 queues)
+{
+	static const struct {
+		const char *word;
+		enum gp_selftest_work work;
+	} sources[] = {{"barriers", GP_SELFTEST_BARRIERS},
+		       {"kernel", GP_SELFTEST_KERNEL},
+		       {"hiprtc", GP_SELFTEST_HIPRTC}};
+	char line[sizeof(program->error)], source[16] = "";
+	int error = read_line(program, line, sizeof(line)), length = 0;
+	unsigned int made = 0;
+
+	if (error)
+		return error;
+	if (strncmp(line, "bad ", 4) == 0)
+		return fail(program, -EIO, "%s", line + 4);
+	if (sscanf(line, "ok %u %15s %n", &made, source, &length) != 2 || made != queues)
+		return fail(program, -EIO, _("the test program ended early"));
+	for (size_t i = 0; i < GP_ARRAY_SIZE(sources); i++)
+		if (strcmp(source, sources[i].word) == 0)
+			program->work = sources[i].work;
+	snprintf(program->work_reason, sizeof(program->work_reason), "%s", line + length);
+	return 0;
+}
+
 int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_selftest_place *place,
-			      bool agent, u32 node, u32 queues)
+			      const struct gp_selftest_report *report, bool agent, u32 queues)
 {
 	static const char *const works[] = {WORK, NULL};
 	static const char *const commands[] = {"gpreempt", "../../bin/gpreempt", NULL};
 	char work[PATH_MAX], command[PATH_MAX], node_text[16], queues_text[16];
-	char run[] = "run", dashes[] = "--";
-	char *argv[] = {command, run, dashes, work, node_text, queues_text, NULL};
+	char run[] = "run", dashes[] = "--", virtual[] = "virtual";
+	char *argv[] = {command,
+			run,
+			dashes,
+			work,
+			node_text,
+			queues_text,
+			report->virtual_gpu ? virtual : NULL,
+			NULL};
 	int pipes[4], error;
-	long answer;
 
 	*program = (struct gp_selftest_program){.place = place, .to = -1, .from = -1};
 	if (find(works, work, sizeof(work)))
@@ -157,15 +189,12 @@ int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_sel
 	if (agent && find(commands, command, sizeof(command)))
 		return fail(program, -ENOENT, _("%s is not installed beside this program"),
 			    "gpreempt");
-	snprintf(node_text, sizeof(node_text), "%u", node);
+	snprintf(node_text, sizeof(node_text), "%u", report->gpu->node);
 	snprintf(queues_text, sizeof(queues_text), "%u", queues);
 	error = spawn(program, agent ? argv : argv + 3, pipes);
 	if (error)
 		return fail(program, error, _("cannot run %s: %s"), work, strerror(-error));
-	answer = take_answer(program);
-	if (answer < 0)
-		return (int)answer;
-	return answer == (long)queues ? 0 : fail(program, -EIO, _("the test program ended early"));
+	return take_introduction(program, queues);
 }
 
 long gp_selftest_program_ask(struct gp_selftest_program *program, enum gp_selftest_command command)

@@ -92,6 +92,8 @@ static json_t *result_json(const struct gp_selftest_result *result)
 			 "measured", sizes);
 }
 
+static const char *const work_words[] = {NULL, "barriers", "kernel", "hiprtc"};
+
 json_t *gp_selftest_json(const struct gp_selftest_report *report)
 {
 	const struct gp_gpu *gpu = report->gpu;
@@ -103,13 +105,14 @@ json_t *gp_selftest_json(const struct gp_selftest_report *report)
 		json_array_append_new(mechanisms, result_json(&report->results[i]));
 	if (gpu->valid & GP_GPU_GFX)
 		gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
-	return json_pack("{s:s, s:o, s:{s:i, s:I, s:o, s:o, s:o}, s:b, s:s, s:i, s:o}", "gpreempt",
-			 gpreempt_version(), "kernel",
+	return json_pack("{s:s, s:o, s:{s:i, s:I, s:o, s:o, s:o}, s:b, s:o, s:o, s:i, s:o}",
+			 "gpreempt", gpreempt_version(), "kernel",
 			 gp_json_str(uname(&machine) == 0 ? machine.release : NULL), "gpu", "node",
 			 (int)gpu->node, "gpu_id", (json_int_t)gpu->gpu_id, "name",
 			 gp_json_str_or_null(gpu->name), "gfx", gp_json_str_or_null(gfx),
 			 "mec_firmware",
 			 gp_json_u64_if(gpu->valid & GP_GPU_FIRMWARE, gpu->firmware), "virtual",
-			 report->virtual_gpu, "work", "barriers", "cycles", (int)report->cycles,
-			 "mechanisms", mechanisms);
+			 report->virtual_gpu, "work", gp_json_str(work_words[report->work]),
+			 "work_reason", gp_json_str_or_null(report->work_reason), "cycles",
+			 (int)report->cycles, "mechanisms", mechanisms);
 }

@@ -45,10 +45,20 @@ struct gp_selftest_result {
 	struct gp_selftest_figures figures[GP_SELFTEST_SIZES];
 };
 
+/* What the queues were given. */
+enum gp_selftest_work {
+	GP_SELFTEST_NO_WORK, /* the program never got that far */
+	GP_SELFTEST_BARRIERS,
+	GP_SELFTEST_KERNEL, /* of this build */
+	GP_SELFTEST_HIPRTC,
+};
+
 struct gp_selftest_report {
 	const struct gp_gpu *gpu;
 	bool virtual_gpu;
 	u32 cycles;
+	enum gp_selftest_work work;
+	char work_reason[160]; /* why not a kernel of this build; "" it is one */
 	struct gp_selftest_result results[GP_SELFTEST_MECHANISMS];
 };
 
@@ -79,12 +89,15 @@ struct gp_selftest_program {
 	struct gp_selftest_place *place;
 	pid_t pid; /* 0: none */
 	int to, from;
+	enum gp_selftest_work work;
+	char work_reason[160];
 	char error[256];
 };
 
 enum gp_selftest_command {
 	GP_SELFTEST_PUT = 'p',
-	GP_SELFTEST_GATE = 'g',
+	GP_SELFTEST_RUN = 'r',  /* the kernels run, until */
+	GP_SELFTEST_GATE = 'g', /* everything may complete */
 	GP_SELFTEST_LOOK = 'l',
 	GP_SELFTEST_FINISH = 'f',
 };
@@ -92,7 +105,7 @@ enum gp_selftest_command {
 /* Under `gpreempt run` or not. 0 when its queues are there; otherwise the sentence is in `error`.
  */
 int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_selftest_place *place,
-			      bool agent, u32 node, u32 queues);
+			      const struct gp_selftest_report *report, bool agent, u32 queues);
 /* The number it answers, or -errno and the sentence. -EINTR: a signal asked to end. */
 long gp_selftest_program_ask(struct gp_selftest_program *program, enum gp_selftest_command command);
 /* Ends it, whatever it does, and waits for that. */
@@ -100,8 +113,8 @@ void gp_selftest_program_end(struct gp_selftest_program *program);
 
 /* ---- check.c ---- */
 
-/* One mechanism with every number of queues; fills everything but `mechanism`. -EINTR. */
-int gp_selftest_check(struct gp_selftest_place *place, u32 node, u32 cycles,
-		      struct gp_selftest_result *result);
+/* One mechanism of the report (its number) with every number of queues. -EINTR. */
+int gp_selftest_check(struct gp_selftest_place *place, struct gp_selftest_report *report,
+		      size_t mechanism);
 
 #endif

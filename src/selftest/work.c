@@ -1,9 +1,11 @@
 /*
- * gpreempt-selftest-work NODE QUEUES: the GPU program that `gpreempt selftest` stops and continues.
- * It makes queues and submits barrier packets, each with a completion signal of its own, the first
- * of each queue behind a gate that the CPU opens. A packet that completes before an earlier one of
- * its queue, twice or never is an error. One letter on stdin is a command, one line on stdout its
- * answer: "ok NUMBER" or "bad SENTENCE". It ends when stdin does.
+ * gpreempt-selftest-work NODE QUEUES [virtual]: the GPU program that `gpreempt selftest` stops and
+ * continues. It makes queues and submits packets, each with a completion signal of its own: a
+ * barrier behind a gate that the CPU opens, then kernels that check themselves until they are told
+ * to stop (kernel.cl), or more barriers where there is no kernel for the GPU. A packet that
+ * completes before an earlier one of its queue, twice or never is an error, and so is a wrong value
+ * in a register. One letter on stdin is a command, one line on stdout its answer: "ok NUMBER" or
+ * "bad SENTENCE"; the first line is "ok QUEUES SOURCE [WHY]". It ends when stdin does.
  */
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -15,26 +17,15 @@
 #include <unistd.h>
 
 #include "abi/aql.h"
-#include "selftest/hsa.h"
+#include "selftest/work.h"
 
-#define QUEUES_MAX    64
-#define PACKETS       16 /* of one batch in each queue */
+#define PACKETS       GP_WORK_PACKETS
 #define RING_PACKETS  64
 #define WAIT_S        120
 
 #define SYSTEM_FENCES (2u << 9 | 2u << 11)
 
-struct work {
-	struct gp_hsa hsa;
-	uint32_t node, queue_count;
-	uint64_t gpu, gate;
-	struct gp_hsa_queue *queues[QUEUES_MAX];
-	uint64_t done[QUEUES_MAX][PACKETS];
-	uint64_t submitted; /* batches */
-	char error[256];
-};
-
-__attribute__((format(printf, 2, 3))) static long fail(struct work *work, const char *format, ...)
+long gp_work_fail(struct gp_work *work, const char *format, ...)
 {
 	va_list args;
 
@@ -44,18 +35,18 @@ __attribute__((format(printf, 2, 3))) static long fail(struct work *work, const 
 	return -1;
 }
 
-static long fail_hsa(struct work *work, const char *call, int status)
+long gp_work_fail_hsa(struct gp_work *work, const char *call, int status)
 {
 	const char *text = NULL;
 
 	if (work->hsa.status_string(status, &text) || !text)
 		text = "?";
-	return fail(work, "%s: %.200s (0x%x)", call, text, (unsigned int)status);
+	return gp_work_fail(work, "%s: %.200s (0x%x)", call, text, (unsigned int)status);
 }
 
 /* ---- the runtime ---- */
 
-static long load(struct work *work)
+static long load(struct gp_work *work)
 {
 	struct gp_hsa *hsa = &work->hsa;
 	const struct {
@@ -75,6 +66,17 @@ static long load(struct work *work)
 		{&hsa->signal_load, "hsa_signal_load_scacquire"},
 		{&hsa->signal_store, "hsa_signal_store_screlease"},
 		{&hsa->signal_wait, "hsa_signal_wait_scacquire"},
+		{&hsa->isa_get_info, "hsa_isa_get_info_alt"},
+		{&hsa->reader_create, "hsa_code_object_reader_create_from_memory"},
+		{&hsa->executable_create, "hsa_executable_create_alt"},
+		{&hsa->executable_load, "hsa_executable_load_agent_code_object"},
+		{&hsa->executable_freeze, "hsa_executable_freeze"},
+		{&hsa->executable_symbol, "hsa_executable_get_symbol_by_name"},
+		{&hsa->symbol_get_info, "hsa_executable_symbol_get_info"},
+		{&hsa->iterate_pools, "hsa_amd_agent_iterate_memory_pools"},
+		{&hsa->pool_get_info, "hsa_amd_memory_pool_get_info"},
+		{&hsa->pool_allocate, "hsa_amd_memory_pool_allocate"},
+		{&hsa->allow_access, "hsa_amd_agents_allow_access"},
 	};
 	void *library = dlopen(GP_HSA_LIBRARY, RTLD_NOW);
 
@@ -82,46 +84,60 @@ static long load(struct work *work)
 	if (!library)
 		library = dlopen("/opt/rocm/lib/" GP_HSA_LIBRARY, RTLD_NOW);
 	if (!library)
-		return fail(work, "no ROCm runtime: %s", dlerror());
+		return gp_work_fail(work, "no ROCm runtime: %s", dlerror());
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		void *found = dlsym(library, names[i].name);
 
 		if (!found)
-			return fail(work, GP_HSA_LIBRARY " has no %s", names[i].name);
+			return gp_work_fail(work, GP_HSA_LIBRARY " has no %s", names[i].name);
 		memcpy(names[i].function, &found, sizeof(found));
 	}
 	return 0;
 }
 
-static int take_agent(uint64_t agent, void *data)
+static int take_pool(uint64_t pool, void *data)
 {
-	struct work *work = data;
-	uint32_t type = 0, node = 0;
+	struct gp_work *work = data;
+	uint32_t segment = 0, flags = 0;
 
-	if (!work->hsa.agent_get_info(agent, GP_HSA_INFO_DEVICE, &type) &&
-	    !work->hsa.agent_get_info(agent, GP_HSA_INFO_NODE, &node) &&
-	    type == GP_HSA_DEVICE_GPU && node == work->node)
-		work->gpu = agent;
+	if (!work->host_pool && !work->hsa.pool_get_info(pool, GP_HSA_POOL_SEGMENT, &segment) &&
+	    segment == GP_HSA_POOL_GLOBAL &&
+	    !work->hsa.pool_get_info(pool, GP_HSA_POOL_FLAGS, &flags) &&
+	    flags & GP_HSA_POOL_KERNARG)
+		work->host_pool = pool;
 	return 0;
 }
 
-static long make_queue(struct work *work, uint32_t index)
+static int take_agent(uint64_t agent, void *data)
+{
+	struct gp_work *work = data;
+	uint32_t type = 0, node = 0;
+
+	if (work->hsa.agent_get_info(agent, GP_HSA_INFO_DEVICE, &type) ||
+	    work->hsa.agent_get_info(agent, GP_HSA_INFO_NODE, &node))
+		return 0;
+	if (type == GP_HSA_DEVICE_GPU && node == work->node)
+		work->gpu = agent;
+	return type == GP_HSA_DEVICE_CPU ? work->hsa.iterate_pools(agent, take_pool, work) : 0;
+}
+
+static long make_queue(struct gp_work *work, uint32_t index)
 {
 	struct gp_hsa *hsa = &work->hsa;
 	int status = hsa->queue_create(work->gpu, RING_PACKETS, GP_HSA_QUEUE_MULTI, NULL, NULL,
 				       UINT32_MAX, UINT32_MAX, &work->queues[index]);
 
 	if (status)
-		return fail_hsa(work, "hsa_queue_create", status);
+		return gp_work_fail_hsa(work, "hsa_queue_create", status);
 	for (int i = 0; i < PACKETS; i++) {
 		status = hsa->signal_create(0, 0, NULL, &work->done[index][i]);
 		if (status)
-			return fail_hsa(work, "hsa_signal_create", status);
+			return gp_work_fail_hsa(work, "hsa_signal_create", status);
 	}
 	return 0;
 }
 
-static long prepare(struct work *work)
+static long prepare(struct gp_work *work)
 {
 	int status;
 
@@ -129,50 +145,95 @@ static long prepare(struct work *work)
 		return -1;
 	status = work->hsa.init();
 	if (status)
-		return fail_hsa(work, "hsa_init", status);
+		return gp_work_fail_hsa(work, "hsa_init", status);
 	status = work->hsa.iterate_agents(take_agent, work);
 	if (status)
-		return fail_hsa(work, "hsa_iterate_agents", status);
+		return gp_work_fail_hsa(work, "hsa_iterate_agents", status);
 	if (!work->gpu)
-		return fail(work,
-			    "the ROCm runtime does not show GPU node %u; is it hidden by "
-			    "ROCR_VISIBLE_DEVICES?",
-			    work->node);
+		return gp_work_fail(work,
+				    "the ROCm runtime does not show GPU node %u; is it hidden by "
+				    "ROCR_VISIBLE_DEVICES?",
+				    work->node);
+	if (gp_work_kernel(work) < 0)
+		return -1;
 	status = work->hsa.signal_create(0, 0, NULL, &work->gate);
 	if (status)
-		return fail_hsa(work, "hsa_signal_create", status);
+		return gp_work_fail_hsa(work, "hsa_signal_create", status);
 	for (uint32_t i = 0; i < work->queue_count; i++)
 		if (make_queue(work, i) < 0)
 			return -1;
-	return work->queue_count;
+	return 0;
 }
 
 /* ---- the work ---- */
 
-static void submit(struct work *work, uint32_t index, int packet)
+/* The header last: until then the packet processor takes the slot for empty. */
+static void push(struct gp_work *work, uint32_t index, const void *packet)
 {
 	struct gp_hsa_queue *queue = work->queues[index];
-	struct gp_aql_barrier barrier = {
-		.header = GP_AQL_BARRIER_AND | GP_AQL_HEADER_BARRIER | SYSTEM_FENCES,
-		.completion_signal = work->done[index][packet],
-	};
 	uint64_t at = work->hsa.queue_add_write_index(queue, 1);
 	char *slot = (char *)queue->base + at % queue->size * GP_AQL_PACKET_BYTES;
 	uint32_t first;
 
-	if (packet == 0)
-		barrier.dependencies[0] = work->gate;
-	memcpy(&first, &barrier, sizeof(first));
-	memcpy(slot + sizeof(first), (char *)&barrier + sizeof(first),
-	       sizeof(barrier) - sizeof(first));
-	/* The header last: until then the packet processor takes the slot for empty. */
+	memcpy(&first, packet, sizeof(first));
+	memcpy(slot + sizeof(first), (const char *)packet + sizeof(first),
+	       GP_AQL_PACKET_BYTES - sizeof(first));
 	__atomic_store_n((uint32_t *)slot, first, __ATOMIC_RELEASE);
 	work->hsa.signal_store(queue->doorbell, (int64_t)at);
 }
 
-/* A batch in every queue, all of it behind the gate. The one before must have ended. */
-static long put(struct work *work)
+static void push_barrier(struct gp_work *work, uint32_t index, int packet)
 {
+	struct gp_aql_barrier barrier = {
+		.header = GP_AQL_BARRIER_AND | GP_AQL_HEADER_BARRIER | SYSTEM_FENCES,
+		.dependencies = {packet == 0 ? work->gate : 0},
+		.completion_signal = work->done[index][packet],
+	};
+
+	push(work, index, &barrier);
+}
+
+static void push_kernel(struct gp_work *work, uint32_t index, int packet)
+{
+	const struct gp_work_kernel *kernel = &work->kernel;
+	struct gp_aql_dispatch dispatch = {
+		.header = GP_AQL_KERNEL_DISPATCH | GP_AQL_HEADER_BARRIER | SYSTEM_FENCES,
+		.setup = 1,
+		.workgroup_x = GP_WORK_GROUP,
+		.workgroup_y = 1,
+		.workgroup_z = 1,
+		.grid_x = GP_WORK_ITEMS,
+		.grid_y = 1,
+		.grid_z = 1,
+		.private_segment_bytes = kernel->private_bytes,
+		.group_segment_bytes = kernel->group_bytes,
+		.kernel_object = kernel->object,
+		.kernarg_address =
+			(uintptr_t)kernel->arguments + (size_t)index * kernel->kernarg_bytes,
+		.completion_signal = work->done[index][packet],
+	};
+
+	push(work, index, &dispatch);
+}
+
+static void submit(struct gp_work *work, uint32_t index, int packet)
+{
+	if (packet && work->kernel.source != GP_WORK_BARRIERS)
+		push_kernel(work, index, packet);
+	else
+		push_barrier(work, index, packet);
+}
+
+static void set_stop(struct gp_work *work, uint32_t stop)
+{
+	if (work->kernel.stop)
+		__atomic_store_n(work->kernel.stop, stop, __ATOMIC_SEQ_CST);
+}
+
+/* A batch in every queue, all of it behind the gate. The one before must have ended. */
+static long put(struct gp_work *work)
+{
+	set_stop(work, 0);
 	work->hsa.signal_store(work->gate, 1);
 	for (uint32_t q = 0; q < work->queue_count; q++) {
 		for (int i = 0; i < PACKETS; i++)
@@ -184,14 +245,16 @@ static long put(struct work *work)
 	return (long)work->queue_count * PACKETS;
 }
 
-static long open_gate(struct work *work)
+/* Everything may run to its end. */
+static long open_gate(struct gp_work *work)
 {
+	set_stop(work, 1);
 	work->hsa.signal_store(work->gate, 0);
 	return 0;
 }
 
 /* How many packets have completed. Read from the last: those before a complete one must be, too. */
-static long look(struct work *work)
+static long look(struct gp_work *work)
 {
 	long count = 0;
 
@@ -202,11 +265,13 @@ static long look(struct work *work)
 			int64_t value = work->hsa.signal_load(work->done[q][i]);
 
 			if (value != 0 && value != 1)
-				return fail(work, "packet %d of queue %u completed %lld times", i,
-					    q, (long long)(1 - value));
+				return gp_work_fail(work,
+						    "packet %d of queue %u completed %lld times", i,
+						    q, (long long)(1 - value));
 			if (value == 1 && later)
-				return fail(work, "packet %d of queue %u was passed by a later one",
-					    i, q);
+				return gp_work_fail(
+					work, "packet %d of queue %u was passed by a later one", i,
+					q);
 			if (value == 0)
 				later = true;
 			count += value == 0;
@@ -215,32 +280,50 @@ static long look(struct work *work)
 	return count;
 }
 
-static long finish(struct work *work)
+/* Until that packet of every queue has completed. */
+static long wait_for(struct gp_work *work, int packet)
 {
 	time_t begin = time(NULL);
 
 	for (uint32_t q = 0; q < work->queue_count; q++) {
 		/* Ticks are of an unknown clock: short waits, and our own time. */
-		while (work->hsa.signal_wait(work->done[q][PACKETS - 1], GP_HSA_LESS, 1, 10000000,
+		while (work->hsa.signal_wait(work->done[q][packet], GP_HSA_LESS, 1, 10000000,
 					     GP_HSA_BLOCKED) > 0) {
 			if (look(work) < 0)
 				return -1;
 			if (time(NULL) - begin > WAIT_S)
-				return fail(work, "queue %u did not finish within %d s", q, WAIT_S);
+				return gp_work_fail(work, "queue %u did not finish within %d s", q,
+						    WAIT_S);
 		}
 	}
+	return 0;
+}
+
+/* The first kernel of each queue runs when this is answered, and goes on until the gate is opened.
+ */
+static long run(struct gp_work *work)
+{
+	work->hsa.signal_store(work->gate, 0);
+	return wait_for(work, 0);
+}
+
+static long finish(struct gp_work *work)
+{
+	open_gate(work);
+	if (wait_for(work, PACKETS - 1) < 0)
+		return -1;
 	for (uint32_t q = 0; q < work->queue_count; q++) {
 		uint64_t read = work->hsa.queue_read_index(work->queues[q]);
 
 		if (read > work->submitted * PACKETS)
-			return fail(work, "queue %u took %llu packets of %llu", q,
-				    (unsigned long long)read,
-				    (unsigned long long)(work->submitted * PACKETS));
+			return gp_work_fail(work, "queue %u took %llu packets of %llu", q,
+					    (unsigned long long)read,
+					    (unsigned long long)(work->submitted * PACKETS));
 	}
-	return look(work);
+	return gp_work_check(work) < 0 ? -1 : look(work);
 }
 
-static void answer(struct work *work, long result)
+static void answer(struct gp_work *work, long result)
 {
 	if (result < 0)
 		printf("bad %s\n", work->error);
@@ -249,7 +332,15 @@ static void answer(struct work *work, long result)
 	fflush(stdout);
 }
 
-static bool obey(struct work *work, char command)
+static void introduce(const struct gp_work *work)
+{
+	static const char *const sources[] = {"barriers", "kernel", "hiprtc"};
+
+	printf("ok %u %s %s\n", work->queue_count, sources[work->kernel.source], work->kernel.why);
+	fflush(stdout);
+}
+
+static bool obey(struct gp_work *work, char command)
 {
 	switch (command) {
 	case 'p':
@@ -257,6 +348,9 @@ static bool obey(struct work *work, char command)
 		return true;
 	case 'g':
 		answer(work, open_gate(work));
+		return true;
+	case 'r':
+		answer(work, run(work));
 		return true;
 	case 'l':
 		answer(work, look(work));
@@ -270,20 +364,23 @@ static bool obey(struct work *work, char command)
 
 int main(int argc, char **argv)
 {
-	static struct work work; /* too large for a small stack */
+	static struct gp_work work; /* too large for a small stack */
 	char command;
-	long ready;
 
-	if (argc != 3)
+	if (argc == 3 && strcmp(argv[1], "--compile") == 0)
+		_exit(gp_work_compile(argv[2])); /* without the exit handlers of HIP */
+	if (argc != 3 && argc != 4)
 		return 2;
+	work.is_virtual = argc == 4;
 	work.node = (uint32_t)strtoul(argv[1], NULL, 10);
 	work.queue_count = (uint32_t)strtoul(argv[2], NULL, 10);
-	if (!work.queue_count || work.queue_count > QUEUES_MAX)
+	if (!work.queue_count || work.queue_count > GP_WORK_QUEUES)
 		return 2;
-	ready = prepare(&work);
-	answer(&work, ready);
-	if (ready < 0)
+	if (prepare(&work) < 0) {
+		answer(&work, -1);
 		return 1;
+	}
+	introduce(&work);
 	while (read(STDIN_FILENO, &command, 1) == 1 && obey(&work, command))
 		;
 	open_gate(&work);

@@ -1,6 +1,7 @@
 """`gpreempt selftest` on virtual GPUs, and where there is none."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,16 +14,27 @@ GPUS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "data", "gpus")
 LIMIT = 280
 
 
-def run(*command):
-    env = dict(os.environ, LC_ALL="C.UTF-8")
+def run(*command, programs=BIN):
+    env = dict(os.environ, LC_ALL="C.UTF-8", GP_BIN=programs)
     for name in ("LANGUAGE", "GPREEMPT_DIR", "GPREEMPT_VGPU"):
         env.pop(name, None)
     return subprocess.run(list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, env=env, timeout=LIMIT)
 
 
-def live(options, *arguments):
-    return run(GPREEMPT, "vgpu", *options, "--", sys.executable, "-B", os.path.join(HERE, "live.py"), *arguments)
+def copy_build(place, *libraries):
+    """The programs as a build without kernels has them: what is beside them is told from where they are."""
+    for directory, names in (("bin", ("gpreempt", "gpreempt-holder", "gpreempt-selftest", "gpreempt-selftest-work")),
+                             ("lib", ("libgpreempt_agent.so", *libraries))):
+        os.mkdir(os.path.join(place, directory))
+        for name in names:
+            shutil.copy(os.path.join(BIN, "..", directory, name), os.path.join(place, directory, name))
+    return os.path.join(place, "bin")
+
+
+def live(options, *arguments, programs=BIN):
+    return run(GPREEMPT, "vgpu", *options, "--", sys.executable, "-B", os.path.join(HERE, "live.py"), *arguments,
+               programs=programs)
 
 
 class SelfTest(unittest.TestCase):
@@ -37,6 +49,22 @@ class SelfTest(unittest.TestCase):
         self.assertTrue(agent["works"])
         self.assertEqual((debug["works"], debug["measured"]), (False, []))
         self.assertIn("did not enable debugging", debug["reason"])
+
+    def test_without_a_kernel_for_the_gpu_barriers_do(self):
+        with tempfile.TemporaryDirectory() as place:
+            done = live([], "without", "barriers", programs=copy_build(place))
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
+
+    def test_hiprtc_makes_a_kernel_where_it_is(self):
+        with tempfile.TemporaryDirectory() as place:
+            programs = copy_build(place, "selftest-kernel.cl")
+            made = subprocess.run([os.path.join(programs, "gpreempt-selftest-work"), "--compile", "gfx90a"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
+            if made.returncode and b"no hiprtc" in made.stdout:
+                self.skipTest("no hiprtc here")
+            self.assertEqual((made.returncode, made.stdout[:4]), (0, b"\x7fELF"), made.stdout[:200])
+            done = live([], "without", "hiprtc", programs=programs)
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"), done.stderr)
 
     def test_gfx11_is_asked_about(self):
         with open(os.path.join(GPUS, "mi210.json")) as file:
