@@ -27,16 +27,16 @@ const struct gp_command gp_command_selftest = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Try stopping and continuing GPU work on this machine"),
-	.description =
-		N_("Starts a small GPU program of its own and, by each mechanism (kfd-agent and\n"
-		   "kfd-debug) with 1, 4 and 16 queues, suspends and resumes it, watches that its\n"
-		   "work stands still while suspended and completes afterwards, and kills the\n"
-		   "holder while it holds. Prints what works, why the rest does not, and how long\n"
-		   "suspend and resume take. The work is a kernel that checks its own registers,\n"
-		   "LDS and lanes where this build or hiprtc has one for the GPU, otherwise barrier\n"
-		   "packets: then only order and count are checked, as on a virtual GPU. A GPU that\n"
-		   "other processes use is refused. Sockets, processes and files are its own and\n"
-		   "removed at the end, but for gpreempt-selftest.json in the working directory."),
+	.description = N_(
+		"Starts a small GPU program of its own and, by each mechanism (kfd-agent and\n"
+		"kfd-debug) with 1, 4 and 16 queues, suspends and resumes it, watches that its\n"
+		"work stands still while suspended and completes afterwards, and kills the\n"
+		"holder while it holds. Prints what works, why the rest does not, and how long\n"
+		"suspend and resume take. The work is a kernel that checks its own registers,\n"
+		"LDS and lanes where this build or hiprtc has one for the GPU, otherwise barrier\n"
+		"packets: then only order and count are checked, as on a virtual GPU. A GPU that\n"
+		"other processes use is refused. Sockets, processes and files are its own and\n"
+		"removed at the end, but for gpreempt-selftest.json in the working directory."),
 	.exit_status = N_("Exit status: 0 a mechanism works, 1 none does or it was refused, 2 bad "
 			  "usage."),
 	.options = options,
