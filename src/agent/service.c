@@ -216,13 +216,12 @@ static void sweep(const struct gp_agent *agent)
 			    (int)PATH_ROOM ||
 		    strcmp(address.sun_path, agent->path) == 0)
 			continue;
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd < 0)
-			break;
-		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 &&
-		    errno == ECONNREFUSED)
+		/* Only one's own: what others put there is not ours to talk to. */
+		fd = gp_directory_connect_owned(address.sun_path);
+		if (fd >= 0)
+			close(fd);
+		else if (fd == -ECONNREFUSED)
 			unlink(address.sun_path);
-		close(fd);
 	}
 	if (list)
 		closedir(list);

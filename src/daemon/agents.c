@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/i18n.h"
@@ -91,27 +89,28 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 	within_rate(client);
 }
 
+static int socket_path(const struct gp_daemon *daemon, const char *name, char *out, size_t size)
+{
+	int length = snprintf(out, size, "%s/%s", daemon->agents_path, name);
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
 static int try_connect(const struct gp_client *client, int *out)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, error = 0;
+	char path[PATH_MAX];
+	int fd;
 
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
-		     client->daemon->agents_path, client->socket) >= (int)sizeof(address.sun_path))
+	if (socket_path(client->daemon, client->socket, path, sizeof(path)))
 		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		error = -errno;
+	fd = gp_directory_connect_owned(path);
 	/* Nobody listens there any more: agents show their socket only when they do. */
-	if (error == -ECONNREFUSED)
-		unlink(address.sun_path);
-	if (error)
-		close(fd);
-	else
-		*out = fd;
-	return error;
+	if (fd == -ECONNREFUSED)
+		unlink(path);
+	if (fd < 0)
+		return fd;
+	*out = fd;
+	return 0;
 }
 
 static void connect_to(struct gp_client *client)
@@ -158,18 +157,42 @@ static bool known(struct gp_daemon *daemon, const char *name)
 	return false;
 }
 
+/* A socket that takes no connection is tried for a while, and who is behind it is not known until
+ * it does: whoever made the file may have so many of them. max_clients is for those that do. */
+static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
+{
+	char path[PATH_MAX];
+	struct gp_list *link;
+	u32 count = 0;
+
+	if (socket_path(daemon, name, path, sizeof(path)) || gp_directory_owner(path, uid))
+		return false;
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		count += client->pidfd < 0 && client->who.uid == *uid;
+	}
+	if (count < GP_DAEMON_STRANGERS)
+		return true;
+	daemon->stats.refused_clients++;
+	return false;
+}
+
 static void found(struct gp_daemon *daemon, const char *name)
 {
 	size_t length = strlen(name);
 	struct gp_client *client;
+	u32 uid;
 
 	if (length < 6 || length >= sizeof(client->socket) || *name == '.' ||
-	    strcmp(name + length - 5, ".sock") != 0 || known(daemon, name))
+	    strcmp(name + length - 5, ".sock") != 0 || known(daemon, name) ||
+	    !within_limit(daemon, name, &uid))
 		return;
 	client = gp_client_new(daemon);
 	if (!client)
 		return;
 	memcpy(client->socket, name, length + 1);
+	client->who.uid = uid;
 	gp_timer_init(&client->timer, agent_time);
 	connect_to(client);
 }

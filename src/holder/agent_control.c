@@ -35,13 +35,14 @@ struct gp_control {
 /* A connection when the socket is that process's. */
 static int try_socket(const char *name, u32 pid)
 {
-	char path[GP_PROTO_NAME + 16];
+	char file[GP_PROTO_NAME + 16], path[108];
 	uid_t uid;
 	pid_t peer;
 
-	if ((size_t)snprintf(path, sizeof(path), "agents/%s", name) >= sizeof(path))
+	if ((size_t)snprintf(file, sizeof(file), "agents/%s", name) >= sizeof(file) ||
+	    gp_directory_path(path, sizeof(path), file, 0))
 		return -ENAMETOOLONG;
-	int fd = gp_directory_try_connect(path);
+	int fd = gp_directory_connect_owned(path);
 	if (fd < 0)
 		return fd;
 	/* Who listens, by the kernel's word. */

@@ -71,20 +71,31 @@ void gp_agent_remove(struct gp_agent *agent)
 	settle(holder);
 }
 
+static u32 agents_of(const struct gp_holder *holder, uid_t uid)
+{
+	const struct gp_list *at;
+	u32 count = 0;
+
+	gp_list_for_each (at, &holder->agents)
+		count += gp_container(at, struct gp_agent, link)->uid == uid;
+	return count;
+}
+
 static void add(struct gp_holder *holder, const char *name)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	char path[GP_PROTO_NAME + 16], socket[108];
 	struct gp_agent *agent;
 	const char *end = strrchr(name, '.');
-	uid_t uid;
 	int fd;
 
 	if (!end || strcmp(end, ".sock") || strlen(name) >= sizeof(agent->name) ||
 	    find(holder, name))
 		return;
 	snprintf(path, sizeof(path), "agents/%s", name);
-	fd = gp_directory_try_connect(path);
+	if (gp_directory_path(socket, sizeof(socket), path, 0))
+		return;
+	fd = gp_directory_connect_owned(socket);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
 	if (!agent) {
 		if (fd >= 0)
@@ -94,7 +105,7 @@ static void add(struct gp_holder *holder, const char *name)
 			gp_holder_wake_at(holder, holder->look_again_ns);
 		}
 		/* Left behind by a program that was killed: agents listen before they are seen. */
-		if (fd == -ECONNREFUSED && !gp_directory_path(socket, sizeof(socket), path, 0))
+		if (fd == -ECONNREFUSED)
 			unlink(socket);
 		return;
 	}
@@ -104,7 +115,8 @@ static void add(struct gp_holder *holder, const char *name)
 	agent->deadline_ns = gp_now_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
-	if (gp_wire_peer(fd, &agent->pid, &uid) || !gp_wire_peer_allowed(uid) ||
+	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
+	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
 	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
 	    gp_holder_watch(holder, fd, EPOLLIN, agent))
 		gp_agent_remove(agent);

@@ -2,6 +2,7 @@
 #include "proto/directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,24 +73,89 @@ int gp_directory_path(char *out, size_t size, const char *name, int create)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-static int connect_within(const char *name, int seconds)
+/* The file itself, never what a link names: in a directory for all users anybody can make links.
+ * Its descriptor (O_PATH), or -errno. */
+static int open_file(const char *path, uid_t *owner)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), name, 0);
+	struct stat st;
+	int error = 0, fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	if (error)
-		return error;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (seconds ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return -errno;
-	/* It counts for connect(), too. */
-	struct timeval most = {.tv_sec = seconds};
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+	if (fstat(fd, &st) < 0)
 		error = -errno;
+	else if (!S_ISSOCK(st.st_mode))
+		error = S_ISLNK(st.st_mode) ? -ELOOP : -ENOTSOCK;
+	if (error) {
 		close(fd);
 		return error;
 	}
+	*owner = st.st_uid;
+	return fd;
+}
+
+static int connect_file(int file, const char *path, int seconds)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval most = {.tv_sec = seconds};
+	int error, fd;
+
+	/* By descriptor, so that it is the file that was looked at; where there is no /proc, by
+	 * name. */
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
+	if (access(address.sun_path, F_OK) < 0 &&
+	    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
+		    (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (seconds ? 0 : SOCK_NONBLOCK), 0);
+	if (fd < 0)
+		return -errno;
+	/* It counts for connect(), too. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+static int connect_within(const char *name, int seconds)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	uid_t owner;
+	int fd, file, error = gp_directory_path(path, sizeof(path), name, 0);
+
+	if (error)
+		return error;
+	file = open_file(path, &owner);
+	if (file < 0)
+		return file;
+	fd = connect_file(file, path, seconds);
+	close(file);
+	return fd;
+}
+
+int gp_directory_owner(const char *path, unsigned int *owner)
+{
+	uid_t uid;
+	int file = open_file(path, &uid);
+
+	if (file < 0)
+		return file;
+	close(file);
+	*owner = uid;
+	return 0;
+}
+
+int gp_directory_connect_owned(const char *path)
+{
+	uid_t owner, me = geteuid();
+	int fd, file = open_file(path, &owner);
+
+	if (file < 0)
+		return file;
+	fd = me == 0 || owner == me || owner == 0 ? connect_file(file, path, 0) : -EPERM;
+	close(file);
 	return fd;
 }
 

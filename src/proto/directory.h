@@ -22,6 +22,13 @@ int gp_directory_path(char *out, size_t size, const char *name, int create);
 int gp_directory_connect(const char *name);
 int gp_directory_try_connect(const char *name);
 
+/* The same for a path in a directory that other users may write to: the file must be a socket and
+ * no link to one (-ENOTSOCK, -ELOOP), and belong to this user, to root, or, when we are root, to
+ * anybody (-EPERM). Does not wait. */
+int gp_directory_connect_owned(const char *path);
+/* Whose socket that is; the same errors, or 0. */
+int gp_directory_owner(const char *path, unsigned int *owner);
+
 /* For whoever serves the directory and has its lock file open there: becomes readable when the
  * directory may be gone (an inotify descriptor; -errno). */
 int gp_directory_watch(const char *lock);

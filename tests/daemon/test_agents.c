@@ -46,6 +46,98 @@ static void a_socket_that_nobody_listens_on_is_removed(void **state)
 	rig_free(rig);
 }
 
+struct deaf {
+	int listener, full[4];
+	size_t count;
+};
+
+/* Takes no connection: its queue is full from the beginning. Shown only then, as agents do. */
+static void deaf_agent(struct rig *rig, int number, unsigned int owner, struct deaf *deaf)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char path[128];
+	int fd;
+
+	*deaf = (struct deaf){.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/.deaf%d", rig->directory,
+		 number);
+	assert_int_equal(bind(deaf->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(deaf->listener, 0), 0);
+	for (;;) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		assert_true(fd >= 0);
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+			break;
+		assert_true(deaf->count < 4);
+		deaf->full[deaf->count++] = fd;
+	}
+	assert_int_equal(errno, EAGAIN);
+	close(fd);
+	assert_int_equal(chown(address.sun_path, owner, (gid_t)-1), 0);
+	snprintf(path, sizeof(path), "%s/agents/deaf%d.sock", rig->directory, number);
+	assert_int_equal(rename(address.sun_path, path), 0);
+}
+
+static void deaf_end(struct rig *rig, int number, const struct deaf *deaf)
+{
+	char path[128];
+
+	for (size_t i = 0; i < deaf->count; i++)
+		close(deaf->full[i]);
+	close(deaf->listener);
+	snprintf(path, sizeof(path), "%s/agents/deaf%d.sock", rig->directory, number);
+	unlink(path);
+}
+
+/* Sockets that take no connection cost nothing to make. */
+static void one_user_cannot_fill_the_list_with_sockets(void **state)
+{
+	enum { MANY = GP_DAEMON_STRANGERS + 20 };
+	struct rig *rig = rig_new(ACT);
+	unsigned int owner = geteuid() == 0 ? 65534 : geteuid();
+	struct deaf deaf[MANY];
+	struct gp_list *link;
+	u32 count = 0;
+
+	(void)state;
+	rig_run(rig);
+	for (int i = 0; i < MANY; i++)
+		deaf_agent(rig, i, owner, &deaf[i]);
+	rig_until(rig, rig->daemon->stats.refused_clients == MANY - GP_DAEMON_STRANGERS);
+	gp_list_for_each (link, &rig->daemon->clients)
+		count++;
+	assert_int_equal(count, GP_DAEMON_STRANGERS);
+	/* Others are found as ever. */
+	if (owner != geteuid())
+		agent_known(rig, 1, 2000);
+	for (int i = 0; i < MANY; i++)
+		deaf_end(rig, i, &deaf[i]);
+	rig_free(rig);
+}
+
+static void a_link_to_a_socket_is_no_agent(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char link[128];
+
+	(void)state;
+	rig_run(rig);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/elsewhere", rig->directory);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	snprintf(link, sizeof(link), "%s/agents/link.sock", rig->directory);
+	assert_int_equal(symlink(address.sun_path, link), 0);
+	agent_known(rig, 1, 2000); /* it came later: the link has been looked at */
+	assert_int_equal(accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(listener);
+	unlink(link);
+	unlink(address.sun_path);
+	rig_free(rig);
+}
+
 static void a_client_that_ends_leaves_nothing(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -252,6 +344,8 @@ int main(void)
 		cmocka_unit_test(an_agent_that_was_there_before_is_found),
 		cmocka_unit_test(an_agent_that_comes_later_is_found_at_once),
 		cmocka_unit_test(a_socket_that_nobody_listens_on_is_removed),
+		cmocka_unit_test(one_user_cannot_fill_the_list_with_sockets),
+		cmocka_unit_test(a_link_to_a_socket_is_no_agent),
 		cmocka_unit_test(a_client_that_ends_leaves_nothing),
 		cmocka_unit_test(queues_that_come_and_go_are_followed),
 		cmocka_unit_test(an_agent_that_cannot_show_yet_is_asked_again),

@@ -439,7 +439,33 @@ static void rubbish_in_the_directory_is_ignored(void **state)
 	assert_true(open_group(client, "job") > 0);
 	assert_int_equal(opened(client)->process_count, 0);
 	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
-	assert_int_equal(access(path, F_OK), -1);
+	/* What is no socket is nobody's agent, and not ours to remove. */
+	assert_int_equal(unlink(path), 0);
+	client_close(client);
+}
+
+/* Anybody may put links into a directory for all users. */
+static void a_link_to_an_agent_is_no_agent(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char link[128];
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/elsewhere", directory);
+	snprintf(link, sizeof(link), "%s/agents/%d-0.sock", directory, getpid());
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	assert_int_equal(symlink(address.sun_path, link), 0);
+	assert_true(open_group(client, "job") > 0);
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	/* Nobody came. */
+	assert_int_equal(accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(listener);
+	unlink(link);
+	unlink(address.sun_path);
 	client_close(client);
 }
 
@@ -507,6 +533,7 @@ int main(void)
 		T(a_dead_member_is_forgotten),
 		T(a_deaf_agent_is_left_out),
 		T(rubbish_in_the_directory_is_ignored),
+		T(a_link_to_an_agent_is_no_agent),
 		T(an_agent_that_takes_no_connection_holds_nobody_up),
 		T(a_strangers_agent_does_not_end_the_opening),
 	};

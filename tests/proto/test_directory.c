@@ -135,6 +135,82 @@ static void a_full_queue_is_not_waited_for(void **state)
 	unlink(address.sun_path);
 }
 
+static int listen_at(const char *name, struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(gp_directory_path(path, sizeof(path), name, 1), 0);
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof(address->sun_path), "%.100s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* In a directory for all users anybody can make links, to sockets that are not for us. */
+static void a_link_to_a_socket_is_not_followed(void **state)
+{
+	struct sockaddr_un address;
+	char link[300], file[300];
+	unsigned int owner;
+	int listener = listen_at("s", &address), fd;
+
+	(void)state;
+	snprintf(link, sizeof(link), "%s/l", dir);
+	snprintf(file, sizeof(file), "%s/f", dir);
+	assert_int_equal(symlink(address.sun_path, link), 0);
+	assert_int_equal(close(open(file, O_CREAT | O_RDWR | O_CLOEXEC, 0600)), 0);
+	assert_int_equal(gp_directory_connect("l"), -ELOOP);
+	assert_int_equal(gp_directory_try_connect("l"), -ELOOP);
+	assert_int_equal(gp_directory_connect_owned(link), -ELOOP);
+	assert_int_equal(gp_directory_connect_owned(file), -ENOTSOCK);
+	assert_int_equal(gp_directory_owner(link, &owner), -ELOOP);
+	assert_int_equal(gp_directory_owner(address.sun_path, &owner), 0);
+	assert_int_equal(owner, geteuid());
+	fd = gp_directory_connect_owned(address.sun_path);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = gp_directory_connect("s");
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+	assert_int_equal(gp_directory_connect_owned(address.sun_path), -ECONNREFUSED);
+	unlink(link);
+	unlink(file);
+	unlink(address.sun_path);
+}
+
+static void somebody_elses_socket_is_left_alone(void **state)
+{
+	struct sockaddr_un address;
+	int listener, fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	listener = listen_at("s", &address);
+	assert_int_equal(chmod(place, 0755), 0);
+	assert_int_equal(chmod(dir, 01777), 0);
+	assert_int_equal(chmod(address.sun_path, 0666), 0);
+	assert_int_equal(chown(address.sun_path, 65533, 65533), 0);
+	assert_int_equal(seteuid(65534), 0);
+	fd = gp_directory_connect_owned(address.sun_path);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(fd, -EPERM);
+	/* Root's is everybody's, and root may talk to all. */
+	fd = gp_directory_connect_owned(address.sun_path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(chown(address.sun_path, 0, 0), 0);
+	assert_int_equal(seteuid(65534), 0);
+	fd = gp_directory_connect_owned(address.sun_path);
+	assert_int_equal(seteuid(0), 0);
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+	unlink(address.sun_path);
+}
+
 static void names_that_do_not_fit_are_refused(void **state)
 {
 	char small[20];
@@ -153,6 +229,8 @@ int main(void)
 		T(links_and_files_are_refused),
 		T(somebody_elses_is_refused),
 		T(a_full_queue_is_not_waited_for),
+		T(a_link_to_a_socket_is_not_followed),
+		T(somebody_elses_socket_is_left_alone),
 		T(names_that_do_not_fit_are_refused),
 	};
 
