@@ -197,6 +197,12 @@ void gp_agent_unpark(struct gp_agent *agent, u32 id);
 bool gp_agent_check_parked(struct gp_agent *agent);
 u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
 
+/* ---- args.c: the program's arguments ---- */
+
+/* False: the driver would say EFAULT. The first leaves errno alone. */
+bool gp_agent_take_args(const void *args, void *out, size_t size);
+bool gp_agent_give_args(void *args, const void *in, size_t size);
+
 /* ---- holds.c: owners and leases; all with the lock held ---- */
 
 /* A bad request: -EINVAL, -ENOENT (a named queue does not exist). Fills *done. Number of queues

@@ -356,9 +356,10 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 
 	if (size < CREATE_MIN || size > ARGS_MAX)
 		return call(agent, fd, request, args);
+	if (!gp_agent_take_args(args, &mine, size))
+		return call(agent, fd, request, args);
 	gp_agent_serve(agent);
 	enable_runtime(agent, fd);
-	memcpy(&mine, args, size);
 	percentage = mine.queue.queue_percentage;
 
 	pthread_mutex_lock(&agent->lock);
@@ -374,7 +375,12 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 	pthread_mutex_unlock(&agent->lock);
 
 	mine.queue.queue_percentage = percentage;
-	memcpy(args, &mine, size); /* also on errors, as the driver does */
+	/* Also on errors, as the driver does; into memory that cannot be written, with its error.
+	 */
+	if (!gp_agent_give_args(args, &mine, size) && result == 0) {
+		result = -1;
+		error = EFAULT;
+	}
 	if (result == 0)
 		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 	errno = error;
@@ -387,10 +393,14 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
  */
 int gp_agent_destroy_queue(struct gp_agent *agent, int fd, unsigned long request, void *args)
 {
-	u32 id = ((struct gp_kfd_destroy_queue_args *)args)->queue_id, serial = 0;
+	struct gp_kfd_destroy_queue_args mine;
 	struct gp_agent_queue *queue;
+	u32 id, serial = 0;
 	int result, error;
 
+	if (!gp_agent_take_args(args, &mine, sizeof(mine)))
+		return call(agent, fd, request, args);
+	id = mine.queue_id;
 	pthread_mutex_lock(&agent->lock);
 	queue = find(agent, id);
 	if (queue) {
@@ -451,12 +461,17 @@ static int update_held(struct gp_agent *agent, struct gp_agent_queue *queue, int
 
 int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request, void *data)
 {
-	const struct gp_kfd_update_queue_args *args = data;
+	union {
+		struct gp_kfd_update_queue_args update;
+		u8 bytes[ARGS_MAX];
+	} mine;
+	const struct gp_kfd_update_queue_args *args = &mine.update;
 	struct gp_agent_queue *queue;
 	int result, error;
 	bool held;
 
-	if (_IOC_SIZE(request) < sizeof(*args) || _IOC_SIZE(request) > ARGS_MAX)
+	if (_IOC_SIZE(request) < sizeof(*args) || _IOC_SIZE(request) > ARGS_MAX ||
+	    !gp_agent_take_args(data, &mine, _IOC_SIZE(request)))
 		return call(agent, fd, request, data);
 	pthread_mutex_lock(&agent->lock);
 	queue = find(agent, args->queue_id);

@@ -175,11 +175,12 @@ void gp_agent_share_queue(struct gp_agent *agent, struct gp_agent_queue *queue)
 /* The program's own mask is remembered; while there is a share the driver gets the part inside. */
 int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, void *data)
 {
-	const struct gp_kfd_set_cu_mask_args *args = data;
+	struct gp_kfd_set_cu_mask_args mine;
+	const struct gp_kfd_set_cu_mask_args *args = &mine;
 	struct gp_agent_queue *queue = NULL, before;
 	int result, error;
 
-	if (_IOC_SIZE(request) < sizeof(*args))
+	if (_IOC_SIZE(request) < sizeof(*args) || !gp_agent_take_args(data, &mine, sizeof(mine)))
 		return agent->driver.call(agent->driver.data, fd, request, data);
 	pthread_mutex_lock(&agent->lock);
 	if (args->queue_id < GP_AGENT_QUEUES && agent->queue[args->queue_id].used &&

@@ -2,6 +2,7 @@
 #include "fake_driver.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "abi/amd_queue.h"
@@ -176,6 +177,60 @@ static void a_new_queue_gets_the_share(void **state)
 
 /* ---- descriptors, fork, identity ---- */
 
+static int call_as_the_kernel_does(void *data, int fd, unsigned long request, void *argument)
+{
+	char copy[256];
+
+	if (!gp_agent_take_args(argument, copy, _IOC_SIZE(request))) {
+		errno = EFAULT;
+		return -1;
+	}
+	return fake_call(data, fd, request, argument);
+}
+
+/* A bad address is the driver's to refuse, not the program's end. */
+static void a_bad_address_is_an_error_and_not_the_end(void **state)
+{
+	static const struct {
+		int (*call)(struct gp_agent *, int, unsigned long, void *);
+		unsigned long request;
+	} calls[] = {
+		{gp_agent_create_queue, GP_KFD_IOC_CREATE_QUEUE},
+		{gp_agent_destroy_queue, GP_KFD_IOC_DESTROY_QUEUE},
+		{gp_agent_update_queue, GP_KFD_IOC_UPDATE_QUEUE},
+		{gp_agent_set_cu_mask, GP_KFD_IOC_SET_CU_MASK},
+	};
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+	struct gp_kfd_create_queue_args create = {.queue_percentage = 100, .queue_priority = 7};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	/* Nothing there; and only the beginning is. */
+	char *const bad[] = {(char *)8, memory + page - 4};
+	agent->driver.call = call_as_the_kernel_does;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(bad); i++) {
+		for (size_t k = 0; k < GP_ARRAY_SIZE(calls); k++) {
+			errno = 0;
+			assert_int_equal(calls[k].call(agent, FAKE_FD, calls[k].request, bad[i]),
+					 -1);
+			assert_int_equal(errno, EFAULT);
+		}
+	}
+	/* What cannot be written is an error, too; the queue is there, as with the driver. */
+	memcpy(memory, &create, sizeof(create));
+	assert_int_equal(mprotect(memory, page, PROT_READ), 0);
+	errno = 0;
+	assert_int_equal(gp_agent_create_queue(agent, FAKE_FD, GP_KFD_IOC_CREATE_QUEUE, memory),
+			 -1);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(agent->queue_count, 1);
+	munmap(memory, 2 * page);
+}
+
 static void own_descriptors_are_out_of_the_way(void **state)
 {
 	struct fake *fake = *state;
@@ -257,6 +312,7 @@ int main(void)
 		TEST(the_programs_own_mask_is_respected_and_comes_back),
 		TEST(a_mask_set_under_a_share_is_narrowed),
 		TEST(a_new_queue_gets_the_share),
+		TEST(a_bad_address_is_an_error_and_not_the_end),
 		TEST(own_descriptors_are_out_of_the_way),
 		TEST(a_child_starts_from_nothing),
 		cmocka_unit_test(identity_comes_from_the_environment),
