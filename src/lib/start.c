@@ -28,6 +28,7 @@
 /* Between two looks while another process's holder is starting or ending; grows. */
 #define AGAIN_MS     10
 #define AGAIN_MAX_MS 500
+#define LOOK_MS      5
 
 u64 gp_lib_now(void)
 {
@@ -79,8 +80,83 @@ static int find_program(char *out, size_t size)
 	return -ENOENT;
 }
 
+/* A list of libraries (LD_PRELOAD: colons or blanks) without our agent. New memory. */
+static char *without_agent(const char *entry)
+{
+	static const char agent[] = "libgpreempt_agent.so";
+	const char *list = strchr(entry, '=') + 1;
+	char *out = calloc(1, strlen(entry) + 1), *end;
+
+	if (!out)
+		return NULL;
+	memcpy(out, entry, (size_t)(list - entry));
+	end = out + (list - entry);
+	while (*list) {
+		size_t length = strcspn(list, ": "), separator = list[length] ? 1 : 0;
+		const char *name = list + length;
+
+		while (name > list && name[-1] != '/')
+			name--;
+		if ((size_t)(list + length - name) != strlen(agent) ||
+		    memcmp(name, agent, strlen(agent)) != 0) {
+			memcpy(end, list, length + separator);
+			end += length + separator;
+		}
+		list += length + separator;
+	}
+	if (end > out && (end[-1] == ':' || end[-1] == ' '))
+		end[-1] = '\0';
+	return out;
+}
+
+static bool is_library_list(const char *entry)
+{
+	static const char *const names[] = {"LD_PRELOAD=", "LD_AUDIT=", "HSA_TOOLS_LIB="};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++)
+		if (strncmp(entry, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static void free_environment(char **environment)
+{
+	for (char **at = environment; at && *at; at++)
+		free(*at);
+	free(environment);
+}
+
+/* This program's, but the holder is no client of itself: started from a program under `gpreempt
+ * run` it would have an agent inside. A virtual GPU's library stays. NULL without memory. */
+static char **holder_environment(void)
+{
+	size_t count = 0, used = 0;
+	char **out;
+
+	while (environ[count])
+		count++;
+	out = calloc(count + 1, sizeof(*out));
+	for (size_t i = 0; out && i < count; i++) {
+		out[used] = is_library_list(environ[i]) ? without_agent(environ[i])
+							: strdup(environ[i]);
+		if (!out[used]) {
+			free_environment(out);
+			return NULL;
+		}
+		/* An empty list would name the empty library. */
+		if (out[used][strlen(out[used]) - 1] == '=' && is_library_list(out[used])) {
+			free(out[used]);
+			out[used] = NULL;
+		} else {
+			used++;
+		}
+	}
+	return out;
+}
+
 /* In the child, between fork and exec: system calls only. */
-static _Noreturn void become_holder(const char *program, int errors, bool change_directory)
+static _Noreturn void become_holder(const char *program, char *const *environment, int errors,
+				    bool change_directory)
 {
 	static char name[] = PROGRAM;
 	char *const argv[] = {name, NULL};
@@ -105,7 +181,7 @@ static _Noreturn void become_holder(const char *program, int errors, bool change
 	if (close_range(STDERR_FILENO + 1, ~0u, 0) < 0)
 		for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
 			close(fd);
-	execv(program, argv);
+	execve(program, argv, environment);
 	_exit(127);
 }
 
@@ -114,19 +190,25 @@ static pid_t spawn(const char *program, int *errors)
 {
 	const char *directory = getenv("GPREEMPT_DIR");
 	bool change = program[0] == '/' && (!directory || directory[0] == '/');
+	char **environment = holder_environment();
 	int pipes[2];
 	sigset_t all, old;
 
-	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (!environment)
+		return -ENOMEM;
+	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0) {
+		free_environment(environment);
 		return -errno;
+	}
 	/* No handler of this program may run in the child. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pid_t child = fork();
 	if (child == 0)
-		become_holder(program, pipes[1], change);
+		become_holder(program, environment, pipes[1], change);
 	if (child < 0)
 		child = -errno;
+	free_environment(environment);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	close(pipes[1]);
 	if (child < 0)
@@ -141,27 +223,26 @@ static pid_t spawn(const char *program, int *errors)
 static int await_end(pid_t child, u64 deadline_ns)
 {
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
-	int ready = 1, status = 0;
+	int status = 0, left;
+	pid_t got;
 
-	if (end.fd < 0 && errno != ESRCH)
-		return -errno;
-	while (end.fd >= 0) {
-		ready = poll(&end, 1, left_ms(deadline_ns));
-		if (ready >= 0 || errno != EINTR)
+	/* Without a descriptor for its end (none left, a kernel or a filter that has none) poll()
+	 * only sleeps. Whatever happens, no child is left behind. */
+	for (;;) {
+		got = waitpid(child, &status, WNOHANG);
+		left = left_ms(deadline_ns);
+		if ((got != 0 && !(got < 0 && errno == EINTR)) || left == 0)
 			break;
+		poll(&end, 1, end.fd < 0 && left > LOOK_MS ? LOOK_MS : left);
 	}
 	if (end.fd >= 0)
 		close(end.fd);
-	if (ready <= 0) {
+	if (got == 0) {
 		kill(child, SIGKILL);
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 		return -ETIME;
 	}
-	pid_t got;
-	do
-		got = waitpid(child, &status, WNOHANG);
-	while (got < 0 && errno == EINTR);
 	return got == child ? status : 0;
 }
 
