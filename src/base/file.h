@@ -57,4 +57,7 @@ int gp_root_list(const struct gp_root *root, struct gp_names *out, const char *f
 	__attribute__((format(printf, 3, 4)));
 void gp_names_free(struct gp_names *names);
 
+/* As many descriptors for this process as the system lets it have: each client is some. */
+void gp_raise_descriptors(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/i18n.h"
 #include "daemon/daemon.h"
 
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 	int status;
 
 	gp_i18n_init();
+	gp_raise_descriptors();
 	status = parse(argc, argv, &settings, &journal.diag);
 	if (status >= 0)
 		return status;

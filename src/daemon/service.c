@@ -19,8 +19,9 @@
 #include "daemon/daemon.h"
 #include "proto/directory.h"
 
-#define BACKLOG 16
-#define LOCK    "gpreemptd.lock"
+#define BACKLOG         16
+#define ACCEPT_AGAIN_NS (100 * GP_NS_PER_MS)
+#define LOCK            "gpreemptd.lock"
 
 static void drop(struct gp_peer *peer)
 {
@@ -63,6 +64,13 @@ static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
 	return count;
 }
 
+static void listen_time(struct gp_timer *timer)
+{
+	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, listen_timer);
+
+	gp_loop_pause(&daemon->loop, &daemon->listen_watch, false);
+}
+
 static void listen_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, listen_watch);
@@ -72,8 +80,15 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 	int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (fd < 0)
+	if (fd < 0) {
+		/* With no descriptor left the socket stays readable: do not spin on it. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			gp_loop_pause(&daemon->loop, watch, true);
+			gp_timer_set(&daemon->loop, &daemon->listen_timer,
+				     gp_daemon_now() + ACCEPT_AGAIN_NS);
+		}
 		return;
+	}
 	if (gp_wire_peer(fd, &pid, &uid) == 0 && daemon->peer_count < GP_DAEMON_PEERS &&
 	    peers_of(daemon, uid) < GP_DAEMON_PEERS_USER)
 		peer = calloc(1, sizeof(*peer));
@@ -146,6 +161,7 @@ int gp_service_start(struct gp_daemon *daemon)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, error = take_lock(daemon);
 
+	gp_timer_init(&daemon->listen_timer, listen_time);
 	if (!error)
 		error = gp_directory_path(address.sun_path, sizeof(address.sun_path),
 					  GP_DAEMON_SOCKET, 1);
@@ -180,6 +196,7 @@ void gp_service_stop(struct gp_daemon *daemon)
 		unlink(path);
 	gp_loop_unwatch(&daemon->loop, &daemon->directory_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->listen_watch);
+	gp_timer_set(&daemon->loop, &daemon->listen_timer, UINT64_MAX);
 	if (daemon->lock >= 0)
 		close(daemon->lock);
 	daemon->lock = -1;

@@ -15,6 +15,8 @@
 
 #include "base/i18n.h"
 
+#define ACCEPT_AGAIN_NS 100000000ull
+
 int gp_connection_add(struct gp_holder *holder, int fd)
 {
 	struct gp_connection *connection;
@@ -44,12 +46,40 @@ int gp_connection_add(struct gp_holder *holder, int fd)
 	return 0;
 }
 
+/* With no descriptor left the socket stays readable: do not spin on it. */
+static void rest(struct gp_holder *holder)
+{
+	struct epoll_event none = {.data.ptr = &holder->fixed[GP_SOURCE_LISTEN]};
+
+	if (epoll_ctl(holder->epoll, EPOLL_CTL_MOD, holder->options.listen_fd, &none) < 0)
+		return;
+	holder->accept_again_ns = gp_now_ns() + ACCEPT_AGAIN_NS;
+	gp_holder_wake_at(holder, holder->accept_again_ns);
+}
+
+u64 gp_connection_accept_again(struct gp_holder *holder, u64 now)
+{
+	struct epoll_event readable = {.events = EPOLLIN,
+				       .data.ptr = &holder->fixed[GP_SOURCE_LISTEN]};
+
+	if (!holder->accept_again_ns)
+		return GP_NEVER;
+	if (holder->accept_again_ns > now)
+		return holder->accept_again_ns;
+	holder->accept_again_ns = 0;
+	epoll_ctl(holder->epoll, EPOLL_CTL_MOD, holder->options.listen_fd, &readable);
+	return GP_NEVER;
+}
+
 void gp_connection_accept(struct gp_holder *holder)
 {
 	int fd = accept4(holder->options.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			rest(holder);
 		return;
+	}
 	if (gp_connection_add(holder, fd)) {
 		gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPERM,
 				   _("the holder does not serve this user, or is full"));

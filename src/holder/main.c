@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "base/file.h"
 #include "base/parse.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
@@ -163,6 +164,7 @@ static int serve(const struct program *program)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	gp_raise_descriptors();
 	int error = options.guard_ns ? gp_holder_open(&holder, &options) : -ENOMEM;
 	if (error)
 		return say(error, _("cannot start"));

@@ -1,6 +1,8 @@
 /* gpreemptd.sock: what is answered, to whom, and that no peer can hold the daemon up. */
 #include "rig.h"
 
+#include <sys/resource.h>
+
 /* A program at the other end; the daemon is stepped in between. */
 struct peer {
 	struct rig *rig;
@@ -298,6 +300,31 @@ static void a_follower_that_does_not_read_holds_nobody_up(void **state)
 	rig_free(rig);
 }
 
+/* With no descriptor left the socket stays readable. */
+static void without_descriptors_it_rests_instead_of_spinning(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	int peer, spare;
+	struct rlimit before, none;
+
+	(void)state;
+	rig_run(rig);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	peer = gp_directory_connect(GP_DAEMON_SOCKET);
+	spare = dup(peer);
+	close(spare); /* the lowest that is free, and all above it are forbidden */
+	none = (struct rlimit){.rlim_cur = (rlim_t)spare, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	while (!rig->daemon->listen_watch.paused)
+		assert_true(gp_loop_step(&rig->daemon->loop, 60000) >= 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	rig_until(rig, rig->daemon->peer_count == 1);
+	assert_false(rig->daemon->listen_watch.paused);
+	close(peer);
+	rig_until(rig, rig->daemon->peer_count == 0);
+	rig_free(rig);
+}
+
 static void one_user_has_only_so_many_connections(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -355,6 +382,7 @@ int main(void)
 		cmocka_unit_test(a_job_is_held_and_let_go_by_hand),
 		cmocka_unit_test(a_follower_that_does_not_read_holds_nobody_up),
 		cmocka_unit_test(one_user_has_only_so_many_connections),
+		cmocka_unit_test(without_descriptors_it_rests_instead_of_spinning),
 		cmocka_unit_test(a_second_daemon_is_refused),
 	};
 
