@@ -1,8 +1,9 @@
 /*
  * Circuit breakers: a GPU that twice in a row did not let go of its queues is not preempted for a
  * while, because each further try costs everybody on it, and a hang ends in a reset by the driver.
- * After the pause one suspend is let through; when it works the breaker is closed again, otherwise
- * the pause doubles.
+ * After the pause everybody hears that it may be tried again (a daemon that waited for somebody
+ * else to try would wait for ever), and one suspend is let through; when it works the breaker is
+ * closed, otherwise it is open at once and the pause doubles.
  */
 #include "holder/holder.h"
 
@@ -14,6 +15,7 @@
 #define FAILURES     2
 #define PAUSE_NS     1000000000ull
 #define PAUSE_MAX_NS (64 * PAUSE_NS)
+#define TRY_NS       (30 * PAUSE_NS) /* a try that has not ended by then is no longer waited for */
 
 static struct gp_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id, bool make)
 {
@@ -43,16 +45,27 @@ int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, c
 
 		if (!breaker || !breaker->open)
 			continue;
-		if (breaker->trying || now < breaker->retry_ns) {
+		if (breaker->trying_until_ns > now || now < breaker->retry_ns) {
 			snprintf(text, size,
 				 _("preemption on GPU %u is switched off: it did not let go of its "
 				   "queues; it is tried again by itself"),
 				 breaker->gpu_id);
 			return -EIO;
 		}
-		breaker->trying = true;
 	}
 	return 0;
+}
+
+void gp_breaker_try(const struct gp_member *member)
+{
+	u64 now = gp_now_ns();
+
+	for (u32 i = 0; i < member->gpu_count; i++) {
+		struct gp_breaker *breaker = breaker_of(member->holder, member->gpus[i], false);
+
+		if (breaker && breaker->open)
+			breaker->trying_until_ns = now + TRY_NS;
+	}
 }
 
 /* Everybody with a target on that device hears of it. */
@@ -85,20 +98,43 @@ static void report(struct gp_holder *holder, u32 gpu_id, bool failed)
 	if (!breaker)
 		return;
 	if (!failed) {
-		if (breaker->open)
+		if (breaker->open && !breaker->told)
 			tell(holder, gpu_id, false);
 		*breaker = (struct gp_breaker){0};
 		return;
 	}
 	breaker->failures++;
-	breaker->trying = false;
+	breaker->trying_until_ns = 0;
 	if (breaker->open)
 		breaker->pause_ns = GP_MIN(2 * breaker->pause_ns, PAUSE_MAX_NS);
 	breaker->retry_ns = gp_now_ns() + breaker->pause_ns;
-	if (breaker->failures < FAILURES || breaker->open)
+	if (breaker->failures < FAILURES)
+		return;
+	gp_holder_wake_at(holder, breaker->retry_ns);
+	if (breaker->open && !breaker->told)
 		return;
 	breaker->open = true;
+	breaker->told = false;
 	tell(holder, gpu_id, true);
+}
+
+u64 gp_breaker_expire(struct gp_holder *holder, u64 now)
+{
+	u64 next = GP_NEVER;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(holder->breakers); i++) {
+		struct gp_breaker *breaker = &holder->breakers[i];
+
+		if (!breaker->open || breaker->told)
+			continue;
+		if (breaker->retry_ns > now) {
+			next = GP_MIN(next, breaker->retry_ns);
+			continue;
+		}
+		breaker->told = true;
+		tell(holder, breaker->gpu_id, false);
+	}
+	return next;
 }
 
 void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result)
@@ -111,7 +147,7 @@ void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member,
 		/* Other outcomes say nothing of the device. */
 		if (result < 0 && !failed) {
 			if (breaker)
-				breaker->trying = false;
+				breaker->trying_until_ns = 0;
 			continue;
 		}
 		report(holder, member->gpus[i], failed);

@@ -138,8 +138,11 @@ static void ring(struct gp_holder *holder)
 	holder->armed_ns = GP_NEVER;
 	u64 next = gp_target_expire(holder, now);
 	u64 agents = gp_agents_expire(holder, now);
+	u64 accepts = gp_connection_accept_again(holder, now);
+	u64 members = gp_member_apply_again(holder, now);
+	u64 breakers = gp_breaker_expire(holder, now);
 	gp_priority_reap(holder);
-	next = GP_MIN(next, agents);
+	next = GP_MIN(GP_MIN(next, agents), GP_MIN(accepts, GP_MIN(members, breakers)));
 	if (holder->member_count || !gp_list_empty(&holder->priorities))
 		next = GP_MIN(next, now + TICK_NS);
 	if (holder->options.idle_ms && is_idle(holder)) {

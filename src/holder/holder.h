@@ -32,6 +32,7 @@ enum {
 	GP_HOLDER_CONNECTIONS = 256,
 	GP_HOLDER_TARGETS = 256,           /* of one connection */
 	GP_HOLDER_MEMBERS = 4096,          /* of all */
+	GP_HOLDER_AGENTS_USER = 512,       /* agents of one user: more are not in any group */
 	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */
 	GP_HOLDER_OUT_BYTES = 1024 * 1024, /* not taken by one client: then it is cut off */
 	GP_HOLDER_JOBS = 256,              /* of one member: then no suspend is accepted */
@@ -144,6 +145,7 @@ struct gp_member {
 	struct gp_worker *worker;
 	u32 jobs; /* under way */
 	bool gone, stopping;
+	bool again;                /* it could not be told what it should be: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
 	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
 	u32 gpus[GP_HOLDER_GPUS];
@@ -223,7 +225,9 @@ struct gp_connection {
 struct gp_breaker {
 	u32 gpu_id; /* 0: free */
 	u32 failures;
-	bool open, trying;
+	bool open;
+	bool told;           /* that it may be tried again */
+	u64 trying_until_ns; /* one suspend is under way to see whether it works again; 0: none */
 	u64 retry_ns, pause_ns;
 };
 
@@ -237,6 +241,7 @@ struct gp_agent {
 	int fd;
 	bool greeted;
 	pid_t pid;
+	uid_t uid;
 	u32 priority;
 	u64 deadline_ns; /* to say who it is */
 	char group[GP_PROTO_NAME];
@@ -271,7 +276,8 @@ struct gp_holder {
 	u64 idle_since_ns;
 	struct gp_list connections, members, agents, priorities;
 	u32 connection_count, member_count, group_targets;
-	u64 look_again_ns; /* at agents that took no connection; 0: there was none */
+	u64 look_again_ns;   /* at agents that took no connection; 0: there was none */
+	u64 accept_again_ns; /* no connection is accepted until then; 0: they are */
 	struct gp_breaker breakers[GP_HOLDER_GPUS];
 	struct gp_list finished; /* inline jobs */
 	pid_t guardian;
@@ -295,6 +301,8 @@ void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns);
 /* Takes a connected socket over. */
 int gp_connection_add(struct gp_holder *holder, int fd);
 void gp_connection_accept(struct gp_holder *holder);
+/* Accepts again when it is time after there was no descriptor left; when that will be. */
+u64 gp_connection_accept_again(struct gp_holder *holder, u64 now);
 void gp_connection_ready(struct gp_connection *connection, u32 events);
 void gp_connection_remove(struct gp_connection *connection);
 /* Removes those that were marked `closing`: nobody is in the middle of using them. */
@@ -364,6 +372,8 @@ void gp_member_lease(struct gp_member *member);
 /* Brings the member to what its holds say. */
 int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
 		    const u32 *check, u32 check_count);
+/* Tries again for those that could not be told; GP_NEVER, or when to come back. */
+u64 gp_member_apply_again(struct gp_holder *holder, u64 now);
 /* Jobs that came back. */
 void gp_member_ready(struct gp_member *member);
 void gp_member_job_done(struct gp_job *job);
@@ -403,6 +413,10 @@ void gp_apply_end(struct gp_applied *applied);
 /* 0, or -EIO and the sentence when the member's device is switched off. */
 int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, char *text,
 		     size_t size);
+/* A suspend is under way that was let through: no other is, until its outcome. */
+void gp_breaker_try(const struct gp_member *member);
+/* Tells when a pause is over; when the next one will be. */
+u64 gp_breaker_expire(struct gp_holder *holder, u64 now);
 /* The outcome of a suspend on the member's devices. */
 void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result);
 

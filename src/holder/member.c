@@ -11,6 +11,8 @@
 
 #include "base/i18n.h"
 
+#define AGAIN_NS 10000000ull
+
 struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
 {
 	struct gp_list *at;
@@ -198,16 +200,12 @@ static void leased(struct gp_member *member, int result)
 		gp_member_lease(member);
 }
 
-int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
-		    const u32 *check, u32 check_count)
+static int post_apply(struct gp_member *member, struct gp_request *request, bool suspends,
+		      const u32 *check, u32 check_count)
 {
 	struct gp_job *job;
 	int error;
 
-	if (member->gone || member->stopping)
-		return -ESRCH;
-	if (suspends && member->jobs >= GP_HOLDER_JOBS)
-		return -EBUSY; /* the driver does not come back from what it has */
 	job = gp_job_new(member, GP_JOB_APPLY, request);
 	if (!job)
 		return -ENOMEM;
@@ -227,6 +225,41 @@ int gp_member_apply(struct gp_member *member, struct gp_request *request, bool s
 	job->suspends = suspends;
 	gp_job_post(job);
 	return 0;
+}
+
+int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
+		    const u32 *check, u32 check_count)
+{
+	int error;
+
+	if (member->gone || member->stopping)
+		return -ESRCH;
+	if (suspends && member->jobs >= GP_HOLDER_JOBS)
+		return -EBUSY; /* the driver does not come back from what it has */
+	error = post_apply(member, request, suspends, check, check_count);
+	/* What nobody holds any more must not stay stopped for want of a few bytes. */
+	if (error && !suspends) {
+		member->again = true;
+		gp_holder_wake_at(member->holder, gp_now_ns() + AGAIN_NS);
+	}
+	return error;
+}
+
+u64 gp_member_apply_again(struct gp_holder *holder, u64 now)
+{
+	struct gp_list *at;
+	u64 next = GP_NEVER;
+
+	gp_list_for_each (at, &holder->members) {
+		struct gp_member *member = gp_container(at, struct gp_member, link);
+
+		if (!member->again)
+			continue;
+		member->again = false;
+		if (gp_member_apply(member, NULL, false, NULL, 0) && member->again)
+			next = now + AGAIN_NS;
+	}
+	return next;
 }
 
 /* ---- what comes back ---- */

@@ -112,6 +112,9 @@ static int check_breakers(struct gp_request *request)
 			return error;
 		}
 	}
+	/* All of it is the one try, also where two processes of a group use the same device. */
+	gp_list_for_each (at, &request->target->links)
+		gp_breaker_try(gp_container(at, struct gp_link, by_target)->member);
 	return 0;
 }
 
@@ -199,8 +202,16 @@ int gp_request_suspend(struct gp_connection *connection, const struct gp_wire_me
 		if (!error)
 			error = gp_member_apply(member, request, true, asked->ids, asked->count);
 	}
-	if (error)
+	if (error) {
 		request->error = error;
+		/* What was not even tried says nothing of the device. */
+		gp_list_for_each (at, &request->target->links) {
+			struct gp_member *member =
+				gp_container(at, struct gp_link, by_target)->member;
+
+			gp_breaker_report(member->holder, member, error);
+		}
+	}
 	if (!request->waiting)
 		gp_request_finish(request);
 	return 0;
@@ -262,6 +273,7 @@ int gp_request_resume(struct gp_connection *connection, const struct gp_wire_mes
 	const struct gp_msg_suspend *asked = (const void *)message->body;
 	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
 	struct gp_list *at;
+	int error = 0;
 
 	if (!request)
 		return 0;
@@ -278,9 +290,13 @@ int gp_request_resume(struct gp_connection *connection, const struct gp_wire_mes
 	if (hold->active) {
 		if (ends_hold(hold, asked->ids, asked->count))
 			gp_hold_clear(hold);
-		gp_list_for_each (at, &request->target->links)
-			gp_member_apply(gp_container(at, struct gp_link, by_target)->member,
-					request, false, NULL, 0);
+		gp_list_for_each (at, &request->target->links) {
+			error = gp_member_apply(gp_container(at, struct gp_link, by_target)->member,
+						request, false, NULL, 0);
+			/* It is resumed all the same, later. One that is gone runs nothing. */
+			if (error && error != -ESRCH)
+				request->error = error;
+		}
 	}
 	if (!request->waiting)
 		gp_request_finish(request);

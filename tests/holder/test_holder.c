@@ -1,6 +1,11 @@
 /* The holder's books, with a fake mechanism. */
 #include "scene.h"
 
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+
 static struct scene scene;
 
 static int fresh(void **state)
@@ -351,6 +356,153 @@ static void a_device_that_hangs_is_left_alone_until_it_heals(void **state)
 	client_close(client);
 }
 
+/* Both GPUs of the fake: what is told of one is told of the other. */
+static void hears_twice(struct client *client, int result)
+{
+	assert_int_equal(wait_event(&scene, client, GP_EVENT_BREAKER).result, result);
+	assert_int_equal(wait_event(&scene, client, GP_EVENT_BREAKER).result, result);
+}
+
+static void end_pauses(void)
+{
+	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++)
+		scene.holder.breakers[i].retry_ns = gp_now_ns();
+	gp_holder_wake_at(&scene.holder, gp_now_ns());
+}
+
+/* Whoever waits for the device to be well again (the daemon) tries nothing until it is told. */
+static void a_device_that_hung_is_offered_again_by_itself(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		hang(5);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
+	}
+	hears_twice(client, 1);
+	hears_twice(client, 0); /* after its pause, a second */
+	/* The one try: when it fails the device is off again at once, and is offered again. */
+	hang(5);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
+	hears_twice(client, 1);
+	end_pauses();
+	hears_twice(client, 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	/* It works: that was told already. */
+	assert_int_equal(resume(&scene, client, target), FAKE_QUEUES);
+	assert_int_equal(count_events(&scene, client, GP_EVENT_BREAKER), 0);
+	client_close(client);
+}
+
+/* Of two devices one is still off: the other's try is not used up by the refusal. */
+static void a_refused_suspend_is_no_try(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		hang(5);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
+	}
+	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++) {
+		struct gp_breaker *breaker = &scene.holder.breakers[i];
+
+		if (breaker->gpu_id)
+			breaker->retry_ns = breaker->gpu_id == 100 ? 0 : GP_NEVER;
+	}
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++)
+		scene.holder.breakers[i].retry_ns = 0;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	client_close(client);
+}
+
+/* The linker puts this in front of the holder's calloc(). */
+static size_t no_memory_for; /* blocks of this size fail; 0: none do */
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory_for && count * size == no_memory_for ? NULL : __real_calloc(count, size);
+}
+
+static void what_nobody_holds_runs_even_without_memory(void **state)
+{
+	struct client *client = scene_client(&scene), *other = scene_client(&scene);
+	int target = open_self(&scene, client, 0), second = open_self(&scene, other, 0);
+
+	(void)state;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	no_memory_for = sizeof(struct gp_job);
+	assert_int_equal(resume(&scene, client, target), -ENOMEM);
+	assert_true(all(true));
+	no_memory_for = 0;
+	UNTIL(&scene, all(false));
+	/* The same when it is its connection that ends. */
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	no_memory_for = sizeof(struct gp_job);
+	client_close(client);
+	UNTIL(&scene, scene.holder.connection_count == 1);
+	assert_true(all(true));
+	no_memory_for = 0;
+	UNTIL(&scene, all(false));
+	(void)second;
+	client_close(other);
+}
+
+static int listen_for_clients(char *place, struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_non_null(mkdtemp(place));
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof(address->sun_path), "%s/s", place);
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* With no descriptor left the socket stays readable. */
+static void without_descriptors_it_rests_instead_of_spinning(void **state)
+{
+	char place[] = "/tmp/gpholder-XXXXXX";
+	struct sockaddr_un address;
+	struct epoll_event readable = {.events = EPOLLIN,
+				       .data.ptr = &scene.holder.fixed[GP_SOURCE_LISTEN]};
+	int listener = listen_for_clients(place, &address);
+	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), spare = dup(client);
+	struct pollfd ready = {.fd = scene.holder.epoll, .events = POLLIN};
+	struct rlimit before, none;
+
+	(void)state;
+	scene.holder.options.listen_fd = listener;
+	assert_int_equal(epoll_ctl(scene.holder.epoll, EPOLL_CTL_ADD, listener, &readable), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	close(spare); /* the lowest that is free, and all above it are forbidden */
+	none = (struct rlimit){.rlim_cur = (rlim_t)spare, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	while (!scene.holder.accept_again_ns)
+		gp_holder_step(&scene.holder, 60000);
+	/* Nothing to do until its timer rings. */
+	u64 due = scene.holder.accept_again_ns;
+	int events = poll(&ready, 1, 0);
+	u64 now = gp_now_ns();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(events == 0 || now >= due);
+	UNTIL(&scene, scene.holder.connection_count == 1);
+	close(client);
+	UNTIL(&scene, scene.holder.connection_count == 0);
+	epoll_ctl(scene.holder.epoll, EPOLL_CTL_DEL, listener, NULL);
+	close(listener);
+	unlink(address.sun_path);
+	rmdir(place);
+}
+
 static void a_suspend_that_takes_too_long_is_undone(void **state)
 {
 	int gate[2];
@@ -512,6 +664,10 @@ int main(void)
 		INLINE(leases_are_handed_on),
 		INLINE(errors_that_pass_are_tried_again),
 		INLINE(a_device_that_hangs_is_left_alone_until_it_heals),
+		INLINE(a_device_that_hung_is_offered_again_by_itself),
+		INLINE(a_refused_suspend_is_no_try),
+		INLINE(what_nobody_holds_runs_even_without_memory),
+		INLINE(without_descriptors_it_rests_instead_of_spinning),
 		THREADED(a_suspend_that_takes_too_long_is_undone),
 		INLINE(attach_errors_come_with_their_sentence),
 		INLINE(a_tainted_holder_ends),
