@@ -195,6 +195,7 @@ int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths);
 int gpreempt_target_suspend_async(struct gpreempt_target *target,
 				  const struct gpreempt_suspend_options *options);
 int gpreempt_target_resume_async(struct gpreempt_target *target);
+int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths);
 
 enum gpreempt_event_kind {
 	GPREEMPT_EVENT_DONE = 1, /* an asynchronous call ended; result is what it would return */
@@ -203,7 +204,7 @@ enum gpreempt_event_kind {
 	GPREEMPT_EVENT_JOINED = 4,     /* a process joined the group */
 	GPREEMPT_EVENT_QUEUES = 5,     /* queues came or went */
 	GPREEMPT_EVENT_BREAKER =
-		6, /* result 1: preemption on its device is switched off; 0: healed */
+		6, /* result 1: preemption on its device is switched off; 0: try again */
 };
 
 struct gpreempt_event {

@@ -93,6 +93,27 @@ static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *eve
 	}
 }
 
+/* A device is broken while any client of it was told so: one that ends takes only its own word
+ * back. */
+static void note_broken(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	for (u32 i = 0; i < daemon->device_count; i++)
+		daemon->devices[i].broken = false;
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		for (size_t i = 0; client->broken && i < client->queue_count; i++) {
+			u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
+
+			if (device != GP_DAEMON_NONE)
+				daemon->devices[device].broken = true;
+		}
+	}
+	gp_host_configure(daemon);
+}
+
 static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool broken)
 {
 	if (client->broken == broken)
@@ -103,13 +124,7 @@ static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool bro
 		broken ? _("preempting is switched off on the GPU of pid %u: the driver failed")
 		       : _("preempting works again on the GPU of pid %u"),
 		client->who.pid);
-	for (size_t i = 0; i < client->queue_count; i++) {
-		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
-
-		if (device != GP_DAEMON_NONE)
-			daemon->devices[device].broken = broken;
-	}
-	gp_host_configure(daemon);
+	note_broken(daemon);
 }
 
 static void library_event(struct gp_daemon *daemon, const struct gpreempt_event *event)
@@ -140,6 +155,23 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 	}
 }
 
+/* Nobody waits for its end: a program that does not answer must not hold this thread up. With too
+ * many calls under way it is sent after the next answer. */
+static void send_share(struct gp_client *client)
+{
+	if (client->target && client->share_due &&
+	    gpreempt_target_share_async(client->target, client->share_due) != -EAGAIN)
+		client->share_due = 0;
+}
+
+static void send_shares(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients)
+		send_share(gp_container(link, struct gp_client, link));
+}
+
 static void library_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, library_watch);
@@ -149,6 +181,7 @@ static void library_ready(struct gp_watch *watch, u32 events)
 	/* A bounded share of one step, so that nobody can keep this thread here. */
 	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--)
 		library_event(daemon, &event);
+	send_shares(daemon);
 	gp_host_settle(daemon);
 }
 
@@ -191,7 +224,6 @@ void gp_act_start(struct gp_daemon *daemon)
 	open_library(daemon);
 }
 
-/* Closing the context lets go of every suspension. */
 static void share_job(struct gp_job *job, u32 part)
 {
 	struct gp_list *link;
@@ -199,8 +231,22 @@ static void share_job(struct gp_job *job, u32 part)
 	gp_list_for_each (link, &job->clients) {
 		struct gp_client *client = gp_container(link, struct gp_client, job_link);
 
+		client->share_due = part;
+		send_share(client);
+	}
+}
+
+/* These are waited for: the connection is about to end, and what is under way with it. */
+static void lift_job(struct gp_job *job)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &job->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		client->share_due = 0;
 		if (client->target)
-			gpreempt_target_share(client->target, part);
+			gpreempt_target_share(client->target, 1000);
 	}
 }
 
@@ -215,12 +261,13 @@ void gp_act_lift(struct gp_daemon *daemon, bool forget)
 		for (u32 device = 0; device < daemon->device_count; device++)
 			any |= job->share[device];
 		if (any)
-			share_job(job, 1000);
+			lift_job(job);
 		if (forget)
 			memset(job->share, 0, sizeof(job->share));
 	}
 }
 
+/* Closing the context lets go of every suspension. */
 void gp_act_stop(struct gp_daemon *daemon)
 {
 	struct gp_list *link, *next;
@@ -232,7 +279,11 @@ void gp_act_stop(struct gp_daemon *daemon)
 
 		client->target = NULL;
 		client->held = client->broken = false;
+		client->share_due = 0;
 	}
+	/* The next holder, or this one in mode act again, says so if it still is. */
+	for (u32 i = 0; i < daemon->device_count; i++)
+		daemon->devices[i].broken = false;
 	gp_loop_unwatch(&daemon->loop, &daemon->library_watch);
 	gpreempt_close(daemon->library);
 	daemon->library = NULL;
@@ -296,8 +347,10 @@ void gp_act_close(struct gp_client *client)
 		daemon->tickets[i] = daemon->tickets[--daemon->ticket_count];
 		end_part(daemon, ticket.operation, NULL, -ESRCH);
 	}
-	if (client->broken)
-		breaker(daemon, client, false);
+	if (client->broken) {
+		client->broken = false;
+		note_broken(daemon);
+	}
 	if (client->target)
 		gpreempt_target_close(client->target);
 	client->target = NULL;

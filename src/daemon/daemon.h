@@ -27,6 +27,7 @@ enum {
 	GP_DAEMON_PEERS = 64,      /* connections to gpreemptd.sock */
 	GP_DAEMON_PEERS_USER = 16, /* of one user */
 	GP_DAEMON_CONNECT_TRIES = 12,
+	GP_DAEMON_STRANGERS = 64, /* of one user: sockets of agents that took no connection yet */
 	GP_DAEMON_SHIELDS = GP_SCHED_SHIELD_PIN + 1,
 	GP_DAEMON_SHAKE_S = 10, /* an agent that has not introduced itself by then is left */
 };
@@ -92,8 +93,9 @@ struct gp_client {
 
 	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
 	bool held;                      /* suspended for us, and the lease is ours to renew */
-	bool broken;
-	u64 next_open_ns; /* when to try again to get a target */
+	bool broken;                    /* the holder does not preempt on a GPU of it */
+	u32 share_due;                  /* thousandths that could not be sent yet; 0: none */
+	u64 next_open_ns;               /* when to try again to get a target */
 };
 
 struct gp_job {
@@ -195,6 +197,7 @@ struct gp_daemon {
 	u64 read_interval_ns;
 
 	struct gp_watch listen_watch, signal_watch, directory_watch;
+	struct gp_timer listen_timer; /* accepts again after there was no descriptor left */
 	int lock;
 	bool homeless; /* the directory of the sockets is gone */
 	struct gp_list peers;

@@ -138,10 +138,12 @@ static void dispatch_answer(struct gpreempt *context, const struct gp_wire_messa
 		gp_lib_arm_timer(context);
 		if (!target)
 			return;
-		if (result >= 0 && gp_lib_measure(target, message, pending->sent_ns) < 0)
-			result = -EPROTO;
-		if (result >= 0)
-			target->held = pending->suspend;
+		if (pending->type != GP_MSG_SHARE) {
+			if (result >= 0 && gp_lib_measure(target, message, pending->sent_ns) < 0)
+				result = -EPROTO;
+			if (result >= 0)
+				target->held = pending->type == GP_MSG_SUSPEND;
+		}
 		gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
 							       .ticket = pending->ticket,
 							       .result = result,

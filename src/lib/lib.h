@@ -33,7 +33,7 @@ struct gp_lib_pending {
 	int ticket;
 	struct gpreempt_target *target; /* NULL: closed since */
 	u64 sent_ns, deadline_ns;
-	bool suspend;
+	u16 type; /* GP_MSG_SUSPEND, RESUME or SHARE */
 };
 
 struct gp_lib_event {
@@ -123,6 +123,10 @@ void gp_lib_dispatch(struct gpreempt *context, const struct gp_wire_message *mes
 void gp_lib_arm_timer(struct gpreempt *context);
 
 /* ---- suspend.c ---- */
+
+/* With the call lock held: sends a request about a target and returns the ticket under which its
+ * end will be an event. */
+int gp_lib_begin(struct gpreempt_target *target, u16 type, void *body, size_t size, u32 timeout_ms);
 
 /* Keeps what a suspend or resume took; -EPROTO when the answer is no gp_msg_done. */
 int gp_lib_measure(struct gpreempt_target *target, const struct gp_wire_message *message,

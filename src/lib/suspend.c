@@ -194,8 +194,7 @@ static struct gp_lib_pending *free_slot(struct gpreempt *context)
 	return NULL;
 }
 
-/* With the call lock held. */
-static int begin(struct gpreempt_target *target, u16 type, struct gp_msg_suspend *body)
+int gp_lib_begin(struct gpreempt_target *target, u16 type, void *body, size_t size, u32 timeout_ms)
 {
 	struct gpreempt *context = target->context;
 	struct gp_lib_pending *pending = free_slot(context);
@@ -207,8 +206,7 @@ static int begin(struct gpreempt_target *target, u16 type, struct gp_msg_suspend
 				   _("%d calls are under way on this context; take their events "
 				     "first"),
 				   GP_LIB_PENDING);
-	body->sent_ns = now;
-	int error = gp_lib_send(context, target, type, body, sizeof(*body), &serial);
+	int error = gp_lib_send(context, target, type, body, size, &serial);
 	if (error)
 		return error;
 	context->ticket = context->ticket == INT32_MAX ? 1 : context->ticket + 1;
@@ -217,8 +215,8 @@ static int begin(struct gpreempt_target *target, u16 type, struct gp_msg_suspend
 		.ticket = context->ticket,
 		.target = target,
 		.sent_ns = now,
-		.deadline_ns = now + (u64)(body->timeout_ms + context->extra_ms) * 1000000,
-		.suspend = type == GP_MSG_SUSPEND,
+		.deadline_ns = now + (u64)(timeout_ms + context->extra_ms) * 1000000,
+		.type = type,
 	};
 	gp_lib_arm_timer(context);
 	return pending->ticket;
@@ -234,7 +232,8 @@ static int act_async(struct gpreempt_target *target, u16 type,
 		status = gp_lib_enter(target->context);
 	if (status)
 		return status;
-	status = begin(target, type, &body);
+	body.sent_ns = gp_lib_now();
+	status = gp_lib_begin(target, type, &body, sizeof(body), body.timeout_ms);
 	gp_lib_leave(target->context);
 	return status;
 }

@@ -178,14 +178,35 @@ int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priori
 	return call_with_value(target, GP_MSG_PRIORITY, priority);
 }
 
-int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
+static int check_share(const struct gpreempt_target *target, uint32_t thousandths)
 {
 	uint32_t size = thousandths & 0xffff, first = thousandths >> 16;
 
 	if (size < 1 || first + size > 1000)
 		return gp_lib_fail(target->context, -EINVAL,
 				   _("%u is not a share in thousandths (1 to 1000)"), thousandths);
-	return call_with_value(target, GP_MSG_SHARE, thousandths);
+	return 0;
+}
+
+int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
+{
+	int error = check_share(target, thousandths);
+
+	return error ? error : call_with_value(target, GP_MSG_SHARE, thousandths);
+}
+
+int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths)
+{
+	struct gp_msg_value body = {.value = thousandths};
+	int status = check_share(target, thousandths);
+
+	if (!status)
+		status = gp_lib_enter(target->context);
+	if (status)
+		return status;
+	status = gp_lib_begin(target, GP_MSG_SHARE, &body, sizeof(body), GP_LIB_CALL_MS);
+	gp_lib_leave(target->context);
+	return status;
 }
 
 static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_info *to)

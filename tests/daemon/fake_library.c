@@ -197,10 +197,21 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 {
+	fake.waited_shares++;
 	fake.shares++;
 	fake.lifted += thousandths == 1000;
 	target->share = thousandths;
 	return 0;
+}
+
+int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths)
+{
+	if (fake.share_error)
+		return fake.share_error;
+	fake.shares++;
+	fake.lifted += thousandths == 1000;
+	target->share = thousandths;
+	return ++fake.ticket; /* its end concerns nobody */
 }
 
 int gpreempt_target_queues(struct gpreempt_target *target, struct gpreempt_queue *queues,

@@ -24,13 +24,13 @@ struct gpreempt_target {
 
 struct fake_library {
 	bool open, wait; /* wait: calls end only with fake_finish() */
-	int open_error, target_error, suspend_error, renew_error;
+	int open_error, target_error, suspend_error, renew_error, share_error;
 	struct gpreempt_target target[FAKE_TARGETS];
 	int targets;
 	struct gpreempt_event event[FAKE_EVENTS];
 	size_t first, last;
 	int ticket, fd;
-	int suspends, resumes, renewals, opens, shares, lifted;
+	int suspends, resumes, renewals, opens, shares, waited_shares, lifted;
 	int broken_rules;               /* renewals that must not be */
 	struct gpreempt_queue queue[4]; /* of every target */
 	int queue_count;

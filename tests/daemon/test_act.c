@@ -207,6 +207,55 @@ static void a_broken_device_is_left_alone_until_it_heals(void **state)
 	rig_free(rig);
 }
 
+static bool device_is_broken(const struct rig *rig)
+{
+	return rig->daemon->devices[0].broken;
+}
+
+/* One that ends takes back only its own word. */
+static void a_device_is_broken_as_long_as_anybody_says_so(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 1);
+	fake_tell(GPREEMPT_EVENT_BREAKER, high->pid, 1);
+	rig_until(rig, gp_host_client(rig->daemon, (u32)high->pid)->broken);
+	assert_true(device_is_broken(rig));
+	agent_end(high);
+	rig_until(rig, !gp_host_client(rig->daemon, (u32)high->pid));
+	assert_true(device_is_broken(rig));
+	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 0);
+	rig_until(rig, !gp_host_client(rig->daemon, (u32)low->pid)->broken);
+	assert_false(device_is_broken(rig));
+	rig_free(rig);
+}
+
+/* A program that does not answer would hold this thread up, and with it every lease. */
+static void a_share_is_not_waited_for(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	assert_int_equal(fake.shares, 1);
+	assert_int_equal(fake.waited_shares, 0);
+	/* With too many calls under way it is sent after the next answer. */
+	fake.share_error = -EAGAIN;
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 2);
+	assert_int_equal(fake.shares, 1);
+	fake.share_error = 0;
+	fake_tell(GPREEMPT_EVENT_QUEUES, high->pid, 0);
+	rig_until(rig, fake.shares == 2);
+	/* Once. */
+	fake_tell(GPREEMPT_EVENT_QUEUES, high->pid, 0);
+	rig_run(rig);
+	assert_int_equal(fake.shares, 2);
+	rig_free(rig);
+}
+
 static void what_cannot_be_controlled_is_not_scheduled_around(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -421,6 +470,8 @@ int main(void)
 		cmocka_unit_test(a_suspension_that_is_not_confirmed_is_not_renewed),
 		cmocka_unit_test(a_lost_lease_is_told_to_the_core),
 		cmocka_unit_test(a_broken_device_is_left_alone_until_it_heals),
+		cmocka_unit_test(a_device_is_broken_as_long_as_anybody_says_so),
+		cmocka_unit_test(a_share_is_not_waited_for),
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(observing_records_and_does_nothing),

@@ -3,7 +3,7 @@
  * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts
  * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
  * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
- * opened, "many" has 1300 queues. FAKE_HOLDER=fail, silent: does not start, with and without a
+ * opened, "many" has 1300 queues, "shares" can share. FAKE_HOLDER=fail, silent: does not start, with and without a
  * word.
  */
 #include <errno.h>
@@ -249,6 +249,12 @@ static void handle_target(struct holder *holder, struct client *client,
 		answer(client, &m->header, 0, NULL, 0);
 		return;
 	case GP_MSG_SHARE:
+		if (strcmp(target->group, "hang") == 0)
+			return;
+		if (strcmp(target->group, "shares") == 0) {
+			answer(client, &m->header, 0, NULL, 0);
+			return;
+		}
 		refuse(client, &m->header, -EOPNOTSUPP, "kfd-debug cannot share");
 		return;
 	default:

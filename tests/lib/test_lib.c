@@ -5,9 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -264,6 +267,105 @@ static void asynchronous_calls_end_as_events(void **state)
 	assert_int_equal(gpreempt_next_event(scene->context, &event), 0);
 	struct pollfd quiet = {.fd = gpreempt_fd(scene->context), .events = POLLIN};
 	assert_int_equal(poll(&quiet, 1, 0), 0);
+}
+
+static void a_share_needs_not_be_waited_for(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *hung = open_group(scene, "hang"),
+			       *can = open_group(scene, "shares"), *cannot = open_self(scene);
+	struct gpreempt_event event;
+	int never = gpreempt_target_share_async(hung, 500);
+	int first = gpreempt_target_share_async(can, 500);
+	int second = gpreempt_target_share_async(cannot, 500);
+
+	assert_true(never > 0 && first > never && second > first);
+	event = next_event(scene->context);
+	assert_int_equal(event.kind, GPREEMPT_EVENT_DONE);
+	assert_int_equal(event.ticket, first);
+	assert_int_equal(event.result, 0);
+	assert_ptr_equal(event.target, can);
+	event = next_event(scene->context);
+	assert_int_equal(event.ticket, second);
+	assert_int_equal(event.result, -EOPNOTSUPP);
+	assert_int_equal(gpreempt_target_share_async(can, 1001), -EINVAL);
+	assert_int_equal(gpreempt_target_share_async(can, 0), -EINVAL);
+	/* What is held stays held, and what was measured stays what it is. */
+	struct gpreempt_latency latency = {.size = sizeof(latency)};
+	assert_int_equal(gpreempt_target_suspend(can, NULL), 3);
+	assert_true(gpreempt_target_share_async(can, 500) > 0);
+	event = next_event(scene->context);
+	assert_int_equal(event.result, 0);
+	assert_int_equal(gpreempt_target_renew(can), 0);
+	assert_int_equal(gpreempt_target_latency(can, &latency), 0);
+	assert_int_equal(latency.queues, 3);
+}
+
+/* Started by a program under `gpreempt run`, the holder would have an agent inside. */
+static void the_holder_does_not_inherit_the_agent(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_self(scene);
+	char path[64], text[65536] = "";
+	ssize_t length;
+	int fd;
+
+	signal_holder(scene, SIGKILL);
+	setenv("LD_PRELOAD", "/no/libgpreempt_agent.so:/no/other.so /no/third.so", 1);
+	setenv("LD_AUDIT", "/no/libgpreempt_agent.so", 1);
+	setenv("HSA_TOOLS_LIB", "libgpreempt_agent.so /no/tool.so", 1);
+	int status = gpreempt_target_suspend(target, NULL);
+	unsetenv("LD_PRELOAD");
+	unsetenv("LD_AUDIT");
+	unsetenv("HSA_TOOLS_LIB");
+	assert_int_equal(status, 3);
+	snprintf(path, sizeof(path), "/proc/%d/environ", holder_pid(scene));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	assert_true(length > 0);
+	assert_null(memmem(text, (size_t)length, "libgpreempt_agent.so", 20));
+	assert_null(memmem(text, (size_t)length, "LD_AUDIT=", 9));
+	assert_non_null(memmem(text, (size_t)length, "LD_PRELOAD=/no/other.so /no/third.so", 37));
+	assert_non_null(memmem(text, (size_t)length, "HSA_TOOLS_LIB=/no/tool.so", 26));
+}
+
+static void forbid_pidfd_open(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+/* An old kernel, or a container's filter. */
+static void no_child_is_left_where_there_are_no_pidfds(void **state)
+{
+	struct scene *scene = *state;
+	int status;
+
+	signal_holder(scene, SIGKILL);
+	pid_t child = fork();
+	if (child == 0) {
+		struct gpreempt *context;
+
+		forbid_pidfd_open();
+		if (gpreempt_open(&context))
+			_exit(1);
+		/* Whatever was started to start the holder was waited for. */
+		_exit(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static void a_lost_lease_is_an_event_and_enolck(void **state)
@@ -563,6 +665,9 @@ int main(void)
 		TEST(a_process_that_is_gone_is_esrch),
 		TEST(a_long_list_of_queues_comes_in_pages),
 		TEST(asynchronous_calls_end_as_events),
+		TEST(a_share_needs_not_be_waited_for),
+		TEST(the_holder_does_not_inherit_the_agent),
+		TEST(no_child_is_left_where_there_are_no_pidfds),
 		TEST(a_lost_lease_is_an_event_and_enolck),
 		TEST(events_of_a_closed_target_are_forgotten),
 		TEST(a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost),
