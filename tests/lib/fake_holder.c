@@ -3,8 +3,8 @@
  * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts
  * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
  * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
- * opened, "many" has 1300 queues, "shares" can share. FAKE_HOLDER=fail, silent: does not start, with and without a
- * word.
+ * opened, "many" has 1300 queues, "shares" can share. FAKE_HOLDER=fail, silent: does not start,
+ * with and without a word.
  */
 #include <errno.h>
 #include <fcntl.h>
