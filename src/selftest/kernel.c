@@ -55,6 +55,24 @@ static void *read_whole(const char *path, size_t *size)
 	return NULL;
 }
 
+/* "" outside of a self-test. */
+static void kept_path(const char *gfx, char *out, size_t size)
+{
+	const char *directory = getenv("GPREEMPT_DIR");
+
+	*out = '\0';
+	if (directory && snprintf(out, size, "%s/kernel-%s.co", directory, gfx) >= (int)size)
+		*out = '\0';
+}
+
+static void keep(const char *path, const void *code, size_t size)
+{
+	FILE *file = fopen(path, "wbx");
+
+	if (file && (fwrite(code, 1, size, file) != size) | (fclose(file) != 0))
+		remove(path);
+}
+
 static void *find_code(struct gp_work_kernel *kernel, size_t *size)
 {
 	char installed[96], built[96], path[PATH_MAX];
@@ -68,7 +86,15 @@ static void *find_code(struct gp_work_kernel *kernel, size_t *size)
 		kernel->source = GP_WORK_BUILT;
 		return code;
 	}
-	code = gp_work_compiled(kernel->gfx, size, kernel->why, sizeof(kernel->why));
+	/* The compiler takes a second, and this program is started once for each row of the table:
+	 * what the first one got is kept with the run's sockets, which nobody else can write to. */
+	kept_path(kernel->gfx, path, sizeof(path));
+	code = *path ? read_whole(path, size) : NULL;
+	if (!code) {
+		code = gp_work_compiled(kernel->gfx, size, kernel->why, sizeof(kernel->why));
+		if (code && *path)
+			keep(path, code, *size);
+	}
 	if (code)
 		kernel->source = GP_WORK_HIPRTC;
 	return code;
