@@ -68,8 +68,9 @@ static void kept_path(const char *gfx, char *out, size_t size)
 static void keep(const char *path, const void *code, size_t size)
 {
 	FILE *file = fopen(path, "wbx");
+	bool whole = file && fwrite(code, 1, size, file) == size;
 
-	if (file && (fwrite(code, 1, size, file) != size) | (fclose(file) != 0))
+	if (file && (fclose(file) != 0 || !whole))
 		remove(path);
 }
 

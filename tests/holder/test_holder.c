@@ -396,6 +396,36 @@ static void a_device_that_hung_is_offered_again_by_itself(void **state)
 	client_close(client);
 }
 
+static void only_one_suspend_tries_a_device_that_hung(void **state)
+{
+	int gate[2];
+	struct client *client = scene_client(&scene), *other = scene_client(&scene);
+	int target = open_self(&scene, client, 0), second = open_self(&scene, other, 0);
+	struct gp_msg_suspend body = {.target = (u32)target,
+				      .lease_ms = LONG_LEASE,
+				      .limit_ms = LONG_LEASE,
+				      .timeout_ms = 60000};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		hang(5);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
+	}
+	end_pauses();
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	fake.gate = gate[0];
+	tell(client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+	UNTIL(&scene, scene.holder.breakers[0].trying_until_ns);
+	assert_int_equal(suspend(&scene, other, second, LONG_LEASE, LONG_LEASE), -EIO);
+	close(gate[1]);
+	assert_int_equal(answer(&scene, client), FAKE_QUEUES);
+	assert_int_equal(suspend(&scene, other, second, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	close(gate[0]);
+	fake.gate = -1;
+	client_close(client);
+	client_close(other);
+}
+
 /* Of two devices one is still off: the other's try is not used up by the refusal. */
 static void a_refused_suspend_is_no_try(void **state)
 {
@@ -666,6 +696,7 @@ int main(void)
 		INLINE(a_device_that_hangs_is_left_alone_until_it_heals),
 		INLINE(a_device_that_hung_is_offered_again_by_itself),
 		INLINE(a_refused_suspend_is_no_try),
+		INLINE(only_one_suspend_tries_a_device_that_hung),
 		INLINE(what_nobody_holds_runs_even_without_memory),
 		INLINE(without_descriptors_it_rests_instead_of_spinning),
 		THREADED(a_suspend_that_takes_too_long_is_undone),
