@@ -696,7 +696,7 @@ int main(void)
 		INLINE(a_device_that_hangs_is_left_alone_until_it_heals),
 		INLINE(a_device_that_hung_is_offered_again_by_itself),
 		INLINE(a_refused_suspend_is_no_try),
-		INLINE(only_one_suspend_tries_a_device_that_hung),
+		THREADED(only_one_suspend_tries_a_device_that_hung),
 		INLINE(what_nobody_holds_runs_even_without_memory),
 		INLINE(without_descriptors_it_rests_instead_of_spinning),
 		THREADED(a_suspend_that_takes_too_long_is_undone),
