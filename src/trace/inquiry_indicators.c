@@ -141,11 +141,12 @@ static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
 static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_alignment *a = &q->alignment;
-	bool log = false, trace = false;
+	bool log = false, trace = false, text = false;
 
 	for (size_t i = 0; i < q->count; i++) {
 		log |= q->inputs[i]->kind == GP_SOURCE_AMDLOG;
 		trace |= is_trace(q->inputs[i]);
+		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
 	}
 	gp_doc_section(doc, "clocks", _("Clocks"));
 	gp_doc_fact(doc, "anchors", _("Queue creations seen by both"),
@@ -161,9 +162,11 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 		gp_doc_note(doc, "%s",
 			    _("The two clocks could not be aligned: the log and the trace did not "
 			      "see the same creations of queues. Their times are not compared."));
-	gp_doc_note(doc, "%s",
-		    _("ftrace's text does not say which clock it used: --trace-clock tells. "
-		      "Durations are never taken across clocks."));
+	if (text)
+		gp_doc_note(
+			doc, "%s",
+			_("ftrace's text does not say which clock it used: --trace-clock tells. "
+			  "Durations are never taken across clocks."));
 }
 
 struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry)
