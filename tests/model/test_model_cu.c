@@ -315,6 +315,38 @@ static void same_seed_and_inputs_give_the_same_actions(void **state)
 	assert_true(same_run(42, 43, 0));
 }
 
+/* Two queues with the same kernels do not vary in step. */
+static void jitter_is_each_queues_own(void **state)
+{
+	struct gp_model_config config = rig_config();
+	u64 took[2][16];
+	struct rig *rig;
+
+	(void)state;
+	config.chip.jitter_permille = 100;
+	rig = rig_new(&config);
+	for (u32 q = 0; q < 2; q++) {
+		u32 queue = rig_queue(rig, 7);
+
+		rig_map(rig);
+		for (u64 i = 0; i < 16; i++) {
+			struct gp_model_work work = rig_kernel(q * 16 + i, 1, 10000);
+
+			work.barrier = true;
+			rig_submit(rig, queue, work);
+		}
+		rig_drain(rig);
+		for (u64 i = 0; i < 16; i++) {
+			const struct gp_model_action *done =
+				rig_find(rig, GP_MODEL_COMPLETED, q * 16 + i);
+
+			took[q][i] = done->end_ns - done->start_ns;
+		}
+	}
+	assert_memory_not_equal(took[0], took[1], sizeof(took[0]));
+	rig_free(rig);
+}
+
 static void jitter_comes_from_the_seed(void **state)
 {
 	struct gp_model_config config = rig_config();
@@ -365,6 +397,7 @@ int main(void)
 		cmocka_unit_test(very_short_workgroups_run_several_to_a_batch),
 		cmocka_unit_test(same_seed_and_inputs_give_the_same_actions),
 		cmocka_unit_test(jitter_comes_from_the_seed),
+		cmocka_unit_test(jitter_is_each_queues_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

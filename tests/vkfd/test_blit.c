@@ -418,6 +418,22 @@ static void blit_with_wild_pointers_is_a_fault(void **state)
 	assert_int_equal(signal->value, 1);
 }
 
+/* HIP 5.2.3 counts below zero when it fills a byte or two at an odd address. */
+static void a_fault_is_at_the_first_byte_that_is_not_there(void **state)
+{
+	u64 end = (u64)(uintptr_t)fake->memory + FAKE_MEMORY;
+	u8 *pattern = bytes_new(8, 1);
+
+	(void)state;
+	arguments[3] = end - 3 * 4096; /* elements of 8 bytes */
+	arguments[4] = va(pattern);
+	arguments[5] = 1;
+	arguments[7] = UINT64_MAX / 8;
+	run(named_kernel("__amd_rocclr_fillBufferAligned", 64));
+	assert_int_equal(fake->fault_count, 1);
+	assert_int_equal(fake->faults[0], end);
+}
+
 static void name_is_forgotten_when_its_module_is_unloaded(void **state)
 {
 	u64 kernel = named_kernel("__amd_rocclr_copyBuffer", 104);
@@ -573,6 +589,7 @@ int main(void)
 		TEST(stream_write_stores_and_stream_wait_holds_the_queue),
 		TEST(hip_images_keep_what_is_copied_into_them),
 		TEST(blit_with_wild_pointers_is_a_fault),
+		TEST(a_fault_is_at_the_first_byte_that_is_not_there),
 		TEST(name_is_forgotten_when_its_module_is_unloaded),
 		TEST(names_are_found_in_files_and_bad_lists_do_no_harm),
 		TEST(names_are_found_in_what_was_loaded),

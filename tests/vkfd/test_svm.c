@@ -83,6 +83,18 @@ static void a_gpu_reaches_what_it_was_given(void **state)
 	assert_true(reaches(GPU0, 6, 4));
 }
 
+/* Not even where it has nothing at all: a length that wraps must not end before it begins. */
+static void no_gpu_reaches_past_the_end_of_all_addresses(void **state)
+{
+	u64 va = (uintptr_t)memory;
+
+	(void)state;
+	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX));
+	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - va + 1));
+	assert_int_equal(set(0, 4, GP_KFD_SVM_ACCESS, GPU0), 0);
+	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - 7));
+}
+
 static void attributes_come_back_where_all_pages_agree(void **state)
 {
 	(void)state;
@@ -250,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_gpu_reaches_what_it_was_given),
+		TEST(no_gpu_reaches_past_the_end_of_all_addresses),
 		TEST(attributes_come_back_where_all_pages_agree),
 		TEST(access_is_answered_with_its_kind),
 		TEST(bad_ranges_and_attributes_are_refused),

@@ -88,24 +88,39 @@ int gp_cp_write(struct gp_vk_cp *cp, u32 gpu_id, u64 va, const void *from, size_
 	return to ? gp_vk_copy_out((u64)(uintptr_t)to, from, size) : -EFAULT;
 }
 
+/* CPU address of what the GPU has there; NULL and in *fault the first byte that it has not. */
+static void *locate(struct gp_vk_cp *cp, u32 gpu_id, u64 va, u64 size, u64 *fault)
+{
+	void *memory = gp_vk_gpu_pointer(cp->client, gpu_id, va, size);
+	u64 has = 0, has_not = size;
+
+	*fault = va;
+	while (!memory && has_not - has > 1) {
+		u64 middle = has + (has_not - has) / 2;
+
+		if (gp_vk_gpu_pointer(cp->client, gpu_id, va, middle))
+			has = middle;
+		else
+			has_not = middle;
+		*fault = va + has;
+	}
+	return memory;
+}
+
 int gp_cp_copy(struct gp_vk_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 *fault)
 {
 	const void *source;
 	void *target;
-	int result;
 
 	if (!size)
 		return 0;
-	*fault = from;
-	source = gp_vk_gpu_pointer(cp->client, gpu_id, from, size);
+	source = locate(cp, gpu_id, from, size, fault);
 	if (!source)
 		return -EFAULT;
-	*fault = to;
-	target = gp_vk_gpu_pointer(cp->client, gpu_id, to, size);
+	target = locate(cp, gpu_id, to, size, fault);
 	if (!target)
 		return -EFAULT;
-	result = gp_vk_copy_out((u64)(uintptr_t)target, source, size);
-	return result;
+	return gp_vk_copy_out((u64)(uintptr_t)target, source, size);
 }
 
 int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32 pattern_bytes,
@@ -114,12 +129,11 @@ int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32
 	u64 size, chunk = GP_CP_SCRATCHPAD_BYTES - GP_CP_SCRATCHPAD_BYTES % pattern_bytes;
 	u8 *target;
 
-	*fault = to;
 	if (__builtin_mul_overflow(count, (u64)pattern_bytes, &size))
-		return -EFAULT;
+		size = UINT64_MAX; /* more than there is, wherever it begins */
 	if (!size)
 		return 0;
-	target = gp_vk_gpu_pointer(cp->client, gpu_id, to, size);
+	target = locate(cp, gpu_id, to, size, fault);
 	if (!target)
 		return -EFAULT;
 	if (chunk > size)

@@ -356,6 +356,8 @@ bool gp_vk_svm_covers(struct gp_vk_client *client, u32 gpu_index, u64 va, u64 si
 	u64 end = va + size;
 	size_t at;
 
+	if (end < va)
+		return false;
 	pthread_mutex_lock(&svm->lock);
 	for (at = find(svm, va); va < end && at < svm->count; at++) {
 		const struct range *range = &svm->ranges[at];
