@@ -303,6 +303,27 @@ static void bad_device_lists_are_refused(void **state)
 	assert_int_equal(args.n_success, 1);
 }
 
+/* An interrupted call comes again with what it has done; that part is not done twice. */
+static void a_mapping_goes_on_where_it_stopped(void **state)
+{
+	u32 ids[] = {GPU0, GPU1};
+	struct gp_kfd_map_memory_to_gpu_args args = {
+		.device_ids_array_ptr = (uintptr_t)ids,
+		.n_devices = 2,
+		.n_success = 1,
+	};
+
+	(void)state;
+	acquire_both();
+	args.handle = alloc(VA, 4096, GP_KFD_ALLOC_GTT, GPU0).handle;
+	assert_int_equal(kfd(GP_KFD_IOC_MAP_MEMORY_TO_GPU, &args), 0);
+	assert_int_equal(args.n_success, 2);
+	assert_null(gpu_pointer(GPU0, VA, 4096));
+	assert_non_null(gpu_pointer(GPU1, VA, 4096));
+	assert_int_equal(kfd(GP_KFD_IOC_MAP_MEMORY_TO_GPU, &args), 0);
+	assert_null(gpu_pointer(GPU0, VA, 4096));
+}
+
 static void intervals_stay_sorted_and_apart(void **state)
 {
 	struct gp_vk_intervals set = {0};
@@ -340,6 +361,7 @@ int main(void)
 		TEST(exact_mappings_are_told_from_parts),
 		TEST(device_mappings_have_their_sizes),
 		TEST(bad_device_lists_are_refused),
+		TEST(a_mapping_goes_on_where_it_stopped),
 		TEST(intervals_stay_sorted_and_apart),
 	};
 
