@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "abi/amd_queue.h"
 #include "abi/amd_signal.h"
@@ -360,6 +361,83 @@ static void a_parked_queue_is_stopped_before_its_doorbell_rings(void **state)
 	assert_int_equal(percentage(fake, rests.id), 0);
 }
 
+/* The linker puts this in front of the agent's reading of rings: after the n-th read from now the
+ * program writes a packet and gets as far as its doorbell. */
+static struct {
+	int in; /* 0: nothing happens */
+	struct fake *fake;
+	struct ring *ring;
+	bool rung; /* the GPU heard it; otherwise the doorbell found the mark and waits for the lock
+		    */
+} program;
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count,
+				const struct iovec *there, unsigned long there_count,
+				unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count,
+				const struct iovec *there, unsigned long there_count,
+				unsigned long flags);
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count,
+				const struct iovec *there, unsigned long there_count,
+				unsigned long flags)
+{
+	ssize_t got = __real_process_vm_readv(pid, here, count, there, there_count, flags);
+
+	if (program.in && --program.in == 0) {
+		program.ring->object.write_dispatch_id++;
+		program.rung = !program.fake->agent->ringer[program.ring->id].parked;
+	}
+	return got;
+}
+
+/* Whenever the packet comes while the queue is being parked, the queue is stopped in the end. */
+static void no_packet_slips_past_a_queue_that_is_being_parked(void **state)
+{
+	int after = 0, rung = 0, waited = 0;
+
+	(void)state;
+	do {
+		struct fake *fake = fake_new();
+		struct ring works = {0}, rests = {0};
+
+		let_one_rest(fake, &works, &rests);
+		program.fake = fake;
+		program.ring = &rests;
+		program.rung = false;
+		program.in = ++after;
+		hold(fake, 0, ALL);
+		if (program.in == 0) {
+			rung += program.rung;
+			waited += !program.rung;
+			if (!program.rung)
+				gp_agent_unpark(fake->agent, rests.id);
+			assert_int_equal(percentage(fake, rests.id), 0);
+		}
+		fake_free(fake);
+	} while (program.in == 0);
+	program.in = 0;
+	/* Both sides of the mark were tried. */
+	assert_true(rung > 0 && waited > 0);
+}
+
+static void a_queue_rests_after_a_second_without_work(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	/* Since when it stands still is known from the first look on. */
+	hold(fake, 0, ALL);
+	let_go(fake, 0, ALL);
+	fake->now += GP_NS_PER_S - 1;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, ring.id), 0);
+	let_go(fake, 0, ALL);
+	fake->now += 1;
+	hold(fake, 0, ALL);
+	assert_int_equal(percentage(fake, ring.id), 100);
+}
+
 static void a_doorbell_that_is_not_seen_is_found_by_looking(void **state)
 {
 	struct fake *fake = *state;
@@ -580,6 +658,8 @@ int main(void)
 		TEST(one_that_takes_long_does_not_change_what_is_usual),
 		TEST(a_queue_that_rests_is_held_without_a_call),
 		TEST(a_parked_queue_is_stopped_before_its_doorbell_rings),
+		TEST(no_packet_slips_past_a_queue_that_is_being_parked),
+		TEST(a_queue_rests_after_a_second_without_work),
 		TEST(a_doorbell_that_is_not_seen_is_found_by_looking),
 		TEST(a_queue_of_the_runtime_that_stands_still_rests),
 		TEST(a_kernel_without_a_signal_is_no_rest),
