@@ -50,10 +50,14 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target;
 	struct gp_cli_diag sink;
-	char name[128];
-	int error = gpreempt_open(&context);
+	char name[128], words[32];
+	int error;
 
 	gp_cli_diag_init(&sink, command);
+	snprintf(words, sizeof(words), "renice %u", priority);
+	if (gp_target_here(pid, words, &sink.diag))
+		return GP_EXIT_FAILED;
+	error = gpreempt_open(&context);
 	gp_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
 		error = gpreempt_group_open(context, settings->group, NULL, &target);

@@ -42,6 +42,30 @@ static int set_number(const char *variable, const char *option, const char *text
 	return setenv(variable, value, 1) ? -ENOMEM : 0;
 }
 
+static int set_deadline(const char *text)
+{
+	static const struct {
+		const char *unit;
+		u64 us;
+	} units[] = {{"", 1000}, {"ms", 1000}, {"us", 1}, {"s", 1000000}};
+	char number[24], value[32];
+	size_t digits = strspn(text, "0123456789");
+	u64 count;
+
+	for (size_t i = 0; digits && digits < sizeof(number) && i < GP_ARRAY_SIZE(units); i++) {
+		if (strcmp(text + digits, units[i].unit) != 0)
+			continue;
+		snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+		if (!gp_argument_u64(number, &count) || !count ||
+		    count > DEADLINE_MAX_MS * 1000ull / units[i].us)
+			break;
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)(count * units[i].us));
+		return setenv("GPREEMPT_DEADLINE_US", value, 1) ? -ENOMEM : 0;
+	}
+	gp_usage_error(&gp_command_run, _("--deadline: '%s' is not a time (5ms, 500us, 1s)"), text);
+	return -EINVAL;
+}
+
 static int set(void *ctx, int id, const char *value)
 {
 	(void)ctx;
@@ -51,8 +75,7 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_WEIGHT:
 		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, 1000000, 1);
 	case OPTION_DEADLINE:
-		return set_number("GPREEMPT_DEADLINE_US", "deadline", value, 1, DEADLINE_MAX_MS,
-				  1000);
+		return set_deadline(value);
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "offline")) {
 			gp_usage_error(&gp_command_run, _("--class: '%s' is not online or offline"),
@@ -208,8 +231,9 @@ static const struct gp_option options[] = {
 	 N_("one job with all others of this name, stopped and\ncontinued together")},
 	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
 	 N_("part of the GPU against jobs of the same priority\n(default 1)")},
-	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "MS", GP_COMPLETE_NONE,
-	 N_("milliseconds a request should take at most")},
+	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("what a request should take at most (5ms, 500us, 1s; a\nnumber alone is "
+	    "milliseconds)")},
 	{0},
 };
 

@@ -154,6 +154,19 @@ static int take(struct keeper *keeper)
 	return 0;
 }
 
+/* Suspensions nest by owner: one that ends starts nothing while another holds. */
+static bool say_others(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
+		return false;
+	printf(_("%s: let go after %.1f s, but it stays suspended: process %d holds it, too\n"),
+	       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
+	       info.owner_pid);
+	return true;
+}
+
 static int let_go(struct keeper *keeper)
 {
 	int count = gpreempt_target_resume(keeper->target);
@@ -162,7 +175,7 @@ static int let_go(struct keeper *keeper)
 		return failed(keeper);
 	if (keeper->json)
 		say_json(keeper, "resumed", "queues", count);
-	else
+	else if (!say_others(keeper))
 		printf(_("%s: %d queues run again after %.1f s\n"), keeper->name, count,
 		       (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);
 	return GP_EXIT_OK;
@@ -199,7 +212,7 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 			say_json(keeper, "breaker", "open", event->result);
 		gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
 			event->result ? _("preemption on its GPU is switched off after failures")
-				      : _("preemption on its GPU works again"));
+				      : _("preemption on its GPU is tried again"));
 		return -1;
 	default:
 		return -1;
@@ -329,7 +342,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			return GP_EXIT_USAGE;
 	}
 	gp_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
-	status = hold(&keeper);
+	status = gp_target_here(keeper.pid, "suspend", &keeper.sink.diag) ? GP_EXIT_FAILED
+									  : hold(&keeper);
 	free(keeper.ids);
 	return status;
 }

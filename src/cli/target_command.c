@@ -2,10 +2,12 @@
 #include "cli/target_command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "inspect/process.h"
 
 bool gp_time_argument(const char *text, u64 *milliseconds)
 {
@@ -84,6 +86,22 @@ int gp_group_present(struct gpreempt *context, const char *group, struct gpreemp
 	if (group && !info.process_count)
 		return gp_fail(diag, -ESRCH, _("group '%s': %s"), group, info.why);
 	return 0;
+}
+
+int gp_target_here(u32 pid, const char *command, struct gp_diag *diag)
+{
+	static const struct gp_root live = {""};
+	const char *here = getenv("GPREEMPT_VGPU");
+	char there[PATH_MAX];
+
+	/* Whoever cannot be read is not ours to control either; the holder says so. */
+	if (!pid || gp_process_environment(&live, pid, "GPREEMPT_VGPU", there, sizeof(there)) ||
+	    !*there || (here && strcmp(here, there) == 0))
+		return 0;
+	return gp_fail(diag, -EXDEV,
+		       _("process %u runs on a virtual GPU, and this command does not: "
+			 "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u"),
+		       pid, there, command, pid);
 }
 
 void gp_target_name(char *out, size_t size, u32 pid, const char *group)

@@ -122,7 +122,7 @@ static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool bro
 	gp_daemon_say(
 		daemon, broken ? GP_ERROR : GP_NOTE,
 		broken ? _("preempting is switched off on the GPU of pid %u: the driver failed")
-		       : _("preempting works again on the GPU of pid %u"),
+		       : _("preempting is tried again on the GPU of pid %u"),
 		client->who.pid);
 	note_broken(daemon);
 }

@@ -93,6 +93,27 @@ class Suspend(Commands):
         self.assertRegex(done.stdout, rf"^process {self.pid}: 3 queues suspended\n"
                                       rf"process {self.pid}: 3 queues run again after [0-9.]+ s\n$")
 
+    def test_one_that_ends_says_who_else_holds(self):
+        other, _ = self.keep(self.pid)
+        done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, rf"process {self.pid}: let go after [0-9.]+ s, but it stays suspended: "
+                                      rf"process {other.pid} holds it, too\n$")
+
+    def test_a_process_on_a_virtual_gpu_is_said_to_be_there(self):
+        process = subprocess.Popen(["sleep", "infinity"], env=dict(os.environ, GPREEMPT_VGPU="/tmp/machine"))
+        try:
+            for command in (("suspend", str(process.pid)), ("renice", "7", str(process.pid))):
+                done = self.command(*command)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn(f"process {process.pid} runs on a virtual GPU", done.stderr)
+                self.assertIn("GPREEMPT_VGPU=/tmp/machine gpreempt vgpu -- gpreempt " + " ".join(command), done.stderr)
+            done = self.command("suspend", str(process.pid), "--for", "20ms", GPREEMPT_VGPU="/tmp/machine")
+            self.assertEqual(done.returncode, 0, done)
+        finally:
+            process.kill()
+            process.wait()
+
     def test_verbose_says_how_and_why(self):
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--verbose")
         self.assertIn("mechanism kfd-debug: it is the only one", done.stderr)
@@ -220,6 +241,18 @@ class Status(Commands):
         self.assertEqual((result["mechanism"], result["suspended"], result["held_s"]), ("kfd-debug", False, None))
         self.assertIsNone(result["queues"][0]["read_index"])
         self.assertIsNone(result["queues"][0]["busy"])
+
+
+class Run(unittest.TestCase):
+    def deadline(self, text):
+        done = run(GPREEMPT, "run", "--deadline", text, "--", "sh", "-c", "echo $GPREEMPT_DEADLINE_US")
+        return done.stdout.strip() if done.returncode == 0 else done.returncode
+
+    def test_a_deadline_has_a_unit(self):
+        for text, microseconds in (("5", "5000"), ("5ms", "5000"), ("500us", "500"), ("2s", "2000000")):
+            self.assertEqual(self.deadline(text), microseconds, text)
+        for text in ("", "0", "ms", "5m", "5 ms", "-1", "1.5ms", "99999999999999999999", "9999999s"):
+            self.assertEqual(self.deadline(text), 2, text)
 
 
 class Renice(Commands):

@@ -217,6 +217,18 @@ static void handle_target(struct holder *holder, struct client *client,
 				   .since_ns = target->held ? SINCE : 0,
 				   .why = "it is the only one"};
 
+	for (size_t c = 0; c < holder->count; c++) {
+		const struct client *other = &holder->clients[c];
+
+		for (u32 i = 1; other != client && i < TARGETS; i++) {
+			if (!other->targets[i].held || !target->pid ||
+			    other->targets[i].pid != target->pid)
+				continue;
+			info.suspended = 1;
+			info.owner_count++;
+			info.owner_pid = info.mine ? info.owner_pid : other->pid;
+		}
+	}
 	if (strcmp(target->group, "nobody") == 0) {
 		info.process_count = 0;
 		snprintf(info.why, sizeof(info.why), "nobody is here yet");
