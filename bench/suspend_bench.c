@@ -106,7 +106,7 @@ static void bare_wakes(u64 *times, u32 count)
 /* ---- suspend and resume ---- */
 
 struct figures {
-	u64 *issue, *host, *total;
+	u64 *issue, *host, *total, *back;
 };
 
 static void one(struct client *client, s64 target, u16 type, struct figures *out, u32 index)
@@ -122,13 +122,25 @@ static void one(struct client *client, s64 target, u16 type, struct figures *out
 	out->total[index] = now_ns() - before;
 	out->issue[index] = done->issue_ns;
 	out->host[index] = out->total[index] - GP_MIN(out->total[index], done->driver_ns);
+	out->back[index] = out->host[index] - GP_MIN(out->host[index], done->issue_ns);
+}
+
+/* There and back to the holder's loop, which answers this by itself. */
+static u64 ask_the_loop(struct client *client, s64 target)
+{
+	struct gp_msg_target body = {.target = (u32)target};
+	u64 before = now_ns();
+
+	EXPECT(ask(client, GP_MSG_INFO, &body, sizeof(body), -1), 0);
+	return now_ns() - before;
 }
 
 static struct figures figures_of(u32 count)
 {
-	struct figures figures = {calloc(count, 8), calloc(count, 8), calloc(count, 8)};
+	struct figures figures = {calloc(count, 8), calloc(count, 8), calloc(count, 8),
+				  calloc(count, 8)};
 
-	CHECK(figures.issue && figures.host && figures.total);
+	CHECK(figures.issue && figures.host && figures.total && figures.back);
 	return figures;
 }
 
@@ -145,6 +157,26 @@ static void print_figures(const char *mechanism, const char *what, struct figure
 	print(name, figures->total, count);
 }
 
+/* Of the host's own time, by medians: library and socket to the holder's loop (half of there and
+ * back), from there through its worker (and, with an agent, through the program's) to the ioctl,
+ * and from the driver's return to the caller. After print_figures(), which sorts. */
+static void print_steps(const char *mechanism, const char *what, struct figures *figures,
+			const u64 *loop, u32 count)
+{
+	bool agent = strcmp(mechanism, "kfd-agent") == 0;
+	char name[64];
+
+	qsort(figures->back, count, sizeof(u64), by_size);
+	double issue = (double)figures->issue[count / 2], back = (double)figures->back[count / 2];
+	double there = GP_MIN((double)loop[count / 2] / 2, issue), all = (issue + back) / 100;
+
+	snprintf(name, sizeof(name), "%s %s, steps", mechanism, what);
+	printf("%-28s library, socket, holder %.1f us (%.0f %%); %s %.1f us (%.0f %%); "
+	       "answer %.1f us (%.0f %%)\n",
+	       name, there / 1000, there / all, agent ? "worker, agent, ioctl" : "worker, ioctl",
+	       (issue - there) / 1000, (issue - there) / all, back / 1000, back / all);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const names[] = {"?", "kfd-agent", "kfd-debug"};
@@ -152,9 +184,9 @@ int main(int argc, char **argv)
 	struct live live = {.self = {.kfd = -1, .render = -1, .status_fd = -1, .pipe = {-1, -1}}};
 	char directory[] = "/tmp/gpbench-XXXXXX";
 	struct figures stop = figures_of(count), go = figures_of(count);
-	u64 *wakes = calloc(count, sizeof(u64));
+	u64 *wakes = calloc(count, sizeof(u64)), *loop = calloc(count, sizeof(u64));
 
-	CHECK(wakes && count && mkdtemp(directory));
+	CHECK(wakes && loop && count && mkdtemp(directory));
 	setenv("GPREEMPT_DIR", directory, 1);
 	struct actor target = start_target(1, QUEUES);
 	start_holder(&live, NULL, NULL);
@@ -165,10 +197,14 @@ int main(int argc, char **argv)
 	for (u32 i = 0; i < count; i++) {
 		one(client, id, GP_MSG_SUSPEND, &stop, i);
 		one(client, id, GP_MSG_RESUME, &go, i);
+		loop[i] = ask_the_loop(client, id);
 	}
 	bare_wakes(wakes, count);
 	print_figures(names[mechanism], "suspend", &stop, count);
 	print_figures(names[mechanism], "resume", &go, count);
+	qsort(loop, count, sizeof(u64), by_size);
+	print_steps(names[mechanism], "suspend", &stop, loop, count);
+	print_steps(names[mechanism], "resume", &go, loop, count);
 	print("bare wakes, two in a row", wakes, count);
 	close_client(client);
 	kill(live.holder, SIGTERM);
