@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Inside gpreempt.ko:
+ *   main.c     loading, and the reasons not to
+ *   driver.c   the functions of amdgpu and the kernel that are not exported:
+ *              found by name, checked by signature, called directly
+ *   targets.c  processes that are held, by whom and for how long
+ *   device.c   /dev/gpreempt
+ */
+#ifndef GPREEMPT_H
+#define GPREEMPT_H
+
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "gpreempt_uapi.h"
+
+struct mm_struct;
+struct module;
+struct task_struct;
+
+/* ---- driver.c ---- */
+
+/*
+ * 0 when everything is there and is what this module was written for; then
+ * amdgpu cannot be unloaded until gp_driver_put(). Says why not.
+ */
+int gp_driver_get(void);
+void gp_driver_put(void);
+/*
+ * All queues of the process off the hardware, on all its GPUs. 0: they are,
+ * and one gp_driver_restore() is owed. Otherwise none is.
+ */
+int gp_driver_evict(struct mm_struct *mm);
+int gp_driver_restore(struct mm_struct *mm);
+u32 gp_driver_gpus(void);
+/* A new reference, or ERR_PTR. */
+struct task_struct *gp_task_of_pidfd(int pidfd);
+
+/* ---- targets.c ---- */
+
+/* Who has the device open. */
+struct gp_holder {
+	spinlock_t lock;	/* inside a target's */
+	struct list_head holds;
+	u32 count;		/* of them */
+};
+
+int gp_targets_init(void);
+/* Nothing is held: the device has no opener. */
+void gp_targets_exit(void);
+void gp_holder_init(struct gp_holder *holder);
+/* Lets go of everything. */
+void gp_holder_drop(struct gp_holder *holder);
+/* With a reference of the mm's users; @pid is for messages. */
+int gp_evict(struct gp_holder *holder, struct mm_struct *mm, pid_t pid,
+	     struct gpreempt_evict *args);
+int gp_restore(struct gp_holder *holder, struct mm_struct *mm,
+	       struct gpreempt_restore *args);
+/* @mm: NULL for everything it holds. */
+int gp_renew(struct gp_holder *holder, struct mm_struct *mm,
+	     struct gpreempt_renew *args);
+int gp_state(struct gp_holder *holder, struct mm_struct *mm,
+	     struct gpreempt_state *args);
+void gp_statistics(struct gpreempt_statistics *out);
+
+/* ---- device.c ---- */
+
+int gp_device_init(void);
+void gp_device_exit(void);
+
+#endif
