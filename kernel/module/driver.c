@@ -247,23 +247,26 @@ static int driver_parameter(const char *name)
 	return -1;
 }
 
-/* Defects of KFD that a restore would run into. */
-static int check_driver(void)
+/*
+ * A process need not have a VM on every GPU. Restoring one that has not was an
+ * access through NULL until the debug trap came (6.5), and still is where the
+ * driver puts queues on the hardware itself.
+ */
+static int check_age(void)
+{
+	if (find(DRIVER ":kfd_dbg_trap_enable"))
+		return 0;
+	pr_err("this %s is older than KFD's debug trap (Linux 6.5): restoring a process could crash it\n",
+	       DRIVER);
+	return -ENOEXEC;
+}
+
+static int check_policy(void)
 {
 	int policy = driver_parameter("sched_policy");
 
-	/*
-	 * A process need not have a VM on every GPU. Restoring one that has
-	 * not was an access through NULL until the debug trap came (6.5), and
-	 * still is where the driver puts queues on the hardware itself.
-	 */
-	if (!find(DRIVER ":kfd_dbg_trap_enable")) {
-		pr_err("this %s is older than KFD's debug trap (Linux 6.5): restoring a process crashes it\n",
-		       DRIVER);
-		return -ENOEXEC;
-	}
 	if (policy < 0 || policy == SCHED_POLICY_NO_HWS) {
-		pr_err("%s.sched_policy=%d: restoring a process crashes without the hardware scheduler\n",
+		pr_err("%s.sched_policy=%d: restoring a process could crash it without the hardware scheduler\n",
 		       DRIVER, policy);
 		return -ENOEXEC;
 	}
@@ -281,7 +284,9 @@ static int find_in_driver(void)
 		       DRIVER);
 		return -ENOENT;
 	}
-	error = check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
+	error = check_age();
+	if (!error)
+		error = check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
 	if (!error)
 		error = check("kgd2kfd_resume_mm", "s32 (mm_struct *)", true);
 	if (!error)
@@ -295,7 +300,7 @@ static int find_in_driver(void)
 	devices = FIND(enum_devices, DRIVER ":kfd_topology_enum_kfd_devices");
 	if (!quiesce || !resume || !devices)
 		return -ENOENT;
-	return check_driver();
+	return check_policy();
 }
 
 int gp_driver_get(void)
