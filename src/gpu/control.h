@@ -1,7 +1,7 @@
 /*
  * Stopping and continuing one process, whatever the mechanism: the half of a GPU kind that acts.
- * holder/ drives it; the mechanisms are gpu/kfd (kfd-debug) and gpu/nvrm (nv-suspend), and holder/
- * itself for kfd-agent, whose work is done by the agent inside the process.
+ * holder/ drives it; the mechanisms are gpu/kfd (kfd-debug, kfd-module), gpu/nvrm (nv-suspend), and
+ * holder/ itself for kfd-agent, whose work is done by the agent inside the process.
  *
  * One control belongs to one thread: attach(), every operation and detach() are called by it (the
  * debug trap demands it: on kernels before 6.12 only the tracing thread may act). Operations block
@@ -95,6 +95,7 @@ struct gp_control_ops {
 };
 
 extern const struct gp_control_ops gp_kfd_debug_control;
+extern const struct gp_control_ops gp_kfd_module_control;
 extern const struct gp_control_ops gp_nvrm_control;
 
 void gp_control_queues_free(struct gp_control_queues *queues);

@@ -75,6 +75,10 @@ static void explain(struct gp_job *job, u32 pid)
 		snprintf(job->text, sizeof(job->text),
 			 _("the GPU did not let go of the queues of process %u"), pid);
 		break;
+	case -EXDEV:
+		snprintf(job->text, sizeof(job->text),
+			 _("process %u can only be stopped as a whole with this mechanism"), pid);
+		break;
 	case -EPERM:
 		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
 			 pid);
@@ -112,9 +116,11 @@ static int choose(struct gp_applied *applied, u32 asked, char *text, size_t size
 		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
 		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
-		if (!text[0] || weight(error) > weight(result))
+		if (error != -ENXIO && (!text[0] || weight(error) > weight(result)))
 			result = error;
-		add_reason(text, size, why);
+		/* A module that nobody loaded is worth a word only to who asks for it. */
+		if (error != -ENXIO || asked != GP_MECHANISM_AUTO)
+			add_reason(text, size, why);
 		if (error)
 			continue;
 		applied->ops = *m;

@@ -29,8 +29,9 @@
 #define BACKLOG 128
 #define WAIT_MS 5000 /* for another holder that is ending */
 
-static const struct gp_control_ops *const mechanisms[] = {&gp_agent_control, &gp_kfd_debug_control,
-							  &gp_nvrm_control, NULL};
+static const struct gp_control_ops *const mechanisms[] = {&gp_agent_control, &gp_kfd_module_control,
+							  &gp_kfd_debug_control, &gp_nvrm_control,
+							  NULL};
 
 struct program {
 	bool foreground;

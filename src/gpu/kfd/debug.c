@@ -346,7 +346,7 @@ static u32 ioctl_type(enum gp_queue_type type)
 	}
 }
 
-static int look(int pidfd, u32 pid, struct gp_control_queues *out)
+int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out)
 {
 	struct gp_gpu_process_list list = {0};
 	struct gp_root live = {.dir = ""};
@@ -387,5 +387,5 @@ const struct gp_control_ops gp_kfd_debug_control = {
 	.suspend = gp_debug_suspend,
 	.resume = gp_debug_resume,
 	.stray = gp_debug_stray,
-	.look = look,
+	.look = gp_debug_look,
 };

@@ -58,6 +58,9 @@ void gp_debug_stray(u32 pid);
 
 /* ---- queues ---- */
 
+/* As sysfs shows them, without a session. */
+int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out);
+
 /* The list is what the driver has: a snapshot, after which no queue is new any more, when it said
  * that something changed. Answers a target that waits in RUNTIME_ENABLE. */
 int gp_debug_make_current(struct gp_control *control);

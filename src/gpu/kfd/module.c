@@ -1,0 +1,248 @@
+/* kfd-module: the session with one process. See module.h. */
+#include "gpu/kfd/module.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/gpreempt_module.h"
+#include "base/core.h"
+#include "base/file.h"
+#include "base/i18n.h"
+#include "gpu/kfd/debug.h"
+
+#define KFD_MODULE 3 /* GPREEMPT_KFD_MODULE of the public header, which gpu/ does not include */
+#define KFD_PROC   "/sys/class/kfd/kfd/proc"
+#define LEASE_MS   2000 /* until the caller says another */
+
+struct gp_module_control {
+	const struct gp_module_port *port;
+	u32 pid, lease_ms;
+	int pidfd; /* the holder's; not closed here */
+	int device;
+};
+
+/* The ops' type is a name that every mechanism gives to its own. */
+static struct gp_module_control *mine(struct gp_control *control)
+{
+	return (struct gp_module_control *)control;
+}
+
+static int open_path(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int call_device(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args) < 0 ? -errno : 0;
+}
+
+static const struct gp_module_port real_port = {.open = open_path, .call = call_device};
+
+/* ---- probe, attach, detach ---- */
+
+/* The device, or -errno and why not. */
+static int open_device(const struct gp_module_port *port, char *why, size_t size)
+{
+	struct gpreempt_info info = {0};
+	int fd = port->open(GPREEMPT_DEVICE), error;
+
+	if (fd == -ENOENT || fd == -ENODEV || fd == -ENXIO) {
+		snprintf(why, size, _("gpreempt.ko is not loaded: no %s"), GPREEMPT_DEVICE);
+		return -ENXIO;
+	}
+	if (fd < 0) {
+		snprintf(why, size, _("%s: %s; it is for root and its group"), GPREEMPT_DEVICE,
+			 strerror(-fd));
+		return fd;
+	}
+	error = port->call(fd, GPREEMPT_IOC_INFO, &info);
+	if (!error && info.abi == GPREEMPT_ABI)
+		return fd;
+	close(fd);
+	snprintf(why, size, _("the gpreempt.ko that is loaded is of another version"));
+	return -EPROTO;
+}
+
+int gp_module_probe(const struct gp_module_port *port, u32 pid, char *why, size_t size)
+{
+	int fd = open_device(port, why, size);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	if (!gp_root_exists(NULL, KFD_PROC "/%u", pid)) {
+		snprintf(why, size, _("process %u does not use an AMD GPU"), pid);
+		return -ENODEV;
+	}
+	snprintf(why, size, _("gpreempt.ko can stop it"));
+	return 0;
+}
+
+int gp_module_attach(const struct gp_module_port *port, int pidfd, u32 pid, struct gp_diag *diag,
+		     struct gp_control **out)
+{
+	struct gp_module_control *control = calloc(1, sizeof(*control));
+	char why[240];
+
+	if (!control)
+		return -ENOMEM;
+	*control = (struct gp_module_control){.port = port,
+					      .pid = pid,
+					      .pidfd = pidfd,
+					      .lease_ms = LEASE_MS};
+	control->device = open_device(port, why, sizeof(why));
+	if (control->device < 0) {
+		int error = control->device;
+
+		free(control);
+		return gp_fail(diag, error, "%s", why);
+	}
+	*out = (struct gp_control *)control;
+	return 0;
+}
+
+static int probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	(void)pidfd;
+	return gp_module_probe(&real_port, pid, why, size);
+}
+
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+{
+	return gp_module_attach(&real_port, pidfd, pid, diag, out);
+}
+
+/* The module lets go of what a closed file held. */
+static void detach(struct gp_control *control)
+{
+	close(mine(control)->device);
+	free(control);
+}
+
+/* ---- queues ---- */
+
+/* Whether this control holds the process: a lease may have run out. */
+static bool is_held(struct gp_module_control *control)
+{
+	struct gpreempt_state state = {.pidfd = control->pidfd};
+
+	return control->port->call(control->device, GPREEMPT_IOC_STATE, &state) == 0 &&
+	       state.depth > 0;
+}
+
+static int queues(struct gp_control *control, struct gp_control_queues *out)
+{
+	int error = gp_debug_look(mine(control)->pidfd, mine(control)->pid, out);
+	bool held = is_held(mine(control));
+
+	for (size_t i = 0; !error && i < out->count; i++)
+		out->items[i].suspended = held;
+	return error;
+}
+
+static int look(int pidfd, u32 pid, struct gp_control_queues *out)
+{
+	return gp_debug_look(pidfd, pid, out);
+}
+
+/* How many queues the process has; -EXDEV when only some of them are meant. */
+static int count_queues(struct gp_module_control *control, const u32 *ids, size_t count, u32 *out)
+{
+	struct gp_control_queues list = {0};
+	int error = gp_debug_look(control->pidfd, control->pid, &list);
+
+	*out = error ? 0 : (u32)list.count;
+	gp_control_queues_free(&list);
+	/* Without the list, all of them are known to be meant only when none was named. */
+	return ids && (error || !*out || count < *out) ? -EXDEV : 0;
+}
+
+/* ---- acting ---- */
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
+}
+
+static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 grace,
+		   struct gp_control_done *done)
+{
+	struct gp_module_control *control = mine(base);
+	struct gpreempt_evict evict = {.pidfd = control->pidfd, .lease_ms = control->lease_ms};
+	int error = count_queues(control, ids, count, &done->queues);
+
+	(void)grace; /* the driver's own */
+	if (error || is_held(control))
+		return error;
+	done->issued_ns = now_ns();
+	error = control->port->call(control->device, GPREEMPT_IOC_EVICT, &evict);
+	done->driver_ns = evict.took_ns;
+	return error;
+}
+
+static int resume(struct gp_control *base, const u32 *ids, size_t count,
+		  struct gp_control_done *done)
+{
+	struct gp_module_control *control = mine(base);
+	struct gpreempt_restore restore = {.pidfd = control->pidfd,
+					   .flags = GPREEMPT_RESTORE_WHOLLY};
+	int error = count_queues(control, ids, count, &done->queues);
+
+	if (error || !is_held(control))
+		return error;
+	done->issued_ns = now_ns();
+	error = control->port->call(control->device, GPREEMPT_IOC_RESTORE, &restore);
+	done->driver_ns = restore.took_ns;
+	return error == -ENOENT ? 0 : error; /* the lease ran out just now */
+}
+
+static int lease(struct gp_control *base, u32 lease_ms)
+{
+	struct gp_module_control *control = mine(base);
+	struct gpreempt_renew renew = {.pidfd = control->pidfd};
+	int error;
+
+	control->lease_ms = GP_MAX(1, GP_MIN(lease_ms, GPREEMPT_LEASE_MAX_MS));
+	renew.lease_ms = control->lease_ms;
+	error = control->port->call(control->device, GPREEMPT_IOC_RENEW, &renew);
+	return error == -ENOENT ? 0 : error; /* nothing is held yet */
+}
+
+/* What happens to the process is seen at its pidfd. */
+static int event_fd(struct gp_control *control)
+{
+	(void)control;
+	return -1;
+}
+
+static int pump(struct gp_control *control)
+{
+	(void)control;
+	return 0;
+}
+
+const struct gp_control_ops gp_kfd_module_control = {
+	.name = "kfd-module",
+	.mechanism = KFD_MODULE,
+	.probe = probe,
+	.attach = attach,
+	.detach = detach,
+	.fd = event_fd,
+	.pump = pump,
+	.queues = queues,
+	.suspend = suspend,
+	.resume = resume,
+	.look = look,
+	.lease = lease,
+};

@@ -1,0 +1,22 @@
+/*
+ * kfd-module: stopping a process through gpreempt.ko (kernel/module). The unit is the process with
+ * all its queues. Each control has the device open for itself, so it is a holder of its own:
+ * closing it, or dying, lets go, and the kernel ends a lease that is not renewed.
+ */
+#ifndef GP_GPU_KFD_MODULE_H
+#define GP_GPU_KFD_MODULE_H
+
+#include "gpu/control.h"
+
+/* The device; tests have another. Both return -errno. */
+struct gp_module_port {
+	int (*open)(const char *path);
+	int (*call)(int fd, unsigned long request, void *args);
+};
+
+/* As in gp_control_ops. -ENXIO: the module is not loaded. */
+int gp_module_probe(const struct gp_module_port *port, u32 pid, char *why, size_t size);
+int gp_module_attach(const struct gp_module_port *port, int pidfd, u32 pid, struct gp_diag *diag,
+		     struct gp_control **out);
+
+#endif
