@@ -93,6 +93,7 @@ static void read_driver(const struct gp_root *root, struct gp_doctor *d)
 	char text[32];
 
 	d->amdgpu_loaded = gp_root_exists(root, GP_MODULE);
+	d->module_loaded = gp_root_exists(root, "/sys/module/gpreempt");
 	/* MODULE_VERSION is what the DKMS packages add; the driver in the kernel tree has none. */
 	d->amdgpu_dkms =
 		read_line(root, GP_MODULE "/version", d->amdgpu_version, sizeof(d->amdgpu_version));

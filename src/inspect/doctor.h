@@ -54,6 +54,7 @@ struct gp_doctor {
 	u32 kernel_major, kernel_minor;
 	char lockdown[24]; /* none, integrity, confidentiality */
 	bool signed_modules_only, modules_disabled;
+	bool module_loaded; /* gpreempt.ko */
 
 	bool amdgpu_loaded, amdgpu_dkms;
 	char amdgpu_version[64], amdgpu_srcversion[64];

@@ -204,7 +204,14 @@ static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
 {
 	if (!has_kfd(d, out))
 		return;
-	if (d->modules_disabled)
+	if (d->module_loaded)
+		say(out, GP_VERDICT_CAN,
+		    _("gpreempt.ko is loaded; /dev/gpreempt is for root and its group"));
+	else if ((d->valid & GP_DOC_KERNEL) && !d->amdgpu_dkms &&
+		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 5)))
+		say(out, GP_VERDICT_CANNOT,
+		    _("kernel %s: the module needs the amdgpu of Linux 6.5"), d->kernel);
+	else if (d->modules_disabled)
 		say(out, GP_VERDICT_CANNOT,
 		    _("kernel.modules_disabled=1: no module can be loaded until the next boot"));
 	else if ((d->valid & GP_DOC_LOCKDOWN) && strcmp(d->lockdown, "none"))
@@ -218,10 +225,14 @@ static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
 		      "trusts"));
 	else if ((d->valid & GP_DOC_CAPABILITIES) && !gp_doctor_capable(d, GP_CAP_SYS_MODULE))
 		say(out, GP_VERDICT_CANNOT, _("loading a module needs root (CAP_SYS_MODULE)"));
+	else if (d->amdgpu_dkms)
+		say(out, GP_VERDICT_UNKNOWN,
+		    _("the module stays out where amdgpu comes without type information (BTF), as "
+		      "DKMS usually builds it"));
 	else
 		say(out, GP_VERDICT_CAN,
-		    _("as root, with the headers of kernel %s to build it; tried on Linux 6.1 "
-		      "only"),
+		    _("as root, with the headers of kernel %s to build it (kernel/module); tried "
+		      "on Linux 6.12"),
 		    d->kernel[0] ? d->kernel : "?");
 }
 

@@ -197,6 +197,27 @@ static void module_needs_root_and_an_open_kernel(void **state)
 	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "lockdown (integrity)");
 	d.modules_disabled = true;
 	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "modules_disabled");
+	/* Once it is there none of that matters. */
+	d.module_loaded = true;
+	expect(&d, "kfd-module", GP_VERDICT_CAN, "gpreempt.ko is loaded");
+}
+
+static void module_needs_a_driver_it_knows(void **state)
+{
+	struct gp_gpu gpu;
+	struct gp_doctor d = good_machine(&gpu);
+
+	(void)state;
+	d.valid |= GP_DOC_KERNEL;
+	d.kernel_major = 6;
+	d.kernel_minor = 4;
+	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "Linux 6.5");
+	/* The kernel's number says nothing of a driver from elsewhere. */
+	d.amdgpu_dkms = true;
+	expect(&d, "kfd-module", GP_VERDICT_UNKNOWN, "BTF");
+	d.amdgpu_dkms = false;
+	d.kernel_minor = 5;
+	expect(&d, "kfd-module", GP_VERDICT_CAN, "as root");
 }
 
 static void nvidia_mechanisms_need_their_driver(void **state)
@@ -503,6 +524,7 @@ int main(void)
 		cmocka_unit_test(debug_trap_needs_the_right_to_attach),
 		cmocka_unit_test(debug_trap_needs_a_runtime_that_enables_it),
 		cmocka_unit_test(module_needs_root_and_an_open_kernel),
+		cmocka_unit_test(module_needs_a_driver_it_knows),
 		cmocka_unit_test(nvidia_mechanisms_need_their_driver),
 		cmocka_unit_test(kfd_version_follows_the_kernel),
 		cmocka_unit_test(facts_are_read_from_the_tree_alone),
