@@ -17,6 +17,7 @@
  * ENOENT  this holder does not hold the process (the lease may have run out)
  * EIO, ETIME  the GPU does not answer; nothing is held
  * ENOSPC  GPREEMPT_MAX_HOLDS processes are held already
+ * EOVERFLOW  GPREEMPT_MAX_DEPTH evictions of the process are
  */
 #ifndef GPREEMPT_UAPI_H
 #define GPREEMPT_UAPI_H
