@@ -12,9 +12,9 @@
  * symbols.c finds the driver's functions, hooks.c redirects those that would
  * touch hardware, layout.c refuses a driver that this was not built for.
  *
- * One lock, fg.lock, is over everything the firmware and the runner own. The
- * driver is called with it held only to find a process and for interrupts,
- * neither of which sleeps on a lock of the driver's.
+ * One lock, fg.lock, is over everything the firmware and the runner own. It
+ * is a leaf: nobody calls the driver with it held, but for interrupts, which
+ * take spin locks only.
  */
 #ifndef FAKEGPU_H
 #define FAKEGPU_H
@@ -140,6 +140,9 @@ struct fg_symbols {
 	struct kfd_process *(*process_by_pasid)(u32 pasid);
 	void (*process_unref)(struct kfd_process *p);
 	void (*interrupt)(struct kfd_dev *kfd, const void *entry);
+	int (*pre_reset)(struct kfd_dev *kfd,
+			 struct amdgpu_reset_context *context);
+	int (*post_reset)(struct kfd_dev *kfd);
 	void (*mmput_async)(struct mm_struct *mm);
 	struct hlist_head *processes;
 	struct srcu_struct *processes_srcu;
@@ -216,6 +219,8 @@ void fg_hiq_unload(void *mqd);
 bool fg_hiq_empty(void);
 void fg_forget_mqds(u64 gpu, size_t size);
 u32 fg_queues_left(void);
+/* A reset: all queues off, packets forgotten. */
+void fg_firmware_reset(void);
 
 /* run.c; all with fg.lock held, those that reach memory in the thread */
 void fg_clock_advance(void);

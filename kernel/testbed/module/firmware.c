@@ -415,6 +415,16 @@ void fg_hiq_unload(void *mqd)
 	mutex_unlock(&fg.lock);
 }
 
+void fg_firmware_reset(void)
+{
+	mutex_lock(&fg.lock);
+	save_all();
+	fg.fw.on = fg.fw.active = fg.fw.unmapping = false;
+	fg.fw.entry_count = 0;
+	fg.fw.fence_at_ns = 0;
+	mutex_unlock(&fg.lock);
+}
+
 int fg_firmware_thread(void *unused)
 {
 	while (!kthread_should_stop()) {

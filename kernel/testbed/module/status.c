@@ -5,6 +5,7 @@
  *   status  JSON: what the driver holds and what the hardware does
  *   clock   written: model time stands still after so many ns, until who
  *           wrote it closes the file
+ *   reset   written: the driver's own way through a GPU reset
  *
  * The driver holds its queue lock while it waits for the hardware, and that
  * is when a test wants to look. So the lock is only tried; where it is taken
@@ -311,7 +312,7 @@ static int status_show(struct seq_file *out, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(status);
 
-/* ---- the clock's handle ---- */
+/* ---- the clock's handle, and reset ---- */
 
 static ssize_t clock_write(struct file *file, const char __user *text,
 			   size_t size, loff_t *offset)
@@ -350,6 +351,24 @@ static const struct file_operations clock_fops = {
 	.flush = clock_flush,
 };
 
+static ssize_t reset_write(struct file *file, const char __user *text,
+			   size_t size, loff_t *offset)
+{
+	int error;
+
+	manager()->is_hws_hang = true;	/* no wait for the hardware */
+	error = fg.sym.pre_reset(fg.adev->kfd.dev, NULL);
+	fg_firmware_reset();
+	if (!error)
+		error = fg.sym.post_reset(fg.adev->kfd.dev);
+	return error ?: size;
+}
+
+static const struct file_operations reset_fops = {
+	.owner = THIS_MODULE,
+	.write = reset_write,
+};
+
 int fg_status_init(void)
 {
 	views = kcalloc(MAX_VIEWS, sizeof(*views), GFP_KERNEL);
@@ -358,6 +377,7 @@ int fg_status_init(void)
 	fg.debugfs = debugfs_create_dir("fakegpu", NULL);
 	debugfs_create_file("status", 0444, fg.debugfs, NULL, &status_fops);
 	debugfs_create_file("clock", 0200, fg.debugfs, NULL, &clock_fops);
+	debugfs_create_file("reset", 0200, fg.debugfs, NULL, &reset_fops);
 	return 0;
 }
 

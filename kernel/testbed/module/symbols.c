@@ -35,6 +35,8 @@ int fg_find_symbols(struct fg_symbols *sym)
 	FIND(process_by_pasid, "amdgpu:kfd_lookup_process_by_pasid");
 	FIND(process_unref, "amdgpu:kfd_unref_process");
 	FIND(interrupt, "amdgpu:kgd2kfd_interrupt");
+	FIND(pre_reset, "amdgpu:kgd2kfd_pre_reset");
+	FIND(post_reset, "amdgpu:kgd2kfd_post_reset");
 	FIND(processes, "amdgpu:kfd_processes_table");
 	FIND(processes_srcu, "amdgpu:kfd_processes_srcu");
 	FIND(preemption_timeout_ms, "amdgpu:queue_preemption_timeout_ms");
