@@ -31,17 +31,24 @@ static const struct row {
 /* The causes the study suspects, as switches of the model. */
 static const struct cause {
 	const char *name, *what;
-	bool serialise, one_ring, saturate, reload;
+	bool serialise, one_ring, saturate, reload, overlap;
 } causes[] = {
-	{"none", N_("the model as it is"), false, false, false, false},
-	{"active_runlist", N_("processes take turns on the whole GPU (one VMID)"), true, false,
-	 false, false},
-	{"ring sharing", N_("all processes' kernels go through one ring, in order"), false, true,
-	 false, false},
-	{"CU saturation", N_("kernels beside another process's take twice as long"), false, false,
-	 true, false},
-	{"runlist reloads", N_("every request reloads the runlist once"), false, false, false,
-	 true},
+	{.name = "none", .what = N_("the model as it is")},
+	{.name = "active_runlist",
+	 .what = N_("processes take turns on the whole GPU (one VMID)"),
+	 .serialise = true},
+	{.name = "doorbell overlap",
+	 .what = N_("a doorbell is taken for the other process's and seen a quantum later"),
+	 .overlap = true},
+	{.name = "ring sharing",
+	 .what = N_("all processes' kernels go through one ring, in order"),
+	 .one_ring = true},
+	{.name = "CU saturation",
+	 .what = N_("kernels beside another process's take twice as long"),
+	 .saturate = true},
+	{.name = "runlist reloads",
+	 .what = N_("every request reloads the runlist once"),
+	 .reload = true},
 };
 
 /* Two numbers, fewer than the three rows they are fitted on. */
@@ -95,6 +102,8 @@ static int predict(const struct row *row, const struct cause *cause, const struc
 				   .cu_limit = row->cus < CHIP_CUS ? row->cus : 0};
 	if (cause->reload)
 		job->think_ns += s->chip.model.unmap_ns + s->chip.model.map_ns;
+	if (cause->overlap && row->processes > 1)
+		job->think_ns += s->chip.model.quantum_ns;
 	error = gp_sim_run(s, &options, diag, &result);
 	if (error)
 		return error;

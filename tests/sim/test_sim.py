@@ -158,6 +158,8 @@ class Sim(unittest.TestCase):
         for row in fitted:
             self.assertLess(abs(row["error_percent"]), 5)
         self.assertTrue([row for row in rows if row["processes"] == 6 and not row["fitted"]])
+        self.assertLessEqual({"active_runlist", "doorbell overlap", "ring sharing", "CU saturation"},
+                             {row["cause"] for row in rows})
 
 
 if __name__ == "__main__":
