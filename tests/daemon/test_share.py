@@ -6,10 +6,13 @@ import unittest
 
 import test_gpreemptd as rig
 
+CONFIG = rig.ACT + "policy = quantum\nshare = yes\n"
+LIMIT = rig.LIMIT
+
 
 class Sharing(rig.Daemon):
     def test_shares_are_parts_of_the_gpu_that_do_not_overlap(self):
-        self.daemon(rig.ACT + "policy = quantum\nshare = yes\n")
+        daemon = self.daemon(CONFIG)
         for name, weight in (("case_a_cnn", "1"), ("offline_trainer", "4")):
             self.begin(rig.GPREEMPT, "run", "--weight", weight, "--", os.path.join(rig.EXAMPLES, name), "--seconds", "600")
 
@@ -34,7 +37,20 @@ class Sharing(rig.Daemon):
         kinds = {line["kind"] for line in map(json.loads, self.gpreempt("log", "--json").stdout.splitlines())}
         self.assertIn("share", kinds)
         self.assertNotIn("suspend", kinds)
-        # Who is left has it all.
+        # The daemon's end is the end of shares; a new one gives them again, and all to who is left.
+        pids = {job["pid"] for job in self.jobs().values()}
+        daemon.terminate()
+        self.assertEqual(daemon.wait(LIMIT), 0)
+
+        def all_lifted():
+            queues = [queue for process in self.json("vgpu", "status")["processes"] if process["pid"] in pids
+                      for queue in process["queues"] if queue["type"] in ("aql", "compute")]
+            return queues and all(not queue["cu_mask"] or bin(int(queue["cu_mask"], 16)).count("1") == 80
+                                  for queue in queues)
+
+        self.until(all_lifted, "shares outlive the daemon")
+        self.daemon(CONFIG)
+        self.until(side_by_side, "no shares again")
         os.kill(self.job("case_a_cnn")["pid"], signal.SIGKILL)
         self.until(lambda: bin(masks().get("offline_trainer") or 0).count("1") == 80, "the rest is not given back")
 
