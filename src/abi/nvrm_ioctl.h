@@ -43,6 +43,15 @@ struct gp_nv_alloc {
 GP_NV_SIZE(gp_nv_alloc, 32);
 GP_NV_AT(gp_nv_alloc, params, 16);
 
+/* NVOS64_PARAMETERS */
+struct gp_nv_alloc64 {
+	uint32_t root, parent, object, class_id;
+	uint64_t params, rights;
+	uint32_t params_size, flags, status, pad;
+};
+GP_NV_SIZE(gp_nv_alloc64, 48);
+GP_NV_AT(gp_nv_alloc64, status, 40);
+
 /* NVOS00_PARAMETERS */
 struct gp_nv_free {
 	uint32_t root, parent, object, status;
@@ -52,8 +61,9 @@ GP_NV_SIZE(gp_nv_free, 16);
 #define GP_NV_IOC_FREE    _IOWR('F', 0x29, struct gp_nv_free)
 #define GP_NV_IOC_CONTROL _IOWR('F', 0x2a, struct gp_nv_control)
 #define GP_NV_IOC_ALLOC   _IOWR('F', 0x2b, struct gp_nv_alloc)
+#define GP_NV_IOC_ALLOC64 _IOWR('F', 0x2b, struct gp_nv_alloc64)
 _Static_assert(GP_NV_IOC_CONTROL == 0xc020462a && GP_NV_IOC_ALLOC == 0xc020462b &&
-		       GP_NV_IOC_FREE == 0xc0104629,
+		       GP_NV_IOC_ALLOC64 == 0xc030462b && GP_NV_IOC_FREE == 0xc0104629,
 	       "escape numbers");
 
 /* ---- handles ---- */

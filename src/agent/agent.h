@@ -30,6 +30,7 @@ enum {
 	GP_AGENT_FD_MIN = 512,    /* ours are kept above what programs count on */
 	GP_AGENT_MASK_WORDS = 32, /* 1024 CUs in a mask */
 	GP_AGENT_GPUS = 64,
+	GP_AGENT_NV_OBJECTS = 1024,
 	GP_AGENT_DOORS = 2 * GP_AGENT_QUEUES,
 	GP_AGENT_LAST = 8,
 
@@ -120,6 +121,20 @@ struct gp_agent_gpu {
 	u32 gpu_id, cus;
 };
 
+/* An object that libcuda made in NVIDIA's resource manager. */
+struct gp_agent_nv_object {
+	u32 client, parent, handle;
+	u32 kind;   /* enum in nvidia.c; 0: free */
+	u32 device; /* groups and devices: the manager's number of the GPU */
+	bool compute; /* groups: it runs kernels */
+};
+
+struct gp_agent_nv {
+	struct gp_agent_nv_object object[GP_AGENT_NV_OBJECTS];
+	u32 highest; /* one more than the last in use */
+	u32 groups;  /* that run kernels */
+};
+
 struct gp_agent {
 	struct gp_agent_driver driver;
 
@@ -138,6 +153,7 @@ struct gp_agent {
 	u32 share_first, share; /* thousandths */
 	u32 gpu_count;
 	struct gp_agent_gpu gpu[GP_AGENT_GPUS];
+	struct gp_agent_nv nv;
 	struct gp_agent_identity identity;
 
 	/* ---- the service ---- */
@@ -224,6 +240,14 @@ bool gp_agent_held(const struct gp_agent *agent, const struct gp_agent_queue *qu
 bool gp_agent_owner_holds(const struct gp_agent_owner *owner, const struct gp_agent_queue *queue);
 /* A queue is gone: nobody holds its id any more. */
 void gp_agent_forget_id(struct gp_agent *agent, u32 id);
+
+/* ---- nvidia.c: CUDA programs ---- */
+
+/* After the driver made or freed an object; `device` counts for devices only. */
+void gp_agent_nv_made(struct gp_agent *agent, const struct gp_agent_nv_object *made, u32 class_id);
+void gp_agent_nv_freed(struct gp_agent *agent, u32 client, u32 handle);
+/* With the lock held: the groups that run kernels, at most `room`; how many. */
+u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_msg_queue *out, u32 room);
 
 /* ---- identity.c ---- */
 

@@ -94,7 +94,9 @@ static int queues(struct gp_agent *agent, int fd, struct gp_wire_message *messag
 	for (u32 id = 0; id < agent->highest && list->count < GP_PROTO_QUEUES; id++)
 		if (agent->queue[id].used)
 			describe(agent, &agent->queue[id], &list->queues[list->count++]);
-	total = agent->queue_count;
+	list->count += gp_agent_nv_describe(agent, list->queues + list->count,
+					    GP_PROTO_QUEUES - list->count);
+	total = agent->queue_count + agent->nv.groups;
 	pthread_mutex_unlock(&agent->lock);
 	return accept_it(fd, &ask, (int)total, list,
 			 sizeof(*list) + list->count * sizeof(list->queues[0]));
@@ -160,7 +162,11 @@ static int set_value(struct gp_agent *agent, int fd, const struct gp_wire_messag
 		agent->identity.priority = ask->value;
 		gp_agent_show_all(agent);
 	}
+	bool tell = message->header.type == GP_MSG_AGENT_PRIORITY && agent->nv.groups;
 	pthread_mutex_unlock(&agent->lock);
+	/* KFD's queues have a place in memory where watchers see it. */
+	if (tell && !error)
+		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 	if (error)
 		return refuse(fd, &message->header, error,
 			      error == -EINVAL ? "the value is out of range" : reason(error));

@@ -1,6 +1,7 @@
 /*
  * The functions of libc that the agent stands in front of, and the one agent of this process. Only
- * ioctls of KFD that concern queues are looked at; everything else goes on at once.
+ * ioctls of KFD that concern queues, and allocations of NVIDIA's resource manager, are looked at;
+ * everything else goes on at once.
  */
 #include "agent/interpose.h"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "abi/kfd_debug.h"
+#include "abi/nvrm_ioctl.h"
 
 #define NR(request) _IOC_NR(GP_KFD_IOC_##request)
 
@@ -157,6 +159,55 @@ static int kfd_call(int fd, unsigned long request, void *argument)
 	return result;
 }
 
+/* ---- NVIDIA's resource manager: what libcuda makes is noted after it was made ---- */
+
+static bool nv_wanted(u32 class_id)
+{
+	return class_id == GP_NV_CLASS_DEVICE || class_id == GP_NV_CLASS_GROUP ||
+	       gp_nv_class_is_channel(class_id) || gp_nv_class_is_compute(class_id);
+}
+
+static void nv_note(unsigned long request, const void *argument)
+{
+	const struct gp_nv_free *freed = argument;
+	const struct gp_nv_alloc *a = argument; /* NVOS64 begins the same */
+	struct gp_agent_nv_object made;
+	u32 status;
+
+	if (request == GP_NV_IOC_FREE) {
+		struct gp_agent *agent = gp_agent_if_any();
+
+		if (!freed->status && agent && agent->nv.highest)
+			gp_agent_nv_freed(agent, freed->root, freed->object);
+		return;
+	}
+	status = request == GP_NV_IOC_ALLOC ? a->status
+					    : ((const struct gp_nv_alloc64 *)argument)->status;
+	if (status || !nv_wanted(a->class_id))
+		return;
+	made = (struct gp_agent_nv_object){.client = a->root,
+					   .parent = a->parent,
+					   .handle = a->object};
+	/* NV0080_ALLOC_PARAMETERS begins with the number of the GPU. */
+	if (a->class_id == GP_NV_CLASS_DEVICE && a->params)
+		made.device = *(const u32 *)(uintptr_t)a->params;
+	gp_agent_nv_made(gp_agent_self(), &made, a->class_id);
+}
+
+static int nv_call(int fd, unsigned long request, void *argument)
+{
+	int cancel, error, result = BEHIND(ioctl)(fd, request, argument);
+
+	if (result)
+		return result;
+	error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as kfd_call() */
+	nv_note(request, argument);
+	pthread_setcancelstate(cancel, NULL);
+	errno = error;
+	return result;
+}
+
 GP_AGENT_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	va_list list;
@@ -170,6 +221,11 @@ GP_AGENT_EXPORT int ioctl(int fd, unsigned long request, ...)
 				     argument,
 			     0))
 		return kfd_call(fd, request, argument);
+	if (__builtin_expect((request == GP_NV_IOC_ALLOC64 || request == GP_NV_IOC_ALLOC ||
+			      request == GP_NV_IOC_FREE) &&
+				     argument,
+			     0))
+		return nv_call(fd, request, argument);
 	return BEHIND(ioctl)(fd, request, argument);
 }
 

@@ -309,7 +309,7 @@ void gp_act_open(struct gp_client *client)
 	if (!client->job || client->target || !daemon->library)
 		return;
 	if (client->attached)
-		options.mechanism = GPREEMPT_KFD_DEBUG;
+		options.mechanism = client->nvidia ? GPREEMPT_NV_SUSPEND : GPREEMPT_KFD_DEBUG;
 	error = gpreempt_target_open(daemon->library, (int)client->who.pid, &options,
 				     &client->target);
 	/* The pid was looked up by number: it must still be the same process. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 static int ask(struct gp_client *client, u16 type, const void *body, size_t size)
 {
@@ -121,6 +122,10 @@ static int queues(struct gp_client *client, const struct gp_wire_message *messag
 		gp_timer_set(&client->daemon->loop, &client->timer, UINT64_MAX);
 	}
 	gp_client_queues(client, list->queues, list->count);
+	/* NVIDIA's groups have no place in its memory where a changed priority would show. */
+	if (list->count && gp_gpu_is_nvidia(list->queues[0].gpu_id) &&
+	    list->queues[0].logical_priority != client->wish.priority)
+		greet(client);
 	/* Without memory the list is where the state comes from. */
 	for (size_t i = 0; i < list->count && !client->activity; i++) {
 		for (size_t k = 0; k < client->queue_count; k++) {

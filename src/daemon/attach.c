@@ -75,7 +75,8 @@ void gp_attach_queues(struct gp_client *client)
 			.kfd_id = found[i].kfd_id,
 			.type = found[i].type,
 			.ring = found[i].ring,
-			.object = found[i].object,
+			/* NVIDIA's is no address. */
+			.object = client->nvidia ? 0 : found[i].object,
 			.read_index = found[i].read_index,
 			.write_index = found[i].write_index,
 		};
@@ -92,7 +93,7 @@ void gp_attach_queues(struct gp_client *client)
  */
 static void touch(struct gp_client *client)
 {
-	if (client->target && gpreempt_target_suspend_async(client->target, NULL) > 0)
+	if (client->target && !client->nvidia && gpreempt_target_suspend_async(client->target, NULL) > 0)
 		gpreempt_target_resume_async(client->target);
 }
 
@@ -102,7 +103,7 @@ static bool rings_known(const struct gp_client *client)
 		if (client->queues[i].object)
 			return true;
 	}
-	return false;
+	return client->nvidia; /* it has none */
 }
 
 static int attach(struct gp_client *client, u32 pid)
@@ -134,22 +135,29 @@ static int attach(struct gp_client *client, u32 pid)
 	return 0;
 }
 
-static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process)
+/* NVIDIA's driver lists no queues; those of a process that has some are looked for by the holder. */
+static bool queues_changed(const struct gp_client *client, const struct gp_gpu_process *process)
+{
+	return client->nvidia ? !client->queue_count : client->queue_count != process->queue_count;
+}
+
+static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process, bool nvidia)
 {
 	struct gp_client *client = find(daemon, process->pid, true);
 
 	if (client) {
 		/* Not every new queue is told of. */
-		if (client->queue_count != process->queue_count || !rings_known(client))
+		if (queues_changed(client, process) || !rings_known(client))
 			gp_attach_queues(client);
 		return;
 	}
-	if (!process->queue_count || process->pid == (u32)getpid() ||
+	if ((!process->queue_count && !nvidia) || process->pid == (u32)getpid() ||
 	    find(daemon, process->pid, false))
 		return;
 	client = gp_client_new(daemon);
 	if (!client)
 		return;
+	client->nvidia = nvidia;
 	gp_timer_init(&client->timer, NULL);
 	if (attach(client, process->pid))
 		gp_client_free(client);
@@ -166,7 +174,8 @@ static void scan(struct gp_timer *timer)
 			continue;
 		if (gp_gpu_kinds[kind]->describe(&daemon->root, NULL, 0, &list) == 0) {
 			for (size_t i = 0; i < list.count; i++)
-				consider(daemon, &list.items[i]);
+				consider(daemon, &list.items[i],
+					 gp_gpu_kinds[kind] == &gp_nvrm_ops);
 		}
 		gp_gpu_process_list_free(&list);
 	}

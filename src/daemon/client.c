@@ -9,6 +9,7 @@
 
 #include "base/i18n.h"
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 struct gp_client *gp_client_new(struct gp_daemon *daemon)
 {
@@ -88,7 +89,8 @@ static enum gp_sched_stream stream_of(const struct gp_client *client,
 {
 	u32 usual = client->wish.priority;
 
-	if (client->attached || usual > GP_SCHED_PRIORITY_MAX || queue->logical_priority == usual)
+	/* NVIDIA's groups have no priority of their own. */
+	if (client->attached || gp_gpu_is_nvidia(queue->gpu_id) || usual > GP_SCHED_PRIORITY_MAX || queue->logical_priority == usual)
 		return GP_SCHED_STREAM_NORMAL;
 	return queue->logical_priority > usual ? GP_SCHED_STREAM_HIGH : GP_SCHED_STREAM_LOW;
 }

@@ -74,6 +74,7 @@ struct gp_client {
 	u32 tries, serial;
 	bool watching;            /* it promised to tell of its work */
 	bool attached, ask_again; /* ask_again: queues changed while a list was under way */
+	bool nvidia;              /* attached: found through NVIDIA's driver */
 
 	struct gp_who who;
 	struct gp_wish wish;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 static struct gp_client *first_client(const struct gp_job *job)
 {
@@ -176,6 +177,9 @@ int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
 	if (!error)
 		client->queue_count++;
 	gp_host_settle(daemon);
+	/* A group of channels that came later has the driver's timeslice until it is told. */
+	if (!error && client->queue_count > 1 && gp_gpu_is_nvidia(queue->gpu_id))
+		gp_act_reshare(daemon, client->job);
 	return error;
 }
 

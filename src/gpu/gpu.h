@@ -26,9 +26,18 @@ enum gp_gpu_field {
 	GP_GPU_PARTITION = 1u << 10,
 };
 
+/* NVIDIA's driver has no id of a GPU that is like KFD's: its PCI vendor and the minor of its device
+ * node make one. KFD's have 16 bits. */
+#define GP_GPU_NVIDIA 0x10de0000u
+
+static inline bool gp_gpu_is_nvidia(u32 gpu_id)
+{
+	return (gpu_id & 0xffff0000u) == GP_GPU_NVIDIA;
+}
+
 struct gp_gpu {
 	u32 node;        /* KFD topology node; NVIDIA minor */
-	u32 gpu_id;      /* KFD's gpu_id; 0 for NVIDIA */
+	u32 gpu_id;      /* KFD's gpu_id; GP_GPU_NVIDIA and the minor */
 	char name[64];   /* "ip discovery", "NVIDIA H200" */
 	u32 valid;       /* enum gp_gpu_field */
 	u32 gfx_version; /* 90402 = gfx942 */
@@ -75,7 +84,7 @@ enum gp_usage_field {
 
 /* What one process uses of one GPU. */
 struct gp_gpu_usage {
-	u32 gpu_id; /* NVIDIA: the minor */
+	u32 gpu_id;
 	u32 valid;  /* enum gp_usage_field */
 	u64 vram_bytes;
 	u64 sdma_us;

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/i18n.h"
+#include "gpu/nvrm/nvrm.h"
 #include "proto/directory.h"
 
 #define CALL_MS 5000 /* a process that is stopped does not answer */
@@ -103,6 +104,11 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 		return -ENOENT;
 	}
 	close(fd);
+	/* Its agent knows of a CUDA program's channels, and leaves them to us. */
+	if (gp_nvrm_used_by(NULL, pid)) {
+		snprintf(why, size, _("process %u uses an NVIDIA GPU"), pid);
+		return -ENOENT;
+	}
 	snprintf(why, size, _("it was started with 'gpreempt run'"));
 	return 0;
 }
@@ -311,6 +317,18 @@ static int share(struct gp_control *control, u32 part)
 static int priority(struct gp_control *control, u32 number)
 {
 	return value(control, GP_MSG_AGENT_PRIORITY, number);
+}
+
+int gp_agent_tell_priority(u32 pid, u32 priority)
+{
+	struct gp_control *control;
+	int error = attach(-1, pid, NULL, &control);
+
+	if (error)
+		return error == -ESRCH ? 0 : error;
+	error = value(control, GP_MSG_AGENT_PRIORITY, priority);
+	detach(control);
+	return error;
 }
 
 static u32 own_priority(const struct gp_control *control)

@@ -354,6 +354,9 @@ static int value_job(struct gp_applied *applied, struct gp_job *job)
 		operation = applied->ops->priority;
 	else
 		operation = applied->ops->lease;
+	/* Only for whoever in the process wants to know. */
+	if (!operation && job->kind == GP_JOB_PRIORITY)
+		return gp_agent_tell_priority(applied->pid, job->value);
 	if (!operation) {
 		snprintf(job->text, sizeof(job->text), _("%s cannot do that"), applied->ops->name);
 		return -EOPNOTSUPP;

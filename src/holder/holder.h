@@ -378,6 +378,8 @@ u64 gp_member_apply_again(struct gp_holder *holder, u64 now);
 void gp_member_ready(struct gp_member *member);
 void gp_member_job_done(struct gp_job *job);
 u32 gp_member_priority(struct gp_member *member);
+/* Whether somebody in the process is to be told: its agent. */
+bool gp_member_hears_priority(const struct gp_member *member);
 int gp_member_set_priority(struct gp_member *member, u32 priority);
 /* Drops priorities of processes that ended. */
 void gp_priority_reap(struct gp_holder *holder);
@@ -433,6 +435,8 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now);
 /* Links the members of a group that are known; the request waits for their probes. */
 void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request);
 
+/* For processes that are controlled otherwise and have an agent all the same; 0 when there is none. */
+int gp_agent_tell_priority(u32 pid, u32 priority);
 extern const struct gp_control_ops gp_agent_control;
 
 /* ---- guardian.c ---- */

@@ -364,6 +364,11 @@ u32 gp_member_priority(struct gp_member *member)
 	return member->own_priority;
 }
 
+bool gp_member_hears_priority(const struct gp_member *member)
+{
+	return member->ops && (member->ops->priority || member->ops == &gp_nvrm_control);
+}
+
 int gp_member_set_priority(struct gp_member *member, u32 value)
 {
 	struct gp_priority *priority = find_priority(member->holder, member->pid);

@@ -185,7 +185,7 @@ static int set_value(struct gp_connection *connection, const struct gp_wire_mess
 
 		if (!share)
 			error = gp_member_set_priority(member, asked->value);
-		if (!error && (share || (member->ops && member->ops->priority)))
+		if (!error && (share || gp_member_hears_priority(member)))
 			error = post_value(request, member, share ? GP_JOB_SHARE : GP_JOB_PRIORITY,
 					   asked->value);
 		if (error)

@@ -309,12 +309,21 @@ u64 gp_member_remaining(const struct gp_sched *s, const struct gp_sched_member *
 	return ran < whole ? whole - ran : ran;
 }
 
+/* Twice as much for every 250 levels: online has 64 times what offline has. */
+static u32 share_of_priority(u32 priority)
+{
+	return 1u << GP_MIN(priority / 250, 24u);
+}
+
 void gp_member_share(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
-	u32 share = d->config.can_share && d->config.policy == GP_SCHED_QUANTUM
-			    ? gp_member_job(s, m)->weight
-			    : 0;
+	u32 share = 0;
+
+	if (d->config.can_share && d->config.policy == GP_SCHED_QUANTUM)
+		share = gp_member_job(s, m)->weight;
+	else if (d->config.slices && d->config.policy == GP_SCHED_PRIORITY)
+		share = share_of_priority(gp_member_job(s, m)->priority);
 
 	if (share == m->share)
 		return;

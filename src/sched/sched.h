@@ -86,6 +86,8 @@ struct gp_sched_device_config {
 	enum gp_sched_policy_id policy;
 	bool can_suspend;          /* false: nobody is held because of this device */
 	bool can_share;            /* SHARE works: `quantum` gives shares instead of turns */
+	bool slices;               /* SHARE is the length of turns that the hardware takes by itself
+				    * and idle jobs do not use: `priority` sets it, too */
 	u64 suspend_ns, resume_ns; /* cost, until there is a measurement */
 	u64 min_run_ns;            /* a resumed job is left alone for that long */
 	u64 turn_ns;               /* the same after a resume by ageing, max_suspend or a turn */

@@ -136,6 +136,9 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s keeps its place for %s: it usually has work for %s"), w->job,
 				w->limit, w->ran);
 	case GP_SCHED_WHY_WEIGHT:
+		if (r->policy == GP_SCHED_PRIORITY)
+			return snprintf(out, size,
+					_("the time slices of %s are set by its priority"), w->job);
 		return snprintf(out, size, _("the share of %s is set by its weight"), w->job);
 	default:
 		return snprintf(out, size, "%s", gp_sched_why_name(r->why));

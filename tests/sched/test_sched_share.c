@@ -257,9 +257,41 @@ static void a_device_that_can_share_is_told_the_weights(void **state)
 	end(w);
 }
 
+static void time_slices_follow_the_priorities(void **state)
+{
+	struct world *w = world(GP_SCHED_PRIORITY);
+	struct gp_sched_job_spec spec = {.priority = 500};
+	struct gp_sched_action *action;
+	u32 batch = job_like(w, &spec), server = job(w, 2000);
+
+	(void)state;
+	gets_work(w, server);
+	gets_work(w, batch);
+	w->device.slices = true;
+	done(w, gp_sched_device_set(w->sched, w->now, 0, &w->device));
+	action = seen(w, GP_SCHED_SHARE, batch);
+	assert_non_null(action);
+	assert_int_equal(action->share, 4);
+	action = seen(w, GP_SCHED_SHARE, server);
+	assert_non_null(action);
+	assert_int_equal(action->share, 256);
+	spec.priority = GP_SCHED_PRIORITY_MAX; /* renice */
+	done(w, gp_sched_job_set(w->sched, w->now, batch, &spec));
+	action = seen(w, GP_SCHED_SHARE, batch);
+	assert_non_null(action);
+	assert_int_equal(action->share, 1u << 24);
+	w->device.policy = GP_SCHED_OFF;
+	done(w, gp_sched_device_set(w->sched, w->now, 0, &w->device));
+	action = seen(w, GP_SCHED_SHARE, server);
+	assert_non_null(action);
+	assert_int_equal(action->share, 0);
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_slices_follow_the_priorities),
 		cmocka_unit_test(fair_gives_by_weight),
 		cmocka_unit_test(fair_never_stops_one_that_is_alone),
 		cmocka_unit_test(a_newcomer_has_saved_nothing_up),

@@ -183,6 +183,7 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 		return gp_fail(diag, error, _("process %u: cannot list its NVIDIA channels: %s"),
 			       pid, strerror(-error));
 	}
+	control->objects.gpu_id = gp_nvrm_gpu_of(&port->root, pid);
 	control->looked_ns = gp_nvrm_now();
 	*out = control;
 	return 0;
@@ -353,6 +354,8 @@ static int op_share(struct gp_control *control, u32 part)
 	if (error < 0)
 		return error;
 	control->share = thousandths;
+	/* Groups made meanwhile get it now and not at the next look. */
+	gp_nvrm_objects_extend(&control->objects, GP_NVRM_GAP_QUICK);
 	if (thousandths == GP_NVRM_SHARE_ALL)
 		error = gp_nvrm_lift_share(control);
 	else

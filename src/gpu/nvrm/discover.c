@@ -117,6 +117,7 @@ static int discover(const struct gp_root *root, struct gp_diag *diag, struct gp_
 			continue;
 		parse_pci(names.items[i], &gpu);
 		parse_information(gp_buf_str(&text), &gpu);
+		gpu.gpu_id = GP_GPU_NVIDIA + gpu.node;
 		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
 				      sizeof(*out->items));
 		if (!error)
@@ -149,16 +150,17 @@ static bool is_control(const char *path)
 
 static int add_usage(struct gp_gpu_process *process, u32 minor)
 {
+	u32 gpu_id = GP_GPU_NVIDIA + minor;
 	int error;
 
 	for (size_t i = 0; i < process->usage_count; i++) {
-		if (process->usages[i].gpu_id == minor)
+		if (process->usages[i].gpu_id == gpu_id)
 			return 0;
 	}
 	error = gp_array_grow((void **)&process->usages, process->usage_count,
 			      &process->usage_capacity, sizeof(*process->usages));
 	if (!error)
-		process->usages[process->usage_count++] = (struct gp_gpu_usage){.gpu_id = minor};
+		process->usages[process->usage_count++] = (struct gp_gpu_usage){.gpu_id = gpu_id};
 	return error;
 }
 
@@ -220,6 +222,31 @@ static int describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	if (error)
 		gp_gpu_process_list_free(out);
 	return error;
+}
+
+u32 gp_nvrm_gpu_of(const struct gp_root *root, u32 pid)
+{
+	struct gp_gpu_process_list processes = {0};
+	struct gp_gpu_list gpus = {0};
+	u32 gpu_id = 0;
+
+	if (describe(root, NULL, pid, &processes) == 0 && processes.count == 1 &&
+	    processes.items[0].usage_count == 1)
+		gpu_id = processes.items[0].usages[0].gpu_id;
+	if (!gpu_id && discover(root, NULL, &gpus) == 0 && gpus.count == 1)
+		gpu_id = gpus.items[0].gpu_id;
+	gp_gpu_process_list_free(&processes);
+	gp_gpu_list_free(&gpus);
+	return gpu_id;
+}
+
+bool gp_nvrm_used_by(const struct gp_root *root, u32 pid)
+{
+	struct gp_gpu_process_list processes = {0};
+	bool used = describe(root, NULL, pid, &processes) == 0 && processes.count == 1;
+
+	gp_gpu_process_list_free(&processes);
+	return used;
 }
 
 const struct gp_gpu_ops gp_nvrm_ops = {

@@ -53,6 +53,7 @@ struct gp_nvrm_group {
 
 struct gp_nvrm_objects {
 	const struct gp_nvrm_port *port;
+	u32 gpu_id; /* of all groups; 0: not known */
 	struct gp_nvrm_file files[GP_NVRM_FILES_MAX];
 	u32 file_count;
 	struct gp_nvrm_client *clients;

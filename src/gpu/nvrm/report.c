@@ -65,6 +65,7 @@ int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues
 			return error;
 		out->items[out->count++] = (struct gp_control_queue){
 			.id = g->id,
+			.gpu_id = objects->gpu_id,
 			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
 			.object = (u64)objects->clients[g->client].handle << 32 | g->handle,
 			.suspended = g->suspended,
@@ -80,7 +81,7 @@ static int find(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why, 
 	u32 owner;
 	int error = gp_nvrm_target_check(port, pidfd, pid, why, size);
 
-	*out = (struct gp_nvrm_objects){.port = port};
+	*out = (struct gp_nvrm_objects){.port = port, .gpu_id = gp_nvrm_gpu_of(&port->root, pid)};
 	if (!error)
 		error = gp_nvrm_target_files(port, pidfd, pid, out->files, &out->file_count,
 					     &owner);

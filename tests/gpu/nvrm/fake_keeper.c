@@ -4,12 +4,22 @@
  *   channels   compute channels, and how many of them are stopped
  *   running    waits until nothing is stopped
  *   slice      timeslice of the first compute group
+ *   slices     timeslices of all compute groups
  *   files      control devices that are open
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "fake.h"
+
+static void print_slices(const struct fake *fake)
+{
+	u64 us;
+
+	for (u32 i = 0; (us = fake_timeslice(fake, i)); i++)
+		printf("%s%llu", i ? " " : "", (unsigned long long)us);
+	printf("\n");
+}
 
 int main(int argc, char **argv)
 {
@@ -29,6 +39,8 @@ int main(int argc, char **argv)
 			printf("%d\n", fake_await_running(&fake));
 		else if (strcmp(word, "slice") == 0)
 			printf("%llu\n", (unsigned long long)fake_timeslice(&fake, 0));
+		else if (strcmp(word, "slices") == 0)
+			print_slices(&fake);
 		else if (strcmp(word, "files") == 0)
 			printf("%u\n", fake_open_files(&fake));
 	}

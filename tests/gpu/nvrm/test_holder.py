@@ -1,5 +1,4 @@
 """The whole way on a fake resource manager: gpreempt, the holder, its lifeline, the manager."""
-import ctypes
 import json
 import os
 import select
@@ -10,36 +9,9 @@ import tempfile
 import time
 import unittest
 
-LIMIT = 60
+from nvidia_stage import LIMIT, Asked, may_copy_descriptors
+
 GPREEMPT = os.path.join(os.environ["GP_BIN"], "gpreempt")
-
-
-class Asked:
-    """A program that answers a line with a line."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.first = self.process.stdout.readline().strip()
-
-    def ask(self, word):
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(LIMIT)
-        self.process.stdout.close()
-
-
-def may_copy_descriptors(pid):
-    """Whether this machine lets one process copy another's descriptors."""
-    fd = os.pidfd_open(pid)
-    copy = ctypes.CDLL(None, use_errno=True).syscall(438, fd, 0, 0)  # pidfd_getfd
-    os.close(fd)
-    if copy >= 0:
-        os.close(copy)
-    return copy >= 0
 
 
 class Holder(unittest.TestCase):

@@ -206,7 +206,7 @@ static void users_of_the_devices_are_described(void **state)
 	assert_int_equal(list.count, 2);
 	assert_int_equal(list.items[0].pid, 41);
 	assert_int_equal(list.items[0].usage_count, 2);
-	assert_int_equal(list.items[0].usages[1].gpu_id, 3);
+	assert_int_equal(list.items[0].usages[1].gpu_id, GP_GPU_NVIDIA + 3);
 	assert_int_equal(list.items[0].usages[1].valid, 0);
 	assert_int_equal(list.items[1].pid, 43);
 	assert_int_equal(list.items[1].usage_count, 0);

@@ -1,0 +1,140 @@
+"""gpreemptd and CUDA programs on a fake resource manager: who came with `gpreempt run`, by rule, or not at all."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from nvidia_stage import LIMIT, Asked, may_copy_descriptors
+
+BIN = os.environ["GP_BIN"]
+GPREEMPT = os.path.join(BIN, "gpreempt")
+ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nscan_interval = 100ms\n"
+DEFAULT_US = 2048
+
+
+class Daemon(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpn")
+        self.keeper = Asked(os.environ["GP_FAKE_KEEPER"])
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_DIR=self.place, XDG_RUNTIME_DIR=self.place,
+                        GPREEMPT_FAKE_NVIDIA=self.keeper.first, LD_PRELOAD=os.environ["GP_FAKE_PRELOAD"])
+        self.env.pop("LANGUAGE", None)
+        self.programs, self.daemon = [], None
+        if not may_copy_descriptors(os.getpid()):
+            self.tearDown()
+            self.skipTest("pidfd_getfd is not allowed on this machine")
+
+    def tearDown(self):
+        for program in self.programs:
+            if program.process.poll() is None:
+                program.close()
+        if self.daemon and self.daemon.poll() is None:
+            self.daemon.terminate()
+            self.daemon.wait(LIMIT)
+        if self.daemon:
+            self.daemon.stdout.close()
+        self.gpreempt("release", "--all")
+        self.keeper.close()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def gpreempt(self, *arguments):
+        return subprocess.run([GPREEMPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=self.env, timeout=LIMIT)
+
+    def start_daemon(self, config=ACT):
+        path = os.path.join(self.place, "gpreemptd.conf")
+        with open(path, "w") as file:
+            file.write(config)
+        self.daemon = subprocess.Popen([os.path.join(BIN, "gpreemptd"), "--config", path], env=self.env,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.until(lambda: self.gpreempt("top", "--once").returncode == 0, "no daemon")
+
+    def program(self, *run, executable=os.environ["GP_FAKE_TARGET"]):
+        """A CUDA program with one context; under `gpreempt run` when given its options."""
+        command = [executable, self.keeper.first, "libc"]
+        program = Asked(*([GPREEMPT, "run", *run, "--", *command] if run else command), env=self.env)
+        self.programs.append(program)
+        self.assertEqual(program.ask("context"), "ok 0")
+        return program
+
+    def until(self, condition, message):
+        deadline = time.monotonic() + LIMIT
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail("\n".join([message, self.keeper.ask("slices")] + [
+                    self.gpreempt(*command).stdout for command in (("top", "--once"), ("log", "--all"))]))
+            time.sleep(0.02)
+
+    def slices(self):
+        return [int(us) for us in self.keeper.ask("slices").split()]
+
+    def jobs(self):
+        return json.loads(self.gpreempt("top", "--json").stdout)["jobs"]
+
+    def test_a_server_gets_long_slices_and_a_trainer_short_ones(self):
+        self.start_daemon()
+        trainer = self.program("--class", "offline")
+        self.until(lambda: len(self.jobs()) == 1, "the trainer is no job")
+        self.assertEqual(self.slices(), [DEFAULT_US])  # alone
+        server = self.program("--class", "online")
+        self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
+        # A context that is made later has them, too.
+        self.assertEqual(trainer.ask("context"), "ok 0")
+        self.until(lambda: len(self.slices()) == 3 and self.slices()[2] < 100, "the new context is left out")
+        # One that is alone again has what the driver gave it.
+        server.close()
+        self.until(lambda: self.slices()[0] == self.slices()[2] == DEFAULT_US, "slices stay")
+
+    def test_a_changed_priority_changes_the_slices(self):
+        self.start_daemon()
+        first, _ = self.program("--class", "offline"), self.program("--class", "offline")
+        self.until(lambda: len(self.jobs()) == 2, "no jobs")
+        done = self.gpreempt("renice", "online", str(first.process.pid))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.until(lambda: self.slices()[0] > 20000 and self.slices()[1] < 100, "renice changes nothing")
+
+    def test_a_program_without_an_agent_is_taken_by_a_rule(self):
+        # A program of its own: other tests' are none of this daemon's business.
+        trainer = shutil.copy(os.environ["GP_FAKE_TARGET"], os.path.join(self.place, "trainer"))
+        self.start_daemon(ACT + f"[rule one]\nexecutable = {trainer}\nattach = yes\nclass = offline\n")
+        self.program(executable=trainer)
+        self.until(lambda: len(self.jobs()) == 1, "it is no job")
+        self.assertEqual(self.jobs()[0]["class"], "offline")
+        self.program("--class", "online")
+        self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
+
+    def test_slices_are_as_they_were_when_the_daemon_is_killed(self):
+        self.start_daemon()
+        self.program("--class", "offline"), self.program("--class", "online")
+        self.until(lambda: self.slices()[0] < 100, "no slices by priority")
+        self.daemon.kill()
+        self.daemon.wait(LIMIT)
+        self.until(lambda: self.slices() == [DEFAULT_US] * 2, "slices stay")
+
+    def test_observing_changes_nothing(self):
+        self.start_daemon(ACT.replace("act", "observe"))
+        self.program("--class", "offline"), self.program("--class", "online")
+        self.until(lambda: len(self.jobs()) == 2, "no jobs")
+        self.assertEqual(self.slices(), [DEFAULT_US] * 2)
+
+    def test_a_program_under_run_can_be_suspended(self):
+        program = self.program("--class", "offline")
+        done = subprocess.Popen([GPREEMPT, "suspend", str(program.process.pid), "--json", "--lease", "1h"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
+        try:
+            line = done.stdout.readline()
+            self.assertIn("suspended", line)
+            self.assertEqual(self.keeper.ask("channels"), "8 8")
+            status = json.loads(self.gpreempt("status", str(program.process.pid), "--json").stdout)
+            self.assertEqual(status["mechanism"], "nv-suspend")
+        finally:
+            done.kill()
+            done.communicate(timeout=LIMIT)
+        self.assertEqual(self.keeper.ask("running"), "1")
+
+
+if __name__ == "__main__":
+    unittest.main()
