@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "cli/target_command.h"
+#include "inspect/stranded.h"
 
 enum {
 	OPTION_JSON = 'j',
@@ -25,7 +26,8 @@ struct release {
 	u64 timeout_ms;
 	u32 pid; /* 0: all */
 	bool all, json, killed;
-	int count; /* suspensions that were ended; -1: not known */
+	int count;   /* suspensions that were ended; -1: not known */
+	int started; /* processes whose NVIDIA channels were started */
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -108,6 +110,7 @@ static void show(const struct release *release)
 		json_object_set_new(json, "released",
 				    gp_json_u64_if(release->count >= 0, (u64)release->count));
 		json_object_set_new(json, "holder_killed", json_boolean(release->killed));
+		json_object_set_new(json, "nvidia_processes", json_integer(release->started));
 		(void)gp_json_print(stdout, json, false);
 		json_decref(json);
 	} else if (release->count > 0) {
@@ -115,12 +118,24 @@ static void show(const struct release *release)
 	} else if (!release->killed) {
 		puts(_("nothing was suspended"));
 	}
+	if (!release->json && release->started)
+		printf(ngettext("the NVIDIA channels of %d process were started, in case they stood "
+				"still\n",
+				"the NVIDIA channels of %d processes were started, in case they stood "
+				"still\n",
+				(unsigned long)release->started),
+		       release->started);
 }
 
 static int act(struct release *release)
 {
 	int error = ask(release);
 
+	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline. */
+	if (!error) {
+		release->started = gp_stranded_release(NULL, release->pid, &release->sink.diag);
+		error = release->started < 0 ? release->started : 0;
+	}
 	if (!error)
 		show(release);
 	gp_holder_close(&release->holder);

@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from nvidia_stage import LIMIT, Asked, may_copy_descriptors
+from nvidia_stage import LIMIT, Asked, lifelines_of, may_copy_descriptors
 
 GPREEMPT = os.path.join(os.environ["GP_BIN"], "gpreempt")
 
@@ -115,6 +115,22 @@ class Holder(unittest.TestCase):
             pass  # a guardian that was faster
         self.assertEqual(self.keeper.ask("running"), "1")
         os.close(fd)
+
+    def test_release_starts_what_holder_and_lifeline_killed_at_once_left(self):
+        self.suspend()
+        lifelines = lifelines_of(self.place)
+        self.assertEqual(len(lifelines), 1)
+        signal.pidfd_send_signal(lifelines[0], signal.SIGSTOP)
+        self.assertTrue(self.kill_holder())
+        signal.pidfd_send_signal(lifelines[0], signal.SIGKILL)
+        self.assertTrue(select.select(lifelines, [], [], LIMIT)[0])
+        os.close(lifelines[0])
+        self.held.pop().kill()  # it would ask a new holder
+        self.assertEqual(self.keeper.ask("channels"), "8 8")
+        released = self.gpreempt("release", "--all", "--json")
+        self.assertEqual(released.returncode, 0, released.stderr)
+        self.assertEqual(json.loads(released.stdout)["nvidia_processes"], 1)
+        self.assertEqual(self.keeper.ask("channels"), "8 0")
 
     def test_a_process_that_exits_while_suspended_is_gone(self):
         process, _ = self.suspend()
