@@ -9,32 +9,41 @@ import sys
 import tempfile
 import time
 
-from common import HERE, Control, Worker, figures, median
+from common import HERE, Control, Product, Worker, figures, median
 
 PAIRS = ("transformer", "decoder", "synthetic")
 ROUNDS = 3
-# name: timeslice of offline, timeslice of online (us; None: as it is), suspend offline for requests
-# ("ahead": each is announced, and counts from when offline stands still)
+PLAIN, SUSPEND, SUSPEND_AHEAD, ANNOUNCE, ANNOUNCE_ASIDE = range(5)
+# name: timeslice of offline, timeslice of online (us; None: as it is), what the online process does
 ARRANGEMENTS = {
     "alone": None,
-    "default": (None, None, False),
-    "slice 1000": (1000, None, False),
-    "slice 300": (300, None, False),
-    "slice 100": (100, None, False),
-    "slice 50": (50, None, False),
-    "slice 50, online 20000": (50, 20000, False),
-    "slice 20, online 20000": (20, 20000, False),
-    "suspend": (None, None, True),
-    "suspend ahead": (None, None, "ahead"),
-    "slice 50 and suspend": (50, None, True),
+    "default": (None, None, PLAIN),
+    "slice 1000": (1000, None, PLAIN),
+    "slice 300": (300, None, PLAIN),
+    "slice 100": (100, None, PLAIN),
+    "slice 50": (50, None, PLAIN),
+    "slice 50, online 20000": (50, 20000, PLAIN),
+    "slice 20, online 20000": (20, 20000, PLAIN),
+    "suspend": (None, None, SUSPEND),
+    "suspend ahead": (None, None, SUSPEND_AHEAD),
+    "slice 50 and suspend": (50, None, SUSPEND),
 }
-ONLINE = "15 20 25"  # gap in ms, kernels, us each (of the synthetic pair)
+# gpreemptd decides; in the others each request is announced to the hardware (torch_pair.py, Waker)
+AUTOMATIC = {"automatic": PLAIN, "automatic, announced": ANNOUNCE,
+             "automatic, announced aside": ANNOUNCE_ASIDE}
+# Pairs of their own, started with an environment or a setting
+POLICY = "driver policy short"
+OTHERS = ("mps", "mps, priority", POLICY)
+STREAMS = "streams in one process"
+# Mean of the random time between arrivals, ms. The decoder's needs 23 ms alone and 51 beside a trainer.
+GAPS = {"transformer": 15, "decoder": 65, "synthetic": 15}
+SYNTHETIC = "20 25"  # kernels, us each
 
 
-def worker(lab, pair, role, extra=None):
+def worker(lab, pair, role, extra=None, before=()):
     if pair == "synthetic":
-        return Worker(lab, lab.bin / "nvwork", "serve", extra=extra)
-    return Worker(lab, sys.executable, HERE / "torch_pair.py", f"{pair}-{role}",
+        return Worker(lab, *before, lab.bin / "nvwork", "serve", extra=extra)
+    return Worker(lab, *before, sys.executable, HERE / "torch_pair.py", f"{pair}-{role}",
                   lab.bin / "libnvctl.so", extra=extra)
 
 
@@ -55,128 +64,198 @@ class Mps:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def both(online, offline, seconds, stop_pid, ahead=0):
+def online_line(pair, seconds, stop_pid=0, how=PLAIN):
+    return f"online {seconds} {GAPS[pair]} {SYNTHETIC} {stop_pid} {how}"
+
+
+def both(pair, online, offline, seconds, how=PLAIN):
     offline.start(f"offline {seconds} 2000")
-    online.start(f"online {seconds} {ONLINE} {stop_pid} {ahead}")
+    online.start(online_line(pair, seconds, offline.pid if how in (SUSPEND, SUSPEND_AHEAD) else 0, how))
     return online.answer(), offline.answer()
 
 
-def block(control, online, offline, name, seconds):
+def block(control, pair, online, offline, name, seconds):
     if name == "alone":
-        online.start(f"online {seconds} {ONLINE} 0 0")
+        online.start(online_line(pair, seconds))
         first = online.answer()
         offline.start(f"offline {seconds / 2} 2000")
         return first, offline.answer()
-    offline_us, online_us, suspend = ARRANGEMENTS[name]
+    offline_us, online_us, how = ARRANGEMENTS[name]
     for process, us in ((offline, offline_us), (online, online_us)):
         if us:
             control.must(f"slice {process.pid} {us}")
     try:
-        return both(online, offline, seconds, offline.pid if suspend else 0,
-                    1 if suspend == "ahead" else 0)
+        return both(pair, online, offline, seconds, how)
     finally:
         for process, us in ((offline, offline_us), (online, online_us)):
             if us:
                 control.must(f"share {process.pid} 1000")
 
 
+def automatic_block(product, control, pair, online, offline, name, seconds, notes):
+    """As block(), with gpreemptd in charge; it is started for it and ended."""
+    product.start_daemon([online.pid, offline.pid])
+    try:
+        before, begin = product.cpu_ns(), time.time()
+        answers = both(pair, online, offline, seconds, AUTOMATIC[name])
+        notes.append({"name": name, "cpu_part": (product.cpu_ns() - before) / 1e9 / (time.time() - begin),
+                      "slices": [max(g["timeslice_us"] for g in control.must(f"describe {w.pid}")["groups"]
+                                     if g["compute_mode"] >= 0) for w in (online, offline)]})
+        return answers
+    finally:
+        product.stop_daemon()
+
+
 def summary(blocks):
     online = [figures(b["online_us"]) for b in blocks]
     rates = [b["offline_per_s"] for b in blocks]
-    return {"p50": median([f["p50"] for f in online]), "p90": median([f["p90"] for f in online]),
-            "p99": median([f["p99"] for f in online]),
+    pooled = figures(sum((b["online_us"] for b in blocks), []))
+    arrival = figures(sum((b["arrival_us"] for b in blocks), []))
+    return {"p50": pooled["p50"], "p90": pooled["p90"], "p99": pooled["p99"], "max": pooled["max"],
             "p99_spread": [min(f["p99"] for f in online), max(f["p99"] for f in online)],
-            "max": max(f["max"] for f in online), "offline_per_s": median(rates),
-            "offline_spread": [min(rates), max(rates)],
-            "requests": sum(f["n"] for f in online)}
+            "arrival_p50": arrival["p50"], "arrival_p99": arrival["p99"],
+            "offline_per_s": median(rates), "offline_spread": [min(rates), max(rates)],
+            "requests": pooled["n"], "dropped": sum(b["dropped"] for b in blocks)}
 
 
 def show(table):
+    """Latencies in us: of serving a request, all rounds together; from its arrival, so with waiting."""
     alone, default = table["alone"], table["default"]
-    print(f"{'arrangement':24} {'p50':>8} {'p90':>8} {'p99':>8} {'(spread)':>16} {'max':>9} {'/alone':>7} "
-          f"{'offline/s':>10} {'/default':>8}")
+    print(f"{'arrangement':24} {'n':>5} {'p50':>7} {'p90':>7} {'p99':>7} {'(rounds)':>15} {'max':>8} "
+          f"{'/alone':>6} {'better':>6} {'arr p50':>8} {'arr p99':>8} {'/alone':>6} {'better':>6} "
+          f"{'offl/s':>7} {'/default':>8} {'lost':>4}")
     for name, t in table.items():
         low, high = t["p99_spread"]
-        print(f"{name:24} {t['p50']:8.0f} {t['p90']:8.0f} {t['p99']:8.0f} {f'{low:.0f}-{high:.0f}':>16} "
-              f"{t['max']:9.0f} {t['p99'] / alone['p99']:7.2f} {t['offline_per_s']:10.2f} "
-              f"{t['offline_per_s'] / default['offline_per_s']:8.3f}", flush=True)
+        print(f"{name:24} {t['requests']:5} {t['p50']:7.0f} {t['p90']:7.0f} {t['p99']:7.0f} "
+              f"{f'{low:.0f}-{high:.0f}':>15} {t['max']:8.0f} {t['p99'] / alone['p99']:6.2f} "
+              f"{default['p99'] / t['p99']:6.2f} {t['arrival_p50']:8.0f} {t['arrival_p99']:8.0f} "
+              f"{t['arrival_p99'] / alone['arrival_p99']:6.2f} "
+              f"{default['arrival_p99'] / t['arrival_p99']:6.2f} {t['offline_per_s']:7.2f} "
+              f"{t['offline_per_s'] / default['offline_per_s']:8.3f} {t['dropped']:4}", flush=True)
 
 
 def run(lab, results, options):
-    mps = Mps()
+    mps, product = Mps(), Product(lab, options.product) if options.product else None
     try:
-        return compare(lab, results, options, mps)
+        return compare(lab, results, options, mps, product)
     finally:
         mps.close()
+        if product:
+            product.close()
 
 
-def chosen(options):
-    """The arrangements asked for; alone and default always, for the ratios."""
-    names = list(ARRANGEMENTS) + ["mps", "mps, priority"]
+def chosen(options, mps, product):
+    """The arrangements asked for that can be had; alone and default always, for the ratios."""
+    names = list(ARRANGEMENTS)
+    names += list(AUTOMATIC) if product else []
+    names += ["mps", "mps, priority"] if mps.up else []
+    if options.pair == "synthetic":
+        names = [name for name in names if not name.startswith("automatic, ")]
+    else:
+        names += [STREAMS] + ([POLICY] if shutil.which("nvidia-smi") else [])
     if not options.arrangements:
         return names
     asked = {name.strip() for name in options.arrangements.split(";")} | {"alone", "default"}
-    if asked - set(names):
-        raise SystemExit(f"no such arrangements: {sorted(asked - set(names))}")
+    unknown = asked - set(list(ARRANGEMENTS) + list(AUTOMATIC) + list(OTHERS) + [STREAMS])
+    if unknown:
+        raise SystemExit(f"no such arrangements: {sorted(unknown)}")
     return [name for name in names if name in asked]
 
 
-def serve_mps(lab, pair, mps, names):
-    """The pairs under MPS; none where it does not work."""
-    served = {}
-    try:
-        for name in names:
-            online, offline = (("0", "1") if name == "mps, priority" else ("0", "0"))
-            served[name] = [
-                worker(lab, pair, role, dict(mps.extra, CUDA_MPS_CLIENT_PRIORITY=priority))
-                for role, priority in (("online", online), ("offline", offline))]
-        for pairs in served.values():
-            for w in pairs:
+def set_policy(number):
+    """The driver's own timeslice setting: 0 default, 1 short. Contexts made later have it."""
+    done = subprocess.run(["nvidia-smi", "compute-policy", f"--set-timeslice={number}"],
+                          capture_output=True, text=True)
+    if done.returncode:
+        print("nvidia-smi compute-policy:", done.stdout, done.stderr, flush=True)
+    return done.returncode == 0
+
+
+def start_others(lab, pair, mps, names):
+    """Pairs that must be started differently, by name; a single process for streams."""
+    started = {}
+    for name in names:
+        if name == STREAMS:
+            started[name] = [worker(lab, pair, "both")]
+        elif name == POLICY:
+            if set_policy(1):
+                started[name] = [worker(lab, pair, role) for role in ("online", "offline")]
+        elif name in OTHERS:
+            priorities = ("0", "1") if name == "mps, priority" else ("0", "0")
+            started[name] = [worker(lab, pair, role, dict(mps.extra, CUDA_MPS_CLIENT_PRIORITY=priority))
+                             for role, priority in zip(("online", "offline"), priorities)]
+    return started
+
+
+def await_others(started):
+    """Those that came up."""
+    ready = {}
+    for name, workers in started.items():
+        try:
+            for w in workers:
                 w.wait()
-    except RuntimeError as error:
-        print("no MPS here:", error, flush=True)
-        return {}
-    return served
+            ready[name] = workers
+        except RuntimeError as error:
+            print(f"{name}: {error}", flush=True)
+    return ready
 
 
-def compare(lab, results, options, mps):
+def other_block(pair, workers, seconds):
+    if len(workers) == 2:
+        return both(pair, *workers, seconds)
+    workers[0].start(online_line(pair, seconds).replace("online", "both", 1))
+    answer = workers[0].answer()
+    return answer["online"], answer["offline"]
+
+
+def compare(lab, results, options, mps, product):
     pair, begin = options.pair, time.time()
-    names = chosen(options)
-    control = Control(lab)
-    online, offline = worker(lab, pair, "online"), worker(lab, pair, "offline")
-    served = serve_mps(lab, pair, mps, [n for n in names if n not in ARRANGEMENTS]) if mps.up else {}
+    names = chosen(options, mps, product)
+    control, notes = Control(lab), []
+    online, offline = (worker(lab, pair, role, product.extra if product else None,
+                              product.under(role) if product else ()) for role in ("online", "offline"))
     online.wait(), offline.wait()
-    names = [name for name in names if name in ARRANGEMENTS or name in served]
+    others = await_others(start_others(lab, pair, mps, [n for n in names if n != POLICY]))
+    if POLICY in names:  # alone, so that nobody else's contexts have it
+        others.update(await_others(start_others(lab, pair, mps, [POLICY])))
+        set_policy(0)
+    names = [name for name in names if name in ARRANGEMENTS or name in AUTOMATIC or name in others]
     attach = [control.must(f"attach {w.pid}") for w in (online, offline)]
     results.add("attach", {"pair": pair, "answers": attach, "groups": control.must(
         f"describe {offline.pid}")["groups"]})
-    if served:
-        refusal = control.say(f"attach {next(iter(served.values()))[0].pid}")
+    if "mps" in others:
+        refusal = control.say(f"attach {others['mps'][0].pid}")
         results.add("mps refusal", refusal)
         print("attaching to a client of MPS:", os.strerror(-refusal["error"]))
     # Each block takes a little longer than it is told; "alone" half as long again.
-    seconds = max(0.4, (options.seconds - (time.time() - begin) - 3) /
-                  (ROUNDS * (len(names) + 0.5)) - 0.3)
+    seconds = max(0.4, (options.seconds - (time.time() - begin) - 5) /
+                  (ROUNDS * (len(names) + 0.5)) - 0.5)
     results.add("block seconds", seconds)
-    print(f"started after {time.time() - begin:.1f} s, blocks of {seconds:.2f} s", flush=True)
+    print(f"started after {time.time() - begin:.1f} s, {len(names)} arrangements, blocks of {seconds:.2f} s", flush=True)
     blocks = {name: [] for name in names}
     for turn in range(ROUNDS):
         for name in names:
-            if name in ARRANGEMENTS:
-                first, second = block(control, online, offline, name, seconds)
+            if name in AUTOMATIC:
+                first, second = automatic_block(product, control, pair, online, offline, name, seconds, notes)
+            elif name in ARRANGEMENTS:
+                first, second = block(control, pair, online, offline, name, seconds)
             else:
-                first, second = both(*served[name], seconds, 0)
+                first, second = other_block(pair, others[name], seconds)
             if first.get("failed"):
                 print(f"{name}: {first['failed']} calls failed")
-            blocks[name].append({"online_us": first["us"], "offline_steps": second["steps"],
+            blocks[name].append({"online_us": first["us"], "arrival_us": first.get("arrival_us", first["us"]),
+                                 "dropped": first.get("dropped", 0), "offline_steps": second["steps"],
                                  "failed": first.get("failed", 0),
                                  "offline_per_s": second["steps"] / second["seconds"]})
         results.add("blocks", blocks)
+        results.add("daemon", notes)
         table = {name: summary(list_of) for name, list_of in blocks.items()}
         results.add("summary", table)
         print(f"round {turn + 1} of {ROUNDS} done after {time.time() - begin:.1f} s", flush=True)
     show(table)
-    for w in [online, offline] + sum(served.values(), []):
+    for note in notes:
+        print(f"{note['name']}: gpreemptd, holder and lifelines {note['cpu_part'] * 100:.3f} % of a core; slices {note['slices']} us")
+    for w in [online, offline] + sum(others.values(), []):
         w.end()
     control.close()
     return 0

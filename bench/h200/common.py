@@ -6,6 +6,7 @@ import pathlib
 import platform
 import shutil
 import subprocess
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -189,6 +190,95 @@ class Watched:
             return {"wrong": "it never ended"}
         lines = [line for line in out.splitlines() if line.startswith("{")]
         return json.loads(lines[-1]) if lines else {"wrong": f"exit {self.process.returncode}"}
+
+
+class Product:
+    """gpreempt, gpreemptd and the holder as they are built, with a directory of sockets of their own.
+    Libraries that the machine may lack can lie in deps/ beside bin/."""
+
+    def __init__(self, lab, directory):
+        self.lab, self.bin = lab, pathlib.Path(directory).resolve()
+        self.place, self.daemon = tempfile.mkdtemp(prefix="gph-"), None
+        self.libraries = lab.environment.get("LD_LIBRARY_PATH", "")
+        deps = str(self.bin.parent / "deps")
+        self.extra = {"GPREEMPT_DIR": self.place, "LC_ALL": "C.UTF-8",
+                      "LD_LIBRARY_PATH": deps + (":" + self.libraries if self.libraries else "")}
+        self.environment = lab.control_environment(self.extra)
+
+    def under(self, job_class):
+        """What to put before a command that is to run under `gpreempt run`."""
+        return [self.bin / "gpreempt", "run", "--class", job_class, "--", "env",
+                "LD_LIBRARY_PATH=" + self.libraries]
+
+    def call(self, *arguments):
+        return subprocess.run([self.bin / "gpreempt", *map(str, arguments)], env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+
+    def popen(self, *arguments):
+        return subprocess.Popen([self.bin / "gpreempt", *map(str, arguments)], env=self.environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def start_daemon(self, pids):
+        """gpreemptd in mode act, once it knows these processes and their queues."""
+        config = pathlib.Path(self.place) / "gpreemptd.conf"
+        config.write_text("[daemon]\nmode = act\n")
+        with open(pathlib.Path(self.place) / "gpreemptd.log", "a") as log:
+            self.daemon = subprocess.Popen([self.bin / "gpreemptd", "--config", config],
+                                           env=self.environment, stdin=subprocess.DEVNULL,
+                                           stdout=log, stderr=log)
+        end = time.time() + 20
+        while time.time() < end:
+            top = self.call("top", "--json")
+            jobs = json.loads(top.stdout)["jobs"] if top.returncode == 0 else []
+            if set(pids) <= {job["pid"] for job in jobs if job["queues"]}:
+                return
+            time.sleep(0.02)
+        raise RuntimeError("gpreemptd does not know the processes: " + self.call("top", "--once").stdout
+                           + (pathlib.Path(self.place) / "gpreemptd.log").read_text())
+
+    def stop_daemon(self):
+        if self.daemon:
+            self.daemon.terminate()
+            self.daemon.wait(30)
+        self.daemon = None
+
+    def holder(self):
+        """Its pid, or 0."""
+        try:
+            pid = int((pathlib.Path(self.place) / "holder.lock").read_text() or 0)
+            return pid if pid and pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(
+                "gpreempt-holder") else 0
+        except (OSError, ValueError):
+            return 0
+
+    def lifelines(self):
+        """pids of the lifelines of this directory's holder."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "comm").read_text() == "gp-lifeline\n" and f"GPREEMPT_DIR={self.place}".encode() in (
+                        process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+            except OSError:
+                continue
+        return found
+
+    def cpu_ns(self):
+        """Of the daemon, the holder and the lifelines."""
+        total = 0
+        for pid in [self.daemon.pid if self.daemon else 0, self.holder()] + self.lifelines():
+            try:
+                total += int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+            except OSError:
+                continue
+        return total
+
+    def close(self):
+        self.stop_daemon()
+        self.call("release", "--all")
+        shutil.rmtree(self.place, ignore_errors=True)
 
 
 class Results:

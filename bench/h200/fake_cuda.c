@@ -4,11 +4,14 @@
  * work as long as the context's channels are not stopped. For trying the programs out; its times
  * mean nothing.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,6 +121,20 @@ static CUresult drain_to(uint64_t end)
 	return 0;
 }
 
+static int open_by_libc(const struct gp_nvrm_port *port)
+{
+	int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+
+	(void)port;
+	return fd < 0 ? -errno : fd;
+}
+
+static int call_by_libc(const struct gp_nvrm_port *port, int fd, unsigned long request, void *arg)
+{
+	(void)port;
+	return ioctl(fd, request, arg) ? -errno : 0;
+}
+
 #define FUNCTION(symbol, arguments)       \
 	EXPORT CUresult symbol arguments; \
 	EXPORT CUresult symbol arguments
@@ -127,7 +144,14 @@ FUNCTION(cuInit, (unsigned flags))
 	const char *dir = getenv("GPREEMPT_FAKE_NVIDIA");
 
 	(void)flags;
-	return !dir || fake_join(&g.fake, dir) ? 100 : 0;
+	if (!dir || fake_join(&g.fake, dir))
+		return 100;
+	/* As the real one, where preloaded libraries see it; one of them is the fake manager. */
+	if (getenv("LD_PRELOAD")) {
+		g.fake.port.open_control = open_by_libc;
+		g.fake.port.ioctl = call_by_libc;
+	}
+	return 0;
 }
 
 FUNCTION(cuDriverGetVersion, (int *version))

@@ -10,8 +10,10 @@
 import ctypes
 import json
 import os
+import queue
 import random
 import sys
+import threading
 import time
 
 import torch
@@ -73,9 +75,12 @@ def requests(role, stream):
             1, 1, 2048, device=DEVICE, dtype=KIND), 16
     graph = graph_of(model, x, stream)
 
-    def serve():
+    def serve(handed_over=None):
         for _ in range(repeats):
             graph.replay()
+            if handed_over:
+                handed_over()
+                handed_over = None
         stream.synchronize()
     return serve
 
@@ -115,26 +120,106 @@ class Stopper:
         self.library.nvctl_close(self.handle)
 
 
+PREPARE_S = 400e-6  # what the host does with a request before it hands it to the GPU
+WAKE_PTX = b"""
+.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry wake(.param .u64 flag, .param .u32 until, .param .u64 cycles)
+{
+  .reg .pred %p<3>;
+  .reg .u32 %r<3>;
+  .reg .u64 %d<6>;
+  ld.param.u64 %d1, [flag];
+  ld.param.u32 %r1, [until];
+  ld.param.u64 %d2, [cycles];
+  mov.u64 %d3, %clock64;
+again:
+  ld.volatile.global.u32 %r2, [%d1];
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 bra done;
+  mov.u64 %d4, %clock64;
+  sub.u64 %d5, %d4, %d3;
+  setp.lt.u64 %p2, %d5, %d2;
+  @%p2 bra again;
+done:
+  ret;
+}
+\0"""
+
+
+class Waker:
+    """Announces requests to the hardware: a kernel of one thread that waits until the request's own work
+    has been handed over, so that the GPU changes over to this process while the host still prepares
+    it. It gives up after 2 ms."""
+
+    def __init__(self, stream):
+        self.cuda, self.stream, self.count = ctypes.CDLL("libcuda.so.1"), stream, 0
+        self.flag = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(self.cuda.cuModuleLoadData(ctypes.byref(module), WAKE_PTX))
+        self.check(self.cuda.cuModuleGetFunction(ctypes.byref(self.function), module, b"wake"))
+
+    def check(self, error):
+        if error:
+            raise RuntimeError(f"libcuda: {error}")
+
+    def announce(self):
+        self.count += 1
+        values = (ctypes.c_uint64(self.flag.data_ptr()), ctypes.c_uint32(self.count), ctypes.c_uint64(4_000_000))
+        pointers = (ctypes.c_void_p * 3)(*[ctypes.addressof(value) for value in values])
+        self.check(self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0,
+                                            ctypes.c_void_p(self.stream.cuda_stream), pointers, None))
+
+    def handed_over(self):
+        self.flag[0] = self.count
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
 def online(serve, words, library):
-    seconds, gap_ms, stop_pid = float(words[1]), float(words[2]), int(words[5])
-    ahead = int(words[6])
+    """Requests at random times, whatever becomes of those before (an open loop). What is still waiting
+    at the end of the block is dropped and counted. us: from when the host hands it to the GPU;
+    arrival_us: from when it was due. how: 0 plain, 1 stop another process for it, 2 the same but
+    announced, 3 announced to the hardware in the request's own stream, 4 in another one."""
+    seconds, gap_ms, stop_pid, how = float(words[1]), float(words[2]), int(words[5]), int(words[6])
     stopper = Stopper(library, stop_pid) if stop_pid else None
-    samples, rng, begin = [], random.Random(1), time.time()
-    while time.time() < begin + seconds:
-        time.sleep(rng.expovariate(1000 / gap_ms))
-        arrived = time.perf_counter()
+    waker = Waker(torch.cuda.current_stream() if how == 3 else torch.cuda.Stream()) if how >= 3 else None
+    samples, arrivals, dropped, rng = [], [], 0, random.Random(1)
+    begin = due = time.perf_counter()
+    while True:
+        due += rng.expovariate(1000 / gap_ms)
+        if due > begin + seconds:
+            break
+        now = time.perf_counter()
+        if now > begin + seconds:
+            dropped += 1
+            continue
+        if now < due:
+            time.sleep(due - now)
+        if waker:
+            waker.announce()
+            spin(PREPARE_S)
+        started = time.perf_counter()
         if stopper:
             stopper.stop()
-        if ahead:
-            arrived = time.perf_counter()
-        serve()
-        samples.append(round((time.perf_counter() - arrived) * 1e6, 1))
+        if how == 2:
+            started = time.perf_counter()
+        serve(waker.handed_over if waker else None)
+        end = time.perf_counter()
+        samples.append(round((end - started) * 1e6, 1))
+        arrivals.append(round((end - due) * 1e6, 1))
         if stopper:
             stopper.go()
     failed = stopper.failed if stopper else 0
     if stopper:
         stopper.close()
-    return {"role": "online", "failed": failed, "seconds": time.time() - begin, "us": samples}
+    return {"role": "online", "failed": failed, "seconds": time.perf_counter() - begin, "us": samples,
+            "arrival_us": arrivals, "dropped": dropped}
 
 
 def offline(step, words):
@@ -145,9 +230,47 @@ def offline(step, words):
     return {"role": "offline", "steps": count, "seconds": time.time() - begin}
 
 
+def serve_both(pair, library):
+    """Both in this process: a thread each, the request's stream with the higher priority."""
+    answers, lines, threads = queue.Queue(), [], []
+
+    def loop(asked, role, priority, work_of, block):
+        stream = torch.cuda.Stream(priority=priority)
+        with torch.cuda.stream(stream):
+            work = work_of(f"{pair}-{role}", stream)
+            for _ in range(5):
+                work()
+            answers.put((role, None))
+            while True:
+                words = asked.get()
+                if not words:
+                    return
+                answers.put((role, block(work, words)))
+
+    for role, priority, work_of, block in (
+            ("online", -1, requests, lambda work, words: online(work, words, library)),
+            ("offline", 0, steps, offline)):
+        lines.append(queue.Queue())
+        threads.append(threading.Thread(target=loop, args=(lines[-1], role, priority, work_of, block)))
+        threads[-1].start()
+        answers.get()  # a graph cannot be recorded while another thread works
+    print(json.dumps({"role": "ready", "pid": os.getpid()}), flush=True)
+    for line in sys.stdin:
+        for asked in lines:
+            asked.put(line.split())
+        print(json.dumps(dict([answers.get(), answers.get()], role="both")), flush=True)
+    for asked, thread in zip(lines, threads):
+        asked.put(None)
+        thread.join()
+    print(json.dumps({"role": "end", "wrong": 0}), flush=True)
+
+
 def main():
     role, library = sys.argv[1], sys.argv[2]
     torch.manual_seed(0)
+    if role.endswith("-both"):
+        serve_both(role[:-len("-both")], library)
+        return
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         work = requests(role, stream) if role.endswith("online") else steps(role, stream)

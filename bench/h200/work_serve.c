@@ -2,7 +2,7 @@
  * Blocks of work for comparisons, one line of standard input each, one line of JSON back:
  *   online SECONDS GAP_MS KERNELS US STOP_PID AHEAD
  * requests at random, each KERNELS launches of US; while one is served STOP_PID is suspended (0:
- * nobody). AHEAD 1: it is announced, and counts from when STOP_PID is suspended
+ * nobody). AHEAD 2: it is announced, and counts from when STOP_PID is suspended
  *   offline SECONDS US
  * launches of US that fill the GPU, back to back
  *   launch SECONDS
@@ -53,7 +53,7 @@ static void online(struct work *w, const char *line, double rate)
 		arrived = now_ns();
 		if (control)
 			failed += nvctl_suspend(control, NULL) != 0;
-		if (ahead)
+		if (ahead == 2)
 			arrived = now_ns();
 		for (unsigned i = 0; i < kernels; i++)
 			launch_tick(w, (uint64_t)(us * rate) + 1, (unsigned)w->sms);
