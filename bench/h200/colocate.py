@@ -36,7 +36,7 @@ POLICY = "driver policy short"
 OTHERS = ("mps", "mps, priority", POLICY)
 STREAMS = "streams in one process"
 # Mean of the random time between arrivals, ms. The decoder's needs 23 ms alone and 51 beside a trainer.
-GAPS = {"transformer": 15, "decoder": 65, "synthetic": 15}
+GAPS = {"transformer": 15, "decoder": 60, "synthetic": 15}
 SYNTHETIC = "20 25"  # kernels, us each
 
 
