@@ -124,8 +124,8 @@ struct gp_agent_gpu {
 /* An object that libcuda made in NVIDIA's resource manager. */
 struct gp_agent_nv_object {
 	u32 client, parent, handle;
-	u32 kind;   /* enum in nvidia.c; 0: free */
-	u32 device; /* groups and devices: the manager's number of the GPU */
+	u32 kind;     /* enum in nvidia.c; 0: free */
+	u32 device;   /* groups and devices: the manager's number of the GPU */
 	bool compute; /* groups: it runs kernels */
 };
 

@@ -119,11 +119,13 @@ static void show(const struct release *release)
 		puts(_("nothing was suspended"));
 	}
 	if (!release->json && release->started)
-		printf(ngettext("the NVIDIA channels of %d process were started, in case they stood "
-				"still\n",
-				"the NVIDIA channels of %d processes were started, in case they stood "
-				"still\n",
-				(unsigned long)release->started),
+		printf(ngettext(
+			       "the NVIDIA channels of %d process were started, in case they stood "
+			       "still\n",
+			       "the NVIDIA channels of %d processes were started, in case they "
+			       "stood "
+			       "still\n",
+			       (unsigned long)release->started),
 		       release->started);
 }
 
@@ -131,7 +133,8 @@ static int act(struct release *release)
 {
 	int error = ask(release);
 
-	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline. */
+	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline.
+	 */
 	if (!error) {
 		release->started = gp_stranded_release(NULL, release->pid, &release->sink.diag);
 		error = release->started < 0 ? release->started : 0;

@@ -93,7 +93,8 @@ void gp_attach_queues(struct gp_client *client)
  */
 static void touch(struct gp_client *client)
 {
-	if (client->target && !client->nvidia && gpreempt_target_suspend_async(client->target, NULL) > 0)
+	if (client->target && !client->nvidia &&
+	    gpreempt_target_suspend_async(client->target, NULL) > 0)
 		gpreempt_target_resume_async(client->target);
 }
 
@@ -135,7 +136,8 @@ static int attach(struct gp_client *client, u32 pid)
 	return 0;
 }
 
-/* NVIDIA's driver lists no queues; those of a process that has some are looked for by the holder. */
+/* NVIDIA's driver lists no queues; those of a process that has some are looked for by the holder.
+ */
 static bool queues_changed(const struct gp_client *client, const struct gp_gpu_process *process)
 {
 	return client->nvidia ? !client->queue_count : client->queue_count != process->queue_count;

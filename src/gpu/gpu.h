@@ -85,7 +85,7 @@ enum gp_usage_field {
 /* What one process uses of one GPU. */
 struct gp_gpu_usage {
 	u32 gpu_id;
-	u32 valid;  /* enum gp_usage_field */
+	u32 valid; /* enum gp_usage_field */
 	u64 vram_bytes;
 	u64 sdma_us;
 	u64 cu_occupancy; /* compute units with waves of this process */

@@ -435,7 +435,8 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now);
 /* Links the members of a group that are known; the request waits for their probes. */
 void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request);
 
-/* For processes that are controlled otherwise and have an agent all the same; 0 when there is none. */
+/* For processes that are controlled otherwise and have an agent all the same; 0 when there is none.
+ */
 int gp_agent_tell_priority(u32 pid, u32 priority);
 extern const struct gp_control_ops gp_agent_control;
 
