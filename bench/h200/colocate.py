@@ -13,7 +13,7 @@ from common import HERE, Control, Product, Worker, figures, median
 
 PAIRS = ("transformer", "decoder", "synthetic")
 ROUNDS = 3
-PLAIN, SUSPEND, SUSPEND_AHEAD, ANNOUNCE, ANNOUNCE_ASIDE = range(5)
+PLAIN, SUSPEND, SUSPEND_AHEAD, ANNOUNCE, ANNOUNCE_ASIDE, AHEAD = range(6)
 # name: timeslice of offline, timeslice of online (us; None: as it is), what the online process does
 ARRANGEMENTS = {
     "alone": None,
@@ -28,9 +28,10 @@ ARRANGEMENTS = {
     "suspend ahead": (None, None, SUSPEND_AHEAD),
     "slice 50 and suspend": (50, None, SUSPEND),
 }
-# gpreemptd decides; in the others each request is announced to the hardware (torch_pair.py, Waker)
+# gpreemptd decides; in the others each request is announced to the hardware: by the benchmark
+# (torch_pair.py, Waker), or with the product's hint (gpreempt run --ahead)
 AUTOMATIC = {"automatic": PLAIN, "automatic, announced": ANNOUNCE,
-             "automatic, announced aside": ANNOUNCE_ASIDE}
+             "automatic, announced aside": ANNOUNCE_ASIDE, "automatic, ahead": AHEAD}
 # Pairs of their own, started with an environment or a setting
 POLICY = "driver policy short"
 OTHERS = ("mps", "mps, priority", POLICY)
@@ -213,7 +214,8 @@ def compare(lab, results, options, mps, product):
     names = chosen(options, mps, product)
     control, notes = Control(lab), []
     online, offline = (worker(lab, pair, role, product.extra if product else None,
-                              product.under(role) if product else ()) for role in ("online", "offline"))
+                              product.under(role, *(["--ahead", "600"] if role == "online" else []))
+                              if product else ()) for role in ("online", "offline"))
     online.wait(), offline.wait()
     others = await_others(start_others(lab, pair, mps, [n for n in names if n != POLICY]))
     if POLICY in names:  # alone, so that nobody else's contexts have it

@@ -205,9 +205,9 @@ class Product:
                       "LD_LIBRARY_PATH": deps + (":" + self.libraries if self.libraries else "")}
         self.environment = lab.control_environment(self.extra)
 
-    def under(self, job_class):
+    def under(self, job_class, *options):
         """What to put before a command that is to run under `gpreempt run`."""
-        return [self.bin / "gpreempt", "run", "--class", job_class, "--", "env",
+        return [self.bin / "gpreempt", "run", "--class", job_class, *options, "--", "env",
                 "LD_LIBRARY_PATH=" + self.libraries]
 
     def call(self, *arguments):

@@ -2,7 +2,7 @@
 import pathlib
 import time
 
-from common import Control, Watched, Worker, figures, median, thin
+from common import Control, Product, Watched, Worker, figures, median, thin
 
 ROUNDS = 3
 
@@ -30,12 +30,24 @@ def cpu_share(control, seconds):
 
 
 def run(lab, results, options):
-    block = max(0.3, options.seconds / 25)
+    block = max(0.3, options.seconds / 30)
     worker = Worker(lab, lab.bin / "nvwork", "serve").wait()
     control = Control(lab)
+    product = Product(lab, options.product) if options.product else None
+    inside = Worker(lab, *product.under("online"), lab.bin / "nvwork", "serve",
+                    extra=product.extra).wait() if product else None
     samples = {"alone": [], "attached": [], "attached, share 100": []}
+    if product:
+        samples.update({"under gpreempt run": [], "and gpreemptd acting": []})
     for _ in range(ROUNDS):
         for name in samples:
+            if name in ("under gpreempt run", "and gpreemptd acting"):
+                if "acting" in name:
+                    product.start_daemon([inside.pid])
+                inside.start(f"launch {block}")
+                samples[name].append(inside.answer())
+                product.stop_daemon()
+                continue
             if name != "alone":
                 control.must(f"attach {worker.pid}")
             if "share" in name:
@@ -72,6 +84,9 @@ def run(lab, results, options):
     results.add("cpu", cpu)
     for name, part in cpu.items():
         print(f"{name:24} {part * 100:.3f} % of one core")
+    if product:
+        inside.end()
+        product.close()
     wrong = bool(worker.end().get("wrong")) + sum(bool(w.end()["wrong"]) for w in watched)
     print("wrong:", wrong)
     return 1 if wrong else 0

@@ -190,10 +190,11 @@ def online(serve, words, library):
     """Requests at random times, whatever becomes of those before (an open loop). What is still waiting
     at the end of the block is dropped and counted. us: from when the host hands it to the GPU;
     arrival_us: from when it was due. how: 0 plain, 1 stop another process for it, 2 the same but
-    announced, 3 announced to the hardware in the request's own stream, 4 in another one."""
+    announced, 3 announced to the hardware in the request's own stream, 4 in another one, 5 with the hint of the agent that is in this process."""
     seconds, gap_ms, stop_pid, how = float(words[1]), float(words[2]), int(words[5]), int(words[6])
     stopper = Stopper(library, stop_pid) if stop_pid else None
-    waker = Waker(torch.cuda.current_stream() if how == 3 else torch.cuda.Stream()) if how >= 3 else None
+    waker = Waker(torch.cuda.current_stream() if how == 3 else torch.cuda.Stream()) if how in (3, 4) else None
+    hint = ctypes.CDLL(None).gpreempt_agent_request if how == 5 else None
     samples, arrivals, dropped, rng = [], [], 0, random.Random(1)
     begin = due = time.perf_counter()
     while True:
@@ -208,6 +209,9 @@ def online(serve, words, library):
             time.sleep(due - now)
         if waker:
             waker.announce()
+        if hint:
+            hint(1, ctypes.c_uint64(0))
+        if waker or hint:
             spin(PREPARE_S)
         started = time.perf_counter()
         if stopper:
@@ -216,6 +220,8 @@ def online(serve, words, library):
             started = time.perf_counter()
         serve(waker.handed_over if waker else None)
         end = time.perf_counter()
+        if hint:
+            hint(0, ctypes.c_uint64(0))
         samples.append(round((end - started) * 1e6, 1))
         arrivals.append(round((end - due) * 1e6, 1))
         if stopper:

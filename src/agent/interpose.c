@@ -318,6 +318,8 @@ GP_AGENT_EXPORT int gpreempt_agent_request(int begin, uint64_t deadline_us)
 {
 	struct gp_agent *agent = gp_agent_if_any();
 
+	if (agent && agent->nv.groups)
+		gp_agent_ahead(begin != 0);
 	if (agent)
 		gp_agent_request(agent, begin != 0, deadline_us);
 	return 0;

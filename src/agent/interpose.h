@@ -21,6 +21,9 @@ void gp_agent_prepare(struct gp_agent *agent);
 /* patch.c: makes the runtime call our ioctl() where it is not in front of it already. */
 void gp_agent_patch_runtime(void);
 
+/* cuda.c: a request begins or ends. Any thread. */
+void gp_agent_ahead(bool begin);
+
 /* For libgpreempt, which finds it with dlsym(): a request began or ended. Returns 0. */
 int gpreempt_agent_request(int begin, uint64_t deadline_us);
 

@@ -18,6 +18,7 @@
 #define EXIT_NOT_FOUND  127
 #define PRIORITY_MAX    65535u
 #define DEADLINE_MAX_MS 3600000u
+#define AHEAD_MAX_US    20000u
 
 enum {
 	OPTION_PRIORITY = 'p',
@@ -25,6 +26,7 @@ enum {
 	OPTION_GROUP = 'g',
 	OPTION_WEIGHT = 'w',
 	OPTION_DEADLINE = 'd',
+	OPTION_AHEAD = 256,
 };
 
 static int set_number(const char *variable, const char *option, const char *text, u64 least,
@@ -76,6 +78,8 @@ static int set(void *ctx, int id, const char *value)
 		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, 1000000, 1);
 	case OPTION_DEADLINE:
 		return set_deadline(value);
+	case OPTION_AHEAD:
+		return set_number("GPREEMPT_AHEAD_US", "ahead", value, 1, AHEAD_MAX_US, 1);
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "offline")) {
 			gp_usage_error(&gp_command_run, _("--class: '%s' is not online or offline"),
@@ -234,6 +238,9 @@ static const struct gp_option options[] = {
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("what a request should take at most (5ms, 500us, 1s; a\nnumber alone is "
 	    "milliseconds)")},
+	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "US", GP_COMPLETE_NONE,
+	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most so "
+	    "many microseconds")},
 	{0},
 };
 

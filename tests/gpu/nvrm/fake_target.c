@@ -2,6 +2,7 @@
  * A CUDA program as the resource manager sees it: does what it is told on its standard input, a
  * word a line, and answers "ok" and maybe a number. It dies with the test that started it.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,6 +33,27 @@ static int fork_child(void)
 	return child;
 }
 
+/* As libgpreempt's gpreempt_request_begin() does. */
+static int announce(int begin)
+{
+	int (*request)(int, uint64_t);
+
+	*(void **)&request = dlsym(RTLD_DEFAULT, "gpreempt_agent_request");
+	return !request || request(begin, 0);
+}
+
+/* Kernels that were launched in the stand-in for libcuda: all, and 1000 if one of them waits. */
+static int count_launches(int *number)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*count)(void);
+
+	*(void **)&count = library ? dlsym(library, "fake_launches") : NULL;
+	if (count)
+		*number = count();
+	return !count;
+}
+
 static int obey(const char *word, int *number)
 {
 	*number = 0;
@@ -51,6 +73,12 @@ static int obey(const char *word, int *number)
 		return prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
 	if (strcmp(word, "dup") == 0)
 		return dup(program.fd) < 0;
+	if (strcmp(word, "begin") == 0 || strcmp(word, "end") == 0)
+		return announce(word[0] == 'b');
+	if (strcmp(word, "cuda") == 0)
+		return !dlopen("libcuda.so.1", RTLD_NOW);
+	if (strcmp(word, "launches") == 0)
+		return count_launches(number);
 	if (strcmp(word, "fork") == 0)
 		*number = fork_child();
 	return *number < 0;

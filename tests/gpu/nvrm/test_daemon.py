@@ -120,6 +120,20 @@ class Daemon(unittest.TestCase):
         self.until(lambda: len(self.jobs()) == 2, "no jobs")
         self.assertEqual(self.slices(), [DEFAULT_US] * 2)
 
+    def test_an_announced_request_keeps_the_gpu_until_it_ends(self):
+        self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
+        for run, launched in (((), ["ok 0"] * 4), (("--ahead", "600"), ["ok 1009", "ok 1009", "ok 9", "ok 1018"])):
+            program = self.program("--class", "online", *run)
+            self.assertEqual(program.ask("cuda"), "ok 0")
+            seen = []
+            for word in ("begin", "begin", "end", "begin"):  # two requests that overlap, then another
+                self.assertEqual(program.ask(word), "ok 0")
+                if word == "end":
+                    self.assertEqual(program.ask(word), "ok 0")
+                seen.append(program.ask("launches"))
+            self.assertEqual(seen, launched)
+            program.close()
+
     def test_a_program_under_run_can_be_suspended(self):
         program = self.program("--class", "offline")
         done = subprocess.Popen([GPREEMPT, "suspend", str(program.process.pid), "--json", "--lease", "1h"],
