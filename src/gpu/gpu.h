@@ -94,6 +94,9 @@ struct gp_gpu_usage {
 
 struct gp_gpu_process {
 	u32 pid; /* in the init pid namespace */
+	/* NVIDIA's driver lists neither processes nor queues: it was found by what it has open, in
+	 * our own pid namespace, and its queues are not known. */
+	bool by_descriptors;
 	bool pasid_known;
 	u64 pasid;
 	struct gp_gpu_usage *usages;

@@ -5,7 +5,8 @@
 
 #include "base/i18n.h"
 
-#define GP_KFD_SYSFS "/sys/class/kfd/kfd"
+#define GP_KFD_SYSFS   "/sys/class/kfd/kfd"
+#define GP_NVIDIA_PROC "/proc/driver/nvidia"
 
 void gp_ps_free(struct gp_ps *ps)
 {
@@ -29,7 +30,8 @@ static int fill_rows(const struct gp_root *root, struct gp_container_names *name
 		row = &ps->rows[ps->count++];
 		*row = (struct gp_ps_row){.gpu = gpu};
 		/* In another pid namespace this /proc would show a stranger under the same pid. */
-		if (!host_view || gp_process_read(root, gpu->pid, &row->process))
+		if ((!host_view && !gpu->by_descriptors) ||
+		    gp_process_read(root, gpu->pid, &row->process))
 			continue;
 		row->process_known = true;
 		row->contained = gp_container_look_up(root, names, gpu->pid, &row->container) == 0;
@@ -41,14 +43,62 @@ static int fill_rows(const struct gp_root *root, struct gp_container_names *name
 	return 0;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const struct gp_gpu_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Its GPUs and processes after KFD's; the lists that are emptied are freed by the caller. */
+static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *processes,
+			 struct gp_ps *out)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < gpus->count && !error; i++) {
+		error = gp_array_grow((void **)&out->gpus.items, out->gpus.count,
+				      &out->gpus.capacity, sizeof(*gpus->items));
+		if (!error)
+			out->gpus.items[out->gpus.count++] = gpus->items[i];
+	}
+	while (processes->count && !error) {
+		error = gp_array_grow((void **)&out->processes.items, out->processes.count,
+				      &out->processes.capacity, sizeof(*processes->items));
+		if (!error)
+			out->processes.items[out->processes.count++] =
+				processes->items[--processes->count];
+	}
+	if (out->processes.count)
+		qsort(out->processes.items, out->processes.count, sizeof(*out->processes.items),
+		      by_pid);
+	return error;
+}
+
+static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
+{
+	struct gp_gpu_process_list processes = {0};
+	struct gp_gpu_list gpus = {0};
+	int error;
+
+	gp_nvrm_ops.discover(root, diag, &gpus);
+	error = gp_nvrm_ops.describe(root, diag, 0, &processes);
+	if (!error)
+		error = append_nvidia(&gpus, &processes, out);
+	gp_gpu_list_free(&gpus);
+	gp_gpu_process_list_free(&processes);
+	return error;
+}
+
 int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
 {
 	struct gp_container_names names = {0};
 	bool host_view = gp_process_host_view(root);
 	int error;
 
-	*out = (struct gp_ps){.driver_present = gp_root_exists(root, GP_KFD_SYSFS)};
-	if (!out->driver_present) {
+	*out = (struct gp_ps){.driver_present = gp_root_exists(root, GP_KFD_SYSFS),
+			      .nvidia_present = gp_root_exists(root, GP_NVIDIA_PROC)};
+	if (!out->driver_present && !out->nvidia_present) {
 		gp_diag(diag, GP_NOTE,
 			_("no KFD on this machine (%s is absent: amdgpu is not loaded or found no "
 			  "device)"),
@@ -56,8 +106,11 @@ int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *o
 		return 0;
 	}
 	/* A GPU that cannot be described still has processes: its errors are said, not final. */
-	gp_kfd_ops.discover(root, diag, &out->gpus);
-	error = gp_kfd_ops.describe(root, diag, 0, &out->processes);
+	if (out->driver_present)
+		gp_kfd_ops.discover(root, diag, &out->gpus);
+	error = out->driver_present ? gp_kfd_ops.describe(root, diag, 0, &out->processes) : 0;
+	if (!error && out->nvidia_present)
+		error = read_nvidia(root, diag, out);
 	if (!error)
 		error = fill_rows(root, &names, host_view, out);
 	gp_container_names_free(&names);
@@ -65,7 +118,7 @@ int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *o
 		gp_ps_free(out);
 		return error;
 	}
-	if (!host_view && out->count)
+	if (!host_view && out->driver_present && out->count)
 		gp_diag(diag, GP_NOTE,
 			_("this is a container: KFD lists host pids, whose commands and users are "
 			  "not visible from here; run on the host to see them"));

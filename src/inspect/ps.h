@@ -21,14 +21,16 @@ struct gp_ps_row {
 };
 
 struct gp_ps {
-	bool driver_present;
+	bool driver_present; /* KFD */
+	bool nvidia_present;
 	struct gp_gpu_list gpus;
 	struct gp_gpu_process_list processes;
 	struct gp_ps_row *rows; /* by pid */
 	size_t count, capacity;
 };
 
-/* 0 or -errno, said. No driver at all is an empty snapshot and a note. */
+/* 0 or -errno, said. NVIDIA's processes are among them where its driver is. No driver at all is an
+ * empty snapshot and a note. */
 int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out);
 void gp_ps_free(struct gp_ps *ps);
 

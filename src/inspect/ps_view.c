@@ -82,7 +82,8 @@ static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
 	return false;
 }
 
-/* Nodes of the topology, "1,2"; a GPU that is not listed there goes by its id, "#5f6c". */
+/* Nodes of the topology, "1,2", NVIDIA's "nvidia0"; a GPU that is not listed there goes by its id,
+ * "#5f6c". */
 static void gpus_cell(struct gp_table *table, const struct gp_ps *ps,
 		      const struct gp_gpu_process *process)
 {
@@ -90,7 +91,9 @@ static void gpus_cell(struct gp_table *table, const struct gp_ps *ps,
 
 	for (size_t i = 0; i < ps->gpus.count; i++) {
 		if (uses(process, ps->gpus.items[i].gpu_id))
-			gp_buf_printf(&text, "%s%u", text.len ? "," : "", ps->gpus.items[i].node);
+			gp_buf_printf(&text, "%s%s%u", text.len ? "," : "",
+				      gp_gpu_is_nvidia(ps->gpus.items[i].gpu_id) ? "nvidia" : "",
+				      ps->gpus.items[i].node);
 	}
 	for (size_t i = 0; i < process->usage_count; i++) {
 		if (!gpu_by_id(ps, process->usages[i].gpu_id))
@@ -113,6 +116,10 @@ static void queues_cell(struct gp_table *table, const struct gp_gpu_process *pro
 	size_t counts[GP_QUEUE_TYPES] = {0};
 	struct gp_buf text = {0};
 
+	if (process->by_descriptors) {
+		gp_table_missing(table);
+		return;
+	}
 	count_types(process, counts);
 	for (size_t i = 0; i < GP_QUEUE_TYPES; i++) {
 		if (counts[i])
@@ -173,8 +180,11 @@ struct gp_table *gp_ps_table(const struct gp_ps *ps)
 static json_t *queue_counts(const struct gp_gpu_process *process)
 {
 	size_t counts[GP_QUEUE_TYPES] = {0};
-	json_t *json = json_object();
+	json_t *json;
 
+	if (process->by_descriptors)
+		return json_null();
+	json = json_object();
 	count_types(process, counts);
 	for (size_t i = 0; i < GP_QUEUE_TYPES; i++)
 		json_object_set_new(json, gp_queue_type_name(i),
@@ -184,8 +194,11 @@ static json_t *queue_counts(const struct gp_gpu_process *process)
 
 static json_t *queue_list(const struct gp_gpu_process *process)
 {
-	json_t *json = json_array();
+	json_t *json;
 
+	if (process->by_descriptors)
+		return json_null();
+	json = json_array();
 	for (size_t i = 0; i < process->queue_count; i++) {
 		const struct gp_gpu_queue *queue = &process->queues[i];
 
@@ -244,5 +257,6 @@ json_t *gp_ps_json(const struct gp_ps *ps)
 
 	for (size_t i = 0; i < ps->count; i++)
 		json_array_append_new(list, row_json(ps, &ps->rows[i]));
-	return json_pack("{s:b,s:o}", "kfd", ps->driver_present, "processes", list);
+	return json_pack("{s:b,s:b,s:o}", "kfd", ps->driver_present, "nvidia", ps->nvidia_present,
+			 "processes", list);
 }

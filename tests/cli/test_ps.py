@@ -54,7 +54,7 @@ class Ps(unittest.TestCase):
             self.assertEqual(len(done.stdout.splitlines()), 1)
             self.assertIn("note: no KFD on this machine", done.stderr)
             result = gpreempt_json("ps", "--json", "--root", empty)
-            self.assertEqual(result, {"kfd": False, "processes": []})
+            self.assertEqual(result, {"kfd": False, "nvidia": False, "processes": []})
 
     def test_live_machine_does_not_fail(self):
         self.assertEqual(gpreempt("ps").returncode, 0)

@@ -275,7 +275,7 @@ class Release(Commands):
     def test_without_a_holder_is_no_error(self):
         done = self.command("release", "--all", "--json")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(json.loads(done.stdout), {"released": 0, "holder_killed": False})
+        self.assertEqual(json.loads(done.stdout), {"released": 0, "holder_killed": False, "nvidia_processes": 0})
 
     def test_ends_a_hung_holder(self):
         keeper, _ = self.keep(self.pid)

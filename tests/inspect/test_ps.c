@@ -143,6 +143,35 @@ static void machine_without_kfd_is_an_empty_list_and_a_note(void **state)
 	tree_remove(&tree);
 }
 
+static void nvidia_processes_are_listed_without_queues(void **state)
+{
+	struct test_diag sink = TEST_DIAG;
+	struct tree tree;
+	struct gp_ps ps;
+	json_t *json, *row;
+
+	(void)state;
+	tree_make(&tree);
+	tree_text(&tree, "/proc/driver/nvidia/gpus/0000:65:00.0/information",
+		  "Model: \t\t NVIDIA H200\nDevice Minor: \t 3\n");
+	tree_link(&tree, "/proc/41/fd/3", "/dev/nvidiactl");
+	tree_link(&tree, "/proc/41/fd/4", "/dev/nvidia3");
+	assert_int_equal(gp_ps_read(&tree.root, &sink.diag, &ps), 0);
+	assert_int_equal(ps.count, 1);
+	json = gp_ps_json(&ps);
+	assert_true(json_is_true(json_object_get(json, "nvidia")));
+	row = row_of(json, 41);
+	assert_true(json_is_null(json_object_get(row, "queues")));
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_array_get(json_object_get(row, "gpus"), 0),
+						 "node")),
+			 3);
+	json_decref(json);
+	gp_ps_free(&ps);
+	gp_buf_free(&sink.text);
+	tree_remove(&tree);
+}
+
 static void pids_of_another_namespace_are_not_joined_with_strangers(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
@@ -272,6 +301,7 @@ int main(void)
 		cmocka_unit_test(table_sums_over_gpus_and_shows_missing_as_dash),
 		cmocka_unit_test(json_has_each_gpu_and_null_for_unknown),
 		cmocka_unit_test(machine_without_kfd_is_an_empty_list_and_a_note),
+		cmocka_unit_test(nvidia_processes_are_listed_without_queues),
 		cmocka_unit_test(pids_of_another_namespace_are_not_joined_with_strangers),
 		cmocka_unit_test(unlisted_gpus_go_by_id_and_sums_saturate),
 		cmocka_unit_test(process_is_not_shown_with_the_container_of_its_successor),

@@ -168,7 +168,7 @@ static int add_usage(struct gp_gpu_process *process, u32 minor)
  * user's process, and one that vanishes, are left out. */
 static int describe_one(const struct gp_root *root, u32 pid, struct gp_gpu_process_list *out)
 {
-	struct gp_gpu_process process = {.pid = pid};
+	struct gp_gpu_process process = {.pid = pid, .by_descriptors = true};
 	struct gp_names names;
 	bool control = false;
 	int error = 0;
