@@ -9,6 +9,7 @@
 #if defined(__x86_64__) && defined(__GLIBC__) || defined(__x86_64__) && defined(__linux__)
 #define GP_OLD(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 GP_OLD(dlsym); /* 2.34: moved from libdl */
+GP_OLD(dlopen);
 GP_OLD(dladdr);
 GP_OLD(pthread_create); /* 2.34: moved from libpthread */
 GP_OLD(pthread_attr_setstacksize);
