@@ -3,9 +3,11 @@
 
 #include "gpu/rings.h"
 
-#define RULE                                                                            \
-	"[rule all]\nexecutable = *\nattach = yes\n[daemon]\nmode = act\nlease = 60s\n" \
-	"max_suspend = 600s\noperation_timeout = 60s\nscan_interval = 50ms\n"           \
+/* This program only: another test's, with a GPU of its own, is nobody's business here. */
+#define RULE                                                                             \
+	"[rule own]\nexecutable = */test_daemon_attach\nattach = yes\n[daemon]\nmode = " \
+	"act\nlease = 60s\n"                                                             \
+	"max_suspend = 600s\noperation_timeout = 60s\nscan_interval = 50ms\n"            \
 	"read_slowest = 5ms\n" PROMPT
 
 /* Where a queue object's indices are; it lies at the same address in both processes. */
