@@ -96,7 +96,10 @@ static u32 do_alloc(const struct fake *fake, u32 file, struct gp_nv_alloc *a)
 
 		if (!group || group->class_id != GP_NV_CLASS_GROUP)
 			return GP_NV_INVALID_OBJECT;
-		atomic_store(&group->timeslice, DEFAULT_GR_US);
+		/* Once: the next compute object changes no timeslice that was set meanwhile. */
+		u64 fresh = DEFAULT_COPY_US;
+
+		atomic_compare_exchange_strong(&group->timeslice, &fresh, DEFAULT_GR_US);
 	}
 	return add_object(fake, a->root, a->object, a->parent, a->class_id);
 }
