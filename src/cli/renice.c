@@ -51,13 +51,10 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	struct gpreempt_target *target;
 	struct gp_cli_diag sink;
 	char name[128], words[32];
-	int error;
+	int error = gpreempt_open(&context);
 
 	gp_cli_diag_init(&sink, command);
 	snprintf(words, sizeof(words), "renice %u", priority);
-	if (gp_target_here(pid, words, &sink.diag))
-		return GP_EXIT_FAILED;
-	error = gpreempt_open(&context);
 	gp_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
@@ -70,7 +67,8 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
 	if (error) {
-		gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
+		if (!gp_target_elsewhere(pid, words, &sink.diag))
+			gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
 	} else if (settings->json) {
 		json_t *json =
 			json_pack("{so so si}", "pid", gp_json_u64_if(pid != 0, pid), "group",

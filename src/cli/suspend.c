@@ -313,10 +313,10 @@ static int hold(struct keeper *keeper)
 			strerror(errno));
 		return status;
 	}
-	if (gpreempt_open(&keeper->context) < 0 || open_target(keeper) < 0 || take(keeper) < 0)
-		failed(keeper);
-	else
+	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
 		status = keep(keeper);
+	else if (!gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
+		failed(keeper);
 	gpreempt_close(keeper->context);
 	close(keeper->signals);
 	return status;
@@ -342,8 +342,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			return GP_EXIT_USAGE;
 	}
 	gp_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
-	status = gp_target_here(keeper.pid, "suspend", &keeper.sink.diag) ? GP_EXIT_FAILED
-									  : hold(&keeper);
+	status = hold(&keeper);
 	free(keeper.ids);
 	return status;
 }

@@ -88,7 +88,7 @@ int gp_group_present(struct gpreempt *context, const char *group, struct gpreemp
 	return 0;
 }
 
-int gp_target_here(u32 pid, const char *command, struct gp_diag *diag)
+int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 {
 	static const struct gp_root live = {""};
 	const char *here = getenv("GPREEMPT_VGPU");

@@ -33,8 +33,9 @@ int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, 
 /* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */
 int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
 		     struct gp_diag *diag);
-/* -EXDEV and what to do when the process is on a virtual GPU that this command is not on. */
-int gp_target_here(u32 pid, const char *command, struct gp_diag *diag);
+/* After a failure: -EXDEV and what to do when the process is on a virtual GPU that this command is
+ * not on. */
+int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
 
 /* "3 queues of process 4711"; for messages. */
 void gp_target_name(char *out, size_t size, u32 pid, const char *group);

@@ -100,19 +100,27 @@ class Suspend(Commands):
         self.assertRegex(done.stdout, rf"process {self.pid}: let go after [0-9.]+ s, but it stays suspended: "
                                       rf"process {other.pid} holds it, too\n$")
 
-    def test_a_process_on_a_virtual_gpu_is_said_to_be_there(self):
+    def on_a_virtual_gpu(self):
         process = subprocess.Popen(["sleep", "infinity"], env=dict(os.environ, GPREEMPT_VGPU="/tmp/machine"))
-        try:
-            for command in (("suspend", str(process.pid)), ("renice", "7", str(process.pid))):
-                done = self.command(*command)
-                self.assertEqual(done.returncode, 1, done)
-                self.assertIn(f"process {process.pid} runs on a virtual GPU", done.stderr)
-                self.assertIn("GPREEMPT_VGPU=/tmp/machine gpreempt vgpu -- gpreempt " + " ".join(command), done.stderr)
-            done = self.command("suspend", str(process.pid), "--for", "20ms", GPREEMPT_VGPU="/tmp/machine")
-            self.assertEqual(done.returncode, 0, done)
-        finally:
-            process.kill()
-            process.wait()
+        self.keepers.append(process)
+        return str(process.pid)
+
+    def test_a_process_on_a_virtual_gpu_is_said_to_be_there(self):
+        pid = self.on_a_virtual_gpu()
+        for command in (("suspend", pid), ("renice", "7", pid)):
+            done = self.command(*command, FAKE_HOLDER_REFUSES="1")
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(f"process {pid} runs on a virtual GPU", done.stderr)
+            self.assertIn("GPREEMPT_VGPU=/tmp/machine gpreempt vgpu -- gpreempt " + " ".join(command), done.stderr)
+        done = self.command("suspend", pid, GPREEMPT_VGPU="/tmp/machine")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("no mechanism works here", done.stderr)
+
+    def test_one_with_an_agent_is_stopped_wherever_it_runs(self):
+        pid = self.on_a_virtual_gpu()
+        for command in (("suspend", pid, "--for", "20ms"), ("renice", "7", pid)):
+            done = self.command(*command)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
 
     def test_verbose_says_how_and_why(self):
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--verbose")

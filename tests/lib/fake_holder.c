@@ -75,7 +75,7 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 				       .process_count = 1,
 				       .why = "it is the only one"};
 
-	if (strcmp(ask->group, "refused") == 0) {
+	if (strcmp(ask->group, "refused") == 0 || getenv("FAKE_HOLDER_REFUSES")) {
 		refuse(client, &m->header, -EOPNOTSUPP, "no mechanism works here");
 		return;
 	}
