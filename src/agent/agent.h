@@ -33,6 +33,7 @@ enum {
 	GP_AGENT_NV_OBJECTS = 1024,
 	GP_AGENT_DOORS = 2 * GP_AGENT_QUEUES,
 	GP_AGENT_LAST = 8,
+	GP_AGENT_PERCENT = 0xff, /* of a queue's percentage; the rest selects an XCC */
 
 	GP_AGENT_TIMEOUT_MS = 10000,
 	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */

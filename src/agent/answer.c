@@ -162,10 +162,9 @@ static int set_value(struct gp_agent *agent, int fd, const struct gp_wire_messag
 		agent->identity.priority = ask->value;
 		gp_agent_show_all(agent);
 	}
-	bool tell = message->header.type == GP_MSG_AGENT_PRIORITY && agent->nv.groups;
 	pthread_mutex_unlock(&agent->lock);
-	/* KFD's queues have a place in memory where watchers see it. */
-	if (tell && !error)
+	/* Watchers see it in their memory when they next look, which may be long from now. */
+	if (message->header.type == GP_MSG_AGENT_PRIORITY && !error)
 		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 	if (error)
 		return refuse(fd, &message->header, error,

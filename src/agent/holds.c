@@ -87,6 +87,19 @@ static u32 stopped_for(const struct gp_agent *agent, const struct gp_agent_owner
 	return count;
 }
 
+/* Held, and not stopped by the program itself as well. */
+static u32 stopped(const struct gp_agent *agent)
+{
+	u32 count = 0;
+
+	for (u32 id = 0; id < agent->highest; id++) {
+		const struct gp_agent_queue *queue = &agent->queue[id];
+
+		count += queue->used && queue->since_ns && (queue->percentage & GP_AGENT_PERCENT);
+	}
+	return count;
+}
+
 static int check(const struct gp_agent *agent, const struct gp_msg_suspend *ask)
 {
 	if ((ask->lease_ms && ask->lease_ms < GPREEMPT_LEASE_MIN_MS) ||
@@ -140,6 +153,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 		    const struct gp_msg_suspend *ask, struct gp_msg_done *done)
 {
 	struct gp_agent_cost cost = {0};
+	u32 before = stopped(agent), freed;
 	int error;
 
 	for (u32 i = 0; i < ask->count; i++)
@@ -159,8 +173,10 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 	error = gp_agent_settle(agent, 0, &cost);
 	if (error)
 		agent->retry_at = now(agent) + RETRY_NS;
-	report(&cost, ask->sent_ns, cost.changed, done);
-	return error ? error : (int)cost.changed;
+	/* Parked ones, too, for which the driver was not called. */
+	freed = before - stopped(agent);
+	report(&cost, ask->sent_ns, freed, done);
+	return error ? error : (int)freed;
 }
 
 int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,

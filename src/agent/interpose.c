@@ -6,6 +6,7 @@
 #include "agent/interpose.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -39,11 +40,46 @@ static int own_dup2(int fd, int to) __attribute__((alias("dup2")));
 static int own_dup3(int fd, int to, int flags) __attribute__((alias("dup3")));
 #define own_ioctl gp_agent_ioctl
 
+/* Where two addresses are in the order in which the program's libraries were linked. */
+struct order {
+	uintptr_t ours, libcs;
+	bool ours_seen, libcs_seen, in_front;
+};
+
+static int look_in(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct order *order = data;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		order->ours_seen |= order->ours - start < info->dlpi_phdr[i].p_memsz;
+		order->libcs_seen |= order->libcs - start < info->dlpi_phdr[i].p_memsz;
+	}
+	order->in_front |= order->ours_seen && !order->libcs_seen;
+	return order->libcs_seen;
+}
+
+/* Preloaded, not opened later as a tool of the runtime. */
+static bool is_in_front(const void *ours)
+{
+	struct order order = {.ours = (uintptr_t)ours,
+			      .libcs = (uintptr_t)dlsym(RTLD_NEXT, "gnu_get_libc_version")};
+
+	dl_iterate_phdr(look_in, &order);
+	return order.in_front;
+}
+
 /* The program's and other libraries' functions behind ours. Loaded as a tool of the runtime ours
- * are not in front of anybody, and what the program uses is the default one. */
+ * are not in front of anybody, and what the program uses is the default one. A program with
+ * functions of its own (a sanitizer's) comes before a preloaded library and calls what is in that.
+ */
 static void *behind(const char *name, void *ours)
 {
-	void *found = dlsym(RTLD_DEFAULT, name);
+	void *found = is_in_front(ours) ? NULL : dlsym(RTLD_DEFAULT, name);
 
 	return found && found != ours ? found : dlsym(RTLD_NEXT, name);
 }
@@ -318,9 +354,10 @@ GP_AGENT_EXPORT int gpreempt_agent_request(int begin, uint64_t deadline_us)
 {
 	struct gp_agent *agent = gp_agent_if_any();
 
-	if (agent && agent->nv.groups)
-		gp_agent_ahead(begin != 0);
+	/* First the word that brings a held program back: the calls behind it may wait for that. */
 	if (agent)
 		gp_agent_request(agent, begin != 0, deadline_us);
+	if (agent && agent->nv.groups)
+		gp_agent_ahead(begin != 0);
 	return 0;
 }

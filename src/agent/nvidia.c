@@ -91,13 +91,14 @@ static bool drop(struct gp_agent *agent, u32 client, u32 handle)
 
 		if (o->kind == FREE || o->client != client)
 			continue;
-		if (o->parent == handle && o->handle != handle)
+		if (o->parent != handle && o->handle != handle && client != handle)
+			continue;
+		/* Before its own children: records that are stale may name each other. */
+		changed |= o->compute;
+		agent->nv.groups -= o->compute;
+		o->kind = FREE;
+		if (o->handle != handle)
 			changed |= drop(agent, client, o->handle);
-		if (o->kind != FREE && (o->handle == handle || client == handle)) {
-			changed |= o->compute;
-			agent->nv.groups -= o->compute;
-			o->kind = FREE;
-		}
 	}
 	while (agent->nv.highest && agent->nv.object[agent->nv.highest - 1].kind == FREE)
 		agent->nv.highest--;

@@ -13,7 +13,6 @@
 
 #define TRIES         5
 #define NAP_NS        1000000
-#define PERCENT_MASK  0xffu /* the rest of the field selects an XCC */
 #define ARGS_MAX      256
 #define CREATE_MIN    offsetof(struct gp_kfd_create_queue_args, sdma_engine_id)
 #define NORMAL        7 /* hardware priority of a stream that asked for none */
@@ -62,7 +61,8 @@ static struct gp_agent_queue *find(struct gp_agent *agent, u32 id)
 
 static u32 wanted(const struct gp_agent *agent, const struct gp_agent_queue *queue)
 {
-	return gp_agent_held(agent, queue) ? queue->percentage & ~PERCENT_MASK : queue->percentage;
+	return gp_agent_held(agent, queue) ? queue->percentage & ~GP_AGENT_PERCENT
+					   : queue->percentage;
 }
 
 /* Bounded: a driver that stays busy is an error, not a reason to wait for ever. */
@@ -93,7 +93,7 @@ static int update(struct gp_agent *agent, struct gp_agent_queue *queue, u32 perc
 	queue->error = error;
 	if (error)
 		return error;
-	if (!(queue->driver_percentage & PERCENT_MASK) != !(percentage & PERCENT_MASK))
+	if (!(queue->driver_percentage & GP_AGENT_PERCENT) != !(percentage & GP_AGENT_PERCENT))
 		cost->changed++;
 	queue->driver_percentage = percentage;
 	return 0;
@@ -157,7 +157,7 @@ static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
 	/* Where no doorbell is seen at all every queue would be the exception. */
 	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
-	    !(queue->driver_percentage & PERCENT_MASK) || named_by_somebody(agent, queue->id))
+	    !(queue->driver_percentage & GP_AGENT_PERCENT) || named_by_somebody(agent, queue->id))
 		return false;
 	if (has_moved(agent, queue))
 		return false;
@@ -364,8 +364,8 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 
 	pthread_mutex_lock(&agent->lock);
 	/* Born standing still: it never runs a packet while the others are held. */
-	if (all_held(agent) && (percentage & PERCENT_MASK) <= GP_KFD_MAX_QUEUE_PERCENTAGE)
-		mine.queue.queue_percentage = percentage & ~PERCENT_MASK;
+	if (all_held(agent) && (percentage & GP_AGENT_PERCENT) <= GP_KFD_MAX_QUEUE_PERCENTAGE)
+		mine.queue.queue_percentage = percentage & ~GP_AGENT_PERCENT;
 	result = call(agent, fd, request, &mine);
 	error = errno;
 	if (result == 0) {
@@ -453,7 +453,7 @@ static int update_held(struct gp_agent *agent, struct gp_agent_queue *queue, int
 	} mine = {0};
 
 	memcpy(&mine, args, _IOC_SIZE(request));
-	mine.update.queue_percentage &= ~PERCENT_MASK;
+	mine.update.queue_percentage &= ~GP_AGENT_PERCENT;
 	if (changes_nothing(queue, &mine.update))
 		return 0;
 	return call(agent, fd, request, &mine);
@@ -477,7 +477,7 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 	queue = find(agent, args->queue_id);
 	/* What the driver will refuse is not ours to judge. */
 	held = queue && gp_agent_held(agent, queue) &&
-	       (args->queue_percentage & PERCENT_MASK) <= GP_KFD_MAX_QUEUE_PERCENTAGE;
+	       (args->queue_percentage & GP_AGENT_PERCENT) <= GP_KFD_MAX_QUEUE_PERCENTAGE;
 	result = held ? update_held(agent, queue, fd, request, args)
 		      : call(agent, fd, request, data);
 	error = errno;
@@ -487,7 +487,7 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 		queue->percentage = args->queue_percentage;
 		queue->priority = args->queue_priority;
 		queue->driver_percentage =
-			held ? args->queue_percentage & ~PERCENT_MASK : args->queue_percentage;
+			held ? args->queue_percentage & ~GP_AGENT_PERCENT : args->queue_percentage;
 		queue->error = 0;
 		queue->stream = stream_of(queue);
 		gp_agent_show(agent, queue);

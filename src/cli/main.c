@@ -1,4 +1,5 @@
 /* gpreempt: finds the command and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,10 @@ static void print_help(void)
 /* A help text that could not be written must not look like success. */
 static int finish(int status)
 {
-	return fflush(stdout) || ferror(stdout) ? GP_EXIT_FAILED : status;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, _("%s: cannot write the output: %s\n"), "gpreempt", strerror(errno));
+	return GP_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)

@@ -64,18 +64,23 @@ int gp_report_open(struct gp_report_cli *cli, const char *path, const char **nam
 
 int gp_report_timeline(struct gp_report_cli *cli)
 {
+	struct stat info;
 	int fd = -1, error;
 
 	if (!cli->perfetto)
 		return 0;
-	if (asprintf(&cli->temporary, "%s.XXXXXX", cli->perfetto) < 0)
+	/* A device or a pipe is written to; only a file is replaced. */
+	if (stat(cli->perfetto, &info) == 0 && !S_ISREG(info.st_mode)) {
+		fd = open(cli->perfetto, O_WRONLY | O_CLOEXEC);
+	} else if (asprintf(&cli->temporary, "%s.XXXXXX", cli->perfetto) < 0) {
 		cli->temporary = NULL;
-	if (cli->temporary)
+	} else {
 		fd = mkostemp(cli->temporary, O_CLOEXEC);
-	if (fd >= 0) {
-		fchmod(fd, 0644);
-		cli->file = fdopen(fd, "w");
+		if (fd >= 0)
+			fchmod(fd, 0644);
 	}
+	if (fd >= 0)
+		cli->file = fdopen(fd, "w");
 	if (cli->file)
 		cli->timeline = gp_perfetto_new(cli->file);
 	if (cli->timeline)
@@ -96,7 +101,8 @@ int gp_report_timeline_end(struct gp_report_cli *cli, int error)
 		failed = gp_perfetto_end(cli->timeline);
 	if (cli->file && fclose(cli->file) && !failed)
 		failed = -errno;
-	if (cli->file && !error && !failed && rename(cli->temporary, cli->perfetto))
+	if (cli->temporary && cli->file && !error && !failed &&
+	    rename(cli->temporary, cli->perfetto))
 		failed = -errno;
 	if (cli->temporary && (error || failed))
 		unlink(cli->temporary);

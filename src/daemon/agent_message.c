@@ -196,6 +196,7 @@ void gp_agent_look(struct gp_client *client, u64 at_ns)
 static int edge(struct gp_client *client, const struct gp_wire_message *message)
 {
 	struct gp_msg_edge it;
+	u32 gpu_id = 0;
 
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
 		return -EPROTO;
@@ -204,9 +205,15 @@ static int edge(struct gp_client *client, const struct gp_wire_message *message)
 		gp_agent_look(client, it.now_ns);
 		return 0;
 	}
+	/* Without memory: all queues of that GPU; all there are when it is of none that is known.
+	 */
 	for (size_t i = 0; i < client->queue_count; i++)
-		gp_host_work(client->daemon, client, &client->queues[i], work_of(it.busy),
-			     it.now_ns);
+		if (client->queues[i].kfd_id == it.queue)
+			gpu_id = client->queues[i].gpu_id;
+	for (size_t i = 0; i < client->queue_count; i++)
+		if (!gpu_id || client->queues[i].gpu_id == gpu_id)
+			gp_host_work(client->daemon, client, &client->queues[i], work_of(it.busy),
+				     it.now_ns);
 	return 0;
 }
 

@@ -266,10 +266,12 @@ static void flush(struct gp_connection *connection)
 }
 
 /* A renewal, or the opening of another process, must not wait for one that does not let itself be
- * stopped: whoever asks would lose its other leases over it. */
+ * stopped: whoever asks would lose its other leases over it. Nor must a suspension wait for a share
+ * or a priority that a program does not take. */
 static bool is_ordered(const struct gp_request *request)
 {
-	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN;
+	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN &&
+	       request->type != GP_MSG_SHARE && request->type != GP_MSG_PRIORITY;
 }
 
 void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size)

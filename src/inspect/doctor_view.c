@@ -12,11 +12,8 @@
 const char *gp_doctor_note(size_t index)
 {
 	static const char *const notes[] = {
-		N_("The verdicts say what this machine allows. gpreempt drives kfd-agent, "
-		   "kfd-cumask, "
-		   "kfd-debug, nv-suspend and nv-timeslice; the module and the patched driver are "
-		   "not "
-		   "there yet."),
+		N_("The verdicts say what this machine allows. gpreempt drives all of them but "
+		   "kfd-patched, the scheduler inside the driver, which is not there yet."),
 		N_("A suspended process keeps its VRAM."),
 		N_("On hardware-scheduled AMD parts every suspend briefly unmaps all processes of "
 		   "that device."),

@@ -73,19 +73,24 @@ static int start(const struct gp_launch *launch, const char *path, char **argv, 
 		 int *status, struct gp_diag *diag)
 {
 	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
 	int report[2], failed = 0, ended;
+	struct sigaction chld;
 	sigset_t signals, before;
 	ssize_t got;
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
+	/* Where it is ignored, children end without a word. The program has it as it was. */
+	sigaction(SIGCHLD, &usual, &chld);
 	sigemptyset(&signals);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(passed); i++)
 		sigaddset(&signals, passed[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	pid = fork();
 	if (pid == 0) {
+		sigaction(SIGCHLD, &chld, NULL);
 		failed = become(launch, path, argv, errors, &before);
 		_exit(write(report[1], &failed, sizeof(failed)) < 0);
 	}
@@ -106,6 +111,7 @@ static int start(const struct gp_launch *launch, const char *path, char **argv, 
 		gp_fail(diag, failed, _("cannot run %s: %s"), path, strerror(-failed));
 		*status = failed == -ENOENT ? GP_LAUNCH_NOT_FOUND : GP_LAUNCH_CANNOT_RUN;
 	}
+	sigaction(SIGCHLD, &chld, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return failed;
 }

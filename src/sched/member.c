@@ -162,7 +162,7 @@ static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usua
 	if (!d->policy->ahead || !held || gp_order_top(s, &d->order[GP_ORDER_RUN]) != m)
 		return 0;
 	cost = gp_job_cost(s, gp_member_job(s, held), m->device);
-	if (m->gap_ns && m->gap_ns < cost) {
+	if (m->gap_ns && m->gap_ns < GP_MIN(cost, d->config.linger_ns)) {
 		*why = GP_SCHED_WHY_LINGER;
 		return GP_MIN(2 * m->gap_ns, d->config.linger_ns);
 	}

@@ -350,6 +350,16 @@ static int run_scenario(const struct request *request, struct gp_scenario *base,
 	return error ? error : show(request, runs);
 }
 
+/* What could not be written must not look like success. */
+static int finish(int error)
+{
+	if (!error && (fflush(stdout) || ferror(stdout))) {
+		fprintf(stderr, _("%s: cannot write the output: %s\n"), PROGRAM, strerror(errno));
+		error = -EIO;
+	}
+	return error ? EXIT_FAILED : EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct request request = {.seed = 1};
@@ -363,11 +373,10 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (request.experiment)
-		return gp_sim_experiment(stdout, request.json, isatty(STDOUT_FILENO), &diagnostics)
-			       ? EXIT_FAILED
-			       : EXIT_OK;
+		return finish(gp_sim_experiment(stdout, request.json, isatty(STDOUT_FILENO),
+						&diagnostics));
 	if (request.faults)
-		return run_faults(&request) ? EXIT_FAILED : EXIT_OK;
+		return finish(run_faults(&request));
 	base = calloc(1, sizeof(*base));
 	runs = calloc(1, sizeof(*runs));
 	error = base && runs ? run_scenario(&request, base, runs) : -ENOMEM;
@@ -379,5 +388,5 @@ int main(int argc, char **argv)
 	if (base)
 		gp_scenario_free(base);
 	free(base);
-	return error ? EXIT_FAILED : EXIT_OK;
+	return finish(error);
 }

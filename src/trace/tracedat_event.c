@@ -116,6 +116,19 @@ struct conversion {
 	u32 size;
 };
 
+/* A width or precision that no kernel prints: filling it would take for ever. */
+static bool is_wide(const char *p, const char *end)
+{
+	u32 digits = 0;
+
+	for (; p < end; p++) {
+		digits = gp_is_digit(*p) ? digits + 1 : 0;
+		if (digits > 2)
+			return true;
+	}
+	return false;
+}
+
 /* Reads what is behind '%'; false when it is not a conversion that is known. */
 static bool take_conversion(const char **format, const char *end, struct conversion *out)
 {
@@ -130,7 +143,7 @@ static bool take_conversion(const char **format, const char *end, struct convers
 		longs += *p != 'h';
 		shorts += *p == 'h';
 	}
-	if (p == end || len > 12 || !strchr("diuxXocsp", *p))
+	if (p == end || len > 12 || is_wide(start, p) || !strchr("diuxXocsp", *p))
 		return false;
 	out->letter = *p++;
 	out->size = out->letter == 'p' || longs ? 8 : shorts == 1 ? 2 : shorts ? 1 : 4;

@@ -342,6 +342,17 @@ static void a_queue_that_rests_is_held_without_a_call(void **state)
 	assert_int_equal(fake->agent->activity->slot[rests.id].suspended, 0);
 }
 
+static void all_that_run_again_are_counted(void **state)
+{
+	struct fake *fake = *state;
+	struct ring works = {0}, rests = {0};
+
+	let_one_rest(fake, &works, &rests);
+	assert_int_equal(hold(fake, 0, ALL), 2);
+	assert_int_equal(percentage(fake, rests.id), 100); /* parked */
+	assert_int_equal(let_go(fake, 0, ALL), 2);
+}
+
 static void a_parked_queue_is_stopped_before_its_doorbell_rings(void **state)
 {
 	struct fake *fake = *state;
@@ -657,6 +668,7 @@ int main(void)
 		TEST(looks_are_closest_when_the_end_is_due),
 		TEST(one_that_takes_long_does_not_change_what_is_usual),
 		TEST(a_queue_that_rests_is_held_without_a_call),
+		TEST(all_that_run_again_are_counted),
 		TEST(a_parked_queue_is_stopped_before_its_doorbell_rings),
 		TEST(no_packet_slips_past_a_queue_that_is_being_parked),
 		TEST(a_queue_rests_after_a_second_without_work),

@@ -40,6 +40,16 @@ class Timeline(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
 
 
+    def test_only_a_file_is_replaced(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "device")
+            os.symlink("/dev/null", path)
+            done = gpreempt("analyze", "--perfetto", path, GRAPH)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(os.path.islink(path))
+            self.assertEqual(os.listdir(place), ["device"])
+
+
 class Analyze(unittest.TestCase):
     def test_files_are_recognised_and_every_question_is_there(self):
         result = gpreempt_json("analyze", "--json", CNN, GRAPH, PROBES)

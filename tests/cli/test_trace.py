@@ -71,6 +71,12 @@ class Trace(unittest.TestCase):
         done = self.trace("--", "sh", "-c", "kill -KILL $$")
         self.assertEqual(done.returncode, 128 + signal.SIGKILL)
 
+    def test_who_ignores_the_end_of_its_children_gets_the_status(self):
+        """As some supervisors do, and leave to what they start."""
+        done = self.trace("--", "sh", "-c", "exit 3",
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 3, done.stderr)
+
     def test_signals_are_for_the_program(self):
         # It says so once its trap is set, and ends by it only.
         script = 'trap "exit 7" TERM; echo ready; while :; do read -r line; done'

@@ -133,6 +133,22 @@ static void stops_again_when_its_lease_ran_out(void **state)
 	ops->detach(control);
 }
 
+/* The holder must hear of it: whoever asked believes that the process is off. */
+static void a_lease_that_ran_out_is_told_once(void **state)
+{
+	struct gp_control *control = attached();
+	struct gp_control_done done = {0};
+
+	(void)state;
+	assert_int_equal(ops->lease(control, 100), 0); /* nothing is held yet */
+	assert_int_equal(ops->suspend(control, NULL, 0, 0, &done), 0);
+	assert_int_equal(ops->lease(control, 100), 0);
+	device.depth = 0;
+	assert_int_equal(ops->lease(control, 100), -ENOLCK);
+	assert_int_equal(ops->lease(control, 100), 0);
+	ops->detach(control);
+}
+
 static void renews_within_limits(void **state)
 {
 	struct gp_control *control = attached();
@@ -228,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stops_once_and_lets_go),
 		cmocka_unit_test(stops_again_when_its_lease_ran_out),
+		cmocka_unit_test(a_lease_that_ran_out_is_told_once),
 		cmocka_unit_test(renews_within_limits),
 		cmocka_unit_test(says_what_the_driver_said),
 		cmocka_unit_test(part_of_a_process_is_refused),

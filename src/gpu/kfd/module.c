@@ -24,6 +24,7 @@ struct gp_module_control {
 	u32 pid, lease_ms;
 	int pidfd; /* the holder's; not closed here */
 	int device;
+	bool evicted; /* by a suspend that no resume followed; the lease may have ended it */
 };
 
 /* The ops' type is a name that every mechanism gives to its own. */
@@ -188,6 +189,7 @@ static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 gr
 	done->issued_ns = now_ns();
 	error = control->port->call(control->device, GPREEMPT_IOC_EVICT, &evict);
 	done->driver_ns = evict.took_ns;
+	control->evicted |= !error;
 	return error;
 }
 
@@ -199,6 +201,8 @@ static int resume(struct gp_control *base, const u32 *ids, size_t count,
 					   .flags = GPREEMPT_RESTORE_WHOLLY};
 	int error = count_queues(control, ids, count, &done->queues);
 
+	if (!error)
+		control->evicted = false;
 	if (error || !is_held(control))
 		return error;
 	done->issued_ns = now_ns();
@@ -216,7 +220,12 @@ static int lease(struct gp_control *base, u32 lease_ms)
 	control->lease_ms = GP_MAX(1, GP_MIN(lease_ms, GPREEMPT_LEASE_MAX_MS));
 	renew.lease_ms = control->lease_ms;
 	error = control->port->call(control->device, GPREEMPT_IOC_RENEW, &renew);
-	return error == -ENOENT ? 0 : error; /* nothing is held yet */
+	if (error != -ENOENT)
+		return error;
+	/* Nothing is held: not yet, or the kernel's clock ran out before we came, and it runs. */
+	error = control->evicted ? -ENOLCK : 0;
+	control->evicted = false;
+	return error;
 }
 
 /* What happens to the process is seen at its pidfd. */
