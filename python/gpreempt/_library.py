@@ -42,12 +42,15 @@ class EventRecord(ctypes.Structure):
 
 
 def _places() -> List[str]:
-    """$GPREEMPT_LIBRARY; the build tree of a checkout; the prefix of an installation; the loader's own search."""
+    """$GPREEMPT_LIBRARY and no other; or the build tree of a checkout, the prefix of an installation, the
+    loader's own search."""
     here = os.path.dirname(os.path.abspath(__file__))
     named = os.environ.get("GPREEMPT_LIBRARY")
+    if named:
+        return [named]
     beside = [os.path.join(here, *up, NAME) for up in
               (("..", "..", "build", "lib"), ("..", "..", ".."), ("..", "..", "..", "..", "lib"))]
-    return ([named] if named else []) + [path for path in beside if os.path.exists(path)] + [NAME]
+    return [path for path in beside if os.path.exists(path)] + [NAME]
 
 
 def _load() -> ctypes.CDLL:

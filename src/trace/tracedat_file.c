@@ -9,8 +9,9 @@
 #include "base/parse.h"
 #include "trace/tracedat_parts.h"
 
-#define OPTIONS_MAX 4096 /* in a whole file; one may name itself as the next */
-#define NAME_LEN    256  /* of the strings in the file */
+#define OPTION_SECTIONS 64   /* trace-cmd writes one, or two */
+#define OPTIONS_MAX     4096 /* in a whole file; one may name itself as the next */
+#define NAME_LEN        256  /* of the strings in the file */
 
 /* Numbers of the file format (trace-cmd.dat.v6.5, trace-cmd.dat.v7.5). */
 enum {
@@ -484,10 +485,14 @@ static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
 			_("%s is compressed with %.16s, which is not read. Convert it first: "
 			  "trace-cmd convert -i FILE -o NEW --compression none"),
 			reader->name, algorithm);
-	while (next && !error) {
+	for (u32 sections = 0; next && !error; sections++) {
 		struct gp_dat_input section;
 		u8 *owned;
 
+		/* One that names itself as the next would be unpacked for ever. */
+		if (sections == OPTION_SECTIONS)
+			return gp_fail(reader->diag, -EBADMSG,
+				       _("%s: too many sections of options"), reader->name);
 		error = open_section(reader, next, &section, &owned);
 		if (!error)
 			error = take_options_7(reader, &section, &next);
