@@ -217,6 +217,51 @@ static void what_cannot_be_replayed_is_said(void **state)
 	}
 }
 
+static void a_pipe_cannot_be_read_twice(void **state)
+{
+	static const char text[] = HEADER "a,3,7,50,50,64,64,12,16,5000000,5010000\n";
+	struct gp_recording r = {.burst_ns = 100000};
+	struct test_diag diag = TEST_DIAG;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], text, sizeof(text) - 1), sizeof(text) - 1);
+	close(ends[1]);
+	assert_int_equal(gp_recording_read(&r, ends[0], "pipe", "online", &diag.diag), -ESPIPE);
+	close(ends[0]);
+	gp_buf_free(&diag.text);
+	gp_recording_free(&r);
+}
+
+static void nothing_is_not_replayed(void **state)
+{
+	struct gp_recording r = {.burst_ns = 100000};
+	struct test_diag diag = TEST_DIAG;
+
+	(void)state;
+	assert_int_equal(gp_recording_finish(&r, &diag.diag), -ENODATA);
+	gp_buf_free(&diag.text);
+	gp_recording_free(&r);
+}
+
+static void of_kernels_that_begin_together_the_shorter_comes_first(void **state)
+{
+	struct gp_recording r = {.burst_ns = 100000};
+	struct test_diag diag = TEST_DIAG;
+	char *text;
+
+	(void)state;
+	assert_int_equal(add(&r, "s.csv", "online",
+			     HEADER "a,3,7,50,50,64,64,12,16,5000000,5030000\n"
+				    "b,3,7,50,50,64,64,12,16,5000000,5010000\n",
+			     &diag),
+			 0);
+	text = written(&r);
+	assert_has(text, "\n0ns 0 10000ns ");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +272,9 @@ int main(void)
 		cmocka_unit_test(a_log_needs_to_be_told_how_long_kernels_take),
 		cmocka_unit_test(the_daemons_record_tells_who_was_served_and_when),
 		cmocka_unit_test(what_cannot_be_replayed_is_said),
+		cmocka_unit_test(a_pipe_cannot_be_read_twice),
+		cmocka_unit_test(nothing_is_not_replayed),
+		cmocka_unit_test(of_kernels_that_begin_together_the_shorter_comes_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
