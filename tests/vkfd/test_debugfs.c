@@ -1,6 +1,9 @@
 /* hqds, mqds and rls of a virtual machine, read with the readers for the real ones. */
+#include "abi/kfd_hqd.h"
 #include "gpu/kfd/debugfs.h"
 #include "small_machine.h"
+
+#define PQ_EMPTY (1u << 15)
 
 struct reading {
 	struct gp_buf hqds_text, mqds_text, rls_text;
@@ -137,9 +140,16 @@ static void a_mapped_queue_is_in_a_slot_with_all_its_registers(void **state)
 		assert_int_equal(slot->backlog, 7);
 	}
 	assert_true(slot_of(&r.slots, queue, 0)->active);
+	assert_false(slot_of(&r.slots, queue, 0)->words[GP_CP_HQD_PQ_CONTROL] & PQ_EMPTY);
 	assert_int_equal(slot_of(&r.slots, queue, 0)->vmid, 3);
 	assert_int_equal(slot_of(&r.slots, queue, 0)->pipe, 0);
 	assert_int_equal(slot_of(&r.slots, queue, 0)->queue, 2);
+	reading_free(&r);
+
+	/* All is read: the slot says that there is no more. */
+	queue->launched = 1030;
+	read_all(&m, &r);
+	assert_true(slot_of(&r.slots, queue, 0)->words[GP_CP_HQD_PQ_CONTROL] & PQ_EMPTY);
 	reading_free(&r);
 	small_machine_free(&m);
 }

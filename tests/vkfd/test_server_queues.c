@@ -152,6 +152,32 @@ static void a_process_has_127_queues_on_a_device(void **state)
 	assert_int_equal(create_on(fake, a, 1, GP_KFD_QUEUE_COMPUTE_AQL), GP_KFD_PROCESS_QUEUES);
 }
 
+/* Without oversubscription the slots are the limit; what is off or an SDMA engine's takes none. */
+static void the_other_policies_count_the_queues_that_are_on(void **state)
+{
+	static const struct {
+		u32 policy;
+		int full;
+	} policies[] = {{GP_POLICY_NO_OVERSUBSCRIBE, -EPERM}, {GP_POLICY_NO_HWS, -EBUSY}};
+	struct fake_vm *fake = *state;
+	u32 slots = fake->vm.devices[0].file.chip.slots;
+
+	for (u32 i = 0; i < 2; i++) {
+		struct gp_vm_process *a = process_add(fake, 100 + (pid_t)i);
+
+		fake->vm.options.policy = policies[i].policy;
+		for (u32 k = 0; k < slots; k++)
+			assert_int_equal(create(fake, a), k);
+		assert_int_equal(create(fake, a), policies[i].full);
+		assert_int_equal(create_on(fake, a, 0, GP_KFD_QUEUE_SDMA), slots);
+		assert_int_equal(update_percent(fake, a, 3, 0), 0);
+		assert_int_equal(create(fake, a), slots + 1);
+		assert_int_equal(create(fake, a), policies[i].full);
+		process_end(fake, a);
+	}
+	fake->vm.options.policy = GP_POLICY_HWS;
+}
+
 static void each_change_is_one_update_of_its_device(void **state)
 {
 	struct fake_vm *fake = *state;
@@ -529,6 +555,7 @@ int main(void)
 		WITH(create_refuses_what_the_driver_refuses, start),
 		WITH(native_checks_the_save_area, start_native),
 		WITH(a_process_has_127_queues_on_a_device, start),
+		WITH(the_other_policies_count_the_queues_that_are_on, start),
 		WITH(each_change_is_one_update_of_its_device, start),
 		WITH(a_change_returns_with_the_fence_before_the_queues_run_again, start),
 		WITH(update_answers_as_the_driver, start),
