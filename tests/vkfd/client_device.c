@@ -4,6 +4,7 @@
  */
 #include "client.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -98,6 +99,8 @@ static void closing_everything_leaves_the_machine_connected(void)
 
 /* ---- processes ---- */
 
+static u32 at_start; /* descriptors, before the devices were opened */
+
 static void the_process_stays_in_order_without_libc(void)
 {
 	/* Early libraries and language runtimes call it like this. */
@@ -124,6 +127,18 @@ static void child_must_open_its_own(void)
 	_exit(0);
 }
 
+static u32 open_descriptors(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	u32 count = 0;
+
+	CHECK(list != NULL);
+	while (readdir(list))
+		count++;
+	closedir(list);
+	return count;
+}
+
 static void finish(pid_t child)
 {
 	int status;
@@ -140,8 +155,12 @@ static void forked_children_are_strangers(void)
 	u32 id = create_queue();
 	pid_t child = fork();
 
-	if (!child)
+	if (!child) {
+		/* Of all that the library opened for its parent nothing is left: a process that
+		 * keeps the machine's ends of doorbells and queues would keep its parent alive. */
+		CHECK(open_descriptors() == at_start + 2);
 		child_must_open_its_own();
+	}
 	finish(child);
 	/* Without the C library's knowledge. */
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
@@ -418,15 +437,16 @@ int main(int argc, char **argv)
 		CHECK(open("/dev/dri/renderD128", O_RDWR) < 0 && errno == ENODEV);
 		return 0;
 	}
+	at_start = open_descriptors();
 	open_devices();
 	if (argc > 1 && !strcmp(argv[1], "outlive")) {
 		outlives_the_machine();
 		return 0;
 	}
-	a_process_can_debug_itself();
 	queues_are_in_sysfs_while_they_live();
 	threads_have_a_connection_each();
 	forked_children_are_strangers();
+	a_process_can_debug_itself();
 	the_process_stays_in_order_without_libc();
 	memory_ends();
 	smi_events_have_a_descriptor();
