@@ -99,8 +99,10 @@ int gp_config_parse(const char *name, const char *text, size_t size, struct gp_d
 		    struct gp_config *out);
 int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out);
 
-/* What holds for a device or a user: [device *] with what its own section gives. */
-void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node,
+/* What holds for a device or a user: [device *] with what its own section gives. `slices`: shares
+ * of the device are turns of the hardware, which cost nobody anything while the others are idle, so
+ * that they are given unless the file says no. */
+void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
 		      struct gp_sched_device_config *out);
 void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
 		    struct gp_config_user *out);

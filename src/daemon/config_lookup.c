@@ -1,6 +1,7 @@
 /* What the configuration says of one device and of one user: a section over the one named "*". */
 #include "daemon/config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,11 +46,23 @@ static bool is_device(const struct gp_config_device *device, u32 gpu_id, u32 nod
 	return number == (by_node ? node : gpu_id);
 }
 
-void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node,
+/* Whether a key is in the section, by its place in the structure. */
+static bool says(const struct gp_config_device *device, size_t offset)
+{
+	for (size_t i = 0; gp_device_keys[i].name; i++) {
+		if (gp_device_keys[i].offset == offset)
+			return device->given & 1ull << i;
+	}
+	return false;
+}
+
+void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
 		      struct gp_sched_device_config *out)
 {
 	struct gp_config_device device = config->devices[0];
 
+	if (slices && !says(&device, offsetof(struct gp_config_device, share)))
+		device.share = true;
 	for (size_t i = 1; i < config->device_count; i++) {
 		if (is_device(&config->devices[i], gpu_id, node))
 			lay_over(gp_device_keys, &device, &config->devices[i],
@@ -59,6 +72,7 @@ void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node,
 		.policy = device.policy,
 		.can_suspend = device.suspend,
 		.can_share = device.share,
+		.slices = device.share && slices,
 		.suspend_ns = device.suspend_cost_ns,
 		.resume_ns = device.resume_cost_ns,
 		.min_run_ns = device.min_run_ns,

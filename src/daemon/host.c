@@ -52,12 +52,10 @@ static void configure_device(struct gp_daemon *daemon, u32 index)
 	struct gp_device *device = &daemon->devices[index];
 	struct gp_sched_device_config config;
 
-	gp_config_device(&daemon->config, device->gpu_id, device->node, &config);
+	gp_config_device(&daemon->config, device->gpu_id, device->node,
+			 gp_gpu_is_nvidia(device->gpu_id), &config);
 	if (device->broken)
 		config.can_suspend = false;
-	/* Its timeslices cost nobody anything while the others are idle. */
-	if (gp_gpu_is_nvidia(device->gpu_id))
-		config.can_share = config.slices = true;
 	int error = gp_sched_device_set(daemon->sched, gp_daemon_now(), index, &config);
 	if (error)
 		gp_daemon_say(daemon, GP_ERROR, "GPU %u: its configuration is refused: %s",

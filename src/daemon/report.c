@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 _Static_assert((int)GP_SCHED_WHYS <= (int)GP_DAEMON_WHYS, "counts by reason fit");
 _Static_assert((int)GP_DECISION_NOTE == (int)GP_SCHED_NOTE, "kinds are the core's");
@@ -220,6 +221,8 @@ static u64 backlog_of(const struct gp_client *client, u64 sum)
 void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out)
 {
 	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
+	/* While one runs alone nothing happens, and the core's time stands still. */
+	u64 since = gp_daemon_now() - GP_MIN(gp_sched_now(daemon->sched), gp_daemon_now());
 	struct gp_list *link;
 
 	gp_sched_job_state(daemon->sched, job->handle, &state);
@@ -238,8 +241,8 @@ void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, stru
 		.run = state.run,
 		.held_for = GP_DAEMON_NONE,
 		.held_since = state.held_since,
-		.held_ns = state.held_ns,
-		.ran_ns = state.ran_ns,
+		.held_ns = state.held_ns + (state.held_since == GP_SCHED_NEVER ? 0 : since),
+		.ran_ns = state.ran_ns + state.running * since,
 		.suspends = state.suspends,
 		.declined = state.declined,
 		.failures = state.failures,
@@ -272,7 +275,8 @@ void gp_report_device_view(struct gp_daemon *daemon, u32 index, struct gp_msg_de
 	u64 now = gp_daemon_now();
 
 	gp_sched_device_state(daemon->sched, index, &state);
-	gp_config_device(&daemon->config, device->gpu_id, device->node, &config);
+	gp_config_device(&daemon->config, device->gpu_id, device->node,
+			 gp_gpu_is_nvidia(device->gpu_id), &config);
 	*out = (struct gp_msg_device){
 		.gpu_id = device->gpu_id,
 		.node = device->node,

@@ -318,12 +318,15 @@ static u32 share_of_priority(u32 priority)
 void gp_member_share(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
+	const struct gp_sched_job *j = gp_member_job(s, m);
 	u32 share = 0;
 
-	if (d->config.can_share && d->config.policy == GP_SCHED_QUANTUM)
-		share = gp_member_job(s, m)->weight;
+	if (j->pin == GP_SCHED_PIN_RUN)
+		share = 0; /* it is left alone */
+	else if (d->config.can_share && d->config.policy == GP_SCHED_QUANTUM)
+		share = j->weight;
 	else if (d->config.slices && d->config.policy == GP_SCHED_PRIORITY)
-		share = share_of_priority(gp_member_job(s, m)->priority);
+		share = share_of_priority(j->priority);
 
 	if (share == m->share)
 		return;

@@ -171,6 +171,7 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 {
 	struct gp_sched_job *j = gp_sched_job(s, index);
 	enum gp_sched_pin before;
+	struct gp_list *link;
 	int error;
 
 	if (!j)
@@ -187,8 +188,6 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 	if (gp_job_held(j)) {
 		/* Held by the policy: a pin only takes its members out of that, or lets it go. */
 		if (pin == GP_SCHED_PIN_HOLD) {
-			struct gp_list *link;
-
 			gp_list_for_each (link, &j->members)
 				gp_container(link, struct gp_sched_member, job_link)->waits = false;
 			gp_job_place(s, j);
@@ -204,6 +203,8 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 		gp_job_shield(s, j, run ? GP_SCHED_SHIELD_PIN : GP_SCHED_SHIELD_NONE,
 			      run ? GP_SCHED_NEVER : 0);
 	}
+	gp_list_for_each (link, &j->members)
+		gp_member_share(s, gp_container(link, struct gp_sched_member, job_link));
 	gp_sched_settle(s);
 	return 0;
 }

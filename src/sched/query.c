@@ -89,6 +89,10 @@ int gp_sched_job_state(const struct gp_sched *s, u32 index, struct gp_sched_job_
 
 		out->devices++;
 		out->busy_queues += gp_member_work(m);
+		if (m->contends && !m->ghost && !gp_job_held(j)) {
+			out->ran_ns += s->now - m->mark;
+			out->running++;
+		}
 		if (m->burst_ns &&
 		    (out->burst_ns == GP_SCHED_UNKNOWN || m->burst_ns > out->burst_ns))
 			out->burst_ns = m->burst_ns;

@@ -118,7 +118,7 @@ struct gp_sched_job_spec {
 
 enum gp_sched_pin {
 	GP_SCHED_PIN_NONE,
-	GP_SCHED_PIN_RUN,  /* is never held, and does not count as an inversion */
+	GP_SCHED_PIN_RUN,  /* is never held, has no share, and does not count as an inversion */
 	GP_SCHED_PIN_HOLD, /* is held now, until the pin is changed or max_suspend is over */
 };
 
@@ -318,7 +318,8 @@ struct gp_sched_job_state {
 	u64 held_by;    /* id of the reason for which it is held, or 0 */
 	u32 held_for;   /* the job it makes room for, or GP_SCHED_NONE */
 	u64 held_ns;    /* in all, up to now */
-	u64 ran_ns;     /* with work and not held, in all, up to the last event that concerned it */
+	u64 ran_ns;     /* with work and not held, in all, up to gp_sched_now() */
+	u32 running;    /* devices on which it runs now: so fast ran_ns grows until the next event */
 	u64 suspends, declined, failures;
 	u64 suspend_ns, resume_ns; /* estimates */
 	u64 burst_ns;              /* estimate of a burst of work, or GP_SCHED_UNKNOWN */

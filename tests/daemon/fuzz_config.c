@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (error)
 		return 0;
-	gp_config_device(&config, 1, 1, &device);
+	gp_config_device(&config, 1, 1, false, &device);
 	gp_config_user(&config, 1, "x", &user);
 	if (device.policy >= GP_SCHED_POLICIES || device.min_run_ns > GP_SCHED_SPAN_MAX ||
 	    user.max_priority > GP_SCHED_PRIORITY_MAX || config.mode > GP_MODE_ACT)

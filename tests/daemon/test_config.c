@@ -43,7 +43,7 @@ static void an_empty_file_is_the_defaults(void **state)
 	assert_int_equal(config.max_suspend_ns, 2000000000);
 	assert_int_equal(config.rule_count, 0);
 	gp_sched_device_defaults(&usual);
-	gp_config_device(&config, 4711, 1, &device);
+	gp_config_device(&config, 4711, 1, false, &device);
 	assert_int_equal(device.policy, usual.policy);
 	assert_int_equal(device.min_run_ns, usual.min_run_ns);
 	assert_true(device.can_suspend);
@@ -88,14 +88,37 @@ static void a_device_section_changes_only_what_it_gives(void **state)
 	accepted("[device 0x1267]\npolicy = fair\n[device *]\nmin_run = 3ms\nslice = 4ms\n"
 		 "[device node 2]\nmin_run = 5ms\nsuspend = no\n",
 		 &config);
-	gp_config_device(&config, 4711, 1, &device);
+	gp_config_device(&config, 4711, 1, false, &device);
 	assert_int_equal(device.policy, GP_SCHED_FAIR);
 	assert_int_equal(device.min_run_ns, 3000000);
-	gp_config_device(&config, 9, 2, &device);
+	gp_config_device(&config, 9, 2, false, &device);
 	assert_int_equal(device.policy, GP_SCHED_PRIORITY);
 	assert_int_equal(device.min_run_ns, 5000000);
 	assert_int_equal(device.slice_ns, 4000000);
 	assert_false(device.can_suspend);
+	gp_config_free(&config);
+}
+
+/* Hardware that takes turns by itself is told how long, unless the file says no. */
+static void slices_are_shared_unless_the_file_says_no(void **state)
+{
+	struct gp_sched_device_config device;
+	struct gp_config config;
+
+	(void)state;
+	accepted("[device *]\nmin_run = 3ms\n[device 9]\nshare = no\n", &config);
+	gp_config_device(&config, 4711, 1, true, &device);
+	assert_true(device.can_share && device.slices);
+	gp_config_device(&config, 9, 2, true, &device);
+	assert_false(device.can_share || device.slices);
+	gp_config_device(&config, 4711, 1, false, &device);
+	assert_false(device.can_share || device.slices);
+	gp_config_free(&config);
+	accepted("[device *]\nshare = no\n[device 9]\nshare = yes\n", &config);
+	gp_config_device(&config, 4711, 1, true, &device);
+	assert_false(device.can_share || device.slices);
+	gp_config_device(&config, 9, 2, true, &device);
+	assert_true(device.can_share && device.slices);
 	gp_config_free(&config);
 }
 
@@ -306,6 +329,7 @@ int main(void)
 		cmocka_unit_test(every_unit_of_time_and_size_is_read),
 		cmocka_unit_test(comments_blank_lines_marks_and_indents_are_fine),
 		cmocka_unit_test(a_device_section_changes_only_what_it_gives),
+		cmocka_unit_test(slices_are_shared_unless_the_file_says_no),
 		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
 		cmocka_unit_test(mistakes_name_the_line_and_the_fix),
 		cmocka_unit_test(a_rule_must_match_something_and_change_something),

@@ -288,9 +288,36 @@ static void time_slices_follow_the_priorities(void **state)
 	end(w);
 }
 
+/* Who is left alone is not told anything, whatever the form of a share. */
+static void who_is_pinned_to_run_has_no_share(void **state)
+{
+	(void)state;
+	for (u32 slices = 0; slices < 2; slices++) {
+		struct world *w = world(slices ? GP_SCHED_PRIORITY : GP_SCHED_QUANTUM);
+		struct gp_sched_action *action;
+		u32 left = job(w, 1000), other = job(w, 1000);
+
+		done(w, gp_sched_job_pin(w->sched, w->now, left, GP_SCHED_PIN_RUN));
+		w->device.can_share = w->device.slices = true;
+		done(w, gp_sched_device_set(w->sched, w->now, 0, &w->device));
+		assert_null(seen(w, GP_SCHED_SHARE, left));
+		assert_non_null(seen(w, GP_SCHED_SHARE, other));
+		done(w, gp_sched_job_pin(w->sched, w->now, left, GP_SCHED_PIN_NONE));
+		action = seen(w, GP_SCHED_SHARE, left);
+		assert_non_null(action);
+		assert_int_equal(action->share, slices ? 16 : 100);
+		done(w, gp_sched_job_pin(w->sched, w->now, left, GP_SCHED_PIN_RUN));
+		action = seen(w, GP_SCHED_SHARE, left);
+		assert_non_null(action);
+		assert_int_equal(action->share, 0);
+		end(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_pinned_to_run_has_no_share),
 		cmocka_unit_test(time_slices_follow_the_priorities),
 		cmocka_unit_test(fair_gives_by_weight),
 		cmocka_unit_test(fair_never_stops_one_that_is_alone),
