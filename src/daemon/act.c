@@ -133,7 +133,8 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 
 	switch (event->kind) {
 	case GPREEMPT_EVENT_DONE:
-		part_done(daemon, event);
+		if (!gp_share_done(client, event))
+			part_done(daemon, event);
 		break;
 	case GPREEMPT_EVENT_LEASE_LOST:
 		if (client && client->job && client->held) {
@@ -155,33 +156,22 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 	}
 }
 
-/* Nobody waits for its end: a program that does not answer must not hold this thread up. With too
- * many calls under way it is sent after the next answer. */
-static void send_share(struct gp_client *client)
+void gp_act_collect(struct gp_daemon *daemon)
 {
-	if (client->target && client->share_due &&
-	    gpreempt_target_share_async(client->target, client->share_due) != -EAGAIN)
-		client->share_due = 0;
-}
+	struct gpreempt_event event;
 
-static void send_shares(struct gp_daemon *daemon)
-{
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients)
-		send_share(gp_container(link, struct gp_client, link));
+	/* A bounded share of one step, so that nobody can keep this thread here. */
+	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--)
+		library_event(daemon, &event);
+	gp_share_send(daemon);
 }
 
 static void library_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, library_watch);
-	struct gpreempt_event event;
 
 	(void)events;
-	/* A bounded share of one step, so that nobody can keep this thread here. */
-	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--)
-		library_event(daemon, &event);
-	send_shares(daemon);
+	gp_act_collect(daemon);
 	gp_host_settle(daemon);
 }
 
@@ -224,49 +214,6 @@ void gp_act_start(struct gp_daemon *daemon)
 	open_library(daemon);
 }
 
-static void share_job(struct gp_job *job, u32 part)
-{
-	struct gp_list *link;
-
-	gp_list_for_each (link, &job->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, job_link);
-
-		client->share_due = part;
-		send_share(client);
-	}
-}
-
-/* These are waited for: the connection is about to end, and what is under way with it. */
-static void lift_job(struct gp_job *job)
-{
-	struct gp_list *link;
-
-	gp_list_for_each (link, &job->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, job_link);
-
-		client->share_due = 0;
-		if (client->target)
-			gpreempt_target_share(client->target, 1000);
-	}
-}
-
-void gp_act_lift(struct gp_daemon *daemon, bool forget)
-{
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
-		u32 any = 0;
-
-		for (u32 device = 0; device < daemon->device_count; device++)
-			any |= job->share[device];
-		if (any)
-			lift_job(job);
-		if (forget)
-			memset(job->share, 0, sizeof(job->share));
-	}
-}
-
 /* Closing the context lets go of every suspension. */
 void gp_act_stop(struct gp_daemon *daemon)
 {
@@ -279,7 +226,6 @@ void gp_act_stop(struct gp_daemon *daemon)
 
 		client->target = NULL;
 		client->held = client->broken = false;
-		client->share_due = 0;
 	}
 	/* The next holder, or this one in mode act again, says so if it still is. */
 	for (u32 i = 0; i < daemon->device_count; i++)
@@ -351,6 +297,7 @@ void gp_act_close(struct gp_client *client)
 		client->broken = false;
 		note_broken(daemon);
 	}
+	gp_share_forget(client);
 	if (client->target)
 		gpreempt_target_close(client->target);
 	client->target = NULL;
@@ -483,46 +430,4 @@ void gp_act_renew(struct gp_daemon *daemon)
 			gp_act_answer(daemon, 0, client->job->handle, 0, 0);
 		}
 	}
-}
-
-/* ---- shares ---- */
-
-/* The core's shares are relative to each other; the library's are thousandths of the device. They
- * are laid side by side in the order of the jobs: shares that overlap would be no shares. */
-static void share_device(struct gp_daemon *daemon, u32 device)
-{
-	struct gp_list *link;
-	u64 sum = 0, before = 0;
-
-	gp_list_for_each (link, &daemon->jobs)
-		sum += gp_container(link, struct gp_job, link)->share[device];
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
-		u64 mine = job->share[device];
-
-		if (!mine)
-			continue;
-		share_job(job,
-			  GPREEMPT_SHARE_AT(before * 1000 / sum, GP_MAX(mine * 1000 / sum, 1)));
-		before += mine;
-	}
-}
-
-void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share)
-{
-	if (device >= GP_SCHED_MAX_DEVICES)
-		return;
-	job->share[device] = share;
-	if (daemon->config.mode != GP_MODE_ACT)
-		return;
-	if (!share)
-		share_job(job, 1000);
-	share_device(daemon, device);
-}
-
-void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job)
-{
-	for (u32 device = 0; device < daemon->device_count; device++)
-		if (job->share[device] && daemon->config.mode == GP_MODE_ACT)
-			share_device(daemon, device);
 }

@@ -53,6 +53,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 	gp_list_init(&daemon->peers);
 	gp_timer_init(&daemon->watchdog_timer, NULL);
 	gp_timer_init(&daemon->library_timer, NULL);
+	gp_share_init(daemon);
 	error = gp_loop_init(&daemon->loop);
 	if (!error)
 		error = gp_record_init(&daemon->record, daemon->config.decisions);
@@ -215,9 +216,11 @@ void gp_daemon_free(struct gp_daemon *daemon)
 	sd_notify(0, "STOPPING=1");
 	gp_metrics_stop(daemon);
 	if (daemon->sched) {
+		/* The connection's end lets go of all at once; one client after the other would
+		 * be waited for, and one that is stopped does not answer. */
 		gp_act_lift(daemon, true);
-		gp_agents_stop(daemon);
 		gp_act_stop(daemon);
+		gp_agents_stop(daemon);
 	}
 	gp_service_stop(daemon);
 	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);

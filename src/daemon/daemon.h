@@ -5,8 +5,8 @@
  *
  *   agents.c   finds agents and speaks with them      host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
- *   service.c  gpreemptd.sock                         report.c   record, statistics, views
- *   metrics.c  the same for Prometheus, over HTTP
+ *   share.c    shares through the library             report.c   record, statistics, views
+ *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: killed or hung, everything runs on by itself.
  */
@@ -62,6 +62,14 @@ enum gp_client_state {
 	GP_CLIENT_READY,
 };
 
+/* A process's share of the GPU. Parts are thousandths, as GPREEMPT_SHARE_AT() has them. */
+struct gp_client_share {
+	u32 due, sent; /* to be sent, 0: nothing; under way */
+	int ticket;    /* of the call under way; 0: none */
+	u32 tries;     /* that failed, of this one */
+	u64 again_ns;  /* `due` waits until then; 0: it does not */
+};
+
 /* A process: known through its agent, or attached by rule. */
 struct gp_client {
 	struct gp_list link;     /* in the daemon */
@@ -95,7 +103,7 @@ struct gp_client {
 	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
 	bool held;                      /* suspended for us, and the lease is ours to renew */
 	bool broken;                    /* the holder does not preempt on a GPU of it */
-	u32 share_due;                  /* thousandths that could not be sent yet; 0: none */
+	struct gp_client_share share;
 	u64 next_open_ns;               /* when to try again to get a target */
 };
 
@@ -184,6 +192,7 @@ struct gp_daemon {
 	struct gpreempt *library;
 	struct gp_watch library_watch;
 	struct gp_timer library_timer; /* try again to open it */
+	struct gp_timer share_timer;   /* try again to send a share */
 	struct gp_list operations;
 	struct gp_ticket *tickets;
 	size_t ticket_count, ticket_capacity;
@@ -285,8 +294,6 @@ void gp_attach_adapt(struct gp_daemon *daemon);
 
 void gp_act_start(struct gp_daemon *daemon);
 void gp_act_stop(struct gp_daemon *daemon);
-/* Shares are no leases: nobody else would lift them. `forget`: they do not come back. */
-void gp_act_lift(struct gp_daemon *daemon, bool forget);
 void gp_act_open(struct gp_client *client);
 void gp_act_close(struct gp_client *client);
 /* Carries out an action; its answer goes to `answers`, now or later. */
@@ -295,11 +302,26 @@ void gp_act_suspend(struct gp_daemon *daemon, struct gp_job *job,
 void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
 		   const struct gp_sched_action *action);
 void gp_act_renew(struct gp_daemon *daemon);
+/* Takes what the library has to tell, and sends what waited for it. */
+void gp_act_collect(struct gp_daemon *daemon);
+void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
+
+/* ---- share.c ---- */
+
+void gp_share_init(struct gp_daemon *daemon);
 void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share);
 /* The job has left the list, and what it had goes to the others; or it can be given its share now.
  */
 void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job);
-void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
+/* All programs are told at once and waited for together, not for long. `forget`: the shares do not
+ * come back. */
+void gp_act_lift(struct gp_daemon *daemon, bool forget);
+/* Sends what is due. */
+void gp_share_send(struct gp_daemon *daemon);
+/* The end of a call; false when it was none of a share. */
+bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event);
+/* The process's target is closed. */
+void gp_share_forget(struct gp_client *client);
 
 /* ---- report.c ---- */
 

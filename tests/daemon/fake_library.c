@@ -51,12 +51,17 @@ void fake_finish(int result)
 {
 	for (size_t i = 0; i < fake.waiting_count; i++) {
 		struct gpreempt_target *target = fake.waiting[i].target;
+		uint32_t share = fake.waiting[i].share;
 
 		target->pending--;
-		if (fake.waiting[i].suspend && result >= 0)
-			target->held = true;
-		if (!fake.waiting[i].suspend)
+		if (share) {
+			target->sharing--;
+			target->share = result < 0 ? target->share : share;
+		} else if (!fake.waiting[i].suspend) {
 			target->held = target->resuming = false;
+		} else if (result >= 0) {
+			target->held = true;
+		}
 		put(&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
 					     .ticket = fake.waiting[i].ticket,
 					     .result = result,
@@ -140,6 +145,7 @@ int gpreempt_target_open(struct gpreempt *of, int pid,
 
 void gpreempt_target_close(struct gpreempt_target *target)
 {
+	fake.closed_under_way += target->pending > 0;
 	for (size_t i = 0; i < fake.waiting_count; i++) {
 		if (fake.waiting[i].target == target) {
 			fake.waiting[i] = fake.waiting[--fake.waiting_count];
@@ -149,11 +155,12 @@ void gpreempt_target_close(struct gpreempt_target *target)
 	memset(target, 0, sizeof(*target));
 }
 
-static int start(struct gpreempt_target *target, bool suspend)
+static int start(struct gpreempt_target *target, bool suspend, uint32_t share)
 {
 	target->pending++;
 	fake.waiting[fake.waiting_count].ticket = ++fake.ticket;
 	fake.waiting[fake.waiting_count].suspend = suspend;
+	fake.waiting[fake.waiting_count].share = share;
 	fake.waiting[fake.waiting_count++].target = target;
 	if (!fake.wait)
 		fake_finish(suspend && fake.suspend_error ? fake.suspend_error : 1);
@@ -165,14 +172,14 @@ int gpreempt_target_suspend_async(struct gpreempt_target *target,
 {
 	(void)options;
 	fake.suspends++;
-	return start(target, true);
+	return start(target, true, 0);
 }
 
 int gpreempt_target_resume_async(struct gpreempt_target *target)
 {
 	fake.resumes++;
 	target->resuming = true;
-	return start(target, false);
+	return start(target, false, 0);
 }
 
 int gpreempt_target_renew(struct gpreempt_target *target)
@@ -210,8 +217,8 @@ int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousan
 		return fake.share_error;
 	fake.shares++;
 	fake.lifted += thousandths == 1000;
-	target->share = thousandths;
-	return ++fake.ticket; /* its end concerns nobody */
+	fake.broken_rules += target->sharing++ > 0;
+	return start(target, false, thousandths);
 }
 
 int gpreempt_target_queues(struct gpreempt_target *target, struct gpreempt_queue *queues,

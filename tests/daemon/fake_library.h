@@ -2,7 +2,7 @@
  * An implementation of include/gpreempt.h for the daemon's tests: no holder, no GPU. It writes down
  * what it is asked ("suspend 10", "resume 10"), ends calls when the test wants, and fails the test
  * when a rule of the library is broken: a lease renewed that is not held, or while a resume is
- * under way.
+ * under way; a share sent while another of the same process is.
  */
 #ifndef GP_TESTS_DAEMON_FAKE_LIBRARY_H
 #define GP_TESTS_DAEMON_FAKE_LIBRARY_H
@@ -19,6 +19,7 @@ struct gpreempt_target {
 	int number;
 	bool held, resuming;
 	int pending; /* calls under way */
+	int sharing; /* of them, shares */
 	uint32_t share;
 };
 
@@ -31,12 +32,14 @@ struct fake_library {
 	size_t first, last;
 	int ticket, fd;
 	int suspends, resumes, renewals, opens, shares, waited_shares, lifted;
-	int broken_rules;               /* renewals that must not be */
+	int closed_under_way; /* targets, each by itself, with calls that had not ended */
+	int broken_rules;               /* calls that must not be */
 	struct gpreempt_queue queue[4]; /* of every target */
 	int queue_count;
 	struct {
 		int ticket;
 		bool suspend;
+		uint32_t share; /* of a share */
 		struct gpreempt_target *target;
 	} waiting[FAKE_EVENTS];
 	size_t waiting_count;

@@ -256,6 +256,84 @@ static void a_share_is_not_waited_for(void **state)
 	rig_free(rig);
 }
 
+static void shares_are_sent_one_at_a_time_and_the_last_wish_wins(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+
+	(void)state;
+	fake.wait = true;
+	gp_act_share(rig->daemon, job_of(rig, high), 0, 1);
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 3);
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 4);
+	rig_run(rig);
+	assert_int_equal(fake.shares, 2); /* one for each process */
+	fake_finish(0);
+	rig_until(rig, fake.shares == 4);
+	fake_finish(0);
+	rig_run(rig);
+	assert_int_equal(fake.shares, 4);
+	assert_int_equal(fake_target(low->pid)->share & 0xffff, 800);
+	assert_int_equal(fake_target(high->pid)->share & 0xffff, 200);
+	fake.wait = false;
+	rig_free(rig);
+}
+
+static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *low = agent_known(rig, 2, 500);
+
+	(void)state;
+	fake.wait = true;
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	fake_finish(-ETIME);
+	rig_until(rig, fake.shares == 2);
+	fake_finish(-ECONNRESET);
+	rig_until(rig, fake.shares == 3);
+	fake_finish(0);
+	rig_run(rig);
+	assert_int_equal(fake_target(low->pid)->share, 1000);
+	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	/* A program that never takes it: five times more, then it is said. */
+	fake.shares = 0;
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 2);
+	for (int i = 1; i < 6; i++) {
+		fake_finish(-ETIME);
+		rig_until(rig, fake.shares == i + 1);
+	}
+	fake_finish(-ETIME);
+	rig_until(rig, strstr(gp_buf_str(&rig->said.text), "does not take its share"));
+	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	assert_int_equal(fake.shares, 6);
+	/* Where there are none, it is not tried again. */
+	gp_act_share(rig->daemon, job_of(rig, low), 0, 3);
+	assert_int_equal(fake.shares, 7);
+	fake_finish(-EOPNOTSUPP);
+	rig_until(rig, !fake_target(low->pid)->pending && fake.first == fake.last);
+	assert_false(gp_timer_armed(&rig->daemon->share_timer));
+	fake.wait = false;
+	rig_free(rig);
+}
+
+/* Programs that are stopped do not answer: they are told together, and not waited for for long. */
+static void ending_waits_for_no_program(void **state)
+{
+	struct rig *rig = rig_new(ACT "policy = quantum\nshare = yes\n");
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		agent_known(rig, 0, 1000);
+	fake.lifted = 0;
+	fake.wait = true;
+	rig_stop(rig);
+	assert_int_equal(fake.lifted, 3);
+	assert_int_equal(fake.waited_shares, 0);
+	assert_int_equal(fake.closed_under_way, 0); /* one by one, each would be waited for */
+	rig_free(rig);
+}
+
 static void what_cannot_be_controlled_is_not_scheduled_around(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -458,9 +536,47 @@ static void shares_are_lifted_when_it_stops_acting(void **state)
 	rig_free(rig);
 }
 
+static void who_is_left_alone_by_a_rule_keeps_the_whole_gpu(void **state)
+{
+	struct rig *rig = rig_new(ACT "policy = quantum\nshare = yes\n"
+				      "[rule all]\nexecutable = *\npolicy = off\n");
+	struct agent *one = agent_known(rig, 0, 1000);
+
+	(void)state;
+	assert_int_equal(fake.shares, 0);
+	reload_as(rig, ACT "policy = quantum\nshare = yes\n");
+	assert_int_equal(fake.shares, 1);
+	assert_int_equal(share_of(one), 1000);
+	rig_free(rig);
+}
+
+/* Alone, it is never stopped and started: no decision tells of it. */
+static void the_time_of_one_that_runs_alone_goes_on(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *one = agent_known(rig, 0, 1000);
+	struct gp_msg_job first, later;
+
+	(void)state;
+	work(rig, one, true);
+	gp_report_job_view(rig->daemon, job_of(rig, one), &first);
+	for (u64 start = gp_daemon_now(); gp_daemon_now() < start + GP_NS_PER_MS;)
+		;
+	gp_report_job_view(rig->daemon, job_of(rig, one), &later);
+	assert_true(later.ran_ns >= first.ran_ns + GP_NS_PER_MS);
+	work(rig, one, false);
+	gp_report_job_view(rig->daemon, job_of(rig, one), &first);
+	assert_true(first.ran_ns >= later.ran_ns);
+	gp_report_job_view(rig->daemon, job_of(rig, one), &later);
+	assert_int_equal(first.ran_ns, later.ran_ns);
+	rig_free(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_left_alone_by_a_rule_keeps_the_whole_gpu),
+		cmocka_unit_test(the_time_of_one_that_runs_alone_goes_on),
 		cmocka_unit_test(higher_work_suspends_lower_and_lets_it_go_when_drained),
 		cmocka_unit_test(an_operation_that_takes_long_holds_nothing_up),
 		cmocka_unit_test(a_job_of_two_processes_is_stopped_whole),
@@ -472,6 +588,9 @@ int main(void)
 		cmocka_unit_test(a_broken_device_is_left_alone_until_it_heals),
 		cmocka_unit_test(a_device_is_broken_as_long_as_anybody_says_so),
 		cmocka_unit_test(a_share_is_not_waited_for),
+		cmocka_unit_test(shares_are_sent_one_at_a_time_and_the_last_wish_wins),
+		cmocka_unit_test(a_share_that_fails_is_sent_again_and_not_for_ever),
+		cmocka_unit_test(ending_waits_for_no_program),
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),
 		cmocka_unit_test(observing_records_and_does_nothing),

@@ -1,0 +1,218 @@
+/*
+ * Shares: parts of a GPU that jobs have beside each other. The core's are relative; the library's
+ * are thousandths. One call at a time is under way for a process, without anybody waiting for it:
+ * what is wished meanwhile is sent after its end, the last wish only. One that fails is tried again
+ * a few times, with growing pauses; then the next wish is waited for.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "daemon/daemon.h"
+
+enum { SHARE_TRIES = 5 };
+
+#define TRY_AGAIN_NS (20 * GP_NS_PER_MS)
+/* How long the end of acting waits for all programs together. A stopped one does not answer; the
+ * holder lifts what is left when the connection ends. */
+#define LIFT_NS GP_NS_PER_S
+
+/* Of a process that is gone, or by a mechanism that has no shares, nothing better is to be had. */
+static bool is_final(int error)
+{
+	return error == -EOPNOTSUPP || error == -ESRCH || error == -EINVAL || error == -EPERM;
+}
+
+/* Armed for the first that is to be tried again. */
+static void arm(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+	u64 first = UINT64_MAX;
+
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->share.due && client->share.again_ns)
+			first = GP_MIN(first, client->share.again_ns);
+	}
+	gp_timer_set(&daemon->loop, &daemon->share_timer, first);
+}
+
+static void failed(struct gp_client *client, u32 part, int error)
+{
+	struct gp_client_share *share = &client->share;
+
+	/* Something else is wanted by now. */
+	if (share->due)
+		return;
+	if (!is_final(error) && share->tries < SHARE_TRIES) {
+		share->due = part;
+		share->again_ns = gp_daemon_now() + (TRY_AGAIN_NS << share->tries++);
+		return;
+	}
+	if (error != -ESRCH)
+		gp_daemon_say(client->daemon, GP_WARNING,
+			      _("pid %u (%s) does not take its share of the GPU: %s"),
+			      client->who.pid, client->who.name, strerror(-error));
+}
+
+/* With too many calls under way it is sent after the next answer. */
+static void send_share(struct gp_client *client)
+{
+	struct gp_client_share *share = &client->share;
+	u32 part = share->due;
+	int ticket;
+
+	if (!client->target || !part || share->ticket ||
+	    (share->again_ns && share->again_ns > gp_daemon_now()))
+		return;
+	ticket = gpreempt_target_share_async(client->target, part);
+	if (ticket == -EAGAIN)
+		return;
+	share->due = 0;
+	share->again_ns = 0;
+	if (ticket > 0) {
+		share->ticket = ticket;
+		share->sent = part;
+	} else {
+		failed(client, part, ticket);
+	}
+}
+
+void gp_share_send(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients)
+		send_share(gp_container(link, struct gp_client, link));
+	arm(daemon);
+}
+
+static void share_time(struct gp_timer *timer)
+{
+	gp_share_send(gp_container(timer, struct gp_daemon, share_timer));
+}
+
+void gp_share_init(struct gp_daemon *daemon)
+{
+	gp_timer_init(&daemon->share_timer, share_time);
+}
+
+bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event)
+{
+	if (!client || client->share.ticket != event->ticket)
+		return false;
+	client->share.ticket = 0;
+	if (event->result < 0)
+		failed(client, client->share.sent, event->result);
+	return true;
+}
+
+void gp_share_forget(struct gp_client *client)
+{
+	client->share = (struct gp_client_share){0};
+}
+
+/* ---- wishes ---- */
+
+static void wish(struct gp_job *job, u32 part)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &job->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, job_link);
+		struct gp_client_share *share = &client->share;
+
+		share->due = part;
+		share->tries = 0;
+		share->again_ns = 0;
+		send_share(client);
+	}
+}
+
+/* They are laid side by side in the order of the jobs: shares that overlap would be no shares. */
+static void share_device(struct gp_daemon *daemon, u32 device)
+{
+	struct gp_list *link;
+	u64 sum = 0, before = 0;
+
+	gp_list_for_each (link, &daemon->jobs)
+		sum += gp_container(link, struct gp_job, link)->share[device];
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+		u64 mine = job->share[device];
+
+		if (!mine)
+			continue;
+		wish(job, GPREEMPT_SHARE_AT(before * 1000 / sum, GP_MAX(mine * 1000 / sum, 1)));
+		before += mine;
+	}
+}
+
+void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share)
+{
+	if (device >= GP_SCHED_MAX_DEVICES)
+		return;
+	job->share[device] = share;
+	if (daemon->config.mode != GP_MODE_ACT)
+		return;
+	if (!share)
+		wish(job, 1000);
+	share_device(daemon, device);
+	arm(daemon);
+}
+
+void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job)
+{
+	for (u32 device = 0; device < daemon->device_count; device++)
+		if (job->share[device] && daemon->config.mode == GP_MODE_ACT)
+			share_device(daemon, device);
+	arm(daemon);
+}
+
+/* ---- the end of acting ---- */
+
+static bool any_under_way(const struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->target && (client->share.ticket || client->share.due))
+			return true;
+	}
+	return false;
+}
+
+void gp_act_lift(struct gp_daemon *daemon, bool forget)
+{
+	u64 end = gp_daemon_now() + LIFT_NS, now;
+	struct gp_list *link;
+	bool any_lifted = false;
+
+	gp_list_for_each (link, &daemon->jobs) {
+		struct gp_job *job = gp_container(link, struct gp_job, link);
+		u32 any = 0;
+
+		for (u32 device = 0; device < daemon->device_count; device++)
+			any |= job->share[device];
+		if (any) {
+			wish(job, 1000);
+			any_lifted = true;
+		}
+		if (forget)
+			memset(job->share, 0, sizeof(job->share));
+	}
+	while (any_lifted && daemon->library && any_under_way(daemon) &&
+	       (now = gp_daemon_now()) < end) {
+		struct pollfd one = {.fd = daemon->library_watch.fd, .events = POLLIN};
+
+		(void)!poll(&one, 1, (int)((end - now) / GP_NS_PER_MS + 1));
+		gp_act_collect(daemon);
+	}
+	gp_list_for_each (link, &daemon->clients)
+		gp_share_forget(gp_container(link, struct gp_client, link));
+	arm(daemon);
+}
