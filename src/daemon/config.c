@@ -16,7 +16,7 @@
 
 enum section {
 	SECTION_NONE,
-	SECTION_UNKNOWN,
+	SECTION_UNKNOWN, /* of no kind that there is */
 	SECTION_DAEMON,
 	SECTION_DEVICE,
 	SECTION_USER,
@@ -32,6 +32,14 @@ struct reading {
 	u32 line, section_line;
 	size_t mistakes;
 	enum section section;
+	bool wrong; /* the section is a mistake: its keys are checked and go nowhere */
+	union {
+		struct gp_config daemon;
+		struct gp_config_device device;
+		struct gp_config_user user;
+		struct gp_config_rule rule;
+	} nowhere;
+	u64 nowhere_given;
 	char title[GP_CONFIG_TEXT + 16]; /* "[rule trainer]" */
 	bool daemon_seen, star_device_seen, star_user_seen;
 	u64 daemon_given;
@@ -48,76 +56,6 @@ mistake(struct reading *reading, const char *format, ...)
 	va_end(arguments);
 	reading->mistakes++;
 	gp_fail(reading->diag, -EINVAL, "%s:%u: %s", reading->name, reading->line, text);
-}
-
-/* ---- defaults ---- */
-
-static void device_from_sched(struct gp_config_device *out)
-{
-	struct gp_sched_device_config usual;
-
-	gp_sched_device_defaults(&usual);
-	*out = (struct gp_config_device){
-		.name = "*",
-		.suspend = true,
-		.policy = usual.policy,
-		.suspend_cost_ns = usual.suspend_ns,
-		.resume_cost_ns = usual.resume_ns,
-		.min_run_ns = usual.min_run_ns,
-		.turn_ns = usual.turn_ns,
-		.linger_ns = usual.linger_ns,
-		.hint_ns = usual.hint_ns,
-		.unknown_ns = usual.unknown_ns,
-		.age_step_ns = usual.age_step_ns,
-		.slice_ns = usual.slice_ns,
-		.memory_bytes = usual.memory_bytes,
-		.utilisation_ppm = usual.utilisation_ppm,
-	};
-}
-
-int gp_config_defaults(struct gp_config *config)
-{
-	struct gp_sched_config usual = {0};
-
-	gp_sched_defaults(&usual);
-	*config = (struct gp_config){
-		.mode = GP_MODE_OBSERVE,
-		.lease_ns = usual.lease_ns,
-		.max_suspend_ns = usual.max_suspend_ns,
-		.operation_timeout_ns = usual.op_timeout_ns,
-		.scan_ns = 1000000000,
-		.read_fastest_ns = 100000,
-		.read_slowest_ns = 10000000,
-		.decisions = 4096,
-		.max_jobs = 4096,
-		.max_processes = 4096,
-		.max_queues = 65536,
-	};
-	if (gp_array_grow((void **)&config->devices, 0, &config->device_capacity,
-			  sizeof(*config->devices)) ||
-	    gp_array_grow((void **)&config->users, 0, &config->user_capacity,
-			  sizeof(*config->users))) {
-		gp_config_free(config);
-		return -ENOMEM;
-	}
-	device_from_sched(&config->devices[config->device_count++]);
-	config->users[config->user_count++] = (struct gp_config_user){
-		.name = "*",
-		.max_priority = GP_SCHED_PRIORITY_ONLINE + GP_SCHED_STREAM_STEP,
-		.max_weight = GP_SCHED_WEIGHT_MAX,
-		.max_clients = 256,
-		.max_queues = 4096,
-		.max_messages = 50000,
-	};
-	return 0;
-}
-
-void gp_config_free(struct gp_config *config)
-{
-	free(config->devices);
-	free(config->users);
-	free(config->rules);
-	memset(config, 0, sizeof(*config));
 }
 
 /* ---- sections ---- */
@@ -153,7 +91,7 @@ static bool device_name_ok(const char *name)
 static void repeated(struct reading *reading)
 {
 	mistake(reading, _("%s is there twice; join the two"), reading->title);
-	reading->section = SECTION_UNKNOWN;
+	reading->wrong = true;
 }
 
 /* Ids are hexadecimal where people see them and decimal in sysfs: "0x…" is kept as the other. */
@@ -187,7 +125,7 @@ static void begin_device(struct reading *reading, const char *given)
 			_("'%s' is no device; write [device *], [device 0xID] as 'gpreempt top' "
 			  "shows its id, or [device node N]"),
 			given);
-		reading->section = SECTION_UNKNOWN;
+		reading->wrong = true;
 		return;
 	}
 	for (size_t i = 1; i < config->device_count; i++) {
@@ -200,7 +138,7 @@ static void begin_device(struct reading *reading, const char *given)
 		add(reading, (void **)&config->devices, &config->device_count,
 		    &config->device_capacity, sizeof(*device));
 	if (!device)
-		reading->section = SECTION_UNKNOWN;
+		reading->wrong = true;
 	else
 		snprintf(device->name, sizeof(device->name), "%s", name);
 }
@@ -225,7 +163,7 @@ static void begin_user(struct reading *reading, const char *name)
 	struct gp_config_user *user = add(reading, (void **)&config->users, &config->user_count,
 					  &config->user_capacity, sizeof(*user));
 	if (!user)
-		reading->section = SECTION_UNKNOWN;
+		reading->wrong = true;
 	else
 		snprintf(user->name, sizeof(user->name), "%s", name);
 }
@@ -244,7 +182,7 @@ static void begin_rule(struct reading *reading, const char *name)
 	struct gp_config_rule *rule = add(reading, (void **)&config->rules, &config->rule_count,
 					  &config->rule_capacity, sizeof(*rule));
 	if (!rule)
-		reading->section = SECTION_UNKNOWN;
+		reading->wrong = true;
 	else
 		snprintf(rule->name, sizeof(rule->name), "%s", name);
 }
@@ -255,7 +193,7 @@ static void end_section(struct reading *reading)
 	const struct gp_config *config = reading->config;
 	u32 line = reading->line;
 
-	if (reading->section != SECTION_RULE)
+	if (reading->section != SECTION_RULE || reading->wrong)
 		return;
 	reading->line = reading->section_line;
 	const struct gp_config_rule *rule = &config->rules[config->rule_count - 1];
@@ -289,6 +227,8 @@ static void begin_section(struct reading *reading, char *line)
 
 	end_section(reading);
 	reading->section = SECTION_UNKNOWN;
+	reading->wrong = false;
+	reading->nowhere_given = 0;
 	reading->section_line = reading->line;
 	if (!close) {
 		mistake(reading, _("a section's name ends with ']'"));
@@ -335,6 +275,14 @@ static const struct gp_key *keys_of(struct reading *reading, void **base, u64 **
 	size_t device = strcmp(reading->title, "[device *]") ? config->device_count - 1 : 0;
 	size_t user = strcmp(reading->title, "[user *]") ? config->user_count - 1 : 0;
 
+	if (reading->wrong) {
+		*base = &reading->nowhere;
+		*given = &reading->nowhere_given;
+		return reading->section == SECTION_DAEMON   ? gp_daemon_keys
+		       : reading->section == SECTION_DEVICE ? gp_device_keys
+		       : reading->section == SECTION_USER   ? gp_user_keys
+							    : gp_rule_keys;
+	}
 	switch (reading->section) {
 	case SECTION_DAEMON:
 		*base = config;
@@ -374,6 +322,19 @@ static void unknown_key(struct reading *reading, const struct gp_key *keys, cons
 	gp_buf_free(&all);
 }
 
+/* In a section of which even the kind is not known: a key that no kind has. */
+static void check_anywhere(struct reading *reading, const char *name)
+{
+	const struct gp_key *const all[] = {gp_daemon_keys, gp_device_keys, gp_user_keys,
+					    gp_rule_keys};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(all); i++) {
+		if (gp_key_find(all[i], name) >= 0)
+			return;
+	}
+	mistake(reading, _("no section has a key '%s'"), name);
+}
+
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = user;
@@ -388,8 +349,10 @@ static int handle(void *user, const char *section, const char *name, const char 
 		return 1;
 	}
 	keys = keys_of(reading, &base, &given);
-	if (!keys)
-		return 1; /* the section itself was the mistake */
+	if (!keys) {
+		check_anywhere(reading, name);
+		return 1;
+	}
 	int key = gp_key_find(keys, name);
 	if (key < 0)
 		unknown_key(reading, keys, name);

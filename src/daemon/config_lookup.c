@@ -1,12 +1,88 @@
-/* What the configuration says of one device and of one user: a section over the one named "*". */
+/* The configuration without a file, and what it says of one device and of one user: a section over
+ * the one named "*". */
 #include "daemon/config.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/parse.h"
 #include "daemon/config_keys.h"
+
+/* ---- defaults ---- */
+
+static void device_from_sched(struct gp_config_device *out)
+{
+	struct gp_sched_device_config usual;
+
+	gp_sched_device_defaults(&usual);
+	*out = (struct gp_config_device){
+		.name = "*",
+		.suspend = true,
+		.policy = usual.policy,
+		.suspend_cost_ns = usual.suspend_ns,
+		.resume_cost_ns = usual.resume_ns,
+		.min_run_ns = usual.min_run_ns,
+		.turn_ns = usual.turn_ns,
+		.linger_ns = usual.linger_ns,
+		.hint_ns = usual.hint_ns,
+		.unknown_ns = usual.unknown_ns,
+		.age_step_ns = usual.age_step_ns,
+		.slice_ns = usual.slice_ns,
+		.memory_bytes = usual.memory_bytes,
+		.utilisation_ppm = usual.utilisation_ppm,
+	};
+}
+
+int gp_config_defaults(struct gp_config *config)
+{
+	struct gp_sched_config usual = {0};
+
+	gp_sched_defaults(&usual);
+	*config = (struct gp_config){
+		.mode = GP_MODE_OBSERVE,
+		.lease_ns = usual.lease_ns,
+		.max_suspend_ns = usual.max_suspend_ns,
+		.operation_timeout_ns = usual.op_timeout_ns,
+		.scan_ns = 1000000000,
+		.read_fastest_ns = 100000,
+		.read_slowest_ns = 10000000,
+		.decisions = 4096,
+		.max_jobs = 4096,
+		.max_processes = 4096,
+		.max_queues = 65536,
+	};
+	if (gp_array_grow((void **)&config->devices, 0, &config->device_capacity,
+			  sizeof(*config->devices)) ||
+	    gp_array_grow((void **)&config->users, 0, &config->user_capacity,
+			  sizeof(*config->users))) {
+		gp_config_free(config);
+		return -ENOMEM;
+	}
+	device_from_sched(&config->devices[config->device_count++]);
+	config->users[config->user_count++] = (struct gp_config_user){
+		.name = "*",
+		.max_priority = GP_SCHED_PRIORITY_ONLINE + GP_SCHED_STREAM_STEP,
+		.max_weight = GP_SCHED_WEIGHT_MAX,
+		.max_clients = 256,
+		.max_queues = 4096,
+		.max_messages = 50000,
+	};
+	return 0;
+}
+
+void gp_config_free(struct gp_config *config)
+{
+	free(config->devices);
+	free(config->users);
+	free(config->rules);
+	memset(config, 0, sizeof(*config));
+}
+
+/* ---- sections over each other ---- */
 
 static size_t key_size(const struct gp_key *key)
 {

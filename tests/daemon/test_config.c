@@ -139,6 +139,28 @@ static void a_users_section_is_found_by_name_and_number(void **state)
 	gp_config_free(&config);
 }
 
+/* All mistakes of a file are said at once: one does not hide those behind it. */
+static void keys_of_a_bad_section_are_checked_too(void **state)
+{
+	(void)state;
+	refused("[device gpu0]\npolcy = fair\nmin_run = 3\nslice = 4ms\n",
+		"test.conf:1: 'gpu0' is no device; write [device *], [device 0xID] as 'gpreempt "
+		"top' shows its id, or [device node N]\n"
+		"test.conf:2: unknown key 'polcy' in [device gpu0]; did you mean 'policy'?\n"
+		"test.conf:3: '3' is not a value for min_run; write a time from 0s to 1099s, such as "
+		"250us, 10ms or 2s\n");
+	refused("[daemon]\nmode = act\n[daemon]\nmode = act\nmoed = act\n",
+		"test.conf:3: [daemon] is there twice; join the two\n"
+		"test.conf:5: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
+	refused("[rule a]\nuser = ann\nclass = online\n[rule a]\nuesr = bob\n",
+		"test.conf:4: [rule a] is there twice; join the two\n"
+		"test.conf:5: unknown key 'uesr' in [rule a]; did you mean 'user'?\n");
+	refused("[devices *]\npolicy = fair\ncolour = red\n",
+		"test.conf:1: unknown section [devices *]; there are [daemon], [device GPU_ID], "
+		"[user NAME] and [rule NAME]\n"
+		"test.conf:3: no section has a key 'colour'\n");
+}
+
 static void mistakes_name_the_line_and_the_fix(void **state)
 {
 	(void)state;
@@ -158,7 +180,7 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 	refused("[daemon]\nmode = act\nmode = act\n",
 		"test.conf:3: 'mode' is there twice in [daemon]; keep one\n");
 	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] is there twice; join the two\n");
-	refused("[dæmon]\nx = 1\n",
+	refused("[dæmon]\nmode = act\n",
 		"test.conf:1: unknown section [dæmon]; there are [daemon], [device GPU_ID], [user "
 		"NAME] and [rule NAME]\n");
 	refused("mode = act\n", "test.conf:1: 'mode' is in no section; begin with [daemon]\n");
@@ -331,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_device_section_changes_only_what_it_gives),
 		cmocka_unit_test(slices_are_shared_unless_the_file_says_no),
 		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
+		cmocka_unit_test(keys_of_a_bad_section_are_checked_too),
 		cmocka_unit_test(mistakes_name_the_line_and_the_fix),
 		cmocka_unit_test(a_rule_must_match_something_and_change_something),
 		cmocka_unit_test(what_inih_would_cut_off_is_refused),
