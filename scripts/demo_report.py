@@ -27,6 +27,12 @@ def count(stats, *names):
     return found[0] if found else None
 
 
+def mean_us(stats, name):
+    """What stopping or continuing took in the driver, on average."""
+    histogram = (stats or {}).get(name) or {"count": 0, "sum_ns": 0}
+    return histogram["sum_ns"] / max(histogram["count"], 1) / 1e3
+
+
 def collect(runs, costs, machine, seconds):
     online = {key: runs[key].online_figures() for key in NAMES}
     offline = {"alone": {"items_per_s": runs["offline"].offline_rate()}}
@@ -45,6 +51,7 @@ def collect(runs, costs, machine, seconds):
             "online": online, "offline": offline, "online_load": runs["with"].load(),
             "preemptions": count(runs["with"].stats, "preemptions", "suspends"),
             "declined": count(runs["with"].stats, "declined"),
+            "cost": {name: mean_us(runs["with"].stats, name) * machine.speed for name in ("suspend", "resume")},
             "targets": {key: {"limit": TARGETS[key], "got": figures[key], "met": met[key]} for key in TARGETS},
             "save_cost": {"source": "simulator", "rows": costs}}
 
@@ -54,14 +61,16 @@ def milliseconds(us):
 
 
 def text(report):
-    lines = ["", f"{'':24}{'online p50':>12}{'p99':>10}{'max':>10}{'p99 (wall)':>12}{'offline':>12}",
-             f"{'':24}{'ms':>12}{'ms':>10}{'ms':>10}{'ms':>12}{'steps/s':>12}"]
+    lines = ["", f"{'':24}{'online p50':>12}{'p99':>10}{'max':>10}{'p99 (wall)':>12}{'served':>12}{'offline':>10}",
+             f"{'':24}{'ms':>12}{'ms':>10}{'ms':>10}{'ms':>12}{'requests':>12}{'steps/s':>10}"]
     for key, name in NAMES.items():
         row, rate = report["online"][key], report["offline"][key]["items_per_s"]
         lines.append(f"{name:24}{milliseconds(row['p50_us']):>12}{milliseconds(row['p99_us']):>10}"
-                     f"{milliseconds(row['max_us']):>10}{milliseconds(row['wall_p99_us']):>12}{rate:>12.1f}")
-    lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}, mechanism "
-              f"{report['mechanism']}, on a {report['device']}", ""]
+                     f"{milliseconds(row['max_us']):>10}{milliseconds(row['wall_p99_us']):>12}"
+                     f"{str(row['served']) + ' of ' + str(row['requests']):>12}{rate:>10.1f}")
+    lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; to stop "
+              f"{report['cost']['suspend']:.0f} us, to continue {report['cost']['resume']:.0f} us on average, this host's "
+              "part included", f"mechanism {report['mechanism']}, on a {report['device']}", ""]
     words = {"p99_ratio": "online p99 with gpreempt over alone, at most",
              "offline_share": "offline throughput of what the online load leaves, at least",
              "without_ratio": "online p99 without gpreempt over with, at least"}

@@ -56,6 +56,12 @@ class Demo(unittest.TestCase):
         self.assertEqual(self.report["mechanism"], "kfd-agent")
         self.assertIsInstance(self.report["declined"], int)
 
+    def test_the_table_says_how_many_were_served_and_what_a_preemption_cost(self):
+        for figures in self.report["online"].values():
+            self.assertIn(f"{figures['served']} of {figures['requests']}", self.run_result.stdout)
+        self.assertGreater(self.report["cost"]["suspend"], 0)
+        self.assertIn(f"to stop {self.report['cost']['suspend']:.0f} us", self.run_result.stdout)
+
     def test_preempting_serves_what_would_wait(self):
         online = self.report["online"]
         self.assertGreater(self.report["preemptions"], 0)
