@@ -25,14 +25,15 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-/* A number or one of the three that have a name. */
+/* A number, or the class whose number it is. */
 static bool priority_argument(const char *text, u64 *priority)
 {
 	static const struct {
 		const char *name;
 		u32 priority;
 	} names[] = {{"offline", GPREEMPT_PRIORITY_OFFLINE},
-		     {"default", GPREEMPT_PRIORITY_DEFAULT},
+		     {"normal", GPREEMPT_PRIORITY_DEFAULT},
+		     {"default", GPREEMPT_PRIORITY_DEFAULT}, /* another name of it */
 		     {"online", GPREEMPT_PRIORITY_ONLINE}};
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++) {
@@ -97,7 +98,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (!priority_argument(argv[first], &priority))
 		return gp_usage_error(command,
 				      _("'%s' is not a priority (0 to 65535, offline, "
-					"default or online)"),
+					"normal or online)"),
 				      argv[first]);
 	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
 		return gp_usage_error(command, _("'%s' is not a pid"), argv[first + 1]);
@@ -117,7 +118,7 @@ const struct gp_command gp_command_renice = {
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Set the logical priority of a process"),
-	.description = N_("PRIORITY is 0 to 65535, higher wins: offline (500), default (1000) and "
+	.description = N_("PRIORITY is 0 to 65535, higher wins: offline (500), normal (1000) and "
 			  "online\n(2000) are names for the usual ones. It is gpreempt's own and "
 			  "has nothing to do\nwith the hardware's priority of a queue."),
 	.options = options,

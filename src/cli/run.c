@@ -17,6 +17,7 @@
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND  127
 #define PRIORITY_MAX    65535u
+#define WEIGHT_MAX      100u /* times the usual one; a rule has hundredths */
 #define DEADLINE_MAX_MS 3600000u
 #define AHEAD_MAX_US    20000u
 
@@ -75,15 +76,16 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_PRIORITY:
 		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX, 1);
 	case OPTION_WEIGHT:
-		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, 1000000, 1);
+		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, WEIGHT_MAX, 1);
 	case OPTION_DEADLINE:
 		return set_deadline(value);
 	case OPTION_AHEAD:
 		return set_number("GPREEMPT_AHEAD_US", "ahead", value, 1, AHEAD_MAX_US, 1);
 	case OPTION_CLASS:
-		if (strcmp(value, "online") && strcmp(value, "offline")) {
-			gp_usage_error(&gp_command_run, _("--class: '%s' is not online or offline"),
-				       value);
+		if (strcmp(value, "online") && strcmp(value, "normal") &&
+		    strcmp(value, "offline")) {
+			gp_usage_error(&gp_command_run,
+				       _("--class: '%s' is not online, normal or offline"), value);
 			return -EINVAL;
 		}
 		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
@@ -228,13 +230,16 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("logical priority, 0 to 65535, higher wins (default\n1000; online 2000, offline 500)")},
-	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "online|offline", GP_COMPLETE_NONE,
-	 N_("latency-critical or batch work")},
+	 N_("logical priority, 0 to 65535, higher wins (default: the\nclass's: online 2000, normal "
+	    "1000, "
+	    "offline 500)")},
+	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "CLASS", GP_COMPLETE_NONE,
+	 N_("online (latency-critical), normal, or offline (batch\nwork)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("one job with all others of this name, stopped and\ncontinued together")},
 	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
-	 N_("part of the GPU against jobs of the same priority\n(default 1)")},
+	 N_("policies fair and quantum: part of the GPU against the\nother jobs' weights, 1 to 100 "
+	    "(default 1, which is 100 in\na rule)")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("what a request should take at most (5ms, 500us, 1s; a\nnumber alone is "
 	    "milliseconds)")},

@@ -56,6 +56,11 @@ class Run(Stage):
                            "echo $HSA_TOOLS_ROCPROFILER_V1_TOOLS")
         self.assertEqual(done.stdout.split("\n"), ["offline 7 g 9 3000", AGENT, AGENT, "1", ""])
 
+    def test_has_the_classes_that_the_scheduler_has(self):
+        for name in ("online", "normal", "offline"):
+            done = self.run_it("--class", name, "--", "sh", "-c", "echo $GPREEMPT_CLASS")
+            self.assertEqual((done.returncode, done.stdout), (0, name + "\n"))
+
     def test_comes_first_and_keeps_what_was_there(self):
         done = self.run_it("sh", "-c", "echo $LD_PRELOAD; echo $HSA_TOOLS_LIB",
                            env={"LD_PRELOAD": "libm.so.6", "HSA_TOOLS_LIB": "/a/tool.so"})
@@ -84,6 +89,7 @@ class Run(Stage):
             self.assertEqual(done.returncode, status)
             self.assertIn(command, done.stderr)
         for words in (("--priority", "65536", "true"), ("--class", "odd", "true"), ("--weight", "0", "true"),
+                      ("--weight", "101", "true"),
                       ("--group", "x" * 64, "true"), ("--deadline", "soon", "true"), (), ("--",), ("",)):
             done = self.run_it(*words)
             self.assertEqual((words, done.returncode), (words, 2))

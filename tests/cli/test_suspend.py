@@ -265,7 +265,7 @@ class Run(unittest.TestCase):
 
 class Renice(Commands):
     def test_sets_the_priority_by_number_and_by_name(self):
-        for given, number in (("7", 7), ("online", 2000), ("offline", 500)):
+        for given, number in (("7", 7), ("online", 2000), ("normal", 1000), ("default", 1000), ("offline", 500)):
             done = self.command("renice", given, self.pid)
             self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: priority {number}\n"))
             self.assertEqual(json.loads(self.command("status", self.pid, "--json").stdout)["priority"], number)
