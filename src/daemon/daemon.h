@@ -104,7 +104,7 @@ struct gp_client {
 	bool held;                      /* suspended for us, and the lease is ours to renew */
 	bool broken;                    /* the holder does not preempt on a GPU of it */
 	struct gp_client_share share;
-	u64 next_open_ns;               /* when to try again to get a target */
+	u64 next_open_ns; /* when to try again to get a target */
 };
 
 struct gp_job {

@@ -319,7 +319,7 @@ struct gp_sched_job_state {
 	u32 held_for;   /* the job it makes room for, or GP_SCHED_NONE */
 	u64 held_ns;    /* in all, up to now */
 	u64 ran_ns;     /* with work and not held, in all, up to gp_sched_now() */
-	u32 running;    /* devices on which it runs now: so fast ran_ns grows until the next event */
+	u32 running; /* devices on which it runs now: so fast ran_ns grows until the next event */
 	u64 suspends, declined, failures;
 	u64 suspend_ns, resume_ns; /* estimates */
 	u64 burst_ns;              /* estimate of a burst of work, or GP_SCHED_UNKNOWN */

@@ -32,7 +32,7 @@ struct fake_library {
 	size_t first, last;
 	int ticket, fd;
 	int suspends, resumes, renewals, opens, shares, waited_shares, lifted;
-	int closed_under_way; /* targets, each by itself, with calls that had not ended */
+	int closed_under_way;           /* targets, each by itself, with calls that had not ended */
 	int broken_rules;               /* calls that must not be */
 	struct gpreempt_queue queue[4]; /* of every target */
 	int queue_count;

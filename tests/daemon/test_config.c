@@ -147,7 +147,8 @@ static void keys_of_a_bad_section_are_checked_too(void **state)
 		"test.conf:1: 'gpu0' is no device; write [device *], [device 0xID] as 'gpreempt "
 		"top' shows its id, or [device node N]\n"
 		"test.conf:2: unknown key 'polcy' in [device gpu0]; did you mean 'policy'?\n"
-		"test.conf:3: '3' is not a value for min_run; write a time from 0s to 1099s, such as "
+		"test.conf:3: '3' is not a value for min_run; write a time from 0s to 1099s, such "
+		"as "
 		"250us, 10ms or 2s\n");
 	refused("[daemon]\nmode = act\n[daemon]\nmode = act\nmoed = act\n",
 		"test.conf:3: [daemon] is there twice; join the two\n"
