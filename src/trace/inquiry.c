@@ -70,7 +70,11 @@ static struct gp_inquiry_input *current(struct gp_inquiry *inquiry)
 
 int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event)
 {
-	current(inquiry)->events++;
+	struct gp_inquiry_input *input = current(inquiry);
+
+	input->events++;
+	if (event->valid & GP_EV_TIME)
+		input->clocks |= 1u << event->clock;
 	return inquiry->tap ? inquiry->tap(inquiry->tap_ctx, event) : 0;
 }
 
@@ -81,7 +85,8 @@ static int note_creation(struct gp_inquiry_input *input, const struct gp_event *
 	u64 tid = event->valid & GP_EV_TID ? event->tid : 0;
 	u32 at;
 
-	if (!(event->valid & GP_EV_TIME))
+	/* ROCr's own lines have another clock: a time between the two is none. */
+	if (!(event->valid & GP_EV_TIME) || event->clock != GP_CLOCK_MONOTONIC)
 		return 0;
 	at = gp_map_get(&input->thread_time, pid, tid);
 	if (event->kind == GP_EVENT_QUEUE_CREATED) {
@@ -130,6 +135,10 @@ static int log_event(void *ctx, const struct gp_event *event)
 	case GP_EVENT_DISPATCH:
 		if (!input->packet_line)
 			input->packet_line = event->line;
+		break;
+	case GP_EVENT_COPY_START:
+		if (!input->copy_line)
+			input->copy_line = event->line;
 		break;
 	case GP_EVENT_VERSION:
 		if (!input->version_line)

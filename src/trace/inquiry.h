@@ -23,13 +23,14 @@ struct gp_inquiry_input {
 	char *name;
 	enum gp_source_kind kind;
 	enum gp_clock clock;
+	u32 clocks; /* of its events that tell a time; a bit each */
 	u64 events;
 	u64 lost, gaps; /* what the source itself says is missing */
 	u64 damaged;
 	u64 jumps;                       /* times that go back */
-	bool timeless;                   /* its lines tell no time: it has no clock */
 	struct gp_workload *workload;    /* AMD logs */
 	u64 created_line, packet_line;   /* first queue created, first packet */
+	u64 copy_line;                   /* first copy by a copy engine */
 	u64 priority_line, version_line; /* first queue that is not of normal priority */
 	u64 creations, creation_ns;      /* with the line of the same thread before; sum of both */
 	u64 anchors[GP_INQUIRY_ANCHORS];
@@ -71,6 +72,8 @@ struct gp_inquiry {
 	struct gp_inquiry_decisions decisions;
 	u64 hsakmt_lines, hsakmt_calls, hsakmt_line;
 	u32 hsakmt_input;
+	/* Functions of kernel compute queues were traced: if none was seen, none ran. */
+	bool kcq_traced;
 	/* Told of every event as it is read; may be NULL. */
 	gp_event_fn tap;
 	void *tap_ctx;
@@ -87,6 +90,9 @@ struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry);
 /* Inside: counts an event and hands it on; reads an input of the smaller kinds. */
 int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event);
 int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag);
+
+/* A file's name without its directory: what answers call it. */
+const char *gp_inquiry_file(const char *path);
 
 /* The parts of the report. */
 void gp_inquiry_lists(const struct gp_inquiry *inquiry, struct gp_doc *doc);

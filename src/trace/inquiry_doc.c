@@ -7,7 +7,7 @@
 
 #define STEPS_SHOWN 15
 
-static const char *base_name(const char *path)
+const char *gp_inquiry_file(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -19,7 +19,7 @@ static struct gp_value place(const char *file, u64 line, char *out, size_t size)
 {
 	if (!line)
 		return gp_v_missing();
-	snprintf(out, size, "%s:%llu", base_name(file), (unsigned long long)line);
+	snprintf(out, size, "%s:%llu", gp_inquiry_file(file), (unsigned long long)line);
 	return gp_v_text(out);
 }
 
@@ -201,18 +201,19 @@ static void put_use(const struct gp_inquiry *q, struct gp_doc *doc)
 		rows = gp_log_queues_items(input->workload->queues, &count);
 		for (size_t k = 0; k < count; k++)
 			multiple += rows[k].valid & GP_LQ_STREAMS && rows[k].streams_max > 1;
-		snprintf(label, sizeof(label), _("%s: compute queues"), base_name(input->name));
+		snprintf(label, sizeof(label), _("%s: compute queues"),
+			 gp_inquiry_file(input->name));
 		answer(doc, "queues", label, gp_v_count(count),
 		       place(input->name, input->created_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: of these shared by several streams"),
-			 base_name(input->name));
+			 gp_inquiry_file(input->name));
 		answer(doc, "shared", label, gp_v_count(multiple),
 		       place(input->name, input->created_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: copies by the copy engines"),
-			 base_name(input->name));
+			 gp_inquiry_file(input->name));
 		answer(doc, "copies", label, gp_v_count(input->workload->copies),
-		       place(input->name, input->packet_line, text, sizeof(text)));
-		snprintf(label, sizeof(label), _("%s: kernels"), base_name(input->name));
+		       place(input->name, input->copy_line, text, sizeof(text)));
+		snprintf(label, sizeof(label), _("%s: kernels"), gp_inquiry_file(input->name));
 		answer(doc, "kernels", label, gp_v_count(input->workload->dispatches),
 		       place(input->name, input->packet_line, text, sizeof(text)));
 	}

@@ -1,4 +1,6 @@
 /* The files, their clocks, and the table of indicators. */
+#include <stdio.h>
+
 #include "base/i18n.h"
 #include "trace/inquiry.h"
 
@@ -18,6 +20,14 @@ static void indicator(struct gp_doc *doc, const char *code, const char *what, co
 static enum verdict judge(bool known, bool met)
 {
 	return known ? met ? MET : MISSED : ABSENT;
+}
+
+/* How often functions were seen; `all`: none of them can have been missed. */
+static struct gp_value seen(bool traced, u64 count, bool all)
+{
+	return !traced        ? gp_v_missing()
+	       : count || all ? gp_v_count(count)
+			      : gp_v_word("not-seen", _("not seen"));
 }
 
 void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
@@ -46,18 +56,21 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 		  gp_v_if(creations && mqd,
 			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
 		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
+	/* A function that was not traced is not seen either: that is no 0. */
 	indicator(doc, "kcq", _("kernel compute queues used"), "0",
-		  gp_v_if(traced, gp_v_count(kcq)), judge(traced, !kcq));
+		  seen(traced, kcq, q->kcq_traced), judge(traced && (kcq || q->kcq_traced), !kcq));
 	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
-		  gp_v_if(traced, gp_v_count(doorbell)), judge(traced, true));
+		  seen(traced, doorbell, false), judge(traced, true));
 	for (size_t i = 0; i < q->count; i++) {
+		char label[256];
 		size_t count;
 
 		if (q->inputs[i]->kind != GP_SOURCE_AMDLOG)
 			continue;
 		gp_log_queues_items(q->inputs[i]->workload->queues, &count);
-		indicator(doc, "queues", q->inputs[i]->name, "1-3", gp_v_count(count),
-			  judge(count, count <= 3));
+		snprintf(label, sizeof(label), _("%s: compute queues"),
+			 gp_inquiry_file(q->inputs[i]->name));
+		indicator(doc, "queues", label, "1-3", gp_v_count(count), judge(count, count <= 3));
 	}
 }
 
@@ -65,6 +78,18 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 static bool is_trace(const struct gp_inquiry_input *input)
 {
 	return input->kind == GP_SOURCE_FTRACE || input->kind == GP_SOURCE_TRACEDAT;
+}
+
+/* "MONOTONIC", or all that its events have; nothing when none tells a time. */
+static struct gp_value clocks_of(const struct gp_inquiry_input *input, char *out, size_t size)
+{
+	size_t len = 0;
+
+	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
+		if (input->clocks & 1u << clock && len < size)
+			len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "",
+						gp_clock_name(clock));
+	return gp_v_if(len, gp_v_text(out));
 }
 
 static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
@@ -81,11 +106,12 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_inquiry_input *input = q->inputs[i];
+		char clocks[96];
 		bool trace = is_trace(input), gaps = trace || input->kind == GP_SOURCE_DECISIONS;
 
 		gp_doc_cell(doc, gp_v_text(input->name));
 		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
-		gp_doc_cell(doc, gp_v_if(!input->timeless, gp_v_text(gp_clock_name(input->clock))));
+		gp_doc_cell(doc, clocks_of(input, clocks, sizeof(clocks)));
 		gp_doc_cell(doc, gp_v_count(input->events));
 		gp_doc_cell(doc, gp_v_count(input->damaged));
 		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->gaps)));
@@ -141,11 +167,12 @@ static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
 static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_alignment *a = &q->alignment;
-	bool log = false, trace = false, text = false;
+	bool log = false, trace = false, text = false, same = true;
 
 	for (size_t i = 0; i < q->count; i++) {
 		log |= q->inputs[i]->kind == GP_SOURCE_AMDLOG;
 		trace |= is_trace(q->inputs[i]);
+		same &= !is_trace(q->inputs[i]) || q->inputs[i]->clock == GP_CLOCK_MONOTONIC;
 		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
 	}
 	gp_doc_section(doc, "clocks", _("Clocks"));
@@ -158,10 +185,14 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_fact(doc, "residual_ns", _("Farthest creation from that (residual)"),
 		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
 	put_pairs(q, doc);
-	if (log && trace && !a->known)
+	if (log && trace && !a->known && !same)
 		gp_doc_note(doc, "%s",
 			    _("The two clocks could not be aligned: the log and the trace did not "
 			      "see the same creations of queues. Their times are not compared."));
+	if (log && trace && same)
+		gp_doc_note(doc, "%s",
+			    _("The log and the trace have the same clock, MONOTONIC: their times "
+			      "can be compared as they are."));
 	if (text)
 		gp_doc_note(
 			doc, "%s",

@@ -112,15 +112,12 @@ int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *dia
 	case GP_SOURCE_DECISIONS:
 		return read_decisions(inquiry, fd, diag);
 	case GP_SOURCE_SMI:
-		input->timeless = true;
 		ret = gp_smi_read(fd, input->name, diag, process_event, inquiry, &smi);
 		input->damaged = smi.damaged;
 		return ret;
 	case GP_SOURCE_HSAKMT:
-		input->timeless = true;
 		return gp_hsakmt_read(fd, input->name, diag, hsakmt_event, inquiry, &hsakmt);
 	default:
-		input->timeless = true;
 		ret = gp_clocks_read(fd, input->name, diag, &inquiry->clocks);
 		input->events = inquiry->clocks.count;
 		return ret;

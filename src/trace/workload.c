@@ -150,15 +150,34 @@ static void end_window(struct gp_workload *workload)
 	workload->window_queues = 0;
 }
 
+/* ROCr's own lines have another clock than the rest of a log: they tell times only where there is
+ * nothing else. */
+static bool has_clock(struct gp_workload *workload, const struct gp_event *event)
+{
+	if (workload->has_time && event->clock == workload->clock)
+		return true;
+	if (workload->has_time && event->clock != GP_CLOCK_MONOTONIC)
+		return false;
+	workload->has_time = true;
+	workload->clock = event->clock;
+	workload->first_ns = workload->last_ns = event->time_ns;
+	workload->timed = workload->idle_ns = workload->idle_gaps = 0;
+	workload->gap_count = 0;
+	memset(workload->windows, 0, sizeof(workload->windows));
+	memset(workload->bins, 0, sizeof(workload->bins));
+	workload->window_queues = 0;
+	workload->in_window = false;
+	return true;
+}
+
 /* Threads write out of order: a time before the last one counts as the last one. */
 static int note_time(struct gp_workload *workload, const struct gp_event *event)
 {
 	u64 now = event->time_ns, window;
 
-	if (!workload->has_time) {
-		workload->has_time = true;
-		workload->first_ns = workload->last_ns = now;
-	}
+	if (!has_clock(workload, event))
+		return 0;
+	workload->timed++;
 	if (now < workload->last_ns)
 		now = workload->last_ns;
 	if (now - workload->last_ns >= GP_WORKLOAD_IDLE_NS) {
@@ -269,6 +288,6 @@ double gp_workload_rate(const struct gp_workload *workload)
 {
 	if (!workload->has_time || workload->last_ns == workload->first_ns)
 		return 0;
-	return (double)(workload->dispatches - 1) * 1e9 /
+	return (double)(workload->timed - 1) * 1e9 /
 	       (double)(workload->last_ns - workload->first_ns);
 }

@@ -41,7 +41,9 @@ struct gp_workload {
 	u64 dispatches, named, barriers, copies, copy_bytes, calls, waits;
 	u64 unsized_copies; /* whose size is not printed, or is junk (ROCm 5.0 to 5.5) */
 	bool has_time;
-	u64 first_ns, last_ns; /* of dispatches */
+	enum gp_clock clock;   /* of everything that is about time */
+	u64 timed;             /* dispatches by it */
+	u64 first_ns, last_ns; /* of these */
 	u64 idle_ns, idle_gaps;
 	struct gp_gap gaps[GP_WORKLOAD_GAPS]; /* longest first */
 	size_t gap_count;

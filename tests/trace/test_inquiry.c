@@ -152,7 +152,7 @@ static void every_question_is_answered_with_its_line(void **state)
 	assert_string_equal(json_string_value(json_object_get(item(json, "indicators", "rows",
 								   "indicator", "kcq"),
 							      "verdict")),
-			    "met");
+			    "absent");
 	/* The log saw other queues than the trace. */
 	assert_true(json_is_null(json_object_get(json_object_get(json, "clocks"), "residual_ns")));
 	json_decref(json);
@@ -220,6 +220,58 @@ static void log_and_trace_are_aligned_by_the_queues_both_saw(void **state)
 	gp_inquiry_free(&inquiry);
 }
 
+#define ROCR(us) \
+	":amd_blit_kernel.cpp      :925 : " us " us: [pid:177   tid:0x7f00] [***rocr***] text\n"
+
+static const char *text_of(const json_t *json, const char *section, const char *table,
+			   const char *key, const char *value, const char *field)
+{
+	return json_string_value(json_object_get(item(json, section, table, key, value), field));
+}
+
+static void a_log_of_two_clocks_shows_both_and_compares_none(void **state)
+{
+	struct gp_inquiry inquiry;
+	json_t *json;
+
+	(void)state;
+	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC), 0);
+	/* ROCr's line is between the two, by a clock that is far ahead. */
+	add_text(&inquiry, "/some/where/app.log",
+		 LOG("0101000000", "Number of allocated hardware queues") ROCR("0901000000")
+			 LOG("0101000700", CREATED));
+	add_text(&inquiry, "ftrace.txt", "a-1 [000] 1.000000: e: (create_queue_cpsch+0x0/0x1)\n");
+	json = answers(&inquiry);
+	expect(json, "creation", "runtime_ns", "app.log:3", 700000);
+	assert_string_equal(text_of(json, "files", "rows", "file", "/some/where/app.log", "clock"),
+			    "MONOTONIC, MONOTONIC_RAW");
+	assert_int_equal(inquiry.inputs[0]->jumps, 0);
+	json_decref(json);
+	gp_inquiry_free(&inquiry);
+}
+
+/* Which functions were traced is not in a trace: one that is not in it may have run. */
+static void functions_that_were_not_traced_are_not_zero(void **state)
+{
+	static const char trace[] = "a-1 [000] 1.000000: e: (create_queue_cpsch+0x0/0x1)\n";
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct gp_inquiry inquiry;
+		json_t *json;
+
+		assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+		inquiry.kcq_traced = known;
+		add_text(&inquiry, "ftrace.txt", trace);
+		json = answers(&inquiry);
+		assert_string_equal(text_of(json, "indicators", "rows", "indicator", "kcq",
+					    "verdict"),
+				    known ? "met" : "absent");
+		json_decref(json);
+		gp_inquiry_free(&inquiry);
+	}
+}
+
 static void a_file_nobody_understands_is_refused(void **state)
 {
 	struct gp_inquiry inquiry;
@@ -244,6 +296,8 @@ int main(void)
 		cmocka_unit_test(every_question_is_answered_with_its_line),
 		cmocka_unit_test(what_the_files_do_not_hold_is_absent),
 		cmocka_unit_test(log_and_trace_are_aligned_by_the_queues_both_saw),
+		cmocka_unit_test(a_log_of_two_clocks_shows_both_and_compares_none),
+		cmocka_unit_test(functions_that_were_not_traced_are_not_zero),
 		cmocka_unit_test(a_file_nobody_understands_is_refused),
 	};
 

@@ -72,6 +72,35 @@ static void pauses_are_counted_and_the_longest_kept(void **state)
 	gp_workload_free(&workload);
 }
 
+#define ROCR(us, queue)                                                                           \
+	":amd_blit_kernel.cpp      :925 : " us " us: [pid:77    tid:0x1] [***rocr***] HWq=" queue \
+	", id=3, Dispatch Header = 0x1402 (type=2, barrier=0, acquire=2, release=2), setup=1, "   \
+	"grid=[64, 1, 1], workgroup=[64, 1, 1], completion_signal=0x7f rptr=6, wptr=6\n"
+
+/* ROCr's clock may be seconds away from HIP's. */
+static void times_of_two_clocks_are_not_mixed(void **state)
+{
+	struct gp_workload workload;
+
+	(void)state;
+	feed(&workload,
+	     ROCR("0900000000", "0x7f1000") ROCR("0900500000", "0x7f1000")
+		     RUN("0000001000", "0x1", "0x7f1000", "1, 1, 1") ROCR("0900700000", "0x7f1000")
+			     RUN("0000001500", "0x1", "0x7f1000", "1, 1, 1"));
+	assert_int_equal(workload.dispatches, 5);
+	assert_int_equal(workload.timed, 2);
+	assert_int_equal(workload.clock, GP_CLOCK_MONOTONIC);
+	assert_int_equal(workload.last_ns - workload.first_ns, 500000);
+	assert_int_equal(workload.idle_gaps, 0);
+	assert_true(gp_workload_rate(&workload) > 1999 && gp_workload_rate(&workload) < 2001);
+	gp_workload_free(&workload);
+	/* Where there is nothing else, it will do. */
+	feed(&workload, ROCR("0900000000", "0x7f1000") ROCR("0900500000", "0x7f1000"));
+	assert_int_equal(workload.clock, GP_CLOCK_MONOTONIC_RAW);
+	assert_int_equal(workload.idle_ns, 500000000);
+	gp_workload_free(&workload);
+}
+
 static void more_pauses_than_are_kept_keep_the_longest(void **state)
 {
 	struct gp_workload workload;
@@ -350,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_belongs_to_the_next_dispatch_of_its_thread),
 		cmocka_unit_test(pauses_are_counted_and_the_longest_kept),
+		cmocka_unit_test(times_of_two_clocks_are_not_mixed),
 		cmocka_unit_test(more_pauses_than_are_kept_keep_the_longest),
 		cmocka_unit_test(queues_of_one_window_are_at_once),
 		cmocka_unit_test(the_curve_holds_everything_however_long_it_takes),
