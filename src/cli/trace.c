@@ -19,13 +19,16 @@
 
 #define EXIT_RECORDING 125
 #define LOG_PREFIX     "amd_log"
+#define TEXT_FILE      "ftrace.txt"
+#define BINARY_FILE    "trace.dat"
 
-enum { OPTION_OUTPUT = 'o', OPTION_CONTAINER = 256, OPTION_ROOT };
+enum { OPTION_OUTPUT = 'o', OPTION_CONTAINER = 256, OPTION_ROOT, OPTION_BINARY };
 
 struct arguments {
 	struct gp_report_cli cli;
 	const char *output, *container;
 	struct gp_root root;
+	bool binary;              /* trace.dat, not ftrace.txt */
 	char directory[PATH_MAX]; /* absolute: the program may go elsewhere */
 };
 
@@ -39,6 +42,8 @@ static int set_option(void *ctx, int id, const char *value)
 		arguments->output = value;
 	else if (id == OPTION_CONTAINER)
 		arguments->container = value;
+	else if (id == OPTION_BINARY)
+		arguments->binary = true;
 	else
 		arguments->root.dir = value;
 	return 0;
@@ -108,6 +113,12 @@ static bool start_trace(struct arguments *arguments, struct gp_tracefs *trace,
 {
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 
+	/* Its driver is a process: tracefs, which may well be there, shows nothing of it. */
+	if (gp_root_is_live(&arguments->root) && getenv("GPREEMPT_VGPU")) {
+		gp_diag(diag, GP_WARNING, "%s",
+			_("KFD is not traced: the GPU is virtual and has no driver in the kernel"));
+		return false;
+	}
 	if (gp_tracefs_find(trace, &arguments->root, diag))
 		return false;
 	gp_tracefs_name(trace);
@@ -121,31 +132,51 @@ static bool start_trace(struct arguments *arguments, struct gp_tracefs *trace,
 	return gp_tracefs_start(trace, &arguments->root, diag) == 0;
 }
 
+/* 0 when the file was written; nothing is left of it otherwise. */
+static int save_trace(struct arguments *arguments, const struct gp_tracefs *trace, bool binary)
+{
+	char path[PATH_MAX];
+	int error = path_of(arguments, path, sizeof(path), binary ? BINARY_FILE : TEXT_FILE), fd;
+
+	if (error)
+		return error;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		error = -errno;
+	else
+		error = binary ? gp_tracefs_save_binary(trace, &arguments->root, fd)
+			       : gp_tracefs_save(trace, fd);
+	if (fd >= 0 && close(fd) && !error)
+		error = -errno;
+	if (!error)
+		return 0;
+	unlink(path);
+	if (error == -ENODATA)
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: nothing was recorded"), path);
+	else
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("cannot write %s: %s"), path,
+			strerror(-error));
+	return error;
+}
+
 static void end_trace(struct arguments *arguments, struct gp_tracefs *trace,
 		      struct gp_guardian *guardian, bool started)
 {
-	struct gp_diag *diag = &arguments->cli.sink.diag;
-	char path[PATH_MAX];
-	int fd, error;
+	int error;
 
-	if (started && !path_of(arguments, path, sizeof(path), "ftrace.txt")) {
-		error = gp_tracefs_stop(trace);
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		if (fd < 0)
-			error = -errno;
-		if (!error)
-			error = gp_tracefs_save(trace, fd);
-		if (fd >= 0 && close(fd) && !error)
-			error = -errno;
-		if (error)
-			gp_diag(diag, GP_WARNING, _("cannot write %s: %s"), path, strerror(-error));
+	if (started) {
+		gp_tracefs_stop(trace);
+		error = arguments->binary ? save_trace(arguments, trace, true) : -ENOTSUP;
+		/* Where pages cannot be had, or addresses are hidden, the kernel's text can. */
+		if (error && error != -ENODATA)
+			save_trace(arguments, trace, false);
 	}
 	if (!guardian->pid)
 		return;
 	error = gp_tracefs_restore(trace);
 	if (error)
-		gp_diag(diag, GP_WARNING, _("%s: not all could be put back: %s"), trace->dir,
-			strerror(-error));
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
+			_("%s: not all could be put back: %s"), trace->dir, strerror(-error));
 	gp_guardian_dismiss(guardian);
 }
 
@@ -212,13 +243,14 @@ static int add_logs(struct arguments *arguments, struct gp_inquiry *inquiry, siz
 	return error;
 }
 
-static int report(struct arguments *arguments)
+static int report(struct arguments *arguments, const struct gp_tracefs *trace)
 {
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 	struct gp_inquiry inquiry = {0};
 	size_t logs = 0, added;
 	int error = gp_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC);
 
+	inquiry.kcq_traced = trace->kcq;
 	if (!error)
 		error = gp_report_timeline(&arguments->cli);
 	if (arguments->cli.timeline) {
@@ -232,7 +264,9 @@ static int report(struct arguments *arguments)
 			_("no AMD log: the program did not use HIP, or cleared its environment"));
 	added = logs;
 	if (!error)
-		error = add_file(arguments, &inquiry, "ftrace.txt", &added);
+		error = add_file(arguments, &inquiry, TEXT_FILE, &added);
+	if (!error)
+		error = add_file(arguments, &inquiry, BINARY_FILE, &added);
 	if (!error && added)
 		error = add_file(arguments, &inquiry, "clocks.json", &added);
 	error = gp_report_timeline_end(&arguments->cli, error);
@@ -286,7 +320,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return status;
 	}
 	save_clocks(&arguments, &before);
-	error = report(&arguments);
+	error = report(&arguments, &trace);
 	if (!arguments.cli.json && !arguments.cli.markdown)
 		printf(_("\nrecorded: %s\n"), arguments.directory);
 	return error ? EXIT_RECORDING : status;
@@ -298,6 +332,9 @@ static const struct gp_option options[] = {
 	    "gpreempt_trace_<time>)")},
 	{OPTION_CONTAINER, "container", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("run COMMAND in this container (docker or podman)")},
+	{OPTION_BINARY, "binary", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("keep the kernel's pages, with their nanoseconds, as trace.dat, which\n"
+	    "trace-cmd and KernelShark open, instead of ftrace.txt")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("use tracefs and symbols under DIR instead of /")},
 	GP_REPORT_OPTIONS,

@@ -6,9 +6,11 @@
 #include "base/parse.h"
 
 #define NAME_MAX_LEN 128
+#define MODULE       "[amdgpu]"
 
 /*
- * Creation, change and end of queues; MQDs; runlists and slots; what stops and starts queues. Not
+ * Creation, change and end of queues; MQDs; runlists and slots; what stops and starts queues, and
+ * waits for it; what the driver itself gives the GPU (doorbells, kernel compute queues). Not
  * kfd_ioctl() itself, which programs call thousands of times a second to wait.
  */
 static const char *const wanted[] = {
@@ -56,6 +58,11 @@ static const char *const wanted[] = {
 	"svm_range_evict",
 	"suspend_queues",
 	"resume_queues",
+	"amdkfd_fence_wait_timeout",
+	"write_kernel_doorbell",
+	"write_kernel_doorbell64",
+	"*_kcq",
+	"*_kcq_*",
 };
 
 size_t gp_symbols_wanted(void)
@@ -102,7 +109,7 @@ static bool take_line(const char *p, const char *end, struct gp_symbol *symbol)
 	symbol->len = (size_t)(p - symbol->name);
 	gp_skip_blanks(&p, end);
 	symbol->module = p < end;
-	if (symbol->module && !GP_PARSE_LITERAL(&p, end, "[amdgpu]"))
+	if (symbol->module && !GP_PARSE_LITERAL(&p, end, MODULE))
 		return false;
 	return (type == 't' || type == 'T') && is_entry(symbol->name, symbol->len) &&
 	       is_wanted(symbol->name, symbol->len);
@@ -136,4 +143,25 @@ size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size
 			    !memcmp(out[i].name, out[k].name, out[i].len))
 				out[i].multiple = true;
 	return count;
+}
+
+bool gp_symbols_of_driver(const char *text, size_t len, struct gp_buf *out)
+{
+	const char *p = text, *end = text + len;
+	bool module = memmem(text, len, MODULE, strlen(MODULE)), known = false;
+
+	while (p < end) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p)), *q = p;
+		const char *stop = newline ? newline + 1 : end;
+		u64 address;
+
+		if (gp_parse_hex(&q, stop, &address) && stop - q > 3 &&
+		    (q[1] == 't' || q[1] == 'T') &&
+		    (!module || memmem(q, (size_t)(stop - q), MODULE, strlen(MODULE)))) {
+			gp_buf_add(out, p, (size_t)(stop - p));
+			known |= address != 0;
+		}
+		p = stop;
+	}
+	return known;
 }

@@ -6,7 +6,7 @@
 #ifndef GP_RECORD_SYMBOLS_H
 #define GP_RECORD_SYMBOLS_H
 
-#include "base/types.h"
+#include "base/buf.h"
 
 struct gp_symbol {
 	const char *name; /* in the text */
@@ -20,5 +20,8 @@ struct gp_symbol {
 size_t gp_symbols_wanted(void);
 /* Fills `out` from /proc/kallsyms' text, at most `room`; returns how many. */
 size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size_t room);
+/* Adds the lines of the driver's functions: of the module, or of the whole kernel where the driver
+ * is no module. False when none of them has an address. */
+bool gp_symbols_of_driver(const char *text, size_t len, struct gp_buf *out);
 
 #endif

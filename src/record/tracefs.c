@@ -102,7 +102,10 @@ int gp_tracefs_find(struct gp_tracefs *trace, const struct gp_root *root, struct
 			return -ENAMETOOLONG;
 		return 0;
 	}
-	if (error == -ENOENT)
+	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
+		gp_diag(diag, GP_WARNING, "%s",
+			_("KFD is not traced: there is no /sys/class/kfd here (needs amdkfd)"));
+	else if (error == -ENOENT)
 		gp_diag(diag, GP_WARNING,
 			_("KFD is not traced: tracefs is not mounted on /sys/kernel/tracing "
 			  "(mount -t tracefs nodev /sys/kernel/tracing)"));
@@ -154,13 +157,19 @@ static int define_all(struct gp_tracefs *trace, const struct gp_root *root, stru
 	struct gp_symbol symbols[GP_TRACEFS_PROBES];
 	struct gp_buf text = {0};
 	int error = gp_root_read(root, SYMBOLS_MAX, &text, "/proc/kallsyms"), last = 0;
+	bool kcq_seen = false;
 
 	trace->wanted = gp_symbols_wanted();
 	if (!error)
 		trace->functions = gp_symbols_find(gp_buf_str(&text), text.len, symbols,
 						   GP_ARRAY_SIZE(symbols));
 	for (size_t i = 0; i < trace->functions; i++) {
+		bool kcq = memmem(symbols[i].name, symbols[i].len, "_kcq", 4);
+
 		error = define(trace, &symbols[i], i);
+		if (kcq)
+			trace->kcq = !error && (trace->kcq || !kcq_seen);
+		kcq_seen |= kcq;
 		trace->probes += !error;
 		trace->refused += error != 0;
 		last = error ? error : last;

@@ -36,6 +36,7 @@ struct gp_tracefs {
 	size_t functions, wanted; /* found in the driver; of so many patterns */
 	size_t probes, refused;   /* functions that have probes; that the kernel refused */
 	size_t tracepoints;       /* the driver's own, switched on */
+	bool kcq;                 /* every function of kernel compute queues has a probe */
 };
 
 /*
@@ -56,6 +57,12 @@ int gp_tracefs_start(struct gp_tracefs *trace, const struct gp_root *root, struc
 int gp_tracefs_stop(struct gp_tracefs *trace);
 /* Copies the text of what was recorded to fd. */
 int gp_tracefs_save(const struct gp_tracefs *trace, int fd);
+/*
+ * The same as trace.dat, with what trace-cmd needs to read it: the pages of each CPU as the kernel
+ * has them, which are taken out of the buffer. `fd` is a new file. -ENODATA: no events; -EACCES,
+ * before anything was taken out: the kernel hides where its functions are.
+ */
+int gp_tracefs_save_binary(const struct gp_tracefs *trace, const struct gp_root *root, int fd);
 /* Removes everything of this name. 0, or the first error, after trying all of it. */
 int gp_tracefs_restore(const struct gp_tracefs *trace);
 

@@ -19,7 +19,7 @@ class Trace(unittest.TestCase):
         self.place = tempfile.TemporaryDirectory()
         self.root = os.path.join(self.place.name, "root")
         self.out = os.path.join(self.place.name, "new", "trace")
-        os.mkdir(self.root)
+        os.makedirs(os.path.join(self.root, "sys", "class", "kfd"))
 
     def tearDown(self):
         self.place.cleanup()
@@ -38,6 +38,13 @@ class Trace(unittest.TestCase):
         self.assertIn("KFD is not traced: tracefs is not mounted", done.stderr)
         names = sorted(os.listdir(self.out))
         self.assertRegex(" ".join(names), r"^amd_log_\d+ clocks.json$")
+
+    def test_a_virtual_gpu_needs_no_tracefs(self):
+        done = gpreempt("trace", "-o", self.out, "--", "sh", "-c", LOGS, "sh", LOG, cwd=self.place.name,
+                        env={"AMD_LOG_LEVEL": "5", "GPREEMPT_VGPU": self.place.name})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the GPU is virtual and has no driver in the kernel", done.stderr)
+        self.assertNotIn("mount", done.stderr)
 
     def test_a_log_of_each_process_is_read(self):
         done = self.trace("--json", "--", "sh", "-c", "echo hello; " + LOGS + '; sh -c "$2" sh "$1"', "sh", LOG, LOGS)

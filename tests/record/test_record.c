@@ -19,7 +19,8 @@ static const char symbols_text[] =
 	"ffffffffc0a00060 t init_mqd_v9_4_3\t[amdgpu]\n"
 	"ffffffffc0a00070 d update_mqd\t[amdgpu]\n" /* data */
 	"ffffffffc0a00080 t pqm_create_queue\t[other]\n"
-	"ffffffffc0a00090 t suspend_queues\t[amdgpu]\n";
+	"ffffffffc0a00090 t suspend_queues\t[amdgpu]\n"
+	"ffffffffc0a000a0 t amdgpu_gfx_enable_kcq\t[amdgpu]\n";
 
 /* ---- which functions ---- */
 
@@ -32,10 +33,11 @@ static void functions_of_the_driver_are_found(void **state)
 					    "init_mqd",
 					    "init_mqd",
 					    "init_mqd_v9_4_3",
-					    "suspend_queues"};
+					    "suspend_queues",
+					    "amdgpu_gfx_enable_kcq"};
 
 	(void)state;
-	assert_int_equal(count, 6);
+	assert_int_equal(count, 7);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(found[i].len, strlen(names[i]));
 		assert_memory_equal(found[i].name, names[i], found[i].len);
@@ -131,7 +133,8 @@ static void tracing_has_its_own_instance_and_goes_without_a_trace(void **state)
 	find(fake, &trace);
 	assert_int_equal(gp_tracefs_start(&trace, &fake->tree.root, &diag.diag), 0);
 	assert_string_equal(gp_buf_str(&diag.text), "");
-	assert_int_equal(trace.probes, 6);
+	assert_int_equal(trace.probes, 7);
+	assert_true(trace.kcq);
 	expect_own(&trace, "tracing_on", "1");
 	expect_own(&trace, "trace_clock", "mono");
 	snprintf(group, sizeof(group), "events/%s/enable", trace.name);
@@ -243,6 +246,10 @@ static void what_is_missing_is_said(void **state)
 	assert_int_equal(gp_tracefs_restore(&trace), 0);
 	fake_free(fake);
 	tree_make(&empty);
+	assert_int_equal(gp_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
+	assert_non_null(strstr(gp_buf_str(&diag.text), "no /sys/class/kfd"));
+	assert_null(strstr(gp_buf_str(&diag.text), "mount"));
+	tree_dir(&empty, "/sys/class/kfd");
 	assert_int_equal(gp_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "tracefs is not mounted"));
 	tree_remove(&empty);
