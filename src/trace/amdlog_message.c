@@ -237,6 +237,8 @@ static bool take_call(struct gp_text *text, struct gp_event *event)
 	if (p[0] == ' ' && p[1] == '(' && p[2] == ' ') {
 		set_name(event, GP_EVENT_API_ENTER, name, p);
 		text->p = p + 3;
+		event->text = text->p;
+		event->text_len = (size_t)(text->end - text->p);
 		return true;
 	}
 	text->p = p;
@@ -265,6 +267,22 @@ static bool take_copy(struct gp_text *text, struct gp_event *event)
 	return true;
 }
 
+/* "Host wait on completion_signal=0x...", "Host active wait for Signal = (0x...) for 10000 ns". */
+static bool take_wait(struct gp_text *text, struct gp_event *event)
+{
+	const char *p = text->p;
+	const char *end = text->end;
+
+	if (text->cut || !(GP_PARSE_LITERAL(&p, end, "Host wait on ") ||
+			   GP_PARSE_LITERAL(&p, end, "Host active wait for ") ||
+			   GP_PARSE_LITERAL(&p, end, "Host blocked wait for ")))
+		return true;
+	event->kind = GP_EVENT_WAIT;
+	event->text = p;
+	event->text_len = (size_t)(end - p);
+	return true;
+}
+
 static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 {
 	const char *p = text->p;
@@ -284,6 +302,8 @@ static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 			return gp_amdlog_packet(text, queues, event);
 		if (GP_PARSE_LITERAL(&p, text->end, "HSA As"))
 			return take_copy(text, event);
+		if (GP_PARSE_LITERAL(&p, text->end, "Host "))
+			return take_wait(text, event);
 		if (GP_TEXT_LITERAL(text, "HIP Version: "))
 			set_name(event, GP_EVENT_VERSION, text->p, until(text, ','));
 		return true;

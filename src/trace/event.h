@@ -27,24 +27,25 @@ enum gp_event_kind {
 	GP_EVENT_DISPATCH,
 	GP_EVENT_BARRIER,
 	GP_EVENT_KERNEL_NAME, /* `name`; belongs to the next dispatch of the same thread */
-	GP_EVENT_API_ENTER,   /* `name` */
+	GP_EVENT_API_ENTER,   /* `name`; `text`: its arguments */
 	GP_EVENT_API_RETURN,  /* `name`; `stream` when it returned one */
 	GP_EVENT_VERSION,     /* `name`: the runtime's version string */
 	GP_EVENT_OLD_RUNTIME, /* a message that only ROCm 5.2 and older print */
 	GP_EVENT_COPY_START,  /* the runtime hands a copy to a copy engine; `text`: its fields */
-	GP_EVENT_KFD,         /* a print of KFD's; `name`: which, `text`: its key=value fields */
-	GP_EVENT_CALL,        /* a finished API call: `name`, time, duration, `layer` */
-	GP_EVENT_KERNEL,      /* a kernel that ran on the GPU: `name`, time, duration */
-	GP_EVENT_COPY,        /* a finished copy: `name` (direction), time, duration */
-	GP_EVENT_TOTAL,       /* a line of a profiler's summary: `name`, `count`, `duration_ns` */
-	GP_EVENT_AGENT,       /* a device: `name`; `gpu` is its node, `count` its compute units */
-	GP_EVENT_ENTER,       /* a kernel function was entered: `name` */
-	GP_EVENT_LEAVE,       /* and left; `duration_ns` where the tracer tells */
-	GP_EVENT_POINT,       /* a tracepoint or probe hit: `name`, `text` */
-	GP_EVENT_MARK,        /* written into the trace by a program: `text` */
-	GP_EVENT_DECISION,    /* gpreemptd's: `name` what, `text` why; `count` the errno it met */
-	GP_EVENT_PROCESS,     /* a tool's list has it: `name`, `gpu` or `count` of them, `size` */
-	GP_EVENT_LOST,        /* the tracer dropped `count` events (0 = it does not say) */
+	GP_EVENT_WAIT, /* a host thread waits for a signal, named in `text`, until its next line */
+	GP_EVENT_KFD,  /* a print of KFD's; `name`: which, `text`: its key=value fields */
+	GP_EVENT_CALL, /* a finished API call: `name`, time, duration, `layer` */
+	GP_EVENT_KERNEL,   /* a kernel that ran on the GPU: `name`, time, duration */
+	GP_EVENT_COPY,     /* a finished copy: `name` (direction), time, duration */
+	GP_EVENT_TOTAL,    /* a line of a profiler's summary: `name`, `count`, `duration_ns` */
+	GP_EVENT_AGENT,    /* a device: `name`; `gpu` is its node, `count` its compute units */
+	GP_EVENT_ENTER,    /* a kernel function was entered: `name` */
+	GP_EVENT_LEAVE,    /* and left; `duration_ns` where the tracer tells */
+	GP_EVENT_POINT,    /* a tracepoint or probe hit: `name`, `text` */
+	GP_EVENT_MARK,     /* written into the trace by a program: `text` */
+	GP_EVENT_DECISION, /* gpreemptd's: `name` what, `text` why; `count` the errno it met */
+	GP_EVENT_PROCESS,  /* a tool's list has it: `name`, `gpu` or `count` of them, `size` */
+	GP_EVENT_LOST,     /* the tracer dropped `count` events (0 = it does not say) */
 };
 
 /* Where a finished call, or a line of a summary, belongs. */

@@ -6,36 +6,13 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "trace/perfetto_parts.h"
 #include "trace/source.h"
-#include "trace/string_table.h"
 
-#define CLOCKS 8
 /* Rows of a profile are not sorted; what begins before the first row still has a time above 0. */
 #define BEFORE_FIRST_NS 3600000000000ull
 /* Kernels of one queue that overlap are drawn on tracks beside each other, up to so many. */
 #define LANES 8
-
-enum group { GROUP_PROCESS, GROUP_GPU, GROUP_COPIES, GROUP_KERNEL };
-
-struct track {
-	u64 last_end; /* of slices that must not overlap */
-};
-
-struct gp_perfetto {
-	FILE *out;
-	bool started[CLOCKS];
-	u64 base[CLOCKS];
-	struct gp_map processes; /* (clock and group, pid or gpu) -> number */
-	u32 process_count;
-	struct gp_map threads; /* (process, key) -> track */
-	struct track *tracks;
-	size_t track_count, track_capacity;
-	struct gp_map pending; /* (pid, tid) -> kernel name + 1 */
-	struct gp_map entered; /* (track, name) -> index in times */
-	u64 *times;
-	size_t time_count, time_capacity;
-	struct gp_strings names;
-};
 
 struct gp_perfetto *gp_perfetto_new(FILE *out)
 {
@@ -82,9 +59,8 @@ static void put_time(struct gp_perfetto *p, const struct gp_event *event, u64 ti
 		(unsigned long long)(since % 1000));
 }
 
-/* The number of a process or GPU on a clock; its name is written when it is new. */
-static int process(struct gp_perfetto *p, const struct gp_event *event, enum group group, u64 who,
-		   u32 *id)
+int gp_perfetto_process(struct gp_perfetto *p, const struct gp_event *event,
+			enum gp_perfetto_group group, u64 who, u32 *id)
 {
 	static const char *const titles[] = {"process", "GPU", "copy engines", "kernel thread"};
 	u64 key = (u64)event->clock << 8 | group;
@@ -98,45 +74,56 @@ static int process(struct gp_perfetto *p, const struct gp_event *event, enum gro
 	fprintf(p->out,
 		",\n{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":\"%s",
 		*id, titles[group]);
-	if (who != UINT64_MAX && group != GROUP_COPIES)
+	if (who != UINT64_MAX && group != GP_GROUP_COPIES)
 		fprintf(p->out, " %llu", (unsigned long long)who);
 	fprintf(p->out, " (%s)\"}}", gp_clock_name(event->clock));
 	return 0;
 }
 
-/* The track of a thread or queue; `title` is written when it is new. */
-static int track(struct gp_perfetto *p, u32 process_id, u64 key, const char *title, u32 *id)
+int gp_perfetto_track(struct gp_perfetto *p, u32 process, u64 key, const char *title, u32 *id)
 {
-	*id = gp_map_get(&p->threads, process_id, key);
+	*id = gp_map_get(&p->track_map, process, key);
 	if (*id != GP_MAP_NONE)
 		return 0;
 	*id = (u32)p->track_count;
 	if (gp_array_grow((void **)&p->tracks, p->track_count, &p->track_capacity,
 			  sizeof(*p->tracks)) ||
-	    gp_map_put(&p->threads, process_id, key, *id))
+	    gp_map_put(&p->track_map, process, key, *id))
 		return -ENOMEM;
-	p->tracks[p->track_count++] = (struct track){0};
+	p->tracks[p->track_count++] = (struct gp_perfetto_track){0};
 	fprintf(p->out,
 		",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{"
 		"\"name\":",
-		process_id, *id);
+		process, *id);
 	put_text(p->out, title, strlen(title));
 	fputs("}}", p->out);
 	return 0;
 }
 
-static void open_event(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *name,
-		       size_t len, const struct gp_event *event, u64 time)
+int gp_perfetto_thread_track(struct gp_perfetto *p, const struct gp_event *event,
+			     enum gp_perfetto_group group, u32 *pid, u32 *tid)
+{
+	char title[48];
+	u64 thread = event->valid & GP_EV_TID ? event->tid : 0;
+	int ret = gp_perfetto_process(p, event, group, gp_perfetto_pid(event), pid);
+
+	snprintf(title, sizeof(title), thread > INT32_MAX ? "thread 0x%llx" : "thread %llu",
+		 (unsigned long long)thread);
+	return ret ? ret : gp_perfetto_track(p, *pid, thread, title, tid);
+}
+
+void gp_perfetto_open(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *name,
+		      size_t len, const struct gp_event *event, u64 time)
 {
 	fprintf(p->out, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", phase, pid, tid);
 	put_text(p->out, name, len);
 	put_time(p, event, time);
 }
 
-static void slice(struct gp_perfetto *p, u32 pid, u32 tid, const struct gp_event *event, u64 begin,
-		  u64 length)
+void gp_perfetto_slice(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
+		       const struct gp_event *event, u64 begin, u64 length)
 {
-	open_event(p, "X", pid, tid, event->name ? event->name : "", event->name_len, event, begin);
+	gp_perfetto_open(p, "X", pid, tid, name ? name : "", len, event, begin);
 	fprintf(p->out, ",\"dur\":%llu.%03llu", (unsigned long long)(length / 1000),
 		(unsigned long long)(length % 1000));
 	if (event->valid & GP_EV_GRID)
@@ -145,18 +132,18 @@ static void slice(struct gp_perfetto *p, u32 pid, u32 tid, const struct gp_event
 	fputc('}', p->out);
 }
 
-static void flow(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid,
-		 const struct gp_event *event)
+void gp_perfetto_flow(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *kind,
+		      u64 id, const struct gp_event *event, u64 time)
 {
-	open_event(p, phase, pid, tid, "submit", 6, event, event->time_ns);
-	fprintf(p->out, ",\"cat\":\"submit\",\"id\":%llu%s}",
-		(unsigned long long)event->correlation, *phase == 'f' ? ",\"bp\":\"e\"" : "");
+	gp_perfetto_open(p, phase, pid, tid, kind, strlen(kind), event, time);
+	fprintf(p->out, ",\"cat\":\"%s\",\"id\":%llu%s}", kind, (unsigned long long)id,
+		*phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-static int instant(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
-		   const struct gp_event *event)
+int gp_perfetto_instant(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
+			const struct gp_event *event)
 {
-	open_event(p, "i", pid, tid, name, len, event, event->time_ns);
+	gp_perfetto_open(p, "i", pid, tid, name, len, event, event->time_ns);
 	fputs(",\"s\":\"t\"", p->out);
 	if (event->text_len) {
 		fputs(",\"args\":{\"text\":", p->out);
@@ -167,6 +154,8 @@ static int instant(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, si
 	return 0;
 }
 
+/* ---- profiles ---- */
+
 static bool submits(const struct gp_event *event)
 {
 	return memmem(event->name, event->name_len, "Launch", 6) ||
@@ -174,140 +163,82 @@ static bool submits(const struct gp_event *event)
 	       memmem(event->name, event->name_len, "Memset", 6);
 }
 
-static u64 pid_of(const struct gp_event *event)
-{
-	return event->valid & GP_EV_PID ? event->pid : UINT64_MAX;
-}
-
-static int thread_track(struct gp_perfetto *p, const struct gp_event *event, enum group group,
-			u32 *pid, u32 *tid)
-{
-	char title[48];
-	u64 thread = event->valid & GP_EV_TID ? event->tid : 0;
-	int ret = process(p, event, group, pid_of(event), pid);
-
-	snprintf(title, sizeof(title), thread > INT32_MAX ? "thread 0x%llx" : "thread %llu",
-		 (unsigned long long)thread);
-	return ret ? ret : track(p, *pid, thread, title, tid);
-}
-
 static int put_call(struct gp_perfetto *p, const struct gp_event *event)
 {
 	u32 pid, tid;
 
-	if (thread_track(p, event, GROUP_PROCESS, &pid, &tid))
+	if (gp_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
-	slice(p, pid, tid, event, event->time_ns, event->duration_ns);
+	gp_perfetto_slice(p, pid, tid, event->name, event->name_len, event, event->time_ns,
+			  event->duration_ns);
 	if (event->valid & GP_EV_CORRELATION && submits(event))
-		flow(p, "s", pid, tid, event);
+		gp_perfetto_flow(p, "s", pid, tid, "submit", event->correlation, event,
+				 event->time_ns);
 	return 0;
 }
 
-/* Kernels and copies: on the first lane of their queue that is free by then. */
-static int put_run(struct gp_perfetto *p, const struct gp_event *event)
+/* On the first lane that is free by then. */
+static int put_lane(struct gp_perfetto *p, u32 pid, u64 key, const char *title,
+		    const struct gp_event *event, u32 *tid)
 {
-	bool copy = event->kind == GP_EVENT_COPY;
-	u64 gpu = event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX;
-	u64 queue = event->valid & GP_EV_QUEUE ? event->queue : 0;
-	u32 pid, tid = 0;
-
-	if (process(p, event, copy ? GROUP_COPIES : GROUP_GPU, copy ? 0 : gpu, &pid))
-		return -ENOMEM;
 	for (u64 lane = 0; lane < LANES; lane++) {
-		char title[64];
-
-		snprintf(title, sizeof(title), copy ? "copies" : "queue %llu",
-			 (unsigned long long)queue);
-		if (track(p, pid, queue ^ lane << 60, title, &tid))
+		if (gp_perfetto_track(p, pid, key ^ lane << 60, title, tid))
 			return -ENOMEM;
-		if (p->tracks[tid].last_end <= event->time_ns)
+		if (p->tracks[*tid].last_end <= event->time_ns)
 			break;
 	}
-	p->tracks[tid].last_end = event->time_ns + event->duration_ns;
-	slice(p, pid, tid, event, event->time_ns, event->duration_ns);
-	if (event->valid & GP_EV_CORRELATION)
-		flow(p, "f", pid, tid, event);
+	p->tracks[*tid].last_end = event->time_ns + event->duration_ns;
+	gp_perfetto_slice(p, pid, *tid, event->name, event->name_len, event, event->time_ns,
+			  event->duration_ns);
 	return 0;
 }
 
-/* A dispatch of the AMD log: an instant on its queue, under the kernel's name. */
-static int put_dispatch(struct gp_perfetto *p, const struct gp_event *event)
+/* rocprof v1 knows no correlation, but when the packet was written, and by which thread. */
+static int put_dispatched(struct gp_perfetto *p, const struct gp_event *event, u64 id)
 {
-	u32 name =
-		gp_map_get(&p->pending, pid_of(event), event->valid & GP_EV_TID ? event->tid : 0);
-	struct gp_event shown = *event;
-	char title[48];
+	const u32 needed = GP_EV_STAGES | GP_EV_PID | GP_EV_TID;
 	u32 pid, tid;
 
-	snprintf(title, sizeof(title), "queue 0x%llx", (unsigned long long)event->queue);
-	if (process(p, event, GROUP_PROCESS, pid_of(event), &pid) ||
-	    track(p, pid, event->queue ^ 1ull << 63, title, &tid))
-		return -ENOMEM;
-	shown.text_len = 0;
-	if (name == GP_MAP_NONE || !name || event->kind == GP_EVENT_BARRIER)
-		return instant(p, pid, tid, event->kind == GP_EVENT_BARRIER ? "barrier" : "kernel",
-			       event->kind == GP_EVENT_BARRIER ? 7 : 6, &shown);
-	return instant(p, pid, tid, p->names.items[name - 1].text, p->names.items[name - 1].len,
-		       &shown);
-}
-
-static int note_name(struct gp_perfetto *p, const struct gp_event *event)
-{
-	u32 id;
-
-	if (gp_strings_add(&p->names, event->name, event->name_len, &id))
-		return -ENOMEM;
-	return gp_map_put(&p->pending, pid_of(event), event->valid & GP_EV_TID ? event->tid : 0,
-			  id + 1);
-}
-
-/* A kernel function: a slice when its return tells or shows how long it took, an instant when it
- * was entered by a tracer that may not tell. */
-static int put_function(struct gp_perfetto *p, const struct gp_event *event)
-{
-	u32 pid, tid, name, at;
-	u64 length = event->duration_ns;
-
-	if (!event->name_len)
+	if ((event->valid & needed) != needed || event->dispatch_ns > event->time_ns)
 		return 0;
-	if (thread_track(p, event, GROUP_KERNEL, &pid, &tid) ||
-	    gp_strings_add(&p->names, event->name, event->name_len, &name))
+	if (gp_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
-	at = gp_map_get(&p->entered, tid, name);
-	if (event->kind == GP_EVENT_ENTER) {
-		if (at == GP_MAP_NONE) {
-			at = (u32)p->time_count;
-			if (gp_array_grow((void **)&p->times, p->time_count, &p->time_capacity,
-					  sizeof(*p->times)) ||
-			    gp_map_put(&p->entered, tid, name, at))
-				return -ENOMEM;
-			p->time_count++;
-		}
-		p->times[at] = event->time_ns;
-		/* The graph says nothing behind a function; it prints returns. */
-		return event->text ? instant(p, pid, tid, event->name, event->name_len, event) : 0;
-	}
-	if (!(event->valid & GP_EV_DURATION)) {
-		if (at == GP_MAP_NONE || p->times[at] > event->time_ns)
-			return 0;
-		length = event->time_ns - p->times[at];
-	}
-	slice(p, pid, tid, event, event->time_ns - (length < event->time_ns ? length : 0), length);
-	return 0;
+	gp_perfetto_flow(p, "s", pid, tid, "dispatch", id, event, event->dispatch_ns);
+	return 1;
 }
 
-/* API calls of the AMD log; without a thread they cannot be told apart. */
-static int put_api(struct gp_perfetto *p, const struct gp_event *event)
+/* Kernels and copies: on their stream, if it is told, and on their queue. */
+static int put_run(struct gp_perfetto *p, const struct gp_event *event)
 {
+	bool copy = event->kind == GP_EVENT_COPY, correlated = event->valid & GP_EV_CORRELATION;
+	u64 gpu = event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX;
+	u64 queue = event->valid & GP_EV_QUEUE ? event->queue : 0, id = event->correlation;
+	const char *kind = correlated ? "submit" : "dispatch";
+	char title[64];
+	int begun = correlated;
 	u32 pid, tid;
 
-	if (!(event->valid & GP_EV_TID))
-		return 0;
-	if (thread_track(p, event, GROUP_PROCESS, &pid, &tid))
+	if (!correlated) {
+		id = ++p->flows;
+		begun = put_dispatched(p, event, id);
+		if (begun < 0)
+			return begun;
+	}
+	if (event->valid & GP_EV_STREAM) {
+		snprintf(title, sizeof(title), "stream %llu", (unsigned long long)event->stream);
+		if (gp_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
+		    put_lane(p, pid, event->stream ^ 1ull << 59, title, event, &tid))
+			return -ENOMEM;
+		if (begun)
+			gp_perfetto_flow(p, "t", pid, tid, kind, id, event, event->time_ns);
+	}
+	snprintf(title, sizeof(title), copy ? "copies" : "queue %llu", (unsigned long long)queue);
+	if (gp_perfetto_process(p, event, copy ? GP_GROUP_COPIES : GP_GROUP_GPU, copy ? 0 : gpu,
+				&pid) ||
+	    put_lane(p, pid, queue, title, event, &tid))
 		return -ENOMEM;
-	open_event(p, event->kind == GP_EVENT_API_ENTER ? "B" : "E", pid, tid, event->name,
-		   event->name_len, event, event->time_ns);
-	fputc('}', p->out);
+	if (begun)
+		gp_perfetto_flow(p, "f", pid, tid, kind, id, event, event->time_ns);
 	return 0;
 }
 
@@ -323,9 +254,10 @@ static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
 	};
 	const char *name = event->name ? event->name : "event";
 	size_t len = event->name ? event->name_len : 5;
-	enum group group = event->kind >= GP_EVENT_ENTER && event->kind != GP_EVENT_DECISION
-				   ? GROUP_KERNEL
-				   : GROUP_PROCESS;
+	enum gp_perfetto_group group =
+		event->kind >= GP_EVENT_ENTER && event->kind != GP_EVENT_DECISION
+			? GP_GROUP_KERNEL
+			: GP_GROUP_PROCESS;
 	u32 pid, tid;
 
 	if (event->kind < GP_ARRAY_SIZE(titles) && titles[event->kind]) {
@@ -335,19 +267,17 @@ static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
 		name = "EVENTS LOST";
 		len = strlen(name);
 	}
-	if (thread_track(p, event, group, &pid, &tid))
+	if (gp_perfetto_thread_track(p, event, group, &pid, &tid))
 		return -ENOMEM;
-	return instant(p, pid, tid, name, len, event);
+	return gp_perfetto_instant(p, pid, tid, name, len, event);
 }
 
 int gp_perfetto_event(void *ctx, const struct gp_event *event)
 {
 	struct gp_perfetto *p = ctx;
 
-	if (event->kind == GP_EVENT_KERNEL_NAME)
-		return note_name(p, event);
 	if (!(event->valid & GP_EV_TIME) || event->time_ns > UINT64_MAX - event->duration_ns)
-		return 0;
+		return event->kind == GP_EVENT_KERNEL_NAME ? gp_perfetto_log(p, event) : 0;
 	if (!p->started[event->clock]) {
 		p->started[event->clock] = true;
 		p->base[event->clock] =
@@ -361,16 +291,28 @@ int gp_perfetto_event(void *ctx, const struct gp_event *event)
 		return put_run(p, event);
 	case GP_EVENT_ENTER:
 	case GP_EVENT_LEAVE:
-		return put_function(p, event);
+		return gp_perfetto_function(p, event);
+	case GP_EVENT_QUEUE_CREATED:
+	case GP_EVENT_QUEUE_SELECTED:
+	case GP_EVENT_QUEUE_ACQUIRED:
+	case GP_EVENT_QUEUE_RELEASED:
+	case GP_EVENT_QUEUE_DELETED:
+	case GP_EVENT_QUEUE_ERROR:
+	case GP_EVENT_COPY_START: {
+		int ret = gp_perfetto_log(p, event);
+
+		return ret ? ret : put_instant(p, event);
+	}
 	case GP_EVENT_DISPATCH:
 	case GP_EVENT_BARRIER:
-		return event->valid & GP_EV_QUEUE ? put_dispatch(p, event) : 0;
+	case GP_EVENT_KERNEL_NAME:
 	case GP_EVENT_API_ENTER:
 	case GP_EVENT_API_RETURN:
-		return put_api(p, event);
+	case GP_EVENT_WAIT:
 	case GP_EVENT_OTHER:
 	case GP_EVENT_VERSION:
 	case GP_EVENT_OLD_RUNTIME:
+		return gp_perfetto_log(p, event);
 	case GP_EVENT_TOTAL:
 	case GP_EVENT_AGENT:
 		return 0;
@@ -385,13 +327,12 @@ int gp_perfetto_end(struct gp_perfetto *p)
 
 	fputs("\n]}\n", p->out);
 	error = fflush(p->out) || ferror(p->out) ? -EIO : 0;
+	gp_perfetto_log_free(p);
+	gp_perfetto_function_free(p);
 	gp_map_free(&p->processes);
-	gp_map_free(&p->threads);
-	gp_map_free(&p->pending);
-	gp_map_free(&p->entered);
+	gp_map_free(&p->track_map);
 	gp_strings_free(&p->names);
 	free(p->tracks);
-	free(p->times);
 	free(p);
 	return error;
 }

@@ -16,6 +16,7 @@ enum column {
 	C_TID,
 	C_GPU,
 	C_QUEUE,
+	C_STREAM,
 	C_GRID,
 	C_GRID_Y,
 	C_GRID_Z,
@@ -64,6 +65,7 @@ static const struct {
 	{"Agent_Id", C_GPU},
 	{"queue-id", C_QUEUE},
 	{"Queue_Id", C_QUEUE},
+	{"Stream_Id", C_STREAM},
 	{"grd", C_GRID},
 	{"Grid_Size", C_GRID},
 	{"Grid_Size_X", C_GRID},
@@ -257,6 +259,8 @@ static bool kernel(const struct reader *reader, const struct gp_csv_record *reco
 		event->valid |= GP_EV_GPU;
 	if (number(reader, record, C_QUEUE, &event->queue))
 		event->valid |= GP_EV_QUEUE;
+	if (number(reader, record, C_STREAM, &event->stream))
+		event->valid |= GP_EV_STREAM;
 	if (product(reader, record, C_GRID, &event->grid) &&
 	    product(reader, record, C_GROUP, &event->workgroup))
 		event->valid |= GP_EV_GRID;

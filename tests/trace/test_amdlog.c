@@ -260,7 +260,6 @@ static void ordinary_lines_are_other(void **state)
 		PREFIX "retry",
 		PREFIX "hip",
 		PREFIX "hipMalloc: failed",
-		PREFIX "Host wait on completion_signal=0x7f51b41ce880",
 		PREFIX "Released SDMA engine",
 		PREFIX "Device not Stable, while waiting",
 		PREFIX "Callback: other",
