@@ -116,7 +116,8 @@ static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_inquiry_input *log = first_log(q);
 	const struct gp_kfdpath *path = &q->path;
-	u64 whole = 0, sum = 0, longest = 0;
+	const struct gp_creation *longest = NULL;
+	u64 whole = 0, sum = 0;
 	char text[256];
 	size_t kfd;
 
@@ -124,8 +125,8 @@ static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
 	for (size_t i = 0; i < path->creation_count; i++) {
 		whole += path->creations[i].ended;
 		sum += path->creations[i].length_ns;
-		if (path->creations[i].length_ns > longest)
-			longest = path->creations[i].length_ns;
+		if (!longest || path->creations[i].length_ns > longest->length_ns)
+			longest = &path->creations[i];
 	}
 	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
 	answer(doc, "runtime", _("queues the runtime created"),
@@ -149,7 +150,9 @@ static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
 					    path->creations[0].line, text, sizeof(text))
 				    : gp_v_missing());
 	answer(doc, "driver_longest_ns", _("time in the driver, longest"),
-	       gp_v_if(path->creation_count, gp_v_ns(longest)), gp_v_missing());
+	       gp_v_if(longest, gp_v_ns(longest ? longest->length_ns : 0)),
+	       longest ? place(q->inputs[longest->input]->name, longest->line, text, sizeof(text))
+		       : gp_v_missing());
 	count_answer(q, doc, "slot", _("finding a free id (find_available_queue_slot)"),
 		     GP_MATCH_NAME, "find_available_queue_slot");
 	count_answer(q, doc, "runlist", _("runlists sent"), GP_MATCH_NAME, "pm_send_runlist");

@@ -1,7 +1,8 @@
 /*
  * Writer: events as the JSON that ui.perfetto.dev and chrome://tracing open. A group of tracks for
- * each process, GPU and clock; calls and kernel functions as slices, kernels and copies on their
- * queue with a flow from the call that submitted them, everything else as instants. Clocks are not
+ * each process, GPU and clock; calls and kernel functions as slices on their thread, kernels,
+ * copies and a log's packets on their stream and queue, with a flow from the call that submitted
+ * them to their completion, everything else (decisions, lost events) as instants. Clocks are not
  * mixed: each has its own tracks, counted from its own first event.
  */
 #ifndef GP_TRACE_PERFETTO_H

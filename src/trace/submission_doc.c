@@ -198,7 +198,7 @@ static void put_layers(const struct gp_submission *s, struct gp_doc *doc)
 
 static void put_path(const struct gp_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "critical_path", _("What the HIP calls waited for"));
+	gp_doc_section(doc, "critical_path", _("Critical path: what the HIP calls waited for"));
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "name", _("NAME"));
 	gp_doc_column(doc, "total_ns", _("TOTAL"));

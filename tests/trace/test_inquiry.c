@@ -207,6 +207,7 @@ static void log_and_trace_are_aligned_by_the_queues_both_saw(void **state)
 	expect(json, "creation", "runtime", "app.log:2", 2);
 	expect(json, "creation", "runtime_ns", "app.log:2", 605000);
 	expect(json, "creation", "driver_ns", "ftrace.txt:1", 400000);
+	expect(json, "creation", "driver_longest_ns", "ftrace.txt:1", 500000);
 	assert_int_equal(inquiry.alignment.offset_ns, 100000210000);
 	assert_int_equal(inquiry.alignment.residual_ns, 10000);
 	assert_true(json_is_true(
