@@ -106,16 +106,23 @@ static u32 find_frame(const struct gp_perfetto_thread *thread, u32 name)
 	return DEPTH;
 }
 
+/* What is behind a word of the event's text, up to *end; NULL = it does not have it. */
+static const char *behind(const struct gp_event *event, const char *word, const char **end)
+{
+	const char *found =
+		event->text ? memmem(event->text, event->text_len, word, strlen(word)) : NULL;
+
+	*end = event->text ? event->text + event->text_len : NULL;
+	return found ? found + strlen(word) : NULL;
+}
+
 /* "..., stream:0x561e91de73e0, ..." or "stream:<null>". */
 static bool find_stream(const struct gp_event *event, u64 *stream)
 {
-	static const char key[] = "stream:";
-	const char *end = event->text + event->text_len, *found;
+	const char *end, *found = behind(event, "stream:", &end);
 
-	found = event->text ? memmem(event->text, event->text_len, key, sizeof(key) - 1) : NULL;
 	if (!found)
 		return false;
-	found += sizeof(key) - 1;
 	*stream = 0;
 	return GP_PARSE_LITERAL(&found, end, "<null>") ||
 	       (GP_PARSE_LITERAL(&found, end, "0x") && gp_parse_hex(&found, end, stream));
@@ -173,13 +180,9 @@ static struct gp_perfetto_queue *queue_of(struct gp_perfetto *p, const struct gp
 
 static bool find_signal(const struct gp_event *event, const char *key, u64 *signal)
 {
-	const char *end = event->text + event->text_len, *found;
+	const char *end, *found = behind(event, key, &end);
 
-	found = event->text ? memmem(event->text, event->text_len, key, strlen(key)) : NULL;
-	if (!found)
-		return false;
-	found += strlen(key);
-	return gp_parse_hex(&found, end, signal) && *signal;
+	return found && gp_parse_hex(&found, end, signal) && *signal;
 }
 
 /* The packet on the stream of the call that wrote it; the flow passes there. */
