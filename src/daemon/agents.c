@@ -38,8 +38,9 @@ static void agent_time(struct gp_timer *timer)
 	}
 }
 
-/* False when it has said enough for this second. */
-static bool within_rate(struct gp_client *client)
+/* Who has said enough for this second is not listened to for the rest of it; who has before it
+ * introduced itself, not any more: the time for that goes on, and ends it. */
+static void keep_rate(struct gp_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 	struct gp_config_user limits;
@@ -50,12 +51,12 @@ static bool within_rate(struct gp_client *client)
 		client->messages = 0;
 	}
 	gp_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
-	if (client->messages++ < limits.max_messages || client->state != GP_CLIENT_READY)
-		return true;
+	if (client->messages++ < limits.max_messages)
+		return;
 	daemon->stats.dropped_messages++;
 	gp_loop_pause(&daemon->loop, &client->watch, true);
-	gp_timer_set(&daemon->loop, &client->timer, client->second_start + GP_NS_PER_S);
-	return false;
+	if (client->state == GP_CLIENT_READY)
+		gp_timer_set(&daemon->loop, &client->timer, client->second_start + GP_NS_PER_S);
 }
 
 static void agent_ready(struct gp_watch *watch, u32 events)
@@ -86,7 +87,7 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 		gp_client_free(client);
 		return;
 	}
-	within_rate(client);
+	keep_rate(client);
 }
 
 static int socket_path(const struct gp_daemon *daemon, const char *name, char *out, size_t size)

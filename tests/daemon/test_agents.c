@@ -264,6 +264,33 @@ static void a_count_that_is_not_there_is_not_believed(void **state)
 	rig_free(rig);
 }
 
+/* Before it has said who it is, nobody has asked it for anything. */
+static void one_that_floods_before_it_is_known_is_not_listened_to(void **state)
+{
+	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
+	struct agent *odd = agent_new(rig, 1, 2000), *good;
+	struct gp_msg_edge edge = {.busy = 1};
+	struct gp_client *client;
+
+	(void)state;
+	odd->silent = true;
+	rig_until(rig, odd->questions);
+	for (u32 i = 0; i < 100; i++)
+		agent_say(odd, GP_MSG_AGENT_EDGE, &edge, sizeof(edge));
+	rig_until(rig, rig->daemon->stats.dropped_messages);
+	client = gp_container(rig->daemon->clients.next, struct gp_client, link);
+	assert_true(client->watch.paused);
+	assert_true(client->messages < 100);
+	assert_true(gp_timer_armed(&client->timer)); /* it is left when its time is over */
+	good = agent_known(rig, 1, 2000);
+	work(rig, good, true);
+	assert_true(gp_host_client(rig->daemon, (u32)good->pid)->busy);
+	assert_int_equal(rig->daemon->stats.dropped_messages, 1);
+	agent_end(odd);
+	rig_until(rig, rig->daemon->clients.next == rig->daemon->clients.prev); /* its end is seen */
+	rig_free(rig);
+}
+
 static void one_that_floods_is_slowed_down_and_the_others_are_not(void **state)
 {
 	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
@@ -352,6 +379,7 @@ int main(void)
 		cmocka_unit_test(memory_that_could_be_taken_away_is_not_mapped),
 		cmocka_unit_test(what_is_no_message_ends_the_connection),
 		cmocka_unit_test(a_count_that_is_not_there_is_not_believed),
+		cmocka_unit_test(one_that_floods_before_it_is_known_is_not_listened_to),
 		cmocka_unit_test(one_that_floods_is_slowed_down_and_the_others_are_not),
 		cmocka_unit_test(a_user_has_no_more_clients_and_queues_than_allowed),
 		cmocka_unit_test(a_priority_that_was_changed_in_the_agent_is_noticed),
