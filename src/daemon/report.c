@@ -142,8 +142,11 @@ void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operati
 	};
 
 	line.waited_ns = line.at_ns - GP_MIN(operation->started_ns, line.at_ns);
-	if (job && job->id == operation->job_id)
+	if (job && job->id == operation->job_id) {
 		name_job(job, &line.job, &line.job_pid, line.job_name);
+		line.job_priority = job->spec.priority;
+		line.job_class = job->spec.class;
+	}
 	add_line(daemon, &line);
 }
 

@@ -20,6 +20,12 @@ static void higher_work_suspends_lower_and_lets_it_go_when_drained(void **state)
 	assert_int_equal(lines(rig, low, GP_DECISION_SUSPEND, GP_SCHED_WHY_INVERSION), 1);
 	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHY_CLEAR), 1);
 	assert_int_equal(lines(rig, low, GP_DECISION_DONE, GP_SCHED_WHYS), 2);
+	for (u64 id = gp_record_first(&rig->daemon->record); id < rig->daemon->record.next; id++) {
+		const struct gp_msg_decision *line = gp_record_at(&rig->daemon->record, id);
+
+		if (line->job_pid == (u32)low->pid)
+			assert_int_equal(line->job_priority, 500); /* known of every line */
+	}
 	assert_int_equal(rig->daemon->stats.preemptions, 1);
 	assert_int_equal(rig->daemon->stats.suspend.max_ns, 20000);
 	rig_free(rig);
