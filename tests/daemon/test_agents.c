@@ -287,7 +287,8 @@ static void one_that_floods_before_it_is_known_is_not_listened_to(void **state)
 	assert_true(gp_host_client(rig->daemon, (u32)good->pid)->busy);
 	assert_int_equal(rig->daemon->stats.dropped_messages, 1);
 	agent_end(odd);
-	rig_until(rig, rig->daemon->clients.next == rig->daemon->clients.prev); /* its end is seen */
+	rig_until(rig,
+		  rig->daemon->clients.next == rig->daemon->clients.prev); /* its end is seen */
 	rig_free(rig);
 }
 

@@ -160,6 +160,10 @@ class Sim(unittest.TestCase):
         self.assertTrue([row for row in rows if row["processes"] == 6 and not row["fitted"]])
         self.assertLessEqual({"active_runlist", "doorbell overlap", "ring sharing", "CU saturation"},
                              {row["cause"] for row in rows})
+        # The shipped scenario is one of its rows.
+        two = next(row["model"] for row in rows if (row["cause"], row["processes"], row["cus"]) == ("none", 2, 80))
+        run = json.loads(sim("--json", "multi-process").stdout)["runs"][0]
+        self.assertEqual(run["jobs"][0]["per_second"], two)
 
 
 if __name__ == "__main__":
