@@ -68,3 +68,27 @@ bool gp_argument_pid(const char *text, u32 *pid)
 	*pid = (u32)value;
 	return true;
 }
+
+size_t gp_word_distance(const char *a, const char *b)
+{
+	enum { MOST = 32 };
+	size_t row[MOST + 1], length = strlen(b);
+
+	if (length > MOST || strlen(a) > MOST)
+		return MOST;
+	for (size_t i = 0; i <= length; i++)
+		row[i] = i;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= length; j++) {
+			size_t change = diagonal + (a[i - 1] != b[j - 1]);
+			size_t less = row[j] < row[j - 1] ? row[j] : row[j - 1];
+
+			diagonal = row[j];
+			row[j] = change < less + 1 ? change : less + 1;
+		}
+	}
+	return row[length];
+}

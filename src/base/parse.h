@@ -54,4 +54,8 @@ bool gp_argument_u64(const char *text, u64 *value);
 /* A positive pid that fits the kernel's pid_t. */
 bool gp_argument_pid(const char *text, u32 *pid);
 
+/* How many letters must change to make one word of the other (Levenshtein), for "did you mean".
+ * Words of more than 32 letters are 32 apart. */
+size_t gp_word_distance(const char *a, const char *b);
+
 #endif

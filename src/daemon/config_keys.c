@@ -260,37 +260,13 @@ int gp_key_find(const struct gp_key *keys, const char *name)
 	return -1;
 }
 
-/* Levenshtein distance, of words that are short. */
-static size_t distance(const char *a, const char *b)
-{
-	enum { MOST = 32 };
-	size_t row[MOST + 1], length = strlen(b);
-
-	if (length > MOST || strlen(a) > MOST)
-		return MOST;
-	for (size_t i = 0; i <= length; i++)
-		row[i] = i;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= length; j++) {
-			size_t change = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = GP_MIN(change, GP_MIN(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[length];
-}
-
 const char *gp_key_nearest(const struct gp_key *keys, const char *name)
 {
 	const char *nearest = NULL;
 	size_t best = 4;
 
 	for (; keys->name; keys++) {
-		size_t found = distance(name, keys->name);
+		size_t found = gp_word_distance(name, keys->name);
 
 		if (found < best) {
 			best = found;

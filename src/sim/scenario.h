@@ -44,6 +44,7 @@ struct gp_sim_kernel {
 
 struct gp_sim_job {
 	char name[GP_SIM_NAME];
+	u32 line; /* of its section; 0: it is from no file */
 	struct gp_sched_job_spec spec;
 	enum gp_sched_stream stream;
 	u32 processes, queues;

@@ -53,16 +53,18 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 	bool recorded = job->arrival == GP_SIM_RECORDED || job->arrival == GP_SIM_RECORDED_CLOSED;
 
 	if (recorded && !job->work_count)
-		return gp_fail(diag, -EINVAL, _("%s: job %s: arrival = recorded needs a [work %s]"),
-			       name, job->name, job->name);
+		return gp_fail(diag, -EINVAL,
+			       _("%s:%u: job %s: arrival = recorded needs a [work %s]"), name,
+			       job->line, job->name, job->name);
 	if (!recorded && job->work_count)
-		return gp_fail(diag, -EINVAL, _("%s: job %s: [work %s] needs arrival = recorded"),
-			       name, job->name, job->name);
+		return gp_fail(diag, -EINVAL,
+			       _("%s:%u: job %s: [work %s] needs arrival = recorded"), name,
+			       job->line, job->name, job->name);
 	if (recorded && job->processes != 1)
 		return gp_fail(diag, -EINVAL,
-			       _("%s: job %s: what was recorded is one process's; make it a job "
+			       _("%s:%u: job %s: what was recorded is one process's; make it a job "
 				 "for each"),
-			       name, job->name);
+			       name, job->line, job->name);
 	return 0;
 }
 
@@ -79,27 +81,27 @@ int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_d
 
 		if (job->gpu != GP_SIM_ALL_GPUS && job->gpu >= s->gpus)
 			return gp_fail(diag, -EINVAL,
-				       _("%s: job %s: gpu = %u, but [gpu] count = %u"), name,
-				       job->name, job->gpu, s->gpus);
+				       _("%s:%u: job %s: gpu = %u, but [gpu] count = %u"), name,
+				       job->line, job->name, job->gpu, s->gpus);
 		if (job->cus > cus || job->cu_limit > cus)
-			return gp_fail(diag, -EINVAL, _("%s: job %s: the chip has %u CUs"), name,
-				       job->name, cus);
+			return gp_fail(diag, -EINVAL, _("%s:%u: job %s: the chip has %u CUs"), name,
+				       job->line, job->name, cus);
 		if (job->spec.deadline_ns &&
 		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
 		     job->spec.budget_ns > job->spec.deadline_ns ||
 		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
-			return gp_fail(
-				diag, -EINVAL,
-				_("%s: job %s: a deadline (1us or more) needs a budget of at most "
-				  "the deadline and the period"),
-				name, job->name);
+			return gp_fail(diag, -EINVAL,
+				       _("%s:%u: job %s: a deadline (1us or more) needs a budget "
+					 "of at most "
+					 "the deadline and the period"),
+				       name, job->line, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
-				       _("%s: job %s: a kernel takes at least 1 ns a round"), name,
-				       job->name);
+				       _("%s:%u: job %s: a kernel takes at least 1 ns a round"),
+				       name, job->line, job->name);
 		if (job->stop_ns && job->stop_ns <= job->start_ns)
-			return gp_fail(diag, -EINVAL, _("%s: job %s: stop is not after start"),
-				       name, job->name);
+			return gp_fail(diag, -EINVAL, _("%s:%u: job %s: stop is not after start"),
+				       name, job->line, job->name);
 		int error = check_work(job, name, diag);
 
 		if (error)

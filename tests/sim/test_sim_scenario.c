@@ -56,7 +56,14 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		const char *text, *said;
 	} rows[] = {
 		{"[run]\ntime = 5\n[job a]\n", "s.sim:2: time = 5: needs a time"},
-		{"[run]\ncolour = red\n", "s.sim:2: unknown key \"colour\""},
+		{"[run]\ncolour = red\n",
+		 "s.sim:2: unknown key \"colour\"; there are title, time, seed, notice, call\n"},
+		{"[job a]\nkernl = 1ms\n",
+		 "s.sim:2: unknown key \"kernl\"; did you mean \"kernel\"?\n"},
+		{"[job a]\narival = closed\n", "did you mean \"arrival\"?"},
+		{"[gpu]\nchips = mi300x\n", "did you mean \"chip\"?"},
+		{"[scheduler]\npolcy = fair\n", "did you mean \"policy\"?"},
+		{"[scheduler]\nleese = 1s\n", "did you mean \"lease\"?"},
 		{"[runs]\n", "s.sim:1: unknown section [runs]"},
 		{"time = 1s\n", "s.sim:1: a key before the first [SECTION]"},
 		{"[run\n", "s.sim:1: a section is [NAME]"},
@@ -69,8 +76,8 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[gpu]\nchip = mi999\n", "there is no GPU 'mi999'"},
 		{"[run]\ntime = 1s\n", "s.sim: there is no [job NAME]"},
 		{"[run]\ntime = 0s\n[job a]\n", "nothing would happen"},
-		{"[job a]\ngpu = 3\n", "s.sim: job a: gpu = 3, but [gpu] count = 1"},
-		{"[job a]\ncus = 81\n", "s.sim: job a: the chip has 80 CUs"},
+		{"[job a]\ngpu = 3\n", "s.sim:1: job a: gpu = 3, but [gpu] count = 1"},
+		{"[job a]\ncus = 81\n", "s.sim:1: job a: the chip has 80 CUs"},
 		{"[job a]\nkernel = 10ns\nrounds = 20\n", "at least 1 ns a round"},
 		{"[job a]\nstart = 2s\nstop = 1s\n", "stop is not after start"},
 		{"[run]\ntime = 25h\n", "needs a time"},
@@ -90,7 +97,8 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\narrival = recorded\n[work a]\n0ns 64 1us\n", "needs TIME QUEUE"},
 		{"[job a]\narrival = recorded\n[work a]\n0ns 0 1us 3 4\n", "needs TIME QUEUE"},
 		{"[job a]\narrival = recorded\n[work a]\nkernel = 1ms\n", "needs TIME QUEUE"},
-		{"[job a]\ndeadline = 5ms\n", "a deadline (1us or more) needs a budget"},
+		{"[run]\n[job a]\ndeadline = 5ms\n",
+		 "s.sim:2: job a: a deadline (1us or more) needs a budget"},
 	};
 
 	(void)state;

@@ -1,0 +1,142 @@
+/* Values of scenario files: see scenario_read.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "sim/scenario_read.h"
+
+int gp_reader_wrong(struct gp_reader *r, const char *key, const char *value, const char *wanted)
+{
+	return gp_fail(r->diag, -EINVAL, _("%s:%u: %s = %s: needs %s"), r->file, r->line, key,
+		       value, wanted);
+}
+
+bool gp_sim_parse_time(const char *text, u64 *ns)
+{
+	static const struct {
+		const char *unit;
+		u64 ns;
+	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	const char *p = text, *end = text + strlen(text);
+	u64 whole, fraction = 0, scale = 1;
+
+	if (!gp_parse_u64(&p, end, &whole))
+		return false;
+	if (*p == '.') {
+		for (p++; gp_is_digit(*p) && scale < 1000000000; p++) {
+			fraction = fraction * 10 + (u64)(*p - '0');
+			scale *= 10;
+		}
+	}
+	gp_skip_blanks(&p, end);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++) {
+		u64 total;
+
+		if (strcmp(p, units[i].unit) != 0)
+			continue;
+		if (!gp_multiply(whole, units[i].ns, GP_SIM_TIME_MAX, &total))
+			return false;
+		*ns = total + fraction * units[i].ns / scale;
+		return *ns <= GP_SIM_TIME_MAX;
+	}
+	return false;
+}
+
+bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy)
+{
+	for (int i = 0; i < GP_SCHED_POLICIES; i++) {
+		if (strcmp(name, gp_sched_policy_name(i)) == 0) {
+			*policy = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int take_time(struct gp_reader *r, const char *key, const char *value, u64 *out)
+{
+	return gp_sim_parse_time(value, out)
+		       ? 0
+		       : gp_reader_wrong(r, key, value,
+					 _("a time such as 20ms, 300us or 1.5s, at most a day"));
+}
+
+int gp_reader_number(struct gp_reader *r, const char *key, const char *value, u64 min, u64 max,
+		     u64 *out)
+{
+	char range[96];
+
+	if (gp_argument_u64(value, out) && *out >= min && *out <= max)
+		return 0;
+	snprintf(range, sizeof(range), _("a whole number of %llu to %llu"), (unsigned long long)min,
+		 (unsigned long long)max);
+	return gp_reader_wrong(r, key, value, range);
+}
+
+static void look_at(const char *name, const char *word, size_t *best, char *nearest, size_t size)
+{
+	size_t found = gp_word_distance(name, word);
+
+	if (found >= *best)
+		return;
+	*best = found;
+	snprintf(nearest, size, "%s", word);
+}
+
+/* Says what was probably meant, or everything there is. */
+static int unknown(struct gp_reader *r, const struct gp_scenario_key *keys, size_t count,
+		   const char *also, const char *name)
+{
+	char nearest[GP_SCENARIO_KEY_LENGTH] = "", word[GP_SCENARIO_KEY_LENGTH];
+	struct gp_buf all = {0};
+	size_t best = 3;
+	int error;
+
+	while (*also) {
+		size_t length = strcspn(also, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, also);
+		look_at(name, word, &best, nearest, sizeof(nearest));
+		gp_buf_printf(&all, "%s%s", all.len ? ", " : "", word);
+		also += length + strspn(also + length, " ");
+	}
+	for (size_t i = 0; i < count; i++) {
+		look_at(name, keys[i].name, &best, nearest, sizeof(nearest));
+		gp_buf_printf(&all, "%s%s", all.len ? ", " : "", keys[i].name);
+	}
+	if (*nearest)
+		error = gp_fail(r->diag, -EINVAL,
+				_("%s:%u: unknown key \"%s\"; did you mean \"%s\"?"), r->file,
+				r->line, name, nearest);
+	else
+		error = gp_fail(r->diag, -EINVAL, _("%s:%u: unknown key \"%s\"; there are %s"),
+				r->file, r->line, name, gp_buf_str(&all));
+	gp_buf_free(&all);
+	return error;
+}
+
+int gp_reader_key(struct gp_reader *r, const struct gp_scenario_key *keys, size_t count,
+		  const char *also, void *base, const char *name, const char *value)
+{
+	for (size_t i = 0; i < count; i++) {
+		u64 number;
+		int error;
+
+		if (strcmp(keys[i].name, name) != 0)
+			continue;
+		error = keys[i].time ? take_time(r, name, value, &number)
+				     : gp_reader_number(r, name, value, keys[i].min, keys[i].max,
+							&number);
+		if (error)
+			return error;
+		if (keys[i].size == 4)
+			memcpy((char *)base + keys[i].offset, &(u32){(u32)number}, 4);
+		else
+			memcpy((char *)base + keys[i].offset, &number, 8);
+		return 0;
+	}
+	return unknown(r, keys, count, also, name);
+}
