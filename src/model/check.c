@@ -3,6 +3,8 @@
 
 /* Gathered over all queues, to be compared with the model's own sums. */
 struct sums {
+	u32 enabled, compute, processes; /* enabled queues, those of compute, processes with any */
+	const struct gp_list *last;      /* of these processes, in model->enabled */
 	u32 mapped, ready, held, running, resident, batches, packets, saved;
 	u64 work, cu_ns, saved_bytes;
 	u64 cu[GP_MODEL_CU_WORDS];
@@ -100,6 +102,8 @@ static const char *check_queue(const struct gp_model *m, const struct gp_queue *
 	if (q->running_cus > q->held_cus || q->cu_mark > m->now)
 		return "a queue runs on CUs it does not hold";
 	sums->mapped += q->mapped;
+	sums->enabled += q->now.enabled;
+	sums->compute += q->now.enabled && q->now.type == GP_MODEL_COMPUTE;
 	sums->ready += q->ready && q->now.type == GP_MODEL_COMPUTE;
 	sums->held += q->held_cus;
 	sums->running += q->running_cus;
@@ -180,6 +184,9 @@ static const char *check_sums(const struct gp_model *m, const struct sums *sums)
 				     : sums->mapped) ||
 	    stats.mapped_processes > m->config.chip.vmids)
 		return "mapped queues or processes do not add up";
+	if (sums->enabled != m->enabled_queues || sums->compute != m->enabled_compute ||
+	    sums->processes != m->enabled_processes)
+		return "enabled queues or their processes do not add up";
 	if (sums->ready != m->ready_queues)
 		return "ready queues do not add up";
 	if (sums->held != m->cus - m->free_cus || sums->running != m->running_cus ||
@@ -205,17 +212,26 @@ static const char *check_sums(const struct gp_model *m, const struct sums *sums)
 const char *gp_model_check(const struct gp_model *m)
 {
 	const struct gp_list *p, *link;
-	struct sums sums = {0};
+	struct sums sums = {.last = &m->enabled};
 	const char *broken;
 
 	gp_list_for_each (p, &m->processes) {
 		const struct gp_process *process = gp_container(p, struct gp_process, link);
+		u32 before = sums.enabled;
 
 		gp_list_for_each (link, &process->queues) {
 			broken = check_queue(m, gp_container(link, struct gp_queue, link), &sums);
 			if (broken)
 				return broken;
 		}
+		if (process->enabled != sums.enabled - before)
+			return "a process counts its enabled queues wrongly";
+		if (!process->enabled)
+			continue;
+		sums.processes++;
+		if (process->enabled_link.prev != sums.last)
+			return "processes with enabled queues are not in their order";
+		sums.last = &process->enabled_link;
 	}
 	broken = check_resident(m, &sums);
 	if (!broken)

@@ -121,6 +121,8 @@ int gp_model_init(struct gp_model **out, void *memory, size_t size,
 	m->restored = (u32 *)(base + l.restored);
 	gp_list_init(&m->processes);
 	gp_list_init(&m->mapped);
+	gp_list_init(&m->changed);
+	gp_list_init(&m->enabled);
 	for (u32 i = 0; i < GP_MODEL_LEVELS; i++)
 		gp_list_init(&m->ready[i]);
 	for (u32 i = 0; i < GP_MODEL_MAX_ENGINES; i++)

@@ -55,7 +55,8 @@ int gp_model_queue_add(struct gp_model *m, u32 process_index,
 	}
 	q->process = process;
 	q->wanted = *config;
-	q->changed = true;
+	gp_list_init(&q->changed_link);
+	gp_runlist_changed(m, q);
 	q->slot = slot;
 	q->cu_mark = m->now;
 	gp_list_init(&q->ready_link);
@@ -78,7 +79,7 @@ int gp_model_queue_set(struct gp_model *m, u32 index, const struct gp_model_queu
 	if (config->type == GP_MODEL_SDMA && config->engine != q->wanted.engine)
 		return -EINVAL;
 	q->wanted = *config;
-	q->changed = true;
+	gp_runlist_changed(m, q);
 	return 0;
 }
 

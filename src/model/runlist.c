@@ -147,10 +147,54 @@ static struct gp_queue *queue_after(const struct gp_model *m, const struct gp_qu
 	return next ? next : first_queue(m, m->processes.next);
 }
 
-void gp_runlist_forget(struct gp_model *m, const struct gp_queue *q)
+void gp_runlist_changed(struct gp_model *m, struct gp_queue *q)
+{
+	if (!q->changed)
+		gp_list_add_tail(&m->changed, &q->changed_link);
+	q->changed = true;
+}
+
+/* Among the enabled processes by age: few come and go at a time, so the next older one is near. */
+static void insert(struct gp_model *m, struct gp_process *process)
+{
+	struct gp_list *before = &m->enabled, *link = process->link.prev;
+
+	for (; link != &m->processes; link = link->prev) {
+		struct gp_process *older = gp_container(link, struct gp_process, link);
+
+		if (older->enabled) {
+			before = &older->enabled_link;
+			break;
+		}
+	}
+	gp_list_add_head(before, &process->enabled_link);
+	m->enabled_processes++;
+}
+
+/* The queue is enabled from now on, or is not any more. */
+static void count(struct gp_model *m, const struct gp_queue *q, bool enabled)
+{
+	struct gp_process *process = q->process;
+
+	if (enabled && !process->enabled++) {
+		insert(m, process);
+	} else if (!enabled && !--process->enabled) {
+		gp_list_remove(&process->enabled_link);
+		m->enabled_processes--;
+	}
+	m->enabled_queues += enabled ? 1 : -1u;
+	if (q->wanted.type == GP_MODEL_COMPUTE)
+		m->enabled_compute += enabled ? 1 : -1u;
+}
+
+void gp_runlist_forget(struct gp_model *m, struct gp_queue *q)
 {
 	struct gp_queue *next = queue_after(m, q);
 
+	if (q->changed)
+		gp_list_remove(&q->changed_link);
+	if (q->now.enabled)
+		count(m, q, false);
 	if (next == q)
 		next = NULL;
 	if (m->turn == q)
@@ -163,14 +207,15 @@ static void apply(struct gp_model *m, struct gp_queue *q)
 {
 	u64 work = q->submitted - q->completed, any = 0;
 
-	if (!q->changed)
-		return;
-	q->changed = false;
-	if (q->now.enabled)
+	if (q->now.enabled) {
 		m->enabled_work -= work;
+		count(m, q, false);
+	}
 	q->now = q->wanted;
-	if (q->now.enabled)
+	if (q->now.enabled) {
 		m->enabled_work += work;
+		count(m, q, true);
+	}
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
 		any |= q->now.cu_mask[i];
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
@@ -180,46 +225,74 @@ static void apply(struct gp_model *m, struct gp_queue *q)
 	}
 }
 
-/* Takes over what is wanted of every queue, and says whether it fits. */
+/* Takes over what is wanted of the queues, and says whether it fits. */
 static bool apply_all(struct gp_model *m)
 {
-	u32 processes = 0, compute = 0;
-	struct gp_list *p, *link;
+	while (!gp_list_empty(&m->changed)) {
+		struct gp_queue *q = gp_container(m->changed.next, struct gp_queue, changed_link);
 
-	gp_list_for_each (p, &m->processes) {
-		struct gp_process *process = gp_container(p, struct gp_process, link);
-		bool any = false;
-
-		process->vmid_index = GP_MODEL_NONE;
-		gp_list_for_each (link, &process->queues) {
-			struct gp_queue *q = gp_container(link, struct gp_queue, link);
-
-			apply(m, q);
-			any |= q->now.enabled;
-			compute += q->now.enabled && q->now.type == GP_MODEL_COMPUTE;
-		}
-		processes += any;
+		gp_list_remove(&q->changed_link);
+		q->changed = false;
+		apply(m, q);
 	}
-	return processes <= m->config.chip.vmids && compute <= m->config.chip.slots;
+	return m->enabled_processes <= m->config.chip.vmids &&
+	       m->enabled_compute <= m->config.chip.slots;
+}
+
+static struct gp_queue *oldest_queue(const struct gp_process *process)
+{
+	return gp_container(process->queues.next, struct gp_queue, link);
+}
+
+/* The next process in the circle that has an enabled queue; there is one. */
+static const struct gp_process *next_enabled(const struct gp_model *m,
+					     const struct gp_process *process)
+{
+	const struct gp_list *link = process->enabled_link.next;
+
+	if (process->enabled)
+		return gp_container(link == &m->enabled ? link->next : link, struct gp_process,
+				    enabled_link);
+	do {
+		link = process->link.next == &m->processes ? m->processes.next : process->link.next;
+		process = gp_container(link, struct gp_process, link);
+	} while (!process->enabled);
+	return process;
+}
+
+/* The circle without processes that have nothing enabled. */
+static struct gp_queue *enabled_after(const struct gp_model *m, struct gp_queue *q)
+{
+	do {
+		if (q->process->enabled && q->link.next != &q->process->queues)
+			q = gp_container(q->link.next, struct gp_queue, link);
+		else
+			q = oldest_queue(next_enabled(m, q->process));
+	} while (!q->now.enabled);
+	return q;
+}
+
+static struct gp_queue *first_enabled(const struct gp_model *m)
+{
+	struct gp_queue *q = m->turn;
+
+	if (!q)
+		q = oldest_queue(gp_container(m->enabled.next, struct gp_process, enabled_link));
+	return q->now.enabled ? q : enabled_after(m, q);
 }
 
 /* Maps queues from `turn` on until one does not fit: it will have the next turn. */
 static void select_queues(struct gp_model *m)
 {
-	struct gp_queue *first = m->turn ? m->turn : first_queue(m, m->processes.next);
-	struct gp_queue *q = first;
+	struct gp_queue *q = m->enabled_queues ? first_enabled(m) : NULL;
 	u32 slots = 0;
 
 	m->stats.mapped_queues = m->stats.mapped_processes = 0;
 	m->next_turn = NULL;
-	if (!first)
-		return;
-	do {
+	for (u32 left = m->enabled_queues; left; left--, q = enabled_after(m, q)) {
 		bool compute = q->now.type == GP_MODEL_COMPUTE;
 		struct gp_process *p = q->process;
 
-		if (!q->now.enabled)
-			continue;
 		if ((compute && slots == m->config.chip.slots) ||
 		    (p->vmid_index == GP_MODEL_NONE &&
 		     m->stats.mapped_processes == m->config.chip.vmids)) {
@@ -233,7 +306,7 @@ static void select_queues(struct gp_model *m)
 		q->mapped = true;
 		m->stats.mapped_queues++;
 		gp_list_add_tail(&m->mapped, &q->mapped_link);
-	} while ((q = queue_after(m, q)) != first);
+	}
 	GP_ASSERT(!m->next_turn == !m->stats.oversubscribed);
 }
 
@@ -299,6 +372,7 @@ static void unmap_end(struct gp_model *m)
 
 		GP_ASSERT(q->mapped && !q->ready && !q->resident_waves);
 		q->mapped = false;
+		q->process->vmid_index = GP_MODEL_NONE;
 		gp_list_remove(&q->mapped_link);
 	}
 	map_begin(m);

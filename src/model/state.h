@@ -32,7 +32,9 @@ struct gp_process {
 	struct gp_list queues; /* oldest first */
 	bool used;
 	u32 queue_count;
-	u32 vmid_index; /* GP_MODEL_NONE when not mapped */
+	struct gp_list enabled_link; /* in model->enabled, oldest first, with an enabled queue */
+	u32 enabled;                 /* queues, as the runlist has them */
+	u32 vmid_index;              /* GP_MODEL_NONE when not mapped */
 };
 
 enum gp_dispatch {
@@ -42,10 +44,11 @@ enum gp_dispatch {
 };
 
 struct gp_queue {
-	struct gp_list link;        /* in its process */
-	struct gp_list ready_link;  /* in model->ready[priority] or its engine's ready */
-	struct gp_list mapped_link; /* in model->mapped */
-	struct gp_process *process; /* NULL: not in use */
+	struct gp_list link;         /* in its process */
+	struct gp_list ready_link;   /* in model->ready[priority] or its engine's ready */
+	struct gp_list mapped_link;  /* in model->mapped */
+	struct gp_list changed_link; /* in model->changed */
+	struct gp_process *process;  /* NULL: not in use */
 	struct gp_model_queue_config wanted, now; /* `now` was copied from `wanted` by a map */
 	bool changed;                             /* `wanted`, since then */
 	bool mapped, ready;
@@ -108,7 +111,9 @@ struct gp_model {
 	u64 now;
 	struct gp_pool processes_pool, queues_pool, packets_pool, batches_pool;
 	struct gp_heap events;
-	struct gp_list processes, mapped;
+	struct gp_list processes, enabled, mapped;
+	struct gp_list changed; /* queues that are not as wanted yet */
+	u32 enabled_queues, enabled_compute, enabled_processes; /* as the runlist has them */
 
 	/* Compute units. */
 	u64 free[GP_MODEL_CU_WORDS];
@@ -202,7 +207,9 @@ void gp_runlist_wait_sdma(struct gp_model *model);
 /* When the runlist will do something by itself. */
 u64 gp_runlist_next(const struct gp_model *model);
 /* The queue is about to go. */
-void gp_runlist_forget(struct gp_model *model, const struct gp_queue *queue);
+void gp_runlist_forget(struct gp_model *model, struct gp_queue *queue);
+/* What is wanted of the queue is new: the next map takes it over. */
+void gp_runlist_changed(struct gp_model *model, struct gp_queue *queue);
 
 /* check.c: the first invariant that does not hold, in words, or NULL. Walks everything. */
 const char *gp_model_check(const struct gp_model *model);
