@@ -98,6 +98,7 @@ static void put_metrics(struct gp_doc *doc, const struct gp_comparison *c)
 #define OF_AHEAD(i)    ahead(c->cases[i])
 #define OF_GAPS(i)     gp_v_if(c->cases[i]->has_time, gp_v_count(c->cases[i]->idle_gaps))
 #define OF_IDLE(i)     percent(c->cases[i]->idle_ns, length(c->cases[i]))
+#define OF_JUMPS(i)    gp_v_count(c->cases[i]->jumps)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
 	METRIC("named", _("of these with a name"), OF_NAMED);
@@ -114,6 +115,8 @@ static void put_metrics(struct gp_doc *doc, const struct gp_comparison *c)
 	METRIC("packets_ahead_mean", _("packets ahead in the queue, mean"), OF_AHEAD);
 	METRIC("idle_gaps", _("pauses of 1 ms and more"), OF_GAPS);
 	METRIC("idle_share", _("time in such pauses"), OF_IDLE);
+	if (c->cases[0]->jumps || c->cases[1]->jumps)
+		METRIC("jumps", _("times the clock went back"), OF_JUMPS);
 }
 
 static struct gp_value priority_word(const struct gp_log_queue *queue)

@@ -231,6 +231,9 @@ static int read_profile(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag
 	gp_submission_next_input(&inquiry->submission);
 	ret = gp_rocprof_read(fd, current(inquiry)->name, diag, profile_event, inquiry, &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
+	if (!ret && stats.cut)
+		gp_diag(diag, GP_WARNING, _("%s: the file is cut off; what is complete is counted"),
+			current(inquiry)->name);
 	return ret;
 }
 

@@ -161,6 +161,7 @@ static bool has_clock(struct gp_workload *workload, const struct gp_event *event
 	workload->has_time = true;
 	workload->clock = event->clock;
 	workload->first_ns = workload->last_ns = event->time_ns;
+	workload->shift_ns = workload->jumps = 0;
 	workload->timed = workload->idle_ns = workload->idle_gaps = 0;
 	workload->gap_count = 0;
 	memset(workload->windows, 0, sizeof(workload->windows));
@@ -170,16 +171,31 @@ static bool has_clock(struct gp_workload *workload, const struct gp_event *event
 	return true;
 }
 
-/* Threads write out of order: a time before the last one counts as the last one. */
+/*
+ * Threads write out of order: a time a little before the last one counts as the last one. Where the
+ * clock went back, time goes on from there: nothing is measured across the jump.
+ */
+static u64 time_of(struct gp_workload *workload, const struct gp_event *event)
+{
+	u64 now = event->time_ns + workload->shift_ns;
+
+	if (now >= workload->last_ns)
+		return now;
+	if (workload->last_ns - now >= GP_WORKLOAD_JUMP_NS) {
+		workload->jumps++;
+		workload->shift_ns = workload->last_ns - event->time_ns;
+	}
+	return workload->last_ns;
+}
+
 static int note_time(struct gp_workload *workload, const struct gp_event *event)
 {
-	u64 now = event->time_ns, window;
+	u64 now, window;
 
 	if (!has_clock(workload, event))
 		return 0;
 	workload->timed++;
-	if (now < workload->last_ns)
-		now = workload->last_ns;
+	now = time_of(workload, event);
 	if (now - workload->last_ns >= GP_WORKLOAD_IDLE_NS) {
 		workload->idle_ns += now - workload->last_ns;
 		workload->idle_gaps++;

@@ -16,6 +16,8 @@
 #define GP_WORKLOAD_WINDOW_NS 10000000ull
 /* A pause between submissions that is worth the word. */
 #define GP_WORKLOAD_IDLE_NS 1000000ull
+/* A time that goes back this far is another boot's, or the clock's fault. */
+#define GP_WORKLOAD_JUMP_NS 1000000000ull
 #define GP_WORKLOAD_GAPS    5   /* the longest ones are kept */
 #define GP_WORKLOAD_BINS    128 /* of the curve; their width doubles when time runs out */
 #define GP_WORKLOAD_AT_ONCE 16  /* queues in one window, the last counts "or more" */
@@ -43,6 +45,7 @@ struct gp_workload {
 	bool has_time;
 	enum gp_clock clock;   /* of everything that is about time */
 	u64 timed;             /* dispatches by it */
+	u64 jumps;             /* how often it went back farther than threads write out of order */
 	u64 first_ns, last_ns; /* of these */
 	u64 idle_ns, idle_gaps;
 	struct gp_gap gaps[GP_WORKLOAD_GAPS]; /* longest first */
@@ -57,6 +60,7 @@ struct gp_workload {
 	u64 window;
 	u32 window_queues;
 	bool in_window;
+	u64 shift_ns; /* added to times since the clock went back */
 };
 
 int gp_workload_init(struct gp_workload *workload);

@@ -273,6 +273,28 @@ static void functions_that_were_not_traced_are_not_zero(void **state)
 	}
 }
 
+static void a_profile_that_was_cut_says_so(void **state)
+{
+	static const char text[] =
+		"{ \"traceEvents\":[{}\n"
+		",{\"ph\":\"X\",\"name\":\"hipMalloc\",\"pid\":2,\"tid\":5,\"ts\":\"1\",\"dur\":"
+		"\"2\","
+		"\"args\":{\"BeginNs\":\"1000\",\"EndNs\":\"3000\",\"pid\":\"5\",\"tid\":\"5\"}}\n"
+		",{\"ph\":\"X\",\"name\":\"hipFr";
+	struct gp_inquiry inquiry;
+	struct test_diag diag = TEST_DIAG;
+	int fd = test_memory_file(text, strlen(text));
+
+	(void)state;
+	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_inquiry_add(&inquiry, fd, "cut.json", &diag.diag), 0);
+	assert_int_equal(inquiry.inputs[0]->kind, GP_SOURCE_ROCPROF);
+	assert_non_null(strstr(gp_buf_str(&diag.text), "cut off"));
+	close(fd);
+	gp_inquiry_free(&inquiry);
+	gp_buf_free(&diag.text);
+}
+
 static void a_file_nobody_understands_is_refused(void **state)
 {
 	struct gp_inquiry inquiry;
@@ -299,6 +321,7 @@ int main(void)
 		cmocka_unit_test(log_and_trace_are_aligned_by_the_queues_both_saw),
 		cmocka_unit_test(a_log_of_two_clocks_shows_both_and_compares_none),
 		cmocka_unit_test(functions_that_were_not_traced_are_not_zero),
+		cmocka_unit_test(a_profile_that_was_cut_says_so),
 		cmocka_unit_test(a_file_nobody_understands_is_refused),
 	};
 

@@ -101,6 +101,24 @@ static void times_of_two_clocks_are_not_mixed(void **state)
 	gp_workload_free(&workload);
 }
 
+/* As in the logs of two boots in one file. */
+static void nothing_is_measured_across_a_clock_that_went_back(void **state)
+{
+	struct gp_workload workload;
+
+	(void)state;
+	feed(&workload, RUN("0900000000", "0x1", "0x7f1000", "1, 1, 1") RUN("0900000100", "0x1",
+									    "0x7f1000", "1, 1, 1")
+				RUN("0000001000", "0x1", "0x7f1000", "1, 1, 1")
+					RUN("0000001300", "0x1", "0x7f1000", "1, 1, 1")
+						RUN("0000003300", "0x1", "0x7f1000", "1, 1, 1"));
+	assert_int_equal(workload.jumps, 1);
+	assert_int_equal(workload.last_ns - workload.first_ns, 100000 + 300000 + 2000000);
+	assert_int_equal(workload.idle_gaps, 1);
+	assert_int_equal(workload.idle_ns, 2000000);
+	gp_workload_free(&workload);
+}
+
 static void more_pauses_than_are_kept_keep_the_longest(void **state)
 {
 	struct gp_workload workload;
@@ -380,6 +398,7 @@ int main(void)
 		cmocka_unit_test(a_name_belongs_to_the_next_dispatch_of_its_thread),
 		cmocka_unit_test(pauses_are_counted_and_the_longest_kept),
 		cmocka_unit_test(times_of_two_clocks_are_not_mixed),
+		cmocka_unit_test(nothing_is_measured_across_a_clock_that_went_back),
 		cmocka_unit_test(more_pauses_than_are_kept_keep_the_longest),
 		cmocka_unit_test(queues_of_one_window_are_at_once),
 		cmocka_unit_test(the_curve_holds_everything_however_long_it_takes),
