@@ -302,11 +302,12 @@ static void find_anchors(const struct gp_inquiry *inquiry, const struct gp_inqui
 	const struct gp_kfdpath *path = &inquiry->path;
 	size_t found = 0;
 
-	for (size_t i = 0; i < path->creation_count; i++)
+	for (size_t i = 0; i < path->creation_kept; i++)
 		found += path->creations[i].pid == log->pid;
-	if (!log->pid || found != log->anchor_count || log->anchor_count == GP_INQUIRY_ANCHORS)
+	if (!log->pid || path->creation_count > path->creation_kept || found != log->anchor_count ||
+	    log->anchor_count == GP_INQUIRY_ANCHORS)
 		return;
-	for (size_t i = 0, nth = 0; i < path->creation_count; i++) {
+	for (size_t i = 0, nth = 0; i < path->creation_kept; i++) {
 		const struct gp_creation *creation = &path->creations[i];
 
 		if (creation->pid != log->pid)

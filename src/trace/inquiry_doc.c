@@ -116,18 +116,12 @@ static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_inquiry_input *log = first_log(q);
 	const struct gp_kfdpath *path = &q->path;
-	const struct gp_creation *longest = NULL;
-	u64 whole = 0, sum = 0;
+	const struct gp_creation *longest = path->creation_count ? &path->longest : NULL;
+	u64 whole = path->creation_ended, sum = path->creation_ns;
 	char text[256];
 	size_t kfd;
 
 	gp_kfd_queues_items(q->queues, &kfd);
-	for (size_t i = 0; i < path->creation_count; i++) {
-		whole += path->creations[i].ended;
-		sum += path->creations[i].length_ns;
-		if (!longest || path->creations[i].length_ns > longest->length_ns)
-			longest = &path->creations[i];
-	}
 	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
 	answer(doc, "runtime", _("queues the runtime created"),
 	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),

@@ -38,10 +38,8 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 		  gp_kfdpath_count(path, GP_MATCH_START, "update_mqd", NULL);
 	u64 kcq = gp_kfdpath_count(path, GP_MATCH_PART, "kcq", NULL);
 	u64 doorbell = gp_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
-	u64 creations = path->creation_count, sum = 0;
+	u64 creations = path->creation_count, sum = path->creation_ns;
 
-	for (size_t i = 0; i < creations; i++)
-		sum += path->creations[i].length_ns;
 	gp_doc_section(doc, "indicators", _("Indicators"));
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "indicator", _("INDICATOR"));

@@ -13,8 +13,9 @@
 
 struct gp_path_thread {
 	bool creating;
-	u64 creation; /* index */
-	u32 root;     /* the function that started it */
+	struct gp_creation creation;
+	size_t kept; /* its number + 1 among those that are; 0 = it is not */
+	u32 root;    /* the function that started it */
 	u64 last_ns;
 	bool sent; /* its runlist: nothing of it comes after */
 	u32 stack[DEPTH];
@@ -143,30 +144,40 @@ static void note_return(struct gp_kfdpath *path, u32 thread, u32 function,
 static void end_creation(struct gp_kfdpath *path, struct gp_path_thread *thread, u64 now,
 			 bool ended)
 {
-	struct gp_creation *creation = &path->creations[thread->creation];
+	struct gp_creation *creation = &thread->creation;
 
 	thread->creating = false;
 	if (now > creation->start_ns)
 		creation->length_ns = now - creation->start_ns;
 	creation->ended = ended;
+	path->creation_ended += ended;
+	path->creation_ns += creation->length_ns;
+	if (!path->longest.line || creation->length_ns > path->longest.length_ns)
+		path->longest = *creation;
+	if (thread->kept)
+		path->creations[thread->kept - 1] = *creation;
 }
 
 static int start_creation(struct gp_kfdpath *path, struct gp_path_thread *thread,
 			  const struct gp_event *event, u32 function)
 {
-	if (gp_array_grow((void **)&path->creations, path->creation_count, &path->creation_capacity,
+	*thread = (struct gp_path_thread){
+		.creating = true,
+		.creation = {.pid = event->pid,
+			     .input = path->input,
+			     .line = event->line,
+			     .start_ns = event->time_ns},
+		.root = function,
+		.last_ns = event->time_ns,
+	};
+	path->creation_count++;
+	if (path->creation_kept == GP_KFDPATH_CREATIONS)
+		return 0;
+	if (gp_array_grow((void **)&path->creations, path->creation_kept, &path->creation_capacity,
 			  sizeof(*path->creations)))
 		return -ENOMEM;
-	*thread = (struct gp_path_thread){.creating = true,
-					  .creation = path->creation_count,
-					  .root = function,
-					  .last_ns = event->time_ns};
-	path->creations[path->creation_count++] = (struct gp_creation){
-		.pid = event->pid,
-		.input = path->input,
-		.line = event->line,
-		.start_ns = event->time_ns,
-	};
+	path->creations[path->creation_kept++] = thread->creation;
+	thread->kept = path->creation_kept;
 	return 0;
 }
 

@@ -25,12 +25,17 @@ struct gp_creation {
 	bool ended; /* its return was seen; else it lasted at least this */
 };
 
+/* Creations that are kept one by one; a program that makes queues all day does not fill memory. */
+#define GP_KFDPATH_CREATIONS 1024
+
 struct gp_kfdpath {
 	struct gp_strings names;
 	struct gp_function_use *functions; /* by name */
 	size_t function_count, function_capacity;
-	struct gp_creation *creations;
-	size_t creation_count, creation_capacity;
+	u64 creation_count, creation_ended, creation_ns; /* all, with a return, sum of lengths */
+	struct gp_creation longest;
+	struct gp_creation *creations; /* the first ones, in the order they began */
+	size_t creation_kept, creation_capacity;
 	u64 lost, gaps;
 	/* private */
 	struct gp_map threads; /* (input, pid) -> thread */

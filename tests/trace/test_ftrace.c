@@ -272,6 +272,37 @@ static void a_text_without_events_is_refused(void **state)
 	gp_buf_free(&diag.text);
 }
 
+/* Memory is for what is different, not for what happens again. */
+static void creations_without_end_are_counted_and_the_longest_kept(void **state)
+{
+	struct gp_kfdpath path = {0};
+	struct gp_event event = {.clock = GP_CLOCK_TRACE,
+				 .pid = 7,
+				 .valid = GP_EV_PID | GP_EV_TIME,
+				 .name = "create_queue_cpsch",
+				 .name_len = 18};
+
+	(void)state;
+	for (u64 i = 0; i < 3 * GP_KFDPATH_CREATIONS; i++) {
+		event.line = i + 1;
+		event.kind = GP_EVENT_ENTER;
+		event.time_ns = i * 1000000;
+		assert_int_equal(gp_kfdpath_event(&path, &event), 0);
+		event.kind = GP_EVENT_LEAVE;
+		event.time_ns += i == 2000 ? 900 : 100;
+		assert_int_equal(gp_kfdpath_event(&path, &event), 0);
+	}
+	gp_kfdpath_finish(&path);
+	assert_int_equal(path.creation_count, 3 * GP_KFDPATH_CREATIONS);
+	assert_int_equal(path.creation_ended, 3 * GP_KFDPATH_CREATIONS);
+	assert_int_equal(path.creation_ns, 300 * GP_KFDPATH_CREATIONS + 800);
+	assert_int_equal(path.creation_kept, GP_KFDPATH_CREATIONS);
+	assert_int_equal(path.creations[0].line, 1);
+	assert_int_equal(path.longest.line, 2001);
+	assert_int_equal(path.longest.length_ns, 900);
+	gp_kfdpath_free(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +316,7 @@ int main(void)
 		cmocka_unit_test(counts_match_by_name_start_or_part),
 		cmocka_unit_test(deep_calls_and_odd_lines_do_no_harm),
 		cmocka_unit_test(a_text_without_events_is_refused),
+		cmocka_unit_test(creations_without_end_are_counted_and_the_longest_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
