@@ -11,6 +11,8 @@
  *  - status.c   what the machine says of itself, and the clock's handle
  * symbols.c finds the driver's functions, hooks.c redirects those that would
  * touch hardware, layout.c refuses a driver that this was not built for.
+ * compat-SERIES.[ch] is all that is different from kernel to kernel; the one
+ * it is built for is compiled in.
  *
  * One lock, fg.lock, is over everything the firmware and the runner own. It
  * is a leaf: nobody calls the driver with it held, but for interrupts, which
@@ -140,8 +142,7 @@ struct fg_symbols {
 	struct kfd_process *(*process_by_pasid)(u32 pasid);
 	void (*process_unref)(struct kfd_process *p);
 	void (*interrupt)(struct kfd_dev *kfd, const void *entry);
-	int (*pre_reset)(struct kfd_dev *kfd,
-			 struct amdgpu_reset_context *context);
+	void *pre_reset;	/* its type is the kernel's: fg_pre_reset() */
 	int (*post_reset)(struct kfd_dev *kfd);
 	void (*mmput_async)(struct mm_struct *mm);
 	struct hlist_head *processes;
@@ -172,6 +173,40 @@ extern int fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
 extern bool fg_hang, fg_fail_unmap;
 extern int fg_late_fence_ms;
 
+/* A function of amdgpu, and what is called instead; NULL: it is counted. */
+struct fg_hook {
+	const char *name;
+	void *function;
+	struct ftrace_ops ops;
+	bool registered;
+};
+
+#define FG_HOOK(name, function) { "amdgpu:" #name, function }
+
+/* A member that is used, or (no name) the size of a structure. */
+struct fg_member {
+	const char *type, *name;
+	u32 offset;
+};
+
+#define FG_MEMBER(type, name) { #type, #name, offsetof(struct type, name) }
+#define FG_SIZE(type) { #type, NULL, sizeof(struct type) }
+
+/* compat-SERIES.c; tables end with an entry of NULL */
+extern struct fg_hook fg_own_hooks[];
+extern const struct fg_member fg_own_members[];
+extern const char fg_era[], fg_personality[];	/* in the status's words */
+void fg_own_description(struct amdgpu_device *adev);
+void fg_own_registers(struct kfd2kgd_calls *calls);
+struct device_queue_manager *fg_manager(void);
+u32 fg_gpu_id(void);
+/* Until the driver has taken down the last process. */
+void fg_wait_for_processes(void);
+int fg_pre_reset(void);
+/* Calls of the process that wait for a debugger. */
+u32 fg_blocked_calls(struct kfd_process *process);
+bool fg_traps_on(struct kfd_process *process);
+
 /* symbols.c, layout.c, hooks.c */
 int fg_find_symbols(struct fg_symbols *sym);
 int fg_check_layout(const struct fg_symbols *sym, bool lie);
@@ -181,6 +216,7 @@ void fg_unhook(void);
 /* memory.c */
 void *fg_gtt_cpu(u64 gpu);
 u32 fg_memory_left(void);
+void fg_memory_count(int more);
 void fg_bo_init(struct amdgpu_bo *bo, u64 size);
 int fg_mmap_buffer(struct vm_area_struct *vma);
 
@@ -196,12 +232,6 @@ int fg_unmap_memory(struct amdgpu_device *adev, struct kgd_mem *mem,
 		    void *priv);
 int fg_memory_to_kernel(struct kgd_mem *mem, void **ptr, u64 *size);
 struct amdgpu_bo_va_mapping *fg_lookup_mapping(struct amdgpu_vm *vm, u64 page);
-int fg_create_doorbells(struct amdgpu_device *adev, unsigned long size,
-			int align, u32 domain, struct amdgpu_bo **bo,
-			u64 *gpu_addr, void **cpu_addr);
-void fg_free_doorbells(struct amdgpu_bo **bo, u64 *gpu_addr, void **cpu_addr);
-u32 fg_doorbell_index(struct amdgpu_device *adev, struct amdgpu_bo *bo,
-		      u32 index, u32 size);
 
 /* render.c */
 int fg_file_to_fpriv(struct file *file, struct amdgpu_fpriv **fpriv);
@@ -214,7 +244,7 @@ void fg_replace_registers(struct kfd_dev *kfd);
 /* firmware.c */
 int fg_firmware_thread(void *unused);
 int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
-		u32 doorbell, u32 inst);
+		u32 doorbell FG_INST);
 void fg_hiq_unload(void *mqd);
 bool fg_hiq_empty(void);
 void fg_forget_mqds(u64 gpu, size_t size);

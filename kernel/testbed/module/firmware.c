@@ -21,6 +21,7 @@
 #define ONE_WORD_NOP		0x3fff	/* as the count of a NOP */
 /* CP_IQ_WAIT_TIME2.SCH_WAVE: 0 is for ever */
 #define SCH_WAVE(wait_times)	((wait_times) >> 8 & 0xff)
+#define WRITE_DATA_VALUE	4	/* word of the packet; to one register */
 #define KFD_SLOT(slot)		((slot) % FG_QUEUES >= FG_AMDGPU_QUEUES)
 
 /* ---- queues ---- */
@@ -341,7 +342,7 @@ static bool execute(const u32 *packet)
 			return false;
 		break;
 	case IT_WRITE_DATA:
-		word = ((const struct pm4_mec_write_data_mmio *)packet)->data;
+		word = packet[WRITE_DATA_VALUE];
 		fg.fw.wait_times = word;
 		break;
 	case IT_SET_RESOURCES:
@@ -383,7 +384,7 @@ bool fg_hiq_empty(void)
 }
 
 int fg_hiq_load(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
-		u32 doorbell, u32 inst)
+		u32 doorbell FG_INST)
 {
 	struct fg_firmware *fw = &fg.fw;
 	struct v9_mqd *m = mqd;

@@ -10,76 +10,62 @@
 
 #include "fakegpu.h"
 
-struct member {
-	const char *type, *name;
-	u32 offset;
-};
-
-#define MEMBER(type, name) { #type, #name, offsetof(struct type, name) }
-#define SIZE(type) { #type, NULL, sizeof(struct type) }
-
-static const struct member members[] = {
-	SIZE(amdgpu_device),
-	MEMBER(amdgpu_device, pdev),
-	MEMBER(amdgpu_device, ddev),
-	MEMBER(amdgpu_device, asic_type),
-	MEMBER(amdgpu_device, ip_versions),
-	MEMBER(amdgpu_device, reg_offset),
-	MEMBER(amdgpu_device, gmc),
-	MEMBER(amdgpu_device, gfx),
-	MEMBER(amdgpu_device, sdma),
-	MEMBER(amdgpu_device, gds),
-	MEMBER(amdgpu_device, doorbell),
-	MEMBER(amdgpu_device, doorbell_index),
-	MEMBER(amdgpu_device, vm_manager),
-	MEMBER(amdgpu_device, mman),
-	MEMBER(amdgpu_device, pm),
-	MEMBER(amdgpu_device, kfd),
-	MEMBER(amdgpu_device, reset_domain),
-	MEMBER(amdgpu_device, have_atomics_support),
-	SIZE(amdgpu_bo),
-	MEMBER(amdgpu_bo, vm_bo),
-	SIZE(amdgpu_bo_va),
-	MEMBER(amdgpu_bo_va, queue_refcount),
-	SIZE(amdgpu_fpriv),
-	MEMBER(amdgpu_vm, root),
-	MEMBER(amdgpu_vm, last_tlb_flush),
-	SIZE(kgd_mem),
-	MEMBER(kgd_mem, bo),
-	MEMBER(kgd_mem, va),
-	MEMBER(kgd_mem, alloc_flags),
-	MEMBER(kgd_mem, mapped_to_gpu_memory),
-	SIZE(kfd_dev),
-	MEMBER(kfd_dev, kfd2kgd),
-	MEMBER(kfd_dev, nodes),
-	MEMBER(kfd_dev, kfd_processes_count),
-	SIZE(kfd2kgd_calls),
-	MEMBER(kfd_node, dqm),
-	MEMBER(kfd_node, id),
-	MEMBER(device_queue_manager, lock_hidden),
-	MEMBER(device_queue_manager, queues),
-	MEMBER(device_queue_manager, is_hws_hang),
-	MEMBER(device_queue_manager, destroy_wait),
-	MEMBER(qcm_process_device, queues_list),
-	MEMBER(qcm_process_device, cwsr_kaddr),
-	MEMBER(kfd_process_device, process),
-	MEMBER(kfd_process_device, qpd),
-	MEMBER(kfd_process, kfd_processes),
-	MEMBER(kfd_process, mm),
-	MEMBER(kfd_process, mutex),
-	MEMBER(kfd_process, event_mutex),
-	MEMBER(kfd_process, lead_thread),
-	MEMBER(kfd_process, pasid),
-	MEMBER(kfd_process, pdds),
-	MEMBER(kfd_process, n_pdds),
-	MEMBER(kfd_process, runtime_enable_sema),
-	MEMBER(queue, properties),
-	MEMBER(queue, gart_mqd_addr),
-	MEMBER(queue_properties, queue_id),
-	MEMBER(queue_properties, priority),
-	MEMBER(queue_properties, queue_percent),
-	MEMBER(queue_properties, is_evicted),
-	MEMBER(queue_properties, is_suspended),
+static const struct fg_member members[] = {
+	FG_SIZE(amdgpu_device),
+	FG_MEMBER(amdgpu_device, pdev),
+	FG_MEMBER(amdgpu_device, ddev),
+	FG_MEMBER(amdgpu_device, asic_type),
+	FG_MEMBER(amdgpu_device, ip_versions),
+	FG_MEMBER(amdgpu_device, reg_offset),
+	FG_MEMBER(amdgpu_device, gmc),
+	FG_MEMBER(amdgpu_device, gfx),
+	FG_MEMBER(amdgpu_device, sdma),
+	FG_MEMBER(amdgpu_device, gds),
+	FG_MEMBER(amdgpu_device, doorbell),
+	FG_MEMBER(amdgpu_device, doorbell_index),
+	FG_MEMBER(amdgpu_device, vm_manager),
+	FG_MEMBER(amdgpu_device, mman),
+	FG_MEMBER(amdgpu_device, pm),
+	FG_MEMBER(amdgpu_device, kfd),
+	FG_MEMBER(amdgpu_device, reset_domain),
+	FG_MEMBER(amdgpu_device, have_atomics_support),
+	FG_SIZE(amdgpu_bo),
+	FG_MEMBER(amdgpu_bo, vm_bo),
+	FG_SIZE(amdgpu_bo_va),
+	FG_SIZE(amdgpu_fpriv),
+	FG_MEMBER(amdgpu_vm, root),
+	FG_MEMBER(amdgpu_vm, pd_phys_addr),
+	FG_MEMBER(amdgpu_vm, last_tlb_flush),
+	FG_SIZE(kgd_mem),
+	FG_MEMBER(kgd_mem, bo),
+	FG_MEMBER(kgd_mem, va),
+	FG_MEMBER(kgd_mem, alloc_flags),
+	FG_MEMBER(kgd_mem, mapped_to_gpu_memory),
+	FG_SIZE(kfd_dev),
+	FG_MEMBER(kfd_dev, kfd2kgd),
+	FG_SIZE(kfd2kgd_calls),
+	FG_MEMBER(device_queue_manager, lock_hidden),
+	FG_MEMBER(device_queue_manager, queues),
+	FG_MEMBER(device_queue_manager, is_hws_hang),
+	FG_MEMBER(qcm_process_device, queues_list),
+	FG_MEMBER(qcm_process_device, cwsr_kaddr),
+	FG_MEMBER(kfd_process_device, process),
+	FG_MEMBER(kfd_process_device, qpd),
+	FG_MEMBER(kfd_process, kfd_processes),
+	FG_MEMBER(kfd_process, mm),
+	FG_MEMBER(kfd_process, mutex),
+	FG_MEMBER(kfd_process, event_mutex),
+	FG_MEMBER(kfd_process, lead_thread),
+	FG_MEMBER(kfd_process, pasid),
+	FG_MEMBER(kfd_process, pdds),
+	FG_MEMBER(kfd_process, n_pdds),
+	FG_MEMBER(queue, properties),
+	FG_MEMBER(queue, gart_mqd_addr),
+	FG_MEMBER(queue_properties, queue_id),
+	FG_MEMBER(queue_properties, priority),
+	FG_MEMBER(queue_properties, queue_percent),
+	FG_MEMBER(queue_properties, is_evicted),
+	{ NULL }
 };
 
 struct reader {
@@ -90,7 +76,7 @@ struct reader {
 };
 
 /* The member's offset, or the size of the type; -1 when there is none. */
-static s64 offset_in(const struct reader *reader, const struct member *want)
+static s64 offset_in(const struct reader *reader, const struct fg_member *want)
 {
 	const struct btf_type *type;
 	const struct btf_member *member;
@@ -118,37 +104,52 @@ static s64 offset_in(const struct reader *reader, const struct member *want)
 	return result;
 }
 
-/* @lie: pretend that one member is elsewhere, to see this fail. */
-int fg_check_layout(const struct fg_symbols *sym, bool lie)
+static u32 compare(const struct reader *reader, const struct fg_member *want,
+		   u32 *count)
 {
-	struct reader reader = {
-		.find = (void *)sym->lookup("bpf_find_btf_id"),
-		.type = (void *)sym->lookup("btf_type_by_id"),
-		.name = (void *)sym->lookup("btf_name_by_offset"),
-		.put = (void *)sym->lookup("btf_put"),
-	};
-	int wrong = 0;
-	u32 i;
+	u32 wrong = 0;
 
-	if (!reader.find || !reader.type || !reader.name || !reader.put) {
-		pr_err("fakegpu: no type information (BTF) in this kernel\n");
-		return -ENOEXEC;
-	}
-	for (i = 0; i < ARRAY_SIZE(members); i++) {
-		const struct member *want = &members[i];
-		s64 have = offset_in(&reader, want);
+	for (; want->type; want++) {
+		s64 have = offset_in(reader, want);
 
-		if (have == want->offset && !(lie && i == 0))
+		(*count)++;
+		if (have == want->offset)
 			continue;
 		pr_err("fakegpu: %s%s%s is at %lld in this driver, built for %u\n",
 		       want->type, want->name ? "." : "",
 		       want->name ?: " (size)", have, want->offset);
 		wrong++;
 	}
-	if (wrong)
+	return wrong;
+}
+
+/* @lie: look for a member that is elsewhere, to see this fail. */
+int fg_check_layout(const struct fg_symbols *sym, bool lie)
+{
+	static const struct fg_member elsewhere[] = {
+		{ "amdgpu_device", NULL, 1 }, { NULL }
+	};
+	struct reader reader = {
+		.find = (void *)sym->lookup("bpf_find_btf_id"),
+		.type = (void *)sym->lookup("btf_type_by_id"),
+		.name = (void *)sym->lookup("btf_name_by_offset"),
+		.put = (void *)sym->lookup("btf_put"),
+	};
+	u32 wrong, count = 0;
+
+	if (!reader.find || !reader.type || !reader.name || !reader.put) {
+		pr_err("fakegpu: no type information (BTF) in this kernel\n");
+		return -ENOEXEC;
+	}
+	wrong = compare(&reader, members, &count) +
+		compare(&reader, fg_own_members, &count);
+	if (lie)
+		wrong += compare(&reader, elsewhere, &count);
+	if (wrong) {
 		pr_err("fakegpu: built for another kernel, not loading\n");
-	else
-		pr_info("fakegpu: %zu members of the driver's structures are in place\n",
-			ARRAY_SIZE(members));
-	return wrong ? -ENOEXEC : 0;
+		return -ENOEXEC;
+	}
+	pr_info("fakegpu: %u members of the driver's structures are in place\n",
+		count);
+	return 0;
 }

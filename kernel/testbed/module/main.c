@@ -2,7 +2,6 @@
 /* Loading: the device as amdgpu would have found it, then the driver's own
  * initialisation. See fakegpu.h for the parts.
  */
-#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
@@ -62,11 +61,9 @@ static void describe_compute(struct amdgpu_device *adev)
 	gfx->mec.num_queue_per_pipe = FG_QUEUES;
 	for (i = 0; i < FG_SLOTS; i++)
 		if (i % FG_QUEUES < FG_AMDGPU_QUEUES)
-			set_bit(i, gfx->mec_bitmap[0].queue_bitmap);
+			set_bit(i, FG_QUEUE_BITMAP(gfx));
 	gfx->mec_fw_version = DEBUG_MEC_FW;
 	gfx->mec2_fw_version = GWS_MEC2_FW;
-	gfx->xcc_mask = 1;
-	gfx->num_xcc_per_xcp = 1;
 	gfx->config.max_shader_engines = 8;
 	gfx->config.max_sh_per_se = 1;
 	gfx->config.max_cu_per_sh = FG_CUS / 8;
@@ -77,7 +74,7 @@ static void describe_compute(struct amdgpu_device *adev)
 	gfx->cu_info.max_scratch_slots_per_cu = 32;
 	gfx->cu_info.lds_size = 64;
 	for (i = 0; i < 8; i++)
-		gfx->cu_info.bitmap[0][i % 4][i / 4] = (1 << FG_CUS / 8) - 1;
+		FG_CU_BITMAP(gfx)[i % 4][i / 4] = (1 << FG_CUS / 8) - 1;
 }
 
 static void describe_doorbells(struct amdgpu_device *adev)
@@ -89,7 +86,6 @@ static void describe_doorbells(struct amdgpu_device *adev)
 
 	adev->doorbell.base = pci_resource_start(fg.pdev, DOORBELL_BAR);
 	adev->doorbell.size = pci_resource_len(fg.pdev, DOORBELL_BAR);
-	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
 	for (i = 0; i < SDMA_ENGINES; i++)
 		index->sdma_engine[i] =
 			AMDGPU_VEGA20_DOORBELL_sDMA_ENGINE0 + i * apart;
@@ -122,6 +118,7 @@ static int describe_device(struct amdgpu_device *adev)
 	spin_lock_init(&adev->mman.bdev.lru_lock);
 	describe_compute(adev);
 	describe_doorbells(adev);
+	fg_own_description(adev);
 	adev->reset_domain = kzalloc(sizeof(*adev->reset_domain), GFP_KERNEL);
 	if (!adev->reset_domain)
 		return -ENOMEM;
@@ -182,7 +179,7 @@ static int start_driver(void)
 		fg.sym.device_fini(adev);
 		return -ENODEV;
 	}
-	pr_info("fakegpu: gpu_id %u\n", adev->kfd.dev->nodes[0]->id);
+	pr_info("fakegpu: gpu_id %u\n", fg_gpu_id());
 	return 0;
 }
 
@@ -238,8 +235,7 @@ no_device:
 static void __exit fakegpu_exit(void)
 {
 	fg_render_exit();
-	while (atomic_read(&fg.adev->kfd.dev->kfd_processes_count))
-		msleep(20);
+	fg_wait_for_processes();
 	fg_status_exit();
 	fg.sym.device_fini(fg.adev);
 	kthread_stop(fg.thread);

@@ -8,7 +8,6 @@
  * (run.c), so a buffer has no pages of its own unless it is VRAM or GTT that
  * the process maps from the render node.
  */
-#include <linux/bitmap.h>
 #include <linux/dma-resv.h>
 #include <linux/idr.h>
 #include <linux/vmalloc.h>
@@ -17,7 +16,6 @@
 #include "fakegpu.h"
 
 #define FIRST_GTT	0x100000000000ull
-#define DOORBELL_PAGES	1024		/* of the BAR */
 #define LARGEST_BACKED	(64ull << 20)	/* larger buffers have no pages */
 
 static LIST_HEAD(gtts);
@@ -28,6 +26,11 @@ static atomic_t objects;	/* of any kind, to find what is left behind */
 u32 fg_memory_left(void)
 {
 	return atomic_read(&objects);
+}
+
+void fg_memory_count(int more)
+{
+	atomic_add(more, &objects);
 }
 
 /* ---- the driver's own ---- */
@@ -221,7 +224,7 @@ int fg_unmap_memory(struct amdgpu_device *adev, struct kgd_mem *mem,
 	struct fg_buffer *buffer = container_of(mem, struct fg_buffer, mem);
 
 	/* amdgpu's rule: not while a queue uses it. */
-	if (buffer->va.queue_refcount)
+	if (FG_IN_USE(&buffer->va))
 		return -EBUSY;
 	mutex_lock(&buffer_lock);
 	mem->mapped_to_gpu_memory = 0;
@@ -274,85 +277,4 @@ int fg_mmap_buffer(struct vm_area_struct *vma)
 	}
 	mutex_unlock(&buffer_lock);
 	return error;
-}
-
-/* ---- doorbells ---- */
-
-struct fg_doorbells {
-	struct amdgpu_bo bo;
-	u32 page, pages;
-};
-
-/* The first page is amdgpu's. */
-static DECLARE_BITMAP(doorbell_pages, DOORBELL_PAGES) = { 1 };
-
-int fg_create_doorbells(struct amdgpu_device *adev, unsigned long size,
-			int align, u32 domain, struct amdgpu_bo **bo,
-			u64 *gpu_addr, void **cpu_addr)
-{
-	struct fg_doorbells *doorbells;
-	u32 offset;
-
-	if (domain != AMDGPU_GEM_DOMAIN_DOORBELL) {
-		pr_err("fakegpu: a buffer in domain %x: not modelled\n",
-		       domain);
-		return -ENOMEM;
-	}
-	doorbells = kzalloc(sizeof(*doorbells), GFP_KERNEL);
-	if (!doorbells)
-		return -ENOMEM;
-	doorbells->pages = PAGE_ALIGN(size) >> PAGE_SHIFT;
-	/* Aligned, so that a doorbell's place says its number (run.c). */
-	mutex_lock(&buffer_lock);
-	doorbells->page = bitmap_find_next_zero_area(doorbell_pages,
-						     DOORBELL_PAGES, 1,
-						     doorbells->pages,
-						     doorbells->pages - 1);
-	if (doorbells->page < DOORBELL_PAGES)
-		bitmap_set(doorbell_pages, doorbells->page, doorbells->pages);
-	mutex_unlock(&buffer_lock);
-	if (doorbells->page >= DOORBELL_PAGES) {
-		kfree(doorbells);
-		return -ENOMEM;
-	}
-	offset = doorbells->page << PAGE_SHIFT;
-	memset_io(fg.bar + offset, 0, size);
-	fg_bo_init(&doorbells->bo, size);
-	atomic_inc(&objects);
-	*bo = &doorbells->bo;
-	if (gpu_addr)
-		*gpu_addr = offset;
-	if (cpu_addr)
-		*cpu_addr = (void __force *)fg.bar + offset;
-	return 0;
-}
-
-void fg_free_doorbells(struct amdgpu_bo **bo, u64 *gpu_addr, void **cpu_addr)
-{
-	struct fg_doorbells *doorbells;
-
-	if (!bo || !*bo)
-		return;
-	doorbells = container_of(*bo, struct fg_doorbells, bo);
-	mutex_lock(&buffer_lock);
-	bitmap_clear(doorbell_pages, doorbells->page, doorbells->pages);
-	mutex_unlock(&buffer_lock);
-	dma_resv_fini(&doorbells->bo.tbo.base._resv);
-	kfree(doorbells);
-	atomic_dec(&objects);
-	*bo = NULL;
-	if (gpu_addr)
-		*gpu_addr = 0;
-	if (cpu_addr)
-		*cpu_addr = NULL;
-}
-
-u32 fg_doorbell_index(struct amdgpu_device *adev, struct amdgpu_bo *bo,
-		      u32 index, u32 size)
-{
-	struct fg_doorbells *doorbells =
-		container_of(bo, struct fg_doorbells, bo);
-
-	return (doorbells->page << PAGE_SHIFT) / sizeof(u32) +
-	       index * DIV_ROUND_UP(size, sizeof(u32));
 }

@@ -12,30 +12,29 @@
 #define HQD_ACTIVE	2	/* of them, CP_HQD_ACTIVE */
 #define FIRST_HQD_REG	((0x2000 + 0x1245) << 2)
 #define HIQ_PIPE	4	/* the first of the second MEC */
-#define OCCUPIED_WAVES	32
 
 static struct kfd2kgd_calls calls;
 
-static int init_interrupts(struct amdgpu_device *adev, u32 pipe, u32 inst)
+static int init_interrupts(struct amdgpu_device *adev, u32 pipe FG_INST)
 {
 	return 0;
 }
 
-static int map_pasid(struct amdgpu_device *adev, u32 pasid, unsigned int vmid,
-		     u32 inst)
+static int map_pasid(struct amdgpu_device *adev, u32 pasid,
+		     unsigned int vmid FG_INST)
 {
 	return 0;
 }
 
 static void program_memory(struct amdgpu_device *adev, u32 vmid, u32 config,
-			   u32 base, u32 limit, u32 bases, u32 inst)
+			   u32 base, u32 limit, u32 bases FG_INST)
 {
 }
 
 /* Only without the hardware scheduler, which is not modelled. */
 static int load_hqd(struct amdgpu_device *adev, void *mqd, u32 pipe, u32 queue,
 		    u32 __user *wptr, u32 shift, u32 mask,
-		    struct mm_struct *mm, u32 inst)
+		    struct mm_struct *mm FG_INST)
 {
 	return -EOPNOTSUPP;
 }
@@ -48,7 +47,7 @@ static int load_sdma(struct amdgpu_device *adev, void *mqd, u32 __user *wptr,
 
 /* The registers of a slot are what its MQD says. */
 static int dump_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue,
-		    u32 (**dump)[2], u32 *count, u32 inst)
+		    u32 (**dump)[2], u32 *count FG_INST)
 {
 	u32 (*words)[2] = kcalloc(HQD_WORDS, sizeof(*words), GFP_KERNEL);
 	struct v9_mqd *mqd = NULL;
@@ -99,14 +98,14 @@ static int dump_sdma(struct amdgpu_device *adev, u32 engine, u32 queue,
 }
 
 static bool hqd_occupied(struct amdgpu_device *adev, u64 address, u32 pipe,
-			 u32 queue, u32 inst)
+			 u32 queue FG_INST)
 {
 	return false;
 }
 
 static int destroy_hqd(struct amdgpu_device *adev, void *mqd,
 		       enum kfd_preempt_type type, unsigned int timeout,
-		       u32 pipe, u32 queue, u32 inst)
+		       u32 pipe, u32 queue FG_INST)
 {
 	fg_hiq_unload(mqd);
 	return 0;
@@ -123,8 +122,8 @@ static int destroy_sdma(struct amdgpu_device *adev, void *mqd,
 	return 0;
 }
 
-static int control_waves(struct amdgpu_device *adev, u32 index, u32 command,
-			 u32 inst)
+static int control_waves(struct amdgpu_device *adev, u32 index,
+			 u32 command FG_INST)
 {
 	return 0;
 }
@@ -140,75 +139,8 @@ static void set_page_table(struct amdgpu_device *adev, u32 vmid, u64 base)
 }
 
 static void set_trap_handler(struct amdgpu_device *adev, u32 vmid, u64 tba,
-			     u64 tma, u32 inst)
+			     u64 tma FG_INST)
 {
-}
-
-static void occupancy(struct amdgpu_device *adev, struct kfd_cu_occupancy *out,
-		      int *max_waves, u32 inst)
-{
-	u32 i;
-
-	mutex_lock(&fg.lock);
-	for (i = 0; i < FG_SLOTS; i++) {
-		struct fg_queue *queue = fg.fw.slots[i];
-
-		if (!queue || !queue->busy)
-			continue;
-		out[i].wave_cnt = OCCUPIED_WAVES;
-		out[i].doorbell_off = queue->doorbell;
-	}
-	mutex_unlock(&fg.lock);
-	*max_waves = 32;
-}
-
-static void wait_times(struct amdgpu_device *adev, u32 *times, u32 inst)
-{
-	*times = fg.fw.wait_times;
-}
-
-static u32 set_watch(struct amdgpu_device *adev, u64 address, u32 mask, u32 id,
-		     u32 mode, u32 vmid, u32 inst)
-{
-	return 0x80000000 | mode << 29;
-}
-
-static u32 clear_watch(struct amdgpu_device *adev, u32 id)
-{
-	return 0;
-}
-
-/* For the driver's reset of one queue that did not let go. */
-static u64 slot_address(struct amdgpu_device *adev, u32 pipe, u32 queue,
-			u32 inst)
-{
-	struct fg_queue *on;
-	u64 address = 0;
-
-	mutex_lock(&fg.lock);
-	on = fg.fw.slots[pipe * FG_QUEUES + queue];
-	if (on && on->mqd)
-		address = ((u64)on->mqd->cp_hqd_pq_base_hi << 32 |
-			   on->mqd->cp_hqd_pq_base_lo) << 8;
-	mutex_unlock(&fg.lock);
-	return address;
-}
-
-static u64 reset_slot(struct amdgpu_device *adev, u32 pipe, u32 queue,
-		      u32 inst, unsigned int timeout)
-{
-	u64 address = slot_address(adev, pipe, queue, inst);
-	struct fg_queue *on;
-
-	mutex_lock(&fg.lock);
-	on = fg.fw.slots[pipe * FG_QUEUES + queue];
-	if (on) {
-		fg_queue_save(on);
-		on->busy = false;
-	}
-	fg.fw.slots[pipe * FG_QUEUES + queue] = NULL;
-	mutex_unlock(&fg.lock);
-	return address;
 }
 
 void fg_replace_registers(struct kfd_dev *kfd)
@@ -229,12 +161,7 @@ void fg_replace_registers(struct kfd_dev *kfd)
 	calls.wave_control_execute = control_waves;
 	calls.get_atc_vmid_pasid_mapping_info = vmid_pasid;
 	calls.set_vm_context_page_table_base = set_page_table;
-	calls.get_cu_occupancy = occupancy;
 	calls.program_trap_handler_settings = set_trap_handler;
-	calls.get_iq_wait_times = wait_times;
-	calls.set_address_watch = set_watch;
-	calls.clear_address_watch = clear_watch;
-	calls.hqd_get_pq_addr = slot_address;
-	calls.hqd_reset = reset_slot;
+	fg_own_registers(&calls);
 	kfd->kfd2kgd = &calls;
 }

@@ -25,6 +25,9 @@ static int render_open(struct inode *inode, struct file *file)
 	}
 	fg_bo_init(root, PAGE_SIZE);
 	fpriv->vm.root.bo = root;
+	/* Looks like a page directory, and is never read. */
+	fpriv->vm.pd_phys_addr = ((uintptr_t)fpriv & 0xfffffff000ull) |
+				 AMDGPU_PTE_VALID;
 	fpriv->vm.last_tlb_flush = dma_fence_get_stub();
 	drm->driver_priv = fpriv;
 	file->private_data = drm;

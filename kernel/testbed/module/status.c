@@ -22,7 +22,6 @@
 
 #define MAX_VIEWS	512
 #define LOCK_TRIES	20	/* of 1 ms */
-#define TRAP_DEBUG_FLAG	2	/* word of the second-level trap's memory */
 
 /* What the driver knows of a queue. */
 struct view {
@@ -35,11 +34,6 @@ struct view {
 static DEFINE_MUTEX(view_lock);
 static struct view *views;
 static u32 view_count;
-
-static struct device_queue_manager *manager(void)
-{
-	return fg.adev->kfd.dev->nodes[0]->dqm;
-}
 
 /* Those who have it and those who wait for it, asleep or spinning. */
 static u32 line_of(struct mutex *lock)
@@ -79,7 +73,7 @@ static void look_at_queues(struct qcm_process_device *qpd)
 			.id = p->queue_id,
 			.priority = p->priority,
 			.percent = p->queue_percent,
-			.suspended = p->is_suspended,
+			.suspended = FG_SUSPENDED(p),
 			.evicted = p->is_evicted,
 			.sdma = p->type != KFD_QUEUE_TYPE_COMPUTE,
 			.mqd = queue->gart_mqd_addr,
@@ -90,7 +84,7 @@ static void look_at_queues(struct qcm_process_device *qpd)
 
 static void refresh_views(void)
 {
-	struct device_queue_manager *dqm = manager();
+	struct device_queue_manager *dqm = fg_manager();
 	struct device_process_node *node;
 	u32 i;
 
@@ -140,41 +134,6 @@ static void show_queue(struct seq_file *out, const struct view *view)
 		   queue->cu_ns);
 }
 
-/* Calls that wait for a debugger: DESTROY_QUEUE and RUNTIME_ENABLE. */
-static u32 blocked_calls(struct kfd_process *process)
-{
-	wait_queue_head_t *destroyers = &manager()->destroy_wait;
-	struct semaphore *runtime = &process->runtime_enable_sema;
-	struct wait_queue_entry *waiter;
-	struct list_head *entry;
-	unsigned long flags;
-	u32 count = 0;
-
-	spin_lock_irqsave(&destroyers->lock, flags);
-	list_for_each_entry(waiter, &destroyers->head, entry) {
-		struct task_struct *task = waiter->private;
-
-		if (task && task->tgid == process->lead_thread->pid)
-			count++;
-	}
-	spin_unlock_irqrestore(&destroyers->lock, flags);
-	raw_spin_lock_irqsave(&runtime->lock, flags);
-	list_for_each(entry, &runtime->wait_list)
-		count++;
-	raw_spin_unlock_irqrestore(&runtime->lock, flags);
-	return count;
-}
-
-static bool traps_on(struct kfd_process *process)
-{
-	u64 *memory;
-
-	if (!process->n_pdds || !process->pdds[0]->qpd.cwsr_kaddr)
-		return false;
-	memory = process->pdds[0]->qpd.cwsr_kaddr + KFD_CWSR_TMA_OFFSET;
-	return memory[TRAP_DEBUG_FLAG];
-}
-
 static void show_process(struct seq_file *out, struct kfd_process *process)
 {
 	pid_t pid = process->lead_thread->pid;
@@ -185,8 +144,8 @@ static void show_process(struct seq_file *out, struct kfd_process *process)
 	seq_printf(out, "{\"pid\":%d,\"queue_count\":%u,\"pasid\":%u,", pid,
 		   count, process->pasid);
 	seq_printf(out, "\"blocked\":%u,\"in_line\":%u,\"trap_debug\":%s,",
-		   blocked_calls(process), calls_in_line(process),
-		   truth(traps_on(process)));
+		   fg_blocked_calls(process), calls_in_line(process),
+		   truth(fg_traps_on(process)));
 	seq_puts(out, "\"queues\":[");
 	for (i = 0; i < view_count; i++)
 		if (views[i].pid == pid) {
@@ -269,13 +228,14 @@ static void show_model(struct seq_file *out)
 static void show_gpu(struct seq_file *out, u32 waiting)
 {
 	bool stuck = fg.fw.unmapping && fg_waves_in_flight();
-	bool hung = manager()->is_hws_hang || (stuck && !waiting);
+	bool hung = fg_manager()->is_hws_hang || (stuck && !waiting);
 
 	if (!waiting && !fg_hiq_empty() && !hung)
 		waiting = 1;	/* a runlist is read after the call returns */
 	seq_printf(out, "{\"node\":1,\"gpu_id\":%u,\"render_minor\":128,",
-		   fg.adev->kfd.dev->nodes[0]->id);
-	seq_puts(out, "\"gpu\":\"fakegpu\",\"personality\":\"native\",");
+		   fg_gpu_id());
+	seq_printf(out, "\"gpu\":\"fakegpu\",\"personality\":\"%s\",",
+		   fg_personality);
 	seq_printf(out, "\"gfx_version\":90010,\"cus\":%d,\"xccs\":1,", FG_CUS);
 	seq_printf(out, "\"hung\":%s,\"resets\":%llu,\"mes\":false,",
 		   truth(hung), fg.figures.resets);
@@ -294,10 +254,11 @@ static int status_show(struct seq_file *out, void *unused)
 
 	mutex_lock(&view_lock);
 	/* Before this reader, the only one, is in the line itself. */
-	waiting = line_of(&manager()->lock_hidden);
+	waiting = line_of(&fg_manager()->lock_hidden);
 	refresh_views();
 	mutex_lock(&fg.lock);
-	seq_puts(out, "{\"version\":1,\"era\":\"6.12\",\"checkpoint\":true,");
+	seq_printf(out, "{\"version\":1,\"era\":\"%s\",\"checkpoint\":true,",
+		   fg_era);
 	seq_printf(out, "\"preemption_timeout_ms\":%d,\"sched_policy\":%d,",
 		   *fg.sym.preemption_timeout_ms, *fg.sym.sched_policy);
 	seq_printf(out, "\"gpu_recovery\":false,\"held\":%s,\"gpus\":[",
@@ -356,8 +317,8 @@ static ssize_t reset_write(struct file *file, const char __user *text,
 {
 	int error;
 
-	manager()->is_hws_hang = true;	/* no wait for the hardware */
-	error = fg.sym.pre_reset(fg.adev->kfd.dev, NULL);
+	fg_manager()->is_hws_hang = true;	/* no wait for the hardware */
+	error = fg_pre_reset();
 	fg_firmware_reset();
 	if (!error)
 		error = fg.sym.post_reset(fg.adev->kfd.dev);

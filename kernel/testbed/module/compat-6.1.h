@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Members and arguments as Linux 6.1 has them: see compat-6.1.c. */
+#ifndef FAKEGPU_COMPAT_H
+#define FAKEGPU_COMPAT_H
+
+#define FG_INST			/* kfd2kgd calls know no XCCs */
+#define FG_QUEUE_BITMAP(gfx)	((gfx)->mec.queue_bitmap)
+#define FG_CU_BITMAP(gfx)	((gfx)->cu_info.bitmap)
+#define FG_IN_USE(va)		false	/* nobody counts a buffer's queues */
+#define FG_SUSPENDED(p)		false	/* that came with the debug trap */
+
+/* The debug trap's name for it (6.12 kfd_ioctl.h); here just a cause. */
+#define EC_QUEUE_PACKET_UNSUPPORTED 20
+
+#endif
