@@ -31,6 +31,7 @@
 #define GP_KFD_MINOR_SVM            5
 #define GP_KFD_MINOR_CRIU           7
 #define GP_KFD_MINOR_MEMORY         9
+#define GP_KFD_MINOR_LINUX_6_1      11
 #define GP_KFD_MINOR_DMABUF_EXPORT  12
 #define GP_KFD_MINOR_DEBUG          13
 #define GP_KFD_MINOR_EVENT_AGE      14
@@ -112,6 +113,10 @@ enum gp_kfd_criu_op {
 #define GP_KFD_CAP_COHERENT_HOST   (1u << 28)
 #define GP_KFD_CAP_TRAP_DEBUG_FW   (1u << 29)
 #define GP_KFD_CAP_PRECISE_ALU     (1u << 30)
+/* Those that came with the debug trap (Linux 6.5). */
+#define GP_KFD_CAPS_DEBUG                                                              \
+	(GP_KFD_CAP_TRAP_DEBUG | GP_KFD_CAP_LAUNCH_OVERRIDE | GP_KFD_CAP_LAUNCH_MODE | \
+	 GP_KFD_CAP_PRECISE_MEMORY | GP_KFD_CAP_TRAP_DEBUG_FW | GP_KFD_CAP_PRECISE_ALU)
 
 /* ---- structures ---- */
 

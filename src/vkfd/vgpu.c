@@ -59,6 +59,19 @@ static int usage(const char *format, const char *what)
 	return -EINVAL;
 }
 
+static bool parse_era(const char *text, enum gp_vm_era *out)
+{
+	static const char *const names[] = {
+		[GP_ERA_6_1] = "6.1", [GP_ERA_6_5] = "6.5", [GP_ERA_6_12] = "6.12"};
+
+	for (u32 i = 0; i < GP_ARRAY_SIZE(names); i++)
+		if (strcmp(text, names[i]) == 0) {
+			*out = (enum gp_vm_era)i;
+			return true;
+		}
+	return false;
+}
+
 /* "1", "0.5", "2.25": at most three decimals. */
 static bool parse_speed(const char *value, u64 *permille)
 {
@@ -116,9 +129,8 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 		options->personality = *value == 'n' ? GP_NATIVE : GP_COMPAT;
 		return 0;
 	case OPTION_ERA:
-		if (strcmp(value, "6.5") != 0 && strcmp(value, "6.12") != 0)
-			return usage(_("'%s' is not an era of the driver (6.5, 6.12)"), value);
-		options->vm.era = value[2] == '5' ? GP_ERA_6_5 : GP_ERA_6_12;
+		if (!parse_era(value, &options->vm.era))
+			return usage(_("'%s' is not an era of the driver (6.1, 6.5, 6.12)"), value);
 		return 0;
 	case OPTION_RUNTIME_ENABLE:
 		options->vm.runtime_enable = true;
@@ -195,6 +207,8 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv)
 			error = set_machine(options, id, optarg);
 		}
 	}
+	if (!error && options->vm.era == GP_ERA_6_1 && options->personality == GP_NATIVE)
+		return usage(_("--era %s is for --personality compat"), "6.1");
 	return error;
 }
 

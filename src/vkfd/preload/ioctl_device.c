@@ -78,7 +78,9 @@ static int get_apertures_new(struct gp_vk_client *client,
 		args->num_of_nodes = machine->gpu_count;
 		return 0;
 	}
-	if (args->num_of_nodes > machine->gpu_count + CPU_NODES)
+	/* Linux 6.1 takes any number. */
+	if (args->num_of_nodes > machine->gpu_count + CPU_NODES &&
+	    machine->kfd_minor >= GP_KFD_MINOR_DEBUG)
 		return -EINVAL;
 	count = args->num_of_nodes < machine->gpu_count ? args->num_of_nodes : machine->gpu_count;
 	for (u32 i = 0; i < count; i++)

@@ -52,9 +52,12 @@ static bool is_user(u64 address, u64 size)
 }
 
 /* Percentage, priority and ring, which CREATE and UPDATE share. Small rings grow. */
-static int check_ring(u32 percentage, u32 priority, u64 ring, u32 *ring_size)
+static int check_ring(u32 minor, u32 percentage, u32 priority, u64 ring, u32 *ring_size)
 {
-	if ((percentage & GP_KFD_PERCENT_MASK) > GP_KFD_MAX_QUEUE_PERCENTAGE ||
+	/* The bits above it came with XCCs. */
+	u32 mask = minor < GP_KFD_MINOR_DEBUG ? ~0u : GP_KFD_PERCENT_MASK;
+
+	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE ||
 	    priority > GP_KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;
 	if (ring && !is_user(ring, sizeof(u64)))
@@ -66,9 +69,11 @@ static int check_ring(u32 percentage, u32 priority, u64 ring, u32 *ring_size)
 	return 0;
 }
 
-static int check_create(struct gp_kfd_create_queue_args *args)
+static int check_create(u32 minor, struct gp_kfd_create_queue_args *args)
 {
-	int error = check_ring(args->queue_percentage, args->queue_priority,
+	u32 last = minor < GP_KFD_MINOR_SDMA_BY_ENGINE ? GP_KFD_QUEUE_SDMA_XGMI
+						       : GP_KFD_QUEUE_SDMA_BY_ENGINE;
+	int error = check_ring(minor, args->queue_percentage, args->queue_priority,
 			       args->ring_base_address, &args->ring_size);
 
 	if (error)
@@ -78,7 +83,7 @@ static int check_create(struct gp_kfd_create_queue_args *args)
 	    !is_user(args->eop_buffer_address, sizeof(u32)) ||
 	    !is_user(args->ctx_save_restore_address, sizeof(u32)))
 		return -EFAULT;
-	return args->queue_type <= GP_KFD_QUEUE_SDMA_BY_ENGINE ? 0 : -GP_KFD_ENOTSUPP;
+	return args->queue_type <= last ? 0 : -GP_KFD_ENOTSUPP;
 }
 
 static bool is_compute(u32 type)
@@ -156,7 +161,7 @@ static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_
 {
 	struct gp_vk_queue queue;
 	u32 gpu;
-	int error = check_create(args);
+	int error = check_create(client->machine.kfd_minor, args);
 
 	if (!error)
 		error = gp_vk_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
@@ -200,8 +205,8 @@ static int update_queue(struct gp_vk_client *client, struct gp_kfd_update_queue_
 	struct gp_vk_queues *queues = client->queues;
 	struct gp_vk_queue queue;
 	bool known;
-	int error = check_ring(args->queue_percentage, args->queue_priority,
-			       args->ring_base_address, &args->ring_size);
+	int error = check_ring(client->machine.kfd_minor, args->queue_percentage,
+			       args->queue_priority, args->ring_base_address, &args->ring_size);
 
 	if (error)
 		return error;

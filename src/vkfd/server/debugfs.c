@@ -74,14 +74,24 @@ static void collect(struct gp_vm *vm, const struct gp_vm_device *device, struct 
 	}
 }
 
-static void compute_slots(const struct gp_vm_device *device, const struct mapped *mapped, u32 xcc,
-			  struct gp_buf *out)
+/* Linux 6.1 does not say which XCC, for it knows of none. */
+static void slot_heading(struct gp_buf *out, enum gp_vm_era era, const char *before, u32 xcc)
+{
+	if (era == GP_ERA_6_1)
+		gp_buf_printf(out, "  ");
+	else
+		gp_buf_printf(out, "%sInst %u, ", before, xcc);
+}
+
+static void compute_slots(enum gp_vm_era era, const struct gp_vm_device *device,
+			  const struct mapped *mapped, u32 xcc, struct gp_buf *out)
 {
 	u32 per_pipe = device->file.chip.slots / PIPES, address = GC_FIRST + xcc_base(xcc);
 	u32 words[GP_HQD_WORDS];
 
 	gp_vm_hiq(device, xcc, words);
-	gp_buf_printf(out, "   Inst %u, HIQ on MEC 2 Pipe 0 Queue 0\n", xcc);
+	slot_heading(out, era, "   ", xcc);
+	gp_buf_printf(out, "HIQ on MEC 2 Pipe 0 Queue 0\n");
 	dump(out, "    ", address, words, GP_HQD_WORDS);
 	for (u32 slot = 0; slot < per_pipe * PIPES; slot++) {
 		const struct gp_vm_queue *queue = mapped->compute[slot];
@@ -90,8 +100,9 @@ static void compute_slots(const struct gp_vm_device *device, const struct mapped
 		memset(words, 0, sizeof(words));
 		if (queue && gp_model_queue_state(device->model, queue->model_queue, &state) == 0)
 			gp_vm_hqd(queue, &state, xcc, words);
-		gp_buf_printf(out, " Inst %u,  CP Pipe %u, Queue %u\n", xcc, slot / per_pipe,
-			      PIPE_QUEUES - per_pipe + slot % per_pipe);
+		slot_heading(out, era, " ", xcc);
+		gp_buf_printf(out, "%sCP Pipe %u, Queue %u\n", era == GP_ERA_6_1 ? "" : " ",
+			      slot / per_pipe, PIPE_QUEUES - per_pipe + slot % per_pipe);
 		dump(out, "    ", address, words, GP_HQD_WORDS);
 	}
 }
@@ -136,7 +147,7 @@ void gp_vm_debugfs_hqds(struct gp_vm *vm, struct gp_buf *out)
 		node_line(device, out);
 		collect(vm, device, &mapped);
 		for (u32 xcc = 0; xcc < device->file.gpu.xcc_count; xcc++)
-			compute_slots(device, &mapped, xcc, out);
+			compute_slots(vm->options.era, device, &mapped, xcc, out);
 		sdma_slots(device, &mapped, out);
 	}
 }

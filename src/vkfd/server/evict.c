@@ -14,7 +14,7 @@
 
 /* Event numbers are hexadecimal in the text (KFD_SMI_EVENT_QUEUE_EVICTION and _RESTORE). */
 #define EVICTION_FORMAT "9 %llu -%d %x %d\n"
-#define RESTORE_FORMAT  "a %llu -%d %x 0\n"
+#define RESTORE_FORMAT  "a %llu -%d %x%s\n"
 
 static unsigned long long boot_ns(void)
 {
@@ -62,7 +62,9 @@ void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm
 		struct gp_vm_device *device = &vm->devices[i];
 		u32 gpu_id = device->file.gpu.gpu_id;
 
-		snprintf(text, sizeof(text), RESTORE_FORMAT, boot_ns(), (int)process->pid, gpu_id);
+		/* Whether it was rescheduled, which Linux 6.1 says only when it was. */
+		snprintf(text, sizeof(text), RESTORE_FORMAT, boot_ns(), (int)process->pid, gpu_id,
+			 vm->options.era == GP_ERA_6_1 ? "" : " 0");
 		gp_vm_smi_event(vm, gpu_id, process->pid, text);
 		if (!process->evictions[i] || --process->evictions[i])
 			continue;

@@ -112,12 +112,16 @@ int gp_vm_process_share(struct gp_vm_process *process)
 void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
 		   struct gp_vkfd_welcome *out)
 {
+	static const u32 minors[] = {[GP_ERA_6_1] = GP_KFD_MINOR_LINUX_6_1,
+				     [GP_ERA_6_5] = GP_KFD_MINOR_DEBUG,
+				     [GP_ERA_6_12] = GP_KFD_VERSION_MINOR};
+
 	*out = (struct gp_vkfd_welcome){
 		.token = process->token,
 		.gpu_count = vm->device_count,
-		.kfd_minor =
-			vm->options.era == GP_ERA_6_12 ? GP_KFD_VERSION_MINOR : GP_KFD_MINOR_DEBUG,
-		.strict = vm->devices[0].file.personality == GP_NATIVE,
+		.kfd_minor = minors[vm->options.era],
+		.strict = vm->devices[0].file.personality == GP_NATIVE &&
+			  vm->options.era > GP_ERA_6_1,
 		.runtime_enable = vm->options.runtime_enable,
 		.shared_bytes = sizeof(struct gp_vkfd_shared),
 		.raw_epoch_ns = vm->raw_epoch_ns,

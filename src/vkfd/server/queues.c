@@ -56,9 +56,12 @@ static bool ring_size_ok(u32 size)
 	return (size & (size - 1)) == 0; /* 0 is, and becomes the smallest */
 }
 
-static int check_common(u32 percentage, u32 priority, u32 ring_size)
+static int check_common(const struct gp_vm *vm, u32 percentage, u32 priority, u32 ring_size)
 {
-	if ((percentage & GP_KFD_PERCENT_MASK) > GP_KFD_MAX_QUEUE_PERCENTAGE)
+	/* The bits above it came with XCCs. */
+	u32 mask = vm->options.era == GP_ERA_6_1 ? ~0u : GP_KFD_PERCENT_MASK;
+
+	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE)
 		return -EINVAL;
 	if (priority > GP_KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;
@@ -66,12 +69,13 @@ static int check_common(u32 percentage, u32 priority, u32 ring_size)
 }
 
 /* What 6.12 checks of the buffers and the server can know; the mappings are the client's. */
-static int check_buffers(const struct gp_vm_device *device,
+static int check_buffers(enum gp_vm_era era, const struct gp_vm_device *device,
 			 const struct gp_kfd_create_queue_args *args)
 {
 	const struct gp_vkfd_gpu *gpu = &device->file.gpu;
 
-	if (device->file.personality != GP_NATIVE || gp_vm_is_sdma(args->queue_type))
+	if (device->file.personality != GP_NATIVE || era == GP_ERA_6_1 ||
+	    gp_vm_is_sdma(args->queue_type))
 		return 0;
 	if (args->eop_buffer_address && args->eop_buffer_size < GP_KFD_EOP_MIN)
 		return -EINVAL;
@@ -83,11 +87,12 @@ static int check_buffers(const struct gp_vm_device *device,
 static int check_create(struct gp_vm *vm, const struct gp_kfd_create_queue_args *args,
 			struct gp_vm_device **device)
 {
-	int error = check_common(args->queue_percentage, args->queue_priority, args->ring_size);
+	int error = check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
 
 	if (error)
 		return error;
-	if (args->queue_type > GP_KFD_QUEUE_SDMA_BY_ENGINE)
+	if (args->queue_type >
+	    (vm->options.era == GP_ERA_6_12 ? GP_KFD_QUEUE_SDMA_BY_ENGINE : GP_KFD_QUEUE_SDMA_XGMI))
 		return -GP_KFD_ENOTSUPP;
 	*device = gp_vm_device(vm, args->gpu_id);
 	if (!*device)
@@ -95,7 +100,7 @@ static int check_create(struct gp_vm *vm, const struct gp_kfd_create_queue_args 
 	if (args->queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE &&
 	    args->sdma_engine_id >= (*device)->file.chip.sdma_engines)
 		return -EINVAL;
-	return check_buffers(*device, args);
+	return check_buffers(vm->options.era, *device, args);
 }
 
 static int check_limits(const struct gp_vm_process *process, const struct gp_vm_device *device)
@@ -383,7 +388,7 @@ static void update(struct gp_vm *vm, struct gp_vm_request *request)
 	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
 
 	request->result =
-		check_common(args->queue_percentage, args->queue_priority, args->ring_size);
+		check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
 	if (request->result)
 		return;
 	if (!queue || gp_vm_queue_lost(queue)) {

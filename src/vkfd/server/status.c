@@ -157,6 +157,8 @@ static json_t *device_json(const struct gp_vm_device *device)
 /* With the queues of all processes, or without when that would not fit in a message. */
 static char *status_text(struct gp_vm *vm, bool with_queues)
 {
+	static const char *const eras[] = {
+		[GP_ERA_6_1] = "6.1", [GP_ERA_6_5] = "6.5", [GP_ERA_6_12] = "6.12"};
 	json_t *devices = json_array(), *processes = json_array(), *json;
 	char *text;
 
@@ -168,8 +170,7 @@ static char *status_text(struct gp_vm *vm, bool with_queues)
 	json = json_pack(
 		"{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:b, s:I, s:b, s:b, s:I, s:o, s:o, s:O?}",
 		"version", 1, "directory", vm->options.directory, "speed_permille",
-		(json_int_t)vm->options.speed_permille, "era",
-		vm->options.era == GP_ERA_6_5 ? "6.5" : "6.12", "seed",
+		(json_int_t)vm->options.speed_permille, "era", eras[vm->options.era], "seed",
 		(json_int_t)vm->options.seed, "runtime_enable", vm->options.runtime_enable,
 		"preemption_timeout_ms", (json_int_t)vm->options.preemption_timeout_ms,
 		"checkpoint", vm->options.checkpoint, "sched_policy",

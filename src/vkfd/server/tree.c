@@ -127,11 +127,14 @@ static void node_properties(struct gp_vm *vm, struct gp_files *files, const stru
 		add(&text, "max_engine_clk_fcompute", gpu->fcompute_mhz);
 		add(&text, "local_mem_size", 0);
 		add(&text, "fw_version", gpu->mec_firmware);
-		add(&text, "capability", gpu->capability);
-		add(&text, "debug_prop", gpu->debug_prop);
+		add(&text, "capability",
+		    gpu->capability & (vm->options.era > GP_ERA_6_1 ? ~0u : ~GP_KFD_CAPS_DEBUG));
+		if (vm->options.era > GP_ERA_6_1)
+			add(&text, "debug_prop", gpu->debug_prop);
 		add(&text, "sdma_fw_version", gpu->sdma_firmware);
 		add(&text, "unique_id", gpu->unique_id);
-		add(&text, "num_xcc", gpu->gpu.xcc_count);
+		if (vm->options.era > GP_ERA_6_1)
+			add(&text, "num_xcc", gpu->gpu.xcc_count);
 	}
 	add(&text, "max_engine_clk_ccompute", CPU_MHZ);
 	snprintf(path, sizeof(path), TOPOLOGY "/nodes/%u/properties", number);

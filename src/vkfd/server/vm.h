@@ -29,8 +29,9 @@ struct gp_vm_request;
 struct gp_vm_smi;
 struct gp_vm_update;
 
-/* Which rule DBG_TRAP's permission check follows (facts: kfd.md 2.1 step 4). */
-enum gp_vm_era { GP_ERA_6_5, GP_ERA_6_12 };
+/* Linux 6.1 has no DBG_TRAP; its permission check changed between the others (kfd.md 2.1 step 4).
+ */
+enum gp_vm_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12 };
 
 struct gp_vm_options {
 	const char *directory;
