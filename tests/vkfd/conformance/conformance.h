@@ -31,7 +31,9 @@ enum where {
 	EVERYWHERE = 0,
 	NATIVE = 1 << 0, /* only there: what compat does not check */
 	COMPAT = 1 << 1,
-	ROCM = 1 << 10, /* a GPU that Debian's ROCm knows */
+	ROCM = 1 << 10,     /* a GPU that Debian's ROCm knows */
+	DEBUGGER = 1 << 11, /* a driver with RUNTIME_ENABLE and DBG_TRAP: since 6.5 */
+	ERA_6_1 = 1 << 12,  /* one without */
 	ERA_6_12 = 1 << 2,
 	ERA_6_5 = 1 << 3,
 	/* Machines for rows of their own. */
@@ -230,6 +232,8 @@ struct queue_view {
  * driver on a fake GPU. Both say the same in JSON; text the caller frees.
  */
 char *machine_text(struct self *me);
+/* Whether the driver has RUNTIME_ENABLE and DBG_TRAP. */
+bool can_debug(struct self *me);
 json_t *machine_status(struct self *me); /* a new reference */
 struct queue_view look(struct self *me, pid_t pid, u32 id);
 /* After everything that was asked for has happened. */

@@ -268,6 +268,19 @@ static void apertures(struct self *me)
 	EXPECT(call(me->kfd, GP_KFD_IOC_GET_PROCESS_APERTURES_NEW, &args), -EINVAL);
 }
 
+static void any_apertures(struct self *me)
+{
+	struct gp_kfd_process_device_apertures gpus[8] = {0};
+	struct gp_kfd_get_process_apertures_new_args args = {.kfd_process_device_apertures_ptr =
+								     (uintptr_t)gpus,
+							     .num_of_nodes = 8};
+
+	open_gpu(me);
+	EXPECT(call(me->kfd, GP_KFD_IOC_GET_PROCESS_APERTURES_NEW, &args), 0);
+	EXPECT(args.num_of_nodes, 1);
+	EXPECT(gpus[0].gpu_id, me->gpu_id);
+}
+
 const struct row rows_create[] = {
 	{"6.12 T20", "every buffer must be exactly one mapping, sizes exactly the node's: EINVAL",
 	 exact_buffers, NATIVE, NULL},
@@ -285,6 +298,8 @@ const struct row rows_create[] = {
 	 doorbell_offsets, EVERYWHERE, NULL},
 	{"kfd 9.1", "without ACQUIRE_VM a queue is ESRCH", no_vm_no_queue, EVERYWHERE, NULL},
 	{"6.12 F", "GET_PROCESS_APERTURES_NEW for more nodes than there are is EINVAL", apertures,
-	 EVERYWHERE, NULL},
+	 DEBUGGER, NULL},
+	{"6.1", "there, GET_PROCESS_APERTURES_NEW takes any number of nodes", any_apertures,
+	 ERA_6_1, NULL},
 	{0},
 };

@@ -26,6 +26,12 @@ static u32 property(const char *text, const char *name)
 	return (u32)strtoul(at + strlen(key), NULL, 10);
 }
 
+/* A driver that does not know of XCCs has one. */
+static u32 xccs_of(const char *text)
+{
+	return strstr(text, "\nnum_xcc ") ? property(text, "num_xcc") : 1;
+}
+
 /* kfd_queue.c's arithmetic; older drivers do not publish its results. */
 static struct node read_node(void)
 {
@@ -35,7 +41,7 @@ static struct node read_node(void)
 
 	CHECK(text);
 	node = (struct node){
-		.xcc_count = property(text, "num_xcc"),
+		.xcc_count = xccs_of(text),
 		.capability = property(text, "capability"),
 		.gfx_version = property(text, "gfx_target_version"),
 	};

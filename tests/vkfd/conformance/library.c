@@ -191,6 +191,6 @@ const struct row rows_library[] = {
 	 "HIP keeps three pools of queues, one a priority: 12 a process by default", hip_pools,
 	 ROCM, NULL},
 	{"6.12 R2", "stock ROCr with RUNTIME_ENABLE is suspended in mid-kernel from outside",
-	 stock_rocr_suspended, ROCM, NULL},
+	 stock_rocr_suspended, ROCM | DEBUGGER, NULL},
 	{0},
 };

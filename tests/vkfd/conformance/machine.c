@@ -29,6 +29,16 @@ json_t *machine_status(struct self *me)
 	return status;
 }
 
+bool can_debug(struct self *me)
+{
+	json_t *status = machine_status(me);
+	const char *era = json_string_value(json_object_get(status, "era"));
+	bool can = era && strcmp(era, "6.1") != 0;
+
+	json_decref(status);
+	return can;
+}
+
 static u64 number(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);

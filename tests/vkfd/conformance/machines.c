@@ -196,7 +196,7 @@ const struct row rows_machines[] = {
 	{"kfd 2.1/7", "ENABLE of a GPU before SOC15 is ENODEV", too_old, TOO_OLD, NULL},
 	{"kfd 2.1/7", "ENABLE of a target that holds GWS is EBUSY where the GPU cannot do both",
 	 gws_or_debugger, OLD_FW, NULL},
-	{"kfd 2.1/7", "where it can, GWS and a debugger go together", gws_and_debugger, EVERYWHERE,
+	{"kfd 2.1/7", "where it can, GWS and a debugger go together", gws_and_debugger, DEBUGGER,
 	 NULL},
 	{"kfd 2.3/5", "with MES the grace period is ignored", grace_is_ignored, MES, NULL},
 	{"kfd 2.3/2, kfd 2.3/5", "with MES a failure sets ERROR and ends the loop",

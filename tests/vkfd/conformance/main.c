@@ -90,7 +90,10 @@ static unsigned int machine_kind(struct self *me)
 	json_int_t gfx;
 
 	CHECK(era && personality);
-	kind |= strcmp(era, "6.5") == 0 ? ERA_6_5 : ERA_6_12;
+	if (strcmp(era, "6.1") == 0)
+		kind |= ERA_6_1;
+	else
+		kind |= DEBUGGER | (strcmp(era, "6.5") == 0 ? ERA_6_5 : ERA_6_12);
 	kind |= strcmp(personality, "native") == 0 ? NATIVE : COMPAT;
 	if (!json_is_true(json_object_get(status, "checkpoint")))
 		kind |= REFUSED;

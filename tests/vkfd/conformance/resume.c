@@ -94,15 +94,15 @@ static void one_update(struct self *me)
 
 const struct row rows_resume[] = {
 	{"kfd 2.4/1, 6.12 T4b", "the array has the same convention and errors", same_convention,
-	 EVERYWHERE, NULL},
+	 DEBUGGER, NULL},
 	{"kfd 2.4/2, 6.12 T4b, 6.12 T24",
-	 "a NULL array of any number is all queues, running ones counted", null_is_all, EVERYWHERE,
+	 "a NULL array of any number is all queues, running ones counted", null_is_all, DEBUGGER,
 	 NULL},
 	{"kfd 2.4/3, 6.12 T4", "a queue that was not suspended is counted, and costs a preemption",
-	 running_is_counted, EVERYWHERE, NULL},
-	{"kfd 2.4/4, 6.12 T7", "it runs again only with a percentage", inactive_stays_off,
-	 EVERYWHERE, NULL},
+	 running_is_counted, DEBUGGER, NULL},
+	{"kfd 2.4/4, 6.12 T7", "it runs again only with a percentage", inactive_stays_off, DEBUGGER,
+	 NULL},
 	{"kfd 2.4/5", "one update of the runlist for a call, none when no id matched", one_update,
-	 EVERYWHERE, NULL},
+	 DEBUGGER, NULL},
 	{0},
 };

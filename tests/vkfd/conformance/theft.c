@@ -179,7 +179,7 @@ const struct row rows_theft[] = {
 	 ERA_6_12, NULL},
 	{"6.12 T10", "the thief may RESUME and DISABLE", thief_may_resume_and_disable, ERA_6_12,
 	 NULL},
-	{"6.12 1", "who stays attached cannot be robbed", attached_is_safe, EVERYWHERE, NULL},
+	{"6.12 1", "who stays attached cannot be robbed", attached_is_safe, DEBUGGER, NULL},
 	{"6.12 1",
 	 "DISABLE, or the target's end, after the thief's exit is a write to freed memory",
 	 freed_object_is_written, ERA_6_12, NULL},
