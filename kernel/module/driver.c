@@ -51,6 +51,8 @@ DEFINE_STATIC_CALL_NULL(btf_module, gp_btf_module);
 DEFINE_STATIC_CALL_NULL(btf_release, gp_btf_put);
 
 static struct module *driver;
+/* The driver's restore needs a VM on each of the process's GPUs: vms.c. */
+static bool needs_vms;
 
 /* ---- addresses ---- */
 
@@ -58,7 +60,7 @@ static struct module *driver;
  * After the landing pad for indirect branches, if there is one: fit for
  * direct calls only. @name may be "module:function".
  */
-static void *find(const char *name)
+void *gp_find(const char *name)
 {
 	struct kprobe probe = {
 		.symbol_name = name,
@@ -75,7 +77,7 @@ static void *find(const char *name)
 
 #define FIND(call, name)						\
 	({								\
-		void *address_ = find(name);				\
+		void *address_ = gp_find(name);				\
 									\
 		if (address_)						\
 			static_call_update(call, address_);		\
@@ -106,12 +108,18 @@ static const struct btf_type *plain_type(const struct btf *btf, u32 id)
 	return NULL;
 }
 
-/* "u32", "mm_struct *", "kfd_node **"; what is not known is "?". */
+/* "u32", "mm_struct *", "kfd_node **", "u8 *[]"; what is not known is "?". */
 static void append_type(char *out, const struct btf *btf, u32 id)
 {
 	const struct btf_type *type = plain_type(btf, id);
 	char stars[4] = "";
 	size_t depth = 0;
+	bool array = type && BTF_INFO_KIND(type->info) == BTF_KIND_ARRAY;
+
+	if (array) {
+		id = ((const struct btf_array *)(type + 1))->type;
+		type = plain_type(btf, id);
+	}
 
 	if (!id) {
 		strlcat(out, "void", SIGNATURE_SIZE);
@@ -145,6 +153,8 @@ stars:
 	if (depth)
 		strlcat(out, " ", SIGNATURE_SIZE);
 	strlcat(out, stars, SIGNATURE_SIZE);
+	if (array)
+		strlcat(out, "[]", SIGNATURE_SIZE);
 }
 
 /* As "s32 (mm_struct *, u32)". */
@@ -174,7 +184,7 @@ static void write_signature(char *out, const struct btf *btf, u32 id)
  * Whether the function has that signature, and where it is: in amdgpu, of
  * which a reference is taken once, or (@in_driver false) in the kernel.
  */
-static int check(const char *name, const char *expected, bool in_driver)
+int gp_check(const char *name, const char *expected, bool in_driver)
 {
 	char found[SIGNATURE_SIZE];
 	struct module *owner;
@@ -206,6 +216,44 @@ static int check(const char *name, const char *expected, bool in_driver)
 	return 0;
 }
 
+/*
+ * Where a structure of amdgpu has its member, which must be of that type; -1
+ * and a line in the log when it is not. An array is "type[]".
+ */
+int gp_member(const char *structure, const char *name, const char *expected)
+{
+	char found[SIGNATURE_SIZE] = "nowhere";
+	const struct btf_type *type;
+	const struct btf_member *member;
+	struct btf *btf = NULL;
+	s32 id = static_call(find_btf_id)(structure, BTF_KIND_STRUCT, &btf);
+	int offset = -1;
+	u32 i;
+
+	if (id < 0)
+		goto out;
+	type = btf_type_by_id(btf, id);
+	member = (const struct btf_member *)(type + 1);
+	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
+		u32 bits = member[i].offset;
+
+		if (strcmp(static_call(btf_name)(btf, member[i].name_off),
+			   name))
+			continue;
+		found[0] = '\0';
+		append_type(found, btf, member[i].type);
+		if (BTF_INFO_KFLAG(type->info))
+			bits = BTF_MEMBER_BIT_OFFSET(bits);
+		offset = bits / 8;
+	}
+	static_call(btf_release)(btf);
+out:
+	if (offset >= 0 && !strcmp(found, expected))
+		return offset;
+	pr_err("%s.%s is %s, known is %s\n", structure, name, found, expected);
+	return -1;
+}
+
 /* ---- the kernel ---- */
 
 /* 0 when BTF can be read and the functions of the kernel are as expected. */
@@ -220,16 +268,17 @@ static int find_in_kernel(void)
 	    !FIND(pidfd_task, "pidfd_get_task"))
 		return -ENOENT;
 	/* The first ones had to be trusted in order to be asked. */
-	error = check("bpf_find_btf_id", "s32 (u8 *, u32, btf **)", false);
+	error = gp_check("bpf_find_btf_id", "s32 (u8 *, u32, btf **)", false);
 	if (!error)
-		error = check("btf_name_by_offset", "u8 * (btf *, u32)", false);
+		error = gp_check("btf_name_by_offset", "u8 * (btf *, u32)",
+				 false);
 	if (!error)
-		error = check("btf_try_get_module", "module * (btf *)", false);
+		error = gp_check("btf_try_get_module", "module * (btf *)", false);
 	if (!error)
-		error = check("btf_put", "void (btf *)", false);
+		error = gp_check("btf_put", "void (btf *)", false);
 	if (!error)
-		error = check("pidfd_get_task", "task_struct * (s32, u32 *)",
-			      false);
+		error = gp_check("pidfd_get_task",
+				 "task_struct * (s32, u32 *)", false);
 	return error;
 }
 
@@ -254,11 +303,16 @@ static int driver_parameter(const char *name)
  */
 static int check_age(void)
 {
-	if (find(DRIVER ":kfd_dbg_trap_enable"))
-		return 0;
-	pr_err("this %s is older than KFD's debug trap (Linux 6.5): restoring a process could crash it\n",
-	       DRIVER);
-	return -ENOEXEC;
+	needs_vms = !gp_find(DRIVER ":kfd_dbg_trap_enable");
+	return needs_vms ? gp_vms_init() : 0;
+}
+
+/* Devices had no nodes below them before 6.5 either. */
+static int check_devices(void)
+{
+	return gp_check("kfd_topology_enum_kfd_devices",
+			needs_vms ? "s32 (u8, kfd_dev **)" :
+				    "s32 (u8, kfd_node **)", true);
 }
 
 static int check_policy(void)
@@ -275,7 +329,7 @@ static int check_policy(void)
 
 static int find_in_driver(void)
 {
-	void *quiesce = find(DRIVER ":kgd2kfd_quiesce_mm");
+	void *quiesce = gp_find(DRIVER ":kgd2kfd_quiesce_mm");
 	void *resume, *devices;
 	int error;
 
@@ -286,12 +340,11 @@ static int find_in_driver(void)
 	}
 	error = check_age();
 	if (!error)
-		error = check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
+		error = gp_check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
 	if (!error)
-		error = check("kgd2kfd_resume_mm", "s32 (mm_struct *)", true);
+		error = gp_check("kgd2kfd_resume_mm", "s32 (mm_struct *)", true);
 	if (!error)
-		error = check("kfd_topology_enum_kfd_devices",
-			      "s32 (u8, kfd_node **)", true);
+		error = check_devices();
 	if (error)
 		return error;
 	/* It cannot leave any more: what is found now is what will be called. */
@@ -358,8 +411,11 @@ static void take_back(struct mm_struct *mm, int error)
 
 int gp_driver_evict(struct mm_struct *mm)
 {
-	int error = static_call(quiesce_mm)(mm, TRIGGER_SUSPEND);
+	int error = needs_vms ? gp_vms_check(mm) : 0;
 
+	if (error)
+		return error;
+	error = static_call(quiesce_mm)(mm, TRIGGER_SUSPEND);
 	if (error)
 		take_back(mm, error);
 	return error;

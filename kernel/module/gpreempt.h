@@ -4,6 +4,7 @@
  *   main.c     loading, and the reasons not to
  *   driver.c   the functions of amdgpu and the kernel that are not exported:
  *              found by name, checked by signature, called directly
+ *   vms.c      what an old amdgpu must not be asked
  *   targets.c  processes that are held, by whom and for how long
  *   device.c   /dev/gpreempt
  */
@@ -38,6 +39,17 @@ int gp_driver_restore(struct mm_struct *mm);
 u32 gp_driver_gpus(void);
 /* A new reference, or ERR_PTR. */
 struct task_struct *gp_task_of_pidfd(int pidfd);
+
+/* For vms.c: by name, and by the type information of the running kernel. */
+void *gp_find(const char *name);
+int gp_check(const char *name, const char *expected, bool in_driver);
+int gp_member(const char *structure, const char *name, const char *expected);
+
+/* ---- vms.c ---- */
+
+int gp_vms_init(void);
+/* 0, or EOPNOTSUPP: the process must not be evicted, for it cannot be restored. */
+int gp_vms_check(struct mm_struct *mm);
 
 /* ---- targets.c ---- */
 

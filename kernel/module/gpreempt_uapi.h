@@ -16,6 +16,8 @@
  * ESRCH   the process is gone, or has never opened /dev/kfd
  * ENOENT  this holder does not hold the process (the lease may have run out)
  * EIO, ETIME  the GPU does not answer; nothing is held
+ * EOPNOTSUPP  with a driver before Linux 6.5: the process has no VM on one of
+ *         its GPUs, so it could not be restored
  * ENOSPC  GPREEMPT_MAX_HOLDS processes are held already
  * EOVERFLOW  GPREEMPT_MAX_DEPTH evictions of the process are
  */

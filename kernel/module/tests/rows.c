@@ -106,6 +106,21 @@ static void refuses(struct self *me)
 	EXPECT(statistics().targets, 0);
 }
 
+/* An old driver would reach through NULL when it restores such a process. */
+static void needs_a_vm(struct self *me)
+{
+	struct actor target = start_actor();
+	bool can = can_debug(me);
+
+	EXPECT(DO(&target, do_open_kfd), 0);
+	EXPECT(ME(me, do_hold, PID(target), LONG_LEASE), can ? 1 : -EOPNOTSUPP);
+	EXPECT(ME(me, do_let_go, PID(target), 0), can ? 0 : -ENOENT);
+	EXPECT(statistics().targets, 0);
+	EXPECT(DO(&target, do_open_gpu), 0);
+	EXPECT(ME(me, do_hold, PID(target), LONG_LEASE), 1);
+	EXPECT(ME(me, do_let_go, PID(target), 0), 0);
+}
+
 /* ---- several ---- */
 
 static void last_holder_counts(struct self *me)
@@ -373,6 +388,7 @@ static void write_to(const char *path, const char *text)
 	close(fd);
 }
 
+#define RESET   "/sys/kernel/debug/fakegpu/reset"
 #define HANG    "/sys/module/fakegpu/parameters/hang"
 #define TIMEOUT "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms"
 
@@ -393,6 +409,12 @@ static void nothing_is_held(struct self *me)
 	EXPECT(state_of(PID(target)).evicted, 0);
 	EXPECT(ME(me, do_let_go, PID(target), 0), -ENOENT);
 	/* When it answers again, so does the driver; nothing was counted twice. */
+	if (!can_debug(me)) {
+		/* Before 6.5 only after a reset, which keeps this process off. */
+		write_to(RESET, "1");
+		actor_kill(me, &target);
+		target = start_busy(me, 1);
+	}
 	settle(me);
 	EXPECT(ME(me, do_hold, PID(target), LONG_LEASE), 1);
 	is_on(me, &target, 0, false);
@@ -406,7 +428,7 @@ static void reset_stays(struct self *me)
 	struct actor target = start_busy(me, 1), later;
 
 	EXPECT(ME(me, do_hold, PID(target), LONG_LEASE), 1);
-	write_to("/sys/kernel/debug/fakegpu/reset", "1");
+	write_to(RESET, "1");
 	EXPECT(ME(me, do_let_go, PID(target), 0), 0);
 	is_on(me, &target, 0, false);
 	actor_kill(me, &target);
@@ -422,6 +444,8 @@ const struct row rows_module[] = {
 	{"module 2", "nests: as many restores as evictions, one of each for the driver", nests,
 	 EVERYWHERE, NULL},
 	{"module 3", "wrong requests and processes are refused", refuses, EVERYWHERE, NULL},
+	{"module 3", "a process without a VM is held only where the driver can restore it",
+	 needs_a_vm, EVERYWHERE, NULL},
 	{"module 4", "a process runs when its last holder lets go", last_holder_counts, EVERYWHERE,
 	 NULL},
 	{"module 5", "a holder that is killed lets go", holder_is_killed, EVERYWHERE, NULL},
