@@ -152,6 +152,7 @@ struct gp_agent {
 	u64 retry_at; /* when a change that failed is tried again; 0: none failed */
 	u32 retries;
 	u32 share_first, share; /* thousandths */
+	u32 share_by;           /* whose share it is: 1 + the owner's index; 0: nobody's */
 	u32 gpu_count;
 	struct gp_agent_gpu gpu[GP_AGENT_GPUS];
 	struct gp_agent_nv nv;
@@ -307,9 +308,14 @@ bool gp_agent_peek_indices(const struct gp_agent *agent, const struct gp_agent_q
 
 /* ---- share.c: compute units ---- */
 
-/* With the lock held: this many thousandths of every GPU's CUs from `first` thousandths on.
- * -EINVAL, or what the driver said. */
-int gp_agent_set_share(struct gp_agent *agent, u32 first, u32 thousandths);
+/* All with the lock held. This many thousandths of every GPU's CUs from `first` thousandths on, as
+ * long as the owner's connection lasts. -EINVAL, or what the driver said. */
+int gp_agent_set_share(struct gp_agent *agent, const struct gp_agent_owner *owner, u32 first,
+		       u32 thousandths);
+/* The owner is gone, and with it the share it set. What the driver said. */
+int gp_agent_drop_share(struct gp_agent *agent, const struct gp_agent_owner *owner);
+/* Once more for queues that could not be widened; nothing while there is a share. */
+int gp_agent_lift_share(struct gp_agent *agent);
 /* With the lock held: a new queue gets the share that holds. */
 void gp_agent_share_queue(struct gp_agent *agent, struct gp_agent_queue *queue);
 

@@ -146,16 +146,16 @@ static int change(struct gp_agent *agent, u32 index, const struct gp_wire_messag
 	return accept_it(fd, &message->header, result, &done, sizeof(done));
 }
 
-static int set_value(struct gp_agent *agent, int fd, const struct gp_wire_message *message)
+static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_message *message)
 {
 	const struct gp_msg_value *ask = (const struct gp_msg_value *)message->body;
-	int error = 0;
+	int fd = agent->connection[index].fd, error = 0;
 
 	if (!gp_wire_fits(message, sizeof(*ask), 0, 0))
 		return -EPROTO;
 	pthread_mutex_lock(&agent->lock);
 	if (message->header.type == GP_MSG_AGENT_SHARE) {
-		error = gp_agent_set_share(agent, ask->target, ask->value);
+		error = gp_agent_set_share(agent, &agent->owner[index], ask->target, ask->value);
 	} else if (ask->value > GPREEMPT_PRIORITY_MAX) {
 		error = -EINVAL;
 	} else {
@@ -217,7 +217,7 @@ int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *m
 		return change(agent, index, message);
 	case GP_MSG_AGENT_SHARE:
 	case GP_MSG_AGENT_PRIORITY:
-		return set_value(agent, connection->fd, message);
+		return set_value(agent, index, message);
 	default:
 		return refuse(connection->fd, &message->header, -EOPNOTSUPP,
 			      "the agent does not know this request");

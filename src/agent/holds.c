@@ -153,7 +153,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 		    const struct gp_msg_suspend *ask, struct gp_msg_done *done)
 {
 	struct gp_agent_cost cost = {0};
-	u32 before = stopped(agent), freed;
+	u32 before = stopped(agent), after, freed;
 	int error;
 
 	for (u32 i = 0; i < ask->count; i++)
@@ -173,8 +173,10 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 	error = gp_agent_settle(agent, 0, &cost);
 	if (error)
 		agent->retry_at = now(agent) + RETRY_NS;
-	/* Parked ones, too, for which the driver was not called. */
-	freed = before - stopped(agent);
+	/* Parked ones, too, for which the driver was not called. Never less than none: a difference
+	 * that wrapped would be read as an error. */
+	after = stopped(agent);
+	freed = before > after ? before - after : 0;
 	report(&cost, ask->sent_ns, freed, done);
 	return error ? error : (int)freed;
 }
@@ -196,10 +198,13 @@ int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
 void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 {
 	struct gp_agent_cost cost = {0};
+	int error, share_error;
 
 	clear(owner);
 	owner->pid = 0;
-	if (gp_agent_settle(agent, 0, &cost))
+	error = gp_agent_settle(agent, 0, &cost);
+	share_error = gp_agent_drop_share(agent, owner);
+	if (error || share_error)
 		agent->retry_at = now(agent) + RETRY_NS;
 }
 
@@ -220,7 +225,8 @@ u64 gp_agent_tick(struct gp_agent *agent)
 		struct gp_agent_cost cost = {0};
 
 		agent->retry_at = 0;
-		if (!gp_agent_settle(agent, 0, &cost))
+		int share_error = gp_agent_lift_share(agent);
+		if (!gp_agent_settle(agent, 0, &cost) && !share_error)
 			agent->retries = 0;
 		else if (agent->retries < RETRIES_MAX)
 			agent->retry_at = at + RETRY_NS, agent->retries++;

@@ -144,26 +144,48 @@ static bool has_cus(const struct gp_agent_queue *queue)
 	       (queue->type == GP_KFD_QUEUE_COMPUTE || queue->type == GP_KFD_QUEUE_COMPUTE_AQL);
 }
 
-int gp_agent_set_share(struct gp_agent *agent, u32 first, u32 thousandths)
+static int apply_all(struct gp_agent *agent, bool same)
 {
-	bool same = agent->share == thousandths && agent->share_first == first;
+	bool whole = agent->share == GP_AGENT_SHARE_ALL;
 	int error = 0;
 
-	if (!thousandths || thousandths > GP_AGENT_SHARE_ALL || first >= GP_AGENT_SHARE_ALL)
-		return -EINVAL;
-	agent->share = thousandths;
-	agent->share_first = first;
 	for (u32 id = 0; id < agent->highest; id++) {
 		struct gp_agent_queue *queue = &agent->queue[id];
 
 		/* No call that changes nothing. */
-		if (!has_cus(queue) || (same && queue->narrowed) ||
-		    (thousandths == GP_AGENT_SHARE_ALL && !queue->narrowed))
+		if (!has_cus(queue) || (whole ? !queue->narrowed : same && queue->narrowed))
 			continue;
 		int one = apply(agent, queue);
 		error = error ? error : one;
 	}
 	return error;
+}
+
+int gp_agent_set_share(struct gp_agent *agent, const struct gp_agent_owner *owner, u32 first,
+		       u32 thousandths)
+{
+	bool same = agent->share == thousandths && agent->share_first == first;
+
+	if (!thousandths || thousandths > GP_AGENT_SHARE_ALL || first >= GP_AGENT_SHARE_ALL)
+		return -EINVAL;
+	agent->share = thousandths;
+	agent->share_first = first;
+	agent->share_by = (u32)(owner - agent->owner) + 1;
+	return apply_all(agent, same);
+}
+
+int gp_agent_drop_share(struct gp_agent *agent, const struct gp_agent_owner *owner)
+{
+	if (agent->share_by != (u32)(owner - agent->owner) + 1)
+		return 0;
+	agent->share = GP_AGENT_SHARE_ALL;
+	agent->share_first = agent->share_by = 0;
+	return apply_all(agent, false);
+}
+
+int gp_agent_lift_share(struct gp_agent *agent)
+{
+	return agent->share == GP_AGENT_SHARE_ALL ? apply_all(agent, false) : 0;
 }
 
 void gp_agent_share_queue(struct gp_agent *agent, struct gp_agent_queue *queue)

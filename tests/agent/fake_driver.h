@@ -33,6 +33,7 @@ struct fake {
 	int useless;                 /* updates that changed nothing */
 	int fail_in;                 /* the n-th update from now fails; 0: none */
 	int fail_with, fail_times;
+	int mask_error; /* of every SET_CU_MASK */
 };
 
 static inline int fake_update(struct fake *fake, const struct gp_kfd_update_queue_args *args)
@@ -114,6 +115,9 @@ static inline int fake_call(void *data, int fd, unsigned long request, void *arg
 		return 0;
 	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
 		fake->masks++;
+		errno = fake->mask_error;
+		if (fake->mask_error)
+			return -1;
 		assert_true(mask->queue_id < FAKE_QUEUES && fake->queue[mask->queue_id].used);
 		fake->queue[mask->queue_id].mask_bits = mask->num_cu_mask;
 		memcpy(fake->queue[mask->queue_id].mask, (void *)(uintptr_t)mask->cu_mask_ptr,

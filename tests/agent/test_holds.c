@@ -148,6 +148,18 @@ static void letting_go_of_one_keeps_the_others(void **state)
 	assert_int_equal(gp_agent_tick(fake->agent), 0); /* no lease is left */
 }
 
+/* A queue that is found held only now is no reason to count below none. */
+static void letting_go_never_frees_less_than_none(void **state)
+{
+	struct fake *fake = *state;
+
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	fake->agent->owner[1].all = true;
+	fake->agent->owner[1].lease_end = fake->now + GP_NS_PER_S;
+	assert_int_equal(let_go(fake, 0, ALL), 0);
+	assert_int_equal(percentage(fake, 0), 0);
+}
+
 static void a_lease_ends_by_itself(void **state)
 {
 	struct fake *fake = *state;
@@ -439,6 +451,7 @@ int main(void)
 		TEST(a_queue_created_while_all_are_held_is_born_stopped),
 		TEST(an_id_that_comes_back_is_a_new_queue),
 		TEST(letting_go_of_one_keeps_the_others),
+		TEST(letting_go_never_frees_less_than_none),
 		TEST(a_lease_ends_by_itself),
 		TEST(the_limit_counts_renewals),
 		TEST(bad_leases_are_refused),

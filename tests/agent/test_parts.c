@@ -84,7 +84,7 @@ static void a_refused_runtime_enable_costs_nothing(void **state)
 
 static int share(struct fake *fake, u32 first, u32 thousandths)
 {
-	return gp_agent_set_share(fake->agent, first, thousandths);
+	return gp_agent_set_share(fake->agent, &fake->agent->owner[0], first, thousandths);
 }
 
 static void give_gpu(struct fake *fake, u32 cus)
@@ -173,6 +173,54 @@ static void a_new_queue_gets_the_share(void **state)
 	assert_int_equal(share(fake, 0, 0), -EINVAL);
 	assert_int_equal(share(fake, 0, 1001), -EINVAL);
 	assert_int_equal(share(fake, 1000, 500), -EINVAL);
+}
+
+static bool has_every_cu(const struct fake *fake, u32 id)
+{
+	return fake->queue[id].mask[0] == 0xffffffff && fake->queue[id].mask[1] == 0xffffffff;
+}
+
+static void a_share_ends_with_the_connection_that_set_it(void **state)
+{
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+
+	give_gpu(fake, 64);
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	assert_int_equal(share(fake, 0, 500), 0);
+	gp_agent_let_go(agent, &agent->owner[1]); /* somebody else */
+	assert_false(has_every_cu(fake, 0));
+	gp_agent_let_go(agent, &agent->owner[0]);
+	assert_true(has_every_cu(fake, 0));
+	/* A new queue, too, has all. */
+	assert_int_equal(app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7), 1);
+	assert_int_equal(fake->queue[1].mask_bits, 0);
+	/* Whoever set the last one is whose end counts. */
+	assert_int_equal(share(fake, 0, 500), 0);
+	assert_int_equal(gp_agent_set_share(agent, &agent->owner[2], 0, 250), 0);
+	gp_agent_let_go(agent, &agent->owner[0]);
+	assert_false(has_every_cu(fake, 0));
+	gp_agent_let_go(agent, &agent->owner[2]);
+	assert_true(has_every_cu(fake, 0) && has_every_cu(fake, 1));
+}
+
+static void a_share_that_cannot_be_lifted_is_tried_again(void **state)
+{
+	struct fake *fake = *state;
+	struct gp_agent *agent = fake->agent;
+
+	give_gpu(fake, 64);
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	assert_int_equal(share(fake, 0, 500), 0);
+	fake->mask_error = EBUSY;
+	gp_agent_let_go(agent, &agent->owner[0]);
+	assert_false(has_every_cu(fake, 0));
+	fake->now = gp_agent_tick(agent);
+	assert_int_not_equal(gp_agent_tick(agent), 0);
+	fake->mask_error = 0;
+	fake->now = gp_agent_tick(agent);
+	assert_int_equal(gp_agent_tick(agent), 0);
+	assert_true(has_every_cu(fake, 0));
 }
 
 /* ---- descriptors, fork, identity ---- */
@@ -312,6 +360,8 @@ int main(void)
 		TEST(the_programs_own_mask_is_respected_and_comes_back),
 		TEST(a_mask_set_under_a_share_is_narrowed),
 		TEST(a_new_queue_gets_the_share),
+		TEST(a_share_ends_with_the_connection_that_set_it),
+		TEST(a_share_that_cannot_be_lifted_is_tried_again),
 		TEST(a_bad_address_is_an_error_and_not_the_end),
 		TEST(own_descriptors_are_out_of_the_way),
 		TEST(a_child_starts_from_nothing),
