@@ -51,6 +51,7 @@ struct gp_control; /* a mechanism's own */
 /* GPREEMPT_SHARE_AT of gpreempt.h. */
 #define GP_SHARE_SIZE(part)  ((part)&0xffffu)
 #define GP_SHARE_FIRST(part) ((part) >> 16)
+#define GP_SHARE_ALL         1000u
 
 struct gp_control_ops {
 	const char *name; /* "kfd-debug" */
@@ -76,6 +77,8 @@ struct gp_control_ops {
 	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
 	 * NULL: cannot. */
 	int (*share)(struct gp_control *control, u32 part);
+
+	bool whole; /* only the process as a whole: named queues are refused with -EXDEV */
 
 	/* The rest may be NULL. */
 

@@ -56,7 +56,7 @@ static void keep_sentence(struct gp_diag *diag, enum gp_severity severity, const
 		snprintf(sentence->text, sentence->size, "%s", text);
 }
 
-static void explain(struct gp_job *job, u32 pid)
+static void explain(struct gp_job *job, const struct gp_control_ops *ops, u32 pid)
 {
 	if (job->result >= 0 || job->text[0])
 		return;
@@ -77,7 +77,9 @@ static void explain(struct gp_job *job, u32 pid)
 		break;
 	case -EXDEV:
 		snprintf(job->text, sizeof(job->text),
-			 _("process %u can only be stopped as a whole with this mechanism"), pid);
+			 _("%s stops process %u as a whole, not single queues or GPUs of it; "
+			   "kfd-agent and kfd-debug can"),
+			 ops->name, pid);
 		break;
 	case -EPERM:
 		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
@@ -91,10 +93,11 @@ static void explain(struct gp_job *job, u32 pid)
 
 /* ---- probe and attach ---- */
 
-/* Which of two refusals says more of the process: that it has no agent says least. */
+/* Which of two refusals says more of the process: that it has no agent, or that the module is not
+ * for this user, says least. */
 static int weight(int error)
 {
-	return error == -ENOENT ? 1 : error == -ENODEV ? 2 : 3;
+	return error == -ENOENT || error == -EACCES ? 1 : error == -ENODEV ? 2 : 3;
 }
 
 /* Adds a reason to those before it, as far as there is room. */
@@ -278,6 +281,35 @@ static int check_queues(struct gp_applied *applied, const struct gp_job *job)
 	return error;
 }
 
+/*
+ * For a mechanism that stops all or nothing. Refused also when others hold all of the process now:
+ * they may let go first, and all of it would stand still for whoever wanted one queue.
+ */
+static int check_whole(struct gp_applied *applied, const struct gp_job *job)
+{
+	struct gp_control_queues list = {0};
+	int error = job->mine.id_count ? -EXDEV : applied->ops->queues(applied->control, &list);
+
+	for (size_t i = 0; !error && i < list.count; i++)
+		if (!gp_want_covers(&job->mine, &list.items[i]))
+			error = -EXDEV;
+	gp_control_queues_free(&list);
+	return error;
+}
+
+/* How many queues are stopped for the hold of this job alone. */
+static void count_mine(struct gp_applied *applied, struct gp_job *job)
+{
+	struct gp_control_queues list = {0};
+
+	if (applied->ops->queues(applied->control, &list) < 0)
+		return;
+	job->done.queues = 0;
+	for (size_t i = 0; i < list.count; i++)
+		job->done.queues += gp_want_covers(&job->mine, &list.items[i]);
+	gp_control_queues_free(&list);
+}
+
 static void add_gpu(struct gp_job *job, u32 gpu_id)
 {
 	for (u32 i = 0; i < job->gpu_count; i++)
@@ -307,11 +339,15 @@ static int apply_job(struct gp_applied *applied, struct gp_job *job)
 	if (gp_want_empty(&job->want) && !applied->control)
 		return 0;
 	error = attach(applied, job);
+	if (!error && applied->ops->whole && !gp_want_empty(&job->mine))
+		error = check_whole(applied, job);
 	if (!error && job->check_count)
 		error = check_queues(applied, job);
 	if (error)
 		return error;
 	error = apply(applied, &job->want, job->deadline_ns, &job->done, &job->started);
+	if (!error && job->counted)
+		count_mine(applied, job);
 	if (error == -ESRCH)
 		applied->gone = true;
 	/* What cannot be started again must not stay stopped while nobody holds it: the end of the
@@ -394,7 +430,7 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 	job->has_priority = applied->control && applied->ops->own_priority;
 	if (job->has_priority)
 		job->own_priority = applied->ops->own_priority(applied->control);
-	explain(job, applied->pid);
+	explain(job, applied->ops, applied->pid);
 }
 
 static bool has_ended(int pidfd)

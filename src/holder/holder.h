@@ -111,7 +111,9 @@ struct gp_job {
 	struct gp_request *request; /* who waits; NULL nobody */
 	bool suspends;              /* of APPLY: its failure counts against the device */
 	struct gp_want want;
-	u32 *check; /* queues that must exist, or nothing is done */
+	struct gp_want mine; /* SUSPEND of part of it: that part */
+	bool counted;        /* and others hold it, too: what is stopped for `mine` counts */
+	u32 *check;          /* queues that must exist, or nothing is done */
 	u32 check_count;
 	u32 asked, value;
 	u64 deadline_ns; /* no retry after it */
@@ -169,7 +171,8 @@ struct gp_target {
 	u32 pid;                   /* of one process */
 	struct gp_list links;
 	struct gp_hold hold;
-	u32 lost; /* members that ended */
+	u32 share; /* that its client gave it, GP_SHARE_SIZE and FIRST; 0: none */
+	u32 lost;  /* members that ended */
 };
 
 struct gp_request {
@@ -355,6 +358,10 @@ u64 gp_target_expire(struct gp_holder *holder, u64 now);
 u64 gp_target_due(const struct gp_holder *holder);
 /* What the member should be now. */
 int gp_member_want(struct gp_member *member, struct gp_want *want);
+/* What this target alone wants of it if that is only part of it; empty if it is all. *differs: the
+ * others want something, too. */
+int gp_target_want(const struct gp_target *target, struct gp_member *member, struct gp_want *want,
+		   bool *differs);
 
 /* ---- member.c ---- */
 struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);
@@ -369,6 +376,8 @@ void gp_job_post(struct gp_job *job);
 void gp_job_free(struct gp_job *job);
 /* Its mechanism's own clock starts anew. */
 void gp_member_lease(struct gp_member *member);
+/* A target that had given it a share is gone: the share of another, or all of the device. */
+void gp_member_reshare(struct gp_member *member);
 /* Brings the member to what its holds say. */
 int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
 		    const u32 *check, u32 check_count);

@@ -129,6 +129,7 @@ void gp_job_post(struct gp_job *job)
 void gp_job_free(struct gp_job *job)
 {
 	gp_want_free(&job->want);
+	gp_want_free(&job->mine);
 	gp_control_queues_free(&job->queues);
 	free(job->check);
 	free(job);
@@ -200,6 +201,26 @@ static void leased(struct gp_member *member, int result)
 		gp_member_lease(member);
 }
 
+void gp_member_reshare(struct gp_member *member)
+{
+	struct gp_list *at;
+	struct gp_job *job;
+
+	/* With its last target its session ends, and the share with that. */
+	if (gp_list_empty(&member->links) || member->gone || member->stopping)
+		return;
+	job = gp_job_new(member, GP_JOB_SHARE, NULL);
+	if (!job)
+		return;
+	job->value = GP_SHARE_ALL;
+	gp_list_for_each (at, &member->links) {
+		u32 share = gp_container(at, struct gp_link, by_member)->target->share;
+
+		job->value = share ? share : job->value;
+	}
+	gp_job_post(job);
+}
+
 static int post_apply(struct gp_member *member, struct gp_request *request, bool suspends,
 		      const u32 *check, u32 check_count)
 {
@@ -210,6 +231,8 @@ static int post_apply(struct gp_member *member, struct gp_request *request, bool
 	if (!job)
 		return -ENOMEM;
 	error = gp_member_want(member, &job->want);
+	if (!error && suspends && request && request->target)
+		error = gp_target_want(request->target, member, &job->mine, &job->counted);
 	if (!error && check_count) {
 		job->check = calloc(check_count, sizeof(u32));
 		if (job->check)

@@ -171,7 +171,7 @@ static int set_value(struct gp_connection *connection, const struct gp_wire_mess
 	if (!request)
 		return 0;
 	if (share ? !GP_SHARE_SIZE(asked->value) ||
-			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) > 1000
+			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) > GP_SHARE_ALL
 		  : asked->value > PRIORITY_MAX) {
 		gp_request_fail(request, -EINVAL,
 				share ? _("a share is 1 to 1000 thousandths")
@@ -180,6 +180,8 @@ static int set_value(struct gp_connection *connection, const struct gp_wire_mess
 	}
 	request->deadline_ns = gp_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
+	if (share)
+		request->target->share = asked->value == GP_SHARE_ALL ? 0 : asked->value;
 	gp_list_for_each (at, &request->target->links) {
 		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
 

@@ -78,6 +78,8 @@ void gp_target_remove(struct gp_target *target)
 		struct gp_member *member = link->member;
 
 		gp_link_remove(link);
+		if (target->share)
+			gp_member_reshare(member);
 		gp_member_unused(member);
 	}
 	if (target->group[0])
@@ -207,6 +209,23 @@ int gp_member_want(struct gp_member *member, struct gp_want *want)
 	if (error)
 		gp_want_free(want);
 	return error;
+}
+
+int gp_target_want(const struct gp_target *target, struct gp_member *member, struct gp_want *want,
+		   bool *differs)
+{
+	struct gp_list *at;
+
+	*want = (struct gp_want){0};
+	*differs = false;
+	if (target->hold.all && !target->gpu_id)
+		return 0;
+	gp_list_for_each (at, &member->links) {
+		struct gp_target *other = gp_container(at, struct gp_link, by_member)->target;
+
+		*differs |= other != target && other->hold.active;
+	}
+	return want_more(want, target, gp_now_ns());
 }
 
 /* ---- time ---- */

@@ -211,7 +211,7 @@ static void a_device_that_does_not_do_is_explained(void **state)
 	} cases[] = {
 		{-ENOENT, GPREEMPT_ABI, -ENXIO, "not loaded"},
 		{-EACCES, GPREEMPT_ABI, -EACCES, "root"},
-		{-EPERM, GPREEMPT_ABI, -EPERM, "root"},
+		{-EPERM, GPREEMPT_ABI, -EACCES, "root"},
 		{0, GPREEMPT_ABI + 1, -EPROTO, "another version"},
 		{0, GPREEMPT_ABI, -ENODEV, "AMD GPU"},
 	};

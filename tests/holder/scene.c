@@ -137,7 +137,18 @@ static void fake_stray(u32 pid)
 	fake.strays++;
 }
 
-const struct gp_control_ops fake_ops = {
+int other_probe_error;
+
+static int other_probe(int pidfd, u32 pid, char *why, size_t size)
+{
+	(void)pidfd, (void)pid;
+	snprintf(why, size, "the other one has its reasons");
+	return other_probe_error;
+}
+
+const struct gp_control_ops other_ops = {.name = "other", .mechanism = 3, .probe = other_probe};
+
+struct gp_control_ops fake_ops = {
 	.name = "fake",
 	.mechanism = 2,
 	.probe = fake_probe,
@@ -165,6 +176,7 @@ void scene_open(struct scene *scene, bool inline_jobs)
 {
 	memset(scene, 0, sizeof(*scene));
 	fake = (struct fake){.gate = -1};
+	fake_ops.whole = false;
 	scene->mechanisms[0] = &fake_ops;
 	scene->options = (struct gp_holder_options){.mechanisms = scene->mechanisms,
 						    .listen_fd = -1,

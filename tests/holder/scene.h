@@ -35,7 +35,10 @@ struct fake {
 
 /* One for the process: tables of operations have no context. */
 extern struct fake fake;
-extern const struct gp_control_ops fake_ops;
+extern struct gp_control_ops fake_ops;
+/* Another one, that never works. */
+extern int other_probe_error;
+extern const struct gp_control_ops other_ops;
 
 /* ---- scene ---- */
 

@@ -62,7 +62,8 @@ static int open_device(const struct gp_module_port *port, char *why, size_t size
 	if (fd < 0) {
 		snprintf(why, size, _("%s: %s; it is for root and its group"), GPREEMPT_DEVICE,
 			 strerror(-fd));
-		return fd;
+		/* EPERM would say that the process is another user's. */
+		return fd == -EPERM ? -EACCES : fd;
 	}
 	error = port->call(fd, GPREEMPT_IOC_INFO, &info);
 	if (!error && info.abi == GPREEMPT_ABI)
@@ -252,6 +253,7 @@ const struct gp_control_ops gp_kfd_module_control = {
 	.queues = queues,
 	.suspend = suspend,
 	.resume = resume,
+	.whole = true,
 	.look = look,
 	.lease = lease,
 };

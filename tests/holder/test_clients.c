@@ -1,0 +1,260 @@
+/* Clients that break the rules, and those that wait for their turn. */
+#include "fixture.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+
+static void hello_comes_first(void **state)
+{
+	struct client *client = scene_stranger(&scene);
+	struct gp_msg_target body = {0};
+
+	(void)state;
+	assert_int_equal(ask(&scene, client, GP_MSG_RENEW, &body, sizeof(body), -1), -ECONNRESET);
+	client_close(client);
+}
+
+static void wrong_sizes_end_the_connection(void **state)
+{
+	static const u16 types[] = {GP_MSG_OPEN,     GP_MSG_CLOSE, GP_MSG_INFO,    GP_MSG_QUEUES,
+				    GP_MSG_SUSPEND,  GP_MSG_RENEW, GP_MSG_RESUME,  GP_MSG_HOLDS,
+				    GP_MSG_PRIORITY, GP_MSG_SHARE, GP_MSG_RELEASE, 4711};
+	u8 body[4096] = {0};
+	struct client *other = scene_client(&scene);
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(types); i++)
+		for (size_t size = 1; size < sizeof(body); size = size * 3 + 1) {
+			struct client *client = scene_client(&scene);
+
+			assert_int_equal(ask(&scene, client, types[i], body, size, -1),
+					 -ECONNRESET);
+			client_close(client);
+		}
+	/* Nobody else notices. */
+	assert_true(open_self(&scene, other, 0) > 0);
+	client_close(other);
+}
+
+static void lying_count_ends_the_connection(void **state)
+{
+	struct gp_msg_suspend body = {.count = 5};
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1), -ECONNRESET);
+	client_close(client);
+}
+
+static void serial_0_is_for_events(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_target body = {0};
+
+	(void)state;
+	client->serial = UINT32_MAX;
+	assert_int_equal(ask(&scene, client, GP_MSG_RENEW, &body, sizeof(body), -1), -ECONNRESET);
+	client_close(client);
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+	struct gp_msg_value value = {.target = (u32)target, .value = 65536};
+	struct gp_msg_suspend body = {.target = (u32)target, .grace = 256};
+
+	(void)state;
+	assert_int_equal(suspend(&scene, client, target, 49, 0), -EINVAL);
+	assert_int_equal(suspend(&scene, client, target, 50, 3600001), -EINVAL);
+	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1), -EINVAL);
+	assert_int_equal(suspend(&scene, client, target + 1, 0, 0), -EBADF);
+	assert_int_equal(ask(&scene, client, GP_MSG_PRIORITY, &value, sizeof(value), -1), -EINVAL);
+	value.value = 1001;
+	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), -EINVAL);
+	value.value = 0;
+	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), -EINVAL);
+	assert_int_equal(fake.suspends, 0);
+	client_close(client);
+}
+
+static void open_without_a_pidfd_is_refused(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_open body = {0};
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), -1), -EBADF);
+	assert_int_equal(ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), null), -EBADF);
+	close(null);
+	client_close(client);
+}
+
+static void too_many_targets_are_refused(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int last = 0;
+
+	(void)state;
+	for (int i = 0; i < GP_HOLDER_TARGETS; i++)
+		assert_true((last = open_self(&scene, client, 0)) > 0);
+	assert_int_equal(open_self(&scene, client, 0), -EMFILE);
+	assert_int_equal(target_call(&scene, client, GP_MSG_CLOSE, last), 0);
+	assert_true(open_self(&scene, client, 0) > 0);
+	assert_int_equal(scene.holder.member_count, 1); /* one process, one worker */
+	client_close(client);
+}
+
+/* Asks and never reads: it is cut off, the holder goes on. */
+static void who_does_not_read_is_cut_off(void **state)
+{
+	struct client *silent = scene_client(&scene), *other = scene_client(&scene);
+	struct gp_msg_target body = {0};
+	bool sent = true;
+
+	(void)state;
+	for (int i = 0; i < 200000 && scene.holder.connection_count == 2; i++) {
+		sent = gp_wire_send(silent->fd, GP_MSG_HOLDS, ++silent->serial, 0, &body,
+				    sizeof(body), -1) == 0;
+		gp_holder_step(&scene.holder, 0);
+	}
+	(void)sent;
+	assert_int_equal(scene.holder.connection_count, 1);
+	assert_true(open_self(&scene, other, 0) > 0);
+	client_close(silent);
+	client_close(other);
+}
+
+static void answers_come_in_order(void **state)
+{
+	int gate[2];
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+	struct gp_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
+	struct gp_msg_target ask_info = {.target = (u32)target};
+
+	(void)state;
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	fake.gate = gate[0];
+	tell(client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+	u32 first = client->serial;
+	for (int i = 0; i < 10; i++)
+		tell(client, GP_MSG_INFO, &ask_info, sizeof(ask_info), -1);
+	UNTIL(&scene, fake.suspends == 1);
+	for (int i = 0; i < 20; i++)
+		gp_holder_step(&scene.holder, 0);
+	assert_int_equal(gp_wire_receive(client->fd, &client->message, 0), -EAGAIN);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	for (u32 i = 0; i < 11; i++) {
+		assert_true(answer(&scene, client) >= 0);
+		assert_int_equal(client->message.header.serial, first + i);
+	}
+	close(gate[0]);
+	close(gate[1]);
+	fake.gate = -1;
+	client_close(client);
+}
+
+/* A client with more requests than its share waits; the others do not. */
+static void a_flood_waits_by_itself(void **state)
+{
+	int gate[2];
+	struct client *flood = scene_client(&scene), *other = scene_client(&scene);
+	int target = open_self(&scene, flood, 0);
+	struct gp_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
+	u32 sent = 0;
+
+	(void)state;
+	assert_int_equal(pipe2(gate, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(fcntl(gate[0], F_SETFL, 0), 0);
+	fake.gate = gate[0];
+	while (sent < 1000 && gp_wire_send(flood->fd, GP_MSG_SUSPEND, ++flood->serial, 0, &body,
+					   sizeof(body), -1) == 0)
+		sent++;
+	for (int i = 0; i < 300; i++)
+		gp_holder_step(&scene.holder, 0);
+	struct gp_connection *first =
+		gp_container(scene.holder.connections.next, struct gp_connection, link);
+	assert_true(sent > GP_HOLDER_REQUESTS);
+	assert_int_equal(first->request_count, GP_HOLDER_REQUESTS);
+	struct gp_msg_target none = {0};
+	assert_int_equal(ask(&scene, other, GP_MSG_HOLDS, &none, sizeof(none), -1), 1);
+	close(gate[1]); /* read() ends at once from now on */
+	for (u32 i = 0; i < sent; i++)
+		assert_int_equal(answer(&scene, flood), FAKE_QUEUES);
+	close(gate[0]);
+	fake.gate = -1;
+	client_close(flood);
+	client_close(other);
+}
+
+static int listen_for_clients(char *place, struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_non_null(mkdtemp(place));
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof(address->sun_path), "%s/s", place);
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* With no descriptor left the socket stays readable. */
+static void without_descriptors_it_rests_instead_of_spinning(void **state)
+{
+	char place[] = "/tmp/gpholder-XXXXXX";
+	struct sockaddr_un address;
+	struct epoll_event readable = {.events = EPOLLIN,
+				       .data.ptr = &scene.holder.fixed[GP_SOURCE_LISTEN]};
+	int listener = listen_for_clients(place, &address);
+	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), spare = dup(client);
+	struct pollfd ready = {.fd = scene.holder.epoll, .events = POLLIN};
+	struct rlimit before, none;
+
+	(void)state;
+	scene.holder.options.listen_fd = listener;
+	assert_int_equal(epoll_ctl(scene.holder.epoll, EPOLL_CTL_ADD, listener, &readable), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	close(spare); /* the lowest that is free, and all above it are forbidden */
+	none = (struct rlimit){.rlim_cur = (rlim_t)spare, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	while (!scene.holder.accept_again_ns)
+		gp_holder_step(&scene.holder, 60000);
+	/* Nothing to do until its timer rings. */
+	u64 due = scene.holder.accept_again_ns;
+	int events = poll(&ready, 1, 0);
+	u64 now = gp_now_ns();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(events == 0 || now >= due);
+	UNTIL(&scene, scene.holder.connection_count == 1);
+	close(client);
+	UNTIL(&scene, scene.holder.connection_count == 0);
+	epoll_ctl(scene.holder.epoll, EPOLL_CTL_DEL, listener, NULL);
+	close(listener);
+	unlink(address.sun_path);
+	rmdir(place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		INLINE(hello_comes_first),
+		INLINE(wrong_sizes_end_the_connection),
+		INLINE(lying_count_ends_the_connection),
+		INLINE(serial_0_is_for_events),
+		INLINE(values_out_of_range_are_refused),
+		INLINE(open_without_a_pidfd_is_refused),
+		INLINE(too_many_targets_are_refused),
+		INLINE(who_does_not_read_is_cut_off),
+		THREADED(answers_come_in_order),
+		THREADED(a_flood_waits_by_itself),
+		INLINE(without_descriptors_it_rests_instead_of_spinning),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
