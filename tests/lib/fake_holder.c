@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -329,16 +331,43 @@ static void serve(struct holder *holder, int listener)
 	} while (holder->count || getenv("FAKE_HOLDER_STAYS"));
 }
 
-static int lock_directory(void)
+/* Until who has the lock says that it listens, by writing its number, or ends. */
+static void await_other(int lock, int changes)
+{
+	char text[16] = "", events[4096];
+	int pid = pread(lock, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+	struct pollfd fds[] = {{.fd = changes, .events = POLLIN},
+			       {.fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1,
+				.events = POLLIN}};
+
+	/* One that is killed before it wrote is found by the time-out. */
+	poll(fds, 2, 1000);
+	(void)!read(changes, events, sizeof(events));
+	if (fds[1].fd >= 0)
+		close(fds[1].fd);
+}
+
+/* The lock file, locked; -1: another holder is there, or it cannot be had. *why: 0 or 1. */
+static int lock_directory(int *why)
 {
 	char path[108];
 
+	*why = 1;
 	if (gp_directory_path(path, sizeof(path), "holder.lock", 1) < 0)
 		return -1;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	return fd;
+	int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (lock < 0 || inotify_add_watch(changes, path, IN_MODIFY) < 0)
+		return -1;
+	while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+		if (gp_directory_connect("holder.sock") >= 0) {
+			*why = 0;
+			return -1;
+		}
+		await_other(lock, changes);
+	}
+	close(changes);
+	return lock;
 }
 
 int main(void)
@@ -353,15 +382,11 @@ int main(void)
 	}
 	if (how && strcmp(how, "silent") == 0)
 		return 0;
-	int ready[2], lock;
+	int ready[2], why, lock = lock_directory(&why);
 	char byte;
-	/* Another one is there, will be in a moment, or is about to end. */
-	while ((lock = lock_directory()) == -EWOULDBLOCK) {
-		if (gp_directory_connect("holder.sock") >= 0)
-			return 0;
-		usleep(1000);
-	}
-	if (lock < 0 || pipe2(ready, O_CLOEXEC) < 0 ||
+	if (lock < 0)
+		return why;
+	if (pipe2(ready, O_CLOEXEC) < 0 ||
 	    gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 1) < 0)
 		return 1;
 	if (fork() > 0) {
