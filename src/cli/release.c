@@ -139,6 +139,8 @@ static int act(struct release *release)
 		release->started = gp_stranded_release(NULL, release->pid, &release->sink.diag);
 		error = release->started < 0 ? release->started : 0;
 	}
+	if (!error && release->pid && !release->count && !release->started)
+		error = gp_target_absent(release->pid, "release", &release->sink.diag);
 	if (!error)
 		show(release);
 	gp_holder_close(&release->holder);

@@ -195,6 +195,8 @@ static int act(struct resume *resume)
 	}
 	if (!error)
 		error = tell_all(resume, &holds);
+	if (!error && !resume->keepers && !resume->others)
+		error = gp_target_absent(resume->pid, "resume", &resume->sink.diag);
 	if (!error && resume->id_count && resume->keepers && !resume->others)
 		error = await_queues(resume);
 	if (!error)

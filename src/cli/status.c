@@ -16,6 +16,8 @@ struct status {
 	struct gp_cli_diag sink;
 	const char *group;
 	u32 pid;
+	u32 *ids; /* only these queues; NULL: all */
+	size_t id_count;
 	bool json;
 	u64 now_ns;
 	struct gp_holder holder;
@@ -316,6 +318,31 @@ static int read_job(struct gpreempt_target *target, struct gpreempt_target_info 
 	return 0;
 }
 
+/* Leaves the named queues, in the order they were named. -ENOENT: there is no such queue. */
+static int pick(const struct status *status, struct gpreempt_queue **queues, size_t *count)
+{
+	struct gpreempt_queue *picked = calloc(status->id_count, sizeof(*picked));
+
+	if (!picked)
+		return -ENOMEM;
+	for (size_t i = 0; i < status->id_count; i++) {
+		size_t q = 0;
+
+		while (q < *count && !((*queues)[q].valid & GPREEMPT_QUEUE_KFD_ID &&
+				       (*queues)[q].kfd_id == status->ids[i]))
+			q++;
+		if (q == *count) {
+			free(picked);
+			return -ENOENT;
+		}
+		picked[i] = (*queues)[q];
+	}
+	free(*queues);
+	*queues = picked;
+	*count = status->id_count;
+	return 0;
+}
+
 static int one_job(struct status *status)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
@@ -331,9 +358,15 @@ static int one_job(struct status *status)
 		error = gpreempt_target_open(context, (int)status->pid, NULL, &target);
 	if (!error)
 		error = read_job(target, &info, &queues, &count);
+	if (!error && status->id_count)
+		error = pick(status, &queues, &count);
 	status->now_ns = gp_monotonic_ns();
-	if (error)
+	if (error == -ENOENT && status->id_count)
+		gp_fail(&status->sink.diag, error, _("process %u has no such queue"), status->pid);
+	else if (error && !gp_target_elsewhere(status->pid, "status", &status->sink.diag))
 		gp_fail(&status->sink.diag, error, "%s", gpreempt_error(context));
+	else if (error)
+		; /* it was said */
 	else if (status->group && !info.process_count)
 		error = gp_fail(&status->sink.diag, -ESRCH, _("group '%s': %s"), status->group,
 				info.why);
@@ -359,15 +392,19 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	result = gp_command_parse(command, argc, argv, set, status, &first);
 	if (result)
 		result = result < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
-	else if (argc - first > (status->group ? 0 : 1))
+	else if (status->group && first < argc)
 		result = gp_usage_error(command, _("there is nothing to do with '%s'"),
 					argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
 		result = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
+	else if (first < argc && gp_queue_arguments(command, argc, argv, first + 1, &status->ids,
+						    &status->id_count))
+		result = GP_EXIT_USAGE;
 	else if (status->pid || status->group)
 		result = one_job(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	else
 		result = all_holds(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
+	free(status->ids);
 	free(status);
 	return result;
 }
@@ -382,11 +419,11 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_command_status = {
 	.name = "status",
-	.arguments = "[PID]",
+	.arguments = "[PID [QUEUE...]]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Show what is suspended, by whom and since when"),
 	.description = N_("Without PID: every suspension of this user, with what is left of its "
-			  "lease. With\nPID: the queues of the process, which of them are "
+			  "lease. With\nPID: its queues (or the named ones), which of them are "
 			  "suspended, and the mechanism\nthat would be used and why. QUEUE is the "
 			  "KFD id that 'gpreempt suspend' takes."),
 	.options = options,

@@ -18,6 +18,7 @@ enum {
 	OPTION_FOR = 256,
 	OPTION_MECHANISM,
 	OPTION_LEASE,
+	OPTION_WAIT,
 	LEASE_MS = 1000,  /* a person's shell is not scheduled as promptly as a daemon */
 	SLACK_MS = 10000, /* the limit leaves this much for the end of --for */
 	RENEWALS = 3,     /* in a lease */
@@ -35,7 +36,9 @@ struct keeper {
 	u32 *ids;
 	size_t id_count;
 	u64 for_ms, lease_ms;
-	bool json, verbose;
+	bool json, verbose, wait;
+	bool said;  /* why it failed */
+	bool empty; /* nobody was in the group when it was opened */
 	char name[128];
 	u64 started_ns;
 	int signals;
@@ -55,6 +58,9 @@ static int set(void *ctx, int id, const char *value)
 		return 0;
 	case OPTION_GROUP:
 		keeper->group = value;
+		return 0;
+	case OPTION_WAIT:
+		keeper->wait = true;
 		return 0;
 	case OPTION_FOR:
 		if (gp_time_argument(value, &keeper->for_ms))
@@ -125,7 +131,6 @@ static int take(struct keeper *keeper)
 		.lease_ms = (u32)keeper->lease_ms,
 		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
 	};
-	struct gpreempt_target_info info = {.size = sizeof(info)};
 	int count;
 
 	if (keeper->for_ms && keeper->for_ms + SLACK_MS < GPREEMPT_LIMIT_MAX_MS)
@@ -138,13 +143,9 @@ static int take(struct keeper *keeper)
 	if (count < 0)
 		return count;
 	keeper->started_ns = gp_monotonic_ns();
-	if (keeper->group && !keeper->json)
-		(void)gpreempt_target_info(keeper->target, &info);
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
-	else if (keeper->group && !info.process_count && info.why[0])
-		printf(_("%s: %s; those that join are suspended\n"), keeper->name, info.why);
-	else
+	else if (!keeper->empty)
 		printf(keeper->for_ms ? _("%s: %d queues suspended\n")
 				      : _("%s: %d queues suspended; Ctrl-C resumes\n"),
 		       keeper->name, count);
@@ -284,15 +285,37 @@ static int keep(struct keeper *keeper)
 	return status;
 }
 
+/* A group is open whether or not anybody is in it; a name that was mistyped is empty for ever. */
+static int check_group(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+	int error = gpreempt_target_info(keeper->target, &info);
+
+	keeper->empty = !error && !info.process_count;
+	if (error || !keeper->empty)
+		return error;
+	keeper->said = !keeper->wait;
+	if (!keeper->wait)
+		return gp_fail(&keeper->sink.diag, -ESRCH,
+			       _("group '%s': %s; --wait suspends those that will come"),
+			       keeper->group, info.why);
+	gp_diag(&keeper->sink.diag, GP_NOTE, _("group '%s': %s; waiting, those that come are "
+					       "suspended"),
+		keeper->group, info.why);
+	return 0;
+}
+
 static int open_target(struct keeper *keeper)
 {
 	struct gpreempt_target_options options = {.size = sizeof(options),
 						  .mechanism = keeper->mechanism};
+	int error;
 
-	if (keeper->group)
-		return gpreempt_group_open(keeper->context, keeper->group, &options,
-					   &keeper->target);
-	return gpreempt_target_open(keeper->context, (int)keeper->pid, &options, &keeper->target);
+	if (!keeper->group)
+		return gpreempt_target_open(keeper->context, (int)keeper->pid, &options,
+					    &keeper->target);
+	error = gpreempt_group_open(keeper->context, keeper->group, &options, &keeper->target);
+	return error ? error : check_group(keeper);
 }
 
 static int hold(struct keeper *keeper)
@@ -315,7 +338,8 @@ static int hold(struct keeper *keeper)
 	}
 	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
 		status = keep(keeper);
-	else if (!gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
+	else if (!keeper->said &&
+		 !gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
 		failed(keeper);
 	gpreempt_close(keeper->context);
 	close(keeper->signals);
@@ -330,6 +354,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	gp_cli_diag_init(&keeper.sink, command);
+	if (keeper.wait && !keeper.group)
+		return gp_usage_error(command, _("--wait is for a --group"));
 	if (keeper.group && first < argc)
 		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
 	if (!keeper.group) {
@@ -352,6 +378,8 @@ static const struct gp_option options[] = {
 	 N_("let go after TIME (30s, 500ms, 2m; at most 1h)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
+	{OPTION_WAIT, "wait", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("nobody may be in the group yet: those that come are\nsuspended")},
 	{OPTION_MECHANISM, "mechanism", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("kfd-agent, kfd-debug, kfd-module, nv-suspend; default: the\nfirst that works there")},
 	{OPTION_LEASE, "lease", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
@@ -383,6 +411,8 @@ const struct gp_command gp_command_suspend = {
 		    "  # two of its queues, until Ctrl-C\n"
 		    "  gpreempt suspend 4711 0 3\n"
 		    "  # every rank of a job, with the reason for the mechanism\n"
-		    "  gpreempt suspend --group training --verbose\n",
+		    "  gpreempt suspend --group training --verbose\n"
+		    "  # before the job starts\n"
+		    "  gpreempt suspend --group training --wait\n",
 	.run = run,
 };

@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "inspect/process.h"
@@ -102,6 +104,17 @@ int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 		       _("process %u runs on a virtual GPU, and this command does not: "
 			 "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u"),
 		       pid, there, command, pid);
+}
+
+int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0 && (errno == ESRCH || errno == EINVAL))
+		return gp_fail(diag, -ESRCH, _("there is no process %u"), pid);
+	if (fd >= 0)
+		close(fd);
+	return gp_target_elsewhere(pid, command, diag);
 }
 
 void gp_target_name(char *out, size_t size, u32 pid, const char *group)

@@ -107,7 +107,7 @@ class Suspend(Commands):
 
     def test_a_process_on_a_virtual_gpu_is_said_to_be_there(self):
         pid = self.on_a_virtual_gpu()
-        for command in (("suspend", pid), ("renice", "7", pid)):
+        for command in (("suspend", pid), ("renice", "7", pid), ("status", pid), ("resume", pid), ("release", pid)):
             done = self.command(*command, FAKE_HOLDER_REFUSES="1")
             self.assertEqual(done.returncode, 1, done)
             self.assertIn(f"process {pid} runs on a virtual GPU", done.stderr)
@@ -144,13 +144,22 @@ class Suspend(Commands):
                          ["suspended", "lease_lost"])
 
     def test_a_group_nobody_is_in_is_said(self):
-        done = self.command("suspend", "--group", "nobody", "--for", "20ms", "--lease", "1h")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("group 'nobody': nobody is here yet; those that join are suspended\n", done.stdout)
-        for command in (("status",), ("status", "--json"), ("renice", "5")):
+        for command in (("status",), ("status", "--json"), ("renice", "5"), ("suspend",), ("suspend", "--json")):
             done = self.command(*command, "--group", "nobody")
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
             self.assertIn("group 'nobody': nobody is here yet", done.stderr)
+        self.assertIn("--wait", done.stderr)
+
+    def test_a_group_that_is_waited_for_is_said_at_once(self):
+        keeper = subprocess.Popen([GPREEMPT, "suspend", "--group", "nobody", "--wait", "--lease", "1h"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env)
+        self.keepers.append(keeper)
+        self.assertIn("group 'nobody': nobody is here yet; waiting, those that come are suspended",
+                      keeper.stdout.readline())
+        self.assertIsNone(keeper.poll())
+        keeper.send_signal(signal.SIGINT)
+        self.assertEqual(keeper.communicate(timeout=LIMIT)[0].count("nobody is here"), 0)
+        self.assertEqual(keeper.returncode, 0)
 
     def test_the_lease_is_renewed(self):
         # The holder forgets one hold; only a renewal can find that out, as no event is sent.
@@ -167,9 +176,12 @@ class Suspend(Commands):
         done = self.command("suspend", "--group", "refused")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("no mechanism works here", done.stderr)
-        done = self.command("suspend", "2147483646")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("there is no process 2147483646", done.stderr)
+
+    def test_a_process_that_does_not_exist_is_said(self):
+        for command in (("suspend",), ("resume",), ("resume", "--json"), ("status",), ("release",), ("renice", "7")):
+            done = self.command(*command, "2147483646")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn("there is no process 2147483646", done.stderr)
 
     def test_bad_usage(self):
         for arguments, said in ((("suspend",), "--group"), (("suspend", "x"), "'x'"),
@@ -179,6 +191,7 @@ class Suspend(Commands):
                                 (("suspend", self.pid, "--lease", "10ms"), "'10ms'"),
                                 (("suspend", self.pid, "--mechanism", "magic"), "'magic'"),
                                 (("suspend", "--group", "a", self.pid), self.pid),
+                                (("suspend", "--wait", self.pid), "--wait"), (("status", self.pid, "q"), "'q'"),
                                 (("resume",), "process"), (("status", "x"), "'x'"),
                                 (("renice", "70000", self.pid), "'70000'"), (("renice", "5"), "--group"),
                                 (("release",), "--all"), (("release", "--all", self.pid), "--all"),
@@ -249,6 +262,13 @@ class Status(Commands):
         self.assertEqual((result["mechanism"], result["suspended"], result["held_s"]), ("kfd-debug", False, None))
         self.assertIsNone(result["queues"][0]["read_index"])
         self.assertIsNone(result["queues"][0]["busy"])
+
+    def test_of_named_queues_lists_them_alone(self):
+        result = json.loads(self.command("status", self.pid, "2", "0", "--json").stdout)
+        self.assertEqual([queue["kfd_id"] for queue in result["queues"]], [2, 0])
+        done = self.command("status", self.pid, "1", "77")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"process {self.pid} has no such queue", done.stderr)
 
 
 class Run(unittest.TestCase):
