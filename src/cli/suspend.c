@@ -299,8 +299,9 @@ static int check_group(struct keeper *keeper)
 		return gp_fail(&keeper->sink.diag, -ESRCH,
 			       _("group '%s': %s; --wait suspends those that will come"),
 			       keeper->group, info.why);
-	gp_diag(&keeper->sink.diag, GP_NOTE, _("group '%s': %s; waiting, those that come are "
-					       "suspended"),
+	gp_diag(&keeper->sink.diag, GP_NOTE,
+		_("group '%s': %s; waiting, those that come are "
+		  "suspended"),
 		keeper->group, info.why);
 	return 0;
 }
@@ -338,8 +339,7 @@ static int hold(struct keeper *keeper)
 	}
 	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
 		status = keep(keeper);
-	else if (!keeper->said &&
-		 !gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
+	else if (!keeper->said && !gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
 		failed(keeper);
 	gpreempt_close(keeper->context);
 	close(keeper->signals);

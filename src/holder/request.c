@@ -171,7 +171,8 @@ static int set_value(struct gp_connection *connection, const struct gp_wire_mess
 	if (!request)
 		return 0;
 	if (share ? !GP_SHARE_SIZE(asked->value) ||
-			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) > GP_SHARE_ALL
+			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) >
+				    GP_SHARE_ALL
 		  : asked->value > PRIORITY_MAX) {
 		gp_request_fail(request, -EINVAL,
 				share ? _("a share is 1 to 1000 thousandths")

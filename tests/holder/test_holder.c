@@ -71,7 +71,8 @@ static void an_owner_counts_its_own_queues(void **state)
 	client_close(b);
 }
 
-/* Also while another holds all of it: when that one lets go, all would stay stopped for the part. */
+/* Also while another holds all of it: when that one lets go, all would stay stopped for the part.
+ */
 static void a_mechanism_for_whole_processes_refuses_parts_of_them(void **state)
 {
 	struct client *a = scene_client(&scene), *b = scene_client(&scene);
