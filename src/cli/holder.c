@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/target_command.h"
 #include "proto/directory.h"
+#include "proto/sentence.h"
 
 /* Whether a process has the file open: the text of a lock file alone proves nothing, and the
  * kernel's list of locks names the process that took it, which was the holder's parent. */
@@ -114,7 +115,10 @@ int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms)
 
 void gp_holder_text(const struct gp_holder *holder, char *out, size_t size)
 {
-	gp_wire_text(out, size, (const char *)holder->message.body, GP_PROTO_TEXT);
+	char english[GP_PROTO_TEXT];
+
+	gp_wire_text(english, sizeof(english), (const char *)holder->message.body, sizeof(english));
+	gp_sentence_translate(english, out, size);
 }
 
 int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeout_ms)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/lib.h"
+#include "proto/sentence.h"
 
 #define GREETINGS 5
 
@@ -141,11 +142,12 @@ static int pull(struct gpreempt *context, u16 type, u32 serial, u64 deadline_ns)
 static int status_of(struct gpreempt *context)
 {
 	const struct gp_wire_message *message = &context->message;
-	char text[GP_PROTO_TEXT];
+	char english[GP_PROTO_TEXT], text[2 * GP_PROTO_TEXT];
 
 	if (message->header.status >= 0)
 		return message->header.status;
-	gp_wire_text(text, sizeof(text), (const char *)message->body, sizeof(text));
+	gp_wire_text(english, sizeof(english), (const char *)message->body, sizeof(english));
+	gp_sentence_translate(english, text, sizeof(text));
 	if (!*text)
 		snprintf(text, sizeof(text), "%s", strerror(-message->header.status));
 	return gp_lib_fail(context, message->header.status, "%s", text);
@@ -239,8 +241,19 @@ static int prepare(struct gpreempt *context, struct gpreempt_target *target)
 {
 	int error = gp_lib_greet(context, false);
 
-	if (!error && target && target->generation != context->generation)
-		error = gp_lib_open_target(context, target);
+	if (error || !target || target->generation == context->generation)
+		return error;
+	error = gp_lib_open_target(context, target);
+	if (!error && target->share) {
+		struct gp_msg_value body = {.target = target->id, .value = target->share};
+		bool delivered;
+
+		/* It ended with the holder that had it. One that is refused is no reason not to go
+		 * on; a connection that ended is found by the call itself. */
+		(void)exchange(context, GP_MSG_SHARE, &body, sizeof(body), -1, GP_LIB_CALL_MS,
+			       &delivered);
+		error = context->socket < 0 ? -ECONNRESET : 0;
+	}
 	return error;
 }
 

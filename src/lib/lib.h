@@ -72,6 +72,7 @@ struct gpreempt_target {
 	int pid, pidfd; /* 0 and -1 for a group */
 	u32 id, generation;
 	bool held; /* suspended by this context, as far as it knows */
+	u32 share; /* that a new holder must be told of; 0: none */
 	bool measured;
 	struct gpreempt_latency latency;
 };

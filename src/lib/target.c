@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "lib/lib.h"
+#include "proto/sentence.h"
+
+#define SHARE_ALL 1000
 
 /* Takes what the caller's struct has of ours: it may be of an older or a newer library. */
 static int read_options(struct gpreempt *context, const struct gpreempt_target_options *given,
@@ -156,43 +159,55 @@ void gpreempt_target_close(struct gpreempt_target *target)
 	free_target(target);
 }
 
-/* Sends a request whose body is a target and a number. */
-static int call_with_value(struct gpreempt_target *target, u16 type, u32 value)
-{
-	struct gp_msg_value body = {.value = value};
-	int status = gp_lib_enter(target->context);
-
-	if (status)
-		return status;
-	status = gp_lib_call(target->context, target, type, &body, sizeof(body), GP_LIB_CALL_MS);
-	gp_lib_leave(target->context);
-	return status < 0 ? status : 0;
-}
-
 int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priority)
 {
+	struct gp_msg_value body = {.value = priority};
+
 	if (priority > GPREEMPT_PRIORITY_MAX)
 		return gp_lib_fail(target->context, -EINVAL,
 				   _("%u is not a logical priority (0 to %d)"), priority,
 				   GPREEMPT_PRIORITY_MAX);
-	return call_with_value(target, GP_MSG_PRIORITY, priority);
+	int status = gp_lib_enter(target->context);
+	if (status)
+		return status;
+	status = gp_lib_call(target->context, target, GP_MSG_PRIORITY, &body, sizeof(body),
+			     GP_LIB_CALL_MS);
+	gp_lib_leave(target->context);
+	return status < 0 ? status : 0;
 }
 
 static int check_share(const struct gpreempt_target *target, uint32_t thousandths)
 {
 	uint32_t size = thousandths & 0xffff, first = thousandths >> 16;
 
-	if (size < 1 || first + size > 1000)
+	if (size < 1 || first + size > SHARE_ALL)
 		return gp_lib_fail(target->context, -EINVAL,
 				   _("%u is not a share in thousandths (1 to 1000)"), thousandths);
 	return 0;
 }
 
+/* With the call lock held. */
+static void note_share(struct gpreempt_target *target, u32 thousandths)
+{
+	target->share = thousandths == SHARE_ALL ? 0 : thousandths;
+}
+
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 {
-	int error = check_share(target, thousandths);
+	struct gp_msg_value body = {.value = thousandths};
+	int status = check_share(target, thousandths);
 
-	return error ? error : call_with_value(target, GP_MSG_SHARE, thousandths);
+	if (!status)
+		status = gp_lib_enter(target->context);
+	if (status)
+		return status;
+	note_share(target, 0);
+	status = gp_lib_call(target->context, target, GP_MSG_SHARE, &body, sizeof(body),
+			     GP_LIB_CALL_MS);
+	if (status >= 0)
+		note_share(target, thousandths);
+	gp_lib_leave(target->context);
+	return status < 0 ? status : 0;
 }
 
 int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths)
@@ -204,13 +219,18 @@ int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousan
 		status = gp_lib_enter(target->context);
 	if (status)
 		return status;
+	note_share(target, 0);
 	status = gp_lib_begin(target, GP_MSG_SHARE, &body, sizeof(body), GP_LIB_CALL_MS);
+	if (status > 0)
+		note_share(target, thousandths);
 	gp_lib_leave(target->context);
 	return status;
 }
 
 static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_info *to)
 {
+	char english[GP_PROTO_TEXT];
+
 	*to = (struct gpreempt_target_info){
 		.mechanism = (enum gpreempt_mechanism)from->mechanism,
 		.process_count = from->process_count,
@@ -221,7 +241,8 @@ static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_inf
 		.owner_pid = from->owner_pid,
 		.since_ns = from->since_ns,
 	};
-	gp_wire_text(to->why, sizeof(to->why), from->why, sizeof(from->why));
+	gp_wire_text(english, sizeof(english), from->why, sizeof(from->why));
+	gp_sentence_translate(english, to->why, sizeof(to->why));
 }
 
 int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_info *info)

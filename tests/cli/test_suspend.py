@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from gp import GPREEMPT, run
@@ -269,6 +270,30 @@ class Status(Commands):
         done = self.command("status", self.pid, "1", "77")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(f"process {self.pid} has no such queue", done.stderr)
+
+
+class Language(Commands):
+    """The real holder, started by somebody who reads Chinese."""
+
+    def setUp(self):
+        super().setUp()
+        del self.env["GPREEMPT_HOLDER"]
+        self.served = subprocess.Popen([os.path.join(os.path.dirname(GPREEMPT), "gpreempt-holder"), "--foreground",
+                                        "--idle", "0"], env=dict(self.env, LC_ALL="zh_CN.UTF-8"))
+        self.keepers.append(self.served)
+        deadline = time.monotonic() + LIMIT
+        while self.command("status").stdout != "Nothing is suspended.\n":  # no event tells that it listens
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(self.served.poll())
+
+    def test_everybody_reads_it_in_their_own_language(self):
+        english = self.command("suspend", self.pid)
+        self.assertEqual(english.returncode, 1)
+        self.assertIn(f"process {self.pid} was not started with 'gpreempt run'; ", english.stderr)
+        chinese = self.command("suspend", self.pid, LC_ALL="zh_CN.UTF-8")
+        self.assertEqual(chinese.returncode, 1)
+        self.assertIn(f"进程 {self.pid} 不是用 'gpreempt run' 启动的", chinese.stderr)
+        self.assertIsNone(self.served.poll())
 
 
 class Run(unittest.TestCase):

@@ -49,6 +49,11 @@ class Sharing(rig.Daemon):
                                   for queue in queues)
 
         self.until(all_lifted, "shares outlive the daemon")
+        daemon = self.daemon(CONFIG)
+        self.until(side_by_side, "no shares again")
+        daemon.kill()
+        daemon.wait(LIMIT)
+        self.until(all_lifted, "shares outlive a daemon that was killed")
         self.daemon(CONFIG)
         self.until(side_by_side, "no shares again")
         os.kill(self.job("case_a_cnn")["pid"], signal.SIGKILL)

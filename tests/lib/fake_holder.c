@@ -3,7 +3,8 @@
  * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts
  * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
  * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
- * opened, "many" has 1300 queues, "shares" can share. FAKE_HOLDER=fail, silent: does not start,
+ * opened, "many" has 1300 queues, "shares" can share and shows it as its
+ * priority. FAKE_HOLDER=fail, silent: does not start,
  * with and without a word.
  */
 #include <errno.h>
@@ -27,6 +28,7 @@ enum { CLIENTS = 64, TARGETS = 64, QUEUES = 3, MANY = 1300, SINCE = 1000000000 }
 
 struct target {
 	bool open, held, some;
+	u32 share;
 	s32 pid;
 	char group[GP_PROTO_NAME];
 };
@@ -235,6 +237,8 @@ static void handle_target(struct holder *holder, struct client *client,
 		info.process_count = 0;
 		snprintf(info.why, sizeof(info.why), "nobody is here yet");
 	}
+	if (target->share)
+		info.priority = target->share;
 	switch (m->header.type) {
 	case GP_MSG_CLOSE:
 		*target = (struct target){0};
@@ -266,6 +270,7 @@ static void handle_target(struct holder *holder, struct client *client,
 		if (strcmp(target->group, "hang") == 0)
 			return;
 		if (strcmp(target->group, "shares") == 0) {
+			target->share = value->value;
 			answer(client, &m->header, 0, NULL, 0);
 			return;
 		}

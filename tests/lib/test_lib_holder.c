@@ -110,6 +110,38 @@ static void a_holder_that_ended_while_nothing_was_asked_is_replaced_without_a_wo
 	gpreempt_target_close(open_group(scene, "another"));
 }
 
+static u32 shown_share(struct gpreempt_target *target)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	assert_int_equal(gpreempt_target_info(target, &info), 0);
+	return info.priority;
+}
+
+static void a_new_holder_is_told_of_shares(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *one = open_group(scene, "shares"),
+			       *other = open_group(scene, "shares");
+
+	assert_int_equal(gpreempt_target_share(one, 250), 0);
+	assert_true(gpreempt_target_share_async(other, GPREEMPT_SHARE_AT(500, 100)) > 0);
+	assert_int_equal(next_event(scene->context).result, 0);
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(shown_share(one), 250);
+	assert_int_equal(shown_share(other), GPREEMPT_SHARE_AT(500, 100));
+	assert_int_equal(gpreempt_target_share(one, 1000), 0);
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(shown_share(one), 1000); /* its priority: none was told */
+	/* What cannot share is suspended all the same. */
+	one = open_self(scene);
+	assert_int_equal(gpreempt_target_share(one, 250), -EOPNOTSUPP);
+	assert_true(gpreempt_target_share_async(one, 250) > 0);
+	assert_int_equal(next_event(scene->context).result, -EOPNOTSUPP);
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(gpreempt_target_suspend(one, NULL), 3);
+}
+
 static void a_holder_that_dies_in_a_call_is_a_clear_error(void **state)
 {
 	struct scene *scene = *state;
@@ -251,6 +283,7 @@ int main(void)
 		TEST(no_child_is_left_where_there_are_no_pidfds),
 		TEST(a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost),
 		TEST(a_holder_that_ended_while_nothing_was_asked_is_replaced_without_a_word),
+		TEST(a_new_holder_is_told_of_shares),
 		TEST(a_holder_that_dies_in_a_call_is_a_clear_error),
 		TEST(rubbish_ends_the_connection_and_not_the_program),
 		TEST(a_holder_that_cannot_start_says_why),
