@@ -120,6 +120,7 @@ struct gp_agent_door {
 
 struct gp_agent_gpu {
 	u32 gpu_id, cus;
+	u32 step; /* CUs that a mask has or has not together */
 };
 
 /* An object that libcuda made in NVIDIA's resource manager. */

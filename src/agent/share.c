@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define NODES_MAX  256
+#define GFX10      100000 /* from here on two CUs are one WGP, and the driver takes pairs only */
 #define PROPERTIES "/sys/devices/virtual/kfd/kfd/topology/nodes/%u/%s"
 
 static int read_file(u32 node, const char *name, char *out, size_t size)
@@ -67,19 +68,20 @@ static void read_gpus(struct gp_agent *agent)
 			continue;
 		per_cu = property(text, "simd_per_cu");
 		gpu->cus = per_cu ? property(text, "simd_count") / per_cu : 0;
+		gpu->step = property(text, "gfx_target_version") >= GFX10 ? 2 : 1;
 		if (gpu->cus && gpu->cus <= GP_AGENT_MASK_WORDS * 32)
 			agent->gpu_count++;
 	}
 }
 
-static u32 cus_of(struct gp_agent *agent, u32 gpu_id)
+static const struct gp_agent_gpu *find_gpu(struct gp_agent *agent, u32 gpu_id)
 {
 	if (!agent->gpu_count)
 		read_gpus(agent);
 	for (u32 i = 0; i < agent->gpu_count; i++)
 		if (agent->gpu[i].gpu_id == gpu_id)
-			return agent->gpu[i].cus;
-	return 0;
+			return &agent->gpu[i];
+	return NULL;
 }
 
 static bool bit(const u32 *mask, u32 i)
@@ -87,50 +89,58 @@ static bool bit(const u32 *mask, u32 i)
 	return mask[i / 32] >> (i % 32) & 1;
 }
 
-static void set(u32 *mask, u32 i)
+static void set(u32 *mask, u32 i, u32 count)
 {
-	mask[i / 32] |= 1u << (i % 32);
+	for (u32 end = i + count; i < end; i++)
+		mask[i / 32] |= 1u << (i % 32);
+}
+
+static bool allows(const struct gp_agent_queue *queue, u32 i)
+{
+	return !queue->mask_bits || (i < queue->mask_bits && bit(queue->mask, i));
 }
 
 /*
  * What the queue may use: of the CUs the program allows it, those in the share; when there is none
  * of them, as many of its own as the share is large. Never none. Returns the number of bits.
  */
-static u32 effective_mask(const struct gp_agent *agent, const struct gp_agent_queue *queue, u32 cus,
-			  u32 *out)
+static u32 effective_mask(const struct gp_agent *agent, const struct gp_agent_queue *queue,
+			  const struct gp_agent_gpu *gpu, u32 *out)
 {
-	u32 from = (u32)((u64)cus * agent->share_first / GP_AGENT_SHARE_ALL);
-	u32 want = (u32)((u64)cus * agent->share / GP_AGENT_SHARE_ALL), taken = 0;
+	u32 step = gpu->step, steps = gpu->cus / step, taken = 0;
+	u32 from = (u32)((u64)steps * agent->share_first / GP_AGENT_SHARE_ALL);
+	u32 want = (u32)((u64)steps * agent->share / GP_AGENT_SHARE_ALL);
 
 	memset(out, 0, GP_AGENT_MASK_WORDS * sizeof(out[0]));
 	want = want ? want : 1;
-	for (u32 i = from; i < cus && taken < want; i++) {
-		if (queue->mask_bits && (i >= queue->mask_bits || !bit(queue->mask, i)))
+	for (u32 i = from; i < steps && taken < want; i++) {
+		if (!allows(queue, i * step))
 			continue;
-		set(out, i);
+		set(out, i * step, step);
 		taken++;
 	}
-	for (u32 i = 0; i < cus && !taken; i++)
-		if (!queue->mask_bits || (i < queue->mask_bits && bit(queue->mask, i))) {
-			set(out, i);
+	for (u32 i = 0; i < steps && !taken; i++)
+		if (allows(queue, i * step)) {
+			set(out, i * step, step);
 			taken++;
 		}
-	return (cus + 31) / 32 * 32;
+	return (gpu->cus + 31) / 32 * 32;
 }
 
 static int apply(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-	u32 mask[GP_AGENT_MASK_WORDS], cus = cus_of(agent, queue->gpu_id);
+	const struct gp_agent_gpu *gpu = find_gpu(agent, queue->gpu_id);
+	u32 mask[GP_AGENT_MASK_WORDS];
 	struct gp_kfd_set_cu_mask_args args = {.queue_id = queue->id,
 					       .cu_mask_ptr = (uintptr_t)mask};
 
-	if (!cus)
+	if (!gpu)
 		return -EOPNOTSUPP;
 	if (agent->share == GP_AGENT_SHARE_ALL && queue->mask_bits) {
 		memcpy(mask, queue->mask, sizeof(mask));
 		args.num_cu_mask = queue->mask_bits;
 	} else {
-		args.num_cu_mask = effective_mask(agent, queue, cus, mask);
+		args.num_cu_mask = effective_mask(agent, queue, gpu, mask);
 	}
 	if (agent->driver.call(agent->driver.data, agent->kfd, GP_KFD_IOC_SET_CU_MASK, &args) < 0)
 		return -errno;

@@ -2,7 +2,9 @@
  * What is checked of a mechanism, with 1, 4 and 16 queues: every cycle of suspend and resume stops
  * and starts all queues, in the middle of a kernel where there is one; work that could end while
  * they are stopped does not, and all of it completes afterwards, with nothing lost of it; and when
- * the holder is killed the work it had stopped completes, too.
+ * the holder is killed the work it had stopped completes, too. Of shares: the driver takes every
+ * mask, and the work completes under it, and after the holder's death. How many compute units it
+ * had is not seen from here.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -20,6 +22,8 @@
 #define AGAIN_MS 5
 /* How long work that must not move is watched: a GPU that was not stopped needs microseconds. */
 #define STOPPED_MS 20
+#define SHARE      250 /* thousandths of the compute units */
+#define SHARE_ALL  1000
 
 const u32 gp_selftest_sizes[GP_SELFTEST_SIZES] = {1, 4, 16};
 
@@ -144,6 +148,18 @@ static int take_time(struct check *check, struct gp_histogram *into)
 	return 0;
 }
 
+static int share(struct check *check, u32 thousandths, struct gp_histogram *into)
+{
+	u64 begin = gp_monotonic_ns();
+	int error = gpreempt_target_share(check->target, thousandths);
+
+	if (error)
+		return fail_call(check, "gpreempt_target_share", error);
+	if (into)
+		gp_histogram_add(into, gp_monotonic_ns() - begin);
+	return 0;
+}
+
 /* ---- the checks ---- */
 
 /* Suspended, with work that could run or end: none of it may. */
@@ -181,6 +197,20 @@ static bool has_kernels(const struct check *check)
 	return check->program.work != GP_SELFTEST_BARRIERS && !check->report->virtual_gpu;
 }
 
+static int cycle(struct check *check)
+{
+	int error;
+
+	if (check->result->shares) {
+		error = share(check, SHARE, &check->suspend);
+		return error ? error : share(check, SHARE_ALL, &check->resume);
+	}
+	error = suspend(check);
+	error = error ? error : take_time(check, &check->suspend);
+	error = error ? error : resume(check);
+	return error ? error : take_time(check, &check->resume);
+}
+
 static int cycles(struct check *check)
 {
 	long put = ask(check, GP_SELFTEST_PUT);
@@ -189,12 +219,13 @@ static int cycles(struct check *check)
 	if (!error && has_kernels(check))
 		error = (int)ask(check, GP_SELFTEST_RUN);
 	for (u32 i = 0; !error && i < check->report->cycles; i++) {
-		error = suspend(check);
-		error = error ? error : take_time(check, &check->suspend);
-		error = error ? error : resume(check);
-		error = error ? error : take_time(check, &check->resume);
+		error = cycle(check);
 		if (!error && gp_selftest_interrupted(check->place))
 			error = fail(check, -EINTR, "%s", strerror(EINTR));
+	}
+	if (check->result->shares) {
+		error = error ? error : share(check, SHARE, NULL);
+		return error ? error : completes(check, put);
 	}
 	error = error ? error : suspend(check);
 	error = error ? error : stands_still(check);
@@ -206,10 +237,15 @@ static int cycles(struct check *check)
 static int survives_the_holder(struct check *check)
 {
 	long put = ask(check, GP_SELFTEST_PUT);
-	int error = put < 0 ? (int)put : suspend(check);
+	int error = put < 0 ? (int)put : 0;
 	u64 begin;
 
-	error = error ? error : stands_still(check);
+	if (check->result->shares) {
+		error = error ? error : share(check, SHARE, NULL);
+	} else {
+		error = error ? error : suspend(check);
+		error = error ? error : stands_still(check);
+	}
 	if (error)
 		return error;
 	begin = gp_monotonic_ns();

@@ -226,8 +226,9 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 		_("By kfd-agent and kfd-debug, with 1, 4 and 16 queues: starts a GPU program of "
 		  "its own, suspends\nand resumes it %u times, watches that its work stands still "
 		  "while suspended and completes\nafterwards, kills the holder while it holds, and "
-		  "counts. Only processes and files of its own\nare touched, and removed at the "
-		  "end.\n"),
+		  "counts. kfd-cumask: the same, narrowed to a\nquarter of the compute units and "
+		  "back instead. Only processes and files of its own are\ntouched, and removed at "
+		  "the end.\n"),
 		report->cycles);
 	announce_work(request, report, gfx);
 	fflush(request->talk);
@@ -235,8 +236,10 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 
 static int run(struct gp_selftest_report *report, int *signal_number)
 {
-	static const enum gpreempt_mechanism mechanisms[GP_SELFTEST_MECHANISMS] = {
-		GPREEMPT_KFD_AGENT, GPREEMPT_KFD_DEBUG};
+	static const struct gp_selftest_result mechanisms[GP_SELFTEST_MECHANISMS] = {
+		{.name = "kfd-agent", .mechanism = GPREEMPT_KFD_AGENT},
+		{.name = "kfd-cumask", .mechanism = GPREEMPT_KFD_AGENT, .shares = true},
+		{.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG}};
 	struct gp_selftest_place place;
 	int error = gp_selftest_place_make(&place);
 
@@ -244,7 +247,7 @@ static int run(struct gp_selftest_report *report, int *signal_number)
 		return gp_fail(&diagnostics, error, _("cannot make a directory in /tmp: %s"),
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
-		report->results[i].mechanism = mechanisms[i];
+		report->results[i] = mechanisms[i];
 		error = gp_selftest_check(&place, report, i);
 	}
 	if (gp_selftest_interrupted(&place))
@@ -286,9 +289,19 @@ static void show_reasons(const struct gp_selftest_report *report)
 {
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
 		if (!report->results[i].works)
-			printf(_("%s does not work: %s\n"),
-			       gpreempt_mechanism_name(report->results[i].mechanism),
+			printf(_("%s does not work: %s\n"), report->results[i].name,
 			       report->results[i].reason);
+}
+
+/* The table has one heading for times of two kinds. */
+static void show_shares(const struct gp_selftest_report *report)
+{
+	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
+		if (report->results[i].shares && report->results[i].works)
+			printf(_("%s stops nothing: its times are those of narrowing to a quarter "
+				 "and widening again;\nhow many compute units were used is not "
+				 "measured.\n"),
+			       report->results[i].name);
 }
 
 /* A file that nobody asked for by name is no reason to fail. */
@@ -318,6 +331,7 @@ static int show(const struct request *request, const struct gp_selftest_report *
 		error = table ? gp_table_print(table, stdout, gp_term_colour(stdout)) : -ENOMEM;
 	gp_table_free(table);
 	show_reasons(report);
+	show_shares(report);
 	show_work(report);
 	if (!error)
 		error = write_file(request, json);

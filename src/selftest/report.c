@@ -18,7 +18,7 @@ static void add_row(struct gp_table *table, const struct gp_selftest_result *res
 {
 	bool valid = figures->valid;
 
-	gp_table_cell(table, gpreempt_mechanism_name(result->mechanism));
+	gp_table_cell(table, result->name);
 	gp_table_cell(table, valid ? _("works") : _("does not"));
 	gp_table_paint(table, valid ? GP_GREEN : GP_RED);
 	if (figures->queues)
@@ -87,9 +87,8 @@ static json_t *result_json(const struct gp_selftest_result *result)
 							"holder_killed_ns",
 							(json_int_t)figures->recovery_ns));
 	}
-	return json_pack("{s:s, s:b, s:o, s:o}", "name", gpreempt_mechanism_name(result->mechanism),
-			 "works", result->works, "reason", gp_json_str_or_null(result->reason),
-			 "measured", sizes);
+	return json_pack("{s:s, s:b, s:o, s:o}", "name", result->name, "works", result->works,
+			 "reason", gp_json_str_or_null(result->reason), "measured", sizes);
 }
 
 static const char *const work_words[] = {NULL, "barriers", "kernel", "hiprtc"};

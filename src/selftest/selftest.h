@@ -16,7 +16,7 @@
 #include "inspect/ps.h"
 
 enum {
-	GP_SELFTEST_MECHANISMS = 2,
+	GP_SELFTEST_MECHANISMS = 3,
 	GP_SELFTEST_SIZES = 3,
 	GP_SELFTEST_CYCLES = 100, /* suspend and resume, for the figures */
 	GP_SELFTEST_LIMIT_MS = 600000,
@@ -39,7 +39,9 @@ struct gp_selftest_figures {
 };
 
 struct gp_selftest_result {
+	const char *name;
 	enum gpreempt_mechanism mechanism;
+	bool shares; /* kfd-cumask: narrows and widens instead of suspending and resuming */
 	bool works;
 	char reason[512]; /* why it does not; translated */
 	struct gp_selftest_figures figures[GP_SELFTEST_SIZES];

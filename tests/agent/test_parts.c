@@ -90,7 +90,7 @@ static int share(struct fake *fake, u32 first, u32 thousandths)
 static void give_gpu(struct fake *fake, u32 cus)
 {
 	fake->agent->gpu_count = 1;
-	fake->agent->gpu[0] = (struct gp_agent_gpu){77, cus};
+	fake->agent->gpu[0] = (struct gp_agent_gpu){77, cus, 1};
 }
 
 static int app_mask(struct fake *fake, u32 id, u32 bits, const u32 *mask)
@@ -173,6 +173,25 @@ static void a_new_queue_gets_the_share(void **state)
 	assert_int_equal(share(fake, 0, 0), -EINVAL);
 	assert_int_equal(share(fake, 0, 1001), -EINVAL);
 	assert_int_equal(share(fake, 1000, 500), -EINVAL);
+}
+
+/* From gfx10 on the driver refuses one CU of a pair. */
+static void a_share_of_pairs_is_pairs(void **state)
+{
+	struct fake *fake = *state;
+
+	give_gpu(fake, 40);
+	fake->agent->gpu[0].step = 2;
+	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
+	assert_int_equal(share(fake, 0, 75), 0); /* 3 CUs would be */
+	assert_int_equal(fake->queue[0].mask[0], 0x3);
+	assert_int_equal(share(fake, 75, 175), 0);
+	assert_int_equal(fake->queue[0].mask[0], 0xfc); /* beside it */
+	assert_int_equal(share(fake, 0, 1), 0);
+	assert_int_equal(fake->queue[0].mask[0], 0x3);
+	assert_int_equal(share(fake, 0, 1000), 0);
+	assert_int_equal(fake->queue[0].mask[0], 0xffffffff);
+	assert_int_equal(fake->queue[0].mask[1], 0xff);
 }
 
 static bool has_every_cu(const struct fake *fake, u32 id)
@@ -360,6 +379,7 @@ int main(void)
 		TEST(the_programs_own_mask_is_respected_and_comes_back),
 		TEST(a_mask_set_under_a_share_is_narrowed),
 		TEST(a_new_queue_gets_the_share),
+		TEST(a_share_of_pairs_is_pairs),
 		TEST(a_share_ends_with_the_connection_that_set_it),
 		TEST(a_share_that_cannot_be_lifted_is_tried_again),
 		TEST(a_bad_address_is_an_error_and_not_the_end),

@@ -45,8 +45,8 @@ class SelfTest(unittest.TestCase):
     def test_a_mechanism_that_does_not_work_says_why(self):
         done = run(GPREEMPT, "vgpu", "--", GPREEMPT, "selftest", "--cycles", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        agent, debug = json.loads(done.stdout)["mechanisms"]
-        self.assertTrue(agent["works"])
+        agent, cumask, debug = json.loads(done.stdout)["mechanisms"]
+        self.assertTrue(agent["works"] and cumask["works"], done.stdout)
         self.assertEqual((debug["works"], debug["measured"]), (False, []))
         self.assertIn("did not enable debugging", debug["reason"])
 
