@@ -184,8 +184,9 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priority);
 /* Share of the GPU's compute units in thousandths, 1..1000; 1000 lifts it. -EOPNOTSUPP where the
  * mechanism cannot. It lasts as long as the target is open, without being renewed; of two contexts
- * that give one to the same process the last counts. Shares overlap unless they are told apart: GPREEMPT_SHARE_AT(first, thousandths) is the part that begins at `first`
- * (first + thousandths <= 1000), where the mechanism has parts. */
+ * that give one to the same process the last counts. Shares overlap unless they are told apart:
+ * GPREEMPT_SHARE_AT(first, thousandths) is the part that begins at `first` (first + thousandths <=
+ * 1000), where the mechanism has parts. */
 #define GPREEMPT_SHARE_AT(first, thousandths) ((uint32_t)(first) << 16 | (uint32_t)(thousandths))
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths);
 
