@@ -13,12 +13,11 @@
 
 #define CALL_MS 60000
 
-pid_t start_holder(struct live *live, const char *option, const char *value)
+void spawn_holder(struct live *live, const char *option, const char *value)
 {
 	char program[4096];
 	const char *bin = getenv("GP_BIN");
 	pid_t child;
-	int fd = -1;
 
 	CHECK(bin);
 	snprintf(program, sizeof(program), "%s/gpreempt-holder", bin);
@@ -30,9 +29,16 @@ pid_t start_holder(struct live *live, const char *option, const char *value)
 		_exit(127);
 	}
 	live->holder = child;
+}
+
+pid_t start_holder(struct live *live, const char *option, const char *value)
+{
+	int fd = -1;
+
+	spawn_holder(live, option, value);
 	UNTIL(&live->self, (fd = gp_directory_connect("holder.sock")) >= 0);
 	close(fd);
-	return child;
+	return live->holder;
 }
 
 static void note_event(const struct gp_wire_message *event, void *data)

@@ -37,6 +37,8 @@ struct client {
 	u32 event_count;
 };
 
+/* The second waits until it takes connections. */
+void spawn_holder(struct live *live, const char *option, const char *value);
 pid_t start_holder(struct live *live, const char *option, const char *value);
 /* Connected and greeted. */
 struct client *connect_client(struct live *live);
