@@ -108,12 +108,17 @@ int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 
 int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 {
+	static const struct gp_root live = {""};
+	struct gp_process process = {0};
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0 && (errno == ESRCH || errno == EINVAL))
 		return gp_fail(diag, -ESRCH, _("there is no process %u"), pid);
 	if (fd >= 0)
 		close(fd);
+	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
+	    process.uid != geteuid())
+		return gp_fail(diag, -EPERM, _("process %u belongs to another user"), pid);
 	return gp_target_elsewhere(pid, command, diag);
 }
 

@@ -37,8 +37,8 @@ int gp_group_present(struct gpreempt *context, const char *group, struct gpreemp
  * not on. */
 int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
 
-/* When nothing is held of it: -ESRCH when there is no such process, -EXDEV as above; after saying
- * so. */
+/* When nothing is held of it: -ESRCH when there is no such process, -EPERM when it is another
+ * user's, -EXDEV as above; after saying so. */
 int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag);
 
 /* "3 queues of process 4711"; for messages. */

@@ -238,6 +238,18 @@ class Resume(Commands):
         self.assertIsNone(owner.poll())
 
 
+class OtherUsers(Commands):
+    @unittest.skipIf(os.geteuid() != 0 or not shutil.which("setpriv"), "another user is needed to be one")
+    def test_their_processes_are_said_to_be_theirs(self):
+        for command in ("resume", "release"):
+            with tempfile.TemporaryDirectory() as place:
+                os.chown(place, 65534, 65534)
+                done = run("setpriv", "--reuid", "65534", "--clear-groups", GPREEMPT, command, self.pid,
+                           env=dict(self.env, GPREEMPT_DIR=place))
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn(f"process {self.pid} belongs to another user", done.stderr)
+
+
 class Status(Commands):
     def test_without_a_holder_nothing_is_suspended_and_none_is_started(self):
         done = self.command("status")
