@@ -1,6 +1,8 @@
 """The report of test_preemption.py: figures from what was seen, as text, JSON and one HTML page with its pictures."""
+import errno
 import html
 import json
+import os
 import platform
 
 BINS = 40
@@ -146,15 +148,26 @@ def page(run, facts):
             + "<h2>Timeline</h2>" + timeline(run) + "</html>\n")
 
 
-def write(path, content):
-    with open(path, "w") as file:
-        file.write(content)
+def unwritable(*paths):
+    """The first that cannot be written, and why; None. Asked before a run that would be for nothing."""
+    for path in filter(None, paths):
+        place = path if os.path.exists(path) else os.path.dirname(path) or "."
+        if os.path.isdir(path) or not os.access(place, os.W_OK):
+            return f"{path}: " + os.strerror(errno.EISDIR if os.path.isdir(path) else
+                                             errno.EACCES if os.path.exists(place) else errno.ENOENT)
+    return None
 
 
 def save(run, facts, text_path=None, json_path=None, html_path=None):
-    if text_path:
-        write(text_path, text(facts))
-    if json_path:
-        write(json_path, json.dumps(facts, indent=2) + "\n")
-    if html_path:
-        write(html_path, page(run, facts))
+    """Writes what was asked for; what could not be written, and why, as sentences."""
+    failed = []
+    for path, content in ((text_path, lambda: text(facts)), (json_path, lambda: json.dumps(facts, indent=2) + "\n"),
+                          (html_path, lambda: page(run, facts))):
+        if not path:
+            continue
+        try:
+            with open(path, "w") as file:
+                file.write(content())
+        except OSError as error:
+            failed.append(f"cannot write {path}: {error.strerror}")
+    return failed

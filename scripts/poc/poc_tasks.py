@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 from poc_library import HERE, find
 
@@ -55,7 +56,9 @@ class Task:
         if agent and program:
             # The agent inside tells when the task has work, and stops it without a debugger.
             words = [program, "run", "--class", role, "--"] + words
-        out = open(log, "wb") if log else subprocess.DEVNULL
+        # What it says at its end is for the report, or says why it ended.
+        out = open(log, "wb") if log else tempfile.NamedTemporaryFile(prefix="gpreempt-poc-")
+        self.kept, self.log = out, out.name
         try:
             self.process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                             start_new_session=True)
@@ -63,7 +66,7 @@ class Task:
             raise SystemExit(f"test_preemption.py: cannot start the {role} task '{self.command}': {error.strerror}")
         finally:
             if log:
-                out.close()
+                out.close()  # the other is removed then
         self.pid = self.process.pid
 
     def runs(self):

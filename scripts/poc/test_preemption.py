@@ -170,6 +170,17 @@ def enter_vgpu(arguments):
              [argument for argument in arguments if argument != "--vgpu"])
 
 
+def check(options):
+    """What would end the run, or lose its report, is said before anything is started."""
+    for role in ("online", "offline"):
+        pid = getattr(options, role + "_pid")
+        if pid is not None and not os.path.exists(f"/proc/{pid}"):
+            sys.exit(f"test_preemption.py: there is no process {pid}")
+    unwritable = poc_report.unwritable(options.text, options.json, options.html, options.online_log, options.offline_log)
+    if unwritable:
+        sys.exit(f"test_preemption.py: cannot write {unwritable}")
+
+
 def test(options):
     seconds = options.baseline + options.seconds + 5
     tasks = []
@@ -190,13 +201,16 @@ def test(options):
             task.end()
     facts = poc_report.figures(run)
     print(poc_report.text(facts), end="")
-    poc_report.save(run, facts, options.text, options.json, options.html)
+    failed = poc_report.save(run, facts, options.text, options.json, options.html)
+    if failed:
+        sys.exit("test_preemption.py: " + "; ".join(failed))
     if not run.suspends and not run.interrupted:
         sys.exit("test_preemption.py: the online task never had work, so that nothing was preempted")
 
 
 def main():
     options = parse(sys.argv[1:])
+    check(options)
     if options.vgpu and not os.environ.get("GPREEMPT_VGPU"):
         enter_vgpu(sys.argv[1:])
     try:

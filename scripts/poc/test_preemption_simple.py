@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""test_preemption_simple.py PID [SECONDS]: the smallest use of libgpreempt_poc.
-
-Stops all GPU queues of a process for SECONDS (1), shows them, and lets them continue where they stopped.
-"""
+"""The smallest use of libgpreempt_poc: stops all GPU queues of a process for a while, shows them, and lets them
+continue where they stopped."""
+import argparse
 import sys
 import time
 
@@ -18,9 +17,13 @@ def show(poc, pid, title):
 
 
 def main():
-    if len(sys.argv) not in (2, 3) or not sys.argv[1].isdigit():
-        sys.exit(__doc__.strip())
-    pid, seconds = int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) == 3 else 1.0
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pid", type=int)
+    parser.add_argument("seconds", type=float, nargs="?", default=1.0, help="how long (default 1)")
+    options = parser.parse_args()
+    pid, seconds = options.pid, options.seconds
+    if not 0 <= seconds < 3600:
+        parser.error("seconds are 0 to 3599")
     try:
         with Poc(limit_s=seconds + 1) as poc:
             show(poc, pid, "before")

@@ -105,12 +105,39 @@ class Missing(unittest.TestCase):
             self.assertIn(f"{name}: PyTorch is not installed", done.stderr)
 
     def test_bad_arguments(self):
-        for command, status in ((["test_preemption_simple.py"], 1), (["test_preemption_simple.py", "x"], 1),
+        for command, status in ((["test_preemption_simple.py"], 2), (["test_preemption_simple.py", "x"], 2),
+                                (["test_preemption_simple.py", "1", "-1"], 2),
+                                (["test_preemption.py", "--offline-pid", "999999999"], 1),
+                                (["test_preemption.py", "--json", "/no/such/place/report.json"], 1),
+                                (["test_preemption.py", "--html", "/"], 1),
                                 (["run_poc_test.sh", "soon"], 2), (["test_preemption.py", "--seconds", "x"], 2)):
             done = subprocess.run([os.path.join(SCRIPTS, command[0]), *command[1:]], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, timeout=LIMIT,
                                   env=dict(os.environ, GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1"))
             self.assertEqual((done.returncode, done.stdout), (status, ""), command)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_why_a_task_ended_early_is_said(self):
+        done = subprocess.run([os.path.join(SCRIPTS, "test_preemption.py"), "--online", "sh -c 'echo no GPU today; exit 3'",
+                               "--offline", "sleep 600", "--no-agent"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT, env=dict(os.environ, GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1"))
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("the online task ended before it used the GPU (no GPU today)", done.stderr)
+
+    def test_a_report_that_cannot_be_written_costs_no_other(self):
+        sys.path.insert(0, SCRIPTS)
+        try:
+            import poc_report
+        finally:
+            sys.path.pop(0)
+        with tempfile.TemporaryDirectory() as place:
+            good = os.path.join(place, "report.json")
+            # No space: not even a flush of what is small works there.
+            failed = poc_report.save(None, {"figures": 1}, None, good, None) + \
+                poc_report.save(None, {"figures": 1}, None, "/dev/full", None)
+            self.assertEqual(failed, ["cannot write /dev/full: No space left on device"])
+            with open(good) as file:
+                self.assertEqual(json.load(file), {"figures": 1})
 
 
 if __name__ == "__main__":
