@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int pairs[2][2];
 
 	fake->agent->gpu_count = 1;
-	fake->agent->gpu[0] = (struct gp_agent_gpu){77, 80};
+	fake->agent->gpu[0] = (struct gp_agent_gpu){77, 80, 1};
 	for (int i = 0; i < QUEUES; i++)
 		app_create(fake, i % 2 ? GP_KFD_QUEUE_SDMA : GP_KFD_QUEUE_COMPUTE_AQL, 7);
 	for (u32 i = 0; i < 2; i++) {
