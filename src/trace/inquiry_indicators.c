@@ -60,16 +60,30 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
 		  seen(traced, doorbell, false), judge(traced, true));
 	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_workload *workload;
 		char label[256];
 		size_t count;
 
 		if (q->inputs[i]->kind != GP_SOURCE_AMDLOG)
 			continue;
-		gp_log_queues_items(q->inputs[i]->workload->queues, &count);
+		workload = q->inputs[i]->workload;
+		gp_log_queues_items(workload->queues, &count);
 		snprintf(label, sizeof(label), _("%s: compute queues"),
 			 gp_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "queues", label, "1-3", gp_v_count(count), judge(count, count <= 3));
+		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, most"),
+			 gp_inquiry_file(q->inputs[i]->name));
+		indicator(doc, "backlog", label, "< 100",
+			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
+			  judge(workload->ahead_count, workload->ahead_high < 100));
 	}
+	/* The roadmap's table has them; no log or trace does. */
+	indicator(doc, "active", _("hardware slot in use (CP_HQD_ACTIVE)"), "1", gp_v_missing(),
+		  ABSENT);
+	indicator(doc, "quantum", _("time slice of a slot (QUANTUM)"), "512-1024", gp_v_missing(),
+		  ABSENT);
+	gp_doc_note(doc, "%s",
+		    _("'gpreempt hqd' shows the slots and their time slices on a live system."));
 }
 
 /* Of what the kernel's tracer recorded. */
@@ -162,6 +176,33 @@ static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
 	}
 }
 
+/* Clocks that events have and nothing here relates to MONOTONIC. */
+static void note_strangers(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	u32 used = 0, known = 1u << GP_CLOCK_MONOTONIC;
+	char names[96];
+	size_t len = 0;
+
+	for (size_t i = 0; i < q->count; i++)
+		used |= q->inputs[i]->clocks;
+	if (q->alignment.known)
+		known |= 1u << GP_CLOCK_TRACE;
+	if (q->clocks.count)
+		known |= 1u << GP_CLOCK_MONOTONIC_RAW | 1u << GP_CLOCK_BOOTTIME;
+	/* One clock alone needs no other. */
+	if (!(used & (used - 1)) || !(used & ~known))
+		return;
+	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
+		if (used & ~known & 1u << clock)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", gp_clock_name(clock));
+	gp_doc_note(doc,
+		    _("Nothing here relates these clocks to MONOTONIC: %s. Their times are not "
+		      "compared with others (clocks.json of 'gpreempt trace' would relate "
+		      "MONOTONIC_RAW and BOOTTIME)."),
+		    names);
+}
+
 static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 {
 	const struct gp_alignment *a = &q->alignment;
@@ -187,6 +228,7 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 		gp_doc_note(doc, "%s",
 			    _("The two clocks could not be aligned: the log and the trace did not "
 			      "see the same creations of queues. Their times are not compared."));
+	note_strangers(q, doc);
 	if (log && trace && same)
 		gp_doc_note(doc, "%s",
 			    _("The log and the trace have the same clock, MONOTONIC: their times "

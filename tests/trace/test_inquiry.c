@@ -230,6 +230,19 @@ static const char *text_of(const json_t *json, const char *section, const char *
 	return json_string_value(json_object_get(item(json, section, table, key, value), field));
 }
 
+static bool notes_have(const json_t *json, const char *section, const char *text)
+{
+	const json_t *notes = json_object_get(json_object_get(json, section), "notes"), *note;
+	size_t i;
+
+	json_array_foreach(notes, i, note)
+	{
+		if (strstr(json_string_value(note), text))
+			return true;
+	}
+	return false;
+}
+
 static void a_log_of_two_clocks_shows_both_and_compares_none(void **state)
 {
 	struct gp_inquiry inquiry;
@@ -247,6 +260,7 @@ static void a_log_of_two_clocks_shows_both_and_compares_none(void **state)
 	assert_string_equal(text_of(json, "files", "rows", "file", "/some/where/app.log", "clock"),
 			    "MONOTONIC, MONOTONIC_RAW");
 	assert_int_equal(inquiry.inputs[0]->jumps, 0);
+	assert_true(notes_have(json, "clocks", "MONOTONIC: MONOTONIC_RAW."));
 	json_decref(json);
 	gp_inquiry_free(&inquiry);
 }
@@ -271,6 +285,31 @@ static void functions_that_were_not_traced_are_not_zero(void **state)
 		json_decref(json);
 		gp_inquiry_free(&inquiry);
 	}
+}
+
+static void the_roadmaps_table_is_whole(void **state)
+{
+	struct gp_inquiry inquiry;
+	json_t *json;
+
+	(void)state;
+	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	add_text(&inquiry, "app.log",
+		 LOG("0101000000",
+		     "SWq=0x7f0000001000, HWq=0x7f10000, id=1, Dispatch Header = 0xb02 (type=2, "
+		     "barrier=1, acquire=1, release=1), setup=3, grid=[64, 1, 1], "
+		     "workgroup=[64, 1, 1], private_seg_size=0, rptr=1, wptr=401"));
+	json = answers(&inquiry);
+	assert_string_equal(text_of(json, "indicators", "rows", "indicator", "backlog", "verdict"),
+			    "missed");
+	assert_int_equal(json_integer_value(json_object_get(item(json, "indicators", "rows",
+								 "indicator", "backlog"),
+							    "found")),
+			 400);
+	assert_string_equal(text_of(json, "indicators", "rows", "indicator", "quantum", "verdict"),
+			    "absent");
+	json_decref(json);
+	gp_inquiry_free(&inquiry);
 }
 
 static void a_profile_that_was_cut_says_so(void **state)
@@ -321,6 +360,7 @@ int main(void)
 		cmocka_unit_test(log_and_trace_are_aligned_by_the_queues_both_saw),
 		cmocka_unit_test(a_log_of_two_clocks_shows_both_and_compares_none),
 		cmocka_unit_test(functions_that_were_not_traced_are_not_zero),
+		cmocka_unit_test(the_roadmaps_table_is_whole),
 		cmocka_unit_test(a_profile_that_was_cut_says_so),
 		cmocka_unit_test(a_file_nobody_understands_is_refused),
 	};
