@@ -15,14 +15,16 @@ struct frame {
 };
 
 struct gp_perfetto_stack {
-	struct frame frames[DEPTH];
-	u32 depth;
+	struct frame *frames;
+	size_t depth, capacity;
 	u64 cursor; /* where the last outermost one ended */
 };
 
 void gp_perfetto_function_free(struct gp_perfetto *p)
 {
 	gp_map_free(&p->stack_map);
+	for (size_t i = 0; i < p->stack_count; i++)
+		free(p->stacks[i].frames);
 	free(p->stacks);
 }
 
@@ -51,15 +53,19 @@ static u64 later(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-static void enter(struct gp_perfetto_stack *stack, u32 name, u64 time)
+static int enter(struct gp_perfetto_stack *stack, u32 name, u64 time)
 {
 	u64 begin;
 
 	/* A clock that went back, or a tracer without returns: what is open will not be closed. */
 	if (stack->depth == DEPTH)
 		memmove(stack->frames, stack->frames + 1, --stack->depth * sizeof(*stack->frames));
+	if (gp_array_grow((void **)&stack->frames, stack->depth, &stack->capacity,
+			  sizeof(*stack->frames)))
+		return -ENOMEM;
 	begin = later(time, *cursor(stack));
 	stack->frames[stack->depth++] = (struct frame){name, begin, begin};
+	return 0;
 }
 
 /*
@@ -71,7 +77,7 @@ static void leave(struct gp_perfetto *p, struct gp_perfetto_stack *stack, u32 pi
 		  u32 name, const struct gp_event *event)
 {
 	u64 length = event->valid & GP_EV_DURATION ? event->duration_ns : 0, begin, end;
-	u32 at = stack->depth;
+	size_t at = stack->depth;
 
 	while (at > 0 && stack->frames[at - 1].name != name)
 		at--;
@@ -114,7 +120,8 @@ int gp_perfetto_function(struct gp_perfetto *p, const struct gp_event *event)
 		leave(p, stack, pid, tid, name, event);
 		return 0;
 	}
-	enter(stack, name, event->time_ns);
+	if (enter(stack, name, event->time_ns))
+		return -ENOMEM;
 	/* The graph says nothing behind a function, and prints returns; others may not tell them.
 	 */
 	return event->text ? gp_perfetto_instant(p, pid, tid, event->name, event->name_len, event)

@@ -39,9 +39,9 @@ struct pending {
 
 struct gp_perfetto_queue {
 	u32 pid, tid;
-	u32 packets; /* so far */
-	struct pending pending[PENDING];
-	u32 pending_count;
+	u32 packets;             /* so far */
+	struct pending *pending; /* a log may have queues without number: only as many as needed */
+	size_t pending_count, pending_capacity;
 };
 
 void gp_perfetto_log_free(struct gp_perfetto *p)
@@ -51,6 +51,8 @@ void gp_perfetto_log_free(struct gp_perfetto *p)
 	gp_map_free(&p->signals);
 	gp_map_free(&p->packets);
 	free(p->threads);
+	for (size_t i = 0; i < p->queue_count; i++)
+		free(p->queues[i].pending);
 	free(p->queues);
 }
 
@@ -210,13 +212,17 @@ static int put_on_stream(struct gp_perfetto *p, const struct gp_perfetto_thread 
 	return 0;
 }
 
-static void await_packet(struct gp_perfetto_queue *queue, u64 flow)
+static int await_packet(struct gp_perfetto_queue *queue, u64 flow)
 {
 	if (queue->pending_count == PENDING)
 		memmove(queue->pending, queue->pending + 1,
 			--queue->pending_count * sizeof(*queue->pending));
+	if (gp_array_grow((void **)&queue->pending, queue->pending_count, &queue->pending_capacity,
+			  sizeof(*queue->pending)))
+		return -ENOMEM;
 	queue->pending[queue->pending_count++] =
 		(struct pending){.flow = flow, .packet = queue->packets};
+	return 0;
 }
 
 static int put_packet(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
@@ -248,7 +254,8 @@ static int put_packet(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
 	gp_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns, PACKET_NS);
 	gp_perfetto_flow(p, thread->depth ? "t" : "s", queue->pid, queue->tid, "packet", flow,
 			 event, event->time_ns);
-	await_packet(queue, flow);
+	if (await_packet(queue, flow))
+		return -ENOMEM;
 	if (!find_signal(event, "completion_signal=", &signal))
 		return 0;
 	return gp_map_put(&p->signals, gp_perfetto_pid(event), signal, at) ||
@@ -266,8 +273,9 @@ static void complete(struct gp_perfetto *p, const struct gp_perfetto_thread *thr
 		     const struct gp_event *event)
 {
 	u32 at = gp_map_get(&p->signals, gp_perfetto_pid(event), thread->signal);
-	u32 packet = gp_map_get(&p->packets, gp_perfetto_pid(event), thread->signal), done = 0;
+	u32 packet = gp_map_get(&p->packets, gp_perfetto_pid(event), thread->signal);
 	struct gp_perfetto_queue *queue;
+	size_t done = 0;
 
 	if (at == GP_MAP_NONE || packet == GP_MAP_NONE)
 		return;
@@ -278,7 +286,7 @@ static void complete(struct gp_perfetto *p, const struct gp_perfetto_thread *thr
 		return;
 	gp_perfetto_slice(p, queue->pid, queue->tid, "complete", 8, event, event->time_ns,
 			  PACKET_NS);
-	for (u32 i = 0; i < done; i++)
+	for (size_t i = 0; i < done; i++)
 		gp_perfetto_flow(p, "f", queue->pid, queue->tid, "packet", queue->pending[i].flow,
 				 event, event->time_ns);
 	queue->pending_count -= done;
