@@ -1,7 +1,10 @@
 /* gpreempt analyze: the five questions about queues, answered from whatever files there are. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/report_command.h"
@@ -78,6 +81,55 @@ static int read_file(struct arguments *arguments, struct gp_inquiry *inquiry, co
 	return error;
 }
 
+static bool is_understood(const char *path)
+{
+	enum gp_source_kind kind = GP_SOURCE_UNKNOWN;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	gp_source_identify(fd, path, &kind);
+	close(fd);
+	return kind != GP_SOURCE_UNKNOWN;
+}
+
+/* What is understood of the files in a directory, such as gpreempt trace leaves. */
+static int read_directory(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_names names = {0};
+	size_t before = inquiry->count;
+	int error = gp_root_list(&live, &names, "%s", path);
+
+	if (error)
+		gp_fail(&arguments->cli.sink.diag, error, _("cannot read %s: %s"), path,
+			strerror(-error));
+	for (size_t i = 0; i < names.count && !error; i++) {
+		struct stat info;
+		char *child = NULL;
+
+		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
+			error = -ENOMEM;
+		else if (stat(child, &info) == 0 && S_ISREG(info.st_mode) && is_understood(child))
+			error = read_file(arguments, inquiry, child);
+		free(child);
+	}
+	gp_names_free(&names);
+	if (!error && inquiry->count == before)
+		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
+				_("%s: no log, trace or profile in it"), path);
+	return error;
+}
+
+static int read_path(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode)
+		       ? read_directory(arguments, inquiry, path)
+		       : read_file(arguments, inquiry, path);
+}
+
 static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
@@ -99,7 +151,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		inquiry.tap_ctx = arguments.cli.timeline;
 	}
 	for (int i = first; i < argc && !error; i++)
-		error = read_file(&arguments, &inquiry, argv[i]);
+		error = read_path(&arguments, &inquiry, argv[i]);
 	error = gp_report_timeline_end(&arguments.cli, error);
 	if (!error)
 		error = gp_inquiry_finish(&inquiry);
@@ -137,6 +189,7 @@ const struct gp_command gp_command_analyze = {
 		"not have it."),
 	.options = options,
 	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
+		    "  gpreempt analyze --trace-clock mono gpreempt_trace_20260205_101500/\n"
 		    "  gpreempt analyze trace.dat\n"
 		    "  trace-cmd report | gpreempt analyze -\n"
 		    "  gpreempt analyze --json --trace-clock mono app.log ftrace.txt\n",

@@ -1,6 +1,7 @@
 """gpreempt analyze as a person runs it."""
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
@@ -48,6 +49,21 @@ class Timeline(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(os.path.islink(path))
             self.assertEqual(os.listdir(place), ["device"])
+
+
+class Directory(unittest.TestCase):
+    def test_a_recording_is_read_as_a_whole(self):
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copy(CNN, os.path.join(place, "amd_log_1"))
+            shutil.copy(GRAPH, os.path.join(place, "ftrace.txt"))
+            os.mkdir(os.path.join(place, "below"))
+            with open(os.path.join(place, "analyze.sh"), "w") as other:
+                other.write("#!/bin/sh\n")
+            result = gpreempt_json("analyze", "--json", place)
+            self.assertEqual([row["kind"] for row in result["files"]["rows"]], ["AMD log", "ftrace"])
+            done = gpreempt("analyze", os.path.join(place, "below"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no log, trace or profile in it", done.stderr)
 
 
 class Analyze(unittest.TestCase):
