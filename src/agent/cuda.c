@@ -9,16 +9,22 @@
  * Off unless asked for: a program that waits for the whole device, and not for a stream or an
  * event, waits for that kernel, too. Nothing here is linked with CUDA; without it, or without a
  * context on the calling thread, nothing happens.
+ *
+ * Each context has its kernel and stream, made once. No call of CUDA is made under the lock: it may
+ * wait for the GPU, or for a lock of CUDA's whose owner wants ours.
  */
 #include "agent/interpose.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define BEHIND          8 /* empty kernels */
+#define CONTEXTS        64
+#define PAGE            4096u
 #define LONGEST_US      20000u
 #define STREAM_ASIDE    1 /* CU_STREAM_NON_BLOCKING */
-#define HOST_PORTABLE   3 /* CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP */
+#define HOST_PORTABLE   3 /* CU_MEMHOSTREGISTER_PORTABLE | _DEVICEMAP */
 #define CAPTURE_RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 
 /* cuda.h, from 12.0 on: every function returns 0 or an error. */
@@ -29,7 +35,7 @@
 	X(load, "cuModuleLoadData", (void **module, const void *image))                     \
 	X(function, "cuModuleGetFunction", (void **function, void *module, const char *n))  \
 	X(stream, "cuStreamCreate", (void **stream, unsigned flags))                        \
-	X(host, "cuMemHostAlloc", (void **memory, size_t size, unsigned flags))             \
+	X(host, "cuMemHostRegister_v2", (void *memory, size_t size, unsigned flags))        \
 	X(device, "cuMemHostGetDevicePointer_v2", (u64 * out, void *memory, unsigned f))    \
 	X(launch, "cuLaunchKernel",                                                         \
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
@@ -61,6 +67,27 @@ static const char kernel[] = ".version 6.0\n"
 			     " ret;\n"
 			     "}\n";
 
+enum state {
+	NONE,
+	MAKING, /* a thread is at it; the others do without */
+	READY,
+	BROKEN, /* it would fail every time */
+};
+
+/* What is in a context. */
+struct place {
+	enum state state;
+	unsigned long long id; /* CUDA never gives it again */
+	void *function, *stream;
+	/* Host memory that the GPU reads. Ours, and never given back: it is written when a request
+	 * ends, maybe after its context did. */
+	u32 *flag;
+	u64 device_flag;
+	u32 count;  /* kernels that were told to wait */
+	bool armed; /* the last of them was not told yet that it need not any more */
+	u64 used;   /* the place that was used longest ago goes to a new context */
+};
+
 #define DECLARE(name, symbol, arguments) int(*name) arguments;
 static struct {
 	pthread_mutex_t lock;
@@ -69,13 +96,9 @@ static struct {
 	} cuda;
 	bool looked, usable; /* for the functions above */
 	u64 ns;              /* 0: not wanted */
-	/* Of the context it was last used in. */
-	bool ready;
-	unsigned long long context;
-	void *function, *stream;
-	u32 *flag; /* host memory that the GPU reads */
-	u64 device_flag;
-	u32 count, open;
+	u64 uses;
+	u32 open; /* requests */
+	struct place places[CONTEXTS];
 } ahead = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool find_functions(void)
@@ -108,60 +131,150 @@ static bool wanted(void)
 	return ahead.usable;
 }
 
-static bool set_up(unsigned long long context)
+static struct place *find_place(unsigned long long id)
 {
-	void *module, *memory;
+	for (u32 i = 0; i < CONTEXTS; i++)
+		if (ahead.places[i].state != NONE && ahead.places[i].id == id)
+			return &ahead.places[i];
+	return NULL;
+}
+
+/* The place that was used longest ago: its context has most likely ended. If not, its kernel and
+ * page stay there unused. NULL: all are being made. */
+static struct place *oldest_place(void)
+{
+	struct place *oldest = NULL;
+
+	for (u32 i = 0; i < CONTEXTS; i++) {
+		struct place *p = &ahead.places[i];
+
+		if (p->state != MAKING && (!oldest || p->used < oldest->used))
+			oldest = p;
+	}
+	return oldest;
+}
+
+/* In the current context; `out` is nobody else's. */
+static bool set_up(struct place *out)
+{
+	void *module, *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	int mode = CAPTURE_RELAXED;
 	bool good;
 
+	if (memory == MAP_FAILED)
+		return false;
 	/* Another thread may be recording a graph, which these calls would end otherwise. */
-	if (ahead.cuda.capture_mode(&mode))
-		return false;
-	good = !ahead.cuda.load(&module, kernel) &&
-	       !ahead.cuda.function(&ahead.function, module, "gpreempt_ahead") &&
-	       !ahead.cuda.stream(&ahead.stream, STREAM_ASIDE) &&
-	       !ahead.cuda.host(&memory, sizeof(u32), HOST_PORTABLE) &&
-	       !ahead.cuda.device(&ahead.device_flag, memory, 0);
-	ahead.cuda.capture_mode(&mode);
-	if (!good) {
-		ahead.usable = false; /* it would fail every time */
-		return false;
+	good = !ahead.cuda.capture_mode(&mode);
+	if (good) {
+		good = !ahead.cuda.host(memory, PAGE, HOST_PORTABLE) &&
+		       !ahead.cuda.device(&out->device_flag, memory, 0) &&
+		       !ahead.cuda.load(&module, kernel) &&
+		       !ahead.cuda.function(&out->function, module, "gpreempt_ahead") &&
+		       !ahead.cuda.stream(&out->stream, STREAM_ASIDE);
+		ahead.cuda.capture_mode(&mode);
 	}
-	ahead.flag = memory;
-	__atomic_store_n(ahead.flag, ahead.count, __ATOMIC_RELEASE);
-	ahead.context = context;
-	return ahead.ready = true;
+	out->flag = memory;
+	return good;
 }
 
-static void launch(u32 until)
+static bool launch(const struct place *place, u32 until)
 {
-	void *parameters[] = {&ahead.device_flag, &until, &ahead.ns};
+	u64 device_flag = place->device_flag, ns = ahead.ns;
+	void *parameters[] = {&device_flag, &until, &ns};
 
-	if (ahead.cuda.launch(ahead.function, 1, 1, 1, 1, 1, 1, 0, ahead.stream, parameters, NULL))
-		ahead.ready = false;
+	return !ahead.cuda.launch(place->function, 1, 1, 1, 1, 1, 1, 0, place->stream, parameters,
+				  NULL);
+}
+
+/* The current context's, as the threads of this program have it; *until is what its next kernel
+ * waits for. False: none, or there is no need. */
+static bool take_place(unsigned long long id, struct place *out, u32 *until)
+{
+	struct place *place = find_place(id);
+	bool made;
+
+	if (!place && (place = oldest_place())) {
+		*out = (struct place){.id = id};
+		*place = (struct place){.id = id, .state = MAKING};
+		pthread_mutex_unlock(&ahead.lock);
+		made = set_up(out);
+		pthread_mutex_lock(&ahead.lock);
+		*place = *out; /* nobody takes one that is being made */
+		place->state = made ? READY : BROKEN;
+		place->used = ++ahead.uses;
+	}
+	if (!place || place->state != READY || place->armed)
+		return false;
+	place->used = ++ahead.uses;
+	*until = ++place->count;
+	*out = *place;
+	/* A request that ended meanwhile, in another thread, leaves nothing to wait for. */
+	if (ahead.open)
+		place->armed = true;
+	else
+		__atomic_store_n(place->flag, *until, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void forget(const struct place *failed)
+{
+	struct place *place;
+
+	pthread_mutex_lock(&ahead.lock);
+	place = find_place(failed->id);
+	if (place && place->state == READY)
+		place->state = NONE;
+	pthread_mutex_unlock(&ahead.lock);
 }
 
 static void wake(void)
 {
 	unsigned long long id;
+	struct place place;
 	void *context;
+	bool good;
+	u32 until;
 
 	if (ahead.cuda.context(&context) || !context || ahead.cuda.context_id(context, &id))
 		return;
-	if ((!ahead.ready || ahead.context != id) && !set_up(id))
+	pthread_mutex_lock(&ahead.lock);
+	good = take_place(id, &place, &until);
+	pthread_mutex_unlock(&ahead.lock);
+	if (!good)
 		return;
-	launch(++ahead.count);
-	for (int i = 0; i < BEHIND && ahead.ready; i++)
-		launch(0);
+	good = launch(&place, until);
+	for (int i = 0; i < BEHIND && good; i++)
+		good = launch(&place, 0);
+	if (!good)
+		forget(&place);
+}
+
+static void let_go(void)
+{
+	for (u32 i = 0; i < CONTEXTS; i++) {
+		struct place *p = &ahead.places[i];
+
+		if (p->state != READY || !p->armed)
+			continue;
+		__atomic_store_n(p->flag, p->count, __ATOMIC_RELEASE);
+		p->armed = false;
+	}
 }
 
 void gp_agent_ahead(bool begin)
 {
-	/* Requests that overlap: the first of them has the GPU changed over. */
+	bool usable;
+
+	/* Of requests that overlap in a context the first has the GPU changed over, and the last to
+	 * end lets it go. */
 	pthread_mutex_lock(&ahead.lock);
-	if (begin && wanted() && !ahead.open++)
-		wake();
-	else if (!begin && ahead.open && !--ahead.open && ahead.flag)
-		__atomic_store_n(ahead.flag, ahead.count, __ATOMIC_RELEASE);
+	usable = wanted();
+	if (begin && usable)
+		ahead.open++;
+	else if (!begin && ahead.open && !--ahead.open)
+		let_go();
 	pthread_mutex_unlock(&ahead.lock);
+	if (begin && usable)
+		wake();
 }

@@ -1,15 +1,27 @@
 /*
- * A libcuda with what the agent uses to switch ahead: one context, and a kernel that "waits" as
- * long as the word it was given is less than what it waits for.
+ * A libcuda with what the agent uses to switch ahead: contexts, each with a kernel that "waits" as
+ * long as the word it was given is less than what it waits for. A launch can be made to wait, too,
+ * as one does when the GPU's queue is full.
  */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-static uint32_t word;
-static const uint32_t *flag;
-static uint32_t until;
-static int launched;
-static int context;
+#define CONTEXTS 128
+
+static struct context {
+	const uint32_t *flag;
+	uint32_t until;
+	int loads, launches;
+} contexts[CONTEXTS];
+static __thread struct context *current = contexts;
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool full, waits; /* launches must wait; one does */
+} queue = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false};
 
 int cuCtxGetCurrent(void **out);
 int cuCtxGetId(void *of, unsigned long long *id);
@@ -17,22 +29,26 @@ int cuThreadExchangeStreamCaptureMode(int *mode);
 int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuStreamCreate(void **stream, unsigned flags);
-int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
+int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags);
 int cuMemHostGetDevicePointer_v2(uint64_t *out, void *memory, unsigned flags);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 		   unsigned bz, unsigned shared, void *stream, void **parameters, void **extra);
+void fake_use(int context);
 int fake_launches(void);
+int fake_loads(void);
+void fake_fill(bool full);
+void fake_await_waiting(void);
 
 int cuCtxGetCurrent(void **out)
 {
-	*out = &context;
+	*out = current;
 	return 0;
 }
 
 int cuCtxGetId(void *of, unsigned long long *id)
 {
-	*id = 7;
-	return of != &context;
+	*id = 7 + (unsigned long long)((struct context *)of - contexts);
+	return of != current;
 }
 
 int cuThreadExchangeStreamCaptureMode(int *mode)
@@ -43,7 +59,8 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 
 int cuModuleLoadData(void **module, const void *image)
 {
-	*module = &context;
+	current->loads++;
+	*module = current;
 	return !image;
 }
 
@@ -55,14 +72,13 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 
 int cuStreamCreate(void **stream, unsigned flags)
 {
-	*stream = &context;
+	*stream = current;
 	return flags != 1; /* it must not wait for the program's default stream */
 }
 
-int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
+int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
 {
-	*memory = &word;
-	return size != sizeof(word) || !flags;
+	return !memory || size < sizeof(uint32_t) || flags != 3;
 }
 
 int cuMemHostGetDevicePointer_v2(uint64_t *out, void *memory, unsigned flags)
@@ -74,16 +90,66 @@ int cuMemHostGetDevicePointer_v2(uint64_t *out, void *memory, unsigned flags)
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 		   unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
-	if (!function || gx * gy * gz * bx * by * bz != 1 || shared || !stream || extra)
+	if (function != current || gx * gy * gz * bx * by * bz != 1 || shared ||
+	    stream != current || extra)
 		return 1;
-	flag = (const uint32_t *)(uintptr_t) * (const uint64_t *)parameters[0];
+	pthread_mutex_lock(&queue.lock);
+	while (queue.full) {
+		queue.waits = true;
+		pthread_cond_broadcast(&queue.change);
+		pthread_cond_wait(&queue.change, &queue.lock);
+	}
+	current->flag = (const uint32_t *)(uintptr_t) * (const uint64_t *)parameters[0];
 	if (*(const uint32_t *)parameters[1])
-		until = *(const uint32_t *)parameters[1];
-	launched++;
+		current->until = *(const uint32_t *)parameters[1];
+	current->launches++;
+	pthread_mutex_unlock(&queue.lock);
 	return 0;
 }
 
+/* ---- for the program ---- */
+
+void fake_use(int context)
+{
+	current = &contexts[context % CONTEXTS];
+}
+
+/* All, and 1000 for each context in which one of them waits. */
 int fake_launches(void)
 {
-	return launched + (flag && *flag < until ? 1000 : 0);
+	int sum = 0;
+
+	for (int i = 0; i < CONTEXTS; i++) {
+		const struct context *c = &contexts[i];
+
+		sum += c->launches +
+		       (c->flag && __atomic_load_n(c->flag, __ATOMIC_ACQUIRE) < c->until ? 1000
+											 : 0);
+	}
+	return sum;
+}
+
+int fake_loads(void)
+{
+	int sum = 0;
+
+	for (int i = 0; i < CONTEXTS; i++)
+		sum += contexts[i].loads;
+	return sum;
+}
+
+void fake_fill(bool full)
+{
+	pthread_mutex_lock(&queue.lock);
+	queue.full = full;
+	pthread_cond_broadcast(&queue.change);
+	pthread_mutex_unlock(&queue.lock);
+}
+
+void fake_await_waiting(void)
+{
+	pthread_mutex_lock(&queue.lock);
+	while (!queue.waits)
+		pthread_cond_wait(&queue.change, &queue.lock);
+	pthread_mutex_unlock(&queue.lock);
 }

@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +44,63 @@ static int announce(int begin)
 	return !request || request(begin, 0);
 }
 
-/* Kernels that were launched in the stand-in for libcuda: all, and 1000 if one of them waits. */
-static int count_launches(int *number)
+static void *cuda_symbol(const char *name)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	int (*count)(void);
 
-	*(void **)&count = library ? dlsym(library, "fake_launches") : NULL;
-	if (count)
-		*number = count();
-	return !count;
+	return library ? dlsym(library, name) : NULL;
+}
+
+/* Kernels in the stand-in for libcuda: fake_launches and fake_loads. */
+static int count(const char *name, int *number)
+{
+	int (*function)(void);
+
+	*(void **)&function = cuda_symbol(name);
+	if (function)
+		*number = function();
+	return !function;
+}
+
+/* In the context of this number. */
+static int use(int context)
+{
+	void (*function)(int);
+
+	*(void **)&function = cuda_symbol("fake_use");
+	if (function)
+		function(context);
+	return !function;
+}
+
+static void *begin_elsewhere(void *unused)
+{
+	(void)unused;
+	use(1);
+	announce(1);
+	return NULL;
+}
+
+/* A thread is in the middle of an announcement, in a launch that waits for the GPU; another
+ * announces and ends its request meanwhile. */
+static int announce_beside_a_launch_that_waits(void)
+{
+	void (*fill)(bool), (*await_waiting)(void);
+	pthread_t thread;
+	int failed;
+
+	*(void **)&fill = cuda_symbol("fake_fill");
+	*(void **)&await_waiting = cuda_symbol("fake_await_waiting");
+	if (!fill || !await_waiting)
+		return 1;
+	fill(true);
+	if (pthread_create(&thread, NULL, begin_elsewhere, NULL))
+		return 1;
+	await_waiting();
+	failed = announce(0);
+	fill(false);
+	pthread_join(thread, NULL);
+	return failed;
 }
 
 static int obey(const char *word, int *number)
@@ -78,7 +127,13 @@ static int obey(const char *word, int *number)
 	if (strcmp(word, "cuda") == 0)
 		return !dlopen("libcuda.so.1", RTLD_NOW);
 	if (strcmp(word, "launches") == 0)
-		return count_launches(number);
+		return count("fake_launches", number);
+	if (strcmp(word, "loads") == 0)
+		return count("fake_loads", number);
+	if (strncmp(word, "use", 3) == 0)
+		return use(atoi(word + 3));
+	if (strcmp(word, "beside") == 0)
+		return announce_beside_a_launch_that_waits();
 	if (strcmp(word, "fork") == 0)
 		*number = fork_child();
 	return *number < 0;
