@@ -168,13 +168,18 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 	put(y, at->priority, 5, text, true);
 	put(y, at->state, at->state_width, gp_top_state(&screen->top, job), false);
 	snprintf(text, sizeof(text), "%u/%u", job->busy_queues, job->queues);
+	if (!gp_top_sees_work(job->gpu_id))
+		snprintf(text, sizeof(text), "-/%u", job->queues);
 	put(y, at->queues, 6, text, true);
 	if (at->backlog >= 0) {
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)job->backlog);
 		put(y, at->backlog, 8, job->backlog == GP_DAEMON_UNKNOWN ? "-" : text, true);
 	}
 	put_time(y, at->waited, 7, job->waited_ns);
-	put_time(y, at->ran, 7, job->ran_ns);
+	if (gp_top_sees_work(job->gpu_id))
+		put_time(y, at->ran, 7, job->ran_ns);
+	else
+		put(y, at->ran, 7, "-", true);
 	put_time(y, at->held, 7, job->held_ns);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)job->suspends);
 	put(y, at->times, 6, text, true);

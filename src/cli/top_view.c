@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inspect/ps.h"
 #include "sched/text.h"
 
 #define HOLDER_MS 500
@@ -150,6 +151,11 @@ u32 gp_top_stopped_by(const struct gp_top *top, const struct gp_msg_job *job)
 	return 0;
 }
 
+bool gp_top_sees_work(u32 gpu_id)
+{
+	return !gp_gpu_is_nvidia(gpu_id);
+}
+
 /* Who only observes holds nobody: the core's state is what would be. */
 const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job)
 {
@@ -167,6 +173,8 @@ const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job)
 	case GP_DAEMON_RESUMING:
 		return _("starting");
 	default:
+		if (!gp_top_sees_work(job->gpu_id))
+			return _("shares");
 		return job->busy_queues ? _("running") : _("idle");
 	}
 }
@@ -206,13 +214,19 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		gp_table_paint(table, job->run == GP_DAEMON_RUNNING
 					      ? (job->busy_queues ? GP_GREEN : GP_PLAIN)
 					      : GP_YELLOW);
-		gp_table_cellf(table, "%u/%u", job->busy_queues, job->queues);
+		if (gp_top_sees_work(job->gpu_id))
+			gp_table_cellf(table, "%u/%u", job->busy_queues, job->queues);
+		else
+			gp_table_cellf(table, "-/%u", job->queues);
 		if (job->backlog == GP_DAEMON_UNKNOWN)
 			gp_table_missing(table);
 		else
 			gp_table_cellf(table, "%llu", (unsigned long long)job->backlog);
 		time_cell(table, job->waited_ns);
-		time_cell(table, job->ran_ns);
+		if (gp_top_sees_work(job->gpu_id))
+			time_cell(table, job->ran_ns);
+		else
+			gp_table_missing(table);
 		time_cell(table, job->held_ns);
 		gp_table_cellf(table, "%llu", (unsigned long long)job->suspends);
 		gp_wire_text(name, sizeof(name), job->name, sizeof(job->name));
@@ -243,9 +257,15 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 				     : device->can_suspend ? gp_sched_policy_name(device->policy)
 							   : _("none"));
 		gp_table_cellf(table, "%u", device->members);
-		gp_table_cellf(table, "%u", device->running);
+		if (gp_top_sees_work(device->gpu_id))
+			gp_table_cellf(table, "%u", device->running);
+		else
+			gp_table_missing(table);
 		gp_table_cellf(table, "%u", device->held);
-		time_cell(table, device->busy_ns);
+		if (gp_top_sees_work(device->gpu_id))
+			time_cell(table, device->busy_ns);
+		else
+			gp_table_missing(table);
 		time_cell(table, device->suspend_ns);
 		time_cell(table, device->resume_ns);
 		gp_wire_text(name, sizeof(name), device->name, sizeof(device->name));
@@ -283,7 +303,10 @@ static json_t *job_json(const struct gp_top *top, const struct gp_msg_job *job)
 			    gp_json_u64_if(gp_top_stopped_by(top, job) != 0,
 					   gp_top_stopped_by(top, job)));
 	json_object_set_new(json, "held_ns", json_integer((json_int_t)job->held_ns));
-	json_object_set_new(json, "ran_ns", json_integer((json_int_t)job->ran_ns));
+	if (!gp_top_sees_work(job->gpu_id))
+		json_object_set_new(json, "busy_queues", json_null());
+	json_object_set_new(json, "ran_ns",
+			    gp_json_u64_if(gp_top_sees_work(job->gpu_id), job->ran_ns));
 	json_object_set_new(json, "waited_ns", json_integer((json_int_t)job->waited_ns));
 	json_object_set_new(json, "suspends", json_integer((json_int_t)job->suspends));
 	json_object_set_new(json, "preempted", json_integer((json_int_t)job->preempted));
@@ -302,11 +325,12 @@ json_t *gp_top_json(const struct gp_top *top)
 		json_array_append_new(jobs, job_json(top, &top->jobs[i]));
 	for (size_t i = 0; i < top->device_count; i++) {
 		const struct gp_msg_device *device = &top->devices[i];
-		json_t *item =
-			json_pack("{sI sI sI sI sI}", "gpu_id", (json_int_t)device->gpu_id, "jobs",
-				  (json_int_t)device->members, "running",
-				  (json_int_t)device->running, "held", (json_int_t)device->held,
-				  "busy_ns", (json_int_t)device->busy_ns);
+		bool sees = gp_top_sees_work(device->gpu_id);
+		json_t *item = json_pack("{sI sI so sI so}", "gpu_id", (json_int_t)device->gpu_id,
+					 "jobs", (json_int_t)device->members, "running",
+					 gp_json_u64_if(sees, device->running), "held",
+					 (json_int_t)device->held, "busy_ns",
+					 gp_json_u64_if(sees, device->busy_ns));
 
 		json_object_set_new(item, "policy",
 				    gp_json_str(gp_sched_policy_name(device->policy)));

@@ -34,6 +34,9 @@ const char *gp_top_sort_name(enum gp_top_sort sort);
 
 /* The process, not the daemon, that keeps the job's first process suspended; 0: none is known. */
 u32 gp_top_stopped_by(const struct gp_top *top, const struct gp_msg_job *job);
+/* Whether it is known what has work there: NVIDIA's queues are in memory that only it reads, and
+ * the hardware shares the GPU by time slices. */
+bool gp_top_sees_work(u32 gpu_id);
 const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job);
 struct gp_table *gp_top_jobs(const struct gp_top *top);
 struct gp_table *gp_top_devices(const struct gp_top *top);

@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "cli/daemon_client.h"
 #include "cli/target_command.h"
+#include "cli/top_view.h"
 #include "sched/text.h"
 
 enum { OPTION_LINES = 'n', OPTION_JSON = 'j', DEFAULT_LINES = 20, HOLDER_MS = 2000 };
@@ -123,10 +124,17 @@ static void say_state(const struct story *story)
 	char who[128];
 
 	gp_decision_who(job->name, job->pid, who, sizeof(who));
-	printf(_("%s is a job of class %s with priority %u: %u processes, %u queues, %u of them "
-		 "with work.\n"),
-	       who, gp_class_name(job->job_class), job->priority, job->processes, job->queues,
-	       job->busy_queues);
+	if (gp_top_sees_work(job->gpu_id))
+		printf(_("%s is a job of class %s with priority %u: %u processes, %u queues, %u of "
+			 "them with work.\n"),
+		       who, gp_class_name(job->job_class), job->priority, job->processes,
+		       job->queues, job->busy_queues);
+	else
+		printf(_("%s is a job of class %s with priority %u: %u processes, %u queues. The "
+			 "hardware shares\nthe GPU by time slices (nv-timeslice); who has work is "
+			 "not known here.\n"),
+		       who, gp_class_name(job->job_class), job->priority, job->processes,
+		       job->queues);
 	if (*job->rule)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
 		       (int)sizeof(job->rule), job->rule);
@@ -146,8 +154,8 @@ static void say_totals(const struct story *story)
 	gp_sched_time_text(job->resume_ns, resume, sizeof(resume));
 	printf(_("In all it ran %s and was held %s, in %llu suspensions; %llu more were declined "
 		 "and %llu failed.\n"),
-	       ran, held, (unsigned long long)job->suspends, (unsigned long long)job->declined,
-	       (unsigned long long)job->failures);
+	       gp_top_sees_work(job->gpu_id) ? ran : "?", held, (unsigned long long)job->suspends,
+	       (unsigned long long)job->declined, (unsigned long long)job->failures);
 	printf(_("Others were held for it %llu times; its work had waited %s by then.\n"),
 	       (unsigned long long)job->preempted, waited);
 	if (job->suspends)

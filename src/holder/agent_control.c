@@ -331,6 +331,18 @@ int gp_agent_tell_priority(u32 pid, u32 priority)
 	return error;
 }
 
+int gp_agent_ask_priority(u32 pid, u32 *priority)
+{
+	struct gp_control *control;
+	int error = attach(-1, pid, NULL, &control);
+
+	if (error)
+		return error;
+	*priority = control->own_priority;
+	detach(control);
+	return 0;
+}
+
 static u32 own_priority(const struct gp_control *control)
 {
 	return control->own_priority;

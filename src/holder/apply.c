@@ -407,6 +407,9 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 	case GP_JOB_PROBE:
 		probe(applied, job);
 		job->ops = applied->ops;
+		/* A CUDA program's agent controls nothing, but knows what it was started with. */
+		job->has_priority = applied->ops == &gp_nvrm_control &&
+				    !gp_agent_ask_priority(applied->pid, &job->own_priority);
 		return;
 	case GP_JOB_APPLY:
 		job->result = apply_job(applied, job);

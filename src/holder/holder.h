@@ -447,6 +447,8 @@ void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct g
 /* For processes that are controlled otherwise and have an agent all the same; 0 when there is none.
  */
 int gp_agent_tell_priority(u32 pid, u32 priority);
+/* What it was started with, or was told since. -ESRCH: it has no agent. */
+int gp_agent_ask_priority(u32 pid, u32 *priority);
 extern const struct gp_control_ops gp_agent_control;
 
 /* ---- guardian.c ---- */

@@ -2,8 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/i18n.h"
+#include "gpu/control.h"
 
 #define GP_KFD_SYSFS   "/sys/class/kfd/kfd"
 #define GP_NVIDIA_PROC "/proc/driver/nvidia"
@@ -75,6 +78,25 @@ static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *p
 	return error;
 }
 
+/* Who may look finds the channel groups of each; of others they stay unknown. */
+static void look_for_queues(struct gp_gpu_process *process)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct gp_control_queues found = {0};
+
+	if (pidfd < 0)
+		return;
+	if (gp_nvrm_control.look(pidfd, process->pid, &found) == 0 && found.count)
+		process->queues = calloc(found.count, sizeof(*process->queues));
+	for (size_t i = 0; process->queues && i < found.count; i++)
+		process->queues[process->queue_count++] =
+			(struct gp_gpu_queue){.id = found.items[i].id,
+					      .gpu_id = found.items[i].gpu_id,
+					      .type = GP_QUEUE_COMPUTE};
+	free(found.items);
+	close(pidfd);
+}
+
 static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
 {
 	struct gp_gpu_process_list processes = {0};
@@ -83,6 +105,8 @@ static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct 
 
 	gp_nvrm_ops.discover(root, diag, &gpus);
 	error = gp_nvrm_ops.describe(root, diag, 0, &processes);
+	for (size_t i = 0; !error && !*root->dir && i < processes.count; i++)
+		look_for_queues(&processes.items[i]);
 	if (!error)
 		error = append_nvidia(&gpus, &processes, out);
 	gp_gpu_list_free(&gpus);

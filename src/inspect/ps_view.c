@@ -116,7 +116,7 @@ static void queues_cell(struct gp_table *table, const struct gp_gpu_process *pro
 	size_t counts[GP_QUEUE_TYPES] = {0};
 	struct gp_buf text = {0};
 
-	if (process->by_descriptors) {
+	if (process->by_descriptors && !process->queue_count) {
 		gp_table_missing(table);
 		return;
 	}
@@ -182,7 +182,7 @@ static json_t *queue_counts(const struct gp_gpu_process *process)
 	size_t counts[GP_QUEUE_TYPES] = {0};
 	json_t *json;
 
-	if (process->by_descriptors)
+	if (process->by_descriptors && !process->queue_count)
 		return json_null();
 	json = json_object();
 	count_types(process, counts);
@@ -196,7 +196,7 @@ static json_t *queue_list(const struct gp_gpu_process *process)
 {
 	json_t *json;
 
-	if (process->by_descriptors)
+	if (process->by_descriptors && !process->queue_count)
 		return json_null();
 	json = json_array();
 	for (size_t i = 0; i < process->queue_count; i++) {
@@ -206,7 +206,7 @@ static json_t *queue_list(const struct gp_gpu_process *process)
 						      (json_int_t)queue->id, "gpu_id",
 						      (json_int_t)queue->gpu_id, "type",
 						      gp_queue_type_name(queue->type), "ring_bytes",
-						      gp_json_u64_if(true, queue->size)));
+						      gp_json_u64_if(queue->size, queue->size)));
 	}
 	return json;
 }

@@ -199,7 +199,9 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 	int error = gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why, size);
 
 	if (!error)
-		snprintf(why, size, _("its channels can be stopped through NVIDIA's driver"));
+		snprintf(why, size,
+			 _("its channels can be stopped and its time slices "
+			   "set through NVIDIA's driver"));
 	return error;
 }
 

@@ -164,6 +164,18 @@ static int add_usage(struct gp_gpu_process *process, u32 minor)
 	return error;
 }
 
+/* The holder and its lifelines have copies of other processes' descriptors, and no GPU. */
+static bool is_ours(const struct gp_root *root, u32 pid)
+{
+	struct gp_buf name = {0};
+	bool ours = gp_root_read(root, 64, &name, "/proc/%u/comm", pid) == 0 &&
+		    (strncmp(gp_buf_str(&name), "gpreempt-holder", 15) == 0 ||
+		     strcmp(gp_buf_str(&name), "gp-lifeline\n") == 0);
+
+	gp_buf_free(&name);
+	return ours;
+}
+
 /* Adds the process when it has the control device open; GPUs it has open are its usages. Another
  * user's process, and one that vanishes, are left out. */
 static int describe_one(const struct gp_root *root, u32 pid, struct gp_gpu_process_list *out)
@@ -187,6 +199,8 @@ static int describe_one(const struct gp_root *root, u32 pid, struct gp_gpu_proce
 			error = add_usage(&process, minor);
 	}
 	gp_names_free(&names);
+	if (control && !process.usage_count && is_ours(root, pid))
+		control = false;
 	if (!error && control)
 		error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
 				      sizeof(*out->items));

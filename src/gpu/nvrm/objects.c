@@ -360,7 +360,9 @@ static void forget(struct gp_nvrm_objects *objects)
 
 int gp_nvrm_objects_renew(struct gp_nvrm_objects *objects)
 {
-	struct gp_nvrm_objects now = {.port = objects->port, .file_count = objects->file_count};
+	struct gp_nvrm_objects now = {.port = objects->port,
+				      .gpu_id = objects->gpu_id,
+				      .file_count = objects->file_count};
 	size_t kept = 0, channels = objects->channel_count, groups = objects->group_count;
 	int error;
 

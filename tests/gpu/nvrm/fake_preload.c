@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "abi/nvrm_ioctl.h"
 #include "fake.h"
@@ -106,6 +107,16 @@ EXPORT DIR *opendir(const char *path)
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "opendir");
 	return real(moved(path, buffer, sizeof(buffer)));
+}
+
+EXPORT int access(const char *path, int mode)
+{
+	static int (*real)(const char *, int);
+	char buffer[512];
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "access");
+	return real(moved(path, buffer, sizeof(buffer)), mode);
 }
 
 /* The fake's own question about the inode comes through here as well. */

@@ -79,6 +79,9 @@ class Daemon(unittest.TestCase):
         trainer = self.program("--class", "offline")
         self.until(lambda: len(self.jobs()) == 1, "the trainer is no job")
         self.assertEqual(self.slices(), [DEFAULT_US])  # alone
+        self.assertEqual([self.jobs()[0][key] for key in ("busy_queues", "ran_ns", "backlog")], [None] * 3)
+        self.assertIn("shares", self.gpreempt("top", "--once").stdout)
+        self.assertIn("nv-timeslice", self.gpreempt("why", str(trainer.process.pid)).stdout)
         server = self.program("--class", "online")
         self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
         # A context that is made later has them, too.
@@ -134,6 +137,42 @@ class Daemon(unittest.TestCase):
             self.assertEqual(seen, launched)
             program.close()
 
+    def announcing(self):
+        self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
+        program = self.program("--class", "online", "--ahead", "20000")
+        self.assertEqual(program.ask("cuda"), "ok 0")
+        return program
+
+    def all_ok(self, program, *words):
+        for word in words:
+            self.assertEqual(program.ask(word), "ok 0", word)
+
+    def test_contexts_in_turn_are_prepared_once_each(self):
+        program = self.announcing()
+        for _ in range(3):
+            for context in range(3):
+                self.all_ok(program, f"use{context}", "begin", "end")
+        self.assertEqual(program.ask("loads"), "ok 3")
+        self.assertEqual(program.ask("launches"), "ok 81")
+        # Requests in two contexts: each has the GPU until the last of them ends.
+        self.all_ok(program, "use0", "begin", "use1", "begin")
+        self.assertEqual(program.ask("launches"), "ok 2099")
+        self.all_ok(program, "end")
+        self.assertEqual(program.ask("launches"), "ok 2099")
+        self.all_ok(program, "end")
+        self.assertEqual(program.ask("launches"), "ok 99")
+
+    def test_more_contexts_than_are_kept(self):
+        program = self.announcing()
+        for context in list(range(100)) + [0, 99]:
+            self.all_ok(program, f"use{context}", "begin", "end")
+        self.assertEqual(program.ask("loads"), "ok 101")  # the first was forgotten, the last was not
+
+    def test_a_launch_that_waits_holds_nobody_up(self):
+        program = self.announcing()
+        self.all_ok(program, "beside", "begin", "end")
+        self.assertEqual(program.ask("launches"), "ok 18")  # and no kernel waits
+
     def test_a_program_under_run_can_be_suspended(self):
         program = self.program("--class", "offline")
         done = subprocess.Popen([GPREEMPT, "suspend", str(program.process.pid), "--json", "--lease", "1h"],
@@ -144,6 +183,14 @@ class Daemon(unittest.TestCase):
             self.assertEqual(self.keeper.ask("channels"), "8 8")
             status = json.loads(self.gpreempt("status", str(program.process.pid), "--json").stdout)
             self.assertEqual(status["mechanism"], "nv-suspend")
+            self.assertEqual((status["priority"], status["queues"][0]["gpu_id"]), (500, 0x10de0000))
+            # What is found again is what it was, and the holder's copies are no program.
+            self.assertEqual(json.loads(self.gpreempt("status", str(program.process.pid), "--json").stdout)["queues"][0]
+                             ["gpu_id"], 0x10de0000)
+            listed = {row["pid"]: row["queue_counts"] for row in json.loads(self.gpreempt("ps", "--json").stdout)["processes"]}
+            self.assertEqual(listed[program.process.pid]["compute"], 1)
+            with open(os.path.join(self.place, "holder.lock")) as file:
+                self.assertNotIn(int(file.read()), listed)
         finally:
             done.kill()
             done.communicate(timeout=LIMIT)
