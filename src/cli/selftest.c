@@ -10,7 +10,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NODE", GP_COMPLETE_NONE,
-	 N_("the GPU with this node number (default: the first)")},
+	 N_("the GPU with this node number, or nvidiaN (default: the\nfirst)")},
 	{OPTION_CYCLES, "cycles", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("suspend and resume so many times (default 100)")},
 	{OPTION_SHARED, "shared-gpu", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -29,14 +29,17 @@ const struct gp_command gp_command_selftest = {
 	.summary = N_("Try stopping and continuing GPU work on this machine"),
 	.description = N_(
 		"Starts a small GPU program of its own and, by each mechanism (kfd-agent and\n"
-		"kfd-debug) with 1, 4 and 16 queues, suspends and resumes it, watches that its\n"
-		"work stands still while suspended and completes afterwards, and kills the\n"
-		"holder while it holds. Prints what works, why the rest does not, and how long\n"
-		"suspend and resume take. The work is a kernel that checks its own registers,\n"
-		"LDS and lanes where this build or hiprtc has one for the GPU, otherwise barrier\n"
-		"packets: then only order and count are checked, as on a virtual GPU. A GPU that\n"
-		"other processes use is refused. Sockets, processes and files are its own and\n"
-		"removed at the end, but for gpreempt-selftest.json in the working directory."),
+		"kfd-debug with 1, 4 and 16 queues; on NVIDIA nv-suspend and nv-timeslice with\n"
+		"1, 2 and 4 CUDA contexts), suspends and resumes it, watches that its work\n"
+		"stands still while suspended and completes afterwards, and kills the holder\n"
+		"while it holds. nv-timeslice gives it a small share beside another program.\n"
+		"Prints what works, why the rest does not, and how long suspend and resume (or\n"
+		"setting and lifting the share) take. The work is a kernel that checks its own\n"
+		"registers and shared memory; on AMD where this build or hiprtc has one for the\n"
+		"GPU, otherwise barrier packets: then only order and count are checked, as on a\n"
+		"virtual GPU. An AMD GPU that other processes use is refused. Sockets, processes\n"
+		"and files are its own and removed at the end, but for gpreempt-selftest.json in\n"
+		"the working directory."),
 	.exit_status = N_("Exit status: 0 a mechanism works, 1 none does or it was refused, 2 bad "
 			  "usage."),
 	.options = options,

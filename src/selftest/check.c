@@ -24,8 +24,14 @@
 #define STOPPED_MS 20
 #define SHARE      250 /* thousandths of the compute units */
 #define SHARE_ALL  1000
+#define MOVES_MS   60000
 
-const u32 gp_selftest_sizes[GP_SELFTEST_SIZES] = {1, 4, 16};
+u32 gp_selftest_size(const struct gp_selftest_report *report, size_t index)
+{
+	static const u32 sizes[2][GP_SELFTEST_SIZES] = {{1, 4, 16}, {1, 2, 4}};
+
+	return sizes[gp_gpu_is_nvidia(report->gpu->gpu_id)][index];
+}
 
 struct check {
 	struct gp_selftest_place *place;
@@ -197,6 +203,22 @@ static bool has_kernels(const struct check *check)
 	return check->program.work != GP_SELFTEST_BARRIERS && !check->report->virtual_gpu;
 }
 
+/* The CUDA program's kernels count their rounds: after a resume they go on. A GPU that is stopped
+ * while it still restores what was saved needs milliseconds for it, which nobody would mean. */
+static int goes_on(struct check *check)
+{
+	long before = ask(check, GP_SELFTEST_PROGRESS), now = before;
+	u64 end = gp_monotonic_ns() + MOVES_MS * 1000000ull;
+
+	while (now >= 0 && now == before && gp_monotonic_ns() < end) {
+		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+		now = ask(check, GP_SELFTEST_PROGRESS);
+	}
+	return now < 0         ? (int)now
+	       : now != before ? 0
+			       : fail(check, -EIO, _("its kernel did not go on after a resume"));
+}
+
 static int cycle(struct check *check)
 {
 	int error;
@@ -208,7 +230,8 @@ static int cycle(struct check *check)
 	error = suspend(check);
 	error = error ? error : take_time(check, &check->suspend);
 	error = error ? error : resume(check);
-	return error ? error : take_time(check, &check->resume);
+	error = error ? error : take_time(check, &check->resume);
+	return !error && gp_gpu_is_nvidia(check->report->gpu->gpu_id) ? goes_on(check) : error;
 }
 
 static int cycles(struct check *check)
@@ -297,7 +320,7 @@ int gp_selftest_check(struct gp_selftest_place *place, struct gp_selftest_report
 					.report = report,
 					.result = result,
 					.figures = &result->figures[i],
-					.queues = gp_selftest_sizes[i]};
+					.queues = gp_selftest_size(report, i)};
 		error = run(check);
 		gp_selftest_program_end(&check->program);
 		gpreempt_target_close(check->target);

@@ -25,7 +25,7 @@
 enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
 
 struct request {
-	bool json, shared, yes, gpu_given;
+	bool json, shared, yes, gpu_given, nvidia; /* nvidia: the number is of NVIDIA's */
 	u64 node, cycles;
 	const char *file; /* for the JSON; NULL: stdout when `json`, else DEFAULT_FILE */
 	FILE *talk;       /* where sentences go: stdout, unless that is JSON */
@@ -59,7 +59,9 @@ static int take_option(struct request *request, int option)
 		return 0;
 	case OPTION_GPU:
 		request->gpu_given = true;
-		return take_number("--gpu", optarg, UINT32_MAX, &request->node);
+		request->nvidia = strncmp(optarg, "nvidia", 6) == 0;
+		return take_number("--gpu", optarg + (request->nvidia ? 6 : 0), UINT32_MAX,
+				   &request->node);
 	case OPTION_CYCLES:
 		return take_number("--cycles", optarg, CYCLES_MAX, &request->cycles);
 	case OPTION_SHARED:
@@ -107,12 +109,14 @@ static int take_options(struct request *request, int argc, char **argv)
 static const struct gp_gpu *choose(const struct request *request, const struct gp_ps *ps)
 {
 	for (size_t i = 0; i < ps->gpus.count; i++)
-		if (!request->gpu_given || ps->gpus.items[i].node == request->node)
+		if (!request->gpu_given ||
+		    (ps->gpus.items[i].node == request->node &&
+		     (!request->nvidia || gp_gpu_is_nvidia(ps->gpus.items[i].gpu_id))))
 			return &ps->gpus.items[i];
 	if (!ps->gpus.count)
 		gp_fail(&diagnostics, -ENODEV,
-			_("there is no AMD GPU with a KFD driver here; 'gpreempt doctor' says "
-			  "what is missing"));
+			_("there is no GPU with AMD's KFD driver or NVIDIA's driver here; "
+			  "'gpreempt doctor' says what is missing"));
 	else
 		gp_fail(&diagnostics, -ENODEV, _("there is no GPU with node number %llu"),
 			(unsigned long long)request->node);
@@ -162,7 +166,8 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 {
 	char line[16] = "";
 
-	if (request->yes || ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version < GFX_ASK))
+	if (request->yes || gp_gpu_is_nvidia(gpu->gpu_id) ||
+	    ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version < GFX_ASK))
 		return 0;
 	if (isatty(STDIN_FILENO)) {
 		fprintf(request->talk, "%s ",
@@ -214,10 +219,28 @@ static void announce_work(const struct request *request, const struct gp_selftes
 			gfx);
 }
 
+static void announce_nvidia(const struct request *request, const struct gp_selftest_report *report)
+{
+	fprintf(request->talk, _("GPU nvidia%u: %s\n"), report->gpu->node, report->gpu->name);
+	fprintf(request->talk,
+		_("By nv-suspend and nv-timeslice, with 1, 2 and 4 contexts: starts CUDA programs "
+		  "of its own, suspends\nand resumes one %u times, watches that it stands still "
+		  "while suspended, gives it a small share\nbeside the other, kills the holder "
+		  "each time, and counts. Their kernels check registers, shared\nmemory, order "
+		  "and count. Only processes and files of its own are touched, and removed at\n"
+		  "the end.\n\n"),
+		report->cycles);
+	fflush(request->talk);
+}
+
 static void announce(const struct request *request, const struct gp_selftest_report *report)
 {
 	char gfx[16] = "?";
 
+	if (gp_gpu_is_nvidia(report->gpu->gpu_id)) {
+		announce_nvidia(request, report);
+		return;
+	}
 	if (report->gpu->valid & GP_GPU_GFX)
 		gp_gfx_name(report->gpu->gfx_version, gfx, sizeof(gfx));
 	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
@@ -234,12 +257,24 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 	fflush(request->talk);
 }
 
+typedef int check_function(struct gp_selftest_place *place, struct gp_selftest_report *report,
+			   size_t mechanism);
+
 static int run(struct gp_selftest_report *report, int *signal_number)
 {
-	static const struct gp_selftest_result mechanisms[GP_SELFTEST_MECHANISMS] = {
-		{.name = "kfd-agent", .mechanism = GPREEMPT_KFD_AGENT},
-		{.name = "kfd-cumask", .mechanism = GPREEMPT_KFD_AGENT, .shares = true},
-		{.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG}};
+	static const struct {
+		struct gp_selftest_result result;
+		check_function *check;
+	} kinds[2][GP_SELFTEST_MECHANISMS] = {
+		{{{.name = "kfd-agent", .mechanism = GPREEMPT_KFD_AGENT}, gp_selftest_check},
+		 {{.name = "kfd-cumask", .mechanism = GPREEMPT_KFD_AGENT, .shares = true},
+		  gp_selftest_check},
+		 {{.name = "kfd-debug", .mechanism = GPREEMPT_KFD_DEBUG}, gp_selftest_check}},
+		{{{.name = "nv-suspend", .mechanism = GPREEMPT_NV_SUSPEND}, gp_selftest_check},
+		 {{.name = "nv-timeslice", .mechanism = GPREEMPT_NV_SUSPEND},
+		  gp_selftest_check_slices}},
+	};
+	bool nvidia = gp_gpu_is_nvidia(report->gpu->gpu_id);
 	struct gp_selftest_place place;
 	int error = gp_selftest_place_make(&place);
 
@@ -247,8 +282,9 @@ static int run(struct gp_selftest_report *report, int *signal_number)
 		return gp_fail(&diagnostics, error, _("cannot make a directory in /tmp: %s"),
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
-		report->results[i] = mechanisms[i];
-		error = gp_selftest_check(&place, report, i);
+		report->results[i] = kinds[nvidia][i].result;
+		if (kinds[nvidia][i].check)
+			error = kinds[nvidia][i].check(&place, report, i);
 	}
 	if (gp_selftest_interrupted(&place))
 		error = -EINTR;
@@ -288,7 +324,7 @@ static void show_work(const struct gp_selftest_report *report)
 static void show_reasons(const struct gp_selftest_report *report)
 {
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
-		if (!report->results[i].works)
+		if (report->results[i].name && !report->results[i].works)
 			printf(_("%s does not work: %s\n"), report->results[i].name,
 			       report->results[i].reason);
 }

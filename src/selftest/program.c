@@ -16,6 +16,7 @@
 #include "selftest/selftest.h"
 
 #define WORK      "gpreempt-selftest-work"
+#define CUDA_WORK "gpreempt-selftest-cuda"
 #define ANSWER_MS 180000 /* longer than the program itself waits */
 
 __attribute__((format(printf, 3, 4))) static int fail(struct gp_selftest_program *program,
@@ -166,18 +167,31 @@ static int take_introduction(struct gp_selftest_program *program, u32 queues)
 	return 0;
 }
 
+/* For the program: AMD's by its node, NVIDIA's by its address. */
+static void name_gpu(const struct gp_gpu *gpu, char *out, size_t size)
+{
+	if (!gp_gpu_is_nvidia(gpu->gpu_id))
+		snprintf(out, size, "%u", gpu->node);
+	else if (gpu->valid & GP_GPU_PCI)
+		snprintf(out, size, "%04x:%02x:%02x.%x", gpu->pci_domain, gpu->pci_bus,
+			 gpu->pci_device, gpu->pci_function);
+	else
+		snprintf(out, size, "-");
+}
+
 int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_selftest_place *place,
 			      const struct gp_selftest_report *report, bool agent, u32 queues)
 {
-	static const char *const works[] = {WORK, NULL};
+	bool nvidia = gp_gpu_is_nvidia(report->gpu->gpu_id);
+	const char *const works[] = {nvidia ? CUDA_WORK : WORK, NULL};
 	static const char *const commands[] = {"gpreempt", "../../bin/gpreempt", NULL};
-	char work[PATH_MAX], command[PATH_MAX], node_text[16], queues_text[16];
+	char work[PATH_MAX], command[PATH_MAX], gpu_text[32], queues_text[16];
 	char run[] = "run", dashes[] = "--", virtual[] = "virtual";
 	char *argv[] = {command,
 			run,
 			dashes,
 			work,
-			node_text,
+			gpu_text,
 			queues_text,
 			report->virtual_gpu ? virtual : NULL,
 			NULL};
@@ -185,11 +199,12 @@ int gp_selftest_program_start(struct gp_selftest_program *program, struct gp_sel
 
 	*program = (struct gp_selftest_program){.place = place, .to = -1, .from = -1};
 	if (find(works, work, sizeof(work)))
-		return fail(program, -ENOENT, _("%s is not installed beside this program"), WORK);
+		return fail(program, -ENOENT, _("%s is not installed beside this program"),
+			    works[0]);
 	if (agent && find(commands, command, sizeof(command)))
 		return fail(program, -ENOENT, _("%s is not installed beside this program"),
 			    "gpreempt");
-	snprintf(node_text, sizeof(node_text), "%u", report->gpu->node);
+	name_gpu(report->gpu, gpu_text, sizeof(gpu_text));
 	snprintf(queues_text, sizeof(queues_text), "%u", queues);
 	error = spawn(program, agent ? argv : argv + 3, pipes);
 	if (error)

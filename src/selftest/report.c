@@ -55,7 +55,7 @@ struct gp_table *gp_selftest_table(const struct gp_selftest_report *report)
 		const struct gp_selftest_result *result = &report->results[i];
 
 		/* Nothing is tried with more queues after a failure. */
-		for (size_t k = 0; k < GP_SELFTEST_SIZES; k++) {
+		for (size_t k = 0; result->name && k < GP_SELFTEST_SIZES; k++) {
 			add_row(table, result, &result->figures[k]);
 			if (!result->figures[k].valid)
 				break;
@@ -100,7 +100,7 @@ json_t *gp_selftest_json(const struct gp_selftest_report *report)
 	struct utsname machine;
 	char gfx[16] = "";
 
-	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
+	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS && report->results[i].name; i++)
 		json_array_append_new(mechanisms, result_json(&report->results[i]));
 	if (gpu->valid & GP_GPU_GFX)
 		gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));

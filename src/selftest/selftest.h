@@ -22,8 +22,6 @@ enum {
 	GP_SELFTEST_LIMIT_MS = 600000,
 };
 
-extern const u32 gp_selftest_sizes[GP_SELFTEST_SIZES]; /* numbers of queues */
-
 /* ---- results ---- */
 
 struct gp_selftest_times {
@@ -39,7 +37,7 @@ struct gp_selftest_figures {
 };
 
 struct gp_selftest_result {
-	const char *name;
+	const char *name; /* NULL: there are fewer mechanisms; the rest of it says nothing */
 	enum gpreempt_mechanism mechanism;
 	bool shares; /* kfd-cumask: narrows and widens instead of suspending and resuming */
 	bool works;
@@ -63,6 +61,9 @@ struct gp_selftest_report {
 	char work_reason[160]; /* why not a kernel of this build; "" it is one */
 	struct gp_selftest_result results[GP_SELFTEST_MECHANISMS];
 };
+
+/* The numbers of queues; on NVIDIA of contexts, each of which has memory of its own. */
+u32 gp_selftest_size(const struct gp_selftest_report *report, size_t index);
 
 /* New objects, or NULL without memory. */
 struct gp_table *gp_selftest_table(const struct gp_selftest_report *report);
@@ -102,6 +103,7 @@ enum gp_selftest_command {
 	GP_SELFTEST_GATE = 'g', /* everything may complete */
 	GP_SELFTEST_LOOK = 'l',
 	GP_SELFTEST_FINISH = 'f',
+	GP_SELFTEST_PROGRESS = 'c', /* of the CUDA program */
 };
 
 /* Under `gpreempt run` or not. 0 when its queues are there; otherwise the sentence is in `error`.
@@ -118,5 +120,11 @@ void gp_selftest_program_end(struct gp_selftest_program *program);
 /* One mechanism of the report (its number) with every number of queues. -EINTR. */
 int gp_selftest_check(struct gp_selftest_place *place, struct gp_selftest_report *report,
 		      size_t mechanism);
+
+/* ---- slice.c ---- */
+
+/* The same of nv-timeslice. */
+int gp_selftest_check_slices(struct gp_selftest_place *place, struct gp_selftest_report *report,
+			     size_t mechanism);
 
 #endif
