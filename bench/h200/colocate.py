@@ -11,9 +11,9 @@ import time
 
 from common import HERE, Control, Product, Worker, figures, median
 
-PAIRS = ("transformer", "decoder", "synthetic")
+PAIRS = ("transformer", "decoder", "synthetic", "light")
 ROUNDS = 3
-PLAIN, SUSPEND, SUSPEND_AHEAD, ANNOUNCE, ANNOUNCE_ASIDE, AHEAD = range(6)
+PLAIN, SUSPEND, SUSPEND_AHEAD, ANNOUNCE, ANNOUNCE_ASIDE, AHEAD, HOOK, HOOK_ONE, KEEP, HOOK_C = range(10)
 # name: timeslice of offline, timeslice of online (us; None: as it is), what the online process does
 ARRANGEMENTS = {
     "alone": None,
@@ -24,6 +24,8 @@ ARRANGEMENTS = {
     "slice 50": (50, None, PLAIN),
     "slice 50, online 20000": (50, 20000, PLAIN),
     "slice 20, online 20000": (20, 20000, PLAIN),
+    "slice 2, online 126000": (2, 126000, PLAIN),
+    "slice 2, online 126000, hook in C": (2, 126000, HOOK_C),
     "suspend": (None, None, SUSPEND),
     "suspend ahead": (None, None, SUSPEND_AHEAD),
     "slice 50 and suspend": (50, None, SUSPEND),
@@ -31,17 +33,21 @@ ARRANGEMENTS = {
 # gpreemptd decides; in the others each request is announced to the hardware: by the benchmark
 # (torch_pair.py, Waker), or with the product's hint (gpreempt run --ahead)
 AUTOMATIC = {"automatic": PLAIN, "automatic, announced": ANNOUNCE,
-             "automatic, announced aside": ANNOUNCE_ASIDE, "automatic, ahead": AHEAD}
+             "automatic, announced aside": ANNOUNCE_ASIDE, "automatic, ahead": AHEAD,
+             "automatic, hook": HOOK, "automatic, hook one": HOOK_ONE, "automatic, keep": KEEP,
+             "automatic, hook in C": HOOK_C}
 # Pairs of their own, started with an environment or a setting
 POLICY = "driver policy short"
 OTHERS = ("mps", "mps, priority", POLICY)
 STREAMS = "streams in one process"
 # Mean of the random time between arrivals, ms. The decoder's needs 23 ms alone and 51 beside a trainer.
-GAPS = {"transformer": 15, "decoder": 60, "synthetic": 15}
+GAPS = {"transformer": 15, "decoder": 60, "synthetic": 15, "light": 15}
 SYNTHETIC = "20 25"  # kernels, us each
 
 
 def worker(lab, pair, role, extra=None, before=()):
+    if pair == "light":  # the transformer beside kernels of 128 threads a multiprocessor, without shared memory
+        pair = "transformer" if role == "online" else "synthetic"
     if pair == "synthetic":
         return Worker(lab, *before, lab.bin / "nvwork", "serve", extra=extra)
     return Worker(lab, *before, sys.executable, HERE / "torch_pair.py", f"{pair}-{role}",
@@ -107,6 +113,15 @@ def automatic_block(product, control, pair, online, offline, name, seconds, note
         product.stop_daemon()
 
 
+def switches(control, workers):
+    """How often each process's context was saved so far, and in the middle of a kernel."""
+    counts = []
+    for w in workers:
+        groups = [g for g in control.must(f"describe {w.pid}")["groups"] if g["compute_mode"] >= 0]
+        counts.append([sum(g.get(key, 0) for g in groups) for key in ("saves", "cilp_saves")])
+    return counts
+
+
 def summary(blocks):
     online = [figures(b["online_us"]) for b in blocks]
     rates = [b["offline_per_s"] for b in blocks]
@@ -122,12 +137,12 @@ def summary(blocks):
 def show(table):
     """Latencies in us: of serving a request, all rounds together; from its arrival, so with waiting."""
     alone, default = table["alone"], table["default"]
-    print(f"{'arrangement':24} {'n':>5} {'p50':>7} {'p90':>7} {'p99':>7} {'(rounds)':>15} {'max':>8} "
+    print(f"{'arrangement':34} {'n':>5} {'p50':>7} {'p90':>7} {'p99':>7} {'(rounds)':>15} {'max':>8} "
           f"{'/alone':>6} {'better':>6} {'arr p50':>8} {'arr p99':>8} {'/alone':>6} {'better':>6} "
           f"{'offl/s':>7} {'/default':>8} {'lost':>4}")
     for name, t in table.items():
         low, high = t["p99_spread"]
-        print(f"{name:24} {t['requests']:5} {t['p50']:7.0f} {t['p90']:7.0f} {t['p99']:7.0f} "
+        print(f"{name:34} {t['requests']:5} {t['p50']:7.0f} {t['p90']:7.0f} {t['p99']:7.0f} "
               f"{f'{low:.0f}-{high:.0f}':>15} {t['max']:8.0f} {t['p99'] / alone['p99']:6.2f} "
               f"{default['p99'] / t['p99']:6.2f} {t['arrival_p50']:8.0f} {t['arrival_p99']:8.0f} "
               f"{t['arrival_p99'] / alone['arrival_p99']:6.2f} "
@@ -150,8 +165,10 @@ def chosen(options, mps, product):
     names = list(ARRANGEMENTS)
     names += list(AUTOMATIC) if product else []
     names += ["mps", "mps, priority"] if mps.up else []
-    if options.pair == "synthetic":
-        names = [name for name in names if not name.startswith("automatic, ")]
+    if options.pair in ("synthetic", "light"):
+        names = [name for name in names if options.pair == "light" or not name.startswith("automatic, ")]
+    if not options.arrangements:
+        names = [name for name in names if "hook" not in name and "keep" not in name]
     else:
         names += [STREAMS] + ([POLICY] if shutil.which("nvidia-smi") else [])
     if not options.arrangements:
@@ -213,7 +230,10 @@ def compare(lab, results, options, mps, product):
     pair, begin = options.pair, time.time()
     names = chosen(options, mps, product)
     control, notes = Control(lab), []
-    online, offline = (worker(lab, pair, role, product.extra if product else None,
+    extra = dict(product.extra) if product else {}
+    if any("hook in C" in name for name in names):
+        extra["LD_PRELOAD"] = str(lab.bin / "libnvhook.so")
+    online, offline = (worker(lab, pair, role, extra or None,
                               product.under(role, *(["--ahead", "600"] if role == "online" else []))
                               if product else ()) for role in ("online", "offline"))
     online.wait(), offline.wait()
@@ -237,6 +257,7 @@ def compare(lab, results, options, mps, product):
     blocks = {name: [] for name in names}
     for turn in range(ROUNDS):
         for name in names:
+            before = switches(control, (online, offline))
             if name in AUTOMATIC:
                 first, second = automatic_block(product, control, pair, online, offline, name, seconds, notes)
             elif name in ARRANGEMENTS:
@@ -247,7 +268,9 @@ def compare(lab, results, options, mps, product):
                 print(f"{name}: {first['failed']} calls failed")
             blocks[name].append({"online_us": first["us"], "arrival_us": first.get("arrival_us", first["us"]),
                                  "dropped": first.get("dropped", 0), "offline_steps": second["steps"],
-                                 "failed": first.get("failed", 0),
+                                 "failed": first.get("failed", 0), "handed_us": first.get("handed_us", []),
+                                 "switches": [[b - a for a, b in zip(*pair)] for pair in
+                                              zip(before, switches(control, (online, offline)))],
                                  "offline_per_s": second["steps"] / second["seconds"]})
         results.add("blocks", blocks)
         results.add("daemon", notes)

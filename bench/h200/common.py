@@ -213,7 +213,7 @@ class Product:
     def call(self, *arguments):
         return subprocess.run([self.bin / "gpreempt", *map(str, arguments)], env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+                              stderr=subprocess.PIPE, text=True, timeout=240)
 
     def popen(self, *arguments):
         return subprocess.Popen([self.bin / "gpreempt", *map(str, arguments)], env=self.environment,

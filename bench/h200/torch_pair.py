@@ -77,7 +77,7 @@ def requests(role, stream):
 
     def serve(handed_over=None):
         for _ in range(repeats):
-            graph.replay()
+            graph.replay()  # one launch on the host; what it takes is `handed_us` below
             if handed_over:
                 handed_over()
                 handed_over = None
@@ -165,16 +165,22 @@ class Waker:
         if error:
             raise RuntimeError(f"libcuda: {error}")
 
+    def touch(self):
+        """One kernel that does nothing: the GPU changes over while the host is still in the next launch."""
+        self.launch(0)
+
+    def launch(self, until):
+        values = (ctypes.c_uint64(self.flag.data_ptr()), ctypes.c_uint32(until), ctypes.c_uint64(4_000_000))
+        pointers = (ctypes.c_void_p * 3)(*[ctypes.addressof(value) for value in values])
+        self.check(self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0,
+                                            ctypes.c_void_p(self.stream.cuda_stream), pointers, None))
+
     def announce(self):
         """The kernels behind the first do nothing. Without something left to launch the hardware takes the
         process for idle and changes back to the other one, though the first kernel still runs."""
         self.count += 1
         for i in range(1 + BEHIND):
-            values = (ctypes.c_uint64(self.flag.data_ptr()), ctypes.c_uint32(0 if i else self.count),
-                      ctypes.c_uint64(4_000_000))
-            pointers = (ctypes.c_void_p * 3)(*[ctypes.addressof(value) for value in values])
-            self.check(self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0,
-                                                ctypes.c_void_p(self.stream.cuda_stream), pointers, None))
+            self.launch(0 if i else self.count)
 
     def handed_over(self):
         self.flag[0] = self.count
@@ -190,12 +196,26 @@ def online(serve, words, library):
     """Requests at random times, whatever becomes of those before (an open loop). What is still waiting
     at the end of the block is dropped and counted. us: from when the host hands it to the GPU;
     arrival_us: from when it was due. how: 0 plain, 1 stop another process for it, 2 the same but
-    announced, 3 announced to the hardware in the request's own stream, 4 in another one, 5 with the hint of the agent that is in this process."""
+    announced, 3 announced to the hardware in the request's own stream, 4 in another one, 5 with the hint of the agent that is
+    in this process. What a hook in the launch could do, so within the time that counts: 6 that hint, 7 one empty
+    kernel before the launch, 8 the hint after it (the GPU is kept to the request's end), 9 as 7 in C (hook.c)."""
     seconds, gap_ms, stop_pid, how = float(words[1]), float(words[2]), int(words[5]), int(words[6])
     stopper = Stopper(library, stop_pid) if stop_pid else None
-    waker = Waker(torch.cuda.current_stream() if how == 3 else torch.cuda.Stream()) if how in (3, 4) else None
-    hint = ctypes.CDLL(None).gpreempt_agent_request if how == 5 else None
-    samples, arrivals, dropped, rng = [], [], 0, random.Random(1)
+    waker = Waker(torch.cuda.current_stream() if how == 3 else torch.cuda.Stream()) if how in (3, 4, 7) else None
+    hint = ctypes.CDLL(None).gpreempt_agent_request if how in (5, 6, 8) else None
+    hooked = ctypes.CDLL(None).hook_enable if how == 9 else None
+    if hooked and hooked(1):
+        raise RuntimeError("the hook cannot be set up")
+    samples, arrivals, handed, dropped, rng = [], [], [], 0, random.Random(1)
+    moment = [0.0]
+
+    def after_launch():
+        moment[0] = time.perf_counter()
+        if how in (3, 4):
+            waker.handed_over()
+        if how == 8:
+            hint(1, ctypes.c_uint64(0))
+
     begin = due = time.perf_counter()
     while True:
         due += rng.expovariate(1000 / gap_ms)
@@ -207,30 +227,37 @@ def online(serve, words, library):
             continue
         if now < due:
             time.sleep(due - now)
-        if waker:
+        if how in (3, 4):
             waker.announce()
-        if hint:
+        if how == 5:
             hint(1, ctypes.c_uint64(0))
-        if waker or hint:
+        if how in (3, 4, 5):
             spin(PREPARE_S)
         started = time.perf_counter()
+        if how == 6:
+            hint(1, ctypes.c_uint64(0))
+        if how == 7:
+            waker.touch()
         if stopper:
             stopper.stop()
         if how == 2:
             started = time.perf_counter()
-        serve(waker.handed_over if waker else None)
+        serve(after_launch)
         end = time.perf_counter()
+        handed.append(round((moment[0] - started) * 1e6, 1))
         if hint:
             hint(0, ctypes.c_uint64(0))
         samples.append(round((end - started) * 1e6, 1))
         arrivals.append(round((end - due) * 1e6, 1))
         if stopper:
             stopper.go()
+    if hooked:
+        hooked(0)
     failed = stopper.failed if stopper else 0
     if stopper:
         stopper.close()
     return {"role": "online", "failed": failed, "seconds": time.perf_counter() - begin, "us": samples,
-            "arrival_us": arrivals, "dropped": dropped}
+            "arrival_us": arrivals, "handed_us": handed, "dropped": dropped}
 
 
 def offline(step, words):
