@@ -159,10 +159,17 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 void gp_act_collect(struct gp_daemon *daemon)
 {
 	struct gpreempt_event event;
+	bool lost = true;
 
 	/* A bounded share of one step, so that nobody can keep this thread here. */
-	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--)
+	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--) {
+		lost &= event.result == -ECONNRESET;
 		library_event(daemon, &event);
+	}
+	/* Woken for nothing: with nothing under way and nobody held, the end of the holder is no
+	 * event of the library's. Sending a share once more does no harm. */
+	if (lost)
+		gp_share_lost(daemon);
 	gp_share_send(daemon);
 }
 

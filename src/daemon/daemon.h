@@ -64,7 +64,7 @@ enum gp_client_state {
 
 /* A process's share of the GPU. Parts are thousandths, as GPREEMPT_SHARE_AT() has them. */
 struct gp_client_share {
-	u32 due, sent; /* to be sent, 0: nothing; under way */
+	u32 due, sent; /* to be sent, 0: nothing; under way or the last that was */
 	int ticket;    /* of the call under way; 0: none */
 	u32 tries;     /* that failed, of this one */
 	u64 again_ns;  /* `due` waits until then; 0: it does not */
@@ -320,6 +320,8 @@ void gp_act_lift(struct gp_daemon *daemon, bool forget);
 void gp_share_send(struct gp_daemon *daemon);
 /* The end of a call; false when it was none of a share. */
 bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event);
+/* The connection to the holder has ended, and with it what it had set. */
+void gp_share_lost(struct gp_daemon *daemon);
 /* The process's target is closed. */
 void gp_share_forget(struct gp_client *client);
 

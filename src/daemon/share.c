@@ -2,7 +2,8 @@
  * Shares: parts of a GPU that jobs have beside each other. The core's are relative; the library's
  * are thousandths. One call at a time is under way for a process, without anybody waiting for it:
  * what is wished meanwhile is sent after its end, the last wish only. One that fails is tried again
- * a few times, with growing pauses; then the next wish is waited for.
+ * a few times, with growing pauses; then the next wish is waited for. A holder that ends takes the
+ * shares with it: its successor is told them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 #include "base/i18n.h"
 #include "daemon/daemon.h"
 
-enum { SHARE_TRIES = 5 };
+enum { SHARE_TRIES = 5, WHOLE = 1000 };
 
 #define TRY_AGAIN_NS (20 * GP_NS_PER_MS)
 /* How long the end of acting waits for all programs together. A stopped one does not answer; the
@@ -106,7 +107,24 @@ bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event)
 	client->share.ticket = 0;
 	if (event->result < 0)
 		failed(client, client->share.sent, event->result);
+	else
+		client->share.tries = 0;
 	return true;
+}
+
+void gp_share_lost(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_client_share *share = &client->share;
+
+		if (share->ticket || share->due || !share->sent || share->sent == WHOLE)
+			continue;
+		share->due = share->sent;
+		share->again_ns = gp_daemon_now() + TRY_AGAIN_NS;
+	}
 }
 
 void gp_share_forget(struct gp_client *client)
@@ -158,7 +176,7 @@ void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 
 	if (daemon->config.mode != GP_MODE_ACT)
 		return;
 	if (!share)
-		wish(job, 1000);
+		wish(job, WHOLE);
 	share_device(daemon, device);
 	arm(daemon);
 }
@@ -199,7 +217,7 @@ void gp_act_lift(struct gp_daemon *daemon, bool forget)
 		for (u32 device = 0; device < daemon->device_count; device++)
 			any |= job->share[device];
 		if (any) {
-			wish(job, 1000);
+			wish(job, WHOLE);
 			any_lifted = true;
 		}
 		if (forget)

@@ -238,6 +238,15 @@ struct gp_request *gp_request_add(struct gp_connection *connection, const struct
 	return request;
 }
 
+/* A renewal, or the opening of another process, must not wait for one that does not let itself be
+ * stopped: whoever asks would lose its other leases over it. Nor must a suspension wait for a share
+ * or a priority that a program does not take. */
+static bool is_ordered(const struct gp_request *request)
+{
+	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN &&
+	       request->type != GP_MSG_SHARE && request->type != GP_MSG_PRIORITY;
+}
+
 static void flush(struct gp_connection *connection)
 {
 	struct gp_list *at, *next;
@@ -246,8 +255,10 @@ static void flush(struct gp_connection *connection)
 	{
 		struct gp_request *request = gp_container(at, struct gp_request, link);
 
-		if (!request->answered)
+		if (!request->answered && is_ordered(request))
 			break;
+		if (!request->answered)
+			continue; /* nobody waits for that one */
 		if (!request->sent) {
 			send_message(connection, request->type, request->serial, request->status,
 				     request->body, request->body_size);
@@ -263,15 +274,6 @@ static void flush(struct gp_connection *connection)
 		connection->paused = false;
 		rearm(connection);
 	}
-}
-
-/* A renewal, or the opening of another process, must not wait for one that does not let itself be
- * stopped: whoever asks would lose its other leases over it. Nor must a suspension wait for a share
- * or a priority that a program does not take. */
-static bool is_ordered(const struct gp_request *request)
-{
-	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN &&
-	       request->type != GP_MSG_SHARE && request->type != GP_MSG_PRIORITY;
 }
 
 void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size)

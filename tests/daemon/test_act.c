@@ -262,6 +262,11 @@ static void a_share_is_not_waited_for(void **state)
 	rig_free(rig);
 }
 
+static u32 share_of(const struct agent *agent)
+{
+	return fake_target(agent->pid)->share;
+}
+
 static void shares_are_sent_one_at_a_time_and_the_last_wish_wins(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -320,6 +325,26 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	rig_until(rig, !fake_target(low->pid)->pending && fake.first == fake.last);
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
 	fake.wait = false;
+	rig_free(rig);
+}
+
+static void a_new_holder_is_told_the_shares(void **state)
+{
+	struct rig *rig = rig_new(ACT "policy = quantum\nshare = yes\n");
+	struct agent *one = agent_known(rig, 0, 1000), *two = agent_known(rig, 0, 1000);
+	const u64 wake = 1;
+
+	(void)state;
+	rig_until(rig, fake_target(one->pid)->share && fake_target(two->pid)->share);
+	rig_run(rig);
+	fake.shares = 0;
+	fake_target(one->pid)->share = fake_target(two->pid)->share = 0;
+	assert_int_equal(write(fake.fd, &wake, sizeof(wake)), sizeof(wake));
+	rig_until(rig, fake_target(one->pid)->share && fake_target(two->pid)->share);
+	rig_run(rig);
+	assert_int_equal(fake.shares, 2);
+	assert_int_equal(share_of(one) & 0xffff, 500);
+	assert_int_equal(share_of(two) & 0xffff, 500);
 	rig_free(rig);
 }
 
@@ -482,11 +507,6 @@ static void a_file_with_a_mistake_changes_nothing(void **state)
 	rig_free(rig);
 }
 
-static u32 share_of(const struct agent *agent)
-{
-	return fake_target(agent->pid)->share;
-}
-
 static void shares_lie_side_by_side_and_follow_who_is_there(void **state)
 {
 	struct rig *rig = rig_new(ACT "policy = quantum\nshare = yes\n");
@@ -596,6 +616,7 @@ int main(void)
 		cmocka_unit_test(a_share_is_not_waited_for),
 		cmocka_unit_test(shares_are_sent_one_at_a_time_and_the_last_wish_wins),
 		cmocka_unit_test(a_share_that_fails_is_sent_again_and_not_for_ever),
+		cmocka_unit_test(a_new_holder_is_told_the_shares),
 		cmocka_unit_test(ending_waits_for_no_program),
 		cmocka_unit_test(what_cannot_be_controlled_is_not_scheduled_around),
 		cmocka_unit_test(a_hint_makes_room_before_the_work_comes),

@@ -111,8 +111,12 @@ static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
 
 static int fake_share(struct gp_control *control, u32 value)
 {
+	char byte;
+
 	(void)control;
 	fake.share = value;
+	if (fake.gate >= 0)
+		(void)!read(fake.gate, &byte, 1);
 	return 0;
 }
 

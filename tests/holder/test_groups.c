@@ -317,6 +317,32 @@ static void the_agent_does_the_work(void **state)
 	client_close(client);
 }
 
+/* A program that is stopped takes no share; what is asked of the others is answered meanwhile. */
+static void nothing_waits_for_a_share_that_is_not_taken(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_value value = {.value = 300};
+	int gate[2];
+
+	(void)state;
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	start_agent(0, "");
+	agent_ready(0);
+	int slow = open_self(&scene, client, 0), target = open_pid(client, agents[0], 0);
+	fake.gate = gate[0];
+	value.target = (u32)slow;
+	tell(client, GP_MSG_SHARE, &value, sizeof(value), -1);
+	UNTIL(&scene, fake.share == 300);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(resume(&scene, client, target), 2);
+	assert_int_equal(target_call(&scene, client, GP_MSG_CLOSE, target), 0);
+	close(gate[1]); /* read() ends from now on */
+	client_close(client);
+	UNTIL(&scene, !scene.holder.connection_count);
+	fake.gate = -1;
+	close(gate[0]);
+}
+
 static void a_cut_connection_lets_go_at_the_agent(void **state)
 {
 	struct client *client = scene_client(&scene);
@@ -527,6 +553,7 @@ int main(void)
 		T(auto_takes_the_agent_and_says_why),
 		T(a_late_agent_is_taken),
 		T(the_agent_does_the_work),
+		T(nothing_waits_for_a_share_that_is_not_taken),
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(members_are_suspended_together),
 		T(a_late_member_is_caught),
