@@ -208,9 +208,9 @@ static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
 		say(out, GP_VERDICT_CAN,
 		    _("gpreempt.ko is loaded; /dev/gpreempt is for root and its group"));
 	else if ((d->valid & GP_DOC_KERNEL) && !d->amdgpu_dkms &&
-		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 5)))
+		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
 		say(out, GP_VERDICT_CANNOT,
-		    _("kernel %s: the module needs the amdgpu of Linux 6.5"), d->kernel);
+		    _("kernel %s: the module needs the amdgpu of Linux 6.1"), d->kernel);
 	else if (d->modules_disabled)
 		say(out, GP_VERDICT_CANNOT,
 		    _("kernel.modules_disabled=1: no module can be loaded until the next boot"));
@@ -232,7 +232,7 @@ static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
 	else
 		say(out, GP_VERDICT_CAN,
 		    _("as root, with the headers of kernel %s to build it (kernel/module); tried "
-		      "on Linux 6.12"),
+		      "on Linux 6.1 and 6.12"),
 		    d->kernel[0] ? d->kernel : "?");
 }
 
