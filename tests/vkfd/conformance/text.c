@@ -441,86 +441,6 @@ static void rls_chained(struct self *me)
 	EXPECT(packets_of(words, count).chained, 0);
 }
 
-/* ---- sysfs ---- */
-
-static void expect_text(pid_t pid, const char *name, const char *expected)
-{
-	char path[128], *text;
-
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/%s", (int)pid, name);
-	text = slurp(path);
-	if (!text || strcmp(text, expected) != 0)
-		printf("# %s is \"%s\"\n", path, text ? text : "(missing)");
-	CHECK(text && strcmp(text, expected) == 0);
-	free(text);
-}
-
-static void proc_files(struct self *me)
-{
-	struct actor a, b;
-	char name[64], number[32];
-
-	scene(me, &a, &b);
-	open_gpu(me);
-	EXPECT(DO(&a, do_create, SDMA), 3);
-	snprintf(number, sizeof(number), "%u\n", (u32)process_number(me, a.pid, "pasid"));
-	expect_text(a.pid, "pasid", number);
-	snprintf(number, sizeof(number), "%u", me->gpu_id);
-	expect_text(a.pid, "queues/0/gpuid", number);
-	expect_text(a.pid, "queues/2/gpuid", number);
-	expect_text(b.pid, "queues/1/gpuid", number);
-	snprintf(number, sizeof(number), "%u", RING_BYTES);
-	expect_text(a.pid, "queues/0/size", number);
-	expect_text(a.pid, "queues/0/type", "0");
-	expect_text(a.pid, "queues/3/type", "1");
-	snprintf(name, sizeof(name), "vram_%u", me->gpu_id);
-	expect_text(a.pid, name, "0\n");
-	snprintf(name, sizeof(name), "sdma_%u", me->gpu_id);
-	expect_text(a.pid, name, "0\n");
-	snprintf(name, sizeof(name), "stats_%u/evicted_ms", me->gpu_id);
-	expect_text(a.pid, name, "0\n");
-	snprintf(name, sizeof(name), "stats_%u/cu_occupancy", me->gpu_id);
-	expect_text(b.pid, name, "0\n");
-	/* The debugger is a process without queues. */
-	expect_text(getpid(), name, "0\n");
-}
-
-static void xgmi_type(struct self *me)
-{
-	struct gp_kfd_create_queue_args args;
-
-	open_gpu(me);
-	args = good_queue(me, GP_KFD_QUEUE_SDMA_XGMI);
-	EXPECT(create_queue(me, &args), 0);
-	expect_text(getpid(), "queues/0/type", "4");
-}
-
-static void by_engine_type(struct self *me)
-{
-	struct gp_kfd_create_queue_args args;
-
-	open_gpu(me);
-	args = good_queue(me, GP_KFD_QUEUE_SDMA_BY_ENGINE);
-	EXPECT(create_queue(me, &args), 0);
-	EXPECT(args.queue_type, GP_KFD_QUEUE_SDMA_BY_ENGINE);
-	expect_text(getpid(), "queues/0/type", "1");
-	args = good_queue(me, GP_KFD_QUEUE_SDMA_BY_ENGINE);
-	args.sdma_engine_id = 2; /* the first of XGMI's */
-	EXPECT(create_queue(me, &args), 0);
-	expect_text(getpid(), "queues/1/type", "4");
-	args.sdma_engine_id = 99;
-	EXPECT(call(me->kfd, GP_KFD_IOC_CREATE_QUEUE, &args), -EINVAL);
-}
-
-static void no_engine_type(struct self *me)
-{
-	struct gp_kfd_create_queue_args args;
-
-	open_gpu(me);
-	args = good_queue(me, GP_KFD_QUEUE_SDMA_BY_ENGINE);
-	EXPECT(create_queue(me, &args), -GP_KFD_ENOTSUPP);
-}
-
 const struct row rows_text[] = {
 	{"kfd 4, 6.12 text", "hqds: headings, 56 registers in 7 rows, SDMA in four ranges", hqds,
 	 EVERYWHERE, NULL},
@@ -535,11 +455,5 @@ const struct row rows_text[] = {
 	{"kfd 4", "rls without an active queue says so", rls_empty, EVERYWHERE, NULL},
 	{"kfd 3.3, 6.12 T24", "an oversubscribed runlist ends with a chained RUN_LIST", rls_chained,
 	 EVERYWHERE, NULL},
-	{"kfd 5.2, 6.12 text", "sysfs proc: newlines but for queues, the driver's own queue types",
-	 proc_files, EVERYWHERE, NULL},
-	{"kfd 5.2", "XGMI queues are type 4 there", xgmi_type, EVERYWHERE, NULL},
-	{"kfd 5.2", "by-engine queues are what their engine is", by_engine_type, ERA_6_12, NULL},
-	{"kfd 1.3", "before KFD 1.17 there are none: 524", no_engine_type, ERA_6_5, NULL},
-	{"kfd 1.3", "before KFD 1.17 there are none: 524", no_engine_type, ERA_6_1, NULL},
 	{0},
 };
