@@ -270,8 +270,14 @@ class Suspend(Stage):
 
 @unittest.skipUnless(BUILT, "built without ROCm's headers")
 class OlderKernel(Stage):
+    def test_the_rules_of_linux_6_1(self):
+        self.stops_and_shares("6.1")
+
     def test_the_rules_of_linux_6_5(self):
-        self.machine("--era", "6.5")
+        self.stops_and_shares("6.5")
+
+    def stops_and_shares(self, era):
+        self.machine("--era", era)
         program = Program(self)
         program.queues(2)
         client = self.connect()
