@@ -76,6 +76,7 @@ struct fg_queue {
 	u64 signal, depends[5];
 	bool wait_for_all;
 	u64 cu_ns;		/* ever spent on it */
+	u64 taken_off;		/* how often it was unmapped */
 };
 
 /* One MAP_QUEUES of the runlist. */
@@ -260,6 +261,7 @@ void fg_queue_map(struct fg_queue *queue);
 void fg_queue_save(struct fg_queue *queue);
 void fg_run(u64 ns);
 bool fg_waves_in_flight(void);
+bool fg_waves_of(u32 pasid);	/* of one process */
 
 /* status.c */
 int fg_status_init(void);

@@ -126,15 +126,35 @@ u32 fg_queues_left(void)
 
 /* ---- the runlist and the slots ---- */
 
+static void take_off(struct fg_queue *queue)
+{
+	if (queue->slot >= 0)
+		fg.fw.slots[queue->slot] = NULL;
+	fg_queue_save(queue);
+}
+
 static void save_all(void)
 {
 	struct fg_queue *queue;
 
 	list_for_each_entry(queue, &fg.queues, list)
 		if (queue->mapped)
-			fg_queue_save(queue);
-	memset(fg.fw.slots, 0, sizeof(fg.fw.slots));
+			take_off(queue);
 	fg.fw.on_slots = 0;
+}
+
+/* The runlist goes on without it. */
+static void save_process(u32 pasid)
+{
+	struct fg_queue *queue;
+	u32 i;
+
+	list_for_each_entry(queue, &fg.queues, list)
+		if (queue->mapped && queue->pasid == pasid)
+			take_off(queue);
+	for (i = 0; i < fg.fw.entry_count; i++)
+		if (fg.fw.entries[i].pasid == pasid)
+			fg.fw.entries[i].mqd = 0;
 }
 
 /* True when the process has or gets one of the VMIDs. */
@@ -151,32 +171,67 @@ static bool has_vmid(u32 *pasids, u32 *count, u32 pasid)
 	return true;
 }
 
-/* From the first entry on, until slots or VMIDs are used up. */
+static struct fg_entry *entry_at(u32 i)
+{
+	return &fg.fw.entries[(fg.fw.first + i) % fg.fw.entry_count];
+}
+
+/* How many entries get a place: from the first on, until slots or VMIDs are used up. */
+static u32 count_places(void)
+{
+	u32 pasids[FG_PROCESSES], processes = 0, i;
+	u32 slots = FG_PIPES * (FG_QUEUES - FG_AMDGPU_QUEUES);
+
+	for (i = 0; i < fg.fw.entry_count; i++) {
+		struct fg_entry *entry = entry_at(i);
+
+		if ((!entry->sdma && !slots) ||
+		    !has_vmid(pasids, &processes, entry->pasid))
+			break;
+		if (!entry->sdma)
+			slots--;
+	}
+	return i;
+}
+
+/* Who has a place and is mapped already stays where it is; nobody else stays. */
+static void keep_places(u32 places)
+{
+	struct fg_queue *queue;
+	u32 i;
+
+	list_for_each_entry(queue, &fg.queues, list) {
+		for (i = 0; queue->mapped && i < places; i++)
+			if (entry_at(i)->mqd == queue->mqd_gpu &&
+			    entry_at(i)->pasid == queue->pasid)
+				break;
+		if (queue->mapped && i == places)
+			take_off(queue);
+	}
+}
+
 static void fill_slots(void)
 {
 	struct fg_firmware *fw = &fg.fw;
-	u32 pasids[FG_PROCESSES], processes = 0, slot = 0, i;
+	u32 places = count_places(), slot = 0, i;
 
-	for (i = 0; i < fw->entry_count; i++) {
-		struct fg_entry *entry =
-			&fw->entries[(fw->first + i) % fw->entry_count];
-		struct fg_queue *queue;
+	keep_places(places);
+	for (i = 0; i < places; i++) {
+		struct fg_entry *entry = entry_at(i);
+		struct fg_queue *queue = entry->mqd ? get_queue(entry) : NULL;
 
-		while (slot < FG_SLOTS && !KFD_SLOT(slot))
-			slot++;
-		if ((!entry->sdma && slot == FG_SLOTS) ||
-		    !has_vmid(pasids, &processes, entry->pasid))
-			break;
-		queue = entry->mqd ? get_queue(entry) : NULL;
-		if (!queue)
+		if (!queue || queue->mapped)
 			continue;
-		if (!entry->sdma) {
+		while (!entry->sdma && slot < FG_SLOTS &&
+		       (!KFD_SLOT(slot) || fw->slots[slot]))
+			slot++;
+		if (!entry->sdma && slot < FG_SLOTS) {
 			queue->slot = slot;
-			fw->slots[slot++] = queue;
+			fw->slots[slot] = queue;
 		}
 		fg_queue_map(queue);
 	}
-	fw->on_slots = i;
+	fw->on_slots = places;
 	fw->mapped_at_ns = fg.clock.now_ns;
 }
 
@@ -249,7 +304,6 @@ static void read_runlist(const struct pm4_mes_runlist *packet)
 static bool run_list(const u32 *packet)
 {
 	fg.figures.runlists++;
-	save_all();
 	read_runlist((const void *)packet);
 	fg.fw.active = true;
 	fill_slots();
@@ -272,25 +326,41 @@ static bool refuse_unmap(void)
 	return false;
 }
 
+/* The process whose queues the packet names, 0 for all that are mapped. */
+static u32 named_process(const u32 *packet)
+{
+	const struct pm4_mes_unmap_queues *unmap = (const void *)packet;
+
+	if (unmap->bitfields2.queue_sel !=
+	    queue_sel__mes_unmap_queues__perform_request_on_pasid_queues)
+		return 0;
+	return unmap->bitfields3a.pasid;
+}
+
 static bool unmap_queues(const u32 *packet)
 {
 	struct fg_firmware *fw = &fg.fw;
+	u32 pasid = named_process(packet);
+	bool waves = pasid ? fg_waves_of(pasid) : fg_waves_in_flight();
 
 	if (!fw->unmapping) {
 		fw->unmapping = true;
 		fg.figures.unmaps++;
 		fw->unmap_until_ns = fg.clock.now_ns;
-		if (fg_waves_in_flight())
+		if (waves)
 			fw->unmap_until_ns = SCH_WAVE(fw->wait_times) ?
 				fg.clock.now_ns + fg_save_us * NSEC_PER_USEC :
 				U64_MAX;
 	}
-	if (fg_waves_in_flight() && fg.clock.now_ns < fw->unmap_until_ns)
+	if (waves && fg.clock.now_ns < fw->unmap_until_ns)
 		return false;
 	fw->unmapping = false;
 	if (fg_fail_unmap && refuse_unmap())
 		return true;
-	/* All that the driver asks for here are all queues that are mapped. */
+	if (pasid) {
+		save_process(pasid);
+		return true;
+	}
 	save_all();
 	fw->active = false;
 	return true;

@@ -271,6 +271,16 @@ bool fg_waves_in_flight(void)
 	return false;
 }
 
+bool fg_waves_of(u32 pasid)
+{
+	u32 i;
+
+	for (i = 0; i < FG_SLOTS; i++)
+		if (can_run(fg.fw.slots[i]) && fg.fw.slots[i]->pasid == pasid)
+			return true;
+	return false;
+}
+
 /* What was fetched before goes on for so long, then more is fetched. */
 void fg_run(u64 ns)
 {
@@ -322,6 +332,7 @@ void fg_queue_save(struct fg_queue *queue)
 
 	queue->mapped = false;
 	queue->slot = -1;
+	queue->taken_off++;
 	if (!mqd)
 		return;
 	if (can_run(queue))

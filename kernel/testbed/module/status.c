@@ -130,8 +130,9 @@ static void show_queue(struct seq_file *out, const struct view *view)
 		   max(queue->written, queue->launched));
 	seq_printf(out, "\"launched\":%llu,\"completed\":%llu,",
 		   queue->launched, queue->completed);
-	seq_printf(out, "\"mapped\":%s,\"cu_ns\":%llu}", truth(queue->mapped),
+	seq_printf(out, "\"mapped\":%s,\"cu_ns\":%llu,", truth(queue->mapped),
 		   queue->cu_ns);
+	seq_printf(out, "\"taken_off\":%llu}", queue->taken_off);
 }
 
 static void show_process(struct seq_file *out, struct kfd_process *process)

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Hosts the scheduler core of gpreempt in amdkfd. The driver says which queues exist and how
+ * important they are, kfd_sched_watch.c looks at their rings, the core decides, and this preempts
+ * and restores processes through the device queue manager.
+ *
+ * A process is a job; its priority is the highest logical priority of its queues. All of its
+ * queues are preempted together, on all GPUs.
+ *
+ * Nothing outlives the driver that could hold a process off: a suspension is of this module, its
+ * thread decides when it ends, and the core ends each after max_suspend at the latest. So leases
+ * need no clock of their own here.
+ */
+#include <linux/module.h>
+
+#include "kfd_priv.h"
+#include "kfd_device_queue_manager.h"
+#include "kfd_sched.h"
+#include "kfd_sched_host.h"
+
+#define CREATE_TRACE_POINTS
+#include "kfd_sched_trace.h"
+
+struct kfd_sched_host kfd_sched;
+
+static const char * const action_names[] = {
+	[GP_SCHED_SUSPEND] = "suspend",
+	[GP_SCHED_RESUME] = "resume",
+	[GP_SCHED_NOTE] = "note",
+};
+
+static struct kfd_sched_job *job_at(u32 handle)
+{
+	return handle < KFD_SCHED_JOBS ? kfd_sched.by_handle[handle] : NULL;
+}
+
+static int pid_of(u32 handle)
+{
+	struct kfd_sched_job *job = job_at(handle);
+
+	return job ? job->pid : 0;
+}
+
+static void record(const struct gp_sched_action *action, int error, u64 cost_ns)
+{
+	const struct gp_sched_reason *why = &action->reason;
+	struct kfd_sched_decision *decision =
+		&kfd_sched.decisions[kfd_sched.decision_count++ % KFD_SCHED_DECISIONS];
+
+	*decision = (struct kfd_sched_decision){
+		.id = why->id,
+		.cause = why->cause,
+		.at_ns = why->at_ns,
+		.waited_ns = why->waited_ns,
+		.ran_ns = why->ran_ns,
+		.cost_ns = cost_ns,
+		.action = action_names[action->kind],
+		.why = gp_sched_why_name(why->why),
+		.policy = gp_sched_policy_name(why->policy),
+		.pid = pid_of(action->job),
+		.other = pid_of(why->other),
+		.error = error,
+		.priority = why->job_priority,
+		.other_priority = why->other_priority,
+	};
+	trace_kfd_sched_action(decision->id, decision->action, decision->why,
+			       decision->pid, decision->other,
+			       decision->priority, decision->other_priority,
+			       decision->waited_ns, cost_ns, error);
+}
+
+/* On all devices; the first error counts, but nobody is left half way. */
+static int preempt(struct kfd_sched_job *job, bool off)
+{
+	struct kfd_process *p = job->process;
+	int error = 0, i;
+
+	for (i = 0; i < p->n_pdds; i++) {
+		struct kfd_process_device *pdd = p->pdds[i];
+		int r = preempt_process_queues(pdd->dev->dqm, &pdd->qpd, off);
+
+		if (r && !error)
+			error = r;
+	}
+	/* What could not be taken off everywhere runs everywhere. */
+	if (error && off)
+		for (i = 0; i < p->n_pdds; i++)
+			preempt_process_queues(p->pdds[i]->dev->dqm,
+					       &p->pdds[i]->qpd, false);
+	return error;
+}
+
+static void operate(const struct gp_sched_action *action, int *error, u64 *cost_ns)
+{
+	struct kfd_sched_job *job = job_at(action->job);
+	bool off = action->kind == GP_SCHED_SUSPEND;
+	u64 start = ktime_get_ns();
+
+	*error = job ? preempt(job, off) : -ESRCH;
+	*cost_ns = ktime_get_ns() - start;
+	if (*error)
+		kfd_sched.errors++;
+	else if (off)
+		kfd_sched.suspends++;
+	else
+		kfd_sched.resumes++;
+}
+
+static void answer(u64 token, int error, u64 cost_ns)
+{
+	u32 at = kfd_sched.answer_head + kfd_sched.answer_count++;
+
+	kfd_sched.answers[at % KFD_SCHED_ANSWERS] =
+		(struct kfd_sched_answer){ token, cost_ns, error };
+}
+
+static void do_action(const struct gp_sched_action *action)
+{
+	u64 cost_ns = 0;
+	int error = 0;
+
+	switch (action->kind) {
+	case GP_SCHED_SUSPEND:
+	case GP_SCHED_RESUME:
+		operate(action, &error, &cost_ns);
+		record(action, error, cost_ns);
+		if (action->token)
+			answer(action->token, error, cost_ns);
+		break;
+	case GP_SCHED_NOTE:
+		record(action, action->reason.error, 0);
+		break;
+	default:	/* the thread asks the core for the next timer; leases: see above */
+		break;
+	}
+}
+
+/* Until there are none. The core takes an answer only then, and that may make more. */
+void kfd_sched_do_actions(void)
+{
+	struct gp_sched_action action;
+
+	for (;;) {
+		struct kfd_sched_answer *next;
+
+		if (gp_sched_take(kfd_sched.core, &action)) {
+			do_action(&action);
+			continue;
+		}
+		if (!kfd_sched.answer_count)
+			return;
+		next = &kfd_sched.answers[kfd_sched.answer_head++ % KFD_SCHED_ANSWERS];
+		kfd_sched.answer_count--;
+		gp_sched_operation(kfd_sched.core, ktime_get_ns(), next->token,
+				   next->error, next->cost_ns);
+	}
+}
+
+/* ---- queues come and go ---- */
+
+static int set_policy(u32 device)
+{
+	struct gp_sched_device_config config;
+	struct kfd_node *node = kfd_sched.nodes[device];
+	int error;
+
+	gp_sched_device_defaults(&config);
+	config.policy = kfd_sched.policy;
+	config.can_suspend = node && can_preempt_process_queues(node->dqm);
+	error = gp_sched_device_set(kfd_sched.core, ktime_get_ns(), device, &config);
+	kfd_sched_do_actions();
+	return error;
+}
+
+/* The core's number of a device, which has it while it has queues. */
+static int device_of(struct kfd_node *node, u32 *device)
+{
+	u32 i, free = KFD_SCHED_DEVICES;
+
+	for (i = 0; i < KFD_SCHED_DEVICES; i++) {
+		if (kfd_sched.nodes[i] == node)
+			break;
+		if (!kfd_sched.nodes[i] && free == KFD_SCHED_DEVICES)
+			free = i;
+	}
+	if (i < KFD_SCHED_DEVICES) {
+		*device = i;
+		return 0;
+	}
+	if (free == KFD_SCHED_DEVICES)
+		return -ENOSPC;
+	kfd_sched.nodes[free] = node;
+	*device = free;
+	return set_policy(free);
+}
+
+static void put_device(u32 device)
+{
+	if (--kfd_sched.node_queues[device] == 0)
+		kfd_sched.nodes[device] = NULL;
+}
+
+static struct kfd_sched_job *find_job(struct kfd_process *process)
+{
+	struct kfd_sched_job *job;
+
+	list_for_each_entry(job, &kfd_sched.jobs, list)
+		if (job->process == process)
+			return job;
+	return NULL;
+}
+
+static void free_job(struct kfd_sched_job *job)
+{
+	/* The core resumes it, last of all, if it is held. */
+	gp_sched_job_remove(kfd_sched.core, ktime_get_ns(), job->job);
+	kfd_sched_do_actions();
+	kfd_sched.by_handle[job->job] = NULL;
+	kfd_sched.job_count--;
+	list_del(&job->list);
+	kfree(job);
+}
+
+static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
+{
+	struct gp_sched_job_spec spec = { .priority = priority };
+	struct kfd_sched_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+
+	if (!job)
+		return NULL;
+	INIT_LIST_HEAD(&job->queues);
+	job->process = process;
+	job->priority = priority;
+	job->pid = process->lead_thread->pid;
+	if (gp_sched_job_add(kfd_sched.core, ktime_get_ns(), &spec, &job->job)) {
+		kfree(job);
+		return NULL;
+	}
+	kfd_sched_do_actions();
+	kfd_sched.by_handle[job->job] = job;
+	kfd_sched.job_count++;
+	list_add(&job->list, &kfd_sched.jobs);
+	if (gp_sched_process_add(kfd_sched.core, ktime_get_ns(), job->job,
+				 &job->handle)) {
+		free_job(job);
+		return NULL;
+	}
+	kfd_sched_do_actions();
+	return job;
+}
+
+/* The highest of its queues'. */
+static void set_priority(struct kfd_sched_job *job)
+{
+	struct gp_sched_job_spec spec = {};
+	struct kfd_sched_queue *queue;
+
+	list_for_each_entry(queue, &job->queues, list)
+		spec.priority = max(spec.priority, queue->q->properties.logical_priority);
+	if (spec.priority == job->priority)
+		return;
+	job->priority = spec.priority;
+	gp_sched_job_set(kfd_sched.core, ktime_get_ns(), job->job, &spec);
+	kfd_sched_do_actions();
+}
+
+static struct kfd_sched_queue *find_queue(struct queue *q)
+{
+	struct kfd_sched_job *job = find_job(q->process);
+	struct kfd_sched_queue *queue;
+
+	if (job)
+		list_for_each_entry(queue, &job->queues, list)
+			if (queue->q == q)
+				return queue;
+	return NULL;
+}
+
+static int add_queue(struct kfd_sched_job *job, struct queue *q)
+{
+	struct kfd_sched_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	int error;
+
+	if (!queue)
+		return -ENOMEM;
+	error = device_of(q->device, &queue->device);
+	if (!error)
+		error = gp_sched_queue_add(kfd_sched.core, ktime_get_ns(), job->handle,
+					   queue->device, GP_SCHED_STREAM_NORMAL,
+					   &queue->handle);
+	if (error) {
+		kfree(queue);
+		return error;
+	}
+	queue->q = q;
+	queue->job = job;
+	queue->serial = ++kfd_sched.serial;
+	queue->work = GP_SCHED_DRAINED;
+	kfd_sched.node_queues[queue->device]++;
+	kfd_sched.queue_count++;
+	list_add(&queue->list, &job->queues);
+	kfd_sched_do_actions();
+	set_priority(job);
+	return 0;
+}
+
+static void wake(void)
+{
+	WRITE_ONCE(kfd_sched.woken, true);
+	wake_up(&kfd_sched.wait);
+}
+
+void kfd_sched_queue_created(struct queue *q)
+{
+	struct kfd_sched_job *job;
+
+	if (!kfd_sched.core)
+		return;
+	mutex_lock(&kfd_sched.lock);
+	job = find_job(q->process);
+	if (!job)
+		job = make_job(q->process, q->properties.logical_priority);
+	if (!job || add_queue(job, q))
+		pr_warn_once("amdkfd: too many queues for the scheduler\n");
+	if (job && list_empty(&job->queues))
+		free_job(job);
+	mutex_unlock(&kfd_sched.lock);
+	wake();
+}
+
+void kfd_sched_queue_destroyed(struct queue *q)
+{
+	struct kfd_sched_queue *queue;
+	struct kfd_sched_job *job;
+
+	if (!kfd_sched.core || !q)
+		return;
+	mutex_lock(&kfd_sched.lock);
+	queue = find_queue(q);
+	if (queue) {
+		job = queue->job;
+		list_del(&queue->list);
+		kfd_sched.queue_count--;
+		gp_sched_queue_remove(kfd_sched.core, ktime_get_ns(), queue->handle);
+		kfd_sched_do_actions();
+		put_device(queue->device);
+		kfree(queue);
+		if (list_empty(&job->queues))
+			free_job(job);
+		else
+			set_priority(job);
+	}
+	mutex_unlock(&kfd_sched.lock);
+	wake();
+}
+
+void kfd_sched_queue_changed(struct queue *q)
+{
+	struct kfd_sched_queue *queue;
+
+	if (!kfd_sched.core)
+		return;
+	mutex_lock(&kfd_sched.lock);
+	queue = find_queue(q);
+	if (queue)
+		set_priority(queue->job);
+	mutex_unlock(&kfd_sched.lock);
+}
+
+bool kfd_sched_in_effect(void)
+{
+	return kfd_sched.core && READ_ONCE(kfd_sched.policy) != GP_SCHED_OFF;
+}
+
+/* ---- the policy, a parameter of the module ---- */
+
+static int policy_set(const char *text, const struct kernel_param *param)
+{
+	enum gp_sched_policy_id policy;
+	u32 i;
+
+	for (policy = 0; policy < GP_SCHED_POLICIES; policy++)
+		if (sysfs_streq(text, gp_sched_policy_name(policy)))
+			break;
+	if (policy == GP_SCHED_POLICIES)
+		return -EINVAL;
+	/* On the command line the module is not there yet. */
+	if (!kfd_sched.core) {
+		kfd_sched.policy = policy;
+		return 0;
+	}
+	mutex_lock(&kfd_sched.lock);
+	WRITE_ONCE(kfd_sched.policy, policy);
+	for (i = 0; i < KFD_SCHED_DEVICES; i++)
+		if (kfd_sched.nodes[i])
+			set_policy(i);
+	mutex_unlock(&kfd_sched.lock);
+	wake();
+	return 0;
+}
+
+static int policy_get(char *text, const struct kernel_param *param)
+{
+	return sysfs_emit(text, "%s\n", gp_sched_policy_name(READ_ONCE(kfd_sched.policy)));
+}
+
+static const struct kernel_param_ops policy_ops = {
+	.set = policy_set,
+	.get = policy_get,
+};
+module_param_cb(kfd_sched, &policy_ops, NULL, 0644);
+MODULE_PARM_DESC(kfd_sched,
+		 "Schedule compute queues by logical priority (off = default, priority, fair, deadline, quantum)");
+
+/* ---- beginning and end ---- */
+
+static void free_all(void)
+{
+	kvfree(kfd_sched.memory);
+	kvfree(kfd_sched.readings);
+	kfree(kfd_sched.waves);
+	kfd_sched.core = NULL;
+}
+
+void kfd_sched_init(void)
+{
+	struct gp_sched_config config;
+	size_t size;
+
+	mutex_init(&kfd_sched.lock);
+	init_waitqueue_head(&kfd_sched.wait);
+	INIT_LIST_HEAD(&kfd_sched.jobs);
+	gp_sched_defaults(&config);
+	config.devices = KFD_SCHED_DEVICES;
+	config.max_jobs = KFD_SCHED_JOBS;
+	config.max_processes = KFD_SCHED_JOBS;
+	config.max_queues = KFD_SCHED_QUEUES;
+	/* An operation is over when the call returns; a GPU that hangs takes that long. */
+	config.op_timeout_ns = 2ull * queue_preemption_timeout_ms * NSEC_PER_MSEC;
+	size = gp_sched_memory(&config);
+	kfd_sched.memory = size ? kvmalloc(size, GFP_KERNEL) : NULL;
+	kfd_sched.readings = kvcalloc(KFD_SCHED_QUEUES, sizeof(*kfd_sched.readings),
+				      GFP_KERNEL);
+	kfd_sched.waves = kcalloc(AMDGPU_MAX_QUEUES, sizeof(*kfd_sched.waves), GFP_KERNEL);
+	if (!kfd_sched.memory || !kfd_sched.readings || !kfd_sched.waves ||
+	    gp_sched_init(&kfd_sched.core, kfd_sched.memory, size, &config)) {
+		pr_warn("amdkfd: no scheduler\n");
+		free_all();
+		return;
+	}
+	kfd_sched.thread = kthread_run(kfd_sched_thread, NULL, "kfd_sched");
+	if (IS_ERR(kfd_sched.thread)) {
+		pr_warn("amdkfd: no scheduler\n");
+		free_all();
+	}
+}
+
+/* All processes are gone. */
+void kfd_sched_exit(void)
+{
+	if (!kfd_sched.core)
+		return;
+	kthread_stop(kfd_sched.thread);
+	WARN_ON(!list_empty(&kfd_sched.jobs));
+	free_all();
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* What the files of the scheduler's host share: its objects. */
+#ifndef KFD_SCHED_HOST_H_INCLUDED
+#define KFD_SCHED_HOST_H_INCLUDED
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+
+#include "kfd_priv.h"
+#include "sched/sched.h"
+
+#define KFD_SCHED_DEVICES	16
+#define KFD_SCHED_JOBS		512
+#define KFD_SCHED_QUEUES	2048
+#define KFD_SCHED_DECISIONS	256
+#define KFD_SCHED_ANSWERS	512	/* more than the core has actions at a time */
+
+/* A process; the job of the core is this one process. */
+struct kfd_sched_job {
+	struct list_head list;
+	struct list_head queues;
+	struct kfd_process *process;
+	u32 job, handle;	/* the core's */
+	u32 priority;
+	int pid;
+};
+
+struct kfd_sched_queue {
+	struct list_head list;	/* of its job */
+	struct kfd_sched_job *job;
+	struct queue *q;
+	u64 serial;		/* of no other queue, ever */
+	u32 handle, device;	/* the core's */
+	enum gp_sched_work work;
+	bool quiet;		/* nothing to be seen of it the last time */
+};
+
+/* What a ring says of itself, read without locks. */
+struct kfd_sched_reading {
+	u64 serial;
+	struct mm_struct *mm;
+	u64 read_at, write_at;
+	u64 read, written;
+	bool valid;
+};
+
+struct kfd_sched_decision {
+	u64 id, cause, at_ns, waited_ns, ran_ns, cost_ns;
+	const char *action, *why, *policy;
+	int pid, other, error;
+	u32 priority, other_priority;
+};
+
+/* The end of an operation, until the core has no actions left to take. */
+struct kfd_sched_answer {
+	u64 token, cost_ns;
+	int error;
+};
+
+struct kfd_sched_host {
+	struct mutex lock;	/* over everything; dqm locks are taken under it */
+	struct gp_sched *core;
+	void *memory;
+	enum gp_sched_policy_id policy;
+	struct list_head jobs;
+	struct kfd_sched_job *by_handle[KFD_SCHED_JOBS];
+	struct kfd_node *nodes[KFD_SCHED_DEVICES];
+	u32 node_queues[KFD_SCHED_DEVICES];
+	u32 job_count, queue_count;
+	u64 serial;
+
+	struct task_struct *thread;
+	wait_queue_head_t wait;
+	bool woken;
+	struct kfd_sched_reading *readings;
+	struct kfd_cu_occupancy *waves;
+
+	struct kfd_sched_answer answers[KFD_SCHED_ANSWERS];
+	u32 answer_head, answer_count;
+
+	u64 polls, suspends, resumes, errors;
+	u64 decision_count;
+	struct kfd_sched_decision decisions[KFD_SCHED_DECISIONS];
+};
+
+extern struct kfd_sched_host kfd_sched;
+
+/* kfd_sched.c; with the lock held */
+void kfd_sched_do_actions(void);
+
+/* kfd_sched_watch.c */
+int kfd_sched_thread(void *unused);
+
+#endif

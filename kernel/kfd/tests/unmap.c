@@ -1,0 +1,139 @@
+/* Who is taken off the hardware when one process changes. */
+#include <sys/wait.h>
+
+#include "kfd.h"
+
+#define BY_PROCESS "/sys/module/amdgpu/parameters/unmap_by_process"
+
+/* How often the bystander was taken off since the last time. */
+static u64 suffered(struct self *me, const struct actor *bystander, u64 *mark)
+{
+	u64 now = taken_off(me, bystander->pid, 0), times = now - *mark;
+
+	*mark = now;
+	return times;
+}
+
+/* Everything that changes a process; times: that the bystander suffers each of it. */
+static void each_change(struct self *me, u64 times)
+{
+	struct actor bystander = start_busy(me, 1), target = start_busy(me, 2), visitor;
+	u64 mark = taken_off(me, bystander.pid, 0), own = taken_off(me, target.pid, 0);
+
+	attach(me, &target, 0);
+	suffered(me, &bystander, &mark); /* ENABLE refreshes all: its VMIDs change */
+	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(look(me, target.pid, 0).mapped, 0);
+	EXPECT(ME(me, do_resume, PID(target), 2, 0, 1), 2);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(look(me, target.pid, 0).mapped, 1);
+	EXPECT(DO(&target, do_update, 1, 100, 9), 0);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(DO(&target, do_pause, 1), 0);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(look(me, target.pid, 0).mapped, 0);
+	EXPECT(DO(&target, do_pause, 0), 0);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(look(me, target.pid, 0).mapped, 1);
+	EXPECT(DO(&target, do_create, COMPUTE), 2);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	EXPECT(DO(&target, do_destroy, 2), 0);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	/* The first queue of a process, and the end of one. */
+	visitor = start_target(0, 1);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	actor_kill(me, &visitor);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	/* The end of one that merely opened the device. */
+	visitor = start_actor();
+	EXPECT(DO(&visitor, do_open_kfd), 0);
+	actor_kill(me, &visitor);
+	EXPECT(suffered(me, &bystander, &mark), times);
+	/* The target itself was taken off: the counter counts. */
+	CHECK(taken_off(me, target.pid, 0) > own);
+	EXPECT(look(me, target.pid, 0).mapped, 1);
+	EXPECT(look(me, bystander.pid, 0).mapped, 1);
+	EXPECT(look(me, bystander.pid, 0).completed, 0);
+}
+
+void others_stay_mapped(struct self *me)
+{
+	each_change(me, patched() ? 0 : 1);
+}
+
+void old_way_is_there(struct self *me)
+{
+	needs_patches();
+	write_file(BY_PROCESS, "0");
+	each_change(me, 1);
+	write_file(BY_PROCESS, "1");
+}
+
+/* More processes than VMIDs: the runlist is chained, and rotates. */
+void chained_runlists(struct self *me)
+{
+	struct actor busy[10];
+	u64 done[GP_ARRAY_SIZE(busy)];
+
+	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
+		busy[i] = start_busy(me, 1);
+	EXPECT(figure(me, "oversubscribed"), 1);
+	attach(me, &busy[3], 0);
+	EXPECT(ME(me, do_suspend, PID(busy[3]), 1, 0), 1);
+	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
+		done[i] = look_settled(me, busy[i].pid, 0).cu_ns;
+	/* All others get on, it does not. */
+	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
+		if (i != 3)
+			UNTIL(me, look(me, busy[i].pid, 0).cu_ns > done[i]);
+	EXPECT(look(me, busy[3].pid, 0).cu_ns, done[3]);
+	EXPECT(ME(me, do_resume_all, PID(busy[3])), 1);
+	UNTIL(me, look(me, busy[3].pid, 0).cu_ns > done[3]);
+	/* Fewer, and it is not any more. */
+	for (u32 i = 0; i < 3; i++)
+		actor_kill(me, &busy[i]);
+	EXPECT(figure(me, "oversubscribed"), 0);
+	for (u32 i = 3; i < GP_ARRAY_SIZE(busy); i++)
+		EXPECT(look_settled(me, busy[i].pid, 0).mapped, 1);
+}
+
+/* Many changes in a row: what is mapped is what should be, and work gets done. */
+void churn_keeps_maps(struct self *me)
+{
+	struct actor bystander = start_busy(me, 1), target = start_target(1, 3);
+	u64 mark = taken_off(me, bystander.pid, 0), seed = 1;
+
+	attach(me, &target, 0);
+	suffered(me, &bystander, &mark);
+	for (u32 i = 0; i < 200; i++) {
+		u64 id = (seed = seed * 6364136223846793005ull + 1442695040888963407ull) >> 33;
+
+		switch (id % 5) {
+		case 0:
+			EXPECT(ME(me, do_suspend, PID(target), 1, id % 3), 1);
+			break;
+		case 1:
+			EXPECT(ME(me, do_resume, PID(target), 1, id % 3), 1);
+			break;
+		case 2:
+			EXPECT(DO(&target, do_update, id % 3, id / 8 % 2 * 100, 7), 0);
+			break;
+		case 3:
+			EXPECT(ME(me, do_resume_all, PID(target)), 3);
+			break;
+		default:
+			EXPECT(DO(&target, do_submit, id % 3, 1000), 0);
+		}
+	}
+	EXPECT(ME(me, do_resume_all, PID(target)), 3);
+	for (u32 id = 0; id < 3; id++) {
+		EXPECT(DO(&target, do_update, id, 100, 7), 0);
+		UNTIL(me, look(me, target.pid, id).completed == look(me, target.pid, id).submitted);
+		EXPECT(look_settled(me, target.pid, id).mapped, 1);
+	}
+	if (patched())
+		EXPECT(suffered(me, &bystander, &mark), 0);
+	else
+		CHECK(suffered(me, &bystander, &mark) > 100);
+}
