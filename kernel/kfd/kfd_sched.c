@@ -194,7 +194,7 @@ static int device_of(struct kfd_node *node, u32 *device)
 	return set_policy(free);
 }
 
-static void put_device(u32 device)
+static void leave_device(u32 device)
 {
 	if (--kfd_sched.node_queues[device] == 0)
 		kfd_sched.nodes[device] = NULL;
@@ -343,7 +343,7 @@ void kfd_sched_queue_destroyed(struct queue *q)
 		kfd_sched.queue_count--;
 		gp_sched_queue_remove(kfd_sched.core, ktime_get_ns(), queue->handle);
 		kfd_sched_do_actions();
-		put_device(queue->device);
+		leave_device(queue->device);
 		kfree(queue);
 		if (list_empty(&job->queues))
 			free_job(job);

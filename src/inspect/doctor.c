@@ -99,6 +99,7 @@ static void read_driver(const struct gp_root *root, struct gp_doctor *d)
 		read_line(root, GP_MODULE "/version", d->amdgpu_version, sizeof(d->amdgpu_version));
 	read_line(root, GP_MODULE "/srcversion", d->amdgpu_srcversion,
 		  sizeof(d->amdgpu_srcversion));
+	read_line(root, GP_MODULE "/parameters/kfd_sched", d->kfd_sched, sizeof(d->kfd_sched));
 	read_number(root, d, GP_DOC_SCHED_POLICY, &d->sched_policy,
 		    GP_MODULE "/parameters/sched_policy");
 	read_number(root, d, GP_DOC_TIMEOUT, &d->preemption_timeout_ms,

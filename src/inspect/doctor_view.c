@@ -13,7 +13,7 @@ const char *gp_doctor_note(size_t index)
 {
 	static const char *const notes[] = {
 		N_("The verdicts say what this machine allows. gpreempt drives all of them but "
-		   "kfd-patched, the scheduler inside the driver, which is not there yet."),
+		   "kfd-patched, the scheduler inside the driver, which decides by itself."),
 		N_("A suspended process keeps its VRAM."),
 		N_("On hardware-scheduled AMD parts every suspend briefly unmaps all processes of "
 		   "that device."),

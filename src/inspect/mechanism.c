@@ -240,9 +240,17 @@ static void judge_patched(const struct gp_doctor *d, struct gp_judgement *out)
 {
 	if (!has_kfd(d, out))
 		return;
-	say(out, GP_VERDICT_CANNOT,
-	    _("needs an amdgpu built with the scheduler inside; this one is %s"),
-	    d->amdgpu_dkms ? _("a stock DKMS driver") : _("the kernel's own"));
+	if (!d->kfd_sched[0])
+		say(out, GP_VERDICT_CANNOT,
+		    _("needs an amdgpu built with the scheduler inside; this one is %s"),
+		    d->amdgpu_dkms ? _("a stock DKMS driver") : _("the kernel's own"));
+	else if (strcmp(d->kfd_sched, "off") == 0)
+		say(out, GP_VERDICT_CAN,
+		    _("the driver has the scheduler inside, and it is off: write a policy to "
+		      "/sys/module/amdgpu/parameters/kfd_sched"));
+	else
+		say(out, GP_VERDICT_CAN,
+		    _("the driver schedules by logical priority itself (policy %s)"), d->kfd_sched);
 }
 
 /* True when the NVIDIA driver is there, reachable and of a branch that was tried. */

@@ -77,6 +77,10 @@ static void good_machine_can_do_all_that_exists(void **state)
 	expect(&d, "nv-suspend", GP_VERDICT_CANNOT, "no NVIDIA driver");
 	d.amdgpu_dkms = true;
 	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "DKMS");
+	strcpy(d.kfd_sched, "off");
+	expect(&d, "kfd-patched", GP_VERDICT_CAN, "and it is off");
+	strcpy(d.kfd_sched, "priority");
+	expect(&d, "kfd-patched", GP_VERDICT_CAN, "policy priority");
 }
 
 static void missing_driver_device_or_access_is_named(void **state)

@@ -47,7 +47,6 @@ void sched_is_off(struct self *me)
 	high = start_with(1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, high.pid, 0).completed == 1);
-	EXPECT(taken_off(me, low.pid, 1), taken_off(me, low.pid, 0));
 	EXPECT(strcmp(queue_file(low.pid, 0, "suspended_ms"), "0"), 0);
 	/* It can be turned on and off while they work. */
 	write_file(POLICY, "priority");
