@@ -58,7 +58,7 @@ struct gp_doctor {
 
 	bool amdgpu_loaded, amdgpu_dkms;
 	char amdgpu_version[64], amdgpu_srcversion[64];
-	char kfd_sched[16]; /* policy of the scheduler inside the driver (kernel/patches), "" none */
+	char kfd_sched[16]; /* policy of the scheduler inside the driver, "" none */
 	u64 sched_policy, preemption_timeout_ms, num_kcq, cwsr_enable;
 
 	bool kfd_present;

@@ -21,7 +21,8 @@ static void each_change(struct self *me, u64 times)
 	u64 mark = taken_off(me, bystander.pid, 0), own = taken_off(me, target.pid, 0);
 
 	attach(me, &target, 0);
-	suffered(me, &bystander, &mark); /* ENABLE refreshes all: its VMIDs change */
+	/* ENABLE changes what MAP_PROCESS says, of all: everybody is mapped again. */
+	EXPECT(suffered(me, &bystander, &mark), 1);
 	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
 	EXPECT(suffered(me, &bystander, &mark), times);
 	EXPECT(look(me, target.pid, 0).mapped, 0);
@@ -50,6 +51,9 @@ static void each_change(struct self *me, u64 times)
 	EXPECT(DO(&visitor, do_open_kfd), 0);
 	actor_kill(me, &visitor);
 	EXPECT(suffered(me, &bystander, &mark), times);
+	/* DISABLE resumes, and refreshes three times. */
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	EXPECT(suffered(me, &bystander, &mark), 3 + times);
 	/* The target itself was taken off: the counter counts. */
 	CHECK(taken_off(me, target.pid, 0) > own);
 	EXPECT(look(me, target.pid, 0).mapped, 1);
