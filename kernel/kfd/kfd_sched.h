@@ -23,7 +23,7 @@ void kfd_sched_queue_destroyed(struct queue *q);
 /* Its logical priority has changed. */
 void kfd_sched_queue_changed(struct queue *q);
 
-/* Does a policy decide who runs on the device of this queue, or (NULL) on any? */
+/* Does a policy decide who runs? */
 bool kfd_sched_in_effect(void);
 
 #endif

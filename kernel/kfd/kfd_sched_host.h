@@ -75,6 +75,8 @@ struct kfd_sched_host {
 	bool woken;
 	struct kfd_sched_reading *readings;
 	struct kfd_cu_occupancy *waves;
+	struct kfd_node *waves_node;	/* whose they are, */
+	u64 waves_poll;			/* and when they were counted */
 
 	struct kfd_sched_answer answers[KFD_SCHED_ANSWERS];
 	u32 answer_head, answer_count;

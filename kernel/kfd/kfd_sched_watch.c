@@ -93,18 +93,29 @@ static bool has_packets(const struct queue *q, const struct kfd_sched_reading *r
 	return (u32)reading->written != (u32)reading->read;
 }
 
-/* 1: it has waves, 0: none, -1: nobody counts them */
-static int has_waves(const struct queue *q)
+/* Of all queues of the device, once a look. */
+static void count_waves(struct kfd_node *node)
 {
-	struct kfd_node *node = q->device;
-	int max_waves = 0, i;
+	int max_waves = 0;
 
-	if (!node->kfd2kgd->get_cu_occupancy ||
-	    q->properties.type != KFD_QUEUE_TYPE_COMPUTE)
-		return -1;
+	if (kfd_sched.waves_node == node && kfd_sched.waves_poll == kfd_sched.polls)
+		return;
 	memset(kfd_sched.waves, 0, AMDGPU_MAX_QUEUES * sizeof(*kfd_sched.waves));
 	node->kfd2kgd->get_cu_occupancy(node->adev, kfd_sched.waves, &max_waves,
 					ffs(node->xcc_mask) - 1);
+	kfd_sched.waves_node = node;
+	kfd_sched.waves_poll = kfd_sched.polls;
+}
+
+/* 1: it has waves, 0: none, -1: nobody counts them */
+static int has_waves(const struct queue *q)
+{
+	int i;
+
+	if (!q->device->kfd2kgd->get_cu_occupancy ||
+	    q->properties.type != KFD_QUEUE_TYPE_COMPUTE)
+		return -1;
+	count_waves(q->device);
 	for (i = 0; i < AMDGPU_MAX_QUEUES; i++)
 		if (kfd_sched.waves[i].wave_cnt &&
 		    kfd_sched.waves[i].doorbell_off == q->properties.doorbell_off)
@@ -159,7 +170,7 @@ static void report(const struct kfd_sched_reading *reading)
 	if (!queue)
 		return;
 	work = judge(queue, reading);
-	if (work == queue->work && work != GP_SCHED_MAYBE)
+	if (work == queue->work)
 		return;
 	if (work == GP_SCHED_MAYBE && queue->work == GP_SCHED_DRAINED)
 		return;	/* nothing came since */
@@ -178,7 +189,7 @@ static void look(void)
 	mutex_unlock(&kfd_sched.lock);
 	read_all(count);
 	mutex_lock(&kfd_sched.lock);
-	kfd_sched.polls++;
+	kfd_sched.polls++;	/* before the first: waves of the last look do not count */
 	for (i = 0; i < count; i++)
 		report(&kfd_sched.readings[i]);
 	gp_sched_timer(kfd_sched.core, ktime_get_ns());
