@@ -34,7 +34,7 @@ class Unit(unittest.TestCase):
         self.assertIn("ProtectClocks", done.stderr)
 
     def test_it_is_hardened(self):
-        limit = "--threshold=50"  # of 100 times the exposure that it prints; 96 without any of it
+        limit = "--threshold=40"  # of 100 times the exposure that it prints; 96 without any of it
         done = self.analyze(self.text, "security", "--offline=true", "--no-pager", limit)
         if "Unknown" in done.stderr or "unrecognized" in done.stderr:
             self.skipTest("this systemd-analyze judges no file")
