@@ -27,6 +27,9 @@ class Unit(unittest.TestCase):
                               env={**os.environ, "LC_ALL": "C"})
 
     def test_systemd_takes_every_line(self):
+        plain = self.analyze("[Service]\nExecStart=/bin/true\n", "verify", "--man=no")
+        if plain.returncode or plain.stderr:
+            self.skipTest("systemd-analyze verify does not work here: " + plain.stderr)
         done = self.analyze(self.text, "verify", "--man=no")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         # What it does not know it only warns of: this is how that looks.
@@ -35,9 +38,11 @@ class Unit(unittest.TestCase):
 
     def test_it_is_hardened(self):
         limit = "--threshold=40"  # of 100 times the exposure that it prints; 96 without any of it
+        plain = self.analyze("[Service]\nExecStart=/bin/true\n", "security", "--offline=true", "--no-pager",
+                             "--threshold=100")
+        if plain.returncode:
+            self.skipTest("this systemd-analyze judges no file: " + plain.stderr)
         done = self.analyze(self.text, "security", "--offline=true", "--no-pager", limit)
-        if "Unknown" in done.stderr or "unrecognized" in done.stderr:
-            self.skipTest("this systemd-analyze judges no file")
         self.assertEqual(done.returncode, 0, done.stdout[-400:] + done.stderr)
         bare = re.sub(r"(?m)^(Protect|Restrict|Capability|NoNew|System|Memory|Lock|IPAddress|Private|UMask).*\n", "", self.text)
         self.assertNotEqual(self.analyze(bare, "security", "--offline=true", "--no-pager", limit).returncode, 0)
