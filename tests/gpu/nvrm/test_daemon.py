@@ -77,7 +77,7 @@ class Daemon(unittest.TestCase):
     def test_a_server_gets_long_slices_and_a_trainer_short_ones(self):
         self.start_daemon()
         trainer = self.program("--class", "offline")
-        self.until(lambda: len(self.jobs()) == 1, "the trainer is no job")
+        self.until(lambda: [job["queues"] for job in self.jobs()] == [1], "the trainer is no job")
         self.assertEqual(self.slices(), [DEFAULT_US])  # alone
         self.assertEqual([self.jobs()[0][key] for key in ("busy_queues", "ran_ns", "backlog")], [None] * 3)
         self.assertIn("shares", self.gpreempt("top", "--once").stdout)
