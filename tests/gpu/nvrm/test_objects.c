@@ -201,7 +201,9 @@ static void what_came_later_is_found_and_what_is_known_is_kept(void **state)
 	assert_int_equal(objects.channel_count, 21);
 	objects.groups[0].suspended = true;
 	objects.channels[3].stopped = true;
+	objects.gpu_id = 7;
 	assert_int_equal(gp_nvrm_objects_renew(&objects), 0);
+	assert_int_equal(objects.gpu_id, 7);
 	assert_true(objects.groups[0].suspended);
 	assert_true(objects.channels[3].stopped);
 	gp_nvrm_objects_free(&objects);

@@ -202,6 +202,11 @@ static void users_of_the_devices_are_described(void **state)
 	tree_link(&tree, "/proc/43/fd/3", "/dev/nvidiactl");
 	tree_link(&tree, "/proc/43/fd/8", "socket:[12]");
 	tree_link(&tree, "/proc/self/fd/3", "/dev/nvidiactl");
+	/* Copies of others' descriptors are no use of a GPU. */
+	tree_link(&tree, "/proc/44/fd/3", "/dev/nvidiactl");
+	tree_text(&tree, "/proc/44/comm", "gpreempt-holder\n");
+	tree_link(&tree, "/proc/45/fd/3", "/dev/nvidiactl");
+	tree_text(&tree, "/proc/45/comm", "gp-lifeline\n");
 	assert_int_equal(gp_nvrm_ops.describe(&tree.root, &sink.diag, 0, &list), 0);
 	assert_int_equal(list.count, 2);
 	assert_int_equal(list.items[0].pid, 41);
