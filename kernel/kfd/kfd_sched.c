@@ -41,7 +41,7 @@ static int pid_of(u32 handle)
 	return job ? job->pid : 0;
 }
 
-static void record(const struct gp_sched_action *action, int error, u64 cost_ns)
+static void record(const struct gp_sched_action *action, int error, u64 took_ns)
 {
 	const struct gp_sched_reason *why = &action->reason;
 	struct kfd_sched_decision *decision =
@@ -53,7 +53,10 @@ static void record(const struct gp_sched_action *action, int error, u64 cost_ns)
 		.at_ns = why->at_ns,
 		.waited_ns = why->waited_ns,
 		.ran_ns = why->ran_ns,
-		.cost_ns = cost_ns,
+		.cost_ns = why->cost_ns,
+		.took_ns = took_ns,
+		.saves_ns = why->saves_ns,
+		.limit_ns = why->limit_ns,
 		.action = action_names[action->kind],
 		.why = gp_sched_why_name(why->why),
 		.policy = gp_sched_policy_name(why->policy),
@@ -66,7 +69,7 @@ static void record(const struct gp_sched_action *action, int error, u64 cost_ns)
 	trace_kfd_sched_action(decision->id, decision->action, decision->why,
 			       decision->pid, decision->other,
 			       decision->priority, decision->other_priority,
-			       decision->waited_ns, cost_ns, error);
+			       decision->waited_ns, took_ns, error);
 }
 
 /* On all devices; the first error counts, but nobody is left half way. */

@@ -46,7 +46,8 @@ struct kfd_sched_reading {
 };
 
 struct kfd_sched_decision {
-	u64 id, cause, at_ns, waited_ns, ran_ns, cost_ns;
+	u64 id, cause, at_ns, waited_ns, ran_ns, cost_ns, saves_ns, limit_ns;
+	u64 took_ns;		/* really; cost_ns is what was expected */
 	const char *action, *why, *policy;
 	int pid, other, error;
 	u32 priority, other_priority;

@@ -12,9 +12,9 @@
 TRACE_EVENT(kfd_sched_action,
 	TP_PROTO(u64 id, const char *action, const char *why, int pid,
 		 int other, u32 priority, u32 other_priority, u64 waited_ns,
-		 u64 cost_ns, int error),
+		 u64 took_ns, int error),
 	TP_ARGS(id, action, why, pid, other, priority, other_priority,
-		waited_ns, cost_ns, error),
+		waited_ns, took_ns, error),
 	TP_STRUCT__entry(
 		__field(u64, id)
 		__string(action, action)
@@ -24,7 +24,7 @@ TRACE_EVENT(kfd_sched_action,
 		__field(u32, priority)
 		__field(u32, other_priority)
 		__field(u64, waited_ns)
-		__field(u64, cost_ns)
+		__field(u64, took_ns)
 		__field(int, error)
 	),
 	TP_fast_assign(
@@ -36,13 +36,13 @@ TRACE_EVENT(kfd_sched_action,
 		__entry->priority = priority;
 		__entry->other_priority = other_priority;
 		__entry->waited_ns = waited_ns;
-		__entry->cost_ns = cost_ns;
+		__entry->took_ns = took_ns;
 		__entry->error = error;
 	),
-	TP_printk("id=%llu action=%s why=%s pid=%d other=%d priority=%u other_priority=%u waited_ns=%llu cost_ns=%llu error=%d",
+	TP_printk("id=%llu action=%s why=%s pid=%d other=%d priority=%u other_priority=%u waited_ns=%llu took_ns=%llu error=%d",
 		  __entry->id, __get_str(action), __get_str(why), __entry->pid,
 		  __entry->other, __entry->priority, __entry->other_priority,
-		  __entry->waited_ns, __entry->cost_ns, __entry->error)
+		  __entry->waited_ns, __entry->took_ns, __entry->error)
 );
 
 #endif

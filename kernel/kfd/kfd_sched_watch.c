@@ -267,10 +267,11 @@ DEFINE_SHOW_ATTRIBUTE(sched);
 
 static void show_decision(struct seq_file *m, const struct kfd_sched_decision *d)
 {
-	seq_printf(m, "id=%llu cause=%llu at_ns=%llu action=%s why=%s policy=%s pid=%d other=%d priority=%u other_priority=%u waited_ns=%lld ran_ns=%lld cost_ns=%lld error=%d\n",
+	seq_printf(m, "id=%llu cause=%llu at_ns=%llu action=%s why=%s policy=%s pid=%d other=%d priority=%u other_priority=%u waited_ns=%lld ran_ns=%lld cost_ns=%lld saves_ns=%lld limit_ns=%lld took_ns=%llu error=%d\n",
 		   d->id, d->cause, d->at_ns, d->action, d->why, d->policy, d->pid,
 		   d->other, d->priority, d->other_priority, (s64)d->waited_ns,
-		   (s64)d->ran_ns, (s64)d->cost_ns, d->error);
+		   (s64)d->ran_ns, (s64)d->cost_ns, (s64)d->saves_ns, (s64)d->limit_ns,
+		   d->took_ns, d->error);
 }
 
 /* The oldest first. */

@@ -8,9 +8,11 @@
 #include "cli/daemon_client.h"
 #include "cli/target_command.h"
 #include "cli/top_view.h"
+#include "cli/why_driver.h"
 #include "sched/text.h"
 
-enum { OPTION_LINES = 'n', OPTION_JSON = 'j', DEFAULT_LINES = 20, HOLDER_MS = 2000 };
+enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT };
+enum { DEFAULT_LINES = 20, HOLDER_MS = 2000 };
 
 struct story {
 	const struct gp_command *command;
@@ -18,7 +20,8 @@ struct story {
 	struct gp_daemon_client client;
 	u32 pid;
 	u64 lines;
-	bool json;
+	bool json, driver;
+	struct gp_root root;
 	struct gp_msg_daemon_status status;
 	struct gp_msg_job job; /* id 0: not known now */
 	struct gp_msg_decision *line;
@@ -31,6 +34,10 @@ static int set(void *ctx, int id, const char *value)
 
 	if (id == OPTION_JSON)
 		story->json = true;
+	if (id == OPTION_DRIVER)
+		story->driver = true;
+	if (id == OPTION_ROOT)
+		story->root.dir = value;
 	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
 		gp_usage_error(story->command, _("'%s' is not a number of lines"), value);
 		return -EINVAL;
@@ -221,7 +228,7 @@ static int tell_json(const struct story *story)
 
 static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct story story = {.command = command, .lines = DEFAULT_LINES};
+	struct story story = {.command = command, .lines = DEFAULT_LINES, .root = {.dir = ""}};
 	int first, error, status = gp_command_parse(command, argc, argv, set, &story, &first);
 
 	if (status)
@@ -231,6 +238,15 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (!gp_argument_pid(argv[first], &story.pid))
 		return gp_usage_error(command, _("'%s' is not a process id"), argv[first]);
 	gp_cli_diag_init(&story.sink, command);
+	if (!gp_root_is_live(&story.root) && !story.driver)
+		return gp_usage_error(command, _("--root goes with --driver"));
+	if (story.driver) {
+		if (gp_check_root(command, &story.root))
+			return GP_EXIT_FAILED;
+		error = gp_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
+				      story.json);
+		return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+	}
 	if (gp_daemon_open(&story.client, &story.sink.diag))
 		return GP_EXIT_FAILED;
 	error = read_all(&story);
@@ -251,6 +267,10 @@ static const struct gp_option options[] = {
 	 N_("how many decisions to show (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md), with every decision")},
+	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("what the scheduler inside the driver decided, not gpreemptd")},
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
+	 N_("read DIR/sys instead of the live system")},
 	{0},
 };
 
@@ -265,6 +285,7 @@ const struct gp_command gp_command_why = {
 		   "last decisions with what\nwas seen and what they cost."),
 	.options = options,
 	.examples = "  gpreempt why 4711\n"
-		    "  gpreempt why --lines 100 4711\n",
+		    "  gpreempt why --lines 100 4711\n"
+		    "  gpreempt why --driver 4711\n",
 	.run = run,
 };
