@@ -112,7 +112,8 @@ int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 	struct gp_process process = {0};
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (fd < 0 && (errno == ESRCH || errno == EINVAL))
+	/* The last two: a thread that leads no process. */
+	if (fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
 		return gp_fail(diag, -ESRCH, _("there is no process %u"), pid);
 	if (fd >= 0)
 		close(fd);

@@ -110,7 +110,8 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 	if (target->pidfd < 0) {
 		error = -errno;
 		free_target(target);
-		if (error == -EINVAL) /* a thread that leads no process */
+		/* A thread that leads no process: EINVAL, later kernels ENOENT (6.18 does). */
+		if (error == -EINVAL || error == -ENOENT)
 			error = -ESRCH;
 		if (error == -ESRCH)
 			return gp_lib_fail(context, error, _("there is no process %d"), pid);

@@ -118,6 +118,35 @@ static void a_process_that_is_gone_is_esrch(void **state)
 	assert_non_null(strstr(gpreempt_error(scene->context), "there is no process"));
 }
 
+static void *tell_number(void *fd)
+{
+	int number = gettid();
+	char byte;
+
+	if (write(((int *)fd)[1], &number, sizeof(number)) == sizeof(number))
+		(void)!read(((int *)fd)[2], &byte, 1);
+	return NULL;
+}
+
+static void a_thread_is_no_process(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target;
+	int pipes[4], number = 0;
+	pthread_t thread;
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pipe(pipes + 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, tell_number, pipes), 0);
+	assert_int_equal(read(pipes[0], &number, sizeof(number)), sizeof(number));
+	assert_int_equal(gpreempt_target_open(scene->context, number, NULL, &target), -ESRCH);
+	assert_non_null(strstr(gpreempt_error(scene->context), "there is no process"));
+	close(pipes[3]);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 3; i++)
+		close(pipes[i]);
+}
+
 static void a_long_list_of_queues_comes_in_pages(void **state)
 {
 	struct gpreempt_target *target = open_group(*state, "many");
@@ -317,6 +346,7 @@ int main(void)
 		TEST(bad_arguments_are_refused_before_anything_is_sent),
 		TEST(what_the_holder_refuses_comes_with_its_sentence),
 		TEST(a_process_that_is_gone_is_esrch),
+		TEST(a_thread_is_no_process),
 		TEST(a_long_list_of_queues_comes_in_pages),
 		TEST(asynchronous_calls_end_as_events),
 		TEST(a_share_needs_not_be_waited_for),
