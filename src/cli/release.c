@@ -114,7 +114,9 @@ static void show(const struct release *release)
 		(void)gp_json_print(stdout, json, false);
 		json_decref(json);
 	} else if (release->count > 0) {
-		printf(_("%d suspensions ended\n"), release->count);
+		printf(ngettext("%d suspension ended\n", "%d suspensions ended\n",
+				(unsigned long)release->count),
+		       release->count);
 	} else if (!release->killed) {
 		puts(_("nothing was suspended"));
 	}

@@ -166,13 +166,19 @@ static void show(struct resume *resume)
 	} else if (!resume->keepers) {
 		printf(_("process %u: nothing is held by 'gpreempt suspend'\n"), resume->pid);
 	} else if (resume->id_count) {
-		printf(_("process %u: let go of %zu queues\n"), resume->pid, resume->id_count);
+		printf(ngettext("process %u: let go of %zu queue\n",
+				"process %u: let go of %zu queues\n", resume->id_count),
+		       resume->pid, resume->id_count);
 	} else {
 		printf(_("process %u: let go\n"), resume->pid);
 	}
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
-			_("%zu others hold it too; 'gpreempt release %u' ends every suspension"),
+			ngettext("%zu other holds it too; 'gpreempt release %u' ends every "
+				 "suspension",
+				 "%zu others hold it too; 'gpreempt release %u' ends every "
+				 "suspension",
+				 resume->others),
 			resume->others, resume->pid);
 }
 

@@ -146,8 +146,11 @@ static int take(struct keeper *keeper)
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
 	else if (!keeper->empty)
-		printf(keeper->for_ms ? _("%s: %d queues suspended\n")
-				      : _("%s: %d queues suspended; Ctrl-C resumes\n"),
+		printf(keeper->for_ms ? ngettext("%s: %d queue suspended\n",
+						 "%s: %d queues suspended\n", (unsigned long)count)
+				      : ngettext("%s: %d queue suspended; Ctrl-C resumes\n",
+						 "%s: %d queues suspended; Ctrl-C resumes\n",
+						 (unsigned long)count),
 		       keeper->name, count);
 	fflush(stdout);
 	if (keeper->verbose)
@@ -177,8 +180,9 @@ static int let_go(struct keeper *keeper)
 	if (keeper->json)
 		say_json(keeper, "resumed", "queues", count);
 	else if (!say_others(keeper))
-		printf(_("%s: %d queues run again after %.1f s\n"), keeper->name, count,
-		       (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);
+		printf(ngettext("%s: %d queue runs again after %.1f s\n",
+				"%s: %d queues run again after %.1f s\n", (unsigned long)count),
+		       keeper->name, count, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);
 	return GP_EXIT_OK;
 }
 

@@ -155,6 +155,8 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 		if (control->fd >= 0)
 			close(control->fd);
 		free(control);
+		if (error == -ETIME)
+			return error; /* explained where the other calls are */
 		return gp_fail(diag, error, _("the agent in process %u does not answer: %s"), pid,
 			       strerror(-error));
 	}

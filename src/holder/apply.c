@@ -75,6 +75,12 @@ static void explain(struct gp_job *job, const struct gp_control_ops *ops, u32 pi
 		snprintf(job->text, sizeof(job->text),
 			 _("the GPU did not let go of the queues of process %u"), pid);
 		break;
+	case -ETIME:
+		snprintf(job->text, sizeof(job->text),
+			 _("process %u did not answer in time; one that is stopped by a signal "
+			   "cannot before it goes on"),
+			 pid);
+		break;
 	case -EXDEV:
 		snprintf(job->text, sizeof(job->text),
 			 _("%s stops process %u as a whole, not single queues or GPUs of it; "

@@ -234,7 +234,7 @@ class Resume(Commands):
         self.assertEqual(owner.stdout.readline(), "held\n")
         done = self.command("resume", self.pid)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("1 others hold it too", done.stderr)
+        self.assertIn("1 other holds it too", done.stderr)
         self.assertIsNone(owner.poll())
 
 

@@ -18,6 +18,20 @@ static void errors_that_pass_are_tried_again(void **state)
 	client_close(client);
 }
 
+static void one_that_does_not_answer_may_be_stopped(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0);
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		fake.fail[i] = -ETIME;
+	fake.fail_count = 5;
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -ETIME);
+	assert_non_null(strstr((char *)client->message.body, "stopped by a signal"));
+	client_close(client);
+}
+
 static void hang(int tries)
 {
 	for (int i = 0; i < tries; i++)
@@ -327,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		INLINE(errors_that_pass_are_tried_again),
+		INLINE(one_that_does_not_answer_may_be_stopped),
 		INLINE(a_device_that_hangs_is_left_alone_until_it_heals),
 		INLINE(a_device_that_hung_is_offered_again_by_itself),
 		INLINE(a_refused_suspend_is_no_try),

@@ -121,7 +121,7 @@ def check_release(pid):
     try:
         with Target(pid).suspended(lease=LIMIT, limit=LIMIT):
             done = gpreempt("release", "--all")
-            assert (done.returncode, done.stdout) == (0, "1 suspensions ended\n"), done
+            assert (done.returncode, done.stdout) == (0, "1 suspension ended\n"), done
             with Target(pid) as other:
                 assert not other.info().suspended
     except LeaseLost:
