@@ -60,6 +60,14 @@ static void explain(struct gp_job *job, const struct gp_control_ops *ops, u32 pi
 {
 	if (job->result >= 0 || job->text[0])
 		return;
+	/* Of the others it is the driver that took too long. */
+	if (job->result == -ETIME && ops && ops->mechanism == GP_MECHANISM_AGENT) {
+		snprintf(job->text, sizeof(job->text),
+			 _("process %u did not answer in time; one that is stopped by a signal "
+			   "cannot before it goes on"),
+			 pid);
+		return;
+	}
 	switch (job->result) {
 	case -ESRCH:
 		snprintf(job->text, sizeof(job->text), _("process %u is gone"), pid);
@@ -74,12 +82,6 @@ static void explain(struct gp_job *job, const struct gp_control_ops *ops, u32 pi
 	case -EIO:
 		snprintf(job->text, sizeof(job->text),
 			 _("the GPU did not let go of the queues of process %u"), pid);
-		break;
-	case -ETIME:
-		snprintf(job->text, sizeof(job->text),
-			 _("process %u did not answer in time; one that is stopped by a signal "
-			   "cannot before it goes on"),
-			 pid);
 		break;
 	case -EXDEV:
 		snprintf(job->text, sizeof(job->text),

@@ -181,6 +181,7 @@ void scene_open(struct scene *scene, bool inline_jobs)
 	memset(scene, 0, sizeof(*scene));
 	fake = (struct fake){.gate = -1};
 	fake_ops.whole = false;
+	fake_ops.mechanism = 2;
 	scene->mechanisms[0] = &fake_ops;
 	scene->options = (struct gp_holder_options){.mechanisms = scene->mechanisms,
 						    .listen_fd = -1,
