@@ -247,6 +247,8 @@ static int join(struct gp_target *target, struct gp_agent *agent, struct gp_requ
 	}
 	if (target->hold.active)
 		gp_member_apply(member, NULL, true, NULL, 0);
+	if (target->share)
+		gp_member_reshare(member);
 	return 1;
 }
 

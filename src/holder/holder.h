@@ -376,7 +376,9 @@ void gp_job_post(struct gp_job *job);
 void gp_job_free(struct gp_job *job);
 /* Its mechanism's own clock starts anew. */
 void gp_member_lease(struct gp_member *member);
-/* A target that had given it a share is gone: the share of another, or all of the device. */
+/* A target that gives it a share has come or gone: the share of one that does, or all of the
+ * device.
+ */
 void gp_member_reshare(struct gp_member *member);
 /* Brings the member to what its holds say. */
 int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,

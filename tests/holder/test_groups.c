@@ -410,6 +410,23 @@ static void a_late_member_is_caught(void **state)
 	client_close(client);
 }
 
+static void a_late_member_gets_the_groups_share(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct gp_msg_value body = {.value = 250};
+
+	(void)state;
+	start_agent(0, "job");
+	agent_ready(0);
+	body.target = (u32)open_group(client, "job");
+	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &body, sizeof(body), -1), 0);
+	assert_int_equal(shown[0].share, 250);
+	start_agent(1, "job");
+	assert_int_equal(wait_event(&scene, client, GP_EVENT_JOINED).pid, agents[1]);
+	UNTIL(&scene, shown[1].share == 250);
+	client_close(client);
+}
+
 static void a_dead_member_is_forgotten(void **state)
 {
 	struct client *client = scene_client(&scene);
@@ -557,6 +574,7 @@ int main(void)
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(members_are_suspended_together),
 		T(a_late_member_is_caught),
+		T(a_late_member_gets_the_groups_share),
 		T(a_dead_member_is_forgotten),
 		T(a_deaf_agent_is_left_out),
 		T(rubbish_in_the_directory_is_ignored),
