@@ -23,13 +23,16 @@ def options(program, what, seconds, batch):
     parser.add_argument("--seconds", type=float, default=seconds, help=f"how long to run (default {seconds})")
     parser.add_argument("--batch", type=int, default=batch, help=f"inputs at a time (default {batch})")
     parser.add_argument("--rate", type=float, default=0, help="requests a second; 0: as many as it can (default)")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.seconds < 0 or given.batch < 1 or given.rate < 0:
+        parser.error("seconds and rate are not negative, and a batch has one input at least")
+    return given
 
 
 def repeat(torch, given, work, unit):
-    """Does the work until the time is over; prints how much and how long each took."""
+    """Does the work until the time is over, once at least; prints how much and how long each took."""
     latencies, start = [], time.monotonic()
-    while time.monotonic() - start < given.seconds:
+    while not latencies or time.monotonic() - start < given.seconds:
         arrival = time.monotonic()
         if given.rate:
             arrival = start + len(latencies) / given.rate

@@ -17,6 +17,23 @@ GPREEMPT = os.path.join(BIN, "gpreempt")
 SCRIPTS = os.path.join(SOURCE, "scripts", "poc")
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 240
+# Everything of it is one thing, which can be called, counted with and asked for more of.
+FAKE_TORCH = """
+import os, sys
+class Thing:
+    def __getattr__(self, name): return Thing()
+    def __call__(self, *arguments, **options): return Thing()
+    def __mul__(self, other): return self
+    def __matmul__(self, other): return self
+    def __eq__(self, other): return self
+    def __bool__(self): return True
+    def __enter__(self): return self
+    def __exit__(self, *failure): return False
+    def is_available(self): return not os.environ.get("FAKE_TORCH_NO_GPU")
+def __getattr__(name):
+    if name.startswith("__"): raise AttributeError(name)
+    return Thing()
+"""
 
 
 class Poc(unittest.TestCase):
@@ -104,9 +121,27 @@ class Missing(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f"{name}: PyTorch is not installed", done.stderr)
 
+    def test_the_cases_do_their_work_with_a_torch(self):
+        """With one of a few lines, as none is here: what the scripts themselves do, not what PyTorch does."""
+        with tempfile.TemporaryDirectory() as place:
+            with open(os.path.join(place, "torch.py"), "w") as file:
+                file.write(FAKE_TORCH)
+            for name, unit in (("case_a_cnn.py", "images"), ("case_b_transformer.py", "sequences"),
+                               ("test_gemm_mini.py", "products")):
+                done = subprocess.run([sys.executable, "-B", os.path.join(SCRIPTS, name), "--seconds", "0", "--batch", "3",
+                                       "--rate", "50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      timeout=LIMIT, env=dict(os.environ, PYTHONPATH=place))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, rf"^[0-9.]+ {unit}/s; 1 rounds, p50 [0-9.]+ ms, p90 [0-9.]+, p99 [0-9.]+\n$")
+                done = subprocess.run([sys.executable, "-B", os.path.join(SCRIPTS, name)], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                                      env=dict(os.environ, PYTHONPATH=place, FAKE_TORCH_NO_GPU="1"))
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn("PyTorch finds no GPU", done.stderr)
+
     def test_bad_arguments(self):
         for command, status in ((["test_preemption_simple.py"], 2), (["test_preemption_simple.py", "x"], 2),
-                                (["test_preemption_simple.py", "1", "-1"], 2),
+                                (["test_preemption_simple.py", "1", "-1"], 2), (["case_a_cnn.py", "--batch", "0"], 2),
                                 (["test_preemption.py", "--offline-pid", "999999999"], 1),
                                 (["test_preemption.py", "--json", "/no/such/place/report.json"], 1),
                                 (["test_preemption.py", "--html", "/"], 1),
