@@ -30,6 +30,8 @@ struct gp_control_queue {
 	u32 valid;
 	u64 ring, ring_bytes, object, read_index, write_index, hsa_id;
 	u32 priority, busy;
+	bool has_logical; /* `logical` is its logical priority, with what its stream adds to it */
+	u32 logical;
 	bool suspended; /* as far as this control knows */
 	bool failed;    /* the driver reported an error for it */
 };

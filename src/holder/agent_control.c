@@ -224,6 +224,8 @@ static int take_queues(struct gp_control *control, struct gp_control_queues *out
 			.write_index = queue->write_index,
 			.hsa_id = queue->hsa_id,
 			.priority = queue->hardware_priority,
+			.has_logical = true,
+			.logical = queue->logical_priority,
 			.busy = queue->busy,
 			.suspended = queue->state == 1,
 			.failed = queue->state == 2,

@@ -37,7 +37,8 @@ static void take_record(struct gp_request *request, const struct gp_job *job,
 		.read_index = queue->read_index,
 		.write_index = queue->write_index,
 		.hardware_priority = queue->priority,
-		.logical_priority = gp_member_priority(job->member),
+		.logical_priority =
+			queue->has_logical ? queue->logical : gp_member_priority(job->member),
 		.busy = queue->busy,
 	};
 	gp_list_for_each (at, &job->member->links) {

@@ -48,6 +48,7 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 			queues->queues[i] = (struct gp_msg_queue){.kfd_id = i,
 								  .gpu_id = 100,
 								  .valid = 1,
+								  .logical_priority = 777 + 100 * i,
 								  .state = (u32)me->suspended};
 		queues->count = 2;
 		body = queues;
@@ -302,6 +303,7 @@ static void the_agent_does_the_work(void **state)
 	assert_int_equal(list->queues[0].owner_pid, getpid());
 	/* What it was started with, though nobody asked for its group. */
 	assert_int_equal(list->queues[0].logical_priority, 777);
+	assert_int_equal(list->queues[1].logical_priority, 877); /* of a high stream */
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
 	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 777);
 	value.target = (u32)target;
