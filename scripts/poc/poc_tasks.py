@@ -72,7 +72,11 @@ class Task:
     def runs(self):
         if self.process:
             return self.process.poll() is None
-        return os.path.exists(f"/proc/{self.pid}")
+        try:
+            with open(f"/proc/{self.pid}/stat", errors="replace") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except (OSError, IndexError):
+            return False
 
     def end(self, patience=0):
         """Waits for a task that was started here, then ends it and what it started."""

@@ -47,7 +47,8 @@ class Run:
                 return False
             return task is self.offline or self.poc.has_work(task.pid) is not None
         except PocError as error:
-            if error.errno in (errno.ENODEV, errno.ENOENT, errno.EAGAIN, errno.EOPNOTSUPP):
+            # One that has just ended is told apart by whoever asks.
+            if error.errno in (errno.ENODEV, errno.ENOENT, errno.EAGAIN, errno.EOPNOTSUPP, errno.ESRCH):
                 return False
             raise
 

@@ -241,6 +241,8 @@ class Resume(Commands):
 class OtherUsers(Commands):
     @unittest.skipIf(os.geteuid() != 0 or not shutil.which("setpriv"), "another user is needed to be one")
     def test_their_processes_are_said_to_be_theirs(self):
+        if run("setpriv", "--reuid", "65534", "--clear-groups", GPREEMPT, "--version").returncode:
+            self.skipTest("the build is not for others to read")
         for command in ("resume", "release"):
             with tempfile.TemporaryDirectory() as place:
                 os.chown(place, 65534, 65534)
