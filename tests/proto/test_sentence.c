@@ -105,6 +105,45 @@ static void no_character_is_cut_in_two(void **state)
 	}
 }
 
+/* A holder may say anything: what comes out is a text that fits, and soon. */
+static void any_text_is_survived(void **state)
+{
+	static const char *const pieces[] = {"process ",
+					     "5",
+					     "-1",
+					     ": ",
+					     "; ",
+					     "%s",
+					     "%1$s",
+					     "is gone",
+					     "(gdb, pid 6)",
+					     "\xe8\xbf",
+					     "/dev/gpreempt",
+					     " was not started with ",
+					     "'gpreempt run'",
+					     " is under a debugger ",
+					     "quit that first",
+					     "%"};
+	u32 random = 1;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		char text[240] = "", out[64];
+		size_t size = 1 + (size_t)rand_r(&random) % sizeof(out);
+
+		for (int n = rand_r(&random) % 24; n > 0; n--) {
+			const char *piece = pieces[(size_t)rand_r(&random) %
+						   (sizeof(pieces) / sizeof(pieces[0]))];
+
+			if (strlen(text) + strlen(piece) < sizeof(text))
+				strcat(text, piece);
+		}
+		memset(out, 'x', sizeof(out));
+		gp_sentence_translate(text, out, size);
+		assert_non_null(memchr(out, '\0', size));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +152,7 @@ int main(void)
 		cmocka_unit_test(several_reasons_are_told_apart),
 		cmocka_unit_test(what_is_not_known_stays),
 		cmocka_unit_test(no_character_is_cut_in_two),
+		cmocka_unit_test(any_text_is_survived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
