@@ -14,7 +14,8 @@ static const char *capitals(const char *text)
 		{"process %u is under a debugger (%s, pid %u); quit that first",
 		 "(%3$u) %2$s HAS %1$u"},
 		{"process %u cannot be traced: %s", "%u: %s"},
-		{"process %u: %s", "WRONG"},
+		{"process %u: %s", "SOMETHING OF %u: %s"},
+		{"process %u: its descriptors: %s", "DESCRIPTORS OF %u: %s"},
 		{"%s: %s; it is for root and its group", "ROOT'S: %s (%s)"},
 		{"the process is gone", "进程已结束"},
 		{"Permission denied", "NO!"},
@@ -69,6 +70,15 @@ static void what_the_c_library_said_is_translated_too(void **state)
 {
 	(void)state;
 	assert_string_equal(translated("process 5 cannot be traced: Permission denied"), "5: NO!");
+}
+
+/* Whichever comes first in the table. */
+static void the_sentence_that_says_most_is_meant(void **state)
+{
+	(void)state;
+	assert_string_equal(translated("process 5: its descriptors: Permission denied"),
+			    "DESCRIPTORS OF 5: NO!");
+	assert_string_equal(translated("process 5: Permission denied"), "SOMETHING OF 5: NO!");
 }
 
 static void several_reasons_are_told_apart(void **state)
@@ -149,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_and_names_stay),
 		cmocka_unit_test(what_the_c_library_said_is_translated_too),
+		cmocka_unit_test(the_sentence_that_says_most_is_meant),
 		cmocka_unit_test(several_reasons_are_told_apart),
 		cmocka_unit_test(what_is_not_known_stays),
 		cmocka_unit_test(no_character_is_cut_in_two),
