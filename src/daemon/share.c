@@ -52,6 +52,8 @@ static void failed(struct gp_client *client, u32 part, int error)
 		share->again_ns = gp_daemon_now() + (TRY_AGAIN_NS << share->tries++);
 		return;
 	}
+	/* Nor is a new holder to be told of it. */
+	share->sent = 0;
 	if (error != -ESRCH)
 		gp_daemon_say(client->daemon, GP_WARNING,
 			      _("pid %u (%s) does not take its share of the GPU: %s"),

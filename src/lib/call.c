@@ -246,13 +246,12 @@ static int prepare(struct gpreempt *context, struct gpreempt_target *target)
 	error = gp_lib_open_target(context, target);
 	if (!error && target->share) {
 		struct gp_msg_value body = {.target = target->id, .value = target->share};
-		bool delivered;
 
-		/* It ended with the holder that had it. One that is refused is no reason not to go
-		 * on; a connection that ended is found by the call itself. */
-		(void)exchange(context, GP_MSG_SHARE, &body, sizeof(body), -1, GP_LIB_CALL_MS,
-			       &delivered);
-		error = context->socket < 0 ? -ECONNRESET : 0;
+		/* It ended with the holder that had it. Nobody waits for the answer, which a
+		 * program that is stopped does not give, and one that is refused is no reason not
+		 * to go on; a connection that ended is found by the call itself. */
+		(void)gp_wire_send(context->socket, GP_MSG_SHARE, next_serial(context), 0, &body,
+				   sizeof(body), -1);
 	}
 	return error;
 }

@@ -142,6 +142,18 @@ static void a_new_holder_is_told_of_shares(void **state)
 	assert_int_equal(gpreempt_target_suspend(one, NULL), 3);
 }
 
+/* It is stopped, say: whoever calls for something else would wait for it. */
+static void nobody_waits_for_a_program_that_does_not_take_its_share_again(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "hang");
+
+	assert_true(gpreempt_target_share_async(target, 250) > 0);
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(next_event(scene->context).result, -ECONNRESET);
+	assert_int_equal(gpreempt_target_set_priority(target, 7), 0);
+}
+
 static void a_holder_that_dies_in_a_call_is_a_clear_error(void **state)
 {
 	struct scene *scene = *state;
@@ -284,6 +296,7 @@ int main(void)
 		TEST(a_dead_holder_is_replaced_and_the_lease_is_known_to_be_lost),
 		TEST(a_holder_that_ended_while_nothing_was_asked_is_replaced_without_a_word),
 		TEST(a_new_holder_is_told_of_shares),
+		TEST(nobody_waits_for_a_program_that_does_not_take_its_share_again),
 		TEST(a_holder_that_dies_in_a_call_is_a_clear_error),
 		TEST(rubbish_ends_the_connection_and_not_the_program),
 		TEST(a_holder_that_cannot_start_says_why),
