@@ -36,7 +36,7 @@ class Demo(unittest.TestCase):
         build = pathlib.Path(os.environ["GP_BIN"]).parent
         cls.run_result = subprocess.run(
             [ROOT / "scripts" / "demo"], capture_output=True, text=True, timeout=500,
-            env={**os.environ, "GP_DEMO_BUILD": str(build), "GP_DEMO_OUT": str(cls.out), "GP_DEMO_SECONDS": "2",
+            env={**os.environ, "GP_DEMO_BUILD": str(build), "GP_DEMO_OUT": str(cls.out), "GP_DEMO_SECONDS": "3",
                  "LC_ALL": "C"})
 
     @classmethod
