@@ -5,6 +5,9 @@
 # CASE_A (online) and CASE_B (offline) name other commands; OUT another directory. With --vgpu all of
 # it happens on a virtual GPU, with the C examples as cases.
 set -euo pipefail
+case ${1:-} in
+-h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 program=${GPREEMPT:-}
 for place in "$here/../../build/bin/gpreempt" "$(command -v gpreempt || true)"; do
@@ -20,7 +23,7 @@ for argument; do
 	elif [[ $argument =~ ^[0-9]+$ && $argument -gt 0 ]]; then
 		seconds=$argument
 	else
-		echo "run_poc_test.sh: '$argument' is no number of seconds" >&2
+		echo "run_poc_test.sh: '$argument' is no number of seconds; --help explains" >&2
 		exit 2
 	fi
 done
@@ -28,6 +31,10 @@ if [[ ${#vgpu[@]} -gt 0 && -z ${GPREEMPT_VGPU:-} ]]; then
 	exec "$program" vgpu --runtime-enable -- "$here/run_poc_test.sh" "$@"
 fi
 
+if [[ ! -e /dev/kfd && -z ${GPREEMPT_VGPU:-} ]]; then
+	echo "run_poc_test.sh: this machine has no AMD GPU (no /dev/kfd); with --vgpu it runs on a virtual one" >&2
+	exit 1
+fi
 out=${OUT:-log/poc_$(date +%Y%m%d_%H%M%S)}
 mkdir -p "$out"
 "$program" doctor --json > "$out/doctor.json" || echo "run_poc_test.sh: no doctor's report" >&2

@@ -299,6 +299,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
 		return gp_usage_error(command, _("COMMAND is missing"));
+	/* Docker would take it for one of its options. */
+	if (arguments.container && (!*arguments.container || *arguments.container == '-'))
+		return gp_usage_error(command, _("--container: '%s' is not a container's name"),
+				      arguments.container);
 	if (gp_check_root(command, &arguments.root))
 		return GP_EXIT_USAGE;
 	if (make_directory(&arguments) ||

@@ -34,7 +34,7 @@ static const struct gp_option options[] = {
 	 N_("compat (default): a one-XCC gfx90a with this chip's\nCUs, which old ROCm knows; "
 	    "native: the chip as it is")},
 	{OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
-	 N_("driver whose rules hold: 6.12 (default) or 6.5")},
+	 N_("driver whose rules hold: 6.12 (default), 6.5 or 6.1")},
 	{OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("call RUNTIME_ENABLE for runtimes too old to do it")},
 	{OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,

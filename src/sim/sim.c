@@ -150,9 +150,10 @@ static int take_options(struct request *request, int argc, char **argv)
 		return gp_fail(&diagnostics, -EINVAL,
 			       _("--faults and --replay take --seed and --events only"));
 	if (!request->file && !request->faults && !request->experiment)
-		return gp_fail(
-			&diagnostics, -EINVAL,
-			_("a scenario file, --faults, --replay SEED or --experiment is needed"));
+		return gp_fail(&diagnostics, -EINVAL,
+			       _("a scenario (serve, fair, deadline, multi-process or a file), "
+				 "--from FILE, "
+				 "--faults, --replay SEED or --experiment is needed"));
 	return 0;
 }
 

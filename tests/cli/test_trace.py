@@ -98,6 +98,12 @@ class Trace(unittest.TestCase):
             child.kill()
             child.communicate()
 
+    def test_an_option_is_no_container(self):
+        for name in ("--help", "-x", ""):
+            done = gpreempt("trace", "--container", name, "--", "true", cwd=self.place.name)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("is not a container's name", done.stderr)
+
     def test_a_program_in_a_container(self):
         docker = os.path.join(self.place.name, "docker")
         with open(docker, "w") as script:

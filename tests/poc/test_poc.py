@@ -145,12 +145,21 @@ class Missing(unittest.TestCase):
                                 (["test_preemption.py", "--offline-pid", "999999999"], 1),
                                 (["test_preemption.py", "--json", "/no/such/place/report.json"], 1),
                                 (["test_preemption.py", "--html", "/"], 1),
+                                (["run_case_comparison.sh", "--nothing"], 2),
+                                (["run_gemm_with_ftrace.sh", "--nothing"], 2),
                                 (["run_poc_test.sh", "soon"], 2), (["test_preemption.py", "--seconds", "x"], 2)):
             done = subprocess.run([os.path.join(SCRIPTS, command[0]), *command[1:]], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, timeout=LIMIT,
                                   env=dict(os.environ, GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1"))
             self.assertEqual((done.returncode, done.stdout), (status, ""), command)
             self.assertNotIn("Traceback", done.stderr)
+
+    def test_scripts_explain_themselves(self):
+        for name in ("run_case_comparison.sh", "run_gemm_with_ftrace.sh", "run_poc_test.sh"):
+            done = subprocess.run([os.path.join(SCRIPTS, name), "--help"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            self.assertTrue(done.stdout.startswith(name + " ["), done.stdout)
 
     def test_why_a_task_ended_early_is_said(self):
         done = subprocess.run([os.path.join(SCRIPTS, "test_preemption.py"), "--online", "sh -c 'echo no GPU today; exit 3'",
