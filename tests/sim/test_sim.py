@@ -70,7 +70,7 @@ class Sim(unittest.TestCase):
     def test_wrong_calls_say_what_is_wrong(self):
         pathlib.Path(self.path("bad.sim")).write_text("[run]\nspeed = 3\n")
         for arguments, code, said in (
-                ([], 2, "a scenario file, --faults"),
+                ([], 2, "a scenario (serve, fair"),
                 ([self.file, self.file], 2, "one scenario at a time"),
                 (["--faults", self.file], 2, "only one of them"),
                 (["--faults", "--json"], 2, "--seed and --events only"),
