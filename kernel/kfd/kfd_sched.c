@@ -12,6 +12,7 @@
  * need no clock of their own here.
  */
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 
 #include "kfd_priv.h"
 #include "kfd_device_queue_manager.h"
@@ -197,10 +198,17 @@ static int device_of(struct kfd_node *node, u32 *device)
 	return set_policy(free);
 }
 
+/* A device without queues may go. */
+static void forget_if_unused(u32 device)
+{
+	if (device < KFD_SCHED_DEVICES && !kfd_sched.node_queues[device])
+		kfd_sched.nodes[device] = NULL;
+}
+
 static void leave_device(u32 device)
 {
-	if (--kfd_sched.node_queues[device] == 0)
-		kfd_sched.nodes[device] = NULL;
+	kfd_sched.node_queues[device]--;
+	forget_if_unused(device);
 }
 
 static struct kfd_sched_job *find_job(struct kfd_process *process)
@@ -221,6 +229,8 @@ static void free_job(struct kfd_sched_job *job)
 	kfd_sched.by_handle[job->job] = NULL;
 	kfd_sched.job_count--;
 	list_del(&job->list);
+	if (job->mm)
+		mmdrop(job->mm);
 	kfree(job);
 }
 
@@ -240,6 +250,11 @@ static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
 		return NULL;
 	}
 	kfd_sched_do_actions();
+	/* Its own thread is here, so it has it still; afterwards only a reference tells. */
+	if (current->mm && current->mm == process->mm) {
+		job->mm = current->mm;
+		mmgrab(job->mm);
+	}
 	kfd_sched.by_handle[job->job] = job;
 	kfd_sched.job_count++;
 	list_add(&job->list, &kfd_sched.jobs);
@@ -281,17 +296,22 @@ static struct kfd_sched_queue *find_queue(struct queue *q)
 
 static int add_queue(struct kfd_sched_job *job, struct queue *q)
 {
-	struct kfd_sched_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	struct kfd_sched_queue *queue;
 	int error;
 
+	if (job->queue_count == KFD_SCHED_JOB_QUEUES)
+		return -ENOSPC;
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 	if (!queue)
 		return -ENOMEM;
+	queue->device = KFD_SCHED_DEVICES;
 	error = device_of(q->device, &queue->device);
 	if (!error)
 		error = gp_sched_queue_add(kfd_sched.core, ktime_get_ns(), job->handle,
 					   queue->device, GP_SCHED_STREAM_NORMAL,
 					   &queue->handle);
 	if (error) {
+		forget_if_unused(queue->device);
 		kfree(queue);
 		return error;
 	}
@@ -301,6 +321,8 @@ static int add_queue(struct kfd_sched_job *job, struct queue *q)
 	queue->work = GP_SCHED_DRAINED;
 	kfd_sched.node_queues[queue->device]++;
 	kfd_sched.queue_count++;
+	kfd_sched.queue_by_handle[queue->handle] = queue;
+	job->queue_count++;
 	list_add(&queue->list, &job->queues);
 	kfd_sched_do_actions();
 	set_priority(job);
@@ -343,7 +365,9 @@ void kfd_sched_queue_destroyed(struct queue *q)
 	if (queue) {
 		job = queue->job;
 		list_del(&queue->list);
+		kfd_sched.queue_by_handle[queue->handle] = NULL;
 		kfd_sched.queue_count--;
+		job->queue_count--;
 		gp_sched_queue_remove(kfd_sched.core, ktime_get_ns(), queue->handle);
 		kfd_sched_do_actions();
 		leave_device(queue->device);
@@ -368,6 +392,7 @@ void kfd_sched_queue_changed(struct queue *q)
 	if (queue)
 		set_priority(queue->job);
 	mutex_unlock(&kfd_sched.lock);
+	wake();
 }
 
 bool kfd_sched_in_effect(void)
@@ -444,7 +469,7 @@ void kfd_sched_init(void)
 	kfd_sched.memory = size ? kvmalloc(size, GFP_KERNEL) : NULL;
 	kfd_sched.readings = kvcalloc(KFD_SCHED_QUEUES, sizeof(*kfd_sched.readings),
 				      GFP_KERNEL);
-	kfd_sched.waves = kcalloc(AMDGPU_MAX_QUEUES, sizeof(*kfd_sched.waves), GFP_KERNEL);
+	kfd_sched.waves = kcalloc(KFD_SCHED_WAVES, sizeof(*kfd_sched.waves), GFP_KERNEL);
 	if (!kfd_sched.memory || !kfd_sched.readings || !kfd_sched.waves ||
 	    gp_sched_init(&kfd_sched.core, kfd_sched.memory, size, &config)) {
 		pr_warn("amdkfd: no scheduler\n");

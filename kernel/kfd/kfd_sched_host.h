@@ -13,6 +13,9 @@
 #define KFD_SCHED_DEVICES	16
 #define KFD_SCHED_JOBS		512
 #define KFD_SCHED_QUEUES	2048
+#define KFD_SCHED_JOB_QUEUES	256	/* of one process; more are not looked at */
+#define KFD_SCHED_XCCS		16
+#define KFD_SCHED_WAVES		(KFD_SCHED_XCCS * AMDGPU_MAX_QUEUES)
 #define KFD_SCHED_DECISIONS	256
 #define KFD_SCHED_ANSWERS	512	/* more than the core has actions at a time */
 
@@ -21,8 +24,9 @@ struct kfd_sched_job {
 	struct list_head list;
 	struct list_head queues;
 	struct kfd_process *process;
+	struct mm_struct *mm;	/* grabbed: there, but maybe without users; or NULL */
 	u32 job, handle;	/* the core's */
-	u32 priority;
+	u32 priority, queue_count;
 	int pid;
 };
 
@@ -39,10 +43,11 @@ struct kfd_sched_queue {
 /* What a ring says of itself, read without locks. */
 struct kfd_sched_reading {
 	u64 serial;
+	u32 handle;
 	struct mm_struct *mm;
 	u64 read_at, write_at;
 	u64 read, written;
-	bool valid;
+	bool valid;		/* else it could not be read: nothing is known of it */
 };
 
 struct kfd_sched_decision {
@@ -66,6 +71,7 @@ struct kfd_sched_host {
 	enum gp_sched_policy_id policy;
 	struct list_head jobs;
 	struct kfd_sched_job *by_handle[KFD_SCHED_JOBS];
+	struct kfd_sched_queue *queue_by_handle[KFD_SCHED_QUEUES];
 	struct kfd_node *nodes[KFD_SCHED_DEVICES];
 	u32 node_queues[KFD_SCHED_DEVICES];
 	u32 job_count, queue_count;

@@ -7,8 +7,10 @@
  * queue that works. Its waves tell, where the hardware counts them; a queue that has none twice in
  * a row is drained. Where they are not counted it may be drained, and the core waits a while.
  *
- * Rings are in the memory of their processes. They are read without locks: a page fault takes the
- * process's mmap lock, and the last reference to its memory ends the process, which takes ours.
+ * Rings are in the memory of their processes. They are read without locks and without page faults:
+ * whoever serves a fault of a client (userfaultfd, FUSE, a slow disk) must not stop this thread. What
+ * cannot be read now is unknown, and waves alone tell. The last reference to the memory ends its
+ * process, which takes our lock: that is left to a worker.
  */
 #include <linux/kthread.h>
 #include <linux/mmu_context.h>
@@ -45,7 +47,8 @@ static u32 collect(void)
 				return count;
 			kfd_sched.readings[count++] = (struct kfd_sched_reading){
 				.serial = queue->serial,
-				.mm = get_task_mm(job->process->lead_thread),
+				.handle = queue->handle,
+				.mm = job->mm && mmget_not_zero(job->mm) ? job->mm : NULL,
 				.read_at = (u64)(uintptr_t)p->read_ptr,
 				.write_at = (u64)(uintptr_t)p->write_ptr,
 			};
@@ -60,10 +63,12 @@ static void read_one(struct kfd_sched_reading *reading)
 
 	/* Written first: what is read later is never behind it. */
 	reading->valid =
-		!copy_from_user(&written, (void __user *)(uintptr_t)reading->write_at,
-				sizeof(written)) &&
-		!copy_from_user(&read, (void __user *)(uintptr_t)reading->read_at,
-				sizeof(read));
+		!copy_from_user_nofault(&written,
+					(void __user *)(uintptr_t)reading->write_at,
+					sizeof(written)) &&
+		!copy_from_user_nofault(&read,
+					(void __user *)(uintptr_t)reading->read_at,
+					sizeof(read));
 	reading->read = read;
 	reading->written = written;
 }
@@ -80,7 +85,7 @@ static void read_all(u32 count)
 		kthread_use_mm(reading->mm);
 		read_one(reading);
 		kthread_unuse_mm(reading->mm);
-		mmput(reading->mm);
+		mmput_async(reading->mm);
 	}
 }
 
@@ -93,16 +98,23 @@ static bool has_packets(const struct queue *q, const struct kfd_sched_reading *r
 	return (u32)reading->written != (u32)reading->read;
 }
 
-/* Of all queues of the device, once a look. */
+/* Of all queues of the device, on each of its XCCs, once a look. */
 static void count_waves(struct kfd_node *node)
 {
-	int max_waves = 0;
+	int max_waves = 0, xcc;
+	u32 count = 0;
 
 	if (kfd_sched.waves_node == node && kfd_sched.waves_poll == kfd_sched.polls)
 		return;
-	memset(kfd_sched.waves, 0, AMDGPU_MAX_QUEUES * sizeof(*kfd_sched.waves));
-	node->kfd2kgd->get_cu_occupancy(node->adev, kfd_sched.waves, &max_waves,
-					ffs(node->xcc_mask) - 1);
+	memset(kfd_sched.waves, 0, KFD_SCHED_WAVES * sizeof(*kfd_sched.waves));
+	/* The same queue may be in another slot there: each has its own part. */
+	for_each_inst(xcc, node->xcc_mask) {
+		if (count == KFD_SCHED_XCCS)
+			break;
+		node->kfd2kgd->get_cu_occupancy(node->adev,
+						kfd_sched.waves + AMDGPU_MAX_QUEUES * count++,
+						&max_waves, xcc);
+	}
 	kfd_sched.waves_node = node;
 	kfd_sched.waves_poll = kfd_sched.polls;
 }
@@ -116,7 +128,7 @@ static int has_waves(const struct queue *q)
 	    q->properties.type != KFD_QUEUE_TYPE_COMPUTE)
 		return -1;
 	count_waves(q->device);
-	for (i = 0; i < AMDGPU_MAX_QUEUES; i++)
+	for (i = 0; i < KFD_SCHED_WAVES; i++)
 		if (kfd_sched.waves[i].wave_cnt &&
 		    kfd_sched.waves[i].doorbell_off == q->properties.doorbell_off)
 			return 1;
@@ -129,7 +141,7 @@ static enum gp_sched_work judge(struct kfd_sched_queue *queue,
 	const struct queue *q = queue->q;
 	int waves;
 
-	if (has_packets(q, reading)) {
+	if (reading->valid && has_packets(q, reading)) {
 		queue->quiet = false;
 		return GP_SCHED_BUSY;
 	}
@@ -141,7 +153,7 @@ static enum gp_sched_work judge(struct kfd_sched_queue *queue,
 		queue->quiet = false;
 		return GP_SCHED_BUSY;
 	}
-	if (waves < 0)
+	if (waves < 0 || !reading->valid)
 		return GP_SCHED_MAYBE;
 	if (!queue->quiet) {
 		queue->quiet = true;
@@ -150,24 +162,13 @@ static enum gp_sched_work judge(struct kfd_sched_queue *queue,
 	return GP_SCHED_DRAINED;
 }
 
-static struct kfd_sched_queue *queue_of(u64 serial)
-{
-	struct kfd_sched_queue *queue;
-	struct kfd_sched_job *job;
-
-	list_for_each_entry(job, &kfd_sched.jobs, list)
-		list_for_each_entry(queue, &job->queues, list)
-			if (queue->serial == serial)
-				return queue;
-	return NULL;
-}
-
 static void report(const struct kfd_sched_reading *reading)
 {
-	struct kfd_sched_queue *queue = reading->valid ? queue_of(reading->serial) : NULL;
+	struct kfd_sched_queue *queue = kfd_sched.queue_by_handle[reading->handle];
 	enum gp_sched_work work;
 
-	if (!queue)
+	/* It may be gone since, and its handle another's. */
+	if (!queue || queue->serial != reading->serial)
 		return;
 	work = judge(queue, reading);
 	if (work == queue->work)
@@ -203,6 +204,39 @@ static bool has_to_look(void)
 	return kfd_sched_in_effect() && READ_ONCE(kfd_sched.job_count) > 1;
 }
 
+/* What the core has to do without news, such as a resume that failed. When it wants to be asked next. */
+static u64 do_timers(void)
+{
+	u64 next;
+
+	mutex_lock(&kfd_sched.lock);
+	gp_sched_timer(kfd_sched.core, ktime_get_ns());
+	kfd_sched_do_actions();
+	next = gp_sched_next(kfd_sched.core);
+	mutex_unlock(&kfd_sched.lock);
+	return next;
+}
+
+static bool has_news(void)
+{
+	return kthread_should_stop() || READ_ONCE(kfd_sched.woken) || has_to_look();
+}
+
+static void sleep_until_news(void)
+{
+	u64 poll_ns = (u64)max(poll_us, 50u) * NSEC_PER_USEC, next, now;
+
+	WRITE_ONCE(kfd_sched.woken, false);
+	next = do_timers();
+	if (next == GP_SCHED_NEVER) {
+		wait_event_interruptible(kfd_sched.wait, has_news());
+		return;
+	}
+	now = ktime_get_ns();
+	wait_event_interruptible_hrtimeout(kfd_sched.wait, has_news(),
+		ns_to_ktime(next > now + poll_ns ? next - now : poll_ns));
+}
+
 int kfd_sched_thread(void *unused)
 {
 	while (!kthread_should_stop()) {
@@ -212,11 +246,7 @@ int kfd_sched_thread(void *unused)
 				kthread_should_stop(),
 				ns_to_ktime((u64)max(poll_us, 50u) * NSEC_PER_USEC));
 		} else {
-			WRITE_ONCE(kfd_sched.woken, false);
-			/* The last look may have left a timer of the core: it is late, no more. */
-			wait_event_interruptible(kfd_sched.wait,
-				kthread_should_stop() || READ_ONCE(kfd_sched.woken) ||
-				has_to_look());
+			sleep_until_news();
 		}
 	}
 	return 0;
