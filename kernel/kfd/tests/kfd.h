@@ -33,12 +33,14 @@ deed do_lease;        /* pid, lease_ms; out: expired */
 deed do_pause;        /* 1: the driver evicts this process (CRIU), 0: and restores it */
 
 typedef void row_function(struct self *me);
-row_function sizes_are_compatible, values_are_checked, updates_are_cheap, sysfs_shows_queues;
+row_function sizes_are_compatible, values_are_checked, updates_are_cheap, sysfs_shows_queues,
+	high_needs_privilege;
 row_function session_stays, failed_enable_is_forgotten, disable_wakes_runtime, death_wakes_runtime,
-	retry_is_forgotten, both_end_together, dead_thief_is_forgotten;
+	retry_is_forgotten, both_end_together, dead_thief_is_forgotten, two_wait;
 row_function lease_expires, lease_is_renewed, lease_ends_with_session, lease_is_checked,
 	target_ends_in_lease;
-row_function others_stay_mapped, old_way_is_there, chained_runlists, churn_keeps_maps;
+row_function others_stay_mapped, old_way_is_there, chained_runlists, churn_keeps_maps,
+	off_unless_asked;
 row_function sched_is_off, sched_inversion, sched_equals, sched_deaths, sched_changes,
 	sched_reasons, sched_tells, sched_starvation, sched_policies;
 row_function finding_runlist, finding_batches, finding_doorbells, finding_ids;

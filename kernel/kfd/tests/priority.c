@@ -1,7 +1,10 @@
 /* The logical priority: in ioctls of every size, checked, cheap to change, and in sysfs. */
+#include <unistd.h>
+
 #include "kfd.h"
 
 #define BYTES_BEFORE_1_17 88
+#define CEILING           "/sys/module/amdgpu/parameters/max_logical_priority"
 
 static void is_file(pid_t pid, u32 id, const char *name, const char *expected)
 {
@@ -113,6 +116,49 @@ void values_are_checked(struct self *me)
 	EXPECT(call(me->kfd, GP_KFD_IOC_GET_QUEUE_SCHED, &args), -EINVAL);
 	CHECK(features() & GP_KFD_QUEUE_SCHED_PRIORITY);
 	CHECK(features() & GP_KFD_QUEUE_SCHED_LEASE);
+}
+
+/* Keeps /dev/kfd, and has no capabilities any more. */
+static s64 do_become_nobody(struct self *self, const u64 *args, u64 *out)
+{
+	const uid_t nobody = 65534;
+
+	(void)self, (void)args, (void)out;
+	return setresuid(nobody, nobody, nobody) ? -errno : 0;
+}
+
+static s64 do_create_with(struct self *self, const u64 *args, u64 *out)
+{
+	(void)out;
+	return create_error(self, (u32)args[0], GP_KFD_QUEUE_SCHED_SET_PRIORITY);
+}
+
+void high_needs_privilege(struct self *me)
+{
+	struct actor target = start_target(0, 1);
+	int refused = patched() ? -EACCES : 0;
+
+	(void)me;
+	/* Root may, and keeps what it has. */
+	EXPECT(DO(&target, do_set_priority, 0, 65535), 0);
+	EXPECT(DO(&target, do_become_nobody), 0);
+	EXPECT(DO(&target, do_set_priority, 0, 2101), refused);
+	EXPECT(DO(&target, do_set_priority, 0, 65535), refused);
+	EXPECT(DO(&target, do_create_with, 2101), refused);
+	if (!patched())
+		return;
+	EXPECT(strcmp(queue_file(target.pid, 0, "logical_priority"), "65535"), 0);
+	EXPECT(DO(&target, do_set_priority, 0, 65536), -EINVAL);
+	EXPECT(DO(&target, do_set_priority, 0, 2100), 0);
+	EXPECT(DO(&target, do_create_with, 2100), 0);
+	/* The administrator decides; what is not given is not asked about. */
+	write_file(CEILING, "900");
+	EXPECT(DO(&target, do_set_priority, 0, 901), -EACCES);
+	EXPECT(DO(&target, do_set_priority, 0, 900), 0);
+	EXPECT(DO(&target, do_create, COMPUTE), 2);
+	write_file(CEILING, "3000");
+	EXPECT(DO(&target, do_set_priority, 0, 3000), 0);
+	write_file(CEILING, "2100");
 }
 
 void updates_are_cheap(struct self *me)

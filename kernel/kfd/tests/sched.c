@@ -4,13 +4,14 @@
  */
 #include "kfd.h"
 
-#define POLICY    "/sys/module/amdgpu/parameters/kfd_sched"
-#define STATE     "/sys/kernel/debug/kfd/sched"
-#define DECISIONS "/sys/kernel/debug/kfd/sched_decisions"
-#define TRACING   "/sys/kernel/tracing/"
+#define POLICY     "/sys/module/amdgpu/parameters/kfd_sched"
+#define BY_PROCESS "/sys/module/amdgpu/parameters/unmap_by_process"
+#define STATE      "/sys/kernel/debug/kfd/sched"
+#define DECISIONS  "/sys/kernel/debug/kfd/sched_decisions"
+#define TRACING    "/sys/kernel/tracing/"
 
-#define LOW       500
-#define HIGH      2000
+#define LOW        500
+#define HIGH       2000
 
 static bool is(const struct actor *actor, u32 id, const char *state)
 {
@@ -64,6 +65,7 @@ void sched_inversion(struct self *me)
 	u64 done;
 
 	needs_patches();
+	write_file(BY_PROCESS, "1");
 	write_file(POLICY, "priority");
 	low = start_low(me);
 	high = start_with(1, HIGH);

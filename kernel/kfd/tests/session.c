@@ -1,4 +1,5 @@
 /* Whose a debug session is, before and after; and suspensions that expire. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -166,6 +167,90 @@ void retry_is_forgotten(struct self *me)
 	/* Stock still takes this for the retry of the first, and does nothing. */
 	EXPECT(DO(&target, do_runtime, 1), 0);
 	EXPECT(DO(&target, do_runtime, 1), patched() ? -EBUSY : 0);
+}
+
+/* ---- two threads of a runtime ---- */
+
+static s64 do_block_signal(struct self *self, const u64 *args, u64 *out)
+{
+	sigset_t set;
+
+	(void)self, (void)out;
+	sigemptyset(&set);
+	sigaddset(&set, (int)args[0]);
+	return -pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Enables in another thread, which does not hear SIGUSR1. */
+static s64 do_enable_beside(struct self *self, const u64 *args, u64 *out)
+{
+	(void)args;
+	EXPECT(other_thread(self, do_block_signal, LIST(SIGUSR1), out), 0);
+	return other_thread_begin(self, do_runtime, LIST(1));
+}
+
+/* What that thread's call returned; args: what do_enable_beside did. */
+static s64 do_end_beside(struct self *self, const u64 *args, u64 *out)
+{
+	struct actor thread = {.socket = (int)args[0]};
+
+	(void)self, (void)out;
+	return actor_end(&thread);
+}
+
+/* One thread enables, and waits; then the other disables, and waits. */
+static struct actor start_two(struct self *me, u64 *thread)
+{
+	struct actor target = start_actor();
+	s64 socket;
+
+	EXPECT(DO(&target, do_open_gpu), 0);
+	EXPECT(DO(&target, do_catch_signal, SIGUSR1), 0);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), RUNTIME), 0);
+	EXPECT(ME(me, do_detach, PID(target)), 0);
+	socket = DO(&target, do_enable_beside, 0);
+	CHECK(socket > 0);
+	*thread = (u64)socket;
+	UNTIL(me, process_number(me, target.pid, "blocked") == 1);
+	BEGIN(&target, do_runtime, 0);
+	UNTIL(me, process_number(me, target.pid, "blocked") == 2);
+	return target;
+}
+
+void two_wait(struct self *me)
+{
+	struct actor target;
+	u64 thread;
+
+	needs_patches();
+	open_kfd(me);
+	/* The first has the answer; the signal is for the second, which has none and holds nothing. */
+	target = start_two(me, &thread);
+	EXPECT(ME(me, do_send_runtime_event, PID(target)), 0);
+	UNTIL(me, process_number(me, target.pid, "blocked") == 1);
+	CHECK(kill(target.pid, SIGUSR1) == 0);
+	EXPECT(actor_end(&target), -EINTR);
+	EXPECT(DO(&target, do_end_beside, thread), 0);
+	/* It is tried again, and answered. */
+	BEGIN(&target, do_runtime, 0);
+	CHECK(is_blocked(me, &target));
+	EXPECT(ME(me, do_send_runtime_event, PID(target)), 0);
+	EXPECT(actor_end(&target), 0);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	actor_kill(me, &target);
+	/* The session's end wakes both. */
+	target = start_two(me, &thread);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	EXPECT(actor_end(&target), 0);
+	EXPECT(DO(&target, do_end_beside, thread), 0);
+	/* And nothing is left over of it for the next. */
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), RUNTIME), 0);
+	BEGIN(&target, do_runtime, 1);
+	CHECK(is_blocked(me, &target));
+	EXPECT(ME(me, do_disable, PID(target)), 0);
+	EXPECT(actor_end(&target), 0);
 }
 
 /* Debugger and target end at the same time, in any order. */
