@@ -135,31 +135,13 @@ void gp_agent_tell(struct gp_agent *agent, u16 type, const void *body, size_t si
 
 /* ---- the socket ---- */
 
-/* As open as the directory it is in, which an administrator may have made for all users. */
-static int make_directory(char *out)
-{
-	struct stat parent;
-	char base[PATH_ROOM];
-	int error = gp_directory_path(base, sizeof(base), ".", 1);
-
-	if (!error)
-		error = gp_directory_path(out, PATH_ROOM, DIRECTORY, 1);
-	if (error)
-		return error;
-	if (mkdir(out, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	if (lstat(base, &parent) == 0)
-		chmod(out, parent.st_mode & 01777);
-	return 0;
-}
-
 /* Under another name until it listens: whoever finds a *.sock that refuses may remove it. */
 static int open_socket(struct gp_agent *agent)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char directory[PATH_ROOM];
 	unsigned int salt = (unsigned int)now(agent);
-	int fd, error = make_directory(directory);
+	int fd, error = gp_directory_agents(directory, sizeof(directory), false);
 
 	if (error)
 		return error;

@@ -230,22 +230,10 @@ static void agents_ready(struct gp_watch *watch, u32 events)
 
 int gp_agents_start(struct gp_daemon *daemon)
 {
-	struct stat parent;
-	char base[PATH_MAX];
-	int fd, error = gp_directory_path(base, sizeof(base), ".", 1);
+	int fd, error = gp_directory_agents(daemon->agents_path, sizeof(daemon->agents_path), true);
 
-	if (!error)
-		error = gp_directory_path(daemon->agents_path, sizeof(daemon->agents_path),
-					  "agents", 1);
 	if (error)
 		return error;
-	if (mkdir(daemon->agents_path, 0700) == 0) {
-		/* As open as the directory it is in, which may be for all users. */
-		if (stat(base, &parent) == 0)
-			(void)!chmod(daemon->agents_path, parent.st_mode & 01777);
-	} else if (errno != EEXIST) {
-		return -errno;
-	}
 	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (fd < 0)
 		return -errno;

@@ -124,8 +124,19 @@ static bool privileged(const struct gp_peer *peer)
 	return peer->uid == 0 || peer->uid == geteuid();
 }
 
-/* The job to change, or NULL after the refusal was sent (its result in *error). */
-static struct gp_job *own_job(struct gp_peer *peer, const struct gp_msg *ask, u32 pid, int *error)
+/* Above the ceilings: an administrator's decision, by root or through the group. */
+static bool above_ceilings(const struct gp_peer *peer)
+{
+	u32 group = peer->daemon->operators;
+
+	return privileged(peer) ||
+	       (group != GP_DAEMON_NO_GROUP && gp_wire_peer_in_group(peer->watch.fd, group));
+}
+
+/* The process whose job is to be changed, or NULL after the refusal was sent (its result in
+ * *error). */
+static struct gp_client *own_client(struct gp_peer *peer, const struct gp_msg *ask, u32 pid,
+				    int *error)
 {
 	struct gp_client *client = gp_host_client(peer->daemon, pid);
 	char text[GP_PROTO_TEXT];
@@ -140,7 +151,7 @@ static struct gp_job *own_job(struct gp_peer *peer, const struct gp_msg *ask, u3
 		*error = refuse(peer, ask, -EPERM, text);
 		return NULL;
 	}
-	return client->job;
+	return client;
 }
 
 static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_set *what)
@@ -148,17 +159,19 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 	struct gp_daemon *daemon = peer->daemon;
 	struct gp_config_user limits;
 	int error = 0;
-	struct gp_job *job = own_job(peer, ask, what->pid, &error);
+	struct gp_client *client = own_client(peer, ask, what->pid, &error);
 
-	if (!job)
+	if (!client)
 		return error;
-	gp_config_user(&daemon->config, peer->uid, "", &limits);
+	/* Who is not privileged is the process's own user, and may be configured by its name. */
+	struct gp_job *job = client->job;
+	gp_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
 	if (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > GP_SCHED_PRIORITY_MAX) ||
 	    ((what->what & GP_DAEMON_SET_CLASS) && what->job_class > GP_SCHED_CLASS_OFFLINE) ||
 	    ((what->what & GP_DAEMON_SET_WEIGHT) &&
 	     (!what->weight || what->weight > GP_SCHED_WEIGHT_MAX)))
 		return refuse(peer, ask, -EINVAL, "the value is out of range");
-	if (!privileged(peer) &&
+	if (!above_ceilings(peer) &&
 	    (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > limits.max_priority) ||
 	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight)))
 		return refuse(peer, ask, -EPERM, "above the ceiling the configuration sets");
@@ -183,17 +196,17 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 static int pin(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_pin *what)
 {
 	int error = 0;
-	struct gp_job *job = own_job(peer, ask, what->pid, &error);
+	struct gp_client *client = own_client(peer, ask, what->pid, &error);
 
-	if (!job)
+	if (!client)
 		return error;
 	if (what->pin > GP_SCHED_PIN_HOLD)
 		return refuse(peer, ask, -EINVAL, "the value is out of range");
 	/* A job that is never preempted is above every ceiling. */
-	if (what->pin == GP_SCHED_PIN_RUN && !privileged(peer))
+	if (what->pin == GP_SCHED_PIN_RUN && !above_ceilings(peer))
 		return refuse(peer, ask, -EPERM, "only root or the gpreempt group may do that");
-	job->asked_pin = what->pin;
-	gp_host_respec(peer->daemon, job);
+	client->job->asked_pin = what->pin;
+	gp_host_respec(peer->daemon, client->job);
 	return reply(peer, ask, 0, NULL, 0);
 }
 

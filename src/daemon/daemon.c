@@ -43,6 +43,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 	daemon->root.dir = "";
 	daemon->started_ns = gp_daemon_now();
 	daemon->lock = -1;
+	daemon->operators = GP_DAEMON_NO_GROUP;
 	daemon->forced_mode = -1;
 	daemon->library_watch.fd = daemon->agents_watch.fd = -1;
 	daemon->listen_watch.fd = daemon->signal_watch.fd = daemon->metrics.watch.fd = -1;

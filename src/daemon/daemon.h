@@ -32,6 +32,9 @@ enum {
 	GP_DAEMON_SHAKE_S = 10, /* an agent that has not introduced itself by then is left */
 };
 
+#define GP_DAEMON_GROUP    "gpreempt" /* its members may go above their ceilings */
+#define GP_DAEMON_NO_GROUP UINT32_MAX
+
 #define GP_NS_PER_MS 1000000ull
 #define GP_NS_PER_S  1000000000ull
 
@@ -210,6 +213,7 @@ struct gp_daemon {
 	struct gp_timer listen_timer; /* accepts again after there was no descriptor left */
 	int lock;
 	bool homeless; /* the directory of the sockets is gone */
+	u32 operators; /* GP_DAEMON_GROUP as a number, or GP_DAEMON_NO_GROUP */
 	struct gp_list peers;
 	u32 peer_count;
 	struct gp_timer watchdog_timer;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,8 +160,11 @@ static void watch_directory(struct gp_daemon *daemon)
 int gp_service_start(struct gp_daemon *daemon)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct group *group = getgrnam(GP_DAEMON_GROUP);
 	int fd, error = take_lock(daemon);
 
+	/* Once: whoever answers for the system's groups may take its time. */
+	daemon->operators = group ? group->gr_gid : GP_DAEMON_NO_GROUP;
 	gp_timer_init(&daemon->listen_timer, listen_time);
 	if (!error)
 		error = gp_directory_path(address.sun_path, sizeof(address.sun_path),

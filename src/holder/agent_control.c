@@ -47,7 +47,7 @@ static int try_socket(const char *name, u32 pid)
 	if (fd < 0)
 		return fd;
 	/* Who listens, by the kernel's word. */
-	if (gp_wire_peer(fd, &peer, &uid) || (u32)peer != pid || !gp_wire_peer_allowed(uid)) {
+	if (gp_wire_peer(fd, &peer, &uid) || (u32)peer != pid || !gp_wire_agent_allowed(uid)) {
 		close(fd);
 		return -ENOENT;
 	}

@@ -115,7 +115,7 @@ static void add(struct gp_holder *holder, const char *name)
 	agent->deadline_ns = gp_now_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
-	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
+	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_agent_allowed(agent->uid) ||
 	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
 	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
 	    gp_holder_watch(holder, fd, EPOLLIN, agent))
@@ -141,8 +141,7 @@ void gp_agents_watch(struct gp_holder *holder)
 {
 	char path[108];
 
-	if (holder->inotify < 0 && !gp_directory_path(path, sizeof(path), "agents", 1)) {
-		mkdir(path, 0700);
+	if (holder->inotify < 0 && !gp_directory_agents(path, sizeof(path), false)) {
 		holder->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 		if (holder->inotify >= 0 &&
 		    (inotify_add_watch(holder->inotify, path, IN_CREATE | IN_MOVED_TO) < 0 ||

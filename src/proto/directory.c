@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,20 @@
 #include "base/types.h"
 
 #define CONNECT_SECONDS 5
+#define SYSTEM          "/run/gpreempt"
+#define AGENTS          "agents"
+
+struct place {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	bool shared; /* may be sticky and for everybody to write to, like /tmp */
+};
 
 static int check(const char *path, bool create, bool shared)
 {
 	struct stat st;
 
-	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+	/* Root's is for everybody to look for the daemon in. */
+	if (create && mkdir(path, strcmp(path, SYSTEM) ? 0700 : 0755) < 0 && errno != EEXIST)
 		return -errno;
 	if (lstat(path, &st) < 0)
 		return -errno;
@@ -35,42 +44,96 @@ static int check(const char *path, bool create, bool shared)
 	return 0;
 }
 
-static int base_path(char *out, size_t size, bool *given)
+/* What one user's programs leave for another's to find: the daemon's files and the agents'. */
+static bool is_common(const char *name)
+{
+	size_t length = strlen(AGENTS);
+
+	return strncmp(name, "gpreemptd.", 10) == 0 ||
+	       (strncmp(name, AGENTS, length) == 0 && (!name[length] || name[length] == '/'));
+}
+
+/* There a daemon of root's serves all users: it has made agents/ for them. */
+static bool serves_everybody(const char *path)
+{
+	const mode_t open_to_all = S_ISVTX | S_IWOTH | S_IXOTH;
+	char agents[PATH_MAX];
+	struct stat st;
+
+	snprintf(agents, sizeof(agents), "%s/" AGENTS, path);
+	return lstat(agents, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 &&
+	       (st.st_mode & open_to_all) == open_to_all;
+}
+
+static bool is_roots(const char *path)
+{
+	struct stat st;
+
+	return geteuid() != 0 && lstat(path, &st) == 0 && st.st_uid == 0;
+}
+
+static int find_place(struct place *out, const char *name)
 {
 	const char *dir = getenv("GPREEMPT_DIR");
 	const char *machine = getenv("GPREEMPT_VGPU");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	size_t size = sizeof(out->path);
 	int length;
 
-	*given = false;
-	if (dir && *dir) {
-		*given = true;
-		length = snprintf(out, size, "%s", dir);
-	} else if (machine && *machine) {
-		length = snprintf(out, size, "%s/run", machine);
-	} else if (geteuid() == 0) {
-		length = snprintf(out, size, "/run/gpreempt");
+	out->shared = false;
+	if (dir && *dir && (is_common(name) || !is_roots(dir))) {
+		out->shared = true;
+		length = snprintf(out->path, size, "%s", dir);
+	} else if (machine && *machine && !(dir && *dir)) {
+		length = snprintf(out->path, size, "%s/run", machine);
+	} else if (geteuid() == 0 || (is_common(name) && serves_everybody(SYSTEM))) {
+		length = snprintf(out->path, size, SYSTEM);
 	} else if (runtime && *runtime) {
-		length = snprintf(out, size, "%s/gpreempt", runtime);
+		length = snprintf(out->path, size, "%s/gpreempt", runtime);
 	} else {
-		length = snprintf(out, size, "/tmp/gpreempt-%u", (unsigned)geteuid());
+		length = snprintf(out->path, size, "/tmp/gpreempt-%u", (unsigned)geteuid());
 	}
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
 int gp_directory_path(char *out, size_t size, const char *name, int create)
 {
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	bool given;
-	int error = base_path(dir, sizeof(dir), &given);
+	struct place place;
+	int error = find_place(&place, name);
 
+	if (!error)
+		error = check(place.path, create, place.shared);
 	if (error)
 		return error;
-	error = check(dir, create, given);
-	if (error)
-		return error;
-	int length = snprintf(out, size, "%s/%s", dir, name);
+	int length = snprintf(out, size, "%s/%s", place.path, name);
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int gp_directory_agents(char *out, size_t size, bool serve)
+{
+	struct place place;
+	struct stat parent, st;
+	mode_t mode;
+	int error = gp_directory_path(out, size, AGENTS, 1);
+
+	if (!error)
+		error = find_place(&place, AGENTS);
+	if (error)
+		return error;
+	if (mkdir(out, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if (lstat(place.path, &parent) < 0 || lstat(out, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	mode = parent.st_mode & 01777;
+	if (serve && geteuid() == 0 && (mode & S_IXOTH))
+		mode = 01777;
+	else if (serves_everybody(place.path))
+		return 0;
+	if (st.st_uid == geteuid() && (st.st_mode & 07777) != mode && chmod(out, mode) < 0)
+		return -errno;
+	return 0;
 }
 
 /* The file itself, never what a link names: in a directory for all users anybody can make links.
@@ -183,8 +246,7 @@ int gp_directory_watch(const char *lock)
 	 * directory after it. */
 	if (inotify_add_watch(fd, path, IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) < 0)
 		error = -errno;
-	if (!error)
-		error = gp_directory_path(path, sizeof(path), ".", 0);
+	*strrchr(path, '/') = '\0';
 	if (!error && inotify_add_watch(fd, path, IN_MOVE_SELF | IN_ONLYDIR) < 0)
 		error = -errno;
 	if (error)

@@ -2,9 +2,13 @@
  * Where gpreempt's sockets are: $GPREEMPT_DIR; else, on a virtual GPU, a directory of that machine
  * ($GPREEMPT_VGPU/run: a holder of real GPUs knows nothing of it, nor the other way round); else
  * /run/gpreempt for root, $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID. The directory is made
- * with mode 0700 and must belong to the caller or to root and be writable by nobody else (a root
- * program ignores $GPREEMPT_DIR of a directory that is not root's). It can be bind-mounted into
- * containers.
+ * with mode 0700 (root's 0755) and must belong to the caller or to root and be writable by nobody
+ * else (a root program ignores $GPREEMPT_DIR of a directory that is not root's). It can be
+ * bind-mounted into containers.
+ *
+ * A daemon of root's serves all users: agents/ in its directory is then like /tmp, for everybody,
+ * and programs of all users have the daemon's and the agents' files there, by themselves where that
+ * is /run/gpreempt. The holder's stay in each user's own directory.
  */
 #ifndef GP_PROTO_DIRECTORY_H
 #define GP_PROTO_DIRECTORY_H
@@ -15,6 +19,10 @@
 /* Path of a file in the directory ("holder.sock", "agents"), which is made when `create` is set.
  * -ENAMETOOLONG, -EPERM when the directory is not safe, -ENOENT. */
 int gp_directory_path(char *out, size_t size, const char *name, int create);
+
+/* The path of agents/, which is there afterwards, as open as the directory it is in. With `serve`,
+ * which is the daemon's, for all users where root lets everybody into that one. */
+int gp_directory_agents(char *out, size_t size, bool serve);
 
 /* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
  * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PEER_GROUPS 1024
+
 int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body, size_t size,
 		 int fd)
 {
@@ -214,4 +216,27 @@ int gp_wire_peer(int socket, pid_t *pid, uid_t *uid)
 bool gp_wire_peer_allowed(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();
+}
+
+bool gp_wire_agent_allowed(uid_t uid)
+{
+	return geteuid() == 0 || gp_wire_peer_allowed(uid);
+}
+
+bool gp_wire_peer_in_group(int socket, gid_t group)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	gid_t groups[PEER_GROUPS];
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.gid == group)
+		return true;
+	/* Of more groups than fit (ERANGE) it is a member of none. */
+	size = sizeof(groups);
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t i = 0; i < size / sizeof(groups[0]); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
 }

@@ -49,5 +49,9 @@ void gp_wire_text(char *out, size_t size, const char *field, size_t field_size);
 /* Who is at the other end (SO_PEERCRED), and whether this process obeys it: same user, or root. */
 int gp_wire_peer(int socket, pid_t *pid, uid_t *uid);
 bool gp_wire_peer_allowed(uid_t uid);
+/* Whether this process acts on that user's programs: the same, and root on everybody's. */
+bool gp_wire_agent_allowed(uid_t uid);
+/* Whether the other end is, by its first or another group, a member of that one. */
+bool gp_wire_peer_in_group(int socket, gid_t group);
 
 #endif

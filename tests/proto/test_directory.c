@@ -211,6 +211,53 @@ static void somebody_elses_socket_is_left_alone(void **state)
 	unlink(address.sun_path);
 }
 
+static void one_of_roots_serves_everybody_when_its_daemon_says_so(void **state)
+{
+	char agents[200], own[200];
+	struct stat st;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	snprintf(own, sizeof(own), "%s/own", place);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mkdir(own, 0700), 0);
+	assert_int_equal(chown(own, 65534, 65534), 0);
+	assert_int_equal(chmod(place, 0755), 0);
+	setenv("XDG_RUNTIME_DIR", own, 1);
+	/* A directory that is closed stays so, and one program alone opens none. */
+	assert_int_equal(gp_directory_agents(agents, sizeof(agents), true), 0);
+	assert_int_equal(stat(agents, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(chmod(dir, 0755), 0);
+	assert_int_equal(gp_directory_agents(agents, sizeof(agents), false), 0);
+	assert_int_equal(stat(agents, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	assert_int_equal(gp_directory_agents(agents, sizeof(agents), true), 0);
+	assert_int_equal(gp_directory_agents(agents, sizeof(agents), false), 0);
+	assert_int_equal(stat(agents, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 01777);
+	/* The daemon's and the agents' files are there for another user, the holder's are its own. */
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "gpreemptd.sock", 0), 0);
+	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "agents/1.sock", 1), 0);
+	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
+	assert_int_equal(gp_directory_agents(path, sizeof(path), true), 0);
+	assert_string_equal(path, agents);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 1), 0);
+	assert_int_equal(seteuid(0), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(strncmp(path, own, strlen(own)), 0);
+	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 0), 0);
+	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
+	rmdir(agents);
+	strcat(own, "/gpreempt");
+	rmdir(own);
+	*strrchr(own, '/') = '\0';
+	rmdir(own);
+}
+
 static void names_that_do_not_fit_are_refused(void **state)
 {
 	char small[20];
@@ -231,6 +278,7 @@ int main(void)
 		T(a_full_queue_is_not_waited_for),
 		T(a_link_to_a_socket_is_not_followed),
 		T(somebody_elses_socket_is_left_alone),
+		T(one_of_roots_serves_everybody_when_its_daemon_says_so),
 		T(names_that_do_not_fit_are_refused),
 	};
 

@@ -1,0 +1,100 @@
+"""A daemon of root's serves everybody: it finds and holds other users' programs, each of whom has a say in its own."""
+import os
+import shutil
+import subprocess
+import unittest
+
+import test_gpreemptd as rig
+
+USER, STRANGER = 65534, 65533
+
+
+def may_be_another_user():
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return False
+    return subprocess.run(["setpriv", "--reuid", str(USER), "--clear-groups", rig.GPREEMPT, "--version"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(may_be_another_user(), "another user is needed to be one")
+class Everybody(rig.Daemon):
+    """Root has the directory of sockets and the daemon; the user has the virtual machine, the programs and a
+    holder of its own."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.place, 0o755)
+        os.chmod(self.sockets, 0o755)
+        for uid in (USER, STRANGER):
+            os.mkdir(self.home(uid), 0o700)
+            os.chown(self.home(uid), uid, uid)
+        done = self.as_user("vgpu", "start")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def tearDown(self):
+        for process in self.started:
+            process.terminate()
+            process.wait(rig.LIMIT)
+        for uid in (USER, STRANGER):
+            self.as_user("release", "--all", uid=uid)
+        self.as_user("vgpu", "stop")
+        self.until(lambda: not self.others_holders(), "a user's holder stays")
+        super().tearDown()
+
+    def others_holders(self):
+        with open("/proc/net/unix") as lines:
+            return [line for line in lines if self.place + "/home" in line and line.rstrip().endswith("holder.sock")]
+
+    def home(self, uid):
+        return os.path.join(self.place, f"home{uid}")
+
+    def user(self, uid, *command):
+        """A command line and its environment."""
+        return {"args": ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", *command],
+                "env": dict(self.env, XDG_RUNTIME_DIR=self.home(uid), HOME=self.home(uid)), "cwd": "/", "text": True,
+                "stdout": subprocess.PIPE}
+
+    def as_user(self, *arguments, uid=USER):
+        return subprocess.run(**self.user(uid, rig.GPREEMPT, *arguments), stderr=subprocess.PIPE, timeout=rig.LIMIT)
+
+    def begin_as_user(self, *command):
+        process = subprocess.Popen(**self.user(USER, *command), stderr=subprocess.STDOUT)
+        self.started.append(process)
+
+    def program(self, job_class, name, seconds):
+        self.begin_as_user(rig.GPREEMPT, "vgpu", "--", rig.GPREEMPT, "run", "--class", job_class, "--",
+                           os.path.join(rig.EXAMPLES, name), "--seconds", str(seconds))
+
+    def test_roots_daemon_holds_a_users_program_and_the_user_has_a_say_in_it(self):
+        self.daemon(rig.ACT)
+        self.assertEqual(os.stat(os.path.join(self.sockets, "agents")).st_mode & 0o7777, 0o1777)
+        self.program("online", "online_server", 600)
+        self.program("offline", "offline_trainer", 600)
+        job = self.job("offline_trainer")
+        self.assertEqual(job["uid"], USER)
+        self.held_again("offline_trainer")
+        pid = str(job["pid"])
+
+        done = self.as_user("renice", "700", pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.until(lambda: self.jobs()["offline_trainer"]["priority"] == 700, "the user's wish is not heard")
+        self.as_user("renice", "60000", pid)
+        self.until(lambda: self.jobs()["offline_trainer"]["priority"] == 2100, "there is no ceiling")
+        done = self.as_user("renice", "700", pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.until(lambda: self.jobs()["offline_trainer"]["priority"] == 700, "the user's wish is not heard")
+        done = self.as_user("renice", "600", pid, uid=STRANGER)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("belongs to another user", done.stderr)
+        self.assertEqual(self.jobs()["offline_trainer"]["priority"], 700)
+
+        # What the user stops is held by a holder of the user's own, away from root's.
+        server = str(self.job("online_server")["pid"])
+        self.begin_as_user(rig.GPREEMPT, "suspend", server, "--lease", "1h")
+        self.until(lambda: '"suspended": true' in self.as_user("status", server, "--json").stdout, "never suspended")
+        self.assertTrue(os.path.exists(os.path.join(self.home(USER), "gpreempt", "holder.sock")))
+        self.assertEqual(os.stat(os.path.join(self.sockets, "holder.sock")).st_uid, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
