@@ -193,6 +193,10 @@ int gp_daemon_start(struct gp_daemon *daemon)
 
 	if (error == -EBUSY)
 		return gp_fail(daemon->diag, error, _("another gpreemptd serves this directory"));
+	if (error == -EACCES)
+		return gp_fail(daemon->diag, error,
+			       _("the directory of the sockets is root's, whose gpreemptd serves "
+				 "everybody; GPREEMPT_DIR names another for one of your own"));
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {
