@@ -35,8 +35,8 @@ enum {
 #define GP_DAEMON_GROUP    "gpreempt" /* its members may go above their ceilings */
 #define GP_DAEMON_NO_GROUP UINT32_MAX
 
-#define GP_NS_PER_MS 1000000ull
-#define GP_NS_PER_S  1000000000ull
+#define GP_NS_PER_MS       1000000ull
+#define GP_NS_PER_S        1000000000ull
 
 struct gp_device {
 	u32 gpu_id, node;

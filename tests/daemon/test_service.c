@@ -271,6 +271,47 @@ static void a_job_is_held_and_let_go_by_hand(void **state)
 	rig_free(rig);
 }
 
+/* The connection's user, as far as the daemon is concerned. */
+static void become(struct rig *rig, uid_t uid)
+{
+	gp_container(rig->daemon->peers.prev, struct gp_peer, link)->uid = uid;
+}
+
+static void above_a_users_ceiling_only_the_group_goes(void **state)
+{
+	struct rig *rig = rig_new(ACT "[user bob]\nmax_priority = 900\n");
+	struct agent *agent = agent_known(rig, 0, 500);
+	struct gp_client *client = gp_host_client(rig->daemon, (u32)agent->pid);
+	struct gp_msg_set set = {.pid = (u32)agent->pid,
+				 .what = GP_DAEMON_SET_PRIORITY,
+				 .priority = 900};
+	struct gp_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_RUN};
+	enum { BOB = 12345 };
+	struct peer peer;
+
+	(void)state;
+	client->who.uid = client->job->uid = BOB;
+	strcpy(client->who.user, "bob");
+	peer_open(&peer, rig);
+	greet(&peer);
+	become(rig, BOB);
+	rig->daemon->operators = GP_DAEMON_NO_GROUP;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), 0);
+	set.priority = 901;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EPERM);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), -EPERM);
+	rig->daemon->operators = getegid() + 12345;
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EPERM);
+	rig->daemon->operators = getegid();
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), 0);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_PIN, &pin, sizeof(pin)), 0);
+	/* What is another's stays another's. */
+	become(rig, BOB + 1);
+	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EPERM);
+	close(peer.socket);
+	rig_free(rig);
+}
+
 static void a_follower_that_does_not_read_holds_nobody_up(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -380,6 +421,7 @@ int main(void)
 		cmocka_unit_test(an_overwritten_record_begins_later),
 		cmocka_unit_test(a_job_is_changed_by_hand_and_stays_so),
 		cmocka_unit_test(a_job_is_held_and_let_go_by_hand),
+		cmocka_unit_test(above_a_users_ceiling_only_the_group_goes),
 		cmocka_unit_test(a_follower_that_does_not_read_holds_nobody_up),
 		cmocka_unit_test(one_user_has_only_so_many_connections),
 		cmocka_unit_test(without_descriptors_it_rests_instead_of_spinning),

@@ -237,7 +237,8 @@ static void one_of_roots_serves_everybody_when_its_daemon_says_so(void **state)
 	assert_int_equal(gp_directory_agents(agents, sizeof(agents), false), 0);
 	assert_int_equal(stat(agents, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 01777);
-	/* The daemon's and the agents' files are there for another user, the holder's are its own. */
+	/* The daemon's and the agents' files are there for another user, the holder's are its own.
+	 */
 	assert_int_equal(seteuid(65534), 0);
 	assert_int_equal(gp_directory_path(path, sizeof(path), "gpreemptd.sock", 0), 0);
 	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);

@@ -2,6 +2,7 @@
 #include "testlib.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -235,6 +236,26 @@ static void the_peer_is_known(void **state)
 	assert_true(gp_wire_peer_allowed(geteuid()));
 	assert_true(gp_wire_peer_allowed(0));
 	assert_false(gp_wire_peer_allowed(geteuid() + 12345));
+	assert_int_equal(gp_wire_agent_allowed(geteuid() + 12345), geteuid() == 0);
+	assert_true(gp_wire_peer_in_group(ends[0], getegid()));
+	assert_false(gp_wire_peer_in_group(ends[0], getegid() + 12345));
+}
+
+static void a_peers_other_groups_count_too(void **state)
+{
+	const gid_t other[] = {getegid() + 1, getegid() + 12345};
+	gid_t before[64];
+	int pair[2], count = getgroups(64, before);
+
+	(void)state;
+	if (geteuid() != 0 || count < 0 || setgroups(2, other) < 0)
+		skip();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(setgroups((size_t)count, before), 0);
+	assert_true(gp_wire_peer_in_group(pair[0], getegid() + 12345));
+	assert_false(gp_wire_peer_in_group(pair[0], getegid() + 2));
+	close(pair[0]);
+	close(pair[1]);
 }
 
 int main(void)
@@ -252,6 +273,7 @@ int main(void)
 		T(a_call_skips_events_and_old_answers),
 		T(text_is_always_terminated),
 		T(the_peer_is_known),
+		T(a_peers_other_groups_count_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
