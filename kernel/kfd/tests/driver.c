@@ -89,7 +89,7 @@ u64 taken_off(struct self *me, pid_t pid, u32 id)
 
 struct actor start_busy(struct self *me, u32 queues)
 {
-	struct actor actor = start_target(1, queues);
+	struct actor actor = start_target(can_debug(me), queues);
 
 	EXPECT(DO(&actor, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, look(me, actor.pid, 0).cu_ns > 0);

@@ -21,7 +21,7 @@ void write_file(const char *path, const char *text);
 const char *queue_file(pid_t pid, u32 id, const char *name);
 /* How often the machine took the queue off, whatever the reason. */
 u64 taken_off(struct self *me, pid_t pid, u32 id);
-/* A target, its runtime on, whose queue 0 works on an endless kernel. */
+/* A target, its runtime on where there is one, whose queue 0 works on an endless kernel. */
 struct actor start_busy(struct self *me, u32 queues);
 /* CREATE_QUEUE and UPDATE_QUEUE with a struct of that size. */
 int create_sized(struct self *self, struct gp_kfd_create_queue_sched_args *args, size_t size);

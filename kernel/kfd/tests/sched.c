@@ -18,9 +18,9 @@ static bool is(const struct actor *actor, u32 id, const char *state)
 	return strcmp(queue_file(actor->pid, id, "state"), state) == 0;
 }
 
-static struct actor start_with(u32 queues, u32 priority)
+static struct actor start_with(struct self *me, u32 queues, u32 priority)
 {
-	struct actor actor = start_target(1, queues);
+	struct actor actor = start_target(can_debug(me), queues);
 
 	for (u32 id = 0; id < queues; id++)
 		EXPECT(DO(&actor, do_set_priority, id, priority), 0);
@@ -30,7 +30,7 @@ static struct actor start_with(u32 queues, u32 priority)
 /* Has work without an end; two queues, the second idle. */
 static struct actor start_low(struct self *me)
 {
-	struct actor actor = start_with(2, LOW);
+	struct actor actor = start_with(me, 2, LOW);
 
 	EXPECT(DO(&actor, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, look(me, actor.pid, 0).cu_ns > 0);
@@ -45,7 +45,7 @@ void sched_is_off(struct self *me)
 	write_file(POLICY, "off");
 	EXPECT(features() & GP_KFD_QUEUE_SCHED_IN_EFFECT, 0);
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, high.pid, 0).completed == 1);
 	EXPECT(strcmp(queue_file(low.pid, 0, "suspended_ms"), "0"), 0);
@@ -68,7 +68,7 @@ void sched_inversion(struct self *me)
 	write_file(BY_PROCESS, "1");
 	write_file(POLICY, "priority");
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	for (u32 i = 1; i <= 3; i++) {
 		u64 off = taken_off(me, high.pid, 0);
 
@@ -96,7 +96,7 @@ void sched_equals(struct self *me)
 	needs_patches();
 	write_file(POLICY, "priority");
 	first = start_low(me);
-	second = start_with(1, LOW);
+	second = start_with(me, 1, LOW);
 	EXPECT(DO(&second, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, second.pid, 0).completed == 1);
 	EXPECT(strcmp(queue_file(first.pid, 0, "suspended_ms"), "0"), 0);
@@ -112,14 +112,14 @@ void sched_deaths(struct self *me)
 	write_file(POLICY, "priority");
 	/* The one it was for dies. */
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, is(&low, 0, "preempted"));
 	actor_kill(me, &high);
 	UNTIL(me, is(&low, 0, "active"));
 	UNTIL(me, look(me, low.pid, 0).mapped);
 	/* The one that is off dies. */
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, is(&low, 0, "preempted"));
 	actor_kill(me, &low);
@@ -141,7 +141,7 @@ void sched_changes(struct self *me)
 	needs_patches();
 	write_file(POLICY, "priority");
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, is(&low, 0, "preempted"));
 	/* A queue that comes to a process that is off goes off, too. */
@@ -155,20 +155,24 @@ void sched_changes(struct self *me)
 	write_file(POLICY, "off");
 }
 
-/* Three reasons to be off, each its own. */
+/* Three reasons to be off, each its own; where there is no debugger two. */
 void sched_reasons(struct self *me)
 {
+	bool debug = can_debug(me);
 	struct actor low, high;
 
 	needs_patches();
 	write_file(POLICY, "priority");
 	low = start_low(me);
-	high = start_with(1, HIGH);
-	attach(me, &low, 0);
-	EXPECT(ME(me, do_suspend, PID(low), 2, 0, 1), 2);
+	high = start_with(me, 1, HIGH);
+	if (debug) {
+		attach(me, &low, 0);
+		EXPECT(ME(me, do_suspend, PID(low), 2, 0, 1), 2);
+	}
 	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "suspended preempted"));
-	EXPECT(ME(me, do_resume_all, PID(low)), 2);
+	UNTIL(me, is(&low, 0, debug ? "suspended preempted" : "preempted"));
+	if (debug)
+		EXPECT(ME(me, do_resume_all, PID(low)), 2);
 	EXPECT(look_settled(me, low.pid, 0).suspended, 0);
 	EXPECT(DO(&low, do_pause, 1), 0);
 	UNTIL(me, is(&low, 0, "evicted preempted"));
@@ -200,7 +204,7 @@ void sched_tells(struct self *me)
 	write_file(POLICY, "priority");
 	write_file(TRACING "events/amdkfd/kfd_sched_action/enable", "1");
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, high.pid, 0).completed == 1);
 	UNTIL(me, is(&low, 0, "active"));
@@ -228,7 +232,7 @@ void sched_starvation(struct self *me)
 	needs_patches();
 	write_file(POLICY, "priority");
 	low = start_low(me);
-	high = start_with(1, HIGH);
+	high = start_with(me, 1, HIGH);
 	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
 	UNTIL(me, is(&low, 0, "preempted"));
 	done = look(me, low.pid, 0).cu_ns;

@@ -15,21 +15,30 @@ static u64 suffered(struct self *me, const struct actor *bystander, u64 *mark)
 	return times;
 }
 
+/* A debugger comes, suspends and resumes. */
+static void debugger_changes(struct self *me, const struct actor *bystander,
+			     const struct actor *target, u64 *mark, u64 times)
+{
+	attach(me, target, 0);
+	/* ENABLE changes what MAP_PROCESS says, of all: everybody is mapped again. */
+	EXPECT(suffered(me, bystander, mark), 1);
+	EXPECT(ME(me, do_suspend, PID(*target), 2, 0, 1), 2);
+	EXPECT(suffered(me, bystander, mark), times);
+	EXPECT(look(me, target->pid, 0).mapped, 0);
+	EXPECT(ME(me, do_resume, PID(*target), 2, 0, 1), 2);
+	EXPECT(suffered(me, bystander, mark), times);
+	EXPECT(look(me, target->pid, 0).mapped, 1);
+}
+
 /* Everything that changes a process; times: that the bystander suffers each of it. */
 static void each_change(struct self *me, u64 times)
 {
 	struct actor bystander = start_busy(me, 1), target = start_busy(me, 2), visitor;
 	u64 mark = taken_off(me, bystander.pid, 0), own = taken_off(me, target.pid, 0);
+	bool debug = can_debug(me);
 
-	attach(me, &target, 0);
-	/* ENABLE changes what MAP_PROCESS says, of all: everybody is mapped again. */
-	EXPECT(suffered(me, &bystander, &mark), 1);
-	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
-	EXPECT(suffered(me, &bystander, &mark), times);
-	EXPECT(look(me, target.pid, 0).mapped, 0);
-	EXPECT(ME(me, do_resume, PID(target), 2, 0, 1), 2);
-	EXPECT(suffered(me, &bystander, &mark), times);
-	EXPECT(look(me, target.pid, 0).mapped, 1);
+	if (debug)
+		debugger_changes(me, &bystander, &target, &mark, times);
 	EXPECT(DO(&target, do_update, 1, 100, 9), 0);
 	EXPECT(suffered(me, &bystander, &mark), times);
 	EXPECT(DO(&target, do_pause, 1), 0);
@@ -53,8 +62,10 @@ static void each_change(struct self *me, u64 times)
 	actor_kill(me, &visitor);
 	EXPECT(suffered(me, &bystander, &mark), times);
 	/* DISABLE resumes, and refreshes three times. */
-	EXPECT(ME(me, do_disable, PID(target)), 0);
-	EXPECT(suffered(me, &bystander, &mark), 3 + times);
+	if (debug) {
+		EXPECT(ME(me, do_disable, PID(target)), 0);
+		EXPECT(suffered(me, &bystander, &mark), 3 + times);
+	}
 	/* The target itself was taken off: the counter counts. */
 	CHECK(taken_off(me, target.pid, 0) > own);
 	EXPECT(look(me, target.pid, 0).mapped, 1);
@@ -94,11 +105,28 @@ void old_way_is_there(struct self *me)
 	each_change(me, 1);
 }
 
+/* SUSPEND; or the driver evicts it, where there is no debugger. */
+static void suspend(struct self *me, struct actor *target)
+{
+	if (can_debug(me))
+		EXPECT(ME(me, do_suspend, PID(*target), 1, 0), 1);
+	else
+		EXPECT(DO(target, do_pause, 1), 0);
+}
+
+static void resume(struct self *me, struct actor *target)
+{
+	if (can_debug(me))
+		EXPECT(ME(me, do_resume_all, PID(*target)), 1);
+	else
+		EXPECT(DO(target, do_pause, 0), 0);
+}
+
 /*
  * Suspends the queue of the fourth, without rotation meanwhile. The firmware could map again what a
  * chained runlist names, so here everybody is taken off, once.
  */
-static void suspend_unrotated(struct self *me, const struct actor *busy, u32 count)
+static void suspend_unrotated(struct self *me, struct actor *busy, u32 count)
 {
 	u32 other = 0;
 	u64 mark;
@@ -108,7 +136,7 @@ static void suspend_unrotated(struct self *me, const struct actor *busy, u32 cou
 		other++;
 	CHECK(other < count);
 	mark = taken_off(me, busy[other].pid, 0);
-	EXPECT(ME(me, do_suspend, PID(busy[3]), 1, 0), 1);
+	suspend(me, &busy[3]);
 	EXPECT(suffered(me, &busy[other], &mark), 1);
 	write_file(QUANTUM, "10");
 }
@@ -123,7 +151,8 @@ void chained_runlists(struct self *me)
 	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
 		busy[i] = start_busy(me, 1);
 	EXPECT(figure(me, "oversubscribed"), 1);
-	attach(me, &busy[3], 0);
+	if (can_debug(me))
+		attach(me, &busy[3], 0);
 	suspend_unrotated(me, busy, GP_ARRAY_SIZE(busy));
 	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
 		done[i] = look_settled(me, busy[i].pid, 0).cu_ns;
@@ -132,7 +161,7 @@ void chained_runlists(struct self *me)
 		if (i != 3)
 			UNTIL(me, look(me, busy[i].pid, 0).cu_ns > done[i]);
 	EXPECT(look(me, busy[3].pid, 0).cu_ns, done[3]);
-	EXPECT(ME(me, do_resume_all, PID(busy[3])), 1);
+	resume(me, &busy[3]);
 	UNTIL(me, look(me, busy[3].pid, 0).cu_ns > done[3]);
 	/* Fewer, and it is not any more. */
 	for (u32 i = 0; i < 3; i++)
@@ -142,36 +171,68 @@ void chained_runlists(struct self *me)
 		EXPECT(look_settled(me, busy[i].pid, 0).mapped, 1);
 }
 
+/* One of the changes that a debugger makes, or its process while there is one. */
+static void change_debugged(struct self *me, struct actor *target, u64 id)
+{
+	switch (id % 5) {
+	case 0:
+		EXPECT(ME(me, do_suspend, PID(*target), 1, id % 3), 1);
+		break;
+	case 1:
+		EXPECT(ME(me, do_resume, PID(*target), 1, id % 3), 1);
+		break;
+	case 2:
+		EXPECT(DO(target, do_update, id % 3, id / 8 % 2 * 100, 7), 0);
+		break;
+	case 3:
+		EXPECT(ME(me, do_resume_all, PID(*target)), 3);
+		break;
+	default:
+		EXPECT(DO(target, do_submit, id % 3, 1000), 0);
+	}
+}
+
+/* The same without: the driver evicts and restores, which it counts. */
+static void change_evicted(struct actor *target, u64 id, bool *evicted)
+{
+	switch (id % 5) {
+	case 0:
+	case 1:
+		*evicted = !*evicted;
+		EXPECT(DO(target, do_pause, *evicted), 0);
+		break;
+	case 2:
+	case 3:
+		EXPECT(DO(target, do_update, id % 3, id / 8 % 2 * 100, 7), 0);
+		break;
+	default:
+		EXPECT(DO(target, do_submit, id % 3, 1000), 0);
+	}
+}
+
 /* Many changes in a row: what is mapped is what should be, and work gets done. */
 void churn_keeps_maps(struct self *me)
 {
-	struct actor bystander = start_busy(me, 1), target = start_target(1, 3);
+	bool debug = can_debug(me), evicted = false;
+	struct actor bystander = start_busy(me, 1), target = start_target(debug, 3);
 	u64 mark = taken_off(me, bystander.pid, 0), seed = 1;
 
 	by_process();
-	attach(me, &target, 0);
+	if (debug)
+		attach(me, &target, 0);
 	suffered(me, &bystander, &mark);
 	for (u32 i = 0; i < 200; i++) {
 		u64 id = (seed = seed * 6364136223846793005ull + 1442695040888963407ull) >> 33;
 
-		switch (id % 5) {
-		case 0:
-			EXPECT(ME(me, do_suspend, PID(target), 1, id % 3), 1);
-			break;
-		case 1:
-			EXPECT(ME(me, do_resume, PID(target), 1, id % 3), 1);
-			break;
-		case 2:
-			EXPECT(DO(&target, do_update, id % 3, id / 8 % 2 * 100, 7), 0);
-			break;
-		case 3:
-			EXPECT(ME(me, do_resume_all, PID(target)), 3);
-			break;
-		default:
-			EXPECT(DO(&target, do_submit, id % 3, 1000), 0);
-		}
+		if (debug)
+			change_debugged(me, &target, id);
+		else
+			change_evicted(&target, id, &evicted);
 	}
-	EXPECT(ME(me, do_resume_all, PID(target)), 3);
+	if (debug)
+		EXPECT(ME(me, do_resume_all, PID(target)), 3);
+	else if (evicted)
+		EXPECT(DO(&target, do_pause, 0), 0);
 	for (u32 id = 0; id < 3; id++) {
 		EXPECT(DO(&target, do_update, id, 100, 7), 0);
 		UNTIL(me, look(me, target.pid, id).completed == look(me, target.pid, id).submitted);
