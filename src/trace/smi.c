@@ -267,20 +267,20 @@ static int take_text(struct reader *reader, const char *text, size_t len)
 
 /* ---- amd-smi --json ---- */
 
-static u64 json_bytes(const json_t *usage)
+/* False for "N/A", which stands where a number and its unit should be. */
+static bool json_bytes(const json_t *usage, u64 *found)
 {
 	const json_t *value = json_object_get(usage, "value");
 	const char *unit = json_string_value(json_object_get(usage, "unit"));
 	char text[64];
 	struct word word = {text, 0};
-	u64 found = 0;
 
 	if (!json_is_number(value) || json_number_value(value) < 0 ||
 	    json_number_value(value) > 1e12)
-		return 0;
+		return false;
 	word.len = (size_t)snprintf(text, sizeof(text), "%.6f %.8s", json_number_value(value),
 				    unit ? unit : "B");
-	return bytes(&word, &found) ? found : 0;
+	return bytes(&word, found);
 }
 
 static int take_object(struct reader *reader, const json_t *process, const json_t *gpu)
@@ -288,6 +288,7 @@ static int take_object(struct reader *reader, const json_t *process, const json_
 	const json_t *info = json_object_get(process, "process_info"), *usage;
 	struct gp_event event = {0};
 	const char *name;
+	u64 vram;
 
 	if (!json_is_object(info))
 		info = process;
@@ -299,8 +300,8 @@ static int take_object(struct reader *reader, const json_t *process, const json_
 	usage = json_object_get(json_object_get(info, "memory_usage"), "vram_mem");
 	if (!usage)
 		usage = json_object_get(info, "mem_usage");
-	if (usage)
-		set_vram(&event, json_bytes(usage));
+	if (json_bytes(usage, &vram))
+		set_vram(&event, vram);
 	if (json_is_integer(gpu)) {
 		event.gpu = (u64)json_integer_value(gpu);
 		event.valid |= GP_EV_GPU;

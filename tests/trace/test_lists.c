@@ -146,6 +146,27 @@ static void processes_of_amd_smi(void **state)
 	assert_int_equal(read_smi("[{\"gpu\": 3, ", &seen, &stats), -EINVAL);
 }
 
+/* In a container amd-smi knows the process and not its memory. */
+static void memory_that_amd_smi_does_not_know_is_not_zero(void **state)
+{
+	static const char *const unknown[] = {"\"N/A\"", "{\"value\": \"N/A\", \"unit\": \"B\"}",
+					      "{\"value\": 3, \"unit\": \"furlongs\"}", "null"};
+	struct gp_smi_stats stats;
+	struct seen seen;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(unknown); i++) {
+		snprintf(text, sizeof(text),
+			 "[{\"gpu\": 0, \"process_list\": [{\"process_info\": {\"pid\": 9, "
+			 "\"memory_usage\": {\"vram_mem\": %s}}}]}]",
+			 unknown[i]);
+		assert_int_equal(read_smi(text, &seen, &stats), 0);
+		assert_int_equal(seen.count, 1);
+		assert_false(seen.events[0].valid & (GP_EV_BYTES | GP_EV_SIZE));
+	}
+}
+
 /* ---- decisions ---- */
 
 static const char decisions_text[] =
@@ -273,6 +294,7 @@ int main(void)
 		cmocka_unit_test(sentences_of_libhsakmt_are_found),
 		cmocka_unit_test(processes_of_rocm_smi),
 		cmocka_unit_test(processes_of_amd_smi),
+		cmocka_unit_test(memory_that_amd_smi_does_not_know_is_not_zero),
 		cmocka_unit_test(decisions_are_events_and_missing_ones_a_gap),
 		cmocka_unit_test(readings_relate_clocks_and_tell_their_drift),
 		cmocka_unit_test(the_inquiry_knows_each_by_its_content),
