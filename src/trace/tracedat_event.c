@@ -143,7 +143,7 @@ static bool take_conversion(const char **format, const char *end, struct convers
 		longs += *p != 'h';
 		shorts += *p == 'h';
 	}
-	if (p == end || len > 12 || is_wide(start, p) || !strchr("diuxXocsp", *p))
+	if (p == end || !*p || len > 12 || is_wide(start, p) || !strchr("diuxXocsp", *p))
 		return false;
 	out->letter = *p++;
 	out->size = out->letter == 'p' || longs ? 8 : shorts == 1 ? 2 : shorts ? 1 : 4;

@@ -69,6 +69,19 @@ static bool take_print(char *p, char *end, struct gp_dat_symbol *symbol)
 	return true;
 }
 
+/* Of several at one address the first stays: a look-up need not walk over the others. */
+static void sort(struct gp_dat_symbols *symbols)
+{
+	struct gp_dat_symbol *items = symbols->items;
+	size_t kept = 1;
+
+	qsort(items, symbols->count, sizeof(*items), by_address);
+	for (size_t i = 1; i < symbols->count; i++)
+		if (items[i].address != items[kept - 1].address)
+			items[kept++] = items[i];
+	symbols->count = kept;
+}
+
 static int add(struct gp_dat_symbols *symbols, char *text, size_t len, bool prints)
 {
 	char *p = text, *end = text + len;
@@ -92,7 +105,7 @@ static int add(struct gp_dat_symbols *symbols, char *text, size_t len, bool prin
 		p = stop + 1;
 	}
 	if (symbols->count)
-		qsort(symbols->items, symbols->count, sizeof(*symbols->items), by_address);
+		sort(symbols);
 	return error;
 }
 
@@ -119,9 +132,6 @@ static u32 search(const struct gp_dat_symbols *symbols, u64 address)
 		else
 			high = middle;
 	}
-	/* Of several at one address, the first. */
-	while (low > 1 && symbols->items[low - 2].address == symbols->items[low - 1].address)
-		low--;
 	return (u32)low;
 }
 

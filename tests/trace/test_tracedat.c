@@ -4,6 +4,7 @@
 #include "dat_make.h"
 #include "trace/inquiry.h"
 #include "trace/tracedat.h"
+#include "trace/tracedat_parts.h"
 
 #define KFD_IOCTL    0xffffffffc0a00000ull
 #define CREATE_QUEUE 0xffffffffc0a00100ull
@@ -133,6 +134,40 @@ static void every_version_gives_the_same_events(void **state)
 		dat_free(&dat);
 	}
 	forget(&seen);
+}
+
+static void a_nul_behind_a_percent_sign_is_no_conversion(void **state)
+{
+	static const char format[] = "a %d b %\0 %d c";
+	const u32 values[] = {7, 8, 9};
+	struct gp_dat_context *context = calloc(1, sizeof(*context));
+	size_t len;
+
+	(void)state;
+	assert_non_null(context);
+	len = gp_dat_bprint(context, format, sizeof(format) - 1, (const u8 *)values,
+			    (const u8 *)(values + 3));
+	assert_int_equal(len, 6);
+	assert_memory_equal(context->text, "a 7 b ", 6);
+	free(context);
+}
+
+/* A file may have millions of them: each look-up would walk over all. */
+static void of_symbols_at_one_address_the_first_is_kept(void **state)
+{
+	static const char text[] = "1000 t first\n1000 t second\n2000 t other\n1000 t third\n";
+	struct gp_dat_symbols *symbols = calloc(1, sizeof(*symbols));
+	char *copy = strdup(text);
+
+	(void)state;
+	assert_non_null(symbols);
+	assert_int_equal(gp_dat_symbols_add(symbols, copy, strlen(text)), 0);
+	assert_int_equal(symbols->count, 2);
+	assert_memory_equal(gp_dat_symbol(symbols, 0x1fff)->name, "first", 5);
+	assert_memory_equal(gp_dat_symbol_at(symbols, 0x2000)->name, "other", 5);
+	assert_null(gp_dat_symbol(symbols, 0xfff));
+	gp_dat_symbols_free(symbols);
+	free(symbols);
 }
 
 static void prints_and_marks_are_read(void **state)
@@ -541,6 +576,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_gives_the_same_events),
 		cmocka_unit_test(prints_and_marks_are_read),
+		cmocka_unit_test(a_nul_behind_a_percent_sign_is_no_conversion),
+		cmocka_unit_test(of_symbols_at_one_address_the_first_is_kept),
 		cmocka_unit_test(texts_elsewhere_in_the_record_are_found),
 		cmocka_unit_test(lost_events_are_gaps),
 		cmocka_unit_test(long_times_jumps_and_padding),
