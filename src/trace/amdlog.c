@@ -1,12 +1,13 @@
 #include "trace/amdlog.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/i18n.h"
+#include "base/magic.h"
 #include "trace/amdlog_parts.h"
+#include "trace/lines.h"
 
 /*
  * The buffer holds [start, fill): whole lines to be read, then the beginning of one. Big enough
@@ -24,6 +25,8 @@
 #define DENSE       4
 #define DENSE_HITS  32
 #define DENSE_LINES 256
+/* How much is there before it is asked whether it is compressed. */
+#define MAGIC_BYTES 16
 
 _Static_assert(BUFFER_SIZE >= 4 * GP_AMDLOG_LINE_MAX, "a line and room to read fit the buffer");
 
@@ -241,25 +244,6 @@ static int take_unfinished(struct reader *reader)
 
 /* ---- the buffer ---- */
 
-/* Bytes read, 0 at the end, or -errno. */
-static ssize_t read_some(int fd, char *buffer, size_t size)
-{
-	for (;;) {
-		ssize_t got = read(fd, buffer, size);
-
-		if (got >= 0)
-			return got;
-		if (errno == EAGAIN) {
-			struct pollfd waiting = {.fd = fd, .events = POLLIN};
-
-			if (poll(&waiting, 1, -1) < 0 && errno != EINTR)
-				return -errno;
-		} else if (errno != EINTR) {
-			return -errno;
-		}
-	}
-}
-
 /* What came in with the last read: `fresh` bytes before `fill`. */
 static int take_fresh(struct reader *reader, size_t fresh)
 {
@@ -301,38 +285,16 @@ static int take_fresh(struct reader *reader, size_t fresh)
 
 /* ---- what it was ---- */
 
-static const struct magic {
-	const char *bytes;
-	size_t len;
-	const char *format;
-	const char *command; /* writes the text to standard output */
-} magics[] = {
-	{"\x1f\x8b", 2, "gzip", "zcat"},
-	{"\xfd"
-	 "7zXZ\0",
-	 6, "xz", "xzcat"},
-	{"\x28\xb5\x2f\xfd", 4, "zstd", "zstdcat"},
-	{"BZh", 3, "bzip2", "bzcat"},
-	{"\x04\x22\x4d\x18", 4, "lz4", "lz4cat"},
-	{"PK\x03\x04", 4, "zip", "unzip -p"},
-};
-#define MAGIC_MAX 6
-
 static int check_magic(const struct reader *reader)
 {
-	const char *name = reader->options->name;
+	const char *command, *format = gp_compression(reader->buffer, reader->fill, &command);
 
-	for (size_t i = 0; i < GP_ARRAY_SIZE(magics); i++) {
-		const struct magic *magic = &magics[i];
-
-		if (reader->fill >= magic->len &&
-		    memcmp(reader->buffer, magic->bytes, magic->len) == 0)
-			return gp_fail(reader->diag, -EINVAL,
-				       _("%s is compressed (%s). Decompress it first: "
-					 "%s FILE | gpreempt find --no-live PID -"),
-				       name, magic->format, magic->command);
-	}
-	return 0;
+	if (!format)
+		return 0;
+	return gp_fail(reader->diag, -EINVAL,
+		       _("%s is compressed (%s). Decompress it first: "
+			 "%s FILE | gpreempt find --no-live PID -"),
+		       reader->options->name, format, command);
 }
 
 static int judge(const struct reader *reader)
@@ -366,12 +328,12 @@ static int read_all(struct reader *reader)
 	struct gp_amdlog_stats *stats = reader->parser.stats;
 	bool checked = false;
 	size_t fresh = 0;
-	ssize_t got;
+	long got;
 	int ret;
 
 	for (;;) {
-		got = read_some(reader->fd, reader->buffer + reader->fill,
-				BUFFER_SIZE - reader->fill);
+		got = gp_read_some(reader->fd, reader->buffer + reader->fill,
+				   BUFFER_SIZE - reader->fill);
 		if (got < 0)
 			return gp_fail(reader->diag, (int)got, _("%s: cannot read: %s"),
 				       options->name, strerror((int)-got));
@@ -380,7 +342,7 @@ static int read_all(struct reader *reader)
 		stats->bytes += (u64)got;
 		reader->fill += (size_t)got;
 		fresh += (size_t)got;
-		if (!checked && stats->bytes < MAGIC_MAX)
+		if (!checked && stats->bytes < MAGIC_BYTES)
 			continue;
 		ret = checked ? 0 : check_magic(reader);
 		checked = true;
