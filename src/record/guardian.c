@@ -14,7 +14,9 @@ static int close_others(int keep)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (null < 0)
+	/* Out of the way: where standard streams were closed, it may be one of these numbers. */
+	keep = fcntl(keep, F_DUPFD_CLOEXEC, 4);
+	if (null < 0 || keep < 0)
 		return -errno;
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null, fd);

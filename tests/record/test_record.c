@@ -303,6 +303,32 @@ static void a_guardian_that_is_dismissed_does_nothing(void **state)
 	munmap(restored, sizeof(int));
 }
 
+/* Its end of the socket is then one of the numbers that it closes. */
+static void a_guardian_stays_where_standard_streams_are_closed(void **state)
+{
+	int *restored =
+		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct gp_guardian guardian;
+	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10), error;
+	char byte;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	close(STDIN_FILENO);
+	error = gp_guardian_start(&guardian, count, restored);
+	dup2(saved, STDIN_FILENO);
+	close(saved);
+	assert_int_equal(error, 0);
+	/* It has let go of everything, and is told to go: nothing was put back before. */
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	gp_guardian_dismiss(&guardian);
+	assert_int_equal(*restored, 0);
+	munmap(restored, sizeof(int));
+}
+
 static void a_guardian_is_alone_with_its_maker(void **state)
 {
 	int *restored =
@@ -344,6 +370,7 @@ int main(void)
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(functions_of_one_name_without_address_are_refused),
 		cmocka_unit_test(a_guardian_that_is_dismissed_does_nothing),
+		cmocka_unit_test(a_guardian_stays_where_standard_streams_are_closed),
 		cmocka_unit_test(a_guardian_is_alone_with_its_maker),
 	};
 
