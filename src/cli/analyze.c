@@ -9,6 +9,7 @@
 
 #include "cli/report_command.h"
 #include "trace/inquiry.h"
+#include "trace/lines.h"
 
 enum { OPTION_CLOCK = 256 };
 
@@ -48,13 +49,13 @@ static int seekable(struct gp_report_cli *cli, int fd, const char *name)
 {
 	char buffer[65536];
 	FILE *copy;
-	ssize_t got;
+	long got = 0;
 	int own = -1;
 
 	if (lseek(fd, 0, SEEK_CUR) >= 0)
 		return fd;
 	copy = tmpfile();
-	while (copy && (got = read(fd, buffer, sizeof(buffer))) > 0)
+	while (copy && (got = gp_read_some(fd, buffer, sizeof(buffer))) > 0)
 		if (fwrite(buffer, 1, (size_t)got, copy) != (size_t)got)
 			break;
 	if (copy && !fflush(copy) && !ferror(copy))
@@ -62,6 +63,13 @@ static int seekable(struct gp_report_cli *cli, int fd, const char *name)
 	if (copy)
 		fclose(copy);
 	close(fd);
+	/* Half of it is not what was asked about. */
+	if (got < 0) {
+		if (own >= 0)
+			close(own);
+		return gp_fail(&cli->sink.diag, (int)got, _("%s: cannot read: %s"), name,
+			       strerror((int)-got));
+	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
 		return gp_fail(&cli->sink.diag, -EIO, _("%s: cannot keep a copy to read"), name);
 	return own;

@@ -1,6 +1,7 @@
 """gpreempt analyze as a person runs it."""
 import json
 import os
+import socket
 import shutil
 import tempfile
 import unittest
@@ -82,6 +83,17 @@ class Analyze(unittest.TestCase):
             through = gpreempt("analyze", "--json", "-", input=trace.read().decode())
         self.assertEqual(piped.returncode, 0)
         self.assertEqual(piped.stdout, through.stdout)
+
+    def test_half_of_a_pipe_is_not_taken_for_all_of_it(self):
+        mine, theirs = socket.socketpair()
+        with mine, theirs:
+            theirs.send(b"never read")  # so that the end of the other side is an error
+            with open(GRAPH, "rb") as trace:
+                mine.sendall(trace.read(2000))
+            mine.close()
+            done = gpreempt("analyze", "--json", "-", stdin=theirs)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("standard input: cannot read: Connection reset by peer", done.stderr)
 
     def test_the_trace_clock_is_what_was_said(self):
         result = gpreempt_json("analyze", "--json", "--trace-clock", "mono", GRAPH)
