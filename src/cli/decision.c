@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "cli/daemon_client.h"
 #include "sched/text.h"
 
@@ -21,10 +22,7 @@ void gp_decision_who(const char *name, u32 pid, char *out, size_t size)
 
 	gp_wire_text(text, sizeof(text), name, GP_PROTO_NAME);
 	/* A program's name must not be able to drive the terminal. */
-	for (char *c = text; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
-	}
+	gp_text_make_safe(text);
 	if (pid)
 		snprintf(out, size, _("%s (pid %u)"), text, pid);
 	else

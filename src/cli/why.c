@@ -112,12 +112,13 @@ static void say_others(const struct story *story)
 	if (!gp_holder_connect(holder, HOLDER_MS) && !gp_holder_holds(holder, &holds, HOLDER_MS)) {
 		for (size_t i = 0; i < holds.count; i++) {
 			const struct gp_msg_hold *hold = &holds.items[i];
+			char who[128];
 
-			if ((u32)hold->pid == story->pid &&
-			    (u32)hold->owner_pid != story->status.pid)
-				printf(_("It is suspended by process %d (%.*s).\n"),
-				       hold->owner_pid,
-				       (int)strnlen(hold->owner, sizeof(hold->owner)), hold->owner);
+			if ((u32)hold->pid != story->pid ||
+			    (u32)hold->owner_pid == story->status.pid)
+				continue;
+			gp_decision_who(hold->owner, 0, who, sizeof(who));
+			printf(_("It is suspended by process %d (%s).\n"), hold->owner_pid, who);
 		}
 	}
 	free(holds.items);
@@ -242,7 +243,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, _("--root goes with --driver"));
 	if (story.driver) {
 		if (gp_check_root(command, &story.root))
-			return GP_EXIT_FAILED;
+			return GP_EXIT_USAGE;
 		error = gp_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
 				      story.json);
 		return error ? GP_EXIT_FAILED : GP_EXIT_OK;

@@ -61,6 +61,11 @@ class WhyDriver(unittest.TestCase):
             self.assertEqual(done.returncode, 0)
             self.assertIn("decided nothing", done.stdout)
 
+    def test_a_tree_that_is_none_is_bad_usage(self):
+        done = gpreempt("why", "--driver", "--root", "/nowhere", "100")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'/nowhere' is not a directory", done.stderr)
+
     def test_a_stock_driver_is_an_error_that_says_what_is_missing(self):
         with tree(None) as root:
             done = gpreempt("why", "--driver", "--root", root, "100")

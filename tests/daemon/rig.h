@@ -290,13 +290,18 @@ static inline void work(struct rig *rig, struct agent *agent, bool busy)
 	rig_run(rig);
 }
 
-/* An agent that the daemon knows all about. */
+/* Until the daemon knows all about it. */
+static inline void agent_await(struct rig *rig, const struct agent *agent)
+{
+	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
+			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count);
+}
+
 static inline struct agent *agent_known(struct rig *rig, u32 job_class, u32 priority)
 {
 	struct agent *agent = agent_new(rig, job_class, priority);
 
-	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
-			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count);
+	agent_await(rig, agent);
 	return agent;
 }
 

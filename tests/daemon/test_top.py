@@ -143,6 +143,13 @@ class Top(unittest.TestCase):
         self.type("echo aft''er")
         self.until(lambda s: "echo aft''er" in s)
 
+    def test_a_name_does_not_drive_the_terminal(self):
+        for command in (("log", "--all"), ("why", self.high), ("top", "--once")):
+            done = subprocess.run([GPREEMPT, *command], env=self.env, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual(done.returncode, 0, command)
+            self.assertIn("pro??gram", done.stdout)
+            self.assertNotIn("\x9b", done.stdout)
+
     def test_signals_end_it(self):
         self.tmux("send-keys", "C-c")
         shown = self.until(lambda s: "ended=0" in s)

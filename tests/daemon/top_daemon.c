@@ -9,9 +9,13 @@
 int main(void)
 {
 	struct rig *rig = rig_new(ACT);
-	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
+	struct agent *low = agent_known(rig, 2, 500), *high = agent_new(rig, 1, 2000);
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 
+	/* U+009B begins a command to the terminal, as ESC [ does. */
+	strcpy(high->hello.name, "pro\xc2\x9b"
+				 "gram");
+	agent_await(rig, high);
 	work(rig, low, true);
 	printf("%s %d %d\n", rig->directory, (int)low->pid, (int)high->pid);
 	fflush(stdout);
