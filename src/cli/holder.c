@@ -35,8 +35,7 @@ static bool has_open(pid_t pid, const struct stat *file)
 	return found;
 }
 
-/* The holder by its lock file; 0 when it cannot be known. */
-static pid_t lock_owner(void)
+pid_t gp_holder_owner(void)
 {
 	struct sockaddr_un address;
 	struct gp_buf text = {0};
@@ -85,7 +84,7 @@ int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
 		return error;
 	/* Not the socket's peer: that is who called listen(), a parent that may have ended since.
 	 */
-	holder->pid = lock_owner();
+	holder->pid = gp_holder_owner();
 	if (error)
 		return error;
 	error = gp_wire_peer(holder->socket, &peer, &uid);

@@ -61,6 +61,12 @@ static int kill_holder(struct release *release)
 			       _("the holder does not answer, and its pid cannot be found; look "
 				 "for a process 'gpreempt-holder' and kill it"));
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	/* Pinned first and looked at again then: it may have ended while it was waited for, and
+	 * its number be somebody else's. */
+	if (end.fd >= 0 && gp_holder_owner() != pid) {
+		close(end.fd);
+		return 0;
+	}
 	if (end.fd < 0 || syscall(SYS_pidfd_send_signal, end.fd, SIGKILL, NULL, 0) < 0)
 		error = errno == ESRCH ? 0 : -errno;
 	if (!error && end.fd >= 0 && poll(&end, 1, END_MS) == 0)

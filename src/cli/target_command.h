@@ -55,6 +55,8 @@ struct gp_holder {
 /* Connects to the holder there is; none is started. -ENOENT: there is none. -ETIME: it hangs, and
  * `pid` is set when it could be found. */
 int gp_holder_connect(struct gp_holder *holder, int timeout_ms);
+/* The holder of this directory by its lock file; 0 when there is none, or it cannot be known. */
+pid_t gp_holder_owner(void);
 void gp_holder_close(struct gp_holder *holder);
 /* Sends one of the requests that name no target of ours. Returns the answer's status. */
 int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms);
