@@ -232,7 +232,9 @@ static int handle_signal(struct keeper *keeper)
 	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
 		u32 id = (u32)info.ssi_int;
 
-		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_int == GP_KEEPER_ALL)
+		/* Sent by hand it has no value: as any other that ends programs. */
+		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_code != SI_QUEUE ||
+		    info.ssi_int == GP_KEEPER_ALL)
 			return let_go(keeper);
 		int count = gpreempt_target_resume_queues(keeper->target, &id, 1);
 		if (count < 0)

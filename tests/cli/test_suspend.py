@@ -82,7 +82,8 @@ class Commands(unittest.TestCase):
 
 class Suspend(Commands):
     def test_ctrl_c_lets_go(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # The last is what `gpreempt resume` sends, here by hand, and so without the id of a queue.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGRTMIN + 5):
             keeper, first = self.keep(self.pid)
             self.assertEqual((first["pid"], first["queues"]), (int(self.pid), 3))
             keeper.send_signal(number)
