@@ -25,7 +25,7 @@ const struct gp_figure_spec gp_chip_figures[] = {
 	CHIP(sdma_queues_per_engine, 1, 16),
 	CHIP(clock_khz, 1000, 100000000),
 	CHIP(wave_fixed_bytes, 0, 1u << 20),
-	COST(quantum_ns, 0, GP_MAX_NS),
+	COST(quantum_ns, 1, GP_MAX_NS),
 	COST(dispatch_ns, 0, GP_MAX_NS),
 	COST(complete_ns, 0, GP_MAX_NS),
 	COST(unmap_ns, 0, GP_MAX_NS),
@@ -38,7 +38,7 @@ const struct gp_figure_spec gp_chip_figures[] = {
 	COST(restore_bytes_per_us, 1, GP_MAX_BYTES),
 	COST(sdma_bytes_per_us, 1, GP_MAX_BYTES),
 	COST(sdma_packet_ns, 0, GP_MAX_NS),
-	COST(contention_permille, 0, 100000),
+	COST(contention_permille, 0, 10000),
 	COST(jitter_permille, 0, 1000),
 };
 const size_t gp_chip_figure_count = GP_ARRAY_SIZE(gp_chip_figures);

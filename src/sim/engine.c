@@ -211,8 +211,6 @@ static int set_up(struct sim *sim)
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)
 			continue;
 		sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
-		if (s->jobs[i].stop_ns && s->jobs[i].stop_ns < s->time_ns)
-			sim_push(sim, s->jobs[i].stop_ns, SIM_STOP, i);
 	}
 	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy)
 		sim_push(sim, 1000000, SIM_FAULT, 0);
@@ -272,9 +270,6 @@ static void handle(struct sim *sim, const struct gp_heap_entry *event)
 	switch ((enum sim_event)event->kind) {
 	case SIM_START:
 		sim_job_start(sim, event->value);
-		break;
-	case SIM_STOP:
-		sim_job_stop(sim, event->value);
 		break;
 	case SIM_ARRIVAL:
 		sim_arrival(sim, event->value);

@@ -17,7 +17,6 @@ enum {
 
 enum sim_event {
 	SIM_START,   /* a job */
-	SIM_STOP,    /* a job */
 	SIM_ARRIVAL, /* at a process */
 	SIM_HINT,    /* of a process */
 	SIM_NOTICE,  /* of a queue: the scheduler learns its state */
@@ -146,7 +145,6 @@ int sim_sched_start(struct sim *sim);
 
 /* work.c */
 void sim_job_start(struct sim *sim, u32 job);
-void sim_job_stop(struct sim *sim, u32 job);
 void sim_process_die(struct sim *sim, u32 process);
 void sim_process_dead(struct sim *sim, u32 process);
 void sim_arrival(struct sim *sim, u32 process);

@@ -46,7 +46,7 @@ static int gpu_key(struct gp_reader *r, const char *name, const char *value)
 		GP_NUMBER(struct gp_model_chip, "restore_bytes_per_us", restore_bytes_per_us, 1,
 			  1ull << 50),
 		GP_NUMBER(struct gp_model_chip, "contention_permille", contention_permille, 0,
-			  100000),
+			  10000),
 		GP_NUMBER(struct gp_model_chip, "jitter_permille", jitter_permille, 0, 1000),
 		GP_NUMBER(struct gp_model_chip, "vmids", vmids, 1, 15),
 		GP_NUMBER(struct gp_model_chip, "slots", slots, 4, 32),

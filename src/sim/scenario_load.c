@@ -76,6 +76,9 @@ int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_d
 		return gp_fail(diag, -EINVAL, _("%s: there is no [job NAME]"), name);
 	if (!s->time_ns)
 		return gp_fail(diag, -EINVAL, _("%s: [run] time = 0: nothing would happen"), name);
+	if (!s->chip.model.quantum_ns)
+		return gp_fail(diag, -EINVAL, _("%s: [gpu] quantum = 0: nobody would have a turn"),
+			       name);
 	for (u32 i = 0; i < s->job_count; i++) {
 		const struct gp_sim_job *job = &s->jobs[i];
 

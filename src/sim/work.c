@@ -122,12 +122,6 @@ void sim_job_start(struct sim *sim, u32 index)
 }
 
 /* No more requests; those under way run to their end. */
-void sim_job_stop(struct sim *sim, u32 index)
-{
-	(void)sim;
-	(void)index;
-}
-
 bool sim_stopped(const struct sim *sim, u32 job)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
@@ -461,7 +455,7 @@ void sim_process_dead(struct sim *sim, u32 index)
 	for (u32 i = 0; i < process->queue_count; i++) {
 		struct sim_queue *queue = &sim->queues[process->first_queue + i];
 		struct gp_model_queue_state state;
-		u32 dropped;
+		u32 dropped = queue->outstanding;
 
 		if (gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
 			sim->result->jobs[process->job].cu_ns += state.cu_ns;

@@ -74,6 +74,9 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\n[job a]\n", "s.sim:2: there is a job \"a\" already"},
 		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline or quantum"},
 		{"[gpu]\nchip = mi999\n", "there is no GPU 'mi999'"},
+		/* What the model would refuse without a word. */
+		{"[gpu]\ncontention_permille = 10001\n", "a whole number of 0 to 10000"},
+		{"[gpu]\nquantum = 0s\n[job a]\n", "nobody would have a turn"},
 		{"[run]\ntime = 1s\n", "s.sim: there is no [job NAME]"},
 		{"[run]\ntime = 0s\n[job a]\n", "nothing would happen"},
 		{"[job a]\ngpu = 3\n", "s.sim:1: job a: gpu = 3, but [gpu] count = 1"},
