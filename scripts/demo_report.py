@@ -79,13 +79,13 @@ def text(report):
                      f"{target['got']:.2f}")
     if not report["targets"]["offline_share"]["met"]:
         default = report["save_cost"]["rows"][0]["offline_share"]
-        lines.append(f"       (the simulator, where no host takes time, reaches {default:.2f} at this GPU's cost)")
+        lines.append(f"       (the simulator, where no host takes time, reaches {default:.3f} at this GPU's cost)")
     lines += ["", "What a preemption may cost (simulator; save and restore each):",
               f"{'cost':>10}{'online p99':>14}{'over alone':>12}{'offline share':>15}{'preemptions':>13}{'declined':>10}"]
     for row in report["save_cost"]["rows"]:
         cost = "this GPU's" if row["save_us"] is None else f"{row['save_us']} us"
         lines.append(f"{cost:>10}{milliseconds(row['p99_with_us']):>11} ms"
-                     f"{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x{row['offline_share'] * 100:>13.0f} %"
+                     f"{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x{row['offline_share'] * 100:>13.1f} %"
                      f"{row['preemptions']:>13}{row['declined']:>10}")
     return "\n".join(lines) + "\n"
 
