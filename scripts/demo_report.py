@@ -76,7 +76,7 @@ def text(report):
              "without_ratio": "online p99 without gpreempt over with, at least"}
     for key, target in report["targets"].items():
         lines.append(f"{'met   ' if target['met'] else 'MISSED'} {words[key]} {target['limit']}: "
-                     f"{target['got']:.2f}")
+                     f"{target['got']:.3f}")
     if not report["targets"]["offline_share"]["met"]:
         default = report["save_cost"]["rows"][0]["offline_share"]
         lines.append(f"       (the simulator, where no host takes time, reaches {default:.3f} at this GPU's cost)")
