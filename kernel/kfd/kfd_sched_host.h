@@ -8,6 +8,7 @@
 #include <linux/wait.h>
 
 #include "kfd_priv.h"
+#include "kfd_sched_compat.h"
 #include "sched/sched.h"
 
 #define KFD_SCHED_DEVICES	16

@@ -4,6 +4,14 @@
 #define KFD_SCHED_TRACE_H_INCLUDED
 
 #include <linux/tracepoint.h>
+#include <linux/version.h>
+
+#undef KFD_SCHED_ASSIGN_STR
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define KFD_SCHED_ASSIGN_STR(field) __assign_str(field, field)
+#else
+#define KFD_SCHED_ASSIGN_STR(field) __assign_str(field)
+#endif
 
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM amdkfd
@@ -29,8 +37,8 @@ TRACE_EVENT(kfd_sched_action,
 	),
 	TP_fast_assign(
 		__entry->id = id;
-		__assign_str(action);
-		__assign_str(why);
+		KFD_SCHED_ASSIGN_STR(action);
+		KFD_SCHED_ASSIGN_STR(why);
 		__entry->pid = pid;
 		__entry->other = other;
 		__entry->priority = priority;

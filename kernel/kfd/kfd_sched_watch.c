@@ -98,6 +98,24 @@ static bool has_packets(const struct queue *q, const struct kfd_sched_reading *r
 	return (u32)reading->written != (u32)reading->read;
 }
 
+#ifdef KFD_SCHED_WAVES_BY_PROCESS
+/* Of all queues of the process on the device: beside one that works an idle one counts as busy. */
+static bool find_waves(const struct queue *q)
+{
+	struct kfd_node *node = q->device;
+	u32 pasid = q->process->pasid;
+	int waves = 0, max_waves = 0;
+
+	if (kfd_sched.waves_node != node || kfd_sched.waves_poll != kfd_sched.polls ||
+	    kfd_sched.waves->pasid != pasid) {
+		node->kfd2kgd->get_cu_occupancy(node->adev, pasid, &waves, &max_waves);
+		*kfd_sched.waves = (struct kfd_cu_occupancy){ waves, pasid };
+		kfd_sched.waves_node = node;
+		kfd_sched.waves_poll = kfd_sched.polls;
+	}
+	return kfd_sched.waves->wave_cnt;
+}
+#else
 /* Of all queues of the device, on each of its XCCs, once a look. */
 static void count_waves(struct kfd_node *node)
 {
@@ -119,20 +137,26 @@ static void count_waves(struct kfd_node *node)
 	kfd_sched.waves_poll = kfd_sched.polls;
 }
 
-/* 1: it has waves, 0: none, -1: nobody counts them */
-static int has_waves(const struct queue *q)
+static bool find_waves(const struct queue *q)
 {
 	int i;
 
-	if (!q->device->kfd2kgd->get_cu_occupancy ||
-	    q->properties.type != KFD_QUEUE_TYPE_COMPUTE)
-		return -1;
 	count_waves(q->device);
 	for (i = 0; i < KFD_SCHED_WAVES; i++)
 		if (kfd_sched.waves[i].wave_cnt &&
 		    kfd_sched.waves[i].doorbell_off == q->properties.doorbell_off)
-			return 1;
-	return 0;
+			return true;
+	return false;
+}
+#endif
+
+/* 1: it has waves, 0: none, -1: nobody counts them */
+static int has_waves(const struct queue *q)
+{
+	if (!q->device->kfd2kgd->get_cu_occupancy ||
+	    q->properties.type != KFD_QUEUE_TYPE_COMPUTE)
+		return -1;
+	return find_waves(q);
 }
 
 static enum gp_sched_work judge(struct kfd_sched_queue *queue,
