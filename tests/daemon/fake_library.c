@@ -52,11 +52,12 @@ void fake_finish(int result)
 	for (size_t i = 0; i < fake.waiting_count; i++) {
 		struct gpreempt_target *target = fake.waiting[i].target;
 		uint32_t share = fake.waiting[i].share;
+		int end = share && target->refuses ? target->refuses : result;
 
 		target->pending--;
 		if (share) {
 			target->sharing--;
-			target->share = result < 0 ? target->share : share;
+			target->share = end < 0 ? target->share : share;
 		} else if (!fake.waiting[i].suspend) {
 			target->held = target->resuming = false;
 		} else if (result >= 0) {
@@ -64,7 +65,7 @@ void fake_finish(int result)
 		}
 		put(&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
 					     .ticket = fake.waiting[i].ticket,
-					     .result = result,
+					     .result = end,
 					     .pid = target->pid,
 					     .target = target});
 	}

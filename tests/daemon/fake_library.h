@@ -21,6 +21,7 @@ struct gpreempt_target {
 	int pending; /* calls under way */
 	int sharing; /* of them, shares */
 	uint32_t share;
+	int refuses; /* shares end with this error */
 };
 
 struct fake_library {

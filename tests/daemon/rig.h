@@ -310,6 +310,18 @@ static inline struct gp_job *job_of(struct rig *rig, const struct agent *agent)
 	return gp_host_client(rig->daemon, (u32)agent->pid)->job;
 }
 
+/* A new configuration, while it runs. */
+static inline void reload_as(struct rig *rig, const char *text)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/conf", rig->directory);
+	assert_int_equal(gp_file_write_atomic(path, text, strlen(text)), 0);
+	rig->daemon->config_path = path;
+	assert_int_equal(gp_daemon_reload(rig->daemon), 0);
+	rig_run(rig);
+}
+
 /* Lines of the record of a kind, and of a reason (GP_SCHED_WHYS: any), about an agent's job. */
 static inline u32 lines(struct rig *rig, const struct agent *agent, u32 kind, u32 why)
 {
