@@ -1,10 +1,12 @@
 /* gpreempt renice: sets the logical priority of a process or group. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/parse.h"
+#include "cli/daemon_client.h"
 #include "cli/target_command.h"
 
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g' };
@@ -45,6 +47,44 @@ static bool priority_argument(const char *text, u64 *priority)
 	return gp_argument_u64(text, priority) && *priority <= GPREEMPT_PRIORITY_MAX;
 }
 
+/* A process of the group's job in gpreemptd; 0: it has none. */
+static u32 group_pid(struct gp_daemon_client *client, const char *group)
+{
+	struct gp_msg_job *jobs;
+	int count = gp_daemon_jobs(client, NULL, 0, &jobs);
+	u32 pid = 0;
+
+	for (int i = 0; i < count && !pid; i++)
+		if (strncmp(jobs[i].group, group, sizeof(jobs[i].group)) == 0)
+			pid = jobs[i].pid;
+	free(jobs);
+	return pid;
+}
+
+/*
+ * Where gpreemptd schedules the process, what it refuses would be changed in vain: it would go on
+ * with the ceiling or with a rule of its configuration.
+ */
+static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct gp_diag *diag)
+{
+	struct gp_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
+	struct gp_daemon_client client;
+	char text[GP_PROTO_TEXT];
+	int error = gp_daemon_open(&client, NULL);
+
+	if (error)
+		return 0;
+	set.pid = settings->group ? group_pid(&client, settings->group) : pid;
+	error = set.pid ? gp_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0, 0)
+			: -ESRCH;
+	if (error == -EPERM) {
+		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
+		gp_fail(diag, error, _("gpreemptd refuses it: %s"), text);
+	}
+	gp_daemon_close(&client);
+	return error == -EPERM ? error : 0;
+}
+
 static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
 		  u32 priority)
 {
@@ -61,7 +101,8 @@ static int renice(const struct gp_command *command, const struct settings *setti
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
 	else if (!error)
 		error = gpreempt_target_open(context, (int)pid, NULL, &target);
-	if (!error && gp_group_present(context, settings->group, target, &sink.diag)) {
+	if (!error && (gp_group_present(context, settings->group, target, &sink.diag) ||
+		       tell_daemon(settings, pid, priority, &sink.diag))) {
 		gpreempt_close(context);
 		return GP_EXIT_FAILED;
 	}
@@ -120,7 +161,9 @@ const struct gp_command gp_command_renice = {
 	.summary = N_("Set the logical priority of a process"),
 	.description = N_("PRIORITY is 0 to 65535, higher wins: offline (500), normal (1000) and "
 			  "online\n(2000) are names for the usual ones. It is gpreempt's own and "
-			  "has nothing to do\nwith the hardware's priority of a queue."),
+			  "has nothing to do\nwith the hardware's priority of a queue. Where "
+			  "gpreemptd runs it counts at once,\nbefore the configuration's rules; "
+			  "one above your ceiling there is refused."),
 	.options = options,
 	.examples = "  gpreempt renice online 4711\n"
 		    "  gpreempt renice 300 --group training\n",

@@ -171,6 +171,22 @@ static void say_totals(const struct story *story)
 		       resume);
 }
 
+/* Whether a line has another priority of the job than the job itself: a stream's. */
+static bool has_streams(const struct story *story, size_t first)
+{
+	for (size_t i = first; story->job.id && i < story->count; i++) {
+		const struct gp_msg_decision *line = &story->line[i];
+		u32 seen = line->job == story->job.id     ? line->job_priority
+			   : line->other == story->job.id ? line->other_priority
+							  : story->job.priority;
+
+		if (seen == story->job.priority + GP_SCHED_STREAM_STEP ||
+		    seen + GP_SCHED_STREAM_STEP == story->job.priority)
+			return true;
+	}
+	return false;
+}
+
 static void say_lines(const struct story *story)
 {
 	size_t first = story->count > story->lines ? story->count - (size_t)story->lines : 0;
@@ -181,6 +197,10 @@ static void say_lines(const struct story *story)
 		return;
 	}
 	printf(_("What was decided (%zu of %zu lines):\n"), story->count - first, story->count);
+	if (has_streams(story, first))
+		printf(_("  (a priority in it is that of the streams that had work then: a high or "
+			 "low one counts %u more or less)\n"),
+		       GP_SCHED_STREAM_STEP);
 	for (size_t i = first; i < story->count; i++) {
 		const struct gp_msg_decision *line = &story->line[i];
 

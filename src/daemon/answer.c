@@ -158,6 +158,7 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 {
 	struct gp_daemon *daemon = peer->daemon;
 	struct gp_config_user limits;
+	char text[GP_PROTO_TEXT];
 	int error = 0;
 	struct gp_client *client = own_client(peer, ask, what->pid, &error);
 
@@ -173,8 +174,13 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 		return refuse(peer, ask, -EINVAL, "the value is out of range");
 	if (!above_ceilings(peer) &&
 	    (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > limits.max_priority) ||
-	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight)))
-		return refuse(peer, ask, -EPERM, "above the ceiling the configuration sets");
+	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight))) {
+		snprintf(text, sizeof(text),
+			 "above the ceiling that the configuration sets you: priority %u, weight "
+			 "%u",
+			 limits.max_priority, limits.max_weight);
+		return refuse(peer, ask, -EPERM, text);
+	}
 	struct gp_sched_job_spec before = job->spec;
 	u32 changed = job->changed;
 	if (what->what & GP_DAEMON_SET_PRIORITY)

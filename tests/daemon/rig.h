@@ -33,6 +33,7 @@ struct agent {
 	struct gp_activity *memory; /* NULL: not sealed, so not shared */
 	struct gp_msg_hello hello;
 	u32 queues;  /* how many, with ids from QUEUE on */
+	u32 lower;   /* its streams' priority than its own, by so much */
 	bool silent; /* does not answer */
 	bool unsealed;
 	bool blind; /* has nothing to show yet */
@@ -185,7 +186,7 @@ static inline void agent_queues(struct agent *agent)
 			.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING,
 			.kfd_id = QUEUE + i,
 			.ring = 0x1000 * (i + 1),
-			.logical_priority = agent->hello.priority,
+			.logical_priority = agent->hello.priority - agent->lower,
 		};
 	gp_wire_send(agent->socket, agent->message.header.type, agent->message.header.serial,
 		     (s32)agent->queues, list,

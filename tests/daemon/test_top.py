@@ -1,5 +1,6 @@
-"""gpreempt top on a real terminal (tmux), with a daemon that has two jobs. Nothing here waits for a time: the screen
-is read until it shows what it must, and a minute without it is a failure."""
+"""gpreempt top on a real terminal (tmux), and commands beside it, with a daemon that has two jobs. Nothing here waits
+for a time: the screen is read until it shows what it must, and a minute without it is a failure."""
+import json
 import os
 import re
 import shutil
@@ -10,27 +11,22 @@ import unittest
 
 BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
-TOP_DAEMON = os.path.join(os.path.dirname(BIN), "tests", "daemon", "top_daemon")
+TESTS = os.path.join(os.path.dirname(BIN), "tests")
+TOP_DAEMON = os.path.join(TESTS, "daemon", "top_daemon")
+FAKE_HOLDER = os.path.join(TESTS, "lib", "fake_holder")
 LIMIT = 60
 
 
-@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
-class Top(unittest.TestCase):
-    def setUp(self):
-        self.place = tempfile.mkdtemp(prefix="gpt")
-        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
-        self.daemon = subprocess.Popen([TOP_DAEMON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+class Daemon(unittest.TestCase):
+    """A daemon with two jobs of its own, and the environment in which commands find it."""
+
+    def start_daemon(self, *arguments):
+        self.daemon = subprocess.Popen([TOP_DAEMON, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       text=True)
         self.addCleanup(self.end_daemon)
         directory, self.low, self.high = self.daemon.stdout.readline().split()
         env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "LANGUAGE", "ENV")}
-        self.env = dict(env, LC_ALL="C.UTF-8", TMUX_TMPDIR=self.place, GPREEMPT_DIR=directory, TERM="xterm")
-        self.addCleanup(self.end_tmux)
-        # A shell with job control, so that stopping is what a person sees.
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "PS1='$ ' sh -i")
-        self.type("echo be''fore\n")
-        self.until(lambda s: "before" in s)
-        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
-        self.until(self.listed)
+        self.env = dict(env, LC_ALL="C.UTF-8", GPREEMPT_DIR=directory, GPREEMPT_HOLDER=FAKE_HOLDER, TERM="xterm")
 
     def end_daemon(self):
         self.daemon.stdin.close()
@@ -41,6 +37,54 @@ class Top(unittest.TestCase):
                 self.daemon.kill()
                 self.daemon.wait()
             self.daemon.stdout.close()
+
+    def gpreempt(self, *arguments):
+        done = subprocess.run([GPREEMPT, *arguments], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
+
+    def priorities(self):
+        return {job["pid"]: job["priority"] for job in json.loads(self.gpreempt("top", "--json"))["jobs"]}
+
+
+class Commands(Daemon):
+    def test_what_renice_answers_is_what_the_daemon_schedules_by(self):
+        self.start_daemon()
+        self.assertEqual(self.priorities(), {int(self.low): 500, int(self.high): 2000})
+        self.assertEqual(self.gpreempt("renice", "60000", self.low), f"process {self.low}: priority 60000\n")
+        self.assertEqual(self.priorities(), {int(self.low): 60000, int(self.high): 2000})
+
+    def test_why_tells_a_stream_s_priority_from_the_job_s(self):
+        self.start_daemon("busy")
+        shown = self.gpreempt("why", self.high)
+        self.assertIn("is a job of class online with priority 2000", shown)
+        self.assertIn("1900", shown)
+        self.assertIn("a high or low one counts 100 more or less", shown)
+        self.assertNotIn("counts 100 more", self.gpreempt("why", self.low))
+
+    def test_a_name_does_not_drive_the_terminal(self):
+        self.start_daemon()
+        for command in (("log", "--all"), ("why", self.high), ("top", "--once")):
+            shown = self.gpreempt(*command)
+            self.assertIn("pro??gram", shown)
+            self.assertNotIn("\x9b", shown)
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Top(Daemon):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="gpt")
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        self.start_daemon()
+        self.env["TMUX_TMPDIR"] = self.place
+        self.addCleanup(self.end_tmux)
+        # A shell with job control, so that stopping is what a person sees.
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "PS1='$ ' sh -i")
+        self.type("echo be''fore\n")
+        self.until(lambda s: "before" in s)
+        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
+        self.until(self.listed)
 
     def end_tmux(self):
         """The terminal hangs up on the programs in it, which end them."""
@@ -142,13 +186,6 @@ class Top(unittest.TestCase):
         # What is typed is shown again.
         self.type("echo aft''er")
         self.until(lambda s: "echo aft''er" in s)
-
-    def test_a_name_does_not_drive_the_terminal(self):
-        for command in (("log", "--all"), ("why", self.high), ("top", "--once")):
-            done = subprocess.run([GPREEMPT, *command], env=self.env, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
-            self.assertEqual(done.returncode, 0, command)
-            self.assertIn("pro??gram", done.stdout)
-            self.assertNotIn("\x9b", done.stdout)
 
     def test_signals_end_it(self):
         self.tmux("send-keys", "C-c")

@@ -1,12 +1,13 @@
 /*
  * A daemon with two jobs for the test of `gpreempt top`: an offline one, which has work, and an
- * online one. Prints their pids and serves until its input ends.
+ * online one, whose streams are of low priority; with an argument it has work as well. Prints their
+ * pids and serves until its input ends.
  */
 #include "rig.h"
 
 #include <poll.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_new(rig, 1, 2000);
@@ -15,8 +16,10 @@ int main(void)
 	/* U+009B begins a command to the terminal, as ESC [ does. */
 	strcpy(high->hello.name, "pro\xc2\x9b"
 				 "gram");
+	high->lower = GP_SCHED_STREAM_STEP;
 	agent_await(rig, high);
 	work(rig, low, true);
+	work(rig, high, argc > 1 && argv[1]);
 	printf("%s %d %d\n", rig->directory, (int)low->pid, (int)high->pid);
 	fflush(stdout);
 	while (poll(&input, 1, 0) == 0) {
