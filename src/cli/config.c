@@ -19,7 +19,7 @@ static int none(void *ctx, int id, const char *value)
 /* The daemon's own reader does it: there is one truth about its file. */
 static int check(const struct gp_command *command, char *file)
 {
-	static char name[] = "gpreemptd", option[] = "--check";
+	static char name[] = "gpreempt config", option[] = "--check";
 	char *arguments[] = {name, option, file, NULL};
 	struct gp_cli_diag sink;
 	char path[PATH_MAX];

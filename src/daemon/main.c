@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,6 +18,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct journal {
 	struct gp_diag diag;
 	bool levels; /* stderr is the journal: lines begin with their level */
+	const char *name;
 };
 
 static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
@@ -24,7 +26,17 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 	static const char *const levels[] = {"<6>", "<4>", "<3>"};
 	struct journal *journal = (struct journal *)diag;
 
-	fprintf(stderr, "%sgpreemptd: %s\n", journal->levels ? levels[severity] : "", text);
+	fprintf(stderr, "%s%s: %s\n", journal->levels ? levels[severity] : "", journal->name, text);
+}
+
+/* What could not be written must not look like success. */
+static int finish(struct gp_diag *diag)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_OK;
+	gp_fail(diag, -EIO, _("cannot write the output: %s"), strerror(errno ? errno : EIO));
+	return EXIT_FAILED;
 }
 
 static void help(void)
@@ -52,7 +64,7 @@ static int check(const char *path, struct gp_diag *diag)
 	printf(_("%s: correct; mode %s, %zu rules\n"), path,
 	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
 	gp_config_free(&config);
-	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+	return finish(diag);
 }
 
 struct settings {
@@ -88,10 +100,10 @@ static int parse(int argc, char **argv, struct settings *settings, struct gp_dia
 			return check(optarg, diag);
 		case 'V':
 			puts("gpreemptd " GP_VERSION);
-			return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+			return finish(diag);
 		case 'h':
 			help();
-			return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+			return finish(diag);
 		default:
 			return EXIT_USAGE;
 		}
@@ -116,9 +128,30 @@ static int configure(struct settings *settings, struct gp_diag *diag, struct gp_
 	return error;
 }
 
+/* The variable names the journal's socket, and is there also where stderr leads elsewhere. */
+static bool writes_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat info;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &info) == 0 && info.st_dev == device && info.st_ino == inode;
+}
+
+/* 'gpreempt config check' runs it under its own name. */
+static const char *name_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path && *path ? path : "gpreemptd";
+}
+
 int main(int argc, char **argv)
 {
-	struct journal journal = {.diag = {.emit = emit}, .levels = getenv("JOURNAL_STREAM")};
+	struct journal journal = {.diag = {.emit = emit},
+				  .levels = writes_to_journal(),
+				  .name = name_of(argc ? argv[0] : NULL)};
 	struct settings settings = {.mode = -1};
 	struct gp_config config;
 	struct gp_daemon *daemon;

@@ -154,7 +154,8 @@ class Commands(unittest.TestCase):
     def test_check_names_file_line_and_fix(self):
         done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n[rule x]\nuser = a\nclas = online\n"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("conf:5: unknown key 'clas' in [rule x]; did you mean 'class'?", done.stderr)
+        self.assertRegex(done.stderr, r"^gpreempt config: \S*conf:5: unknown key 'clas' in \[rule x\]; "
+                                      r"did you mean 'class'\?\n")
         done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("correct; mode act", done.stdout)
@@ -172,6 +173,27 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.run_it(GPREEMPTD, "--no-such").returncode, 2)
         self.assertEqual(self.run_it(GPREEMPTD, "extra").returncode, 2)
         self.assertEqual(self.run_it(GPREEMPTD, "--config", "/no/such").returncode, 2)
+
+    def test_output_that_cannot_be_written_is_said(self):
+        path = self.file("[daemon]\nmode = act\n")
+        for command in ((GPREEMPTD, "--version"), (GPREEMPTD, "--help"), (GPREEMPTD, "--check", path),
+                        (GPREEMPT, "config", "check", path)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=self.env,
+                                      timeout=LIMIT)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("cannot write the output: No space left on device", done.stderr)
+
+    def test_levels_are_for_the_journal_only(self):
+        # The variable is inherited by what a service starts, wherever that writes to.
+        path = os.path.join(self.place, "said")
+        for ours in (False, True):
+            with open(path, "w") as said:
+                place = os.fstat(said.fileno())
+                self.env["JOURNAL_STREAM"] = f"{place.st_dev}:{place.st_ino + (not ours)}"
+                subprocess.run([GPREEMPTD, "--check", "/no/such"], stderr=said, env=self.env, timeout=LIMIT)
+            with open(path) as said:
+                self.assertTrue(said.read().startswith("<3>gpreemptd: " if ours else "gpreemptd: "))
 
     def test_it_explains_itself(self):
         self.assertIn("--config", self.run_it(GPREEMPTD, "--help").stdout)
