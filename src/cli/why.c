@@ -129,20 +129,23 @@ static void say_others(const struct story *story)
 static void say_state(const struct story *story)
 {
 	const struct gp_msg_job *job = &story->job;
-	char who[128];
+	char who[128], processes[48], queues[48];
 
 	gp_decision_who(job->name, job->pid, who, sizeof(who));
+	snprintf(processes, sizeof(processes),
+		 ngettext("%u process", "%u processes", job->processes), job->processes);
+	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", job->queues),
+		 job->queues);
 	if (gp_top_sees_work(job->gpu_id))
-		printf(_("%s is a job of class %s with priority %u: %u processes, %u queues, %u of "
-			 "them with work.\n"),
-		       who, gp_class_name(job->job_class), job->priority, job->processes,
-		       job->queues, job->busy_queues);
+		printf(_("%s is a job of class %s with priority %u: %s, %s, %u of them with "
+			 "work.\n"),
+		       who, gp_class_name(job->job_class), job->priority, processes, queues,
+		       job->busy_queues);
 	else
-		printf(_("%s is a job of class %s with priority %u: %u processes, %u queues. The "
-			 "hardware shares\nthe GPU by time slices (nv-timeslice); who has work is "
-			 "not known here.\n"),
-		       who, gp_class_name(job->job_class), job->priority, job->processes,
-		       job->queues);
+		printf(_("%s is a job of class %s with priority %u: %s, %s. The hardware shares\n"
+			 "the GPU by time slices (nv-timeslice); who has work is not known "
+			 "here.\n"),
+		       who, gp_class_name(job->job_class), job->priority, processes, queues);
 	if (*job->rule)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
 		       (int)sizeof(job->rule), job->rule);
@@ -160,11 +163,16 @@ static void say_totals(const struct story *story)
 	gp_sched_time_text(job->waited_ns, waited, sizeof(waited));
 	gp_sched_time_text(job->suspend_ns, suspend, sizeof(suspend));
 	gp_sched_time_text(job->resume_ns, resume, sizeof(resume));
-	printf(_("In all it ran %s and was held %s, in %llu suspensions; %llu more were declined "
-		 "and %llu failed.\n"),
+	printf(ngettext("In all it ran %s and was held %s, in %llu suspension; %llu more were "
+			"declined and %llu failed.\n",
+			"In all it ran %s and was held %s, in %llu suspensions; %llu more were "
+			"declined and %llu failed.\n",
+			(unsigned long)job->suspends),
 	       gp_top_sees_work(job->gpu_id) ? ran : "?", held, (unsigned long long)job->suspends,
 	       (unsigned long long)job->declined, (unsigned long long)job->failures);
-	printf(_("Others were held for it %llu times; its work had waited %s by then.\n"),
+	printf(ngettext("Others were held for it %llu time; its work had waited %s by then.\n",
+			"Others were held for it %llu times; its work had waited %s by then.\n",
+			(unsigned long)job->preempted),
 	       (unsigned long long)job->preempted, waited);
 	if (job->suspends)
 		printf(_("Stopping it is expected to take %s, continuing it %s.\n"), suspend,

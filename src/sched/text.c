@@ -49,6 +49,12 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 		return snprintf(out, size, _("%s is held and has a new queue: that is held too"),
 				w->job);
 	default:
+		if (w->r->saves_ns == GP_SCHED_UNKNOWN)
+			return snprintf(out, size,
+					_("%s (priority %u) makes room for %s (priority %u), which "
+					  "waited %s; estimated cost %s"),
+					w->job, w->r->job_priority, w->other, w->r->other_priority,
+					w->waited, w->cost);
 		return snprintf(out, size,
 				_("%s (priority %u) makes room for %s (priority %u), which waited "
 				  "%s; estimated cost %s, needs %s more"),

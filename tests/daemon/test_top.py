@@ -58,7 +58,9 @@ class Commands(Daemon):
     def test_why_tells_a_stream_s_priority_from_the_job_s(self):
         self.start_daemon("busy")
         shown = self.gpreempt("why", self.high)
-        self.assertIn("is a job of class online with priority 2000", shown)
+        self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue, 1 of them with work.", shown)
+        self.assertIn("Others were held for it 1 time;", shown)
+        self.assertNotIn("unknown", shown)
         self.assertIn("1900", shown)
         self.assertIn("a high or low one counts 100 more or less", shown)
         self.assertNotIn("counts 100 more", self.gpreempt("why", self.low))
