@@ -108,12 +108,19 @@ static int weight(int error)
 	return error == -ENOENT || error == -EACCES ? 1 : error == -ENODEV ? 2 : 3;
 }
 
-/* Adds a reason to those before it, as far as there is room. */
-static void add_reason(char *all, size_t size, const char *why)
+/* Adds a reason to those before it, as far as there is room. Whose the process is comes first: to
+ * others the rest is of no use. */
+static void add_reason(char *all, size_t size, const char *why, int error)
 {
-	size_t used = strlen(all);
+	size_t used = strlen(all), length = strlen(why);
 
-	snprintf(all + used, size - used, "%s%s", used ? "; " : "", why);
+	if (error != -EPERM || !used || used + length + sizeof("; ") > size) {
+		snprintf(all + used, size - used, "%s%s", used ? "; " : "", why);
+		return;
+	}
+	memmove(all + length + 2, all, used + 1);
+	memcpy(all, why, length);
+	memcpy(all + length, "; ", 2);
 }
 
 /* The first mechanism that works, and why not those before it. */
@@ -131,7 +138,7 @@ static int choose(struct gp_applied *applied, u32 asked, char *text, size_t size
 			result = error;
 		/* A module that nobody loaded is worth a word only to who asks for it. */
 		if (error != -ENXIO || asked != GP_MECHANISM_AUTO)
-			add_reason(text, size, why);
+			add_reason(text, size, why, error);
 		if (error)
 			continue;
 		applied->ops = *m;

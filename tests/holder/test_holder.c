@@ -151,6 +151,11 @@ static void every_mechanism_says_why_it_does_not_work(void **state)
 			    "because it is a test; the other one has its reasons");
 	other_probe_error = -EBUSY;
 	assert_int_equal(open_self(&scene, client, 0), -EBUSY);
+	/* It is somebody else's: that is the reason, whatever else there is. */
+	other_probe_error = -EPERM;
+	assert_int_equal(open_self(&scene, client, 0), -EPERM);
+	assert_string_equal((char *)client->message.body,
+			    "the other one has its reasons; because it is a test");
 	scene.mechanisms[1] = before;
 	client_close(client);
 }
