@@ -165,9 +165,13 @@ static bool say_others(struct keeper *keeper)
 
 	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
 		return false;
-	printf(_("%s: let go after %.1f s, but it stays suspended: process %d holds it, too\n"),
-	       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
-	       info.owner_pid);
+	if (keeper->json)
+		say_json(keeper, "let_go", "owner_pid", info.owner_pid);
+	else
+		printf(_("%s: let go after %.1f s, but it stays suspended: process %d holds it, "
+			 "too\n"),
+		       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
+		       info.owner_pid);
 	return true;
 }
 
@@ -177,9 +181,11 @@ static int let_go(struct keeper *keeper)
 
 	if (count < 0)
 		return failed(keeper);
+	if (say_others(keeper))
+		return GP_EXIT_OK;
 	if (keeper->json)
 		say_json(keeper, "resumed", "queues", count);
-	else if (!say_others(keeper))
+	else
 		printf(ngettext("%s: %d queue runs again after %.1f s\n",
 				"%s: %d queues run again after %.1f s\n", (unsigned long)count),
 		       keeper->name, count, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);

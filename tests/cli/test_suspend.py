@@ -101,6 +101,9 @@ class Suspend(Commands):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, rf"process {self.pid}: let go after [0-9.]+ s, but it stays suspended: "
                                       rf"process {other.pid} holds it, too\n$")
+        done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--json")
+        last = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual((last["event"], last["owner_pid"]), ("let_go", other.pid))
 
     def on_a_virtual_gpu(self):
         process = subprocess.Popen(["sleep", "infinity"], env=dict(os.environ, GPREEMPT_VGPU="/tmp/machine"))
