@@ -296,7 +296,7 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 		/* Output that cannot be written must not leave a file behind. */
 		if (!error && fflush(stdout))
 			error = -EIO;
-		if (!error && !arguments.no_file)
+		if (!error && !arguments.no_file && (!arguments.json || arguments.output))
 			error = write_python(&arguments, &result.processes[0], &diag.diag);
 	}
 	gp_find_result_free(&result);
@@ -343,7 +343,8 @@ static const struct gp_option finder_options[] = {
 	 N_("print the summary only")},
 	COMMON_OPTIONS,
 	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, as 'gpreempt find' does, instead of the summary")},
+	 N_("print JSON, as 'gpreempt find' does, instead of the summary;\nthe file is written "
+	    "with --output only")},
 	{0},
 };
 
@@ -383,7 +384,7 @@ const struct gp_command gp_command_queue_finder = {
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List a process's GPU queues and write them as a Python file"),
 	.description = N_("Prints a summary and writes queue_config_pid_<pid>.py in the current "
-			  "directory.\n'gpreempt find' shows more and prints JSON."),
+			  "directory.\n'gpreempt find' shows more."),
 	.options = finder_options,
 	.examples = "  queue_finder 158036 case_a_cnn.log\n"
 		    "  sudo queue_finder 158036\n"

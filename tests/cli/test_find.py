@@ -258,7 +258,10 @@ class QueueFinder(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             done = run(QUEUE_FINDER, "--json", "158036", CNN, "--no-live", cwd=directory)
             self.assertEqual(len(json.loads(done.stdout)["queues"]), 2)
-            self.assertEqual(os.listdir(directory), ["queue_config_pid_158036.py"])
+            self.assertEqual(os.listdir(directory), [])
+            done = run(QUEUE_FINDER, "--json", "158036", CNN, "--no-live", "-o", "named.py", cwd=directory)
+            self.assertEqual(len(json.loads(done.stdout)["queues"]), 2)
+            self.assertEqual(os.listdir(directory), ["named.py"])
 
     def test_nothing_found_writes_nothing(self):
         with tempfile.TemporaryDirectory() as directory:
