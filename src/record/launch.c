@@ -10,12 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/i18n.h"
 #include "base/program.h"
 
 /* Shows packets with every runtime; from ROCm 7.1 on 4 does not. */
 #define LEVEL   "5"
 #define SETTING "AMD_LOG_LEVEL=" LEVEL
+/* Of what a failed run in a container wrote. A log that is larger is of a program that ran. */
+#define END_LINES 5
+#define END_MAX   (1u << 20)
 
 /* "docker exec -e AMD_LOG_LEVEL=5 CONTAINER COMMAND..."; freed by the caller. */
 static char **inside(const struct gp_launch *launch, const char *runtime)
@@ -124,6 +128,26 @@ static int find_runtime(char *path, size_t size, struct gp_diag *diag)
 	return gp_fail(diag, -ENOENT, "%s", _("--container: neither docker nor podman is there"));
 }
 
+/*
+ * What docker itself had to say is in the log, with what the program wrote: of a failure the last
+ * lines that are not the runtime's are for the terminal, too.
+ */
+static void tell_end(const char *path, struct gp_diag *diag)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_buf text = {0};
+	const char *lines[END_LINES];
+	size_t count = 0;
+
+	if (gp_root_read(&live, END_MAX, &text, "%s", path) == 0 && text.len)
+		for (char *rest = text.data, *line; (line = strsep(&rest, "\n"));)
+			if (*line && *line != ':')
+				lines[count++ % END_LINES] = line;
+	for (size_t i = count > END_LINES ? count - END_LINES : 0; i < count; i++)
+		gp_diag(diag, GP_WARNING, "%s", lines[i % END_LINES]);
+	gp_buf_free(&text);
+}
+
 static int run_inside(const struct gp_launch *launch, int *status, struct gp_diag *diag)
 {
 	char path[PATH_MAX], **argv;
@@ -139,6 +163,8 @@ static int run_inside(const struct gp_launch *launch, int *status, struct gp_dia
 	error = argv ? start(launch, path, argv, log, status, diag) : -ENOMEM;
 	free(argv);
 	close(log);
+	if (!error && *status)
+		tell_end(launch->log, diag);
 	return error;
 }
 

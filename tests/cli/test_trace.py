@@ -114,6 +114,13 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertTrue(done.stdout.startswith("exec -e AMD_LOG_LEVEL=5 box python3 a b.py\n"), done.stdout)
         self.assertIn("amd_log.txt", done.stdout)
+        self.assertNotIn("gpreempt trace: warning: :", done.stderr)  # nothing of the log itself
+        self.out += "2"
+        with open(docker, "w") as script:
+            script.write('#!/bin/sh\necho "Error: No such container: $4" >&2\nexit 1\n')
+        done = self.trace("--container", "box", "--", "true", env={"PATH": self.place.name + ":" + os.environ["PATH"]})
+        self.assertEqual(done.returncode, 125, done.stderr)  # there is nothing to report on
+        self.assertIn("gpreempt trace: warning: Error: No such container: box\n", done.stderr)
         done = gpreempt("trace", "--root", self.root, "--container", "box", "true", cwd=self.place.name,
                         env={"PATH": "/nowhere"})
         self.assertEqual(done.returncode, 125)
