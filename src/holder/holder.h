@@ -150,6 +150,7 @@ struct gp_member {
 	bool again;                /* it could not be told what it should be: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
 	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
+	u64 leased_until_ns;       /* by the clock of its agent, as last answered */
 	u32 gpus[GP_HOLDER_GPUS];
 	u32 gpu_count;
 };

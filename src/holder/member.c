@@ -11,6 +11,7 @@
 
 #include "base/i18n.h"
 
+#define MS       1000000ull
 #define AGAIN_NS 10000000ull
 
 struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
@@ -189,15 +190,26 @@ void gp_member_lease(struct gp_member *member)
 	gp_job_post(job);
 }
 
+static void note_lease(struct gp_member *member)
+{
+	member->leased_until_ns = gp_now_ns() + longest_lease(member) * MS;
+}
+
 static void leased(struct gp_member *member, int result)
 {
 	bool again = member->lease_again;
 
 	member->leasing = member->lease_again = false;
+	if (result >= 0)
+		note_lease(member);
+	/* One that did not answer in time keeps what it was told before: whoever asked for less
+	 * must not end what others hold for longer. It is asked again. */
+	if (result == -ETIME && gp_now_ns() < member->leased_until_ns)
+		again = true;
 	/* Its own clock had run out before we came: it runs. */
-	if (result < 0)
+	else if (result < 0)
 		take_notice(member, result);
-	else if (again && longest_lease(member))
+	if (again && longest_lease(member))
 		gp_member_lease(member);
 }
 
@@ -332,6 +344,8 @@ void gp_member_job_done(struct gp_job *job)
 		member->own_priority = job->own_priority;
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result);
+	if (job->kind == GP_JOB_APPLY && !job->result)
+		note_lease(member);
 	if (job->kind == GP_JOB_APPLY && job->suspends)
 		/* An agent that does not answer says nothing of the device: its program may be
 		 * stopped. */

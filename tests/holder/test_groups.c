@@ -319,6 +319,33 @@ static void the_agent_does_the_work(void **state)
 	client_close(client);
 }
 
+/* Its own clock goes on, and says that it is held for long: what one asks for in vain ends nobody's
+ * hold. */
+static void one_that_does_not_answer_for_a_while_stays_held(void **state)
+{
+	struct client *by_hand = scene_client(&scene), *daemon = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	int held = open_pid(by_hand, agents[0], 0), other = open_pid(daemon, agents[0], 0);
+	assert_int_equal(suspend(&scene, by_hand, held, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(suspend(&scene, daemon, other, LONG_LEASE, LONG_LEASE), 2);
+	__atomic_store_n(&shown[0].deaf, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(target_call(&scene, daemon, GP_MSG_RENEW, other), 0);
+	/* Until that was given up, which shows in the next one. */
+	struct gp_member *member = gp_container(scene.holder.members.next, struct gp_member, link);
+	assert_true(member->leasing);
+	member->lease_again = true;
+	UNTIL(&scene, !member->lease_again);
+	assert_int_equal(target_call(&scene, by_hand, GP_MSG_INFO, held), 0);
+	assert_int_equal(((struct gp_msg_info *)by_hand->message.body)->mine, 1);
+	assert_int_equal(shown[0].suspended, 1);
+	end_agent(0); /* rather than wait for it once more */
+	client_close(daemon);
+	client_close(by_hand);
+}
+
 /* A program that is stopped takes no share; what is asked of the others is answered meanwhile. */
 static void nothing_waits_for_a_share_that_is_not_taken(void **state)
 {
@@ -572,6 +599,7 @@ int main(void)
 		T(auto_takes_the_agent_and_says_why),
 		T(a_late_agent_is_taken),
 		T(the_agent_does_the_work),
+		T(one_that_does_not_answer_for_a_while_stays_held),
 		T(nothing_waits_for_a_share_that_is_not_taken),
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(members_are_suspended_together),
