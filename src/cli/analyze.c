@@ -89,6 +89,19 @@ static int read_file(struct arguments *arguments, struct gp_inquiry *inquiry, co
 	return error;
 }
 
+/* Programs and documents, our own reports among them, quote lines of logs and are none. */
+static bool quotes(const char *name)
+{
+	static const char *const ends[] = {".c",  ".cc", ".cpp", ".h",   ".hip", ".cl",
+					   ".py", ".sh", ".md",  ".rst", ".htm", ".html"};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < GP_ARRAY_SIZE(ends); i++)
+		if (strcmp(dot, ends[i]) == 0)
+			return true;
+	return false;
+}
+
 static bool is_understood(const char *path)
 {
 	enum gp_source_kind kind = GP_SOURCE_UNKNOWN;
@@ -118,7 +131,8 @@ static int read_directory(struct arguments *arguments, struct gp_inquiry *inquir
 
 		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
 			error = -ENOMEM;
-		else if (stat(child, &info) == 0 && S_ISREG(info.st_mode) && is_understood(child))
+		else if (!quotes(child) && stat(child, &info) == 0 && S_ISREG(info.st_mode) &&
+			 is_understood(child))
 			error = read_file(arguments, inquiry, child);
 		free(child);
 	}
@@ -190,7 +204,8 @@ const struct gp_command gp_command_analyze = {
 		"Reads AMD_LOG_LEVEL logs, libhsakmt's lines, ftrace's text (functions, graph,\n"
 		"events, probes, trace-cmd report) and trace.dat, KFD's prints, rocprof's files,\n"
 		"lists of processes (of rocm-smi and amd-smi), the JSON of 'gpreempt log' and\n"
-		"clocks.json of 'gpreempt trace', each recognised by its content, and answers:\n"
+		"clocks.json of 'gpreempt trace', each recognised by its content (of a directory\n"
+		"all but programs and documents, which may quote one), and answers:\n"
 		"how a queue is created and how long each step takes, what happens to its MQD,\n"
 		"which queues are used, whether doorbells are seen, and whether work can be\n"
 		"preempted. Each answer names the line it stands on, or says that the data does\n"

@@ -60,6 +60,8 @@ class Directory(unittest.TestCase):
             os.mkdir(os.path.join(place, "below"))
             with open(os.path.join(place, "analyze.sh"), "w") as other:
                 other.write("#!/bin/sh\n")
+            with open(os.path.join(place, "notes.md"), "w") as other, open(CNN) as log:
+                other.write("What we saw:\n" + log.read())
             result = gpreempt_json("analyze", "--json", place)
             self.assertEqual([row["kind"] for row in result["files"]["rows"]], ["AMD log", "ftrace"])
             done = gpreempt("analyze", os.path.join(place, "below"))
