@@ -179,21 +179,29 @@ static void print_tables(const struct arguments *arguments, const struct gp_find
 	}
 }
 
+static int find(struct arguments *arguments, struct gp_diag *diag, struct gp_find_result *result)
+{
+	struct gp_progress progress;
+	int error;
+
+	gp_progress_start(&progress);
+	arguments->find.progress = &progress;
+	error = gp_find(&arguments->find, diag, result);
+	gp_progress_end(&progress);
+	return error;
+}
+
 static int run_find(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
 	struct gp_find_result result = {0};
-	struct gp_progress progress;
 	struct gp_cli_diag diag;
 	int status, error;
 
 	if (parse(&arguments, argc, argv, &status))
 		return status;
 	gp_cli_diag_init(&diag, command);
-	gp_progress_start(&progress);
-	arguments.find.progress = &progress;
-	error = gp_find(&arguments.find, &diag.diag, &result);
-	gp_progress_end(&progress);
+	error = find(&arguments, &diag.diag, &result);
 	if (!error && arguments.json)
 		error = print_json(&arguments, &result);
 	else if (!error)
@@ -273,17 +281,13 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
 	struct gp_find_result result = {0};
-	struct gp_progress progress;
 	struct gp_cli_diag diag;
 	int status, error;
 
 	if (parse(&arguments, argc, argv, &status))
 		return status;
 	gp_cli_diag_init(&diag, command);
-	gp_progress_start(&progress);
-	arguments.find.progress = &progress;
-	error = gp_find(&arguments.find, &diag.diag, &result);
-	gp_progress_end(&progress);
+	error = find(&arguments, &diag.diag, &result);
 	if (!error && !queue_total(&result))
 		error = gp_fail(&diag.diag, -ENOENT,
 				_("process %u: no queue found, no file written"),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/i18n.h"
+#include "base/utf8.h"
 #include "trace/doc_parts.h"
 
 static char *copy(struct gp_doc *doc, const char *text, size_t len)
@@ -283,4 +284,53 @@ void gp_value_show(const struct gp_value *value, struct gp_buf *out)
 		gp_buf_puts(out, value->number ? _("yes") : _("no"));
 		break;
 	}
+}
+
+/* The entity of a character, or NULL. */
+static const char *entity(u32 code, bool quotes)
+{
+	switch (code) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return quotes ? "&quot;" : NULL;
+	case '\'':
+		return quotes ? "&#39;" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char *markup)
+{
+	for (size_t i = 0; i < len;) {
+		u32 code;
+		size_t step = gp_utf8_next(text + i, len - i, &code);
+		const char *named = step ? entity(code, !markup) : NULL;
+
+		if (!step)
+			gp_buf_puts(out, "�");
+		else if (named)
+			gp_buf_puts(out, named);
+		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
+			gp_buf_puts(out, " ");
+		else if (markup && code < 0x80 && strchr(markup, (int)code))
+			gp_buf_printf(out, "\\%c", (char)code);
+		else
+			gp_buf_add(out, text + i, step);
+		i += step ? step : 1;
+	}
+}
+
+void gp_doc_escape_value(struct gp_buf *out, const struct gp_value *value, const char *markup)
+{
+	struct gp_buf text = {0};
+
+	gp_value_show(value, &text);
+	gp_doc_escape(out, gp_buf_str(&text), text.len, markup);
+	gp_buf_free(&text);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/i18n.h"
-#include "base/utf8.h"
 #include "trace/doc_parts.h"
 
 static const char head[] =
@@ -43,31 +42,7 @@ static const char style[] =
 
 static void put(struct gp_buf *out, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len;) {
-		u32 code;
-		size_t step = gp_utf8_next(text + i, len - i, &code);
-
-		if (!step) {
-			gp_buf_puts(out, "�");
-			i++;
-			continue;
-		}
-		if (code == '&')
-			gp_buf_puts(out, "&amp;");
-		else if (code == '<')
-			gp_buf_puts(out, "&lt;");
-		else if (code == '>')
-			gp_buf_puts(out, "&gt;");
-		else if (code == '"')
-			gp_buf_puts(out, "&quot;");
-		else if (code == '\'')
-			gp_buf_puts(out, "&#39;");
-		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
-			gp_buf_puts(out, " ");
-		else
-			gp_buf_add(out, text + i, step);
-		i += step;
-	}
+	gp_doc_escape(out, text, len, NULL);
 }
 
 static void put_string(struct gp_buf *out, const char *text)
@@ -77,11 +52,7 @@ static void put_string(struct gp_buf *out, const char *text)
 
 static void put_value(struct gp_buf *out, const struct gp_value *value)
 {
-	struct gp_buf text = {0};
-
-	gp_value_show(value, &text);
-	put(out, gp_buf_str(&text), text.len);
-	gp_buf_free(&text);
+	gp_doc_escape_value(out, value, NULL);
 }
 
 static double amount(const struct gp_value *value)

@@ -2,44 +2,19 @@
 #include <errno.h>
 
 #include "base/i18n.h"
-#include "base/utf8.h"
 #include "trace/doc_parts.h"
 
-/* One line, with nothing in it that Markdown or the HTML inside Markdown would act on. */
+/* What Markdown would act on. */
+#define MARKUP "\\`*_[]|~"
+
 static void put(struct gp_buf *out, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len;) {
-		u32 code;
-		size_t step = gp_utf8_next(text + i, len - i, &code);
-
-		if (!step) {
-			gp_buf_puts(out, "�");
-			i++;
-			continue;
-		}
-		if (code == '&')
-			gp_buf_puts(out, "&amp;");
-		else if (code == '<')
-			gp_buf_puts(out, "&lt;");
-		else if (code == '>')
-			gp_buf_puts(out, "&gt;");
-		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
-			gp_buf_puts(out, " ");
-		else if (code < 0x80 && strchr("\\`*_[]|~", (int)code))
-			gp_buf_printf(out, "\\%c", (char)code);
-		else
-			gp_buf_add(out, text + i, step);
-		i += step;
-	}
+	gp_doc_escape(out, text, len, MARKUP);
 }
 
 static void put_value(struct gp_buf *out, const struct gp_value *value)
 {
-	struct gp_buf text = {0};
-
-	gp_value_show(value, &text);
-	put(out, gp_buf_str(&text), text.len);
-	gp_buf_free(&text);
+	gp_doc_escape_value(out, value, MARKUP);
 }
 
 static void put_table(struct gp_buf *out, const struct gp_block *block)

@@ -49,6 +49,13 @@ static inline bool gp_value_is_number(const struct gp_value *value)
 	return value->unit > GP_UNIT_TEXT && value->unit != GP_UNIT_BOOL;
 }
 
+/*
+ * One line, with nothing in it that HTML, also that inside Markdown, would act on. `markup`: these
+ * characters get a backslash; NULL: quotes, which may end an attribute, are escaped instead.
+ */
+void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char *markup);
+void gp_doc_escape_value(struct gp_buf *out, const struct gp_value *value, const char *markup);
+
 /* A column of numbers: every known cell is one. */
 bool gp_block_numeric(const struct gp_block *block, size_t column);
 
