@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/i18n.h"
@@ -11,7 +10,6 @@
 
 #define OPTION_SECTIONS 64   /* trace-cmd writes one, or two */
 #define OPTIONS_MAX     4096 /* in a whole file; one may name itself as the next */
-#define NAME_LEN        256  /* of the strings in the file */
 
 /* Numbers of the file format (trace-cmd.dat.v6.5, trace-cmd.dat.v7.5). */
 enum {
@@ -27,86 +25,18 @@ enum {
 	SECTION_COMPRESSED = 1
 };
 
-/* ---- reading ---- */
-
-static int get(struct gp_dat_input *in, void *out, size_t len)
-{
-	size_t done = 0;
-
-	if (len > in->end - in->at)
-		return -EINVAL;
-	if (in->memory) {
-		memcpy(out, in->memory + in->at, len);
-		done = len;
-	}
-	while (done < len) {
-		ssize_t got = pread(in->fd, (char *)out + done, len - done, (off_t)(in->at + done));
-
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got == 0)
-			return -EINVAL;
-		done += got > 0 ? (size_t)got : 0;
-	}
-	in->at += len;
-	return 0;
-}
-
-static int get_number(struct gp_dat_input *in, u32 size, u64 *value)
-{
-	u8 bytes[8];
-	int error = get(in, bytes, size);
-
-	if (!error)
-		*value = gp_dat_number(bytes, size);
-	return error;
-}
-
-static int get_string(struct gp_dat_input *in, char *out)
-{
-	size_t len = 0;
-	int error;
-
-	do {
-		if (len == NAME_LEN)
-			return -EINVAL;
-		error = get(in, out + len, 1);
-	} while (!error && out[len++]);
-	return error;
-}
-
-/* A block with its length, of so many bytes, in front; freed by the caller. */
-static int get_block(struct gp_dat_input *in, u32 length_size, char **out, size_t *len)
-{
-	u64 size;
-	int error = get_number(in, length_size, &size);
-
-	if (error)
-		return error;
-	if (size > in->end - in->at || size > GP_DAT_PART_MAX)
-		return -EINVAL;
-	*len = (size_t)size;
-	*out = malloc(*len ? *len : 1);
-	if (!*out)
-		return -ENOMEM;
-	error = get(in, *out, *len);
-	if (error)
-		free(*out);
-	return error;
-}
-
 /* ---- parts ---- */
 
 static int skip_named(struct gp_dat_input *in, const char *name)
 {
-	char found[NAME_LEN], *block;
+	char found[GP_DAT_NAME], *block;
 	size_t len;
-	int error = get_string(in, found);
+	int error = gp_dat_get_string(in, found);
 
 	if (!error && strcmp(found, name))
 		error = -EINVAL;
 	if (!error)
-		error = get_block(in, 8, &block, &len);
+		error = gp_dat_get_block(in, 8, &block, &len);
 	if (!error)
 		free(block);
 	return error;
@@ -123,13 +53,13 @@ static int take_header(struct gp_dat_input *in)
 static int take_formats(struct gp_dat_reader *reader, struct gp_dat_input *in)
 {
 	u64 count = 0;
-	int error = get_number(in, 4, &count);
+	int error = gp_dat_get_number(in, 4, &count);
 
 	for (u64 i = 0; i < count && !error; i++) {
 		char *text;
 		size_t len;
 
-		error = get_block(in, 8, &text, &len);
+		error = gp_dat_get_block(in, 8, &text, &len);
 		if (error)
 			break;
 		error = gp_dat_format_add(&reader->context.formats, text, len);
@@ -140,12 +70,12 @@ static int take_formats(struct gp_dat_reader *reader, struct gp_dat_input *in)
 
 static int take_systems(struct gp_dat_reader *reader, struct gp_dat_input *in)
 {
-	char name[NAME_LEN];
+	char name[GP_DAT_NAME];
 	u64 count = 0;
-	int error = get_number(in, 4, &count);
+	int error = gp_dat_get_number(in, 4, &count);
 
 	for (u64 i = 0; i < count && !error; i++) {
-		error = get_string(in, name);
+		error = gp_dat_get_string(in, name);
 		if (!error)
 			error = take_formats(reader, in);
 	}
@@ -157,7 +87,7 @@ static int take_list(struct gp_dat_input *in, struct gp_dat_symbols *symbols,
 {
 	char *text;
 	size_t len;
-	int error = get_block(in, 4, &text, &len);
+	int error = gp_dat_get_block(in, 4, &text, &len);
 
 	return error ? error : add(symbols, text, len);
 }
@@ -212,7 +142,7 @@ static int add_cpu(struct gp_dat_reader *reader, u32 number, u64 offset, u64 siz
 		struct gp_dat_input in = reader->file;
 
 		in.at = offset;
-		if (cpu.left < 4 || get_number(&in, 4, &chunks)) {
+		if (cpu.left < 4 || gp_dat_get_number(&in, 4, &chunks)) {
 			reader->context.stats->damaged++;
 			return 0;
 		}
@@ -240,18 +170,18 @@ static int take_options_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 {
 	while (reader->options++ < OPTIONS_MAX) {
 		u64 id = 0, size;
-		int error = get_number(in, 2, &id);
+		int error = gp_dat_get_number(in, 2, &id);
 		char data[512];
 
 		if (error || id == OPTION_DONE)
 			return error;
-		error = get_number(in, 4, &size);
+		error = gp_dat_get_number(in, 4, &size);
 		if (error || size > in->end - in->at)
 			return error ? error : -EINVAL;
 		if (id == OPTION_CLOCK && size < sizeof(data)) {
 			struct gp_dat_input copy = *in;
 
-			error = get(&copy, data, (size_t)size);
+			error = gp_dat_get(&copy, data, (size_t)size);
 			if (!error)
 				take_clock(reader, data, (size_t)size);
 		}
@@ -265,12 +195,12 @@ static int take_options_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 static int take_cpus_6(struct gp_dat_reader *reader, struct gp_dat_input *in, u64 cpus)
 {
 	char kind[11] = "";
-	int error = get(in, kind, 10);
+	int error = gp_dat_get(in, kind, 10);
 
 	if (!error && !memcmp(kind, "options  ", 10)) {
 		error = take_options_6(reader, in);
 		if (!error)
-			error = get(in, kind, 10);
+			error = gp_dat_get(in, kind, 10);
 	}
 	if (error)
 		return error;
@@ -281,9 +211,9 @@ static int take_cpus_6(struct gp_dat_reader *reader, struct gp_dat_input *in, u6
 	for (u64 i = 0; i < cpus && !error; i++) {
 		u64 offset = 0, size = 0;
 
-		error = get_number(in, 8, &offset);
+		error = gp_dat_get_number(in, 8, &offset);
 		if (!error)
-			error = get_number(in, 8, &size);
+			error = gp_dat_get_number(in, 8, &size);
 		if (!error)
 			error = add_cpu(reader, (u32)i, offset, size, reader->page_size, false);
 	}
@@ -307,11 +237,11 @@ static int take_version_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 	if (!error)
 		error = take_list(in, &context->prints, gp_dat_prints_add);
 	if (!error)
-		error = get_block(in, 8, &lines, &len);
+		error = gp_dat_get_block(in, 8, &lines, &len);
 	if (error)
 		return error;
 	free(lines); /* names of tasks */
-	error = get_number(in, 4, &cpus);
+	error = gp_dat_get_number(in, 4, &cpus);
 	return error ? error : take_cpus_6(reader, in, cpus);
 }
 
@@ -330,21 +260,21 @@ static int open_section(struct gp_dat_reader *reader, u64 offset, struct gp_dat_
 	*owned = NULL;
 	in.at = offset;
 	if (!error)
-		error = get_number(&in, 2, &id);
+		error = gp_dat_get_number(&in, 2, &id);
 	if (!error)
-		error = get_number(&in, 2, &flags);
+		error = gp_dat_get_number(&in, 2, &flags);
 	in.at += 4; /* where its description is */
 	if (!error)
-		error = in.at > in.end ? -EINVAL : get_number(&in, 8, &size);
+		error = in.at > in.end ? -EINVAL : gp_dat_get_number(&in, 8, &size);
 	if (error || size > in.end - in.at)
 		return error ? error : -EINVAL;
 	*out = in;
 	out->end = in.at + size;
 	if (!(flags & SECTION_COMPRESSED))
 		return 0;
-	error = get_number(out, 4, &packed_size);
+	error = gp_dat_get_number(out, 4, &packed_size);
 	if (!error)
-		error = get_number(out, 4, &full);
+		error = gp_dat_get_number(out, 4, &full);
 	if (error || packed_size > out->end - out->at || full > GP_DAT_PART_MAX)
 		return error ? error : -EINVAL;
 	packed = malloc(packed_size ? (size_t)packed_size : 1);
@@ -352,7 +282,7 @@ static int open_section(struct gp_dat_reader *reader, u64 offset, struct gp_dat_
 	if (!packed || !*owned)
 		error = -ENOMEM;
 	if (!error)
-		error = get(out, packed, (size_t)packed_size);
+		error = gp_dat_get(out, packed, (size_t)packed_size);
 	if (!error &&
 	    gp_dat_decompress(*owned, (size_t)full, packed, (size_t)packed_size) != (long)full)
 		error = -EINVAL;
@@ -398,33 +328,33 @@ static int take_buffer(struct gp_dat_reader *reader, struct gp_dat_input *in)
 {
 	u64 offset, page_size = 0, cpus = 0, flags = 0;
 	struct gp_dat_input section = reader->file;
-	char name[NAME_LEN], clock[NAME_LEN];
-	int error = get_number(in, 8, &offset);
+	char name[GP_DAT_NAME], clock[GP_DAT_NAME];
+	int error = gp_dat_get_number(in, 8, &offset);
 
 	if (!error)
-		error = get_string(in, name);
+		error = gp_dat_get_string(in, name);
 	if (!error)
-		error = get_string(in, clock);
+		error = gp_dat_get_string(in, clock);
 	if (!error)
-		error = get_number(in, 4, &page_size);
+		error = gp_dat_get_number(in, 4, &page_size);
 	if (!error)
-		error = get_number(in, 4, &cpus);
+		error = gp_dat_get_number(in, 4, &cpus);
 	if (!error)
 		error = offset > section.end - 2 ? -EINVAL : 0;
 	section.at = error ? 0 : offset + 2;
 	if (!error)
-		error = get_number(&section, 2, &flags);
+		error = gp_dat_get_number(&section, 2, &flags);
 	if (error || !good_page(page_size))
 		return error ? error : -EINVAL;
 	take_clock(reader, clock, strlen(clock));
 	for (u64 i = 0; i < cpus && !error; i++) {
 		u64 cpu = 0, at = 0, size = 0;
 
-		error = get_number(in, 4, &cpu);
+		error = gp_dat_get_number(in, 4, &cpu);
 		if (!error)
-			error = get_number(in, 8, &at);
+			error = gp_dat_get_number(in, 8, &at);
 		if (!error)
-			error = get_number(in, 8, &size);
+			error = gp_dat_get_number(in, 8, &size);
 		if (!error)
 			error = add_cpu(reader, (u32)cpu, at, size, (u32)page_size,
 					flags & SECTION_COMPRESSED);
@@ -438,22 +368,22 @@ static int take_options_7(struct gp_dat_reader *reader, struct gp_dat_input *in,
 	*next = 0;
 	while (reader->options++ < OPTIONS_MAX) {
 		u64 id = 0, size = 0, offset = 0;
-		int error = get_number(in, 2, &id);
+		int error = gp_dat_get_number(in, 2, &id);
 		struct gp_dat_input data;
 
 		if (!error)
-			error = get_number(in, 4, &size);
+			error = gp_dat_get_number(in, 4, &size);
 		if (error || size > in->end - in->at)
 			return error ? error : -EINVAL;
 		data = *in;
 		data.end = in->at + size;
 		in->at += size;
 		if (id == OPTION_DONE)
-			return get_number(&data, 8, next);
+			return gp_dat_get_number(&data, 8, next);
 		if (id == OPTION_BUFFER) {
 			error = take_buffer(reader, &data);
 		} else if (id >= OPTION_HEADER && id <= OPTION_PRINTS) {
-			error = get_number(&data, 8, &offset);
+			error = gp_dat_get_number(&data, 8, &offset);
 			if (!error && !(reader->parts & 1u << id))
 				error = take_section(reader, id, offset);
 			reader->parts |= 1u << id;
@@ -468,14 +398,14 @@ static int take_options_7(struct gp_dat_reader *reader, struct gp_dat_input *in,
 
 static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
 {
-	char algorithm[NAME_LEN], version[NAME_LEN];
+	char algorithm[GP_DAT_NAME], version[GP_DAT_NAME];
 	u64 next = 0;
-	int error = get_string(in, algorithm);
+	int error = gp_dat_get_string(in, algorithm);
 
 	if (!error)
-		error = get_string(in, version);
+		error = gp_dat_get_string(in, version);
 	if (!error)
-		error = get_number(in, 8, &next);
+		error = gp_dat_get_number(in, 8, &next);
 	if (error)
 		return error;
 	reader->compressed = strcmp(algorithm, "none") != 0;
@@ -505,19 +435,19 @@ static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
 
 int gp_dat_open(struct gp_dat_reader *reader)
 {
-	char magic[GP_DAT_MAGIC_LEN], version[NAME_LEN];
+	char magic[GP_DAT_MAGIC_LEN], version[GP_DAT_NAME];
 	u64 endian = 0, long_size = 0, page_size = 0;
 	struct gp_dat_input start = reader->file, *in = &start;
-	int error = get(in, magic, sizeof(magic));
+	int error = gp_dat_get(in, magic, sizeof(magic));
 
 	if (!error)
-		error = get_string(in, version);
+		error = gp_dat_get_string(in, version);
 	if (!error)
-		error = get_number(in, 1, &endian);
+		error = gp_dat_get_number(in, 1, &endian);
 	if (!error)
-		error = get_number(in, 1, &long_size);
+		error = gp_dat_get_number(in, 1, &long_size);
 	if (!error)
-		error = get_number(in, 4, &page_size);
+		error = gp_dat_get_number(in, 4, &page_size);
 	if (error)
 		return error;
 	reader->context.stats->version = (u32)atoi(version);

@@ -1,8 +1,8 @@
 /*
- * The inside of the reader of trace.dat, cut along the file: tracedat_file.c reads its parts,
- * tracedat_format.c descriptions of events, tracedat_symbols.c addresses, tracedat_cpu.c pages of
- * the ring buffer, tracedat_event.c what is in them; tracedat.c merges
- * CPUs. Nothing outside the reader includes this.
+ * The inside of the reader of trace.dat, cut along the file: tracedat_file.c reads its parts, with
+ * the means of tracedat_input.c, tracedat_format.c descriptions of events, tracedat_symbols.c
+ * addresses, tracedat_cpu.c pages of the ring buffer, tracedat_event.c what is in them; tracedat.c
+ * merges CPUs. Nothing outside the reader includes this.
  */
 #ifndef GP_TRACE_TRACEDAT_PARTS_H
 #define GP_TRACE_TRACEDAT_PARTS_H
@@ -159,6 +159,15 @@ struct gp_dat_input {
 	const u8 *memory; /* NULL = the file */
 	u64 at, end;
 };
+
+#define GP_DAT_NAME 256 /* of the strings in the file */
+
+/* Each is -EINVAL where there is not as much. A string has room for GP_DAT_NAME bytes. */
+int gp_dat_get(struct gp_dat_input *in, void *out, size_t len);
+int gp_dat_get_number(struct gp_dat_input *in, u32 size, u64 *value);
+int gp_dat_get_string(struct gp_dat_input *in, char *out);
+/* A block with its length, of so many bytes, in front; freed by the caller. */
+int gp_dat_get_block(struct gp_dat_input *in, u32 length_size, char **out, size_t *len);
 
 struct gp_dat_reader {
 	struct gp_dat_input file;
