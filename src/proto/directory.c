@@ -84,7 +84,7 @@ static int find_place(struct place *out, const char *name)
 	if (dir && *dir && (is_common(name) || !is_roots(dir))) {
 		out->shared = true;
 		length = snprintf(out->path, size, "%s", dir);
-	} else if (machine && *machine && !(dir && *dir)) {
+	} else if (machine && *machine) {
 		length = snprintf(out->path, size, "%s/run", machine);
 	} else if (geteuid() == 0 || (is_common(name) && serves_everybody(SYSTEM))) {
 		length = snprintf(out->path, size, SYSTEM);
