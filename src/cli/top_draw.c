@@ -84,7 +84,8 @@ static void draw_history(int y, int x, const u8 *history)
 	}
 }
 
-static void draw_gpu(int y, const struct gp_msg_device *device, const struct gp_top_gpu *gpu)
+static void draw_gpu(int y, const char *policy, const struct gp_msg_device *device,
+		     const struct gp_top_gpu *gpu)
 {
 	u8 percent = gpu->history[GP_TOP_HISTORY - 1];
 	char text[64], bar[BAR + 1];
@@ -100,11 +101,7 @@ static void draw_gpu(int y, const struct gp_msg_device *device, const struct gp_
 	else
 		snprintf(text, sizeof(text), "[%s] %3u%%", bar, percent);
 	put(y, 11, BAR + 7, text, false);
-	put(y, 40, 12,
-	    device->broken        ? _("switched off")
-	    : device->can_suspend ? gp_sched_policy_name(device->policy)
-				  : _("none"),
-	    false);
+	put(y, 40, 12, policy, false);
 	draw_history(y, 53, gpu->history);
 }
 
@@ -156,6 +153,7 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 		     const struct gp_msg_job *job)
 {
 	char text[64], name[GP_PROTO_NAME];
+	bool driver = screen->top.from_driver;
 
 	if (job->id == screen->selected) {
 		attron(A_BOLD);
@@ -163,7 +161,7 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 	}
 	snprintf(text, sizeof(text), "%u", job->pid);
 	put(y, at->pid, 7, text, true);
-	put(y, at->class, 7, gp_class_name(job->job_class), false);
+	put(y, at->class, 7, driver ? "-" : gp_class_name(job->job_class), false);
 	snprintf(text, sizeof(text), "%u", job->priority);
 	put(y, at->priority, 5, text, true);
 	put(y, at->state, at->state_width, gp_top_state(&screen->top, job), false);
@@ -175,7 +173,10 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)job->backlog);
 		put(y, at->backlog, 8, job->backlog == GP_DAEMON_UNKNOWN ? "-" : text, true);
 	}
-	put_time(y, at->waited, 7, job->waited_ns);
+	if (driver)
+		put(y, at->waited, 7, "-", true);
+	else
+		put_time(y, at->waited, 7, job->waited_ns);
 	if (gp_top_sees_work(job->gpu_id))
 		put_time(y, at->ran, 7, job->ran_ns);
 	else
@@ -213,10 +214,13 @@ static void draw_status(const struct gp_top_screen *screen)
 	const struct gp_msg_daemon_status *status = &screen->top.status;
 	char text[TEXT];
 
-	snprintf(text, sizeof(text),
-		 status->mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held")
-			      : _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held"),
-		 status->pid, status->mode ? "act" : "observe", status->jobs, status->held);
+	if (screen->top.from_driver)
+		gp_top_driver_text(&screen->top, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text),
+			 status->mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held")
+				      : _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held"),
+			 status->pid, status->mode ? "act" : "observe", status->jobs, status->held);
 	put(0, 0, COLS, text, false);
 	snprintf(text, sizeof(text), _("order: %s"), gp_top_sort_name(screen->sort));
 	put(1, 0, 20, text, false);
@@ -263,6 +267,8 @@ static void draw_last(const struct gp_top_screen *screen)
 		ask_text(screen, text, sizeof(text));
 	else if (*screen->said)
 		snprintf(text, sizeof(text), "%s", screen->said);
+	else if (screen->top.from_driver)
+		snprintf(text, sizeof(text), "%s", _("q quit  j/k select  o order  / filter"));
 	else
 		snprintf(text, sizeof(text), "%s",
 			 _("q quit  j/k select  o order  / filter  n renice  s suspend  "
@@ -278,7 +284,8 @@ void gp_top_draw(const struct gp_top_screen *screen)
 	if (screen->connected) {
 		draw_status(screen);
 		for (size_t i = 0; i < screen->top.device_count && y < LINES / 2; i++)
-			draw_gpu(y++, &screen->top.devices[i], &screen->gpus[i]);
+			draw_gpu(y++, gp_top_policy(&screen->top, &screen->top.devices[i]),
+				 &screen->top.devices[i], &screen->gpus[i]);
 		draw_jobs(screen, y);
 	}
 	draw_last(screen);

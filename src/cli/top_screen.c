@@ -55,20 +55,37 @@ static void note_gpu(struct gp_top_gpu *gpu, const struct gp_msg_device *device,
 	gpu->history[GP_TOP_HISTORY - 1] = percent;
 }
 
-static void take(struct gp_top_screen *screen, bool tick)
+/* 0: there is a new reading. */
+static int read_top(struct gp_top_screen *screen)
 {
-	struct gp_top *top = &screen->top;
-	int error = screen->connected ? 0 : gp_daemon_open(screen->client, &screen->diag);
+	int error = 0;
 
+	if (!screen->client) {
+		error = gp_top_read_driver(&screen->top, screen->root, &screen->diag);
+		if (!error && !screen->connected)
+			screen->said[0] = 0;
+		return error;
+	}
+	if (!screen->connected)
+		error = gp_daemon_open(screen->client, &screen->diag);
 	if (!error) {
 		if (!screen->connected)
 			screen->said[0] = 0;
-		error = gp_top_read(top, screen->client, &screen->diag);
+		error = gp_top_read(&screen->top, screen->client, &screen->diag);
 	}
+	if (error)
+		gp_daemon_close(screen->client);
+	return error;
+}
+
+static void take(struct gp_top_screen *screen, bool tick)
+{
+	struct gp_top *top = &screen->top;
+	int error = read_top(screen);
+
 	screen->connected = !error;
 	if (error) {
 		/* Tried again at the next reading. */
-		gp_daemon_close(screen->client);
 		gp_top_free(top);
 		return;
 	}
@@ -127,6 +144,11 @@ static void move_selection(struct gp_top_screen *screen, int by)
 
 static void begin(struct gp_top_screen *screen, enum gp_top_mode mode, enum gp_top_action action)
 {
+	if (!screen->client) {
+		snprintf(screen->said, sizeof(screen->said), "%s",
+			 _("only jobs of gpreemptd can be changed; these are the driver's"));
+		return;
+	}
 	if (!gp_top_find(screen, screen->selected))
 		return;
 	screen->concerns = screen->selected;
@@ -269,9 +291,13 @@ static int on_terminal(struct gp_top_screen *screen, int signals)
 	return 0;
 }
 
-int gp_top_screen(struct gp_daemon_client *client, enum gp_top_sort sort, const char *filter)
+int gp_top_screen(struct gp_daemon_client *client, const struct gp_root *root,
+		  enum gp_top_sort sort, const char *filter)
 {
-	struct gp_top_screen screen = {.client = client, .sort = sort, .connected = true};
+	struct gp_top_screen screen = {.client = client,
+				       .root = root,
+				       .sort = sort,
+				       .connected = true};
 	struct signalfd_siginfo info;
 	sigset_t set, old;
 	int signals, error;

@@ -1,7 +1,7 @@
 /*
- * `gpreempt top` on a whole terminal: readings of the daemon every second, and a few keys that
- * change jobs, each asked for once more before it is done. top_screen.c has the keys and the loop,
- * top_draw.c what it looks like.
+ * `gpreempt top` on a whole terminal: readings of the daemon (or the driver) every second, and a
+ * few keys that change jobs of the daemon, each asked for once more before it is done. top_screen.c
+ * has the keys and the loop, top_draw.c what it looks like.
  */
 #ifndef GP_CLI_TOP_SCREEN_H
 #define GP_CLI_TOP_SCREEN_H
@@ -30,8 +30,9 @@ struct gp_top_gpu {
 };
 
 struct gp_top_screen {
-	struct gp_diag diag; /* keeps what is said for the last line */
-	struct gp_daemon_client *client;
+	struct gp_diag diag;             /* keeps what is said for the last line */
+	struct gp_daemon_client *client; /* NULL: the driver is read */
+	const struct gp_root *root;
 	struct gp_top top;
 	bool connected, quit;
 	enum gp_top_sort sort;
@@ -48,7 +49,8 @@ struct gp_top_screen {
 
 /* Until the user ends it or a signal does; the terminal is as it was afterwards. -ENOTTY when the
  * terminal cannot do it (not said). */
-int gp_top_screen(struct gp_daemon_client *client, enum gp_top_sort sort, const char *filter);
+int gp_top_screen(struct gp_daemon_client *client, const struct gp_root *root,
+		  enum gp_top_sort sort, const char *filter);
 
 /* The job with that id in the last reading, or NULL. */
 const struct gp_msg_job *gp_top_find(const struct gp_top_screen *screen, u64 id);

@@ -14,6 +14,7 @@ void gp_top_free(struct gp_top *top)
 {
 	free(top->jobs);
 	free(top->holds.items);
+	gp_driver_sched_free(&top->driver);
 	*top = (struct gp_top){0};
 }
 
@@ -161,6 +162,8 @@ const char *gp_top_state(const struct gp_top *top, const struct gp_msg_job *job)
 {
 	bool observed = !top->status.mode;
 
+	if (top->from_driver && gp_driver_job_is_off(gp_top_driver_job(top, job)))
+		return _("stopped");
 	if ((observed || job->run == GP_DAEMON_RUNNING) && gp_top_stopped_by(top, job))
 		return _("stopped");
 	if (observed && job->held_since != GP_DAEMON_NEVER)
@@ -208,7 +211,7 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		const struct gp_msg_job *job = &top->jobs[i];
 
 		gp_table_cellf(table, "%u", job->pid);
-		gp_table_cell(table, gp_class_name(job->job_class));
+		gp_table_cell(table, top->from_driver ? NULL : gp_class_name(job->job_class));
 		gp_table_cellf(table, "%u", job->priority);
 		gp_table_cell(table, gp_top_state(top, job));
 		gp_table_paint(table, job->run == GP_DAEMON_RUNNING
@@ -222,7 +225,10 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 			gp_table_missing(table);
 		else
 			gp_table_cellf(table, "%llu", (unsigned long long)job->backlog);
-		time_cell(table, job->waited_ns);
+		if (top->from_driver)
+			gp_table_missing(table);
+		else
+			time_cell(table, job->waited_ns);
 		if (gp_top_sees_work(job->gpu_id))
 			time_cell(table, job->ran_ns);
 		else
@@ -233,6 +239,15 @@ struct gp_table *gp_top_jobs(const struct gp_top *top)
 		gp_table_cell(table, name);
 	}
 	return table;
+}
+
+const char *gp_top_policy(const struct gp_top *top, const struct gp_msg_device *device)
+{
+	if (top->from_driver)
+		return top->driver.policy;
+	return device->broken        ? _("switched off")
+	       : device->can_suspend ? gp_sched_policy_name(device->policy)
+				     : _("none");
 }
 
 struct gp_table *gp_top_devices(const struct gp_top *top)
@@ -253,21 +268,24 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 		const struct gp_msg_device *device = &top->devices[i];
 
 		gp_table_cellf(table, "%x", device->gpu_id);
-		gp_table_cell(table, device->broken        ? _("switched off")
-				     : device->can_suspend ? gp_sched_policy_name(device->policy)
-							   : _("none"));
+		gp_table_cell(table, gp_top_policy(top, device));
 		gp_table_cellf(table, "%u", device->members);
 		if (gp_top_sees_work(device->gpu_id))
 			gp_table_cellf(table, "%u", device->running);
 		else
 			gp_table_missing(table);
 		gp_table_cellf(table, "%u", device->held);
-		if (gp_top_sees_work(device->gpu_id))
+		if (gp_top_sees_work(device->gpu_id) && !top->from_driver)
 			time_cell(table, device->busy_ns);
 		else
 			gp_table_missing(table);
-		time_cell(table, device->suspend_ns);
-		time_cell(table, device->resume_ns);
+		if (top->from_driver) {
+			gp_table_missing(table);
+			gp_table_missing(table);
+		} else {
+			time_cell(table, device->suspend_ns);
+			time_cell(table, device->resume_ns);
+		}
 		gp_wire_text(name, sizeof(name), device->name, sizeof(device->name));
 		gp_table_cell(table, name);
 	}
@@ -275,6 +293,26 @@ struct gp_table *gp_top_devices(const struct gp_top *top)
 }
 
 /* ---- JSON ---- */
+
+/* What only gpreemptd knows of its jobs is null in those of the driver, and the other way round. */
+static void driver_job_json(const struct gp_top *top, const struct gp_msg_job *job, json_t *json)
+{
+	static const char *const unknown[] = {"id",       "class",     "weight",   "pin",
+					      "attached", "waited_ns", "preempted"};
+	const struct gp_driver_job *from = gp_top_driver_job(top, job);
+
+	if (!from) {
+		json_object_set_new(json, "queue_list", json_null());
+		return;
+	}
+	for (size_t i = 0; i < GP_ARRAY_SIZE(unknown); i++)
+		json_object_set_new(json, unknown[i], json_null());
+	if (!from->known) {
+		json_object_set_new(json, "uid", json_null());
+		json_object_set_new(json, "name", json_null());
+	}
+	json_object_set_new(json, "queue_list", gp_top_queues_json(from));
+}
 
 static json_t *job_json(const struct gp_top *top, const struct gp_msg_job *job)
 {
@@ -314,6 +352,7 @@ static json_t *job_json(const struct gp_top *top, const struct gp_msg_job *job)
 	json_object_set_new(json, "failures", json_integer((json_int_t)job->failures));
 	json_object_set_new(json, "backlog",
 			    gp_json_u64_if(job->backlog != GP_DAEMON_UNKNOWN, job->backlog));
+	driver_job_json(top, job, json);
 	return json;
 }
 
@@ -326,20 +365,29 @@ json_t *gp_top_json(const struct gp_top *top)
 	for (size_t i = 0; i < top->device_count; i++) {
 		const struct gp_msg_device *device = &top->devices[i];
 		bool sees = gp_top_sees_work(device->gpu_id);
-		json_t *item = json_pack("{sI sI so sI so}", "gpu_id", (json_int_t)device->gpu_id,
-					 "jobs", (json_int_t)device->members, "running",
-					 gp_json_u64_if(sees, device->running), "held",
-					 (json_int_t)device->held, "busy_ns",
-					 gp_json_u64_if(sees, device->busy_ns));
+		json_t *item =
+			json_pack("{sI sI so sI so}", "gpu_id", (json_int_t)device->gpu_id, "jobs",
+				  (json_int_t)device->members, "running",
+				  gp_json_u64_if(sees, device->running), "held",
+				  (json_int_t)device->held, "busy_ns",
+				  gp_json_u64_if(sees && !top->from_driver, device->busy_ns));
 
 		json_object_set_new(item, "policy",
-				    gp_json_str(gp_sched_policy_name(device->policy)));
-		json_object_set_new(item, "can_suspend", json_boolean(device->can_suspend));
-		json_object_set_new(item, "broken", json_boolean(device->broken));
+				    gp_json_str(top->from_driver
+							? top->driver.policy
+							: gp_sched_policy_name(device->policy)));
+		json_object_set_new(item, "can_suspend",
+				    top->from_driver ? json_null()
+						     : json_boolean(device->can_suspend));
+		json_object_set_new(item, "broken",
+				    top->from_driver ? json_null() : json_boolean(device->broken));
 		json_array_append_new(devices, item);
 	}
+	json_object_set_new(json, "source", json_string(top->from_driver ? "driver" : "gpreemptd"));
 	json_object_set_new(json, "mode", json_string(top->status.mode ? "act" : "observe"));
-	json_object_set_new(json, "pid", json_integer(top->status.pid));
+	json_object_set_new(json, "pid", gp_json_u64_if(!top->from_driver, top->status.pid));
+	json_object_set_new(json, "driver",
+			    top->from_driver ? gp_top_driver_json(top) : json_null());
 	json_object_set_new(json, "problem", gp_json_str_or_null(top->status.problem));
 	json_object_set_new(json, "devices", devices);
 	json_object_set_new(json, "jobs", jobs);

@@ -17,6 +17,11 @@ FAKE_HOLDER = os.path.join(TESTS, "lib", "fake_holder")
 LIMIT = 60
 
 
+def environment(**more):
+    plain = {name: value for name, value in os.environ.items() if name not in ("TMUX", "LANGUAGE", "ENV")}
+    return dict(plain, LC_ALL="C.UTF-8", TERM="xterm", **more)
+
+
 class Daemon(unittest.TestCase):
     """A daemon with two jobs of its own, and the environment in which commands find it."""
 
@@ -25,8 +30,7 @@ class Daemon(unittest.TestCase):
                                        text=True)
         self.addCleanup(self.end_daemon)
         directory, self.low, self.high = self.daemon.stdout.readline().split()
-        env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "LANGUAGE", "ENV")}
-        self.env = dict(env, LC_ALL="C.UTF-8", GPREEMPT_DIR=directory, GPREEMPT_HOLDER=FAKE_HOLDER, TERM="xterm")
+        self.env = environment(GPREEMPT_DIR=directory, GPREEMPT_HOLDER=FAKE_HOLDER)
 
     def end_daemon(self):
         self.daemon.stdin.close()
@@ -73,20 +77,16 @@ class Commands(Daemon):
             self.assertNotIn("\x9b", shown)
 
 
-@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
-class Top(Daemon):
-    def setUp(self):
+class Terminal(unittest.TestCase):
+    def open(self):
+        """A shell with job control, so that stopping is what a person sees; in self.env."""
         self.place = tempfile.mkdtemp(prefix="gpt")
         self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
-        self.start_daemon()
         self.env["TMUX_TMPDIR"] = self.place
         self.addCleanup(self.end_tmux)
-        # A shell with job control, so that stopping is what a person sees.
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "PS1='$ ' sh -i")
         self.type("echo be''fore\n")
         self.until(lambda s: "before" in s)
-        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
-        self.until(self.listed)
 
     def end_tmux(self):
         """The terminal hangs up on the programs in it, which end them."""
@@ -120,6 +120,15 @@ class Top(Daemon):
             if fields[:1] == [pid]:
                 return fields
         return []
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Top(Daemon, Terminal):
+    def setUp(self):
+        self.start_daemon()
+        self.open()
+        self.type(f"'{GPREEMPT}' top; echo ended=$?\n")
+        self.until(self.listed)
 
     def listed(self, shown):
         return bool(self.row(shown, self.low) and self.row(shown, self.high))
@@ -193,6 +202,42 @@ class Top(Daemon):
         self.tmux("send-keys", "C-c")
         shown = self.until(lambda s: "ended=0" in s)
         self.assertIn("before", shown)
+
+
+SCHED = "policy=priority poll_us=1000 polls=121\njobs={0} queues=3 held={0} events=137 suspends=1 resumes=0 errors=0\n"
+JOB = ("job pid=4711 priority=500 state=suspended queues=2 busy=1 for=0 held_ns=44000000 ran_ns=31000000 suspends=1 "
+       "declined=0 failures=0\n")
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Driver(Terminal):
+    def write(self, text):
+        """Whole at every moment, as the kernel's is."""
+        path = os.path.join(self.place, "root/sys/kernel/debug/kfd/sched")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
+
+    def test_the_drivers_jobs_are_read_again_and_not_changed(self):
+        self.env = environment()
+        self.open()
+        self.write(SCHED.format(1) + JOB)
+        self.type(f"'{GPREEMPT}' top --driver --root '{self.place}/root'; echo ended=$?\n")
+        shown = self.until(lambda s: self.row(s, "4711") and "q quit" in s)
+        self.assertIn("the driver's scheduler, policy priority: 1 jobs, 1 held", shown)
+        self.assertEqual(self.row(shown, "4711"), "4711 - 500 held 1/2 - 31 ms 44 ms 1".split())
+        self.assertNotIn("renice", shown)
+        self.type("n")
+        self.until(lambda s: "these are the driver's" in s)
+        self.write(SCHED.format(0))
+        self.until(lambda s: "0 jobs, 0 held" in s and not self.row(s, "4711"))
+        self.write("")
+        self.until(lambda s: "is not understood" in s)
+        self.write(SCHED.format(1) + JOB)
+        self.until(lambda s: self.row(s, "4711") and "is not understood" not in s)
+        self.type("q")
+        self.until(lambda s: "ended=0" in s)
 
 
 if __name__ == "__main__":
