@@ -171,18 +171,20 @@ extern struct fg_device fg;
 
 /* Knobs, module parameters: see main.c. */
 extern int fg_workgroup_us, fg_quantum_ms, fg_save_us, fg_poll_us;
-extern bool fg_hang, fg_fail_unmap;
+extern bool fg_hang, fg_fail_unmap, fg_fail_runlist;
 extern int fg_late_fence_ms;
 
 /* A function of amdgpu, and what is called instead; NULL: it is counted. */
 struct fg_hook {
 	const char *name;
 	void *function;
+	const bool *only_if;	/* NULL: always */
 	struct ftrace_ops ops;
 	bool registered;
 };
 
 #define FG_HOOK(name, function) { "amdgpu:" #name, function }
+#define FG_HOOK_IF(name, function, knob) { "amdgpu:" #name, function, knob }
 
 /* A member that is used, or (no name) the size of a structure. */
 struct fg_member {

@@ -65,6 +65,12 @@ static u64 clock_counter(struct amdgpu_device *adev)
 	return ktime_get_ns() / 10;	/* 100 MHz */
 }
 
+/* The driver's pool of GTT memory, of which runlists are made. */
+static int no_gtt(void)
+{
+	return -ENOMEM;
+}
+
 /* ---- redirection ---- */
 
 static void notrace redirect(unsigned long ip, unsigned long parent,
@@ -72,7 +78,8 @@ static void notrace redirect(unsigned long ip, unsigned long parent,
 {
 	struct fg_hook *hook = container_of(ops, struct fg_hook, ops);
 
-	ftrace_get_regs(fregs)->ip = (unsigned long)hook->function;
+	if (!hook->only_if || READ_ONCE(*hook->only_if))
+		ftrace_get_regs(fregs)->ip = (unsigned long)hook->function;
 }
 
 /* Every change of a queue is an unmap and a map of the device; map is last. */
@@ -102,6 +109,7 @@ static struct fg_hook hooks[] = {
 	FG_HOOK(amdgpu_amdkfd_set_compute_idle, no_idle),
 	FG_HOOK(amdgpu_amdkfd_gpu_reset, count_reset),
 	FG_HOOK(amdgpu_amdkfd_get_gpu_clock_counter, clock_counter),
+	FG_HOOK_IF(kfd_gtt_sa_allocate, no_gtt, &fg_fail_runlist),
 	FG_HOOK(map_queues_cpsch, NULL),
 	{ NULL }
 };
