@@ -96,6 +96,94 @@ struct actor start_busy(struct self *me, u32 queues)
 	return actor;
 }
 
+bool is(const struct actor *actor, u32 id, const char *state)
+{
+	return strcmp(queue_file(actor->pid, id, "state"), state) == 0;
+}
+
+void both_work(struct self *me, const struct actor *a, const struct actor *b)
+{
+	u64 first = look(me, a->pid, 0).cu_ns, second = look(me, b->pid, 0).cu_ns;
+
+	UNTIL(me, look(me, a->pid, 0).cu_ns > first);
+	UNTIL(me, look(me, b->pid, 0).cu_ns > second);
+}
+
+void by_process(void)
+{
+	if (patched())
+		write_file(BY_PROCESS, "1");
+}
+
+/* ---- a pair for the scheduler ---- */
+
+struct actor start_with(struct self *me, u32 queues, u32 priority)
+{
+	struct actor actor = start_target(can_debug(me), queues);
+
+	for (u32 id = 0; id < queues; id++)
+		EXPECT(DO(&actor, do_set_priority, id, priority), 0);
+	return actor;
+}
+
+struct actor start_low(struct self *me)
+{
+	struct actor actor = start_with(me, 2, LOW);
+
+	EXPECT(DO(&actor, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, look(me, actor.pid, 0).cu_ns > 0);
+	return actor;
+}
+
+void start_pair(struct self *me, struct actor *low, struct actor *high)
+{
+	needs_patches();
+	write_file(POLICY, "priority");
+	*low = start_low(me);
+	*high = start_with(me, 1, HIGH);
+}
+
+void contend(struct self *me, struct actor *low, struct actor *high)
+{
+	(void)me;
+	EXPECT(DO(high, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, is(low, 0, "preempted"));
+}
+
+/* ---- a target and its debugger ---- */
+
+struct actor start_debugger(const struct actor *target)
+{
+	struct actor debugger = start_actor();
+
+	EXPECT(DO(&debugger, do_open_kfd), 0);
+	EXPECT(DO(&debugger, do_seize, PID(*target)), 0);
+	EXPECT(DO(&debugger, do_enable, PID(*target), 0), 0);
+	EXPECT(DO(&debugger, do_snapshot, PID(*target), NEW), 2);
+	EXPECT(DO(&debugger, do_suspend, PID(*target), 2, 0, 1), 2);
+	EXPECT(DO(&debugger, do_detach, PID(*target)), 0);
+	return debugger;
+}
+
+void start_held(struct self *me, struct actor *target, struct actor *debugger)
+{
+	*target = start_busy(me, 2);
+	*debugger = start_debugger(target);
+}
+
+void are_on(struct self *me, pid_t pid, bool on)
+{
+	EXPECT(look_settled(me, pid, 0).mapped, on);
+	EXPECT(look(me, pid, 1).mapped, on);
+}
+
+void come_on(struct self *me, pid_t pid)
+{
+	UNTIL(me, look(me, pid, 0).mapped && look(me, pid, 1).mapped);
+}
+
+/* ---- calls ---- */
+
 static unsigned long sized(unsigned long request, size_t size)
 {
 	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);

@@ -4,37 +4,17 @@
  */
 #include "kfd.h"
 
-#define POLICY     "/sys/module/amdgpu/parameters/kfd_sched"
-#define BY_PROCESS "/sys/module/amdgpu/parameters/unmap_by_process"
-#define STATE      "/sys/kernel/debug/kfd/sched"
-#define DECISIONS  "/sys/kernel/debug/kfd/sched_decisions"
-#define TRACING    "/sys/kernel/tracing/"
+#define DECISIONS "/sys/kernel/debug/kfd/sched_decisions"
+#define TRACING   "/sys/kernel/tracing/"
+#define GPREEMPT  "/bin/gpreempt"
 
-#define LOW        500
-#define HIGH       2000
-
-static bool is(const struct actor *actor, u32 id, const char *state)
+static bool says_policy(const char *policy)
 {
-	return strcmp(queue_file(actor->pid, id, "state"), state) == 0;
-}
+	char *text = slurp(POLICY);
+	bool same = text && strcmp(text, policy) == 0;
 
-static struct actor start_with(struct self *me, u32 queues, u32 priority)
-{
-	struct actor actor = start_target(can_debug(me), queues);
-
-	for (u32 id = 0; id < queues; id++)
-		EXPECT(DO(&actor, do_set_priority, id, priority), 0);
-	return actor;
-}
-
-/* Has work without an end; two queues, the second idle. */
-static struct actor start_low(struct self *me)
-{
-	struct actor actor = start_with(me, 2, LOW);
-
-	EXPECT(DO(&actor, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, look(me, actor.pid, 0).cu_ns > 0);
-	return actor;
+	free(text);
+	return same;
 }
 
 void sched_is_off(struct self *me)
@@ -42,7 +22,8 @@ void sched_is_off(struct self *me)
 	struct actor low, high;
 
 	needs_patches();
-	write_file(POLICY, "off");
+	/* The first row that touches it: as the module was loaded. */
+	CHECK(says_policy("off\n"));
 	EXPECT(features() & GP_KFD_QUEUE_SCHED_IN_EFFECT, 0);
 	low = start_low(me);
 	high = start_with(me, 1, HIGH);
@@ -52,8 +33,7 @@ void sched_is_off(struct self *me)
 	/* It can be turned on and off while they work. */
 	write_file(POLICY, "priority");
 	CHECK(features() & GP_KFD_QUEUE_SCHED_IN_EFFECT);
-	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "preempted"));
+	contend(me, &low, &high);
 	write_file(POLICY, "off");
 	EXPECT(is(&low, 0, "active"), 1);
 	EXPECT(look_settled(me, low.pid, 0).mapped, 1);
@@ -64,11 +44,8 @@ void sched_inversion(struct self *me)
 	struct actor low, high;
 	u64 done;
 
-	needs_patches();
-	write_file(BY_PROCESS, "1");
-	write_file(POLICY, "priority");
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
+	by_process();
+	start_pair(me, &low, &high);
 	for (u32 i = 1; i <= 3; i++) {
 		u64 off = taken_off(me, high.pid, 0);
 
@@ -108,20 +85,15 @@ void sched_deaths(struct self *me)
 {
 	struct actor low, high;
 
-	needs_patches();
-	write_file(POLICY, "priority");
+	start_pair(me, &low, &high);
 	/* The one it was for dies. */
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
-	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "preempted"));
+	contend(me, &low, &high);
 	actor_kill(me, &high);
 	UNTIL(me, is(&low, 0, "active"));
 	UNTIL(me, look(me, low.pid, 0).mapped);
 	/* The one that is off dies. */
 	high = start_with(me, 1, HIGH);
-	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "preempted"));
+	contend(me, &low, &high);
 	actor_kill(me, &low);
 	EXPECT(look_settled(me, high.pid, 0).mapped, 1);
 	/* It destroys its queues while it is off. */
@@ -138,12 +110,8 @@ void sched_changes(struct self *me)
 {
 	struct actor low, high;
 
-	needs_patches();
-	write_file(POLICY, "priority");
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
-	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "preempted"));
+	start_pair(me, &low, &high);
+	contend(me, &low, &high);
 	/* A queue that comes to a process that is off goes off, too. */
 	EXPECT(DO(&low, do_create, COMPUTE), 2);
 	UNTIL(me, is(&low, 0, "preempted") && is(&low, 2, "preempted"));
@@ -161,10 +129,7 @@ void sched_reasons(struct self *me)
 	bool debug = can_debug(me);
 	struct actor low, high;
 
-	needs_patches();
-	write_file(POLICY, "priority");
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
+	start_pair(me, &low, &high);
 	if (debug) {
 		attach(me, &low, 0);
 		EXPECT(ME(me, do_suspend, PID(low), 2, 0, 1), 2);
@@ -174,6 +139,7 @@ void sched_reasons(struct self *me)
 	if (debug)
 		EXPECT(ME(me, do_resume_all, PID(low)), 2);
 	EXPECT(look_settled(me, low.pid, 0).suspended, 0);
+	EXPECT(is(&low, 0, "active preempted"), 0);
 	EXPECT(DO(&low, do_pause, 1), 0);
 	UNTIL(me, is(&low, 0, "evicted preempted"));
 	write_file(POLICY, "off");
@@ -201,17 +167,15 @@ void sched_tells(struct self *me)
 	struct actor low, high;
 
 	needs_patches();
-	write_file(POLICY, "priority");
 	write_file(TRACING "events/amdkfd/kfd_sched_action/enable", "1");
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
+	start_pair(me, &low, &high);
 	EXPECT(DO(&high, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, high.pid, 0).completed == 1);
 	UNTIL(me, is(&low, 0, "active"));
-	CHECK(says(STATE, "policy=priority", 0, 0));
-	CHECK(says(STATE, "why inversion=", 0, 0));
-	CHECK(says(STATE, "job pid=%d priority=500 state=running queues=2", low.pid, 0));
-	CHECK(says(STATE, "job pid=%d priority=2000 state=running queues=1", high.pid, 0));
+	CHECK(says(SCHED, "policy=priority", 0, 0));
+	CHECK(says(SCHED, "why inversion=", 0, 0));
+	CHECK(says(SCHED, "job pid=%d priority=500 state=running queues=2", low.pid, 0));
+	CHECK(says(SCHED, "job pid=%d priority=2000 state=running queues=1", high.pid, 0));
 	CHECK(says(DECISIONS,
 		   "action=suspend why=inversion policy=priority pid=%d other=%d priority=500 "
 		   "other_priority=2000",
@@ -229,12 +193,8 @@ void sched_starvation(struct self *me)
 	struct actor low, high;
 	u64 done;
 
-	needs_patches();
-	write_file(POLICY, "priority");
-	low = start_low(me);
-	high = start_with(me, 1, HIGH);
-	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
-	UNTIL(me, is(&low, 0, "preempted"));
+	start_pair(me, &low, &high);
+	contend(me, &low, &high);
 	done = look(me, low.pid, 0).cu_ns;
 	UNTIL(me, look(me, low.pid, 0).cu_ns > done);
 	UNTIL(me, is(&low, 0, "preempted"));
@@ -244,16 +204,48 @@ void sched_starvation(struct self *me)
 
 void sched_policies(struct self *me)
 {
-	char *text;
-
 	(void)me;
 	needs_patches();
 	write_file(POLICY, "fair");
-	text = slurp(POLICY);
-	CHECK(text && strcmp(text, "fair\n") == 0);
-	free(text);
+	CHECK(says_policy("fair\n"));
 	write_file(POLICY, "off\n");
-	text = slurp(POLICY);
-	CHECK(text && strcmp(text, "off\n") == 0);
-	free(text);
+	CHECK(says_policy("off\n"));
+}
+
+/* A line of what gpreempt top prints that begins with the pid, and these words after it. */
+static bool top_says(pid_t pid, const char *words, const char *then)
+{
+	FILE *top = popen(GPREEMPT " top --once --driver", "r");
+	char line[256], begin[64];
+	bool first = false, second = false;
+
+	CHECK(top);
+	while (fgets(line, sizeof(line), top)) {
+		char *text = line + strspn(line, " ");
+
+		snprintf(begin, sizeof(begin), "%d ", (int)pid);
+		if (strncmp(text, begin, strlen(begin)) != 0)
+			continue;
+		first |= strstr(text, words) != NULL;
+		second |= strstr(text, then) != NULL;
+	}
+	EXPECT(pclose(top), 0);
+	return first && second;
+}
+
+/* Among people: the job that is off, and its queues, in gpreempt top. */
+void sched_in_top(struct self *me)
+{
+	struct actor low, high;
+
+	needs_patches();
+	if (access(GPREEMPT, X_OK))
+		skip("gpreempt is not in this guest");
+	start_pair(me, &low, &high);
+	UNTIL(me, top_says(low.pid, " 500  running ", " active"));
+	contend(me, &low, &high);
+	UNTIL(me, top_says(low.pid, " 500  held ", " preempted"));
+	UNTIL(me, top_says(high.pid, " 2000  running ", " active"));
+	write_file(POLICY, "off");
+	EXPECT(top_says(low.pid, " 500  running ", " active"), 1);
 }

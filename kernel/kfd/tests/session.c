@@ -2,22 +2,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "kfd.h"
-
-/* Holds both queues of the target and has let go of ptrace. */
-static struct actor start_debugger(const struct actor *target)
-{
-	struct actor debugger = start_actor();
-
-	EXPECT(DO(&debugger, do_open_kfd), 0);
-	EXPECT(DO(&debugger, do_seize, PID(*target)), 0);
-	EXPECT(DO(&debugger, do_enable, PID(*target), 0), 0);
-	EXPECT(DO(&debugger, do_snapshot, PID(*target), NEW), 2);
-	EXPECT(DO(&debugger, do_suspend, PID(*target), 2, 0, 1), 2);
-	EXPECT(DO(&debugger, do_detach, PID(*target)), 0);
-	return debugger;
-}
 
 static struct actor start_thief(const struct actor *target)
 {
@@ -28,17 +15,6 @@ static struct actor start_thief(const struct actor *target)
 	EXPECT(DO(&debugger, do_enable, PID(*target), 0), -EALREADY);
 	EXPECT(DO(&debugger, do_detach, PID(*target)), 0);
 	return debugger;
-}
-
-static void are_on(struct self *me, pid_t pid, bool on)
-{
-	EXPECT(look_settled(me, pid, 0).mapped, on);
-	EXPECT(look(me, pid, 1).mapped, on);
-}
-
-static void come_on(struct self *me, pid_t pid)
-{
-	UNTIL(me, look(me, pid, 0).mapped && look(me, pid, 1).mapped);
 }
 
 void session_stays(struct self *me)
@@ -72,6 +48,32 @@ void failed_enable_is_forgotten(struct self *me)
 	EXPECT(ME(me, do_detach, PID(target)), 0);
 	EXPECT(ME(me, do_enable, PID(target), 0), patched() ? -EPERM : 0);
 	EXPECT(ME(me, do_disable, PID(target)), patched() ? -EPERM : 0);
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+static s64 do_catch_signal(struct self *self, const u64 *args, u64 *out)
+{
+	struct sigaction action = {.sa_handler = nothing};
+
+	(void)self, (void)out;
+	return sigaction((int)args[0], &action, NULL);
+}
+
+/* Catches SIGUSR1, and has a debugger that waits for its runtime and does not trace it. */
+static struct actor start_watched(struct self *me)
+{
+	struct actor target = start_actor();
+
+	EXPECT(DO(&target, do_open_gpu), 0);
+	EXPECT(DO(&target, do_catch_signal, SIGUSR1), 0);
+	EXPECT(ME(me, do_seize, PID(target)), 0);
+	EXPECT(ME(me, do_enable, PID(target), RUNTIME), 0);
+	EXPECT(ME(me, do_detach, PID(target)), 0);
+	return target;
 }
 
 /* Begun with a debugger that goes while the runtime waits for it. */
@@ -132,36 +134,18 @@ void death_wakes_runtime(struct self *me)
 	goes_on(me, &target);
 }
 
-static void nothing(int signal)
-{
-	(void)signal;
-}
-
-static s64 do_catch_signal(struct self *self, const u64 *args, u64 *out)
-{
-	struct sigaction action = {.sa_handler = nothing};
-
-	(void)self, (void)out;
-	return sigaction((int)args[0], &action, NULL);
-}
-
 /* A call that was interrupted, and whose retry found the debugger gone, is over. */
 void retry_is_forgotten(struct self *me)
 {
-	struct actor target = start_actor();
-	u64 pid = PID(target);
+	struct actor target;
 
 	open_kfd(me);
-	EXPECT(DO(&target, do_open_gpu), 0);
-	EXPECT(DO(&target, do_catch_signal, SIGUSR1), 0);
-	EXPECT(ME(me, do_seize, pid), 0);
-	EXPECT(ME(me, do_enable, pid, RUNTIME), 0);
-	EXPECT(ME(me, do_detach, pid), 0);
+	target = start_watched(me);
 	BEGIN(&target, do_runtime, 1);
 	CHECK(is_blocked(me, &target));
 	CHECK(kill(target.pid, SIGUSR1) == 0);
 	EXPECT(actor_end(&target), -EINTR);
-	EXPECT(ME(me, do_disable, pid), 0);
+	EXPECT(ME(me, do_disable, PID(target)), 0);
 	EXPECT(DO(&target, do_runtime, 1), 0);
 	EXPECT(DO(&target, do_runtime, 0), 0);
 	/* Stock still takes this for the retry of the first, and does nothing. */
@@ -201,14 +185,9 @@ static s64 do_end_beside(struct self *self, const u64 *args, u64 *out)
 /* One thread enables, and waits; then the other disables, and waits. */
 static struct actor start_two(struct self *me, u64 *thread)
 {
-	struct actor target = start_actor();
+	struct actor target = start_watched(me);
 	s64 socket;
 
-	EXPECT(DO(&target, do_open_gpu), 0);
-	EXPECT(DO(&target, do_catch_signal, SIGUSR1), 0);
-	EXPECT(ME(me, do_seize, PID(target)), 0);
-	EXPECT(ME(me, do_enable, PID(target), RUNTIME), 0);
-	EXPECT(ME(me, do_detach, PID(target)), 0);
 	socket = DO(&target, do_enable_beside, 0);
 	CHECK(socket > 0);
 	*thread = (u64)socket;
@@ -291,15 +270,14 @@ void dead_thief_is_forgotten(struct self *me)
 
 void lease_expires(struct self *me)
 {
-	struct actor target = start_busy(me, 2), debugger;
+	struct actor target, debugger;
 	u64 done;
 
+	start_held(me, &target, &debugger);
 	if (!patched()) {
-		debugger = start_debugger(&target);
 		EXPECT(DO(&debugger, do_lease, PID(target), 100), -EINVAL);
 		return;
 	}
-	debugger = start_debugger(&target);
 	/* From when it is set, and for suspensions that are there already. */
 	EXPECT(DO(&debugger, do_lease, PID(target), 60000), 0);
 	EXPECT(debugger.out[0], 0);
@@ -326,18 +304,18 @@ void lease_is_renewed(struct self *me)
 	struct actor target, debugger;
 
 	needs_patches();
-	target = start_busy(me, 2);
-	debugger = start_debugger(&target);
-	/* However short the time that is left, a longer lease is what counts. */
-	for (u32 i = 0; i < 20; i++) {
-		EXPECT(DO(&debugger, do_lease, PID(target), 20), 0);
-		EXPECT(DO(&debugger, do_lease, PID(target), 60000), 0);
-		if (debugger.out[0]) /* it ran out between the two */
-			break;
-		are_on(me, target.pid, false);
-	}
+	start_held(me, &target, &debugger);
+	/*
+	 * A longer lease is what counts, however short the last one. The guest's clock counts its
+	 * instructions: two calls are never so far apart as the first lease is long.
+	 */
+	EXPECT(DO(&debugger, do_lease, PID(target), 200), 0);
+	EXPECT(DO(&debugger, do_lease, PID(target), 60000), 0);
+	CHECK(nanosleep(&(struct timespec){.tv_nsec = 600000000}, NULL) == 0);
+	are_on(me, target.pid, false);
 	/* 0 is for ever: the session's end ends it. */
 	EXPECT(DO(&debugger, do_lease, PID(target), 0), 0);
+	EXPECT(debugger.out[0], 0);
 	EXPECT(DO(&debugger, do_resume_all, PID(target)), 2);
 	are_on(me, target.pid, true);
 }
@@ -348,8 +326,7 @@ void lease_ends_with_session(struct self *me)
 	struct actor target, debugger;
 
 	needs_patches();
-	target = start_busy(me, 2);
-	debugger = start_debugger(&target);
+	start_held(me, &target, &debugger);
 	EXPECT(DO(&debugger, do_lease, PID(target), 50), 0);
 	come_on(me, target.pid);
 	EXPECT(DO(&debugger, do_disable, PID(target)), 0);
@@ -382,8 +359,9 @@ void target_ends_in_lease(struct self *me)
 {
 	needs_patches();
 	for (u32 i = 0; i < 5; i++) {
-		struct actor target = start_busy(me, 2), debugger = start_debugger(&target);
+		struct actor target, debugger;
 
+		start_held(me, &target, &debugger);
 		EXPECT(DO(&debugger, do_lease, PID(target), i ? 10 : 60000), 0);
 		actor_kill(me, &target);
 		EXPECT(DO(&debugger, do_lease, PID(target), 10), -ESRCH);

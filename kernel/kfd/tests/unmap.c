@@ -3,8 +3,7 @@
 
 #include "kfd.h"
 
-#define BY_PROCESS "/sys/module/amdgpu/parameters/unmap_by_process"
-#define QUANTUM    "/sys/module/fakegpu/parameters/quantum_ms"
+#define QUANTUM "/sys/module/fakegpu/parameters/quantum_ms"
 
 /* How often the bystander was taken off since the last time. */
 static u64 suffered(struct self *me, const struct actor *bystander, u64 *mark)
@@ -36,10 +35,14 @@ static void each_change(struct self *me, u64 times)
 	struct actor bystander = start_busy(me, 1), target = start_busy(me, 2), visitor;
 	u64 mark = taken_off(me, bystander.pid, 0), own = taken_off(me, target.pid, 0);
 	bool debug = can_debug(me);
+	u64 unmaps;
 
 	if (debug)
 		debugger_changes(me, &bystander, &target, &mark, times);
+	/* It is unmapped before its MQD is written, and not only because the new runlist lacks it. */
+	unmaps = figure(me, "unmaps");
 	EXPECT(DO(&target, do_update, 1, 100, 9), 0);
+	EXPECT(figure(me, "unmaps") - unmaps, 1);
 	EXPECT(suffered(me, &bystander, &mark), times);
 	EXPECT(DO(&target, do_pause, 1), 0);
 	EXPECT(suffered(me, &bystander, &mark), times);
@@ -83,12 +86,6 @@ void off_unless_asked(struct self *me)
 	CHECK(text && strcmp(text, "0\n") == 0);
 	free(text);
 	each_change(me, 1);
-}
-
-static void by_process(void)
-{
-	if (patched())
-		write_file(BY_PROCESS, "1");
 }
 
 void others_stay_mapped(struct self *me)
