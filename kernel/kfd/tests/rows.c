@@ -62,5 +62,16 @@ const struct row rows_kfd[] = {
 	{"finding 3", "doorbell slices of two processes do not overlap", finding_doorbells,
 	 EVERYWHERE, NULL},
 	{"finding 4", "queue ids are the process's own", finding_ids, EVERYWHERE, NULL},
+	/* Linux 6.1 takes a GPU that does not answer for lost until it is reset. */
+	{"fault 1", "a preemption that the GPU does not answer is undone, and tried again",
+	 fault_preemption, DEBUGGER, NULL},
+	{"fault 2", "a restore that it does not answer is tried again, without a policy, too",
+	 fault_restore, DEBUGGER, NULL},
+	{"fault 3", "the end of a lease that it does not answer is tried again", fault_lease,
+	 DEBUGGER, NULL},
+	{"fault 4", "a runlist for which there is no memory leaves nobody half way", fault_memory,
+	 EVERYWHERE, NULL},
+	{"fault 5", "a runlist that it does not answer is sent again with the next change",
+	 fault_runlist, DEBUGGER, NULL},
 	{0},
 };
