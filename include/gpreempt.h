@@ -97,6 +97,7 @@ struct gpreempt_target_info {
 	int32_t owner_pid;    /* the first of them; 0: nobody */
 	uint64_t since_ns;    /* CLOCK_MONOTONIC of the suspension; 0: running */
 	char why[256];        /* why this mechanism was chosen */
+	uint32_t copies;      /* 1: suspended with GPREEMPT_SUSPEND_COPIES by somebody */
 };
 int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_info *info);
 
@@ -150,6 +151,14 @@ struct gpreempt_suspend_options {
 	uint32_t timeout_ms; /* how long the call may take; 0: 10 s. -ETIME: what was stopped by
 			      * then is let go again */
 	uint32_t grace;      /* 1..255 units of 1024 GPU clocks for waves to end; 0: the driver's */
+	uint32_t flags;      /* enum gpreempt_suspend_flag */
+};
+
+enum gpreempt_suspend_flag {
+	/* NVIDIA: copies between host and GPU stop, too, and not only kernels. Of the target as a
+	 * whole: with named queues or one GPU of several it is -EINVAL. AMD's copy queues stop with
+	 * the others in any case. */
+	GPREEMPT_SUSPEND_COPIES = 1 << 0,
 };
 
 /* Stops every queue of the target, all processes of a group together; returns how many queues are

@@ -16,7 +16,7 @@ class TargetOptions(ctypes.Structure):
 class TargetInfo(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("mechanism", c_int), ("process_count", c_uint32), ("priority", c_uint32),
                 ("suspended", c_uint32), ("mine", c_uint32), ("owner_count", c_uint32), ("owner_pid", c_int32),
-                ("since_ns", c_uint64), ("why", c_char * 256)]
+                ("since_ns", c_uint64), ("why", c_char * 256), ("copies", c_uint32)]
 
 
 class QueueRecord(ctypes.Structure):
@@ -29,7 +29,9 @@ class QueueRecord(ctypes.Structure):
 
 class SuspendOptions(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("lease_ms", c_uint32), ("limit_ms", c_uint32), ("timeout_ms", c_uint32),
-                ("grace", c_uint32)]
+                ("grace", c_uint32), ("flags", c_uint32)]
+
+    COPIES = 1  # GPREEMPT_SUSPEND_COPIES
 
 
 class LatencyRecord(ctypes.Structure):

@@ -135,7 +135,7 @@ class Target(_Closing):
         self.context._check(lib.gpreempt_target_info(self._live(), ctypes.byref(record)))
         return Info(Mechanism(record.mechanism), _text(record.why), record.process_count, record.priority,
                     bool(record.suspended), bool(record.mine), record.owner_count, record.owner_pid or None,
-                    record.since_ns / 1e9 or None)
+                    record.since_ns / 1e9 or None, bool(record.copies))
 
     def queues(self) -> List[Queue]:
         room = 64
@@ -147,12 +147,14 @@ class Target(_Closing):
             room = count
 
     def suspend(self, queues: Optional[Sequence[int]] = None, *, lease: Optional[float] = None,
-                limit: Optional[float] = None, timeout: Optional[float] = None, grace: int = 0) -> int:
+                limit: Optional[float] = None, timeout: Optional[float] = None, grace: int = 0,
+                copies: bool = False) -> int:
         """Stops all queues, or those with the given KFD ids; returns how many are stopped.
 
-        The caller renews the lease (0.1 s unless told otherwise); suspended() does that by itself.
+        The caller renews the lease (0.1 s unless told otherwise); suspended() does that by itself. With `copies`
+        an NVIDIA process's copies between host and GPU stop, too; AMD's do in any case.
         """
-        options = _options(lease, limit, timeout, grace)
+        options = _options(lease, limit, timeout, grace, copies)
         if queues is None:
             return self.context._check(lib.gpreempt_target_suspend(self._live(), ctypes.byref(options)))
         ids = (ctypes.c_uint32 * len(queues))(*queues)
@@ -173,12 +175,12 @@ class Target(_Closing):
 
     @contextmanager
     def suspended(self, queues: Optional[Sequence[int]] = None, *, lease: float = 1.0, limit: Optional[float] = None,
-                  timeout: Optional[float] = None, grace: int = 0) -> Iterator["Suspension"]:
+                  timeout: Optional[float] = None, grace: int = 0, copies: bool = False) -> Iterator["Suspension"]:
         """`with target.suspended():` keeps the target off the GPU for the block, at most `limit` seconds (2).
 
         A thread renews the lease. When it was lost all the same, LeaseLost is raised at the end of the block.
         """
-        count = self.suspend(queues, lease=lease, limit=limit, timeout=timeout, grace=grace)
+        count = self.suspend(queues, lease=lease, limit=limit, timeout=timeout, grace=grace, copies=copies)
         suspension = Suspension(self, count, lease)
         try:
             yield suspension
@@ -202,9 +204,10 @@ class Target(_Closing):
         self.context._check(lib.gpreempt_target_share(self._live(), round(fraction * 1000)))
 
     def suspend_async(self, *, lease: Optional[float] = None, limit: Optional[float] = None,
-                      timeout: Optional[float] = None, grace: int = 0) -> int:
+                      timeout: Optional[float] = None, grace: int = 0,
+                      copies: bool = False) -> int:
         """Returns a ticket; the end is an Event of kind DONE with it."""
-        options = _options(lease, limit, timeout, grace)
+        options = _options(lease, limit, timeout, grace, copies)
         return self.context._check(lib.gpreempt_target_suspend_async(self._live(), ctypes.byref(options)))
 
     def resume_async(self) -> int:
@@ -249,9 +252,10 @@ def _text(raw: Optional[bytes]) -> str:
     return (raw or b"").decode("utf-8", "replace")
 
 
-def _options(lease: Optional[float], limit: Optional[float], timeout: Optional[float], grace: int) -> SuspendOptions:
+def _options(lease: Optional[float], limit: Optional[float], timeout: Optional[float], grace: int,
+             copies: bool) -> SuspendOptions:
     return SuspendOptions(ctypes.sizeof(SuspendOptions), _milliseconds(lease), _milliseconds(limit),
-                          _milliseconds(timeout), grace)
+                          _milliseconds(timeout), grace, SuspendOptions.COPIES if copies else 0)
 
 
 def _queue(record: QueueRecord) -> Queue:

@@ -76,6 +76,7 @@ class Info:
     owner_count: int
     owner_pid: Optional[int]
     since: Optional[float]  # time.monotonic() of the suspension
+    copies: bool = False  # suspended with its copy engines
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ static int show_holds_json(const struct status *status, const struct gp_holds *h
 		json_object_set_new(item, "queues", gp_json_u64_if(hold->queues, hold->queues));
 		json_object_set_new(item, "mechanism",
 				    gp_json_str(mechanism_name(hold->mechanism)));
+		json_object_set_new(item, "copy_engines",
+				    json_boolean(hold->flags & GP_SUSPEND_COPIES));
 		json_object_set_new(item, "owner_pid", json_integer(hold->owner_pid));
 		json_object_set_new(item, "owner",
 				    gp_json_text(hold->owner,
@@ -107,7 +109,8 @@ static int show_holds(const struct status *status, const struct gp_holds *holds)
 		if (hold->queues)
 			gp_table_cellf(table, "%u", hold->queues);
 		else
-			gp_table_cell(table, _("all"));
+			gp_table_cell(table, hold->flags & GP_SUSPEND_COPIES ? _("all, copies")
+									     : _("all"));
 		gp_table_cell(table, mechanism_name(hold->mechanism));
 		gp_table_cellf(table, "%.1f s", seconds_since(status, hold->since_ns));
 		gp_table_cellf(table, "%.2f s", -seconds_since(status, hold->lease_ends_ns));
@@ -213,6 +216,7 @@ static int show_job_json(const struct status *status, const struct gpreempt_targ
 	json_object_set_new(json, "processes", json_integer(info->process_count));
 	json_object_set_new(json, "priority", json_integer(info->priority));
 	json_object_set_new(json, "suspended", json_boolean(info->suspended));
+	json_object_set_new(json, "copy_engines", json_boolean(info->copies));
 	json_object_set_new(json, "owners", json_integer(info->owner_count));
 	json_object_set_new(json, "owner_pid",
 			    gp_json_u64_if(info->owner_pid > 0, (u64)info->owner_pid));
@@ -291,6 +295,8 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 		       info->owner_count, info->priority);
 	else
 		printf(_("%s: running, priority %u\n"), name, info->priority);
+	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
+		puts(_("its copies between host and GPU stand still, too"));
 	printf(_("mechanism %s: %s\n\n"),
 	       mechanism_name(info->mechanism) ? mechanism_name(info->mechanism) : "?", info->why);
 	queue_columns(table);

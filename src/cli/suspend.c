@@ -19,6 +19,7 @@ enum {
 	OPTION_MECHANISM,
 	OPTION_LEASE,
 	OPTION_WAIT,
+	OPTION_COPY_ENGINES,
 	LEASE_MS = 1000,  /* a person's shell is not scheduled as promptly as a daemon */
 	SLACK_MS = 10000, /* the limit leaves this much for the end of --for */
 	RENEWALS = 3,     /* in a lease */
@@ -36,7 +37,7 @@ struct keeper {
 	u32 *ids;
 	size_t id_count;
 	u64 for_ms, lease_ms;
-	bool json, verbose, wait;
+	bool json, verbose, wait, copies;
 	bool said;  /* why it failed */
 	bool empty; /* nobody was in the group when it was opened */
 	char name[128];
@@ -61,6 +62,9 @@ static int set(void *ctx, int id, const char *value)
 		return 0;
 	case OPTION_WAIT:
 		keeper->wait = true;
+		return 0;
+	case OPTION_COPY_ENGINES:
+		keeper->copies = true;
 		return 0;
 	case OPTION_FOR:
 		if (gp_time_argument(value, &keeper->for_ms))
@@ -124,12 +128,26 @@ static void say_details(struct keeper *keeper)
 		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
 }
 
+/* Asked for where there is nothing to choose. */
+static void note_copies(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
+	    info.mechanism != GPREEMPT_NV_SUSPEND)
+		gp_diag(&keeper->sink.diag, GP_NOTE,
+			_("--copy-engines changes nothing with %s: copy queues stop with the "
+			  "others in any case"),
+			gpreempt_mechanism_name(info.mechanism));
+}
+
 static int take(struct keeper *keeper)
 {
 	struct gpreempt_suspend_options options = {
 		.size = sizeof(options),
 		.lease_ms = (u32)keeper->lease_ms,
 		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
+		.flags = keeper->copies ? GPREEMPT_SUSPEND_COPIES : 0,
 	};
 	int count;
 
@@ -143,6 +161,8 @@ static int take(struct keeper *keeper)
 	if (count < 0)
 		return count;
 	keeper->started_ns = gp_monotonic_ns();
+	if (keeper->copies)
+		note_copies(keeper);
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
 	else if (!keeper->empty)
@@ -378,6 +398,10 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		if (gp_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
 				       &keeper.id_count))
 			return GP_EXIT_USAGE;
+		if (keeper.ids && keeper.copies) {
+			free(keeper.ids);
+			return gp_usage_error(command, _("--copy-engines is for a whole process"));
+		}
 	}
 	gp_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
 	status = hold(&keeper);
@@ -397,6 +421,8 @@ static const struct gp_option options[] = {
 	{OPTION_LEASE, "lease", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("how long the suspension outlives this command if it hangs\n(default 1s, at least "
 	    "50ms)")},
+	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("NVIDIA: stop copies between host and GPU, too, not only\nkernels")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, one object for each thing that happens")},
 	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,

@@ -118,7 +118,11 @@ static void say_others(const struct story *story)
 			    (u32)hold->owner_pid == story->status.pid)
 				continue;
 			gp_decision_who(hold->owner, 0, who, sizeof(who));
-			printf(_("It is suspended by process %d (%s).\n"), hold->owner_pid, who);
+			printf(hold->flags & GP_SUSPEND_COPIES
+				       ? _("It is suspended by process %d (%s), with its copy "
+					   "engines.\n")
+				       : _("It is suspended by process %d (%s).\n"),
+			       hold->owner_pid, who);
 		}
 	}
 	free(holds.items);

@@ -79,6 +79,9 @@ struct gp_control_ops {
 	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
 	 * NULL: cannot. */
 	int (*share)(struct gp_control *control, u32 part);
+	/* Whether suspend() of all, from the next call on, stops copies as well as kernels. NULL:
+	 * copies are queues like others. */
+	void (*copies)(struct gp_control *control, bool stop);
 
 	bool whole; /* only the process as a whole: named queues are refused with -EXDEV */
 

@@ -247,6 +247,8 @@ static int apply_once(struct gp_applied *applied, const struct gp_want *want,
 			if (result < 0)
 				return result;
 		}
+		if (applied->ops->copies)
+			applied->ops->copies(control, want->copies);
 		if (!want->all)
 			return apply_some(applied, want, done, started);
 		result = applied->ops->suspend(control, NULL, 0, want->grace, done);

@@ -69,9 +69,10 @@ enum gp_source {
 
 struct gp_hold {
 	bool active;
-	bool all;  /* every queue, later ones too; otherwise ids */
-	u32 *ids;  /* sorted */
-	u32 count; /* of ids */
+	bool all;    /* every queue, later ones too; otherwise ids */
+	bool copies; /* of `all`: GP_SUSPEND_COPIES */
+	u32 *ids;    /* sorted */
+	u32 count;   /* of ids */
 	u32 lease_ms, grace;
 	u64 since_ns, lease_ends_ns, limit_ends_ns; /* GP_NEVER: its suspend is still under way */
 };
@@ -79,6 +80,7 @@ struct gp_hold {
 /* What a process's queues should be: the sum of all holds on it. */
 struct gp_want {
 	bool all;                 /* of every GPU */
+	bool copies;              /* of all of them, where they are no queues */
 	u32 gpus[GP_HOLDER_GPUS]; /* of these GPUs */
 	u32 gpu_count;
 	u32 *ids; /* and these */

@@ -68,6 +68,7 @@ static void add_owners(const struct gp_target *target, struct gp_msg_info *info)
 	gp_list_for_each (c, &holder->connections) {
 		struct gp_connection *owner = gp_container(c, struct gp_connection, link);
 		u64 since = 0;
+		bool copies = false;
 
 		gp_list_for_each (t, &owner->targets) {
 			struct gp_target *other = gp_container(t, struct gp_target, link);
@@ -76,9 +77,11 @@ static void add_owners(const struct gp_target *target, struct gp_msg_info *info)
 				continue;
 			gp_list_for_each (l, &other->links)
 				gp_list_for_each (m, &target->links) {
-					if (gp_container(l, struct gp_link, by_target)->member ==
+					if (gp_container(l, struct gp_link, by_target)->member !=
 					    gp_container(m, struct gp_link, by_target)->member)
-						since = other->hold.since_ns;
+						continue;
+					since = other->hold.since_ns;
+					copies |= other->hold.copies;
 				}
 			if (other == target) /* a group nobody is in yet */
 				since = other->hold.since_ns;
@@ -87,6 +90,7 @@ static void add_owners(const struct gp_target *target, struct gp_msg_info *info)
 			continue;
 		info->suspended = 1;
 		info->mine |= owner == target->connection;
+		info->flags |= copies ? GP_SUSPEND_COPIES : 0;
 		if (!info->owner_count++)
 			info->owner_pid = owner->pid;
 		if (!info->since_ns || since < info->since_ns)
@@ -218,7 +222,8 @@ static void add_hold(struct walk *walk, const struct gp_target *target,
 	*record = (struct gp_msg_hold){
 		.pid = member ? (s32)member->pid : 0,
 		.owner_pid = target->connection->pid,
-		.mechanism = member && member->ops ? member->ops->mechanism : 0,
+		.mechanism = (u16)(member && member->ops ? member->ops->mechanism : 0),
+		.flags = hold->copies ? GP_SUSPEND_COPIES : 0,
 		.queues = hold->all ? 0 : hold->count,
 		.since_ns = hold->since_ns,
 		.lease_ends_ns = GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns),

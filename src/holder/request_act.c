@@ -92,6 +92,16 @@ static int check_options(struct gp_request *request, const struct gp_msg_suspend
 		gp_request_fail(request, -EINVAL, _("a grace period is 1 to 255"));
 		return -EINVAL;
 	}
+	if (asked->flags & ~(u32)GP_SUSPEND_COPIES) {
+		gp_request_fail(request, -EINVAL, _("there is no such flag of a suspension"));
+		return -EINVAL;
+	}
+	if (asked->flags && (asked->count || request->target->gpu_id)) {
+		gp_request_fail(request, -EINVAL,
+				_("copy engines stop with the whole process, not with single "
+				  "queues or GPUs of it"));
+		return -EINVAL;
+	}
 	if (asked->count && request->target->group[0]) {
 		gp_request_fail(request, -EINVAL, _("queues are named by process, not by group"));
 		return -EINVAL;
@@ -155,6 +165,7 @@ static int make_hold(struct gp_request *request, const struct gp_msg_suspend *as
 		hold->all = true;
 	hold->lease_ms = asked->lease_ms ? asked->lease_ms : GP_LEASE_MS;
 	hold->grace = asked->grace;
+	hold->copies = asked->flags & GP_SUSPEND_COPIES;
 	if (hold->active)
 		hold->lease_ends_ns =
 			hold->lease_ends_ns == GP_NEVER ? GP_NEVER : now + hold->lease_ms * MS;
@@ -162,6 +173,7 @@ static int make_hold(struct gp_request *request, const struct gp_msg_suspend *as
 		*hold = (struct gp_hold){
 			.active = true,
 			.all = hold->all,
+			.copies = hold->copies,
 			.ids = hold->ids,
 			.count = hold->count,
 			.lease_ms = hold->lease_ms,

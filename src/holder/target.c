@@ -186,6 +186,7 @@ static int want_more(struct gp_want *want, const struct gp_target *target, u64 n
 	want->lease_ms = GP_MAX(want->lease_ms, (u32)left);
 	if (!hold->all)
 		return hold->count ? want_ids(want, hold) : 0;
+	want->copies |= hold->copies;
 	if (!target->gpu_id)
 		want->all = true;
 	else if (want->gpu_count < GP_HOLDER_GPUS)

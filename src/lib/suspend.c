@@ -27,7 +27,8 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		.lease_ms = options.lease_ms ? options.lease_ms : GPREEMPT_LEASE_MS,
 		.limit_ms = options.limit_ms ? options.limit_ms : GPREEMPT_LIMIT_MS,
 		.timeout_ms = options.timeout_ms ? options.timeout_ms : GP_LIB_CALL_MS,
-		.grace = options.grace,
+		.grace = (u16)options.grace,
+		.flags = (u16)options.flags,
 	};
 	if (body->lease_ms < GPREEMPT_LEASE_MIN_MS || body->lease_ms > GPREEMPT_LIMIT_MAX_MS)
 		return gp_lib_fail(context, -EINVAL, _("a lease lasts %d ms to %d ms"),
@@ -38,8 +39,10 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 	if (body->timeout_ms > GPREEMPT_LIMIT_MAX_MS)
 		return gp_lib_fail(context, -EINVAL, _("a call takes at most %d ms"),
 				   GPREEMPT_LIMIT_MAX_MS);
-	if (body->grace > 255)
+	if (options.grace > 255)
 		return gp_lib_fail(context, -EINVAL, _("a grace period has 1 to 255 units"));
+	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
+		return gp_lib_fail(context, -EINVAL, _("there is no such flag of a suspension"));
 	return 0;
 }
 

@@ -241,6 +241,7 @@ static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_inf
 		.owner_count = from->owner_count,
 		.owner_pid = from->owner_pid,
 		.since_ns = from->since_ns,
+		.copies = (from->flags & GP_SUSPEND_COPIES) != 0,
 	};
 	gp_wire_text(english, sizeof(english), from->why, sizeof(from->why));
 	gp_sentence_translate(english, to->why, sizeof(to->why));

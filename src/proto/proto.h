@@ -117,7 +117,7 @@ struct gp_msg_opened {
 struct gp_msg_info {
 	u32 mechanism, process_count, priority, suspended, mine, owner_count;
 	s32 owner_pid;
-	u32 reserved;
+	u32 flags; /* enum gp_suspend_flag, of all who hold it */
 	u64 since_ns;
 	char why[GP_PROTO_TEXT];
 };
@@ -144,10 +144,16 @@ struct gp_msg_queues {
 	struct gp_msg_queue queues[];
 };
 
+enum gp_suspend_flag {
+	GP_SUSPEND_COPIES = 1u << 0, /* GPREEMPT_SUSPEND_COPIES */
+};
+
 struct gp_msg_suspend {
 	u32 target;
-	u32 lease_ms, limit_ms, timeout_ms, grace;
-	u32 count;   /* ids that follow; 0: all queues, also those created later */
+	u32 lease_ms, limit_ms, timeout_ms;
+	u16 grace;
+	u16 flags; /* enum gp_suspend_flag: a holder that knows none takes them for a wrong grace */
+	u32 count; /* ids that follow; 0: all queues, also those created later */
 	u64 sent_ns; /* CLOCK_MONOTONIC when the caller asked: for the latency */
 	u32 ids[];
 };
@@ -159,7 +165,8 @@ struct gp_msg_done {
 
 struct gp_msg_hold {
 	s32 pid, owner_pid;
-	u32 mechanism, queues; /* queues 0: all */
+	u16 mechanism, flags; /* enum gp_suspend_flag */
+	u32 queues;           /* 0: all */
 	u64 since_ns, lease_ends_ns;
 	char owner[GP_PROTO_NAME];
 };

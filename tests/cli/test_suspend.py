@@ -132,6 +132,14 @@ class Suspend(Commands):
         self.assertIn("mechanism kfd-debug: it is the only one", done.stderr)
         self.assertRegex(done.stderr, r"took [0-9.]+ us")
 
+    def test_copy_engines_are_no_choice_where_they_are_queues(self):
+        done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--copy-engines")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("changes nothing with kfd-debug", done.stderr)
+        self.assertIn("3 queues suspended", done.stdout)
+        done = self.command("suspend", self.pid, "0", "--copy-engines")
+        self.assertEqual(done.returncode, 2)
+
     def test_named_queues_only(self):
         keeper, first = self.keep(self.pid, "0", "2")
         self.assertEqual(first["queues"], 2)

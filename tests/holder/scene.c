@@ -120,6 +120,12 @@ static int fake_share(struct gp_control *control, u32 value)
 	return 0;
 }
 
+static void fake_copies(struct gp_control *control, bool stop)
+{
+	(void)control;
+	fake.copies = stop;
+}
+
 static int fake_lease(struct gp_control *control, u32 value)
 {
 	(void)control;
@@ -165,6 +171,7 @@ struct gp_control_ops fake_ops = {
 	.suspend = fake_suspend,
 	.resume = fake_resume,
 	.share = fake_share,
+	.copies = fake_copies,
 	.lease = fake_lease,
 	.priority = fake_priority,
 };

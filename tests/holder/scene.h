@@ -25,6 +25,7 @@
 struct fake {
 	int calls, suspends, resumes, attached, leases, priorities, strays;
 	bool suspended[FAKE_QUEUES];
+	bool copies; /* stop with the next suspend of all */
 	int fail[8]; /* results of the next suspends, 0: works */
 	int fail_count;
 	int resume_error; /* of every resume */

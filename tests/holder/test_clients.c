@@ -80,6 +80,70 @@ static void values_out_of_range_are_refused(void **state)
 	client_close(client);
 }
 
+static int suspend_with_copies(struct client *client, int target)
+{
+	struct gp_msg_suspend body = {.target = (u32)target,
+				      .lease_ms = LONG_LEASE,
+				      .limit_ms = LONG_LEASE,
+				      .flags = GP_SUSPEND_COPIES};
+
+	return ask(&scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+}
+
+static u32 info_flags(struct client *client, int target)
+{
+	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
+	return ((const struct gp_msg_info *)client->message.body)->flags;
+}
+
+static void copies_stand_still_while_anybody_wants_it(void **state)
+{
+	struct client *first = scene_client(&scene), *second = scene_client(&scene);
+	int a = open_self(&scene, first, 0), b = open_self(&scene, second, 0);
+
+	(void)state;
+	assert_int_equal(suspend(&scene, first, a, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	assert_false(fake.copies);
+	assert_int_equal(info_flags(first, a), 0);
+	assert_int_equal(suspend_with_copies(second, b), FAKE_QUEUES);
+	assert_true(fake.copies);
+	assert_int_equal(info_flags(first, a), GP_SUSPEND_COPIES);
+	assert_int_equal(target_call(&scene, first, GP_MSG_HOLDS, 0), 2);
+	assert_int_equal(((const struct gp_msg_holds *)first->message.body)->holds[0].flags, 0);
+	assert_int_equal(((const struct gp_msg_holds *)first->message.body)->holds[1].flags,
+			 GP_SUSPEND_COPIES);
+	assert_int_equal(resume(&scene, second, b), 0); /* the first still holds the queues */
+	assert_false(fake.copies);
+	assert_true(fake.suspended[0]);
+	/* The last word of one client counts. */
+	assert_int_equal(suspend_with_copies(first, a), FAKE_QUEUES);
+	assert_true(fake.copies);
+	assert_int_equal(suspend(&scene, first, a, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
+	assert_false(fake.copies);
+	client_close(first);
+	client_close(second);
+}
+
+static void copies_are_of_the_whole_process(void **state)
+{
+	struct client *client = scene_client(&scene);
+	int target = open_self(&scene, client, 0), gpu = open_self(&scene, client, 100);
+	u64 room[(sizeof(struct gp_msg_suspend) + sizeof(u64)) / sizeof(u64)] = {0};
+	struct gp_msg_suspend *body = (void *)room;
+
+	(void)state;
+	assert_int_equal(suspend_with_copies(client, gpu), -EINVAL);
+	*body = (struct gp_msg_suspend){.target = (u32)target,
+					.flags = GP_SUSPEND_COPIES,
+					.count = 1};
+	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body) + sizeof(u32), -1),
+			 -EINVAL);
+	*body = (struct gp_msg_suspend){.target = (u32)target, .flags = 2};
+	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body), -1), -EINVAL);
+	assert_int_equal(fake.suspends, 0);
+	client_close(client);
+}
+
 static void open_without_a_pidfd_is_refused(void **state)
 {
 	struct client *client = scene_client(&scene);
@@ -248,6 +312,8 @@ int main(void)
 		INLINE(lying_count_ends_the_connection),
 		INLINE(serial_0_is_for_events),
 		INLINE(values_out_of_range_are_refused),
+		INLINE(copies_stand_still_while_anybody_wants_it),
+		INLINE(copies_are_of_the_whole_process),
 		INLINE(open_without_a_pidfd_is_refused),
 		INLINE(too_many_targets_are_refused),
 		INLINE(who_does_not_read_is_cut_off),

@@ -28,6 +28,7 @@ enum { CLIENTS = 64, TARGETS = 64, QUEUES = 3, MANY = 1300, SINCE = 1000000000 }
 
 struct target {
 	bool open, held, some;
+	u32 flags;
 	u32 share;
 	s32 pid;
 	char group[GP_PROTO_NAME];
@@ -149,6 +150,7 @@ static void suspend(struct client *client, const struct gp_wire_message *m, stru
 	if (on || !ask->count)
 		target->held = on;
 	target->some = on && ask->count;
+	target->flags = on ? ask->flags : 0;
 	answer(client, &m->header, (int)done.queues, &done, sizeof(done));
 	if (on && strcmp(target->group, "forget") == 0)
 		target->held = false;
@@ -218,6 +220,7 @@ static void handle_target(struct holder *holder, struct client *client,
 				   .mine = target->held,
 				   .owner_count = target->held,
 				   .owner_pid = target->held ? client->pid : 0,
+				   .flags = target->flags,
 				   .since_ns = target->held ? SINCE : 0,
 				   .why = "it is the only one"};
 

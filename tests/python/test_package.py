@@ -67,6 +67,14 @@ class Suspending(Scene):
             self.assertEqual([queue.state for queue in target.queues()], [QueueState.SUSPENDED] * 3)
         self.assertFalse(target.info().suspended)
 
+    def test_a_block_holds_the_copy_engines_when_asked_to(self):
+        target = Target(self.pid)
+        with target.suspended():
+            self.assertFalse(target.info().copies)
+        with target.suspended(copies=True):
+            self.assertTrue(target.info().copies)
+        self.assertFalse(target.info().copies)
+
     def test_the_one_liner(self):
         with Target(self.pid).suspended():
             with Target(self.pid) as other:

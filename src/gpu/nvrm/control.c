@@ -248,6 +248,8 @@ static bool all_known(const struct gp_control *control, const u32 *ids, size_t c
 	return true;
 }
 
+/* Groups that run no kernels belong to the copy engines. They have no queue of their own: they go
+ * with all of the process or not at all. Returns how many queues are meant. */
 static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count, bool suspended)
 {
 	u32 marked = 0;
@@ -255,6 +257,8 @@ static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count,
 	for (size_t i = 0; i < control->objects.group_count; i++) {
 		struct gp_nvrm_group *g = &control->objects.groups[i];
 
+		if (!g->compute && !ids)
+			g->suspended = suspended && control->copies;
 		if (!g->compute || !named(ids, count, g->id))
 			continue;
 		g->suspended = suspended;
@@ -269,8 +273,9 @@ static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_contro
 
 	for (int i = 0; i < GP_ROUNDS_MAX && found > 0 && !error; i++) {
 		found = gp_nvrm_objects_extend(&control->objects, gap);
-		if (found <= 0)
+		if (found < 0)
 			return found;
+		/* Also when nothing is new here: a listing may have found it before. */
 		if (control->all)
 			mark_groups(control, NULL, 0, true);
 		error = gp_nvrm_stop_marked(control, done);
@@ -291,6 +296,9 @@ static int suspend_once(struct gp_control *control, const u32 *ids, size_t count
 		error = suspend_all_new(control, GP_NVRM_GAP_QUICK, done);
 		done->queues = mark_groups(control, NULL, 0, true);
 	}
+	/* Copies that were stopped for somebody who has let go of them. */
+	if (!error)
+		error = gp_nvrm_start_unmarked(control, done);
 	if (!error)
 		error = gp_nvrm_lifeline_renew(control->lifeline,
 					       gp_nvrm_now() + control->lease_ns);
@@ -343,6 +351,16 @@ static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
 	error = gp_nvrm_start_unmarked(control, done);
 	set_timer(control);
 	return error;
+}
+
+static void op_copies(struct gp_control *control, bool stop)
+{
+	control->copies = stop;
+	for (size_t i = 0; i < control->objects.group_count && !stop; i++) {
+		struct gp_nvrm_group *g = &control->objects.groups[i];
+
+		g->suspended = g->suspended && g->compute;
+	}
 }
 
 static int op_share(struct gp_control *control, u32 part)
@@ -451,6 +469,7 @@ const struct gp_control_ops gp_nvrm_control = {
 	.suspend = op_suspend,
 	.resume = op_resume,
 	.share = op_share,
+	.copies = op_copies,
 	.look = op_look,
 	.lease = op_lease,
 };

@@ -19,6 +19,7 @@ struct gp_control {
 	u64 looked_ns; /* when new groups were last looked for thoroughly */
 	u32 share;     /* thousandths */
 	bool all;      /* groups that appear are to be stopped, too */
+	bool copies;   /* of all: those that run no kernels, too */
 	bool gone;     /* the target ended; nothing of it is held any more */
 };
 

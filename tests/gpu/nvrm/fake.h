@@ -63,6 +63,8 @@ int fake_program_start(struct fake *fake, struct fake_program *program);
 int fake_program_context(struct fake *fake, struct fake_program *program, bool mig);
 /* One more compute channel in the program's latest group. */
 int fake_program_channel(struct fake *fake, struct fake_program *program);
+/* One more group of 4 copy channels on the program's latest device. */
+int fake_program_copier(struct fake *fake, struct fake_program *program);
 /* Allocates and frees objects, so that handles are skipped. */
 int fake_program_churn(struct fake *fake, struct fake_program *program, u32 count);
 /* Frees the latest context's objects. */

@@ -2,6 +2,7 @@
  * Makes a fake resource manager and prints its directory, which goes when standard input ends.
  * Questions, a word a line:
  *   channels   compute channels, and how many of them are stopped
+ *   copies     the others, and how many of them are stopped
  *   running    waits until nothing is stopped
  *   slice      timeslice of the first compute group
  *   slices     timeslices of all compute groups
@@ -35,6 +36,8 @@ int main(int argc, char **argv)
 
 		if (strcmp(word, "channels") == 0)
 			printf("%u %u\n", count.compute, count.compute_stopped);
+		else if (strcmp(word, "copies") == 0)
+			printf("%u %u\n", count.copy, count.copy_stopped);
 		else if (strcmp(word, "running") == 0)
 			printf("%d\n", fake_await_running(&fake));
 		else if (strcmp(word, "slice") == 0)

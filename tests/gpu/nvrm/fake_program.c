@@ -94,6 +94,11 @@ int fake_program_context(struct fake *fake, struct fake_program *program, bool m
 	return error;
 }
 
+int fake_program_copier(struct fake *fake, struct fake_program *program)
+{
+	return copy_group(fake, program);
+}
+
 int fake_program_churn(struct fake *fake, struct fake_program *program, u32 count)
 {
 	int error = 0;

@@ -112,6 +112,8 @@ static int obey(const char *word, int *number)
 		return fake_program_context(&fake, &program, true);
 	if (strcmp(word, "channel") == 0)
 		return fake_program_channel(&fake, &program);
+	if (strcmp(word, "copier") == 0)
+		return fake_program_copier(&fake, &program);
 	if (strcmp(word, "free") == 0)
 		return fake_program_free(&fake, &program);
 	if (strncmp(word, "churn", 5) == 0)

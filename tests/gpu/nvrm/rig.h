@@ -125,6 +125,14 @@ static inline void rig_counts(const struct rig *rig, u32 compute, u32 stopped)
 	assert_int_equal(count.copy_stopped, 0);
 }
 
+static inline void rig_all_counts(const struct rig *rig, u32 compute_stopped, u32 copy_stopped)
+{
+	struct fake_count count = fake_channels(&rig->fake);
+
+	assert_int_equal(count.compute_stopped, compute_stopped);
+	assert_int_equal(count.copy_stopped, copy_stopped);
+}
+
 /* For every test: skips where the machine forbids what all of them need. */
 #define RIG(rig, branch)                                                               \
 	do {                                                                           \

@@ -46,6 +46,99 @@ static void suspend_stops_kernels_and_not_copies_and_resume_undoes_it(void **sta
 	rig_remove(&rig);
 }
 
+static void suspend_with_copies_stops_both_and_resume_starts_both(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	ops->copies(rig.control, true);
+	stop(&rig, 1); /* the copy engines are no queues */
+	rig_all_counts(&rig, 8, 12);
+	assert_int_equal(switches(&rig), 1); /* all in one call */
+	stop(&rig, 1);
+	assert_int_equal(switches(&rig), 1);
+	go(&rig);
+	rig_all_counts(&rig, 0, 0);
+	assert_int_equal(switches(&rig), 2);
+	stop(&rig, 1); /* it is the wish of whoever suspends, not of the last */
+	rig_all_counts(&rig, 8, 12);
+	gp_nvrm_control.detach(rig.control);
+	rig.control = NULL;
+	rig_all_counts(&rig, 0, 0);
+	assert_int_equal(atomic_load(&rig.fake.rm->bad), 0);
+	rig_remove(&rig);
+}
+
+static void copies_go_on_when_only_kernels_are_to_stand_still_any_more(void **state)
+{
+	struct gp_control_queues list = {0};
+	struct gp_control_done done;
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	ops->copies(rig.control, true);
+	stop(&rig, 1);
+	ops->copies(rig.control, false);
+	stop(&rig, 1);
+	rig_all_counts(&rig, 8, 0);
+	ops->copies(rig.control, true);
+	stop(&rig, 1);
+	rig_all_counts(&rig, 8, 12);
+	/* All of it was held by one, a single queue is by another, who is left. */
+	ops->copies(rig.control, false);
+	assert_int_equal(ops->queues(rig.control, &list), 0);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(ops->suspend(rig.control, &list.items[0].id, 1, 0, &done), 0);
+	rig_all_counts(&rig, 8, 0);
+	go(&rig);
+	rig_all_counts(&rig, 0, 0);
+	free(list.items);
+	rig_remove(&rig);
+}
+
+static void copy_channels_made_later_are_stopped_too(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	ops->copies(rig.control, true);
+	stop(&rig, 1);
+	rig_say(&rig, "copier");
+	stop(&rig, 1);
+	rig_all_counts(&rig, 8, 16);
+	rig_say(&rig, "context");
+	stop(&rig, 2);
+	rig_all_counts(&rig, 16, 28);
+	go(&rig);
+	rig_all_counts(&rig, 0, 0);
+	rig_remove(&rig);
+}
+
+static void a_stop_of_copies_that_fails_half_way_leaves_everything_running(void **state)
+{
+	struct gp_control_done done;
+	struct rig rig;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	ops->copies(rig.control, true);
+	atomic_store(&rig.fake.rm->fail_disables, 100);
+	assert_int_equal(ops->suspend(rig.control, NULL, 0, 0, &done), -ETIMEDOUT);
+	rig_all_counts(&rig, 0, 0);
+	rig_remove(&rig);
+}
+
 static void a_repeat_makes_no_call_that_would_change_nothing(void **state)
 {
 	struct gp_control_done done;
@@ -319,6 +412,32 @@ static void groups_that_appear_while_it_is_held_are_found_by_pumping(void **stat
 	rig_remove(&rig);
 }
 
+static void what_a_listing_found_first_is_stopped_by_pumping_too(void **state)
+{
+	struct gp_control_queues list = {0};
+	struct rig rig;
+	time_t end = time(NULL) + 60;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	ops->copies(rig.control, true);
+	stop(&rig, 1);
+	rig_say(&rig, "context");
+	assert_int_equal(ops->queues(rig.control, &list), 0);
+	assert_int_equal(list.count, 2);
+	while (fake_channels(&rig.fake).copy_stopped < 24 && time(NULL) < end) {
+		struct timespec nap = {.tv_nsec = 10000000};
+
+		assert_true(ops->pump(rig.control) >= 0);
+		nanosleep(&nap, NULL);
+	}
+	rig_all_counts(&rig, 16, 24);
+	free(list.items);
+	rig_remove(&rig);
+}
+
 static void what_others_left_stopped_can_be_released(void **state)
 {
 	struct rig rig;
@@ -327,6 +446,7 @@ static void what_others_left_stopped_can_be_released(void **state)
 	RIG(rig, "580.159.04");
 	rig_say(&rig, "context");
 	rig_attach(&rig);
+	ops->copies(rig.control, true);
 	stop(&rig, 1);
 	assert_int_equal(gp_nvrm_release_over(&rig.fake.port, rig.pidfd, (u32)rig.pid,
 					      &rig.sink.diag),
@@ -339,6 +459,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(suspend_stops_kernels_and_not_copies_and_resume_undoes_it),
+		cmocka_unit_test(suspend_with_copies_stops_both_and_resume_starts_both),
+		cmocka_unit_test(copies_go_on_when_only_kernels_are_to_stand_still_any_more),
+		cmocka_unit_test(copy_channels_made_later_are_stopped_too),
+		cmocka_unit_test(a_stop_of_copies_that_fails_half_way_leaves_everything_running),
 		cmocka_unit_test(a_repeat_makes_no_call_that_would_change_nothing),
 		cmocka_unit_test(contexts_channels_and_clients_made_later_are_stopped_too),
 		cmocka_unit_test(single_groups_are_stopped_by_their_id),
@@ -349,6 +473,7 @@ int main(void)
 		cmocka_unit_test(detaching_leaves_the_process_running_and_its_timeslice_as_it_was),
 		cmocka_unit_test(a_process_that_exits_while_stopped_goes_away),
 		cmocka_unit_test(groups_that_appear_while_it_is_held_are_found_by_pumping),
+		cmocka_unit_test(what_a_listing_found_first_is_stopped_by_pumping_too),
 		cmocka_unit_test(what_others_left_stopped_can_be_released),
 	};
 

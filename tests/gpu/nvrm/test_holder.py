@@ -90,6 +90,44 @@ class Holder(unittest.TestCase):
         self.assertEqual(self.keeper.ask("running"), "1")
         process.send_signal(signal.SIGINT)
 
+    def status(self, *arguments):
+        return json.loads(self.gpreempt("status", *arguments, "--json").stdout)
+
+    def test_copy_engines_stop_when_asked_for_and_go_on_when_nobody_wants_it_any_more(self):
+        self.suspend()
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 8", "12 0"))
+        self.assertFalse(self.status(self.pid)["copy_engines"])
+        process, _ = self.suspend("--copy-engines")
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 8", "12 12"))
+        self.assertTrue(self.status(self.pid)["copy_engines"])
+        self.assertEqual(sorted(hold["copy_engines"] for hold in self.status()["holds"]), [False, True])
+        self.assertIn("all, copies", self.gpreempt("status").stdout)
+        self.assertIn("stand still, too", self.gpreempt("status", self.pid).stdout)
+        # A group that comes later belongs to it.
+        self.assertEqual(self.target.ask("copier"), "ok 0")
+        end = time.time() + LIMIT
+        while self.keeper.ask("copies") != "16 16" and time.time() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.keeper.ask("copies"), "16 16")
+        process.send_signal(signal.SIGINT)  # the first one holds the kernels on
+        process.communicate(timeout=LIMIT)
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 8", "16 0"))
+        self.assertFalse(self.status(self.pid)["copy_engines"])
+
+    def test_copy_engines_belong_to_the_whole_process(self):
+        queue = self.status(self.pid)["queues"][0]["kfd_id"]
+        refused = self.gpreempt("suspend", self.pid, str(queue), "--copy-engines")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("whole process", refused.stderr)
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 0", "12 0"))
+
+    def test_copies_and_kernels_run_when_the_holder_is_killed(self):
+        self.suspend("--copy-engines")
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 8", "12 12"))
+        self.assertTrue(self.kill_holder())
+        self.assertEqual(self.keeper.ask("running"), "1")
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 0", "12 0"))
+
     def test_it_runs_when_whoever_holds_it_dies(self):
         process, _ = self.suspend()
         self.assertEqual(self.keeper.ask("channels"), "8 8")
@@ -117,7 +155,7 @@ class Holder(unittest.TestCase):
         os.close(fd)
 
     def test_release_starts_what_holder_and_lifeline_killed_at_once_left(self):
-        self.suspend()
+        self.suspend("--copy-engines")
         lifelines = lifelines_of(self.place)
         self.assertEqual(len(lifelines), 1)
         signal.pidfd_send_signal(lifelines[0], signal.SIGSTOP)
@@ -130,7 +168,7 @@ class Holder(unittest.TestCase):
         released = self.gpreempt("release", "--all", "--json")
         self.assertEqual(released.returncode, 0, released.stderr)
         self.assertEqual(json.loads(released.stdout)["nvidia_processes"], 1)
-        self.assertEqual(self.keeper.ask("channels"), "8 0")
+        self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 0", "12 0"))
 
     def test_a_process_that_exits_while_suspended_is_gone(self):
         process, _ = self.suspend()
