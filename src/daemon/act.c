@@ -334,6 +334,21 @@ static struct gp_operation *begin(struct gp_daemon *daemon, struct gp_job *job,
 	return operation;
 }
 
+/* Whether a GPU that it is stopped for wants its copies stopped, too. */
+static bool with_copies(const struct gp_daemon *daemon, const struct gp_client *client)
+{
+	for (size_t i = 0; i < client->queue_count; i++) {
+		u32 gpu_id = client->queues[i].gpu_id, node = GP_DAEMON_NONE;
+
+		for (u32 k = 0; k < daemon->device_count; k++)
+			if (daemon->devices[k].gpu_id == gpu_id)
+				node = daemon->devices[k].node;
+		if (gp_config_copies(&daemon->config, gpu_id, node))
+			return true;
+	}
+	return false;
+}
+
 static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
 		     struct gp_client *client)
 {
@@ -341,6 +356,7 @@ static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
 	struct gpreempt_suspend_options options = {
 		.size = sizeof(options),
 		.lease_ms = (uint32_t)(daemon->config.lease_ns / GP_NS_PER_MS),
+		.flags = with_copies(daemon, client) ? GPREEMPT_SUSPEND_COPIES : 0,
 	};
 
 	if (client->job->spec.max_suspend_ns)

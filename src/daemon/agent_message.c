@@ -227,6 +227,12 @@ static int request(struct gp_client *client, const struct gp_wire_message *messa
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
 		return -EPROTO;
 	memcpy(&it, message->body, sizeof(it));
+	client->open = it.open;
+	/* Where others are stopped for its requests this is one, and no guess. */
+	if (client->job->strict) {
+		gp_host_settle(daemon);
+		return 0;
+	}
 	for (size_t i = 0; it.begin && i < client->queue_count; i++) {
 		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
 		u64 now = gp_daemon_now();

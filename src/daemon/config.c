@@ -205,7 +205,7 @@ static void end_section(struct reading *reading)
 	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
 		mistake(reading,
 			_("[rule %s] changes nothing; give class, priority, weight, group, "
-			  "deadline, max_suspend, policy or attach"),
+			  "deadline, max_suspend, policy, attach or strict"),
 			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
 		mistake(reading,

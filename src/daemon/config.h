@@ -16,6 +16,9 @@ enum {
 	GP_CONFIG_BYTES = 1024 * 1024, /* of a file */
 };
 
+/* When a job on a GPU that is shared by slices has those below it stopped: see strict.c. */
+enum gp_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
+
 enum gp_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
 
 /* [device *] or [device GPU]: a KFD gpu_id as `gpreempt ps --json` shows it, or "node N". */
@@ -23,7 +26,8 @@ struct gp_config_device {
 	char name[GP_CONFIG_TEXT];
 	u64 given; /* bits of the keys that were given; the others are those of [device *] */
 	bool suspend, share;
-	u32 policy; /* enum gp_sched_policy_id */
+	bool copies; /* of a stop: copy engines, too, where they are apart */
+	u32 policy;  /* enum gp_sched_policy_id */
 	u64 suspend_cost_ns, resume_cost_ns;
 	u64 min_run_ns, turn_ns, linger_ns, hint_ns, unknown_ns, age_step_ns, slice_ns;
 	u64 memory_bytes;
@@ -51,6 +55,7 @@ struct gp_config_rule {
 	char group[GP_CONFIG_TEXT];
 	bool left_alone; /* policy = off */
 	bool attach;     /* control it although it was not started with `gpreempt run` */
+	u32 strict;      /* enum gp_strict */
 };
 
 /* Bits of gp_config_rule.given. */
@@ -69,6 +74,7 @@ enum gp_rule_key {
 	GP_RULE_GROUP = 1u << 11,
 	GP_RULE_POLICY = 1u << 12,
 	GP_RULE_ATTACH = 1u << 13,
+	GP_RULE_STRICT = 1u << 14,
 	GP_RULE_PATTERNS = 0xf,
 };
 
@@ -104,6 +110,8 @@ int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out
  * that they are given unless the file says no. */
 void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
 		      struct gp_sched_device_config *out);
+/* Whether a stop because of this device takes copy engines along. */
+bool gp_config_copies(const struct gp_config *config, u32 gpu_id, u32 node);
 void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
 		    struct gp_config_user *out);
 

@@ -15,6 +15,7 @@
 
 static const char *const modes[] = {"observe", "act", NULL};
 static const char *const policies[] = {"off", "priority", "fair", "deadline", "quantum", NULL};
+static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_strict */
 static const char *const classes[] = {"normal", "online", "offline", NULL};
 
 #define KEY(structure, name, type, member, min, max, words)                              \
@@ -50,6 +51,7 @@ const struct gp_key gp_device_keys[] = {
 	DEVICE("policy", WORD, policy, 0, 0, policies),
 	DEVICE("suspend", YES_NO, suspend, 0, 0, NULL),
 	DEVICE("share", YES_NO, share, 0, 0, NULL),
+	DEVICE("copies", YES_NO, copies, 0, 0, NULL),
 	DEVICE("suspend_cost", TIME, suspend_cost_ns, 0, SPAN, NULL),
 	DEVICE("resume_cost", TIME, resume_cost_ns, 0, SPAN, NULL),
 	DEVICE("min_run", TIME, min_run_ns, 0, SPAN, NULL),
@@ -92,6 +94,7 @@ const struct gp_key gp_rule_keys[] = {
 	RULE("group", TEXT, group, 0, 0, NULL),
 	RULE("policy", OFF, left_alone, 0, 0, NULL),
 	RULE("attach", YES_NO, attach, 0, 0, NULL),
+	RULE("strict", WORD, strict, 0, 0, stricts),
 	END,
 };
 

@@ -132,8 +132,8 @@ static bool says(const struct gp_config_device *device, size_t offset)
 	return false;
 }
 
-void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
-		      struct gp_sched_device_config *out)
+static struct gp_config_device device_of(const struct gp_config *config, u32 gpu_id, u32 node,
+					 bool slices)
 {
 	struct gp_config_device device = config->devices[0];
 
@@ -144,6 +144,19 @@ void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool
 			lay_over(gp_device_keys, &device, &config->devices[i],
 				 config->devices[i].given);
 	}
+	return device;
+}
+
+bool gp_config_copies(const struct gp_config *config, u32 gpu_id, u32 node)
+{
+	return device_of(config, gpu_id, node, false).copies;
+}
+
+void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
+		      struct gp_sched_device_config *out)
+{
+	struct gp_config_device device = device_of(config, gpu_id, node, slices);
+
 	*out = (struct gp_sched_device_config){
 		.policy = device.policy,
 		.can_suspend = device.suspend,

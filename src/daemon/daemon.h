@@ -6,6 +6,7 @@
  *   agents.c   finds agents and speaks with them      host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
  *   share.c    shares through the library             report.c   record, statistics, views
+ *   strict.c   stops on GPUs whose work is not seen
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
  * A suspension is a lease that this thread renews: killed or hung, everything runs on by itself.
@@ -95,6 +96,7 @@ struct gp_client {
 
 	struct gp_job *job;
 	u32 process; /* the core's */
+	u32 open;    /* requests, as it said last; where it shares memory, that counts */
 	struct gp_client_queue *queues;
 	size_t queue_count, queue_capacity;
 	bool busy;
@@ -121,6 +123,7 @@ struct gp_job {
 	u32 changed;   /* enum gp_daemon_set: what was set by hand and outlives a reload */
 	u32 asked_pin; /* by hand */
 	bool left_alone, uncontrolled;
+	u32 strict;            /* enum gp_strict */
 	enum gp_sched_pin pin; /* as told to the core */
 
 	bool wanted_held; /* the last action was SUSPEND */
@@ -191,6 +194,7 @@ struct gp_daemon {
 	struct gp_list jobs, clients;
 	u64 last_job_id;
 	u32 job_count, attached_count, busy_count; /* clients, the last two */
+	bool strict; /* a job was strict: strict.c has something to look at */
 
 	struct gpreempt *library;
 	struct gp_watch library_watch;
@@ -293,6 +297,11 @@ void gp_attach_forget(struct gp_daemon *daemon, u32 pid);
 void gp_attach_queues(struct gp_client *client);
 /* A client came, went or changed: whether and how often rings are to be read. */
 void gp_attach_adapt(struct gp_daemon *daemon);
+
+/* ---- strict.c ---- */
+
+/* True: the core was told something, and what it makes of it is to be taken. */
+bool gp_strict_step(struct gp_daemon *daemon);
 
 /* ---- act.c ---- */
 

@@ -208,8 +208,11 @@ void gp_host_settle(struct gp_daemon *daemon)
 	for (;;) {
 		while (gp_sched_take(daemon->sched, &action))
 			carry_out(daemon, &action);
-		if (!daemon->answer_count)
-			break;
+		if (!daemon->answer_count) {
+			if (!gp_strict_step(daemon))
+				break;
+			continue;
+		}
 		struct gp_answer answer = daemon->answers[0];
 		memmove(daemon->answers, daemon->answers + 1,
 			--daemon->answer_count * sizeof(answer));

@@ -38,6 +38,8 @@ int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job)
 	gp_wire_text(job->rule, sizeof(job->rule), rule ? rule->name : "",
 		     rule ? sizeof(rule->name) : 1);
 	job->left_alone = rule && rule->left_alone;
+	job->strict = rule ? rule->strict : GP_STRICT_NO;
+	daemon->strict |= job->strict != GP_STRICT_NO;
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
 		job->spec = spec;
@@ -100,6 +102,7 @@ static void end_job(struct gp_daemon *daemon, struct gp_job *job)
 {
 	u32 handle = job->handle;
 
+	job->strict = GP_STRICT_NO;
 	gp_sched_job_remove(daemon->sched, gp_daemon_now(), handle);
 	gp_host_settle(daemon);
 	gp_report_job(daemon, job, GP_DECISION_WENT);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "daemon/daemon.h"
+#include "gpu/gpu.h"
 
 enum {
 	/* Of the histograms' powers of two those from 1 us to 34 s are shown. */
@@ -157,11 +158,26 @@ static void errors(struct gp_buf *out, const struct gp_msg_stats *stats)
 
 /* ---- what is there ---- */
 
+/* Whether anybody sees its work: not on NVIDIA's GPUs. */
+static bool is_seen(const struct gp_job *job)
+{
+	struct gp_list *link;
+
+	gp_list_for_each (link, &job->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		for (size_t i = 0; i < client->queue_count; i++)
+			if (gp_gpu_is_nvidia(client->queues[i].gpu_id))
+				return false;
+	}
+	return true;
+}
+
 static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_msg_stats *stats)
 {
-	static const char *const states[] = {"running", "suspending", "suspended", "resuming",
-					     "idle"};
-	enum { IDLE = 4, STATES = 5 };
+	static const char *const states[] = {"running",  "suspending", "suspended",
+					     "resuming", "idle",       "unknown"};
+	enum { IDLE = 4, UNKNOWN = 5, STATES = 6 };
 	u64 count[GP_DAEMON_CLASSES][STATES] = {0};
 	struct gp_list *link;
 
@@ -171,12 +187,16 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_m
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))
 			continue;
-		if (state.run == GP_SCHED_RUNNING && !state.busy_queues)
+		if (state.run == GP_SCHED_RUNNING && !is_seen(job))
+			count[state.class][UNKNOWN]++;
+		else if (state.run == GP_SCHED_RUNNING && !state.busy_queues)
 			count[state.class][IDLE]++;
 		else
 			count[state.class][state.run]++;
 	}
-	describe(out, "jobs", "gauge", "Jobs by class and state.");
+	describe(out, "jobs", "gauge",
+		 "Jobs by class and state; unknown: it may run, and nobody sees whether it has "
+		 "work (NVIDIA).");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		for (u32 j = 0; j < STATES; j++)
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
@@ -216,8 +236,11 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_buf_printf(out, "%u\n", device.members);
 	}
 	describe(out, "gpu_busy_seconds_total", "counter",
-		 "Time somebody had work on this GPU and was not held.");
+		 "Time somebody had work on this GPU and was not held; not of NVIDIA's, where "
+		 "nobody sees it.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
+		if (gp_gpu_is_nvidia(daemon->devices[i].gpu_id))
+			continue;
 		gp_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_busy_seconds_total", &device);
 		seconds(out, never_less(&daemon->metrics.busy_ns[i], device.busy_ns));

@@ -171,7 +171,7 @@ static int start(struct gpreempt_target *target, bool suspend, uint32_t share)
 int gpreempt_target_suspend_async(struct gpreempt_target *target,
 				  const struct gpreempt_suspend_options *options)
 {
-	(void)options;
+	target->flags = options ? options->flags : 0;
 	fake.suspends++;
 	return start(target, true, 0);
 }

@@ -23,9 +23,10 @@
 
 #include "daemon/daemon.h"
 #include "fake_library.h"
+#include "gpu/gpu.h"
 #include "proto/directory.h"
 
-enum { GPU = 4711, QUEUE = 3, PATIENCE_S = 60 };
+enum { GPU = 4711, QUEUE = 3, NVIDIA_QUEUE = 0x5c000000, PATIENCE_S = 60 };
 
 struct agent {
 	pid_t pid;
@@ -34,6 +35,7 @@ struct agent {
 	struct gp_msg_hello hello;
 	u32 queues;  /* how many, with ids from QUEUE on */
 	u32 lower;   /* its streams' priority than its own, by so much */
+	u32 gpu_id;  /* NVIDIA's have no place in the memory: ids are from NVIDIA_QUEUE on */
 	bool silent; /* does not answer */
 	bool unsealed;
 	bool blind; /* has nothing to show yet */
@@ -132,6 +134,7 @@ static inline struct agent *agent_new(struct rig *rig, u32 job_class, u32 priori
 	rig->agent[rig->agents++] = agent;
 	agent->socket = -1;
 	agent->queues = 1;
+	agent->gpu_id = GPU;
 	agent->hello = (struct gp_msg_hello){.job_class = job_class,
 					     .priority = priority,
 					     .weight = 1,
@@ -182,9 +185,9 @@ static inline void agent_queues(struct agent *agent)
 	*list = (struct gp_msg_queues){.count = agent->queues};
 	for (u32 i = 0; i < agent->queues; i++)
 		list->queues[i] = (struct gp_msg_queue){
-			.gpu_id = GPU,
+			.gpu_id = agent->gpu_id,
 			.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING,
-			.kfd_id = QUEUE + i,
+			.kfd_id = (gp_gpu_is_nvidia(agent->gpu_id) ? NVIDIA_QUEUE : QUEUE) + i,
 			.ring = 0x1000 * (i + 1),
 			.logical_priority = agent->hello.priority - agent->lower,
 		};

@@ -122,6 +122,21 @@ static void slices_are_shared_unless_the_file_says_no(void **state)
 	gp_config_free(&config);
 }
 
+static void copies_are_of_a_device_and_strict_of_a_rule(void **state)
+{
+	struct gp_config config;
+
+	(void)state;
+	accepted("[device 9]\ncopies = yes\n[rule a]\nexecutable = x\nweight = 1\n"
+		 "[rule b]\nexecutable = y\nstrict = always\n",
+		 &config);
+	assert_true(gp_config_copies(&config, 9, 2));
+	assert_false(gp_config_copies(&config, 4711, 1));
+	assert_int_equal(config.rules[0].strict, GP_STRICT_NO);
+	assert_int_equal(config.rules[1].strict, GP_STRICT_ALWAYS);
+	gp_config_free(&config);
+}
+
 static void a_users_section_is_found_by_name_and_number(void **state)
 {
 	struct gp_config_user user;
@@ -208,7 +223,7 @@ static void a_rule_must_match_something_and_change_something(void **state)
 		"test.conf:1: [rule a] matches nothing; give executable, user, cgroup or container "
 		"(executable = * matches everything)\n"
 		"test.conf:3: [rule b] changes nothing; give class, priority, weight, group, "
-		"deadline, max_suspend, policy or attach\n");
+		"deadline, max_suspend, policy, attach or strict\n");
 	refused("[rule a]\nuser = x\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a deadline without a budget; give budget = the GPU time "
 		"one burst needs\n");
@@ -353,6 +368,7 @@ int main(void)
 		cmocka_unit_test(comments_blank_lines_marks_and_indents_are_fine),
 		cmocka_unit_test(a_device_section_changes_only_what_it_gives),
 		cmocka_unit_test(slices_are_shared_unless_the_file_says_no),
+		cmocka_unit_test(copies_are_of_a_device_and_strict_of_a_rule),
 		cmocka_unit_test(a_users_section_is_found_by_name_and_number),
 		cmocka_unit_test(keys_of_a_bad_section_are_checked_too),
 		cmocka_unit_test(mistakes_name_the_line_and_the_fix),

@@ -199,6 +199,35 @@ static void what_does_not_pay_is_counted_as_declined(void **state)
 	rig_free(rig);
 }
 
+static void what_nobody_sees_is_unknown_and_not_idle(void **state)
+{
+	struct rig *rig = rig_told(ACT);
+	struct agent *cuda = agent_new(rig, 2, 500);
+	char *text;
+
+	(void)state;
+	cuda->gpu_id = GP_GPU_NVIDIA;
+	rig_until(rig, gp_host_client(rig->daemon, (u32)cuda->pid) &&
+			       gp_host_client(rig->daemon, (u32)cuda->pid)->queue_count);
+	agent_known(rig, 2, 500);
+	text = scrape(rig);
+	has(text, "gpreempt_jobs{class=\"offline\",state=\"unknown\"} 1");
+	has(text, "gpreempt_jobs{class=\"offline\",state=\"idle\"} 1");
+	has(text, "gpreempt_gpu_jobs{gpu=\"282984448\",name=\"\"} 1");
+	assert_non_null(strstr(text, "gpreempt_gpu_busy_seconds_total{gpu=\"4711\""));
+	assert_null(strstr(text, "gpreempt_gpu_busy_seconds_total{gpu=\"282984448\""));
+	free(text);
+	/* That it is held is known. */
+	job_of(rig, cuda)->asked_pin = GP_SCHED_PIN_HOLD;
+	assert_int_equal(gp_host_respec(rig->daemon, job_of(rig, cuda)), 0);
+	rig_until(rig, fake_held(cuda->pid));
+	text = scrape(rig);
+	has(text, "gpreempt_jobs{class=\"offline\",state=\"unknown\"} 0");
+	has(text, "gpreempt_jobs{class=\"offline\",state=\"suspended\"} 1");
+	free(text);
+	rig_free(rig);
+}
+
 static void counters_do_not_go_back(void **state)
 {
 	struct rig *rig = rig_told(ACT);
@@ -385,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_preemption_is_in_every_number_it_belongs_to),
 		cmocka_unit_test(failures_and_the_breaker_are_seen),
 		cmocka_unit_test(what_does_not_pay_is_counted_as_declined),
+		cmocka_unit_test(what_nobody_sees_is_unknown_and_not_idle),
 		cmocka_unit_test(counters_do_not_go_back),
 		cmocka_unit_test(labels_are_escaped),
 		cmocka_unit_test(anything_but_get_metrics_is_refused),

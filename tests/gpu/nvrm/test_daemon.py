@@ -117,6 +117,51 @@ class Daemon(unittest.TestCase):
         self.daemon.wait(LIMIT)
         self.until(lambda: self.slices() == [DEFAULT_US] * 2, "slices stay")
 
+    def start_strict(self, strict, device=""):
+        """A daemon with a rule for a server, which may hold others for long; the server's program."""
+        server = shutil.copy(os.environ["GP_FAKE_TARGET"], os.path.join(self.place, "server"))
+        self.start_daemon(ACT + "max_suspend = 900s\n" + "[device *]\nage_step = 0\n" + device +
+                          f"[rule strict]\nexecutable = {server}\nstrict = {strict}\n")
+        return server
+
+    def stopped(self):
+        return self.keeper.ask("channels").split()[1], self.keeper.ask("copies").split()[1]
+
+    def test_a_strict_server_has_a_trainer_stopped_for_each_request(self):
+        executable = self.start_strict("requests")
+        trainer = self.program("--class", "offline")
+        server = self.program("--class", "online", executable=executable)
+        self.until(lambda: self.slices()[0] < 100, "no slices by priority")  # as without it
+        self.assertEqual(self.stopped(), ("0", "0"))
+        for _ in range(2):
+            self.all_ok(server, "begin")
+            self.until(lambda: self.stopped() == ("8", "0"), "the trainer is not stopped")
+            job = next(job for job in self.jobs() if job["pid"] == trainer.process.pid)
+            self.assertTrue(job["held"])
+            self.assertIn(f"to make room for pid {server.process.pid}",
+                          self.gpreempt("why", str(trainer.process.pid)).stdout)
+            self.assertRegex(self.gpreempt("top", "--once").stdout, "offline +500 +held")
+            self.all_ok(server, "end")
+            self.assertEqual(self.keeper.ask("running"), "1")
+            self.until(lambda: not any(job["held"] for job in self.jobs()), "it is held on")
+
+    def test_a_strict_hold_ends_with_the_daemon(self):
+        executable = self.start_strict("always", "copies = yes\n")
+        self.program("--class", "offline")
+        self.program("--class", "online", executable=executable)
+        self.until(lambda: self.stopped() == ("8", "12"), "the trainer and its copies are not stopped")
+        self.daemon.kill()
+        self.daemon.wait(LIMIT)
+        self.assertEqual(self.keeper.ask("running"), "1")
+
+    def test_a_strict_hold_ends_with_the_server(self):
+        executable = self.start_strict("always")
+        self.program("--class", "offline")
+        server = self.program("--class", "online", executable=executable)
+        self.until(lambda: self.stopped() == ("8", "0"), "the trainer is not stopped")
+        server.close()
+        self.assertEqual(self.keeper.ask("running"), "1")
+
     def test_observing_changes_nothing(self):
         self.start_daemon(ACT.replace("act", "observe"))
         self.program("--class", "offline"), self.program("--class", "online")

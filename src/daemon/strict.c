@@ -1,0 +1,146 @@
+/*
+ * Strict holds on GPUs that are shared by slices (NVIDIA). Nobody outside a program sees whether it
+ * has work there, so the core is told nothing of it and the hardware's slices do it all; a stop
+ * costs more than a change of slices (docs/nvidia.md). A rule may want it all the same: `strict =
+ * requests` of a job whose program announces its requests, `strict = always` of one that does not.
+ *
+ * Then, while such a job is served, it counts as having work, and so does everybody of lower
+ * priority on its GPU, because who knows: the core's policy `priority` does the rest, with its
+ * bounds. Who is above it, or not on its GPU, is left out of it. A job that is held keeps its work
+ * until the core lets it go, which may be a little later than the end of the request.
+ *
+ * Nothing here follows events. What should be is compared with what the core was told whenever the
+ * daemon has settled, one difference at a time.
+ */
+#include "daemon/daemon.h"
+#include "gpu/gpu.h"
+
+#define NOBODY (-1)
+
+static bool is_served(const struct gp_job *job)
+{
+	struct gp_list *link;
+
+	if (job->strict != GP_STRICT_REQUESTS)
+		return job->strict == GP_STRICT_ALWAYS;
+	gp_list_for_each (link, &job->clients) {
+		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+
+		if (client->activity
+			    ? __atomic_load_n(&client->activity->open_requests, __ATOMIC_ACQUIRE)
+			    : client->open)
+			return true;
+	}
+	return false;
+}
+
+/* The device of a queue where strict holds are possible; NONE. */
+static u32 device_of(struct gp_daemon *daemon, const struct gp_client_queue *queue)
+{
+	struct gp_sched_device_state state;
+	u32 device;
+
+	if (!gp_gpu_is_nvidia(queue->gpu_id))
+		return GP_DAEMON_NONE;
+	device = gp_host_device(daemon, queue->gpu_id);
+	if (device == GP_DAEMON_NONE || gp_sched_device_state(daemon->sched, device, &state) ||
+	    state.policy != GP_SCHED_PRIORITY)
+		return GP_DAEMON_NONE;
+	return device;
+}
+
+/* The highest priority that is served on each device. */
+static void find_served(struct gp_daemon *daemon, s64 *served)
+{
+	struct gp_list *link, *of_job;
+
+	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
+		served[i] = NOBODY;
+	gp_list_for_each (link, &daemon->jobs) {
+		const struct gp_job *job = gp_container(link, struct gp_job, link);
+
+		if (!is_served(job))
+			continue;
+		gp_list_for_each (of_job, &job->clients) {
+			const struct gp_client *client =
+				gp_container(of_job, struct gp_client, job_link);
+
+			for (size_t i = 0; i < client->queue_count; i++) {
+				u32 device = device_of(daemon, &client->queues[i]);
+
+				if (device != GP_DAEMON_NONE)
+					served[device] =
+						GP_MAX(served[device], (s64)job->spec.priority);
+			}
+		}
+	}
+}
+
+/* Held, and somebody is still before it there: it is the core that lets it go. */
+static bool is_kept(const struct gp_daemon *daemon, const struct gp_job *job, u32 device)
+{
+	struct gp_sched_device_state of_device;
+	struct gp_sched_job_state of_job;
+
+	return gp_sched_job_state(daemon->sched, job->handle, &of_job) == 0 &&
+	       of_job.held_since != GP_SCHED_NEVER &&
+	       gp_sched_device_state(daemon->sched, device, &of_device) == 0 && of_device.running;
+}
+
+static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_job *job,
+				 const struct gp_client_queue *queue, const s64 *served)
+{
+	u32 device = device_of(daemon, queue);
+
+	if (device == GP_DAEMON_NONE)
+		return GP_SCHED_DRAINED;
+	if (is_served(job) || (s64)job->spec.priority < served[device] ||
+	    (queue->work == GP_SCHED_BUSY && is_kept(daemon, job, device)))
+		return GP_SCHED_BUSY;
+	return GP_SCHED_DRAINED;
+}
+
+/* Of requests it is known when they began and ended, which is worth a line in the record. Of the
+ * others nothing is, least of all that they will soon be done. */
+static void tell(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
+		 enum gp_sched_work work)
+{
+	u64 now = gp_daemon_now();
+	bool known = work == GP_SCHED_BUSY
+			     ? client->job->strict == GP_STRICT_REQUESTS && is_served(client->job)
+			     : client->busy;
+
+	if (known) {
+		gp_host_work(daemon, client, queue, work, now);
+		return;
+	}
+	queue->work = work;
+	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_SPAN_MAX);
+}
+
+bool gp_strict_step(struct gp_daemon *daemon)
+{
+	s64 served[GP_SCHED_MAX_DEVICES];
+	struct gp_list *link;
+
+	if (!daemon->strict)
+		return false;
+	find_served(daemon, served);
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		for (size_t i = 0; client->job && i < client->queue_count; i++) {
+			struct gp_client_queue *queue = &client->queues[i];
+			enum gp_sched_work work;
+
+			if (!gp_gpu_is_nvidia(queue->gpu_id))
+				continue;
+			work = wanted(daemon, client->job, queue, served);
+			if (queue->work == work)
+				continue;
+			tell(daemon, client, queue, work);
+			return true;
+		}
+	}
+	return false;
+}
