@@ -35,7 +35,9 @@ ARRANGEMENTS = {
 AUTOMATIC = {"automatic": PLAIN, "automatic, announced": ANNOUNCE,
              "automatic, announced aside": ANNOUNCE_ASIDE, "automatic, ahead": AHEAD,
              "automatic, hook": HOOK, "automatic, hook one": HOOK_ONE, "automatic, keep": KEEP,
-             "automatic, hook in C": HOOK_C}
+             "automatic, hook in C": HOOK_C, "automatic, ahead, strict": AHEAD}
+# and those below the server are stopped from announcement to end
+STRICT = "[rule strict]\nexecutable = *\nstrict = requests\n"
 # Pairs of their own, started with an environment or a setting
 POLICY = "driver policy short"
 OTHERS = ("mps", "mps, priority", POLICY)
@@ -101,7 +103,7 @@ def block(control, pair, online, offline, name, seconds):
 
 def automatic_block(product, control, pair, online, offline, name, seconds, notes):
     """As block(), with gpreemptd in charge; it is started for it and ended."""
-    product.start_daemon([online.pid, offline.pid])
+    product.start_daemon([online.pid, offline.pid], STRICT if name.endswith("strict") else "")
     try:
         before, begin = product.cpu_ns(), time.time()
         answers = both(pair, online, offline, seconds, AUTOMATIC[name])
@@ -168,7 +170,7 @@ def chosen(options, mps, product):
     if options.pair in ("synthetic", "light"):
         names = [name for name in names if options.pair == "light" or not name.startswith("automatic, ")]
     if not options.arrangements:
-        names = [name for name in names if "hook" not in name and "keep" not in name]
+        names = [name for name in names if not any(word in name for word in ("hook", "keep", "strict"))]
     else:
         names += [STREAMS] + ([POLICY] if shutil.which("nvidia-smi") else [])
     if not options.arrangements:

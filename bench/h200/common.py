@@ -158,9 +158,10 @@ class Worker:
 class Watched:
     """An nvwork with kernels that write their progress to a page."""
 
-    def __init__(self, lab, name, *mode):
+    def __init__(self, lab, name, *mode, before=(), extra=None):
         self.page = pathlib.Path("/dev/shm") / f"gpbench.{os.getpid()}.{name}"
-        self.process = lab.spawn(lab.bin / "nvwork", mode[0], self.page.name, *mode[1:])
+        self.process = lab.spawn(*before, lab.bin / "nvwork", mode[0], self.page.name, *mode[1:], extra=extra)
+        self.pid = self.process.pid
         end = time.time() + 60
         while not self.word(128, 4) and time.time() < end:
             if self.process.poll() is not None:
@@ -177,6 +178,9 @@ class Watched:
 
     def progress(self):
         return self.word(0, 8)
+
+    def copies(self):
+        return self.word(136, 8)
 
     def end(self):
         """Stops the kernels; what the check of their state found."""
@@ -220,10 +224,10 @@ class Product:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def start_daemon(self, pids):
+    def start_daemon(self, pids, more=""):
         """gpreemptd in mode act, once it knows these processes and their queues."""
         config = pathlib.Path(self.place) / "gpreemptd.conf"
-        config.write_text("[daemon]\nmode = act\n")
+        config.write_text("[daemon]\nmode = act\n" + more)
         with open(pathlib.Path(self.place) / "gpreemptd.log", "a") as log:
             self.daemon = subprocess.Popen([self.bin / "gpreemptd", "--config", config],
                                            env=self.environment, stdin=subprocess.DEVNULL,

@@ -46,6 +46,10 @@ enum {
 	X(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t size))                         \
 	X(MemsetD8, "cuMemsetD8_v2", (CUdeviceptr pointer, unsigned char value, size_t size))      \
 	X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, CUdeviceptr from, size_t size))                \
+	X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                 \
+	  (CUdeviceptr to, const void *from, size_t size, CUstream stream))                        \
+	X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                 \
+	  (void *to, CUdeviceptr from, size_t size, CUstream stream))                              \
 	X(MemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t size, unsigned flags))           \
 	X(MemHostRegister, "cuMemHostRegister_v2", (void *pointer, size_t size, unsigned flags))   \
 	X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2",                                 \

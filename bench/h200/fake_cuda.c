@@ -35,17 +35,22 @@ struct launch {
 static struct {
 	struct fake fake;
 	struct fake_program program;
-	struct fake_object *channel;
+	struct fake_object *channel, *copier; /* one of each kind stands for all */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct launch ring[RING];
 	uint64_t put, got;
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
+static void wait_for(struct fake_object *channel)
+{
+	while (atomic_load(&channel->disabled))
+		syscall(SYS_futex, &channel->disabled, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
 static void wait_enabled(void)
 {
-	while (atomic_load(&g.channel->disabled))
-		syscall(SYS_futex, &g.channel->disabled, FUTEX_WAIT, 1, NULL, NULL, 0);
+	wait_for(g.channel);
 }
 
 static void do_tick(const struct launch *l)
@@ -194,6 +199,8 @@ FUNCTION(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))
 
 		if (o->client == g.program.client && o->parent == g.program.group)
 			g.channel = o;
+		else if (o->client == g.program.client && gp_nv_class_is_channel(o->class_id))
+			g.copier = o;
 	}
 	return pthread_create(&thread, NULL, engine, NULL);
 }
@@ -247,6 +254,21 @@ FUNCTION(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size))
 	return 0;
 }
 
+FUNCTION(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size, CUstream stream))
+{
+	(void)stream;
+	wait_for(g.copier);
+	return cuMemcpyDtoH_v2(to, from, size);
+}
+
+FUNCTION(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size, CUstream stream))
+{
+	(void)stream;
+	wait_for(g.copier);
+	memcpy((void *)(uintptr_t)to, from, size);
+	return 0;
+}
+
 FUNCTION(cuMemHostAlloc, (void **pointer, size_t size, unsigned flags))
 {
 	(void)flags;
@@ -269,15 +291,17 @@ FUNCTION(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsign
 
 FUNCTION(cuStreamCreate, (CUstream * stream, unsigned flags))
 {
+	static uintptr_t count;
+
 	(void)flags;
-	*stream = NULL;
+	*stream = (CUstream)++count;
 	return 0;
 }
 
+/* The first is the kernels'; copies have ended when their call does. */
 FUNCTION(cuStreamSynchronize, (CUstream stream))
 {
-	(void)stream;
-	return drain_to(g.put);
+	return (uintptr_t)stream > 1 ? 0 : drain_to(g.put);
 }
 
 FUNCTION(cuEventCreate, (CUevent * event, unsigned flags))

@@ -18,6 +18,7 @@ struct page {
 	volatile uint32_t stop; /* at 64: read by the GPU */
 	uint32_t pad1[15];
 	volatile uint32_t ready, pad2;
+	volatile uint64_t copies; /* at 136: round trips that ended, written by the host */
 };
 
 static inline struct page *page_map(const char *name, int create)

@@ -2,6 +2,7 @@
  * nvwork: GPU work that can be watched and checked.
  *   endless PAGE            one kernel that fills the GPU until the page says stop
  *   short PAGE US           kernels of about US microseconds, back to back, until then
+ *   copy PAGE US            the same, and at the same time copies to the GPU and back
  *   serve                   blocks of work as standard input says (online, offline, launch)
  * The last line of output is a JSON object; "wrong" is what the check found, and must be 0.
  */
@@ -93,13 +94,12 @@ static void map_page(struct work *w)
 static void start(struct work *w, const char *page)
 {
 	CUdevice device;
-	CUcontext context;
 
 	load(w);
 	CHECK(w, w->cu.Init(0));
 	CHECK(w, w->cu.DeviceGet(&device, 0));
-	CHECK(w, w->cu.PrimaryCtxRetain(&context, device));
-	CHECK(w, w->cu.CtxSetCurrent(context));
+	CHECK(w, w->cu.PrimaryCtxRetain(&w->context, device));
+	CHECK(w, w->cu.CtxSetCurrent(w->context));
 	CHECK(w,
 	      w->cu.DeviceGetAttribute(&w->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
 	load_kernels(w);
@@ -149,11 +149,10 @@ uint64_t launches_ran(struct work *w)
 
 /* ---- short ---- */
 
-static int run_short(struct work *w, double us)
+void run_kernels(struct work *w, double us)
 {
 	uint64_t chunks = (uint64_t)(us * chunks_per_us(w));
 	CUevent events[QUEUE];
-	uint64_t ran;
 
 	chunks = chunks ? chunks : 1;
 	for (int i = 0; i < QUEUE; i++)
@@ -165,6 +164,13 @@ static int run_short(struct work *w, double us)
 		launch_tick(w, chunks, (unsigned)w->sms);
 		CHECK(w, w->cu.EventRecord(events[i % QUEUE], w->stream));
 	}
+}
+
+static int run_short(struct work *w, double us)
+{
+	uint64_t ran;
+
+	run_kernels(w, us);
 	ran = launches_ran(w);
 	printf("{\"mode\":\"short\",\"us\":%.1f,\"launched\":%llu,\"ran\":%llu,\"progress\":%llu,"
 	       "\"expected\":%llu,\"wrong\":%d}\n",
@@ -229,7 +235,8 @@ int main(int argc, char **argv)
 	int result;
 
 	if (argc < 2 || (argc < 3 && strcmp(argv[1], "serve"))) {
-		fprintf(stderr, "usage: nvwork endless PAGE | short PAGE US | serve\n");
+		fprintf(stderr,
+			"usage: nvwork endless PAGE | short PAGE US | copy PAGE US | serve\n");
 		return 2;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel must not outlive its experiment */
@@ -240,6 +247,8 @@ int main(int argc, char **argv)
 	start(&w, page);
 	if (strcmp(argv[1], "serve") == 0)
 		result = serve(&w);
+	else if (strcmp(argv[1], "copy") == 0)
+		result = run_copy(&w, argc > 3 ? atof(argv[3]) : 100);
 	else if (strcmp(argv[1], "short") == 0)
 		result = run_short(&w, argc > 3 ? atof(argv[3]) : 100);
 	else

@@ -15,6 +15,7 @@ struct work {
 	CUdeviceptr ran, page_device; /* ran: launches counted by the GPU, and scratch behind it */
 	struct page *page, *mapped;
 	uint64_t launched, progress; /* asked for so far */
+	CUcontext context;
 };
 
 void check(struct work *w, CUresult result, const char *what);
@@ -23,6 +24,11 @@ void check(struct work *w, CUresult result, const char *what);
 void launch_tick(struct work *w, uint64_t chunks, unsigned blocks);
 double chunks_per_us(struct work *w);
 uint64_t launches_ran(struct work *w);
+/* Kernels back to back until the page says stop. */
+void run_kernels(struct work *w, double us);
+
+/* work_copy.c */
+int run_copy(struct work *w, double us);
 
 /* work_serve.c */
 int serve(struct work *w);

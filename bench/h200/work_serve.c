@@ -7,7 +7,10 @@
  * launches of US that fill the GPU, back to back
  *   launch SECONDS
  * the cost of an empty launch
+ *   begin, end
+ * a request is announced to gpreempt's agent, or ended
  */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +116,19 @@ static void launch(struct work *w, const char *line)
 	free(whole);
 }
 
+static void announce(int begin)
+{
+	int (*request)(int, uint64_t);
+	uint64_t at;
+
+	*(void **)&request = dlsym(RTLD_DEFAULT, "gpreempt_agent_request");
+	at = now_ns();
+	if (request)
+		request(begin, 0);
+	printf("{\"role\":\"%s\",\"agent\":%d,\"at_ns\":%llu}\n", begin ? "begin" : "end",
+	       request != NULL, (unsigned long long)at);
+}
+
 int serve(struct work *w)
 {
 	double rate = chunks_per_us(w);
@@ -127,6 +143,8 @@ int serve(struct work *w)
 			offline(w, line, rate);
 		else if (strncmp(line, "launch", 6) == 0)
 			launch(w, line);
+		else if (strncmp(line, "begin", 5) == 0 || strncmp(line, "end", 3) == 0)
+			announce(line[0] == 'b');
 		else
 			break;
 	}

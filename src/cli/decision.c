@@ -34,6 +34,12 @@ bool gp_decision_is_routine(const struct gp_msg_decision *line)
 	return line->kind >= GP_DECISION_DONE && !(line->kind == GP_DECISION_DONE && line->error);
 }
 
+/* Where nobody sees work it counts as being without end, which is no estimate to be shown. */
+static u64 saves_of(const struct gp_msg_decision *line)
+{
+	return line->saves_ns > GP_SCHED_SPAN_MAX / 2 ? GP_SCHED_UNKNOWN : line->saves_ns;
+}
+
 static void reason_of(const struct gp_msg_decision *line, struct gp_sched_reason *out)
 {
 	*out = (struct gp_sched_reason){
@@ -50,7 +56,7 @@ static void reason_of(const struct gp_msg_decision *line, struct gp_sched_reason
 		.waited_ns = line->waited_ns,
 		.ran_ns = line->ran_ns,
 		.cost_ns = line->cost_ns,
-		.saves_ns = line->saves_ns,
+		.saves_ns = saves_of(line),
 		.limit_ns = line->limit_ns,
 		.used_ppm = line->used_ppm,
 		.needs_ppm = line->needs_ppm,
@@ -167,7 +173,7 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 	json_object_set_new(json, "waited_ns", time_json(line->waited_ns));
 	json_object_set_new(json, "ran_ns", time_json(line->ran_ns));
 	json_object_set_new(json, "cost_ns", time_json(line->cost_ns));
-	json_object_set_new(json, "saves_ns", time_json(line->saves_ns));
+	json_object_set_new(json, "saves_ns", time_json(saves_of(line)));
 	json_object_set_new(json, "limit_ns", time_json(line->limit_ns));
 	json_object_set_new(json, "error", json_integer(line->error));
 	gp_decision_text(line, text, sizeof(text));

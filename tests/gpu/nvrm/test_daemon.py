@@ -138,8 +138,9 @@ class Daemon(unittest.TestCase):
             self.until(lambda: self.stopped() == ("8", "0"), "the trainer is not stopped")
             job = next(job for job in self.jobs() if job["pid"] == trainer.process.pid)
             self.assertTrue(job["held"])
-            self.assertIn(f"to make room for pid {server.process.pid}",
-                          self.gpreempt("why", str(trainer.process.pid)).stdout)
+            why = self.gpreempt("why", str(trainer.process.pid)).stdout
+            self.assertIn(f"to make room for pid {server.process.pid}", why)
+            self.assertIn("needs unknown more", why)
             self.assertRegex(self.gpreempt("top", "--once").stdout, "offline +500 +held")
             self.all_ok(server, "end")
             self.assertEqual(self.keeper.ask("running"), "1")
