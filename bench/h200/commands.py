@@ -115,6 +115,7 @@ def contexts(product, check, lab):
     print("announcing from two contexts in turn:", took, {k: v for k, v in found.items() if k != "begin_us"}, flush=True)
     check.that("each context is prepared once", took["max"] < max(found["begin_us"][:2]) / 2, found["begin_us"][:8])
     check.that("nothing is left on the GPU", found["memory_less"] < 1 << 22, found["memory_less"])
+    check.that("contexts that come and go are served like the first", found["churn_kept"] == found["churn"], found)
     check.that("an announcement keeps the GPU until it ends", found["busy_us"] > 400 > found["busy_ended_us"], found)
     return found
 

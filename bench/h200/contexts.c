@@ -2,6 +2,7 @@
  * nvcontexts: two contexts in one process under `gpreempt run --ahead US`, with requests that go to
  * one and the other in turn, then from a thread for each at once. What an announcement takes, how
  * long a context waits for one that nobody ends, and how much memory the GPU has less in the end.
+ * Then contexts that come and go, more than the agent keeps: each must still be kept waiting.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,12 +14,15 @@
 
 #define TURNS   400
 #define THREADS 2000 /* requests of each thread */
+#define CHURN   72   /* contexts, one after the other */
+#define KEPT_US 400  /* --ahead is more than that */
 
 typedef void *handle;
 static struct {
 	int (*init)(unsigned);
 	int (*device)(int *, int);
 	int (*create)(handle *, unsigned, int);
+	int (*destroy)(handle);
 	int (*set)(handle);
 	int (*sync)(void);
 	int (*memory)(size_t *, size_t *);
@@ -43,6 +47,7 @@ static int load(void)
 	}
 	return find(library, "cuInit", &f.init) || find(library, "cuDeviceGet", &f.device) ||
 	       find(library, "cuCtxCreate_v2", &f.create) ||
+	       find(library, "cuCtxDestroy_v2", &f.destroy) ||
 	       find(library, "cuCtxSetCurrent", &f.set) ||
 	       find(library, "cuCtxSynchronize", &f.sync) ||
 	       find(library, "cuMemGetInfo_v2", &f.memory) ||
@@ -76,6 +81,39 @@ static double busy_us(int end)
 	return (double)begin / 1e3;
 }
 
+/* Resident memory, KiB: what the agent keeps of contexts that ended. */
+static long resident(void)
+{
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * 4;
+}
+
+/* How many of the contexts had the GPU kept for them. */
+static int churn(int device, long *grown)
+{
+	int kept = 0;
+	long before = 0;
+
+	for (int i = 0; i < CHURN; i++) {
+		handle context;
+
+		if (f.create(&context, 0, device))
+			return -1;
+		kept += busy_us(0) > KEPT_US;
+		f.destroy(context);
+		if (i == CHURN / 8)
+			before = resident();
+	}
+	*grown = resident() - before;
+	return kept;
+}
+
 int main(void)
 {
 	double took[TURNS];
@@ -83,7 +121,8 @@ int main(void)
 	handle contexts[2];
 	pthread_t threads[2];
 	uint64_t begin;
-	int device;
+	int device, kept;
+	long grown = 0;
 
 	if (load() || f.init(0) || f.device(&device, 0) || f.create(&contexts[0], 0, device) ||
 	    f.create(&contexts[1], 0, device))
@@ -110,6 +149,10 @@ int main(void)
 	printf(",\"memory_less\":%lld,\"begin_us\":[", (long long)before - (long long)after);
 	for (int i = 0; i < TURNS; i++)
 		printf("%s%.1f", i ? "," : "", took[i]);
-	printf("]}\n");
+	printf("]");
+	f.destroy(contexts[0]);
+	f.destroy(contexts[1]);
+	kept = churn(device, &grown);
+	printf(",\"churn\":%d,\"churn_kept\":%d,\"churn_grown_kib\":%ld}\n", CHURN, kept, grown);
 	return 0;
 }

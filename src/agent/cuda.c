@@ -10,7 +10,10 @@
  * event, waits for that kernel, too. Nothing here is linked with CUDA; without it, or without a
  * context on the calling thread, nothing happens.
  *
- * Each context has its kernel and stream, made once. No call of CUDA is made under the lock: it may
+ * Each context has its kernel and stream, made once, and a page of host memory that the GPU reads.
+ * There are as many pages as places, and no more: the next context gets the page of one that ended,
+ * which is known by CUDA's letting us register it again. While all belong to contexts that live,
+ * others do without. No call of CUDA is made under the lock: it may
  * wait for the GPU, or for a lock of CUDA's whose owner wants ours.
  */
 #include "agent/interpose.h"
@@ -21,6 +24,7 @@
 
 #define BEHIND          8 /* empty kernels */
 #define CONTEXTS        64
+#define TRIES           4 /* places that a context asks for at a time, when none is free */
 #define PAGE            4096u
 #define LONGEST_US      20000u
 #define STREAM_ASIDE    1 /* CU_STREAM_NON_BLOCKING */
@@ -35,7 +39,9 @@
 	X(load, "cuModuleLoadData", (void **module, const void *image))                     \
 	X(function, "cuModuleGetFunction", (void **function, void *module, const char *n))  \
 	X(stream, "cuStreamCreate", (void **stream, unsigned flags))                        \
+	X(unload, "cuModuleUnload", (void *module))                                         \
 	X(host, "cuMemHostRegister_v2", (void *memory, size_t size, unsigned flags))        \
+	X(host_off, "cuMemHostUnregister", (void *memory))                                  \
 	X(device, "cuMemHostGetDevicePointer_v2", (u64 * out, void *memory, unsigned f))    \
 	X(launch, "cuLaunchKernel",                                                         \
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
@@ -71,21 +77,24 @@ enum state {
 	NONE,
 	MAKING, /* a thread is at it; the others do without */
 	READY,
+	STALE,  /* a launch failed: it is made once more */
 	BROKEN, /* it would fail every time */
 };
 
 /* What is in a context. */
 struct place {
 	enum state state;
-	unsigned long long id; /* CUDA never gives it again */
+	unsigned long long id;   /* CUDA never gives it again */
+	unsigned long long next; /* MAKING: the context it is for */
 	void *function, *stream;
-	/* Host memory that the GPU reads. Ours, and never given back: it is written when a request
-	 * ends, maybe after its context did. */
+	/* Host memory that the GPU reads. Ours, and of this place for ever: it is written when a
+	 * request ends, maybe after its context did. */
 	u32 *flag;
 	u64 device_flag;
 	u32 count;  /* kernels that were told to wait */
 	bool armed; /* the last of them was not told yet that it need not any more */
-	u64 used;   /* the place that was used longest ago goes to a new context */
+	bool again; /* it was made a second time */
+	u64 used;   /* the place that was used longest ago is the first to be asked for */
 };
 
 #define DECLARE(name, symbol, arguments) int(*name) arguments;
@@ -133,14 +142,17 @@ static bool wanted(void)
 
 static struct place *find_place(unsigned long long id)
 {
-	for (u32 i = 0; i < CONTEXTS; i++)
-		if (ahead.places[i].state != NONE && ahead.places[i].id == id)
-			return &ahead.places[i];
+	for (u32 i = 0; i < CONTEXTS; i++) {
+		struct place *p = &ahead.places[i];
+
+		if (p->state != NONE && (p->id == id || (p->state == MAKING && p->next == id)))
+			return p;
+	}
 	return NULL;
 }
 
-/* The place that was used longest ago: its context has most likely ended. If not, its kernel and
- * page stay there unused. NULL: all are being made. */
+/* The place that was used longest ago, and not within a request: its context has most likely ended.
+ * NULL: all are in use. */
 static struct place *oldest_place(void)
 {
 	struct place *oldest = NULL;
@@ -148,34 +160,51 @@ static struct place *oldest_place(void)
 	for (u32 i = 0; i < CONTEXTS; i++) {
 		struct place *p = &ahead.places[i];
 
-		if (p->state != MAKING && (!oldest || p->used < oldest->used))
+		if (p->state != MAKING && !p->armed && (!oldest || p->used < oldest->used))
 			oldest = p;
 	}
 	return oldest;
 }
 
-/* In the current context; `out` is nobody else's. */
-static bool set_up(struct place *out)
+/* What is made in a context and not in its page; leaves nothing behind when it fails. */
+static bool make_kernel(struct place *out)
 {
-	void *module, *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	int mode = CAPTURE_RELAXED;
-	bool good;
+	void *module;
 
-	if (memory == MAP_FAILED)
+	if (ahead.cuda.device(&out->device_flag, out->flag, 0) || ahead.cuda.load(&module, kernel))
 		return false;
-	/* Another thread may be recording a graph, which these calls would end otherwise. */
-	good = !ahead.cuda.capture_mode(&mode);
-	if (good) {
-		good = !ahead.cuda.host(memory, PAGE, HOST_PORTABLE) &&
-		       !ahead.cuda.device(&out->device_flag, memory, 0) &&
-		       !ahead.cuda.load(&module, kernel) &&
-		       !ahead.cuda.function(&out->function, module, "gpreempt_ahead") &&
-		       !ahead.cuda.stream(&out->stream, STREAM_ASIDE);
-		ahead.cuda.capture_mode(&mode);
+	if (!ahead.cuda.function(&out->function, module, "gpreempt_ahead") &&
+	    !ahead.cuda.stream(&out->stream, STREAM_ASIDE))
+		return true;
+	ahead.cuda.unload(module);
+	return false;
+}
+
+/* In the current context; `out` is nobody else's. READY, BROKEN, or NONE: its page is registered by
+ * another context, which lives. `own`: if so, it is by this one. */
+static enum state set_up(struct place *out, bool own)
+{
+	bool registered, good = false, first = !out->flag;
+	int mode = CAPTURE_RELAXED;
+
+	if (first) {
+		void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return BROKEN;
+		out->flag = memory;
 	}
-	out->flag = memory;
-	return good;
+	/* Another thread may be recording a graph, which these calls would end otherwise. */
+	if (ahead.cuda.capture_mode(&mode))
+		return BROKEN;
+	registered = !ahead.cuda.host(out->flag, PAGE, HOST_PORTABLE);
+	if (registered || own)
+		good = make_kernel(out);
+	if (registered && !good)
+		ahead.cuda.host_off(out->flag);
+	ahead.cuda.capture_mode(&mode);
+	return good ? READY : registered || own || first ? BROKEN : NONE;
 }
 
 static bool launch(const struct place *place, u32 until)
@@ -187,22 +216,41 @@ static bool launch(const struct place *place, u32 until)
 				  NULL);
 }
 
+/* With the lock held, which is let go of meanwhile: nobody takes a place that is being made. False:
+ * it is another context's, and stays so. */
+static bool make_place(struct place *place, unsigned long long id)
+{
+	enum state was = place->state, is;
+	bool stale = was == STALE && place->id == id;
+	struct place made = {.id = id, .flag = place->flag, .count = place->count, .again = stale};
+
+	place->id = was == NONE ? id : place->id;
+	place->next = id;
+	place->state = MAKING;
+	pthread_mutex_unlock(&ahead.lock);
+	is = set_up(&made, stale);
+	pthread_mutex_lock(&ahead.lock);
+	if (is != NONE)
+		*place = made;
+	place->state = is != NONE ? is : was;
+	place->used = ++ahead.uses;
+	return is != NONE;
+}
+
 /* The current context's, as the threads of this program have it; *until is what its next kernel
  * waits for. False: none, or there is no need. */
 static bool take_place(unsigned long long id, struct place *out, u32 *until)
 {
 	struct place *place = find_place(id);
-	bool made;
 
-	if (!place && (place = oldest_place())) {
-		*out = (struct place){.id = id};
-		*place = (struct place){.id = id, .state = MAKING};
-		pthread_mutex_unlock(&ahead.lock);
-		made = set_up(out);
-		pthread_mutex_lock(&ahead.lock);
-		*place = *out; /* nobody takes one that is being made */
-		place->state = made ? READY : BROKEN;
-		place->used = ++ahead.uses;
+	if (place && place->state == STALE && !make_place(place, id))
+		return false;
+	for (int i = 0; i < TRIES && !place; i++) {
+		place = oldest_place();
+		if (!place)
+			return false;
+		if (!make_place(place, id))
+			place = NULL;
 	}
 	if (!place || place->state != READY || place->armed)
 		return false;
@@ -217,14 +265,18 @@ static bool take_place(unsigned long long id, struct place *out, u32 *until)
 	return true;
 }
 
+/* The context may have been reset under its number; if that was not it, it is left alone. */
 static void forget(const struct place *failed)
 {
 	struct place *place;
 
 	pthread_mutex_lock(&ahead.lock);
 	place = find_place(failed->id);
-	if (place && place->state == READY)
-		place->state = NONE;
+	if (place && place->state == READY) {
+		place->state = place->again ? BROKEN : STALE;
+		place->armed = false;
+		__atomic_store_n(place->flag, place->count, __ATOMIC_RELEASE);
+	}
 	pthread_mutex_unlock(&ahead.lock);
 }
 

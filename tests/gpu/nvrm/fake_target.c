@@ -62,15 +62,20 @@ static int count(const char *name, int *number)
 	return !function;
 }
 
-/* In the context of this number. */
-static int use(int context)
+static int tell(const char *name, int number)
 {
 	void (*function)(int);
 
-	*(void **)&function = cuda_symbol("fake_use");
+	*(void **)&function = cuda_symbol(name);
 	if (function)
-		function(context);
+		function(number);
 	return !function;
+}
+
+/* In the context of this number. */
+static int use(int context)
+{
+	return tell("fake_use", context);
 }
 
 static void *begin_elsewhere(void *unused)
@@ -132,8 +137,18 @@ static int obey(const char *word, int *number)
 		return count("fake_launches", number);
 	if (strcmp(word, "loads") == 0)
 		return count("fake_loads", number);
+	if (strcmp(word, "pages") == 0)
+		return count("fake_pages", number);
+	if (strcmp(word, "pinned") == 0)
+		return count("fake_pinned", number);
+	if (strcmp(word, "modules") == 0)
+		return count("fake_modules", number);
 	if (strncmp(word, "use", 3) == 0)
 		return use(atoi(word + 3));
+	if (strncmp(word, "destroy", 7) == 0)
+		return tell("fake_end", atoi(word + 7));
+	if (strncmp(word, "fail", 4) == 0)
+		return tell("fake_fail", atoi(word + 4));
 	if (strcmp(word, "beside") == 0)
 		return announce_beside_a_launch_that_waits();
 	if (strcmp(word, "fork") == 0)

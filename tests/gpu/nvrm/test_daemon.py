@@ -208,11 +208,42 @@ class Daemon(unittest.TestCase):
         self.all_ok(program, "end")
         self.assertEqual(program.ask("launches"), "ok 99")
 
+    def figures(self, program):
+        return [int(program.ask(word).split()[1]) for word in ("loads", "pages", "pinned")]
+
     def test_more_contexts_than_are_kept(self):
         program = self.announcing()
-        for context in list(range(100)) + [0, 99]:
+        for context in list(range(100)) * 2:
             self.all_ok(program, f"use{context}", "begin", "end")
-        self.assertEqual(program.ask("loads"), "ok 101")  # the first was forgotten, the last was not
+        self.assertEqual(self.figures(program), [64, 64, 64])  # they live; the others do without
+        self.assertEqual(program.ask("launches"), f"ok {2 * 64 * 9}")
+        # A place of one that ended is found, though not at once.
+        self.all_ok(program, "destroy7", "use99", *["begin", "end"] * 16)
+        self.assertEqual(self.figures(program), [65, 64, 64])
+
+    def test_contexts_that_come_and_go_leave_nothing_behind(self):
+        program = self.announcing()
+        for context in range(300):
+            self.all_ok(program, f"use{context % 3}", "begin", "end", f"destroy{context % 3}")
+        self.assertEqual(self.figures(program), [300, 64, 0])
+        # Nor do those that end within a request.
+        for context in range(100):
+            self.all_ok(program, f"use{context % 3}", "begin", f"destroy{context % 3}", "end")
+        self.assertEqual(self.figures(program), [400, 64, 0])
+
+    def test_a_context_that_cannot_be_prepared_costs_nothing(self):
+        program = self.announcing()
+        for what in (1, 2, 4):  # the kernel, its stream, the page
+            self.all_ok(program, f"fail{what}")
+            for context in range(what * 10, what * 10 + 10):
+                self.all_ok(program, f"use{context}", *["begin", "end"] * 3)
+            self.assertEqual(program.ask("pinned"), "ok 0")
+            self.assertEqual(program.ask("modules"), "ok 0")
+        self.assertEqual(program.ask("launches"), "ok 0")
+        self.assertEqual(program.ask("loads"), "ok 10")  # one try each, where it got that far
+        # A launch that fails: once more from the start, and then no more.
+        self.all_ok(program, "fail0", "use0", "begin", "end", "fail3", *["begin", "end"] * 5, "fail0", "begin")
+        self.assertEqual((program.ask("loads"), program.ask("pinned"), program.ask("launches")), ("ok 12", "ok 1", "ok 9"))
 
     def test_a_launch_that_waits_holds_nobody_up(self):
         program = self.announcing()
