@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/parse.h"
@@ -47,7 +48,7 @@ static bool priority_argument(const char *text, u64 *priority)
 	return gp_argument_u64(text, priority) && *priority <= GPREEMPT_PRIORITY_MAX;
 }
 
-/* A process of the group's job in gpreemptd; 0: it has none. */
+/* A process of the group's job in gpreemptd, of this user's; 0: it has none. */
 static u32 group_pid(struct gp_daemon_client *client, const char *group)
 {
 	struct gp_msg_job *jobs;
@@ -55,7 +56,8 @@ static u32 group_pid(struct gp_daemon_client *client, const char *group)
 	u32 pid = 0;
 
 	for (int i = 0; i < count && !pid; i++)
-		if (strncmp(jobs[i].group, group, sizeof(jobs[i].group)) == 0)
+		if (jobs[i].uid == geteuid() &&
+		    strncmp(jobs[i].group, group, sizeof(jobs[i].group)) == 0)
 			pid = jobs[i].pid;
 	free(jobs);
 	return pid;
@@ -80,6 +82,9 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	if (error == -EPERM) {
 		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
 		gp_fail(diag, error, _("gpreemptd refuses it: %s"), text);
+	} else if (error && error != -ESRCH) {
+		gp_diag(diag, GP_WARNING, _("gpreemptd was not told, and may go on as before: %s"),
+			strerror(-error));
 	}
 	gp_daemon_close(&client);
 	return error == -EPERM ? error : 0;

@@ -193,6 +193,11 @@ int gp_daemon_start(struct gp_daemon *daemon)
 
 	if (error == -EBUSY)
 		return gp_fail(daemon->diag, error, _("another gpreemptd serves this directory"));
+	if (error == -EPERM)
+		return gp_fail(daemon->diag, error,
+			       _("the directory of gpreempt's sockets is not safe: it must "
+				 "belong to you or root and be writable by nobody else "
+				 "(GPREEMPT_DIR names another)"));
 	if (error == -EACCES)
 		return gp_fail(daemon->diag, error,
 			       _("the directory of the sockets is root's, whose gpreemptd serves "

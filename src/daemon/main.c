@@ -185,6 +185,9 @@ int main(int argc, char **argv)
 		if (step < 0)
 			error = step;
 	}
+	/* It may be started again, and then has a place. */
+	if (daemon->homeless)
+		error = -ENOENT;
 	gp_daemon_free(daemon);
 	free(daemon);
 	return error ? EXIT_FAILED : EXIT_OK;

@@ -34,14 +34,13 @@ struct gp_control {
 /* ---- finding it ---- */
 
 /* A connection when the socket is that process's. */
-static int try_socket(const char *name, u32 pid)
+static int try_socket(const char *agents, const char *name, u32 pid)
 {
-	char file[GP_PROTO_NAME + 16], path[108];
+	char path[108];
 	uid_t uid;
 	pid_t peer;
 
-	if ((size_t)snprintf(file, sizeof(file), "agents/%s", name) >= sizeof(file) ||
-	    gp_directory_path(path, sizeof(path), file, 0))
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", agents, name) >= sizeof(path))
 		return -ENAMETOOLONG;
 	int fd = gp_directory_connect_owned(path);
 	if (fd < 0)
@@ -55,15 +54,14 @@ static int try_socket(const char *name, u32 pid)
 }
 
 /* Those that begin with the pid first: it is one of them unless the process is in a container. */
-static int look_for_agent(u32 pid, bool *busy)
+static int look_in(const char *agents, u32 pid, bool *busy)
 {
-	char path[108], hint[16];
+	char hint[16];
 	struct gp_names names = {0};
 	int found = -ENOENT;
 	int length = snprintf(hint, sizeof(hint), "%u-", pid);
 
-	if (gp_directory_path(path, sizeof(path), "agents", 0) ||
-	    gp_root_list(NULL, &names, "%s", path))
+	if (gp_root_list(NULL, &names, "%s", agents))
 		return -ENOENT;
 	for (int pass = 0; pass < 2 && found < 0; pass++)
 		for (size_t i = 0; i < names.count && found < 0; i++) {
@@ -71,11 +69,23 @@ static int look_for_agent(u32 pid, bool *busy)
 			bool likely = !strncmp(names.items[i], hint, (size_t)length);
 
 			if (likely == !pass && end && !strcmp(end, ".sock"))
-				found = try_socket(names.items[i], pid);
+				found = try_socket(agents, names.items[i], pid);
 			*busy |= likely && found == -EAGAIN;
 		}
 	gp_names_free(&names);
 	return found < 0 ? -ENOENT : found;
+}
+
+static int look_for_agent(u32 pid, bool *busy)
+{
+	char agents[108];
+	int found = -ENOENT;
+
+	if (!gp_directory_path(agents, sizeof(agents), "agents", 0))
+		found = look_in(agents, pid, busy);
+	if (found < 0 && !gp_directory_other_agents(agents, sizeof(agents)))
+		found = look_in(agents, pid, busy);
+	return found;
 }
 
 static int find_agent(u32 pid)

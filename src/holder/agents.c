@@ -81,10 +81,10 @@ static u32 agents_of(const struct gp_holder *holder, uid_t uid)
 	return count;
 }
 
-static void add(struct gp_holder *holder, const char *name)
+static void add(struct gp_holder *holder, const char *agents, const char *name)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
-	char path[GP_PROTO_NAME + 16], socket[108];
+	char socket[108];
 	struct gp_agent *agent;
 	const char *end = strrchr(name, '.');
 	int fd;
@@ -92,8 +92,7 @@ static void add(struct gp_holder *holder, const char *name)
 	if (!end || strcmp(end, ".sock") || strlen(name) >= sizeof(agent->name) ||
 	    find(holder, name))
 		return;
-	snprintf(path, sizeof(path), "agents/%s", name);
-	if (gp_directory_path(socket, sizeof(socket), path, 0))
+	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
 		return;
 	fd = gp_directory_connect_owned(socket);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
@@ -115,7 +114,7 @@ static void add(struct gp_holder *holder, const char *name)
 	agent->deadline_ns = gp_now_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
-	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_agent_allowed(agent->uid) ||
+	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
 	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
 	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
 	    gp_holder_watch(holder, fd, EPOLLIN, agent))
@@ -124,33 +123,45 @@ static void add(struct gp_holder *holder, const char *name)
 		gp_holder_wake_at(holder, agent->deadline_ns);
 }
 
-static void look(struct gp_holder *holder)
+static void look_in(struct gp_holder *holder, const char *agents)
 {
-	char path[108];
-	DIR *directory;
+	DIR *directory = opendir(agents);
 	struct dirent *entry;
 
-	if (gp_directory_path(path, sizeof(path), "agents", 1) || !(directory = opendir(path)))
-		return;
-	while ((entry = readdir(directory)) != NULL)
-		add(holder, entry->d_name);
-	closedir(directory);
+	while (directory && (entry = readdir(directory)) != NULL)
+		add(holder, agents, entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
+static void look(struct gp_holder *holder)
+{
+	char agents[108];
+
+	if (!gp_directory_path(agents, sizeof(agents), "agents", 1))
+		look_in(holder, agents);
+	if (!gp_directory_other_agents(agents, sizeof(agents)))
+		look_in(holder, agents);
 }
 
 void gp_agents_watch(struct gp_holder *holder)
 {
+	const u32 what = IN_CREATE | IN_MOVED_TO;
 	char path[108];
 
-	if (holder->inotify < 0 && !gp_directory_agents(path, sizeof(path), false)) {
+	if (holder->inotify < 0) {
 		holder->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-		if (holder->inotify >= 0 &&
-		    (inotify_add_watch(holder->inotify, path, IN_CREATE | IN_MOVED_TO) < 0 ||
-		     gp_holder_watch(holder, holder->inotify, EPOLLIN,
-				     &holder->fixed[GP_SOURCE_INOTIFY]))) {
+		if (holder->inotify >= 0 && gp_holder_watch(holder, holder->inotify, EPOLLIN,
+							    &holder->fixed[GP_SOURCE_INOTIFY])) {
 			close(holder->inotify);
 			holder->inotify = -1;
 		}
 	}
+	/* Each time, as root's daemon may have come or gone: one that is watched stays so. */
+	if (holder->inotify >= 0 && !gp_directory_agents(path, sizeof(path), false))
+		(void)!inotify_add_watch(holder->inotify, path, what);
+	if (holder->inotify >= 0 && !gp_directory_other_agents(path, sizeof(path)))
+		(void)!inotify_add_watch(holder->inotify, path, what);
 	look(holder); /* also catches what an overflow of the queue lost */
 }
 

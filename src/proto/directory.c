@@ -53,16 +53,48 @@ static bool is_common(const char *name)
 	       (strncmp(name, AGENTS, length) == 0 && (!name[length] || name[length] == '/'));
 }
 
+static int own_place(struct place *out)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int length;
+
+	out->shared = false;
+	if (runtime && *runtime)
+		length = snprintf(out->path, sizeof(out->path), "%s/gpreempt", runtime);
+	else
+		length = snprintf(out->path, sizeof(out->path), "/tmp/gpreempt-%u",
+				  (unsigned)geteuid());
+	return length < 0 || (size_t)length >= sizeof(out->path) ? -ENAMETOOLONG : 0;
+}
+
+static bool has_daemon(const char *place, uid_t owner)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/gpreemptd.sock", place);
+	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == owner;
+}
+
 /* There a daemon of root's serves all users: it has made agents/ for them. */
-static bool serves_everybody(const char *path)
+static bool is_for_everybody(const char *place)
 {
 	const mode_t open_to_all = S_ISVTX | S_IWOTH | S_IXOTH;
 	char agents[PATH_MAX];
 	struct stat st;
 
-	snprintf(agents, sizeof(agents), "%s/" AGENTS, path);
+	snprintf(agents, sizeof(agents), "%s/" AGENTS, place);
 	return lstat(agents, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 &&
 	       (st.st_mode & open_to_all) == open_to_all;
+}
+
+/* Root's daemon is at work, and this user has none of its own, which would come first. */
+static bool is_served(void)
+{
+	struct place own;
+
+	return has_daemon(SYSTEM, 0) && is_for_everybody(SYSTEM) &&
+	       (own_place(&own) || !has_daemon(own.path, geteuid()));
 }
 
 static bool is_roots(const char *path)
@@ -76,7 +108,6 @@ static int find_place(struct place *out, const char *name)
 {
 	const char *dir = getenv("GPREEMPT_DIR");
 	const char *machine = getenv("GPREEMPT_VGPU");
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	size_t size = sizeof(out->path);
 	int length;
 
@@ -86,12 +117,10 @@ static int find_place(struct place *out, const char *name)
 		length = snprintf(out->path, size, "%s", dir);
 	} else if (machine && *machine) {
 		length = snprintf(out->path, size, "%s/run", machine);
-	} else if (geteuid() == 0 || (is_common(name) && serves_everybody(SYSTEM))) {
+	} else if (geteuid() == 0 || (is_common(name) && is_served())) {
 		length = snprintf(out->path, size, SYSTEM);
-	} else if (runtime && *runtime) {
-		length = snprintf(out->path, size, "%s/gpreempt", runtime);
 	} else {
-		length = snprintf(out->path, size, "/tmp/gpreempt-%u", (unsigned)geteuid());
+		return own_place(out);
 	}
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
@@ -127,13 +156,39 @@ int gp_directory_agents(char *out, size_t size, bool serve)
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	mode = parent.st_mode & 01777;
+	/* Its place is for everybody whatever the umask was, or who made it. */
+	if (serve && geteuid() == 0 && strcmp(place.path, SYSTEM) == 0 && !(mode & S_IXOTH)) {
+		if (chmod(place.path, 0755) < 0)
+			return -errno;
+		mode = 0755;
+	}
 	if (serve && geteuid() == 0 && (mode & S_IXOTH))
 		mode = 01777;
-	else if (serves_everybody(place.path))
+	else if (is_for_everybody(place.path))
 		return 0;
 	if (st.st_uid == geteuid() && (st.st_mode & 07777) != mode && chmod(out, mode) < 0)
 		return -errno;
 	return 0;
+}
+
+int gp_directory_other_agents(char *out, size_t size)
+{
+	const char *dir = getenv("GPREEMPT_DIR"), *machine = getenv("GPREEMPT_VGPU");
+	struct place place, own;
+	struct stat st;
+	int length, error = find_place(&place, AGENTS);
+
+	if (error || geteuid() == 0 || (dir && *dir) || (machine && *machine) || own_place(&own))
+		return -ENOENT;
+	if (strcmp(place.path, SYSTEM))
+		snprintf(own.path, sizeof(own.path), SYSTEM);
+	error = check(own.path, false, false);
+	if (error)
+		return error;
+	length = snprintf(out, size, "%s/" AGENTS, own.path);
+	if (length < 0 || (size_t)length >= size)
+		return -ENAMETOOLONG;
+	return lstat(out, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOENT;
 }
 
 /* The file itself, never what a link names: in a directory for all users anybody can make links.

@@ -8,7 +8,8 @@
  *
  * A daemon of root's serves all users: agents/ in its directory is then like /tmp, for everybody,
  * and programs of all users have the daemon's and the agents' files there, by themselves where that
- * is /run/gpreempt. The holder's stay in each user's own directory.
+ * is /run/gpreempt, while that daemon runs and the user has none of its own. The holder's stay in
+ * each user's own directory.
  */
 #ifndef GP_PROTO_DIRECTORY_H
 #define GP_PROTO_DIRECTORY_H
@@ -23,6 +24,10 @@ int gp_directory_path(char *out, size_t size, const char *name, int create);
 /* The path of agents/, which is there afterwards, as open as the directory it is in. With `serve`,
  * which is the daemon's, for all users where root lets everybody into that one. */
 int gp_directory_agents(char *out, size_t size, bool serve);
+
+/* Where else there may be agents of this user's: in its own directory, of before root's daemon
+ * came, or in root's, of before it went. -ENOENT: nowhere. */
+int gp_directory_other_agents(char *out, size_t size);
 
 /* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
  * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for

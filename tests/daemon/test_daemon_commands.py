@@ -123,7 +123,7 @@ class Commands(unittest.TestCase):
     def loses_its_directory(self):
         shutil.rmtree(self.place)
         try:
-            self.assertEqual(self.daemon.wait(LIMIT), 0)
+            self.assertEqual(self.daemon.wait(LIMIT), 1)
             self.assertIn("the directory of its sockets was removed", self.daemon.stderr.read())
             self.assertFalse(os.path.exists(self.place))
         finally:

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -259,6 +261,72 @@ static void one_of_roots_serves_everybody_when_its_daemon_says_so(void **state)
 	rmdir(own);
 }
 
+/* A /run of this process's own, so that /run/gpreempt is not the machine's. */
+static bool own_run(void)
+{
+	return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("gpreempt", "/run", "tmpfs", 0, "mode=755") == 0;
+}
+
+static bool is_in(const char *name, const char *where)
+{
+	assert_int_equal(gp_directory_path(path, sizeof(path), name, 1), 0);
+	return strncmp(path, where, strlen(where)) == 0 && path[strlen(where)] == '/';
+}
+
+static void a_user_has_roots_daemon_while_it_runs_and_none_of_its_own(void **state)
+{
+	static const char system[] = "/run/gpreempt";
+	struct sockaddr_un address;
+	char own[200], agents[200];
+	int daemon, mine;
+
+	(void)state;
+	unsetenv("GPREEMPT_DIR");
+	unsetenv("GPREEMPT_VGPU");
+	if (!own_run())
+		skip();
+	assert_int_equal(mkdir("/run/user", 0777), 0);
+	assert_int_equal(chmod("/run/user", 0777), 0);
+	setenv("XDG_RUNTIME_DIR", "/run/user", 1);
+	snprintf(own, sizeof(own), "/run/user/gpreempt");
+	/* Closed, as an earlier root program may have left it: its daemon opens it. */
+	assert_int_equal(mkdir(system, 0700), 0);
+	assert_int_equal(gp_directory_agents(agents, sizeof(agents), true), 0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_true(is_in("agents/x", own));
+	assert_int_equal(gp_directory_agents(path, sizeof(path), false), 0);
+	assert_int_equal(seteuid(0), 0);
+	daemon = listen_at("gpreemptd.sock", &address);
+	assert_int_equal(seteuid(65534), 0);
+	assert_true(is_in("gpreemptd.sock", system));
+	assert_true(is_in("agents/x", system));
+	assert_true(is_in("holder.sock", own));
+	/* What it started before is still found. */
+	assert_int_equal(gp_directory_other_agents(path, sizeof(path)), 0);
+	assert_string_equal(path, "/run/user/gpreempt/agents");
+	/* Its own daemon comes first. */
+	setenv("GPREEMPT_DIR", own, 1);
+	mine = listen_at("gpreemptd.sock", &address);
+	unsetenv("GPREEMPT_DIR");
+	assert_true(is_in("gpreemptd.sock", own));
+	assert_true(is_in("agents/x", own));
+	assert_int_equal(gp_directory_other_agents(path, sizeof(path)), 0);
+	assert_string_equal(path, "/run/gpreempt/agents");
+	unlink(address.sun_path);
+	/* Nobody's: what anybody could put there does not count. */
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(chown("/run/gpreempt/gpreemptd.sock", 65533, 65533), 0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_true(is_in("agents/x", own));
+	assert_int_equal(seteuid(0), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+	close(daemon);
+	close(mine);
+	umount2("/run", MNT_DETACH);
+}
+
 static void names_that_do_not_fit_are_refused(void **state)
 {
 	char small[20];
@@ -280,6 +348,7 @@ int main(void)
 		T(a_link_to_a_socket_is_not_followed),
 		T(somebody_elses_socket_is_left_alone),
 		T(one_of_roots_serves_everybody_when_its_daemon_says_so),
+		T(a_user_has_roots_daemon_while_it_runs_and_none_of_its_own),
 		T(names_that_do_not_fit_are_refused),
 	};
 
