@@ -369,8 +369,11 @@ static void collect(struct sim *sim)
 		struct sim_job *job = &sim->jobs[i];
 
 		result->jobs[i].suspends = job->suspends;
-		result->jobs[i].held_ns =
-			job->held_ns + (job->held ? sim->now - job->held_since : 0);
+		result->jobs[i].held_ns = job->held_ns;
+		if (!job->held)
+			continue;
+		result->jobs[i].held_ns += sim->now - job->held_since;
+		sim_tell_held(sim, i);
 	}
 }
 

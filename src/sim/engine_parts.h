@@ -168,6 +168,8 @@ void sim_replay(struct sim *sim, u32 work);
 void sim_replay_next(struct sim *sim, u32 work);
 
 /* host.c */
+/* Tells the observer of a hold that ends now, or with the simulation. */
+void sim_tell_held(const struct sim *sim, u32 job);
 void sim_operation_add(struct sim *sim, const struct gp_sched_action *action);
 void sim_renew(struct sim *sim, u64 until);
 void sim_call(struct sim *sim, u32 job);

@@ -92,10 +92,18 @@ static int call_driver(struct sim *sim, u32 job, bool suspend, u64 tag)
 	return made;
 }
 
+void sim_tell_held(const struct sim *sim, u32 index)
+{
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	/* The time is over by then, and what was held at its end has been told. */
+	if (observer && observer->held && !sim->draining)
+		observer->held(observer->data, index, sim->jobs[index].held_since, sim->now);
+}
+
 static void set_held(struct sim *sim, u32 index, bool held, u64 until)
 {
 	struct sim_job *job = &sim->jobs[index];
-	const struct gp_sim_observer *observer = sim->options->observer;
 
 	if (held) {
 		if (!job->held)
@@ -108,8 +116,7 @@ static void set_held(struct sim *sim, u32 index, bool held, u64 until)
 		}
 	} else if (job->held) {
 		job->held_ns += sim->now - job->held_since;
-		if (observer && observer->held)
-			observer->held(observer->data, index, job->held_since, sim->now);
+		sim_tell_held(sim, index);
 	}
 	job->held = held;
 }

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "fake_tracefs.h"
+#include "record/clocks.h"
 #include "record/guardian.h"
 #include "record/symbols.h"
 
@@ -360,6 +362,48 @@ static void a_guardian_is_alone_with_its_maker(void **state)
 	munmap(restored, sizeof(int));
 }
 
+static void what_is_written_arrives_or_its_error_is_told(void **state)
+{
+	struct gp_buf text = {0};
+	struct tree tree;
+	char path[PATH_MAX];
+
+	(void)state;
+	tree_make(&tree);
+	tree_text(&tree, "/kprobe_events", "p:mine/open kfd_open\n");
+	snprintf(path, sizeof(path), "%s/kprobe_events", tree.dir);
+	assert_int_equal(gp_tracefs_live.put(NULL, path, "p:ours/p0 f\n"), 0);
+	assert_int_equal(gp_root_read(&tree.root, 4096, &text, "/kprobe_events"), 0);
+	assert_string_equal(gp_buf_str(&text), "p:mine/open kfd_open\np:ours/p0 f\n");
+	assert_int_equal(gp_tracefs_live.put(NULL, "/dev/full", "1"), -ENOSPC);
+	snprintf(path, sizeof(path), "%s/absent", tree.dir);
+	assert_int_equal(gp_tracefs_live.put(NULL, path, "1"), -ENOENT);
+	gp_buf_free(&text);
+	tree_remove(&tree);
+}
+
+static u64 now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
+}
+
+static void a_sample_of_the_clocks_is_of_now(void **state)
+{
+	u64 monotonic = now(CLOCK_MONOTONIC), raw = now(CLOCK_MONOTONIC_RAW);
+	u64 boot = now(CLOCK_BOOTTIME);
+	struct gp_clock_sample sample;
+
+	(void)state;
+	gp_clock_sample(&sample);
+	assert_in_range(sample.monotonic_ns, monotonic, now(CLOCK_MONOTONIC));
+	assert_in_range(sample.monotonic_raw_ns, raw, now(CLOCK_MONOTONIC_RAW));
+	assert_in_range(sample.boottime_ns, boot, now(CLOCK_BOOTTIME));
+	assert_in_range(sample.error_ns, 0, now(CLOCK_MONOTONIC) - monotonic);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +416,8 @@ int main(void)
 		cmocka_unit_test(a_guardian_that_is_dismissed_does_nothing),
 		cmocka_unit_test(a_guardian_stays_where_standard_streams_are_closed),
 		cmocka_unit_test(a_guardian_is_alone_with_its_maker),
+		cmocka_unit_test(what_is_written_arrives_or_its_error_is_told),
+		cmocka_unit_test(a_sample_of_the_clocks_is_of_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,44 @@ static void priority_gives_the_online_job_the_gpu(void **state)
 	gp_sim_result_free(&with);
 }
 
+static void add_held(void *data, u32 job, u64 from, u64 to)
+{
+	u64 *held = data;
+
+	assert_true(from <= to);
+	held[job] += to - from;
+}
+
+static void a_timeline_shows_every_hold_also_the_one_at_the_end(void **state)
+{
+	/* From 500 ms on there is always urgent work. */
+	static const char text[] = "[run]\ntime = 600ms\n[scheduler]\nmax_suspend = 1s\n"
+				   "[job server]\nclass = online\nstart = 500ms\ndepth = 4\n"
+				   "kernel = 20ms\n"
+				   "[job trainer]\nclass = offline\ndepth = 2\nkernel = 20ms\n";
+	u64 held[2] = {0};
+	struct gp_sim_observer observer = {.held = add_held, .data = held};
+	struct gp_sim_options options = {.only_job = GP_SCHED_NONE,
+					 .check = true,
+					 .observer = &observer};
+	struct gp_scenario *s = malloc(sizeof(*s));
+	struct test_diag diag = TEST_DIAG;
+	struct gp_sim_result result;
+
+	(void)state;
+	assert_int_equal(gp_scenario_init(s, &diag.diag), 0);
+	if (gp_scenario_parse(s, "s", text, strlen(text), &diag.diag) ||
+	    gp_sim_run(s, &options, &diag.diag, &result))
+		fail_msg("%s", gp_buf_str(&diag.text));
+	assert_int_equal(result.jobs[0].held_ns, 0);
+	assert_in_range(result.jobs[1].held_ns, 80000000, 100000000);
+	assert_int_equal(held[0], 0);
+	assert_int_equal(held[1], result.jobs[1].held_ns);
+	gp_sim_result_free(&result);
+	gp_scenario_free(s);
+	free(s);
+}
+
 static void fair_shares_follow_weights(void **state)
 {
 	static const char text[] = "[run]\ntime = 3s\n[scheduler]\nslice = 10ms\n"
@@ -241,6 +279,7 @@ int main(void)
 		cmocka_unit_test(the_same_scenario_gives_the_same_result),
 		cmocka_unit_test(a_lone_kernel_takes_its_time_and_nobody_is_preempted),
 		cmocka_unit_test(priority_gives_the_online_job_the_gpu),
+		cmocka_unit_test(a_timeline_shows_every_hold_also_the_one_at_the_end),
 		cmocka_unit_test(fair_shares_follow_weights),
 		cmocka_unit_test(nothing_is_lost_when_everything_fails),
 		cmocka_unit_test(a_limit_on_events_ends_a_run),
