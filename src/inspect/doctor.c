@@ -151,8 +151,10 @@ int gp_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
 		gp_doctor_free(out);
 		return -ENOMEM;
 	}
-	if (gp_nvrm_driver_version(root, out->nvidia_version, sizeof(out->nvidia_version)))
+	if (gp_nvrm_driver_version(root, out->nvidia_version, sizeof(out->nvidia_version))) {
 		out->nvidia_open = gp_nvrm_open_modules(root);
+		out->nvidia_mig = gp_nvrm_has_mig(root);
+	}
 	gp_doctor_access(root, out);
 	gp_doctor_runtimes(root, out);
 	return 0;

@@ -83,8 +83,8 @@ struct gp_doctor {
 	size_t runtime_count;
 	u32 rocr_major, rocr_minor, rocr_patch;
 
-	char nvidia_version[32]; /* "" no driver */
-	bool nvidia_open;
+	char nvidia_version[32];      /* "" no driver */
+	bool nvidia_open, nvidia_mig; /* mig: a GPU is divided into instances */
 };
 
 #define GP_CAP_SYS_MODULE 16

@@ -293,8 +293,9 @@ static void say_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 
 	snprintf(text, sizeof(text), _("driver %s; processes of this user"), d->nvidia_version);
 	if (may_attach(d, &attach))
-		say(out, GP_VERDICT_CAN, "%s%s", text,
-		    d->nvidia.count > 1 ? _("; several GPUs were tried on a stand-in only") : "");
+		say(out, GP_VERDICT_CAN, "%s%s%s", text,
+		    d->nvidia.count > 1 ? _("; several GPUs were tried on a stand-in only") : "",
+		    d->nvidia_mig ? _("; MIG was tried on a stand-in only") : "");
 	else
 		say(out, GP_VERDICT_CAN,
 		    _("driver %s; programs started under gpreempt run only (%s)"),

@@ -370,6 +370,13 @@ static void nvidia_devices_come_from_proc(void **state)
 	assert_true(gp_nvrm_driver_version(&tree.root, version, sizeof(version)));
 	assert_string_equal(version, "580.159.04");
 	assert_true(gp_nvrm_open_modules(&tree.root));
+	/* A GPU that could be divided, and one that is. */
+	assert_false(gp_nvrm_has_mig(&tree.root));
+	tree_text(&tree, "/proc/driver/nvidia/capabilities/mig/config", "");
+	tree_text(&tree, "/proc/driver/nvidia/capabilities/gpu0/mig/none", "");
+	assert_false(gp_nvrm_has_mig(&tree.root));
+	tree_text(&tree, "/proc/driver/nvidia/capabilities/gpu1/mig/gi3/access", "");
+	assert_true(gp_nvrm_has_mig(&tree.root));
 	assert_false(gp_nvrm_driver_version(&tree.root, version, 4));
 	assert_int_equal(gp_nvrm_ops.discover(&tree.root, &sink.diag, &list), 0);
 	assert_int_equal(list.count, 2);

@@ -233,6 +233,9 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "processes of this user");
 	d.nvidia.count = 2;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
+	d.nvidia_mig = true;
+	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG was tried on a stand-in only");
+	d.nvidia_mig = false;
 	strcpy(d.nvidia_version, "575.64.05");
 	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "by its headers alone");
 	strcpy(d.nvidia_version, "612.1");

@@ -50,6 +50,29 @@ bool gp_nvrm_open_modules(const struct gp_root *root)
 	return open_modules;
 }
 
+/* The driver has an entry "giN" for each instance (NVIDIA's MIG user guide, Device Nodes and
+ * Capabilities). */
+bool gp_nvrm_has_mig(const struct gp_root *root)
+{
+	struct gp_names gpus = {0};
+	bool found = false;
+
+	if (gp_root_list(root, &gpus, GP_NV_PROC "/capabilities"))
+		return false;
+	for (size_t i = 0; i < gpus.count && !found; i++) {
+		struct gp_names instances = {0};
+
+		if (gp_root_list(root, &instances, GP_NV_PROC "/capabilities/%s/mig",
+				 gpus.items[i]))
+			continue;
+		for (size_t k = 0; k < instances.count; k++)
+			found |= strncmp(instances.items[k], "gi", 2) == 0;
+		gp_names_free(&instances);
+	}
+	gp_names_free(&gpus);
+	return found;
+}
+
 /* The value of "Key: \t value" at the start of a line, up to the line's end. */
 static const char *value_of(const char *text, const char *key, size_t *len)
 {

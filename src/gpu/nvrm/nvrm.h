@@ -12,6 +12,8 @@
 bool gp_nvrm_driver_version(const struct gp_root *root, char *out, size_t size);
 /* Whether it is the open kernel modules. */
 bool gp_nvrm_open_modules(const struct gp_root *root);
+/* Whether a GPU is divided into instances (MIG). */
+bool gp_nvrm_has_mig(const struct gp_root *root);
 
 /* The GPU of a process's groups, as struct gp_gpu has it: the one it has open, or the machine's
  * only one. 0: it may be one of several. */

@@ -108,6 +108,10 @@ class Daemon(unittest.TestCase):
         self.assertEqual(self.jobs()[0]["class"], "offline")
         self.program("--class", "online")
         self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
+        # Its priority can be changed as well as if it had one.
+        done = self.gpreempt("renice", "online", str(self.programs[0].process.pid))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.until(lambda: self.slices() == [DEFAULT_US] * 2, "renice changes nothing")
 
     def test_slices_are_as_they_were_when_the_daemon_is_killed(self):
         self.start_daemon()
