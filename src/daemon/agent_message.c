@@ -228,11 +228,8 @@ static int request(struct gp_client *client, const struct gp_wire_message *messa
 		return -EPROTO;
 	memcpy(&it, message->body, sizeof(it));
 	client->open = it.open;
-	/* Where others are stopped for its requests this is one, and no guess. */
-	if (client->job->strict) {
+	if (client->job->strict)
 		gp_host_settle(daemon);
-		return 0;
-	}
 	for (size_t i = 0; it.begin && i < client->queue_count; i++) {
 		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
 		u64 now = gp_daemon_now();
@@ -240,6 +237,9 @@ static int request(struct gp_client *client, const struct gp_wire_message *messa
 		if (device == GP_DAEMON_NONE || (told & 1ull << device))
 			continue;
 		told |= 1ull << device;
+		/* Where others are stopped for its requests this was one, and no guess. */
+		if (client->job->strict && gp_gpu_is_nvidia(client->queues[i].gpu_id))
+			continue;
 		gp_sched_hint(daemon->sched, now, client->job->handle, device, now);
 		gp_host_settle(daemon);
 	}

@@ -132,8 +132,10 @@ static void connect_to(struct gp_client *client)
 		gp_attach_forget(daemon, (u32)pid);
 		error = gp_client_identify(client, (u32)pid);
 	}
-	if (!error && client->who.uid != uid)
-		client->who.uid = uid; /* the kernel's word at the socket, e.g. set-user-ID */
+	/* Who listened may have ended, and its number be another user's by now. Root may have
+	 * become somebody else. */
+	if (!error && uid && client->who.uid != uid)
+		error = -EPERM;
 	if (error && fd >= 0)
 		close(fd);
 	if (!error)

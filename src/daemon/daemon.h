@@ -96,7 +96,7 @@ struct gp_client {
 
 	struct gp_job *job;
 	u32 process; /* the core's */
-	u32 open;    /* requests, as it said last; where it shares memory, that counts */
+	u32 open;    /* requests, as it said last, or its memory when it was last looked at */
 	struct gp_client_queue *queues;
 	size_t queue_count, queue_capacity;
 	bool busy;
@@ -300,6 +300,8 @@ void gp_attach_adapt(struct gp_daemon *daemon);
 
 /* ---- strict.c ---- */
 
+/* Reads what the programs' memory says of requests. */
+void gp_strict_look(struct gp_daemon *daemon);
 /* True: the core was told something, and what it makes of it is to be taken. */
 bool gp_strict_step(struct gp_daemon *daemon);
 

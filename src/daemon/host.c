@@ -205,6 +205,7 @@ void gp_host_settle(struct gp_daemon *daemon)
 	if (daemon->settling)
 		return;
 	daemon->settling = true;
+	gp_strict_look(daemon);
 	for (;;) {
 		while (gp_sched_take(daemon->sched, &action))
 			carry_out(daemon, &action);

@@ -90,7 +90,9 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 		}
 		return;
 	}
-	if (gp_wire_peer(fd, &pid, &uid) == 0 && daemon->peer_count < GP_DAEMON_PEERS &&
+	/* There is room for root, whoever else is there. */
+	if (gp_wire_peer(fd, &pid, &uid) == 0 &&
+	    daemon->peer_count < GP_DAEMON_PEERS - (uid ? GP_DAEMON_PEERS_USER : 0) &&
 	    peers_of(daemon, uid) < GP_DAEMON_PEERS_USER)
 		peer = calloc(1, sizeof(*peer));
 	if (!peer) {

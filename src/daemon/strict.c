@@ -10,7 +10,8 @@
  * until the core lets it go, which may be a little later than the end of the request.
  *
  * Nothing here follows events. What should be is compared with what the core was told whenever the
- * daemon has settled, one difference at a time.
+ * daemon has settled, one difference at a time. Programs' memory is read once before that: one that
+ * changes it all the time must not keep the daemon at it.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
@@ -26,12 +27,25 @@ static bool is_served(const struct gp_job *job)
 	gp_list_for_each (link, &job->clients) {
 		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
 
-		if (client->activity
-			    ? __atomic_load_n(&client->activity->open_requests, __ATOMIC_ACQUIRE)
-			    : client->open)
+		if (client->open)
 			return true;
 	}
 	return false;
+}
+
+void gp_strict_look(struct gp_daemon *daemon)
+{
+	struct gp_list *link;
+
+	if (!daemon->strict)
+		return;
+	gp_list_for_each (link, &daemon->clients) {
+		struct gp_client *client = gp_container(link, struct gp_client, link);
+
+		if (client->activity)
+			client->open =
+				__atomic_load_n(&client->activity->open_requests, __ATOMIC_ACQUIRE);
+	}
 }
 
 /* The device of a queue where strict holds are possible; NONE. */

@@ -53,6 +53,16 @@ static int try_socket(const char *agents, const char *name, u32 pid)
 	return fd;
 }
 
+/* Whoever else's it is may never take connections, to make root wait. */
+static bool is_ours(const char *agents, const char *name)
+{
+	char path[108];
+	unsigned int owner;
+
+	return (size_t)snprintf(path, sizeof(path), "%s/%s", agents, name) < sizeof(path) &&
+	       gp_directory_owner(path, &owner) == 0 && owner == geteuid();
+}
+
 /* Those that begin with the pid first: it is one of them unless the process is in a container. */
 static int look_in(const char *agents, u32 pid, bool *busy)
 {
@@ -68,9 +78,10 @@ static int look_in(const char *agents, u32 pid, bool *busy)
 			const char *end = strrchr(names.items[i], '.');
 			bool likely = !strncmp(names.items[i], hint, (size_t)length);
 
-			if (likely == !pass && end && !strcmp(end, ".sock"))
-				found = try_socket(agents, names.items[i], pid);
-			*busy |= likely && found == -EAGAIN;
+			if (likely != !pass || !end || strcmp(end, ".sock"))
+				continue;
+			found = try_socket(agents, names.items[i], pid);
+			*busy |= likely && found == -EAGAIN && is_ours(agents, names.items[i]);
 		}
 	gp_names_free(&names);
 	return found < 0 ? -ENOENT : found;

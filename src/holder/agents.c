@@ -85,6 +85,7 @@ static void add(struct gp_holder *holder, const char *agents, const char *name)
 {
 	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	char socket[108];
+	unsigned int owner;
 	struct gp_agent *agent;
 	const char *end = strrchr(name, '.');
 	int fd;
@@ -93,6 +94,9 @@ static void add(struct gp_holder *holder, const char *agents, const char *name)
 	    find(holder, name))
 		return;
 	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
+		return;
+	/* Groups are of one user's programs: what others put there is not waited for. */
+	if (gp_directory_owner(socket, &owner) || !gp_wire_peer_allowed(owner))
 		return;
 	fd = gp_directory_connect_owned(socket);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));

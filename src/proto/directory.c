@@ -155,6 +155,9 @@ int gp_directory_agents(char *out, size_t size, bool serve)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
+	/* In a directory for everybody another may have made it, who could change what is in it. */
+	if (serve && st.st_uid != geteuid())
+		return -EPERM;
 	mode = parent.st_mode & 01777;
 	/* Its place is for everybody whatever the umask was, or who made it. */
 	if (serve && geteuid() == 0 && strcmp(place.path, SYSTEM) == 0 && !(mode & S_IXOTH)) {

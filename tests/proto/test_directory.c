@@ -246,8 +246,9 @@ static void one_of_roots_serves_everybody_when_its_daemon_says_so(void **state)
 	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
 	assert_int_equal(gp_directory_path(path, sizeof(path), "agents/1.sock", 1), 0);
 	assert_int_equal(strncmp(path, dir, strlen(dir)), 0);
-	assert_int_equal(gp_directory_agents(path, sizeof(path), true), 0);
+	assert_int_equal(gp_directory_agents(path, sizeof(path), false), 0);
 	assert_string_equal(path, agents);
+	assert_int_equal(gp_directory_agents(path, sizeof(path), true), -EPERM);
 	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 1), 0);
 	assert_int_equal(seteuid(0), 0);
 	unsetenv("XDG_RUNTIME_DIR");

@@ -346,7 +346,8 @@ static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
 		return error;
 	if (!all_known(control, ids, count))
 		return -ENOENT;
-	control->all = control->all && ids;
+	/* What is stopped after this was named: what comes is not among it. */
+	control->all = false;
 	done->queues = mark_groups(control, ids, count, false);
 	error = gp_nvrm_start_unmarked(control, done);
 	set_timer(control);

@@ -438,6 +438,37 @@ static void what_a_listing_found_first_is_stopped_by_pumping_too(void **state)
 	rig_remove(&rig);
 }
 
+static void what_is_let_go_by_name_and_what_comes_after_stays_running(void **state)
+{
+	struct gp_control_queues list = {0};
+	struct gp_control_done done;
+	struct rig rig;
+	time_t end = time(NULL) + 60;
+
+	(void)state;
+	RIG(rig, "580.159.04");
+	rig_say(&rig, "context");
+	rig_say(&rig, "context");
+	rig_attach(&rig);
+	gp_nvrm_control_lease(rig.control, 3600ull * 1000000000u);
+	assert_int_equal(ops->queues(rig.control, &list), 0);
+	assert_int_equal(ops->share(rig.control, 100), 0);
+	stop(&rig, 2);
+	assert_int_equal(ops->resume(rig.control, &list.items[0].id, 1, &done), 0);
+	rig_say(&rig, "context");
+	/* That it has its share tells that it was found. */
+	while (fake_timeslice(&rig.fake, 2) != 2048 / 9 && time(NULL) < end) {
+		struct timespec nap = {.tv_nsec = 10000000};
+
+		assert_true(ops->pump(rig.control) >= 0);
+		nanosleep(&nap, NULL);
+	}
+	assert_int_equal(fake_timeslice(&rig.fake, 2), 2048 / 9);
+	rig_counts(&rig, 24, 8);
+	free(list.items);
+	rig_remove(&rig);
+}
+
 static void what_others_left_stopped_can_be_released(void **state)
 {
 	struct rig rig;
@@ -473,6 +504,7 @@ int main(void)
 		cmocka_unit_test(detaching_leaves_the_process_running_and_its_timeslice_as_it_was),
 		cmocka_unit_test(a_process_that_exits_while_stopped_goes_away),
 		cmocka_unit_test(groups_that_appear_while_it_is_held_are_found_by_pumping),
+		cmocka_unit_test(what_is_let_go_by_name_and_what_comes_after_stays_running),
 		cmocka_unit_test(what_a_listing_found_first_is_stopped_by_pumping_too),
 		cmocka_unit_test(what_others_left_stopped_can_be_released),
 	};
