@@ -120,6 +120,27 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("another gpreemptd serves this directory", done.stderr)
 
+    @unittest.skipIf(os.geteuid() != 0, "another user is needed to be one")
+    def test_an_agent_that_listened_as_another_user_than_its_process_is_left_alone(self):
+        """As when a process that listened has ended and its number is another user's."""
+        self.start()
+        for uid, said in ((65534, b""), (0, b"gpreemptd")):
+            path = os.path.join(self.place, "agents", f"{os.getpid()}-{uid}")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+                listener.settimeout(LIMIT)
+                listener.bind(path)
+                os.seteuid(uid)
+                listener.listen()
+                os.seteuid(0)
+                os.rename(path, path + ".sock")
+                connection, _ = listener.accept()
+                with connection:
+                    connection.settimeout(LIMIT)
+                    self.assertIn(said, connection.recv(4096))
+                    if not said:
+                        self.assertEqual(connection.recv(4096), b"")
+            os.unlink(path + ".sock")
+
     def loses_its_directory(self, status):
         shutil.rmtree(self.place)
         try:
