@@ -273,7 +273,7 @@ void gp_act_open(struct gp_client *client)
 	}
 	if (error) {
 		client->target = NULL;
-		if (error != -ESRCH)
+		if (error != -ESRCH && !client->open_tries)
 			gp_daemon_say(daemon, GP_WARNING, _("pid %u (%s) cannot be preempted: %s"),
 				      client->who.pid, client->who.name,
 				      gpreempt_error(daemon->library));
@@ -334,7 +334,7 @@ static struct gp_operation *begin(struct gp_daemon *daemon, struct gp_job *job,
 	return operation;
 }
 
-/* Whether a GPU that it is stopped for wants its copies stopped, too. */
+/* Whether one of its GPUs wants copies stopped, too: they are of the whole process. */
 static bool with_copies(const struct gp_daemon *daemon, const struct gp_client *client)
 {
 	for (size_t i = 0; i < client->queue_count; i++) {

@@ -114,6 +114,20 @@ static int try_connect(const struct gp_client *client, int *out)
 	return 0;
 }
 
+/* A process has one agent: the one before is of the program that it was. */
+static void forget_others(const struct gp_client *client)
+{
+	struct gp_list *link, *next;
+
+	gp_list_for_each_safe(link, next, &client->daemon->clients)
+	{
+		struct gp_client *other = gp_container(link, struct gp_client, link);
+
+		if (other != client && other->pidfd >= 0 && other->who.pid == client->who.pid)
+			gp_client_free(other);
+	}
+}
+
 static void connect_to(struct gp_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
@@ -128,14 +142,16 @@ static void connect_to(struct gp_client *client)
 	}
 	if (!error)
 		error = gp_wire_peer(fd, &pid, &uid);
-	if (!error) {
-		gp_attach_forget(daemon, (u32)pid);
+	if (!error)
 		error = gp_client_identify(client, (u32)pid);
-	}
 	/* Who listened may have ended, and its number be another user's by now. Root may have
 	 * become somebody else. */
 	if (!error && uid && client->who.uid != uid)
 		error = -EPERM;
+	if (!error) {
+		gp_attach_forget(daemon, (u32)pid);
+		forget_others(client);
+	}
 	if (error && fd >= 0)
 		close(fd);
 	if (!error)

@@ -11,6 +11,10 @@
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 
+/* To find out whether a program can be preempted waits for the holder, and that for the program. */
+#define OPEN_TRIES    2
+#define OPEN_AGAIN_NS (10 * GP_NS_PER_S)
+
 struct gp_client *gp_client_new(struct gp_daemon *daemon)
 {
 	struct gp_client *client = calloc(1, sizeof(*client));
@@ -176,6 +180,9 @@ void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queue
 			add(client, &queues[i]);
 	}
 	/* A process may have become controllable with its first queue. */
-	if (client->queue_count && !client->target)
+	if (client->queue_count && !client->target && gp_daemon_now() >= client->open_again_ns) {
 		gp_act_open(client);
+		if (++client->open_tries >= OPEN_TRIES)
+			client->open_again_ns = gp_daemon_now() + OPEN_AGAIN_NS;
+	}
 }

@@ -96,7 +96,9 @@ struct gp_client {
 
 	struct gp_job *job;
 	u32 process; /* the core's */
-	u32 open;    /* requests, as it said last, or its memory when it was last looked at */
+	u32 open_tries;
+	u64 open_again_ns; /* to try whether it can be preempted, which waits for the holder */
+	u32 open;          /* requests, as it said last, or its memory when it was last looked at */
 	struct gp_client_queue *queues;
 	size_t queue_count, queue_capacity;
 	bool busy;

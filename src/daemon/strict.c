@@ -10,7 +10,7 @@
  * until the core lets it go, which may be a little later than the end of the request.
  *
  * Nothing here follows events. What should be is compared with what the core was told whenever the
- * daemon has settled, one difference at a time. Programs' memory is read once before that: one that
+ * daemon has settled. Programs' memory is read once before that: one that
  * changes it all the time must not keep the daemon at it.
  */
 #include "daemon/daemon.h"
@@ -136,6 +136,7 @@ bool gp_strict_step(struct gp_daemon *daemon)
 {
 	s64 served[GP_SCHED_MAX_DEVICES];
 	struct gp_list *link;
+	bool told = false;
 
 	if (!daemon->strict)
 		return false;
@@ -153,8 +154,12 @@ bool gp_strict_step(struct gp_daemon *daemon)
 			if (queue->work == work)
 				continue;
 			tell(daemon, client, queue, work);
-			return true;
+			told = true;
+			/* What the core makes of it comes first. Most queues change nothing more.
+			 */
+			if (gp_sched_pending(daemon->sched))
+				return true;
 		}
 	}
-	return false;
+	return told;
 }

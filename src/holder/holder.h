@@ -30,7 +30,7 @@
 
 enum {
 	GP_HOLDER_CONNECTIONS = 256,
-	GP_HOLDER_TARGETS = 256,           /* of one connection */
+	GP_HOLDER_TARGETS = 256,           /* of one connection; root's may have all */
 	GP_HOLDER_MEMBERS = 4096,          /* of all */
 	GP_HOLDER_AGENTS_USER = 512,       /* agents of one user: more are not in any group */
 	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */

@@ -190,24 +190,22 @@ void gp_member_lease(struct gp_member *member)
 	gp_job_post(job);
 }
 
-static void note_lease(struct gp_member *member)
+static void note_lease(struct gp_member *member, u64 lease_ms)
 {
-	member->leased_until_ns = gp_now_ns() + longest_lease(member) * MS;
+	member->leased_until_ns = gp_now_ns() + lease_ms * MS;
 }
 
-static void leased(struct gp_member *member, int result)
+static void leased(struct gp_member *member, int result, u64 lease_ms)
 {
 	bool again = member->lease_again;
 
 	member->leasing = member->lease_again = false;
 	if (result >= 0)
-		note_lease(member);
+		note_lease(member, lease_ms);
 	/* One that did not answer in time keeps what it was told before: whoever asked for less
-	 * must not end what others hold for longer. It is asked again. */
-	if (result == -ETIME && gp_now_ns() < member->leased_until_ns)
-		again = true;
-	/* Its own clock had run out before we came: it runs. */
-	else if (result < 0)
+	 * must not end what others hold for longer. It is asked again with the next renewal.
+	 * Otherwise its own clock had run out before we came: it runs. */
+	if (result < 0 && (result != -ETIME || gp_now_ns() >= member->leased_until_ns))
 		take_notice(member, result);
 	if (again && longest_lease(member))
 		gp_member_lease(member);
@@ -343,9 +341,9 @@ void gp_member_job_done(struct gp_job *job)
 	if (job->has_priority)
 		member->own_priority = job->own_priority;
 	if (job->kind == GP_JOB_LEASE)
-		leased(member, job->result);
+		leased(member, job->result, job->value);
 	if (job->kind == GP_JOB_APPLY && !job->result)
-		note_lease(member);
+		note_lease(member, longest_lease(member));
 	if (job->kind == GP_JOB_APPLY && job->suspends)
 		/* An agent that does not answer says nothing of the device: its program may be
 		 * stopped. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MS 1000000ull
 
@@ -12,7 +13,8 @@ struct gp_target *gp_target_add(struct gp_connection *connection)
 {
 	struct gp_target *target;
 
-	if (connection->target_count == GP_HOLDER_TARGETS)
+	/* Root's daemon has the programs of all users on one connection. */
+	if (connection->target_count == (geteuid() ? GP_HOLDER_TARGETS : GP_HOLDER_MEMBERS))
 		return NULL;
 	target = calloc(1, sizeof(*target));
 	if (!target)

@@ -94,9 +94,15 @@ static bool parse_job(const struct line *line, struct gp_driver_job *job)
 	return job->run < GP_DRIVER_RUNS;
 }
 
+/* It is shown as it is, and the text may be a stranger's. */
+static bool is_name(const char *text)
+{
+	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
+}
+
 static bool parse_policy(const struct line *line, struct gp_driver_sched *out)
 {
-	return word(line, "policy", out->policy, sizeof(out->policy)) &&
+	return word(line, "policy", out->policy, sizeof(out->policy)) && is_name(out->policy) &&
 	       number(line, "poll_us", &out->poll_us) && number(line, "polls", &out->polls);
 }
 
@@ -259,6 +265,8 @@ void gp_driver_sched_policy(const struct gp_root *root, char *out, size_t size)
 	out[0] = '\0';
 	if (gp_root_read(root, 64, &text, PARAMETER) == 0 && text.data)
 		snprintf(out, size, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+	if (!is_name(out))
+		out[0] = '\0';
 	gp_buf_free(&text);
 }
 

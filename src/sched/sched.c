@@ -191,6 +191,11 @@ struct gp_sched_action *gp_sched_emit(struct gp_sched *s, enum gp_sched_action_k
 	return action;
 }
 
+bool gp_sched_pending(const struct gp_sched *s)
+{
+	return s->action_count || s->dirty;
+}
+
 bool gp_sched_take(struct gp_sched *s, struct gp_sched_action *out)
 {
 	if (!s->action_count && s->dirty)

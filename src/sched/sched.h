@@ -297,6 +297,8 @@ int gp_sched_timer(struct gp_sched *sched, u64 now);
 /* When gp_sched_timer() has something to do; GP_SCHED_NEVER if it has not. */
 u64 gp_sched_next(const struct gp_sched *sched);
 
+/* Whether there are actions to take, so that events are answered with -EAGAIN. */
+bool gp_sched_pending(const struct gp_sched *sched);
 /* The next action, in the order in which they are to be done. */
 bool gp_sched_take(struct gp_sched *sched, struct gp_sched_action *out);
 

@@ -288,7 +288,7 @@ static int suspend_once(struct gp_control *control, const u32 *ids, size_t count
 {
 	int error;
 
-	control->all |= !ids;
+	control->all = !ids;
 	done->queues = mark_groups(control, ids, count, true);
 	/* What is known first: looking for more takes as long as the call itself. */
 	error = gp_nvrm_stop_marked(control, done);
