@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Hosts the scheduler core of gpreempt in amdkfd. The driver says which queues exist and how
- * important they are, kfd_sched_watch.c looks at their rings, the core decides, and this preempts
- * and restores processes through the device queue manager.
+ * Hosts the scheduler core of gpreempt in amdkfd. The driver says here which queues exist and how
+ * important they are, kfd_sched_watch.c looks at their rings, the core decides, and
+ * kfd_sched_operate.c preempts and restores processes through the device queue manager.
  *
  * A process is a job; its priority is the highest logical priority of its queues. All of its
  * queues are preempted together, on all GPUs.
@@ -10,6 +10,9 @@
  * Nothing outlives the driver that could hold a process off: a suspension is of this module, its
  * thread decides when it ends, and the core ends each after max_suspend at the latest. So leases
  * need no clock of their own here.
+ *
+ * The driver's calls only tell the core; what it decides is done by the thread, without the lock.
+ * A GPU that is slow to let go of a process, or hangs, holds up nobody but that process's end.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -19,146 +22,7 @@
 #include "kfd_sched.h"
 #include "kfd_sched_host.h"
 
-#define CREATE_TRACE_POINTS
-#include "kfd_sched_trace.h"
-
 struct kfd_sched_host kfd_sched;
-
-static const char * const action_names[] = {
-	[GP_SCHED_SUSPEND] = "suspend",
-	[GP_SCHED_RESUME] = "resume",
-	[GP_SCHED_NOTE] = "note",
-};
-
-static struct kfd_sched_job *job_at(u32 handle)
-{
-	return handle < KFD_SCHED_JOBS ? kfd_sched.by_handle[handle] : NULL;
-}
-
-static int pid_of(u32 handle)
-{
-	struct kfd_sched_job *job = job_at(handle);
-
-	return job ? job->pid : 0;
-}
-
-static void record(const struct gp_sched_action *action, int error, u64 took_ns)
-{
-	const struct gp_sched_reason *why = &action->reason;
-	struct kfd_sched_decision *decision =
-		&kfd_sched.decisions[kfd_sched.decision_count++ % KFD_SCHED_DECISIONS];
-
-	*decision = (struct kfd_sched_decision){
-		.id = why->id,
-		.cause = why->cause,
-		.at_ns = why->at_ns,
-		.waited_ns = why->waited_ns,
-		.ran_ns = why->ran_ns,
-		.cost_ns = why->cost_ns,
-		.took_ns = took_ns,
-		.saves_ns = why->saves_ns,
-		.limit_ns = why->limit_ns,
-		.action = action_names[action->kind],
-		.why = gp_sched_why_name(why->why),
-		.policy = gp_sched_policy_name(why->policy),
-		.pid = pid_of(action->job),
-		.other = pid_of(why->other),
-		.error = error,
-		.priority = why->job_priority,
-		.other_priority = why->other_priority,
-	};
-	trace_kfd_sched_action(decision->id, decision->action, decision->why,
-			       decision->pid, decision->other,
-			       decision->priority, decision->other_priority,
-			       decision->waited_ns, took_ns, error);
-}
-
-/* On all devices; the first error counts, but nobody is left half way. */
-static int preempt(struct kfd_sched_job *job, bool off)
-{
-	struct kfd_process *p = job->process;
-	int error = 0, i;
-
-	for (i = 0; i < p->n_pdds; i++) {
-		struct kfd_process_device *pdd = p->pdds[i];
-		int r = preempt_process_queues(pdd->dev->dqm, &pdd->qpd, off);
-
-		if (r && !error)
-			error = r;
-	}
-	/* What could not be taken off everywhere runs everywhere. */
-	if (error && off)
-		for (i = 0; i < p->n_pdds; i++)
-			preempt_process_queues(p->pdds[i]->dev->dqm,
-					       &p->pdds[i]->qpd, false);
-	return error;
-}
-
-static void operate(const struct gp_sched_action *action, int *error, u64 *cost_ns)
-{
-	struct kfd_sched_job *job = job_at(action->job);
-	bool off = action->kind == GP_SCHED_SUSPEND;
-	u64 start = ktime_get_ns();
-
-	*error = job ? preempt(job, off) : -ESRCH;
-	*cost_ns = ktime_get_ns() - start;
-	if (*error)
-		kfd_sched.errors++;
-	else if (off)
-		kfd_sched.suspends++;
-	else
-		kfd_sched.resumes++;
-}
-
-static void answer(u64 token, int error, u64 cost_ns)
-{
-	u32 at = kfd_sched.answer_head + kfd_sched.answer_count++;
-
-	kfd_sched.answers[at % KFD_SCHED_ANSWERS] =
-		(struct kfd_sched_answer){ token, cost_ns, error };
-}
-
-static void do_action(const struct gp_sched_action *action)
-{
-	u64 cost_ns = 0;
-	int error = 0;
-
-	switch (action->kind) {
-	case GP_SCHED_SUSPEND:
-	case GP_SCHED_RESUME:
-		operate(action, &error, &cost_ns);
-		record(action, error, cost_ns);
-		if (action->token)
-			answer(action->token, error, cost_ns);
-		break;
-	case GP_SCHED_NOTE:
-		record(action, action->reason.error, 0);
-		break;
-	default:	/* the thread asks the core for the next timer; leases: see above */
-		break;
-	}
-}
-
-/* Until there are none. The core takes an answer only then, and that may make more. */
-void kfd_sched_do_actions(void)
-{
-	struct gp_sched_action action;
-
-	for (;;) {
-		struct kfd_sched_answer *next;
-
-		if (gp_sched_take(kfd_sched.core, &action)) {
-			do_action(&action);
-			continue;
-		}
-		if (!kfd_sched.answer_count)
-			return;
-		next = &kfd_sched.answers[kfd_sched.answer_head++ % KFD_SCHED_ANSWERS];
-		kfd_sched.answer_count--;
-		gp_sched_operation(kfd_sched.core, ktime_get_ns(), next->token,
-				   next->error, next->cost_ns);
-	}
-}
 
 /* ---- queues come and go ---- */
 
@@ -172,7 +36,7 @@ static int set_policy(u32 device)
 	config.policy = kfd_sched.policy;
 	config.can_suspend = node && can_preempt_process_queues(node->dqm);
 	error = gp_sched_device_set(kfd_sched.core, ktime_get_ns(), device, &config);
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 	return error;
 }
 
@@ -221,17 +85,22 @@ static struct kfd_sched_job *find_job(struct kfd_process *process)
 	return NULL;
 }
 
-static void free_job(struct kfd_sched_job *job)
+/* Not while the thread is at it. Returns whether its process is to be restored, by the caller. */
+static bool free_job(struct kfd_sched_job *job)
 {
+	bool held;
+
 	/* The core resumes it, last of all, if it is held. */
 	gp_sched_job_remove(kfd_sched.core, ktime_get_ns(), job->job);
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
+	held = kfd_sched_drop_operation(job);
 	kfd_sched.by_handle[job->job] = NULL;
 	kfd_sched.job_count--;
 	list_del(&job->list);
 	if (job->mm)
 		mmdrop(job->mm);
 	kfree(job);
+	return held;
 }
 
 static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
@@ -242,6 +111,7 @@ static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
 	if (!job)
 		return NULL;
 	INIT_LIST_HEAD(&job->queues);
+	INIT_LIST_HEAD(&job->todo);
 	job->process = process;
 	job->priority = priority;
 	job->pid = process->lead_thread->pid;
@@ -249,7 +119,7 @@ static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
 		kfree(job);
 		return NULL;
 	}
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 	/* Its own thread is here, so it has it still; afterwards only a reference tells. */
 	if (current->mm && current->mm == process->mm) {
 		job->mm = current->mm;
@@ -263,7 +133,7 @@ static struct kfd_sched_job *make_job(struct kfd_process *process, u32 priority)
 		free_job(job);
 		return NULL;
 	}
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 	return job;
 }
 
@@ -279,7 +149,7 @@ static void set_priority(struct kfd_sched_job *job)
 		return;
 	job->priority = spec.priority;
 	gp_sched_job_set(kfd_sched.core, ktime_get_ns(), job->job, &spec);
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 }
 
 static struct kfd_sched_queue *find_queue(struct queue *q)
@@ -324,7 +194,7 @@ static int add_queue(struct kfd_sched_job *job, struct queue *q)
 	kfd_sched.queue_by_handle[queue->handle] = queue;
 	job->queue_count++;
 	list_add(&queue->list, &job->queues);
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 	set_priority(job);
 	return 0;
 }
@@ -353,31 +223,40 @@ void kfd_sched_queue_created(struct queue *q)
 	wake();
 }
 
+static bool remove_queue(struct kfd_sched_queue *queue)
+{
+	struct kfd_sched_job *job = queue->job;
+
+	list_del(&queue->list);
+	kfd_sched.queue_by_handle[queue->handle] = NULL;
+	kfd_sched.queue_count--;
+	job->queue_count--;
+	gp_sched_queue_remove(kfd_sched.core, ktime_get_ns(), queue->handle);
+	kfd_sched_take_actions();
+	leave_device(queue->device);
+	kfree(queue);
+	if (list_empty(&job->queues))
+		return free_job(job);
+	set_priority(job);
+	return false;
+}
+
 void kfd_sched_queue_destroyed(struct queue *q)
 {
 	struct kfd_sched_queue *queue;
-	struct kfd_sched_job *job;
+	bool restore = false;
 
 	if (!kfd_sched.core || !q)
 		return;
 	mutex_lock(&kfd_sched.lock);
-	queue = find_queue(q);
-	if (queue) {
-		job = queue->job;
-		list_del(&queue->list);
-		kfd_sched.queue_by_handle[queue->handle] = NULL;
-		kfd_sched.queue_count--;
-		job->queue_count--;
-		gp_sched_queue_remove(kfd_sched.core, ktime_get_ns(), queue->handle);
-		kfd_sched_do_actions();
-		leave_device(queue->device);
-		kfree(queue);
-		if (list_empty(&job->queues))
-			free_job(job);
-		else
-			set_priority(job);
-	}
+	while ((queue = find_queue(q)) && queue->job == kfd_sched.operating)
+		kfd_sched_wait_for_operation(false);
+	if (queue)
+		restore = remove_queue(queue);
 	mutex_unlock(&kfd_sched.lock);
+	/* It may have more queues than are looked at; it has no job any more. */
+	if (restore)
+		kfd_sched_preempt(q->process, false);
 	wake();
 }
 
@@ -405,6 +284,7 @@ bool kfd_sched_in_effect(void)
 static int policy_set(const char *text, const struct kernel_param *param)
 {
 	enum gp_sched_policy_id policy;
+	int error = 0;
 	u32 i;
 
 	for (policy = 0; policy < GP_SCHED_POLICIES; policy++)
@@ -422,9 +302,13 @@ static int policy_set(const char *text, const struct kernel_param *param)
 	for (i = 0; i < KFD_SCHED_DEVICES; i++)
 		if (kfd_sched.nodes[i])
 			set_policy(i);
-	mutex_unlock(&kfd_sched.lock);
 	wake();
-	return 0;
+	/* Off is when everybody runs again. */
+	while (kfd_sched.policy == GP_SCHED_OFF && !error &&
+	       (!list_empty(&kfd_sched.todo) || kfd_sched.operating))
+		error = kfd_sched_wait_for_operation(true);
+	mutex_unlock(&kfd_sched.lock);
+	return error;
 }
 
 static int policy_get(char *text, const struct kernel_param *param)
@@ -457,7 +341,9 @@ void kfd_sched_init(void)
 
 	mutex_init(&kfd_sched.lock);
 	init_waitqueue_head(&kfd_sched.wait);
+	init_waitqueue_head(&kfd_sched.done);
 	INIT_LIST_HEAD(&kfd_sched.jobs);
+	INIT_LIST_HEAD(&kfd_sched.todo);
 	gp_sched_defaults(&config);
 	config.devices = KFD_SCHED_DEVICES;
 	config.max_jobs = KFD_SCHED_JOBS;

@@ -2,7 +2,8 @@
 /*
  * The scheduler of gpreempt inside amdkfd: what the driver tells it. The core is src/sched,
  * unchanged; kfd_sched.c hosts it. Everything here may be called with the mutex of the process
- * held, nothing with a device queue manager locked.
+ * held, nothing with a device queue manager locked. Nothing waits for a GPU but the end of a queue
+ * whose process is being preempted or restored, and the policy off, which waits for everybody.
  */
 #ifndef KFD_SCHED_H_INCLUDED
 #define KFD_SCHED_H_INCLUDED

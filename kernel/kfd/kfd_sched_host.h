@@ -18,7 +18,6 @@
 #define KFD_SCHED_XCCS		16
 #define KFD_SCHED_WAVES		(KFD_SCHED_XCCS * AMDGPU_MAX_QUEUES)
 #define KFD_SCHED_DECISIONS	256
-#define KFD_SCHED_ANSWERS	512	/* more than the core has actions at a time */
 
 /* A process; the job of the core is this one process. */
 struct kfd_sched_job {
@@ -29,6 +28,9 @@ struct kfd_sched_job {
 	u32 job, handle;	/* the core's */
 	u32 priority, queue_count;
 	int pid;
+	struct list_head todo;	/* in the host's, while an operation waits for the thread */
+	struct gp_sched_action action;	/* which: the last that the core wants */
+	int other;		/* its reason's pid, as it was decided */
 };
 
 struct kfd_sched_queue {
@@ -59,14 +61,8 @@ struct kfd_sched_decision {
 	u32 priority, other_priority;
 };
 
-/* The end of an operation, until the core has no actions left to take. */
-struct kfd_sched_answer {
-	u64 token, cost_ns;
-	int error;
-};
-
 struct kfd_sched_host {
-	struct mutex lock;	/* over everything; dqm locks are taken under it */
+	struct mutex lock;	/* over everything here; never while a process is preempted */
 	struct gp_sched *core;
 	void *memory;
 	enum gp_sched_policy_id policy;
@@ -86,8 +82,11 @@ struct kfd_sched_host {
 	struct kfd_node *waves_node;	/* whose they are, */
 	u64 waves_poll;			/* and when they were counted */
 
-	struct kfd_sched_answer answers[KFD_SCHED_ANSWERS];
-	u32 answer_head, answer_count;
+	/* Only the thread preempts and restores, one process after another, without the lock. */
+	struct list_head todo;
+	struct kfd_sched_job *operating;	/* on its process, or NULL */
+	u64 operations;			/* done */
+	wait_queue_head_t done;		/* for those who wait for one more */
 
 	u64 polls, suspends, resumes, errors;
 	u64 decision_count;
@@ -96,8 +95,16 @@ struct kfd_sched_host {
 
 extern struct kfd_sched_host kfd_sched;
 
-/* kfd_sched.c; with the lock held */
-void kfd_sched_do_actions(void);
+/* kfd_sched_operate.c. With the lock held: what the core wants is noted, for the thread. */
+void kfd_sched_take_actions(void);
+/* Nobody is to do what is noted any more; false when nothing is. */
+bool kfd_sched_drop_operation(struct kfd_sched_job *job);
+/* Lets go of the lock until the thread has done one more; -ERESTARTSYS when killed. */
+int kfd_sched_wait_for_operation(bool killable);
+/* Without the lock: the thread does what is noted. */
+void kfd_sched_operate(void);
+/* On all devices; the first error counts, but nobody is left half way. */
+int kfd_sched_preempt(struct kfd_process *p, bool off);
 
 /* kfd_sched_watch.c */
 int kfd_sched_thread(void *unused);

@@ -202,7 +202,7 @@ static void report(const struct kfd_sched_reading *reading)
 	queue->work = work;
 	gp_sched_work(kfd_sched.core, ktime_get_ns(), queue->handle, work,
 		      GP_SCHED_UNKNOWN);
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 }
 
 static void look(void)
@@ -218,8 +218,9 @@ static void look(void)
 	for (i = 0; i < count; i++)
 		report(&kfd_sched.readings[i]);
 	gp_sched_timer(kfd_sched.core, ktime_get_ns());
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
 	mutex_unlock(&kfd_sched.lock);
+	kfd_sched_operate();
 }
 
 /* One process alone has nobody to wait for. */
@@ -235,7 +236,10 @@ static u64 do_timers(void)
 
 	mutex_lock(&kfd_sched.lock);
 	gp_sched_timer(kfd_sched.core, ktime_get_ns());
-	kfd_sched_do_actions();
+	kfd_sched_take_actions();
+	mutex_unlock(&kfd_sched.lock);
+	kfd_sched_operate();
+	mutex_lock(&kfd_sched.lock);
 	next = gp_sched_next(kfd_sched.core);
 	mutex_unlock(&kfd_sched.lock);
 	return next;
@@ -244,6 +248,12 @@ static u64 do_timers(void)
 static bool has_news(void)
 {
 	return kthread_should_stop() || READ_ONCE(kfd_sched.woken) || has_to_look();
+}
+
+/* Decided by a call of the driver, since the last look. */
+static bool has_to_operate(void)
+{
+	return kthread_should_stop() || !list_empty(&kfd_sched.todo);
 }
 
 static void sleep_until_news(void)
@@ -267,7 +277,7 @@ int kfd_sched_thread(void *unused)
 		if (has_to_look()) {
 			look();
 			wait_event_interruptible_hrtimeout(kfd_sched.wait,
-				kthread_should_stop(),
+				has_to_operate(),
 				ns_to_ktime((u64)max(poll_us, 50u) * NSEC_PER_USEC));
 		} else {
 			sleep_until_news();
