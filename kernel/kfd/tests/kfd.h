@@ -75,7 +75,8 @@ row_function lease_expires, lease_is_renewed, lease_ends_with_session, lease_is_
 row_function others_stay_mapped, old_way_is_there, chained_runlists, churn_keeps_maps,
 	off_unless_asked;
 row_function sched_is_off, sched_inversion, sched_equals, sched_deaths, sched_changes,
-	sched_reasons, sched_tells, sched_starvation, sched_policies, sched_in_top;
+	sched_reasons, sched_tells, sched_starvation, sched_policies, sched_in_top,
+	sched_slow;
 row_function fault_preemption, fault_restore, fault_lease, fault_memory, fault_runlist;
 row_function finding_runlist, finding_batches, finding_doorbells, finding_ids;
 

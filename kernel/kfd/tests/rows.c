@@ -55,6 +55,8 @@ const struct row rows_kfd[] = {
 	{"sched 9", "policies have names", sched_policies, EVERYWHERE, NULL},
 	{"sched 10", "gpreempt top shows the job that is off, and its queues", sched_in_top,
 	 EVERYWHERE, NULL},
+	{"sched 11", "a GPU that is slow to let go holds up nobody else", sched_slow, EVERYWHERE,
+	 NULL},
 	{"finding 1", "a second process runs beside the first: active_runlist does not serialise",
 	 finding_runlist, EVERYWHERE, NULL},
 	{"finding 2", "every create and update is a reload, a SUSPEND of many queues is one",

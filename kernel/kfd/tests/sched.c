@@ -7,6 +7,7 @@
 #define DECISIONS "/sys/kernel/debug/kfd/sched_decisions"
 #define TRACING   "/sys/kernel/tracing/"
 #define GPREEMPT  "/bin/gpreempt"
+#define LATE      "/sys/module/fakegpu/parameters/late_fence_ms"
 
 static bool says_policy(const char *policy)
 {
@@ -248,4 +249,24 @@ void sched_in_top(struct self *me)
 	UNTIL(me, top_says(high.pid, " 2000  running ", " active"));
 	write_file(POLICY, "off");
 	EXPECT(top_says(low.pid, " 500  running ", " active"), 1);
+}
+
+/* While it is being preempted: who asks is answered, who changes is done, and it may end. */
+void sched_slow(struct self *me)
+{
+	struct actor low, high, third;
+
+	start_pair(me, &low, &high);
+	third = start_with(me, 1, LOW);
+	write_file(LATE, "5000");
+	EXPECT(DO(&high, do_submit_one, 0, ENDLESS), 0);
+	UNTIL(me, says(SCHED, "job pid=%d priority=500 state=suspending", low.pid, 0));
+	EXPECT(DO(&third, do_set_priority, 0, 700), 0);
+	CHECK(says(SCHED, "job pid=%d priority=700", third.pid, 0));
+	CHECK(says(SCHED, "job pid=%d priority=500 state=suspending", low.pid, 0));
+	write_file(LATE, "0");
+	actor_kill(me, &low);
+	CHECK(!says(SCHED, "job pid=%d ", low.pid, 0));
+	EXPECT(look_settled(me, high.pid, 0).mapped, 1);
+	write_file(POLICY, "off");
 }

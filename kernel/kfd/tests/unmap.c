@@ -4,6 +4,7 @@
 #include "kfd.h"
 
 #define QUANTUM "/sys/module/fakegpu/parameters/quantum_ms"
+#define PROCESSES 10 /* more than VMIDs */
 
 /* How often the bystander was taken off since the last time. */
 static u64 suffered(struct self *me, const struct actor *bystander, u64 *mark)
@@ -123,25 +124,30 @@ static void resume(struct self *me, struct actor *target)
  * Suspends the queue of the fourth, without rotation meanwhile. The firmware could map again what a
  * chained runlist names, so here everybody is taken off, once.
  */
-static void suspend_unrotated(struct self *me, struct actor *busy, u32 count)
+static void suspend_unrotated(struct self *me, struct actor *busy)
 {
-	u32 other = 0;
-	u64 mark;
+	u64 marks[PROCESSES];
+	u32 mapped = 0;
 
 	write_file(QUANTUM, "1000000000");
-	while (other < count && (other == 3 || !look_settled(me, busy[other].pid, 0).mapped))
-		other++;
-	CHECK(other < count);
-	mark = taken_off(me, busy[other].pid, 0);
+	for (u32 i = 0; i < PROCESSES; i++) {
+		bool counts = i != 3 && look_settled(me, busy[i].pid, 0).mapped;
+
+		marks[i] = counts ? taken_off(me, busy[i].pid, 0) : NEVER;
+		mapped += counts;
+	}
+	CHECK(mapped > 2);
 	suspend(me, &busy[3]);
-	EXPECT(suffered(me, &busy[other], &mark), 1);
+	for (u32 i = 0; i < PROCESSES; i++)
+		if (marks[i] != NEVER)
+			EXPECT(suffered(me, &busy[i], &marks[i]), 1);
 	write_file(QUANTUM, "10");
 }
 
 /* More processes than VMIDs: the runlist is chained, and rotates. */
 void chained_runlists(struct self *me)
 {
-	struct actor busy[10];
+	struct actor busy[PROCESSES];
 	u64 done[GP_ARRAY_SIZE(busy)];
 
 	by_process();
@@ -150,7 +156,7 @@ void chained_runlists(struct self *me)
 	EXPECT(figure(me, "oversubscribed"), 1);
 	if (can_debug(me))
 		attach(me, &busy[3], 0);
-	suspend_unrotated(me, busy, GP_ARRAY_SIZE(busy));
+	suspend_unrotated(me, busy);
 	for (u32 i = 0; i < GP_ARRAY_SIZE(busy); i++)
 		done[i] = look_settled(me, busy[i].pid, 0).cu_ns;
 	/* All others get on, it does not. */
