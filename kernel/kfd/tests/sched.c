@@ -172,10 +172,11 @@ void sched_tells(struct self *me)
 	start_pair(me, &low, &high);
 	EXPECT(DO(&high, do_submit_one, 0, LONG), 0);
 	UNTIL(me, look(me, high.pid, 0).completed == 1);
+	/* On the hardware, and then in the books. */
 	UNTIL(me, is(&low, 0, "active"));
+	UNTIL(me, says(SCHED, "job pid=%d priority=500 state=running queues=2", low.pid, 0));
 	CHECK(says(SCHED, "policy=priority", 0, 0));
 	CHECK(says(SCHED, "why inversion=", 0, 0));
-	CHECK(says(SCHED, "job pid=%d priority=500 state=running queues=2", low.pid, 0));
 	CHECK(says(SCHED, "job pid=%d priority=2000 state=running queues=1", high.pid, 0));
 	CHECK(says(DECISIONS,
 		   "action=suspend why=inversion policy=priority pid=%d other=%d priority=500 "
