@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the rows of the patched driver share. */
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * When the GPU does not do what the driver asks of it: the fake one has knobs for that. What failed is
  * tried again, and when all is well everybody works. The last rows, because one that fails leaves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Questions of docs/findings.md that the driver's own code answers: how often the runlist is
  * reloaded, what active_runlist does to a second process, whose doorbells and queue ids are whose.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rows of the patched driver (kernel/patches). They run on the stock driver, too: what they
  * expect of it is what the patches change, so that every row is seen before and after.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The logical priority: in ioctls of every size, checked, cheap to change, and in sysfs. */
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The rows of the patched driver; what each needs is in the file of its topic. */
 #include "kfd.h"
 

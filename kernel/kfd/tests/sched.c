@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The scheduler inside the driver: who is preempted for whom, and who is put back. Rows ask for
  * states that come, never for how soon.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Whose a debug session is, before and after; and suspensions that expire. */
 #include <pthread.h>
 #include <signal.h>

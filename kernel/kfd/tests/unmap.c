@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Who is taken off the hardware when one process changes. */
 #include <sys/wait.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a holder does, and what is seen of it. */
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rows of gpreempt.ko: processes with queues on the fake GPU (actors of the conformance test),
  * held through /dev/gpreempt by the row itself or by actors. Every process has its own holder, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The rules of /dev/gpreempt, on the real driver. Ids: "module N" and, apart, "fault". */
 #include <fcntl.h>
 #include <grp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * How the fake GPU under the real driver is asked, in the guest: through its files in debugfs. The
  * conformance test of the virtual GPU (tests/vkfd/conformance) is built with this instead of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A process for the tools to look at, made of the conformance test's parts: two queues, a kernel
  * without an end on the first.
