@@ -2,7 +2,7 @@
 /*
  * When the GPU does not do what the driver asks of it: the fake one has knobs for that. What failed is
  * tried again, and when all is well everybody works. The last rows, because one that fails leaves
- * the machine broken; the guest mends it after them.
+ * the machine broken; the guest mends it after them, and they before they begin.
  */
 #include <sys/wait.h>
 
@@ -27,6 +27,13 @@ static void starve(bool on)
 	write_file(KNOB "fail_runlist", on ? "Y" : "N");
 }
 
+/* What a row that failed before this one may have left. */
+static void mend(void)
+{
+	hang(false);
+	starve(false);
+}
+
 /* Operations of the scheduler that failed, ever. */
 static u64 errors(void)
 {
@@ -46,6 +53,7 @@ void fault_preemption(struct self *me)
 	struct actor low, high;
 	u64 before;
 
+	mend();
 	by_process();
 	start_pair(me, &low, &high);
 	before = errors();
@@ -69,6 +77,7 @@ void fault_restore(struct self *me)
 	struct actor low, high;
 	u64 before;
 
+	mend();
 	needs_patches();
 	write_file(BY_PROCESS, "0");
 	start_pair(me, &low, &high);
@@ -89,6 +98,7 @@ void fault_lease(struct self *me)
 	struct actor bystander, target, debugger;
 	u64 resets;
 
+	mend();
 	needs_patches();
 	write_file(BY_PROCESS, "0");
 	/* Without anybody on the GPU there would be nothing to take off it. */
@@ -110,9 +120,12 @@ void fault_lease(struct self *me)
 
 void fault_memory(struct self *me)
 {
-	struct actor bystander = start_busy(me, 1), target = start_busy(me, 2);
+	struct actor bystander, target;
 
+	mend();
 	by_process();
+	bystander = start_busy(me, 1);
+	target = start_busy(me, 2);
 	starve(true);
 	CHECK(DO(&target, do_update, 1, 100, 9) < 0);
 	/* Nothing of the runlist before may go on: what it names may be gone. */
@@ -139,9 +152,12 @@ void fault_memory(struct self *me)
 
 void fault_runlist(struct self *me)
 {
-	struct actor bystander = start_busy(me, 1), target = start_busy(me, 2);
+	struct actor bystander, target;
 
+	mend();
 	by_process();
+	bystander = start_busy(me, 1);
+	target = start_busy(me, 2);
 	attach(me, &target, 0);
 	EXPECT(ME(me, do_suspend, PID(target), 2, 0, 1), 2);
 	/* Of the target nothing is mapped: by process, the new runlist is all that is sent. */
