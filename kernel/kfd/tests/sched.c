@@ -194,12 +194,13 @@ void sched_tells(struct self *me)
 void sched_starvation(struct self *me)
 {
 	struct actor low, high;
-	u64 done;
+	struct queue_view off;
 
 	start_pair(me, &low, &high);
 	contend(me, &low, &high);
-	done = look(me, low.pid, 0).cu_ns;
-	UNTIL(me, look(me, low.pid, 0).cu_ns > done);
+	/* The state comes before the queue is off the hardware. */
+	UNTIL(me, !(off = look_settled(me, low.pid, 0)).mapped);
+	UNTIL(me, look(me, low.pid, 0).cu_ns > off.cu_ns);
 	UNTIL(me, is(&low, 0, "preempted"));
 	EXPECT(look(me, high.pid, 0).completed, 0);
 	write_file(POLICY, "off");
