@@ -152,6 +152,7 @@ static void unhook_all(struct fg_hook *hook)
 		if (hook->registered)
 			unregister_ftrace_function(&hook->ops);
 		hook->registered = false;
+		ftrace_free_filter(&hook->ops);
 	}
 }
 
