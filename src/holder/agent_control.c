@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +34,15 @@ struct gp_control {
 
 /* ---- finding it ---- */
 
+static bool belongs_to(u32 pid, uid_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return stat(path, &st) == 0 && st.st_uid == uid;
+}
+
 /* A connection when the socket is that process's. */
 static int try_socket(const char *agents, const char *name, u32 pid)
 {
@@ -45,8 +55,9 @@ static int try_socket(const char *agents, const char *name, u32 pid)
 	int fd = gp_directory_connect_owned(path);
 	if (fd < 0)
 		return fd;
-	/* Who listens, by the kernel's word. */
-	if (gp_wire_peer(fd, &peer, &uid) || (u32)peer != pid || !gp_wire_agent_allowed(uid)) {
+	/* Who listened, by the kernel's word: another user's process may have its number by now. */
+	if (gp_wire_peer(fd, &peer, &uid) || (u32)peer != pid || !gp_wire_agent_allowed(uid) ||
+	    (geteuid() == 0 && uid != 0 && !belongs_to(pid, uid))) {
 		close(fd);
 		return -ENOENT;
 	}
