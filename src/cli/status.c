@@ -280,6 +280,17 @@ static void queue_row(const struct status *status, struct gp_table *table,
 	CELL_IF(table, queue->owner_pid > 0, "%d", queue->owner_pid);
 }
 
+/* Each user has a holder of its own, which knows nothing of the others'. */
+static bool stopped_by_others(const struct gpreempt_target_info *info,
+			      const struct gpreempt_queue *queues, size_t count)
+{
+	bool all = count && !info->suspended;
+
+	for (size_t i = 0; i < count; i++)
+		all &= queues[i].state == GPREEMPT_QUEUE_SUSPENDED;
+	return all;
+}
+
 static int show_job(const struct status *status, const struct gpreempt_target_info *info,
 		    const struct gpreempt_queue *queues, size_t count)
 {
@@ -293,6 +304,9 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 				info->owner_count),
 		       name, seconds_since(status, info->since_ns), info->owner_pid,
 		       info->owner_count, info->priority);
+	else if (stopped_by_others(info, queues, count))
+		printf(_("%s: stopped, by the holder of another user; priority %u\n"), name,
+		       info->priority);
 	else
 		printf(_("%s: running, priority %u\n"), name, info->priority);
 	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
