@@ -1,5 +1,7 @@
 /* trace.dat: both versions, compressed and not; every kind of event, gaps, clocks, damage. */
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "dat_make.h"
 #include "trace/inquiry.h"
@@ -571,9 +573,40 @@ static void the_inquiry_reads_it_like_a_text(void **state)
 	dat_free(&dat);
 }
 
+/* A file that becomes shorter while it is read, one that cannot be read, and strings without end.
+ */
+static void what_cannot_be_read_is_an_error(void **state)
+{
+	FILE *empty = tmpfile();
+	struct gp_dat_input directory = {.fd = open("/", O_RDONLY | O_CLOEXEC), .end = 100};
+	struct gp_dat_input shorter = {.fd = fileno(empty), .end = 100};
+	u8 endless[GP_DAT_NAME + 1], block[] = {200, 0, 0, 0, 1};
+	struct gp_dat_input text = {.memory = endless, .end = sizeof(endless)};
+	struct gp_dat_input large = {.memory = block, .end = sizeof(block)};
+	struct gp_dat_input cut;
+	char name[GP_DAT_NAME], *out;
+	size_t len;
+	u64 value;
+
+	(void)state;
+	assert_int_equal(gp_dat_get_number(&directory, 4, &value), -EISDIR);
+	assert_int_equal(gp_dat_get_number(&shorter, 4, &value), -EINVAL);
+	memset(endless, 'a', sizeof(endless));
+	assert_int_equal(gp_dat_get_string(&text, name), -EINVAL);
+	assert_int_equal(gp_dat_get_block(&large, 4, &out, &len), -EINVAL);
+	/* Of a block the length is still there, and what follows is not. */
+	assert_int_equal(fwrite("\x08\0\0\0", 1, 4, empty), 4);
+	assert_int_equal(fflush(empty), 0);
+	cut = (struct gp_dat_input){.fd = fileno(empty), .end = 100};
+	assert_int_equal(gp_dat_get_block(&cut, 4, &out, &len), -EINVAL);
+	close(directory.fd);
+	fclose(empty);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_cannot_be_read_is_an_error),
 		cmocka_unit_test(every_version_gives_the_same_events),
 		cmocka_unit_test(prints_and_marks_are_read),
 		cmocka_unit_test(a_nul_behind_a_percent_sign_is_no_conversion),
