@@ -10,8 +10,8 @@
  * until the core lets it go, which may be a little later than the end of the request.
  *
  * Nothing here follows events. What should be is compared with what the core was told whenever the
- * daemon has settled. Programs' memory is read once before that: one that
- * changes it all the time must not keep the daemon at it.
+ * daemon has settled. Programs' memory is read once before that: one that changes it all the time
+ * must not keep the daemon at it.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"

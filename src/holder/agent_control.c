@@ -44,14 +44,11 @@ static bool belongs_to(u32 pid, uid_t uid)
 }
 
 /* A connection when the socket is that process's. */
-static int try_socket(const char *agents, const char *name, u32 pid)
+static int try_socket(const char *path, u32 pid)
 {
-	char path[108];
 	uid_t uid;
 	pid_t peer;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", agents, name) >= sizeof(path))
-		return -ENAMETOOLONG;
 	int fd = gp_directory_connect_owned(path);
 	if (fd < 0)
 		return fd;
@@ -65,19 +62,17 @@ static int try_socket(const char *agents, const char *name, u32 pid)
 }
 
 /* Whoever else's it is may never take connections, to make root wait. */
-static bool is_ours(const char *agents, const char *name)
+static bool is_ours(const char *path)
 {
-	char path[108];
 	unsigned int owner;
 
-	return (size_t)snprintf(path, sizeof(path), "%s/%s", agents, name) < sizeof(path) &&
-	       gp_directory_owner(path, &owner) == 0 && owner == geteuid();
+	return gp_directory_owner(path, &owner) == 0 && owner == geteuid();
 }
 
 /* Those that begin with the pid first: it is one of them unless the process is in a container. */
 static int look_in(const char *agents, u32 pid, bool *busy)
 {
-	char hint[16];
+	char path[108], hint[16];
 	struct gp_names names = {0};
 	int found = -ENOENT;
 	int length = snprintf(hint, sizeof(hint), "%u-", pid);
@@ -89,10 +84,12 @@ static int look_in(const char *agents, u32 pid, bool *busy)
 			const char *end = strrchr(names.items[i], '.');
 			bool likely = !strncmp(names.items[i], hint, (size_t)length);
 
-			if (likely != !pass || !end || strcmp(end, ".sock"))
+			if (likely != !pass || !end || strcmp(end, ".sock") ||
+			    (size_t)snprintf(path, sizeof(path), "%s/%s", agents, names.items[i]) >=
+				    sizeof(path))
 				continue;
-			found = try_socket(agents, names.items[i], pid);
-			*busy |= likely && found == -EAGAIN && is_ours(agents, names.items[i]);
+			found = try_socket(path, pid);
+			*busy |= likely && found == -EAGAIN && is_ours(path);
 		}
 	gp_names_free(&names);
 	return found < 0 ? -ENOENT : found;
