@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/amdlog.h"
-#include "trace/queues.h"
+#include "trace/read/amdlog.h"
+#include "trace/analyse/queues.h"
 
 static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {

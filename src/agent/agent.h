@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "abi/kfd_ioctl.h"
-#include "base/types.h"
+#include "base/core.h"
 #include "gpreempt.h"
 #include "proto/activity.h"
 #include "proto/wire.h"
@@ -39,9 +39,6 @@ enum {
 	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
 	GP_AGENT_SHARE_ALL = 1000,
 };
-
-#define GP_NS_PER_MS 1000000ull
-#define GP_NS_PER_S  1000000000ull
 
 /* What the agent asks of the system; tests bring their own. */
 struct gp_agent_driver {

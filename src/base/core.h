@@ -30,6 +30,10 @@
 
 #define gp_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
+#define GP_NS_PER_US                        1000ull
+#define GP_NS_PER_MS                        1000000ull
+#define GP_NS_PER_S                         1000000000ull
+
 #define GP_MIN(a, b)                        ((a) < (b) ? (a) : (b))
 #define GP_MAX(a, b)                        ((a) > (b) ? (a) : (b))
 

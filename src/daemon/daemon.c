@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
-#include "base/term.h"
+#include "base/clock.h"
 
 u64 gp_daemon_now(void)
 {

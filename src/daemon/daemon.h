@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "daemon/config.h"
-#include "daemon/loop.h"
+#include "base/loop.h"
 #include "daemon/record.h"
 #include "daemon/who.h"
 #include "gpreempt.h"
@@ -35,9 +35,6 @@ enum {
 
 #define GP_DAEMON_GROUP    "gpreempt" /* its members may go above their ceilings */
 #define GP_DAEMON_NO_GROUP UINT32_MAX
-
-#define GP_NS_PER_MS       1000000ull
-#define GP_NS_PER_S        1000000000ull
 
 struct gp_device {
 	u32 gpu_id, node;

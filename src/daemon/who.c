@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inspect/container.h"
+#include "base/host/container.h"
 
 #define CGROUP_LIMIT 65536u
 

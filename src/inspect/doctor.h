@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/table.h"
+#include "show/table.h"
 #include "gpu/gpu.h"
 
 enum gp_doctor_field {

@@ -8,7 +8,7 @@
 
 #include "base/parse.h"
 #include "gpu/gpu.h"
-#include "inspect/process.h"
+#include "base/host/process.h"
 
 #define PARAMETER  "/sys/module/amdgpu/parameters/kfd_sched"
 #define QUEUES     "/sys/class/kfd/kfd/proc/%u/queues/%u/"

@@ -12,13 +12,13 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/table.h"
-#include "base/term.h"
+#include "show/table.h"
+#include "show/term.h"
 #include "gpu/gpu.h"
-#include "inspect/container.h"
-#include "inspect/process.h"
-#include "trace/amdlog.h"
-#include "trace/queues.h"
+#include "base/host/container.h"
+#include "base/host/process.h"
+#include "trace/read/amdlog.h"
+#include "trace/analyse/queues.h"
 
 /* HSA's levels: 0 low, 1 normal, 2 high. */
 #define GP_FIND_PRIORITY_HIGH 2

@@ -8,7 +8,7 @@
 
 #include "base/i18n.h"
 #include "base/parse.h"
-#include "base/term.h"
+#include "show/term.h"
 #include "inspect/find_parts.h"
 
 /* The kernel's limit for pids (PID_MAX_LIMIT). */

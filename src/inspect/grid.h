@@ -5,7 +5,7 @@
 #ifndef GP_INSPECT_GRID_H
 #define GP_INSPECT_GRID_H
 
-#include "base/table.h"
+#include "show/table.h"
 #include "base/types.h"
 
 #define GP_GRID_COLUMNS 24

@@ -8,9 +8,9 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/table.h"
+#include "show/table.h"
 #include "gpu/gpu.h"
-#include "inspect/container.h"
+#include "base/host/container.h"
 
 struct gp_ps_row {
 	bool process_known; /* /proc shows it */

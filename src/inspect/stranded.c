@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "gpu/nvrm/nvrm.h"
-#include "inspect/process.h"
+#include "base/host/process.h"
 
 static bool is_ours(const struct gp_root *root, u32 pid)
 {

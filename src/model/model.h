@@ -1,7 +1,7 @@
 /*
  * A GPU as numbers: compute units, hardware queue slots, the runlist and what preemption costs. A
  * pure state machine: time and requests in, actions out. No clock, no I/O, no floating point and no
- * allocation after gp_model_init(), so that vkfd/ (real time) and sim/ (virtual time) host the same
+ * allocation after gp_model_init(), so that vgpu/ (real time) and sim/ (virtual time) host the same
  * code and the same inputs give the same outputs, bit for bit.
  *
  * One instance is one device. Time is in nanoseconds of the modelled GPU and never goes back.

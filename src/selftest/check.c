@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/i18n.h"
-#include "base/term.h"
+#include "base/clock.h"
 #include "selftest/frame.h"
 
 #define AGENT_MS 60000 /* for the agent to have told the holder all queues */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/i18n.h"
-#include "base/term.h"
+#include "base/clock.h"
 
 #define MOVES_MS 60000
 #define LOOK_NS  200000

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/program.h"
+#include "base/host/program.h"
 
 #define SOURCE_MAX (64u << 10)
 #define CODE_MAX   (4u << 20)

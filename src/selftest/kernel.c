@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/program.h"
+#include "base/host/program.h"
 
 #define SYMBOL         "gpreempt_selftest"
 #define CODE_MAX       (4u << 20)

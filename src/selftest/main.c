@@ -10,8 +10,8 @@
 
 #include "base/i18n.h"
 #include "base/parse.h"
-#include "base/program.h"
-#include "base/term.h"
+#include "base/host/program.h"
+#include "show/term.h"
 #include "selftest/selftest.h"
 
 #define PROGRAM      "gpreempt selftest"

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
-#include "base/table.h"
+#include "show/table.h"
 #include "base/types.h"
 #include "gpreempt.h"
 #include "inspect/ps.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/i18n.h"
-#include "base/term.h"
+#include "base/clock.h"
 #include "selftest/frame.h"
 
 #define SMALL     20 /* thousandths: slices of about 40 us beside one of 2 ms */

@@ -7,7 +7,7 @@
 
 #include "base/i18n.h"
 #include "base/json.h"
-#include "base/table.h"
+#include "show/table.h"
 #include "sim/engine.h"
 
 #define CHIP_CUS 80

@@ -6,7 +6,7 @@
 
 #include "base/i18n.h"
 #include "base/json.h"
-#include "base/table.h"
+#include "show/table.h"
 
 static const u32 permilles[] = {500, 900, 990, 999};
 

@@ -7,7 +7,7 @@
 #define GP_SIM_SCENARIO_H
 
 #include "base/diag.h"
-#include "chip/chip.h"
+#include "gpufile/chip.h"
 #include "sched/sched.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/i18n.h"
-#include "base/program.h"
+#include "base/host/program.h"
 #include "sim/scenario.h"
 
 #define FILE_LIMIT (256u << 20)

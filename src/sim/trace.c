@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sched/text.h"
+#include "show/reason.h"
 #include "sim/output.h"
 
 enum { TRACK_REQUESTS = 1, TRACK_HELD = 2, TRACK_QUEUE = 16 };

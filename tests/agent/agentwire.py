@@ -15,7 +15,7 @@ BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 BUILD = os.path.dirname(BIN)
 AGENT = os.path.join(BUILD, "lib", "libgpreempt_agent.so")
-PROGRAMS = os.path.join(BUILD, "tests", "vkfd", "programs")
+PROGRAMS = os.path.join(BUILD, "tests", "vgpu", "programs")
 LIMIT = 60  # seconds; ends a hang, measures nothing
 
 VERSION = 1

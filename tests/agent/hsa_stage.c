@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../vkfd/programs/check.h"
+#include "../vgpu/programs/check.h"
 
 #define HSA(call) CHECK((call) == HSA_STATUS_SUCCESS)
 #define QUEUES    64

@@ -1,6 +1,6 @@
 """Nothing is lost or done twice, whoever suspends and resumes whatever and whenever.
 
-A tenth of GP_STORM_PACKETS (per queue) and GP_STORM_SEED as in tests/vkfd/test_storm.py; `make soak` runs it for long.
+A tenth of GP_STORM_PACKETS (per queue) and GP_STORM_SEED as in tests/vgpu/test_storm.py; `make soak` runs it for long.
 """
 import os
 import random

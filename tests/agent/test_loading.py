@@ -69,11 +69,11 @@ class Run(Stage):
         self.assertEqual(done.stdout, f"{AGENT}\n{AGENT}\n")
 
     def test_composes_with_vgpu_in_either_order(self):
-        vkfd = os.path.join(os.path.dirname(AGENT), "libgpreempt_vkfd.so")
+        vgpu = os.path.join(os.path.dirname(AGENT), "libgpreempt_vgpu.so")
         for words in (("vgpu", "--", GPREEMPT, "run", "--"), ("run", "--", GPREEMPT, "vgpu", "--")):
             done = subprocess.run([GPREEMPT, *words, "sh", "-c", "echo $LD_PRELOAD"], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, text=True, env=self.env, timeout=LIMIT)
-            self.assertEqual(done.stdout, f"{AGENT}:{vkfd}\n")
+            self.assertEqual(done.stdout, f"{AGENT}:{vgpu}\n")
 
     def test_is_the_program(self):
         for status in (0, 3, 255):

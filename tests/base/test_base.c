@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/parse.h"
-#include "base/table.h"
 #include "base/utf8.h"
 
 static void numbers_that_do_not_fit_are_refused(void **state)
@@ -241,34 +240,6 @@ static void text_from_outside_cannot_drive_a_terminal(void **state)
 	assert_string_equal(text, "a?[31m???\xe4\xb8\xad??b");
 }
 
-static void table_lines_up_and_neutralises_control_characters(void **state)
-{
-	struct gp_table *table = gp_table_new();
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	(void)state;
-	setlocale(LC_ALL, "C.UTF-8");
-	gp_table_column(table, "进程", GP_RIGHT);
-	gp_table_column(table, "EMPTY", GP_LEFT);
-	gp_table_optional(table);
-	gp_table_column(table, "NAME", GP_LEFT);
-	gp_table_cell(table, "1");
-	gp_table_missing(table);
-	gp_table_cell(table, "a\033[2Jb");
-	gp_table_cell(table, NULL);
-	gp_table_missing(table);
-	gp_table_cell(table, "x");
-	gp_table_paint(table, GP_RED);
-	assert_int_equal(gp_table_rows(table), 2);
-	assert_int_equal(gp_table_print(table, out, false), 0);
-	fclose(out);
-	assert_string_equal(text, "进程  NAME\n   1  a?[2Jb\n   -  x\n");
-	free(text);
-	gp_table_free(table);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,7 +254,6 @@ int main(void)
 		cmocka_unit_test(a_number_file_holds_one_number),
 		cmocka_unit_test(text_from_outside_becomes_valid_json),
 		cmocka_unit_test(text_from_outside_cannot_drive_a_terminal),
-		cmocka_unit_test(table_lines_up_and_neutralises_control_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

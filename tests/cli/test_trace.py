@@ -1,4 +1,4 @@
-"""gpreempt trace as a person runs it, where there is no tracefs (tests/record has one)."""
+"""gpreempt trace as a person runs it, where there is no tracefs (tests/trace/capture has one)."""
 import json
 import os
 import signal

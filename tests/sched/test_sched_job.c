@@ -1,7 +1,7 @@
 /* Jobs over several processes and devices, changes of policy, limits, and what is said of it all.
  */
 #include "world.h"
-#include "sched/text.h"
+#include "show/reason.h"
 
 /* A queue of the job on device 1. */
 static u32 second_device(struct world *w, u32 job)

@@ -6,7 +6,7 @@
  */
 #include "testlib.h"
 #include "sched/state.h"
-#include "sched/text.h"
+#include "show/reason.h"
 
 #define DEVICES   3
 #define JOBS      12

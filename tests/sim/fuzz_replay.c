@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sim/engine.h"
-#include "trace/recording.h"
+#include "trace/analyse/recording.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * How the fake GPU under the real driver is asked, in the guest: through its files in debugfs. The
- * conformance test of the virtual GPU (tests/vkfd/conformance) is built with this instead of
+ * conformance test of the virtual GPU (tests/vgpu/conformance) is built with this instead of
  * machine_socket.c, and is otherwise the same program.
  */
 #include <dirent.h>

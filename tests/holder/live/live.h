@@ -1,13 +1,13 @@
 /*
  * Tests of the holder on a live virtual machine (`gpreempt vgpu -- live`): each row is a function
  * that runs in a process of its own with a directory and a holder of its own. Targets are the
- * actors of the conformance test (tests/vkfd/conformance), which make the ioctls themselves.
+ * actors of the conformance test (tests/vgpu/conformance), which make the ioctls themselves.
  * Nothing waits for time to pass: what should happen is waited for, with one generous deadline.
  */
 #ifndef GP_TEST_LIVE_H
 #define GP_TEST_LIVE_H
 
-#include "../../vkfd/conformance/conformance.h"
+#include "../../vgpu/conformance/conformance.h"
 #include "proto/wire.h"
 
 struct live {

@@ -1,0 +1,152 @@
+/* The holder as a command sees it without the library: it is never started, only asked. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "cli/control/target_command.h"
+#include "proto/directory.h"
+#include "proto/sentence.h"
+
+/* Whether a process has the file open: the text of a lock file alone proves nothing, and the
+ * kernel's list of locks names the process that took it, which was the holder's parent. */
+static bool has_open(pid_t pid, const struct stat *file)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_names names = {0};
+	bool found = false;
+
+	if (gp_root_list(&live, &names, "/proc/%d/fd", (int)pid) < 0)
+		return false;
+	for (size_t i = 0; i < names.count && !found; i++) {
+		char path[64];
+		struct stat one;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, names.items[i]);
+		found = stat(path, &one) == 0 && one.st_dev == file->st_dev &&
+			one.st_ino == file->st_ino;
+	}
+	gp_names_free(&names);
+	return found;
+}
+
+pid_t gp_holder_owner(void)
+{
+	struct sockaddr_un address;
+	struct gp_buf text = {0};
+	struct stat file;
+	pid_t pid = 0;
+
+	if (gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.lock", 0) < 0 ||
+	    stat(address.sun_path, &file) < 0)
+		return 0;
+	if (gp_file_read(address.sun_path, 64, &text) == 0)
+		pid = atoi(gp_buf_str(&text));
+	gp_buf_free(&text);
+	return pid > 1 && has_open(pid, &file) ? pid : 0;
+}
+
+static int connect_socket(int *out)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 0);
+
+	if (error)
+		return error;
+	/* Never blocks: a hung holder may have a full backlog. */
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		error = -errno;
+		close(fd);
+		return error == -ECONNREFUSED ? -ENOENT : error == -EAGAIN ? -ETIME : error;
+	}
+	*out = fd;
+	return 0;
+}
+
+int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
+{
+	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt"};
+	pid_t peer;
+	uid_t uid;
+
+	holder->socket = -1;
+	holder->pid = 0;
+	int error = connect_socket(&holder->socket);
+	if (error == -ENOENT)
+		return error;
+	/* Not the socket's peer: that is who called listen(), a parent that may have ended since.
+	 */
+	holder->pid = gp_holder_owner();
+	if (error)
+		return error;
+	error = gp_wire_peer(holder->socket, &peer, &uid);
+	if (!error && !gp_wire_peer_allowed(uid))
+		error = -EPERM;
+	if (!error)
+		error = gp_wire_call(holder->socket, GP_MSG_HELLO, 1, &hello, sizeof(hello), -1,
+				     &holder->message, timeout_ms, NULL, NULL);
+	/* One that ends now holds nothing any more. */
+	return error == -ECONNRESET || error == -EPIPE ? -ENOENT : error < 0 ? error : 0;
+}
+
+void gp_holder_close(struct gp_holder *holder)
+{
+	if (holder->socket >= 0)
+		close(holder->socket);
+	holder->socket = -1;
+}
+
+int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms)
+{
+	struct gp_msg_target body = {.target = value};
+
+	return gp_wire_call(holder->socket, type, 2, &body, sizeof(body), -1, &holder->message,
+			    timeout_ms, NULL, NULL);
+}
+
+void gp_holder_text(const struct gp_holder *holder, char *out, size_t size)
+{
+	char english[GP_PROTO_TEXT];
+
+	gp_wire_text(english, sizeof(english), (const char *)holder->message.body, sizeof(english));
+	gp_sentence_translate(english, out, size);
+}
+
+int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeout_ms)
+{
+	const struct gp_msg_holds *page = (const void *)holder->message.body;
+	u32 first = 0;
+	int total;
+
+	*holds = (struct gp_holds){0};
+	do {
+		total = gp_holder_ask(holder, GP_MSG_HOLDS, first, timeout_ms);
+		if (total < 0)
+			break;
+		if (holder->message.header.size < sizeof(struct gp_msg) + sizeof(*page) ||
+		    !gp_wire_fits(&holder->message, sizeof(*page), page->count,
+				  sizeof(page->holds[0])))
+			total = -EPROTO;
+		for (u32 i = 0; total >= 0 && i < page->count; i++) {
+			if (gp_array_grow((void **)&holds->items, holds->count, &holds->capacity,
+					  sizeof(*holds->items)))
+				total = -ENOMEM;
+			else
+				holds->items[holds->count++] = page->holds[i];
+		}
+		first += page->count;
+	} while (total >= 0 && page->count && (u32)total > first);
+	if (total >= 0)
+		return 0;
+	free(holds->items);
+	*holds = (struct gp_holds){0};
+	return total;
+}

@@ -1,0 +1,205 @@
+/* gpreempt release: ends suspensions whoever asked for them, with nobody's help if need be. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/parse.h"
+#include "cli/control/target_command.h"
+#include "inspect/stranded.h"
+
+enum {
+	OPTION_JSON = 'j',
+	OPTION_ALL = 'a',
+	OPTION_TIMEOUT = 256,
+	TIMEOUT_MS = 2000, /* how long a holder may take to answer before it counts as hung */
+	END_MS = 10000,    /* how long a killed one may take to be gone */
+};
+
+struct release {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gp_holder holder;
+	u64 timeout_ms;
+	u32 pid; /* 0: all */
+	bool all, json, killed;
+	int count;   /* suspensions that were ended; -1: not known */
+	int started; /* processes whose NVIDIA channels were started */
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct release *release = ctx;
+
+	if (id == OPTION_JSON)
+		release->json = true;
+	else if (id == OPTION_ALL)
+		release->all = true;
+	else if (!gp_time_argument(value, &release->timeout_ms)) {
+		gp_usage_error(release->command, _("--timeout: '%s' is not a time (2s, 500ms)"),
+			       value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * Its number is that of the process that has the lock file open: it is the holder of this
+ * directory. When it is gone the driver and the agents let everything run.
+ */
+static int kill_holder(struct release *release)
+{
+	pid_t pid = release->holder.pid;
+	struct pollfd end = {.fd = -1, .events = POLLIN};
+	int error = 0;
+
+	if (pid <= 1)
+		return gp_fail(&release->sink.diag, -ESRCH,
+			       _("the holder does not answer, and its pid cannot be found; look "
+				 "for a process 'gpreempt-holder' and kill it"));
+	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	/* Pinned first and looked at again then: it may have ended while it was waited for, and
+	 * its number be somebody else's. */
+	if (end.fd >= 0 && gp_holder_owner() != pid) {
+		close(end.fd);
+		return 0;
+	}
+	if (end.fd < 0 || syscall(SYS_pidfd_send_signal, end.fd, SIGKILL, NULL, 0) < 0)
+		error = errno == ESRCH ? 0 : -errno;
+	if (!error && end.fd >= 0 && poll(&end, 1, END_MS) == 0)
+		error = -ETIME;
+	if (end.fd >= 0)
+		close(end.fd);
+	if (error)
+		return gp_fail(&release->sink.diag, error,
+			       _("the holder (pid %d) does not answer and cannot be ended: %s"),
+			       (int)pid, strerror(-error));
+	release->killed = true;
+	release->count = -1;
+	gp_diag(&release->sink.diag, GP_WARNING,
+		_("the holder (pid %d) did not answer and was ended: everything it held runs "
+		  "again"),
+		(int)pid);
+	return 0;
+}
+
+static int ask(struct release *release)
+{
+	int timeout = (int)release->timeout_ms;
+	int status = gp_holder_connect(&release->holder, timeout);
+	char text[GP_PROTO_TEXT];
+
+	if (!status)
+		status = gp_holder_ask(&release->holder, GP_MSG_RELEASE, release->pid, timeout);
+	if (status >= 0) {
+		release->count = status;
+		return 0;
+	}
+	/* Nobody to ask, so nothing is held: a suspension does not outlive its holder. */
+	if (status == -ENOENT || status == -ECONNRESET || status == -EPIPE)
+		return 0;
+	if (status == -ETIME || status == -EAGAIN)
+		return kill_holder(release);
+	gp_holder_text(&release->holder, text, sizeof(text));
+	return gp_fail(&release->sink.diag, status, _("the holder refused: %s"),
+		       release->holder.socket >= 0 && *text ? text : strerror(-status));
+}
+
+static void show(const struct release *release)
+{
+	if (release->json) {
+		json_t *json = json_object();
+
+		json_object_set_new(json, "released",
+				    gp_json_u64_if(release->count >= 0, (u64)release->count));
+		json_object_set_new(json, "holder_killed", json_boolean(release->killed));
+		json_object_set_new(json, "nvidia_processes", json_integer(release->started));
+		(void)gp_json_print(stdout, json, false);
+		json_decref(json);
+	} else if (release->count > 0) {
+		printf(ngettext("%d suspension ended\n", "%d suspensions ended\n",
+				(unsigned long)release->count),
+		       release->count);
+	} else if (!release->killed) {
+		puts(_("nothing was suspended"));
+	}
+	if (!release->json && release->started)
+		printf(ngettext(
+			       "the NVIDIA channels of %d process were started, in case they stood "
+			       "still\n",
+			       "the NVIDIA channels of %d processes were started, in case they "
+			       "stood "
+			       "still\n",
+			       (unsigned long)release->started),
+		       release->started);
+}
+
+static int act(struct release *release)
+{
+	int error = ask(release);
+
+	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline.
+	 */
+	if (!error) {
+		release->started = gp_stranded_release(NULL, release->pid, &release->sink.diag);
+		error = release->started < 0 ? release->started : 0;
+	}
+	if (!error && release->pid && !release->count && !release->started)
+		error = gp_target_absent(release->pid, "release", &release->sink.diag);
+	if (!error)
+		show(release);
+	gp_holder_close(&release->holder);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct release *release = calloc(1, sizeof(*release));
+	int first, status;
+
+	if (!release)
+		return GP_EXIT_FAILED;
+	release->command = command;
+	release->timeout_ms = TIMEOUT_MS;
+	release->holder.socket = -1;
+	gp_cli_diag_init(&release->sink, command);
+	status = gp_command_parse(command, argc, argv, set, release, &first);
+	if (status)
+		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	else if (argc - first != (release->all ? 0 : 1))
+		status = gp_usage_error(command, _("name one process, or --all"));
+	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
+		status = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
+	else
+		status = act(release);
+	free(release);
+	return status;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("every process of this user that is suspended")},
+	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("how long the holder may take to answer before it is\nended (default 2s)")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md)")},
+	{0},
+};
+
+const struct gp_command gp_command_release = {
+	.name = "release",
+	.arguments = "PID | --all",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("End suspensions whoever asked for them, whatever has hung"),
+	.description = N_(
+		"Lets a process, or with --all every process, run again although somebody holds\n"
+		"it; whoever does is told that the lease is lost. Needs no daemon. A holder that\n"
+		"does not answer is ended, which frees everything it held."),
+	.options = options,
+	.examples = "  gpreempt release 4711\n"
+		    "  gpreempt release --all\n",
+	.run = run,
+};

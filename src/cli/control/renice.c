@@ -1,0 +1,176 @@
+/* gpreempt renice: sets the logical priority of a process or group. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/parse.h"
+#include "cli/daemon/daemon_client.h"
+#include "cli/control/target_command.h"
+
+enum { OPTION_JSON = 'j', OPTION_GROUP = 'g' };
+
+struct settings {
+	const char *group;
+	bool json;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct settings *settings = ctx;
+
+	if (id == OPTION_JSON)
+		settings->json = true;
+	else
+		settings->group = value;
+	return 0;
+}
+
+/* A number, or the class whose number it is. */
+static bool priority_argument(const char *text, u64 *priority)
+{
+	static const struct {
+		const char *name;
+		u32 priority;
+	} names[] = {{"offline", GPREEMPT_PRIORITY_OFFLINE},
+		     {"normal", GPREEMPT_PRIORITY_DEFAULT},
+		     {"default", GPREEMPT_PRIORITY_DEFAULT}, /* another name of it */
+		     {"online", GPREEMPT_PRIORITY_ONLINE}};
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i].name, text) == 0) {
+			*priority = names[i].priority;
+			return true;
+		}
+	}
+	return gp_argument_u64(text, priority) && *priority <= GPREEMPT_PRIORITY_MAX;
+}
+
+/* A process of the group's job in gpreemptd, of this user's; 0: it has none. */
+static u32 group_pid(struct gp_daemon_client *client, const char *group)
+{
+	struct gp_msg_job *jobs;
+	int count = gp_daemon_jobs(client, NULL, 0, &jobs);
+	u32 pid = 0;
+
+	for (int i = 0; i < count && !pid; i++)
+		if (jobs[i].uid == geteuid() &&
+		    strncmp(jobs[i].group, group, sizeof(jobs[i].group)) == 0)
+			pid = jobs[i].pid;
+	free(jobs);
+	return pid;
+}
+
+/*
+ * Where gpreemptd schedules the process, what it refuses would be changed in vain: it would go on
+ * with the ceiling or with a rule of its configuration.
+ */
+static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct gp_diag *diag)
+{
+	struct gp_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
+	struct gp_daemon_client client;
+	char text[GP_PROTO_TEXT];
+	int error = gp_daemon_open(&client, NULL);
+
+	if (error)
+		return 0;
+	set.pid = settings->group ? group_pid(&client, settings->group) : pid;
+	error = set.pid ? gp_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0, 0)
+			: -ESRCH;
+	if (error == -EPERM) {
+		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
+		gp_fail(diag, error, _("gpreemptd refuses it: %s"), text);
+	} else if (error && error != -ESRCH) {
+		gp_diag(diag, GP_WARNING, _("gpreemptd was not told, and may go on as before: %s"),
+			strerror(-error));
+	}
+	gp_daemon_close(&client);
+	return error == -EPERM ? error : 0;
+}
+
+static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
+		  u32 priority)
+{
+	struct gpreempt *context = NULL;
+	struct gpreempt_target *target;
+	struct gp_cli_diag sink;
+	char name[128], words[32];
+	int error = gpreempt_open(&context);
+
+	gp_cli_diag_init(&sink, command);
+	snprintf(words, sizeof(words), "renice %u", priority);
+	gp_target_name(name, sizeof(name), pid, settings->group);
+	if (!error && settings->group)
+		error = gpreempt_group_open(context, settings->group, NULL, &target);
+	else if (!error)
+		error = gpreempt_target_open(context, (int)pid, NULL, &target);
+	if (!error && (gp_group_present(context, settings->group, target, &sink.diag) ||
+		       tell_daemon(settings, pid, priority, &sink.diag))) {
+		gpreempt_close(context);
+		return GP_EXIT_FAILED;
+	}
+	if (!error)
+		error = gpreempt_target_set_priority(target, priority);
+	if (error) {
+		if (!gp_target_elsewhere(pid, words, &sink.diag))
+			gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
+	} else if (settings->json) {
+		json_t *json =
+			json_pack("{so so si}", "pid", gp_json_u64_if(pid != 0, pid), "group",
+				  gp_json_str(settings->group), "priority", (int)priority);
+
+		(void)gp_json_print(stdout, json, false);
+		json_decref(json);
+	} else {
+		printf(_("%s: priority %u\n"), name, priority);
+	}
+	gpreempt_close(context);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct settings settings = {0};
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	u64 priority;
+	u32 pid = 0;
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (argc - first != (settings.group ? 1 : 2))
+		return gp_usage_error(command, _("name a priority, and a process or a --group"));
+	if (!priority_argument(argv[first], &priority))
+		return gp_usage_error(command,
+				      _("'%s' is not a priority (0 to 65535, offline, "
+					"normal or online)"),
+				      argv[first]);
+	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
+		return gp_usage_error(command, _("'%s' is not a pid"), argv[first + 1]);
+	return renice(command, &settings, pid, (u32)priority);
+}
+
+static const struct gp_option options[] = {
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("all processes that 'gpreempt run --group NAME' started")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md)")},
+	{0},
+};
+
+const struct gp_command gp_command_renice = {
+	.name = "renice",
+	.arguments = "PRIORITY PID",
+	.completion = GP_COMPLETE_NONE,
+	.summary = N_("Set the logical priority of a process"),
+	.description = N_("PRIORITY is 0 to 65535, higher wins: offline (500), normal (1000) and "
+			  "online\n(2000) are names for the usual ones. It is gpreempt's own and "
+			  "has nothing to do\nwith the hardware's priority of a queue. Where "
+			  "gpreemptd runs it counts at once,\nbefore the configuration's rules; "
+			  "one above your ceiling there is refused."),
+	.options = options,
+	.examples = "  gpreempt renice online 4711\n"
+		    "  gpreempt renice 300 --group training\n",
+	.run = run,
+};

@@ -1,0 +1,262 @@
+/* gpreempt resume: tells running `gpreempt suspend` commands to let go. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/clock.h"
+#include "cli/control/target_command.h"
+
+enum {
+	OPTION_JSON = 'j',
+	TIMEOUT_MS = 10000,
+	LOOK_MS = 10, /* between two looks at the queues */
+};
+
+struct resume {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gp_holder holder;
+	u32 pid;
+	u32 *ids;
+	size_t id_count;
+	bool json;
+	size_t keepers, others;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct resume *resume = ctx;
+
+	(void)value;
+	if (id == OPTION_JSON)
+		resume->json = true;
+	return 0;
+}
+
+/* A keeper has the signal blocked; anybody else would die of it. */
+static bool waits_for_signal(pid_t pid)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_buf status = {0};
+	u64 mask = 0;
+	const char *line;
+
+	if (gp_root_read(&live, 65536, &status, "/proc/%d/status", (int)pid) == 0 &&
+	    (line = strstr(gp_buf_str(&status), "\nSigBlk:")))
+		mask = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
+	gp_buf_free(&status);
+	return mask >> (GP_KEEPER_SIGNAL - 1) & 1;
+}
+
+static int send_to(int pidfd, int value)
+{
+	siginfo_t info = {.si_signo = GP_KEEPER_SIGNAL, .si_code = SI_QUEUE};
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = value;
+	return syscall(SYS_pidfd_send_signal, pidfd, GP_KEEPER_SIGNAL, &info, 0) < 0 ? -errno : 0;
+}
+
+/* Pinned first and looked at then, so that the number cannot come to mean another. */
+static int tell(struct resume *resume, pid_t keeper)
+{
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, keeper, 0), .events = POLLIN};
+	int error = 0;
+
+	if (end.fd < 0)
+		return errno == ESRCH ? 0 : -errno;
+	if (!waits_for_signal(keeper)) {
+		close(end.fd);
+		resume->others++;
+		return 0;
+	}
+	resume->keepers++;
+	for (size_t i = 0; i < resume->id_count && !error; i++)
+		error = send_to(end.fd, (int)resume->ids[i]);
+	if (!resume->id_count)
+		error = send_to(end.fd, GP_KEEPER_ALL);
+	/* With everything let go it ends. */
+	if (!error && !resume->id_count && poll(&end, 1, TIMEOUT_MS) == 0)
+		error = -ETIME;
+	close(end.fd);
+	return error == -ESRCH ? 0 : error;
+}
+
+static int tell_all(struct resume *resume, const struct gp_holds *holds)
+{
+	for (size_t i = 0; i < holds->count; i++) {
+		const struct gp_msg_hold *hold = &holds->items[i];
+		bool told = false;
+
+		if (hold->pid != (s32)resume->pid)
+			continue;
+		for (size_t j = 0; j < i; j++)
+			told |= holds->items[j].pid == hold->pid &&
+				holds->items[j].owner_pid == hold->owner_pid;
+		int error = told ? 0 : tell(resume, hold->owner_pid);
+		if (error)
+			return gp_fail(&resume->sink.diag, error,
+				       _("cannot tell process %d to let go: %s"), hold->owner_pid,
+				       strerror(-error));
+	}
+	return 0;
+}
+
+static bool still_suspended(const struct resume *resume, const struct gpreempt_queue *queues,
+			    size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < resume->id_count; j++) {
+			if (queues[i].kfd_id == resume->ids[j] &&
+			    queues[i].state == GPREEMPT_QUEUE_SUSPENDED)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A keeper that let go of some queues goes on; what it did shows in the queues. */
+static int await_queues(struct resume *resume)
+{
+	static struct gpreempt_queue queues[GPREEMPT_QUEUES_MAX];
+	u64 deadline = gp_monotonic_ns() + TIMEOUT_MS * 1000000ull;
+	struct gpreempt *context = NULL;
+	struct gpreempt_target *target;
+	int error = gpreempt_open(&context), count;
+
+	if (!error)
+		error = gpreempt_target_open(context, (int)resume->pid, NULL, &target);
+	while (!error) {
+		count = gpreempt_target_queues(target, queues, GPREEMPT_QUEUES_MAX);
+		if (count < 0)
+			error = count;
+		else if (count > GPREEMPT_QUEUES_MAX)
+			count = GPREEMPT_QUEUES_MAX;
+		if (error || !still_suspended(resume, queues, (size_t)count))
+			break;
+		if (gp_monotonic_ns() > deadline)
+			error = gp_fail(&resume->sink.diag, -ETIME,
+					_("the queues are still suspended: somebody else holds "
+					  "them too ('gpreempt status' says who)"));
+		else
+			poll(NULL, 0, LOOK_MS);
+	}
+	if (error && error != -ETIME)
+		gp_fail(&resume->sink.diag, error, "%s", gpreempt_error(context));
+	gpreempt_close(context);
+	return error;
+}
+
+static void show(struct resume *resume)
+{
+	if (resume->json) {
+		json_t *json = json_pack("{si sI sI}", "pid", (int)resume->pid, "resumed",
+					 (json_int_t)resume->keepers, "others",
+					 (json_int_t)resume->others);
+
+		(void)gp_json_print(stdout, json, false);
+		json_decref(json);
+	} else if (!resume->keepers) {
+		printf(_("process %u: nothing is held by 'gpreempt suspend'\n"), resume->pid);
+	} else if (resume->id_count) {
+		printf(ngettext("process %u: let go of %zu queue\n",
+				"process %u: let go of %zu queues\n", resume->id_count),
+		       resume->pid, resume->id_count);
+	} else {
+		printf(_("process %u: let go\n"), resume->pid);
+	}
+	if (resume->others)
+		gp_diag(&resume->sink.diag, GP_NOTE,
+			ngettext("%zu other holds it too; 'gpreempt release %u' ends every "
+				 "suspension",
+				 "%zu others hold it too; 'gpreempt release %u' ends every "
+				 "suspension",
+				 resume->others),
+			resume->others, resume->pid);
+}
+
+static int act(struct resume *resume)
+{
+	struct gp_holds holds = {0};
+	int error = gp_holder_connect(&resume->holder, TIMEOUT_MS);
+
+	if (!error)
+		error = gp_holder_holds(&resume->holder, &holds, TIMEOUT_MS);
+	if (error == -ENOENT) {
+		error = 0;
+	} else if (error == -ETIME) {
+		gp_fail(&resume->sink.diag, error,
+			_("the holder (pid %d) does not answer; 'gpreempt release --all' ends it"),
+			(int)resume->holder.pid);
+	} else if (error) {
+		gp_fail(&resume->sink.diag, error, _("cannot ask the holder: %s"),
+			strerror(-error));
+	}
+	if (!error)
+		error = tell_all(resume, &holds);
+	if (!error && !resume->keepers && !resume->others)
+		error = gp_target_absent(resume->pid, "resume", &resume->sink.diag);
+	if (!error && resume->id_count && resume->keepers && !resume->others)
+		error = await_queues(resume);
+	if (!error)
+		show(resume);
+	free(holds.items);
+	gp_holder_close(&resume->holder);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct resume *resume = calloc(1, sizeof(*resume));
+	int first, status;
+
+	if (!resume)
+		return GP_EXIT_FAILED;
+	resume->command = command;
+	resume->holder.socket = -1;
+	gp_cli_diag_init(&resume->sink, command);
+	status = gp_command_parse(command, argc, argv, set, resume, &first);
+	if (status)
+		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	else if (first == argc)
+		status = gp_usage_error(command, _("name a process"));
+	else if (!gp_argument_pid(argv[first], &resume->pid))
+		status = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
+	else if (gp_queue_arguments(command, argc, argv, first + 1, &resume->ids,
+				    &resume->id_count))
+		status = GP_EXIT_USAGE;
+	else
+		status = act(resume);
+	free(resume->ids);
+	free(resume);
+	return status;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md)")},
+	{0},
+};
+
+const struct gp_command gp_command_resume = {
+	.name = "resume",
+	.arguments = "PID [QUEUE...]",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("Let a process that 'gpreempt suspend' holds run again"),
+	.description = N_("Tells every 'gpreempt suspend' that holds the process to let go of it, "
+			  "or of the\nnamed queues, and waits until it has. What other programs "
+			  "hold stays suspended;\n'gpreempt release' ends that too. Nothing held "
+			  "is no error."),
+	.options = options,
+	.examples = "  gpreempt resume 4711\n"
+		    "  # one of the queues of 'gpreempt suspend 4711 0 3'\n"
+		    "  gpreempt resume 4711 3\n",
+	.run = run,
+};

@@ -1,0 +1,274 @@
+/* `gpreempt run`: a program with the agent inside. This process becomes the program. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "base/host/program.h"
+#include "cli/command.h"
+#include "proto/directory.h"
+#include "proto/proto.h"
+
+#define LIBRARY         "libgpreempt_agent.so"
+#define EXIT_FAILED     125
+#define EXIT_CANNOT_RUN 126
+#define EXIT_NOT_FOUND  127
+#define PRIORITY_MAX    65535u
+#define WEIGHT_MAX      100u /* times the usual one; a rule has hundredths */
+#define DEADLINE_MAX_MS 3600000u
+#define AHEAD_MAX_US    20000u
+
+enum {
+	OPTION_PRIORITY = 'p',
+	OPTION_CLASS = 'c',
+	OPTION_GROUP = 'g',
+	OPTION_WEIGHT = 'w',
+	OPTION_DEADLINE = 'd',
+	OPTION_AHEAD = 256,
+};
+
+static int set_number(const char *variable, const char *option, const char *text, u64 least,
+		      u64 most, u64 scale)
+{
+	char value[32];
+	u64 number;
+
+	if (!gp_argument_u64(text, &number) || number < least || number > most) {
+		gp_usage_error(&gp_command_run, _("--%s: '%s' is not a number from %llu to %llu"),
+			       option, text, (unsigned long long)least, (unsigned long long)most);
+		return -EINVAL;
+	}
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)(number * scale));
+	return setenv(variable, value, 1) ? -ENOMEM : 0;
+}
+
+static int set_deadline(const char *text)
+{
+	static const struct {
+		const char *unit;
+		u64 us;
+	} units[] = {{"", 1000}, {"ms", 1000}, {"us", 1}, {"s", 1000000}};
+	char number[24], value[32];
+	size_t digits = strspn(text, "0123456789");
+	u64 count;
+
+	for (size_t i = 0; digits && digits < sizeof(number) && i < GP_ARRAY_SIZE(units); i++) {
+		if (strcmp(text + digits, units[i].unit) != 0)
+			continue;
+		snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+		if (!gp_argument_u64(number, &count) || !count ||
+		    count > DEADLINE_MAX_MS * 1000ull / units[i].us)
+			break;
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)(count * units[i].us));
+		return setenv("GPREEMPT_DEADLINE_US", value, 1) ? -ENOMEM : 0;
+	}
+	gp_usage_error(&gp_command_run, _("--deadline: '%s' is not a time (5ms, 500us, 1s)"), text);
+	return -EINVAL;
+}
+
+static int set(void *ctx, int id, const char *value)
+{
+	(void)ctx;
+	switch (id) {
+	case OPTION_PRIORITY:
+		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX, 1);
+	case OPTION_WEIGHT:
+		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, WEIGHT_MAX, 1);
+	case OPTION_DEADLINE:
+		return set_deadline(value);
+	case OPTION_AHEAD:
+		return set_number("GPREEMPT_AHEAD_US", "ahead", value, 1, AHEAD_MAX_US, 1);
+	case OPTION_CLASS:
+		if (strcmp(value, "online") && strcmp(value, "normal") &&
+		    strcmp(value, "offline")) {
+			gp_usage_error(&gp_command_run,
+				       _("--class: '%s' is not online, normal or offline"), value);
+			return -EINVAL;
+		}
+		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
+	default:
+		if (!*value || strlen(value) >= GP_PROTO_NAME) {
+			gp_usage_error(&gp_command_run,
+				       _("--group: a name has 1 to %d bytes, '%s' has not"),
+				       GP_PROTO_NAME - 1, value);
+			return -EINVAL;
+		}
+		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
+	}
+}
+
+/* ---- the library ---- */
+
+/* LD_PRELOAD takes blanks and colons as separators and knows no way to quote them. */
+static bool can_be_listed(const char *path)
+{
+	return !strpbrk(path, " :\t\n");
+}
+
+/* By a path that LD_PRELOAD can hold: its own, or a link among the sockets. */
+static int library_path(char *out, size_t size, struct gp_diag *diag)
+{
+	char library[PATH_MAX];
+	int error = gp_program_beside("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library,
+				      sizeof(library));
+
+	if (error)
+		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
+	if (can_be_listed(library))
+		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
+	error = gp_directory_path(out, size, LIBRARY, 1);
+	if (error || !can_be_listed(out))
+		return gp_fail(diag, error ? error : -EINVAL,
+			       _("%s cannot be preloaded: its path holds blanks or colons, and no "
+				 "link to it can be made"),
+			       library);
+	/* What another installation left there is not ours. */
+	unlink(out);
+	if (symlink(library, out) && errno != EEXIST)
+		return gp_fail(diag, -errno, _("cannot make %s: %s"), out, strerror(errno));
+	return 0;
+}
+
+/* First in a list of libraries, unless it is in there already. */
+static int put_first(const char *variable, const char *library, char separator)
+{
+	const char *before = getenv(variable);
+	char *value;
+	int error;
+
+	if (before && strstr(before, LIBRARY))
+		return 0;
+	if (!before || !*before)
+		return setenv(variable, library, 1) ? -ENOMEM : 0;
+	if (asprintf(&value, "%s%c%s", library, separator, before) < 0)
+		return -ENOMEM;
+	error = setenv(variable, value, 1) ? -ENOMEM : 0;
+	free(value);
+	return error;
+}
+
+static int prepare(struct gp_diag *diag)
+{
+	char library[PATH_MAX];
+	int error = library_path(library, sizeof(library), diag);
+
+	if (error)
+		return error;
+	/* The runtime takes a list, separated by blanks, and calls each tool in turn: another
+	 * profiler's library goes on working. */
+	if (put_first("LD_PRELOAD", library, ':') || put_first("HSA_TOOLS_LIB", library, ' ') ||
+	    /* Without it ROCm 6 passes the list over when rocprofv3 is there. */
+	    setenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1", 0))
+		return gp_fail(diag, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+/* ---- the program ---- */
+
+static int check(const char *name, char *path, size_t size, struct gp_diag *diag)
+{
+	enum gp_program_kind kind;
+	char which[PATH_MAX];
+	int error = gp_program_find(name, path, size);
+
+	if (!error)
+		error = gp_program_check(path, &kind, which, sizeof(which));
+	if (error) {
+		gp_fail(diag, error, _("cannot run %s: %s"), name, strerror(-error));
+		return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	}
+	switch (kind) {
+	case GP_PROGRAM_OK:
+		return 0;
+	case GP_PROGRAM_STATIC:
+		gp_fail(diag, -EACCES,
+			_("%s is linked statically: no library can be loaded into it, so it cannot "
+			  "be stopped from inside; run it without 'gpreempt run'"),
+			which);
+		break;
+	case GP_PROGRAM_RIGHTS:
+		gp_fail(diag, -EACCES,
+			_("%s is set-user-ID, set-group-ID or has capabilities: the system does "
+			  "not let a library be loaded into it"),
+			which);
+		break;
+	case GP_PROGRAM_NOT_64:
+		gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"), which);
+		break;
+	case GP_PROGRAM_NO_INTERPRETER:
+		gp_fail(diag, -EACCES, _("cannot run %s: its interpreter '%s' does not exist"),
+			path, which);
+		break;
+	}
+	return EXIT_CANNOT_RUN;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct gp_cli_diag sink;
+	char path[PATH_MAX];
+	int first, status = gp_command_parse(command, argc, argv, set, NULL, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first >= argc || !*argv[first])
+		return gp_usage_error(command, _("COMMAND is missing"));
+	gp_cli_diag_init(&sink, command);
+	status = check(argv[first], path, sizeof(path), &sink.diag);
+	if (status)
+		return status;
+	if (prepare(&sink.diag))
+		return EXIT_FAILED;
+	fflush(stdout);
+	execv(path, argv + first);
+	gp_fail(&sink.diag, -errno, _("cannot run %s: %s"), path, strerror(errno));
+	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("logical priority, 0 to 65535, higher wins (default: the\nclass's: online 2000, normal "
+	    "1000, "
+	    "offline 500)")},
+	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "CLASS", GP_COMPLETE_NONE,
+	 N_("online (latency-critical), normal, or offline (batch\nwork)")},
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("one job with all others of this name, stopped and\ncontinued together")},
+	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
+	 N_("policies fair and quantum: part of the GPU against the\nother jobs' weights, 1 to 100 "
+	    "(default 1, which is 100 in\na rule)")},
+	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("what a request should take at most (5ms, 500us, 1s; a\nnumber alone is "
+	    "milliseconds)")},
+	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "US", GP_COMPLETE_NONE,
+	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most so "
+	    "many microseconds")},
+	{0},
+};
+
+const struct gp_command gp_command_run = {
+	.name = "run",
+	.arguments = "[--] COMMAND [ARGUMENT...]",
+	.completion = GP_COMPLETE_COMMAND,
+	.summary = N_("Run a program so that its GPU work can be stopped and continued"),
+	.description = N_(
+		"COMMAND and its children get a small library inside (the agent) that knows their\n"
+		"GPU queues, stops and continues them when 'gpreempt suspend' or a scheduler "
+		"asks,\n"
+		"shows whether they have work, and shares compute units. Without anybody asking\n"
+		"nothing changes. Another library in HSA_TOOLS_LIB or LD_PRELOAD keeps working;\n"
+		"'gpreempt vgpu' may come before or after."),
+	.exit_status =
+		N_("Exit status: COMMAND's; 125 if the library cannot be loaded, 126 if COMMAND\n"
+		   "cannot be run (a static or set-user-ID program), 127 if there is none; 2 bad\n"
+		   "usage."),
+	.options = options,
+	.examples = "  gpreempt run --class online -- ./server\n"
+		    "  gpreempt run --class offline --group training -- python3 train.py\n"
+		    "  # on a virtual GPU\n"
+		    "  gpreempt vgpu -- gpreempt run -- ./program\n",
+	.run = run,
+};

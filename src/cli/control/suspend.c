@@ -1,0 +1,456 @@
+/* gpreempt suspend: holds a process off the GPU, as its keeper, until told to let go. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/clock.h"
+#include "cli/control/target_command.h"
+
+enum {
+	OPTION_JSON = 'j',
+	OPTION_VERBOSE = 'v',
+	OPTION_GROUP = 'g',
+	OPTION_FOR = 256,
+	OPTION_MECHANISM,
+	OPTION_LEASE,
+	OPTION_WAIT,
+	OPTION_COPY_ENGINES,
+	LEASE_MS = 1000,  /* a person's shell is not scheduled as promptly as a daemon */
+	SLACK_MS = 10000, /* the limit leaves this much for the end of --for */
+	RENEWALS = 3,     /* in a lease */
+	NS_IN_MS = 1000000,
+};
+
+struct keeper {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gpreempt *context;
+	struct gpreempt_target *target;
+	enum gpreempt_mechanism mechanism;
+	const char *group;
+	u32 pid;
+	u32 *ids;
+	size_t id_count;
+	u64 for_ms, lease_ms;
+	bool json, verbose, wait, copies;
+	bool said;  /* why it failed */
+	bool empty; /* nobody was in the group when it was opened */
+	char name[128];
+	u64 started_ns;
+	int signals;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct keeper *keeper = ctx;
+	const struct gp_command *command = keeper->command;
+
+	switch (id) {
+	case OPTION_JSON:
+		keeper->json = true;
+		return 0;
+	case OPTION_VERBOSE:
+		keeper->verbose = true;
+		return 0;
+	case OPTION_GROUP:
+		keeper->group = value;
+		return 0;
+	case OPTION_WAIT:
+		keeper->wait = true;
+		return 0;
+	case OPTION_COPY_ENGINES:
+		keeper->copies = true;
+		return 0;
+	case OPTION_FOR:
+		if (gp_time_argument(value, &keeper->for_ms))
+			return 0;
+		gp_usage_error(command, _("--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)"),
+			       value);
+		return -EINVAL;
+	case OPTION_LEASE:
+		if (gp_time_argument(value, &keeper->lease_ms) &&
+		    keeper->lease_ms >= GPREEMPT_LEASE_MIN_MS)
+			return 0;
+		gp_usage_error(command, _("--lease: '%s' is not a time from 50ms to 1h"), value);
+		return -EINVAL;
+	default:
+		if (gp_mechanism_argument(value, &keeper->mechanism))
+			return 0;
+		gp_usage_error(command, _("there is no mechanism '%s'"), value);
+		return -EINVAL;
+	}
+}
+
+/* One line for each thing that happens, for programs or for people. */
+static void say_json(const struct keeper *keeper, const char *event, const char *name, s64 number)
+{
+	json_t *json = json_pack("{ss}", "event", event);
+
+	json_object_set_new(json, "pid", gp_json_u64_if(keeper->pid != 0, keeper->pid));
+	json_object_set_new(json, "group", gp_json_str(keeper->group));
+	if (name)
+		json_object_set_new(json, name, json_integer(number));
+	json_object_set_new(json, "held_ms",
+			    json_integer(
+				    (s64)((gp_monotonic_ns() - keeper->started_ns) / NS_IN_MS)));
+	(void)gp_json_print(stdout, json, true);
+	json_decref(json);
+	fflush(stdout);
+}
+
+static int failed(struct keeper *keeper)
+{
+	gp_fail(&keeper->sink.diag, -1, "%s", gpreempt_error(keeper->context));
+	return GP_EXIT_FAILED;
+}
+
+static void say_details(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+	struct gpreempt_latency latency = {.size = sizeof(latency)};
+
+	if (gpreempt_target_info(keeper->target, &info) < 0 ||
+	    gpreempt_target_latency(keeper->target, &latency) < 0)
+		return;
+	gp_diag(&keeper->sink.diag, GP_NOTE, _("mechanism %s: %s"),
+		gpreempt_mechanism_name(info.mechanism) ? gpreempt_mechanism_name(info.mechanism)
+							: "?",
+		info.why);
+	gp_diag(&keeper->sink.diag, GP_NOTE,
+		_("took %.1f us: %.1f us to the driver call, %.1f us in it, processes %.1f us "
+		  "apart"),
+		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
+		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
+}
+
+/* Asked for where there is nothing to choose. */
+static void note_copies(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
+	    info.mechanism != GPREEMPT_NV_SUSPEND)
+		gp_diag(&keeper->sink.diag, GP_NOTE,
+			_("--copy-engines changes nothing with %s: copy queues stop with the "
+			  "others in any case"),
+			gpreempt_mechanism_name(info.mechanism));
+}
+
+static int take(struct keeper *keeper)
+{
+	struct gpreempt_suspend_options options = {
+		.size = sizeof(options),
+		.lease_ms = (u32)keeper->lease_ms,
+		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
+		.flags = keeper->copies ? GPREEMPT_SUSPEND_COPIES : 0,
+	};
+	int count;
+
+	if (keeper->for_ms && keeper->for_ms + SLACK_MS < GPREEMPT_LIMIT_MAX_MS)
+		options.limit_ms = (u32)keeper->for_ms + SLACK_MS;
+	if (keeper->ids)
+		count = gpreempt_target_suspend_queues(keeper->target, keeper->ids,
+						       keeper->id_count, &options);
+	else
+		count = gpreempt_target_suspend(keeper->target, &options);
+	if (count < 0)
+		return count;
+	keeper->started_ns = gp_monotonic_ns();
+	if (keeper->copies)
+		note_copies(keeper);
+	if (keeper->json)
+		say_json(keeper, "suspended", "queues", count);
+	else if (!keeper->empty)
+		printf(keeper->for_ms ? ngettext("%s: %d queue suspended\n",
+						 "%s: %d queues suspended\n", (unsigned long)count)
+				      : ngettext("%s: %d queue suspended; Ctrl-C resumes\n",
+						 "%s: %d queues suspended; Ctrl-C resumes\n",
+						 (unsigned long)count),
+		       keeper->name, count);
+	fflush(stdout);
+	if (keeper->verbose)
+		say_details(keeper);
+	return 0;
+}
+
+/* Suspensions nest by owner: one that ends starts nothing while another holds. */
+static bool say_others(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+
+	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
+		return false;
+	if (keeper->json)
+		say_json(keeper, "let_go", "owner_pid", info.owner_pid);
+	else
+		printf(_("%s: let go after %.1f s, but it stays suspended: process %d holds it, "
+			 "too\n"),
+		       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
+		       info.owner_pid);
+	return true;
+}
+
+static int let_go(struct keeper *keeper)
+{
+	int count = gpreempt_target_resume(keeper->target);
+
+	if (count < 0)
+		return failed(keeper);
+	if (say_others(keeper))
+		return GP_EXIT_OK;
+	if (keeper->json)
+		say_json(keeper, "resumed", "queues", count);
+	else
+		printf(ngettext("%s: %d queue runs again after %.1f s\n",
+				"%s: %d queues run again after %.1f s\n", (unsigned long)count),
+		       keeper->name, count, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);
+	return GP_EXIT_OK;
+}
+
+/* A negative result: go on. */
+static int handle_event(struct keeper *keeper, const struct gpreempt_event *event)
+{
+	switch (event->kind) {
+	case GPREEMPT_EVENT_LEASE_LOST:
+		if (keeper->json)
+			say_json(keeper, "lease_lost", NULL, 0);
+		gp_diag(&keeper->sink.diag, GP_ERROR,
+			_("the lease was lost: %s runs. It was released, its limit was reached, "
+			  "or the holder ended"),
+			keeper->name);
+		return GP_EXIT_FAILED;
+	case GPREEMPT_EVENT_GONE:
+		if (keeper->json)
+			say_json(keeper, "gone", "process", event->pid);
+		if (keeper->group && !keeper->verbose)
+			return -1;
+		gp_diag(&keeper->sink.diag, GP_NOTE, _("process %d ended"), event->pid);
+		return keeper->group ? -1 : GP_EXIT_OK;
+	case GPREEMPT_EVENT_JOINED:
+		if (keeper->json)
+			say_json(keeper, "joined", "process", event->pid);
+		if (keeper->verbose)
+			gp_diag(&keeper->sink.diag, GP_NOTE, _("process %d joined and is held too"),
+				event->pid);
+		return -1;
+	case GPREEMPT_EVENT_BREAKER:
+		if (keeper->json)
+			say_json(keeper, "breaker", "open", event->result);
+		gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
+			event->result ? _("preemption on its GPU is switched off after failures")
+				      : _("preemption on its GPU is tried again"));
+		return -1;
+	default:
+		return -1;
+	}
+}
+
+/* Ctrl-C, or `gpreempt resume`. A negative result: go on. */
+static int handle_signal(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+
+	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
+		u32 id = (u32)info.ssi_int;
+
+		/* Sent by hand it has no value: as any other that ends programs. */
+		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_code != SI_QUEUE ||
+		    info.ssi_int == GP_KEEPER_ALL)
+			return let_go(keeper);
+		int count = gpreempt_target_resume_queues(keeper->target, &id, 1);
+		if (count < 0)
+			gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
+				gpreempt_error(keeper->context));
+		else if (keeper->json)
+			say_json(keeper, "queue_resumed", "queue", id);
+		else
+			printf(_("%s: queue %u runs again\n"), keeper->name, id);
+		fflush(stdout);
+	}
+	return -1;
+}
+
+static int renew(struct keeper *keeper)
+{
+	int error = gpreempt_target_renew(keeper->target);
+	struct gpreempt_event lost = {.kind = GPREEMPT_EVENT_LEASE_LOST};
+
+	if (error == -ENOLCK)
+		return handle_event(keeper, &lost);
+	return error ? failed(keeper) : -1;
+}
+
+static int keep(struct keeper *keeper)
+{
+	u64 end = keeper->for_ms ? keeper->started_ns + keeper->for_ms * NS_IN_MS : UINT64_MAX;
+	u64 step = keeper->lease_ms * NS_IN_MS / RENEWALS, next = keeper->started_ns + step;
+	int status = -1;
+
+	while (status < 0) {
+		struct pollfd fds[] = {{.fd = keeper->signals, .events = POLLIN},
+				       {.fd = gpreempt_fd(keeper->context), .events = POLLIN}};
+		u64 now = gp_monotonic_ns(), until = next < end ? next : end;
+		u64 left = until > now ? until - now : 0;
+		struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000),
+					   .tv_nsec = (long)(left % 1000000000)};
+		struct gpreempt_event event;
+
+		if (ppoll(fds, GP_ARRAY_SIZE(fds), &timeout, NULL) < 0 && errno != EINTR)
+			return GP_EXIT_FAILED;
+		while (status < 0 && gpreempt_next_event(keeper->context, &event))
+			status = handle_event(keeper, &event);
+		if (status < 0)
+			status = handle_signal(keeper);
+		now = gp_monotonic_ns();
+		if (status < 0 && now >= end)
+			status = let_go(keeper);
+		if (status < 0 && now >= next) {
+			status = renew(keeper);
+			next = now + step;
+		}
+	}
+	return status;
+}
+
+/* A group is open whether or not anybody is in it; a name that was mistyped is empty for ever. */
+static int check_group(struct keeper *keeper)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+	int error = gpreempt_target_info(keeper->target, &info);
+
+	keeper->empty = !error && !info.process_count;
+	if (error || !keeper->empty)
+		return error;
+	keeper->said = !keeper->wait;
+	if (!keeper->wait)
+		return gp_fail(&keeper->sink.diag, -ESRCH,
+			       _("group '%s': %s; --wait suspends those that will come"),
+			       keeper->group, info.why);
+	gp_diag(&keeper->sink.diag, GP_NOTE,
+		_("group '%s': %s; waiting, those that come are "
+		  "suspended"),
+		keeper->group, info.why);
+	return 0;
+}
+
+static int open_target(struct keeper *keeper)
+{
+	struct gpreempt_target_options options = {.size = sizeof(options),
+						  .mechanism = keeper->mechanism};
+	int error;
+
+	if (!keeper->group)
+		return gpreempt_target_open(keeper->context, (int)keeper->pid, &options,
+					    &keeper->target);
+	error = gpreempt_group_open(keeper->context, keeper->group, &options, &keeper->target);
+	return error ? error : check_group(keeper);
+}
+
+static int hold(struct keeper *keeper)
+{
+	int status = GP_EXIT_FAILED;
+	sigset_t set_of_signals;
+
+	/* From before the suspension on: a Ctrl-C must not leave by the back door. */
+	sigemptyset(&set_of_signals);
+	sigaddset(&set_of_signals, SIGINT);
+	sigaddset(&set_of_signals, SIGTERM);
+	sigaddset(&set_of_signals, SIGHUP);
+	sigaddset(&set_of_signals, GP_KEEPER_SIGNAL);
+	sigprocmask(SIG_BLOCK, &set_of_signals, NULL);
+	keeper->signals = signalfd(-1, &set_of_signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (keeper->signals < 0) {
+		gp_fail(&keeper->sink.diag, -errno, _("cannot watch for signals: %s"),
+			strerror(errno));
+		return status;
+	}
+	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
+		status = keep(keeper);
+	else if (!keeper->said && !gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
+		failed(keeper);
+	gpreempt_close(keeper->context);
+	close(keeper->signals);
+	return status;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct keeper keeper = {.command = command, .lease_ms = LEASE_MS, .signals = -1};
+	int first, status = gp_command_parse(command, argc, argv, set, &keeper, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	gp_cli_diag_init(&keeper.sink, command);
+	if (keeper.wait && !keeper.group)
+		return gp_usage_error(command, _("--wait is for a --group"));
+	if (keeper.group && first < argc)
+		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+	if (!keeper.group) {
+		if (first == argc)
+			return gp_usage_error(command, _("name a process or a --group"));
+		if (!gp_argument_pid(argv[first], &keeper.pid))
+			return gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		if (gp_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
+				       &keeper.id_count))
+			return GP_EXIT_USAGE;
+		if (keeper.ids && keeper.copies) {
+			free(keeper.ids);
+			return gp_usage_error(command, _("--copy-engines is for a whole process"));
+		}
+	}
+	gp_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
+	status = hold(&keeper);
+	free(keeper.ids);
+	return status;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_FOR, "for", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("let go after TIME (30s, 500ms, 2m; at most 1h)")},
+	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("all processes that 'gpreempt run --group NAME' started")},
+	{OPTION_WAIT, "wait", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("nobody may be in the group yet: those that come are\nsuspended")},
+	{OPTION_MECHANISM, "mechanism", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("kfd-agent, kfd-debug, kfd-module, nv-suspend; default: the\nfirst that works there")},
+	{OPTION_LEASE, "lease", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("how long the suspension outlives this command if it hangs\n(default 1s, at least "
+	    "50ms)")},
+	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("NVIDIA: stop copies between host and GPU, too, not only\nkernels")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON, one object for each thing that happens")},
+	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("say which mechanism was chosen and why, and what it took")},
+	{0},
+};
+
+const struct gp_command gp_command_suspend = {
+	.name = "suspend",
+	.arguments = "PID [QUEUE...]",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("Take a process off the GPU in the middle of its kernels, for a while"),
+	.description = N_(
+		"Stops all queues of the process (or the named ones, by KFD id) and holds them\n"
+		"until Ctrl-C, 'gpreempt resume' or the end of the time given; then they continue\n"
+		"exactly where they stopped. The process keeps its memory on the GPU.\n\n"
+		"The suspension is a lease that this command renews: if it dies or hangs, the\n"
+		"process runs again by itself. A process that others hold too runs when all have\n"
+		"let go; 'gpreempt release' ends every suspension."),
+	.options = options,
+	.exit_status = N_("Exit status: 0 let go as asked, 1 could not be suspended or the lease "
+			  "was lost,\n2 bad usage."),
+	.examples = "  gpreempt suspend 4711 --for 30s\n"
+		    "  # two of its queues, until Ctrl-C\n"
+		    "  gpreempt suspend 4711 0 3\n"
+		    "  # every rank of a job, with the reason for the mechanism\n"
+		    "  gpreempt suspend --group training --verbose\n"
+		    "  # before the job starts\n"
+		    "  gpreempt suspend --group training --wait\n",
+	.run = run,
+};

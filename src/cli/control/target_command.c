@@ -1,0 +1,132 @@
+/* Arguments that name processes, queues, times and mechanisms: see target_command.h. */
+#include "cli/control/target_command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "base/host/process.h"
+
+bool gp_time_argument(const char *text, u64 *milliseconds)
+{
+	static const struct {
+		const char *unit;
+		double milliseconds;
+	} units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}};
+	char *end;
+	double value = strtod(text, &end);
+
+	/* strtod() also takes blanks, signs, hex and "inf". */
+	if (end == text || !gp_is_digit(*text) || (text[0] == '0' && (text[1] | 0x20) == 'x'))
+		return false;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit) == 0) {
+			value *= units[i].milliseconds;
+			if (!(value >= 1 && value <= (double)GPREEMPT_LIMIT_MAX_MS))
+				return false;
+			*milliseconds = (u64)value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
+{
+	for (int i = 0; gpreempt_mechanism_name((enum gpreempt_mechanism)i); i++) {
+		if (strcmp(gpreempt_mechanism_name((enum gpreempt_mechanism)i), text) == 0) {
+			*mechanism = (enum gpreempt_mechanism)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
+		       u32 **ids, size_t *count)
+{
+	*count = (size_t)(argc - first);
+	*ids = NULL;
+	if (!*count)
+		return 0;
+	if (*count > GPREEMPT_QUEUES_MAX) {
+		gp_usage_error(command, _("at most %d queues can be named"), GPREEMPT_QUEUES_MAX);
+		return -EINVAL;
+	}
+	*ids = calloc(*count, sizeof(**ids));
+	if (!*ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < *count; i++) {
+		u64 value;
+
+		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
+			gp_usage_error(command,
+				       _("'%s' is not the id of a queue (a KFD id, as "
+					 "'gpreempt status PID' lists them)"),
+				       argv[(size_t)first + i]);
+			free(*ids);
+			*ids = NULL;
+			return -EINVAL;
+		}
+		(*ids)[i] = (u32)value;
+	}
+	return 0;
+}
+
+int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
+		     struct gp_diag *diag)
+{
+	struct gpreempt_target_info info = {.size = sizeof(info)};
+	int error = group ? gpreempt_target_info(target, &info) : 0;
+
+	if (error < 0)
+		return gp_fail(diag, error, "%s", gpreempt_error(context));
+	if (group && !info.process_count)
+		return gp_fail(diag, -ESRCH, _("group '%s': %s"), group, info.why);
+	return 0;
+}
+
+int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
+{
+	static const struct gp_root live = {""};
+	const char *here = getenv("GPREEMPT_VGPU");
+	char there[PATH_MAX];
+
+	/* Whoever cannot be read is not ours to control either; the holder says so. */
+	if (!pid || gp_process_environment(&live, pid, "GPREEMPT_VGPU", there, sizeof(there)) ||
+	    !*there || (here && strcmp(here, there) == 0))
+		return 0;
+	return gp_fail(diag, -EXDEV,
+		       _("process %u runs on a virtual GPU, and this command does not: "
+			 "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u"),
+		       pid, there, command, pid);
+}
+
+int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
+{
+	static const struct gp_root live = {""};
+	struct gp_process process = {0};
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	/* The last two: a thread that leads no process. */
+	if (fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
+		return gp_fail(diag, -ESRCH, _("there is no process %u"), pid);
+	if (fd >= 0)
+		close(fd);
+	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
+	    process.uid != geteuid())
+		return gp_fail(diag, -EPERM, _("process %u belongs to another user"), pid);
+	return gp_target_elsewhere(pid, command, diag);
+}
+
+void gp_target_name(char *out, size_t size, u32 pid, const char *group)
+{
+	if (group)
+		snprintf(out, size, _("group '%s'"), group);
+	else
+		snprintf(out, size, _("process %u"), pid);
+}

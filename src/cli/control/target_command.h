@@ -1,0 +1,75 @@
+/*
+ * What the commands that act on other processes share: times and mechanisms as arguments, and the
+ * holder as they see it beside the library (who holds what, and letting go with nobody's help).
+ */
+#ifndef GP_CLI_CONTROL_TARGET_COMMAND_H
+#define GP_CLI_CONTROL_TARGET_COMMAND_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/types.h"
+#include "cli/command.h"
+#include "gpreempt.h"
+#include "proto/wire.h"
+
+/*
+ * `gpreempt resume` tells a running `gpreempt suspend` what to let go by this signal, whose value
+ * is a queue's id or GP_KEEPER_ALL. It is sent only to a process that has it blocked, which is how
+ * a keeper waits for it: nobody is killed by mistake.
+ */
+#define GP_KEEPER_SIGNAL (SIGRTMIN + 5)
+#define GP_KEEPER_ALL    (-1)
+
+/* "30s", "500ms", "2m", "1.5": seconds without a unit. False when it is no time. */
+bool gp_time_argument(const char *text, u64 *milliseconds);
+/* "kfd-debug", "auto", ... */
+bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism);
+/* Queue ids from argv[first] on; -EINVAL after saying why. The array is the caller's to free. */
+int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
+		       u32 **ids, size_t *count);
+
+/* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */
+int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
+		     struct gp_diag *diag);
+/* After a failure: -EXDEV and what to do when the process is on a virtual GPU that this command is
+ * not on. */
+int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
+
+/* When nothing is held of it: -ESRCH when there is no such process, -EPERM when it is another
+ * user's, -EXDEV as above; after saying so. */
+int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag);
+
+/* "3 queues of process 4711"; for messages. */
+void gp_target_name(char *out, size_t size, u32 pid, const char *group);
+
+/* ---- the holder without the library ---- */
+
+struct gp_holder {
+	int socket; /* -1: none */
+	pid_t pid;  /* 0: not known */
+	struct gp_wire_message message;
+};
+
+/* Connects to the holder there is; none is started. -ENOENT: there is none. -ETIME: it hangs, and
+ * `pid` is set when it could be found. */
+int gp_holder_connect(struct gp_holder *holder, int timeout_ms);
+/* The holder of this directory by its lock file; 0 when there is none, or it cannot be known. */
+pid_t gp_holder_owner(void);
+void gp_holder_close(struct gp_holder *holder);
+/* Sends one of the requests that name no target of ours. Returns the answer's status. */
+int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms);
+
+struct gp_holds {
+	struct gp_msg_hold *items;
+	size_t count, capacity;
+};
+
+/* Every suspension; the caller frees items. */
+int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeout_ms);
+
+/* Reads the sentence of a refused request. */
+void gp_holder_text(const struct gp_holder *holder, char *out, size_t size);
+
+#endif

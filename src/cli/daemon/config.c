@@ -1,0 +1,82 @@
+/* gpreempt config: checks a configuration of gpreemptd, or has it read again. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/host/program.h"
+#include "cli/daemon/daemon_client.h"
+
+static int none(void *ctx, int id, const char *value)
+{
+	(void)ctx;
+	(void)id;
+	(void)value;
+	return 0;
+}
+
+/* The daemon's own reader does it: there is one truth about its file. */
+static int check(const struct gp_command *command, char *file)
+{
+	static char name[] = "gpreempt config", option[] = "--check";
+	char *arguments[] = {name, option, file, NULL};
+	struct gp_cli_diag sink;
+	char path[PATH_MAX];
+
+	gp_cli_diag_init(&sink, command);
+	if (gp_program_beside("sbin/gpreemptd", "bin/gpreemptd", path, sizeof(path)) == 0) {
+		fflush(stdout);
+		execv(path, arguments);
+	}
+	gp_fail(&sink.diag, -ENOENT, _("cannot run gpreemptd: %s"), strerror(errno));
+	return GP_EXIT_FAILED;
+}
+
+static int reload(const struct gp_command *command)
+{
+	struct gp_daemon_client client;
+	struct gp_cli_diag sink;
+	int error;
+
+	gp_cli_diag_init(&sink, command);
+	if (gp_daemon_open(&client, &sink.diag))
+		return GP_EXIT_FAILED;
+	error = gp_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_RELOAD, NULL, 0, 0, 0);
+	gp_daemon_close(&client);
+	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	int first, status = gp_command_parse(command, argc, argv, none, NULL, &first);
+	int count;
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	count = argc - first;
+	if (count == 2 && strcmp(argv[first], "check") == 0)
+		return check(command, argv[first + 1]);
+	if (count == 1 && strcmp(argv[first], "reload") == 0)
+		return reload(command);
+	return gp_usage_error(command, _("say 'check FILE' or 'reload'"));
+}
+
+static const struct gp_option options[] = {{0}};
+
+const struct gp_command gp_command_config = {
+	.name = "config",
+	.arguments = "check FILE | reload",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Check a configuration of gpreemptd, or have it read again"),
+	.description = N_(
+		"'check' reads FILE as gpreemptd would and changes nothing: every mistake is "
+		"named\nwith its line and what to write instead. 'reload' does what SIGHUP does; "
+		"a file\nwith a mistake leaves everything as it was. docs/daemon.md lists the "
+		"keys."),
+	.options = options,
+	.exit_status = N_("Exit status: 0 correct, 1 mistakes or no daemon, 2 bad usage."),
+	.examples = "  gpreempt config check /etc/gpreempt/gpreemptd.conf\n"
+		    "  gpreempt config reload\n",
+	.run = run,
+};

@@ -1,0 +1,324 @@
+/* gpreempt why: what gpreemptd did to and for one process, in sentences. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/daemon/daemon_client.h"
+#include "cli/control/target_command.h"
+#include "cli/watch/top_view.h"
+#include "cli/watch/why_driver.h"
+#include "show/reason.h"
+
+enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT };
+enum { DEFAULT_LINES = 20, HOLDER_MS = 2000 };
+
+struct story {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gp_daemon_client client;
+	u32 pid;
+	u64 lines;
+	bool json, driver;
+	struct gp_root root;
+	struct gp_msg_daemon_status status;
+	struct gp_msg_job job; /* id 0: not known now */
+	struct gp_msg_decision *line;
+	size_t count, capacity;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct story *story = ctx;
+
+	if (id == OPTION_JSON)
+		story->json = true;
+	if (id == OPTION_DRIVER)
+		story->driver = true;
+	if (id == OPTION_ROOT)
+		story->root.dir = value;
+	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
+		gp_usage_error(story->command, _("'%s' is not a number of lines"), value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int collect(const struct gp_msg_decision *line, void *data)
+{
+	struct story *story = data;
+
+	if (gp_array_grow((void **)&story->line, story->count, &story->capacity,
+			  sizeof(*story->line)))
+		return gp_fail(&story->sink.diag, -ENOMEM, _("out of memory"));
+	story->line[story->count++] = *line;
+	return 0;
+}
+
+static int read_all(struct story *story)
+{
+	struct gp_daemon_client *client = &story->client;
+	struct gp_diag *diag = &story->sink.diag;
+	struct gp_msg_job *jobs = NULL;
+	u64 first = 1;
+	int error = gp_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0,
+				  sizeof(story->status), 0);
+
+	if (error < 0)
+		return error;
+	memcpy(&story->status, client->message.body, sizeof(story->status));
+	error = gp_daemon_jobs(client, diag, story->pid, &jobs);
+	if (error > 0)
+		story->job = jobs[0];
+	free(jobs);
+	if (error < 0)
+		return error;
+	return gp_daemon_decisions(client, diag, &first, story->pid, collect, story);
+}
+
+/* ---- sentences ---- */
+
+static void say_held(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	bool observed = !story->status.mode;
+	char held[32];
+
+	gp_sched_time_text(story->status.now_ns - GP_MIN(job->held_since, story->status.now_ns),
+			   held, sizeof(held));
+	if (job->held_since == GP_DAEMON_NEVER)
+		puts(_("It may run now."));
+	else if (job->held_for != GP_DAEMON_NONE)
+		printf(observed ? _("It runs; it would have been held for %s, to make room for pid "
+				    "%u.\n")
+				: _("It has been held for %s, to make room for pid %u.\n"),
+		       held, job->held_for);
+	else
+		printf(observed ? _("It runs; it would have been held for %s.\n")
+				: _("It has been held for %s.\n"),
+		       held);
+}
+
+/* Suspensions that are not gpreemptd's, if a holder of this user has some. */
+static void say_others(const struct story *story)
+{
+	struct gp_holder *holder = calloc(1, sizeof(*holder));
+	struct gp_holds holds = {0};
+
+	if (!holder)
+		return;
+	holder->socket = -1;
+	if (!gp_holder_connect(holder, HOLDER_MS) && !gp_holder_holds(holder, &holds, HOLDER_MS)) {
+		for (size_t i = 0; i < holds.count; i++) {
+			const struct gp_msg_hold *hold = &holds.items[i];
+			char who[128];
+
+			if ((u32)hold->pid != story->pid ||
+			    (u32)hold->owner_pid == story->status.pid)
+				continue;
+			gp_decision_who(hold->owner, 0, who, sizeof(who));
+			printf(hold->flags & GP_SUSPEND_COPIES
+				       ? _("It is suspended by process %d (%s), with its copy "
+					   "engines.\n")
+				       : _("It is suspended by process %d (%s).\n"),
+			       hold->owner_pid, who);
+		}
+	}
+	free(holds.items);
+	gp_holder_close(holder);
+	free(holder);
+}
+
+static void say_state(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	char who[128], processes[48], queues[48];
+
+	gp_decision_who(job->name, job->pid, who, sizeof(who));
+	snprintf(processes, sizeof(processes),
+		 ngettext("%u process", "%u processes", job->processes), job->processes);
+	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", job->queues),
+		 job->queues);
+	if (gp_top_sees_work(job->gpu_id))
+		printf(_("%s is a job of class %s with priority %u: %s, %s, %u of them with "
+			 "work.\n"),
+		       who, gp_class_name(job->job_class), job->priority, processes, queues,
+		       job->busy_queues);
+	else
+		printf(_("%s is a job of class %s with priority %u: %s, %s. The hardware shares\n"
+			 "the GPU by time slices (nv-timeslice); who has work is not known "
+			 "here.\n"),
+		       who, gp_class_name(job->job_class), job->priority, processes, queues);
+	if (*job->rule)
+		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
+		       (int)sizeof(job->rule), job->rule);
+	say_held(story);
+	say_others(story);
+}
+
+static void say_totals(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	char held[32], ran[32], waited[32], suspend[32], resume[32];
+
+	gp_sched_time_text(job->held_ns, held, sizeof(held));
+	gp_sched_time_text(job->ran_ns, ran, sizeof(ran));
+	gp_sched_time_text(job->waited_ns, waited, sizeof(waited));
+	gp_sched_time_text(job->suspend_ns, suspend, sizeof(suspend));
+	gp_sched_time_text(job->resume_ns, resume, sizeof(resume));
+	printf(ngettext("In all it ran %s and was held %s, in %llu suspension; %llu more were "
+			"declined and %llu failed.\n",
+			"In all it ran %s and was held %s, in %llu suspensions; %llu more were "
+			"declined and %llu failed.\n",
+			(unsigned long)job->suspends),
+	       gp_top_sees_work(job->gpu_id) ? ran : "?", held, (unsigned long long)job->suspends,
+	       (unsigned long long)job->declined, (unsigned long long)job->failures);
+	printf(ngettext("Others were held for it %llu time; its work had waited %s by then.\n",
+			"Others were held for it %llu times; its work had waited %s by then.\n",
+			(unsigned long)job->preempted),
+	       (unsigned long long)job->preempted, waited);
+	if (job->suspends)
+		printf(_("Stopping it is expected to take %s, continuing it %s.\n"), suspend,
+		       resume);
+}
+
+/* Whether a line has another priority of the job than the job itself: a stream's. */
+static bool has_streams(const struct story *story, size_t first)
+{
+	for (size_t i = first; story->job.id && i < story->count; i++) {
+		const struct gp_msg_decision *line = &story->line[i];
+		u32 seen = line->job == story->job.id     ? line->job_priority
+			   : line->other == story->job.id ? line->other_priority
+							  : story->job.priority;
+
+		if (seen == story->job.priority + GP_SCHED_STREAM_STEP ||
+		    seen + GP_SCHED_STREAM_STEP == story->job.priority)
+			return true;
+	}
+	return false;
+}
+
+static void say_lines(const struct story *story)
+{
+	size_t first = story->count > story->lines ? story->count - (size_t)story->lines : 0;
+	char at[48], text[512];
+
+	if (!story->count) {
+		puts(_("Nothing was decided about it."));
+		return;
+	}
+	printf(_("What was decided (%zu of %zu lines):\n"), story->count - first, story->count);
+	if (has_streams(story, first))
+		printf(_("  (a priority in it is that of the streams that had work then: a high or "
+			 "low one counts %u more or less)\n"),
+		       GP_SCHED_STREAM_STEP);
+	for (size_t i = first; i < story->count; i++) {
+		const struct gp_msg_decision *line = &story->line[i];
+
+		gp_decision_time(&story->client, line->at_ns, at, sizeof(at));
+		gp_decision_text(line, text, sizeof(text));
+		printf("  %s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
+	}
+}
+
+static int tell(const struct story *story)
+{
+	if (story->status.mode == 0)
+		puts(_("gpreemptd only observes (mode = observe): what follows was recorded, not "
+		       "done."));
+	if (*story->status.problem)
+		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(story->status.problem),
+		       story->status.problem);
+	if (story->job.id) {
+		say_state(story);
+		say_totals(story);
+	} else {
+		printf(_("pid %u is no job of gpreemptd now.\n"), story->pid);
+	}
+	say_lines(story);
+	return 0;
+}
+
+static int tell_json(const struct story *story)
+{
+	const struct gp_msg_job *job = &story->job;
+	json_t *lines = json_array(), *json = json_object();
+	int error;
+
+	for (size_t i = 0; i < story->count; i++)
+		json_array_append_new(lines, gp_decision_json(&story->client, &story->line[i]));
+	json_object_set_new(json, "pid", json_integer(story->pid));
+	json_object_set_new(json, "mode", json_string(story->status.mode ? "act" : "observe"));
+	json_object_set_new(json, "known", json_boolean(job->id != 0));
+	json_object_set_new(json, "held",
+			    json_boolean(job->id && job->held_since != GP_DAEMON_NEVER));
+	json_object_set_new(json, "decisions", lines);
+	error = gp_json_print(stdout, json, false);
+	json_decref(json);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct story story = {.command = command, .lines = DEFAULT_LINES, .root = {.dir = ""}};
+	int first, error, status = gp_command_parse(command, argc, argv, set, &story, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (argc - first != 1)
+		return gp_usage_error(command, _("name one process"));
+	if (!gp_argument_pid(argv[first], &story.pid))
+		return gp_usage_error(command, _("'%s' is not a process id"), argv[first]);
+	gp_cli_diag_init(&story.sink, command);
+	if (!gp_root_is_live(&story.root) && !story.driver)
+		return gp_usage_error(command, _("--root goes with --driver"));
+	if (story.driver) {
+		if (gp_check_root(command, &story.root))
+			return GP_EXIT_USAGE;
+		error = gp_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
+				      story.json);
+		return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+	}
+	if (gp_daemon_open(&story.client, &story.sink.diag))
+		return GP_EXIT_FAILED;
+	error = read_all(&story);
+	if (!error && !story.job.id && !story.count)
+		error = gp_fail(&story.sink.diag, -ESRCH,
+				_("gpreemptd knows nothing of pid %u; 'gpreempt top --once' lists "
+				  "its jobs"),
+				story.pid);
+	if (!error)
+		error = story.json ? tell_json(&story) : tell(&story);
+	gp_daemon_close(&story.client);
+	free(story.line);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	 N_("how many decisions to show (default 20)")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md), with every decision")},
+	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("what the scheduler inside the driver decided, not gpreemptd")},
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
+	 N_("read DIR/sys instead of the live system")},
+	{0},
+};
+
+const struct gp_command gp_command_why = {
+	.name = "why",
+	.arguments = "PID",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("Tell why a process runs or waits: who preempted whom, and what it cost"),
+	.description =
+		N_("What gpreemptd knows of the job that PID belongs to: whether it may run, "
+		   "for whom it\nmakes room, how often and for how long it was held, and its "
+		   "last decisions with what\nwas seen and what they cost."),
+	.options = options,
+	.examples = "  gpreempt why 4711\n"
+		    "  gpreempt why --lines 100 4711\n"
+		    "  gpreempt why --driver 4711\n",
+	.run = run,
+};

@@ -1,0 +1,220 @@
+/* gpreempt analyze: the five questions about queues, answered from whatever files there are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files/report_command.h"
+#include "trace/analyse/inquiry.h"
+#include "base/lines.h"
+
+enum { OPTION_CLOCK = 256 };
+
+struct arguments {
+	struct gp_report_cli cli;
+	enum gp_clock clock;
+};
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	static const struct {
+		const char *name;
+		enum gp_clock clock;
+	} clocks[] = {
+		{"local", GP_CLOCK_TRACE},    {"global", GP_CLOCK_TRACE},
+		{"mono", GP_CLOCK_MONOTONIC}, {"mono_raw", GP_CLOCK_MONOTONIC_RAW},
+		{"boot", GP_CLOCK_BOOTTIME},
+	};
+	struct arguments *arguments = ctx;
+
+	if (gp_report_option(&arguments->cli, id, value))
+		return 0;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks); i++) {
+		if (!strcmp(value, clocks[i].name)) {
+			arguments->clock = clocks[i].clock;
+			return 0;
+		}
+	}
+	gp_usage_error(arguments->cli.command,
+		       _("--trace-clock: '%s' is none of local, global, mono, mono_raw, boot"),
+		       value);
+	return -EINVAL;
+}
+
+/* Files are looked at twice; what comes through a pipe is kept in a file of its own meanwhile. */
+static int seekable(struct gp_report_cli *cli, int fd, const char *name)
+{
+	char buffer[65536];
+	FILE *copy;
+	long got = 0;
+	int own = -1;
+
+	if (lseek(fd, 0, SEEK_CUR) >= 0)
+		return fd;
+	copy = tmpfile();
+	while (copy && (got = gp_read_some(fd, buffer, sizeof(buffer))) > 0)
+		if (fwrite(buffer, 1, (size_t)got, copy) != (size_t)got)
+			break;
+	if (copy && !fflush(copy) && !ferror(copy))
+		own = dup(fileno(copy));
+	if (copy)
+		fclose(copy);
+	close(fd);
+	/* Half of it is not what was asked about. */
+	if (got < 0) {
+		if (own >= 0)
+			close(own);
+		return gp_fail(&cli->sink.diag, (int)got, _("%s: cannot read: %s"), name,
+			       strerror((int)-got));
+	}
+	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
+		return gp_fail(&cli->sink.diag, -EIO, _("%s: cannot keep a copy to read"), name);
+	return own;
+}
+
+static int read_file(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	const char *name;
+	int fd = gp_report_open(&arguments->cli, path, &name), error;
+
+	if (fd >= 0)
+		fd = seekable(&arguments->cli, fd, name);
+	if (fd < 0)
+		return fd;
+	error = gp_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
+	close(fd);
+	return error;
+}
+
+/* Programs and documents, our own reports among them, quote lines of logs and are none. */
+static bool quotes(const char *name)
+{
+	static const char *const ends[] = {".c",  ".cc", ".cpp", ".h",   ".hip", ".cl",
+					   ".py", ".sh", ".md",  ".rst", ".htm", ".html"};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < GP_ARRAY_SIZE(ends); i++)
+		if (strcmp(dot, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_understood(const char *path)
+{
+	enum gp_source_kind kind = GP_SOURCE_UNKNOWN;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	gp_source_identify(fd, path, &kind);
+	close(fd);
+	return kind != GP_SOURCE_UNKNOWN;
+}
+
+/* What is understood of the files in a directory, such as gpreempt trace leaves. */
+static int read_directory(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	struct gp_root live = {.dir = ""};
+	struct gp_names names = {0};
+	size_t before = inquiry->count;
+	int error = gp_root_list(&live, &names, "%s", path);
+
+	if (error)
+		gp_fail(&arguments->cli.sink.diag, error, _("cannot read %s: %s"), path,
+			strerror(-error));
+	for (size_t i = 0; i < names.count && !error; i++) {
+		struct stat info;
+		char *child = NULL;
+
+		if (asprintf(&child, "%s/%s", path, names.items[i]) < 0)
+			error = -ENOMEM;
+		else if (!quotes(child) && stat(child, &info) == 0 && S_ISREG(info.st_mode) &&
+			 is_understood(child))
+			error = read_file(arguments, inquiry, child);
+		free(child);
+	}
+	gp_names_free(&names);
+	if (!error && inquiry->count == before)
+		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
+				_("%s: no log, trace or profile in it"), path);
+	return error;
+}
+
+static int read_path(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode)
+		       ? read_directory(arguments, inquiry, path)
+		       : read_file(arguments, inquiry, path);
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
+	struct gp_inquiry inquiry = {0};
+	int first, parsed, error;
+
+	gp_report_cli_init(&arguments.cli, command);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	if (parsed)
+		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first == argc)
+		return gp_usage_error(command, "%s",
+				      _("which files? Give logs, traces or profiles"));
+	error = gp_inquiry_init(&inquiry, arguments.clock);
+	if (!error)
+		error = gp_report_timeline(&arguments.cli);
+	if (arguments.cli.timeline) {
+		inquiry.tap = gp_perfetto_event;
+		inquiry.tap_ctx = arguments.cli.timeline;
+	}
+	for (int i = first; i < argc && !error; i++)
+		error = read_path(&arguments, &inquiry, argv[i]);
+	error = gp_report_timeline_end(&arguments.cli, error);
+	if (!error)
+		error = gp_inquiry_finish(&inquiry);
+	if (!error) {
+		struct gp_doc *doc = gp_inquiry_doc(&inquiry);
+
+		error = gp_report_print(&arguments.cli, doc);
+		gp_doc_free(doc);
+	}
+	gp_inquiry_free(&inquiry);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
+	GP_REPORT_OPTIONS,
+	GP_REPORT_PERFETTO,
+	{0},
+};
+
+const struct gp_command gp_command_analyze = {
+	.name = "analyze",
+	.arguments = "FILE...",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Answer from logs and traces how queues are made, used and preempted"),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs, libhsakmt's lines, ftrace's text (functions, graph,\n"
+		"events, probes, trace-cmd report) and trace.dat, KFD's prints, rocprof's files,\n"
+		"lists of processes (of rocm-smi and amd-smi), the JSON of 'gpreempt log' and\n"
+		"clocks.json of 'gpreempt trace', each recognised by its content (of a directory\n"
+		"all but programs and documents, which may quote one), and answers:\n"
+		"how a queue is created and how long each step takes, what happens to its MQD,\n"
+		"which queues are used, whether doorbells are seen, and whether work can be\n"
+		"preempted. Each answer names the line it stands on, or says that the data does\n"
+		"not have it."),
+	.options = options,
+	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
+		    "  gpreempt analyze --trace-clock mono gpreempt_trace_20260205_101500/\n"
+		    "  gpreempt analyze trace.dat\n"
+		    "  trace-cmd report | gpreempt analyze -\n"
+		    "  gpreempt analyze --json --trace-clock mono app.log ftrace.txt\n",
+	.run = run,
+};

@@ -1,0 +1,114 @@
+/* gpreempt compare: what two programs give the GPU to do, and how to preempt one for the other. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/files/report_command.h"
+#include "trace/read/amdlog.h"
+#include "trace/analyse/compare.h"
+
+struct arguments {
+	struct gp_report_cli cli;
+	const char *summary;
+};
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	struct arguments *arguments = ctx;
+
+	if (!gp_report_option(&arguments->cli, id, value))
+		arguments->summary = value;
+	return 0;
+}
+
+static int read_log(struct gp_report_cli *cli, const char *path, struct gp_workload *workload)
+{
+	struct gp_amdlog_options options = {0};
+	struct gp_amdlog_stats stats;
+	int fd = gp_report_open(cli, path, &options.name), error;
+
+	if (fd < 0)
+		return fd;
+	error = gp_amdlog_read(fd, &options, &cli->sink.diag, gp_workload_event, workload, &stats);
+	close(fd);
+	if (!error && (stats.torn || stats.overlong))
+		gp_diag(&cli->sink.diag, GP_WARNING,
+			_("%s: %llu damaged lines, the first is line %llu; what they said is not "
+			  "counted"),
+			options.name, (unsigned long long)(stats.torn + stats.overlong),
+			(unsigned long long)stats.first_bad_line);
+	if (!error)
+		error = gp_workload_finish(workload);
+	return error;
+}
+
+static int show(struct arguments *arguments, const struct gp_workload *cases, char **names)
+{
+	struct gp_comparison comparison;
+	struct gp_doc *doc;
+	int error;
+
+	error = gp_compare(&cases[0], names[0], &cases[1], names[1], &comparison);
+	doc = error ? NULL : gp_compare_doc(&comparison);
+	if (doc && arguments->summary) {
+		struct gp_buf text = {0};
+
+		error = gp_doc_markdown(doc, &text);
+		if (!error)
+			error = gp_report_write(&arguments->cli, arguments->summary, &text);
+		gp_buf_free(&text);
+	}
+	if (!error)
+		error = gp_report_print(&arguments->cli, doc);
+	gp_doc_free(doc);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {0};
+	struct gp_workload cases[2] = {0};
+	int first, parsed, error = 0;
+
+	gp_report_cli_init(&arguments.cli, command);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	if (parsed)
+		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (argc - first != 2)
+		return gp_usage_error(command, "%s", _("give two logs to compare"));
+	for (int i = 0; i < 2 && !error; i++) {
+		error = gp_workload_init(&cases[i]);
+		if (!error)
+			error = read_log(&arguments.cli, argv[first + i], &cases[i]);
+	}
+	if (!error)
+		error = show(&arguments, cases, argv + first);
+	gp_workload_free(&cases[0]);
+	gp_workload_free(&cases[1]);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{'s', "summary", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("also write the comparison as Markdown to FILE\n(the design documents call it "
+	    "ANALYSIS_SUMMARY.md)")},
+	GP_REPORT_OPTIONS,
+	{0},
+};
+
+const struct gp_command gp_command_compare = {
+	.name = "compare",
+	.arguments = "A B",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Compare the GPU work of two programs' logs"),
+	.description = N_(
+		"Reads two AMD_LOG_LEVEL logs: queues, what they have in common, kernels by name\n"
+		"and class, sizes, rates, how many queues are used at once and where nothing is\n"
+		"submitted; and says which way of preempting one for the other fits, and why.\n"
+		"The log tells when work is submitted, not when it runs."),
+	.options = options,
+	.examples =
+		"  gpreempt compare case_a_cnn.log case_b_transformer.log\n"
+		"  gpreempt compare --summary ANALYSIS_SUMMARY.md --html cases.html a.log b.log\n",
+	.run = run,
+};

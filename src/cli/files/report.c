@@ -1,0 +1,270 @@
+/* gpreempt report: how work went from HIP through HSA to the GPU, from a profiler's files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files/report_command.h"
+#include "trace/analyse/claims.h"
+#include "trace/read/rocprof.h"
+
+#define DEPTH_MAX 4 /* directories in directories: rocprofv3 makes one per host */
+
+enum { OPTION_CLAIMS = 256 };
+
+struct input {
+	char *path;
+	struct gp_rocprof_stats stats;
+};
+
+struct arguments {
+	struct gp_report_cli cli;
+	const char *claims;
+	struct gp_submission submission;
+	struct input *inputs;
+	size_t count, capacity;
+};
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	struct arguments *arguments = ctx;
+
+	if (!gp_report_option(&arguments->cli, id, value))
+		arguments->claims = value;
+	return 0;
+}
+
+static int add_input(struct arguments *arguments, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy || gp_array_grow((void **)&arguments->inputs, arguments->count,
+				   &arguments->capacity, sizeof(*arguments->inputs))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	arguments->inputs[arguments->count++] = (struct input){.path = copy};
+	return 0;
+}
+
+static bool looks_like_profile(const char *name)
+{
+	size_t len = strlen(name);
+
+	return (len > 4 && !strcmp(name + len - 4, ".csv")) ||
+	       (len > 5 && !strcmp(name + len - 5, ".json"));
+}
+
+/* Files as named; of directories every .csv and .json below. */
+static int collect(struct arguments *arguments, const char *path, bool named, int depth)
+{
+	static const struct gp_root live = {""};
+	struct gp_names names = {0};
+	struct stat info;
+	int error;
+
+	if (stat(path, &info) != 0) {
+		error = -errno;
+		return named ? gp_fail(&arguments->cli.sink.diag, error, _("cannot open %s: %s"),
+				       path, strerror(-error))
+			     : 0;
+	}
+	if (!S_ISDIR(info.st_mode))
+		return named || looks_like_profile(path) ? add_input(arguments, path) : 0;
+	if (depth == DEPTH_MAX)
+		return 0;
+	error = gp_root_list(&live, &names, "%s", path);
+	if (error)
+		return gp_fail(&arguments->cli.sink.diag, error, _("cannot read %s: %s"), path,
+			       strerror(-error));
+	for (size_t i = 0; i < names.count && !error; i++) {
+		struct gp_buf child = {0};
+
+		gp_buf_printf(&child, "%s/%s", path, names.items[i]);
+		error = child.error ? child.error
+				    : collect(arguments, gp_buf_str(&child), false, depth + 1);
+		gp_buf_free(&child);
+	}
+	gp_names_free(&names);
+	return error;
+}
+
+static void complain(struct arguments *arguments, const struct input *input)
+{
+	const struct gp_rocprof_stats *stats = &input->stats;
+	struct gp_diag *diag = &arguments->cli.sink.diag;
+
+	if (stats->kind == GP_ROCPROF_NONE)
+		gp_diag(diag, GP_WARNING, _("%s: not a file of rocprof's; passed over"),
+			input->path);
+	if (stats->damaged && stats->first_bad_line)
+		gp_diag(diag, GP_WARNING,
+			_("%s: %llu damaged rows, the first in line %llu; they are not counted"),
+			input->path, (unsigned long long)stats->damaged,
+			(unsigned long long)stats->first_bad_line);
+	else if (stats->damaged)
+		gp_diag(diag, GP_WARNING, _("%s: %llu damaged entries; they are not counted"),
+			input->path, (unsigned long long)stats->damaged);
+	if (stats->backwards)
+		gp_diag(diag, GP_WARNING,
+			_("%s: %llu entries end before they begin; they are not counted"),
+			input->path, (unsigned long long)stats->backwards);
+	if (stats->cut && stats->kind != GP_ROCPROF_NONE)
+		gp_diag(diag, GP_WARNING, _("%s: the file is cut off; what is complete is counted"),
+			input->path);
+}
+
+static int take_event(void *ctx, const struct gp_event *event)
+{
+	struct arguments *arguments = ctx;
+	u64 before = arguments->submission.duplicates;
+	int ret = gp_submission_event(&arguments->submission, event);
+
+	if (ret || !arguments->cli.timeline || arguments->submission.duplicates > before)
+		return ret;
+	return gp_perfetto_event(arguments->cli.timeline, event);
+}
+
+static int read_inputs(struct arguments *arguments)
+{
+	bool versions[4] = {0};
+	u64 rows = 0;
+
+	for (size_t i = 0; i < arguments->count; i++) {
+		struct input *input = &arguments->inputs[i];
+		const char *name;
+		int fd = gp_report_open(&arguments->cli, input->path, &name), error;
+
+		if (fd < 0)
+			return fd;
+		gp_submission_next_input(&arguments->submission);
+		error = gp_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event, arguments,
+					&input->stats);
+		close(fd);
+		if (error)
+			return error;
+		complain(arguments, input);
+		rows += input->stats.rows;
+		versions[gp_rocprof_version(input->stats.kind)] = true;
+	}
+	if (versions[1] + versions[2] + versions[3] > 1)
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
+			_("files of two versions of rocprof: these are different runs, and their "
+			  "figures add up"));
+	if (!rows)
+		return gp_fail(
+			&arguments->cli.sink.diag, -ENODATA, "%s",
+			_("no file of rocprof's with anything in it; run rocprof --hip-trace "
+			  "--hsa-trace --stats, or rocprofv3 --hip-trace --hsa-trace "
+			  "--kernel-trace --memory-copy-trace"));
+	return gp_submission_finish(&arguments->submission);
+}
+
+static void put_inputs(const struct arguments *arguments, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "files", _("Files"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "file", _("FILE"));
+	gp_doc_column(doc, "kind", _("KIND"));
+	gp_doc_column(doc, "entries", _("ENTRIES"));
+	gp_doc_column(doc, "damaged", _("DAMAGED"));
+	for (size_t i = 0; i < arguments->count; i++) {
+		const struct input *input = &arguments->inputs[i];
+
+		gp_doc_cell(doc, gp_v_text(input->path));
+		gp_doc_cell(doc, gp_v_text(gp_rocprof_kind_name(input->stats.kind)));
+		gp_doc_cell(doc, gp_v_count(input->stats.rows));
+		gp_doc_cell(doc, gp_v_count(input->stats.damaged + input->stats.backwards));
+	}
+}
+
+static int check_claims(struct arguments *arguments, struct gp_doc *doc)
+{
+	struct gp_claims claims;
+	const char *name;
+	int fd = gp_report_open(&arguments->cli, arguments->claims, &name), error;
+
+	if (fd < 0)
+		return fd;
+	error = gp_claims_check(fd, name, &arguments->cli.sink.diag, &arguments->submission, doc,
+				&claims);
+	close(fd);
+	if (!error && claims.damaged)
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: %llu rows are no claims"),
+			name, (unsigned long long)claims.damaged);
+	return error;
+}
+
+static int show(struct arguments *arguments)
+{
+	struct gp_doc *doc = gp_doc_new("report", _("From HIP to the GPU"));
+	int error = 0;
+
+	if (doc) {
+		put_inputs(arguments, doc);
+		gp_submission_doc(&arguments->submission, doc);
+		gp_submission_checks(&arguments->submission, doc);
+		if (arguments->claims)
+			error = check_claims(arguments, doc);
+	}
+	if (!error)
+		error = gp_report_print(&arguments->cli, doc);
+	gp_doc_free(doc);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {0};
+	int first, parsed, error = 0;
+
+	gp_report_cli_init(&arguments.cli, command);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	if (parsed)
+		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first == argc)
+		return gp_usage_error(command, "%s",
+				      _("which files? Give rocprof's, or their directory"));
+	for (int i = first; i < argc && !error; i++)
+		error = collect(&arguments, argv[i], true, 0);
+	if (!error)
+		error = gp_report_timeline(&arguments.cli);
+	if (!error)
+		error = read_inputs(&arguments);
+	error = gp_report_timeline_end(&arguments.cli, error);
+	if (!error)
+		error = show(&arguments);
+	for (size_t i = 0; i < arguments.count; i++)
+		free(arguments.inputs[i].path);
+	free(arguments.inputs);
+	gp_submission_free(&arguments.submission);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_CLAIMS, "claims", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("check the figures in this CSV (claim,table,name,field,value)\nagainst the run")},
+	GP_REPORT_OPTIONS,
+	GP_REPORT_PERFETTO,
+	{0},
+};
+
+const struct gp_command gp_command_report = {
+	.name = "report",
+	.arguments = "DIR|FILE...",
+	.completion = GP_COMPLETE_FILE,
+	.summary = N_("Report how work went from HIP to the GPU, from rocprof's files"),
+	.description =
+		N_("Reads the CSV and JSON files of rocprof (v1, v2) and rocprofv3: HIP and HSA "
+		   "calls,\n"
+		   "kernels, copies, queues, time by layer, what the HIP calls waited for, and "
+		   "checks\n"
+		   "of how submission works. What is in two files of one run is counted once."),
+	.options = options,
+	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
+		    "  gpreempt report out/\n"
+		    "  gpreempt report --html report.html out/host/\n"
+		    "  gpreempt report --claims data/claims-004.csv --json trace_rocprof.json\n",
+	.run = run,
+};

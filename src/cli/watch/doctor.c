@@ -1,0 +1,124 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "show/table.h"
+#include "show/term.h"
+#include "cli/command.h"
+#include "inspect/doctor.h"
+
+enum { OPTION_JSON = 'j', OPTION_ROOT = 256, OPTION_PROBE };
+
+struct settings {
+	struct gp_root root;
+	bool json, probe;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct settings *settings = ctx;
+
+	if (id == OPTION_JSON)
+		settings->json = true;
+	else if (id == OPTION_PROBE)
+		settings->probe = true;
+	else if (id == OPTION_ROOT)
+		settings->root.dir = value;
+	return 0;
+}
+
+static int print_table(struct gp_table *table)
+{
+	int error = gp_table_print(table, stdout, gp_term_colour(stdout));
+
+	gp_table_free(table);
+	return error;
+}
+
+static int print_text(const struct gp_doctor *d)
+{
+	int error = print_table(gp_doctor_facts(d));
+	struct gp_table *gpus = gp_doctor_gpus(d);
+
+	putchar('\n');
+	if (gp_table_rows(gpus)) {
+		if (!error)
+			error = gp_table_print(gpus, stdout, gp_term_colour(stdout));
+	} else {
+		puts(_("No GPU was found."));
+	}
+	gp_table_free(gpus);
+	putchar('\n');
+	if (!error)
+		error = print_table(gp_doctor_mechanisms(d));
+	putchar('\n');
+	for (size_t i = 0; gp_doctor_note(i); i++)
+		printf("* %s\n", gp_doctor_note(i));
+	return error;
+}
+
+static int print_json(const struct gp_doctor *d)
+{
+	json_t *json = gp_doctor_json(d);
+	int error = gp_json_print(stdout, json, false);
+
+	json_decref(json);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct settings settings = {.root = {.dir = ""}};
+	struct gp_cli_diag sink;
+	struct gp_doctor doctor;
+	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first < argc)
+		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+	if (settings.probe && !gp_root_is_live(&settings.root))
+		return gp_usage_error(command, _("--probe asks the live driver and cannot go with "
+						 "--root"));
+	gp_cli_diag_init(&sink, command);
+	if (gp_check_root(command, &settings.root))
+		return GP_EXIT_USAGE;
+	error = gp_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
+	if (!error) {
+		error = settings.json ? print_json(&doctor) : print_text(&doctor);
+		gp_doctor_free(&doctor);
+	}
+	/* A stream that failed is reported by the caller. */
+	if (error && error != -EIO)
+		gp_fail(&sink.diag, error, _("cannot show the report: %s"), strerror(-error));
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON (schema: docs/json.md)")},
+	{OPTION_PROBE, "probe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("open /dev/kfd and ask its version; when gpreempt exits\nthe driver preempts every "
+	    "queue of every GPU once")},
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
+	 N_("read DIR/sys and DIR/proc instead of the live system;\ndevices, groups and "
+	    "capabilities are then not checked")},
+	{0},
+};
+
+const struct gp_command gp_command_doctor = {
+	.name = "doctor",
+	.arguments = "",
+	.completion = GP_COMPLETE_NONE,
+	.summary = N_("Say what this machine allows and which preemption mechanisms can work"),
+	.description = N_("Reports kernel, drivers, GPUs, runtimes and permissions, then each "
+			  "mechanism with\nwhat it lacks. It opens no device and disturbs nothing "
+			  "unless --probe is given."),
+	.options = options,
+	.examples = "  gpreempt doctor\n"
+		    "  # the mechanisms that can work here\n"
+		    "  gpreempt doctor --json | jq -r '.mechanisms[] | select(.verdict == \"can\") "
+		    "| .name'\n",
+	.run = run,
+};

@@ -1,0 +1,397 @@
+/* gpreempt find, and queue_finder: the queues of a process, from logs and the live system. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "show/term.h"
+#include "base/utf8.h"
+#include "cli/command.h"
+#include "inspect/find.h"
+
+struct arguments {
+	const struct gp_command *command;
+	struct gp_find_options find;
+	bool json, long_form, no_file;
+	const char *output; /* queue_finder -o */
+};
+
+enum { OPTION_ALL = 256, OPTION_FAST, OPTION_NO_LIVE, OPTION_ROOT, OPTION_NO_FILE };
+
+static int set_option(void *ctx, int id, const char *value)
+{
+	struct arguments *arguments = ctx;
+
+	switch (id) {
+	case OPTION_ALL:
+		arguments->find.all = true;
+		break;
+	case OPTION_FAST:
+		arguments->find.fast = true;
+		break;
+	case OPTION_NO_LIVE:
+		arguments->find.no_live = true;
+		break;
+	case OPTION_ROOT:
+		arguments->find.root.dir = value;
+		break;
+	case OPTION_NO_FILE:
+		arguments->no_file = true;
+		break;
+	case 'c':
+		arguments->find.container = value;
+		break;
+	case 'j':
+		arguments->json = true;
+		break;
+	case 'l':
+		arguments->long_form = true;
+		break;
+	case 'o':
+		arguments->output = value;
+		break;
+	}
+	return 0;
+}
+
+/* Options that contradict each other; GP_EXIT_OK when none do. */
+static int check_combinations(const struct arguments *arguments, bool without_log)
+{
+	const struct gp_find_options *find = &arguments->find;
+
+	if (find->no_live && without_log)
+		return gp_usage_error(arguments->command, "%s",
+				      _("--no-live needs a log: there is nothing else to read"));
+	if (find->no_live && (find->container || !gp_root_is_live(&find->root)))
+		return gp_usage_error(arguments->command, "%s",
+				      _("--no-live does not look at containers or under --root"));
+	if (find->all && find->container)
+		return gp_usage_error(arguments->command, "%s",
+				      _("--container names one process's container; --all is every "
+					"process"));
+	if (find->container && !*find->container)
+		return gp_usage_error(arguments->command, "%s", _("--container needs a name"));
+	return gp_check_root(arguments->command, &find->root);
+}
+
+/* Reads the command line; 0, or the status to exit with in *status. */
+static int parse(struct arguments *arguments, int argc, char **argv, int *status)
+{
+	int first, parsed;
+
+	*status = GP_EXIT_USAGE;
+	parsed = gp_command_parse(arguments->command, argc, argv, set_option, arguments, &first);
+	if (parsed) {
+		*status = parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+		return -1;
+	}
+	if (!arguments->find.all) {
+		if (first == argc) {
+			gp_usage_error(arguments->command, "%s", _("which process? Give a pid"));
+			return -1;
+		}
+		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
+			gp_usage_error(arguments->command, _("'%s' is not a pid"), argv[first]);
+			return -1;
+		}
+		first++;
+	}
+	if (check_combinations(arguments, first == argc))
+		return -1;
+	arguments->find.logs = argv + first;
+	arguments->find.log_count = (size_t)(argc - first);
+	return 0;
+}
+
+static size_t queue_total(const struct gp_find_result *result)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < result->count; i++)
+		total += result->processes[i].count;
+	return total;
+}
+
+static int print_json(const struct arguments *arguments, const struct gp_find_result *result)
+{
+	const char *indent = arguments->find.all ? "  " : "";
+	int error = 0;
+
+	if (arguments->find.all)
+		putchar('[');
+	for (size_t i = 0; i < result->count && !error; i++) {
+		if (arguments->find.all)
+			fputs(i ? ",\n" : "\n", stdout);
+		error = gp_find_print_json(stdout, &result->processes[i], i ? NULL : result,
+					   indent);
+	}
+	if (arguments->find.all)
+		fputs(result->count ? "\n]" : "]", stdout);
+	putchar('\n');
+	return error;
+}
+
+static void print_heading(const struct gp_find_process *process)
+{
+	char text[320];
+
+	if (process->pid_known)
+		printf(_("Process %u"), process->pid);
+	else
+		printf("%s", _("Process unknown (the log names none)"));
+	if (*process->process.comm) {
+		snprintf(text, sizeof(text), "%s", process->process.comm);
+		gp_text_make_safe(text);
+		printf(" (%s)", text);
+	}
+	if (process->contained) {
+		gp_container_label(&process->container, text, sizeof(text));
+		gp_text_make_safe(text);
+		printf(_(", container %s"), text);
+	}
+	printf(ngettext(": %zu queue\n", ": %zu queues\n", process->count), process->count);
+}
+
+static void print_tables(const struct arguments *arguments, const struct gp_find_result *result)
+{
+	bool colour = gp_term_colour(stdout);
+
+	for (size_t i = 0; i < result->count; i++) {
+		const struct gp_find_process *process = &result->processes[i];
+		struct gp_table *table;
+
+		if (i)
+			putchar('\n');
+		print_heading(process);
+		if (!process->count)
+			continue;
+		for (size_t q = 0; arguments->long_form && q < process->count; q++) {
+			putchar('\n');
+			table = gp_find_long_table(&process->queues[q]);
+			gp_table_print(table, stdout, colour);
+			gp_table_free(table);
+		}
+		if (arguments->long_form)
+			continue;
+		table = gp_find_table(process);
+		gp_table_print(table, stdout, colour);
+		gp_table_free(table);
+	}
+}
+
+static int find(struct arguments *arguments, struct gp_diag *diag, struct gp_find_result *result)
+{
+	struct gp_progress progress;
+	int error;
+
+	gp_progress_start(&progress);
+	arguments->find.progress = &progress;
+	error = gp_find(&arguments->find, diag, result);
+	gp_progress_end(&progress);
+	return error;
+}
+
+static int run_find(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {.command = command, .find.root.dir = ""};
+	struct gp_find_result result = {0};
+	struct gp_cli_diag diag;
+	int status, error;
+
+	if (parse(&arguments, argc, argv, &status))
+		return status;
+	gp_cli_diag_init(&diag, command);
+	error = find(&arguments, &diag.diag, &result);
+	if (!error && arguments.json)
+		error = print_json(&arguments, &result);
+	else if (!error)
+		print_tables(&arguments, &result);
+	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
+	gp_find_result_free(&result);
+	return status;
+}
+
+static const char *yes_no(const struct gp_find_queue *queue)
+{
+	if (queue->from[GP_FIND_ACTIVE] == GP_FROM_NOWHERE)
+		return "-";
+	return queue->active ? _("yes") : _("no");
+}
+
+/* The summary of the design documents, word for word in Chinese. */
+static void print_summary(const struct gp_find_process *process)
+{
+	const char *title = _("Queue summary");
+	int inside = 64, pad = inside - 2 - (int)gp_text_width(title);
+
+	fputs("╔", stdout);
+	for (int i = 0; i < inside; i++)
+		fputs("═", stdout);
+	printf("╗\n║  %s%*s║\n╚", title, pad > 0 ? pad : 0, "");
+	for (int i = 0; i < inside; i++)
+		fputs("═", stdout);
+	puts("╝\n");
+	for (size_t i = 0; i < process->count; i++) {
+		const struct gp_find_queue *queue = &process->queues[i];
+
+		printf(_("Queue #%zu:\n"), i + 1);
+		if (queue->logged || queue->from[GP_FIND_RING])
+			printf(_("  Address:  0x%016llx\n"),
+			       (unsigned long long)(queue->logged ? queue->address : queue->ring));
+		else
+			printf("%s", _("  Address:  -\n"));
+		if (queue->from[GP_FIND_HSA_ID])
+			printf(_("  Queue ID: %llu\n"), (unsigned long long)queue->hsa_id);
+		else
+			printf("%s", _("  Queue ID: -\n"));
+		if (queue->from[GP_FIND_KFD_ID])
+			printf(_("  KFD ID:   %u\n"), queue->kfd_id);
+		printf(_("  PID:      %u\n"), process->pid);
+		printf(_("  Active:   %s\n\n"), yes_no(queue));
+	}
+	printf(ngettext("Total: %zu queue\n", "Total: %zu queues\n", process->count),
+	       process->count);
+}
+
+static int write_python(const struct arguments *arguments, const struct gp_find_process *process,
+			struct gp_diag *diag)
+{
+	struct gp_buf text = {0};
+	char name[64];
+	const char *path = arguments->output;
+	int error;
+
+	if (!path) {
+		snprintf(name, sizeof(name), "queue_config_pid_%u.py", process->pid);
+		path = name;
+	}
+	error = gp_find_python(process, &text);
+	if (!error)
+		error = gp_file_write_atomic(path, gp_buf_str(&text), text.len);
+	gp_buf_free(&text);
+	if (error)
+		return gp_fail(diag, error, _("cannot write %s: %s; choose another place with -o"),
+			       path, strerror(-error));
+	if (!arguments->json)
+		printf(_("\nPython configuration written: %s\n"), path);
+	return 0;
+}
+
+static int run_queue_finder(const struct gp_command *command, int argc, char **argv)
+{
+	struct arguments arguments = {.command = command, .find.root.dir = ""};
+	struct gp_find_result result = {0};
+	struct gp_cli_diag diag;
+	int status, error;
+
+	if (parse(&arguments, argc, argv, &status))
+		return status;
+	gp_cli_diag_init(&diag, command);
+	error = find(&arguments, &diag.diag, &result);
+	if (!error && !queue_total(&result))
+		error = gp_fail(&diag.diag, -ENOENT,
+				_("process %u: no queue found, no file written"),
+				arguments.find.pid);
+	if (!error) {
+		if (arguments.json)
+			error = print_json(&arguments, &result);
+		else
+			print_summary(&result.processes[0]);
+		/* Output that cannot be written must not leave a file behind. */
+		if (!error && fflush(stdout))
+			error = -EIO;
+		if (!error && !arguments.no_file && (!arguments.json || arguments.output))
+			error = write_python(&arguments, &result.processes[0], &diag.diag);
+	}
+	gp_find_result_free(&result);
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+#define COMMON_OPTIONS                                                                               \
+	{'c',                                                                                        \
+	 "container",                                                                                \
+	 GP_REQUIRED_ARGUMENT,                                                                       \
+	 "NAME|ID|PID",                                                                              \
+	 GP_COMPLETE_NONE,                                                                           \
+	 N_("PID is the container's own pid; name the container by name,\n"                          \
+	    "id, or the host pid of any process in it")},                                            \
+		{OPTION_FAST,                                                                        \
+		 "fast",                                                                             \
+		 GP_NO_ARGUMENT,                                                                     \
+		 NULL,                                                                               \
+		 GP_COMPLETE_NONE,                                                                   \
+		 N_("only queues, counts, first and last use; several times faster\n"                \
+		    "on large logs")},                                                               \
+		{OPTION_NO_LIVE,   "no-live",                                                        \
+		 GP_NO_ARGUMENT,   NULL,                                                             \
+		 GP_COMPLETE_NONE, N_("read the logs only (they are from another machine or run)")}, \
+	{                                                                                            \
+		OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,             \
+			N_("read sysfs, debugfs and /proc under DIR")                                \
+	}
+
+static const struct gp_option find_options[] = {
+	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("every process in the logs, or on this machine without a log")},
+	COMMON_OPTIONS,
+	{'l', "long", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("one fact a line, each with the source it came from")},
+	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")},
+	{0},
+};
+
+static const struct gp_option finder_options[] = {
+	{'o', "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("write the Python configuration to FILE")},
+	{OPTION_NO_FILE, "no-file", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print the summary only")},
+	COMMON_OPTIONS,
+	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON, as 'gpreempt find' does, instead of the summary;\nthe file is written "
+	    "with --output only")},
+	{0},
+};
+
+const struct gp_command gp_command_find = {
+	.name = "find",
+	.arguments = "PID [LOG...] | --all [LOG...]",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("List the GPU queues of a process"),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
+		"them on the ring base and the queue object. Unknown is '-'.\n\n"
+		"HSA ID is the log's id=; only KFD ID is the driver's, and one that could belong\n"
+		"to several queues is shown as '? 0,1'. ACTIVE means in a hardware slot now; "
+		"where\n"
+		"only the log is known, that it did not see the queue deleted. RPTR, WPTR and\n"
+		"BACKLOG are in packets; from a log they are those of the last packet, and "
+		"BACKLOG\n"
+		"is how many were ahead of it. FIRST and LAST are the log's clock in seconds.\n"
+		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
+	.options = find_options,
+	.examples = "  # a running process; as root also rings, pointers and activity\n"
+		    "  sudo gpreempt find 158036\n"
+		    "  # a log, and the process that wrote it\n"
+		    "  gpreempt find 158036 app.log\n"
+		    "  # a log from elsewhere, every process in it\n"
+		    "  gpreempt find --all --no-live --json app.log\n"
+		    "  # a compressed log\n"
+		    "  zcat app.log.gz | gpreempt find --no-live 158036 -\n"
+		    "  # process 16 of a container\n"
+		    "  sudo gpreempt find --container zhen_vllm_dsv3 16\n",
+	.run = run_find,
+};
+
+const struct gp_command gp_command_queue_finder = {
+	.name = "queue_finder",
+	.arguments = "PID [LOG...]",
+	.completion = GP_COMPLETE_PID,
+	.summary = N_("List a process's GPU queues and write them as a Python file"),
+	.description = N_("Prints a summary and writes queue_config_pid_<pid>.py in the current "
+			  "directory.\n'gpreempt find' shows more."),
+	.options = finder_options,
+	.examples = "  queue_finder 158036 case_a_cnn.log\n"
+		    "  sudo queue_finder 158036\n"
+		    "  python3 -c 'from queue_config_pid_158036 import queues; print(queues)'\n",
+	.run = run_queue_finder,
+};

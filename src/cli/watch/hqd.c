@@ -1,0 +1,114 @@
+/* gpreempt hqd: the hardware queue slots, decoded. */
+#include "cli/watch/slots_command.h"
+
+#include <errno.h>
+
+#include "inspect/slot_check.h"
+
+static void say_below(const struct gp_kfd_cli *cli, const struct gp_slots *slots,
+		      struct gp_buf *out)
+{
+	struct gp_slot_counts counts = gp_slot_count(&slots->list, slots->view);
+
+	if (slots->view != GP_VIEW_SLOTS) {
+		if (!counts.total)
+			gp_buf_puts(out, _("No queues.\n"));
+		return;
+	}
+	if (!counts.active && !counts.unknown && !cli->show.all)
+		gp_buf_puts(out, _("No active queues.\n"));
+	if (counts.inactive && !cli->show.all)
+		gp_buf_printf(out, _("Inactive slots, not shown (--all): %zu\n"), counts.inactive);
+	if (counts.empty && !cli->show.all)
+		gp_buf_printf(out, _("Slots without words, which the driver could not read: %zu\n"),
+			      counts.empty);
+	if (counts.unknown)
+		gp_buf_printf(out,
+			      _("Slots whose registers are not known on this GPU (--raw shows the "
+				"words): %zu\n"),
+			      counts.unknown);
+	if (!slots->pids_from[0] && counts.active)
+		gp_buf_puts(out, cli->query.file
+					 ? _("PID is not known: name the mqds saved with this file "
+					     "(--mqds).\n")
+					 : _("PID is not known: mqds could not be read.\n"));
+	if (cli->explain) {
+		gp_buf_puts(out, "\n");
+		gp_slot_explain(out);
+	}
+}
+
+int gp_slots_output(struct gp_kfd_cli *cli, const struct gp_slots *slots, struct gp_kfd_output *out)
+{
+	struct gp_slot_options show = cli->show;
+	int error = 0;
+
+	if (cli->query.pid && !slots->pids_from[0])
+		return gp_fail(
+			&cli->sink.diag, -ENODATA,
+			_("whose the queues are is not known without mqds: name a saved copy "
+			  "with --mqds, or run as root"));
+	show.view = slots->view;
+	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
+	if (cli->json) {
+		out->json = gp_slots_json(slots, &show);
+	} else if (show.raw) {
+		gp_slot_raw(&slots->list, &show, &out->text);
+	} else if (show.registers) {
+		gp_slot_registers(&slots->list, &show, &out->text);
+	} else {
+		error = gp_slot_grid(&slots->list, &show, &out->grid);
+		if (!error && !out->empty)
+			say_below(cli, slots, &out->text);
+	}
+	return error;
+}
+
+static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+{
+	struct gp_slots slots = {0};
+	int error = gp_hqd_read(&cli->query, &cli->sink.diag, &slots);
+
+	if (!error)
+		error = gp_slots_output(cli, &slots, out);
+	gp_slots_free(&slots);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	return gp_kfd_command_run(command, argc, argv, sample);
+}
+
+static const struct gp_option options[] = {
+	GP_KFD_OPTION_FILE(N_("read a saved copy of hqds; - is standard input")),
+	GP_KFD_OPTION_MQDS,
+	{GP_OPT_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("inactive slots too (what they still hold is not shown)")},
+	GP_KFD_OPTION_PER_XCC,
+	{GP_OPT_EXPLAIN, "explain", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("say what CHECK compares with, and where the design\n"
+	    "document's figures are wrong")},
+	GP_KFD_OPTION_RAW,
+	GP_KFD_OPTION_REGISTERS,
+	GP_KFD_COMMON_OPTIONS,
+};
+
+const struct gp_command gp_command_hqd = {
+	.name = "hqd",
+	.arguments = "",
+	.summary = N_("Show the hardware queue slots of AMD GPUs"),
+	.description = N_(
+		"Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: which\n"
+		"queues are in a hardware slot, whose they are, their priority, ring and\n"
+		"pointers. RPTR, WPTR and BACKLOG are in AQL packets (dw: dwords); PRIO is\n"
+		"pipe/queue priority; DOORBELL is the dword on the doorbell BAR. A slot gets its\n"
+		"PID from the descriptor (mqds) with the same ring, address and doorbell."),
+	.options = options,
+	.examples = "  sudo gpreempt hqd\n"
+		    "  sudo gpreempt hqd --watch 0.5 --pid 4242\n"
+		    "  # copies taken elsewhere\n"
+		    "  gpreempt hqd --file hqds.txt --mqds mqds.txt --explain\n"
+		    "  ssh gpu1 sudo cat /sys/kernel/debug/kfd/hqds | gpreempt hqd -f - --json\n",
+	.run = run,
+};

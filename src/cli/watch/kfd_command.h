@@ -1,0 +1,110 @@
+/*
+ * What `hqd`, `mqd` and `runlist` have in common: their options, and printing one reading or a
+ * stream of them as table, text or JSON. Each command only says how a reading is made.
+ */
+#ifndef GP_CLI_WATCH_KFD_COMMAND_H
+#define GP_CLI_WATCH_KFD_COMMAND_H
+
+#include "cli/command.h"
+#include "cli/watch/watch.h"
+#include "inspect/grid.h"
+#include "inspect/hqd.h"
+
+enum gp_kfd_option {
+	GP_OPT_FILE = 'f',
+	GP_OPT_JSON = 'j',
+	GP_OPT_PID = 'p',
+	GP_OPT_GPU = 'g',
+	GP_OPT_WATCH = 'w',
+	GP_OPT_ALL = 'a',
+	GP_OPT_COUNT = 'n',
+	GP_OPT_ROOT = 256,
+	GP_OPT_MQDS,
+	GP_OPT_GFX,
+	GP_OPT_RAW,
+	GP_OPT_REGISTERS,
+	GP_OPT_PER_XCC,
+	GP_OPT_EXPLAIN,
+	GP_OPT_PARTIAL,
+};
+
+#define GP_KFD_OPTION_FILE(help)                                                          \
+	{                                                                                 \
+		GP_OPT_FILE, "file", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, help \
+	}
+#define GP_KFD_OPTION_MQDS                                                           \
+	{                                                                            \
+		GP_OPT_MQDS, "mqds", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, \
+			N_("saved mqds that tells whose the queues of --file are")   \
+	}
+#define GP_KFD_OPTION_RAW                                                  \
+	{                                                                  \
+		GP_OPT_RAW, "raw", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+			N_("print the words as they are")                  \
+	}
+#define GP_KFD_OPTION_REGISTERS                                                        \
+	{                                                                              \
+		GP_OPT_REGISTERS, "registers", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+			N_("print every register by name, with its bit fields")        \
+	}
+#define GP_KFD_OPTION_PER_XCC                                                             \
+	{                                                                                 \
+		GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,        \
+			N_("one row per XCC; otherwise a queue is one row, that of its\n" \
+			   "first XCC, and XCC says how many it runs on")                 \
+	}
+/* Every command has these, last in its table. */
+#define GP_KFD_COMMON_OPTIONS                                                                        \
+	{GP_OPT_PID, "pid",           GP_REQUIRED_ARGUMENT,                                          \
+	 "PID",      GP_COMPLETE_PID, N_("only queues of this process")},                            \
+		{GP_OPT_GPU,           "gpu",                                                        \
+		 GP_REQUIRED_ARGUMENT, "ID",                                                         \
+		 GP_COMPLETE_NONE,     N_("only this GPU (KFD's gpu_id, in hex as printed)")},       \
+		{GP_OPT_WATCH,         "watch",                                                      \
+		 GP_OPTIONAL_ARGUMENT, "SECONDS",                                                    \
+		 GP_COMPLETE_NONE,     N_("read again every second (or SECONDS) and mark changes")}, \
+		{GP_OPT_COUNT, "count",          GP_REQUIRED_ARGUMENT,                               \
+		 "N",          GP_COMPLETE_NONE, N_("end --watch after N readings")},                \
+		{GP_OPT_JSON, "json",           GP_NO_ARGUMENT,                                      \
+		 NULL,        GP_COMPLETE_NONE, N_("print JSON; with --watch one object a line")},   \
+		{GP_OPT_GFX,                                                                         \
+		 "gfx",                                                                              \
+		 GP_REQUIRED_ARGUMENT,                                                               \
+		 "NAME",                                                                             \
+		 GP_COMPLETE_NONE,                                                                   \
+		 N_("read registers as this GPU's (gfx942); default: the\n"                          \
+		    "topology, else the register addresses")},                                       \
+		{GP_OPT_PARTIAL, "partial",        GP_NO_ARGUMENT,                                   \
+		 NULL,           GP_COMPLETE_NONE, N_("show what is complete of a damaged file")},   \
+		{GP_OPT_ROOT,           "root",                                                      \
+		 GP_REQUIRED_ARGUMENT,  "DIR",                                                       \
+		 GP_COMPLETE_DIRECTORY, N_("read sys/ under DIR instead of /")},                     \
+	{                                                                                            \
+		0                                                                                    \
+	}
+
+struct gp_kfd_cli {
+	const struct gp_command *command;
+	struct gp_cli_diag sink;
+	struct gp_kfd_query query;
+	struct gp_slot_options show;
+	bool json, explain, watch;
+	u64 interval_ns, count;
+};
+
+/* One reading, ready to print: JSON, or a grid and text (raw words, or what stands below). */
+struct gp_kfd_output {
+	json_t *json;
+	struct gp_grid grid;
+	struct gp_buf text;
+	bool empty; /* nothing matches --pid or --gpu */
+};
+
+/* Makes a reading; -errno after saying why. */
+typedef int (*gp_kfd_sample)(struct gp_kfd_cli *cli, struct gp_kfd_output *out);
+
+/* Parses the options, reads once or repeatedly, prints; returns the exit status. */
+int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
+		       gp_kfd_sample sample);
+
+#endif

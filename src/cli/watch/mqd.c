@@ -1,0 +1,42 @@
+/* gpreempt mqd: the queue descriptors, decoded. */
+#include "cli/watch/slots_command.h"
+
+static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+{
+	struct gp_slots slots = {0};
+	int error = gp_mqd_read(&cli->query, &cli->sink.diag, &slots);
+
+	if (!error)
+		error = gp_slots_output(cli, &slots, out);
+	gp_slots_free(&slots);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	return gp_kfd_command_run(command, argc, argv, sample);
+}
+
+static const struct gp_option options[] = {
+	GP_KFD_OPTION_FILE(N_("read a saved copy of mqds; - is standard input")),
+	GP_KFD_OPTION_PER_XCC,
+	GP_KFD_OPTION_RAW,
+	GP_KFD_OPTION_REGISTERS,
+	GP_KFD_COMMON_OPTIONS,
+};
+
+const struct gp_command gp_command_mqd = {
+	.name = "mqd",
+	.arguments = "",
+	.summary = N_("Show the queue descriptors of every process on AMD GPUs"),
+	.description = N_(
+		"Decodes /sys/kernel/debug/kfd/mqds (needs root), or a saved copy of it: every\n"
+		"queue of every process, whether it is on the GPU or not. A descriptor holds what\n"
+		"was saved when the queue was last taken off; of a queue that is in a slot, 'hqd'\n"
+		"shows the present state. SAVED is control stack in use: not 0 means that waves\n"
+		"were stopped in the middle."),
+	.options = options,
+	.examples = "  sudo gpreempt mqd --pid 4242\n"
+		    "  gpreempt mqd --file mqds.txt --registers\n",
+	.run = run,
+};

@@ -1,0 +1,57 @@
+/* gpreempt runlist: what the firmware scheduler was given to run. */
+#include <errno.h>
+
+#include "cli/watch/kfd_command.h"
+#include "inspect/runlist.h"
+
+static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+{
+	struct gp_runlists runlists = {0};
+	int error = gp_runlist_read(&cli->query, &cli->sink.diag, &runlists);
+
+	if (!error && cli->query.pid && !runlists.pids_from[0])
+		error = gp_fail(&cli->sink.diag, -ENODATA,
+				_("whose the queues are is not known without mqds: name a saved "
+				  "copy with --mqds, or run as root"));
+	if (!error) {
+		out->empty = (cli->query.has_gpu && !runlists.list.node_count) ||
+			     (cli->query.pid && !runlists.list.count);
+		if (cli->json) {
+			out->json = gp_runlist_json(&runlists, cli->show.raw);
+		} else if (cli->show.raw) {
+			gp_runlist_raw(&runlists, &out->text);
+		} else {
+			error = gp_runlist_grid(&runlists, &out->grid);
+			gp_runlist_summary(&runlists, &out->text);
+		}
+	}
+	gp_runlists_free(&runlists);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	return gp_kfd_command_run(command, argc, argv, sample);
+}
+
+static const struct gp_option options[] = {
+	GP_KFD_OPTION_FILE(N_("read a saved copy of rls; - is standard input")),
+	GP_KFD_OPTION_MQDS,
+	GP_KFD_OPTION_RAW,
+	GP_KFD_COMMON_OPTIONS,
+};
+
+const struct gp_command gp_command_runlist = {
+	.name = "runlist",
+	.arguments = "",
+	.summary = N_("Show the runlist that the GPU's scheduler works through"),
+	.description = N_(
+		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: the\n"
+		"processes in the order of their turns and the queues mapped for each. MAPPED is\n"
+		"queues in the list / queues of the process; the rest is suspended, evicted or\n"
+		"disabled. An oversubscribed list has more than fits the GPU at once, and loops."),
+	.options = options,
+	.examples = "  sudo gpreempt runlist\n"
+		    "  gpreempt runlist --file rls.txt --mqds mqds.txt --json\n",
+	.run = run,
+};

@@ -1,0 +1,241 @@
+/* gpreempt top: GPUs and jobs as gpreemptd sees them, or the scheduler inside the driver. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "show/term.h"
+#include "cli/watch/top_screen.h"
+
+enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 'f' };
+enum { OPTION_DRIVER = 256, OPTION_ROOT };
+
+struct settings {
+	const struct gp_command *command;
+	bool once, json, driver;
+	enum gp_top_sort sort;
+	const char *filter;
+	struct gp_root root;
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct settings *settings = ctx;
+
+	switch (id) {
+	case OPTION_ONCE:
+		settings->once = true;
+		break;
+	case OPTION_JSON:
+		settings->json = settings->once = true;
+		break;
+	case OPTION_FILTER:
+		settings->filter = value;
+		break;
+	case OPTION_DRIVER:
+		settings->driver = true;
+		break;
+	case OPTION_ROOT:
+		settings->root.dir = value;
+		break;
+	case OPTION_SORT:
+		for (enum gp_top_sort sort = 0; sort < GP_TOP_SORTS; sort++) {
+			if (strcmp(value, gp_top_sort_name(sort)) == 0) {
+				settings->sort = sort;
+				return 0;
+			}
+		}
+		gp_usage_error(settings->command,
+			       _("'%s' is no order: priority, ran, held, preemptions or pid"),
+			       value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int print_table(struct gp_table *table)
+{
+	int error = gp_table_print(table, stdout, gp_term_colour(stdout));
+
+	gp_table_free(table);
+	return error;
+}
+
+/* Where the driver decides as well, both act. */
+static void say_driver_too(const struct gp_root *root)
+{
+	char policy[16];
+
+	gp_driver_sched_policy(root, policy, sizeof(policy));
+	if (*policy && strcmp(policy, "off") != 0)
+		printf(_("The driver schedules, too (policy %s): gpreempt top --driver\n"), policy);
+}
+
+static void print_daemon(const struct gp_top *top, const struct gp_root *root)
+{
+	printf(top->status.mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held\n")
+				: _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held\n"),
+	       top->status.pid, top->status.mode ? "act" : "observe", top->status.jobs,
+	       top->status.held);
+	if (*top->status.problem)
+		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(top->status.problem),
+		       top->status.problem);
+	say_driver_too(root);
+}
+
+static void print_driver(const struct gp_top *top)
+{
+	const struct gp_driver_sched *driver = &top->driver;
+	char text[128];
+
+	gp_top_driver_text(top, text, sizeof(text));
+	puts(text);
+	if (strcmp(driver->policy, "off") == 0)
+		puts(_("It is off: write a policy to /sys/module/amdgpu/parameters/kfd_sched."));
+	printf(_("It preempted %llu times and restored %llu times; %llu of its attempts failed.\n"),
+	       (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,
+	       (unsigned long long)driver->errors);
+	if (driver->unread)
+		printf(_("%zu lines of %s are not understood.\n"), driver->unread, GP_DRIVER_SCHED);
+}
+
+static int print(const struct gp_top *top, const struct gp_root *root)
+{
+	int error;
+
+	if (top->from_driver)
+		print_driver(top);
+	else
+		print_daemon(top, root);
+	putchar('\n');
+	error = print_table(gp_top_devices(top));
+	putchar('\n');
+	if (!error)
+		error = print_table(gp_top_jobs(top));
+	if (error || !top->from_driver)
+		return error;
+	putchar('\n');
+	return print_table(gp_top_queues(top));
+}
+
+static int once(const struct settings *settings, struct gp_daemon_client *client,
+		struct gp_diag *diag)
+{
+	struct gp_top top = {0};
+	int error = client ? gp_top_read(&top, client, diag)
+			   : gp_top_read_driver(&top, &settings->root, diag);
+
+	if (!error) {
+		gp_top_arrange(&top, settings->sort, settings->filter);
+		if (settings->json) {
+			json_t *json = gp_top_json(&top);
+
+			error = gp_json_print(stdout, json, false);
+			json_decref(json);
+		} else {
+			error = print(&top, &settings->root);
+		}
+	}
+	gp_top_free(&top);
+	return error;
+}
+
+/*
+ * The daemon where it answers; else the driver, if it has a scheduler and shows it. Without either
+ * it is said what is missing of both.
+ */
+static int choose(struct settings *settings, struct gp_daemon_client *client, struct gp_diag *diag)
+{
+	int error = gp_daemon_open(client, NULL);
+	char policy[16];
+
+	if (error != -ENOENT && error != -ECONNREFUSED)
+		return error ? gp_daemon_open(client, diag) : 0;
+	gp_driver_sched_policy(&settings->root, policy, sizeof(policy));
+	if (*policy) {
+		settings->driver = true;
+		return 0;
+	}
+	error = gp_daemon_open(client, diag);
+	if (error)
+		gp_diag(diag, GP_NOTE,
+			_("and the driver has no scheduler inside that could be shown instead"));
+	return error;
+}
+
+static int show(struct settings *settings, struct gp_diag *diag)
+{
+	struct gp_daemon_client client = {.socket = -1};
+	struct gp_daemon_client *from;
+	bool asked = settings->driver;
+	int error = asked ? 0 : choose(settings, &client, diag);
+
+	if (error)
+		return error;
+	from = settings->driver ? NULL : &client;
+	error = -ENOTTY;
+	if (!settings->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		error = gp_top_screen(from, &settings->root, settings->sort, settings->filter);
+	/* Into a file, or on a terminal of which nothing is known. */
+	if (error == -ENOTTY)
+		error = once(settings, from, diag);
+	/* Its scheduler is there, but not for us to see; the other one is not there. */
+	if (error && settings->driver && !asked)
+		gp_daemon_open(&client, diag);
+	gp_daemon_close(&client);
+	return error;
+}
+
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	struct settings settings = {.command = command, .root = {.dir = ""}};
+	struct gp_cli_diag sink;
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first < argc)
+		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+	gp_cli_diag_init(&sink, command);
+	if (!gp_root_is_live(&settings.root) && !settings.driver)
+		return gp_usage_error(command, _("--root goes with --driver"));
+	if (gp_check_root(command, &settings.root))
+		return GP_EXIT_USAGE;
+	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
+}
+
+static const struct gp_option options[] = {
+	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print it once and end")},
+	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print JSON once (schema: docs/json.md)")},
+	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
+	 N_("priority (default), ran, held, preemptions or pid")},
+	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
+	 N_("only jobs with TEXT in their name, group or pid")},
+	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("what the scheduler inside the driver does, not gpreemptd")},
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
+	 N_("read DIR/sys instead of the live system")},
+	{0},
+};
+
+const struct gp_command gp_command_top = {
+	.name = "top",
+	.arguments = "",
+	.completion = GP_COMPLETE_NONE,
+	.summary = N_("Show GPUs and jobs as gpreemptd schedules them"),
+	.description = N_(
+		"Each GPU with its policy and who is on it, and each job: class, priority, "
+		"state,\nqueues with work, how long its work waited, ran and was held, and how "
+		"often.\nOn a terminal it is a full screen with keys (j/k select, o order, / "
+		"filter,\nn renice, s suspend, c continue, q quit); --once prints it.\n\n"
+		"Where gpreemptd does not run and the driver has a scheduler inside\n"
+		"(gpreempt doctor: kfd-patched), it shows that one, with each queue's logical\n"
+		"priority and who has it off; --driver asks for it. The first line says which it "
+		"is."),
+	.options = options,
+	.examples = "  gpreempt top\n"
+		    "  gpreempt top --once --sort held --filter train\n"
+		    "  gpreempt top --once --driver\n",
+	.run = run,
+};

@@ -1,0 +1,11 @@
+/* gpreempt why --driver: what the scheduler inside the driver (kernel/patches) decided. */
+#ifndef GP_CLI_WATCH_WHY_DRIVER_H
+#define GP_CLI_WATCH_WHY_DRIVER_H
+
+#include "base/diag.h"
+#include "base/file.h"
+
+/* Its decisions about pid, and for it, from debugfs; the last `lines`, in JSON all. */
+int gp_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines, bool json);
+
+#endif

@@ -1,0 +1,298 @@
+/* A request and its answer, over a connection that may have to be made first. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "client/client.h"
+#include "proto/sentence.h"
+
+#define GREETINGS 5
+
+static int left_ms(u64 deadline_ns)
+{
+	u64 now = gp_lib_now();
+
+	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
+}
+
+int gp_lib_enter(struct gpreempt *context)
+{
+	if (context->pid != getpid())
+		return gp_lib_fail(context, -EPERM,
+				   _("this context was opened before fork(); a child opens its "
+				     "own"));
+	pthread_mutex_lock(&context->call);
+	return 0;
+}
+
+void gp_lib_leave(struct gpreempt *context)
+{
+	pthread_mutex_unlock(&context->call);
+}
+
+void gp_lib_lost(struct gpreempt *context, int error)
+{
+	if (context->socket < 0)
+		return;
+	close(context->socket); /* leaves the epoll set by itself */
+	context->socket = -1;
+	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
+		struct gp_lib_pending *pending = &context->pending[i];
+
+		if (!pending->serial)
+			continue;
+		pending->serial = 0;
+		if (pending->target)
+			gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
+								       .ticket = pending->ticket,
+								       .result = error,
+								       .pid = pending->target->pid,
+								       .target = pending->target});
+	}
+	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
+		if (!target->held)
+			continue;
+		target->held = false;
+		gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_LEASE_LOST,
+							       .result = error,
+							       .pid = target->pid,
+							       .target = target});
+	}
+	gp_lib_arm_timer(context);
+}
+
+/* Ends the connection and says why, in terms of the holder. */
+static int lose(struct gpreempt *context, int error)
+{
+	pid_t holder = context->holder;
+
+	gp_lib_lost(context, error);
+	if (error == -ETIME)
+		return gp_lib_fail(context, error,
+				   _("the holder (pid %d) did not answer in time; what it held for "
+				     "you is let go. 'gpreempt release --all' ends a hung one"),
+				   (int)holder);
+	if (error == -EPROTO)
+		return gp_lib_fail(context, error,
+				   _("the holder (pid %d) sent what is no answer; is it of another "
+				     "version? 'gpreempt release --all' ends it"),
+				   (int)holder);
+	return gp_lib_fail(context, -ECONNRESET,
+			   _("the holder (pid %d) ended; what it held for you runs again. The next "
+			     "call starts another"),
+			   (int)holder);
+}
+
+int gp_lib_malformed(struct gpreempt *context)
+{
+	return lose(context, -EPROTO);
+}
+
+static u32 next_serial(struct gpreempt *context)
+{
+	/* Serials are seen as positive ints too; 0 is an event's. */
+	context->serial = context->serial >= INT32_MAX ? 1 : context->serial + 1;
+	return context->serial;
+}
+
+/* Sends, waiting for room at most until the deadline. */
+static int push(struct gpreempt *context, u16 type, u32 serial, const void *body, size_t size,
+		int fd, u64 deadline_ns)
+{
+	for (;;) {
+		int error = gp_wire_send(context->socket, type, serial, 0, body, size, fd);
+		if (error != -EAGAIN)
+			return error;
+		struct pollfd one = {.fd = context->socket, .events = POLLOUT};
+		int ready = poll(&one, 1, left_ms(deadline_ns));
+		if (ready == 0)
+			return -ETIME;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+static int pull(struct gpreempt *context, u16 type, u32 serial, u64 deadline_ns)
+{
+	struct gp_wire_message *message = &context->message;
+
+	for (;;) {
+		int error = gp_wire_receive(context->socket, message, left_ms(deadline_ns));
+		if (error)
+			return error == -EAGAIN ? -ETIME : error;
+		if (message->fd >= 0) /* none is expected */
+			close(message->fd);
+		message->fd = -1;
+		if (message->header.serial != serial) {
+			gp_lib_dispatch(context, message);
+			continue;
+		}
+		if (message->header.type != type ||
+		    (message->header.status < 0 &&
+		     !gp_wire_fits(message, sizeof(struct gp_msg_text), 0, 0)))
+			return -EPROTO;
+		return 0;
+	}
+}
+
+/* The answer's status, its sentence kept when it is an error. */
+static int status_of(struct gpreempt *context)
+{
+	const struct gp_wire_message *message = &context->message;
+	char english[GP_PROTO_TEXT], text[2 * GP_PROTO_TEXT];
+
+	if (message->header.status >= 0)
+		return message->header.status;
+	gp_wire_text(english, sizeof(english), (const char *)message->body, sizeof(english));
+	gp_sentence_translate(english, text, sizeof(text));
+	if (!*text)
+		snprintf(text, sizeof(text), "%s", strerror(-message->header.status));
+	return gp_lib_fail(context, message->header.status, "%s", text);
+}
+
+static int exchange(struct gpreempt *context, u16 type, const void *body, size_t size, int fd,
+		    int timeout_ms, bool *delivered)
+{
+	u64 deadline_ns = gp_lib_now() + (u64)timeout_ms * 1000000;
+	u32 serial = next_serial(context);
+	int error = push(context, type, serial, body, size, fd, deadline_ns);
+
+	*delivered = !error;
+	if (!error)
+		error = pull(context, type, serial, deadline_ns);
+	return error ? lose(context, error) : status_of(context);
+}
+
+/* One try to connect and shake hands. */
+static int greet(struct gpreempt *context, const struct gpreempt *said)
+{
+	struct gp_msg_hello hello = {.pid = (u32)getpid()};
+	struct epoll_event readable = {.events = EPOLLIN};
+	bool delivered;
+	uid_t uid;
+
+	gp_wire_text(hello.name, sizeof(hello.name), program_invocation_short_name,
+		     sizeof(hello.name));
+	int fd = gp_lib_connect(said, GP_LIB_START_MS);
+	if (fd < 0)
+		return fd;
+	context->socket = fd;
+	context->generation++;
+	(void)gp_wire_peer(fd, &context->holder, &uid);
+	int status = exchange(context, GP_MSG_HELLO, &hello, sizeof(hello), -1, GP_LIB_START_MS,
+			      &delivered);
+	if (status < 0) {
+		char text[320];
+
+		snprintf(text, sizeof(text), "%s", gpreempt_error(context));
+		gp_lib_lost(context, status);
+		return gp_lib_fail(said, status, "%s", text);
+	}
+	/* For sentences only. The peer's credentials name who called listen(), which may be gone.
+	 */
+	if (gp_wire_fits(&context->message, sizeof(hello), 0, 0)) {
+		memcpy(&hello, context->message.body, sizeof(hello));
+		if (hello.pid)
+			context->holder = (pid_t)hello.pid;
+	}
+	if (epoll_ctl(context->epoll, EPOLL_CTL_ADD, fd, &readable) < 0) {
+		status = -errno;
+		gp_lib_lost(context, status);
+		return gp_lib_fail(said, status, _("cannot watch the holder's socket: %s"),
+				   strerror(-status));
+	}
+	return 0;
+}
+
+int gp_lib_greet(struct gpreempt *context, bool opening)
+{
+	int status = 0;
+
+	/* One that was about to end took the connection and never looked at it. */
+	for (int attempt = 0; context->socket < 0 && attempt < GREETINGS; attempt++) {
+		status = greet(context, opening ? NULL : context);
+		if (status != -ECONNRESET)
+			break;
+	}
+	return status;
+}
+
+int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target)
+{
+	const struct gp_msg_opened *opened = (const void *)context->message.body;
+	bool delivered;
+	int status = exchange(context, GP_MSG_OPEN, &target->ask, sizeof(target->ask),
+			      target->pidfd, GP_LIB_CALL_MS, &delivered);
+
+	if (status < 0)
+		return status;
+	if (!gp_wire_fits(&context->message, sizeof(*opened), 0, 0))
+		return gp_lib_malformed(context);
+	target->id = opened->target;
+	target->generation = context->generation;
+	return 0;
+}
+
+/* A connection on which the target is open. */
+static int prepare(struct gpreempt *context, struct gpreempt_target *target)
+{
+	int error = gp_lib_greet(context, false);
+
+	if (error || !target || target->generation == context->generation)
+		return error;
+	error = gp_lib_open_target(context, target);
+	if (!error && target->share) {
+		struct gp_msg_value body = {.target = target->id, .value = target->share};
+
+		/* It ended with the holder that had it. Nobody waits for the answer, which a
+		 * program that is stopped does not give, and one that is refused is no reason not
+		 * to go on; a connection that ended is found by the call itself. */
+		(void)gp_wire_send(context->socket, GP_MSG_SHARE, next_serial(context), 0, &body,
+				   sizeof(body), -1);
+	}
+	return error;
+}
+
+/* A holder that ended while nothing was asked of it is replaced without a word: the request never
+ * reached it. Once; a second end is an error. */
+int gp_lib_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		size_t size, int timeout_ms)
+{
+	for (int attempt = 0;; attempt++) {
+		bool delivered = false;
+		int status = prepare(context, target);
+		if (status < 0)
+			return status;
+		if (target)
+			memcpy(body, &target->id, sizeof(target->id));
+		status = exchange(context, type, body, size, -1, timeout_ms, &delivered);
+		if (status != -ECONNRESET || delivered || attempt)
+			return status;
+	}
+}
+
+int gp_lib_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		size_t size, u32 *serial)
+{
+	for (int attempt = 0;; attempt++) {
+		int error = prepare(context, target);
+		if (error < 0)
+			return error;
+		memcpy(body, &target->id, sizeof(target->id));
+		*serial = next_serial(context);
+		error = gp_wire_send(context->socket, type, *serial, 0, body, size, -1);
+		if (!error)
+			return 0;
+		if (error == -EAGAIN)
+			return gp_lib_fail(context, error,
+					   _("the holder (pid %d) is busy; wait for an event and "
+					     "try again"),
+					   (int)context->holder);
+		error = lose(context, error);
+		if (attempt)
+			return error;
+	}
+}

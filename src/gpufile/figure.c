@@ -1,0 +1,117 @@
+/* Figures with their sources: see figure.h. */
+#include "gpufile/figure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+
+#define GP_FIGURE_FILE_LIMIT (256u << 10)
+
+json_t *gp_figure_file(const char *path, struct gp_diag *diag, int *error)
+{
+	struct gp_buf text = {0};
+	json_error_t why;
+	json_t *root = NULL;
+
+	*error = gp_file_read(path, GP_FIGURE_FILE_LIMIT, &text);
+	if (*error) {
+		gp_fail(diag, *error, _("cannot read %s: %s"), path, strerror(-*error));
+	} else {
+		root = json_loadb(gp_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &why);
+		if (!root)
+			*error = gp_fail(diag, -EINVAL, _("%s:%d: %s"), path, why.line, why.text);
+	}
+	gp_buf_free(&text);
+	if (root && !json_is_object(root)) {
+		*error = gp_fail(diag, -EINVAL, _("%s: the file must hold one JSON object"), path);
+		json_decref(root);
+		root = NULL;
+	}
+	return root;
+}
+
+static bool listed(const char *word, const char *const *words)
+{
+	for (; word && *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+int gp_figure_keys(const json_t *object, const char *path, const char *name,
+		   const char *const *keys, struct gp_diag *diag)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, key, value)
+	{
+		if (listed(key, keys))
+			continue;
+		if (name)
+			return gp_fail(diag, -EINVAL, _("%s: %s: unknown key \"%s\""), path, name,
+				       key);
+		return gp_fail(diag, -EINVAL, _("%s: unknown section or key \"%s\""), path, key);
+	}
+	return 0;
+}
+
+int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 min, u64 max,
+		   struct gp_diag *diag, u64 *out)
+{
+	static const char *const kinds[] = {"measured", "published", "assumed", "driver", NULL};
+	static const char *const keys[] = {"value", "kind", "source", NULL};
+	const json_t *value = json_object_get(entry, "value");
+	const char *source = json_string_value(json_object_get(entry, "source"));
+	int error;
+
+	if (!entry)
+		return gp_fail(diag, -EINVAL, _("%s: %s is missing"), path, name);
+	error = gp_figure_keys(entry, path, name, keys, diag);
+	if (error)
+		return error;
+	if (!value)
+		return gp_fail(diag, -EINVAL,
+			       _("%s: %s: needs {\"value\": N, \"kind\": WORD, \"source\": TEXT}"),
+			       path, name);
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return gp_fail(diag, -EINVAL,
+			       _("%s: %s: the value is not a whole number of 0 or more"), path,
+			       name);
+	*out = (u64)json_integer_value(value);
+	if (*out < min || *out > max)
+		return gp_fail(diag, -EINVAL, _("%s: %s: %llu is not in %llu to %llu"), path, name,
+			       (unsigned long long)*out, (unsigned long long)min,
+			       (unsigned long long)max);
+	if (!source || !*source)
+		return gp_fail(diag, -EINVAL, _("%s: %s: say where it comes from (\"source\")"),
+			       path, name);
+	if (!listed(json_string_value(json_object_get(entry, "kind")), kinds))
+		return gp_fail(diag, -EINVAL,
+			       _("%s: %s: \"kind\" is measured, published, assumed or driver"),
+			       path, name);
+	return 0;
+}
+
+int gp_figure_take(const struct gp_figure_spec *spec, const char *section, const json_t *root,
+		   const char *path, struct gp_diag *diag, json_t *figures, void *out)
+{
+	const char *where = spec->section ? spec->section : section;
+	json_t *entry = json_object_get(json_object_get(root, where), spec->name);
+	char name[96];
+	u64 number;
+	int error;
+
+	snprintf(name, sizeof(name), "%s.%s", where, spec->name);
+	error = gp_figure_read(entry, path, name, spec->min, spec->max, diag, &number);
+	if (error)
+		return error;
+	if (spec->size == sizeof(u32))
+		memcpy((char *)out + spec->offset, &(u32){(u32)number}, sizeof(u32));
+	else
+		memcpy((char *)out + spec->offset, &number, sizeof(u64));
+	return figures && json_object_set(figures, name, entry) ? -ENOMEM : 0;
+}

@@ -1,0 +1,294 @@
+/*
+ * A report as one HTML page: styles inside, pictures as inline SVG, no script and nothing loaded
+ * from elsewhere, so that it opens from a mail or without a network. It follows the reader's light
+ * or dark setting. Every text is escaped, and the page's policy forbids scripts on top of that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/i18n.h"
+#include "show/parts.h"
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+	"'unsafe-inline'\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta name=\"color-scheme\" content=\"light dark\">\n<title>";
+
+static const char style[] =
+	"</title>\n<style>\n"
+	":root{--fg:#1c1e21;--bg:#fff;--dim:#667;--line:#d8dce2;--head:#f3f5f8;--bar:#3b78c3}\n"
+	"@media(prefers-color-scheme:dark){:root{--fg:#e3e6ea;--bg:#15181c;--dim:#99a3b0;"
+	"--line:#323841;--head:#1e2329;--bar:#5b9be6}}\n"
+	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
+	"max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
+	"h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid "
+	"var(--line)}\n"
+	"table{border-collapse:collapse;margin:.8rem 0;display:block;overflow-x:auto}\n"
+	"th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:left;"
+	"vertical-align:top}\n"
+	"th{background:var(--head)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;"
+	"white-space:nowrap}\n"
+	"td{overflow-wrap:anywhere}caption{text-align:left;color:var(--dim);padding:.3rem 0}\n"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem}dt{color:"
+	"var(--dim)}dd{margin:0}\n"
+	"td.w{white-space:nowrap}\n"
+	"svg{fill:var(--bar)}figure{margin:1rem 0}figcaption{color:var(--dim)}\n"
+	"svg.c{display:block;width:100%;height:auto;font-size:12px}svg.c path{stroke:var(--line)}\n"
+	"svg.c text{fill:var(--dim);font-variant-numeric:tabular-nums}rect:hover{opacity:.7}\n"
+	".s{text-anchor:start}.m{text-anchor:middle}.e{text-anchor:end}\n"
+	"</style></head><body>\n";
+
+static void put(struct gp_buf *out, const char *text, size_t len)
+{
+	gp_doc_escape(out, text, len, NULL);
+}
+
+static void put_string(struct gp_buf *out, const char *text)
+{
+	put(out, text, strlen(text));
+}
+
+static void put_value(struct gp_buf *out, const struct gp_value *value)
+{
+	gp_doc_escape_value(out, value, NULL);
+}
+
+static double amount(const struct gp_value *value)
+{
+	switch (value->unit) {
+	case GP_UNIT_COUNT:
+	case GP_UNIT_NS:
+	case GP_UNIT_BYTES:
+		return (double)value->number;
+	case GP_UNIT_PERCENT:
+	case GP_UNIT_RATE:
+	case GP_UNIT_REAL:
+		return value->real;
+	default:
+		return 0;
+	}
+}
+
+static double column_most(const struct gp_block *block, size_t column)
+{
+	double most = 0;
+
+	for (size_t i = column; i < block->cell_count; i += block->column_count) {
+		double value = amount(&block->cells[i]);
+
+		most = value > most ? value : most;
+	}
+	return most;
+}
+
+#define BAR_WIDTH 120.0
+
+/* What is the same for every row of a column. */
+struct look {
+	bool numeric;
+	double most; /* of bars; 0 = none are drawn */
+};
+
+/* Short words are not broken; long names, which have no blanks, may be anywhere. */
+static bool is_short(const struct gp_value *value)
+{
+	return value->unit != GP_UNIT_TEXT || value->len <= 24;
+}
+
+static void put_row(struct gp_buf *out, const struct gp_block *block, const struct look *looks,
+		    size_t row)
+{
+	gp_buf_puts(out, "<tr>");
+	for (size_t c = 0; c < block->column_count; c++) {
+		const struct gp_value *value = &block->cells[row * block->column_count + c];
+
+		gp_buf_puts(out, looks[c].numeric  ? "<td class=\"n\">"
+				 : is_short(value) ? "<td class=\"w\">"
+						   : "<td>");
+		put_value(out, value);
+		if (looks[c].most > 0)
+			gp_buf_printf(out,
+				      " <svg width=\"%.0f\" height=\"10\" aria-hidden=\"true\">"
+				      "<rect width=\"%.1f\" height=\"10\"/></svg>",
+				      BAR_WIDTH, amount(value) / looks[c].most * BAR_WIDTH);
+		gp_buf_puts(out, "</td>");
+	}
+	gp_buf_puts(out, "</tr>\n");
+}
+
+static void put_table(struct gp_buf *out, const struct gp_block *block)
+{
+	struct look *looks = calloc(block->column_count + 1, sizeof(*looks));
+
+	if (!looks) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t c = 0; c < block->column_count; c++) {
+		looks[c].numeric = gp_block_numeric(block, c);
+		looks[c].most = block->columns[c].bars ? column_most(block, c) : 0;
+	}
+	gp_buf_puts(out, "<table>");
+	if (block->title) {
+		gp_buf_puts(out, "<caption>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</caption>");
+	}
+	gp_buf_puts(out, "<thead><tr>");
+	for (size_t c = 0; c < block->column_count; c++) {
+		gp_buf_puts(out, looks[c].numeric ? "<th class=\"n\">" : "<th>");
+		put_string(out, block->columns[c].title);
+		gp_buf_puts(out, "</th>");
+	}
+	gp_buf_puts(out, "</tr></thead><tbody>\n");
+	for (size_t r = 0; r < gp_block_rows(block); r++)
+		put_row(out, block, looks, r);
+	gp_buf_puts(out, "</tbody></table>\n");
+	free(looks);
+}
+
+/* A picture of a curve: where it is in the drawing, and what is around it. */
+#define CURVE_WIDTH  900.0
+#define CURVE_HEIGHT 170.0
+#define CURVE_LEFT   70.0
+#define CURVE_TOP    10.0
+#define CURVE_RIGHT  890.0
+#define CURVE_BOTTOM 140.0
+#define CURVE_LINES  2   /* above the bottom line, across */
+#define CURVE_MARKS  4   /* below it, along */
+#define CURVE_TELLS  512 /* up to so many values tell their number when pointed at */
+
+/* A number at a line across: "1500", "2.4 M"; the curve says how exact. */
+static void put_level(struct gp_buf *out, double value)
+{
+	static const char *const units[] = {"", " k", " M", " G", " T"};
+	size_t unit = 0;
+
+	for (; value >= 10000 && unit + 1 < GP_ARRAY_SIZE(units); unit++)
+		value /= 1000;
+	gp_buf_printf(out, value == (double)(u64)value ? "%.0f%s" : "%.1f%s", value, units[unit]);
+}
+
+static void put_frame(struct gp_buf *out, const struct gp_block *block, u64 most)
+{
+	for (int i = 0; i <= CURVE_LINES; i++) {
+		double share = (double)i / CURVE_LINES;
+		double y = CURVE_BOTTOM - share * (CURVE_BOTTOM - CURVE_TOP);
+
+		gp_buf_printf(
+			out,
+			"<path d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" class=\"e\">",
+			CURVE_LEFT, y, CURVE_RIGHT, CURVE_LEFT - 8, y + 4);
+		put_level(out, share * (double)most);
+		gp_buf_puts(out, "</text>");
+	}
+	for (int i = 0; i <= CURVE_MARKS; i++) {
+		struct gp_value at =
+			gp_v_ns(block->step * block->value_count / CURVE_MARKS * (u64)i);
+		double x = CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * i / CURVE_MARKS;
+
+		gp_buf_printf(out, "<text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
+			      CURVE_BOTTOM + 20,
+			      i == CURVE_MARKS ? "e"
+			      : i              ? "m"
+					       : "s");
+		put_value(out, &at);
+		gp_buf_puts(out, "</text>");
+	}
+}
+
+static void put_series(struct gp_buf *out, const struct gp_block *block)
+{
+	double width =
+		(CURVE_RIGHT - CURVE_LEFT) / (double)(block->value_count ? block->value_count : 1);
+	bool tells = block->value_count <= CURVE_TELLS;
+	u64 most = 1;
+
+	for (size_t i = 0; i < block->value_count; i++)
+		most = block->values[i] > most ? block->values[i] : most;
+	gp_buf_puts(out, "<figure><figcaption>");
+	put_string(out, block->title);
+	gp_buf_printf(out,
+		      "</figcaption><svg viewBox=\"0 0 %.0f %.0f\" class=\"c\" role=\"img\" "
+		      "aria-label=\"",
+		      CURVE_WIDTH, CURVE_HEIGHT);
+	put_string(out, block->title);
+	gp_buf_puts(out, "\">");
+	put_frame(out, block, most);
+	for (size_t i = 0; i < block->value_count; i++) {
+		double height =
+			(double)block->values[i] / (double)most * (CURVE_BOTTOM - CURVE_TOP);
+		struct gp_value at = gp_v_ns(block->step * i);
+
+		if (!block->values[i])
+			continue;
+		gp_buf_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"",
+			      CURVE_LEFT + (double)i * width, CURVE_BOTTOM - height, width, height);
+		if (tells) {
+			gp_buf_puts(out, "><title>");
+			put_value(out, &at);
+			gp_buf_printf(out, ": %llu</title></rect>",
+				      (unsigned long long)block->values[i]);
+		} else {
+			gp_buf_puts(out, "/>");
+		}
+	}
+	gp_buf_puts(out, "</svg></figure>\n");
+}
+
+static void put_block(struct gp_buf *out, const struct gp_block *block)
+{
+	switch (block->type) {
+	case GP_BLOCK_SECTION:
+		gp_buf_puts(out, "<h2>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</h2>\n");
+		break;
+	case GP_BLOCK_FACT:
+		gp_buf_puts(out, "<dt>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</dt><dd>");
+		put_value(out, &block->value);
+		gp_buf_puts(out, "</dd>\n");
+		break;
+	case GP_BLOCK_NOTE:
+		gp_buf_puts(out, "<p>");
+		put_string(out, block->title);
+		gp_buf_puts(out, "</p>\n");
+		break;
+	case GP_BLOCK_TABLE:
+		put_table(out, block);
+		break;
+	case GP_BLOCK_SERIES:
+		put_series(out, block);
+		break;
+	}
+}
+
+int gp_doc_html(const struct gp_doc *doc, struct gp_buf *out)
+{
+	bool facts = false;
+
+	if (doc->error)
+		return doc->error;
+	gp_buf_puts(out, head);
+	put_string(out, doc->title);
+	gp_buf_puts(out, style);
+	gp_buf_puts(out, "<h1>");
+	put_string(out, doc->title);
+	gp_buf_puts(out, "</h1>\n");
+	for (size_t i = 0; i < doc->count; i++) {
+		bool fact = doc->blocks[i].type == GP_BLOCK_FACT;
+
+		if (fact != facts)
+			gp_buf_puts(out, fact ? "<dl>\n" : "</dl>\n");
+		facts = fact;
+		put_block(out, &doc->blocks[i]);
+	}
+	if (facts)
+		gp_buf_puts(out, "</dl>\n");
+	gp_buf_puts(out, "</body></html>\n");
+	return out->error;
+}

@@ -1,0 +1,72 @@
+#include "show/term.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#define GP_PROGRESS_AFTER_NS 1000000000ull /* shorter work needs no progress line */
+#define GP_PROGRESS_EVERY_NS 200000000ull
+#define GP_MIB               (1024.0 * 1024.0)
+
+bool gp_term_colour(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(fileno(out)) == 1;
+}
+
+size_t gp_term_lines(FILE *out)
+{
+	struct winsize size;
+
+	return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+void gp_progress_start(struct gp_progress *progress)
+{
+	u64 now = gp_monotonic_ns();
+
+	*progress = (struct gp_progress){.wanted = isatty(STDERR_FILENO) == 1,
+					 .started_ns = now,
+					 .last_ns = now};
+}
+
+void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total)
+{
+	u64 now;
+	char name[64];
+	double seconds;
+
+	if (!progress || !progress->wanted)
+		return;
+	now = gp_monotonic_ns();
+	if (now - progress->started_ns < GP_PROGRESS_AFTER_NS ||
+	    now - progress->last_ns < GP_PROGRESS_EVERY_NS)
+		return;
+	seconds = (double)(now - progress->started_ns) / 1e9;
+	snprintf(name, sizeof(name), "%s", what);
+	gp_text_make_safe(name);
+	fprintf(stderr, "\r\033[K%s: %.0f MiB", name, (double)done / GP_MIB);
+	if (total)
+		fprintf(stderr, " / %.0f MiB (%.0f %%)", (double)total / GP_MIB,
+			100.0 * (double)done / (double)total);
+	fprintf(stderr, ", %.0f MiB/s", (double)done / GP_MIB / seconds);
+	fflush(stderr);
+	progress->last_ns = now;
+	progress->shown = true;
+}
+
+void gp_progress_end(struct gp_progress *progress)
+{
+	if (progress && progress->shown)
+		fputs("\r\033[K", stderr);
+	progress->shown = false;
+}

@@ -1,0 +1,31 @@
+/*
+ * What the terminal allows, and a progress line on stderr for work that takes longer than a
+ * second. Nothing here writes to a stream that is not a terminal.
+ */
+#ifndef GP_SHOW_TERM_H
+#define GP_SHOW_TERM_H
+
+#include <stdio.h>
+
+#include "base/types.h"
+
+/* Colour on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
+bool gp_term_colour(FILE *out);
+
+/* Lines of the terminal on this stream; 0 when it is not one or does not say. */
+size_t gp_term_lines(FILE *out);
+
+struct gp_progress {
+	bool shown;
+	bool wanted;    /* stderr is a terminal */
+	u64 started_ns; /* CLOCK_MONOTONIC */
+	u64 last_ns;
+};
+
+void gp_progress_start(struct gp_progress *progress);
+/* At most a few times a second; total 0 = unknown. `what` is shown before the figures. */
+void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);
+/* Clears the line if one was shown. */
+void gp_progress_end(struct gp_progress *progress);
+
+#endif

@@ -1,0 +1,369 @@
+/* The comparison as a report. */
+#include <stdio.h>
+
+#include "base/i18n.h"
+#include "trace/analyse/compare.h"
+
+#define NAMES_SHOWN  20 /* kernels of each case */
+#define NAME_COLUMNS 72 /* bytes of a kernel's name that people see; JSON has all of it */
+
+static const char *const letters[2] = {"A", "B"};
+
+static void metric(struct gp_doc *doc, const char *code, const char *label, struct gp_value a,
+		   struct gp_value b)
+{
+	gp_doc_cell(doc, gp_v_word(code, label));
+	gp_doc_cell(doc, a);
+	gp_doc_cell(doc, b);
+}
+
+static struct gp_value percent(u64 part, u64 whole)
+{
+	return gp_v_if(whole, gp_v_real(GP_UNIT_PERCENT,
+					whole ? 100.0 * (double)part / (double)whole : 0));
+}
+
+static u64 length(const struct gp_workload *workload)
+{
+	return workload->last_ns - workload->first_ns;
+}
+
+static struct gp_value at_once(const struct gp_workload *workload)
+{
+	for (size_t i = GP_WORKLOAD_AT_ONCE; i; i--)
+		if (workload->windows[i])
+			return gp_v_count(i);
+	return gp_v_missing();
+}
+
+static struct gp_value mean_at_once(const struct gp_workload *workload)
+{
+	u64 windows = 0, sum = 0;
+
+	for (size_t i = 1; i <= GP_WORKLOAD_AT_ONCE; i++) {
+		windows += workload->windows[i];
+		sum += workload->windows[i] * i;
+	}
+	return gp_v_if(windows,
+		       gp_v_real(GP_UNIT_REAL, windows ? (double)sum / (double)windows : 0));
+}
+
+static struct gp_value rate(const struct gp_workload *workload)
+{
+	double value = gp_workload_rate(workload);
+
+	return gp_v_if(value > 0, gp_v_real(GP_UNIT_RATE, value));
+}
+
+static struct gp_value ahead(const struct gp_workload *workload)
+{
+	return gp_v_if(workload->ahead_count,
+		       gp_v_real(GP_UNIT_REAL, workload->ahead_count
+						       ? (double)workload->ahead_sum /
+								 (double)workload->ahead_count
+						       : 0));
+}
+
+static struct gp_value copy_bytes(const struct gp_workload *workload)
+{
+	return gp_v_if(workload->unsized_copies < workload->copies,
+		       gp_v_number(GP_UNIT_BYTES, workload->copy_bytes));
+}
+
+/* One metric of both cases. */
+#define METRIC(code, label, of) metric(doc, code, label, of(0), of(1))
+
+static void put_metrics(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_section(doc, "cases", _("Cases"));
+	gp_doc_fact(doc, "a", "A", gp_v_text(c->names[0]));
+	gp_doc_fact(doc, "b", "B", gp_v_text(c->names[1]));
+	gp_doc_table(doc, "metrics", NULL);
+	gp_doc_column(doc, "metric", _("METRIC"));
+	gp_doc_column(doc, "a", "A");
+	gp_doc_column(doc, "b", "B");
+#define OF_QUEUES(i)   gp_v_count(c->queues[i])
+#define OF_COUNT(i)    gp_v_count(c->cases[i]->dispatches)
+#define OF_NAMED(i)    gp_v_count(c->cases[i]->named)
+#define OF_KERNELS(i)  gp_v_count(c->cases[i]->kernel_count)
+#define OF_BARRIERS(i) gp_v_count(c->cases[i]->barriers)
+#define OF_COPIES(i)   gp_v_count(c->cases[i]->copies)
+#define OF_BYTES(i)    copy_bytes(c->cases[i])
+#define OF_CALLS(i)    gp_v_count(c->cases[i]->calls)
+#define OF_WAITS(i)    gp_v_count(c->cases[i]->waits)
+#define OF_LENGTH(i)   gp_v_if(c->cases[i]->has_time, gp_v_ns(length(c->cases[i])))
+#define OF_RATE(i)     rate(c->cases[i])
+#define OF_AT_ONCE(i)  at_once(c->cases[i])
+#define OF_MEAN(i)     mean_at_once(c->cases[i])
+#define OF_AHEAD(i)    ahead(c->cases[i])
+#define OF_GAPS(i)     gp_v_if(c->cases[i]->has_time, gp_v_count(c->cases[i]->idle_gaps))
+#define OF_IDLE(i)     percent(c->cases[i]->idle_ns, length(c->cases[i]))
+#define OF_JUMPS(i)    gp_v_count(c->cases[i]->jumps)
+	METRIC("queues", _("hardware queues"), OF_QUEUES);
+	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
+	METRIC("named", _("of these with a name"), OF_NAMED);
+	METRIC("kernels", _("different kernels"), OF_KERNELS);
+	METRIC("barriers", _("barriers"), OF_BARRIERS);
+	METRIC("copies", _("copies handed to an engine"), OF_COPIES);
+	METRIC("copy_bytes", _("bytes of these"), OF_BYTES);
+	METRIC("calls", _("HIP calls"), OF_CALLS);
+	METRIC("waits", _("of these waiting (...Synchronize)"), OF_WAITS);
+	METRIC("length_ns", _("from first to last submission"), OF_LENGTH);
+	METRIC("rate", _("kernels a second"), OF_RATE);
+	METRIC("queues_at_once_high", _("queues used within 10 ms, most"), OF_AT_ONCE);
+	METRIC("queues_at_once_mean", _("queues used within 10 ms, mean"), OF_MEAN);
+	METRIC("packets_ahead_mean", _("packets ahead in the queue, mean"), OF_AHEAD);
+	METRIC("idle_gaps", _("pauses of 1 ms and more"), OF_GAPS);
+	METRIC("idle_share", _("time in such pauses"), OF_IDLE);
+	if (c->cases[0]->jumps || c->cases[1]->jumps)
+		METRIC("jumps", _("times the clock went back"), OF_JUMPS);
+}
+
+static struct gp_value priority_word(const struct gp_log_queue *queue)
+{
+	if (!(queue->valid & GP_LQ_PRIORITY))
+		return gp_v_missing();
+	return queue->priority == 0   ? gp_v_word("low", _("low"))
+	       : queue->priority == 1 ? gp_v_word("normal", _("normal"))
+	       : queue->priority == 2 ? gp_v_word("high", _("high"))
+				      : gp_v_count(queue->priority);
+}
+
+static void put_queue_rows(struct gp_doc *doc, const struct gp_comparison *c, int which)
+{
+	size_t count;
+	const struct gp_log_queue *rows = gp_log_queues_items(c->cases[which]->queues, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct gp_log_queue *q = &rows[i];
+
+		gp_doc_cell(doc, gp_v_text(letters[which]));
+		gp_doc_cell(doc, gp_v_if(q->pid, gp_v_count(q->pid)));
+		gp_doc_cell(doc, gp_v_number(GP_UNIT_HEX, q->address));
+		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_HSA_ID, gp_v_count(q->hsa_id)));
+		gp_doc_cell(doc, priority_word(q));
+		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_STREAMS, gp_v_count(q->streams_max)));
+		gp_doc_cell(doc, gp_v_count(q->dispatches));
+		gp_doc_cell(doc, gp_v_count(q->barriers));
+		gp_doc_cell(doc,
+			    gp_v_if(q->valid & GP_LQ_FIRST, gp_v_ns(q->last_ns - q->first_ns)));
+	}
+}
+
+static void put_queues(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_section(doc, "queues", _("Queues"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "case", _("CASE"));
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_column(doc, "address", _("ADDRESS"));
+	gp_doc_column(doc, "hsa_id", "HSA ID");
+	gp_doc_column(doc, "priority", _("PRIORITY"));
+	gp_doc_column(doc, "streams", _("STREAMS"));
+	gp_doc_column(doc, "dispatches", _("KERNELS"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "barriers", _("BARRIERS"));
+	gp_doc_column(doc, "used_ns", _("USED FOR"));
+	put_queue_rows(doc, c, 0);
+	put_queue_rows(doc, c, 1);
+	gp_doc_section(doc, "overlap", _("Overlap"));
+	gp_doc_fact(doc, "same_process", _("Same process"),
+		    gp_v_if(c->pids_known, gp_v_number(GP_UNIT_BOOL, c->same_process)));
+	gp_doc_fact(doc, "shared_queues", _("Queues that both use"),
+		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
+	gp_doc_fact(doc, "same_hsa_ids", _("HSA ids in both"), gp_v_count(c->same_ids));
+	gp_doc_fact(doc, "overlap_ns", _("Both submitting, if on one machine"),
+		    gp_v_if(c->has_overlap, gp_v_ns(c->overlap_ns)));
+	gp_doc_note(doc, "%s",
+		    _("HSA ids are counted in each process: the same id in two processes is two "
+		      "queues."));
+}
+
+static void put_classes(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_section(doc, "kernels", _("Kernels"));
+	gp_doc_table(doc, "classes", _("By class, judged by name"));
+	gp_doc_column(doc, "class", _("CLASS"));
+	gp_doc_column(doc, "a", "A");
+	gp_doc_column(doc, "a_share", _("OF A"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "b", "B");
+	gp_doc_column(doc, "b_share", _("OF B"));
+	gp_doc_bars(doc);
+	for (u32 i = 0; i < GP_KERNEL_CLASSES; i++) {
+		u64 a = c->cases[0]->classes[i], b = c->cases[1]->classes[i];
+
+		if (!a && !b)
+			continue;
+		gp_doc_cell(doc, gp_v_word(gp_kernel_class_code(i), gp_kernel_class_name(i)));
+		gp_doc_cell(doc, gp_v_count(a));
+		gp_doc_cell(doc, percent(a, c->cases[0]->named));
+		gp_doc_cell(doc, gp_v_count(b));
+		gp_doc_cell(doc, percent(b, c->cases[1]->named));
+	}
+}
+
+static void put_kernel(struct gp_doc *doc, const struct gp_workload *workload,
+		       const struct gp_kernel_use *kernel)
+{
+	const struct gp_string *name = &workload->names.items[kernel->name];
+	char shown[NAME_COLUMNS + 8];
+	int keep = NAME_COLUMNS;
+
+	/* Not in the middle of a character. */
+	while ((size_t)keep < name->len && keep > 0 && ((u8)name->text[keep] & 0xc0) == 0x80)
+		keep--;
+	snprintf(shown, sizeof(shown), name->len > NAME_COLUMNS ? "%.*s..." : "%.*s", keep,
+		 name->text);
+	gp_doc_cell(doc, name->len > NAME_COLUMNS ? gp_v_word(name->text, shown)
+						  : gp_v_textn(name->text, name->len));
+	gp_doc_cell(doc, gp_v_word(gp_kernel_class_code(kernel->kernel_class),
+				   gp_kernel_class_name(kernel->kernel_class)));
+	gp_doc_cell(doc, gp_v_count(kernel->count));
+	gp_doc_cell(doc, percent(kernel->count, workload->named));
+	gp_doc_cell(doc, gp_v_if(kernel->sized, gp_v_count(kernel->grid_low)));
+	gp_doc_cell(doc, gp_v_if(kernel->sized, gp_v_count(kernel->grid_high)));
+	gp_doc_cell(doc, gp_v_if(kernel->sized, gp_v_count(kernel->workgroup)));
+}
+
+static void put_names(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_table(doc, "names", _("By name, the most submitted first; sizes in work-items"));
+	gp_doc_column(doc, "case", _("CASE"));
+	gp_doc_column(doc, "kernel", _("KERNEL"));
+	gp_doc_column(doc, "class", _("CLASS"));
+	gp_doc_column(doc, "count", _("COUNT"));
+	gp_doc_column(doc, "share", _("SHARE"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "grid_low", _("GRID FROM"));
+	gp_doc_column(doc, "grid_high", _("TO"));
+	gp_doc_column(doc, "workgroup", _("WORKGROUP"));
+	for (int which = 0; which < 2; which++) {
+		const struct gp_workload *workload = c->cases[which];
+
+		for (size_t i = 0; i < workload->kernel_count && i < NAMES_SHOWN; i++) {
+			if (!workload->kernels[i].count)
+				break;
+			gp_doc_cell(doc, gp_v_text(letters[which]));
+			put_kernel(doc, workload, &workload->kernels[i]);
+		}
+	}
+}
+
+static void put_times(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_section(doc, "times", _("Submissions over time"));
+	for (int i = 0; i < 2; i++) {
+		const struct gp_workload *workload = c->cases[i];
+		size_t bins =
+			workload->has_time ? (size_t)(length(workload) / workload->bin_ns) + 1 : 0;
+
+		if (bins)
+			gp_doc_series(doc, i ? "b" : "a", letters[i], workload->bins, bins,
+				      workload->first_ns, workload->bin_ns);
+	}
+	gp_doc_table(doc, "gaps", _("Longest pauses"));
+	gp_doc_column(doc, "case", _("CASE"));
+	gp_doc_column(doc, "after_ns", _("AFTER"));
+	gp_doc_column(doc, "length_ns", _("LENGTH"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "line", _("ENDED BY LINE"));
+	for (int i = 0; i < 2; i++) {
+		const struct gp_workload *workload = c->cases[i];
+
+		for (size_t g = 0; g < workload->gap_count; g++) {
+			const struct gp_gap *gap = &workload->gaps[g];
+
+			gp_doc_cell(doc, gp_v_text(letters[i]));
+			gp_doc_cell(doc, gp_v_ns(gap->start_ns - workload->first_ns));
+			gp_doc_cell(doc, gp_v_ns(gap->length_ns));
+			gp_doc_cell(doc, gp_v_count(gap->line));
+		}
+	}
+}
+
+static struct gp_value strategy_word(enum gp_strategy strategy)
+{
+	switch (strategy) {
+	case GP_STRATEGY_WAIT:
+		return gp_v_word("wait", _("wait for the batch job's next pause"));
+	case GP_STRATEGY_SUSPEND_PROCESS:
+		return gp_v_word("suspend-process", _("suspend the batch process as a whole"));
+	case GP_STRATEGY_SUSPEND_QUEUES:
+		return gp_v_word("suspend-queues", _("suspend the batch work's queues only"));
+	case GP_STRATEGY_TIME_SLICE:
+		return gp_v_word("time-slice", _("give turns to the whole process"));
+	case GP_STRATEGY_UNKNOWN:
+		break;
+	}
+	return gp_v_word("unknown", _("cannot be told from these logs"));
+}
+
+static void put_reason(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	switch (c->strategy) {
+	case GP_STRATEGY_WAIT:
+		gp_doc_note(
+			doc,
+			_("The batch job pauses every %.2f ms by itself; suspending and resuming "
+			  "costs about %.2f ms, so waiting is cheaper."),
+			(double)c->batch_pause_ns / 1e6, 2.0 * (double)GP_SUSPEND_COST_NS / 1e6);
+		break;
+	case GP_STRATEGY_SUSPEND_PROCESS:
+		gp_doc_note(
+			doc, "%s",
+			_("Two processes never share a queue, and suspending a process stops its "
+			  "kernels in the middle (CWSR) and loses nothing."));
+		break;
+	case GP_STRATEGY_SUSPEND_QUEUES:
+		gp_doc_note(doc, "%s",
+			    _("One process uses separate queues for both: its batch queues can be "
+			      "suspended by id while the others run."));
+		break;
+	case GP_STRATEGY_TIME_SLICE:
+		gp_doc_note(doc,
+			    _("%zu queues carry both kinds of work: suspending one would stop the "
+			      "urgent work as well. Give the two their own processes, or streams "
+			      "of different priority, which have their own queues."),
+			    c->shared_queues);
+		break;
+	case GP_STRATEGY_UNKNOWN:
+		gp_doc_note(
+			doc, "%s",
+			c->cases[0]->dispatches && c->cases[1]->dispatches
+				? _("The logs do not name the processes: log with "
+				    "AMD_LOG_LEVEL=4 or more.")
+				: _("A log holds no kernel: log with AMD_LOG_LEVEL=4 (from ROCm "
+				    "7.1 on 5)."));
+		break;
+	}
+	gp_doc_note(doc, "%s",
+		    _("Stream priorities alone do not preempt: they order what waits, newest ROCm "
+		      "ignores them by default, and a kernel that runs keeps its compute units."));
+}
+
+static void put_recommendation(struct gp_doc *doc, const struct gp_comparison *c)
+{
+	gp_doc_section(doc, "recommendation", _("Preemption strategy"));
+	gp_doc_fact(doc, "strategy", _("Strategy"), strategy_word(c->strategy));
+	gp_doc_fact(doc, "online", _("Looks latency-critical (more pauses)"),
+		    gp_v_if(c->online >= 0, gp_v_text(c->online >= 0 ? letters[c->online] : "")));
+	gp_doc_fact(doc, "assumed_suspend_cost_ns", _("Assumed cost of a suspend or resume"),
+		    gp_v_ns(GP_SUSPEND_COST_NS));
+	put_reason(doc, c);
+}
+
+struct gp_doc *gp_compare_doc(const struct gp_comparison *comparison)
+{
+	struct gp_doc *doc = gp_doc_new("compare", _("Two workloads compared"));
+
+	if (!doc)
+		return NULL;
+	put_metrics(doc, comparison);
+	put_queues(doc, comparison);
+	put_classes(doc, comparison);
+	put_names(doc, comparison);
+	put_times(doc, comparison);
+	put_recommendation(doc, comparison);
+	return doc;
+}

@@ -1,0 +1,277 @@
+/* The answers, each with its evidence. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "trace/analyse/inquiry.h"
+
+#define STEPS_SHOWN 15
+
+const char *gp_inquiry_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "ftrace.txt:13"; nothing for line 0. */
+static struct gp_value place(const char *file, u64 line, char *out, size_t size)
+{
+	if (!line)
+		return gp_v_missing();
+	snprintf(out, size, "%s:%llu", gp_inquiry_file(file), (unsigned long long)line);
+	return gp_v_text(out);
+}
+
+static struct gp_value absent(void)
+{
+	return gp_v_word("absent", _("not in this data"));
+}
+
+static void answer(struct gp_doc *doc, const char *code, const char *what, struct gp_value value,
+		   struct gp_value evidence)
+{
+	gp_doc_cell(doc, gp_v_word(code, what));
+	gp_doc_cell(doc, value.unit == GP_UNIT_MISSING ? absent() : value);
+	gp_doc_cell(doc, evidence);
+}
+
+static void open_question(struct gp_doc *doc, const char *key, const char *title)
+{
+	gp_doc_section(doc, key, title);
+	gp_doc_table(doc, "answers", NULL);
+	gp_doc_column(doc, "item", _("QUESTION"));
+	gp_doc_column(doc, "answer", _("ANSWER"));
+	gp_doc_column(doc, "evidence", _("EVIDENCE"));
+}
+
+/* How often a function ran, and where first. */
+static void count_answer(const struct gp_inquiry *q, struct gp_doc *doc, const char *code,
+			 const char *what, enum gp_match match, const char *name)
+{
+	const struct gp_function_use *first = NULL;
+	u64 count = gp_kfdpath_count(&q->path, match, name, &first);
+	char text[256];
+
+	/* A function that was not traced is not seen either: that is no 0. */
+	answer(doc, code, what,
+	       !q->path.function_count ? gp_v_missing()
+	       : count                 ? gp_v_count(count)
+				       : gp_v_word("not-seen", _("not seen")),
+	       first ? place(q->inputs[first->input]->name, first->line, text, sizeof(text))
+		     : gp_v_missing());
+}
+
+static void time_answer(const struct gp_inquiry *q, struct gp_doc *doc, const char *code,
+			const char *what, const char *function)
+{
+	const struct gp_function_use *use = gp_kfdpath_find(&q->path, function);
+	bool known = use && use->timed;
+	char text[256];
+
+	answer(doc, code, what, gp_v_if(known, gp_v_ns(known ? use->total_ns / use->timed : 0)),
+	       known ? place(q->inputs[use->input]->name, use->line, text, sizeof(text))
+		     : gp_v_missing());
+}
+
+static const struct gp_inquiry_input *first_log(const struct gp_inquiry *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->inputs[i]->kind == GP_SOURCE_AMDLOG)
+			return q->inputs[i];
+	return NULL;
+}
+
+static void put_steps(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	u32 chosen[STEPS_SHOWN];
+
+	gp_doc_table(doc, "steps", _("Where the time of creating queues goes, in the kernel"));
+	gp_doc_column(doc, "function", _("FUNCTION"));
+	gp_doc_column(doc, "entered", _("ENTERED"));
+	gp_doc_column(doc, "own_ns", _("OWN TIME"));
+	gp_doc_bars(doc);
+	for (size_t n = 0; n < STEPS_SHOWN; n++) {
+		const struct gp_function_use *best = NULL;
+
+		for (size_t i = 0; i < q->path.function_count; i++) {
+			const struct gp_function_use *use = &q->path.functions[i];
+			bool taken = false;
+
+			for (size_t k = 0; k < n; k++)
+				taken |= chosen[k] == use->name;
+			if (!taken && use->inside && (!best || use->inside_ns > best->inside_ns))
+				best = use;
+		}
+		if (!best)
+			break;
+		chosen[n] = best->name;
+		gp_doc_cell(doc, gp_v_text(q->path.names.items[best->name].text));
+		gp_doc_cell(doc, gp_v_count(best->inside));
+		gp_doc_cell(doc, gp_v_ns(best->inside_ns));
+	}
+}
+
+static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_inquiry_input *log = first_log(q);
+	const struct gp_kfdpath *path = &q->path;
+	const struct gp_creation *longest = path->creation_count ? &path->longest : NULL;
+	u64 whole = path->creation_ended, sum = path->creation_ns;
+	char text[256];
+	size_t kfd;
+
+	gp_kfd_queues_items(q->queues, &kfd);
+	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
+	answer(doc, "runtime", _("queues the runtime created"),
+	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
+	       log ? place(log->name, log->created_line, text, sizeof(text)) : gp_v_missing());
+	answer(doc, "runtime_ns", _("time in the runtime, mean (from the line before)"),
+	       gp_v_if(log && log->creations,
+		       gp_v_ns(log && log->creations ? log->creation_ns / log->creations : 0)),
+	       log && log->creations ? place(log->name, log->created_line, text, sizeof(text))
+				     : gp_v_missing());
+	answer(doc, "driver", _("creations of queues in the driver"),
+	       gp_v_if(path->creation_count || kfd,
+		       gp_v_count(path->creation_count ? path->creation_count : kfd)),
+	       path->creation_count ? place(q->inputs[path->creations[0].input]->name,
+					    path->creations[0].line, text, sizeof(text))
+				    : gp_v_missing());
+	answer(doc, "driver_ns", _("time in the driver, mean"),
+	       gp_v_if(path->creation_count,
+		       gp_v_ns(path->creation_count ? sum / path->creation_count : 0)),
+	       path->creation_count ? place(q->inputs[path->creations[0].input]->name,
+					    path->creations[0].line, text, sizeof(text))
+				    : gp_v_missing());
+	answer(doc, "driver_longest_ns", _("time in the driver, longest"),
+	       gp_v_if(longest, gp_v_ns(longest ? longest->length_ns : 0)),
+	       longest ? place(q->inputs[longest->input]->name, longest->line, text, sizeof(text))
+		       : gp_v_missing());
+	count_answer(q, doc, "slot", _("finding a free id (find_available_queue_slot)"),
+		     GP_MATCH_NAME, "find_available_queue_slot");
+	count_answer(q, doc, "runlist", _("runlists sent"), GP_MATCH_NAME, "pm_send_runlist");
+	if (path->creation_count)
+		put_steps(q, doc);
+	if (path->creation_count > whole)
+		gp_doc_note(doc,
+			    _("Of %llu creations the return was not traced: they took at least as "
+			      "long as is shown."),
+			    (unsigned long long)(path->creation_count - whole));
+}
+
+static void put_mqd(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	open_question(doc, "mqd", _("2. What happens to the MQD?"));
+	count_answer(q, doc, "allocated", _("allocated (allocate_mqd)"), GP_MATCH_START,
+		     "allocate_mqd");
+	count_answer(q, doc, "initialised", _("initialised (init_mqd)"), GP_MATCH_START,
+		     "init_mqd");
+	count_answer(q, doc, "updated", _("updated (update_mqd)"), GP_MATCH_START, "update_mqd");
+	count_answer(q, doc, "loaded", _("loaded into a slot by the driver (load_mqd)"),
+		     GP_MATCH_START, "load_mqd");
+	count_answer(q, doc, "mapped", _("given to the scheduler (map_queues)"), GP_MATCH_NAME,
+		     "map_queues_cpsch");
+	count_answer(q, doc, "any", _("all functions with mqd in their name"), GP_MATCH_PART,
+		     "mqd");
+	answer(doc, "contents", _("what is in it"), gp_v_missing(), gp_v_missing());
+	gp_doc_note(
+		doc, "%s",
+		_("With the hardware scheduler the driver never loads an MQD: the runlist names "
+		  "it and the firmware loads it. 'gpreempt mqd' decodes its contents."));
+}
+
+static void put_use(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	char text[256];
+	size_t logs = 0;
+
+	open_question(doc, "use", _("3. Which queues does each workload use?"));
+	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_inquiry_input *input = q->inputs[i];
+		const struct gp_log_queue *rows;
+		char label[256];
+		size_t count, multiple = 0;
+
+		if (input->kind != GP_SOURCE_AMDLOG)
+			continue;
+		logs++;
+		rows = gp_log_queues_items(input->workload->queues, &count);
+		for (size_t k = 0; k < count; k++)
+			multiple += rows[k].valid & GP_LQ_STREAMS && rows[k].streams_max > 1;
+		snprintf(label, sizeof(label), _("%s: compute queues"),
+			 gp_inquiry_file(input->name));
+		answer(doc, "queues", label, gp_v_count(count),
+		       place(input->name, input->created_line, text, sizeof(text)));
+		snprintf(label, sizeof(label), _("%s: of these shared by several streams"),
+			 gp_inquiry_file(input->name));
+		answer(doc, "shared", label, gp_v_count(multiple),
+		       place(input->name, input->created_line, text, sizeof(text)));
+		snprintf(label, sizeof(label), _("%s: copies by the copy engines"),
+			 gp_inquiry_file(input->name));
+		answer(doc, "copies", label, gp_v_count(input->workload->copies),
+		       place(input->name, input->copy_line, text, sizeof(text)));
+		snprintf(label, sizeof(label), _("%s: kernels"), gp_inquiry_file(input->name));
+		answer(doc, "kernels", label, gp_v_count(input->workload->dispatches),
+		       place(input->name, input->packet_line, text, sizeof(text)));
+	}
+	if (!logs)
+		answer(doc, "queues", _("compute queues"), gp_v_missing(), gp_v_missing());
+	gp_doc_note(doc, "%s", _("'gpreempt compare A B' puts two workloads side by side."));
+}
+
+static void put_doorbell(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_inquiry_input *log = first_log(q);
+	char text[256];
+
+	open_question(doc, "doorbell", _("4. Are doorbells used, and can they be seen?"));
+	answer(doc, "packets", _("packets the runtime put into queues"),
+	       gp_v_if(log && log->workload->dispatches,
+		       gp_v_count(log ? log->workload->dispatches + log->workload->barriers : 0)),
+	       log ? place(log->name, log->packet_line, text, sizeof(text)) : gp_v_missing());
+	count_answer(q, doc, "allocated", _("doorbells allocated by the driver"), GP_MATCH_START,
+		     "allocate_doorbell");
+	count_answer(q, doc, "kernel", _("doorbells rung by the driver itself"), GP_MATCH_START,
+		     "write_kernel_doorbell");
+	count_answer(q, doc, "ioctls", _("ioctls"), GP_MATCH_NAME, "kfd_ioctl");
+	gp_doc_note(doc, "%s",
+		    _("A program rings its doorbell by writing to memory: no system call, nothing "
+		      "for ftrace to see. What the driver rings is its own queue to the "
+		      "scheduler."));
+}
+
+static void put_preemption(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_inquiry_input *log = first_log(q);
+	char text[256];
+
+	open_question(doc, "preemption", _("5. Can work be preempted?"));
+	answer(doc, "priorities", _("queues of high or low priority were created"),
+	       gp_v_if(log && log->created_line,
+		       gp_v_number(GP_UNIT_BOOL, log && log->priority_line)),
+	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
+	count_answer(q, doc, "unmaps", _("times all queues were taken off (unmap_queues)"),
+		     GP_MATCH_NAME, "unmap_queues_cpsch");
+	time_answer(q, doc, "unmap_ns", _("taking them off took, mean"), "unmap_queues_cpsch");
+	time_answer(q, doc, "fence_ns", _("of this waiting for the GPU, mean"),
+		    "amdkfd_fence_wait_timeout");
+	count_answer(q, doc, "suspends", _("suspended by a debugger (suspend_queues)"),
+		     GP_MATCH_NAME, "suspend_queues");
+	time_answer(q, doc, "suspend_ns", _("a suspension took, mean"), "suspend_queues");
+	count_answer(q, doc, "evictions", _("evicted by the driver"), GP_MATCH_START,
+		     "evict_process_queues");
+	gp_doc_note(
+		doc, "%s",
+		_("Priorities of streams order what waits and stop nothing that runs. Suspending "
+		  "a process through KFD does, with help of the driver only; each time all "
+		  "queues of the device are taken off and put back."));
+}
+
+void gp_inquiry_questions(const struct gp_inquiry *inquiry, struct gp_doc *doc)
+{
+	put_creation(inquiry, doc);
+	put_mqd(inquiry, doc);
+	put_use(inquiry, doc);
+	put_doorbell(inquiry, doc);
+	put_preemption(inquiry, doc);
+}

@@ -1,0 +1,255 @@
+/* The files, their clocks, and the table of indicators. */
+#include <stdio.h>
+
+#include "base/i18n.h"
+#include "trace/analyse/inquiry.h"
+
+enum verdict { MET, MISSED, ABSENT };
+
+static void indicator(struct gp_doc *doc, const char *code, const char *what, const char *target,
+		      struct gp_value found, enum verdict verdict)
+{
+	gp_doc_cell(doc, gp_v_word(code, what));
+	gp_doc_cell(doc, gp_v_text(target));
+	gp_doc_cell(doc, found);
+	gp_doc_cell(doc, verdict == MET      ? gp_v_word("met", _("met"))
+			 : verdict == MISSED ? gp_v_word("missed", _("not met"))
+					     : gp_v_word("absent", _("not in this data")));
+}
+
+static enum verdict judge(bool known, bool met)
+{
+	return known ? met ? MET : MISSED : ABSENT;
+}
+
+/* How often functions were seen; `all`: none of them can have been missed. */
+static struct gp_value seen(bool traced, u64 count, bool all)
+{
+	return !traced        ? gp_v_missing()
+	       : count || all ? gp_v_count(count)
+			      : gp_v_word("not-seen", _("not seen"));
+}
+
+void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_kfdpath *path = &q->path;
+	bool traced = path->function_count > 0;
+	u64 mqd = gp_kfdpath_count(path, GP_MATCH_START, "init_mqd", NULL) +
+		  gp_kfdpath_count(path, GP_MATCH_START, "update_mqd", NULL);
+	u64 kcq = gp_kfdpath_count(path, GP_MATCH_PART, "kcq", NULL);
+	u64 doorbell = gp_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
+	u64 creations = path->creation_count, sum = path->creation_ns;
+
+	gp_doc_section(doc, "indicators", _("Indicators"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "indicator", _("INDICATOR"));
+	gp_doc_column(doc, "target", _("TARGET"));
+	gp_doc_column(doc, "found", _("FOUND"));
+	gp_doc_column(doc, "verdict", _("VERDICT"));
+	indicator(doc, "creation", _("creating a queue, in the driver"), "< 1 ms",
+		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
+		  judge(creations, creations && sum / creations < 1000000));
+	/* A trace of a few functions only would show none; that says nothing. */
+	indicator(doc, "mqd", _("MQD operations for each queue created"), "1-2",
+		  gp_v_if(creations && mqd,
+			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
+		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
+	/* A function that was not traced is not seen either: that is no 0. */
+	indicator(doc, "kcq", _("kernel compute queues used"), "0",
+		  seen(traced, kcq, q->kcq_traced), judge(traced && (kcq || q->kcq_traced), !kcq));
+	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
+		  seen(traced, doorbell, false), judge(traced, true));
+	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_workload *workload;
+		char label[256];
+		size_t count;
+
+		if (q->inputs[i]->kind != GP_SOURCE_AMDLOG)
+			continue;
+		workload = q->inputs[i]->workload;
+		gp_log_queues_items(workload->queues, &count);
+		snprintf(label, sizeof(label), _("%s: compute queues"),
+			 gp_inquiry_file(q->inputs[i]->name));
+		indicator(doc, "queues", label, "1-3", gp_v_count(count), judge(count, count <= 3));
+		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, most"),
+			 gp_inquiry_file(q->inputs[i]->name));
+		indicator(doc, "backlog", label, "< 100",
+			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
+			  judge(workload->ahead_count, workload->ahead_high < 100));
+	}
+	/* The roadmap's table has them; no log or trace does. */
+	indicator(doc, "active", _("hardware slot in use (CP_HQD_ACTIVE)"), "1", gp_v_missing(),
+		  ABSENT);
+	indicator(doc, "quantum", _("time slice of a slot (QUANTUM)"), "512-1024", gp_v_missing(),
+		  ABSENT);
+	gp_doc_note(doc, "%s",
+		    _("'gpreempt hqd' shows the slots and their time slices on a live system."));
+}
+
+/* Of what the kernel's tracer recorded. */
+static bool is_trace(const struct gp_inquiry_input *input)
+{
+	return input->kind == GP_SOURCE_FTRACE || input->kind == GP_SOURCE_TRACEDAT;
+}
+
+/* "MONOTONIC", or all that its events have; nothing when none tells a time. */
+static struct gp_value clocks_of(const struct gp_inquiry_input *input, char *out, size_t size)
+{
+	size_t len = 0;
+
+	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
+		if (input->clocks & 1u << clock && len < size)
+			len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "",
+						gp_clock_name(clock));
+	return gp_v_if(len, gp_v_text(out));
+}
+
+static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "files", _("Files"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "file", _("FILE"));
+	gp_doc_column(doc, "kind", _("KIND"));
+	gp_doc_column(doc, "clock", _("CLOCK"));
+	gp_doc_column(doc, "events", _("EVENTS"));
+	gp_doc_column(doc, "damaged", _("DAMAGED"));
+	gp_doc_column(doc, "gaps", _("GAPS"));
+	gp_doc_column(doc, "lost", _("LOST"));
+	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
+	for (size_t i = 0; i < q->count; i++) {
+		const struct gp_inquiry_input *input = q->inputs[i];
+		char clocks[96];
+		bool trace = is_trace(input), gaps = trace || input->kind == GP_SOURCE_DECISIONS;
+
+		gp_doc_cell(doc, gp_v_text(input->name));
+		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
+		gp_doc_cell(doc, clocks_of(input, clocks, sizeof(clocks)));
+		gp_doc_cell(doc, gp_v_count(input->events));
+		gp_doc_cell(doc, gp_v_count(input->damaged));
+		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->gaps)));
+		gp_doc_cell(doc, gp_v_if(gaps, gp_v_count(input->lost)));
+		gp_doc_cell(doc, gp_v_if(trace || input->kind == GP_SOURCE_AMDLOG,
+					 gp_v_count(input->jumps)));
+	}
+}
+
+/* One clock against another, by whatever was seen on both. */
+static void put_pair(struct gp_doc *doc, const char *clock, const char *against, const char *code,
+		     const char *by, const struct gp_alignment *a)
+{
+	gp_doc_cell(doc, gp_v_text(clock));
+	gp_doc_cell(doc, gp_v_text(against));
+	gp_doc_cell(doc, gp_v_word(code, by));
+	gp_doc_cell(doc, gp_v_count(a->anchors));
+	gp_doc_cell(doc, gp_v_if(a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
+	gp_doc_cell(doc, gp_v_if(a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
+	gp_doc_cell(doc, gp_v_ns(a->residual_ns));
+}
+
+static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	static const enum gp_clock clocks[] = {GP_CLOCK_MONOTONIC_RAW, GP_CLOCK_BOOTTIME};
+	enum gp_clock trace = q->trace_clock;
+
+	if (!q->alignment.known && !q->clocks.count)
+		return;
+	for (size_t i = 0; i < q->count; i++)
+		if (is_trace(q->inputs[i]))
+			trace = q->inputs[i]->clock;
+	gp_doc_table(doc, "pairs", NULL);
+	gp_doc_column(doc, "clock", _("CLOCK"));
+	gp_doc_column(doc, "against", _("AGAINST"));
+	gp_doc_column(doc, "by", _("BY"));
+	gp_doc_column(doc, "anchors", _("ANCHORS"));
+	gp_doc_column(doc, "ahead_ns", _("AHEAD BY"));
+	gp_doc_column(doc, "behind_ns", _("BEHIND BY"));
+	gp_doc_column(doc, "residual_ns", _("RESIDUAL"));
+	if (q->alignment.known)
+		put_pair(doc, gp_clock_name(GP_CLOCK_MONOTONIC), gp_clock_name(trace), "creations",
+			 _("creations of queues"), &q->alignment);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks) && q->clocks.count; i++) {
+		struct gp_alignment a;
+
+		gp_clocks_align(&q->clocks, clocks[i], &a);
+		put_pair(doc, gp_clock_name(clocks[i]), gp_clock_name(GP_CLOCK_MONOTONIC),
+			 "readings", _("readings of both"), &a);
+	}
+}
+
+/* Clocks that events have and nothing here relates to MONOTONIC. */
+static void note_strangers(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	u32 used = 0, known = 1u << GP_CLOCK_MONOTONIC;
+	char names[96];
+	size_t len = 0;
+
+	for (size_t i = 0; i < q->count; i++)
+		used |= q->inputs[i]->clocks;
+	if (q->alignment.known)
+		known |= 1u << GP_CLOCK_TRACE;
+	if (q->clocks.count)
+		known |= 1u << GP_CLOCK_MONOTONIC_RAW | 1u << GP_CLOCK_BOOTTIME;
+	/* One clock alone needs no other. */
+	if (!(used & (used - 1)) || !(used & ~known))
+		return;
+	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
+		if (used & ~known & 1u << clock)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", gp_clock_name(clock));
+	gp_doc_note(doc,
+		    _("Nothing here relates these clocks to MONOTONIC: %s. Their times are not "
+		      "compared with others (clocks.json of 'gpreempt trace' would relate "
+		      "MONOTONIC_RAW and BOOTTIME)."),
+		    names);
+}
+
+static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
+{
+	const struct gp_alignment *a = &q->alignment;
+	bool log = false, trace = false, text = false, same = true;
+
+	for (size_t i = 0; i < q->count; i++) {
+		log |= q->inputs[i]->kind == GP_SOURCE_AMDLOG;
+		trace |= is_trace(q->inputs[i]);
+		same &= !is_trace(q->inputs[i]) || q->inputs[i]->clock == GP_CLOCK_MONOTONIC;
+		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
+	}
+	gp_doc_section(doc, "clocks", _("Clocks"));
+	gp_doc_fact(doc, "anchors", _("Queue creations seen by both"),
+		    gp_v_if(log && trace, gp_v_count(a->anchors)));
+	gp_doc_fact(doc, "offset_ns", _("AMD log's clock is ahead of ftrace's by"),
+		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
+	gp_doc_fact(doc, "offset_behind_ns", _("AMD log's clock is behind ftrace's by"),
+		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
+	gp_doc_fact(doc, "residual_ns", _("Farthest creation from that (residual)"),
+		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
+	put_pairs(q, doc);
+	if (log && trace && !a->known && !same)
+		gp_doc_note(doc, "%s",
+			    _("The two clocks could not be aligned: the log and the trace did not "
+			      "see the same creations of queues. Their times are not compared."));
+	note_strangers(q, doc);
+	if (log && trace && same)
+		gp_doc_note(doc, "%s",
+			    _("The log and the trace have the same clock, MONOTONIC: their times "
+			      "can be compared as they are."));
+	if (text)
+		gp_doc_note(
+			doc, "%s",
+			_("ftrace's text does not say which clock it used: --trace-clock tells. "
+			  "Durations are never taken across clocks."));
+}
+
+struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry)
+{
+	struct gp_doc *doc = gp_doc_new("analyze", _("From the runtime through KFD to the GPU"));
+
+	if (!doc)
+		return NULL;
+	put_files(inquiry, doc);
+	gp_inquiry_questions(inquiry, doc);
+	gp_inquiry_indicators(inquiry, doc);
+	gp_inquiry_lists(inquiry, doc);
+	put_clocks(inquiry, doc);
+	return doc;
+}

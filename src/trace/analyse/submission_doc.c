@@ -1,0 +1,237 @@
+/* The submission report. */
+#include "base/i18n.h"
+#include "trace/analyse/submission.h"
+
+static struct gp_value percent(u64 part, u64 whole)
+{
+	return gp_v_if(whole, gp_v_real(GP_UNIT_PERCENT,
+					whole ? 100.0 * (double)part / (double)whole : 0));
+}
+
+static struct gp_value name_of(const struct gp_submission *submission, u32 name)
+{
+	const struct gp_string *text = &submission->names.items[name];
+
+	return gp_v_if(text->len, gp_v_textn(text->text, text->len));
+}
+
+static void put_overview(const struct gp_submission *s, struct gp_doc *doc)
+{
+	u64 kernels = 0;
+
+	for (size_t i = 0; i < s->use_count; i++)
+		if (s->uses[i].layer == GP_LAYER_KERNEL)
+			kernels += gp_use_calls(&s->uses[i]);
+	gp_doc_section(doc, "run", _("The run"));
+	gp_doc_fact(doc, "pid", _("Process"),
+		    gp_v_if(s->has_pid && !s->several_pids, gp_v_count(s->pid)));
+	gp_doc_fact(doc, "wall_ns", _("From first to last event"),
+		    gp_v_if(s->has_wall, gp_v_ns(s->last_ns - s->first_ns)));
+	gp_doc_fact(doc, "kernels", _("Kernels"), gp_v_count(kernels));
+	gp_doc_fact(doc, "queues", _("Queues with kernels"), gp_v_count(s->queue_count));
+	gp_doc_fact(doc, "duplicates", _("Events found in two files, counted once"),
+		    gp_v_count(s->duplicates));
+	if (s->several_pids)
+		gp_doc_note(doc, "%s",
+			    _("The files are of several processes; their figures add up."));
+	if (s->spans_left_out)
+		gp_doc_note(doc,
+			    _("%llu calls are in the tables but not in the division of time: "
+			      "there are too many."),
+			    (unsigned long long)s->spans_left_out);
+	if (!s->device_count)
+		return;
+	gp_doc_table(doc, "devices", _("Devices"));
+	gp_doc_column(doc, "node", _("NODE"));
+	gp_doc_column(doc, "name", _("NAME"));
+	gp_doc_column(doc, "cus", _("COMPUTE UNITS"));
+	for (size_t i = 0; i < s->device_count; i++) {
+		gp_doc_cell(doc, gp_v_count(s->devices[i].node));
+		gp_doc_cell(doc, name_of(s, s->devices[i].name));
+		gp_doc_cell(doc, gp_v_count(s->devices[i].cus));
+	}
+}
+
+static void put_calls(const struct gp_submission *s, struct gp_doc *doc, enum gp_layer layer,
+		      const char *key, const char *title)
+{
+	u64 whole = s->sum_ns[layer];
+
+	gp_doc_section(doc, key, title);
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "name", _("NAME"));
+	gp_doc_column(doc, "calls", _("CALLS"));
+	gp_doc_column(doc, "total_ns", _("TOTAL"));
+	gp_doc_column(doc, "average_ns", _("AVERAGE"));
+	gp_doc_column(doc, "min_ns", _("SHORTEST"));
+	gp_doc_column(doc, "max_ns", _("LONGEST"));
+	gp_doc_column(doc, "share", _("SHARE"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "bytes", _("BYTES"));
+	for (size_t i = 0; i < s->use_count; i++) {
+		const struct gp_use *use = &s->uses[i];
+		u64 calls = gp_use_calls(use), total = gp_use_total(use);
+		bool timed = use->valid & (GP_USE_TIMED | GP_USE_SUMMARY);
+
+		if (use->layer != layer)
+			continue;
+		gp_doc_cell(doc, name_of(s, use->name));
+		gp_doc_cell(doc, gp_v_count(calls));
+		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(total)));
+		gp_doc_cell(doc, gp_v_if(timed && calls, gp_v_ns(calls ? total / calls : 0)));
+		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_TIMED, gp_v_ns(use->low_ns)));
+		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_TIMED, gp_v_ns(use->high_ns)));
+		gp_doc_cell(doc, gp_v_if(timed, percent(total, whole)));
+		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_BYTES,
+					 gp_v_number(GP_UNIT_BYTES, use->bytes)));
+	}
+}
+
+static void kernel_cells(struct gp_doc *doc, const struct gp_use *use)
+{
+	bool grid = use->valid & GP_USE_GRID, registers = use->valid & GP_USE_REGISTERS;
+	bool stages = use->valid & GP_USE_STAGES;
+
+	gp_doc_cell(doc, gp_v_if(grid, gp_v_count(use->grid_low)));
+	gp_doc_cell(doc, gp_v_if(grid, gp_v_count(use->grid_high)));
+	gp_doc_cell(doc, gp_v_if(grid, gp_v_count(use->workgroup)));
+	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_WAVE, gp_v_count(use->wave)));
+	gp_doc_cell(doc, gp_v_if(registers, gp_v_count(use->vgpr)));
+	gp_doc_cell(doc, gp_v_if(registers, gp_v_count(use->sgpr)));
+	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_LDS, gp_v_number(GP_UNIT_BYTES, use->lds)));
+	gp_doc_cell(doc,
+		    gp_v_if(use->valid & GP_USE_LDS, gp_v_number(GP_UNIT_BYTES, use->scratch)));
+	gp_doc_cell(doc, gp_v_if(stages, gp_v_ns(stages ? use->queued_ns / use->stages : 0)));
+	gp_doc_cell(doc, gp_v_if(stages, gp_v_ns(stages ? use->seen_ns / use->stages : 0)));
+}
+
+static void put_kernels(const struct gp_submission *s, struct gp_doc *doc)
+{
+	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
+	gp_doc_table(doc, "shapes", _("Sizes in work-items; waits are means"));
+	gp_doc_column(doc, "name", _("NAME"));
+	gp_doc_column(doc, "grid_low", _("GRID FROM"));
+	gp_doc_column(doc, "grid_high", _("TO"));
+	gp_doc_column(doc, "workgroup", _("WORKGROUP"));
+	gp_doc_column(doc, "wave", _("WAVE"));
+	gp_doc_column(doc, "vgpr", "VGPR");
+	gp_doc_column(doc, "sgpr", "SGPR");
+	gp_doc_column(doc, "lds_bytes", "LDS");
+	gp_doc_column(doc, "scratch_bytes", _("SCRATCH"));
+	gp_doc_column(doc, "dispatch_to_begin_ns", _("DISPATCH TO BEGIN"));
+	gp_doc_column(doc, "end_to_complete_ns", _("END TO COMPLETE"));
+	for (size_t i = 0; i < s->use_count; i++) {
+		if (s->uses[i].layer != GP_LAYER_KERNEL)
+			continue;
+		gp_doc_cell(doc, name_of(s, s->uses[i].name));
+		kernel_cells(doc, &s->uses[i]);
+	}
+}
+
+static void put_queues(const struct gp_submission *s, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "queues", _("Queues"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "gpu", "GPU");
+	gp_doc_column(doc, "queue", _("QUEUE"));
+	gp_doc_column(doc, "kernels", _("KERNELS"));
+	gp_doc_column(doc, "busy_ns", _("KERNEL TIME"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "used_ns", _("USED FOR"));
+	for (size_t i = 0; i < s->queue_count; i++) {
+		const struct gp_queue_use *queue = &s->queues[i];
+		bool timed = queue->last_ns >= queue->first_ns;
+
+		gp_doc_cell(doc, gp_v_if(queue->gpu != UINT64_MAX, gp_v_count(queue->gpu)));
+		gp_doc_cell(doc, gp_v_count(queue->queue));
+		gp_doc_cell(doc, gp_v_count(queue->kernels));
+		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->busy_ns)));
+		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->last_ns - queue->first_ns)));
+	}
+	gp_doc_note(doc, "%s",
+		    _("The profiler counts queues by itself: these are neither HSA's nor KFD's "
+		      "ids."));
+}
+
+static void put_layer(const struct gp_submission *s, struct gp_doc *doc, enum gp_layer layer,
+		      const char *code, const char *name)
+{
+	u64 wall = s->last_ns - s->first_ns;
+	bool timed = s->timed[layer], one_run = timed && !s->several_pids;
+
+	if (!timed && !s->sum_ns[layer])
+		return;
+	gp_doc_cell(doc, gp_v_word(code, name));
+	gp_doc_cell(doc, gp_v_ns(s->sum_ns[layer]));
+	gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(s->alone_ns[layer])));
+	gp_doc_cell(doc, gp_v_if(one_run, percent(s->alone_ns[layer], wall)));
+}
+
+static void put_layers(const struct gp_submission *s, struct gp_doc *doc)
+{
+	/* Between two runs no one was in a call, and it says nothing. */
+	bool any = (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]) && !s->several_pids;
+
+	gp_doc_section(doc, "layers", _("Time by layer"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "layer", _("LAYER"));
+	gp_doc_column(doc, "sum_ns", _("SUM OF CALLS"));
+	gp_doc_column(doc, "alone_ns", _("DEEPEST ACTIVE"));
+	gp_doc_column(doc, "share", _("OF THE RUN"));
+	gp_doc_bars(doc);
+	if (any) {
+		gp_doc_cell(doc, gp_v_word("application", _("application (no call)")));
+		gp_doc_cell(doc, gp_v_missing());
+		gp_doc_cell(doc, gp_v_ns(s->application_ns));
+		gp_doc_cell(doc, percent(s->application_ns, s->last_ns - s->first_ns));
+	}
+	put_layer(s, doc, GP_LAYER_HIP, "hip", _("HIP runtime"));
+	put_layer(s, doc, GP_LAYER_HSA, "hsa", _("HSA runtime"));
+	put_layer(s, doc, GP_LAYER_COPY, "copy", _("copy engines"));
+	put_layer(s, doc, GP_LAYER_KERNEL, "kernel", _("kernels"));
+	gp_doc_note(
+		doc, "%s",
+		_("HSA calls happen inside HIP calls, and kernels and copies while either waits: "
+		  "the sums count such time in each layer and do not add up to the run. The "
+		  "next columns give each moment to the deepest layer that was active."));
+}
+
+static void put_path(const struct gp_submission *s, struct gp_doc *doc)
+{
+	gp_doc_section(doc, "critical_path", _("Critical path: what the HIP calls waited for"));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "name", _("NAME"));
+	gp_doc_column(doc, "total_ns", _("TOTAL"));
+	gp_doc_bars(doc);
+	gp_doc_column(doc, "max_ns", _("LONGEST CALL"));
+	gp_doc_column(doc, "hsa_ns", _("IN HSA CALLS"));
+	gp_doc_column(doc, "gpu_ns", _("GPU BUSY"));
+	gp_doc_column(doc, "rest_ns", _("REST"));
+	for (size_t i = 0; i < s->use_count; i++) {
+		const struct gp_use *use = &s->uses[i];
+		u64 known;
+
+		if (use->layer != GP_LAYER_HIP || !(use->valid & GP_USE_INSIDE))
+			continue;
+		/* The GPU works during HSA calls too; the rest is at least this. */
+		known = use->hsa_ns + use->gpu_ns;
+		gp_doc_cell(doc, name_of(s, use->name));
+		gp_doc_cell(doc, gp_v_ns(use->total_ns));
+		gp_doc_cell(doc, gp_v_ns(use->high_ns));
+		gp_doc_cell(doc, gp_v_ns(use->hsa_ns));
+		gp_doc_cell(doc, gp_v_ns(use->gpu_ns));
+		gp_doc_cell(doc, gp_v_ns(known < use->total_ns ? use->total_ns - known : 0));
+	}
+}
+
+void gp_submission_doc(const struct gp_submission *submission, struct gp_doc *doc)
+{
+	put_overview(submission, doc);
+	put_calls(submission, doc, GP_LAYER_HIP, "hip", _("HIP calls"));
+	put_calls(submission, doc, GP_LAYER_HSA, "hsa", _("HSA calls"));
+	put_kernels(submission, doc);
+	put_calls(submission, doc, GP_LAYER_COPY, "copies", _("Copies by the engines"));
+	put_queues(submission, doc);
+	put_layers(submission, doc);
+	put_path(submission, doc);
+}

@@ -1,0 +1,61 @@
+#include "trace/read/clocks.h"
+
+#include <errno.h>
+
+#include "base/i18n.h"
+#include "base/jsonwalk.h"
+
+static bool take(const json_t *object, const char *key, u64 *value)
+{
+	const json_t *number = json_object_get(object, key);
+
+	if (!json_is_integer(number) || json_integer_value(number) < 0)
+		return false;
+	*value = (u64)json_integer_value(number);
+	return true;
+}
+
+static int take_reading(void *ctx, size_t which, const json_t *value)
+{
+	struct gp_clocks *clocks = ctx;
+	struct gp_clock_reading reading;
+
+	(void)which;
+	if (clocks->count < GP_CLOCK_READINGS &&
+	    take(value, "monotonic_ns", &reading.monotonic_ns) &&
+	    take(value, "monotonic_raw_ns", &reading.raw_ns) &&
+	    take(value, "boottime_ns", &reading.boottime_ns) &&
+	    take(value, "error_ns", &reading.error_ns))
+		clocks->items[clocks->count++] = reading;
+	return 0;
+}
+
+int gp_clocks_read(int fd, const char *name, struct gp_diag *diag, struct gp_clocks *clocks)
+{
+	static const char *const paths[] = {"/clocks/#"};
+	struct gp_json_stats stats;
+	size_t before = clocks->count;
+	int ret = gp_json_walk(fd, name, diag, paths, 1, take_reading, clocks, &stats);
+
+	if (!ret && clocks->count == before)
+		ret = gp_fail(diag, -EINVAL, _("%s: no readings of clocks"), name);
+	return ret;
+}
+
+void gp_clocks_align(const struct gp_clocks *clocks, enum gp_clock clock, struct gp_alignment *out)
+{
+	struct gp_anchor anchors[GP_CLOCK_READINGS];
+	u64 error = 0;
+
+	for (size_t i = 0; i < clocks->count; i++) {
+		const struct gp_clock_reading *reading = &clocks->items[i];
+
+		anchors[i] = (struct gp_anchor){clock == GP_CLOCK_BOOTTIME ? reading->boottime_ns
+									   : reading->raw_ns,
+						reading->monotonic_ns};
+		error = reading->error_ns > error ? reading->error_ns : error;
+	}
+	gp_align(anchors, clocks->count, out);
+	if (out->known && out->residual_ns <= UINT64_MAX - error)
+		out->residual_ns += error;
+}

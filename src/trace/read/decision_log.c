@@ -1,0 +1,117 @@
+#include "trace/read/decision_log.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "base/json.h"
+
+struct reader {
+	gp_event_fn fn;
+	void *ctx;
+	struct gp_decision_log_stats *stats;
+	u64 last; /* number of the line before; 0 = none */
+};
+
+/* A number that is there and not negative. */
+static bool take(const json_t *object, const char *key, u64 *value)
+{
+	const json_t *number = json_object_get(object, key);
+
+	if (!json_is_integer(number) || json_integer_value(number) < 0)
+		return false;
+	*value = (u64)json_integer_value(number);
+	return true;
+}
+
+static int tell_gap(struct reader *reader, u64 line, u64 missing)
+{
+	struct gp_event event = {.kind = GP_EVENT_LOST,
+				 .clock = GP_CLOCK_MONOTONIC,
+				 .line = line,
+				 .count = missing,
+				 .valid = GP_EV_COUNT};
+
+	reader->stats->gaps++;
+	reader->stats->lost += missing;
+	return reader->fn ? reader->fn(reader->ctx, &event) : 0;
+}
+
+static int take_decision(struct reader *reader, const json_t *object, u64 line, u64 id)
+{
+	struct gp_event event = {.kind = GP_EVENT_DECISION,
+				 .clock = GP_CLOCK_MONOTONIC,
+				 .line = line,
+				 .correlation = id,
+				 .valid = GP_EV_CORRELATION};
+	const char *kind = json_string_value(json_object_get(object, "kind"));
+	const char *why = json_string_value(json_object_get(object, "why"));
+	const json_t *error = json_object_get(object, "error");
+	u64 pid;
+
+	if (!why)
+		why = json_string_value(json_object_get(object, "operation"));
+	event.name = kind;
+	event.name_len = strlen(kind);
+	event.text = why;
+	event.text_len = why ? strlen(why) : 0;
+	if (take(object, "monotonic_ns", &event.time_ns))
+		event.valid |= GP_EV_TIME;
+	if (take(json_object_get(object, "job"), "pid", &pid) && pid <= INT32_MAX) {
+		event.pid = (u32)pid;
+		event.tid = pid;
+		event.valid |= GP_EV_PID | GP_EV_TID;
+	}
+	if (take(object, "waited_ns", &event.duration_ns))
+		event.valid |= GP_EV_DURATION;
+	if (json_is_integer(error) && json_integer_value(error) < 0) {
+		event.count = 0 - (u64)json_integer_value(error);
+		event.valid |= GP_EV_COUNT;
+	}
+	event.partial = json_is_true(json_object_get(object, "observed"));
+	reader->stats->decisions++;
+	return reader->fn ? reader->fn(reader->ctx, &event) : 0;
+}
+
+static int take_line(void *ctx, const struct gp_line *line)
+{
+	struct reader *reader = ctx;
+	json_t *object = NULL;
+	u64 id = 0;
+	int ret = 0;
+
+	if (!line->len)
+		return 0;
+	if (line->text[0] == '{')
+		object = json_loadb(line->text, line->len, 0, NULL);
+	if (!take(object, "id", &id) || !id || !json_object_get(object, "monotonic_ns") ||
+	    !json_is_string(json_object_get(object, "kind"))) {
+		reader->stats->damaged++;
+		json_decref(object);
+		return 0;
+	}
+	/* A daemon that was started again counts from 1. */
+	if (reader->last && id > reader->last + 1)
+		ret = tell_gap(reader, line->number, id - reader->last - 1);
+	reader->last = id;
+	if (!ret)
+		ret = take_decision(reader, object, line->number, id);
+	json_decref(object);
+	return ret;
+}
+
+int gp_decision_log_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_decision_log_stats *stats)
+{
+	struct reader reader = {.fn = fn, .ctx = ctx, .stats = stats};
+	int ret;
+
+	memset(stats, 0, sizeof(*stats));
+	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
+	if (!ret && !stats->decisions)
+		ret = gp_fail(diag, -EINVAL,
+			      _("%s: no decision of gpreemptd's. Save what 'gpreempt log --json' "
+				"prints"),
+			      name);
+	return ret;
+}

@@ -1,0 +1,38 @@
+/*
+ * Reader of ftrace's text: the function and function_graph tracers, events, kprobe events and
+ * trace_printk, as in the `trace` file or from `trace-cmd report`. Kernel functions become ENTER
+ * and LEAVE, whichever tracer saw them; other events POINT, user marks MARK, [KFD-TRACE] prints
+ * KFD, and places where the tracer dropped events LOST. One pass; memory grows with distinct
+ * functions and threads. Facts: docs/formats/kernel.md.
+ */
+#ifndef GP_TRACE_READ_FTRACE_H
+#define GP_TRACE_READ_FTRACE_H
+
+#include "base/diag.h"
+#include "trace/read/event.h"
+#include "base/lines.h"
+
+struct gp_ftrace_stats {
+	struct gp_lines_stats lines;
+	u64 events;  /* delivered, without LOST */
+	u64 unknown; /* lines that are no event, comment, stack or blank */
+	u64 lost;    /* events that the tracer says are missing, as far as it says */
+	u64 gaps;    /* places where it says so */
+	u64 jumps;   /* times that go back on one CPU */
+	u64 first_jump_line;
+};
+
+struct gp_ftrace_options {
+	const char *name; /* for messages */
+	/* What trace_clock was set to; the text does not say. */
+	enum gp_clock clock;
+};
+
+/*
+ * 0, the callback's return, or -errno after saying why; -EINVAL without a single event. Function
+ * names come without what the compiler adds (".isra.0").
+ */
+int gp_ftrace_read(int fd, const struct gp_ftrace_options *options, struct gp_diag *diag,
+		   gp_event_fn fn, void *ctx, struct gp_ftrace_stats *stats);
+
+#endif

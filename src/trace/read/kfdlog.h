@@ -1,0 +1,36 @@
+/*
+ * Reader of what KFD prints: `[KFD-TRACE] NAME: key=value ...` of patched drivers (in dmesg or an
+ * ftrace text, with or without their prefixes) and the stock driver's dynamic-debug sentences
+ * about queues. One GP_EVENT_KFD each; docs/formats/kernel.md lists the names. One pass, constant
+ * memory.
+ */
+#ifndef GP_TRACE_READ_KFDLOG_H
+#define GP_TRACE_READ_KFDLOG_H
+
+#include "base/diag.h"
+#include "trace/read/event.h"
+#include "base/lines.h"
+
+struct gp_kfdlog_stats {
+	struct gp_lines_stats lines;
+	u64 recognised;
+};
+
+/*
+ * 0, the callback's return, or -errno after saying why; -EINVAL when not one line was KFD's.
+ * In seeds' excerpts a comment "# ... PID=42" tells whose the lines below are: events have that
+ * pid, with `headless` set, where they print none.
+ */
+int gp_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+		   struct gp_kfdlog_stats *stats);
+
+/*
+ * The number of a key in `text` ("queue_id=216", "doorbell=0x1800"); hexadecimal where it starts
+ * with 0x. False when the key is not there or what follows is not a whole number.
+ */
+bool gp_text_key(const char *text, size_t len, const char *key, u64 *value);
+
+/* The time of a kernel log line ("[  12.345678] ", an ftrace prefix); false when it has none. */
+bool gp_kernel_time(const char **p, const char *end, u64 *ns);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * Reader of lists of processes that use GPUs: `rocm-smi --showpids`, `amd-smi process` as text and
+ * as JSON. Each becomes an event of kind PROCESS; these tools tell no time. Facts:
+ * docs/formats/smi.md.
+ */
+#ifndef GP_TRACE_READ_SMI_H
+#define GP_TRACE_READ_SMI_H
+
+#include "base/diag.h"
+#include "trace/read/event.h"
+
+#define GP_SMI_MAX (16u << 20) /* bytes; a list is small */
+
+struct gp_smi_stats {
+	u64 recognised; /* lines or objects that belong to such a list, also to an empty one */
+	u64 processes;
+	u64 damaged; /* rows without a pid */
+};
+
+/* 0, the callback's return, or -errno after saying why; -EINVAL when it is no such list. */
+int gp_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+		struct gp_smi_stats *stats);
+
+#endif

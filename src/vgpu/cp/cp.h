@@ -1,0 +1,47 @@
+/*
+ * The command processor: one thread per process that reads the rings, because only this process
+ * sees its memory. It turns packets into work for the server's model and, when the model says so,
+ * moves read indices, does what the packet does to memory, and fires completion signals.
+ *
+ *   doorbell -> CP reads packet -> work ring -> model ... LAUNCHED -> read index moves
+ *                                                     ... COMPLETED -> data, signal, event
+ *
+ * Idle costs nothing: the doorbell pages are write-protected (userfaultfd) and the thread sleeps
+ * in poll(); where that is not allowed it polls adaptively and says so once.
+ */
+#ifndef GP_VGPU_CP_CP_H
+#define GP_VGPU_CP_CP_H
+
+#include "vgpu/preload/client.h"
+
+#define GP_VK_DOORBELL_BYTES 8192 /* slice of a process on a device */
+
+struct gp_vk_queue {
+	u32 id; /* KFD's */
+	u32 gpu_index;
+	u32 type; /* KFD_IOC_QUEUE_TYPE_* */
+	u64 ring, ring_bytes;
+	u64 read_pointer, write_pointer; /* addresses */
+	u32 doorbell_slot;               /* of 8 bytes in the slice */
+	u64 save_area;                   /* where the runtime says how it wants to hear of errors */
+};
+
+/* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */
+int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index);
+/* The application mapped the slice at `addr`: watch it. */
+void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *addr);
+
+/* Starts the thread if need be. 0 or -errno. The server already knows the queue. */
+int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue);
+/* The ring of a queue changed (UPDATE_QUEUE). */
+int gp_vk_cp_update(struct gp_vk_client *client, const struct gp_vk_queue *queue);
+/* After it returns the CP touches neither ring nor pointers of this queue. */
+void gp_vk_cp_remove(struct gp_vk_client *client, u32 queue_id);
+
+/* The application is about to unmap this memory: queues that live in it stand still from now on. */
+void gp_vk_cp_unmapped(struct gp_vk_client *client, u64 address, u64 size);
+
+/* In a forked child: forget everything; the thread did not survive. */
+void gp_vk_cp_forked(struct gp_vk_client *client);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * What is known of each kernel object: registers from its descriptor, its name, what that name
+ * costs, and whether it is one of the copy kernels. A direct-mapped table of a fixed size: a
+ * collision costs a look-up, nothing grows. An entry is checked against the descriptor at every
+ * use and against ROCr's list now and then, because an unloaded module's addresses are used again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vgpu/cp/cp_state.h"
+
+#define ENTRIES       4096    /* power of two */
+#define CHECK_NS      100000  /* less than unloading and loading a module takes */
+#define CHECK_NONE_NS 5000000 /* for one without a name, whose look-up is long */
+#define DEFAULT_NS    10000   /* a workgroup, when the cost file is missing */
+#define COSTS_MAX     65536
+
+struct entry {
+	bool used;
+	u64 checked_ns;
+	struct gp_kernel_descriptor descriptor;
+	struct gp_cp_kernel kernel;
+	struct gp_cp_name name;
+};
+
+struct gp_cp_kernels {
+	u64 r_debug;
+	const struct gp_vgpu_kernel *costs;
+	u32 cost_count;
+	struct entry entries[ENTRIES];
+};
+
+static void costs_map(struct gp_cp_kernels *kernels, const char *directory)
+{
+	char path[sizeof(((struct gp_vk_client *)0)->directory) + sizeof(GP_VGPU_KERNELS) + 1];
+	struct stat status;
+	void *costs;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, GP_VGPU_KERNELS);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &status) && status.st_size >= (off_t)sizeof(struct gp_vgpu_kernel) &&
+	    status.st_size <= (off_t)(COSTS_MAX * sizeof(struct gp_vgpu_kernel))) {
+		costs = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (costs != MAP_FAILED) {
+			kernels->costs = costs;
+			kernels->cost_count = (u32)((u64)status.st_size / sizeof(*kernels->costs));
+		}
+	}
+	close(fd);
+}
+
+struct gp_cp_kernels *gp_cp_kernels_new(struct gp_vk_client *client)
+{
+	struct gp_cp_kernels *kernels = calloc(1, sizeof(*kernels));
+
+	if (!kernels)
+		return NULL;
+	costs_map(kernels, client->directory);
+	return kernels;
+}
+
+/* Called by whoever adds a queue: ROCr is there by then, and ld.so's lock is ours to take. */
+void gp_cp_kernels_attach(struct gp_cp_kernels *kernels)
+{
+	if (!kernels->r_debug)
+		kernels->r_debug = gp_cp_loader_find();
+}
+
+static u64 cost_of(const struct gp_cp_kernels *kernels, const char *name)
+{
+	for (u32 i = 0; i < kernels->cost_count; i++) {
+		const struct gp_vgpu_kernel *cost = &kernels->costs[i];
+
+		if (!strncmp(name, cost->name, strnlen(cost->name, sizeof(cost->name))))
+			return cost->workgroup_ns;
+	}
+	return DEFAULT_NS;
+}
+
+static const char *rocr_name(enum gp_cp_blit blit)
+{
+	switch (blit) {
+	case GP_CP_ROCR_COPY_ALIGNED:
+		return "__rocr_copyAligned";
+	case GP_CP_ROCR_COPY_MISALIGNED:
+		return "__rocr_copyMisaligned";
+	default:
+		return "__rocr_fill";
+	}
+}
+
+static void entry_fill(struct gp_vk_cp *cp, u32 gpu_index, u64 object,
+		       const struct gp_kernel_descriptor *descriptor, struct entry *entry)
+{
+	const struct gp_vgpu_gpu *gpu = &cp->client->machine.gpus[gpu_index];
+	struct gp_cp_kernel *kernel = &entry->kernel;
+	u32 code[GP_CP_BLIT_CODE_WORDS];
+
+	entry->used = true;
+	entry->descriptor = *descriptor;
+	memset(&entry->name, 0, sizeof(entry->name));
+	*kernel = (struct gp_cp_kernel){
+		.object = object,
+		.vgprs = gp_kernel_vgprs(descriptor->rsrc1, gpu->gfx_version),
+		.kernarg_bytes = descriptor->kernarg_bytes,
+	};
+	if (!gp_cp_read(cp, gpu->gpu_id, object + (u64)descriptor->entry_offset, code,
+			sizeof(code)))
+		kernel->blit = gp_cp_blit_by_code(code, GP_CP_BLIT_CODE_WORDS);
+	if (kernel->blit != GP_CP_BLIT_NONE) {
+		kernel->workgroup_ns = cost_of(cp->kernels, rocr_name(kernel->blit));
+		return;
+	}
+	gp_cp_name_find(cp, gpu->gpu_id, cp->kernels->r_debug, object, &entry->name);
+	kernel->workgroup_ns = cost_of(cp->kernels, entry->name.name);
+	kernel->blit = gp_cp_blit_by_name(entry->name.name, kernel->kernarg_bytes);
+}
+
+static bool entry_holds(struct entry *entry, u64 object,
+			const struct gp_kernel_descriptor *descriptor, u64 now)
+{
+	if (!entry->used || entry->kernel.object != object ||
+	    memcmp(&entry->descriptor, descriptor, sizeof(*descriptor)))
+		return false;
+	if (now - entry->checked_ns < CHECK_NS)
+		return true;
+	if (!entry->name.name[0]) {
+		/* Recognised by its code, or not in the list: look again only now and then. */
+		return entry->kernel.blit != GP_CP_BLIT_NONE ||
+		       now - entry->checked_ns < CHECK_NONE_NS;
+	}
+	if (!gp_cp_name_holds(&entry->name))
+		return false;
+	entry->checked_ns = now;
+	return true;
+}
+
+int gp_cp_kernel(struct gp_vk_cp *cp, u32 gpu_index, u64 object, struct gp_cp_kernel *out)
+{
+	u32 gpu_id = cp->client->machine.gpus[gpu_index].gpu_id;
+	struct gp_kernel_descriptor descriptor;
+	struct entry *entry;
+	u64 now = gp_cp_now();
+
+	if (!object || object % GP_KERNEL_DESCRIPTOR_ALIGN ||
+	    gp_cp_read(cp, gpu_id, object, &descriptor, sizeof(descriptor)))
+		return -EFAULT;
+	entry = &cp->kernels
+			 ->entries[(object / GP_KERNEL_DESCRIPTOR_ALIGN * 0x9e3779b97f4a7c15ull) >>
+				   52];
+	if (!entry_holds(entry, object, &descriptor, now)) {
+		entry_fill(cp, gpu_index, object, &descriptor, entry);
+		entry->checked_ns = now;
+	}
+	*out = entry->kernel;
+	return 0;
+}

@@ -1,0 +1,241 @@
+/*
+ * The one global of the library: whether this process runs on a virtual machine, and its client.
+ * The environment is read once, by the constructor or by the first call before it, when there is
+ * but one thread. The client is made by the first /dev/kfd or render node that is opened.
+ */
+#include "vgpu/cp/cp.h"
+#include "vgpu/preload/parts.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { UNKNOWN, ABSENT, PRESENT };
+
+static struct {
+	_Atomic int state;
+	char directory[sizeof(((struct gp_vk_client *)0)->directory)];
+	char root[sizeof(((struct gp_vk_client *)0)->directory) + sizeof("/" GP_VGPU_ROOT)];
+	_Atomic(struct gp_vk_client *) client;
+	_Atomic pid_t maker; /* the process that is making a client; stale in a forked child */
+	_Atomic bool failed; /* said so already */
+} self;
+
+void *gp_vk_real(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+void gp_vk_say(const char *text, const char *detail)
+{
+	char line[512] = "gpreempt: ";
+	size_t used = strlen(line);
+	const char *parts[] = {text, detail, "\n"};
+	ssize_t ignored;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(parts); i++) {
+		size_t length = parts[i] ? strlen(parts[i]) : 0;
+
+		if (length > sizeof(line) - 2 - used)
+			length = sizeof(line) - 2 - used;
+		if (length)
+			memcpy(line + used, parts[i], length);
+		used += length;
+	}
+	line[used - 1] = '\n';
+	ignored = write(STDERR_FILENO, line, used);
+	(void)ignored;
+}
+
+__attribute__((constructor(101))) static void find_machine(void)
+{
+	const char *directory;
+	size_t length;
+
+	if (atomic_load_explicit(&self.state, memory_order_relaxed) != UNKNOWN)
+		return;
+	directory = getenv(GP_VGPU_ENV);
+	length = directory ? strlen(directory) : 0;
+	if (!length || directory[0] != '/' || length >= sizeof(self.directory)) {
+		atomic_store(&self.state, ABSENT);
+		return;
+	}
+	memcpy(self.directory, directory, length + 1);
+	memcpy(self.root, directory, length);
+	memcpy(self.root + length, "/" GP_VGPU_ROOT, sizeof("/" GP_VGPU_ROOT));
+	atomic_store(&self.state, PRESENT);
+}
+
+const char *gp_vk_root(void)
+{
+	int state = atomic_load_explicit(&self.state, memory_order_acquire);
+
+	if (state == UNKNOWN) {
+		find_machine();
+		state = atomic_load(&self.state);
+	}
+	return state == PRESENT ? self.root : NULL;
+}
+
+const char *gp_vk_directory(void)
+{
+	return gp_vk_root() ? self.directory : NULL;
+}
+
+/*
+ * A forked child has the parent's memory but is nobody to the driver. What it inherited is let go
+ * at once: the server must see the parent's connections close when the parent dies.
+ */
+static void let_go_of_parent(void)
+{
+	struct gp_vk_client *parent = atomic_exchange(&self.client, NULL);
+
+	if (!parent || parent->pid == getpid())
+		return;
+	gp_vk_connections_forked();
+	if (parent->cp)
+		gp_vk_cp_forked(parent);
+	gp_vk_memory_forked(parent->memory);
+	gp_vk_close_own(parent->lifeline);
+	gp_vk_close_own(parent->work_fd);
+	gp_vk_close_own(parent->done_fd);
+}
+
+static void after_fork_in_child(void)
+{
+	atomic_store(&self.maker, 0);
+	let_go_of_parent();
+}
+
+static int map_shared(struct gp_vk_client *client, int fd)
+{
+	void *shared;
+
+	if (fd < 0 || client->machine.shared_bytes < sizeof(struct gp_vgpu_shared))
+		return -EPROTO;
+	shared = (void *)syscall(SYS_mmap, NULL, client->machine.shared_bytes,
+				 PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)0);
+	if (shared == MAP_FAILED)
+		return -errno;
+	madvise(shared, client->machine.shared_bytes, MADV_DONTFORK);
+	client->shared = shared;
+	return 0;
+}
+
+static int fill(struct gp_vk_client *client)
+{
+	int fds[3], error;
+
+	client->pid = getpid();
+	client->lifeline = client->work_fd = client->done_fd = -1;
+	pthread_mutex_init(&client->lock, NULL);
+	strcpy(client->directory, self.directory);
+	error = gp_vk_connect_first(client, fds);
+	if (error)
+		return error;
+	error = map_shared(client, fds[0]);
+	if (fds[0] >= 0)
+		syscall(SYS_close, fds[0]);
+	client->work_fd = gp_vk_own_fd(fds[1]);
+	client->done_fd = gp_vk_own_fd(fds[2]);
+	if (error)
+		return error;
+	if (client->work_fd < 0 || client->done_fd < 0 ||
+	    client->machine.gpu_count > GP_VGPU_MAX_GPUS)
+		return -EPROTO;
+	client->memory = gp_vk_memory_create();
+	client->events = gp_vk_events_create();
+	client->queues = gp_vk_queues_create();
+	client->svm = gp_vk_svm_create();
+	if (!client->memory || !client->events || !client->queues || !client->svm)
+		return -ENOMEM;
+	return 0;
+}
+
+static struct gp_vk_client *make(void)
+{
+	struct gp_vk_client *client = calloc(1, sizeof(*client));
+	int error = client ? fill(client) : -ENOMEM;
+
+	if (!error) {
+		static _Atomic bool registered;
+
+		if (!atomic_exchange(&registered, true))
+			pthread_atfork(NULL, NULL, after_fork_in_child);
+		return client;
+	}
+	if (!atomic_exchange(&self.failed, true))
+		gp_vk_say(error == -EPROTO ? "a server of another version is behind "
+					   : "no virtual machine answers at ",
+			  self.directory);
+	if (client) {
+		gp_vk_memory_destroy(client->memory);
+		gp_vk_events_destroy(client->events);
+		gp_vk_svm_destroy(client->svm);
+		free(client->queues);
+		if (client->shared)
+			syscall(SYS_munmap, client->shared, client->machine.shared_bytes);
+		gp_vk_close_own(client->lifeline);
+		gp_vk_close_own(client->work_fd);
+		gp_vk_close_own(client->done_fd);
+		free(client);
+	}
+	return NULL;
+}
+
+/* One maker at a time. A maker of another process is a lock that fork() copied. */
+static void take_turn(pid_t pid)
+{
+	for (;;) {
+		pid_t holder = 0;
+
+		if (atomic_compare_exchange_strong(&self.maker, &holder, pid))
+			return;
+		if (holder != pid && atomic_compare_exchange_strong(&self.maker, &holder, pid))
+			return;
+		sched_yield();
+	}
+}
+
+static bool shares_memory(pid_t other)
+{
+	return syscall(SYS_kcmp, getpid(), other, KCMP_VM, 0, 0) == 0;
+}
+
+struct gp_vk_client *gp_vk_client(void)
+{
+	struct gp_vk_client *client;
+	pid_t pid;
+
+	if (!gp_vk_root())
+		return NULL;
+	pid = getpid();
+	client = atomic_load_explicit(&self.client, memory_order_acquire);
+	if (!client || client->pid != pid) {
+		/* A vfork child runs in its parent's memory: that client is the parent's to keep.
+		 */
+		if (client && shares_memory(client->pid))
+			return NULL;
+		take_turn(pid);
+		client = atomic_load(&self.client);
+		if (!client || client->pid != pid) {
+			let_go_of_parent();
+			client = make();
+			atomic_store_explicit(&self.client, client, memory_order_release);
+		}
+		atomic_store(&self.maker, 0);
+	}
+	return client && !client->gone ? client : NULL;
+}
+
+struct gp_vk_client *gp_vk_client_if_any(void)
+{
+	return atomic_load_explicit(&self.client, memory_order_acquire);
+}

@@ -1,0 +1,415 @@
+/*
+ * Requests to the server. Every thread has a connection of its own, so that a call that waits in
+ * the server holds up nobody else and a signal interrupts the call of its own thread alone.
+ *
+ * A signal ends the wait for a reply (where the handler does not restart system calls): the server
+ * is told, and either finishes or gives the request up; its reply says which.
+ */
+#include "vgpu/preload/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MAX_FDS       3
+#define LIMIT_SECONDS 3600 /* any: the wait goes on after it */
+
+/* Never freed, so that a forked child can walk the list whatever its parent was doing. */
+struct connection {
+	struct connection *next;
+	_Atomic bool taken;
+	_Atomic int fd;
+	bool busy; /* a request is under way; a signal handler that calls us finds it so */
+	u32 sequence;
+	pid_t pid;
+};
+
+static _Atomic(struct connection *) connections;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+static void drop(struct connection *connection)
+{
+	gp_vk_close_own(atomic_exchange(&connection->fd, -1));
+	atomic_store(&connection->taken, false);
+}
+
+static void thread_ends(void *connection)
+{
+	drop(connection);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ends);
+}
+
+void gp_vk_connections_forked(void)
+{
+	for (struct connection *c = atomic_load(&connections); c; c = c->next)
+		drop(c);
+	pthread_once(&once, make_key);
+	pthread_setspecific(key, NULL);
+}
+
+/* ---- socket ---- */
+
+/* Directories too long for sun_path are reached through a descriptor. */
+static int open_socket(void)
+{
+	static const char name[] = "/" GP_VGPU_SOCKET;
+	const char *directory = gp_vk_directory();
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(directory);
+	int dir_fd = -1, fd, error = 0;
+
+	if (length + sizeof(name) <= sizeof(address.sun_path)) {
+		memcpy(address.sun_path, directory, length);
+		memcpy(address.sun_path + length, name, sizeof(name));
+	} else {
+		dir_fd = (int)syscall(SYS_openat, AT_FDCWD, directory,
+				      O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (dir_fd < 0)
+			return -errno;
+		strcpy(address.sun_path, "/proc/self/fd/");
+		gp_vk_number(address.sun_path + strlen(address.sun_path), (u32)dir_fd);
+		strcat(address.sun_path, name);
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		error = -errno;
+	while (!error && connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		if (errno != EINTR)
+			error = -errno;
+	if (dir_fd >= 0)
+		syscall(SYS_close, dir_fd);
+	if (!error)
+		return gp_vk_own_fd(fd);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return error;
+}
+
+static int send_message(int fd, const struct gp_vgpu_request *header, const struct gp_vk_call *call)
+{
+	struct iovec parts[2] = {{(void *)header, sizeof(*header)},
+				 {call->payload, header->payload_size}};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = header->payload_size ? 2 : 1};
+	ssize_t sent;
+
+	if (call->send_fd >= 0) {
+		struct cmsghdr *head;
+
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(head), &call->send_fd, sizeof(int));
+	}
+	do
+		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+static void take_fds(struct msghdr *message, int fds[MAX_FDS])
+{
+	struct cmsghdr *head;
+	size_t count = 0;
+
+	for (head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
+		size_t here;
+
+		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+			continue;
+		here = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < here; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(fd));
+			if (count < MAX_FDS)
+				fds[count++] = fd;
+			else
+				syscall(SYS_close, fd);
+		}
+	}
+}
+
+/* 0, -EINTR when a signal came first, -EPROTO when that was no reply, or another -errno. */
+static int receive_message(int fd, struct gp_vgpu_reply *reply, struct gp_vk_call *call,
+			   int fds[MAX_FDS])
+{
+	struct iovec parts[2] = {{reply, sizeof(*reply)}, {call->payload, call->payload_room}};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * MAX_FDS)];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {
+		.msg_iov = parts,
+		.msg_iovlen = call->payload_room ? 2 : 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+
+	if (got < 0)
+		return -errno;
+	if (got == 0)
+		return -ENOTCONN;
+	take_fds(&message, fds);
+	if ((size_t)got < sizeof(*reply))
+		return -EPROTO;
+	call->payload_size = (u32)((size_t)got - sizeof(*reply));
+	return 0;
+}
+
+/* With a time limit on it, and only then, the kernel never restarts a receive. */
+static void set_limit(int fd, time_t seconds)
+{
+	struct timeval limit = {.tv_sec = seconds};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
+/* ---- one request ---- */
+
+static int exchange(struct connection *connection, struct gp_vk_call *call, int fds[MAX_FDS])
+{
+	struct gp_vgpu_request header = {
+		.version = GP_VGPU_VERSION,
+		.kind = call->kind,
+		.sequence = ++connection->sequence,
+		.tid = (s32)syscall(SYS_gettid),
+		.ioctl_nr = call->ioctl_nr,
+		.args_size = call->args_size,
+		.payload_size = call->payload_size,
+		.flags = call->flags,
+	};
+	struct gp_vk_call cancel = {.send_fd = -1};
+	struct gp_vgpu_reply reply;
+	int error;
+
+	if (call->args_size > GP_VGPU_ARGS_MAX)
+		return -EINVAL;
+	if (call->args_size)
+		memcpy(header.args, call->args, call->args_size);
+	for (int i = 0; i < MAX_FDS; i++)
+		fds[i] = -1;
+	error = send_message(connection->fd, &header, call);
+	if (error)
+		return -ENODEV;
+	header.kind = GP_VGPU_CANCEL;
+	header.payload_size = 0;
+	do {
+		error = receive_message(connection->fd, &reply, call, fds);
+		/* Told once; the reply comes in any case. */
+		if (error == -EINTR && header.kind == GP_VGPU_CANCEL) {
+			if (send_message(connection->fd, &header, &cancel))
+				return -ENODEV;
+			header.kind = 0;
+		}
+	} while (error == -EINTR || error == -EAGAIN ||
+		 (!error && reply.sequence != header.sequence));
+	if (error)
+		return -ENODEV;
+	if (call->args_size && reply.args_size <= call->args_size)
+		memcpy(call->args, reply.args, reply.args_size);
+	return reply.result;
+}
+
+static int say_hello(struct connection *connection, u64 token, struct gp_vgpu_welcome *welcome,
+		     int fds[MAX_FDS])
+{
+	union {
+		struct gp_vgpu_hello hello;
+		struct gp_vgpu_welcome welcome;
+	} payload = {.hello = {.token = token}};
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_HELLO,
+		.payload = &payload,
+		.payload_size = sizeof(payload.hello),
+		.payload_room = sizeof(payload),
+		.send_fd = -1,
+	};
+	int result = exchange(connection, &call, fds);
+
+	if (result < 0)
+		return result;
+	if (welcome) {
+		if (call.payload_size != sizeof(*welcome))
+			return -EPROTO;
+		*welcome = payload.welcome;
+	}
+	return 0;
+}
+
+int gp_vk_connect_first(struct gp_vk_client *client, int fds[3])
+{
+	struct connection connection = {.fd = open_socket()};
+	int error;
+
+	for (int i = 0; i < MAX_FDS; i++)
+		fds[i] = -1;
+	if (connection.fd < 0)
+		return connection.fd;
+	client->lifeline = connection.fd;
+	error = say_hello(&connection, 0, &client->machine, fds);
+	if (!error)
+		return 0;
+	for (int i = 0; i < MAX_FDS; i++)
+		if (fds[i] >= 0)
+			syscall(SYS_close, fds[i]);
+	return error;
+}
+
+/* ---- the thread's connection ---- */
+
+static struct connection *new_connection(void)
+{
+	struct connection *c;
+
+	for (c = atomic_load(&connections); c; c = c->next) {
+		bool taken = false;
+
+		if (atomic_compare_exchange_strong(&c->taken, &taken, true))
+			return c;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->taken = true;
+	c->fd = -1;
+	c->next = atomic_load(&connections);
+	while (!atomic_compare_exchange_weak(&connections, &c->next, c))
+		;
+	return c;
+}
+
+static bool connect_it(struct gp_vk_client *client, struct connection *c)
+{
+	int fds[MAX_FDS], error;
+
+	c->pid = client->pid;
+	c->busy = false;
+	c->sequence = 0;
+	c->fd = open_socket();
+	error = c->fd < 0 ? c->fd : say_hello(c, client->machine.token, NULL, fds);
+	if (c->fd >= 0)
+		for (int i = 0; i < MAX_FDS; i++)
+			if (fds[i] >= 0)
+				syscall(SYS_close, fds[i]);
+	return !error;
+}
+
+static struct connection *thread_connection(struct gp_vk_client *client, bool *temporary)
+{
+	struct connection *c;
+
+	pthread_once(&once, make_key);
+	c = pthread_getspecific(key);
+	*temporary = c && c->pid == client->pid && c->busy;
+	if (c && !*temporary && c->pid == client->pid && c->fd >= 0)
+		return c;
+	c = new_connection();
+	if (!c)
+		return NULL;
+	if (!connect_it(client, c)) {
+		drop(c);
+		return NULL;
+	}
+	if (!*temporary)
+		pthread_setspecific(key, c);
+	return c;
+}
+
+static void server_gone(struct gp_vk_client *client)
+{
+	if (!atomic_exchange(&client->gone, true))
+		gp_vk_say("the virtual machine is gone: ", client->directory);
+}
+
+int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
+{
+	int fds[MAX_FDS] = {-1, -1, -1};
+	struct connection *connection;
+	int saved = errno, result;
+	bool temporary;
+
+	call->receive_fd = -1;
+	if (client->gone)
+		return -ENODEV;
+	connection = thread_connection(client, &temporary);
+	if (!connection) {
+		server_gone(client);
+		return -ENODEV;
+	}
+	connection->busy = true;
+	if (call->never_restarts)
+		set_limit(connection->fd, LIMIT_SECONDS);
+	result = exchange(connection, call, fds);
+	if (call->never_restarts)
+		set_limit(connection->fd, 0);
+	connection->busy = false;
+	/* No answer at all, as opposed to the answer -ENODEV: the socket tells. */
+	if (result == -ENODEV) {
+		char byte;
+
+		if (recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
+			server_gone(client);
+	}
+	if (temporary)
+		drop(connection);
+	call->receive_fd = fds[0];
+	for (int i = 1; i < MAX_FDS; i++)
+		if (fds[i] >= 0)
+			syscall(SYS_close, fds[i]);
+	errno = saved;
+	return result;
+}
+
+int gp_vk_exception(struct gp_vk_client *client, const struct gp_vgpu_exception *what)
+{
+	struct gp_vgpu_exception payload = *what;
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_EXCEPTION,
+		.payload = &payload,
+		.payload_size = sizeof(payload),
+		.send_fd = -1,
+	};
+	int result = gp_vk_request(client, &call);
+
+	return result < 0 ? GP_VGPU_TELL_OLD : result;
+}
+
+void gp_vk_refresh(const char *path)
+{
+	struct connection connection = {0};
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_REFRESH,
+		.payload = (void *)path,
+		.payload_size = (u32)strlen(path) + 1,
+		.send_fd = -1,
+	};
+	int saved = errno, fds[MAX_FDS];
+
+	/* Looking at files makes nobody a client, so this is a connection of its own. */
+	connection.fd = open_socket();
+	if (connection.fd >= 0) {
+		exchange(&connection, &call, fds);
+		gp_vk_close_own(connection.fd);
+	}
+	errno = saved;
+}

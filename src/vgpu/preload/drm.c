@@ -1,0 +1,205 @@
+/* A render node as far as libdrm_amdgpu asks: who is the driver, what is the device. */
+#include "vgpu/preload/parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "abi/drm.h"
+#include "abi/kfd_ioctl.h"
+
+#define GFX_942 90400 /* first gfx_target_version of the 9.4.x family */
+
+/* As much of the text as there is room for; the length is the text's own. */
+static int put_text(u64 *length, u64 pointer, const char *text)
+{
+	u64 room = *length;
+	int error = 0;
+
+	*length = strlen(text);
+	if (pointer && room)
+		error = gp_vk_copy_out(pointer, text, room < *length ? room : *length);
+	return error;
+}
+
+static int version(struct gp_drm_version *version)
+{
+	int error;
+
+	version->major = GP_DRM_AMDGPU_MAJOR;
+	version->minor = GP_DRM_AMDGPU_MINOR;
+	version->patchlevel = 0;
+	error = put_text(&version->name_length, version->name, GP_DRM_AMDGPU_NAME);
+	if (!error)
+		error = put_text(&version->date_length, version->date, GP_DRM_AMDGPU_DATE);
+	if (!error)
+		error = put_text(&version->text_length, version->text, GP_DRM_AMDGPU_TEXT);
+	return error;
+}
+
+static int get_cap(struct gp_drm_get_cap *cap)
+{
+	switch (cap->capability) {
+	case GP_DRM_CAP_PRIME:
+		cap->value = GP_DRM_PRIME_BOTH;
+		return 0;
+	case GP_DRM_CAP_TIMESTAMP_MONOTONIC:
+	case GP_DRM_CAP_SYNCOBJ:
+	case GP_DRM_CAP_SYNCOBJ_TIMELINE:
+		cap->value = 1;
+		return 0;
+	default:
+		cap->value = 0;
+		return -EINVAL;
+	}
+}
+
+static struct gp_amdgpu_info_device device_info(const struct gp_vgpu_gpu *gpu)
+{
+	return (struct gp_amdgpu_info_device){
+		.device_id = gpu->device_id,
+		.chip_rev = 1,
+		.external_rev = 1 + (gpu->gfx_version >= GFX_942 ? GP_AMDGPU_EXTERNAL_REV_GFX942
+								 : GP_AMDGPU_EXTERNAL_REV_GFX90A),
+		.pci_rev = gpu->pci_revision,
+		.family = GP_AMDGPU_FAMILY_AI,
+		.num_shader_engines = 8,
+		.num_shader_arrays_per_engine = 1,
+		.gpu_counter_freq = GP_AMDGPU_GPU_COUNTER_KHZ,
+		.cu_active_number = gpu->cu_count,
+		.virtual_address_offset = GP_AMDGPU_VA_OFFSET,
+		.virtual_address_max = GP_AMDGPU_VA_MAX,
+		.virtual_address_alignment = GP_AMDGPU_VA_ALIGNMENT,
+		.pte_fragment_size = GP_AMDGPU_PTE_FRAGMENT,
+		.gart_page_size = GP_AMDGPU_GART_PAGE,
+		.vram_type = GP_AMDGPU_VRAM_TYPE_HBM,
+		.wave_front_size = gpu->wave_size,
+		.num_cu_per_sh = gpu->cu_count / 8,
+		.high_va_offset = GP_AMDGPU_HIGH_VA_OFFSET,
+		.high_va_max = GP_AMDGPU_HIGH_VA_MAX,
+	};
+}
+
+static u64 gtt_bytes(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? 0 : (u64)info.totalram * info.mem_unit / 2;
+}
+
+static u64 vram_free(struct gp_vk_client *client, const struct gp_vgpu_gpu *gpu)
+{
+	struct gp_kfd_get_available_memory_args args = {.gpu_id = gpu->gpu_id};
+
+	if (gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY), &args, sizeof(args)))
+		return 0;
+	return args.available < gpu->vram_bytes ? args.available : gpu->vram_bytes;
+}
+
+static struct gp_amdgpu_memory_info memory_info(struct gp_vk_client *client,
+						const struct gp_vgpu_gpu *gpu)
+{
+	struct gp_amdgpu_heap_info vram = {
+		.total_heap_size = gpu->vram_bytes,
+		.usable_heap_size = gpu->vram_bytes,
+		.heap_usage = gpu->vram_bytes - vram_free(client, gpu),
+		.max_allocation = gpu->vram_bytes / 4 * 3,
+	};
+	struct gp_amdgpu_memory_info info = {.vram = vram, .cpu_accessible_vram = vram};
+
+	info.gtt.total_heap_size = info.gtt.usable_heap_size = gtt_bytes();
+	info.gtt.max_allocation = info.gtt.total_heap_size / 4 * 3;
+	return info;
+}
+
+static int info(struct gp_vk_client *client, u32 gpu_index, const struct gp_drm_amdgpu_info *query)
+{
+	const struct gp_vgpu_gpu *gpu = &client->machine.gpus[gpu_index];
+	union {
+		u8 zeros[512];
+		u32 word;
+		u64 wide;
+		struct gp_amdgpu_info_device device;
+		struct gp_amdgpu_memory_info memory;
+		struct gp_amdgpu_vram_gtt sizes;
+	} answer = {0};
+	u32 bytes = query->return_size < sizeof(answer) ? query->return_size : sizeof(answer);
+
+	if (!query->return_size || !query->return_pointer)
+		return -EINVAL;
+	switch (query->query) {
+	case GP_AMDGPU_INFO_ACCEL_WORKING:
+		answer.word = 1;
+		break;
+	case GP_AMDGPU_INFO_DEV_INFO:
+		answer.device = device_info(gpu);
+		break;
+	case GP_AMDGPU_INFO_MEMORY:
+		answer.memory = memory_info(client, gpu);
+		break;
+	case GP_AMDGPU_INFO_VRAM_GTT:
+		answer.sizes =
+			(struct gp_amdgpu_vram_gtt){gpu->vram_bytes, gpu->vram_bytes, gtt_bytes()};
+		break;
+	case GP_AMDGPU_INFO_VRAM_USAGE:
+	case GP_AMDGPU_INFO_VIS_VRAM_USAGE:
+		answer.wide = gpu->vram_bytes - vram_free(client, gpu);
+		break;
+	case GP_AMDGPU_INFO_READ_MMR_REG:
+	case GP_AMDGPU_INFO_FW_VERSION:
+	case GP_AMDGPU_INFO_HW_IP_INFO:
+	case GP_AMDGPU_INFO_HW_IP_COUNT:
+	case GP_AMDGPU_INFO_GTT_USAGE:
+		break; /* nothing there */
+	default:
+		return -EINVAL;
+	}
+	return gp_vk_copy_out(query->return_pointer, &answer, bytes);
+}
+
+static int get_client(struct gp_drm_client *drm)
+{
+	if (drm->idx)
+		return -EINVAL;
+	drm->auth = 1;
+	drm->pid = (u64)getpid();
+	drm->uid = (u64)getuid();
+	return 0;
+}
+
+int gp_vk_drm_ioctl(struct gp_vk_client *client, u32 gpu_index, unsigned long request, void *user)
+{
+	union {
+		u8 bytes[128];
+		struct gp_drm_version version;
+		struct gp_drm_get_cap cap;
+		struct gp_drm_client client;
+		struct gp_drm_amdgpu_info info;
+	} args = {0};
+	u32 size = _IOC_SIZE(request) < sizeof(args) ? _IOC_SIZE(request) : sizeof(args);
+	u64 address = (u64)(uintptr_t)user;
+	int result;
+
+	if (_IOC_TYPE(request) != 'd')
+		return -ENOTTY;
+	if (gp_vk_copy_in(&args, address, size))
+		return -EFAULT;
+	switch (_IOC_NR(request)) {
+	case GP_DRM_NR_VERSION:
+		result = version(&args.version);
+		break;
+	case GP_DRM_NR_GET_CAP:
+		result = get_cap(&args.cap);
+		break;
+	case GP_DRM_NR_GET_CLIENT:
+		result = get_client(&args.client);
+		break;
+	case GP_DRM_NR_INFO:
+		return info(client, gpu_index, &args.info);
+	default:
+		/* What a render node without a master refuses. */
+		return -EACCES;
+	}
+	return gp_vk_copy_out(address, &args, size) ? -EFAULT : result;
+}

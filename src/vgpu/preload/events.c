@@ -1,0 +1,323 @@
+/*
+ * Setting an event activates every waiter it has; an auto-reset event stays signaled only when
+ * there was none. Anything simpler loses wake-ups of ROCr's shut-down.
+ */
+#include "vgpu/preload/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gp_vk_events *gp_vk_events_create(void)
+{
+	struct gp_vk_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return NULL;
+	pthread_mutex_init(&events->lock, NULL);
+	/* Id 0 is taken: the driver uses it to ignore interrupts that carry none. */
+	events->signal_count = 1;
+	events->lowest_free = 1;
+	return events;
+}
+
+void gp_vk_events_destroy(struct gp_vk_events *events)
+{
+	if (!events)
+		return;
+	for (u32 i = 0; i < GP_KFD_SIGNAL_EVENT_LIMIT; i++)
+		free(events->signals[i]);
+	for (u32 i = 0; i < events->other_count; i++)
+		free(events->others[i]);
+	free(events->others);
+	pthread_mutex_destroy(&events->lock);
+	free(events);
+}
+
+struct gp_vk_event *gp_vk_event_find(struct gp_vk_events *events, u32 id)
+{
+	if (id < GP_KFD_SIGNAL_EVENT_LIMIT)
+		return events->signals[id];
+	id -= GP_KFD_FIRST_NONSIGNAL_EVENT;
+	return id < events->other_count ? events->others[id] : NULL;
+}
+
+void gp_vk_event_fire(struct gp_vk_event *event)
+{
+	event->signaled = true;
+	event->age++;
+	for (struct gp_vk_waiter *waiter = event->waiters; waiter; waiter = waiter->next) {
+		if (!waiter->waits)
+			continue;
+		if (event->auto_reset)
+			event->signaled = false;
+		waiter->activated = true;
+		gp_vk_sleeper_wake(waiter->sleeper);
+	}
+}
+
+static bool is_signal(u32 type)
+{
+	return type == GP_KFD_EVENT_SIGNAL || type == GP_KFD_EVENT_DEBUG;
+}
+
+/* ---- the event page ---- */
+
+static void set_page(struct gp_vk_events *events, void *page, u64 bytes)
+{
+	events->page = page;
+	memset(page, GP_KFD_UNSIGNALED_BYTE,
+	       bytes < GP_KFD_EVENT_PAGE_BYTES ? bytes : GP_KFD_EVENT_PAGE_BYTES);
+	events->slots = (u32)(bytes / sizeof(u64));
+	if (events->slots > GP_KFD_SIGNAL_EVENT_LIMIT)
+		events->slots = GP_KFD_SIGNAL_EVENT_LIMIT;
+}
+
+static int use_page(struct gp_vk_client *client, u64 handle)
+{
+	struct gp_vk_events *events = client->events;
+	u64 bytes;
+	void *page;
+	u32 gpu;
+	int error;
+
+	if (events->page)
+		return -EINVAL;
+	error = gp_vk_bound_gpu(client, (u32)(handle >> GP_KFD_HANDLE_GPU_SHIFT), -ENODEV, &gpu);
+	if (error)
+		return error;
+	page = gp_vk_memory_kernel_map(client, handle, &bytes);
+	if (!page)
+		return -EINVAL;
+	set_page(events, page, bytes);
+	return 0;
+}
+
+/* Old user space lets the driver make the page and maps it from /dev/kfd afterwards. */
+static int make_page(struct gp_vk_client *client)
+{
+	struct gp_vk_events *events = client->events;
+	void *page = gp_vk_memory_event_page(client, GP_KFD_EVENT_PAGE_BYTES, &events->page_offset);
+
+	if (!page)
+		return -ENOMEM;
+	set_page(events, page, GP_KFD_EVENT_PAGE_BYTES);
+	events->own_page = true;
+	events->slots = GP_KFD_OLDEST_EVENT_SLOTS;
+	return 0;
+}
+
+int gp_vk_events_page(struct gp_vk_client *client, u64 length, u64 *offset)
+{
+	struct gp_vk_events *events = client->events;
+	int error = 0;
+
+	pthread_mutex_lock(&events->lock);
+	if (!events->page || !events->own_page || length > GP_KFD_EVENT_PAGE_BYTES) {
+		error = -EINVAL;
+	} else {
+		*offset = events->page_offset;
+		events->slots = (u32)(length / sizeof(u64));
+	}
+	pthread_mutex_unlock(&events->lock);
+	return error;
+}
+
+/* ---- CREATE, DESTROY, SET, RESET ---- */
+
+static int place_signal(struct gp_vk_client *client, struct gp_vk_event *event)
+{
+	struct gp_vk_events *events = client->events;
+	u32 id;
+	int error = events->page ? 0 : make_page(client);
+
+	if (error)
+		return error;
+	for (id = events->lowest_free; id < events->slots && events->signals[id]; id++)
+		;
+	if (id >= events->slots)
+		return -ENOSPC;
+	events->lowest_free = id + 1;
+	events->signals[id] = event;
+	events->signal_count++;
+	events->page[id] = GP_KFD_UNSIGNALED_SLOT;
+	event->id = id;
+	return 0;
+}
+
+static int place_other(struct gp_vk_events *events, struct gp_vk_event *event)
+{
+	struct gp_vk_event **others;
+	u32 at = 0;
+
+	while (at < events->other_count && events->others[at])
+		at++;
+	if (at == events->other_count) {
+		others = realloc(events->others, (at + 1) * sizeof(*others));
+		if (!others)
+			return -ENOMEM;
+		events->others = others;
+		events->other_count++;
+	}
+	events->others[at] = event;
+	event->id = GP_KFD_FIRST_NONSIGNAL_EVENT + at;
+	return 0;
+}
+
+/* Under the lock; others read it. */
+static void count_event(struct gp_vk_client *client, u32 change)
+{
+	if (client->shared)
+		__atomic_fetch_add(&client->shared->events, change, __ATOMIC_RELAXED);
+}
+
+static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_args *args)
+{
+	struct gp_vk_events *events = client->events;
+	struct gp_vk_event *event = calloc(1, sizeof(*event));
+	int error = event ? 0 : -ENOMEM;
+
+	pthread_mutex_lock(&events->lock);
+	if (!error && args->event_page_offset)
+		error = use_page(client, args->event_page_offset);
+	if (!error) {
+		args->event_page_offset = 0;
+		event->type = args->event_type;
+		event->auto_reset = args->auto_reset != 0;
+		event->age = GP_KFD_FIRST_EVENT_AGE;
+		error = is_signal(event->type) ? place_signal(client, event)
+					       : place_other(events, event);
+	}
+	if (!error) {
+		count_event(client, 1);
+		args->event_id = args->event_trigger_data = event->id;
+		if (is_signal(event->type)) {
+			args->event_page_offset = GP_KFD_MMAP_EVENTS << GP_KFD_MMAP_TYPE_SHIFT;
+			args->event_slot_index = event->id;
+		}
+	}
+	pthread_mutex_unlock(&events->lock);
+	if (error)
+		free(event);
+	return error;
+}
+
+static int destroy_event(struct gp_vk_client *client, u32 id)
+{
+	struct gp_vk_events *events = client->events;
+	struct gp_vk_event *event = gp_vk_event_find(events, id);
+
+	if (!event)
+		return -EINVAL;
+	/* Their calls fail. */
+	for (struct gp_vk_waiter *next, *waiter = event->waiters; waiter; waiter = next) {
+		next = waiter->next;
+		waiter->event = NULL;
+		waiter->listed = false;
+		gp_vk_sleeper_wake(waiter->sleeper);
+	}
+	if (is_signal(event->type)) {
+		events->signals[id] = NULL;
+		events->signal_count--;
+		if (id < events->lowest_free)
+			events->lowest_free = id;
+	} else {
+		events->others[id - GP_KFD_FIRST_NONSIGNAL_EVENT] = NULL;
+	}
+	count_event(client, (u32)-1);
+	free(event);
+	return 0;
+}
+
+/* SET and RESET are for signal events alone. */
+static int change_event(struct gp_vk_events *events, u32 id, bool set)
+{
+	struct gp_vk_event *event = gp_vk_event_find(events, id);
+
+	if (!event || event->type != GP_KFD_EVENT_SIGNAL)
+		return -EINVAL;
+	if (set)
+		gp_vk_event_fire(event);
+	else
+		event->signaled = false;
+	return 0;
+}
+
+int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+{
+	struct gp_vk_events *events = client->events;
+	/* DESTROY, SET and RESET have the same structure. */
+	struct gp_kfd_set_event_args *one = args;
+	int error;
+
+	(void)size;
+	if (nr == _IOC_NR(GP_KFD_IOC_CREATE_EVENT))
+		return create_event(client, args);
+	if (nr == _IOC_NR(GP_KFD_IOC_WAIT_EVENTS))
+		return gp_vk_wait_events(client, args);
+	pthread_mutex_lock(&events->lock);
+	if (nr == _IOC_NR(GP_KFD_IOC_DESTROY_EVENT))
+		error = destroy_event(client, one->event_id);
+	else
+		error = change_event(events, one->event_id, nr == _IOC_NR(GP_KFD_IOC_SET_EVENT));
+	pthread_mutex_unlock(&events->lock);
+	return error;
+}
+
+/* ---- what the GPU does ---- */
+
+void gp_vk_event_set(struct gp_vk_client *client, u32 event_id)
+{
+	struct gp_vk_events *events = client->events;
+	struct gp_vk_event *event;
+
+	if (!event_id)
+		return;
+	pthread_mutex_lock(&events->lock);
+	event = gp_vk_event_find(events, event_id);
+	if (event && is_signal(event->type)) {
+		if (events->page && event_id < events->slots)
+			events->page[event_id] = GP_KFD_UNSIGNALED_SLOT;
+		gp_vk_event_fire(event);
+	}
+	pthread_mutex_unlock(&events->lock);
+}
+
+void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va)
+{
+	struct gp_vk_events *events = client->events;
+
+	pthread_mutex_lock(&events->lock);
+	for (u32 i = 0; i < events->other_count; i++) {
+		struct gp_vk_event *event = events->others[i];
+
+		if (!event || event->type != GP_KFD_EVENT_MEMORY)
+			continue;
+		event->data.memory = (struct gp_kfd_hsa_memory_exception_data){
+			.failure.NotPresent = 1,
+			.va = va & ~(u64)(GP_KFD_PAGE - 1),
+			.gpu_id = gpu_id,
+		};
+		gp_vk_event_fire(event);
+	}
+	pthread_mutex_unlock(&events->lock);
+}
+
+void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memory_lost)
+{
+	struct gp_vk_events *events = client->events;
+
+	pthread_mutex_lock(&events->lock);
+	for (u32 i = 0; i < events->other_count; i++) {
+		struct gp_vk_event *event = events->others[i];
+
+		if (!event || event->type != GP_KFD_EVENT_HW_EXCEPTION)
+			continue;
+		event->data.hardware = (struct gp_kfd_hsa_hw_exception_data){
+			.memory_lost = memory_lost,
+			.gpu_id = gpu_id,
+		};
+		gp_vk_event_fire(event);
+	}
+	pthread_mutex_unlock(&events->lock);
+}

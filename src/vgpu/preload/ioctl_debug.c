@@ -1,0 +1,244 @@
+/*
+ * RUNTIME_ENABLE, DBG_TRAP and SMI_EVENTS: the server answers; here the arrays and descriptors
+ * their structures point to are brought along and back. What the driver finds out about a pointer
+ * only after its permission checks is told to the server as a flag, so that its order stays.
+ */
+#include "vgpu/preload/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "abi/kfd_debug.h"
+
+static struct gp_vk_call trap_call(struct gp_kfd_dbg_trap_args *args)
+{
+	return (struct gp_vk_call){
+		.kind = GP_VGPU_IOCTL,
+		.ioctl_nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
+		.args = args,
+		.args_size = sizeof(*args),
+		.send_fd = -1,
+	};
+}
+
+static bool is_open(int fd)
+{
+	int saved = errno;
+	bool open = syscall(SYS_fcntl, fd, F_GETFD) >= 0;
+
+	errno = saved;
+	return open;
+}
+
+/* Whether it can be written, by writing what is there. */
+static bool is_writable(u64 address, u32 size)
+{
+	u8 bytes[sizeof(struct gp_kfd_runtime_info)];
+
+	if (size > sizeof(bytes))
+		size = sizeof(bytes);
+	return !gp_vk_copy_in(bytes, address, size) && !gp_vk_copy_out(address, bytes, size);
+}
+
+static int enable(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+{
+	struct gp_vk_call call = trap_call(args);
+	struct gp_kfd_runtime_info info;
+	u64 user = args->enable.rinfo_ptr;
+	u32 room = args->enable.rinfo_size < sizeof(info) ? args->enable.rinfo_size : sizeof(info);
+	int result;
+
+	if (is_open((int)args->enable.dbg_fd))
+		call.send_fd = (int)args->enable.dbg_fd;
+	if (!user)
+		call.flags |= GP_VGPU_NULL_ARRAY;
+	if (!is_writable(user, room))
+		call.flags |= GP_VGPU_BAD_ARRAY;
+	call.payload = &info;
+	call.payload_room = sizeof(info);
+	result = gp_vk_request(client, &call);
+	if (result >= 0 && call.payload_size == sizeof(info) && room)
+		(void)gp_vk_copy_out(user, &info, room);
+	return result;
+}
+
+/* SUSPEND and RESUME: ids in, ids with their result bits out. */
+static int change_queues(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args, u64 user,
+			 u32 count)
+{
+	struct gp_vk_call call = trap_call(args);
+	u32 *ids = NULL;
+	int result;
+
+	if (!user) {
+		call.flags |= GP_VGPU_NULL_ARRAY;
+	} else if (count && count <= GP_KFD_MAX_QUEUES) {
+		ids = malloc(count * sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		if (gp_vk_copy_in(ids, user, count * sizeof(*ids)))
+			call.flags |= GP_VGPU_BAD_ARRAY;
+		else
+			call.payload_size = count * (u32)sizeof(*ids);
+		call.payload = ids;
+		call.payload_room = count * (u32)sizeof(*ids);
+	}
+	result = gp_vk_request(client, &call);
+	/* An array that cannot be written loses the results, not the call. */
+	if (result >= 0 && ids && call.payload_size)
+		(void)gp_vk_copy_out(user, ids, call.payload_size);
+	free(ids);
+	return result;
+}
+
+struct snapshot {
+	u64 *buffer;
+	u32 *count, *entry_size;
+	u32 largest; /* the driver's entry */
+	u32 most;    /* entries there can be */
+};
+
+static int snapshot(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args,
+		    struct snapshot what)
+{
+	struct gp_vk_call call = trap_call(args);
+	u64 user = *what.buffer;
+	u32 room = *what.count, stride = *what.entry_size, entry, filled;
+	u8 *entries;
+	int result;
+
+	if (room > what.most)
+		room = what.most;
+	entries = malloc((size_t)room * what.largest + 1);
+	if (!entries)
+		return -ENOMEM;
+	if (!user)
+		call.flags |= GP_VGPU_NULL_ARRAY;
+	call.payload = entries;
+	call.payload_room = room * what.largest;
+	result = gp_vk_request(client, &call);
+	entry = *what.entry_size < what.largest ? *what.entry_size : what.largest;
+	filled = result >= 0 && entry ? call.payload_size / entry : 0;
+	for (u32 i = 0; i < filled && result >= 0; i++)
+		if (gp_vk_copy_out(user + (u64)i * stride, entries + (size_t)i * entry, entry))
+			result = -EFAULT;
+	free(entries);
+	return result;
+}
+
+static int query_exception_info(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+{
+	/* The largest thing an exception can say of itself. */
+	u8 info[sizeof(struct gp_kfd_dbg_device_info_entry)];
+	struct gp_vk_call call = trap_call(args);
+	u64 user = args->query_exception_info.info_ptr;
+	u32 room = args->query_exception_info.info_size;
+	int result;
+
+	if (!user)
+		call.flags |= GP_VGPU_NULL_ARRAY;
+	call.payload = info;
+	call.payload_room = sizeof(info);
+	result = gp_vk_request(client, &call);
+	if (result >= 0 && user && call.payload_size)
+		result = gp_vk_copy_out(user, info,
+					call.payload_size < room ? call.payload_size : room)
+				 ? -EFAULT
+				 : result;
+	return result;
+}
+
+static int debug_trap(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+{
+	struct gp_vk_call plain;
+
+	switch (args->op) {
+	case GP_KFD_DBG_ENABLE:
+		return enable(client, args);
+	case GP_KFD_DBG_SUSPEND_QUEUES:
+		return change_queues(client, args, args->suspend_queues.queue_array_ptr,
+				     args->suspend_queues.num_queues);
+	case GP_KFD_DBG_RESUME_QUEUES:
+		return change_queues(client, args, args->resume_queues.queue_array_ptr,
+				     args->resume_queues.num_queues);
+	case GP_KFD_DBG_GET_QUEUE_SNAPSHOT:
+		return snapshot(client, args,
+				(struct snapshot){
+					&args->queue_snapshot.snapshot_buf_ptr,
+					&args->queue_snapshot.num_queues,
+					&args->queue_snapshot.entry_size,
+					sizeof(struct gp_kfd_queue_snapshot_entry),
+					GP_KFD_MAX_QUEUES,
+				});
+	case GP_KFD_DBG_GET_DEVICE_SNAPSHOT:
+		return snapshot(client, args,
+				(struct snapshot){
+					&args->device_snapshot.snapshot_buf_ptr,
+					&args->device_snapshot.num_devices,
+					&args->device_snapshot.entry_size,
+					sizeof(struct gp_kfd_dbg_device_info_entry),
+					GP_VGPU_MAX_GPUS,
+				});
+	case GP_KFD_DBG_QUERY_EXCEPTION_INFO:
+		return query_exception_info(client, args);
+	default:
+		plain = trap_call(args);
+		return gp_vk_request(client, &plain);
+	}
+}
+
+static int smi_events(struct gp_vk_client *client, struct gp_kfd_smi_events_args *args)
+{
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_IOCTL,
+		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SMI_EVENTS),
+		.args = args,
+		.args_size = sizeof(*args),
+		.send_fd = -1,
+	};
+	int result = gp_vk_request(client, &call);
+
+	if (result < 0 || call.receive_fd < 0) {
+		if (call.receive_fd >= 0)
+			syscall(SYS_close, call.receive_fd);
+		return result < 0 ? result : -ENOMEM;
+	}
+	/* The driver's descriptor survives exec. */
+	syscall(SYS_fcntl, call.receive_fd, F_SETFD, 0);
+	args->anon_fd = (u32)call.receive_fd;
+	return result;
+}
+
+/* It waits for a debugger with down_interruptible(), which no signal restarts. */
+static int runtime_enable(struct gp_vk_client *client, struct gp_kfd_runtime_enable_args *args)
+{
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_IOCTL,
+		.ioctl_nr = _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE),
+		.args = args,
+		.args_size = sizeof(*args),
+		.send_fd = -1,
+		.never_restarts = true,
+	};
+
+	return gp_vk_request(client, &call);
+}
+
+int gp_vk_debug_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+{
+	(void)size;
+	switch (nr) {
+	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
+		return debug_trap(client, args);
+	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
+		return smi_events(client, args);
+	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
+		return runtime_enable(client, args);
+	default:
+		return -ENOTTY;
+	}
+}

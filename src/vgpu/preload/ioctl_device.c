@@ -1,0 +1,193 @@
+/* The ioctls that say what the machine is, and those the virtual GPU only has to accept. */
+#include "vgpu/preload/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/kfd_driver.h"
+
+#define CPU_NODES 1
+
+static u64 now_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
+}
+
+static int get_version(struct gp_vk_client *client, struct gp_kfd_get_version_args *args)
+{
+	args->major_version = GP_KFD_VERSION_MAJOR;
+	args->minor_version = client->machine.kfd_minor;
+	return 0;
+}
+
+static int get_clock_counters(struct gp_vk_client *client,
+			      struct gp_kfd_get_clock_counters_args *args)
+{
+	u64 raw = now_ns(CLOCK_MONOTONIC_RAW);
+
+	/* A node without a GPU has no GPU clock; that is no error. */
+	args->gpu_clock_counter = gp_vk_gpu_index(client, args->gpu_id) < 0 ? 0 : raw / 10;
+	args->cpu_clock_counter = raw;
+	args->system_clock_counter = now_ns(CLOCK_BOOTTIME);
+	args->system_clock_freq = GP_KFD_SYSTEM_CLOCK_HZ;
+	return 0;
+}
+
+static struct gp_kfd_process_device_apertures apertures(const struct gp_vgpu_gpu *gpu)
+{
+	return (struct gp_kfd_process_device_apertures){
+		.lds_base = GP_KFD_LDS_BASE,
+		.lds_limit = GP_KFD_LDS_LIMIT,
+		.scratch_base = GP_KFD_SCRATCH_BASE,
+		.scratch_limit = GP_KFD_SCRATCH_LIMIT,
+		.gpuvm_base = GP_KFD_GPUVM_BASE,
+		.gpuvm_limit = GP_KFD_GPUVM_LIMIT,
+		.gpu_id = gpu->gpu_id,
+	};
+}
+
+static int get_apertures(struct gp_vk_client *client,
+			 struct gp_kfd_get_process_apertures_args *args)
+{
+	const struct gp_vgpu_welcome *machine = &client->machine;
+	u32 i;
+
+	for (i = 0; i < machine->gpu_count && i < GP_KFD_APERTURES_OLD; i++)
+		args->process_apertures[i] = apertures(&machine->gpus[i]);
+	args->num_of_nodes = i;
+	return 0;
+}
+
+static int get_apertures_new(struct gp_vk_client *client,
+			     struct gp_kfd_get_process_apertures_new_args *args)
+{
+	const struct gp_vgpu_welcome *machine = &client->machine;
+	struct gp_kfd_process_device_apertures all[GP_VGPU_MAX_GPUS];
+	u32 count;
+
+	if (!args->num_of_nodes) {
+		args->num_of_nodes = machine->gpu_count;
+		return 0;
+	}
+	/* Linux 6.1 takes any number. */
+	if (args->num_of_nodes > machine->gpu_count + CPU_NODES &&
+	    machine->kfd_minor >= GP_KFD_MINOR_DEBUG)
+		return -EINVAL;
+	count = args->num_of_nodes < machine->gpu_count ? args->num_of_nodes : machine->gpu_count;
+	for (u32 i = 0; i < count; i++)
+		all[i] = apertures(&machine->gpus[i]);
+	args->num_of_nodes = count;
+	return gp_vk_copy_out(args->kfd_process_device_apertures_ptr, all, count * sizeof(all[0]));
+}
+
+static int acquire_vm(struct gp_vk_client *client, const struct gp_kfd_acquire_vm_args *args)
+{
+	struct gp_vk_fd drm = gp_vk_fd_check((int)args->drm_fd);
+	int gpu = gp_vk_gpu_index(client, args->gpu_id);
+
+	if (gpu < 0 || drm.kind != GP_VK_FD_RENDER || drm.gpu_index != (u32)gpu)
+		return -EINVAL;
+	atomic_fetch_or(&client->acquired_vm, 1u << gpu);
+	return 0;
+}
+
+static int set_memory_policy(struct gp_vk_client *client,
+			     const struct gp_kfd_set_memory_policy_args *args)
+{
+	u32 gpu;
+
+	if (args->default_policy > GP_KFD_POLICY_NONCOHERENT ||
+	    args->alternate_policy > GP_KFD_POLICY_NONCOHERENT)
+		return -EINVAL;
+	return gp_vk_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+}
+
+static int get_tile_config(struct gp_vk_client *client, struct gp_kfd_get_tile_config_args *args)
+{
+	/* gfx9 has no tile modes; the tables are there and empty. */
+	static const u32 none[GP_KFD_TILE_MODES];
+
+	if (gp_vk_gpu_index(client, args->gpu_id) < 0)
+		return -EINVAL;
+	args->gb_addr_config = GP_KFD_GB_ADDR_CONFIG_GFX9;
+	args->num_banks = args->num_ranks = 0;
+	if (args->num_tile_configs > GP_KFD_TILE_MODES)
+		args->num_tile_configs = GP_KFD_TILE_MODES;
+	if (args->num_macro_tile_configs > GP_KFD_MACRO_TILE_MODES)
+		args->num_macro_tile_configs = GP_KFD_MACRO_TILE_MODES;
+	if (gp_vk_copy_out(args->tile_config_ptr, none, args->num_tile_configs * sizeof(none[0])))
+		return -EFAULT;
+	return gp_vk_copy_out(args->macro_tile_config_ptr, none,
+			      args->num_macro_tile_configs * sizeof(none[0]));
+}
+
+static int set_xnack_mode(struct gp_vk_client *client, struct gp_kfd_set_xnack_mode_args *args)
+{
+	if (args->xnack_enabled < 0) {
+		args->xnack_enabled = 0;
+		return 0;
+	}
+	if (gp_vk_queues_any(client))
+		return -EBUSY;
+	return args->xnack_enabled ? -EPERM : 0;
+}
+
+/* Buffers cannot be shared between processes here: no descriptor is a dma-buf. */
+static int refuse_dmabuf(u32 fd)
+{
+	int saved = errno;
+	bool open = syscall(SYS_fcntl, (int)fd, F_GETFD) >= 0;
+
+	errno = saved;
+	return open ? -EINVAL : -EBADF;
+}
+
+int gp_vk_device_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+{
+	u32 gpu;
+
+	(void)size;
+	switch (nr) {
+	case _IOC_NR(GP_KFD_IOC_GET_VERSION):
+		return get_version(client, args);
+	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
+		return get_clock_counters(client, args);
+	case _IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES):
+		return get_apertures(client, args);
+	case _IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES_NEW):
+		return get_apertures_new(client, args);
+	case _IOC_NR(GP_KFD_IOC_ACQUIRE_VM):
+		return acquire_vm(client, args);
+	case _IOC_NR(GP_KFD_IOC_SET_MEMORY_POLICY):
+		return set_memory_policy(client, args);
+	case _IOC_NR(GP_KFD_IOC_SET_SCRATCH_BACKING_VA):
+		return gp_vk_bound_gpu(client,
+				       ((struct gp_kfd_set_scratch_backing_va_args *)args)->gpu_id,
+				       -ESRCH, &gpu);
+	case _IOC_NR(GP_KFD_IOC_SET_TRAP_HANDLER):
+		return gp_vk_bound_gpu(client,
+				       ((struct gp_kfd_set_trap_handler_args *)args)->gpu_id,
+				       -ESRCH, &gpu);
+	case _IOC_NR(GP_KFD_IOC_GET_TILE_CONFIG):
+		return get_tile_config(client, args);
+	case _IOC_NR(GP_KFD_IOC_SET_XNACK_MODE):
+		return set_xnack_mode(client, args);
+	case _IOC_NR(GP_KFD_IOC_GET_DMABUF_INFO):
+		return refuse_dmabuf(((struct gp_kfd_get_dmabuf_info_args *)args)->dmabuf_fd);
+	case _IOC_NR(GP_KFD_IOC_IMPORT_DMABUF):
+		return refuse_dmabuf(((struct gp_kfd_import_dmabuf_args *)args)->dmabuf_fd);
+	case _IOC_NR(GP_KFD_IOC_EXPORT_DMABUF):
+		return -EINVAL;
+	default:
+		return -ENOTTY;
+	}
+}

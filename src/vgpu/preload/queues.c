@@ -1,0 +1,298 @@
+/*
+ * CREATE, UPDATE, DESTROY and SET_CU_MASK. The server owns the queues; the command processor is
+ * told of one after the server made it and loses it after the server has let it go. In between the
+ * CP may still hand over packets of a queue that is gone, which the server drops.
+ */
+#include "vgpu/cp/cp.h"
+#include "vgpu/preload/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "abi/kfd_driver.h"
+
+struct entry {
+	bool used;
+	struct gp_vk_queue queue;
+};
+
+struct gp_vk_queues {
+	pthread_mutex_t lock;
+	pthread_cond_t freed; /* an entry became unused */
+	struct entry entries[GP_VGPU_MAX_QUEUES];
+	u32 count;
+};
+
+struct gp_vk_queues *gp_vk_queues_create(void)
+{
+	struct gp_vk_queues *queues = calloc(1, sizeof(*queues));
+
+	if (!queues)
+		return NULL;
+	pthread_mutex_init(&queues->lock, NULL);
+	pthread_cond_init(&queues->freed, NULL);
+	return queues;
+}
+
+bool gp_vk_queues_any(struct gp_vk_client *client)
+{
+	bool any;
+
+	pthread_mutex_lock(&client->queues->lock);
+	any = client->queues->count > 0;
+	pthread_mutex_unlock(&client->queues->lock);
+	return any;
+}
+
+/* ---- checks, in the driver's order (set_queue_properties_from_user) ---- */
+
+static bool is_user(u64 address, u64 size)
+{
+	return address <= GP_KFD_USER_END && size <= GP_KFD_USER_END - address;
+}
+
+/* Percentage, priority and ring, which CREATE and UPDATE share. Small rings grow. */
+static int check_ring(u32 minor, u32 percentage, u32 priority, u64 ring, u32 *ring_size)
+{
+	/* The bits above it came with XCCs. */
+	u32 mask = minor < GP_KFD_MINOR_DEBUG ? ~0u : GP_KFD_PERCENT_MASK;
+
+	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE ||
+	    priority > GP_KFD_MAX_QUEUE_PRIORITY)
+		return -EINVAL;
+	if (ring && !is_user(ring, sizeof(u64)))
+		return -EFAULT;
+	if (*ring_size & (*ring_size - 1))
+		return -EINVAL;
+	if (*ring_size < GP_KFD_MIN_RING_SIZE)
+		*ring_size = GP_KFD_MIN_RING_SIZE;
+	return 0;
+}
+
+static int check_create(u32 minor, struct gp_kfd_create_queue_args *args)
+{
+	u32 last = minor < GP_KFD_MINOR_SDMA_BY_ENGINE ? GP_KFD_QUEUE_SDMA_XGMI
+						       : GP_KFD_QUEUE_SDMA_BY_ENGINE;
+	int error = check_ring(minor, args->queue_percentage, args->queue_priority,
+			       args->ring_base_address, &args->ring_size);
+
+	if (error)
+		return error;
+	if (!is_user(args->read_pointer_address, sizeof(u32)) ||
+	    !is_user(args->write_pointer_address, sizeof(u32)) ||
+	    !is_user(args->eop_buffer_address, sizeof(u32)) ||
+	    !is_user(args->ctx_save_restore_address, sizeof(u32)))
+		return -EFAULT;
+	return args->queue_type <= last ? 0 : -GP_KFD_ENOTSUPP;
+}
+
+static bool is_compute(u32 type)
+{
+	return type == GP_KFD_QUEUE_COMPUTE || type == GP_KFD_QUEUE_COMPUTE_AQL;
+}
+
+/* kfd_queue_acquire_buffers(): every buffer must be exactly one mapping of this GPU. */
+static int check_buffers(struct gp_vk_client *client, const struct gp_kfd_create_queue_args *args,
+			 u32 gpu_index)
+{
+	const struct gp_vgpu_gpu *gpu = &client->machine.gpus[gpu_index];
+	u32 id = args->gpu_id;
+	u64 area;
+
+	if (!gp_vk_is_allocation(client, id, args->write_pointer_address, GP_KFD_PAGE) ||
+	    !gp_vk_is_allocation(client, id, args->read_pointer_address, GP_KFD_PAGE) ||
+	    !gp_vk_is_allocation(client, id, args->ring_base_address, args->ring_size))
+		return -EINVAL;
+	if (!is_compute(args->queue_type))
+		return 0;
+	if (args->eop_buffer_address &&
+	    (args->eop_buffer_size < GP_KFD_EOP_MIN ||
+	     !gp_vk_is_allocation(client, id, args->eop_buffer_address, args->eop_buffer_size)))
+		return -EINVAL;
+	if (args->ctl_stack_size != gpu->ctl_stack_bytes ||
+	    args->ctx_save_restore_size < gpu->cwsr_bytes)
+		return -EINVAL;
+	area = ((u64)args->ctx_save_restore_size + gpu->debug_bytes) * gpu->xcc_count;
+	area = (area + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
+	if (!gp_vk_is_allocation(client, id, args->ctx_save_restore_address, area) &&
+	    !gp_vk_svm_covers(client, gpu_index, args->ctx_save_restore_address, area))
+		return -EINVAL;
+	return 0;
+}
+
+/* ---- CREATE ---- */
+
+static int destroy_at_server(struct gp_vk_client *client, u32 id)
+{
+	struct gp_kfd_destroy_queue_args args = {.queue_id = id};
+
+	return gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE), &args, sizeof(args));
+}
+
+/* The server may give an id out again before the thread that destroyed it has told the CP. */
+static void enter(struct gp_vk_queues *queues, const struct gp_vk_queue *queue)
+{
+	struct entry *entry = &queues->entries[queue->id];
+
+	pthread_mutex_lock(&queues->lock);
+	while (entry->used)
+		pthread_cond_wait(&queues->freed, &queues->lock);
+	*entry = (struct entry){.used = true, .queue = *queue};
+	queues->count++;
+	pthread_mutex_unlock(&queues->lock);
+}
+
+static bool leave(struct gp_vk_queues *queues, u32 id)
+{
+	bool used;
+
+	if (id >= GP_VGPU_MAX_QUEUES)
+		return false;
+	pthread_mutex_lock(&queues->lock);
+	used = queues->entries[id].used;
+	queues->entries[id].used = false;
+	queues->count -= used;
+	pthread_cond_broadcast(&queues->freed);
+	pthread_mutex_unlock(&queues->lock);
+	return used;
+}
+
+static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_args *args)
+{
+	struct gp_vk_queue queue;
+	u32 gpu;
+	int error = check_create(client->machine.kfd_minor, args);
+
+	if (!error)
+		error = gp_vk_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+	if (!error && client->machine.strict)
+		error = check_buffers(client, args, gpu);
+	if (!error)
+		error = gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_CREATE_QUEUE), args,
+				      sizeof(*args));
+	if (error)
+		return error;
+	if (args->queue_id >= GP_VGPU_MAX_QUEUES)
+		return -EPROTO;
+	queue = (struct gp_vk_queue){
+		.id = args->queue_id,
+		.gpu_index = gpu,
+		.type = args->queue_type,
+		.ring = args->ring_base_address,
+		.ring_bytes = args->ring_size,
+		.read_pointer = args->read_pointer_address,
+		.write_pointer = args->write_pointer_address,
+		.save_area = args->ctx_save_restore_address,
+		.doorbell_slot =
+			(u32)(args->doorbell_offset & (GP_KFD_DOORBELL_SLICE - 1)) / sizeof(u64),
+	};
+	args->doorbell_offset = GP_KFD_MMAP_DOORBELL << GP_KFD_MMAP_TYPE_SHIFT |
+				(u64)args->gpu_id << GP_KFD_MMAP_GPU_ID_SHIFT |
+				queue.doorbell_slot * sizeof(u64);
+	enter(client->queues, &queue);
+	error = gp_vk_cp_add(client, &queue);
+	if (error) {
+		(void)destroy_at_server(client, queue.id);
+		leave(client->queues, queue.id);
+	}
+	return error;
+}
+
+/* ---- UPDATE, DESTROY, SET_CU_MASK ---- */
+
+static int update_queue(struct gp_vk_client *client, struct gp_kfd_update_queue_args *args)
+{
+	struct gp_vk_queues *queues = client->queues;
+	struct gp_vk_queue queue;
+	bool known;
+	int error = check_ring(client->machine.kfd_minor, args->queue_percentage,
+			       args->queue_priority, args->ring_base_address, &args->ring_size);
+
+	if (error)
+		return error;
+	pthread_mutex_lock(&queues->lock);
+	known = args->queue_id < GP_VGPU_MAX_QUEUES && queues->entries[args->queue_id].used;
+	if (known)
+		queue = queues->entries[args->queue_id].queue;
+	pthread_mutex_unlock(&queues->lock);
+	if (!known)
+		return -EFAULT;
+	/* The ring may only be named again, never moved; address 0 stops the queue. */
+	if (client->machine.strict && args->ring_base_address &&
+	    (args->ring_base_address != queue.ring ||
+	     !gp_vk_is_allocation(client, client->machine.gpus[queue.gpu_index].gpu_id,
+				  args->ring_base_address, args->ring_size)))
+		return -EFAULT;
+	error = gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), args, sizeof(*args));
+	if (error || !args->ring_base_address ||
+	    (args->ring_base_address == queue.ring && args->ring_size == queue.ring_bytes))
+		return error;
+	queue.ring = args->ring_base_address;
+	queue.ring_bytes = args->ring_size;
+	pthread_mutex_lock(&queues->lock);
+	queues->entries[queue.id].queue = queue;
+	pthread_mutex_unlock(&queues->lock);
+	return gp_vk_cp_update(client, &queue);
+}
+
+static int destroy_queue(struct gp_vk_client *client, const struct gp_kfd_destroy_queue_args *args)
+{
+	int error = destroy_at_server(client, args->queue_id);
+	bool known = false;
+
+	/* With the server gone there is nothing left to run it either; and hardware that did not
+	 * let go of it in time does not keep the driver from letting go. */
+	if (error && error != -ENODEV && error != -ETIME)
+		return error;
+	if (args->queue_id < GP_VGPU_MAX_QUEUES) {
+		pthread_mutex_lock(&client->queues->lock);
+		known = client->queues->entries[args->queue_id].used;
+		pthread_mutex_unlock(&client->queues->lock);
+	}
+	if (known) {
+		gp_vk_cp_remove(client, args->queue_id);
+		leave(client->queues, args->queue_id);
+	}
+	return error;
+}
+
+static int set_cu_mask(struct gp_vk_client *client, struct gp_kfd_set_cu_mask_args *args)
+{
+	u32 words[GP_KFD_MAX_CU_MASK / 32];
+	struct gp_vk_call call = {
+		.kind = GP_VGPU_IOCTL,
+		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SET_CU_MASK),
+		.args = args,
+		.args_size = sizeof(*args),
+		.send_fd = -1,
+	};
+	u32 bits = args->num_cu_mask;
+
+	if (!bits || bits % 32)
+		return -EINVAL;
+	if (bits > GP_KFD_MAX_CU_MASK)
+		bits = GP_KFD_MAX_CU_MASK;
+	args->num_cu_mask = bits;
+	if (gp_vk_copy_in(words, args->cu_mask_ptr, bits / 8))
+		return -EFAULT;
+	call.payload = words;
+	call.payload_size = bits / 8;
+	return gp_vk_request(client, &call);
+}
+
+int gp_vk_queue_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+{
+	(void)size;
+	switch (nr) {
+	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
+		return create_queue(client, args);
+	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
+		return update_queue(client, args);
+	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
+		return destroy_queue(client, args);
+	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
+		return set_cu_mask(client, args);
+	default:
+		return -ENOTTY;
+	}
+}

@@ -1,0 +1,399 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/i18n.h"
+#include "base/parse.h"
+#include "vgpu/program/program.h"
+
+#define STOP_TIMEOUT_MS 5000
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status;
+	(void)type;
+	(void)where;
+	remove(path);
+	return 0;
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Nobody else may plant files where preloaded programs will look. */
+static int own_directory(const char *path, struct gp_diag *diag)
+{
+	struct stat status;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return gp_fail(diag, -errno, _("cannot make %s: %s"), path, strerror(errno));
+	if (lstat(path, &status))
+		return gp_fail(diag, -errno, _("cannot look at %s: %s"), path, strerror(errno));
+	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
+		return gp_fail(diag, -EPERM,
+			       _("%s must be a directory of your own that nobody else may enter"),
+			       path);
+	return 0;
+}
+
+/* Where this user's machines are. */
+static int base_directory(struct gp_diag *diag, char *out, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (!runtime || *runtime != '/' || access(runtime, W_OK)) {
+		n = snprintf(out, size, "/tmp/gpreempt-vgpu-%u", (unsigned int)geteuid());
+		return n < (int)size ? own_directory(out, diag) : -ENAMETOOLONG;
+	}
+	n = snprintf(out, size, "%s/gpreempt", runtime);
+	if (n >= (int)size)
+		return -ENAMETOOLONG;
+	n = own_directory(out, diag);
+	if (n)
+		return n;
+	if (snprintf(out, size, "%s/gpreempt/vgpu", runtime) >= (int)size)
+		return -ENAMETOOLONG;
+	return own_directory(out, diag);
+}
+
+bool gp_vgpu_good_name(const char *name)
+{
+	size_t len =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+	return len && !name[len] && len <= GP_VGPU_NAME_MAX;
+}
+
+int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t size)
+{
+	char base[PATH_MAX / 2];
+	int error = base_directory(diag, base, sizeof(base));
+
+	if (error)
+		return error;
+	if (!gp_vgpu_good_name(name))
+		return -EINVAL;
+	if (snprintf(out, size, "%s/%s", base, name) >= (int)size)
+		return -ENAMETOOLONG;
+	/* A socket's path has room for 107 bytes. */
+	if (strlen(out) + sizeof("/" GP_VGPU_SOCKET) > 107)
+		return gp_fail(diag, -ENAMETOOLONG,
+			       _("the path %s is too long; set XDG_RUNTIME_DIR to a shorter one"),
+			       out);
+	return 0;
+}
+
+static int write_kernels(const struct gp_vgpu_options *options, const char *directory,
+			 struct gp_diag *diag)
+{
+	struct gp_vgpu_kernel *kernels;
+	char path[PATH_MAX + sizeof("/" GP_VGPU_KERNELS)];
+	size_t count;
+	int error = gp_kernels_load(options->kernels, diag, &kernels, &count);
+
+	if (error)
+		return error;
+	snprintf(path, sizeof(path), "%s/" GP_VGPU_KERNELS, directory);
+	error = gp_file_write_atomic(path, kernels, count * sizeof(*kernels));
+	free(kernels);
+	if (error)
+		gp_fail(diag, error, _("cannot write %s: %s"), path, strerror(-error));
+	return error;
+}
+
+/*
+ * Descriptors of the caller must not outlive it in the server: a pipe's reader would wait. Only
+ * stderr and two others stay (-1: none).
+ */
+static void let_go(int first, int second)
+{
+	int null = open("/dev/null", O_RDWR);
+	int low = first < second ? first : second, high = first < second ? second : first;
+
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	low = low > STDERR_FILENO ? low : STDERR_FILENO;
+	if (low > 3)
+		close_range(3, (unsigned int)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
+	close_range((unsigned int)high + 1, ~0u, 0);
+}
+
+static void reset_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD, SIGUSR1, SIGUSR2};
+	sigset_t held;
+
+	for (size_t i = 0; i < GP_ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	/* What ends a server waits until its loop takes it, so that its directory goes too. */
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_SETMASK, &held, NULL);
+}
+
+/*
+ * The machine is ending: its name is free from now on. What it still removes is under another one,
+ * which sweep() knows should this process not get there.
+ */
+static void retire(struct gp_vm *vm, const char *directory, char *gone, size_t size)
+{
+	const char *slash = strrchr(directory, '/');
+	int n = snprintf(gone, size, "%.*s/" GP_VGPU_PRIVATE "%d", (int)(slash - directory),
+			 directory, (int)getpid());
+
+	if (n < (int)size && rename(directory, gone) == 0)
+		vm->options.directory = gone;
+	else
+		snprintf(gone, size, "%s", directory);
+}
+
+/* The server, from fork to exit. Its directory goes with it. */
+static int serve(const struct gp_vgpu_options *options, const char *directory, int ready_fd,
+		 int log_fd, struct gp_diag *diag)
+{
+	struct gp_vm_options vm_options = options->vm;
+	char gone[PATH_MAX];
+	struct gp_gpufile file;
+	struct gp_vm *vm = calloc(1, sizeof(*vm));
+	int error = vm ? write_kernels(options, directory, diag) : -ENOMEM;
+
+	if (!error)
+		error = gp_gpufile_load(options->gpu, options->personality, diag, &file);
+	if (!error) {
+		vm_options.directory = directory;
+		let_go(ready_fd, log_fd);
+		error = gp_vm_start(vm, &vm_options, &file, diag);
+		if (!error) {
+			if (log_fd >= 0)
+				dup2(log_fd, STDERR_FILENO);
+			error = gp_vm_run(vm, ready_fd);
+			retire(vm, directory, gone, sizeof(gone));
+			gp_vm_stop(vm);
+			directory = gone;
+		}
+		gp_gpufile_free(&file);
+	}
+	free(vm);
+	remove_tree(directory);
+	return error ? GP_VGPU_FAILED : 0;
+}
+
+/* A byte when the server is ready; its end, when it is not going to be. */
+static int wait_ready(int fd)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : -EIO;
+}
+
+static int make_directory(const char *path, struct gp_diag *diag)
+{
+	if (mkdir(path, 0700) == 0)
+		return 0;
+	if (errno == EEXIST) {
+		/* Left behind by a machine that was killed. */
+		remove_tree(path);
+		if (mkdir(path, 0700) == 0)
+			return 0;
+	}
+	return gp_fail(diag, -errno, _("cannot make %s: %s"), path, strerror(errno));
+}
+
+/* Directories of private machines whose launcher is gone and that nobody serves any more. */
+static void sweep(const char *directory)
+{
+	char path[PATH_MAX];
+	const char *slash = strrchr(directory, '/');
+	struct gp_root parent = {.dir = path};
+	struct gp_names names;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(slash - directory), directory);
+	if (gp_root_list(&parent, &names, "/"))
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i];
+		char left[PATH_MAX];
+		u32 pid;
+		int fd;
+
+		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) != 0 ||
+		    !gp_argument_pid(name + strlen(GP_VGPU_PRIVATE), &pid) ||
+		    kill((pid_t)pid, 0) == 0 || errno != ESRCH ||
+		    snprintf(left, sizeof(left), "%s/%s", path, name) >= (int)sizeof(left))
+			continue;
+		fd = gp_vgpu_connect(left);
+		if (fd >= 0)
+			close(fd);
+		else
+			remove_tree(left);
+	}
+	gp_names_free(&names);
+}
+
+int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag *diag,
+			  struct gp_vgpu_machine *out)
+{
+	char name[GP_VGPU_NAME_MAX + 1];
+	pid_t parent = getpid();
+	int ready[2], error;
+
+	out->server = -1;
+	snprintf(name, sizeof(name), GP_VGPU_PRIVATE "%d", (int)parent);
+	error = gp_vgpu_directory(name, diag, out->directory, sizeof(out->directory));
+	if (!error)
+		sweep(out->directory);
+	error = error ? error : make_directory(out->directory, diag);
+	if (error)
+		return error;
+	if (pipe2(ready, O_CLOEXEC))
+		return gp_fail(diag, -errno, _("cannot make a pipe: %s"), strerror(errno));
+	out->server = fork();
+	if (out->server == 0) {
+		/* Away from the terminal's Ctrl-C, but not from the parent's end. */
+		setsid();
+		reset_signals();
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent) {
+			remove_tree(out->directory);
+			_exit(GP_VGPU_FAILED);
+		}
+		close(ready[0]);
+		exit(serve(options, out->directory, ready[1], -1, diag));
+	}
+	error = out->server < 0 ? -errno : 0;
+	close(ready[1]);
+	error = error ? error : wait_ready(ready[0]);
+	close(ready[0]);
+	if (error)
+		gp_vgpu_stop_private(out);
+	return error ? gp_fail(diag, error, _("the virtual machine did not start")) : 0;
+}
+
+void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
+{
+	if (machine->server > 0) {
+		int fd = (int)syscall(SYS_pidfd_open, machine->server, 0);
+		struct pollfd end = {.fd = fd, .events = POLLIN};
+
+		kill(machine->server, SIGTERM);
+		if (fd >= 0 && poll(&end, 1, STOP_TIMEOUT_MS) == 0)
+			kill(machine->server, SIGKILL);
+		if (fd >= 0)
+			close(fd);
+		while (waitpid(machine->server, NULL, 0) < 0 && errno == EINTR)
+			;
+		machine->server = -1;
+	}
+	remove_tree(machine->directory);
+}
+
+/* In the grandchild: a process of its own, with a log instead of a terminal. */
+static _Noreturn void keep(const struct gp_vgpu_options *options, const char *directory, int ready,
+			   struct gp_diag *diag)
+{
+	char path[PATH_MAX + sizeof("/log")];
+	int log_fd;
+
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	reset_signals();
+	if (chdir("/"))
+		_exit(GP_VGPU_FAILED);
+	snprintf(path, sizeof(path), "%s/log", directory);
+	log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	exit(serve(options, directory, ready, log_fd, diag));
+}
+
+/* One start at a time: a machine that is coming up has a directory but does not answer yet. */
+static int lock_starts(const char *directory, struct gp_diag *diag)
+{
+	char path[PATH_MAX];
+	const char *slash = strrchr(directory, '/');
+	int fd;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(slash - directory), directory);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return gp_fail(diag, -errno, _("cannot open %s: %s"), path, strerror(errno));
+	while (flock(fd, LOCK_EX))
+		if (errno != EINTR)
+			break;
+	return fd;
+}
+
+static int start_kept(const struct gp_vgpu_options *options, const char *directory,
+		      struct gp_diag *diag)
+{
+	int ready[2], error;
+	pid_t child;
+
+	if (gp_vgpu_answers(directory))
+		return gp_fail(diag, -EEXIST,
+			       _("the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it"),
+			       options->name, options->named ? " --name " : "",
+			       options->named ? options->name : "");
+	error = make_directory(directory, diag);
+	if (error)
+		return error;
+	if (pipe2(ready, O_CLOEXEC))
+		return gp_fail(diag, -errno, _("cannot make a pipe: %s"), strerror(errno));
+	child = fork();
+	if (child == 0) {
+		close(ready[0]);
+		keep(options, directory, ready[1], diag);
+	}
+	error = child < 0 ? -errno : 0;
+	close(ready[1]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	error = error ? error : wait_ready(ready[0]);
+	close(ready[0]);
+	if (!error)
+		return 0;
+	remove_tree(directory);
+	return gp_fail(diag, error, _("the virtual machine did not start"));
+}
+
+int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *diag,
+		       struct gp_vgpu_machine *out)
+{
+	int lock, error;
+
+	out->server = -1;
+	error = gp_vgpu_directory(options->name, diag, out->directory, sizeof(out->directory));
+	if (error)
+		return error;
+	lock = lock_starts(out->directory, diag);
+	if (lock < 0)
+		return lock;
+	error = start_kept(options, out->directory, diag);
+	close(lock);
+	return error;
+}

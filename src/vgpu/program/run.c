@@ -1,0 +1,242 @@
+/* Running a command on a machine: may it be preloaded, start it, hand on signals, its status. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "base/host/program.h"
+#include "vgpu/program/program.h"
+
+#define LIBRARY       "libgpreempt_vgpu.so"
+#define GRACE_SECONDS 2   /* for a command whose machine is gone */
+#define SIGNAL_STATUS 128 /* + signal: how shells report a process that was killed */
+
+/* ---- the program ---- */
+
+static int refuse(enum gp_program_kind kind, const char *path, const char *which,
+		  struct gp_diag *diag)
+{
+	switch (kind) {
+	case GP_PROGRAM_OK:
+		return 0;
+	case GP_PROGRAM_STATIC:
+		return gp_fail(
+			diag, -EACCES,
+			_("%s is linked statically: no library can be loaded into it, so it cannot "
+			  "see the virtual GPU"),
+			which);
+	case GP_PROGRAM_RIGHTS:
+		return gp_fail(diag, -EACCES,
+			       _("%s is set-user-ID, set-group-ID or has capabilities: the system "
+				 "does not let a library be loaded into it, so it cannot see the "
+				 "virtual GPU"),
+			       which);
+	case GP_PROGRAM_NOT_64:
+		return gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"),
+			       which);
+	case GP_PROGRAM_NO_INTERPRETER:
+		return gp_fail(diag, -EACCES,
+			       _("cannot run %s: its interpreter '%s' does not exist"), path,
+			       which);
+	}
+	return -EINVAL;
+}
+
+int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, size_t size)
+{
+	enum gp_program_kind kind = GP_PROGRAM_OK;
+	char which[PATH_MAX];
+	int error = gp_program_find(name, path, size);
+
+	if (error)
+		return gp_fail(diag, error, _("cannot run %s: %s"), name, strerror(-error));
+	error = gp_program_check(path, &kind, which, sizeof(which));
+	if (error)
+		return gp_fail(diag, error, _("cannot run %s: %s"), path, strerror(-error));
+	return refuse(kind, path, which, diag);
+}
+
+/* ---- the environment ---- */
+
+/* LD_PRELOAD takes blanks and colons as separators and knows no way to quote them. */
+static bool can_be_listed(const char *path)
+{
+	return !strpbrk(path, " :\t\n");
+}
+
+/* The library by a path that LD_PRELOAD can hold: its own, or a link in the machine's directory. */
+static int library_path(const char *directory, char *out, size_t size, struct gp_diag *diag)
+{
+	char library[PATH_MAX];
+	int error = gp_program_beside("lib/gpreempt/" LIBRARY, "lib/" LIBRARY, library,
+				      sizeof(library));
+
+	if (error)
+		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
+	if (can_be_listed(library))
+		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
+	if (snprintf(out, size, "%s/" LIBRARY, directory) >= (int)size)
+		return -ENAMETOOLONG;
+	if (!can_be_listed(out))
+		return gp_fail(diag, -EINVAL,
+			       _("%s cannot be preloaded: its path and that of the machine hold "
+				 "blanks or colons"),
+			       library);
+	if (symlink(library, out) && errno != EEXIST)
+		return gp_fail(diag, -errno, _("cannot make %s: %s"), out, strerror(errno));
+	return 0;
+}
+
+/* Ours last: an agent that watches the program's calls must see them before we answer. */
+static int set_environment(const char *directory, struct gp_diag *diag)
+{
+	char library[PATH_MAX], *value;
+	const char *before = getenv("LD_PRELOAD");
+	int error = library_path(directory, library, sizeof(library), diag);
+
+	if (error)
+		return error;
+	if (before && *before && !strstr(before, LIBRARY)) {
+		if (asprintf(&value, "%s:%s", before, library) < 0)
+			return -ENOMEM;
+	} else {
+		/* Inside another machine ours is there already. */
+		value = strdup(before && *before ? before : library);
+	}
+	if (!value || setenv("LD_PRELOAD", value, 1) || setenv(GP_VGPU_ENV, directory, 1))
+		error = -ENOMEM;
+	free(value);
+	return error;
+}
+
+/* ---- the process ---- */
+
+/* Signals that end programs are the command's to handle; this process waits for what it does. */
+static const int forwarded[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
+
+static void wanted_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(forwarded); i++)
+		sigaddset(set, forwarded[i]);
+	sigaddset(set, SIGCHLD);
+}
+
+void gp_vgpu_hold_signals(struct gp_vgpu_machine *machine)
+{
+	sigset_t signals;
+
+	/* Where it is ignored, as under some supervisors, children end without a word. */
+	signal(SIGCHLD, SIG_DFL);
+	wanted_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &machine->mask);
+}
+
+static _Noreturn void execute(const char *path, char **argv, const sigset_t *mask, int report)
+{
+	int error;
+
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execv(path, argv);
+	error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(GP_VGPU_FAILED);
+	_exit(error == ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN);
+}
+
+/* What is left until then; 0 when it is over. */
+static struct timespec time_left(const struct timespec *end)
+{
+	struct timespec now, left = {0};
+	s64 ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (s64)(end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
+	if (ns > 0)
+		left = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	return left;
+}
+
+/* Whether our server ended although the command did not. */
+static bool server_ended(struct gp_vgpu_machine *machine)
+{
+	if (machine->server <= 0 || waitpid(machine->server, NULL, WNOHANG) != machine->server)
+		return false;
+	machine->server = 0;
+	return true;
+}
+
+/* Waits for the command, handing on what is sent to us. */
+static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigset_t *signals,
+			struct gp_diag *diag)
+{
+	struct timespec kill_at, left;
+	bool lost = false, killed = false;
+	int status;
+
+	for (;;) {
+		siginfo_t info;
+		int got;
+		pid_t ended = waitpid(child, &status, WNOHANG);
+
+		if (ended == child)
+			break;
+		if (ended < 0 && errno != EINTR)
+			return GP_VGPU_FAILED;
+		if (server_ended(machine)) {
+			gp_fail(diag, -EIO, _("the virtual machine ended unexpectedly"));
+			lost = true;
+			kill(child, SIGTERM);
+			clock_gettime(CLOCK_MONOTONIC, &kill_at);
+			kill_at.tv_sec += GRACE_SECONDS;
+		}
+		if (lost && !killed)
+			left = time_left(&kill_at);
+		got = sigtimedwait(signals, &info, lost && !killed ? &left : NULL);
+		if (got < 0 && errno == EAGAIN) {
+			kill(child, SIGKILL);
+			killed = true;
+		}
+		/* A terminal tells the whole group: the command has had it. */
+		if (got > 0 && got != SIGCHLD && info.si_code != SI_KERNEL)
+			kill(child, got);
+	}
+	if (lost)
+		return GP_VGPU_FAILED;
+	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *diag)
+{
+	char path[PATH_MAX];
+	sigset_t signals;
+	int report[2], why = 0, status;
+	pid_t child;
+
+	status = gp_vgpu_check_program(argv[0], diag, path, sizeof(path));
+	if (status)
+		return status == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
+	if (set_environment(machine->directory, diag) || pipe2(report, O_CLOEXEC))
+		return GP_VGPU_FAILED;
+	wanted_signals(&signals);
+	child = fork();
+	if (child == 0)
+		execute(path, argv, &machine->mask, report[1]);
+	close(report[1]);
+	if (child < 0) {
+		close(report[0]);
+		gp_fail(diag, -errno, _("cannot start a process: %s"), strerror(errno));
+		return GP_VGPU_FAILED;
+	}
+	if (read(report[0], &why, sizeof(why)) == (ssize_t)sizeof(why))
+		gp_fail(diag, -why, _("cannot run %s: %s"), path, strerror(why));
+	close(report[0]);
+	return wait_command(child, machine, &signals, diag);
+}

@@ -1,0 +1,135 @@
+/* A machine's status as text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/i18n.h"
+#include "vgpu/program/program.h"
+
+static u64 number(const json_t *object, const char *key)
+{
+	return (u64)json_integer_value(json_object_get(object, key));
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "-";
+}
+
+/* 90010 is gfx90a: two decimal digits of minor and stepping, the stepping in hex. */
+static void gfx_name(u64 version, char *out, size_t size)
+{
+	snprintf(out, size, "gfx%llu%llu%llx", (unsigned long long)(version / 10000),
+		 (unsigned long long)(version / 100 % 100), (unsigned long long)(version % 100));
+}
+
+void gp_vgpu_describe(const json_t *status, char *out, size_t size)
+{
+	const json_t *gpus = json_object_get(status, "gpus"), *gpu = json_array_get(gpus, 0);
+	char name[32], count[16] = "";
+
+	gfx_name(number(gpu, "gfx_version"), name, sizeof(name));
+	if (json_array_size(gpus) > 1)
+		snprintf(count, sizeof(count), "%zu x ", json_array_size(gpus));
+	snprintf(out, size,
+		 ngettext("%s%s, shown as %s with %llu CUs in %llu XCC (personality %s)",
+			  "%s%s, shown as %s with %llu CUs in %llu XCCs (personality %s)",
+			  number(gpu, "xccs")),
+		 count, text(gpu, "title"), name, (unsigned long long)number(gpu, "cus"),
+		 (unsigned long long)number(gpu, "xccs"), text(gpu, "personality"));
+}
+
+bool gp_vgpu_needs_new_rocm(const json_t *status)
+{
+	/* gfx90a is the newest that ROCm 5.2 knows of this line. */
+	return number(json_array_get(json_object_get(status, "gpus"), 0), "gfx_version") > 90010;
+}
+
+static void print_machine(const json_t *status)
+{
+	char line[256];
+	u64 speed = number(status, "speed_permille");
+
+	gp_vgpu_describe(status, line, sizeof(line));
+	puts(line);
+	printf(_("directory %s, rules of kernel %s, speed %llu.%03llu, seed %llu%s\n"),
+	       text(status, "directory"), text(status, "era"), (unsigned long long)(speed / 1000),
+	       (unsigned long long)(speed % 1000), (unsigned long long)number(status, "seed"),
+	       json_is_true(json_object_get(status, "runtime_enable"))
+		       ? _(", runtime enabled for all")
+		       : "");
+}
+
+static void print_gpus(const json_t *status)
+{
+	const json_t *gpu;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "gpus"), i, gpu)
+	{
+		const json_t *model = json_object_get(gpu, "model");
+
+		printf(_("node %llu: gpu_id %llx, renderD%llu, %llu of %llu MiB used, %llu queues "
+			 "of %llu processes mapped, %llu runlist updates%s\n"),
+		       (unsigned long long)number(gpu, "node"),
+		       (unsigned long long)number(gpu, "gpu_id"),
+		       (unsigned long long)number(gpu, "render_minor"),
+		       (unsigned long long)number(gpu, "vram_used") >> 20,
+		       (unsigned long long)number(gpu, "vram_bytes") >> 20,
+		       (unsigned long long)number(model, "mapped_queues"),
+		       (unsigned long long)number(model, "mapped_processes"),
+		       (unsigned long long)number(model, "updates"),
+		       json_is_true(json_object_get(gpu, "hung")) ? _("; HUNG") : "");
+	}
+}
+
+static void print_processes(const json_t *status)
+{
+	const json_t *processes = json_object_get(status, "processes"), *process;
+	size_t i;
+
+	if (json_array_size(processes) == 0)
+		puts(_("no process uses it"));
+	json_array_foreach(processes, i, process)
+	{
+		const json_t *queues = json_object_get(process, "queues");
+		u64 stopped = 0;
+
+		/* By a debugger, or by percentage 0, which is how an agent does it. */
+		for (size_t q = 0; q < json_array_size(queues); q++) {
+			const json_t *queue = json_array_get(queues, q);
+
+			stopped += json_is_true(json_object_get(queue, "suspended")) ||
+				   !number(queue, "percentage");
+		}
+		printf(_("process %llu: %llu queues, %llu of them stopped, runtime %s\n"),
+		       (unsigned long long)number(process, "pid"),
+		       (unsigned long long)number(process, "queue_count"),
+		       (unsigned long long)stopped, text(process, "runtime"));
+	}
+}
+
+/* Every figure with where it comes from: nobody should take an assumption for a measurement. */
+static void print_figures(const json_t *status)
+{
+	json_t *figures = json_object_get(status, "figures"), *figure;
+	const char *name;
+
+	json_object_foreach(figures, name, figure)
+	{
+		printf("  %-28s %14llu  %-9s  %s\n", name,
+		       (unsigned long long)number(figure, "value"), text(figure, "kind"),
+		       text(figure, "source"));
+	}
+}
+
+int gp_vgpu_print_status(const json_t *status)
+{
+	print_machine(status);
+	print_gpus(status);
+	print_processes(status);
+	printf("\n%s\n", _("Figures of the model, and where they come from:"));
+	print_figures(status);
+	return 0;
+}

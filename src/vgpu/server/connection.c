@@ -1,0 +1,375 @@
+/*
+ * Connections: one message a packet (SOCK_SEQPACKET), one request each. A client that sends what a
+ * correct one never does loses its process on the machine; the others do not notice.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/i18n.h"
+#include "vgpu/server/server.h"
+
+#define MAX_UNDER_WAY   16 /* requests of one connection; a correct client has one */
+#define MAX_DESCRIPTORS 3
+#define MAX_IN_A_TURN   32 /* messages */
+#define MESSAGE_BYTES   (sizeof(struct gp_vgpu_request) + GP_VGPU_PAYLOAD_MAX)
+
+/* Requests that are under way go on; nobody hears of them. */
+static void forget_connection(struct gp_vm_request *list, const struct gp_vm_connection *connection)
+{
+	for (; list; list = list->next)
+		if (list->connection == connection)
+			list->connection = NULL;
+}
+
+void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connection)
+{
+	if (connection->closed)
+		return;
+	connection->closed = true;
+	if (vm->holder == connection)
+		gp_vm_hold(vm, UINT64_MAX, NULL);
+	gp_vm_unwatch(vm, connection->fd);
+	close(connection->fd);
+	for (struct gp_vm_process *p = vm->processes; p; p = p->next) {
+		forget_connection(p->requests, connection);
+		forget_connection(p->parked, connection);
+	}
+	if (connection->process)
+		connection->process->connections--;
+	/* The last one: exec or exit. */
+	if (connection->process && !connection->process->connections)
+		connection->process->condemned = true;
+	connection->process = NULL;
+}
+
+void gp_vm_connections_reap(struct gp_vm *vm)
+{
+	struct gp_vm_connection **at = &vm->connections, *connection;
+	struct gp_vm_process *process = vm->processes, *next;
+
+	for (; process; process = next) {
+		next = process->next;
+		if (process->condemned)
+			gp_vm_process_remove(vm, process);
+	}
+	while ((connection = *at)) {
+		if (!connection->closed) {
+			at = &connection->next;
+			continue;
+		}
+		*at = connection->next;
+		free(connection);
+	}
+	gp_vm_bury(vm);
+}
+
+/* ---- replies ---- */
+
+static void put_descriptors(struct msghdr *message, char *control, const int *fds, u32 count)
+{
+	struct cmsghdr *header;
+
+	if (!count)
+		return;
+	message->msg_control = control;
+	message->msg_controllen = CMSG_SPACE(count * sizeof(*fds));
+	header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(count * sizeof(*fds));
+	memcpy(CMSG_DATA(header), fds, count * sizeof(*fds));
+}
+
+static void send_reply(struct gp_vm *vm, struct gp_vm_connection *connection,
+		       const struct gp_vgpu_reply *reply, const void *payload, const int *fds,
+		       u32 fd_count)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))] = {0};
+	struct iovec parts[] = {
+		{.iov_base = (void *)reply, .iov_len = sizeof(*reply)},
+		{.iov_base = (void *)payload, .iov_len = reply->payload_size},
+	};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = reply->payload_size ? 2 : 1};
+
+	put_descriptors(&message, control, fds, fd_count);
+	/* A client that does not read its replies has gone or is wrong. */
+	if (sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		gp_vm_connection_close(vm, connection);
+}
+
+void gp_vm_connection_reply(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_connection *connection = request->connection;
+	struct gp_vgpu_reply reply = {
+		.sequence = request->header.sequence,
+		.result = (s32)request->result,
+		.args_size = request->header.args_size,
+		.payload_size = request->payload_out,
+	};
+
+	if (!connection)
+		return;
+	connection->under_way--;
+	memcpy(reply.args, request->header.args, sizeof(reply.args));
+	send_reply(vm, connection, &reply, request->payload, &request->send_fd,
+		   request->send_fd >= 0);
+}
+
+static void reply_plain(struct gp_vm *vm, struct gp_vm_connection *connection, u32 sequence,
+			int result, const void *payload, size_t size)
+{
+	struct gp_vgpu_reply reply = {.sequence = sequence, .result = result};
+
+	reply.payload_size = size > GP_VGPU_PAYLOAD_MAX ? 0 : (u32)size;
+	if (size > GP_VGPU_PAYLOAD_MAX)
+		reply.result = -EMSGSIZE;
+	send_reply(vm, connection, &reply, payload, NULL, 0);
+}
+
+/* ---- requests ---- */
+
+static int new_process(struct gp_vm *vm, struct gp_vm_connection *connection)
+{
+	struct gp_vm_process *process = gp_vm_process_find(vm, connection->pid);
+	int error;
+
+	/* The same pid with a new image: exec ended what was before. */
+	if (process && process->shared) {
+		gp_vm_process_remove(vm, process);
+		process = NULL;
+	}
+	if (!process)
+		process = gp_vm_process_add(vm, connection->pid);
+	if (!process)
+		return -ENOMEM;
+	error = gp_vm_process_share(process);
+	if (!error)
+		error = gp_vm_watch(vm, process->bell_fd, GP_VM_WATCH_WORK, process);
+	if (error) {
+		process->condemned = true;
+		return error;
+	}
+	connection->process = process;
+	process->connections++;
+	return 0;
+}
+
+static int more_of_process(struct gp_vm *vm, struct gp_vm_connection *connection, u64 token)
+{
+	struct gp_vm_process *process = gp_vm_process_find(vm, connection->pid);
+
+	if (!process || !process->shared || process->token != token || process->condemned)
+		return -EPROTO;
+	connection->process = process;
+	process->connections++;
+	return 0;
+}
+
+static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
+		 const struct gp_vgpu_request *header, const u8 *payload)
+{
+	struct gp_vgpu_reply reply = {.sequence = header->sequence};
+	struct gp_vgpu_welcome welcome;
+	struct gp_vgpu_hello hello;
+	int error, fds[MAX_DESCRIPTORS];
+
+	memcpy(&hello, payload, sizeof(hello));
+	if (connection->process)
+		return -EPROTO;
+	if (connection->reserved)
+		return -EMFILE;
+	error = hello.token ? more_of_process(vm, connection, hello.token)
+			    : new_process(vm, connection);
+	if (error)
+		return error;
+	gp_vm_welcome(vm, connection->process, &welcome);
+	fds[0] = connection->process->shared_fd;
+	fds[1] = fds[2] = connection->process->client_bell_fd;
+	reply.payload_size = sizeof(welcome);
+	send_reply(vm, connection, &reply, &welcome, fds, hello.token ? 0 : MAX_DESCRIPTORS);
+	return 0;
+}
+
+static int ioctl_request(struct gp_vm *vm, struct gp_vm_connection *connection,
+			 const struct gp_vgpu_request *header, const u8 *payload, int *fd)
+{
+	struct gp_vm_request *request;
+
+	if (!connection->process || connection->under_way >= MAX_UNDER_WAY)
+		return -EPROTO;
+	/* Packets that were rung before this call count as before it. */
+	if (gp_vm_ring_read(vm, connection->process) == -EPROTO)
+		return -EPROTO;
+	request = calloc(1, sizeof(*request));
+	if (!request)
+		return -ENOMEM;
+	request->header = *header;
+	request->process = connection->process;
+	request->connection = connection;
+	request->received_fd = *fd;
+	request->send_fd = -1;
+	*fd = -1;
+	connection->under_way++;
+	if (header->payload_size) {
+		request->payload = malloc(header->payload_size);
+		if (!request->payload) {
+			connection->under_way--;
+			gp_vm_request_free(request);
+			return -ENOMEM;
+		}
+		memcpy(request->payload, payload, header->payload_size);
+	}
+	gp_vm_request_submit(vm, request);
+	return 0;
+}
+
+static void refresh(struct gp_vm *vm, struct gp_vm_connection *connection,
+		    const struct gp_vgpu_request *header, const u8 *payload)
+{
+	char path[512];
+	int error = -ENAMETOOLONG;
+
+	if (header->payload_size < sizeof(path)) {
+		memcpy(path, payload, header->payload_size);
+		path[header->payload_size] = 0;
+		error = gp_vm_tree_refresh(vm, path);
+	}
+	reply_plain(vm, connection, header->sequence, error, NULL, 0);
+}
+
+static void status(struct gp_vm *vm, struct gp_vm_connection *connection, u32 sequence)
+{
+	struct gp_buf text = {0};
+	int error = gp_vm_status(vm, &text);
+
+	reply_plain(vm, connection, sequence, error, text.data, error ? 0 : text.len);
+	gp_buf_free(&text);
+}
+
+static int exception(struct gp_vm *vm, struct gp_vm_connection *connection,
+		     const struct gp_vgpu_request *header, const u8 *payload)
+{
+	struct gp_vgpu_exception what;
+
+	memcpy(&what, payload, sizeof(what));
+	if (!connection->process)
+		return -EPROTO;
+	reply_plain(vm, connection, header->sequence,
+		    gp_vm_debug_exception(vm, connection->process, &what), NULL, 0);
+	return 0;
+}
+
+static void hold_clock(struct gp_vm *vm, struct gp_vm_connection *connection,
+		       const struct gp_vgpu_request *header, const u8 *payload)
+{
+	struct gp_vgpu_clock clock;
+
+	memcpy(&clock, payload, sizeof(clock));
+	gp_vm_hold(vm, clock.until_ns, connection);
+	reply_plain(vm, connection, header->sequence, 0, NULL, 0);
+}
+
+static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t len, int *fd)
+{
+	struct gp_vgpu_request header;
+	const u8 *payload;
+	int error = gp_vm_message_check(vm->message, len, &header, &payload);
+
+	if (error)
+		return error;
+	switch (header.kind) {
+	case GP_VGPU_HELLO:
+		return hello(vm, connection, &header, payload);
+	case GP_VGPU_IOCTL:
+		return ioctl_request(vm, connection, &header, payload, fd);
+	case GP_VGPU_CANCEL:
+		gp_vm_request_cancel(vm, connection, header.sequence);
+		return 0;
+	case GP_VGPU_REFRESH:
+		refresh(vm, connection, &header, payload);
+		return 0;
+	case GP_VGPU_EXCEPTION:
+		return exception(vm, connection, &header, payload);
+	case GP_VGPU_CLOCK:
+		hold_clock(vm, connection, &header, payload);
+		return 0;
+	case GP_VGPU_STATUS:
+		status(vm, connection, header.sequence);
+		return 0;
+	default:
+		vm->stopping = true;
+		reply_plain(vm, connection, header.sequence, 0, NULL, 0);
+		return 0;
+	}
+}
+
+/* The first descriptor is kept in *kept; there should be no other. */
+static int take_descriptors(struct msghdr *message, int *kept)
+{
+	int error = message->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (*kept < 0) {
+				*kept = fd;
+			} else {
+				gp_vm_foreign_close(fd);
+				error = -EPROTO;
+			}
+		}
+	}
+	return error;
+}
+
+/* 1: a message was handled; 0: none is there; -errno: the connection is over. */
+static int read_one(struct gp_vm *vm, struct gp_vm_connection *connection)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];
+	struct iovec part = {.iov_base = vm->message, .iov_len = MESSAGE_BYTES};
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t len = recvmsg(connection->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd = -1, error;
+
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (len == 0)
+		return -ECONNRESET;
+	error = take_descriptors(&message, &fd);
+	if (!error)
+		error = handle(vm, connection, (size_t)len, &fd);
+	gp_vm_foreign_close(fd);
+	return error ? error : 1;
+}
+
+void gp_vm_connection_readable(struct gp_vm *vm, struct gp_vm_connection *connection)
+{
+	int error = 1;
+
+	/* A client that never stops talking waits for the others now and then. */
+	for (u32 i = 0; error == 1 && i < MAX_IN_A_TURN && !connection->closed; i++)
+		error = read_one(vm, connection);
+	if (error >= 0)
+		return;
+	if (error == -EPROTO) {
+		gp_diag(vm->diag, GP_WARNING, _("process %d: malformed message; it is cut off"),
+			(int)connection->pid);
+		if (connection->process)
+			connection->process->condemned = true;
+	}
+	gp_vm_connection_close(vm, connection);
+}

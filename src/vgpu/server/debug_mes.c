@@ -1,0 +1,103 @@
+/*
+ * SUSPEND on a GPU with MES (gfx11 and later): the firmware is asked to take the queues off one
+ * after another. The grace period is not passed on, and the first failure ends the loop: what comes
+ * after it in the list stays INVALID and is not touched. (The model has no unmap of a single queue:
+ * each of them is one of the whole device.)
+ */
+#include <errno.h>
+
+#include "vgpu/server/server.h"
+
+/* In request->context: how many queues of the list are done with, and how many count. */
+enum { DONE, COUNT };
+
+static u32 *ids_of(struct gp_vm_request *request)
+{
+	return (u32 *)(void *)request->payload;
+}
+
+static const struct gp_kfd_dbg_trap_suspend_queues_args *args_of(struct gp_vm_request *request)
+{
+	return &GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+}
+
+static struct gp_vm_queue *queue_at(const struct gp_vm_process *target, u64 position)
+{
+	struct gp_vm_queue *queue = target->newest;
+
+	for (; queue && position; position--)
+		queue = queue->older;
+	return queue;
+}
+
+static void succeeded(struct gp_vm_request *request, struct gp_vm_queue *queue, u32 at)
+{
+	ids_of(request)[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
+	queue->exception_status &= ~args_of(request)->exception_mask;
+	request->context[COUNT]++;
+}
+
+static void finish(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	request->result = (s64)request->context[COUNT];
+	for (struct gp_vm_queue *q = request->owner->newest; q && request->result; q = q->older)
+		gp_vm_save_headers(vm, q, q->args.ctx_save_restore_address);
+}
+
+/* False when its removal was asked for and is waited for, or failed. */
+static bool suspend_next(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
+{
+	u32 at = gp_vm_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
+	bool active = gp_vm_queue_active(queue);
+
+	if (at == UINT32_MAX || (!queue->suspended && !gp_vm_debug_may_suspend(queue)))
+		return true;
+	if (queue->suspended || !active) {
+		queue->suspended = true;
+		succeeded(request, queue, at);
+		return true;
+	}
+	queue->suspended = true;
+	gp_vm_queue_apply(vm, queue);
+	gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	return false;
+}
+
+static void go_on(struct gp_vm *vm, struct gp_vm_request *request);
+
+static void removed(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_queue *queue = queue_at(request->owner, request->context[DONE]);
+	u32 at = gp_vm_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
+
+	if (request->update_error) {
+		ids_of(request)[at] |= GP_KFD_DBG_QUEUE_ERROR;
+		finish(vm, request);
+		return;
+	}
+	succeeded(request, queue, at);
+	request->context[DONE]++;
+	go_on(vm, request);
+}
+
+static void go_on(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_queue *queue;
+
+	request->resume = removed;
+	while ((queue = queue_at(request->owner, request->context[DONE]))) {
+		if (!suspend_next(vm, request, queue)) {
+			if (!request->waiting)
+				removed(vm, request);
+			return;
+		}
+		request->context[DONE]++;
+	}
+	finish(vm, request);
+}
+
+void gp_vm_debug_suspend_mes(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	request->context[DONE] = request->context[COUNT] = 0;
+	go_on(vm, request);
+}

@@ -1,0 +1,356 @@
+/* DBG_TRAP's operations on queues: suspend, resume, snapshot; and the end of a session. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "vgpu/server/server.h"
+
+#define NOT_FOUND UINT32_MAX
+
+/* The first entry that names the queue; its INVALID bit may be left from an earlier call. */
+u32 gp_vm_debug_index(const u32 *ids, u32 count, u32 id)
+{
+	for (u32 i = 0; i < count; i++)
+		if ((ids[i] & ~GP_KFD_DBG_QUEUE_INVALID) == id)
+			return i;
+	return NOT_FOUND;
+}
+
+/* The array of a SUSPEND or RESUME, every entry marked invalid; NULL with a result when refused. */
+static u32 *take_ids(struct gp_vm_request *request, u32 count)
+{
+	u32 *ids = (u32 *)(void *)request->payload;
+
+	if (count > GP_KFD_MAX_QUEUES) {
+		request->result = -EINVAL;
+		return NULL;
+	}
+	if (request->header.flags & GP_VGPU_NULL_ARRAY || !count) {
+		request->result = count ? -EINVAL : 0;
+		return NULL;
+	}
+	if (request->header.flags & GP_VGPU_BAD_ARRAY ||
+	    request->header.payload_size < count * sizeof(*ids)) {
+		request->result = -EFAULT;
+		return NULL;
+	}
+	for (u32 i = 0; i < count; i++)
+		ids[i] |= GP_KFD_DBG_QUEUE_INVALID;
+	request->payload_out = (u32)(count * sizeof(*ids));
+	return ids;
+}
+
+/* ---- SUSPEND ---- */
+
+bool gp_vm_debug_may_suspend(const struct gp_vm_queue *queue)
+{
+	return !(queue->exception_status & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW)) &&
+	       !queue->destroying;
+}
+
+static bool suspend_one(struct gp_vm *vm, struct gp_vm_queue *queue)
+{
+	if (queue->suspended)
+		return true;
+	if (!gp_vm_debug_may_suspend(queue))
+		return false;
+	queue->suspended = true;
+	gp_vm_queue_apply(vm, queue);
+	return true;
+}
+
+/* One device: its entries are counted, or marked, and exceptions cleared. */
+static u32 suspended_on(struct gp_vm_process *target, const struct gp_vm_device *device, u32 *ids,
+			u32 count, u64 clear)
+{
+	u32 suspended = 0;
+
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = queue->device == device ? gp_vm_debug_index(ids, count, queue->id)
+						 : NOT_FOUND;
+
+		if (at == NOT_FOUND)
+			continue;
+		if (device->hung) {
+			ids[at] |= GP_KFD_DBG_QUEUE_ERROR;
+			continue;
+		}
+		suspended += !(ids[at] & GP_KFD_DBG_QUEUE_INVALID);
+		/* Of all queues in the list, those that were skipped too. */
+		queue->exception_status &= ~clear;
+	}
+	return suspended;
+}
+
+static void suspended(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_dbg_trap_suspend_queues_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+	u32 *ids = (u32 *)(void *)request->payload;
+
+	request->result = 0;
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (request->context[0] >> i & 1)
+			request->result += suspended_on(request->owner, &vm->devices[i], ids,
+							args->num_queues, args->exception_mask);
+	/* Of every queue of the process, those that run on too. */
+	for (struct gp_vm_queue *q = request->owner->newest; q && request->result; q = q->older)
+		gp_vm_save_headers(vm, q, q->args.ctx_save_restore_address);
+}
+
+void gp_vm_debug_suspend(struct gp_vm *vm, struct gp_vm_process *target,
+			 struct gp_vm_request *request)
+{
+	const struct gp_kfd_dbg_trap_suspend_queues_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+	u32 *ids = take_ids(request, args->num_queues);
+
+	if (!ids)
+		return;
+	if (gp_driver_has_mes(vm->devices[0].file.gpu.gfx_version)) {
+		gp_vm_debug_suspend_mes(vm, request);
+		return;
+	}
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = gp_vm_debug_index(ids, args->num_queues, queue->id);
+
+		if (at == NOT_FOUND || !suspend_one(vm, queue))
+			continue;
+		ids[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
+		request->context[0] |= 1ull << queue->device->index;
+	}
+	request->resume = suspended;
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (request->context[0] >> i & 1)
+			gp_vm_update(vm, &vm->devices[i], args->grace_period, request);
+	if (!request->waiting)
+		suspended(vm, request);
+}
+
+/* ---- RESUME ---- */
+
+static void resume_one(struct gp_vm *vm, struct gp_vm_queue *queue)
+{
+	if (!queue->suspended)
+		return;
+	queue->suspended = false;
+	gp_vm_queue_apply(vm, queue);
+}
+
+static u32 resumed_on(struct gp_vm_process *target, const struct gp_vm_device *device, u32 *ids,
+		      u32 count)
+{
+	u32 resumed = 0;
+
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at;
+
+		if (queue->device != device)
+			continue;
+		at = ids ? gp_vm_debug_index(ids, count, queue->id) : 0;
+		if (at == NOT_FOUND)
+			continue;
+		if (!device->hung)
+			resumed++;
+		else if (ids)
+			ids[at] |= GP_KFD_DBG_QUEUE_ERROR;
+	}
+	return resumed;
+}
+
+static void resumed(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_dbg_trap_resume_queues_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
+	u32 *ids = request->context[1] ? (u32 *)(void *)request->payload : NULL;
+
+	request->result = 0;
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (request->context[0] >> i & 1)
+			request->result +=
+				resumed_on(request->owner, &vm->devices[i], ids, args->num_queues);
+	gp_vm_wake_waiters(vm, request->owner);
+}
+
+void gp_vm_debug_resume(struct gp_vm *vm, struct gp_vm_process *target,
+			struct gp_vm_request *request)
+{
+	const struct gp_kfd_dbg_trap_resume_queues_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
+	bool all = request->header.flags & GP_VGPU_NULL_ARRAY;
+	u32 *ids = all ? NULL : take_ids(request, args->num_queues);
+
+	if (!all && !ids)
+		return;
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = all ? 0 : gp_vm_debug_index(ids, args->num_queues, queue->id);
+
+		if (at == NOT_FOUND)
+			continue;
+		resume_one(vm, queue);
+		if (ids)
+			ids[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
+		request->context[0] |= 1ull << queue->device->index;
+	}
+	request->context[1] = !all;
+	request->resume = resumed;
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (request->context[0] >> i & 1)
+			gp_vm_update(vm, &vm->devices[i], GP_KFD_GRACE_DEFAULT, request);
+	if (!request->waiting)
+		resumed(vm, request);
+}
+
+/* ---- the end of a session ---- */
+
+void gp_vm_debug_refresh(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	for (u32 i = 0; i < vm->device_count; i++)
+		gp_vm_update_debug(vm, &vm->devices[i], request);
+}
+
+static void clear_watch_points(struct gp_vm *vm, struct gp_vm_process *target,
+			       struct gp_vm_request *request)
+{
+	for (u32 i = 0; i < vm->device_count; i++)
+		for (u32 id = 0; id < GP_KFD_WATCH_POINTS; id++)
+			if (target->debug.watch_points[i] >> id & 1) {
+				vm->devices[i].watch_points &= ~(1u << id);
+				target->debug.watch_points[i] &= ~(1u << id);
+				gp_vm_update_debug(vm, &vm->devices[i], request);
+			}
+}
+
+/* Resume, launch mode, flags, trap off: the driver refreshes the runlist for each of them. */
+void gp_vm_debug_deactivate(struct gp_vm *vm, struct gp_vm_process *target,
+			    struct gp_vm_request *request)
+{
+	u64 devices = 0;
+
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		resume_one(vm, queue);
+		devices |= 1ull << queue->device->index;
+	}
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (devices >> i & 1)
+			gp_vm_update(vm, &vm->devices[i], GP_KFD_GRACE_DEFAULT, request);
+	clear_watch_points(vm, target, request);
+	target->debug.launch_mode = GP_KFD_LAUNCH_NORMAL;
+	target->debug.flags = 0;
+	for (int refreshes = 0; refreshes < 3; refreshes++)
+		gp_vm_debug_refresh(vm, request);
+	gp_vm_wake_waiters(vm, target);
+}
+
+/* ---- snapshots ---- */
+
+static void queue_entry(const struct gp_vm_queue *queue, struct gp_kfd_queue_snapshot_entry *out)
+{
+	*out = (struct gp_kfd_queue_snapshot_entry){
+		.exception_status = queue->exception_status,
+		.ring_base_address = queue->args.ring_base_address,
+		.write_pointer_address = queue->args.write_pointer_address,
+		.read_pointer_address = queue->args.read_pointer_address,
+		.ctx_save_restore_address = queue->args.ctx_save_restore_address,
+		.queue_id = queue->id,
+		.gpu_id = queue->args.gpu_id,
+		.ring_size = queue->args.ring_size,
+		.queue_type = queue->args.queue_type,
+		.ctx_save_restore_area_size = queue->args.ctx_save_restore_size,
+	};
+}
+
+static void no_array(struct gp_vm_request *request, u32 *count)
+{
+	*count = 0;
+	request->payload_out = 0;
+	request->result = -EFAULT;
+}
+
+void gp_vm_debug_queue_snapshot(struct gp_vm *vm, struct gp_vm_process *target,
+				struct gp_vm_request *request)
+{
+	struct gp_kfd_dbg_trap_queue_snapshot_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->queue_snapshot;
+	u32 room = args->num_queues;
+
+	(void)vm;
+	args->num_queues = 0;
+	if (!args->entry_size) {
+		request->result = -EINVAL;
+		return;
+	}
+	args->entry_size =
+		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_queue_snapshot_entry));
+	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older) {
+		struct gp_kfd_queue_snapshot_entry entry;
+
+		if (args->num_queues++ >= room)
+			continue;
+		queue_entry(queue, &entry);
+		queue->exception_status &= ~args->exception_mask;
+		if (request->header.flags & (GP_VGPU_NULL_ARRAY | GP_VGPU_BAD_ARRAY)) {
+			no_array(request, &args->num_queues);
+			return;
+		}
+		gp_vm_payload(request, &entry, args->entry_size);
+	}
+}
+
+static void device_entry(const struct gp_vm_device *device, const struct gp_vm_process *target,
+			 struct gp_kfd_dbg_device_info_entry *out)
+{
+	const struct gp_gpufile *file = &device->file;
+
+	*out = (struct gp_kfd_dbg_device_info_entry){
+		.exception_status = target->debug.device_status[device->index],
+		.lds_base = GP_KFD_LDS_BASE,
+		.lds_limit = GP_KFD_LDS_LIMIT,
+		.scratch_base = GP_KFD_SCRATCH_BASE,
+		.scratch_limit = GP_KFD_SCRATCH_LIMIT,
+		.gpuvm_base = GP_KFD_GPUVM_BASE,
+		.gpuvm_limit = GP_KFD_GPUVM_LIMIT,
+		.gpu_id = file->gpu.gpu_id,
+		.location_id = file->location_id,
+		.vendor_id = GP_PCI_VENDOR_AMD,
+		.device_id = file->gpu.device_id,
+		.revision_id = file->gpu.pci_revision,
+		.subsystem_vendor_id = file->subsystem_vendor,
+		.subsystem_device_id = file->subsystem_device,
+		.fw_version = file->mec_firmware,
+		.gfx_target_version = file->gpu.gfx_version,
+		.simd_count = file->gpu.cu_count * file->chip.simd_per_cu,
+		.max_waves_per_simd = file->chip.waves_per_simd,
+		.array_count = file->array_count,
+		.simd_arrays_per_engine = file->arrays_per_engine,
+		.num_xcc = file->gpu.xcc_count,
+		.capability = file->capability,
+		.debug_prop = file->debug_prop,
+	};
+}
+
+void gp_vm_debug_device_snapshot(struct gp_vm *vm, struct gp_vm_process *target,
+				 struct gp_vm_request *request)
+{
+	struct gp_kfd_dbg_trap_device_snapshot_args *args =
+		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->device_snapshot;
+	u32 room = GP_MIN(args->num_devices, vm->device_count);
+
+	if (request->header.flags & GP_VGPU_NULL_ARRAY) {
+		request->result = -EINVAL;
+		return;
+	}
+	args->num_devices = vm->device_count;
+	args->entry_size =
+		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_dbg_device_info_entry));
+	for (u32 i = 0; i < room; i++) {
+		struct gp_kfd_dbg_device_info_entry entry;
+
+		device_entry(&vm->devices[i], target, &entry);
+		target->debug.device_status[i] &= ~args->exception_mask;
+		if (request->header.flags & GP_VGPU_BAD_ARRAY) {
+			request->result = -EFAULT;
+			return;
+		}
+		gp_vm_payload(request, &entry, args->entry_size);
+	}
+}

@@ -1,0 +1,196 @@
+/*
+ * Evictions: the driver takes all queues of a process off the hardware for a reason of its own, and
+ * gives them back. They are counted for each device, and independent of a debugger's suspensions:
+ * a queue runs when it is neither evicted nor suspended. CRIU_OP is what evicts here.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "vgpu/server/server.h"
+
+#define NS_PER_S 1000000000ull
+
+/* Event numbers are hexadecimal in the text (KFD_SMI_EVENT_QUEUE_EVICTION and _RESTORE). */
+#define EVICTION_FORMAT "9 %llu -%d %x %d\n"
+#define RESTORE_FORMAT  "a %llu -%d %x%s\n"
+
+static unsigned long long boot_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
+}
+
+static void set_evicted(struct gp_vm *vm, struct gp_vm_process *process,
+			const struct gp_vm_device *device, bool evicted)
+{
+	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+		if (queue->device == device) {
+			queue->evicted = evicted;
+			gp_vm_queue_apply(vm, queue);
+		}
+}
+
+void gp_vm_evict(struct gp_vm *vm, struct gp_vm_process *process, enum gp_vm_eviction why,
+		 struct gp_vm_request *request)
+{
+	char text[96];
+
+	for (u32 i = 0; i < vm->device_count; i++) {
+		struct gp_vm_device *device = &vm->devices[i];
+		u32 gpu_id = device->file.gpu.gpu_id;
+
+		snprintf(text, sizeof(text), EVICTION_FORMAT, boot_ns(), (int)process->pid, gpu_id,
+			 (int)why);
+		gp_vm_smi_event(vm, gpu_id, process->pid, text);
+		if (process->evictions[i]++)
+			continue;
+		process->evicted_since[i] = vm->host.raw_ns(vm->host.context);
+		set_evicted(vm, process, device, true);
+		gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+	}
+}
+
+void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm_request *request)
+{
+	char text[96];
+
+	for (u32 i = 0; i < vm->device_count; i++) {
+		struct gp_vm_device *device = &vm->devices[i];
+		u32 gpu_id = device->file.gpu.gpu_id;
+
+		/* Whether it was rescheduled, which Linux 6.1 says only when it was. */
+		snprintf(text, sizeof(text), RESTORE_FORMAT, boot_ns(), (int)process->pid, gpu_id,
+			 vm->options.era == GP_ERA_6_1 ? "" : " 0");
+		gp_vm_smi_event(vm, gpu_id, process->pid, text);
+		if (!process->evictions[i] || --process->evictions[i])
+			continue;
+		process->evicted_raw_ns[i] +=
+			vm->host.raw_ns(vm->host.context) - process->evicted_since[i];
+		set_evicted(vm, process, device, false);
+		gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+	}
+}
+
+/* ---- reset ---- */
+
+static void smi_reset(struct gp_vm *vm, struct gp_vm_device *device, bool over)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%d %x %s\n", over ? 4 : 3, device->resets,
+		 over ? "" : "HWS hang");
+	gp_vm_smi_event(vm, device->file.gpu.gpu_id, 0, text);
+}
+
+/* kgd2kfd_pre_reset() evicts as for a suspend, and nothing restores what was evicted there. */
+static void lose_process(struct gp_vm *vm, struct gp_vm_process *process,
+			 const struct gp_vm_device *device)
+{
+	if (!process->device_queues[device->index])
+		return;
+	process->reset[device->index] = true;
+	process->evictions[device->index]++;
+	set_evicted(vm, process, device, true);
+	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+		if (queue->device == device)
+			(void)gp_model_queue_abandon(device->model, queue->model_queue);
+	gp_vm_ring_tell(process,
+			&(struct gp_vgpu_done){.kind = GP_VGPU_RESET, .tag = device->index});
+}
+
+void gp_vm_reset(struct gp_vm *vm, struct gp_vm_device *device)
+{
+	device->resets++;
+	smi_reset(vm, device, false);
+	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+		lose_process(vm, p, device);
+	gp_model_end_grace(device->model);
+	device->hung = false;
+	gp_vm_update_silent(vm, device);
+	smi_reset(vm, device, true);
+}
+
+/* ---- CRIU_OP ---- */
+
+pid_t gp_vm_criu_pid(const struct gp_vm_request *request)
+{
+	s32 pid = 0;
+
+	if (request->header.payload_size >= sizeof(pid))
+		memcpy(&pid, request->payload, sizeof(pid));
+	return pid;
+}
+
+/* Its own process, or the thread that traces its lead thread: anybody else has no right to it. */
+static bool may_use(struct gp_vm *vm, const struct gp_vm_request *request)
+{
+	struct gp_vm_task caller, lead;
+
+	if (request->owner->pid != gp_vm_criu_pid(request))
+		return false;
+	if (request->owner == request->process)
+		return true;
+	if (vm->host.task(vm->host.context, request->header.tid, &caller) ||
+	    caller.tgid != request->process->pid)
+		return false;
+	return !vm->host.task(vm->host.context, request->owner->pid, &lead) &&
+	       lead.tracer == request->header.tid;
+}
+
+static void paused(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
+	struct gp_vm_process *process = request->owner;
+	const struct gp_vgpu_shared *shared = process->shared;
+
+	process->paused = true;
+	args->pid = (u32)process->pid;
+	args->num_devices = vm->device_count;
+	args->num_bos = shared ? __atomic_load_n(&shared->buffers, __ATOMIC_RELAXED) : 0;
+	args->num_objects = process->queue_count;
+	args->num_objects += shared ? __atomic_load_n(&shared->events, __ATOMIC_RELAXED) : 0;
+	args->priv_data_size = 0; /* nothing is saved here */
+	request->result = 0;
+}
+
+static void unpaused(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	(void)vm;
+	request->owner->paused = false;
+	request->result = 0;
+}
+
+static void change(struct gp_vm *vm, struct gp_vm_request *request, bool pause)
+{
+	request->resume = pause ? paused : unpaused;
+	if (pause)
+		gp_vm_evict(vm, request->owner, GP_VM_EVICTED_BY_CRIU, request);
+	else
+		gp_vm_restore(vm, request->owner, request);
+	if (!request->waiting)
+		request->resume(vm, request);
+}
+
+void gp_vm_ioctl_criu(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
+
+	if (!may_use(vm, request))
+		request->result = -EBADF;
+	else if (!vm->options.checkpoint)
+		request->result = -EACCES;
+	else if (request->header.flags & GP_VGPU_BAD_ARRAY)
+		request->result = -EFAULT;
+	else if (args->op == GP_KFD_CRIU_PROCESS_INFO)
+		change(vm, request, true);
+	else if (args->op == GP_KFD_CRIU_UNPAUSE && request->owner->paused)
+		change(vm, request, false);
+	else if (args->op == GP_KFD_CRIU_CHECKPOINT && request->owner->paused)
+		request->result = -EOPNOTSUPP; /* what would be saved is not modelled */
+	else
+		request->result = -EINVAL;
+}

@@ -1,0 +1,79 @@
+/* How much of the GPU's memory is taken, and by whom. The objects themselves are the clients'. */
+#include <errno.h>
+
+#include "vgpu/server/server.h"
+
+/* Never more than asked for plus a page; sizes near 2^64 are refused before. */
+static u64 pages(u64 bytes)
+{
+	return (bytes + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
+}
+
+static int allocate(struct gp_vm *vm, struct gp_vm_process *process,
+		    const struct gp_kfd_alloc_memory_of_gpu_args *args)
+{
+	struct gp_vm_device *device = gp_vm_device(vm, args->gpu_id);
+	u64 limit;
+
+	if (!args->size || !device)
+		return -EINVAL;
+	if (!(args->flags & GP_KFD_ALLOC_VRAM))
+		return 0;
+	limit = device->file.gpu.vram_bytes -
+		GP_MIN(device->vram_used, device->file.gpu.vram_bytes);
+	if (args->size > limit || pages(args->size) > limit)
+		return -ENOMEM;
+	device->vram_used += pages(args->size);
+	process->vram_used[device->index] += pages(args->size);
+	return 0;
+}
+
+/* A client that says too much only spoils its own account, down to zero. */
+static int release(struct gp_vm *vm, struct gp_vm_process *process,
+		   const struct gp_vm_request *request)
+{
+	struct gp_vm_device *device;
+	struct gp_vgpu_free object;
+	u64 bytes;
+
+	if (request->header.payload_size < sizeof(object))
+		return 0; /* not VRAM */
+	memcpy(&object, request->payload, sizeof(object));
+	device = gp_vm_device(vm, object.gpu_id);
+	if (!device)
+		return -EINVAL;
+	bytes = object.bytes > device->file.gpu.vram_bytes ? UINT64_MAX : pages(object.bytes);
+	bytes = GP_MIN(bytes, process->vram_used[device->index]);
+	process->vram_used[device->index] -= bytes;
+	device->vram_used -= bytes;
+	return 0;
+}
+
+static int available(struct gp_vm *vm, struct gp_kfd_get_available_memory_args *args)
+{
+	const struct gp_vm_device *device = gp_vm_device(vm, args->gpu_id);
+
+	if (!device)
+		return -EINVAL;
+	args->available = device->file.gpu.vram_bytes - device->vram_used;
+	args->available &= ~(u64)(GP_KFD_VRAM_ALIGN - 1);
+	return 0;
+}
+
+void gp_vm_ioctl_memory(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+
+	switch (request->header.ioctl_nr) {
+	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
+		request->result =
+			allocate(vm, process, GP_VM_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
+		break;
+	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
+		request->result = release(vm, process, request);
+		break;
+	default:
+		request->result =
+			available(vm, GP_VM_ARGS(request, gp_kfd_get_available_memory_args));
+	}
+}

@@ -1,0 +1,232 @@
+/* SET_CU_MASK, GET_QUEUE_WAVE_STATE and ALLOC_QUEUE_GWS. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "vgpu/server/server.h"
+
+static void updated(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	(void)vm;
+	request->result = request->update_error;
+}
+
+static void update_queue(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
+{
+	if (gp_vm_queue_lost(queue)) {
+		request->result = -EACCES;
+		return;
+	}
+	gp_vm_queue_apply(vm, queue);
+	request->resume = updated;
+	gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	if (!request->waiting)
+		updated(vm, request);
+}
+
+/*
+ * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be:
+ * the model numbers its CUs that way. Whatever is presented, it has the chip's own XCCs.
+ */
+static void map_mask(struct gp_vm_queue *queue, const u32 *words, u32 bits)
+{
+	const struct gp_model_chip *chip = &queue->device->file.chip;
+	u32 total = GP_MIN(chip->xcc_count * chip->cu_per_xcc, (u32)GP_MODEL_MAX_CU);
+
+	memset(queue->cu_mask, 0, sizeof(queue->cu_mask));
+	for (u32 i = 0; i < GP_MIN(bits, total); i++)
+		if (words[i / 32] >> i % 32 & 1)
+			queue->cu_mask[i / 64] |= 1ull << i % 64;
+}
+
+static void set_cu_mask(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_set_cu_mask_args *args = GP_VM_ARGS(request, gp_kfd_set_cu_mask_args);
+	u32 bits = GP_MIN(args->num_cu_mask, (u32)GP_KFD_MAX_CU_MASK);
+	u32 words[GP_KFD_MAX_CU_MASK / 32];
+	struct gp_vm_queue *queue;
+
+	if (args->num_cu_mask % 32 || !args->num_cu_mask) {
+		request->result = -EINVAL;
+		return;
+	}
+	if (request->header.flags & (GP_VGPU_NULL_ARRAY | GP_VGPU_BAD_ARRAY) ||
+	    request->header.payload_size < bits / 8) {
+		request->result = -EFAULT;
+		return;
+	}
+	queue = gp_vm_queue(request->owner, args->queue_id);
+	if (!queue) {
+		request->result = -EFAULT;
+		return;
+	}
+	memcpy(words, request->payload, bits / 8);
+	if (!gp_vm_is_sdma(queue->args.queue_type))
+		map_mask(queue, words, bits);
+	update_queue(vm, request, queue);
+}
+
+/* What one XCC's area holds; the model knows the whole, the XCCs are equal. */
+struct used {
+	u32 ctl_stack, waves;
+};
+
+static struct used used_of(const struct gp_vm_queue *queue)
+{
+	const struct gp_vgpu_gpu *gpu = &queue->device->file.gpu;
+	struct gp_model_queue_state state = {0};
+	u32 xccs = GP_MAX(gpu->xcc_count, 1u);
+	u64 stack;
+
+	(void)gp_model_queue_state(queue->device->model, queue->model_queue, &state);
+	stack = (u64)state.saved_waves / xccs * GP_KFD_CTL_WAVE_BYTES;
+	return (struct used){
+		.ctl_stack = (u32)GP_MIN(stack, (u64)queue->args.ctl_stack_size),
+		.waves = (u32)GP_MIN(state.saved_bytes / xccs, (u64)UINT32_MAX / 2),
+	};
+}
+
+/*
+ * The control stack of one XCC: eight bytes for each saved wave, here its number and where its
+ * state begins. (The states themselves are the hardware's to write, and waves have none here.)
+ */
+static void save_stack(struct gp_vm *vm, const struct gp_vm_queue *queue, struct used used,
+		       u64 address)
+{
+	u32 waves = used.ctl_stack / GP_KFD_CTL_WAVE_BYTES, *stack;
+
+	if (!waves)
+		return;
+	stack = calloc(waves, GP_KFD_CTL_WAVE_BYTES);
+	if (!stack)
+		return;
+	for (u32 i = 0; i < waves; i++) {
+		stack[i * 2] = i;
+		stack[i * 2 + 1] = queue->args.ctl_stack_size + i * (used.waves / waves);
+	}
+	vm->host.write(vm->host.context, queue->process->pid,
+		       address + queue->args.ctl_stack_size - used.ctl_stack, stack,
+		       (size_t)waves * GP_KFD_CTL_WAVE_BYTES);
+	free(stack);
+}
+
+void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 address)
+{
+	struct used used = used_of(queue);
+	struct gp_kfd_context_save_area_header header = {
+		.wave_state =
+			{
+				/* The stack grows down from its end, the waves up from there. */
+				.control_stack_offset = queue->args.ctl_stack_size - used.ctl_stack,
+				.control_stack_size = used.ctl_stack,
+				.wave_state_offset = queue->args.ctl_stack_size + used.waves,
+				.wave_state_size = used.waves,
+			},
+	};
+
+	if (!address || gp_vm_is_sdma(queue->args.queue_type) || !vm->host.write)
+		return;
+	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++) {
+		u64 area = address + (u64)xcc * queue->args.ctx_save_restore_size;
+
+		vm->host.write(vm->host.context, queue->process->pid, area, &header.wave_state,
+			       sizeof(header.wave_state));
+		save_stack(vm, queue, used, area);
+	}
+}
+
+static void wave_state(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_kfd_get_queue_wave_state_args *args =
+		GP_VM_ARGS(request, gp_kfd_get_queue_wave_state_args);
+	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
+	struct used used;
+
+	if (!queue) {
+		request->result = -EFAULT;
+		return;
+	}
+	if (gp_vm_is_sdma(queue->args.queue_type) || gp_vm_queue_active(queue)) {
+		request->result = -EINVAL;
+		return;
+	}
+	used = used_of(queue);
+	args->ctl_stack_used_size = used.ctl_stack;
+	args->save_area_used_size = used.waves;
+	gp_vm_save_headers(vm, queue, args->ctl_stack_address);
+	request->result = 0;
+}
+
+static struct gp_vm_queue *gws_holder(struct gp_vm_process *process,
+				      const struct gp_vm_device *device)
+{
+	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+		if (queue->gws && queue->device == device)
+			return queue;
+	return NULL;
+}
+
+bool gp_vm_debugs_gws(const struct gp_vm_device *device)
+{
+	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
+}
+
+int gp_vm_debug_possible(struct gp_vm *vm, struct gp_vm_process *target)
+{
+	for (u32 i = 0; i < vm->device_count; i++) {
+		const struct gp_vm_device *device = &vm->devices[i];
+
+		if (!gp_driver_is_soc15(device->file.gpu.gfx_version))
+			return -ENODEV;
+		if (gws_holder(target, device) && !gp_vm_debugs_gws(device))
+			return -EBUSY;
+	}
+	return 0;
+}
+
+static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_kfd_alloc_queue_gws_args *args = GP_VM_ARGS(request, gp_kfd_alloc_queue_gws_args);
+	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
+	struct gp_vm_queue *holder;
+
+	if (!queue) {
+		request->result = -EINVAL;
+		return;
+	}
+	if (vm->options.policy == GP_POLICY_NO_HWS) {
+		request->result = -ENODEV;
+		return;
+	}
+	if (request->owner->debug.enabled && !gp_vm_debugs_gws(queue->device)) {
+		request->result = -EBUSY;
+		return;
+	}
+	holder = gws_holder(request->owner, queue->device);
+	if (args->num_gws && holder) {
+		request->result = -EBUSY; /* one queue of a process at a time */
+		return;
+	}
+	if (!args->num_gws && !holder) {
+		request->result = -EINVAL;
+		return;
+	}
+	queue->gws = args->num_gws != 0;
+	if (!args->num_gws)
+		holder->gws = false;
+	args->first_gws = 0;
+	update_queue(vm, request, queue);
+}
+
+void gp_vm_ioctl_queue_state(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	switch (request->header.ioctl_nr) {
+	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
+		set_cu_mask(vm, request);
+		break;
+	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
+		wave_state(vm, request);
+		break;
+	default:
+		alloc_gws(vm, request);
+	}
+}

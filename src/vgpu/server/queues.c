@@ -1,0 +1,425 @@
+/* CREATE, DESTROY and UPDATE of queues. The other queue ioctls are in queue_state.c. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "vgpu/server/server.h"
+
+struct gp_vm_queue *gp_vm_queue(struct gp_vm_process *process, u32 id)
+{
+	return id < GP_VGPU_MAX_QUEUES ? process->queues[id] : NULL;
+}
+
+struct gp_vm_device *gp_vm_device(struct gp_vm *vm, u32 gpu_id)
+{
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (vm->devices[i].file.gpu.gpu_id == gpu_id)
+			return &vm->devices[i];
+	return NULL;
+}
+
+bool gp_vm_queue_active(const struct gp_vm_queue *queue)
+{
+	return queue->args.ring_base_address && queue->args.ring_size && queue->percent &&
+	       !queue->evicted && !queue->suspended;
+}
+
+bool gp_vm_queue_lost(const struct gp_vm_queue *queue)
+{
+	return queue->device->hung || queue->process->reset[queue->device->index];
+}
+
+static struct gp_model_queue_config wanted(const struct gp_vm_queue *queue, bool enabled)
+{
+	struct gp_model_queue_config config = {
+		.type = gp_vm_is_sdma(queue->args.queue_type) ? GP_MODEL_SDMA : GP_MODEL_COMPUTE,
+		.engine = queue->sdma_engine,
+		.priority = queue->priority,
+		.enabled = enabled,
+	};
+
+	memcpy(config.cu_mask, queue->cu_mask, sizeof(config.cu_mask));
+	return config;
+}
+
+void gp_vm_queue_apply(struct gp_vm *vm, struct gp_vm_queue *queue)
+{
+	struct gp_model_queue_config config = wanted(queue, gp_vm_queue_active(queue));
+
+	(void)vm;
+	(void)gp_model_queue_set(queue->device->model, queue->model_queue, &config);
+}
+
+/* ---- CREATE ---- */
+
+static bool ring_size_ok(u32 size)
+{
+	return (size & (size - 1)) == 0; /* 0 is, and becomes the smallest */
+}
+
+static int check_common(const struct gp_vm *vm, u32 percentage, u32 priority, u32 ring_size)
+{
+	/* The bits above it came with XCCs. */
+	u32 mask = vm->options.era == GP_ERA_6_1 ? ~0u : GP_KFD_PERCENT_MASK;
+
+	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE)
+		return -EINVAL;
+	if (priority > GP_KFD_MAX_QUEUE_PRIORITY)
+		return -EINVAL;
+	return ring_size_ok(ring_size) ? 0 : -EINVAL;
+}
+
+/* What 6.12 checks of the buffers and the server can know; the mappings are the client's. */
+static int check_buffers(enum gp_vm_era era, const struct gp_vm_device *device,
+			 const struct gp_kfd_create_queue_args *args)
+{
+	const struct gp_vgpu_gpu *gpu = &device->file.gpu;
+
+	if (device->file.personality != GP_NATIVE || era == GP_ERA_6_1 ||
+	    gp_vm_is_sdma(args->queue_type))
+		return 0;
+	if (args->eop_buffer_address && args->eop_buffer_size < GP_KFD_EOP_MIN)
+		return -EINVAL;
+	if (args->ctl_stack_size != gpu->ctl_stack_bytes)
+		return -EINVAL;
+	return args->ctx_save_restore_size < gpu->cwsr_bytes ? -EINVAL : 0;
+}
+
+static int check_create(struct gp_vm *vm, const struct gp_kfd_create_queue_args *args,
+			struct gp_vm_device **device)
+{
+	int error = check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
+
+	if (error)
+		return error;
+	if (args->queue_type >
+	    (vm->options.era == GP_ERA_6_12 ? GP_KFD_QUEUE_SDMA_BY_ENGINE : GP_KFD_QUEUE_SDMA_XGMI))
+		return -GP_KFD_ENOTSUPP;
+	*device = gp_vm_device(vm, args->gpu_id);
+	if (!*device)
+		return -EINVAL;
+	if (args->queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE &&
+	    args->sdma_engine_id >= (*device)->file.chip.sdma_engines)
+		return -EINVAL;
+	return check_buffers(vm->options.era, *device, args);
+}
+
+static int check_limits(const struct gp_vm_process *process, const struct gp_vm_device *device)
+{
+	u32 limit = device->file.gpu.gfx_version >= GP_KFD_GFX_943 ? GP_KFD_PROCESS_QUEUES_943
+								   : GP_KFD_PROCESS_QUEUES;
+
+	if (process->device_queues[device->index] >= limit)
+		return -ENOSPC;
+	return device->queue_count >= GP_KFD_DEVICE_QUEUES ? -EPERM : 0;
+}
+
+/* Policies that do not oversubscribe: pqm_create_queue(), allocate_vmid() and allocate_hqd(). */
+static int check_policy(const struct gp_vm *vm, const struct gp_vm_process *process,
+			const struct gp_vm_device *device, u32 type)
+{
+	u32 processes = 0, queues = 0;
+	bool joins = !process->device_queues[device->index];
+
+	if (vm->options.policy == GP_POLICY_HWS || gp_vm_is_sdma(type))
+		return 0;
+	for (const struct gp_vm_process *p = vm->processes; p; p = p->next) {
+		processes += p->device_queues[device->index] > 0;
+		for (const struct gp_vm_queue *queue = p->newest; queue; queue = queue->older)
+			queues += queue->device == device && gp_vm_queue_active(queue) &&
+				  !gp_vm_is_sdma(queue->args.queue_type);
+	}
+	if (vm->options.policy == GP_POLICY_NO_OVERSUBSCRIBE)
+		return processes >= device->file.chip.vmids || queues >= device->file.chip.slots
+			       ? -EPERM
+			       : 0;
+	if (joins && processes >= device->file.chip.vmids)
+		return -ENOMEM;
+	return queues >= device->file.chip.slots ? -EBUSY : 0;
+}
+
+static int model_add(struct gp_vm_process *process, struct gp_vm_queue *queue)
+{
+	struct gp_vm_device *device = queue->device;
+	u32 *owner = &process->model_process[device->index];
+	struct gp_model_queue_config config = wanted(queue, gp_vm_queue_active(queue));
+	int error = 0;
+
+	if (*owner == GP_MODEL_NONE)
+		error = gp_model_process_add(device->model, owner);
+	if (error)
+		return -ENOMEM;
+	device->owners[*owner] = process;
+	if (gp_model_queue_add(device->model, *owner, &config, &queue->model_queue)) {
+		if (!device->owned[*owner] && !gp_model_process_remove(device->model, *owner)) {
+			device->owners[*owner] = NULL;
+			*owner = GP_MODEL_NONE;
+		}
+		return -ENOMEM;
+	}
+	device->owned[*owner]++;
+	queue->model_process = *owner;
+	device->by_model[queue->model_queue] = queue;
+	return 0;
+}
+
+static int queue_add(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm_queue *queue)
+{
+	int error = gp_vm_queue_id(process, &queue->id);
+
+	if (!error)
+		error = gp_vm_doorbell_take(process, queue);
+	if (error)
+		return error;
+	error = model_add(process, queue);
+	if (error) {
+		gp_vm_doorbell_drop(process, queue);
+		return error;
+	}
+	queue->mqd_address = vm->next_mqd;
+	vm->next_mqd += queue->device->file.gpu.ctl_stack_bytes + 2 * GP_KFD_PAGE;
+	queue->older = process->newest;
+	process->newest = queue;
+	process->queues[queue->id] = queue;
+	process->queue_count++;
+	if (!process->device_queues[queue->device->index]++)
+		process->joined[queue->device->index] = queue->mqd_address;
+	queue->device->queue_count++;
+	return 0;
+}
+
+static void list_remove(struct gp_vm_process *process, struct gp_vm_queue *queue)
+{
+	struct gp_vm_queue **at = &process->newest;
+
+	while (*at != queue)
+		at = &(*at)->older;
+	*at = queue->older;
+}
+
+/* The packets that were under way never come back: their dones are not due any more. */
+static void forget_packets(struct gp_vm_process *process, struct gp_vm_queue *queue)
+{
+	process->outstanding -= queue->in_flight;
+	process->dones_due -= queue->dones_due;
+}
+
+void gp_vm_queue_free(struct gp_vm *vm, struct gp_vm_queue *queue)
+{
+	struct gp_vm_process *process = queue->process;
+	struct gp_model_queue_config config = wanted(queue, false);
+	struct gp_vm_device *device = queue->device;
+
+	(void)vm;
+	(void)gp_model_queue_set(device->model, queue->model_queue, &config);
+	forget_packets(process, queue);
+	gp_vm_ring_forget(process, queue->id);
+	gp_vm_doorbell_drop(process, queue);
+	list_remove(process, queue);
+	process->queues[queue->id] = NULL;
+	process->queue_count--;
+	process->device_queues[device->index]--;
+	queue->process = NULL;
+	queue->zombie = device->zombies;
+	device->zombies = queue;
+}
+
+static void created(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+	struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_vm_queue *queue = gp_vm_queue(process, (u32)request->context[0]);
+
+	if (request->update_error) {
+		gp_vm_queue_free(vm, queue);
+		request->result = request->update_error;
+		return;
+	}
+	args->queue_id = queue->id;
+	args->doorbell_offset = GP_KFD_MMAP_DOORBELL << GP_KFD_MMAP_TYPE_SHIFT |
+				(u64)args->gpu_id << GP_KFD_MMAP_GPU_ID_SHIFT |
+				(u64)queue->doorbell_id * GP_KFD_DOORBELL_BYTES;
+	queue->args.queue_id = args->queue_id;
+	queue->args.doorbell_offset = args->doorbell_offset;
+	request->result = 0;
+	gp_vm_tree_process(vm, process);
+	gp_vm_raise(vm, process, queue, GP_KFD_EC_QUEUE_NEW);
+}
+
+static void create(struct gp_vm *vm, struct gp_vm_request *request);
+
+static void create_again(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
+
+	gp_vm_reap(gp_vm_device(vm, args->gpu_id));
+	create(vm, request);
+}
+
+/*
+ * The dead are still on the hardware until the update that their death asked for; the driver waits
+ * for it before it gives their places away, so this does too.
+ */
+static bool wait_for_the_dead(struct gp_vm_request *request, struct gp_vm_device *device)
+{
+	if (request->context[1] || !device->zombies || !gp_vm_update_join(device, request))
+		return false;
+	request->context[1] = true;
+	request->resume = create_again;
+	return true;
+}
+
+static void create(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_vm_process *process = request->owner;
+	struct gp_vm_device *device = NULL;
+	struct gp_vm_queue *queue;
+
+	request->result = check_create(vm, args, &device);
+	if (!request->result)
+		request->result = check_limits(process, device);
+	if (!request->result)
+		request->result = check_policy(vm, process, device, args->queue_type);
+	if (request->result)
+		return;
+	queue = calloc(1, sizeof(*queue));
+	if (!queue) {
+		request->result = -ENOMEM;
+		return;
+	}
+	queue->process = process;
+	queue->device = device;
+	queue->args = *args;
+	if (queue->args.ring_size < GP_KFD_MIN_RING_SIZE)
+		queue->args.ring_size = GP_KFD_MIN_RING_SIZE;
+	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
+	queue->priority = args->queue_priority;
+	queue->evicted = process->evictions[device->index] > 0;
+	queue->exception_status = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
+	request->result = queue_add(vm, process, queue);
+	if (request->result) {
+		free(queue);
+		if (request->result == -ENOMEM)
+			(void)wait_for_the_dead(request, device);
+		return;
+	}
+	request->context[0] = queue->id;
+	request->resume = created;
+	if (gp_vm_queue_active(queue))
+		gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+	if (!request->waiting)
+		created(vm, request);
+}
+
+/* ---- DESTROY ---- */
+
+static void destroyed(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+	struct gp_vm_queue *queue = gp_vm_queue(process, (u32)request->context[0]);
+
+	/* After a timeout the driver lets go of the queue all the same, and says so. */
+	request->result = request->update_error;
+	gp_vm_raise(vm, process, queue, GP_KFD_EC_DEVICE_QUEUE_DELETE);
+	gp_vm_queue_free(vm, queue);
+	gp_vm_tree_process(vm, process);
+}
+
+static void destroy_now(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
+{
+	struct gp_model_queue_config config = wanted(queue, false);
+
+	request->resume = destroyed;
+	if (gp_vm_queue_active(queue)) {
+		(void)gp_model_queue_set(queue->device->model, queue->model_queue, &config);
+		gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	}
+	if (!request->waiting)
+		destroyed(vm, request);
+}
+
+/* Woken by a resume of the queue, or by a signal. */
+static void destroy_woken(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_queue *queue = gp_vm_queue(request->owner, (u32)request->context[0]);
+
+	if (queue->suspended && request->interrupted) {
+		queue->destroying = false;
+		request->result = -EINTR;
+	} else if (queue->suspended) {
+		gp_vm_request_park(request); /* suspended again before its turn came */
+	} else {
+		destroy_now(vm, request, queue);
+	}
+}
+
+static void destroy(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_destroy_queue_args *args =
+		GP_VM_ARGS(request, gp_kfd_destroy_queue_args);
+	struct gp_vm_process *process = request->owner;
+	struct gp_vm_queue *queue = gp_vm_queue(process, args->queue_id);
+
+	if (!queue || queue->destroying) {
+		request->result = queue ? -EBUSY : -EINVAL;
+		return;
+	}
+	queue->destroying = true;
+	request->context[0] = queue->id;
+	if (process->debug.enabled && queue->suspended) {
+		request->resume = destroy_woken;
+		gp_vm_request_park(request);
+		return;
+	}
+	destroy_now(vm, request, queue);
+}
+
+/* ---- UPDATE ---- */
+
+static void updated(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	(void)vm;
+	request->result = request->update_error;
+}
+
+static void update(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_update_queue_args *args = GP_VM_ARGS(request, gp_kfd_update_queue_args);
+	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
+
+	request->result =
+		check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
+	if (request->result)
+		return;
+	if (!queue || gp_vm_queue_lost(queue)) {
+		request->result = queue ? -EACCES : -EFAULT;
+		return;
+	}
+	queue->args.ring_base_address = args->ring_base_address;
+	queue->args.ring_size = GP_MAX(args->ring_size, (u32)GP_KFD_MIN_RING_SIZE);
+	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
+	queue->priority = args->queue_priority;
+	gp_vm_queue_apply(vm, queue);
+	gp_vm_tree_process(vm, request->owner);
+	request->resume = updated;
+	gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	if (!request->waiting)
+		updated(vm, request);
+}
+
+void gp_vm_ioctl_queue(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	switch (request->header.ioctl_nr) {
+	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
+		create(vm, request);
+		break;
+	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
+		destroy(vm, request);
+		break;
+	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
+		update(vm, request);
+		break;
+	default:
+		gp_vm_ioctl_queue_state(vm, request);
+	}
+}

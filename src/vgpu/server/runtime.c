@@ -1,0 +1,130 @@
+/* RUNTIME_ENABLE: the target's half of debugging. Also the wait for the debugger's answer. */
+#include <errno.h>
+
+#include "vgpu/server/server.h"
+
+static void answered(struct gp_vm *vm, struct gp_vm_request *request);
+
+/* The driver's down_interruptible() of runtime_enable_sema, with the mutex given up. */
+static void wait_for_debugger(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+
+	if (process->runtime_posts) {
+		process->runtime_posts--;
+		answered(vm, request);
+		return;
+	}
+	request->resume = answered;
+	gp_vm_request_park(request);
+}
+
+/* Nothing else wakes it: not DISABLE, not the debugger's death. */
+void gp_vm_runtime_post(struct gp_vm *vm, struct gp_vm_process *target)
+{
+	for (struct gp_vm_request *r = target->parked; r; r = r->next)
+		if (r->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE)) {
+			gp_vm_request_unpark(vm, r);
+			return;
+		}
+	target->runtime_posts++;
+}
+
+static bool is_enable(const struct gp_vm_request *request)
+{
+	return GP_VM_ARGS(request, gp_kfd_runtime_enable_args)->mode_mask & GP_KFD_RUNTIME_ENABLE;
+}
+
+static void done(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	(void)vm;
+	request->result = 0;
+}
+
+static void disable_finish(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	request->owner->ttmp_setup = 0;
+	request->resume = done;
+	gp_vm_debug_refresh(vm, request);
+	if (!request->waiting)
+		done(vm, request);
+}
+
+static void answered(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+
+	process->runtime_retry = request->interrupted;
+	if (request->interrupted)
+		request->result = -EINTR;
+	else if (is_enable(request))
+		request->result = 0;
+	else
+		disable_finish(vm, request);
+}
+
+static void notify_debugger(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	gp_vm_raise(vm, request->owner, NULL, GP_KFD_EC_PROCESS_RUNTIME);
+	wait_for_debugger(vm, request);
+}
+
+static void enable(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_runtime_enable_args *args =
+		GP_VM_ARGS(request, gp_kfd_runtime_enable_args);
+	struct gp_vm_process *process = request->owner;
+
+	if (process->runtime_retry) {
+		/* A debugger that left meanwhile is not waited for; the flag stays, as there. */
+		if (process->debug.enabled)
+			wait_for_debugger(vm, request);
+		return;
+	}
+	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED) {
+		request->result = -EBUSY;
+		return;
+	}
+	if (process->queue_count) {
+		request->result = -EEXIST;
+		return;
+	}
+	process->runtime_state = GP_KFD_RUNTIME_ENABLED;
+	process->r_debug = args->r_debug;
+	process->ttmp_setup = !!(args->mode_mask & GP_KFD_RUNTIME_TTMP_SAVE);
+	if (!process->debug.enabled)
+		return;
+	request->resume = notify_debugger;
+	gp_vm_debug_refresh(vm, request); /* the deferred activation */
+	if (!request->waiting)
+		notify_debugger(vm, request);
+}
+
+static void disable(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	struct gp_vm_process *process = request->owner;
+	bool was_enabled = process->runtime_state == GP_KFD_RUNTIME_ENABLED;
+
+	process->runtime_state = GP_KFD_RUNTIME_DISABLED;
+	process->r_debug = 0;
+	if (!process->debug.enabled) {
+		disable_finish(vm, request);
+	} else if (process->runtime_retry) {
+		wait_for_debugger(vm, request);
+	} else {
+		request->resume = notify_debugger;
+		if (was_enabled)
+			gp_vm_debug_deactivate(vm, process, request);
+		if (!request->waiting)
+			notify_debugger(vm, request);
+	}
+}
+
+void gp_vm_ioctl_runtime(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	request->result = 0;
+	if (is_enable(request))
+		enable(vm, request);
+	else
+		disable(vm, request);
+}

@@ -1,0 +1,119 @@
+/*
+ * SMI_EVENTS: a descriptor on which a client writes a filter and reads lines of text. Here it is
+ * one end of a socket pair; what was written to it is looked at when there is an event to send,
+ * which is soon enough, and costs nothing until then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vgpu/server/server.h"
+
+#define FIFO_BYTES 1024 /* the driver's: a message that does not fit is lost */
+
+/* Descriptors of one process: each is one of the server's as well. */
+#define MAX_OF_PROCESS 32
+
+struct gp_vm_smi {
+	struct gp_vm_smi *next;
+	u32 gpu_id;
+	pid_t pid;
+	u64 filter;
+	int fd;
+};
+
+/* Bits of the filter are event numbers less one. */
+#define SMI_EVENT_FIRST 1
+#define SMI_EVENT_LAST  63
+
+/* False when the client has closed it. */
+static bool read_filter(struct gp_vm_smi *smi)
+{
+	u64 filter[FIFO_BYTES / sizeof(u64)];
+	ssize_t got;
+
+	while ((got = recv(smi->fd, filter, sizeof(filter), MSG_DONTWAIT)) > 0)
+		if (got >= (ssize_t)sizeof(u64))
+			smi->filter = filter[(size_t)got / sizeof(u64) - 1];
+	return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void forget_closed(struct gp_vm *vm)
+{
+	struct gp_vm_smi **at = &vm->smi, *smi;
+
+	while ((smi = *at)) {
+		if (read_filter(smi)) {
+			at = &smi->next;
+			continue;
+		}
+		*at = smi->next;
+		close(smi->fd);
+		free(smi);
+	}
+}
+
+static unsigned int event_number(const char *text)
+{
+	return (unsigned int)strtoul(text, NULL, 16);
+}
+
+void gp_vm_smi_event(struct gp_vm *vm, u32 gpu_id, pid_t pid, const char *text)
+{
+	unsigned int event = event_number(text);
+
+	if (event < SMI_EVENT_FIRST || event > SMI_EVENT_LAST)
+		return;
+	forget_closed(vm);
+	for (struct gp_vm_smi *smi = vm->smi; smi; smi = smi->next)
+		if (smi->gpu_id == gpu_id && (!pid || smi->pid == pid) &&
+		    smi->filter >> (event - 1) & 1)
+			(void)!send(smi->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static int open_events(struct gp_vm *vm, struct gp_vm_request *request, u32 gpu_id)
+{
+	struct gp_vm_smi *smi;
+	u32 count = 0;
+	int ends[2];
+
+	for (smi = vm->smi; smi; smi = smi->next)
+		count += smi->pid == request->process->pid;
+	if (count >= MAX_OF_PROCESS)
+		return -EMFILE;
+	smi = calloc(1, sizeof(*smi));
+	if (!smi)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends)) {
+		free(smi);
+		return -errno;
+	}
+	smi->gpu_id = gpu_id;
+	smi->pid = request->process->pid;
+	smi->fd = ends[0];
+	smi->next = vm->smi;
+	vm->smi = smi;
+	request->send_fd = ends[1];
+	return 0;
+}
+
+void gp_vm_ioctl_smi(struct gp_vm *vm, struct gp_vm_request *request)
+{
+	const struct gp_kfd_smi_events_args *args = GP_VM_ARGS(request, gp_kfd_smi_events_args);
+
+	forget_closed(vm);
+	request->result =
+		gp_vm_device(vm, args->gpuid) ? open_events(vm, request, args->gpuid) : -EINVAL;
+}
+
+void gp_vm_smi_close(struct gp_vm *vm)
+{
+	struct gp_vm_smi *smi;
+
+	while ((smi = vm->smi)) {
+		vm->smi = smi->next;
+		close(smi->fd);
+		free(smi);
+	}
+}

@@ -1,0 +1,364 @@
+/* What the tree holds from the start: topology, PCI devices, module, device nodes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/parse.h"
+#include "vgpu/server/files.h"
+#include "vgpu/server/tree.h"
+
+#define TOPOLOGY GP_TREE_KFD "/topology"
+
+/* Linux 6.12 amdkfd: kfd_topology.c, kfd_crat.h. */
+#define GENERATION        2 /* the CPU and the GPUs were added; it never changes after that */
+#define HEAP_SYSTEM       0
+#define HEAP_FB_PUBLIC    1
+#define LINK_PCIE         2
+#define LINK_XGMI         11
+#define LINK_ENABLED      1
+#define PCIE_WEIGHT       20
+#define XGMI_WEIGHT       15
+#define CACHE_DATA        9  /* data | HSA CU */
+#define CACHE_INSTRUCTION 10 /* instruction | HSA CU */
+#define FIRST_SIMD        0x80001000u
+#define SIMD_STRIDE       0x1000u
+#define GLOBAL_WAVE_SYNC  64
+#define SCRATCH_SLOTS     32
+#define AMD_VENDOR        0x1002
+#define CPU_MHZ           2800 /* for max_engine_clk_ccompute; nothing computes with it */
+
+/* Lines of "key value"; the order is the driver's, and libhsakmt stops at the first odd line. */
+static void add(struct gp_buf *out, const char *key, u64 value)
+{
+	gp_buf_printf(out, "%s %llu\n", key, (unsigned long long)value);
+}
+
+static void publish(struct gp_files *files, struct gp_buf *text, const char *path)
+{
+	if (text->error)
+		files->error = text->error;
+	else
+		gp_files_write(files, path, gp_buf_str(text), text->len);
+	gp_buf_free(text);
+}
+
+/* The first number after `key` in a file of this host; `otherwise` when there is none. */
+static u64 host_number(const char *path, const char *key, u64 otherwise)
+{
+	struct gp_buf text = {0};
+	u64 value = otherwise;
+	const char *at = NULL;
+
+	if (gp_file_read(path, 4u << 20, &text) == 0)
+		at = strstr(gp_buf_str(&text), key);
+	if (at) {
+		const char *end = text.data + text.len;
+
+		at += strlen(key);
+		while (at < end && (*at == ' ' || *at == '\t' || *at == ':'))
+			at++;
+		gp_parse_u64(&at, end, &value);
+	}
+	gp_buf_free(&text);
+	return value;
+}
+
+/* What a node's properties file needs, for the CPU and for GPUs. */
+struct node {
+	u32 cpu_cores, cpu_core_base;
+	u32 memory_banks, caches, links;
+	const struct gp_gpufile *gpu; /* NULL for the CPU */
+	u32 index;
+};
+
+static void add_shape(struct gp_buf *text, const struct gp_gpufile *gpu, u32 simd_base)
+{
+	static const struct gp_gpufile none;
+	const struct gp_gpufile *file = gpu ? gpu : &none;
+
+	add(text, "simd_id_base", simd_base);
+	add(text, "max_waves_per_simd", file->chip.waves_per_simd);
+	add(text, "lds_size_in_kb", file->chip.lds_per_cu >> 10);
+	add(text, "gds_size_in_kb", 0);
+	add(text, "num_gws", gpu ? GLOBAL_WAVE_SYNC : 0);
+	add(text, "wave_front_size", file->chip.wave_size);
+	add(text, "array_count", file->array_count);
+	add(text, "simd_arrays_per_engine", file->arrays_per_engine);
+	add(text, "cu_per_simd_array", file->cu_per_array);
+	add(text, "simd_per_cu", file->chip.simd_per_cu);
+	add(text, "max_slots_scratch_cu", gpu ? SCRATCH_SLOTS : 0);
+	add(text, "gfx_target_version", file->gpu.gfx_version);
+	add(text, "vendor_id", gpu ? AMD_VENDOR : 0);
+	add(text, "device_id", file->gpu.device_id);
+	add(text, "location_id", file->location_id);
+	add(text, "domain", 0);
+	add(text, "drm_render_minor", file->gpu.render_minor);
+	add(text, "hive_id", file->hive_id);
+	add(text, "num_sdma_engines", file->sdma_engines);
+	add(text, "num_sdma_xgmi_engines", file->sdma_xgmi_engines);
+	add(text, "num_sdma_queues_per_engine", file->chip.sdma_queues_per_engine);
+	add(text, "num_cp_queues", file->cp_queues);
+}
+
+static void node_properties(struct gp_vm *vm, struct gp_files *files, const struct node *node,
+			    u32 number)
+{
+	const struct gp_gpufile *gpu = node->gpu;
+	struct gp_buf text = {0};
+	char path[128];
+
+	add(&text, "cpu_cores_count", node->cpu_cores);
+	add(&text, "simd_count", gpu ? gpu->gpu.cu_count * gpu->chip.simd_per_cu : 0);
+	add(&text, "mem_banks_count", node->memory_banks);
+	add(&text, "caches_count", node->caches);
+	add(&text, "io_links_count", node->links);
+	add(&text, "p2p_links_count", 0);
+	add(&text, "cpu_core_id_base", node->cpu_core_base);
+	add_shape(&text, gpu, gpu ? FIRST_SIMD + node->index * SIMD_STRIDE : 0);
+	/* These two came with the buffer checks of 6.12. */
+	if (vm->options.era == GP_ERA_6_12) {
+		add(&text, "cwsr_size", gpu ? gpu->gpu.cwsr_bytes : 0);
+		add(&text, "ctl_stack_size", gpu ? gpu->gpu.ctl_stack_bytes : 0);
+	}
+	if (gpu) {
+		add(&text, "max_engine_clk_fcompute", gpu->fcompute_mhz);
+		add(&text, "local_mem_size", 0);
+		add(&text, "fw_version", gpu->mec_firmware);
+		add(&text, "capability",
+		    gpu->capability & (vm->options.era > GP_ERA_6_1 ? ~0u : ~GP_KFD_CAPS_DEBUG));
+		if (vm->options.era > GP_ERA_6_1)
+			add(&text, "debug_prop", gpu->debug_prop);
+		add(&text, "sdma_fw_version", gpu->sdma_firmware);
+		add(&text, "unique_id", gpu->unique_id);
+		if (vm->options.era > GP_ERA_6_1)
+			add(&text, "num_xcc", gpu->gpu.xcc_count);
+	}
+	add(&text, "max_engine_clk_ccompute", CPU_MHZ);
+	snprintf(path, sizeof(path), TOPOLOGY "/nodes/%u/properties", number);
+	publish(files, &text, path);
+}
+
+static void memory_bank(struct gp_files *files, u32 node, u32 heap, u64 size, u32 width, u32 mhz)
+{
+	struct gp_buf text = {0};
+	char path[128];
+
+	add(&text, "heap_type", heap);
+	add(&text, "size_in_bytes", size);
+	add(&text, "flags", 0);
+	add(&text, "width", width);
+	add(&text, "mem_clk_max", mhz);
+	snprintf(path, sizeof(path), TOPOLOGY "/nodes/%u/mem_banks/0/properties", node);
+	publish(files, &text, path);
+}
+
+static void io_link(struct gp_files *files, u32 node, u32 index, u32 to, u32 type, u32 megabytes)
+{
+	struct gp_buf text = {0};
+	char path[128];
+
+	add(&text, "type", type);
+	add(&text, "version_major", 0);
+	add(&text, "version_minor", 0);
+	add(&text, "node_from", node);
+	add(&text, "node_to", to);
+	add(&text, "weight", type == LINK_XGMI ? XGMI_WEIGHT : PCIE_WEIGHT);
+	add(&text, "min_latency", 0);
+	add(&text, "max_latency", 0);
+	add(&text, "min_bandwidth", megabytes);
+	add(&text, "max_bandwidth", megabytes);
+	add(&text, "recommended_transfer_size", 0);
+	add(&text, "recommended_sdma_engine_id_mask", type == LINK_PCIE && node ? 3 : 0);
+	add(&text, "flags", LINK_ENABLED);
+	snprintf(path, sizeof(path), TOPOLOGY "/nodes/%u/io_links/%u/properties", node, index);
+	publish(files, &text, path);
+}
+
+#define GPU_CACHES 4
+
+/* One of each kind instead of one for each CU: ROCr and HIP look at sizes only. */
+static void gpu_caches(struct gp_files *files, const struct gp_gpufile *gpu, u32 node, u32 index)
+{
+	const struct {
+		u32 level, kb, line, type;
+	} caches[GPU_CACHES] = {
+		{1, gpu->l1_kb, 64, CACHE_DATA},
+		{1, gpu->instruction_kb, 64, CACHE_INSTRUCTION},
+		{1, 16, 64, CACHE_DATA}, /* scalar */
+		{2, gpu->l2_kb, 128, CACHE_DATA},
+	};
+
+	for (u32 i = 0; i < GPU_CACHES; i++) {
+		struct gp_buf text = {0};
+		char path[128];
+
+		add(&text, "processor_id_low", FIRST_SIMD + index * SIMD_STRIDE);
+		add(&text, "level", caches[i].level);
+		add(&text, "size", caches[i].kb);
+		add(&text, "cache_line_size", caches[i].line);
+		add(&text, "cache_lines_per_tag", 1);
+		add(&text, "association", 0);
+		add(&text, "latency", 0);
+		add(&text, "type", caches[i].type);
+		gp_buf_puts(&text, "sibling_map 1");
+		for (int bit = 1; bit < 32; bit++)
+			gp_buf_puts(&text, ",0");
+		gp_buf_puts(&text, "\n");
+		snprintf(path, sizeof(path), TOPOLOGY "/nodes/%u/caches/%u/properties", node, i);
+		publish(files, &text, path);
+	}
+}
+
+static void cpu_node(struct gp_vm *vm, struct gp_files *files)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct node node = {
+		.cpu_cores = cores > 0 ? (u32)cores : 1,
+		/* libhsakmt finds the CPU's name by an APIC id of /proc/cpuinfo. */
+		.cpu_core_base = (u32)host_number("/proc/cpuinfo", "\napicid", 0),
+		.memory_banks = 1,
+		.links = vm->device_count,
+	};
+
+	gp_files_number(files, 0, TOPOLOGY "/nodes/0/gpu_id");
+	gp_files_text(files, "\n", TOPOLOGY "/nodes/0/name");
+	node_properties(vm, files, &node, 0);
+	memory_bank(files, 0, HEAP_SYSTEM, host_number("/proc/meminfo", "MemTotal", 1 << 20) << 10,
+		    64, 3200);
+	gp_files_directory(files, TOPOLOGY "/nodes/0/caches");
+	gp_files_directory(files, TOPOLOGY "/nodes/0/p2p_links");
+	for (u32 i = 0; i < vm->device_count; i++)
+		io_link(files, 0, i, vm->devices[i].node, LINK_PCIE,
+			vm->devices[i].file.pcie_mb_per_s);
+}
+
+static void gpu_node(struct gp_vm *vm, struct gp_files *files, u32 index)
+{
+	const struct gp_vm_device *device = &vm->devices[index];
+	const struct gp_gpufile *gpu = &device->file;
+	struct node node = {
+		.memory_banks = 1,
+		.caches = GPU_CACHES,
+		.links = vm->device_count,
+		.gpu = gpu,
+		.index = index,
+	};
+	u32 link = 0;
+
+	gp_files_number(files, gpu->gpu.gpu_id, TOPOLOGY "/nodes/%u/gpu_id", device->node);
+	gp_files_text(files, gpu->gpu.gfx_version < 90400 ? "aldebaran\n" : "ip discovery\n",
+		      TOPOLOGY "/nodes/%u/name", device->node);
+	node_properties(vm, files, &node, device->node);
+	memory_bank(files, device->node, HEAP_FB_PUBLIC, gpu->gpu.vram_bytes, gpu->memory_width,
+		    gpu->memory_mhz);
+	gpu_caches(files, gpu, device->node, index);
+	gp_files_directory(files, TOPOLOGY "/nodes/%u/p2p_links", device->node);
+	gp_files_directory(files, TOPOLOGY "/nodes/%u/perf", device->node);
+	io_link(files, device->node, link++, 0, LINK_PCIE, gpu->pcie_mb_per_s);
+	for (u32 i = 0; i < vm->device_count; i++)
+		if (i != index)
+			io_link(files, device->node, link++, vm->devices[i].node, LINK_XGMI,
+				gpu->xgmi_mb_per_s);
+}
+
+/* The PCI device and its render node, as far as libdrm and monitors look. */
+static void drm_device(struct gp_files *files, const struct gp_gpufile *gpu, u32 index)
+{
+	u32 minor = gpu->gpu.render_minor, bus = gpu->location_id >> 8;
+	char pci[64], target[128], text[256];
+
+	snprintf(pci, sizeof(pci), "/sys/devices/pci0000:%02x/0000:%02x:00.0", bus, bus);
+	snprintf(text, sizeof(text), "0x%04x\n", AMD_VENDOR);
+	gp_files_text(files, text, "%s/vendor", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", gpu->gpu.device_id);
+	gp_files_text(files, text, "%s/device", pci);
+	snprintf(text, sizeof(text), "0x%02x\n", gpu->gpu.pci_revision);
+	gp_files_text(files, text, "%s/revision", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_vendor);
+	gp_files_text(files, text, "%s/subsystem_vendor", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_device);
+	gp_files_text(files, text, "%s/subsystem_device", pci);
+	gp_files_text(files, "0x120000\n", "%s/class", pci);
+	gp_files_text(files, "-1\n", "%s/numa_node", pci);
+	snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)gpu->unique_id);
+	gp_files_text(files, text, "%s/unique_id", pci);
+	snprintf(text, sizeof(text),
+		 "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
+		 "PCI_SLOT_NAME=0000:%02x:00.0\n",
+		 AMD_VENDOR, gpu->gpu.device_id, gpu->subsystem_vendor, gpu->subsystem_device, bus);
+	gp_files_text(files, text, "%s/uevent", pci);
+	gp_files_number(files, gpu->gpu.vram_bytes, "%s/mem_info_vram_total", pci);
+	gp_files_number(files, 0, "%s/mem_info_vram_used", pci);
+	gp_files_link(files, "../../../bus/pci", "%s/subsystem", pci);
+	gp_files_link(files, "../../../bus/pci/drivers/amdgpu", "%s/driver", pci);
+
+	snprintf(text, sizeof(text), "226:%u\n", minor);
+	gp_files_text(files, text, "%s/drm/renderD%u/dev", pci, minor);
+	snprintf(text, sizeof(text),
+		 "MAJOR=226\nMINOR=%u\nDEVNAME=dri/renderD%u\nDEVTYPE=drm_minor\n", minor, minor);
+	gp_files_text(files, text, "%s/drm/renderD%u/uevent", pci, minor);
+	gp_files_link(files, "../..", "%s/drm/renderD%u/device", pci, minor);
+	snprintf(target, sizeof(target), "../..%s/drm/renderD%u", pci + 4, minor);
+	gp_files_link(files, target, "/sys/dev/char/226:%u", minor);
+	gp_files_link(files, target, "/sys/class/drm/renderD%u", minor);
+	snprintf(target, sizeof(target), "../../..%s", pci + 4);
+	gp_files_link(files, target, "/sys/bus/pci/devices/0000:%02x:00.0", bus);
+	gp_files_link(files, "../../../../module/amdgpu", "/sys/bus/pci/drivers/amdgpu/module");
+	snprintf(target, sizeof(target), "../../../..%s", pci + 4);
+	gp_files_link(files, target, "/sys/bus/pci/drivers/amdgpu/0000:%02x:00.0", bus);
+	gp_files_device(files, "/dev/dri/renderD%u", minor);
+	(void)index;
+}
+
+static void module_files(struct gp_vm *vm, struct gp_files *files)
+{
+	struct gp_buf modules = {0}, host = {0};
+
+	gp_buf_puts(&modules, "amdgpu 12345678 0 - Live 0x0000000000000000\n");
+	/* What the host has is of no use to anybody here, but lsmod may show it. */
+	if (gp_file_read("/proc/modules", 1u << 20, &host) == 0)
+		gp_buf_add(&modules, gp_buf_str(&host), host.len);
+	gp_buf_free(&host);
+	publish(files, &modules, "/proc/modules");
+	gp_files_text(files, "live\n", "/sys/module/amdgpu/initstate");
+	gp_files_number(files, 1, "/sys/module/amdgpu/refcnt");
+	gp_files_number(files, 12345678, "/sys/module/amdgpu/coresize");
+	gp_files_directory(files, "/sys/module/amdgpu/holders");
+	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/sched_policy");
+	gp_files_number(files, 1, "/sys/module/amdgpu/parameters/cwsr_enable");
+	gp_files_number(files, 8, "/sys/module/amdgpu/parameters/num_kcq");
+	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/hws_max_conc_proc");
+	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/mes");
+	gp_files_number(files, 4096, "/sys/module/amdgpu/parameters/max_num_of_queues_per_device");
+	gp_files_number(files, vm->options.preemption_timeout_ms,
+			"/sys/module/amdgpu/parameters/queue_preemption_timeout_ms");
+}
+
+int gp_vm_tree_create(struct gp_vm *vm)
+{
+	struct gp_files files = {.directory = vm->options.directory};
+
+	gp_files_directory(&files, TOPOLOGY);
+	gp_files_number(&files, GENERATION, TOPOLOGY "/generation_id");
+	gp_files_text(&files, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n",
+		      TOPOLOGY "/system_properties");
+	cpu_node(vm, &files);
+	for (u32 i = 0; i < vm->device_count; i++) {
+		gpu_node(vm, &files, i);
+		drm_device(&files, &vm->devices[i].file, i);
+	}
+	gp_files_text(&files, "MAJOR=511\nMINOR=0\nDEVNAME=kfd\n", GP_TREE_KFD "/uevent");
+	gp_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
+	gp_files_directory(&files, GP_TREE_PROC);
+	gp_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
+	gp_files_device(&files, "/dev/kfd");
+	module_files(vm, &files);
+	gp_vm_tree_debugfs(vm, &files);
+	gp_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
+	gp_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",
+		      GP_TREE_DEBUGFS "/mem_limit");
+	return files.error;
+}

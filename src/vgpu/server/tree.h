@@ -1,0 +1,16 @@
+/* Between the files that make the tree: fixed parts, processes, debugfs. */
+#ifndef GP_VGPU_SERVER_TREE_H
+#define GP_VGPU_SERVER_TREE_H
+
+#include "vgpu/server/files.h"
+#include "vgpu/server/vm.h"
+
+#define GP_TREE_KFD     "/sys/devices/virtual/kfd/kfd"
+#define GP_TREE_CLASS   "/sys/class/kfd/kfd" /* a link to the one above */
+#define GP_TREE_PROC    GP_TREE_KFD "/proc"
+#define GP_TREE_DEBUGFS "/sys/kernel/debug/kfd"
+
+/* Writes hqds, mqds and rls as they are now. */
+void gp_vm_tree_debugfs(struct gp_vm *vm, struct gp_files *files);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * What a client may say, from its bytes: messages through the check and, when they are ioctls,
+ * through the handlers of a machine without sockets; the rest as slots and indices of the work
+ * ring. The machine has a process with two queues, a debugger that holds it, and a bystander whose
+ * packet must complete whatever the others do.
+ */
+#include "fake_vm.h"
+
+#define VICTIM    100
+#define ATTACKER  200
+#define BYSTANDER 300
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct gp_vm_process *prepare(struct fake_vm *fake)
+{
+	struct gp_vm_process *victim = process_add(fake, VICTIM);
+	struct gp_vm_process *attacker = process_add(fake, ATTACKER);
+	struct gp_vm_process *bystander = process_add(fake, BYSTANDER);
+
+	runtime_enable(fake, victim, 1);
+	create(fake, victim);
+	create(fake, attacker);
+	create_on(fake, attacker, 0, GP_KFD_QUEUE_SDMA);
+	create(fake, bystander);
+	set_tracer(fake, VICTIM, ATTACKER);
+	enable(fake, attacker, VICTIM);
+	return attacker;
+}
+
+/* One message; false when the attacker was cut off. */
+static bool say(struct fake_vm *fake, struct gp_vm_process *attacker, const uint8_t *data,
+		size_t size)
+{
+	struct gp_vm_request *request;
+	struct gp_vgpu_request header;
+	const u8 *payload;
+
+	if (gp_vm_message_check(data, size, &header, &payload))
+		return false;
+	if (header.kind == GP_VGPU_EXCEPTION) {
+		struct gp_vgpu_exception what;
+
+		memcpy(&what, payload, sizeof(what));
+		(void)gp_vm_debug_exception(&fake->vm, attacker, &what);
+		return true;
+	}
+	if (header.kind != GP_VGPU_IOCTL) {
+		gp_vm_request_cancel(&fake->vm, NULL, header.sequence);
+		return true;
+	}
+	request = calloc(1, sizeof(*request));
+	request->header = header;
+	request->process = attacker;
+	request->received_fd = header.flags & 4 ? dup(2) : -1;
+	request->send_fd = -1;
+	if (header.payload_size) {
+		request->payload = malloc(header.payload_size);
+		memcpy(request->payload, payload, header.payload_size);
+	}
+	gp_vm_request_submit(&fake->vm, request);
+	return true;
+}
+
+/* The rest of the input lies in the ring. */
+static bool ring(struct fake_vm *fake, struct gp_vm_process *attacker, const uint8_t *data,
+		 size_t size)
+{
+	struct gp_vgpu_shared *shared = attacker->shared;
+
+	if (size < 8)
+		return true;
+	memcpy(&shared->done_ring.consumed, data + 4, 4);
+	memcpy(shared->work, data + 8, GP_MIN(size - 8, sizeof(shared->work)));
+	memcpy(&shared->work_ring.produced, data, 4);
+	shared->work_ring.produced %= 2 * GP_VGPU_WORK_SLOTS;
+	return gp_vm_ring_read(&fake->vm, attacker) != -EPROTO;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fake_vm *fake = fake_start(1, size & 1 ? GP_ERA_6_5 : GP_ERA_6_12, GP_COMPAT);
+	struct gp_vm_process *attacker = prepare(fake);
+	struct gp_vm_process *bystander = gp_vm_process_find(&fake->vm, BYSTANDER);
+	struct gp_vgpu_work work = kernel(0, 1, MS);
+	bool alive = true, held_off;
+
+	fake->vm.options.checkpoint = size & 2;
+	fake->vm.options.recovery = size & 4;
+	fake->vm.devices[0].file.gpu.gfx_version = size & 8 ? 110000 : 90010;
+	/* Each message has its length before it, 16 bits; what follows the last is the ring. */
+	while (alive && size >= 2) {
+		size_t len = (size_t)(data[0] | data[1] << 8);
+
+		data += 2;
+		size -= 2;
+		if (!len || len > size)
+			break;
+		alive = say(fake, attacker, data, len);
+		data += len;
+		size -= len;
+	}
+	if (alive)
+		alive = ring(fake, attacker, data, size);
+	pass(fake, 5 * MS);
+	if (!alive)
+		process_end(fake, attacker);
+	ring_put(bystander, &work);
+	gp_vm_ring_read(&fake->vm, bystander);
+	/* Kernels of the attacker may be long; without it they go. */
+	if (alive)
+		process_end(fake, attacker);
+	if (gp_vm_queue(bystander, 0))
+		(void)update_percent(fake, bystander, 0, 100);
+	pass(fake, 20000 * MS);
+	/* A reset and a pause by its tracer are what the driver does to it, too. */
+	held_off = fake->vm.devices[0].hung || fake->vm.devices[0].resets || bystander->paused ||
+		   bystander->evictions[0];
+	if (!held_off && completed(bystander) != 1)
+		__builtin_trap();
+	fake_stop(fake);
+	return 0;
+}
