@@ -197,13 +197,13 @@ static int connect_agent(void)
 	DIR *list;
 	int fd = -ENOENT;
 
-	if (gp_directory_path(directory, sizeof(directory), "agents", 0))
+	if (gp_proto_directory_path(directory, sizeof(directory), "agents", 0))
 		fail("directory");
 	list = opendir(directory);
 	while (list && fd < 0 && (entry = readdir(list)))
 		if (strstr(entry->d_name, ".sock")) {
 			snprintf(name, sizeof(name), "agents/%s", entry->d_name);
-			fd = gp_directory_connect(name);
+			fd = gp_proto_directory_connect(name);
 		}
 	if (list)
 		closedir(list);
@@ -223,7 +223,7 @@ static struct gp_wire_message message;
 
 static int greet(void)
 {
-	struct gp_msg_hello hello = {0};
+	struct gp_proto_msg_hello hello = {0};
 	int fd = connect_agent();
 
 	if (gp_wire_call(fd, GP_MSG_HELLO, 1, &hello, sizeof(hello), -1, &message, -1, NULL, NULL))
@@ -233,7 +233,7 @@ static int greet(void)
 
 static _Noreturn void watch(struct shared *shared, int ready)
 {
-	struct gp_msg_target on = {.target = 1};
+	struct gp_proto_msg_target on = {.target = 1};
 	int fd = greet();
 
 	if (gp_wire_call(fd, GP_MSG_AGENT_WATCH, 2, &on, sizeof(on), -1, &message, -1, NULL, NULL))
@@ -338,7 +338,7 @@ static void bare_wakes(void)
 static _Noreturn void ask_for_suspends(void)
 {
 	static double issue[SUSPENDS], total[SUSPENDS];
-	struct gp_msg_suspend ask = {.lease_ms = 1000, .limit_ms = 10000};
+	struct gp_proto_msg_suspend ask = {.lease_ms = 1000, .limit_ms = 10000};
 	int fd = greet();
 
 	for (int i = 0; i < SUSPENDS; i++) {
@@ -349,7 +349,7 @@ static _Noreturn void ask_for_suspends(void)
 				 NULL, NULL) != 1)
 			fail("SUSPEND");
 		total[i] = (double)(now() - start);
-		issue[i] = (double)((const struct gp_msg_done *)message.body)->issue_ns;
+		issue[i] = (double)((const struct gp_proto_msg_done *)message.body)->issue_ns;
 		if (gp_wire_call(fd, GP_MSG_AGENT_RESUME, 4, &ask, sizeof(ask), -1, &message, -1,
 				 NULL, NULL) != 1)
 			fail("RESUME");

@@ -111,14 +111,14 @@ struct figures {
 
 static void one(struct client *client, s64 target, u16 type, struct figures *out, u32 index)
 {
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .sent_ns = now_ns()};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .sent_ns = now_ns()};
 	u64 before = body.sent_ns;
 
 	EXPECT(ask(client, type, &body, sizeof(body), -1), QUEUES);
-	const struct gp_msg_done *done = (const void *)client->message.body;
+	const struct gp_proto_msg_done *done = (const void *)client->message.body;
 	out->total[index] = now_ns() - before;
 	out->issue[index] = done->issue_ns;
 	out->host[index] = out->total[index] - GP_MIN(out->total[index], done->driver_ns);
@@ -128,7 +128,7 @@ static void one(struct client *client, s64 target, u16 type, struct figures *out
 /* There and back to the holder's loop, which answers this by itself. */
 static u64 ask_the_loop(struct client *client, s64 target)
 {
-	struct gp_msg_target body = {.target = (u32)target};
+	struct gp_proto_msg_target body = {.target = (u32)target};
 	u64 before = now_ns();
 
 	EXPECT(ask(client, GP_MSG_INFO, &body, sizeof(body), -1), 0);
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 	struct client *client = connect_client(&live);
 	s64 id = open_pid(client, target.pid, 0);
 	CHECK(id > 0);
-	u32 mechanism = ((const struct gp_msg_opened *)client->message.body)->mechanism;
+	u32 mechanism = ((const struct gp_proto_msg_opened *)client->message.body)->mechanism;
 	for (u32 i = 0; i < count; i++) {
 		one(client, id, GP_MSG_SUSPEND, &stop, i);
 		one(client, id, GP_MSG_RESUME, &go, i);

@@ -19,10 +19,10 @@
 /* The first events of a log, the queues it used, and what the reader counted. */
 struct test_log {
 	int ret;
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_stats stats;
 	struct test_diag diag;
-	struct gp_log_queues *queues;
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues;
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 	struct gp_event events[TEST_EVENTS];
 	char names[TEST_EVENTS][128];
@@ -40,21 +40,22 @@ static inline int test_log_event(void *ctx, const struct gp_event *event)
 				 event->name);
 		log->event_count++;
 	}
-	return gp_log_queues_event(log->queues, event);
+	return gp_trace_log_queues_event(log->queues, event);
 }
 
 static inline void test_log_read(struct test_log *log, int fd, const char *name, bool fast)
 {
-	struct gp_amdlog_options options = {.name = name, .fast = fast};
+	struct gp_trace_amdlog_options options = {.name = name, .fast = fast};
 
 	memset(log, 0, sizeof(*log));
 	log->diag.diag.emit = test_diag_emit;
-	log->queues = gp_log_queues_new();
+	log->queues = gp_trace_log_queues_new();
 	assert_non_null(log->queues);
 	assert_true(fd >= 0);
-	log->ret = gp_amdlog_read(fd, &options, &log->diag.diag, test_log_event, log, &log->stats);
-	assert_int_equal(gp_log_queues_finish(log->queues), 0);
-	log->rows = gp_log_queues_items(log->queues, &log->count);
+	log->ret = gp_trace_amdlog_read(fd, &options, &log->diag.diag, test_log_event, log,
+					&log->stats);
+	assert_int_equal(gp_trace_log_queues_finish(log->queues), 0);
+	log->rows = gp_trace_log_queues_items(log->queues, &log->count);
 	close(fd);
 }
 
@@ -88,12 +89,12 @@ static inline void test_log_fixture(struct test_log *log, const char *name)
 
 static inline void test_log_free(struct test_log *log)
 {
-	gp_log_queues_free(log->queues);
+	gp_trace_log_queues_free(log->queues);
 	gp_buf_free(&log->diag.text);
 }
 
 /* The row of an address; fails the test when there is none. */
-static inline const struct gp_log_queue *test_log_row(const struct test_log *log, u64 address)
+static inline const struct gp_trace_log_queue *test_log_row(const struct test_log *log, u64 address)
 {
 	for (size_t i = 0; i < log->count; i++)
 		if (log->rows[i].address == address)

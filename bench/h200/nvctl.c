@@ -56,7 +56,7 @@ void nvctl_close(struct nvctl *control)
 
 int nvctl_suspend(struct nvctl *control, struct nvctl_took *took)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	uint64_t begin = now_ns();
 	int error = gp_nvrm_control.suspend(control->control, NULL, 0, 0, &done);
 
@@ -67,7 +67,7 @@ int nvctl_suspend(struct nvctl *control, struct nvctl_took *took)
 
 int nvctl_resume(struct nvctl *control, struct nvctl_took *took)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	uint64_t begin = now_ns();
 	int error = gp_nvrm_control.resume(control->control, NULL, 0, &done);
 

@@ -60,7 +60,7 @@ static bool needs_vms;
  * After the landing pad for indirect branches, if there is one: fit for
  * direct calls only. @name may be "module:function".
  */
-void *gp_find(const char *name)
+void *gp_inspect_find(const char *name)
 {
 	struct kprobe probe = {
 		.symbol_name = name,
@@ -77,7 +77,7 @@ void *gp_find(const char *name)
 
 #define FIND(call, name)						\
 	({								\
-		void *address_ = gp_find(name);				\
+		void *address_ = gp_inspect_find(name);				\
 									\
 		if (address_)						\
 			static_call_update(call, address_);		\
@@ -184,7 +184,7 @@ static void write_signature(char *out, const struct btf *btf, u32 id)
  * Whether the function has that signature, and where it is: in amdgpu, of
  * which a reference is taken once, or (@in_driver false) in the kernel.
  */
-int gp_check(const char *name, const char *expected, bool in_driver)
+int gp_inspect_check(const char *name, const char *expected, bool in_driver)
 {
 	char found[SIGNATURE_SIZE];
 	struct module *owner;
@@ -220,7 +220,7 @@ int gp_check(const char *name, const char *expected, bool in_driver)
  * Where a structure of amdgpu has its member, which must be of that type; -1
  * and a line in the log when it is not. An array is "type[]".
  */
-int gp_member(const char *structure, const char *name, const char *expected)
+int gp_holder_member(const char *structure, const char *name, const char *expected)
 {
 	char found[SIGNATURE_SIZE] = "nowhere";
 	const struct btf_type *type;
@@ -268,16 +268,16 @@ static int find_in_kernel(void)
 	    !FIND(pidfd_task, "pidfd_get_task"))
 		return -ENOENT;
 	/* The first ones had to be trusted in order to be asked. */
-	error = gp_check("bpf_find_btf_id", "s32 (u8 *, u32, btf **)", false);
+	error = gp_inspect_check("bpf_find_btf_id", "s32 (u8 *, u32, btf **)", false);
 	if (!error)
-		error = gp_check("btf_name_by_offset", "u8 * (btf *, u32)",
+		error = gp_inspect_check("btf_name_by_offset", "u8 * (btf *, u32)",
 				 false);
 	if (!error)
-		error = gp_check("btf_try_get_module", "module * (btf *)", false);
+		error = gp_inspect_check("btf_try_get_module", "module * (btf *)", false);
 	if (!error)
-		error = gp_check("btf_put", "void (btf *)", false);
+		error = gp_inspect_check("btf_put", "void (btf *)", false);
 	if (!error)
-		error = gp_check("pidfd_get_task",
+		error = gp_inspect_check("pidfd_get_task",
 				 "task_struct * (s32, u32 *)", false);
 	return error;
 }
@@ -303,14 +303,14 @@ static int driver_parameter(const char *name)
  */
 static int check_age(void)
 {
-	needs_vms = !gp_find(DRIVER ":kfd_dbg_trap_enable");
+	needs_vms = !gp_inspect_find(DRIVER ":kfd_dbg_trap_enable");
 	return needs_vms ? gp_vms_init() : 0;
 }
 
 /* Devices had no nodes below them before 6.5 either. */
 static int check_devices(void)
 {
-	return gp_check("kfd_topology_enum_kfd_devices",
+	return gp_inspect_check("kfd_topology_enum_kfd_devices",
 			needs_vms ? "s32 (u8, kfd_dev **)" :
 				    "s32 (u8, kfd_node **)", true);
 }
@@ -329,7 +329,7 @@ static int check_policy(void)
 
 static int find_in_driver(void)
 {
-	void *quiesce = gp_find(DRIVER ":kgd2kfd_quiesce_mm");
+	void *quiesce = gp_inspect_find(DRIVER ":kgd2kfd_quiesce_mm");
 	void *resume, *devices;
 	int error;
 
@@ -340,9 +340,9 @@ static int find_in_driver(void)
 	}
 	error = check_age();
 	if (!error)
-		error = gp_check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
+		error = gp_inspect_check("kgd2kfd_quiesce_mm", QUIESCE_SIGNATURE, true);
 	if (!error)
-		error = gp_check("kgd2kfd_resume_mm", "s32 (mm_struct *)", true);
+		error = gp_inspect_check("kgd2kfd_resume_mm", "s32 (mm_struct *)", true);
 	if (!error)
 		error = check_devices();
 	if (error)

@@ -41,9 +41,9 @@ u32 gp_driver_gpus(void);
 struct task_struct *gp_task_of_pidfd(int pidfd);
 
 /* For vms.c: by name, and by the type information of the running kernel. */
-void *gp_find(const char *name);
-int gp_check(const char *name, const char *expected, bool in_driver);
-int gp_member(const char *structure, const char *name, const char *expected);
+void *gp_inspect_find(const char *name);
+int gp_inspect_check(const char *name, const char *expected, bool in_driver);
+int gp_holder_member(const char *structure, const char *name, const char *expected);
 
 /* ---- vms.c ---- */
 

@@ -20,7 +20,7 @@
 
 #include "gpreempt.h"
 
-struct gp_target {
+struct gp_holder_target {
 	struct kref ref;	/* of each hold, of the timer, of who looks */
 	struct list_head list;
 	struct mm_struct *mm;	/* its address is ours, its users are not */
@@ -32,9 +32,9 @@ struct gp_target {
 	struct delayed_work expiry;
 };
 
-struct gp_hold {
+struct gp_holder_hold {
 	struct list_head in_target, in_holder;
-	struct gp_target *target;
+	struct gp_holder_target *target;
 	struct gp_holder *holder;
 	u32 depth;
 	u64 until;	/* ktime, ns; under the holder's lock */
@@ -54,9 +54,9 @@ static struct {
 static void expire(struct work_struct *work);
 
 /* A new reference; NULL when there is none or, with @pid, no memory. */
-static struct gp_target *get_target(struct mm_struct *mm, pid_t pid)
+static struct gp_holder_target *get_target(struct mm_struct *mm, pid_t pid)
 {
-	struct gp_target *target;
+	struct gp_holder_target *target;
 
 	mutex_lock(&gp.lock);
 	list_for_each_entry(target, &gp.targets, list)
@@ -83,7 +83,7 @@ out:
 
 static void free_target(struct kref *ref)
 {
-	struct gp_target *target = container_of(ref, struct gp_target, ref);
+	struct gp_holder_target *target = container_of(ref, struct gp_holder_target, ref);
 
 	list_del(&target->list);
 	gp.count--;
@@ -93,14 +93,14 @@ static void free_target(struct kref *ref)
 	kfree(target);
 }
 
-static void put_target(struct gp_target *target)
+static void put_target(struct gp_holder_target *target)
 {
 	kref_put_mutex(&target->ref, free_target, &gp.lock);
 }
 
 /* ---- the driver ---- */
 
-static int evict(struct gp_target *target, u64 *took_ns)
+static int evict(struct gp_holder_target *target, u64 *took_ns)
 {
 	u64 start = ktime_get_ns();
 	int error = gp_driver_evict(target->mm);
@@ -117,7 +117,7 @@ static int evict(struct gp_target *target, u64 *took_ns)
 	return 0;
 }
 
-static u64 restore(struct gp_target *target)
+static u64 restore(struct gp_holder_target *target)
 {
 	u64 start = ktime_get_ns(), took_ns;
 	int error = -ESRCH;
@@ -148,10 +148,10 @@ static u64 restore(struct gp_target *target)
 
 /* ---- holds, under their target's lock ---- */
 
-static struct gp_hold *find_hold(struct gp_target *target,
+static struct gp_holder_hold *find_hold(struct gp_holder_target *target,
 				 const struct gp_holder *holder)
 {
-	struct gp_hold *hold;
+	struct gp_holder_hold *hold;
 
 	list_for_each_entry(hold, &target->holds, in_target)
 		if (hold->holder == holder)
@@ -159,10 +159,10 @@ static struct gp_hold *find_hold(struct gp_target *target,
 	return NULL;
 }
 
-static struct gp_hold *add_hold(struct gp_target *target,
+static struct gp_holder_hold *add_hold(struct gp_holder_target *target,
 				struct gp_holder *holder)
 {
-	struct gp_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
+	struct gp_holder_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
 	bool full;
 
 	if (!hold)
@@ -185,7 +185,7 @@ static struct gp_hold *add_hold(struct gp_target *target,
 	return hold;
 }
 
-static void extend(struct gp_hold *hold, u64 until)
+static void extend(struct gp_holder_hold *hold, u64 until)
 {
 	spin_lock(&hold->holder->lock);
 	hold->until = max(hold->until, until);
@@ -196,7 +196,7 @@ static void extend(struct gp_hold *hold, u64 until)
  * Unless its lease goes on after @now. The caller has a reference of the
  * target besides the hold's.
  */
-static bool remove_hold(struct gp_hold *hold, u64 now)
+static bool remove_hold(struct gp_holder_hold *hold, u64 now)
 {
 	struct gp_holder *holder = hold->holder;
 	bool over;
@@ -218,10 +218,10 @@ static bool remove_hold(struct gp_hold *hold, u64 now)
 }
 
 /* The timer goes off when the first lease ends; it has a reference. */
-static void set_timer(struct gp_target *target)
+static void set_timer(struct gp_holder_target *target)
 {
 	u64 now = ktime_get_ns(), first = U64_MAX;
-	struct gp_hold *hold;
+	struct gp_holder_hold *hold;
 
 	list_for_each_entry(hold, &target->holds, in_target)
 		first = min(first, READ_ONCE(hold->until));
@@ -237,7 +237,7 @@ static void set_timer(struct gp_target *target)
 }
 
 /* After holds were removed: what the driver is told, and the timer. */
-static u64 follow_holds(struct gp_target *target)
+static u64 follow_holds(struct gp_holder_target *target)
 {
 	u64 took_ns = 0;
 
@@ -249,9 +249,9 @@ static u64 follow_holds(struct gp_target *target)
 
 static void expire(struct work_struct *work)
 {
-	struct gp_target *target = container_of(to_delayed_work(work),
-						struct gp_target, expiry);
-	struct gp_hold *hold, *next;
+	struct gp_holder_target *target = container_of(to_delayed_work(work),
+						struct gp_holder_target, expiry);
+	struct gp_holder_hold *hold, *next;
 	u64 now;
 
 	mutex_lock(&target->lock);
@@ -273,13 +273,13 @@ void gp_holder_init(struct gp_holder *holder)
 }
 
 /* One of its targets, with a reference, or NULL. */
-static struct gp_target *any_target(struct gp_holder *holder)
+static struct gp_holder_target *any_target(struct gp_holder *holder)
 {
-	struct gp_target *target = NULL;
-	struct gp_hold *hold;
+	struct gp_holder_target *target = NULL;
+	struct gp_holder_hold *hold;
 
 	spin_lock(&holder->lock);
-	hold = list_first_entry_or_null(&holder->holds, struct gp_hold,
+	hold = list_first_entry_or_null(&holder->holds, struct gp_holder_hold,
 					in_holder);
 	if (hold) {
 		target = hold->target;
@@ -291,8 +291,8 @@ static struct gp_target *any_target(struct gp_holder *holder)
 
 void gp_holder_drop(struct gp_holder *holder)
 {
-	struct gp_target *target;
-	struct gp_hold *hold;
+	struct gp_holder_target *target;
+	struct gp_holder_hold *hold;
 
 	while ((target = any_target(holder))) {
 		mutex_lock(&target->lock);
@@ -312,10 +312,10 @@ static u64 lease_end(u32 lease_ms)
 	return ktime_get_ns() + (u64)lease_ms * NSEC_PER_MSEC;
 }
 
-static int evict_locked(struct gp_target *target, struct gp_holder *holder,
+static int evict_locked(struct gp_holder_target *target, struct gp_holder *holder,
 			struct gpreempt_evict *args)
 {
-	struct gp_hold *hold = find_hold(target, holder);
+	struct gp_holder_hold *hold = find_hold(target, holder);
 	int error = 0;
 
 	if (hold && hold->depth == GPREEMPT_MAX_DEPTH)
@@ -340,7 +340,7 @@ static int evict_locked(struct gp_target *target, struct gp_holder *holder,
 int gp_evict(struct gp_holder *holder, struct mm_struct *mm, pid_t pid,
 	     struct gpreempt_evict *args)
 {
-	struct gp_target *target = get_target(mm, pid);
+	struct gp_holder_target *target = get_target(mm, pid);
 	int error;
 
 	if (!target)
@@ -354,9 +354,9 @@ int gp_evict(struct gp_holder *holder, struct mm_struct *mm, pid_t pid,
 	return error;
 }
 
-static u32 holders_of(const struct gp_target *target)
+static u32 holders_of(const struct gp_holder_target *target)
 {
-	const struct gp_hold *hold;
+	const struct gp_holder_hold *hold;
 	u32 count = 0;
 
 	list_for_each_entry(hold, &target->holds, in_target)
@@ -364,10 +364,10 @@ static u32 holders_of(const struct gp_target *target)
 	return count;
 }
 
-static int restore_locked(struct gp_target *target, struct gp_holder *holder,
+static int restore_locked(struct gp_holder_target *target, struct gp_holder *holder,
 			  struct gpreempt_restore *args)
 {
-	struct gp_hold *hold = find_hold(target, holder);
+	struct gp_holder_hold *hold = find_hold(target, holder);
 
 	if (!hold)
 		return -ENOENT;
@@ -386,7 +386,7 @@ static int restore_locked(struct gp_target *target, struct gp_holder *holder,
 int gp_restore(struct gp_holder *holder, struct mm_struct *mm,
 	       struct gpreempt_restore *args)
 {
-	struct gp_target *target = get_target(mm, 0);
+	struct gp_holder_target *target = get_target(mm, 0);
 	int error;
 
 	if (!target)
@@ -404,7 +404,7 @@ int gp_restore(struct gp_holder *holder, struct mm_struct *mm,
 static int renew_all(struct gp_holder *holder, struct gpreempt_renew *args)
 {
 	u64 until = lease_end(args->lease_ms);
-	struct gp_hold *hold;
+	struct gp_holder_hold *hold;
 
 	spin_lock(&holder->lock);
 	list_for_each_entry(hold, &holder->holds, in_holder)
@@ -417,8 +417,8 @@ static int renew_all(struct gp_holder *holder, struct gpreempt_renew *args)
 int gp_renew(struct gp_holder *holder, struct mm_struct *mm,
 	     struct gpreempt_renew *args)
 {
-	struct gp_target *target;
-	struct gp_hold *hold;
+	struct gp_holder_target *target;
+	struct gp_holder_hold *hold;
 	int error;
 
 	if (!mm)
@@ -445,9 +445,9 @@ out:
 int gp_state(struct gp_holder *holder, struct mm_struct *mm,
 	     struct gpreempt_state *args)
 {
-	struct gp_target *target = get_target(mm, 0);
+	struct gp_holder_target *target = get_target(mm, 0);
 	u64 now = ktime_get_ns();
-	struct gp_hold *hold;
+	struct gp_holder_hold *hold;
 	int error;
 
 	if (!target)

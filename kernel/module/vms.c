@@ -39,22 +39,22 @@ static void *member(void *object, int offset)
 int gp_vms_init(void)
 {
 	void *lookup, *unref;
-	int error = gp_check("kfd_lookup_process_by_mm",
+	int error = gp_inspect_check("kfd_lookup_process_by_mm",
 			     "kfd_process * (mm_struct *)", true);
 
 	if (!error)
-		error = gp_check("kfd_unref_process", "void (kfd_process *)",
+		error = gp_inspect_check("kfd_unref_process", "void (kfd_process *)",
 				 true);
 	if (error)
 		return error;
-	at.mutex = gp_member("kfd_process", "mutex", "mutex");
-	at.devices = gp_member("kfd_process", "pdds", "kfd_process_device *[]");
-	at.device_count = gp_member("kfd_process", "n_pdds", "u32");
-	at.vm = gp_member("kfd_process_device", "drm_priv", "void *");
+	at.mutex = gp_holder_member("kfd_process", "mutex", "mutex");
+	at.devices = gp_holder_member("kfd_process", "pdds", "kfd_process_device *[]");
+	at.device_count = gp_holder_member("kfd_process", "n_pdds", "u32");
+	at.vm = gp_holder_member("kfd_process_device", "drm_priv", "void *");
 	if (at.mutex < 0 || at.devices < 0 || at.device_count < 0 || at.vm < 0)
 		return -ENOEXEC;
-	lookup = gp_find("amdgpu:kfd_lookup_process_by_mm");
-	unref = gp_find("amdgpu:kfd_unref_process");
+	lookup = gp_inspect_find("amdgpu:kfd_lookup_process_by_mm");
+	unref = gp_inspect_find("amdgpu:kfd_unref_process");
 	if (!lookup || !unref)
 		return -ENOENT;
 	static_call_update(process_of, lookup);

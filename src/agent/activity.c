@@ -1,5 +1,5 @@
 /*
- * Whether the program has work: struct gp_activity, in memory that watchers share.
+ * Whether the program has work: struct gp_proto_activity, in memory that watchers share.
  *
  * A queue rises to BUSY at its doorbell, by the thread that rings it, which also tells the watchers
  * when no other queue of that GPU was busy: one message, and no thread of ours wakes up. It falls
@@ -85,8 +85,8 @@ static int seal(int fd)
 
 void gp_agent_make_activity(struct gp_agent *agent)
 {
-	size_t size = sizeof(struct gp_activity);
-	struct gp_activity *memory = MAP_FAILED;
+	size_t size = sizeof(struct gp_proto_activity);
+	struct gp_proto_activity *memory = MAP_FAILED;
 	int fd;
 
 	if (agent->activity)
@@ -114,7 +114,7 @@ void gp_agent_make_activity(struct gp_agent *agent)
 void gp_agent_hide_all(struct gp_agent *agent)
 {
 	if (agent->activity)
-		munmap(agent->activity, sizeof(struct gp_activity));
+		munmap(agent->activity, sizeof(struct gp_proto_activity));
 	agent->activity = NULL;
 	memset(agent->door, 0, sizeof(agent->door));
 }
@@ -173,9 +173,9 @@ static void arm(struct gp_agent *agent, u64 ns)
 }
 
 /* With watch_lock held, so that watchers hear of edges in the order in which they were. */
-static void tell_edge(struct gp_agent *agent, u64 at, enum gp_activity_state to, u32 id)
+static void tell_edge(struct gp_agent *agent, u64 at, enum gp_proto_activity_state to, u32 id)
 {
-	struct gp_msg_edge edge = {.now_ns = at, .busy = to, .queue = id};
+	struct gp_proto_msg_edge edge = {.now_ns = at, .busy = to, .queue = id};
 
 	if (agent->watchers)
 		gp_agent_tell_locked(agent, GP_MSG_AGENT_EDGE, &edge, sizeof(edge), true);
@@ -184,7 +184,7 @@ static void tell_edge(struct gp_agent *agent, u64 at, enum gp_activity_state to,
 /* With watch_lock held: the slot's state, and the counts that go with it. */
 static u32 set_state(struct gp_agent *agent, u32 id, u32 state)
 {
-	struct gp_activity *activity = agent->activity;
+	struct gp_proto_activity *activity = agent->activity;
 	u32 before = activity->slot[id].state;
 
 	__atomic_store_n(&activity->slot[id].state, state, __ATOMIC_RELEASE);
@@ -238,7 +238,7 @@ static u32 count_beside(const struct gp_agent *agent, u32 id, u32 state)
 
 static void rise(struct gp_agent *agent, u32 id)
 {
-	struct gp_activity *activity = agent->activity;
+	struct gp_proto_activity *activity = agent->activity;
 	u64 at = now(agent);
 	int cancel;
 
@@ -276,7 +276,7 @@ static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy)
 /* `rung` is how many doorbells there were before the ring was looked at. */
 static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 {
-	struct gp_activity_slot *slot = &agent->activity->slot[id];
+	struct gp_proto_activity_slot *slot = &agent->activity->slot[id];
 	struct gp_agent_ringer *ringer = &agent->ringer[id];
 	u32 before;
 
@@ -298,7 +298,7 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
 {
 	u32 door = find_door(agent, object), id;
 	struct gp_agent_ringer *ringer;
-	struct gp_activity_slot *slot;
+	struct gp_proto_activity_slot *slot;
 	u16 header;
 
 	if (door == GP_AGENT_DOORS)
@@ -350,7 +350,7 @@ static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *qu
 
 static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-	struct gp_activity_slot *slot = &agent->activity->slot[queue->id];
+	struct gp_proto_activity_slot *slot = &agent->activity->slot[queue->id];
 	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
 	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
 	u32 state = GP_ACTIVITY_UNKNOWN;
@@ -442,7 +442,7 @@ void gp_agent_look_later(struct gp_agent *agent)
 
 void gp_agent_show(struct gp_agent *agent, const struct gp_agent_queue *queue)
 {
-	struct gp_activity_slot *slot;
+	struct gp_proto_activity_slot *slot;
 	u32 priority = gp_agent_logical_priority(agent, queue), suspended = queue->since_ns != 0;
 
 	if (!agent->activity)
@@ -490,7 +490,7 @@ void gp_agent_appear(struct gp_agent *agent, const struct gp_agent_queue *queue)
 
 void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue)
 {
-	struct gp_activity_slot *slot;
+	struct gp_proto_activity_slot *slot;
 	u32 door = find_door(agent, object_of(queue));
 
 	if (!agent->activity)
@@ -508,8 +508,9 @@ void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue)
 
 void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us)
 {
-	struct gp_msg_request request = {.deadline_us = begin ? deadline_us : 0, .begin = begin};
-	struct gp_activity *activity = __atomic_load_n(&agent->activity, __ATOMIC_ACQUIRE);
+	struct gp_proto_msg_request request = {.deadline_us = begin ? deadline_us : 0,
+					       .begin = begin};
+	struct gp_proto_activity *activity = __atomic_load_n(&agent->activity, __ATOMIC_ACQUIRE);
 
 	if (!activity)
 		return;

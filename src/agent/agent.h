@@ -90,7 +90,7 @@ struct gp_agent_identity {
 	char group[GP_PROTO_NAME], name[GP_PROTO_NAME];
 };
 
-/* What a change cost; for struct gp_msg_done. */
+/* What a change cost; for struct gp_proto_msg_done. */
 struct gp_agent_cost {
 	u64 first_call_ns; /* CLOCK_MONOTONIC; 0: the driver was not called */
 	u64 driver_ns;
@@ -173,15 +173,15 @@ struct gp_agent {
 	int own_fd[GP_AGENT_OWN_FDS];
 
 	/* ---- what watchers see; see activity.c for who writes what ---- */
-	struct gp_activity *activity; /* NULL before the first queue */
-	int activity_fd;              /* -1: the memory is ours alone */
-	u32 watchers;                 /* connections that watch */
-	u32 busy;                     /* queues in GP_ACTIVITY_BUSY */
-	u64 took_ns[GP_AGENT_LAST];   /* the last times from an edge to the next, in a ring */
-	u32 taken;                    /* how many there were in all */
-	u64 usual_ns;                 /* the median of them; 0: unknown */
-	u64 edge_ns;                  /* when a GPU last got its first one */
-	bool hooked;                  /* doorbells are seen */
+	struct gp_proto_activity *activity; /* NULL before the first queue */
+	int activity_fd;                    /* -1: the memory is ours alone */
+	u32 watchers;                       /* connections that watch */
+	u32 busy;                           /* queues in GP_ACTIVITY_BUSY */
+	u64 took_ns[GP_AGENT_LAST];         /* the last times from an edge to the next, in a ring */
+	u32 taken;                          /* how many there were in all */
+	u64 usual_ns;                       /* the median of them; 0: unknown */
+	u64 edge_ns;                        /* when a GPU last got its first one */
+	bool hooked;                        /* doorbells are seen */
 	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];
 	struct gp_agent_door door[GP_AGENT_DOORS];
 };
@@ -224,13 +224,13 @@ bool gp_agent_give_args(void *args, const void *in, size_t size);
 /* A bad request: -EINVAL, -ENOENT (a named queue does not exist). Fills *done. Number of queues
  * that are stopped for this owner. */
 int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
-		     const struct gp_msg_suspend *ask, struct gp_msg_done *done);
+		     const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done);
 /* Number of queues that run again. */
 int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
-		    const struct gp_msg_suspend *ask, struct gp_msg_done *done);
+		    const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done);
 /* -ENOLCK: it holds nothing. */
 int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
-		   const struct gp_msg_suspend *ask);
+		   const struct gp_proto_msg_suspend *ask);
 /* The owner is gone. */
 void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner);
 /* Ends leases that ran out, and tries again what failed. When to call again, CLOCK_MONOTONIC; 0:
@@ -247,7 +247,7 @@ void gp_agent_forget_id(struct gp_agent *agent, u32 id);
 void gp_agent_nv_made(struct gp_agent *agent, const struct gp_agent_nv_object *made, u32 class_id);
 void gp_agent_nv_freed(struct gp_agent *agent, u32 client, u32 handle);
 /* With the lock held: the groups that run kernels, at most `room`; how many. */
-u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_msg_queue *out, u32 room);
+u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_proto_msg_queue *out, u32 room);
 
 /* ---- identity.c ---- */
 

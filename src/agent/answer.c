@@ -7,12 +7,13 @@
 
 #include "abi/amd_queue.h"
 
-static int refuse(int fd, const struct gp_msg *ask, int error, const char *why)
+static int refuse(int fd, const struct gp_proto_msg *ask, int error, const char *why)
 {
 	return gp_wire_send_error(fd, ask->type, ask->serial, error, why);
 }
 
-static int accept_it(int fd, const struct gp_msg *ask, int status, const void *body, size_t size)
+static int accept_it(int fd, const struct gp_proto_msg *ask, int status, const void *body,
+		     size_t size)
 {
 	return gp_wire_send(fd, ask->type, ask->serial, status, body, size, -1);
 }
@@ -20,7 +21,7 @@ static int accept_it(int fd, const struct gp_msg *ask, int status, const void *b
 static int hello(struct gp_agent *agent, u32 index, const struct gp_wire_message *message)
 {
 	struct gp_agent_connection *connection = &agent->connection[index];
-	struct gp_msg_hello me = {.pid = (u32)getpid()};
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid()};
 
 	if (!gp_wire_fits(message, sizeof(me), 0, 0))
 		return -EPROTO;
@@ -45,9 +46,10 @@ static bool is_aql(const struct gp_agent_queue *queue)
 	return queue->type == GP_KFD_QUEUE_COMPUTE_AQL;
 }
 
-static void describe(struct gp_agent *agent, struct gp_agent_queue *queue, struct gp_msg_queue *out)
+static void describe(struct gp_agent *agent, struct gp_agent_queue *queue,
+		     struct gp_proto_msg_queue *out)
 {
-	*out = (struct gp_msg_queue){
+	*out = (struct gp_proto_msg_queue){
 		.pid = (s32)getpid(),
 		.gpu_id = queue->gpu_id,
 		.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING | GPREEMPT_QUEUE_PRIORITY,
@@ -83,13 +85,13 @@ static void describe(struct gp_agent *agent, struct gp_agent_queue *queue, struc
 /* The answer is built where the question was. */
 static int queues(struct gp_agent *agent, int fd, struct gp_wire_message *message)
 {
-	struct gp_msg_queues *list = (struct gp_msg_queues *)message->body;
-	struct gp_msg ask = message->header;
+	struct gp_proto_msg_queues *list = (struct gp_proto_msg_queues *)message->body;
+	struct gp_proto_msg ask = message->header;
 	u32 total;
 
 	if (!gp_wire_fits(message, 0, 0, 0))
 		return -EPROTO;
-	*list = (struct gp_msg_queues){0};
+	*list = (struct gp_proto_msg_queues){0};
 	pthread_mutex_lock(&agent->lock);
 	for (u32 id = 0; id < agent->highest && list->count < GP_PROTO_QUEUES; id++)
 		if (agent->queue[id].used)
@@ -122,10 +124,10 @@ static const char *reason(int error)
 
 static int change(struct gp_agent *agent, u32 index, const struct gp_wire_message *message)
 {
-	const struct gp_msg_suspend *ask = (const struct gp_msg_suspend *)message->body;
+	const struct gp_proto_msg_suspend *ask = (const struct gp_proto_msg_suspend *)message->body;
 	struct gp_agent_owner *owner = &agent->owner[index];
 	int fd = agent->connection[index].fd, result;
-	struct gp_msg_done done = {0};
+	struct gp_proto_msg_done done = {0};
 
 	if (message->header.size < sizeof(message->header) + sizeof(*ask) ||
 	    ask->count > GP_PROTO_IDS ||
@@ -148,7 +150,7 @@ static int change(struct gp_agent *agent, u32 index, const struct gp_wire_messag
 
 static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_message *message)
 {
-	const struct gp_msg_value *ask = (const struct gp_msg_value *)message->body;
+	const struct gp_proto_msg_value *ask = (const struct gp_proto_msg_value *)message->body;
 	int fd = agent->connection[index].fd, error = 0;
 
 	if (!gp_wire_fits(message, sizeof(*ask), 0, 0))
@@ -174,7 +176,7 @@ static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_mes
 
 static int watch(struct gp_agent *agent, u32 index, const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *ask = (const struct gp_msg_target *)message->body;
+	const struct gp_proto_msg_target *ask = (const struct gp_proto_msg_target *)message->body;
 	struct gp_agent_connection *connection = &agent->connection[index];
 
 	if (!gp_wire_fits(message, sizeof(*ask), 0, 0))

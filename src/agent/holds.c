@@ -67,9 +67,9 @@ static void clear(struct gp_agent_owner *owner)
 }
 
 static void report(const struct gp_agent_cost *cost, u64 sent_ns, u32 queues,
-		   struct gp_msg_done *done)
+		   struct gp_proto_msg_done *done)
 {
-	*done = (struct gp_msg_done){
+	*done = (struct gp_proto_msg_done){
 		.issue_ns = cost->first_call_ns > sent_ns && sent_ns ? cost->first_call_ns - sent_ns
 								     : 0,
 		.driver_ns = cost->driver_ns,
@@ -100,7 +100,7 @@ static u32 stopped(const struct gp_agent *agent)
 	return count;
 }
 
-static int check(const struct gp_agent *agent, const struct gp_msg_suspend *ask)
+static int check(const struct gp_agent *agent, const struct gp_proto_msg_suspend *ask)
 {
 	if ((ask->lease_ms && ask->lease_ms < GPREEMPT_LEASE_MIN_MS) ||
 	    ask->lease_ms > GPREEMPT_LIMIT_MAX_MS || ask->limit_ms > GPREEMPT_LIMIT_MAX_MS)
@@ -112,7 +112,7 @@ static int check(const struct gp_agent *agent, const struct gp_msg_suspend *ask)
 }
 
 int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
-		     const struct gp_msg_suspend *ask, struct gp_msg_done *done)
+		     const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done)
 {
 	u64 start = now(agent);
 	u64 limit_ns = (ask->limit_ms ? ask->limit_ms : GPREEMPT_LIMIT_MS) * GP_NS_PER_MS;
@@ -150,7 +150,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 }
 
 int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
-		    const struct gp_msg_suspend *ask, struct gp_msg_done *done)
+		    const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done)
 {
 	struct gp_agent_cost cost = {0};
 	u32 before = stopped(agent), after, freed;
@@ -182,7 +182,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 }
 
 int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
-		   const struct gp_msg_suspend *ask)
+		   const struct gp_proto_msg_suspend *ask)
 {
 	if (!owner->lease_end || owner->lease_end <= now(agent))
 		return -ENOLCK;

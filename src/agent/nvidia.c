@@ -116,7 +116,7 @@ void gp_agent_nv_freed(struct gp_agent *agent, u32 client, u32 handle)
 		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 }
 
-u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_msg_queue *out, u32 room)
+u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_proto_msg_queue *out, u32 room)
 {
 	u32 count = 0;
 
@@ -124,7 +124,7 @@ u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_msg_queue *out,
 		const struct gp_agent_nv_object *o = &agent->nv.object[i];
 
 		if (o->kind == GROUP && o->compute)
-			out[count++] = (struct gp_msg_queue){
+			out[count++] = (struct gp_proto_msg_queue){
 				.pid = (s32)getpid(),
 				.gpu_id = GPU_ID + o->device,
 				.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_PRIORITY,

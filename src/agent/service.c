@@ -141,7 +141,7 @@ static int open_socket(struct gp_agent *agent)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char directory[PATH_ROOM];
 	unsigned int salt = (unsigned int)now(agent);
-	int fd, error = gp_directory_agents(directory, sizeof(directory), false);
+	int fd, error = gp_proto_directory_agents(directory, sizeof(directory), false);
 
 	if (error)
 		return error;
@@ -185,7 +185,7 @@ static void sweep(const struct gp_agent *agent)
 	struct dirent *entry;
 	DIR *list;
 
-	if (gp_directory_path(directory, sizeof(directory), DIRECTORY, 0))
+	if (gp_proto_directory_path(directory, sizeof(directory), DIRECTORY, 0))
 		return;
 	list = opendir(directory);
 	while (list && (entry = readdir(list))) {
@@ -199,7 +199,7 @@ static void sweep(const struct gp_agent *agent)
 		    strcmp(address.sun_path, agent->path) == 0)
 			continue;
 		/* Only one's own: what others put there is not ours to talk to. */
-		fd = gp_directory_connect_owned(address.sun_path);
+		fd = gp_proto_directory_connect_owned(address.sun_path);
 		if (fd >= 0)
 			close(fd);
 		else if (fd == -ECONNREFUSED)

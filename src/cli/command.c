@@ -16,17 +16,17 @@
 #define GP_HELP_INDENT 30
 
 /* "gpreempt find"; the commands that are programs of their own go by their name alone. */
-static const char *program_name(const struct gp_command *command)
+static const char *program_name(const struct gp_cli_command *command)
 {
 	static char name[64];
 
-	if (command == &gp_command_queue_finder)
+	if (command == &gp_cli_queue_finder)
 		return command->name;
 	snprintf(name, sizeof(name), "gpreempt %s", command->name);
 	return name;
 }
 
-static void option_heading(const struct gp_option *option, char *out, size_t size)
+static void option_heading(const struct gp_cli_option *option, char *out, size_t size)
 {
 	char value[48] = "";
 
@@ -41,7 +41,7 @@ static void option_heading(const struct gp_option *option, char *out, size_t siz
 }
 
 /* Help texts may hold line breaks; every line starts in the same column. */
-static void print_option(const struct gp_option *option)
+static void print_option(const struct gp_cli_option *option)
 {
 	char heading[128];
 	const char *text = gettext(option->help);
@@ -61,18 +61,18 @@ static void print_option(const struct gp_option *option)
 	putchar('\n');
 }
 
-void gp_command_help(const struct gp_command *command, const char *program)
+void gp_cli_help(const struct gp_cli_command *command, const char *program)
 {
-	static const struct gp_option help = {.id = 'h',
-					      .name = "help",
-					      .help = N_("show this help and exit")};
+	static const struct gp_cli_option help = {.id = 'h',
+						  .name = "help",
+						  .help = N_("show this help and exit")};
 
 	printf(_("Usage: %s [OPTION...]%s%s\n\n%s.\n"), program, *command->arguments ? " " : "",
 	       command->arguments, gettext(command->summary));
 	if (command->description)
 		printf("\n%s\n", gettext(command->description));
 	printf("\n%s\n", _("Options:"));
-	for (const struct gp_option *o = command->options; o->name; o++)
+	for (const struct gp_cli_option *o = command->options; o->name; o++)
 		print_option(o);
 	print_option(&help);
 	printf("\n%s\n", command->exit_status
@@ -81,7 +81,7 @@ void gp_command_help(const struct gp_command *command, const char *program)
 	printf("\n%s\n%s", _("Examples:"), command->examples);
 }
 
-static void build_tables(const struct gp_command *command, struct option *longs, char *shorts)
+static void build_tables(const struct gp_cli_command *command, struct option *longs, char *shorts)
 {
 	size_t count = 0;
 
@@ -90,7 +90,8 @@ static void build_tables(const struct gp_command *command, struct option *longs,
 	if (command->completion == GP_COMPLETE_COMMAND)
 		*shorts++ = '+';
 	*shorts++ = ':';
-	for (const struct gp_option *o = command->options; o->name && count < GP_OPTIONS_MAX; o++) {
+	for (const struct gp_cli_option *o = command->options; o->name && count < GP_OPTIONS_MAX;
+	     o++) {
 		longs[count++] = (struct option){.name = o->name,
 						 .has_arg = o->takes == GP_REQUIRED_ARGUMENT
 								    ? required_argument
@@ -112,9 +113,9 @@ static void build_tables(const struct gp_command *command, struct option *longs,
 	*shorts = '\0';
 }
 
-static const struct gp_option *find_option(const struct gp_command *command, int id)
+static const struct gp_cli_option *find_option(const struct gp_cli_command *command, int id)
 {
-	for (const struct gp_option *o = command->options; o->name; o++) {
+	for (const struct gp_cli_option *o = command->options; o->name; o++) {
 		if (o->id == id)
 			return o;
 	}
@@ -126,8 +127,8 @@ static bool is_number(const char *text)
 	return text && *text && text[strspn(text, "0123456789.")] == '\0';
 }
 
-int gp_command_parse(const struct gp_command *command, int argc, char **argv,
-		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
+int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
+		 int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
 {
 	struct option longs[GP_OPTIONS_MAX + 2];
 	char shorts[3 * GP_OPTIONS_MAX + 5];
@@ -137,20 +138,20 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 	opterr = 0;
 	optind = 0;
 	while ((id = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const struct gp_option *option;
+		const struct gp_cli_option *option;
 
 		if (id == GP_OPTION_HELP || id == 'h') {
-			gp_command_help(command, program_name(command));
+			gp_cli_help(command, program_name(command));
 			return 1;
 		}
 		if (id == '?' || id == ':') {
 			char letter[] = {'-', (char)optopt, '\0'};
 			bool is_short = optopt > ' ' && optopt < 0x7f;
 
-			gp_usage_error(command,
-				       id == ':' ? _("option '%s' needs a value")
-						 : _("unknown option '%s'"),
-				       is_short ? letter : argv[optind - 1]);
+			gp_cli_usage_error(command,
+					   id == ':' ? _("option '%s' needs a value")
+						     : _("unknown option '%s'"),
+					   is_short ? letter : argv[optind - 1]);
 			return -EINVAL;
 		}
 		option = find_option(command, id);
@@ -164,7 +165,7 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 	return 0;
 }
 
-int gp_usage_error(const struct gp_command *command, const char *format, ...)
+int gp_cli_usage_error(const struct gp_cli_command *command, const char *format, ...)
 {
 	const char *program = program_name(command);
 	char text[1024];
@@ -193,21 +194,21 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 	fprintf(stderr, "%s: %s%s\n", sink->program, label, text);
 }
 
-void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command)
+void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_cli_command *command)
 {
 	*sink = (struct gp_cli_diag){.diag = {.emit = emit}, .program = program_name(command)};
 }
 
-int gp_check_root(const struct gp_command *command, const struct gp_root *root)
+int gp_cli_check_root(const struct gp_cli_command *command, const struct gp_root *root)
 {
 	struct stat info;
 
 	if (gp_root_is_live(root) || (stat(root->dir, &info) == 0 && S_ISDIR(info.st_mode)))
 		return GP_EXIT_OK;
-	return gp_usage_error(command, _("--root: '%s' is not a directory"), root->dir);
+	return gp_cli_usage_error(command, _("--root: '%s' is not a directory"), root->dir);
 }
 
-int gp_finish_output(const struct gp_command *command, int status)
+int gp_cli_finish_output(const struct gp_cli_command *command, int status)
 {
 	bool failed = ferror(stdout);
 

@@ -10,10 +10,10 @@
 #include "base/i18n.h"
 #include "base/types.h"
 
-enum gp_exit { GP_EXIT_OK = 0, GP_EXIT_FAILED = 1, GP_EXIT_USAGE = 2 };
+enum gp_cli_exit { GP_EXIT_OK = 0, GP_EXIT_FAILED = 1, GP_EXIT_USAGE = 2 };
 
 /* What a shell offers after an option or as an argument. */
-enum gp_completion {
+enum gp_cli_completion_kind {
 	GP_COMPLETE_NONE,
 	GP_COMPLETE_FILE,
 	GP_COMPLETE_DIRECTORY,
@@ -25,27 +25,27 @@ enum gp_completion {
 	GP_COMPLETE_VGPU,  /* start, stop, status; after "--" a program and its arguments */
 };
 
-enum gp_argument { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };
+enum gp_cli_argument { GP_NO_ARGUMENT, GP_REQUIRED_ARGUMENT, GP_OPTIONAL_ARGUMENT };
 
-struct gp_option {
+struct gp_cli_option {
 	int id;           /* a short option's letter, or >= 256 for a long one only */
 	const char *name; /* without "--" */
-	enum gp_argument takes;
+	enum gp_cli_argument takes;
 	const char *value; /* "FILE"; NULL when it takes none */
-	enum gp_completion completion;
+	enum gp_cli_completion_kind completion;
 	const char *help; /* N_() */
 };
 
-struct gp_command {
+struct gp_cli_command {
 	const char *name;
-	const char *arguments;           /* "PID [LOG...]" */
-	enum gp_completion completion;   /* of the arguments */
-	const char *summary;             /* N_(): one line, no final stop */
-	const char *description;         /* N_(): paragraphs */
-	const struct gp_option *options; /* ends with an entry without name; --help is added */
-	const char *exit_status;         /* N_(): a paragraph; NULL: as of most commands */
-	const char *examples;            /* not translated; lines as typed, comments start with # */
-	int (*run)(const struct gp_command *command, int argc, char **argv);
+	const char *arguments;                  /* "PID [LOG...]" */
+	enum gp_cli_completion_kind completion; /* of the arguments */
+	const char *summary;                    /* N_(): one line, no final stop */
+	const char *description;                /* N_(): paragraphs */
+	const struct gp_cli_option *options; /* ends with an entry without name; --help is added */
+	const char *exit_status;             /* N_(): a paragraph; NULL: as of most commands */
+	const char *examples; /* not translated; lines as typed, comments start with # */
+	int (*run)(const struct gp_cli_command *command, int argc, char **argv);
 };
 
 /*
@@ -54,16 +54,16 @@ struct gp_command {
  * -EINVAL when the usage was wrong (said already); 1 when --help was printed. An optional
  * argument of an option is taken from the next word if that word is a number.
  */
-int gp_command_parse(const struct gp_command *command, int argc, char **argv,
-		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);
+int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
+		 int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);
 
-void gp_command_help(const struct gp_command *command, const char *program);
+void gp_cli_help(const struct gp_cli_command *command, const char *program);
 /* Becomes the program of that name, with all arguments but a first --help. Returns only on failure.
  */
-int gp_command_exec(const struct gp_command *command, const char *program, int argc, char **argv);
+int gp_cli_exec(const struct gp_cli_command *command, const char *program, int argc, char **argv);
 
 /* "gpreempt find: <text>" on stderr, then "try 'gpreempt find --help'"; returns GP_EXIT_USAGE. */
-int gp_usage_error(const struct gp_command *command, const char *format, ...)
+int gp_cli_usage_error(const struct gp_cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* A sink that prints to stderr as "<program>: warning: <text>". */
@@ -73,26 +73,25 @@ struct gp_cli_diag {
 	size_t errors;
 };
 
-void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_command *command);
+void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_cli_command *command);
 
 /* GP_EXIT_OK, or GP_EXIT_USAGE after saying that --root names no directory. */
-int gp_check_root(const struct gp_command *command, const struct gp_root *root);
+int gp_cli_check_root(const struct gp_cli_command *command, const struct gp_root *root);
 
 /* Flushes stdout; turns a write error (full disk, closed pipe) into a message and GP_EXIT_FAILED.
  */
-int gp_finish_output(const struct gp_command *command, int status);
+int gp_cli_finish_output(const struct gp_cli_command *command, int status);
 
 /* The commands, NULL-terminated. */
-extern const struct gp_command *const gp_commands[];
-extern const struct gp_command gp_command_find, gp_command_queue_finder, gp_command_hqd,
-	gp_command_mqd, gp_command_runlist, gp_command_ps, gp_command_doctor, gp_command_completion,
-	gp_command_manual, gp_command_vgpu, gp_command_sim, gp_command_selftest;
-extern const struct gp_command gp_command_queues_trace, gp_command_compare, gp_command_report,
-	gp_command_analyze, gp_command_trace;
-extern const struct gp_command gp_command_run;
-extern const struct gp_command gp_command_suspend, gp_command_resume, gp_command_status,
-	gp_command_renice, gp_command_release;
-extern const struct gp_command gp_command_why, gp_command_log, gp_command_stats, gp_command_config,
-	gp_command_top;
+extern const struct gp_cli_command *const gp_cli_commands[];
+extern const struct gp_cli_command gp_cli_find, gp_cli_queue_finder, gp_cli_hqd, gp_cli_mqd,
+	gp_cli_runlist, gp_cli_ps, gp_cli_doctor, gp_cli_completion, gp_cli_manual, gp_cli_vgpu,
+	gp_cli_sim, gp_cli_selftest;
+extern const struct gp_cli_command gp_cli_queues_trace, gp_cli_compare, gp_cli_report,
+	gp_cli_analyze, gp_cli_trace;
+extern const struct gp_cli_command gp_cli_run;
+extern const struct gp_cli_command gp_cli_suspend, gp_cli_resume, gp_cli_status, gp_cli_renice,
+	gp_cli_release;
+extern const struct gp_cli_command gp_cli_why, gp_cli_log, gp_cli_stats, gp_cli_config, gp_cli_top;
 
 #endif

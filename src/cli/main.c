@@ -11,8 +11,9 @@ static void print_help(void)
 	printf(_("Usage: gpreempt COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		 "Find, watch and preempt GPU work.\n\n"));
 	puts(_("Commands:"));
-	for (size_t i = 0; gp_commands[i]; i++)
-		printf("  %-12s %s\n", gp_commands[i]->name, gettext(gp_commands[i]->summary));
+	for (size_t i = 0; gp_cli_commands[i]; i++)
+		printf("  %-12s %s\n", gp_cli_commands[i]->name,
+		       gettext(gp_cli_commands[i]->summary));
 	printf(_("\n'gpreempt COMMAND --help' explains a command; "
 		 "'gpreempt --version' prints the version.\n"));
 }
@@ -49,15 +50,16 @@ int main(int argc, char **argv)
 		name = argv[2];
 		argv[2] = help_option;
 	}
-	if (argc > 2 && argv[2] == help_option && strcmp(name, gp_command_queue_finder.name) == 0) {
-		gp_command_help(&gp_command_queue_finder, name);
+	if (argc > 2 && argv[2] == help_option && strcmp(name, gp_cli_queue_finder.name) == 0) {
+		gp_cli_help(&gp_cli_queue_finder, name);
 		return finish(GP_EXIT_OK);
 	}
-	for (size_t i = 0; gp_commands[i]; i++) {
-		const struct gp_command *command = gp_commands[i];
+	for (size_t i = 0; gp_cli_commands[i]; i++) {
+		const struct gp_cli_command *command = gp_cli_commands[i];
 
 		if (strcmp(command->name, name) == 0)
-			return gp_finish_output(command, command->run(command, argc - 1, argv + 1));
+			return gp_cli_finish_output(command,
+						    command->run(command, argc - 1, argv + 1));
 	}
 	fprintf(stderr,
 		_("gpreempt: there is no command '%s'\nTry 'gpreempt --help' for the list.\n"),

@@ -47,7 +47,7 @@ static void print_paragraphs(const char *text)
 	putchar('\n');
 }
 
-static void print_option(const struct gp_option *option)
+static void print_option(const struct gp_cli_option *option)
 {
 	printf(".TP\n");
 	if (option->id < 256)
@@ -64,12 +64,12 @@ static void print_option(const struct gp_option *option)
 	putchar('\n');
 }
 
-static void print_see_also(const struct gp_command *self)
+static void print_see_also(const struct gp_cli_command *self)
 {
 	puts(".SH SEE ALSO");
-	for (size_t i = 0; gp_commands[i]; i++) {
-		if (gp_commands[i] != self)
-			printf("\\fBgpreempt\\-%s\\fR(1),\n", gp_commands[i]->name);
+	for (size_t i = 0; gp_cli_commands[i]; i++) {
+		if (gp_cli_commands[i] != self)
+			printf("\\fBgpreempt\\-%s\\fR(1),\n", gp_cli_commands[i]->name);
 	}
 	puts("\\fBgpreempt\\fR(1)\n.PP\nThe JSON of every command is described in docs/json.md.");
 }
@@ -83,9 +83,9 @@ static void print_heading(const char *page, const char *summary)
 	putchar('\n');
 }
 
-static void print_command(const struct gp_command *command)
+static void print_command(const struct gp_cli_command *command)
 {
-	bool own_program = command == &gp_command_queue_finder;
+	bool own_program = command == &gp_cli_queue_finder;
 	char page[64];
 
 	snprintf(page, sizeof(page), "%s%s", own_program ? "" : "gpreempt-", command->name);
@@ -96,7 +96,7 @@ static void print_command(const struct gp_command *command)
 	puts("\n.SH DESCRIPTION");
 	print_paragraphs(command->description ? command->description : command->summary);
 	puts(".SH OPTIONS");
-	for (const struct gp_option *o = command->options; o->name; o++)
+	for (const struct gp_cli_option *o = command->options; o->name; o++)
 		print_option(o);
 	puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary and exit");
 	puts(".SH EXIT STATUS");
@@ -116,9 +116,9 @@ static void print_overview(void)
 	print_heading("gpreempt", "find, watch and preempt GPU work");
 	puts(".SH SYNOPSIS\n\\fBgpreempt\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
 	     "[\\fIARGUMENT\\fR...]\n.SH COMMANDS");
-	for (size_t i = 0; gp_commands[i]; i++) {
-		printf(".TP\n\\fBgpreempt\\-%s\\fR(1)\n", gp_commands[i]->name);
-		print_text(gp_commands[i]->summary);
+	for (size_t i = 0; gp_cli_commands[i]; i++) {
+		printf(".TP\n\\fBgpreempt\\-%s\\fR(1)\n", gp_cli_commands[i]->name);
+		print_text(gp_cli_commands[i]->summary);
 		putchar('\n');
 	}
 	puts(".PP\n\\fBgpreempt help\\fR \\fICOMMAND\\fR explains one; \\fBgpreempt "
@@ -132,34 +132,34 @@ static int no_options(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	int first, status = gp_command_parse(command, argc, argv, no_options, NULL, &first);
+	int first, status = gp_cli_parse(command, argc, argv, no_options, NULL, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first > 1)
-		return gp_usage_error(command, "%s", _("name one command"));
+		return gp_cli_usage_error(command, "%s", _("name one command"));
 	if (first == argc || strcmp(argv[first], "gpreempt") == 0) {
 		print_overview();
 		return GP_EXIT_OK;
 	}
-	if (strcmp(argv[first], gp_command_queue_finder.name) == 0) {
-		print_command(&gp_command_queue_finder);
+	if (strcmp(argv[first], gp_cli_queue_finder.name) == 0) {
+		print_command(&gp_cli_queue_finder);
 		return GP_EXIT_OK;
 	}
-	for (size_t i = 0; gp_commands[i]; i++) {
-		if (strcmp(argv[first], gp_commands[i]->name) == 0) {
-			print_command(gp_commands[i]);
+	for (size_t i = 0; gp_cli_commands[i]; i++) {
+		if (strcmp(argv[first], gp_cli_commands[i]->name) == 0) {
+			print_command(gp_cli_commands[i]);
 			return GP_EXIT_OK;
 		}
 	}
-	return gp_usage_error(command, _("there is no command '%s'"), argv[first]);
+	return gp_cli_usage_error(command, _("there is no command '%s'"), argv[first]);
 }
 
-static const struct gp_option options[] = {{0}};
+static const struct gp_cli_option options[] = {{0}};
 
-const struct gp_command gp_command_manual = {
+const struct gp_cli_command gp_cli_manual = {
 	.name = "manual",
 	.arguments = "[COMMAND]",
 	.completion = GP_COMPLETE_TOPIC,

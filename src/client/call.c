@@ -13,55 +13,56 @@
 
 static int left_ms(u64 deadline_ns)
 {
-	u64 now = gp_lib_now();
+	u64 now = gp_client_now();
 
 	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
 }
 
-int gp_lib_enter(struct gpreempt *context)
+int gp_client_enter(struct gpreempt *context)
 {
 	if (context->pid != getpid())
-		return gp_lib_fail(context, -EPERM,
-				   _("this context was opened before fork(); a child opens its "
-				     "own"));
+		return gp_client_fail(context, -EPERM,
+				      _("this context was opened before fork(); a child opens its "
+					"own"));
 	pthread_mutex_lock(&context->call);
 	return 0;
 }
 
-void gp_lib_leave(struct gpreempt *context)
+void gp_client_leave(struct gpreempt *context)
 {
 	pthread_mutex_unlock(&context->call);
 }
 
-void gp_lib_lost(struct gpreempt *context, int error)
+void gp_client_lost(struct gpreempt *context, int error)
 {
 	if (context->socket < 0)
 		return;
 	close(context->socket); /* leaves the epoll set by itself */
 	context->socket = -1;
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		struct gp_lib_pending *pending = &context->pending[i];
+		struct gp_client_pending *pending = &context->pending[i];
 
 		if (!pending->serial)
 			continue;
 		pending->serial = 0;
 		if (pending->target)
-			gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
-								       .ticket = pending->ticket,
-								       .result = error,
-								       .pid = pending->target->pid,
-								       .target = pending->target});
+			gp_client_event(context,
+					&(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
+								 .ticket = pending->ticket,
+								 .result = error,
+								 .pid = pending->target->pid,
+								 .target = pending->target});
 	}
 	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
 		if (!target->held)
 			continue;
 		target->held = false;
-		gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_LEASE_LOST,
-							       .result = error,
-							       .pid = target->pid,
-							       .target = target});
+		gp_client_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_LEASE_LOST,
+								  .result = error,
+								  .pid = target->pid,
+								  .target = target});
 	}
-	gp_lib_arm_timer(context);
+	gp_client_arm_timer(context);
 }
 
 /* Ends the connection and says why, in terms of the holder. */
@@ -69,24 +70,27 @@ static int lose(struct gpreempt *context, int error)
 {
 	pid_t holder = context->holder;
 
-	gp_lib_lost(context, error);
+	gp_client_lost(context, error);
 	if (error == -ETIME)
-		return gp_lib_fail(context, error,
-				   _("the holder (pid %d) did not answer in time; what it held for "
-				     "you is let go. 'gpreempt release --all' ends a hung one"),
-				   (int)holder);
+		return gp_client_fail(
+			context, error,
+			_("the holder (pid %d) did not answer in time; what it held for "
+			  "you is let go. 'gpreempt release --all' ends a hung one"),
+			(int)holder);
 	if (error == -EPROTO)
-		return gp_lib_fail(context, error,
-				   _("the holder (pid %d) sent what is no answer; is it of another "
-				     "version? 'gpreempt release --all' ends it"),
-				   (int)holder);
-	return gp_lib_fail(context, -ECONNRESET,
-			   _("the holder (pid %d) ended; what it held for you runs again. The next "
-			     "call starts another"),
-			   (int)holder);
+		return gp_client_fail(
+			context, error,
+			_("the holder (pid %d) sent what is no answer; is it of another "
+			  "version? 'gpreempt release --all' ends it"),
+			(int)holder);
+	return gp_client_fail(
+		context, -ECONNRESET,
+		_("the holder (pid %d) ended; what it held for you runs again. The next "
+		  "call starts another"),
+		(int)holder);
 }
 
-int gp_lib_malformed(struct gpreempt *context)
+int gp_client_malformed(struct gpreempt *context)
 {
 	return lose(context, -EPROTO);
 }
@@ -127,12 +131,12 @@ static int pull(struct gpreempt *context, u16 type, u32 serial, u64 deadline_ns)
 			close(message->fd);
 		message->fd = -1;
 		if (message->header.serial != serial) {
-			gp_lib_dispatch(context, message);
+			gp_client_dispatch(context, message);
 			continue;
 		}
 		if (message->header.type != type ||
 		    (message->header.status < 0 &&
-		     !gp_wire_fits(message, sizeof(struct gp_msg_text), 0, 0)))
+		     !gp_wire_fits(message, sizeof(struct gp_proto_msg_text), 0, 0)))
 			return -EPROTO;
 		return 0;
 	}
@@ -147,16 +151,16 @@ static int status_of(struct gpreempt *context)
 	if (message->header.status >= 0)
 		return message->header.status;
 	gp_wire_text(english, sizeof(english), (const char *)message->body, sizeof(english));
-	gp_sentence_translate(english, text, sizeof(text));
+	gp_proto_sentence_translate(english, text, sizeof(text));
 	if (!*text)
 		snprintf(text, sizeof(text), "%s", strerror(-message->header.status));
-	return gp_lib_fail(context, message->header.status, "%s", text);
+	return gp_client_fail(context, message->header.status, "%s", text);
 }
 
 static int exchange(struct gpreempt *context, u16 type, const void *body, size_t size, int fd,
 		    int timeout_ms, bool *delivered)
 {
-	u64 deadline_ns = gp_lib_now() + (u64)timeout_ms * 1000000;
+	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * 1000000;
 	u32 serial = next_serial(context);
 	int error = push(context, type, serial, body, size, fd, deadline_ns);
 
@@ -169,14 +173,14 @@ static int exchange(struct gpreempt *context, u16 type, const void *body, size_t
 /* One try to connect and shake hands. */
 static int greet(struct gpreempt *context, const struct gpreempt *said)
 {
-	struct gp_msg_hello hello = {.pid = (u32)getpid()};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid()};
 	struct epoll_event readable = {.events = EPOLLIN};
 	bool delivered;
 	uid_t uid;
 
 	gp_wire_text(hello.name, sizeof(hello.name), program_invocation_short_name,
 		     sizeof(hello.name));
-	int fd = gp_lib_connect(said, GP_LIB_START_MS);
+	int fd = gp_client_connect(said, GP_LIB_START_MS);
 	if (fd < 0)
 		return fd;
 	context->socket = fd;
@@ -188,8 +192,8 @@ static int greet(struct gpreempt *context, const struct gpreempt *said)
 		char text[320];
 
 		snprintf(text, sizeof(text), "%s", gpreempt_error(context));
-		gp_lib_lost(context, status);
-		return gp_lib_fail(said, status, "%s", text);
+		gp_client_lost(context, status);
+		return gp_client_fail(said, status, "%s", text);
 	}
 	/* For sentences only. The peer's credentials name who called listen(), which may be gone.
 	 */
@@ -200,14 +204,14 @@ static int greet(struct gpreempt *context, const struct gpreempt *said)
 	}
 	if (epoll_ctl(context->epoll, EPOLL_CTL_ADD, fd, &readable) < 0) {
 		status = -errno;
-		gp_lib_lost(context, status);
-		return gp_lib_fail(said, status, _("cannot watch the holder's socket: %s"),
-				   strerror(-status));
+		gp_client_lost(context, status);
+		return gp_client_fail(said, status, _("cannot watch the holder's socket: %s"),
+				      strerror(-status));
 	}
 	return 0;
 }
 
-int gp_lib_greet(struct gpreempt *context, bool opening)
+int gp_client_greet(struct gpreempt *context, bool opening)
 {
 	int status = 0;
 
@@ -220,9 +224,9 @@ int gp_lib_greet(struct gpreempt *context, bool opening)
 	return status;
 }
 
-int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target)
+int gp_client_open_target(struct gpreempt *context, struct gpreempt_target *target)
 {
-	const struct gp_msg_opened *opened = (const void *)context->message.body;
+	const struct gp_proto_msg_opened *opened = (const void *)context->message.body;
 	bool delivered;
 	int status = exchange(context, GP_MSG_OPEN, &target->ask, sizeof(target->ask),
 			      target->pidfd, GP_LIB_CALL_MS, &delivered);
@@ -230,7 +234,7 @@ int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target)
 	if (status < 0)
 		return status;
 	if (!gp_wire_fits(&context->message, sizeof(*opened), 0, 0))
-		return gp_lib_malformed(context);
+		return gp_client_malformed(context);
 	target->id = opened->target;
 	target->generation = context->generation;
 	return 0;
@@ -239,13 +243,13 @@ int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target)
 /* A connection on which the target is open. */
 static int prepare(struct gpreempt *context, struct gpreempt_target *target)
 {
-	int error = gp_lib_greet(context, false);
+	int error = gp_client_greet(context, false);
 
 	if (error || !target || target->generation == context->generation)
 		return error;
-	error = gp_lib_open_target(context, target);
+	error = gp_client_open_target(context, target);
 	if (!error && target->share) {
-		struct gp_msg_value body = {.target = target->id, .value = target->share};
+		struct gp_proto_msg_value body = {.target = target->id, .value = target->share};
 
 		/* It ended with the holder that had it. Nobody waits for the answer, which a
 		 * program that is stopped does not give, and one that is refused is no reason not
@@ -258,8 +262,8 @@ static int prepare(struct gpreempt *context, struct gpreempt_target *target)
 
 /* A holder that ended while nothing was asked of it is replaced without a word: the request never
  * reached it. Once; a second end is an error. */
-int gp_lib_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		size_t size, int timeout_ms)
+int gp_client_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		   size_t size, int timeout_ms)
 {
 	for (int attempt = 0;; attempt++) {
 		bool delivered = false;
@@ -274,8 +278,8 @@ int gp_lib_call(struct gpreempt *context, struct gpreempt_target *target, u16 ty
 	}
 }
 
-int gp_lib_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		size_t size, u32 *serial)
+int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		   size_t size, u32 *serial)
 {
 	for (int attempt = 0;; attempt++) {
 		int error = prepare(context, target);
@@ -287,10 +291,11 @@ int gp_lib_send(struct gpreempt *context, struct gpreempt_target *target, u16 ty
 		if (!error)
 			return 0;
 		if (error == -EAGAIN)
-			return gp_lib_fail(context, error,
-					   _("the holder (pid %d) is busy; wait for an event and "
-					     "try again"),
-					   (int)context->holder);
+			return gp_client_fail(
+				context, error,
+				_("the holder (pid %d) is busy; wait for an event and "
+				  "try again"),
+				(int)context->holder);
 		error = lose(context, error);
 		if (attempt)
 			return error;

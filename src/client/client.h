@@ -28,7 +28,7 @@ enum {
 };
 
 /* An asynchronous call that has not ended. */
-struct gp_lib_pending {
+struct gp_client_pending {
 	u32 serial; /* 0: free */
 	int ticket;
 	struct gpreempt_target *target; /* NULL: closed since */
@@ -36,14 +36,14 @@ struct gp_lib_pending {
 	u16 type; /* GP_MSG_SUSPEND, RESUME or SHARE */
 };
 
-struct gp_lib_event {
-	struct gp_lib_event *next;
+struct gp_client_event {
+	struct gp_client_event *next;
 	struct gpreempt_event event;
 };
 
-struct gp_lib_events {
+struct gp_client_events {
 	pthread_mutex_t lock;
-	struct gp_lib_event *first, **last;
+	struct gp_client_event *first, **last;
 	size_t count;
 	int fd; /* eventfd: readable while there is one */
 };
@@ -59,16 +59,16 @@ struct gpreempt {
 	int ticket;
 	u32 extra_ms; /* GP_LIB_EXTRA_MS; tests have less patience */
 	struct gpreempt_target *targets;
-	struct gp_lib_pending pending[GP_LIB_PENDING];
+	struct gp_client_pending pending[GP_LIB_PENDING];
 	int epoll, timer; /* what gpreempt_fd() gives; the earliest deadline of `pending` */
-	struct gp_lib_events events;
+	struct gp_client_events events;
 	struct gp_wire_message message; /* the last answer */
 };
 
 struct gpreempt_target {
 	struct gpreempt *context;
 	struct gpreempt_target *next;
-	struct gp_msg_open ask;
+	struct gp_proto_msg_open ask;
 	int pid, pidfd; /* 0 and -1 for a group */
 	u32 id, generation;
 	bool held; /* suspended by this context, as far as it knows */
@@ -80,59 +80,60 @@ struct gpreempt_target {
 /* ---- error.c: the sentence of the last error, by thread ---- */
 
 /* Keeps the sentence and returns `error`. A NULL context: gpreempt_open(). */
-int gp_lib_fail(const struct gpreempt *context, int error, const char *format, ...)
+int gp_client_fail(const struct gpreempt *context, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void gp_lib_forget_errors(const struct gpreempt *context);
+void gp_client_forget_errors(const struct gpreempt *context);
 
 /* ---- start.c: the holder's program ---- */
 
 /* Connected to a holder, which was started if there was none; -errno after saying why. */
-int gp_lib_connect(const struct gpreempt *context, int timeout_ms);
+int gp_client_connect(const struct gpreempt *context, int timeout_ms);
 
 /* ---- call.c: requests and answers ---- */
 
 /* Enter and leave a call on a context; enter fails in a process that did not open it. */
-int gp_lib_enter(struct gpreempt *context);
-void gp_lib_leave(struct gpreempt *context);
+int gp_client_enter(struct gpreempt *context);
+void gp_client_leave(struct gpreempt *context);
 /* A connection that was greeted; 0 when there is one already. */
-int gp_lib_greet(struct gpreempt *context, bool opening);
+int gp_client_greet(struct gpreempt *context, bool opening);
 /*
  * Sends a request of at most GP_PROTO_MAX bytes and waits for its answer, which is in
  * context->message afterwards. When the body starts with the target's number (`target` not NULL)
  * it is filled in, the target being opened again on a new connection. Returns the answer's status.
  */
-int gp_lib_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		size_t size, int timeout_ms);
+int gp_client_call(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		   size_t size, int timeout_ms);
 /* The same without waiting; returns the serial (> 0 as it is seen as an int) or -errno. */
-int gp_lib_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
-		size_t size, u32 *serial);
+int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16 type, void *body,
+		   size_t size, u32 *serial);
 /* Opens a target on the current connection. */
-int gp_lib_open_target(struct gpreempt *context, struct gpreempt_target *target);
+int gp_client_open_target(struct gpreempt *context, struct gpreempt_target *target);
 /* Says that an answer is not what its type demands, and ends the connection. */
-int gp_lib_malformed(struct gpreempt *context);
+int gp_client_malformed(struct gpreempt *context);
 /* The connection is over: what was held runs again, what was asked will not be answered. */
-void gp_lib_lost(struct gpreempt *context, int error);
+void gp_client_lost(struct gpreempt *context, int error);
 
 /* ---- event.c ---- */
 
-int gp_lib_events_init(struct gp_lib_events *events);
-void gp_lib_events_free(struct gp_lib_events *events);
-void gp_lib_event(struct gpreempt *context, const struct gpreempt_event *event);
-void gp_lib_forget_target(struct gpreempt *context, const struct gpreempt_target *target);
+int gp_client_events_init(struct gp_client_events *events);
+void gp_client_events_free(struct gp_client_events *events);
+void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event);
+void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_target *target);
 /* Takes what has come and is no answer to a call: events, ends of asynchronous calls. */
-void gp_lib_dispatch(struct gpreempt *context, const struct gp_wire_message *message);
-void gp_lib_arm_timer(struct gpreempt *context);
+void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *message);
+void gp_client_arm_timer(struct gpreempt *context);
 
 /* ---- suspend.c ---- */
 
 /* With the call lock held: sends a request about a target and returns the ticket under which its
  * end will be an event. */
-int gp_lib_begin(struct gpreempt_target *target, u16 type, void *body, size_t size, u32 timeout_ms);
+int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t size,
+		    u32 timeout_ms);
 
-/* Keeps what a suspend or resume took; -EPROTO when the answer is no gp_msg_done. */
-int gp_lib_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
-		   u64 sent_ns);
+/* Keeps what a suspend or resume took; -EPROTO when the answer is no gp_proto_msg_done. */
+int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
+		      u64 sent_ns);
 
-u64 gp_lib_now(void); /* CLOCK_MONOTONIC, ns */
+u64 gp_client_now(void); /* CLOCK_MONOTONIC, ns */
 
 #endif

@@ -25,7 +25,7 @@ static void discard(struct gpreempt *context)
 		close(context->timer);
 	if (context->epoll >= 0)
 		close(context->epoll);
-	gp_lib_events_free(&context->events);
+	gp_client_events_free(&context->events);
 	pthread_mutex_destroy(&context->call);
 	free(context);
 }
@@ -38,7 +38,7 @@ static int make(struct gpreempt **out)
 
 	if (!context)
 		return -ENOMEM;
-	int error = gp_lib_events_init(&context->events);
+	int error = gp_client_events_init(&context->events);
 	if (error) {
 		free(context);
 		return error;
@@ -70,10 +70,11 @@ int gpreempt_open(struct gpreempt **out)
 
 	*out = NULL;
 	if (error)
-		return gp_lib_fail(NULL, error, _("cannot make a context: %s"), strerror(-error));
-	error = gp_lib_greet(context, true);
+		return gp_client_fail(NULL, error, _("cannot make a context: %s"),
+				      strerror(-error));
+	error = gp_client_greet(context, true);
 	if (error) {
-		gp_lib_forget_errors(context);
+		gp_client_forget_errors(context);
 		discard(context);
 		return error;
 	}
@@ -87,7 +88,7 @@ void gpreempt_close(struct gpreempt *context)
 		return;
 	while (context->targets)
 		gpreempt_target_close(context->targets);
-	gp_lib_forget_errors(context);
+	gp_client_forget_errors(context);
 	discard(context);
 }
 

@@ -26,7 +26,7 @@ static struct sentence *find(u64 number)
 	return NULL;
 }
 
-int gp_lib_fail(const struct gpreempt *context, int error, const char *format, ...)
+int gp_client_fail(const struct gpreempt *context, int error, const char *format, ...)
 {
 	u64 number = context ? context->number : 0;
 	struct sentence *sentence = find(number);
@@ -46,7 +46,7 @@ int gp_lib_fail(const struct gpreempt *context, int error, const char *format, .
 	return error;
 }
 
-void gp_lib_forget_errors(const struct gpreempt *context)
+void gp_client_forget_errors(const struct gpreempt *context)
 {
 	struct sentence *sentence = find(context->number);
 

@@ -8,7 +8,7 @@
 
 #include "client/client.h"
 
-int gp_lib_events_init(struct gp_lib_events *events)
+int gp_client_events_init(struct gp_client_events *events)
 {
 	events->first = NULL;
 	events->last = &events->first;
@@ -20,10 +20,10 @@ int gp_lib_events_init(struct gp_lib_events *events)
 	return 0;
 }
 
-void gp_lib_events_free(struct gp_lib_events *events)
+void gp_client_events_free(struct gp_client_events *events)
 {
 	while (events->first) {
-		struct gp_lib_event *event = events->first;
+		struct gp_client_event *event = events->first;
 
 		events->first = event->next;
 		free(event);
@@ -32,10 +32,10 @@ void gp_lib_events_free(struct gp_lib_events *events)
 	pthread_mutex_destroy(&events->lock);
 }
 
-void gp_lib_event(struct gpreempt *context, const struct gpreempt_event *event)
+void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event)
 {
-	struct gp_lib_events *events = &context->events;
-	struct gp_lib_event *item = NULL;
+	struct gp_client_events *events = &context->events;
+	struct gp_client_event *item = NULL;
 	const u64 one = 1;
 
 	pthread_mutex_lock(&events->lock);
@@ -43,7 +43,7 @@ void gp_lib_event(struct gpreempt *context, const struct gpreempt_event *event)
 	if (events->count < GP_LIB_EVENTS || event->kind == GPREEMPT_EVENT_DONE)
 		item = malloc(sizeof(*item));
 	if (item) {
-		*item = (struct gp_lib_event){.event = *event};
+		*item = (struct gp_client_event){.event = *event};
 		*events->last = item;
 		events->last = &item->next;
 		if (events->count++ == 0)
@@ -53,7 +53,7 @@ void gp_lib_event(struct gpreempt *context, const struct gpreempt_event *event)
 }
 
 /* With the lock held: the descriptor says whether there are any. */
-static void emptied(struct gp_lib_events *events)
+static void emptied(struct gp_client_events *events)
 {
 	u64 count;
 
@@ -61,9 +61,9 @@ static void emptied(struct gp_lib_events *events)
 		(void)!read(events->fd, &count, sizeof(count));
 }
 
-static bool take(struct gp_lib_events *events, struct gpreempt_event *out)
+static bool take(struct gp_client_events *events, struct gpreempt_event *out)
 {
-	struct gp_lib_event *item;
+	struct gp_client_event *item;
 
 	pthread_mutex_lock(&events->lock);
 	item = events->first;
@@ -80,17 +80,17 @@ static bool take(struct gp_lib_events *events, struct gpreempt_event *out)
 	return item != NULL;
 }
 
-void gp_lib_forget_target(struct gpreempt *context, const struct gpreempt_target *target)
+void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_target *target)
 {
-	struct gp_lib_events *events = &context->events;
+	struct gp_client_events *events = &context->events;
 
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
 		if (context->pending[i].target == target)
 			context->pending[i].target = NULL;
 	}
 	pthread_mutex_lock(&events->lock);
-	for (struct gp_lib_event **at = &events->first; *at;) {
-		struct gp_lib_event *item = *at;
+	for (struct gp_client_event **at = &events->first; *at;) {
+		struct gp_client_event *item = *at;
 
 		if (item->event.target == target) {
 			*at = item->next;
@@ -106,13 +106,13 @@ void gp_lib_forget_target(struct gpreempt *context, const struct gpreempt_target
 	pthread_mutex_unlock(&events->lock);
 }
 
-void gp_lib_arm_timer(struct gpreempt *context)
+void gp_client_arm_timer(struct gpreempt *context)
 {
 	struct itimerspec when = {0};
 	u64 first = UINT64_MAX;
 
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		const struct gp_lib_pending *pending = &context->pending[i];
+		const struct gp_client_pending *pending = &context->pending[i];
 
 		if (pending->serial && pending->deadline_ns < first)
 			first = pending->deadline_ns;
@@ -128,34 +128,34 @@ void gp_lib_arm_timer(struct gpreempt *context)
 static void dispatch_answer(struct gpreempt *context, const struct gp_wire_message *message)
 {
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		struct gp_lib_pending *pending = &context->pending[i];
+		struct gp_client_pending *pending = &context->pending[i];
 		struct gpreempt_target *target = pending->target;
 		int result = message->header.status;
 
 		if (pending->serial != message->header.serial)
 			continue;
 		pending->serial = 0;
-		gp_lib_arm_timer(context);
+		gp_client_arm_timer(context);
 		if (!target)
 			return;
 		if (pending->type != GP_MSG_SHARE) {
-			if (result >= 0 && gp_lib_measure(target, message, pending->sent_ns) < 0)
+			if (result >= 0 && gp_client_measure(target, message, pending->sent_ns) < 0)
 				result = -EPROTO;
 			if (result >= 0)
 				target->held = pending->type == GP_MSG_SUSPEND;
 		}
-		gp_lib_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
-							       .ticket = pending->ticket,
-							       .result = result,
-							       .pid = target->pid,
-							       .target = target});
+		gp_client_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_DONE,
+								  .ticket = pending->ticket,
+								  .result = result,
+								  .pid = target->pid,
+								  .target = target});
 		return;
 	}
 }
 
-void gp_lib_dispatch(struct gpreempt *context, const struct gp_wire_message *message)
+void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *message)
 {
-	struct gp_msg_event event;
+	struct gp_proto_msg_event event;
 
 	if (message->header.serial) {
 		dispatch_answer(context, message);
@@ -171,11 +171,11 @@ void gp_lib_dispatch(struct gpreempt *context, const struct gp_wire_message *mes
 			continue;
 		if (event.kind == GP_EVENT_LEASE_LOST)
 			target->held = false;
-		gp_lib_event(context,
-			     &(struct gpreempt_event){.kind = (enum gpreempt_event_kind)event.kind,
-						      .result = event.result,
-						      .pid = event.pid,
-						      .target = target});
+		gp_client_event(context, &(struct gpreempt_event){.kind = (enum gpreempt_event_kind)
+										  event.kind,
+								  .result = event.result,
+								  .pid = event.pid,
+								  .target = target});
 		return;
 	}
 }
@@ -190,24 +190,24 @@ static void collect(struct gpreempt *context)
 		if (error == -EAGAIN)
 			break;
 		if (error) {
-			gp_lib_lost(context, error == -EPROTO ? error : -ECONNRESET);
+			gp_client_lost(context, error == -EPROTO ? error : -ECONNRESET);
 			break;
 		}
 		if (context->message.fd >= 0)
 			close(context->message.fd);
-		gp_lib_dispatch(context, &context->message);
+		gp_client_dispatch(context, &context->message);
 	}
 	if (read(context->timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	now = gp_lib_now();
+	now = gp_client_now();
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
-		const struct gp_lib_pending *pending = &context->pending[i];
+		const struct gp_client_pending *pending = &context->pending[i];
 
 		/* The holder hangs. It lets go of everything when it finds the connection gone. */
 		if (pending->serial && pending->deadline_ns <= now)
-			gp_lib_lost(context, -ETIME);
+			gp_client_lost(context, -ETIME);
 	}
-	gp_lib_arm_timer(context);
+	gp_client_arm_timer(context);
 }
 
 int gpreempt_fd(struct gpreempt *context)

@@ -30,7 +30,7 @@
 #define AGAIN_MAX_MS 500
 #define LOOK_MS      5
 
-u64 gp_lib_now(void)
+u64 gp_client_now(void)
 {
 	struct timespec now;
 
@@ -40,7 +40,7 @@ u64 gp_lib_now(void)
 
 static int left_ms(u64 deadline_ns)
 {
-	u64 now = gp_lib_now();
+	u64 now = gp_client_now();
 
 	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
 }
@@ -246,11 +246,11 @@ static int await_end(pid_t child, u64 deadline_ns)
 	return got == child ? status : 0;
 }
 
-/* Not gp_directory_connect(): a holder that hangs with a full backlog must not block us. */
+/* Not gp_proto_directory_connect(): a holder that hangs with a full backlog must not block us. */
 static int try_connect(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
+	int error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
 
 	if (error)
 		return error;
@@ -273,28 +273,28 @@ static int check_peer(const struct gpreempt *context, int fd)
 	if (!error && gp_wire_peer_allowed(uid))
 		return fd;
 	close(fd);
-	return gp_lib_fail(context, error ? error : -EPERM,
-			   _("the holder's socket belongs to another user; remove it or set "
-			     "GPREEMPT_DIR"));
+	return gp_client_fail(context, error ? error : -EPERM,
+			      _("the holder's socket belongs to another user; remove it or set "
+				"GPREEMPT_DIR"));
 }
 
 static int fail_connect(const struct gpreempt *context, int error)
 {
 	char path[PATH_MAX];
 
-	if (gp_directory_path(path, sizeof(path), "", 0) < 0)
+	if (gp_proto_directory_path(path, sizeof(path), "", 0) < 0)
 		snprintf(path, sizeof(path), "%s", _("the directory of gpreempt's sockets"));
 	if (error == -EPERM)
-		return gp_lib_fail(context, error,
-				   _("the directory of gpreempt's sockets is not safe: it must "
-				     "belong to you or root and be writable by nobody else "
-				     "(GPREEMPT_DIR names another)"));
+		return gp_client_fail(context, error,
+				      _("the directory of gpreempt's sockets is not safe: it must "
+					"belong to you or root and be writable by nobody else "
+					"(GPREEMPT_DIR names another)"));
 	if (error == -EAGAIN)
-		return gp_lib_fail(context, -ETIME,
-				   _("the holder does not take connections; 'gpreempt release "
-				     "--all' ends a hung one"));
-	return gp_lib_fail(context, error, _("cannot reach the holder in %s: %s"), path,
-			   strerror(-error));
+		return gp_client_fail(context, -ETIME,
+				      _("the holder does not take connections; 'gpreempt release "
+					"--all' ends a hung one"));
+	return gp_client_fail(context, error, _("cannot reach the holder in %s: %s"), path,
+			      strerror(-error));
 }
 
 /* Waits for a change in the directory, but not for long: a socket that starts to listen makes
@@ -305,7 +305,7 @@ static void await_change(u64 deadline_ns, int at_most_ms)
 	struct pollfd one = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
 	int left = left_ms(deadline_ns);
 
-	if (one.fd >= 0 && gp_directory_path(path, sizeof(path), "", 0) == 0)
+	if (one.fd >= 0 && gp_proto_directory_path(path, sizeof(path), "", 0) == 0)
 		inotify_add_watch(one.fd, path, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ATTRIB);
 	poll(&one, 1, left < at_most_ms ? left : at_most_ms);
 	if (one.fd >= 0)
@@ -318,39 +318,39 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 	char program[PATH_MAX];
 
 	if (find_program(program, sizeof(program)) < 0)
-		return gp_lib_fail(context, -ENOENT,
-				   _("there is no gpreempt-holder beside libgpreempt; "
-				     "GPREEMPT_HOLDER names one elsewhere"));
+		return gp_client_fail(context, -ENOENT,
+				      _("there is no gpreempt-holder beside libgpreempt; "
+					"GPREEMPT_HOLDER names one elsewhere"));
 	if (access(program, X_OK) < 0)
-		return gp_lib_fail(context, -errno, _("cannot run %s: %s"), program,
-				   strerror(errno));
+		return gp_client_fail(context, -errno, _("cannot run %s: %s"), program,
+				      strerror(errno));
 	int errors = -1;
 	pid_t child = spawn(program, &errors);
 	if (child < 0)
-		return gp_lib_fail(context, child, _("cannot start %s: %s"), program,
-				   strerror(-child));
+		return gp_client_fail(context, child, _("cannot start %s: %s"), program,
+				      strerror(-child));
 	int status = await_end(child, deadline_ns);
 	char text[256] = "";
 	ssize_t length = read(errors, text, sizeof(text) - 1);
 	close(errors);
 	if (status == -ETIME)
-		return gp_lib_fail(context, -ETIME,
-				   _("%s did not get ready in time; is the machine overloaded?"),
-				   program);
+		return gp_client_fail(context, -ETIME,
+				      _("%s did not get ready in time; is the machine overloaded?"),
+				      program);
 	if (status < 0)
-		return gp_lib_fail(context, status, _("cannot wait for %s: %s"), program,
-				   strerror(-status));
+		return gp_client_fail(context, status, _("cannot wait for %s: %s"), program,
+				      strerror(-status));
 	if (!status)
 		return 0;
 	text[length > 0 ? length : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	return gp_lib_fail(context, -ECONNREFUSED, _("the holder could not start: %s"),
-			   *text ? text : program);
+	return gp_client_fail(context, -ECONNREFUSED, _("the holder could not start: %s"),
+			      *text ? text : program);
 }
 
-int gp_lib_connect(const struct gpreempt *context, int timeout_ms)
+int gp_client_connect(const struct gpreempt *context, int timeout_ms)
 {
-	u64 deadline_ns = gp_lib_now() + (u64)timeout_ms * 1000000;
+	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * 1000000;
 	int again_ms = AGAIN_MS, tried = 0;
 
 	for (;;) {

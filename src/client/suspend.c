@@ -9,21 +9,21 @@
 #define FEW 16
 
 union request {
-	struct gp_msg_suspend body;
-	u32 room[sizeof(struct gp_msg_suspend) / sizeof(u32) + FEW];
+	struct gp_proto_msg_suspend body;
+	u32 room[sizeof(struct gp_proto_msg_suspend) / sizeof(u32) + FEW];
 };
 
 static int read_options(struct gpreempt *context, const struct gpreempt_suspend_options *given,
-			struct gp_msg_suspend *body)
+			struct gp_proto_msg_suspend *body)
 {
 	struct gpreempt_suspend_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_lib_fail(context, -EINVAL, _("the options' size is not set"));
+		return gp_client_fail(context, -EINVAL, _("the options' size is not set"));
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
-	*body = (struct gp_msg_suspend){
+	*body = (struct gp_proto_msg_suspend){
 		.lease_ms = options.lease_ms ? options.lease_ms : GPREEMPT_LEASE_MS,
 		.limit_ms = options.limit_ms ? options.limit_ms : GPREEMPT_LIMIT_MS,
 		.timeout_ms = options.timeout_ms ? options.timeout_ms : GP_LIB_CALL_MS,
@@ -31,32 +31,32 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		.flags = (u16)options.flags,
 	};
 	if (body->lease_ms < GPREEMPT_LEASE_MIN_MS || body->lease_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_lib_fail(context, -EINVAL, _("a lease lasts %d ms to %d ms"),
-				   GPREEMPT_LEASE_MIN_MS, GPREEMPT_LIMIT_MAX_MS);
+		return gp_client_fail(context, -EINVAL, _("a lease lasts %d ms to %d ms"),
+				      GPREEMPT_LEASE_MIN_MS, GPREEMPT_LIMIT_MAX_MS);
 	if (body->limit_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_lib_fail(context, -EINVAL, _("a suspension lasts at most %d ms"),
-				   GPREEMPT_LIMIT_MAX_MS);
+		return gp_client_fail(context, -EINVAL, _("a suspension lasts at most %d ms"),
+				      GPREEMPT_LIMIT_MAX_MS);
 	if (body->timeout_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_lib_fail(context, -EINVAL, _("a call takes at most %d ms"),
-				   GPREEMPT_LIMIT_MAX_MS);
+		return gp_client_fail(context, -EINVAL, _("a call takes at most %d ms"),
+				      GPREEMPT_LIMIT_MAX_MS);
 	if (options.grace > 255)
-		return gp_lib_fail(context, -EINVAL, _("a grace period has 1 to 255 units"));
+		return gp_client_fail(context, -EINVAL, _("a grace period has 1 to 255 units"));
 	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
-		return gp_lib_fail(context, -EINVAL, _("there is no such flag of a suspension"));
+		return gp_client_fail(context, -EINVAL, _("there is no such flag of a suspension"));
 	return 0;
 }
 
-int gp_lib_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
-		   u64 sent_ns)
+int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
+		      u64 sent_ns)
 {
-	struct gp_msg_done done;
+	struct gp_proto_msg_done done;
 
 	if (!gp_wire_fits(message, sizeof(done), 0, 0))
 		return -EPROTO;
 	memcpy(&done, message->body, sizeof(done));
 	target->measured = true;
 	target->latency = (struct gpreempt_latency){
-		.total_ns = gp_lib_now() - sent_ns,
+		.total_ns = gp_client_now() - sent_ns,
 		.issue_ns = done.issue_ns,
 		.driver_ns = done.driver_ns,
 		.skew_ns = done.skew_ns,
@@ -67,16 +67,17 @@ int gp_lib_measure(struct gpreempt_target *target, const struct gp_wire_message 
 }
 
 /* With the call lock held. `body` has room for the ids, which follow it. */
-static int ask(struct gpreempt_target *target, u16 type, struct gp_msg_suspend *body, u64 sent_ns)
+static int ask(struct gpreempt_target *target, u16 type, struct gp_proto_msg_suspend *body,
+	       u64 sent_ns)
 {
 	struct gpreempt *context = target->context;
 	size_t size = sizeof(*body) + body->count * sizeof(body->ids[0]);
 	u32 timeout_ms = body->timeout_ms + context->extra_ms;
 
 	body->sent_ns = sent_ns;
-	int status = gp_lib_call(context, target, type, body, size, (int)timeout_ms);
-	if (status >= 0 && gp_lib_measure(target, &context->message, sent_ns) < 0)
-		status = gp_lib_malformed(context);
+	int status = gp_client_call(context, target, type, body, size, (int)timeout_ms);
+	if (status >= 0 && gp_client_measure(target, &context->message, sent_ns) < 0)
+		status = gp_client_malformed(context);
 	/* Letting go of some queues may leave others. */
 	if (status >= 0 && (type == GP_MSG_SUSPEND || !body->count))
 		target->held = type == GP_MSG_SUSPEND;
@@ -88,26 +89,27 @@ static int act(struct gpreempt_target *target, u16 type, const u32 *ids, size_t 
 	       const struct gpreempt_suspend_options *options)
 {
 	struct gpreempt *context = target->context;
-	u64 sent_ns = gp_lib_now();
+	u64 sent_ns = gp_client_now();
 	union request few, *request = &few;
 
 	if (ids && (count < 1 || count > GPREEMPT_QUEUES_MAX))
-		return gp_lib_fail(context, -EINVAL, _("name 1 to %d queues"), GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(context, -EINVAL, _("name 1 to %d queues"),
+				      GPREEMPT_QUEUES_MAX);
 	if (count > FEW)
 		request = malloc(sizeof(*request) + count * sizeof(*ids));
 	if (!request)
-		return gp_lib_fail(context, -ENOMEM, _("out of memory"));
+		return gp_client_fail(context, -ENOMEM, _("out of memory"));
 	int status = read_options(context, options, &request->body);
 	request->body.count = (u32)count;
 	if (count)
 		memcpy(request->body.ids, ids, count * sizeof(*ids));
 	if (!status)
-		status = gp_lib_enter(context);
+		status = gp_client_enter(context);
 	if (!status) {
 		/* What a holder that is gone held runs already; no new one is started for it. */
 		if (type == GP_MSG_SUSPEND || context->socket >= 0)
 			status = ask(target, type, &request->body, sent_ns);
-		gp_lib_leave(context);
+		gp_client_leave(context);
 	}
 	if (request != &few)
 		free(request);
@@ -129,8 +131,8 @@ int gpreempt_target_suspend_queues(struct gpreempt_target *target, const uint32_
 				   size_t count, const struct gpreempt_suspend_options *options)
 {
 	if (!kfd_ids)
-		return gp_lib_fail(target->context, -EINVAL, _("name 1 to %d queues"),
-				   GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(target->context, -EINVAL, _("name 1 to %d queues"),
+				      GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_SUSPEND, kfd_ids, count, options);
 }
 
@@ -138,28 +140,28 @@ int gpreempt_target_resume_queues(struct gpreempt_target *target, const uint32_t
 				  size_t count)
 {
 	if (!kfd_ids)
-		return gp_lib_fail(target->context, -EINVAL, _("name 1 to %d queues"),
-				   GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(target->context, -EINVAL, _("name 1 to %d queues"),
+				      GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_RESUME, kfd_ids, count, NULL);
 }
 
 int gpreempt_target_renew(struct gpreempt_target *target)
 {
 	struct gpreempt *context = target->context;
-	struct gp_msg_target body = {0};
-	int status = gp_lib_enter(context);
+	struct gp_proto_msg_target body = {0};
+	int status = gp_client_enter(context);
 
 	if (status)
 		return status;
 	if (!target->held)
-		status = gp_lib_fail(context, -ENOLCK,
-				     _("the lease had ended: the target runs already"));
+		status = gp_client_fail(context, -ENOLCK,
+					_("the lease had ended: the target runs already"));
 	else
-		status = gp_lib_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
-				     GP_LIB_CALL_MS);
+		status = gp_client_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
+					GP_LIB_CALL_MS);
 	if (status == -ENOLCK)
 		target->held = false;
-	gp_lib_leave(context);
+	gp_client_leave(context);
 	return status < 0 ? status : 0;
 }
 
@@ -169,8 +171,8 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 	size_t size = latency->size;
 
 	if (size < sizeof(latency->size))
-		return gp_lib_fail(context, -EINVAL, _("the latency's size is not set"));
-	int status = gp_lib_enter(context);
+		return gp_client_fail(context, -EINVAL, _("the latency's size is not set"));
+	int status = gp_client_enter(context);
 	if (status)
 		return status;
 	if (target->measured) {
@@ -179,16 +181,16 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 		full.size = size;
 		memcpy(latency, &full, size < sizeof(full) ? size : sizeof(full));
 	} else {
-		status = gp_lib_fail(context, -ENODATA,
-				     _("nothing was suspended or resumed on this target yet"));
+		status = gp_client_fail(context, -ENODATA,
+					_("nothing was suspended or resumed on this target yet"));
 	}
-	gp_lib_leave(context);
+	gp_client_leave(context);
 	return status;
 }
 
 /* ---- asynchronous ---- */
 
-static struct gp_lib_pending *free_slot(struct gpreempt *context)
+static struct gp_client_pending *free_slot(struct gpreempt *context)
 {
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
 		if (!context->pending[i].serial)
@@ -197,23 +199,24 @@ static struct gp_lib_pending *free_slot(struct gpreempt *context)
 	return NULL;
 }
 
-int gp_lib_begin(struct gpreempt_target *target, u16 type, void *body, size_t size, u32 timeout_ms)
+int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t size,
+		    u32 timeout_ms)
 {
 	struct gpreempt *context = target->context;
-	struct gp_lib_pending *pending = free_slot(context);
-	u64 now = gp_lib_now();
+	struct gp_client_pending *pending = free_slot(context);
+	u64 now = gp_client_now();
 	u32 serial;
 
 	if (!pending)
-		return gp_lib_fail(context, -EAGAIN,
-				   _("%d calls are under way on this context; take their events "
-				     "first"),
-				   GP_LIB_PENDING);
-	int error = gp_lib_send(context, target, type, body, size, &serial);
+		return gp_client_fail(context, -EAGAIN,
+				      _("%d calls are under way on this context; take their events "
+					"first"),
+				      GP_LIB_PENDING);
+	int error = gp_client_send(context, target, type, body, size, &serial);
 	if (error)
 		return error;
 	context->ticket = context->ticket == INT32_MAX ? 1 : context->ticket + 1;
-	*pending = (struct gp_lib_pending){
+	*pending = (struct gp_client_pending){
 		.serial = serial,
 		.ticket = context->ticket,
 		.target = target,
@@ -221,23 +224,23 @@ int gp_lib_begin(struct gpreempt_target *target, u16 type, void *body, size_t si
 		.deadline_ns = now + (u64)(timeout_ms + context->extra_ms) * 1000000,
 		.type = type,
 	};
-	gp_lib_arm_timer(context);
+	gp_client_arm_timer(context);
 	return pending->ticket;
 }
 
 static int act_async(struct gpreempt_target *target, u16 type,
 		     const struct gpreempt_suspend_options *options)
 {
-	struct gp_msg_suspend body;
+	struct gp_proto_msg_suspend body;
 	int status = read_options(target->context, options, &body);
 
 	if (!status)
-		status = gp_lib_enter(target->context);
+		status = gp_client_enter(target->context);
 	if (status)
 		return status;
-	body.sent_ns = gp_lib_now();
-	status = gp_lib_begin(target, type, &body, sizeof(body), body.timeout_ms);
-	gp_lib_leave(target->context);
+	body.sent_ns = gp_client_now();
+	status = gp_client_begin(target, type, &body, sizeof(body), body.timeout_ms);
+	gp_client_leave(target->context);
 	return status;
 }
 

@@ -12,18 +12,18 @@
 
 /* Takes what the caller's struct has of ours: it may be of an older or a newer library. */
 static int read_options(struct gpreempt *context, const struct gpreempt_target_options *given,
-			struct gp_msg_open *ask)
+			struct gp_proto_msg_open *ask)
 {
 	struct gpreempt_target_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_lib_fail(context, -EINVAL, _("the options' size is not set"));
+		return gp_client_fail(context, -EINVAL, _("the options' size is not set"));
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
 	if (!gpreempt_mechanism_name(options.mechanism))
-		return gp_lib_fail(context, -EINVAL, _("there is no mechanism number %d"),
-				   (int)options.mechanism);
+		return gp_client_fail(context, -EINVAL, _("there is no mechanism number %d"),
+				      (int)options.mechanism);
 	ask->mechanism = options.mechanism;
 	ask->gpu_id = options.gpu_id;
 	return 0;
@@ -49,15 +49,15 @@ static void free_target(struct gpreempt_target *target)
 static int open_target(struct gpreempt_target *target, struct gpreempt_target **out)
 {
 	struct gpreempt *context = target->context;
-	int error = gp_lib_enter(context);
+	int error = gp_client_enter(context);
 
 	if (!error) {
 		for (int attempt = 0; attempt < 2; attempt++) {
 			bool fresh = context->socket < 0;
 
-			error = gp_lib_greet(context, false);
+			error = gp_client_greet(context, false);
 			if (!error)
-				error = gp_lib_open_target(context, target);
+				error = gp_client_open_target(context, target);
 			/* A holder that ended while nothing was asked of it is replaced. */
 			if (error != -ECONNRESET || fresh)
 				break;
@@ -66,7 +66,7 @@ static int open_target(struct gpreempt_target *target, struct gpreempt_target **
 			target->next = context->targets;
 			context->targets = target;
 		}
-		gp_lib_leave(context);
+		gp_client_leave(context);
 	}
 	if (error)
 		free_target(target);
@@ -81,7 +81,7 @@ static int new_target(struct gpreempt *context, const struct gpreempt_target_opt
 	struct gpreempt_target *target = calloc(1, sizeof(*target));
 
 	if (!target)
-		return gp_lib_fail(context, -ENOMEM, _("out of memory"));
+		return gp_client_fail(context, -ENOMEM, _("out of memory"));
 	target->context = context;
 	target->pidfd = -1;
 	int error = read_options(context, options, &target->ask);
@@ -100,7 +100,7 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 
 	*out = NULL;
 	if (pid <= 0)
-		return gp_lib_fail(context, -EINVAL, _("%d is not the pid of a process"), pid);
+		return gp_client_fail(context, -EINVAL, _("%d is not the pid of a process"), pid);
 	int error = new_target(context, options, &target);
 	if (error)
 		return error;
@@ -114,9 +114,9 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 		if (error == -EINVAL || error == -ENOENT)
 			error = -ESRCH;
 		if (error == -ESRCH)
-			return gp_lib_fail(context, error, _("there is no process %d"), pid);
-		return gp_lib_fail(context, error, _("cannot pin process %d: %s"), pid,
-				   strerror(-error));
+			return gp_client_fail(context, error, _("there is no process %d"), pid);
+		return gp_client_fail(context, error, _("cannot pin process %d: %s"), pid,
+				      strerror(-error));
 	}
 	return open_target(target, out);
 }
@@ -128,8 +128,8 @@ int gpreempt_group_open(struct gpreempt *context, const char *name,
 
 	*out = NULL;
 	if (!name || !*name || strlen(name) >= GP_PROTO_NAME)
-		return gp_lib_fail(context, -EINVAL, _("a group's name has 1 to %d bytes"),
-				   GP_PROTO_NAME - 1);
+		return gp_client_fail(context, -EINVAL, _("a group's name has 1 to %d bytes"),
+				      GP_PROTO_NAME - 1);
 	int error = new_target(context, options, &target);
 	if (error)
 		return error;
@@ -145,15 +145,15 @@ void gpreempt_target_close(struct gpreempt_target *target)
 		return;
 	context = target->context;
 	/* In a child after fork() the connection is the parent's: nothing of it is touched. */
-	if (gp_lib_enter(context) == 0) {
-		struct gp_msg_target body = {0};
+	if (gp_client_enter(context) == 0) {
+		struct gp_proto_msg_target body = {0};
 
 		if (context->socket >= 0 && target->generation == context->generation)
-			(void)gp_lib_call(context, target, GP_MSG_CLOSE, &body, sizeof(body),
-					  GP_LIB_CALL_MS);
-		gp_lib_forget_target(context, target);
+			(void)gp_client_call(context, target, GP_MSG_CLOSE, &body, sizeof(body),
+					     GP_LIB_CALL_MS);
+		gp_client_forget_target(context, target);
 		unlink_target(target);
-		gp_lib_leave(context);
+		gp_client_leave(context);
 	} else {
 		unlink_target(target);
 	}
@@ -162,18 +162,18 @@ void gpreempt_target_close(struct gpreempt_target *target)
 
 int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priority)
 {
-	struct gp_msg_value body = {.value = priority};
+	struct gp_proto_msg_value body = {.value = priority};
 
 	if (priority > GPREEMPT_PRIORITY_MAX)
-		return gp_lib_fail(target->context, -EINVAL,
-				   _("%u is not a logical priority (0 to %d)"), priority,
-				   GPREEMPT_PRIORITY_MAX);
-	int status = gp_lib_enter(target->context);
+		return gp_client_fail(target->context, -EINVAL,
+				      _("%u is not a logical priority (0 to %d)"), priority,
+				      GPREEMPT_PRIORITY_MAX);
+	int status = gp_client_enter(target->context);
 	if (status)
 		return status;
-	status = gp_lib_call(target->context, target, GP_MSG_PRIORITY, &body, sizeof(body),
-			     GP_LIB_CALL_MS);
-	gp_lib_leave(target->context);
+	status = gp_client_call(target->context, target, GP_MSG_PRIORITY, &body, sizeof(body),
+				GP_LIB_CALL_MS);
+	gp_client_leave(target->context);
 	return status < 0 ? status : 0;
 }
 
@@ -182,8 +182,9 @@ static int check_share(const struct gpreempt_target *target, uint32_t thousandth
 	uint32_t size = thousandths & 0xffff, first = thousandths >> 16;
 
 	if (size < 1 || first + size > SHARE_ALL)
-		return gp_lib_fail(target->context, -EINVAL,
-				   _("%u is not a share in thousandths (1 to 1000)"), thousandths);
+		return gp_client_fail(target->context, -EINVAL,
+				      _("%u is not a share in thousandths (1 to 1000)"),
+				      thousandths);
 	return 0;
 }
 
@@ -195,40 +196,40 @@ static void note_share(struct gpreempt_target *target, u32 thousandths)
 
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 {
-	struct gp_msg_value body = {.value = thousandths};
+	struct gp_proto_msg_value body = {.value = thousandths};
 	int status = check_share(target, thousandths);
 
 	if (!status)
-		status = gp_lib_enter(target->context);
+		status = gp_client_enter(target->context);
 	if (status)
 		return status;
 	note_share(target, 0);
-	status = gp_lib_call(target->context, target, GP_MSG_SHARE, &body, sizeof(body),
-			     GP_LIB_CALL_MS);
+	status = gp_client_call(target->context, target, GP_MSG_SHARE, &body, sizeof(body),
+				GP_LIB_CALL_MS);
 	if (status >= 0)
 		note_share(target, thousandths);
-	gp_lib_leave(target->context);
+	gp_client_leave(target->context);
 	return status < 0 ? status : 0;
 }
 
 int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths)
 {
-	struct gp_msg_value body = {.value = thousandths};
+	struct gp_proto_msg_value body = {.value = thousandths};
 	int status = check_share(target, thousandths);
 
 	if (!status)
-		status = gp_lib_enter(target->context);
+		status = gp_client_enter(target->context);
 	if (status)
 		return status;
 	note_share(target, 0);
-	status = gp_lib_begin(target, GP_MSG_SHARE, &body, sizeof(body), GP_LIB_CALL_MS);
+	status = gp_client_begin(target, GP_MSG_SHARE, &body, sizeof(body), GP_LIB_CALL_MS);
 	if (status > 0)
 		note_share(target, thousandths);
-	gp_lib_leave(target->context);
+	gp_client_leave(target->context);
 	return status;
 }
 
-static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_info *to)
+static void fill_info(const struct gp_proto_msg_info *from, struct gpreempt_target_info *to)
 {
 	char english[GP_PROTO_TEXT];
 
@@ -244,35 +245,35 @@ static void fill_info(const struct gp_msg_info *from, struct gpreempt_target_inf
 		.copies = (from->flags & GP_SUSPEND_COPIES) != 0,
 	};
 	gp_wire_text(english, sizeof(english), from->why, sizeof(from->why));
-	gp_sentence_translate(english, to->why, sizeof(to->why));
+	gp_proto_sentence_translate(english, to->why, sizeof(to->why));
 }
 
 int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_info *info)
 {
 	struct gpreempt *context = target->context;
 	struct gpreempt_target_info full;
-	struct gp_msg_target body = {0};
+	struct gp_proto_msg_target body = {0};
 	size_t size = info->size;
 
 	if (size < sizeof(info->size))
-		return gp_lib_fail(context, -EINVAL, _("the info's size is not set"));
-	int status = gp_lib_enter(context);
+		return gp_client_fail(context, -EINVAL, _("the info's size is not set"));
+	int status = gp_client_enter(context);
 	if (status)
 		return status;
-	status = gp_lib_call(context, target, GP_MSG_INFO, &body, sizeof(body), GP_LIB_CALL_MS);
-	if (status >= 0 && !gp_wire_fits(&context->message, sizeof(struct gp_msg_info), 0, 0))
-		status = gp_lib_malformed(context);
+	status = gp_client_call(context, target, GP_MSG_INFO, &body, sizeof(body), GP_LIB_CALL_MS);
+	if (status >= 0 && !gp_wire_fits(&context->message, sizeof(struct gp_proto_msg_info), 0, 0))
+		status = gp_client_malformed(context);
 	if (status >= 0) {
 		fill_info((const void *)context->message.body, &full);
 		full.size = size;
 		memcpy(info, &full, size < sizeof(full) ? size : sizeof(full));
 		status = 0;
 	}
-	gp_lib_leave(context);
+	gp_client_leave(context);
 	return status;
 }
 
-static void fill_queue(const struct gp_msg_queue *from, struct gpreempt_queue *to)
+static void fill_queue(const struct gp_proto_msg_queue *from, struct gpreempt_queue *to)
 {
 	*to = (struct gpreempt_queue){
 		.pid = from->pid,
@@ -300,17 +301,17 @@ static int read_queues(struct gpreempt_target *target, struct gpreempt_queue *qu
 		       size_t first, size_t *got)
 {
 	struct gpreempt *context = target->context;
-	const struct gp_msg_queues *answer = (const void *)context->message.body;
-	struct gp_msg_queues_ask body = {.first = (u32)first};
+	const struct gp_proto_msg_queues *answer = (const void *)context->message.body;
+	struct gp_proto_msg_queues_ask body = {.first = (u32)first};
 	int total =
-		gp_lib_call(context, target, GP_MSG_QUEUES, &body, sizeof(body), GP_LIB_CALL_MS);
+		gp_client_call(context, target, GP_MSG_QUEUES, &body, sizeof(body), GP_LIB_CALL_MS);
 
 	if (total < 0)
 		return total;
-	if (context->message.header.size < sizeof(struct gp_msg) + sizeof(*answer) ||
+	if (context->message.header.size < sizeof(struct gp_proto_msg) + sizeof(*answer) ||
 	    !gp_wire_fits(&context->message, sizeof(*answer), answer->count,
 			  sizeof(answer->queues[0])))
-		return gp_lib_malformed(context);
+		return gp_client_malformed(context);
 	*got = answer->count;
 	for (size_t i = 0; i < *got && first + i < room; i++)
 		fill_queue(&answer->queues[i], &queues[first + i]);
@@ -321,7 +322,7 @@ int gpreempt_target_queues(struct gpreempt_target *target, struct gpreempt_queue
 			   size_t room)
 {
 	size_t first = 0, got = 0;
-	int total = gp_lib_enter(target->context);
+	int total = gp_client_enter(target->context);
 
 	if (total)
 		return total;
@@ -330,6 +331,6 @@ int gpreempt_target_queues(struct gpreempt_target *target, struct gpreempt_queue
 		total = read_queues(target, queues, room, first, &got);
 		first += got;
 	} while (total > 0 && got && first < (size_t)total && first < room);
-	gp_lib_leave(target->context);
+	gp_client_leave(target->context);
 	return total;
 }

@@ -27,12 +27,13 @@ static void library_time(struct gp_timer *timer)
 	open_library(gp_container(timer, struct gp_daemon, library_timer));
 }
 
-static struct gp_client *client_of(struct gp_daemon *daemon, const struct gpreempt_target *target)
+static struct gp_daemon_client *client_of(struct gp_daemon *daemon,
+					  const struct gpreempt_target *target)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		if (client->target == target)
 			return client;
@@ -40,27 +41,27 @@ static struct gp_client *client_of(struct gp_daemon *daemon, const struct gpreem
 	return NULL;
 }
 
-static void end_operation(struct gp_daemon *daemon, struct gp_operation *operation)
+static void end_operation(struct gp_daemon *daemon, struct gp_daemon_operation *operation)
 {
 	daemon->stats.operations++;
 	/* The others are counted when the core says so, with the time-outs. */
 	if (operation->result < 0)
 		daemon->stats.failures += !operation->token;
 	else if (operation->cost_ns != GP_SCHED_UNKNOWN)
-		gp_histogram_add(operation->suspend ? &daemon->stats.suspend
-						    : &daemon->stats.resume,
-				 operation->cost_ns);
-	gp_report_done(daemon, operation);
+		gp_daemon_histogram_add(operation->suspend ? &daemon->stats.suspend
+							   : &daemon->stats.resume,
+					operation->cost_ns);
+	gp_daemon_report_done(daemon, operation);
 	if (operation->token)
-		gp_act_answer(daemon, operation->token, operation->job, operation->result,
-			      operation->cost_ns);
+		gp_daemon_act_answer(daemon, operation->token, operation->job, operation->result,
+				     operation->cost_ns);
 	gp_list_remove(&operation->link);
 	free(operation);
 }
 
 /* A process that ended meanwhile needs no stopping. */
-static void end_part(struct gp_daemon *daemon, struct gp_operation *operation,
-		     struct gp_client *client, int result)
+static void end_part(struct gp_daemon *daemon, struct gp_daemon_operation *operation,
+		     struct gp_daemon_client *client, int result)
 {
 	struct gpreempt_latency latency = {.size = sizeof(latency)};
 
@@ -83,7 +84,7 @@ static void end_part(struct gp_daemon *daemon, struct gp_operation *operation,
 static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *event)
 {
 	for (size_t i = 0; i < daemon->ticket_count; i++) {
-		struct gp_ticket ticket = daemon->tickets[i];
+		struct gp_daemon_ticket ticket = daemon->tickets[i];
 
 		if (ticket.ticket != event->ticket)
 			continue;
@@ -102,19 +103,20 @@ static void note_broken(struct gp_daemon *daemon)
 	for (u32 i = 0; i < daemon->device_count; i++)
 		daemon->devices[i].broken = false;
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, link);
 
 		for (size_t i = 0; client->broken && i < client->queue_count; i++) {
-			u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
+			u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
 
 			if (device != GP_DAEMON_NONE)
 				daemon->devices[device].broken = true;
 		}
 	}
-	gp_host_configure(daemon);
+	gp_daemon_host_configure(daemon);
 }
 
-static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool broken)
+static void breaker(struct gp_daemon *daemon, struct gp_daemon_client *client, bool broken)
 {
 	if (client->broken == broken)
 		return;
@@ -129,17 +131,17 @@ static void breaker(struct gp_daemon *daemon, struct gp_client *client, bool bro
 
 static void library_event(struct gp_daemon *daemon, const struct gpreempt_event *event)
 {
-	struct gp_client *client = client_of(daemon, event->target);
+	struct gp_daemon_client *client = client_of(daemon, event->target);
 
 	switch (event->kind) {
 	case GPREEMPT_EVENT_DONE:
-		if (!gp_share_done(client, event))
+		if (!gp_daemon_share_done(client, event))
 			part_done(daemon, event);
 		break;
 	case GPREEMPT_EVENT_LEASE_LOST:
 		if (client && client->job && client->held) {
 			client->held = false;
-			gp_act_answer(daemon, 0, client->job->handle, 0, 0);
+			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
 		}
 		break;
 	case GPREEMPT_EVENT_BREAKER:
@@ -148,7 +150,7 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 		break;
 	case GPREEMPT_EVENT_QUEUES:
 		if (client && client->attached)
-			gp_attach_queues(client);
+			gp_daemon_attach_queues(client);
 		break;
 	default:
 		/* Ends of processes, and queues of agents, are seen at their source. */
@@ -156,7 +158,7 @@ static void library_event(struct gp_daemon *daemon, const struct gpreempt_event 
 	}
 }
 
-void gp_act_collect(struct gp_daemon *daemon)
+void gp_daemon_act_collect(struct gp_daemon *daemon)
 {
 	struct gpreempt_event event;
 	bool lost = true;
@@ -169,8 +171,8 @@ void gp_act_collect(struct gp_daemon *daemon)
 	/* Woken for nothing: with nothing under way and nobody held, the end of the holder is no
 	 * event of the library's. Sending a share once more does no harm. */
 	if (lost)
-		gp_share_lost(daemon);
-	gp_share_send(daemon);
+		gp_daemon_share_lost(daemon);
+	gp_daemon_share_send(daemon);
 }
 
 static void library_ready(struct gp_watch *watch, u32 events)
@@ -178,8 +180,8 @@ static void library_ready(struct gp_watch *watch, u32 events)
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, library_watch);
 
 	(void)events;
-	gp_act_collect(daemon);
-	gp_host_settle(daemon);
+	gp_daemon_act_collect(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
 static void open_library(struct gp_daemon *daemon)
@@ -212,24 +214,24 @@ static void open_library(struct gp_daemon *daemon)
 	}
 	daemon->problem[0] = 0;
 	gp_list_for_each (link, &daemon->clients)
-		gp_act_open(gp_container(link, struct gp_client, link));
+		gp_daemon_act_open(gp_container(link, struct gp_daemon_client, link));
 }
 
-void gp_act_start(struct gp_daemon *daemon)
+void gp_daemon_act_start(struct gp_daemon *daemon)
 {
 	gp_timer_init(&daemon->library_timer, library_time);
 	open_library(daemon);
 }
 
 /* Closing the context lets go of every suspension. */
-void gp_act_stop(struct gp_daemon *daemon)
+void gp_daemon_act_stop(struct gp_daemon *daemon)
 {
 	struct gp_list *link, *next;
 
-	gp_act_lift(daemon, false);
+	gp_daemon_act_lift(daemon, false);
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		client->target = NULL;
 		client->held = client->broken = false;
@@ -243,7 +245,8 @@ void gp_act_stop(struct gp_daemon *daemon)
 	daemon->ticket_count = 0;
 	gp_list_for_each_safe(link, next, &daemon->operations)
 	{
-		struct gp_operation *operation = gp_container(link, struct gp_operation, link);
+		struct gp_daemon_operation *operation =
+			gp_container(link, struct gp_daemon_operation, link);
 
 		operation->result = operation->suspend ? -ECANCELED : 0;
 		end_operation(daemon, operation);
@@ -252,7 +255,7 @@ void gp_act_stop(struct gp_daemon *daemon)
 
 /* ---- targets ---- */
 
-void gp_act_open(struct gp_client *client)
+void gp_daemon_act_open(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 	struct gpreempt_target_options options = {.size = sizeof(options)};
@@ -280,18 +283,18 @@ void gp_act_open(struct gp_client *client)
 	}
 	client->job->uncontrolled = error != 0;
 	if (!error)
-		gp_act_reshare(daemon, client->job);
+		gp_daemon_act_reshare(daemon, client->job);
 	if (was != client->job->uncontrolled && client->state == GP_CLIENT_READY)
-		gp_host_respec(daemon, client->job);
+		gp_daemon_host_respec(daemon, client->job);
 }
 
-void gp_act_close(struct gp_client *client)
+void gp_daemon_act_close(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 
 	/* Calls under way end without it. */
 	for (size_t i = 0; i < daemon->ticket_count;) {
-		struct gp_ticket ticket = daemon->tickets[i];
+		struct gp_daemon_ticket ticket = daemon->tickets[i];
 
 		if (ticket.client != client) {
 			i++;
@@ -304,7 +307,7 @@ void gp_act_close(struct gp_client *client)
 		client->broken = false;
 		note_broken(daemon);
 	}
-	gp_share_forget(client);
+	gp_daemon_share_forget(client);
 	if (client->target)
 		gpreempt_target_close(client->target);
 	client->target = NULL;
@@ -313,14 +316,14 @@ void gp_act_close(struct gp_client *client)
 
 /* ---- operations ---- */
 
-static struct gp_operation *begin(struct gp_daemon *daemon, struct gp_job *job,
-				  const struct gp_sched_action *action)
+static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_daemon_job *job,
+					 const struct gp_sched_action *action)
 {
-	struct gp_operation *operation = calloc(1, sizeof(*operation));
+	struct gp_daemon_operation *operation = calloc(1, sizeof(*operation));
 
 	if (!operation)
 		return NULL;
-	*operation = (struct gp_operation){
+	*operation = (struct gp_daemon_operation){
 		.token = action->token,
 		.reason = action->reason.id,
 		.job_id = job->id,
@@ -335,7 +338,7 @@ static struct gp_operation *begin(struct gp_daemon *daemon, struct gp_job *job,
 }
 
 /* Whether one of its GPUs wants copies stopped, too: they are of the whole process. */
-static bool with_copies(const struct gp_daemon *daemon, const struct gp_client *client)
+static bool with_copies(const struct gp_daemon *daemon, const struct gp_daemon_client *client)
 {
 	for (size_t i = 0; i < client->queue_count; i++) {
 		u32 gpu_id = client->queues[i].gpu_id, node = GP_DAEMON_NONE;
@@ -343,14 +346,14 @@ static bool with_copies(const struct gp_daemon *daemon, const struct gp_client *
 		for (u32 k = 0; k < daemon->device_count; k++)
 			if (daemon->devices[k].gpu_id == gpu_id)
 				node = daemon->devices[k].node;
-		if (gp_config_copies(&daemon->config, gpu_id, node))
+		if (gp_daemon_config_copies(&daemon->config, gpu_id, node))
 			return true;
 	}
 	return false;
 }
 
-static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
-		     struct gp_client *client)
+static int send_part(struct gp_daemon *daemon, struct gp_daemon_operation *operation,
+		     struct gp_daemon_client *client)
 {
 	u64 limit_ms = daemon->config.max_suspend_ns / GP_NS_PER_MS;
 	struct gpreempt_suspend_options options = {
@@ -373,13 +376,14 @@ static int send_part(struct gp_daemon *daemon, struct gp_operation *operation,
 					: gpreempt_target_resume_async(client->target);
 	if (ticket < 0)
 		return ticket;
-	daemon->tickets[daemon->ticket_count++] =
-		(struct gp_ticket){.ticket = ticket, .operation = operation, .client = client};
+	daemon->tickets[daemon->ticket_count++] = (struct gp_daemon_ticket){.ticket = ticket,
+									    .operation = operation,
+									    .client = client};
 	return 1;
 }
 
 /* What is expected of the operation: an answer with it teaches the core nothing new. */
-static u64 expected_cost(struct gp_daemon *daemon, const struct gp_job *job,
+static u64 expected_cost(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			 const struct gp_sched_action *action)
 {
 	struct gp_sched_job_state of_job = {0};
@@ -396,25 +400,26 @@ static u64 expected_cost(struct gp_daemon *daemon, const struct gp_job *job,
 	return cost;
 }
 
-static void operate(struct gp_daemon *daemon, struct gp_job *job,
+static void operate(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		    const struct gp_sched_action *action)
 {
-	struct gp_operation *operation;
+	struct gp_daemon_operation *operation;
 	struct gp_list *link;
 
 	if (daemon->config.mode != GP_MODE_ACT) {
 		if (action->token)
-			gp_act_answer(daemon, action->token, job->handle, 0,
-				      expected_cost(daemon, job, action));
+			gp_daemon_act_answer(daemon, action->token, job->handle, 0,
+					     expected_cost(daemon, job, action));
 		return;
 	}
 	operation = begin(daemon, job, action);
 	if (!operation) {
-		gp_act_answer(daemon, action->token, job->handle, -ENOMEM, GP_SCHED_UNKNOWN);
+		gp_daemon_act_answer(daemon, action->token, job->handle, -ENOMEM, GP_SCHED_UNKNOWN);
 		return;
 	}
 	gp_list_for_each (link, &job->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, job_link);
+		struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, job_link);
 
 		if (!operation->suspend)
 			client->held = false;
@@ -426,31 +431,31 @@ static void operate(struct gp_daemon *daemon, struct gp_job *job,
 	end_part(daemon, operation, NULL, 0);
 }
 
-void gp_act_suspend(struct gp_daemon *daemon, struct gp_job *job,
-		    const struct gp_sched_action *action)
+void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			   const struct gp_sched_action *action)
 {
 	operate(daemon, job, action);
 }
 
-void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
-		   const struct gp_sched_action *action)
+void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			  const struct gp_sched_action *action)
 {
 	operate(daemon, job, action);
 }
 
-void gp_act_renew(struct gp_daemon *daemon)
+void gp_daemon_act_renew(struct gp_daemon *daemon)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		if (!client->held || !client->target || !client->job->wanted_held)
 			continue;
 		daemon->stats.renewals++;
 		if (gpreempt_target_renew(client->target) < 0) {
 			client->held = false;
-			gp_act_answer(daemon, 0, client->job->handle, 0, 0);
+			gp_daemon_act_answer(daemon, 0, client->job->handle, 0, 0);
 		}
 	}
 }

@@ -10,43 +10,44 @@
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 
-static int ask(struct gp_client *client, u16 type, const void *body, size_t size)
+static int ask(struct gp_daemon_client *client, u16 type, const void *body, size_t size)
 {
 	return gp_wire_send(client->watch.fd, type, ++client->serial, 0, body, size, -1);
 }
 
-static void greet(struct gp_client *client)
+static void greet(struct gp_daemon_client *client)
 {
-	struct gp_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
 
 	ask(client, GP_MSG_HELLO, &me, sizeof(me));
 }
 
-void gp_agent_greet(struct gp_client *client)
+void gp_daemon_agent_greet(struct gp_daemon_client *client)
 {
 	client->state = GP_CLIENT_HELLO;
 	/* Its buffer is empty; if this fails it never answers and is left. */
 	greet(client);
 }
 
-static int watch(struct gp_client *client)
+static int watch(struct gp_daemon_client *client)
 {
-	struct gp_msg_target on = {.target = 1};
+	struct gp_proto_msg_target on = {.target = 1};
 
 	return ask(client, GP_MSG_AGENT_WATCH, &on, sizeof(on));
 }
 
 /* The answer to the first greeting, and to later ones when its priority was changed. */
-static int hello(struct gp_client *client, const struct gp_wire_message *message)
+static int hello(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	struct gp_daemon *daemon = client->daemon;
-	const struct gp_config_rule *rule = gp_rule_find(&daemon->config, &client->who);
-	struct gp_msg_hello it;
+	const struct gp_daemon_config_rule *rule =
+		gp_daemon_rule_find(&daemon->config, &client->who);
+	struct gp_proto_msg_hello it;
 
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
 		return -EPROTO;
 	memcpy(&it, message->body, sizeof(it));
-	client->wish = (struct gp_wish){
+	client->wish = (struct gp_daemon_wish){
 		.job_class = it.job_class,
 		.priority = it.priority,
 		/* An agent's usual weight is 1. */
@@ -54,7 +55,7 @@ static int hello(struct gp_client *client, const struct gp_wire_message *message
 			  GP_SCHED_WEIGHT_DEFAULT,
 	};
 	if (client->state == GP_CLIENT_READY) {
-		gp_host_respec(daemon, client->job);
+		gp_daemon_host_respec(daemon, client->job);
 		return 0;
 	}
 	gp_wire_text(client->group, sizeof(client->group), it.group, sizeof(it.group));
@@ -68,48 +69,48 @@ static int hello(struct gp_client *client, const struct gp_wire_message *message
 }
 
 /* Memory that its owner could take away under us would end this process: SIGBUS. */
-static void map_memory(struct gp_client *client, int fd)
+static void map_memory(struct gp_daemon_client *client, int fd)
 {
 	struct stat st;
 	void *memory;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct gp_activity))
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct gp_proto_activity))
 		return;
 	int seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return;
-	memory = mmap(NULL, sizeof(struct gp_activity), PROT_READ, MAP_SHARED, fd, 0);
+	memory = mmap(NULL, sizeof(struct gp_proto_activity), PROT_READ, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return;
 	client->activity = memory;
 	if (client->activity->magic != GP_ACTIVITY_MAGIC ||
 	    client->activity->slots != GP_ACTIVITY_SLOTS) {
-		munmap(memory, sizeof(struct gp_activity));
+		munmap(memory, sizeof(struct gp_proto_activity));
 		client->activity = NULL;
 	}
 }
 
 /* An agent whose program has no queue yet has nothing to show, and refuses: it is asked again when
  * there is one. */
-static int watching(struct gp_client *client, const struct gp_wire_message *message)
+static int watching(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	client->watching = message->header.status >= 0;
 	if (client->watching && !client->activity)
 		map_memory(client, message->fd);
 	if (client->state == GP_CLIENT_READY) {
-		gp_agent_look(client, gp_daemon_now());
+		gp_daemon_agent_look(client, gp_daemon_now());
 		return 0;
 	}
-	int error = gp_host_join(client->daemon, client);
+	int error = gp_daemon_host_join(client->daemon, client);
 	if (error)
 		return error;
 	client->state = GP_CLIENT_QUEUES;
 	return ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
 }
 
-static int queues(struct gp_client *client, const struct gp_wire_message *message)
+static int queues(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
-	const struct gp_msg_queues *list = (const struct gp_msg_queues *)message->body;
+	const struct gp_proto_msg_queues *list = (const struct gp_proto_msg_queues *)message->body;
 
 	if (message->header.status < 0)
 		return -EPROTO;
@@ -121,7 +122,7 @@ static int queues(struct gp_client *client, const struct gp_wire_message *messag
 		client->state = GP_CLIENT_READY;
 		gp_timer_set(&client->daemon->loop, &client->timer, UINT64_MAX);
 	}
-	gp_client_queues(client, list->queues, list->count);
+	gp_daemon_client_queues(client, list->queues, list->count);
 	/* NVIDIA's groups have no place in its memory where a changed priority would show. */
 	if (list->count && gp_gpu_is_nvidia(list->queues[0].gpu_id) &&
 	    list->queues[0].logical_priority != client->wish.priority)
@@ -131,13 +132,13 @@ static int queues(struct gp_client *client, const struct gp_wire_message *messag
 		for (size_t k = 0; k < client->queue_count; k++) {
 			if (client->queues[k].kfd_id == list->queues[i].kfd_id &&
 			    (list->queues[i].valid & GPREEMPT_QUEUE_ACTIVITY))
-				gp_host_work(client->daemon, client, &client->queues[k],
-					     list->queues[i].busy ? GP_SCHED_BUSY
-								  : GP_SCHED_DRAINED,
-					     gp_daemon_now());
+				gp_daemon_host_work(client->daemon, client, &client->queues[k],
+						    list->queues[i].busy ? GP_SCHED_BUSY
+									 : GP_SCHED_DRAINED,
+						    gp_daemon_now());
 		}
 	}
-	gp_agent_look(client, gp_daemon_now());
+	gp_daemon_agent_look(client, gp_daemon_now());
 	int error = !client->watching && list->count ? watch(client) : 0;
 	if (client->ask_again && !error) {
 		client->ask_again = false;
@@ -161,7 +162,8 @@ static enum gp_sched_work work_of(u32 state)
 }
 
 /* `gpreempt renice` changes the agent's priority, and nobody tells us. */
-static bool priority_changed(struct gp_client_queue *queue, const struct gp_activity_slot *slot)
+static bool priority_changed(struct gp_daemon_client_queue *queue,
+			     const struct gp_proto_activity_slot *slot)
 {
 	u32 now = __atomic_load_n(&slot->logical_priority, __ATOMIC_RELAXED), before;
 
@@ -170,7 +172,7 @@ static bool priority_changed(struct gp_client_queue *queue, const struct gp_acti
 	return before != GP_DAEMON_NONE && before != now;
 }
 
-void gp_agent_look(struct gp_client *client, u64 at_ns)
+void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns)
 {
 	bool changed = false;
 
@@ -178,31 +180,32 @@ void gp_agent_look(struct gp_client *client, u64 at_ns)
 		return;
 	/* An agent's slots are by the driver's id. */
 	for (size_t i = 0; i < client->queue_count; i++) {
-		struct gp_client_queue *queue = &client->queues[i];
+		struct gp_daemon_client_queue *queue = &client->queues[i];
 
 		if (queue->kfd_id >= GP_ACTIVITY_SLOTS)
 			continue;
 		changed |= priority_changed(queue, &client->activity->slot[queue->kfd_id]);
-		gp_host_work(client->daemon, client, queue,
-			     work_of(__atomic_load_n(&client->activity->slot[queue->kfd_id].state,
-						     __ATOMIC_ACQUIRE)),
-			     at_ns);
+		gp_daemon_host_work(
+			client->daemon, client, queue,
+			work_of(__atomic_load_n(&client->activity->slot[queue->kfd_id].state,
+						__ATOMIC_ACQUIRE)),
+			at_ns);
 	}
 	if (changed)
 		greet(client);
 }
 
 /* The edge is about the program; which of its queues have work is in its memory. */
-static int edge(struct gp_client *client, const struct gp_wire_message *message)
+static int edge(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
-	struct gp_msg_edge it;
+	struct gp_proto_msg_edge it;
 	u32 gpu_id = 0;
 
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
 		return -EPROTO;
 	memcpy(&it, message->body, sizeof(it));
 	if (client->activity) {
-		gp_agent_look(client, it.now_ns);
+		gp_daemon_agent_look(client, it.now_ns);
 		return 0;
 	}
 	/* Without memory: all queues of that GPU; all there are when it is of none that is known.
@@ -212,16 +215,16 @@ static int edge(struct gp_client *client, const struct gp_wire_message *message)
 			gpu_id = client->queues[i].gpu_id;
 	for (size_t i = 0; i < client->queue_count; i++)
 		if (!gpu_id || client->queues[i].gpu_id == gpu_id)
-			gp_host_work(client->daemon, client, &client->queues[i], work_of(it.busy),
-				     it.now_ns);
+			gp_daemon_host_work(client->daemon, client, &client->queues[i],
+					    work_of(it.busy), it.now_ns);
 	return 0;
 }
 
 /* A request began: its work is about to come, on every device where the program has queues. */
-static int request(struct gp_client *client, const struct gp_wire_message *message)
+static int request(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	struct gp_daemon *daemon = client->daemon;
-	struct gp_msg_request it;
+	struct gp_proto_msg_request it;
 	u64 told = 0;
 
 	if (!gp_wire_fits(message, sizeof(it), 0, 0))
@@ -229,9 +232,9 @@ static int request(struct gp_client *client, const struct gp_wire_message *messa
 	memcpy(&it, message->body, sizeof(it));
 	client->open = it.open;
 	if (client->job->strict)
-		gp_host_settle(daemon);
+		gp_daemon_host_settle(daemon);
 	for (size_t i = 0; it.begin && i < client->queue_count; i++) {
-		u32 device = gp_host_device(daemon, client->queues[i].gpu_id);
+		u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
 		u64 now = gp_daemon_now();
 
 		if (device == GP_DAEMON_NONE || (told & 1ull << device))
@@ -241,12 +244,12 @@ static int request(struct gp_client *client, const struct gp_wire_message *messa
 		if (client->job->strict && gp_gpu_is_nvidia(client->queues[i].gpu_id))
 			continue;
 		gp_sched_hint(daemon->sched, now, client->job->handle, device, now);
-		gp_host_settle(daemon);
+		gp_daemon_host_settle(daemon);
 	}
 	return 0;
 }
 
-static int event(struct gp_client *client, const struct gp_wire_message *message)
+static int event(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	if (client->state != GP_CLIENT_READY) {
 		/* The list under way may be older than this. */
@@ -265,7 +268,7 @@ static int event(struct gp_client *client, const struct gp_wire_message *message
 	}
 }
 
-int gp_agent_message(struct gp_client *client, const struct gp_wire_message *message)
+int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wire_message *message)
 {
 	if (message->header.serial == 0)
 		return event(client, message);

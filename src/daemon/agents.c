@@ -18,11 +18,11 @@
 
 #define TRY_AGAIN_NS (10 * GP_NS_PER_MS)
 
-static void connect_to(struct gp_client *client);
+static void connect_to(struct gp_daemon_client *client);
 
 static void agent_time(struct gp_timer *timer)
 {
-	struct gp_client *client = gp_container(timer, struct gp_client, timer);
+	struct gp_daemon_client *client = gp_container(timer, struct gp_daemon_client, timer);
 
 	switch (client->state) {
 	case GP_CLIENT_CONNECT:
@@ -31,26 +31,26 @@ static void agent_time(struct gp_timer *timer)
 	case GP_CLIENT_READY:
 		/* Throttled until now; what it said meanwhile may be lost, its memory is not. */
 		gp_loop_pause(&client->daemon->loop, &client->watch, false);
-		gp_agent_look(client, gp_daemon_now());
+		gp_daemon_agent_look(client, gp_daemon_now());
 		break;
 	default:
-		gp_client_free(client); /* it never introduced itself */
+		gp_daemon_client_free(client); /* it never introduced itself */
 	}
 }
 
 /* Who has said enough for this second is not listened to for the rest of it; who has before it
  * introduced itself, not any more: the time for that goes on, and ends it. */
-static void keep_rate(struct gp_client *client)
+static void keep_rate(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
-	struct gp_config_user limits;
+	struct gp_daemon_config_user limits;
 	u64 now = gp_daemon_now();
 
 	if (now - client->second_start >= GP_NS_PER_S) {
 		client->second_start = now;
 		client->messages = 0;
 	}
-	gp_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
+	gp_daemon_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
 	if (client->messages++ < limits.max_messages)
 		return;
 	daemon->stats.dropped_messages++;
@@ -61,21 +61,21 @@ static void keep_rate(struct gp_client *client)
 
 static void agent_ready(struct gp_watch *watch, u32 events)
 {
-	struct gp_client *client = gp_container(watch, struct gp_client, watch);
+	struct gp_daemon_client *client = gp_container(watch, struct gp_daemon_client, watch);
 	struct gp_daemon *daemon = client->daemon;
 	int error;
 
 	/* While it is paused only its end is reported. */
 	if (watch->paused) {
 		if (events & (EPOLLHUP | EPOLLERR))
-			gp_client_free(client);
+			gp_daemon_client_free(client);
 		return;
 	}
 	error = gp_wire_receive(watch->fd, &daemon->message, 0);
 	if (error == -EAGAIN)
 		return;
 	if (!error) {
-		error = gp_agent_message(client, &daemon->message);
+		error = gp_daemon_agent_message(client, &daemon->message);
 		if (daemon->message.fd >= 0)
 			close(daemon->message.fd);
 	}
@@ -84,7 +84,7 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 			gp_daemon_say(daemon, GP_WARNING,
 				      _("the agent of pid %u is left alone: %s"), client->who.pid,
 				      strerror(-error));
-		gp_client_free(client);
+		gp_daemon_client_free(client);
 		return;
 	}
 	keep_rate(client);
@@ -97,14 +97,14 @@ static int socket_path(const struct gp_daemon *daemon, const char *name, char *o
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-static int try_connect(const struct gp_client *client, int *out)
+static int try_connect(const struct gp_daemon_client *client, int *out)
 {
 	char path[PATH_MAX];
 	int fd;
 
 	if (socket_path(client->daemon, client->socket, path, sizeof(path)))
 		return -ENAMETOOLONG;
-	fd = gp_directory_connect_owned(path);
+	fd = gp_proto_directory_connect_owned(path);
 	/* Nobody listens there any more: agents show their socket only when they do. */
 	if (fd == -ECONNREFUSED)
 		unlink(path);
@@ -115,20 +115,20 @@ static int try_connect(const struct gp_client *client, int *out)
 }
 
 /* A process has one agent: the one before is of the program that it was. */
-static void forget_others(const struct gp_client *client)
+static void forget_others(const struct gp_daemon_client *client)
 {
 	struct gp_list *link, *next;
 
 	gp_list_for_each_safe(link, next, &client->daemon->clients)
 	{
-		struct gp_client *other = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *other = gp_container(link, struct gp_daemon_client, link);
 
 		if (other != client && other->pidfd >= 0 && other->who.pid == client->who.pid)
-			gp_client_free(other);
+			gp_daemon_client_free(other);
 	}
 }
 
-static void connect_to(struct gp_client *client)
+static void connect_to(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 	pid_t pid;
@@ -143,13 +143,13 @@ static void connect_to(struct gp_client *client)
 	if (!error)
 		error = gp_wire_peer(fd, &pid, &uid);
 	if (!error)
-		error = gp_client_identify(client, (u32)pid);
+		error = gp_daemon_client_identify(client, (u32)pid);
 	/* Who listened may have ended, and its number be another user's by now. Root may have
 	 * become somebody else. */
 	if (!error && uid && client->who.uid != uid)
 		error = -EPERM;
 	if (!error) {
-		gp_attach_forget(daemon, (u32)pid);
+		gp_daemon_attach_forget(daemon, (u32)pid);
 		forget_others(client);
 	}
 	if (error && fd >= 0)
@@ -157,12 +157,12 @@ static void connect_to(struct gp_client *client)
 	if (!error)
 		error = gp_loop_watch(&daemon->loop, &client->watch, fd, agent_ready);
 	if (error) {
-		gp_client_free(client);
+		gp_daemon_client_free(client);
 		return;
 	}
 	gp_timer_set(&daemon->loop, &client->timer,
 		     gp_daemon_now() + GP_DAEMON_SHAKE_S * GP_NS_PER_S);
-	gp_agent_greet(client);
+	gp_daemon_agent_greet(client);
 }
 
 static bool known(struct gp_daemon *daemon, const char *name)
@@ -170,7 +170,7 @@ static bool known(struct gp_daemon *daemon, const char *name)
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		if (strcmp(gp_container(link, struct gp_client, link)->socket, name) == 0)
+		if (strcmp(gp_container(link, struct gp_daemon_client, link)->socket, name) == 0)
 			return true;
 	}
 	return false;
@@ -184,10 +184,11 @@ static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 	struct gp_list *link;
 	u32 count = 0;
 
-	if (socket_path(daemon, name, path, sizeof(path)) || gp_directory_owner(path, uid))
+	if (socket_path(daemon, name, path, sizeof(path)) || gp_proto_directory_owner(path, uid))
 		return false;
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, link);
 
 		count += client->pidfd < 0 && client->who.uid == *uid;
 	}
@@ -200,14 +201,14 @@ static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 static void found(struct gp_daemon *daemon, const char *name)
 {
 	size_t length = strlen(name);
-	struct gp_client *client;
+	struct gp_daemon_client *client;
 	u32 uid;
 
 	if (length < 6 || length >= sizeof(client->socket) || *name == '.' ||
 	    strcmp(name + length - 5, ".sock") != 0 || known(daemon, name) ||
 	    !within_limit(daemon, name, &uid))
 		return;
-	client = gp_client_new(daemon);
+	client = gp_daemon_client_new(daemon);
 	if (!client)
 		return;
 	memcpy(client->socket, name, length + 1);
@@ -246,9 +247,10 @@ static void agents_ready(struct gp_watch *watch, u32 events)
 	}
 }
 
-int gp_agents_start(struct gp_daemon *daemon)
+int gp_daemon_agents_start(struct gp_daemon *daemon)
 {
-	int fd, error = gp_directory_agents(daemon->agents_path, sizeof(daemon->agents_path), true);
+	int fd, error = gp_proto_directory_agents(daemon->agents_path, sizeof(daemon->agents_path),
+						  true);
 
 	if (error)
 		return error;
@@ -267,9 +269,10 @@ int gp_agents_start(struct gp_daemon *daemon)
 	return error;
 }
 
-void gp_agents_stop(struct gp_daemon *daemon)
+void gp_daemon_agents_stop(struct gp_daemon *daemon)
 {
 	gp_loop_unwatch(&daemon->loop, &daemon->agents_watch);
 	while (!gp_list_empty(&daemon->clients))
-		gp_client_free(gp_container(daemon->clients.next, struct gp_client, link));
+		gp_daemon_client_free(
+			gp_container(daemon->clients.next, struct gp_daemon_client, link));
 }

@@ -6,20 +6,21 @@
 
 #include "daemon/daemon.h"
 
-static int reply(struct gp_peer *peer, const struct gp_msg *ask, int status, const void *body,
-		 size_t size)
+static int reply(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask, int status,
+		 const void *body, size_t size)
 {
 	return gp_wire_send(peer->watch.fd, ask->type, ask->serial, status, body, size, -1);
 }
 
-static int refuse(struct gp_peer *peer, const struct gp_msg *ask, int error, const char *why)
+static int refuse(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask, int error,
+		  const char *why)
 {
 	return gp_wire_send_error(peer->watch.fd, ask->type, ask->serial, error, why);
 }
 
-static int hello(struct gp_peer *peer, const struct gp_wire_message *message)
+static int hello(struct gp_daemon_peer *peer, const struct gp_wire_message *message)
 {
-	struct gp_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
 
 	if (!gp_wire_fits(message, sizeof(me), 0, 0))
 		return -EPROTO;
@@ -27,44 +28,44 @@ static int hello(struct gp_peer *peer, const struct gp_wire_message *message)
 	return reply(peer, &message->header, 0, &me, sizeof(me));
 }
 
-static int status(struct gp_peer *peer, const struct gp_msg *ask)
+static int status(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
-	struct gp_msg_daemon_status body;
+	struct gp_proto_msg_daemon_status body;
 
-	gp_report_status(peer->daemon, &body);
+	gp_daemon_report_status(peer->daemon, &body);
 	return reply(peer, ask, 0, &body, sizeof(body));
 }
 
-static int jobs(struct gp_peer *peer, const struct gp_msg *ask,
-		const struct gp_msg_daemon_ask *what)
+static int jobs(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+		const struct gp_proto_msg_daemon_ask *what)
 {
 	struct gp_daemon *daemon = peer->daemon;
-	struct gp_msg_jobs *out = (struct gp_msg_jobs *)daemon->answer;
+	struct gp_proto_msg_jobs *out = (struct gp_proto_msg_jobs *)daemon->answer;
 	struct gp_list *link;
 	u64 total = 0;
 
-	*out = (struct gp_msg_jobs){0};
+	*out = (struct gp_proto_msg_jobs){0};
 	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_job *job = gp_container(link, struct gp_job, link);
-		const struct gp_client *client =
-			what->pid ? gp_host_client(daemon, what->pid) : NULL;
+		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+		const struct gp_daemon_client *client =
+			what->pid ? gp_daemon_host_client(daemon, what->pid) : NULL;
 
 		if (what->pid && (!client || client->job != job))
 			continue;
 		if (total++ >= what->first && out->count < GP_DAEMON_JOBS)
-			gp_report_job_view(daemon, job, &out->jobs[out->count++]);
+			gp_daemon_report_job_view(daemon, job, &out->jobs[out->count++]);
 	}
 	return reply(peer, ask, (int)total, out, sizeof(*out) + out->count * sizeof(out->jobs[0]));
 }
 
-static int devices(struct gp_peer *peer, const struct gp_msg *ask)
+static int devices(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
 	struct gp_daemon *daemon = peer->daemon;
-	struct gp_msg_devices *out = (struct gp_msg_devices *)daemon->answer;
+	struct gp_proto_msg_devices *out = (struct gp_proto_msg_devices *)daemon->answer;
 
-	*out = (struct gp_msg_devices){0};
+	*out = (struct gp_proto_msg_devices){0};
 	while (out->count < daemon->device_count) {
-		gp_report_device_view(daemon, out->count, &out->devices[out->count]);
+		gp_daemon_report_device_view(daemon, out->count, &out->devices[out->count]);
 		out->count++;
 	}
 	return reply(peer, ask, (int)out->count, out,
@@ -73,34 +74,35 @@ static int devices(struct gp_peer *peer, const struct gp_msg *ask)
 
 /* Lines from `first` on. The next question starts after the last one given; an answer without any
  * is the end. */
-static int decisions(struct gp_peer *peer, const struct gp_msg *ask,
-		     const struct gp_msg_daemon_ask *what)
+static int decisions(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+		     const struct gp_proto_msg_daemon_ask *what)
 {
 	struct gp_daemon *daemon = peer->daemon;
-	struct gp_msg_decisions *out = (struct gp_msg_decisions *)daemon->answer;
-	u64 id = GP_MAX(what->first, gp_record_first(&daemon->record));
+	struct gp_proto_msg_decisions *out = (struct gp_proto_msg_decisions *)daemon->answer;
+	u64 id = GP_MAX(what->first, gp_daemon_record_first(&daemon->record));
 
-	*out = (struct gp_msg_decisions){0};
+	*out = (struct gp_proto_msg_decisions){0};
 	for (; id < daemon->record.next && out->count < GP_DAEMON_DECISIONS; id++) {
-		const struct gp_msg_decision *line = gp_record_at(&daemon->record, id);
+		const struct gp_proto_msg_decision *line = gp_daemon_record_at(&daemon->record, id);
 
-		if (!what->pid || gp_report_concerns(daemon, line, what->pid))
+		if (!what->pid || gp_daemon_report_concerns(daemon, line, what->pid))
 			out->decisions[out->count++] = *line;
 	}
 	return reply(peer, ask, (int)out->count, out,
 		     sizeof(*out) + out->count * sizeof(out->decisions[0]));
 }
 
-static int work(struct gp_peer *peer, const struct gp_msg *ask,
-		const struct gp_msg_daemon_ask *what)
+static int work(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+		const struct gp_proto_msg_daemon_ask *what)
 {
 	struct gp_daemon *daemon = peer->daemon;
-	struct gp_msg_works *out = (struct gp_msg_works *)daemon->answer;
-	u64 id = GP_MAX(what->first, gp_record_first_work(&daemon->record));
+	struct gp_proto_msg_works *out = (struct gp_proto_msg_works *)daemon->answer;
+	u64 id = GP_MAX(what->first, gp_daemon_record_first_work(&daemon->record));
 
-	*out = (struct gp_msg_works){0};
+	*out = (struct gp_proto_msg_works){0};
 	for (; id < daemon->record.next_work && out->count < GP_DAEMON_WORKS; id++) {
-		const struct gp_msg_work *line = gp_record_work_at(&daemon->record, id);
+		const struct gp_proto_msg_work *line =
+			gp_daemon_record_work_at(&daemon->record, id);
 
 		if (!what->pid || line->pid == what->pid)
 			out->works[out->count++] = *line;
@@ -109,23 +111,23 @@ static int work(struct gp_peer *peer, const struct gp_msg *ask,
 		     sizeof(*out) + out->count * sizeof(out->works[0]));
 }
 
-static int stats(struct gp_peer *peer, const struct gp_msg *ask)
+static int stats(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
-	struct gp_msg_stats *out = (struct gp_msg_stats *)peer->daemon->answer;
+	struct gp_proto_msg_stats *out = (struct gp_proto_msg_stats *)peer->daemon->answer;
 
-	gp_report_stats(peer->daemon, out);
+	gp_daemon_report_stats(peer->daemon, out);
 	return reply(peer, ask, 0, out, sizeof(*out));
 }
 
 /* ---- changes ---- */
 
-static bool privileged(const struct gp_peer *peer)
+static bool privileged(const struct gp_daemon_peer *peer)
 {
 	return peer->uid == 0 || peer->uid == geteuid();
 }
 
 /* Above the ceilings: an administrator's decision, by root or through the group. */
-static bool above_ceilings(const struct gp_peer *peer)
+static bool above_ceilings(const struct gp_daemon_peer *peer)
 {
 	u32 group = peer->daemon->operators;
 
@@ -135,10 +137,10 @@ static bool above_ceilings(const struct gp_peer *peer)
 
 /* The process whose job is to be changed, or NULL after the refusal was sent (its result in
  * *error). */
-static struct gp_client *own_client(struct gp_peer *peer, const struct gp_msg *ask, u32 pid,
-				    int *error)
+static struct gp_daemon_client *own_client(struct gp_daemon_peer *peer,
+					   const struct gp_proto_msg *ask, u32 pid, int *error)
 {
-	struct gp_client *client = gp_host_client(peer->daemon, pid);
+	struct gp_daemon_client *client = gp_daemon_host_client(peer->daemon, pid);
 	char text[GP_PROTO_TEXT];
 
 	if (!client) {
@@ -154,19 +156,20 @@ static struct gp_client *own_client(struct gp_peer *peer, const struct gp_msg *a
 	return client;
 }
 
-static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_set *what)
+static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+	       const struct gp_proto_msg_set *what)
 {
 	struct gp_daemon *daemon = peer->daemon;
-	struct gp_config_user limits;
+	struct gp_daemon_config_user limits;
 	char text[GP_PROTO_TEXT];
 	int error = 0;
-	struct gp_client *client = own_client(peer, ask, what->pid, &error);
+	struct gp_daemon_client *client = own_client(peer, ask, what->pid, &error);
 
 	if (!client)
 		return error;
 	/* Who is not privileged is the process's own user, and may be configured by its name. */
-	struct gp_job *job = client->job;
-	gp_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
+	struct gp_daemon_job *job = client->job;
+	gp_daemon_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
 	if (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > GP_SCHED_PRIORITY_MAX) ||
 	    ((what->what & GP_DAEMON_SET_CLASS) && what->job_class > GP_SCHED_CLASS_OFFLINE) ||
 	    ((what->what & GP_DAEMON_SET_WEIGHT) &&
@@ -190,7 +193,7 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 	if (what->what & GP_DAEMON_SET_WEIGHT)
 		job->spec.weight = what->weight;
 	job->changed |= what->what;
-	error = gp_host_respec(daemon, job);
+	error = gp_daemon_host_respec(daemon, job);
 	if (error) {
 		job->spec = before;
 		job->changed = changed;
@@ -199,10 +202,11 @@ static int set(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 	return reply(peer, ask, 0, NULL, 0);
 }
 
-static int pin(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_msg_pin *what)
+static int pin(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
+	       const struct gp_proto_msg_pin *what)
 {
 	int error = 0;
-	struct gp_client *client = own_client(peer, ask, what->pid, &error);
+	struct gp_daemon_client *client = own_client(peer, ask, what->pid, &error);
 
 	if (!client)
 		return error;
@@ -212,11 +216,11 @@ static int pin(struct gp_peer *peer, const struct gp_msg *ask, const struct gp_m
 	if (what->pin == GP_SCHED_PIN_RUN && !above_ceilings(peer))
 		return refuse(peer, ask, -EPERM, "only root or the gpreempt group may do that");
 	client->job->asked_pin = what->pin;
-	gp_host_respec(peer->daemon, client->job);
+	gp_daemon_host_respec(peer->daemon, client->job);
 	return reply(peer, ask, 0, NULL, 0);
 }
 
-static int reload(struct gp_peer *peer, const struct gp_msg *ask)
+static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 {
 	int error;
 
@@ -237,24 +241,24 @@ static size_t body_size(u16 type)
 	case GP_MSG_DAEMON_JOBS:
 	case GP_MSG_DAEMON_DECISIONS:
 	case GP_MSG_DAEMON_WORK:
-		return sizeof(struct gp_msg_daemon_ask);
+		return sizeof(struct gp_proto_msg_daemon_ask);
 	case GP_MSG_DAEMON_SET:
-		return sizeof(struct gp_msg_set);
+		return sizeof(struct gp_proto_msg_set);
 	case GP_MSG_DAEMON_PIN:
-		return sizeof(struct gp_msg_pin);
+		return sizeof(struct gp_proto_msg_pin);
 	default:
 		return 0;
 	}
 }
 
-int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *message)
+int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_message *message)
 {
 	/* Answers use the daemon's one buffer; what is asked is copied out of it first. */
-	struct gp_msg ask = message->header;
+	struct gp_proto_msg ask = message->header;
 	union {
-		struct gp_msg_daemon_ask ask;
-		struct gp_msg_set set;
-		struct gp_msg_pin pin;
+		struct gp_proto_msg_daemon_ask ask;
+		struct gp_proto_msg_set set;
+		struct gp_proto_msg_pin pin;
 	} body;
 
 	if (ask.type == GP_MSG_HELLO)

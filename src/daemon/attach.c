@@ -28,12 +28,12 @@ static bool wants_attach(const struct gp_daemon *daemon)
 	return false;
 }
 
-static struct gp_client *find(const struct gp_daemon *daemon, u32 pid, bool attached)
+static struct gp_daemon_client *find(const struct gp_daemon *daemon, u32 pid, bool attached)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		if (client->pidfd >= 0 && client->who.pid == pid && client->attached == attached)
 			return client;
@@ -41,24 +41,24 @@ static struct gp_client *find(const struct gp_daemon *daemon, u32 pid, bool atta
 	return NULL;
 }
 
-void gp_attach_forget(struct gp_daemon *daemon, u32 pid)
+void gp_daemon_attach_forget(struct gp_daemon *daemon, u32 pid)
 {
-	struct gp_client *client = find(daemon, pid, true);
+	struct gp_daemon_client *client = find(daemon, pid, true);
 
 	if (client)
-		gp_client_free(client);
+		gp_daemon_client_free(client);
 }
 
 static void gone(struct gp_watch *watch, u32 events)
 {
 	(void)events;
-	gp_client_free(gp_container(watch, struct gp_client, watch));
+	gp_daemon_client_free(gp_container(watch, struct gp_daemon_client, watch));
 }
 
-void gp_attach_queues(struct gp_client *client)
+void gp_daemon_attach_queues(struct gp_daemon_client *client)
 {
 	struct gpreempt_queue *found = NULL;
-	struct gp_msg_queue *list = NULL;
+	struct gp_proto_msg_queue *list = NULL;
 	int count;
 
 	if (!client->target)
@@ -68,7 +68,7 @@ void gp_attach_queues(struct gp_client *client)
 	count = found && list ? gpreempt_target_queues(client->target, found, GPREEMPT_QUEUES_MAX)
 			      : -ENOMEM;
 	for (int i = 0; i < count && i < GPREEMPT_QUEUES_MAX; i++)
-		list[i] = (struct gp_msg_queue){
+		list[i] = (struct gp_proto_msg_queue){
 			.pid = found[i].pid,
 			.gpu_id = found[i].gpu_id,
 			.valid = found[i].valid,
@@ -81,7 +81,7 @@ void gp_attach_queues(struct gp_client *client)
 			.write_index = found[i].write_index,
 		};
 	if (count >= 0)
-		gp_client_queues(client, list, (size_t)GP_MIN(count, GPREEMPT_QUEUES_MAX));
+		gp_daemon_client_queues(client, list, (size_t)GP_MIN(count, GPREEMPT_QUEUES_MAX));
 	free(found);
 	free(list);
 }
@@ -91,14 +91,14 @@ void gp_attach_queues(struct gp_client *client)
  * rings are: one stop and start of a moment, in that order for whatever comes later. The answers
  * concern nobody.
  */
-static void touch(struct gp_client *client)
+static void touch(struct gp_daemon_client *client)
 {
 	if (client->target && !client->nvidia &&
 	    gpreempt_target_suspend_async(client->target, NULL) > 0)
 		gpreempt_target_resume_async(client->target);
 }
 
-static bool rings_known(const struct gp_client *client)
+static bool rings_known(const struct gp_daemon_client *client)
 {
 	for (size_t i = 0; i < client->queue_count; i++) {
 		if (client->queues[i].object)
@@ -107,15 +107,15 @@ static bool rings_known(const struct gp_client *client)
 	return client->nvidia; /* it has none */
 }
 
-static int attach(struct gp_client *client, u32 pid)
+static int attach(struct gp_daemon_client *client, u32 pid)
 {
 	struct gp_daemon *daemon = client->daemon;
-	const struct gp_config_rule *rule;
-	int error = gp_client_identify(client, pid), fd;
+	const struct gp_daemon_config_rule *rule;
+	int error = gp_daemon_client_identify(client, pid), fd;
 
 	if (error)
 		return error;
-	rule = gp_rule_find(&daemon->config, &client->who);
+	rule = gp_daemon_rule_find(&daemon->config, &client->who);
 	if (!rule || !rule->attach)
 		return -ENOENT;
 	gp_wire_text(client->group, sizeof(client->group), rule->group, sizeof(rule->group));
@@ -127,42 +127,43 @@ static int attach(struct gp_client *client, u32 pid)
 		return error;
 	client->attached = true;
 	client->state = GP_CLIENT_READY;
-	error = gp_host_join(daemon, client);
+	error = gp_daemon_host_join(daemon, client);
 	if (error)
 		return error;
 	daemon->attached_count++;
 	touch(client);
-	gp_attach_queues(client);
+	gp_daemon_attach_queues(client);
 	return 0;
 }
 
 /* NVIDIA's driver lists no queues; those of a process that has some are looked for by the holder.
  */
-static bool queues_changed(const struct gp_client *client, const struct gp_gpu_process *process)
+static bool queues_changed(const struct gp_daemon_client *client,
+			   const struct gp_gpu_process *process)
 {
 	return client->nvidia ? !client->queue_count : client->queue_count != process->queue_count;
 }
 
 static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process, bool nvidia)
 {
-	struct gp_client *client = find(daemon, process->pid, true);
+	struct gp_daemon_client *client = find(daemon, process->pid, true);
 
 	if (client) {
 		/* Not every new queue is told of. */
 		if (queues_changed(client, process) || !rings_known(client))
-			gp_attach_queues(client);
+			gp_daemon_attach_queues(client);
 		return;
 	}
 	if ((!process->queue_count && !nvidia) || process->pid == (u32)getpid() ||
 	    find(daemon, process->pid, false))
 		return;
-	client = gp_client_new(daemon);
+	client = gp_daemon_client_new(daemon);
 	if (!client)
 		return;
 	client->nvidia = nvidia;
 	gp_timer_init(&client->timer, NULL);
 	if (attach(client, process->pid))
-		gp_client_free(client);
+		gp_daemon_client_free(client);
 }
 
 static void scan(struct gp_timer *timer)
@@ -187,7 +188,8 @@ static void scan(struct gp_timer *timer)
 /* ---- reading ---- */
 
 /* Indices that moved are work, even when the ring has caught up again. */
-static void saw(struct gp_client *client, struct gp_client_queue *queue, const struct gp_ring *ring)
+static void saw(struct gp_daemon_client *client, struct gp_daemon_client_queue *queue,
+		const struct gp_gpu_ring *ring)
 {
 	struct gp_daemon *daemon = client->daemon;
 	u64 now = gp_daemon_now();
@@ -199,21 +201,21 @@ static void saw(struct gp_client *client, struct gp_client_queue *queue, const s
 	if (moved || waiting)
 		client->active_ns = now;
 	if (moved || waiting)
-		gp_host_work(daemon, client, queue, GP_SCHED_BUSY, now);
+		gp_daemon_host_work(daemon, client, queue, GP_SCHED_BUSY, now);
 	/* Caught up is not drained: the last packet may still run. */
 	if (!waiting && queue->work == GP_SCHED_BUSY)
-		gp_host_work(daemon, client, queue, GP_SCHED_MAYBE, now);
+		gp_daemon_host_work(daemon, client, queue, GP_SCHED_MAYBE, now);
 }
 
-static void read_rings(struct gp_client *client)
+static void read_rings(struct gp_daemon_client *client)
 {
-	struct gp_ring rings[GP_RINGS_MAX];
+	struct gp_gpu_ring rings[GP_RINGS_MAX];
 	size_t index[GP_RINGS_MAX], count = 0;
 
 	for (size_t i = 0; i < client->queue_count && count < GP_RINGS_MAX; i++) {
 		if (!client->queues[i].object)
 			continue;
-		rings[count] = (struct gp_ring){.object = client->queues[i].object};
+		rings[count] = (struct gp_gpu_ring){.object = client->queues[i].object};
 		index[count++] = i;
 	}
 	if (gp_kfd_read_rings(client->who.pid, rings, count) <= 0)
@@ -225,13 +227,15 @@ static void read_rings(struct gp_client *client)
 }
 
 /* UINT64_MAX: this client's work concerns nobody. */
-static u64 interval_for(const struct gp_daemon *daemon, const struct gp_client *client, u64 now)
+static u64 interval_for(const struct gp_daemon *daemon, const struct gp_daemon_client *client,
+			u64 now)
 {
 	u64 interval = UINT64_MAX;
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *other = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *other =
+			gp_container(link, struct gp_daemon_client, link);
 
 		if (!other->job || other->job == client->job || (!other->busy && !other->attached))
 			continue;
@@ -251,7 +255,7 @@ static void read_time(struct gp_timer *timer)
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 		u64 wanted;
 
 		if (!client->job || (!client->attached && !client->busy))
@@ -262,14 +266,14 @@ static void read_time(struct gp_timer *timer)
 		if (client->attached)
 			read_rings(client);
 		else
-			gp_agent_look(client, now);
+			gp_daemon_agent_look(client, now);
 		interval = GP_MIN(interval, wanted);
 	}
 	if (interval != UINT64_MAX)
 		gp_timer_set(&daemon->loop, timer, now + interval);
 }
 
-void gp_attach_adapt(struct gp_daemon *daemon)
+void gp_daemon_attach_adapt(struct gp_daemon *daemon)
 {
 	bool could = daemon->job_count > 1 && (daemon->attached_count || daemon->busy_count);
 
@@ -279,13 +283,13 @@ void gp_attach_adapt(struct gp_daemon *daemon)
 			     gp_daemon_now() + daemon->config.read_slowest_ns);
 }
 
-void gp_attach_start(struct gp_daemon *daemon)
+void gp_daemon_attach_start(struct gp_daemon *daemon)
 {
 	gp_timer_init(&daemon->scan_timer, scan);
 	gp_timer_init(&daemon->read_timer, read_time);
 }
 
-void gp_attach_configure(struct gp_daemon *daemon)
+void gp_daemon_attach_configure(struct gp_daemon *daemon)
 {
 	gp_timer_set(&daemon->loop, &daemon->scan_timer,
 		     wants_attach(daemon) ? gp_daemon_now() : UINT64_MAX);

@@ -15,9 +15,9 @@
 #define OPEN_TRIES    2
 #define OPEN_AGAIN_NS (10 * GP_NS_PER_S)
 
-struct gp_client *gp_client_new(struct gp_daemon *daemon)
+struct gp_daemon_client *gp_daemon_client_new(struct gp_daemon *daemon)
 {
-	struct gp_client *client = calloc(1, sizeof(*client));
+	struct gp_daemon_client *client = calloc(1, sizeof(*client));
 
 	if (!client)
 		return NULL;
@@ -29,13 +29,13 @@ struct gp_client *gp_client_new(struct gp_daemon *daemon)
 	return client;
 }
 
-void gp_client_free(struct gp_client *client)
+void gp_daemon_client_free(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 
 	/* First out of reach of operations, then out of the core. */
-	gp_act_close(client);
-	gp_host_leave(daemon, client);
+	gp_daemon_act_close(client);
+	gp_daemon_host_leave(daemon, client);
 	gp_loop_unwatch(&daemon->loop, &client->watch);
 	gp_timer_set(&daemon->loop, &client->timer, UINT64_MAX);
 	if (client->activity)
@@ -45,18 +45,18 @@ void gp_client_free(struct gp_client *client)
 	gp_list_remove(&client->link);
 	free(client->queues);
 	free(client);
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
-static void user_limits(const struct gp_client *client, struct gp_config_user *out)
+static void user_limits(const struct gp_daemon_client *client, struct gp_daemon_config_user *out)
 {
-	gp_config_user(&client->daemon->config, client->who.uid, client->who.user, out);
+	gp_daemon_config_user(&client->daemon->config, client->who.uid, client->who.user, out);
 }
 
-int gp_client_identify(struct gp_client *client, u32 pid)
+int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 {
 	struct gp_daemon *daemon = client->daemon;
-	struct gp_config_user limits;
+	struct gp_daemon_config_user limits;
 	struct gp_list *link;
 	u32 count = 0;
 	int error;
@@ -64,7 +64,7 @@ int gp_client_identify(struct gp_client *client, u32 pid)
 	client->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (client->pidfd < 0)
 		return -errno;
-	error = gp_who_read(&daemon->root, pid, &client->who);
+	error = gp_daemon_who_read(&daemon->root, pid, &client->who);
 	if (error)
 		return error;
 	/* What was read is the pinned process's only if that one is still there. */
@@ -72,7 +72,8 @@ int gp_client_identify(struct gp_client *client, u32 pid)
 		return -ESRCH;
 	user_limits(client, &limits);
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *other = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *other =
+			gp_container(link, struct gp_daemon_client, link);
 
 		count += other != client && other->pidfd >= 0 && other->who.uid == client->who.uid;
 	}
@@ -88,8 +89,8 @@ int gp_client_identify(struct gp_client *client, u32 pid)
 }
 
 /* An agent adds a stream's step to the program's priority. */
-static enum gp_sched_stream stream_of(const struct gp_client *client,
-				      const struct gp_msg_queue *queue)
+static enum gp_sched_stream stream_of(const struct gp_daemon_client *client,
+				      const struct gp_proto_msg_queue *queue)
 {
 	u32 usual = client->wish.priority;
 
@@ -100,17 +101,18 @@ static enum gp_sched_stream stream_of(const struct gp_client *client,
 	return queue->logical_priority > usual ? GP_SCHED_STREAM_HIGH : GP_SCHED_STREAM_LOW;
 }
 
-static u64 backlog(const struct gp_msg_queue *queue)
+static u64 backlog(const struct gp_proto_msg_queue *queue)
 {
 	if (!(queue->valid & GPREEMPT_QUEUE_POINTERS) || queue->write_index < queue->read_index)
 		return GP_DAEMON_UNKNOWN;
 	return queue->write_index - queue->read_index;
 }
 
-static struct gp_client_queue *find(struct gp_client *client, const struct gp_msg_queue *queue)
+static struct gp_daemon_client_queue *find(struct gp_daemon_client *client,
+					   const struct gp_proto_msg_queue *queue)
 {
 	for (size_t i = 0; i < client->queue_count; i++) {
-		struct gp_client_queue *known = &client->queues[i];
+		struct gp_daemon_client_queue *known = &client->queues[i];
 
 		if (known->kfd_id == queue->kfd_id && known->gpu_id == queue->gpu_id &&
 		    known->ring == queue->ring)
@@ -119,15 +121,16 @@ static struct gp_client_queue *find(struct gp_client *client, const struct gp_ms
 	return NULL;
 }
 
-static bool over_limit(const struct gp_client *client)
+static bool over_limit(const struct gp_daemon_client *client)
 {
-	struct gp_config_user limits;
+	struct gp_daemon_config_user limits;
 	struct gp_list *link;
 	size_t count = 0;
 
 	user_limits(client, &limits);
 	gp_list_for_each (link, &client->daemon->clients) {
-		const struct gp_client *other = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *other =
+			gp_container(link, struct gp_daemon_client, link);
 
 		if (other->who.uid == client->who.uid)
 			count += other->queue_count;
@@ -135,9 +138,9 @@ static bool over_limit(const struct gp_client *client)
 	return count >= limits.max_queues;
 }
 
-static void add(struct gp_client *client, const struct gp_msg_queue *queue)
+static void add(struct gp_daemon_client *client, const struct gp_proto_msg_queue *queue)
 {
-	struct gp_client_queue added = {
+	struct gp_daemon_client_queue added = {
 		.kfd_id = queue->kfd_id,
 		.gpu_id = queue->gpu_id,
 		.ring = queue->ring,
@@ -150,10 +153,11 @@ static void add(struct gp_client *client, const struct gp_msg_queue *queue)
 
 	if (!(queue->valid & GPREEMPT_QUEUE_KFD_ID) || !queue->gpu_id || over_limit(client))
 		return;
-	gp_host_queue_add(client->daemon, client, &added, stream_of(client, queue));
+	gp_daemon_host_queue_add(client->daemon, client, &added, stream_of(client, queue));
 }
 
-void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queues, size_t count)
+void gp_daemon_client_queues(struct gp_daemon_client *client,
+			     const struct gp_proto_msg_queue *queues, size_t count)
 {
 	struct gp_daemon *daemon = client->daemon;
 
@@ -161,19 +165,19 @@ void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queue
 		client->queues[i].seen = false;
 	/* The old ones go first: an id may have been used again. */
 	for (size_t i = 0; i < count; i++) {
-		struct gp_client_queue *known = find(client, &queues[i]);
+		struct gp_daemon_client_queue *known = find(client, &queues[i]);
 
 		if (known) {
 			known->seen = true;
 			known->backlog = backlog(&queues[i]);
 			gp_sched_queue_stream(daemon->sched, gp_daemon_now(), known->handle,
 					      stream_of(client, &queues[i]));
-			gp_host_settle(daemon);
+			gp_daemon_host_settle(daemon);
 		}
 	}
 	for (size_t i = client->queue_count; i-- > 0;) {
 		if (!client->queues[i].seen)
-			gp_host_queue_remove(daemon, client, i);
+			gp_daemon_host_queue_remove(daemon, client, i);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (!find(client, &queues[i]))
@@ -181,7 +185,7 @@ void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queue
 	}
 	/* A process may have become controllable with its first queue. */
 	if (client->queue_count && !client->target && gp_daemon_now() >= client->open_again_ns) {
-		gp_act_open(client);
+		gp_daemon_act_open(client);
 		if (++client->open_tries >= OPEN_TRIES)
 			client->open_again_ns = gp_daemon_now() + OPEN_AGAIN_NS;
 	}

@@ -28,16 +28,16 @@ enum section {
 struct reading {
 	const char *name, *text, *end;
 	struct gp_diag *diag;
-	struct gp_config *config;
+	struct gp_daemon_config *config;
 	u32 line, section_line;
 	size_t mistakes;
 	enum section section;
 	bool wrong; /* the section is a mistake: its keys are checked and go nowhere */
 	union {
-		struct gp_config daemon;
-		struct gp_config_device device;
-		struct gp_config_user user;
-		struct gp_config_rule rule;
+		struct gp_daemon_config daemon;
+		struct gp_daemon_config_device device;
+		struct gp_daemon_config_user user;
+		struct gp_daemon_config_rule rule;
 	} nowhere;
 	u64 nowhere_given;
 	char title[GP_CONFIG_TEXT + 16]; /* "[rule trainer]" */
@@ -108,7 +108,7 @@ static const char *plain_id(const char *name, char *room, size_t size)
 
 static void begin_device(struct reading *reading, const char *given)
 {
-	struct gp_config *config = reading->config;
+	struct gp_daemon_config *config = reading->config;
 	char room[32];
 	const char *name = plain_id(given, room, sizeof(room));
 
@@ -134,7 +134,7 @@ static void begin_device(struct reading *reading, const char *given)
 			return;
 		}
 	}
-	struct gp_config_device *device =
+	struct gp_daemon_config_device *device =
 		add(reading, (void **)&config->devices, &config->device_count,
 		    &config->device_capacity, sizeof(*device));
 	if (!device)
@@ -145,7 +145,7 @@ static void begin_device(struct reading *reading, const char *given)
 
 static void begin_user(struct reading *reading, const char *name)
 {
-	struct gp_config *config = reading->config;
+	struct gp_daemon_config *config = reading->config;
 
 	reading->section = SECTION_USER;
 	if (strcmp(name, "*") == 0) {
@@ -160,8 +160,9 @@ static void begin_user(struct reading *reading, const char *name)
 			return;
 		}
 	}
-	struct gp_config_user *user = add(reading, (void **)&config->users, &config->user_count,
-					  &config->user_capacity, sizeof(*user));
+	struct gp_daemon_config_user *user =
+		add(reading, (void **)&config->users, &config->user_count, &config->user_capacity,
+		    sizeof(*user));
 	if (!user)
 		reading->wrong = true;
 	else
@@ -170,7 +171,7 @@ static void begin_user(struct reading *reading, const char *name)
 
 static void begin_rule(struct reading *reading, const char *name)
 {
-	struct gp_config *config = reading->config;
+	struct gp_daemon_config *config = reading->config;
 
 	reading->section = SECTION_RULE;
 	for (size_t i = 0; i < config->rule_count; i++) {
@@ -179,8 +180,9 @@ static void begin_rule(struct reading *reading, const char *name)
 			return;
 		}
 	}
-	struct gp_config_rule *rule = add(reading, (void **)&config->rules, &config->rule_count,
-					  &config->rule_capacity, sizeof(*rule));
+	struct gp_daemon_config_rule *rule =
+		add(reading, (void **)&config->rules, &config->rule_count, &config->rule_capacity,
+		    sizeof(*rule));
 	if (!rule)
 		reading->wrong = true;
 	else
@@ -190,13 +192,13 @@ static void begin_rule(struct reading *reading, const char *name)
 /* What a whole section lacks is known at its end and said with the line of its beginning. */
 static void end_section(struct reading *reading)
 {
-	const struct gp_config *config = reading->config;
+	const struct gp_daemon_config *config = reading->config;
 	u32 line = reading->line;
 
 	if (reading->section != SECTION_RULE || reading->wrong)
 		return;
 	reading->line = reading->section_line;
-	const struct gp_config_rule *rule = &config->rules[config->rule_count - 1];
+	const struct gp_daemon_config_rule *rule = &config->rules[config->rule_count - 1];
 	if (!(rule->given & GP_RULE_PATTERNS))
 		mistake(reading,
 			_("[rule %s] matches nothing; give executable, user, cgroup or container "
@@ -269,9 +271,9 @@ static void begin_section(struct reading *reading, char *line)
 
 /* ---- lines ---- */
 
-static const struct gp_key *keys_of(struct reading *reading, void **base, u64 **given)
+static const struct gp_daemon_key *keys_of(struct reading *reading, void **base, u64 **given)
 {
-	struct gp_config *config = reading->config;
+	struct gp_daemon_config *config = reading->config;
 	size_t device = strcmp(reading->title, "[device *]") ? config->device_count - 1 : 0;
 	size_t user = strcmp(reading->title, "[user *]") ? config->user_count - 1 : 0;
 
@@ -279,9 +281,9 @@ static const struct gp_key *keys_of(struct reading *reading, void **base, u64 **
 		*base = &reading->nowhere;
 		*given = &reading->nowhere_given;
 		return reading->section == SECTION_DAEMON   ? gp_daemon_keys
-		       : reading->section == SECTION_DEVICE ? gp_device_keys
-		       : reading->section == SECTION_USER   ? gp_user_keys
-							    : gp_rule_keys;
+		       : reading->section == SECTION_DEVICE ? gp_daemon_device_keys
+		       : reading->section == SECTION_USER   ? gp_daemon_user_keys
+							    : gp_daemon_rule_keys;
 	}
 	switch (reading->section) {
 	case SECTION_DAEMON:
@@ -291,23 +293,23 @@ static const struct gp_key *keys_of(struct reading *reading, void **base, u64 **
 	case SECTION_DEVICE:
 		*base = &config->devices[device];
 		*given = &config->devices[device].given;
-		return gp_device_keys;
+		return gp_daemon_device_keys;
 	case SECTION_USER:
 		*base = &config->users[user];
 		*given = &config->users[user].given;
-		return gp_user_keys;
+		return gp_daemon_user_keys;
 	case SECTION_RULE:
 		*base = &config->rules[config->rule_count - 1];
 		*given = &config->rules[config->rule_count - 1].given;
-		return gp_rule_keys;
+		return gp_daemon_rule_keys;
 	default:
 		return NULL;
 	}
 }
 
-static void unknown_key(struct reading *reading, const struct gp_key *keys, const char *name)
+static void unknown_key(struct reading *reading, const struct gp_daemon_key *keys, const char *name)
 {
-	const char *nearest = gp_key_nearest(keys, name);
+	const char *nearest = gp_daemon_key_nearest(keys, name);
 	struct gp_buf all = {0};
 
 	if (nearest) {
@@ -325,11 +327,11 @@ static void unknown_key(struct reading *reading, const struct gp_key *keys, cons
 /* In a section of which even the kind is not known: a key that no kind has. */
 static void check_anywhere(struct reading *reading, const char *name)
 {
-	const struct gp_key *const all[] = {gp_daemon_keys, gp_device_keys, gp_user_keys,
-					    gp_rule_keys};
+	const struct gp_daemon_key *const all[] = {gp_daemon_keys, gp_daemon_device_keys,
+						   gp_daemon_user_keys, gp_daemon_rule_keys};
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(all); i++) {
-		if (gp_key_find(all[i], name) >= 0)
+		if (gp_daemon_key_find(all[i], name) >= 0)
 			return;
 	}
 	mistake(reading, _("no section has a key '%s'"), name);
@@ -338,7 +340,7 @@ static void check_anywhere(struct reading *reading, const char *name)
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = user;
-	const struct gp_key *keys;
+	const struct gp_daemon_key *keys;
 	char wanted[256];
 	void *base;
 	u64 *given;
@@ -353,12 +355,12 @@ static int handle(void *user, const char *section, const char *name, const char 
 		check_anywhere(reading, name);
 		return 1;
 	}
-	int key = gp_key_find(keys, name);
+	int key = gp_daemon_key_find(keys, name);
 	if (key < 0)
 		unknown_key(reading, keys, name);
 	else if (*given & 1ull << key)
 		mistake(reading, _("'%s' is there twice in %s; keep one"), name, reading->title);
-	else if (gp_key_read(&keys[key], value, base, wanted, sizeof(wanted)))
+	else if (gp_daemon_key_read(&keys[key], value, base, wanted, sizeof(wanted)))
 		mistake(reading, _("'%s' is not a value for %s; write %s"), value, name, wanted);
 	if (key >= 0)
 		*given |= 1ull << key;
@@ -418,11 +420,11 @@ static char *next_line(char *out, int room, void *stream)
 	return out;
 }
 
-int gp_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
-		    struct gp_config *out)
+int gp_daemon_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
+			   struct gp_daemon_config *out)
 {
 	struct reading reading = {.name = name, .text = text, .end = text + size, .diag = diag};
-	int error = gp_config_defaults(out);
+	int error = gp_daemon_config_defaults(out);
 
 	if (error)
 		return gp_fail(diag, error, "%s: %s", name, strerror(-error));
@@ -433,11 +435,11 @@ int gp_config_parse(const char *name, const char *text, size_t size, struct gp_d
 		mistake(&reading, _("read_fastest is longer than read_slowest; swap them"));
 	if (!reading.mistakes)
 		return 0;
-	gp_config_free(out);
+	gp_daemon_config_free(out);
 	return -EINVAL;
 }
 
-int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out)
+int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daemon_config *out)
 {
 	struct gp_buf text = {0};
 	int error = gp_file_read(path, GP_CONFIG_BYTES, &text);
@@ -446,7 +448,7 @@ int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out
 		memset(out, 0, sizeof(*out));
 		gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
 	} else {
-		error = gp_config_parse(path, gp_buf_str(&text), text.len, diag, out);
+		error = gp_daemon_config_parse(path, gp_buf_str(&text), text.len, diag, out);
 	}
 	gp_buf_free(&text);
 	return error;

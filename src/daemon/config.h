@@ -17,12 +17,12 @@ enum {
 };
 
 /* When a job on a GPU that is shared by slices has those below it stopped: see strict.c. */
-enum gp_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
+enum gp_daemon_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
 
-enum gp_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
+enum gp_daemon_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
 
 /* [device *] or [device GPU]: a KFD gpu_id as `gpreempt ps --json` shows it, or "node N". */
-struct gp_config_device {
+struct gp_daemon_config_device {
 	char name[GP_CONFIG_TEXT];
 	u64 given; /* bits of the keys that were given; the others are those of [device *] */
 	bool suspend, share;
@@ -35,7 +35,7 @@ struct gp_config_device {
 };
 
 /* [user *] or [user NAME]: what its processes may ask for and how much of the daemon they get. */
-struct gp_config_user {
+struct gp_daemon_config_user {
 	char name[GP_CONFIG_TEXT];
 	u64 given;
 	u32 max_priority, max_weight;
@@ -44,9 +44,9 @@ struct gp_config_user {
 };
 
 /* [rule NAME]: all patterns that are given must match; the first rule that does counts. */
-struct gp_config_rule {
+struct gp_daemon_config_rule {
 	char name[GP_CONFIG_TEXT];
-	u64 given; /* enum gp_rule_key */
+	u64 given; /* enum gp_daemon_rule_key */
 	char executable[GP_CONFIG_TEXT], user[GP_CONFIG_TEXT], cgroup[GP_CONFIG_TEXT],
 		container[GP_CONFIG_TEXT];
 	u32 class; /* enum gp_sched_class */
@@ -55,11 +55,11 @@ struct gp_config_rule {
 	char group[GP_CONFIG_TEXT];
 	bool left_alone; /* policy = off */
 	bool attach;     /* control it although it was not started with `gpreempt run` */
-	u32 strict;      /* enum gp_strict */
+	u32 strict;      /* enum gp_daemon_strict */
 };
 
-/* Bits of gp_config_rule.given. */
-enum gp_rule_key {
+/* Bits of gp_daemon_config_rule.given. */
+enum gp_daemon_rule_key {
 	GP_RULE_EXECUTABLE = 1u << 0,
 	GP_RULE_USER = 1u << 1,
 	GP_RULE_CGROUP = 1u << 2,
@@ -78,8 +78,8 @@ enum gp_rule_key {
 	GP_RULE_PATTERNS = 0xf,
 };
 
-struct gp_config {
-	u32 mode; /* enum gp_mode */
+struct gp_daemon_config {
+	u32 mode; /* enum gp_daemon_mode */
 	u64 lease_ns, max_suspend_ns, operation_timeout_ns;
 	u64 scan_ns;                          /* between looks for processes to attach */
 	u64 read_fastest_ns, read_slowest_ns; /* between looks at rings of attached processes */
@@ -88,31 +88,31 @@ struct gp_config {
 	u32 metrics_port; /* on 127.0.0.1; 0: none */
 
 	/* The first is "*", whether it was given or not. */
-	struct gp_config_device *devices;
+	struct gp_daemon_config_device *devices;
 	size_t device_count, device_capacity;
-	struct gp_config_user *users;
+	struct gp_daemon_config_user *users;
 	size_t user_count, user_capacity;
-	struct gp_config_rule *rules;
+	struct gp_daemon_config_rule *rules;
 	size_t rule_count, rule_capacity;
 };
 
 /* The built-in values. -ENOMEM. */
-int gp_config_defaults(struct gp_config *config);
-void gp_config_free(struct gp_config *config);
+int gp_daemon_config_defaults(struct gp_daemon_config *config);
+void gp_daemon_config_free(struct gp_daemon_config *config);
 
 /* `name` is the file's in messages. -EINVAL after every mistake was said; *out is then empty. */
-int gp_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
-		    struct gp_config *out);
-int gp_config_read(const char *path, struct gp_diag *diag, struct gp_config *out);
+int gp_daemon_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
+			   struct gp_daemon_config *out);
+int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daemon_config *out);
 
 /* What holds for a device or a user: [device *] with what its own section gives. `slices`: shares
  * of the device are turns of the hardware, which cost nobody anything while the others are idle, so
  * that they are given unless the file says no. */
-void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
-		      struct gp_sched_device_config *out);
+void gp_daemon_config_device(const struct gp_daemon_config *config, u32 gpu_id, u32 node,
+			     bool slices, struct gp_sched_device_config *out);
 /* Whether a stop because of this device takes copy engines along. */
-bool gp_config_copies(const struct gp_config *config, u32 gpu_id, u32 node);
-void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
-		    struct gp_config_user *out);
+bool gp_daemon_config_copies(const struct gp_daemon_config *config, u32 gpu_id, u32 node);
+void gp_daemon_config_user(const struct gp_daemon_config *config, u32 uid, const char *user,
+			   struct gp_daemon_config_user *out);
 
 #endif

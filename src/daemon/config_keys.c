@@ -15,7 +15,7 @@
 
 static const char *const modes[] = {"observe", "act", NULL};
 static const char *const policies[] = {"off", "priority", "fair", "deadline", "quantum", NULL};
-static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_strict */
+static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_daemon_strict */
 static const char *const classes[] = {"normal", "online", "offline", NULL};
 
 #define KEY(structure, name, type, member, min, max, words)                              \
@@ -28,8 +28,8 @@ static const char *const classes[] = {"normal", "online", "offline", NULL};
 	}
 
 #define DAEMON(name, type, member, min, max, words) \
-	KEY(gp_config, name, type, member, min, max, words)
-const struct gp_key gp_daemon_keys[] = {
+	KEY(gp_daemon_config, name, type, member, min, max, words)
+const struct gp_daemon_key gp_daemon_keys[] = {
 	DAEMON("mode", WORD, mode, 0, 0, modes),
 	DAEMON("lease", TIME, lease_ns, 50 * MS, 60 * S, NULL),
 	DAEMON("max_suspend", TIME, max_suspend_ns, MS, SPAN, NULL),
@@ -46,8 +46,8 @@ const struct gp_key gp_daemon_keys[] = {
 };
 
 #define DEVICE(name, type, member, min, max, words) \
-	KEY(gp_config_device, name, type, member, min, max, words)
-const struct gp_key gp_device_keys[] = {
+	KEY(gp_daemon_config_device, name, type, member, min, max, words)
+const struct gp_daemon_key gp_daemon_device_keys[] = {
 	DEVICE("policy", WORD, policy, 0, 0, policies),
 	DEVICE("suspend", YES_NO, suspend, 0, 0, NULL),
 	DEVICE("share", YES_NO, share, 0, 0, NULL),
@@ -66,8 +66,8 @@ const struct gp_key gp_device_keys[] = {
 	END,
 };
 
-#define USER(name, member, min, max) KEY(gp_config_user, name, COUNT, member, min, max, NULL)
-const struct gp_key gp_user_keys[] = {
+#define USER(name, member, min, max) KEY(gp_daemon_config_user, name, COUNT, member, min, max, NULL)
+const struct gp_daemon_key gp_daemon_user_keys[] = {
 	USER("max_priority", max_priority, 0, GP_SCHED_PRIORITY_MAX),
 	USER("max_weight", max_weight, 1, GP_SCHED_WEIGHT_MAX),
 	USER("max_clients", max_clients, 0, GP_SCHED_MAX_PROCESSES),
@@ -76,10 +76,10 @@ const struct gp_key gp_user_keys[] = {
 	END,
 };
 
-/* In the order of enum gp_rule_key. */
+/* In the order of enum gp_daemon_rule_key. */
 #define RULE(name, type, member, min, max, words) \
-	KEY(gp_config_rule, name, type, member, min, max, words)
-const struct gp_key gp_rule_keys[] = {
+	KEY(gp_daemon_config_rule, name, type, member, min, max, words)
+const struct gp_daemon_key gp_daemon_rule_keys[] = {
 	RULE("executable", TEXT, executable, 0, 0, NULL),
 	RULE("user", TEXT, user, 0, 0, NULL),
 	RULE("cgroup", TEXT, cgroup, 0, 0, NULL),
@@ -137,7 +137,7 @@ static void write_time(char *out, size_t size, u64 ns)
 	snprintf(out, size, "%llu%s", (unsigned long long)(ns / unit->value), unit->name);
 }
 
-static int read_time(const struct gp_key *key, const char *text, u64 *out, char *wanted,
+static int read_time(const struct gp_daemon_key *key, const char *text, u64 *out, char *wanted,
 		     size_t size)
 {
 	char low[32], high[32];
@@ -150,7 +150,7 @@ static int read_time(const struct gp_key *key, const char *text, u64 *out, char 
 	return -EINVAL;
 }
 
-static int read_count(const struct gp_key *key, const char *text, u32 *out, char *wanted,
+static int read_count(const struct gp_daemon_key *key, const char *text, u32 *out, char *wanted,
 		      size_t size)
 {
 	u64 value;
@@ -177,7 +177,7 @@ static int read_percent(const char *text, u32 *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
-static int read_word(const struct gp_key *key, const char *text, u32 *out, char *wanted,
+static int read_word(const struct gp_daemon_key *key, const char *text, u32 *out, char *wanted,
 		     size_t size)
 {
 	size_t used = 0;
@@ -219,7 +219,8 @@ static int read_text(const char *text, char *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
-int gp_key_read(const struct gp_key *key, const char *text, void *base, char *wanted, size_t size)
+int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base, char *wanted,
+		       size_t size)
 {
 	void *out = (char *)base + key->offset;
 
@@ -254,7 +255,7 @@ int gp_key_read(const struct gp_key *key, const char *text, void *base, char *wa
 	return -EINVAL;
 }
 
-int gp_key_find(const struct gp_key *keys, const char *name)
+int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name)
 {
 	for (int i = 0; keys[i].name; i++) {
 		if (strcmp(keys[i].name, name) == 0)
@@ -263,7 +264,7 @@ int gp_key_find(const struct gp_key *keys, const char *name)
 	return -1;
 }
 
-const char *gp_key_nearest(const struct gp_key *keys, const char *name)
+const char *gp_daemon_key_nearest(const struct gp_daemon_key *keys, const char *name)
 {
 	const char *nearest = NULL;
 	size_t best = 4;

@@ -7,7 +7,7 @@
 
 #include "daemon/config.h"
 
-enum gp_key_type {
+enum gp_daemon_key_type {
 	GP_KEY_TIME,    /* "250us", "2s": nanoseconds in a u64 */
 	GP_KEY_COUNT,   /* a number: u32 */
 	GP_KEY_BYTES,   /* "192GiB": u64 */
@@ -18,26 +18,28 @@ enum gp_key_type {
 	GP_KEY_OFF,  /* "off": true */
 };
 
-struct gp_key {
+struct gp_daemon_key {
 	const char *name;
-	enum gp_key_type type;
+	enum gp_daemon_key_type type;
 	size_t offset;
 	u64 min, max;
 	const char *const *words; /* NULL-terminated */
 };
 
 /* Ends with an entry without a name. A key's bit in `given` is its place in the table. */
-extern const struct gp_key gp_daemon_keys[], gp_device_keys[], gp_user_keys[], gp_rule_keys[];
+extern const struct gp_daemon_key gp_daemon_keys[], gp_daemon_device_keys[], gp_daemon_user_keys[],
+	gp_daemon_rule_keys[];
 
 /*
  * Reads a value into the structure at `base`. 0, or -EINVAL and in `wanted` what would have been
  * right ("a time such as 250us, 10ms or 2s").
  */
-int gp_key_read(const struct gp_key *key, const char *text, void *base, char *wanted, size_t size);
+int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base, char *wanted,
+		       size_t size);
 
 /* The index of the key, or -1. */
-int gp_key_find(const struct gp_key *keys, const char *name);
+int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name);
 /* The key or word most like a name that is none; NULL when nothing is near. */
-const char *gp_key_nearest(const struct gp_key *keys, const char *name);
+const char *gp_daemon_key_nearest(const struct gp_daemon_key *keys, const char *name);
 
 #endif

@@ -14,12 +14,12 @@
 
 /* ---- defaults ---- */
 
-static void device_from_sched(struct gp_config_device *out)
+static void device_from_sched(struct gp_daemon_config_device *out)
 {
 	struct gp_sched_device_config usual;
 
 	gp_sched_device_defaults(&usual);
-	*out = (struct gp_config_device){
+	*out = (struct gp_daemon_config_device){
 		.name = "*",
 		.suspend = true,
 		.policy = usual.policy,
@@ -37,12 +37,12 @@ static void device_from_sched(struct gp_config_device *out)
 	};
 }
 
-int gp_config_defaults(struct gp_config *config)
+int gp_daemon_config_defaults(struct gp_daemon_config *config)
 {
 	struct gp_sched_config usual = {0};
 
 	gp_sched_defaults(&usual);
-	*config = (struct gp_config){
+	*config = (struct gp_daemon_config){
 		.mode = GP_MODE_OBSERVE,
 		.lease_ns = usual.lease_ns,
 		.max_suspend_ns = usual.max_suspend_ns,
@@ -59,11 +59,11 @@ int gp_config_defaults(struct gp_config *config)
 			  sizeof(*config->devices)) ||
 	    gp_array_grow((void **)&config->users, 0, &config->user_capacity,
 			  sizeof(*config->users))) {
-		gp_config_free(config);
+		gp_daemon_config_free(config);
 		return -ENOMEM;
 	}
 	device_from_sched(&config->devices[config->device_count++]);
-	config->users[config->user_count++] = (struct gp_config_user){
+	config->users[config->user_count++] = (struct gp_daemon_config_user){
 		.name = "*",
 		.max_priority = GP_SCHED_PRIORITY_ONLINE + GP_SCHED_STREAM_STEP,
 		.max_weight = GP_SCHED_WEIGHT_MAX,
@@ -74,7 +74,7 @@ int gp_config_defaults(struct gp_config *config)
 	return 0;
 }
 
-void gp_config_free(struct gp_config *config)
+void gp_daemon_config_free(struct gp_daemon_config *config)
 {
 	free(config->devices);
 	free(config->users);
@@ -84,7 +84,7 @@ void gp_config_free(struct gp_config *config)
 
 /* ---- sections over each other ---- */
 
-static size_t key_size(const struct gp_key *key)
+static size_t key_size(const struct gp_daemon_key *key)
 {
 	switch (key->type) {
 	case GP_KEY_TIME:
@@ -103,7 +103,7 @@ static size_t key_size(const struct gp_key *key)
 	return 0;
 }
 
-static void lay_over(const struct gp_key *keys, void *base, const void *over, u64 given)
+static void lay_over(const struct gp_daemon_key *keys, void *base, const void *over, u64 given)
 {
 	for (size_t i = 0; keys[i].name; i++) {
 		if (given & 1ull << i)
@@ -112,7 +112,7 @@ static void lay_over(const struct gp_key *keys, void *base, const void *over, u6
 	}
 }
 
-static bool is_device(const struct gp_config_device *device, u32 gpu_id, u32 node)
+static bool is_device(const struct gp_daemon_config_device *device, u32 gpu_id, u32 node)
 {
 	bool by_node = strncmp(device->name, "node ", 5) == 0;
 	u64 number;
@@ -123,39 +123,39 @@ static bool is_device(const struct gp_config_device *device, u32 gpu_id, u32 nod
 }
 
 /* Whether a key is in the section, by its place in the structure. */
-static bool says(const struct gp_config_device *device, size_t offset)
+static bool says(const struct gp_daemon_config_device *device, size_t offset)
 {
-	for (size_t i = 0; gp_device_keys[i].name; i++) {
-		if (gp_device_keys[i].offset == offset)
+	for (size_t i = 0; gp_daemon_device_keys[i].name; i++) {
+		if (gp_daemon_device_keys[i].offset == offset)
 			return device->given & 1ull << i;
 	}
 	return false;
 }
 
-static struct gp_config_device device_of(const struct gp_config *config, u32 gpu_id, u32 node,
-					 bool slices)
+static struct gp_daemon_config_device device_of(const struct gp_daemon_config *config, u32 gpu_id,
+						u32 node, bool slices)
 {
-	struct gp_config_device device = config->devices[0];
+	struct gp_daemon_config_device device = config->devices[0];
 
-	if (slices && !says(&device, offsetof(struct gp_config_device, share)))
+	if (slices && !says(&device, offsetof(struct gp_daemon_config_device, share)))
 		device.share = true;
 	for (size_t i = 1; i < config->device_count; i++) {
 		if (is_device(&config->devices[i], gpu_id, node))
-			lay_over(gp_device_keys, &device, &config->devices[i],
+			lay_over(gp_daemon_device_keys, &device, &config->devices[i],
 				 config->devices[i].given);
 	}
 	return device;
 }
 
-bool gp_config_copies(const struct gp_config *config, u32 gpu_id, u32 node)
+bool gp_daemon_config_copies(const struct gp_daemon_config *config, u32 gpu_id, u32 node)
 {
 	return device_of(config, gpu_id, node, false).copies;
 }
 
-void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool slices,
-		      struct gp_sched_device_config *out)
+void gp_daemon_config_device(const struct gp_daemon_config *config, u32 gpu_id, u32 node,
+			     bool slices, struct gp_sched_device_config *out)
 {
-	struct gp_config_device device = device_of(config, gpu_id, node, slices);
+	struct gp_daemon_config_device device = device_of(config, gpu_id, node, slices);
 
 	*out = (struct gp_sched_device_config){
 		.policy = device.policy,
@@ -176,8 +176,8 @@ void gp_config_device(const struct gp_config *config, u32 gpu_id, u32 node, bool
 	};
 }
 
-void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
-		    struct gp_config_user *out)
+void gp_daemon_config_user(const struct gp_daemon_config *config, u32 uid, const char *user,
+			   struct gp_daemon_config_user *out)
 {
 	char number[16];
 
@@ -187,6 +187,7 @@ void gp_config_user(const struct gp_config *config, u32 uid, const char *user,
 		const char *name = config->users[i].name;
 
 		if (strcmp(name, user) == 0 || strcmp(name, number) == 0)
-			lay_over(gp_user_keys, out, &config->users[i], config->users[i].given);
+			lay_over(gp_daemon_user_keys, out, &config->users[i],
+				 config->users[i].given);
 	}
 }

@@ -30,8 +30,8 @@ void gp_daemon_say(struct gp_daemon *daemon, enum gp_severity severity, const ch
 	gp_diag(daemon->diag, severity, "%s", text);
 }
 
-int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const char *config_path,
-		   struct gp_diag *diag)
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
+		   const char *config_path, struct gp_diag *diag)
 {
 	int error;
 
@@ -54,13 +54,13 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 	gp_list_init(&daemon->peers);
 	gp_timer_init(&daemon->watchdog_timer, NULL);
 	gp_timer_init(&daemon->library_timer, NULL);
-	gp_share_init(daemon);
+	gp_daemon_share_init(daemon);
 	error = gp_loop_init(&daemon->loop);
 	if (!error)
-		error = gp_record_init(&daemon->record, daemon->config.decisions);
+		error = gp_daemon_record_init(&daemon->record, daemon->config.decisions);
 	if (!error) {
-		gp_attach_start(daemon);
-		error = gp_host_init(daemon);
+		gp_daemon_attach_start(daemon);
+		error = gp_daemon_host_init(daemon);
 	}
 	if (error)
 		gp_daemon_free(daemon);
@@ -70,9 +70,9 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const cha
 /* ---- configuration ---- */
 
 /* Sizes are those of memory that is there already. */
-static void keep_sizes(struct gp_daemon *daemon, struct gp_config *config)
+static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config)
 {
-	const struct gp_config *old = &daemon->config;
+	const struct gp_daemon_config *old = &daemon->config;
 
 	if (config->decisions != old->decisions || config->max_jobs != old->max_jobs ||
 	    config->max_processes != old->max_processes || config->max_queues != old->max_queues ||
@@ -97,26 +97,26 @@ static void begin_to_act(struct gp_daemon *daemon)
 {
 	struct gp_list *link;
 
-	gp_act_start(daemon);
+	gp_daemon_act_start(daemon);
 	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
+		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 
 		if (job->wanted_held)
-			gp_act_answer(daemon, 0, job->handle, 0, 0);
+			gp_daemon_act_answer(daemon, 0, job->handle, 0, 0);
 	}
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
 int gp_daemon_reload(struct gp_daemon *daemon)
 {
 	u32 mode = daemon->config.mode;
-	struct gp_config config;
+	struct gp_daemon_config config;
 	struct gp_list *link;
 	int error;
 
 	if (!daemon->config_path)
 		return 0;
-	error = gp_config_read(daemon->config_path, daemon->diag, &config);
+	error = gp_daemon_config_read(daemon->config_path, daemon->diag, &config);
 	if (error) {
 		gp_daemon_say(daemon, GP_WARNING, _("the configuration stays as it was"));
 		return error;
@@ -124,17 +124,17 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	keep_sizes(daemon, &config);
 	if (daemon->forced_mode >= 0)
 		config.mode = (u32)daemon->forced_mode;
-	gp_config_free(&daemon->config);
+	gp_daemon_config_free(&daemon->config);
 	daemon->config = config;
 	if (mode == GP_MODE_ACT && config.mode != GP_MODE_ACT) {
-		gp_act_stop(daemon);
-		gp_host_settle(daemon);
+		gp_daemon_act_stop(daemon);
+		gp_daemon_host_settle(daemon);
 	}
-	gp_host_configure(daemon);
+	gp_daemon_host_configure(daemon);
 	gp_list_for_each (link, &daemon->jobs)
-		gp_host_respec(daemon, gp_container(link, struct gp_job, link));
-	gp_attach_configure(daemon);
-	gp_metrics_configure(daemon);
+		gp_daemon_host_respec(daemon, gp_container(link, struct gp_daemon_job, link));
+	gp_daemon_attach_configure(daemon);
+	gp_daemon_metrics_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
 		begin_to_act(daemon);
 	gp_daemon_say(daemon, GP_NOTE, _("configuration read again; mode %s"),
@@ -189,7 +189,7 @@ static int start_signals(struct gp_daemon *daemon)
 int gp_daemon_start(struct gp_daemon *daemon)
 {
 	uint64_t interval_us = 0;
-	int error = gp_service_start(daemon);
+	int error = gp_daemon_service_start(daemon);
 
 	if (error == -EBUSY)
 		return gp_fail(daemon->diag, error, _("another gpreemptd serves this directory"));
@@ -205,13 +205,13 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {
-		gp_act_start(daemon);
-		error = gp_agents_start(daemon);
+		gp_daemon_act_start(daemon);
+		error = gp_daemon_agents_start(daemon);
 	}
 	if (error)
 		return gp_fail(daemon->diag, error, _("cannot start: %s"), strerror(-error));
-	gp_attach_configure(daemon);
-	gp_metrics_configure(daemon);
+	gp_daemon_attach_configure(daemon);
+	gp_daemon_metrics_configure(daemon);
 	if (sd_watchdog_enabled(0, &interval_us) > 0) {
 		daemon->watchdog_ns = interval_us * 1000 / 3;
 		gp_timer_init(&daemon->watchdog_timer, watchdog);
@@ -224,20 +224,20 @@ int gp_daemon_start(struct gp_daemon *daemon)
 void gp_daemon_free(struct gp_daemon *daemon)
 {
 	sd_notify(0, "STOPPING=1");
-	gp_metrics_stop(daemon);
+	gp_daemon_metrics_stop(daemon);
 	if (daemon->sched) {
 		/* The connection's end lets go of all at once; one client after the other would
 		 * be waited for, and one that is stopped does not answer. */
-		gp_act_lift(daemon, true);
-		gp_act_stop(daemon);
-		gp_agents_stop(daemon);
+		gp_daemon_act_lift(daemon, true);
+		gp_daemon_act_stop(daemon);
+		gp_daemon_agents_stop(daemon);
 	}
-	gp_service_stop(daemon);
+	gp_daemon_service_stop(daemon);
 	gp_loop_unwatch(&daemon->loop, &daemon->signal_watch);
-	gp_host_free(daemon);
+	gp_daemon_host_free(daemon);
 	free(daemon->tickets);
 	daemon->tickets = NULL;
-	gp_record_free(&daemon->record);
+	gp_daemon_record_free(&daemon->record);
 	gp_loop_free(&daemon->loop);
-	gp_config_free(&daemon->config);
+	gp_daemon_config_free(&daemon->config);
 }

@@ -36,7 +36,7 @@ enum {
 #define GP_DAEMON_GROUP    "gpreempt" /* its members may go above their ceilings */
 #define GP_DAEMON_NO_GROUP UINT32_MAX
 
-struct gp_device {
+struct gp_daemon_device {
 	u32 gpu_id, node;
 	char name[GP_PROTO_NAME];
 	u32 broken;  /* targets whose breaker is open */
@@ -44,7 +44,7 @@ struct gp_device {
 	u64 busy_since, busy_ns;
 };
 
-struct gp_client_queue {
+struct gp_daemon_client_queue {
 	u32 kfd_id, gpu_id;
 	u64 ring, object;
 	u32 handle;      /* the core's */
@@ -55,7 +55,7 @@ struct gp_client_queue {
 	bool seen;       /* while a new list is compared with this one */
 };
 
-enum gp_client_state {
+enum gp_daemon_client_state {
 	GP_CLIENT_CONNECT, /* waits to try again */
 	GP_CLIENT_HELLO,   /* asked who it is */
 	GP_CLIENT_WATCH,   /* asked for its memory */
@@ -64,7 +64,7 @@ enum gp_client_state {
 };
 
 /* A process's share of the GPU. Parts are thousandths, as GPREEMPT_SHARE_AT() has them. */
-struct gp_client_share {
+struct gp_daemon_client_share {
 	u32 due, sent; /* to be sent, 0: nothing; under way or the last that was */
 	int ticket;    /* of the call under way; 0: none */
 	u32 tries;     /* that failed, of this one */
@@ -72,31 +72,31 @@ struct gp_client_share {
 };
 
 /* A process: known through its agent, or attached by rule. */
-struct gp_client {
+struct gp_daemon_client {
 	struct gp_list link;     /* in the daemon */
 	struct gp_list job_link; /* in its job */
 	struct gp_daemon *daemon;
 	struct gp_watch watch; /* the agent's socket, or a pidfd */
 	struct gp_timer timer; /* CONNECT: try again; handshake: give up; READY: throttled until */
 	char socket[64];       /* "ID.sock" in agents/; "" attached */
-	enum gp_client_state state;
+	enum gp_daemon_client_state state;
 	u32 tries, serial;
 	bool watching;            /* it promised to tell of its work */
 	bool attached, ask_again; /* ask_again: queues changed while a list was under way */
 	bool nvidia;              /* attached: found through NVIDIA's driver */
 
-	struct gp_who who;
-	struct gp_wish wish;
+	struct gp_daemon_who who;
+	struct gp_daemon_wish wish;
 	char group[GP_PROTO_NAME];
 	int pidfd;
-	const struct gp_activity *activity; /* mapped; NULL: only edges are known */
+	const struct gp_proto_activity *activity; /* mapped; NULL: only edges are known */
 
-	struct gp_job *job;
+	struct gp_daemon_job *job;
 	u32 process; /* the core's */
 	u32 open_tries;
 	u64 open_again_ns; /* to try whether it can be preempted, which waits for the holder */
 	u32 open;          /* requests, as it said last, or its memory when it was last looked at */
-	struct gp_client_queue *queues;
+	struct gp_daemon_client_queue *queues;
 	size_t queue_count, queue_capacity;
 	bool busy;
 	u64 busy_since;
@@ -107,11 +107,11 @@ struct gp_client {
 	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
 	bool held;                      /* suspended for us, and the lease is ours to renew */
 	bool broken;                    /* the holder does not preempt on a GPU of it */
-	struct gp_client_share share;
+	struct gp_daemon_client_share share;
 	u64 next_open_ns; /* when to try again to get a target */
 };
 
-struct gp_job {
+struct gp_daemon_job {
 	struct gp_list link;
 	struct gp_list clients;
 	u64 id;
@@ -119,10 +119,10 @@ struct gp_job {
 	u32 uid;
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 	struct gp_sched_job_spec spec;
-	u32 changed;   /* enum gp_daemon_set: what was set by hand and outlives a reload */
+	u32 changed;   /* enum gp_proto_daemon_set: what was set by hand and outlives a reload */
 	u32 asked_pin; /* by hand */
 	bool left_alone, uncontrolled;
-	u32 strict;            /* enum gp_strict */
+	u32 strict;            /* enum gp_daemon_strict */
 	enum gp_sched_pin pin; /* as told to the core */
 
 	bool wanted_held; /* the last action was SUSPEND */
@@ -132,7 +132,7 @@ struct gp_job {
 };
 
 /* An operation of the core under way: one driver call for each process of the job. */
-struct gp_operation {
+struct gp_daemon_operation {
 	struct gp_list link;
 	u64 token, reason, job_id;
 	u32 job; /* the core's handle */
@@ -142,21 +142,21 @@ struct gp_operation {
 	u64 cost_ns, started_ns;
 };
 
-struct gp_ticket {
+struct gp_daemon_ticket {
 	int ticket;
-	struct gp_operation *operation;
-	struct gp_client *client;
+	struct gp_daemon_operation *operation;
+	struct gp_daemon_client *client;
 };
 
 /* An answer for the core that must wait until its actions are taken. */
-struct gp_answer {
+struct gp_daemon_answer {
 	u64 token; /* 0: the lease of `job` is lost */
 	u32 job;
 	int result;
 	u64 cost_ns;
 };
 
-struct gp_peer {
+struct gp_daemon_peer {
 	struct gp_list link;
 	struct gp_daemon *daemon;
 	struct gp_watch watch;
@@ -165,7 +165,7 @@ struct gp_peer {
 	bool greeted, following;
 };
 
-struct gp_metrics {
+struct gp_daemon_metrics {
 	struct MHD_Daemon *http; /* NULL: off */
 	struct gp_watch watch;   /* its epoll descriptor */
 	struct gp_timer timer;
@@ -179,16 +179,16 @@ struct gp_daemon {
 	struct gp_loop loop;
 	struct gp_diag *diag;
 	struct gp_root root;
-	struct gp_config config;
+	struct gp_daemon_config config;
 	const char *config_path; /* NULL: built-in values */
 	int forced_mode;         /* on the command line; -1: the configuration's */
 	u64 started_ns;
 
 	struct gp_sched *sched;
 	void *sched_memory;
-	struct gp_job **by_handle;
+	struct gp_daemon_job **by_handle;
 	struct gp_timer sched_timer;
-	struct gp_device devices[GP_SCHED_MAX_DEVICES];
+	struct gp_daemon_device devices[GP_SCHED_MAX_DEVICES];
 	u32 device_count;
 	struct gp_list jobs, clients;
 	u64 last_job_id;
@@ -200,9 +200,9 @@ struct gp_daemon {
 	struct gp_timer library_timer; /* try again to open it */
 	struct gp_timer share_timer;   /* try again to send a share */
 	struct gp_list operations;
-	struct gp_ticket *tickets;
+	struct gp_daemon_ticket *tickets;
 	size_t ticket_count, ticket_capacity;
-	struct gp_answer *answers;
+	struct gp_daemon_answer *answers;
 	size_t answer_count, answer_capacity;
 	bool settling;
 	char problem[GP_PROTO_TEXT];
@@ -222,9 +222,9 @@ struct gp_daemon {
 	struct gp_timer watchdog_timer;
 	u64 watchdog_ns;
 
-	struct gp_record record;
-	struct gp_msg_stats stats;
-	struct gp_metrics metrics;
+	struct gp_daemon_record record;
+	struct gp_proto_msg_stats stats;
+	struct gp_daemon_metrics metrics;
 	struct gp_wire_message message; /* the last one received */
 	char answer[GP_PROTO_MAX];      /* room for one that is sent */
 };
@@ -232,8 +232,8 @@ struct gp_daemon {
 /* ---- daemon.c ---- */
 
 /* Takes the configuration. `directory` services (socket, agents) start with gp_daemon_start(). */
-int gp_daemon_init(struct gp_daemon *daemon, struct gp_config *config, const char *config_path,
-		   struct gp_diag *diag);
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
+		   const char *config_path, struct gp_diag *diag);
 int gp_daemon_start(struct gp_daemon *daemon);
 /* Resumes what is held, then lets go of everything. */
 void gp_daemon_free(struct gp_daemon *daemon);
@@ -242,138 +242,146 @@ int gp_daemon_reload(struct gp_daemon *daemon);
 
 /* ---- host.c: jobs and the core ---- */
 
-int gp_host_init(struct gp_daemon *daemon);
-void gp_host_free(struct gp_daemon *daemon);
+int gp_daemon_host_init(struct gp_daemon *daemon);
+void gp_daemon_host_free(struct gp_daemon *daemon);
 /* After every event of the core: carries out what it decided. */
-void gp_host_settle(struct gp_daemon *daemon);
+void gp_daemon_host_settle(struct gp_daemon *daemon);
 /* Index of a device, which is added when it is new; GP_DAEMON_NONE when there are too many. */
-u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id);
+u32 gp_daemon_host_device(struct gp_daemon *daemon, u32 gpu_id);
 /* Gives every device its configuration. */
-void gp_host_configure(struct gp_daemon *daemon);
+void gp_daemon_host_configure(struct gp_daemon *daemon);
 
 /* The client gets its job, or a new one. */
-int gp_host_join(struct gp_daemon *daemon, struct gp_client *client);
+int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *client);
 /* The client's queues leave the core, and its job, too, when it was the last. */
-void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client);
+void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *client);
 /* Spec and pin again, after a change of configuration or by hand. -EBUSY as the core. */
-int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job);
+int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job);
 
-int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
-		      const struct gp_client_queue *queue, enum gp_sched_stream stream);
-void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index);
-void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
-		  enum gp_sched_work work, u64 at_ns);
+int gp_daemon_host_queue_add(struct gp_daemon *daemon, struct gp_daemon_client *client,
+			     const struct gp_daemon_client_queue *queue,
+			     enum gp_sched_stream stream);
+void gp_daemon_host_queue_remove(struct gp_daemon *daemon, struct gp_daemon_client *client,
+				 size_t index);
+void gp_daemon_host_work(struct gp_daemon *daemon, struct gp_daemon_client *client,
+			 struct gp_daemon_client_queue *queue, enum gp_sched_work work, u64 at_ns);
 
-struct gp_client *gp_host_client(struct gp_daemon *daemon, u32 pid);
+struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid);
 
 /* ---- client.c: what agents and attached processes have in common ---- */
 
-struct gp_client *gp_client_new(struct gp_daemon *daemon);
-void gp_client_free(struct gp_client *client);
+struct gp_daemon_client *gp_daemon_client_new(struct gp_daemon *daemon);
+void gp_daemon_client_free(struct gp_daemon_client *client);
 /* Identity from the kernel, the user's limits. */
-int gp_client_identify(struct gp_client *client, u32 pid);
+int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid);
 /* A new list of queues: adds and removes the differences. */
-void gp_client_queues(struct gp_client *client, const struct gp_msg_queue *queues, size_t count);
+void gp_daemon_client_queues(struct gp_daemon_client *client,
+			     const struct gp_proto_msg_queue *queues, size_t count);
 
 /* ---- agents.c ---- */
 
-int gp_agents_start(struct gp_daemon *daemon);
-void gp_agents_stop(struct gp_daemon *daemon);
+int gp_daemon_agents_start(struct gp_daemon *daemon);
+void gp_daemon_agents_stop(struct gp_daemon *daemon);
 /* ---- agent_message.c ---- */
-void gp_agent_greet(struct gp_client *client);
+void gp_daemon_agent_greet(struct gp_daemon_client *client);
 /* 0, or -errno: the connection is to be ended. */
-int gp_agent_message(struct gp_client *client, const struct gp_wire_message *message);
+int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wire_message *message);
 /* Reads the agent's memory and tells the core what changed. */
-void gp_agent_look(struct gp_client *client, u64 at_ns);
+void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns);
 
 /* ---- attach.c ---- */
 
-void gp_attach_start(struct gp_daemon *daemon);
-void gp_attach_configure(struct gp_daemon *daemon);
+void gp_daemon_attach_start(struct gp_daemon *daemon);
+void gp_daemon_attach_configure(struct gp_daemon *daemon);
 /* An agent has come for a process that was attached: that is better. */
-void gp_attach_forget(struct gp_daemon *daemon, u32 pid);
+void gp_daemon_attach_forget(struct gp_daemon *daemon, u32 pid);
 /* The queues of an attached process, again. */
-void gp_attach_queues(struct gp_client *client);
+void gp_daemon_attach_queues(struct gp_daemon_client *client);
 /* A client came, went or changed: whether and how often rings are to be read. */
-void gp_attach_adapt(struct gp_daemon *daemon);
+void gp_daemon_attach_adapt(struct gp_daemon *daemon);
 
 /* ---- strict.c ---- */
 
 /* Reads what the programs' memory says of requests. */
-void gp_strict_look(struct gp_daemon *daemon);
+void gp_daemon_strict_look(struct gp_daemon *daemon);
 /* True: the core was told something, and what it makes of it is to be taken. */
-bool gp_strict_step(struct gp_daemon *daemon);
+bool gp_daemon_strict_step(struct gp_daemon *daemon);
 
 /* ---- act.c ---- */
 
-void gp_act_start(struct gp_daemon *daemon);
-void gp_act_stop(struct gp_daemon *daemon);
-void gp_act_open(struct gp_client *client);
-void gp_act_close(struct gp_client *client);
+void gp_daemon_act_start(struct gp_daemon *daemon);
+void gp_daemon_act_stop(struct gp_daemon *daemon);
+void gp_daemon_act_open(struct gp_daemon_client *client);
+void gp_daemon_act_close(struct gp_daemon_client *client);
 /* Carries out an action; its answer goes to `answers`, now or later. */
-void gp_act_suspend(struct gp_daemon *daemon, struct gp_job *job,
-		    const struct gp_sched_action *action);
-void gp_act_resume(struct gp_daemon *daemon, struct gp_job *job,
-		   const struct gp_sched_action *action);
-void gp_act_renew(struct gp_daemon *daemon);
+void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			   const struct gp_sched_action *action);
+void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
+			  const struct gp_sched_action *action);
+void gp_daemon_act_renew(struct gp_daemon *daemon);
 /* Takes what the library has to tell, and sends what waited for it. */
-void gp_act_collect(struct gp_daemon *daemon);
-void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
+void gp_daemon_act_collect(struct gp_daemon *daemon);
+void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
 
 /* ---- share.c ---- */
 
-void gp_share_init(struct gp_daemon *daemon);
-void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share);
+void gp_daemon_share_init(struct gp_daemon *daemon);
+void gp_daemon_act_share(struct gp_daemon *daemon, struct gp_daemon_job *job, u32 device,
+			 u32 share);
 /* The job has left the list, and what it had goes to the others; or it can be given its share now.
  */
-void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job);
+void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job *job);
 /* All programs are told at once and waited for together, not for long. `forget`: the shares do not
  * come back. */
-void gp_act_lift(struct gp_daemon *daemon, bool forget);
+void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget);
 /* Sends what is due. */
-void gp_share_send(struct gp_daemon *daemon);
+void gp_daemon_share_send(struct gp_daemon *daemon);
 /* The end of a call; false when it was none of a share. */
-bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event);
+bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt_event *event);
 /* The connection to the holder has ended, and with it what it had set. */
-void gp_share_lost(struct gp_daemon *daemon);
+void gp_daemon_share_lost(struct gp_daemon *daemon);
 /* The process's target is closed. */
-void gp_share_forget(struct gp_client *client);
+void gp_daemon_share_forget(struct gp_daemon_client *client);
 
 /* ---- report.c ---- */
 
-void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
-void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operation);
+void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action);
+void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_operation *operation);
 /* The queue's work has changed. */
-void gp_report_work(struct gp_daemon *daemon, const struct gp_client *client,
-		    const struct gp_client_queue *queue, u64 at_ns);
-void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_decision_kind kind);
-void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out);
-void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out);
-void gp_report_device_view(struct gp_daemon *daemon, u32 device, struct gp_msg_device *out);
-void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out);
+void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_client *client,
+			   const struct gp_daemon_client_queue *queue, u64 at_ns);
+void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			  enum gp_proto_decision_kind kind);
+void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out);
+void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			       struct gp_proto_msg_job *out);
+void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 device,
+				  struct gp_proto_msg_device *out);
+void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats *out);
 /* Whether a line concerns a process, or the job it is in. */
-bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *line, u32 pid);
+bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
+			       u32 pid);
 
 /* ---- metrics.c ---- */
 
 /* On or off, and on which port, as the configuration says. */
-void gp_metrics_configure(struct gp_daemon *daemon);
+void gp_daemon_metrics_configure(struct gp_daemon *daemon);
 /* Port 0: one that is free; metrics.port tells which. */
-int gp_metrics_start(struct gp_daemon *daemon, u32 port);
-void gp_metrics_stop(struct gp_daemon *daemon);
+int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port);
+void gp_daemon_metrics_stop(struct gp_daemon *daemon);
 /* ---- metrics_text.c ---- */
 struct gp_buf;
-void gp_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
+void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out);
 /* A label's value, as it stands between quotation marks. */
-void gp_metrics_escape(struct gp_buf *out, const char *value);
+void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
 
 /* ---- service.c ---- */
 
-int gp_service_start(struct gp_daemon *daemon);
-void gp_service_stop(struct gp_daemon *daemon);
-void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *line);
+int gp_daemon_service_start(struct gp_daemon *daemon);
+void gp_daemon_service_stop(struct gp_daemon *daemon);
+void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
 /* ---- answer.c: one request; 0, or -errno: the connection is to be ended ---- */
-int gp_service_answer(struct gp_peer *peer, const struct gp_wire_message *message);
+int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_message *message);
 
 u64 gp_daemon_now(void);
 /* A line for the journal. */

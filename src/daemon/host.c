@@ -16,7 +16,7 @@ static void sched_time(struct gp_timer *timer)
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, sched_timer);
 
 	gp_sched_timer(daemon->sched, gp_daemon_now());
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 	/* It may have been early by the clock's grain. */
 	if (!gp_timer_armed(timer))
 		gp_timer_set(&daemon->loop, timer, gp_sched_next(daemon->sched));
@@ -35,7 +35,7 @@ static void discover(struct gp_daemon *daemon)
 
 				if (!list.items[i].gpu_id)
 					continue;
-				index = gp_host_device(daemon, list.items[i].gpu_id);
+				index = gp_daemon_host_device(daemon, list.items[i].gpu_id);
 				if (index == GP_DAEMON_NONE)
 					break;
 				daemon->devices[index].node = list.items[i].node;
@@ -49,27 +49,27 @@ static void discover(struct gp_daemon *daemon)
 
 static void configure_device(struct gp_daemon *daemon, u32 index)
 {
-	struct gp_device *device = &daemon->devices[index];
+	struct gp_daemon_device *device = &daemon->devices[index];
 	struct gp_sched_device_config config;
 
-	gp_config_device(&daemon->config, device->gpu_id, device->node,
-			 gp_gpu_is_nvidia(device->gpu_id), &config);
+	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
+				gp_gpu_is_nvidia(device->gpu_id), &config);
 	if (device->broken)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_daemon_now(), index, &config);
 	if (error)
 		gp_daemon_say(daemon, GP_ERROR, "GPU %u: its configuration is refused: %s",
 			      device->gpu_id, strerror(-error));
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
-void gp_host_configure(struct gp_daemon *daemon)
+void gp_daemon_host_configure(struct gp_daemon *daemon)
 {
 	for (u32 i = 0; i < daemon->device_count; i++)
 		configure_device(daemon, i);
 }
 
-u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id)
+u32 gp_daemon_host_device(struct gp_daemon *daemon, u32 gpu_id)
 {
 	u32 index;
 
@@ -79,7 +79,8 @@ u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id)
 	}
 	if (index == GP_SCHED_MAX_DEVICES)
 		return GP_DAEMON_NONE;
-	daemon->devices[index] = (struct gp_device){.gpu_id = gpu_id, .node = GP_DAEMON_NONE};
+	daemon->devices[index] =
+		(struct gp_daemon_device){.gpu_id = gpu_id, .node = GP_DAEMON_NONE};
 	daemon->device_count++;
 	configure_device(daemon, index);
 	return index;
@@ -87,9 +88,9 @@ u32 gp_host_device(struct gp_daemon *daemon, u32 gpu_id)
 
 /* ---- the core ---- */
 
-int gp_host_init(struct gp_daemon *daemon)
+int gp_daemon_host_init(struct gp_daemon *daemon)
 {
-	const struct gp_config *config = &daemon->config;
+	const struct gp_daemon_config *config = &daemon->config;
 	struct gp_sched_config sched;
 
 	gp_sched_defaults(&sched);
@@ -114,11 +115,11 @@ int gp_host_init(struct gp_daemon *daemon)
 		return error;
 	discover(daemon);
 	/* Now that nodes are known, [device node N] counts, too. */
-	gp_host_configure(daemon);
+	gp_daemon_host_configure(daemon);
 	return 0;
 }
 
-void gp_host_free(struct gp_daemon *daemon)
+void gp_daemon_host_free(struct gp_daemon *daemon)
 {
 	free(daemon->sched_memory);
 	free(daemon->by_handle);
@@ -128,37 +129,37 @@ void gp_host_free(struct gp_daemon *daemon)
 	daemon->answers = NULL;
 }
 
-static struct gp_job *job_of(struct gp_daemon *daemon, u32 handle)
+static struct gp_daemon_job *job_of(struct gp_daemon *daemon, u32 handle)
 {
 	return handle < daemon->config.max_jobs ? daemon->by_handle[handle] : NULL;
 }
 
 static void carry_out(struct gp_daemon *daemon, const struct gp_sched_action *action)
 {
-	struct gp_job *job = job_of(daemon, action->job);
+	struct gp_daemon_job *job = job_of(daemon, action->job);
 
 	if (action->kind == GP_SCHED_TIMER) {
 		gp_timer_set(&daemon->loop, &daemon->sched_timer, action->until_ns);
 		return;
 	}
 	if (action->kind == GP_SCHED_RENEW) {
-		gp_act_renew(daemon);
+		gp_daemon_act_renew(daemon);
 		return;
 	}
-	gp_report_action(daemon, action);
+	gp_daemon_report_action(daemon, action);
 	if (!job)
 		return;
 	switch (action->kind) {
 	case GP_SCHED_SUSPEND:
 		job->wanted_held = true;
-		gp_act_suspend(daemon, job, action);
+		gp_daemon_act_suspend(daemon, job, action);
 		break;
 	case GP_SCHED_RESUME:
 		job->wanted_held = false;
-		gp_act_resume(daemon, job, action);
+		gp_daemon_act_resume(daemon, job, action);
 		break;
 	case GP_SCHED_SHARE:
-		gp_act_share(daemon, job, action->device, action->share);
+		gp_daemon_act_share(daemon, job, action->device, action->share);
 		break;
 	default:
 		break;
@@ -171,7 +172,7 @@ static void measure_devices(struct gp_daemon *daemon)
 	u64 now = gp_sched_now(daemon->sched);
 
 	for (u32 i = 0; i < daemon->device_count; i++) {
-		struct gp_device *device = &daemon->devices[i];
+		struct gp_daemon_device *device = &daemon->devices[i];
 
 		if (gp_sched_device_state(daemon->sched, i, &state))
 			continue;
@@ -183,7 +184,7 @@ static void measure_devices(struct gp_daemon *daemon)
 	}
 }
 
-static void give_answer(struct gp_daemon *daemon, const struct gp_answer *answer)
+static void give_answer(struct gp_daemon *daemon, const struct gp_daemon_answer *answer)
 {
 	u64 now = gp_daemon_now();
 
@@ -196,7 +197,7 @@ static void give_answer(struct gp_daemon *daemon, const struct gp_answer *answer
 	}
 }
 
-void gp_host_settle(struct gp_daemon *daemon)
+void gp_daemon_host_settle(struct gp_daemon *daemon)
 {
 	struct gp_sched_action action;
 
@@ -205,33 +206,33 @@ void gp_host_settle(struct gp_daemon *daemon)
 	if (daemon->settling)
 		return;
 	daemon->settling = true;
-	gp_strict_look(daemon);
+	gp_daemon_strict_look(daemon);
 	for (;;) {
 		while (gp_sched_take(daemon->sched, &action))
 			carry_out(daemon, &action);
 		if (!daemon->answer_count) {
-			if (!gp_strict_step(daemon))
+			if (!gp_daemon_strict_step(daemon))
 				break;
 			continue;
 		}
-		struct gp_answer answer = daemon->answers[0];
+		struct gp_daemon_answer answer = daemon->answers[0];
 		memmove(daemon->answers, daemon->answers + 1,
 			--daemon->answer_count * sizeof(answer));
 		give_answer(daemon, &answer);
 	}
 	daemon->settling = false;
 	measure_devices(daemon);
-	gp_attach_adapt(daemon);
+	gp_daemon_attach_adapt(daemon);
 }
 
-void gp_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)
+void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns)
 {
 	/* Without memory the answer is missing, which the core tolerates. */
 	if (gp_array_grow((void **)&daemon->answers, daemon->answer_count, &daemon->answer_capacity,
 			  sizeof(*daemon->answers)))
 		return;
-	daemon->answers[daemon->answer_count++] = (struct gp_answer){.token = token,
-								     .job = job,
-								     .result = result,
-								     .cost_ns = cost_ns};
+	daemon->answers[daemon->answer_count++] = (struct gp_daemon_answer){.token = token,
+									    .job = job,
+									    .result = result,
+									    .cost_ns = cost_ns};
 }

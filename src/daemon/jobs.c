@@ -7,27 +7,28 @@
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"
 
-static struct gp_client *first_client(const struct gp_job *job)
+static struct gp_daemon_client *first_client(const struct gp_daemon_job *job)
 {
-	return gp_container(job->clients.next, struct gp_client, job_link);
+	return gp_container(job->clients.next, struct gp_daemon_client, job_link);
 }
 
 /* By hand, then rules and what cannot be controlled anyway. */
-static enum gp_sched_pin wanted_pin(const struct gp_job *job)
+static enum gp_sched_pin wanted_pin(const struct gp_daemon_job *job)
 {
 	if (job->asked_pin != GP_SCHED_PIN_NONE)
 		return job->asked_pin;
 	return job->left_alone || job->uncontrolled ? GP_SCHED_PIN_RUN : GP_SCHED_PIN_NONE;
 }
 
-int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job)
+int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
-	const struct gp_client *client = first_client(job);
-	const struct gp_config_rule *rule = gp_rule_find(&daemon->config, &client->who);
+	const struct gp_daemon_client *client = first_client(job);
+	const struct gp_daemon_config_rule *rule =
+		gp_daemon_rule_find(&daemon->config, &client->who);
 	struct gp_sched_job_spec spec, old = job->spec;
 	u64 now = gp_daemon_now();
 
-	gp_who_spec(&daemon->config, &client->who, rule, &client->wish, &spec);
+	gp_daemon_who_spec(&daemon->config, &client->who, rule, &client->wish, &spec);
 	spec.tag = job->id;
 	if (job->changed & GP_DAEMON_SET_PRIORITY)
 		spec.priority = old.priority;
@@ -43,24 +44,25 @@ int gp_host_respec(struct gp_daemon *daemon, struct gp_job *job)
 	int error = gp_sched_job_set(daemon->sched, now, job->handle, &spec);
 	if (!error)
 		job->spec = spec;
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 	if (wanted_pin(job) != job->pin) {
 		job->pin = wanted_pin(job);
 		gp_sched_job_pin(daemon->sched, now, job->handle, job->pin);
-		gp_host_settle(daemon);
+		gp_daemon_host_settle(daemon);
 	}
 	return error;
 }
 
 /* A group of one user; a process without a group is a job of its own. */
-static struct gp_job *find_group(struct gp_daemon *daemon, const struct gp_client *client)
+static struct gp_daemon_job *find_group(struct gp_daemon *daemon,
+					const struct gp_daemon_client *client)
 {
 	struct gp_list *link;
 
 	if (!*client->group)
 		return NULL;
 	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
+		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 
 		if (job->uid == client->who.uid && strcmp(job->group, client->group) == 0)
 			return job;
@@ -68,9 +70,10 @@ static struct gp_job *find_group(struct gp_daemon *daemon, const struct gp_clien
 	return NULL;
 }
 
-static int new_job(struct gp_daemon *daemon, const struct gp_client *client, struct gp_job **out)
+static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *client,
+		   struct gp_daemon_job **out)
 {
-	struct gp_job *job = calloc(1, sizeof(*job));
+	struct gp_daemon_job *job = calloc(1, sizeof(*job));
 	int error;
 
 	if (!job)
@@ -81,8 +84,9 @@ static int new_job(struct gp_daemon *daemon, const struct gp_client *client, str
 		 *client->group ? client->group : client->who.name);
 	snprintf(job->group, sizeof(job->group), "%s", client->group);
 	gp_list_init(&job->clients);
-	gp_who_spec(&daemon->config, &client->who, gp_rule_find(&daemon->config, &client->who),
-		    &client->wish, &job->spec);
+	gp_daemon_who_spec(&daemon->config, &client->who,
+			   gp_daemon_rule_find(&daemon->config, &client->who), &client->wish,
+			   &job->spec);
 	job->spec.tag = job->id;
 	error = gp_sched_job_add(daemon->sched, gp_daemon_now(), &job->spec, &job->handle);
 	if (error) {
@@ -92,39 +96,39 @@ static int new_job(struct gp_daemon *daemon, const struct gp_client *client, str
 	daemon->by_handle[job->handle] = job;
 	gp_list_add_tail(&daemon->jobs, &job->link);
 	daemon->job_count++;
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 	*out = job;
 	return 0;
 }
 
 /* A held job is resumed by the core, last of all: it must still be known then. */
-static void end_job(struct gp_daemon *daemon, struct gp_job *job)
+static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 {
 	u32 handle = job->handle;
 
 	job->strict = GP_STRICT_NO;
 	gp_sched_job_remove(daemon->sched, gp_daemon_now(), handle);
-	gp_host_settle(daemon);
-	gp_report_job(daemon, job, GP_DECISION_WENT);
+	gp_daemon_host_settle(daemon);
+	gp_daemon_report_job(daemon, job, GP_DECISION_WENT);
 	daemon->by_handle[handle] = NULL;
 	while (!gp_list_empty(&job->clients))
 		gp_list_remove(job->clients.next);
 	gp_list_remove(&job->link);
 	daemon->job_count--;
-	gp_act_reshare(daemon, job);
+	gp_daemon_act_reshare(daemon, job);
 	free(job);
 }
 
-int gp_host_join(struct gp_daemon *daemon, struct gp_client *client)
+int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *client)
 {
-	struct gp_job *job = find_group(daemon, client);
+	struct gp_daemon_job *job = find_group(daemon, client);
 	bool is_new = !job;
 	int error = is_new ? new_job(daemon, client, &job) : 0;
 
 	if (error)
 		return error;
 	error = gp_sched_process_add(daemon->sched, gp_daemon_now(), job->handle, &client->process);
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 	if (error) {
 		if (is_new)
 			end_job(daemon, job);
@@ -132,16 +136,16 @@ int gp_host_join(struct gp_daemon *daemon, struct gp_client *client)
 	}
 	client->job = job;
 	gp_list_add_tail(&job->clients, &client->job_link);
-	gp_act_open(client);
-	gp_host_respec(daemon, job);
+	gp_daemon_act_open(client);
+	gp_daemon_host_respec(daemon, job);
 	if (is_new)
-		gp_report_job(daemon, job, GP_DECISION_CAME);
+		gp_daemon_report_job(daemon, job, GP_DECISION_CAME);
 	return 0;
 }
 
-void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client)
+void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *client)
 {
-	struct gp_job *job = client->job;
+	struct gp_daemon_job *job = client->job;
 
 	if (!job)
 		return;
@@ -151,7 +155,7 @@ void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client)
 	} else {
 		gp_sched_process_remove(daemon->sched, gp_daemon_now(), client->process);
 		gp_list_remove(&client->job_link);
-		gp_host_settle(daemon);
+		gp_daemon_host_settle(daemon);
 	}
 	client->job = NULL;
 	client->queue_count = 0;
@@ -162,33 +166,34 @@ void gp_host_leave(struct gp_daemon *daemon, struct gp_client *client)
 
 /* ---- queues ---- */
 
-int gp_host_queue_add(struct gp_daemon *daemon, struct gp_client *client,
-		      const struct gp_client_queue *queue, enum gp_sched_stream stream)
+int gp_daemon_host_queue_add(struct gp_daemon *daemon, struct gp_daemon_client *client,
+			     const struct gp_daemon_client_queue *queue,
+			     enum gp_sched_stream stream)
 {
-	u32 device = gp_host_device(daemon, queue->gpu_id);
+	u32 device = gp_daemon_host_device(daemon, queue->gpu_id);
 
 	if (device == GP_DAEMON_NONE)
 		return -ENOSPC;
 	if (gp_array_grow((void **)&client->queues, client->queue_count, &client->queue_capacity,
 			  sizeof(*client->queues)))
 		return -ENOMEM;
-	struct gp_client_queue *added = &client->queues[client->queue_count];
+	struct gp_daemon_client_queue *added = &client->queues[client->queue_count];
 	*added = *queue;
 	added->work = GP_SCHED_DRAINED;
 	int error = gp_sched_queue_add(daemon->sched, gp_daemon_now(), client->process, device,
 				       stream, &added->handle);
 	if (!error)
 		client->queue_count++;
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 	/* A group of channels that came later has the driver's timeslice until it is told. */
 	if (!error && client->queue_count > 1 && gp_gpu_is_nvidia(queue->gpu_id))
-		gp_act_reshare(daemon, client->job);
+		gp_daemon_act_reshare(daemon, client->job);
 	return error;
 }
 
 /* Bursts are counted for the whole client, from the first queue with work to the last without. A
  * queue of which nothing is known counts as being without. */
-static void note_burst(struct gp_daemon *daemon, struct gp_client *client, u64 at_ns)
+static void note_burst(struct gp_daemon *daemon, struct gp_daemon_client *client, u64 at_ns)
 {
 	bool busy = false;
 
@@ -197,14 +202,14 @@ static void note_burst(struct gp_daemon *daemon, struct gp_client *client, u64 a
 	if (busy && !client->busy)
 		client->busy_since = at_ns;
 	if (!busy && client->busy && at_ns > client->busy_since)
-		gp_histogram_add(&daemon->stats.burst[client->job->spec.class],
-				 at_ns - client->busy_since);
+		gp_daemon_histogram_add(&daemon->stats.burst[client->job->spec.class],
+					at_ns - client->busy_since);
 	daemon->busy_count += (u32)busy - (u32)client->busy;
 	client->busy = busy;
 }
 
-void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
-		  enum gp_sched_work work, u64 at_ns)
+void gp_daemon_host_work(struct gp_daemon *daemon, struct gp_daemon_client *client,
+			 struct gp_daemon_client_queue *queue, enum gp_sched_work work, u64 at_ns)
 {
 	u64 now = gp_daemon_now();
 
@@ -212,34 +217,35 @@ void gp_host_work(struct gp_daemon *daemon, struct gp_client *client, struct gp_
 		return;
 	queue->work = work;
 	/* A client's clock is believed only as far as it cannot be in the future. */
-	gp_report_work(daemon, client, queue, GP_MIN(at_ns, now));
+	gp_daemon_report_work(daemon, client, queue, GP_MIN(at_ns, now));
 	note_burst(daemon, client, GP_MIN(at_ns, now));
 	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_UNKNOWN);
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
-void gp_host_queue_remove(struct gp_daemon *daemon, struct gp_client *client, size_t index)
+void gp_daemon_host_queue_remove(struct gp_daemon *daemon, struct gp_daemon_client *client,
+				 size_t index)
 {
-	struct gp_client_queue *queue = &client->queues[index];
+	struct gp_daemon_client_queue *queue = &client->queues[index];
 	u64 now = gp_daemon_now();
 
 	/* Its work ends with it. */
 	if (queue->work != GP_SCHED_DRAINED) {
 		queue->work = GP_SCHED_DRAINED;
-		gp_report_work(daemon, client, queue, now);
+		gp_daemon_report_work(daemon, client, queue, now);
 		note_burst(daemon, client, now);
 	}
 	gp_sched_queue_remove(daemon->sched, now, queue->handle);
 	*queue = client->queues[--client->queue_count];
-	gp_host_settle(daemon);
+	gp_daemon_host_settle(daemon);
 }
 
-struct gp_client *gp_host_client(struct gp_daemon *daemon, u32 pid)
+struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		if (client->job && client->who.pid == pid)
 			return client;

@@ -57,13 +57,13 @@ static void help(void)
 
 static int check(const char *path, struct gp_diag *diag)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 
-	if (gp_config_read(path, diag, &config))
+	if (gp_daemon_config_read(path, diag, &config))
 		return EXIT_FAILED;
 	printf(_("%s: correct; mode %s, %zu rules\n"), path,
 	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 	return finish(diag);
 }
 
@@ -115,14 +115,15 @@ static int parse(int argc, char **argv, struct settings *settings, struct gp_dia
 	return -1;
 }
 
-static int configure(struct settings *settings, struct gp_diag *diag, struct gp_config *config)
+static int configure(struct settings *settings, struct gp_diag *diag,
+		     struct gp_daemon_config *config)
 {
 	int error;
 
 	if (!settings->config && access(DEFAULT_CONFIG, R_OK) == 0)
 		settings->config = DEFAULT_CONFIG;
-	error = settings->config ? gp_config_read(settings->config, diag, config)
-				 : gp_config_defaults(config);
+	error = settings->config ? gp_daemon_config_read(settings->config, diag, config)
+				 : gp_daemon_config_defaults(config);
 	if (!error && settings->mode >= 0)
 		config->mode = (u32)settings->mode;
 	return error;
@@ -153,7 +154,7 @@ int main(int argc, char **argv)
 				  .levels = writes_to_journal(),
 				  .name = name_of(argc ? argv[0] : NULL)};
 	struct settings settings = {.mode = -1};
-	struct gp_config config;
+	struct gp_daemon_config config;
 	struct gp_daemon *daemon;
 	int status;
 

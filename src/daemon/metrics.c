@@ -63,12 +63,12 @@ static enum MHD_Result request(void *context, struct MHD_Connection *connection,
 		gp_buf_puts(&body, "Only GET is answered.\n");
 		return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, &body, "Allow", "GET");
 	}
-	gp_metrics_text(daemon, &body);
+	gp_daemon_metrics_text(daemon, &body);
 	return reply(connection, MHD_HTTP_OK, &body, "Content-Type",
 		     "text/plain; version=0.0.4; charset=utf-8");
 }
 
-static u32 connections(const struct gp_metrics *metrics)
+static u32 connections(const struct gp_daemon_metrics *metrics)
 {
 	const union MHD_DaemonInfo *info =
 		MHD_get_daemon_info(metrics->http, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
@@ -79,7 +79,7 @@ static u32 connections(const struct gp_metrics *metrics)
 /* One round; the rest of a round that was cut off and time limits come back by the timer. */
 static void serve(struct gp_daemon *daemon)
 {
-	struct gp_metrics *metrics = &daemon->metrics;
+	struct gp_daemon_metrics *metrics = &daemon->metrics;
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	u32 before = connections(metrics);
 	u64 at = UINT64_MAX;
@@ -131,9 +131,9 @@ static int listen_on(u32 port, u32 *got)
 	return fd;
 }
 
-int gp_metrics_start(struct gp_daemon *daemon, u32 port)
+int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port)
 {
-	struct gp_metrics *metrics = &daemon->metrics;
+	struct gp_daemon_metrics *metrics = &daemon->metrics;
 	const union MHD_DaemonInfo *info;
 	u32 got = 0;
 	int fd, error, listener = listen_on(port, &got);
@@ -156,16 +156,16 @@ int gp_metrics_start(struct gp_daemon *daemon, u32 port)
 	fd = info ? dup(info->epoll_fd) : -1;
 	error = fd < 0 ? -EMFILE : gp_loop_watch(&daemon->loop, &metrics->watch, fd, metrics_ready);
 	if (error) {
-		gp_metrics_stop(daemon);
+		gp_daemon_metrics_stop(daemon);
 		return error;
 	}
 	metrics->port = got;
 	return 0;
 }
 
-void gp_metrics_stop(struct gp_daemon *daemon)
+void gp_daemon_metrics_stop(struct gp_daemon *daemon)
 {
-	struct gp_metrics *metrics = &daemon->metrics;
+	struct gp_daemon_metrics *metrics = &daemon->metrics;
 
 	if (!metrics->http)
 		return;
@@ -176,17 +176,17 @@ void gp_metrics_stop(struct gp_daemon *daemon)
 	metrics->port = 0;
 }
 
-void gp_metrics_configure(struct gp_daemon *daemon)
+void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 {
 	u32 port = daemon->config.metrics_port;
 	int error;
 
 	if (port == daemon->metrics.port)
 		return;
-	gp_metrics_stop(daemon);
+	gp_daemon_metrics_stop(daemon);
 	if (!port)
 		return;
-	error = gp_metrics_start(daemon, port);
+	error = gp_daemon_metrics_start(daemon, port);
 	/* Deciding who runs is worth more than telling of it. */
 	if (error)
 		gp_daemon_say(daemon, GP_WARNING,

@@ -23,7 +23,7 @@ static void describe(struct gp_buf *out, const char *name, const char *type, con
 		      type);
 }
 
-void gp_metrics_escape(struct gp_buf *out, const char *value)
+void gp_daemon_metrics_escape(struct gp_buf *out, const char *value)
 {
 	for (; *value; value++) {
 		if (*value == '\n')
@@ -67,7 +67,7 @@ static u64 never_less(u64 *last, u64 value)
 /* ---- histograms ---- */
 
 static void histogram(struct gp_buf *out, const char *name, const char *class,
-		      const struct gp_daemon_histogram *histogram)
+		      const struct gp_proto_daemon_histogram *histogram)
 {
 	char label[32] = "", alone[32] = "";
 	u64 below = 0;
@@ -92,7 +92,7 @@ static void histogram(struct gp_buf *out, const char *name, const char *class,
 		      (unsigned long long)histogram->count);
 }
 
-static void latencies(struct gp_buf *out, const struct gp_msg_stats *stats)
+static void latencies(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 {
 	describe(out, "latency_seconds", "histogram",
 		 "Work came to a process until all of it was done, by class.");
@@ -110,9 +110,9 @@ static void latencies(struct gp_buf *out, const struct gp_msg_stats *stats)
 /* ---- decisions ---- */
 
 static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
-		      const struct gp_msg_stats *stats)
+		      const struct gp_proto_msg_stats *stats)
 {
-	struct gp_metrics *metrics = &daemon->metrics;
+	struct gp_daemon_metrics *metrics = &daemon->metrics;
 
 	number(out, "preemptions_total", "counter",
 	       "Jobs stopped because another one had work, in mode act.", stats->preemptions);
@@ -139,7 +139,7 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	}
 }
 
-static void errors(struct gp_buf *out, const struct gp_msg_stats *stats)
+static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 {
 	number(out, "operations_total", "counter", "Stops and continuations carried out.",
 	       stats->operations);
@@ -159,12 +159,13 @@ static void errors(struct gp_buf *out, const struct gp_msg_stats *stats)
 /* ---- what is there ---- */
 
 /* Whether anybody sees its work: not on NVIDIA's GPUs. */
-static bool is_seen(const struct gp_job *job)
+static bool is_seen(const struct gp_daemon_job *job)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &job->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, job_link);
 
 		for (size_t i = 0; i < client->queue_count; i++)
 			if (gp_gpu_is_nvidia(client->queues[i].gpu_id))
@@ -173,7 +174,8 @@ static bool is_seen(const struct gp_job *job)
 	return true;
 }
 
-static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_msg_stats *stats)
+static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
+		 const struct gp_proto_msg_stats *stats)
 {
 	static const char *const states[] = {"running",  "suspending", "suspended",
 					     "resuming", "idle",       "unknown"};
@@ -182,7 +184,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_m
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 		struct gp_sched_job_state state;
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))
@@ -211,27 +213,28 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out, const struct gp_m
 	number(out, "events_total", "counter", "Events the scheduler has handled.", stats->events);
 }
 
-static void device_labels(struct gp_buf *out, const char *name, const struct gp_msg_device *device)
+static void device_labels(struct gp_buf *out, const char *name,
+			  const struct gp_proto_msg_device *device)
 {
 	gp_buf_printf(out, "gpreempt_%s{gpu=\"%u\",name=\"", name, device->gpu_id);
-	gp_metrics_escape(out, device->name);
+	gp_daemon_metrics_escape(out, device->name);
 	gp_buf_puts(out, "\"} ");
 }
 
 static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 {
-	struct gp_msg_device device;
+	struct gp_proto_msg_device device;
 
 	describe(out, "gpu_breaker_open", "gauge",
 		 "1 while preempting is switched off on this GPU because the driver failed.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
-		gp_report_device_view(daemon, i, &device);
+		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_breaker_open", &device);
 		gp_buf_printf(out, "%u\n", device.broken);
 	}
 	describe(out, "gpu_jobs", "gauge", "Jobs with a queue on this GPU.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
-		gp_report_device_view(daemon, i, &device);
+		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_jobs", &device);
 		gp_buf_printf(out, "%u\n", device.members);
 	}
@@ -241,18 +244,18 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		if (gp_gpu_is_nvidia(daemon->devices[i].gpu_id))
 			continue;
-		gp_report_device_view(daemon, i, &device);
+		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_busy_seconds_total", &device);
 		seconds(out, never_less(&daemon->metrics.busy_ns[i], device.busy_ns));
 		gp_buf_puts(out, "\n");
 	}
 }
 
-void gp_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
+void gp_daemon_metrics_text(struct gp_daemon *daemon, struct gp_buf *out)
 {
-	struct gp_msg_stats stats;
+	struct gp_proto_msg_stats stats;
 
-	gp_report_stats(daemon, &stats);
+	gp_daemon_report_stats(daemon, &stats);
 	latencies(out, &stats);
 	decisions(daemon, out, &stats);
 	errors(out, &stats);

@@ -13,24 +13,24 @@ _Static_assert((int)GP_SCHED_WHYS <= (int)GP_DAEMON_WHYS, "counts by reason fit"
 _Static_assert((int)GP_DECISION_NOTE == (int)GP_SCHED_NOTE, "kinds are the core's");
 _Static_assert((int)GP_DAEMON_RESUMING == (int)GP_SCHED_RESUMING, "states are the core's");
 
-static struct gp_job *job_at(struct gp_daemon *daemon, u32 handle)
+static struct gp_daemon_job *job_at(struct gp_daemon *daemon, u32 handle)
 {
 	return handle < daemon->config.max_jobs ? daemon->by_handle[handle] : NULL;
 }
 
-static u32 first_pid(const struct gp_job *job)
+static u32 first_pid(const struct gp_daemon_job *job)
 {
 	if (gp_list_empty(&job->clients))
 		return 0;
-	return gp_container(job->clients.next, struct gp_client, job_link)->who.pid;
+	return gp_container(job->clients.next, struct gp_daemon_client, job_link)->who.pid;
 }
 
-static void add_line(struct gp_daemon *daemon, const struct gp_msg_decision *line)
+static void add_line(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
-	gp_service_follow(daemon, gp_record_add(&daemon->record, line));
+	gp_daemon_service_follow(daemon, gp_daemon_record_add(&daemon->record, line));
 }
 
-static void name_job(const struct gp_job *job, u64 *id, u32 *pid, char *name)
+static void name_job(const struct gp_daemon_job *job, u64 *id, u32 *pid, char *name)
 {
 	*id = job->id;
 	*pid = first_pid(job);
@@ -43,7 +43,7 @@ static u32 gpu_of(const struct gp_daemon *daemon, u32 device)
 }
 
 /* A suspension that was only thought of: what it would have saved is known when it would end. */
-static void count_resume(struct gp_daemon *daemon, struct gp_job *job, u64 now)
+static void count_resume(struct gp_daemon *daemon, struct gp_daemon_job *job, u64 now)
 {
 	u64 held = now - GP_MIN(job->suspended_at, now);
 
@@ -56,10 +56,10 @@ static void count_resume(struct gp_daemon *daemon, struct gp_job *job, u64 now)
 		daemon->stats.beside_ns += held;
 }
 
-static void count_suspend(struct gp_daemon *daemon, struct gp_job *job,
+static void count_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_reason *reason)
 {
-	struct gp_job *other = job_at(daemon, reason->other);
+	struct gp_daemon_job *other = job_at(daemon, reason->other);
 	bool preemption = other && reason->why != GP_SCHED_WHY_PINNED;
 
 	if (reason->why == GP_SCHED_WHY_JOINED)
@@ -79,16 +79,16 @@ static void count_suspend(struct gp_daemon *daemon, struct gp_job *job,
 	if (preemption && reason->waited_ns != GP_SCHED_UNKNOWN) {
 		other->preempted++;
 		other->waited_ns += reason->waited_ns;
-		gp_histogram_add(&daemon->stats.waited, reason->waited_ns);
+		gp_daemon_histogram_add(&daemon->stats.waited, reason->waited_ns);
 	}
 }
 
-void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action)
+void gp_daemon_report_action(struct gp_daemon *daemon, const struct gp_sched_action *action)
 {
 	const struct gp_sched_reason *reason = &action->reason;
-	struct gp_job *job = job_at(daemon, reason->job);
-	struct gp_job *other = job_at(daemon, reason->other);
-	struct gp_msg_decision line = {
+	struct gp_daemon_job *job = job_at(daemon, reason->job);
+	struct gp_daemon_job *other = job_at(daemon, reason->other);
+	struct gp_proto_msg_decision line = {
 		.reason = reason->id,
 		.cause = reason->cause,
 		.at_ns = reason->at_ns,
@@ -129,10 +129,10 @@ void gp_report_action(struct gp_daemon *daemon, const struct gp_sched_action *ac
 	add_line(daemon, &line);
 }
 
-void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operation)
+void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_operation *operation)
 {
-	struct gp_job *job = job_at(daemon, operation->job);
-	struct gp_msg_decision line = {
+	struct gp_daemon_job *job = job_at(daemon, operation->job);
+	struct gp_proto_msg_decision line = {
 		.cause = operation->reason,
 		.at_ns = gp_daemon_now(),
 		.kind = GP_DECISION_DONE,
@@ -150,9 +150,10 @@ void gp_report_done(struct gp_daemon *daemon, const struct gp_operation *operati
 	add_line(daemon, &line);
 }
 
-void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_decision_kind kind)
+void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			  enum gp_proto_decision_kind kind)
 {
-	struct gp_msg_decision line = {
+	struct gp_proto_msg_decision line = {
 		.at_ns = gp_daemon_now(),
 		.kind = kind,
 		.job_priority = job->spec.priority,
@@ -163,9 +164,10 @@ void gp_report_job(struct gp_daemon *daemon, const struct gp_job *job, enum gp_d
 	add_line(daemon, &line);
 }
 
-bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *line, u32 pid)
+bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line,
+			       u32 pid)
 {
-	const struct gp_client *client = gp_host_client(daemon, pid);
+	const struct gp_daemon_client *client = gp_daemon_host_client(daemon, pid);
 	u64 id = client ? client->job->id : 0;
 
 	if (id && (line->job == id || line->other == id))
@@ -173,28 +175,28 @@ bool gp_report_concerns(struct gp_daemon *daemon, const struct gp_msg_decision *
 	return line->job_pid == pid || line->other_pid == pid;
 }
 
-void gp_report_work(struct gp_daemon *daemon, const struct gp_client *client,
-		    const struct gp_client_queue *queue, u64 at_ns)
+void gp_daemon_report_work(struct gp_daemon *daemon, const struct gp_daemon_client *client,
+			   const struct gp_daemon_client_queue *queue, u64 at_ns)
 {
-	gp_record_add_work(&daemon->record, &(struct gp_msg_work){
-						    .at_ns = at_ns,
-						    .job = client->job ? client->job->id : 0,
-						    .pid = client->who.pid,
-						    .kfd_id = queue->kfd_id,
-						    .gpu_id = queue->gpu_id,
-						    .work = queue->work,
-					    });
+	gp_daemon_record_add_work(&daemon->record, &(struct gp_proto_msg_work){
+							   .at_ns = at_ns,
+							   .job = client->job ? client->job->id : 0,
+							   .pid = client->who.pid,
+							   .kfd_id = queue->kfd_id,
+							   .gpu_id = queue->gpu_id,
+							   .work = queue->work,
+						   });
 }
 
-void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out)
+void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemon_status *out)
 {
 	struct gp_sched_stats stats;
 
 	gp_sched_stats(daemon->sched, &stats);
-	*out = (struct gp_msg_daemon_status){
+	*out = (struct gp_proto_msg_daemon_status){
 		.started_ns = daemon->started_ns,
 		.now_ns = gp_daemon_now(),
-		.first_decision = gp_record_first(&daemon->record),
+		.first_decision = gp_daemon_record_first(&daemon->record),
 		.next_decision = daemon->record.next,
 		.pid = (u32)getpid(),
 		.mode = daemon->config.mode,
@@ -211,7 +213,7 @@ void gp_report_status(struct gp_daemon *daemon, struct gp_msg_daemon_status *out
 }
 
 /* Missing as soon as one queue's is. */
-static u64 backlog_of(const struct gp_client *client, u64 sum)
+static u64 backlog_of(const struct gp_daemon_client *client, u64 sum)
 {
 	for (size_t i = 0; i < client->queue_count && sum != GP_DAEMON_UNKNOWN; i++) {
 		u64 backlog = client->queues[i].backlog;
@@ -221,7 +223,8 @@ static u64 backlog_of(const struct gp_client *client, u64 sum)
 	return sum;
 }
 
-void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, struct gp_msg_job *out)
+void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+			       struct gp_proto_msg_job *out)
 {
 	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
 	/* While one runs alone nothing happens, and the core's time stands still. */
@@ -229,7 +232,7 @@ void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, stru
 	struct gp_list *link;
 
 	gp_sched_job_state(daemon->sched, job->handle, &state);
-	*out = (struct gp_msg_job){
+	*out = (struct gp_proto_msg_job){
 		.id = job->id,
 		.uid = job->uid,
 		.pid = first_pid(job),
@@ -258,7 +261,8 @@ void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, stru
 	if (job_at(daemon, state.held_for))
 		out->held_for = first_pid(job_at(daemon, state.held_for));
 	gp_list_for_each (link, &job->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, job_link);
 
 		out->attached |= client->attached;
 		out->backlog = backlog_of(client, out->backlog);
@@ -270,17 +274,18 @@ void gp_report_job_view(struct gp_daemon *daemon, const struct gp_job *job, stru
 	memcpy(out->rule, job->rule, sizeof(out->rule));
 }
 
-void gp_report_device_view(struct gp_daemon *daemon, u32 index, struct gp_msg_device *out)
+void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
+				  struct gp_proto_msg_device *out)
 {
-	const struct gp_device *device = &daemon->devices[index];
+	const struct gp_daemon_device *device = &daemon->devices[index];
 	struct gp_sched_device_state state = {0};
 	struct gp_sched_device_config config;
 	u64 now = gp_daemon_now();
 
 	gp_sched_device_state(daemon->sched, index, &state);
-	gp_config_device(&daemon->config, device->gpu_id, device->node,
-			 gp_gpu_is_nvidia(device->gpu_id), &config);
-	*out = (struct gp_msg_device){
+	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
+				gp_gpu_is_nvidia(device->gpu_id), &config);
+	*out = (struct gp_proto_msg_device){
 		.gpu_id = device->gpu_id,
 		.node = device->node,
 		.policy = state.policy,
@@ -300,7 +305,7 @@ void gp_report_device_view(struct gp_daemon *daemon, u32 index, struct gp_msg_de
 	memcpy(out->name, device->name, sizeof(out->name));
 }
 
-void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out)
+void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats *out)
 {
 	struct gp_sched_stats stats;
 	struct gp_list *link;
@@ -320,7 +325,7 @@ void gp_report_stats(struct gp_daemon *daemon, struct gp_msg_stats *out)
 	memcpy(out->why, stats.why, sizeof(stats.why));
 	/* Those that are held now, up to now. */
 	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 		u64 held = now - GP_MIN(job->suspended_at, now);
 
 		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)

@@ -24,7 +24,7 @@
 #define ACCEPT_AGAIN_NS (100 * GP_NS_PER_MS)
 #define LOCK            "gpreemptd.lock"
 
-static void drop(struct gp_peer *peer)
+static void drop(struct gp_daemon_peer *peer)
 {
 	struct gp_daemon *daemon = peer->daemon;
 
@@ -36,7 +36,7 @@ static void drop(struct gp_peer *peer)
 
 static void peer_ready(struct gp_watch *watch, u32 events)
 {
-	struct gp_peer *peer = gp_container(watch, struct gp_peer, watch);
+	struct gp_daemon_peer *peer = gp_container(watch, struct gp_daemon_peer, watch);
 	struct gp_daemon *daemon = peer->daemon;
 	int error = gp_wire_receive(watch->fd, &daemon->message, 0);
 
@@ -44,7 +44,7 @@ static void peer_ready(struct gp_watch *watch, u32 events)
 	if (error == -EAGAIN)
 		return;
 	if (!error) {
-		error = gp_service_answer(peer, &daemon->message);
+		error = gp_daemon_service_answer(peer, &daemon->message);
 		if (daemon->message.fd >= 0)
 			close(daemon->message.fd);
 	} else if (error == -EPROTO) {
@@ -61,7 +61,7 @@ static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
 	u32 count = 0;
 
 	gp_list_for_each (link, &daemon->peers)
-		count += gp_container(link, struct gp_peer, link)->uid == uid;
+		count += gp_container(link, struct gp_daemon_peer, link)->uid == uid;
 	return count;
 }
 
@@ -75,7 +75,7 @@ static void listen_time(struct gp_timer *timer)
 static void listen_ready(struct gp_watch *watch, u32 events)
 {
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, listen_watch);
-	struct gp_peer *peer = NULL;
+	struct gp_daemon_peer *peer = NULL;
 	pid_t pid;
 	uid_t uid;
 	int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -110,12 +110,12 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 	daemon->peer_count++;
 }
 
-void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *line)
+void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->peers) {
-		struct gp_peer *peer = gp_container(link, struct gp_peer, link);
+		struct gp_daemon_peer *peer = gp_container(link, struct gp_daemon_peer, link);
 
 		if (peer->following)
 			gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line,
@@ -127,7 +127,7 @@ void gp_service_follow(struct gp_daemon *daemon, const struct gp_msg_decision *l
 static int take_lock(struct gp_daemon *daemon)
 {
 	char path[256];
-	int error = gp_directory_path(path, sizeof(path), LOCK, 1);
+	int error = gp_proto_directory_path(path, sizeof(path), LOCK, 1);
 
 	if (error)
 		return error;
@@ -144,7 +144,7 @@ static void directory_ready(struct gp_watch *watch, u32 events)
 	struct gp_daemon *daemon = gp_container(watch, struct gp_daemon, directory_watch);
 
 	(void)events;
-	if (!gp_directory_lost(watch->fd, LOCK, daemon->lock))
+	if (!gp_proto_directory_lost(watch->fd, LOCK, daemon->lock))
 		return;
 	daemon->homeless = daemon->loop.stop = true;
 	gp_daemon_say(daemon, GP_WARNING, _("the directory of its sockets was removed: it ends"));
@@ -153,13 +153,13 @@ static void directory_ready(struct gp_watch *watch, u32 events)
 /* Without it a daemon whose directory was removed stays, which does nobody harm. */
 static void watch_directory(struct gp_daemon *daemon)
 {
-	int fd = gp_directory_watch(LOCK);
+	int fd = gp_proto_directory_watch(LOCK);
 
 	if (fd >= 0)
 		(void)!gp_loop_watch(&daemon->loop, &daemon->directory_watch, fd, directory_ready);
 }
 
-int gp_service_start(struct gp_daemon *daemon)
+int gp_daemon_service_start(struct gp_daemon *daemon)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const struct group *group = getgrnam(GP_DAEMON_GROUP);
@@ -169,8 +169,8 @@ int gp_service_start(struct gp_daemon *daemon)
 	daemon->operators = group ? group->gr_gid : GP_DAEMON_NO_GROUP;
 	gp_timer_init(&daemon->listen_timer, listen_time);
 	if (!error)
-		error = gp_directory_path(address.sun_path, sizeof(address.sun_path),
-					  GP_DAEMON_SOCKET, 1);
+		error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path),
+						GP_DAEMON_SOCKET, 1);
 	if (error)
 		return error;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -190,15 +190,15 @@ int gp_service_start(struct gp_daemon *daemon)
 	return error;
 }
 
-void gp_service_stop(struct gp_daemon *daemon)
+void gp_daemon_service_stop(struct gp_daemon *daemon)
 {
 	char path[256];
 
 	while (!gp_list_empty(&daemon->peers))
-		drop(gp_container(daemon->peers.next, struct gp_peer, link));
+		drop(gp_container(daemon->peers.next, struct gp_daemon_peer, link));
 	/* In a directory that is there again the socket is another's. */
 	if (daemon->listen_watch.fd >= 0 && !daemon->homeless &&
-	    gp_directory_path(path, sizeof(path), GP_DAEMON_SOCKET, 0) == 0)
+	    gp_proto_directory_path(path, sizeof(path), GP_DAEMON_SOCKET, 0) == 0)
 		unlink(path);
 	gp_loop_unwatch(&daemon->loop, &daemon->directory_watch);
 	gp_loop_unwatch(&daemon->loop, &daemon->listen_watch);

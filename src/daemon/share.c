@@ -32,7 +32,8 @@ static void arm(struct gp_daemon *daemon)
 	u64 first = UINT64_MAX;
 
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, link);
 
 		if (client->share.due && client->share.again_ns)
 			first = GP_MIN(first, client->share.again_ns);
@@ -40,9 +41,9 @@ static void arm(struct gp_daemon *daemon)
 	gp_timer_set(&daemon->loop, &daemon->share_timer, first);
 }
 
-static void failed(struct gp_client *client, u32 part, int error)
+static void failed(struct gp_daemon_client *client, u32 part, int error)
 {
-	struct gp_client_share *share = &client->share;
+	struct gp_daemon_client_share *share = &client->share;
 
 	/* Something else is wanted by now. */
 	if (share->due)
@@ -61,9 +62,9 @@ static void failed(struct gp_client *client, u32 part, int error)
 }
 
 /* With too many calls under way it is sent after the next answer. */
-static void send_share(struct gp_client *client)
+static void send_share(struct gp_daemon_client *client)
 {
-	struct gp_client_share *share = &client->share;
+	struct gp_daemon_client_share *share = &client->share;
 	u32 part = share->due;
 	int ticket;
 
@@ -83,26 +84,26 @@ static void send_share(struct gp_client *client)
 	}
 }
 
-void gp_share_send(struct gp_daemon *daemon)
+void gp_daemon_share_send(struct gp_daemon *daemon)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients)
-		send_share(gp_container(link, struct gp_client, link));
+		send_share(gp_container(link, struct gp_daemon_client, link));
 	arm(daemon);
 }
 
 static void share_time(struct gp_timer *timer)
 {
-	gp_share_send(gp_container(timer, struct gp_daemon, share_timer));
+	gp_daemon_share_send(gp_container(timer, struct gp_daemon, share_timer));
 }
 
-void gp_share_init(struct gp_daemon *daemon)
+void gp_daemon_share_init(struct gp_daemon *daemon)
 {
 	gp_timer_init(&daemon->share_timer, share_time);
 }
 
-bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event)
+bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt_event *event)
 {
 	if (!client || client->share.ticket != event->ticket)
 		return false;
@@ -114,13 +115,13 @@ bool gp_share_done(struct gp_client *client, const struct gpreempt_event *event)
 	return true;
 }
 
-void gp_share_lost(struct gp_daemon *daemon)
+void gp_daemon_share_lost(struct gp_daemon *daemon)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
-		struct gp_client_share *share = &client->share;
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
+		struct gp_daemon_client_share *share = &client->share;
 
 		if (share->ticket || share->due || !share->sent || share->sent == WHOLE)
 			continue;
@@ -129,20 +130,21 @@ void gp_share_lost(struct gp_daemon *daemon)
 	}
 }
 
-void gp_share_forget(struct gp_client *client)
+void gp_daemon_share_forget(struct gp_daemon_client *client)
 {
-	client->share = (struct gp_client_share){0};
+	client->share = (struct gp_daemon_client_share){0};
 }
 
 /* ---- wishes ---- */
 
-static void wish(struct gp_job *job, u32 part)
+static void wish(struct gp_daemon_job *job, u32 part)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &job->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, job_link);
-		struct gp_client_share *share = &client->share;
+		struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, job_link);
+		struct gp_daemon_client_share *share = &client->share;
 
 		share->due = part;
 		share->tries = 0;
@@ -158,9 +160,9 @@ static void share_device(struct gp_daemon *daemon, u32 device)
 	u64 sum = 0, before = 0;
 
 	gp_list_for_each (link, &daemon->jobs)
-		sum += gp_container(link, struct gp_job, link)->share[device];
+		sum += gp_container(link, struct gp_daemon_job, link)->share[device];
 	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
+		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 		u64 mine = job->share[device];
 
 		if (!mine)
@@ -170,7 +172,7 @@ static void share_device(struct gp_daemon *daemon, u32 device)
 	}
 }
 
-void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 share)
+void gp_daemon_act_share(struct gp_daemon *daemon, struct gp_daemon_job *job, u32 device, u32 share)
 {
 	if (device >= GP_SCHED_MAX_DEVICES)
 		return;
@@ -183,7 +185,7 @@ void gp_act_share(struct gp_daemon *daemon, struct gp_job *job, u32 device, u32 
 	arm(daemon);
 }
 
-void gp_act_reshare(struct gp_daemon *daemon, const struct gp_job *job)
+void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job *job)
 {
 	for (u32 device = 0; device < daemon->device_count; device++)
 		if (job->share[device] && daemon->config.mode == GP_MODE_ACT)
@@ -198,7 +200,8 @@ static bool any_under_way(const struct gp_daemon *daemon)
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, link);
 
 		if (client->target && (client->share.ticket || client->share.due))
 			return true;
@@ -206,14 +209,14 @@ static bool any_under_way(const struct gp_daemon *daemon)
 	return false;
 }
 
-void gp_act_lift(struct gp_daemon *daemon, bool forget)
+void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 {
 	u64 end = gp_daemon_now() + LIFT_NS, now;
 	struct gp_list *link;
 	bool any_lifted = false;
 
 	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_job *job = gp_container(link, struct gp_job, link);
+		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 		u32 any = 0;
 
 		for (u32 device = 0; device < daemon->device_count; device++)
@@ -230,9 +233,9 @@ void gp_act_lift(struct gp_daemon *daemon, bool forget)
 		struct pollfd one = {.fd = daemon->library_watch.fd, .events = POLLIN};
 
 		(void)!poll(&one, 1, (int)((end - now) / GP_NS_PER_MS + 1));
-		gp_act_collect(daemon);
+		gp_daemon_act_collect(daemon);
 	}
 	gp_list_for_each (link, &daemon->clients)
-		gp_share_forget(gp_container(link, struct gp_client, link));
+		gp_daemon_share_forget(gp_container(link, struct gp_daemon_client, link));
 	arm(daemon);
 }

@@ -18,14 +18,15 @@
 
 #define NOBODY (-1)
 
-static bool is_served(const struct gp_job *job)
+static bool is_served(const struct gp_daemon_job *job)
 {
 	struct gp_list *link;
 
 	if (job->strict != GP_STRICT_REQUESTS)
 		return job->strict == GP_STRICT_ALWAYS;
 	gp_list_for_each (link, &job->clients) {
-		const struct gp_client *client = gp_container(link, struct gp_client, job_link);
+		const struct gp_daemon_client *client =
+			gp_container(link, struct gp_daemon_client, job_link);
 
 		if (client->open)
 			return true;
@@ -33,14 +34,14 @@ static bool is_served(const struct gp_job *job)
 	return false;
 }
 
-void gp_strict_look(struct gp_daemon *daemon)
+void gp_daemon_strict_look(struct gp_daemon *daemon)
 {
 	struct gp_list *link;
 
 	if (!daemon->strict)
 		return;
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		if (client->activity)
 			client->open =
@@ -49,14 +50,14 @@ void gp_strict_look(struct gp_daemon *daemon)
 }
 
 /* The device of a queue where strict holds are possible; NONE. */
-static u32 device_of(struct gp_daemon *daemon, const struct gp_client_queue *queue)
+static u32 device_of(struct gp_daemon *daemon, const struct gp_daemon_client_queue *queue)
 {
 	struct gp_sched_device_state state;
 	u32 device;
 
 	if (!gp_gpu_is_nvidia(queue->gpu_id))
 		return GP_DAEMON_NONE;
-	device = gp_host_device(daemon, queue->gpu_id);
+	device = gp_daemon_host_device(daemon, queue->gpu_id);
 	if (device == GP_DAEMON_NONE || gp_sched_device_state(daemon->sched, device, &state) ||
 	    state.policy != GP_SCHED_PRIORITY)
 		return GP_DAEMON_NONE;
@@ -71,13 +72,13 @@ static void find_served(struct gp_daemon *daemon, s64 *served)
 	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
 		served[i] = NOBODY;
 	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_job *job = gp_container(link, struct gp_job, link);
+		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
 
 		if (!is_served(job))
 			continue;
 		gp_list_for_each (of_job, &job->clients) {
-			const struct gp_client *client =
-				gp_container(of_job, struct gp_client, job_link);
+			const struct gp_daemon_client *client =
+				gp_container(of_job, struct gp_daemon_client, job_link);
 
 			for (size_t i = 0; i < client->queue_count; i++) {
 				u32 device = device_of(daemon, &client->queues[i]);
@@ -91,7 +92,7 @@ static void find_served(struct gp_daemon *daemon, s64 *served)
 }
 
 /* Held, and somebody is still before it there: it is the core that lets it go. */
-static bool is_kept(const struct gp_daemon *daemon, const struct gp_job *job, u32 device)
+static bool is_kept(const struct gp_daemon *daemon, const struct gp_daemon_job *job, u32 device)
 {
 	struct gp_sched_device_state of_device;
 	struct gp_sched_job_state of_job;
@@ -101,8 +102,8 @@ static bool is_kept(const struct gp_daemon *daemon, const struct gp_job *job, u3
 	       gp_sched_device_state(daemon->sched, device, &of_device) == 0 && of_device.running;
 }
 
-static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_job *job,
-				 const struct gp_client_queue *queue, const s64 *served)
+static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemon_job *job,
+				 const struct gp_daemon_client_queue *queue, const s64 *served)
 {
 	u32 device = device_of(daemon, queue);
 
@@ -116,8 +117,8 @@ static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_job *
 
 /* Of requests it is known when they began and ended, which is worth a line in the record. Of the
  * others nothing is, least of all that they will soon be done. */
-static void tell(struct gp_daemon *daemon, struct gp_client *client, struct gp_client_queue *queue,
-		 enum gp_sched_work work)
+static void tell(struct gp_daemon *daemon, struct gp_daemon_client *client,
+		 struct gp_daemon_client_queue *queue, enum gp_sched_work work)
 {
 	u64 now = gp_daemon_now();
 	bool known = work == GP_SCHED_BUSY
@@ -125,14 +126,14 @@ static void tell(struct gp_daemon *daemon, struct gp_client *client, struct gp_c
 			     : client->busy;
 
 	if (known) {
-		gp_host_work(daemon, client, queue, work, now);
+		gp_daemon_host_work(daemon, client, queue, work, now);
 		return;
 	}
 	queue->work = work;
 	gp_sched_work(daemon->sched, now, queue->handle, work, GP_SCHED_SPAN_MAX);
 }
 
-bool gp_strict_step(struct gp_daemon *daemon)
+bool gp_daemon_strict_step(struct gp_daemon *daemon)
 {
 	s64 served[GP_SCHED_MAX_DEVICES];
 	struct gp_list *link;
@@ -142,10 +143,10 @@ bool gp_strict_step(struct gp_daemon *daemon)
 		return false;
 	find_served(daemon, served);
 	gp_list_for_each (link, &daemon->clients) {
-		struct gp_client *client = gp_container(link, struct gp_client, link);
+		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
 
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
-			struct gp_client_queue *queue = &client->queues[i];
+			struct gp_daemon_client_queue *queue = &client->queues[i];
 			enum gp_sched_work work;
 
 			if (!gp_gpu_is_nvidia(queue->gpu_id))

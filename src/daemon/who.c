@@ -31,7 +31,7 @@ static void read_cgroup(const struct gp_root *root, u32 pid, char *out, size_t s
 	gp_buf_free(&text);
 }
 
-int gp_who_read(const struct gp_root *root, u32 pid, struct gp_who *out)
+int gp_daemon_who_read(const struct gp_root *root, u32 pid, struct gp_daemon_who *out)
 {
 	struct gp_process process;
 	struct gp_container container;
@@ -39,7 +39,7 @@ int gp_who_read(const struct gp_root *root, u32 pid, struct gp_who *out)
 
 	if (error)
 		return error;
-	*out = (struct gp_who){.pid = pid};
+	*out = (struct gp_daemon_who){.pid = pid};
 	if (process.valid & GP_PROCESS_UID) {
 		out->uid = process.uid;
 		snprintf(out->user, sizeof(out->user), "%s", process.user);
@@ -69,7 +69,8 @@ static bool matches_path(const char *pattern, const char *path)
 	return fnmatch(pattern, path, 0) == 0;
 }
 
-bool gp_rule_matches(const struct gp_config_rule *rule, const struct gp_who *who)
+bool gp_daemon_rule_matches(const struct gp_daemon_config_rule *rule,
+			    const struct gp_daemon_who *who)
 {
 	char number[16];
 
@@ -88,10 +89,11 @@ bool gp_rule_matches(const struct gp_config_rule *rule, const struct gp_who *who
 	return true;
 }
 
-const struct gp_config_rule *gp_rule_find(const struct gp_config *config, const struct gp_who *who)
+const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_config *config,
+							const struct gp_daemon_who *who)
 {
 	for (size_t i = 0; i < config->rule_count; i++) {
-		if (gp_rule_matches(&config->rules[i], who))
+		if (gp_daemon_rule_matches(&config->rules[i], who))
 			return &config->rules[i];
 	}
 	return NULL;
@@ -109,7 +111,7 @@ static u32 class_priority(u32 class)
 	}
 }
 
-static void apply_rule(const struct gp_config_rule *rule, struct gp_sched_job_spec *out)
+static void apply_rule(const struct gp_daemon_config_rule *rule, struct gp_sched_job_spec *out)
 {
 	if (rule->given & GP_RULE_CLASS) {
 		out->class = rule->class;
@@ -128,15 +130,15 @@ static void apply_rule(const struct gp_config_rule *rule, struct gp_sched_job_sp
 		out->max_suspend_ns = rule->max_suspend_ns;
 }
 
-void gp_who_spec(const struct gp_config *config, const struct gp_who *who,
-		 const struct gp_config_rule *rule, const struct gp_wish *wish,
-		 struct gp_sched_job_spec *out)
+void gp_daemon_who_spec(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
+			const struct gp_daemon_config_rule *rule, const struct gp_daemon_wish *wish,
+			struct gp_sched_job_spec *out)
 {
 	static const enum gp_sched_class classes[] = {GP_SCHED_CLASS_NORMAL, GP_SCHED_CLASS_ONLINE,
 						      GP_SCHED_CLASS_OFFLINE};
-	struct gp_config_user user;
+	struct gp_daemon_config_user user;
 
-	gp_config_user(config, who->uid, who->user, &user);
+	gp_daemon_config_user(config, who->uid, who->user, &user);
 	*out = (struct gp_sched_job_spec){
 		.class = wish->job_class < GP_ARRAY_SIZE(classes) ? classes[wish->job_class]
 								  : GP_SCHED_CLASS_NORMAL,

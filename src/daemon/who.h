@@ -9,7 +9,7 @@
 #include "daemon/config.h"
 #include "proto/proto.h"
 
-struct gp_who {
+struct gp_daemon_who {
 	u32 pid, uid;
 	u64 start_time; /* clock ticks after boot; 0: not known */
 	char user[64];
@@ -20,22 +20,24 @@ struct gp_who {
 };
 
 /* -ESRCH when there is no such process. */
-int gp_who_read(const struct gp_root *root, u32 pid, struct gp_who *out);
+int gp_daemon_who_read(const struct gp_root *root, u32 pid, struct gp_daemon_who *out);
 
 /* The first rule that matches, or NULL. */
-const struct gp_config_rule *gp_rule_find(const struct gp_config *config, const struct gp_who *who);
-bool gp_rule_matches(const struct gp_config_rule *rule, const struct gp_who *who);
+const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_config *config,
+							const struct gp_daemon_who *who);
+bool gp_daemon_rule_matches(const struct gp_daemon_config_rule *rule,
+			    const struct gp_daemon_who *who);
 
 /* What a job asks for, before rules: from an agent's HELLO; all 0 for a process without one. */
-struct gp_wish {
+struct gp_daemon_wish {
 	u32 job_class; /* 0 none, 1 online, 2 offline, as on the wire */
 	u32 priority;  /* GP_SCHED_NONE: not said */
 	u32 weight;    /* 0: not said */
 };
 
 /* The spec for the scheduler: wish, then rule, then the user's ceiling. */
-void gp_who_spec(const struct gp_config *config, const struct gp_who *who,
-		 const struct gp_config_rule *rule, const struct gp_wish *wish,
-		 struct gp_sched_job_spec *out);
+void gp_daemon_who_spec(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
+			const struct gp_daemon_config_rule *rule, const struct gp_daemon_wish *wish,
+			struct gp_sched_job_spec *out);
 
 #endif

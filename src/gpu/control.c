@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-void gp_control_queues_free(struct gp_control_queues *queues)
+void gp_gpu_control_queues_free(struct gp_gpu_control_queues *queues)
 {
 	free(queues->items);
-	*queues = (struct gp_control_queues){0};
+	*queues = (struct gp_gpu_control_queues){0};
 }

@@ -13,17 +13,17 @@
 #include "base/diag.h"
 #include "base/types.h"
 
-enum gp_control_valid { /* as enum gpreempt_queue_field */
-			GP_CONTROL_KFD_ID = 1u << 0,
-			GP_CONTROL_HSA_ID = 1u << 1,
-			GP_CONTROL_RING = 1u << 2,
-			GP_CONTROL_OBJECT = 1u << 3,
-			GP_CONTROL_POINTERS = 1u << 4,
-			GP_CONTROL_PRIORITY = 1u << 5,
-			GP_CONTROL_ACTIVITY = 1u << 6,
+enum gp_gpu_control_valid { /* as enum gpreempt_queue_field */
+			    GP_CONTROL_KFD_ID = 1u << 0,
+			    GP_CONTROL_HSA_ID = 1u << 1,
+			    GP_CONTROL_RING = 1u << 2,
+			    GP_CONTROL_OBJECT = 1u << 3,
+			    GP_CONTROL_POINTERS = 1u << 4,
+			    GP_CONTROL_PRIORITY = 1u << 5,
+			    GP_CONTROL_ACTIVITY = 1u << 6,
 };
 
-struct gp_control_queue {
+struct gp_gpu_control_queue {
 	u32 id; /* the driver's; valid as KFD_ID */
 	u32 gpu_id;
 	u32 type; /* KFD queue type */
@@ -36,12 +36,12 @@ struct gp_control_queue {
 	bool failed;    /* the driver reported an error for it */
 };
 
-struct gp_control_queues {
-	struct gp_control_queue *items;
+struct gp_gpu_control_queues {
+	struct gp_gpu_control_queue *items;
 	size_t count, capacity;
 };
 
-struct gp_control_done {
+struct gp_gpu_control_done {
 	u64 issued_ns; /* CLOCK_MONOTONIC when the (first) driver call was made; 0: none was needed
 			*/
 	u64 driver_ns; /* time in the driver */
@@ -55,7 +55,7 @@ struct gp_control; /* a mechanism's own */
 #define GP_SHARE_FIRST(part) ((part) >> 16)
 #define GP_SHARE_ALL         1000u
 
-struct gp_control_ops {
+struct gp_gpu_control_ops {
 	const char *name; /* "kfd-debug" */
 	u32 mechanism;    /* enum gpreempt_mechanism */
 	/* Can this process be controlled this way? 0, or -errno and the reason in `why`. Must not
@@ -70,12 +70,12 @@ struct gp_control_ops {
 	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
 	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
 	int (*pump)(struct gp_control *control);
-	int (*queues)(struct gp_control *control, struct gp_control_queues *out);
+	int (*queues)(struct gp_control *control, struct gp_gpu_control_queues *out);
 	/* ids NULL: all. Never issues a driver call that would change nothing. */
 	int (*suspend)(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-		       struct gp_control_done *done);
+		       struct gp_gpu_control_done *done);
 	int (*resume)(struct gp_control *control, const u32 *ids, size_t count,
-		      struct gp_control_done *done);
+		      struct gp_gpu_control_done *done);
 	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
 	 * NULL: cannot. */
 	int (*share)(struct gp_control *control, u32 part);
@@ -92,7 +92,7 @@ struct gp_control_ops {
 	 * have ended without us, and the tracing with it. */
 	void (*stray)(u32 pid);
 	/* The process's queues without attach(), as far as that can be known; changes nothing. */
-	int (*look)(int pidfd, u32 pid, struct gp_control_queues *out);
+	int (*look)(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
 	/* For mechanisms that would stay suspended when their caller dies or hangs: whoever does
 	 * the work lets go by itself when this time passes without another call. */
 	int (*lease)(struct gp_control *control, u32 lease_ms);
@@ -102,10 +102,10 @@ struct gp_control_ops {
 	u32 (*own_priority)(const struct gp_control *control);
 };
 
-extern const struct gp_control_ops gp_kfd_debug_control;
-extern const struct gp_control_ops gp_kfd_module_control;
-extern const struct gp_control_ops gp_nvrm_control;
+extern const struct gp_gpu_control_ops gp_kfd_debug_control;
+extern const struct gp_gpu_control_ops gp_kfd_module_control;
+extern const struct gp_gpu_control_ops gp_nvrm_control;
 
-void gp_control_queues_free(struct gp_control_queues *queues);
+void gp_gpu_control_queues_free(struct gp_gpu_control_queues *queues);
 
 #endif

@@ -60,7 +60,7 @@ struct gp_gpu_list {
 
 /* ---- processes and their queues, as the driver lists them ---- */
 
-enum gp_queue_type {
+enum gp_gpu_queue_type {
 	GP_QUEUE_COMPUTE, /* AQL and PM4: the driver does not tell them apart */
 	GP_QUEUE_SDMA,
 	GP_QUEUE_SDMA_XGMI,
@@ -71,11 +71,11 @@ enum gp_queue_type {
 struct gp_gpu_queue {
 	u32 id; /* the driver's queue id, unique in its process only */
 	u32 gpu_id;
-	enum gp_queue_type type;
+	enum gp_gpu_queue_type type;
 	u64 size; /* ring size in bytes */
 };
 
-enum gp_usage_field {
+enum gp_gpu_usage_field {
 	GP_USAGE_VRAM = 1u << 0,
 	GP_USAGE_SDMA = 1u << 1,
 	GP_USAGE_OCCUPANCY = 1u << 2,
@@ -85,7 +85,7 @@ enum gp_usage_field {
 /* What one process uses of one GPU. */
 struct gp_gpu_usage {
 	u32 gpu_id;
-	u32 valid; /* enum gp_usage_field */
+	u32 valid; /* enum gp_gpu_usage_field */
 	u64 vram_bytes;
 	u64 sdma_us;
 	u64 cu_occupancy; /* compute units with waves of this process */
@@ -112,9 +112,9 @@ struct gp_gpu_process_list {
 
 /* ---- hardware state ---- */
 
-enum gp_slot_kind { GP_SLOT_COMPUTE, GP_SLOT_HIQ, GP_SLOT_SDMA, GP_SLOT_DIQ };
+enum gp_kfd_slot_kind { GP_SLOT_COMPUTE, GP_SLOT_HIQ, GP_SLOT_SDMA, GP_SLOT_DIQ };
 
-enum gp_slot_field {
+enum gp_kfd_slot_field {
 	GP_SLOT_XCC = 1u << 0,       /* the kernel printed an XCC instance */
 	GP_SLOT_REGISTERS = 1u << 1, /* the fields below were decoded (gfx9, gfx942, gfx10) */
 	GP_SLOT_VMID = 1u << 2,
@@ -136,8 +136,8 @@ enum gp_slot_field {
  * register block, decoded once. Inactive slots keep stale values; nothing below `active` describes
  * a queue unless `active` is set or the block came from a descriptor.
  */
-struct gp_slot {
-	enum gp_slot_kind kind;
+struct gp_kfd_slot {
+	enum gp_kfd_slot_kind kind;
 	u32 node; /* KFD node number; descriptors: ~0 */
 	u32 gpu_id;
 	u32 xcc;
@@ -146,7 +146,7 @@ struct gp_slot {
 	u64 pasid;            /* descriptors only */
 	u32 line;             /* line of its header in the text, for messages */
 
-	u32 valid; /* enum gp_slot_field */
+	u32 valid; /* enum gp_kfd_slot_field */
 	bool active;
 	bool aql; /* pointers count AQL packets; otherwise dwords */
 	u32 vmid;
@@ -169,22 +169,22 @@ struct gp_slot {
 	size_t word_count;
 };
 
-struct gp_slot_list {
-	struct gp_slot *items;
+struct gp_kfd_slot_list {
+	struct gp_kfd_slot *items;
 	size_t count, capacity;
 	bool incomplete; /* the source was damaged, and what is whole of it was asked for */
 };
 
-enum gp_watch_field {
+enum gp_gpu_watch_field {
 	GP_WATCH_SLOTS = 1u << 0,       /* hqds was read */
 	GP_WATCH_DESCRIPTORS = 1u << 1, /* mqds was read */
 };
 
 struct gp_gpu_state {
-	u32 valid;                          /* enum gp_watch_field */
+	u32 valid;                          /* enum gp_gpu_watch_field */
 	int slots_error, descriptors_error; /* -errno why it is not valid */
-	struct gp_slot_list slots;
-	struct gp_slot_list descriptors;
+	struct gp_kfd_slot_list slots;
+	struct gp_kfd_slot_list descriptors;
 };
 
 /* ---- the table ---- */
@@ -210,13 +210,13 @@ extern const struct gp_gpu_ops *const gp_gpu_kinds[];
 
 void gp_gpu_list_free(struct gp_gpu_list *list);
 void gp_gpu_process_list_free(struct gp_gpu_process_list *list);
-void gp_slot_list_free(struct gp_slot_list *list);
+void gp_kfd_slot_list_free(struct gp_kfd_slot_list *list);
 void gp_gpu_state_free(struct gp_gpu_state *state);
 
 /* "compute", "sdma", "xgmi" or "other". */
-const char *gp_queue_type_name(enum gp_queue_type type);
+const char *gp_kfd_queue_type_name(enum gp_gpu_queue_type type);
 
 /* "gfx942" from 90402; buffer of at least 16 bytes. */
-void gp_gfx_name(u32 gfx_version, char *out, size_t size);
+void gp_kfd_gfx_name(u32 gfx_version, char *out, size_t size);
 
 #endif

@@ -12,7 +12,7 @@
 #define CHIP(name, min, max) GP_FIGURE(struct gp_model_chip, "chip", #name, name, min, max)
 #define COST(name, min, max) GP_FIGURE(struct gp_model_chip, "cost", #name, name, min, max)
 
-const struct gp_figure_spec gp_chip_figures[] = {
+const struct gp_gpufile_figure_spec gp_gpufile_figures[] = {
 	CHIP(xcc_count, 1, GP_MODEL_MAX_XCC),
 	CHIP(cu_per_xcc, 1, GP_MODEL_MAX_CU),
 	CHIP(simd_per_cu, 1, 16),
@@ -41,9 +41,9 @@ const struct gp_figure_spec gp_chip_figures[] = {
 	COST(contention_permille, 0, 10000),
 	COST(jitter_permille, 0, 1000),
 };
-const size_t gp_chip_figure_count = GP_ARRAY_SIZE(gp_chip_figures);
+const size_t gp_gpufile_figure_count = GP_ARRAY_SIZE(gp_gpufile_figures);
 
-int gp_chip_path(const char *name, char *path, size_t size)
+int gp_gpufile_path(const char *name, char *path, size_t size)
 {
 	char installed[PATH_MAX], built[PATH_MAX], lower[GP_CHIP_NAME] = "";
 	int n;
@@ -61,15 +61,15 @@ int gp_chip_path(const char *name, char *path, size_t size)
 	return gp_program_beside(installed, built, path, size);
 }
 
-int gp_chip_unknown(struct gp_diag *diag, const char *name, int error)
+int gp_gpufile_unknown(struct gp_diag *diag, const char *name, int error)
 {
 	return gp_fail(diag, error,
 		       _("there is no GPU '%s': mi210, mi300x, mi308x, or the path of a GPU file"),
 		       name);
 }
 
-int gp_chip_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
-		 char *out, size_t size)
+int gp_gpufile_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
+		    char *out, size_t size)
 {
 	const char *text = json_string_value(json_object_get(root, key));
 
@@ -86,35 +86,36 @@ static int read_engines(const json_t *root, const char *path, struct gp_diag *di
 {
 	const json_t *native = json_object_get(root, "native");
 	u64 engines = 0, xgmi = 0;
-	int error = gp_figure_read(json_object_get(native, "sdma_engines"), path,
-				   "native.sdma_engines", 1, GP_MODEL_MAX_ENGINES, diag, &engines);
+	int error = gp_gpufile_figure_read(json_object_get(native, "sdma_engines"), path,
+					   "native.sdma_engines", 1, GP_MODEL_MAX_ENGINES, diag,
+					   &engines);
 
 	if (!error)
-		error = gp_figure_read(json_object_get(native, "sdma_xgmi_engines"), path,
-				       "native.sdma_xgmi_engines", 0,
-				       GP_MODEL_MAX_ENGINES - engines, diag, &xgmi);
+		error = gp_gpufile_figure_read(json_object_get(native, "sdma_xgmi_engines"), path,
+					       "native.sdma_xgmi_engines", 0,
+					       GP_MODEL_MAX_ENGINES - engines, diag, &xgmi);
 	out->sdma_engines = (u32)(engines + xgmi);
 	return error;
 }
 
-int gp_chip_load(const char *name, struct gp_diag *diag, struct gp_chip *out)
+int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_chip *out)
 {
 	char path[PATH_MAX];
 	json_t *root;
-	int error = gp_chip_path(name, path, sizeof(path));
+	int error = gp_gpufile_path(name, path, sizeof(path));
 
 	memset(out, 0, sizeof(*out));
 	if (error)
-		return gp_chip_unknown(diag, name, error);
-	root = gp_figure_file(path, diag, &error);
+		return gp_gpufile_unknown(diag, name, error);
+	root = gp_gpufile_figure_file(path, diag, &error);
 	if (!root)
 		return error;
-	error = gp_chip_text(root, "name", path, diag, out->name, sizeof(out->name));
+	error = gp_gpufile_text(root, "name", path, diag, out->name, sizeof(out->name));
 	if (!error)
-		error = gp_chip_text(root, "title", path, diag, out->title, sizeof(out->title));
-	for (size_t i = 0; !error && i < gp_chip_figure_count; i++)
-		error = gp_figure_take(&gp_chip_figures[i], NULL, root, path, diag, NULL,
-				       &out->model);
+		error = gp_gpufile_text(root, "title", path, diag, out->title, sizeof(out->title));
+	for (size_t i = 0; !error && i < gp_gpufile_figure_count; i++)
+		error = gp_gpufile_figure_take(&gp_gpufile_figures[i], NULL, root, path, diag, NULL,
+					       &out->model);
 	if (!error)
 		error = read_engines(root, path, diag, &out->model);
 	json_decref(root);

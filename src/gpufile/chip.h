@@ -12,24 +12,24 @@
 #define GP_CHIP_NAME  32
 #define GP_CHIP_TITLE 64
 
-struct gp_chip {
+struct gp_gpufile_chip {
 	char name[GP_CHIP_NAME];   /* "mi308x" */
 	char title[GP_CHIP_TITLE]; /* "AMD Instinct MI308X" */
 	struct gp_model_chip model;
 };
 
 /* The figures of struct gp_model_chip, sections "chip" and "cost", but for sdma_engines. */
-extern const struct gp_figure_spec gp_chip_figures[];
-extern const size_t gp_chip_figure_count;
+extern const struct gp_gpufile_figure_spec gp_gpufile_figures[];
+extern const size_t gp_gpufile_figure_count;
 
 /* Where a GPU is described, by name (capitals or not) or path. -ENOENT for a name that is none. */
-int gp_chip_path(const char *name, char *path, size_t size);
+int gp_gpufile_path(const char *name, char *path, size_t size);
 /* What the caller is told of a name that is none; returns `error`. */
-int gp_chip_unknown(struct gp_diag *diag, const char *name, int error);
+int gp_gpufile_unknown(struct gp_diag *diag, const char *name, int error);
 /* "name" or "title" of the file. */
-int gp_chip_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
-		 char *out, size_t size);
+int gp_gpufile_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
+		    char *out, size_t size);
 /* The whole of it; -errno, said on diag with file, key and what is wrong. */
-int gp_chip_load(const char *name, struct gp_diag *diag, struct gp_chip *out);
+int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_chip *out);
 
 #endif

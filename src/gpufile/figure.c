@@ -10,7 +10,7 @@
 
 #define GP_FIGURE_FILE_LIMIT (256u << 10)
 
-json_t *gp_figure_file(const char *path, struct gp_diag *diag, int *error)
+json_t *gp_gpufile_figure_file(const char *path, struct gp_diag *diag, int *error)
 {
 	struct gp_buf text = {0};
 	json_error_t why;
@@ -41,8 +41,8 @@ static bool listed(const char *word, const char *const *words)
 	return false;
 }
 
-int gp_figure_keys(const json_t *object, const char *path, const char *name,
-		   const char *const *keys, struct gp_diag *diag)
+int gp_gpufile_figure_keys(const json_t *object, const char *path, const char *name,
+			   const char *const *keys, struct gp_diag *diag)
 {
 	const char *key;
 	json_t *value;
@@ -59,8 +59,8 @@ int gp_figure_keys(const json_t *object, const char *path, const char *name,
 	return 0;
 }
 
-int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 min, u64 max,
-		   struct gp_diag *diag, u64 *out)
+int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *name, u64 min,
+			   u64 max, struct gp_diag *diag, u64 *out)
 {
 	static const char *const kinds[] = {"measured", "published", "assumed", "driver", NULL};
 	static const char *const keys[] = {"value", "kind", "source", NULL};
@@ -70,7 +70,7 @@ int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 
 
 	if (!entry)
 		return gp_fail(diag, -EINVAL, _("%s: %s is missing"), path, name);
-	error = gp_figure_keys(entry, path, name, keys, diag);
+	error = gp_gpufile_figure_keys(entry, path, name, keys, diag);
 	if (error)
 		return error;
 	if (!value)
@@ -96,8 +96,9 @@ int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 
 	return 0;
 }
 
-int gp_figure_take(const struct gp_figure_spec *spec, const char *section, const json_t *root,
-		   const char *path, struct gp_diag *diag, json_t *figures, void *out)
+int gp_gpufile_figure_take(const struct gp_gpufile_figure_spec *spec, const char *section,
+			   const json_t *root, const char *path, struct gp_diag *diag,
+			   json_t *figures, void *out)
 {
 	const char *where = spec->section ? spec->section : section;
 	json_t *entry = json_object_get(json_object_get(root, where), spec->name);
@@ -106,7 +107,7 @@ int gp_figure_take(const struct gp_figure_spec *spec, const char *section, const
 	int error;
 
 	snprintf(name, sizeof(name), "%s.%s", where, spec->name);
-	error = gp_figure_read(entry, path, name, spec->min, spec->max, diag, &number);
+	error = gp_gpufile_figure_read(entry, path, name, spec->min, spec->max, diag, &number);
 	if (error)
 		return error;
 	if (spec->size == sizeof(u32))

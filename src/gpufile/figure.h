@@ -15,17 +15,17 @@
 #define GP_MAX_BYTES (1ull << 50)
 
 /* The whole file, which is one JSON object; NULL and *error when it was said why not. */
-json_t *gp_figure_file(const char *path, struct gp_diag *diag, int *error);
+json_t *gp_gpufile_figure_file(const char *path, struct gp_diag *diag, int *error);
 /* -EINVAL when the object has a key that is none of `keys`, which end with NULL. `name` is the
  * entry it belongs to; NULL: the file's own keys. */
-int gp_figure_keys(const json_t *object, const char *path, const char *name,
-		   const char *const *keys, struct gp_diag *diag);
+int gp_gpufile_figure_keys(const json_t *object, const char *path, const char *name,
+			   const char *const *keys, struct gp_diag *diag);
 /* The entry's value, a whole number of min to max; -EINVAL when anything about it is wrong. */
-int gp_figure_read(const json_t *entry, const char *path, const char *name, u64 min, u64 max,
-		   struct gp_diag *diag, u64 *out);
+int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *name, u64 min,
+			   u64 max, struct gp_diag *diag, u64 *out);
 
 /* A figure that is a member of a struct. */
-struct gp_figure_spec {
+struct gp_gpufile_figure_spec {
 	const char *section, *name; /* section NULL: the caller's */
 	size_t offset;
 	u8 size; /* of the member: 4 or 8 bytes */
@@ -40,7 +40,8 @@ struct gp_figure_spec {
 
 /* Reads one into `out`; the entry is also put into `figures` as "section.name" unless that is NULL.
  */
-int gp_figure_take(const struct gp_figure_spec *spec, const char *section, const json_t *root,
-		   const char *path, struct gp_diag *diag, json_t *figures, void *out);
+int gp_gpufile_figure_take(const struct gp_gpufile_figure_spec *spec, const char *section,
+			   const json_t *root, const char *path, struct gp_diag *diag,
+			   json_t *figures, void *out);
 
 #endif

@@ -49,7 +49,7 @@ static int try_socket(const char *path, u32 pid)
 	uid_t uid;
 	pid_t peer;
 
-	int fd = gp_directory_connect_owned(path);
+	int fd = gp_proto_directory_connect_owned(path);
 	if (fd < 0)
 		return fd;
 	/* Who listened, by the kernel's word: another user's process may have its number by now. */
@@ -66,7 +66,7 @@ static bool is_ours(const char *path)
 {
 	unsigned int owner;
 
-	return gp_directory_owner(path, &owner) == 0 && owner == geteuid();
+	return gp_proto_directory_owner(path, &owner) == 0 && owner == geteuid();
 }
 
 /* Those that begin with the pid first: it is one of them unless the process is in a container. */
@@ -100,9 +100,9 @@ static int look_for_agent(u32 pid, bool *busy)
 	char agents[108];
 	int found = -ENOENT;
 
-	if (!gp_directory_path(agents, sizeof(agents), "agents", 0))
+	if (!gp_proto_directory_path(agents, sizeof(agents), "agents", 0))
 		found = look_in(agents, pid, busy);
-	if (found < 0 && !gp_directory_other_agents(agents, sizeof(agents)))
+	if (found < 0 && !gp_proto_directory_other_agents(agents, sizeof(agents)))
 		found = look_in(agents, pid, busy);
 	return found;
 }
@@ -167,9 +167,9 @@ static int call(struct gp_control *control, u16 type, const void *body, size_t s
 
 static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
 {
-	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	struct gp_control *control = calloc(1, sizeof(*control));
-	const struct gp_msg_hello *theirs;
+	const struct gp_proto_msg_hello *theirs;
 	int error;
 
 	if (!control)
@@ -227,11 +227,11 @@ static int pump(struct gp_control *control)
 
 /* ---- queues ---- */
 
-static int take_queues(struct gp_control *control, struct gp_control_queues *out)
+static int take_queues(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
-	const struct gp_msg_queues *answer = (const void *)control->message.body;
+	const struct gp_proto_msg_queues *answer = (const void *)control->message.body;
 
-	if (control->message.header.size < sizeof(struct gp_msg) + sizeof(*answer) ||
+	if (control->message.header.size < sizeof(struct gp_proto_msg) + sizeof(*answer) ||
 	    !gp_wire_fits(&control->message, sizeof(*answer), answer->count,
 			  sizeof(answer->queues[0])))
 		return -EPROTO;
@@ -239,9 +239,9 @@ static int take_queues(struct gp_control *control, struct gp_control_queues *out
 	if (!out->items)
 		return -ENOMEM;
 	for (u32 i = 0; i < answer->count; i++) {
-		const struct gp_msg_queue *queue = &answer->queues[i];
+		const struct gp_proto_msg_queue *queue = &answer->queues[i];
 
-		out->items[i] = (struct gp_control_queue){
+		out->items[i] = (struct gp_gpu_control_queue){
 			.id = queue->kfd_id,
 			.gpu_id = queue->gpu_id,
 			.type = queue->type,
@@ -264,34 +264,34 @@ static int take_queues(struct gp_control *control, struct gp_control_queues *out
 	return 0;
 }
 
-static int queues(struct gp_control *control, struct gp_control_queues *out)
+static int queues(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
 	int result = call(control, GP_MSG_AGENT_QUEUES, NULL, 0);
 
-	*out = (struct gp_control_queues){0};
+	*out = (struct gp_gpu_control_queues){0};
 	return result < 0 ? result : take_queues(control, out);
 }
 
 /* ---- suspend and resume ---- */
 
 static int act(struct gp_control *control, u16 type, const u32 *ids, size_t count, u32 grace,
-	       struct gp_control_done *done)
+	       struct gp_gpu_control_done *done)
 {
-	const struct gp_msg_done *answer = (const void *)control->message.body;
-	struct gp_msg_suspend *body;
+	const struct gp_proto_msg_done *answer = (const void *)control->message.body;
+	struct gp_proto_msg_suspend *body;
 	size_t size = sizeof(*body) + count * sizeof(u32);
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 
 	if (count > GP_PROTO_IDS)
 		return -E2BIG;
 	body = calloc(1, size);
 	if (!body)
 		return -ENOMEM;
-	*body = (struct gp_msg_suspend){.lease_ms = control->lease_ms,
-					.limit_ms = GP_LIMIT_MAX_MS, /* the holder keeps it */
-					.grace = grace,
-					.count = (u32)count,
-					.sent_ns = now};
+	*body = (struct gp_proto_msg_suspend){.lease_ms = control->lease_ms,
+					      .limit_ms = GP_LIMIT_MAX_MS, /* the holder keeps it */
+					      .grace = grace,
+					      .count = (u32)count,
+					      .sent_ns = now};
 	if (count)
 		memcpy(body->ids, ids, count * sizeof(u32));
 	int result = call(control, type, body, size);
@@ -300,23 +300,24 @@ static int act(struct gp_control *control, u16 type, const u32 *ids, size_t coun
 		return result;
 	if (!gp_wire_fits(&control->message, sizeof(*answer), 0, 0))
 		return -EPROTO;
-	*done = (struct gp_control_done){.issued_ns = answer->issue_ns ? now + answer->issue_ns : 0,
-					 .driver_ns = answer->driver_ns,
-					 .queues = answer->queues};
+	*done = (struct gp_gpu_control_done){.issued_ns =
+						     answer->issue_ns ? now + answer->issue_ns : 0,
+					     .driver_ns = answer->driver_ns,
+					     .queues = answer->queues};
 	return result;
 }
 
 static int suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-		   struct gp_control_done *done)
+		   struct gp_gpu_control_done *done)
 {
 	control->touched = true;
 	return act(control, GP_MSG_AGENT_SUSPEND, ids, count, grace, done);
 }
 
 static int resume(struct gp_control *control, const u32 *ids, size_t count,
-		  struct gp_control_done *done)
+		  struct gp_gpu_control_done *done)
 {
-	*done = (struct gp_control_done){0};
+	*done = (struct gp_gpu_control_done){0};
 	if (!control->touched)
 		return 0;
 	int result = act(control, GP_MSG_AGENT_RESUME, ids, count, 0, done);
@@ -327,7 +328,7 @@ static int resume(struct gp_control *control, const u32 *ids, size_t count,
 
 static int lease(struct gp_control *control, u32 lease_ms)
 {
-	struct gp_msg_suspend body = {.lease_ms = lease_ms, .limit_ms = GP_LIMIT_MAX_MS};
+	struct gp_proto_msg_suspend body = {.lease_ms = lease_ms, .limit_ms = GP_LIMIT_MAX_MS};
 
 	control->lease_ms = lease_ms;
 	return control->touched ? call(control, GP_MSG_AGENT_RENEW, &body, sizeof(body)) : 0;
@@ -335,14 +336,15 @@ static int lease(struct gp_control *control, u32 lease_ms)
 
 static int value(struct gp_control *control, u16 type, u32 number)
 {
-	struct gp_msg_value body = {.value = number};
+	struct gp_proto_msg_value body = {.value = number};
 
 	return call(control, type, &body, sizeof(body));
 }
 
 static int share(struct gp_control *control, u32 part)
 {
-	struct gp_msg_value body = {.target = GP_SHARE_FIRST(part), .value = GP_SHARE_SIZE(part)};
+	struct gp_proto_msg_value body = {.target = GP_SHARE_FIRST(part),
+					  .value = GP_SHARE_SIZE(part)};
 
 	return call(control, GP_MSG_AGENT_SHARE, &body, sizeof(body));
 }
@@ -352,7 +354,7 @@ static int priority(struct gp_control *control, u32 number)
 	return value(control, GP_MSG_AGENT_PRIORITY, number);
 }
 
-int gp_agent_tell_priority(u32 pid, u32 priority)
+int gp_holder_agent_tell_priority(u32 pid, u32 priority)
 {
 	struct gp_control *control;
 	int error = attach(-1, pid, NULL, &control);
@@ -364,7 +366,7 @@ int gp_agent_tell_priority(u32 pid, u32 priority)
 	return error;
 }
 
-int gp_agent_ask_priority(u32 pid, u32 *priority)
+int gp_holder_agent_ask_priority(u32 pid, u32 *priority)
 {
 	struct gp_control *control;
 	int error = attach(-1, pid, NULL, &control);
@@ -381,7 +383,7 @@ static u32 own_priority(const struct gp_control *control)
 	return control->own_priority;
 }
 
-const struct gp_control_ops gp_agent_control = {
+const struct gp_gpu_control_ops gp_holder_agent_control = {
 	.name = "kfd-agent",
 	.mechanism = GP_MECHANISM_AGENT,
 	.probe = probe,

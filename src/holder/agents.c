@@ -21,12 +21,12 @@
 #define HELLO_NS 1000000000ull
 #define AGAIN_NS 100000000ull /* until one that took no connection is tried again */
 
-static struct gp_agent *find(struct gp_holder *holder, const char *name)
+static struct gp_holder_agent *find(struct gp_holder *holder, const char *name)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &holder->agents) {
-		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
 		if (!strcmp(agent->name, name))
 			return agent;
@@ -35,12 +35,13 @@ static struct gp_agent *find(struct gp_holder *holder, const char *name)
 }
 
 /* A group's OPEN that only waited for agents to say who they are. */
-static struct gp_request *ripe(struct gp_connection *connection)
+static struct gp_holder_request *ripe(struct gp_holder_connection *connection)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &connection->requests) {
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		if (request->type == GP_MSG_OPEN && !request->answered && !request->waiting &&
 		    request->target && request->target->group[0])
@@ -52,16 +53,17 @@ static struct gp_request *ripe(struct gp_connection *connection)
 static void settle(struct gp_holder *holder)
 {
 	struct gp_list *at;
-	struct gp_request *request;
+	struct gp_holder_request *request;
 
-	if (!gp_agents_settled(holder))
+	if (!gp_holder_agents_settled(holder))
 		return;
 	gp_list_for_each (at, &holder->connections)
-		while ((request = ripe(gp_container(at, struct gp_connection, link))) != NULL)
-			gp_request_finish(request);
+		while ((request = ripe(gp_container(at, struct gp_holder_connection, link))) !=
+		       NULL)
+			gp_holder_request_finish(request);
 }
 
-void gp_agent_remove(struct gp_agent *agent)
+void gp_holder_agent_remove(struct gp_holder_agent *agent)
 {
 	struct gp_holder *holder = agent->holder;
 
@@ -77,16 +79,16 @@ static u32 agents_of(const struct gp_holder *holder, uid_t uid)
 	u32 count = 0;
 
 	gp_list_for_each (at, &holder->agents)
-		count += gp_container(at, struct gp_agent, link)->uid == uid;
+		count += gp_container(at, struct gp_holder_agent, link)->uid == uid;
 	return count;
 }
 
 static void add(struct gp_holder *holder, const char *agents, const char *name)
 {
-	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	char socket[108];
 	unsigned int owner;
-	struct gp_agent *agent;
+	struct gp_holder_agent *agent;
 	const char *end = strrchr(name, '.');
 	int fd;
 
@@ -96,15 +98,15 @@ static void add(struct gp_holder *holder, const char *agents, const char *name)
 	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
 		return;
 	/* Groups are of one user's programs: what others put there is not waited for. */
-	if (gp_directory_owner(socket, &owner) || !gp_wire_peer_allowed(owner))
+	if (gp_proto_directory_owner(socket, &owner) || !gp_wire_peer_allowed(owner))
 		return;
-	fd = gp_directory_connect_owned(socket);
+	fd = gp_proto_directory_connect_owned(socket);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
 	if (!agent) {
 		if (fd >= 0)
 			close(fd);
 		if (fd == -EAGAIN && !holder->look_again_ns) {
-			holder->look_again_ns = gp_now_ns() + AGAIN_NS;
+			holder->look_again_ns = gp_holder_now_ns() + AGAIN_NS;
 			gp_holder_wake_at(holder, holder->look_again_ns);
 		}
 		/* Left behind by a program that was killed: agents listen before they are seen. */
@@ -115,14 +117,14 @@ static void add(struct gp_holder *holder, const char *agents, const char *name)
 	agent->source = GP_SOURCE_AGENT;
 	agent->holder = holder;
 	agent->fd = fd;
-	agent->deadline_ns = gp_now_ns() + HELLO_NS;
+	agent->deadline_ns = gp_holder_now_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
 	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
 	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
 	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
 	    gp_holder_watch(holder, fd, EPOLLIN, agent))
-		gp_agent_remove(agent);
+		gp_holder_agent_remove(agent);
 	else
 		gp_holder_wake_at(holder, agent->deadline_ns);
 }
@@ -142,13 +144,13 @@ static void look(struct gp_holder *holder)
 {
 	char agents[108];
 
-	if (!gp_directory_path(agents, sizeof(agents), "agents", 1))
+	if (!gp_proto_directory_path(agents, sizeof(agents), "agents", 1))
 		look_in(holder, agents);
-	if (!gp_directory_other_agents(agents, sizeof(agents)))
+	if (!gp_proto_directory_other_agents(agents, sizeof(agents)))
 		look_in(holder, agents);
 }
 
-void gp_agents_watch(struct gp_holder *holder)
+void gp_holder_agents_watch(struct gp_holder *holder)
 {
 	const u32 what = IN_CREATE | IN_MOVED_TO;
 	char path[108];
@@ -162,14 +164,14 @@ void gp_agents_watch(struct gp_holder *holder)
 		}
 	}
 	/* Each time, as root's daemon may have come or gone: one that is watched stays so. */
-	if (holder->inotify >= 0 && !gp_directory_agents(path, sizeof(path), false))
+	if (holder->inotify >= 0 && !gp_proto_directory_agents(path, sizeof(path), false))
 		(void)!inotify_add_watch(holder->inotify, path, what);
-	if (holder->inotify >= 0 && !gp_directory_other_agents(path, sizeof(path)))
+	if (holder->inotify >= 0 && !gp_proto_directory_other_agents(path, sizeof(path)))
 		(void)!inotify_add_watch(holder->inotify, path, what);
 	look(holder); /* also catches what an overflow of the queue lost */
 }
 
-void gp_agents_changed(struct gp_holder *holder)
+void gp_holder_agents_changed(struct gp_holder *holder)
 {
 	char events[4096];
 
@@ -178,17 +180,17 @@ void gp_agents_changed(struct gp_holder *holder)
 	look(holder);
 }
 
-bool gp_agents_settled(const struct gp_holder *holder)
+bool gp_holder_agents_settled(const struct gp_holder *holder)
 {
 	const struct gp_list *at;
 
 	gp_list_for_each (at, &holder->agents)
-		if (!gp_container(at, struct gp_agent, link)->greeted)
+		if (!gp_container(at, struct gp_holder_agent, link)->greeted)
 			return false;
 	return !holder->look_again_ns;
 }
 
-u64 gp_agents_expire(struct gp_holder *holder, u64 now)
+u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
 {
 	struct gp_list *at, *next;
 	u64 nearest = GP_NEVER;
@@ -203,7 +205,7 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now)
 		nearest = holder->look_again_ns;
 	gp_list_for_each_safe(at, next, &holder->agents)
 	{
-		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
 		if (agent->greeted)
 			continue;
@@ -211,7 +213,7 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now)
 			nearest = GP_MIN(nearest, agent->deadline_ns);
 			continue;
 		}
-		gp_agent_remove(agent);
+		gp_holder_agent_remove(agent);
 		return now; /* look again: the list may have changed */
 	}
 	return nearest;
@@ -219,59 +221,62 @@ u64 gp_agents_expire(struct gp_holder *holder, u64 now)
 
 /* ---- groups ---- */
 
-static bool is_linked(const struct gp_target *target, u32 pid)
+static bool is_linked(const struct gp_holder_target *target, u32 pid)
 {
 	const struct gp_list *at;
 
 	gp_list_for_each (at, &target->links)
-		if (gp_container(at, struct gp_link, by_target)->member->pid == pid)
+		if (gp_container(at, struct gp_holder_link, by_target)->member->pid == pid)
 			return true;
 	return false;
 }
 
 /* 1: the process of this agent is in the target now. */
-static int join(struct gp_target *target, struct gp_agent *agent, struct gp_request *request)
+static int join(struct gp_holder_target *target, struct gp_holder_agent *agent,
+		struct gp_holder_request *request)
 {
 	struct gp_holder *holder = agent->holder;
-	struct gp_member *member;
-	struct gp_job *job;
+	struct gp_holder_member *member;
+	struct gp_holder_job *job;
 
 	if (strcmp(target->group, agent->group) || is_linked(target, (u32)agent->pid))
 		return 0;
-	member = gp_member_find(holder, (u32)agent->pid, target->asked);
+	member = gp_holder_member_find(holder, (u32)agent->pid, target->asked);
 	if (!member) {
 		int pidfd = (int)syscall(SYS_pidfd_open, agent->pid, 0);
 
 		member = pidfd < 0 ? NULL
-				   : gp_member_add(holder, (u32)agent->pid, pidfd, target->asked);
+				   : gp_holder_member_add(holder, (u32)agent->pid, pidfd,
+							  target->asked);
 		if (!member) {
 			if (pidfd >= 0)
 				close(pidfd);
 			return 0;
 		}
 	}
-	if (gp_target_link(target, member)) {
-		gp_member_unused(member);
+	if (gp_holder_target_link(target, member)) {
+		gp_holder_member_unused(member);
 		return 0;
 	}
-	job = gp_job_new(member, GP_JOB_PROBE, request);
+	job = gp_holder_job_new(member, GP_JOB_PROBE, request);
 	if (job) {
 		job->asked = target->asked;
-		gp_job_post(job);
+		gp_holder_job_post(job);
 	}
 	if (target->hold.active)
-		gp_member_apply(member, NULL, true, NULL, 0);
+		gp_holder_member_apply(member, NULL, true, NULL, 0);
 	if (target->share)
-		gp_member_reshare(member);
+		gp_holder_member_reshare(member);
 	return 1;
 }
 
-void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request)
+void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,
+			   struct gp_holder_request *request)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &holder->agents) {
-		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
 		if (agent->greeted)
 			join(target, agent, request);
@@ -279,12 +284,13 @@ void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct g
 }
 
 /* The OPEN that still waits for members to say who they are. */
-static struct gp_request *opening(struct gp_target *target)
+static struct gp_holder_request *opening(struct gp_holder_target *target)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &target->connection->requests) {
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		if (request->target == target && request->type == GP_MSG_OPEN && !request->answered)
 			return request;
@@ -292,7 +298,7 @@ static struct gp_request *opening(struct gp_target *target)
 	return NULL;
 }
 
-static void greeted(struct gp_agent *agent, const struct gp_msg_hello *hello)
+static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hello *hello)
 {
 	struct gp_list *c, *t;
 
@@ -302,20 +308,22 @@ static void greeted(struct gp_agent *agent, const struct gp_msg_hello *hello)
 	if (!agent->group[0])
 		return;
 	gp_list_for_each (c, &agent->holder->connections) {
-		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
+		struct gp_holder_connection *connection =
+			gp_container(c, struct gp_holder_connection, link);
 
 		gp_list_for_each (t, &connection->targets) {
-			struct gp_target *target = gp_container(t, struct gp_target, link);
-			struct gp_request *request = opening(target);
+			struct gp_holder_target *target =
+				gp_container(t, struct gp_holder_target, link);
+			struct gp_holder_request *request = opening(target);
 
 			if (target->group[0] && join(target, agent, request) && !request)
-				gp_connection_event(connection, GP_EVENT_JOINED, target->id,
-						    agent->pid, 0);
+				gp_holder_connection_event(connection, GP_EVENT_JOINED, target->id,
+							   agent->pid, 0);
 		}
 	}
 }
 
-void gp_agent_ready(struct gp_agent *agent, u32 events)
+void gp_holder_agent_ready(struct gp_holder_agent *agent, u32 events)
 {
 	struct gp_wire_message *message = &agent->holder->message;
 	int error = gp_wire_receive(agent->fd, message, 0);
@@ -327,10 +335,10 @@ void gp_agent_ready(struct gp_agent *agent, u32 events)
 		close(message->fd);
 	if (!error && !agent->greeted && message->header.type == GP_MSG_HELLO &&
 	    message->header.status >= 0 &&
-	    gp_wire_fits(message, sizeof(struct gp_msg_hello), 0, 0)) {
+	    gp_wire_fits(message, sizeof(struct gp_proto_msg_hello), 0, 0)) {
 		greeted(agent, (const void *)message->body);
 		settle(agent->holder);
 	} else if (error || !agent->greeted) {
-		gp_agent_remove(agent);
+		gp_holder_agent_remove(agent);
 	}
 }

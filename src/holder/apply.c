@@ -16,12 +16,13 @@
 
 #define TRIES 5 /* the pauses between them double from 1 ms */
 
-bool gp_want_empty(const struct gp_want *want)
+bool gp_holder_want_empty(const struct gp_holder_want *want)
 {
 	return !want->all && !want->gpu_count && !want->id_count;
 }
 
-bool gp_want_covers(const struct gp_want *want, const struct gp_control_queue *queue)
+bool gp_holder_want_covers(const struct gp_holder_want *want,
+			   const struct gp_gpu_control_queue *queue)
 {
 	if (want->all)
 		return true;
@@ -34,10 +35,10 @@ bool gp_want_covers(const struct gp_want *want, const struct gp_control_queue *q
 	return false;
 }
 
-void gp_want_free(struct gp_want *want)
+void gp_holder_want_free(struct gp_holder_want *want)
 {
 	free(want->ids);
-	*want = (struct gp_want){0};
+	*want = (struct gp_holder_want){0};
 }
 
 /* ---- sentences ---- */
@@ -56,7 +57,7 @@ static void keep_sentence(struct gp_diag *diag, enum gp_severity severity, const
 		snprintf(sentence->text, sentence->size, "%s", text);
 }
 
-static void explain(struct gp_job *job, const struct gp_control_ops *ops, u32 pid)
+static void explain(struct gp_holder_job *job, const struct gp_gpu_control_ops *ops, u32 pid)
 {
 	if (job->result >= 0 || job->text[0])
 		return;
@@ -124,13 +125,13 @@ static void add_reason(char *all, size_t size, const char *why, int error)
 }
 
 /* The first mechanism that works, and why not those before it. */
-static int choose(struct gp_applied *applied, u32 asked, char *text, size_t size)
+static int choose(struct gp_holder_applied *applied, u32 asked, char *text, size_t size)
 {
 	char why[GP_PROTO_TEXT] = "";
 	int result = -EOPNOTSUPP;
 
 	text[0] = 0;
-	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++) {
+	for (const struct gp_gpu_control_ops *const *m = applied->mechanisms; *m; m++) {
 		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
 		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
@@ -149,7 +150,7 @@ static int choose(struct gp_applied *applied, u32 asked, char *text, size_t size
 	return result;
 }
 
-static void probe(struct gp_applied *applied, struct gp_job *job)
+static void probe(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	u32 asked = job->asked;
 
@@ -160,9 +161,9 @@ static void probe(struct gp_applied *applied, struct gp_job *job)
 }
 
 /* Before it is attached: a program that was opened early may have its agent by now. */
-static void choose_again(struct gp_applied *applied)
+static void choose_again(struct gp_holder_applied *applied)
 {
-	const struct gp_control_ops *before = applied->ops;
+	const struct gp_gpu_control_ops *before = applied->ops;
 	char why[GP_PROTO_TEXT];
 
 	if (!applied->pinned && !applied->control && before &&
@@ -170,7 +171,7 @@ static void choose_again(struct gp_applied *applied)
 		applied->ops = before; /* whose attach() says what is wrong */
 }
 
-static int attach(struct gp_applied *applied, struct gp_job *job)
+static int attach(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	struct sentence sentence = {.diag = {.emit = keep_sentence},
 				    .text = job->text,
@@ -187,22 +188,22 @@ static int attach(struct gp_applied *applied, struct gp_job *job)
 				    &applied->control);
 }
 
-void gp_apply_end(struct gp_applied *applied)
+void gp_holder_apply_end(struct gp_holder_applied *applied)
 {
 	if (applied->control)
 		applied->ops->detach(applied->control);
 	applied->control = NULL;
-	gp_want_free(&applied->want);
+	gp_holder_want_free(&applied->want);
 }
 
 /* ---- apply ---- */
 
 /* Some queues only: what is not covered starts, what is stops. */
-static int apply_some(struct gp_applied *applied, const struct gp_want *want,
-		      struct gp_control_done *done, u32 *started)
+static int apply_some(struct gp_holder_applied *applied, const struct gp_holder_want *want,
+		      struct gp_gpu_control_done *done, u32 *started)
 {
-	struct gp_control_queues list = {0};
-	struct gp_control_done start = {0};
+	struct gp_gpu_control_queues list = {0};
+	struct gp_gpu_control_done start = {0};
 	int error = applied->ops->queues(applied->control, &list);
 	u32 *starts = calloc(2 * list.count + 1, sizeof(u32)), *stops = starts + list.count;
 	size_t start_count = 0, stop_count = 0;
@@ -210,7 +211,7 @@ static int apply_some(struct gp_applied *applied, const struct gp_want *want,
 	if (!error && !starts)
 		error = -ENOMEM;
 	for (size_t i = 0; !error && i < list.count; i++)
-		if (gp_want_covers(want, &list.items[i]))
+		if (gp_holder_want_covers(want, &list.items[i]))
 			stops[stop_count++] = list.items[i].id;
 		else if (list.items[i].suspended)
 			starts[start_count++] = list.items[i].id;
@@ -224,20 +225,20 @@ static int apply_some(struct gp_applied *applied, const struct gp_want *want,
 	done->driver_ns += start.driver_ns;
 	*started = start.queues;
 	free(starts);
-	gp_control_queues_free(&list);
+	gp_gpu_control_queues_free(&list);
 	return error < 0 ? error : 0;
 }
 
 /* done->queues: how many are stopped now; *started: how many run because of this. */
-static int apply_once(struct gp_applied *applied, const struct gp_want *want,
-		      struct gp_control_done *done, u32 *started)
+static int apply_once(struct gp_holder_applied *applied, const struct gp_holder_want *want,
+		      struct gp_gpu_control_done *done, u32 *started)
 {
 	struct gp_control *control = applied->control;
 	int result;
 
-	*done = (struct gp_control_done){0};
+	*done = (struct gp_gpu_control_done){0};
 	*started = 0;
-	if (gp_want_empty(want)) {
+	if (gp_holder_want_empty(want)) {
 		result = applied->ops->resume(control, NULL, 0, done);
 		*started = done->queues;
 		done->queues = 0;
@@ -262,29 +263,30 @@ static bool worth_another_try(int error)
 	       error == -EIO;
 }
 
-static int apply(struct gp_applied *applied, const struct gp_want *want, u64 deadline_ns,
-		 struct gp_control_done *done, u32 *started)
+static int apply(struct gp_holder_applied *applied, const struct gp_holder_want *want,
+		 u64 deadline_ns, struct gp_gpu_control_done *done, u32 *started)
 {
 	int error = 0;
 
 	for (int i = 0; i < TRIES; i++) {
 		struct timespec pause = {.tv_nsec = 1000000l << i};
-		struct gp_control_done undone;
+		struct gp_gpu_control_done undone;
 
 		error = apply_once(applied, want, done, started);
-		if (!worth_another_try(error) || i + 1 == TRIES || gp_now_ns() >= deadline_ns)
+		if (!worth_another_try(error) || i + 1 == TRIES ||
+		    gp_holder_now_ns() >= deadline_ns)
 			break;
 		/* The driver keeps what failed marked as suspended; it starts over. */
-		if (error == -EIO && !gp_want_empty(want))
+		if (error == -EIO && !gp_holder_want_empty(want))
 			applied->ops->resume(applied->control, NULL, 0, &undone);
 		nanosleep(&pause, NULL);
 	}
 	return error;
 }
 
-static int check_queues(struct gp_applied *applied, const struct gp_job *job)
+static int check_queues(struct gp_holder_applied *applied, const struct gp_holder_job *job)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 	int error = applied->ops->queues(applied->control, &list);
 
 	for (u32 i = 0; !error && i < job->check_count; i++) {
@@ -294,7 +296,7 @@ static int check_queues(struct gp_applied *applied, const struct gp_job *job)
 			found = list.items[q].id == job->check[i];
 		error = found ? 0 : -ENOENT;
 	}
-	gp_control_queues_free(&list);
+	gp_gpu_control_queues_free(&list);
 	return error;
 }
 
@@ -302,32 +304,32 @@ static int check_queues(struct gp_applied *applied, const struct gp_job *job)
  * For a mechanism that stops all or nothing. Refused also when others hold all of the process now:
  * they may let go first, and all of it would stand still for whoever wanted one queue.
  */
-static int check_whole(struct gp_applied *applied, const struct gp_job *job)
+static int check_whole(struct gp_holder_applied *applied, const struct gp_holder_job *job)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 	int error = job->mine.id_count ? -EXDEV : applied->ops->queues(applied->control, &list);
 
 	for (size_t i = 0; !error && i < list.count; i++)
-		if (!gp_want_covers(&job->mine, &list.items[i]))
+		if (!gp_holder_want_covers(&job->mine, &list.items[i]))
 			error = -EXDEV;
-	gp_control_queues_free(&list);
+	gp_gpu_control_queues_free(&list);
 	return error;
 }
 
 /* How many queues are stopped for the hold of this job alone. */
-static void count_mine(struct gp_applied *applied, struct gp_job *job)
+static void count_mine(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 
 	if (applied->ops->queues(applied->control, &list) < 0)
 		return;
 	job->done.queues = 0;
 	for (size_t i = 0; i < list.count; i++)
-		job->done.queues += gp_want_covers(&job->mine, &list.items[i]);
-	gp_control_queues_free(&list);
+		job->done.queues += gp_holder_want_covers(&job->mine, &list.items[i]);
+	gp_gpu_control_queues_free(&list);
 }
 
-static void add_gpu(struct gp_job *job, u32 gpu_id)
+static void add_gpu(struct gp_holder_job *job, u32 gpu_id)
 {
 	for (u32 i = 0; i < job->gpu_count; i++)
 		if (job->gpus[i] == gpu_id)
@@ -337,26 +339,26 @@ static void add_gpu(struct gp_job *job, u32 gpu_id)
 }
 
 /* Which devices it has queues on, for the breaker. */
-static void note_gpus(struct gp_applied *applied, struct gp_job *job)
+static void note_gpus(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 
 	if (applied->gone || !applied->control || applied->ops->queues(applied->control, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
 		add_gpu(job, list.items[i].gpu_id);
-	gp_control_queues_free(&list);
+	gp_gpu_control_queues_free(&list);
 }
 
-static int apply_job(struct gp_applied *applied, struct gp_job *job)
+static int apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	bool fresh = !applied->control;
 	int error;
 
-	if (gp_want_empty(&job->want) && !applied->control)
+	if (gp_holder_want_empty(&job->want) && !applied->control)
 		return 0;
 	error = attach(applied, job);
-	if (!error && applied->ops->whole && !gp_want_empty(&job->mine))
+	if (!error && applied->ops->whole && !gp_holder_want_empty(&job->mine))
 		error = check_whole(applied, job);
 	if (!error && job->check_count)
 		error = check_queues(applied, job);
@@ -369,20 +371,20 @@ static int apply_job(struct gp_applied *applied, struct gp_job *job)
 		applied->gone = true;
 	/* What cannot be started again must not stay stopped while nobody holds it: the end of the
 	 * session starts everything. */
-	if (error == -EPERM || (error && error != -ESRCH && gp_want_empty(&job->want))) {
-		gp_apply_end(applied);
+	if (error == -EPERM || (error && error != -ESRCH && gp_holder_want_empty(&job->want))) {
+		gp_holder_apply_end(applied);
 		return error;
 	}
 	/* From here on it is kept that way. */
-	gp_want_free(&applied->want);
+	gp_holder_want_free(&applied->want);
 	applied->want = job->want;
-	job->want = (struct gp_want){0};
+	job->want = (struct gp_holder_want){0};
 	if (fresh || error)
 		note_gpus(applied, job);
 	return error;
 }
 
-static int list_job(struct gp_applied *applied, struct gp_job *job)
+static int list_job(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	int error;
 
@@ -393,7 +395,7 @@ static int list_job(struct gp_applied *applied, struct gp_job *job)
 	return error ? error : applied->ops->queues(applied->control, &job->queues);
 }
 
-static int value_job(struct gp_applied *applied, struct gp_job *job)
+static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	int (*operation)(struct gp_control *, u32) = NULL;
 	int error;
@@ -409,7 +411,7 @@ static int value_job(struct gp_applied *applied, struct gp_job *job)
 		operation = applied->ops->lease;
 	/* Only for whoever in the process wants to know. */
 	if (!operation && job->kind == GP_JOB_PRIORITY)
-		return gp_agent_tell_priority(applied->pid, job->value);
+		return gp_holder_agent_tell_priority(applied->pid, job->value);
 	if (!operation) {
 		snprintf(job->text, sizeof(job->text), _("%s cannot do that"), applied->ops->name);
 		return -EOPNOTSUPP;
@@ -418,7 +420,7 @@ static int value_job(struct gp_applied *applied, struct gp_job *job)
 	return error ? error : operation(applied->control, job->value);
 }
 
-void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
+void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
 	switch (job->kind) {
 	case GP_JOB_PROBE:
@@ -426,7 +428,7 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 		job->ops = applied->ops;
 		/* A CUDA program's agent controls nothing, but knows what it was started with. */
 		job->has_priority = applied->ops == &gp_nvrm_control &&
-				    !gp_agent_ask_priority(applied->pid, &job->own_priority);
+				    !gp_holder_agent_ask_priority(applied->pid, &job->own_priority);
 		return;
 	case GP_JOB_APPLY:
 		job->result = apply_job(applied, job);
@@ -440,7 +442,7 @@ void gp_apply_job(struct gp_applied *applied, struct gp_job *job)
 		job->result = value_job(applied, job);
 		break;
 	case GP_JOB_STOP:
-		gp_apply_end(applied);
+		gp_holder_apply_end(applied);
 		job->result = 0;
 		break;
 	case GP_JOB_NOTICE:
@@ -461,16 +463,16 @@ static bool has_ended(int pidfd)
 }
 
 /* Without a session the process may still be traced: nobody else would pass its signals on. */
-static void pass_strays(struct gp_applied *applied)
+static void pass_strays(struct gp_holder_applied *applied)
 {
-	for (const struct gp_control_ops *const *m = applied->mechanisms; *m; m++)
+	for (const struct gp_gpu_control_ops *const *m = applied->mechanisms; *m; m++)
 		if ((*m)->stray && !(applied->control && applied->ops == *m))
 			(*m)->stray(applied->pid);
 }
 
-int gp_apply_pump(struct gp_applied *applied, int *result)
+int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	u32 started;
 
 	*result = 0;
@@ -482,11 +484,11 @@ int gp_apply_pump(struct gp_applied *applied, int *result)
 	if (has_ended(applied->pidfd))
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */
-	if (*result == 1 && !gp_want_empty(&applied->want))
-		apply(applied, &applied->want, gp_now_ns() + 1000000000, &done, &started);
+	if (*result == 1 && !gp_holder_want_empty(&applied->want))
+		apply(applied, &applied->want, gp_holder_now_ns() + 1000000000, &done, &started);
 	if (*result == -ESRCH)
 		applied->gone = true;
 	if (*result == -EPERM)
-		gp_apply_end(applied); /* the next suspend starts anew */
+		gp_holder_apply_end(applied); /* the next suspend starts anew */
 	return *result != 0;
 }

@@ -17,12 +17,12 @@
 #define PAUSE_MAX_NS (64 * PAUSE_NS)
 #define TRY_NS       (30 * PAUSE_NS) /* a try that has not ended by then is no longer waited for */
 
-static struct gp_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id, bool make)
+static struct gp_holder_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id, bool make)
 {
-	struct gp_breaker *free_one = NULL;
+	struct gp_holder_breaker *free_one = NULL;
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(holder->breakers); i++) {
-		struct gp_breaker *breaker = &holder->breakers[i];
+		struct gp_holder_breaker *breaker = &holder->breakers[i];
 
 		if (breaker->gpu_id == gpu_id)
 			return breaker;
@@ -31,17 +31,17 @@ static struct gp_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id, bool 
 	}
 	if (!make || !free_one)
 		return NULL;
-	*free_one = (struct gp_breaker){.gpu_id = gpu_id, .pause_ns = PAUSE_NS};
+	*free_one = (struct gp_holder_breaker){.gpu_id = gpu_id, .pause_ns = PAUSE_NS};
 	return free_one;
 }
 
-int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, char *text,
-		     size_t size)
+int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_member *member,
+			    char *text, size_t size)
 {
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 
 	for (u32 i = 0; i < member->gpu_count; i++) {
-		struct gp_breaker *breaker = breaker_of(holder, member->gpus[i], false);
+		struct gp_holder_breaker *breaker = breaker_of(holder, member->gpus[i], false);
 
 		if (!breaker || !breaker->open)
 			continue;
@@ -56,12 +56,13 @@ int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, c
 	return 0;
 }
 
-void gp_breaker_try(const struct gp_member *member)
+void gp_holder_breaker_try(const struct gp_holder_member *member)
 {
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 
 	for (u32 i = 0; i < member->gpu_count; i++) {
-		struct gp_breaker *breaker = breaker_of(member->holder, member->gpus[i], false);
+		struct gp_holder_breaker *breaker =
+			breaker_of(member->holder, member->gpus[i], false);
 
 		if (breaker && breaker->open)
 			breaker->trying_until_ns = now + TRY_NS;
@@ -74,7 +75,7 @@ static void tell(struct gp_holder *holder, u32 gpu_id, bool open)
 	struct gp_list *at, *l;
 
 	gp_list_for_each (at, &holder->members) {
-		struct gp_member *member = gp_container(at, struct gp_member, link);
+		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
 		bool here = false;
 
 		for (u32 i = 0; i < member->gpu_count; i++)
@@ -82,32 +83,32 @@ static void tell(struct gp_holder *holder, u32 gpu_id, bool open)
 		if (!here)
 			continue;
 		gp_list_for_each (l, &member->links) {
-			struct gp_target *target =
-				gp_container(l, struct gp_link, by_member)->target;
+			struct gp_holder_target *target =
+				gp_container(l, struct gp_holder_link, by_member)->target;
 
-			gp_connection_event(target->connection, GP_EVENT_BREAKER, target->id,
-					    (s32)member->pid, open);
+			gp_holder_connection_event(target->connection, GP_EVENT_BREAKER, target->id,
+						   (s32)member->pid, open);
 		}
 	}
 }
 
 static void report(struct gp_holder *holder, u32 gpu_id, bool failed)
 {
-	struct gp_breaker *breaker = breaker_of(holder, gpu_id, failed);
+	struct gp_holder_breaker *breaker = breaker_of(holder, gpu_id, failed);
 
 	if (!breaker)
 		return;
 	if (!failed) {
 		if (breaker->open && !breaker->told)
 			tell(holder, gpu_id, false);
-		*breaker = (struct gp_breaker){0};
+		*breaker = (struct gp_holder_breaker){0};
 		return;
 	}
 	breaker->failures++;
 	breaker->trying_until_ns = 0;
 	if (breaker->open)
 		breaker->pause_ns = GP_MIN(2 * breaker->pause_ns, PAUSE_MAX_NS);
-	breaker->retry_ns = gp_now_ns() + breaker->pause_ns;
+	breaker->retry_ns = gp_holder_now_ns() + breaker->pause_ns;
 	if (breaker->failures < FAILURES)
 		return;
 	gp_holder_wake_at(holder, breaker->retry_ns);
@@ -118,12 +119,12 @@ static void report(struct gp_holder *holder, u32 gpu_id, bool failed)
 	tell(holder, gpu_id, true);
 }
 
-u64 gp_breaker_expire(struct gp_holder *holder, u64 now)
+u64 gp_holder_breaker_expire(struct gp_holder *holder, u64 now)
 {
 	u64 next = GP_NEVER;
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(holder->breakers); i++) {
-		struct gp_breaker *breaker = &holder->breakers[i];
+		struct gp_holder_breaker *breaker = &holder->breakers[i];
 
 		if (!breaker->open || breaker->told)
 			continue;
@@ -137,12 +138,13 @@ u64 gp_breaker_expire(struct gp_holder *holder, u64 now)
 	return next;
 }
 
-void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result)
+void gp_holder_breaker_report(struct gp_holder *holder, const struct gp_holder_member *member,
+			      int result)
 {
 	bool failed = result == -EIO || result == -ETIME;
 
 	for (u32 i = 0; i < member->gpu_count; i++) {
-		struct gp_breaker *breaker = breaker_of(holder, member->gpus[i], false);
+		struct gp_holder_breaker *breaker = breaker_of(holder, member->gpus[i], false);
 
 		/* Other outcomes say nothing of the device. */
 		if (result < 0 && !failed) {

@@ -17,9 +17,9 @@
 
 #define ACCEPT_AGAIN_NS 100000000ull
 
-int gp_connection_add(struct gp_holder *holder, int fd)
+int gp_holder_connection_add(struct gp_holder *holder, int fd)
 {
-	struct gp_connection *connection;
+	struct gp_holder_connection *connection;
 	uid_t uid;
 	pid_t pid;
 
@@ -53,11 +53,11 @@ static void rest(struct gp_holder *holder)
 
 	if (epoll_ctl(holder->epoll, EPOLL_CTL_MOD, holder->options.listen_fd, &none) < 0)
 		return;
-	holder->accept_again_ns = gp_now_ns() + ACCEPT_AGAIN_NS;
+	holder->accept_again_ns = gp_holder_now_ns() + ACCEPT_AGAIN_NS;
 	gp_holder_wake_at(holder, holder->accept_again_ns);
 }
 
-u64 gp_connection_accept_again(struct gp_holder *holder, u64 now)
+u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now)
 {
 	struct epoll_event readable = {.events = EPOLLIN,
 				       .data.ptr = &holder->fixed[GP_SOURCE_LISTEN]};
@@ -71,7 +71,7 @@ u64 gp_connection_accept_again(struct gp_holder *holder, u64 now)
 	return GP_NEVER;
 }
 
-void gp_connection_accept(struct gp_holder *holder)
+void gp_holder_connection_accept(struct gp_holder *holder)
 {
 	int fd = accept4(holder->options.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -80,14 +80,14 @@ void gp_connection_accept(struct gp_holder *holder)
 			rest(holder);
 		return;
 	}
-	if (gp_connection_add(holder, fd)) {
+	if (gp_holder_connection_add(holder, fd)) {
 		gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPERM,
 				   _("the holder does not serve this user, or is full"));
 		close(fd);
 	}
 }
 
-static void free_request(struct gp_request *request)
+static void free_request(struct gp_holder_request *request)
 {
 	free(request->records);
 	free(request->added);
@@ -95,15 +95,16 @@ static void free_request(struct gp_request *request)
 	free(request);
 }
 
-void gp_connection_remove(struct gp_connection *connection)
+void gp_holder_connection_remove(struct gp_holder_connection *connection)
 {
 	struct gp_list *at, *next;
 
 	gp_list_for_each_safe(at, next, &connection->targets)
-		gp_target_remove(gp_container(at, struct gp_target, link));
+		gp_holder_target_remove(gp_container(at, struct gp_holder_target, link));
 	gp_list_for_each_safe(at, next, &connection->requests)
 	{
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		gp_list_remove(&request->link);
 		request->connection = NULL;
@@ -111,7 +112,7 @@ void gp_connection_remove(struct gp_connection *connection)
 			free_request(request);
 	}
 	while (connection->out) {
-		struct gp_out *out = connection->out;
+		struct gp_holder_out *out = connection->out;
 
 		connection->out = out->next;
 		free(out);
@@ -122,22 +123,23 @@ void gp_connection_remove(struct gp_connection *connection)
 	free(connection);
 }
 
-void gp_connection_sweep(struct gp_holder *holder)
+void gp_holder_connection_sweep(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
 
 	gp_list_for_each_safe(at, next, &holder->connections)
 	{
-		struct gp_connection *connection = gp_container(at, struct gp_connection, link);
+		struct gp_holder_connection *connection =
+			gp_container(at, struct gp_holder_connection, link);
 
 		if (connection->closing)
-			gp_connection_remove(connection);
+			gp_holder_connection_remove(connection);
 	}
 }
 
 /* ---- out ---- */
 
-static void rearm(struct gp_connection *connection)
+static void rearm(struct gp_holder_connection *connection)
 {
 	struct epoll_event event = {
 		.events = (connection->paused ? 0 : EPOLLIN) | (connection->out ? EPOLLOUT : 0),
@@ -148,10 +150,11 @@ static void rearm(struct gp_connection *connection)
 }
 
 /* Keeps a message the socket has no room for. */
-static void keep(struct gp_connection *connection, const struct gp_msg *header, const void *body)
+static void keep(struct gp_holder_connection *connection, const struct gp_proto_msg *header,
+		 const void *body)
 {
 	size_t size = header->size - sizeof(*header);
-	struct gp_out *out;
+	struct gp_holder_out *out;
 
 	if (connection->out_bytes + header->size > GP_HOLDER_OUT_BYTES) {
 		connection->closing = true; /* it does not read: its loss */
@@ -162,7 +165,7 @@ static void keep(struct gp_connection *connection, const struct gp_msg *header, 
 		connection->closing = true;
 		return;
 	}
-	*out = (struct gp_out){.size = size, .header = *header};
+	*out = (struct gp_holder_out){.size = size, .header = *header};
 	if (size)
 		memcpy(out->body, body, size);
 	*connection->out_end = out;
@@ -171,13 +174,13 @@ static void keep(struct gp_connection *connection, const struct gp_msg *header, 
 	rearm(connection);
 }
 
-static void send_message(struct gp_connection *connection, u16 type, u32 serial, s32 status,
+static void send_message(struct gp_holder_connection *connection, u16 type, u32 serial, s32 status,
 			 const void *body, size_t size)
 {
-	struct gp_msg header = {.type = type,
-				.size = (u32)(sizeof(header) + size),
-				.serial = serial,
-				.status = status};
+	struct gp_proto_msg header = {.type = type,
+				      .size = (u32)(sizeof(header) + size),
+				      .serial = serial,
+				      .status = status};
 	int error = -EAGAIN;
 
 	if (connection->closing)
@@ -190,10 +193,10 @@ static void send_message(struct gp_connection *connection, u16 type, u32 serial,
 		connection->closing = true;
 }
 
-static void send_kept(struct gp_connection *connection)
+static void send_kept(struct gp_holder_connection *connection)
 {
 	while (connection->out) {
-		struct gp_out *out = connection->out;
+		struct gp_holder_out *out = connection->out;
 		int error = gp_wire_send(connection->fd, out->header.type, out->header.serial,
 					 out->header.status, out->body, out->size, -1);
 
@@ -211,20 +214,24 @@ static void send_kept(struct gp_connection *connection)
 	rearm(connection);
 }
 
-void gp_connection_event(struct gp_connection *connection, u32 kind, u32 target, s32 pid,
-			 s32 result)
+void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
+				s32 pid, s32 result)
 {
-	struct gp_msg_event event = {.kind = kind, .target = target, .pid = pid, .result = result};
+	struct gp_proto_msg_event event = {.kind = kind,
+					   .target = target,
+					   .pid = pid,
+					   .result = result};
 
 	send_message(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
 }
 
 /* ---- requests, answered in their order ---- */
 
-struct gp_request *gp_request_add(struct gp_connection *connection, const struct gp_msg *header,
-				  struct gp_target *target)
+struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *connection,
+						const struct gp_proto_msg *header,
+						struct gp_holder_target *target)
 {
-	struct gp_request *request = calloc(1, sizeof(*request));
+	struct gp_holder_request *request = calloc(1, sizeof(*request));
 
 	if (!request)
 		return NULL;
@@ -241,19 +248,20 @@ struct gp_request *gp_request_add(struct gp_connection *connection, const struct
 /* A renewal, or the opening of another process, must not wait for one that does not let itself be
  * stopped: whoever asks would lose its other leases over it. Nor must a suspension wait for a share
  * or a priority that a program does not take. */
-static bool is_ordered(const struct gp_request *request)
+static bool is_ordered(const struct gp_holder_request *request)
 {
 	return request->type != GP_MSG_RENEW && request->type != GP_MSG_OPEN &&
 	       request->type != GP_MSG_SHARE && request->type != GP_MSG_PRIORITY;
 }
 
-static void flush(struct gp_connection *connection)
+static void flush(struct gp_holder_connection *connection)
 {
 	struct gp_list *at, *next;
 
 	gp_list_for_each_safe(at, next, &connection->requests)
 	{
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		if (!request->answered && is_ordered(request))
 			break;
@@ -276,9 +284,10 @@ static void flush(struct gp_connection *connection)
 	}
 }
 
-void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size)
+void gp_holder_request_answer(struct gp_holder_request *request, s32 status, const void *body,
+			      size_t size)
 {
-	struct gp_connection *connection = request->connection;
+	struct gp_holder_connection *connection = request->connection;
 
 	if (request->answered)
 		return;
@@ -307,32 +316,32 @@ void gp_request_answer(struct gp_request *request, s32 status, const void *body,
 	flush(connection);
 }
 
-void gp_request_fail(struct gp_request *request, int error, const char *format, ...)
+void gp_holder_request_fail(struct gp_holder_request *request, int error, const char *format, ...)
 {
-	struct gp_msg_text body = {0};
+	struct gp_proto_msg_text body = {0};
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(body.text, sizeof(body.text), format, arguments);
 	va_end(arguments);
-	gp_request_answer(request, error, &body, sizeof(body));
+	gp_holder_request_answer(request, error, &body, sizeof(body));
 }
 
 /* A group is not complete before every agent has said who it is. */
-static bool is_complete(const struct gp_request *request)
+static bool is_complete(const struct gp_holder_request *request)
 {
 	return request->type != GP_MSG_OPEN || !request->target || !request->target->group[0] ||
-	       gp_agents_settled(request->connection->holder);
+	       gp_holder_agents_settled(request->connection->holder);
 }
 
-void gp_request_job_done(struct gp_request *request, struct gp_job *job)
+void gp_holder_request_job_done(struct gp_holder_request *request, struct gp_holder_job *job)
 {
-	gp_request_take(request, job);
+	gp_holder_request_take(request, job);
 	if (--request->waiting)
 		return;
 	if (!request->answered && request->connection) {
 		if (is_complete(request))
-			gp_request_finish(request);
+			gp_holder_request_finish(request);
 	} else if (!request->connection) {
 		free_request(request);
 	} else {
@@ -342,7 +351,7 @@ void gp_request_job_done(struct gp_request *request, struct gp_job *job)
 
 /* ---- in ---- */
 
-void gp_connection_ready(struct gp_connection *connection, u32 events)
+void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 events)
 {
 	struct gp_wire_message *message = &connection->holder->message;
 
@@ -364,7 +373,7 @@ void gp_connection_ready(struct gp_connection *connection, u32 events)
 		if (error == -EPROTO)
 			gp_wire_send_error(connection->fd, GP_MSG_HELLO, 0, -EPROTO,
 					   _("not a message of this holder's version"));
-		if (error || gp_request_handle(connection, message))
+		if (error || gp_holder_request_handle(connection, message))
 			connection->closing = true;
 		if (!error && message->fd >= 0)
 			close(message->fd);

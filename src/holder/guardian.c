@@ -25,7 +25,7 @@
 #define LOOK_MS    20   /* between two looks at a holder that is late */
 #define HEARTBEAT  1000 /* ms between looks when nothing is due */
 
-u64 *gp_guardian_clock(void)
+u64 *gp_holder_guardian_clock(void)
 {
 	u64 *clock =
 		mmap(NULL, sizeof(u64), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -59,7 +59,7 @@ static bool is_hung(int stat, u64 late_ns)
 
 static int milliseconds_until(u64 due)
 {
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 
 	if (due == GP_NEVER)
 		return HEARTBEAT;
@@ -79,7 +79,7 @@ static _Noreturn void guard(volatile u64 *clock, int pidfd, int stat)
 
 		if (poll(&end, 1, milliseconds_until(kill_at)) > 0)
 			_exit(0); /* it ended; the driver does the rest */
-		u64 now = gp_now_ns();
+		u64 now = gp_holder_now_ns();
 		if (__atomic_load_n(clock, __ATOMIC_ACQUIRE) != due || now < kill_at) {
 			suspect = 0;
 			continue;
@@ -96,7 +96,7 @@ static _Noreturn void guard(volatile u64 *clock, int pidfd, int stat)
 	}
 }
 
-int gp_guardian_start(u64 *guard_ns, pid_t *pid)
+int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid)
 {
 	pid_t holder = getpid();
 	char path[32];

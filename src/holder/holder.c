@@ -22,7 +22,7 @@
 #define TICK_NS   (SECOND_NS / 2)
 #define MISSED_NS (3 * SECOND_NS)
 
-u64 gp_now_ns(void)
+u64 gp_holder_now_ns(void)
 {
 	struct timespec now;
 
@@ -57,7 +57,7 @@ static int open_signals(struct gp_holder *holder)
 /* Without it the holder of a directory that was removed ends when it is idle. */
 static void watch_directory(struct gp_holder *holder)
 {
-	holder->directory = gp_directory_watch(holder->options.lock_name);
+	holder->directory = gp_proto_directory_watch(holder->options.lock_name);
 	if (holder->directory >= 0)
 		gp_holder_watch(holder, holder->directory, EPOLLIN,
 				&holder->fixed[GP_SOURCE_DIRECTORY]);
@@ -72,9 +72,9 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 				     .inotify = -1,
 				     .directory = -1,
 				     .armed_ns = GP_NEVER,
-				     .idle_since_ns = gp_now_ns()};
+				     .idle_since_ns = gp_holder_now_ns()};
 	for (int i = 0; i < GP_SOURCE_FIXED; i++)
-		holder->fixed[i] = (enum gp_source)i;
+		holder->fixed[i] = (enum gp_holder_source)i;
 	gp_list_init(&holder->connections);
 	gp_list_init(&holder->members);
 	gp_list_init(&holder->agents);
@@ -96,11 +96,11 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	if (!error && options->lock_name)
 		watch_directory(holder);
 	if (!error && options->guard_ns)
-		error = gp_guardian_start(options->guard_ns, &holder->guardian);
+		error = gp_holder_guardian_start(options->guard_ns, &holder->guardian);
 	if (error)
 		gp_holder_close(holder);
 	else if (options->idle_ms)
-		gp_holder_wake_at(holder, gp_now_ns() + options->idle_ms * 1000000ull);
+		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * 1000000ull);
 	return error;
 }
 
@@ -131,17 +131,17 @@ static bool is_idle(const struct gp_holder *holder)
 
 static void ring(struct gp_holder *holder)
 {
-	u64 times, now = gp_now_ns();
+	u64 times, now = gp_holder_now_ns();
 
 	if (read(holder->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
 		return;
 	holder->armed_ns = GP_NEVER;
-	u64 next = gp_target_expire(holder, now);
-	u64 agents = gp_agents_expire(holder, now);
-	u64 accepts = gp_connection_accept_again(holder, now);
-	u64 members = gp_member_apply_again(holder, now);
-	u64 breakers = gp_breaker_expire(holder, now);
-	gp_priority_reap(holder);
+	u64 next = gp_holder_target_expire(holder, now);
+	u64 agents = gp_holder_agents_expire(holder, now);
+	u64 accepts = gp_holder_connection_accept_again(holder, now);
+	u64 members = gp_holder_member_apply_again(holder, now);
+	u64 breakers = gp_holder_breaker_expire(holder, now);
+	gp_holder_priority_reap(holder);
 	next = GP_MIN(GP_MIN(next, agents), GP_MIN(accepts, GP_MIN(members, breakers)));
 	if (holder->member_count || !gp_list_empty(&holder->priorities))
 		next = GP_MIN(next, now + TICK_NS);
@@ -159,7 +159,7 @@ static void ring(struct gp_holder *holder)
 /* Says by when the guardian must have seen another word here. */
 static void tell_guardian(struct gp_holder *holder)
 {
-	u64 now = gp_now_ns(), due = gp_target_due(holder);
+	u64 now = gp_holder_now_ns(), due = gp_holder_target_due(holder);
 
 	if (holder->member_count) {
 		due = GP_MIN(due, now + MISSED_NS);
@@ -174,7 +174,7 @@ static void check_guardian(struct gp_holder *holder)
 {
 	if (holder->guardian > 0 && waitpid(holder->guardian, NULL, WNOHANG) == holder->guardian) {
 		holder->guardian = 0;
-		gp_guardian_start(holder->options.guard_ns, &holder->guardian);
+		gp_holder_guardian_start(holder->options.guard_ns, &holder->guardian);
 	}
 }
 
@@ -191,7 +191,7 @@ static void take_signal(struct gp_holder *holder)
 	}
 	/* Several may have come as one: each worker looks after its own. */
 	gp_list_for_each (at, &holder->members)
-		gp_worker_nudge(gp_container(at, struct gp_member, link)->worker);
+		gp_holder_worker_nudge(gp_container(at, struct gp_holder_member, link)->worker);
 	check_guardian(holder);
 }
 
@@ -199,11 +199,11 @@ static void take_signal(struct gp_holder *holder)
 
 static void dispatch(struct gp_holder *holder, const struct epoll_event *event)
 {
-	enum gp_source *source = event->data.ptr;
+	enum gp_holder_source *source = event->data.ptr;
 
 	switch (*source) {
 	case GP_SOURCE_LISTEN:
-		gp_connection_accept(holder);
+		gp_holder_connection_accept(holder);
 		break;
 	case GP_SOURCE_TIMER:
 		ring(holder);
@@ -212,21 +212,22 @@ static void dispatch(struct gp_holder *holder, const struct epoll_event *event)
 		take_signal(holder);
 		break;
 	case GP_SOURCE_INOTIFY:
-		gp_agents_changed(holder);
+		gp_holder_agents_changed(holder);
 		break;
 	case GP_SOURCE_DIRECTORY:
-		holder->homeless = gp_directory_lost(holder->directory, holder->options.lock_name,
-						     holder->options.lock_fd);
+		holder->homeless =
+			gp_proto_directory_lost(holder->directory, holder->options.lock_name,
+						holder->options.lock_fd);
 		holder->ending |= holder->homeless;
 		break;
 	case GP_SOURCE_CONNECTION:
-		gp_connection_ready(event->data.ptr, event->events);
+		gp_holder_connection_ready(event->data.ptr, event->events);
 		break;
 	case GP_SOURCE_MEMBER:
-		gp_member_ready(event->data.ptr);
+		gp_holder_member_ready(event->data.ptr);
 		break;
 	case GP_SOURCE_AGENT:
-		gp_agent_ready(event->data.ptr, event->events);
+		gp_holder_agent_ready(event->data.ptr, event->events);
 		break;
 	case GP_SOURCE_FIXED:
 		break;
@@ -236,10 +237,11 @@ static void dispatch(struct gp_holder *holder, const struct epoll_event *event)
 static void run_finished(struct gp_holder *holder)
 {
 	while (!gp_list_empty(&holder->finished)) {
-		struct gp_job *job = gp_container(holder->finished.next, struct gp_job, link);
+		struct gp_holder_job *job =
+			gp_container(holder->finished.next, struct gp_holder_job, link);
 
 		gp_list_remove(&job->link);
-		gp_member_job_done(job);
+		gp_holder_member_job_done(job);
 	}
 }
 
@@ -252,12 +254,12 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 	if (ready > 0)
 		dispatch(holder, &event);
 	run_finished(holder);
-	gp_connection_sweep(holder);
+	gp_holder_connection_sweep(holder);
 	run_finished(holder);
 	if (!is_idle(holder)) {
 		holder->idle_since_ns = GP_NEVER;
 	} else if (holder->idle_since_ns == GP_NEVER) {
-		holder->idle_since_ns = gp_now_ns();
+		holder->idle_since_ns = gp_holder_now_ns();
 		if (holder->options.idle_ms)
 			gp_holder_wake_at(holder, holder->idle_since_ns +
 							  holder->options.idle_ms * 1000000ull);
@@ -270,16 +272,16 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 void gp_holder_close(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
-	u64 end = gp_now_ns() + END_SECONDS * SECOND_NS;
+	u64 end = gp_holder_now_ns() + END_SECONDS * SECOND_NS;
 
 	holder->ending = true;
 	gp_list_for_each_safe(at, next, &holder->connections)
-		gp_connection_remove(gp_container(at, struct gp_connection, link));
-	while (holder->member_count && gp_now_ns() < end)
+		gp_holder_connection_remove(gp_container(at, struct gp_holder_connection, link));
+	while (holder->member_count && gp_holder_now_ns() < end)
 		gp_holder_step(holder, 100);
 	gp_list_for_each_safe(at, next, &holder->agents)
-		gp_agent_remove(gp_container(at, struct gp_agent, link));
-	gp_priority_reap(holder);
+		gp_holder_agent_remove(gp_container(at, struct gp_holder_agent, link));
+	gp_holder_priority_reap(holder);
 	if (holder->guardian > 0) {
 		kill(holder->guardian, SIGKILL);
 		waitpid(holder->guardian, NULL, 0);

@@ -50,10 +50,10 @@ enum { GP_LEASE_MS = 100, GP_LEASE_MIN_MS = 50, GP_LIMIT_MS = 2000, GP_LIMIT_MAX
 #define GP_NEVER UINT64_MAX
 
 struct gp_holder;
-struct gp_worker;
+struct gp_holder_worker;
 
 /* What an epoll entry is; the first member of everything that has one. */
-enum gp_source {
+enum gp_holder_source {
 	GP_SOURCE_LISTEN,
 	GP_SOURCE_TIMER,
 	GP_SOURCE_SIGNAL,
@@ -67,7 +67,7 @@ enum gp_source {
 
 /* ---- holds ---- */
 
-struct gp_hold {
+struct gp_holder_hold {
 	bool active;
 	bool all;    /* every queue, later ones too; otherwise ids */
 	bool copies; /* of `all`: GP_SUSPEND_COPIES */
@@ -78,7 +78,7 @@ struct gp_hold {
 };
 
 /* What a process's queues should be: the sum of all holds on it. */
-struct gp_want {
+struct gp_holder_want {
 	bool all;                 /* of every GPU */
 	bool copies;              /* of all of them, where they are no queues */
 	u32 gpus[GP_HOLDER_GPUS]; /* of these GPUs */
@@ -89,13 +89,14 @@ struct gp_want {
 	u32 lease_ms; /* until the last lease ends */
 };
 
-bool gp_want_empty(const struct gp_want *want);
-bool gp_want_covers(const struct gp_want *want, const struct gp_control_queue *queue);
-void gp_want_free(struct gp_want *want);
+bool gp_holder_want_empty(const struct gp_holder_want *want);
+bool gp_holder_want_covers(const struct gp_holder_want *want,
+			   const struct gp_gpu_control_queue *queue);
+void gp_holder_want_free(struct gp_holder_want *want);
 
 /* ---- jobs ---- */
 
-enum gp_job_kind {
+enum gp_holder_job_kind {
 	GP_JOB_PROBE,    /* which mechanism; `asked`: AUTO leaves it open until it is attached */
 	GP_JOB_APPLY,    /* make it so: `want` */
 	GP_JOB_LEASE,    /* `value` ms from now */
@@ -106,16 +107,16 @@ enum gp_job_kind {
 	GP_JOB_NOTICE,   /* from the worker by itself: `result` as pump() returned it */
 };
 
-struct gp_job {
+struct gp_holder_job {
 	struct gp_list link;
-	enum gp_job_kind kind;
-	struct gp_member *member;
-	struct gp_request *request; /* who waits; NULL nobody */
-	bool suspends;              /* of APPLY: its failure counts against the device */
-	struct gp_want want;
-	struct gp_want mine; /* SUSPEND of part of it: that part */
-	bool counted;        /* and others hold it, too: what is stopped for `mine` counts */
-	u32 *check;          /* queues that must exist, or nothing is done */
+	enum gp_holder_job_kind kind;
+	struct gp_holder_member *member;
+	struct gp_holder_request *request; /* who waits; NULL nobody */
+	bool suspends;                     /* of APPLY: its failure counts against the device */
+	struct gp_holder_want want;
+	struct gp_holder_want mine; /* SUSPEND of part of it: that part */
+	bool counted;               /* and others hold it, too: what is stopped for `mine` counts */
+	u32 *check;                 /* queues that must exist, or nothing is done */
 	u32 check_count;
 	u32 asked, value;
 	u64 deadline_ns; /* no retry after it */
@@ -123,30 +124,30 @@ struct gp_job {
 	/* filled in by the worker */
 	int result;
 	char text[GP_PROTO_TEXT];
-	const struct gp_control_ops *ops;
+	const struct gp_gpu_control_ops *ops;
 	bool has_priority; /* own_priority is what the process was started with */
 	u32 own_priority;
-	struct gp_control_done done; /* queues: how many are stopped now */
-	u32 started;                 /* how many run because of it */
+	struct gp_gpu_control_done done; /* queues: how many are stopped now */
+	u32 started;                     /* how many run because of it */
 	u64 finished_ns;
-	struct gp_control_queues queues;
+	struct gp_gpu_control_queues queues;
 	u32 gpus[GP_HOLDER_GPUS];
 	u32 gpu_count;
 };
 
 /* ---- processes ---- */
 
-struct gp_member {
-	enum gp_source source;
+struct gp_holder_member {
+	enum gp_holder_source source;
 	struct gp_list link; /* in holder->members */
 	struct gp_holder *holder;
 	u32 pid;
 	int pidfd;
-	u32 asked;                        /* mechanism its first opener wanted */
-	const struct gp_control_ops *ops; /* NULL: being probed */
+	u32 asked;                            /* mechanism its first opener wanted */
+	const struct gp_gpu_control_ops *ops; /* NULL: being probed */
 	char why[GP_PROTO_TEXT];
-	struct gp_list links; /* struct gp_link by member */
-	struct gp_worker *worker;
+	struct gp_list links; /* struct gp_holder_link by member */
+	struct gp_holder_worker *worker;
 	u32 jobs; /* under way */
 	bool gone, stopping;
 	bool again;                /* it could not be told what it should be: it is, later */
@@ -157,31 +158,31 @@ struct gp_member {
 	u32 gpu_count;
 };
 
-struct gp_link {
+struct gp_holder_link {
 	struct gp_list by_target, by_member;
-	struct gp_target *target;
-	struct gp_member *member;
+	struct gp_holder_target *target;
+	struct gp_holder_member *member;
 };
 
 /* ---- clients ---- */
 
-struct gp_target {
+struct gp_holder_target {
 	struct gp_list link; /* in connection->targets */
-	struct gp_connection *connection;
+	struct gp_holder_connection *connection;
 	u32 id;
 	u32 asked, gpu_id;
 	char group[GP_PROTO_NAME]; /* "": one process */
 	u32 pid;                   /* of one process */
 	struct gp_list links;
-	struct gp_hold hold;
+	struct gp_holder_hold hold;
 	u32 share; /* that its client gave it, GP_SHARE_SIZE and FIRST; 0: none */
 	u32 lost;  /* members that ended */
 };
 
-struct gp_request {
-	struct gp_list link;              /* in connection->requests, oldest first */
-	struct gp_connection *connection; /* NULL: gone since */
-	struct gp_target *target;         /* NULL: gone since */
+struct gp_holder_request {
+	struct gp_list link;                     /* in connection->requests, oldest first */
+	struct gp_holder_connection *connection; /* NULL: gone since */
+	struct gp_holder_target *target;         /* NULL: gone since */
 	u16 type;
 	u32 serial;
 	u64 sent_ns, deadline_ns;
@@ -196,7 +197,7 @@ struct gp_request {
 	bool fresh_hold; /* SUSPEND: nothing was held before it */
 	u32 *added;      /* SUSPEND: queues that were not held before it */
 	u32 added_count;
-	struct gp_msg_queue *records;
+	struct gp_proto_msg_queue *records;
 	size_t record_count, record_capacity;
 	/* the answer, until it is its turn */
 	s32 status;
@@ -204,15 +205,15 @@ struct gp_request {
 	size_t body_size;
 };
 
-struct gp_out {
-	struct gp_out *next;
+struct gp_holder_out {
+	struct gp_holder_out *next;
 	size_t size;
-	struct gp_msg header;
+	struct gp_proto_msg header;
 	u8 body[];
 };
 
-struct gp_connection {
-	enum gp_source source;
+struct gp_holder_connection {
+	enum gp_holder_source source;
 	struct gp_list link;
 	struct gp_holder *holder;
 	int fd;
@@ -222,13 +223,13 @@ struct gp_connection {
 	char name[GP_PROTO_NAME];
 	struct gp_list targets, requests;
 	u32 target_count, request_count, next_target;
-	struct gp_out *out, **out_end;
+	struct gp_holder_out *out, **out_end;
 	size_t out_bytes;
 };
 
 /* ---- devices that do not let go ---- */
 
-struct gp_breaker {
+struct gp_holder_breaker {
 	u32 gpu_id; /* 0: free */
 	u32 failures;
 	bool open;
@@ -239,8 +240,8 @@ struct gp_breaker {
 
 /* ---- programs with an agent ---- */
 
-struct gp_agent {
-	enum gp_source source;
+struct gp_holder_agent {
+	enum gp_holder_source source;
 	struct gp_list link;
 	struct gp_holder *holder;
 	char name[GP_PROTO_NAME]; /* of the socket */
@@ -254,7 +255,7 @@ struct gp_agent {
 };
 
 /* A priority that was given to a process without an agent; kept while it lives. */
-struct gp_priority {
+struct gp_holder_priority {
 	struct gp_list link;
 	u32 pid, value;
 	int pidfd;
@@ -263,8 +264,8 @@ struct gp_priority {
 /* ---- the holder ---- */
 
 struct gp_holder_options {
-	const struct gp_control_ops *const *mechanisms; /* in AUTO's order, NULL-terminated */
-	int listen_fd;                                  /* -1: none (tests) */
+	const struct gp_gpu_control_ops *const *mechanisms; /* in AUTO's order, NULL-terminated */
+	int listen_fd;                                      /* -1: none (tests) */
 	const char *lock_name; /* in the directory, which is watched; NULL: none (tests) */
 	int lock_fd;
 	bool inline_jobs; /* run in the loop, for tests that must be repeatable */
@@ -275,7 +276,7 @@ struct gp_holder_options {
 struct gp_holder {
 	struct gp_holder_options options;
 	int epoll, timer, signals, inotify, directory;
-	enum gp_source fixed[GP_SOURCE_FIXED];
+	enum gp_holder_source fixed[GP_SOURCE_FIXED];
 	u64 armed_ns; /* when the timer rings */
 	bool ending;
 	bool homeless; /* the directory is gone: nobody can come any more */
@@ -284,13 +285,13 @@ struct gp_holder {
 	u32 connection_count, member_count, group_targets;
 	u64 look_again_ns;   /* at agents that took no connection; 0: there was none */
 	u64 accept_again_ns; /* no connection is accepted until then; 0: they are */
-	struct gp_breaker breakers[GP_HOLDER_GPUS];
+	struct gp_holder_breaker breakers[GP_HOLDER_GPUS];
 	struct gp_list finished; /* inline jobs */
 	pid_t guardian;
 	struct gp_wire_message message; /* the one being read */
 };
 
-u64 gp_now_ns(void);
+u64 gp_holder_now_ns(void);
 
 /* ---- holder.c ---- */
 int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options);
@@ -305,156 +306,168 @@ void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns);
 
 /* ---- connection.c ---- */
 /* Takes a connected socket over. */
-int gp_connection_add(struct gp_holder *holder, int fd);
-void gp_connection_accept(struct gp_holder *holder);
+int gp_holder_connection_add(struct gp_holder *holder, int fd);
+void gp_holder_connection_accept(struct gp_holder *holder);
 /* Accepts again when it is time after there was no descriptor left; when that will be. */
-u64 gp_connection_accept_again(struct gp_holder *holder, u64 now);
-void gp_connection_ready(struct gp_connection *connection, u32 events);
-void gp_connection_remove(struct gp_connection *connection);
+u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now);
+void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 events);
+void gp_holder_connection_remove(struct gp_holder_connection *connection);
 /* Removes those that were marked `closing`: nobody is in the middle of using them. */
-void gp_connection_sweep(struct gp_holder *holder);
-struct gp_request *gp_request_add(struct gp_connection *connection, const struct gp_msg *header,
-				  struct gp_target *target);
+void gp_holder_connection_sweep(struct gp_holder *holder);
+struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *connection,
+						const struct gp_proto_msg *header,
+						struct gp_holder_target *target);
 /* The answer of a request; sent when everything before it was. The request is freed then, unless
  * jobs still belong to it. */
-void gp_request_answer(struct gp_request *request, s32 status, const void *body, size_t size);
-void gp_request_fail(struct gp_request *request, int error, const char *format, ...)
+void gp_holder_request_answer(struct gp_holder_request *request, s32 status, const void *body,
+			      size_t size);
+void gp_holder_request_fail(struct gp_holder_request *request, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void gp_connection_event(struct gp_connection *connection, u32 kind, u32 target, s32 pid,
-			 s32 result);
+void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
+				s32 pid, s32 result);
 
 /* ---- request.c ---- */
 /* One message of a client. Nonzero: it broke the rules and is cut off. */
-int gp_request_handle(struct gp_connection *connection, struct gp_wire_message *message);
-int gp_request_open_target(struct gp_connection *connection, struct gp_wire_message *message);
-void gp_request_opened(struct gp_request *request);
-int gp_request_suspend(struct gp_connection *connection, const struct gp_wire_message *message);
-void gp_request_suspended(struct gp_request *request);
-int gp_request_resume(struct gp_connection *connection, const struct gp_wire_message *message);
-int gp_request_queues(struct gp_connection *connection, const struct gp_wire_message *message);
-void gp_request_listed(struct gp_request *request);
+int gp_holder_request_handle(struct gp_holder_connection *connection,
+			     struct gp_wire_message *message);
+int gp_holder_request_open_target(struct gp_holder_connection *connection,
+				  struct gp_wire_message *message);
+void gp_holder_request_opened(struct gp_holder_request *request);
+int gp_holder_request_suspend(struct gp_holder_connection *connection,
+			      const struct gp_wire_message *message);
+void gp_holder_request_suspended(struct gp_holder_request *request);
+int gp_holder_request_resume(struct gp_holder_connection *connection,
+			     const struct gp_wire_message *message);
+int gp_holder_request_queues(struct gp_holder_connection *connection,
+			     const struct gp_wire_message *message);
+void gp_holder_request_listed(struct gp_holder_request *request);
 /* A request about a target; NULL, answered, when there is no such target. */
-struct gp_request *gp_request_begin(struct gp_connection *connection, const struct gp_msg *header,
-				    u32 target);
+struct gp_holder_request *gp_holder_request_begin(struct gp_holder_connection *connection,
+						  const struct gp_proto_msg *header, u32 target);
 /* What a job brought; a job a request waited for is done; all of them are. */
-void gp_request_take(struct gp_request *request, struct gp_job *job);
-void gp_request_job_done(struct gp_request *request, struct gp_job *job);
-void gp_request_finish(struct gp_request *request);
-void gp_request_expired(struct gp_request *request);
+void gp_holder_request_take(struct gp_holder_request *request, struct gp_holder_job *job);
+void gp_holder_request_job_done(struct gp_holder_request *request, struct gp_holder_job *job);
+void gp_holder_request_finish(struct gp_holder_request *request);
+void gp_holder_request_expired(struct gp_holder_request *request);
 
 /* ---- target.c ---- */
-struct gp_target *gp_target_add(struct gp_connection *connection);
-struct gp_target *gp_target_find(struct gp_connection *connection, u32 id);
-void gp_target_remove(struct gp_target *target);
-int gp_target_link(struct gp_target *target, struct gp_member *member);
-void gp_link_remove(struct gp_link *link);
+struct gp_holder_target *gp_holder_target_add(struct gp_holder_connection *connection);
+struct gp_holder_target *gp_holder_target_find(struct gp_holder_connection *connection, u32 id);
+void gp_holder_target_remove(struct gp_holder_target *target);
+int gp_holder_target_link(struct gp_holder_target *target, struct gp_holder_member *member);
+void gp_holder_link_remove(struct gp_holder_link *link);
 /* The hold ends, and with it what nobody else holds. */
-void gp_hold_drop(struct gp_target *target);
-void gp_hold_clear(struct gp_hold *hold);
+void gp_holder_hold_drop(struct gp_holder_target *target);
+void gp_holder_hold_clear(struct gp_holder_hold *hold);
 /* The same because nobody asked for it: the owner is told. */
-void gp_hold_lose(struct gp_target *target);
-void gp_hold_renew(struct gp_target *target);
-bool gp_hold_covers(const struct gp_target *target, const struct gp_control_queue *queue);
+void gp_holder_hold_lose(struct gp_holder_target *target);
+void gp_holder_hold_renew(struct gp_holder_target *target);
+bool gp_holder_hold_covers(const struct gp_holder_target *target,
+			   const struct gp_gpu_control_queue *queue);
 /* Nearest end of a lease, limit or waiting request; ends those that have come. */
-u64 gp_target_expire(struct gp_holder *holder, u64 now);
+u64 gp_holder_target_expire(struct gp_holder *holder, u64 now);
 /* By when the holder must have acted; ends nothing. */
-u64 gp_target_due(const struct gp_holder *holder);
+u64 gp_holder_target_due(const struct gp_holder *holder);
 /* What the member should be now. */
-int gp_member_want(struct gp_member *member, struct gp_want *want);
+int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want *want);
 /* What this target alone wants of it if that is only part of it; empty if it is all. *differs: the
  * others want something, too. */
-int gp_target_want(const struct gp_target *target, struct gp_member *member, struct gp_want *want,
-		   bool *differs);
+int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holder_member *member,
+			  struct gp_holder_want *want, bool *differs);
 
 /* ---- member.c ---- */
-struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);
-struct gp_member *gp_member_add(struct gp_holder *holder, u32 pid, int pidfd, u32 asked);
+struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);
+struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid, int pidfd,
+					      u32 asked);
 /* Stops it when nothing links to it any more. */
-void gp_member_unused(struct gp_member *member);
+void gp_holder_member_unused(struct gp_holder_member *member);
 /* Its process ended, or became another program. */
-void gp_member_lost(struct gp_member *member);
-struct gp_job *gp_job_new(struct gp_member *member, enum gp_job_kind kind,
-			  struct gp_request *request);
-void gp_job_post(struct gp_job *job);
-void gp_job_free(struct gp_job *job);
+void gp_holder_member_lost(struct gp_holder_member *member);
+struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
+					enum gp_holder_job_kind kind,
+					struct gp_holder_request *request);
+void gp_holder_job_post(struct gp_holder_job *job);
+void gp_holder_job_free(struct gp_holder_job *job);
 /* Its mechanism's own clock starts anew. */
-void gp_member_lease(struct gp_member *member);
+void gp_holder_member_lease(struct gp_holder_member *member);
 /* A target that gives it a share has come or gone: the share of one that does, or all of the
  * device.
  */
-void gp_member_reshare(struct gp_member *member);
+void gp_holder_member_reshare(struct gp_holder_member *member);
 /* Brings the member to what its holds say. */
-int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
-		    const u32 *check, u32 check_count);
+int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_request *request,
+			   bool suspends, const u32 *check, u32 check_count);
 /* Tries again for those that could not be told; GP_NEVER, or when to come back. */
-u64 gp_member_apply_again(struct gp_holder *holder, u64 now);
+u64 gp_holder_member_apply_again(struct gp_holder *holder, u64 now);
 /* Jobs that came back. */
-void gp_member_ready(struct gp_member *member);
-void gp_member_job_done(struct gp_job *job);
-u32 gp_member_priority(struct gp_member *member);
+void gp_holder_member_ready(struct gp_holder_member *member);
+void gp_holder_member_job_done(struct gp_holder_job *job);
+u32 gp_holder_member_priority(struct gp_holder_member *member);
 /* Whether somebody in the process is to be told: its agent. */
-bool gp_member_hears_priority(const struct gp_member *member);
-int gp_member_set_priority(struct gp_member *member, u32 priority);
+bool gp_holder_member_hears_priority(const struct gp_holder_member *member);
+int gp_holder_member_set_priority(struct gp_holder_member *member, u32 priority);
 /* Drops priorities of processes that ended. */
-void gp_priority_reap(struct gp_holder *holder);
+void gp_holder_priority_reap(struct gp_holder *holder);
 
 /* ---- worker.c ---- */
-int gp_worker_start(struct gp_member *member, struct gp_worker **out);
-int gp_worker_fd(const struct gp_worker *worker);
-void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
+int gp_holder_worker_start(struct gp_holder_member *member, struct gp_holder_worker **out);
+int gp_holder_worker_fd(const struct gp_holder_worker *worker);
+void gp_holder_worker_post(struct gp_holder_worker *worker, struct gp_holder_job *job);
 /* The next job that came back; NULL none. */
-struct gp_job *gp_worker_take(struct gp_worker *worker);
+struct gp_holder_job *gp_holder_worker_take(struct gp_holder_worker *worker);
 /* Something may have happened to the process: SIGCHLD. */
-void gp_worker_nudge(struct gp_worker *worker);
+void gp_holder_worker_nudge(struct gp_holder_worker *worker);
 /* After STOP came back. */
-void gp_worker_join(struct gp_worker *worker);
+void gp_holder_worker_join(struct gp_holder_worker *worker);
 
 /* ---- apply.c: in the worker's thread ---- */
-struct gp_applied {
-	const struct gp_control_ops *const *mechanisms;
-	const struct gp_control_ops *ops;
+struct gp_holder_applied {
+	const struct gp_gpu_control_ops *const *mechanisms;
+	const struct gp_gpu_control_ops *ops;
 	struct gp_control *control; /* NULL: not attached */
 	u32 pid;
 	int pidfd;
-	struct gp_want want;
+	struct gp_holder_want want;
 	bool gone;
 	bool pinned; /* somebody asked for this mechanism; otherwise a better one may turn up */
 };
-void gp_apply_job(struct gp_applied *applied, struct gp_job *job);
+void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job);
 /* Events of the control; 1: a notice is due, with *result for it. */
-int gp_apply_pump(struct gp_applied *applied, int *result);
-void gp_apply_end(struct gp_applied *applied);
+int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result);
+void gp_holder_apply_end(struct gp_holder_applied *applied);
 
 /* ---- breaker.c ---- */
 /* 0, or -EIO and the sentence when the member's device is switched off. */
-int gp_breaker_check(struct gp_holder *holder, const struct gp_member *member, char *text,
-		     size_t size);
+int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_member *member,
+			    char *text, size_t size);
 /* A suspend is under way that was let through: no other is, until its outcome. */
-void gp_breaker_try(const struct gp_member *member);
+void gp_holder_breaker_try(const struct gp_holder_member *member);
 /* Tells when a pause is over; when the next one will be. */
-u64 gp_breaker_expire(struct gp_holder *holder, u64 now);
+u64 gp_holder_breaker_expire(struct gp_holder *holder, u64 now);
 /* The outcome of a suspend on the member's devices. */
-void gp_breaker_report(struct gp_holder *holder, const struct gp_member *member, int result);
+void gp_holder_breaker_report(struct gp_holder *holder, const struct gp_holder_member *member,
+			      int result);
 
 /* ---- agents.c ---- */
 /* Looks at the directory and follows it from now on. */
-void gp_agents_watch(struct gp_holder *holder);
-void gp_agents_changed(struct gp_holder *holder);
-void gp_agent_ready(struct gp_agent *agent, u32 events);
-void gp_agent_remove(struct gp_agent *agent);
+void gp_holder_agents_watch(struct gp_holder *holder);
+void gp_holder_agents_changed(struct gp_holder *holder);
+void gp_holder_agent_ready(struct gp_holder_agent *agent, u32 events);
+void gp_holder_agent_remove(struct gp_holder_agent *agent);
 /* True when every agent that is there has said who it is. */
-bool gp_agents_settled(const struct gp_holder *holder);
+bool gp_holder_agents_settled(const struct gp_holder *holder);
 /* Drops those that do not say who they are; when the next one's time is over. */
-u64 gp_agents_expire(struct gp_holder *holder, u64 now);
+u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now);
 /* Links the members of a group that are known; the request waits for their probes. */
-void gp_agents_join(struct gp_holder *holder, struct gp_target *target, struct gp_request *request);
+void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,
+			   struct gp_holder_request *request);
 
 /* For processes that are controlled otherwise and have an agent all the same; 0 when there is none.
  */
-int gp_agent_tell_priority(u32 pid, u32 priority);
+int gp_holder_agent_tell_priority(u32 pid, u32 priority);
 /* What it was started with, or was told since. -ESRCH: it has no agent. */
-int gp_agent_ask_priority(u32 pid, u32 *priority);
-extern const struct gp_control_ops gp_agent_control;
+int gp_holder_agent_ask_priority(u32 pid, u32 *priority);
+extern const struct gp_gpu_control_ops gp_holder_agent_control;
 
 /* ---- guardian.c ---- */
 /*
@@ -462,8 +475,8 @@ extern const struct gp_control_ops gp_agent_control;
  * neither acts nor is only waiting for a CPU, so that the driver resumes what it held. *guard_ns is
  * in shared memory; GP_NEVER when nothing is held.
  */
-int gp_guardian_start(u64 *guard_ns, pid_t *pid);
+int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid);
 /* Shared memory for it. */
-u64 *gp_guardian_clock(void);
+u64 *gp_holder_guardian_clock(void);
 
 #endif

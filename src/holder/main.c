@@ -30,9 +30,10 @@
 #define BACKLOG 128
 #define WAIT_MS 5000 /* for another holder that is ending */
 
-static const struct gp_control_ops *const mechanisms[] = {&gp_agent_control, &gp_kfd_module_control,
-							  &gp_kfd_debug_control, &gp_nvrm_control,
-							  NULL};
+static const struct gp_gpu_control_ops *const mechanisms[] = {&gp_holder_agent_control,
+							      &gp_kfd_module_control,
+							      &gp_kfd_debug_control,
+							      &gp_nvrm_control, NULL};
 
 struct program {
 	bool foreground;
@@ -48,7 +49,7 @@ static int say(int error, const char *what)
 
 static bool somebody_answers(void)
 {
-	int fd = gp_directory_try_connect(SOCKET);
+	int fd = gp_proto_directory_try_connect(SOCKET);
 
 	if (fd >= 0)
 		close(fd);
@@ -59,7 +60,7 @@ static bool somebody_answers(void)
 static int take_lock(struct program *program)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int error = gp_directory_path(path, sizeof(path), LOCK, 1);
+	int error = gp_proto_directory_path(path, sizeof(path), LOCK, 1);
 
 	if (error)
 		return error;
@@ -81,7 +82,7 @@ static int take_lock(struct program *program)
 static int open_socket(struct program *program)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
+	int error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path), SOCKET, 1);
 
 	if (error)
 		return error;
@@ -148,7 +149,7 @@ static void remove_socket(void)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
-	if (!gp_directory_path(path, sizeof(path), SOCKET, 0))
+	if (!gp_proto_directory_path(path, sizeof(path), SOCKET, 0))
 		unlink(path);
 }
 
@@ -161,7 +162,7 @@ static int serve(const struct program *program)
 		.lock_name = LOCK,
 		.lock_fd = program->lock,
 		.idle_ms = program->idle_ms,
-		.guard_ns = gp_guardian_clock(),
+		.guard_ns = gp_holder_guardian_clock(),
 	};
 
 	/* Whoever started it reads what goes wrong until here in their language. From now on it

@@ -14,12 +14,12 @@
 #define MS       1000000ull
 #define AGAIN_NS 10000000ull
 
-struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
+struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &holder->members) {
-		struct gp_member *member = gp_container(at, struct gp_member, link);
+		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
 
 		if (member->pid != pid || member->gone || member->stopping)
 			continue;
@@ -30,35 +30,36 @@ struct gp_member *gp_member_find(struct gp_holder *holder, u32 pid, u32 mechanis
 	return NULL;
 }
 
-struct gp_member *gp_member_add(struct gp_holder *holder, u32 pid, int pidfd, u32 asked)
+struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid, int pidfd,
+					      u32 asked)
 {
-	struct gp_member *member;
+	struct gp_holder_member *member;
 
 	if (holder->member_count == GP_HOLDER_MEMBERS)
 		return NULL;
 	member = calloc(1, sizeof(*member));
 	if (!member)
 		return NULL;
-	*member = (struct gp_member){.source = GP_SOURCE_MEMBER,
-				     .holder = holder,
-				     .pid = pid,
-				     .pidfd = pidfd,
-				     .asked = asked,
-				     .own_priority = 1000}; /* GPREEMPT_PRIORITY_DEFAULT */
+	*member = (struct gp_holder_member){.source = GP_SOURCE_MEMBER,
+					    .holder = holder,
+					    .pid = pid,
+					    .pidfd = pidfd,
+					    .asked = asked,
+					    .own_priority = 1000}; /* GPREEMPT_PRIORITY_DEFAULT */
 	gp_list_init(&member->links);
-	if (gp_worker_start(member, &member->worker)) {
+	if (gp_holder_worker_start(member, &member->worker)) {
 		free(member);
 		return NULL;
 	}
-	gp_holder_watch(holder, gp_worker_fd(member->worker), EPOLLIN, member);
+	gp_holder_watch(holder, gp_holder_worker_fd(member->worker), EPOLLIN, member);
 	gp_list_add_tail(&holder->members, &member->link);
 	holder->member_count++;
 	return member;
 }
 
-static void free_member(struct gp_member *member)
+static void free_member(struct gp_holder_member *member)
 {
-	gp_worker_join(member->worker); /* the thread has sent its last word */
+	gp_holder_worker_join(member->worker); /* the thread has sent its last word */
 	if (member->pidfd >= 0)
 		close(member->pidfd);
 	gp_list_remove(&member->link);
@@ -66,20 +67,20 @@ static void free_member(struct gp_member *member)
 	free(member);
 }
 
-void gp_member_unused(struct gp_member *member)
+void gp_holder_member_unused(struct gp_holder_member *member)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 
 	if (!gp_list_empty(&member->links) || member->stopping)
 		return;
-	job = gp_job_new(member, GP_JOB_STOP, NULL);
+	job = gp_holder_job_new(member, GP_JOB_STOP, NULL);
 	if (!job)
 		return; /* tried again with the next change */
 	member->stopping = true;
-	gp_job_post(job);
+	gp_holder_job_post(job);
 }
 
-void gp_member_lost(struct gp_member *member)
+void gp_holder_member_lost(struct gp_holder_member *member)
 {
 	struct gp_list *at, *next;
 
@@ -88,82 +89,84 @@ void gp_member_lost(struct gp_member *member)
 	member->gone = true;
 	gp_list_for_each_safe(at, next, &member->links)
 	{
-		struct gp_link *link = gp_container(at, struct gp_link, by_member);
-		struct gp_target *target = link->target;
+		struct gp_holder_link *link = gp_container(at, struct gp_holder_link, by_member);
+		struct gp_holder_target *target = link->target;
 
 		target->lost++;
-		gp_link_remove(link);
+		gp_holder_link_remove(link);
 		/* A process's hold ends with it; a group's waits for the others and the next. */
 		if (!target->group[0])
-			gp_hold_clear(&target->hold);
-		gp_connection_event(target->connection, GP_EVENT_GONE, target->id, (s32)member->pid,
-				    0);
+			gp_holder_hold_clear(&target->hold);
+		gp_holder_connection_event(target->connection, GP_EVENT_GONE, target->id,
+					   (s32)member->pid, 0);
 	}
-	gp_member_unused(member);
+	gp_holder_member_unused(member);
 }
 
 /* ---- jobs ---- */
 
-struct gp_job *gp_job_new(struct gp_member *member, enum gp_job_kind kind,
-			  struct gp_request *request)
+struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
+					enum gp_holder_job_kind kind,
+					struct gp_holder_request *request)
 {
-	struct gp_job *job = calloc(1, sizeof(*job));
+	struct gp_holder_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
 	job->kind = kind;
 	job->member = member;
 	job->request = request;
-	job->deadline_ns = request ? request->deadline_ns : gp_now_ns() + 1000000000;
+	job->deadline_ns = request ? request->deadline_ns : gp_holder_now_ns() + 1000000000;
 	gp_list_init(&job->link);
 	return job;
 }
 
-void gp_job_post(struct gp_job *job)
+void gp_holder_job_post(struct gp_holder_job *job)
 {
 	job->member->jobs++;
 	if (job->request)
 		job->request->waiting++;
-	gp_worker_post(job->member->worker, job);
+	gp_holder_worker_post(job->member->worker, job);
 }
 
-void gp_job_free(struct gp_job *job)
+void gp_holder_job_free(struct gp_holder_job *job)
 {
-	gp_want_free(&job->want);
-	gp_want_free(&job->mine);
-	gp_control_queues_free(&job->queues);
+	gp_holder_want_free(&job->want);
+	gp_holder_want_free(&job->mine);
+	gp_gpu_control_queues_free(&job->queues);
 	free(job->check);
 	free(job);
 }
 
-static void take_notice(struct gp_member *member, int result)
+static void take_notice(struct gp_holder_member *member, int result)
 {
 	struct gp_list *at;
 
 	if (result == -ESRCH) {
-		gp_member_lost(member);
+		gp_holder_member_lost(member);
 		return;
 	}
 	gp_list_for_each (at, &member->links) {
-		struct gp_target *target = gp_container(at, struct gp_link, by_member)->target;
+		struct gp_holder_target *target =
+			gp_container(at, struct gp_holder_link, by_member)->target;
 
 		if (result == 1)
-			gp_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
-					    (s32)member->pid, 0);
+			gp_holder_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
+						   (s32)member->pid, 0);
 		else
-			gp_hold_lose(target);
+			gp_holder_hold_lose(target);
 	}
 }
 
 /* The longest lease anybody has on it. */
-static u32 longest_lease(const struct gp_member *member)
+static u32 longest_lease(const struct gp_holder_member *member)
 {
 	const struct gp_list *at;
 	u32 longest = 0;
 
 	gp_list_for_each (at, &member->links) {
-		const struct gp_target *target =
-			gp_container(at, struct gp_link, by_member)->target;
+		const struct gp_holder_target *target =
+			gp_container(at, struct gp_holder_link, by_member)->target;
 
 		if (target->hold.active)
 			longest = GP_MAX(longest, target->hold.lease_ms);
@@ -171,9 +174,9 @@ static u32 longest_lease(const struct gp_member *member)
 	return longest;
 }
 
-void gp_member_lease(struct gp_member *member)
+void gp_holder_member_lease(struct gp_holder_member *member)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 
 	/* Whoever keeps a clock of its own in there must hear of it; one at a time is enough. */
 	if (!member->ops || !member->ops->lease || member->gone || member->stopping)
@@ -182,20 +185,20 @@ void gp_member_lease(struct gp_member *member)
 		member->lease_again = true;
 		return;
 	}
-	job = gp_job_new(member, GP_JOB_LEASE, NULL);
+	job = gp_holder_job_new(member, GP_JOB_LEASE, NULL);
 	if (!job)
 		return;
 	job->value = longest_lease(member);
 	member->leasing = true;
-	gp_job_post(job);
+	gp_holder_job_post(job);
 }
 
-static void note_lease(struct gp_member *member, u64 lease_ms)
+static void note_lease(struct gp_holder_member *member, u64 lease_ms)
 {
-	member->leased_until_ns = gp_now_ns() + lease_ms * MS;
+	member->leased_until_ns = gp_holder_now_ns() + lease_ms * MS;
 }
 
-static void leased(struct gp_member *member, int result, u64 lease_ms)
+static void leased(struct gp_holder_member *member, int result, u64 lease_ms)
 {
 	bool again = member->lease_again;
 
@@ -205,44 +208,44 @@ static void leased(struct gp_member *member, int result, u64 lease_ms)
 	/* One that did not answer in time keeps what it was told before: whoever asked for less
 	 * must not end what others hold for longer. It is asked again with the next renewal.
 	 * Otherwise its own clock had run out before we came: it runs. */
-	if (result < 0 && (result != -ETIME || gp_now_ns() >= member->leased_until_ns))
+	if (result < 0 && (result != -ETIME || gp_holder_now_ns() >= member->leased_until_ns))
 		take_notice(member, result);
 	if (again && longest_lease(member))
-		gp_member_lease(member);
+		gp_holder_member_lease(member);
 }
 
-void gp_member_reshare(struct gp_member *member)
+void gp_holder_member_reshare(struct gp_holder_member *member)
 {
 	struct gp_list *at;
-	struct gp_job *job;
+	struct gp_holder_job *job;
 
 	/* With its last target its session ends, and the share with that. */
 	if (gp_list_empty(&member->links) || member->gone || member->stopping)
 		return;
-	job = gp_job_new(member, GP_JOB_SHARE, NULL);
+	job = gp_holder_job_new(member, GP_JOB_SHARE, NULL);
 	if (!job)
 		return;
 	job->value = GP_SHARE_ALL;
 	gp_list_for_each (at, &member->links) {
-		u32 share = gp_container(at, struct gp_link, by_member)->target->share;
+		u32 share = gp_container(at, struct gp_holder_link, by_member)->target->share;
 
 		job->value = share ? share : job->value;
 	}
-	gp_job_post(job);
+	gp_holder_job_post(job);
 }
 
-static int post_apply(struct gp_member *member, struct gp_request *request, bool suspends,
-		      const u32 *check, u32 check_count)
+static int post_apply(struct gp_holder_member *member, struct gp_holder_request *request,
+		      bool suspends, const u32 *check, u32 check_count)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 	int error;
 
-	job = gp_job_new(member, GP_JOB_APPLY, request);
+	job = gp_holder_job_new(member, GP_JOB_APPLY, request);
 	if (!job)
 		return -ENOMEM;
-	error = gp_member_want(member, &job->want);
+	error = gp_holder_member_want(member, &job->want);
 	if (!error && suspends && request && request->target)
-		error = gp_target_want(request->target, member, &job->mine, &job->counted);
+		error = gp_holder_target_want(request->target, member, &job->mine, &job->counted);
 	if (!error && check_count) {
 		job->check = calloc(check_count, sizeof(u32));
 		if (job->check)
@@ -252,16 +255,16 @@ static int post_apply(struct gp_member *member, struct gp_request *request, bool
 		job->check_count = check_count;
 	}
 	if (error) {
-		gp_job_free(job);
+		gp_holder_job_free(job);
 		return error;
 	}
 	job->suspends = suspends;
-	gp_job_post(job);
+	gp_holder_job_post(job);
 	return 0;
 }
 
-int gp_member_apply(struct gp_member *member, struct gp_request *request, bool suspends,
-		    const u32 *check, u32 check_count)
+int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_request *request,
+			   bool suspends, const u32 *check, u32 check_count)
 {
 	int error;
 
@@ -273,23 +276,23 @@ int gp_member_apply(struct gp_member *member, struct gp_request *request, bool s
 	/* What nobody holds any more must not stay stopped for want of a few bytes. */
 	if (error && !suspends) {
 		member->again = true;
-		gp_holder_wake_at(member->holder, gp_now_ns() + AGAIN_NS);
+		gp_holder_wake_at(member->holder, gp_holder_now_ns() + AGAIN_NS);
 	}
 	return error;
 }
 
-u64 gp_member_apply_again(struct gp_holder *holder, u64 now)
+u64 gp_holder_member_apply_again(struct gp_holder *holder, u64 now)
 {
 	struct gp_list *at;
 	u64 next = GP_NEVER;
 
 	gp_list_for_each (at, &holder->members) {
-		struct gp_member *member = gp_container(at, struct gp_member, link);
+		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
 
 		if (!member->again)
 			continue;
 		member->again = false;
-		if (gp_member_apply(member, NULL, false, NULL, 0) && member->again)
+		if (gp_holder_member_apply(member, NULL, false, NULL, 0) && member->again)
 			next = now + AGAIN_NS;
 	}
 	return next;
@@ -297,7 +300,7 @@ u64 gp_member_apply_again(struct gp_holder *holder, u64 now)
 
 /* ---- what comes back ---- */
 
-static void note_mechanism(struct gp_member *member, const struct gp_job *job)
+static void note_mechanism(struct gp_holder_member *member, const struct gp_holder_job *job)
 {
 	bool other = job->ops && job->ops != member->ops;
 
@@ -310,7 +313,7 @@ static void note_mechanism(struct gp_member *member, const struct gp_job *job)
 		member->ops = job->ops;
 }
 
-static void note_gpus(struct gp_member *member, const struct gp_job *job)
+static void note_gpus(struct gp_holder_member *member, const struct gp_holder_job *job)
 {
 	if (!job->gpu_count)
 		return;
@@ -318,21 +321,21 @@ static void note_gpus(struct gp_member *member, const struct gp_job *job)
 	member->gpu_count = job->gpu_count;
 }
 
-void gp_member_job_done(struct gp_job *job)
+void gp_holder_member_job_done(struct gp_holder_job *job)
 {
-	struct gp_member *member = job->member;
-	struct gp_request *request = job->request;
+	struct gp_holder_member *member = job->member;
+	struct gp_holder_request *request = job->request;
 	struct gp_holder *holder = member->holder;
 
 	if (job->kind == GP_JOB_NOTICE) {
 		if (!member->stopping)
 			take_notice(member, job->result);
-		gp_job_free(job);
+		gp_holder_job_free(job);
 		return;
 	}
 	member->jobs--;
 	if (job->kind == GP_JOB_STOP) {
-		gp_job_free(job);
+		gp_holder_job_free(job);
 		free_member(member);
 		return;
 	}
@@ -347,51 +350,52 @@ void gp_member_job_done(struct gp_job *job)
 	if (job->kind == GP_JOB_APPLY && job->suspends)
 		/* An agent that does not answer says nothing of the device: its program may be
 		 * stopped. */
-		gp_breaker_report(holder, member,
-				  job->result == -ETIME && member->ops == &gp_agent_control
-					  ? -EBUSY
-					  : job->result);
+		gp_holder_breaker_report(holder, member,
+					 job->result == -ETIME &&
+							 member->ops == &gp_holder_agent_control
+						 ? -EBUSY
+						 : job->result);
 	/* Off by one in the driver's books: its fail-open cannot be relied on any more. */
 	if (job->result == -EUCLEAN) {
 		holder->ending = true;
 		job->result = -EBUSY;
 	}
 	if (job->result == -ESRCH)
-		gp_member_lost(member);
+		gp_holder_member_lost(member);
 	if (request)
-		gp_request_job_done(request, job);
-	gp_job_free(job);
+		gp_holder_request_job_done(request, job);
+	gp_holder_job_free(job);
 }
 
-void gp_member_ready(struct gp_member *member)
+void gp_holder_member_ready(struct gp_holder_member *member)
 {
-	struct gp_job *job = gp_worker_take(member->worker);
+	struct gp_holder_job *job = gp_holder_worker_take(member->worker);
 
 	if (job)
-		gp_member_job_done(job);
+		gp_holder_member_job_done(job);
 }
 
 /* ---- priorities ---- */
 
-static struct gp_priority *find_priority(struct gp_holder *holder, u32 pid)
+static struct gp_holder_priority *find_priority(struct gp_holder *holder, u32 pid)
 {
 	struct gp_list *at;
 
 	gp_list_for_each (at, &holder->priorities)
-		if (gp_container(at, struct gp_priority, link)->pid == pid)
-			return gp_container(at, struct gp_priority, link);
+		if (gp_container(at, struct gp_holder_priority, link)->pid == pid)
+			return gp_container(at, struct gp_holder_priority, link);
 	return NULL;
 }
 
-u32 gp_member_priority(struct gp_member *member)
+u32 gp_holder_member_priority(struct gp_holder_member *member)
 {
-	struct gp_priority *found = find_priority(member->holder, member->pid);
+	struct gp_holder_priority *found = find_priority(member->holder, member->pid);
 	struct gp_list *at;
 
 	if (found)
 		return found->value;
 	gp_list_for_each (at, &member->holder->agents) {
-		struct gp_agent *agent = gp_container(at, struct gp_agent, link);
+		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
 		if (agent->greeted && (u32)agent->pid == member->pid)
 			return agent->priority;
@@ -399,14 +403,14 @@ u32 gp_member_priority(struct gp_member *member)
 	return member->own_priority;
 }
 
-bool gp_member_hears_priority(const struct gp_member *member)
+bool gp_holder_member_hears_priority(const struct gp_holder_member *member)
 {
 	return member->ops && (member->ops->priority || member->ops == &gp_nvrm_control);
 }
 
-int gp_member_set_priority(struct gp_member *member, u32 value)
+int gp_holder_member_set_priority(struct gp_holder_member *member, u32 value)
 {
-	struct gp_priority *priority = find_priority(member->holder, member->pid);
+	struct gp_holder_priority *priority = find_priority(member->holder, member->pid);
 
 	if (!priority) {
 		priority = calloc(1, sizeof(*priority));
@@ -420,13 +424,14 @@ int gp_member_set_priority(struct gp_member *member, u32 value)
 	return 0;
 }
 
-void gp_priority_reap(struct gp_holder *holder)
+void gp_holder_priority_reap(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
 
 	gp_list_for_each_safe(at, next, &holder->priorities)
 	{
-		struct gp_priority *priority = gp_container(at, struct gp_priority, link);
+		struct gp_holder_priority *priority =
+			gp_container(at, struct gp_holder_priority, link);
 		struct pollfd end = {.fd = priority->pidfd, .events = POLLIN};
 
 		if (!holder->ending && poll(&end, 1, 0) == 0)

@@ -11,11 +11,11 @@
 
 #define PRIORITY_MAX 65535
 
-struct gp_request *gp_request_begin(struct gp_connection *connection, const struct gp_msg *header,
-				    u32 id)
+struct gp_holder_request *gp_holder_request_begin(struct gp_holder_connection *connection,
+						  const struct gp_proto_msg *header, u32 id)
 {
-	struct gp_target *target = gp_target_find(connection, id);
-	struct gp_request *request = gp_request_add(connection, header, target);
+	struct gp_holder_target *target = gp_holder_target_find(connection, id);
+	struct gp_holder_request *request = gp_holder_request_add(connection, header, target);
 
 	if (!request) {
 		connection->closing = true;
@@ -23,62 +23,68 @@ struct gp_request *gp_request_begin(struct gp_connection *connection, const stru
 	}
 	if (target)
 		return request;
-	gp_request_fail(request, -EBADF, _("no such target was opened"));
+	gp_holder_request_fail(request, -EBADF, _("no such target was opened"));
 	return NULL;
 }
 
-static int hello(struct gp_connection *connection, const struct gp_wire_message *message)
+static int hello(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_hello *asked = (const void *)message->body;
-	struct gp_msg_hello mine = {.pid = (u32)getpid()};
-	struct gp_request *request;
+	const struct gp_proto_msg_hello *asked = (const void *)message->body;
+	struct gp_proto_msg_hello mine = {.pid = (u32)getpid()};
+	struct gp_holder_request *request;
 
 	if (message->header.type != GP_MSG_HELLO || !gp_wire_fits(message, sizeof(*asked), 0, 0))
 		return -EPROTO;
-	request = gp_request_add(connection, &message->header, NULL);
+	request = gp_holder_request_add(connection, &message->header, NULL);
 	if (!request)
 		return -ENOMEM;
 	connection->greeted = true;
 	gp_wire_text(connection->name, sizeof(connection->name), asked->name, sizeof(asked->name));
 	snprintf(mine.name, sizeof(mine.name), "gpreempt-holder");
-	gp_request_answer(request, 0, &mine, sizeof(mine));
+	gp_holder_request_answer(request, 0, &mine, sizeof(mine));
 	return 0;
 }
 
-static int close_target(struct gp_connection *connection, const struct gp_wire_message *message)
+static int close_target(struct gp_holder_connection *connection,
+			const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
+	const struct gp_proto_msg_target *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
 
 	if (!request)
 		return 0;
-	gp_target_remove(request->target); /* sets request->target to NULL */
-	gp_request_answer(request, 0, NULL, 0);
+	gp_holder_target_remove(request->target); /* sets request->target to NULL */
+	gp_holder_request_answer(request, 0, NULL, 0);
 	return 0;
 }
 
 /* ---- information ---- */
 
 /* Who holds the members of this target. */
-static void add_owners(const struct gp_target *target, struct gp_msg_info *info)
+static void add_owners(const struct gp_holder_target *target, struct gp_proto_msg_info *info)
 {
 	struct gp_holder *holder = target->connection->holder;
 	struct gp_list *c, *t, *l, *m;
 
 	gp_list_for_each (c, &holder->connections) {
-		struct gp_connection *owner = gp_container(c, struct gp_connection, link);
+		struct gp_holder_connection *owner =
+			gp_container(c, struct gp_holder_connection, link);
 		u64 since = 0;
 		bool copies = false;
 
 		gp_list_for_each (t, &owner->targets) {
-			struct gp_target *other = gp_container(t, struct gp_target, link);
+			struct gp_holder_target *other =
+				gp_container(t, struct gp_holder_target, link);
 
 			if (!other->hold.active)
 				continue;
 			gp_list_for_each (l, &other->links)
 				gp_list_for_each (m, &target->links) {
-					if (gp_container(l, struct gp_link, by_target)->member !=
-					    gp_container(m, struct gp_link, by_target)->member)
+					if (gp_container(l, struct gp_holder_link, by_target)
+						    ->member !=
+					    gp_container(m, struct gp_holder_link, by_target)
+						    ->member)
 						continue;
 					since = other->hold.since_ns;
 					copies |= other->hold.copies;
@@ -98,77 +104,80 @@ static void add_owners(const struct gp_target *target, struct gp_msg_info *info)
 	}
 }
 
-static int info(struct gp_connection *connection, const struct gp_wire_message *message)
+static int info(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
-	struct gp_msg_info answer = {0};
+	const struct gp_proto_msg_target *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
+	struct gp_proto_msg_info answer = {0};
 	struct gp_list *at;
 
 	if (!request)
 		return 0;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+		struct gp_holder_member *member =
+			gp_container(at, struct gp_holder_link, by_target)->member;
 
 		if (!answer.process_count++) {
 			answer.mechanism = member->ops ? member->ops->mechanism : 0;
-			answer.priority = gp_member_priority(member);
+			answer.priority = gp_holder_member_priority(member);
 			memcpy(answer.why, member->why, sizeof(answer.why));
 		}
 	}
 	if (request->target->group[0] && !answer.process_count)
 		snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
 	add_owners(request->target, &answer);
-	gp_request_answer(request, 0, &answer, sizeof(answer));
+	gp_holder_request_answer(request, 0, &answer, sizeof(answer));
 	return 0;
 }
 
 /* ---- leases, priority, share ---- */
 
-static int renew(struct gp_connection *connection, const struct gp_wire_message *message)
+static int renew(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *asked = (const void *)message->body;
-	struct gp_request *request;
+	const struct gp_proto_msg_target *asked = (const void *)message->body;
+	struct gp_holder_request *request;
 	struct gp_list *at;
 
 	if (!asked->target) {
-		request = gp_request_add(connection, &message->header, NULL);
+		request = gp_holder_request_add(connection, &message->header, NULL);
 		if (!request)
 			return -ENOMEM;
 		gp_list_for_each (at, &connection->targets)
-			gp_hold_renew(gp_container(at, struct gp_target, link));
-		gp_request_answer(request, 0, NULL, 0);
+			gp_holder_hold_renew(gp_container(at, struct gp_holder_target, link));
+		gp_holder_request_answer(request, 0, NULL, 0);
 		return 0;
 	}
-	request = gp_request_begin(connection, &message->header, asked->target);
+	request = gp_holder_request_begin(connection, &message->header, asked->target);
 	if (!request)
 		return 0;
 	if (!request->target->hold.active) {
-		gp_request_fail(request, -ENOLCK, _("the lease had ended; the target runs"));
+		gp_holder_request_fail(request, -ENOLCK, _("the lease had ended; the target runs"));
 		return 0;
 	}
-	gp_hold_renew(request->target);
-	gp_request_answer(request, 0, NULL, 0);
+	gp_holder_hold_renew(request->target);
+	gp_holder_request_answer(request, 0, NULL, 0);
 	return 0;
 }
 
-static int post_value(struct gp_request *request, struct gp_member *member, enum gp_job_kind kind,
-		      u32 value)
+static int post_value(struct gp_holder_request *request, struct gp_holder_member *member,
+		      enum gp_holder_job_kind kind, u32 value)
 {
-	struct gp_job *job = gp_job_new(member, kind, request);
+	struct gp_holder_job *job = gp_holder_job_new(member, kind, request);
 
 	if (!job)
 		return -ENOMEM;
 	job->value = value;
-	gp_job_post(job);
+	gp_holder_job_post(job);
 	return 0;
 }
 
-static int set_value(struct gp_connection *connection, const struct gp_wire_message *message)
+static int set_value(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_value *asked = (const void *)message->body;
+	const struct gp_proto_msg_value *asked = (const void *)message->body;
 	bool share = message->header.type == GP_MSG_SHARE;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
 	struct gp_list *at;
 	int error = 0;
 
@@ -178,48 +187,49 @@ static int set_value(struct gp_connection *connection, const struct gp_wire_mess
 			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) >
 				    GP_SHARE_ALL
 		  : asked->value > PRIORITY_MAX) {
-		gp_request_fail(request, -EINVAL,
-				share ? _("a share is 1 to 1000 thousandths")
-				      : _("a priority is 0 to 65535"));
+		gp_holder_request_fail(request, -EINVAL,
+				       share ? _("a share is 1 to 1000 thousandths")
+					     : _("a priority is 0 to 65535"));
 		return 0;
 	}
-	request->deadline_ns = gp_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (share)
 		request->target->share = asked->value == GP_SHARE_ALL ? 0 : asked->value;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+		struct gp_holder_member *member =
+			gp_container(at, struct gp_holder_link, by_target)->member;
 
 		if (!share)
-			error = gp_member_set_priority(member, asked->value);
-		if (!error && (share || gp_member_hears_priority(member)))
+			error = gp_holder_member_set_priority(member, asked->value);
+		if (!error && (share || gp_holder_member_hears_priority(member)))
 			error = post_value(request, member, share ? GP_JOB_SHARE : GP_JOB_PRIORITY,
 					   asked->value);
 		if (error)
 			request->error = error;
 	}
 	if (!request->waiting)
-		gp_request_finish(request);
+		gp_holder_request_finish(request);
 	return 0;
 }
 
 /* ---- everybody's holds ---- */
 
 struct walk {
-	struct gp_msg_holds *answer;
+	struct gp_proto_msg_holds *answer;
 	u32 skip, room, total;
 };
 
-static void add_hold(struct walk *walk, const struct gp_target *target,
-		     const struct gp_member *member)
+static void add_hold(struct walk *walk, const struct gp_holder_target *target,
+		     const struct gp_holder_member *member)
 {
-	const struct gp_hold *hold = &target->hold;
-	struct gp_msg_hold *record;
+	const struct gp_holder_hold *hold = &target->hold;
+	struct gp_proto_msg_hold *record;
 
 	if (walk->total++ < walk->skip || walk->answer->count == walk->room)
 		return;
 	record = &walk->answer->holds[walk->answer->count++];
-	*record = (struct gp_msg_hold){
+	*record = (struct gp_proto_msg_hold){
 		.pid = member ? (s32)member->pid : 0,
 		.owner_pid = target->connection->pid,
 		.mechanism = (u16)(member && member->ops ? member->ops->mechanism : 0),
@@ -231,25 +241,29 @@ static void add_hold(struct walk *walk, const struct gp_target *target,
 	memcpy(record->owner, target->connection->name, sizeof(record->owner));
 }
 
-static int holds(struct gp_connection *connection, const struct gp_wire_message *message)
+static int holds(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_add(connection, &message->header, NULL);
-	const u32 room = (GP_PROTO_MAX - sizeof(struct gp_msg) - sizeof(struct gp_msg_holds)) /
-			 sizeof(struct gp_msg_hold);
+	const struct gp_proto_msg_target *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_add(connection, &message->header, NULL);
+	const u32 room =
+		(GP_PROTO_MAX - sizeof(struct gp_proto_msg) - sizeof(struct gp_proto_msg_holds)) /
+		sizeof(struct gp_proto_msg_hold);
 	struct walk walk = {.skip = asked->target, .room = room};
 	struct gp_list *c, *t, *l;
 
 	if (!request)
 		return -ENOMEM;
-	walk.answer = calloc(1, sizeof(*walk.answer) + room * sizeof(struct gp_msg_hold));
+	walk.answer = calloc(1, sizeof(*walk.answer) + room * sizeof(struct gp_proto_msg_hold));
 	if (!walk.answer)
 		return -ENOMEM;
 	gp_list_for_each (c, &connection->holder->connections) {
-		struct gp_connection *owner = gp_container(c, struct gp_connection, link);
+		struct gp_holder_connection *owner =
+			gp_container(c, struct gp_holder_connection, link);
 
 		gp_list_for_each (t, &owner->targets) {
-			struct gp_target *target = gp_container(t, struct gp_target, link);
+			struct gp_holder_target *target =
+				gp_container(t, struct gp_holder_target, link);
 
 			if (!target->hold.active)
 				continue;
@@ -257,69 +271,74 @@ static int holds(struct gp_connection *connection, const struct gp_wire_message 
 				add_hold(&walk, target, NULL);
 			gp_list_for_each (l, &target->links)
 				add_hold(&walk, target,
-					 gp_container(l, struct gp_link, by_target)->member);
+					 gp_container(l, struct gp_holder_link, by_target)->member);
 		}
 	}
-	gp_request_answer(request, (s32)walk.total, walk.answer,
-			  sizeof(*walk.answer) + walk.answer->count * sizeof(struct gp_msg_hold));
+	gp_holder_request_answer(request, (s32)walk.total, walk.answer,
+				 sizeof(*walk.answer) +
+					 walk.answer->count * sizeof(struct gp_proto_msg_hold));
 	free(walk.answer);
 	return 0;
 }
 
-static bool is_about(const struct gp_target *target, u32 pid)
+static bool is_about(const struct gp_holder_target *target, u32 pid)
 {
 	struct gp_list *l;
 
 	gp_list_for_each (l, &target->links)
-		if (gp_container(l, struct gp_link, by_target)->member->pid == pid)
+		if (gp_container(l, struct gp_holder_link, by_target)->member->pid == pid)
 			return true;
 	return pid == 0;
 }
 
-static int release(struct gp_connection *connection, const struct gp_wire_message *message)
+static int release(struct gp_holder_connection *connection, const struct gp_wire_message *message)
 {
-	const struct gp_msg_target *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_add(connection, &message->header, NULL);
+	const struct gp_proto_msg_target *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_add(connection, &message->header, NULL);
 	struct gp_list *c, *t;
 	s32 count = 0;
 
 	if (!request)
 		return -ENOMEM;
 	gp_list_for_each (c, &connection->holder->connections) {
-		struct gp_connection *owner = gp_container(c, struct gp_connection, link);
+		struct gp_holder_connection *owner =
+			gp_container(c, struct gp_holder_connection, link);
 
 		gp_list_for_each (t, &owner->targets) {
-			struct gp_target *target = gp_container(t, struct gp_target, link);
+			struct gp_holder_target *target =
+				gp_container(t, struct gp_holder_target, link);
 
 			if (!target->hold.active || !is_about(target, asked->target))
 				continue;
-			gp_hold_lose(target);
+			gp_holder_hold_lose(target);
 			count++;
 		}
 	}
-	gp_request_answer(request, count, NULL, 0);
+	gp_holder_request_answer(request, count, NULL, 0);
 	return 0;
 }
 
 /* ---- dispatch ---- */
 
-int gp_request_handle(struct gp_connection *connection, struct gp_wire_message *message)
+int gp_holder_request_handle(struct gp_holder_connection *connection,
+			     struct gp_wire_message *message)
 {
 	static const struct {
 		u16 type;
 		size_t body;
-		int (*handle)(struct gp_connection *, const struct gp_wire_message *);
+		int (*handle)(struct gp_holder_connection *, const struct gp_wire_message *);
 	} fixed[] = {
-		{GP_MSG_CLOSE, sizeof(struct gp_msg_target), close_target},
-		{GP_MSG_INFO, sizeof(struct gp_msg_target), info},
-		{GP_MSG_QUEUES, sizeof(struct gp_msg_queues_ask), gp_request_queues},
-		{GP_MSG_RENEW, sizeof(struct gp_msg_target), renew},
-		{GP_MSG_PRIORITY, sizeof(struct gp_msg_value), set_value},
-		{GP_MSG_SHARE, sizeof(struct gp_msg_value), set_value},
-		{GP_MSG_HOLDS, sizeof(struct gp_msg_target), holds},
-		{GP_MSG_RELEASE, sizeof(struct gp_msg_target), release},
+		{GP_MSG_CLOSE, sizeof(struct gp_proto_msg_target), close_target},
+		{GP_MSG_INFO, sizeof(struct gp_proto_msg_target), info},
+		{GP_MSG_QUEUES, sizeof(struct gp_proto_msg_queues_ask), gp_holder_request_queues},
+		{GP_MSG_RENEW, sizeof(struct gp_proto_msg_target), renew},
+		{GP_MSG_PRIORITY, sizeof(struct gp_proto_msg_value), set_value},
+		{GP_MSG_SHARE, sizeof(struct gp_proto_msg_value), set_value},
+		{GP_MSG_HOLDS, sizeof(struct gp_proto_msg_target), holds},
+		{GP_MSG_RELEASE, sizeof(struct gp_proto_msg_target), release},
 	};
-	const struct gp_msg_suspend *suspend = (const void *)message->body;
+	const struct gp_proto_msg_suspend *suspend = (const void *)message->body;
 
 	if (!message->header.serial)
 		return -EPROTO; /* that is for events */
@@ -327,16 +346,16 @@ int gp_request_handle(struct gp_connection *connection, struct gp_wire_message *
 		return hello(connection, message);
 	switch (message->header.type) {
 	case GP_MSG_OPEN:
-		return gp_request_open_target(connection, message);
+		return gp_holder_request_open_target(connection, message);
 	case GP_MSG_SUSPEND:
 	case GP_MSG_RESUME:
-		if (message->header.size < sizeof(struct gp_msg) + sizeof(*suspend) ||
+		if (message->header.size < sizeof(struct gp_proto_msg) + sizeof(*suspend) ||
 		    suspend->count > GP_PROTO_IDS ||
 		    !gp_wire_fits(message, sizeof(*suspend), suspend->count, sizeof(u32)))
 			return -EPROTO;
 		return message->header.type == GP_MSG_SUSPEND
-			       ? gp_request_suspend(connection, message)
-			       : gp_request_resume(connection, message);
+			       ? gp_holder_request_suspend(connection, message)
+			       : gp_holder_request_resume(connection, message);
 	default:
 		break;
 	}
@@ -350,29 +369,30 @@ int gp_request_handle(struct gp_connection *connection, struct gp_wire_message *
 
 /* ---- the ends of requests ---- */
 
-void gp_request_finish(struct gp_request *request)
+void gp_holder_request_finish(struct gp_holder_request *request)
 {
-	struct gp_msg_done done = {0};
+	struct gp_proto_msg_done done = {0};
 
 	switch (request->type) {
 	case GP_MSG_OPEN:
-		gp_request_opened(request);
+		gp_holder_request_opened(request);
 		return;
 	case GP_MSG_SUSPEND:
-		gp_request_suspended(request);
+		gp_holder_request_suspended(request);
 		return;
 	case GP_MSG_QUEUES:
-		gp_request_listed(request);
+		gp_holder_request_listed(request);
 		return;
 	default:
 		break;
 	}
 	if (request->error < 0) {
-		gp_request_fail(request, request->error, "%s",
-				request->text[0] ? request->text : strerror(-request->error));
+		gp_holder_request_fail(request, request->error, "%s",
+				       request->text[0] ? request->text
+							: strerror(-request->error));
 		return;
 	}
-	done = (struct gp_msg_done){
+	done = (struct gp_proto_msg_done){
 		.issue_ns = request->issued_ns,
 		.driver_ns = request->driver_ns,
 		.skew_ns = request->last_ns - request->first_ns,
@@ -380,22 +400,22 @@ void gp_request_finish(struct gp_request *request)
 		.processes = request->processes,
 	};
 	if (request->type == GP_MSG_RESUME)
-		gp_request_answer(request, (s32)request->queues, &done, sizeof(done));
+		gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
 	else
-		gp_request_answer(request, 0, NULL, 0);
+		gp_holder_request_answer(request, 0, NULL, 0);
 }
 
-void gp_request_expired(struct gp_request *request)
+void gp_holder_request_expired(struct gp_holder_request *request)
 {
-	struct gp_target *target = request->target;
+	struct gp_holder_target *target = request->target;
 
 	if (request->type == GP_MSG_OPEN && !request->error && target && target->group[0]) {
-		gp_request_finish(request); /* with those that said who they are */
+		gp_holder_request_finish(request); /* with those that said who they are */
 		return;
 	}
 	if (request->type == GP_MSG_SUSPEND && target)
-		gp_hold_drop(target);
+		gp_holder_hold_drop(target);
 	if (request->type == GP_MSG_OPEN && target)
-		gp_target_remove(target);
-	gp_request_fail(request, -ETIME, _("it took too long; what was stopped runs again"));
+		gp_holder_target_remove(target);
+	gp_holder_request_fail(request, -ETIME, _("it took too long; what was stopped runs again"));
 }

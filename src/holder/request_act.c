@@ -13,17 +13,17 @@
 
 /* ---- what comes in from the jobs ---- */
 
-static void take_record(struct gp_request *request, const struct gp_job *job,
-			const struct gp_control_queue *queue)
+static void take_record(struct gp_holder_request *request, const struct gp_holder_job *job,
+			const struct gp_gpu_control_queue *queue)
 {
-	struct gp_msg_queue *record;
+	struct gp_proto_msg_queue *record;
 	struct gp_list *at;
 
 	if (gp_array_grow((void **)&request->records, request->record_count,
 			  &request->record_capacity, sizeof(*request->records)))
 		return;
 	record = &request->records[request->record_count++];
-	*record = (struct gp_msg_queue){
+	*record = (struct gp_proto_msg_queue){
 		.pid = (s32)job->member->pid,
 		.gpu_id = queue->gpu_id,
 		.valid = queue->valid,
@@ -37,14 +37,15 @@ static void take_record(struct gp_request *request, const struct gp_job *job,
 		.read_index = queue->read_index,
 		.write_index = queue->write_index,
 		.hardware_priority = queue->priority,
-		.logical_priority =
-			queue->has_logical ? queue->logical : gp_member_priority(job->member),
+		.logical_priority = queue->has_logical ? queue->logical
+						       : gp_holder_member_priority(job->member),
 		.busy = queue->busy,
 	};
 	gp_list_for_each (at, &job->member->links) {
-		struct gp_target *target = gp_container(at, struct gp_link, by_member)->target;
+		struct gp_holder_target *target =
+			gp_container(at, struct gp_holder_link, by_member)->target;
 
-		if (!queue->suspended || !gp_hold_covers(target, queue))
+		if (!queue->suspended || !gp_holder_hold_covers(target, queue))
 			continue;
 		record->owner_pid = target->connection->pid;
 		record->since_ns = target->hold.since_ns;
@@ -52,7 +53,7 @@ static void take_record(struct gp_request *request, const struct gp_job *job,
 	}
 }
 
-void gp_request_take(struct gp_request *request, struct gp_job *job)
+void gp_holder_request_take(struct gp_holder_request *request, struct gp_holder_job *job)
 {
 	u64 sent = request->sent_ns;
 
@@ -80,57 +81,64 @@ void gp_request_take(struct gp_request *request, struct gp_job *job)
 
 /* ---- suspend ---- */
 
-static int check_options(struct gp_request *request, const struct gp_msg_suspend *asked)
+static int check_options(struct gp_holder_request *request,
+			 const struct gp_proto_msg_suspend *asked)
 {
 	if ((asked->lease_ms && asked->lease_ms < GP_LEASE_MIN_MS) ||
 	    asked->lease_ms > GP_LIMIT_MAX_MS || asked->limit_ms > GP_LIMIT_MAX_MS) {
-		gp_request_fail(request, -EINVAL, _("a lease is %u ms to %u ms, a limit up to %u"),
-				GP_LEASE_MIN_MS, GP_LIMIT_MAX_MS, GP_LIMIT_MAX_MS);
+		gp_holder_request_fail(request, -EINVAL,
+				       _("a lease is %u ms to %u ms, a limit up to %u"),
+				       GP_LEASE_MIN_MS, GP_LIMIT_MAX_MS, GP_LIMIT_MAX_MS);
 		return -EINVAL;
 	}
 	if (asked->grace > 255) {
-		gp_request_fail(request, -EINVAL, _("a grace period is 1 to 255"));
+		gp_holder_request_fail(request, -EINVAL, _("a grace period is 1 to 255"));
 		return -EINVAL;
 	}
 	if (asked->flags & ~(u32)GP_SUSPEND_COPIES) {
-		gp_request_fail(request, -EINVAL, _("there is no such flag of a suspension"));
+		gp_holder_request_fail(request, -EINVAL,
+				       _("there is no such flag of a suspension"));
 		return -EINVAL;
 	}
 	if (asked->flags && (asked->count || request->target->gpu_id)) {
-		gp_request_fail(request, -EINVAL,
-				_("copy engines stop with the whole process, not with single "
-				  "queues or GPUs of it"));
+		gp_holder_request_fail(
+			request, -EINVAL,
+			_("copy engines stop with the whole process, not with single "
+			  "queues or GPUs of it"));
 		return -EINVAL;
 	}
 	if (asked->count && request->target->group[0]) {
-		gp_request_fail(request, -EINVAL, _("queues are named by process, not by group"));
+		gp_holder_request_fail(request, -EINVAL,
+				       _("queues are named by process, not by group"));
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int check_breakers(struct gp_request *request)
+static int check_breakers(struct gp_holder_request *request)
 {
 	struct gp_list *at;
 	char text[GP_PROTO_TEXT];
 
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
-		int error = gp_breaker_check(member->holder, member, text, sizeof(text));
+		struct gp_holder_member *member =
+			gp_container(at, struct gp_holder_link, by_target)->member;
+		int error = gp_holder_breaker_check(member->holder, member, text, sizeof(text));
 
 		if (error) {
-			gp_request_fail(request, error, "%s", text);
+			gp_holder_request_fail(request, error, "%s", text);
 			return error;
 		}
 	}
 	/* All of it is the one try, also where two processes of a group use the same device. */
 	gp_list_for_each (at, &request->target->links)
-		gp_breaker_try(gp_container(at, struct gp_link, by_target)->member);
+		gp_holder_breaker_try(gp_container(at, struct gp_holder_link, by_target)->member);
 	return 0;
 }
 
 /* Adds the named queues to the hold and notes which are new there. */
-static int add_ids(struct gp_request *request, struct gp_hold *hold, const u32 *ids, u32 count)
+static int add_ids(struct gp_holder_request *request, struct gp_holder_hold *hold, const u32 *ids,
+		   u32 count)
 {
 	u32 *all = reallocarray(hold->ids, hold->count + count, sizeof(u32));
 
@@ -153,10 +161,10 @@ static int add_ids(struct gp_request *request, struct gp_hold *hold, const u32 *
 	return 0;
 }
 
-static int make_hold(struct gp_request *request, const struct gp_msg_suspend *asked)
+static int make_hold(struct gp_holder_request *request, const struct gp_proto_msg_suspend *asked)
 {
-	struct gp_hold *hold = &request->target->hold;
-	u64 now = gp_now_ns();
+	struct gp_holder_hold *hold = &request->target->hold;
+	u64 now = gp_holder_now_ns();
 
 	request->fresh_hold = !hold->active;
 	if (asked->count && !hold->all && add_ids(request, hold, asked->ids, asked->count))
@@ -170,7 +178,7 @@ static int make_hold(struct gp_request *request, const struct gp_msg_suspend *as
 		hold->lease_ends_ns =
 			hold->lease_ends_ns == GP_NEVER ? GP_NEVER : now + hold->lease_ms * MS;
 	else
-		*hold = (struct gp_hold){
+		*hold = (struct gp_holder_hold){
 			.active = true,
 			.all = hold->all,
 			.copies = hold->copies,
@@ -188,51 +196,56 @@ static int make_hold(struct gp_request *request, const struct gp_msg_suspend *as
 	return 0;
 }
 
-int gp_request_suspend(struct gp_connection *connection, const struct gp_wire_message *message)
+int gp_holder_request_suspend(struct gp_holder_connection *connection,
+			      const struct gp_wire_message *message)
 {
-	const struct gp_msg_suspend *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
+	const struct gp_proto_msg_suspend *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
 	struct gp_list *at;
 	int error = 0;
 
 	if (!request || check_options(request, asked))
 		return 0;
 	if (!request->target->group[0] && gp_list_empty(&request->target->links)) {
-		gp_request_fail(request, -ESRCH, _("process %u is gone"), request->target->pid);
+		gp_holder_request_fail(request, -ESRCH, _("process %u is gone"),
+				       request->target->pid);
 		return 0;
 	}
 	if (check_breakers(request))
 		return 0;
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
 	request->deadline_ns =
 		now + (asked->timeout_ms ? asked->timeout_ms : GP_HOLDER_TIMEOUT_MS) * MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	error = make_hold(request, asked);
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+		struct gp_holder_member *member =
+			gp_container(at, struct gp_holder_link, by_target)->member;
 
 		if (!error)
-			error = gp_member_apply(member, request, true, asked->ids, asked->count);
+			error = gp_holder_member_apply(member, request, true, asked->ids,
+						       asked->count);
 	}
 	if (error) {
 		request->error = error;
 		/* What was not even tried says nothing of the device. */
 		gp_list_for_each (at, &request->target->links) {
-			struct gp_member *member =
-				gp_container(at, struct gp_link, by_target)->member;
+			struct gp_holder_member *member =
+				gp_container(at, struct gp_holder_link, by_target)->member;
 
-			gp_breaker_report(member->holder, member, error);
+			gp_holder_breaker_report(member->holder, member, error);
 		}
 	}
 	if (!request->waiting)
-		gp_request_finish(request);
+		gp_holder_request_finish(request);
 	return 0;
 }
 
-static void forget_added(struct gp_request *request)
+static void forget_added(struct gp_holder_request *request)
 {
-	struct gp_hold *hold = &request->target->hold;
+	struct gp_holder_hold *hold = &request->target->hold;
 
 	for (u32 i = 0; i < request->added_count; i++)
 		for (u32 k = 0; k < hold->count; k++)
@@ -240,10 +253,10 @@ static void forget_added(struct gp_request *request)
 				hold->ids[k--] = hold->ids[--hold->count];
 }
 
-void gp_request_suspended(struct gp_request *request)
+void gp_holder_request_suspended(struct gp_holder_request *request)
 {
-	struct gp_target *target = request->target;
-	struct gp_msg_done done = {
+	struct gp_holder_target *target = request->target;
+	struct gp_proto_msg_done done = {
 		.issue_ns = request->issued_ns,
 		.driver_ns = request->driver_ns,
 		.skew_ns = request->last_ns - request->first_ns,
@@ -255,22 +268,23 @@ void gp_request_suspended(struct gp_request *request)
 		if (target && request->error == -ENOENT && !request->fresh_hold)
 			forget_added(request); /* what was held before stays */
 		else if (target)
-			gp_hold_drop(target);
-		gp_request_fail(request, request->error, "%s",
-				request->text[0] ? request->text : strerror(-request->error));
+			gp_holder_hold_drop(target);
+		gp_holder_request_fail(request, request->error, "%s",
+				       request->text[0] ? request->text
+							: strerror(-request->error));
 		return;
 	}
 	if (target && target->hold.active) {
-		target->hold.lease_ends_ns = gp_now_ns() + target->hold.lease_ms * MS;
+		target->hold.lease_ends_ns = gp_holder_now_ns() + target->hold.lease_ms * MS;
 		gp_holder_wake_at(request->connection->holder, target->hold.lease_ends_ns);
 	}
-	gp_request_answer(request, (s32)request->queues, &done, sizeof(done));
+	gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
 }
 
 /* ---- resume ---- */
 
 /* True when the hold is to be ended; otherwise the named queues were taken out of it. */
-static bool ends_hold(struct gp_hold *hold, const u32 *ids, u32 count)
+static bool ends_hold(struct gp_holder_hold *hold, const u32 *ids, u32 count)
 {
 	if (!count)
 		return true;
@@ -281,79 +295,86 @@ static bool ends_hold(struct gp_hold *hold, const u32 *ids, u32 count)
 	return !hold->count;
 }
 
-int gp_request_resume(struct gp_connection *connection, const struct gp_wire_message *message)
+int gp_holder_request_resume(struct gp_holder_connection *connection,
+			     const struct gp_wire_message *message)
 {
-	const struct gp_msg_suspend *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
+	const struct gp_proto_msg_suspend *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
 	struct gp_list *at;
 	int error = 0;
 
 	if (!request)
 		return 0;
-	struct gp_hold *hold = &request->target->hold;
-	u64 now = gp_now_ns();
+	struct gp_holder_hold *hold = &request->target->hold;
+	u64 now = gp_holder_now_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
 	request->deadline_ns = now + GP_HOLDER_TIMEOUT_MS * MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (hold->active && hold->all && asked->count) {
-		gp_request_fail(request, -EINVAL,
-				_("all queues are held together; resume the target"));
+		gp_holder_request_fail(request, -EINVAL,
+				       _("all queues are held together; resume the target"));
 		return 0;
 	}
 	if (hold->active) {
 		if (ends_hold(hold, asked->ids, asked->count))
-			gp_hold_clear(hold);
+			gp_holder_hold_clear(hold);
 		gp_list_for_each (at, &request->target->links) {
-			error = gp_member_apply(gp_container(at, struct gp_link, by_target)->member,
-						request, false, NULL, 0);
+			error = gp_holder_member_apply(
+				gp_container(at, struct gp_holder_link, by_target)->member, request,
+				false, NULL, 0);
 			/* It is resumed all the same, later. One that is gone runs nothing. */
 			if (error && error != -ESRCH)
 				request->error = error;
 		}
 	}
 	if (!request->waiting)
-		gp_request_finish(request);
+		gp_holder_request_finish(request);
 	return 0;
 }
 
 /* ---- queues ---- */
 
-int gp_request_queues(struct gp_connection *connection, const struct gp_wire_message *message)
+int gp_holder_request_queues(struct gp_holder_connection *connection,
+			     const struct gp_wire_message *message)
 {
-	const struct gp_msg_queues_ask *asked = (const void *)message->body;
-	struct gp_request *request = gp_request_begin(connection, &message->header, asked->target);
+	const struct gp_proto_msg_queues_ask *asked = (const void *)message->body;
+	struct gp_holder_request *request =
+		gp_holder_request_begin(connection, &message->header, asked->target);
 	struct gp_list *at;
 
 	if (!request)
 		return 0;
 	request->first = asked->first;
-	request->deadline_ns = gp_now_ns() + GP_HOLDER_TIMEOUT_MS * MS;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (!request->target->group[0] && gp_list_empty(&request->target->links))
 		request->error = -ESRCH;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_job *job = gp_job_new(gp_container(at, struct gp_link, by_target)->member,
-						GP_JOB_QUEUES, request);
+		struct gp_holder_job *job = gp_holder_job_new(
+			gp_container(at, struct gp_holder_link, by_target)->member, GP_JOB_QUEUES,
+			request);
 
 		if (job)
-			gp_job_post(job);
+			gp_holder_job_post(job);
 		else
 			request->error = -ENOMEM;
 	}
 	if (!request->waiting)
-		gp_request_finish(request);
+		gp_holder_request_finish(request);
 	return 0;
 }
 
-void gp_request_listed(struct gp_request *request)
+void gp_holder_request_listed(struct gp_holder_request *request)
 {
 	size_t count = request->record_count, left = 0, size;
 	u32 gpu_id = request->target ? request->target->gpu_id : 0;
-	struct gp_msg_queues *answer;
+	struct gp_proto_msg_queues *answer;
 
 	if (request->error) {
-		gp_request_fail(request, request->error, "%s",
-				request->text[0] ? request->text : strerror(-request->error));
+		gp_holder_request_fail(request, request->error, "%s",
+				       request->text[0] ? request->text
+							: strerror(-request->error));
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -364,13 +385,13 @@ void gp_request_listed(struct gp_request *request)
 	size = sizeof(*answer) + count * sizeof(answer->queues[0]);
 	answer = calloc(1, size);
 	if (!answer) {
-		gp_request_fail(request, -ENOMEM, "%s", strerror(ENOMEM));
+		gp_holder_request_fail(request, -ENOMEM, "%s", strerror(ENOMEM));
 		return;
 	}
 	answer->count = (u32)count;
 	if (count)
 		memcpy(answer->queues, request->records + request->first,
 		       count * sizeof(answer->queues[0]));
-	gp_request_answer(request, (s32)left, answer, size);
+	gp_holder_request_answer(request, (s32)left, answer, size);
 	free(answer);
 }

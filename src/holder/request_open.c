@@ -32,21 +32,21 @@ static int pid_of(int pidfd, u32 *pid)
 	return error;
 }
 
-static void give_up(struct gp_request *request, int error, const char *text)
+static void give_up(struct gp_holder_request *request, int error, const char *text)
 {
-	struct gp_target *target = request->target;
+	struct gp_holder_target *target = request->target;
 
 	if (target)
-		gp_target_remove(target);
-	gp_request_fail(request, error, "%s", text);
+		gp_holder_target_remove(target);
+	gp_holder_request_fail(request, error, "%s", text);
 }
 
-static void open_process(struct gp_request *request, struct gp_wire_message *message)
+static void open_process(struct gp_holder_request *request, struct gp_wire_message *message)
 {
 	struct gp_holder *holder = request->connection->holder;
-	struct gp_target *target = request->target;
-	struct gp_member *member;
-	struct gp_job *job;
+	struct gp_holder_target *target = request->target;
+	struct gp_holder_member *member;
+	struct gp_holder_job *job;
 	int error = message->fd < 0 ? -EBADF : pid_of(message->fd, &target->pid);
 
 	if (error) {
@@ -55,59 +55,62 @@ static void open_process(struct gp_request *request, struct gp_wire_message *mes
 					: _("a pidfd must come with it"));
 		return;
 	}
-	member = gp_member_find(holder, target->pid, target->asked);
+	member = gp_holder_member_find(holder, target->pid, target->asked);
 	if (!member) {
-		member = gp_member_add(holder, target->pid, message->fd, target->asked);
+		member = gp_holder_member_add(holder, target->pid, message->fd, target->asked);
 		if (member)
 			message->fd = -1; /* its now */
 	}
-	if (!member || gp_target_link(target, member)) {
+	if (!member || gp_holder_target_link(target, member)) {
 		give_up(request, -ENOMEM, _("the holder has no room for it"));
 		return;
 	}
-	job = gp_job_new(member, GP_JOB_PROBE, request);
+	job = gp_holder_job_new(member, GP_JOB_PROBE, request);
 	if (!job) {
 		give_up(request, -ENOMEM, _("the holder has no room for it"));
 		return;
 	}
 	job->asked = target->asked;
-	gp_job_post(job);
+	gp_holder_job_post(job);
 }
 
-static void open_group(struct gp_request *request)
+static void open_group(struct gp_holder_request *request)
 {
-	struct gp_connection *connection = request->connection;
+	struct gp_holder_connection *connection = request->connection;
 
 	connection->holder->group_targets++;
 	/* While this looks, agents that turn out to be none of ours must not end it. */
 	request->waiting++;
-	gp_agents_watch(connection->holder);
-	request->deadline_ns = gp_now_ns() + GROUP_MS * 1000000ull;
+	gp_holder_agents_watch(connection->holder);
+	request->deadline_ns = gp_holder_now_ns() + GROUP_MS * 1000000ull;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
-	gp_agents_join(connection->holder, request->target, request);
-	if (!--request->waiting && gp_agents_settled(connection->holder))
-		gp_request_finish(request);
+	gp_holder_agents_join(connection->holder, request->target, request);
+	if (!--request->waiting && gp_holder_agents_settled(connection->holder))
+		gp_holder_request_finish(request);
 }
 
-int gp_request_open_target(struct gp_connection *connection, struct gp_wire_message *message)
+int gp_holder_request_open_target(struct gp_holder_connection *connection,
+				  struct gp_wire_message *message)
 {
-	const struct gp_msg_open *asked = (const void *)message->body;
-	struct gp_request *request;
+	const struct gp_proto_msg_open *asked = (const void *)message->body;
+	struct gp_holder_request *request;
 
 	if (!gp_wire_fits(message, sizeof(*asked), 0, 0))
 		return -EPROTO;
-	request = gp_request_add(connection, &message->header, NULL);
+	request = gp_holder_request_add(connection, &message->header, NULL);
 	if (!request)
 		return -ENOMEM;
-	request->deadline_ns = gp_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (asked->mechanism >= GP_MECHANISM_COUNT) {
-		gp_request_fail(request, -EINVAL, _("there is no mechanism %u"), asked->mechanism);
+		gp_holder_request_fail(request, -EINVAL, _("there is no mechanism %u"),
+				       asked->mechanism);
 		return 0;
 	}
-	request->target = gp_target_add(connection);
+	request->target = gp_holder_target_add(connection);
 	if (!request->target) {
-		gp_request_fail(request, -EMFILE, _("this client has too many targets open"));
+		gp_holder_request_fail(request, -EMFILE,
+				       _("this client has too many targets open"));
 		return 0;
 	}
 	request->target->asked = asked->mechanism;
@@ -122,30 +125,31 @@ int gp_request_open_target(struct gp_connection *connection, struct gp_wire_mess
 }
 
 /* Two ways of asking can end at the same mechanism: one process has one worker for it. */
-static void merge(struct gp_target *target)
+static void merge(struct gp_holder_target *target)
 {
-	struct gp_link *link = gp_container(target->links.next, struct gp_link, by_target);
-	struct gp_member *mine = link->member;
+	struct gp_holder_link *link =
+		gp_container(target->links.next, struct gp_holder_link, by_target);
+	struct gp_holder_member *mine = link->member;
 	struct gp_list *at;
 
 	gp_list_for_each (at, &mine->holder->members) {
-		struct gp_member *other = gp_container(at, struct gp_member, link);
+		struct gp_holder_member *other = gp_container(at, struct gp_holder_member, link);
 
 		if (other == mine || other->pid != mine->pid || other->ops != mine->ops ||
 		    other->gone || other->stopping)
 			continue;
-		if (gp_target_link(target, other))
+		if (gp_holder_target_link(target, other))
 			return;
-		gp_link_remove(link);
-		gp_member_unused(mine);
+		gp_holder_link_remove(link);
+		gp_holder_member_unused(mine);
 		return;
 	}
 }
 
-void gp_request_opened(struct gp_request *request)
+void gp_holder_request_opened(struct gp_holder_request *request)
 {
-	struct gp_target *target = request->target;
-	struct gp_msg_opened answer = {0};
+	struct gp_holder_target *target = request->target;
+	struct gp_proto_msg_opened answer = {0};
 	struct gp_list *at;
 
 	if (!target || (!request->error && !target->group[0] && gp_list_empty(&target->links))) {
@@ -161,12 +165,13 @@ void gp_request_opened(struct gp_request *request)
 	answer.target = target->id;
 	snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
 	gp_list_for_each (at, &target->links) {
-		struct gp_member *member = gp_container(at, struct gp_link, by_target)->member;
+		struct gp_holder_member *member =
+			gp_container(at, struct gp_holder_link, by_target)->member;
 
 		if (!answer.process_count++ && member->ops) {
 			answer.mechanism = member->ops->mechanism;
 			memcpy(answer.why, member->why, sizeof(answer.why));
 		}
 	}
-	gp_request_answer(request, 0, &answer, sizeof(answer));
+	gp_holder_request_answer(request, 0, &answer, sizeof(answer));
 }

@@ -9,9 +9,9 @@
 
 /* ---- targets and links ---- */
 
-struct gp_target *gp_target_add(struct gp_connection *connection)
+struct gp_holder_target *gp_holder_target_add(struct gp_holder_connection *connection)
 {
-	struct gp_target *target;
+	struct gp_holder_target *target;
 
 	/* Root's daemon has the programs of all users on one connection. */
 	if (connection->target_count == (geteuid() ? GP_HOLDER_TARGETS : GP_HOLDER_MEMBERS))
@@ -23,18 +23,18 @@ struct gp_target *gp_target_add(struct gp_connection *connection)
 	target->connection = connection;
 	do
 		target->id = ++connection->next_target;
-	while (!target->id || gp_target_find(connection, target->id));
+	while (!target->id || gp_holder_target_find(connection, target->id));
 	gp_list_add_tail(&connection->targets, &target->link);
 	connection->target_count++;
 	return target;
 }
 
-struct gp_target *gp_target_find(struct gp_connection *connection, u32 id)
+struct gp_holder_target *gp_holder_target_find(struct gp_holder_connection *connection, u32 id)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &connection->targets) {
-		struct gp_target *target = gp_container(link, struct gp_target, link);
+		struct gp_holder_target *target = gp_container(link, struct gp_holder_target, link);
 
 		if (target->id == id)
 			return target;
@@ -42,9 +42,9 @@ struct gp_target *gp_target_find(struct gp_connection *connection, u32 id)
 	return NULL;
 }
 
-int gp_target_link(struct gp_target *target, struct gp_member *member)
+int gp_holder_target_link(struct gp_holder_target *target, struct gp_holder_member *member)
 {
-	struct gp_link *link = calloc(1, sizeof(*link));
+	struct gp_holder_link *link = calloc(1, sizeof(*link));
 
 	if (!link)
 		return -ENOMEM;
@@ -55,34 +55,35 @@ int gp_target_link(struct gp_target *target, struct gp_member *member)
 	return 0;
 }
 
-void gp_link_remove(struct gp_link *link)
+void gp_holder_link_remove(struct gp_holder_link *link)
 {
 	gp_list_remove(&link->by_target);
 	gp_list_remove(&link->by_member);
 	free(link);
 }
 
-void gp_target_remove(struct gp_target *target)
+void gp_holder_target_remove(struct gp_holder_target *target)
 {
-	struct gp_connection *connection = target->connection;
+	struct gp_holder_connection *connection = target->connection;
 	struct gp_list *at, *next;
 
-	gp_hold_drop(target);
+	gp_holder_hold_drop(target);
 	gp_list_for_each (at, &connection->requests) {
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		if (request->target == target)
 			request->target = NULL;
 	}
 	gp_list_for_each_safe(at, next, &target->links)
 	{
-		struct gp_link *link = gp_container(at, struct gp_link, by_target);
-		struct gp_member *member = link->member;
+		struct gp_holder_link *link = gp_container(at, struct gp_holder_link, by_target);
+		struct gp_holder_member *member = link->member;
 
-		gp_link_remove(link);
+		gp_holder_link_remove(link);
 		if (target->share)
-			gp_member_reshare(member);
-		gp_member_unused(member);
+			gp_holder_member_reshare(member);
+		gp_holder_member_unused(member);
 	}
 	if (target->group[0])
 		connection->holder->group_targets--;
@@ -93,52 +94,52 @@ void gp_target_remove(struct gp_target *target)
 
 /* ---- holds ---- */
 
-void gp_hold_clear(struct gp_hold *hold)
+void gp_holder_hold_clear(struct gp_holder_hold *hold)
 {
 	free(hold->ids);
-	*hold = (struct gp_hold){0};
+	*hold = (struct gp_holder_hold){0};
 }
 
-void gp_hold_drop(struct gp_target *target)
+void gp_holder_hold_drop(struct gp_holder_target *target)
 {
 	struct gp_list *at;
 
 	if (!target->hold.active)
 		return;
-	gp_hold_clear(&target->hold);
+	gp_holder_hold_clear(&target->hold);
 	gp_list_for_each (at, &target->links)
-		gp_member_apply(gp_container(at, struct gp_link, by_target)->member, NULL, false,
-				NULL, 0);
+		gp_holder_member_apply(gp_container(at, struct gp_holder_link, by_target)->member,
+				       NULL, false, NULL, 0);
 }
 
-void gp_hold_lose(struct gp_target *target)
+void gp_holder_hold_lose(struct gp_holder_target *target)
 {
-	struct gp_link *first =
+	struct gp_holder_link *first =
 		gp_list_empty(&target->links)
 			? NULL
-			: gp_container(target->links.next, struct gp_link, by_target);
+			: gp_container(target->links.next, struct gp_holder_link, by_target);
 
 	if (!target->hold.active)
 		return;
-	gp_hold_drop(target);
-	gp_connection_event(target->connection, GP_EVENT_LEASE_LOST, target->id,
-			    first ? (s32)first->member->pid : 0, 0);
+	gp_holder_hold_drop(target);
+	gp_holder_connection_event(target->connection, GP_EVENT_LEASE_LOST, target->id,
+				   first ? (s32)first->member->pid : 0, 0);
 }
 
-void gp_hold_renew(struct gp_target *target)
+void gp_holder_hold_renew(struct gp_holder_target *target)
 {
-	struct gp_hold *hold = &target->hold;
+	struct gp_holder_hold *hold = &target->hold;
 	struct gp_list *at;
 
 	if (!hold->active || hold->lease_ends_ns == GP_NEVER)
 		return;
-	hold->lease_ends_ns = gp_now_ns() + hold->lease_ms * MS;
+	hold->lease_ends_ns = gp_holder_now_ns() + hold->lease_ms * MS;
 	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
 	gp_list_for_each (at, &target->links)
-		gp_member_lease(gp_container(at, struct gp_link, by_target)->member);
+		gp_holder_member_lease(gp_container(at, struct gp_holder_link, by_target)->member);
 }
 
-static bool has_id(const struct gp_hold *hold, u32 id)
+static bool has_id(const struct gp_holder_hold *hold, u32 id)
 {
 	for (u32 i = 0; i < hold->count; i++)
 		if (hold->ids[i] == id)
@@ -146,7 +147,8 @@ static bool has_id(const struct gp_hold *hold, u32 id)
 	return false;
 }
 
-bool gp_hold_covers(const struct gp_target *target, const struct gp_control_queue *queue)
+bool gp_holder_hold_covers(const struct gp_holder_target *target,
+			   const struct gp_gpu_control_queue *queue)
 {
 	if (!target->hold.active)
 		return false;
@@ -157,7 +159,7 @@ bool gp_hold_covers(const struct gp_target *target, const struct gp_control_queu
 
 /* ---- what all holds together want of a member ---- */
 
-static int want_ids(struct gp_want *want, const struct gp_hold *hold)
+static int want_ids(struct gp_holder_want *want, const struct gp_holder_hold *hold)
 {
 	u32 *ids = reallocarray(want->ids, want->id_count + hold->count, sizeof(u32));
 
@@ -175,9 +177,9 @@ static int want_ids(struct gp_want *want, const struct gp_hold *hold)
 	return 0;
 }
 
-static int want_more(struct gp_want *want, const struct gp_target *target, u64 now)
+static int want_more(struct gp_holder_want *want, const struct gp_holder_target *target, u64 now)
 {
-	const struct gp_hold *hold = &target->hold;
+	const struct gp_holder_hold *hold = &target->hold;
 	/* Of one that is still being made, the whole lease is left. */
 	u64 lease_ends =
 		hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * MS : hold->lease_ends_ns;
@@ -196,44 +198,45 @@ static int want_more(struct gp_want *want, const struct gp_target *target, u64 n
 	return 0;
 }
 
-int gp_member_want(struct gp_member *member, struct gp_want *want)
+int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want *want)
 {
 	struct gp_list *at;
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 	int error = 0;
 
-	*want = (struct gp_want){0};
+	*want = (struct gp_holder_want){0};
 	gp_list_for_each (at, &member->links) {
-		struct gp_link *link = gp_container(at, struct gp_link, by_member);
+		struct gp_holder_link *link = gp_container(at, struct gp_holder_link, by_member);
 
 		if (link->target->hold.active && !error)
 			error = want_more(want, link->target, now);
 	}
 	if (error)
-		gp_want_free(want);
+		gp_holder_want_free(want);
 	return error;
 }
 
-int gp_target_want(const struct gp_target *target, struct gp_member *member, struct gp_want *want,
-		   bool *differs)
+int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holder_member *member,
+			  struct gp_holder_want *want, bool *differs)
 {
 	struct gp_list *at;
 
-	*want = (struct gp_want){0};
+	*want = (struct gp_holder_want){0};
 	*differs = false;
 	if (target->hold.all && !target->gpu_id)
 		return 0;
 	gp_list_for_each (at, &member->links) {
-		struct gp_target *other = gp_container(at, struct gp_link, by_member)->target;
+		struct gp_holder_target *other =
+			gp_container(at, struct gp_holder_link, by_member)->target;
 
 		*differs |= other != target && other->hold.active;
 	}
-	return want_more(want, target, gp_now_ns());
+	return want_more(want, target, gp_holder_now_ns());
 }
 
 /* ---- time ---- */
 
-static u64 expire_target(struct gp_target *target, u64 now)
+static u64 expire_target(struct gp_holder_target *target, u64 now)
 {
 	u64 ends = GP_MIN(target->hold.lease_ends_ns, target->hold.limit_ends_ns);
 
@@ -241,18 +244,19 @@ static u64 expire_target(struct gp_target *target, u64 now)
 		return GP_NEVER;
 	if (ends > now)
 		return ends;
-	gp_hold_lose(target);
+	gp_holder_hold_lose(target);
 	return GP_NEVER;
 }
 
-static u64 expire_requests(struct gp_connection *connection, u64 now)
+static u64 expire_requests(struct gp_holder_connection *connection, u64 now)
 {
 	struct gp_list *at, *next;
 	u64 nearest = GP_NEVER;
 
 	gp_list_for_each_safe(at, next, &connection->requests)
 	{
-		struct gp_request *request = gp_container(at, struct gp_request, link);
+		struct gp_holder_request *request =
+			gp_container(at, struct gp_holder_request, link);
 
 		if (request->answered)
 			continue;
@@ -260,23 +264,25 @@ static u64 expire_requests(struct gp_connection *connection, u64 now)
 			nearest = GP_MIN(nearest, request->deadline_ns);
 			continue;
 		}
-		gp_request_expired(request);
+		gp_holder_request_expired(request);
 		/* It may have answered several at once: look again. */
 		return GP_MIN(nearest, now);
 	}
 	return nearest;
 }
 
-u64 gp_target_expire(struct gp_holder *holder, u64 now)
+u64 gp_holder_target_expire(struct gp_holder *holder, u64 now)
 {
 	struct gp_list *c, *t;
 	u64 nearest = GP_NEVER;
 
 	gp_list_for_each (c, &holder->connections) {
-		struct gp_connection *connection = gp_container(c, struct gp_connection, link);
+		struct gp_holder_connection *connection =
+			gp_container(c, struct gp_holder_connection, link);
 
 		gp_list_for_each (t, &connection->targets) {
-			u64 ends = expire_target(gp_container(t, struct gp_target, link), now);
+			u64 ends =
+				expire_target(gp_container(t, struct gp_holder_target, link), now);
 
 			nearest = GP_MIN(nearest, ends);
 		}
@@ -286,24 +292,26 @@ u64 gp_target_expire(struct gp_holder *holder, u64 now)
 	return nearest;
 }
 
-u64 gp_target_due(const struct gp_holder *holder)
+u64 gp_holder_target_due(const struct gp_holder *holder)
 {
 	const struct gp_list *c, *t;
 	u64 nearest = GP_NEVER;
 
 	gp_list_for_each (c, &holder->connections) {
-		const struct gp_connection *connection =
-			gp_container(c, struct gp_connection, link);
+		const struct gp_holder_connection *connection =
+			gp_container(c, struct gp_holder_connection, link);
 
 		gp_list_for_each (t, &connection->targets) {
-			const struct gp_hold *hold = &gp_container(t, struct gp_target, link)->hold;
+			const struct gp_holder_hold *hold =
+				&gp_container(t, struct gp_holder_target, link)->hold;
 
 			if (hold->active)
 				nearest = GP_MIN(nearest,
 						 GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns));
 		}
 		gp_list_for_each (t, &connection->requests) {
-			const struct gp_request *request = gp_container(t, struct gp_request, link);
+			const struct gp_holder_request *request =
+				gp_container(t, struct gp_holder_request, link);
 
 			if (!request->answered)
 				nearest = GP_MIN(nearest, request->deadline_ns);

@@ -17,17 +17,17 @@
 #define JOBS        'j'
 #define NUDGE       'n'
 
-struct gp_worker {
-	struct gp_member *member; /* only handed back in notices; the loop's */
-	int ends[2];              /* the loop's and the thread's */
+struct gp_holder_worker {
+	struct gp_holder_member *member; /* only handed back in notices; the loop's */
+	int ends[2];                     /* the loop's and the thread's */
 	bool is_inline;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of jobs */
 	struct gp_list jobs;  /* for the thread, oldest first */
-	struct gp_applied applied;
+	struct gp_holder_applied applied;
 };
 
-static void send_pointer(int fd, struct gp_job *job)
+static void send_pointer(int fd, struct gp_holder_job *job)
 {
 	ssize_t sent;
 
@@ -36,9 +36,9 @@ static void send_pointer(int fd, struct gp_job *job)
 	while (sent < 0 && errno == EINTR);
 }
 
-static void notice(struct gp_worker *worker, int result)
+static void notice(struct gp_holder_worker *worker, int result)
 {
-	struct gp_job *job = calloc(1, sizeof(*job));
+	struct gp_holder_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return;
@@ -49,9 +49,9 @@ static void notice(struct gp_worker *worker, int result)
 }
 
 /* Descriptors that may say something of the process; -1 entries are ignored by poll. */
-static int wait_for_something(struct gp_worker *worker, struct pollfd *fds)
+static int wait_for_something(struct gp_holder_worker *worker, struct pollfd *fds)
 {
-	const struct gp_applied *applied = &worker->applied;
+	const struct gp_holder_applied *applied = &worker->applied;
 	int control =
 		applied->control && applied->ops->fd ? applied->ops->fd(applied->control) : -1;
 
@@ -61,13 +61,13 @@ static int wait_for_something(struct gp_worker *worker, struct pollfd *fds)
 	return poll(fds, 3, -1);
 }
 
-static struct gp_job *next_job(struct gp_worker *worker)
+static struct gp_holder_job *next_job(struct gp_holder_worker *worker)
 {
-	struct gp_job *job = NULL;
+	struct gp_holder_job *job = NULL;
 
 	pthread_mutex_lock(&worker->lock);
 	if (!gp_list_empty(&worker->jobs)) {
-		job = gp_container(worker->jobs.next, struct gp_job, link);
+		job = gp_container(worker->jobs.next, struct gp_holder_job, link);
 		gp_list_remove(&job->link);
 	}
 	pthread_mutex_unlock(&worker->lock);
@@ -75,15 +75,15 @@ static struct gp_job *next_job(struct gp_worker *worker)
 }
 
 /* False when STOP was done. */
-static bool run_jobs(struct gp_worker *worker)
+static bool run_jobs(struct gp_holder_worker *worker)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 	bool stop = false;
 
 	while (!stop && (job = next_job(worker)) != NULL) {
 		stop = job->kind == GP_JOB_STOP;
-		gp_apply_job(&worker->applied, job);
-		job->finished_ns = gp_now_ns();
+		gp_holder_apply_job(&worker->applied, job);
+		job->finished_ns = gp_holder_now_ns();
 		send_pointer(worker->ends[1], job);
 	}
 	return !stop;
@@ -91,7 +91,7 @@ static bool run_jobs(struct gp_worker *worker)
 
 static void *run(void *data)
 {
-	struct gp_worker *worker = data;
+	struct gp_holder_worker *worker = data;
 	struct pollfd fds[3];
 	char bytes[64];
 	int result;
@@ -104,15 +104,15 @@ static void *run(void *data)
 		bool nudged = fds[0].revents &&
 			      recv(worker->ends[1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0;
 		if ((nudged || fds[1].revents || fds[2].revents) &&
-		    gp_apply_pump(&worker->applied, &result))
+		    gp_holder_apply_pump(&worker->applied, &result))
 			notice(worker, result);
 	} while (run_jobs(worker));
 	return NULL;
 }
 
-int gp_worker_start(struct gp_member *member, struct gp_worker **out)
+int gp_holder_worker_start(struct gp_holder_member *member, struct gp_holder_worker **out)
 {
-	struct gp_worker *worker = calloc(1, sizeof(*worker));
+	struct gp_holder_worker *worker = calloc(1, sizeof(*worker));
 	pthread_attr_t attributes;
 	int error = 0;
 
@@ -146,22 +146,22 @@ int gp_worker_start(struct gp_member *member, struct gp_worker **out)
 	return 0;
 }
 
-int gp_worker_fd(const struct gp_worker *worker)
+int gp_holder_worker_fd(const struct gp_holder_worker *worker)
 {
 	return worker->ends[0];
 }
 
 /* When its socket is full it has enough to wake up for. */
-static void wake(struct gp_worker *worker, char why)
+static void wake(struct gp_holder_worker *worker, char why)
 {
 	send(worker->ends[0], &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void gp_worker_post(struct gp_worker *worker, struct gp_job *job)
+void gp_holder_worker_post(struct gp_holder_worker *worker, struct gp_holder_job *job)
 {
 	if (worker->is_inline) {
-		gp_apply_job(&worker->applied, job);
-		job->finished_ns = gp_now_ns();
+		gp_holder_apply_job(&worker->applied, job);
+		job->finished_ns = gp_holder_now_ns();
 		gp_list_add_tail(&job->member->holder->finished, &job->link);
 		return;
 	}
@@ -171,29 +171,29 @@ void gp_worker_post(struct gp_worker *worker, struct gp_job *job)
 	wake(worker, JOBS);
 }
 
-struct gp_job *gp_worker_take(struct gp_worker *worker)
+struct gp_holder_job *gp_holder_worker_take(struct gp_holder_worker *worker)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 
 	if (recv(worker->ends[0], &job, sizeof(job), MSG_DONTWAIT) != (ssize_t)sizeof(job))
 		return NULL;
 	return job;
 }
 
-void gp_worker_nudge(struct gp_worker *worker)
+void gp_holder_worker_nudge(struct gp_holder_worker *worker)
 {
 	if (!worker->is_inline)
 		wake(worker, NUDGE);
 }
 
-void gp_worker_join(struct gp_worker *worker)
+void gp_holder_worker_join(struct gp_holder_worker *worker)
 {
-	struct gp_job *job;
+	struct gp_holder_job *job;
 
 	if (!worker->is_inline)
 		pthread_join(worker->thread, NULL);
-	while ((job = gp_worker_take(worker)) != NULL)
-		gp_job_free(job); /* notices that crossed STOP */
+	while ((job = gp_holder_worker_take(worker)) != NULL)
+		gp_holder_job_free(job); /* notices that crossed STOP */
 	close(worker->ends[0]);
 	close(worker->ends[1]);
 	pthread_mutex_destroy(&worker->lock);

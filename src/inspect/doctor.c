@@ -11,13 +11,13 @@
 #define GP_MODULE          "/sys/module/amdgpu"
 #define GP_NUM_KCQ_DEFAULT 8 /* amdgpu 6.12 */
 
-void gp_doctor_free(struct gp_doctor *doctor)
+void gp_inspect_doctor_free(struct gp_inspect_doctor *doctor)
 {
 	gp_gpu_list_free(&doctor->amd);
 	gp_gpu_list_free(&doctor->nvidia);
 }
 
-u32 gp_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor)
+u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor)
 {
 	/* 6.1 and 6.12 were read in their headers; the others are the releases that the changes
 	 * were merged for. */
@@ -53,14 +53,14 @@ static bool read_line(const struct gp_root *root, const char *path, char *out, s
 	return len > 0;
 }
 
-static void read_number(const struct gp_root *root, struct gp_doctor *d, u32 bit, u64 *out,
+static void read_number(const struct gp_root *root, struct gp_inspect_doctor *d, u32 bit, u64 *out,
 			const char *path)
 {
 	if (gp_root_read_u64(root, out, "%s", path) == 0)
 		d->valid |= bit;
 }
 
-static void read_kernel(const struct gp_root *root, struct gp_doctor *d)
+static void read_kernel(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	char text[128];
 	const char *p = d->kernel, *end, *open, *close;
@@ -88,7 +88,7 @@ static void read_kernel(const struct gp_root *root, struct gp_doctor *d)
 	}
 }
 
-static void read_driver(const struct gp_root *root, struct gp_doctor *d)
+static void read_driver(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	char text[32];
 
@@ -115,7 +115,7 @@ static void read_driver(const struct gp_root *root, struct gp_doctor *d)
 	d->kfd_present = gp_root_exists(root, "/sys/class/kfd/kfd");
 }
 
-static void find_version(struct gp_diag *diag, bool probe, struct gp_doctor *d)
+static void find_version(struct gp_diag *diag, bool probe, struct gp_inspect_doctor *d)
 {
 	if (probe) {
 		d->probe_error = gp_kfd_probe_version(&d->kfd_major, &d->kfd_minor);
@@ -130,7 +130,7 @@ static void find_version(struct gp_diag *diag, bool probe, struct gp_doctor *d)
 	/* A DKMS driver has its own history; the kernel's release says nothing about it. */
 	if (!d->kfd_present || d->amdgpu_dkms || !(d->valid & GP_DOC_KERNEL))
 		return;
-	d->kfd_minor = gp_doctor_kfd_minor(d->kernel_major, d->kernel_minor);
+	d->kfd_minor = gp_inspect_doctor_kfd_minor(d->kernel_major, d->kernel_minor);
 	if (d->kfd_minor == 0)
 		return;
 	d->kfd_major = 1;
@@ -138,24 +138,24 @@ static void find_version(struct gp_diag *diag, bool probe, struct gp_doctor *d)
 	d->valid |= GP_DOC_KFD_VERSION;
 }
 
-int gp_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
-		   struct gp_doctor *out)
+int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
+			   struct gp_inspect_doctor *out)
 {
-	*out = (struct gp_doctor){.live = gp_root_is_live(root)};
+	*out = (struct gp_inspect_doctor){.live = gp_root_is_live(root)};
 	read_kernel(root, out);
 	read_driver(root, out);
 	find_version(diag, probe, out);
 	/* A list that cannot be read is said by the reader and stays empty: doctor goes on. */
 	if (gp_kfd_ops.discover(root, diag, &out->amd) == -ENOMEM ||
 	    gp_nvrm_ops.discover(root, diag, &out->nvidia) == -ENOMEM) {
-		gp_doctor_free(out);
+		gp_inspect_doctor_free(out);
 		return -ENOMEM;
 	}
 	if (gp_nvrm_driver_version(root, out->nvidia_version, sizeof(out->nvidia_version))) {
 		out->nvidia_open = gp_nvrm_open_modules(root);
 		out->nvidia_mig = gp_nvrm_has_mig(root);
 	}
-	gp_doctor_access(root, out);
-	gp_doctor_runtimes(root, out);
+	gp_inspect_doctor_access(root, out);
+	gp_inspect_doctor_runtimes(root, out);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "show/table.h"
 #include "gpu/gpu.h"
 
-enum gp_doctor_field {
+enum gp_inspect_doctor_field {
 	GP_DOC_KERNEL = 1u << 0, /* kernel_major, kernel_minor */
 	GP_DOC_LOCKDOWN = 1u << 1,
 	GP_DOC_SCHED_POLICY = 1u << 2,
@@ -28,10 +28,10 @@ enum gp_doctor_field {
 	GP_DOC_KFD_VERSION = 1u << 11,
 };
 
-enum gp_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
+enum gp_inspect_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
 
 /* A device file; `checked` is false under a root. */
-struct gp_device_access {
+struct gp_inspect_device_access {
 	char path[64];
 	char group[32]; /* owner group, "" unknown */
 	bool checked;
@@ -41,13 +41,13 @@ struct gp_device_access {
 #define GP_RENDER_NODES_MAX 64
 #define GP_RUNTIMES_MAX     16
 
-struct gp_runtime_library {
+struct gp_inspect_runtime_library {
 	char path[256];
 	char version[32]; /* "" unknown */
 };
 
-struct gp_doctor {
-	u32 valid; /* enum gp_doctor_field */
+struct gp_inspect_doctor {
+	u32 valid; /* enum gp_inspect_doctor_field */
 	bool live;
 
 	char kernel[128]; /* release, "" unknown */
@@ -63,7 +63,7 @@ struct gp_doctor {
 
 	bool kfd_present;
 	u32 kfd_major, kfd_minor;
-	enum gp_kfd_version_source kfd_source;
+	enum gp_inspect_kfd_version_source kfd_source;
 	int probe_error; /* -errno when probing was asked for and failed */
 
 	struct gp_gpu_list amd, nvidia;
@@ -71,15 +71,15 @@ struct gp_doctor {
 	bool debugfs_mounted;
 	int debugfs_error; /* 0 when kfd/hqds can be opened */
 
-	struct gp_device_access kfd_device, nvidia_device;
-	struct gp_device_access render[GP_RENDER_NODES_MAX];
+	struct gp_inspect_device_access kfd_device, nvidia_device;
+	struct gp_inspect_device_access render[GP_RENDER_NODES_MAX];
 	size_t render_count;
 	char groups[256]; /* of this process, those that own GPU devices; "" none */
 
 	u64 ptrace_scope;
 	u64 capabilities; /* effective, bit = capability number */
 
-	struct gp_runtime_library runtimes[GP_RUNTIMES_MAX];
+	struct gp_inspect_runtime_library runtimes[GP_RUNTIMES_MAX];
 	size_t runtime_count;
 	u32 rocr_major, rocr_minor, rocr_patch;
 
@@ -92,34 +92,34 @@ struct gp_doctor {
 #define GP_CAP_SYS_ADMIN  21
 
 /* Whether the capability is known to be there. */
-static inline bool gp_doctor_capable(const struct gp_doctor *d, unsigned int capability)
+static inline bool gp_doctor_capable(const struct gp_inspect_doctor *d, unsigned int capability)
 {
 	return (d->valid & GP_DOC_CAPABILITIES) && (d->capabilities >> capability & 1);
 }
 
 /* 0 or -ENOMEM; anything that cannot be found out is missing. `probe` opens /dev/kfd. */
-int gp_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
-		   struct gp_doctor *out);
-void gp_doctor_free(struct gp_doctor *doctor);
+int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
+			   struct gp_inspect_doctor *out);
+void gp_inspect_doctor_free(struct gp_inspect_doctor *doctor);
 
 /* doctor_runtime.c: the ROCr libraries in the usual places. */
-void gp_doctor_runtimes(const struct gp_root *root, struct gp_doctor *d);
+void gp_inspect_doctor_runtimes(const struct gp_root *root, struct gp_inspect_doctor *d);
 /* doctor_access.c: devices, groups, capabilities, ptrace scope, debugfs. */
-void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d);
-void gp_doctor_check_device(struct gp_device_access *device, const char *path);
-void gp_doctor_render_nodes(const char *dir, struct gp_doctor *d);
+void gp_inspect_doctor_access(const struct gp_root *root, struct gp_inspect_doctor *d);
+void gp_inspect_doctor_check_device(struct gp_inspect_device_access *device, const char *path);
+void gp_inspect_doctor_render_nodes(const char *dir, struct gp_inspect_doctor *d);
 
 /* KFD's minor version (of major 1) that a kernel release has in-tree; 0 when older than any known.
  */
-u32 gp_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
+u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
 
 /* doctor_view.c: facts, devices and mechanisms as tables; everything as JSON. */
-struct gp_table *gp_doctor_facts(const struct gp_doctor *d);
-struct gp_table *gp_doctor_gpus(const struct gp_doctor *d);
-struct gp_table *gp_doctor_mechanisms(const struct gp_doctor *d);
-json_t *gp_doctor_json(const struct gp_doctor *d);
+struct gp_table *gp_inspect_doctor_facts(const struct gp_inspect_doctor *d);
+struct gp_table *gp_inspect_doctor_gpus(const struct gp_inspect_doctor *d);
+struct gp_table *gp_inspect_doctor_mechanisms(const struct gp_inspect_doctor *d);
+json_t *gp_inspect_doctor_json(const struct gp_inspect_doctor *d);
 
 /* Things to know before preempting anything; translated. NULL ends the list. */
-const char *gp_doctor_note(size_t index);
+const char *gp_inspect_doctor_note(size_t index);
 
 #endif

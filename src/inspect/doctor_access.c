@@ -24,7 +24,7 @@ static bool group_name(gid_t gid, char *out, size_t size)
 	return (size_t)snprintf(out, size, "%s", found->gr_name) < size;
 }
 
-void gp_doctor_check_device(struct gp_device_access *device, const char *path)
+void gp_inspect_doctor_check_device(struct gp_inspect_device_access *device, const char *path)
 {
 	struct stat status;
 
@@ -37,20 +37,20 @@ void gp_doctor_check_device(struct gp_device_access *device, const char *path)
 		snprintf(device->group, sizeof(device->group), "%u", (unsigned int)status.st_gid);
 }
 
-void gp_doctor_render_nodes(const char *dir, struct gp_doctor *d)
+void gp_inspect_doctor_render_nodes(const char *dir, struct gp_inspect_doctor *d)
 {
 	struct gp_names names;
 
 	if (gp_root_list(NULL, &names, "%s", dir))
 		return;
 	for (size_t i = 0; i < names.count && d->render_count < GP_RENDER_NODES_MAX; i++) {
-		struct gp_device_access *device = &d->render[d->render_count];
+		struct gp_inspect_device_access *device = &d->render[d->render_count];
 		char path[sizeof(device->path)];
 
 		if (strncmp(names.items[i], "renderD", 7) == 0 &&
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, names.items[i]) <
 			    sizeof(path)) {
-			gp_doctor_check_device(device, path);
+			gp_inspect_doctor_check_device(device, path);
 			d->render_count++;
 		}
 	}
@@ -58,7 +58,7 @@ void gp_doctor_render_nodes(const char *dir, struct gp_doctor *d)
 }
 
 /* Of our groups those that distributions give the GPU's devices to. */
-static void list_groups(struct gp_doctor *d)
+static void list_groups(struct gp_inspect_doctor *d)
 {
 	gid_t groups[1024];
 	int count = getgroups(GP_ARRAY_SIZE(groups), groups);
@@ -79,7 +79,7 @@ static void list_groups(struct gp_doctor *d)
 	}
 }
 
-static void read_capabilities(const struct gp_root *root, struct gp_doctor *d)
+static void read_capabilities(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	static const char mark[] = "\nCapEff:";
 	struct gp_buf text = {0};
@@ -113,7 +113,7 @@ static bool debugfs_in(const char *mounts)
 	return false;
 }
 
-static void check_debugfs(const struct gp_root *root, struct gp_doctor *d)
+static void check_debugfs(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	struct gp_buf text = {0};
 	char path[PATH_MAX];
@@ -135,16 +135,16 @@ static void check_debugfs(const struct gp_root *root, struct gp_doctor *d)
 	}
 }
 
-void gp_doctor_access(const struct gp_root *root, struct gp_doctor *d)
+void gp_inspect_doctor_access(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	check_debugfs(root, d);
 	if (gp_root_read_u64(root, &d->ptrace_scope, "/proc/sys/kernel/yama/ptrace_scope") == 0)
 		d->valid |= GP_DOC_PTRACE_SCOPE;
 	if (!d->live)
 		return;
-	gp_doctor_check_device(&d->kfd_device, "/dev/kfd");
-	gp_doctor_check_device(&d->nvidia_device, "/dev/nvidiactl");
-	gp_doctor_render_nodes("/dev/dri", d);
+	gp_inspect_doctor_check_device(&d->kfd_device, "/dev/kfd");
+	gp_inspect_doctor_check_device(&d->nvidia_device, "/dev/nvidiactl");
+	gp_inspect_doctor_render_nodes("/dev/dri", d);
 	list_groups(d);
 	read_capabilities(root, d);
 }

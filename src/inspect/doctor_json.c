@@ -10,7 +10,7 @@ static json_t *bool_if(bool known, bool value)
 	return known ? json_boolean(value) : json_null();
 }
 
-static json_t *kernel_json(const struct gp_doctor *d)
+static json_t *kernel_json(const struct gp_inspect_doctor *d)
 {
 	return json_pack("{s:o,s:o,s:o,s:o}", "release", gp_json_str_or_null(d->kernel), "lockdown",
 			 gp_json_str_or_null(d->lockdown), "signed_modules_only",
@@ -19,7 +19,7 @@ static json_t *kernel_json(const struct gp_doctor *d)
 			 bool_if(d->valid & GP_DOC_MODULES_DISABLED, d->modules_disabled));
 }
 
-static json_t *amdgpu_json(const struct gp_doctor *d)
+static json_t *amdgpu_json(const struct gp_inspect_doctor *d)
 {
 	if (!d->amdgpu_loaded)
 		return json_null();
@@ -34,7 +34,7 @@ static json_t *amdgpu_json(const struct gp_doctor *d)
 			 "cwsr_enable", gp_json_u64_if(d->valid & GP_DOC_CWSR, d->cwsr_enable));
 }
 
-static json_t *kfd_json(const struct gp_doctor *d)
+static json_t *kfd_json(const struct gp_inspect_doctor *d)
 {
 	char version[32] = "";
 
@@ -56,7 +56,7 @@ static void add_gpus(json_t *array, const char *kind, const struct gp_gpu_list *
 		json_t *json;
 
 		if (g->valid & GP_GPU_GFX)
-			gp_gfx_name(g->gfx_version, gfx, sizeof(gfx));
+			gp_kfd_gfx_name(g->gfx_version, gfx, sizeof(gfx));
 		if (g->valid & GP_GPU_PCI)
 			snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", g->pci_domain, g->pci_bus,
 				 g->pci_device, g->pci_function);
@@ -81,7 +81,7 @@ static void add_gpus(json_t *array, const char *kind, const struct gp_gpu_list *
 	}
 }
 
-static json_t *gpus_json(const struct gp_doctor *d)
+static json_t *gpus_json(const struct gp_inspect_doctor *d)
 {
 	json_t *array = json_array();
 
@@ -90,14 +90,14 @@ static json_t *gpus_json(const struct gp_doctor *d)
 	return array;
 }
 
-static json_t *device_json(const struct gp_device_access *device)
+static json_t *device_json(const struct gp_inspect_device_access *device)
 {
 	return json_pack("{s:s,s:o,s:b,s:o}", "path", device->path, "group",
 			 gp_json_str_or_null(device->group), "accessible", device->error == 0,
 			 "present", json_boolean(device->error != -ENOENT));
 }
 
-static json_t *access_json(const struct gp_doctor *d)
+static json_t *access_json(const struct gp_inspect_doctor *d)
 {
 	bool caps = d->valid & GP_DOC_CAPABILITIES;
 	json_t *devices = json_array();
@@ -121,7 +121,7 @@ static json_t *access_json(const struct gp_doctor *d)
 			 "cap_sys_module", bool_if(caps, gp_doctor_capable(d, GP_CAP_SYS_MODULE)));
 }
 
-static json_t *runtimes_json(const struct gp_doctor *d)
+static json_t *runtimes_json(const struct gp_inspect_doctor *d)
 {
 	json_t *array = json_array();
 
@@ -133,36 +133,36 @@ static json_t *runtimes_json(const struct gp_doctor *d)
 	return array;
 }
 
-static json_t *nvidia_json(const struct gp_doctor *d)
+static json_t *nvidia_json(const struct gp_inspect_doctor *d)
 {
 	if (!d->nvidia_version[0])
 		return json_null();
 	return json_pack("{s:s,s:b}", "version", d->nvidia_version, "open_modules", d->nvidia_open);
 }
 
-static json_t *mechanisms_json(const struct gp_doctor *d)
+static json_t *mechanisms_json(const struct gp_inspect_doctor *d)
 {
 	json_t *array = json_array();
 
-	for (const struct gp_mechanism *m = gp_mechanisms; m->name; m++) {
-		struct gp_judgement judgement = {0};
+	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
+		struct gp_inspect_judgement judgement = {0};
 
 		m->judge(d, &judgement);
 		json_array_append_new(array,
 				      json_pack("{s:s,s:s,s:o,s:b}", "name", m->name, "verdict",
-						gp_verdict_word(judgement.verdict), "reason",
-						gp_json_str_or_null(judgement.reason),
+						gp_inspect_verdict_word(judgement.verdict),
+						"reason", gp_json_str_or_null(judgement.reason),
 						"stops_mid_kernel", m->stops_mid_kernel));
 	}
 	return array;
 }
 
-json_t *gp_doctor_json(const struct gp_doctor *d)
+json_t *gp_inspect_doctor_json(const struct gp_inspect_doctor *d)
 {
 	json_t *notes = json_array();
 
-	for (size_t i = 0; gp_doctor_note(i); i++)
-		json_array_append_new(notes, gp_json_str(gp_doctor_note(i)));
+	for (size_t i = 0; gp_inspect_doctor_note(i); i++)
+		json_array_append_new(notes, gp_json_str(gp_inspect_doctor_note(i)));
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kernel", kernel_json(d),
 			 "amdgpu", amdgpu_json(d), "kfd", kfd_json(d), "gpus", gpus_json(d),
 			 "access", access_json(d), "rocr", runtimes_json(d), "nvidia",

@@ -11,7 +11,7 @@
 #define GP_DPKG_LIMIT (64u << 20)
 #define GP_DPKG_ROCR  "\nPackage: libhsa-runtime64-1\n"
 
-static bool same_path(const struct gp_doctor *d, const char *path)
+static bool same_path(const struct gp_inspect_doctor *d, const char *path)
 {
 	for (size_t i = 0; i < d->runtime_count; i++) {
 		if (strcmp(d->runtimes[i].path, path) == 0)
@@ -67,10 +67,10 @@ static void version_of_package(const struct gp_root *root, char *out, size_t siz
 	gp_buf_free(&text);
 }
 
-static void try_directory(const struct gp_root *root, struct gp_doctor *d, const char *dir,
+static void try_directory(const struct gp_root *root, struct gp_inspect_doctor *d, const char *dir,
 			  bool packaged)
 {
-	struct gp_runtime_library library = {0};
+	struct gp_inspect_runtime_library library = {0};
 	char target[256];
 
 	if (d->runtime_count == GP_RUNTIMES_MAX ||
@@ -87,7 +87,7 @@ static void try_directory(const struct gp_root *root, struct gp_doctor *d, const
 	d->runtimes[d->runtime_count++] = library;
 }
 
-static void try_library_path(const struct gp_root *root, struct gp_doctor *d)
+static void try_library_path(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	const char *path = d->live ? getenv("LD_LIBRARY_PATH") : NULL;
 
@@ -105,7 +105,7 @@ static void try_library_path(const struct gp_root *root, struct gp_doctor *d)
 }
 
 /* /opt/rocm is usually a link to one of /opt/rocm-*: list that one once, by its real name. */
-static void try_opt(const struct gp_root *root, struct gp_doctor *d)
+static void try_opt(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	struct gp_names names;
 
@@ -123,7 +123,7 @@ static void try_opt(const struct gp_root *root, struct gp_doctor *d)
 	gp_names_free(&names);
 }
 
-void gp_doctor_runtimes(const struct gp_root *root, struct gp_doctor *d)
+void gp_inspect_doctor_runtimes(const struct gp_root *root, struct gp_inspect_doctor *d)
 {
 	static const char *const places[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
 					     "/usr/local/lib"};

@@ -9,7 +9,7 @@
 #include "inspect/doctor.h"
 #include "inspect/mechanism.h"
 
-const char *gp_doctor_note(size_t index)
+const char *gp_inspect_doctor_note(size_t index)
 {
 	static const char *const notes[] = {
 		N_("The verdicts say what this machine allows. gpreempt drives all of them but "
@@ -52,7 +52,7 @@ static void number_fact(struct gp_table *table, const char *name, bool known, u6
 		fact(table, name, NULL);
 }
 
-static void driver_facts(struct gp_table *table, const struct gp_doctor *d)
+static void driver_facts(struct gp_table *table, const struct gp_inspect_doctor *d)
 {
 	if (!d->amdgpu_loaded)
 		fact(table, "amdgpu", _("not loaded"));
@@ -81,7 +81,7 @@ static void driver_facts(struct gp_table *table, const struct gp_doctor *d)
 }
 
 static void device_fact(struct gp_table *table, const char *name,
-			const struct gp_device_access *device)
+			const struct gp_inspect_device_access *device)
 {
 	if (!device->checked)
 		fact(table, name, _("not checked"));
@@ -94,7 +94,7 @@ static void device_fact(struct gp_table *table, const char *name,
 		fact(table, name, _("accessible"));
 }
 
-static void access_facts(struct gp_table *table, const struct gp_doctor *d)
+static void access_facts(struct gp_table *table, const struct gp_inspect_doctor *d)
 {
 	size_t open = 0;
 
@@ -125,7 +125,7 @@ static void access_facts(struct gp_table *table, const struct gp_doctor *d)
 		      gp_doctor_capable(d, GP_CAP_SYS_MODULE) ? '+' : '-');
 }
 
-struct gp_table *gp_doctor_facts(const struct gp_doctor *d)
+struct gp_table *gp_inspect_doctor_facts(const struct gp_inspect_doctor *d)
 {
 	struct gp_table *table = gp_table_new();
 
@@ -164,7 +164,7 @@ static void gpu_rows(struct gp_table *table, const char *kind, const struct gp_g
 		char gfx[16] = "";
 
 		if (gpu->valid & GP_GPU_GFX)
-			gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
+			gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 		gp_table_cell(table, kind);
 		gp_table_cellf(table, "%u", gpu->node);
 		/* In hex, as debugfs and the other commands print it. */
@@ -190,7 +190,7 @@ static void gpu_rows(struct gp_table *table, const char *kind, const struct gp_g
 	}
 }
 
-struct gp_table *gp_doctor_gpus(const struct gp_doctor *d)
+struct gp_table *gp_inspect_doctor_gpus(const struct gp_inspect_doctor *d)
 {
 	struct gp_table *table = gp_table_new();
 
@@ -209,7 +209,7 @@ struct gp_table *gp_doctor_gpus(const struct gp_doctor *d)
 	return table;
 }
 
-struct gp_table *gp_doctor_mechanisms(const struct gp_doctor *d)
+struct gp_table *gp_inspect_doctor_mechanisms(const struct gp_inspect_doctor *d)
 {
 	struct gp_table *table = gp_table_new();
 
@@ -217,8 +217,8 @@ struct gp_table *gp_doctor_mechanisms(const struct gp_doctor *d)
 	gp_table_column(table, _("HERE"), GP_LEFT);
 	gp_table_column(table, _("ACTS ON"), GP_LEFT);
 	gp_table_column(table, _("WHY"), GP_LEFT);
-	for (const struct gp_mechanism *m = gp_mechanisms; m->name; m++) {
-		struct gp_judgement judgement = {0};
+	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
+		struct gp_inspect_judgement judgement = {0};
 
 		m->judge(d, &judgement);
 		gp_table_cell(table, m->name);

@@ -76,11 +76,11 @@ static bool word(const struct line *line, const char *key, char *out, size_t siz
 
 /* ---- the file ---- */
 
-static bool parse_job(const struct line *line, struct gp_driver_job *job)
+static bool parse_job(const struct line *line, struct gp_inspect_driver_job *job)
 {
 	char run[16];
 
-	*job = (struct gp_driver_job){0};
+	*job = (struct gp_inspect_driver_job){0};
 	if (!small_number(line, "pid", &job->pid) || !job->pid ||
 	    !small_number(line, "priority", &job->priority) ||
 	    !word(line, "state", run, sizeof(run)) || !small_number(line, "queues", &job->queues) ||
@@ -100,13 +100,13 @@ static bool is_name(const char *text)
 	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
 }
 
-static bool parse_policy(const struct line *line, struct gp_driver_sched *out)
+static bool parse_policy(const struct line *line, struct gp_inspect_driver_sched *out)
 {
 	return word(line, "policy", out->policy, sizeof(out->policy)) && is_name(out->policy) &&
 	       number(line, "poll_us", &out->poll_us) && number(line, "polls", &out->polls);
 }
 
-static bool parse_counters(const struct line *line, struct gp_driver_sched *out)
+static bool parse_counters(const struct line *line, struct gp_inspect_driver_sched *out)
 {
 	return number(line, "held", &out->held) && number(line, "events", &out->events) &&
 	       number(line, "suspends", &out->suspends) && number(line, "resumes", &out->resumes) &&
@@ -120,9 +120,9 @@ static bool begins(const struct line *line, const char *with)
 	return (size_t)(line->end - line->text) >= len && memcmp(line->text, with, len) == 0;
 }
 
-static int add_line(const struct line *line, struct gp_driver_sched *out)
+static int add_line(const struct line *line, struct gp_inspect_driver_sched *out)
 {
-	struct gp_driver_job job;
+	struct gp_inspect_driver_job job;
 	int error;
 
 	if (begins(line, "why "))
@@ -138,13 +138,13 @@ static int add_line(const struct line *line, struct gp_driver_sched *out)
 	return error;
 }
 
-int gp_driver_sched_parse(const char *text, size_t len, struct gp_driver_sched *out)
+int gp_inspect_driver_sched_parse(const char *text, size_t len, struct gp_inspect_driver_sched *out)
 {
 	const char *end = text + len;
 	size_t lines = 0;
 	int error = 0;
 
-	*out = (struct gp_driver_sched){0};
+	*out = (struct gp_inspect_driver_sched){0};
 	for (const char *p = text; p < end && !error; lines++) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 		struct line line = {p, stop ? stop : end};
@@ -162,21 +162,21 @@ int gp_driver_sched_parse(const char *text, size_t len, struct gp_driver_sched *
 	if (!error && lines < 2)
 		error = -EPROTO;
 	if (error)
-		gp_driver_sched_free(out);
+		gp_inspect_driver_sched_free(out);
 	return error;
 }
 
-void gp_driver_sched_free(struct gp_driver_sched *sched)
+void gp_inspect_driver_sched_free(struct gp_inspect_driver_sched *sched)
 {
 	for (size_t i = 0; i < sched->job_count; i++)
 		free(sched->jobs[i].items);
 	free(sched->jobs);
-	*sched = (struct gp_driver_sched){0};
+	*sched = (struct gp_inspect_driver_sched){0};
 }
 
 /* ---- and what is beside it ---- */
 
-static void read_state(const struct gp_root *root, u32 pid, struct gp_driver_queue *queue)
+static void read_state(const struct gp_root *root, u32 pid, struct gp_inspect_driver_queue *queue)
 {
 	struct gp_buf text = {0};
 	size_t len;
@@ -192,7 +192,7 @@ static void read_state(const struct gp_root *root, u32 pid, struct gp_driver_que
 	gp_buf_free(&text);
 }
 
-static void read_queue(const struct gp_root *root, u32 pid, struct gp_driver_queue *queue)
+static void read_queue(const struct gp_root *root, u32 pid, struct gp_inspect_driver_queue *queue)
 {
 	u64 value;
 
@@ -207,15 +207,15 @@ static void read_queue(const struct gp_root *root, u32 pid, struct gp_driver_que
 		queue->valid |= GP_DRIVER_QUEUE_SUSPENDED;
 }
 
-static int read_queues(const struct gp_root *root, struct gp_driver_job *job)
+static int read_queues(const struct gp_root *root, struct gp_inspect_driver_job *job)
 {
 	struct gp_gpu_process_list list = {0};
 	int error = gp_kfd_ops.describe(root, NULL, job->pid, &list);
 
 	/* It may have gone since. */
 	for (size_t i = 0; !error && list.count && i < list.items[0].queue_count; i++) {
-		struct gp_driver_queue queue = {.id = list.items[0].queues[i].id,
-						.gpu_id = list.items[0].queues[i].gpu_id};
+		struct gp_inspect_driver_queue queue = {.id = list.items[0].queues[i].id,
+							.gpu_id = list.items[0].queues[i].gpu_id};
 
 		error = gp_array_grow((void **)&job->items, job->item_count, &job->item_capacity,
 				      sizeof(queue));
@@ -228,7 +228,7 @@ static int read_queues(const struct gp_root *root, struct gp_driver_job *job)
 	return error == -ENOMEM ? error : 0;
 }
 
-static void read_process(const struct gp_root *root, struct gp_driver_job *job)
+static void read_process(const struct gp_root *root, struct gp_inspect_driver_job *job)
 {
 	struct gp_process process;
 
@@ -240,25 +240,25 @@ static void read_process(const struct gp_root *root, struct gp_driver_job *job)
 	job->uid = process.uid;
 }
 
-int gp_driver_sched_read(const struct gp_root *root, struct gp_driver_sched *out)
+int gp_inspect_driver_sched_read(const struct gp_root *root, struct gp_inspect_driver_sched *out)
 {
 	struct gp_buf text = {0};
 	int error = gp_root_read(root, FILE_LIMIT, &text, GP_DRIVER_SCHED);
 
-	*out = (struct gp_driver_sched){0};
+	*out = (struct gp_inspect_driver_sched){0};
 	if (!error)
-		error = gp_driver_sched_parse(text.data ? text.data : "", text.len, out);
+		error = gp_inspect_driver_sched_parse(text.data ? text.data : "", text.len, out);
 	gp_buf_free(&text);
 	for (size_t i = 0; i < out->job_count && !error; i++) {
 		read_process(root, &out->jobs[i]);
 		error = read_queues(root, &out->jobs[i]);
 	}
 	if (error)
-		gp_driver_sched_free(out);
+		gp_inspect_driver_sched_free(out);
 	return error;
 }
 
-void gp_driver_sched_policy(const struct gp_root *root, char *out, size_t size)
+void gp_inspect_driver_sched_policy(const struct gp_root *root, char *out, size_t size)
 {
 	struct gp_buf text = {0};
 
@@ -270,7 +270,7 @@ void gp_driver_sched_policy(const struct gp_root *root, char *out, size_t size)
 	gp_buf_free(&text);
 }
 
-bool gp_driver_job_is_off(const struct gp_driver_job *job)
+bool gp_inspect_driver_job_is_off(const struct gp_inspect_driver_job *job)
 {
 	if (job->run != GP_DRIVER_RUNNING || !job->item_count)
 		return false;

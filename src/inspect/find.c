@@ -9,7 +9,7 @@
 
 /* ---- the live system ---- */
 
-static void live_free(struct gp_find_machine *live)
+static void live_free(struct gp_inspect_find_machine *live)
 {
 	gp_gpu_process_list_free(&live->processes);
 	gp_gpu_state_free(&live->state);
@@ -17,8 +17,8 @@ static void live_free(struct gp_find_machine *live)
 }
 
 /* KFD alone lists queues; other kinds have no `watch`. */
-static int read_live(const struct gp_find_options *options, struct gp_diag *diag,
-		     struct gp_find_machine *live)
+static int read_live(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+		     struct gp_inspect_find_machine *live)
 {
 	int error = 0;
 
@@ -50,7 +50,8 @@ static int read_live(const struct gp_find_options *options, struct gp_diag *diag
 	return error;
 }
 
-const struct gp_gpu_process *gp_find_listed(const struct gp_find_machine *live, u32 pid)
+const struct gp_gpu_process *gp_inspect_find_listed(const struct gp_inspect_find_machine *live,
+						    u32 pid)
 {
 	for (size_t i = 0; i < live->processes.count; i++) {
 		if (live->processes.items[i].pid == pid)
@@ -61,7 +62,8 @@ const struct gp_gpu_process *gp_find_listed(const struct gp_find_machine *live, 
 
 /* ---- one process ---- */
 
-static bool owns(const struct gp_find_identity *identity, const struct gp_log_queue *queue)
+static bool owns(const struct gp_inspect_find_identity *identity,
+		 const struct gp_trace_log_queue *queue)
 {
 	if (!queue->pid)
 		return identity->unnamed;
@@ -72,14 +74,15 @@ static bool owns(const struct gp_find_identity *identity, const struct gp_log_qu
 	return false;
 }
 
-static int collect(const struct gp_find_result *result, const struct gp_find_identity *identity,
-		   struct gp_log_queue **out, size_t *count)
+static int collect(const struct gp_inspect_find_result *result,
+		   const struct gp_inspect_find_identity *identity, struct gp_trace_log_queue **out,
+		   size_t *count)
 {
-	const struct gp_log_queue *items;
+	const struct gp_trace_log_queue *items;
 	size_t total;
 
 	*count = 0;
-	items = gp_log_queues_items(result->log, &total);
+	items = gp_trace_log_queues_items(result->log, &total);
 	*out = calloc(total ? total : 1, sizeof(**out));
 	if (!*out)
 		return -ENOMEM;
@@ -90,17 +93,18 @@ static int collect(const struct gp_find_result *result, const struct gp_find_ide
 	return 0;
 }
 
-static struct gp_find_process *add_process(struct gp_find_result *result)
+static struct gp_inspect_find_process *add_process(struct gp_inspect_find_result *result)
 {
 	if (gp_array_grow((void **)&result->processes, result->count, &result->capacity,
 			  sizeof(*result->processes)))
 		return NULL;
-	result->processes[result->count] = (struct gp_find_process){0};
+	result->processes[result->count] = (struct gp_inspect_find_process){0};
 	return &result->processes[result->count++];
 }
 
-static void describe_process(const struct gp_root *root, struct gp_find_machine *live,
-			     struct gp_find_process *out, struct gp_find_identity *identity)
+static void describe_process(const struct gp_root *root, struct gp_inspect_find_machine *live,
+			     struct gp_inspect_find_process *out,
+			     struct gp_inspect_find_identity *identity)
 {
 	const struct gp_process *process = &out->process;
 
@@ -115,22 +119,24 @@ static void describe_process(const struct gp_root *root, struct gp_find_machine 
 }
 
 /* Fills a process from its log queues and the live system. */
-static int join_process(const struct gp_find_options *options, struct gp_find_process *process,
-			const struct gp_log_queue *logged, size_t count,
-			const struct gp_find_machine *live, struct gp_diag *diag)
+static int join_process(const struct gp_inspect_find_options *options,
+			struct gp_inspect_find_process *process,
+			const struct gp_trace_log_queue *logged, size_t count,
+			const struct gp_inspect_find_machine *live, struct gp_diag *diag)
 {
-	struct gp_find_live source = {.pid = process->pid,
-				      .alive = process->alive,
-				      .sysfs_read = live->present,
-				      .sysfs = gp_find_listed(live, process->pid),
-				      .state = &live->state};
+	struct gp_inspect_find_live source = {.pid = process->pid,
+					      .alive = process->alive,
+					      .sysfs_read = live->present,
+					      .sysfs = gp_inspect_find_listed(live, process->pid),
+					      .state = &live->state};
 	size_t matched;
 	int error;
 
-	error = gp_find_join(logged, count, options->no_live ? NULL : &source, process, &matched);
+	error = gp_inspect_find_join(logged, count, options->no_live ? NULL : &source, process,
+				     &matched);
 	if (!error)
-		gp_find_warn_about_match(process, count, matched,
-					 live->state.valid & GP_WATCH_DESCRIPTORS, diag);
+		gp_inspect_find_warn_about_match(process, count, matched,
+						 live->state.valid & GP_WATCH_DESCRIPTORS, diag);
 	return error;
 }
 
@@ -138,17 +144,17 @@ static int join_process(const struct gp_find_options *options, struct gp_find_pr
  * A pid in a log may be a container's own, or of another machine: the process of that pid here is
  * meant only if it has one of the log's queues.
  */
-static int find_logged(const struct gp_find_options *options, u32 pid,
-		       const struct gp_log_queue *logged, size_t count,
-		       struct gp_find_machine *live, struct gp_find_result *out)
+static int find_logged(const struct gp_inspect_find_options *options, u32 pid,
+		       const struct gp_trace_log_queue *logged, size_t count,
+		       struct gp_inspect_find_machine *live, struct gp_inspect_find_result *out)
 {
-	struct gp_find_process *process = add_process(out);
-	struct gp_find_live source = {.pid = pid,
-				      .alive = true,
-				      .sysfs_read = live->present,
-				      .sysfs = gp_find_listed(live, pid),
-				      .state = &live->state};
-	struct gp_find_identity unused = {0};
+	struct gp_inspect_find_process *process = add_process(out);
+	struct gp_inspect_find_live source = {.pid = pid,
+					      .alive = true,
+					      .sysfs_read = live->present,
+					      .sysfs = gp_inspect_find_listed(live, pid),
+					      .state = &live->state};
+	struct gp_inspect_find_identity unused = {0};
 	size_t matched = 0;
 	int error;
 
@@ -157,7 +163,7 @@ static int find_logged(const struct gp_find_options *options, u32 pid,
 	process->pid = pid;
 	process->pid_known = pid != 0;
 	if (pid && source.sysfs) {
-		error = gp_find_join(logged, count, &source, process, &matched);
+		error = gp_inspect_find_join(logged, count, &source, process, &matched);
 		if (error)
 			return error;
 		if (matched) {
@@ -167,14 +173,15 @@ static int find_logged(const struct gp_find_options *options, u32 pid,
 		}
 		process->count = 0;
 	}
-	return gp_find_join(logged, count, NULL, process, &matched);
+	return gp_inspect_find_join(logged, count, NULL, process, &matched);
 }
 
-static int find_listed(const struct gp_find_options *options, u32 pid, struct gp_find_machine *live,
-		       struct gp_diag *diag, struct gp_find_result *out)
+static int find_listed(const struct gp_inspect_find_options *options, u32 pid,
+		       struct gp_inspect_find_machine *live, struct gp_diag *diag,
+		       struct gp_inspect_find_result *out)
 {
-	struct gp_find_process *process = add_process(out);
-	struct gp_find_identity unused = {0};
+	struct gp_inspect_find_process *process = add_process(out);
+	struct gp_inspect_find_identity unused = {0};
 
 	if (!process)
 		return -ENOMEM;
@@ -185,14 +192,14 @@ static int find_listed(const struct gp_find_options *options, u32 pid, struct gp
 }
 
 /* Every pid of the logs; their queues are ordered by pid. 0 stands for lines without one. */
-static int find_all_logged(const struct gp_find_options *options, struct gp_find_machine *live,
-			   struct gp_find_result *out)
+static int find_all_logged(const struct gp_inspect_find_options *options,
+			   struct gp_inspect_find_machine *live, struct gp_inspect_find_result *out)
 {
-	const struct gp_log_queue *items;
+	const struct gp_trace_log_queue *items;
 	size_t total, next;
 	int error = 0;
 
-	items = gp_log_queues_items(out->log, &total);
+	items = gp_trace_log_queues_items(out->log, &total);
 	for (size_t i = 0; i < total && !error; i = next) {
 		for (next = i; next < total && items[next].pid == items[i].pid;)
 			next++;
@@ -201,15 +208,16 @@ static int find_all_logged(const struct gp_find_options *options, struct gp_find
 	return error;
 }
 
-static int find_all_live(const struct gp_find_options *options, struct gp_find_machine *live,
-			 struct gp_diag *diag, struct gp_find_result *out)
+static int find_all_live(const struct gp_inspect_find_options *options,
+			 struct gp_inspect_find_machine *live, struct gp_diag *diag,
+			 struct gp_inspect_find_result *out)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < live->processes.count && !error; i++)
 		error = find_listed(options, live->processes.items[i].pid, live, diag, out);
 	if (!error && out->count)
-		gp_find_note_missing(&out->processes[0], live, diag);
+		gp_inspect_find_note_missing(&out->processes[0], live, diag);
 	return error;
 }
 
@@ -217,7 +225,7 @@ static int find_all_live(const struct gp_find_options *options, struct gp_find_m
  * The host pid of the process that is meant. A log may outlive its process or come from another
  * machine, so with a log and no container named, a pid that cannot be resolved is not an error.
  */
-static int resolve(const struct gp_find_options *options, struct gp_diag *diag, u32 *pid)
+static int resolve(const struct gp_inspect_find_options *options, struct gp_diag *diag, u32 *pid)
 {
 	bool lenient = options->log_count && !options->container;
 	struct gp_pid_candidates found = {0};
@@ -234,12 +242,13 @@ static int resolve(const struct gp_find_options *options, struct gp_diag *diag, 
 	return lenient && error != -ENOMEM ? 0 : error;
 }
 
-static int find_pid(const struct gp_find_options *options, struct gp_find_machine *live,
-		    struct gp_diag *diag, struct gp_find_result *out)
+static int find_pid(const struct gp_inspect_find_options *options,
+		    struct gp_inspect_find_machine *live, struct gp_diag *diag,
+		    struct gp_inspect_find_result *out)
 {
-	struct gp_find_identity identity = {.pids = {options->pid}, .count = 1};
-	struct gp_find_process *process = add_process(out);
-	struct gp_log_queue *logged = NULL;
+	struct gp_inspect_find_identity identity = {.pids = {options->pid}, .count = 1};
+	struct gp_inspect_find_process *process = add_process(out);
+	struct gp_trace_log_queue *logged = NULL;
 	size_t count;
 	int error = 0;
 
@@ -249,34 +258,35 @@ static int find_pid(const struct gp_find_options *options, struct gp_find_machin
 	process->pid_known = true;
 	if (!options->no_live) {
 		/* /proc may be hidden (hidepid) from one who may still read the driver's list. */
-		if (options->container || !gp_find_listed(live, options->pid))
+		if (options->container || !gp_inspect_find_listed(live, options->pid))
 			error = resolve(options, diag, &process->pid);
 		if (error)
 			return error;
 		describe_process(&options->root, live, process, &identity);
-		process->alive |= gp_find_listed(live, process->pid) != NULL;
+		process->alive |= gp_inspect_find_listed(live, process->pid) != NULL;
 	}
-	gp_find_claim_unnamed(options, out, &identity, diag);
+	gp_inspect_find_claim_unnamed(options, out, &identity, diag);
 	error = collect(out, &identity, &logged, &count);
 	if (!error) {
-		gp_find_note_alias(&identity, logged, count, process, diag);
+		gp_inspect_find_note_alias(&identity, logged, count, process, diag);
 		error = join_process(options, process, logged, count, live, diag);
 	}
 	free(logged);
 	if (error)
 		return error;
-	gp_find_note_missing(process, live, diag);
-	gp_find_note_log(options, process, count, out, diag);
-	return gp_find_report_absent(options, out, diag);
+	gp_inspect_find_note_missing(process, live, diag);
+	gp_inspect_find_note_log(options, process, count, out, diag);
+	return gp_inspect_find_report_absent(options, out, diag);
 }
 
-int gp_find(const struct gp_find_options *options, struct gp_diag *diag, struct gp_find_result *out)
+int gp_inspect_find(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+		    struct gp_inspect_find_result *out)
 {
-	struct gp_find_machine live = {0};
+	struct gp_inspect_find_machine live = {0};
 	int error;
 
-	*out = (struct gp_find_result){0};
-	error = gp_find_read_logs(options, diag, out);
+	*out = (struct gp_inspect_find_result){0};
+	error = gp_inspect_find_read_logs(options, diag, out);
 	if (!error && !options->no_live)
 		error = read_live(options, diag, &live);
 	if (error)
@@ -293,12 +303,12 @@ int gp_find(const struct gp_find_options *options, struct gp_diag *diag, struct 
 	return error;
 }
 
-void gp_find_result_free(struct gp_find_result *result)
+void gp_inspect_find_result_free(struct gp_inspect_find_result *result)
 {
 	for (size_t i = 0; i < result->count; i++)
 		free(result->processes[i].queues);
 	free(result->processes);
 	free(result->inputs);
-	gp_log_queues_free(result->log);
-	*result = (struct gp_find_result){0};
+	gp_trace_log_queues_free(result->log);
+	*result = (struct gp_inspect_find_result){0};
 }

@@ -27,7 +27,7 @@
 #define GP_FIND_CANDIDATES_MAX 16
 
 /* Facts of a queue that may be unknown. */
-enum gp_find_fact {
+enum gp_inspect_find_fact {
 	GP_FIND_RING,
 	GP_FIND_OBJECT,
 	GP_FIND_KFD_ID,
@@ -49,7 +49,7 @@ enum gp_find_fact {
 };
 
 /* Where a fact came from; GP_FROM_NOWHERE = unknown. */
-enum gp_find_source {
+enum gp_inspect_find_source {
 	GP_FROM_NOWHERE,
 	GP_FROM_LOG,
 	GP_FROM_SYSFS,
@@ -59,20 +59,20 @@ enum gp_find_source {
 };
 
 /* Which key joined the log with the live system. */
-enum gp_find_key { GP_KEY_NONE, GP_KEY_RING, GP_KEY_OBJECT, GP_KEY_BOTH };
+enum gp_inspect_find_key { GP_KEY_NONE, GP_KEY_RING, GP_KEY_OBJECT, GP_KEY_BOTH };
 
-struct gp_find_queue {
-	enum gp_find_source from[GP_FIND_FACTS];
-	enum gp_find_key key;
+struct gp_inspect_find_queue {
+	enum gp_inspect_find_source from[GP_FIND_FACTS];
+	enum gp_inspect_find_key key;
 	bool described; /* the driver has a descriptor of it */
 	bool logged;    /* address is set */
 	u64 address;    /* as the log printed it (HWq=) */
-	enum gp_address_kind address_kind;
+	enum gp_trace_address_kind address_kind;
 	u64 ring, object;
 	u32 kfd_id;
 	u64 hsa_id;
 	u32 gpu_id;
-	enum gp_queue_type type;
+	enum gp_gpu_queue_type type;
 	u64 size;         /* bytes */
 	u32 priority;     /* 0 low, 1 normal, 2 high */
 	u32 kfd_priority; /* 0..15 */
@@ -89,7 +89,7 @@ struct gp_find_queue {
 	size_t candidate_count;
 };
 
-struct gp_find_process {
+struct gp_inspect_find_process {
 	bool pid_known;
 	u32 pid; /* host pid when the process is alive, else as given or logged */
 	bool alive;
@@ -97,18 +97,18 @@ struct gp_find_process {
 	struct gp_process process;
 	bool contained;
 	struct gp_container container;
-	struct gp_find_queue *queues;
+	struct gp_inspect_find_queue *queues;
 	size_t count, capacity;
 };
 
-struct gp_find_input {
+struct gp_inspect_find_input {
 	const char *name;
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_stats stats;
 	bool fast;          /* only lines that name a queue were looked at and counted */
 	bool pid_from_name; /* lines without a pid took it from the file's name */
 };
 
-struct gp_find_options {
+struct gp_inspect_find_options {
 	struct gp_root root;
 	u32 pid;               /* 0 with `all` */
 	const char *container; /* pid is this container's own */
@@ -118,44 +118,45 @@ struct gp_find_options {
 	struct gp_progress *progress;
 };
 
-struct gp_find_result {
-	struct gp_find_process *processes;
+struct gp_inspect_find_result {
+	struct gp_inspect_find_process *processes;
 	size_t count, capacity;
-	struct gp_find_input *inputs;
+	struct gp_inspect_find_input *inputs;
 	size_t input_count;
-	struct gp_log_queues *log;
+	struct gp_trace_log_queues *log;
 };
 
 /*
  * 0 when every input was read, also if no queue was found; -ESRCH when the pid is neither alive nor
  * in a log; another -errno when an input could not be used (said on diag).
  */
-int gp_find(const struct gp_find_options *options, struct gp_diag *diag,
-	    struct gp_find_result *out);
-void gp_find_result_free(struct gp_find_result *result);
+int gp_inspect_find(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+		    struct gp_inspect_find_result *out);
+void gp_inspect_find_result_free(struct gp_inspect_find_result *result);
 
 /* Joins one process; split out so that tests can feed it. Log queues of other pids are ignored
  * unless their pid is in `pids` (a container's own pid of the same process) or unknown. */
-struct gp_find_live {
+struct gp_inspect_find_live {
 	u32 pid;
 	bool alive;                         /* the process exists on this machine */
 	bool sysfs_read;                    /* KFD is here, and its list of processes was read */
 	const struct gp_gpu_process *sysfs; /* NULL: not in that list */
 	const struct gp_gpu_state *state;   /* or NULL */
 };
-int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
-		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched);
+int gp_inspect_find_join(const struct gp_trace_log_queue *logged, size_t logged_count,
+			 const struct gp_inspect_find_live *live,
+			 struct gp_inspect_find_process *out, size_t *matched);
 
 /*
  * Views. The JSON is written queue by queue, because a log may hold millions; `inputs` goes into
  * the first object of a list only. 0, -ENOMEM or -EIO.
  */
-int gp_find_print_json(FILE *out, const struct gp_find_process *process,
-		       const struct gp_find_result *result, const char *indent);
-struct gp_table *gp_find_table(const struct gp_find_process *process);
+int gp_inspect_find_print_json(FILE *out, const struct gp_inspect_find_process *process,
+			       const struct gp_inspect_find_result *result, const char *indent);
+struct gp_table *gp_inspect_find_table(const struct gp_inspect_find_process *process);
 /* One fact a line with its source. */
-struct gp_table *gp_find_long_table(const struct gp_find_queue *queue);
+struct gp_table *gp_inspect_find_long_table(const struct gp_inspect_find_queue *queue);
 /* The file of the design documents: "queues = [{'addr': 0x..., ...}, ...]". */
-int gp_find_python(const struct gp_find_process *process, struct gp_buf *out);
+int gp_inspect_find_python(const struct gp_inspect_find_process *process, struct gp_buf *out);
 
 #endif

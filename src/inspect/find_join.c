@@ -6,7 +6,7 @@
 
 #define GP_AQL_PACKET_BYTES 64
 
-static bool known(const struct gp_find_queue *queue, enum gp_find_fact fact)
+static bool known(const struct gp_inspect_find_queue *queue, enum gp_inspect_find_fact fact)
 {
 	return queue->from[fact] != GP_FROM_NOWHERE;
 }
@@ -20,15 +20,15 @@ static bool known(const struct gp_find_queue *queue, enum gp_find_fact fact)
 		}                                       \
 	} while (0)
 
-static struct gp_find_queue *add_queue(struct gp_find_process *process)
+static struct gp_inspect_find_queue *add_queue(struct gp_inspect_find_process *process)
 {
-	struct gp_find_queue *queue;
+	struct gp_inspect_find_queue *queue;
 
 	if (gp_array_grow((void **)&process->queues, process->count, &process->capacity,
 			  sizeof(*process->queues)))
 		return NULL;
 	queue = &process->queues[process->count++];
-	*queue = (struct gp_find_queue){0};
+	*queue = (struct gp_inspect_find_queue){0};
 	return queue;
 }
 
@@ -38,9 +38,9 @@ static u32 level_of(u32 kfd_priority)
 	return kfd_priority < 7 ? 0 : kfd_priority < 11 ? 1 : 2;
 }
 
-static int add_descriptor(struct gp_find_process *process, const struct gp_slot *mqd)
+static int add_descriptor(struct gp_inspect_find_process *process, const struct gp_kfd_slot *mqd)
 {
-	struct gp_find_queue *queue = add_queue(process);
+	struct gp_inspect_find_queue *queue = add_queue(process);
 
 	if (!queue)
 		return -ENOMEM;
@@ -63,13 +63,14 @@ static int add_descriptor(struct gp_find_process *process, const struct gp_slot 
 }
 
 /* A queue has one descriptor per XCC; the first carries the truth. */
-static int add_descriptors(struct gp_find_process *process, const struct gp_find_live *live)
+static int add_descriptors(struct gp_inspect_find_process *process,
+			   const struct gp_inspect_find_live *live)
 {
-	const struct gp_slot_list *list = &live->state->descriptors;
+	const struct gp_kfd_slot_list *list = &live->state->descriptors;
 	int error = 0;
 
 	for (size_t i = 0; i < list->count && !error; i++) {
-		const struct gp_slot *mqd = &list->items[i];
+		const struct gp_kfd_slot *mqd = &list->items[i];
 
 		if (mqd->pid == live->pid && mqd->xcc == 0 && mqd->kind != GP_SLOT_DIQ)
 			error = add_descriptor(process, mqd);
@@ -83,16 +84,16 @@ static int add_descriptors(struct gp_find_process *process, const struct gp_find
  * none: slots of this GPU that were not decoded, or an active one with this ring whose process is
  * not known.
  */
-static const struct gp_slot *find_slot(const struct gp_find_live *live,
-				       const struct gp_find_queue *queue, bool *certain)
+static const struct gp_kfd_slot *find_slot(const struct gp_inspect_find_live *live,
+					   const struct gp_inspect_find_queue *queue, bool *certain)
 {
-	const struct gp_slot_list *list = &live->state->slots;
-	const struct gp_slot *best = NULL;
+	const struct gp_kfd_slot_list *list = &live->state->slots;
+	const struct gp_kfd_slot *best = NULL;
 	bool seen = false;
 
 	*certain = true;
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
+		const struct gp_kfd_slot *slot = &list->items[i];
 
 		if (slot->gpu_id != queue->gpu_id)
 			continue;
@@ -110,11 +111,12 @@ static const struct gp_slot *find_slot(const struct gp_find_live *live,
 }
 
 /* Every slot is listed, so a queue in none of them is not on the hardware now. */
-static void add_slots(struct gp_find_process *process, const struct gp_find_live *live)
+static void add_slots(struct gp_inspect_find_process *process,
+		      const struct gp_inspect_find_live *live)
 {
 	for (size_t i = 0; i < process->count; i++) {
-		struct gp_find_queue *queue = &process->queues[i];
-		const struct gp_slot *slot;
+		struct gp_inspect_find_queue *queue = &process->queues[i];
+		const struct gp_kfd_slot *slot;
 		bool certain;
 
 		if (!known(queue, GP_FIND_RING))
@@ -136,8 +138,8 @@ static void add_slots(struct gp_find_process *process, const struct gp_find_live
  * Which key says that they are the same queue. A ring or object that matches is worth nothing when
  * the other one is known on both sides and differs: addresses are used again.
  */
-static enum gp_find_key match_key(const struct gp_find_queue *queue,
-				  const struct gp_log_queue *logged)
+static enum gp_inspect_find_key match_key(const struct gp_inspect_find_queue *queue,
+					  const struct gp_trace_log_queue *logged)
 {
 	bool has_ring = known(queue, GP_FIND_RING), has_object = known(queue, GP_FIND_OBJECT);
 	bool ring = has_ring && logged->key != GP_ADDRESS_OBJECT && queue->ring == logged->address;
@@ -154,7 +156,8 @@ static enum gp_find_key match_key(const struct gp_find_queue *queue,
 	return GP_KEY_NONE;
 }
 
-static void set_pointers_from_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+static void set_pointers_from_log(struct gp_inspect_find_queue *queue,
+				  const struct gp_trace_log_queue *logged)
 {
 	/* Live pointers are newer; the two must not be mixed. */
 	if (known(queue, GP_FIND_RPTR) || known(queue, GP_FIND_WPTR))
@@ -169,7 +172,7 @@ static void set_pointers_from_log(struct gp_find_queue *queue, const struct gp_l
 		GP_SET(queue, GP_FIND_BACKLOG, backlog, logged->wptr - logged->rptr, GP_FROM_LOG);
 }
 
-static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+static void merge_log(struct gp_inspect_find_queue *queue, const struct gp_trace_log_queue *logged)
 {
 	queue->logged = true;
 	queue->address = logged->address;
@@ -219,14 +222,15 @@ static void merge_log(struct gp_find_queue *queue, const struct gp_log_queue *lo
 }
 
 /* A log queue that was deleted cannot be a live one, whatever its address says. */
-static struct gp_find_queue *find_match(struct gp_find_process *process, size_t live_count,
-					const struct gp_log_queue *logged)
+static struct gp_inspect_find_queue *find_match(struct gp_inspect_find_process *process,
+						size_t live_count,
+						const struct gp_trace_log_queue *logged)
 {
 	if (logged->deleted)
 		return NULL;
 	for (size_t i = 0; i < live_count; i++) {
-		struct gp_find_queue *queue = &process->queues[i];
-		enum gp_find_key key = match_key(queue, logged);
+		struct gp_inspect_find_queue *queue = &process->queues[i];
+		enum gp_inspect_find_key key = match_key(queue, logged);
 
 		if (key == GP_KEY_NONE)
 			continue;
@@ -237,7 +241,7 @@ static struct gp_find_queue *find_match(struct gp_find_process *process, size_t 
 	return NULL;
 }
 
-static void add_counts(struct gp_find_queue *queue, const struct gp_log_queue *logged)
+static void add_counts(struct gp_inspect_find_queue *queue, const struct gp_trace_log_queue *logged)
 {
 	if (queue->logged) {
 		queue->dispatches += logged->dispatches;
@@ -256,7 +260,8 @@ static void add_counts(struct gp_find_queue *queue, const struct gp_log_queue *l
  * A queue of the log that the driver does not have is gone, whether or not the log saw its end.
  * Who says so: the descriptors, or sysfs when the process has no queue at all.
  */
-static void settle_activity(struct gp_find_queue *queue, const struct gp_find_live *live)
+static void settle_activity(struct gp_inspect_find_queue *queue,
+			    const struct gp_inspect_find_live *live)
 {
 	if (!live || !live->alive)
 		return;
@@ -266,14 +271,15 @@ static void settle_activity(struct gp_find_queue *queue, const struct gp_find_li
 		GP_SET(queue, GP_FIND_ACTIVE, active, false, GP_FROM_SYSFS);
 }
 
-static int add_logged(struct gp_find_process *process, const struct gp_log_queue *logged,
-		      size_t logged_count, const struct gp_find_live *live, size_t *matched)
+static int add_logged(struct gp_inspect_find_process *process,
+		      const struct gp_trace_log_queue *logged, size_t logged_count,
+		      const struct gp_inspect_find_live *live, size_t *matched)
 {
 	size_t live_count = process->count;
 
 	*matched = 0;
 	for (size_t i = 0; i < logged_count; i++) {
-		struct gp_find_queue *queue = find_match(process, live_count, &logged[i]);
+		struct gp_inspect_find_queue *queue = find_match(process, live_count, &logged[i]);
 
 		if (queue) {
 			(*matched)++;
@@ -288,13 +294,13 @@ static int add_logged(struct gp_find_process *process, const struct gp_log_queue
 	return 0;
 }
 
-static bool is_sdma(enum gp_queue_type type)
+static bool is_sdma(enum gp_gpu_queue_type type)
 {
 	return type == GP_QUEUE_SDMA || type == GP_QUEUE_SDMA_XGMI;
 }
 
 /* Could the driver's queue be this row? Only what both know can differ. */
-static bool may_be(const struct gp_find_queue *queue, const struct gp_gpu_queue *id)
+static bool may_be(const struct gp_inspect_find_queue *queue, const struct gp_gpu_queue *id)
 {
 	if (queue->deleted)
 		return false;
@@ -305,16 +311,16 @@ static bool may_be(const struct gp_find_queue *queue, const struct gp_gpu_queue 
 	return !known(queue, GP_FIND_SIZE) || queue->size == id->size;
 }
 
-static void add_candidate(struct gp_find_queue *queue, u32 id)
+static void add_candidate(struct gp_inspect_find_queue *queue, u32 id)
 {
 	if (queue->candidate_count < GP_FIND_CANDIDATES_MAX)
 		queue->candidates[queue->candidate_count] = id;
 	queue->candidate_count++;
 }
 
-static int add_unclaimed(struct gp_find_process *process, const struct gp_gpu_queue *id)
+static int add_unclaimed(struct gp_inspect_find_process *process, const struct gp_gpu_queue *id)
 {
-	struct gp_find_queue *queue = add_queue(process);
+	struct gp_inspect_find_queue *queue = add_queue(process);
 
 	if (!queue)
 		return -ENOMEM;
@@ -331,7 +337,7 @@ static int add_unclaimed(struct gp_find_process *process, const struct gp_gpu_qu
  * may be of another run: it gets candidates and nothing more. Ids that fit no row are queues
  * nobody else described.
  */
-static int add_ids(struct gp_find_process *process, const struct gp_gpu_process *sysfs)
+static int add_ids(struct gp_inspect_find_process *process, const struct gp_gpu_process *sysfs)
 {
 	size_t rows = process->count;
 	size_t *fits = calloc(sysfs->queue_count ? sysfs->queue_count : 1, sizeof(*fits));
@@ -351,7 +357,7 @@ static int add_ids(struct gp_find_process *process, const struct gp_gpu_process 
 	}
 	for (size_t i = 0; i < sysfs->queue_count && !error; i++) {
 		for (size_t r = 0; r < rows && fits[i] == 1; r++) {
-			struct gp_find_queue *queue = &process->queues[r];
+			struct gp_inspect_find_queue *queue = &process->queues[r];
 
 			if (queue->candidate_count != 1 || !queue->described ||
 			    queue->candidates[0] != sysfs->queues[i].id)
@@ -364,8 +370,9 @@ static int add_ids(struct gp_find_process *process, const struct gp_gpu_process 
 	return error;
 }
 
-int gp_find_join(const struct gp_log_queue *logged, size_t logged_count,
-		 const struct gp_find_live *live, struct gp_find_process *out, size_t *matched)
+int gp_inspect_find_join(const struct gp_trace_log_queue *logged, size_t logged_count,
+			 const struct gp_inspect_find_live *live,
+			 struct gp_inspect_find_process *out, size_t *matched)
 {
 	int error = 0;
 

@@ -16,7 +16,7 @@
 
 /* What the reader's callbacks need. */
 struct log_context {
-	struct gp_log_queues *queues;
+	struct gp_trace_log_queues *queues;
 	u32 pid_of_name; /* 0 = the file's name tells none */
 	bool used_name;
 	struct gp_progress *progress; /* or NULL */
@@ -30,12 +30,12 @@ static int on_event(void *ctx, const struct gp_event *event)
 	struct gp_event named;
 
 	if ((event->valid & GP_EV_PID) || !log->pid_of_name)
-		return gp_log_queues_event(log->queues, event);
+		return gp_trace_log_queues_event(log->queues, event);
 	named = *event;
 	named.pid = log->pid_of_name;
 	named.valid |= GP_EV_PID;
 	log->used_name = true;
-	return gp_log_queues_event(log->queues, &named);
+	return gp_trace_log_queues_event(log->queues, &named);
 }
 
 static void on_progress(void *ctx, u64 done_bytes)
@@ -90,9 +90,10 @@ static bool is_empty_file(int fd)
 	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
 }
 
-static void warn_about_input(const struct gp_find_input *input, u32 name_pid, struct gp_diag *diag)
+static void warn_about_input(const struct gp_inspect_find_input *input, u32 name_pid,
+			     struct gp_diag *diag)
 {
-	const struct gp_amdlog_stats *stats = &input->stats;
+	const struct gp_trace_amdlog_stats *stats = &input->stats;
 
 	if (input->pid_from_name)
 		gp_diag(diag, GP_NOTE,
@@ -107,23 +108,23 @@ static void warn_about_input(const struct gp_find_input *input, u32 name_pid, st
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }
 
-static int read_log(const struct gp_find_options *options, const char *path, struct gp_diag *diag,
-		    struct gp_find_result *out)
+static int read_log(const struct gp_inspect_find_options *options, const char *path,
+		    struct gp_diag *diag, struct gp_inspect_find_result *out)
 {
-	struct gp_find_input *input = &out->inputs[out->input_count++];
+	struct gp_inspect_find_input *input = &out->inputs[out->input_count++];
 	struct log_context context = {
 		.queues = out->log,
 		.pid_of_name = pid_of_name(path),
 		.progress = options->progress,
 		.name = strcmp(path, "-") == 0 ? _("standard input") : path,
 	};
-	struct gp_amdlog_options reader = {.name = context.name,
-					   .fast = options->fast,
-					   .progress = options->progress ? on_progress : NULL,
-					   .progress_ctx = &context};
+	struct gp_trace_amdlog_options reader = {.name = context.name,
+						 .fast = options->fast,
+						 .progress = options->progress ? on_progress : NULL,
+						 .progress_ctx = &context};
 	int fd, error;
 
-	*input = (struct gp_find_input){.name = context.name, .fast = options->fast};
+	*input = (struct gp_inspect_find_input){.name = context.name, .fast = options->fast};
 	fd = open_log(path, diag, &context.total_bytes);
 	if (fd < 0)
 		return fd;
@@ -133,8 +134,8 @@ static int read_log(const struct gp_find_options *options, const char *path, str
 		close(fd);
 		return 0;
 	}
-	gp_log_queues_next_input(out->log);
-	error = gp_amdlog_read(fd, &reader, diag, on_event, &context, &input->stats);
+	gp_trace_log_queues_next_input(out->log);
+	error = gp_trace_amdlog_read(fd, &reader, diag, on_event, &context, &input->stats);
 	close(fd);
 	if (options->progress)
 		gp_progress_end(options->progress);
@@ -146,16 +147,16 @@ static int read_log(const struct gp_find_options *options, const char *path, str
 	return error;
 }
 
-int gp_find_read_logs(const struct gp_find_options *options, struct gp_diag *diag,
-		      struct gp_find_result *out)
+int gp_inspect_find_read_logs(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+			      struct gp_inspect_find_result *out)
 {
 	int error = 0;
 
-	out->log = gp_log_queues_new();
+	out->log = gp_trace_log_queues_new();
 	out->inputs = calloc(options->log_count ? options->log_count : 1, sizeof(*out->inputs));
 	if (!out->log || !out->inputs)
 		return -ENOMEM;
 	for (size_t i = 0; i < options->log_count && !error; i++)
 		error = read_log(options, options->logs[i], diag, out);
-	return error ? error : gp_log_queues_finish(out->log);
+	return error ? error : gp_trace_log_queues_finish(out->log);
 }

@@ -10,8 +10,8 @@
 /* Pids named in a message; more would not be read. */
 #define GP_PIDS_NAMED 8
 
-void gp_find_warn_about_match(const struct gp_find_process *process, size_t logged, size_t matched,
-			      bool descriptors, struct gp_diag *diag)
+void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *process, size_t logged,
+				      size_t matched, bool descriptors, struct gp_diag *diag)
 {
 	if (logged && !matched && descriptors && process->alive)
 		gp_diag(diag, GP_WARNING,
@@ -21,13 +21,13 @@ void gp_find_warn_about_match(const struct gp_find_process *process, size_t logg
 }
 
 /* What could not be read of a process that does have queues. */
-void gp_find_note_missing(const struct gp_find_process *process, const struct gp_find_machine *live,
-			  struct gp_diag *diag)
+void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
+				  const struct gp_inspect_find_machine *live, struct gp_diag *diag)
 {
 	int error = live->state.descriptors_error ? live->state.descriptors_error
 						  : live->state.slots_error;
 
-	if (!gp_find_listed(live, process->pid) || !error)
+	if (!gp_inspect_find_listed(live, process->pid) || !error)
 		return;
 	gp_diag(diag, GP_NOTE,
 		_("debugfs could not be read (%s): rings, pointers and activity of the running "
@@ -36,13 +36,14 @@ void gp_find_note_missing(const struct gp_find_process *process, const struct gp
 }
 
 /* "16, 77, ..." of the pids the logs have. */
-void gp_find_logged_pids(const struct gp_find_result *result, char *out, size_t size, bool *unnamed)
+void gp_inspect_find_logged_pids(const struct gp_inspect_find_result *result, char *out,
+				 size_t size, bool *unnamed)
 {
-	const struct gp_log_queue *items;
+	const struct gp_trace_log_queue *items;
 	size_t total, named = 0;
 	u32 last = 0;
 
-	items = gp_log_queues_items(result->log, &total);
+	items = gp_trace_log_queues_items(result->log, &total);
 	*unnamed = false;
 	out[0] = '\0';
 	for (size_t i = 0; i < total; i++) {
@@ -60,16 +61,16 @@ void gp_find_logged_pids(const struct gp_find_result *result, char *out, size_t 
 	}
 }
 
-int gp_find_report_absent(const struct gp_find_options *options, const struct gp_find_result *out,
-			  struct gp_diag *diag)
+int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
+				  const struct gp_inspect_find_result *out, struct gp_diag *diag)
 {
-	const struct gp_find_process *process = &out->processes[0];
+	const struct gp_inspect_find_process *process = &out->processes[0];
 	char pids[128];
 	bool unnamed;
 
 	if (process->count)
 		return 0;
-	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (*pids)
 		return gp_fail(diag, -ESRCH,
 			       _("process %u has no queue in the log; the log has queues of: %s"),
@@ -93,7 +94,7 @@ int gp_find_report_absent(const struct gp_find_options *options, const struct gp
  * A log that ends before the process began is of another run. Times are CLOCK_MONOTONIC in the log
  * and since boot in /proc, which differ by the time the machine slept: worth a warning, no more.
  */
-static void note_age(const struct gp_find_process *process, struct gp_diag *diag)
+static void note_age(const struct gp_inspect_find_process *process, struct gp_diag *diag)
 {
 	u64 last = 0, started;
 
@@ -112,8 +113,9 @@ static void note_age(const struct gp_find_process *process, struct gp_diag *diag
 }
 
 /* Which of its pids a process is known by in the log, when that is not its host pid. */
-void gp_find_note_alias(const struct gp_find_identity *identity, const struct gp_log_queue *logged,
-			size_t count, const struct gp_find_process *process, struct gp_diag *diag)
+void gp_inspect_find_note_alias(const struct gp_inspect_find_identity *identity,
+				const struct gp_trace_log_queue *logged, size_t count,
+				const struct gp_inspect_find_process *process, struct gp_diag *diag)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!logged[i].pid || logged[i].pid == process->pid || identity->count < 2)
@@ -127,8 +129,9 @@ void gp_find_note_alias(const struct gp_find_identity *identity, const struct gp
 }
 
 /* What a reader of rows from a log and from the live system must know about them. */
-void gp_find_note_log(const struct gp_find_options *options, const struct gp_find_process *process,
-		      size_t logged, const struct gp_find_result *out, struct gp_diag *diag)
+void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
+			      const struct gp_inspect_find_process *process, size_t logged,
+			      const struct gp_inspect_find_result *out, struct gp_diag *diag)
 {
 	char pids[128];
 	bool unnamed;
@@ -136,7 +139,7 @@ void gp_find_note_log(const struct gp_find_options *options, const struct gp_fin
 	if (!options->log_count)
 		return;
 	note_age(process, diag);
-	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (!logged && process->count && *pids)
 		gp_diag(diag, GP_WARNING,
 			_("the log has no queue of process %u, only of: %s; what is shown is the "
@@ -150,13 +153,14 @@ void gp_find_note_log(const struct gp_find_options *options, const struct gp_fin
 }
 
 /* A log without any pid is taken as this process's; in one with pids, such lines are not. */
-void gp_find_claim_unnamed(const struct gp_find_options *options, const struct gp_find_result *out,
-			   struct gp_find_identity *identity, struct gp_diag *diag)
+void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options,
+				   const struct gp_inspect_find_result *out,
+				   struct gp_inspect_find_identity *identity, struct gp_diag *diag)
 {
 	char pids[128];
 	bool unnamed;
 
-	gp_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	identity->unnamed = unnamed && !*pids;
 	if (identity->unnamed)
 		gp_diag(diag, GP_WARNING,

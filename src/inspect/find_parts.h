@@ -6,36 +6,41 @@
 
 /* Under which pids a process may have written its log lines: a log in a container prints the pid
  * the process has there. */
-struct gp_find_identity {
+struct gp_inspect_find_identity {
 	u32 pids[GP_NSPID_MAX + 1];
 	size_t count;
 	bool unnamed; /* lines without a pid are its own too */
 };
 
 /* What the driver says about every process. */
-struct gp_find_machine {
+struct gp_inspect_find_machine {
 	bool present; /* a driver that lists processes is here, and its pids are ours */
 	struct gp_gpu_process_list processes;
 	struct gp_gpu_state state;
 	struct gp_container_names names; /* read once for all processes */
 };
 
-int gp_find_read_logs(const struct gp_find_options *options, struct gp_diag *diag,
-		      struct gp_find_result *out);
-void gp_find_warn_about_match(const struct gp_find_process *process, size_t logged, size_t matched,
-			      bool descriptors, struct gp_diag *diag);
-void gp_find_note_missing(const struct gp_find_process *process, const struct gp_find_machine *live,
-			  struct gp_diag *diag);
-void gp_find_logged_pids(const struct gp_find_result *result, char *out, size_t size,
-			 bool *unnamed);
-int gp_find_report_absent(const struct gp_find_options *options, const struct gp_find_result *out,
-			  struct gp_diag *diag);
-void gp_find_note_alias(const struct gp_find_identity *identity, const struct gp_log_queue *logged,
-			size_t count, const struct gp_find_process *process, struct gp_diag *diag);
-void gp_find_note_log(const struct gp_find_options *options, const struct gp_find_process *process,
-		      size_t logged, const struct gp_find_result *out, struct gp_diag *diag);
-void gp_find_claim_unnamed(const struct gp_find_options *options, const struct gp_find_result *out,
-			   struct gp_find_identity *identity, struct gp_diag *diag);
-const struct gp_gpu_process *gp_find_listed(const struct gp_find_machine *live, u32 pid);
+int gp_inspect_find_read_logs(const struct gp_inspect_find_options *options, struct gp_diag *diag,
+			      struct gp_inspect_find_result *out);
+void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *process, size_t logged,
+				      size_t matched, bool descriptors, struct gp_diag *diag);
+void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
+				  const struct gp_inspect_find_machine *live, struct gp_diag *diag);
+void gp_inspect_find_logged_pids(const struct gp_inspect_find_result *result, char *out,
+				 size_t size, bool *unnamed);
+int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
+				  const struct gp_inspect_find_result *out, struct gp_diag *diag);
+void gp_inspect_find_note_alias(const struct gp_inspect_find_identity *identity,
+				const struct gp_trace_log_queue *logged, size_t count,
+				const struct gp_inspect_find_process *process,
+				struct gp_diag *diag);
+void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
+			      const struct gp_inspect_find_process *process, size_t logged,
+			      const struct gp_inspect_find_result *out, struct gp_diag *diag);
+void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options,
+				   const struct gp_inspect_find_result *out,
+				   struct gp_inspect_find_identity *identity, struct gp_diag *diag);
+const struct gp_gpu_process *gp_inspect_find_listed(const struct gp_inspect_find_machine *live,
+						    u32 pid);
 
 #endif

@@ -41,7 +41,7 @@ static const char *const fact_names[GP_FIND_FACTS] = {
 	[GP_FIND_BACKLOG] = "backlog",
 };
 
-static bool known(const struct gp_find_queue *queue, enum gp_find_fact fact)
+static bool known(const struct gp_inspect_find_queue *queue, enum gp_inspect_find_fact fact)
 {
 	return queue->from[fact] != GP_FROM_NOWHERE;
 }
@@ -52,7 +52,7 @@ static const char *priority_name(u32 priority)
 }
 
 /* What the log's address is: settled by the live system, by the era, or not at all. */
-static const char *address_kind_name(const struct gp_find_queue *queue)
+static const char *address_kind_name(const struct gp_inspect_find_queue *queue)
 {
 	if (!queue->logged || queue->address_kind == GP_ADDRESS_UNKNOWN)
 		return NULL;
@@ -60,7 +60,7 @@ static const char *address_kind_name(const struct gp_find_queue *queue)
 }
 
 /* "0,1,2" of the ids a queue may have. */
-static void candidate_text(const struct gp_find_queue *queue, char *out, size_t size)
+static void candidate_text(const struct gp_inspect_find_queue *queue, char *out, size_t size)
 {
 	size_t len = 0;
 
@@ -78,7 +78,8 @@ static void candidate_text(const struct gp_find_queue *queue, char *out, size_t 
 }
 
 /* Facts that are plain numbers. */
-static bool fact_number(const struct gp_find_queue *queue, enum gp_find_fact fact, u64 *value)
+static bool fact_number(const struct gp_inspect_find_queue *queue, enum gp_inspect_find_fact fact,
+			u64 *value)
 {
 	switch (fact) {
 	case GP_FIND_KFD_ID:
@@ -117,8 +118,8 @@ static bool fact_number(const struct gp_find_queue *queue, enum gp_find_fact fac
 }
 
 /* One fact as text; false when it is unknown. Times of the log's clock are shown in seconds. */
-static bool fact_text(const struct gp_find_queue *queue, enum gp_find_fact fact, char *out,
-		      size_t size)
+static bool fact_text(const struct gp_inspect_find_queue *queue, enum gp_inspect_find_fact fact,
+		      char *out, size_t size)
 {
 	const char *word = "";
 	u64 number;
@@ -139,7 +140,7 @@ static bool fact_text(const struct gp_find_queue *queue, enum gp_find_fact fact,
 		snprintf(out, size, "%.6f..%.6f", (double)queue->first_ns / 1e9,
 			 (double)queue->last_ns / 1e9);
 	else if (fact == GP_FIND_TYPE)
-		word = gp_queue_type_name(queue->type);
+		word = gp_kfd_queue_type_name(queue->type);
 	else if (fact == GP_FIND_PRIORITY)
 		word = priority_name(queue->priority);
 	else if (fact == GP_FIND_ACTIVE)
@@ -149,7 +150,7 @@ static bool fact_text(const struct gp_find_queue *queue, enum gp_find_fact fact,
 	return word != NULL;
 }
 
-static json_t *names_of_sources(const struct gp_find_queue *queue)
+static json_t *names_of_sources(const struct gp_inspect_find_queue *queue)
 {
 	json_t *json = json_object();
 
@@ -161,7 +162,7 @@ static json_t *names_of_sources(const struct gp_find_queue *queue)
 	return json;
 }
 
-static json_t *queue_streams(const struct gp_find_queue *queue)
+static json_t *queue_streams(const struct gp_inspect_find_queue *queue)
 {
 	json_t *json = json_array();
 
@@ -170,7 +171,7 @@ static json_t *queue_streams(const struct gp_find_queue *queue)
 	return json;
 }
 
-static json_t *queue_candidates(const struct gp_find_queue *queue)
+static json_t *queue_candidates(const struct gp_inspect_find_queue *queue)
 {
 	json_t *json = json_array();
 
@@ -184,7 +185,7 @@ static json_t *optional_bool(bool is_known, bool value)
 	return is_known ? json_boolean(value) : json_null();
 }
 
-static json_t *queue_json(const struct gp_find_queue *q)
+static json_t *queue_json(const struct gp_inspect_find_queue *q)
 {
 	json_t *json = json_object();
 
@@ -199,7 +200,8 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	GP_PUT("kfd_id_candidate_count", json_integer((json_int_t)q->candidate_count));
 	GP_PUT("hsa_id", gp_json_u64_if(known(q, GP_FIND_HSA_ID), q->hsa_id));
 	GP_PUT("gpu_id", gp_json_u64_if(known(q, GP_FIND_GPU), q->gpu_id));
-	GP_PUT("type", gp_json_str(known(q, GP_FIND_TYPE) ? gp_queue_type_name(q->type) : NULL));
+	GP_PUT("type",
+	       gp_json_str(known(q, GP_FIND_TYPE) ? gp_kfd_queue_type_name(q->type) : NULL));
 	GP_PUT("size", gp_json_u64_if(known(q, GP_FIND_SIZE), q->size));
 	GP_PUT("priority",
 	       gp_json_str(known(q, GP_FIND_PRIORITY) ? priority_name(q->priority) : NULL));
@@ -221,9 +223,9 @@ static json_t *queue_json(const struct gp_find_queue *q)
 	return json;
 }
 
-static json_t *input_json(const struct gp_find_input *input)
+static json_t *input_json(const struct gp_inspect_find_input *input)
 {
-	const struct gp_amdlog_stats *stats = &input->stats;
+	const struct gp_trace_amdlog_stats *stats = &input->stats;
 	bool all = !input->fast;
 
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "file", gp_json_str(input->name),
@@ -238,8 +240,8 @@ static json_t *input_json(const struct gp_find_input *input)
 }
 
 /* Everything of a process but its queues. */
-static json_t *process_json(const struct gp_find_process *process,
-			    const struct gp_find_result *result)
+static json_t *process_json(const struct gp_inspect_find_process *process,
+			    const struct gp_inspect_find_result *result)
 {
 	const struct gp_process *p = &process->process;
 	json_t *json = json_object(), *inputs = json_array();
@@ -265,8 +267,8 @@ static int dump(FILE *out, json_t *json, size_t flags)
 	return error;
 }
 
-int gp_find_print_json(FILE *out, const struct gp_find_process *process,
-		       const struct gp_find_result *result, const char *indent)
+int gp_inspect_find_print_json(FILE *out, const struct gp_inspect_find_process *process,
+			       const struct gp_inspect_find_result *result, const char *indent)
 {
 	int error;
 
@@ -281,7 +283,8 @@ int gp_find_print_json(FILE *out, const struct gp_find_process *process,
 	return error ? error : ferror(out) ? -EIO : 0;
 }
 
-static bool gave_something(const struct gp_find_queue *queue, enum gp_find_source source)
+static bool gave_something(const struct gp_inspect_find_queue *queue,
+			   enum gp_inspect_find_source source)
 {
 	for (int fact = 0; fact < GP_FIND_FACTS; fact++) {
 		if (queue->from[fact] == source)
@@ -291,7 +294,7 @@ static bool gave_something(const struct gp_find_queue *queue, enum gp_find_sourc
 }
 
 /* "log+mqd": every source that gave this row something, in a fixed order. */
-static void sources_text(const struct gp_find_queue *queue, char *out, size_t size)
+static void sources_text(const struct gp_inspect_find_queue *queue, char *out, size_t size)
 {
 	out[0] = '\0';
 	for (size_t source = GP_FROM_LOG; source < GP_FROM_MATCH; source++) {
@@ -308,15 +311,15 @@ static void sources_text(const struct gp_find_queue *queue, char *out, size_t si
 	}
 }
 
-static void add_fact(struct gp_table *table, const struct gp_find_queue *queue,
-		     enum gp_find_fact fact)
+static void add_fact(struct gp_table *table, const struct gp_inspect_find_queue *queue,
+		     enum gp_inspect_find_fact fact)
 {
 	char text[64];
 
 	gp_table_cell(table, fact_text(queue, fact, text, sizeof(text)) ? text : NULL);
 }
 
-static void add_row(struct gp_table *table, const struct gp_find_queue *queue)
+static void add_row(struct gp_table *table, const struct gp_inspect_find_queue *queue)
 {
 	char text[128];
 
@@ -360,7 +363,7 @@ static void add_row(struct gp_table *table, const struct gp_find_queue *queue)
 	gp_table_cell(table, text);
 }
 
-struct gp_table *gp_find_table(const struct gp_find_process *process)
+struct gp_table *gp_inspect_find_table(const struct gp_inspect_find_process *process)
 {
 	static const struct {
 		const char *title;
@@ -400,7 +403,7 @@ struct gp_table *gp_find_table(const struct gp_find_process *process)
 	return table;
 }
 
-struct gp_table *gp_find_long_table(const struct gp_find_queue *queue)
+struct gp_table *gp_inspect_find_long_table(const struct gp_inspect_find_queue *queue)
 {
 	struct gp_table *table = gp_table_new();
 	char text[128];
@@ -439,7 +442,7 @@ static void python_number(struct gp_buf *out, const char *name, bool is_known, u
 }
 
 /* Only numbers and words of ours are written, so no log can make it anything but Python. */
-int gp_find_python(const struct gp_find_process *process, struct gp_buf *out)
+int gp_inspect_find_python(const struct gp_inspect_find_process *process, struct gp_buf *out)
 {
 	gp_buf_printf(out,
 		      "# queue_config_pid_%u.py\n"
@@ -448,7 +451,7 @@ int gp_find_python(const struct gp_find_process *process, struct gp_buf *out)
 		      "queues = [\n",
 		      process->pid);
 	for (size_t i = 0; i < process->count; i++) {
-		const struct gp_find_queue *q = &process->queues[i];
+		const struct gp_inspect_find_queue *q = &process->queues[i];
 		bool ring = known(q, GP_FIND_RING);
 
 		gp_buf_puts(out, "    {\n");

@@ -6,14 +6,14 @@
 
 #include "base/buf.h"
 
-void gp_grid_free(struct gp_grid *grid)
+void gp_inspect_grid_free(struct gp_inspect_grid *grid)
 {
 	free(grid->rows);
 	free(grid->cells);
-	*grid = (struct gp_grid){0};
+	*grid = (struct gp_inspect_grid){0};
 }
 
-void gp_grid_column(struct gp_grid *grid, const char *title, enum gp_align align)
+void gp_inspect_grid_column(struct gp_inspect_grid *grid, const char *title, enum gp_align align)
 {
 	if (grid->column_count == GP_GRID_COLUMNS) {
 		grid->error = -ENOMEM;
@@ -23,9 +23,9 @@ void gp_grid_column(struct gp_grid *grid, const char *title, enum gp_align align
 	grid->columns[grid->column_count++].align = align;
 }
 
-void gp_grid_row(struct gp_grid *grid, const char *name)
+void gp_inspect_grid_row(struct gp_inspect_grid *grid, const char *name)
 {
-	struct gp_grid_row *row;
+	struct gp_inspect_grid_row *row;
 
 	if (gp_array_grow((void **)&grid->rows, grid->row_count, &grid->row_capacity,
 			  sizeof(*grid->rows))) {
@@ -33,13 +33,14 @@ void gp_grid_row(struct gp_grid *grid, const char *name)
 		return;
 	}
 	row = &grid->rows[grid->row_count++];
-	*row = (struct gp_grid_row){.first_cell = grid->cell_count};
+	*row = (struct gp_inspect_grid_row){.first_cell = grid->cell_count};
 	strncpy(row->name, name, sizeof(row->name) - 1);
 }
 
-void gp_grid_cell(struct gp_grid *grid, enum gp_colour colour, const char *text)
+void gp_inspect_grid_cell(struct gp_inspect_grid *grid, enum gp_show_colour colour,
+			  const char *text)
 {
-	struct gp_grid_cell *cell;
+	struct gp_inspect_grid_cell *cell;
 
 	if (gp_array_grow((void **)&grid->cells, grid->cell_count, &grid->cell_capacity,
 			  sizeof(*grid->cells))) {
@@ -47,21 +48,21 @@ void gp_grid_cell(struct gp_grid *grid, enum gp_colour colour, const char *text)
 		return;
 	}
 	cell = &grid->cells[grid->cell_count++];
-	*cell = (struct gp_grid_cell){.colour = colour};
+	*cell = (struct gp_inspect_grid_cell){.colour = colour};
 	strncpy(cell->text, text, sizeof(cell->text) - 1);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct gp_grid_row *const *x = a, *const *y = b;
+	const struct gp_inspect_grid_row *const *x = a, *const *y = b;
 
 	return strcmp((*x)->name, (*y)->name);
 }
 
 /* Rows by name; NULL without memory or rows. */
-static const struct gp_grid_row **sort_rows(const struct gp_grid *grid)
+static const struct gp_inspect_grid_row **sort_rows(const struct gp_inspect_grid *grid)
 {
-	const struct gp_grid_row **sorted;
+	const struct gp_inspect_grid_row **sorted;
 
 	if (!grid->row_count)
 		return NULL;
@@ -74,11 +75,11 @@ static const struct gp_grid_row **sort_rows(const struct gp_grid *grid)
 	return sorted;
 }
 
-static const struct gp_grid_cell *find_cells(const struct gp_grid *before,
-					     const struct gp_grid_row **sorted,
-					     const struct gp_grid_row *row)
+static const struct gp_inspect_grid_cell *find_cells(const struct gp_inspect_grid *before,
+						     const struct gp_inspect_grid_row **sorted,
+						     const struct gp_inspect_grid_row *row)
 {
-	const struct gp_grid_row **found;
+	const struct gp_inspect_grid_row **found;
 
 	if (!sorted)
 		return NULL;
@@ -86,7 +87,7 @@ static const struct gp_grid_cell *find_cells(const struct gp_grid *before,
 	return found ? before->cells + (*found)->first_cell : NULL;
 }
 
-static void add_cell(struct gp_table *table, const struct gp_grid_cell *cell, bool changed,
+static void add_cell(struct gp_table *table, const struct gp_inspect_grid_cell *cell, bool changed,
 		     bool colour)
 {
 	if (changed && !colour)
@@ -96,17 +97,17 @@ static void add_cell(struct gp_table *table, const struct gp_grid_cell *cell, bo
 	gp_table_paint(table, changed ? GP_REVERSE : cell->colour);
 }
 
-struct gp_table *gp_grid_table(const struct gp_grid *grid, const struct gp_grid *before,
-			       bool colour)
+struct gp_table *gp_inspect_grid_table(const struct gp_inspect_grid *grid,
+				       const struct gp_inspect_grid *before, bool colour)
 {
 	struct gp_table *table = gp_table_new();
-	const struct gp_grid_row **sorted = before ? sort_rows(before) : NULL;
+	const struct gp_inspect_grid_row **sorted = before ? sort_rows(before) : NULL;
 
 	for (size_t c = 0; table && c < grid->column_count; c++)
 		gp_table_column(table, grid->columns[c].title, grid->columns[c].align);
 	for (size_t r = 0; table && !grid->error && r < grid->row_count; r++) {
-		const struct gp_grid_cell *cells = grid->cells + grid->rows[r].first_cell;
-		const struct gp_grid_cell *old =
+		const struct gp_inspect_grid_cell *cells = grid->cells + grid->rows[r].first_cell;
+		const struct gp_inspect_grid_cell *old =
 			before ? find_cells(before, sorted, &grid->rows[r]) : NULL;
 
 		for (size_t c = 0; c < grid->column_count; c++) {

@@ -38,8 +38,8 @@ static bool is_blank(const struct gp_buf *text)
 	return true;
 }
 
-int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
-		      struct gp_diag *diag, struct gp_kfd_input *out)
+int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
+			      struct gp_diag *diag, struct gp_inspect_kfd_input *out)
 {
 	bool is_pipe = file && strcmp(file, "-") == 0;
 	int error;
@@ -68,48 +68,49 @@ int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *
 	return 0;
 }
 
-void gp_kfd_input_free(struct gp_kfd_input *input)
+void gp_inspect_kfd_input_free(struct gp_inspect_kfd_input *input)
 {
 	gp_buf_free(&input->text);
 }
 
-struct gp_debugfs_source gp_kfd_input_source(const struct gp_kfd_query *query,
-					     const struct gp_kfd_input *input,
-					     struct gp_kfd_gfx *gfx)
+struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect_kfd_query *query,
+							 const struct gp_inspect_kfd_input *input,
+							 struct gp_kfd_gfx *gfx)
 {
-	return (struct gp_debugfs_source){.name = input->name,
-					  .text = gp_buf_str(&input->text),
-					  .len = input->text.len,
-					  .live = input->live,
-					  .partial = query->partial,
-					  .gfx_version = gp_kfd_gfx_version,
-					  .ctx = gfx};
+	return (struct gp_gpu_debugfs_source){.name = input->name,
+					      .text = gp_buf_str(&input->text),
+					      .len = input->text.len,
+					      .live = input->live,
+					      .partial = query->partial,
+					      .gfx_version = gp_kfd_gfx_version,
+					      .ctx = gfx};
 }
 
-int gp_kfd_input_judge(int error, struct gp_diag *diag)
+int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag)
 {
 	if (error == -EBADMSG)
 		gp_diag(diag, GP_NOTE, _("--partial shows what is complete of it"));
 	return error;
 }
 
-bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name)
+bool gp_inspect_kfd_query_set_gfx(struct gp_inspect_kfd_query *query, const char *name)
 {
-	query->gfx_version = gp_gfx_parse(name);
+	query->gfx_version = gp_kfd_gfx_parse(name);
 	return query->gfx_version;
 }
 
-int gp_kfd_query_gfx(const struct gp_kfd_query *query, struct gp_kfd_gfx *out)
+int gp_inspect_kfd_query_gfx(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *out)
 {
 	out->forced = query->gfx_version;
 	return out->forced ? 0 : gp_kfd_gfx_read(&query->root, out);
 }
 
-int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx,
-			struct gp_diag *diag, struct gp_slot_list *out, char *from, size_t size)
+int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *gfx,
+				struct gp_diag *diag, struct gp_kfd_slot_list *out, char *from,
+				size_t size)
 {
-	struct gp_kfd_input input = {0};
-	struct gp_debugfs_source source;
+	struct gp_inspect_kfd_input input = {0};
+	struct gp_gpu_debugfs_source source;
 	/* What nobody asked for may fail in silence; the pids are missing then. */
 	struct gp_diag *sink = query->mqds_file ? diag : NULL;
 	int error;
@@ -117,25 +118,27 @@ int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx
 	from[0] = '\0';
 	if (query->file && !query->mqds_file)
 		return 0;
-	error = gp_kfd_input_read(&query->root, query->mqds_file, GP_DEBUGFS_MQDS, sink, &input);
+	error = gp_inspect_kfd_input_read(&query->root, query->mqds_file, GP_DEBUGFS_MQDS, sink,
+					  &input);
 	if (!error) {
-		source = gp_kfd_input_source(query, &input, gfx);
+		source = gp_inspect_kfd_input_source(query, &input, gfx);
 		/* With --partial all that is left to say is what is missing. */
 		error = gp_kfd_parse_mqds(&source, query->partial ? diag : sink, out);
-		error = gp_kfd_input_judge(error, sink);
+		error = gp_inspect_kfd_input_judge(error, sink);
 	}
 	if (!error)
 		snprintf(from, size, "%s", input.name);
-	gp_kfd_input_free(&input);
+	gp_inspect_kfd_input_free(&input);
 	return query->mqds_file || error == -ENOMEM ? error : 0;
 }
 
-void gp_kfd_query_filter(const struct gp_kfd_query *query, struct gp_slot_list *list)
+void gp_inspect_kfd_query_filter(const struct gp_inspect_kfd_query *query,
+				 struct gp_kfd_slot_list *list)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		struct gp_slot *slot = &list->items[i];
+		struct gp_kfd_slot *slot = &list->items[i];
 
 		if ((query->pid && slot->pid != query->pid) ||
 		    (query->has_gpu && slot->gpu_id != query->gpu_id)) {

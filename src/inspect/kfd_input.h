@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "gpu/kfd/debugfs.h"
 
-struct gp_kfd_query {
+struct gp_inspect_kfd_query {
 	struct gp_root root;
 	const char *file;      /* NULL: live; "-": standard input */
 	const char *mqds_file; /* NULL: live descriptors with live text, none with a file */
@@ -22,37 +22,39 @@ struct gp_kfd_query {
 };
 
 /* "gfx942"; false when it is no such name. */
-bool gp_kfd_query_set_gfx(struct gp_kfd_query *query, const char *name);
+bool gp_inspect_kfd_query_set_gfx(struct gp_inspect_kfd_query *query, const char *name);
 
 /* A text with the name its messages use. */
-struct gp_kfd_input {
+struct gp_inspect_kfd_input {
 	char name[4096];
 	struct gp_buf text;
 	bool live;
 };
 
 /* Reads `file`, or the debugfs path under the root when it is NULL. The error is said. */
-int gp_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
-		      struct gp_diag *diag, struct gp_kfd_input *out);
-void gp_kfd_input_free(struct gp_kfd_input *input);
+int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
+			      struct gp_diag *diag, struct gp_inspect_kfd_input *out);
+void gp_inspect_kfd_input_free(struct gp_inspect_kfd_input *input);
 /* What a parser of gpu/kfd/debugfs.h is given; points into the input. */
-struct gp_debugfs_source gp_kfd_input_source(const struct gp_kfd_query *query,
-					     const struct gp_kfd_input *input,
-					     struct gp_kfd_gfx *gfx);
+struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect_kfd_query *query,
+							 const struct gp_inspect_kfd_input *input,
+							 struct gp_kfd_gfx *gfx);
 /* After a parser's -EBADMSG: says that --partial shows the rest. Returns the error. */
-int gp_kfd_input_judge(int error, struct gp_diag *diag);
+int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag);
 
 /* The register layouts to read with: what the user forced, or what the topology says. */
-int gp_kfd_query_gfx(const struct gp_kfd_query *query, struct gp_kfd_gfx *out);
+int gp_inspect_kfd_query_gfx(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *out);
 
 /*
  * The descriptors that give slots and runlists their pids. An absent source the user did not name
  * is no error: *from is "" then, and the list empty.
  */
-int gp_kfd_query_owners(const struct gp_kfd_query *query, struct gp_kfd_gfx *gfx,
-			struct gp_diag *diag, struct gp_slot_list *out, char *from, size_t size);
+int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *gfx,
+				struct gp_diag *diag, struct gp_kfd_slot_list *out, char *from,
+				size_t size);
 
 /* Removes the slots the user did not ask for. */
-void gp_kfd_query_filter(const struct gp_kfd_query *query, struct gp_slot_list *list);
+void gp_inspect_kfd_query_filter(const struct gp_inspect_kfd_query *query,
+				 struct gp_kfd_slot_list *list);
 
 #endif

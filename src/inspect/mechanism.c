@@ -14,7 +14,7 @@
 #define GP_ROCR_NEVER_MINOR  2      /* ROCr 5.2 and older never call RUNTIME_ENABLE */
 #define GP_ROCR_ALWAYS_MINOR 3      /* ROCr 6.3 and newer do */
 
-const char *gp_verdict_word(enum gp_verdict verdict)
+const char *gp_inspect_verdict_word(enum gp_inspect_verdict verdict)
 {
 	static const char *const words[] = {
 		[GP_VERDICT_CAN] = "can",
@@ -26,7 +26,7 @@ const char *gp_verdict_word(enum gp_verdict verdict)
 }
 
 __attribute__((format(printf, 3, 4))) static void
-say(struct gp_judgement *out, enum gp_verdict verdict, const char *format, ...)
+say(struct gp_inspect_judgement *out, enum gp_inspect_verdict verdict, const char *format, ...)
 {
 	va_list args;
 
@@ -37,7 +37,7 @@ say(struct gp_judgement *out, enum gp_verdict verdict, const char *format, ...)
 }
 
 /* True when there is a KFD with a GPU to open; otherwise says what is missing. */
-static bool has_kfd(const struct gp_doctor *d, struct gp_judgement *out)
+static bool has_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!d->kfd_present && !d->amdgpu_loaded)
 		say(out, GP_VERDICT_CANNOT, _("no KFD here: the amdgpu driver is not loaded"));
@@ -53,9 +53,9 @@ static bool has_kfd(const struct gp_doctor *d, struct gp_judgement *out)
 	return false;
 }
 
-static bool may_open_kfd(const struct gp_doctor *d, struct gp_judgement *out)
+static bool may_open_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	const struct gp_device_access *device = &d->kfd_device;
+	const struct gp_inspect_device_access *device = &d->kfd_device;
 
 	if (!device->checked || device->error == 0)
 		return true;
@@ -72,7 +72,7 @@ static bool may_open_kfd(const struct gp_doctor *d, struct gp_judgement *out)
 	return false;
 }
 
-static void judge_agent(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
@@ -88,7 +88,7 @@ static void judge_agent(const struct gp_doctor *d, struct gp_judgement *out)
 		    d->kfd_device.checked ? "" : _("; access to /dev/kfd was not checked"));
 }
 
-static void judge_cumask(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
@@ -98,9 +98,9 @@ static void judge_cumask(const struct gp_doctor *d, struct gp_judgement *out)
 }
 
 /* Whether another process of the same user can be attached to. */
-static bool may_attach(const struct gp_doctor *d, struct gp_judgement *out)
+static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	enum gp_verdict verdict =
+	enum gp_inspect_verdict verdict =
 		d->valid & GP_DOC_CAPABILITIES ? GP_VERDICT_CANNOT : GP_VERDICT_UNKNOWN;
 
 	if (!(d->valid & GP_DOC_PTRACE_SCOPE) || d->ptrace_scope == 0)
@@ -121,7 +121,7 @@ static bool may_attach(const struct gp_doctor *d, struct gp_judgement *out)
 	return false;
 }
 
-static bool debug_version(const struct gp_doctor *d, struct gp_judgement *out)
+static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!(d->valid & GP_DOC_KFD_VERSION)) {
 		say(out, GP_VERDICT_UNKNOWN,
@@ -143,14 +143,14 @@ static bool debug_version(const struct gp_doctor *d, struct gp_judgement *out)
 	return true;
 }
 
-static bool debug_gpus(const struct gp_doctor *d, struct gp_judgement *out)
+static bool debug_gpus(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	for (size_t i = 0; i < d->amd.count; i++) {
 		const struct gp_gpu *gpu = &d->amd.items[i];
 		char gfx[16] = "?";
 
 		if (gpu->valid & GP_GPU_GFX)
-			gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
+			gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 		if (!(gpu->valid & GP_GPU_CAPABILITY)) {
 			say(out, GP_VERDICT_UNKNOWN,
 			    _("the capabilities of GPU node %u (%s) are not readable"), gpu->node,
@@ -176,7 +176,7 @@ static bool debug_gpus(const struct gp_doctor *d, struct gp_judgement *out)
 	return true;
 }
 
-static void judge_debug(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out) || !debug_version(d, out) || !debug_gpus(d, out) ||
 	    !may_open_kfd(d, out) || !may_attach(d, out))
@@ -200,7 +200,7 @@ static void judge_debug(const struct gp_doctor *d, struct gp_judgement *out)
 		    d->kfd_device.checked ? "" : _("; access to /dev/kfd was not checked"));
 }
 
-static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out))
 		return;
@@ -236,7 +236,7 @@ static void judge_module(const struct gp_doctor *d, struct gp_judgement *out)
 		    d->kernel[0] ? d->kernel : "?");
 }
 
-static void judge_patched(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out))
 		return;
@@ -254,7 +254,7 @@ static void judge_patched(const struct gp_doctor *d, struct gp_judgement *out)
 }
 
 /* True when the NVIDIA driver is there, reachable and of a branch that was tried. */
-static bool has_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
+static bool has_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	const struct gp_nvrm_branch *branch = gp_nvrm_branch(d->nvidia_version);
 
@@ -286,9 +286,9 @@ static bool has_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 }
 
 /* For own programs nothing more is needed; for running ones the right to ptrace them. */
-static void say_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
+static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	struct gp_judgement attach = {0};
+	struct gp_inspect_judgement attach = {0};
 	char text[256];
 
 	snprintf(text, sizeof(text), _("driver %s; processes of this user"), d->nvidia_version);
@@ -302,13 +302,13 @@ static void say_nvidia(const struct gp_doctor *d, struct gp_judgement *out)
 		    d->nvidia_version, attach.reason);
 }
 
-static void judge_timeslice(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_timeslice(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (has_nvidia(d, out))
 		say_nvidia(d, out);
 }
 
-static void judge_suspend(const struct gp_doctor *d, struct gp_judgement *out)
+static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_nvidia(d, out))
 		return;
@@ -320,7 +320,7 @@ static void judge_suspend(const struct gp_doctor *d, struct gp_judgement *out)
 		say_nvidia(d, out);
 }
 
-const struct gp_mechanism gp_mechanisms[] = {
+const struct gp_inspect_mechanism gp_inspect_mechanisms[] = {
 	{"kfd-agent", N_("process or queue"), true, judge_agent},
 	{"kfd-cumask", N_("queue (shares)"), false, judge_cumask},
 	{"kfd-debug", N_("running process"), true, judge_debug},

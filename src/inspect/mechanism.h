@@ -8,24 +8,24 @@
 
 #include "inspect/doctor.h"
 
-enum gp_verdict { GP_VERDICT_CAN, GP_VERDICT_CANNOT, GP_VERDICT_UNKNOWN };
+enum gp_inspect_verdict { GP_VERDICT_CAN, GP_VERDICT_CANNOT, GP_VERDICT_UNKNOWN };
 
-struct gp_judgement {
-	enum gp_verdict verdict;
+struct gp_inspect_judgement {
+	enum gp_inspect_verdict verdict;
 	char reason[512]; /* translated; what it lacks, or what to mind */
 };
 
-struct gp_mechanism {
+struct gp_inspect_mechanism {
 	const char *name;
 	const char *scope; /* N_(): what it acts on */
 	bool stops_mid_kernel;
-	void (*judge)(const struct gp_doctor *d, struct gp_judgement *out);
+	void (*judge)(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out);
 };
 
 /* In the order of the design's table; ends with an entry without name. */
-extern const struct gp_mechanism gp_mechanisms[];
+extern const struct gp_inspect_mechanism gp_inspect_mechanisms[];
 
 /* "can", "cannot", "unknown": the word in JSON. */
-const char *gp_verdict_word(enum gp_verdict verdict);
+const char *gp_inspect_verdict_word(enum gp_inspect_verdict verdict);
 
 #endif

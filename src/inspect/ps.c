@@ -11,27 +11,27 @@
 #define GP_KFD_SYSFS   "/sys/class/kfd/kfd"
 #define GP_NVIDIA_PROC "/proc/driver/nvidia"
 
-void gp_ps_free(struct gp_ps *ps)
+void gp_inspect_ps_free(struct gp_inspect_ps *ps)
 {
 	gp_gpu_list_free(&ps->gpus);
 	gp_gpu_process_list_free(&ps->processes);
 	free(ps->rows);
-	*ps = (struct gp_ps){0};
+	*ps = (struct gp_inspect_ps){0};
 }
 
 static int fill_rows(const struct gp_root *root, struct gp_container_names *names, bool host_view,
-		     struct gp_ps *ps)
+		     struct gp_inspect_ps *ps)
 {
 	for (size_t i = 0; i < ps->processes.count; i++) {
 		const struct gp_gpu_process *gpu = &ps->processes.items[i];
-		struct gp_ps_row *row;
+		struct gp_inspect_ps_row *row;
 		int error = gp_array_grow((void **)&ps->rows, ps->count, &ps->capacity,
 					  sizeof(*ps->rows));
 
 		if (error)
 			return error;
 		row = &ps->rows[ps->count++];
-		*row = (struct gp_ps_row){.gpu = gpu};
+		*row = (struct gp_inspect_ps_row){.gpu = gpu};
 		/* In another pid namespace this /proc would show a stranger under the same pid. */
 		if ((!host_view && !gpu->by_descriptors) ||
 		    gp_process_read(root, gpu->pid, &row->process))
@@ -55,7 +55,7 @@ static int by_pid(const void *a, const void *b)
 
 /* Its GPUs and processes after KFD's; the lists that are emptied are freed by the caller. */
 static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *processes,
-			 struct gp_ps *out)
+			 struct gp_inspect_ps *out)
 {
 	int error = 0;
 
@@ -82,7 +82,7 @@ static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *p
 static void look_for_queues(struct gp_gpu_process *process)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	struct gp_control_queues found = {0};
+	struct gp_gpu_control_queues found = {0};
 
 	if (pidfd < 0)
 		return;
@@ -97,7 +97,7 @@ static void look_for_queues(struct gp_gpu_process *process)
 	close(pidfd);
 }
 
-static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
+static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct gp_inspect_ps *out)
 {
 	struct gp_gpu_process_list processes = {0};
 	struct gp_gpu_list gpus = {0};
@@ -114,14 +114,14 @@ static int read_nvidia(const struct gp_root *root, struct gp_diag *diag, struct 
 	return error;
 }
 
-int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out)
+int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_inspect_ps *out)
 {
 	struct gp_container_names names = {0};
 	bool host_view = gp_process_host_view(root);
 	int error;
 
-	*out = (struct gp_ps){.driver_present = gp_root_exists(root, GP_KFD_SYSFS),
-			      .nvidia_present = gp_root_exists(root, GP_NVIDIA_PROC)};
+	*out = (struct gp_inspect_ps){.driver_present = gp_root_exists(root, GP_KFD_SYSFS),
+				      .nvidia_present = gp_root_exists(root, GP_NVIDIA_PROC)};
 	if (!out->driver_present && !out->nvidia_present) {
 		gp_diag(diag, GP_NOTE,
 			_("no KFD on this machine (%s is absent: amdgpu is not loaded or found no "
@@ -139,7 +139,7 @@ int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *o
 		error = fill_rows(root, &names, host_view, out);
 	gp_container_names_free(&names);
 	if (error) {
-		gp_ps_free(out);
+		gp_inspect_ps_free(out);
 		return error;
 	}
 	if (!host_view && out->driver_present && out->count)

@@ -12,7 +12,7 @@
 #include "gpu/gpu.h"
 #include "base/host/container.h"
 
-struct gp_ps_row {
+struct gp_inspect_ps_row {
 	bool process_known; /* /proc shows it */
 	bool contained;
 	struct gp_process process;
@@ -20,22 +20,22 @@ struct gp_ps_row {
 	const struct gp_gpu_process *gpu; /* in the snapshot's list */
 };
 
-struct gp_ps {
+struct gp_inspect_ps {
 	bool driver_present; /* KFD */
 	bool nvidia_present;
 	struct gp_gpu_list gpus;
 	struct gp_gpu_process_list processes;
-	struct gp_ps_row *rows; /* by pid */
+	struct gp_inspect_ps_row *rows; /* by pid */
 	size_t count, capacity;
 };
 
 /* 0 or -errno, said. NVIDIA's processes are among them where its driver is. No driver at all is an
  * empty snapshot and a note. */
-int gp_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_ps *out);
-void gp_ps_free(struct gp_ps *ps);
+int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_inspect_ps *out);
+void gp_inspect_ps_free(struct gp_inspect_ps *ps);
 
 /* Both return a new object or NULL without memory. The table sums over GPUs; JSON does not. */
-struct gp_table *gp_ps_table(const struct gp_ps *ps);
-json_t *gp_ps_json(const struct gp_ps *ps);
+struct gp_table *gp_inspect_ps_table(const struct gp_inspect_ps *ps);
+json_t *gp_inspect_ps_json(const struct gp_inspect_ps *ps);
 
 #endif

@@ -64,7 +64,7 @@ static void count_cell(struct gp_table *table, const struct sum *sum, size_t gpu
 		gp_table_cellf(table, "%s%" PRIu64, mark(sum, gpus), sum->value);
 }
 
-static const struct gp_gpu *gpu_by_id(const struct gp_ps *ps, u32 gpu_id)
+static const struct gp_gpu *gpu_by_id(const struct gp_inspect_ps *ps, u32 gpu_id)
 {
 	for (size_t i = 0; i < ps->gpus.count; i++) {
 		if (ps->gpus.items[i].gpu_id == gpu_id)
@@ -84,7 +84,7 @@ static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
 
 /* Nodes of the topology, "1,2", NVIDIA's "nvidia0"; a GPU that is not listed there goes by its id,
  * "#5f6c". */
-static void gpus_cell(struct gp_table *table, const struct gp_ps *ps,
+static void gpus_cell(struct gp_table *table, const struct gp_inspect_ps *ps,
 		      const struct gp_gpu_process *process)
 {
 	struct gp_buf text = {0};
@@ -124,13 +124,14 @@ static void queues_cell(struct gp_table *table, const struct gp_gpu_process *pro
 	for (size_t i = 0; i < GP_QUEUE_TYPES; i++) {
 		if (counts[i])
 			gp_buf_printf(&text, "%s%zu %s", text.len ? ", " : "", counts[i],
-				      gp_queue_type_name(i));
+				      gp_kfd_queue_type_name(i));
 	}
 	gp_table_cell(table, text.len ? gp_buf_str(&text) : "0");
 	gp_buf_free(&text);
 }
 
-static void add_row(struct gp_table *table, const struct gp_ps *ps, const struct gp_ps_row *row)
+static void add_row(struct gp_table *table, const struct gp_inspect_ps *ps,
+		    const struct gp_inspect_ps_row *row)
 {
 	struct sum vram = {0}, sdma = {0}, occupancy = {0}, evicted = {0};
 	const struct gp_gpu_process *gpu = row->gpu;
@@ -158,7 +159,7 @@ static void add_row(struct gp_table *table, const struct gp_ps *ps, const struct
 	gp_table_cell(table, row->process.command);
 }
 
-struct gp_table *gp_ps_table(const struct gp_ps *ps)
+struct gp_table *gp_inspect_ps_table(const struct gp_inspect_ps *ps)
 {
 	struct gp_table *table = gp_table_new();
 
@@ -187,7 +188,7 @@ static json_t *queue_counts(const struct gp_gpu_process *process)
 	json = json_object();
 	count_types(process, counts);
 	for (size_t i = 0; i < GP_QUEUE_TYPES; i++)
-		json_object_set_new(json, gp_queue_type_name(i),
+		json_object_set_new(json, gp_kfd_queue_type_name(i),
 				    json_integer((json_int_t)counts[i]));
 	return json;
 }
@@ -202,16 +203,17 @@ static json_t *queue_list(const struct gp_gpu_process *process)
 	for (size_t i = 0; i < process->queue_count; i++) {
 		const struct gp_gpu_queue *queue = &process->queues[i];
 
-		json_array_append_new(json, json_pack("{s:I,s:I,s:s,s:o}", "kfd_id",
-						      (json_int_t)queue->id, "gpu_id",
-						      (json_int_t)queue->gpu_id, "type",
-						      gp_queue_type_name(queue->type), "ring_bytes",
-						      gp_json_u64_if(queue->size, queue->size)));
+		json_array_append_new(json,
+				      json_pack("{s:I,s:I,s:s,s:o}", "kfd_id",
+						(json_int_t)queue->id, "gpu_id",
+						(json_int_t)queue->gpu_id, "type",
+						gp_kfd_queue_type_name(queue->type), "ring_bytes",
+						gp_json_u64_if(queue->size, queue->size)));
 	}
 	return json;
 }
 
-static json_t *usage_list(const struct gp_ps *ps, const struct gp_gpu_process *process)
+static json_t *usage_list(const struct gp_inspect_ps *ps, const struct gp_gpu_process *process)
 {
 	json_t *json = json_array();
 
@@ -233,7 +235,7 @@ static json_t *usage_list(const struct gp_ps *ps, const struct gp_gpu_process *p
 	return json;
 }
 
-static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
+static json_t *row_json(const struct gp_inspect_ps *ps, const struct gp_inspect_ps_row *row)
 {
 	const struct gp_process *p = &row->process;
 	const struct gp_gpu_process *gpu = row->gpu;
@@ -251,7 +253,7 @@ static json_t *row_json(const struct gp_ps *ps, const struct gp_ps_row *row)
 			 queue_counts(gpu), "queues", queue_list(gpu), "gpus", usage_list(ps, gpu));
 }
 
-json_t *gp_ps_json(const struct gp_ps *ps)
+json_t *gp_inspect_ps_json(const struct gp_inspect_ps *ps)
 {
 	json_t *list = json_array();
 

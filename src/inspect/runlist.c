@@ -6,19 +6,19 @@
 
 #include "abi/pm4.h"
 
-void gp_runlists_free(struct gp_runlists *runlists)
+void gp_inspect_runlists_free(struct gp_inspect_runlists *runlists)
 {
-	gp_runlist_free(&runlists->list);
-	*runlists = (struct gp_runlists){0};
+	gp_kfd_runlist_free(&runlists->list);
+	*runlists = (struct gp_inspect_runlists){0};
 }
 
-static void filter(const struct gp_kfd_query *query, struct gp_runlist *list)
+static void filter(const struct gp_inspect_kfd_query *query, struct gp_kfd_runlist *list)
 {
 	size_t kept = 0;
 	u32 process = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_runlist_entry *entry = &list->items[i];
+		const struct gp_kfd_runlist_entry *entry = &list->items[i];
 
 		if (entry->kind == GP_RUNLIST_PROCESS)
 			process = entry->pid;
@@ -39,36 +39,39 @@ static void filter(const struct gp_kfd_query *query, struct gp_runlist *list)
 	list->node_count = kept;
 }
 
-int gp_runlist_read(const struct gp_kfd_query *query, struct gp_diag *diag, struct gp_runlists *out)
+int gp_inspect_runlist_read(const struct gp_inspect_kfd_query *query, struct gp_diag *diag,
+			    struct gp_inspect_runlists *out)
 {
 	struct gp_kfd_gfx gfx = {0};
-	struct gp_kfd_input input = {0};
-	struct gp_slot_list owners = {0};
-	struct gp_debugfs_source source;
-	int error = gp_kfd_query_gfx(query, &gfx);
+	struct gp_inspect_kfd_input input = {0};
+	struct gp_kfd_slot_list owners = {0};
+	struct gp_gpu_debugfs_source source;
+	int error = gp_inspect_kfd_query_gfx(query, &gfx);
 
 	if (!error)
-		error = gp_kfd_input_read(&query->root, query->file, GP_DEBUGFS_RLS, diag, &input);
+		error = gp_inspect_kfd_input_read(&query->root, query->file, GP_DEBUGFS_RLS, diag,
+						  &input);
 	if (!error) {
-		source = gp_kfd_input_source(query, &input, &gfx);
-		error = gp_kfd_input_judge(gp_kfd_parse_rls(&source, diag, &out->list), diag);
+		source = gp_inspect_kfd_input_source(query, &input, &gfx);
+		error = gp_inspect_kfd_input_judge(gp_kfd_parse_rls(&source, diag, &out->list),
+						   diag);
 	}
 	if (!error)
-		error = gp_kfd_query_owners(query, &gfx, diag, &owners, out->pids_from,
-					    sizeof(out->pids_from));
+		error = gp_inspect_kfd_query_owners(query, &gfx, diag, &owners, out->pids_from,
+						    sizeof(out->pids_from));
 	if (!error) {
 		out->incomplete = out->list.incomplete || owners.incomplete;
-		gp_runlist_join(&out->list, &owners);
+		gp_kfd_runlist_join(&out->list, &owners);
 		filter(query, &out->list);
 	}
 	memcpy(out->source, input.name, sizeof(out->source));
-	gp_slot_list_free(&owners);
-	gp_kfd_input_free(&input);
+	gp_kfd_slot_list_free(&owners);
+	gp_inspect_kfd_input_free(&input);
 	gp_kfd_gfx_free(&gfx);
 	return error;
 }
 
-void gp_runlist_engine(const struct gp_runlist_entry *entry, char *out, size_t size)
+void gp_inspect_runlist_engine(const struct gp_kfd_runlist_entry *entry, char *out, size_t size)
 {
 	if (entry->extended_engine == 1)
 		snprintf(out, size, "sdma%u", entry->engine);

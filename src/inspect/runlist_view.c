@@ -23,57 +23,57 @@ static const char *type_word(u32 type)
 
 /* ---- grid ---- */
 
-static void cellf(struct gp_grid *grid, bool known, const char *format, u64 value)
+static void cellf(struct gp_inspect_grid *grid, bool known, const char *format, u64 value)
 {
 	char text[GP_GRID_TEXT] = "";
 
 	if (known)
 		snprintf(text, sizeof(text), format, value);
-	gp_grid_cell(grid, GP_PLAIN, text);
+	gp_inspect_grid_cell(grid, GP_PLAIN, text);
 }
 
-static void add_row(struct gp_grid *grid, const struct gp_runlist_entry *process,
-		    const struct gp_runlist_entry *queue)
+static void add_row(struct gp_inspect_grid *grid, const struct gp_kfd_runlist_entry *process,
+		    const struct gp_kfd_runlist_entry *queue)
 {
 	char text[GP_GRID_TEXT];
 	bool few = process->mapped_count < process->queue_count;
 
 	snprintf(text, sizeof(text), "%x/%x/%" PRIx64, process->gpu_id, process->pasid,
 		 queue ? queue->mqd_address : 0);
-	gp_grid_row(grid, text);
+	gp_inspect_grid_row(grid, text);
 	cellf(grid, true, "%" PRIx64, process->gpu_id);
 	cellf(grid, process->pid, "%" PRIu64, process->pid);
 	cellf(grid, true, "0x%" PRIx64, process->pasid);
 	cellf(grid, true, "%" PRIu64, process->quantum);
 	snprintf(text, sizeof(text), "%u/%u", process->mapped_count, process->queue_count);
-	gp_grid_cell(grid, few ? GP_YELLOW : GP_PLAIN, text);
+	gp_inspect_grid_cell(grid, few ? GP_YELLOW : GP_PLAIN, text);
 	text[0] = '\0';
 	if (queue)
-		gp_runlist_engine(queue, text, sizeof(text));
-	gp_grid_cell(grid, GP_PLAIN, text);
+		gp_inspect_runlist_engine(queue, text, sizeof(text));
+	gp_inspect_grid_cell(grid, GP_PLAIN, text);
 	cellf(grid, queue, "0x%" PRIx64, queue ? queue->doorbell : 0);
 	cellf(grid, queue, "0x%" PRIx64, queue ? queue->mqd_address : 0);
 	cellf(grid, queue, "0x%" PRIx64, queue ? queue->wptr_address : 0);
 	cellf(grid, queue && queue->ring, "0x%" PRIx64, queue ? queue->ring : 0);
 }
 
-int gp_runlist_grid(const struct gp_runlists *runlists, struct gp_grid *out)
+int gp_inspect_runlist_grid(const struct gp_inspect_runlists *runlists, struct gp_inspect_grid *out)
 {
-	const struct gp_runlist *list = &runlists->list;
-	const struct gp_runlist_entry *process = NULL;
+	const struct gp_kfd_runlist *list = &runlists->list;
+	const struct gp_kfd_runlist_entry *process = NULL;
 
-	gp_grid_column(out, _("GPU"), GP_LEFT);
-	gp_grid_column(out, _("PID"), GP_RIGHT);
-	gp_grid_column(out, _("PASID"), GP_RIGHT);
-	gp_grid_column(out, _("QUANTUM"), GP_RIGHT);
-	gp_grid_column(out, _("MAPPED"), GP_RIGHT);
-	gp_grid_column(out, _("ENGINE"), GP_LEFT);
-	gp_grid_column(out, _("DOORBELL"), GP_RIGHT);
-	gp_grid_column(out, _("MQD"), GP_LEFT);
-	gp_grid_column(out, _("WPTR ADDRESS"), GP_LEFT);
-	gp_grid_column(out, _("RING"), GP_LEFT);
+	gp_inspect_grid_column(out, _("GPU"), GP_LEFT);
+	gp_inspect_grid_column(out, _("PID"), GP_RIGHT);
+	gp_inspect_grid_column(out, _("PASID"), GP_RIGHT);
+	gp_inspect_grid_column(out, _("QUANTUM"), GP_RIGHT);
+	gp_inspect_grid_column(out, _("MAPPED"), GP_RIGHT);
+	gp_inspect_grid_column(out, _("ENGINE"), GP_LEFT);
+	gp_inspect_grid_column(out, _("DOORBELL"), GP_RIGHT);
+	gp_inspect_grid_column(out, _("MQD"), GP_LEFT);
+	gp_inspect_grid_column(out, _("WPTR ADDRESS"), GP_LEFT);
+	gp_inspect_grid_column(out, _("RING"), GP_LEFT);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_runlist_entry *entry = &list->items[i];
+		const struct gp_kfd_runlist_entry *entry = &list->items[i];
 
 		if (entry->kind == GP_RUNLIST_PROCESS) {
 			process = entry;
@@ -94,13 +94,13 @@ struct figures {
 	bool oversubscribed;
 };
 
-static struct figures count_node(const struct gp_runlist *list, const struct gp_runlist_node *node,
-				 size_t from)
+static struct figures count_node(const struct gp_kfd_runlist *list,
+				 const struct gp_kfd_runlist_node *node, size_t from)
 {
 	struct figures figures = {.first = from, .end = from};
 
 	for (; figures.end < list->count; figures.end++) {
-		const struct gp_runlist_entry *entry = &list->items[figures.end];
+		const struct gp_kfd_runlist_entry *entry = &list->items[figures.end];
 
 		if (entry->node != node->node || entry->gpu_id != node->gpu_id)
 			break;
@@ -112,13 +112,13 @@ static struct figures count_node(const struct gp_runlist *list, const struct gp_
 	return figures;
 }
 
-void gp_runlist_summary(const struct gp_runlists *runlists, struct gp_buf *out)
+void gp_inspect_runlist_summary(const struct gp_inspect_runlists *runlists, struct gp_buf *out)
 {
-	const struct gp_runlist *list = &runlists->list;
+	const struct gp_kfd_runlist *list = &runlists->list;
 	size_t at = 0;
 
 	for (size_t i = 0; i < list->node_count; i++) {
-		const struct gp_runlist_node *node = &list->nodes[i];
+		const struct gp_kfd_runlist_node *node = &list->nodes[i];
 		struct figures figures = count_node(list, node, at);
 
 		at = figures.end;
@@ -135,10 +135,10 @@ void gp_runlist_summary(const struct gp_runlists *runlists, struct gp_buf *out)
 	}
 }
 
-void gp_runlist_raw(const struct gp_runlists *runlists, struct gp_buf *out)
+void gp_inspect_runlist_raw(const struct gp_inspect_runlists *runlists, struct gp_buf *out)
 {
 	for (size_t i = 0; i < runlists->list.node_count; i++) {
-		const struct gp_runlist_node *node = &runlists->list.nodes[i];
+		const struct gp_kfd_runlist_node *node = &runlists->list.nodes[i];
 
 		gp_buf_printf(out, "Node %u, gpu_id %x:\n", node->node, node->gpu_id);
 		if (!node->active)
@@ -154,11 +154,11 @@ void gp_runlist_raw(const struct gp_runlists *runlists, struct gp_buf *out)
 
 /* ---- JSON ---- */
 
-static json_t *queue_json(const struct gp_runlist_entry *entry)
+static json_t *queue_json(const struct gp_kfd_runlist_entry *entry)
 {
 	char engine[16];
 
-	gp_runlist_engine(entry, engine, sizeof(engine));
+	gp_inspect_runlist_engine(entry, engine, sizeof(engine));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "engine", engine, "type",
 			 type_word(entry->type), "doorbell", gp_json_hex(entry->doorbell), "mqd",
 			 gp_json_hex(entry->mqd_address), "wptr_address",
@@ -167,7 +167,7 @@ static json_t *queue_json(const struct gp_runlist_entry *entry)
 			 gp_json_u64_if(entry->pid, entry->pid));
 }
 
-static json_t *process_json(const struct gp_runlist_entry *entry)
+static json_t *process_json(const struct gp_kfd_runlist_entry *entry)
 {
 	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:[]}", "pid",
 			 gp_json_u64_if(entry->pid, entry->pid), "pasid", (json_int_t)entry->pasid,
@@ -177,12 +177,12 @@ static json_t *process_json(const struct gp_runlist_entry *entry)
 			 gp_json_hex(entry->page_table), "queues");
 }
 
-static json_t *processes_json(const struct gp_runlist *list, const struct figures *figures)
+static json_t *processes_json(const struct gp_kfd_runlist *list, const struct figures *figures)
 {
 	json_t *processes = json_array(), *process = NULL;
 
 	for (size_t i = figures->first; i < figures->end; i++) {
-		const struct gp_runlist_entry *entry = &list->items[i];
+		const struct gp_kfd_runlist_entry *entry = &list->items[i];
 
 		if (entry->kind == GP_RUNLIST_PROCESS) {
 			process = process_json(entry);
@@ -195,7 +195,7 @@ static json_t *processes_json(const struct gp_runlist *list, const struct figure
 	return processes;
 }
 
-static json_t *words_json(const struct gp_runlist_node *node)
+static json_t *words_json(const struct gp_kfd_runlist_node *node)
 {
 	json_t *words = json_array();
 
@@ -204,9 +204,9 @@ static json_t *words_json(const struct gp_runlist_node *node)
 	return words;
 }
 
-json_t *gp_runlist_json(const struct gp_runlists *runlists, bool raw)
+json_t *gp_inspect_runlist_json(const struct gp_inspect_runlists *runlists, bool raw)
 {
-	const struct gp_runlist *list = &runlists->list;
+	const struct gp_kfd_runlist *list = &runlists->list;
 	json_t *object = json_object(), *gpus = json_array();
 	const char *from = runlists->pids_from[0] ? runlists->pids_from : NULL;
 	size_t at = 0;
@@ -215,7 +215,7 @@ json_t *gp_runlist_json(const struct gp_runlists *runlists, bool raw)
 	json_object_set_new(object, "incomplete", json_boolean(runlists->incomplete));
 	json_object_set_new(object, "pids_from", gp_json_str(from));
 	for (size_t i = 0; i < list->node_count; i++) {
-		const struct gp_runlist_node *node = &list->nodes[i];
+		const struct gp_kfd_runlist_node *node = &list->nodes[i];
 		struct figures figures = count_node(list, node, at);
 		json_t *gpu;
 

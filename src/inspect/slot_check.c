@@ -4,14 +4,14 @@
 #include "abi/kfd_hqd.h"
 #include "base/i18n.h"
 
-enum gp_check gp_check_active(const struct gp_slot *slot)
+enum gp_inspect_check gp_inspect_check_active(const struct gp_kfd_slot *slot)
 {
 	if (!(slot->valid & GP_SLOT_REGISTERS))
 		return GP_CHECK_UNKNOWN;
 	return slot->active ? GP_CHECK_OK : GP_CHECK_INACTIVE;
 }
 
-enum gp_check gp_check_backlog(const struct gp_slot *slot)
+enum gp_inspect_check gp_inspect_check_backlog(const struct gp_kfd_slot *slot)
 {
 	/* The figure is one of packets; SDMA and kernel queues count dwords. */
 	if (!(slot->valid & GP_SLOT_BACKLOG) || !slot->aql)
@@ -19,7 +19,7 @@ enum gp_check gp_check_backlog(const struct gp_slot *slot)
 	return slot->backlog < GP_BACKLOG_HIGH ? GP_CHECK_OK : GP_CHECK_HIGH;
 }
 
-enum gp_check gp_check_quantum(const struct gp_slot *slot)
+enum gp_inspect_check gp_inspect_check_quantum(const struct gp_kfd_slot *slot)
 {
 	if (!(slot->valid & GP_SLOT_PRIORITY))
 		return GP_CHECK_UNKNOWN;
@@ -29,20 +29,20 @@ enum gp_check gp_check_quantum(const struct gp_slot *slot)
 		       : GP_CHECK_OFF;
 }
 
-enum gp_check gp_check_slot(const struct gp_slot *slot)
+enum gp_inspect_check gp_inspect_check_slot(const struct gp_kfd_slot *slot)
 {
-	enum gp_check check = gp_check_active(slot);
+	enum gp_inspect_check check = gp_inspect_check_active(slot);
 
 	if (check != GP_CHECK_OK)
 		return check;
-	check = gp_check_backlog(slot);
+	check = gp_inspect_check_backlog(slot);
 	if (check == GP_CHECK_HIGH)
 		return check;
-	check = gp_check_quantum(slot);
+	check = gp_inspect_check_quantum(slot);
 	return check == GP_CHECK_OFF ? check : GP_CHECK_OK;
 }
 
-const char *gp_check_word(enum gp_check check)
+const char *gp_inspect_check_word(enum gp_inspect_check check)
 {
 	switch (check) {
 	case GP_CHECK_OK:
@@ -59,7 +59,7 @@ const char *gp_check_word(enum gp_check check)
 	return NULL;
 }
 
-void gp_slot_explain(struct gp_buf *out)
+void gp_inspect_slot_explain(struct gp_buf *out)
 {
 	gp_buf_puts(
 		out,

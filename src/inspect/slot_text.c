@@ -10,7 +10,7 @@
 
 #define GP_ROW_WORDS 8
 
-static const char *kind_word(enum gp_slot_kind kind)
+static const char *kind_word(enum gp_kfd_slot_kind kind)
 {
 	switch (kind) {
 	case GP_SLOT_COMPUTE:
@@ -27,12 +27,12 @@ static const char *kind_word(enum gp_slot_kind kind)
 
 /* ---- registers ---- */
 
-struct gp_register {
+struct gp_inspect_register {
 	const char *name;
 	size_t index;
 };
 
-struct gp_field {
+struct gp_inspect_field {
 	size_t index;
 	const char *name;
 	unsigned int from, to;
@@ -42,29 +42,29 @@ struct gp_field {
 #define GP_CP_FIELD(reg, field, from, to)       {GP_##reg, #field, (from), (to)},
 #define GP_SDMA_REG_FIELD(reg, field, from, to) {GP_SDMA_##reg, #field, (from), (to)},
 
-static const struct gp_register cp_registers[] = {GP_HQD_REGISTERS(GP_NAMED)};
-static const struct gp_register sdma_registers[] = {GP_SDMA_REGISTERS(GP_NAMED)};
-static const struct gp_field cp_fields[] = {GP_HQD_FIELDS(GP_CP_FIELD)};
-static const struct gp_field sdma_fields[] = {GP_SDMA_FIELDS(GP_SDMA_REG_FIELD)};
+static const struct gp_inspect_register cp_registers[] = {GP_HQD_REGISTERS(GP_NAMED)};
+static const struct gp_inspect_register sdma_registers[] = {GP_SDMA_REGISTERS(GP_NAMED)};
+static const struct gp_inspect_field cp_fields[] = {GP_HQD_FIELDS(GP_CP_FIELD)};
+static const struct gp_inspect_field sdma_fields[] = {GP_SDMA_FIELDS(GP_SDMA_REG_FIELD)};
 
 /* The registers of a slot: which table, and the words they are in. */
-struct gp_register_set {
-	const struct gp_register *registers;
+struct gp_inspect_register_set {
+	const struct gp_inspect_register *registers;
 	size_t register_count;
-	const struct gp_field *fields;
+	const struct gp_inspect_field *fields;
 	size_t field_count;
 	const char *prefix;
 	const u32 *words;
 };
 
-static struct gp_register_set registers_of(const struct gp_slot *slot)
+static struct gp_inspect_register_set registers_of(const struct gp_kfd_slot *slot)
 {
-	struct gp_register_set set = {.registers = cp_registers,
-				      .register_count = GP_ARRAY_SIZE(cp_registers),
-				      .fields = cp_fields,
-				      .field_count = GP_ARRAY_SIZE(cp_fields),
-				      .prefix = "",
-				      .words = slot->words};
+	struct gp_inspect_register_set set = {.registers = cp_registers,
+					      .register_count = GP_ARRAY_SIZE(cp_registers),
+					      .fields = cp_fields,
+					      .field_count = GP_ARRAY_SIZE(cp_fields),
+					      .prefix = "",
+					      .words = slot->words};
 
 	if (!(slot->valid & GP_SLOT_REGISTERS)) {
 		set.register_count = 0;
@@ -82,12 +82,12 @@ static struct gp_register_set registers_of(const struct gp_slot *slot)
 	return set;
 }
 
-static void heading(const struct gp_slot *slot, const struct gp_slot_options *options,
+static void heading(const struct gp_kfd_slot *slot, const struct gp_inspect_slot_options *options,
 		    struct gp_buf *out)
 {
 	char name[32];
 
-	gp_slot_name(slot, name, sizeof(name));
+	gp_inspect_slot_name(slot, name, sizeof(name));
 	gp_buf_printf(out, "GPU %x", slot->gpu_id);
 	if (options->view == GP_VIEW_DESCRIPTORS)
 		gp_buf_printf(out, " %s", kind_word(slot->kind));
@@ -97,21 +97,21 @@ static void heading(const struct gp_slot *slot, const struct gp_slot_options *op
 		gp_buf_printf(out, " XCC %u", slot->xcc);
 	if (slot->pid)
 		gp_buf_printf(out, " PID %u", slot->pid);
-	if ((slot->valid & GP_SLOT_REGISTERS) && !gp_slot_is_queue(slot, options->view))
+	if ((slot->valid & GP_SLOT_REGISTERS) && !gp_inspect_slot_is_queue(slot, options->view))
 		gp_buf_puts(out, " inactive");
 	gp_buf_puts(out, ":\n");
 }
 
-static bool is_wanted(const struct gp_slot *slot, const struct gp_slot_options *options)
+static bool is_wanted(const struct gp_kfd_slot *slot, const struct gp_inspect_slot_options *options)
 {
-	return options->all || gp_slot_is_shown(slot, options->view);
+	return options->all || gp_inspect_slot_is_shown(slot, options->view);
 }
 
-void gp_slot_raw(const struct gp_slot_list *list, const struct gp_slot_options *options,
-		 struct gp_buf *out)
+void gp_inspect_slot_raw(const struct gp_kfd_slot_list *list,
+			 const struct gp_inspect_slot_options *options, struct gp_buf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
+		const struct gp_kfd_slot *slot = &list->items[i];
 		size_t column = 0;
 
 		if (!is_wanted(slot, options))
@@ -132,15 +132,16 @@ void gp_slot_raw(const struct gp_slot_list *list, const struct gp_slot_options *
 	}
 }
 
-static void print_register(const struct gp_register_set *set, size_t number, struct gp_buf *out)
+static void print_register(const struct gp_inspect_register_set *set, size_t number,
+			   struct gp_buf *out)
 {
-	const struct gp_register *reg = &set->registers[number];
+	const struct gp_inspect_register *reg = &set->registers[number];
 	u32 value = set->words[reg->index];
 	const char *separator = " (";
 
 	gp_buf_printf(out, "    %s%s = 0x%08x", set->prefix, reg->name, value);
 	for (size_t f = 0; f < set->field_count; f++) {
-		const struct gp_field *field = &set->fields[f];
+		const struct gp_inspect_field *field = &set->fields[f];
 
 		if (field->index != reg->index)
 			continue;
@@ -151,12 +152,12 @@ static void print_register(const struct gp_register_set *set, size_t number, str
 	gp_buf_puts(out, separator[0] == ',' ? ")\n" : "\n");
 }
 
-void gp_slot_registers(const struct gp_slot_list *list, const struct gp_slot_options *options,
-		       struct gp_buf *out)
+void gp_inspect_slot_registers(const struct gp_kfd_slot_list *list,
+			       const struct gp_inspect_slot_options *options, struct gp_buf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
-		struct gp_register_set set = registers_of(slot);
+		const struct gp_kfd_slot *slot = &list->items[i];
+		struct gp_inspect_register_set set = registers_of(slot);
 
 		if (!is_wanted(slot, options))
 			continue;
@@ -166,22 +167,22 @@ void gp_slot_registers(const struct gp_slot_list *list, const struct gp_slot_opt
 	}
 }
 
-json_t *gp_slot_registers_json(const struct gp_slot *slot)
+json_t *gp_inspect_slot_registers_json(const struct gp_kfd_slot *slot)
 {
-	struct gp_register_set set = registers_of(slot);
+	struct gp_inspect_register_set set = registers_of(slot);
 	json_t *object;
 
 	if (!set.register_count)
 		return json_null();
 	object = json_object();
 	for (size_t r = 0; r < set.register_count; r++) {
-		const struct gp_register *reg = &set.registers[r];
+		const struct gp_inspect_register *reg = &set.registers[r];
 		u32 value = set.words[reg->index];
 		json_t *fields = json_object();
 		char name[64];
 
 		for (size_t f = 0; f < set.field_count; f++) {
-			const struct gp_field *field = &set.fields[f];
+			const struct gp_inspect_field *field = &set.fields[f];
 
 			if (field->index == reg->index)
 				json_object_set_new(fields, field->name,
@@ -198,7 +199,7 @@ json_t *gp_slot_registers_json(const struct gp_slot *slot)
 
 /* ---- JSON ---- */
 
-static json_t *rows_json(const struct gp_slot *slot)
+static json_t *rows_json(const struct gp_kfd_slot *slot)
 {
 	json_t *rows = json_array();
 
@@ -220,16 +221,17 @@ static json_t *quantum_json(bool known, u32 quantum)
 			 (int)GP_HQD_FIELD(words, CP_HQD_QUANTUM, QUANTUM_DURATION));
 }
 
-static json_t *check_json(const struct gp_slot *slot, bool queue)
+static json_t *check_json(const struct gp_kfd_slot *slot, bool queue)
 {
 	if (!(slot->valid & GP_SLOT_REGISTERS))
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "state",
-			 gp_json_str(gp_check_word(gp_check_slot(slot))), "active",
-			 gp_json_str(gp_check_word(gp_check_active(slot))), "backlog",
-			 gp_json_str(queue ? gp_check_word(gp_check_backlog(slot)) : NULL),
-			 "quantum",
-			 gp_json_str(queue ? gp_check_word(gp_check_quantum(slot)) : NULL));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o}", "state",
+		gp_json_str(gp_inspect_check_word(gp_inspect_check_slot(slot))), "active",
+		gp_json_str(gp_inspect_check_word(gp_inspect_check_active(slot))), "backlog",
+		gp_json_str(queue ? gp_inspect_check_word(gp_inspect_check_backlog(slot)) : NULL),
+		"quantum",
+		gp_json_str(queue ? gp_inspect_check_word(gp_inspect_check_quantum(slot)) : NULL));
 }
 
 static void set(json_t *object, const char *key, json_t *value)
@@ -237,7 +239,8 @@ static void set(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value);
 }
 
-static void place_json(json_t *object, const struct gp_slot *slot, enum gp_slot_view view)
+static void place_json(json_t *object, const struct gp_kfd_slot *slot,
+		       enum gp_inspect_slot_view view)
 {
 	bool slots = view == GP_VIEW_SLOTS, sdma = slot->kind == GP_SLOT_SDMA;
 	bool engine_known = slots || (sdma && (slot->valid & GP_SLOT_REGISTERS));
@@ -260,7 +263,7 @@ static void place_json(json_t *object, const struct gp_slot *slot, enum gp_slot_
 	    slot->valid & GP_SLOT_REGISTERS ? json_boolean(slot->active) : json_null());
 }
 
-static void values_json(json_t *object, const struct gp_slot *slot, u32 valid)
+static void values_json(json_t *object, const struct gp_kfd_slot *slot, u32 valid)
 {
 	bool pointers = valid & GP_SLOT_POINTERS, cwsr = valid & GP_SLOT_CWSR;
 	bool priority = valid & GP_SLOT_PRIORITY, registers = valid & GP_SLOT_REGISTERS;
@@ -289,13 +292,14 @@ static void values_json(json_t *object, const struct gp_slot *slot, u32 valid)
 	    gp_json_u64_if((valid & GP_SLOT_EOP) && slot->eop_bytes, slot->eop_bytes));
 }
 
-json_t *gp_slot_json(const struct gp_slot_list *list, const struct gp_slot_options *options)
+json_t *gp_inspect_slot_json(const struct gp_kfd_slot_list *list,
+			     const struct gp_inspect_slot_options *options)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
-		bool queue = gp_slot_is_queue(slot, options->view);
+		const struct gp_kfd_slot *slot = &list->items[i];
+		bool queue = gp_inspect_slot_is_queue(slot, options->view);
 		json_t *object = json_object();
 
 		place_json(object, slot, options->view);
@@ -303,7 +307,7 @@ json_t *gp_slot_json(const struct gp_slot_list *list, const struct gp_slot_optio
 		if (options->view == GP_VIEW_SLOTS)
 			set(object, "check", check_json(slot, queue));
 		if (options->registers)
-			set(object, "registers", gp_slot_registers_json(slot));
+			set(object, "registers", gp_inspect_slot_registers_json(slot));
 		if (options->raw)
 			set(object, "words", rows_json(slot));
 		json_array_append_new(array, object);

@@ -12,33 +12,35 @@
 
 /* A row: the slot of the first XCC, and how many XCCs run the queue. */
 struct row {
-	const struct gp_slot *slot;
+	const struct gp_kfd_slot *slot;
 	size_t order; /* in the text */
 	u32 xccs;
-	enum gp_slot_view view;
+	enum gp_inspect_slot_view view;
 	bool per_xcc;
 };
 
-bool gp_slot_is_queue(const struct gp_slot *slot, enum gp_slot_view view)
+bool gp_inspect_slot_is_queue(const struct gp_kfd_slot *slot, enum gp_inspect_slot_view view)
 {
 	return (slot->valid & GP_SLOT_REGISTERS) && (view == GP_VIEW_DESCRIPTORS || slot->active);
 }
 
-bool gp_slot_is_shown(const struct gp_slot *slot, enum gp_slot_view view)
+bool gp_inspect_slot_is_shown(const struct gp_kfd_slot *slot, enum gp_inspect_slot_view view)
 {
-	return slot->valid & GP_SLOT_REGISTERS ? gp_slot_is_queue(slot, view) : slot->word_count;
+	return slot->valid & GP_SLOT_REGISTERS ? gp_inspect_slot_is_queue(slot, view)
+					       : slot->word_count;
 }
 
-struct gp_slot_counts gp_slot_count(const struct gp_slot_list *list, enum gp_slot_view view)
+struct gp_inspect_slot_counts gp_inspect_slot_count(const struct gp_kfd_slot_list *list,
+						    enum gp_inspect_slot_view view)
 {
-	struct gp_slot_counts counts = {.total = list->count};
+	struct gp_inspect_slot_counts counts = {.total = list->count};
 
 	for (size_t i = 0; i < list->count; i++) {
 		if (!list->items[i].word_count)
 			counts.empty++;
 		else if (!(list->items[i].valid & GP_SLOT_REGISTERS))
 			counts.unknown++;
-		else if (gp_slot_is_queue(&list->items[i], view))
+		else if (gp_inspect_slot_is_queue(&list->items[i], view))
 			counts.active++;
 		else
 			counts.inactive++;
@@ -46,7 +48,7 @@ struct gp_slot_counts gp_slot_count(const struct gp_slot_list *list, enum gp_slo
 	return counts;
 }
 
-void gp_slot_name(const struct gp_slot *slot, char *out, size_t size)
+void gp_inspect_slot_name(const struct gp_kfd_slot *slot, char *out, size_t size)
 {
 	switch (slot->kind) {
 	case GP_SLOT_COMPUTE:
@@ -68,7 +70,7 @@ void gp_slot_name(const struct gp_slot *slot, char *out, size_t size)
 
 static bool has(const struct row *row, u32 field)
 {
-	return gp_slot_is_queue(row->slot, row->view) && (row->slot->valid & field);
+	return gp_inspect_slot_is_queue(row->slot, row->view) && (row->slot->valid & field);
 }
 
 static void cell_gpu(const struct row *row, char *out, size_t size)
@@ -78,7 +80,7 @@ static void cell_gpu(const struct row *row, char *out, size_t size)
 
 static void cell_slot(const struct row *row, char *out, size_t size)
 {
-	gp_slot_name(row->slot, out, size);
+	gp_inspect_slot_name(row->slot, out, size);
 }
 
 static void cell_type(const struct row *row, char *out, size_t size)
@@ -88,7 +90,7 @@ static void cell_type(const struct row *row, char *out, size_t size)
 	if (row->slot->kind == GP_SLOT_DIQ)
 		snprintf(out, size, "DIQ");
 	else if (row->slot->kind == GP_SLOT_SDMA && decoded)
-		gp_slot_name(row->slot, out, size);
+		gp_inspect_slot_name(row->slot, out, size);
 	else if (row->slot->kind == GP_SLOT_SDMA)
 		snprintf(out, size, "SDMA");
 	else
@@ -221,7 +223,7 @@ static void cell_eop(const struct row *row, char *out, size_t size)
 
 static void cell_check(const struct row *row, char *out, size_t size)
 {
-	const char *word = gp_check_word(gp_check_slot(row->slot));
+	const char *word = gp_inspect_check_word(gp_inspect_check_slot(row->slot));
 
 	if (word)
 		snprintf(out, size, "%s", word);
@@ -296,9 +298,9 @@ static int by_order(const void *a, const void *b)
 
 static bool same_queue(const struct row *a, const struct row *b)
 {
-	const struct gp_slot *x = a->slot, *y = b->slot;
+	const struct gp_kfd_slot *x = a->slot, *y = b->slot;
 
-	return gp_slot_is_queue(x, a->view) && gp_slot_is_queue(y, b->view) &&
+	return gp_inspect_slot_is_queue(x, a->view) && gp_inspect_slot_is_queue(y, b->view) &&
 	       (x->valid & y->valid & GP_SLOT_XCC) && x->xcc != y->xcc && x->gpu_id == y->gpu_id &&
 	       x->kind == y->kind && x->pid == y->pid && x->ring == y->ring &&
 	       x->doorbell == y->doorbell;
@@ -321,46 +323,46 @@ static size_t merge_xccs(struct row *rows, size_t count)
 
 static void row_name(const struct row *row, char *out, size_t size)
 {
-	const struct gp_slot *slot = row->slot;
+	const struct gp_kfd_slot *slot = row->slot;
 	char name[32];
 
 	/* A queue keeps its name when it moves to another slot; a descriptor has no slot. */
-	if (gp_slot_is_queue(slot, row->view) && !row->per_xcc)
+	if (gp_inspect_slot_is_queue(slot, row->view) && !row->per_xcc)
 		snprintf(out, size, "%x/%d/%u/%" PRIx64 "/%x", slot->gpu_id, (int)slot->kind,
 			 slot->pid, slot->ring, slot->doorbell);
 	else {
-		gp_slot_name(slot, name, sizeof(name));
+		gp_inspect_slot_name(slot, name, sizeof(name));
 		snprintf(out, size, "%x/%s/%u/%u/%" PRIx64, slot->gpu_id, name, slot->xcc,
 			 slot->pid, row->view == GP_VIEW_DESCRIPTORS ? slot->mqd_address : 0);
 	}
 }
 
-static enum gp_colour cell_colour(const struct row *row, const struct column *column)
+static enum gp_show_colour cell_colour(const struct row *row, const struct column *column)
 {
-	if (!gp_slot_is_queue(row->slot, row->view))
+	if (!gp_inspect_slot_is_queue(row->slot, row->view))
 		return GP_DIM;
 	if (column->cell != cell_check)
 		return GP_PLAIN;
-	return gp_check_slot(row->slot) == GP_CHECK_OK ? GP_GREEN : GP_YELLOW;
+	return gp_inspect_check_slot(row->slot) == GP_CHECK_OK ? GP_GREEN : GP_YELLOW;
 }
 
-static void add_row(struct gp_grid *grid, const struct row *row)
+static void add_row(struct gp_inspect_grid *grid, const struct row *row)
 {
 	char text[GP_GRID_TEXT];
 
 	row_name(row, text, sizeof(text));
-	gp_grid_row(grid, text);
+	gp_inspect_grid_row(grid, text);
 	for (size_t c = 0; c < GP_ARRAY_SIZE(columns); c++) {
 		if (!(columns[c].views & (1u << row->view)))
 			continue;
 		text[0] = '\0';
 		columns[c].cell(row, text, sizeof(text));
-		gp_grid_cell(grid, cell_colour(row, &columns[c]), text);
+		gp_inspect_grid_cell(grid, cell_colour(row, &columns[c]), text);
 	}
 }
 
-int gp_slot_grid(const struct gp_slot_list *list, const struct gp_slot_options *options,
-		 struct gp_grid *out)
+int gp_inspect_slot_grid(const struct gp_kfd_slot_list *list,
+			 const struct gp_inspect_slot_options *options, struct gp_inspect_grid *out)
 {
 	struct row *rows = calloc(list->count + 1, sizeof(*rows));
 	size_t count = 0;
@@ -369,12 +371,12 @@ int gp_slot_grid(const struct gp_slot_list *list, const struct gp_slot_options *
 		return -ENOMEM;
 	for (size_t c = 0; c < GP_ARRAY_SIZE(columns); c++) {
 		if (columns[c].views & (1u << options->view))
-			gp_grid_column(out, gettext(columns[c].title), columns[c].align);
+			gp_inspect_grid_column(out, gettext(columns[c].title), columns[c].align);
 	}
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
+		const struct gp_kfd_slot *slot = &list->items[i];
 
-		if (options->all || gp_slot_is_shown(slot, options->view))
+		if (options->all || gp_inspect_slot_is_shown(slot, options->view))
 			rows[count++] = (struct row){.slot = slot,
 						     .order = i,
 						     .xccs = 1,

@@ -28,7 +28,7 @@ static int release_one(u32 pid, struct gp_diag *diag)
 	return error ? error : 1;
 }
 
-int gp_stranded_release(const struct gp_root *root, u32 pid, struct gp_diag *diag)
+int gp_inspect_stranded_release(const struct gp_root *root, u32 pid, struct gp_diag *diag)
 {
 	struct gp_gpu_process_list list = {0};
 	int count = 0, first = gp_nvrm_ops.describe(root, diag, pid, &list);

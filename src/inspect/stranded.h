@@ -13,6 +13,6 @@
 
 /* Starts the channels of one process, or with pid 0 of every process of this user. Returns how many
  * processes that were, or the first -errno, said, after all were tried. */
-int gp_stranded_release(const struct gp_root *root, u32 pid, struct gp_diag *diag);
+int gp_inspect_stranded_release(const struct gp_root *root, u32 pid, struct gp_diag *diag);
 
 #endif

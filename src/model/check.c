@@ -10,9 +10,9 @@ struct sums {
 	u64 cu[GP_MODEL_CU_WORDS];
 };
 
-static const char *check_batch(const struct gp_batch *batch)
+static const char *check_batch(const struct gp_model_batch *batch)
 {
-	const struct gp_packet *packet = batch->packet;
+	const struct gp_model_packet *packet = batch->packet;
 	u32 bits = 0;
 
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
@@ -25,14 +25,15 @@ static const char *check_batch(const struct gp_batch *batch)
 	return NULL;
 }
 
-static const char *check_saved(const struct gp_queue *q, struct sums *sums)
+static const char *check_saved(const struct gp_model_queue *q, struct sums *sums)
 {
 	u32 waves = 0, cus = q->held_cus, held = 0;
 	const struct gp_list *link;
 	u64 bytes = 0;
 
 	gp_list_for_each (link, &q->saved) {
-		const struct gp_batch *batch = gp_container(link, struct gp_batch, link);
+		const struct gp_model_batch *batch =
+			gp_container(link, struct gp_model_batch, link);
 		const char *broken = check_batch(batch);
 
 		if (broken)
@@ -53,13 +54,14 @@ static const char *check_saved(const struct gp_queue *q, struct sums *sums)
 	return NULL;
 }
 
-static const char *check_packets(const struct gp_queue *q, struct sums *sums)
+static const char *check_packets(const struct gp_model_queue *q, struct sums *sums)
 {
 	u64 waiting = 0, live = 0, launched = 0;
 	const struct gp_list *link;
 
 	gp_list_for_each (link, &q->waiting) {
-		const struct gp_packet *packet = gp_container(link, struct gp_packet, link);
+		const struct gp_model_packet *packet =
+			gp_container(link, struct gp_model_packet, link);
 
 		if (packet->launched && (waiting || !packet->groups_left))
 			return "a packet was launched out of turn";
@@ -69,7 +71,8 @@ static const char *check_packets(const struct gp_queue *q, struct sums *sums)
 		waiting++;
 	}
 	gp_list_for_each (link, &q->live) {
-		const struct gp_packet *packet = gp_container(link, struct gp_packet, link);
+		const struct gp_model_packet *packet =
+			gp_container(link, struct gp_model_packet, link);
 
 		if (!packet->launched || packet->groups_left)
 			return "a packet that has not started everything is called live";
@@ -86,7 +89,7 @@ static const char *check_packets(const struct gp_queue *q, struct sums *sums)
 	return NULL;
 }
 
-static const char *check_queue(const struct gp_model *m, const struct gp_queue *q,
+static const char *check_queue(const struct gp_model *m, const struct gp_model_queue *q,
 			       struct sums *sums)
 {
 	const char *broken = check_saved(q, sums);
@@ -119,7 +122,7 @@ static const char *check_resident(const struct gp_model *m, struct sums *sums)
 	for (u32 i = 0; i < total; i++) {
 		const struct gp_heap_entry *event =
 			i < m->events.count ? &m->events.entry[i] : NULL;
-		const struct gp_batch *batch;
+		const struct gp_model_batch *batch;
 		const char *broken;
 
 		if (event && event->key < m->now)
@@ -159,7 +162,7 @@ static const char *check_engines(const struct gp_model *m)
 	for (u32 i = 0; i < m->events.count; i++)
 		events += m->events.entry[i].kind == GP_EVENT_SDMA;
 	for (u32 i = 0; i < GP_MODEL_MAX_ENGINES; i++) {
-		const struct gp_packet *packet = m->engine[i].packet;
+		const struct gp_model_packet *packet = m->engine[i].packet;
 
 		if (!packet)
 			continue;
@@ -216,11 +219,13 @@ const char *gp_model_check(const struct gp_model *m)
 	const char *broken;
 
 	gp_list_for_each (p, &m->processes) {
-		const struct gp_process *process = gp_container(p, struct gp_process, link);
+		const struct gp_model_process *process =
+			gp_container(p, struct gp_model_process, link);
 		u32 before = sums.enabled;
 
 		gp_list_for_each (link, &process->queues) {
-			broken = check_queue(m, gp_container(link, struct gp_queue, link), &sums);
+			broken = check_queue(m, gp_container(link, struct gp_model_queue, link),
+					     &sums);
 			if (broken)
 				return broken;
 		}

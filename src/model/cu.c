@@ -37,7 +37,7 @@ u64 gp_model_workgroup_bytes(const struct gp_model_chip *chip, u32 waves_per_wor
 	return total + lds_bytes;
 }
 
-void gp_cu_mark(struct gp_model *m, struct gp_queue *q)
+void gp_model_cu_mark(struct gp_model *m, struct gp_model_queue *q)
 {
 	q->cu_ns += q->running_cus * (m->now - q->cu_mark);
 	q->cu_mark = m->now;
@@ -66,9 +66,9 @@ static u32 count_bits(const u64 *map)
 	return count;
 }
 
-static void hold(struct gp_model *m, struct gp_batch *batch)
+static void hold(struct gp_model *m, struct gp_model_batch *batch)
 {
-	struct gp_queue *q = batch->packet->queue;
+	struct gp_model_queue *q = batch->packet->queue;
 
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
 		GP_ASSERT(!(batch->cu[i] & ~m->free[i]));
@@ -82,9 +82,9 @@ static void hold(struct gp_model *m, struct gp_batch *batch)
 	q->resident_waves += batch->lanes * batch->packet->waves;
 }
 
-static void give_up(struct gp_model *m, struct gp_batch *batch)
+static void give_up(struct gp_model *m, struct gp_model_batch *batch)
 {
-	struct gp_queue *q = batch->packet->queue;
+	struct gp_model_queue *q = batch->packet->queue;
 
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
 		GP_ASSERT(!(batch->cu[i] & m->free[i]));
@@ -98,11 +98,11 @@ static void give_up(struct gp_model *m, struct gp_batch *batch)
 }
 
 /* From now on the batch makes progress. */
-static void run(struct gp_model *m, struct gp_batch *batch)
+static void run(struct gp_model *m, struct gp_model_batch *batch)
 {
-	struct gp_queue *q = batch->packet->queue;
+	struct gp_model_queue *q = batch->packet->queue;
 
-	gp_cu_mark(m, q);
+	gp_model_cu_mark(m, q);
 	q->running_cus += batch->cus;
 	m->running_cus += batch->cus;
 	batch->started_ns = m->now;
@@ -111,13 +111,13 @@ static void run(struct gp_model *m, struct gp_batch *batch)
 }
 
 /* The batch stops running, done or not; both accounts get the time since it started. */
-static void stop(struct gp_model *m, struct gp_batch *batch)
+static void stop(struct gp_model *m, struct gp_model_batch *batch)
 {
-	struct gp_queue *q = batch->packet->queue;
+	struct gp_model_queue *q = batch->packet->queue;
 	u64 ran = m->now - batch->started_ns;
 
 	GP_ASSERT(ran <= batch->left_ns);
-	gp_cu_mark(m, q);
+	gp_model_cu_mark(m, q);
 	q->running_cus -= batch->cus;
 	m->running_cus -= batch->cus;
 	batch->left_ns -= ran;
@@ -128,10 +128,10 @@ static void stop(struct gp_model *m, struct gp_batch *batch)
 }
 
 /* Puts a saved batch on up to `limit` of the CUs in `usable`, preferring those it had. */
-static void place(struct gp_model *m, struct gp_batch *batch, u64 *usable, u32 limit)
+static void place(struct gp_model *m, struct gp_model_batch *batch, u64 *usable, u32 limit)
 {
-	struct gp_packet *packet = batch->packet;
-	struct gp_queue *q = packet->queue;
+	struct gp_model_packet *packet = batch->packet;
+	struct gp_model_queue *q = packet->queue;
 	u64 had[GP_MODEL_CU_WORDS], take[GP_MODEL_CU_WORDS] = {0};
 	u32 same;
 
@@ -144,7 +144,7 @@ static void place(struct gp_model *m, struct gp_batch *batch, u64 *usable, u32 l
 	move_bits(usable, take, limit - same);
 	if (limit < batch->cus) {
 		/* What does not fit stays saved; both parts have the same time left. */
-		struct gp_batch *rest = gp_pool_get(&m->batches_pool);
+		struct gp_model_batch *rest = gp_pool_get(&m->batches_pool);
 		u64 others[GP_MODEL_CU_WORDS];
 
 		GP_ASSERT(rest);
@@ -172,9 +172,9 @@ static void place(struct gp_model *m, struct gp_batch *batch, u64 *usable, u32 l
 		m->restored[m->restored_count++] = gp_pool_index(&m->batches_pool, batch);
 }
 
-static void start_batch(struct gp_model *m, struct gp_packet *packet, u64 *usable, u32 cus)
+static void start_batch(struct gp_model *m, struct gp_model_packet *packet, u64 *usable, u32 cus)
 {
-	struct gp_batch *batch = gp_pool_get(&m->batches_pool);
+	struct gp_model_batch *batch = gp_pool_get(&m->batches_pool);
 	u64 room = (u64)cus * packet->occupancy;
 
 	GP_ASSERT(batch && packet->groups_left);
@@ -192,13 +192,13 @@ static void start_batch(struct gp_model *m, struct gp_packet *packet, u64 *usabl
 	m->stats.batches++;
 	m->started[m->started_count++] = gp_pool_index(&m->batches_pool, batch);
 	if (!packet->launched)
-		gp_queue_launch(m, packet);
+		gp_model_queue_launch(m, packet);
 	if (!packet->groups_left)
-		gp_queue_started(m, packet);
+		gp_model_queue_started(m, packet);
 }
 
 /* Gives one queue at most `share` free CUs. False when it can use none of them. */
-static bool serve(struct gp_model *m, struct gp_queue *q, u32 share)
+static bool serve(struct gp_model *m, struct gp_model_queue *q, u32 share)
 {
 	u64 usable[GP_MODEL_CU_WORDS];
 	u32 count;
@@ -209,16 +209,18 @@ static bool serve(struct gp_model *m, struct gp_queue *q, u32 share)
 	if (!count)
 		return false;
 	if (!gp_list_empty(&q->saved)) {
-		struct gp_batch *batch = gp_container(q->saved.next, struct gp_batch, link);
+		struct gp_model_batch *batch =
+			gp_container(q->saved.next, struct gp_model_batch, link);
 
 		place(m, batch, usable, GP_MIN(count, batch->cus));
 	} else {
-		struct gp_packet *packet = gp_container(q->waiting.next, struct gp_packet, link);
+		struct gp_model_packet *packet =
+			gp_container(q->waiting.next, struct gp_model_packet, link);
 		u64 need = gp_divide_up(packet->groups_left, packet->occupancy);
 
 		start_batch(m, packet, usable, (u32)GP_MIN(count, need));
 	}
-	gp_queue_refresh(m, q);
+	gp_model_queue_refresh(m, q);
 	return true;
 }
 
@@ -232,14 +234,14 @@ static bool serve_level(struct gp_model *m, u32 level)
 
 		gp_list_remove(link);
 		gp_list_add_tail(&m->ready[level], link);
-		any |= serve(m, gp_container(link, struct gp_queue, ready_link),
+		any |= serve(m, gp_container(link, struct gp_model_queue, ready_link),
 			     (u32)gp_divide_up(m->free_cus, turns));
 	}
 	return any;
 }
 
 /* How long a new batch takes with everything in place that started at the same instant. */
-static void set_time(struct gp_model *m, struct gp_batch *batch)
+static void set_time(struct gp_model *m, struct gp_model_batch *batch)
 {
 	u64 alone = batch->rounds * batch->packet->group_ns, slower;
 	u32 mine = batch->packet->queue->held_cus;
@@ -254,7 +256,7 @@ static void set_time(struct gp_model *m, struct gp_batch *batch)
 	batch->packet->contention_wg_ns += batch->lanes * slower;
 }
 
-void gp_cu_allocate(struct gp_model *m)
+void gp_model_cu_allocate(struct gp_model *m)
 {
 	u32 levels = m->ready_levels;
 
@@ -263,7 +265,7 @@ void gp_cu_allocate(struct gp_model *m)
 		while (m->free_cus && serve_level(m, gp_highest_bit(levels)))
 			;
 	for (u32 i = 0; i < m->started_count; i++) {
-		struct gp_batch *batch = gp_pool_at(&m->batches_pool, m->started[i]);
+		struct gp_model_batch *batch = gp_pool_at(&m->batches_pool, m->started[i]);
 
 		set_time(m, batch);
 		run(m, batch);
@@ -271,25 +273,27 @@ void gp_cu_allocate(struct gp_model *m)
 	m->started_count = 0;
 }
 
-void gp_cu_thaw(struct gp_model *m)
+void gp_model_cu_thaw(struct gp_model *m)
 {
 	for (u32 i = 0; i < m->restored_count; i++)
 		run(m, gp_pool_at(&m->batches_pool, m->restored[i]));
 	m->restored_count = 0;
 }
 
-void gp_cu_return(struct gp_model *m)
+void gp_model_cu_return(struct gp_model *m)
 {
 	for (u32 level = GP_MODEL_LEVELS; level-- > 0;) {
 		struct gp_list *queue, *next_queue, *link, *following;
 
 		gp_list_for_each_safe(queue, next_queue, &m->ready[level])
 		{
-			struct gp_queue *q = gp_container(queue, struct gp_queue, ready_link);
+			struct gp_model_queue *q =
+				gp_container(queue, struct gp_model_queue, ready_link);
 
 			gp_list_for_each_safe(link, following, &q->saved)
 			{
-				struct gp_batch *batch = gp_container(link, struct gp_batch, link);
+				struct gp_model_batch *batch =
+					gp_container(link, struct gp_model_batch, link);
 				u64 usable[GP_MODEL_CU_WORDS], missing = 0;
 
 				for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
@@ -299,27 +303,27 @@ void gp_cu_return(struct gp_model *m)
 				if (!missing)
 					place(m, batch, usable, batch->cus);
 			}
-			gp_queue_refresh(m, q);
+			gp_model_queue_refresh(m, q);
 		}
 	}
 }
 
-void gp_cu_batch_over(struct gp_model *m, struct gp_batch *batch)
+void gp_model_cu_batch_over(struct gp_model *m, struct gp_model_batch *batch)
 {
-	struct gp_packet *packet = batch->packet;
+	struct gp_model_packet *packet = batch->packet;
 
 	stop(m, batch);
 	GP_ASSERT(!batch->left_ns);
 	packet->groups_live -= (u64)batch->lanes * batch->rounds;
 	gp_pool_put(&m->batches_pool, batch);
 	if (!packet->groups_left && !packet->groups_live)
-		gp_queue_over(m, packet);
+		gp_model_queue_over(m, packet);
 	m->unsettled = true;
 }
 
-u64 gp_cu_bytes(const struct gp_model *m, const struct gp_batch *batch, u64 *xcc_bytes)
+u64 gp_model_cu_bytes(const struct gp_model *m, const struct gp_model_batch *batch, u64 *xcc_bytes)
 {
-	const struct gp_packet *packet = batch->packet;
+	const struct gp_model_packet *packet = batch->packet;
 	u32 lanes = batch->lanes;
 
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++) {
@@ -335,10 +339,10 @@ u64 gp_cu_bytes(const struct gp_model *m, const struct gp_batch *batch, u64 *xcc
 	return batch->lanes * packet->group_bytes;
 }
 
-void gp_cu_save(struct gp_model *m, struct gp_batch *batch, u64 *xcc_bytes)
+void gp_model_cu_save(struct gp_model *m, struct gp_model_batch *batch, u64 *xcc_bytes)
 {
-	struct gp_queue *q = batch->packet->queue;
-	u64 bytes = gp_cu_bytes(m, batch, xcc_bytes);
+	struct gp_model_queue *q = batch->packet->queue;
+	u64 bytes = gp_model_cu_bytes(m, batch, xcc_bytes);
 	u32 waves = batch->lanes * batch->packet->waves;
 
 	stop(m, batch);

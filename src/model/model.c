@@ -68,10 +68,10 @@ static void layout_make(struct layout *l, const struct gp_model_config *config)
 	/* One allocation launches at most one packet per queue and per engine. */
 	l->action_count = config->max_queues + GP_MODEL_MAX_ENGINES + 64;
 	layout_take(l, sizeof(struct gp_model), 1);
-	l->processes = layout_take(l, sizeof(struct gp_process), config->max_processes);
-	l->queues = layout_take(l, sizeof(struct gp_queue), config->max_queues);
-	l->packets = layout_take(l, sizeof(struct gp_packet), config->max_work);
-	l->batches = layout_take(l, sizeof(struct gp_batch), l->batch_count);
+	l->processes = layout_take(l, sizeof(struct gp_model_process), config->max_processes);
+	l->queues = layout_take(l, sizeof(struct gp_model_queue), config->max_queues);
+	l->packets = layout_take(l, sizeof(struct gp_model_packet), config->max_work);
+	l->batches = layout_take(l, sizeof(struct gp_model_batch), l->batch_count);
 	l->events = layout_take(l, sizeof(struct gp_heap_entry), l->event_count);
 	l->actions = layout_take(l, sizeof(struct gp_model_action), l->action_count);
 	l->started = layout_take(l, sizeof(u32), l->cus);
@@ -108,12 +108,14 @@ int gp_model_init(struct gp_model **out, void *memory, size_t size,
 	m->cus = m->free_cus = l.cus;
 	for (u32 i = 0; i < GP_MODEL_CU_WORDS; i++)
 		m->free[i] = gp_cu_word(m, i);
-	gp_pool_init(&m->processes_pool, base + l.processes, sizeof(struct gp_process),
+	gp_pool_init(&m->processes_pool, base + l.processes, sizeof(struct gp_model_process),
 		     config->max_processes);
-	gp_pool_init(&m->queues_pool, base + l.queues, sizeof(struct gp_queue), config->max_queues);
-	gp_pool_init(&m->packets_pool, base + l.packets, sizeof(struct gp_packet),
+	gp_pool_init(&m->queues_pool, base + l.queues, sizeof(struct gp_model_queue),
+		     config->max_queues);
+	gp_pool_init(&m->packets_pool, base + l.packets, sizeof(struct gp_model_packet),
 		     config->max_work);
-	gp_pool_init(&m->batches_pool, base + l.batches, sizeof(struct gp_batch), l.batch_count);
+	gp_pool_init(&m->batches_pool, base + l.batches, sizeof(struct gp_model_batch),
+		     l.batch_count);
 	gp_heap_init(&m->events, (struct gp_heap_entry *)(base + l.events), l.event_count);
 	m->actions = (struct gp_model_action *)(base + l.actions);
 	m->action_room = l.action_count;
@@ -131,9 +133,9 @@ int gp_model_init(struct gp_model **out, void *memory, size_t size,
 	return 0;
 }
 
-struct gp_process *gp_model_process(const struct gp_model *m, u32 index)
+struct gp_model_process *gp_model_process(const struct gp_model *m, u32 index)
 {
-	struct gp_process *process;
+	struct gp_model_process *process;
 
 	if (index >= m->processes_pool.fresh)
 		return NULL;
@@ -141,9 +143,9 @@ struct gp_process *gp_model_process(const struct gp_model *m, u32 index)
 	return process->used ? process : NULL;
 }
 
-struct gp_queue *gp_model_queue(const struct gp_model *m, u32 index)
+struct gp_model_queue *gp_model_queue(const struct gp_model *m, u32 index)
 {
-	struct gp_queue *queue;
+	struct gp_model_queue *queue;
 
 	if (index >= m->queues_pool.fresh)
 		return NULL;
@@ -153,7 +155,7 @@ struct gp_queue *gp_model_queue(const struct gp_model *m, u32 index)
 
 int gp_model_process_add(struct gp_model *m, u32 *out)
 {
-	struct gp_process *process = gp_pool_get(&m->processes_pool);
+	struct gp_model_process *process = gp_pool_get(&m->processes_pool);
 
 	if (!process)
 		return -ENOSPC;
@@ -167,7 +169,7 @@ int gp_model_process_add(struct gp_model *m, u32 *out)
 
 int gp_model_process_remove(struct gp_model *m, u32 index)
 {
-	struct gp_process *process = gp_model_process(m, index);
+	struct gp_model_process *process = gp_model_process(m, index);
 
 	if (!process)
 		return -EINVAL;
@@ -208,7 +210,7 @@ bool gp_model_take(struct gp_model *m, struct gp_model_action *out)
 	return true;
 }
 
-void gp_model_event(struct gp_model *m, u64 at, enum gp_event_kind kind, u32 value)
+void gp_model_event(struct gp_model *m, u64 at, enum gp_model_event_kind kind, u32 value)
 {
 	bool pushed = gp_heap_push(&m->events, at, kind, value);
 
@@ -219,18 +221,18 @@ void gp_model_event(struct gp_model *m, u64 at, enum gp_event_kind kind, u32 val
 
 static void handle(struct gp_model *m, const struct gp_heap_entry *event)
 {
-	switch ((enum gp_event_kind)event->kind) {
+	switch ((enum gp_model_event_kind)event->kind) {
 	case GP_EVENT_BATCH:
-		gp_cu_batch_over(m, gp_pool_at(&m->batches_pool, event->value));
+		gp_model_cu_batch_over(m, gp_pool_at(&m->batches_pool, event->value));
 		break;
 	case GP_EVENT_DISPATCH:
-		gp_queue_dispatched(m, gp_pool_at(&m->queues_pool, event->value));
+		gp_model_queue_dispatched(m, gp_pool_at(&m->queues_pool, event->value));
 		break;
 	case GP_EVENT_COMPLETE:
-		gp_queue_complete(m, gp_pool_at(&m->packets_pool, event->value));
+		gp_model_queue_complete(m, gp_pool_at(&m->packets_pool, event->value));
 		break;
 	case GP_EVENT_SDMA:
-		gp_sdma_over(m, event->value);
+		gp_model_sdma_over(m, event->value);
 		break;
 	}
 }
@@ -245,8 +247,8 @@ static bool settle(struct gp_model *m)
 	m->unsettled = false;
 	if (m->phase != GP_PHASE_RUN)
 		return true;
-	gp_cu_allocate(m);
-	gp_sdma_start(m);
+	gp_model_cu_allocate(m);
+	gp_model_sdma_start(m);
 	return true;
 }
 
@@ -255,7 +257,7 @@ static bool reach(struct gp_model *m, u64 now, u32 *events)
 	now = GP_MIN(GP_MAX(now, m->now), GP_MODEL_TIME_MAX);
 	for (;;) {
 		u64 event = m->events.count ? m->events.entry[0].key : GP_MODEL_NEVER;
-		u64 runlist = gp_runlist_next(m);
+		u64 runlist = gp_model_runlist_next(m);
 		u64 at = GP_MIN(event, runlist);
 
 		GP_ASSERT(at >= m->now);
@@ -276,9 +278,9 @@ static bool reach(struct gp_model *m, u64 now, u32 *events)
 
 			handle(m, &first);
 		} else if (m->phase == GP_PHASE_RUN) {
-			gp_runlist_rotate(m);
+			gp_model_runlist_rotate(m);
 		} else {
-			gp_runlist_phase(m);
+			gp_model_runlist_phase(m);
 		}
 	}
 	m->now = now;
@@ -310,7 +312,7 @@ u64 gp_model_now(const struct gp_model *m)
 u64 gp_model_next(const struct gp_model *m)
 {
 	u64 event = m->events.count ? m->events.entry[0].key : GP_MODEL_NEVER;
-	u64 runlist = gp_runlist_next(m);
+	u64 runlist = gp_model_runlist_next(m);
 	u64 at = m->unsettled ? m->now : GP_MIN(event, runlist);
 
 	return at > GP_MODEL_TIME_MAX ? GP_MODEL_NEVER : at;
@@ -318,7 +320,7 @@ u64 gp_model_next(const struct gp_model *m)
 
 int gp_model_queue_state(const struct gp_model *m, u32 index, struct gp_model_queue_state *out)
 {
-	const struct gp_queue *q = gp_model_queue(m, index);
+	const struct gp_model_queue *q = gp_model_queue(m, index);
 
 	if (!q)
 		return -EINVAL;
@@ -346,7 +348,7 @@ void gp_model_stats(const struct gp_model *m, struct gp_model_stats *out)
 	if (!m->running_cus)
 		return;
 	for (u32 i = 0; i < m->events.count; i++) {
-		const struct gp_batch *batch;
+		const struct gp_model_batch *batch;
 
 		if (m->events.entry[i].kind != GP_EVENT_BATCH)
 			continue;

@@ -25,7 +25,7 @@ static bool config_usable(const struct gp_model *m, const struct gp_model_queue_
 
 static int engine_slot(struct gp_model *m, u32 index, u32 *slot)
 {
-	struct gp_engine *engine = &m->engine[index];
+	struct gp_model_engine *engine = &m->engine[index];
 
 	for (u32 i = 0; i < m->config.chip.sdma_queues_per_engine; i++) {
 		if (gp_bit_test(&engine->slots, i))
@@ -40,9 +40,9 @@ static int engine_slot(struct gp_model *m, u32 index, u32 *slot)
 int gp_model_queue_add(struct gp_model *m, u32 process_index,
 		       const struct gp_model_queue_config *config, u32 *out)
 {
-	struct gp_process *process = gp_model_process(m, process_index);
+	struct gp_model_process *process = gp_model_process(m, process_index);
 	u32 slot = GP_MODEL_NONE;
-	struct gp_queue *q;
+	struct gp_model_queue *q;
 
 	if (!process || !config_usable(m, config))
 		return -EINVAL;
@@ -56,7 +56,7 @@ int gp_model_queue_add(struct gp_model *m, u32 process_index,
 	q->process = process;
 	q->wanted = *config;
 	gp_list_init(&q->changed_link);
-	gp_runlist_changed(m, q);
+	gp_model_runlist_changed(m, q);
 	q->slot = slot;
 	q->cu_mark = m->now;
 	gp_list_init(&q->ready_link);
@@ -72,14 +72,14 @@ int gp_model_queue_add(struct gp_model *m, u32 process_index,
 
 int gp_model_queue_set(struct gp_model *m, u32 index, const struct gp_model_queue_config *config)
 {
-	struct gp_queue *q = gp_model_queue(m, index);
+	struct gp_model_queue *q = gp_model_queue(m, index);
 
 	if (!q || !config_usable(m, config) || config->type != q->wanted.type)
 		return -EINVAL;
 	if (config->type == GP_MODEL_SDMA && config->engine != q->wanted.engine)
 		return -EINVAL;
 	q->wanted = *config;
-	gp_runlist_changed(m, q);
+	gp_model_runlist_changed(m, q);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static void drop_packets(struct gp_model *m, struct gp_list *packets)
 
 	gp_list_for_each_safe(link, following, packets)
 	{
-		struct gp_packet *packet = gp_container(link, struct gp_packet, link);
+		struct gp_model_packet *packet = gp_container(link, struct gp_model_packet, link);
 
 		m->stats.dropped_wg_ns += packet->ran_wg_ns;
 		gp_list_remove(link);
@@ -99,8 +99,8 @@ static void drop_packets(struct gp_model *m, struct gp_list *packets)
 
 int gp_model_queue_abandon(struct gp_model *m, u32 index)
 {
-	struct gp_queue *q = gp_model_queue(m, index);
-	struct gp_engine *engine;
+	struct gp_model_queue *q = gp_model_queue(m, index);
+	struct gp_model_engine *engine;
 
 	if (!q)
 		return -EINVAL;
@@ -108,7 +108,7 @@ int gp_model_queue_abandon(struct gp_model *m, u32 index)
 		return 0;
 	engine = &m->engine[q->wanted.engine];
 	if (engine->packet && engine->packet->queue == q)
-		gp_sdma_abandon(m, q->wanted.engine);
+		gp_model_sdma_abandon(m, q->wanted.engine);
 	if (q->now.enabled)
 		m->enabled_work -= q->submitted - q->completed;
 	/* Only the engine's packet is ever live, and only live ones are launched. */
@@ -116,13 +116,13 @@ int gp_model_queue_abandon(struct gp_model *m, u32 index)
 	drop_packets(m, &q->waiting);
 	q->live_count = 0;
 	q->submitted = q->launched = q->completed;
-	gp_queue_refresh(m, q);
+	gp_model_queue_refresh(m, q);
 	return 0;
 }
 
 int gp_model_queue_remove(struct gp_model *m, u32 index, u32 *dropped)
 {
-	struct gp_queue *q = gp_model_queue(m, index);
+	struct gp_model_queue *q = gp_model_queue(m, index);
 	struct gp_list *link, *following;
 
 	if (!q)
@@ -137,7 +137,7 @@ int gp_model_queue_remove(struct gp_model *m, u32 index, u32 *dropped)
 	gp_list_for_each_safe(link, following, &q->saved)
 	{
 		gp_list_remove(link);
-		gp_pool_put(&m->batches_pool, gp_container(link, struct gp_batch, link));
+		gp_pool_put(&m->batches_pool, gp_container(link, struct gp_model_batch, link));
 	}
 	drop_packets(m, &q->waiting);
 	drop_packets(m, &q->live);
@@ -145,7 +145,7 @@ int gp_model_queue_remove(struct gp_model *m, u32 index, u32 *dropped)
 	m->removed_cu_ns += q->cu_ns;
 	if (q->wanted.type == GP_MODEL_SDMA)
 		gp_bit_clear(&m->engine[q->wanted.engine].slots, q->slot);
-	gp_runlist_forget(m, q);
+	gp_model_runlist_forget(m, q);
 	q->process->queue_count--;
 	gp_list_remove(&q->link);
 	gp_pool_put(&m->queues_pool, q);
@@ -164,7 +164,7 @@ static u64 with_jitter(const struct gp_model *m, u32 queue, u64 number, u64 ns)
 	return GP_MAX(gp_scale(ns, 1000 - jitter + dice, 1000), 1);
 }
 
-static bool work_usable(const struct gp_model *m, const struct gp_queue *q,
+static bool work_usable(const struct gp_model *m, const struct gp_model_queue *q,
 			const struct gp_model_work *work)
 {
 	const struct gp_model_chip *chip = &m->config.chip;
@@ -183,7 +183,7 @@ static bool work_usable(const struct gp_model *m, const struct gp_queue *q,
 	       gp_model_occupancy(chip, work->waves_per_workgroup, work->vgprs, work->lds_bytes);
 }
 
-static void fill(struct gp_model *m, struct gp_packet *packet, struct gp_queue *q,
+static void fill(struct gp_model *m, struct gp_model_packet *packet, struct gp_model_queue *q,
 		 const struct gp_model_work *work)
 {
 	const struct gp_model_chip *chip = &m->config.chip;
@@ -214,8 +214,8 @@ static void fill(struct gp_model *m, struct gp_packet *packet, struct gp_queue *
 
 int gp_model_submit(struct gp_model *m, u64 now, u32 index, const struct gp_model_work *work)
 {
-	struct gp_queue *q = gp_model_queue(m, index);
-	struct gp_packet *packet;
+	struct gp_model_queue *q = gp_model_queue(m, index);
+	struct gp_model_packet *packet;
 
 	if (!q || !work_usable(m, q, work))
 		return -EINVAL;
@@ -229,12 +229,12 @@ int gp_model_submit(struct gp_model *m, u64 now, u32 index, const struct gp_mode
 	q->submitted++;
 	if (q->now.enabled)
 		m->enabled_work++;
-	gp_queue_pump(m, q);
+	gp_model_queue_pump(m, q);
 	return 0;
 }
 
 /* Whether the queue wants what its ready list gives: CUs, or its engine. */
-static bool wants(const struct gp_model *m, const struct gp_queue *q)
+static bool wants(const struct gp_model *m, const struct gp_model_queue *q)
 {
 	if (!q->mapped)
 		return false;
@@ -247,7 +247,7 @@ static bool wants(const struct gp_model *m, const struct gp_queue *q)
 	return q->dispatch == GP_DISPATCH_READY || !gp_list_empty(&q->saved);
 }
 
-void gp_queue_refresh(struct gp_model *m, struct gp_queue *q)
+void gp_model_queue_refresh(struct gp_model *m, struct gp_model_queue *q)
 {
 	u32 level = q->now.priority;
 	bool ready = wants(m, q);
@@ -277,17 +277,17 @@ void gp_queue_refresh(struct gp_model *m, struct gp_queue *q)
 		m->ready_levels &= ~(1u << level);
 }
 
-void gp_queue_pump(struct gp_model *m, struct gp_queue *q)
+void gp_model_queue_pump(struct gp_model *m, struct gp_model_queue *q)
 {
-	const struct gp_packet *first;
+	const struct gp_model_packet *first;
 
 	if (!q->mapped || m->phase != GP_PHASE_RUN || gp_list_empty(&q->waiting))
 		return;
 	if (q->now.type == GP_MODEL_SDMA) {
-		gp_queue_refresh(m, q);
+		gp_model_queue_refresh(m, q);
 		return;
 	}
-	first = gp_container(q->waiting.next, struct gp_packet, link);
+	first = gp_container(q->waiting.next, struct gp_model_packet, link);
 	if (q->dispatch != GP_DISPATCH_IDLE || (first->barrier && q->live_count))
 		return;
 	q->dispatch = GP_DISPATCH_STARTED;
@@ -295,7 +295,7 @@ void gp_queue_pump(struct gp_model *m, struct gp_queue *q)
 		       gp_pool_index(&m->queues_pool, q));
 }
 
-void gp_queue_launch(struct gp_model *m, struct gp_packet *packet)
+void gp_model_queue_launch(struct gp_model *m, struct gp_model_packet *packet)
 {
 	struct gp_model_action *action = gp_model_emit(m, GP_MODEL_LAUNCHED);
 
@@ -307,34 +307,35 @@ void gp_queue_launch(struct gp_model *m, struct gp_packet *packet)
 	action->tag = packet->tag;
 }
 
-void gp_queue_started(struct gp_model *m, struct gp_packet *packet)
+void gp_model_queue_started(struct gp_model *m, struct gp_model_packet *packet)
 {
-	struct gp_queue *q = packet->queue;
+	struct gp_model_queue *q = packet->queue;
 
 	GP_ASSERT(packet->launched && !packet->groups_left && q->waiting.next == &packet->link);
 	gp_list_remove(&packet->link);
 	gp_list_add_tail(&q->live, &packet->link);
 	q->live_count++;
 	q->dispatch = GP_DISPATCH_IDLE;
-	gp_queue_pump(m, q);
+	gp_model_queue_pump(m, q);
 }
 
-void gp_queue_dispatched(struct gp_model *m, struct gp_queue *q)
+void gp_model_queue_dispatched(struct gp_model *m, struct gp_model_queue *q)
 {
-	struct gp_packet *packet = gp_container(q->waiting.next, struct gp_packet, link);
+	struct gp_model_packet *packet =
+		gp_container(q->waiting.next, struct gp_model_packet, link);
 
 	GP_ASSERT(q->dispatch == GP_DISPATCH_STARTED && !gp_list_empty(&q->waiting));
 	if (packet->kernel) {
 		q->dispatch = GP_DISPATCH_READY;
-		gp_queue_refresh(m, q);
+		gp_model_queue_refresh(m, q);
 		return;
 	}
-	gp_queue_launch(m, packet);
-	gp_queue_started(m, packet);
-	gp_queue_over(m, packet);
+	gp_model_queue_launch(m, packet);
+	gp_model_queue_started(m, packet);
+	gp_model_queue_over(m, packet);
 }
 
-void gp_queue_over(struct gp_model *m, struct gp_packet *packet)
+void gp_model_queue_over(struct gp_model *m, struct gp_model_packet *packet)
 {
 	GP_ASSERT(!packet->over && !packet->groups_left && !packet->groups_live);
 	packet->over = true;
@@ -343,10 +344,10 @@ void gp_queue_over(struct gp_model *m, struct gp_packet *packet)
 		       gp_pool_index(&m->packets_pool, packet));
 }
 
-void gp_queue_complete(struct gp_model *m, struct gp_packet *packet)
+void gp_model_queue_complete(struct gp_model *m, struct gp_model_packet *packet)
 {
 	struct gp_model_action *action = gp_model_emit(m, GP_MODEL_COMPLETED);
-	struct gp_queue *q = packet->queue;
+	struct gp_model_queue *q = packet->queue;
 
 	GP_ASSERT(packet->launched && packet->over && q->live_count);
 	/* The packet's own account: every workgroup had its time, once. */
@@ -365,10 +366,10 @@ void gp_queue_complete(struct gp_model *m, struct gp_packet *packet)
 	GP_ASSERT(q->completed <= q->launched && q->launched <= q->submitted);
 	if (q->now.enabled)
 		m->enabled_work--;
-	gp_queue_pump(m, q);
+	gp_model_queue_pump(m, q);
 }
 
-void gp_queue_thaw(struct gp_model *m, struct gp_queue *q)
+void gp_model_queue_thaw(struct gp_model *m, struct gp_model_queue *q)
 {
 	struct gp_list *link;
 
@@ -376,12 +377,12 @@ void gp_queue_thaw(struct gp_model *m, struct gp_queue *q)
 		gp_model_event(m, m->now + q->dispatch_left_ns, GP_EVENT_DISPATCH,
 			       gp_pool_index(&m->queues_pool, q));
 	gp_list_for_each (link, &q->live) {
-		struct gp_packet *packet = gp_container(link, struct gp_packet, link);
+		struct gp_model_packet *packet = gp_container(link, struct gp_model_packet, link);
 
 		if (packet->over)
 			gp_model_event(m, m->now + packet->complete_left_ns, GP_EVENT_COMPLETE,
 				       gp_pool_index(&m->packets_pool, packet));
 	}
-	gp_queue_pump(m, q);
-	gp_queue_refresh(m, q);
+	gp_model_queue_pump(m, q);
+	gp_model_queue_refresh(m, q);
 }

@@ -25,12 +25,12 @@ static void freeze(struct gp_model *m, u64 *xcc_bytes)
 	while (m->events.count) {
 		struct gp_heap_entry event = gp_heap_pop(&m->events);
 		u64 left = event.key - m->now;
-		struct gp_packet *packet;
-		struct gp_queue *q;
+		struct gp_model_packet *packet;
+		struct gp_model_queue *q;
 
-		switch ((enum gp_event_kind)event.kind) {
+		switch ((enum gp_model_event_kind)event.kind) {
 		case GP_EVENT_BATCH:
-			gp_cu_save(m, gp_pool_at(&m->batches_pool, event.value), xcc_bytes);
+			gp_model_cu_save(m, gp_pool_at(&m->batches_pool, event.value), xcc_bytes);
 			break;
 		case GP_EVENT_DISPATCH:
 			q = gp_pool_at(&m->queues_pool, event.value);
@@ -49,12 +49,12 @@ static void freeze(struct gp_model *m, u64 *xcc_bytes)
 		gp_model_event(m, m->engine[sdma[i]].end_ns, GP_EVENT_SDMA, sdma[i]);
 	m->phase = GP_PHASE_UNMAP;
 	gp_list_for_each (link, &m->mapped) {
-		gp_queue_refresh(m, gp_container(link, struct gp_queue, mapped_link));
+		gp_model_queue_refresh(m, gp_container(link, struct gp_model_queue, mapped_link));
 	}
 	GP_ASSERT(!m->ready_queues && !m->running_cus && m->free_cus == m->cus);
 }
 
-void gp_runlist_wait_sdma(struct gp_model *m)
+void gp_model_runlist_wait_sdma(struct gp_model *m)
 {
 	m->phase_end = GP_MAX(m->unmap_end, m->now);
 	for (u32 i = 0; i < m->config.chip.sdma_engines; i++)
@@ -77,7 +77,7 @@ static void unmap_begin(struct gp_model *m)
 	if (m->unmapped.saved_waves)
 		cost += chip->save_ns + transfer_ns(xcc_bytes, chip->save_bytes_per_us);
 	m->unmap_end = m->now + cost;
-	gp_runlist_wait_sdma(m);
+	gp_model_runlist_wait_sdma(m);
 }
 
 static void switch_begin(struct gp_model *m)
@@ -105,7 +105,7 @@ static void serve_next_update(struct gp_model *m)
 
 int gp_model_runlist_update(struct gp_model *m, u64 now, u32 grace, u64 tag)
 {
-	struct gp_update update = {.tag = tag};
+	struct gp_model_update update = {.tag = tag};
 
 	if (!tag)
 		return -EINVAL;
@@ -125,29 +125,30 @@ void gp_model_end_grace(struct gp_model *m)
 		m->phase_end = m->now;
 }
 
-static struct gp_queue *first_queue(const struct gp_model *m, const struct gp_list *process)
+static struct gp_model_queue *first_queue(const struct gp_model *m, const struct gp_list *process)
 {
 	for (; process != &m->processes; process = process->next) {
-		const struct gp_process *p = gp_container(process, struct gp_process, link);
+		const struct gp_model_process *p =
+			gp_container(process, struct gp_model_process, link);
 
 		if (p->queue_count)
-			return gp_container(p->queues.next, struct gp_queue, link);
+			return gp_container(p->queues.next, struct gp_model_queue, link);
 	}
 	return NULL;
 }
 
 /* The order of the runlist, which is a circle: processes by age, in each its queues by age. */
-static struct gp_queue *queue_after(const struct gp_model *m, const struct gp_queue *q)
+static struct gp_model_queue *queue_after(const struct gp_model *m, const struct gp_model_queue *q)
 {
-	struct gp_queue *next;
+	struct gp_model_queue *next;
 
 	if (q->link.next != &q->process->queues)
-		return gp_container(q->link.next, struct gp_queue, link);
+		return gp_container(q->link.next, struct gp_model_queue, link);
 	next = first_queue(m, q->process->link.next);
 	return next ? next : first_queue(m, m->processes.next);
 }
 
-void gp_runlist_changed(struct gp_model *m, struct gp_queue *q)
+void gp_model_runlist_changed(struct gp_model *m, struct gp_model_queue *q)
 {
 	if (!q->changed)
 		gp_list_add_tail(&m->changed, &q->changed_link);
@@ -155,12 +156,12 @@ void gp_runlist_changed(struct gp_model *m, struct gp_queue *q)
 }
 
 /* Among the enabled processes by age: few come and go at a time, so the next older one is near. */
-static void insert(struct gp_model *m, struct gp_process *process)
+static void insert(struct gp_model *m, struct gp_model_process *process)
 {
 	struct gp_list *before = &m->enabled, *link = process->link.prev;
 
 	for (; link != &m->processes; link = link->prev) {
-		struct gp_process *older = gp_container(link, struct gp_process, link);
+		struct gp_model_process *older = gp_container(link, struct gp_model_process, link);
 
 		if (older->enabled) {
 			before = &older->enabled_link;
@@ -172,9 +173,9 @@ static void insert(struct gp_model *m, struct gp_process *process)
 }
 
 /* The queue is enabled from now on, or is not any more. */
-static void count(struct gp_model *m, const struct gp_queue *q, bool enabled)
+static void count(struct gp_model *m, const struct gp_model_queue *q, bool enabled)
 {
-	struct gp_process *process = q->process;
+	struct gp_model_process *process = q->process;
 
 	if (enabled && !process->enabled++) {
 		insert(m, process);
@@ -187,9 +188,9 @@ static void count(struct gp_model *m, const struct gp_queue *q, bool enabled)
 		m->enabled_compute += enabled ? 1 : -1u;
 }
 
-void gp_runlist_forget(struct gp_model *m, struct gp_queue *q)
+void gp_model_runlist_forget(struct gp_model *m, struct gp_model_queue *q)
 {
-	struct gp_queue *next = queue_after(m, q);
+	struct gp_model_queue *next = queue_after(m, q);
 
 	if (q->changed)
 		gp_list_remove(&q->changed_link);
@@ -203,7 +204,7 @@ void gp_runlist_forget(struct gp_model *m, struct gp_queue *q)
 		m->next_turn = next;
 }
 
-static void apply(struct gp_model *m, struct gp_queue *q)
+static void apply(struct gp_model *m, struct gp_model_queue *q)
 {
 	u64 work = q->submitted - q->completed, any = 0;
 
@@ -229,7 +230,8 @@ static void apply(struct gp_model *m, struct gp_queue *q)
 static bool apply_all(struct gp_model *m)
 {
 	while (!gp_list_empty(&m->changed)) {
-		struct gp_queue *q = gp_container(m->changed.next, struct gp_queue, changed_link);
+		struct gp_model_queue *q =
+			gp_container(m->changed.next, struct gp_model_queue, changed_link);
 
 		gp_list_remove(&q->changed_link);
 		q->changed = false;
@@ -239,59 +241,60 @@ static bool apply_all(struct gp_model *m)
 	       m->enabled_compute <= m->config.chip.slots;
 }
 
-static struct gp_queue *oldest_queue(const struct gp_process *process)
+static struct gp_model_queue *oldest_queue(const struct gp_model_process *process)
 {
-	return gp_container(process->queues.next, struct gp_queue, link);
+	return gp_container(process->queues.next, struct gp_model_queue, link);
 }
 
 /* The next process in the circle that has an enabled queue; there is one. */
-static const struct gp_process *next_enabled(const struct gp_model *m,
-					     const struct gp_process *process)
+static const struct gp_model_process *next_enabled(const struct gp_model *m,
+						   const struct gp_model_process *process)
 {
 	const struct gp_list *link = process->enabled_link.next;
 
 	if (process->enabled)
-		return gp_container(link == &m->enabled ? link->next : link, struct gp_process,
-				    enabled_link);
+		return gp_container(link == &m->enabled ? link->next : link,
+				    struct gp_model_process, enabled_link);
 	do {
 		link = process->link.next == &m->processes ? m->processes.next : process->link.next;
-		process = gp_container(link, struct gp_process, link);
+		process = gp_container(link, struct gp_model_process, link);
 	} while (!process->enabled);
 	return process;
 }
 
 /* The circle without processes that have nothing enabled. */
-static struct gp_queue *enabled_after(const struct gp_model *m, struct gp_queue *q)
+static struct gp_model_queue *enabled_after(const struct gp_model *m, struct gp_model_queue *q)
 {
 	do {
 		if (q->process->enabled && q->link.next != &q->process->queues)
-			q = gp_container(q->link.next, struct gp_queue, link);
+			q = gp_container(q->link.next, struct gp_model_queue, link);
 		else
 			q = oldest_queue(next_enabled(m, q->process));
 	} while (!q->now.enabled);
 	return q;
 }
 
-static struct gp_queue *first_enabled(const struct gp_model *m)
+static struct gp_model_queue *first_enabled(const struct gp_model *m)
 {
-	struct gp_queue *q = m->turn;
+	struct gp_model_queue *q = m->turn;
 
 	if (!q)
-		q = oldest_queue(gp_container(m->enabled.next, struct gp_process, enabled_link));
+		q = oldest_queue(
+			gp_container(m->enabled.next, struct gp_model_process, enabled_link));
 	return q->now.enabled ? q : enabled_after(m, q);
 }
 
 /* Maps queues from `turn` on until one does not fit: it will have the next turn. */
 static void select_queues(struct gp_model *m)
 {
-	struct gp_queue *q = m->enabled_queues ? first_enabled(m) : NULL;
+	struct gp_model_queue *q = m->enabled_queues ? first_enabled(m) : NULL;
 	u32 slots = 0;
 
 	m->stats.mapped_queues = m->stats.mapped_processes = 0;
 	m->next_turn = NULL;
 	for (u32 left = m->enabled_queues; left; left--, q = enabled_after(m, q)) {
 		bool compute = q->now.type == GP_MODEL_COMPUTE;
-		struct gp_process *p = q->process;
+		struct gp_model_process *p = q->process;
 
 		if ((compute && slots == m->config.chip.slots) ||
 		    (p->vmid_index == GP_MODEL_NONE &&
@@ -333,15 +336,15 @@ static u64 restore(struct gp_model *m)
 	struct gp_list *link;
 
 	gp_list_for_each (link, &m->mapped) {
-		gp_queue_refresh(m, gp_container(link, struct gp_queue, mapped_link));
+		gp_model_queue_refresh(m, gp_container(link, struct gp_model_queue, mapped_link));
 	}
 	GP_ASSERT(!m->restored_count);
-	gp_cu_return(m);
-	gp_cu_allocate(m);
+	gp_model_cu_return(m);
+	gp_model_cu_allocate(m);
 	if (!m->restored_count)
 		return 0;
 	for (u32 i = 0; i < m->restored_count; i++)
-		gp_cu_bytes(m, gp_pool_at(&m->batches_pool, m->restored[i]), xcc_bytes);
+		gp_model_cu_bytes(m, gp_pool_at(&m->batches_pool, m->restored[i]), xcc_bytes);
 	return m->config.chip.restore_ns +
 	       transfer_ns(xcc_bytes, m->config.chip.restore_bytes_per_us);
 }
@@ -368,7 +371,8 @@ static void unmap_end(struct gp_model *m)
 	action->saved_waves = m->unmapped.saved_waves;
 	action->unmapped_queues = m->unmapped.unmapped_queues;
 	while (!gp_list_empty(&m->mapped)) {
-		struct gp_queue *q = gp_container(m->mapped.next, struct gp_queue, mapped_link);
+		struct gp_model_queue *q =
+			gp_container(m->mapped.next, struct gp_model_queue, mapped_link);
 
 		GP_ASSERT(q->mapped && !q->ready && !q->resident_waves);
 		q->mapped = false;
@@ -390,15 +394,15 @@ static void map_end(struct gp_model *m)
 		m->stats.rotations++;
 	m->phase = GP_PHASE_RUN;
 	m->quantum_end = m->now + m->quantum_left;
-	gp_cu_thaw(m);
+	gp_model_cu_thaw(m);
 	gp_list_for_each (link, &m->mapped) {
-		gp_queue_thaw(m, gp_container(link, struct gp_queue, mapped_link));
+		gp_model_queue_thaw(m, gp_container(link, struct gp_model_queue, mapped_link));
 	}
 	m->unsettled = true;
 	serve_next_update(m);
 }
 
-void gp_runlist_phase(struct gp_model *m)
+void gp_model_runlist_phase(struct gp_model *m)
 {
 	switch (m->phase) {
 	case GP_PHASE_GRACE:
@@ -415,13 +419,13 @@ void gp_runlist_phase(struct gp_model *m)
 	}
 }
 
-void gp_runlist_rotate(struct gp_model *m)
+void gp_model_runlist_rotate(struct gp_model *m)
 {
 	memset(&m->current, 0, sizeof(m->current));
 	switch_begin(m);
 }
 
-u64 gp_runlist_next(const struct gp_model *m)
+u64 gp_model_runlist_next(const struct gp_model *m)
 {
 	switch (m->phase) {
 	case GP_PHASE_GRACE:

@@ -13,21 +13,21 @@
 
 #define GP_MODEL_LEVELS 16 /* queue priorities; pipe priority is monotonic in them */
 
-enum gp_event_kind {
+enum gp_model_event_kind {
 	GP_EVENT_BATCH,    /* value: batch; its workgroups are over */
 	GP_EVENT_DISPATCH, /* value: queue; its first waiting packet may start */
 	GP_EVENT_COMPLETE, /* value: packet; its signal fires */
 	GP_EVENT_SDMA,     /* value: engine; its packet is over */
 };
 
-enum gp_phase {
+enum gp_model_phase {
 	GP_PHASE_RUN,
 	GP_PHASE_GRACE, /* nothing starts; what is resident may end */
 	GP_PHASE_UNMAP, /* nothing runs, until everything is saved and SDMA packets are over */
 	GP_PHASE_MAP,   /* the next runlist is being loaded; restored batches hold their CUs */
 };
 
-struct gp_process {
+struct gp_model_process {
 	struct gp_list link;   /* in model->processes, oldest first */
 	struct gp_list queues; /* oldest first */
 	bool used;
@@ -37,23 +37,23 @@ struct gp_process {
 	u32 vmid_index;              /* GP_MODEL_NONE when not mapped */
 };
 
-enum gp_dispatch {
+enum gp_model_dispatch {
 	GP_DISPATCH_IDLE,    /* no packet, not mapped, or behind a barrier */
 	GP_DISPATCH_STARTED, /* a DISPATCH event is set, or dispatch_left_ns while unmapped */
 	GP_DISPATCH_READY,   /* the first waiting packet has workgroups to start */
 };
 
-struct gp_queue {
-	struct gp_list link;         /* in its process */
-	struct gp_list ready_link;   /* in model->ready[priority] or its engine's ready */
-	struct gp_list mapped_link;  /* in model->mapped */
-	struct gp_list changed_link; /* in model->changed */
-	struct gp_process *process;  /* NULL: not in use */
+struct gp_model_queue {
+	struct gp_list link;              /* in its process */
+	struct gp_list ready_link;        /* in model->ready[priority] or its engine's ready */
+	struct gp_list mapped_link;       /* in model->mapped */
+	struct gp_list changed_link;      /* in model->changed */
+	struct gp_model_process *process; /* NULL: not in use */
 	struct gp_model_queue_config wanted, now; /* `now` was copied from `wanted` by a map */
 	bool changed;                             /* `wanted`, since then */
 	bool mapped, ready;
 	u32 slot;
-	enum gp_dispatch dispatch;
+	enum gp_model_dispatch dispatch;
 	u64 dispatch_left_ns;
 	struct gp_list waiting; /* packets with workgroups not started; the first may be launched */
 	struct gp_list live;    /* packets all of whose workgroups were started, not complete */
@@ -67,9 +67,9 @@ struct gp_queue {
 	u64 cu_ns, cu_mark; /* CU time up to cu_mark */
 };
 
-struct gp_packet {
+struct gp_model_packet {
 	struct gp_list link; /* in its queue's waiting or live list */
-	struct gp_queue *queue;
+	struct gp_model_queue *queue;
 	u64 tag;
 	bool barrier, kernel, launched, over; /* over: the last workgroup has ended */
 	u32 occupancy;                        /* workgroups per CU */
@@ -83,9 +83,9 @@ struct gp_packet {
 };
 
 /* `lanes` workgroups side by side, `rounds` in turn in each lane. */
-struct gp_batch {
+struct gp_model_batch {
 	struct gp_list link; /* in its queue's saved list */
-	struct gp_packet *packet;
+	struct gp_model_packet *packet;
 	u32 lanes, rounds;
 	u32 cus; /* lanes / occupancy, rounded up */
 	bool resident;
@@ -93,14 +93,14 @@ struct gp_batch {
 	u64 cu[GP_MODEL_CU_WORDS]; /* held, or held when it was saved; exactly `cus` bits */
 };
 
-struct gp_engine {
+struct gp_model_engine {
 	struct gp_list ready; /* mapped queues with a packet waiting, next first */
-	struct gp_packet *packet;
+	struct gp_model_packet *packet;
 	u64 end_ns;
 	u64 slots; /* queues of this engine that exist */
 };
 
-struct gp_update {
+struct gp_model_update {
 	u64 tag;
 	u64 grace_ns;
 };
@@ -125,20 +125,21 @@ struct gp_model {
 	u32 *started, started_count;   /* batches of this allocation that have no time yet */
 	u32 *restored, restored_count; /* MAP: batches that were placed, and run when it ends */
 
-	struct gp_engine engine[GP_MODEL_MAX_ENGINES];
+	struct gp_model_engine engine[GP_MODEL_MAX_ENGINES];
 
 	/* Runlist. */
-	enum gp_phase phase;
+	enum gp_model_phase phase;
 	u64 phase_end;
-	u64 unmap_end;            /* UNMAP: when it would be over without SDMA packets */
-	u64 frozen_at;            /* UNMAP and MAP: since when nothing runs */
-	struct gp_update current; /* tag 0: a rotation */
-	struct gp_update updates[GP_MODEL_MAX_UPDATES];
+	u64 unmap_end;                  /* UNMAP: when it would be over without SDMA packets */
+	u64 frozen_at;                  /* UNMAP and MAP: since when nothing runs */
+	struct gp_model_update current; /* tag 0: a rotation */
+	struct gp_model_update updates[GP_MODEL_MAX_UPDATES];
 	u32 update_head, update_count;
-	struct gp_queue *turn, *next_turn; /* oversubscribed: first mapped, first not mapped */
-	u64 quantum_end, quantum_left;     /* running; while switching */
-	u64 enabled_work;                  /* packets in queues that are enabled */
-	struct gp_model_action unmapped;   /* being built during UNMAP */
+	struct gp_model_queue *turn,
+		*next_turn;              /* oversubscribed: first mapped, first not mapped */
+	u64 quantum_end, quantum_left;   /* running; while switching */
+	u64 enabled_work;                /* packets in queues that are enabled */
+	struct gp_model_action unmapped; /* being built during UNMAP */
 
 	struct gp_model_action *actions; /* a ring */
 	u32 action_head, action_count, action_room;
@@ -160,56 +161,57 @@ static inline u64 gp_cu_word(const struct gp_model *model, u32 word)
 /* model.c */
 u32 gp_model_action_room(const struct gp_model *model);
 struct gp_model_action *gp_model_emit(struct gp_model *model, enum gp_model_action_kind kind);
-void gp_model_event(struct gp_model *model, u64 at, enum gp_event_kind kind, u32 value);
+void gp_model_event(struct gp_model *model, u64 at, enum gp_model_event_kind kind, u32 value);
 /* Advances to `now`, which it corrects; false when actions must be taken first. */
 bool gp_model_reach(struct gp_model *model, u64 now);
-struct gp_process *gp_model_process(const struct gp_model *model, u32 process);
-struct gp_queue *gp_model_queue(const struct gp_model *model, u32 queue);
+struct gp_model_process *gp_model_process(const struct gp_model *model, u32 process);
+struct gp_model_queue *gp_model_queue(const struct gp_model *model, u32 queue);
 
 /* queue.c */
 /* Starts the dispatch of the next packet if the queue may. */
-void gp_queue_pump(struct gp_model *model, struct gp_queue *queue);
+void gp_model_queue_pump(struct gp_model *model, struct gp_model_queue *queue);
 /* On or off the ready list, as its state demands. */
-void gp_queue_refresh(struct gp_model *model, struct gp_queue *queue);
-void gp_queue_launch(struct gp_model *model, struct gp_packet *packet);
+void gp_model_queue_refresh(struct gp_model *model, struct gp_model_queue *queue);
+void gp_model_queue_launch(struct gp_model *model, struct gp_model_packet *packet);
 /* The packet has started everything it has. */
-void gp_queue_started(struct gp_model *model, struct gp_packet *packet);
-void gp_queue_dispatched(struct gp_model *model, struct gp_queue *queue);
-void gp_queue_over(struct gp_model *model, struct gp_packet *packet);
-void gp_queue_complete(struct gp_model *model, struct gp_packet *packet);
-void gp_queue_thaw(struct gp_model *model, struct gp_queue *queue);
+void gp_model_queue_started(struct gp_model *model, struct gp_model_packet *packet);
+void gp_model_queue_dispatched(struct gp_model *model, struct gp_model_queue *queue);
+void gp_model_queue_over(struct gp_model *model, struct gp_model_packet *packet);
+void gp_model_queue_complete(struct gp_model *model, struct gp_model_packet *packet);
+void gp_model_queue_thaw(struct gp_model *model, struct gp_model_queue *queue);
 
 /* cu.c */
 /* Gives free CUs to ready queues. While mapping only saved batches are placed. */
-void gp_cu_allocate(struct gp_model *model);
+void gp_model_cu_allocate(struct gp_model *model);
 /* Gives saved batches of ready queues the very CUs they had, where those are free. */
-void gp_cu_return(struct gp_model *model);
-void gp_cu_batch_over(struct gp_model *model, struct gp_batch *batch);
-void gp_cu_save(struct gp_model *model, struct gp_batch *batch, u64 *xcc_bytes);
+void gp_model_cu_return(struct gp_model *model);
+void gp_model_cu_batch_over(struct gp_model *model, struct gp_model_batch *batch);
+void gp_model_cu_save(struct gp_model *model, struct gp_model_batch *batch, u64 *xcc_bytes);
 /* Lets the restored batches make progress, from now. */
-void gp_cu_thaw(struct gp_model *model);
+void gp_model_cu_thaw(struct gp_model *model);
 /* Bytes of a resident batch's state, added up by the XCC they are in. Returns their sum. */
-u64 gp_cu_bytes(const struct gp_model *model, const struct gp_batch *batch, u64 *xcc_bytes);
+u64 gp_model_cu_bytes(const struct gp_model *model, const struct gp_model_batch *batch,
+		      u64 *xcc_bytes);
 /* Brings the CU time of a queue up to now, before the number of its running CUs changes. */
-void gp_cu_mark(struct gp_model *model, struct gp_queue *queue);
+void gp_model_cu_mark(struct gp_model *model, struct gp_model_queue *queue);
 
 /* sdma.c */
-void gp_sdma_start(struct gp_model *model);
-void gp_sdma_over(struct gp_model *model, u32 engine);
+void gp_model_sdma_start(struct gp_model *model);
+void gp_model_sdma_over(struct gp_model *model, u32 engine);
 /* The engine stops in the middle of the packet, which is dropped. */
-void gp_sdma_abandon(struct gp_model *model, u32 engine);
+void gp_model_sdma_abandon(struct gp_model *model, u32 engine);
 
 /* runlist.c */
-void gp_runlist_phase(struct gp_model *model);
-void gp_runlist_rotate(struct gp_model *model);
+void gp_model_runlist_phase(struct gp_model *model);
+void gp_model_runlist_rotate(struct gp_model *model);
 /* UNMAP: sets its end by what is still under way on the SDMA engines. */
-void gp_runlist_wait_sdma(struct gp_model *model);
+void gp_model_runlist_wait_sdma(struct gp_model *model);
 /* When the runlist will do something by itself. */
-u64 gp_runlist_next(const struct gp_model *model);
+u64 gp_model_runlist_next(const struct gp_model *model);
 /* The queue is about to go. */
-void gp_runlist_forget(struct gp_model *model, struct gp_queue *queue);
+void gp_model_runlist_forget(struct gp_model *model, struct gp_model_queue *queue);
 /* What is wanted of the queue is new: the next map takes it over. */
-void gp_runlist_changed(struct gp_model *model, struct gp_queue *queue);
+void gp_model_runlist_changed(struct gp_model *model, struct gp_model_queue *queue);
 
 /* check.c: the first invariant that does not hold, in words, or NULL. Walks everything. */
 const char *gp_model_check(const struct gp_model *model);

@@ -19,17 +19,17 @@ enum {
 	GP_ACTIVITY_SLOTS = 1024,
 };
 
-enum gp_activity_state {
+enum gp_proto_activity_state {
 	GP_ACTIVITY_DRAINED = 0,
 	GP_ACTIVITY_BUSY = 1,
 	GP_ACTIVITY_UNKNOWN = 2,
 };
 
-struct gp_activity_slot {
+struct gp_proto_activity_slot {
 	u32 generation; /* even: valid; 0: never used */
 	u32 kfd_id;
 	u32 gpu_id;
-	u32 state;        /* enum gp_activity_state */
+	u32 state;        /* enum gp_proto_activity_state */
 	u64 ring;         /* 0: the queue is gone */
 	u64 doorbells;    /* rung, all time */
 	u64 last_ring_ns; /* CLOCK_MONOTONIC of the last idle-to-busy edge */
@@ -38,16 +38,16 @@ struct gp_activity_slot {
 	u64 reserved[2];
 };
 
-struct gp_activity {
+struct gp_proto_activity {
 	u32 magic, slots;
 	u32 busy_queues; /* queues that are not drained */
 	u32 open_requests;
 	u64 edges;
 	u64 reserved[5];
-	struct gp_activity_slot slot[GP_ACTIVITY_SLOTS];
+	struct gp_proto_activity_slot slot[GP_ACTIVITY_SLOTS];
 };
 
-_Static_assert(sizeof(struct gp_activity_slot) == 64, "a slot is a cache line");
-_Static_assert(sizeof(struct gp_activity) == 64 + GP_ACTIVITY_SLOTS * 64, "layout");
+_Static_assert(sizeof(struct gp_proto_activity_slot) == 64, "a slot is a cache line");
+_Static_assert(sizeof(struct gp_proto_activity) == 64 + GP_ACTIVITY_SLOTS * 64, "layout");
 
 #endif

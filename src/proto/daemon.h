@@ -28,22 +28,25 @@ enum {
 	GP_DAEMON_CLASSES = 3,  /* normal, online, offline */
 };
 
-enum gp_daemon_msg {
-	GP_MSG_DAEMON_STATUS = 128, /* - -> gp_msg_daemon_status */
-	GP_MSG_DAEMON_JOBS,      /* gp_msg_daemon_ask -> gp_msg_jobs; status is the number in all */
-	GP_MSG_DAEMON_DEVICES,   /* - -> gp_msg_devices */
-	GP_MSG_DAEMON_DECISIONS, /* gp_msg_daemon_ask -> gp_msg_decisions; status is their number */
+enum gp_proto_daemon_msg {
+	GP_MSG_DAEMON_STATUS = 128, /* - -> gp_proto_msg_daemon_status */
+	GP_MSG_DAEMON_JOBS, /* gp_proto_msg_daemon_ask -> gp_proto_msg_jobs; status is the number in
+			       all */
+	GP_MSG_DAEMON_DEVICES,   /* - -> gp_proto_msg_devices */
+	GP_MSG_DAEMON_DECISIONS, /* gp_proto_msg_daemon_ask -> gp_proto_msg_decisions; status is
+				    their number */
 	GP_MSG_DAEMON_FOLLOW,    /* - -> -; from then on events GP_MSG_DAEMON_DECISION */
-	GP_MSG_DAEMON_STATS,     /* - -> gp_msg_stats */
-	GP_MSG_DAEMON_SET,       /* gp_msg_set -> - */
-	GP_MSG_DAEMON_PIN,       /* gp_msg_pin -> - */
+	GP_MSG_DAEMON_STATS,     /* - -> gp_proto_msg_stats */
+	GP_MSG_DAEMON_SET,       /* gp_proto_msg_set -> - */
+	GP_MSG_DAEMON_PIN,       /* gp_proto_msg_pin -> - */
 	GP_MSG_DAEMON_RELOAD,    /* - -> -: reads the configuration again */
-	GP_MSG_DAEMON_WORK,      /* gp_msg_daemon_ask -> gp_msg_works; status is their number */
+	GP_MSG_DAEMON_WORK, /* gp_proto_msg_daemon_ask -> gp_proto_msg_works; status is their number
+			     */
 
-	GP_MSG_DAEMON_DECISION = 160, /* event: gp_msg_decision */
+	GP_MSG_DAEMON_DECISION = 160, /* event: gp_proto_msg_decision */
 };
 
-struct gp_msg_daemon_status {
+struct gp_proto_msg_daemon_status {
 	u64 started_ns, now_ns;
 	u64 first_decision, next_decision; /* ids that can be asked for: first <= id < next */
 	u32 pid, mode;                     /* mode: 0 observe, 1 act */
@@ -53,20 +56,20 @@ struct gp_msg_daemon_status {
 	char problem[GP_PROTO_TEXT]; /* why it cannot act although it should; "" nothing */
 };
 
-struct gp_msg_daemon_ask {
+struct gp_proto_msg_daemon_ask {
 	u64 first; /* jobs: how many to skip; decisions: id of the first one wanted */
 	u32 pid;   /* only what concerns this process; 0: everything */
 	u32 reserved;
 };
 
-enum gp_daemon_run { /* as enum gp_sched_run */
-		     GP_DAEMON_RUNNING,
-		     GP_DAEMON_SUSPENDING,
-		     GP_DAEMON_SUSPENDED,
-		     GP_DAEMON_RESUMING,
+enum gp_proto_daemon_run { /* as enum gp_sched_run */
+			   GP_DAEMON_RUNNING,
+			   GP_DAEMON_SUSPENDING,
+			   GP_DAEMON_SUSPENDED,
+			   GP_DAEMON_RESUMING,
 };
 
-struct gp_msg_job {
+struct gp_proto_msg_job {
 	u64 id;       /* of this job in the daemon's life; never used again */
 	u32 uid, pid; /* pid: of its first process */
 	u32 processes, queues, busy_queues, devices;
@@ -84,12 +87,12 @@ struct gp_msg_job {
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 };
 
-struct gp_msg_jobs {
+struct gp_proto_msg_jobs {
 	u32 count, reserved;
-	struct gp_msg_job jobs[];
+	struct gp_proto_msg_job jobs[];
 };
 
-struct gp_msg_device {
+struct gp_proto_msg_device {
 	u32 gpu_id, node;
 	u32 policy, can_suspend, can_share;
 	u32 broken; /* 1: preempting is switched off, a driver call failed badly */
@@ -99,25 +102,25 @@ struct gp_msg_device {
 	char name[GP_PROTO_NAME];
 };
 
-struct gp_msg_devices {
+struct gp_proto_msg_devices {
 	u32 count, reserved;
-	struct gp_msg_device devices[];
+	struct gp_proto_msg_device devices[];
 };
 
-enum gp_decision_kind { /* the first as enum gp_sched_action_kind */
-			GP_DECISION_SUSPEND,
-			GP_DECISION_RESUME,
-			GP_DECISION_SHARE,
-			GP_DECISION_RENEW,
-			GP_DECISION_TIMER,
-			GP_DECISION_NOTE,
-			GP_DECISION_DONE, /* an operation ended: cause, cost_ns, error */
-			GP_DECISION_CAME, /* a job came; gone */
-			GP_DECISION_WENT,
+enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
+			      GP_DECISION_SUSPEND,
+			      GP_DECISION_RESUME,
+			      GP_DECISION_SHARE,
+			      GP_DECISION_RENEW,
+			      GP_DECISION_TIMER,
+			      GP_DECISION_NOTE,
+			      GP_DECISION_DONE, /* an operation ended: cause, cost_ns, error */
+			      GP_DECISION_CAME, /* a job came; gone */
+			      GP_DECISION_WENT,
 };
 
 /* A line of the record: what was seen, what was done. As struct gp_sched_reason, with names. */
-struct gp_msg_decision {
+struct gp_proto_msg_decision {
 	u64 id; /* of this line: 1, 2, 3... without gaps; a gap means that lines were lost */
 	u64 reason, cause; /* ids of the core's reasons */
 	u64 at_ns;
@@ -135,14 +138,14 @@ struct gp_msg_decision {
 	char job_name[GP_PROTO_NAME], other_name[GP_PROTO_NAME];
 };
 
-struct gp_msg_decisions {
+struct gp_proto_msg_decisions {
 	u32 count, reserved;
-	struct gp_msg_decision decisions[];
+	struct gp_proto_msg_decision decisions[];
 };
 
 /* A queue got work, or has none left: a line of a record of its own, which is longer than that of
  * decisions in lines and shorter in time. */
-struct gp_msg_work {
+struct gp_proto_msg_work {
 	u64 id; /* 1, 2, 3... without gaps */
 	u64 at_ns;
 	u64 job; /* its id */
@@ -150,62 +153,63 @@ struct gp_msg_work {
 	u32 work; /* as enum gp_sched_work: drained, busy, perhaps */
 };
 
-struct gp_msg_works {
+struct gp_proto_msg_works {
 	u32 count, reserved;
-	struct gp_msg_work works[];
+	struct gp_proto_msg_work works[];
 };
 
-struct gp_daemon_histogram {
+struct gp_proto_daemon_histogram {
 	u64 count, sum_ns, max_ns;
 	u64 bucket[GP_DAEMON_BUCKETS];
 };
 
-struct gp_msg_stats {
+struct gp_proto_msg_stats {
 	u64 started_ns, now_ns, events;
 	u32 mode, jobs, processes, queues, held, why_count;
 	u64 why[GP_DAEMON_WHYS];
 	u64 preemptions; /* jobs suspended because somebody else had work */
 	u64 operations, failures, leases_lost, renewals;
-	u64 suspended_ns[GP_DAEMON_CLASSES];                 /* by the class of who was held */
-	struct gp_daemon_histogram burst[GP_DAEMON_CLASSES]; /* work came until it was drained */
-	struct gp_daemon_histogram waited;          /* work came until others were told to yield */
-	struct gp_daemon_histogram suspend, resume; /* operations, as the driver took them */
+	u64 suspended_ns[GP_DAEMON_CLASSES]; /* by the class of who was held */
+	struct gp_proto_daemon_histogram
+		burst[GP_DAEMON_CLASSES];        /* work came until it was drained */
+	struct gp_proto_daemon_histogram waited; /* work came until others were told to yield */
+	struct gp_proto_daemon_histogram suspend, resume; /* operations, as the driver took them */
 	/* observe: what acting would have done */
 	u64 would_preemptions, would_cost_ns;
 	u64 beside_ns; /* that work ran beside work that would have been held for it */
 	u64 refused_clients, dropped_messages; /* over a user's limits */
 };
 
-enum gp_daemon_set {
+enum gp_proto_daemon_set {
 	GP_DAEMON_SET_PRIORITY = 1u << 0,
 	GP_DAEMON_SET_CLASS = 1u << 1,
 	GP_DAEMON_SET_WEIGHT = 1u << 2,
 };
 
-struct gp_msg_set {
+struct gp_proto_msg_set {
 	u32 pid;
-	u32 what; /* enum gp_daemon_set */
+	u32 what; /* enum gp_proto_daemon_set */
 	u32 priority, job_class, weight;
 	u32 reserved;
 };
 
-struct gp_msg_pin {
+struct gp_proto_msg_pin {
 	u32 pid;
 	u32 pin; /* 0 none, 1 run, 2 hold */
 };
 
-_Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_jobs) +
-			       GP_DAEMON_JOBS * sizeof(struct gp_msg_job) <=
+_Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_jobs) +
+			       GP_DAEMON_JOBS * sizeof(struct gp_proto_msg_job) <=
 		       GP_PROTO_MAX,
 	       "jobs fit");
-_Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_decisions) +
-			       GP_DAEMON_DECISIONS * sizeof(struct gp_msg_decision) <=
+_Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_decisions) +
+			       GP_DAEMON_DECISIONS * sizeof(struct gp_proto_msg_decision) <=
 		       GP_PROTO_MAX,
 	       "decisions fit");
-_Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_works) +
-			       GP_DAEMON_WORKS * sizeof(struct gp_msg_work) <=
+_Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_works) +
+			       GP_DAEMON_WORKS * sizeof(struct gp_proto_msg_work) <=
 		       GP_PROTO_MAX,
 	       "work fits");
-_Static_assert(sizeof(struct gp_msg_stats) < GP_PROTO_MAX / 2, "statistics fit");
+_Static_assert(sizeof(struct gp_proto_msg_stats) < GP_PROTO_MAX / 2, "statistics fit");
 
 #endif

@@ -125,7 +125,7 @@ static int find_place(struct place *out, const char *name)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-int gp_directory_path(char *out, size_t size, const char *name, int create)
+int gp_proto_directory_path(char *out, size_t size, const char *name, int create)
 {
 	struct place place;
 	int error = find_place(&place, name);
@@ -138,12 +138,12 @@ int gp_directory_path(char *out, size_t size, const char *name, int create)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-int gp_directory_agents(char *out, size_t size, bool serve)
+int gp_proto_directory_agents(char *out, size_t size, bool serve)
 {
 	struct place place;
 	struct stat parent, st;
 	mode_t mode;
-	int error = gp_directory_path(out, size, AGENTS, 1);
+	int error = gp_proto_directory_path(out, size, AGENTS, 1);
 
 	if (!error)
 		error = find_place(&place, AGENTS);
@@ -174,7 +174,7 @@ int gp_directory_agents(char *out, size_t size, bool serve)
 	return 0;
 }
 
-int gp_directory_other_agents(char *out, size_t size)
+int gp_proto_directory_other_agents(char *out, size_t size)
 {
 	const char *dir = getenv("GPREEMPT_DIR"), *machine = getenv("GPREEMPT_VGPU");
 	struct place place, own;
@@ -244,7 +244,7 @@ static int connect_within(const char *name, int seconds)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	uid_t owner;
-	int fd, file, error = gp_directory_path(path, sizeof(path), name, 0);
+	int fd, file, error = gp_proto_directory_path(path, sizeof(path), name, 0);
 
 	if (error)
 		return error;
@@ -256,7 +256,7 @@ static int connect_within(const char *name, int seconds)
 	return fd;
 }
 
-int gp_directory_owner(const char *path, unsigned int *owner)
+int gp_proto_directory_owner(const char *path, unsigned int *owner)
 {
 	uid_t uid;
 	int file = open_file(path, &uid);
@@ -268,7 +268,7 @@ int gp_directory_owner(const char *path, unsigned int *owner)
 	return 0;
 }
 
-int gp_directory_connect_owned(const char *path)
+int gp_proto_directory_connect_owned(const char *path)
 {
 	uid_t owner, me = geteuid();
 	int fd, file = open_file(path, &owner);
@@ -280,20 +280,20 @@ int gp_directory_connect_owned(const char *path)
 	return fd;
 }
 
-int gp_directory_connect(const char *name)
+int gp_proto_directory_connect(const char *name)
 {
 	return connect_within(name, CONNECT_SECONDS);
 }
 
-int gp_directory_try_connect(const char *name)
+int gp_proto_directory_try_connect(const char *name)
 {
 	return connect_within(name, 0);
 }
 
-int gp_directory_watch(const char *lock)
+int gp_proto_directory_watch(const char *lock)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int fd, error = gp_directory_path(path, sizeof(path), lock, 0);
+	int fd, error = gp_proto_directory_path(path, sizeof(path), lock, 0);
 
 	if (error)
 		return error;
@@ -312,7 +312,7 @@ int gp_directory_watch(const char *lock)
 	return error ? error : fd;
 }
 
-bool gp_directory_lost(int watch, const char *lock, int lock_fd)
+bool gp_proto_directory_lost(int watch, const char *lock, int lock_fd)
 {
 	_Alignas(struct inotify_event) char events[4096];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -320,7 +320,7 @@ bool gp_directory_lost(int watch, const char *lock, int lock_fd)
 
 	while (read(watch, events, sizeof(events)) > 0)
 		;
-	if (gp_directory_path(path, sizeof(path), lock, 0) || lstat(path, &there) < 0 ||
+	if (gp_proto_directory_path(path, sizeof(path), lock, 0) || lstat(path, &there) < 0 ||
 	    fstat(lock_fd, &ours) < 0)
 		return true;
 	return there.st_dev != ours.st_dev || there.st_ino != ours.st_ino;

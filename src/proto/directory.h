@@ -19,33 +19,33 @@
 
 /* Path of a file in the directory ("holder.sock", "agents"), which is made when `create` is set.
  * -ENAMETOOLONG, -EPERM when the directory is not safe, -ENOENT. */
-int gp_directory_path(char *out, size_t size, const char *name, int create);
+int gp_proto_directory_path(char *out, size_t size, const char *name, int create);
 
 /* The path of agents/, which is there afterwards, as open as the directory it is in. With `serve`,
  * which is the daemon's, for all users where root lets everybody into that one. */
-int gp_directory_agents(char *out, size_t size, bool serve);
+int gp_proto_directory_agents(char *out, size_t size, bool serve);
 
 /* Where else there may be agents of this user's: in its own directory, of before root's daemon
  * came, or in root's, of before it went. -ENOENT: nowhere. */
-int gp_directory_other_agents(char *out, size_t size);
+int gp_proto_directory_other_agents(char *out, size_t size);
 
 /* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
  * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for
  * it, the other not at all. */
-int gp_directory_connect(const char *name);
-int gp_directory_try_connect(const char *name);
+int gp_proto_directory_connect(const char *name);
+int gp_proto_directory_try_connect(const char *name);
 
 /* The same for a path in a directory that other users may write to: the file must be a socket and
  * no link to one (-ENOTSOCK, -ELOOP), and belong to this user, to root, or, when we are root, to
  * anybody (-EPERM). Does not wait. */
-int gp_directory_connect_owned(const char *path);
+int gp_proto_directory_connect_owned(const char *path);
 /* Whose socket that is; the same errors, or 0. */
-int gp_directory_owner(const char *path, unsigned int *owner);
+int gp_proto_directory_owner(const char *path, unsigned int *owner);
 
 /* For whoever serves the directory and has its lock file open there: becomes readable when the
  * directory may be gone (an inotify descriptor; -errno). */
-int gp_directory_watch(const char *lock);
+int gp_proto_directory_watch(const char *lock);
 /* Then: whether the lock's path names another file than ours, or none. Takes what can be read. */
-bool gp_directory_lost(int watch, const char *lock, int lock_fd);
+bool gp_proto_directory_lost(int watch, const char *lock, int lock_fd);
 
 #endif

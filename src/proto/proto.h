@@ -12,8 +12,8 @@
  * know its pid outside); who it is comes from SO_PEERCRED. A file that ends in .sock listens; one
  * that refuses is a dead program's, and whoever finds it removes it.  Requests are answered in
  * order per connection with the same type and serial and `status` 0, a count, or -errno; an answer
- * with a negative status has a struct gp_msg_text as its body. Events have serial 0. The holder's
- * answers to RENEW and OPEN do not wait for those before them.
+ * with a negative status has a struct gp_proto_msg_text as its body. Events have serial 0. The
+ * holder's answers to RENEW and OPEN do not wait for those before them.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H
@@ -29,45 +29,48 @@ enum {
 	GP_PROTO_IDS = 1024,      /* queue ids in one message */
 };
 
-enum gp_msg_type {
+enum gp_proto_msg_type {
 	/* both services */
 	GP_MSG_HELLO = 1, /* first message of a connection, both ways */
 
 	/* holder: requests */
-	GP_MSG_OPEN =
-		16,     /* gp_msg_open, with a pidfd (SCM_RIGHTS) unless a group -> gp_msg_opened */
-	GP_MSG_CLOSE,   /* gp_msg_target -> - */
-	GP_MSG_INFO,    /* gp_msg_target -> gp_msg_info */
-	GP_MSG_QUEUES,  /* gp_msg_queues_ask -> gp_msg_queues; status is the number in all */
-	GP_MSG_SUSPEND, /* gp_msg_suspend -> gp_msg_done; status is the number of queues */
-	GP_MSG_RESUME,  /* gp_msg_suspend (leases ignored) -> gp_msg_done */
-	GP_MSG_RENEW,   /* gp_msg_target (0: all of this connection) -> - */
-	GP_MSG_PRIORITY, /* gp_msg_value -> - */
-	GP_MSG_SHARE,    /* gp_msg_value -> - */
-	GP_MSG_HOLDS, /* gp_msg_target: index of the first wanted -> gp_msg_holds: every suspension
+	GP_MSG_OPEN = 16, /* gp_proto_msg_open, with a pidfd (SCM_RIGHTS) unless a group ->
+			     gp_proto_msg_opened */
+	GP_MSG_CLOSE,     /* gp_proto_msg_target -> - */
+	GP_MSG_INFO,      /* gp_proto_msg_target -> gp_proto_msg_info */
+	GP_MSG_QUEUES,    /* gp_proto_msg_queues_ask -> gp_proto_msg_queues; status is the number in
+			     all */
+	GP_MSG_SUSPEND, /* gp_proto_msg_suspend -> gp_proto_msg_done; status is the number of queues
+			 */
+	GP_MSG_RESUME,  /* gp_proto_msg_suspend (leases ignored) -> gp_proto_msg_done */
+	GP_MSG_RENEW,   /* gp_proto_msg_target (0: all of this connection) -> - */
+	GP_MSG_PRIORITY, /* gp_proto_msg_value -> - */
+	GP_MSG_SHARE,    /* gp_proto_msg_value -> - */
+	GP_MSG_HOLDS, /* gp_proto_msg_target: index of the first wanted -> gp_proto_msg_holds: every
+		       * suspension
 		       */
-	GP_MSG_RELEASE, /* gp_msg_target: pid as the target, 0 all -> -; status is how many */
+	GP_MSG_RELEASE, /* gp_proto_msg_target: pid as the target, 0 all -> -; status is how many */
 
 	/* holder: events */
-	GP_MSG_EVENT = 48, /* gp_msg_event */
+	GP_MSG_EVENT = 48, /* gp_proto_msg_event */
 
 	/* agent: requests */
-	GP_MSG_AGENT_WATCH = 64, /* gp_msg_target: non-zero: send edges -> - with the memfd of
-				  * struct gp_activity */
-	GP_MSG_AGENT_QUEUES,     /* - -> gp_msg_queues */
-	GP_MSG_AGENT_SUSPEND,    /* gp_msg_suspend (target ignored) -> gp_msg_done */
-	GP_MSG_AGENT_RESUME,     /* gp_msg_suspend -> gp_msg_done */
-	GP_MSG_AGENT_RENEW,      /* gp_msg_suspend (count 0): new lease -> - */
-	GP_MSG_AGENT_SHARE,      /* gp_msg_value (target: the first CU in thousandths; 0) -> - */
-	GP_MSG_AGENT_PRIORITY,   /* gp_msg_value -> - */
+	GP_MSG_AGENT_WATCH = 64, /* gp_proto_msg_target: non-zero: send edges -> - with the memfd of
+				  * struct gp_proto_activity */
+	GP_MSG_AGENT_QUEUES,     /* - -> gp_proto_msg_queues */
+	GP_MSG_AGENT_SUSPEND,    /* gp_proto_msg_suspend (target ignored) -> gp_proto_msg_done */
+	GP_MSG_AGENT_RESUME,     /* gp_proto_msg_suspend -> gp_proto_msg_done */
+	GP_MSG_AGENT_RENEW,      /* gp_proto_msg_suspend (count 0): new lease -> - */
+	GP_MSG_AGENT_SHARE, /* gp_proto_msg_value (target: the first CU in thousandths; 0) -> - */
+	GP_MSG_AGENT_PRIORITY, /* gp_proto_msg_value -> - */
 
 	/* agent: events */
-	GP_MSG_AGENT_EDGE = 96, /* gp_msg_edge: work arrived at or left this program */
+	GP_MSG_AGENT_EDGE = 96, /* gp_proto_msg_edge: work arrived at or left this program */
 	GP_MSG_AGENT_CHANGED,   /* - : queues came or went; ask again */
-	GP_MSG_AGENT_REQUEST,   /* gp_msg_request: a hint of the program */
+	GP_MSG_AGENT_REQUEST,   /* gp_proto_msg_request: a hint of the program */
 };
 
-struct gp_msg {
+struct gp_proto_msg {
 	u16 version; /* GP_PROTO_VERSION; another one ends the connection after HELLO's -EPROTO */
 	u16 type;
 	u32 size; /* of the whole message */
@@ -75,12 +78,12 @@ struct gp_msg {
 	s32 status;
 };
 
-struct gp_msg_text {
+struct gp_proto_msg_text {
 	char text[GP_PROTO_TEXT];
 };
 
 /* Program to service, and back. An agent's answer has everything; others leave the rest 0. */
-struct gp_msg_hello {
+struct gp_proto_msg_hello {
 	u32 pid; /* of the sender, in its own namespace; the peer's credentials are what counts */
 	u32 priority;
 	u32 job_class; /* 0 none, 1 online, 2 offline */
@@ -90,23 +93,23 @@ struct gp_msg_hello {
 	char name[GP_PROTO_NAME];  /* program */
 };
 
-struct gp_msg_target {
+struct gp_proto_msg_target {
 	u32 target;
 	u32 reserved;
 };
 
-struct gp_msg_value {
+struct gp_proto_msg_value {
 	u32 target;
 	u32 value;
 };
 
-struct gp_msg_open {
+struct gp_proto_msg_open {
 	u32 mechanism;             /* enum gpreempt_mechanism */
 	u32 gpu_id;                /* 0: all */
 	char group[GP_PROTO_NAME]; /* "": the process of the pidfd */
 };
 
-struct gp_msg_opened {
+struct gp_proto_msg_opened {
 	u32 target;
 	u32 mechanism;
 	u32 process_count;
@@ -114,21 +117,21 @@ struct gp_msg_opened {
 	char why[GP_PROTO_TEXT];
 };
 
-struct gp_msg_info {
+struct gp_proto_msg_info {
 	u32 mechanism, process_count, priority, suspended, mine, owner_count;
 	s32 owner_pid;
-	u32 flags; /* enum gp_suspend_flag, of all who hold it */
+	u32 flags; /* enum gp_proto_suspend_flag, of all who hold it */
 	u64 since_ns;
 	char why[GP_PROTO_TEXT];
 };
 
-struct gp_msg_queues_ask {
+struct gp_proto_msg_queues_ask {
 	u32 target;
 	u32 first; /* index of the first one wanted */
 };
 
 /* As struct gpreempt_queue; kept apart so that the wire does not change with the library. */
-struct gp_msg_queue {
+struct gp_proto_msg_queue {
 	s32 pid;
 	u32 gpu_id, valid, kfd_id;
 	u64 hsa_id;
@@ -139,44 +142,45 @@ struct gp_msg_queue {
 	u64 since_ns;
 };
 
-struct gp_msg_queues {
+struct gp_proto_msg_queues {
 	u32 count, reserved;
-	struct gp_msg_queue queues[];
+	struct gp_proto_msg_queue queues[];
 };
 
-enum gp_suspend_flag {
+enum gp_proto_suspend_flag {
 	GP_SUSPEND_COPIES = 1u << 0, /* GPREEMPT_SUSPEND_COPIES */
 };
 
-struct gp_msg_suspend {
+struct gp_proto_msg_suspend {
 	u32 target;
 	u32 lease_ms, limit_ms, timeout_ms;
 	u16 grace;
-	u16 flags; /* enum gp_suspend_flag: a holder that knows none takes them for a wrong grace */
-	u32 count; /* ids that follow; 0: all queues, also those created later */
+	u16 flags;   /* enum gp_proto_suspend_flag: a holder that knows none takes them for a wrong
+			grace */
+	u32 count;   /* ids that follow; 0: all queues, also those created later */
 	u64 sent_ns; /* CLOCK_MONOTONIC when the caller asked: for the latency */
 	u32 ids[];
 };
 
-struct gp_msg_done {
+struct gp_proto_msg_done {
 	u64 issue_ns, driver_ns, skew_ns;
 	u32 queues, processes;
 };
 
-struct gp_msg_hold {
+struct gp_proto_msg_hold {
 	s32 pid, owner_pid;
-	u16 mechanism, flags; /* enum gp_suspend_flag */
+	u16 mechanism, flags; /* enum gp_proto_suspend_flag */
 	u32 queues;           /* 0: all */
 	u64 since_ns, lease_ends_ns;
 	char owner[GP_PROTO_NAME];
 };
 
-struct gp_msg_holds {
+struct gp_proto_msg_holds {
 	u32 count, reserved;
-	struct gp_msg_hold holds[];
+	struct gp_proto_msg_hold holds[];
 };
 
-enum gp_msg_event_kind {
+enum gp_proto_msg_event_kind {
 	GP_EVENT_LEASE_LOST = 2, /* numbers of enum gpreempt_event_kind */
 	GP_EVENT_GONE,
 	GP_EVENT_JOINED,
@@ -184,29 +188,29 @@ enum gp_msg_event_kind {
 	GP_EVENT_BREAKER,
 };
 
-struct gp_msg_event {
+struct gp_proto_msg_event {
 	u32 kind, target;
 	s32 pid, result;
 };
 
-struct gp_msg_edge {
+struct gp_proto_msg_edge {
 	u64 now_ns; /* CLOCK_MONOTONIC */
-	u32 busy;   /* enum gp_activity_state. BUSY: a queue got work while no other one of its GPU
-		     * had any; DRAINED: all of them are; UNKNOWN: the rest of them is in doubt */
-	u32 queue;  /* index in struct gp_activity */
+	u32 busy;  /* enum gp_proto_activity_state. BUSY: a queue got work while no other one of its
+		    * GPU  had any; DRAINED: all of them are; UNKNOWN: the rest of them is in doubt */
+	u32 queue; /* index in struct gp_proto_activity */
 };
 
-struct gp_msg_request {
+struct gp_proto_msg_request {
 	u64 now_ns;
 	u64 deadline_us; /* begin: 0 none */
 	u32 begin;       /* 1 begin, 0 end */
 	u32 open;        /* requests open now */
 };
 
-_Static_assert(sizeof(struct gp_msg) == 16, "header");
-_Static_assert(sizeof(struct gp_msg_queue) == 96, "queue record");
-_Static_assert(sizeof(struct gp_msg) + sizeof(struct gp_msg_queues) +
-			       GP_PROTO_QUEUES * sizeof(struct gp_msg_queue) <=
+_Static_assert(sizeof(struct gp_proto_msg) == 16, "header");
+_Static_assert(sizeof(struct gp_proto_msg_queue) == 96, "queue record");
+_Static_assert(sizeof(struct gp_proto_msg) + sizeof(struct gp_proto_msg_queues) +
+			       GP_PROTO_QUEUES * sizeof(struct gp_proto_msg_queue) <=
 		       GP_PROTO_MAX,
 	       "a full answer fits");
 

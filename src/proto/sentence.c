@@ -181,7 +181,7 @@ static void put_translated(struct out *out, const struct match *match)
 	}
 }
 
-void gp_sentence_translate(const char *text, char *out, size_t size)
+void gp_proto_sentence_translate(const char *text, char *out, size_t size)
 {
 	struct out into = {.text = out, .size = size};
 

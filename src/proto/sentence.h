@@ -11,6 +11,6 @@
 
 /* Several sentences are joined by "; ". One that is not known stays as it is. What does not fit
  * into `size` bytes is cut off between characters. `out` must not overlap `text`. */
-void gp_sentence_translate(const char *text, char *out, size_t size);
+void gp_proto_sentence_translate(const char *text, char *out, size_t size);
 
 #endif

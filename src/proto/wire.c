@@ -13,7 +13,7 @@
 int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body, size_t size,
 		 int fd)
 {
-	struct gp_msg header = {
+	struct gp_proto_msg header = {
 		.version = GP_PROTO_VERSION,
 		.type = type,
 		.size = (u32)(sizeof(header) + size),
@@ -49,7 +49,7 @@ int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body,
 
 int gp_wire_send_error(int socket, u16 type, u32 serial, int error, const char *text)
 {
-	struct gp_msg_text body = {0};
+	struct gp_proto_msg_text body = {0};
 
 	gp_wire_text(body.text, sizeof(body.text), text, strlen(text));
 	return gp_wire_send(socket, type, serial, error, &body, sizeof(body), -1);
@@ -178,7 +178,7 @@ int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size
 			return error == -EAGAIN ? -ETIME : error;
 		if (out->header.serial == serial && out->header.type == type) {
 			if (out->header.status < 0 &&
-			    !gp_wire_fits(out, sizeof(struct gp_msg_text), 0, 0))
+			    !gp_wire_fits(out, sizeof(struct gp_proto_msg_text), 0, 0))
 				return -EPROTO;
 			return out->header.status;
 		}

@@ -10,11 +10,12 @@
 
 #include "proto/proto.h"
 
-/* A received message. The body follows the header; body_size = header.size - sizeof(struct gp_msg).
+/* A received message. The body follows the header; body_size = header.size - sizeof(struct
+ * gp_proto_msg).
  */
 struct gp_wire_message {
-	struct gp_msg header;
-	u8 body[GP_PROTO_MAX - sizeof(struct gp_msg)] __attribute__((aligned(8)));
+	struct gp_proto_msg header;
+	u8 body[GP_PROTO_MAX - sizeof(struct gp_proto_msg)] __attribute__((aligned(8)));
 	int fd; /* -1: none came; otherwise the receiver's to close */
 };
 
@@ -31,7 +32,7 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms);
 
 /* Sends a request and waits for its answer, skipping no event: an event that comes first is handed
  * to `on_event` (may be NULL: dropped). Returns the answer's status; a negative one is the peer's
- * error, whose sentence is in out->body as struct gp_msg_text. */
+ * error, whose sentence is in out->body as struct gp_proto_msg_text. */
 int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size, int fd,
 		 struct gp_wire_message *out, int timeout_ms,
 		 void (*on_event)(const struct gp_wire_message *event, void *data), void *data);
@@ -40,7 +41,7 @@ int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size
 static inline bool gp_wire_fits(const struct gp_wire_message *message, size_t fixed, u64 count,
 				size_t each)
 {
-	return message->header.size == sizeof(struct gp_msg) + fixed + count * each;
+	return message->header.size == sizeof(struct gp_proto_msg) + fixed + count * each;
 }
 
 /* Copies a NUL-terminated field of a message that may lack its NUL. */

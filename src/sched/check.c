@@ -1,7 +1,7 @@
 /* The promises of the core, checked from the outside in: what tests ask after every event. */
 #include "sched/state.h"
 
-static const char *check_order(const struct gp_order *order)
+static const char *check_order(const struct gp_sched_order *order)
 {
 	for (u32 i = 0; i < order->count; i++) {
 		if (i && gp_order_before(&order->entry[i], &order->entry[(i - 1) / 4]))

@@ -10,11 +10,11 @@ static void seen(const struct gp_sched *s, struct gp_sched_reason *reason,
 {
 	const struct gp_sched_policy *policy = gp_member_device(s, member)->policy;
 
-	reason->job_priority = gp_member_priority(s, member);
+	reason->job_priority = gp_sched_member_priority(s, member);
 	reason->job_rank = policy->key(s, member, false);
 	if (!best)
 		return;
-	reason->other_priority = gp_member_priority(s, best);
+	reason->other_priority = gp_sched_member_priority(s, best);
 	reason->other_rank = policy->key(s, best, false);
 }
 
@@ -43,7 +43,7 @@ static bool agreed(struct gp_sched *s, const struct gp_sched_job *j,
 		if (m->waits)
 			continue;
 		m->waits = true;
-		gp_member_place(s, m);
+		gp_sched_member_place(s, m);
 	}
 	return all;
 }
@@ -59,7 +59,7 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 	if (!agreed(s, j, m)) {
 		/* The other device has it now, and asks again when it is ready. */
 		m->waits = false;
-		gp_member_place(s, m);
+		gp_sched_member_place(s, m);
 		return;
 	}
 	if (d->changed) {
@@ -73,7 +73,7 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 		else if (why == GP_SCHED_WHY_AGED)
 			why = GP_SCHED_WHY_CLEAR;
 	}
-	action = gp_job_resume(s, j, why, shield, best);
+	action = gp_sched_job_resume(s, j, why, shield, best);
 	action->device = m->device;
 	action->reason.device = m->device;
 	action->reason.policy = d->config.policy;
@@ -84,7 +84,7 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 		      const struct gp_sched_member *best)
 {
 	struct gp_sched_job *j = gp_member_job(s, m);
-	u64 cost = gp_job_cost(s, j, m->device), saves = gp_member_remaining(s, m);
+	u64 cost = gp_sched_job_cost(s, j, m->device), saves = gp_sched_member_remaining(s, m);
 	bool hint = best->ghost == GP_GHOST_HINT;
 	struct gp_sched_action *action;
 	u64 ran = s->now - GP_MAX(m->arrived, j->resumed_at);
@@ -94,12 +94,12 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 				       m->device);
 		action->reason.limit_ns = saves;
 		j->declined++;
-		gp_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
 	} else {
-		action = gp_job_suspend(s, j,
-					hint && d->policy->ahead ? GP_SCHED_WHY_HINT
-								 : d->policy->suspends,
-					m, best);
+		action = gp_sched_job_suspend(s, j,
+					      hint && d->policy->ahead ? GP_SCHED_WHY_HINT
+								       : d->policy->suspends,
+					      m, best);
 		action->reason.limit_ns = j->spec.max_suspend_ns;
 	}
 	action->reason.cost_ns = cost;
@@ -145,7 +145,8 @@ static bool share(struct gp_sched *s, struct gp_sched_device *d)
 	while (d->share_cursor && d->share_cursor != &d->members) {
 		if (!has_room(s))
 			return false;
-		gp_member_share(s, gp_container(d->share_cursor, struct gp_sched_member, link));
+		gp_sched_member_share(s,
+				      gp_container(d->share_cursor, struct gp_sched_member, link));
 		d->share_cursor = d->share_cursor->next;
 	}
 	d->share_cursor = NULL;

@@ -2,7 +2,7 @@
  */
 #include "sched/state.h"
 
-u32 gp_member_priority(const struct gp_sched *s, const struct gp_sched_member *m)
+u32 gp_sched_member_priority(const struct gp_sched *s, const struct gp_sched_member *m)
 {
 	u32 priority = gp_member_job(s, m)->priority;
 
@@ -18,7 +18,7 @@ static bool runs(const struct gp_sched *s, const struct gp_sched_member *m)
 	return m->contends && !gp_job_held(gp_member_job(s, m));
 }
 
-void gp_member_account(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_account(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	u64 ran = s->now - m->mark;
@@ -32,7 +32,7 @@ void gp_member_account(struct gp_sched *s, struct gp_sched_member *m)
 		d->policy->ran(s, m, ran);
 }
 
-void gp_device_clock(struct gp_sched *s, struct gp_sched_device *d)
+void gp_sched_device_clock(struct gp_sched *s, struct gp_sched_device *d)
 {
 	u32 running = d->order[GP_ORDER_RUN].count;
 
@@ -41,7 +41,7 @@ void gp_device_clock(struct gp_sched *s, struct gp_sched_device *d)
 	d->clock_at = s->now;
 }
 
-void gp_member_place(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_place(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 	const struct gp_sched_job *j = gp_member_job(s, m);
@@ -50,7 +50,7 @@ void gp_member_place(struct gp_sched *s, struct gp_sched_member *m)
 	bool was = gp_order_has(&d->order[GP_ORDER_RUN], id);
 
 	if (d->policy->clock && run != was)
-		gp_device_clock(s, d);
+		gp_sched_device_clock(s, d);
 	if (run) {
 		u64 key = d->policy->key(s, m, false);
 
@@ -72,19 +72,19 @@ void gp_member_place(struct gp_sched *s, struct gp_sched_member *m)
 	s->dirty |= 1ull << m->device;
 }
 
-void gp_job_place(struct gp_sched *s, struct gp_sched_job *j)
+void gp_sched_job_place(struct gp_sched *s, struct gp_sched_job *j)
 {
 	struct gp_list *link;
 
 	gp_list_for_each (link, &j->members) {
 		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
 
-		gp_member_place(s, m);
-		gp_member_arm(s, m);
+		gp_sched_member_place(s, m);
+		gp_sched_member_arm(s, m);
 	}
 }
 
-void gp_member_arm(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_arm(struct gp_sched *s, struct gp_sched_member *m)
 {
 	u64 at = GP_SCHED_NEVER;
 
@@ -161,7 +161,7 @@ static u64 lingers(struct gp_sched *s, const struct gp_sched_member *m, u64 usua
 
 	if (!d->policy->ahead || !held || gp_order_top(s, &d->order[GP_ORDER_RUN]) != m)
 		return 0;
-	cost = gp_job_cost(s, gp_member_job(s, held), m->device);
+	cost = gp_sched_job_cost(s, gp_member_job(s, held), m->device);
 	if (m->gap_ns && m->gap_ns < GP_MIN(cost, d->config.linger_ns)) {
 		*why = GP_SCHED_WHY_LINGER;
 		return GP_MIN(2 * m->gap_ns, d->config.linger_ns);
@@ -177,7 +177,7 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 	enum gp_sched_why why;
 	u64 usual = m->burst_ns, keeps;
 
-	gp_member_account(s, m);
+	gp_sched_member_account(s, m);
 	keeps = runs(s, m) ? lingers(s, m, usual, &why) : 0;
 	if (m->ran_ns)
 		m->burst_ns = gp_sched_average(m->burst_ns, m->ran_ns);
@@ -200,7 +200,7 @@ static void drain(struct gp_sched *s, struct gp_sched_member *m)
 		contend(s, m, false);
 	}
 	if (j->shield == GP_SCHED_SHIELD_COST)
-		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
 }
 
 /* The device that held it has no say any more: the others where it has work are asked. */
@@ -214,11 +214,11 @@ static void ask_others(struct gp_sched *s, struct gp_sched_job *j)
 		if (!m->contends || m->waits)
 			continue;
 		m->waits = true;
-		gp_member_place(s, m);
+		gp_sched_member_place(s, m);
 	}
 }
 
-void gp_member_update(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_update(struct gp_sched *s, struct gp_sched_member *m)
 {
 	bool work = gp_member_work(m), had = m->contends && !m->ghost;
 	struct gp_sched_job *j = gp_member_job(s, m);
@@ -227,25 +227,25 @@ void gp_member_update(struct gp_sched *s, struct gp_sched_member *m)
 		arrive(s, m);
 	else if (!work && had)
 		drain(s, m);
-	gp_member_place(s, m);
-	gp_member_arm(s, m);
+	gp_sched_member_place(s, m);
+	gp_sched_member_arm(s, m);
 	if (work || !had || !gp_job_held(j) || j->pin == GP_SCHED_PIN_HOLD)
 		return;
 	if (j->contending)
 		ask_others(s, j);
 	else
-		gp_job_resume(s, j, GP_SCHED_WHY_IDLE, GP_SCHED_SHIELD_NONE, NULL);
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_IDLE, GP_SCHED_SHIELD_NONE, NULL);
 }
 
-void gp_member_unghost(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_unghost(struct gp_sched *s, struct gp_sched_member *m)
 {
 	if (!m->ghost)
 		return;
 	m->ghost = GP_GHOST_NONE;
 	m->hint_at = GP_SCHED_NEVER;
 	contend(s, m, false);
-	gp_member_place(s, m);
-	gp_member_arm(s, m);
+	gp_sched_member_place(s, m);
+	gp_sched_member_arm(s, m);
 }
 
 /* The hint's time has come, less what it takes to make room. */
@@ -267,7 +267,7 @@ static void expect(struct gp_sched *s, struct gp_sched_member *m)
 	contend(s, m, true);
 }
 
-void gp_member_timer(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_timer(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
 
@@ -277,7 +277,7 @@ void gp_member_timer(struct gp_sched *s, struct gp_sched_member *m)
 			m->maybe[i] = 0;
 		}
 		m->epoch++;
-		gp_member_update(s, m);
+		gp_sched_member_update(s, m);
 	}
 	if (m->ghost && m->ghost_until <= s->now) {
 		if (m->ghost == GP_GHOST_HINT) {
@@ -285,20 +285,20 @@ void gp_member_timer(struct gp_sched *s, struct gp_sched_member *m)
 			gp_sched_emit(s, GP_SCHED_NOTE, GP_SCHED_WHY_HINT_MISSED, m->job,
 				      GP_SCHED_NONE, m->device);
 		}
-		gp_member_unghost(s, m);
+		gp_sched_member_unghost(s, m);
 	} else if (!m->ghost && m->hint_at <= s->now) {
 		expect(s, m);
 	}
 	if (runs(s, m) && m->tick_at <= s->now) {
 		m->tick_at = GP_SCHED_NEVER;
-		gp_member_account(s, m);
+		gp_sched_member_account(s, m);
 		d->policy->tick(s, m);
 	}
-	gp_member_place(s, m);
-	gp_member_arm(s, m);
+	gp_sched_member_place(s, m);
+	gp_sched_member_arm(s, m);
 }
 
-u64 gp_member_remaining(const struct gp_sched *s, const struct gp_sched_member *m)
+u64 gp_sched_member_remaining(const struct gp_sched *s, const struct gp_sched_member *m)
 {
 	u64 ran = m->ran_ns + (runs(s, m) ? s->now - m->mark : 0);
 	u64 whole = m->needs_ns ? m->needs_ns : m->burst_ns;
@@ -315,7 +315,7 @@ static u32 share_of_priority(u32 priority)
 	return 1u << GP_MIN(priority / 250, 24u);
 }
 
-void gp_member_share(struct gp_sched *s, struct gp_sched_member *m)
+void gp_sched_member_share(struct gp_sched *s, struct gp_sched_member *m)
 {
 	const struct gp_sched_device *d = gp_member_device(s, m);
 	const struct gp_sched_job *j = gp_member_job(s, m);

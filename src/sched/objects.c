@@ -21,8 +21,8 @@ static struct gp_sched_queue *queue_of(const struct gp_sched *s, u32 index)
 	return queue->member ? queue : NULL;
 }
 
-struct gp_sched_member *gp_job_member(const struct gp_sched *s, const struct gp_sched_job *j,
-				      u32 device)
+struct gp_sched_member *gp_sched_job_member(const struct gp_sched *s, const struct gp_sched_job *j,
+					    u32 device)
 {
 	struct gp_list *link;
 
@@ -115,7 +115,7 @@ static void rejoin(struct gp_sched *s, struct gp_sched_job *j, const struct gp_s
 		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
 		const struct gp_sched_policy *policy = gp_member_device(s, m)->policy;
 
-		gp_member_account(s, m);
+		gp_sched_member_account(s, m);
 		if (policy->leave)
 			policy->leave(s, m);
 	}
@@ -157,12 +157,12 @@ int gp_sched_job_set(struct gp_sched *s, u64 now, u32 index, const struct gp_sch
 
 		if (!error && m->contends && gp_member_device(s, m)->policy->arrive)
 			gp_member_device(s, m)->policy->arrive(s, m);
-		gp_member_share(s, m);
+		gp_sched_member_share(s, m);
 	}
-	gp_job_place(s, j);
-	gp_job_arm(s, j);
+	gp_sched_job_place(s, j);
+	gp_sched_job_arm(s, j);
 	if (gp_job_held(j) && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now)
-		gp_job_timer(s, j); /* the new bound is over already */
+		gp_sched_job_timer(s, j); /* the new bound is over already */
 	gp_sched_settle(s);
 	return error;
 }
@@ -190,21 +190,22 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 		if (pin == GP_SCHED_PIN_HOLD) {
 			gp_list_for_each (link, &j->members)
 				gp_container(link, struct gp_sched_member, job_link)->waits = false;
-			gp_job_place(s, j);
+			gp_sched_job_place(s, j);
 		} else {
-			gp_job_resume(s, j, GP_SCHED_WHY_UNPINNED, GP_SCHED_SHIELD_NONE, NULL);
+			gp_sched_job_resume(s, j, GP_SCHED_WHY_UNPINNED, GP_SCHED_SHIELD_NONE,
+					    NULL);
 		}
 	} else if (pin == GP_SCHED_PIN_HOLD) {
-		gp_job_suspend(s, j, GP_SCHED_WHY_PINNED, NULL, NULL)->reason.limit_ns =
+		gp_sched_job_suspend(s, j, GP_SCHED_WHY_PINNED, NULL, NULL)->reason.limit_ns =
 			j->spec.max_suspend_ns;
 	} else if (j->run == GP_SCHED_RUNNING) {
 		bool run = pin == GP_SCHED_PIN_RUN;
 
-		gp_job_shield(s, j, run ? GP_SCHED_SHIELD_PIN : GP_SCHED_SHIELD_NONE,
-			      run ? GP_SCHED_NEVER : 0);
+		gp_sched_job_shield(s, j, run ? GP_SCHED_SHIELD_PIN : GP_SCHED_SHIELD_NONE,
+				    run ? GP_SCHED_NEVER : 0);
 	}
 	gp_list_for_each (link, &j->members)
-		gp_member_share(s, gp_container(link, struct gp_sched_member, job_link));
+		gp_sched_member_share(s, gp_container(link, struct gp_sched_member, job_link));
 	gp_sched_settle(s);
 	return 0;
 }
@@ -250,7 +251,7 @@ static struct gp_sched_member *member_add(struct gp_sched *s, struct gp_sched_jo
 	d->member_count++;
 	if (d->policy->join)
 		d->policy->join(s, m);
-	gp_member_share(s, m);
+	gp_sched_member_share(s, m);
 	return m;
 }
 
@@ -259,11 +260,11 @@ static void member_remove(struct gp_sched *s, struct gp_sched_member *m)
 	struct gp_sched_device *d = gp_member_device(s, m);
 
 	GP_ASSERT(!m->queues && !gp_member_work(m));
-	gp_member_unghost(s, m);
+	gp_sched_member_unghost(s, m);
 	if (d->policy->leave)
 		d->policy->leave(s, m);
 	m->hint_at = GP_SCHED_NEVER;
-	gp_member_arm(s, m);
+	gp_sched_member_arm(s, m);
 	gp_list_remove(&m->link);
 	gp_list_remove(&m->job_link);
 	d->member_count--;
@@ -290,7 +291,7 @@ int gp_sched_queue_add(struct gp_sched *s, u64 now, u32 index, u32 device,
 	if (!q)
 		return -ENOSPC;
 	j = gp_job_at(s, process->job - 1);
-	m = gp_job_member(s, j, device);
+	m = gp_sched_job_member(s, j, device);
 	if (!m)
 		m = member_add(s, j, device);
 	if (!m) {
@@ -305,7 +306,7 @@ int gp_sched_queue_add(struct gp_sched *s, u64 now, u32 index, u32 device,
 	j->queue_count++;
 	s->stats.queues++;
 	if (gp_job_held(j))
-		gp_job_suspend_again(s, j);
+		gp_sched_job_suspend_again(s, j);
 	*out = gp_pool_index(&s->queues, q);
 	gp_sched_settle(s);
 	return 0;
@@ -341,7 +342,7 @@ static void queue_drop(struct gp_sched *s, struct gp_sched_queue *q)
 	s->stats.queues--;
 	m->queues--;
 	gp_member_job(s, m)->queue_count--;
-	gp_member_update(s, m);
+	gp_sched_member_update(s, m);
 	if (!m->queues)
 		member_remove(s, m);
 }
@@ -397,11 +398,11 @@ int gp_sched_job_remove(struct gp_sched *s, u64 now, u32 index)
 	if (error)
 		return error;
 	if (gp_job_held(j))
-		gp_job_resume(s, j, GP_SCHED_WHY_GONE, GP_SCHED_SHIELD_NONE, NULL)->token = 0;
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_GONE, GP_SCHED_SHIELD_NONE, NULL)->token = 0;
 	while (!gp_list_empty(&j->processes))
 		process_drop(s, gp_container(j->processes.next, struct gp_sched_process, link));
 	gp_sched_set_timer(s, index, GP_SCHED_NEVER);
-	gp_job_forget(s, j);
+	gp_sched_job_forget(s, j);
 	gp_pool_put(&s->jobs, j);
 	s->stats.jobs--;
 	gp_sched_settle(s);
@@ -431,7 +432,7 @@ int gp_sched_queue_stream(struct gp_sched *s, u64 now, u32 index, enum gp_sched_
 		m->maybe[stream]++;
 	}
 	q->stream = (u8)stream;
-	gp_member_place(s, m);
+	gp_sched_member_place(s, m);
 	gp_sched_settle(s);
 	return 0;
 }
@@ -457,7 +458,7 @@ int gp_sched_work(struct gp_sched *s, u64 now, u32 index, enum gp_sched_work wor
 	uncount(m, q);
 	q->work = (u8)work;
 	count(s, m, q);
-	gp_member_update(s, m);
+	gp_sched_member_update(s, m);
 	gp_sched_settle(s);
 	return 0;
 }

@@ -4,7 +4,7 @@
  */
 #include "sched/state.h"
 
-u64 gp_job_cost(const struct gp_sched *s, const struct gp_sched_job *j, u32 device)
+u64 gp_sched_job_cost(const struct gp_sched *s, const struct gp_sched_job *j, u32 device)
 {
 	const struct gp_sched_device *d = &s->device[device];
 
@@ -12,7 +12,7 @@ u64 gp_job_cost(const struct gp_sched *s, const struct gp_sched_job *j, u32 devi
 	       (j->resume_ns ? j->resume_ns : d->resume_ns);
 }
 
-void gp_job_arm(struct gp_sched *s, struct gp_sched_job *j)
+void gp_sched_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 {
 	u64 at = GP_SCHED_NEVER;
 
@@ -26,13 +26,13 @@ void gp_job_arm(struct gp_sched *s, struct gp_sched_job *j)
 	gp_sched_set_timer(s, gp_job_index(s, j), at);
 }
 
-void gp_job_shield(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shield shield,
-		   u64 until)
+void gp_sched_job_shield(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_shield shield,
+			 u64 until)
 {
 	j->shield = shield;
 	j->shield_until = until;
-	gp_job_place(s, j);
-	gp_job_arm(s, j);
+	gp_sched_job_place(s, j);
+	gp_sched_job_arm(s, j);
 }
 
 /* The device that an operation is on is nobody's while it lasts: its clock stands still. */
@@ -44,7 +44,7 @@ static void count_switching(struct gp_sched *s, u32 device, u32 by)
 		return;
 	d = &s->device[device];
 	if (d->policy->clock)
-		gp_device_clock(s, d);
+		gp_sched_device_clock(s, d);
 	d->switching += by;
 }
 
@@ -58,7 +58,7 @@ static void set_token(struct gp_sched *s, struct gp_sched_job *j, u64 token)
 		count_switching(s, j->op_device, 1);
 }
 
-void gp_job_forget(struct gp_sched *s, struct gp_sched_job *j)
+void gp_sched_job_forget(struct gp_sched *s, struct gp_sched_job *j)
 {
 	set_token(s, j, 0);
 }
@@ -78,12 +78,13 @@ static void account_all(struct gp_sched *s, struct gp_sched_job *j)
 	struct gp_list *link;
 
 	gp_list_for_each (link, &j->members)
-		gp_member_account(s, gp_container(link, struct gp_sched_member, job_link));
+		gp_sched_member_account(s, gp_container(link, struct gp_sched_member, job_link));
 }
 
-struct gp_sched_action *gp_job_suspend(struct gp_sched *s, struct gp_sched_job *j,
-				       enum gp_sched_why why, const struct gp_sched_member *member,
-				       const struct gp_sched_member *other)
+struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched_job *j,
+					     enum gp_sched_why why,
+					     const struct gp_sched_member *member,
+					     const struct gp_sched_member *other)
 {
 	u32 device = member ? member->device : GP_SCHED_NONE;
 	struct gp_sched_action *action;
@@ -109,15 +110,15 @@ struct gp_sched_action *gp_job_suspend(struct gp_sched *s, struct gp_sched_job *
 	gp_list_for_each (link, &j->members) {
 		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, job_link);
 
-		gp_member_unghost(s, m);
+		gp_sched_member_unghost(s, m);
 		m->waits = m == member;
 	}
-	gp_job_place(s, j);
-	gp_job_arm(s, j);
+	gp_sched_job_place(s, j);
+	gp_sched_job_arm(s, j);
 	return action;
 }
 
-void gp_job_suspend_again(struct gp_sched *s, struct gp_sched_job *j)
+void gp_sched_job_suspend_again(struct gp_sched *s, struct gp_sched_job *j)
 {
 	struct gp_sched_action *action =
 		gp_sched_emit(s, GP_SCHED_SUSPEND, GP_SCHED_WHY_JOINED, gp_job_index(s, j),
@@ -127,7 +128,7 @@ void gp_job_suspend_again(struct gp_sched *s, struct gp_sched_job *j)
 	action->reason.cause = j->held_by;
 	start_operation(s, j, action);
 	j->run = GP_SCHED_SUSPENDING;
-	gp_job_arm(s, j);
+	gp_sched_job_arm(s, j);
 }
 
 /* It is not held any more; the shield counts from the moment it really runs. */
@@ -155,9 +156,9 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 		gp_container(link, struct gp_sched_member, job_link)->waits = false;
 }
 
-struct gp_sched_action *gp_job_resume(struct gp_sched *s, struct gp_sched_job *j,
-				      enum gp_sched_why why, enum gp_sched_shield shield,
-				      const struct gp_sched_member *other)
+struct gp_sched_action *gp_sched_job_resume(struct gp_sched *s, struct gp_sched_job *j,
+					    enum gp_sched_why why, enum gp_sched_shield shield,
+					    const struct gp_sched_member *other)
 {
 	u64 cause = j->held_by, held = s->now - j->held_since;
 	struct gp_sched_action *action;
@@ -169,8 +170,8 @@ struct gp_sched_action *gp_job_resume(struct gp_sched *s, struct gp_sched_job *j
 	action->reason.waited_ns = held;
 	start_operation(s, j, action);
 	j->run = GP_SCHED_RESUMING;
-	gp_job_place(s, j);
-	gp_job_arm(s, j);
+	gp_sched_job_place(s, j);
+	gp_sched_job_arm(s, j);
 	return action;
 }
 
@@ -182,11 +183,11 @@ static void running(struct gp_sched *s, struct gp_sched_job *j)
 	set_token(s, j, 0);
 	j->retry_at = GP_SCHED_NEVER;
 	if (j->pin == GP_SCHED_PIN_RUN)
-		gp_job_shield(s, j, GP_SCHED_SHIELD_PIN, GP_SCHED_NEVER);
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_PIN, GP_SCHED_NEVER);
 	else if (j->shield_ns)
-		gp_job_shield(s, j, j->shield, gp_later(s->now, j->shield_ns));
+		gp_sched_job_shield(s, j, j->shield, gp_later(s->now, j->shield_ns));
 	else
-		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
 }
 
 static void failed(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_why why, int error)
@@ -204,14 +205,14 @@ static void failed(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_why
 		/* It may be held in part. Letting go is always safe; then it is left alone. */
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
-		gp_job_resume(s, j, GP_SCHED_WHY_RECOVER, GP_SCHED_SHIELD_FAILED, NULL);
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_RECOVER, GP_SCHED_SHIELD_FAILED, NULL);
 		note->reason.limit_ns = j->shield_ns;
 		return;
 	}
 	j->shield = GP_SCHED_SHIELD_FAILED;
 	j->shield_ns = GP_SCHED_BACKOFF_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT);
 	j->retry_at = gp_later(s->now, GP_SCHED_RETRY_NS << GP_MIN(j->tries, GP_SCHED_RETRY_SHIFT));
-	gp_job_arm(s, j);
+	gp_sched_job_arm(s, j);
 }
 
 static void retry(struct gp_sched *s, struct gp_sched_job *j)
@@ -221,7 +222,7 @@ static void retry(struct gp_sched *s, struct gp_sched_job *j)
 			      GP_SCHED_NONE, j->held_device);
 
 	start_operation(s, j, action);
-	gp_job_arm(s, j);
+	gp_sched_job_arm(s, j);
 }
 
 /* What the operation took, for the next estimates. */
@@ -264,7 +265,7 @@ int gp_sched_operation(struct gp_sched *s, u64 now, u64 token, int result, u64 c
 		j->run = GP_SCHED_SUSPENDED;
 		set_token(s, j, 0);
 		j->tries = 0;
-		gp_job_arm(s, j);
+		gp_sched_job_arm(s, j);
 	} else {
 		GP_ASSERT(j->run == GP_SCHED_RESUMING);
 		learn(s, j, cost_ns);
@@ -300,14 +301,14 @@ int gp_sched_lease_lost(struct gp_sched *s, u64 now, u32 index)
 	return 0;
 }
 
-void gp_job_timer(struct gp_sched *s, struct gp_sched_job *j)
+void gp_sched_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 {
 	if (j->token && j->op_until <= s->now) {
 		failed(s, j, GP_SCHED_WHY_TIMEOUT, -ETIME);
 	} else if (gp_job_held(j) && gp_later(j->held_since, j->spec.max_suspend_ns) <= s->now) {
 		if (j->pin == GP_SCHED_PIN_HOLD)
 			j->pin = GP_SCHED_PIN_NONE;
-		gp_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_MAX_SUSPEND, GP_SCHED_SHIELD_TURN, NULL)
 			->reason.limit_ns = j->spec.max_suspend_ns;
 	} else if (j->retry_at <= s->now) {
 		retry(s, j);
@@ -317,8 +318,8 @@ void gp_job_timer(struct gp_sched *s, struct gp_sched_job *j)
 			j->outlived = true;
 		j->put_off = j->shield;
 		j->put_off_at = s->now;
-		gp_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
 	} else {
-		gp_job_arm(s, j);
+		gp_sched_job_arm(s, j);
 	}
 }

@@ -8,20 +8,20 @@
 
 #include "base/core.h"
 
-struct gp_order_entry {
+struct gp_sched_order_entry {
 	u64 key;
 	u32 id, unused;
 };
 
-struct gp_order {
-	struct gp_order_entry *entry;
+struct gp_sched_order {
+	struct gp_sched_order_entry *entry;
 	u32 count, room;
 	/* Where element `id` keeps its place: 0 = not in here, otherwise index + 1. */
 	char *place;
 	u32 stride;
 };
 
-static inline void gp_order_init(struct gp_order *order, void *entry, u32 room, u32 *place,
+static inline void gp_order_init(struct gp_sched_order *order, void *entry, u32 room, u32 *place,
 				 u32 stride)
 {
 	order->entry = entry;
@@ -31,29 +31,32 @@ static inline void gp_order_init(struct gp_order *order, void *entry, u32 room, 
 	order->stride = stride;
 }
 
-static inline u32 *gp_order_place(const struct gp_order *order, u32 id)
+static inline u32 *gp_order_place(const struct gp_sched_order *order, u32 id)
 {
 	return (u32 *)(order->place + (size_t)order->stride * id);
 }
 
-static inline bool gp_order_has(const struct gp_order *order, u32 id)
+static inline bool gp_order_has(const struct gp_sched_order *order, u32 id)
 {
 	return *gp_order_place(order, id) != 0;
 }
 
-static inline bool gp_order_before(const struct gp_order_entry *a, const struct gp_order_entry *b)
+static inline bool gp_order_before(const struct gp_sched_order_entry *a,
+				   const struct gp_sched_order_entry *b)
 {
 	return a->key < b->key || (a->key == b->key && a->id < b->id);
 }
 
-static inline void gp_order_put(struct gp_order *order, u32 at, const struct gp_order_entry *entry)
+static inline void gp_order_put(struct gp_sched_order *order, u32 at,
+				const struct gp_sched_order_entry *entry)
 {
 	order->entry[at] = *entry;
 	*gp_order_place(order, entry->id) = at + 1;
 }
 
 /* Fills the gap at `at` with `entry`, or one on its way up or down. */
-static inline void gp_order_sift(struct gp_order *order, u32 at, struct gp_order_entry entry)
+static inline void gp_order_sift(struct gp_sched_order *order, u32 at,
+				 struct gp_sched_order_entry entry)
 {
 	u32 child, end, i;
 
@@ -72,9 +75,9 @@ static inline void gp_order_sift(struct gp_order *order, u32 at, struct gp_order
 }
 
 /* Puts the element in, or moves it to its new key. */
-static inline void gp_order_set(struct gp_order *order, u32 id, u64 key)
+static inline void gp_order_set(struct gp_sched_order *order, u32 id, u64 key)
 {
-	struct gp_order_entry entry = {key, id, 0};
+	struct gp_sched_order_entry entry = {key, id, 0};
 	u32 place = *gp_order_place(order, id);
 
 	GP_ASSERT(place || order->count < order->room);
@@ -84,7 +87,7 @@ static inline void gp_order_set(struct gp_order *order, u32 id, u64 key)
 		gp_order_sift(order, place - 1, entry);
 }
 
-static inline void gp_order_remove(struct gp_order *order, u32 id)
+static inline void gp_order_remove(struct gp_sched_order *order, u32 id)
 {
 	u32 place = *gp_order_place(order, id);
 

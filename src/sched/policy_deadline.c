@@ -22,7 +22,7 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 	(void)held;
 	if (m->ppm)
 		return m->deadline;
-	return GP_SCHED_BACKGROUND | (GP_SCHED_PRIORITY_MAX - gp_member_priority(s, m));
+	return GP_SCHED_BACKGROUND | (GP_SCHED_PRIORITY_MAX - gp_sched_member_priority(s, m));
 }
 
 static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
@@ -45,7 +45,7 @@ static void watch(struct gp_sched *s, struct gp_sched_member *m)
 
 static void start(struct gp_sched *s, struct gp_sched_member *m)
 {
-	gp_device_clock(s, gp_member_device(s, m));
+	gp_sched_device_clock(s, gp_member_device(s, m));
 	m->clock = gp_member_device(s, m)->clock;
 	watch(s, m);
 }
@@ -93,7 +93,7 @@ static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)
 	struct gp_sched_device *d = gp_member_device(s, m);
 
 	(void)ns;
-	gp_device_clock(s, d);
+	gp_sched_device_clock(s, d);
 	m->budget -= GP_MIN(m->budget, (d->clock - m->clock) >> 4);
 	m->clock = d->clock;
 }

@@ -79,7 +79,7 @@ static void ran(struct gp_sched *s, struct gp_sched_member *m, u64 ns)
 	struct gp_sched_device *d = gp_member_device(s, m);
 
 	(void)ns;
-	gp_device_clock(s, d);
+	gp_sched_device_clock(s, d);
 	if (!m->metered)
 		charge(s, m, d->clock - m->clock);
 	m->clock = d->clock;
@@ -89,7 +89,7 @@ static void start(struct gp_sched *s, struct gp_sched_member *m)
 {
 	struct gp_sched_device *d = gp_member_device(s, m);
 
-	gp_device_clock(s, d);
+	gp_sched_device_clock(s, d);
 	m->clock = d->clock;
 	watch(s, m);
 }
@@ -103,7 +103,7 @@ static void arrive(struct gp_sched *s, struct gp_sched_member *m)
 	/* The one that was alone until now is not being looked at. */
 	if (first && first->tick_at == GP_SCHED_NEVER) {
 		watch(s, first);
-		gp_member_arm(s, first);
+		gp_sched_member_arm(s, first);
 	}
 }
 
@@ -117,7 +117,7 @@ static void raise_floor(struct gp_sched *s, struct gp_sched_device *d)
 
 static void tick(struct gp_sched *s, struct gp_sched_member *m)
 {
-	gp_member_place(s, m);
+	gp_sched_member_place(s, m);
 	raise_floor(s, gp_member_device(s, m));
 	watch(s, m);
 }
@@ -130,10 +130,10 @@ static bool refresh(struct gp_sched *s, struct gp_sched_member *best)
 	/* Nobody is looked at again so soon: with many side by side each would be, every time. */
 	if (s->now - best->mark < look(d) / 2)
 		return false;
-	gp_member_account(s, best);
+	gp_sched_member_account(s, best);
 	if (best->vtime == before)
 		return false;
-	gp_member_place(s, best);
+	gp_sched_member_place(s, best);
 	raise_floor(s, d);
 	return gp_order_top(s, &d->order[GP_ORDER_RUN]) != best;
 }
@@ -153,7 +153,7 @@ static void used(struct gp_sched *s, struct gp_sched_member *m, const struct gp_
 		}
 		dominant = GP_MAX(dominant, gp_scale(passed, held, room));
 	}
-	gp_member_account(s, m);
+	gp_sched_member_account(s, m);
 	m->metered = true;
 	charge(s, m, dominant << FRACTION);
 }

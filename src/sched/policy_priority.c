@@ -14,7 +14,7 @@
 
 static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)
 {
-	u64 below = GP_SCHED_PRIORITY_MAX - gp_member_priority(s, m);
+	u64 below = GP_SCHED_PRIORITY_MAX - gp_sched_member_priority(s, m);
 	u64 step = gp_member_device(s, m)->config.age_step_ns;
 
 	if (!held || !step)
@@ -26,13 +26,13 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
-	return gp_member_priority(s, best) > gp_member_priority(s, m);
+	return gp_sched_member_priority(s, best) > gp_sched_member_priority(s, m);
 }
 
 static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
-	u32 theirs = gp_member_priority(s, best), own = gp_member_priority(s, m);
+	u32 theirs = gp_sched_member_priority(s, best), own = gp_sched_member_priority(s, m);
 	u64 step = gp_member_device(s, m)->config.age_step_ns;
 
 	if (own >= theirs)

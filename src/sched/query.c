@@ -10,7 +10,7 @@ int gp_sched_hint(struct gp_sched *s, u64 now, u32 index, u32 device, u64 at_ns)
 
 	if (!j || device >= s->config.devices)
 		return -ENOENT;
-	m = gp_job_member(s, j, device);
+	m = gp_sched_job_member(s, j, device);
 	if (!m)
 		return -ENOENT;
 	error = gp_sched_begin(s, now);
@@ -22,9 +22,9 @@ int gp_sched_hint(struct gp_sched *s, u64 now, u32 index, u32 device, u64 at_ns)
 	ahead = s->device[device].suspend_ns;
 	m->hint_at = at_ns - GP_MIN(at_ns, ahead);
 	m->hint_at = GP_MAX(m->hint_at, s->now);
-	gp_member_arm(s, m);
+	gp_sched_member_arm(s, m);
 	if (m->hint_at == s->now)
-		gp_member_timer(s, m);
+		gp_sched_member_timer(s, m);
 	gp_sched_settle(s);
 	return 0;
 }
@@ -38,7 +38,7 @@ int gp_sched_usage(struct gp_sched *s, u64 now, u32 index, u32 device,
 
 	if (!j || device >= s->config.devices)
 		return -ENOENT;
-	m = gp_job_member(s, j, device);
+	m = gp_sched_job_member(s, j, device);
 	if (!m)
 		return -ENOENT;
 	if (usage->cu_ns > GP_SCHED_SPAN_MAX || usage->copy_ns > GP_SCHED_SPAN_MAX)
@@ -49,8 +49,8 @@ int gp_sched_usage(struct gp_sched *s, u64 now, u32 index, u32 device,
 	if (s->device[device].policy->used)
 		s->device[device].policy->used(s, m, usage);
 	m->usage_at = s->now;
-	gp_member_place(s, m);
-	gp_member_arm(s, m);
+	gp_sched_member_place(s, m);
+	gp_sched_member_arm(s, m);
 	gp_sched_settle(s);
 	return 0;
 }

@@ -76,10 +76,10 @@ static void layout_make(struct layout *l, const struct gp_sched_config *c)
 	l->queues = layout_take(l, sizeof(struct gp_sched_queue), c->max_queues);
 	l->members = layout_take(l, sizeof(struct gp_sched_member), l->member_count);
 	l->places = layout_take(l, sizeof(u32), l->timer_count);
-	l->timers = layout_take(l, sizeof(struct gp_order_entry), l->timer_count);
+	l->timers = layout_take(l, sizeof(struct gp_sched_order_entry), l->timer_count);
 	l->actions = layout_take(l, sizeof(struct gp_sched_action), GP_SCHED_ACTIONS);
 	/* A job is on a device once. */
-	l->orders = layout_take(l, sizeof(struct gp_order_entry),
+	l->orders = layout_take(l, sizeof(struct gp_sched_order_entry),
 				(u64)c->max_jobs * c->devices * GP_ORDERS);
 	l->size += 63; /* for memory that is not aligned */
 }
@@ -94,7 +94,7 @@ size_t gp_sched_memory(const struct gp_sched_config *config)
 	return layout.size;
 }
 
-static void init_device(struct gp_sched *s, u32 index, struct gp_order_entry *entries)
+static void init_device(struct gp_sched *s, u32 index, struct gp_sched_order_entry *entries)
 {
 	struct gp_sched_device *d = &s->device[index];
 	struct gp_sched_member *first = gp_member_at(s, 0);
@@ -115,7 +115,7 @@ static void init_device(struct gp_sched *s, u32 index, struct gp_order_entry *en
 int gp_sched_init(struct gp_sched **out, void *memory, size_t size,
 		  const struct gp_sched_config *config)
 {
-	struct gp_order_entry *entries;
+	struct gp_sched_order_entry *entries;
 	struct gp_sched *s;
 	struct layout l;
 	char *base;
@@ -144,7 +144,7 @@ int gp_sched_init(struct gp_sched **out, void *memory, size_t size,
 	gp_order_init(&s->timers, base + l.timers, l.timer_count, s->timer_place, sizeof(u32));
 	s->actions = (struct gp_sched_action *)(base + l.actions);
 	s->device = (struct gp_sched_device *)(base + l.devices);
-	entries = (struct gp_order_entry *)(base + l.orders);
+	entries = (struct gp_sched_order_entry *)(base + l.orders);
 	for (u32 i = 0; i < config->devices; i++)
 		init_device(s, i, entries + (size_t)i * GP_ORDERS * config->max_jobs);
 	*out = s;
@@ -255,9 +255,9 @@ static void expire(struct gp_sched *s)
 		u32 id = s->timers.entry[0].id;
 
 		if (id < s->timer_member) {
-			gp_job_timer(s, gp_job_at(s, id));
+			gp_sched_job_timer(s, gp_job_at(s, id));
 		} else if (id < s->timer_device) {
-			gp_member_timer(s, gp_member_at(s, id - s->timer_member));
+			gp_sched_member_timer(s, gp_member_at(s, id - s->timer_member));
 		} else if (id < s->timer_renew) {
 			gp_sched_set_timer(s, id, GP_SCHED_NEVER);
 			s->dirty |= 1ull << (id - s->timer_device);
@@ -345,8 +345,8 @@ int gp_sched_device_set(struct gp_sched *s, u64 now, u32 index,
 	gp_list_for_each (link, &d->members) {
 		struct gp_sched_member *m = gp_container(link, struct gp_sched_member, link);
 
-		gp_member_account(s, m);
-		gp_member_unghost(s, m);
+		gp_sched_member_account(s, m);
+		gp_sched_member_unghost(s, m);
 		if (d->policy->leave)
 			d->policy->leave(s, m);
 		m->tick_at = GP_SCHED_NEVER;
@@ -366,8 +366,8 @@ int gp_sched_device_set(struct gp_sched *s, u64 now, u32 index,
 			d->policy->join(s, m);
 		if (m->contends && d->policy->arrive)
 			d->policy->arrive(s, m);
-		gp_member_place(s, m);
-		gp_member_arm(s, m);
+		gp_sched_member_place(s, m);
+		gp_sched_member_arm(s, m);
 	}
 	d->share_cursor = d->members.next;
 	s->dirty |= 1ull << index;

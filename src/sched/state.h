@@ -34,7 +34,7 @@
 
 enum { GP_ORDER_RUN, GP_ORDER_LAST, GP_ORDER_HELD, GP_ORDERS };
 
-enum gp_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
+enum gp_sched_ghost { GP_GHOST_NONE, GP_GHOST_LINGER, GP_GHOST_HINT };
 
 struct gp_sched_queue {
 	struct gp_list link; /* in its process */
@@ -55,7 +55,7 @@ struct gp_sched_member {
 	u8 device;
 	bool used, contends, metered;
 	bool waits;  /* its job is held and this device wants it so */
-	u8 ghost;    /* enum gp_ghost */
+	u8 ghost;    /* enum gp_sched_ghost */
 	u16 epoch;   /* of its MAYBE queues */
 	u32 busy[3]; /* queues with work by stream, MAYBE ones of this epoch among them */
 	u32 place[GP_ORDERS];
@@ -106,7 +106,7 @@ struct gp_sched_policy;
 struct gp_sched_device {
 	struct gp_sched_device_config config;
 	const struct gp_sched_policy *policy;
-	struct gp_order order[GP_ORDERS];
+	struct gp_sched_order order[GP_ORDERS];
 	struct gp_list members, *share_cursor;
 	u32 member_count, index;
 	u64 suspend_ns, resume_ns; /* estimates */
@@ -160,7 +160,7 @@ struct gp_sched {
 	u64 dirty; /* a bit per device */
 	struct gp_pool jobs, processes, queues, members;
 	struct gp_sched_device *device;
-	struct gp_order timers;
+	struct gp_sched_order timers;
 	u32 *timer_place;
 	u32 timer_member, timer_device, timer_renew; /* where their numbers start */
 	u64 armed;                                   /* last TIMER */
@@ -232,7 +232,7 @@ static inline u64 gp_later(u64 at, u64 by)
 
 /* The first member of an order, or NULL. */
 static inline struct gp_sched_member *gp_order_top(const struct gp_sched *s,
-						   const struct gp_order *order)
+						   const struct gp_sched_order *order)
 {
 	return order->count ? gp_member_at(s, order->entry[0].id) : NULL;
 }
@@ -249,45 +249,46 @@ u64 gp_sched_average(u64 average, u64 value);
 
 /* member.c */
 /* The logical priority on this device: the job's, and its busy streams'. */
-u32 gp_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
+u32 gp_sched_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* Brings its running time up to now. */
-void gp_member_account(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_account(struct gp_sched *sched, struct gp_sched_member *member);
 /* Brings the device's clock up to now: it counts the device time that each of those who run has. */
-void gp_device_clock(struct gp_sched *sched, struct gp_sched_device *device);
+void gp_sched_device_clock(struct gp_sched *sched, struct gp_sched_device *device);
 /* Into and out of the orders, as its state and its job's demand; again when its key may differ. */
-void gp_member_place(struct gp_sched *sched, struct gp_sched_member *member);
-void gp_job_place(struct gp_sched *sched, struct gp_sched_job *job);
+void gp_sched_member_place(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_job_place(struct gp_sched *sched, struct gp_sched_job *job);
 /* After its queues changed: work came, or the last is gone. */
-void gp_member_update(struct gp_sched *sched, struct gp_sched_member *member);
-void gp_member_unghost(struct gp_sched *sched, struct gp_sched_member *member);
-void gp_member_arm(struct gp_sched *sched, struct gp_sched_member *member);
-void gp_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_update(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_unghost(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_arm(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
 /* What it still needs, by the host's word or by experience; GP_SCHED_UNKNOWN. */
-u64 gp_member_remaining(const struct gp_sched *sched, const struct gp_sched_member *member);
+u64 gp_sched_member_remaining(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* SHARE, when the device's policy works by shares and this member's is not what was last sent. */
-void gp_member_share(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_member_share(struct gp_sched *sched, struct gp_sched_member *member);
 
 /* objects.c */
-struct gp_sched_member *gp_job_member(const struct gp_sched *sched, const struct gp_sched_job *job,
-				      u32 device);
+struct gp_sched_member *gp_sched_job_member(const struct gp_sched *sched,
+					    const struct gp_sched_job *job, u32 device);
 
 /* operation.c */
-u64 gp_job_cost(const struct gp_sched *sched, const struct gp_sched_job *job, u32 device);
+u64 gp_sched_job_cost(const struct gp_sched *sched, const struct gp_sched_job *job, u32 device);
 /* Make it so: the job is held from now on, because of `other` on that member's device. */
-struct gp_sched_action *gp_job_suspend(struct gp_sched *sched, struct gp_sched_job *job,
-				       enum gp_sched_why why, const struct gp_sched_member *member,
-				       const struct gp_sched_member *other);
+struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *sched, struct gp_sched_job *job,
+					     enum gp_sched_why why,
+					     const struct gp_sched_member *member,
+					     const struct gp_sched_member *other);
 /* A queue came to a job that is held. */
-void gp_job_suspend_again(struct gp_sched *sched, struct gp_sched_job *job);
-struct gp_sched_action *gp_job_resume(struct gp_sched *sched, struct gp_sched_job *job,
-				      enum gp_sched_why why, enum gp_sched_shield shield,
-				      const struct gp_sched_member *other);
-void gp_job_shield(struct gp_sched *sched, struct gp_sched_job *job, enum gp_sched_shield shield,
-		   u64 until);
-void gp_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
+void gp_sched_job_suspend_again(struct gp_sched *sched, struct gp_sched_job *job);
+struct gp_sched_action *gp_sched_job_resume(struct gp_sched *sched, struct gp_sched_job *job,
+					    enum gp_sched_why why, enum gp_sched_shield shield,
+					    const struct gp_sched_member *other);
+void gp_sched_job_shield(struct gp_sched *sched, struct gp_sched_job *job,
+			 enum gp_sched_shield shield, u64 until);
+void gp_sched_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
 /* The job goes: what is under way for it is nobody's any more. */
-void gp_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
-void gp_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
+void gp_sched_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
+void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
 
 /* decide.c */
 void gp_sched_settle(struct gp_sched *sched);

@@ -134,7 +134,7 @@ static int write_code(const struct hiprtc *hiprtc, void *program)
 	return status;
 }
 
-int gp_work_compile(const char *gfx)
+int gp_selftest_work_compile(const char *gfx)
 {
 	struct hiprtc hiprtc;
 	char option[64];
@@ -198,7 +198,7 @@ static pid_t spawn(const char *gfx, int *from)
 	return child;
 }
 
-void *gp_work_compiled(const char *gfx, size_t *size, char *why, size_t room)
+void *gp_selftest_work_compiled(const char *gfx, size_t *size, char *why, size_t room)
 {
 	char *code = malloc(CODE_MAX + 1);
 	int from, status = -1;

@@ -33,30 +33,32 @@
 #define GP_HSA_POOL_GLOBAL  0 /* segment */
 #define GP_HSA_POOL_KERNARG 1 /* flag: host memory that CPU and GPU see alike */
 
-struct gp_hsa_queue {
+struct gp_selftest_hsa_queue {
 	uint32_t type, features;
 	void *base;
 	uint64_t doorbell;
 	uint32_t size, reserved; /* packets */
 	uint64_t id;
 };
-_Static_assert(offsetof(struct gp_hsa_queue, doorbell) == 16, "hsa_queue_t");
-_Static_assert(sizeof(struct gp_hsa_queue) == 40, "hsa_queue_t");
+_Static_assert(offsetof(struct gp_selftest_hsa_queue, doorbell) == 16, "hsa_queue_t");
+_Static_assert(sizeof(struct gp_selftest_hsa_queue) == 40, "hsa_queue_t");
 
 /* Functions return an hsa_status_t: 0 is success. Agents and signals are handles. */
-struct gp_hsa {
+struct gp_selftest_hsa {
 	int (*init)(void);
 	int (*shut_down)(void);
 	int (*status_string)(int status, const char **text);
 	int (*iterate_agents)(int (*found)(uint64_t agent, void *data), void *data);
 	int (*agent_get_info)(uint64_t agent, int what, void *value);
 	int (*queue_create)(uint64_t agent, uint32_t size, uint32_t type,
-			    void (*error)(int status, struct gp_hsa_queue *queue, void *data),
+			    void (*error)(int status, struct gp_selftest_hsa_queue *queue,
+					  void *data),
 			    void *data, uint32_t private_bytes, uint32_t group_bytes,
-			    struct gp_hsa_queue **queue);
-	int (*queue_destroy)(struct gp_hsa_queue *queue);
-	uint64_t (*queue_add_write_index)(const struct gp_hsa_queue *queue, uint64_t count);
-	uint64_t (*queue_read_index)(const struct gp_hsa_queue *queue);
+			    struct gp_selftest_hsa_queue **queue);
+	int (*queue_destroy)(struct gp_selftest_hsa_queue *queue);
+	uint64_t (*queue_add_write_index)(const struct gp_selftest_hsa_queue *queue,
+					  uint64_t count);
+	uint64_t (*queue_read_index)(const struct gp_selftest_hsa_queue *queue);
 	int (*signal_create)(int64_t value, uint32_t consumers, const void *agents,
 			     uint64_t *signal);
 	int64_t (*signal_load)(uint64_t signal);

@@ -15,12 +15,12 @@
 #define ROUNDS         (1u << 22) /* minutes: it ends even if nobody tells it to */
 #define SEED           20011u
 #define ALIGNMENT      256u
-#define ARGUMENT_BYTES (offsetof(struct gp_work_arguments, most) + sizeof(uint32_t))
+#define ARGUMENT_BYTES (offsetof(struct gp_selftest_work_arguments, most) + sizeof(uint32_t))
 
 /* ---- which one ---- */
 
 /* "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-" to "gfx90a". */
-static long read_gfx(struct gp_work *work)
+static long read_gfx(struct gp_selftest_kernel_work *work)
 {
 	char name[256] = "";
 	uint32_t length = 0;
@@ -33,10 +33,10 @@ static long read_gfx(struct gp_work *work)
 	if (!status && length < sizeof(name))
 		status = work->hsa.isa_get_info(isa, GP_HSA_ISA_NAME, name);
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_isa_get_info_alt", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_isa_get_info_alt", status);
 	gfx = strstr(name, "gfx");
 	if (!gfx)
-		return gp_work_fail(work, "the runtime calls the GPU's ISA '%s'", name);
+		return gp_selftest_work_fail(work, "the runtime calls the GPU's ISA '%s'", name);
 	snprintf(work->kernel.gfx, sizeof(work->kernel.gfx), "%.*s", (int)strcspn(gfx, ":"), gfx);
 	return 0;
 }
@@ -74,7 +74,7 @@ static void keep(const char *path, const void *code, size_t size)
 		remove(path);
 }
 
-static void *find_code(struct gp_work_kernel *kernel, size_t *size)
+static void *find_code(struct gp_selftest_work_kernel *kernel, size_t *size)
 {
 	char installed[96], built[96], path[PATH_MAX];
 	void *code = NULL;
@@ -92,7 +92,8 @@ static void *find_code(struct gp_work_kernel *kernel, size_t *size)
 	kept_path(kernel->gfx, path, sizeof(path));
 	code = *path ? read_whole(path, size) : NULL;
 	if (!code) {
-		code = gp_work_compiled(kernel->gfx, size, kernel->why, sizeof(kernel->why));
+		code = gp_selftest_work_compiled(kernel->gfx, size, kernel->why,
+						 sizeof(kernel->why));
 		if (code && *path)
 			keep(path, code, *size);
 	}
@@ -103,10 +104,11 @@ static void *find_code(struct gp_work_kernel *kernel, size_t *size)
 
 /* ---- loading it ---- */
 
-static const char *load_code(struct gp_work *work, const void *code, size_t size, int *status)
+static const char *load_code(struct gp_selftest_kernel_work *work, const void *code, size_t size,
+			     int *status)
 {
-	struct gp_hsa *hsa = &work->hsa;
-	struct gp_work_kernel *kernel = &work->kernel;
+	struct gp_selftest_hsa *hsa = &work->hsa;
+	struct gp_selftest_work_kernel *kernel = &work->kernel;
 	uint64_t reader, executable, symbol;
 
 	*status = hsa->reader_create(code, size, &reader);
@@ -138,26 +140,26 @@ static const char *load_code(struct gp_work *work, const void *code, size_t size
 	return "hsa_executable_symbol_get_info";
 }
 
-static long make_memory(struct gp_work *work)
+static long make_memory(struct gp_selftest_kernel_work *work)
 {
-	struct gp_work_kernel *kernel = &work->kernel;
-	size_t queues = work->queue_count, words = queues * sizeof(struct gp_work_words);
+	struct gp_selftest_work_kernel *kernel = &work->kernel;
+	size_t queues = work->queue_count, words = queues * sizeof(struct gp_selftest_work_words);
 	size_t one = (kernel->kernarg_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	size_t size = ALIGNMENT + words + queues * one;
 	void *memory = NULL;
 	int status = work->hsa.pool_allocate(work->host_pool, size, 0, &memory);
 
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_amd_memory_pool_allocate", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_amd_memory_pool_allocate", status);
 	status = work->hsa.allow_access(1, &work->gpu, NULL, memory);
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_amd_agents_allow_access", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_amd_agents_allow_access", status);
 	memset(memory, 0, size);
 	kernel->stop = memory;
 	kernel->words = (void *)((char *)memory + ALIGNMENT);
 	kernel->arguments = (char *)memory + ALIGNMENT + words;
 	for (size_t q = 0; q < queues; q++) {
-		struct gp_work_arguments arguments = {
+		struct gp_selftest_work_arguments arguments = {
 			.stop = (uintptr_t)kernel->stop,
 			.done = (uintptr_t)kernel->words[q].done,
 			.bad = (uintptr_t)kernel->words[q].bad,
@@ -172,9 +174,9 @@ static long make_memory(struct gp_work *work)
 	return 0;
 }
 
-long gp_work_kernel(struct gp_work *work)
+long gp_selftest_work_kernel(struct gp_selftest_kernel_work *work)
 {
-	struct gp_work_kernel *kernel = &work->kernel;
+	struct gp_selftest_work_kernel *kernel = &work->kernel;
 	size_t size;
 	void *code;
 	int status;
@@ -191,29 +193,29 @@ long gp_work_kernel(struct gp_work *work)
 	const char *call = load_code(work, code, size, &status);
 	free(code);
 	if (status)
-		return gp_work_fail_hsa(work, call, status);
+		return gp_selftest_work_fail_hsa(work, call, status);
 	if (kernel->kernarg_bytes < ARGUMENT_BYTES)
-		return gp_work_fail(work, "the kernel takes %u bytes of arguments",
-				    kernel->kernarg_bytes);
+		return gp_selftest_work_fail(work, "the kernel takes %u bytes of arguments",
+					     kernel->kernarg_bytes);
 	return make_memory(work);
 }
 
 /* ---- afterwards ---- */
 
-long gp_work_check(struct gp_work *work)
+long gp_selftest_work_check(struct gp_selftest_kernel_work *work)
 {
 	uint32_t times = (uint32_t)(work->submitted * (GP_WORK_PACKETS - 1));
 
 	if (work->kernel.source == GP_WORK_BARRIERS || work->is_virtual)
 		return 0;
 	for (uint32_t q = 0; q < work->queue_count; q++) {
-		const struct gp_work_words *words = &work->kernel.words[q];
+		const struct gp_selftest_work_words *words = &work->kernel.words[q];
 
 		for (uint32_t i = 0; i < GP_WORK_ITEMS; i++) {
 			uint32_t bad = words->bad[i];
 
 			if (bad)
-				return gp_work_fail(
+				return gp_selftest_work_fail(
 					work,
 					"work item %u of queue %u found wrong values in%s%s%s%s%s",
 					i, q, bad & 1 ? " vector registers" : "",
@@ -221,9 +223,9 @@ long gp_work_check(struct gp_work *work)
 					bad & 8 ? " masked lanes" : "",
 					bad & 16 ? " accumulation registers" : "");
 			if (words->done[i] != times)
-				return gp_work_fail(work,
-						    "work item %u of queue %u ran %u times, not %u",
-						    i, q, words->done[i], times);
+				return gp_selftest_work_fail(
+					work, "work item %u of queue %u ran %u times, not %u", i, q,
+					words->done[i], times);
 		}
 	}
 	return 0;

@@ -106,7 +106,7 @@ static int take_options(struct request *request, int argc, char **argv)
 
 /* ---- may it run? ---- */
 
-static const struct gp_gpu *choose(const struct request *request, const struct gp_ps *ps)
+static const struct gp_gpu *choose(const struct request *request, const struct gp_inspect_ps *ps)
 {
 	for (size_t i = 0; i < ps->gpus.count; i++)
 		if (!request->gpu_given ||
@@ -136,13 +136,13 @@ static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
 }
 
 /* Every suspension briefly takes everybody on the device off it. */
-static int refuse_others(const struct request *request, const struct gp_ps *ps,
+static int refuse_others(const struct request *request, const struct gp_inspect_ps *ps,
 			 const struct gp_gpu *gpu)
 {
 	bool host_view = gp_process_host_view(&live);
 
 	for (size_t i = 0; i < ps->count; i++) {
-		const struct gp_ps_row *row = &ps->rows[i];
+		const struct gp_inspect_ps_row *row = &ps->rows[i];
 
 		/* The driver tidies up after a process some time after its end. */
 		if (!uses(row->gpu, gpu->gpu_id) || (host_view && !row->process_known))
@@ -242,7 +242,7 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 		return;
 	}
 	if (report->gpu->valid & GP_GPU_GFX)
-		gp_gfx_name(report->gpu->gfx_version, gfx, sizeof(gfx));
+		gp_kfd_gfx_name(report->gpu->gfx_version, gfx, sizeof(gfx));
 	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
 		gfx, report->virtual_gpu ? _(", virtual: times are the model's") : "");
 	fprintf(request->talk,
@@ -388,7 +388,7 @@ static int die_of(int number)
 	return EXIT_FAILED;
 }
 
-static int selftest(const struct request *request, const struct gp_ps *ps)
+static int selftest(const struct request *request, const struct gp_inspect_ps *ps)
 {
 	struct gp_selftest_report report = {.gpu = choose(request, ps),
 					    .virtual_gpu = getenv("GPREEMPT_VGPU") != NULL,
@@ -416,7 +416,7 @@ static int selftest(const struct request *request, const struct gp_ps *ps)
 int main(int argc, char **argv)
 {
 	struct request request = {.cycles = GP_SELFTEST_CYCLES};
-	struct gp_ps ps = {0};
+	struct gp_inspect_ps ps = {0};
 	int status = EXIT_FAILED;
 
 	gp_i18n_init();
@@ -424,8 +424,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, _("try '%s --help'\n"), PROGRAM);
 		return EXIT_USAGE;
 	}
-	if (gp_ps_read(&live, &diagnostics, &ps) == 0)
+	if (gp_inspect_ps_read(&live, &diagnostics, &ps) == 0)
 		status = selftest(&request, &ps);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	return status;
 }

@@ -103,7 +103,7 @@ json_t *gp_selftest_json(const struct gp_selftest_report *report)
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS && report->results[i].name; i++)
 		json_array_append_new(mechanisms, result_json(&report->results[i]));
 	if (gpu->valid & GP_GPU_GFX)
-		gp_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
+		gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 	return json_pack("{s:s, s:o, s:{s:i, s:I, s:o, s:o, s:o}, s:b, s:o, s:o, s:i, s:o}",
 			 "gpreempt", gpreempt_version(), "kernel",
 			 gp_json_str(uname(&machine) == 0 ? machine.release : NULL), "gpu", "node",

@@ -25,7 +25,7 @@
 
 #define SYSTEM_FENCES (2u << 9 | 2u << 11)
 
-long gp_work_fail(struct gp_work *work, const char *format, ...)
+long gp_selftest_work_fail(struct gp_selftest_kernel_work *work, const char *format, ...)
 {
 	va_list args;
 
@@ -35,20 +35,20 @@ long gp_work_fail(struct gp_work *work, const char *format, ...)
 	return -1;
 }
 
-long gp_work_fail_hsa(struct gp_work *work, const char *call, int status)
+long gp_selftest_work_fail_hsa(struct gp_selftest_kernel_work *work, const char *call, int status)
 {
 	const char *text = NULL;
 
 	if (work->hsa.status_string(status, &text) || !text)
 		text = "?";
-	return gp_work_fail(work, "%s: %.200s (0x%x)", call, text, (unsigned int)status);
+	return gp_selftest_work_fail(work, "%s: %.200s (0x%x)", call, text, (unsigned int)status);
 }
 
 /* ---- the runtime ---- */
 
-static long load(struct gp_work *work)
+static long load(struct gp_selftest_kernel_work *work)
 {
-	struct gp_hsa *hsa = &work->hsa;
+	struct gp_selftest_hsa *hsa = &work->hsa;
 	const struct {
 		void *function; /* where its address goes */
 		const char *name;
@@ -84,12 +84,13 @@ static long load(struct gp_work *work)
 	if (!library)
 		library = dlopen("/opt/rocm/lib/" GP_HSA_LIBRARY, RTLD_NOW);
 	if (!library)
-		return gp_work_fail(work, "no ROCm runtime: %s", dlerror());
+		return gp_selftest_work_fail(work, "no ROCm runtime: %s", dlerror());
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		void *found = dlsym(library, names[i].name);
 
 		if (!found)
-			return gp_work_fail(work, GP_HSA_LIBRARY " has no %s", names[i].name);
+			return gp_selftest_work_fail(work, GP_HSA_LIBRARY " has no %s",
+						     names[i].name);
 		memcpy(names[i].function, &found, sizeof(found));
 	}
 	return 0;
@@ -97,7 +98,7 @@ static long load(struct gp_work *work)
 
 static int take_pool(uint64_t pool, void *data)
 {
-	struct gp_work *work = data;
+	struct gp_selftest_kernel_work *work = data;
 	uint32_t segment = 0, flags = 0;
 
 	if (!work->host_pool && !work->hsa.pool_get_info(pool, GP_HSA_POOL_SEGMENT, &segment) &&
@@ -110,7 +111,7 @@ static int take_pool(uint64_t pool, void *data)
 
 static int take_agent(uint64_t agent, void *data)
 {
-	struct gp_work *work = data;
+	struct gp_selftest_kernel_work *work = data;
 	uint32_t type = 0, node = 0;
 
 	if (work->hsa.agent_get_info(agent, GP_HSA_INFO_DEVICE, &type) ||
@@ -121,23 +122,23 @@ static int take_agent(uint64_t agent, void *data)
 	return type == GP_HSA_DEVICE_CPU ? work->hsa.iterate_pools(agent, take_pool, work) : 0;
 }
 
-static long make_queue(struct gp_work *work, uint32_t index)
+static long make_queue(struct gp_selftest_kernel_work *work, uint32_t index)
 {
-	struct gp_hsa *hsa = &work->hsa;
+	struct gp_selftest_hsa *hsa = &work->hsa;
 	int status = hsa->queue_create(work->gpu, RING_PACKETS, GP_HSA_QUEUE_MULTI, NULL, NULL,
 				       UINT32_MAX, UINT32_MAX, &work->queues[index]);
 
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_queue_create", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_queue_create", status);
 	for (int i = 0; i < PACKETS; i++) {
 		status = hsa->signal_create(0, 0, NULL, &work->done[index][i]);
 		if (status)
-			return gp_work_fail_hsa(work, "hsa_signal_create", status);
+			return gp_selftest_work_fail_hsa(work, "hsa_signal_create", status);
 	}
 	return 0;
 }
 
-static long prepare(struct gp_work *work)
+static long prepare(struct gp_selftest_kernel_work *work)
 {
 	int status;
 
@@ -145,20 +146,21 @@ static long prepare(struct gp_work *work)
 		return -1;
 	status = work->hsa.init();
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_init", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_init", status);
 	status = work->hsa.iterate_agents(take_agent, work);
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_iterate_agents", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_iterate_agents", status);
 	if (!work->gpu)
-		return gp_work_fail(work,
-				    "the ROCm runtime does not show GPU node %u; is it hidden by "
-				    "ROCR_VISIBLE_DEVICES?",
-				    work->node);
-	if (gp_work_kernel(work) < 0)
+		return gp_selftest_work_fail(
+			work,
+			"the ROCm runtime does not show GPU node %u; is it hidden by "
+			"ROCR_VISIBLE_DEVICES?",
+			work->node);
+	if (gp_selftest_work_kernel(work) < 0)
 		return -1;
 	status = work->hsa.signal_create(0, 0, NULL, &work->gate);
 	if (status)
-		return gp_work_fail_hsa(work, "hsa_signal_create", status);
+		return gp_selftest_work_fail_hsa(work, "hsa_signal_create", status);
 	for (uint32_t i = 0; i < work->queue_count; i++)
 		if (make_queue(work, i) < 0)
 			return -1;
@@ -168,9 +170,9 @@ static long prepare(struct gp_work *work)
 /* ---- the work ---- */
 
 /* The header last: until then the packet processor takes the slot for empty. */
-static void push(struct gp_work *work, uint32_t index, const void *packet)
+static void push(struct gp_selftest_kernel_work *work, uint32_t index, const void *packet)
 {
-	struct gp_hsa_queue *queue = work->queues[index];
+	struct gp_selftest_hsa_queue *queue = work->queues[index];
 	uint64_t at = work->hsa.queue_add_write_index(queue, 1);
 	char *slot = (char *)queue->base + at % queue->size * GP_AQL_PACKET_BYTES;
 	uint32_t first;
@@ -182,7 +184,7 @@ static void push(struct gp_work *work, uint32_t index, const void *packet)
 	work->hsa.signal_store(queue->doorbell, (int64_t)at);
 }
 
-static void push_barrier(struct gp_work *work, uint32_t index, int packet)
+static void push_barrier(struct gp_selftest_kernel_work *work, uint32_t index, int packet)
 {
 	struct gp_aql_barrier barrier = {
 		.header = GP_AQL_BARRIER_AND | GP_AQL_HEADER_BARRIER | SYSTEM_FENCES,
@@ -193,9 +195,9 @@ static void push_barrier(struct gp_work *work, uint32_t index, int packet)
 	push(work, index, &barrier);
 }
 
-static void push_kernel(struct gp_work *work, uint32_t index, int packet)
+static void push_kernel(struct gp_selftest_kernel_work *work, uint32_t index, int packet)
 {
-	const struct gp_work_kernel *kernel = &work->kernel;
+	const struct gp_selftest_work_kernel *kernel = &work->kernel;
 	struct gp_aql_dispatch dispatch = {
 		.header = GP_AQL_KERNEL_DISPATCH | GP_AQL_HEADER_BARRIER | SYSTEM_FENCES,
 		.setup = 1,
@@ -216,7 +218,7 @@ static void push_kernel(struct gp_work *work, uint32_t index, int packet)
 	push(work, index, &dispatch);
 }
 
-static void submit(struct gp_work *work, uint32_t index, int packet)
+static void submit(struct gp_selftest_kernel_work *work, uint32_t index, int packet)
 {
 	if (packet && work->kernel.source != GP_WORK_BARRIERS)
 		push_kernel(work, index, packet);
@@ -224,14 +226,14 @@ static void submit(struct gp_work *work, uint32_t index, int packet)
 		push_barrier(work, index, packet);
 }
 
-static void set_stop(struct gp_work *work, uint32_t stop)
+static void set_stop(struct gp_selftest_kernel_work *work, uint32_t stop)
 {
 	if (work->kernel.stop)
 		__atomic_store_n(work->kernel.stop, stop, __ATOMIC_SEQ_CST);
 }
 
 /* A batch in every queue, all of it behind the gate. The one before must have ended. */
-static long put(struct gp_work *work)
+static long put(struct gp_selftest_kernel_work *work)
 {
 	set_stop(work, 0);
 	work->hsa.signal_store(work->gate, 1);
@@ -246,7 +248,7 @@ static long put(struct gp_work *work)
 }
 
 /* Everything may run to its end. */
-static long open_gate(struct gp_work *work)
+static long open_gate(struct gp_selftest_kernel_work *work)
 {
 	set_stop(work, 1);
 	work->hsa.signal_store(work->gate, 0);
@@ -254,7 +256,7 @@ static long open_gate(struct gp_work *work)
 }
 
 /* How many packets have completed. Read from the last: those before a complete one must be, too. */
-static long look(struct gp_work *work)
+static long look(struct gp_selftest_kernel_work *work)
 {
 	long count = 0;
 
@@ -265,11 +267,11 @@ static long look(struct gp_work *work)
 			int64_t value = work->hsa.signal_load(work->done[q][i]);
 
 			if (value != 0 && value != 1)
-				return gp_work_fail(work,
-						    "packet %d of queue %u completed %lld times", i,
-						    q, (long long)(1 - value));
+				return gp_selftest_work_fail(
+					work, "packet %d of queue %u completed %lld times", i, q,
+					(long long)(1 - value));
 			if (value == 1 && later)
-				return gp_work_fail(
+				return gp_selftest_work_fail(
 					work, "packet %d of queue %u was passed by a later one", i,
 					q);
 			if (value == 0)
@@ -281,7 +283,7 @@ static long look(struct gp_work *work)
 }
 
 /* Until that packet of every queue has completed. */
-static long wait_for(struct gp_work *work, int packet)
+static long wait_for(struct gp_selftest_kernel_work *work, int packet)
 {
 	time_t begin = time(NULL);
 
@@ -292,8 +294,9 @@ static long wait_for(struct gp_work *work, int packet)
 			if (look(work) < 0)
 				return -1;
 			if (time(NULL) - begin > WAIT_S)
-				return gp_work_fail(work, "queue %u did not finish within %d s", q,
-						    WAIT_S);
+				return gp_selftest_work_fail(work,
+							     "queue %u did not finish within %d s",
+							     q, WAIT_S);
 		}
 	}
 	return 0;
@@ -301,13 +304,13 @@ static long wait_for(struct gp_work *work, int packet)
 
 /* The first kernel of each queue runs when this is answered, and goes on until the gate is opened.
  */
-static long run(struct gp_work *work)
+static long run(struct gp_selftest_kernel_work *work)
 {
 	work->hsa.signal_store(work->gate, 0);
 	return wait_for(work, 0);
 }
 
-static long finish(struct gp_work *work)
+static long finish(struct gp_selftest_kernel_work *work)
 {
 	open_gate(work);
 	if (wait_for(work, PACKETS - 1) < 0)
@@ -316,14 +319,15 @@ static long finish(struct gp_work *work)
 		uint64_t read = work->hsa.queue_read_index(work->queues[q]);
 
 		if (read > work->submitted * PACKETS)
-			return gp_work_fail(work, "queue %u took %llu packets of %llu", q,
-					    (unsigned long long)read,
-					    (unsigned long long)(work->submitted * PACKETS));
+			return gp_selftest_work_fail(work, "queue %u took %llu packets of %llu", q,
+						     (unsigned long long)read,
+						     (unsigned long long)(work->submitted *
+									  PACKETS));
 	}
-	return gp_work_check(work) < 0 ? -1 : look(work);
+	return gp_selftest_work_check(work) < 0 ? -1 : look(work);
 }
 
-static void answer(struct gp_work *work, long result)
+static void answer(struct gp_selftest_kernel_work *work, long result)
 {
 	if (result < 0)
 		printf("bad %s\n", work->error);
@@ -332,7 +336,7 @@ static void answer(struct gp_work *work, long result)
 	fflush(stdout);
 }
 
-static void introduce(const struct gp_work *work)
+static void introduce(const struct gp_selftest_kernel_work *work)
 {
 	static const char *const sources[] = {"barriers", "kernel", "hiprtc"};
 
@@ -340,7 +344,7 @@ static void introduce(const struct gp_work *work)
 	fflush(stdout);
 }
 
-static bool obey(struct gp_work *work, char command)
+static bool obey(struct gp_selftest_kernel_work *work, char command)
 {
 	switch (command) {
 	case 'p':
@@ -364,11 +368,11 @@ static bool obey(struct gp_work *work, char command)
 
 int main(int argc, char **argv)
 {
-	static struct gp_work work; /* too large for a small stack */
+	static struct gp_selftest_kernel_work work; /* too large for a small stack */
 	char command;
 
 	if (argc == 3 && strcmp(argv[1], "--compile") == 0)
-		_exit(gp_work_compile(argv[2])); /* without the exit handlers of HIP */
+		_exit(gp_selftest_work_compile(argv[2])); /* without the exit handlers of HIP */
 	if (argc != 3 && argc != 4)
 		return 2;
 	work.is_virtual = argc == 4;

@@ -22,56 +22,56 @@ enum {
 };
 
 /* Where the kernel comes from; the words are those of the JSON. */
-enum gp_work_source { GP_WORK_BARRIERS, GP_WORK_BUILT, GP_WORK_HIPRTC };
+enum gp_selftest_work_source { GP_WORK_BARRIERS, GP_WORK_BUILT, GP_WORK_HIPRTC };
 
 /* What all work items of a queue's kernels write, in memory of the host. */
-struct gp_work_words {
+struct gp_selftest_work_words {
 	uint32_t done[GP_WORK_ITEMS], bad[GP_WORK_ITEMS];
 };
 
 /* gpreempt_selftest() in kernel.cl. */
-struct gp_work_arguments {
+struct gp_selftest_work_arguments {
 	uint64_t stop, done, bad;
 	uint32_t seed, steps, most;
 };
 
-struct gp_work_kernel {
-	enum gp_work_source source;
+struct gp_selftest_work_kernel {
+	enum gp_selftest_work_source source;
 	char gfx[GP_WORK_GFX];
 	char why[160]; /* no kernel, or not the one of this build */
 	uint64_t object;
 	uint32_t kernarg_bytes, group_bytes, private_bytes;
 	volatile uint32_t *stop;
-	struct gp_work_words *words; /* of each queue */
-	char *arguments;             /* kernarg_bytes of each queue */
+	struct gp_selftest_work_words *words; /* of each queue */
+	char *arguments;                      /* kernarg_bytes of each queue */
 };
 
-struct gp_work {
-	struct gp_hsa hsa;
+struct gp_selftest_kernel_work {
+	struct gp_selftest_hsa hsa;
 	uint32_t node, queue_count;
 	bool is_virtual; /* kernels compute nothing: their words are not looked at */
 	uint64_t gpu, gate, host_pool;
-	struct gp_work_kernel kernel;
-	struct gp_hsa_queue *queues[GP_WORK_QUEUES];
+	struct gp_selftest_work_kernel kernel;
+	struct gp_selftest_hsa_queue *queues[GP_WORK_QUEUES];
 	uint64_t done[GP_WORK_QUEUES][GP_WORK_PACKETS];
 	uint64_t submitted; /* batches */
 	char error[256];
 };
 
 /* Keep the sentence; return -1. */
-long gp_work_fail(struct gp_work *work, const char *format, ...)
+long gp_selftest_work_fail(struct gp_selftest_kernel_work *work, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-long gp_work_fail_hsa(struct gp_work *work, const char *call, int status);
+long gp_selftest_work_fail_hsa(struct gp_selftest_kernel_work *work, const char *call, int status);
 
 /* Finds or makes a kernel for the GPU and loads it. Without one kernel.source is GP_WORK_BARRIERS
  * and kernel.why says why; only what is broken is an error. */
-long gp_work_kernel(struct gp_work *work);
+long gp_selftest_work_kernel(struct gp_selftest_kernel_work *work);
 /* -1: a work item found a wrong value, or did not run as often as it was asked to. */
-long gp_work_check(struct gp_work *work);
+long gp_selftest_work_check(struct gp_selftest_kernel_work *work);
 
 /* Writes a code object to stdout, or a sentence and returns 1. The program's `--compile GFX`. */
-int gp_work_compile(const char *gfx);
+int gp_selftest_work_compile(const char *gfx);
 /* What that wrote, in new memory; NULL and the sentence in `why`. */
-void *gp_work_compiled(const char *gfx, size_t *size, char *why, size_t room);
+void *gp_selftest_work_compiled(const char *gfx, size_t *size, char *why, size_t room);
 
 #endif

@@ -26,7 +26,7 @@ static char *copy_string(struct gp_doc *doc, const char *text)
 	return text ? copy(doc, text, strlen(text)) : NULL;
 }
 
-static struct gp_value copy_value(struct gp_doc *doc, struct gp_value value)
+static struct gp_show_value copy_value(struct gp_doc *doc, struct gp_show_value value)
 {
 	if (value.unit == GP_UNIT_TEXT) {
 		value.text = copy(doc, value.text, value.len);
@@ -38,7 +38,7 @@ static struct gp_value copy_value(struct gp_doc *doc, struct gp_value value)
 	return value;
 }
 
-static void free_value(struct gp_value *value)
+static void free_value(struct gp_show_value *value)
 {
 	if (value->unit != GP_UNIT_TEXT)
 		return;
@@ -62,7 +62,7 @@ void gp_doc_free(struct gp_doc *doc)
 	if (!doc)
 		return;
 	for (size_t i = 0; i < doc->count; i++) {
-		struct gp_block *block = &doc->blocks[i];
+		struct gp_show_block *block = &doc->blocks[i];
 
 		for (size_t c = 0; c < block->column_count; c++) {
 			free(block->columns[c].key);
@@ -83,17 +83,17 @@ void gp_doc_free(struct gp_doc *doc)
 	free(doc);
 }
 
-static struct gp_block *add(struct gp_doc *doc, enum gp_block_type type, const char *key,
-			    const char *title)
+static struct gp_show_block *add(struct gp_doc *doc, enum gp_show_block_type type, const char *key,
+				 const char *title)
 {
-	struct gp_block *block;
+	struct gp_show_block *block;
 
 	if (gp_array_grow((void **)&doc->blocks, doc->count, &doc->capacity, sizeof(*block))) {
 		doc->error = -ENOMEM;
 		return NULL;
 	}
 	block = &doc->blocks[doc->count++];
-	*block = (struct gp_block){.type = type};
+	*block = (struct gp_show_block){.type = type};
 	block->key = copy_string(doc, key);
 	block->title = copy_string(doc, title);
 	return block;
@@ -104,9 +104,9 @@ void gp_doc_section(struct gp_doc *doc, const char *key, const char *title)
 	add(doc, GP_BLOCK_SECTION, key, title);
 }
 
-void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label, struct gp_value value)
+void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label, struct gp_show_value value)
 {
-	struct gp_block *block = add(doc, GP_BLOCK_FACT, key, label);
+	struct gp_show_block *block = add(doc, GP_BLOCK_FACT, key, label);
 
 	if (block)
 		block->value = copy_value(doc, value);
@@ -138,7 +138,7 @@ void gp_doc_table(struct gp_doc *doc, const char *key, const char *title)
 }
 
 /* The table that columns and cells go to: the block added last. */
-static struct gp_block *table(struct gp_doc *doc)
+static struct gp_show_block *table(struct gp_doc *doc)
 {
 	if (doc->error || !doc->count || doc->blocks[doc->count - 1].type != GP_BLOCK_TABLE)
 		return NULL;
@@ -147,7 +147,7 @@ static struct gp_block *table(struct gp_doc *doc)
 
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 {
-	struct gp_block *block = table(doc);
+	struct gp_show_block *block = table(doc);
 
 	if (!block)
 		return;
@@ -164,15 +164,15 @@ void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 
 void gp_doc_bars(struct gp_doc *doc)
 {
-	struct gp_block *block = table(doc);
+	struct gp_show_block *block = table(doc);
 
 	if (block && block->column_count)
 		block->columns[block->column_count - 1].bars = true;
 }
 
-void gp_doc_cell(struct gp_doc *doc, struct gp_value value)
+void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value)
 {
-	struct gp_block *block = table(doc);
+	struct gp_show_block *block = table(doc);
 
 	if (!block)
 		return;
@@ -187,7 +187,7 @@ void gp_doc_cell(struct gp_doc *doc, struct gp_value value)
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step)
 {
-	struct gp_block *block = add(doc, GP_BLOCK_SERIES, key, title);
+	struct gp_show_block *block = add(doc, GP_BLOCK_SERIES, key, title);
 
 	if (!block)
 		return;
@@ -207,7 +207,7 @@ int gp_doc_error(const struct gp_doc *doc)
 	return doc->error;
 }
 
-bool gp_block_numeric(const struct gp_block *block, size_t column)
+bool gp_show_block_numeric(const struct gp_show_block *block, size_t column)
 {
 	bool any = false;
 
@@ -248,7 +248,7 @@ static void show_bytes(u64 bytes, struct gp_buf *out)
 	gp_buf_printf(out, "%.1f %s", value, units[unit]);
 }
 
-void gp_value_show(const struct gp_value *value, struct gp_buf *out)
+void gp_show_value_show(const struct gp_show_value *value, struct gp_buf *out)
 {
 	switch (value->unit) {
 	case GP_UNIT_MISSING:
@@ -326,11 +326,11 @@ void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char 
 	}
 }
 
-void gp_doc_escape_value(struct gp_buf *out, const struct gp_value *value, const char *markup)
+void gp_doc_escape_value(struct gp_buf *out, const struct gp_show_value *value, const char *markup)
 {
 	struct gp_buf text = {0};
 
-	gp_value_show(value, &text);
+	gp_show_value_show(value, &text);
 	gp_doc_escape(out, gp_buf_str(&text), text.len, markup);
 	gp_buf_free(&text);
 }

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/types.h"
 
-enum gp_unit {
+enum gp_show_unit {
 	GP_UNIT_MISSING, /* "-", null */
 	GP_UNIT_TEXT,
 	GP_UNIT_COUNT,
@@ -29,8 +29,8 @@ enum gp_unit {
 	GP_UNIT_BOOL,
 };
 
-struct gp_value {
-	enum gp_unit unit;
+struct gp_show_value {
+	enum gp_show_unit unit;
 	u64 number; /* COUNT, HEX, NS, BYTES, BOOL */
 	double real;
 	const char *text; /* TEXT; `len` bytes */
@@ -38,43 +38,43 @@ struct gp_value {
 	const char *code; /* TEXT: what JSON says instead of a translated word; or NULL */
 };
 
-static inline struct gp_value gp_v_missing(void)
+static inline struct gp_show_value gp_v_missing(void)
 {
-	return (struct gp_value){0};
+	return (struct gp_show_value){0};
 }
-static inline struct gp_value gp_v_textn(const char *text, size_t len)
+static inline struct gp_show_value gp_v_textn(const char *text, size_t len)
 {
-	return (struct gp_value){.unit = GP_UNIT_TEXT, .text = text, .len = len};
+	return (struct gp_show_value){.unit = GP_UNIT_TEXT, .text = text, .len = len};
 }
-static inline struct gp_value gp_v_text(const char *text)
+static inline struct gp_show_value gp_v_text(const char *text)
 {
 	return text ? gp_v_textn(text, strlen(text)) : gp_v_missing();
 }
 /* A word of ours: `code` in JSON, `text` (translated) elsewhere. */
-static inline struct gp_value gp_v_word(const char *code, const char *text)
+static inline struct gp_show_value gp_v_word(const char *code, const char *text)
 {
-	struct gp_value value = gp_v_text(text);
+	struct gp_show_value value = gp_v_text(text);
 
 	value.code = code;
 	return value;
 }
-static inline struct gp_value gp_v_number(enum gp_unit unit, u64 number)
+static inline struct gp_show_value gp_v_number(enum gp_show_unit unit, u64 number)
 {
-	return (struct gp_value){.unit = unit, .number = number};
+	return (struct gp_show_value){.unit = unit, .number = number};
 }
-static inline struct gp_value gp_v_count(u64 number)
+static inline struct gp_show_value gp_v_count(u64 number)
 {
 	return gp_v_number(GP_UNIT_COUNT, number);
 }
-static inline struct gp_value gp_v_ns(u64 number)
+static inline struct gp_show_value gp_v_ns(u64 number)
 {
 	return gp_v_number(GP_UNIT_NS, number);
 }
-static inline struct gp_value gp_v_real(enum gp_unit unit, double real)
+static inline struct gp_show_value gp_v_real(enum gp_show_unit unit, double real)
 {
-	return (struct gp_value){.unit = unit, .real = real};
+	return (struct gp_show_value){.unit = unit, .real = real};
 }
-static inline struct gp_value gp_v_if(bool known, struct gp_value value)
+static inline struct gp_show_value gp_v_if(bool known, struct gp_show_value value)
 {
 	return known ? value : gp_v_missing();
 }
@@ -86,7 +86,8 @@ struct gp_doc *gp_doc_new(const char *report, const char *title);
 void gp_doc_free(struct gp_doc *doc);
 /* What follows, up to the next section, is its. The first comes before anything else. */
 void gp_doc_section(struct gp_doc *doc, const char *key, const char *title);
-void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label, struct gp_value value);
+void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label,
+		 struct gp_show_value value);
 /* A sentence. */
 void gp_doc_note(struct gp_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A table: its columns, then cells row by row. `title` may be NULL. */
@@ -94,7 +95,7 @@ void gp_doc_table(struct gp_doc *doc, const char *key, const char *title);
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title);
 /* The page draws the column added last as bars. */
 void gp_doc_bars(struct gp_doc *doc);
-void gp_doc_cell(struct gp_doc *doc, struct gp_value value);
+void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value);
 /* A curve: `count` values, the first at `start`, `step` apart, both nanoseconds. */
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step);
@@ -103,7 +104,7 @@ void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const
 int gp_doc_error(const struct gp_doc *doc);
 
 /* How people see a value. */
-void gp_value_show(const struct gp_value *value, struct gp_buf *out);
+void gp_show_value_show(const struct gp_show_value *value, struct gp_buf *out);
 
 /* The writers; 0, -ENOMEM, or -EIO when the stream failed. */
 int gp_doc_print(const struct gp_doc *doc, FILE *out, bool colour);

@@ -50,12 +50,12 @@ static void put_string(struct gp_buf *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-static void put_value(struct gp_buf *out, const struct gp_value *value)
+static void put_value(struct gp_buf *out, const struct gp_show_value *value)
 {
 	gp_doc_escape_value(out, value, NULL);
 }
 
-static double amount(const struct gp_value *value)
+static double amount(const struct gp_show_value *value)
 {
 	switch (value->unit) {
 	case GP_UNIT_COUNT:
@@ -71,7 +71,7 @@ static double amount(const struct gp_value *value)
 	}
 }
 
-static double column_most(const struct gp_block *block, size_t column)
+static double column_most(const struct gp_show_block *block, size_t column)
 {
 	double most = 0;
 
@@ -92,17 +92,17 @@ struct look {
 };
 
 /* Short words are not broken; long names, which have no blanks, may be anywhere. */
-static bool is_short(const struct gp_value *value)
+static bool is_short(const struct gp_show_value *value)
 {
 	return value->unit != GP_UNIT_TEXT || value->len <= 24;
 }
 
-static void put_row(struct gp_buf *out, const struct gp_block *block, const struct look *looks,
+static void put_row(struct gp_buf *out, const struct gp_show_block *block, const struct look *looks,
 		    size_t row)
 {
 	gp_buf_puts(out, "<tr>");
 	for (size_t c = 0; c < block->column_count; c++) {
-		const struct gp_value *value = &block->cells[row * block->column_count + c];
+		const struct gp_show_value *value = &block->cells[row * block->column_count + c];
 
 		gp_buf_puts(out, looks[c].numeric  ? "<td class=\"n\">"
 				 : is_short(value) ? "<td class=\"w\">"
@@ -118,7 +118,7 @@ static void put_row(struct gp_buf *out, const struct gp_block *block, const stru
 	gp_buf_puts(out, "</tr>\n");
 }
 
-static void put_table(struct gp_buf *out, const struct gp_block *block)
+static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 {
 	struct look *looks = calloc(block->column_count + 1, sizeof(*looks));
 
@@ -127,7 +127,7 @@ static void put_table(struct gp_buf *out, const struct gp_block *block)
 		return;
 	}
 	for (size_t c = 0; c < block->column_count; c++) {
-		looks[c].numeric = gp_block_numeric(block, c);
+		looks[c].numeric = gp_show_block_numeric(block, c);
 		looks[c].most = block->columns[c].bars ? column_most(block, c) : 0;
 	}
 	gp_buf_puts(out, "<table>");
@@ -171,7 +171,7 @@ static void put_level(struct gp_buf *out, double value)
 	gp_buf_printf(out, value == (double)(u64)value ? "%.0f%s" : "%.1f%s", value, units[unit]);
 }
 
-static void put_frame(struct gp_buf *out, const struct gp_block *block, u64 most)
+static void put_frame(struct gp_buf *out, const struct gp_show_block *block, u64 most)
 {
 	for (int i = 0; i <= CURVE_LINES; i++) {
 		double share = (double)i / CURVE_LINES;
@@ -185,7 +185,7 @@ static void put_frame(struct gp_buf *out, const struct gp_block *block, u64 most
 		gp_buf_puts(out, "</text>");
 	}
 	for (int i = 0; i <= CURVE_MARKS; i++) {
-		struct gp_value at =
+		struct gp_show_value at =
 			gp_v_ns(block->step * block->value_count / CURVE_MARKS * (u64)i);
 		double x = CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * i / CURVE_MARKS;
 
@@ -199,7 +199,7 @@ static void put_frame(struct gp_buf *out, const struct gp_block *block, u64 most
 	}
 }
 
-static void put_series(struct gp_buf *out, const struct gp_block *block)
+static void put_series(struct gp_buf *out, const struct gp_show_block *block)
 {
 	double width =
 		(CURVE_RIGHT - CURVE_LEFT) / (double)(block->value_count ? block->value_count : 1);
@@ -220,7 +220,7 @@ static void put_series(struct gp_buf *out, const struct gp_block *block)
 	for (size_t i = 0; i < block->value_count; i++) {
 		double height =
 			(double)block->values[i] / (double)most * (CURVE_BOTTOM - CURVE_TOP);
-		struct gp_value at = gp_v_ns(block->step * i);
+		struct gp_show_value at = gp_v_ns(block->step * i);
 
 		if (!block->values[i])
 			continue;
@@ -238,7 +238,7 @@ static void put_series(struct gp_buf *out, const struct gp_block *block)
 	gp_buf_puts(out, "</svg></figure>\n");
 }
 
-static void put_block(struct gp_buf *out, const struct gp_block *block)
+static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 {
 	switch (block->type) {
 	case GP_BLOCK_SECTION:

@@ -12,12 +12,12 @@ static void put(struct gp_buf *out, const char *text, size_t len)
 	gp_doc_escape(out, text, len, MARKUP);
 }
 
-static void put_value(struct gp_buf *out, const struct gp_value *value)
+static void put_value(struct gp_buf *out, const struct gp_show_value *value)
 {
 	gp_doc_escape_value(out, value, MARKUP);
 }
 
-static void put_table(struct gp_buf *out, const struct gp_block *block)
+static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 {
 	gp_buf_puts(out, "\n");
 	if (block->title) {
@@ -33,7 +33,7 @@ static void put_table(struct gp_buf *out, const struct gp_block *block)
 	}
 	gp_buf_puts(out, "\n|");
 	for (size_t c = 0; c < block->column_count; c++)
-		gp_buf_puts(out, gp_block_numeric(block, c) ? "---:|" : "---|");
+		gp_buf_puts(out, gp_show_block_numeric(block, c) ? "---:|" : "---|");
 	gp_buf_puts(out, "\n");
 	for (size_t r = 0; r < gp_block_rows(block); r++) {
 		gp_buf_puts(out, "|");
@@ -47,7 +47,7 @@ static void put_table(struct gp_buf *out, const struct gp_block *block)
 	gp_buf_puts(out, "\n");
 }
 
-static void put_block(struct gp_buf *out, const struct gp_block *block, bool first_fact)
+static void put_block(struct gp_buf *out, const struct gp_show_block *block, bool first_fact)
 {
 	switch (block->type) {
 	case GP_BLOCK_SECTION:
@@ -79,7 +79,7 @@ static void put_block(struct gp_buf *out, const struct gp_block *block, bool fir
 
 int gp_doc_markdown(const struct gp_doc *doc, struct gp_buf *out)
 {
-	enum gp_block_type before = GP_BLOCK_SECTION;
+	enum gp_show_block_type before = GP_BLOCK_SECTION;
 
 	if (doc->error)
 		return doc->error;
@@ -87,7 +87,7 @@ int gp_doc_markdown(const struct gp_doc *doc, struct gp_buf *out)
 	put(out, doc->title, strlen(doc->title));
 	gp_buf_puts(out, "\n");
 	for (size_t i = 0; i < doc->count; i++) {
-		const struct gp_block *block = &doc->blocks[i];
+		const struct gp_show_block *block = &doc->blocks[i];
 
 		if (block->type == GP_BLOCK_NOTE && before != GP_BLOCK_NOTE)
 			gp_buf_puts(out, "\n");

@@ -4,7 +4,7 @@
 
 #include "show/doc.h"
 
-enum gp_block_type {
+enum gp_show_block_type {
 	GP_BLOCK_SECTION,
 	GP_BLOCK_FACT,
 	GP_BLOCK_NOTE,
@@ -17,13 +17,13 @@ struct gp_doc_column {
 	bool bars;
 };
 
-struct gp_block {
-	enum gp_block_type type;
-	char *key, *title;     /* a note's text is its title */
-	struct gp_value value; /* FACT */
+struct gp_show_block {
+	enum gp_show_block_type type;
+	char *key, *title;          /* a note's text is its title */
+	struct gp_show_value value; /* FACT */
 	struct gp_doc_column *columns;
 	size_t column_count, column_capacity;
-	struct gp_value *cells;
+	struct gp_show_value *cells;
 	size_t cell_count, cell_capacity;
 	u64 *values; /* SERIES */
 	size_t value_count;
@@ -32,19 +32,19 @@ struct gp_block {
 
 struct gp_doc {
 	char *report, *title;
-	struct gp_block *blocks;
+	struct gp_show_block *blocks;
 	size_t count, capacity;
 	int error;
 };
 
 /* Rows of a table; a last row that is not full is none. */
-static inline size_t gp_block_rows(const struct gp_block *block)
+static inline size_t gp_block_rows(const struct gp_show_block *block)
 {
 	return block->column_count ? block->cell_count / block->column_count : 0;
 }
 
 /* Numbers stand right. */
-static inline bool gp_value_is_number(const struct gp_value *value)
+static inline bool gp_value_is_number(const struct gp_show_value *value)
 {
 	return value->unit > GP_UNIT_TEXT && value->unit != GP_UNIT_BOOL;
 }
@@ -54,9 +54,9 @@ static inline bool gp_value_is_number(const struct gp_value *value)
  * characters get a backslash; NULL: quotes, which may end an attribute, are escaped instead.
  */
 void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char *markup);
-void gp_doc_escape_value(struct gp_buf *out, const struct gp_value *value, const char *markup);
+void gp_doc_escape_value(struct gp_buf *out, const struct gp_show_value *value, const char *markup);
 
 /* A column of numbers: every known cell is one. */
-bool gp_block_numeric(const struct gp_block *block, size_t column);
+bool gp_show_block_numeric(const struct gp_show_block *block, size_t column);
 
 #endif

@@ -19,7 +19,7 @@ struct column {
 
 struct cell {
 	char *text;
-	enum gp_colour colour;
+	enum gp_show_colour colour;
 };
 
 struct gp_table {
@@ -30,7 +30,7 @@ struct gp_table {
 	int error;
 };
 
-const char *gp_colour_code(enum gp_colour colour)
+const char *gp_show_colour_code(enum gp_show_colour colour)
 {
 	switch (colour) {
 	case GP_BOLD:
@@ -51,7 +51,7 @@ const char *gp_colour_code(enum gp_colour colour)
 	return "\033[0m";
 }
 
-size_t gp_text_width(const char *text)
+size_t gp_show_text_width(const char *text)
 {
 	mbstate_t state = {0};
 	size_t width = 0, len = strlen(text);
@@ -154,7 +154,7 @@ void gp_table_missing(struct gp_table *table)
 	gp_table_cell(table, "-");
 }
 
-void gp_table_paint(struct gp_table *table, enum gp_colour colour)
+void gp_table_paint(struct gp_table *table, enum gp_show_colour colour)
 {
 	if (table && !table->error && table->cell_count)
 		table->cells[table->cell_count - 1].colour = colour;
@@ -168,13 +168,13 @@ size_t gp_table_rows(const struct gp_table *table)
 static void print_cell(FILE *out, const char *text, size_t width, enum gp_align align, bool last,
 		       const char *start)
 {
-	size_t have = gp_text_width(text);
+	size_t have = gp_show_text_width(text);
 	int pad = width > have ? (int)(width - have) : 0;
 
 	if (align == GP_RIGHT)
 		fprintf(out, "%*s", pad, "");
 	if (start)
-		fprintf(out, "%s%s%s", start, text, gp_colour_code(GP_PLAIN));
+		fprintf(out, "%s%s%s", start, text, gp_show_colour_code(GP_PLAIN));
 	else
 		fputs(text, out);
 	if (last)
@@ -193,14 +193,14 @@ static void measure(const struct gp_table *table, size_t *widths)
 		bool shown = !table->columns[c].optional;
 
 		for (size_t i = c; i < table->cell_count; i += columns) {
-			size_t width = gp_text_width(table->cells[i].text);
+			size_t width = gp_show_text_width(table->cells[i].text);
 
 			shown |= strcmp(table->cells[i].text, "-") != 0;
 			if (width > widths[c])
 				widths[c] = width;
 		}
-		if (widths[c] < gp_text_width(table->columns[c].title))
-			widths[c] = gp_text_width(table->columns[c].title);
+		if (widths[c] < gp_show_text_width(table->columns[c].title))
+			widths[c] = gp_show_text_width(table->columns[c].title);
 		if (!shown)
 			widths[c] = 0;
 	}
@@ -225,7 +225,7 @@ int gp_table_print(const struct gp_table *table, FILE *out, bool colour)
 	for (size_t c = 0; c < columns; c++) {
 		if (widths[c])
 			print_cell(out, table->columns[c].title, widths[c], table->columns[c].align,
-				   c == last, colour ? gp_colour_code(GP_BOLD) : NULL);
+				   c == last, colour ? gp_show_colour_code(GP_BOLD) : NULL);
 	}
 	putc('\n', out);
 	for (size_t i = 0; i < table->cell_count; i++) {
@@ -234,7 +234,8 @@ int gp_table_print(const struct gp_table *table, FILE *out, bool colour)
 
 		if (widths[c])
 			print_cell(out, cell->text, widths[c], table->columns[c].align, c == last,
-				   colour && cell->colour ? gp_colour_code(cell->colour) : NULL);
+				   colour && cell->colour ? gp_show_colour_code(cell->colour)
+							  : NULL);
 		if (c + 1 == columns)
 			putc('\n', out);
 	}

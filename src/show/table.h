@@ -12,7 +12,7 @@
 
 enum gp_align { GP_LEFT, GP_RIGHT };
 
-enum gp_colour { GP_PLAIN, GP_BOLD, GP_DIM, GP_RED, GP_GREEN, GP_YELLOW, GP_REVERSE };
+enum gp_show_colour { GP_PLAIN, GP_BOLD, GP_DIM, GP_RED, GP_GREEN, GP_YELLOW, GP_REVERSE };
 
 struct gp_table;
 
@@ -28,14 +28,14 @@ void gp_table_cellf(struct gp_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void gp_table_missing(struct gp_table *table);
 /* Colours the cell added last; used only when the table is printed with colour. */
-void gp_table_paint(struct gp_table *table, enum gp_colour colour);
+void gp_table_paint(struct gp_table *table, enum gp_show_colour colour);
 size_t gp_table_rows(const struct gp_table *table);
 /* -ENOMEM if any call above ran out of memory, -EIO if the stream failed. */
 int gp_table_print(const struct gp_table *table, FILE *out, bool colour);
 
 /* Escape sequence that starts a colour; GP_PLAIN ends it. */
-const char *gp_colour_code(enum gp_colour colour);
+const char *gp_show_colour_code(enum gp_show_colour colour);
 /* Terminal cells that a UTF-8 text takes. */
-size_t gp_text_width(const char *text);
+size_t gp_show_text_width(const char *text);
 
 #endif

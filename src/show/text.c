@@ -22,14 +22,14 @@ static void put_heading(FILE *out, const char *text, bool colour)
 	char *shown = safe(text, strlen(text));
 
 	if (colour)
-		fprintf(out, "%s%s%s\n", gp_colour_code(GP_BOLD), shown ? shown : "",
-			gp_colour_code(GP_PLAIN));
+		fprintf(out, "%s%s%s\n", gp_show_colour_code(GP_BOLD), shown ? shown : "",
+			gp_show_colour_code(GP_PLAIN));
 	else
 		fprintf(out, "%s\n", shown ? shown : "");
 	free(shown);
 }
 
-static int put_table(const struct gp_block *block, FILE *out, bool colour)
+static int put_table(const struct gp_show_block *block, FILE *out, bool colour)
 {
 	struct gp_table *table = gp_table_new();
 	int error;
@@ -43,7 +43,7 @@ static int put_table(const struct gp_block *block, FILE *out, bool colour)
 	}
 	for (size_t c = 0; c < block->column_count; c++) {
 		gp_table_column(table, block->columns[c].title,
-				gp_block_numeric(block, c) ? GP_RIGHT : GP_LEFT);
+				gp_show_block_numeric(block, c) ? GP_RIGHT : GP_LEFT);
 		gp_table_optional(table);
 	}
 	for (size_t i = 0; i < gp_block_rows(block) * block->column_count; i++) {
@@ -53,7 +53,7 @@ static int put_table(const struct gp_block *block, FILE *out, bool colour)
 			gp_table_missing(table);
 			continue;
 		}
-		gp_value_show(&block->cells[i], &text);
+		gp_show_value_show(&block->cells[i], &text);
 		gp_table_cell(table, gp_buf_str(&text));
 		gp_buf_free(&text);
 	}
@@ -68,19 +68,19 @@ static size_t put_facts(const struct gp_doc *doc, size_t from, FILE *out)
 	size_t width = 0, end = from;
 
 	for (; end < doc->count && doc->blocks[end].type == GP_BLOCK_FACT; end++) {
-		size_t cells = gp_text_width(doc->blocks[end].title);
+		size_t cells = gp_show_text_width(doc->blocks[end].title);
 
 		width = cells > width ? cells : width;
 	}
 	for (size_t i = from; i < end; i++) {
-		const struct gp_block *block = &doc->blocks[i];
+		const struct gp_show_block *block = &doc->blocks[i];
 		struct gp_buf text = {0};
 		char *shown;
 
-		gp_value_show(&block->value, &text);
+		gp_show_value_show(&block->value, &text);
 		shown = safe(gp_buf_str(&text), text.len);
 		fprintf(out, "%s:%*s %s\n", block->title,
-			(int)(width - gp_text_width(block->title)), "", shown ? shown : "");
+			(int)(width - gp_show_text_width(block->title)), "", shown ? shown : "");
 		free(shown);
 		gp_buf_free(&text);
 	}
@@ -88,7 +88,7 @@ static size_t put_facts(const struct gp_doc *doc, size_t from, FILE *out)
 }
 
 /* A curve in one line of block characters. */
-static void put_series(const struct gp_block *block, FILE *out)
+static void put_series(const struct gp_show_block *block, FILE *out)
 {
 	static const char *const marks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	u64 most = 0;
@@ -106,13 +106,13 @@ static void put_series(const struct gp_block *block, FILE *out)
 
 int gp_doc_print(const struct gp_doc *doc, FILE *out, bool colour)
 {
-	enum gp_block_type before = GP_BLOCK_SECTION;
+	enum gp_show_block_type before = GP_BLOCK_SECTION;
 	int error = doc->error;
 
 	if (!error)
 		put_heading(out, doc->title, colour);
 	for (size_t i = 0; i < doc->count && !error;) {
-		const struct gp_block *block = &doc->blocks[i];
+		const struct gp_show_block *block = &doc->blocks[i];
 
 		if (block->type == GP_BLOCK_SECTION || before == GP_BLOCK_TABLE ||
 		    (block->type == GP_BLOCK_TABLE && before != GP_BLOCK_SECTION))
@@ -146,7 +146,7 @@ int gp_doc_print(const struct gp_doc *doc, FILE *out, bool colour)
 	return error ? error : ferror(out) ? -EIO : 0;
 }
 
-static json_t *value_json(const struct gp_value *value)
+static json_t *value_json(const struct gp_show_value *value)
 {
 	switch (value->unit) {
 	case GP_UNIT_TEXT:
@@ -170,7 +170,7 @@ static json_t *value_json(const struct gp_value *value)
 	return json_null();
 }
 
-static json_t *table_json(const struct gp_block *block)
+static json_t *table_json(const struct gp_show_block *block)
 {
 	json_t *rows = json_array();
 
@@ -185,7 +185,7 @@ static json_t *table_json(const struct gp_block *block)
 	return rows;
 }
 
-static json_t *series_json(const struct gp_block *block)
+static json_t *series_json(const struct gp_show_block *block)
 {
 	json_t *values = json_array();
 
@@ -205,7 +205,7 @@ json_t *gp_doc_json(const struct gp_doc *doc)
 	}
 	json_object_set_new(top, "report", gp_json_str(doc->report));
 	for (size_t i = 0; i < doc->count; i++) {
-		const struct gp_block *block = &doc->blocks[i];
+		const struct gp_show_block *block = &doc->blocks[i];
 
 		switch (block->type) {
 		case GP_BLOCK_SECTION:

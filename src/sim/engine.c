@@ -10,7 +10,7 @@
 	100000000000ull /* without one kernel done: far more than max_suspend and turns \
 			 */
 
-void sim_break(struct sim *sim, int error, const char *what, u64 seen, u64 wanted)
+void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64 wanted)
 {
 	if (sim->broken)
 		return;
@@ -20,7 +20,7 @@ void sim_break(struct sim *sim, int error, const char *what, u64 seen, u64 wante
 		(unsigned long long)seen, (unsigned long long)wanted);
 }
 
-void sim_push(struct sim *sim, u64 at, enum sim_event kind, u32 value)
+void gp_sim_push(struct gp_sim *sim, u64 at, enum sim_event kind, u32 value)
 {
 	if (gp_heap_push(&sim->heap, at, kind, value))
 		return;
@@ -28,7 +28,7 @@ void sim_push(struct sim *sim, u64 at, enum sim_event kind, u32 value)
 	struct gp_heap_entry *grown = realloc(sim->heap.entry, room * sizeof(*grown));
 
 	if (!grown) {
-		sim_break(sim, -ENOMEM, "no memory for events", room, 0);
+		gp_sim_break(sim, -ENOMEM, "no memory for events", room, 0);
 		return;
 	}
 	sim->heap.entry = grown;
@@ -36,29 +36,29 @@ void sim_push(struct sim *sim, u64 at, enum sim_event kind, u32 value)
 	gp_heap_push(&sim->heap, at, kind, value);
 }
 
-u64 sim_random(struct sim *sim)
+u64 gp_sim_random(struct gp_sim *sim)
 {
 	return sim->random = gp_mix(sim->random);
 }
 
-bool sim_chance(struct sim *sim, u32 permille)
+bool gp_sim_chance(struct gp_sim *sim, u32 permille)
 {
-	return permille && sim_random(sim) % 1000 < permille;
+	return permille && gp_sim_random(sim) % 1000 < permille;
 }
 
-u64 sim_clock(const struct sim *sim)
+u64 gp_sim_clock(const struct gp_sim *sim)
 {
 	return (u64)((s64)sim->now + sim->offset);
 }
 
-void sim_act(struct sim *sim, int error)
+void gp_sim_act(struct gp_sim *sim, int error)
 {
 	struct gp_sched_action action;
 
 	sim->result->events++;
 	/* -ENOENT and -ESTALE are how the scheduler answers news of what it no longer knows. */
 	if (error < 0 && error != -ENOENT && error != -ESTALE && error != -EBUSY)
-		sim_break(sim, error, "the scheduler refused an event", (u64)-error, 0);
+		gp_sim_break(sim, error, "the scheduler refused an event", (u64)-error, 0);
 	while (gp_sched_take(sim->sched, &action)) {
 		const struct gp_sim_observer *observer = sim->options->observer;
 
@@ -67,10 +67,10 @@ void sim_act(struct sim *sim, int error)
 		switch (action.kind) {
 		case GP_SCHED_SUSPEND:
 		case GP_SCHED_RESUME:
-			sim_operation_add(sim, &action);
+			gp_sim_operation_add(sim, &action);
 			break;
 		case GP_SCHED_RENEW:
-			sim_renew(sim, (u64)((s64)action.until_ns - sim->offset));
+			gp_sim_renew(sim, (u64)((s64)action.until_ns - sim->offset));
 			break;
 		case GP_SCHED_SHARE:
 		case GP_SCHED_TIMER:
@@ -80,48 +80,48 @@ void sim_act(struct sim *sim, int error)
 	}
 }
 
-static int add_known(struct sim *sim, u32 index)
+static int add_known(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
 	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
 	int error;
 
 	spec.tag = index;
-	error = gp_sched_job_add(sim->sched, sim_clock(sim), &spec, &job->sched);
-	sim_act(sim, error);
+	error = gp_sched_job_add(sim->sched, gp_sim_clock(sim), &spec, &job->sched);
+	gp_sim_act(sim, error);
 	for (u32 p = 0; !error && p < sim->process_count; p++) {
 		struct sim_process *process = &sim->processes[p];
 
 		if (process->job != index || !process->alive || process->dying)
 			continue;
-		error = gp_sched_process_add(sim->sched, sim_clock(sim), job->sched,
+		error = gp_sched_process_add(sim->sched, gp_sim_clock(sim), job->sched,
 					     &process->sched);
-		sim_act(sim, error);
+		gp_sim_act(sim, error);
 		for (u32 q = 0; !error && q < process->queue_count; q++) {
 			struct sim_queue *queue = &sim->queues[process->first_queue + q];
 
-			error = gp_sched_queue_add(sim->sched, sim_clock(sim), process->sched,
+			error = gp_sched_queue_add(sim->sched, gp_sim_clock(sim), process->sched,
 						   process->gpu, sim->scenario->jobs[index].stream,
 						   &queue->sched);
-			sim_act(sim, error);
-			sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE,
-				 process->first_queue + q);
+			gp_sim_act(sim, error);
+			gp_sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE,
+				    process->first_queue + q);
 			queue->noticing = true;
 		}
 	}
 	return error;
 }
 
-int sim_sched_start(struct sim *sim)
+int gp_sim_sched_start(struct gp_sim *sim)
 {
 	int error =
 		gp_sched_init(&sim->sched, sim->sched_memory, sim->sched_size, &sim->sched_config);
 
 	sim->epoch++;
 	for (u32 gpu = 0; !error && gpu < sim->scenario->gpus; gpu++) {
-		error = gp_sched_device_set(sim->sched, sim_clock(sim), gpu,
+		error = gp_sched_device_set(sim->sched, gp_sim_clock(sim), gpu,
 					    &sim->scenario->device);
-		sim_act(sim, 0);
+		gp_sim_act(sim, 0);
 	}
 	for (u32 i = 0; !error && i < sim->scenario->job_count; i++) {
 		sim->jobs[i].sched = GP_SCHED_NONE;
@@ -133,7 +133,7 @@ int sim_sched_start(struct sim *sim)
 
 /* ---- set-up ---- */
 
-static u32 total_processes(const struct gp_scenario *s, u32 *queues)
+static u32 total_processes(const struct gp_sim_scenario *s, u32 *queues)
 {
 	u32 processes = 0;
 
@@ -145,7 +145,7 @@ static u32 total_processes(const struct gp_scenario *s, u32 *queues)
 	return processes;
 }
 
-static int make_models(struct sim *sim, u32 processes, u32 queues)
+static int make_models(struct gp_sim *sim, u32 processes, u32 queues)
 {
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
 		struct gp_model_config config = {
@@ -169,9 +169,9 @@ static int make_models(struct sim *sim, u32 processes, u32 queues)
 	return 0;
 }
 
-static int set_up(struct sim *sim)
+static int set_up(struct gp_sim *sim)
 {
-	const struct gp_scenario *s = sim->scenario;
+	const struct gp_sim_scenario *s = sim->scenario;
 	u32 queues, processes = total_processes(s, &queues);
 	bool faults = s->faults.kill || s->faults.destroy;
 
@@ -203,23 +203,23 @@ static int set_up(struct sim *sim)
 	if (error)
 		return gp_fail(sim->diag, error, _("the GPU model cannot be made: %s"),
 			       strerror(-error));
-	error = sim_sched_start(sim);
+	error = gp_sim_sched_start(sim);
 	if (error)
 		return gp_fail(sim->diag, error, _("the scheduler cannot use these values: %s"),
 			       strerror(-error));
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)
 			continue;
-		sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
+		gp_sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
 	}
 	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy)
-		sim_push(sim, 1000000, SIM_FAULT, 0);
+		gp_sim_push(sim, 1000000, SIM_FAULT, 0);
 	if (s->device.policy == GP_SCHED_FAIR)
-		sim_push(sim, 0, SIM_USAGE, 0);
+		gp_sim_push(sim, 0, SIM_USAGE, 0);
 	return sim->broken;
 }
 
-static void tear_down(struct sim *sim)
+static void tear_down(struct gp_sim *sim)
 {
 	for (u32 gpu = 0; gpu < GP_SIM_GPUS; gpu++) {
 		free(sim->model_memory[gpu]);
@@ -236,20 +236,20 @@ static void tear_down(struct sim *sim)
 
 /* ---- the loop ---- */
 
-static void take_model(struct sim *sim, u32 gpu)
+static void take_model(struct gp_sim *sim, u32 gpu)
 {
 	struct gp_model_action action;
 
 	while (gp_model_take(sim->model[gpu], &action)) {
 		sim->result->events++;
 		if (action.kind == GP_MODEL_COMPLETED)
-			sim_completed(sim, gpu, &action);
+			gp_sim_completed(sim, gpu, &action);
 		else if (action.kind == GP_MODEL_MAPPED && action.tag)
-			sim_updated(sim, gpu, action.tag);
+			gp_sim_updated(sim, gpu, action.tag);
 	}
 }
 
-static u64 next_time(const struct sim *sim)
+static u64 next_time(const struct gp_sim *sim)
 {
 	u64 next = sim->heap.count ? sim->heap.entry[0].key : GP_SCHED_NEVER;
 	u64 timer = gp_sched_next(sim->sched);
@@ -264,47 +264,47 @@ static u64 next_time(const struct sim *sim)
 	return GP_MAX(next, sim->now);
 }
 
-static void handle(struct sim *sim, const struct gp_heap_entry *event)
+static void handle(struct gp_sim *sim, const struct gp_heap_entry *event)
 {
 	sim->result->events++;
 	switch ((enum sim_event)event->kind) {
 	case SIM_START:
-		sim_job_start(sim, event->value);
+		gp_sim_job_start(sim, event->value);
 		break;
 	case SIM_ARRIVAL:
-		sim_arrival(sim, event->value);
+		gp_sim_arrive(sim, event->value);
 		break;
 	case SIM_HINT:
-		sim_hint(sim, event->value);
+		gp_sim_hint(sim, event->value);
 		break;
 	case SIM_NOTICE:
-		sim_notice(sim, event->value);
+		gp_sim_notice(sim, event->value);
 		break;
 	case SIM_GAP:
-		sim_gap(sim, event->value);
+		gp_sim_gap(sim, event->value);
 		break;
 	case SIM_CALL:
-		sim_call(sim, event->value);
+		gp_sim_call(sim, event->value);
 		break;
 	case SIM_ANSWER:
-		sim_answer(sim, event->value);
+		gp_sim_answer(sim, event->value);
 		break;
 	case SIM_LEASE:
-		sim_lease(sim, event->value);
+		gp_sim_lease(sim, event->value);
 		break;
 	case SIM_FAULT:
-		sim_fault(sim);
+		gp_sim_fault(sim);
 		break;
 	case SIM_USAGE:
-		sim_usage(sim);
+		gp_sim_usage(sim);
 		break;
 	case SIM_REPLAY:
-		sim_replay(sim, event->value);
+		gp_sim_replay(sim, event->value);
 		break;
 	}
 }
 
-static void step(struct sim *sim, u64 at)
+static void step(struct gp_sim *sim, u64 at)
 {
 	sim->now = at;
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
@@ -315,8 +315,8 @@ static void step(struct sim *sim, u64 at)
 		take_model(sim, gpu);
 	}
 	/* One thing at a time, the scheduler's timer first: in between it acts on what it knows. */
-	if (gp_sched_next(sim->sched) <= sim_clock(sim)) {
-		sim_act(sim, gp_sched_timer(sim->sched, sim_clock(sim)));
+	if (gp_sched_next(sim->sched) <= gp_sim_clock(sim)) {
+		gp_sim_act(sim, gp_sched_timer(sim->sched, gp_sim_clock(sim)));
 	} else if (sim->heap.count && sim->heap.entry[0].key <= at) {
 		struct gp_heap_entry event = gp_heap_pop(&sim->heap);
 
@@ -325,13 +325,13 @@ static void step(struct sim *sim, u64 at)
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
 		take_model(sim, gpu);
 		if (sim->updates[gpu].count)
-			sim_update_waiting(sim, gpu);
+			gp_sim_update_waiting(sim, gpu);
 	}
 	if (sim->options->check)
-		sim_check(sim);
+		gp_sim_check(sim);
 }
 
-static bool over_limit(struct sim *sim)
+static bool over_limit(struct gp_sim *sim)
 {
 	u64 limit = sim->options->max_events;
 
@@ -341,7 +341,7 @@ static bool over_limit(struct sim *sim)
 	return true;
 }
 
-static void collect(struct sim *sim)
+static void collect(struct gp_sim *sim)
 {
 	struct gp_sim_result *result = sim->result;
 	struct gp_sched_stats stats;
@@ -373,12 +373,12 @@ static void collect(struct sim *sim)
 		if (!job->held)
 			continue;
 		result->jobs[i].held_ns += sim->now - job->held_since;
-		sim_tell_held(sim, i);
+		gp_sim_tell_held(sim, i);
 	}
 }
 
 /* No more arrivals and faults: what is under way must come to its end, and then add up. */
-static int drain(struct sim *sim)
+static int drain(struct gp_sim *sim)
 {
 	u64 since = sim->now;
 
@@ -388,8 +388,8 @@ static int drain(struct sim *sim)
 		u64 before = sim->kernels_done;
 
 		if (at - since > STUCK_NS) {
-			sim_break(sim, -EFAULT, "work does not come to its end", sim->request_count,
-				  since);
+			gp_sim_break(sim, -EFAULT, "work does not come to its end",
+				     sim->request_count, since);
 			break;
 		}
 		step(sim, at);
@@ -400,14 +400,14 @@ static int drain(struct sim *sim)
 	if (sim->request_count)
 		return sim->broken;
 	if (!sim->broken)
-		sim_check_end(sim);
+		gp_sim_check_end(sim);
 	return sim->broken;
 }
 
-int gp_sim_run(const struct gp_scenario *scenario, const struct gp_sim_options *options,
+int gp_sim_run(const struct gp_sim_scenario *scenario, const struct gp_sim_options *options,
 	       struct gp_diag *diag, struct gp_sim_result *out)
 {
-	struct sim sim = {.scenario = scenario, .options = options, .diag = diag, .result = out};
+	struct gp_sim sim = {.scenario = scenario, .options = options, .diag = diag, .result = out};
 	int error;
 
 	memset(out, 0, sizeof(*out));

@@ -49,7 +49,7 @@ struct gp_sim_options {
 };
 
 /* -EFAULT: an invariant does not hold, said on diag. */
-int gp_sim_run(const struct gp_scenario *scenario, const struct gp_sim_options *options,
+int gp_sim_run(const struct gp_sim_scenario *scenario, const struct gp_sim_options *options,
 	       struct gp_diag *diag, struct gp_sim_result *out);
 void gp_sim_result_free(struct gp_sim_result *result);
 

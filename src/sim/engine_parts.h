@@ -46,7 +46,7 @@ struct sim_process {
 	bool alive, dying;
 };
 
-struct sim_request {
+struct gp_sim_request {
 	u32 process, next; /* next in the process's list or the free list */
 	u32 left, running; /* kernels */
 	u32 work;          /* its first recorded kernel, GP_SCHED_NONE */
@@ -87,13 +87,13 @@ struct sim_updates {
 	size_t first, count, room;
 };
 
-struct sim_answer { /* late answers */
+struct gp_sim_answer { /* late answers */
 	u64 token, epoch, cost;
 	int result;
 };
 
-struct sim {
-	const struct gp_scenario *scenario;
+struct gp_sim {
+	const struct gp_sim_scenario *scenario;
 	const struct gp_sim_options *options;
 	struct gp_diag *diag;
 	struct gp_sim_result *result;
@@ -122,71 +122,71 @@ struct sim {
 	u32 queue_count, queue_room;
 	u32 *queue_of_model[GP_SIM_GPUS]; /* model's queue -> ours */
 	u32 model_queues;
-	struct sim_request *requests;
+	struct gp_sim_request *requests;
 	u32 request_free, request_count;
 	u32 request_fresh; /* places from here on were never used */
 	u64 kernels_done;
-	struct sim_answer answers[64];
+	struct gp_sim_answer answers[64];
 	u32 answer_count;
 };
 
 /* engine.c */
-void sim_push(struct sim *sim, u64 at, enum sim_event kind, u32 value);
-u64 sim_random(struct sim *sim);
+void gp_sim_push(struct gp_sim *sim, u64 at, enum sim_event kind, u32 value);
+u64 gp_sim_random(struct gp_sim *sim);
 /* True in `permille` of 1000 calls. */
-bool sim_chance(struct sim *sim, u32 permille);
-void sim_break(struct sim *sim, int error, const char *what, u64 seen, u64 wanted);
+bool gp_sim_chance(struct gp_sim *sim, u32 permille);
+void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64 wanted);
 /* The scheduler's clock. */
-u64 sim_clock(const struct sim *sim);
+u64 gp_sim_clock(const struct gp_sim *sim);
 /* An event function of the scheduler returned `error`: takes its actions. */
-void sim_act(struct sim *sim, int error);
+void gp_sim_act(struct gp_sim *sim, int error);
 /* Makes a scheduler and tells it of everything that is there. */
-int sim_sched_start(struct sim *sim);
+int gp_sim_sched_start(struct gp_sim *sim);
 
 /* work.c */
-void sim_job_start(struct sim *sim, u32 job);
-void sim_process_die(struct sim *sim, u32 process);
-void sim_process_dead(struct sim *sim, u32 process);
-void sim_arrival(struct sim *sim, u32 process);
+void gp_sim_job_start(struct gp_sim *sim, u32 job);
+void gp_sim_process_die(struct gp_sim *sim, u32 process);
+void gp_sim_process_dead(struct gp_sim *sim, u32 process);
+void gp_sim_arrive(struct gp_sim *sim, u32 process);
 /* A request of that many kernels arrives; `work`: they are recorded. */
-void sim_request(struct sim *sim, u32 process, u32 kernels, u32 work);
-bool sim_stopped(const struct sim *sim, u32 job);
-void sim_hint(struct sim *sim, u32 process);
-void sim_notice(struct sim *sim, u32 queue);
-void sim_feed(struct sim *sim, u32 process);
-void sim_gap(struct sim *sim, u32 request);
+void gp_sim_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work);
+bool gp_sim_stopped(const struct gp_sim *sim, u32 job);
+void gp_sim_hint(struct gp_sim *sim, u32 process);
+void gp_sim_notice(struct gp_sim *sim, u32 queue);
+void gp_sim_feed(struct gp_sim *sim, u32 process);
+void gp_sim_gap(struct gp_sim *sim, u32 request);
 /* What a job used of a GPU so far, in CU nanoseconds. */
-u64 sim_used(const struct sim *sim, u32 job, u32 gpu);
-void sim_usage(struct sim *sim);
-void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action);
+u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu);
+void gp_sim_usage(struct gp_sim *sim);
+void gp_sim_completed(struct gp_sim *sim, u32 gpu, const struct gp_model_action *action);
 
 /* replay.c */
 /* The process that the job's recording is played to; it has started. */
-void sim_replay_start(struct sim *sim, u32 job, u32 process);
-void sim_replay(struct sim *sim, u32 work);
+void gp_sim_replay_start(struct gp_sim *sim, u32 job, u32 process);
+void gp_sim_replay(struct gp_sim *sim, u32 work);
 /* That request is over: where each waits for the one before, the next one of its queue follows. */
-void sim_replay_next(struct sim *sim, u32 work);
+void gp_sim_replay_next(struct gp_sim *sim, u32 work);
 
 /* host.c */
 /* Tells the observer of a hold that ends now, or with the simulation. */
-void sim_tell_held(const struct sim *sim, u32 job);
-void sim_operation_add(struct sim *sim, const struct gp_sched_action *action);
-void sim_renew(struct sim *sim, u64 until);
-void sim_call(struct sim *sim, u32 job);
-void sim_answer(struct sim *sim, u32 index);
-/* The driver is asked for a runlist update; sim_updated() when it is done. */
-void sim_update(struct sim *sim, u32 gpu, u64 tag);
+void gp_sim_tell_held(const struct gp_sim *sim, u32 job);
+void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *action);
+void gp_sim_renew(struct gp_sim *sim, u64 until);
+void gp_sim_call(struct gp_sim *sim, u32 job);
+void gp_sim_answer(struct gp_sim *sim, u32 index);
+/* The driver is asked for a runlist update; gp_sim_updated() when it is done. */
+void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag);
 /* Hands the model the updates that wait, as many as it takes. */
-void sim_update_waiting(struct sim *sim, u32 gpu);
-void sim_updated(struct sim *sim, u32 gpu, u64 tag);
-void sim_owner_died(struct sim *sim);
-void sim_lease(struct sim *sim, u32 job);
-int sim_set_queue(struct sim *sim, u32 queue, bool enabled);
+void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu);
+void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag);
+void gp_sim_owner_died(struct gp_sim *sim);
+void gp_sim_lease(struct gp_sim *sim, u32 job);
+int gp_sim_set_queue(struct gp_sim *sim, u32 queue, bool enabled);
 
 /* fault.c */
-void sim_fault(struct sim *sim);
-void sim_operation_faults(struct sim *sim, struct sim_operation *operation);
-void sim_check(struct sim *sim);
-void sim_check_end(struct sim *sim);
+void gp_sim_fault(struct gp_sim *sim);
+void gp_sim_operation_faults(struct gp_sim *sim, struct sim_operation *operation);
+void gp_sim_check(struct gp_sim *sim);
+void gp_sim_check_end(struct gp_sim *sim);
 
 #endif

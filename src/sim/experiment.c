@@ -72,12 +72,12 @@ static struct fit fit_rows(void)
 }
 
 static int predict(const struct row *row, const struct cause *cause, const struct fit *fit,
-		   struct gp_scenario *s, struct gp_diag *diag, double *per_second)
+		   struct gp_sim_scenario *s, struct gp_diag *diag, double *per_second)
 {
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE};
 	struct gp_sim_result result;
 	struct gp_sim_job *job = &s->jobs[0];
-	int error = gp_scenario_init(s, diag);
+	int error = gp_sim_scenario_init(s, diag);
 
 	if (error)
 		return error;
@@ -177,7 +177,7 @@ static int print(FILE *out, bool json, bool colour, struct gp_table *table, json
 
 int gp_sim_experiment(FILE *out, bool json, bool colour, struct gp_diag *diag)
 {
-	struct gp_scenario *scenario = malloc(sizeof(*scenario));
+	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 	struct gp_table *table = gp_table_new();
 	json_t *list = json_array();
 	struct fit fit = fit_rows();

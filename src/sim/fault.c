@@ -10,58 +10,58 @@
 #define LATE_NS_MAX 500000000u
 #define JUMP_NS_MAX 1000000000u
 
-void sim_operation_faults(struct sim *sim, struct sim_operation *operation)
+void gp_sim_operation_faults(struct gp_sim *sim, struct sim_operation *operation)
 {
 	const struct gp_sim_faults *faults = &sim->scenario->faults;
 
 	/* Nobody waits for an answer to the resume of a removed job. */
 	if (!operation->token)
 		return;
-	if (sim_chance(sim, faults->fail))
+	if (gp_sim_chance(sim, faults->fail))
 		operation->result = -EIO;
-	if (sim_chance(sim, faults->hang))
+	if (gp_sim_chance(sim, faults->hang))
 		operation->silent = true;
-	if (sim_chance(sim, faults->late))
-		operation->late_ns = 1 + sim_random(sim) % LATE_NS_MAX;
-	operation->twice = sim_chance(sim, faults->twice);
+	if (gp_sim_chance(sim, faults->late))
+		operation->late_ns = 1 + gp_sim_random(sim) % LATE_NS_MAX;
+	operation->twice = gp_sim_chance(sim, faults->twice);
 }
 
-static bool happens(struct sim *sim, u32 permille)
+static bool happens(struct gp_sim *sim, u32 permille)
 {
-	return permille && sim_random(sim) % 1000000 < permille;
+	return permille && gp_sim_random(sim) % 1000000 < permille;
 }
 
-static void kill_one(struct sim *sim)
+static void kill_one(struct gp_sim *sim)
 {
-	u32 index = (u32)(sim_random(sim) % GP_MAX(sim->process_count, 1));
+	u32 index = (u32)(gp_sim_random(sim) % GP_MAX(sim->process_count, 1));
 	struct sim_process *process = &sim->processes[index];
 
 	if (index >= sim->process_count || !process->alive || process->dying)
 		return;
 	u32 job = process->job;
 
-	sim_process_die(sim, index);
+	gp_sim_process_die(sim, index);
 	/* Whoever started it starts it again. */
-	sim_push(sim, sim->now + 1 + sim_random(sim) % 20000000, SIM_START, job);
+	gp_sim_push(sim, sim->now + 1 + gp_sim_random(sim) % 20000000, SIM_START, job);
 }
 
 /* A queue of a process goes while the others stay: the scheduler hears of it, the ring is empty. */
-static void destroy_one(struct sim *sim)
+static void destroy_one(struct gp_sim *sim)
 {
-	u32 index = (u32)(sim_random(sim) % GP_MAX(sim->queue_count, 1));
+	u32 index = (u32)(gp_sim_random(sim) % GP_MAX(sim->queue_count, 1));
 	struct sim_queue *queue = &sim->queues[index];
 
 	if (index >= sim->queue_count || !queue->alive || queue->outstanding ||
 	    sim->processes[queue->process].dying)
 		return;
-	sim_act(sim, gp_sched_queue_remove(sim->sched, sim_clock(sim), queue->sched));
+	gp_sim_act(sim, gp_sched_queue_remove(sim->sched, gp_sim_clock(sim), queue->sched));
 	/* The program makes a new one in its place at once. */
-	sim_act(sim,
-		gp_sched_queue_add(sim->sched, sim_clock(sim), sim->processes[queue->process].sched,
-				   queue->gpu, GP_SCHED_STREAM_NORMAL, &queue->sched));
+	gp_sim_act(sim, gp_sched_queue_add(sim->sched, gp_sim_clock(sim),
+					   sim->processes[queue->process].sched, queue->gpu,
+					   GP_SCHED_STREAM_NORMAL, &queue->sched));
 }
 
-void sim_fault(struct sim *sim)
+void gp_sim_fault(struct gp_sim *sim)
 {
 	const struct gp_sim_faults *faults = &sim->scenario->faults;
 
@@ -72,63 +72,63 @@ void sim_fault(struct sim *sim)
 	if (happens(sim, faults->destroy))
 		destroy_one(sim);
 	if (happens(sim, faults->jump)) {
-		s64 jump = (s64)(sim_random(sim) % JUMP_NS_MAX);
+		s64 jump = (s64)(gp_sim_random(sim) % JUMP_NS_MAX);
 
 		/* The scheduler's clock never shows a time before the start. */
-		sim->offset += sim_random(sim) & 1 || sim->offset < jump ? jump : -jump;
+		sim->offset += gp_sim_random(sim) & 1 || sim->offset < jump ? jump : -jump;
 	}
 	if (happens(sim, faults->restart)) {
-		sim_owner_died(sim);
-		int error = sim_sched_start(sim);
+		gp_sim_owner_died(sim);
+		int error = gp_sim_sched_start(sim);
 
 		if (error)
-			sim_break(sim, error, "the scheduler did not start again", 0, 0);
+			gp_sim_break(sim, error, "the scheduler did not start again", 0, 0);
 	}
-	sim_push(sim, sim->now + FAULT_EVERY_NS, SIM_FAULT, 0);
+	gp_sim_push(sim, sim->now + FAULT_EVERY_NS, SIM_FAULT, 0);
 }
 
-static void check_hold(struct sim *sim, u32 index)
+static void check_hold(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
-	const struct gp_scenario *s = sim->scenario;
+	const struct gp_sim_scenario *s = sim->scenario;
 
 	if (!job->held)
 		return;
 	/* A hold has a lease, and leases end: held is never later than lease and the longest call.
 	 */
 	if (sim->now > job->held_until + s->sched.op_timeout_ns + LATE_NS_MAX)
-		sim_break(sim, -EFAULT, "a job is held after its lease", index, job->held_until);
+		gp_sim_break(sim, -EFAULT, "a job is held after its lease", index, job->held_until);
 	/* A clock that jumps back makes every bound of the scheduler longer by the jump. */
 	u64 bound = job->max_suspend + s->sched.lease_ns + s->sched.op_timeout_ns +
 		    (s->faults.jump ? 1000ull * JUMP_NS_MAX : 0);
 	if (sim->now - job->held_since > bound)
-		sim_break(sim, -EFAULT, "a job is held longer than max_suspend", index,
-			  sim->now - job->held_since);
+		gp_sim_break(sim, -EFAULT, "a job is held longer than max_suspend", index,
+			     sim->now - job->held_since);
 }
 
-void sim_check(struct sim *sim)
+void gp_sim_check(struct gp_sim *sim)
 {
 	/* What is overdue is done first: after a jump of the clock the invariants hold again then.
 	 */
 	const char *wrong =
-		gp_sched_next(sim->sched) > sim_clock(sim) ? gp_sched_check(sim->sched) : NULL;
+		gp_sched_next(sim->sched) > gp_sim_clock(sim) ? gp_sched_check(sim->sched) : NULL;
 
 	if (wrong)
-		sim_break(sim, -EFAULT, wrong, 0, 0);
+		gp_sim_break(sim, -EFAULT, wrong, 0, 0);
 	for (u32 i = 0; i < sim->scenario->job_count; i++)
 		check_hold(sim, i);
 }
 
 /* Nothing was lost or done twice: requests and kernels add up, and so does time on the CUs. */
-void sim_check_end(struct sim *sim)
+void gp_sim_check_end(struct gp_sim *sim)
 {
 	u32 under_way = 0;
 
 	for (u32 i = 0; i < sim->request_fresh; i++)
 		under_way += sim->requests[i].used;
 	if (under_way != sim->request_count)
-		sim_break(sim, -EFAULT, "requests under way do not add up", under_way,
-			  sim->request_count);
+		gp_sim_break(sim, -EFAULT, "requests under way do not add up", under_way,
+			     sim->request_count);
 	u64 arrived = 0, ended = 0;
 
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
@@ -136,14 +136,14 @@ void sim_check_end(struct sim *sim)
 		ended += sim->result->jobs[i].completed + sim->result->jobs[i].lost;
 	}
 	if (arrived != ended + under_way)
-		sim_break(sim, -EFAULT, "requests were lost", arrived, ended + under_way);
+		gp_sim_break(sim, -EFAULT, "requests were lost", arrived, ended + under_way);
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
 		struct gp_model_stats stats;
 
 		gp_model_stats(sim->model[gpu], &stats);
 		if (stats.ran_wg_ns !=
 		    stats.work_wg_ns + stats.contention_wg_ns + stats.dropped_wg_ns)
-			sim_break(sim, -EFAULT, "time on the CUs does not add up", stats.ran_wg_ns,
-				  stats.work_wg_ns);
+			gp_sim_break(sim, -EFAULT, "time on the CUs does not add up",
+				     stats.ran_wg_ns, stats.work_wg_ns);
 	}
 }

@@ -11,7 +11,7 @@
 /* Updates that nobody waits for: a lease that ended. */
 #define LEASE_TAG (SIM_DEATH_TAG - 1u)
 
-int sim_set_queue(struct sim *sim, u32 index, bool enabled)
+int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
 {
 	struct sim_queue *queue = &sim->queues[index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[sim->processes[queue->process].job];
@@ -27,7 +27,7 @@ int sim_set_queue(struct sim *sim, u32 index, bool enabled)
 	return gp_model_queue_set(sim->model[queue->gpu], queue->model, &config);
 }
 
-void sim_update_waiting(struct sim *sim, u32 gpu)
+void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu)
 {
 	struct sim_updates *waiting = &sim->updates[gpu];
 
@@ -45,20 +45,20 @@ void sim_update_waiting(struct sim *sim, u32 gpu)
 	waiting->first = 0;
 }
 
-void sim_update(struct sim *sim, u32 gpu, u64 tag)
+void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag)
 {
 	struct sim_updates *waiting = &sim->updates[gpu];
 
 	if (gp_array_grow((void **)&waiting->tags, waiting->count, &waiting->room,
 			  sizeof(*waiting->tags))) {
-		sim_break(sim, -ENOMEM, "no memory for runlist updates", waiting->count, 0);
+		gp_sim_break(sim, -ENOMEM, "no memory for runlist updates", waiting->count, 0);
 		return;
 	}
 	waiting->tags[waiting->count++] = tag;
-	sim_update_waiting(sim, gpu);
+	gp_sim_update_waiting(sim, gpu);
 }
 
-static bool is_job_process(const struct sim *sim, u32 process, u32 job)
+static bool is_job_process(const struct gp_sim *sim, u32 process, u32 job)
 {
 	return sim->processes[process].alive && !sim->processes[process].dying &&
 	       sim->processes[process].job == job;
@@ -66,7 +66,7 @@ static bool is_job_process(const struct sim *sim, u32 process, u32 job)
 
 /* The driver call of every process of the job, as kfd-debug makes it: one for all its queues. How
  * many updates were asked for; calls that would change nothing are not made. */
-static int call_driver(struct sim *sim, u32 job, bool suspend, u64 tag)
+static int call_driver(struct gp_sim *sim, u32 job, bool suspend, u64 tag)
 {
 	int made = 0;
 
@@ -81,18 +81,18 @@ static int call_driver(struct sim *sim, u32 job, bool suspend, u64 tag)
 
 			if (sim->queues[queue].enabled != suspend)
 				continue;
-			sim_set_queue(sim, queue, !suspend);
+			gp_sim_set_queue(sim, queue, !suspend);
 			change = true;
 		}
 		if (!change)
 			continue;
-		sim_update(sim, process->gpu, tag);
+		gp_sim_update(sim, process->gpu, tag);
 		made++;
 	}
 	return made;
 }
 
-void sim_tell_held(const struct sim *sim, u32 index)
+void gp_sim_tell_held(const struct gp_sim *sim, u32 index)
 {
 	const struct gp_sim_observer *observer = sim->options->observer;
 
@@ -101,7 +101,7 @@ void sim_tell_held(const struct sim *sim, u32 index)
 		observer->held(observer->data, index, sim->jobs[index].held_since, sim->now);
 }
 
-static void set_held(struct sim *sim, u32 index, bool held, u64 until)
+static void set_held(struct gp_sim *sim, u32 index, bool held, u64 until)
 {
 	struct sim_job *job = &sim->jobs[index];
 
@@ -112,16 +112,16 @@ static void set_held(struct sim *sim, u32 index, bool held, u64 until)
 		job->held_epoch = sim->epoch;
 		if (!job->lease_event) {
 			job->lease_event = true;
-			sim_push(sim, GP_MAX(until, sim->now), SIM_LEASE, index);
+			gp_sim_push(sim, GP_MAX(until, sim->now), SIM_LEASE, index);
 		}
 	} else if (job->held) {
 		job->held_ns += sim->now - job->held_since;
-		sim_tell_held(sim, index);
+		gp_sim_tell_held(sim, index);
 	}
 	job->held = held;
 }
 
-void sim_operation_add(struct sim *sim, const struct gp_sched_action *action)
+void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *action)
 {
 	struct gp_sched_job_state state;
 	struct sim_operation *operation;
@@ -138,7 +138,7 @@ void sim_operation_add(struct sim *sim, const struct gp_sched_action *action)
 		return;
 	job = &sim->jobs[index];
 	if (job->count == SIM_OPERATIONS) {
-		sim_break(sim, -ENOSPC, "too many operations wait for one job", index, 0);
+		gp_sim_break(sim, -ENOSPC, "too many operations wait for one job", index, 0);
 		return;
 	}
 	operation = &job->operations[(job->first + job->count++) % SIM_OPERATIONS];
@@ -148,7 +148,7 @@ void sim_operation_add(struct sim *sim, const struct gp_sched_action *action)
 		.epoch = sim->epoch,
 		.until = (u64)((s64)action->until_ns - sim->offset),
 	};
-	sim_operation_faults(sim, operation);
+	gp_sim_operation_faults(sim, operation);
 	if (action->kind == GP_SCHED_SUSPEND) {
 		sim->result->suspends++;
 		job->suspends++;
@@ -158,11 +158,11 @@ void sim_operation_add(struct sim *sim, const struct gp_sched_action *action)
 		job->held_epoch = 0;
 	}
 	if (job->count == 1)
-		sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
+		gp_sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
 }
 
 /* Every job whose last decision is to be held. */
-void sim_renew(struct sim *sim, u64 until)
+void gp_sim_renew(struct gp_sim *sim, u64 until)
 {
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
 		struct sim_job *job = &sim->jobs[i];
@@ -176,7 +176,7 @@ void sim_renew(struct sim *sim, u64 until)
 	}
 }
 
-static void answer(struct sim *sim, const struct sim_operation *operation, u64 cost)
+static void answer(struct gp_sim *sim, const struct sim_operation *operation, u64 cost)
 {
 	if (operation->silent || operation->epoch != sim->epoch)
 		return;
@@ -184,30 +184,30 @@ static void answer(struct sim *sim, const struct sim_operation *operation, u64 c
 		sim->result->operations_failed++;
 	if (operation->late_ns && sim->answer_count < GP_ARRAY_SIZE(sim->answers)) {
 		sim->answers[sim->answer_count] =
-			(struct sim_answer){operation->token, operation->epoch, cost,
-					    operation->result};
-		sim_push(sim, sim->now + operation->late_ns, SIM_ANSWER, sim->answer_count++);
+			(struct gp_sim_answer){operation->token, operation->epoch, cost,
+					       operation->result};
+		gp_sim_push(sim, sim->now + operation->late_ns, SIM_ANSWER, sim->answer_count++);
 		return;
 	}
 	for (int i = 0; i <= operation->twice; i++)
-		sim_act(sim, gp_sched_operation(sim->sched, sim_clock(sim), operation->token,
-						operation->result, cost));
+		gp_sim_act(sim, gp_sched_operation(sim->sched, gp_sim_clock(sim), operation->token,
+						   operation->result, cost));
 }
 
-void sim_answer(struct sim *sim, u32 index)
+void gp_sim_answer(struct gp_sim *sim, u32 index)
 {
-	struct sim_answer late = sim->answers[index];
+	struct gp_sim_answer late = sim->answers[index];
 
 	if (late.epoch == sim->epoch)
-		sim_act(sim, gp_sched_operation(sim->sched, sim_clock(sim), late.token, late.result,
-						late.cost));
+		gp_sim_act(sim, gp_sched_operation(sim->sched, gp_sim_clock(sim), late.token,
+						   late.result, late.cost));
 	/* Places are used again once all are answered. */
 	sim->answers[index].epoch = 0;
 	while (sim->answer_count && !sim->answers[sim->answer_count - 1].epoch)
 		sim->answer_count--;
 }
 
-static void operation_over(struct sim *sim, u32 index)
+static void operation_over(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
 	struct sim_operation done = job->operations[job->first];
@@ -215,11 +215,11 @@ static void operation_over(struct sim *sim, u32 index)
 	job->first = (job->first + 1) % SIM_OPERATIONS;
 	job->count--;
 	if (job->count)
-		sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
+		gp_sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
 	answer(sim, &done, sim->now - done.issued);
 }
 
-void sim_call(struct sim *sim, u32 index)
+void gp_sim_call(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
 	struct sim_operation *operation = &job->operations[job->first];
@@ -244,11 +244,11 @@ void sim_call(struct sim *sim, u32 index)
 		operation_over(sim, index);
 }
 
-void sim_updated(struct sim *sim, u32 gpu, u64 tag)
+void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag)
 {
 	(void)gpu;
 	if (tag >= SIM_DEATH_TAG) {
-		sim_process_dead(sim, (u32)(tag - SIM_DEATH_TAG));
+		gp_sim_process_dead(sim, (u32)(tag - SIM_DEATH_TAG));
 		return;
 	}
 	if (tag == LEASE_TAG)
@@ -262,18 +262,18 @@ void sim_updated(struct sim *sim, u32 gpu, u64 tag)
 }
 
 /* The scheduler died: its holder lets go of everything that it held. */
-void sim_owner_died(struct sim *sim)
+void gp_sim_owner_died(struct gp_sim *sim)
 {
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
 		if (!sim->jobs[i].held)
 			continue;
 		sim->jobs[i].held_until = sim->now;
 		sim->jobs[i].held_epoch = 0;
-		sim_push(sim, sim->now, SIM_LEASE, i);
+		gp_sim_push(sim, sim->now, SIM_LEASE, i);
 	}
 }
 
-void sim_lease(struct sim *sim, u32 index)
+void gp_sim_lease(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
 
@@ -282,13 +282,13 @@ void sim_lease(struct sim *sim, u32 index)
 		return;
 	if (sim->now < job->held_until) {
 		job->lease_event = true;
-		sim_push(sim, job->held_until, SIM_LEASE, index);
+		gp_sim_push(sim, job->held_until, SIM_LEASE, index);
 		return;
 	}
 	/* While a call is under way the driver is asked again when that is over. */
 	if (job->count && job->operations[job->first].under_way) {
 		job->lease_event = true;
-		sim_push(sim, sim->now + RETRY_NS, SIM_LEASE, index);
+		gp_sim_push(sim, sim->now + RETRY_NS, SIM_LEASE, index);
 		return;
 	}
 	u64 epoch = job->held_epoch;
@@ -297,5 +297,5 @@ void sim_lease(struct sim *sim, u32 index)
 	call_driver(sim, index, false, LEASE_TAG);
 	sim->result->leases_lost++;
 	if (epoch == sim->epoch && job->sched != GP_SCHED_NONE)
-		sim_act(sim, gp_sched_lease_lost(sim->sched, sim_clock(sim), job->sched));
+		gp_sim_act(sim, gp_sched_lease_lost(sim->sched, gp_sim_clock(sim), job->sched));
 }

@@ -11,7 +11,7 @@
 /* One policy's run; several are shown side by side. */
 struct gp_sim_row {
 	const char *label; /* "priority", "fair", "alone" */
-	const struct gp_scenario *scenario;
+	const struct gp_sim_scenario *scenario;
 	struct gp_sim_result result;
 };
 
@@ -23,12 +23,13 @@ int gp_sim_html(const struct gp_sim_row *rows, size_t count, struct gp_buf *out)
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {
 	struct gp_sim_observer observer; /* hand this to gp_sim_run() */
-	const struct gp_scenario *scenario;
+	const struct gp_sim_scenario *scenario;
 	struct gp_buf text;
 	u64 events, limit, dropped;
 };
 
-void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_scenario *scenario, u64 limit);
+void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_sim_scenario *scenario,
+			u64 limit);
 /* Closes the JSON in trace->text. -ENOMEM. */
 int gp_sim_trace_end(struct gp_sim_trace *trace);
 void gp_sim_trace_free(struct gp_sim_trace *trace);

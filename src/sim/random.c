@@ -54,7 +54,7 @@ static void random_job(struct dice *dice, struct gp_sim_job *job, u32 index, u32
 }
 
 /* A recording instead of arrivals: bursts on several queues, some of them close together. */
-static void random_work(struct dice *dice, struct gp_scenario *s, u32 index)
+static void random_work(struct dice *dice, struct gp_sim_scenario *s, u32 index)
 {
 	struct gp_sim_job *job = &s->jobs[index];
 	u32 requests = 1 + (u32)roll(dice, 60);
@@ -71,7 +71,7 @@ static void random_work(struct dice *dice, struct gp_scenario *s, u32 index)
 		for (u32 left = 1 + (u32)roll(dice, 5); left; left--) {
 			kernel.kernel_ns = 1 + roll(dice, 3000000);
 			/* Without memory the recording is a shorter one; there is no way to say. */
-			if (gp_scenario_add_kernel(s, &kernel))
+			if (gp_sim_scenario_add_kernel(s, &kernel))
 				return;
 			kernel.more = true;
 		}
@@ -79,7 +79,7 @@ static void random_work(struct dice *dice, struct gp_scenario *s, u32 index)
 	}
 }
 
-void gp_scenario_random(struct gp_scenario *s, u64 seed)
+void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 {
 	static const u64 chances[] = {0, 0, 5, 50, 300};
 	struct dice dice = {gp_mix(seed)};

@@ -9,14 +9,14 @@
 
 #define TIME_TEXT 32
 
-void gp_scenario_free(struct gp_scenario *s)
+void gp_sim_scenario_free(struct gp_sim_scenario *s)
 {
 	free(s->work);
 	s->work = NULL;
 	s->work_count = s->work_room = 0;
 }
 
-int gp_scenario_add_kernel(struct gp_scenario *s, const struct gp_sim_kernel *kernel)
+int gp_sim_scenario_add_kernel(struct gp_sim_scenario *s, const struct gp_sim_kernel *kernel)
 {
 	struct gp_sim_job *job = &s->jobs[kernel->job];
 	struct gp_sim_kernel added = *kernel;

@@ -7,7 +7,7 @@
 
 #define RETRY_NS 5000000u /* its process died: again after that */
 
-static const struct gp_sim_job *spec_of(const struct sim *sim, u32 work)
+static const struct gp_sim_job *spec_of(const struct gp_sim *sim, u32 work)
 {
 	return &sim->scenario->jobs[sim->scenario->work[work].job];
 }
@@ -23,7 +23,7 @@ static bool is_closed(const struct gp_sim_job *spec)
 }
 
 /* The next request at or behind `from`, of that queue or of any (GP_SCHED_NONE). */
-static u32 find(const struct sim *sim, const struct gp_sim_job *spec, u32 from, u32 queue)
+static u32 find(const struct gp_sim *sim, const struct gp_sim_job *spec, u32 from, u32 queue)
 {
 	for (u32 i = from; i < end_of(spec); i++) {
 		const struct gp_sim_kernel *kernel = &sim->scenario->work[i];
@@ -34,7 +34,7 @@ static u32 find(const struct sim *sim, const struct gp_sim_job *spec, u32 from, 
 	return GP_SCHED_NONE;
 }
 
-static u32 kernels_of(const struct sim *sim, u32 work)
+static u32 kernels_of(const struct gp_sim *sim, u32 work)
 {
 	u32 end = end_of(spec_of(sim, work)), i = work + 1;
 
@@ -43,16 +43,16 @@ static u32 kernels_of(const struct sim *sim, u32 work)
 	return i - work;
 }
 
-static void announce(struct sim *sim, const struct gp_sim_job *spec, u32 process, u64 at)
+static void announce(struct gp_sim *sim, const struct gp_sim_job *spec, u32 process, u64 at)
 {
 	if (!spec->hint_ns)
 		return;
 	sim->processes[process].next_arrival = at;
-	sim_push(sim, at > sim->now + spec->hint_ns ? at - spec->hint_ns : sim->now, SIM_HINT,
-		 process);
+	gp_sim_push(sim, at > sim->now + spec->hint_ns ? at - spec->hint_ns : sim->now, SIM_HINT,
+		    process);
 }
 
-void sim_replay_start(struct sim *sim, u32 index, u32 process)
+void gp_sim_replay_start(struct gp_sim *sim, u32 index, u32 process)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[index];
 	struct sim_job *job = &sim->jobs[index];
@@ -66,19 +66,19 @@ void sim_replay_start(struct sim *sim, u32 index, u32 process)
 			find(sim, spec, spec->work_first, is_closed(spec) ? queue : GP_SCHED_NONE);
 
 		if (first != GP_SCHED_NONE)
-			sim_push(sim, spec->start_ns + sim->scenario->work[first].at_ns, SIM_REPLAY,
-				 first);
+			gp_sim_push(sim, spec->start_ns + sim->scenario->work[first].at_ns,
+				    SIM_REPLAY, first);
 	}
 }
 
-void sim_replay(struct sim *sim, u32 work)
+void gp_sim_replay(struct gp_sim *sim, u32 work)
 {
 	const struct gp_sim_kernel *kernel = &sim->scenario->work[work];
 	const struct gp_sim_job *spec = spec_of(sim, work);
 	struct sim_process *process = &sim->processes[sim->jobs[kernel->job].process];
 	bool there = process->alive && !process->dying && process->job == kernel->job;
 
-	if (sim_stopped(sim, kernel->job))
+	if (gp_sim_stopped(sim, kernel->job))
 		return;
 	if (!is_closed(spec)) {
 		u32 next = find(sim, spec, work + 1, GP_SCHED_NONE);
@@ -86,23 +86,23 @@ void sim_replay(struct sim *sim, u32 work)
 		if (next != GP_SCHED_NONE) {
 			u64 at = spec->start_ns + sim->scenario->work[next].at_ns;
 
-			sim_push(sim, at, SIM_REPLAY, next);
+			gp_sim_push(sim, at, SIM_REPLAY, next);
 			if (there)
 				announce(sim, spec, sim->jobs[kernel->job].process, at);
 		}
 	} else if (!there) {
-		sim_push(sim, sim->now + RETRY_NS, SIM_REPLAY, work);
+		gp_sim_push(sim, sim->now + RETRY_NS, SIM_REPLAY, work);
 		return;
 	}
 	if (there) {
-		sim_request(sim, sim->jobs[kernel->job].process, kernels_of(sim, work), work);
+		gp_sim_request(sim, sim->jobs[kernel->job].process, kernels_of(sim, work), work);
 		return;
 	}
 	sim->result->jobs[kernel->job].arrived++;
 	sim->result->jobs[kernel->job].lost++;
 }
 
-void sim_replay_next(struct sim *sim, u32 work)
+void gp_sim_replay_next(struct gp_sim *sim, u32 work)
 {
 	const struct gp_sim_job *spec = spec_of(sim, work);
 	const struct gp_sim_kernel *kernel = &sim->scenario->work[work];
@@ -119,5 +119,5 @@ void sim_replay_next(struct sim *sim, u32 work)
 		return;
 	u64 at = sim->scenario->work[next].at_ns;
 
-	sim_push(sim, sim->now + (at > end ? at - end : 0), SIM_REPLAY, next);
+	gp_sim_push(sim, sim->now + (at > end ? at - end : 0), SIM_REPLAY, next);
 }

@@ -12,26 +12,26 @@
 
 /* ---- sections ---- */
 
-static int run_key(struct gp_reader *r, const char *name, const char *value)
+static int run_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
-	static const struct gp_scenario_key keys[] = {
-		GP_TIME(struct gp_scenario, "time", time_ns),
-		GP_NUMBER(struct gp_scenario, "seed", seed, 0, UINT64_MAX >> 1),
-		GP_TIME(struct gp_scenario, "notice", notice_ns),
-		GP_TIME(struct gp_scenario, "call", call_ns),
+	static const struct gp_sim_scenario_key keys[] = {
+		GP_TIME(struct gp_sim_scenario, "time", time_ns),
+		GP_NUMBER(struct gp_sim_scenario, "seed", seed, 0, UINT64_MAX >> 1),
+		GP_TIME(struct gp_sim_scenario, "notice", notice_ns),
+		GP_TIME(struct gp_sim_scenario, "call", call_ns),
 	};
 
 	if (strcmp(name, "title") == 0) {
 		snprintf(r->scenario->title, sizeof(r->scenario->title), "%s", value);
 		return 0;
 	}
-	return gp_reader_key(r, keys, GP_ARRAY_SIZE(keys), "title", r->scenario, name, value);
+	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "title", r->scenario, name, value);
 }
 
-static int gpu_key(struct gp_reader *r, const char *name, const char *value)
+static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
 #define COST(member) GP_TIME(struct gp_model_chip, #member, member##_ns)
-	static const struct gp_scenario_key costs[] = {
+	static const struct gp_sim_scenario_key costs[] = {
 		COST(quantum),
 		COST(dispatch),
 		COST(complete),
@@ -56,28 +56,28 @@ static int gpu_key(struct gp_reader *r, const char *name, const char *value)
 	int error;
 
 	if (strcmp(name, "chip") == 0) {
-		error = gp_chip_load(value, r->diag, &r->scenario->chip);
+		error = gp_gpufile_load(value, r->diag, &r->scenario->chip);
 		return error ? gp_fail(r->diag, error, _("%s:%u: chip = %s cannot be used"),
 				       r->file, r->line, value)
 			     : 0;
 	}
 	if (strcmp(name, "count") == 0) {
-		error = gp_reader_number(r, name, value, 1, GP_SIM_GPUS, &number);
+		error = gp_sim_reader_number(r, name, value, 1, GP_SIM_GPUS, &number);
 		r->scenario->gpus = error ? r->scenario->gpus : (u32)number;
 		return error;
 	}
-	return gp_reader_key(r, costs, GP_ARRAY_SIZE(costs), "chip count", &r->scenario->chip.model,
-			     name, value);
+	return gp_sim_reader_key(r, costs, GP_ARRAY_SIZE(costs), "chip count",
+				 &r->scenario->chip.model, name, value);
 }
 
-static int sched_key(struct gp_reader *r, const char *name, const char *value)
+static int sched_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
-	static const struct gp_scenario_key core[] = {
+	static const struct gp_sim_scenario_key core[] = {
 		GP_TIME(struct gp_sched_config, "lease", lease_ns),
 		GP_TIME(struct gp_sched_config, "max_suspend", max_suspend_ns),
 		GP_TIME(struct gp_sched_config, "op_timeout", op_timeout_ns),
 	};
-	static const struct gp_scenario_key keys[] = {
+	static const struct gp_sim_scenario_key keys[] = {
 		GP_TIME(struct gp_sched_device_config, "suspend_cost", suspend_ns),
 		GP_TIME(struct gp_sched_device_config, "resume_cost", resume_ns),
 		GP_TIME(struct gp_sched_device_config, "min_run", min_run_ns),
@@ -94,31 +94,33 @@ static int sched_key(struct gp_reader *r, const char *name, const char *value)
 	if (strcmp(name, "policy") == 0) {
 		if (gp_sim_parse_policy(value, &r->scenario->device.policy))
 			return 0;
-		return gp_reader_wrong(r, name, value,
-				       _("off, priority, fair, deadline or quantum"));
+		return gp_sim_reader_wrong(r, name, value,
+					   _("off, priority, fair, deadline or quantum"));
 	}
 	for (size_t i = 0; i < GP_ARRAY_SIZE(core); i++)
 		if (strcmp(core[i].name, name) == 0)
-			return gp_reader_key(r, core, GP_ARRAY_SIZE(core), "", &r->scenario->sched,
-					     name, value);
-	return gp_reader_key(r, keys, GP_ARRAY_SIZE(keys), "policy lease max_suspend op_timeout",
-			     &r->scenario->device, name, value);
+			return gp_sim_reader_key(r, core, GP_ARRAY_SIZE(core), "",
+						 &r->scenario->sched, name, value);
+	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys),
+				 "policy lease max_suspend op_timeout", &r->scenario->device, name,
+				 value);
 }
 
-static int fault_key(struct gp_reader *r, const char *name, const char *value)
+static int fault_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
 #define CHANCE(member) GP_NUMBER(struct gp_sim_faults, #member, member, 0, 1000)
-	static const struct gp_scenario_key keys[] = {CHANCE(fail), CHANCE(hang),
-						      CHANCE(late), CHANCE(twice),
-						      CHANCE(kill), CHANCE(restart),
-						      CHANCE(jump), CHANCE(destroy)};
+	static const struct gp_sim_scenario_key keys[] = {CHANCE(fail), CHANCE(hang),
+							  CHANCE(late), CHANCE(twice),
+							  CHANCE(kill), CHANCE(restart),
+							  CHANCE(jump), CHANCE(destroy)};
 #undef CHANCE
-	return gp_reader_key(r, keys, GP_ARRAY_SIZE(keys), "", &r->scenario->faults, name, value);
+	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "", &r->scenario->faults, name,
+				 value);
 }
 
-typedef int key_reader(struct gp_reader *r, const char *name, const char *value);
+typedef int key_reader(struct gp_sim_reader *r, const char *name, const char *value);
 
-static int take_section(struct gp_reader *r, char *name, key_reader **section)
+static int take_section(struct gp_sim_reader *r, char *name, key_reader **section)
 {
 	static const struct {
 		const char *name;
@@ -133,10 +135,10 @@ static int take_section(struct gp_reader *r, char *name, key_reader **section)
 	r->key_count = 0;
 	*section = NULL;
 	if (strncmp(name, "work ", 5) == 0)
-		return gp_reader_begin_work(r, name + 5);
+		return gp_sim_reader_begin_work(r, name + 5);
 	if (strncmp(name, "job ", 4) == 0) {
-		*section = gp_reader_job_key;
-		return gp_reader_add_job(r, name + 4);
+		*section = gp_sim_reader_job_key;
+		return gp_sim_reader_add_job(r, name + 4);
 	}
 	for (size_t i = 0; i < GP_ARRAY_SIZE(sections); i++) {
 		if (strcmp(sections[i].name, name) == 0) {
@@ -161,7 +163,7 @@ static char *trim(char *text)
 	return text;
 }
 
-static int take_line(struct gp_reader *r, char *line, key_reader **section)
+static int take_line(struct gp_sim_reader *r, char *line, key_reader **section)
 {
 	char *comment = strchr(line, '#'), *equals, *close;
 
@@ -179,7 +181,7 @@ static int take_line(struct gp_reader *r, char *line, key_reader **section)
 		return take_section(r, trim(line + 1), section);
 	}
 	if (r->work)
-		return gp_reader_work(r, line);
+		return gp_sim_reader_work(r, line);
 	equals = strchr(line, '=');
 	if (!equals)
 		return gp_fail(r->diag, -EINVAL, _("%s:%u: neither [SECTION] nor KEY = VALUE"),
@@ -198,10 +200,10 @@ static int take_line(struct gp_reader *r, char *line, key_reader **section)
 	return (*section)(r, line, trim(equals + 1));
 }
 
-int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char *text, size_t size,
-		      struct gp_diag *diag)
+int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, const char *text,
+			  size_t size, struct gp_diag *diag)
 {
-	struct gp_reader r = {.scenario = scenario, .file = name, .diag = diag};
+	struct gp_sim_reader r = {.scenario = scenario, .file = name, .diag = diag};
 	const char *end = text + size;
 	key_reader *section = NULL;
 	int error = 0;
@@ -219,5 +221,5 @@ int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char
 		error = take_line(&r, line, &section);
 		text += length + 1;
 	}
-	return error ? error : gp_scenario_check(scenario, name, diag);
+	return error ? error : gp_sim_scenario_check(scenario, name, diag);
 }

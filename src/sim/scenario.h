@@ -72,9 +72,9 @@ struct gp_sim_faults {
 	u32 kill, restart, jump, destroy;
 };
 
-struct gp_scenario {
+struct gp_sim_scenario {
 	char title[128];
-	struct gp_chip chip;
+	struct gp_gpufile_chip chip;
 	u32 gpus;
 	u64 time_ns, seed;
 	u64 notice_ns;                /* work arrives or ends -> the scheduler knows */
@@ -84,27 +84,29 @@ struct gp_scenario {
 	struct gp_sim_faults faults;
 	u32 job_count;
 	struct gp_sim_job jobs[GP_SIM_JOBS];
-	struct gp_sim_kernel *work; /* gp_scenario_free(); copies of the struct share it */
+	struct gp_sim_kernel *work; /* gp_sim_scenario_free(); copies of the struct share it */
 	size_t work_count, work_room;
 };
 
 /* Usual values: an MI308X, one second, the `priority` policy, no job. What was there before is
  * forgotten, not freed. */
-int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag);
-void gp_scenario_free(struct gp_scenario *scenario);
+int gp_sim_scenario_init(struct gp_sim_scenario *scenario, struct gp_diag *diag);
+void gp_sim_scenario_free(struct gp_sim_scenario *scenario);
 /* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what
  * to do; unknown keys are errors. */
-int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag);
-int gp_scenario_parse(struct gp_scenario *scenario, const char *name, const char *text, size_t size,
-		      struct gp_diag *diag);
+int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag);
+int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, const char *text,
+			  size_t size, struct gp_diag *diag);
 /* Whether the whole fits together; said on diag when it does not. */
-int gp_scenario_check(const struct gp_scenario *scenario, const char *name, struct gp_diag *diag);
+int gp_sim_scenario_check(const struct gp_sim_scenario *scenario, const char *name,
+			  struct gp_diag *diag);
 /* One random scenario with faults, the same for the same seed. */
-void gp_scenario_random(struct gp_scenario *scenario, u64 seed);
+void gp_sim_scenario_random(struct gp_sim_scenario *scenario, u64 seed);
 
 /* Appends to the recording of the job that has the last one so far, or of one that has none.
  * -EINVAL: a request that comes before the one before it; -E2BIG; -ENOMEM. */
-int gp_scenario_add_kernel(struct gp_scenario *scenario, const struct gp_sim_kernel *kernel);
+int gp_sim_scenario_add_kernel(struct gp_sim_scenario *scenario,
+			       const struct gp_sim_kernel *kernel);
 /* "AT QUEUE DURATION [WORKGROUPS]"; AT "+": one more kernel of the same request. -EINVAL when it is
  * no such line. */
 int gp_sim_parse_kernel(const char *line, struct gp_sim_kernel *out);

@@ -8,7 +8,7 @@
 #include "sim/scenario_read.h"
 
 /* "closed", "closed 2ms", "poisson 120/s", "every 8ms", "recorded", "recorded closed". */
-static int take_arrival(struct gp_reader *r, const char *value)
+static int take_arrival(struct gp_sim_reader *r, const char *value)
 {
 	struct gp_sim_job *job = r->job;
 	const char *rest = strchr(value, ' ');
@@ -37,13 +37,13 @@ static int take_arrival(struct gp_reader *r, const char *value)
 		job->arrival = *rest ? GP_SIM_RECORDED_CLOSED : GP_SIM_RECORDED;
 		return 0;
 	}
-	return gp_reader_wrong(
+	return gp_sim_reader_wrong(
 		r, "arrival", value,
 		_("\"closed\", \"closed THINK-TIME\", \"every TIME\", \"recorded\", \"recorded "
 		  "closed\" or \"poisson N/s\" with N of 1 to 10000000"));
 }
 
-static int take_word(struct gp_reader *r, const char *key, const char *value,
+static int take_word(struct gp_sim_reader *r, const char *key, const char *value,
 		     const char *const *words, int *out, const char *wanted)
 {
 	for (int i = 0; words[i]; i++) {
@@ -52,10 +52,10 @@ static int take_word(struct gp_reader *r, const char *key, const char *value,
 			return 0;
 		}
 	}
-	return gp_reader_wrong(r, key, value, wanted);
+	return gp_sim_reader_wrong(r, key, value, wanted);
 }
 
-static int job_word(struct gp_reader *r, const char *name, const char *value, bool *known)
+static int job_word(struct gp_sim_reader *r, const char *name, const char *value, bool *known)
 {
 	static const char *const classes[] = {"normal", "online", "offline", NULL};
 	static const char *const streams[] = {"low", "normal", "high", NULL};
@@ -81,7 +81,7 @@ static int job_word(struct gp_reader *r, const char *name, const char *value, bo
 		return 0;
 	}
 	if (strcmp(name, "gpu") == 0) {
-		error = gp_reader_number(r, name, value, 0, GP_SIM_GPUS - 1, &number);
+		error = gp_sim_reader_number(r, name, value, 0, GP_SIM_GPUS - 1, &number);
 		job->gpu = error ? 0 : (u32)number;
 		return error;
 	}
@@ -93,11 +93,11 @@ static int job_word(struct gp_reader *r, const char *name, const char *value, bo
 	return 0;
 }
 
-int gp_reader_job_key(struct gp_reader *r, const char *name, const char *value)
+int gp_sim_reader_job_key(struct gp_sim_reader *r, const char *name, const char *value)
 {
 #define JOB_TIME(name, member)             GP_TIME(struct gp_sim_job, name, member)
 #define JOB_NUMBER(name, member, min, max) GP_NUMBER(struct gp_sim_job, name, member, min, max)
-	static const struct gp_scenario_key keys[] = {
+	static const struct gp_sim_scenario_key keys[] = {
 		JOB_NUMBER("priority", spec.priority, 0, GP_SCHED_PRIORITY_MAX),
 		JOB_NUMBER("weight", spec.weight, 1, GP_SCHED_WEIGHT_MAX),
 		JOB_TIME("deadline", spec.deadline_ns),
@@ -124,13 +124,13 @@ int gp_reader_job_key(struct gp_reader *r, const char *name, const char *value)
 	int error = job_word(r, name, value, &known);
 
 	return known ? error
-		     : gp_reader_key(r, keys, GP_ARRAY_SIZE(keys), "class stream arrival gpu",
-				     r->job, name, value);
+		     : gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "class stream arrival gpu",
+					 r->job, name, value);
 }
 
-int gp_reader_add_job(struct gp_reader *r, const char *name)
+int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 {
-	struct gp_scenario *s = r->scenario;
+	struct gp_sim_scenario *s = r->scenario;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
 		return gp_fail(r->diag, -EINVAL, _("%s:%u: a job's name has 1 to %d bytes"),
@@ -159,9 +159,9 @@ int gp_reader_add_job(struct gp_reader *r, const char *name)
 	return 0;
 }
 
-int gp_reader_begin_work(struct gp_reader *r, const char *name)
+int gp_sim_reader_begin_work(struct gp_sim_reader *r, const char *name)
 {
-	struct gp_scenario *s = r->scenario;
+	struct gp_sim_scenario *s = r->scenario;
 
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (strcmp(s->jobs[i].name, name) != 0)
@@ -177,7 +177,7 @@ int gp_reader_begin_work(struct gp_reader *r, const char *name)
 		       r->line, name, name);
 }
 
-int gp_reader_work(struct gp_reader *r, const char *line)
+int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
 {
 	struct gp_sim_kernel kernel;
 	int error = gp_sim_parse_kernel(line, &kernel);
@@ -189,7 +189,7 @@ int gp_reader_work(struct gp_reader *r, const char *line)
 				 "request"),
 			       r->file, r->line, line);
 	kernel.job = (u32)(r->job - r->scenario->jobs);
-	error = gp_scenario_add_kernel(r->scenario, &kernel);
+	error = gp_sim_scenario_add_kernel(r->scenario, &kernel);
 	if (error == -EINVAL)
 		return gp_fail(r->diag, error,
 			       _("%s:%u: a request that comes before the one above it"), r->file,

@@ -8,7 +8,8 @@
 #include "base/parse.h"
 #include "sim/scenario_read.h"
 
-int gp_reader_wrong(struct gp_reader *r, const char *key, const char *value, const char *wanted)
+int gp_sim_reader_wrong(struct gp_sim_reader *r, const char *key, const char *value,
+			const char *wanted)
 {
 	return gp_fail(r->diag, -EINVAL, _("%s:%u: %s = %s: needs %s"), r->file, r->line, key,
 		       value, wanted);
@@ -56,16 +57,17 @@ bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy)
 	return false;
 }
 
-static int take_time(struct gp_reader *r, const char *key, const char *value, u64 *out)
+static int take_time(struct gp_sim_reader *r, const char *key, const char *value, u64 *out)
 {
 	return gp_sim_parse_time(value, out)
 		       ? 0
-		       : gp_reader_wrong(r, key, value,
-					 _("a time such as 20ms, 300us or 1.5s, at most a day"));
+		       : gp_sim_reader_wrong(
+				 r, key, value,
+				 _("a time such as 20ms, 300us or 1.5s, at most a day"));
 }
 
-int gp_reader_number(struct gp_reader *r, const char *key, const char *value, u64 min, u64 max,
-		     u64 *out)
+int gp_sim_reader_number(struct gp_sim_reader *r, const char *key, const char *value, u64 min,
+			 u64 max, u64 *out)
 {
 	char range[96];
 
@@ -73,7 +75,7 @@ int gp_reader_number(struct gp_reader *r, const char *key, const char *value, u6
 		return 0;
 	snprintf(range, sizeof(range), _("a whole number of %llu to %llu"), (unsigned long long)min,
 		 (unsigned long long)max);
-	return gp_reader_wrong(r, key, value, range);
+	return gp_sim_reader_wrong(r, key, value, range);
 }
 
 static void look_at(const char *name, const char *word, size_t *best, char *nearest, size_t size)
@@ -87,7 +89,7 @@ static void look_at(const char *name, const char *word, size_t *best, char *near
 }
 
 /* Says what was probably meant, or everything there is. */
-static int unknown(struct gp_reader *r, const struct gp_scenario_key *keys, size_t count,
+static int unknown(struct gp_sim_reader *r, const struct gp_sim_scenario_key *keys, size_t count,
 		   const char *also, const char *name)
 {
 	char nearest[GP_SCENARIO_KEY_LENGTH] = "", word[GP_SCENARIO_KEY_LENGTH];
@@ -118,8 +120,8 @@ static int unknown(struct gp_reader *r, const struct gp_scenario_key *keys, size
 	return error;
 }
 
-int gp_reader_key(struct gp_reader *r, const struct gp_scenario_key *keys, size_t count,
-		  const char *also, void *base, const char *name, const char *value)
+int gp_sim_reader_key(struct gp_sim_reader *r, const struct gp_sim_scenario_key *keys, size_t count,
+		      const char *also, void *base, const char *name, const char *value)
 {
 	for (size_t i = 0; i < count; i++) {
 		u64 number;
@@ -128,8 +130,8 @@ int gp_reader_key(struct gp_reader *r, const struct gp_scenario_key *keys, size_
 		if (strcmp(keys[i].name, name) != 0)
 			continue;
 		error = keys[i].time ? take_time(r, name, value, &number)
-				     : gp_reader_number(r, name, value, keys[i].min, keys[i].max,
-							&number);
+				     : gp_sim_reader_number(r, name, value, keys[i].min,
+							    keys[i].max, &number);
 		if (error)
 			return error;
 		if (keys[i].size == 4)

@@ -12,7 +12,7 @@
 
 #define FILE_LIMIT (256u << 20)
 
-int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_diag *diag)
+int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, struct gp_diag *diag)
 {
 	struct gp_buf text = {0};
 	char installed[PATH_MAX], built[PATH_MAX], found[PATH_MAX];
@@ -29,12 +29,12 @@ int gp_scenario_load(struct gp_scenario *scenario, const char *path, struct gp_d
 	if (error)
 		error = gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
 	else
-		error = gp_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
+		error = gp_sim_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
 	gp_buf_free(&text);
 	return error;
 }
 
-int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag)
+int gp_sim_scenario_init(struct gp_sim_scenario *scenario, struct gp_diag *diag)
 {
 	memset(scenario, 0, sizeof(*scenario));
 	scenario->gpus = 1;
@@ -45,7 +45,7 @@ int gp_scenario_init(struct gp_scenario *scenario, struct gp_diag *diag)
 	gp_sched_defaults(&scenario->sched);
 	gp_sched_device_defaults(&scenario->device);
 	scenario->device.policy = GP_SCHED_PRIORITY;
-	return gp_chip_load("mi308x", diag, &scenario->chip);
+	return gp_gpufile_load("mi308x", diag, &scenario->chip);
 }
 
 static int check_work(const struct gp_sim_job *job, const char *name, struct gp_diag *diag)
@@ -68,7 +68,7 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 	return 0;
 }
 
-int gp_scenario_check(const struct gp_scenario *s, const char *name, struct gp_diag *diag)
+int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, struct gp_diag *diag)
 {
 	u32 cus = s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
 

@@ -12,8 +12,8 @@
 #define GP_SCENARIO_KEYS       64
 #define GP_SCENARIO_KEY_LENGTH 32
 
-struct gp_reader {
-	struct gp_scenario *scenario;
+struct gp_sim_reader {
+	struct gp_sim_scenario *scenario;
 	const char *file;
 	struct gp_diag *diag;
 	unsigned line;
@@ -25,7 +25,7 @@ struct gp_reader {
 };
 
 /* A key whose value is a time or a number that goes straight into a struct. */
-struct gp_scenario_key {
+struct gp_sim_scenario_key {
 	const char *name;
 	size_t offset;
 	u8 size; /* 4 or 8 */
@@ -43,21 +43,22 @@ struct gp_scenario_key {
 	}
 
 /* -EINVAL, after saying what the value must be. */
-int gp_reader_wrong(struct gp_reader *reader, const char *key, const char *value,
-		    const char *wanted);
-int gp_reader_number(struct gp_reader *reader, const char *key, const char *value, u64 min, u64 max,
-		     u64 *out);
+int gp_sim_reader_wrong(struct gp_sim_reader *reader, const char *key, const char *value,
+			const char *wanted);
+int gp_sim_reader_number(struct gp_sim_reader *reader, const char *key, const char *value, u64 min,
+			 u64 max, u64 *out);
 /* `also`: the names, with blanks between them, that the section has beside these, for who looks
  * for one that there is not. */
-int gp_reader_key(struct gp_reader *reader, const struct gp_scenario_key *keys, size_t count,
-		  const char *also, void *base, const char *name, const char *value);
+int gp_sim_reader_key(struct gp_sim_reader *reader, const struct gp_sim_scenario_key *keys,
+		      size_t count, const char *also, void *base, const char *name,
+		      const char *value);
 
 /* ---- scenario_job.c ---- */
 
-int gp_reader_add_job(struct gp_reader *reader, const char *name);
-int gp_reader_job_key(struct gp_reader *reader, const char *name, const char *value);
+int gp_sim_reader_add_job(struct gp_sim_reader *reader, const char *name);
+int gp_sim_reader_job_key(struct gp_sim_reader *reader, const char *name, const char *value);
 /* [work NAME]: what was recorded of the job of that name; and a line of it. */
-int gp_reader_begin_work(struct gp_reader *reader, const char *name);
-int gp_reader_work(struct gp_reader *reader, const char *line);
+int gp_sim_reader_begin_work(struct gp_sim_reader *reader, const char *name);
+int gp_sim_reader_work(struct gp_sim_reader *reader, const char *line);
 
 #endif

@@ -179,7 +179,7 @@ static u64 milliseconds(void)
 /* Random scenarios, seed after seed, until that many events were checked. */
 static int run_faults(const struct request *request)
 {
-	struct gp_scenario *scenario = malloc(sizeof(*scenario));
+	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 	u64 wanted = request->events ? request->events : 1000000, seed = request->seed, seeds = 0;
 	u64 events = 0, begin = milliseconds(), told = begin;
 	int error = scenario ? 0 : -ENOMEM;
@@ -190,10 +190,10 @@ static int run_faults(const struct request *request)
 						 .max_events = 5000000};
 		struct gp_sim_result result;
 
-		error = gp_scenario_init(scenario, &diagnostics);
+		error = gp_sim_scenario_init(scenario, &diagnostics);
 		if (error)
 			break;
-		gp_scenario_random(scenario, seed);
+		gp_sim_scenario_random(scenario, seed);
 		error = gp_sim_run(scenario, &options, &diagnostics, &result);
 		if (error) {
 			fprintf(stderr, _("%s: failed; this runs it again: %s --replay %llu\n"),
@@ -202,7 +202,7 @@ static int run_faults(const struct request *request)
 		}
 		events += result.events;
 		gp_sim_result_free(&result);
-		gp_scenario_free(scenario);
+		gp_sim_scenario_free(scenario);
 		seeds++;
 		seed++;
 		if (isatty(STDERR_FILENO) && milliseconds() - told > 500) {
@@ -230,13 +230,13 @@ static int run_faults(const struct request *request)
 
 struct runs {
 	struct gp_sim_row rows[MAX_POLICIES + 1];
-	struct gp_scenario *scenarios[MAX_POLICIES + 1];
+	struct gp_sim_scenario *scenarios[MAX_POLICIES + 1];
 	char labels[MAX_POLICIES + 1][32];
 	size_t count;
 };
 
 static int run_one(struct runs *runs, const struct request *request,
-		   const struct gp_scenario *scenario, const char *label, u32 only,
+		   const struct gp_sim_scenario *scenario, const char *label, u32 only,
 		   struct gp_sim_trace *trace)
 {
 	struct gp_sim_row *row = &runs->rows[runs->count];
@@ -261,7 +261,7 @@ static int run_one(struct runs *runs, const struct request *request,
 
 /* Every job by itself, as one row: what the others cost each. */
 static int run_alone(struct runs *runs, const struct request *request,
-		     const struct gp_scenario *scenario)
+		     const struct gp_sim_scenario *scenario)
 {
 	struct gp_sim_row *row = &runs->rows[runs->count];
 	int error = run_one(runs, request, scenario, "alone", 0, NULL);
@@ -304,13 +304,14 @@ static int show(const struct request *request, const struct runs *runs)
 	return error;
 }
 
-static int run_scenario(const struct request *request, struct gp_scenario *base, struct runs *runs)
+static int run_scenario(const struct request *request, struct gp_sim_scenario *base,
+			struct runs *runs)
 {
 	struct gp_sim_trace trace;
-	int error = gp_scenario_init(base, &diagnostics);
+	int error = gp_sim_scenario_init(base, &diagnostics);
 
 	if (!error)
-		error = gp_scenario_load(base, request->file, &diagnostics);
+		error = gp_sim_scenario_load(base, request->file, &diagnostics);
 	if (error)
 		return error;
 	if (request->seed_given)
@@ -320,7 +321,7 @@ static int run_scenario(const struct request *request, struct gp_scenario *base,
 	if (request->alone)
 		error = run_alone(runs, request, base);
 	for (u32 i = 0; !error && i < GP_MAX(request->policy_count, 1u); i++) {
-		struct gp_scenario *scenario = malloc(sizeof(*scenario));
+		struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 		bool traced = request->perfetto && i == 0;
 
 		if (!scenario)
@@ -364,7 +365,7 @@ static int finish(int error)
 int main(int argc, char **argv)
 {
 	struct request request = {.seed = 1};
-	struct gp_scenario *base;
+	struct gp_sim_scenario *base;
 	struct runs *runs;
 	int error;
 
@@ -387,7 +388,7 @@ int main(int argc, char **argv)
 		free(runs->scenarios[i]);
 	free(runs);
 	if (base)
-		gp_scenario_free(base);
+		gp_sim_scenario_free(base);
 	free(base);
 	return finish(error);
 }

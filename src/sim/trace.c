@@ -88,7 +88,8 @@ static void name_process(struct gp_sim_trace *trace, u32 pid, const char *name)
 	gp_buf_puts(&trace->text, "\"}}");
 }
 
-void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_scenario *scenario, u64 limit)
+void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_sim_scenario *scenario,
+			u64 limit)
 {
 	memset(trace, 0, sizeof(*trace));
 	trace->scenario = scenario;

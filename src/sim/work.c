@@ -5,7 +5,7 @@
 
 /* ---- processes and queues ---- */
 
-static u32 place_process(struct sim *sim)
+static u32 place_process(struct gp_sim *sim)
 {
 	for (u32 i = 0; i < sim->process_count; i++)
 		if (!sim->processes[i].alive)
@@ -13,7 +13,7 @@ static u32 place_process(struct sim *sim)
 	return sim->process_count < sim->process_room ? sim->process_count++ : GP_SCHED_NONE;
 }
 
-static void make_queue(struct sim *sim, u32 process, u32 index)
+static void make_queue(struct gp_sim *sim, u32 process, u32 index)
 {
 	struct sim_process *owner = &sim->processes[process];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[owner->job];
@@ -33,18 +33,18 @@ static void make_queue(struct sim *sim, u32 process, u32 index)
 				    .alive = true};
 	error = gp_model_queue_add(sim->model[owner->gpu], owner->model, &config, &queue->model);
 	if (error) {
-		sim_break(sim, error, "the model has no room for a queue", index, 0);
+		gp_sim_break(sim, error, "the model has no room for a queue", index, 0);
 		return;
 	}
 	sim->queue_of_model[owner->gpu][queue->model] = index;
-	error = gp_sched_queue_add(sim->sched, sim_clock(sim), owner->sched, owner->gpu,
+	error = gp_sched_queue_add(sim->sched, gp_sim_clock(sim), owner->sched, owner->gpu,
 				   spec->stream, &queue->sched);
-	sim_act(sim, error);
+	gp_sim_act(sim, error);
 }
 
 /* Dead processes leave the places of their queues behind: the same process index, the same queues.
  */
-static u32 place_queues(struct sim *sim, struct sim_process *process, u32 count)
+static u32 place_queues(struct gp_sim *sim, struct sim_process *process, u32 count)
 {
 	if (process->queue_count == count)
 		return process->first_queue;
@@ -54,7 +54,7 @@ static u32 place_queues(struct sim *sim, struct sim_process *process, u32 count)
 	return sim->queue_count - count;
 }
 
-static void start_process(struct sim *sim, u32 job, u32 number)
+static void start_process(struct gp_sim *sim, u32 job, u32 number)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
 	u32 index = place_process(sim), model, first;
@@ -68,7 +68,7 @@ static void start_process(struct sim *sim, u32 job, u32 number)
 		return;
 	error = gp_model_process_add(sim->model[gpu], &model);
 	if (error) {
-		sim_break(sim, error, "the model has no room for a process", index, 0);
+		gp_sim_break(sim, error, "the model has no room for a process", index, 0);
 		return;
 	}
 	sim->processes[index] = (struct sim_process){.job = job,
@@ -79,19 +79,19 @@ static void start_process(struct sim *sim, u32 job, u32 number)
 						     .head = GP_SCHED_NONE,
 						     .tail = GP_SCHED_NONE,
 						     .alive = true};
-	error = gp_sched_process_add(sim->sched, sim_clock(sim), sim->jobs[job].sched,
+	error = gp_sched_process_add(sim->sched, gp_sim_clock(sim), sim->jobs[job].sched,
 				     &sim->processes[index].sched);
-	sim_act(sim, error);
+	gp_sim_act(sim, error);
 	for (u32 i = 0; i < spec->queues; i++)
 		make_queue(sim, index, first + i);
 	if (spec->work_count)
-		sim_replay_start(sim, job, index);
+		gp_sim_replay_start(sim, job, index);
 	for (u32 i = 0; !spec->work_count && i < (spec->arrival == GP_SIM_CLOSED ? spec->depth : 1);
 	     i++)
-		sim_push(sim, sim->now, SIM_ARRIVAL, index);
+		gp_sim_push(sim, sim->now, SIM_ARRIVAL, index);
 }
 
-void sim_job_start(struct sim *sim, u32 index)
+void gp_sim_job_start(struct gp_sim *sim, u32 index)
 {
 	struct sim_job *job = &sim->jobs[index];
 	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
@@ -102,8 +102,8 @@ void sim_job_start(struct sim *sim, u32 index)
 		spec.max_suspend_ns ? spec.max_suspend_ns : sim->scenario->sched.max_suspend_ns;
 	if (!job->running) {
 		spec.tag = index;
-		error = gp_sched_job_add(sim->sched, sim_clock(sim), &spec, &job->sched);
-		sim_act(sim, error);
+		error = gp_sched_job_add(sim->sched, gp_sim_clock(sim), &spec, &job->sched);
+		gp_sim_act(sim, error);
 		job->running = error == 0;
 	}
 	for (u32 i = 0; i < sim->process_count; i++) {
@@ -112,17 +112,17 @@ void sim_job_start(struct sim *sim, u32 index)
 		there++;
 		/* One that is on its way out is replaced when it is gone. */
 		if (sim->processes[i].dying)
-			sim_push(sim, sim->now + 5000000, SIM_START, index);
+			gp_sim_push(sim, sim->now + 5000000, SIM_START, index);
 	}
 	for (u32 i = there; job->running && i < sim->scenario->jobs[index].processes; i++)
 		start_process(sim, index, i);
 	/* One update maps what was created, as the driver does at each CREATE_QUEUE. */
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
-		sim_update(sim, gpu, SIM_DEATH_TAG - 1);
+		gp_sim_update(sim, gpu, SIM_DEATH_TAG - 1);
 }
 
 /* No more requests; those under way run to their end. */
-bool sim_stopped(const struct sim *sim, u32 job)
+bool gp_sim_stopped(const struct gp_sim *sim, u32 job)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
 
@@ -131,12 +131,12 @@ bool sim_stopped(const struct sim *sim, u32 job)
 
 /* ---- requests ---- */
 
-static u64 exponential(struct sim *sim, u64 mean)
+static u64 exponential(struct gp_sim *sim, u64 mean)
 {
 	/* -ln(u) with integers, so that every machine draws the same: leading zeros are the whole
 	 * part of -log2(u), the bits behind its fraction, taken as a straight line between two
 	 * powers of two (at most 6 % of an octave off). */
-	u64 u = sim_random(sim) | 1;
+	u64 u = gp_sim_random(sim) | 1;
 	u32 zeros = (u32)__builtin_clzll(u);
 	u64 fraction = (u << zeros << 1) >> 48;         /* 0..65535 between two powers of two */
 	u64 log2 = ((u64)(zeros + 1) << 16) - fraction; /* -log2(u) * 65536 */
@@ -145,7 +145,7 @@ static u64 exponential(struct sim *sim, u64 mean)
 	return gp_scale(mean, natural, 65536);
 }
 
-static u64 next_arrival(struct sim *sim, const struct gp_sim_job *spec)
+static u64 next_arrival(struct gp_sim *sim, const struct gp_sim_job *spec)
 {
 	u64 distance =
 		spec->arrival == GP_SIM_POISSON ? exponential(sim, spec->every_ns) : spec->every_ns;
@@ -154,7 +154,7 @@ static u64 next_arrival(struct sim *sim, const struct gp_sim_job *spec)
 }
 
 /* The request's next kernel, as recorded or as all of the job; and the queue it goes to. */
-static void next_kernel(struct sim *sim, const struct sim_request *request,
+static void next_kernel(struct gp_sim *sim, const struct gp_sim_request *request,
 			struct sim_process *process, struct gp_sim_kernel *out)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
@@ -167,12 +167,12 @@ static void next_kernel(struct sim *sim, const struct sim_request *request,
 		*out = sim->scenario->work[request->work + request->kernels - request->left];
 }
 
-static void submit(struct sim *sim, u32 index, u32 process_index)
+static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 {
 	struct sim_process *process = &sim->processes[process_index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 	const struct gp_model_chip *chip = &sim->scenario->chip.model;
-	struct sim_request *request = &sim->requests[index];
+	struct gp_sim_request *request = &sim->requests[index];
 	struct gp_sim_kernel kernel;
 
 	next_kernel(sim, request, process, &kernel);
@@ -193,7 +193,7 @@ static void submit(struct sim *sim, u32 index, u32 process_index)
 	int error = gp_model_submit(sim->model[process->gpu], sim->now, queue->model, &work);
 
 	if (error) {
-		sim_break(sim, error, "the model refused a kernel", queue_index, index);
+		gp_sim_break(sim, error, "the model refused a kernel", queue_index, index);
 		return;
 	}
 	request->left--;
@@ -201,12 +201,12 @@ static void submit(struct sim *sim, u32 index, u32 process_index)
 	process->outstanding++;
 	if (queue->outstanding++ == 0 && !queue->noticing) {
 		queue->noticing = true;
-		sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
+		gp_sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
 	}
 }
 
 /* Submits what may be submitted: requests in their order, at most a ring full of kernels. */
-void sim_feed(struct sim *sim, u32 index)
+void gp_sim_feed(struct gp_sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
 	bool gaps = sim->scenario->jobs[process->job].gap_ns != 0;
@@ -225,7 +225,7 @@ void sim_feed(struct sim *sim, u32 index)
 	}
 }
 
-static void append(struct sim *sim, struct sim_process *process, u32 request)
+static void append(struct gp_sim *sim, struct sim_process *process, u32 request)
 {
 	sim->requests[request].next = GP_SCHED_NONE;
 	if (process->tail == GP_SCHED_NONE)
@@ -235,10 +235,10 @@ static void append(struct sim *sim, struct sim_process *process, u32 request)
 	process->tail = request;
 }
 
-static u32 new_request(struct sim *sim, u32 process, u32 kernels, u32 work)
+static u32 new_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work)
 {
 	u32 index = sim->request_free;
-	struct sim_request *request;
+	struct gp_sim_request *request;
 
 	if (index == GP_SCHED_NONE && sim->request_fresh == SIM_BACKLOG)
 		return index;
@@ -249,19 +249,19 @@ static u32 new_request(struct sim *sim, u32 process, u32 kernels, u32 work)
 		request = &sim->requests[index];
 		sim->request_free = request->next;
 	}
-	*request = (struct sim_request){.process = process,
-					.next = GP_SCHED_NONE,
-					.left = kernels,
-					.kernels = kernels,
-					.work = work,
-					.arrived = sim->now,
-					.used = true};
+	*request = (struct gp_sim_request){.process = process,
+					   .next = GP_SCHED_NONE,
+					   .left = kernels,
+					   .kernels = kernels,
+					   .work = work,
+					   .arrived = sim->now,
+					   .used = true};
 	sim->request_count++;
 	sim->processes[process].requests++;
 	return index;
 }
 
-static void end_request(struct sim *sim, u32 index)
+static void end_request(struct gp_sim *sim, u32 index)
 {
 	sim->requests[index].used = false;
 	sim->requests[index].next = sim->request_free;
@@ -269,7 +269,7 @@ static void end_request(struct sim *sim, u32 index)
 	sim->request_count--;
 }
 
-void sim_request(struct sim *sim, u32 index, u32 kernels, u32 work)
+void gp_sim_request(struct gp_sim *sim, u32 index, u32 kernels, u32 work)
 {
 	struct sim_process *process = &sim->processes[index];
 	u32 request = new_request(sim, index, kernels, work);
@@ -280,68 +280,69 @@ void sim_request(struct sim *sim, u32 index, u32 kernels, u32 work)
 		return;
 	}
 	append(sim, process, request);
-	sim_feed(sim, index);
+	gp_sim_feed(sim, index);
 }
 
-void sim_arrival(struct sim *sim, u32 index)
+void gp_sim_arrive(struct gp_sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 
-	if (!process->alive || process->dying || sim_stopped(sim, process->job) || spec->work_count)
+	if (!process->alive || process->dying || gp_sim_stopped(sim, process->job) ||
+	    spec->work_count)
 		return;
 	if (spec->arrival != GP_SIM_CLOSED) {
 		u64 at = next_arrival(sim, spec);
 
 		if (sim->now == process->next_arrival || !process->next_arrival) {
 			process->next_arrival = at;
-			sim_push(sim, at, SIM_ARRIVAL, index);
+			gp_sim_push(sim, at, SIM_ARRIVAL, index);
 			if (spec->hint_ns)
-				sim_push(sim,
-					 at > sim->now + spec->hint_ns ? at - spec->hint_ns
-								       : sim->now,
-					 SIM_HINT, index);
+				gp_sim_push(sim,
+					    at > sim->now + spec->hint_ns ? at - spec->hint_ns
+									  : sim->now,
+					    SIM_HINT, index);
 		}
 	}
-	sim_request(sim, index, spec->kernels, GP_SCHED_NONE);
+	gp_sim_request(sim, index, spec->kernels, GP_SCHED_NONE);
 }
 
-void sim_hint(struct sim *sim, u32 index)
+void gp_sim_hint(struct gp_sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
 
 	if (process->alive && !process->dying && sim->jobs[process->job].running)
-		sim_act(sim, gp_sched_hint(sim->sched, sim_clock(sim),
-					   sim->jobs[process->job].sched, process->gpu,
-					   (u64)((s64)process->next_arrival + sim->offset)));
+		gp_sim_act(sim, gp_sched_hint(sim->sched, gp_sim_clock(sim),
+					      sim->jobs[process->job].sched, process->gpu,
+					      (u64)((s64)process->next_arrival + sim->offset)));
 }
 
-void sim_notice(struct sim *sim, u32 index)
+void gp_sim_notice(struct gp_sim *sim, u32 index)
 {
 	struct sim_queue *queue = &sim->queues[index];
 
 	queue->noticing = false;
 	if (!queue->alive || sim->processes[queue->process].dying)
 		return;
-	sim_act(sim, gp_sched_work(sim->sched, sim_clock(sim), queue->sched,
-				   queue->outstanding ? GP_SCHED_BUSY : GP_SCHED_DRAINED,
-				   GP_SCHED_UNKNOWN));
+	gp_sim_act(sim, gp_sched_work(sim->sched, gp_sim_clock(sim), queue->sched,
+				      queue->outstanding ? GP_SCHED_BUSY : GP_SCHED_DRAINED,
+				      GP_SCHED_UNKNOWN));
 }
 
-void sim_gap(struct sim *sim, u32 index)
+void gp_sim_gap(struct gp_sim *sim, u32 index)
 {
-	struct sim_request *request = &sim->requests[index];
+	struct gp_sim_request *request = &sim->requests[index];
 	struct sim_process *process = &sim->processes[request->process];
 
 	if (!request->used || !process->alive || process->dying)
 		return;
 	append(sim, process, index);
-	sim_feed(sim, request->process);
+	gp_sim_feed(sim, request->process);
 }
 
-static void request_done(struct sim *sim, u32 index, u64 done)
+static void request_done(struct gp_sim *sim, u32 index, u64 done)
 {
-	struct sim_request *request = &sim->requests[index];
+	struct gp_sim_request *request = &sim->requests[index];
 	struct sim_process *process = &sim->processes[request->process];
 	u32 job = process->job, owner = request->process, work = request->work;
 	const struct gp_sim_observer *observer = sim->options->observer;
@@ -353,21 +354,21 @@ static void request_done(struct sim *sim, u32 index, u64 done)
 	process->requests--;
 	end_request(sim, index);
 	if (sim->scenario->jobs[job].arrival == GP_SIM_CLOSED && !process->dying)
-		sim_push(sim, sim->now + sim->scenario->jobs[job].think_ns, SIM_ARRIVAL, owner);
+		gp_sim_push(sim, sim->now + sim->scenario->jobs[job].think_ns, SIM_ARRIVAL, owner);
 	if (work != GP_SCHED_NONE)
-		sim_replay_next(sim, work);
+		gp_sim_replay_next(sim, work);
 }
 
-void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *action)
+void gp_sim_completed(struct gp_sim *sim, u32 gpu, const struct gp_model_action *action)
 {
 	u32 queue_index = sim->queue_of_model[gpu][action->queue], index = (u32)(action->tag - 1);
 	struct sim_queue *queue = &sim->queues[queue_index];
-	struct sim_request *request = &sim->requests[index];
+	struct gp_sim_request *request = &sim->requests[index];
 	struct sim_process *process = &sim->processes[queue->process];
 	const struct gp_sim_observer *observer = sim->options->observer;
 
 	if (!queue->outstanding || !request->used || !request->running) {
-		sim_break(sim, -EFAULT, "a kernel completed twice", queue_index, index);
+		gp_sim_break(sim, -EFAULT, "a kernel completed twice", queue_index, index);
 		return;
 	}
 	if (observer && observer->kernel)
@@ -379,20 +380,21 @@ void sim_completed(struct sim *sim, u32 gpu, const struct gp_model_action *actio
 	process->outstanding--;
 	if (--queue->outstanding == 0 && !queue->noticing) {
 		queue->noticing = true;
-		sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
+		gp_sim_push(sim, sim->now + sim->scenario->notice_ns, SIM_NOTICE, queue_index);
 	}
 	if (!request->left && !request->running)
 		request_done(sim, index, action->at_ns);
 	else if (request->left && sim->scenario->jobs[process->job].gap_ns)
-		sim_push(sim, sim->now + sim->scenario->jobs[process->job].gap_ns, SIM_GAP, index);
-	sim_feed(sim, queue->process);
+		gp_sim_push(sim, sim->now + sim->scenario->jobs[process->job].gap_ns, SIM_GAP,
+			    index);
+	gp_sim_feed(sim, queue->process);
 }
 
 /* ---- usage ---- */
 
 #define USAGE_EVERY_NS 2000000u
 
-u64 sim_used(const struct sim *sim, u32 job, u32 gpu)
+u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu)
 {
 	u64 used = 0;
 
@@ -413,42 +415,43 @@ u64 sim_used(const struct sim *sim, u32 job, u32 gpu)
 	return used;
 }
 
-void sim_usage(struct sim *sim)
+void gp_sim_usage(struct gp_sim *sim)
 {
 	const struct gp_model_chip *chip = &sim->scenario->chip.model;
 
 	for (u32 job = 0; job < sim->scenario->job_count; job++) {
 		for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
-			u64 used = sim_used(sim, job, gpu), told = sim->jobs[job].told_cu_ns[gpu];
+			u64 used = gp_sim_used(sim, job, gpu),
+			    told = sim->jobs[job].told_cu_ns[gpu];
 			struct gp_sched_usage usage = {
 				.cu_ns = (used - told) / (chip->xcc_count * chip->cu_per_xcc)};
 
 			sim->jobs[job].told_cu_ns[gpu] = used;
 			/* Less than before: a process took its account with it. */
 			if (sim->jobs[job].running && used > told)
-				sim_act(sim, gp_sched_usage(sim->sched, sim_clock(sim),
-							    sim->jobs[job].sched, gpu, &usage));
+				gp_sim_act(sim, gp_sched_usage(sim->sched, gp_sim_clock(sim),
+							       sim->jobs[job].sched, gpu, &usage));
 		}
 	}
-	sim_push(sim, sim->now + USAGE_EVERY_NS, SIM_USAGE, 0);
+	gp_sim_push(sim, sim->now + USAGE_EVERY_NS, SIM_USAGE, 0);
 }
 
 /* ---- the end of a process ---- */
 
-void sim_process_die(struct sim *sim, u32 index)
+void gp_sim_process_die(struct gp_sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
 
 	if (!process->alive || process->dying)
 		return;
 	process->dying = true;
-	sim_act(sim, gp_sched_process_remove(sim->sched, sim_clock(sim), process->sched));
+	gp_sim_act(sim, gp_sched_process_remove(sim->sched, gp_sim_clock(sim), process->sched));
 	for (u32 i = 0; i < process->queue_count; i++)
-		sim_set_queue(sim, process->first_queue + i, false);
-	sim_update(sim, process->gpu, SIM_DEATH_TAG + index);
+		gp_sim_set_queue(sim, process->first_queue + i, false);
+	gp_sim_update(sim, process->gpu, SIM_DEATH_TAG + index);
 }
 
-void sim_process_dead(struct sim *sim, u32 index)
+void gp_sim_process_dead(struct gp_sim *sim, u32 index)
 {
 	struct sim_process *process = &sim->processes[index];
 
@@ -460,10 +463,10 @@ void sim_process_dead(struct sim *sim, u32 index)
 		if (gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
 			sim->result->jobs[process->job].cu_ns += state.cu_ns;
 		if (gp_model_queue_remove(sim->model[queue->gpu], queue->model, &dropped))
-			sim_break(sim, -EBUSY, "a dead process's queue is still mapped", i, 0);
+			gp_sim_break(sim, -EBUSY, "a dead process's queue is still mapped", i, 0);
 		if (dropped != queue->outstanding)
-			sim_break(sim, -EFAULT, "kernels were lost beside those of a death",
-				  dropped, queue->outstanding);
+			gp_sim_break(sim, -EFAULT, "kernels were lost beside those of a death",
+				     dropped, queue->outstanding);
 		queue->alive = false;
 		queue->outstanding = 0;
 	}
@@ -472,7 +475,7 @@ void sim_process_dead(struct sim *sim, u32 index)
 			continue;
 		end_request(sim, i);
 		if (sim->requests[i].work != GP_SCHED_NONE)
-			sim_replay_next(sim, sim->requests[i].work);
+			gp_sim_replay_next(sim, sim->requests[i].work);
 		process->requests--;
 		sim->result->jobs[process->job].lost++;
 	}

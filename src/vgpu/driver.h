@@ -9,7 +9,7 @@
 #include "base/types.h"
 
 /* amdgpu.sched_policy. */
-enum gp_sched_policy {
+enum gp_vgpu_sched_policy {
 	GP_POLICY_HWS,              /* the hardware scheduler */
 	GP_POLICY_NO_OVERSUBSCRIBE, /* the same, never with more than fits */
 	GP_POLICY_NO_HWS,           /* the driver loads queues itself; no debugging */

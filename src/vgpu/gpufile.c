@@ -9,13 +9,13 @@
 #include "base/i18n.h"
 
 /*
- * Figures of the real chip beside the model's are read straight into struct gp_gpufile; those that
- * depend on the personality are in the section of its name.
+ * Figures of the real chip beside the model's are read straight into struct gp_vgpu_gpufile; those
+ * that depend on the personality are in the section of its name.
  */
 #define FIGURE(section, name, member, min, max) \
-	GP_FIGURE(struct gp_gpufile, section, name, member, min, max)
+	GP_FIGURE(struct gp_vgpu_gpufile, section, name, member, min, max)
 
-static const struct gp_figure_spec common[] = {
+static const struct gp_gpufile_figure_spec common[] = {
 	FIGURE("chip", "vram_bytes", gpu.vram_bytes, 1ull << 30, GP_MAX_BYTES),
 	FIGURE("chip", "fcompute_mhz", fcompute_mhz, 1, 100000),
 	FIGURE("chip", "memory_width", memory_width, 1, 65536),
@@ -29,7 +29,7 @@ static const struct gp_figure_spec common[] = {
 
 #define SHOWN(name, member, min, max) FIGURE(NULL, name, member, min, max)
 
-static const struct gp_figure_spec presented[] = {
+static const struct gp_gpufile_figure_spec presented[] = {
 	SHOWN("gfx_version", gpu.gfx_version, 70000, 200000),
 	SHOWN("xcc_count", gpu.xcc_count, 1, GP_MODEL_MAX_XCC),
 	SHOWN("device_id", gpu.device_id, 1, 0xffff),
@@ -47,7 +47,7 @@ static const struct gp_figure_spec presented[] = {
 	SHOWN("sdma_xgmi_engines", sdma_xgmi_engines, 0, GP_MODEL_MAX_ENGINES),
 };
 
-const char *gp_personality_name(enum gp_personality personality)
+const char *gp_vgpu_personality_name(enum gp_vgpu_personality personality)
 {
 	return personality == GP_NATIVE ? "native" : "compat";
 }
@@ -57,8 +57,8 @@ static u64 page_align(u64 bytes)
 	return (bytes + 4095) & ~(u64)4095;
 }
 
-void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_per_engine,
-		   u64 *cwsr_bytes, u32 *ctl_stack_bytes, u32 *debug_bytes)
+void gp_vgpu_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_per_engine,
+			u64 *cwsr_bytes, u32 *ctl_stack_bytes, u32 *debug_bytes)
 {
 	/* Per CU: VGPRs (the large file of gfx908, gfx90a and gfx94x, or not), SGPRs, LDS, HWREGs.
 	 */
@@ -78,7 +78,7 @@ void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_
 	*debug_bytes = (u32)((waves * 32 + 63) & ~63ull);
 }
 
-static bool is_figure(const struct gp_figure_spec *specs, size_t count, const char *section,
+static bool is_figure(const struct gp_gpufile_figure_spec *specs, size_t count, const char *section,
 		      const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -99,7 +99,7 @@ static int check_names(const char *section, bool shown, const json_t *root, cons
 	{
 		bool known = shown ? is_figure(presented, GP_ARRAY_SIZE(presented), section, name)
 				   : is_figure(common, GP_ARRAY_SIZE(common), section, name) ||
-					     is_figure(gp_chip_figures, gp_chip_figure_count,
+					     is_figure(gp_gpufile_figures, gp_gpufile_figure_count,
 						       section, name);
 
 		if (!known)
@@ -114,7 +114,7 @@ static int check_keys(const json_t *root, const char *path, struct gp_diag *diag
 {
 	static const char *const keys[] = {"name",   "title",  "chip", "cost",
 					   "compat", "native", NULL};
-	int error = gp_figure_keys(root, path, NULL, keys, diag);
+	int error = gp_gpufile_figure_keys(root, path, NULL, keys, diag);
 
 	for (size_t i = 2; !error && i < GP_ARRAY_SIZE(keys) - 1; i++)
 		error = check_names(keys[i], i >= 4, root, path, diag);
@@ -122,23 +122,25 @@ static int check_keys(const json_t *root, const char *path, struct gp_diag *diag
 }
 
 static int read_figures(const json_t *root, const char *path, struct gp_diag *diag,
-			struct gp_gpufile *out)
+			struct gp_vgpu_gpufile *out)
 {
-	const char *shown = gp_personality_name(out->personality);
+	const char *shown = gp_vgpu_personality_name(out->personality);
 	int error = 0;
 
-	for (size_t i = 0; !error && i < gp_chip_figure_count; i++)
-		error = gp_figure_take(&gp_chip_figures[i], NULL, root, path, diag, out->figures,
-				       &out->chip);
+	for (size_t i = 0; !error && i < gp_gpufile_figure_count; i++)
+		error = gp_gpufile_figure_take(&gp_gpufile_figures[i], NULL, root, path, diag,
+					       out->figures, &out->chip);
 	for (size_t i = 0; !error && i < GP_ARRAY_SIZE(common); i++)
-		error = gp_figure_take(&common[i], NULL, root, path, diag, out->figures, out);
+		error = gp_gpufile_figure_take(&common[i], NULL, root, path, diag, out->figures,
+					       out);
 	for (size_t i = 0; !error && i < GP_ARRAY_SIZE(presented); i++)
-		error = gp_figure_take(&presented[i], shown, root, path, diag, out->figures, out);
+		error = gp_gpufile_figure_take(&presented[i], shown, root, path, diag, out->figures,
+					       out);
 	return error;
 }
 
 /* What follows from the figures, and whether they fit together. */
-static int derive(const char *path, struct gp_diag *diag, struct gp_gpufile *out)
+static int derive(const char *path, struct gp_diag *diag, struct gp_vgpu_gpufile *out)
 {
 	struct gp_vgpu_gpu *gpu = &out->gpu;
 	u32 cus = out->chip.xcc_count * out->chip.cu_per_xcc;
@@ -167,50 +169,50 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_gpufile *out
 	out->cp_queues = out->chip.slots;
 	gpu->cu_count = cus;
 	gpu->wave_size = out->chip.wave_size;
-	gp_cwsr_sizes(gpu->gfx_version, cus / gpu->xcc_count, out->array_count,
-		      out->arrays_per_engine, &gpu->cwsr_bytes, &gpu->ctl_stack_bytes,
-		      &gpu->debug_bytes);
+	gp_vgpu_cwsr_sizes(gpu->gfx_version, cus / gpu->xcc_count, out->array_count,
+			   out->arrays_per_engine, &gpu->cwsr_bytes, &gpu->ctl_stack_bytes,
+			   &gpu->debug_bytes);
 	out->array_count *= gpu->xcc_count; /* sysfs shows those of all XCCs */
 	snprintf(gpu->name, sizeof(gpu->name), "%s", out->title);
 	return 0;
 }
 
-bool gp_gpufile_known(const char *name)
+bool gp_vgpu_gpufile_known(const char *name)
 {
 	char path[PATH_MAX];
 
-	return gp_chip_path(name, path, sizeof(path)) == 0;
+	return gp_gpufile_path(name, path, sizeof(path)) == 0;
 }
 
-int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp_diag *diag,
-		    struct gp_gpufile *out)
+int gp_vgpu_gpufile_load(const char *name, enum gp_vgpu_personality personality,
+			 struct gp_diag *diag, struct gp_vgpu_gpufile *out)
 {
 	char path[PATH_MAX];
 	json_t *root;
-	int error = gp_chip_path(name, path, sizeof(path));
+	int error = gp_gpufile_path(name, path, sizeof(path));
 
 	memset(out, 0, sizeof(*out));
 	out->personality = personality;
 	if (error)
-		return gp_chip_unknown(diag, name, error);
-	root = gp_figure_file(path, diag, &error);
+		return gp_gpufile_unknown(diag, name, error);
+	root = gp_gpufile_figure_file(path, diag, &error);
 	if (!root)
 		return error;
 	out->figures = json_object();
 	error = check_keys(root, path, diag);
 	error = error ? error
-		      : gp_chip_text(root, "name", path, diag, out->name, sizeof(out->name));
+		      : gp_gpufile_text(root, "name", path, diag, out->name, sizeof(out->name));
 	error = error ? error
-		      : gp_chip_text(root, "title", path, diag, out->title, sizeof(out->title));
+		      : gp_gpufile_text(root, "title", path, diag, out->title, sizeof(out->title));
 	error = error ? error : read_figures(root, path, diag, out);
 	error = error ? error : derive(path, diag, out);
 	json_decref(root);
 	if (error)
-		gp_gpufile_free(out);
+		gp_vgpu_gpufile_free(out);
 	return error;
 }
 
-void gp_gpufile_free(struct gp_gpufile *file)
+void gp_vgpu_gpufile_free(struct gp_vgpu_gpufile *file)
 {
 	json_decref(file->figures);
 	file->figures = NULL;
@@ -233,7 +235,8 @@ static u16 crc16(const void *data, size_t size)
 #define GP_FIRST_BUS    0xc1u
 #define GP_RENDER_MINOR 128u
 
-void gp_gpufile_place(struct gp_gpufile *out, const struct gp_gpufile *file, u32 index, u32 count)
+void gp_vgpu_gpufile_place(struct gp_vgpu_gpufile *out, const struct gp_vgpu_gpufile *file,
+			   u32 index, u32 count)
 {
 	u32 bus = GP_FIRST_BUS + index;
 	/* Linux 6.12 kfd_topology.c, kfd_generate_gpu_id(). */

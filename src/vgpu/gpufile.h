@@ -12,15 +12,15 @@
 #include "gpufile/chip.h"
 #include "vgpu/wire.h"
 
-enum gp_personality {
+enum gp_vgpu_personality {
 	GP_COMPAT, /* one-XCC gfx90a with this chip's CUs and costs: what ROCr 5.2.3 can name */
 	GP_NATIVE, /* the chip as it is, and the driver's strict checks */
 };
 
-struct gp_gpufile {
+struct gp_vgpu_gpufile {
 	char name[GP_CHIP_NAME];   /* "mi308x" */
 	char title[GP_CHIP_TITLE]; /* "AMD Instinct MI308X" */
-	enum gp_personality personality;
+	enum gp_vgpu_personality personality;
 	struct gp_model_chip chip; /* as modelled: the real XCCs whatever is presented */
 	struct gp_vgpu_gpu gpu;    /* as presented */
 	u32 array_count, arrays_per_engine, cu_per_array; /* as presented; arrays of all XCCs */
@@ -38,29 +38,30 @@ struct gp_gpufile {
 };
 
 /* Whether this is the name of a GPU in the data directory, or a path. */
-bool gp_gpufile_known(const char *name);
+bool gp_vgpu_gpufile_known(const char *name);
 /* By name (data directory, capitals or not) or path. -errno, said on diag with file, key and what
  * is wrong. */
-int gp_gpufile_load(const char *name, enum gp_personality personality, struct gp_diag *diag,
-		    struct gp_gpufile *out);
+int gp_vgpu_gpufile_load(const char *name, enum gp_vgpu_personality personality,
+			 struct gp_diag *diag, struct gp_vgpu_gpufile *out);
 /*
  * The same GPU as number `index` of `count` in a machine: its own gpu_id (the driver's hash), PCI
  * address, render node, and a common hive when there are several. To be freed as well.
  */
-void gp_gpufile_place(struct gp_gpufile *out, const struct gp_gpufile *file, u32 index, u32 count);
-void gp_gpufile_free(struct gp_gpufile *file);
-const char *gp_personality_name(enum gp_personality personality);
+void gp_vgpu_gpufile_place(struct gp_vgpu_gpufile *out, const struct gp_vgpu_gpufile *file,
+			   u32 index, u32 count);
+void gp_vgpu_gpufile_free(struct gp_vgpu_gpufile *file);
+const char *gp_vgpu_personality_name(enum gp_vgpu_personality personality);
 
 /* Save-area sizes of one XCC as the driver computes them (Linux 6.12 kfd_queue.c);
  * array_count is that of one XCC. */
-void gp_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_per_engine,
-		   u64 *cwsr_bytes, u32 *ctl_stack_bytes, u32 *debug_bytes);
+void gp_vgpu_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_per_engine,
+			u64 *cwsr_bytes, u32 *ctl_stack_bytes, u32 *debug_bytes);
 
 /*
  * The kernel costs of a JSON file (NULL: the one in the data directory) as GP_VGPU_KERNELS holds
  * them: longest names first, the default with an empty name last. Owned by the caller.
  */
-int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
-		    size_t *count);
+int gp_vgpu_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
+			 size_t *count);
 
 #endif

@@ -29,7 +29,7 @@ static int read_kernel(const char *path, const json_t *entry, const char *label,
 	int error;
 
 	memset(out, 0, sizeof(*out));
-	error = gp_figure_keys(entry, path, label, needs_name ? keys : default_keys, diag);
+	error = gp_gpufile_figure_keys(entry, path, label, needs_name ? keys : default_keys, diag);
 	if (error)
 		return error;
 	if (needs_name && (!prefix || !*prefix || strlen(prefix) >= sizeof(out->name)))
@@ -42,8 +42,8 @@ static int read_kernel(const char *path, const json_t *entry, const char *label,
 	} else {
 		snprintf(name, sizeof(name), "%s.workgroup_ns", label);
 	}
-	return gp_figure_read(json_object_get(entry, "workgroup_ns"), path, name, 1, GP_MAX_NS,
-			      diag, &out->workgroup_ns);
+	return gp_gpufile_figure_read(json_object_get(entry, "workgroup_ns"), path, name, 1,
+				      GP_MAX_NS, diag, &out->workgroup_ns);
 }
 
 static int read_kernels(const char *path, const json_t *root, struct gp_diag *diag,
@@ -51,7 +51,7 @@ static int read_kernels(const char *path, const json_t *root, struct gp_diag *di
 {
 	static const char *const keys[] = {"default", "kernels", NULL};
 	const json_t *list = json_object_get(root, "kernels");
-	int error = gp_figure_keys(root, path, NULL, keys, diag);
+	int error = gp_gpufile_figure_keys(root, path, NULL, keys, diag);
 
 	if (!error && list && !json_is_array(list))
 		error = gp_fail(diag, -EINVAL, _("%s: \"kernels\" must be a list"), path);
@@ -73,8 +73,8 @@ static int read_kernels(const char *path, const json_t *root, struct gp_diag *di
 	return error;
 }
 
-int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
-		    size_t *count)
+int gp_vgpu_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
+			 size_t *count)
 {
 	char found[PATH_MAX];
 	json_t *root;
@@ -89,7 +89,7 @@ int gp_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kerne
 			return gp_fail(diag, -ENOENT, _("kernels.json is not installed"));
 		path = found;
 	}
-	root = gp_figure_file(path, diag, &error);
+	root = gp_gpufile_figure_file(path, diag, &error);
 	if (!root)
 		return error;
 	error = read_kernels(path, root, diag, out, &named);

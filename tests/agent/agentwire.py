@@ -155,7 +155,7 @@ class Client:
 
 
 class Activity:
-    """struct gp_activity in the memory a watcher got."""
+    """struct gp_proto_activity in the memory a watcher got."""
     NAMES = ("generation", "kfd_id", "gpu_id", "state", "ring", "doorbells", "last_ring_ns", "logical_priority",
              "suspended")
     DRAINED, BUSY, UNKNOWN = 0, 1, 2

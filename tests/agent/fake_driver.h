@@ -210,13 +210,13 @@ struct ask {
 
 /* As it comes over the wire. */
 struct wire_ask {
-	u64 room[(sizeof(struct gp_msg_suspend) + 4 * sizeof(u32)) / sizeof(u64)];
+	u64 room[(sizeof(struct gp_proto_msg_suspend) + 4 * sizeof(u32)) / sizeof(u64)];
 };
 
 static inline struct wire_ask wire_ask(struct ask ask)
 {
 	struct wire_ask out = {{0}};
-	struct gp_msg_suspend *message = (struct gp_msg_suspend *)out.room;
+	struct gp_proto_msg_suspend *message = (struct gp_proto_msg_suspend *)out.room;
 
 	message->lease_ms = ask.head.lease_ms;
 	message->limit_ms = ask.head.limit_ms;
@@ -228,17 +228,17 @@ static inline struct wire_ask wire_ask(struct ask ask)
 }
 
 static inline int hold_and_tell(struct fake *fake, u32 owner, struct ask ask,
-				struct gp_msg_done *done)
+				struct gp_proto_msg_done *done)
 {
 	struct wire_ask wire = wire_ask(ask);
 
 	return gp_agent_suspend(fake->agent, &fake->agent->owner[owner],
-				(const struct gp_msg_suspend *)wire.room, done);
+				(const struct gp_proto_msg_suspend *)wire.room, done);
 }
 
 static inline int hold(struct fake *fake, u32 owner, struct ask ask)
 {
-	struct gp_msg_done done;
+	struct gp_proto_msg_done done;
 
 	return hold_and_tell(fake, owner, ask, &done);
 }
@@ -246,10 +246,10 @@ static inline int hold(struct fake *fake, u32 owner, struct ask ask)
 static inline int let_go(struct fake *fake, u32 owner, struct ask ask)
 {
 	struct wire_ask wire = wire_ask(ask);
-	struct gp_msg_done done;
+	struct gp_proto_msg_done done;
 
 	return gp_agent_resume(fake->agent, &fake->agent->owner[owner],
-			       (const struct gp_msg_suspend *)wire.room, &done);
+			       (const struct gp_proto_msg_suspend *)wire.room, &done);
 }
 
 #define ALL ((struct ask){.head = {.lease_ms = 1000, .limit_ms = 60000}})

@@ -30,7 +30,7 @@ static size_t say(struct fake *fake, u32 index, const uint8_t *data, size_t size
 		return size;
 	if (body > size - 4)
 		body = size - 4;
-	message.header = (struct gp_msg){
+	message.header = (struct gp_proto_msg){
 		.version = GP_PROTO_VERSION,
 		.type = data[0],
 		.size = (u32)(sizeof(message.header) + body),

@@ -39,7 +39,7 @@ static void one_call_stops_a_queue_and_one_starts_it(void **state)
 static void the_cost_of_a_change_is_told(void **state)
 {
 	struct fake *fake = *state;
-	struct gp_msg_done done;
+	struct gp_proto_msg_done done;
 	struct ask ask = ALL;
 
 	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
@@ -163,7 +163,7 @@ static void letting_go_never_frees_less_than_none(void **state)
 static void a_lease_ends_by_itself(void **state)
 {
 	struct fake *fake = *state;
-	struct gp_msg_suspend renew = {0};
+	struct gp_proto_msg_suspend renew = {0};
 
 	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
 	hold(fake, 0, ALL);
@@ -180,7 +180,7 @@ static void a_lease_ends_by_itself(void **state)
 static void the_limit_counts_renewals(void **state)
 {
 	struct fake *fake = *state;
-	struct gp_msg_suspend renew = {.lease_ms = 1000};
+	struct gp_proto_msg_suspend renew = {.lease_ms = 1000};
 	u64 start = fake->now;
 
 	app_create(fake, GP_KFD_QUEUE_COMPUTE_AQL, 7);
@@ -201,7 +201,7 @@ static void the_limit_counts_renewals(void **state)
 static void bad_leases_are_refused(void **state)
 {
 	struct fake *fake = *state;
-	struct gp_msg_suspend renew = {.lease_ms = 49};
+	struct gp_proto_msg_suspend renew = {.lease_ms = 49};
 
 	assert_int_equal(hold(fake, 0, (struct ask){.head = {.lease_ms = 49}}), -EINVAL);
 	assert_int_equal(hold(fake, 0, (struct ask){.head = {.lease_ms = 3600001}}), -EINVAL);

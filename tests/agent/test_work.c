@@ -100,7 +100,7 @@ enum { SILENCE, RISE, FALL, DOUBT };
 static int heard(int fd, const struct ring *ring)
 {
 	static struct gp_wire_message message;
-	struct gp_msg_edge edge;
+	struct gp_proto_msg_edge edge;
 
 	if (gp_wire_receive(fd, &message, 0))
 		return SILENCE;

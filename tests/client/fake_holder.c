@@ -62,23 +62,24 @@ static int pid_of(int pidfd)
 	return pid;
 }
 
-static void answer(struct client *client, const struct gp_msg *to, int status, const void *body,
-		   size_t size)
+static void answer(struct client *client, const struct gp_proto_msg *to, int status,
+		   const void *body, size_t size)
 {
 	gp_wire_send(client->fd, to->type, to->serial, status, body, size, -1);
 }
 
-static void refuse(struct client *client, const struct gp_msg *to, int error, const char *text)
+static void refuse(struct client *client, const struct gp_proto_msg *to, int error,
+		   const char *text)
 {
 	gp_wire_send_error(client->fd, to->type, to->serial, error, text);
 }
 
 static void open_target(struct client *client, const struct gp_wire_message *m)
 {
-	const struct gp_msg_open *ask = (const void *)m->body;
-	struct gp_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
-				       .process_count = 1,
-				       .why = "it is the only one"};
+	const struct gp_proto_msg_open *ask = (const void *)m->body;
+	struct gp_proto_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
+					     .process_count = 1,
+					     .why = "it is the only one"};
 
 	if (strcmp(ask->group, "refused") == 0 || getenv("FAKE_HOLDER_REFUSES")) {
 		refuse(client, &m->header, -EOPNOTSUPP, "no mechanism works here");
@@ -100,35 +101,35 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 	refuse(client, &m->header, -ENOSPC, "too many targets");
 }
 
-static void send_queues(struct client *client, const struct gp_msg *to, const struct target *target,
-			u32 first)
+static void send_queues(struct client *client, const struct gp_proto_msg *to,
+			const struct target *target, u32 first)
 {
 	static u64 room[GP_PROTO_MAX / sizeof(u64)];
-	struct gp_msg_queues *out = (void *)room;
+	struct gp_proto_msg_queues *out = (void *)room;
 	u32 total = strcmp(target->group, "many") == 0 ? MANY : QUEUES;
 
 	memset(room, 0, sizeof(room));
 	for (u32 i = first; i < total && out->count < GP_PROTO_QUEUES; i++)
 		out->queues[out->count++] =
-			(struct gp_msg_queue){.pid = target->pid,
-					      .gpu_id = 0x1234,
-					      .valid = 1 | 4,
-					      .kfd_id = i,
-					      .type = 2,
-					      .state = target->held,
-					      .ring = 0x7f0000000000 + (u64)i * 0x10000,
-					      .ring_bytes = 0x10000,
-					      .logical_priority = 1000,
-					      .owner_pid = target->held ? client->pid : 0,
-					      .since_ns = target->held ? SINCE : 0};
+			(struct gp_proto_msg_queue){.pid = target->pid,
+						    .gpu_id = 0x1234,
+						    .valid = 1 | 4,
+						    .kfd_id = i,
+						    .type = 2,
+						    .state = target->held,
+						    .ring = 0x7f0000000000 + (u64)i * 0x10000,
+						    .ring_bytes = 0x10000,
+						    .logical_priority = 1000,
+						    .owner_pid = target->held ? client->pid : 0,
+						    .since_ns = target->held ? SINCE : 0};
 	answer(client, to, (int)total, out, sizeof(*out) + out->count * sizeof(out->queues[0]));
 }
 
 static void suspend(struct client *client, const struct gp_wire_message *m, struct target *target)
 {
-	const struct gp_msg_suspend *ask = (const void *)m->body;
-	struct gp_msg_done done = {.issue_ns = 11, .driver_ns = 22, .processes = 1};
-	struct gp_msg_event lost = {.kind = GP_EVENT_LEASE_LOST, .target = ask->target};
+	const struct gp_proto_msg_suspend *ask = (const void *)m->body;
+	struct gp_proto_msg_done done = {.issue_ns = 11, .driver_ns = 22, .processes = 1};
+	struct gp_proto_msg_event lost = {.kind = GP_EVENT_LEASE_LOST, .target = ask->target};
 	bool on = m->header.type == GP_MSG_SUSPEND;
 
 	for (u32 i = 0; i < ask->count; i++) {
@@ -160,25 +161,25 @@ static void suspend(struct client *client, const struct gp_wire_message *m, stru
 	}
 }
 
-static void send_holds(struct holder *holder, struct client *client, const struct gp_msg *to)
+static void send_holds(struct holder *holder, struct client *client, const struct gp_proto_msg *to)
 {
 	static u64 room[GP_PROTO_MAX / sizeof(u64)];
-	struct gp_msg_holds *out = (void *)room;
+	struct gp_proto_msg_holds *out = (void *)room;
 
 	memset(room, 0, sizeof(room));
 	for (size_t c = 0; c < holder->count; c++) {
 		for (u32 i = 1; i < TARGETS && out->count < 64; i++) {
 			const struct target *target = &holder->clients[c].targets[i];
-			struct gp_msg_hold *hold = &out->holds[out->count];
+			struct gp_proto_msg_hold *hold = &out->holds[out->count];
 
 			if (!target->open || !target->held)
 				continue;
-			*hold = (struct gp_msg_hold){.pid = target->pid,
-						     .owner_pid = holder->clients[c].pid,
-						     .mechanism = 2,
-						     .queues = target->some,
-						     .since_ns = SINCE,
-						     .lease_ends_ns = SINCE + 100000000};
+			*hold = (struct gp_proto_msg_hold){.pid = target->pid,
+							   .owner_pid = holder->clients[c].pid,
+							   .mechanism = 2,
+							   .queues = target->some,
+							   .since_ns = SINCE,
+							   .lease_ends_ns = SINCE + 100000000};
 			memcpy(hold->owner, holder->clients[c].name, sizeof(hold->owner));
 			out->count++;
 		}
@@ -186,16 +187,17 @@ static void send_holds(struct holder *holder, struct client *client, const struc
 	answer(client, to, (int)out->count, out, sizeof(*out) + out->count * sizeof(out->holds[0]));
 }
 
-static void release(struct holder *holder, struct client *client, const struct gp_msg *to, u32 pid)
+static void release(struct holder *holder, struct client *client, const struct gp_proto_msg *to,
+		    u32 pid)
 {
 	int count = 0;
 
 	for (size_t c = 0; c < holder->count; c++) {
 		for (u32 i = 1; i < TARGETS; i++) {
 			struct target *target = &holder->clients[c].targets[i];
-			struct gp_msg_event lost = {.kind = GP_EVENT_LEASE_LOST,
-						    .target = i,
-						    .pid = target->pid};
+			struct gp_proto_msg_event lost = {.kind = GP_EVENT_LEASE_LOST,
+							  .target = i,
+							  .pid = target->pid};
 
 			if (!target->held || (pid && (u32)target->pid != pid))
 				continue;
@@ -211,18 +213,18 @@ static void release(struct holder *holder, struct client *client, const struct g
 static void handle_target(struct holder *holder, struct client *client,
 			  const struct gp_wire_message *m, struct target *target)
 {
-	const struct gp_msg_queues_ask *ask = (const void *)m->body;
-	const struct gp_msg_value *value = (const void *)m->body;
-	struct gp_msg_info info = {.mechanism = 2,
-				   .process_count = 1,
-				   .priority = holder->priority,
-				   .suspended = target->held,
-				   .mine = target->held,
-				   .owner_count = target->held,
-				   .owner_pid = target->held ? client->pid : 0,
-				   .flags = target->flags,
-				   .since_ns = target->held ? SINCE : 0,
-				   .why = "it is the only one"};
+	const struct gp_proto_msg_queues_ask *ask = (const void *)m->body;
+	const struct gp_proto_msg_value *value = (const void *)m->body;
+	struct gp_proto_msg_info info = {.mechanism = 2,
+					 .process_count = 1,
+					 .priority = holder->priority,
+					 .suspended = target->held,
+					 .mine = target->held,
+					 .owner_count = target->held,
+					 .owner_pid = target->held ? client->pid : 0,
+					 .flags = target->flags,
+					 .since_ns = target->held ? SINCE : 0,
+					 .why = "it is the only one"};
 
 	for (size_t c = 0; c < holder->count; c++) {
 		const struct client *other = &holder->clients[c];
@@ -286,9 +288,9 @@ static void handle_target(struct holder *holder, struct client *client,
 
 static void handle(struct holder *holder, struct client *client, const struct gp_wire_message *m)
 {
-	const struct gp_msg_target *body = (const void *)m->body;
-	const struct gp_msg_hello *hello = (const void *)m->body;
-	struct gp_msg_hello back = {.pid = (u32)getpid(), .name = "fake_holder"};
+	const struct gp_proto_msg_target *body = (const void *)m->body;
+	const struct gp_proto_msg_hello *hello = (const void *)m->body;
+	struct gp_proto_msg_hello back = {.pid = (u32)getpid(), .name = "fake_holder"};
 
 	if (m->header.type == GP_MSG_HELLO) {
 		memcpy(client->name, hello->name, sizeof(client->name));
@@ -361,14 +363,14 @@ static int lock_directory(int *why)
 	char path[108];
 
 	*why = 1;
-	if (gp_directory_path(path, sizeof(path), "holder.lock", 1) < 0)
+	if (gp_proto_directory_path(path, sizeof(path), "holder.lock", 1) < 0)
 		return -1;
 	int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	int changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (lock < 0 || inotify_add_watch(changes, path, IN_MODIFY) < 0)
 		return -1;
 	while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
-		if (gp_directory_connect("holder.sock") >= 0) {
+		if (gp_proto_directory_connect("holder.sock") >= 0) {
 			*why = 0;
 			return -1;
 		}
@@ -395,7 +397,8 @@ int main(void)
 	if (lock < 0)
 		return why;
 	if (pipe2(ready, O_CLOEXEC) < 0 ||
-	    gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 1) < 0)
+	    gp_proto_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 1) <
+		    0)
 		return 1;
 	if (fork() > 0) {
 		close(ready[1]);

@@ -318,12 +318,12 @@ static void a_virtual_machine_has_sockets_of_its_own(void **state)
 	setenv("GPREEMPT_VGPU", machine, 1);
 	snprintf(run, sizeof(run), "%s/run", machine);
 	snprintf(expected, sizeof(expected), "%s/holder.sock", run);
-	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 0), -ENOENT);
-	assert_int_equal(gp_directory_path(path, sizeof(path), "holder.sock", 1), 0);
+	assert_int_equal(gp_proto_directory_path(path, sizeof(path), "holder.sock", 0), -ENOENT);
+	assert_int_equal(gp_proto_directory_path(path, sizeof(path), "holder.sock", 1), 0);
 	assert_string_equal(path, expected);
 	/* What was asked for by name comes first. */
 	setenv("GPREEMPT_DIR", machine, 1);
-	assert_int_equal(gp_directory_path(path, sizeof(path), "x", 0), 0);
+	assert_int_equal(gp_proto_directory_path(path, sizeof(path), "x", 0), 0);
 	assert_string_not_equal(path, expected);
 	unsetenv("GPREEMPT_VGPU");
 	assert_int_equal(rmdir(run), 0);

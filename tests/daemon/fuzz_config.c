@@ -24,19 +24,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct count count = {.diag = {.emit = emit}};
 	struct gp_sched_device_config device;
-	struct gp_config_user user;
-	struct gp_config config;
-	int error = gp_config_parse("fuzz", (const char *)data, size, &count.diag, &config);
+	struct gp_daemon_config_user user;
+	struct gp_daemon_config config;
+	int error = gp_daemon_config_parse("fuzz", (const char *)data, size, &count.diag, &config);
 
 	if (!!error != !!count.errors)
 		abort();
 	if (error)
 		return 0;
-	gp_config_device(&config, 1, 1, false, &device);
-	gp_config_user(&config, 1, "x", &user);
+	gp_daemon_config_device(&config, 1, 1, false, &device);
+	gp_daemon_config_user(&config, 1, "x", &user);
 	if (device.policy >= GP_SCHED_POLICIES || device.min_run_ns > GP_SCHED_SPAN_MAX ||
 	    user.max_priority > GP_SCHED_PRIORITY_MAX || config.mode > GP_MODE_ACT)
 		abort();
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 	return 0;
 }

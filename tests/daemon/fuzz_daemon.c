@@ -51,7 +51,7 @@ struct scene {
 	int peer[PEERS];
 	u32 serial;
 	struct agent agent[AGENTS];
-	struct gp_activity *memory;
+	struct gp_proto_activity *memory;
 	int memory_fd;
 	struct gp_wire_message message;
 };
@@ -140,8 +140,8 @@ static void steps(struct scene *scene)
 
 static int greeted(struct scene *scene)
 {
-	struct gp_msg_hello me = {.pid = (u32)getpid()};
-	int fd = gp_directory_connect(GP_DAEMON_SOCKET);
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid()};
+	int fd = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 
 	must(fd >= 0);
 	steps(scene); /* accepted before anything is said */
@@ -152,15 +152,19 @@ static int greeted(struct scene *scene)
 /* An agent that does what one does: the daemon has a job with two queues afterwards. */
 static void introduce(struct scene *scene, struct agent *agent)
 {
-	_Alignas(8) char room[sizeof(struct gp_msg_queues) + 2 * sizeof(struct gp_msg_queue)] = {0};
-	struct gp_msg_queues *list = (struct gp_msg_queues *)room;
-	struct gp_msg_hello hello = {.job_class = 2, .priority = 500, .weight = 1, .name = "a"};
+	_Alignas(8) char room[sizeof(struct gp_proto_msg_queues) +
+			      2 * sizeof(struct gp_proto_msg_queue)] = {0};
+	struct gp_proto_msg_queues *list = (struct gp_proto_msg_queues *)room;
+	struct gp_proto_msg_hello hello = {.job_class = 2,
+					   .priority = 500,
+					   .weight = 1,
+					   .name = "a"};
 
 	list->count = 2;
 	for (u32 i = 0; i < 2; i++)
-		list->queues[i] = (struct gp_msg_queue){.gpu_id = 7,
-							.valid = GPREEMPT_QUEUE_KFD_ID,
-							.kfd_id = i};
+		list->queues[i] = (struct gp_proto_msg_queue){.gpu_id = 7,
+							      .valid = GPREEMPT_QUEUE_KFD_ID,
+							      .kfd_id = i};
 	for (int i = 0; i < 8; i++) {
 		u32 before = agent->serial;
 
@@ -182,14 +186,14 @@ static void introduce(struct scene *scene, struct agent *agent)
 static void open_scene(struct scene *scene)
 {
 	static struct gp_diag diag = {.emit = emit};
-	struct gp_config parsed;
+	struct gp_daemon_config parsed;
 
 	memset(scene, 0, sizeof(*scene));
 	fake_reset();
 	scene->memory_fd = memfd_create("activity", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	must(ftruncate(scene->memory_fd, sizeof(struct gp_activity)) == 0);
-	scene->memory = mmap(NULL, sizeof(struct gp_activity), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     scene->memory_fd, 0);
+	must(ftruncate(scene->memory_fd, sizeof(struct gp_proto_activity)) == 0);
+	scene->memory = mmap(NULL, sizeof(struct gp_proto_activity), PROT_READ | PROT_WRITE,
+			     MAP_SHARED, scene->memory_fd, 0);
 	must(scene->memory != MAP_FAILED);
 	scene->memory->magic = GP_ACTIVITY_MAGIC;
 	scene->memory->slots = GP_ACTIVITY_SLOTS;
@@ -207,7 +211,7 @@ static void open_scene(struct scene *scene)
 		     listen(scene->agent[i].listen, 4) == 0);
 	}
 	scene->daemon = calloc(1, sizeof(*scene->daemon));
-	must(gp_config_parse("fuzz", config, strlen(config), &diag, &parsed) == 0);
+	must(gp_daemon_config_parse("fuzz", config, strlen(config), &diag, &parsed) == 0);
 	must(gp_daemon_init(scene->daemon, &parsed, NULL, &diag) == 0);
 	must(gp_daemon_start(scene->daemon) == 0);
 	introduce(scene, &scene->agent[0]);
@@ -286,7 +290,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gp_wire_send(good, GP_MSG_DAEMON_STATUS, ++scene.serial, 0, NULL, 0, -1);
 	steps(&scene);
 	must(gp_wire_receive(good, &scene.message, 0) == 0 &&
-	     gp_wire_fits(&scene.message, sizeof(struct gp_msg_daemon_status), 0, 0));
+	     gp_wire_fits(&scene.message, sizeof(struct gp_proto_msg_daemon_status), 0, 0));
 	close(good);
 	close_scene(&scene);
 	return 0;

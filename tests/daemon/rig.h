@@ -31,8 +31,8 @@ enum { GPU = 4711, QUEUE = 3, NVIDIA_QUEUE = 0x5c000000, PATIENCE_S = 60 };
 struct agent {
 	pid_t pid;
 	int listen, socket, memory_fd;
-	struct gp_activity *memory; /* NULL: not sealed, so not shared */
-	struct gp_msg_hello hello;
+	struct gp_proto_activity *memory; /* NULL: not sealed, so not shared */
+	struct gp_proto_msg_hello hello;
 	u32 queues;  /* how many, with ids from QUEUE on */
 	u32 lower;   /* its streams' priority than its own, by so much */
 	u32 gpu_id;  /* NVIDIA's have no place in the memory: ids are from NVIDIA_QUEUE on */
@@ -53,10 +53,10 @@ struct rig {
 
 static inline void rig_start(struct rig *rig, const char *text)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	rig->daemon = calloc(1, sizeof(*rig->daemon));
-	if (gp_config_parse("rig", text, strlen(text), &rig->said.diag, &config) ||
+	if (gp_daemon_config_parse("rig", text, strlen(text), &rig->said.diag, &config) ||
 	    gp_daemon_init(rig->daemon, &config, NULL, &rig->said.diag) ||
 	    gp_daemon_start(rig->daemon))
 		fail_msg("%s", gp_buf_str(&rig->said.text));
@@ -112,7 +112,7 @@ static inline void rig_free(struct rig *rig)
 	for (size_t i = 0; i < rig->agents; i++) {
 		agent_end(rig->agent[i]);
 		if (rig->agent[i]->memory)
-			munmap(rig->agent[i]->memory, sizeof(struct gp_activity));
+			munmap(rig->agent[i]->memory, sizeof(struct gp_proto_activity));
 		close(rig->agent[i]->memory_fd);
 		free(rig->agent[i]);
 	}
@@ -135,14 +135,14 @@ static inline struct agent *agent_new(struct rig *rig, u32 job_class, u32 priori
 	agent->socket = -1;
 	agent->queues = 1;
 	agent->gpu_id = GPU;
-	agent->hello = (struct gp_msg_hello){.job_class = job_class,
-					     .priority = priority,
-					     .weight = 1,
-					     .name = "program"};
+	agent->hello = (struct gp_proto_msg_hello){.job_class = job_class,
+						   .priority = priority,
+						   .weight = 1,
+						   .name = "program"};
 	agent->memory_fd = memfd_create("activity", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	assert_int_equal(ftruncate(agent->memory_fd, sizeof(struct gp_activity)), 0);
-	agent->memory = mmap(NULL, sizeof(struct gp_activity), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     agent->memory_fd, 0);
+	assert_int_equal(ftruncate(agent->memory_fd, sizeof(struct gp_proto_activity)), 0);
+	agent->memory = mmap(NULL, sizeof(struct gp_proto_activity), PROT_READ | PROT_WRITE,
+			     MAP_SHARED, agent->memory_fd, 0);
 	assert_ptr_not_equal(agent->memory, MAP_FAILED);
 	agent->memory->magic = GP_ACTIVITY_MAGIC;
 	agent->memory->slots = GP_ACTIVITY_SLOTS;
@@ -179,12 +179,13 @@ static inline void agent_say(struct agent *agent, u16 type, const void *body, si
 
 static inline void agent_queues(struct agent *agent)
 {
-	_Alignas(8) char room[sizeof(struct gp_msg_queues) + 8 * sizeof(struct gp_msg_queue)];
-	struct gp_msg_queues *list = (struct gp_msg_queues *)room;
+	_Alignas(8) char
+		room[sizeof(struct gp_proto_msg_queues) + 8 * sizeof(struct gp_proto_msg_queue)];
+	struct gp_proto_msg_queues *list = (struct gp_proto_msg_queues *)room;
 
-	*list = (struct gp_msg_queues){.count = agent->queues};
+	*list = (struct gp_proto_msg_queues){.count = agent->queues};
 	for (u32 i = 0; i < agent->queues; i++)
-		list->queues[i] = (struct gp_msg_queue){
+		list->queues[i] = (struct gp_proto_msg_queue){
 			.gpu_id = agent->gpu_id,
 			.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING,
 			.kfd_id = (gp_gpu_is_nvidia(agent->gpu_id) ? NVIDIA_QUEUE : QUEUE) + i,
@@ -198,7 +199,7 @@ static inline void agent_queues(struct agent *agent)
 
 static inline void agent_answer(struct agent *agent)
 {
-	const struct gp_msg *ask = &agent->message.header;
+	const struct gp_proto_msg *ask = &agent->message.header;
 
 	agent->questions++;
 	if (agent->silent)
@@ -281,7 +282,7 @@ static inline bool rig_late(u64 start)
 /* The program's queue gets work, or has done it. */
 static inline void agent_edge(struct agent *agent, u32 queue, bool busy)
 {
-	struct gp_msg_edge edge = {.now_ns = gp_daemon_now(), .busy = busy, .queue = queue};
+	struct gp_proto_msg_edge edge = {.now_ns = gp_daemon_now(), .busy = busy, .queue = queue};
 
 	__atomic_store_n(&agent->memory->slot[queue].state,
 			 busy ? GP_ACTIVITY_BUSY : GP_ACTIVITY_DRAINED, __ATOMIC_SEQ_CST);
@@ -297,8 +298,8 @@ static inline void work(struct rig *rig, struct agent *agent, bool busy)
 /* Until the daemon knows all about it. */
 static inline void agent_await(struct rig *rig, const struct agent *agent)
 {
-	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
-			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)agent->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)agent->pid)->queue_count);
 }
 
 static inline struct agent *agent_known(struct rig *rig, u32 job_class, u32 priority)
@@ -309,9 +310,9 @@ static inline struct agent *agent_known(struct rig *rig, u32 job_class, u32 prio
 	return agent;
 }
 
-static inline struct gp_job *job_of(struct rig *rig, const struct agent *agent)
+static inline struct gp_daemon_job *job_of(struct rig *rig, const struct agent *agent)
 {
-	return gp_host_client(rig->daemon, (u32)agent->pid)->job;
+	return gp_daemon_host_client(rig->daemon, (u32)agent->pid)->job;
 }
 
 /* A new configuration, while it runs. */
@@ -331,8 +332,10 @@ static inline u32 lines(struct rig *rig, const struct agent *agent, u32 kind, u3
 {
 	u32 count = 0;
 
-	for (u64 id = gp_record_first(&rig->daemon->record); id < rig->daemon->record.next; id++) {
-		const struct gp_msg_decision *line = gp_record_at(&rig->daemon->record, id);
+	for (u64 id = gp_daemon_record_first(&rig->daemon->record); id < rig->daemon->record.next;
+	     id++) {
+		const struct gp_proto_msg_decision *line =
+			gp_daemon_record_at(&rig->daemon->record, id);
 
 		count += line->kind == kind && (why == GP_SCHED_WHYS || line->why == why) &&
 			 line->job_pid == (u32)agent->pid;

@@ -20,8 +20,10 @@ static void higher_work_suspends_lower_and_lets_it_go_when_drained(void **state)
 	assert_int_equal(lines(rig, low, GP_DECISION_SUSPEND, GP_SCHED_WHY_INVERSION), 1);
 	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHY_CLEAR), 1);
 	assert_int_equal(lines(rig, low, GP_DECISION_DONE, GP_SCHED_WHYS), 2);
-	for (u64 id = gp_record_first(&rig->daemon->record); id < rig->daemon->record.next; id++) {
-		const struct gp_msg_decision *line = gp_record_at(&rig->daemon->record, id);
+	for (u64 id = gp_daemon_record_first(&rig->daemon->record); id < rig->daemon->record.next;
+	     id++) {
+		const struct gp_proto_msg_decision *line =
+			gp_daemon_record_at(&rig->daemon->record, id);
 
 		if (line->job_pid == (u32)low->pid)
 			assert_int_equal(line->job_priority, 500); /* known of every line */
@@ -43,13 +45,13 @@ static void an_operation_that_takes_long_holds_nothing_up(void **state)
 	assert_int_equal(fake.suspends, 1);
 	/* The reason ends while the stop is under way. */
 	work(rig, high, false);
-	assert_false(gp_host_client(rig->daemon, (u32)low->pid)->held);
+	assert_false(gp_daemon_host_client(rig->daemon, (u32)low->pid)->held);
 	fake_finish(1);
 	rig_run(rig);
 	fake_finish(1);
 	rig_run(rig);
 	assert_false(fake_held(low->pid));
-	assert_false(gp_host_client(rig->daemon, (u32)low->pid)->held);
+	assert_false(gp_daemon_host_client(rig->daemon, (u32)low->pid)->held);
 	assert_int_equal(fake.resumes, 1);
 	assert_true(gp_list_empty(&rig->daemon->operations));
 	rig_free(rig);
@@ -60,7 +62,7 @@ static void a_job_of_two_processes_is_stopped_whole(void **state)
 	struct rig *rig = rig_new(ACT "[rule all]\nexecutable = *\ngroup = ranks\n"
 				      "priority = 700\n");
 	struct agent *a = agent_known(rig, 2, 500), *b = agent_known(rig, 2, 500);
-	struct gp_job *job = job_of(rig, a);
+	struct gp_daemon_job *job = job_of(rig, a);
 
 	(void)state;
 	assert_ptr_equal(job, job_of(rig, b));
@@ -69,7 +71,7 @@ static void a_job_of_two_processes_is_stopped_whole(void **state)
 	fake.wait = true;
 	work(rig, a, true);
 	job->asked_pin = GP_SCHED_PIN_HOLD;
-	gp_host_respec(rig->daemon, job);
+	gp_daemon_host_respec(rig->daemon, job);
 	assert_int_equal(fake.suspends, 2);
 	assert_int_equal(lines(rig, a, GP_DECISION_DONE, GP_SCHED_WHYS), 0);
 	fake_finish(1);
@@ -79,7 +81,7 @@ static void a_job_of_two_processes_is_stopped_whole(void **state)
 	/* One of its processes ends: the other is still held. */
 	fake.wait = false;
 	agent_end(a);
-	rig_until(rig, !gp_host_client(rig->daemon, (u32)a->pid));
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)a->pid));
 	rig_free(rig);
 }
 
@@ -106,23 +108,23 @@ static void a_stop_that_is_not_answered_in_time_has_failed(void **state)
 	struct rig *rig = rig_new("[daemon]\nmode = act\nlease = 60s\nmax_suspend = 600s\n"
 				  "operation_timeout = 1ms\n" PROMPT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_stats stats;
-	struct gp_msg_job job;
+	struct gp_proto_msg_stats stats;
+	struct gp_proto_msg_job job;
 
 	(void)state;
 	fake.wait = true;
 	work(rig, low, true);
 	work(rig, high, true);
 	rig_until(rig, lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_TIMEOUT) > 0);
-	gp_report_stats(rig->daemon, &stats);
-	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &job);
 	assert_true(stats.failures > 0);
 	assert_int_equal(stats.failures, job.failures);
 	/* It ends late and with an error: that is the same failure. */
 	fake_finish(-EIO);
 	rig_run(rig);
-	gp_report_stats(rig->daemon, &stats);
-	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	gp_daemon_report_stats(rig->daemon, &stats);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &job);
 	assert_int_equal(stats.failures, job.failures);
 	rig_free(rig);
 }
@@ -143,16 +145,16 @@ static void leases_are_renewed_while_held_and_never_after(void **state)
 	fake.wait = true;
 	work(rig, high, false);
 	renewals = fake.renewals;
-	gp_act_renew(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, renewals);
 	fake_finish(1);
 	rig_run(rig);
-	gp_act_renew(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, renewals);
 	/* Nor before the next stop is confirmed. */
 	work(rig, high, true);
 	assert_int_equal(fake.suspends, 2);
-	gp_act_renew(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, renewals);
 	rig_free(rig);
 }
@@ -166,11 +168,11 @@ static void a_suspension_that_is_not_confirmed_is_not_renewed(void **state)
 	fake.wait = true;
 	work(rig, low, true);
 	work(rig, high, true);
-	gp_act_renew(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, 0);
 	fake_finish(1);
 	rig_run(rig);
-	gp_act_renew(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
 	assert_int_equal(fake.renewals, 1);
 	rig_free(rig);
 }
@@ -188,10 +190,11 @@ static void a_lost_lease_is_told_to_the_core(void **state)
 	assert_int_equal(lines(rig, low, GP_DECISION_NOTE, GP_SCHED_WHY_LEASE_LOST), 1);
 	assert_int_equal(rig->daemon->stats.leases_lost, 1);
 	/* And so is one that a renewal finds. */
-	rig_until(rig, fake_held(low->pid) && gp_host_client(rig->daemon, (u32)low->pid)->held);
+	rig_until(rig,
+		  fake_held(low->pid) && gp_daemon_host_client(rig->daemon, (u32)low->pid)->held);
 	fake.renew_error = -ENOLCK;
-	gp_act_renew(rig->daemon);
-	gp_host_settle(rig->daemon);
+	gp_daemon_act_renew(rig->daemon);
+	gp_daemon_host_settle(rig->daemon);
 	assert_int_equal(rig->daemon->stats.leases_lost, 2);
 	rig_free(rig);
 }
@@ -227,13 +230,13 @@ static void a_device_is_broken_as_long_as_anybody_says_so(void **state)
 	(void)state;
 	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 1);
 	fake_tell(GPREEMPT_EVENT_BREAKER, high->pid, 1);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)high->pid)->broken);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)high->pid)->broken);
 	assert_true(device_is_broken(rig));
 	agent_end(high);
-	rig_until(rig, !gp_host_client(rig->daemon, (u32)high->pid));
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)high->pid));
 	assert_true(device_is_broken(rig));
 	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 0);
-	rig_until(rig, !gp_host_client(rig->daemon, (u32)low->pid)->broken);
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)low->pid)->broken);
 	assert_false(device_is_broken(rig));
 	rig_free(rig);
 }
@@ -265,7 +268,7 @@ static void a_hint_makes_room_before_the_work_comes(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_request request = {.now_ns = gp_daemon_now(), .begin = 1, .open = 1};
+	struct gp_proto_msg_request request = {.now_ns = gp_daemon_now(), .begin = 1, .open = 1};
 
 	(void)state;
 	work(rig, low, true);
@@ -279,7 +282,7 @@ static void observing_records_and_does_nothing(void **state)
 {
 	struct rig *rig = rig_new("[daemon]\nmode = observe\n" PROMPT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_stats stats;
+	struct gp_proto_msg_stats stats;
 
 	(void)state;
 	work(rig, low, true);
@@ -289,7 +292,7 @@ static void observing_records_and_does_nothing(void **state)
 	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHYS), 1);
 	assert_int_equal(fake.opens + fake.suspends + fake.resumes, 0);
 	assert_false(fake.open);
-	gp_report_stats(rig->daemon, &stats);
+	gp_daemon_report_stats(rig->daemon, &stats);
 	assert_int_equal(stats.preemptions, 0);
 	assert_int_equal(stats.would_preemptions, 1);
 	assert_int_equal(stats.operations + stats.failures, 0);
@@ -303,18 +306,18 @@ static void observing_learns_no_cost(void **state)
 				  "turn = 1us\nlinger = 0\nunknown = 10s\nage_step = 0\n"
 				  "suspend_cost = 3ms\nresume_cost = 2ms\n");
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_device device;
-	struct gp_msg_job job;
+	struct gp_proto_msg_device device;
+	struct gp_proto_msg_job job;
 
 	(void)state;
 	work(rig, low, true);
 	work(rig, high, true);
 	work(rig, high, false);
 	assert_int_equal(lines(rig, low, GP_DECISION_RESUME, GP_SCHED_WHYS), 1);
-	gp_report_device_view(rig->daemon, 0, &device);
+	gp_daemon_report_device_view(rig->daemon, 0, &device);
 	assert_int_equal(device.suspend_ns, 3000000);
 	assert_int_equal(device.resume_ns, 2000000);
-	gp_report_job_view(rig->daemon, job_of(rig, low), &job);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, low), &job);
 	assert_int_equal(job.suspend_ns, 3000000);
 	assert_int_equal(job.resume_ns, 2000000);
 	rig_free(rig);
@@ -374,19 +377,19 @@ static void the_time_of_one_that_runs_alone_goes_on(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *one = agent_known(rig, 0, 1000);
-	struct gp_msg_job first, later;
+	struct gp_proto_msg_job first, later;
 
 	(void)state;
 	work(rig, one, true);
-	gp_report_job_view(rig->daemon, job_of(rig, one), &first);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &first);
 	for (u64 start = gp_daemon_now(); gp_daemon_now() < start + GP_NS_PER_MS;)
 		;
-	gp_report_job_view(rig->daemon, job_of(rig, one), &later);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &later);
 	assert_true(later.ran_ns >= first.ran_ns + GP_NS_PER_MS);
 	work(rig, one, false);
-	gp_report_job_view(rig->daemon, job_of(rig, one), &first);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &first);
 	assert_true(first.ran_ns >= later.ran_ns);
-	gp_report_job_view(rig->daemon, job_of(rig, one), &later);
+	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &later);
 	assert_int_equal(first.ran_ns, later.ran_ns);
 	rig_free(rig);
 }

@@ -10,8 +10,9 @@ static void an_agent_that_was_there_before_is_found(void **state)
 	rig_stop(rig);
 	agent = agent_new(rig, 2, 500);
 	rig_start(rig, ACT);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
-			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count == 1);
+	rig_until(rig,
+		  gp_daemon_host_client(rig->daemon, (u32)agent->pid) &&
+			  gp_daemon_host_client(rig->daemon, (u32)agent->pid)->queue_count == 1);
 	assert_int_equal(job_of(rig, agent)->spec.class, GP_SCHED_CLASS_OFFLINE);
 	assert_string_equal(job_of(rig, agent)->name, "program");
 	rig_free(rig);
@@ -27,7 +28,7 @@ static void an_agent_that_comes_later_is_found_at_once(void **state)
 	agent = agent_known(rig, 1, 2000);
 	assert_int_equal(lines(rig, agent, GP_DECISION_CAME, GP_SCHED_WHYS), 1);
 	/* Who it is comes from the kernel, whatever it says. */
-	assert_int_equal(gp_host_client(rig->daemon, (u32)agent->pid)->who.uid, getuid());
+	assert_int_equal(gp_daemon_host_client(rig->daemon, (u32)agent->pid)->who.uid, getuid());
 	rig_free(rig);
 }
 
@@ -182,15 +183,15 @@ static void an_agent_that_cannot_show_yet_is_asked_again(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *agent = agent_new(rig, 0, 1000);
-	struct gp_client *client;
+	struct gp_daemon_client *client;
 
 	(void)state;
 	agent->blind = true;
 	agent->queues = 0;
-	rig_until(rig,
-		  gp_host_client(rig->daemon, (u32)agent->pid) &&
-			  gp_host_client(rig->daemon, (u32)agent->pid)->state == GP_CLIENT_READY);
-	client = gp_host_client(rig->daemon, (u32)agent->pid);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)agent->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)agent->pid)->state ==
+				       GP_CLIENT_READY);
+	client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
 	assert_null(client->activity);
 	agent->blind = false;
 	agent->queues = 1;
@@ -209,16 +210,16 @@ static void memory_that_could_be_taken_away_is_not_mapped(void **state)
 
 	(void)state;
 	high->unsealed = true;
-	rig_until(rig, gp_host_client(rig->daemon, (u32)high->pid) &&
-			       gp_host_client(rig->daemon, (u32)high->pid)->queue_count);
-	assert_null(gp_host_client(rig->daemon, (u32)high->pid)->activity);
-	assert_non_null(gp_host_client(rig->daemon, (u32)low->pid)->activity);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)high->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)high->pid)->queue_count);
+	assert_null(gp_daemon_host_client(rig->daemon, (u32)high->pid)->activity);
+	assert_non_null(gp_daemon_host_client(rig->daemon, (u32)low->pid)->activity);
 	assert_int_equal(ftruncate(high->memory_fd, 0), 0);
 	/* Edges alone are enough to schedule by. */
 	work(rig, low, true);
 	agent_say(high, GP_MSG_AGENT_EDGE,
-		  &(struct gp_msg_edge){.now_ns = gp_daemon_now(), .busy = 1},
-		  sizeof(struct gp_msg_edge));
+		  &(struct gp_proto_msg_edge){.now_ns = gp_daemon_now(), .busy = 1},
+		  sizeof(struct gp_proto_msg_edge));
 	rig_run(rig);
 	assert_true(fake_held(low->pid));
 	rig_free(rig);
@@ -232,8 +233,8 @@ static void what_is_no_message_ends_the_connection(void **state)
 		size_t size;
 	} bad[] = {
 		{GP_MSG_AGENT_EDGE, 0, 3},
-		{GP_MSG_AGENT_REQUEST, 0, sizeof(struct gp_msg_request) + 1},
-		{GP_MSG_AGENT_QUEUES, 9, sizeof(struct gp_msg_queues) + 1},
+		{GP_MSG_AGENT_REQUEST, 0, sizeof(struct gp_proto_msg_request) + 1},
+		{GP_MSG_AGENT_QUEUES, 9, sizeof(struct gp_proto_msg_queues) + 1},
 		{GP_MSG_AGENT_SUSPEND, 9, 0},
 		{GP_MSG_HELLO, 9, 1},
 	};
@@ -246,8 +247,8 @@ static void what_is_no_message_ends_the_connection(void **state)
 
 		memset(body, 0xff, sizeof(body));
 		gp_wire_send(liar->socket, bad[i].type, bad[i].serial, 0, body, bad[i].size, -1);
-		rig_until(rig, !gp_host_client(rig->daemon, (u32)liar->pid));
-		assert_non_null(gp_host_client(rig->daemon, (u32)other->pid));
+		rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)liar->pid));
+		assert_non_null(gp_daemon_host_client(rig->daemon, (u32)other->pid));
 		rig_free(rig);
 	}
 }
@@ -256,11 +257,11 @@ static void a_count_that_is_not_there_is_not_believed(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *liar = agent_known(rig, 0, 1000);
-	struct gp_msg_queues list = {.count = 500};
+	struct gp_proto_msg_queues list = {.count = 500};
 
 	(void)state;
 	gp_wire_send(liar->socket, GP_MSG_AGENT_QUEUES, 7, 500, &list, sizeof(list), -1);
-	rig_until(rig, !gp_host_client(rig->daemon, (u32)liar->pid));
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)liar->pid));
 	rig_free(rig);
 }
 
@@ -269,8 +270,8 @@ static void one_that_floods_before_it_is_known_is_not_listened_to(void **state)
 {
 	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
 	struct agent *odd = agent_new(rig, 1, 2000), *good;
-	struct gp_msg_edge edge = {.busy = 1};
-	struct gp_client *client;
+	struct gp_proto_msg_edge edge = {.busy = 1};
+	struct gp_daemon_client *client;
 
 	(void)state;
 	odd->silent = true;
@@ -278,13 +279,13 @@ static void one_that_floods_before_it_is_known_is_not_listened_to(void **state)
 	for (u32 i = 0; i < 100; i++)
 		agent_say(odd, GP_MSG_AGENT_EDGE, &edge, sizeof(edge));
 	rig_until(rig, rig->daemon->stats.dropped_messages);
-	client = gp_container(rig->daemon->clients.next, struct gp_client, link);
+	client = gp_container(rig->daemon->clients.next, struct gp_daemon_client, link);
 	assert_true(client->watch.paused);
 	assert_true(client->messages < 100);
 	assert_true(gp_timer_armed(&client->timer)); /* it is left when its time is over */
 	good = agent_known(rig, 1, 2000);
 	work(rig, good, true);
-	assert_true(gp_host_client(rig->daemon, (u32)good->pid)->busy);
+	assert_true(gp_daemon_host_client(rig->daemon, (u32)good->pid)->busy);
 	assert_int_equal(rig->daemon->stats.dropped_messages, 1);
 	agent_end(odd);
 	rig_until(rig,
@@ -297,7 +298,7 @@ static void one_that_floods_is_slowed_down_and_the_others_are_not(void **state)
 	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
 	struct agent *loud = agent_known(rig, 2, 400);
-	struct gp_client *client = gp_host_client(rig->daemon, (u32)loud->pid);
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)loud->pid);
 
 	(void)state;
 	for (int i = 0; i < 200; i++)
@@ -322,7 +323,7 @@ static void a_user_has_no_more_clients_and_queues_than_allowed(void **state)
 	(void)state;
 	second = agent_new(rig, 0, 1000);
 	rig_until(rig, rig->daemon->stats.refused_clients == 1);
-	assert_null(gp_host_client(rig->daemon, (u32)second->pid));
+	assert_null(gp_daemon_host_client(rig->daemon, (u32)second->pid));
 	first->queues = 5;
 	agent_say(first, GP_MSG_AGENT_CHANGED, NULL, 0);
 	rig_run(rig);

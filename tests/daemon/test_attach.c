@@ -72,7 +72,7 @@ static void victim_start(struct rig *rig, struct victim *victim)
 	fake.queue_count = 1;
 	show(rig, victim);
 	rig->daemon->root.dir = rig->directory;
-	gp_attach_configure(rig->daemon);
+	gp_daemon_attach_configure(rig->daemon);
 }
 
 static void victim_end(struct victim *victim)
@@ -87,12 +87,12 @@ static void one_that_a_rule_names_is_read_and_stopped(void **state)
 	struct rig *rig = rig_new(RULE);
 	struct victim victim;
 	struct agent *high;
-	struct gp_client *client;
+	struct gp_daemon_client *client;
 
 	(void)state;
 	victim_start(rig, &victim);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)victim.pid));
-	client = gp_host_client(rig->daemon, (u32)victim.pid);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)victim.pid));
+	client = gp_daemon_host_client(rig->daemon, (u32)victim.pid);
 	assert_true(client->attached);
 	assert_int_equal(client->queue_count, 1);
 	/* The session begins with a stop and a start of a moment. */
@@ -106,7 +106,7 @@ static void one_that_a_rule_names_is_read_and_stopped(void **state)
 	work(rig, high, false);
 	assert_false(fake_held(victim.pid));
 	victim_end(&victim);
-	rig_until(rig, !gp_host_client(rig->daemon, (u32)victim.pid));
+	rig_until(rig, !gp_daemon_host_client(rig->daemon, (u32)victim.pid));
 	assert_int_equal(rig->daemon->attached_count, 0);
 	rig_free(rig);
 }
@@ -118,7 +118,7 @@ static void nothing_is_read_while_nobody_could_be_affected(void **state)
 
 	(void)state;
 	victim_start(rig, &victim);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)victim.pid));
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)victim.pid));
 	rig_run(rig);
 	/* One job alone: no timer for its rings. */
 	assert_false(gp_timer_armed(&rig->daemon->read_timer));
@@ -134,17 +134,17 @@ static void an_agent_is_taken_instead_when_it_comes(void **state)
 
 	(void)state;
 	victim_start(rig, &victim);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)victim.pid));
-	gp_attach_forget(rig->daemon, (u32)victim.pid);
-	assert_null(gp_host_client(rig->daemon, (u32)victim.pid));
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)victim.pid));
+	gp_daemon_attach_forget(rig->daemon, (u32)victim.pid);
+	assert_null(gp_daemon_host_client(rig->daemon, (u32)victim.pid));
 	assert_int_equal(rig->daemon->attached_count, 0);
 	/* And one that has an agent is never attached. */
 	agent = agent_known(rig, 0, 1000);
 	show(rig, &(struct victim){.pid = agent->pid});
-	gp_attach_configure(rig->daemon);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)victim.pid));
+	gp_daemon_attach_configure(rig->daemon);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)victim.pid));
 	assert_int_equal(rig->daemon->job_count, 2);
-	assert_false(gp_host_client(rig->daemon, (u32)agent->pid)->attached);
+	assert_false(gp_daemon_host_client(rig->daemon, (u32)agent->pid)->attached);
 	victim_end(&victim);
 	rig_free(rig);
 }

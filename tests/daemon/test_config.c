@@ -4,16 +4,16 @@
 #include "daemon/config.h"
 #include "daemon/who.h"
 
-static int parse(const char *text, struct gp_config *config, struct test_diag *said)
+static int parse(const char *text, struct gp_daemon_config *config, struct test_diag *said)
 {
 	*said = (struct test_diag)TEST_DIAG;
-	return gp_config_parse("test.conf", text, strlen(text), &said->diag, config);
+	return gp_daemon_config_parse("test.conf", text, strlen(text), &said->diag, config);
 }
 
 /* The file is refused and the message is exactly this. */
 static void refused(const char *text, const char *message)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 	struct test_diag said;
 
 	assert_int_equal(parse(text, &config, &said), -EINVAL);
@@ -22,7 +22,7 @@ static void refused(const char *text, const char *message)
 	gp_buf_free(&said.text);
 }
 
-static void accepted(const char *text, struct gp_config *config)
+static void accepted(const char *text, struct gp_daemon_config *config)
 {
 	struct test_diag said;
 
@@ -34,7 +34,7 @@ static void accepted(const char *text, struct gp_config *config)
 static void an_empty_file_is_the_defaults(void **state)
 {
 	struct gp_sched_device_config device, usual;
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("", &config);
@@ -43,16 +43,16 @@ static void an_empty_file_is_the_defaults(void **state)
 	assert_int_equal(config.max_suspend_ns, 2000000000);
 	assert_int_equal(config.rule_count, 0);
 	gp_sched_device_defaults(&usual);
-	gp_config_device(&config, 4711, 1, false, &device);
+	gp_daemon_config_device(&config, 4711, 1, false, &device);
 	assert_int_equal(device.policy, usual.policy);
 	assert_int_equal(device.min_run_ns, usual.min_run_ns);
 	assert_true(device.can_suspend);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void every_unit_of_time_and_size_is_read(void **state)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[device *]\nmin_run=7ns\nturn = 8 us\nlinger\t=\t9ms\nhint: 2s\nunknown=0\n"
@@ -65,93 +65,93 @@ static void every_unit_of_time_and_size_is_read(void **state)
 	assert_int_equal(config.devices[0].unknown_ns, 0);
 	assert_int_equal(config.devices[0].memory_bytes, 192ull << 30);
 	assert_int_equal(config.devices[0].utilisation_ppm, 800000);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void comments_blank_lines_marks_and_indents_are_fine(void **state)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("\xef\xbb\xbf# first\r\n\r\n  [daemon]  ; here\r\n\tmode = act ; and here\r\n",
 		 &config);
 	assert_int_equal(config.mode, GP_MODE_ACT);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void a_device_section_changes_only_what_it_gives(void **state)
 {
 	struct gp_sched_device_config device;
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[device 0x1267]\npolicy = fair\n[device *]\nmin_run = 3ms\nslice = 4ms\n"
 		 "[device node 2]\nmin_run = 5ms\nsuspend = no\n",
 		 &config);
-	gp_config_device(&config, 4711, 1, false, &device);
+	gp_daemon_config_device(&config, 4711, 1, false, &device);
 	assert_int_equal(device.policy, GP_SCHED_FAIR);
 	assert_int_equal(device.min_run_ns, 3000000);
-	gp_config_device(&config, 9, 2, false, &device);
+	gp_daemon_config_device(&config, 9, 2, false, &device);
 	assert_int_equal(device.policy, GP_SCHED_PRIORITY);
 	assert_int_equal(device.min_run_ns, 5000000);
 	assert_int_equal(device.slice_ns, 4000000);
 	assert_false(device.can_suspend);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 /* Hardware that takes turns by itself is told how long, unless the file says no. */
 static void slices_are_shared_unless_the_file_says_no(void **state)
 {
 	struct gp_sched_device_config device;
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[device *]\nmin_run = 3ms\n[device 9]\nshare = no\n", &config);
-	gp_config_device(&config, 4711, 1, true, &device);
+	gp_daemon_config_device(&config, 4711, 1, true, &device);
 	assert_true(device.can_share && device.slices);
-	gp_config_device(&config, 9, 2, true, &device);
+	gp_daemon_config_device(&config, 9, 2, true, &device);
 	assert_false(device.can_share || device.slices);
-	gp_config_device(&config, 4711, 1, false, &device);
+	gp_daemon_config_device(&config, 4711, 1, false, &device);
 	assert_false(device.can_share || device.slices);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 	accepted("[device *]\nshare = no\n[device 9]\nshare = yes\n", &config);
-	gp_config_device(&config, 4711, 1, true, &device);
+	gp_daemon_config_device(&config, 4711, 1, true, &device);
 	assert_false(device.can_share || device.slices);
-	gp_config_device(&config, 9, 2, true, &device);
+	gp_daemon_config_device(&config, 9, 2, true, &device);
 	assert_true(device.can_share && device.slices);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void copies_are_of_a_device_and_strict_of_a_rule(void **state)
 {
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[device 9]\ncopies = yes\n[rule a]\nexecutable = x\nweight = 1\n"
 		 "[rule b]\nexecutable = y\nstrict = always\n",
 		 &config);
-	assert_true(gp_config_copies(&config, 9, 2));
-	assert_false(gp_config_copies(&config, 4711, 1));
+	assert_true(gp_daemon_config_copies(&config, 9, 2));
+	assert_false(gp_daemon_config_copies(&config, 4711, 1));
 	assert_int_equal(config.rules[0].strict, GP_STRICT_NO);
 	assert_int_equal(config.rules[1].strict, GP_STRICT_ALWAYS);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void a_users_section_is_found_by_name_and_number(void **state)
 {
-	struct gp_config_user user;
-	struct gp_config config;
+	struct gp_daemon_config_user user;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[user *]\nmax_priority = 900\n[user ann]\nmax_clients = 2\n[user 1234]\n"
 		 "max_priority = 50000\n",
 		 &config);
-	gp_config_user(&config, 5, "ann", &user);
+	gp_daemon_config_user(&config, 5, "ann", &user);
 	assert_int_equal(user.max_clients, 2);
 	assert_int_equal(user.max_priority, 900);
-	gp_config_user(&config, 1234, "bob", &user);
+	gp_daemon_config_user(&config, 1234, "bob", &user);
 	assert_int_equal(user.max_priority, 50000);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 /* All mistakes of a file are said at once: one does not hide those behind it. */
@@ -237,7 +237,7 @@ static void a_rule_must_match_something_and_change_something(void **state)
 static void what_inih_would_cut_off_is_refused(void **state)
 {
 	char text[2048] = "[rule a]\nuser = ";
-	struct gp_config config;
+	struct gp_daemon_config config;
 	struct test_diag said;
 	size_t length = strlen(text);
 
@@ -248,7 +248,8 @@ static void what_inih_would_cut_off_is_refused(void **state)
 	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: the line is too long"));
 	gp_buf_free(&said.text);
 	said = (struct test_diag)TEST_DIAG;
-	assert_int_equal(gp_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag, &config),
+	assert_int_equal(gp_daemon_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag,
+						&config),
 			 -EINVAL);
 	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: a NUL byte"));
 	gp_buf_free(&said.text);
@@ -257,13 +258,14 @@ static void what_inih_would_cut_off_is_refused(void **state)
 static void too_many_sections_are_refused(void **state)
 {
 	struct gp_buf text = {0};
-	struct gp_config config;
+	struct gp_daemon_config config;
 	struct test_diag said = TEST_DIAG;
 
 	(void)state;
 	for (int i = 0; i < 2 * GP_CONFIG_SECTIONS; i++)
 		gp_buf_printf(&text, "[rule r%d]\nuser=x\nclass=online\n", i);
-	assert_int_equal(gp_config_parse("test.conf", text.data, text.len, &said.diag, &config),
+	assert_int_equal(gp_daemon_config_parse("test.conf", text.data, text.len, &said.diag,
+						&config),
 			 -EINVAL);
 	gp_buf_free(&text);
 	gp_buf_free(&said.text);
@@ -271,7 +273,7 @@ static void too_many_sections_are_refused(void **state)
 
 /* ---- rules ---- */
 
-static const struct gp_who trainer = {
+static const struct gp_daemon_who trainer = {
 	.pid = 10,
 	.uid = 1000,
 	.user = "ann",
@@ -281,17 +283,17 @@ static const struct gp_who trainer = {
 	.container = "trainer",
 };
 
-static const char *rule_for(const struct gp_config *config, const struct gp_who *who)
+static const char *rule_for(const struct gp_daemon_config *config, const struct gp_daemon_who *who)
 {
-	const struct gp_config_rule *rule = gp_rule_find(config, who);
+	const struct gp_daemon_config_rule *rule = gp_daemon_rule_find(config, who);
 
 	return rule ? rule->name : "none";
 }
 
 static void the_first_rule_whose_patterns_all_match_counts(void **state)
 {
-	struct gp_who other = trainer;
-	struct gp_config config;
+	struct gp_daemon_who other = trainer;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[rule both]\nexecutable = python3*\nuser = bob\nclass = online\n"
@@ -309,52 +311,52 @@ static void the_first_rule_whose_patterns_all_match_counts(void **state)
 	assert_string_equal(rule_for(&config, &other), "rest");
 	strcpy(other.user, "bob");
 	assert_string_equal(rule_for(&config, &other), "both");
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void wishes_are_cut_at_the_ceiling_and_rules_are_not(void **state)
 {
-	struct gp_wish wish = {.job_class = 1, .priority = 9000, .weight = 5000};
+	struct gp_daemon_wish wish = {.job_class = 1, .priority = 9000, .weight = 5000};
 	struct gp_sched_job_spec spec;
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
 	accepted("[user ann]\nmax_priority = 1500\nmax_weight = 300\n"
 		 "[rule r]\nuser = ann\npriority = 7000\n",
 		 &config);
-	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	gp_daemon_who_spec(&config, &trainer, NULL, &wish, &spec);
 	assert_int_equal(spec.class, GP_SCHED_CLASS_ONLINE);
 	assert_int_equal(spec.priority, 1500);
 	assert_int_equal(spec.weight, 300);
-	gp_who_spec(&config, &trainer, &config.rules[0], &wish, &spec);
+	gp_daemon_who_spec(&config, &trainer, &config.rules[0], &wish, &spec);
 	assert_int_equal(spec.priority, 7000);
 	/* Without a number the class gives it, and that is cut, too. */
 	wish.priority = GP_SCHED_NONE;
-	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	gp_daemon_who_spec(&config, &trainer, NULL, &wish, &spec);
 	assert_int_equal(spec.priority, 1500);
 	wish.job_class = 2;
-	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	gp_daemon_who_spec(&config, &trainer, NULL, &wish, &spec);
 	assert_int_equal(spec.priority, GP_SCHED_PRIORITY_OFFLINE);
 	/* Nonsense from a client is no priority. */
-	wish = (struct gp_wish){.job_class = 77, .priority = 1u << 30};
-	gp_who_spec(&config, &trainer, NULL, &wish, &spec);
+	wish = (struct gp_daemon_wish){.job_class = 77, .priority = 1u << 30};
+	gp_daemon_who_spec(&config, &trainer, NULL, &wish, &spec);
 	assert_int_equal(spec.class, GP_SCHED_CLASS_NORMAL);
 	assert_int_equal(spec.priority, GP_SCHED_PRIORITY_NORMAL);
-	gp_config_free(&config);
+	gp_daemon_config_free(&config);
 }
 
 static void the_shipped_file_is_correct_and_only_observes(void **state)
 {
 	struct test_diag said = TEST_DIAG;
-	struct gp_config config;
+	struct gp_daemon_config config;
 	char path[4096];
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/../../data/gpreemptd.conf", getenv("GP_FIXTURES"));
-	assert_int_equal(gp_config_read(path, &said.diag, &config), 0);
+	assert_int_equal(gp_daemon_config_read(path, &said.diag, &config), 0);
 	assert_int_equal(config.mode, GP_MODE_OBSERVE);
-	gp_config_free(&config);
-	assert_int_equal(gp_config_read("/no/such", &said.diag, &config), -ENOENT);
+	gp_daemon_config_free(&config);
+	assert_int_equal(gp_daemon_config_read("/no/such", &said.diag, &config), -ENOENT);
 	assert_string_equal(gp_buf_str(&said.text),
 			    "cannot read /no/such: No such file or directory\n");
 	gp_buf_free(&said.text);

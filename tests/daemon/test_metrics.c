@@ -95,7 +95,7 @@ static struct rig *rig_told(const char *config)
 {
 	struct rig *rig = rig_new(config);
 
-	assert_int_equal(gp_metrics_start(rig->daemon, 0), 0);
+	assert_int_equal(gp_daemon_metrics_start(rig->daemon, 0), 0);
 	assert_int_not_equal(rig->daemon->metrics.port, 0);
 	return rig;
 }
@@ -163,7 +163,7 @@ static void failures_and_the_breaker_are_seen(void **state)
 	work(rig, low, true);
 	work(rig, high, true);
 	fake_tell(GPREEMPT_EVENT_BREAKER, low->pid, 1);
-	rig_until(rig, gp_host_client(rig->daemon, (u32)low->pid)->broken);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)low->pid)->broken);
 	text = scrape(rig);
 	assert_true(value_of(text, "gpreempt_errors_total{kind=\"operation\"} ") > 0);
 	has(text, "gpreempt_gpu_breaker_open{gpu=\"4711\",name=\"\"} 1");
@@ -207,8 +207,8 @@ static void what_nobody_sees_is_unknown_and_not_idle(void **state)
 
 	(void)state;
 	cuda->gpu_id = GP_GPU_NVIDIA;
-	rig_until(rig, gp_host_client(rig->daemon, (u32)cuda->pid) &&
-			       gp_host_client(rig->daemon, (u32)cuda->pid)->queue_count);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)cuda->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)cuda->pid)->queue_count);
 	agent_known(rig, 2, 500);
 	text = scrape(rig);
 	has(text, "gpreempt_jobs{class=\"offline\",state=\"unknown\"} 1");
@@ -219,7 +219,7 @@ static void what_nobody_sees_is_unknown_and_not_idle(void **state)
 	free(text);
 	/* That it is held is known. */
 	job_of(rig, cuda)->asked_pin = GP_SCHED_PIN_HOLD;
-	assert_int_equal(gp_host_respec(rig->daemon, job_of(rig, cuda)), 0);
+	assert_int_equal(gp_daemon_host_respec(rig->daemon, job_of(rig, cuda)), 0);
 	rig_until(rig, fake_held(cuda->pid));
 	text = scrape(rig);
 	has(text, "gpreempt_jobs{class=\"offline\",state=\"unknown\"} 0");
@@ -235,11 +235,11 @@ static void counters_do_not_go_back(void **state)
 
 	(void)state;
 	rig->daemon->stats.suspended_ns[2] = 5 * GP_NS_PER_S;
-	gp_metrics_text(rig->daemon, &text);
+	gp_daemon_metrics_text(rig->daemon, &text);
 	has(gp_buf_str(&text), "gpreempt_suspended_seconds_total{class=\"offline\"} 5.000000000");
 	gp_buf_free(&text);
 	rig->daemon->stats.suspended_ns[2] -= 1;
-	gp_metrics_text(rig->daemon, &text);
+	gp_daemon_metrics_text(rig->daemon, &text);
 	has(gp_buf_str(&text), "gpreempt_suspended_seconds_total{class=\"offline\"} 5.000000000");
 	gp_buf_free(&text);
 	rig_free(rig);
@@ -252,7 +252,7 @@ static void labels_are_escaped(void **state)
 
 	(void)state;
 	agent_known(rig, 2, 500);
-	strcpy(rig->daemon->devices[gp_host_device(rig->daemon, GPU)].name, "a\"} 1\n\\b");
+	strcpy(rig->daemon->devices[gp_daemon_host_device(rig->daemon, GPU)].name, "a\"} 1\n\\b");
 	text = scrape(rig);
 	has(text, "gpreempt_gpu_jobs{gpu=\"4711\",name=\"a\\\"} 1\\n\\\\b\"} 1");
 	free(text);
@@ -392,10 +392,10 @@ static void the_configuration_turns_it_on_and_off(void **state)
 	snprintf(path, sizeof(path), "%s/conf", rig->directory);
 	rig->daemon->config_path = path;
 	for (int most = 100; most && !rig->daemon->metrics.port; most--) {
-		assert_int_equal(gp_metrics_start(rig->daemon, 0), 0);
+		assert_int_equal(gp_daemon_metrics_start(rig->daemon, 0), 0);
 		snprintf(text, sizeof(text), "[daemon]\nmetrics_port = %u\n",
 			 rig->daemon->metrics.port);
-		gp_metrics_stop(rig->daemon);
+		gp_daemon_metrics_stop(rig->daemon);
 		assert_int_equal(gp_file_write_atomic(path, text, strlen(text)), 0);
 		assert_int_equal(gp_daemon_reload(rig->daemon), 0);
 	}

@@ -15,7 +15,7 @@ static void peer_open(struct peer *peer, struct rig *rig)
 {
 	peer->rig = rig;
 	peer->serial = 0;
-	peer->socket = gp_directory_connect(GP_DAEMON_SOCKET);
+	peer->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	assert_true(peer->socket >= 0);
 }
 
@@ -40,7 +40,7 @@ static int ask(struct peer *peer, u16 type, const void *body, size_t size)
 
 static void greet(struct peer *peer)
 {
-	struct gp_msg_hello me = {.pid = (u32)getpid()};
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid()};
 
 	assert_int_equal(ask(peer, GP_MSG_HELLO, &me, sizeof(me)), 0);
 	assert_true(gp_wire_fits(&peer->message, sizeof(me), 0, 0));
@@ -84,9 +84,9 @@ static void jobs_and_devices_are_shown_as_they_are(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_daemon_ask what = {0};
-	const struct gp_msg_jobs *jobs;
-	const struct gp_msg_devices *devices;
+	struct gp_proto_msg_daemon_ask what = {0};
+	const struct gp_proto_msg_jobs *jobs;
+	const struct gp_proto_msg_devices *devices;
 	struct peer peer;
 
 	(void)state;
@@ -95,7 +95,7 @@ static void jobs_and_devices_are_shown_as_they_are(void **state)
 	peer_open(&peer, rig);
 	greet(&peer);
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_JOBS, &what, sizeof(what)), 2);
-	jobs = (const struct gp_msg_jobs *)peer.message.body;
+	jobs = (const struct gp_proto_msg_jobs *)peer.message.body;
 	assert_int_equal(jobs->count, 2);
 	assert_int_equal(jobs->jobs[0].pid, low->pid);
 	assert_int_equal(jobs->jobs[0].run, GP_DAEMON_SUSPENDED);
@@ -110,11 +110,11 @@ static void jobs_and_devices_are_shown_as_they_are(void **state)
 	what.pid = 1;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_JOBS, &what, sizeof(what)), 0);
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DEVICES, NULL, 0), rig->daemon->device_count);
-	devices = (const struct gp_msg_devices *)peer.message.body;
+	devices = (const struct gp_proto_msg_devices *)peer.message.body;
 	assert_int_equal(devices->devices[devices->count - 1].gpu_id, GPU);
 	assert_int_equal(devices->devices[devices->count - 1].held, 1);
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_STATS, NULL, 0), 0);
-	assert_int_equal(((const struct gp_msg_stats *)peer.message.body)->preemptions, 1);
+	assert_int_equal(((const struct gp_proto_msg_stats *)peer.message.body)->preemptions, 1);
 	close(peer.socket);
 	rig_free(rig);
 }
@@ -124,8 +124,8 @@ static void the_record_is_read_from_any_line_and_by_process(void **state)
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
 	struct agent *other = agent_known(rig, 0, 1000);
-	struct gp_msg_daemon_ask what = {.first = 1};
-	const struct gp_msg_decisions *list;
+	struct gp_proto_msg_daemon_ask what = {.first = 1};
+	const struct gp_proto_msg_decisions *list;
 	struct peer peer;
 	int all;
 
@@ -136,12 +136,12 @@ static void the_record_is_read_from_any_line_and_by_process(void **state)
 	greet(&peer);
 	all = ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what));
 	assert_int_equal(all, rig->daemon->record.next - 1);
-	list = (const struct gp_msg_decisions *)peer.message.body;
+	list = (const struct gp_proto_msg_decisions *)peer.message.body;
 	for (u32 i = 0; i < list->count; i++)
 		assert_int_equal(list->decisions[i].id, i + 1);
 	what.first = 3;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), all - 2);
-	what = (struct gp_msg_daemon_ask){.first = 1, .pid = (u32)other->pid};
+	what = (struct gp_proto_msg_daemon_ask){.first = 1, .pid = (u32)other->pid};
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 1);
 	what.first = UINT64_MAX;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_DECISIONS, &what, sizeof(what)), 0);
@@ -153,8 +153,8 @@ static void the_work_of_each_queue_is_recorded(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *one = agent_known(rig, 0, 1000), *two = agent_known(rig, 0, 1000);
-	struct gp_msg_daemon_ask what = {.first = 1};
-	const struct gp_msg_works *list;
+	struct gp_proto_msg_daemon_ask what = {.first = 1};
+	const struct gp_proto_msg_works *list;
 	struct peer peer;
 
 	(void)state;
@@ -169,7 +169,7 @@ static void the_work_of_each_queue_is_recorded(void **state)
 	agent_say(two, GP_MSG_AGENT_CHANGED, NULL, 0);
 	rig_run(rig);
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_WORK, &what, sizeof(what)), 4);
-	list = (const struct gp_msg_works *)peer.message.body;
+	list = (const struct gp_proto_msg_works *)peer.message.body;
 	for (u32 i = 0; i < 4; i++) {
 		const struct agent *agent = i % 2 ? two : one;
 
@@ -182,9 +182,9 @@ static void the_work_of_each_queue_is_recorded(void **state)
 		assert_true(list->works[i].at_ns <= gp_daemon_now());
 	}
 	assert_int_equal(rig->daemon->busy_count, 0);
-	what = (struct gp_msg_daemon_ask){.first = 2, .pid = (u32)one->pid};
+	what = (struct gp_proto_msg_daemon_ask){.first = 2, .pid = (u32)one->pid};
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_WORK, &what, sizeof(what)), 1);
-	list = (const struct gp_msg_works *)peer.message.body;
+	list = (const struct gp_proto_msg_works *)peer.message.body;
 	assert_int_equal(list->works[0].id, 3);
 	close(peer.socket);
 	rig_free(rig);
@@ -193,25 +193,25 @@ static void the_work_of_each_queue_is_recorded(void **state)
 static void an_overwritten_record_begins_later(void **state)
 {
 	struct rig *rig = rig_new(ACT);
-	struct gp_msg_decision line = {.kind = GP_DECISION_NOTE};
-	struct gp_record record;
+	struct gp_proto_msg_decision line = {.kind = GP_DECISION_NOTE};
+	struct gp_daemon_record record;
 
 	(void)state;
-	assert_int_equal(gp_record_init(&record, 16), 0);
+	assert_int_equal(gp_daemon_record_init(&record, 16), 0);
 	for (int i = 0; i < 100; i++)
-		gp_record_add(&record, &line);
-	assert_int_equal(gp_record_first(&record), 85);
-	assert_null(gp_record_at(&record, 84));
-	assert_int_equal(gp_record_at(&record, 85)->id, 85);
-	assert_int_equal(gp_record_at(&record, 100)->id, 100);
-	assert_null(gp_record_at(&record, 101));
+		gp_daemon_record_add(&record, &line);
+	assert_int_equal(gp_daemon_record_first(&record), 85);
+	assert_null(gp_daemon_record_at(&record, 84));
+	assert_int_equal(gp_daemon_record_at(&record, 85)->id, 85);
+	assert_int_equal(gp_daemon_record_at(&record, 100)->id, 100);
+	assert_null(gp_daemon_record_at(&record, 101));
 	for (int i = 0; i < 1000; i++)
-		gp_record_add_work(&record, &(struct gp_msg_work){.pid = 1});
-	assert_int_equal(gp_record_first_work(&record), 1001 - 16 * GP_WORK_PER_DECISION);
-	assert_null(gp_record_work_at(&record, 1000 - 16 * GP_WORK_PER_DECISION));
-	assert_int_equal(gp_record_work_at(&record, 1000)->id, 1000);
-	assert_null(gp_record_work_at(&record, 1001));
-	gp_record_free(&record);
+		gp_daemon_record_add_work(&record, &(struct gp_proto_msg_work){.pid = 1});
+	assert_int_equal(gp_daemon_record_first_work(&record), 1001 - 16 * GP_WORK_PER_DECISION);
+	assert_null(gp_daemon_record_work_at(&record, 1000 - 16 * GP_WORK_PER_DECISION));
+	assert_int_equal(gp_daemon_record_work_at(&record, 1000)->id, 1000);
+	assert_null(gp_daemon_record_work_at(&record, 1001));
+	gp_daemon_record_free(&record);
 	rig_free(rig);
 }
 
@@ -219,10 +219,10 @@ static void a_job_is_changed_by_hand_and_stays_so(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_msg_set set = {.pid = (u32)low->pid,
-				 .what = GP_DAEMON_SET_PRIORITY | GP_DAEMON_SET_CLASS,
-				 .priority = 3000,
-				 .job_class = 1};
+	struct gp_proto_msg_set set = {.pid = (u32)low->pid,
+				       .what = GP_DAEMON_SET_PRIORITY | GP_DAEMON_SET_CLASS,
+				       .priority = 3000,
+				       .job_class = 1};
 	struct peer peer;
 
 	(void)state;
@@ -236,7 +236,7 @@ static void a_job_is_changed_by_hand_and_stays_so(void **state)
 	assert_false(fake_held(low->pid));
 	assert_true(fake_held(high->pid));
 	/* Its rule would say otherwise. */
-	gp_host_respec(rig->daemon, job_of(rig, low));
+	gp_daemon_host_respec(rig->daemon, job_of(rig, low));
 	assert_int_equal(job_of(rig, low)->spec.priority, 3000);
 	set.priority = GP_SCHED_PRIORITY_MAX + 1;
 	assert_int_equal(ask(&peer, GP_MSG_DAEMON_SET, &set, sizeof(set)), -EINVAL);
@@ -250,7 +250,7 @@ static void a_job_is_held_and_let_go_by_hand(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *agent = agent_known(rig, 0, 1000);
-	struct gp_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_HOLD};
+	struct gp_proto_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_HOLD};
 	struct peer peer;
 
 	(void)state;
@@ -274,18 +274,18 @@ static void a_job_is_held_and_let_go_by_hand(void **state)
 /* The connection's user, as far as the daemon is concerned. */
 static void become(struct rig *rig, uid_t uid)
 {
-	gp_container(rig->daemon->peers.prev, struct gp_peer, link)->uid = uid;
+	gp_container(rig->daemon->peers.prev, struct gp_daemon_peer, link)->uid = uid;
 }
 
 static void above_a_users_ceiling_only_the_group_goes(void **state)
 {
 	struct rig *rig = rig_new(ACT "[user bob]\nmax_priority = 900\n");
 	struct agent *agent = agent_known(rig, 0, 500);
-	struct gp_client *client = gp_host_client(rig->daemon, (u32)agent->pid);
-	struct gp_msg_set set = {.pid = (u32)agent->pid,
-				 .what = GP_DAEMON_SET_PRIORITY,
-				 .priority = 900};
-	struct gp_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_RUN};
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
+	struct gp_proto_msg_set set = {.pid = (u32)agent->pid,
+				       .what = GP_DAEMON_SET_PRIORITY,
+				       .priority = 900};
+	struct gp_proto_msg_pin pin = {.pid = (u32)agent->pid, .pin = GP_SCHED_PIN_RUN};
 	enum { BOB = 12345 };
 	struct peer peer;
 
@@ -335,7 +335,7 @@ static void a_follower_that_does_not_read_holds_nobody_up(void **state)
 	/* The first lines came, in order; the gap shows later ones are missing. */
 	assert_int_equal(gp_wire_receive(slow.socket, &slow.message, 0), 0);
 	assert_int_equal(slow.message.header.type, GP_MSG_DAEMON_DECISION);
-	assert_true(gp_wire_fits(&slow.message, sizeof(struct gp_msg_decision), 0, 0));
+	assert_true(gp_wire_fits(&slow.message, sizeof(struct gp_proto_msg_decision), 0, 0));
 	close(slow.socket);
 	close(other.socket);
 	rig_free(rig);
@@ -351,7 +351,7 @@ static void without_descriptors_it_rests_instead_of_spinning(void **state)
 	(void)state;
 	rig_run(rig);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	peer = gp_directory_connect(GP_DAEMON_SOCKET);
+	peer = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	spare = dup(peer);
 	close(spare); /* the lowest that is free, and all above it are forbidden */
 	none = (struct rlimit){.rlim_cur = (rlim_t)spare, .rlim_max = before.rlim_max};
@@ -370,7 +370,7 @@ static void one_user_has_only_so_many_connections(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct peer peer[GP_DAEMON_PEERS_USER + 1];
-	struct gp_msg_hello me = {0};
+	struct gp_proto_msg_hello me = {0};
 
 	(void)state;
 	for (u32 i = 0; i < GP_DAEMON_PEERS_USER; i++) {
@@ -393,10 +393,10 @@ static void a_second_daemon_is_refused(void **state)
 	struct rig *rig = rig_new(ACT);
 	struct gp_daemon *second = calloc(1, sizeof(*second));
 	struct test_diag said = TEST_DIAG;
-	struct gp_config config;
+	struct gp_daemon_config config;
 
 	(void)state;
-	assert_int_equal(gp_config_defaults(&config), 0);
+	assert_int_equal(gp_daemon_config_defaults(&config), 0);
 	assert_int_equal(gp_daemon_init(second, &config, NULL, &said.diag), 0);
 	assert_int_equal(gp_daemon_start(second), -EBUSY);
 	gp_daemon_free(second);

@@ -8,12 +8,12 @@ static void a_share_is_not_waited_for(void **state)
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
 
 	(void)state;
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 1);
 	assert_int_equal(fake.shares, 1);
 	assert_int_equal(fake.waited_shares, 0);
 	/* With too many calls under way it is sent after the next answer. */
 	fake.share_error = -EAGAIN;
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 2);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 2);
 	assert_int_equal(fake.shares, 1);
 	fake.share_error = 0;
 	fake_tell(GPREEMPT_EVENT_QUEUES, high->pid, 0);
@@ -37,10 +37,10 @@ static void shares_are_sent_one_at_a_time_and_the_last_wish_wins(void **state)
 
 	(void)state;
 	fake.wait = true;
-	gp_act_share(rig->daemon, job_of(rig, high), 0, 1);
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 3);
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 4);
+	gp_daemon_act_share(rig->daemon, job_of(rig, high), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 3);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 4);
 	rig_run(rig);
 	assert_int_equal(fake.shares, 2); /* one for each process */
 	fake_finish(0);
@@ -61,7 +61,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 
 	(void)state;
 	fake.wait = true;
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 1);
 	fake_finish(-ETIME);
 	rig_until(rig, fake.shares == 2);
 	fake_finish(-ECONNRESET);
@@ -72,7 +72,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
 	/* A program that never takes it: five times more, then it is said. */
 	fake.shares = 0;
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 2);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 2);
 	for (int i = 1; i < 6; i++) {
 		fake_finish(-ETIME);
 		rig_until(rig, fake.shares == i + 1);
@@ -82,7 +82,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
 	assert_int_equal(fake.shares, 6);
 	/* Where there are none, it is not tried again. */
-	gp_act_share(rig->daemon, job_of(rig, low), 0, 3);
+	gp_daemon_act_share(rig->daemon, job_of(rig, low), 0, 3);
 	assert_int_equal(fake.shares, 7);
 	fake_finish(-EOPNOTSUPP);
 	rig_until(rig, !fake_target(low->pid)->pending && fake.first == fake.last);
@@ -120,8 +120,8 @@ static void a_share_that_was_refused_for_good_is_not_sent_again(void **state)
 
 	(void)state;
 	fake_target(one->pid)->refuses = -EOPNOTSUPP;
-	gp_act_share(rig->daemon, job_of(rig, one), 0, 1);
-	gp_act_share(rig->daemon, job_of(rig, two), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, one), 0, 1);
+	gp_daemon_act_share(rig->daemon, job_of(rig, two), 0, 1);
 	rig_until(rig, share_of(two) && fake.first == fake.last);
 	fake.shares = 0;
 	fake_target(two->pid)->share = 0;
@@ -158,10 +158,10 @@ static void shares_lie_side_by_side_and_follow_who_is_there(void **state)
 
 	(void)state;
 	three->hello.weight = 3;
-	rig_until(rig, gp_host_client(rig->daemon, (u32)one->pid) &&
-			       gp_host_client(rig->daemon, (u32)one->pid)->queue_count &&
-			       gp_host_client(rig->daemon, (u32)three->pid) &&
-			       gp_host_client(rig->daemon, (u32)three->pid)->queue_count);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)one->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)one->pid)->queue_count &&
+			       gp_daemon_host_client(rig->daemon, (u32)three->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)three->pid)->queue_count);
 	/* Who came first begins at 0. */
 	if (share_of(one) >> 16) {
 		assert_int_equal(share_of(three), GPREEMPT_SHARE_AT(0, 750));

@@ -12,18 +12,18 @@ static struct agent *on_gpu(struct rig *rig, u32 gpu_id, u32 priority)
 	struct agent *agent = agent_new(rig, 0, priority);
 
 	agent->gpu_id = gpu_id;
-	rig_until(rig, gp_host_client(rig->daemon, (u32)agent->pid) &&
-			       gp_host_client(rig->daemon, (u32)agent->pid)->queue_count);
+	rig_until(rig, gp_daemon_host_client(rig->daemon, (u32)agent->pid) &&
+			       gp_daemon_host_client(rig->daemon, (u32)agent->pid)->queue_count);
 	return agent;
 }
 
 /* The rule for this name counts for it from now on. */
 static void rename_to(struct rig *rig, const struct agent *agent, const char *name)
 {
-	struct gp_client *client = gp_host_client(rig->daemon, (u32)agent->pid);
+	struct gp_daemon_client *client = gp_daemon_host_client(rig->daemon, (u32)agent->pid);
 
 	snprintf(client->who.executable, sizeof(client->who.executable), "/opt/%s", name);
-	assert_int_equal(gp_host_respec(rig->daemon, client->job), 0);
+	assert_int_equal(gp_daemon_host_respec(rig->daemon, client->job), 0);
 	rig_run(rig);
 }
 
@@ -37,7 +37,7 @@ static struct agent *server_on(struct rig *rig, u32 gpu_id, u32 priority)
 
 static void request(struct rig *rig, struct agent *agent, bool begin)
 {
-	struct gp_msg_request it = {.now_ns = gp_daemon_now(), .begin = begin};
+	struct gp_proto_msg_request it = {.now_ns = gp_daemon_now(), .begin = begin};
 
 	agent->memory->open_requests += begin ? 1 : -1u;
 	it.open = agent->memory->open_requests;
@@ -55,8 +55,10 @@ static u64 said_to_save(struct rig *rig, const struct agent *agent)
 {
 	u64 saves = 0;
 
-	for (u64 id = gp_record_first(&rig->daemon->record); id < rig->daemon->record.next; id++) {
-		const struct gp_msg_decision *line = gp_record_at(&rig->daemon->record, id);
+	for (u64 id = gp_daemon_record_first(&rig->daemon->record); id < rig->daemon->record.next;
+	     id++) {
+		const struct gp_proto_msg_decision *line =
+			gp_daemon_record_at(&rig->daemon->record, id);
 
 		if (line->kind == GP_DECISION_SUSPEND && line->job_pid == (u32)agent->pid)
 			saves = line->saves_ns;
@@ -66,7 +68,7 @@ static u64 said_to_save(struct rig *rig, const struct agent *agent)
 
 static u32 work_of_first(struct rig *rig, const struct agent *agent)
 {
-	return gp_host_client(rig->daemon, (u32)agent->pid)->queues[0].work;
+	return gp_daemon_host_client(rig->daemon, (u32)agent->pid)->queues[0].work;
 }
 
 static void those_below_stand_still_while_a_request_is_served(void **state)

@@ -13,7 +13,7 @@ BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
 TOP_DAEMON = os.path.join(TESTS, "daemon", "top_daemon")
-FAKE_HOLDER = os.path.join(TESTS, "lib", "fake_holder")
+FAKE_HOLDER = os.path.join(TESTS, "client", "fake_holder")
 LIMIT = 60
 
 

@@ -9,28 +9,29 @@
 
 struct text {
 	struct gp_buf buf;
-	struct gp_debugfs_source source;
+	struct gp_gpu_debugfs_source source;
 };
 
 static inline void text_load(struct text *text, const char *path)
 {
 	*text = (struct text){0};
 	assert_int_equal(gp_file_read(path, GP_DEBUGFS_LIMIT, &text->buf), 0);
-	text->source = (struct gp_debugfs_source){.name = "input",
-						  .text = gp_buf_str(&text->buf),
-						  .len = text->buf.len};
+	text->source = (struct gp_gpu_debugfs_source){.name = "input",
+						      .text = gp_buf_str(&text->buf),
+						      .len = text->buf.len};
 }
 
-static inline struct gp_debugfs_source source_of(const char *text)
+static inline struct gp_gpu_debugfs_source source_of(const char *text)
 {
-	return (struct gp_debugfs_source){.name = "input", .text = text, .len = strlen(text)};
+	return (struct gp_gpu_debugfs_source){.name = "input", .text = text, .len = strlen(text)};
 }
 
-static inline const struct gp_slot *slot_at(const struct gp_slot_list *list, enum gp_slot_kind kind,
-					    u32 xcc, u32 pipe, u32 queue)
+static inline const struct gp_kfd_slot *slot_at(const struct gp_kfd_slot_list *list,
+						enum gp_kfd_slot_kind kind, u32 xcc, u32 pipe,
+						u32 queue)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		const struct gp_slot *slot = &list->items[i];
+		const struct gp_kfd_slot *slot = &list->items[i];
 
 		if (slot->kind == kind && slot->xcc == xcc && slot->pipe == pipe &&
 		    slot->queue == queue)
@@ -52,9 +53,9 @@ static inline u32 version_gfx90a(void *ctx, u32 gpu_id)
 	return 90010;
 }
 
-static inline struct gp_slot_list parse_hqds(const char *path, struct test_diag *sink)
+static inline struct gp_kfd_slot_list parse_hqds(const char *path, struct test_diag *sink)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	text_load(&text, path);
@@ -63,10 +64,10 @@ static inline struct gp_slot_list parse_hqds(const char *path, struct test_diag 
 	return list;
 }
 
-static inline struct gp_slot_list hqds_fixture(const char *name)
+static inline struct gp_kfd_slot_list hqds_fixture(const char *name)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = parse_hqds(fixture(name), &sink);
+	struct gp_kfd_slot_list list = parse_hqds(fixture(name), &sink);
 
 	assert_int_equal(sink.errors + sink.warnings, 0);
 	gp_buf_free(&sink.text);

@@ -1,9 +1,9 @@
 /* The reader of debugfs hqds. */
 #include "debugfs_text.h"
 
-static void check_gfx9(const struct gp_slot_list *list, bool inst)
+static void check_gfx9(const struct gp_kfd_slot_list *list, bool inst)
 {
-	const struct gp_slot *slot = slot_at(list, GP_SLOT_COMPUTE, 0, 0, 2);
+	const struct gp_kfd_slot *slot = slot_at(list, GP_SLOT_COMPUTE, 0, 0, 2);
 
 	assert_int_equal(list->count, 8);
 	assert_int_equal(!!(slot->valid & GP_SLOT_XCC), inst);
@@ -34,21 +34,21 @@ static void check_gfx9(const struct gp_slot_list *list, bool inst)
 
 static void slots_of_both_kernel_eras_are_decoded(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
 
 	(void)state;
 	check_gfx9(&list, true);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	list = hqds_fixture("debugfs/gfx9/hqds_61");
 	check_gfx9(&list, false);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void backlog_is_taken_modulo_the_ring(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	const struct gp_slot *wrapped = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2);
-	const struct gp_slot *kernel = slot_at(&list, GP_SLOT_HIQ, 0, 0, 0);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	const struct gp_kfd_slot *wrapped = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2);
+	const struct gp_kfd_slot *kernel = slot_at(&list, GP_SLOT_HIQ, 0, 0, 0);
 
 	(void)state;
 	assert_int_equal(wrapped->rptr, 63);
@@ -60,14 +60,14 @@ static void backlog_is_taken_modulo_the_ring(void **state)
 	assert_int_equal(kernel->wptr, 0x61c);
 	assert_int_equal(kernel->backlog, 0);
 	assert_false(kernel->valid & GP_SLOT_OBJECT);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void stale_slots_are_inactive(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	const struct gp_slot *compute = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3);
-	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 1);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	const struct gp_kfd_slot *compute = slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 3);
+	const struct gp_kfd_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 1);
 
 	(void)state;
 	assert_false(compute->active);
@@ -76,14 +76,14 @@ static void stale_slots_are_inactive(void **state)
 	assert_true(sdma->valid & GP_SLOT_REGISTERS);
 	assert_int_equal(sdma->words[0] & 1, 1);
 	assert_false(sdma->active);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void sdma_slots_are_decoded(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	const struct gp_slot *slot = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
-	const struct gp_slot *refused = slot_at(&list, GP_SLOT_SDMA, 0, 0, 2);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	const struct gp_kfd_slot *slot = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
+	const struct gp_kfd_slot *refused = slot_at(&list, GP_SLOT_SDMA, 0, 0, 2);
 
 	(void)state;
 	assert_true(slot->active);
@@ -97,15 +97,15 @@ static void sdma_slots_are_decoded(void **state)
 	assert_false(slot->valid & (GP_SLOT_PRIORITY | GP_SLOT_MQD | GP_SLOT_CWSR));
 	assert_int_equal(refused->word_count, 0);
 	assert_int_equal(refused->valid, 0);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void every_xcc_has_its_own_slots(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx942/hqds");
-	const struct gp_slot *first = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
-	const struct gp_slot *second = slot_at(&list, GP_SLOT_COMPUTE, 1, 0, 2);
-	const struct gp_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx942/hqds");
+	const struct gp_kfd_slot *first = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+	const struct gp_kfd_slot *second = slot_at(&list, GP_SLOT_COMPUTE, 1, 0, 2);
+	const struct gp_kfd_slot *sdma = slot_at(&list, GP_SLOT_SDMA, 0, 0, 0);
 
 	(void)state;
 	assert_int_equal(list.count, 9);
@@ -115,13 +115,13 @@ static void every_xcc_has_its_own_slots(void **state)
 	assert_int_equal(second->addresses[0], 0xcc914);
 	assert_int_equal(sdma->word_count, 44);
 	assert_true(sdma->active);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void gfx10_is_known_by_its_addresses(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = parse_hqds(fixture("debugfs/gfx10/hqds"), &sink);
+	struct gp_kfd_slot_list list = parse_hqds(fixture("debugfs/gfx10/hqds"), &sink);
 
 	(void)state;
 	assert_int_equal(list.count, 1);
@@ -131,12 +131,12 @@ static void gfx10_is_known_by_its_addresses(void **state)
 	assert_non_null(strstr(gp_buf_str(&sink.text), "input:2: registers are read as gfx10"));
 	assert_non_null(strstr(gp_buf_str(&sink.text), "GPU a200 is stopped"));
 	gp_buf_free(&sink.text);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void gfx11_keeps_its_rows_without_a_claim(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	(void)state;
@@ -147,18 +147,18 @@ static void gfx11_keeps_its_rows_without_a_claim(void **state)
 	for (size_t i = 0; i < list.count; i++)
 		assert_int_equal(list.items[i].valid & GP_SLOT_REGISTERS, 0);
 	assert_int_equal(list.items[1].word_count, 56);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	/* With a version that is known, addresses are not asked. */
 	for (char *c = text.buf.data; (c = strstr(c, "0000c9")); c++)
 		c[4] = 'd';
 	text.source.gfx_version = version_gfx90a;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_true(list.items[1].valid & GP_SLOT_REGISTERS);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	text.source.gfx_version = NULL;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text.buf);
 }
 
@@ -167,8 +167,8 @@ static void gfx11_keeps_its_rows_without_a_claim(void **state)
 static void refused_with(const char *text, size_t len, const char *message)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
-	struct gp_debugfs_source source = {.name = "input", .text = text, .len = len};
+	struct gp_kfd_slot_list list = {0};
+	struct gp_gpu_debugfs_source source = {.name = "input", .text = text, .len = len};
 
 	assert_int_equal(gp_kfd_parse_hqds(&source, &sink.diag, &list), -EINVAL);
 	assert_int_equal(list.count, 0);
@@ -209,8 +209,8 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 
 static void empty_text_is_an_empty_list(void **state)
 {
-	struct gp_debugfs_source source = source_of("");
-	struct gp_slot_list list = {0};
+	struct gp_gpu_debugfs_source source = source_of("");
+	struct gp_kfd_slot_list list = {0};
 
 	(void)state;
 	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
@@ -228,7 +228,7 @@ static void cut_text_gives_what_was_complete(void **state)
 	/* Wherever it is cut, whole slots and only whole slots are there. */
 	for (size_t len = 1; len < text.buf.len; len++) {
 		struct test_diag sink = TEST_DIAG;
-		struct gp_slot_list list = {0};
+		struct gp_kfd_slot_list list = {0};
 		int error;
 
 		text.source.len = len;
@@ -243,7 +243,7 @@ static void cut_text_gives_what_was_complete(void **state)
 			assert_true(error || sink.warnings || text.buf.data[len - 1] == '\n' ||
 				    text.buf.data[len] == '\n');
 		complete_once += list.count == 4;
-		gp_slot_list_free(&list);
+		gp_kfd_slot_list_free(&list);
 		gp_buf_free(&sink.text);
 	}
 	assert_true(complete_once > 500);
@@ -253,7 +253,7 @@ static void cut_text_gives_what_was_complete(void **state)
 static void damaged(struct text *text, const char *message)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 
 	assert_int_equal(gp_kfd_parse_hqds(&text->source, &sink.diag, &list), -EBADMSG);
 	assert_null(list.items);
@@ -266,7 +266,7 @@ static void damaged(struct text *text, const char *message)
 
 static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 	size_t whole;
 
@@ -280,12 +280,12 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_true(list.incomplete);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	assert_false(list.incomplete);
 	text.source.len = whole;
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_false(list.incomplete);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	memcpy(strstr(text.buf.data, "0000c934:") + 10, "zzzz", 4);
 	text.source.partial = false;
 	damaged(&text, "input:2: rows of this block are missing or garbled (1 such blocks); read");
@@ -297,7 +297,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 /* The first compute slot of the fixture with other pointers, in dwords of its ring of 1024. */
 static u64 backlog_of(u32 rptr, u64 wptr, bool empty)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 	char words[64], *at;
 	u64 backlog;
@@ -312,7 +312,7 @@ static u64 backlog_of(u32 rptr, u64 wptr, bool empty)
 	memcpy(strstr(at, "0000c9d4:") + 10 + 6 * 9, words, 17);
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	backlog = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->backlog;
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text.buf);
 	return backlog;
 }
@@ -335,7 +335,7 @@ static void full_ring_is_told_from_an_empty_one(void **state)
 static void garbled_rows_cost_only_their_slot(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 	char *at;
 
@@ -355,16 +355,16 @@ static void garbled_rows_cost_only_their_slot(void **state)
 	assert_true(list.items[3].valid & GP_SLOT_REGISTERS);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
 	assert_non_null(strstr(gp_buf_str(&sink.text), "line not understood (1 such lines)"));
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);
 }
 
 static void windows_line_ends_are_read(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct gp_buf crlf = {0};
-	struct gp_debugfs_source source = {.name = "input"};
+	struct gp_gpu_debugfs_source source = {.name = "input"};
 	struct text text;
 
 	(void)state;
@@ -378,16 +378,16 @@ static void windows_line_ends_are_read(void **state)
 	source.len = crlf.len;
 	assert_int_equal(gp_kfd_parse_hqds(&source, NULL, &list), 0);
 	check_gfx9(&list, true);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&crlf);
 	gp_buf_free(&text.buf);
 }
 
 static void a_block_has_an_end(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct gp_buf text = {0};
-	struct gp_debugfs_source source = {.name = "input"};
+	struct gp_gpu_debugfs_source source = {.name = "input"};
 
 	(void)state;
 	gp_buf_puts(&text, "Node 1, gpu_id a:\n  CP Pipe 0, Queue 0\n");
@@ -403,20 +403,20 @@ static void a_block_has_an_end(void **state)
 	assert_int_equal(list.count, 1);
 	assert_true(list.items[0].word_count <= 1024);
 	assert_false(list.items[0].valid & GP_SLOT_REGISTERS);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text);
 }
 
 static void gfx_names_are_versions(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_gfx_parse("gfx942"), 90402);
-	assert_int_equal(gp_gfx_parse("gfx90a"), 90010);
-	assert_int_equal(gp_gfx_parse("gfx1103"), 110003);
-	assert_int_equal(gp_gfx_parse("gfx9"), 0);
-	assert_int_equal(gp_gfx_parse("gfx9x2"), 0);
-	assert_int_equal(gp_gfx_parse("gfxz42"), 0);
-	assert_int_equal(gp_gfx_parse("navi31"), 0);
+	assert_int_equal(gp_kfd_gfx_parse("gfx942"), 90402);
+	assert_int_equal(gp_kfd_gfx_parse("gfx90a"), 90010);
+	assert_int_equal(gp_kfd_gfx_parse("gfx1103"), 110003);
+	assert_int_equal(gp_kfd_gfx_parse("gfx9"), 0);
+	assert_int_equal(gp_kfd_gfx_parse("gfx9x2"), 0);
+	assert_int_equal(gp_kfd_gfx_parse("gfxz42"), 0);
+	assert_int_equal(gp_kfd_gfx_parse("navi31"), 0);
 }
 
 int main(void)

@@ -76,8 +76,8 @@ static int fake_call(int fd, unsigned long request, void *args)
 	return -ENOTTY;
 }
 
-static const struct gp_module_port port = {.open = fake_open, .call = fake_call};
-static const struct gp_control_ops *const ops = &gp_kfd_module_control;
+static const struct gp_kfd_module_port port = {.open = fake_open, .call = fake_call};
+static const struct gp_gpu_control_ops *const ops = &gp_kfd_module_control;
 
 /* A process that has no queues in any sysfs. */
 static struct gp_control *attached(void)
@@ -86,14 +86,14 @@ static struct gp_control *attached(void)
 
 	memset(&device, 0, sizeof(device));
 	device.abi = GPREEMPT_ABI;
-	assert_int_equal(gp_module_attach(&port, PIDFD, (u32)getpid(), NULL, &control), 0);
+	assert_int_equal(gp_kfd_module_attach(&port, PIDFD, (u32)getpid(), NULL, &control), 0);
 	return control;
 }
 
 static void stops_once_and_lets_go(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	assert_int_equal(ops->resume(control, NULL, 0, &done), 0); /* nothing is held */
@@ -105,7 +105,7 @@ static void stops_once_and_lets_go(void **state)
 	assert_int_equal(device.lease_ms, 100);
 	assert_true(done.issued_ns > 0);
 	assert_int_equal(done.driver_ns, 5);
-	done = (struct gp_control_done){0};
+	done = (struct gp_gpu_control_done){0};
 	assert_int_equal(ops->suspend(control, NULL, 0, 0, &done), 0);
 	assert_int_equal(device.evicts, 1);
 	assert_int_equal(done.issued_ns, 0);
@@ -119,7 +119,7 @@ static void stops_once_and_lets_go(void **state)
 static void stops_again_when_its_lease_ran_out(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	assert_int_equal(ops->suspend(control, NULL, 0, 0, &done), 0);
@@ -137,7 +137,7 @@ static void stops_again_when_its_lease_ran_out(void **state)
 static void a_lease_that_ran_out_is_told_once(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	assert_int_equal(ops->lease(control, 100), 0); /* nothing is held yet */
@@ -152,7 +152,7 @@ static void a_lease_that_ran_out_is_told_once(void **state)
 static void renews_within_limits(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	assert_int_equal(ops->lease(control, UINT32_MAX), 0);
@@ -169,7 +169,7 @@ static void renews_within_limits(void **state)
 static void says_what_the_driver_said(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	device.call_error = -ETIME;
@@ -181,7 +181,7 @@ static void says_what_the_driver_said(void **state)
 static void part_of_a_process_is_refused(void **state)
 {
 	struct gp_control *control = attached();
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	(void)state;
 	/* Its queues cannot be counted: there is no KFD that knows this process. */
@@ -226,11 +226,12 @@ static void a_device_that_does_not_do_is_explained(void **state)
 		device.open_error = cases[i].open_error;
 		device.abi = cases[i].abi;
 		/* This process never opened a GPU. */
-		assert_int_equal(gp_module_probe(&port, (u32)getpid(), why, sizeof(why)),
+		assert_int_equal(gp_kfd_module_probe(&port, (u32)getpid(), why, sizeof(why)),
 				 cases[i].result);
 		assert_non_null(strstr(why, cases[i].why));
 		if (cases[i].result != -ENODEV) {
-			assert_int_equal(gp_module_attach(&port, PIDFD, 1, &diag.diag, &control),
+			assert_int_equal(gp_kfd_module_attach(&port, PIDFD, 1, &diag.diag,
+							      &control),
 					 cases[i].result);
 			assert_null(control);
 			assert_int_equal(diag.errors, 1);

@@ -4,10 +4,10 @@
 #include "abi/kfd_hqd.h"
 #include "gpu/kfd/slot.h"
 
-static struct gp_slot_list parse_fixture(const char *name)
+static struct gp_kfd_slot_list parse_fixture(const char *name)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	text_load(&text, fixture(name));
@@ -20,8 +20,8 @@ static struct gp_slot_list parse_fixture(const char *name)
 
 static void descriptors_belong_to_their_process(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx9/mqds");
-	const struct gp_slot *slot = &list.items[0];
+	struct gp_kfd_slot_list list = parse_fixture("debugfs/gfx9/mqds");
+	const struct gp_kfd_slot *slot = &list.items[0];
 
 	(void)state;
 	assert_int_equal(list.count, 4);
@@ -44,12 +44,12 @@ static void descriptors_belong_to_their_process(void **state)
 	assert_int_equal(list.items[2].ring, list.items[3].ring);
 	assert_int_equal(list.items[3].pid, 502);
 	assert_int_equal(list.items[3].pasid, 0x8002);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void one_dump_per_xcc_under_one_header(void **state)
 {
-	struct gp_slot_list list = parse_fixture("debugfs/gfx942/mqds");
+	struct gp_kfd_slot_list list = parse_fixture("debugfs/gfx942/mqds");
 
 	(void)state;
 	assert_int_equal(list.count, 4);
@@ -62,12 +62,12 @@ static void one_dump_per_xcc_under_one_header(void **state)
 		assert_int_equal(list.items[i].vmid, 3);
 	}
 	assert_int_equal(list.items[3].mqd_address, 0x355000);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 }
 
 static void a_decimal_pasid_that_is_not_the_pid_is_kept(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct gp_buf text = {0};
 	struct text mqds;
 
@@ -79,14 +79,14 @@ static void a_decimal_pasid_that_is_not_the_pid_is_kept(void **state)
 	mqds.source.len = text.len;
 	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &list), 0);
 	assert_int_equal(list.items[0].pasid, 32769);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text);
 	gp_buf_free(&mqds.buf);
 }
 
 static void layouts_not_known_keep_their_words(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	(void)state;
@@ -99,26 +99,26 @@ static void layouts_not_known_keep_their_words(void **state)
 		assert_true(list.items[i].word_count > 0);
 		assert_true(list.items[i].pid > 0);
 	}
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	/* Without a version the first word has to be the one KFD writes. */
 	text.source.gfx_version = NULL;
 	memcpy(strstr(text.buf.data, "c0310800"), "c0310801", 8);
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
 	assert_false(list.items[0].valid & GP_SLOT_REGISTERS);
 	assert_true(list.items[2].valid & GP_SLOT_REGISTERS);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	text.source.gfx_version = version_gfx90a;
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
 	assert_true(list.items[0].valid & GP_SLOT_REGISTERS);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text.buf);
 }
 
 static void refused_with(const char *text, const char *message)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
-	struct gp_debugfs_source source = source_of(text);
+	struct gp_kfd_slot_list list = {0};
+	struct gp_gpu_debugfs_source source = source_of(text);
 
 	assert_int_equal(gp_kfd_parse_mqds(&source, &sink.diag, &list), -EINVAL);
 	assert_null(list.items);
@@ -143,10 +143,10 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 
 static void processes_without_queues_are_no_queues(void **state)
 {
-	struct gp_debugfs_source source = source_of(
+	struct gp_gpu_debugfs_source source = source_of(
 		"Process 1 PASID 0x1:\n\nProcess 2 PASID 0x2:\n  Bad user queue type 9\n");
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 
 	(void)state;
 	assert_int_equal(gp_kfd_parse_mqds(&source, &sink.diag, &list), 0);
@@ -163,7 +163,7 @@ static void cut_text_gives_what_was_complete(void **state)
 	text_load(&text, fixture("debugfs/gfx9/mqds"));
 	text.source.partial = true;
 	for (size_t len = 1; len < text.buf.len; len += 7) {
-		struct gp_slot_list list = {0};
+		struct gp_kfd_slot_list list = {0};
 		int error;
 
 		text.source.len = len;
@@ -173,7 +173,7 @@ static void cut_text_gives_what_was_complete(void **state)
 			assert_true(list.items[i].valid & GP_SLOT_REGISTERS);
 			assert_int_equal(list.items[i].word_count, i == 1 ? 128 : 512);
 		}
-		gp_slot_list_free(&list);
+		gp_kfd_slot_list_free(&list);
 	}
 	gp_buf_free(&text.buf);
 }
@@ -181,7 +181,7 @@ static void cut_text_gives_what_was_complete(void **state)
 static void garbled_rows_cost_only_their_descriptor(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 	char *at;
 
@@ -204,14 +204,14 @@ static void garbled_rows_cost_only_their_descriptor(void **state)
 	assert_false(list.items[2].valid & GP_SLOT_REGISTERS);
 	assert_true(list.items[3].valid & GP_SLOT_REGISTERS);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "input:2: rows of this block are missing"));
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);
 }
 
 static void debug_queues_are_read(void **state)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 	char *at;
 
@@ -221,7 +221,7 @@ static void debug_queues_are_read(void **state)
 	memcpy(at, "            DIQ on device", 25);
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, NULL, &list), 0);
 	assert_int_equal(list.items[0].kind, GP_SLOT_DIQ);
-	gp_slot_list_free(&list);
+	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&text.buf);
 }
 
@@ -234,7 +234,7 @@ static void every_descriptor_of_the_samples_is_right(void **state)
 
 	(void)state;
 	for (size_t s = 0; s < GP_ARRAY_SIZE(samples); s++) {
-		struct gp_slot_list list = {0};
+		struct gp_kfd_slot_list list = {0};
 		struct text text;
 		size_t seen = 0;
 
@@ -245,7 +245,7 @@ static void every_descriptor_of_the_samples_is_right(void **state)
 		assert_int_equal(list.count, counts[s]);
 		/* The row at 0x220 starts with PQ_BASE, PQ_RPTR and the read index's address. */
 		for (const char *at = text.buf.data; (at = strstr(at, "    00000220: ")); at++) {
-			const struct gp_slot *slot = &list.items[seen++];
+			const struct gp_kfd_slot *slot = &list.items[seen++];
 			unsigned int lo, hi, rptr, report_lo, report_hi;
 
 			assert_int_equal(sscanf(at, " 00000220: %x %x %x %x %x", &lo, &hi, &rptr,
@@ -256,14 +256,14 @@ static void every_descriptor_of_the_samples_is_right(void **state)
 			assert_int_equal(slot->object, ((u64)report_hi << 32 | report_lo) - 0x80);
 		}
 		assert_int_equal(seen, counts[s]);
-		gp_slot_list_free(&list);
+		gp_kfd_slot_list_free(&list);
 		gp_buf_free(&text.buf);
 	}
 }
 
 static void a_descriptor_does_not_tell_a_full_ring_from_an_empty_one(void **state)
 {
-	struct gp_slot slot = {.kind = GP_SLOT_COMPUTE, .node = GP_SLOT_NO_NODE};
+	struct gp_kfd_slot slot = {.kind = GP_SLOT_COMPUTE, .node = GP_SLOT_NO_NODE};
 	u32 words[GP_HQD_WORDS] = {0};
 
 	(void)state;
@@ -271,11 +271,11 @@ static void a_descriptor_does_not_tell_a_full_ring_from_an_empty_one(void **stat
 	words[GP_CP_HQD_AQL_CONTROL] = 1;
 	words[GP_CP_HQD_PQ_RPTR] = 32;
 	words[GP_CP_HQD_PQ_WPTR_LO] = 32 + 3 * 1024;
-	gp_slot_decode_cp(&slot, words);
+	gp_kfd_slot_decode_cp(&slot, words);
 	assert_true(slot.valid & GP_SLOT_POINTERS);
 	assert_false(slot.valid & GP_SLOT_BACKLOG);
 	words[GP_CP_HQD_PQ_WPTR_LO] += 16;
-	gp_slot_decode_cp(&slot, words);
+	gp_kfd_slot_decode_cp(&slot, words);
 	assert_true(slot.valid & GP_SLOT_BACKLOG);
 	assert_int_equal(slot.backlog, 1);
 }

@@ -10,7 +10,7 @@
 static void all_rings_are_read_in_one_call(void **state)
 {
 	struct gp_amd_queue queue[3] = {0};
-	struct gp_ring rings[3] = {0};
+	struct gp_gpu_ring rings[3] = {0};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -29,7 +29,7 @@ static void all_rings_are_read_in_one_call(void **state)
 static void what_is_not_there_is_unknown(void **state)
 {
 	struct gp_amd_queue queue = {.write_dispatch_id = 7};
-	struct gp_ring rings[2] = {{.object = (u64)(uintptr_t)&queue}, {.object = 0}};
+	struct gp_gpu_ring rings[2] = {{.object = (u64)(uintptr_t)&queue}, {.object = 0}};
 
 	(void)state;
 	assert_int_equal(gp_kfd_read_rings((u32)getpid(), rings, 2), 1);

@@ -1,10 +1,10 @@
 /* The reader of debugfs rls, and the join of a runlist with descriptors. */
 #include "debugfs_text.h"
 
-static struct gp_runlist parse_fixture(const char *name)
+static struct gp_kfd_runlist parse_fixture(const char *name)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_runlist list = {0};
+	struct gp_kfd_runlist list = {0};
 	struct text text;
 
 	text_load(&text, fixture(name));
@@ -17,7 +17,7 @@ static struct gp_runlist parse_fixture(const char *name)
 
 static void processes_come_with_their_queues(void **state)
 {
-	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls");
+	struct gp_kfd_runlist list = parse_fixture("debugfs/gfx9/rls");
 
 	(void)state;
 	assert_int_equal(list.node_count, 1);
@@ -38,12 +38,12 @@ static void processes_come_with_their_queues(void **state)
 	assert_int_equal(list.items[2].pasid, 0x8001);
 	assert_int_equal(list.items[2].mapped_count, 3);
 	assert_int_equal(list.items[4].engine, 2);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 }
 
 static void oversubscribed_list_ends_in_a_chain(void **state)
 {
-	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls_oversubscribed");
+	struct gp_kfd_runlist list = parse_fixture("debugfs/gfx9/rls_oversubscribed");
 
 	(void)state;
 	assert_int_equal(list.count, 7);
@@ -55,12 +55,12 @@ static void oversubscribed_list_ends_in_a_chain(void **state)
 	assert_int_equal(list.items[6].kind, GP_RUNLIST_CHAIN);
 	assert_int_equal(list.node_count, 2);
 	assert_false(list.nodes[1].active);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 }
 
-static struct gp_slot_list descriptors(void)
+static struct gp_kfd_slot_list descriptors(void)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	text_load(&text, fixture("debugfs/gfx9/mqds"));
@@ -71,11 +71,11 @@ static struct gp_slot_list descriptors(void)
 
 static void queues_get_pid_and_ring_from_their_descriptor(void **state)
 {
-	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls");
-	struct gp_slot_list owners = descriptors();
+	struct gp_kfd_runlist list = parse_fixture("debugfs/gfx9/rls");
+	struct gp_kfd_slot_list owners = descriptors();
 
 	(void)state;
-	gp_runlist_join(&list, &owners);
+	gp_kfd_runlist_join(&list, &owners);
 	assert_int_equal(list.items[0].pid, 502);
 	assert_int_equal(list.items[1].pid, 502);
 	assert_int_equal(list.items[1].ring, 0x7f1000200000);
@@ -83,94 +83,94 @@ static void queues_get_pid_and_ring_from_their_descriptor(void **state)
 	assert_int_equal(list.items[3].ring, 0x7f1000600000);
 	assert_int_equal(list.items[4].ring, 0x7f1000a00000);
 	assert_int_equal(list.items[5].pid, 501);
-	gp_runlist_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_runlist_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 static void process_without_mapped_queues_is_known_by_its_pasid(void **state)
 {
-	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls_suspended");
-	struct gp_slot_list owners = descriptors();
+	struct gp_kfd_runlist list = parse_fixture("debugfs/gfx9/rls_suspended");
+	struct gp_kfd_slot_list owners = descriptors();
 
 	(void)state;
-	gp_runlist_join(&list, &owners);
+	gp_kfd_runlist_join(&list, &owners);
 	assert_int_equal(list.count, 3);
 	assert_int_equal(list.items[2].pid, 501);
 	assert_int_equal(list.items[2].queue_count, 3);
 	assert_int_equal(list.items[2].mapped_count, 0);
 	/* Two processes with one PASID: unknown. */
 	owners.items[3].pasid = 0x8001;
-	gp_runlist_join(&list, &owners);
+	gp_kfd_runlist_join(&list, &owners);
 	assert_int_equal(list.items[2].pid, 0);
-	gp_runlist_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_runlist_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 /* The entries of the fixture after a join with descriptors that were changed. */
-static struct gp_runlist join_after(void (*change)(struct gp_slot *descriptor))
+static struct gp_kfd_runlist join_after(void (*change)(struct gp_kfd_slot *descriptor))
 {
-	struct gp_runlist list = parse_fixture("debugfs/gfx9/rls");
-	struct gp_slot_list owners = descriptors();
+	struct gp_kfd_runlist list = parse_fixture("debugfs/gfx9/rls");
+	struct gp_kfd_slot_list owners = descriptors();
 
 	for (size_t i = 0; i < owners.count; i++)
 		change(&owners.items[i]);
-	gp_runlist_join(&list, &owners);
-	gp_slot_list_free(&owners);
+	gp_kfd_runlist_join(&list, &owners);
+	gp_kfd_slot_list_free(&owners);
 	return list;
 }
 
-static void other_doorbell(struct gp_slot *descriptor)
+static void other_doorbell(struct gp_kfd_slot *descriptor)
 {
 	descriptor->doorbell += 2;
 }
 
-static void other_address(struct gp_slot *descriptor)
+static void other_address(struct gp_kfd_slot *descriptor)
 {
 	descriptor->mqd_address += 0x1000;
 }
 
-static void other_pasid(struct gp_slot *descriptor)
+static void other_pasid(struct gp_kfd_slot *descriptor)
 {
 	descriptor->pasid += 0x10;
 }
 
-static void no_pasid(struct gp_slot *descriptor)
+static void no_pasid(struct gp_kfd_slot *descriptor)
 {
 	descriptor->pasid = 0;
 }
 
 static void descriptor_that_contradicts_is_not_the_queues(void **state)
 {
-	struct gp_runlist list = join_after(other_doorbell);
+	struct gp_kfd_runlist list = join_after(other_doorbell);
 
 	(void)state;
 	for (size_t i = 0; i < list.count; i++) {
 		if (list.items[i].kind == GP_RUNLIST_QUEUE)
 			assert_int_equal(list.items[i].pid + list.items[i].ring, 0);
 	}
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	list = join_after(other_address);
 	assert_int_equal(list.items[1].pid, 0);
 	assert_int_equal(list.items[1].ring, 0);
 	/* SDMA is joined by its doorbell alone. */
 	assert_int_equal(list.items[4].pid, 501);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	list = join_after(other_pasid);
 	for (size_t i = 0; i < list.count; i++)
 		assert_int_equal(list.items[i].pid, 0);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	/* Where the kernel prints no PASID there is none to contradict. */
 	list = join_after(no_pasid);
 	assert_int_equal(list.items[0].pid, 502);
 	assert_int_equal(list.items[5].pid, 501);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 }
 
 static void refused_with(const char *text, const char *message)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_runlist list = {0};
-	struct gp_debugfs_source source = source_of(text);
+	struct gp_kfd_runlist list = {0};
+	struct gp_gpu_debugfs_source source = source_of(text);
 
 	assert_int_equal(gp_kfd_parse_rls(&source, &sink.diag, &list), -EINVAL);
 	assert_null(list.items);
@@ -203,7 +203,7 @@ static void cut_text_gives_whole_packets(void **state)
 	text_load(&text, fixture("debugfs/gfx9/rls"));
 	text.source.partial = true;
 	for (size_t len = 1; len < text.buf.len; len++) {
-		struct gp_runlist list = {0};
+		struct gp_kfd_runlist list = {0};
 		int error;
 
 		text.source.len = len;
@@ -211,7 +211,7 @@ static void cut_text_gives_whole_packets(void **state)
 		assert_int_equal(error, list.count ? 0 : -EINVAL);
 		assert_true(list.count >= most);
 		most = list.count;
-		gp_runlist_free(&list);
+		gp_kfd_runlist_free(&list);
 	}
 	assert_true(most >= 5);
 	gp_buf_free(&text.buf);
@@ -220,7 +220,7 @@ static void cut_text_gives_whole_packets(void **state)
 static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_runlist list = {0};
+	struct gp_kfd_runlist list = {0};
 	struct text text;
 
 	(void)state;
@@ -233,7 +233,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), 0);
 	assert_true(list.incomplete);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	text.source.len += 20;
 	/* Without the last newline a word may be missing as well. */
 	text.source.partial = false;
@@ -242,7 +242,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	text.source.len++;
 	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), 0);
 	assert_false(list.incomplete);
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);
 }
@@ -250,8 +250,8 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 static void garbled_rows_cost_what_comes_after_them(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_runlist list = {0};
-	struct gp_debugfs_source source =
+	struct gp_kfd_runlist list = {0};
+	struct gp_gpu_debugfs_source source =
 		source_of("Node 1, gpu_id a:\n"
 			  "  00000000: c0011000 00000000 00000000 c0011000 00000000 00000000\n"
 			  "  00000040: c0011000 00000000 00000000\n"
@@ -275,7 +275,7 @@ static void garbled_rows_cost_what_comes_after_them(void **state)
 	assert_int_equal(list.node_count, 3);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
 	assert_non_null(strstr(gp_buf_str(&sink.text), "input:5: line not understood"));
-	gp_runlist_free(&list);
+	gp_kfd_runlist_free(&list);
 	gp_buf_free(&sink.text);
 }
 
@@ -285,7 +285,7 @@ static void the_samples_are_those_of_the_packet_log(void **state)
 	/* MAP_PROCESS headers are c013a100, MAP_QUEUES c005a200. */
 	(void)state;
 	for (size_t s = 0; s < GP_ARRAY_SIZE(names); s++) {
-		struct gp_runlist list = {0};
+		struct gp_kfd_runlist list = {0};
 		struct text text;
 		size_t processes = 0, queues = 0, found_processes = 0, found_queues = 0;
 
@@ -311,7 +311,7 @@ static void the_samples_are_those_of_the_packet_log(void **state)
 		assert_int_equal(list.items[2].mqd_address, 0x1000003ea000);
 		assert_int_equal(list.items[2].doorbell, 0x1000);
 		assert_int_equal(list.items[3].queue_count, 3);
-		gp_runlist_free(&list);
+		gp_kfd_runlist_free(&list);
 		gp_buf_free(&text.buf);
 	}
 }

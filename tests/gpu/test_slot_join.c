@@ -3,9 +3,9 @@
 #include "gpu/kfd/kfd.h"
 #include "tree.h"
 
-static struct gp_slot_list descriptors_of(const char *name)
+static struct gp_kfd_slot_list descriptors_of(const char *name)
 {
-	struct gp_slot_list list = {0};
+	struct gp_kfd_slot_list list = {0};
 	struct text text;
 
 	text_load(&text, fixture(name));
@@ -16,26 +16,26 @@ static struct gp_slot_list descriptors_of(const char *name)
 
 static void same_ring_of_two_processes_is_told_apart(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_kfd_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
 
 	(void)state;
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid, 501);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 502);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 1, 2)->pid, 501);
 	assert_int_equal(slot_at(&list, GP_SLOT_HIQ, 0, 0, 0)->pid, 0);
 	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, 501);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 static void stale_slot_is_nobodys_though_everything_in_it_is_a_queues(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
-	struct gp_slot *gone = &list.items[4];
-	const struct gp_slot *queue = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_kfd_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	struct gp_kfd_slot *gone = &list.items[4];
+	const struct gp_kfd_slot *queue = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
 
 	(void)state;
 	assert_false(gone->active);
@@ -43,20 +43,20 @@ static void stale_slot_is_nobodys_though_everything_in_it_is_a_queues(void **sta
 	assert_int_equal(gone->mqd_address, queue->mqd_address);
 	assert_int_equal(gone->doorbell, queue->doorbell);
 	gone->pid = 501;
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	assert_int_equal(gone->pid, 0);
 	assert_int_equal(queue->pid, 501);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 /* Drops a process as if it had no descriptor (yet, or any more). */
-static void forget(struct gp_slot_list *owners, u32 pid)
+static void forget(struct gp_kfd_slot_list *owners, u32 pid)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < owners->count; i++) {
-		struct gp_slot *slot = &owners->items[i];
+		struct gp_kfd_slot *slot = &owners->items[i];
 
 		if (slot->pid == pid) {
 			free(slot->words);
@@ -70,20 +70,20 @@ static void forget(struct gp_slot_list *owners, u32 pid)
 
 static void slot_whose_owner_has_no_descriptor_gets_no_other_pid(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("live/sys/kernel/debug/kfd/hqds");
-	struct gp_slot_list owners = descriptors_of("live/sys/kernel/debug/kfd/mqds");
+	struct gp_kfd_slot_list list = hqds_fixture("live/sys/kernel/debug/kfd/hqds");
+	struct gp_kfd_slot_list owners = descriptors_of("live/sys/kernel/debug/kfd/mqds");
 
 	(void)state;
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 3)->pid, 158122);
 	forget(&owners, 158122);
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	for (u32 xcc = 0; xcc < 4; xcc++) {
 		assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, xcc, 0, 2)->pid, 158036);
 		assert_int_equal(slot_at(&list, GP_SLOT_COMPUTE, xcc, 0, 3)->pid, 0);
 	}
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 enum { MQD = 1, DOORBELL = 2, GPU = 4 };
@@ -91,8 +91,8 @@ enum { MQD = 1, DOORBELL = 2, GPU = 4 };
 /* Whose the first compute slot is when its one descriptor contradicts it in these. */
 static u32 owner_despite(int contradicted)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_kfd_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
 	u32 pid;
 
 	forget(&owners, 502);
@@ -101,12 +101,12 @@ static u32 owner_despite(int contradicted)
 		owners.items[i].doorbell += contradicted & DOORBELL ? 2 : 0;
 		owners.items[i].gpu_id += contradicted & GPU ? 1 : 0;
 	}
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	pid = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2)->pid;
 	/* An SDMA descriptor holds no address that could contradict. */
 	assert_int_equal(slot_at(&list, GP_SLOT_SDMA, 0, 0, 0)->pid, contradicted & ~MQD ? 0 : 501);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 	return pid;
 }
 
@@ -121,22 +121,22 @@ static void contradiction_is_no_match(void **state)
 
 static void doorbell_decides_where_ring_and_mqd_are_two_processes(void **state)
 {
-	struct gp_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
-	struct gp_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
-	const struct gp_slot *a = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
+	struct gp_kfd_slot_list list = hqds_fixture("debugfs/gfx9/hqds");
+	struct gp_kfd_slot_list owners = descriptors_of("debugfs/gfx9/mqds");
+	const struct gp_kfd_slot *a = slot_at(&list, GP_SLOT_COMPUTE, 0, 0, 2);
 
 	(void)state;
 	for (size_t i = 0; i < owners.count; i++)
 		owners.items[i].mqd_address = a->mqd_address;
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	assert_int_equal(a->pid, 501);
 	/* Both have the doorbell as well: unknown. */
 	for (size_t i = 0; i < owners.count; i++)
 		owners.items[i].doorbell = a->doorbell;
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	assert_int_equal(a->pid, 0);
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 }
 
 static void watch_reads_joins_and_knows_gfx11_by_topology(void **state)
@@ -207,7 +207,7 @@ static u32 word_of(const char *text, const char *header, unsigned int index)
 
 static size_t check_sample(const char *path, const char *mqds_path, const char *format)
 {
-	struct gp_slot_list list = {0}, owners = {0};
+	struct gp_kfd_slot_list list = {0}, owners = {0};
 	struct text text, mqds;
 	size_t active = 0;
 
@@ -215,9 +215,9 @@ static size_t check_sample(const char *path, const char *mqds_path, const char *
 	text_load(&mqds, mqds_path);
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	for (size_t i = 0; i < list.count; i++) {
-		const struct gp_slot *slot = &list.items[i];
+		const struct gp_kfd_slot *slot = &list.items[i];
 		char header[64];
 		u64 ring;
 
@@ -243,8 +243,8 @@ static size_t check_sample(const char *path, const char *mqds_path, const char *
 		assert_int_not_equal(slot->pid, 0);
 		active++;
 	}
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 	gp_buf_free(&text.buf);
 	gp_buf_free(&mqds.buf);
 	return active;
@@ -278,7 +278,7 @@ static void every_slot_of_the_samples_is_right(void **state)
 
 static void owners_of_the_sample_are_those_of_its_doorbells(void **state)
 {
-	struct gp_slot_list list = {0}, owners = {0};
+	struct gp_kfd_slot_list list = {0}, owners = {0};
 	struct text text, mqds;
 
 	(void)state;
@@ -288,15 +288,15 @@ static void owners_of_the_sample_are_those_of_its_doorbells(void **state)
 	text_load(&mqds, corpus("kfd612/mqds_running.txt"));
 	assert_int_equal(gp_kfd_parse_hqds(&text.source, NULL, &list), 0);
 	assert_int_equal(gp_kfd_parse_mqds(&mqds.source, NULL, &owners), 0);
-	gp_slots_join(&list, &owners);
+	gp_kfd_slots_join(&list, &owners);
 	/* Doorbell slices: 0x800.. is process 171, 0x1000.. process 172 (packet log). */
 	for (size_t i = 0; i < list.count; i++) {
 		if (list.items[i].kind == GP_SLOT_COMPUTE && list.items[i].active)
 			assert_int_equal(list.items[i].pid,
 					 list.items[i].doorbell < 0x1000 ? 171 : 172);
 	}
-	gp_slot_list_free(&list);
-	gp_slot_list_free(&owners);
+	gp_kfd_slot_list_free(&list);
+	gp_kfd_slot_list_free(&owners);
 	gp_buf_free(&text.buf);
 	gp_buf_free(&mqds.buf);
 }

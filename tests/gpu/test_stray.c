@@ -59,7 +59,7 @@ static void a_traced_process_gets_its_signal_and_is_let_go(void **state)
 		gp_kfd_debug_control.stray((u32)child);
 		if (poll(&one, 1, 60000) == 1 && read(heard[0], &byte, 1) != 1)
 			byte = 0;
-		assert_int_equal(gp_debug_status((u32)child, &tracer, &uid), 0);
+		assert_int_equal(gp_kfd_debug_status((u32)child, &tracer, &uid), 0);
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -61,7 +61,7 @@ static void gpus_are_listed_with_their_properties_and_cpus_are_not(void **state)
 	assert_int_equal(gpu->cwsr_bytes, 12214272);
 	assert_true(gpu->capability & GP_KFD_CAP_TRAP_DEBUG_FW);
 	assert_string_equal(gpu->partition, "SPX");
-	gp_gfx_name(gpu->gfx_version, name, sizeof(name));
+	gp_kfd_gfx_name(gpu->gfx_version, name, sizeof(name));
 	assert_string_equal(name, "gfx942");
 	assert_int_equal(gpu->valid, 0x7ff);
 	gpu = &list.items[1];

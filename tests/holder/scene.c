@@ -47,20 +47,20 @@ static int fake_pump(struct gp_control *control)
 	return 0;
 }
 
-static int fake_queues_of(struct gp_control *control, struct gp_control_queues *out)
+static int fake_queues_of(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
 	(void)control;
-	*out = (struct gp_control_queues){.count = FAKE_QUEUES, .capacity = FAKE_QUEUES};
+	*out = (struct gp_gpu_control_queues){.count = FAKE_QUEUES, .capacity = FAKE_QUEUES};
 	out->items = calloc(FAKE_QUEUES, sizeof(*out->items));
 	for (u32 i = 0; i < FAKE_QUEUES; i++)
-		out->items[i] = (struct gp_control_queue){.id = i,
-							  .gpu_id = i == 2 ? 200 : 100,
-							  .valid = GP_CONTROL_KFD_ID,
-							  .suspended = fake.suspended[i]};
+		out->items[i] = (struct gp_gpu_control_queue){.id = i,
+							      .gpu_id = i == 2 ? 200 : 100,
+							      .valid = GP_CONTROL_KFD_ID,
+							      .suspended = fake.suspended[i]};
 	return 0;
 }
 
-static int fake_change(const u32 *ids, size_t count, bool to, struct gp_control_done *done)
+static int fake_change(const u32 *ids, size_t count, bool to, struct gp_gpu_control_done *done)
 {
 	u32 changed = 0;
 
@@ -75,12 +75,12 @@ static int fake_change(const u32 *ids, size_t count, bool to, struct gp_control_
 			changed++;
 		}
 	}
-	*done = (struct gp_control_done){.issued_ns = gp_now_ns(), .queues = changed};
+	*done = (struct gp_gpu_control_done){.issued_ns = gp_holder_now_ns(), .queues = changed};
 	return (int)changed;
 }
 
 static int fake_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-			struct gp_control_done *done)
+			struct gp_gpu_control_done *done)
 {
 	char byte;
 
@@ -100,7 +100,7 @@ static int fake_suspend(struct gp_control *control, const u32 *ids, size_t count
 }
 
 static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
-		       struct gp_control_done *done)
+		       struct gp_gpu_control_done *done)
 {
 	(void)control;
 	fake.resumes++;
@@ -156,9 +156,9 @@ static int other_probe(int pidfd, u32 pid, char *why, size_t size)
 	return other_probe_error;
 }
 
-const struct gp_control_ops other_ops = {.name = "other", .mechanism = 3, .probe = other_probe};
+const struct gp_gpu_control_ops other_ops = {.name = "other", .mechanism = 3, .probe = other_probe};
 
-struct gp_control_ops fake_ops = {
+struct gp_gpu_control_ops fake_ops = {
 	.name = "fake",
 	.mechanism = 2,
 	.probe = fake_probe,
@@ -180,7 +180,7 @@ struct gp_control_ops fake_ops = {
 
 bool past(u64 deadline_ns)
 {
-	return gp_now_ns() > deadline_ns;
+	return gp_holder_now_ns() > deadline_ns;
 }
 
 void scene_open(struct scene *scene, bool inline_jobs)
@@ -211,7 +211,7 @@ struct client *scene_stranger(struct scene *scene)
 
 	assert_non_null(client);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(gp_connection_add(&scene->holder, ends[0]), 0);
+	assert_int_equal(gp_holder_connection_add(&scene->holder, ends[0]), 0);
 	client->fd = ends[1];
 	return client;
 }
@@ -219,7 +219,7 @@ struct client *scene_stranger(struct scene *scene)
 struct client *scene_client(struct scene *scene)
 {
 	struct client *client = scene_stranger(scene);
-	struct gp_msg_hello hello = {.name = "test"};
+	struct gp_proto_msg_hello hello = {.name = "test"};
 
 	assert_int_equal(ask(scene, client, GP_MSG_HELLO, &hello, sizeof(hello), -1), 0);
 	return client;
@@ -247,7 +247,7 @@ static int take(struct client *client)
 		return 1;
 	if (client->message.header.type == GP_MSG_EVENT && client->event_count < 64)
 		memcpy(&client->events[client->event_count++], client->message.body,
-		       sizeof(struct gp_msg_event));
+		       sizeof(struct gp_proto_msg_event));
 	return 0;
 }
 
@@ -267,35 +267,35 @@ int ask(struct scene *scene, struct client *client, u16 type, const void *body, 
 
 int open_self(struct scene *scene, struct client *client, u32 gpu_id)
 {
-	struct gp_msg_open body = {.gpu_id = gpu_id};
+	struct gp_proto_msg_open body = {.gpu_id = gpu_id};
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	int status = ask(scene, client, GP_MSG_OPEN, &body, sizeof(body), pidfd);
 
 	close(pidfd);
 	return status < 0 ? status
-			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+			  : (int)((const struct gp_proto_msg_opened *)client->message.body)->target;
 }
 
 int suspend(struct scene *scene, struct client *client, int target, u32 lease, u32 limit)
 {
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = lease,
-				      .limit_ms = limit,
-				      .timeout_ms = 60000};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = lease,
+					    .limit_ms = limit,
+					    .timeout_ms = 60000};
 
 	return ask(scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
 }
 
 int resume(struct scene *scene, struct client *client, int target)
 {
-	struct gp_msg_suspend body = {.target = (u32)target};
+	struct gp_proto_msg_suspend body = {.target = (u32)target};
 
 	return ask(scene, client, GP_MSG_RESUME, &body, sizeof(body), -1);
 }
 
 int target_call(struct scene *scene, struct client *client, u16 type, int target)
 {
-	struct gp_msg_target body = {.target = (u32)target};
+	struct gp_proto_msg_target body = {.target = (u32)target};
 
 	return ask(scene, client, type, &body, sizeof(body), -1);
 }
@@ -308,22 +308,22 @@ u32 count_events(struct scene *scene, struct client *client, u32 kind)
 	while (gp_wire_receive(client->fd, &client->message, 0) == 0)
 		if (client->message.header.type == GP_MSG_EVENT && client->event_count < 64)
 			memcpy(&client->events[client->event_count++], client->message.body,
-			       sizeof(struct gp_msg_event));
+			       sizeof(struct gp_proto_msg_event));
 	for (u32 i = 0; i < client->event_count; i++)
 		count += client->events[i].kind == kind;
 	return count;
 }
 
-struct gp_msg_event wait_event(struct scene *scene, struct client *client, u32 kind)
+struct gp_proto_msg_event wait_event(struct scene *scene, struct client *client, u32 kind)
 {
 	UNTIL(scene, count_events(scene, client, kind));
 	for (u32 i = 0; i < client->event_count; i++)
 		if (client->events[i].kind == kind) {
-			struct gp_msg_event event = client->events[i];
+			struct gp_proto_msg_event event = client->events[i];
 
 			client->events[i] = client->events[--client->event_count];
 			return event;
 		}
 	fail();
-	return (struct gp_msg_event){0};
+	return (struct gp_proto_msg_event){0};
 }

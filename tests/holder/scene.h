@@ -36,10 +36,10 @@ struct fake {
 
 /* One for the process: tables of operations have no context. */
 extern struct fake fake;
-extern struct gp_control_ops fake_ops;
+extern struct gp_gpu_control_ops fake_ops;
 /* Another one, that never works. */
 extern int other_probe_error;
-extern const struct gp_control_ops other_ops;
+extern const struct gp_gpu_control_ops other_ops;
 
 /* ---- scene ---- */
 
@@ -47,14 +47,14 @@ struct client {
 	int fd;
 	u32 serial;
 	struct gp_wire_message message;
-	struct gp_msg_event events[64];
+	struct gp_proto_msg_event events[64];
 	u32 event_count;
 };
 
 struct scene {
 	struct gp_holder holder;
 	struct gp_holder_options options;
-	const struct gp_control_ops *mechanisms[3];
+	const struct gp_gpu_control_ops *mechanisms[3];
 };
 
 void scene_open(struct scene *scene, bool inline_jobs);
@@ -73,18 +73,18 @@ int open_self(struct scene *scene, struct client *client, u32 gpu_id);
 int suspend(struct scene *scene, struct client *client, int target, u32 lease, u32 limit);
 int resume(struct scene *scene, struct client *client, int target);
 int target_call(struct scene *scene, struct client *client, u16 type, int target);
-struct gp_msg_event wait_event(struct scene *scene, struct client *client, u32 kind);
+struct gp_proto_msg_event wait_event(struct scene *scene, struct client *client, u32 kind);
 u32 count_events(struct scene *scene, struct client *client, u32 kind);
 bool past(u64 deadline_ns);
 
 /* Makes rounds until it holds. */
-#define UNTIL(scene, condition)                              \
-	do {                                                 \
-		u64 deadline_ = gp_now_ns() + PATIENCE_NS;   \
-		while (!(condition)) {                       \
-			assert_false(past(deadline_));       \
-			gp_holder_step(&(scene)->holder, 1); \
-		}                                            \
+#define UNTIL(scene, condition)                                   \
+	do {                                                      \
+		u64 deadline_ = gp_holder_now_ns() + PATIENCE_NS; \
+		while (!(condition)) {                            \
+			assert_false(past(deadline_));            \
+			gp_holder_step(&(scene)->holder, 1);      \
+		}                                                 \
 	} while (0)
 
 #endif

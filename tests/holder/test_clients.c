@@ -9,7 +9,7 @@
 static void hello_comes_first(void **state)
 {
 	struct client *client = scene_stranger(&scene);
-	struct gp_msg_target body = {0};
+	struct gp_proto_msg_target body = {0};
 
 	(void)state;
 	assert_int_equal(ask(&scene, client, GP_MSG_RENEW, &body, sizeof(body), -1), -ECONNRESET);
@@ -40,7 +40,7 @@ static void wrong_sizes_end_the_connection(void **state)
 
 static void lying_count_ends_the_connection(void **state)
 {
-	struct gp_msg_suspend body = {.count = 5};
+	struct gp_proto_msg_suspend body = {.count = 5};
 	struct client *client = scene_client(&scene);
 
 	(void)state;
@@ -51,7 +51,7 @@ static void lying_count_ends_the_connection(void **state)
 static void serial_0_is_for_events(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_target body = {0};
+	struct gp_proto_msg_target body = {0};
 
 	(void)state;
 	client->serial = UINT32_MAX;
@@ -63,8 +63,8 @@ static void values_out_of_range_are_refused(void **state)
 {
 	struct client *client = scene_client(&scene);
 	int target = open_self(&scene, client, 0);
-	struct gp_msg_value value = {.target = (u32)target, .value = 65536};
-	struct gp_msg_suspend body = {.target = (u32)target, .grace = 256};
+	struct gp_proto_msg_value value = {.target = (u32)target, .value = 65536};
+	struct gp_proto_msg_suspend body = {.target = (u32)target, .grace = 256};
 
 	(void)state;
 	assert_int_equal(suspend(&scene, client, target, 49, 0), -EINVAL);
@@ -82,10 +82,10 @@ static void values_out_of_range_are_refused(void **state)
 
 static int suspend_with_copies(struct client *client, int target)
 {
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .flags = GP_SUSPEND_COPIES};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .flags = GP_SUSPEND_COPIES};
 
 	return ask(&scene, client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
 }
@@ -93,7 +93,7 @@ static int suspend_with_copies(struct client *client, int target)
 static u32 info_flags(struct client *client, int target)
 {
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
-	return ((const struct gp_msg_info *)client->message.body)->flags;
+	return ((const struct gp_proto_msg_info *)client->message.body)->flags;
 }
 
 static void copies_stand_still_while_anybody_wants_it(void **state)
@@ -109,8 +109,9 @@ static void copies_stand_still_while_anybody_wants_it(void **state)
 	assert_true(fake.copies);
 	assert_int_equal(info_flags(first, a), GP_SUSPEND_COPIES);
 	assert_int_equal(target_call(&scene, first, GP_MSG_HOLDS, 0), 2);
-	assert_int_equal(((const struct gp_msg_holds *)first->message.body)->holds[0].flags, 0);
-	assert_int_equal(((const struct gp_msg_holds *)first->message.body)->holds[1].flags,
+	assert_int_equal(((const struct gp_proto_msg_holds *)first->message.body)->holds[0].flags,
+			 0);
+	assert_int_equal(((const struct gp_proto_msg_holds *)first->message.body)->holds[1].flags,
 			 GP_SUSPEND_COPIES);
 	assert_int_equal(resume(&scene, second, b), 0); /* the first still holds the queues */
 	assert_false(fake.copies);
@@ -128,17 +129,17 @@ static void copies_are_of_the_whole_process(void **state)
 {
 	struct client *client = scene_client(&scene);
 	int target = open_self(&scene, client, 0), gpu = open_self(&scene, client, 100);
-	u64 room[(sizeof(struct gp_msg_suspend) + sizeof(u64)) / sizeof(u64)] = {0};
-	struct gp_msg_suspend *body = (void *)room;
+	u64 room[(sizeof(struct gp_proto_msg_suspend) + sizeof(u64)) / sizeof(u64)] = {0};
+	struct gp_proto_msg_suspend *body = (void *)room;
 
 	(void)state;
 	assert_int_equal(suspend_with_copies(client, gpu), -EINVAL);
-	*body = (struct gp_msg_suspend){.target = (u32)target,
-					.flags = GP_SUSPEND_COPIES,
-					.count = 1};
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target,
+					      .flags = GP_SUSPEND_COPIES,
+					      .count = 1};
 	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body) + sizeof(u32), -1),
 			 -EINVAL);
-	*body = (struct gp_msg_suspend){.target = (u32)target, .flags = 2};
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target, .flags = 2};
 	assert_int_equal(ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body), -1), -EINVAL);
 	assert_int_equal(fake.suspends, 0);
 	client_close(client);
@@ -147,7 +148,7 @@ static void copies_are_of_the_whole_process(void **state)
 static void open_without_a_pidfd_is_refused(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_open body = {0};
+	struct gp_proto_msg_open body = {0};
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
@@ -176,7 +177,7 @@ static void too_many_targets_are_refused(void **state)
 static void who_does_not_read_is_cut_off(void **state)
 {
 	struct client *silent = scene_client(&scene), *other = scene_client(&scene);
-	struct gp_msg_target body = {0};
+	struct gp_proto_msg_target body = {0};
 	bool sent = true;
 
 	(void)state;
@@ -197,8 +198,8 @@ static void answers_come_in_order(void **state)
 	int gate[2];
 	struct client *client = scene_client(&scene);
 	int target = open_self(&scene, client, 0);
-	struct gp_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
-	struct gp_msg_target ask_info = {.target = (u32)target};
+	struct gp_proto_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
+	struct gp_proto_msg_target ask_info = {.target = (u32)target};
 
 	(void)state;
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
@@ -228,7 +229,7 @@ static void a_flood_waits_by_itself(void **state)
 	int gate[2];
 	struct client *flood = scene_client(&scene), *other = scene_client(&scene);
 	int target = open_self(&scene, flood, 0);
-	struct gp_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
+	struct gp_proto_msg_suspend body = {.target = (u32)target, .lease_ms = LONG_LEASE};
 	u32 sent = 0;
 
 	(void)state;
@@ -240,11 +241,11 @@ static void a_flood_waits_by_itself(void **state)
 		sent++;
 	for (int i = 0; i < 300; i++)
 		gp_holder_step(&scene.holder, 0);
-	struct gp_connection *first =
-		gp_container(scene.holder.connections.next, struct gp_connection, link);
+	struct gp_holder_connection *first =
+		gp_container(scene.holder.connections.next, struct gp_holder_connection, link);
 	assert_true(sent > GP_HOLDER_REQUESTS);
 	assert_int_equal(first->request_count, GP_HOLDER_REQUESTS);
-	struct gp_msg_target none = {0};
+	struct gp_proto_msg_target none = {0};
 	assert_int_equal(ask(&scene, other, GP_MSG_HOLDS, &none, sizeof(none), -1), 1);
 	close(gate[1]); /* read() ends at once from now on */
 	for (u32 i = 0; i < sent; i++)
@@ -292,7 +293,7 @@ static void without_descriptors_it_rests_instead_of_spinning(void **state)
 	/* Nothing to do until its timer rings. */
 	u64 due = scene.holder.accept_again_ns;
 	int events = poll(&ready, 1, 0);
-	u64 now = gp_now_ns();
+	u64 now = gp_holder_now_ns();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_true(events == 0 || now >= due);
 	UNTIL(&scene, scene.holder.connection_count == 1);

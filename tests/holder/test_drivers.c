@@ -84,8 +84,8 @@ static void hears_twice(struct client *client, int result)
 static void end_pauses(void)
 {
 	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++)
-		scene.holder.breakers[i].retry_ns = gp_now_ns();
-	gp_holder_wake_at(&scene.holder, gp_now_ns());
+		scene.holder.breakers[i].retry_ns = gp_holder_now_ns();
+	gp_holder_wake_at(&scene.holder, gp_holder_now_ns());
 }
 
 /* Whoever waits for the device to be well again (the daemon) tries nothing until it is told. */
@@ -119,10 +119,10 @@ static void only_one_suspend_tries_a_device_that_hung(void **state)
 	int gate[2];
 	struct client *client = scene_client(&scene), *other = scene_client(&scene);
 	int target = open_self(&scene, client, 0), second = open_self(&scene, other, 0);
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .timeout_ms = 60000};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .timeout_ms = 60000};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -156,7 +156,7 @@ static void a_refused_suspend_is_no_try(void **state)
 		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -EIO);
 	}
 	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++) {
-		struct gp_breaker *breaker = &scene.holder.breakers[i];
+		struct gp_holder_breaker *breaker = &scene.holder.breakers[i];
 
 		if (breaker->gpu_id)
 			breaker->retry_ns = breaker->gpu_id == 100 ? 0 : GP_NEVER;
@@ -185,14 +185,14 @@ static void what_nobody_holds_runs_even_without_memory(void **state)
 
 	(void)state;
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
-	no_memory_for = sizeof(struct gp_job);
+	no_memory_for = sizeof(struct gp_holder_job);
 	assert_int_equal(resume(&scene, client, target), -ENOMEM);
 	assert_true(all(true));
 	no_memory_for = 0;
 	UNTIL(&scene, all(false));
 	/* The same when it is its connection that ends. */
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
-	no_memory_for = sizeof(struct gp_job);
+	no_memory_for = sizeof(struct gp_holder_job);
 	client_close(client);
 	UNTIL(&scene, scene.holder.connection_count == 1);
 	assert_true(all(true));
@@ -207,10 +207,10 @@ static void a_suspend_that_takes_too_long_is_undone(void **state)
 	int gate[2];
 	struct client *client = scene_client(&scene);
 	int target = open_self(&scene, client, 0);
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .timeout_ms = 1};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .timeout_ms = 1};
 
 	(void)state;
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
@@ -258,7 +258,7 @@ static void a_tainted_holder_ends(void **state)
 static void a_process_that_ends_is_reported(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_open body = {0};
+	struct gp_proto_msg_open body = {0};
 	int hold[2];
 
 	(void)state;
@@ -273,7 +273,7 @@ static void a_process_that_ends_is_reported(void **state)
 	close(hold[0]);
 	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
 	assert_int_equal(ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), pidfd), 0);
-	int target = (int)((struct gp_msg_opened *)client->message.body)->target;
+	int target = (int)((struct gp_proto_msg_opened *)client->message.body)->target;
 	close(pidfd);
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
 	close(hold[1]);
@@ -306,12 +306,12 @@ static void what_cannot_be_resumed_is_let_go(void **state)
 static void a_slow_suspend_holds_up_no_renewal(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_target all = {0};
+	struct gp_proto_msg_target all = {0};
 	int target = open_self(&scene, client, 0), gate[2];
-	struct gp_msg_suspend body = {.target = (u32)target,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .timeout_ms = LONG_LEASE};
+	struct gp_proto_msg_suspend body = {.target = (u32)target,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .timeout_ms = LONG_LEASE};
 
 	(void)state;
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
@@ -331,13 +331,13 @@ static void a_slow_suspend_holds_up_no_renewal(void **state)
 /* An attach that failed may leave the process traced by the worker. */
 static void a_process_without_a_session_is_looked_after(void **state)
 {
-	const struct gp_control_ops *const mechanisms[] = {&fake_ops, NULL};
-	struct gp_applied applied = {.mechanisms = mechanisms, .pid = 1, .pidfd = -1};
+	const struct gp_gpu_control_ops *const mechanisms[] = {&fake_ops, NULL};
+	struct gp_holder_applied applied = {.mechanisms = mechanisms, .pid = 1, .pidfd = -1};
 	int result = 1;
 
 	(void)state;
 	fake.strays = 0;
-	assert_int_equal(gp_apply_pump(&applied, &result), 0);
+	assert_int_equal(gp_holder_apply_pump(&applied, &result), 0);
 	assert_int_equal(result, 0);
 	assert_int_equal(fake.strays, 1);
 }

@@ -28,11 +28,13 @@ static pid_t agents[AGENTS];
 
 static void respond(int fd, struct gp_wire_message *message, struct shown *me, const char *group)
 {
-	const struct gp_msg_suspend *suspend_body = (const void *)message->body;
-	struct gp_msg_hello hello = {.pid = 1, .priority = 777, .name = "fake-agent"};
-	static u64 room[(sizeof(struct gp_msg_queues) + 2 * sizeof(struct gp_msg_queue)) / 8];
-	struct gp_msg_queues *queues = (void *)room;
-	struct gp_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
+	const struct gp_proto_msg_suspend *suspend_body = (const void *)message->body;
+	struct gp_proto_msg_hello hello = {.pid = 1, .priority = 777, .name = "fake-agent"};
+	static u64
+		room[(sizeof(struct gp_proto_msg_queues) + 2 * sizeof(struct gp_proto_msg_queue)) /
+		     8];
+	struct gp_proto_msg_queues *queues = (void *)room;
+	struct gp_proto_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
 	const void *body = NULL;
 	size_t size = 0;
 	int status = 0;
@@ -45,11 +47,12 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		break;
 	case GP_MSG_AGENT_QUEUES:
 		for (u32 i = 0; i < 2; i++)
-			queues->queues[i] = (struct gp_msg_queue){.kfd_id = i,
-								  .gpu_id = 100,
-								  .valid = 1,
-								  .logical_priority = 777 + 100 * i,
-								  .state = (u32)me->suspended};
+			queues->queues[i] =
+				(struct gp_proto_msg_queue){.kfd_id = i,
+							    .gpu_id = 100,
+							    .valid = 1,
+							    .logical_priority = 777 + 100 * i,
+							    .state = (u32)me->suspended};
 		queues->count = 2;
 		body = queues;
 		size = sizeof(room);
@@ -77,11 +80,12 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		me->renewals++;
 		break;
 	case GP_MSG_AGENT_PRIORITY:
-		me->priority =
-			(int)((const struct gp_msg_value *)(const void *)message->body)->value;
+		me->priority = (int)((const struct gp_proto_msg_value *)(const void *)message->body)
+				       ->value;
 		break;
 	case GP_MSG_AGENT_SHARE:
-		me->share = (int)((const struct gp_msg_value *)(const void *)message->body)->value;
+		me->share = (int)((const struct gp_proto_msg_value *)(const void *)message->body)
+				    ->value;
 		break;
 	default:
 		status = -EPROTO;
@@ -182,7 +186,7 @@ static int fresh(void **state)
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shown, MAP_FAILED);
 	scene_open(&scene, false);
-	scene.mechanisms[0] = &gp_agent_control;
+	scene.mechanisms[0] = &gp_holder_agent_control;
 	scene.mechanisms[1] = &fake_ops;
 	return 0;
 }
@@ -207,26 +211,26 @@ static int done(void **state)
 
 static int open_pid(struct client *client, pid_t pid, u32 mechanism)
 {
-	struct gp_msg_open body = {.mechanism = mechanism};
+	struct gp_proto_msg_open body = {.mechanism = mechanism};
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int status = ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), pidfd);
 
 	close(pidfd);
 	return status < 0 ? status
-			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+			  : (int)((const struct gp_proto_msg_opened *)client->message.body)->target;
 }
 
 static int open_group(struct client *client, const char *group)
 {
-	struct gp_msg_open body = {0};
+	struct gp_proto_msg_open body = {0};
 
 	snprintf(body.group, sizeof(body.group), "%s", group);
 	int status = ask(&scene, client, GP_MSG_OPEN, &body, sizeof(body), -1);
 	return status < 0 ? status
-			  : (int)((const struct gp_msg_opened *)client->message.body)->target;
+			  : (int)((const struct gp_proto_msg_opened *)client->message.body)->target;
 }
 
-static const struct gp_msg_opened *opened(const struct client *client)
+static const struct gp_proto_msg_opened *opened(const struct client *client)
 {
 	return (const void *)client->message.body;
 }
@@ -270,7 +274,7 @@ static void a_late_agent_is_taken(void **state)
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
 	assert_int_equal(shown[0].suspended, 1);
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
-	assert_int_equal(((struct gp_msg_info *)client->message.body)->mechanism, 1);
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->mechanism, 1);
 	/* Who asks for the other one gets it, and a worker of its own. */
 	assert_true(open_pid(client, agents[0], 2) > 0);
 	assert_int_equal(opened(client)->mechanism, 2);
@@ -283,8 +287,8 @@ static void a_late_agent_is_taken(void **state)
 static void the_agent_does_the_work(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_value value = {.value = 300};
-	struct gp_msg_queues_ask which = {0};
+	struct gp_proto_msg_value value = {.value = 300};
+	struct gp_proto_msg_queues_ask which = {0};
 
 	(void)state;
 	start_agent(0, "");
@@ -297,7 +301,7 @@ static void the_agent_does_the_work(void **state)
 	UNTIL(&scene, shown[0].renewals == 1);
 	which.target = (u32)target;
 	assert_int_equal(ask(&scene, client, GP_MSG_QUEUES, &which, sizeof(which), -1), 2);
-	const struct gp_msg_queues *list = (const void *)client->message.body;
+	const struct gp_proto_msg_queues *list = (const void *)client->message.body;
 	assert_int_equal(list->queues[0].state, 1);
 	assert_int_equal(list->queues[0].pid, agents[0]);
 	assert_int_equal(list->queues[0].owner_pid, getpid());
@@ -305,7 +309,7 @@ static void the_agent_does_the_work(void **state)
 	assert_int_equal(list->queues[0].logical_priority, 777);
 	assert_int_equal(list->queues[1].logical_priority, 877); /* of a high stream */
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
-	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 777);
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->priority, 777);
 	value.target = (u32)target;
 	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), 0);
 	assert_int_equal(shown[0].share, 300);
@@ -334,12 +338,13 @@ static void one_that_does_not_answer_for_a_while_stays_held(void **state)
 	__atomic_store_n(&shown[0].deaf, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(target_call(&scene, daemon, GP_MSG_RENEW, other), 0);
 	/* Until that was given up, which shows in the next one. */
-	struct gp_member *member = gp_container(scene.holder.members.next, struct gp_member, link);
+	struct gp_holder_member *member =
+		gp_container(scene.holder.members.next, struct gp_holder_member, link);
 	assert_true(member->leasing);
 	member->lease_again = true;
 	UNTIL(&scene, !member->lease_again);
 	assert_int_equal(target_call(&scene, by_hand, GP_MSG_INFO, held), 0);
-	assert_int_equal(((struct gp_msg_info *)by_hand->message.body)->mine, 1);
+	assert_int_equal(((struct gp_proto_msg_info *)by_hand->message.body)->mine, 1);
 	assert_int_equal(shown[0].suspended, 1);
 	end_agent(0); /* rather than wait for it once more */
 	client_close(daemon);
@@ -350,7 +355,7 @@ static void one_that_does_not_answer_for_a_while_stays_held(void **state)
 static void nothing_waits_for_a_share_that_is_not_taken(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_value value = {.value = 300};
+	struct gp_proto_msg_value value = {.value = 300};
 	int gate[2];
 
 	(void)state;
@@ -402,17 +407,17 @@ static void members_are_suspended_together(void **state)
 	assert_int_equal(opened(client)->process_count, 3);
 	assert_int_equal(opened(client)->mechanism, 1);
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, open_group(client, "none")), 0);
-	assert_string_equal(((struct gp_msg_info *)client->message.body)->why,
+	assert_string_equal(((struct gp_proto_msg_info *)client->message.body)->why,
 			    "no process of the group is here yet");
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 6);
-	const struct gp_msg_done *outcome = (const void *)client->message.body;
+	const struct gp_proto_msg_done *outcome = (const void *)client->message.body;
 	assert_int_equal(outcome->processes, 3);
 	assert_int_equal(outcome->queues, 6);
 	assert_true(outcome->skew_ns > 0);
 	for (u32 i = 0; i < 4; i++)
 		assert_int_equal(shown[i].suspended, i < 3);
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
-	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 777);
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->priority, 777);
 	assert_int_equal(resume(&scene, client, target), 6);
 	for (u32 i = 0; i < 4; i++)
 		assert_int_equal(shown[i].suspended, 0);
@@ -442,7 +447,7 @@ static void a_late_member_is_caught(void **state)
 static void a_late_member_gets_the_groups_share(void **state)
 {
 	struct client *client = scene_client(&scene);
-	struct gp_msg_value body = {.value = 250};
+	struct gp_proto_msg_value body = {.value = 250};
 
 	(void)state;
 	start_agent(0, "job");
@@ -552,7 +557,7 @@ static void an_agent_that_takes_no_connection_holds_nobody_up(void **state)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/full.sock", directory);
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(listener, 1), 0);
-	while ((fd = gp_directory_try_connect("agents/full.sock")) >= 0 && count < 8)
+	while ((fd = gp_proto_directory_try_connect("agents/full.sock")) >= 0 && count < 8)
 		full[count++] = fd;
 	assert_int_equal(fd, -EAGAIN);
 	start_agent(0, "job");

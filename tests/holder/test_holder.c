@@ -39,14 +39,14 @@ static void a_gpu_filter_leaves_the_other_gpu_alone(void **state)
 
 static int suspend_queues(struct client *client, int target, const u32 *ids, u32 count)
 {
-	static u64 room[(sizeof(struct gp_msg_suspend) + 8 * sizeof(u32)) / sizeof(u64)];
-	struct gp_msg_suspend *body = (void *)room;
+	static u64 room[(sizeof(struct gp_proto_msg_suspend) + 8 * sizeof(u32)) / sizeof(u64)];
+	struct gp_proto_msg_suspend *body = (void *)room;
 
-	*body = (struct gp_msg_suspend){.target = (u32)target,
-					.lease_ms = LONG_LEASE,
-					.limit_ms = LONG_LEASE,
-					.timeout_ms = 60000,
-					.count = count};
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target,
+					      .lease_ms = LONG_LEASE,
+					      .limit_ms = LONG_LEASE,
+					      .timeout_ms = 60000,
+					      .count = count};
 	memcpy(body->ids, ids, count * sizeof(u32));
 	return ask(&scene, client, GP_MSG_SUSPEND, body, sizeof(*body) + count * sizeof(u32), -1);
 }
@@ -61,7 +61,7 @@ static void an_owner_counts_its_own_queues(void **state)
 	(void)state;
 	assert_int_equal(suspend(&scene, a, whole, LONG_LEASE, LONG_LEASE), FAKE_QUEUES);
 	assert_int_equal(suspend_queues(b, some, (u32[]){1}, 1), 1);
-	assert_int_equal(((struct gp_msg_done *)b->message.body)->queues, 1);
+	assert_int_equal(((struct gp_proto_msg_done *)b->message.body)->queues, 1);
 	assert_int_equal(suspend_queues(b, some, (u32[]){2}, 1), 2);
 	assert_int_equal(suspend(&scene, b, on_one_gpu, LONG_LEASE, LONG_LEASE), 1);
 	assert_int_equal(suspend_queues(b, some, (u32[]){7}, 1), -ENOENT);
@@ -101,7 +101,7 @@ static void a_mechanism_for_whole_processes_refuses_parts_of_them(void **state)
 
 static int share(struct client *client, int target, u32 value)
 {
-	struct gp_msg_value body = {.target = (u32)target, .value = value};
+	struct gp_proto_msg_value body = {.target = (u32)target, .value = value};
 
 	return ask(&scene, client, GP_MSG_SHARE, &body, sizeof(body), -1);
 }
@@ -138,7 +138,7 @@ static void a_share_ends_with_its_client(void **state)
 /* Why none works: the one that says least of the process must not speak for all. */
 static void every_mechanism_says_why_it_does_not_work(void **state)
 {
-	static const struct gp_control_ops *before;
+	static const struct gp_gpu_control_ops *before;
 	struct client *client = scene_client(&scene);
 
 	(void)state;
@@ -180,7 +180,7 @@ static void leases_are_handed_on(void **state)
 {
 	struct client *client = scene_client(&scene);
 	int target = open_self(&scene, client, 0);
-	struct gp_msg_value value = {.target = (u32)target, .value = 1234};
+	struct gp_proto_msg_value value = {.target = (u32)target, .value = 1234};
 	int before;
 
 	(void)state;
@@ -196,7 +196,7 @@ static void leases_are_handed_on(void **state)
 	assert_int_equal(ask(&scene, client, GP_MSG_SHARE, &value, sizeof(value), -1), 0);
 	assert_int_equal(fake.share, 250);
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, target), 0);
-	assert_int_equal(((struct gp_msg_info *)client->message.body)->priority, 1234);
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->priority, 1234);
 	client_close(client);
 }
 

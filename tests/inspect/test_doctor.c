@@ -7,11 +7,11 @@
 #include "inspect/doctor.h"
 #include "inspect/mechanism.h"
 
-static struct gp_judgement judge(const struct gp_doctor *d, const char *name)
+static struct gp_inspect_judgement judge(const struct gp_inspect_doctor *d, const char *name)
 {
-	struct gp_judgement judgement = {0};
+	struct gp_inspect_judgement judgement = {0};
 
-	for (const struct gp_mechanism *m = gp_mechanisms; m->name; m++) {
+	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
 		if (strcmp(m->name, name) == 0) {
 			m->judge(d, &judgement);
 			return judgement;
@@ -21,19 +21,19 @@ static struct gp_judgement judge(const struct gp_doctor *d, const char *name)
 	return judgement;
 }
 
-static void expect(const struct gp_doctor *d, const char *name, enum gp_verdict verdict,
-		   const char *said)
+static void expect(const struct gp_inspect_doctor *d, const char *name,
+		   enum gp_inspect_verdict verdict, const char *said)
 {
-	struct gp_judgement judgement = judge(d, name);
+	struct gp_inspect_judgement judgement = judge(d, name);
 
 	if (judgement.verdict != verdict || !strstr(judgement.reason, said))
 		fail_msg("%s: %s, '%s' (expected %s, '%s')", name,
-			 gp_verdict_word(judgement.verdict), judgement.reason,
-			 gp_verdict_word(verdict), said);
+			 gp_inspect_verdict_word(judgement.verdict), judgement.reason,
+			 gp_inspect_verdict_word(verdict), said);
 }
 
 /* A machine on which every KFD mechanism that exists can work. */
-static struct gp_doctor good_machine(struct gp_gpu *gpu)
+static struct gp_inspect_doctor good_machine(struct gp_gpu *gpu)
 {
 	*gpu = (struct gp_gpu){.node = 1,
 			       .gpu_id = 7,
@@ -41,7 +41,7 @@ static struct gp_doctor good_machine(struct gp_gpu *gpu)
 			       .gfx_version = 90402,
 			       .firmware = 177,
 			       .capability = GP_KFD_CAP_TRAP_DEBUG_FW};
-	return (struct gp_doctor){
+	return (struct gp_inspect_doctor){
 		.valid = GP_DOC_KERNEL | GP_DOC_LOCKDOWN | GP_DOC_SCHED_POLICY | GP_DOC_CWSR |
 			 GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES | GP_DOC_ROCR_VERSION |
 			 GP_DOC_KFD_VERSION,
@@ -66,7 +66,7 @@ static struct gp_doctor good_machine(struct gp_gpu *gpu)
 static void good_machine_can_do_all_that_exists(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	expect(&d, "kfd-agent", GP_VERDICT_CAN, "gpreempt run");
@@ -86,7 +86,7 @@ static void good_machine_can_do_all_that_exists(void **state)
 static void missing_driver_device_or_access_is_named(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	d.kfd_device.error = -EACCES;
@@ -96,7 +96,7 @@ static void missing_driver_device_or_access_is_named(void **state)
 	expect(&d, "kfd-cumask", GP_VERDICT_CANNOT, "device cgroup");
 	d.kfd_device.error = -ENOENT;
 	expect(&d, "kfd-cumask", GP_VERDICT_CANNOT, "/dev/kfd is absent");
-	d.kfd_device = (struct gp_device_access){0};
+	d.kfd_device = (struct gp_inspect_device_access){0};
 	expect(&d, "kfd-agent", GP_VERDICT_CAN, "not checked");
 	d.amd.count = 0;
 	expect(&d, "kfd-agent", GP_VERDICT_CANNOT, "lists no GPU");
@@ -109,7 +109,7 @@ static void missing_driver_device_or_access_is_named(void **state)
 static void debug_trap_needs_its_driver_version(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	strcpy(d.kernel, "6.1.0-54-amd64");
@@ -131,7 +131,7 @@ static void debug_trap_needs_its_driver_version(void **state)
 static void debug_trap_needs_every_gpus_firmware(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	gpu.gfx_version = 90010;
@@ -149,7 +149,7 @@ static void debug_trap_needs_every_gpus_firmware(void **state)
 static void debug_trap_needs_the_right_to_attach(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	d.capabilities = 0;
@@ -170,7 +170,7 @@ static void debug_trap_needs_the_right_to_attach(void **state)
 static void debug_trap_needs_a_runtime_that_enables_it(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	d.rocr_major = 5;
@@ -190,7 +190,7 @@ static void debug_trap_needs_a_runtime_that_enables_it(void **state)
 static void module_needs_root_and_an_open_kernel(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	d.capabilities = 0;
@@ -209,7 +209,7 @@ static void module_needs_root_and_an_open_kernel(void **state)
 static void module_needs_a_driver_it_knows(void **state)
 {
 	struct gp_gpu gpu;
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
 	d.valid |= GP_DOC_KERNEL;
@@ -226,7 +226,7 @@ static void module_needs_a_driver_it_knows(void **state)
 
 static void nvidia_mechanisms_need_their_driver(void **state)
 {
-	struct gp_doctor d = {.nvidia_open = true, .nvidia_version = "580.159.04"};
+	struct gp_inspect_doctor d = {.nvidia_open = true, .nvidia_version = "580.159.04"};
 
 	(void)state;
 	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "driver 580.159.04");
@@ -248,19 +248,19 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "closed kernel modules");
 	strcpy(d.nvidia_version, "535.10");
 	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "535.10");
-	d.nvidia_device = (struct gp_device_access){.checked = true, .error = -EACCES};
+	d.nvidia_device = (struct gp_inspect_device_access){.checked = true, .error = -EACCES};
 	expect(&d, "nv-timeslice", GP_VERDICT_CANNOT, "/dev/nvidiactl: Permission denied");
 }
 
 static void kfd_version_follows_the_kernel(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_doctor_kfd_minor(4, 19), 0);
-	assert_int_equal(gp_doctor_kfd_minor(6, 1), 11);
-	assert_int_equal(gp_doctor_kfd_minor(6, 4), 12);
-	assert_int_equal(gp_doctor_kfd_minor(6, 5), 13);
-	assert_int_equal(gp_doctor_kfd_minor(6, 12), 17);
-	assert_int_equal(gp_doctor_kfd_minor(7, 0), 19);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(4, 19), 0);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 1), 11);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 4), 12);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 5), 13);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(6, 12), 17);
+	assert_int_equal(gp_inspect_doctor_kfd_minor(7, 0), 19);
 }
 
 static char *text_of(struct gp_table *table)
@@ -279,12 +279,12 @@ static void facts_are_read_from_the_tree_alone(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
 	struct test_diag sink = TEST_DIAG;
-	struct gp_doctor d;
+	struct gp_inspect_doctor d;
 	json_t *json, *gpu;
 	char *text;
 
 	(void)state;
-	assert_int_equal(gp_doctor_read(&root, &sink.diag, false, &d), 0);
+	assert_int_equal(gp_inspect_doctor_read(&root, &sink.diag, false, &d), 0);
 	assert_string_equal(gp_buf_str(&sink.text), "");
 	assert_string_equal(d.kernel, "6.12.57-gp");
 	assert_string_equal(d.lockdown, "none");
@@ -306,20 +306,20 @@ static void facts_are_read_from_the_tree_alone(void **state)
 	assert_false(d.kfd_device.checked);
 	assert_false(d.valid & GP_DOC_CAPABILITIES);
 	assert_int_equal(d.render_count, 0);
-	text = text_of(gp_doctor_gpus(&d));
+	text = text_of(gp_inspect_doctor_gpus(&d));
 	assert_non_null(strstr(text, "gfx942   80     4  192.0 GiB  SPX        0000:15:00.0"));
 	free(text);
-	json = gp_doctor_json(&d);
+	json = gp_inspect_doctor_json(&d);
 	gpu = json_array_get(json_object_get(json, "gpus"), 1);
 	assert_string_equal(json_string_value(json_object_get(gpu, "pci")), "0001:83:01.0");
 	assert_string_equal(json_string_value(json_object_get(gpu, "capability")), "0x2007a280");
 	json_decref(json);
-	gp_doctor_free(&d);
+	gp_inspect_doctor_free(&d);
 }
 
 static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 {
-	struct gp_doctor d;
+	struct gp_inspect_doctor d;
 	struct tree tree;
 
 	(void)state;
@@ -335,7 +335,7 @@ static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 	tree_text(&tree, "/opt/rocm/.info/version", "6.1.2-120\n");
 	tree_text(&tree, "/usr/lib64/libhsa-runtime64.so.1", "");
 	tree_text(&tree, "/sys/kernel/debug/kfd/hqds", "");
-	assert_int_equal(gp_doctor_read(&tree.root, NULL, false, &d), 0);
+	assert_int_equal(gp_inspect_doctor_read(&tree.root, NULL, false, &d), 0);
 	assert_true(d.amdgpu_dkms);
 	assert_string_equal(d.amdgpu_version, "6.10.5");
 	assert_int_equal(d.num_kcq, 0);
@@ -350,29 +350,29 @@ static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 	assert_int_equal(d.debugfs_error, 0);
 	/* The file is there: no mount is needed, whatever the list of mounts says. */
 	assert_true(d.debugfs_mounted);
-	gp_doctor_free(&d);
+	gp_inspect_doctor_free(&d);
 	tree_remove(&tree);
 }
 
 static void empty_tree_gives_a_whole_report(void **state)
 {
-	struct gp_doctor d;
+	struct gp_inspect_doctor d;
 	struct tree tree;
 	json_t *json;
 	char *text;
 
 	(void)state;
 	tree_make(&tree);
-	assert_int_equal(gp_doctor_read(&tree.root, NULL, false, &d), 0);
-	text = text_of(gp_doctor_facts(&d));
+	assert_int_equal(gp_inspect_doctor_read(&tree.root, NULL, false, &d), 0);
+	text = text_of(gp_inspect_doctor_facts(&d));
 	assert_non_null(strstr(text, "not loaded"));
 	free(text);
-	json = gp_doctor_json(&d);
+	json = gp_inspect_doctor_json(&d);
 	assert_true(json_is_null(json_object_get(json, "kfd")));
 	assert_true(json_is_null(json_object_get(json, "amdgpu")));
 	assert_int_equal(json_array_size(json_object_get(json, "mechanisms")), 7);
 	json_decref(json);
-	gp_doctor_free(&d);
+	gp_inspect_doctor_free(&d);
 	tree_remove(&tree);
 }
 
@@ -380,7 +380,7 @@ static void live_machine_gives_a_whole_report(void **state)
 {
 	struct gp_root live = {.dir = ""};
 	struct tree tree;
-	struct gp_doctor d;
+	struct gp_inspect_doctor d;
 	json_t *json;
 	char *text;
 
@@ -389,7 +389,7 @@ static void live_machine_gives_a_whole_report(void **state)
 	tree_make(&tree);
 	tree_text(&tree, "/libhsa-runtime64.so.1", "");
 	setenv("LD_LIBRARY_PATH", tree.dir, 1);
-	assert_int_equal(gp_doctor_read(&live, NULL, false, &d), 0);
+	assert_int_equal(gp_inspect_doctor_read(&live, NULL, false, &d), 0);
 	unsetenv("LD_LIBRARY_PATH");
 	assert_true(d.runtime_count > 0);
 	assert_memory_equal(d.runtimes[0].path, tree.dir, strlen(tree.dir));
@@ -397,37 +397,37 @@ static void live_machine_gives_a_whole_report(void **state)
 	assert_true(d.kfd_device.checked);
 	assert_true(d.valid & GP_DOC_CAPABILITIES);
 	assert_true(d.valid & GP_DOC_KERNEL);
-	text = text_of(gp_doctor_facts(&d));
+	text = text_of(gp_inspect_doctor_facts(&d));
 	assert_non_null(strstr(text, "SYS_PTRACE"));
 	free(text);
-	json = gp_doctor_json(&d);
+	json = gp_inspect_doctor_json(&d);
 	assert_non_null(json);
 	assert_true(json_array_size(json_object_get(json_object_get(json, "access"), "devices")) >=
 		    2);
 	json_decref(json);
-	gp_doctor_free(&d);
+	gp_inspect_doctor_free(&d);
 }
 
 static void devices_are_checked_for_this_process(void **state)
 {
-	struct gp_device_access device = {0};
-	struct gp_doctor d = {0};
+	struct gp_inspect_device_access device = {0};
+	struct gp_inspect_doctor d = {0};
 	struct tree tree;
 
 	(void)state;
-	gp_doctor_check_device(&device, "/dev/null");
+	gp_inspect_doctor_check_device(&device, "/dev/null");
 	assert_true(device.checked);
 	assert_int_equal(device.error, 0);
 	assert_string_not_equal(device.group, "");
-	device = (struct gp_device_access){0};
-	gp_doctor_check_device(&device, "/nowhere/kfd");
+	device = (struct gp_inspect_device_access){0};
+	gp_inspect_doctor_check_device(&device, "/nowhere/kfd");
 	assert_int_equal(device.error, -ENOENT);
 	assert_string_equal(device.group, "");
 	tree_make(&tree);
 	tree_text(&tree, "/renderD128", "");
 	tree_link(&tree, "/renderD129", "nowhere");
 	tree_text(&tree, "/card0", "");
-	gp_doctor_render_nodes(tree.dir, &d);
+	gp_inspect_doctor_render_nodes(tree.dir, &d);
 	assert_int_equal(d.render_count, 2);
 	assert_int_equal(d.render[0].error, 0);
 	assert_int_equal(d.render[1].error, -ENOENT);
@@ -440,13 +440,13 @@ static void groups_that_own_gpus_are_named(void **state)
 	struct group *video = getgrnam("video");
 	gid_t before[256];
 	int count = getgroups(GP_ARRAY_SIZE(before), before);
-	struct gp_doctor d = {.live = true};
+	struct gp_inspect_doctor d = {.live = true};
 
 	(void)state;
 	if (geteuid() || !video || count < 0)
 		skip();
 	assert_int_equal(setgroups(1, &video->gr_gid), 0);
-	gp_doctor_access(&live, &d);
+	gp_inspect_doctor_access(&live, &d);
 	assert_int_equal(setgroups((size_t)count, before), 0);
 	assert_string_equal(d.groups, "video");
 }
@@ -454,7 +454,7 @@ static void groups_that_own_gpus_are_named(void **state)
 static void views_show_devices_and_states(void **state)
 {
 	struct gp_gpu gpu, plain = {.node = 4};
-	struct gp_doctor d = good_machine(&gpu);
+	struct gp_inspect_doctor d = good_machine(&gpu);
 	char *text;
 	json_t *json;
 
@@ -469,7 +469,7 @@ static void views_show_devices_and_states(void **state)
 	d.debugfs_error = -EACCES;
 	d.runtime_count = 1;
 	strcpy(d.runtimes[0].path, "/x/lib");
-	text = text_of(gp_doctor_facts(&d));
+	text = text_of(gp_inspect_doctor_facts(&d));
 	assert_non_null(strstr(text, "1.17 (as the driver says)"));
 	assert_non_null(strstr(text, "Permission denied (group render)"));
 	assert_non_null(strstr(text, "1 of 2 accessible"));
@@ -478,14 +478,14 @@ static void views_show_devices_and_states(void **state)
 	assert_non_null(strstr(text, "580.1 (closed kernel modules)"));
 	assert_non_null(strstr(text, "-  /x/lib"));
 	free(text);
-	text = text_of(gp_doctor_gpus(&d));
+	text = text_of(gp_inspect_doctor_gpus(&d));
 	assert_non_null(strstr(text, "gfx942"));
 	assert_non_null(strstr(text, "nvrm"));
 	free(text);
-	text = text_of(gp_doctor_mechanisms(&d));
+	text = text_of(gp_inspect_doctor_mechanisms(&d));
 	assert_non_null(strstr(text, "kfd-agent     cannot"));
 	free(text);
-	json = gp_doctor_json(&d);
+	json = gp_inspect_doctor_json(&d);
 	assert_string_equal(json_string_value(
 				    json_object_get(json_object_get(json, "kfd"), "source")),
 			    "probed");
@@ -496,7 +496,7 @@ static void views_show_devices_and_states(void **state)
 	d.kfd_device.error = 0;
 	d.amdgpu_dkms = true;
 	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
-	text = text_of(gp_doctor_facts(&d));
+	text = text_of(gp_inspect_doctor_facts(&d));
 	assert_non_null(strstr(text, "kfd/hqds readable"));
 	assert_non_null(strstr(text, "/dev/kfd                            accessible"));
 	assert_non_null(strstr(text, "DKMS"));
@@ -508,17 +508,17 @@ static void probing_without_the_device_falls_back_to_the_release(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
 	struct test_diag sink = TEST_DIAG;
-	struct gp_doctor d;
+	struct gp_inspect_doctor d;
 
 	(void)state;
 	if (access("/dev/kfd", F_OK) == 0)
 		skip();
-	assert_int_equal(gp_doctor_read(&root, &sink.diag, true, &d), 0);
+	assert_int_equal(gp_inspect_doctor_read(&root, &sink.diag, true, &d), 0);
 	assert_int_equal(d.probe_error, -ENOENT);
 	assert_int_equal(d.kfd_source, GP_KFD_VERSION_DERIVED);
 	assert_int_equal(sink.warnings, 1);
 	gp_buf_free(&sink.text);
-	gp_doctor_free(&d);
+	gp_inspect_doctor_free(&d);
 }
 
 int main(void)

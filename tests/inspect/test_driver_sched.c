@@ -38,10 +38,10 @@ static void tree_queue(const struct tree *tree, const char *pid, const char *id,
 
 static void jobs_and_counters_are_read(void **state)
 {
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 
 	(void)state;
-	assert_int_equal(gp_driver_sched_parse(text, sizeof(text) - 1, &sched), 0);
+	assert_int_equal(gp_inspect_driver_sched_parse(text, sizeof(text) - 1, &sched), 0);
 	assert_string_equal(sched.policy, "priority");
 	assert_int_equal(sched.poll_us, 1000);
 	assert_int_equal(sched.polls, 121);
@@ -66,14 +66,14 @@ static void jobs_and_counters_are_read(void **state)
 	assert_int_equal(sched.jobs[1].suspends, 1);
 	assert_int_equal(sched.jobs[1].declined, 2);
 	assert_int_equal(sched.jobs[1].failures, 3);
-	gp_driver_sched_free(&sched);
+	gp_inspect_driver_sched_free(&sched);
 }
 
 /* Wherever it is cut, what is read is whole; a line without its end is not. */
 static void text_that_is_cut_is_no_job(void **state)
 {
 	const size_t two = (size_t)(strchr(strchr(text, '\n') + 1, '\n') - text);
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(text) - 1; len++) {
@@ -86,7 +86,7 @@ static void text_that_is_cut_is_no_job(void **state)
 		for (size_t i = 0; i + 5 < len; i++)
 			jobs += memcmp(cut + i, "\njob ", 5) == 0 &&
 				memchr(cut + i + 1, '\n', len - i - 1) != NULL;
-		error = gp_driver_sched_parse(cut, len, &sched);
+		error = gp_inspect_driver_sched_parse(cut, len, &sched);
 		if (len < two && error != 0)
 			assert_int_equal(error, -EPROTO);
 		if (len >= two)
@@ -94,7 +94,7 @@ static void text_that_is_cut_is_no_job(void **state)
 		if (!error) {
 			assert_int_equal(sched.job_count, jobs);
 			assert_true(sched.unread <= 1);
-			gp_driver_sched_free(&sched);
+			gp_inspect_driver_sched_free(&sched);
 		}
 		free(cut);
 	}
@@ -114,11 +114,11 @@ static void other_text_is_refused(void **state)
 		"policy=off poll_us=1000 polls=1\nheld=x events=0 suspends=0 resumes=0 errors=0\n",
 		"policy=off poll_us=1000 polls=1\nevents=0 suspends=0 resumes=0 errors=0\n",
 	};
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(wrong); i++)
-		assert_int_equal(gp_driver_sched_parse(wrong[i], strlen(wrong[i]), &sched),
+		assert_int_equal(gp_inspect_driver_sched_parse(wrong[i], strlen(wrong[i]), &sched),
 				 -EPROTO);
 }
 
@@ -143,10 +143,10 @@ static void lines_are_read_by_their_keys(void **state)
 		"job pid=81 priority=1 state=running queues=1 busy=0 for=0 held_ns=0 ran_ns=0 "
 		"suspends=0 declined=0 failures=1x\n"
 		"and something else\n";
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 
 	(void)state;
-	assert_int_equal(gp_driver_sched_parse(later, sizeof(later) - 1, &sched), 0);
+	assert_int_equal(gp_inspect_driver_sched_parse(later, sizeof(later) - 1, &sched), 0);
 	assert_string_equal(sched.policy, "deadline");
 	assert_int_equal(sched.poll_us, 50);
 	assert_int_equal(sched.suspends, 3);
@@ -155,12 +155,12 @@ static void lines_are_read_by_their_keys(void **state)
 	assert_int_equal(sched.jobs[0].run, GP_DRIVER_RESUMING);
 	assert_int_equal(sched.jobs[0].failures, 9);
 	assert_int_equal(sched.unread, 7);
-	gp_driver_sched_free(&sched);
+	gp_inspect_driver_sched_free(&sched);
 }
 
 static void queues_are_those_of_sysfs(void **state)
 {
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 	struct tree tree;
 
 	(void)state;
@@ -174,7 +174,7 @@ static void queues_are_those_of_sysfs(void **state)
 	tree_text(&tree, PROC "/201/queues/3/size", "16384\n");
 	tree_text(&tree, PROC "/201/queues/3/state", "\n");
 	tree_text(&tree, PROC "/201/queues/3/logical_priority", "4294967296\n");
-	assert_int_equal(gp_driver_sched_read(&tree.root, &sched), 0);
+	assert_int_equal(gp_inspect_driver_sched_read(&tree.root, &sched), 0);
 	assert_int_equal(sched.jobs[1].item_count, 2);
 	assert_int_equal(sched.jobs[1].items[0].id, 0);
 	assert_int_equal(sched.jobs[1].items[0].gpu_id, 24439);
@@ -188,47 +188,47 @@ static void queues_are_those_of_sysfs(void **state)
 	assert_int_equal(sched.jobs[0].item_count, 1);
 	assert_int_equal(sched.jobs[0].items[0].valid, 0);
 	assert_false(sched.jobs[0].known);
-	gp_driver_sched_free(&sched);
+	gp_inspect_driver_sched_free(&sched);
 	tree_remove(&tree);
 }
 
 static void a_job_that_runs_with_all_queues_off_is_off(void **state)
 {
-	struct gp_driver_queue queues[] = {
+	struct gp_inspect_driver_queue queues[] = {
 		{.valid = GP_DRIVER_QUEUE_STATE, .state = "suspended"},
 		{.valid = GP_DRIVER_QUEUE_STATE, .state = "evicted"},
 	};
-	struct gp_driver_job job = {.items = queues, .item_count = 2};
+	struct gp_inspect_driver_job job = {.items = queues, .item_count = 2};
 
 	(void)state;
-	assert_true(gp_driver_job_is_off(&job));
+	assert_true(gp_inspect_driver_job_is_off(&job));
 	job.run = GP_DRIVER_SUSPENDED;
-	assert_false(gp_driver_job_is_off(&job));
+	assert_false(gp_inspect_driver_job_is_off(&job));
 	job.run = GP_DRIVER_RUNNING;
 	strcpy(queues[1].state, "active");
-	assert_false(gp_driver_job_is_off(&job));
+	assert_false(gp_inspect_driver_job_is_off(&job));
 	queues[1].valid = 0;
-	assert_false(gp_driver_job_is_off(&job));
+	assert_false(gp_inspect_driver_job_is_off(&job));
 	job.item_count = 0;
-	assert_false(gp_driver_job_is_off(&job));
+	assert_false(gp_inspect_driver_job_is_off(&job));
 }
 
 static void a_driver_without_is_told_from_one_that_is_off(void **state)
 {
-	struct gp_driver_sched sched;
+	struct gp_inspect_driver_sched sched;
 	struct tree tree;
 	char policy[16];
 
 	(void)state;
 	tree_make(&tree);
-	assert_int_equal(gp_driver_sched_read(&tree.root, &sched), -ENOENT);
-	gp_driver_sched_policy(&tree.root, policy, sizeof(policy));
+	assert_int_equal(gp_inspect_driver_sched_read(&tree.root, &sched), -ENOENT);
+	gp_inspect_driver_sched_policy(&tree.root, policy, sizeof(policy));
 	assert_string_equal(policy, "");
 	tree_text(&tree, "/sys/module/amdgpu/parameters/kfd_sched", "off\n");
-	gp_driver_sched_policy(&tree.root, policy, sizeof(policy));
+	gp_inspect_driver_sched_policy(&tree.root, policy, sizeof(policy));
 	assert_string_equal(policy, "off");
 	tree_text(&tree, GP_DRIVER_SCHED, "not the driver's\n");
-	assert_int_equal(gp_driver_sched_read(&tree.root, &sched), -EPROTO);
+	assert_int_equal(gp_inspect_driver_sched_read(&tree.root, &sched), -EPROTO);
 	tree_remove(&tree);
 }
 

@@ -10,12 +10,12 @@
 #define OBJ_B  0x7f2000002000ull
 
 struct scene {
-	struct gp_slot descriptors[4], slots[4];
+	struct gp_kfd_slot descriptors[4], slots[4];
 	struct gp_gpu_queue ids[4];
 	struct gp_gpu_process sysfs;
 	struct gp_gpu_state state;
-	struct gp_find_live live;
-	struct gp_find_process out;
+	struct gp_inspect_find_live live;
+	struct gp_inspect_find_process out;
 	size_t matched;
 };
 
@@ -25,13 +25,13 @@ static void scene_init(struct scene *s)
 	s->sysfs = (struct gp_gpu_process){.pid = PID, .queues = s->ids};
 	s->state.descriptors.items = s->descriptors;
 	s->state.slots.items = s->slots;
-	s->live = (struct gp_find_live){.sysfs = &s->sysfs, .state = &s->state, .pid = PID};
+	s->live = (struct gp_inspect_find_live){.sysfs = &s->sysfs, .state = &s->state, .pid = PID};
 }
 
 static void add_descriptor(struct scene *s, u64 ring, u64 object, u64 bytes, u32 pid)
 {
 	s->state.valid |= GP_WATCH_DESCRIPTORS;
-	s->descriptors[s->state.descriptors.count++] = (struct gp_slot){
+	s->descriptors[s->state.descriptors.count++] = (struct gp_kfd_slot){
 		.kind = GP_SLOT_COMPUTE,
 		.gpu_id = 0xf7bc,
 		.pid = pid,
@@ -46,7 +46,7 @@ static void add_descriptor(struct scene *s, u64 ring, u64 object, u64 bytes, u32
 static void add_slot(struct scene *s, u64 ring, u32 pid, bool active)
 {
 	s->state.valid |= GP_WATCH_SLOTS;
-	s->slots[s->state.slots.count++] = (struct gp_slot){
+	s->slots[s->state.slots.count++] = (struct gp_kfd_slot){
 		.kind = GP_SLOT_COMPUTE,
 		.gpu_id = 0xf7bc,
 		.pid = pid,
@@ -68,16 +68,17 @@ static void add_id(struct scene *s, u32 id, u64 size)
 							       .size = size};
 }
 
-static struct gp_find_queue *join(struct scene *s, const struct gp_log_queue *logged, size_t count)
+static struct gp_inspect_find_queue *join(struct scene *s, const struct gp_trace_log_queue *logged,
+					  size_t count)
 {
-	assert_int_equal(gp_find_join(logged, count, &s->live, &s->out, &s->matched), 0);
+	assert_int_equal(gp_inspect_find_join(logged, count, &s->live, &s->out, &s->matched), 0);
 	return s->out.queues;
 }
 
 static void log_matches_by_ring(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID, .address = RING_A, .dispatches = 7};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID, .address = RING_A, .dispatches = 7};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -98,8 +99,8 @@ static void log_matches_by_ring(void **state)
 
 static void log_matches_by_object(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID, .address = OBJ_A, .key = GP_ADDRESS_OBJECT};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID, .address = OBJ_A, .key = GP_ADDRESS_OBJECT};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -114,7 +115,7 @@ static void log_matches_by_object(void **state)
 
 static void an_address_known_to_be_a_ring_is_not_taken_for_an_object(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID, .address = OBJ_A, .key = GP_ADDRESS_RING};
+	struct gp_trace_log_queue logged = {.pid = PID, .address = OBJ_A, .key = GP_ADDRESS_RING};
 	struct scene s;
 
 	(void)state;
@@ -128,11 +129,11 @@ static void an_address_known_to_be_a_ring_is_not_taken_for_an_object(void **stat
 
 static void the_same_object_with_another_ring_is_another_queue(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID,
-				      .address = RING_B,
-				      .key = GP_ADDRESS_RING,
-				      .valid = GP_LQ_OBJECT,
-				      .object = OBJ_A};
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_B,
+					    .key = GP_ADDRESS_RING,
+					    .valid = GP_LQ_OBJECT,
+					    .object = OBJ_A};
 	struct scene s;
 
 	(void)state;
@@ -145,11 +146,11 @@ static void the_same_object_with_another_ring_is_another_queue(void **state)
 
 static void creation_and_use_under_two_addresses_become_one_row(void **state)
 {
-	struct gp_log_queue logged[] = {
+	struct gp_trace_log_queue logged[] = {
 		{.pid = PID, .address = OBJ_A, .created = true},
 		{.pid = PID, .address = RING_A, .dispatches = 3, .barriers = 1},
 	};
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -165,8 +166,8 @@ static void creation_and_use_under_two_addresses_become_one_row(void **state)
 
 static void a_deleted_queue_is_not_the_live_one_at_its_address(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID, .address = RING_A, .deleted = true};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID, .address = RING_A, .deleted = true};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -181,7 +182,7 @@ static void a_deleted_queue_is_not_the_live_one_at_its_address(void **state)
 
 static void activity_and_pointers_come_from_the_slot_of_the_same_process(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -205,12 +206,12 @@ static void activity_and_pointers_come_from_the_slot_of_the_same_process(void **
 
 static void live_pointers_are_not_mixed_with_logged_ones(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID,
-				      .address = RING_A,
-				      .valid = GP_LQ_RPTR | GP_LQ_WPTR,
-				      .rptr = 5,
-				      .wptr = 9};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_A,
+					    .valid = GP_LQ_RPTR | GP_LQ_WPTR,
+					    .rptr = 5,
+					    .wptr = 9};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -226,23 +227,23 @@ static void live_pointers_are_not_mixed_with_logged_ones(void **state)
 
 static void backlog_of_a_log_is_what_was_ahead_of_the_last_packet(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID,
-				      .address = RING_A,
-				      .valid = GP_LQ_RPTR | GP_LQ_WPTR,
-				      .rptr = 5,
-				      .wptr = 9};
-	struct gp_find_process out = {0};
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_A,
+					    .valid = GP_LQ_RPTR | GP_LQ_WPTR,
+					    .rptr = 5,
+					    .wptr = 9};
+	struct gp_inspect_find_process out = {0};
 	size_t matched;
 
 	(void)state;
-	assert_int_equal(gp_find_join(&logged, 1, NULL, &out, &matched), 0);
+	assert_int_equal(gp_inspect_find_join(&logged, 1, NULL, &out, &matched), 0);
 	assert_int_equal(out.queues[0].backlog, 4);
 	free(out.queues);
 }
 
 static void one_id_for_one_queue_is_a_match(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -262,7 +263,7 @@ static void one_id_for_one_queue_is_a_match(void **state)
 
 static void ids_that_fit_several_queues_stay_candidates(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -282,7 +283,7 @@ static void ids_that_fit_several_queues_stay_candidates(void **state)
 
 static void one_id_for_two_queues_belongs_to_neither(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -298,7 +299,7 @@ static void one_id_for_two_queues_belongs_to_neither(void **state)
 
 static void an_id_that_fits_nothing_is_a_queue_of_its_own(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -330,7 +331,7 @@ static void descriptors_of_others_and_of_further_xccs_are_left_out(void **state)
 
 static void the_first_xcc_of_a_partition_need_not_be_0(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -351,7 +352,7 @@ static void the_first_xcc_of_a_partition_need_not_be_0(void **state)
 
 static void a_slot_that_was_not_decoded_leaves_activity_unknown(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -374,7 +375,7 @@ static void a_slot_that_was_not_decoded_leaves_activity_unknown(void **state)
 
 static void pointers_that_do_not_count_packets_are_not_shown(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -391,11 +392,11 @@ static void pointers_that_do_not_count_packets_are_not_shown(void **state)
 
 static void a_queue_known_from_a_log_alone_gets_no_id(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID,
-				      .address = RING_A,
-				      .valid = GP_LQ_SIZE,
-				      .size_packets = 16384};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_A,
+					    .valid = GP_LQ_SIZE,
+					    .size_packets = 16384};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -419,7 +420,7 @@ static void a_queue_known_from_a_log_alone_gets_no_id(void **state)
 
 static void an_id_of_another_gpu_or_type_is_another_queue(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -440,7 +441,7 @@ static void an_id_of_another_gpu_or_type_is_another_queue(void **state)
 
 static void one_queue_with_two_possible_ids_has_neither(void **state)
 {
-	struct gp_find_queue *q;
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -457,12 +458,12 @@ static void one_queue_with_two_possible_ids_has_neither(void **state)
 
 static void a_deleted_queue_does_not_compete_for_an_id(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID,
-				      .address = RING_B,
-				      .deleted = true,
-				      .valid = GP_LQ_SIZE,
-				      .size_packets = 16384};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID,
+					    .address = RING_B,
+					    .deleted = true,
+					    .valid = GP_LQ_SIZE,
+					    .size_packets = 16384};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -477,8 +478,8 @@ static void a_deleted_queue_does_not_compete_for_an_id(void **state)
 
 static void what_the_driver_lacks_is_gone_if_the_process_is_alive(void **state)
 {
-	struct gp_log_queue logged = {.pid = PID, .address = RING_B};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID, .address = RING_B};
+	struct gp_inspect_find_queue *q;
 	struct scene s;
 
 	(void)state;
@@ -502,8 +503,8 @@ static void what_the_driver_lacks_is_gone_if_the_process_is_alive(void **state)
 static void more_candidates_than_shown_are_counted_and_marked(void **state)
 {
 	struct gp_gpu_queue ids[GP_FIND_CANDIDATES_MAX + 4];
-	struct gp_log_queue logged = {.pid = PID, .address = RING_A};
-	struct gp_find_queue *q;
+	struct gp_trace_log_queue logged = {.pid = PID, .address = RING_A};
+	struct gp_inspect_find_queue *q;
 	struct gp_table *table;
 	struct scene s;
 	char *text = NULL;
@@ -518,7 +519,7 @@ static void more_candidates_than_shown_are_counted_and_marked(void **state)
 	s.sysfs.queue_count = GP_ARRAY_SIZE(ids);
 	q = join(&s, &logged, 1);
 	assert_int_equal(q->candidate_count, GP_FIND_CANDIDATES_MAX + 4);
-	table = gp_find_table(&s.out);
+	table = gp_inspect_find_table(&s.out);
 	out = open_memstream(&text, &size);
 	gp_table_print(table, out, false);
 	fclose(out);
@@ -541,7 +542,7 @@ static void a_matched_id_names_sysfs_among_the_sources(void **state)
 	add_descriptor(&s, RING_A, OBJ_A, 1 << 20, PID);
 	add_id(&s, 0, 1 << 20);
 	join(&s, NULL, 0);
-	table = gp_find_table(&s.out);
+	table = gp_inspect_find_table(&s.out);
 	gp_table_print(table, out, false);
 	fclose(out);
 	assert_non_null(strstr(text, "sysfs+mqd"));
@@ -552,14 +553,14 @@ static void a_matched_id_names_sysfs_among_the_sources(void **state)
 
 static void python_file_says_none_where_nothing_is_known(void **state)
 {
-	struct gp_find_process process = {.pid = PID, .pid_known = true};
-	struct gp_find_queue queue = {0};
+	struct gp_inspect_find_process process = {.pid = PID, .pid_known = true};
+	struct gp_inspect_find_queue queue = {0};
 	struct gp_buf text = {0};
 
 	(void)state;
 	process.queues = &queue;
 	process.count = 1;
-	assert_int_equal(gp_find_python(&process, &text), 0);
+	assert_int_equal(gp_inspect_find_python(&process, &text), 0);
 	assert_non_null(strstr(text.data, "'addr': None"));
 	assert_non_null(strstr(text.data, "'is_active': None"));
 	assert_non_null(strstr(text.data, "'kfd_queue_id': None"));

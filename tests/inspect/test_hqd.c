@@ -8,28 +8,30 @@
 
 static char hqds_path[4096], mqds_path[4096];
 
-static struct gp_kfd_query query_of(const char *hqds, const char *mqds)
+static struct gp_inspect_kfd_query query_of(const char *hqds, const char *mqds)
 {
 	snprintf(hqds_path, sizeof(hqds_path), "%s", fixture(hqds));
 	if (mqds)
 		snprintf(mqds_path, sizeof(mqds_path), "%s", fixture(mqds));
-	return (struct gp_kfd_query){.file = hqds_path, .mqds_file = mqds ? mqds_path : NULL};
+	return (struct gp_inspect_kfd_query){.file = hqds_path,
+					     .mqds_file = mqds ? mqds_path : NULL};
 }
 
-static struct gp_slots read_hqd(const struct gp_kfd_query *query)
+static struct gp_inspect_slots read_hqd(const struct gp_inspect_kfd_query *query)
 {
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slots slots = {0};
+	struct gp_inspect_slots slots = {0};
 
-	assert_int_equal(gp_hqd_read(query, &sink.diag, &slots), 0);
+	assert_int_equal(gp_inspect_hqd_read(query, &sink.diag, &slots), 0);
 	assert_int_equal(sink.errors + sink.warnings, 0);
 	gp_buf_free(&sink.text);
 	return slots;
 }
 
-static char *print_table(const struct gp_grid *grid, const struct gp_grid *before, bool colour)
+static char *print_table(const struct gp_inspect_grid *grid, const struct gp_inspect_grid *before,
+			 bool colour)
 {
-	struct gp_table *table = gp_grid_table(grid, before, colour);
+	struct gp_table *table = gp_inspect_grid_table(grid, before, colour);
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -52,11 +54,11 @@ static size_t count_of(const char *text, const char *part)
 
 static void only_active_slots_are_rows(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
-	struct gp_slots slots = read_hqd(&query);
-	struct gp_slot_options show = {0};
-	struct gp_slot_counts counts = gp_slot_count(&slots.list, GP_VIEW_SLOTS);
-	struct gp_grid grid = {0}, all = {0};
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct gp_inspect_slots slots = read_hqd(&query);
+	struct gp_inspect_slot_options show = {0};
+	struct gp_inspect_slot_counts counts = gp_inspect_slot_count(&slots.list, GP_VIEW_SLOTS);
+	struct gp_inspect_grid grid = {0}, all = {0};
 	char *text;
 
 	(void)state;
@@ -64,7 +66,7 @@ static void only_active_slots_are_rows(void **state)
 	assert_int_equal(counts.active, 5);
 	assert_int_equal(counts.inactive, 2);
 	assert_int_equal(counts.empty, 1);
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &grid), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &grid), 0);
 	assert_int_equal(grid.row_count, 5);
 	text = print_table(&grid, NULL, false);
 	/* The ring of the stale slot is that of two queues. */
@@ -72,27 +74,27 @@ static void only_active_slots_are_rows(void **state)
 	assert_int_equal(count_of(text, "high"), 1);
 	free(text);
 	show.all = true;
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &all), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &all), 0);
 	assert_int_equal(all.row_count, 8);
 	text = print_table(&all, NULL, false);
 	assert_int_equal(count_of(text, "0x7f1000200000"), 2);
 	assert_int_equal(count_of(text, "inactive"), 2);
 	free(text);
-	gp_grid_free(&grid);
-	gp_grid_free(&all);
-	gp_slots_free(&slots);
+	gp_inspect_grid_free(&grid);
+	gp_inspect_grid_free(&all);
+	gp_inspect_slots_free(&slots);
 }
 
 static void a_queue_on_two_xccs_is_one_row(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx942/hqds", "debugfs/gfx942/mqds");
-	struct gp_slots slots = read_hqd(&query);
-	struct gp_slot_options show = {0};
-	struct gp_grid grid = {0}, each = {0};
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx942/hqds", "debugfs/gfx942/mqds");
+	struct gp_inspect_slots slots = read_hqd(&query);
+	struct gp_inspect_slot_options show = {0};
+	struct gp_inspect_grid grid = {0}, each = {0};
 	char *text;
 
 	(void)state;
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &grid), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &grid), 0);
 	assert_int_equal(grid.row_count, 4);
 	text = print_table(&grid, NULL, false);
 	assert_int_equal(count_of(text, " x2 "), 3);
@@ -101,27 +103,27 @@ static void a_queue_on_two_xccs_is_one_row(void **state)
 	assert_null(strstr(text, "0x7f2001026000"));
 	free(text);
 	show.per_xcc = true;
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &each), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &each), 0);
 	assert_int_equal(each.row_count, 7);
-	gp_grid_free(&grid);
-	gp_grid_free(&each);
-	gp_slots_free(&slots);
+	gp_inspect_grid_free(&grid);
+	gp_inspect_grid_free(&each);
+	gp_inspect_slots_free(&slots);
 }
 
 static void changed_cells_are_marked(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
-	struct gp_slots slots = read_hqd(&query);
-	struct gp_slot_options show = {0};
-	struct gp_grid before = {0}, now = {0};
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct gp_inspect_slots slots = read_hqd(&query);
+	struct gp_inspect_slot_options show = {0};
+	struct gp_inspect_grid before = {0}, now = {0};
 	char *text;
 
 	(void)state;
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &before), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &before), 0);
 	slots.list.items[1].wptr += 3;
 	slots.list.items[1].backlog += 3;
 	slots.list.items[4].active = true;
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &now), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &now), 0);
 	text = print_table(&now, &before, false);
 	assert_int_equal(count_of(text, " 22* "), 1);
 	assert_int_equal(count_of(text, " 4* "), 1);
@@ -134,35 +136,35 @@ static void changed_cells_are_marked(void **state)
 	text = print_table(&before, &before, false);
 	assert_null(strstr(text, "*"));
 	free(text);
-	gp_grid_free(&before);
-	gp_grid_free(&now);
-	gp_slots_free(&slots);
+	gp_inspect_grid_free(&before);
+	gp_inspect_grid_free(&now);
+	gp_inspect_slots_free(&slots);
 }
 
 static void checks_hold_the_documents_figures_against_the_registers(void **state)
 {
-	struct gp_slot slot = {.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_BACKLOG |
-					GP_SLOT_PRIORITY,
-			       .active = true,
-			       .aql = true,
-			       .backlog = 99,
-			       .quantum = 0x111};
+	struct gp_kfd_slot slot = {.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_BACKLOG |
+					    GP_SLOT_PRIORITY,
+				   .active = true,
+				   .aql = true,
+				   .backlog = 99,
+				   .quantum = 0x111};
 	struct gp_buf text = {0};
 
 	(void)state;
-	assert_int_equal(gp_check_slot(&slot), GP_CHECK_OK);
+	assert_int_equal(gp_inspect_check_slot(&slot), GP_CHECK_OK);
 	slot.backlog = 100;
-	assert_int_equal(gp_check_slot(&slot), GP_CHECK_HIGH);
+	assert_int_equal(gp_inspect_check_slot(&slot), GP_CHECK_HIGH);
 	slot.aql = false;
-	assert_int_equal(gp_check_backlog(&slot), GP_CHECK_UNKNOWN);
+	assert_int_equal(gp_inspect_check_backlog(&slot), GP_CHECK_UNKNOWN);
 	/* The document's 512 has no enable bit. */
 	slot.quantum = 512;
-	assert_string_equal(gp_check_word(gp_check_slot(&slot)), "off");
+	assert_string_equal(gp_inspect_check_word(gp_inspect_check_slot(&slot)), "off");
 	slot.active = false;
-	assert_string_equal(gp_check_word(gp_check_slot(&slot)), "inactive");
+	assert_string_equal(gp_inspect_check_word(gp_inspect_check_slot(&slot)), "inactive");
 	slot.valid = 0;
-	assert_null(gp_check_word(gp_check_slot(&slot)));
-	gp_slot_explain(&text);
+	assert_null(gp_inspect_check_word(gp_inspect_check_slot(&slot)));
+	gp_inspect_slot_explain(&text);
 	assert_non_null(strstr(gp_buf_str(&text), "grep CP_HQD_ACTIVE"));
 	assert_non_null(strstr(gp_buf_str(&text), "0x111"));
 	gp_buf_free(&text);
@@ -175,10 +177,10 @@ static json_t *slot_json(const json_t *root, size_t index)
 
 static void json_has_every_slot_and_null_for_what_is_stale(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
-	struct gp_slots slots = read_hqd(&query);
-	struct gp_slot_options show = {.raw = true, .registers = true};
-	json_t *root = gp_slots_json(&slots, &show), *slot = slot_json(root, 1);
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct gp_inspect_slots slots = read_hqd(&query);
+	struct gp_inspect_slot_options show = {.raw = true, .registers = true};
+	json_t *root = gp_inspect_slots_json(&slots, &show), *slot = slot_json(root, 1);
 
 	(void)state;
 	assert_true(json_is_false(json_object_get(root, "incomplete")));
@@ -201,20 +203,20 @@ static void json_has_every_slot_and_null_for_what_is_stale(void **state)
 	assert_true(json_is_null(json_object_get(slot, "check")));
 	assert_true(json_is_null(json_object_get(slot, "registers")));
 	json_decref(root);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 }
 
 static void raw_rows_are_the_kernels(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", NULL);
-	struct gp_slots slots = read_hqd(&query);
-	struct gp_slot_options show = {.all = true};
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", NULL);
+	struct gp_inspect_slots slots = read_hqd(&query);
+	struct gp_inspect_slot_options show = {.all = true};
 	struct gp_buf text = {0}, original = {0};
 	char *line, *rest;
 	size_t rows = 0;
 
 	(void)state;
-	gp_slot_raw(&slots.list, &show, &text);
+	gp_inspect_slot_raw(&slots.list, &show, &text);
 	assert_int_equal(gp_file_read(hqds_path, 1 << 20, &original), 0);
 	for (line = strtok_r(original.data, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
@@ -226,7 +228,7 @@ static void raw_rows_are_the_kernels(void **state)
 	assert_int_equal(rows, 5 * 7 + 2 * 7);
 	assert_int_equal(count_of(text.data, "\n    0"), rows);
 	gp_buf_free(&text);
-	gp_slot_registers(&slots.list, &show, &text);
+	gp_inspect_slot_registers(&slots.list, &show, &text);
 	assert_non_null(
 		strstr(text.data, "    CP_HQD_VMID = 0x00000808 (VMID 8, IB_VMID 8, VQID 0)\n"));
 	assert_non_null(
@@ -234,106 +236,107 @@ static void raw_rows_are_the_kernels(void **state)
 	assert_non_null(strstr(text.data, "GPU 5f21 CP 1.3 XCC 0 inactive:\n"));
 	gp_buf_free(&text);
 	gp_buf_free(&original);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 }
 
 static void filters_keep_what_was_asked_for(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
-	struct gp_slots slots;
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct gp_inspect_slots slots;
 
 	(void)state;
 	query.pid = 502;
 	slots = read_hqd(&query);
 	assert_int_equal(slots.list.count, 1);
 	assert_int_equal(slots.list.items[0].doorbell, 0x1000);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	query.pid = 0;
 	query.has_gpu = true;
 	query.gpu_id = 0x5f22;
 	slots = read_hqd(&query);
 	assert_int_equal(slots.list.count, 0);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 }
 
 static void descriptors_are_rows_of_their_own(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/mqds", NULL);
-	struct gp_slots slots = {0};
-	struct gp_slot_options show = {.view = GP_VIEW_DESCRIPTORS, .registers = true};
-	struct gp_grid grid = {0};
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/mqds", NULL);
+	struct gp_inspect_slots slots = {0};
+	struct gp_inspect_slot_options show = {.view = GP_VIEW_DESCRIPTORS, .registers = true};
+	struct gp_inspect_grid grid = {0};
 	struct gp_buf text = {0};
 	json_t *root;
 	char *table;
 
 	(void)state;
-	assert_int_equal(gp_mqd_read(&query, NULL, &slots), 0);
-	assert_int_equal(gp_slot_grid(&slots.list, &show, &grid), 0);
+	assert_int_equal(gp_inspect_mqd_read(&query, NULL, &slots), 0);
+	assert_int_equal(gp_inspect_slot_grid(&slots.list, &show, &grid), 0);
 	assert_int_equal(grid.row_count, 4);
 	table = print_table(&grid, NULL, false);
 	assert_non_null(strstr(table, "SDMA 0.0"));
 	assert_int_equal(count_of(table, "0x8001"), 3);
 	free(table);
-	root = gp_slots_json(&slots, &show);
+	root = gp_inspect_slots_json(&slots, &show);
 	assert_int_equal(json_array_size(json_object_get(root, "descriptors")), 4);
-	gp_slot_registers(&slots.list, &show, &text);
+	gp_inspect_slot_registers(&slots.list, &show, &text);
 	assert_non_null(
 		strstr(text.data, "GPU 5f21 compute PID 502:\n    CP_MQD_BASE_ADDR = 0x005f0000"));
 	json_decref(root);
 	gp_buf_free(&text);
-	gp_grid_free(&grid);
-	gp_slots_free(&slots);
+	gp_inspect_grid_free(&grid);
+	gp_inspect_slots_free(&slots);
 }
 
 static void runlist_shows_turns_and_what_is_not_mapped(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/rls_suspended", "debugfs/gfx9/mqds");
-	struct gp_runlists runlists = {0};
-	struct gp_grid grid = {0};
+	struct gp_inspect_kfd_query query =
+		query_of("debugfs/gfx9/rls_suspended", "debugfs/gfx9/mqds");
+	struct gp_inspect_runlists runlists = {0};
+	struct gp_inspect_grid grid = {0};
 	struct gp_buf text = {0};
 	json_t *root, *gpu;
 	char *table;
 
 	(void)state;
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
-	assert_int_equal(gp_runlist_grid(&runlists, &grid), 0);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
+	assert_int_equal(gp_inspect_runlist_grid(&runlists, &grid), 0);
 	assert_int_equal(grid.row_count, 2);
 	table = print_table(&grid, NULL, false);
 	assert_non_null(strstr(table, "0/3"));
 	free(table);
-	gp_runlist_summary(&runlists, &text);
+	gp_inspect_runlist_summary(&runlists, &text);
 	assert_non_null(strstr(text.data, "processes 2, queues mapped 1, not oversubscribed"));
-	gp_grid_free(&grid);
+	gp_inspect_grid_free(&grid);
 	gp_buf_free(&text);
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 	query = query_of("debugfs/gfx9/rls_oversubscribed", NULL);
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
-	gp_runlist_summary(&runlists, &text);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
+	gp_inspect_runlist_summary(&runlists, &text);
 	assert_non_null(
 		strstr(text.data, "GPU 5f21: processes 1, queues mapped 4, oversubscribed"));
 	assert_non_null(strstr(text.data, "GPU 5f22: no active runlist"));
 	gp_buf_free(&text);
-	gp_runlist_raw(&runlists, &text);
+	gp_inspect_runlist_raw(&runlists, &text);
 	assert_non_null(strstr(text.data, "Node 2, gpu_id 5f22:\n  No active runlist\n"));
 	gp_buf_free(&text);
-	root = gp_runlist_json(&runlists, true);
+	root = gp_inspect_runlist_json(&runlists, true);
 	gpu = json_array_get(json_object_get(root, "gpus"), 0);
 	assert_true(json_is_true(json_object_get(gpu, "oversubscribed")));
 	assert_int_equal(json_integer_value(json_object_get(gpu, "other_packets")), 1);
 	assert_int_equal(json_array_size(json_object_get(gpu, "words")), 51);
 	json_decref(root);
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 	query = query_of("debugfs/gfx9/rls", "debugfs/gfx9/mqds");
 	query.pid = 502;
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
 	assert_int_equal(runlists.list.count, 2);
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 	query.pid = 0;
 	query.has_gpu = true;
 	query.gpu_id = 1;
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
 	assert_int_equal(runlists.list.count + runlists.list.node_count, 0);
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 }
 
 /* A file of the tree with the first part of a fixture. */
@@ -352,10 +355,10 @@ static const char *cut_file(const struct tree *tree, const char *name, const cha
 
 static void damaged_files_are_shown_only_when_asked_and_json_says_so(void **state)
 {
-	struct gp_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
+	struct gp_inspect_kfd_query query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/mqds");
 	struct test_diag sink = TEST_DIAG;
-	struct gp_runlists runlists = {0};
-	struct gp_slots slots = {0};
+	struct gp_inspect_runlists runlists = {0};
+	struct gp_inspect_slots slots = {0};
 	struct tree tree;
 	json_t *root;
 
@@ -363,39 +366,39 @@ static void damaged_files_are_shown_only_when_asked_and_json_says_so(void **stat
 	tree_make(&tree);
 	/* The slots are whole; what tells their pids is not. */
 	query.mqds_file = cut_file(&tree, "/mqds", "debugfs/gfx9/mqds", 0.9);
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
 	assert_int_equal(sink.errors, 1);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "--partial shows"));
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	query.partial = true;
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), 0);
 	assert_int_equal(sink.warnings, 1);
-	root = gp_slots_json(&slots, &(struct gp_slot_options){0});
+	root = gp_inspect_slots_json(&slots, &(struct gp_inspect_slot_options){0});
 	assert_true(json_is_true(json_object_get(root, "incomplete")));
 	/* The process whose descriptor was cut is unknown, not another one. */
 	assert_int_equal(slots.list.items[1].pid, 501);
 	assert_int_equal(slots.list.items[2].pid, 0);
 	json_decref(root);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	query = query_of("debugfs/gfx9/rls", NULL);
 	query.file = cut_file(&tree, "/rls", "debugfs/gfx9/rls", 0.9);
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), -EBADMSG);
-	gp_runlists_free(&runlists);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), -EBADMSG);
+	gp_inspect_runlists_free(&runlists);
 	query.partial = true;
-	assert_int_equal(gp_runlist_read(&query, NULL, &runlists), 0);
-	root = gp_runlist_json(&runlists, false);
+	assert_int_equal(gp_inspect_runlist_read(&query, NULL, &runlists), 0);
+	root = gp_inspect_runlist_json(&runlists, false);
 	assert_true(json_is_true(json_object_get(root, "incomplete")));
 	json_decref(root);
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
 
 static void damaged_descriptors_of_a_live_system_leave_the_pids_unknown(void **state)
 {
-	struct gp_kfd_query query = {0};
+	struct gp_inspect_kfd_query query = {0};
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slots slots = {0};
+	struct gp_inspect_slots slots = {0};
 	struct tree tree;
 
 	(void)state;
@@ -403,50 +406,50 @@ static void damaged_descriptors_of_a_live_system_leave_the_pids_unknown(void **s
 	query.root = tree.root;
 	cut_file(&tree, GP_DEBUGFS_HQDS, "debugfs/gfx9/hqds", 1);
 	cut_file(&tree, GP_DEBUGFS_MQDS, "debugfs/gfx9/mqds", 0.9);
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), 0);
 	assert_string_equal(slots.pids_from, "");
 	assert_false(slots.incomplete);
 	assert_string_equal(gp_buf_str(&sink.text), "");
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	query.partial = true;
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), 0);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), 0);
 	assert_true(slots.incomplete);
 	assert_int_equal(sink.warnings, 1);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	cut_file(&tree, GP_DEBUGFS_HQDS, "debugfs/gfx9/hqds", 0.7);
 	query.partial = false;
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "; read it again"));
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
 
 static void unreadable_sources_say_what_to_do(void **state)
 {
-	struct gp_kfd_query query = {.root = {.dir = "/nonexistent"}};
+	struct gp_inspect_kfd_query query = {.root = {.dir = "/nonexistent"}};
 	struct test_diag sink = TEST_DIAG;
-	struct gp_slots slots = {0};
+	struct gp_inspect_slots slots = {0};
 
 	(void)state;
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -ENOENT);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -ENOENT);
 	assert_non_null(strstr(sink.text.data, "the amdgpu driver is not loaded"));
 	gp_buf_free(&sink.text);
 	query = query_of("debugfs/missing", NULL);
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -ENOENT);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -ENOENT);
 	assert_non_null(strstr(sink.text.data, "missing: cannot read"));
 	gp_buf_free(&sink.text);
 	query = query_of("debugfs/gfx9/hqds", "debugfs/gfx9/hqds");
-	assert_int_equal(gp_hqd_read(&query, &sink.diag, &slots), -EINVAL);
+	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -EINVAL);
 	assert_non_null(strstr(sink.text.data, "this is a copy of hqds"));
 	gp_buf_free(&sink.text);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 }
 
 static void live_text_is_joined_with_live_descriptors(void **state)
 {
-	struct gp_kfd_query query = {0};
-	struct gp_slots slots;
+	struct gp_inspect_kfd_query query = {0};
+	struct gp_inspect_slots slots;
 	char root[4096];
 
 	(void)state;
@@ -456,13 +459,13 @@ static void live_text_is_joined_with_live_descriptors(void **state)
 	assert_int_equal(slots.list.items[0].pid, 701);
 	assert_false(slots.list.items[0].valid & GP_SLOT_REGISTERS);
 	assert_non_null(strstr(slots.pids_from, "/sys/kernel/debug/kfd/mqds"));
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 	/* What the user says goes before the topology. */
-	assert_true(gp_kfd_query_set_gfx(&query, "gfx1030"));
-	assert_false(gp_kfd_query_set_gfx(&(struct gp_kfd_query){0}, "1030"));
+	assert_true(gp_inspect_kfd_query_set_gfx(&query, "gfx1030"));
+	assert_false(gp_inspect_kfd_query_set_gfx(&(struct gp_inspect_kfd_query){0}, "1030"));
 	slots = read_hqd(&query);
 	assert_true(slots.list.items[0].valid & GP_SLOT_REGISTERS);
-	gp_slots_free(&slots);
+	gp_inspect_slots_free(&slots);
 }
 
 int main(void)

@@ -8,9 +8,9 @@
 
 #define KFD "/sys/class/kfd/kfd"
 
-static char *text_of(const struct gp_ps *ps)
+static char *text_of(const struct gp_inspect_ps *ps)
 {
-	struct gp_table *table = gp_ps_table(ps);
+	struct gp_table *table = gp_inspect_ps_table(ps);
 	size_t size;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
@@ -47,11 +47,11 @@ static void table_sums_over_gpus_and_shows_missing_as_dash(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
 	struct test_diag sink = TEST_DIAG;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 	char *text;
 
 	(void)state;
-	assert_int_equal(gp_ps_read(&root, &sink.diag, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&root, &sink.diag, &ps), 0);
 	assert_string_equal(gp_buf_str(&sink.text), "");
 	text = text_of(&ps);
 	assert_string_equal(line_of(text, "4242"),
@@ -71,7 +71,7 @@ static void table_sums_over_gpus_and_shows_missing_as_dash(void **state)
 	/* A command cannot drive the terminal. */
 	assert_non_null(strstr(line_of(text, "4900"), "[a) (b??[31m]"));
 	free(text);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 }
 
 static json_t *row_of(json_t *json, u32 pid)
@@ -92,11 +92,11 @@ static void json_has_each_gpu_and_null_for_unknown(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
 	json_t *json, *row, *gpu, *container;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 
 	(void)state;
-	assert_int_equal(gp_ps_read(&root, NULL, &ps), 0);
-	json = gp_ps_json(&ps);
+	assert_int_equal(gp_inspect_ps_read(&root, NULL, &ps), 0);
+	json = gp_inspect_ps_json(&ps);
 	assert_int_equal(json_array_size(json_object_get(json, "processes")), 8);
 	row = row_of(json, 4242);
 	assert_int_equal(json_integer_value(json_object_get(row, "start_time")), 880123);
@@ -118,27 +118,27 @@ static void json_has_each_gpu_and_null_for_unknown(void **state)
 	assert_int_equal(json_integer_value(json_object_get(gpu, "sdma_us")), 7);
 	assert_true(json_is_null(json_object_get(row_of(json, 4800), "command")));
 	json_decref(json);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 }
 
 static void machine_without_kfd_is_an_empty_list_and_a_note(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 	json_t *json;
 
 	(void)state;
 	tree_make(&tree);
-	assert_int_equal(gp_ps_read(&tree.root, &sink.diag, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, &sink.diag, &ps), 0);
 	assert_int_equal(ps.count, 0);
 	assert_int_equal(sink.errors + sink.warnings, 0);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "no KFD on this machine"));
-	json = gp_ps_json(&ps);
+	json = gp_inspect_ps_json(&ps);
 	assert_int_equal(json_array_size(json_object_get(json, "processes")), 0);
 	assert_true(json_is_false(json_object_get(json, "kfd")));
 	json_decref(json);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
@@ -147,7 +147,7 @@ static void nvidia_processes_are_listed_without_queues(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 	json_t *json, *row;
 
 	(void)state;
@@ -156,9 +156,9 @@ static void nvidia_processes_are_listed_without_queues(void **state)
 		  "Model: \t\t NVIDIA H200\nDevice Minor: \t 3\n");
 	tree_link(&tree, "/proc/41/fd/3", "/dev/nvidiactl");
 	tree_link(&tree, "/proc/41/fd/4", "/dev/nvidia3");
-	assert_int_equal(gp_ps_read(&tree.root, &sink.diag, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, &sink.diag, &ps), 0);
 	assert_int_equal(ps.count, 1);
-	json = gp_ps_json(&ps);
+	json = gp_inspect_ps_json(&ps);
 	assert_true(json_is_true(json_object_get(json, "nvidia")));
 	row = row_of(json, 41);
 	assert_true(json_is_null(json_object_get(row, "queues")));
@@ -167,7 +167,7 @@ static void nvidia_processes_are_listed_without_queues(void **state)
 						 "node")),
 			 3);
 	json_decref(json);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
@@ -176,7 +176,7 @@ static void pids_of_another_namespace_are_not_joined_with_strangers(void **state
 {
 	struct test_diag sink = TEST_DIAG;
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 
 	(void)state;
 	tree_make(&tree);
@@ -184,11 +184,11 @@ static void pids_of_another_namespace_are_not_joined_with_strangers(void **state
 	tree_text(&tree, "/proc/40/stat",
 		  "40 (bash) S 1 2 3 0 -1 4 9 0 0 0 8 7 0 0 20 0 1 0 5 1\n");
 	tree_text(&tree, KFD "/proc/40/pasid", "1\n");
-	assert_int_equal(gp_ps_read(&tree.root, &sink.diag, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, &sink.diag, &ps), 0);
 	assert_int_equal(ps.count, 1);
 	assert_false(ps.rows[0].process_known);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "KFD lists host pids"));
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
@@ -196,7 +196,7 @@ static void pids_of_another_namespace_are_not_joined_with_strangers(void **state
 static void unlisted_gpus_go_by_id_and_sums_saturate(void **state)
 {
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 	char *text;
 
 	(void)state;
@@ -205,11 +205,11 @@ static void unlisted_gpus_go_by_id_and_sums_saturate(void **state)
 	tree_text(&tree, KFD "/proc/41/vram_9", "18446744073709551615\n");
 	tree_text(&tree, KFD "/proc/41/sdma_7", "2500\n");
 	tree_text(&tree, KFD "/proc/41/sdma_9", "0\n");
-	assert_int_equal(gp_ps_read(&tree.root, NULL, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, NULL, &ps), 0);
 	text = text_of(&ps);
 	assert_string_equal(line_of(text, "41"), "41 - - #7,#9 0 16777216.0 TiB 2 ms - - -");
 	free(text);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	tree_remove(&tree);
 }
 
@@ -217,18 +217,18 @@ static void process_is_not_shown_with_the_container_of_its_successor(void **stat
 {
 	struct reuse reuse;
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 
 	(void)state;
 	tree_make(&tree);
 	tree_text(&tree, KFD "/proc/9/pasid", "1\n");
 	tree_text(&tree, KFD "/proc/10/pasid", "2\n");
 	reuse_start(&reuse, &tree, "/proc/9/stat", "/proc/9/cgroup", "0::/lxc.payload.other\n");
-	assert_int_equal(gp_ps_read(&tree.root, NULL, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, NULL, &ps), 0);
 	reuse_end(&reuse);
 	assert_int_equal(ps.count, 1);
 	assert_int_equal(ps.rows[0].gpu->pid, 10);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	tree_remove(&tree);
 }
 
@@ -240,7 +240,7 @@ static void names_of_all_containers_are_read_once(void **state)
 	int opened = 0, watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	struct gp_buf inventory = {0};
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 	ssize_t len;
 
 	(void)state;
@@ -263,7 +263,7 @@ static void names_of_all_containers_are_read_once(void **state)
 	tree_text(&tree, PODMAN, gp_buf_str(&inventory));
 	tree_path(&tree, path, sizeof(path), PODMAN);
 	assert_true(inotify_add_watch(watch, path, IN_OPEN | IN_CLOSE) >= 0);
-	assert_int_equal(gp_ps_read(&tree.root, NULL, &ps), 0);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, NULL, &ps), 0);
 	assert_int_equal(ps.count, 10);
 	assert_string_equal(ps.rows[9].container.name, "c109");
 	len = read(watch, events, sizeof(events));
@@ -275,7 +275,7 @@ static void names_of_all_containers_are_read_once(void **state)
 	}
 	assert_int_equal(opened, 1);
 	close(watch);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	gp_buf_free(&inventory);
 	tree_remove(&tree);
 }
@@ -284,12 +284,12 @@ static void unreadable_process_list_is_an_error(void **state)
 {
 	struct test_diag sink = TEST_DIAG;
 	struct tree tree;
-	struct gp_ps ps;
+	struct gp_inspect_ps ps;
 
 	(void)state;
 	tree_make(&tree);
 	tree_link(&tree, KFD "/proc", "proc");
-	assert_int_equal(gp_ps_read(&tree.root, &sink.diag, &ps), -ELOOP);
+	assert_int_equal(gp_inspect_ps_read(&tree.root, &sink.diag, &ps), -ELOOP);
 	assert_int_equal(sink.errors, 1);
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);

@@ -23,7 +23,7 @@ static struct rig *busy_rig(u32 queue[4])
 	return rig;
 }
 
-static struct gp_batch *resident(struct rig *rig)
+static struct gp_model_batch *resident(struct rig *rig)
 {
 	struct gp_model *m = rig->model;
 
@@ -35,25 +35,26 @@ static struct gp_batch *resident(struct rig *rig)
 }
 
 /* Breaks one thing on a fresh device, and expects to be told that. */
-#define FINDS(text, ...)                                                                       \
-	do {                                                                                   \
-		u32 queue[4];                                                                  \
-		struct rig *rig = busy_rig(queue);                                             \
-		struct gp_model *m = rig->model;                                               \
-		struct gp_queue *on = gp_model_queue(m, queue[0]),                             \
-				*off = gp_model_queue(m, queue[1]);                            \
-		struct gp_batch *batch = resident(rig),                                        \
-				*saved = gp_container(off->saved.next, struct gp_batch, link); \
-		const char *said;                                                              \
-                                                                                               \
-		(void)on, (void)off, (void)batch, (void)saved;                                 \
-		assert_null(gp_model_check(m));                                                \
-		__VA_ARGS__;                                                                   \
-		said = gp_model_check(m);                                                      \
-		if (!said || !strstr(said, text))                                              \
-			fail_msg("expected \"%s\", was told \"%s\"", text,                     \
-				 said ? said : "nothing");                                     \
-		rig_free(rig);                                                                 \
+#define FINDS(text, ...)                                                                  \
+	do {                                                                              \
+		u32 queue[4];                                                             \
+		struct rig *rig = busy_rig(queue);                                        \
+		struct gp_model *m = rig->model;                                          \
+		struct gp_model_queue *on = gp_model_queue(m, queue[0]),                  \
+				      *off = gp_model_queue(m, queue[1]);                 \
+		struct gp_model_batch *batch = resident(rig),                             \
+				      *saved = gp_container(off->saved.next,              \
+							    struct gp_model_batch, link); \
+		const char *said;                                                         \
+                                                                                          \
+		(void)on, (void)off, (void)batch, (void)saved;                            \
+		assert_null(gp_model_check(m));                                           \
+		__VA_ARGS__;                                                              \
+		said = gp_model_check(m);                                                 \
+		if (!said || !strstr(said, text))                                         \
+			fail_msg("expected \"%s\", was told \"%s\"", text,                \
+				 said ? said : "nothing");                                \
+		rig_free(rig);                                                            \
 	} while (0)
 
 static void a_broken_batch_is_found(void **state)
@@ -78,11 +79,11 @@ static void a_broken_queue_is_found(void **state)
 	FINDS("packets do not add up", on->submitted++);
 	FINDS("packets do not add up", on->launched++);
 	FINDS("launched out of turn",
-	      gp_container(off->waiting.next, struct gp_packet, link)->groups_left = 0);
+	      gp_container(off->waiting.next, struct gp_model_packet, link)->groups_left = 0);
 	FINDS("over or in the wrong queue",
-	      gp_container(off->waiting.next, struct gp_packet, link)->over = true);
+	      gp_container(off->waiting.next, struct gp_model_packet, link)->over = true);
 	FINDS("called live",
-	      gp_container(gp_model_queue(m, queue[2])->live.next, struct gp_packet, link)
+	      gp_container(gp_model_queue(m, queue[2])->live.next, struct gp_model_packet, link)
 		      ->groups_left = 1);
 	FINDS("ready without a packet", gp_model_queue(m, queue[2])->dispatch = GP_DISPATCH_READY);
 	FINDS("without being mapped", off->held_cus = 1);

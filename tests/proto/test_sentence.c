@@ -53,7 +53,7 @@ static const char *translated(const char *text)
 {
 	static char out[256];
 
-	gp_sentence_translate(text, out, sizeof(out));
+	gp_proto_sentence_translate(text, out, sizeof(out));
 	return out;
 }
 
@@ -109,7 +109,7 @@ static void no_character_is_cut_in_two(void **state)
 	(void)state;
 	for (size_t size = 1; size <= sizeof(whole); size++) {
 		memset(out, 'x', sizeof(out));
-		gp_sentence_translate("the process is gone", out, size);
+		gp_proto_sentence_translate("the process is gone", out, size);
 		assert_int_equal(strlen(out), (size - 1) / 3 * 3);
 		assert_memory_equal(out, whole, strlen(out));
 	}
@@ -149,7 +149,7 @@ static void any_text_is_survived(void **state)
 				strcat(text, piece);
 		}
 		memset(out, 'x', sizeof(out));
-		gp_sentence_translate(text, out, size);
+		gp_proto_sentence_translate(text, out, size);
 		assert_non_null(memchr(out, '\0', size));
 	}
 }

@@ -37,7 +37,7 @@ static u32 open_descriptors(void)
 
 static void a_message_arrives_whole(void **state)
 {
-	struct gp_msg_value body = {.target = 3, .value = 9};
+	struct gp_proto_msg_value body = {.target = 3, .value = 9};
 
 	(void)state;
 	assert_int_equal(gp_wire_send(ends[0], GP_MSG_SHARE, 17, -5, &body, sizeof(body), -1), 0);
@@ -55,7 +55,7 @@ static void a_message_arrives_whole(void **state)
 static void the_largest_message_fits_and_a_larger_one_does_not(void **state)
 {
 	static u8 body[GP_PROTO_MAX];
-	size_t most = GP_PROTO_MAX - sizeof(struct gp_msg);
+	size_t most = GP_PROTO_MAX - sizeof(struct gp_proto_msg);
 
 	(void)state;
 	memset(body, 7, sizeof(body));
@@ -92,7 +92,7 @@ static void surplus_descriptors_are_closed(void **state)
 			struct cmsghdr align;
 			char bytes[CMSG_SPACE(sizeof(fds))];
 		} control = {0};
-		struct gp_msg header = {.version = GP_PROTO_VERSION, .size = sizeof(header)};
+		struct gp_proto_msg header = {.version = GP_PROTO_VERSION, .size = sizeof(header)};
 		struct iovec part = {&header, sizeof(header)};
 		struct msghdr packet = {.msg_iov = &part,
 					.msg_iovlen = 1,
@@ -139,7 +139,7 @@ static void descriptors_of_an_empty_packet_are_closed(void **state)
 
 static void packets_that_lie_are_refused(void **state)
 {
-	struct gp_msg header = {.version = GP_PROTO_VERSION, .size = sizeof(header)};
+	struct gp_proto_msg header = {.version = GP_PROTO_VERSION, .size = sizeof(header)};
 	static u8 much[GP_PROTO_MAX + 100];
 
 	(void)state;
@@ -148,10 +148,10 @@ static void packets_that_lie_are_refused(void **state)
 	header.size++;
 	assert_true(send(ends[0], &header, sizeof(header), 0) > 0);
 	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTO);
-	header = (struct gp_msg){.version = GP_PROTO_VERSION + 1, .size = sizeof(header)};
+	header = (struct gp_proto_msg){.version = GP_PROTO_VERSION + 1, .size = sizeof(header)};
 	assert_true(send(ends[0], &header, sizeof(header), 0) > 0);
 	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTO);
-	header = (struct gp_msg){.version = GP_PROTO_VERSION, .size = sizeof(much)};
+	header = (struct gp_proto_msg){.version = GP_PROTO_VERSION, .size = sizeof(much)};
 	memcpy(much, &header, sizeof(header));
 	assert_true(send(ends[0], much, sizeof(much), 0) > 0);
 	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTO);
@@ -185,7 +185,7 @@ static void count_event(const struct gp_wire_message *event, void *data)
 
 static void a_call_skips_events_and_old_answers(void **state)
 {
-	struct gp_msg_event event = {0};
+	struct gp_proto_msg_event event = {0};
 	int events = 0;
 
 	(void)state;

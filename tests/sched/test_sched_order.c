@@ -5,8 +5,8 @@
 #define IDS 200
 
 struct both {
-	struct gp_order order;
-	struct gp_order_entry entry[IDS];
+	struct gp_sched_order order;
+	struct gp_sched_order_entry entry[IDS];
 	u32 place[IDS];
 	bool in[IDS];
 	u64 key[IDS];

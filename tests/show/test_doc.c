@@ -125,7 +125,7 @@ static void html_escapes_and_loads_nothing(void **state)
 static void values_are_shown_in_units_of_their_size(void **state)
 {
 	static const struct {
-		struct gp_value value;
+		struct gp_show_value value;
 		const char *shown;
 	} cases[] = {
 		{{.unit = GP_UNIT_NS, .number = 584}, "584 ns"},
@@ -148,7 +148,7 @@ static void values_are_shown_in_units_of_their_size(void **state)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(cases); i++) {
 		struct gp_buf out = {0};
 
-		gp_value_show(&cases[i].value, &out);
+		gp_show_value_show(&cases[i].value, &out);
 		assert_string_equal(gp_buf_str(&out), cases[i].shown);
 		gp_buf_free(&out);
 	}

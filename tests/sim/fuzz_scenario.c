@@ -7,16 +7,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static struct gp_scenario scenario;
+	static struct gp_sim_scenario scenario;
 	struct gp_sim_options options = {.max_events = 2000,
 					 .only_job = GP_SCHED_NONE,
 					 .check = true};
 	struct gp_sim_result result;
 
-	if (gp_scenario_init(&scenario, NULL))
+	if (gp_sim_scenario_init(&scenario, NULL))
 		abort();
-	if (gp_scenario_parse(&scenario, "fuzz", (const char *)data, size, NULL)) {
-		gp_scenario_free(&scenario);
+	if (gp_sim_scenario_parse(&scenario, "fuzz", (const char *)data, size, NULL)) {
+		gp_sim_scenario_free(&scenario);
 		return 0;
 	}
 	/* Memory, not time, is what many queues cost here. */
@@ -26,6 +26,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		queues += scenario.jobs[i].processes * scenario.jobs[i].queues;
 	if (queues <= 64 && gp_sim_run(&scenario, &options, NULL, &result) == 0)
 		gp_sim_result_free(&result);
-	gp_scenario_free(&scenario);
+	gp_sim_scenario_free(&scenario);
 	return 0;
 }

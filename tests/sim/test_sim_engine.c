@@ -13,18 +13,18 @@ static const char serve[] = "[run]\ntime = 1s\n"
 
 static struct gp_sim_result run(const char *text, enum gp_sched_policy_id policy, u32 only)
 {
-	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_scenario *s = malloc(sizeof(*s));
 	struct gp_sim_options options = {.only_job = only, .check = true};
 	struct test_diag diag = TEST_DIAG;
 	struct gp_sim_result result;
 
 	assert_non_null(s);
-	assert_int_equal(gp_scenario_init(s, &diag.diag), 0);
-	assert_int_equal(gp_scenario_parse(s, "s", text, strlen(text), &diag.diag), 0);
+	assert_int_equal(gp_sim_scenario_init(s, &diag.diag), 0);
+	assert_int_equal(gp_sim_scenario_parse(s, "s", text, strlen(text), &diag.diag), 0);
 	s->device.policy = policy;
 	if (gp_sim_run(s, &options, &diag.diag, &result))
 		fail_msg("%s", gp_buf_str(&diag.text));
-	gp_scenario_free(s);
+	gp_sim_scenario_free(s);
 	free(s);
 	return result;
 }
@@ -96,13 +96,13 @@ static void a_timeline_shows_every_hold_also_the_one_at_the_end(void **state)
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE,
 					 .check = true,
 					 .observer = &observer};
-	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_scenario *s = malloc(sizeof(*s));
 	struct test_diag diag = TEST_DIAG;
 	struct gp_sim_result result;
 
 	(void)state;
-	assert_int_equal(gp_scenario_init(s, &diag.diag), 0);
-	if (gp_scenario_parse(s, "s", text, strlen(text), &diag.diag) ||
+	assert_int_equal(gp_sim_scenario_init(s, &diag.diag), 0);
+	if (gp_sim_scenario_parse(s, "s", text, strlen(text), &diag.diag) ||
 	    gp_sim_run(s, &options, &diag.diag, &result))
 		fail_msg("%s", gp_buf_str(&diag.text));
 	assert_int_equal(result.jobs[0].held_ns, 0);
@@ -110,7 +110,7 @@ static void a_timeline_shows_every_hold_also_the_one_at_the_end(void **state)
 	assert_int_equal(held[0], 0);
 	assert_int_equal(held[1], result.jobs[1].held_ns);
 	gp_sim_result_free(&result);
-	gp_scenario_free(s);
+	gp_sim_scenario_free(s);
 	free(s);
 }
 
@@ -148,13 +148,13 @@ static void nothing_is_lost_when_everything_fails(void **state)
 
 static void a_limit_on_events_ends_a_run(void **state)
 {
-	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_scenario *s = malloc(sizeof(*s));
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .max_events = 500};
 	struct gp_sim_result result;
 
 	(void)state;
-	assert_int_equal(gp_scenario_init(s, NULL), 0);
-	assert_int_equal(gp_scenario_parse(s, "s", serve, strlen(serve), NULL), 0);
+	assert_int_equal(gp_sim_scenario_init(s, NULL), 0);
+	assert_int_equal(gp_sim_scenario_parse(s, "s", serve, strlen(serve), NULL), 0);
 	assert_int_equal(gp_sim_run(s, &options, NULL, &result), 0);
 	assert_true(result.cut);
 	assert_in_range(result.events + result.gpu_events, 500, 600);
@@ -205,14 +205,14 @@ static void the_limit_counts_what_happens_inside_the_gpu(void **state)
 	/* One kernel of many rounds: nobody is told of anything until its end. */
 	static const char text[] = "[run]\ntime = 1000s\n"
 				   "[job a]\nkernel = 500s\nrounds = 100000\n";
-	struct gp_scenario *s = malloc(sizeof(*s));
+	struct gp_sim_scenario *s = malloc(sizeof(*s));
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE, .max_events = 1000};
 	struct gp_sim_result result;
 
 	(void)state;
 	assert_non_null(s);
-	assert_int_equal(gp_scenario_init(s, NULL), 0);
-	assert_int_equal(gp_scenario_parse(s, "s", text, strlen(text), NULL), 0);
+	assert_int_equal(gp_sim_scenario_init(s, NULL), 0);
+	assert_int_equal(gp_sim_scenario_parse(s, "s", text, strlen(text), NULL), 0);
 	assert_int_equal(gp_sim_run(s, &options, NULL, &result), 0);
 	assert_true(result.cut);
 	assert_true(result.time_ns < 100000000000ull);

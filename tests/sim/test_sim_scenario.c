@@ -5,13 +5,13 @@
 #include "sim/scenario.h"
 #include "testlib.h"
 
-static struct gp_scenario *parse(const char *text, struct test_diag *diag, int *error)
+static struct gp_sim_scenario *parse(const char *text, struct test_diag *diag, int *error)
 {
-	struct gp_scenario *scenario = malloc(sizeof(*scenario));
+	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
 
 	assert_non_null(scenario);
-	assert_int_equal(gp_scenario_init(scenario, &diag->diag), 0);
-	*error = gp_scenario_parse(scenario, "s.sim", text, strlen(text), &diag->diag);
+	assert_int_equal(gp_sim_scenario_init(scenario, &diag->diag), 0);
+	*error = gp_sim_scenario_parse(scenario, "s.sim", text, strlen(text), &diag->diag);
 	return scenario;
 }
 
@@ -19,7 +19,7 @@ static void a_scenario_says_what_it_says(void **state)
 {
 	struct test_diag diag = TEST_DIAG;
 	int error;
-	struct gp_scenario *s =
+	struct gp_sim_scenario *s =
 		parse("# comment\n"
 		      "[run]\ntitle = T\ntime = 1.5s\nseed = 7\n"
 		      "[gpu]\nchip = mi300x\ncount = 2\nsave = 10us\n"
@@ -112,14 +112,14 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
 		struct test_diag diag = TEST_DIAG;
 		int error;
-		struct gp_scenario *s = parse(rows[i].text, &diag, &error);
+		struct gp_sim_scenario *s = parse(rows[i].text, &diag, &error);
 
 		assert_int_equal(error < 0, 1);
 		if (!strstr(gp_buf_str(&diag.text), rows[i].said))
 			fail_msg("row %zu: '%s' was said, not '%s'", i, gp_buf_str(&diag.text),
 				 rows[i].said);
 		gp_buf_free(&diag.text);
-		gp_scenario_free(s);
+		gp_sim_scenario_free(s);
 		free(s);
 	}
 }
@@ -148,7 +148,7 @@ static void recorded_work_is_read_kernel_by_kernel(void **state)
 	};
 	struct test_diag diag = TEST_DIAG;
 	int error;
-	struct gp_scenario *s = parse(text, &diag, &error);
+	struct gp_sim_scenario *s = parse(text, &diag, &error);
 
 	(void)state;
 	assert_int_equal(error, 0);
@@ -159,33 +159,33 @@ static void recorded_work_is_read_kernel_by_kernel(void **state)
 	assert_int_equal(s->jobs[0].work_count, 3);
 	assert_int_equal(s->jobs[0].arrival, GP_SIM_RECORDED);
 	assert_int_equal(s->jobs[1].arrival, GP_SIM_RECORDED_CLOSED);
-	gp_scenario_free(s);
+	gp_sim_scenario_free(s);
 	free(s);
 }
 
 static void random_scenarios_are_whole_and_differ(void **state)
 {
-	struct gp_scenario *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
+	struct gp_sim_scenario *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
 	u32 different = 0, recorded = 0;
 
 	(void)state;
 	for (u64 seed = 0; seed < 200; seed++) {
 		struct test_diag diag = TEST_DIAG;
 
-		assert_int_equal(gp_scenario_init(a, &diag.diag), 0);
-		assert_int_equal(gp_scenario_init(b, &diag.diag), 0);
-		gp_scenario_random(a, seed);
-		gp_scenario_random(b, seed);
-		assert_memory_equal(a, b, offsetof(struct gp_scenario, work));
+		assert_int_equal(gp_sim_scenario_init(a, &diag.diag), 0);
+		assert_int_equal(gp_sim_scenario_init(b, &diag.diag), 0);
+		gp_sim_scenario_random(a, seed);
+		gp_sim_scenario_random(b, seed);
+		assert_memory_equal(a, b, offsetof(struct gp_sim_scenario, work));
 		assert_int_equal(a->work_count, b->work_count);
 		for (size_t i = 0; i < a->work_count; i++)
 			assert_same_kernel(&a->work[i], &b->work[i]);
-		assert_int_equal(gp_scenario_check(a, "random", &diag.diag), 0);
-		gp_scenario_random(b, seed + 1);
+		assert_int_equal(gp_sim_scenario_check(a, "random", &diag.diag), 0);
+		gp_sim_scenario_random(b, seed + 1);
 		different += memcmp(a->jobs, b->jobs, sizeof(a->jobs)) != 0;
 		recorded += a->work_count != 0;
-		gp_scenario_free(a);
-		gp_scenario_free(b);
+		gp_sim_scenario_free(a);
+		gp_sim_scenario_free(b);
 	}
 	assert_in_range(recorded, 20, 190);
 	assert_int_equal(different, 200);

@@ -14,12 +14,12 @@
 
 struct scene {
 	struct fake_vm *fake;
-	struct gp_vm_process *target, *debugger;
+	struct gp_vgpu_server_process *target, *debugger;
 };
 
 static struct scene scene; /* rebuilt for every test */
 
-static inline int start_with(u32 gpus, enum gp_vm_era era)
+static inline int start_with(u32 gpus, enum gp_vgpu_server_era era)
 {
 	scene.fake = fake_start(gpus, era, GP_COMPAT);
 	scene.target = process_add(scene.fake, TARGET);
@@ -64,7 +64,7 @@ static inline void attach(u32 queues)
 	assert_int_equal(snapshot(scene.fake, scene.debugger, TARGET, NEW_MASK), queues);
 }
 
-static inline s64 op_from(struct gp_vm_process *caller, pid_t tid, pid_t target, u32 op)
+static inline s64 op_from(struct gp_vgpu_server_process *caller, pid_t tid, pid_t target, u32 op)
 {
 	struct gp_kfd_dbg_trap_args args = {.pid = (u32)target,
 					    .op = op,

@@ -20,7 +20,7 @@
 #define FAKE_END    3000000u
 
 struct fake {
-	struct gp_vk_client client;
+	struct gp_vgpu_client client;
 	int bell_fd; /* the server's end */
 	u8 *memory;
 	u32 used;
@@ -34,7 +34,7 @@ struct fake {
 static struct fake *fake;      /* the stand-ins below have no other way to find it */
 static int fake_lifeline = -1; /* of the next client */
 
-void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size)
+void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size)
 {
 	u64 base = (u64)(uintptr_t)fake->memory;
 
@@ -45,19 +45,19 @@ void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 siz
 	return (void *)(uintptr_t)va;
 }
 
-int gp_vk_exception(struct gp_vk_client *client, const struct gp_vgpu_exception *what)
+int gp_vgpu_client_exception(struct gp_vgpu_client *client, const struct gp_vgpu_exception *what)
 {
 	(void)client, (void)what;
 	return GP_VGPU_TELL_OLD;
 }
 
-void gp_vk_event_set(struct gp_vk_client *client, u32 event_id)
+void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 {
 	(void)client;
 	fake->events[fake->event_count++ % 64] = event_id;
 }
 
-void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memory_lost)
+void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool memory_lost)
 {
 	(void)client;
 	(void)memory_lost;
@@ -65,26 +65,26 @@ void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memo
 	__atomic_fetch_add(&fake->exceptions, 1, __ATOMIC_RELEASE);
 }
 
-void gp_vk_say(const char *text, const char *detail)
+void gp_vgpu_say(const char *text, const char *detail)
 {
 	(void)text;
 	(void)detail;
 	__atomic_fetch_add(&fake->said, 1, __ATOMIC_RELEASE);
 }
 
-void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va)
+void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va)
 {
 	(void)client;
 	(void)gpu_id;
 	fake->faults[fake->fault_count++ % 8] = va;
 }
 
-int gp_vk_own_fd(int fd)
+int gp_vgpu_own_fd(int fd)
 {
 	return fd;
 }
 
-void gp_vk_close_own(int fd)
+void gp_vgpu_close_own(int fd)
 {
 	close(fd);
 }
@@ -121,7 +121,7 @@ static inline int fake_setup(void **state)
 	fake->client.work_fd = fake->client.done_fd = ends[0];
 	fake->bell_fd = ends[1];
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "/nonexistent");
-	assert_non_null(gp_cp_get(&fake->client));
+	assert_non_null(gp_vgpu_cp_get(&fake->client));
 	fake->client.cp->running = true; /* the test steps it */
 	fake->used = 1u << 20;
 	*state = fake;
@@ -130,10 +130,10 @@ static inline int fake_setup(void **state)
 
 static inline int fake_teardown(void **state)
 {
-	struct gp_vk_cp *cp = fake->client.cp;
+	struct gp_vgpu_cp *cp = fake->client.cp;
 
 	(void)state;
-	gp_vk_cp_forked(&fake->client);
+	gp_vgpu_cp_forked(&fake->client);
 	munmap(cp->rings, GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
 	munmap(cp->records, GP_CP_RECORDS * sizeof(*cp->records));
 	munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
@@ -149,7 +149,7 @@ static inline int fake_teardown(void **state)
 
 static inline bool fake_step(void)
 {
-	return gp_cp_step(fake->client.cp);
+	return gp_vgpu_cp_step(fake->client.cp);
 }
 
 /* The next work the CP handed over, or NULL. */
@@ -215,7 +215,7 @@ static inline struct fake_queue fake_queue(u32 id, u32 packets)
 		.packets = packets,
 		.slot = id,
 	};
-	struct gp_vk_queue added = {
+	struct gp_vgpu_queue added = {
 		.id = id,
 		.type = GP_KFD_QUEUE_COMPUTE_AQL,
 		.ring = va(queue.ring),
@@ -231,7 +231,7 @@ static inline struct fake_queue fake_queue(u32 id, u32 packets)
 	queue.amd->queue_inactive_signal = va(queue.inactive);
 	for (u32 i = 0; i < packets; i++)
 		queue.ring[i * GP_AQL_PACKET_BYTES] = GP_AQL_INVALID;
-	assert_int_equal(gp_vk_cp_add(&fake->client, &added), 0);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &added), 0);
 	return queue;
 }
 

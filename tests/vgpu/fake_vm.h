@@ -35,7 +35,7 @@ struct answer {
 };
 
 struct fake_vm {
-	struct gp_vm vm;
+	struct gp_vgpu_server vm;
 	u64 now;
 	struct fake_task tasks[TASKS];
 	u32 task_count;
@@ -52,38 +52,39 @@ struct fake_vm {
 	struct test_diag diag;
 };
 
-static inline struct fake_vm *fake_of(struct gp_vm *vm)
+static inline struct fake_vm *fake_of(struct gp_vgpu_server *vm)
 {
 	return (struct fake_vm *)vm;
 }
 
 /* Stand-ins for the files of the machine. */
-int gp_vm_tree_create(struct gp_vm *vm)
+int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm)
 {
 	(void)vm;
 	return 0;
 }
 
-int gp_vm_tree_refresh(struct gp_vm *vm, const char *path)
+int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path)
 {
 	(void)vm;
 	(void)path;
 	return 0;
 }
 
-void gp_vm_tree_process(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
 	(void)process;
 	fake_of(vm)->tree_changes++;
 }
 
-void gp_vm_tree_process_gone(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
+				      struct gp_vgpu_server_process *process)
 {
 	(void)process;
 	fake_of(vm)->tree_gone++;
 }
 
-int gp_vm_status(struct gp_vm *vm, struct gp_buf *out)
+int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out)
 {
 	(void)vm;
 	gp_buf_puts(out, "{}");
@@ -95,21 +96,21 @@ static u64 fake_raw(void *context)
 	return ((struct fake_vm *)context)->now;
 }
 
-static int fake_task(void *context, pid_t tid, struct gp_vm_task *out)
+static int fake_task(void *context, pid_t tid, struct gp_vgpu_server_task *out)
 {
 	const struct fake_vm *fake = context;
 
 	for (u32 i = 0; i < fake->task_count; i++)
 		if (fake->tasks[i].tid == tid) {
-			*out = (struct gp_vm_task){.tgid = fake->tasks[i].tgid,
-						   .tracer = fake->tasks[i].tracer,
-						   .has_memory = !fake->tasks[i].kernel};
+			*out = (struct gp_vgpu_server_task){.tgid = fake->tasks[i].tgid,
+							    .tracer = fake->tasks[i].tracer,
+							    .has_memory = !fake->tasks[i].kernel};
 			return 0;
 		}
 	return -ESRCH;
 }
 
-static void fake_reply(struct gp_vm *vm, struct gp_vm_request *request)
+static void fake_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	struct answer *answer = &fake_of(vm)->answers[request->header.sequence % ANSWERS];
 
@@ -163,9 +164,9 @@ static const struct gp_model_chip fake_chip = {
 	.sdma_packet_ns = 1000,
 };
 
-static inline struct gp_gpufile fake_gpu(enum gp_personality personality)
+static inline struct gp_vgpu_gpufile fake_gpu(enum gp_vgpu_personality personality)
 {
-	struct gp_gpufile file = {
+	struct gp_vgpu_gpufile file = {
 		.name = "fake",
 		.title = "Fake",
 		.personality = personality,
@@ -186,26 +187,27 @@ static inline struct gp_gpufile fake_gpu(enum gp_personality personality)
 	return file;
 }
 
-static inline struct fake_vm *fake_start(u32 gpus, enum gp_vm_era era,
-					 enum gp_personality personality)
+static inline struct fake_vm *fake_start(u32 gpus, enum gp_vgpu_server_era era,
+					 enum gp_vgpu_personality personality)
 {
 	struct fake_vm *fake = calloc(1, sizeof(*fake));
-	struct gp_gpufile file = fake_gpu(personality);
-	struct gp_vm_options options = {.directory = "/nowhere",
-					.speed_permille = 1000,
-					.era = era,
-					.gpu_count = gpus,
-					.preemption_timeout_ms = 9000};
-	struct gp_vm_host host = {.raw_ns = fake_raw,
-				  .task = fake_task,
-				  .reply = fake_reply,
-				  .write = fake_write,
-				  .context = fake};
+	struct gp_vgpu_gpufile file = fake_gpu(personality);
+	struct gp_vgpu_server_options options = {.directory = "/nowhere",
+						 .speed_permille = 1000,
+						 .era = era,
+						 .gpu_count = gpus,
+						 .preemption_timeout_ms = 9000};
+	struct gp_vgpu_server_host host = {.raw_ns = fake_raw,
+					   .task = fake_task,
+					   .reply = fake_reply,
+					   .write = fake_write,
+					   .context = fake};
 
 	assert_non_null(fake);
 	fake->diag.diag.emit = test_diag_emit;
 	fake->now = 1000 * MS;
-	assert_int_equal(gp_vm_init(&fake->vm, &options, &file, &host, &fake->diag.diag), 0);
+	assert_int_equal(gp_vgpu_server_init(&fake->vm, &options, &file, &host, &fake->diag.diag),
+			 0);
 	return fake;
 }
 
@@ -214,7 +216,7 @@ static inline void fake_stop(struct fake_vm *fake)
 	for (u32 i = 0; i < ANSWERS; i++)
 		if (fake->answers[i].here && fake->answers[i].fd > 2)
 			close(fake->answers[i].fd);
-	gp_vm_fini(&fake->vm);
+	gp_vgpu_server_fini(&fake->vm);
 	gp_buf_free(&fake->diag.text);
 	free(fake);
 }
@@ -238,25 +240,25 @@ static inline void set_tracer(struct fake_vm *fake, pid_t tid, pid_t tracer)
 }
 
 /* A process that has opened /dev/kfd. */
-static inline struct gp_vm_process *process_add(struct fake_vm *fake, pid_t pid)
+static inline struct gp_vgpu_server_process *process_add(struct fake_vm *fake, pid_t pid)
 {
-	struct gp_vm_process *process = gp_vm_process_add(&fake->vm, pid);
+	struct gp_vgpu_server_process *process = gp_vgpu_server_process_add(&fake->vm, pid);
 
 	task_add(fake, pid, pid, 0);
 	assert_non_null(process);
-	assert_int_equal(gp_vm_process_share(process), 0);
+	assert_int_equal(gp_vgpu_server_process_share(process), 0);
 	return process;
 }
 
-static inline void process_end(struct fake_vm *fake, struct gp_vm_process *process)
+static inline void process_end(struct fake_vm *fake, struct gp_vgpu_server_process *process)
 {
 	pid_t pid = process->pid;
 
 	for (u32 i = 0; i < fake->task_count; i++)
 		if (fake->tasks[i].tgid == pid)
 			fake->tasks[i].tid = fake->tasks[i].tgid = -1;
-	gp_vm_process_remove(&fake->vm, process);
-	gp_vm_bury(&fake->vm);
+	gp_vgpu_server_process_remove(&fake->vm, process);
+	gp_vgpu_server_bury(&fake->vm);
 }
 
 /* Lets `ns` pass, stopping at everything that happens on the way. */
@@ -267,21 +269,21 @@ static inline void pass(struct fake_vm *fake, u64 ns)
 	for (;;) {
 		u64 next;
 
-		gp_vm_tick(&fake->vm);
-		gp_vm_advance(&fake->vm);
-		next = gp_vm_next(&fake->vm);
-		if (next == GP_MODEL_NEVER || gp_vm_raw_time(&fake->vm, next) > end)
+		gp_vgpu_server_tick(&fake->vm);
+		gp_vgpu_server_advance(&fake->vm);
+		next = gp_vgpu_server_next(&fake->vm);
+		if (next == GP_MODEL_NEVER || gp_vgpu_server_raw_time(&fake->vm, next) > end)
 			break;
-		if (gp_vm_raw_time(&fake->vm, next) > fake->now)
-			fake->now = gp_vm_raw_time(&fake->vm, next);
+		if (gp_vgpu_server_raw_time(&fake->vm, next) > fake->now)
+			fake->now = gp_vgpu_server_raw_time(&fake->vm, next);
 	}
 	fake->now = end;
-	gp_vm_tick(&fake->vm);
-	gp_vm_advance(&fake->vm);
+	gp_vgpu_server_tick(&fake->vm);
+	gp_vgpu_server_advance(&fake->vm);
 }
 
 struct call {
-	struct gp_vm_process *process;
+	struct gp_vgpu_server_process *process;
 	pid_t tid; /* 0: the process's first thread */
 	u32 nr, flags;
 	void *args;
@@ -294,7 +296,7 @@ struct call {
 /* Hands the request over; its sequence. */
 static inline u32 begin(struct fake_vm *fake, const struct call *call)
 {
-	struct gp_vm_request *request = calloc(1, sizeof(*request));
+	struct gp_vgpu_server_request *request = calloc(1, sizeof(*request));
 	struct answer *answer = &fake->answers[++fake->sequence % ANSWERS];
 
 	memset(answer, 0, sizeof(*answer));
@@ -316,9 +318,9 @@ static inline u32 begin(struct fake_vm *fake, const struct call *call)
 		request->payload = malloc(call->payload_size);
 		memcpy(request->payload, call->payload, call->payload_size);
 	}
-	gp_vm_tick(&fake->vm);
-	gp_vm_request_submit(&fake->vm, request);
-	gp_vm_advance(&fake->vm);
+	gp_vgpu_server_tick(&fake->vm);
+	gp_vgpu_server_request_submit(&fake->vm, request);
+	gp_vgpu_server_advance(&fake->vm);
 	return fake->sequence;
 }
 
@@ -340,8 +342,9 @@ static inline s64 run(struct fake_vm *fake, const struct call *call)
 {
 	u32 sequence = begin(fake, call);
 
-	while (!answer_of(fake, sequence)->here && gp_vm_next(&fake->vm) != GP_MODEL_NEVER) {
-		u64 next = gp_vm_raw_time(&fake->vm, gp_vm_next(&fake->vm));
+	while (!answer_of(fake, sequence)->here &&
+	       gp_vgpu_server_next(&fake->vm) != GP_MODEL_NEVER) {
+		u64 next = gp_vgpu_server_raw_time(&fake->vm, gp_vgpu_server_next(&fake->vm));
 
 		pass(fake, next > fake->now ? next - fake->now : 0);
 	}
@@ -358,8 +361,8 @@ static inline s64 run(struct fake_vm *fake, const struct call *call)
 
 static inline void signal_to(struct fake_vm *fake, u32 sequence)
 {
-	gp_vm_request_cancel(&fake->vm, NULL, sequence);
-	gp_vm_advance(&fake->vm);
+	gp_vgpu_server_request_cancel(&fake->vm, NULL, sequence);
+	gp_vgpu_server_advance(&fake->vm);
 }
 
 /* Device-wide preemptions so far, those under way finished. */
@@ -395,8 +398,8 @@ static inline struct gp_kfd_create_queue_args queue_args(const struct fake_vm *f
 }
 
 /* Its id, or -errno. */
-static inline s64 create_on(struct fake_vm *fake, struct gp_vm_process *process, u32 device,
-			    u32 type)
+static inline s64 create_on(struct fake_vm *fake, struct gp_vgpu_server_process *process,
+			    u32 device, u32 type)
 {
 	struct gp_kfd_create_queue_args args = queue_args(fake, device, type);
 	s64 result = CALL(fake, process, CREATE_QUEUE, &args);
@@ -404,26 +407,26 @@ static inline s64 create_on(struct fake_vm *fake, struct gp_vm_process *process,
 	return result ? result : args.queue_id;
 }
 
-static inline s64 create(struct fake_vm *fake, struct gp_vm_process *process)
+static inline s64 create(struct fake_vm *fake, struct gp_vgpu_server_process *process)
 {
 	return create_on(fake, process, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 }
 
-static inline s64 destroy(struct fake_vm *fake, struct gp_vm_process *process, u32 id)
+static inline s64 destroy(struct fake_vm *fake, struct gp_vgpu_server_process *process, u32 id)
 {
 	struct gp_kfd_destroy_queue_args args = {.queue_id = id};
 
 	return CALL(fake, process, DESTROY_QUEUE, &args);
 }
 
-static inline s64 update_full(struct fake_vm *fake, struct gp_vm_process *process,
+static inline s64 update_full(struct fake_vm *fake, struct gp_vgpu_server_process *process,
 			      struct gp_kfd_update_queue_args args)
 {
 	return CALL(fake, process, UPDATE_QUEUE, &args);
 }
 
-static inline s64 update_percent(struct fake_vm *fake, struct gp_vm_process *process, u32 id,
-				 u32 percent)
+static inline s64 update_percent(struct fake_vm *fake, struct gp_vgpu_server_process *process,
+				 u32 id, u32 percent)
 {
 	return update_full(fake, process,
 			   (struct gp_kfd_update_queue_args){.ring_base_address = 0x7f0000000000,
@@ -433,7 +436,8 @@ static inline s64 update_percent(struct fake_vm *fake, struct gp_vm_process *pro
 							     .queue_priority = 7});
 }
 
-static inline s64 runtime_enable(struct fake_vm *fake, struct gp_vm_process *process, u32 mode)
+static inline s64 runtime_enable(struct fake_vm *fake, struct gp_vgpu_server_process *process,
+				 u32 mode)
 {
 	struct gp_kfd_runtime_enable_args args = {.r_debug = 0x1234, .mode_mask = mode};
 
@@ -441,7 +445,7 @@ static inline s64 runtime_enable(struct fake_vm *fake, struct gp_vm_process *pro
 }
 
 /* DBG_TRAP with an array of ids, which comes back in place. */
-static inline s64 trap(struct fake_vm *fake, struct gp_vm_process *caller, pid_t tid,
+static inline s64 trap(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t tid,
 		       struct gp_kfd_dbg_trap_args *args, u32 flags, u32 *ids, u32 count)
 {
 	struct call call = {.process = caller,
@@ -461,8 +465,8 @@ static inline s64 trap(struct fake_vm *fake, struct gp_vm_process *caller, pid_t
 }
 
 /* ENABLE with a descriptor of its own (the write end of a pipe unless given). */
-static inline s64 enable_from(struct fake_vm *fake, struct gp_vm_process *caller, pid_t tid,
-			      pid_t target, u64 mask, int fd)
+static inline s64 enable_from(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
+			      pid_t tid, pid_t target, u64 mask, int fd)
 {
 	struct gp_kfd_dbg_trap_args args = {
 		.pid = (u32)target,
@@ -478,21 +482,21 @@ static inline s64 enable_from(struct fake_vm *fake, struct gp_vm_process *caller
 					.fd = fd});
 }
 
-static inline s64 enable(struct fake_vm *fake, struct gp_vm_process *caller, pid_t target)
+static inline s64 enable(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target)
 {
 	return enable_from(fake, caller, 0, target, 0, dup(2));
 }
 
-static inline s64 simple_op(struct fake_vm *fake, struct gp_vm_process *caller, pid_t target,
-			    u32 op)
+static inline s64 simple_op(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
+			    pid_t target, u32 op)
 {
 	struct gp_kfd_dbg_trap_args args = {.pid = (u32)target, .op = op};
 
 	return trap(fake, caller, 0, &args, 0, NULL, 0);
 }
 
-static inline s64 snapshot(struct fake_vm *fake, struct gp_vm_process *caller, pid_t target,
-			   u64 clear)
+static inline s64 snapshot(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
+			   pid_t target, u64 clear)
 {
 	struct gp_kfd_dbg_trap_args args = {
 		.pid = (u32)target,
@@ -504,7 +508,7 @@ static inline s64 snapshot(struct fake_vm *fake, struct gp_vm_process *caller, p
 	return result ? result : args.queue_snapshot.num_queues;
 }
 
-static inline s64 suspend(struct fake_vm *fake, struct gp_vm_process *caller, pid_t target,
+static inline s64 suspend(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target,
 			  u32 *ids, u32 count)
 {
 	struct gp_kfd_dbg_trap_args args = {
@@ -516,8 +520,8 @@ static inline s64 suspend(struct fake_vm *fake, struct gp_vm_process *caller, pi
 	return trap(fake, caller, 0, &args, ids ? 0 : GP_VGPU_NULL_ARRAY, ids, count);
 }
 
-static inline s64 resume(struct fake_vm *fake, struct gp_vm_process *caller, pid_t target, u32 *ids,
-			 u32 count)
+static inline s64 resume(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target,
+			 u32 *ids, u32 count)
 {
 	struct gp_kfd_dbg_trap_args args = {
 		.pid = (u32)target,
@@ -530,7 +534,7 @@ static inline s64 resume(struct fake_vm *fake, struct gp_vm_process *caller, pid
 
 /* ---- the client's side of the rings ---- */
 
-static inline void ring_put(struct gp_vm_process *process, const struct gp_vgpu_work *work)
+static inline void ring_put(struct gp_vgpu_server_process *process, const struct gp_vgpu_work *work)
 {
 	struct gp_vgpu_ring *ring = &process->shared->work_ring;
 
@@ -538,7 +542,7 @@ static inline void ring_put(struct gp_vm_process *process, const struct gp_vgpu_
 	ring->produced++;
 }
 
-static inline bool ring_get(struct gp_vm_process *process, struct gp_vgpu_done *done)
+static inline bool ring_get(struct gp_vgpu_server_process *process, struct gp_vgpu_done *done)
 {
 	struct gp_vgpu_ring *ring = &process->shared->done_ring;
 
@@ -560,7 +564,7 @@ static inline struct gp_vgpu_work kernel(u32 queue, u64 tag, u64 ns)
 				     .vgprs = 64};
 }
 
-static inline u32 completed(struct gp_vm_process *process)
+static inline u32 completed(struct gp_vgpu_server_process *process)
 {
 	struct gp_vgpu_done done;
 	u32 count = 0;

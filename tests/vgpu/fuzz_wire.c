@@ -12,11 +12,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct gp_vm_process *prepare(struct fake_vm *fake)
+static struct gp_vgpu_server_process *prepare(struct fake_vm *fake)
 {
-	struct gp_vm_process *victim = process_add(fake, VICTIM);
-	struct gp_vm_process *attacker = process_add(fake, ATTACKER);
-	struct gp_vm_process *bystander = process_add(fake, BYSTANDER);
+	struct gp_vgpu_server_process *victim = process_add(fake, VICTIM);
+	struct gp_vgpu_server_process *attacker = process_add(fake, ATTACKER);
+	struct gp_vgpu_server_process *bystander = process_add(fake, BYSTANDER);
 
 	runtime_enable(fake, victim, 1);
 	create(fake, victim);
@@ -29,24 +29,24 @@ static struct gp_vm_process *prepare(struct fake_vm *fake)
 }
 
 /* One message; false when the attacker was cut off. */
-static bool say(struct fake_vm *fake, struct gp_vm_process *attacker, const uint8_t *data,
+static bool say(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, const uint8_t *data,
 		size_t size)
 {
-	struct gp_vm_request *request;
+	struct gp_vgpu_server_request *request;
 	struct gp_vgpu_request header;
 	const u8 *payload;
 
-	if (gp_vm_message_check(data, size, &header, &payload))
+	if (gp_vgpu_server_message_check(data, size, &header, &payload))
 		return false;
 	if (header.kind == GP_VGPU_EXCEPTION) {
 		struct gp_vgpu_exception what;
 
 		memcpy(&what, payload, sizeof(what));
-		(void)gp_vm_debug_exception(&fake->vm, attacker, &what);
+		(void)gp_vgpu_server_debug_exception(&fake->vm, attacker, &what);
 		return true;
 	}
 	if (header.kind != GP_VGPU_IOCTL) {
-		gp_vm_request_cancel(&fake->vm, NULL, header.sequence);
+		gp_vgpu_server_request_cancel(&fake->vm, NULL, header.sequence);
 		return true;
 	}
 	request = calloc(1, sizeof(*request));
@@ -58,12 +58,12 @@ static bool say(struct fake_vm *fake, struct gp_vm_process *attacker, const uint
 		request->payload = malloc(header.payload_size);
 		memcpy(request->payload, payload, header.payload_size);
 	}
-	gp_vm_request_submit(&fake->vm, request);
+	gp_vgpu_server_request_submit(&fake->vm, request);
 	return true;
 }
 
 /* The rest of the input lies in the ring. */
-static bool ring(struct fake_vm *fake, struct gp_vm_process *attacker, const uint8_t *data,
+static bool ring(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, const uint8_t *data,
 		 size_t size)
 {
 	struct gp_vgpu_shared *shared = attacker->shared;
@@ -74,14 +74,15 @@ static bool ring(struct fake_vm *fake, struct gp_vm_process *attacker, const uin
 	memcpy(shared->work, data + 8, GP_MIN(size - 8, sizeof(shared->work)));
 	memcpy(&shared->work_ring.produced, data, 4);
 	shared->work_ring.produced %= 2 * GP_VGPU_WORK_SLOTS;
-	return gp_vm_ring_read(&fake->vm, attacker) != -EPROTO;
+	return gp_vgpu_server_ring_read(&fake->vm, attacker) != -EPROTO;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fake_vm *fake = fake_start(1, size & 1 ? GP_ERA_6_5 : GP_ERA_6_12, GP_COMPAT);
-	struct gp_vm_process *attacker = prepare(fake);
-	struct gp_vm_process *bystander = gp_vm_process_find(&fake->vm, BYSTANDER);
+	struct gp_vgpu_server_process *attacker = prepare(fake);
+	struct gp_vgpu_server_process *bystander =
+		gp_vgpu_server_process_find(&fake->vm, BYSTANDER);
 	struct gp_vgpu_work work = kernel(0, 1, MS);
 	bool alive = true, held_off;
 
@@ -106,11 +107,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!alive)
 		process_end(fake, attacker);
 	ring_put(bystander, &work);
-	gp_vm_ring_read(&fake->vm, bystander);
+	gp_vgpu_server_ring_read(&fake->vm, bystander);
 	/* Kernels of the attacker may be long; without it they go. */
 	if (alive)
 		process_end(fake, attacker);
-	if (gp_vm_queue(bystander, 0))
+	if (gp_vgpu_server_queue(bystander, 0))
 		(void)update_percent(fake, bystander, 0, 100);
 	pass(fake, 20000 * MS);
 	/* A reset and a pause by its tracer are what the driver does to it, too. */

@@ -10,16 +10,16 @@
 
 struct small_machine {
 	struct tree tree;
-	struct gp_vm vm;
+	struct gp_vgpu_server vm;
 	struct test_diag diag;
 };
 
 #define SMALL_RING 0x7f0000100000ull
 
 static inline void small_machine_make(struct small_machine *m, const char *gpu, u32 count,
-				      enum gp_personality personality)
+				      enum gp_vgpu_personality personality)
 {
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 
 	memset(m, 0, sizeof(*m));
 	m->diag.diag.emit = test_diag_emit;
@@ -29,17 +29,17 @@ static inline void small_machine_make(struct small_machine *m, const char *gpu, 
 	m->vm.options.speed_permille = 1000;
 	m->vm.options.preemption_timeout_ms = 9000;
 	m->vm.diag = &m->diag.diag;
-	assert_int_equal(gp_gpufile_load(gpu, personality, &m->diag.diag, &file), 0);
+	assert_int_equal(gp_vgpu_gpufile_load(gpu, personality, &m->diag.diag, &file), 0);
 	m->vm.device_count = count;
 	for (u32 i = 0; i < count; i++) {
-		struct gp_vm_device *device = &m->vm.devices[i];
+		struct gp_vgpu_server_device *device = &m->vm.devices[i];
 		struct gp_model_config config = {.max_processes = 32,
 						 .max_queues = 64,
 						 .max_work = 256,
 						 .seed = 1};
 		size_t size;
 
-		gp_gpufile_place(&device->file, &file, i, count);
+		gp_vgpu_gpufile_place(&device->file, &file, i, count);
 		config.chip = device->file.chip;
 		device->node = i + 1;
 		device->index = i;
@@ -49,12 +49,13 @@ static inline void small_machine_make(struct small_machine *m, const char *gpu, 
 		assert_int_equal(gp_model_init(&device->model, device->model_memory, size, &config),
 				 0);
 	}
-	gp_gpufile_free(&file);
+	gp_vgpu_gpufile_free(&file);
 }
 
-static inline struct gp_vm_process *small_process(struct small_machine *m, pid_t pid)
+static inline struct gp_vgpu_server_process *small_process(struct small_machine *m, pid_t pid)
 {
-	struct gp_vm_process *process = calloc(1, sizeof(*process)), **end = &m->vm.processes;
+	struct gp_vgpu_server_process *process = calloc(1, sizeof(*process)),
+				      **end = &m->vm.processes;
 
 	process->pid = pid;
 	process->pasid = 0x8000 + ++m->vm.next_pasid;
@@ -69,11 +70,12 @@ static inline struct gp_vm_process *small_process(struct small_machine *m, pid_t
 	return process;
 }
 
-static inline struct gp_vm_queue *
-small_queue(struct small_machine *m, struct gp_vm_process *process, u32 device, u32 id, u32 type)
+static inline struct gp_vgpu_server_queue *small_queue(struct small_machine *m,
+						       struct gp_vgpu_server_process *process,
+						       u32 device, u32 id, u32 type)
 {
-	struct gp_vm_queue *queue = calloc(1, sizeof(*queue));
-	struct gp_vm_device *d = &m->vm.devices[device];
+	struct gp_vgpu_server_queue *queue = calloc(1, sizeof(*queue));
+	struct gp_vgpu_server_device *d = &m->vm.devices[device];
 	bool sdma = type != GP_KFD_QUEUE_COMPUTE && type != GP_KFD_QUEUE_COMPUTE_AQL;
 	struct gp_model_queue_config config = {.type = sdma ? GP_MODEL_SDMA : GP_MODEL_COMPUTE,
 					       .priority = 7,
@@ -113,7 +115,7 @@ small_queue(struct small_machine *m, struct gp_vm_process *process, u32 device, 
 }
 
 /* Takes a queue off the hardware, or lets it on again, at the next update. */
-static inline void small_enable(struct gp_vm_queue *queue, bool enabled)
+static inline void small_enable(struct gp_vgpu_server_queue *queue, bool enabled)
 {
 	struct gp_model_queue_config config = {.type = queue->args.queue_type == GP_KFD_QUEUE_SDMA
 							       ? GP_MODEL_SDMA
@@ -145,7 +147,7 @@ static inline void small_update(struct small_machine *m)
 static inline void small_machine_free(struct small_machine *m)
 {
 	while (m->vm.processes) {
-		struct gp_vm_process *process = m->vm.processes;
+		struct gp_vgpu_server_process *process = m->vm.processes;
 
 		m->vm.processes = process->next;
 		for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++)
@@ -154,7 +156,7 @@ static inline void small_machine_free(struct small_machine *m)
 		free(process);
 	}
 	for (u32 i = 0; i < m->vm.device_count; i++) {
-		gp_gpufile_free(&m->vm.devices[i].file);
+		gp_vgpu_gpufile_free(&m->vm.devices[i].file);
 		free(m->vm.devices[i].model_memory);
 	}
 	gp_buf_free(&m->diag.text);

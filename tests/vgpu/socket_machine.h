@@ -40,22 +40,22 @@ static inline void limit_descriptors(rlim_t count)
 static inline void serve(const char *directory, int ready, const struct twist *twist)
 {
 	struct fake_vm *fake = calloc(1, sizeof(*fake));
-	struct gp_gpufile file = fake_gpu(GP_COMPAT);
-	struct gp_vm_options options = {.directory = directory,
-					.speed_permille = SPEED,
-					.gpu_count = 1,
-					.era = GP_ERA_6_12,
-					.preemption_timeout_ms = 9000};
+	struct gp_vgpu_gpufile file = fake_gpu(GP_COMPAT);
+	struct gp_vgpu_server_options options = {.directory = directory,
+						 .speed_permille = SPEED,
+						 .gpu_count = 1,
+						 .era = GP_ERA_6_12,
+						 .preemption_timeout_ms = 9000};
 	int error;
 
 	alarm(60);
 	limit_descriptors(twist->descriptors);
-	error = gp_vm_start(&fake->vm, &options, &file, NULL);
+	error = gp_vgpu_server_start(&fake->vm, &options, &file, NULL);
 	if (twist->peer)
 		fake->vm.host.peer = twist->peer;
 	if (!error)
-		error = gp_vm_run(&fake->vm, ready);
-	gp_vm_stop(&fake->vm);
+		error = gp_vgpu_server_run(&fake->vm, ready);
+	gp_vgpu_server_stop(&fake->vm);
 	free(fake);
 	exit(error ? 1 : 0); /* not _exit(): leaks are looked for, coverage is written */
 }

@@ -11,23 +11,23 @@ struct standin standin;
 
 /* ---- what the library gets from elsewhere ---- */
 
-struct gp_vk_client *gp_vk_client(void)
+struct gp_vgpu_client *gp_vgpu_client(void)
 {
 	return &standin.client;
 }
 
-const char *gp_vk_root(void)
+const char *gp_vgpu_root(void)
 {
 	return getenv("STANDIN_ROOT");
 }
 
-void gp_vk_refresh(const char *path)
+void gp_vgpu_refresh(const char *path)
 {
 	(void)path;
 	standin.requests++;
 }
 
-static int account(const struct gp_vk_call *call)
+static int account(const struct gp_vgpu_call *call)
 {
 	const struct gp_kfd_alloc_memory_of_gpu_args *args = call->args;
 	u32 gpu = args->gpu_id == GPU1;
@@ -39,7 +39,7 @@ static int account(const struct gp_vk_call *call)
 	return 0;
 }
 
-int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
+int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)
 {
 	struct gp_kfd_create_queue_args *create = call->args;
 	const struct gp_vgpu_free *object = call->payload;
@@ -66,18 +66,18 @@ int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
 	}
 }
 
-int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index)
+int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 {
 	(void)client, (void)gpu_index;
 	return memfd_create("doorbells", 0);
 }
 
-void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *addr)
+void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, void *addr)
 {
 	(void)client, (void)gpu_index, (void)addr;
 }
 
-int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue)
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
 {
 	(void)client;
 	if (standin.cp_error)
@@ -87,14 +87,14 @@ int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue)
 	return 0;
 }
 
-int gp_vk_cp_update(struct gp_vk_client *client, const struct gp_vk_queue *queue)
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
 {
 	(void)client;
 	standin.last_added = *queue;
 	return 0;
 }
 
-void gp_vk_cp_remove(struct gp_vk_client *client, u32 queue_id)
+void gp_vgpu_cp_remove(struct gp_vgpu_client *client, u32 queue_id)
 {
 	(void)client, (void)queue_id;
 	/* After the server: the CP must not lose a queue that is still there. */
@@ -106,7 +106,7 @@ void gp_vk_cp_remove(struct gp_vk_client *client, u32 queue_id)
 
 int standin_setup(void **state)
 {
-	struct gp_vk_client *client = &standin.client;
+	struct gp_vgpu_client *client = &standin.client;
 	struct gp_vgpu_welcome *machine = &client->machine;
 	static const u32 ids[2] = {GPU0, GPU1};
 
@@ -130,21 +130,21 @@ int standin_setup(void **state)
 			.ctl_stack_bytes = CTL_BYTES,
 			.debug_bytes = 0,
 		};
-	client->memory = gp_vk_memory_create();
-	client->events = gp_vk_events_create();
-	client->queues = gp_vk_queues_create();
-	client->svm = gp_vk_svm_create();
-	standin.kfd = gp_vk_fd_open(GP_VK_FD_KFD, 0, O_CLOEXEC);
-	standin.render = gp_vk_fd_open(GP_VK_FD_RENDER, 0, O_CLOEXEC);
+	client->memory = gp_vgpu_memory_create();
+	client->events = gp_vgpu_events_create();
+	client->queues = gp_vgpu_queues_create();
+	client->svm = gp_vgpu_svm_create();
+	standin.kfd = gp_vgpu_fd_open(GP_VK_FD_KFD, 0, O_CLOEXEC);
+	standin.render = gp_vgpu_fd_open(GP_VK_FD_RENDER, 0, O_CLOEXEC);
 	return client->memory && client->events && client->queues && client->svm ? 0 : -1;
 }
 
 int standin_teardown(void **state)
 {
 	(void)state;
-	gp_vk_memory_destroy(standin.client.memory);
-	gp_vk_events_destroy(standin.client.events);
-	gp_vk_svm_destroy(standin.client.svm);
+	gp_vgpu_memory_destroy(standin.client.memory);
+	gp_vgpu_events_destroy(standin.client.events);
+	gp_vgpu_svm_destroy(standin.client.svm);
 	free(standin.client.queues);
 	close(standin.kfd);
 	close(standin.render);
@@ -153,13 +153,13 @@ int standin_teardown(void **state)
 
 int kfd(unsigned long request, void *args)
 {
-	return gp_vk_kfd_ioctl(gp_vk_fd_check(standin.kfd), request, args);
+	return gp_vgpu_kfd_ioctl(gp_vgpu_fd_check(standin.kfd), request, args);
 }
 
 void acquire_both(void)
 {
 	struct gp_kfd_acquire_vm_args args = {.drm_fd = (u32)standin.render, .gpu_id = GPU0};
-	int second = gp_vk_fd_open(GP_VK_FD_RENDER, 1, O_CLOEXEC);
+	int second = gp_vgpu_fd_open(GP_VK_FD_RENDER, 1, O_CLOEXEC);
 
 	assert_int_equal(kfd(GP_KFD_IOC_ACQUIRE_VM, &args), 0);
 	args = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)second, .gpu_id = GPU1};

@@ -16,18 +16,18 @@
 #define CTL_BYTES  4096u
 
 struct standin {
-	struct gp_vk_client client;
+	struct gp_vgpu_client client;
 	u64 vram_used[2];
 	u32 next_queue;        /* id of the next CREATE_QUEUE */
 	int refuse;            /* -errno for every request */
 	u32 requests, last_nr; /* that reached the server */
-	int cp_error;          /* -errno of gp_vk_cp_add() */
+	int cp_error;          /* -errno of gp_vgpu_cp_add() */
 	u32 cp_queues;         /* queues the CP has */
-	struct gp_vk_queue last_added;
+	struct gp_vgpu_queue last_added;
 	int kfd, render;
 };
 
-/* Fresh for every test; the client is what gp_vk_client() returns. */
+/* Fresh for every test; the client is what gp_vgpu_client() returns. */
 extern struct standin standin;
 int standin_setup(void **state);
 int standin_teardown(void **state);

@@ -254,7 +254,7 @@ static void bad_packet_raises(struct gp_aql_dispatch packet, u32 code)
 	assert_int_equal(fake->events[(fake->event_count - 1) % 64], id);
 	fake_step();
 	assert_null(fake_work());
-	gp_vk_cp_remove(&fake->client, id);
+	gp_vgpu_cp_remove(&fake->client, id);
 }
 
 static void errors_are_those_of_the_hardware(void **state)
@@ -366,7 +366,7 @@ static void removed_queue_is_not_touched(void **state)
 	fake_put(&queue, &packet);
 	fake_step();
 	work = *fake_work();
-	gp_vk_cp_remove(&fake->client, 1);
+	gp_vgpu_cp_remove(&fake->client, 1);
 	assert_int_equal(fake->client.cp->records_used, 0);
 	fake_put(&queue, &packet);
 	fake_run(&work);
@@ -392,14 +392,14 @@ static void queue_whose_memory_goes_stands_still(void **state)
 	fake_put(&queue, &packet);
 	fake_step();
 	work = *fake_work();
-	gp_vk_cp_unmapped(&fake->client, va(queue.ring) + 4095, 1);
+	gp_vgpu_cp_unmapped(&fake->client, va(queue.ring) + 4095, 1);
 	fake_put(&queue, &packet);
 	fake_put(&other, &packet);
 	fake_run(&work);
 	assert_int_equal(queue.amd->read_dispatch_id, 0);
 	assert_int_equal(fake_work()->queue_id, 2);
 	assert_null(fake_work());
-	gp_vk_cp_unmapped(&fake->client, va(&other.amd->read_dispatch_id) - 4095, 4096);
+	gp_vgpu_cp_unmapped(&fake->client, va(&other.amd->read_dispatch_id) - 4095, 4096);
 	fake_put(&other, &packet);
 	assert_false(fake_step());
 }
@@ -443,7 +443,7 @@ static void queue_that_is_not_rocrs_has_no_error_signal(void **state)
 {
 	u64 *pointers = fake_take(4096, 4096);
 	u8 *ring = fake_take(4096, 4096);
-	struct gp_vk_queue queue = {
+	struct gp_vgpu_queue queue = {
 		.id = 5,
 		.type = GP_KFD_QUEUE_COMPUTE_AQL,
 		.ring = va(ring),
@@ -455,36 +455,36 @@ static void queue_that_is_not_rocrs_has_no_error_signal(void **state)
 
 	(void)state;
 	memset(ring, 0x42, 4096);
-	assert_int_equal(gp_vk_cp_add(&fake->client, &queue), 0);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &queue), 0);
 	pointers[1] = 1;
 	*fake_doorbell(9) = 0;
 	assert_false(fake_step());
 	assert_false(fake_step());
 	queue.read_pointer = 8;
-	assert_int_equal(gp_vk_cp_add(&fake->client, &queue), -EFAULT);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &queue), -EFAULT);
 	queue.read_pointer = va(pointers);
 	queue.ring = 0x3000;
-	assert_int_equal(gp_vk_cp_add(&fake->client, &queue), -EFAULT);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &queue), -EFAULT);
 	queue.gpu_index = 1;
-	assert_int_equal(gp_vk_cp_add(&fake->client, &queue), -EINVAL);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &queue), -EINVAL);
 }
 
 static void updated_ring_is_read_from_its_new_place(void **state)
 {
 	struct fake_queue queue = fake_queue(1, 64);
 	struct gp_aql_dispatch packet = fake_dispatch(fake_kernel(NULL, 0));
-	struct gp_vk_queue update = {.id = 1, .ring = 0};
+	struct gp_vgpu_queue update = {.id = 1, .ring = 0};
 
 	(void)state;
-	assert_int_equal(gp_vk_cp_update(&fake->client, &update), 0);
+	assert_int_equal(gp_vgpu_cp_update(&fake->client, &update), 0);
 	fake_put(&queue, &packet);
 	assert_false(fake_step());
 	update.ring = va(queue.ring);
 	update.ring_bytes = 64 * GP_AQL_PACKET_BYTES;
-	assert_int_equal(gp_vk_cp_update(&fake->client, &update), 0);
+	assert_int_equal(gp_vgpu_cp_update(&fake->client, &update), 0);
 	assert_true(fake_step());
 	update.id = 2;
-	assert_int_equal(gp_vk_cp_update(&fake->client, &update), -ENOENT);
+	assert_int_equal(gp_vgpu_cp_update(&fake->client, &update), -ENOENT);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)

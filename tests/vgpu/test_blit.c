@@ -456,7 +456,7 @@ static void name_is_forgotten_when_its_module_is_unloaded(void **state)
 
 		module_load(&second, &other, 1, kernel, "memory://");
 	}
-	for (until = gp_cp_now() + 200000; gp_cp_now() < until;)
+	for (until = gp_vgpu_cp_now() + 200000; gp_vgpu_cp_now() < until;)
 		;
 	run(kernel);
 	assert_int_equal(to[0], 0);
@@ -467,40 +467,41 @@ static void names_are_found_in_files_and_bad_lists_do_no_harm(void **state)
 	static const char *const names[] = {"first", "second"};
 	char path[] = "/tmp/gp test %XXXXXX";
 	u64 kernel = fake_kernel(NULL, 0);
-	struct gp_cp_name name;
+	struct gp_vgpu_cp_name name;
 	int fd = mkstemp(path);
 
 	(void)state;
 	module_load(&module, names, 2, kernel, "memory://");
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel + 512, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel + 512,
+			     &name);
 	assert_string_equal(name.name, "second");
-	assert_true(gp_cp_name_holds(&name));
+	assert_true(gp_vgpu_cp_name_holds(&name));
 	assert_int_equal(write(fd, "headroom", 8), 8);
 	assert_int_equal(write(fd, &module.elf, sizeof(module.elf)), sizeof(module.elf));
 	snprintf(module.uri, sizeof(module.uri),
 		 "file:///tmp/gp%%20test%%20%%25%s#offset=8&size=%zu", path + 14,
 		 sizeof(module.elf));
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "first");
 	unlink(path);
 	close(fd);
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
 	/* Sizes that lie, loops, wild pointers. */
 	module_load(&module, names, 2, kernel, "memory://");
 	module.elf.sections[1].sh_size = UINT64_MAX;
 	module.elf.symbols[1].st_name = 0xffffffff;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
 	module.elf.header.e_shnum = 0xffff;
 	module.map.l_next = &module.map;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
 	module.map.l_name = (char *)8;
 	module.map.l_next = (struct link_map *)16;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, 24, kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, 24, kernel, &name);
 	assert_string_equal(name.name, "");
 }
 
@@ -518,7 +519,7 @@ static void names_are_found_in_what_was_loaded(void **state)
 	} *loaded = fake_take(4096, 4096);
 	u64 base = va(loaded), kernel = base + 2048;
 	struct link_map map = {.l_addr = base, .l_name = (char *)"memory://1#offset=0x10&size=64"};
-	struct gp_cp_name name;
+	struct gp_vgpu_cp_name name;
 
 	(void)state;
 	memset(loaded, 0, 4096);
@@ -537,14 +538,14 @@ static void names_are_found_in_what_was_loaded(void **state)
 	strcpy(loaded->strings + 1, "loaded.kd");
 	_amdgpu_r_debug.r_map = &map;
 	fake->client.cp->step++;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "loaded");
 	loaded->hash[1] = 0xffffffff;
 	loaded->symbols[2].st_name = 0x7fffffff;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
 	loaded->dynamic[0].d_un.d_ptr = UINT64_MAX - 8;
-	gp_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
+	gp_vgpu_cp_name_find(fake->client.cp, FAKE_GPU_ID, va(&_amdgpu_r_debug), kernel, &name);
 	assert_string_equal(name.name, "");
 }
 
@@ -562,8 +563,8 @@ static void costs_follow_names(void **state)
 	fclose(file);
 	snprintf(fake->client.directory, sizeof(fake->client.directory), "%s", directory);
 	free(fake->client.cp->kernels);
-	fake->client.cp->kernels = gp_cp_kernels_new(&fake->client);
-	gp_cp_kernels_attach(fake->client.cp->kernels);
+	fake->client.cp->kernels = gp_vgpu_cp_kernels_new(&fake->client);
+	gp_vgpu_cp_kernels_attach(fake->client.cp->kernels);
 	unlink(path);
 	rmdir(directory);
 	launch(named_kernel("vectorAddLonger", 64));

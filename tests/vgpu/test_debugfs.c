@@ -7,13 +7,13 @@
 
 struct reading {
 	struct gp_buf hqds_text, mqds_text, rls_text;
-	struct gp_slot_list slots, descriptors;
-	struct gp_runlist runlist;
+	struct gp_kfd_slot_list slots, descriptors;
+	struct gp_kfd_runlist runlist;
 };
 
 static u32 gfx_version(void *ctx, u32 gpu_id)
 {
-	const struct gp_vm *vm = ctx;
+	const struct gp_vgpu_server *vm = ctx;
 
 	for (u32 i = 0; i < vm->device_count; i++)
 		if (vm->devices[i].file.gpu.gpu_id == gpu_id)
@@ -22,32 +22,32 @@ static u32 gfx_version(void *ctx, u32 gpu_id)
 }
 
 /* One of our texts, as gpreempt's own readers take it. */
-static struct gp_debugfs_source source(struct small_machine *m, const char *name,
-				       const struct gp_buf *text)
+static struct gp_gpu_debugfs_source source(struct small_machine *m, const char *name,
+					   const struct gp_buf *text)
 {
-	return (struct gp_debugfs_source){.name = name,
-					  .text = gp_buf_str(text),
-					  .len = text->len,
-					  .gfx_version = gfx_version,
-					  .ctx = &m->vm};
+	return (struct gp_gpu_debugfs_source){.name = name,
+					      .text = gp_buf_str(text),
+					      .len = text->len,
+					      .gfx_version = gfx_version,
+					      .ctx = &m->vm};
 }
 
 static void read_all(struct small_machine *m, struct reading *r)
 {
-	struct gp_debugfs_source hqds, mqds, rls;
+	struct gp_gpu_debugfs_source hqds, mqds, rls;
 
 	memset(r, 0, sizeof(*r));
-	gp_vm_debugfs_hqds(&m->vm, &r->hqds_text);
-	gp_vm_debugfs_mqds(&m->vm, &r->mqds_text);
-	gp_vm_debugfs_rls(&m->vm, &r->rls_text);
+	gp_vgpu_server_debugfs_hqds(&m->vm, &r->hqds_text);
+	gp_vgpu_server_debugfs_mqds(&m->vm, &r->mqds_text);
+	gp_vgpu_server_debugfs_rls(&m->vm, &r->rls_text);
 	hqds = source(m, "hqds", &r->hqds_text);
 	mqds = source(m, "mqds", &r->mqds_text);
 	rls = source(m, "rls", &r->rls_text);
 	assert_int_equal(gp_kfd_parse_hqds(&hqds, &m->diag.diag, &r->slots), 0);
 	assert_int_equal(gp_kfd_parse_mqds(&mqds, &m->diag.diag, &r->descriptors), 0);
 	assert_int_equal(gp_kfd_parse_rls(&rls, &m->diag.diag, &r->runlist), 0);
-	gp_slots_join(&r->slots, &r->descriptors);
-	gp_runlist_join(&r->runlist, &r->descriptors);
+	gp_kfd_slots_join(&r->slots, &r->descriptors);
+	gp_kfd_runlist_join(&r->runlist, &r->descriptors);
 	/* Nothing in them that a reader has to warn about. */
 	if (m->diag.warnings + m->diag.errors)
 		fail_msg("%s", gp_buf_str(&m->diag.text));
@@ -58,13 +58,13 @@ static void reading_free(struct reading *r)
 	gp_buf_free(&r->hqds_text);
 	gp_buf_free(&r->mqds_text);
 	gp_buf_free(&r->rls_text);
-	gp_slot_list_free(&r->slots);
-	gp_slot_list_free(&r->descriptors);
-	gp_runlist_free(&r->runlist);
+	gp_kfd_slot_list_free(&r->slots);
+	gp_kfd_slot_list_free(&r->descriptors);
+	gp_kfd_runlist_free(&r->runlist);
 }
 
-static const struct gp_slot *slot_of(const struct gp_slot_list *list,
-				     const struct gp_vm_queue *queue, u32 xcc)
+static const struct gp_kfd_slot *slot_of(const struct gp_kfd_slot_list *list,
+					 const struct gp_vgpu_server_queue *queue, u32 xcc)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i].ring == queue->args.ring_base_address &&
@@ -73,7 +73,7 @@ static const struct gp_slot *slot_of(const struct gp_slot_list *list,
 	return NULL;
 }
 
-static u32 count_active(const struct gp_slot_list *list, enum gp_slot_kind kind)
+static u32 count_active(const struct gp_kfd_slot_list *list, enum gp_kfd_slot_kind kind)
 {
 	u32 count = 0;
 
@@ -107,8 +107,8 @@ static void an_empty_machine_has_slots_but_no_queues(void **state)
 static void a_mapped_queue_is_in_a_slot_with_all_its_registers(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_process *process;
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_server_queue *queue;
 	struct reading r;
 
 	(void)state;
@@ -120,7 +120,7 @@ static void a_mapped_queue_is_in_a_slot_with_all_its_registers(void **state)
 	small_update(&m);
 	read_all(&m, &r);
 	for (int i = 0; i < 2; i++) {
-		const struct gp_slot *slot = slot_of(i ? &r.descriptors : &r.slots, queue, 0);
+		const struct gp_kfd_slot *slot = slot_of(i ? &r.descriptors : &r.slots, queue, 0);
 
 		assert_non_null(slot);
 		assert_int_equal(slot->pid, 4711);
@@ -158,7 +158,7 @@ static void registers_are_those_the_driver_wrote(void **state)
 {
 	/* Linux 6.12.115, an AQL queue of 64 KiB on a gfx90a. */
 	struct small_machine m;
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 	struct reading r;
 	const u32 *words;
 
@@ -189,7 +189,7 @@ static void registers_are_those_the_driver_wrote(void **state)
 static void on_several_xccs_each_has_its_descriptor_and_save_area(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 	struct reading r;
 
 	(void)state;
@@ -200,7 +200,7 @@ static void on_several_xccs_each_has_its_descriptor_and_save_area(void **state)
 	assert_int_equal(r.descriptors.count, 4);
 	assert_int_equal(count_active(&r.slots, GP_SLOT_COMPUTE), 4);
 	for (u32 xcc = 0; xcc < 4; xcc++) {
-		const struct gp_slot *slot = slot_of(&r.slots, queue, xcc);
+		const struct gp_kfd_slot *slot = slot_of(&r.slots, queue, xcc);
 
 		assert_non_null(slot);
 		assert_int_equal(slot->pid, 1);
@@ -217,8 +217,8 @@ static void on_several_xccs_each_has_its_descriptor_and_save_area(void **state)
 static void a_suspended_queue_is_in_mqds_alone(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_process *process;
-	struct gp_vm_queue *kept, *suspended;
+	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_server_queue *kept, *suspended;
 	struct reading r;
 	u32 processes = 0, queues = 0;
 
@@ -234,7 +234,7 @@ static void a_suspended_queue_is_in_mqds_alone(void **state)
 	assert_null(slot_of(&r.slots, suspended, 0));
 	assert_non_null(slot_of(&r.descriptors, suspended, 0));
 	for (size_t i = 0; i < r.runlist.count; i++) {
-		const struct gp_runlist_entry *entry = &r.runlist.items[i];
+		const struct gp_kfd_runlist_entry *entry = &r.runlist.items[i];
 
 		if (entry->kind == GP_RUNLIST_PROCESS) {
 			processes++;
@@ -267,19 +267,19 @@ static void a_suspended_queue_is_in_mqds_alone(void **state)
 static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 	struct gp_buf text = {0};
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
 	queue = small_queue(&m, small_process(&m, 1), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
-	gp_vm_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
 	assert_non_null(strstr(text.data, "00000040: 00000000 00000000 00000000 00000000 00000040 "
 					  "00000000 00000000 ffffffff\n"));
 	gp_buf_free(&text);
 	/* 20 CUs on 8 engines: four have three, four have two. */
 	queue->cu_mask[0] = 0xfffff;
-	gp_vm_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
 	assert_non_null(strstr(text.data, "00000040: 00000000 00000000 00000000 00000000 00000040 "
 					  "00000000 00000000 00000007\n"));
 	assert_non_null(strstr(text.data, "00000060: 00000007 00000000 00000007 00000007 "));
@@ -291,7 +291,7 @@ static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 	small_machine_make(&m, "mi308x", 1, GP_NATIVE);
 	queue = small_queue(&m, small_process(&m, 1), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	queue->cu_mask[0] = 1u << 0 | 1u << 4 | 1u << 8 | 1u << 12; /* CUs 0 to 3 of XCC 0 */
-	gp_vm_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
 	assert_non_null(strstr(text.data, "00000060: 00000001 00000000 00000001 00000001 "));
 	assert_non_null(strstr(text.data, "00000060: 00000000 00000000 00000000 00000000 "));
 	assert_non_null(strstr(text.data, "000000a0: ffffffff 00000001 ffffffff "));
@@ -302,7 +302,7 @@ static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 static void newest_queues_come_first_in_mqds(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_process *process;
+	struct gp_vgpu_server_process *process;
 	struct reading r;
 
 	(void)state;
@@ -320,9 +320,9 @@ static void newest_queues_come_first_in_mqds(void **state)
 static void sdma_queues_are_on_their_engine(void **state)
 {
 	struct small_machine m;
-	struct gp_vm_process *process;
-	struct gp_vm_queue *queue;
-	const struct gp_slot *slot;
+	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_server_queue *queue;
+	const struct gp_kfd_slot *slot;
 	struct reading r;
 
 	(void)state;
@@ -403,7 +403,7 @@ static void the_text_is_the_drivers(void **state)
 {
 	const char *sample = corpus("kfd612/hqds_running.txt");
 	struct small_machine m;
-	struct gp_vm_process *process;
+	struct gp_vgpu_server_process *process;
 	struct reading r;
 
 	(void)state;

@@ -55,9 +55,9 @@ static struct rig rig_new(void **state, u32 queues)
 
 	fake_setup(state);
 	rig.doorbells = mmap(NULL, GP_VK_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			     gp_vk_cp_doorbell_fd(&fake->client, 0), 0);
+			     gp_vgpu_cp_doorbell_fd(&fake->client, 0), 0);
 	assert_true(rig.doorbells != MAP_FAILED);
-	gp_vk_cp_doorbell_mapped(&fake->client, 0, (void *)rig.doorbells);
+	gp_vgpu_cp_doorbell_mapped(&fake->client, 0, (void *)rig.doorbells);
 	pthread_create(&thread, NULL, server, fake);
 	fake->client.cp->running = false;
 	for (u32 i = 1; i < queues; i++)
@@ -135,9 +135,9 @@ static void no_doorbell_is_lost_around_the_protection(void **state)
 
 	/* Pauses of all lengths, so that many rings meet the moment of protecting. */
 	for (u32 i = 0; i < 5000; i++, pause = (pause + 7919) % 250000) {
-		u64 until = gp_cp_now() + pause;
+		u64 until = gp_vgpu_cp_now() + pause;
 
-		while (gp_cp_now() < until)
+		while (gp_vgpu_cp_now() < until)
 			;
 		every_ring_of_a_doorbell_is_heard(&rig, 1);
 	}
@@ -195,7 +195,7 @@ static void forked_child_starts_with_nothing(void **state)
 	every_ring_of_a_doorbell_is_heard(&rig, 1);
 	child = fork();
 	if (!child) {
-		gp_vk_cp_forked(&fake->client);
+		gp_vgpu_cp_forked(&fake->client);
 		/* A store to the parent's page must not hang the child. */
 		rig.doorbells[5] = 1;
 		_exit(fake->client.cp ? 1 : 0);

@@ -159,7 +159,7 @@ static void one_set_wakes_every_waiter_and_leaves_nothing(void **state)
 	(void)state;
 	start(&first, id, 0, false);
 	start(&second, id, 0, false);
-	gp_vk_event_set(&standin.client, id);
+	gp_vgpu_event_set(&standin.client, id);
 	assert_int_equal(finish(&first), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(finish(&second), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(poll_one(id), GP_KFD_WAIT_TIMEOUT);
@@ -172,9 +172,9 @@ static void waiting_for_all_remembers_what_already_happened(void **state)
 
 	(void)state;
 	start(&both, a, b, true);
-	gp_vk_event_set(&standin.client, a);
+	gp_vgpu_event_set(&standin.client, a);
 	asleep(&both);
-	gp_vk_event_set(&standin.client, b);
+	gp_vgpu_event_set(&standin.client, b);
 	assert_int_equal(finish(&both), GP_KFD_WAIT_COMPLETE);
 }
 
@@ -241,7 +241,7 @@ static void a_changed_age_completes_at_once(void **state)
 	(void)state;
 	data.signal_event_data.last_event_age = GP_KFD_FIRST_EVENT_AGE;
 	assert_int_equal(wait_for(&data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
-	gp_vk_event_set(&standin.client, id);
+	gp_vgpu_event_set(&standin.client, id);
 	assert_int_equal(poll_one(id), GP_KFD_WAIT_COMPLETE);
 	/* Consumed, but this caller has not seen it. */
 	assert_int_equal(wait_for(&data, 1, false, 0), GP_KFD_WAIT_COMPLETE);
@@ -259,7 +259,7 @@ static void any_number_of_events_can_be_waited_for(void **state)
 	for (u32 i = 0; i < COUNT; i++)
 		data[i].event_id = i == COUNT - 1 ? last : id;
 	assert_int_equal(wait_for(data, COUNT, false, 0), GP_KFD_WAIT_TIMEOUT);
-	gp_vk_event_set(&standin.client, last);
+	gp_vgpu_event_set(&standin.client, last);
 	assert_int_equal(wait_for(data, COUNT, false, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(wait_for(data, 0, false, 0), GP_KFD_WAIT_COMPLETE);
 	free(data);
@@ -271,7 +271,7 @@ static void a_fault_tells_every_memory_event_where(void **state)
 	struct gp_kfd_event_data data = {.event_id = ids[1]};
 
 	(void)state;
-	gp_vk_event_memory_fault(&standin.client, GPU1, 0x123456);
+	gp_vgpu_event_memory_fault(&standin.client, GPU1, 0x123456);
 	assert_int_equal(poll_one(ids[0]), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(wait_for(&data, 1, false, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(data.memory_exception_data.va, 0x123000);
@@ -287,7 +287,7 @@ static void a_reset_tells_every_hardware_event(void **state)
 	struct gp_kfd_event_data data = {.event_id = id};
 
 	(void)state;
-	gp_vk_event_hw_exception(&standin.client, GPU0, true);
+	gp_vgpu_event_hw_exception(&standin.client, GPU0, true);
 	assert_int_equal(wait_for(&data, 1, false, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(data.hw_exception_data.gpu_id, GPU0);
 	assert_int_equal(data.hw_exception_data.memory_lost, 1);
@@ -323,11 +323,11 @@ static void event_page_of_the_application_gets_the_mailbox(void **state)
 	args.event_page_offset = page.handle;
 	assert_int_equal(kfd(GP_KFD_IOC_CREATE_EVENT, &args), 0);
 	assert_int_equal(args.event_page_offset, GP_KFD_MMAP_EVENTS << GP_KFD_MMAP_TYPE_SHIFT);
-	slots = gp_vk_memory_kernel_map(&standin.client, page.handle, &bytes);
+	slots = gp_vgpu_memory_kernel_map(&standin.client, page.handle, &bytes);
 	assert_int_equal(bytes, GP_KFD_EVENT_PAGE_BYTES);
 	assert_int_equal(slots[args.event_slot_index], GP_KFD_UNSIGNALED_SLOT);
 	slots[args.event_slot_index] = args.event_id;
-	gp_vk_event_set(&standin.client, args.event_id);
+	gp_vgpu_event_set(&standin.client, args.event_id);
 	assert_int_equal(slots[args.event_slot_index], GP_KFD_UNSIGNALED_SLOT);
 	/* It is the driver's now. */
 	release.handle = page.handle;
@@ -347,9 +347,9 @@ static void the_page_is_full_after_all_its_slots(void **state)
 	args = (struct gp_kfd_create_event_args){0};
 	assert_int_equal(kfd(GP_KFD_IOC_CREATE_EVENT, &args), -ENOSPC);
 	/* Mapping more of the page makes more of it usable. */
-	assert_int_equal(gp_vk_events_page(&standin.client, GP_KFD_EVENT_PAGE_BYTES, &offset), 0);
+	assert_int_equal(gp_vgpu_events_page(&standin.client, GP_KFD_EVENT_PAGE_BYTES, &offset), 0);
 	assert_int_equal(create(GP_KFD_EVENT_SIGNAL, true), GP_KFD_OLDEST_EVENT_SLOTS);
-	assert_int_equal(gp_vk_events_page(&standin.client, GP_KFD_EVENT_PAGE_BYTES * 2, &offset),
+	assert_int_equal(gp_vgpu_events_page(&standin.client, GP_KFD_EVENT_PAGE_BYTES * 2, &offset),
 			 -EINVAL);
 }
 

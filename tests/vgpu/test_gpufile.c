@@ -24,7 +24,8 @@ static void save_areas_are_as_large_as_the_driver_wants_them(void **state)
 		u64 cwsr;
 		u32 stack, debug;
 
-		gp_cwsr_sizes(rows[i].gfx, rows[i].cus, rows[i].arrays, 1, &cwsr, &stack, &debug);
+		gp_vgpu_cwsr_sizes(rows[i].gfx, rows[i].cus, rows[i].arrays, 1, &cwsr, &stack,
+				   &debug);
 		assert_int_equal(stack, rows[i].stack);
 		assert_int_equal(cwsr, rows[i].cwsr);
 		assert_int_equal(debug, rows[i].debug);
@@ -38,9 +39,9 @@ static void other_generations_have_their_own_save_areas(void **state)
 
 	(void)state;
 	/* gfx906: the small register file. gfx1030: 32 waves a CU of 12 bytes, capped stack. */
-	gp_cwsr_sizes(90006, 60, 4, 1, &cwsr, &stack, &debug);
+	gp_vgpu_cwsr_sizes(90006, 60, 4, 1, &cwsr, &stack, &debug);
 	assert_int_equal(cwsr - stack, (60ull * (0x40000 + 0x15000) + 4095) / 4096 * 4096);
-	gp_cwsr_sizes(100300, 80, 8, 1, &cwsr, &stack, &debug);
+	gp_vgpu_cwsr_sizes(100300, 80, 8, 1, &cwsr, &stack, &debug);
 	assert_int_equal(stack, 0x7000);
 	assert_int_equal(debug, 80 * 32 * 32);
 }
@@ -52,9 +53,9 @@ static void shipped_gpus_load_in_both_personalities(void **state)
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++) {
 		struct test_diag diag = TEST_DIAG;
-		struct gp_gpufile file;
+		struct gp_vgpu_gpufile file;
 
-		assert_int_equal(gp_gpufile_load(names[i], GP_COMPAT, &diag.diag, &file), 0);
+		assert_int_equal(gp_vgpu_gpufile_load(names[i], GP_COMPAT, &diag.diag, &file), 0);
 		assert_string_equal(file.name, names[i]);
 		assert_int_equal(file.gpu.gfx_version, 90010);
 		assert_int_equal(file.gpu.xcc_count, 1);
@@ -62,13 +63,13 @@ static void shipped_gpus_load_in_both_personalities(void **state)
 		assert_int_equal(file.chip.xcc_count, xccs[i]);
 		assert_int_equal(file.chip.sdma_engines,
 				 file.sdma_engines + file.sdma_xgmi_engines);
-		gp_gpufile_free(&file);
+		gp_vgpu_gpufile_free(&file);
 
-		assert_int_equal(gp_gpufile_load(names[i], GP_NATIVE, &diag.diag, &file), 0);
+		assert_int_equal(gp_vgpu_gpufile_load(names[i], GP_NATIVE, &diag.diag, &file), 0);
 		assert_int_equal(file.gpu.xcc_count, xccs[i]);
 		assert_int_equal(file.gpu.cu_count, cus[i]);
 		assert_int_equal(file.gpu.gfx_version, xccs[i] > 1 ? 90402 : 90010);
-		gp_gpufile_free(&file);
+		gp_vgpu_gpufile_free(&file);
 		assert_int_equal(diag.errors, 0);
 		gp_buf_free(&diag.text);
 	}
@@ -76,43 +77,43 @@ static void shipped_gpus_load_in_both_personalities(void **state)
 
 static void native_mi308x_has_the_save_area_a_real_one_shows(void **state)
 {
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 
 	(void)state;
-	assert_int_equal(gp_gpufile_load("mi308x", GP_NATIVE, NULL, &file), 0);
+	assert_int_equal(gp_vgpu_gpufile_load("mi308x", GP_NATIVE, NULL, &file), 0);
 	assert_int_equal(file.gpu.cwsr_bytes, 0xba6000);
 	assert_int_equal(file.gpu.ctl_stack_bytes, 0x2000);
 	assert_int_equal(file.array_count, 16);
-	gp_gpufile_free(&file);
+	gp_vgpu_gpufile_free(&file);
 }
 
 static void every_figure_says_where_it_comes_from(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++) {
-		struct gp_gpufile file;
+		struct gp_vgpu_gpufile file;
 		const char *name;
 		json_t *figure;
 
-		assert_int_equal(gp_gpufile_load(names[i], GP_COMPAT, NULL, &file), 0);
+		assert_int_equal(gp_vgpu_gpufile_load(names[i], GP_COMPAT, NULL, &file), 0);
 		assert_true(json_object_size(file.figures) > 40);
 		json_object_foreach(file.figures, name, figure)
 		{
 			assert_true(json_is_integer(json_object_get(figure, "value")));
 			assert_true(json_string_length(json_object_get(figure, "source")) > 0);
 		}
-		gp_gpufile_free(&file);
+		gp_vgpu_gpufile_free(&file);
 	}
 }
 
 static void several_gpus_have_ids_of_their_own_and_one_hive(void **state)
 {
-	struct gp_gpufile file, placed[8];
+	struct gp_vgpu_gpufile file, placed[8];
 
 	(void)state;
-	assert_int_equal(gp_gpufile_load("mi300x", GP_COMPAT, NULL, &file), 0);
+	assert_int_equal(gp_vgpu_gpufile_load("mi300x", GP_COMPAT, NULL, &file), 0);
 	for (u32 i = 0; i < 8; i++) {
-		gp_gpufile_place(&placed[i], &file, i, 8);
+		gp_vgpu_gpufile_place(&placed[i], &file, i, 8);
 		assert_int_equal(placed[i].gpu.render_minor, 128 + i);
 		assert_int_not_equal(placed[i].gpu.gpu_id, 0);
 		assert_true(placed[i].gpu.gpu_id <= 0xffff);
@@ -125,11 +126,11 @@ static void several_gpus_have_ids_of_their_own_and_one_hive(void **state)
 		}
 	}
 	for (u32 i = 0; i < 8; i++)
-		gp_gpufile_free(&placed[i]);
-	gp_gpufile_place(&placed[0], &file, 0, 1);
+		gp_vgpu_gpufile_free(&placed[i]);
+	gp_vgpu_gpufile_place(&placed[0], &file, 0, 1);
 	assert_int_equal(placed[0].hive_id, 0);
-	gp_gpufile_free(&placed[0]);
-	gp_gpufile_free(&file);
+	gp_vgpu_gpufile_free(&placed[0]);
+	gp_vgpu_gpufile_free(&file);
 }
 
 /* ---- wrong files ---- */
@@ -149,7 +150,7 @@ static json_t *shipped(const char *relative)
 static int load_spoilt(void (*spoil)(json_t *root), struct test_diag *diag)
 {
 	json_t *root = shipped("data/gpus/mi210.json");
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 	struct tree tree;
 	char path[PATH_MAX];
 	int error;
@@ -159,9 +160,9 @@ static int load_spoilt(void (*spoil)(json_t *root), struct test_diag *diag)
 	snprintf(path, sizeof(path), "%s/gpu.json", tree.dir);
 	assert_int_equal(json_dump_file(root, path, 0), 0);
 	json_decref(root);
-	error = gp_gpufile_load(path, GP_COMPAT, &diag->diag, &file);
+	error = gp_vgpu_gpufile_load(path, GP_COMPAT, &diag->diag, &file);
 	if (!error)
-		gp_gpufile_free(&file);
+		gp_vgpu_gpufile_free(&file);
 	else
 		assert_null(file.figures);
 	tree_remove(&tree);
@@ -316,34 +317,35 @@ static void wrong_files_are_refused_with_file_and_key(void **state)
 static void a_gpu_that_is_not_there_is_said_so(void **state)
 {
 	struct test_diag diag = TEST_DIAG;
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 
 	(void)state;
-	assert_int_equal(gp_gpufile_load("mi999", GP_COMPAT, &diag.diag, &file), -ENOENT);
+	assert_int_equal(gp_vgpu_gpufile_load("mi999", GP_COMPAT, &diag.diag, &file), -ENOENT);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "mi308x"));
-	assert_int_equal(gp_gpufile_load("/nowhere/x.json", GP_COMPAT, &diag.diag, &file), -ENOENT);
+	assert_int_equal(gp_vgpu_gpufile_load("/nowhere/x.json", GP_COMPAT, &diag.diag, &file),
+			 -ENOENT);
 	gp_buf_free(&diag.text);
 }
 
 static void names_may_be_typed_in_capitals(void **state)
 {
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 
 	(void)state;
-	assert_int_equal(gp_gpufile_load("MI308X", GP_COMPAT, NULL, &file), 0);
+	assert_int_equal(gp_vgpu_gpufile_load("MI308X", GP_COMPAT, NULL, &file), 0);
 	assert_string_equal(file.name, "mi308x");
-	gp_gpufile_free(&file);
-	assert_true(gp_gpufile_known("Mi210"));
-	assert_false(gp_gpufile_known("mi211"));
-	assert_false(gp_gpufile_known(""));
+	gp_vgpu_gpufile_free(&file);
+	assert_true(gp_vgpu_gpufile_known("Mi210"));
+	assert_false(gp_vgpu_gpufile_known("mi211"));
+	assert_false(gp_vgpu_gpufile_known(""));
 	/* Paths are taken as they are; loading says whether there is such a file. */
-	assert_true(gp_gpufile_known("/nowhere/X.json"));
+	assert_true(gp_vgpu_gpufile_known("/nowhere/X.json"));
 }
 
 static void text_that_is_not_json_is_refused_with_its_line(void **state)
 {
 	struct test_diag diag = TEST_DIAG;
-	struct gp_gpufile file;
+	struct gp_vgpu_gpufile file;
 	struct tree tree;
 	char path[PATH_MAX];
 
@@ -351,7 +353,7 @@ static void text_that_is_not_json_is_refused_with_its_line(void **state)
 	tree_make(&tree);
 	tree_text(&tree, "/x.json", "{\n  \"name\": oops\n}\n");
 	tree_path(&tree, path, sizeof(path), "/x.json");
-	assert_int_equal(gp_gpufile_load(path, GP_COMPAT, &diag.diag, &file), -EINVAL);
+	assert_int_equal(gp_vgpu_gpufile_load(path, GP_COMPAT, &diag.diag, &file), -EINVAL);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "x.json:2:"));
 	gp_buf_free(&diag.text);
 	tree_remove(&tree);
@@ -365,7 +367,7 @@ static void kernels_are_sorted_by_length_with_the_default_last(void **state)
 	size_t count;
 
 	(void)state;
-	assert_int_equal(gp_kernels_load(NULL, NULL, &kernels, &count), 0);
+	assert_int_equal(gp_vgpu_kernels_load(NULL, NULL, &kernels, &count), 0);
 	assert_true(count > 4);
 	assert_string_equal(kernels[count - 1].name, "");
 	for (size_t i = 1; i < count; i++)
@@ -409,7 +411,7 @@ static void kernel_files_that_are_wrong_are_refused(void **state)
 		size_t count;
 
 		tree_text(&tree, "/k.json", rows[i].text);
-		assert_int_equal(gp_kernels_load(path, &diag.diag, &kernels, &count), -EINVAL);
+		assert_int_equal(gp_vgpu_kernels_load(path, &diag.diag, &kernels, &count), -EINVAL);
 		assert_null(kernels);
 		assert_int_equal(diag.errors, 1);
 		assert_non_null(strstr(gp_buf_str(&diag.text), rows[i].said));

@@ -103,14 +103,14 @@ static void unknown_numbers_are_enotty(void **state)
 
 static void a_descriptor_belongs_to_who_opened_it(void **state)
 {
-	struct gp_vk_fd fd = gp_vk_fd_check(standin.kfd);
+	struct gp_vgpu_fd fd = gp_vgpu_fd_check(standin.kfd);
 	struct gp_kfd_get_version_args args;
 
 	(void)state;
 	fd.owner++;
-	assert_int_equal(gp_vk_kfd_ioctl(fd, GP_KFD_IOC_GET_VERSION, &args), -EBADF);
+	assert_int_equal(gp_vgpu_kfd_ioctl(fd, GP_KFD_IOC_GET_VERSION, &args), -EBADF);
 	/* The number is looked at first. */
-	assert_int_equal(gp_vk_kfd_ioctl(fd, _IO('K', 0x80), NULL), -ENOTTY);
+	assert_int_equal(gp_vgpu_kfd_ioctl(fd, _IO('K', 0x80), NULL), -ENOTTY);
 }
 
 static void what_is_gone_or_refused_says_so(void **state)
@@ -210,7 +210,7 @@ static void tile_modes_and_xnack_answer(void **state)
 
 static int drm(unsigned long request, void *args)
 {
-	return gp_vk_drm_ioctl(&standin.client, 0, request, args);
+	return gp_vgpu_drm_ioctl(&standin.client, 0, request, args);
 }
 
 static void the_render_node_says_who_it_is(void **state)
@@ -286,34 +286,34 @@ static void descriptors_follow_copies_and_forget_what_was_closed(void **state)
 	int copy = dup(standin.kfd);
 
 	(void)state;
-	assert_int_equal(gp_vk_fd_check(copy).kind, GP_VK_FD_NONE);
-	gp_vk_fd_duplicate(standin.kfd, copy);
-	assert_int_equal(gp_vk_fd_check(copy).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vk_fd_get(far).kind, GP_VK_FD_NONE);
-	gp_vk_fd_duplicate(standin.kfd, far);
-	assert_int_equal(gp_vk_fd_get(far).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vk_fd_check(far).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_NONE);
+	gp_vgpu_fd_duplicate(standin.kfd, copy);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VK_FD_NONE);
+	gp_vgpu_fd_duplicate(standin.kfd, far);
+	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VK_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_check(far).kind, GP_VK_FD_NONE);
 	/* Closed without us and the number used again. */
 	close(copy);
 	assert_int_equal(open("/dev/null", O_RDONLY), copy);
-	assert_int_equal(gp_vk_fd_get(copy).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vk_fd_check(copy).kind, GP_VK_FD_NONE);
-	assert_false(gp_vk_fd_forget(copy));
-	assert_int_equal(gp_vk_fd_get(copy).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VK_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_NONE);
+	assert_false(gp_vgpu_fd_forget(copy));
+	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VK_FD_NONE);
 	close(copy);
 }
 
 static void our_own_descriptors_cannot_be_closed(void **state)
 {
-	int own = gp_vk_own_fd(open("/dev/null", O_RDONLY));
+	int own = gp_vgpu_own_fd(open("/dev/null", O_RDONLY));
 
 	(void)state;
 	assert_true(own > 100);
 	assert_true(fcntl(own, F_GETFD) & FD_CLOEXEC);
-	assert_true(gp_vk_fd_forget(own));
-	gp_vk_close_own(own);
+	assert_true(gp_vgpu_fd_forget(own));
+	gp_vgpu_close_own(own);
 	assert_int_equal(fcntl(own, F_GETFD), -1);
-	assert_false(gp_vk_fd_forget(own));
+	assert_false(gp_vgpu_fd_forget(own));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, standin_setup, standin_teardown)

@@ -48,7 +48,7 @@ static int map_to(u64 handle, unsigned long request, u32 gpu_id)
 
 static void *gpu_pointer(u32 gpu, u64 va, u64 size)
 {
-	return gp_vk_gpu_pointer(&standin.client, gpu, va, size);
+	return gp_vgpu_gpu_pointer(&standin.client, gpu, va, size);
 }
 
 /* ---- tests ---- */
@@ -76,8 +76,8 @@ static void application_and_gpu_see_the_same_pages(void **state)
 	bo = alloc(VA, 8192, GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_PUBLIC, GPU0);
 	assert_null(gpu_pointer(GPU0, VA, 1));
 	assert_int_equal(MAP(bo.handle, GPU0), 0);
-	cpu = gp_vk_memory_mmap(&standin.client, NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED,
-				true, (off_t)bo.mmap_offset);
+	cpu = gp_vgpu_memory_mmap(&standin.client, NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED,
+				  true, (off_t)bo.mmap_offset);
 	assert_ptr_not_equal(cpu, MAP_FAILED);
 	gpu = gpu_pointer(GPU0, VA + 4096, 4096);
 	assert_non_null(gpu);
@@ -240,12 +240,12 @@ static void exact_mappings_are_told_from_parts(void **state)
 	acquire_both();
 	bo = alloc(VA, 8192, GP_KFD_ALLOC_GTT, GPU0);
 	assert_int_equal(MAP(bo.handle, GPU0), 0);
-	assert_true(gp_vk_is_allocation(&standin.client, GPU0, VA, 8192));
-	assert_false(gp_vk_is_allocation(&standin.client, GPU0, VA, 4096));
-	assert_false(gp_vk_is_allocation(&standin.client, GPU0, VA + 4096, 4096));
-	assert_false(gp_vk_is_allocation(&standin.client, GPU1, VA, 8192));
+	assert_true(gp_vgpu_is_allocation(&standin.client, GPU0, VA, 8192));
+	assert_false(gp_vgpu_is_allocation(&standin.client, GPU0, VA, 4096));
+	assert_false(gp_vgpu_is_allocation(&standin.client, GPU0, VA + 4096, 4096));
+	assert_false(gp_vgpu_is_allocation(&standin.client, GPU1, VA, 8192));
 	/* Lengths below a page are not compared. */
-	assert_true(gp_vk_is_allocation(&standin.client, GPU0, VA + 8, 1024));
+	assert_true(gp_vgpu_is_allocation(&standin.client, GPU0, VA + 8, 1024));
 }
 
 static void device_mappings_have_their_sizes(void **state)
@@ -256,20 +256,20 @@ static void device_mappings_have_their_sizes(void **state)
 						       .size = 4096,
 						       .flags = GP_KFD_ALLOC_DOORBELL,
 						       .gpu_id = GPU0};
-	struct gp_vk_client *client = &standin.client;
+	struct gp_vgpu_client *client = &standin.client;
 	const int prot = PROT_READ | PROT_WRITE;
 	u32 *page;
 
 	(void)state;
 	acquire_both();
-	assert_ptr_equal(gp_vk_memory_mmap(client, NULL, 4096, prot, MAP_SHARED, false,
-					   (off_t)doorbell),
+	assert_ptr_equal(gp_vgpu_memory_mmap(client, NULL, 4096, prot, MAP_SHARED, false,
+					     (off_t)doorbell),
 			 MAP_FAILED);
 	assert_int_equal(errno, EINVAL);
-	assert_ptr_equal(gp_vk_memory_mmap(client, NULL, 8192, prot, MAP_SHARED, false,
-					   (off_t)mmio),
+	assert_ptr_equal(gp_vgpu_memory_mmap(client, NULL, 8192, prot, MAP_SHARED, false,
+					     (off_t)mmio),
 			 MAP_FAILED);
-	page = gp_vk_memory_mmap(client, NULL, 4096, prot, MAP_SHARED, false, (off_t)mmio);
+	page = gp_vgpu_memory_mmap(client, NULL, 4096, prot, MAP_SHARED, false, (off_t)mmio);
 	assert_ptr_not_equal(page, MAP_FAILED);
 	page[0] = 1;
 	munmap(page, 4096);
@@ -326,21 +326,21 @@ static void a_mapping_goes_on_where_it_stopped(void **state)
 
 static void intervals_stay_sorted_and_apart(void **state)
 {
-	struct gp_vk_intervals set = {0};
+	struct gp_vgpu_intervals set = {0};
 
 	(void)state;
 	for (u64 i = 0; i < 1000; i++)
-		assert_int_equal(gp_vk_intervals_insert(&set, i * 7919 % 1000 * 10,
-							i * 7919 % 1000 * 10 + 5, NULL),
+		assert_int_equal(gp_vgpu_intervals_insert(&set, i * 7919 % 1000 * 10,
+							  i * 7919 % 1000 * 10 + 5, NULL),
 				 0);
-	assert_int_equal(gp_vk_intervals_insert(&set, 4, 11, NULL), -EINVAL);
-	assert_int_equal(gp_vk_intervals_insert(&set, 7, 7, NULL), -EINVAL);
-	assert_non_null(gp_vk_intervals_find(&set, 9994));
-	assert_null(gp_vk_intervals_find(&set, 9995));
-	gp_vk_intervals_remove(&set, 500);
-	assert_null(gp_vk_intervals_find(&set, 502));
-	assert_false(gp_vk_intervals_overlap(&set, 495, 510));
-	assert_true(gp_vk_intervals_overlap(&set, 494, 510));
+	assert_int_equal(gp_vgpu_intervals_insert(&set, 4, 11, NULL), -EINVAL);
+	assert_int_equal(gp_vgpu_intervals_insert(&set, 7, 7, NULL), -EINVAL);
+	assert_non_null(gp_vgpu_intervals_find(&set, 9994));
+	assert_null(gp_vgpu_intervals_find(&set, 9995));
+	gp_vgpu_intervals_remove(&set, 500);
+	assert_null(gp_vgpu_intervals_find(&set, 502));
+	assert_false(gp_vgpu_intervals_overlap(&set, 495, 510));
+	assert_true(gp_vgpu_intervals_overlap(&set, 494, 510));
 	free(set.items);
 }
 

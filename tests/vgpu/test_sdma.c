@@ -16,7 +16,7 @@ static struct engine engine_new(void)
 		.ring = fake_take(RING_BYTES, 4096),
 		.pointers = fake_take(4096, 4096),
 	};
-	struct gp_vk_queue queue = {
+	struct gp_vgpu_queue queue = {
 		.id = 2,
 		.type = GP_KFD_QUEUE_SDMA,
 		.ring = va(engine.ring),
@@ -26,7 +26,7 @@ static struct engine engine_new(void)
 		.doorbell_slot = 0x100,
 	};
 
-	assert_int_equal(gp_vk_cp_add(&fake->client, &queue), 0);
+	assert_int_equal(gp_vgpu_cp_add(&fake->client, &queue), 0);
 	return engine;
 }
 
@@ -323,9 +323,9 @@ static void read_only_memory_is_a_fault_for_stores(void **state)
 	}
 	assert_int_equal(page[0], 7);
 	/* To read it is fine. */
-	assert_non_null(gp_cp_pointer(fake->client.cp, FAKE_GPU_ID, va(page), 8));
-	assert_null(gp_cp_place(fake->client.cp, FAKE_GPU_ID, va(page), 8));
-	assert_non_null(gp_cp_place(fake->client.cp, FAKE_GPU_ID, va(signal), 8));
+	assert_non_null(gp_vgpu_cp_pointer(fake->client.cp, FAKE_GPU_ID, va(page), 8));
+	assert_null(gp_vgpu_cp_place(fake->client.cp, FAKE_GPU_ID, va(page), 8));
+	assert_non_null(gp_vgpu_cp_place(fake->client.cp, FAKE_GPU_ID, va(signal), 8));
 	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 }
 

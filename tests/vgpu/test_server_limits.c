@@ -3,7 +3,7 @@
 
 static int a_stranger(void *context, int fd, pid_t *pid, uid_t *uid)
 {
-	int error = gp_vm_peer(context, fd, pid, uid);
+	int error = gp_vgpu_server_peer(context, fd, pid, uid);
 
 	*uid = geteuid() + 1;
 	return error;

@@ -63,7 +63,7 @@ static bool reaches(u32 gpu, u32 page, u32 pages)
 {
 	u64 va = (uintptr_t)memory + page * 4096ull;
 
-	return gp_vk_gpu_pointer(&standin.client, gpu, va, pages * 4096ull) == (void *)va;
+	return gp_vgpu_gpu_pointer(&standin.client, gpu, va, pages * 4096ull) == (void *)va;
 }
 
 /* ---- tests ---- */
@@ -89,10 +89,10 @@ static void no_gpu_reaches_past_the_end_of_all_addresses(void **state)
 	u64 va = (uintptr_t)memory;
 
 	(void)state;
-	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX));
-	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - va + 1));
+	assert_null(gp_vgpu_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX));
+	assert_null(gp_vgpu_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - va + 1));
 	assert_int_equal(set(0, 4, GP_KFD_SVM_ACCESS, GPU0), 0);
-	assert_null(gp_vk_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - 7));
+	assert_null(gp_vgpu_gpu_pointer(&standin.client, GPU0, va, UINT64_MAX - 7));
 }
 
 static void attributes_come_back_where_all_pages_agree(void **state)
@@ -170,13 +170,13 @@ static void unmapping_cuts_ranges(void **state)
 
 	(void)state;
 	assert_int_equal(set(2, 6, GP_KFD_SVM_ACCESS, GPU0), 0);
-	gp_vk_svm_unmapped(&standin.client, va + 4 * 4096, 1);
+	gp_vgpu_svm_unmapped(&standin.client, va + 4 * 4096, 1);
 	assert_true(reaches(GPU0, 2, 2));
 	assert_false(reaches(GPU0, 4, 1));
 	assert_true(reaches(GPU0, 5, 3));
-	assert_false(gp_vk_svm_overlaps(&standin.client, va + 4 * 4096, 4096));
-	gp_vk_svm_unmapped(&standin.client, va, PAGES * 4096);
-	assert_false(gp_vk_svm_overlaps(&standin.client, va, PAGES * 4096));
+	assert_false(gp_vgpu_svm_overlaps(&standin.client, va + 4 * 4096, 4096));
+	gp_vgpu_svm_unmapped(&standin.client, va, PAGES * 4096);
+	assert_false(gp_vgpu_svm_overlaps(&standin.client, va, PAGES * 4096));
 }
 
 /* ---- paths ---- */
@@ -185,7 +185,7 @@ static const char *rewritten(const char *path)
 {
 	static char buffer[GP_VK_PATH_MAX];
 
-	return gp_vk_path(path, buffer);
+	return gp_vgpu_path(path, buffer);
 }
 
 static void only_the_machines_paths_are_rewritten(void **state)
@@ -232,13 +232,13 @@ static void device_nodes_look_like_device_nodes(void **state)
 
 	(void)state;
 	setenv("STANDIN_ROOT", "/m/root", 1);
-	assert_int_equal(gp_vk_path_device("/dev/kfd").kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vk_path_device("/dev/dri/renderD129").minor, 129);
-	assert_int_equal(gp_vk_path_device("/dev/dri/card0").kind, GP_VK_FD_RENDER);
-	assert_int_equal(gp_vk_path_device("/dev/dri/renderD").kind, GP_VK_FD_NONE);
-	assert_int_equal(gp_vk_path_device("/dev/dri/renderD12x").kind, GP_VK_FD_NONE);
-	assert_int_equal(gp_vk_path_device("/dev/null").kind, GP_VK_FD_NONE);
-	gp_vk_device_stat(gp_vk_path_device("/dev/dri/renderD129"), &st);
+	assert_int_equal(gp_vgpu_path_device("/dev/kfd").kind, GP_VK_FD_KFD);
+	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD129").minor, 129);
+	assert_int_equal(gp_vgpu_path_device("/dev/dri/card0").kind, GP_VK_FD_RENDER);
+	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD").kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD12x").kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_path_device("/dev/null").kind, GP_VK_FD_NONE);
+	gp_vgpu_device_stat(gp_vgpu_path_device("/dev/dri/renderD129"), &st);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(major(st.st_rdev), GP_DRM_MAJOR);
 	assert_int_equal(minor(st.st_rdev), 129);
@@ -250,9 +250,9 @@ static void resolved_paths_lose_the_trees_prefix(void **state)
 
 	(void)state;
 	setenv("STANDIN_ROOT", "/m/root", 1);
-	gp_vk_path_strip(path);
+	gp_vgpu_path_strip(path);
 	assert_string_equal(path, "/sys/class/kfd");
-	gp_vk_path_strip(other);
+	gp_vgpu_path_strip(other);
 	assert_string_equal(other, "/m/rooted/x");
 }
 

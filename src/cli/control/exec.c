@@ -33,14 +33,14 @@ static int find_program(const char *name, char *out, size_t size)
 	return -ENOENT;
 }
 
-int gp_command_exec(const struct gp_command *command, const char *program, int argc, char **argv)
+int gp_cli_exec(const struct gp_cli_command *command, const char *program, int argc, char **argv)
 {
 	struct gp_cli_diag sink;
 	char path[PATH_MAX], name[64];
 
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		snprintf(name, sizeof(name), "gpreempt %s", command->name);
-		gp_command_help(command, name);
+		gp_cli_help(command, name);
 		return GP_EXIT_OK;
 	}
 	gp_cli_diag_init(&sink, command);

@@ -35,14 +35,15 @@ static bool has_open(pid_t pid, const struct stat *file)
 	return found;
 }
 
-pid_t gp_holder_owner(void)
+pid_t gp_cli_holder_owner(void)
 {
 	struct sockaddr_un address;
 	struct gp_buf text = {0};
 	struct stat file;
 	pid_t pid = 0;
 
-	if (gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.lock", 0) < 0 ||
+	if (gp_proto_directory_path(address.sun_path, sizeof(address.sun_path), "holder.lock", 0) <
+		    0 ||
 	    stat(address.sun_path, &file) < 0)
 		return 0;
 	if (gp_file_read(address.sun_path, 64, &text) == 0)
@@ -54,7 +55,8 @@ pid_t gp_holder_owner(void)
 static int connect_socket(int *out)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error = gp_directory_path(address.sun_path, sizeof(address.sun_path), "holder.sock", 0);
+	int error = gp_proto_directory_path(address.sun_path, sizeof(address.sun_path),
+					    "holder.sock", 0);
 
 	if (error)
 		return error;
@@ -71,9 +73,9 @@ static int connect_socket(int *out)
 	return 0;
 }
 
-int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
+int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms)
 {
-	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt"};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt"};
 	pid_t peer;
 	uid_t uid;
 
@@ -84,7 +86,7 @@ int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
 		return error;
 	/* Not the socket's peer: that is who called listen(), a parent that may have ended since.
 	 */
-	holder->pid = gp_holder_owner();
+	holder->pid = gp_cli_holder_owner();
 	if (error)
 		return error;
 	error = gp_wire_peer(holder->socket, &peer, &uid);
@@ -97,41 +99,41 @@ int gp_holder_connect(struct gp_holder *holder, int timeout_ms)
 	return error == -ECONNRESET || error == -EPIPE ? -ENOENT : error < 0 ? error : 0;
 }
 
-void gp_holder_close(struct gp_holder *holder)
+void gp_cli_holder_close(struct gp_cli_holder *holder)
 {
 	if (holder->socket >= 0)
 		close(holder->socket);
 	holder->socket = -1;
 }
 
-int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms)
+int gp_cli_holder_ask(struct gp_cli_holder *holder, u16 type, u32 value, int timeout_ms)
 {
-	struct gp_msg_target body = {.target = value};
+	struct gp_proto_msg_target body = {.target = value};
 
 	return gp_wire_call(holder->socket, type, 2, &body, sizeof(body), -1, &holder->message,
 			    timeout_ms, NULL, NULL);
 }
 
-void gp_holder_text(const struct gp_holder *holder, char *out, size_t size)
+void gp_cli_holder_text(const struct gp_cli_holder *holder, char *out, size_t size)
 {
 	char english[GP_PROTO_TEXT];
 
 	gp_wire_text(english, sizeof(english), (const char *)holder->message.body, sizeof(english));
-	gp_sentence_translate(english, out, size);
+	gp_proto_sentence_translate(english, out, size);
 }
 
-int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeout_ms)
+int gp_cli_holder_holds(struct gp_cli_holder *holder, struct gp_cli_holds *holds, int timeout_ms)
 {
-	const struct gp_msg_holds *page = (const void *)holder->message.body;
+	const struct gp_proto_msg_holds *page = (const void *)holder->message.body;
 	u32 first = 0;
 	int total;
 
-	*holds = (struct gp_holds){0};
+	*holds = (struct gp_cli_holds){0};
 	do {
-		total = gp_holder_ask(holder, GP_MSG_HOLDS, first, timeout_ms);
+		total = gp_cli_holder_ask(holder, GP_MSG_HOLDS, first, timeout_ms);
 		if (total < 0)
 			break;
-		if (holder->message.header.size < sizeof(struct gp_msg) + sizeof(*page) ||
+		if (holder->message.header.size < sizeof(struct gp_proto_msg) + sizeof(*page) ||
 		    !gp_wire_fits(&holder->message, sizeof(*page), page->count,
 				  sizeof(page->holds[0])))
 			total = -EPROTO;
@@ -147,6 +149,6 @@ int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeou
 	if (total >= 0)
 		return 0;
 	free(holds->items);
-	*holds = (struct gp_holds){0};
+	*holds = (struct gp_cli_holds){0};
 	return total;
 }

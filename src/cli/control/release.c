@@ -20,9 +20,9 @@ enum {
 };
 
 struct release {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
-	struct gp_holder holder;
+	struct gp_cli_holder holder;
 	u64 timeout_ms;
 	u32 pid; /* 0: all */
 	bool all, json, killed;
@@ -38,9 +38,9 @@ static int set(void *ctx, int id, const char *value)
 		release->json = true;
 	else if (id == OPTION_ALL)
 		release->all = true;
-	else if (!gp_time_argument(value, &release->timeout_ms)) {
-		gp_usage_error(release->command, _("--timeout: '%s' is not a time (2s, 500ms)"),
-			       value);
+	else if (!gp_cli_time_argument(value, &release->timeout_ms)) {
+		gp_cli_usage_error(release->command, _("--timeout: '%s' is not a time (2s, 500ms)"),
+				   value);
 		return -EINVAL;
 	}
 	return 0;
@@ -63,7 +63,7 @@ static int kill_holder(struct release *release)
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* Pinned first and looked at again then: it may have ended while it was waited for, and
 	 * its number be somebody else's. */
-	if (end.fd >= 0 && gp_holder_owner() != pid) {
+	if (end.fd >= 0 && gp_cli_holder_owner() != pid) {
 		close(end.fd);
 		return 0;
 	}
@@ -89,11 +89,11 @@ static int kill_holder(struct release *release)
 static int ask(struct release *release)
 {
 	int timeout = (int)release->timeout_ms;
-	int status = gp_holder_connect(&release->holder, timeout);
+	int status = gp_cli_holder_connect(&release->holder, timeout);
 	char text[GP_PROTO_TEXT];
 
 	if (!status)
-		status = gp_holder_ask(&release->holder, GP_MSG_RELEASE, release->pid, timeout);
+		status = gp_cli_holder_ask(&release->holder, GP_MSG_RELEASE, release->pid, timeout);
 	if (status >= 0) {
 		release->count = status;
 		return 0;
@@ -103,7 +103,7 @@ static int ask(struct release *release)
 		return 0;
 	if (status == -ETIME || status == -EAGAIN)
 		return kill_holder(release);
-	gp_holder_text(&release->holder, text, sizeof(text));
+	gp_cli_holder_text(&release->holder, text, sizeof(text));
 	return gp_fail(&release->sink.diag, status, _("the holder refused: %s"),
 		       release->holder.socket >= 0 && *text ? text : strerror(-status));
 }
@@ -144,18 +144,19 @@ static int act(struct release *release)
 	/* A suspension on NVIDIA's driver can outlive a holder that was killed with its lifeline.
 	 */
 	if (!error) {
-		release->started = gp_stranded_release(NULL, release->pid, &release->sink.diag);
+		release->started =
+			gp_inspect_stranded_release(NULL, release->pid, &release->sink.diag);
 		error = release->started < 0 ? release->started : 0;
 	}
 	if (!error && release->pid && !release->count && !release->started)
-		error = gp_target_absent(release->pid, "release", &release->sink.diag);
+		error = gp_cli_target_absent(release->pid, "release", &release->sink.diag);
 	if (!error)
 		show(release);
-	gp_holder_close(&release->holder);
+	gp_cli_holder_close(&release->holder);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct release *release = calloc(1, sizeof(*release));
 	int first, status;
@@ -166,20 +167,20 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	release->timeout_ms = TIMEOUT_MS;
 	release->holder.socket = -1;
 	gp_cli_diag_init(&release->sink, command);
-	status = gp_command_parse(command, argc, argv, set, release, &first);
+	status = gp_cli_parse(command, argc, argv, set, release, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (argc - first != (release->all ? 0 : 1))
-		status = gp_usage_error(command, _("name one process, or --all"));
+		status = gp_cli_usage_error(command, _("name one process, or --all"));
 	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
-		status = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		status = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
 	else
 		status = act(release);
 	free(release);
 	return status;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("every process of this user that is suspended")},
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
@@ -189,7 +190,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_release = {
+const struct gp_cli_command gp_cli_release = {
 	.name = "release",
 	.arguments = "PID | --all",
 	.completion = GP_COMPLETE_PID,

@@ -49,10 +49,10 @@ static bool priority_argument(const char *text, u64 *priority)
 }
 
 /* A process of the group's job in gpreemptd, of this user's; 0: it has none. */
-static u32 group_pid(struct gp_daemon_client *client, const char *group)
+static u32 group_pid(struct gp_cli_daemon_client *client, const char *group)
 {
-	struct gp_msg_job *jobs;
-	int count = gp_daemon_jobs(client, NULL, 0, &jobs);
+	struct gp_proto_msg_job *jobs;
+	int count = gp_cli_daemon_jobs(client, NULL, 0, &jobs);
 	u32 pid = 0;
 
 	for (int i = 0; i < count && !pid; i++)
@@ -69,15 +69,16 @@ static u32 group_pid(struct gp_daemon_client *client, const char *group)
  */
 static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, struct gp_diag *diag)
 {
-	struct gp_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
-	struct gp_daemon_client client;
+	struct gp_proto_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
+	struct gp_cli_daemon_client client;
 	char text[GP_PROTO_TEXT];
-	int error = gp_daemon_open(&client, NULL);
+	int error = gp_cli_daemon_open(&client, NULL);
 
 	if (error)
 		return 0;
 	set.pid = settings->group ? group_pid(&client, settings->group) : pid;
-	error = set.pid ? gp_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0, 0)
+	error = set.pid ? gp_cli_daemon_ask(&client, NULL, GP_MSG_DAEMON_SET, &set, sizeof(set), 0,
+					    0)
 			: -ESRCH;
 	if (error == -EPERM) {
 		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
@@ -86,11 +87,11 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 		gp_diag(diag, GP_WARNING, _("gpreemptd was not told, and may go on as before: %s"),
 			strerror(-error));
 	}
-	gp_daemon_close(&client);
+	gp_cli_daemon_close(&client);
 	return error == -EPERM ? error : 0;
 }
 
-static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
+static int renice(const struct gp_cli_command *command, const struct settings *settings, u32 pid,
 		  u32 priority)
 {
 	struct gpreempt *context = NULL;
@@ -101,12 +102,12 @@ static int renice(const struct gp_command *command, const struct settings *setti
 
 	gp_cli_diag_init(&sink, command);
 	snprintf(words, sizeof(words), "renice %u", priority);
-	gp_target_name(name, sizeof(name), pid, settings->group);
+	gp_cli_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
 		error = gpreempt_group_open(context, settings->group, NULL, &target);
 	else if (!error)
 		error = gpreempt_target_open(context, (int)pid, NULL, &target);
-	if (!error && (gp_group_present(context, settings->group, target, &sink.diag) ||
+	if (!error && (gp_cli_group_present(context, settings->group, target, &sink.diag) ||
 		       tell_daemon(settings, pid, priority, &sink.diag))) {
 		gpreempt_close(context);
 		return GP_EXIT_FAILED;
@@ -114,7 +115,7 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	if (!error)
 		error = gpreempt_target_set_priority(target, priority);
 	if (error) {
-		if (!gp_target_elsewhere(pid, words, &sink.diag))
+		if (!gp_cli_target_elsewhere(pid, words, &sink.diag))
 			gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
 	} else if (settings->json) {
 		json_t *json =
@@ -130,28 +131,29 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {0};
-	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	int first, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 	u64 priority;
 	u32 pid = 0;
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != (settings.group ? 1 : 2))
-		return gp_usage_error(command, _("name a priority, and a process or a --group"));
+		return gp_cli_usage_error(command,
+					  _("name a priority, and a process or a --group"));
 	if (!priority_argument(argv[first], &priority))
-		return gp_usage_error(command,
-				      _("'%s' is not a priority (0 to 65535, offline, "
-					"normal or online)"),
-				      argv[first]);
+		return gp_cli_usage_error(command,
+					  _("'%s' is not a priority (0 to 65535, offline, "
+					    "normal or online)"),
+					  argv[first]);
 	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
-		return gp_usage_error(command, _("'%s' is not a pid"), argv[first + 1]);
+		return gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first + 1]);
 	return renice(command, &settings, pid, (u32)priority);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -159,7 +161,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_renice = {
+const struct gp_cli_command gp_cli_renice = {
 	.name = "renice",
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,

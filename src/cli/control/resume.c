@@ -19,9 +19,9 @@ enum {
 };
 
 struct resume {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
-	struct gp_holder holder;
+	struct gp_cli_holder holder;
 	u32 pid;
 	u32 *ids;
 	size_t id_count;
@@ -89,10 +89,10 @@ static int tell(struct resume *resume, pid_t keeper)
 	return error == -ESRCH ? 0 : error;
 }
 
-static int tell_all(struct resume *resume, const struct gp_holds *holds)
+static int tell_all(struct resume *resume, const struct gp_cli_holds *holds)
 {
 	for (size_t i = 0; i < holds->count; i++) {
-		const struct gp_msg_hold *hold = &holds->items[i];
+		const struct gp_proto_msg_hold *hold = &holds->items[i];
 		bool told = false;
 
 		if (hold->pid != (s32)resume->pid)
@@ -184,11 +184,11 @@ static void show(struct resume *resume)
 
 static int act(struct resume *resume)
 {
-	struct gp_holds holds = {0};
-	int error = gp_holder_connect(&resume->holder, TIMEOUT_MS);
+	struct gp_cli_holds holds = {0};
+	int error = gp_cli_holder_connect(&resume->holder, TIMEOUT_MS);
 
 	if (!error)
-		error = gp_holder_holds(&resume->holder, &holds, TIMEOUT_MS);
+		error = gp_cli_holder_holds(&resume->holder, &holds, TIMEOUT_MS);
 	if (error == -ENOENT) {
 		error = 0;
 	} else if (error == -ETIME) {
@@ -202,17 +202,17 @@ static int act(struct resume *resume)
 	if (!error)
 		error = tell_all(resume, &holds);
 	if (!error && !resume->keepers && !resume->others)
-		error = gp_target_absent(resume->pid, "resume", &resume->sink.diag);
+		error = gp_cli_target_absent(resume->pid, "resume", &resume->sink.diag);
 	if (!error && resume->id_count && resume->keepers && !resume->others)
 		error = await_queues(resume);
 	if (!error)
 		show(resume);
 	free(holds.items);
-	gp_holder_close(&resume->holder);
+	gp_cli_holder_close(&resume->holder);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct resume *resume = calloc(1, sizeof(*resume));
 	int first, status;
@@ -222,15 +222,15 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	resume->command = command;
 	resume->holder.socket = -1;
 	gp_cli_diag_init(&resume->sink, command);
-	status = gp_command_parse(command, argc, argv, set, resume, &first);
+	status = gp_cli_parse(command, argc, argv, set, resume, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (first == argc)
-		status = gp_usage_error(command, _("name a process"));
+		status = gp_cli_usage_error(command, _("name a process"));
 	else if (!gp_argument_pid(argv[first], &resume->pid))
-		status = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
-	else if (gp_queue_arguments(command, argc, argv, first + 1, &resume->ids,
-				    &resume->id_count))
+		status = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+	else if (gp_cli_queue_arguments(command, argc, argv, first + 1, &resume->ids,
+					&resume->id_count))
 		status = GP_EXIT_USAGE;
 	else
 		status = act(resume);
@@ -239,13 +239,13 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	return status;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md)")},
 	{0},
 };
 
-const struct gp_command gp_command_resume = {
+const struct gp_cli_command gp_cli_resume = {
 	.name = "resume",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,

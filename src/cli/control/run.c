@@ -37,8 +37,9 @@ static int set_number(const char *variable, const char *option, const char *text
 	u64 number;
 
 	if (!gp_argument_u64(text, &number) || number < least || number > most) {
-		gp_usage_error(&gp_command_run, _("--%s: '%s' is not a number from %llu to %llu"),
-			       option, text, (unsigned long long)least, (unsigned long long)most);
+		gp_cli_usage_error(&gp_cli_run, _("--%s: '%s' is not a number from %llu to %llu"),
+				   option, text, (unsigned long long)least,
+				   (unsigned long long)most);
 		return -EINVAL;
 	}
 	snprintf(value, sizeof(value), "%llu", (unsigned long long)(number * scale));
@@ -65,7 +66,7 @@ static int set_deadline(const char *text)
 		snprintf(value, sizeof(value), "%llu", (unsigned long long)(count * units[i].us));
 		return setenv("GPREEMPT_DEADLINE_US", value, 1) ? -ENOMEM : 0;
 	}
-	gp_usage_error(&gp_command_run, _("--deadline: '%s' is not a time (5ms, 500us, 1s)"), text);
+	gp_cli_usage_error(&gp_cli_run, _("--deadline: '%s' is not a time (5ms, 500us, 1s)"), text);
 	return -EINVAL;
 }
 
@@ -84,16 +85,17 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "normal") &&
 		    strcmp(value, "offline")) {
-			gp_usage_error(&gp_command_run,
-				       _("--class: '%s' is not online, normal or offline"), value);
+			gp_cli_usage_error(&gp_cli_run,
+					   _("--class: '%s' is not online, normal or offline"),
+					   value);
 			return -EINVAL;
 		}
 		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
-			gp_usage_error(&gp_command_run,
-				       _("--group: a name has 1 to %d bytes, '%s' has not"),
-				       GP_PROTO_NAME - 1, value);
+			gp_cli_usage_error(&gp_cli_run,
+					   _("--group: a name has 1 to %d bytes, '%s' has not"),
+					   GP_PROTO_NAME - 1, value);
 			return -EINVAL;
 		}
 		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
@@ -119,7 +121,7 @@ static int library_path(char *out, size_t size, struct gp_diag *diag)
 		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
-	error = gp_directory_path(out, size, LIBRARY, 1);
+	error = gp_proto_directory_path(out, size, LIBRARY, 1);
 	if (error || !can_be_listed(out))
 		return gp_fail(diag, error ? error : -EINVAL,
 			       _("%s cannot be preloaded: its path holds blanks or colons, and no "
@@ -206,16 +208,16 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 	return EXIT_CANNOT_RUN;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct gp_cli_diag sink;
 	char path[PATH_MAX];
-	int first, status = gp_command_parse(command, argc, argv, set, NULL, &first);
+	int first, status = gp_cli_parse(command, argc, argv, set, NULL, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_usage_error(command, _("COMMAND is missing"));
+		return gp_cli_usage_error(command, _("COMMAND is missing"));
 	gp_cli_diag_init(&sink, command);
 	status = check(argv[first], path, sizeof(path), &sink.diag);
 	if (status)
@@ -228,7 +230,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("logical priority, 0 to 65535, higher wins (default: the\nclass's: online 2000, normal "
 	    "1000, "
@@ -249,7 +251,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_run = {
+const struct gp_cli_command gp_cli_run = {
 	.name = "run",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,

@@ -3,12 +3,12 @@
 
 enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	return gp_command_exec(command, "gpreempt-selftest", argc, argv);
+	return gp_cli_exec(command, "gpreempt-selftest", argc, argv);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NODE", GP_COMPLETE_NONE,
 	 N_("the GPU with this node number, or nvidiaN (default: the\nfirst)")},
 	{OPTION_CYCLES, "cycles", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
@@ -22,7 +22,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_selftest = {
+const struct gp_cli_command gp_cli_selftest = {
 	.name = "selftest",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

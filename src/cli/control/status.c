@@ -13,7 +13,7 @@
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
 struct status {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	const char *group;
 	u32 pid;
@@ -21,7 +21,7 @@ struct status {
 	size_t id_count;
 	bool json;
 	u64 now_ns;
-	struct gp_holder holder;
+	struct gp_cli_holder holder;
 };
 
 static int set(void *ctx, int id, const char *value)
@@ -64,12 +64,12 @@ static int print_table(struct gp_table *table)
 
 /* ---- every suspension ---- */
 
-static int show_holds_json(const struct status *status, const struct gp_holds *holds)
+static int show_holds_json(const struct status *status, const struct gp_cli_holds *holds)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < holds->count; i++) {
-		const struct gp_msg_hold *hold = &holds->items[i];
+		const struct gp_proto_msg_hold *hold = &holds->items[i];
 		json_t *item = json_pack("{si}", "pid", hold->pid);
 
 		json_object_set_new(item, "queues", gp_json_u64_if(hold->queues, hold->queues));
@@ -90,7 +90,7 @@ static int show_holds_json(const struct status *status, const struct gp_holds *h
 	return print_json(json_pack("{si so}", "holder", (int)status->holder.pid, "holds", list));
 }
 
-static int show_holds(const struct status *status, const struct gp_holds *holds)
+static int show_holds(const struct status *status, const struct gp_cli_holds *holds)
 {
 	struct gp_table *table = gp_table_new();
 	char owner[GP_PROTO_NAME];
@@ -103,7 +103,7 @@ static int show_holds(const struct status *status, const struct gp_holds *holds)
 	gp_table_column(table, _("OWNER"), GP_LEFT);
 	gp_table_column(table, _("OWNER PID"), GP_RIGHT);
 	for (size_t i = 0; i < holds->count; i++) {
-		const struct gp_msg_hold *hold = &holds->items[i];
+		const struct gp_proto_msg_hold *hold = &holds->items[i];
 
 		gp_wire_text(owner, sizeof(owner), hold->owner, sizeof(hold->owner));
 		gp_table_cellf(table, "%d", hold->pid);
@@ -123,11 +123,11 @@ static int show_holds(const struct status *status, const struct gp_holds *holds)
 
 static int all_holds(struct status *status)
 {
-	struct gp_holds holds = {0};
-	int error = gp_holder_connect(&status->holder, TIMEOUT_MS);
+	struct gp_cli_holds holds = {0};
+	int error = gp_cli_holder_connect(&status->holder, TIMEOUT_MS);
 
 	if (!error)
-		error = gp_holder_holds(&status->holder, &holds, TIMEOUT_MS);
+		error = gp_cli_holder_holds(&status->holder, &holds, TIMEOUT_MS);
 	status->now_ns = gp_monotonic_ns();
 	if (error == -ENOENT) {
 		status->holder.pid = 0;
@@ -148,7 +148,7 @@ static int all_holds(struct status *status)
 		puts(status->holder.pid ? _("Nothing is suspended.")
 					: _("Nothing is suspended: no holder runs."));
 	free(holds.items);
-	gp_holder_close(&status->holder);
+	gp_cli_holder_close(&status->holder);
 	return error;
 }
 
@@ -298,7 +298,7 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 	struct gp_table *table = gp_table_new();
 	char name[128];
 
-	gp_target_name(name, sizeof(name), status->pid, status->group);
+	gp_cli_target_name(name, sizeof(name), status->pid, status->group);
 	if (info->suspended)
 		printf(ngettext("%s: suspended for %.1f s by process %d (%u owner), priority %u\n",
 				"%s: suspended for %.1f s by process %d (%u owners), priority %u\n",
@@ -384,7 +384,7 @@ static int one_job(struct status *status)
 	status->now_ns = gp_monotonic_ns();
 	if (error == -ENOENT && status->id_count)
 		gp_fail(&status->sink.diag, error, _("process %u has no such queue"), status->pid);
-	else if (error && !gp_target_elsewhere(status->pid, "status", &status->sink.diag))
+	else if (error && !gp_cli_target_elsewhere(status->pid, "status", &status->sink.diag))
 		gp_fail(&status->sink.diag, error, "%s", gpreempt_error(context));
 	else if (error)
 		; /* it was said */
@@ -400,7 +400,7 @@ static int one_job(struct status *status)
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct status *status = calloc(1, sizeof(*status));
 	int first, result;
@@ -410,16 +410,16 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	status->command = command;
 	status->holder.socket = -1;
 	gp_cli_diag_init(&status->sink, command);
-	result = gp_command_parse(command, argc, argv, set, status, &first);
+	result = gp_cli_parse(command, argc, argv, set, status, &first);
 	if (result)
 		result = result < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (status->group && first < argc)
-		result = gp_usage_error(command, _("there is nothing to do with '%s'"),
-					argv[argc - 1]);
+		result = gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					    argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
-		result = gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
-	else if (first < argc && gp_queue_arguments(command, argc, argv, first + 1, &status->ids,
-						    &status->id_count))
+		result = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,
+							&status->ids, &status->id_count))
 		result = GP_EXIT_USAGE;
 	else if (status->pid || status->group)
 		result = one_job(status) ? GP_EXIT_FAILED : GP_EXIT_OK;
@@ -430,7 +430,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	return result;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -438,7 +438,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_status = {
+const struct gp_cli_command gp_cli_status = {
 	.name = "status",
 	.arguments = "[PID [QUEUE...]]",
 	.completion = GP_COMPLETE_PID,

@@ -27,7 +27,7 @@ enum {
 };
 
 struct keeper {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	struct gpreempt *context;
 	struct gpreempt_target *target;
@@ -48,7 +48,7 @@ struct keeper {
 static int set(void *ctx, int id, const char *value)
 {
 	struct keeper *keeper = ctx;
-	const struct gp_command *command = keeper->command;
+	const struct gp_cli_command *command = keeper->command;
 
 	switch (id) {
 	case OPTION_JSON:
@@ -67,21 +67,23 @@ static int set(void *ctx, int id, const char *value)
 		keeper->copies = true;
 		return 0;
 	case OPTION_FOR:
-		if (gp_time_argument(value, &keeper->for_ms))
+		if (gp_cli_time_argument(value, &keeper->for_ms))
 			return 0;
-		gp_usage_error(command, _("--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)"),
-			       value);
+		gp_cli_usage_error(command,
+				   _("--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)"),
+				   value);
 		return -EINVAL;
 	case OPTION_LEASE:
-		if (gp_time_argument(value, &keeper->lease_ms) &&
+		if (gp_cli_time_argument(value, &keeper->lease_ms) &&
 		    keeper->lease_ms >= GPREEMPT_LEASE_MIN_MS)
 			return 0;
-		gp_usage_error(command, _("--lease: '%s' is not a time from 50ms to 1h"), value);
+		gp_cli_usage_error(command, _("--lease: '%s' is not a time from 50ms to 1h"),
+				   value);
 		return -EINVAL;
 	default:
-		if (gp_mechanism_argument(value, &keeper->mechanism))
+		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
-		gp_usage_error(command, _("there is no mechanism '%s'"), value);
+		gp_cli_usage_error(command, _("there is no mechanism '%s'"), value);
 		return -EINVAL;
 	}
 }
@@ -371,45 +373,48 @@ static int hold(struct keeper *keeper)
 	}
 	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
 		status = keep(keeper);
-	else if (!keeper->said && !gp_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
+	else if (!keeper->said &&
+		 !gp_cli_target_elsewhere(keeper->pid, "suspend", &keeper->sink.diag))
 		failed(keeper);
 	gpreempt_close(keeper->context);
 	close(keeper->signals);
 	return status;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct keeper keeper = {.command = command, .lease_ms = LEASE_MS, .signals = -1};
-	int first, status = gp_command_parse(command, argc, argv, set, &keeper, &first);
+	int first, status = gp_cli_parse(command, argc, argv, set, &keeper, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	gp_cli_diag_init(&keeper.sink, command);
 	if (keeper.wait && !keeper.group)
-		return gp_usage_error(command, _("--wait is for a --group"));
+		return gp_cli_usage_error(command, _("--wait is for a --group"));
 	if (keeper.group && first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	if (!keeper.group) {
 		if (first == argc)
-			return gp_usage_error(command, _("name a process or a --group"));
+			return gp_cli_usage_error(command, _("name a process or a --group"));
 		if (!gp_argument_pid(argv[first], &keeper.pid))
-			return gp_usage_error(command, _("'%s' is not a pid"), argv[first]);
-		if (gp_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
-				       &keeper.id_count))
+			return gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
+					   &keeper.id_count))
 			return GP_EXIT_USAGE;
 		if (keeper.ids && keeper.copies) {
 			free(keeper.ids);
-			return gp_usage_error(command, _("--copy-engines is for a whole process"));
+			return gp_cli_usage_error(command,
+						  _("--copy-engines is for a whole process"));
 		}
 	}
-	gp_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
+	gp_cli_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
 	status = hold(&keeper);
 	free(keeper.ids);
 	return status;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_FOR, "for", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("let go after TIME (30s, 500ms, 2m; at most 1h)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
@@ -430,7 +435,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_suspend = {
+const struct gp_cli_command gp_cli_suspend = {
 	.name = "suspend",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,

@@ -11,7 +11,7 @@
 #include "base/parse.h"
 #include "base/host/process.h"
 
-bool gp_time_argument(const char *text, u64 *milliseconds)
+bool gp_cli_time_argument(const char *text, u64 *milliseconds)
 {
 	static const struct {
 		const char *unit;
@@ -35,7 +35,7 @@ bool gp_time_argument(const char *text, u64 *milliseconds)
 	return false;
 }
 
-bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
+bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
 {
 	for (int i = 0; gpreempt_mechanism_name((enum gpreempt_mechanism)i); i++) {
 		if (strcmp(gpreempt_mechanism_name((enum gpreempt_mechanism)i), text) == 0) {
@@ -46,15 +46,16 @@ bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
 	return false;
 }
 
-int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
-		       u32 **ids, size_t *count)
+int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char **argv, int first,
+			   u32 **ids, size_t *count)
 {
 	*count = (size_t)(argc - first);
 	*ids = NULL;
 	if (!*count)
 		return 0;
 	if (*count > GPREEMPT_QUEUES_MAX) {
-		gp_usage_error(command, _("at most %d queues can be named"), GPREEMPT_QUEUES_MAX);
+		gp_cli_usage_error(command, _("at most %d queues can be named"),
+				   GPREEMPT_QUEUES_MAX);
 		return -EINVAL;
 	}
 	*ids = calloc(*count, sizeof(**ids));
@@ -64,10 +65,10 @@ int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, 
 		u64 value;
 
 		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
-			gp_usage_error(command,
-				       _("'%s' is not the id of a queue (a KFD id, as "
-					 "'gpreempt status PID' lists them)"),
-				       argv[(size_t)first + i]);
+			gp_cli_usage_error(command,
+					   _("'%s' is not the id of a queue (a KFD id, as "
+					     "'gpreempt status PID' lists them)"),
+					   argv[(size_t)first + i]);
 			free(*ids);
 			*ids = NULL;
 			return -EINVAL;
@@ -77,8 +78,8 @@ int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, 
 	return 0;
 }
 
-int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
-		     struct gp_diag *diag)
+int gp_cli_group_present(struct gpreempt *context, const char *group,
+			 struct gpreempt_target *target, struct gp_diag *diag)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
 	int error = group ? gpreempt_target_info(target, &info) : 0;
@@ -90,7 +91,7 @@ int gp_group_present(struct gpreempt *context, const char *group, struct gpreemp
 	return 0;
 }
 
-int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
+int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 {
 	static const struct gp_root live = {""};
 	const char *here = getenv("GPREEMPT_VGPU");
@@ -106,7 +107,7 @@ int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 		       pid, there, command, pid);
 }
 
-int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
+int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 {
 	static const struct gp_root live = {""};
 	struct gp_process process = {0};
@@ -120,10 +121,10 @@ int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
 	    process.uid != geteuid())
 		return gp_fail(diag, -EPERM, _("process %u belongs to another user"), pid);
-	return gp_target_elsewhere(pid, command, diag);
+	return gp_cli_target_elsewhere(pid, command, diag);
 }
 
-void gp_target_name(char *out, size_t size, u32 pid, const char *group)
+void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group)
 {
 	if (group)
 		snprintf(out, size, _("group '%s'"), group);

@@ -23,30 +23,30 @@
 #define GP_KEEPER_ALL    (-1)
 
 /* "30s", "500ms", "2m", "1.5": seconds without a unit. False when it is no time. */
-bool gp_time_argument(const char *text, u64 *milliseconds);
+bool gp_cli_time_argument(const char *text, u64 *milliseconds);
 /* "kfd-debug", "auto", ... */
-bool gp_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism);
+bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism);
 /* Queue ids from argv[first] on; -EINVAL after saying why. The array is the caller's to free. */
-int gp_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
-		       u32 **ids, size_t *count);
+int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char **argv, int first,
+			   u32 **ids, size_t *count);
 
 /* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */
-int gp_group_present(struct gpreempt *context, const char *group, struct gpreempt_target *target,
-		     struct gp_diag *diag);
+int gp_cli_group_present(struct gpreempt *context, const char *group,
+			 struct gpreempt_target *target, struct gp_diag *diag);
 /* After a failure: -EXDEV and what to do when the process is on a virtual GPU that this command is
  * not on. */
-int gp_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
+int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag);
 
 /* When nothing is held of it: -ESRCH when there is no such process, -EPERM when it is another
  * user's, -EXDEV as above; after saying so. */
-int gp_target_absent(u32 pid, const char *command, struct gp_diag *diag);
+int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag);
 
 /* "3 queues of process 4711"; for messages. */
-void gp_target_name(char *out, size_t size, u32 pid, const char *group);
+void gp_cli_target_name(char *out, size_t size, u32 pid, const char *group);
 
 /* ---- the holder without the library ---- */
 
-struct gp_holder {
+struct gp_cli_holder {
 	int socket; /* -1: none */
 	pid_t pid;  /* 0: not known */
 	struct gp_wire_message message;
@@ -54,22 +54,22 @@ struct gp_holder {
 
 /* Connects to the holder there is; none is started. -ENOENT: there is none. -ETIME: it hangs, and
  * `pid` is set when it could be found. */
-int gp_holder_connect(struct gp_holder *holder, int timeout_ms);
+int gp_cli_holder_connect(struct gp_cli_holder *holder, int timeout_ms);
 /* The holder of this directory by its lock file; 0 when there is none, or it cannot be known. */
-pid_t gp_holder_owner(void);
-void gp_holder_close(struct gp_holder *holder);
+pid_t gp_cli_holder_owner(void);
+void gp_cli_holder_close(struct gp_cli_holder *holder);
 /* Sends one of the requests that name no target of ours. Returns the answer's status. */
-int gp_holder_ask(struct gp_holder *holder, u16 type, u32 value, int timeout_ms);
+int gp_cli_holder_ask(struct gp_cli_holder *holder, u16 type, u32 value, int timeout_ms);
 
-struct gp_holds {
-	struct gp_msg_hold *items;
+struct gp_cli_holds {
+	struct gp_proto_msg_hold *items;
 	size_t count, capacity;
 };
 
 /* Every suspension; the caller frees items. */
-int gp_holder_holds(struct gp_holder *holder, struct gp_holds *holds, int timeout_ms);
+int gp_cli_holder_holds(struct gp_cli_holder *holder, struct gp_cli_holds *holds, int timeout_ms);
 
 /* Reads the sentence of a refused request. */
-void gp_holder_text(const struct gp_holder *holder, char *out, size_t size);
+void gp_cli_holder_text(const struct gp_cli_holder *holder, char *out, size_t size);
 
 #endif

@@ -19,14 +19,14 @@ static s64 clock_ns(clockid_t clock)
 	return (s64)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int gp_daemon_open(struct gp_daemon_client *client, struct gp_diag *diag)
+int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag)
 {
-	struct gp_msg_hello me = {.pid = (u32)getpid(), .name = "gpreempt"};
+	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreempt"};
 	int error;
 
 	client->serial = 0;
 	client->wall_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	client->socket = gp_directory_connect(GP_DAEMON_SOCKET);
+	client->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	if (client->socket == -ENOENT || client->socket == -ECONNREFUSED)
 		return gp_fail(diag, client->socket,
 			       _("gpreemptd does not run; start it with 'gpreemptd', or "
@@ -34,21 +34,21 @@ int gp_daemon_open(struct gp_daemon_client *client, struct gp_diag *diag)
 	if (client->socket < 0)
 		return gp_fail(diag, client->socket, _("cannot connect to gpreemptd: %s"),
 			       strerror(-client->socket));
-	error = gp_daemon_ask(client, diag, GP_MSG_HELLO, &me, sizeof(me), sizeof(me), 0);
+	error = gp_cli_daemon_ask(client, diag, GP_MSG_HELLO, &me, sizeof(me), sizeof(me), 0);
 	if (error < 0)
-		gp_daemon_close(client);
+		gp_cli_daemon_close(client);
 	return error < 0 ? error : 0;
 }
 
-void gp_daemon_close(struct gp_daemon_client *client)
+void gp_cli_daemon_close(struct gp_cli_daemon_client *client)
 {
 	if (client->socket >= 0)
 		close(client->socket);
 	client->socket = -1;
 }
 
-int gp_daemon_ask(struct gp_daemon_client *client, struct gp_diag *diag, u16 type, const void *body,
-		  size_t size, size_t fixed, size_t each)
+int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag, u16 type,
+		      const void *body, size_t size, size_t fixed, size_t each)
 {
 	struct gp_wire_message *message = &client->message;
 	char text[GP_PROTO_TEXT];
@@ -79,18 +79,21 @@ int gp_daemon_ask(struct gp_daemon_client *client, struct gp_diag *diag, u16 typ
 	return status;
 }
 
-int gp_daemon_decisions(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
-			int (*each)(const struct gp_msg_decision *line, void *data), void *data)
+int gp_cli_daemon_decisions(struct gp_cli_daemon_client *client, struct gp_diag *diag, u64 *first,
+			    u32 pid,
+			    int (*each)(const struct gp_proto_msg_decision *line, void *data),
+			    void *data)
 {
 	for (;;) {
-		struct gp_msg_daemon_ask ask = {.first = *first, .pid = pid};
-		const struct gp_msg_decisions *list;
-		int status = gp_daemon_ask(client, diag, GP_MSG_DAEMON_DECISIONS, &ask, sizeof(ask),
-					   sizeof(*list), sizeof(list->decisions[0]));
+		struct gp_proto_msg_daemon_ask ask = {.first = *first, .pid = pid};
+		const struct gp_proto_msg_decisions *list;
+		int status =
+			gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_DECISIONS, &ask, sizeof(ask),
+					  sizeof(*list), sizeof(list->decisions[0]));
 
 		if (status <= 0)
 			return status;
-		list = (const struct gp_msg_decisions *)client->message.body;
+		list = (const struct gp_proto_msg_decisions *)client->message.body;
 		if (!list->count || list->decisions[list->count - 1].id < *first)
 			return 0;
 		for (u32 i = 0; i < list->count; i++) {
@@ -102,18 +105,19 @@ int gp_daemon_decisions(struct gp_daemon_client *client, struct gp_diag *diag, u
 	}
 }
 
-int gp_daemon_work(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
-		   int (*each)(const struct gp_msg_work *line, void *data), void *data)
+int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag, u64 *first,
+		       u32 pid, int (*each)(const struct gp_proto_msg_work *line, void *data),
+		       void *data)
 {
 	for (;;) {
-		struct gp_msg_daemon_ask ask = {.first = *first, .pid = pid};
-		const struct gp_msg_works *list;
-		int status = gp_daemon_ask(client, diag, GP_MSG_DAEMON_WORK, &ask, sizeof(ask),
-					   sizeof(*list), sizeof(list->works[0]));
+		struct gp_proto_msg_daemon_ask ask = {.first = *first, .pid = pid};
+		const struct gp_proto_msg_works *list;
+		int status = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_WORK, &ask, sizeof(ask),
+					       sizeof(*list), sizeof(list->works[0]));
 
 		if (status <= 0)
 			return status;
-		list = (const struct gp_msg_works *)client->message.body;
+		list = (const struct gp_proto_msg_works *)client->message.body;
 		if (!list->count || list->works[list->count - 1].id < *first)
 			return 0;
 		for (u32 i = 0; i < list->count; i++) {
@@ -125,20 +129,20 @@ int gp_daemon_work(struct gp_daemon_client *client, struct gp_diag *diag, u64 *f
 	}
 }
 
-int gp_daemon_jobs(struct gp_daemon_client *client, struct gp_diag *diag, u32 pid,
-		   struct gp_msg_job **out)
+int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
+		       struct gp_proto_msg_job **out)
 {
-	struct gp_msg_job *jobs = NULL;
+	struct gp_proto_msg_job *jobs = NULL;
 	size_t count = 0, capacity = 0;
 
 	*out = NULL;
 	for (;;) {
-		struct gp_msg_daemon_ask ask = {.first = count, .pid = pid};
-		const struct gp_msg_jobs *list;
-		int status = gp_daemon_ask(client, diag, GP_MSG_DAEMON_JOBS, &ask, sizeof(ask),
-					   sizeof(*list), sizeof(list->jobs[0]));
+		struct gp_proto_msg_daemon_ask ask = {.first = count, .pid = pid};
+		const struct gp_proto_msg_jobs *list;
+		int status = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_JOBS, &ask, sizeof(ask),
+					       sizeof(*list), sizeof(list->jobs[0]));
 
-		list = (const struct gp_msg_jobs *)client->message.body;
+		list = (const struct gp_proto_msg_jobs *)client->message.body;
 		if (status < 0) {
 			free(jobs);
 			return status;

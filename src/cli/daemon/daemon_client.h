@@ -10,7 +10,7 @@
 #include "proto/daemon.h"
 #include "proto/wire.h"
 
-struct gp_daemon_client {
+struct gp_cli_daemon_client {
 	int socket; /* -1: none */
 	u32 serial;
 	s64 wall_ns;                    /* CLOCK_REALTIME - CLOCK_MONOTONIC */
@@ -18,45 +18,50 @@ struct gp_daemon_client {
 };
 
 /* Connects and greets; says why when it cannot. */
-int gp_daemon_open(struct gp_daemon_client *client, struct gp_diag *diag);
-void gp_daemon_close(struct gp_daemon_client *client);
+int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag);
+void gp_cli_daemon_close(struct gp_cli_daemon_client *client);
 /*
  * Asks and waits. `fixed` and `each` say what the answer must be made of: a fixed part and, in its
  * first four bytes, the count of records that follow. Returns the status; says what went wrong.
  */
-int gp_daemon_ask(struct gp_daemon_client *client, struct gp_diag *diag, u16 type, const void *body,
-		  size_t size, size_t fixed, size_t each);
+int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag, u16 type,
+		      const void *body, size_t size, size_t fixed, size_t each);
 
 /* Calls `each` for the lines from `first` on, of one process or (0) all. Stops when it returns
  * anything but 0, and returns that. *first becomes the number after the last line seen. */
-int gp_daemon_decisions(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
-			int (*each)(const struct gp_msg_decision *line, void *data), void *data);
+int gp_cli_daemon_decisions(struct gp_cli_daemon_client *client, struct gp_diag *diag, u64 *first,
+			    u32 pid,
+			    int (*each)(const struct gp_proto_msg_decision *line, void *data),
+			    void *data);
 /* The same of what queues had work when. */
-int gp_daemon_work(struct gp_daemon_client *client, struct gp_diag *diag, u64 *first, u32 pid,
-		   int (*each)(const struct gp_msg_work *line, void *data), void *data);
+int gp_cli_daemon_work(struct gp_cli_daemon_client *client, struct gp_diag *diag, u64 *first,
+		       u32 pid, int (*each)(const struct gp_proto_msg_work *line, void *data),
+		       void *data);
 /* All jobs; the caller frees *out. Returns their number. */
-int gp_daemon_jobs(struct gp_daemon_client *client, struct gp_diag *diag, u32 pid,
-		   struct gp_msg_job **out);
+int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag, u32 pid,
+		       struct gp_proto_msg_job **out);
 
 /* "trainer (pid 4711)"; "?" when there is none. */
-void gp_decision_who(const char *name, u32 pid, char *out, size_t size);
+void gp_cli_decision_who(const char *name, u32 pid, char *out, size_t size);
 /* "12:34:56.123456 trainer (pid 4711) makes room for ..." without the time and a newline. */
-void gp_decision_text(const struct gp_msg_decision *line, char *out, size_t size);
-void gp_decision_time(const struct gp_daemon_client *client, u64 at_ns, char *out, size_t size);
-json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_msg_decision *line);
+void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size);
+void gp_cli_decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, char *out,
+			  size_t size);
+json_t *gp_cli_decision_json(const struct gp_cli_daemon_client *client,
+			     const struct gp_proto_msg_decision *line);
 /* Lines that only say that an operation ended, or that a job came or went. */
-bool gp_decision_is_routine(const struct gp_msg_decision *line);
+bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line);
 
 /* "suspend", "came"; NULL of one that is not known. */
-const char *gp_decision_kind_name(u32 kind);
+const char *gp_cli_decision_kind_name(u32 kind);
 
-const char *gp_class_name(u32 job_class);
+const char *gp_cli_class_name(u32 job_class);
 /*
  * A trace for ui.perfetto.dev: a group of tracks for each job, with one for what was decided and
  * one for each of its queues. "-" is standard output. With `follow` it goes on until a signal (INT,
  * TERM) or the daemon's end; a file is whole JSON at every moment, a stream when it has ended.
  */
-int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path,
-			 bool follow);
+int gp_cli_decision_perfetto(struct gp_cli_daemon_client *client, struct gp_diag *diag,
+			     const char *path, bool follow);
 
 #endif

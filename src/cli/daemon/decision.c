@@ -9,14 +9,14 @@
 #include "cli/daemon/daemon_client.h"
 #include "show/reason.h"
 
-const char *gp_class_name(u32 job_class)
+const char *gp_cli_class_name(u32 job_class)
 {
 	static const char *const names[] = {"normal", "online", "offline"};
 
 	return job_class < GP_ARRAY_SIZE(names) ? names[job_class] : NULL;
 }
 
-void gp_decision_who(const char *name, u32 pid, char *out, size_t size)
+void gp_cli_decision_who(const char *name, u32 pid, char *out, size_t size)
 {
 	char text[GP_PROTO_NAME];
 
@@ -29,18 +29,18 @@ void gp_decision_who(const char *name, u32 pid, char *out, size_t size)
 		snprintf(out, size, "%s", *text ? text : "?");
 }
 
-bool gp_decision_is_routine(const struct gp_msg_decision *line)
+bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line)
 {
 	return line->kind >= GP_DECISION_DONE && !(line->kind == GP_DECISION_DONE && line->error);
 }
 
 /* Where nobody sees work it counts as being without end, which is no estimate to be shown. */
-static u64 saves_of(const struct gp_msg_decision *line)
+static u64 saves_of(const struct gp_proto_msg_decision *line)
 {
 	return line->saves_ns > GP_SCHED_SPAN_MAX / 2 ? GP_SCHED_UNKNOWN : line->saves_ns;
 }
 
-static void reason_of(const struct gp_msg_decision *line, struct gp_sched_reason *out)
+static void reason_of(const struct gp_proto_msg_decision *line, struct gp_sched_reason *out)
 {
 	*out = (struct gp_sched_reason){
 		.id = line->reason,
@@ -65,7 +65,8 @@ static void reason_of(const struct gp_msg_decision *line, struct gp_sched_reason
 	};
 }
 
-static void done_text(const struct gp_msg_decision *line, const char *job, char *out, size_t size)
+static void done_text(const struct gp_proto_msg_decision *line, const char *job, char *out,
+		      size_t size)
 {
 	bool suspend = line->why == GP_DECISION_SUSPEND;
 	char cost[32], waited[32];
@@ -84,20 +85,20 @@ static void done_text(const struct gp_msg_decision *line, const char *job, char 
 			 job, waited, cost);
 }
 
-void gp_decision_text(const struct gp_msg_decision *line, char *out, size_t size)
+void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size)
 {
 	char job[128], other[128];
 	struct gp_sched_reason reason;
 
-	gp_decision_who(line->job_name, line->job_pid, job, sizeof(job));
-	gp_decision_who(line->other_name, line->other_pid, other, sizeof(other));
+	gp_cli_decision_who(line->job_name, line->job_pid, job, sizeof(job));
+	gp_cli_decision_who(line->other_name, line->other_pid, other, sizeof(other));
 	switch (line->kind) {
 	case GP_DECISION_DONE:
 		done_text(line, job, out, size);
 		break;
 	case GP_DECISION_CAME:
 		snprintf(out, size, _("%s came: %s, priority %u"), job,
-			 gp_class_name(line->job_class), line->job_priority);
+			 gp_cli_class_name(line->job_class), line->job_priority);
 		break;
 	case GP_DECISION_WENT:
 		snprintf(out, size, _("%s is gone"), job);
@@ -108,7 +109,8 @@ void gp_decision_text(const struct gp_msg_decision *line, char *out, size_t size
 	}
 }
 
-void gp_decision_time(const struct gp_daemon_client *client, u64 at_ns, char *out, size_t size)
+void gp_cli_decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, char *out,
+			  size_t size)
 {
 	s64 wall = (s64)at_ns + client->wall_ns;
 	time_t seconds = (time_t)(wall / 1000000000);
@@ -120,7 +122,7 @@ void gp_decision_time(const struct gp_daemon_client *client, u64 at_ns, char *ou
 	snprintf(out, size, "%s.%06lld", text, (long long)(wall % 1000000000 / 1000));
 }
 
-const char *gp_decision_kind_name(u32 kind)
+const char *gp_cli_decision_kind_name(u32 kind)
 {
 	static const char *const names[] = {"suspend", "resume", "share", "renew", "timer",
 					    "note",    "done",   "came",  "went"};
@@ -144,7 +146,8 @@ static json_t *job_json(u64 id, u32 pid, const char *name)
 	return json;
 }
 
-json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_msg_decision *line)
+json_t *gp_cli_decision_json(const struct gp_cli_daemon_client *client,
+			     const struct gp_proto_msg_decision *line)
 {
 	bool core = line->kind <= GP_DECISION_NOTE;
 	json_t *json = json_pack("{sI sI sI}", "id", (json_int_t)line->id, "monotonic_ns",
@@ -152,11 +155,11 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 				 (json_int_t)((s64)line->at_ns + client->wall_ns));
 	char text[512];
 
-	json_object_set_new(json, "kind", gp_json_str(gp_decision_kind_name(line->kind)));
+	json_object_set_new(json, "kind", gp_json_str(gp_cli_decision_kind_name(line->kind)));
 	json_object_set_new(json, "why", gp_json_str(core ? gp_sched_why_name(line->why) : NULL));
 	json_object_set_new(json, "operation",
 			    gp_json_str(line->kind == GP_DECISION_DONE
-						? gp_decision_kind_name(line->why)
+						? gp_cli_decision_kind_name(line->why)
 						: NULL));
 	json_object_set_new(json, "policy",
 			    gp_json_str(core ? gp_sched_policy_name(line->policy) : NULL));
@@ -176,7 +179,7 @@ json_t *gp_decision_json(const struct gp_daemon_client *client, const struct gp_
 	json_object_set_new(json, "saves_ns", time_json(saves_of(line)));
 	json_object_set_new(json, "limit_ns", time_json(line->limit_ns));
 	json_object_set_new(json, "error", json_integer(line->error));
-	gp_decision_text(line, text, sizeof(text));
+	gp_cli_decision_text(line, text, sizeof(text));
 	json_object_set_new(json, "text", gp_json_str(text));
 	return json;
 }

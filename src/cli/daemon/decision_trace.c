@@ -29,7 +29,7 @@ struct queue {
 };
 
 struct trace {
-	struct gp_daemon_client *client;
+	struct gp_cli_daemon_client *client;
 	struct gp_diag *diag;
 	const char *path;
 	int fd;
@@ -141,12 +141,12 @@ static int name_job(struct trace *trace, u64 job, const char *program, u32 pid)
 			  sizeof(*trace->jobs)))
 		return gp_fail(trace->diag, -ENOMEM, _("out of memory"));
 	trace->jobs[trace->job_count++] = job;
-	gp_decision_who(program, pid, who, sizeof(who));
+	gp_cli_decision_who(program, pid, who, sizeof(who));
 	error = name(trace, "process_name", job, DECISIONS, who);
 	return error ? error : name(trace, "thread_name", job, DECISIONS, "decisions");
 }
 
-static struct queue *find_queue(struct trace *trace, const struct gp_msg_work *line)
+static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_work *line)
 {
 	struct queue *queue;
 	u32 track = FIRST_QUEUE;
@@ -178,7 +178,7 @@ static double microseconds(u64 ns)
 	return (double)ns / 1000;
 }
 
-static int add_decision(const struct gp_msg_decision *line, void *data)
+static int add_decision(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct trace *trace = data;
 	bool held_over = line->kind == GP_DECISION_RESUME && line->waited_ns != GP_DAEMON_UNKNOWN &&
@@ -193,9 +193,9 @@ static int add_decision(const struct gp_msg_decision *line, void *data)
 	error = name_job(trace, line->job, line->job_name, line->job_pid);
 	if (error)
 		return error;
-	gp_decision_text(line, text, sizeof(text));
+	gp_cli_decision_text(line, text, sizeof(text));
 	event = json_pack("{ss ss* sf sI si s{so}}", "ph", held_over ? "X" : "i", "name",
-			  held_over ? "held" : gp_decision_kind_name(line->kind), "ts",
+			  held_over ? "held" : gp_cli_decision_kind_name(line->kind), "ts",
 			  microseconds(start), "pid", (json_int_t)line->job, "tid", DECISIONS,
 			  "args", "text", gp_json_str(text));
 	if (held_over)
@@ -213,7 +213,7 @@ static int mark(struct trace *trace, const struct queue *queue, u64 at_ns, const
 				    (json_int_t)queue->track));
 }
 
-static int add_work(const struct gp_msg_work *line, void *data)
+static int add_work(const struct gp_proto_msg_work *line, void *data)
 {
 	static const char *const names[] = {NULL, "busy", "perhaps busy"};
 	struct trace *trace = data;
@@ -235,8 +235,8 @@ static int add_work(const struct gp_msg_work *line, void *data)
 /* Jobs that came before the record begins have no line that names them. */
 static int name_jobs(struct trace *trace)
 {
-	struct gp_msg_job *jobs;
-	int count = gp_daemon_jobs(trace->client, trace->diag, 0, &jobs), error = 0;
+	struct gp_proto_msg_job *jobs;
+	int count = gp_cli_daemon_jobs(trace->client, trace->diag, 0, &jobs), error = 0;
 
 	for (int i = 0; !error && i < count; i++)
 		error = name_job(trace, jobs[i].id, jobs[i].name, jobs[i].pid);
@@ -249,7 +249,7 @@ static int name_jobs(struct trace *trace)
 /* One that appends, one pass over what is new: events only say that there is something. */
 static int follow(struct trace *trace, u64 *decision, u64 *work)
 {
-	struct gp_daemon_client *client = trace->client;
+	struct gp_cli_daemon_client *client = trace->client;
 	int error = 0;
 
 	while (!error && !stopped) {
@@ -262,9 +262,10 @@ static int follow(struct trace *trace, u64 *decision, u64 *work)
 		/* However many events came meanwhile: all are in what is asked for now. */
 		while (!got)
 			got = gp_wire_receive(client->socket, &client->message, 0);
-		error = gp_daemon_decisions(client, trace->diag, decision, 0, add_decision, trace);
+		error = gp_cli_daemon_decisions(client, trace->diag, decision, 0, add_decision,
+						trace);
 		if (!error)
-			error = gp_daemon_work(client, trace->diag, work, 0, add_work, trace);
+			error = gp_cli_daemon_work(client, trace->diag, work, 0, add_work, trace);
 		if (!error)
 			error = flush(trace, false);
 	}
@@ -274,24 +275,24 @@ static int follow(struct trace *trace, u64 *decision, u64 *work)
 static int write_all(struct trace *trace, bool go_on)
 {
 	u64 decision = 1, work = 1;
-	int error = go_on ? gp_daemon_ask(trace->client, trace->diag, GP_MSG_DAEMON_FOLLOW, NULL, 0,
-					  0, 0)
+	int error = go_on ? gp_cli_daemon_ask(trace->client, trace->diag, GP_MSG_DAEMON_FOLLOW,
+					      NULL, 0, 0, 0)
 			  : 0;
 
 	if (error >= 0)
 		error = name_jobs(trace);
 	if (!error)
-		error = gp_daemon_decisions(trace->client, trace->diag, &decision, 0, add_decision,
-					    trace);
+		error = gp_cli_daemon_decisions(trace->client, trace->diag, &decision, 0,
+						add_decision, trace);
 	if (!error)
-		error = gp_daemon_work(trace->client, trace->diag, &work, 0, add_work, trace);
+		error = gp_cli_daemon_work(trace->client, trace->diag, &work, 0, add_work, trace);
 	if (!error)
 		error = flush(trace, false);
 	return !error && go_on ? follow(trace, &decision, &work) : error;
 }
 
-int gp_decision_perfetto(struct gp_daemon_client *client, struct gp_diag *diag, const char *path,
-			 bool go_on)
+int gp_cli_decision_perfetto(struct gp_cli_daemon_client *client, struct gp_diag *diag,
+			     const char *path, bool go_on)
 {
 	struct trace trace = {.client = client, .diag = diag, .path = path, .fd = -1};
 	struct sigaction action = {.sa_handler = on_signal};

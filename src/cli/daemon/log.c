@@ -16,16 +16,16 @@ enum {
 };
 
 struct settings {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
-	struct gp_daemon_client client;
+	struct gp_cli_daemon_client client;
 	bool follow, json, all;
 	const char *perfetto;
 	u64 lines; /* UINT64_MAX: all there are */
 	u32 pid;
-	u64 job;                      /* the one that pid is in now; 0: none */
-	u64 next;                     /* number of the next line that is expected */
-	struct gp_msg_decision *line; /* those to be shown, when only the last are wanted */
+	u64 job;                            /* the one that pid is in now; 0: none */
+	u64 next;                           /* number of the next line that is expected */
+	struct gp_proto_msg_decision *line; /* those to be shown, when only the last are wanted */
 	size_t count, capacity;
 };
 
@@ -48,8 +48,8 @@ static int set(void *ctx, int id, const char *value)
 		break;
 	case OPTION_LINES:
 		if (!gp_argument_u64(value, &settings->lines)) {
-			gp_usage_error(settings->command, _("'%s' is not a number of lines"),
-				       value);
+			gp_cli_usage_error(settings->command, _("'%s' is not a number of lines"),
+					   value);
 			return -EINVAL;
 		}
 		break;
@@ -57,16 +57,16 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static bool wanted(const struct settings *settings, const struct gp_msg_decision *line)
+static bool wanted(const struct settings *settings, const struct gp_proto_msg_decision *line)
 {
-	if (!settings->json && !settings->all && gp_decision_is_routine(line))
+	if (!settings->json && !settings->all && gp_cli_decision_is_routine(line))
 		return false;
 	if (!settings->pid || line->job_pid == settings->pid || line->other_pid == settings->pid)
 		return true;
 	return settings->job && (line->job == settings->job || line->other == settings->job);
 }
 
-static int print(const struct gp_msg_decision *line, void *data)
+static int print(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct settings *settings = data;
 	char text[512], at[48];
@@ -74,19 +74,19 @@ static int print(const struct gp_msg_decision *line, void *data)
 	if (!wanted(settings, line))
 		return 0;
 	if (settings->json) {
-		json_t *json = gp_decision_json(&settings->client, line);
+		json_t *json = gp_cli_decision_json(&settings->client, line);
 		int error = gp_json_print(stdout, json, true);
 
 		json_decref(json);
 		return error;
 	}
-	gp_decision_text(line, text, sizeof(text));
-	gp_decision_time(&settings->client, line->at_ns, at, sizeof(at));
+	gp_cli_decision_text(line, text, sizeof(text));
+	gp_cli_decision_time(&settings->client, line->at_ns, at, sizeof(at));
 	printf("%s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
 	return ferror(stdout) ? -EIO : 0;
 }
 
-static int collect(const struct gp_msg_decision *line, void *data)
+static int collect(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct settings *settings = data;
 
@@ -103,8 +103,8 @@ static int collect(const struct gp_msg_decision *line, void *data)
 static int show_past(struct settings *settings)
 {
 	bool all = settings->lines == UINT64_MAX;
-	int error = gp_daemon_decisions(&settings->client, &settings->sink.diag, &settings->next, 0,
-					all ? print : collect, settings);
+	int error = gp_cli_daemon_decisions(&settings->client, &settings->sink.diag,
+					    &settings->next, 0, all ? print : collect, settings);
 	size_t first = settings->count > settings->lines ? settings->count - settings->lines : 0;
 
 	for (size_t i = first; !error && i < settings->count; i++)
@@ -119,7 +119,7 @@ static int follow(struct settings *settings)
 	int error;
 
 	while (!(error = gp_wire_receive(settings->client.socket, message, -1))) {
-		struct gp_msg_decision line;
+		struct gp_proto_msg_decision line;
 
 		if (message->header.type != GP_MSG_DAEMON_DECISION ||
 		    !gp_wire_fits(message, sizeof(line), 0, 0))
@@ -141,27 +141,28 @@ static int follow(struct settings *settings)
 
 static int show(struct settings *settings)
 {
-	struct gp_daemon_client *client = &settings->client;
+	struct gp_cli_daemon_client *client = &settings->client;
 	struct gp_diag *diag = &settings->sink.diag;
-	struct gp_msg_daemon_status status;
-	struct gp_msg_job *jobs;
+	struct gp_proto_msg_daemon_status status;
+	struct gp_proto_msg_job *jobs;
 	int error;
 
 	if (settings->perfetto)
-		return gp_decision_perfetto(client, diag, settings->perfetto, settings->follow);
+		return gp_cli_decision_perfetto(client, diag, settings->perfetto, settings->follow);
 	if (settings->pid) {
-		error = gp_daemon_jobs(client, diag, settings->pid, &jobs);
+		error = gp_cli_daemon_jobs(client, diag, settings->pid, &jobs);
 		if (error < 0)
 			return error;
 		settings->job = error ? jobs[0].id : 0;
 		free(jobs);
 	}
 	/* First the promise of what comes, then what was: nothing is between them. */
-	error = settings->follow ? gp_daemon_ask(client, diag, GP_MSG_DAEMON_FOLLOW, NULL, 0, 0, 0)
-				 : 0;
+	error = settings->follow
+			? gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_FOLLOW, NULL, 0, 0, 0)
+			: 0;
 	if (error < 0)
 		return error;
-	error = gp_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
+	error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0, sizeof(status), 0);
 	if (error < 0)
 		return error;
 	memcpy(&status, client->message.body, sizeof(status));
@@ -174,31 +175,33 @@ static int show(struct settings *settings)
 	return follow(settings);
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .lines = UINT64_MAX};
-	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc && !gp_argument_pid(argv[first++], &settings.pid))
-		return gp_usage_error(command, _("'%s' is not a process id"), argv[first - 1]);
+		return gp_cli_usage_error(command, _("'%s' is not a process id"), argv[first - 1]);
 	if (first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	if (settings.perfetto &&
 	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
-		return gp_usage_error(command, _("--perfetto writes all there is; only --follow "
-						 "goes with it"));
+		return gp_cli_usage_error(command,
+					  _("--perfetto writes all there is; only --follow "
+					    "goes with it"));
 	gp_cli_diag_init(&settings.sink, command);
-	if (gp_daemon_open(&settings.client, &settings.sink.diag))
+	if (gp_cli_daemon_open(&settings.client, &settings.sink.diag))
 		return GP_EXIT_FAILED;
 	error = show(&settings);
-	gp_daemon_close(&settings.client);
+	gp_cli_daemon_close(&settings.client);
 	free(settings.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_FOLLOW, "follow", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("go on with each new decision as it is made")},
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
@@ -213,7 +216,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_log = {
+const struct gp_cli_command gp_cli_log = {
 	.name = "log",
 	.arguments = "[PID]",
 	.completion = GP_COMPLETE_PID,

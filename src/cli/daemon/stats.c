@@ -19,7 +19,7 @@ static int set(void *ctx, int id, const char *value)
 }
 
 /* The value below which so many thousandths are: the upper end of its bucket, or the maximum. */
-static u64 quantile(const struct gp_daemon_histogram *histogram, u64 thousandths)
+static u64 quantile(const struct gp_proto_daemon_histogram *histogram, u64 thousandths)
 {
 	u64 wanted = (histogram->count * thousandths + 999) / 1000, seen = 0;
 
@@ -35,7 +35,7 @@ static u64 quantile(const struct gp_daemon_histogram *histogram, u64 thousandths
 }
 
 static void row(struct gp_table *table, const char *name,
-		const struct gp_daemon_histogram *histogram)
+		const struct gp_proto_daemon_histogram *histogram)
 {
 	char text[32];
 
@@ -56,7 +56,7 @@ static void row(struct gp_table *table, const char *name,
 	gp_table_cell(table, text);
 }
 
-static int print_times(const struct gp_msg_stats *stats)
+static int print_times(const struct gp_proto_msg_stats *stats)
 {
 	struct gp_table *table = gp_table_new();
 	int error;
@@ -79,7 +79,7 @@ static int print_times(const struct gp_msg_stats *stats)
 }
 
 /* What observing shows. It is an upper bound: nobody knows how the two would have shared. */
-static void print_estimate(const struct gp_msg_stats *stats)
+static void print_estimate(const struct gp_proto_msg_stats *stats)
 {
 	char beside[32], cost[32], gain[32];
 	u64 saved = stats->beside_ns > stats->would_cost_ns
@@ -96,7 +96,7 @@ static void print_estimate(const struct gp_msg_stats *stats)
 	       (unsigned long long)stats->would_preemptions, cost, beside, gain);
 }
 
-static void print_counts(const struct gp_msg_stats *stats)
+static void print_counts(const struct gp_proto_msg_stats *stats)
 {
 	char up[32], online[32], normal[32], offline[32];
 
@@ -122,7 +122,7 @@ static void print_counts(const struct gp_msg_stats *stats)
 		       (unsigned long long)stats->dropped_messages);
 }
 
-static int print(const struct gp_msg_stats *stats)
+static int print(const struct gp_proto_msg_stats *stats)
 {
 	struct gp_table *table = gp_table_new();
 	int error;
@@ -148,7 +148,7 @@ static int print(const struct gp_msg_stats *stats)
 	return error;
 }
 
-static json_t *histogram_json(const struct gp_daemon_histogram *histogram)
+static json_t *histogram_json(const struct gp_proto_daemon_histogram *histogram)
 {
 	json_t *json =
 		json_pack("{sI sI sI}", "count", (json_int_t)histogram->count, "sum_ns",
@@ -161,19 +161,19 @@ static json_t *histogram_json(const struct gp_daemon_histogram *histogram)
 	return json;
 }
 
-static json_t *by_class(const struct gp_msg_stats *stats)
+static json_t *by_class(const struct gp_proto_msg_stats *stats)
 {
 	json_t *json = json_object();
 
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
-		json_object_set_new(json, gp_class_name(i),
+		json_object_set_new(json, gp_cli_class_name(i),
 				    json_pack("{sI so}", "suspended_ns",
 					      (json_int_t)stats->suspended_ns[i], "burst",
 					      histogram_json(&stats->burst[i])));
 	return json;
 }
 
-static int print_json(const struct gp_msg_stats *stats)
+static int print_json(const struct gp_proto_msg_stats *stats)
 {
 	const struct {
 		const char *name;
@@ -216,37 +216,39 @@ static int print_json(const struct gp_msg_stats *stats)
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	struct gp_daemon_client client;
-	struct gp_msg_stats stats;
+	struct gp_cli_daemon_client client;
+	struct gp_proto_msg_stats stats;
 	struct gp_cli_diag sink;
 	bool json = false;
-	int first, error, status = gp_command_parse(command, argc, argv, set, &json, &first);
+	int first, error, status = gp_cli_parse(command, argc, argv, set, &json, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	gp_cli_diag_init(&sink, command);
-	if (gp_daemon_open(&client, &sink.diag))
+	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
-	error = gp_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats), 0);
+	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats),
+				  0);
 	if (error >= 0) {
 		memcpy(&stats, client.message.body, sizeof(stats));
 		error = json ? print_json(&stats) : print(&stats);
 	}
-	gp_daemon_close(&client);
+	gp_cli_daemon_close(&client);
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md)")},
 	{0},
 };
 
-const struct gp_command gp_command_stats = {
+const struct gp_cli_command gp_cli_stats = {
 	.name = "stats",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

@@ -15,16 +15,16 @@ enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT }
 enum { DEFAULT_LINES = 20, HOLDER_MS = 2000 };
 
 struct story {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
-	struct gp_daemon_client client;
+	struct gp_cli_daemon_client client;
 	u32 pid;
 	u64 lines;
 	bool json, driver;
 	struct gp_root root;
-	struct gp_msg_daemon_status status;
-	struct gp_msg_job job; /* id 0: not known now */
-	struct gp_msg_decision *line;
+	struct gp_proto_msg_daemon_status status;
+	struct gp_proto_msg_job job; /* id 0: not known now */
+	struct gp_proto_msg_decision *line;
 	size_t count, capacity;
 };
 
@@ -39,13 +39,13 @@ static int set(void *ctx, int id, const char *value)
 	if (id == OPTION_ROOT)
 		story->root.dir = value;
 	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
-		gp_usage_error(story->command, _("'%s' is not a number of lines"), value);
+		gp_cli_usage_error(story->command, _("'%s' is not a number of lines"), value);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int collect(const struct gp_msg_decision *line, void *data)
+static int collect(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct story *story = data;
 
@@ -58,30 +58,30 @@ static int collect(const struct gp_msg_decision *line, void *data)
 
 static int read_all(struct story *story)
 {
-	struct gp_daemon_client *client = &story->client;
+	struct gp_cli_daemon_client *client = &story->client;
 	struct gp_diag *diag = &story->sink.diag;
-	struct gp_msg_job *jobs = NULL;
+	struct gp_proto_msg_job *jobs = NULL;
 	u64 first = 1;
-	int error = gp_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0,
-				  sizeof(story->status), 0);
+	int error = gp_cli_daemon_ask(client, diag, GP_MSG_DAEMON_STATUS, NULL, 0,
+				      sizeof(story->status), 0);
 
 	if (error < 0)
 		return error;
 	memcpy(&story->status, client->message.body, sizeof(story->status));
-	error = gp_daemon_jobs(client, diag, story->pid, &jobs);
+	error = gp_cli_daemon_jobs(client, diag, story->pid, &jobs);
 	if (error > 0)
 		story->job = jobs[0];
 	free(jobs);
 	if (error < 0)
 		return error;
-	return gp_daemon_decisions(client, diag, &first, story->pid, collect, story);
+	return gp_cli_daemon_decisions(client, diag, &first, story->pid, collect, story);
 }
 
 /* ---- sentences ---- */
 
 static void say_held(const struct story *story)
 {
-	const struct gp_msg_job *job = &story->job;
+	const struct gp_proto_msg_job *job = &story->job;
 	bool observed = !story->status.mode;
 	char held[32];
 
@@ -103,21 +103,22 @@ static void say_held(const struct story *story)
 /* Suspensions that are not gpreemptd's, if a holder of this user has some. */
 static void say_others(const struct story *story)
 {
-	struct gp_holder *holder = calloc(1, sizeof(*holder));
-	struct gp_holds holds = {0};
+	struct gp_cli_holder *holder = calloc(1, sizeof(*holder));
+	struct gp_cli_holds holds = {0};
 
 	if (!holder)
 		return;
 	holder->socket = -1;
-	if (!gp_holder_connect(holder, HOLDER_MS) && !gp_holder_holds(holder, &holds, HOLDER_MS)) {
+	if (!gp_cli_holder_connect(holder, HOLDER_MS) &&
+	    !gp_cli_holder_holds(holder, &holds, HOLDER_MS)) {
 		for (size_t i = 0; i < holds.count; i++) {
-			const struct gp_msg_hold *hold = &holds.items[i];
+			const struct gp_proto_msg_hold *hold = &holds.items[i];
 			char who[128];
 
 			if ((u32)hold->pid != story->pid ||
 			    (u32)hold->owner_pid == story->status.pid)
 				continue;
-			gp_decision_who(hold->owner, 0, who, sizeof(who));
+			gp_cli_decision_who(hold->owner, 0, who, sizeof(who));
 			printf(hold->flags & GP_SUSPEND_COPIES
 				       ? _("It is suspended by process %d (%s), with its copy "
 					   "engines.\n")
@@ -126,30 +127,30 @@ static void say_others(const struct story *story)
 		}
 	}
 	free(holds.items);
-	gp_holder_close(holder);
+	gp_cli_holder_close(holder);
 	free(holder);
 }
 
 static void say_state(const struct story *story)
 {
-	const struct gp_msg_job *job = &story->job;
+	const struct gp_proto_msg_job *job = &story->job;
 	char who[128], processes[48], queues[48];
 
-	gp_decision_who(job->name, job->pid, who, sizeof(who));
+	gp_cli_decision_who(job->name, job->pid, who, sizeof(who));
 	snprintf(processes, sizeof(processes),
 		 ngettext("%u process", "%u processes", job->processes), job->processes);
 	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", job->queues),
 		 job->queues);
-	if (gp_top_sees_work(job->gpu_id))
+	if (gp_cli_top_sees_work(job->gpu_id))
 		printf(_("%s is a job of class %s with priority %u: %s, %s, %u of them with "
 			 "work.\n"),
-		       who, gp_class_name(job->job_class), job->priority, processes, queues,
+		       who, gp_cli_class_name(job->job_class), job->priority, processes, queues,
 		       job->busy_queues);
 	else
 		printf(_("%s is a job of class %s with priority %u: %s, %s. The hardware shares\n"
 			 "the GPU by time slices (nv-timeslice); who has work is not known "
 			 "here.\n"),
-		       who, gp_class_name(job->job_class), job->priority, processes, queues);
+		       who, gp_cli_class_name(job->job_class), job->priority, processes, queues);
 	if (*job->rule)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
 		       (int)sizeof(job->rule), job->rule);
@@ -159,7 +160,7 @@ static void say_state(const struct story *story)
 
 static void say_totals(const struct story *story)
 {
-	const struct gp_msg_job *job = &story->job;
+	const struct gp_proto_msg_job *job = &story->job;
 	char held[32], ran[32], waited[32], suspend[32], resume[32];
 
 	gp_sched_time_text(job->held_ns, held, sizeof(held));
@@ -172,8 +173,9 @@ static void say_totals(const struct story *story)
 			"In all it ran %s and was held %s, in %llu suspensions; %llu more were "
 			"declined and %llu failed.\n",
 			(unsigned long)job->suspends),
-	       gp_top_sees_work(job->gpu_id) ? ran : "?", held, (unsigned long long)job->suspends,
-	       (unsigned long long)job->declined, (unsigned long long)job->failures);
+	       gp_cli_top_sees_work(job->gpu_id) ? ran : "?", held,
+	       (unsigned long long)job->suspends, (unsigned long long)job->declined,
+	       (unsigned long long)job->failures);
 	printf(ngettext("Others were held for it %llu time; its work had waited %s by then.\n",
 			"Others were held for it %llu times; its work had waited %s by then.\n",
 			(unsigned long)job->preempted),
@@ -187,7 +189,7 @@ static void say_totals(const struct story *story)
 static bool has_streams(const struct story *story, size_t first)
 {
 	for (size_t i = first; story->job.id && i < story->count; i++) {
-		const struct gp_msg_decision *line = &story->line[i];
+		const struct gp_proto_msg_decision *line = &story->line[i];
 		u32 seen = line->job == story->job.id     ? line->job_priority
 			   : line->other == story->job.id ? line->other_priority
 							  : story->job.priority;
@@ -214,10 +216,10 @@ static void say_lines(const struct story *story)
 			 "low one counts %u more or less)\n"),
 		       GP_SCHED_STREAM_STEP);
 	for (size_t i = first; i < story->count; i++) {
-		const struct gp_msg_decision *line = &story->line[i];
+		const struct gp_proto_msg_decision *line = &story->line[i];
 
-		gp_decision_time(&story->client, line->at_ns, at, sizeof(at));
-		gp_decision_text(line, text, sizeof(text));
+		gp_cli_decision_time(&story->client, line->at_ns, at, sizeof(at));
+		gp_cli_decision_text(line, text, sizeof(text));
 		printf("  %s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
 	}
 }
@@ -242,12 +244,12 @@ static int tell(const struct story *story)
 
 static int tell_json(const struct story *story)
 {
-	const struct gp_msg_job *job = &story->job;
+	const struct gp_proto_msg_job *job = &story->job;
 	json_t *lines = json_array(), *json = json_object();
 	int error;
 
 	for (size_t i = 0; i < story->count; i++)
-		json_array_append_new(lines, gp_decision_json(&story->client, &story->line[i]));
+		json_array_append_new(lines, gp_cli_decision_json(&story->client, &story->line[i]));
 	json_object_set_new(json, "pid", json_integer(story->pid));
 	json_object_set_new(json, "mode", json_string(story->status.mode ? "act" : "observe"));
 	json_object_set_new(json, "known", json_boolean(job->id != 0));
@@ -259,28 +261,28 @@ static int tell_json(const struct story *story)
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct story story = {.command = command, .lines = DEFAULT_LINES, .root = {.dir = ""}};
-	int first, error, status = gp_command_parse(command, argc, argv, set, &story, &first);
+	int first, error, status = gp_cli_parse(command, argc, argv, set, &story, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_usage_error(command, _("name one process"));
+		return gp_cli_usage_error(command, _("name one process"));
 	if (!gp_argument_pid(argv[first], &story.pid))
-		return gp_usage_error(command, _("'%s' is not a process id"), argv[first]);
+		return gp_cli_usage_error(command, _("'%s' is not a process id"), argv[first]);
 	gp_cli_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
-		return gp_usage_error(command, _("--root goes with --driver"));
+		return gp_cli_usage_error(command, _("--root goes with --driver"));
 	if (story.driver) {
-		if (gp_check_root(command, &story.root))
+		if (gp_cli_check_root(command, &story.root))
 			return GP_EXIT_USAGE;
-		error = gp_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
-				      story.json);
+		error = gp_cli_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
+					  story.json);
 		return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 	}
-	if (gp_daemon_open(&story.client, &story.sink.diag))
+	if (gp_cli_daemon_open(&story.client, &story.sink.diag))
 		return GP_EXIT_FAILED;
 	error = read_all(&story);
 	if (!error && !story.job.id && !story.count)
@@ -290,12 +292,12 @@ static int run(const struct gp_command *command, int argc, char **argv)
 				story.pid);
 	if (!error)
 		error = story.json ? tell_json(&story) : tell(&story);
-	gp_daemon_close(&story.client);
+	gp_cli_daemon_close(&story.client);
 	free(story.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("how many decisions to show (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -307,7 +309,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_why = {
+const struct gp_cli_command gp_cli_why = {
 	.name = "why",
 	.arguments = "PID",
 	.completion = GP_COMPLETE_PID,

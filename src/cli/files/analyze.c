@@ -14,15 +14,15 @@
 enum { OPTION_CLOCK = 256 };
 
 struct arguments {
-	struct gp_report_cli cli;
-	enum gp_clock clock;
+	struct gp_cli_report_cli cli;
+	enum gp_trace_clock clock;
 };
 
 static int set_option(void *ctx, int id, const char *value)
 {
 	static const struct {
 		const char *name;
-		enum gp_clock clock;
+		enum gp_trace_clock clock;
 	} clocks[] = {
 		{"local", GP_CLOCK_TRACE},    {"global", GP_CLOCK_TRACE},
 		{"mono", GP_CLOCK_MONOTONIC}, {"mono_raw", GP_CLOCK_MONOTONIC_RAW},
@@ -30,7 +30,7 @@ static int set_option(void *ctx, int id, const char *value)
 	};
 	struct arguments *arguments = ctx;
 
-	if (gp_report_option(&arguments->cli, id, value))
+	if (gp_cli_report_option(&arguments->cli, id, value))
 		return 0;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks); i++) {
 		if (!strcmp(value, clocks[i].name)) {
@@ -38,14 +38,14 @@ static int set_option(void *ctx, int id, const char *value)
 			return 0;
 		}
 	}
-	gp_usage_error(arguments->cli.command,
-		       _("--trace-clock: '%s' is none of local, global, mono, mono_raw, boot"),
-		       value);
+	gp_cli_usage_error(arguments->cli.command,
+			   _("--trace-clock: '%s' is none of local, global, mono, mono_raw, boot"),
+			   value);
 	return -EINVAL;
 }
 
 /* Files are looked at twice; what comes through a pipe is kept in a file of its own meanwhile. */
-static int seekable(struct gp_report_cli *cli, int fd, const char *name)
+static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 {
 	char buffer[65536];
 	FILE *copy;
@@ -75,16 +75,17 @@ static int seekable(struct gp_report_cli *cli, int fd, const char *name)
 	return own;
 }
 
-static int read_file(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+static int read_file(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
+		     const char *path)
 {
 	const char *name;
-	int fd = gp_report_open(&arguments->cli, path, &name), error;
+	int fd = gp_cli_report_open(&arguments->cli, path, &name), error;
 
 	if (fd >= 0)
 		fd = seekable(&arguments->cli, fd, name);
 	if (fd < 0)
 		return fd;
-	error = gp_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
+	error = gp_trace_inquiry_add(inquiry, fd, name, &arguments->cli.sink.diag);
 	close(fd);
 	return error;
 }
@@ -104,18 +105,19 @@ static bool quotes(const char *name)
 
 static bool is_understood(const char *path)
 {
-	enum gp_source_kind kind = GP_SOURCE_UNKNOWN;
+	enum gp_trace_source_kind kind = GP_SOURCE_UNKNOWN;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return false;
-	gp_source_identify(fd, path, &kind);
+	gp_trace_source_identify(fd, path, &kind);
 	close(fd);
 	return kind != GP_SOURCE_UNKNOWN;
 }
 
 /* What is understood of the files in a directory, such as gpreempt trace leaves. */
-static int read_directory(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
+			  const char *path)
 {
 	struct gp_root live = {.dir = ""};
 	struct gp_names names = {0};
@@ -143,7 +145,8 @@ static int read_directory(struct arguments *arguments, struct gp_inquiry *inquir
 	return error;
 }
 
-static int read_path(struct arguments *arguments, struct gp_inquiry *inquiry, const char *path)
+static int read_path(struct arguments *arguments, struct gp_trace_inquiry *inquiry,
+		     const char *path)
 {
 	struct stat info;
 
@@ -152,42 +155,42 @@ static int read_path(struct arguments *arguments, struct gp_inquiry *inquiry, co
 		       : read_file(arguments, inquiry, path);
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
-	struct gp_inquiry inquiry = {0};
+	struct gp_trace_inquiry inquiry = {0};
 	int first, parsed, error;
 
-	gp_report_cli_init(&arguments.cli, command);
-	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	gp_cli_report_cli_init(&arguments.cli, command);
+	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_usage_error(command, "%s",
-				      _("which files? Give logs, traces or profiles"));
-	error = gp_inquiry_init(&inquiry, arguments.clock);
+		return gp_cli_usage_error(command, "%s",
+					  _("which files? Give logs, traces or profiles"));
+	error = gp_trace_inquiry_init(&inquiry, arguments.clock);
 	if (!error)
-		error = gp_report_timeline(&arguments.cli);
+		error = gp_cli_report_timeline(&arguments.cli);
 	if (arguments.cli.timeline) {
-		inquiry.tap = gp_perfetto_event;
+		inquiry.tap = gp_trace_perfetto_event;
 		inquiry.tap_ctx = arguments.cli.timeline;
 	}
 	for (int i = first; i < argc && !error; i++)
 		error = read_path(&arguments, &inquiry, argv[i]);
-	error = gp_report_timeline_end(&arguments.cli, error);
+	error = gp_cli_report_timeline_end(&arguments.cli, error);
 	if (!error)
-		error = gp_inquiry_finish(&inquiry);
+		error = gp_trace_inquiry_finish(&inquiry);
 	if (!error) {
-		struct gp_doc *doc = gp_inquiry_doc(&inquiry);
+		struct gp_doc *doc = gp_trace_inquiry_doc(&inquiry);
 
-		error = gp_report_print(&arguments.cli, doc);
+		error = gp_cli_report_print(&arguments.cli, doc);
 		gp_doc_free(doc);
 	}
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
 	GP_REPORT_OPTIONS,
@@ -195,7 +198,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_analyze = {
+const struct gp_cli_command gp_cli_analyze = {
 	.name = "analyze",
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,

@@ -8,7 +8,7 @@
 #include "trace/analyse/compare.h"
 
 struct arguments {
-	struct gp_report_cli cli;
+	struct gp_cli_report_cli cli;
 	const char *summary;
 };
 
@@ -16,20 +16,22 @@ static int set_option(void *ctx, int id, const char *value)
 {
 	struct arguments *arguments = ctx;
 
-	if (!gp_report_option(&arguments->cli, id, value))
+	if (!gp_cli_report_option(&arguments->cli, id, value))
 		arguments->summary = value;
 	return 0;
 }
 
-static int read_log(struct gp_report_cli *cli, const char *path, struct gp_workload *workload)
+static int read_log(struct gp_cli_report_cli *cli, const char *path,
+		    struct gp_trace_workload *workload)
 {
-	struct gp_amdlog_options options = {0};
-	struct gp_amdlog_stats stats;
-	int fd = gp_report_open(cli, path, &options.name), error;
+	struct gp_trace_amdlog_options options = {0};
+	struct gp_trace_amdlog_stats stats;
+	int fd = gp_cli_report_open(cli, path, &options.name), error;
 
 	if (fd < 0)
 		return fd;
-	error = gp_amdlog_read(fd, &options, &cli->sink.diag, gp_workload_event, workload, &stats);
+	error = gp_trace_amdlog_read(fd, &options, &cli->sink.diag, gp_trace_workload_event,
+				     workload, &stats);
 	close(fd);
 	if (!error && (stats.torn || stats.overlong))
 		gp_diag(&cli->sink.diag, GP_WARNING,
@@ -38,57 +40,57 @@ static int read_log(struct gp_report_cli *cli, const char *path, struct gp_workl
 			options.name, (unsigned long long)(stats.torn + stats.overlong),
 			(unsigned long long)stats.first_bad_line);
 	if (!error)
-		error = gp_workload_finish(workload);
+		error = gp_trace_workload_finish(workload);
 	return error;
 }
 
-static int show(struct arguments *arguments, const struct gp_workload *cases, char **names)
+static int show(struct arguments *arguments, const struct gp_trace_workload *cases, char **names)
 {
-	struct gp_comparison comparison;
+	struct gp_trace_comparison comparison;
 	struct gp_doc *doc;
 	int error;
 
-	error = gp_compare(&cases[0], names[0], &cases[1], names[1], &comparison);
-	doc = error ? NULL : gp_compare_doc(&comparison);
+	error = gp_trace_compare(&cases[0], names[0], &cases[1], names[1], &comparison);
+	doc = error ? NULL : gp_trace_compare_doc(&comparison);
 	if (doc && arguments->summary) {
 		struct gp_buf text = {0};
 
 		error = gp_doc_markdown(doc, &text);
 		if (!error)
-			error = gp_report_write(&arguments->cli, arguments->summary, &text);
+			error = gp_cli_report_write(&arguments->cli, arguments->summary, &text);
 		gp_buf_free(&text);
 	}
 	if (!error)
-		error = gp_report_print(&arguments->cli, doc);
+		error = gp_cli_report_print(&arguments->cli, doc);
 	gp_doc_free(doc);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {0};
-	struct gp_workload cases[2] = {0};
+	struct gp_trace_workload cases[2] = {0};
 	int first, parsed, error = 0;
 
-	gp_report_cli_init(&arguments.cli, command);
-	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	gp_cli_report_cli_init(&arguments.cli, command);
+	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 2)
-		return gp_usage_error(command, "%s", _("give two logs to compare"));
+		return gp_cli_usage_error(command, "%s", _("give two logs to compare"));
 	for (int i = 0; i < 2 && !error; i++) {
-		error = gp_workload_init(&cases[i]);
+		error = gp_trace_workload_init(&cases[i]);
 		if (!error)
 			error = read_log(&arguments.cli, argv[first + i], &cases[i]);
 	}
 	if (!error)
 		error = show(&arguments, cases, argv + first);
-	gp_workload_free(&cases[0]);
-	gp_workload_free(&cases[1]);
+	gp_trace_workload_free(&cases[0]);
+	gp_trace_workload_free(&cases[1]);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{'s', "summary", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("also write the comparison as Markdown to FILE\n(the design documents call it "
 	    "ANALYSIS_SUMMARY.md)")},
@@ -96,7 +98,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_compare = {
+const struct gp_cli_command gp_cli_compare = {
 	.name = "compare",
 	.arguments = "A B",
 	.completion = GP_COMPLETE_FILE,

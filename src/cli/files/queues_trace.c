@@ -8,61 +8,63 @@
 
 static int set_option(void *ctx, int id, const char *value)
 {
-	gp_report_option(ctx, id, value);
+	gp_cli_report_option(ctx, id, value);
 	return 0;
 }
 
-static int read_file(struct gp_report_cli *cli, const char *path, struct gp_kfd_queues *queues)
+static int read_file(struct gp_cli_report_cli *cli, const char *path,
+		     struct gp_trace_kfd_queues *queues)
 {
-	struct gp_kfdlog_stats stats;
+	struct gp_trace_kfdlog_stats stats;
 	const char *name;
-	int fd = gp_report_open(cli, path, &name), error;
+	int fd = gp_cli_report_open(cli, path, &name), error;
 
 	if (fd < 0)
 		return fd;
-	error = gp_kfdlog_read(fd, name, &cli->sink.diag, gp_kfd_queues_event, queues, &stats);
+	error = gp_trace_kfdlog_read(fd, name, &cli->sink.diag, gp_trace_kfd_queues_event, queues,
+				     &stats);
 	close(fd);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	struct gp_report_cli cli;
-	struct gp_kfd_queues *queues;
+	struct gp_cli_report_cli cli;
+	struct gp_trace_kfd_queues *queues;
 	int first, parsed, error = 0;
 	size_t count = 0;
 
-	gp_report_cli_init(&cli, command);
-	parsed = gp_command_parse(command, argc, argv, set_option, &cli, &first);
+	gp_cli_report_cli_init(&cli, command);
+	parsed = gp_cli_parse(command, argc, argv, set_option, &cli, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_usage_error(command, "%s",
-				      _("which trace? Give a file, or - for standard input"));
-	queues = gp_kfd_queues_new();
+		return gp_cli_usage_error(command, "%s",
+					  _("which trace? Give a file, or - for standard input"));
+	queues = gp_trace_kfd_queues_new();
 	if (!queues)
 		error = gp_fail(&cli.sink.diag, -ENOMEM, "%s", _("out of memory"));
 	for (int i = first; i < argc && !error; i++)
 		error = read_file(&cli, argv[i], queues);
 	if (!error)
-		error = gp_kfd_queues_finish(queues);
+		error = gp_trace_kfd_queues_finish(queues);
 	if (!error) {
-		struct gp_doc *doc = gp_kfd_queues_doc(queues);
+		struct gp_doc *doc = gp_trace_kfd_queues_doc(queues);
 
-		gp_kfd_queues_items(queues, &count);
-		error = gp_report_print(&cli, doc);
+		gp_trace_kfd_queues_items(queues, &count);
+		error = gp_cli_report_print(&cli, doc);
 		gp_doc_free(doc);
 	}
-	gp_kfd_queues_free(queues);
+	gp_trace_kfd_queues_free(queues);
 	return error || !count ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	GP_REPORT_OPTIONS,
 	{0},
 };
 
-const struct gp_command gp_command_queues_trace = {
+const struct gp_cli_command gp_cli_queues_trace = {
 	.name = "queues-trace",
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,

@@ -15,13 +15,13 @@ enum { OPTION_CLAIMS = 256 };
 
 struct input {
 	char *path;
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 };
 
 struct arguments {
-	struct gp_report_cli cli;
+	struct gp_cli_report_cli cli;
 	const char *claims;
-	struct gp_submission submission;
+	struct gp_trace_submission submission;
 	struct input *inputs;
 	size_t count, capacity;
 };
@@ -30,7 +30,7 @@ static int set_option(void *ctx, int id, const char *value)
 {
 	struct arguments *arguments = ctx;
 
-	if (!gp_report_option(&arguments->cli, id, value))
+	if (!gp_cli_report_option(&arguments->cli, id, value))
 		arguments->claims = value;
 	return 0;
 }
@@ -92,7 +92,7 @@ static int collect(struct arguments *arguments, const char *path, bool named, in
 
 static void complain(struct arguments *arguments, const struct input *input)
 {
-	const struct gp_rocprof_stats *stats = &input->stats;
+	const struct gp_trace_rocprof_stats *stats = &input->stats;
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 
 	if (stats->kind == GP_ROCPROF_NONE)
@@ -119,11 +119,11 @@ static int take_event(void *ctx, const struct gp_event *event)
 {
 	struct arguments *arguments = ctx;
 	u64 before = arguments->submission.duplicates;
-	int ret = gp_submission_event(&arguments->submission, event);
+	int ret = gp_trace_submission_event(&arguments->submission, event);
 
 	if (ret || !arguments->cli.timeline || arguments->submission.duplicates > before)
 		return ret;
-	return gp_perfetto_event(arguments->cli.timeline, event);
+	return gp_trace_perfetto_event(arguments->cli.timeline, event);
 }
 
 static int read_inputs(struct arguments *arguments)
@@ -134,19 +134,19 @@ static int read_inputs(struct arguments *arguments)
 	for (size_t i = 0; i < arguments->count; i++) {
 		struct input *input = &arguments->inputs[i];
 		const char *name;
-		int fd = gp_report_open(&arguments->cli, input->path, &name), error;
+		int fd = gp_cli_report_open(&arguments->cli, input->path, &name), error;
 
 		if (fd < 0)
 			return fd;
-		gp_submission_next_input(&arguments->submission);
-		error = gp_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event, arguments,
-					&input->stats);
+		gp_trace_submission_next_input(&arguments->submission);
+		error = gp_trace_rocprof_read(fd, name, &arguments->cli.sink.diag, take_event,
+					      arguments, &input->stats);
 		close(fd);
 		if (error)
 			return error;
 		complain(arguments, input);
 		rows += input->stats.rows;
-		versions[gp_rocprof_version(input->stats.kind)] = true;
+		versions[gp_trace_rocprof_version(input->stats.kind)] = true;
 	}
 	if (versions[1] + versions[2] + versions[3] > 1)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
@@ -158,7 +158,7 @@ static int read_inputs(struct arguments *arguments)
 			_("no file of rocprof's with anything in it; run rocprof --hip-trace "
 			  "--hsa-trace --stats, or rocprofv3 --hip-trace --hsa-trace "
 			  "--kernel-trace --memory-copy-trace"));
-	return gp_submission_finish(&arguments->submission);
+	return gp_trace_submission_finish(&arguments->submission);
 }
 
 static void put_inputs(const struct arguments *arguments, struct gp_doc *doc)
@@ -173,7 +173,7 @@ static void put_inputs(const struct arguments *arguments, struct gp_doc *doc)
 		const struct input *input = &arguments->inputs[i];
 
 		gp_doc_cell(doc, gp_v_text(input->path));
-		gp_doc_cell(doc, gp_v_text(gp_rocprof_kind_name(input->stats.kind)));
+		gp_doc_cell(doc, gp_v_text(gp_trace_rocprof_kind_name(input->stats.kind)));
 		gp_doc_cell(doc, gp_v_count(input->stats.rows));
 		gp_doc_cell(doc, gp_v_count(input->stats.damaged + input->stats.backwards));
 	}
@@ -181,14 +181,14 @@ static void put_inputs(const struct arguments *arguments, struct gp_doc *doc)
 
 static int check_claims(struct arguments *arguments, struct gp_doc *doc)
 {
-	struct gp_claims claims;
+	struct gp_trace_claims claims;
 	const char *name;
-	int fd = gp_report_open(&arguments->cli, arguments->claims, &name), error;
+	int fd = gp_cli_report_open(&arguments->cli, arguments->claims, &name), error;
 
 	if (fd < 0)
 		return fd;
-	error = gp_claims_check(fd, name, &arguments->cli.sink.diag, &arguments->submission, doc,
-				&claims);
+	error = gp_trace_claims_check(fd, name, &arguments->cli.sink.diag, &arguments->submission,
+				      doc, &claims);
 	close(fd);
 	if (!error && claims.damaged)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: %llu rows are no claims"),
@@ -203,46 +203,46 @@ static int show(struct arguments *arguments)
 
 	if (doc) {
 		put_inputs(arguments, doc);
-		gp_submission_doc(&arguments->submission, doc);
-		gp_submission_checks(&arguments->submission, doc);
+		gp_trace_submission_doc(&arguments->submission, doc);
+		gp_trace_submission_checks(&arguments->submission, doc);
 		if (arguments->claims)
 			error = check_claims(arguments, doc);
 	}
 	if (!error)
-		error = gp_report_print(&arguments->cli, doc);
+		error = gp_cli_report_print(&arguments->cli, doc);
 	gp_doc_free(doc);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {0};
 	int first, parsed, error = 0;
 
-	gp_report_cli_init(&arguments.cli, command);
-	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	gp_cli_report_cli_init(&arguments.cli, command);
+	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_usage_error(command, "%s",
-				      _("which files? Give rocprof's, or their directory"));
+		return gp_cli_usage_error(command, "%s",
+					  _("which files? Give rocprof's, or their directory"));
 	for (int i = first; i < argc && !error; i++)
 		error = collect(&arguments, argv[i], true, 0);
 	if (!error)
-		error = gp_report_timeline(&arguments.cli);
+		error = gp_cli_report_timeline(&arguments.cli);
 	if (!error)
 		error = read_inputs(&arguments);
-	error = gp_report_timeline_end(&arguments.cli, error);
+	error = gp_cli_report_timeline_end(&arguments.cli, error);
 	if (!error)
 		error = show(&arguments);
 	for (size_t i = 0; i < arguments.count; i++)
 		free(arguments.inputs[i].path);
 	free(arguments.inputs);
-	gp_submission_free(&arguments.submission);
+	gp_trace_submission_free(&arguments.submission);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_CLAIMS, "claims", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("check the figures in this CSV (claim,table,name,field,value)\nagainst the run")},
 	GP_REPORT_OPTIONS,
@@ -250,7 +250,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_report = {
+const struct gp_cli_command gp_cli_report = {
 	.name = "report",
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,

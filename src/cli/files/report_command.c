@@ -10,14 +10,14 @@
 
 #include "show/term.h"
 
-void gp_report_cli_init(struct gp_report_cli *cli, const struct gp_command *command)
+void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_cli_command *command)
 {
 	memset(cli, 0, sizeof(*cli));
 	cli->command = command;
 	gp_cli_diag_init(&cli->sink, command);
 }
 
-bool gp_report_option(struct gp_report_cli *cli, int id, const char *value)
+bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *value)
 {
 	switch (id) {
 	case GP_OPT_REPORT_JSON:
@@ -36,7 +36,7 @@ bool gp_report_option(struct gp_report_cli *cli, int id, const char *value)
 	return false;
 }
 
-int gp_report_open(struct gp_report_cli *cli, const char *path, const char **name)
+int gp_cli_report_open(struct gp_cli_report_cli *cli, const char *path, const char **name)
 {
 	struct stat info;
 	int fd;
@@ -62,7 +62,7 @@ int gp_report_open(struct gp_report_cli *cli, const char *path, const char **nam
 	return fd;
 }
 
-int gp_report_timeline(struct gp_report_cli *cli)
+int gp_cli_report_timeline(struct gp_cli_report_cli *cli)
 {
 	struct stat info;
 	int fd = -1, error;
@@ -82,23 +82,23 @@ int gp_report_timeline(struct gp_report_cli *cli)
 	if (fd >= 0)
 		cli->file = fdopen(fd, "w");
 	if (cli->file)
-		cli->timeline = gp_perfetto_new(cli->file);
+		cli->timeline = gp_trace_perfetto_new(cli->file);
 	if (cli->timeline)
 		return 0;
 	error = errno ? -errno : -ENOMEM;
 	if (fd >= 0 && !cli->file)
 		close(fd);
-	gp_report_timeline_end(cli, error);
+	gp_cli_report_timeline_end(cli, error);
 	return gp_fail(&cli->sink.diag, error, _("cannot write %s: %s"), cli->perfetto,
 		       strerror(-error));
 }
 
-int gp_report_timeline_end(struct gp_report_cli *cli, int error)
+int gp_cli_report_timeline_end(struct gp_cli_report_cli *cli, int error)
 {
 	int failed = 0;
 
 	if (cli->timeline)
-		failed = gp_perfetto_end(cli->timeline);
+		failed = gp_trace_perfetto_end(cli->timeline);
 	if (cli->file && fclose(cli->file) && !failed)
 		failed = -errno;
 	if (cli->temporary && cli->file && !error && !failed &&
@@ -116,7 +116,7 @@ int gp_report_timeline_end(struct gp_report_cli *cli, int error)
 	return error;
 }
 
-int gp_report_write(struct gp_report_cli *cli, const char *path, const struct gp_buf *text)
+int gp_cli_report_write(struct gp_cli_report_cli *cli, const char *path, const struct gp_buf *text)
 {
 	int error = gp_file_write_atomic(path, gp_buf_str(text), text->len);
 
@@ -125,7 +125,7 @@ int gp_report_write(struct gp_report_cli *cli, const char *path, const struct gp
 	return error;
 }
 
-int gp_report_print(struct gp_report_cli *cli, const struct gp_doc *doc)
+int gp_cli_report_print(struct gp_cli_report_cli *cli, const struct gp_doc *doc)
 {
 	struct gp_buf text = {0};
 	int error = 0;
@@ -135,7 +135,7 @@ int gp_report_print(struct gp_report_cli *cli, const struct gp_doc *doc)
 	if (cli->html) {
 		error = gp_doc_html(doc, &text);
 		if (!error)
-			error = gp_report_write(cli, cli->html, &text);
+			error = gp_cli_report_write(cli, cli->html, &text);
 		gp_buf_free(&text);
 	}
 	if (error)

@@ -9,7 +9,7 @@
 #include "show/doc.h"
 #include "trace/analyse/perfetto.h"
 
-enum gp_report_option {
+enum gp_cli_report_option {
 	GP_OPT_REPORT_JSON = 'j',
 	GP_OPT_REPORT_MARKDOWN = 'm',
 	GP_OPT_REPORT_HTML = 512,
@@ -32,30 +32,31 @@ enum gp_report_option {
 			GP_COMPLETE_FILE, N_("also write a timeline to FILE, for ui.perfetto.dev") \
 	}
 
-struct gp_report_cli {
-	const struct gp_command *command;
+struct gp_cli_report_cli {
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	bool json, markdown;
 	const char *html, *perfetto;
 	/* The timeline, while it is written. */
-	struct gp_perfetto *timeline;
+	struct gp_trace_perfetto *timeline;
 	FILE *file;
 	char *temporary;
 };
 
-void gp_report_cli_init(struct gp_report_cli *cli, const struct gp_command *command);
+void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_cli_command *command);
 /* True when the option was one of GP_REPORT_OPTIONS. */
-bool gp_report_option(struct gp_report_cli *cli, int id, const char *value);
+bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *value);
 /* Opens a file, "-" is standard input; -errno after saying why. *name is what messages call it. */
-int gp_report_open(struct gp_report_cli *cli, const char *path, const char **name);
-/* Where --perfetto was given: starts the timeline, which then takes events (gp_perfetto_event of
- * cli->timeline), and puts it in place, or throws it away after an error. -errno after saying why.
+int gp_cli_report_open(struct gp_cli_report_cli *cli, const char *path, const char **name);
+/* Where --perfetto was given: starts the timeline, which then takes events (gp_trace_perfetto_event
+ * of cli->timeline), and puts it in place, or throws it away after an error. -errno after saying
+ * why.
  */
-int gp_report_timeline(struct gp_report_cli *cli);
-int gp_report_timeline_end(struct gp_report_cli *cli, int error);
+int gp_cli_report_timeline(struct gp_cli_report_cli *cli);
+int gp_cli_report_timeline_end(struct gp_cli_report_cli *cli, int error);
 /* Writes text to a file, whole or not at all; -errno after saying why. */
-int gp_report_write(struct gp_report_cli *cli, const char *path, const struct gp_buf *text);
+int gp_cli_report_write(struct gp_cli_report_cli *cli, const char *path, const struct gp_buf *text);
 /* Prints and writes the report as asked; 0 or -errno after saying why. */
-int gp_report_print(struct gp_report_cli *cli, const struct gp_doc *doc);
+int gp_cli_report_print(struct gp_cli_report_cli *cli, const struct gp_doc *doc);
 
 #endif

@@ -17,15 +17,15 @@ enum {
 	OPTION_EXPERIMENT,
 };
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--from") == 0 || strncmp(argv[i], "--from=", 7) == 0)
-			return gp_sim_from(command, argc, argv);
-	return gp_command_exec(command, "gpreempt-sim", argc, argv);
+			return gp_cli_sim_from(command, argc, argv);
+	return gp_cli_exec(command, "gpreempt-sim", argc, argv);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_POLICY, "policy", GP_REQUIRED_ARGUMENT, "NAME,...", GP_COMPLETE_NONE,
 	 N_("off, priority, fair, deadline, quantum: one run\neach, side by side (default: the "
 	    "scenario's)")},
@@ -63,7 +63,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_sim = {
+const struct gp_cli_command gp_cli_sim = {
 	.name = "sim",
 	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment",
 	.completion = GP_COMPLETE_FILE,

@@ -5,9 +5,9 @@
 #include "cli/command.h"
 
 /* Options that the simulator itself does not know. */
-enum gp_sim_from_option { GP_SIM_FROM = 512, GP_SIM_OUTPUT, GP_SIM_KERNEL, GP_SIM_BURST };
+enum gp_cli_sim_from_option { GP_SIM_FROM = 512, GP_SIM_OUTPUT, GP_SIM_KERNEL, GP_SIM_BURST };
 
 /* Reads the recordings of --from; writes the scenario, or becomes the simulator with it. */
-int gp_sim_from(const struct gp_command *command, int argc, char **argv);
+int gp_cli_sim_from(const struct gp_cli_command *command, int argc, char **argv);
 
 #endif

@@ -16,12 +16,12 @@
 #define TIME_LIMIT_NS    86400000000000ull
 
 struct settings {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	const char *inputs[MAX_INPUTS];
 	size_t input_count;
 	const char *output;
-	struct gp_recording recording;
+	struct gp_trace_recording recording;
 	char **pass; /* the simulator's own options, as its argv */
 	int pass_count;
 	char **owned; /* those of them that were made here */
@@ -46,9 +46,9 @@ static bool take_time(const char *text, u64 *out)
 	return false;
 }
 
-static const char *option_name(const struct gp_command *command, int id)
+static const char *option_name(const struct gp_cli_command *command, int id)
 {
-	const struct gp_option *option = command->options;
+	const struct gp_cli_option *option = command->options;
 
 	while (option->name && option->id != id)
 		option++;
@@ -76,7 +76,7 @@ static int set(void *ctx, int id, const char *value)
 	switch (id) {
 	case GP_SIM_FROM:
 		if (settings->input_count == MAX_INPUTS) {
-			gp_usage_error(settings->command, _("more than %d files"), MAX_INPUTS);
+			gp_cli_usage_error(settings->command, _("more than %d files"), MAX_INPUTS);
 			return -EINVAL;
 		}
 		settings->inputs[settings->input_count++] = value;
@@ -90,9 +90,9 @@ static int set(void *ctx, int id, const char *value)
 	case GP_SIM_KERNEL:
 		if (take_time(value, time) && (*time || id == GP_SIM_BURST))
 			return 0;
-		gp_usage_error(settings->command,
-			       _("--%s: '%s' is no time such as 20us or 2ms, at most a day"),
-			       option_name(settings->command, id), value);
+		gp_cli_usage_error(settings->command,
+				   _("--%s: '%s' is no time such as 20us or 2ms, at most a day"),
+				   option_name(settings->command, id), value);
 		return -EINVAL;
 	default:
 		return pass_on(settings, id, value);
@@ -127,17 +127,17 @@ static int read_inputs(struct settings *settings)
 		if (fd < 0)
 			return gp_fail(diag, -errno, _("cannot open %s: %s"), path,
 				       strerror(errno));
-		error = gp_recording_read(&settings->recording, fd, path, job_class, diag);
+		error = gp_trace_recording_read(&settings->recording, fd, path, job_class, diag);
 		close(fd);
 		if (error)
 			return error;
 	}
-	return gp_recording_finish(&settings->recording, diag);
+	return gp_trace_recording_finish(&settings->recording, diag);
 }
 
 static void say(const struct settings *settings)
 {
-	const struct gp_recording *r = &settings->recording;
+	const struct gp_trace_recording *r = &settings->recording;
 
 	fprintf(stderr,
 		ngettext("%llu kernels of %zu program", "%llu kernels of %zu programs",
@@ -155,7 +155,7 @@ static void say(const struct settings *settings)
 
 static int write_scenario(struct settings *settings, FILE *out)
 {
-	int error = gp_recording_write(&settings->recording, out);
+	int error = gp_trace_recording_write(&settings->recording, out);
 
 	if (fflush(out) && !error)
 		error = -errno;
@@ -203,11 +203,10 @@ static int simulate(struct settings *settings)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	settings->pass[settings->pass_count++] = path;
 	settings->pass[settings->pass_count] = NULL;
-	return gp_command_exec(settings->command, "gpreempt-sim", settings->pass_count,
-			       settings->pass);
+	return gp_cli_exec(settings->command, "gpreempt-sim", settings->pass_count, settings->pass);
 }
 
-int gp_sim_from(const struct gp_command *command, int argc, char **argv)
+int gp_cli_sim_from(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command};
 	int first, status;
@@ -221,16 +220,16 @@ int gp_sim_from(const struct gp_command *command, int argc, char **argv)
 		goto out;
 	}
 	settings.pass[settings.pass_count++] = argv[0];
-	status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 	if (status) {
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	} else if (first < argc) {
-		status = gp_usage_error(command, _("--from and a scenario: only one of them"));
+		status = gp_cli_usage_error(command, _("--from and a scenario: only one of them"));
 	} else if (settings.output && settings.pass_count > 1) {
-		status = gp_usage_error(command,
-					_("--output writes and runs nothing: %s is for "
-					  "the run"),
-					settings.pass[1]);
+		status = gp_cli_usage_error(command,
+					    _("--output writes and runs nothing: %s is for "
+					      "the run"),
+					    settings.pass[1]);
 	} else if (read_inputs(&settings)) {
 		status = GP_EXIT_FAILED;
 	} else {
@@ -239,7 +238,7 @@ int gp_sim_from(const struct gp_command *command, int argc, char **argv)
 										   : GP_EXIT_OK;
 	}
 out:
-	gp_recording_free(&settings.recording);
+	gp_trace_recording_free(&settings.recording);
 	for (int i = 0; i < settings.owned_count; i++)
 		free(settings.owned[i]);
 	free(settings.owned);

@@ -25,7 +25,7 @@
 enum { OPTION_OUTPUT = 'o', OPTION_CONTAINER = 256, OPTION_ROOT, OPTION_BINARY };
 
 struct arguments {
-	struct gp_report_cli cli;
+	struct gp_cli_report_cli cli;
 	const char *output, *container;
 	struct gp_root root;
 	bool binary;              /* trace.dat, not ftrace.txt */
@@ -36,7 +36,7 @@ static int set_option(void *ctx, int id, const char *value)
 {
 	struct arguments *arguments = ctx;
 
-	if (gp_report_option(&arguments->cli, id, value))
+	if (gp_cli_report_option(&arguments->cli, id, value))
 		return 0;
 	if (id == OPTION_OUTPUT)
 		arguments->output = value;
@@ -104,12 +104,12 @@ static int path_of(const struct arguments *arguments, char *out, size_t size, co
 
 static void restore(void *ctx)
 {
-	gp_tracefs_restore(ctx);
+	gp_capture_tracefs_restore(ctx);
 }
 
 /* False, after saying why, when there will be no trace of the kernel. */
-static bool start_trace(struct arguments *arguments, struct gp_tracefs *trace,
-			struct gp_guardian *guardian)
+static bool start_trace(struct arguments *arguments, struct gp_capture_tracefs *trace,
+			struct gp_capture_guardian *guardian)
 {
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 
@@ -119,21 +119,22 @@ static bool start_trace(struct arguments *arguments, struct gp_tracefs *trace,
 			_("KFD is not traced: the GPU is virtual and has no driver in the kernel"));
 		return false;
 	}
-	if (gp_tracefs_find(trace, &arguments->root, diag))
+	if (gp_capture_tracefs_find(trace, &arguments->root, diag))
 		return false;
-	gp_tracefs_name(trace);
+	gp_capture_tracefs_name(trace);
 	/* First, so that nothing is ever changed without somebody to put it back. */
-	int error = gp_guardian_start(guardian, restore, trace);
+	int error = gp_capture_guardian_start(guardian, restore, trace);
 	if (error) {
 		gp_diag(diag, GP_WARNING, _("KFD is not traced: nobody could put tracefs back: %s"),
 			strerror(-error));
 		return false;
 	}
-	return gp_tracefs_start(trace, &arguments->root, diag) == 0;
+	return gp_capture_tracefs_start(trace, &arguments->root, diag) == 0;
 }
 
 /* 0 when the file was written; nothing is left of it otherwise. */
-static int save_trace(struct arguments *arguments, const struct gp_tracefs *trace, bool binary)
+static int save_trace(struct arguments *arguments, const struct gp_capture_tracefs *trace,
+		      bool binary)
 {
 	char path[PATH_MAX];
 	int error = path_of(arguments, path, sizeof(path), binary ? BINARY_FILE : TEXT_FILE), fd;
@@ -144,8 +145,8 @@ static int save_trace(struct arguments *arguments, const struct gp_tracefs *trac
 	if (fd < 0)
 		error = -errno;
 	else
-		error = binary ? gp_tracefs_save_binary(trace, &arguments->root, fd)
-			       : gp_tracefs_save(trace, fd);
+		error = binary ? gp_capture_tracefs_save_binary(trace, &arguments->root, fd)
+			       : gp_capture_tracefs_save(trace, fd);
 	if (fd >= 0 && close(fd) && !error)
 		error = -errno;
 	if (!error)
@@ -159,13 +160,13 @@ static int save_trace(struct arguments *arguments, const struct gp_tracefs *trac
 	return error;
 }
 
-static void end_trace(struct arguments *arguments, struct gp_tracefs *trace,
-		      struct gp_guardian *guardian, bool started)
+static void end_trace(struct arguments *arguments, struct gp_capture_tracefs *trace,
+		      struct gp_capture_guardian *guardian, bool started)
 {
 	int error;
 
 	if (started) {
-		gp_tracefs_stop(trace);
+		gp_capture_tracefs_stop(trace);
 		error = arguments->binary ? save_trace(arguments, trace, true) : -ENOTSUP;
 		/* Where pages cannot be had, or addresses are hidden, the kernel's text can. */
 		if (error && error != -ENODATA)
@@ -173,24 +174,24 @@ static void end_trace(struct arguments *arguments, struct gp_tracefs *trace,
 	}
 	if (!guardian->pid)
 		return;
-	error = gp_tracefs_restore(trace);
+	error = gp_capture_tracefs_restore(trace);
 	if (error)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
 			_("%s: not all could be put back: %s"), trace->dir, strerror(-error));
-	gp_guardian_dismiss(guardian);
+	gp_capture_guardian_dismiss(guardian);
 }
 
 /* How the clocks related, before and after. */
-static void save_clocks(struct arguments *arguments, const struct gp_clock_sample *before)
+static void save_clocks(struct arguments *arguments, const struct gp_capture_clock_sample *before)
 {
-	struct gp_clock_sample samples[2] = {*before};
+	struct gp_capture_clock_sample samples[2] = {*before};
 	struct gp_buf text = {0};
 	char path[PATH_MAX];
 
-	gp_clock_sample(&samples[1]);
-	gp_clock_samples_json(samples, 2, &text);
+	gp_capture_clock_sample(&samples[1]);
+	gp_capture_clock_samples_json(samples, 2, &text);
 	if (!path_of(arguments, path, sizeof(path), "clocks.json"))
-		gp_report_write(&arguments->cli, path, &text);
+		gp_cli_report_write(&arguments->cli, path, &text);
 	gp_buf_free(&text);
 }
 
@@ -211,7 +212,7 @@ static bool has_lines(int fd)
 	return false;
 }
 
-static int add_file(struct arguments *arguments, struct gp_inquiry *inquiry, const char *name,
+static int add_file(struct arguments *arguments, struct gp_trace_inquiry *inquiry, const char *name,
 		    size_t *added)
 {
 	char path[PATH_MAX];
@@ -221,7 +222,7 @@ static int add_file(struct arguments *arguments, struct gp_inquiry *inquiry, con
 	if (fd < 0)
 		return 0;
 	if (has_lines(fd)) {
-		error = gp_inquiry_add(inquiry, fd, path, &arguments->cli.sink.diag);
+		error = gp_trace_inquiry_add(inquiry, fd, path, &arguments->cli.sink.diag);
 		*added += !error;
 	} else {
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: nothing was recorded"), path);
@@ -230,7 +231,7 @@ static int add_file(struct arguments *arguments, struct gp_inquiry *inquiry, con
 	return error;
 }
 
-static int add_logs(struct arguments *arguments, struct gp_inquiry *inquiry, size_t *added)
+static int add_logs(struct arguments *arguments, struct gp_trace_inquiry *inquiry, size_t *added)
 {
 	struct gp_root live = {.dir = ""};
 	struct gp_names names = {0};
@@ -243,18 +244,18 @@ static int add_logs(struct arguments *arguments, struct gp_inquiry *inquiry, siz
 	return error;
 }
 
-static int report(struct arguments *arguments, const struct gp_tracefs *trace)
+static int report(struct arguments *arguments, const struct gp_capture_tracefs *trace)
 {
 	struct gp_diag *diag = &arguments->cli.sink.diag;
-	struct gp_inquiry inquiry = {0};
+	struct gp_trace_inquiry inquiry = {0};
 	size_t logs = 0, added;
-	int error = gp_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC);
+	int error = gp_trace_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC);
 
 	inquiry.kcq_traced = trace->kcq;
 	if (!error)
-		error = gp_report_timeline(&arguments->cli);
+		error = gp_cli_report_timeline(&arguments->cli);
 	if (arguments->cli.timeline) {
-		inquiry.tap = gp_perfetto_event;
+		inquiry.tap = gp_trace_perfetto_event;
 		inquiry.tap_ctx = arguments->cli.timeline;
 	}
 	if (!error)
@@ -269,55 +270,55 @@ static int report(struct arguments *arguments, const struct gp_tracefs *trace)
 		error = add_file(arguments, &inquiry, BINARY_FILE, &added);
 	if (!error && added)
 		error = add_file(arguments, &inquiry, "clocks.json", &added);
-	error = gp_report_timeline_end(&arguments->cli, error);
+	error = gp_cli_report_timeline_end(&arguments->cli, error);
 	if (!error)
-		error = gp_inquiry_finish(&inquiry);
+		error = gp_trace_inquiry_finish(&inquiry);
 	if (!error && added) {
-		struct gp_doc *doc = gp_inquiry_doc(&inquiry);
+		struct gp_doc *doc = gp_trace_inquiry_doc(&inquiry);
 
-		error = gp_report_print(&arguments->cli, doc);
+		error = gp_cli_report_print(&arguments->cli, doc);
 		gp_doc_free(doc);
 	}
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.root.dir = ""};
-	struct gp_guardian guardian = {.fd = -1};
-	struct gp_tracefs trace = {0};
-	struct gp_launch launch = {0};
-	struct gp_clock_sample before;
+	struct gp_capture_guardian guardian = {.fd = -1};
+	struct gp_capture_tracefs trace = {0};
+	struct gp_capture_launch launch = {0};
+	struct gp_capture_clock_sample before;
 	char log[PATH_MAX];
 	int first, parsed, error, status = EXIT_RECORDING;
 	bool started;
 
-	gp_report_cli_init(&arguments.cli, command);
-	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
+	gp_cli_report_cli_init(&arguments.cli, command);
+	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_usage_error(command, _("COMMAND is missing"));
+		return gp_cli_usage_error(command, _("COMMAND is missing"));
 	/* Docker would take it for one of its options. */
 	if (arguments.container && (!*arguments.container || *arguments.container == '-'))
-		return gp_usage_error(command, _("--container: '%s' is not a container's name"),
-				      arguments.container);
-	if (gp_check_root(command, &arguments.root))
+		return gp_cli_usage_error(command, _("--container: '%s' is not a container's name"),
+					  arguments.container);
+	if (gp_cli_check_root(command, &arguments.root))
 		return GP_EXIT_USAGE;
 	if (make_directory(&arguments) ||
 	    path_of(&arguments, log, sizeof(log),
 		    arguments.container ? LOG_PREFIX ".txt" : LOG_PREFIX))
 		return EXIT_RECORDING;
-	launch = (struct gp_launch){
+	launch = (struct gp_capture_launch){
 		.argv = argv + first,
 		.container = arguments.container,
 		.log = log,
 		.quiet = arguments.cli.json || arguments.cli.markdown,
 	};
 	started = start_trace(&arguments, &trace, &guardian);
-	gp_clock_sample(&before);
-	error = gp_launch_run(&launch, &status, &arguments.cli.sink.diag);
+	gp_capture_clock_sample(&before);
+	error = gp_capture_launch_run(&launch, &status, &arguments.cli.sink.diag);
 	end_trace(&arguments, &trace, &guardian, started && !error);
 	if (error) {
 		rmdir(arguments.directory);
@@ -330,7 +331,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	return error ? EXIT_RECORDING : status;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("where the recording goes, an empty or new directory\n(default "
 	    "gpreempt_trace_<time>)")},
@@ -346,7 +347,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_trace = {
+const struct gp_cli_command gp_cli_trace = {
 	.name = "trace",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,

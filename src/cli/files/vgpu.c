@@ -18,12 +18,12 @@ enum {
 	OPTION_JSON,
 };
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	return gp_command_exec(command, "gpreempt-vgpu", argc, argv);
+	return gp_cli_exec(command, "gpreempt-vgpu", argc, argv);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_GPU,
 	 N_("mi308x (default), mi300x, mi210 or a GPU file")},
 	{OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
@@ -55,7 +55,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_vgpu = {
+const struct gp_cli_command gp_cli_vgpu = {
 	.name = "vgpu",
 	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
 	.completion = GP_COMPLETE_VGPU,

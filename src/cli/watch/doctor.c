@@ -36,10 +36,10 @@ static int print_table(struct gp_table *table)
 	return error;
 }
 
-static int print_text(const struct gp_doctor *d)
+static int print_text(const struct gp_inspect_doctor *d)
 {
-	int error = print_table(gp_doctor_facts(d));
-	struct gp_table *gpus = gp_doctor_gpus(d);
+	int error = print_table(gp_inspect_doctor_facts(d));
+	struct gp_table *gpus = gp_inspect_doctor_gpus(d);
 
 	putchar('\n');
 	if (gp_table_rows(gpus)) {
@@ -51,43 +51,45 @@ static int print_text(const struct gp_doctor *d)
 	gp_table_free(gpus);
 	putchar('\n');
 	if (!error)
-		error = print_table(gp_doctor_mechanisms(d));
+		error = print_table(gp_inspect_doctor_mechanisms(d));
 	putchar('\n');
-	for (size_t i = 0; gp_doctor_note(i); i++)
-		printf("* %s\n", gp_doctor_note(i));
+	for (size_t i = 0; gp_inspect_doctor_note(i); i++)
+		printf("* %s\n", gp_inspect_doctor_note(i));
 	return error;
 }
 
-static int print_json(const struct gp_doctor *d)
+static int print_json(const struct gp_inspect_doctor *d)
 {
-	json_t *json = gp_doctor_json(d);
+	json_t *json = gp_inspect_doctor_json(d);
 	int error = gp_json_print(stdout, json, false);
 
 	json_decref(json);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_cli_diag sink;
-	struct gp_doctor doctor;
-	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	struct gp_inspect_doctor doctor;
+	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	if (settings.probe && !gp_root_is_live(&settings.root))
-		return gp_usage_error(command, _("--probe asks the live driver and cannot go with "
-						 "--root"));
+		return gp_cli_usage_error(command,
+					  _("--probe asks the live driver and cannot go with "
+					    "--root"));
 	gp_cli_diag_init(&sink, command);
-	if (gp_check_root(command, &settings.root))
+	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
-	error = gp_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
+	error = gp_inspect_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
 		error = settings.json ? print_json(&doctor) : print_text(&doctor);
-		gp_doctor_free(&doctor);
+		gp_inspect_doctor_free(&doctor);
 	}
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
@@ -95,7 +97,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md)")},
 	{OPTION_PROBE, "probe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -107,7 +109,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_doctor = {
+const struct gp_cli_command gp_cli_doctor = {
 	.name = "doctor",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

@@ -10,8 +10,8 @@
 #include "inspect/find.h"
 
 struct arguments {
-	const struct gp_command *command;
-	struct gp_find_options find;
+	const struct gp_cli_command *command;
+	struct gp_inspect_find_options find;
 	bool json, long_form, no_file;
 	const char *output; /* queue_finder -o */
 };
@@ -57,21 +57,24 @@ static int set_option(void *ctx, int id, const char *value)
 /* Options that contradict each other; GP_EXIT_OK when none do. */
 static int check_combinations(const struct arguments *arguments, bool without_log)
 {
-	const struct gp_find_options *find = &arguments->find;
+	const struct gp_inspect_find_options *find = &arguments->find;
 
 	if (find->no_live && without_log)
-		return gp_usage_error(arguments->command, "%s",
-				      _("--no-live needs a log: there is nothing else to read"));
+		return gp_cli_usage_error(
+			arguments->command, "%s",
+			_("--no-live needs a log: there is nothing else to read"));
 	if (find->no_live && (find->container || !gp_root_is_live(&find->root)))
-		return gp_usage_error(arguments->command, "%s",
-				      _("--no-live does not look at containers or under --root"));
+		return gp_cli_usage_error(
+			arguments->command, "%s",
+			_("--no-live does not look at containers or under --root"));
 	if (find->all && find->container)
-		return gp_usage_error(arguments->command, "%s",
-				      _("--container names one process's container; --all is every "
-					"process"));
+		return gp_cli_usage_error(
+			arguments->command, "%s",
+			_("--container names one process's container; --all is every "
+			  "process"));
 	if (find->container && !*find->container)
-		return gp_usage_error(arguments->command, "%s", _("--container needs a name"));
-	return gp_check_root(arguments->command, &find->root);
+		return gp_cli_usage_error(arguments->command, "%s", _("--container needs a name"));
+	return gp_cli_check_root(arguments->command, &find->root);
 }
 
 /* Reads the command line; 0, or the status to exit with in *status. */
@@ -80,18 +83,19 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 	int first, parsed;
 
 	*status = GP_EXIT_USAGE;
-	parsed = gp_command_parse(arguments->command, argc, argv, set_option, arguments, &first);
+	parsed = gp_cli_parse(arguments->command, argc, argv, set_option, arguments, &first);
 	if (parsed) {
 		*status = parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 		return -1;
 	}
 	if (!arguments->find.all) {
 		if (first == argc) {
-			gp_usage_error(arguments->command, "%s", _("which process? Give a pid"));
+			gp_cli_usage_error(arguments->command, "%s",
+					   _("which process? Give a pid"));
 			return -1;
 		}
 		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
-			gp_usage_error(arguments->command, _("'%s' is not a pid"), argv[first]);
+			gp_cli_usage_error(arguments->command, _("'%s' is not a pid"), argv[first]);
 			return -1;
 		}
 		first++;
@@ -103,7 +107,7 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 	return 0;
 }
 
-static size_t queue_total(const struct gp_find_result *result)
+static size_t queue_total(const struct gp_inspect_find_result *result)
 {
 	size_t total = 0;
 
@@ -112,7 +116,8 @@ static size_t queue_total(const struct gp_find_result *result)
 	return total;
 }
 
-static int print_json(const struct arguments *arguments, const struct gp_find_result *result)
+static int print_json(const struct arguments *arguments,
+		      const struct gp_inspect_find_result *result)
 {
 	const char *indent = arguments->find.all ? "  " : "";
 	int error = 0;
@@ -122,8 +127,8 @@ static int print_json(const struct arguments *arguments, const struct gp_find_re
 	for (size_t i = 0; i < result->count && !error; i++) {
 		if (arguments->find.all)
 			fputs(i ? ",\n" : "\n", stdout);
-		error = gp_find_print_json(stdout, &result->processes[i], i ? NULL : result,
-					   indent);
+		error = gp_inspect_find_print_json(stdout, &result->processes[i], i ? NULL : result,
+						   indent);
 	}
 	if (arguments->find.all)
 		fputs(result->count ? "\n]" : "]", stdout);
@@ -131,7 +136,7 @@ static int print_json(const struct arguments *arguments, const struct gp_find_re
 	return error;
 }
 
-static void print_heading(const struct gp_find_process *process)
+static void print_heading(const struct gp_inspect_find_process *process)
 {
 	char text[320];
 
@@ -152,12 +157,13 @@ static void print_heading(const struct gp_find_process *process)
 	printf(ngettext(": %zu queue\n", ": %zu queues\n", process->count), process->count);
 }
 
-static void print_tables(const struct arguments *arguments, const struct gp_find_result *result)
+static void print_tables(const struct arguments *arguments,
+			 const struct gp_inspect_find_result *result)
 {
 	bool colour = gp_term_colour(stdout);
 
 	for (size_t i = 0; i < result->count; i++) {
-		const struct gp_find_process *process = &result->processes[i];
+		const struct gp_inspect_find_process *process = &result->processes[i];
 		struct gp_table *table;
 
 		if (i)
@@ -167,34 +173,35 @@ static void print_tables(const struct arguments *arguments, const struct gp_find
 			continue;
 		for (size_t q = 0; arguments->long_form && q < process->count; q++) {
 			putchar('\n');
-			table = gp_find_long_table(&process->queues[q]);
+			table = gp_inspect_find_long_table(&process->queues[q]);
 			gp_table_print(table, stdout, colour);
 			gp_table_free(table);
 		}
 		if (arguments->long_form)
 			continue;
-		table = gp_find_table(process);
+		table = gp_inspect_find_table(process);
 		gp_table_print(table, stdout, colour);
 		gp_table_free(table);
 	}
 }
 
-static int find(struct arguments *arguments, struct gp_diag *diag, struct gp_find_result *result)
+static int find(struct arguments *arguments, struct gp_diag *diag,
+		struct gp_inspect_find_result *result)
 {
 	struct gp_progress progress;
 	int error;
 
 	gp_progress_start(&progress);
 	arguments->find.progress = &progress;
-	error = gp_find(&arguments->find, diag, result);
+	error = gp_inspect_find(&arguments->find, diag, result);
 	gp_progress_end(&progress);
 	return error;
 }
 
-static int run_find(const struct gp_command *command, int argc, char **argv)
+static int run_find(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
-	struct gp_find_result result = {0};
+	struct gp_inspect_find_result result = {0};
 	struct gp_cli_diag diag;
 	int status, error;
 
@@ -207,11 +214,11 @@ static int run_find(const struct gp_command *command, int argc, char **argv)
 	else if (!error)
 		print_tables(&arguments, &result);
 	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
-	gp_find_result_free(&result);
+	gp_inspect_find_result_free(&result);
 	return status;
 }
 
-static const char *yes_no(const struct gp_find_queue *queue)
+static const char *yes_no(const struct gp_inspect_find_queue *queue)
 {
 	if (queue->from[GP_FIND_ACTIVE] == GP_FROM_NOWHERE)
 		return "-";
@@ -219,10 +226,10 @@ static const char *yes_no(const struct gp_find_queue *queue)
 }
 
 /* The summary of the design documents, word for word in Chinese. */
-static void print_summary(const struct gp_find_process *process)
+static void print_summary(const struct gp_inspect_find_process *process)
 {
 	const char *title = _("Queue summary");
-	int inside = 64, pad = inside - 2 - (int)gp_text_width(title);
+	int inside = 64, pad = inside - 2 - (int)gp_show_text_width(title);
 
 	fputs("╔", stdout);
 	for (int i = 0; i < inside; i++)
@@ -232,7 +239,7 @@ static void print_summary(const struct gp_find_process *process)
 		fputs("═", stdout);
 	puts("╝\n");
 	for (size_t i = 0; i < process->count; i++) {
-		const struct gp_find_queue *queue = &process->queues[i];
+		const struct gp_inspect_find_queue *queue = &process->queues[i];
 
 		printf(_("Queue #%zu:\n"), i + 1);
 		if (queue->logged || queue->from[GP_FIND_RING])
@@ -253,8 +260,8 @@ static void print_summary(const struct gp_find_process *process)
 	       process->count);
 }
 
-static int write_python(const struct arguments *arguments, const struct gp_find_process *process,
-			struct gp_diag *diag)
+static int write_python(const struct arguments *arguments,
+			const struct gp_inspect_find_process *process, struct gp_diag *diag)
 {
 	struct gp_buf text = {0};
 	char name[64];
@@ -265,7 +272,7 @@ static int write_python(const struct arguments *arguments, const struct gp_find_
 		snprintf(name, sizeof(name), "queue_config_pid_%u.py", process->pid);
 		path = name;
 	}
-	error = gp_find_python(process, &text);
+	error = gp_inspect_find_python(process, &text);
 	if (!error)
 		error = gp_file_write_atomic(path, gp_buf_str(&text), text.len);
 	gp_buf_free(&text);
@@ -277,10 +284,10 @@ static int write_python(const struct arguments *arguments, const struct gp_find_
 	return 0;
 }
 
-static int run_queue_finder(const struct gp_command *command, int argc, char **argv)
+static int run_queue_finder(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
-	struct gp_find_result result = {0};
+	struct gp_inspect_find_result result = {0};
 	struct gp_cli_diag diag;
 	int status, error;
 
@@ -303,7 +310,7 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 		if (!error && !arguments.no_file && (!arguments.json || arguments.output))
 			error = write_python(&arguments, &result.processes[0], &diag.diag);
 	}
-	gp_find_result_free(&result);
+	gp_inspect_find_result_free(&result);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
@@ -330,7 +337,7 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 			N_("read sysfs, debugfs and /proc under DIR")                                \
 	}
 
-static const struct gp_option find_options[] = {
+static const struct gp_cli_option find_options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("every process in the logs, or on this machine without a log")},
 	COMMON_OPTIONS,
@@ -340,7 +347,7 @@ static const struct gp_option find_options[] = {
 	{0},
 };
 
-static const struct gp_option finder_options[] = {
+static const struct gp_cli_option finder_options[] = {
 	{'o', "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the Python configuration to FILE")},
 	{OPTION_NO_FILE, "no-file", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -352,7 +359,7 @@ static const struct gp_option finder_options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_find = {
+const struct gp_cli_command gp_cli_find = {
 	.name = "find",
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
@@ -382,7 +389,7 @@ const struct gp_command gp_command_find = {
 	.run = run_find,
 };
 
-const struct gp_command gp_command_queue_finder = {
+const struct gp_cli_command gp_cli_queue_finder = {
 	.name = "queue_finder",
 	.arguments = "PID [LOG...]",
 	.completion = GP_COMPLETE_PID,

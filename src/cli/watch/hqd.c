@@ -5,10 +5,10 @@
 
 #include "inspect/slot_check.h"
 
-static void say_below(const struct gp_kfd_cli *cli, const struct gp_slots *slots,
+static void say_below(const struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
 		      struct gp_buf *out)
 {
-	struct gp_slot_counts counts = gp_slot_count(&slots->list, slots->view);
+	struct gp_inspect_slot_counts counts = gp_inspect_slot_count(&slots->list, slots->view);
 
 	if (slots->view != GP_VIEW_SLOTS) {
 		if (!counts.total)
@@ -34,13 +34,14 @@ static void say_below(const struct gp_kfd_cli *cli, const struct gp_slots *slots
 					 : _("PID is not known: mqds could not be read.\n"));
 	if (cli->explain) {
 		gp_buf_puts(out, "\n");
-		gp_slot_explain(out);
+		gp_inspect_slot_explain(out);
 	}
 }
 
-int gp_slots_output(struct gp_kfd_cli *cli, const struct gp_slots *slots, struct gp_kfd_output *out)
+int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
+			struct gp_cli_kfd_output *out)
 {
-	struct gp_slot_options show = cli->show;
+	struct gp_inspect_slot_options show = cli->show;
 	int error = 0;
 
 	if (cli->query.pid && !slots->pids_from[0])
@@ -51,36 +52,36 @@ int gp_slots_output(struct gp_kfd_cli *cli, const struct gp_slots *slots, struct
 	show.view = slots->view;
 	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
 	if (cli->json) {
-		out->json = gp_slots_json(slots, &show);
+		out->json = gp_inspect_slots_json(slots, &show);
 	} else if (show.raw) {
-		gp_slot_raw(&slots->list, &show, &out->text);
+		gp_inspect_slot_raw(&slots->list, &show, &out->text);
 	} else if (show.registers) {
-		gp_slot_registers(&slots->list, &show, &out->text);
+		gp_inspect_slot_registers(&slots->list, &show, &out->text);
 	} else {
-		error = gp_slot_grid(&slots->list, &show, &out->grid);
+		error = gp_inspect_slot_grid(&slots->list, &show, &out->grid);
 		if (!error && !out->empty)
 			say_below(cli, slots, &out->text);
 	}
 	return error;
 }
 
-static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
-	struct gp_slots slots = {0};
-	int error = gp_hqd_read(&cli->query, &cli->sink.diag, &slots);
+	struct gp_inspect_slots slots = {0};
+	int error = gp_inspect_hqd_read(&cli->query, &cli->sink.diag, &slots);
 
 	if (!error)
-		error = gp_slots_output(cli, &slots, out);
-	gp_slots_free(&slots);
+		error = gp_cli_slots_output(cli, &slots, out);
+	gp_inspect_slots_free(&slots);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	return gp_kfd_command_run(command, argc, argv, sample);
+	return gp_cli_kfd_command_run(command, argc, argv, sample);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of hqds; - is standard input")),
 	GP_KFD_OPTION_MQDS,
 	{GP_OPT_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -94,7 +95,7 @@ static const struct gp_option options[] = {
 	GP_KFD_COMMON_OPTIONS,
 };
 
-const struct gp_command gp_command_hqd = {
+const struct gp_cli_command gp_cli_hqd = {
 	.name = "hqd",
 	.arguments = "",
 	.summary = N_("Show the hardware queue slots of AMD GPUs"),

@@ -12,7 +12,7 @@
 
 /* ---- options ---- */
 
-static int set_number(struct gp_kfd_cli *cli, int id, const char *value)
+static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 {
 	const char *p = value, *end = value + strlen(value);
 	u64 number;
@@ -27,31 +27,31 @@ static int set_number(struct gp_kfd_cli *cli, int id, const char *value)
 		cli->query.gpu_id = (u32)number;
 		return 0;
 	}
-	if (id == GP_OPT_GFX && gp_kfd_query_set_gfx(&cli->query, value))
+	if (id == GP_OPT_GFX && gp_inspect_kfd_query_set_gfx(&cli->query, value))
 		return 0;
 	if (id == GP_OPT_PID)
-		gp_usage_error(cli->command, _("'%s' is not a pid"), value);
+		gp_cli_usage_error(cli->command, _("'%s' is not a pid"), value);
 	else if (id == GP_OPT_COUNT)
-		gp_usage_error(cli->command, _("'%s' is not a number of readings"), value);
+		gp_cli_usage_error(cli->command, _("'%s' is not a number of readings"), value);
 	else if (id == GP_OPT_GPU)
-		gp_usage_error(cli->command, _("'%s' is not a gpu_id in hex"), value);
+		gp_cli_usage_error(cli->command, _("'%s' is not a gpu_id in hex"), value);
 	else
-		gp_usage_error(cli->command, _("'%s' is not a GPU name such as gfx942"), value);
+		gp_cli_usage_error(cli->command, _("'%s' is not a GPU name such as gfx942"), value);
 	return -EINVAL;
 }
 
-static int set_watch(struct gp_kfd_cli *cli, const char *value)
+static int set_watch(struct gp_cli_kfd_cli *cli, const char *value)
 {
 	cli->watch = true;
-	if (!value || gp_watch_seconds(value, &cli->interval_ns))
+	if (!value || gp_cli_watch_seconds(value, &cli->interval_ns))
 		return 0;
-	gp_usage_error(cli->command, _("'%s' is not a time in seconds (0.01 to 86400)"), value);
+	gp_cli_usage_error(cli->command, _("'%s' is not a time in seconds (0.01 to 86400)"), value);
 	return -EINVAL;
 }
 
 static int set_option(void *ctx, int id, const char *value)
 {
-	struct gp_kfd_cli *cli = ctx;
+	struct gp_cli_kfd_cli *cli = ctx;
 
 	switch (id) {
 	case GP_OPT_FILE:
@@ -104,41 +104,43 @@ static bool is_pipe(const char *file)
 }
 
 /* Combinations that mean nothing; GP_EXIT_OK when there are none. */
-static int check_options(const struct gp_kfd_cli *cli)
+static int check_options(const struct gp_cli_kfd_cli *cli)
 {
 	if (cli->count && !cli->watch)
-		return gp_usage_error(cli->command, _("--count needs --watch"));
+		return gp_cli_usage_error(cli->command, _("--count needs --watch"));
 	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
-		return gp_usage_error(cli->command,
-				      _("--watch reads again; a pipe can be read once"));
+		return gp_cli_usage_error(cli->command,
+					  _("--watch reads again; a pipe can be read once"));
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
-		return gp_usage_error(cli->command,
-				      _("only one of --file and --mqds can be standard input"));
+		return gp_cli_usage_error(cli->command,
+					  _("only one of --file and --mqds can be standard input"));
 	if (cli->json && cli->explain)
-		return gp_usage_error(cli->command, _("--explain goes with the table, not --json"));
+		return gp_cli_usage_error(cli->command,
+					  _("--explain goes with the table, not --json"));
 	if (!cli->json && cli->show.raw && cli->show.registers)
-		return gp_usage_error(cli->command, _("choose one of --raw and --registers"));
+		return gp_cli_usage_error(cli->command, _("choose one of --raw and --registers"));
 	return GP_EXIT_OK;
 }
 
 /* ---- readings ---- */
 
 struct run {
-	struct gp_kfd_cli *cli;
+	struct gp_cli_kfd_cli *cli;
 	gp_kfd_sample sample;
-	struct gp_grid before;
+	struct gp_inspect_grid before;
 	size_t readings;
 	bool empty;
 };
 
-static int print_text(struct run *run, const struct gp_kfd_output *out, FILE *stream)
+static int print_text(struct run *run, const struct gp_cli_kfd_output *out, FILE *stream)
 {
 	bool colour = gp_term_colour(stdout);
 	struct gp_table *table;
 	int error = out->text.error;
 
 	if (!error && out->grid.row_count) {
-		table = gp_grid_table(&out->grid, run->readings ? &run->before : NULL, colour);
+		table = gp_inspect_grid_table(&out->grid, run->readings ? &run->before : NULL,
+					      colour);
 		error = table ? gp_table_print(table, stream, colour) : -ENOMEM;
 		gp_table_free(table);
 	}
@@ -148,7 +150,7 @@ static int print_text(struct run *run, const struct gp_kfd_output *out, FILE *st
 }
 
 /* At most one screen, so that the top of the table stays where it is. */
-static int print_screen(struct run *run, const struct gp_kfd_output *out, FILE *screen)
+static int print_screen(struct run *run, const struct gp_cli_kfd_output *out, FILE *screen)
 {
 	size_t lines = gp_term_lines(stdout), size, left = 0;
 	char *text = NULL, *end;
@@ -176,7 +178,7 @@ static int print_screen(struct run *run, const struct gp_kfd_output *out, FILE *
 	return error;
 }
 
-static int print_output(struct run *run, struct gp_kfd_output *out, FILE *stream)
+static int print_output(struct run *run, struct gp_cli_kfd_output *out, FILE *stream)
 {
 	bool watch = run->cli->watch;
 
@@ -201,7 +203,7 @@ static int print_output(struct run *run, struct gp_kfd_output *out, FILE *stream
 static int take_sample(void *ctx, FILE *stream)
 {
 	struct run *run = ctx;
-	struct gp_kfd_output out = {0};
+	struct gp_cli_kfd_output out = {0};
 	int error = run->sample(run->cli, &out);
 
 	if (!error) {
@@ -209,18 +211,18 @@ static int take_sample(void *ctx, FILE *stream)
 		if (print_output(run, &out, stream))
 			error = -ENOMEM;
 		run->empty = out.empty;
-		gp_grid_free(&run->before);
+		gp_inspect_grid_free(&run->before);
 		run->before = out.grid;
-		out.grid = (struct gp_grid){0};
+		out.grid = (struct gp_inspect_grid){0};
 		run->readings++;
 	}
 	json_decref(out.json);
-	gp_grid_free(&out.grid);
+	gp_inspect_grid_free(&out.grid);
 	gp_buf_free(&out.text);
 	return error;
 }
 
-static int not_found(struct gp_kfd_cli *cli)
+static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid)
 		gp_fail(&cli->sink.diag, -ESRCH, _("no queue of process %u is here"),
@@ -230,32 +232,33 @@ static int not_found(struct gp_kfd_cli *cli)
 	return GP_EXIT_FAILED;
 }
 
-int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
-		       gp_kfd_sample sample)
+int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
+			   gp_kfd_sample sample)
 {
-	struct gp_kfd_cli cli = {.command = command, .interval_ns = 1000000000ull};
+	struct gp_cli_kfd_cli cli = {.command = command, .interval_ns = 1000000000ull};
 	struct run run = {.cli = &cli, .sample = sample};
-	struct gp_watch watch;
+	struct gp_cli_watch watch;
 	int first, status;
 
 	gp_cli_diag_init(&cli.sink, command);
-	status = gp_command_parse(command, argc, argv, set_option, &cli, &first);
+	status = gp_cli_parse(command, argc, argv, set_option, &cli, &first);
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, _("'%s': a file is given with --file"), argv[first]);
+		return gp_cli_usage_error(command, _("'%s': a file is given with --file"),
+					  argv[first]);
 	status = check_options(&cli);
 	if (!status)
-		status = gp_check_root(command, &cli.query.root);
+		status = gp_cli_check_root(command, &cli.query.root);
 	if (status)
 		return status;
-	watch = (struct gp_watch){.diag = &cli.sink.diag,
-				  .once = !cli.watch,
-				  .interval_ns = cli.interval_ns,
-				  .count = cli.count,
-				  .redraw = cli.watch && !cli.json && isatty(STDOUT_FILENO)};
-	status = gp_watch_run(&watch, take_sample, &run);
-	gp_grid_free(&run.before);
+	watch = (struct gp_cli_watch){.diag = &cli.sink.diag,
+				      .once = !cli.watch,
+				      .interval_ns = cli.interval_ns,
+				      .count = cli.count,
+				      .redraw = cli.watch && !cli.json && isatty(STDOUT_FILENO)};
+	status = gp_cli_watch_run(&watch, take_sample, &run);
+	gp_inspect_grid_free(&run.before);
 	if (status)
 		return GP_EXIT_FAILED;
 	return run.empty && !cli.watch ? not_found(&cli) : GP_EXIT_OK;

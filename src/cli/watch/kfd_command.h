@@ -10,7 +10,7 @@
 #include "inspect/grid.h"
 #include "inspect/hqd.h"
 
-enum gp_kfd_option {
+enum gp_cli_kfd_option {
 	GP_OPT_FILE = 'f',
 	GP_OPT_JSON = 'j',
 	GP_OPT_PID = 'p',
@@ -83,28 +83,28 @@ enum gp_kfd_option {
 		0                                                                                    \
 	}
 
-struct gp_kfd_cli {
-	const struct gp_command *command;
+struct gp_cli_kfd_cli {
+	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
-	struct gp_kfd_query query;
-	struct gp_slot_options show;
+	struct gp_inspect_kfd_query query;
+	struct gp_inspect_slot_options show;
 	bool json, explain, watch;
 	u64 interval_ns, count;
 };
 
 /* One reading, ready to print: JSON, or a grid and text (raw words, or what stands below). */
-struct gp_kfd_output {
+struct gp_cli_kfd_output {
 	json_t *json;
-	struct gp_grid grid;
+	struct gp_inspect_grid grid;
 	struct gp_buf text;
 	bool empty; /* nothing matches --pid or --gpu */
 };
 
 /* Makes a reading; -errno after saying why. */
-typedef int (*gp_kfd_sample)(struct gp_kfd_cli *cli, struct gp_kfd_output *out);
+typedef int (*gp_kfd_sample)(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out);
 
 /* Parses the options, reads once or repeatedly, prints; returns the exit status. */
-int gp_kfd_command_run(const struct gp_command *command, int argc, char **argv,
-		       gp_kfd_sample sample);
+int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
+			   gp_kfd_sample sample);
 
 #endif

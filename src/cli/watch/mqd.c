@@ -1,23 +1,23 @@
 /* gpreempt mqd: the queue descriptors, decoded. */
 #include "cli/watch/slots_command.h"
 
-static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
-	struct gp_slots slots = {0};
-	int error = gp_mqd_read(&cli->query, &cli->sink.diag, &slots);
+	struct gp_inspect_slots slots = {0};
+	int error = gp_inspect_mqd_read(&cli->query, &cli->sink.diag, &slots);
 
 	if (!error)
-		error = gp_slots_output(cli, &slots, out);
-	gp_slots_free(&slots);
+		error = gp_cli_slots_output(cli, &slots, out);
+	gp_inspect_slots_free(&slots);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	return gp_kfd_command_run(command, argc, argv, sample);
+	return gp_cli_kfd_command_run(command, argc, argv, sample);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of mqds; - is standard input")),
 	GP_KFD_OPTION_PER_XCC,
 	GP_KFD_OPTION_RAW,
@@ -25,7 +25,7 @@ static const struct gp_option options[] = {
 	GP_KFD_COMMON_OPTIONS,
 };
 
-const struct gp_command gp_command_mqd = {
+const struct gp_cli_command gp_cli_mqd = {
 	.name = "mqd",
 	.arguments = "",
 	.summary = N_("Show the queue descriptors of every process on AMD GPUs"),

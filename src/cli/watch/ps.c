@@ -26,17 +26,17 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int print(const struct gp_ps *ps, bool as_json)
+static int print(const struct gp_inspect_ps *ps, bool as_json)
 {
 	int error;
 
 	if (as_json) {
-		json_t *json = gp_ps_json(ps);
+		json_t *json = gp_inspect_ps_json(ps);
 
 		error = gp_json_print(stdout, json, false);
 		json_decref(json);
 	} else {
-		struct gp_table *table = gp_ps_table(ps);
+		struct gp_table *table = gp_inspect_ps_table(ps);
 
 		error = gp_table_print(table, stdout, gp_term_colour(stdout));
 		gp_table_free(table);
@@ -44,32 +44,33 @@ static int print(const struct gp_ps *ps, bool as_json)
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_cli_diag sink;
-	struct gp_ps ps;
-	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	struct gp_inspect_ps ps;
+	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	gp_cli_diag_init(&sink, command);
-	if (gp_check_root(command, &settings.root))
+	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
-	error = gp_ps_read(&settings.root, &sink.diag, &ps);
+	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;
 	error = print(&ps, settings.json);
-	gp_ps_free(&ps);
+	gp_inspect_ps_free(&ps);
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
 		gp_fail(&sink.diag, error, _("cannot show the list: %s"), strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md), with the figures of each GPU")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
@@ -77,7 +78,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_ps = {
+const struct gp_cli_command gp_cli_ps = {
 	.name = "ps",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

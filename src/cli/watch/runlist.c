@@ -4,10 +4,10 @@
 #include "cli/watch/kfd_command.h"
 #include "inspect/runlist.h"
 
-static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
+static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
-	struct gp_runlists runlists = {0};
-	int error = gp_runlist_read(&cli->query, &cli->sink.diag, &runlists);
+	struct gp_inspect_runlists runlists = {0};
+	int error = gp_inspect_runlist_read(&cli->query, &cli->sink.diag, &runlists);
 
 	if (!error && cli->query.pid && !runlists.pids_from[0])
 		error = gp_fail(&cli->sink.diag, -ENODATA,
@@ -17,31 +17,31 @@ static int sample(struct gp_kfd_cli *cli, struct gp_kfd_output *out)
 		out->empty = (cli->query.has_gpu && !runlists.list.node_count) ||
 			     (cli->query.pid && !runlists.list.count);
 		if (cli->json) {
-			out->json = gp_runlist_json(&runlists, cli->show.raw);
+			out->json = gp_inspect_runlist_json(&runlists, cli->show.raw);
 		} else if (cli->show.raw) {
-			gp_runlist_raw(&runlists, &out->text);
+			gp_inspect_runlist_raw(&runlists, &out->text);
 		} else {
-			error = gp_runlist_grid(&runlists, &out->grid);
-			gp_runlist_summary(&runlists, &out->text);
+			error = gp_inspect_runlist_grid(&runlists, &out->grid);
+			gp_inspect_runlist_summary(&runlists, &out->text);
 		}
 	}
-	gp_runlists_free(&runlists);
+	gp_inspect_runlists_free(&runlists);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	return gp_kfd_command_run(command, argc, argv, sample);
+	return gp_cli_kfd_command_run(command, argc, argv, sample);
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of rls; - is standard input")),
 	GP_KFD_OPTION_MQDS,
 	GP_KFD_OPTION_RAW,
 	GP_KFD_COMMON_OPTIONS,
 };
 
-const struct gp_command gp_command_runlist = {
+const struct gp_cli_command gp_cli_runlist = {
 	.name = "runlist",
 	.arguments = "",
 	.summary = N_("Show the runlist that the GPU's scheduler works through"),

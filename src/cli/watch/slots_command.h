@@ -5,7 +5,7 @@
 #include "cli/watch/kfd_command.h"
 
 /* Fills the output from slots that were read; says what the table leaves out. */
-int gp_slots_output(struct gp_kfd_cli *cli, const struct gp_slots *slots,
-		    struct gp_kfd_output *out);
+int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
+			struct gp_cli_kfd_output *out);
 
 #endif

@@ -11,9 +11,9 @@ enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 
 enum { OPTION_DRIVER = 256, OPTION_ROOT };
 
 struct settings {
-	const struct gp_command *command;
+	const struct gp_cli_command *command;
 	bool once, json, driver;
-	enum gp_top_sort sort;
+	enum gp_cli_top_sort sort;
 	const char *filter;
 	struct gp_root root;
 };
@@ -39,15 +39,15 @@ static int set(void *ctx, int id, const char *value)
 		settings->root.dir = value;
 		break;
 	case OPTION_SORT:
-		for (enum gp_top_sort sort = 0; sort < GP_TOP_SORTS; sort++) {
-			if (strcmp(value, gp_top_sort_name(sort)) == 0) {
+		for (enum gp_cli_top_sort sort = 0; sort < GP_TOP_SORTS; sort++) {
+			if (strcmp(value, gp_cli_top_sort_name(sort)) == 0) {
 				settings->sort = sort;
 				return 0;
 			}
 		}
-		gp_usage_error(settings->command,
-			       _("'%s' is no order: priority, ran, held, preemptions or pid"),
-			       value);
+		gp_cli_usage_error(settings->command,
+				   _("'%s' is no order: priority, ran, held, preemptions or pid"),
+				   value);
 		return -EINVAL;
 	}
 	return 0;
@@ -66,12 +66,12 @@ static void say_driver_too(const struct gp_root *root)
 {
 	char policy[16];
 
-	gp_driver_sched_policy(root, policy, sizeof(policy));
+	gp_inspect_driver_sched_policy(root, policy, sizeof(policy));
 	if (*policy && strcmp(policy, "off") != 0)
 		printf(_("The driver schedules, too (policy %s): gpreempt top --driver\n"), policy);
 }
 
-static void print_daemon(const struct gp_top *top, const struct gp_root *root)
+static void print_daemon(const struct gp_cli_top_data *top, const struct gp_root *root)
 {
 	printf(top->status.mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held\n")
 				: _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held\n"),
@@ -83,12 +83,12 @@ static void print_daemon(const struct gp_top *top, const struct gp_root *root)
 	say_driver_too(root);
 }
 
-static void print_driver(const struct gp_top *top)
+static void print_driver(const struct gp_cli_top_data *top)
 {
-	const struct gp_driver_sched *driver = &top->driver;
+	const struct gp_inspect_driver_sched *driver = &top->driver;
 	char text[128];
 
-	gp_top_driver_text(top, text, sizeof(text));
+	gp_cli_top_driver_text(top, text, sizeof(text));
 	puts(text);
 	if (strcmp(driver->policy, "off") == 0)
 		puts(_("It is off: write a policy to /sys/module/amdgpu/parameters/kfd_sched."));
@@ -99,7 +99,7 @@ static void print_driver(const struct gp_top *top)
 		printf(_("%zu lines of %s are not understood.\n"), driver->unread, GP_DRIVER_SCHED);
 }
 
-static int print(const struct gp_top *top, const struct gp_root *root)
+static int print(const struct gp_cli_top_data *top, const struct gp_root *root)
 {
 	int error;
 
@@ -108,27 +108,27 @@ static int print(const struct gp_top *top, const struct gp_root *root)
 	else
 		print_daemon(top, root);
 	putchar('\n');
-	error = print_table(gp_top_devices(top));
+	error = print_table(gp_cli_top_devices(top));
 	putchar('\n');
 	if (!error)
-		error = print_table(gp_top_jobs(top));
+		error = print_table(gp_cli_top_jobs(top));
 	if (error || !top->from_driver)
 		return error;
 	putchar('\n');
-	return print_table(gp_top_queues(top));
+	return print_table(gp_cli_top_queues(top));
 }
 
-static int once(const struct settings *settings, struct gp_daemon_client *client,
+static int once(const struct settings *settings, struct gp_cli_daemon_client *client,
 		struct gp_diag *diag)
 {
-	struct gp_top top = {0};
-	int error = client ? gp_top_read(&top, client, diag)
-			   : gp_top_read_driver(&top, &settings->root, diag);
+	struct gp_cli_top_data top = {0};
+	int error = client ? gp_cli_top_read(&top, client, diag)
+			   : gp_cli_top_read_driver(&top, &settings->root, diag);
 
 	if (!error) {
-		gp_top_arrange(&top, settings->sort, settings->filter);
+		gp_cli_top_arrange(&top, settings->sort, settings->filter);
 		if (settings->json) {
-			json_t *json = gp_top_json(&top);
+			json_t *json = gp_cli_top_json(&top);
 
 			error = gp_json_print(stdout, json, false);
 			json_decref(json);
@@ -136,7 +136,7 @@ static int once(const struct settings *settings, struct gp_daemon_client *client
 			error = print(&top, &settings->root);
 		}
 	}
-	gp_top_free(&top);
+	gp_cli_top_free(&top);
 	return error;
 }
 
@@ -144,19 +144,20 @@ static int once(const struct settings *settings, struct gp_daemon_client *client
  * The daemon where it answers; else the driver, if it has a scheduler and shows it. Without either
  * it is said what is missing of both.
  */
-static int choose(struct settings *settings, struct gp_daemon_client *client, struct gp_diag *diag)
+static int choose(struct settings *settings, struct gp_cli_daemon_client *client,
+		  struct gp_diag *diag)
 {
-	int error = gp_daemon_open(client, NULL);
+	int error = gp_cli_daemon_open(client, NULL);
 	char policy[16];
 
 	if (error != -ENOENT && error != -ECONNREFUSED)
-		return error ? gp_daemon_open(client, diag) : 0;
-	gp_driver_sched_policy(&settings->root, policy, sizeof(policy));
+		return error ? gp_cli_daemon_open(client, diag) : 0;
+	gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
 	if (*policy) {
 		settings->driver = true;
 		return 0;
 	}
-	error = gp_daemon_open(client, diag);
+	error = gp_cli_daemon_open(client, diag);
 	if (error)
 		gp_diag(diag, GP_NOTE,
 			_("and the driver has no scheduler inside that could be shown instead"));
@@ -165,8 +166,8 @@ static int choose(struct settings *settings, struct gp_daemon_client *client, st
 
 static int show(struct settings *settings, struct gp_diag *diag)
 {
-	struct gp_daemon_client client = {.socket = -1};
-	struct gp_daemon_client *from;
+	struct gp_cli_daemon_client client = {.socket = -1};
+	struct gp_cli_daemon_client *from;
 	bool asked = settings->driver;
 	int error = asked ? 0 : choose(settings, &client, diag);
 
@@ -175,36 +176,37 @@ static int show(struct settings *settings, struct gp_diag *diag)
 	from = settings->driver ? NULL : &client;
 	error = -ENOTTY;
 	if (!settings->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		error = gp_top_screen(from, &settings->root, settings->sort, settings->filter);
+		error = gp_cli_top_screen(from, &settings->root, settings->sort, settings->filter);
 	/* Into a file, or on a terminal of which nothing is known. */
 	if (error == -ENOTTY)
 		error = once(settings, from, diag);
 	/* Its scheduler is there, but not for us to see; the other one is not there. */
 	if (error && settings->driver && !asked)
-		gp_daemon_open(&client, diag);
-	gp_daemon_close(&client);
+		gp_cli_daemon_open(&client, diag);
+	gp_cli_daemon_close(&client);
 	return error;
 }
 
-static int run(const struct gp_command *command, int argc, char **argv)
+static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .root = {.dir = ""}};
 	struct gp_cli_diag sink;
-	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
+	int first, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, _("there is nothing to do with '%s'"), argv[first]);
+		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+					  argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (!gp_root_is_live(&settings.root) && !settings.driver)
-		return gp_usage_error(command, _("--root goes with --driver"));
-	if (gp_check_root(command, &settings.root))
+		return gp_cli_usage_error(command, _("--root goes with --driver"));
+	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_option options[] = {
+static const struct gp_cli_option options[] = {
 	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print it once and end")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/json.md)")},
@@ -219,7 +221,7 @@ static const struct gp_option options[] = {
 	{0},
 };
 
-const struct gp_command gp_command_top = {
+const struct gp_cli_command gp_cli_top = {
 	.name = "top",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

@@ -84,8 +84,8 @@ static void draw_history(int y, int x, const u8 *history)
 	}
 }
 
-static void draw_gpu(int y, const char *policy, const struct gp_msg_device *device,
-		     const struct gp_top_gpu *gpu)
+static void draw_gpu(int y, const char *policy, const struct gp_proto_msg_device *device,
+		     const struct gp_cli_top_gpu *gpu)
 {
 	u8 percent = gpu->history[GP_TOP_HISTORY - 1];
 	char text[64], bar[BAR + 1];
@@ -113,7 +113,7 @@ struct layout {
 };
 
 /* Where columns begin. */
-static struct layout lay_out(const struct gp_top_screen *screen)
+static struct layout lay_out(const struct gp_cli_top_screen *screen)
 {
 	struct layout at = {.pid = 1, .class = 9, .priority = 17, .state = 23, .state_width = 8};
 
@@ -149,8 +149,8 @@ static void draw_head(int y, const struct layout *at)
 	attroff(A_REVERSE);
 }
 
-static void draw_job(int y, const struct layout *at, const struct gp_top_screen *screen,
-		     const struct gp_msg_job *job)
+static void draw_job(int y, const struct layout *at, const struct gp_cli_top_screen *screen,
+		     const struct gp_proto_msg_job *job)
 {
 	char text[64], name[GP_PROTO_NAME];
 	bool driver = screen->top.from_driver;
@@ -161,12 +161,12 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 	}
 	snprintf(text, sizeof(text), "%u", job->pid);
 	put(y, at->pid, 7, text, true);
-	put(y, at->class, 7, driver ? "-" : gp_class_name(job->job_class), false);
+	put(y, at->class, 7, driver ? "-" : gp_cli_class_name(job->job_class), false);
 	snprintf(text, sizeof(text), "%u", job->priority);
 	put(y, at->priority, 5, text, true);
-	put(y, at->state, at->state_width, gp_top_state(&screen->top, job), false);
+	put(y, at->state, at->state_width, gp_cli_top_state(&screen->top, job), false);
 	snprintf(text, sizeof(text), "%u/%u", job->busy_queues, job->queues);
-	if (!gp_top_sees_work(job->gpu_id))
+	if (!gp_cli_top_sees_work(job->gpu_id))
 		snprintf(text, sizeof(text), "-/%u", job->queues);
 	put(y, at->queues, 6, text, true);
 	if (at->backlog >= 0) {
@@ -177,7 +177,7 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 		put(y, at->waited, 7, "-", true);
 	else
 		put_time(y, at->waited, 7, job->waited_ns);
-	if (gp_top_sees_work(job->gpu_id))
+	if (gp_cli_top_sees_work(job->gpu_id))
 		put_time(y, at->ran, 7, job->ran_ns);
 	else
 		put(y, at->ran, 7, "-", true);
@@ -190,7 +190,7 @@ static void draw_job(int y, const struct layout *at, const struct gp_top_screen 
 }
 
 /* As many as fit, the selected one among them. */
-static void draw_jobs(const struct gp_top_screen *screen, int y)
+static void draw_jobs(const struct gp_cli_top_screen *screen, int y)
 {
 	struct layout at = lay_out(screen);
 	int room = LINES - 2 - y;
@@ -209,20 +209,20 @@ static void draw_jobs(const struct gp_top_screen *screen, int y)
 
 /* ---- first and last line ---- */
 
-static void draw_status(const struct gp_top_screen *screen)
+static void draw_status(const struct gp_cli_top_screen *screen)
 {
-	const struct gp_msg_daemon_status *status = &screen->top.status;
+	const struct gp_proto_msg_daemon_status *status = &screen->top.status;
 	char text[TEXT];
 
 	if (screen->top.from_driver)
-		gp_top_driver_text(&screen->top, text, sizeof(text));
+		gp_cli_top_driver_text(&screen->top, text, sizeof(text));
 	else
 		snprintf(text, sizeof(text),
 			 status->mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held")
 				      : _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held"),
 			 status->pid, status->mode ? "act" : "observe", status->jobs, status->held);
 	put(0, 0, COLS, text, false);
-	snprintf(text, sizeof(text), _("order: %s"), gp_top_sort_name(screen->sort));
+	snprintf(text, sizeof(text), _("order: %s"), gp_cli_top_sort_name(screen->sort));
 	put(1, 0, 20, text, false);
 	if (*screen->filter) {
 		snprintf(text, sizeof(text), _("only: %s"), screen->filter);
@@ -235,9 +235,9 @@ static void draw_status(const struct gp_top_screen *screen)
 	}
 }
 
-static void ask_text(const struct gp_top_screen *screen, char *out, size_t size)
+static void ask_text(const struct gp_cli_top_screen *screen, char *out, size_t size)
 {
-	const struct gp_msg_job *job = gp_top_find(screen, screen->concerns);
+	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->concerns);
 	char name[GP_PROTO_NAME], who[GP_PROTO_NAME + 32];
 
 	if (!job) {
@@ -245,7 +245,7 @@ static void ask_text(const struct gp_top_screen *screen, char *out, size_t size)
 		return;
 	}
 	gp_wire_text(name, sizeof(name), job->name, sizeof(job->name));
-	gp_decision_who(name, job->pid, who, sizeof(who));
+	gp_cli_decision_who(name, job->pid, who, sizeof(who));
 	if (screen->action == GP_TOP_DO_RENICE)
 		snprintf(out, size, _("Give %s priority %u? (y/n)"), who, screen->priority);
 	else
@@ -255,7 +255,7 @@ static void ask_text(const struct gp_top_screen *screen, char *out, size_t size)
 			 who);
 }
 
-static void draw_last(const struct gp_top_screen *screen)
+static void draw_last(const struct gp_cli_top_screen *screen)
 {
 	char text[TEXT];
 
@@ -276,7 +276,7 @@ static void draw_last(const struct gp_top_screen *screen)
 	put(LINES - 1, 0, COLS - 1, text, false);
 }
 
-void gp_top_draw(const struct gp_top_screen *screen)
+void gp_cli_top_draw(const struct gp_cli_top_screen *screen)
 {
 	int y = 2;
 
@@ -284,7 +284,7 @@ void gp_top_draw(const struct gp_top_screen *screen)
 	if (screen->connected) {
 		draw_status(screen);
 		for (size_t i = 0; i < screen->top.device_count && y < LINES / 2; i++)
-			draw_gpu(y++, gp_top_policy(&screen->top, &screen->top.devices[i]),
+			draw_gpu(y++, gp_cli_top_policy(&screen->top, &screen->top.devices[i]),
 				 &screen->top.devices[i], &screen->gpus[i]);
 		draw_jobs(screen, y);
 	}

@@ -12,7 +12,7 @@
 
 #define NS_A_MS 1000000ull
 
-static bool is_held(const struct gp_driver_job *job)
+static bool is_held(const struct gp_inspect_driver_job *job)
 {
 	return job->run == GP_DRIVER_SUSPENDING || job->run == GP_DRIVER_SUSPENDED;
 }
@@ -23,9 +23,9 @@ _Static_assert((int)GP_DRIVER_SUSPENDING == (int)GP_DAEMON_SUSPENDING &&
 		       (int)GP_DRIVER_RESUMING == (int)GP_DAEMON_RESUMING,
 	       "a state of one is that of the other");
 
-static struct gp_msg_job to_job(const struct gp_driver_job *from)
+static struct gp_proto_msg_job to_job(const struct gp_inspect_driver_job *from)
 {
-	struct gp_msg_job job = {
+	struct gp_proto_msg_job job = {
 		.id = from->pid,
 		.uid = from->uid,
 		.pid = from->pid,
@@ -49,7 +49,7 @@ static struct gp_msg_job to_job(const struct gp_driver_job *from)
 	return job;
 }
 
-static struct gp_msg_device *device_of(struct gp_top *top, u32 gpu_id)
+static struct gp_proto_msg_device *device_of(struct gp_cli_top_data *top, u32 gpu_id)
 {
 	for (size_t i = 0; i < top->device_count; i++) {
 		if (top->devices[i].gpu_id == gpu_id)
@@ -57,15 +57,15 @@ static struct gp_msg_device *device_of(struct gp_top *top, u32 gpu_id)
 	}
 	if (top->device_count == GP_DAEMON_DEVICES)
 		return NULL;
-	top->devices[top->device_count] = (struct gp_msg_device){.gpu_id = gpu_id};
+	top->devices[top->device_count] = (struct gp_proto_msg_device){.gpu_id = gpu_id};
 	return &top->devices[top->device_count++];
 }
 
 /* On each GPU once, however many queues it has there. */
-static void count_on_devices(struct gp_top *top, const struct gp_driver_job *job)
+static void count_on_devices(struct gp_cli_top_data *top, const struct gp_inspect_driver_job *job)
 {
 	for (size_t i = 0; i < job->item_count; i++) {
-		struct gp_msg_device *device = device_of(top, job->items[i].gpu_id);
+		struct gp_proto_msg_device *device = device_of(top, job->items[i].gpu_id);
 		bool counted = false;
 
 		for (size_t j = 0; j < i; j++)
@@ -74,17 +74,18 @@ static void count_on_devices(struct gp_top *top, const struct gp_driver_job *job
 			continue;
 		device->members++;
 		device->held += is_held(job);
-		device->running +=
-			job->run == GP_DRIVER_RUNNING && job->busy && !gp_driver_job_is_off(job);
+		device->running += job->run == GP_DRIVER_RUNNING && job->busy &&
+				   !gp_inspect_driver_job_is_off(job);
 	}
 }
 
-int gp_top_read_driver(struct gp_top *top, const struct gp_root *root, struct gp_diag *diag)
+int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *root,
+			   struct gp_diag *diag)
 {
 	int error;
 
-	gp_top_free(top);
-	error = gp_driver_sched_read(root, &top->driver);
+	gp_cli_top_free(top);
+	error = gp_inspect_driver_sched_read(root, &top->driver);
 	if (error == -EPROTO)
 		return gp_fail(diag, error,
 			       _("%s is not understood; is the driver of the same version as this "
@@ -109,8 +110,8 @@ int gp_top_read_driver(struct gp_top *top, const struct gp_root *root, struct gp
 	return 0;
 }
 
-const struct gp_driver_job *gp_top_driver_job(const struct gp_top *top,
-					      const struct gp_msg_job *job)
+const struct gp_inspect_driver_job *gp_cli_top_driver_job(const struct gp_cli_top_data *top,
+							  const struct gp_proto_msg_job *job)
 {
 	for (size_t i = 0; i < top->driver.job_count; i++) {
 		if (top->driver.jobs[i].pid == job->pid)
@@ -119,13 +120,13 @@ const struct gp_driver_job *gp_top_driver_job(const struct gp_top *top,
 	return NULL;
 }
 
-void gp_top_driver_text(const struct gp_top *top, char *out, size_t size)
+void gp_cli_top_driver_text(const struct gp_cli_top_data *top, char *out, size_t size)
 {
 	snprintf(out, size, _("the driver's scheduler, policy %s: %u jobs, %u held"),
 		 top->driver.policy, top->status.jobs, top->status.held);
 }
 
-struct gp_table *gp_top_queues(const struct gp_top *top)
+struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top)
 {
 	struct gp_table *table = gp_table_new();
 	char text[32];
@@ -137,10 +138,10 @@ struct gp_table *gp_top_queues(const struct gp_top *top)
 	gp_table_column(table, _("OFF FOR"), GP_RIGHT);
 	gp_table_column(table, _("STATE"), GP_LEFT);
 	for (size_t i = 0; i < top->job_count; i++) {
-		const struct gp_driver_job *job = gp_top_driver_job(top, &top->jobs[i]);
+		const struct gp_inspect_driver_job *job = gp_cli_top_driver_job(top, &top->jobs[i]);
 
 		for (size_t j = 0; job && j < job->item_count; j++) {
-			const struct gp_driver_queue *queue = &job->items[j];
+			const struct gp_inspect_driver_queue *queue = &job->items[j];
 
 			gp_table_cellf(table, "%u", job->pid);
 			gp_table_cellf(table, "%u", queue->id);
@@ -164,12 +165,12 @@ struct gp_table *gp_top_queues(const struct gp_top *top)
 
 /* ---- JSON ---- */
 
-json_t *gp_top_queues_json(const struct gp_driver_job *job)
+json_t *gp_cli_top_queues_json(const struct gp_inspect_driver_job *job)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < job->item_count; i++) {
-		const struct gp_driver_queue *queue = &job->items[i];
+		const struct gp_inspect_driver_queue *queue = &job->items[i];
 		json_t *item = json_object();
 
 		json_object_set_new(item, "id", json_integer(queue->id));
@@ -186,9 +187,9 @@ json_t *gp_top_queues_json(const struct gp_driver_job *job)
 	return list;
 }
 
-json_t *gp_top_driver_json(const struct gp_top *top)
+json_t *gp_cli_top_driver_json(const struct gp_cli_top_data *top)
 {
-	const struct gp_driver_sched *driver = &top->driver;
+	const struct gp_inspect_driver_sched *driver = &top->driver;
 	json_t *json =
 		json_pack("{sI sI sI sI sI sI sI}", "poll_us", (json_int_t)driver->poll_us, "polls",
 			  (json_int_t)driver->polls, "events", (json_int_t)driver->events,

@@ -20,13 +20,13 @@ enum { INTERVAL_MS = 1000, ESCAPE = 27, PIN_NONE = 0, PIN_HOLD = 2 };
 
 static void keep_said(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
-	struct gp_top_screen *screen = gp_container(diag, struct gp_top_screen, diag);
+	struct gp_cli_top_screen *screen = gp_container(diag, struct gp_cli_top_screen, diag);
 
 	(void)severity;
 	snprintf(screen->said, sizeof(screen->said), "%s", text);
 }
 
-const struct gp_msg_job *gp_top_find(const struct gp_top_screen *screen, u64 id)
+const struct gp_proto_msg_job *gp_cli_top_find(const struct gp_cli_top_screen *screen, u64 id)
 {
 	for (size_t i = 0; i < screen->top.job_count; i++) {
 		if (screen->top.jobs[i].id == id)
@@ -38,7 +38,8 @@ const struct gp_msg_job *gp_top_find(const struct gp_top_screen *screen, u64 id)
 /* ---- readings ---- */
 
 /* Which part of the time since the last reading the GPU was busy. */
-static void note_gpu(struct gp_top_gpu *gpu, const struct gp_msg_device *device, u64 elapsed)
+static void note_gpu(struct gp_cli_top_gpu *gpu, const struct gp_proto_msg_device *device,
+		     u64 elapsed)
 {
 	u8 percent = GP_TOP_UNKNOWN;
 
@@ -56,37 +57,37 @@ static void note_gpu(struct gp_top_gpu *gpu, const struct gp_msg_device *device,
 }
 
 /* 0: there is a new reading. */
-static int read_top(struct gp_top_screen *screen)
+static int read_top(struct gp_cli_top_screen *screen)
 {
 	int error = 0;
 
 	if (!screen->client) {
-		error = gp_top_read_driver(&screen->top, screen->root, &screen->diag);
+		error = gp_cli_top_read_driver(&screen->top, screen->root, &screen->diag);
 		if (!error && !screen->connected)
 			screen->said[0] = 0;
 		return error;
 	}
 	if (!screen->connected)
-		error = gp_daemon_open(screen->client, &screen->diag);
+		error = gp_cli_daemon_open(screen->client, &screen->diag);
 	if (!error) {
 		if (!screen->connected)
 			screen->said[0] = 0;
-		error = gp_top_read(&screen->top, screen->client, &screen->diag);
+		error = gp_cli_top_read(&screen->top, screen->client, &screen->diag);
 	}
 	if (error)
-		gp_daemon_close(screen->client);
+		gp_cli_daemon_close(screen->client);
 	return error;
 }
 
-static void take(struct gp_top_screen *screen, bool tick)
+static void take(struct gp_cli_top_screen *screen, bool tick)
 {
-	struct gp_top *top = &screen->top;
+	struct gp_cli_top_data *top = &screen->top;
 	int error = read_top(screen);
 
 	screen->connected = !error;
 	if (error) {
 		/* Tried again at the next reading. */
-		gp_top_free(top);
+		gp_cli_top_free(top);
 		return;
 	}
 	if (tick) {
@@ -96,40 +97,41 @@ static void take(struct gp_top_screen *screen, bool tick)
 			note_gpu(&screen->gpus[i], &top->devices[i], elapsed);
 		screen->read_ns = top->status.now_ns;
 	}
-	gp_top_arrange(top, screen->sort, screen->filter);
-	if (!gp_top_find(screen, screen->selected))
+	gp_cli_top_arrange(top, screen->sort, screen->filter);
+	if (!gp_cli_top_find(screen, screen->selected))
 		screen->selected = top->job_count ? top->jobs[0].id : 0;
 }
 
 /* ---- what keys do ---- */
 
-static void do_action(struct gp_top_screen *screen)
+static void do_action(struct gp_cli_top_screen *screen)
 {
-	const struct gp_msg_job *job = gp_top_find(screen, screen->concerns);
+	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->concerns);
 
 	if (!job) {
 		snprintf(screen->said, sizeof(screen->said), "%s", _("the job has gone"));
 	} else if (screen->action == GP_TOP_DO_RENICE) {
-		struct gp_msg_set set = {.pid = job->pid,
-					 .what = GP_DAEMON_SET_PRIORITY,
-					 .priority = screen->priority};
+		struct gp_proto_msg_set set = {.pid = job->pid,
+					       .what = GP_DAEMON_SET_PRIORITY,
+					       .priority = screen->priority};
 
-		gp_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_SET, &set, sizeof(set),
-			      0, 0);
+		gp_cli_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_SET, &set,
+				  sizeof(set), 0, 0);
 	} else {
-		struct gp_msg_pin pin = {.pid = job->pid,
-					 .pin = screen->action == GP_TOP_DO_SUSPEND ? PIN_HOLD
-										    : PIN_NONE};
+		struct gp_proto_msg_pin pin = {.pid = job->pid,
+					       .pin = screen->action == GP_TOP_DO_SUSPEND
+							      ? PIN_HOLD
+							      : PIN_NONE};
 
-		gp_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_PIN, &pin, sizeof(pin),
-			      0, 0);
+		gp_cli_daemon_ask(screen->client, &screen->diag, GP_MSG_DAEMON_PIN, &pin,
+				  sizeof(pin), 0, 0);
 	}
 	take(screen, false);
 }
 
-static void move_selection(struct gp_top_screen *screen, int by)
+static void move_selection(struct gp_cli_top_screen *screen, int by)
 {
-	const struct gp_msg_job *job = gp_top_find(screen, screen->selected);
+	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->selected);
 	size_t count = screen->top.job_count;
 
 	if (!job)
@@ -142,14 +144,15 @@ static void move_selection(struct gp_top_screen *screen, int by)
 	screen->selected = screen->top.jobs[at].id;
 }
 
-static void begin(struct gp_top_screen *screen, enum gp_top_mode mode, enum gp_top_action action)
+static void begin(struct gp_cli_top_screen *screen, enum gp_cli_top_mode mode,
+		  enum gp_cli_top_action action)
 {
 	if (!screen->client) {
 		snprintf(screen->said, sizeof(screen->said), "%s",
 			 _("only jobs of gpreemptd can be changed; these are the driver's"));
 		return;
 	}
-	if (!gp_top_find(screen, screen->selected))
+	if (!gp_cli_top_find(screen, screen->selected))
 		return;
 	screen->concerns = screen->selected;
 	screen->action = action;
@@ -157,7 +160,7 @@ static void begin(struct gp_top_screen *screen, enum gp_top_mode mode, enum gp_t
 	screen->input[0] = 0;
 }
 
-static void list_key(struct gp_top_screen *screen, int key)
+static void list_key(struct gp_cli_top_screen *screen, int key)
 {
 	screen->said[0] = 0;
 	switch (key) {
@@ -192,7 +195,7 @@ static void list_key(struct gp_top_screen *screen, int key)
 	}
 }
 
-static void end_input(struct gp_top_screen *screen)
+static void end_input(struct gp_cli_top_screen *screen)
 {
 	u64 priority;
 
@@ -210,7 +213,7 @@ static void end_input(struct gp_top_screen *screen)
 	}
 }
 
-static void input_key(struct gp_top_screen *screen, int key)
+static void input_key(struct gp_cli_top_screen *screen, int key)
 {
 	size_t length = strlen(screen->input);
 
@@ -229,7 +232,7 @@ static void input_key(struct gp_top_screen *screen, int key)
 	}
 }
 
-static void handle(struct gp_top_screen *screen, int key)
+static void handle(struct gp_cli_top_screen *screen, int key)
 {
 	/* A change of the terminal's size: drawing again is all it needs. */
 	if (key == KEY_RESIZE)
@@ -247,7 +250,7 @@ static void handle(struct gp_top_screen *screen, int key)
 
 /* ---- the loop ---- */
 
-static void loop(struct gp_top_screen *screen, int signals)
+static void loop(struct gp_cli_top_screen *screen, int signals)
 {
 	u64 next = 0;
 
@@ -260,7 +263,7 @@ static void loop(struct gp_top_screen *screen, int signals)
 			take(screen, true);
 			next = now + INTERVAL_MS * 1000000ull;
 		}
-		gp_top_draw(screen);
+		gp_cli_top_draw(screen);
 		/* A signal of ncurses' own (size, stop, continue) ends the wait, too. */
 		poll(fds, GP_ARRAY_SIZE(fds), (int)((next - now) / 1000000) + 1);
 		for (int key; !screen->quit && (key = getch()) != ERR;)
@@ -273,7 +276,7 @@ static void loop(struct gp_top_screen *screen, int signals)
 
 /* Stop, continue and the size are ncurses' own affair: it puts the terminal back before stopping
  * and draws again after. */
-static int on_terminal(struct gp_top_screen *screen, int signals)
+static int on_terminal(struct gp_cli_top_screen *screen, int signals)
 {
 	SCREEN *terminal = newterm(NULL, stdout, stdin);
 
@@ -291,13 +294,13 @@ static int on_terminal(struct gp_top_screen *screen, int signals)
 	return 0;
 }
 
-int gp_top_screen(struct gp_daemon_client *client, const struct gp_root *root,
-		  enum gp_top_sort sort, const char *filter)
+int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root *root,
+		      enum gp_cli_top_sort sort, const char *filter)
 {
-	struct gp_top_screen screen = {.client = client,
-				       .root = root,
-				       .sort = sort,
-				       .connected = true};
+	struct gp_cli_top_screen screen = {.client = client,
+					   .root = root,
+					   .sort = sort,
+					   .connected = true};
 	struct signalfd_siginfo info;
 	sigset_t set, old;
 	int signals, error;
@@ -318,6 +321,6 @@ int gp_top_screen(struct gp_daemon_client *client, const struct gp_root *root,
 	if (signals >= 0)
 		close(signals);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	gp_top_free(&screen.top);
+	gp_cli_top_free(&screen.top);
 	return error;
 }

@@ -14,46 +14,46 @@ enum {
 	GP_TOP_UNKNOWN = 255, /* no percentage yet */
 };
 
-enum gp_top_mode {
+enum gp_cli_top_mode {
 	GP_TOP_LIST,    /* keys are commands */
 	GP_TOP_FILTER,  /* a text is written */
 	GP_TOP_RENICE,  /* a number is written */
 	GP_TOP_CONFIRM, /* y does it */
 };
 
-enum gp_top_action { GP_TOP_DO_SUSPEND, GP_TOP_DO_CONTINUE, GP_TOP_DO_RENICE };
+enum gp_cli_top_action { GP_TOP_DO_SUSPEND, GP_TOP_DO_CONTINUE, GP_TOP_DO_RENICE };
 
-struct gp_top_gpu {
+struct gp_cli_top_gpu {
 	u32 gpu_id;
 	u64 busy_ns;
 	u8 history[GP_TOP_HISTORY]; /* per cent of the time, oldest first */
 };
 
-struct gp_top_screen {
-	struct gp_diag diag;             /* keeps what is said for the last line */
-	struct gp_daemon_client *client; /* NULL: the driver is read */
+struct gp_cli_top_screen {
+	struct gp_diag diag;                 /* keeps what is said for the last line */
+	struct gp_cli_daemon_client *client; /* NULL: the driver is read */
 	const struct gp_root *root;
-	struct gp_top top;
+	struct gp_cli_top_data top;
 	bool connected, quit;
-	enum gp_top_sort sort;
-	enum gp_top_mode mode;
-	enum gp_top_action action;
+	enum gp_cli_top_sort sort;
+	enum gp_cli_top_mode mode;
+	enum gp_cli_top_action action;
 	char filter[GP_TOP_INPUT], input[GP_TOP_INPUT];
 	u64 selected; /* id of a job; 0: none */
 	u64 concerns; /* id of the job that is asked about */
 	u32 priority;
 	char said[256];
-	struct gp_top_gpu gpus[GP_DAEMON_DEVICES];
+	struct gp_cli_top_gpu gpus[GP_DAEMON_DEVICES];
 	u64 read_ns; /* the daemon's time of the last reading */
 };
 
 /* Until the user ends it or a signal does; the terminal is as it was afterwards. -ENOTTY when the
  * terminal cannot do it (not said). */
-int gp_top_screen(struct gp_daemon_client *client, const struct gp_root *root,
-		  enum gp_top_sort sort, const char *filter);
+int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root *root,
+		      enum gp_cli_top_sort sort, const char *filter);
 
 /* The job with that id in the last reading, or NULL. */
-const struct gp_msg_job *gp_top_find(const struct gp_top_screen *screen, u64 id);
-void gp_top_draw(const struct gp_top_screen *screen);
+const struct gp_proto_msg_job *gp_cli_top_find(const struct gp_cli_top_screen *screen, u64 id);
+void gp_cli_top_draw(const struct gp_cli_top_screen *screen);
 
 #endif

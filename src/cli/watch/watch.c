@@ -26,7 +26,7 @@ struct output {
 	int signals; /* -1: none are taken */
 };
 
-bool gp_watch_seconds(const char *text, u64 *interval_ns)
+bool gp_cli_watch_seconds(const char *text, u64 *interval_ns)
 {
 	char *end;
 	double seconds = strtod(text, &end);
@@ -96,7 +96,7 @@ static int write_all(const struct output *output, const char *text, size_t len, 
 }
 
 /* One reading, printed to memory first: a signal can end its writing, not its making. */
-static int take(const struct gp_watch *watch, const struct output *output,
+static int take(const struct gp_cli_watch *watch, const struct output *output,
 		int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	char *text = NULL;
@@ -122,7 +122,7 @@ static int take(const struct gp_watch *watch, const struct output *output,
 	return error;
 }
 
-static int repeat(const struct gp_watch *watch, const struct output *output,
+static int repeat(const struct gp_cli_watch *watch, const struct output *output,
 		  int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	u64 next = gp_monotonic_ns();
@@ -143,7 +143,7 @@ static int repeat(const struct gp_watch *watch, const struct output *output,
 	return error == -ECANCELED ? 0 : error;
 }
 
-static int run_with(const struct gp_watch *watch, struct output *output,
+static int run_with(const struct gp_cli_watch *watch, struct output *output,
 		    int (*sample)(void *ctx, FILE *out), void *ctx)
 {
 	/* The alternate screen keeps the scrollback clean; lines are cut, not wrapped. */
@@ -166,7 +166,8 @@ static int run_with(const struct gp_watch *watch, struct output *output,
 	return status == -ECANCELED ? 0 : status;
 }
 
-int gp_watch_run(const struct gp_watch *watch, int (*sample)(void *ctx, FILE *out), void *ctx)
+int gp_cli_watch_run(const struct gp_cli_watch *watch, int (*sample)(void *ctx, FILE *out),
+		     void *ctx)
 {
 	struct output output = {.fd = STDOUT_FILENO, .signals = -1};
 	struct signalfd_siginfo info;

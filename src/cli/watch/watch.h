@@ -14,7 +14,7 @@
 
 #define GP_WATCH_SECONDS_MAX 86400.0
 
-struct gp_watch {
+struct gp_cli_watch {
 	struct gp_diag *diag; /* where a failure to write is said */
 	bool once;            /* one reading, nothing of what follows */
 	u64 interval_ns;
@@ -23,13 +23,14 @@ struct gp_watch {
 };
 
 /* "0.5" as a time; false when it is none between 0.01 s and a day. */
-bool gp_watch_seconds(const char *text, u64 *interval_ns);
+bool gp_cli_watch_seconds(const char *text, u64 *interval_ns);
 
 /*
  * `sample` prints a reading to the stream, which is in memory and goes to standard output when it
  * returns 0. Stops at the first reading that does not, or that cannot be written (said), and
  * returns that error; 0 when it was ended.
  */
-int gp_watch_run(const struct gp_watch *watch, int (*sample)(void *ctx, FILE *out), void *ctx);
+int gp_cli_watch_run(const struct gp_cli_watch *watch, int (*sample)(void *ctx, FILE *out),
+		     void *ctx);
 
 #endif

@@ -108,7 +108,8 @@ static void tell(const struct decision *list, size_t count, u64 lines)
 	}
 }
 
-int gp_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines, bool json)
+int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines,
+		      bool json)
 {
 	struct decision *list = NULL, next;
 	size_t count = 0, capacity = 0;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 
 /* Its decisions about pid, and for it, from debugfs; the last `lines`, in JSON all. */
-int gp_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines, bool json);
+int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines,
+		      bool json);
 
 #endif

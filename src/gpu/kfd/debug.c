@@ -25,7 +25,7 @@
 /* How long another thread's exec may take from the end of the lead thread to the new program. */
 #define EXEC_MS 500
 
-int gp_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args)
+int gp_kfd_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args)
 {
 	args->pid = control->pid;
 	args->op = op;
@@ -60,7 +60,7 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 {
 	u32 tracer = 0, uid = 0;
 	char name[32];
-	int error = gp_debug_status(pid, &tracer, &uid);
+	int error = gp_kfd_debug_status(pid, &tracer, &uid);
 
 	(void)pidfd;
 	if (error) {
@@ -108,8 +108,8 @@ static void disable(struct gp_control *control)
 	if (!control->enabled)
 		return;
 	if (!control->gone) {
-		gp_debug_answer_runtime(control);
-		gp_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
+		gp_kfd_debug_answer_runtime(control);
+		gp_kfd_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
 	}
 	control->enabled = false;
 }
@@ -123,7 +123,7 @@ static int enable(struct gp_control *control)
 	args.enable.rinfo_ptr = (uintptr_t)&info;
 	args.enable.rinfo_size = sizeof(info);
 	args.enable.dbg_fd = (u32)control->events[1];
-	int error = gp_debug_trap(control, GP_KFD_DBG_ENABLE, &args);
+	int error = gp_kfd_debug_trap(control, GP_KFD_DBG_ENABLE, &args);
 	if (error)
 		return error;
 	control->enabled = true;
@@ -144,7 +144,7 @@ static int say_enable_error(struct gp_control *control, struct gp_diag *diag, in
 	case -EALREADY:
 		/* Somebody enabled it and let go of ptrace. The driver has made us the owner
 		 * without counting us: end the session while its pointer to us is good. */
-		gp_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
+		gp_kfd_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
 		return gp_fail(diag, -EUCLEAN,
 			       _("process %u was held by a debugger that had detached; its session "
 				 "was ended, try again"),
@@ -179,14 +179,14 @@ static int begin(struct gp_control *control, struct gp_diag *diag)
 	error = open_device(control, diag);
 	if (error)
 		return error;
-	error = gp_debug_remember_program(control);
-	if (!error && !gp_debug_status(control->pid, &tracer, &uid) &&
+	error = gp_kfd_debug_remember_program(control);
+	if (!error && !gp_kfd_debug_status(control->pid, &tracer, &uid) &&
 	    tracer != (u32)syscall(SYS_gettid))
-		error = gp_debug_seize(control);
+		error = gp_kfd_debug_seize(control);
 	/* A pid that was still the pinned process's after it was seized is that process. */
 	if (!error && syscall(SYS_pidfd_send_signal, control->pidfd, 0, NULL, 0) < 0)
 		error = -ESRCH;
-	if (!error && !gp_debug_same_program(control))
+	if (!error && !gp_kfd_debug_same_program(control))
 		error = -ESRCH;
 	if (error)
 		return say_seize_error(control, diag, error);
@@ -200,7 +200,7 @@ static int begin(struct gp_control *control, struct gp_diag *diag)
 				 "before 6); start it with 'gpreempt run'"),
 			       control->pid);
 	}
-	error = gp_debug_make_current(control);
+	error = gp_kfd_debug_make_current(control);
 	return error ? gp_fail(diag, error, _("queues of process %u: %s"), control->pid,
 			       strerror(-error))
 		     : 0;
@@ -212,14 +212,14 @@ static void release(struct gp_control *control)
 	 * next signal (stray) or when this thread ends: stopping it to detach could fail its system
 	 * calls with EINTR. */
 	if (!control->gone) {
-		gp_debug_signals(control);
+		gp_kfd_debug_signals(control);
 		ptrace(PTRACE_DETACH, (pid_t)control->pid, NULL, NULL);
 	}
 	int fds[] = {control->kfd, control->memory, control->events[0], control->events[1]};
 	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	gp_control_queues_free(&control->queues);
+	gp_gpu_control_queues_free(&control->queues);
 	free(control->pointers);
 	free(control);
 }
@@ -264,12 +264,12 @@ static void wait_a_moment(void)
 static int seize_again(struct gp_control *control)
 {
 	for (int i = 0; i < EXEC_MS; i++) {
-		if (!gp_debug_same_program(control))
+		if (!gp_kfd_debug_same_program(control))
 			return -ESRCH;
 		wait_a_moment();
 	}
-	int error = gp_debug_seize(control);
-	if (!error && !gp_debug_same_program(control))
+	int error = gp_kfd_debug_seize(control);
+	if (!error && !gp_kfd_debug_same_program(control))
 		error = -ESRCH;
 	return error;
 }
@@ -291,14 +291,14 @@ static int take_back(struct gp_control *control)
 	return 0;
 }
 
-int gp_debug_recover(struct gp_control *control)
+int gp_kfd_debug_recover(struct gp_control *control)
 {
 	u32 tracer = 0, uid = 0;
-	int error = gp_debug_signals(control);
+	int error = gp_kfd_debug_signals(control);
 
 	if (error)
 		return error;
-	error = gp_debug_status(control->pid, &tracer, &uid);
+	error = gp_kfd_debug_status(control->pid, &tracer, &uid);
 	if (error)
 		return error;
 	/* Ours as before: what the driver refuses is a target without a runtime. */
@@ -316,15 +316,15 @@ static int event_fd(struct gp_control *control)
 
 static int pump(struct gp_control *control)
 {
-	int error = gp_debug_signals(control);
+	int error = gp_kfd_debug_signals(control);
 
 	if (!error)
-		error = gp_debug_make_current(control);
+		error = gp_kfd_debug_make_current(control);
 	if (error)
 		return error;
 	struct pollfd end = {.fd = control->pidfd, .events = POLLIN};
 	if (poll(&end, 1, 0) > 0 && end.revents & POLLIN) {
-		gp_debug_signals(control);
+		gp_kfd_debug_signals(control);
 		control->gone = true;
 	}
 	bool changed = control->changed;
@@ -334,7 +334,7 @@ static int pump(struct gp_control *control)
 
 /* ---- the queues as sysfs shows them ---- */
 
-static u32 ioctl_type(enum gp_queue_type type)
+static u32 ioctl_type(enum gp_gpu_queue_type type)
 {
 	switch (type) {
 	case GP_QUEUE_SDMA:
@@ -346,14 +346,14 @@ static u32 ioctl_type(enum gp_queue_type type)
 	}
 }
 
-int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out)
+int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 {
 	struct gp_gpu_process_list list = {0};
 	struct gp_root live = {.dir = ""};
 	int error = gp_kfd_describe(&live, NULL, pid, &list);
 
 	(void)pidfd;
-	*out = (struct gp_control_queues){0};
+	*out = (struct gp_gpu_control_queues){0};
 	for (size_t i = 0; !error && i < list.count; i++)
 		for (size_t q = 0; !error && q < list.items[i].queue_count; q++) {
 			const struct gp_gpu_queue *queue = &list.items[i].queues[q];
@@ -361,7 +361,7 @@ int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out)
 			error = gp_array_grow((void **)&out->items, out->count, &out->capacity,
 					      sizeof(*out->items));
 			if (!error)
-				out->items[out->count++] = (struct gp_control_queue){
+				out->items[out->count++] = (struct gp_gpu_control_queue){
 					.id = queue->id,
 					.gpu_id = queue->gpu_id,
 					.type = ioctl_type(queue->type),
@@ -371,11 +371,11 @@ int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out)
 		}
 	gp_gpu_process_list_free(&list);
 	if (error)
-		gp_control_queues_free(out);
+		gp_gpu_control_queues_free(out);
 	return error;
 }
 
-const struct gp_control_ops gp_kfd_debug_control = {
+const struct gp_gpu_control_ops gp_kfd_debug_control = {
 	.name = "kfd-debug",
 	.mechanism = KFD_DEBUG,
 	.probe = probe,
@@ -383,9 +383,9 @@ const struct gp_control_ops gp_kfd_debug_control = {
 	.detach = detach,
 	.fd = event_fd,
 	.pump = pump,
-	.queues = gp_debug_list,
-	.suspend = gp_debug_suspend,
-	.resume = gp_debug_resume,
-	.stray = gp_debug_stray,
-	.look = gp_debug_look,
+	.queues = gp_kfd_debug_list,
+	.suspend = gp_kfd_debug_suspend,
+	.resume = gp_kfd_debug_resume,
+	.stray = gp_kfd_debug_stray,
+	.look = gp_kfd_debug_look,
 };

@@ -3,7 +3,7 @@
  * which traces the target's lead thread (PTRACE_SEIZE: the target is not stopped by that) for as
  * long as the session lasts. While it does nobody else can trace the target, so nobody can steal
  * the session, and the driver resumes everything when this process dies. The price: the target
- * stops at each of its signals until gp_control_ops.pump() has passed it on.
+ * stops at each of its signals until gp_gpu_control_ops.pump() has passed it on.
  *
  *   debug.c         the session: probe, attach, detach, taking it back
  *   debug_trace.c   ptrace: seizing, signals, exec, exit; is it still the same program
@@ -26,7 +26,7 @@ struct gp_control {
 	u32 runtime_state; /* enum gp_kfd_runtime_state */
 	bool stale;        /* the list of queues is not what the driver has */
 	bool changed;      /* it changed since pump() said so last */
-	struct gp_control_queues queues;
+	struct gp_gpu_control_queues queues;
 	u64 *pointers; /* per queue: addresses of its read and write index */
 	size_t pointer_room;
 	/* Calls' own memory: none is allocated while a target is being stopped. */
@@ -35,42 +35,42 @@ struct gp_control {
 };
 
 /* 0 or more, or -errno. -ESRCH also sets `gone`. */
-int gp_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args);
+int gp_kfd_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args);
 
 /* After -EPERM on a target of ours: 0 it is ours again and the call may be repeated, -EOPNOTSUPP
  * its runtime is off, -ESRCH it is another program now or gone, -EPERM it could not be had. */
-int gp_debug_recover(struct gp_control *control);
+int gp_kfd_debug_recover(struct gp_control *control);
 
 /* ---- ptrace ---- */
 
 /* TracerPid of a process, 0 for none; its effective user. */
-int gp_debug_status(u32 pid, u32 *tracer, u32 *uid);
-int gp_debug_seize(struct gp_control *control);
+int gp_kfd_debug_status(u32 pid, u32 *tracer, u32 *uid);
+int gp_kfd_debug_seize(struct gp_control *control);
 /* Opens `memory`; the program it belongs to is the one this control is for. */
-int gp_debug_remember_program(struct gp_control *control);
-bool gp_debug_same_program(struct gp_control *control);
+int gp_kfd_debug_remember_program(struct gp_control *control);
+bool gp_kfd_debug_same_program(struct gp_control *control);
 /* Passes signals on. -ESRCH: it ended or became another program. */
-int gp_debug_signals(struct gp_control *control);
+int gp_kfd_debug_signals(struct gp_control *control);
 
 /* A process that no control is for any more, but that this thread may still trace: it is let go at
  * its next stop. */
-void gp_debug_stray(u32 pid);
+void gp_kfd_debug_stray(u32 pid);
 
 /* ---- queues ---- */
 
 /* As sysfs shows them, without a session. */
-int gp_debug_look(int pidfd, u32 pid, struct gp_control_queues *out);
+int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
 
 /* The list is what the driver has: a snapshot, after which no queue is new any more, when it said
  * that something changed. Answers a target that waits in RUNTIME_ENABLE. */
-int gp_debug_make_current(struct gp_control *control);
+int gp_kfd_debug_make_current(struct gp_control *control);
 /* Wakes a target that waits, or is about to wait, for its debugger in RUNTIME_ENABLE: nothing else
  * would once the session is over. */
-void gp_debug_answer_runtime(struct gp_control *control);
-int gp_debug_list(struct gp_control *control, struct gp_control_queues *out);
-int gp_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-		     struct gp_control_done *done);
-int gp_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
-		    struct gp_control_done *done);
+void gp_kfd_debug_answer_runtime(struct gp_control *control);
+int gp_kfd_debug_list(struct gp_control *control, struct gp_gpu_control_queues *out);
+int gp_kfd_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+			 struct gp_gpu_control_done *done);
+int gp_kfd_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
+			struct gp_gpu_control_done *done);
 
 #endif

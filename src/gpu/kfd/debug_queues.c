@@ -22,7 +22,7 @@ static u64 now_ns(void)
 
 /* ---- the list ---- */
 
-static struct gp_control_queue *find(struct gp_control *control, u32 id)
+static struct gp_gpu_control_queue *find(struct gp_control *control, u32 id)
 {
 	for (size_t i = 0; i < control->queues.count; i++)
 		if (control->queues.items[i].id == id)
@@ -40,9 +40,9 @@ static int snapshot(struct gp_control *control, u32 *count)
 		args.queue_snapshot.snapshot_buf_ptr = (uintptr_t)control->entries;
 		args.queue_snapshot.num_queues = GP_KFD_MAX_QUEUES;
 		args.queue_snapshot.entry_size = sizeof(control->entries[0]);
-		error = gp_debug_trap(control, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
+		error = gp_kfd_debug_trap(control, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
 		if (error == -EPERM)
-			error = gp_debug_recover(control);
+			error = gp_kfd_debug_recover(control);
 		else if (error != -EINTR)
 			break;
 		if (error && error != -EINTR)
@@ -57,10 +57,10 @@ static int snapshot(struct gp_control *control, u32 *count)
 	return 0;
 }
 
-static struct gp_control_queue entry_queue(const struct gp_kfd_queue_snapshot_entry *entry,
-					   const struct gp_control_queue *before)
+static struct gp_gpu_control_queue entry_queue(const struct gp_kfd_queue_snapshot_entry *entry,
+					       const struct gp_gpu_control_queue *before)
 {
-	struct gp_control_queue queue = {
+	struct gp_gpu_control_queue queue = {
 		.id = entry->queue_id,
 		.gpu_id = entry->gpu_id,
 		.type = entry->queue_type,
@@ -80,7 +80,7 @@ static struct gp_control_queue entry_queue(const struct gp_kfd_queue_snapshot_en
 
 static int refresh(struct gp_control *control)
 {
-	struct gp_control_queues fresh = {0};
+	struct gp_gpu_control_queues fresh = {0};
 	u32 count = 0;
 	int error = snapshot(control, &count);
 	bool changed = false;
@@ -99,7 +99,7 @@ static int refresh(struct gp_control *control)
 	}
 	for (u32 i = 0; i < count; i++) {
 		const struct gp_kfd_queue_snapshot_entry *entry = &control->entries[i];
-		const struct gp_control_queue *before = find(control, entry->queue_id);
+		const struct gp_gpu_control_queue *before = find(control, entry->queue_id);
 
 		fresh.items[i] = entry_queue(entry, before);
 		changed |= !before || before->ring != fresh.items[i].ring;
@@ -108,19 +108,19 @@ static int refresh(struct gp_control *control)
 	}
 	fresh.count = fresh.capacity = count;
 	changed |= count != control->queues.count;
-	gp_control_queues_free(&control->queues);
+	gp_gpu_control_queues_free(&control->queues);
 	control->queues = fresh;
 	control->stale = false;
 	control->changed |= changed;
 	return 0;
 }
 
-void gp_debug_answer_runtime(struct gp_control *control)
+void gp_kfd_debug_answer_runtime(struct gp_control *control)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
 	args.send_runtime_event.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME);
-	gp_debug_trap(control, GP_KFD_DBG_SEND_RUNTIME_EVENT, &args);
+	gp_kfd_debug_trap(control, GP_KFD_DBG_SEND_RUNTIME_EVENT, &args);
 }
 
 /* The target may be in RUNTIME_ENABLE, on or off, and wait for us. */
@@ -133,10 +133,10 @@ static void runtime_changed(struct gp_control *control)
 	args.query_exception_info.info_size = sizeof(info);
 	args.query_exception_info.exception_code = GP_KFD_EC_PROCESS_RUNTIME;
 	args.query_exception_info.clear_exception = 1;
-	if (gp_debug_trap(control, GP_KFD_DBG_QUERY_EXCEPTION_INFO, &args))
+	if (gp_kfd_debug_trap(control, GP_KFD_DBG_QUERY_EXCEPTION_INFO, &args))
 		return;
 	control->runtime_state = info.runtime_state;
-	gp_debug_answer_runtime(control);
+	gp_kfd_debug_answer_runtime(control);
 }
 
 /* Reads away the bytes that announce something; true when there were some. */
@@ -150,7 +150,7 @@ static bool announced(struct gp_control *control)
 	return any;
 }
 
-int gp_debug_make_current(struct gp_control *control)
+int gp_kfd_debug_make_current(struct gp_control *control)
 {
 	if (announced(control)) {
 		runtime_changed(control);
@@ -167,7 +167,7 @@ static bool target_read(struct gp_control *control, u64 address, void *out, size
 }
 
 /* ROCr's queue object, when the pointers lie where they do in one and it names this ring. */
-static void add_object(struct gp_control *control, struct gp_control_queue *queue,
+static void add_object(struct gp_control *control, struct gp_gpu_control_queue *queue,
 		       const u64 *pointers)
 {
 	u64 object = pointers[0] - offsetof(struct gp_amd_queue, read_dispatch_id);
@@ -182,12 +182,12 @@ static void add_object(struct gp_control *control, struct gp_control_queue *queu
 	queue->valid |= GP_CONTROL_OBJECT | GP_CONTROL_HSA_ID;
 }
 
-int gp_debug_list(struct gp_control *control, struct gp_control_queues *out)
+int gp_kfd_debug_list(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
-	int error = gp_debug_make_current(control);
+	int error = gp_kfd_debug_make_current(control);
 	size_t count = control->queues.count;
 
-	*out = (struct gp_control_queues){0};
+	*out = (struct gp_gpu_control_queues){0};
 	if (error || !count)
 		return error;
 	out->items = calloc(count, sizeof(*out->items));
@@ -196,7 +196,7 @@ int gp_debug_list(struct gp_control *control, struct gp_control_queues *out)
 	memcpy(out->items, control->queues.items, count * sizeof(*out->items));
 	out->count = out->capacity = count;
 	for (size_t i = 0; i < count; i++) {
-		struct gp_control_queue *queue = &out->items[i];
+		struct gp_gpu_control_queue *queue = &out->items[i];
 		const u64 *pointers = &control->pointers[2 * i];
 
 		if (queue->type != GP_KFD_QUEUE_COMPUTE_AQL)
@@ -219,7 +219,7 @@ static int collect(struct gp_control *control, const u32 *ids, size_t count, boo
 
 	*number = *already = 0;
 	for (size_t i = 0; i < all; i++) {
-		struct gp_control_queue *queue =
+		struct gp_gpu_control_queue *queue =
 			ids ? find(control, ids[i]) : &control->queues.items[i];
 
 		if (!queue && suspended)
@@ -242,7 +242,7 @@ static int decode(struct gp_control *control, u32 number, bool suspended, u32 *d
 
 	for (u32 i = 0; i < number; i++) {
 		u32 id = control->ids[i] & ~(GP_KFD_DBG_QUEUE_ERROR | GP_KFD_DBG_QUEUE_INVALID);
-		struct gp_control_queue *queue = find(control, id);
+		struct gp_gpu_control_queue *queue = find(control, id);
 
 		if (!queue)
 			continue;
@@ -264,7 +264,7 @@ static int decode(struct gp_control *control, u32 number, bool suspended, u32 *d
 }
 
 static int issue(struct gp_control *control, u32 number, bool suspend, u32 grace,
-		 struct gp_control_done *done)
+		 struct gp_gpu_control_done *done)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 	u64 before = now_ns();
@@ -276,30 +276,30 @@ static int issue(struct gp_control *control, u32 number, bool suspend, u32 grace
 		args.suspend_queues.queue_array_ptr = (uintptr_t)control->ids;
 		args.suspend_queues.num_queues = number;
 		args.suspend_queues.grace_period = grace;
-		result = gp_debug_trap(control, GP_KFD_DBG_SUSPEND_QUEUES, &args);
+		result = gp_kfd_debug_trap(control, GP_KFD_DBG_SUSPEND_QUEUES, &args);
 	} else {
 		args.resume_queues.queue_array_ptr = (uintptr_t)control->ids;
 		args.resume_queues.num_queues = number;
-		result = gp_debug_trap(control, GP_KFD_DBG_RESUME_QUEUES, &args);
+		result = gp_kfd_debug_trap(control, GP_KFD_DBG_RESUME_QUEUES, &args);
 	}
 	done->driver_ns += now_ns() - before;
 	if (result >= 0)
 		return decode(control, number, suspend, &done->queues);
 	if (result == -EPERM)
-		result = gp_debug_recover(control);
+		result = gp_kfd_debug_recover(control);
 	return result ? result : -EAGAIN; /* ours again: another try */
 }
 
 static int change(struct gp_control *control, const u32 *ids, size_t count, bool suspend, u32 grace,
-		  struct gp_control_done *done)
+		  struct gp_gpu_control_done *done)
 {
 	int error = -EAGAIN;
 
-	*done = (struct gp_control_done){0};
+	*done = (struct gp_gpu_control_done){0};
 	for (int i = 0; error == -EAGAIN && i < ATTEMPTS; i++) {
 		u32 number, already;
 
-		error = gp_debug_make_current(control);
+		error = gp_kfd_debug_make_current(control);
 		if (error)
 			return error;
 		error = collect(control, ids, count, suspend, &number, &already);
@@ -314,8 +314,8 @@ static int change(struct gp_control *control, const u32 *ids, size_t count, bool
 	return error && error != -EAGAIN ? error : (int)done->queues;
 }
 
-int gp_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-		     struct gp_control_done *done)
+int gp_kfd_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+			 struct gp_gpu_control_done *done)
 {
 	/* Other values reach the hardware cut to 8 bits, and 0 there means for ever. */
 	if (grace > GP_KFD_GRACE_MAX)
@@ -323,8 +323,8 @@ int gp_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u
 	return change(control, ids, count, true, grace ? grace : GP_KFD_GRACE_DEFAULT, done);
 }
 
-int gp_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
-		    struct gp_control_done *done)
+int gp_kfd_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
+			struct gp_gpu_control_done *done)
 {
 	return change(control, ids, count, false, 0, done);
 }

@@ -31,7 +31,7 @@ static bool status_number(const struct gp_buf *text, const char *key, int skip, 
 	return true;
 }
 
-int gp_debug_status(u32 pid, u32 *tracer, u32 *uid)
+int gp_kfd_debug_status(u32 pid, u32 *tracer, u32 *uid)
 {
 	struct gp_buf text = {0};
 	int error = gp_root_read(NULL, 65536, &text, "/proc/%u/status", pid);
@@ -43,7 +43,7 @@ int gp_debug_status(u32 pid, u32 *tracer, u32 *uid)
 	return error == -ENOENT ? -ESRCH : error;
 }
 
-int gp_debug_seize(struct gp_control *control)
+int gp_kfd_debug_seize(struct gp_control *control)
 {
 	/* Only exec: forks and threads of the target are not ours. */
 	if (ptrace(PTRACE_SEIZE, (pid_t)control->pid, NULL, (void *)PTRACE_O_TRACEEXEC) < 0)
@@ -71,7 +71,7 @@ static int first_address(u32 pid, u64 *address)
 	return 0;
 }
 
-int gp_debug_remember_program(struct gp_control *control)
+int gp_kfd_debug_remember_program(struct gp_control *control)
 {
 	char path[64], byte;
 	int error = first_address(control->pid, &control->probe_at);
@@ -88,7 +88,7 @@ int gp_debug_remember_program(struct gp_control *control)
 }
 
 /* A read at a mapping that is gone fails, in an address space that is gone it finds the end. */
-bool gp_debug_same_program(struct gp_control *control)
+bool gp_kfd_debug_same_program(struct gp_control *control)
 {
 	char byte;
 
@@ -122,7 +122,7 @@ static int pass_on(struct gp_control *control, int status)
 	return 0;
 }
 
-int gp_debug_signals(struct gp_control *control)
+int gp_kfd_debug_signals(struct gp_control *control)
 {
 	int status;
 
@@ -137,7 +137,8 @@ int gp_debug_signals(struct gp_control *control)
 			/* Not traced by this thread any more: another thread of the target calls
 			 * exec, or it was reaped. Whether the program has changed by now is asked
 			 * when it matters. */
-			return gp_debug_same_program(control) ? 0 : (control->gone = true, -ESRCH);
+			return gp_kfd_debug_same_program(control) ? 0
+								  : (control->gone = true, -ESRCH);
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
 			control->gone = true;
 			return -ESRCH;
@@ -148,7 +149,7 @@ int gp_debug_signals(struct gp_control *control)
 	return -ESRCH;
 }
 
-void gp_debug_stray(u32 pid)
+void gp_kfd_debug_stray(u32 pid)
 {
 	int status;
 

@@ -23,7 +23,7 @@
  * register layout for a gpu_id; NULL or a return of 0 = take the layout from the register
  * addresses. An empty text is an empty list and 0. On an error `out` holds nothing.
  */
-struct gp_debugfs_source {
+struct gp_gpu_debugfs_source {
 	const char *name;
 	const char *text;
 	size_t len;
@@ -33,21 +33,21 @@ struct gp_debugfs_source {
 	void *ctx;
 };
 
-int gp_kfd_parse_hqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		      struct gp_slot_list *out);
-int gp_kfd_parse_mqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		      struct gp_slot_list *out);
+int gp_kfd_parse_hqds(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_kfd_slot_list *out);
+int gp_kfd_parse_mqds(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_kfd_slot_list *out);
 
 /* One PM4 packet of a runlist, decoded. */
-enum gp_runlist_kind {
+enum gp_kfd_runlist_kind {
 	GP_RUNLIST_PROCESS,
 	GP_RUNLIST_QUEUE,
 	GP_RUNLIST_CHAIN, /* RUN_LIST at the end: the list is oversubscribed and loops */
 	GP_RUNLIST_OTHER,
 };
 
-struct gp_runlist_entry {
-	enum gp_runlist_kind kind;
+struct gp_kfd_runlist_entry {
+	enum gp_kfd_runlist_kind kind;
 	u32 node, gpu_id;
 	u32 offset; /* bytes from the start of the IB */
 	u32 opcode;
@@ -62,13 +62,13 @@ struct gp_runlist_entry {
 	u32 engine;          /* engine select field */
 	u32 extended_engine; /* 0: engine as it is; 1: SDMA 0-7; 2: SDMA 8-15 */
 	u32 type;            /* queue type field */
-	/* Join: filled by gp_runlist_join(); 0 = unknown */
+	/* Join: filled by gp_kfd_runlist_join(); 0 = unknown */
 	u32 pid;
 	u64 ring;
 };
 
 /* A GPU that has a line in rls, with or without a runlist. */
-struct gp_runlist_node {
+struct gp_kfd_runlist_node {
 	u32 node, gpu_id;
 	u32 line;
 	bool active; /* false: "No active runlist" */
@@ -76,17 +76,17 @@ struct gp_runlist_node {
 	size_t word_count, word_capacity;
 };
 
-struct gp_runlist {
-	struct gp_runlist_entry *items;
+struct gp_kfd_runlist {
+	struct gp_kfd_runlist_entry *items;
 	size_t count, capacity;
-	struct gp_runlist_node *nodes;
+	struct gp_kfd_runlist_node *nodes;
 	size_t node_count, node_capacity;
-	bool incomplete; /* the text was damaged; see gp_debugfs_source */
+	bool incomplete; /* the text was damaged; see gp_gpu_debugfs_source */
 };
 
-int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		     struct gp_runlist *out);
-void gp_runlist_free(struct gp_runlist *list);
+int gp_kfd_parse_rls(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		     struct gp_kfd_runlist *out);
+void gp_kfd_runlist_free(struct gp_kfd_runlist *list);
 
 /*
  * Gives each slot the pid of its descriptor: the one with the same ring base that agrees in MQD
@@ -97,9 +97,9 @@ void gp_runlist_free(struct gp_runlist *list);
  * not decoded (gfx11 and later) are joined when their first words are those of one process's
  * descriptors.
  */
-void gp_slots_join(struct gp_slot_list *slots, const struct gp_slot_list *descriptors);
+void gp_kfd_slots_join(struct gp_kfd_slot_list *slots, const struct gp_kfd_slot_list *descriptors);
 /* The same for a runlist: MQD address and doorbell (SDMA: doorbell), and no other's PASID. */
-void gp_runlist_join(struct gp_runlist *list, const struct gp_slot_list *descriptors);
+void gp_kfd_runlist_join(struct gp_kfd_runlist *list, const struct gp_kfd_slot_list *descriptors);
 
 /* gpu_id -> gfx version from the KFD topology; empty when it is not readable. */
 struct gp_kfd_gfx {
@@ -112,9 +112,9 @@ struct gp_kfd_gfx {
 
 int gp_kfd_gfx_read(const struct gp_root *root, struct gp_kfd_gfx *out);
 void gp_kfd_gfx_free(struct gp_kfd_gfx *gfx);
-/* For gp_debugfs_source; ctx is a struct gp_kfd_gfx. */
+/* For gp_gpu_debugfs_source; ctx is a struct gp_kfd_gfx. */
 u32 gp_kfd_gfx_version(void *ctx, u32 gpu_id);
 /* "gfx90a" -> 90010; 0 when it is no such name. */
-u32 gp_gfx_parse(const char *name);
+u32 gp_kfd_gfx_parse(const char *name);
 
 #endif

@@ -66,7 +66,7 @@ u32 gp_kfd_gfx_version(void *ctx, u32 gpu_id)
 }
 
 /* The last two characters are minor and stepping, in hex; what is left is the major version. */
-u32 gp_gfx_parse(const char *name)
+u32 gp_kfd_gfx_parse(const char *name)
 {
 	size_t len;
 	u32 major = 0;

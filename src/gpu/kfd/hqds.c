@@ -9,12 +9,12 @@
 #include "gpu/kfd/text.h"
 
 struct hqds {
-	const struct gp_debugfs_source *source;
+	const struct gp_gpu_debugfs_source *source;
 	struct gp_diag *diag;
-	struct gp_slot_list *out;
-	struct gp_lines lines;
-	struct gp_doubts doubts;
-	struct gp_slot slot; /* being read, if open */
+	struct gp_kfd_slot_list *out;
+	struct gp_kfd_lines lines;
+	struct gp_kfd_doubts doubts;
+	struct gp_kfd_slot slot; /* being read, if open */
 	bool open;
 	bool refused; /* the kernel printed an empty line where the rows should be */
 	bool have_node;
@@ -23,11 +23,11 @@ struct hqds {
 	u32 node_line;
 	u32 node, gpu_id;
 	size_t cp_words, sdma_words; /* words of the blocks seen so far; 0 = none */
-	struct gp_block block;
+	struct gp_kfd_block block;
 };
 
 /* "Inst 3,  " in front of a slot, since 6.5. */
-static void parse_instance(const char **p, const char *end, struct gp_slot *slot)
+static void parse_instance(const char **p, const char *end, struct gp_kfd_slot *slot)
 {
 	const char *start = *p;
 
@@ -41,7 +41,7 @@ static void parse_instance(const char **p, const char *end, struct gp_slot *slot
 	slot->xcc = 0;
 }
 
-static bool parse_header(const struct gp_lines *lines, struct gp_slot *slot)
+static bool parse_header(const struct gp_kfd_lines *lines, struct gp_kfd_slot *slot)
 {
 	const char *p = lines->p, *end = lines->end;
 
@@ -68,7 +68,7 @@ static bool parse_header(const struct gp_lines *lines, struct gp_slot *slot)
 	return false;
 }
 
-static bool is_stopped(const struct gp_lines *lines)
+static bool is_stopped(const struct gp_kfd_lines *lines)
 {
 	const char *p = lines->p;
 
@@ -86,16 +86,16 @@ static u32 version_of(const struct hqds *hqds)
 static bool layout_known(struct hqds *hqds)
 {
 	u32 version = version_of(hqds);
-	enum gp_cp_layout layout;
+	enum gp_gpu_cp_layout layout;
 
 	/* gfx11 and later may print the same addresses with other contents. */
-	if (version && !gp_gfx_has_layout(version))
+	if (version && !gp_kfd_gfx_has_layout(version))
 		return false;
 	if (hqds->slot.kind == GP_SLOT_SDMA)
-		return gp_block_is_sdma(&hqds->block);
+		return gp_kfd_block_is_sdma(&hqds->block);
 	if (version)
-		return hqds->block.count == GP_HQD_WORDS && gp_block_contiguous(&hqds->block);
-	layout = gp_block_cp_layout(&hqds->block);
+		return hqds->block.count == GP_HQD_WORDS && gp_kfd_block_contiguous(&hqds->block);
+	layout = gp_kfd_block_cp_layout(&hqds->block);
 	if (layout == GP_CP_GFX10 && !hqds->guessed_gfx10) {
 		hqds->guessed_gfx10 = true;
 		gp_diag(hqds->diag, GP_NOTE,
@@ -116,7 +116,7 @@ static size_t expected_words(const struct hqds *hqds)
 
 static int finish_slot(struct hqds *hqds, bool at_end)
 {
-	struct gp_slot *slot = &hqds->slot;
+	struct gp_kfd_slot *slot = &hqds->slot;
 	bool missing, is_short;
 
 	if (!hqds->open)
@@ -138,15 +138,15 @@ static int finish_slot(struct hqds *hqds, bool at_end)
 		*words = hqds->block.count;
 		if (layout_known(hqds)) {
 			if (slot->kind == GP_SLOT_SDMA)
-				gp_slot_decode_sdma(slot, hqds->block.words);
+				gp_kfd_slot_decode_sdma(slot, hqds->block.words);
 			else
-				gp_slot_decode_cp(slot, hqds->block.words);
+				gp_kfd_slot_decode_cp(slot, hqds->block.words);
 		}
 	}
-	return gp_slot_push(hqds->out, slot, &hqds->block);
+	return gp_kfd_slot_push(hqds->out, slot, &hqds->block);
 }
 
-static void open_slot(struct hqds *hqds, const struct gp_slot *slot)
+static void open_slot(struct hqds *hqds, const struct gp_kfd_slot *slot)
 {
 	hqds->slot = *slot;
 	hqds->slot.node = hqds->node;
@@ -159,32 +159,32 @@ static void open_slot(struct hqds *hqds, const struct gp_slot *slot)
 	hqds->block.broken = false;
 }
 
-static int take_row(struct hqds *hqds, enum gp_row_result result, const struct gp_row *row)
+static int take_row(struct hqds *hqds, enum gp_kfd_row_result result, const struct gp_kfd_row *row)
 {
 	if (!hqds->open) {
 		if (hqds->have_node && hqds->node_empty && !hqds->out->count)
-			return gp_wrong_file(hqds->source, hqds->diag, hqds->lines.number,
-					     GP_FILE_RLS);
-		gp_doubt_line(&hqds->doubts, hqds->lines.number);
+			return gp_kfd_wrong_file(hqds->source, hqds->diag, hqds->lines.number,
+						 GP_FILE_RLS);
+		gp_kfd_doubt_line(&hqds->doubts, hqds->lines.number);
 	} else if (result == GP_ROW_BROKEN) {
 		hqds->block.broken = true;
 	} else {
-		gp_block_add(&hqds->block, row);
+		gp_kfd_block_add(&hqds->block, row);
 	}
 	return 0;
 }
 
 static int take_line(struct hqds *hqds)
 {
-	struct gp_slot slot = {0};
-	struct gp_row row;
-	enum gp_row_result result = gp_row_parse(&hqds->lines, &row);
-	enum gp_debugfs_file file;
+	struct gp_kfd_slot slot = {0};
+	struct gp_kfd_row row;
+	enum gp_kfd_row_result result = gp_kfd_row_parse(&hqds->lines, &row);
+	enum gp_gpu_debugfs_file file;
 	int error;
 
 	if (result != GP_ROW_NONE)
 		return take_row(hqds, result, &row);
-	if (gp_lines_blank(&hqds->lines)) {
+	if (gp_kfd_lines_blank(&hqds->lines)) {
 		/* Blanks that the end of the text cut off may have been a row. */
 		hqds->refused = hqds->open && !hqds->block.count && !hqds->lines.torn;
 		if (hqds->lines.torn && hqds->have_node)
@@ -196,7 +196,7 @@ static int take_line(struct hqds *hqds)
 		open_slot(hqds, &slot);
 		return error;
 	}
-	if (gp_node_parse(&hqds->lines, &hqds->node, &hqds->gpu_id)) {
+	if (gp_kfd_node_parse(&hqds->lines, &hqds->node, &hqds->gpu_id)) {
 		error = finish_slot(hqds, false);
 		hqds->have_node = hqds->node_empty = true;
 		hqds->node_line = hqds->lines.number;
@@ -208,24 +208,24 @@ static int take_line(struct hqds *hqds)
 			hqds->source->name, hqds->lines.number, hqds->gpu_id);
 		return 0;
 	}
-	file = gp_line_file(&hqds->lines);
+	file = gp_kfd_line_file(&hqds->lines);
 	if (!hqds->out->count && !hqds->open && (file == GP_FILE_MQDS || file == GP_FILE_RLS))
-		return gp_wrong_file(hqds->source, hqds->diag, hqds->lines.number, file);
+		return gp_kfd_wrong_file(hqds->source, hqds->diag, hqds->lines.number, file);
 	/* A line torn by the end of the text is reported as a cut, not as unknown. */
 	if (hqds->lines.torn && hqds->have_node)
 		hqds->doubts.cut_line = hqds->lines.number;
 	else
-		gp_doubt_line(&hqds->doubts, hqds->lines.number);
+		gp_kfd_doubt_line(&hqds->doubts, hqds->lines.number);
 	if (hqds->open && !hqds->refused && hqds->block.count < expected_words(hqds))
 		hqds->block.broken = true;
 	return 0;
 }
 
-int gp_kfd_parse_hqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		      struct gp_slot_list *out)
+int gp_kfd_parse_hqds(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_kfd_slot_list *out)
 {
 	struct hqds *hqds;
-	int error = gp_text_check(source, diag);
+	int error = gp_kfd_text_check(source, diag);
 
 	if (error)
 		return error;
@@ -235,18 +235,18 @@ int gp_kfd_parse_hqds(const struct gp_debugfs_source *source, struct gp_diag *di
 	hqds->source = source;
 	hqds->diag = diag;
 	hqds->out = out;
-	gp_lines_init(&hqds->lines, source);
-	while (!error && gp_lines_next(&hqds->lines))
+	gp_kfd_lines_init(&hqds->lines, source);
+	while (!error && gp_kfd_lines_next(&hqds->lines))
 		error = take_line(hqds);
 	if (!error)
 		error = finish_slot(hqds, true);
 	if (!error && hqds->node_empty && !hqds->doubts.cut_line)
 		hqds->doubts.cut_line = hqds->node_line;
 	if (!error)
-		error = gp_doubts_say(&hqds->doubts, source, diag, "hqds", hqds->have_node,
-				      out->count > 0, &out->incomplete);
+		error = gp_kfd_doubts_say(&hqds->doubts, source, diag, "hqds", hqds->have_node,
+					  out->count > 0, &out->incomplete);
 	free(hqds);
 	if (error)
-		gp_slot_list_free(out);
+		gp_kfd_slot_list_free(out);
 	return error;
 }

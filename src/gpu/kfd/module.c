@@ -19,8 +19,8 @@
 #define KFD_PROC   "/sys/class/kfd/kfd/proc"
 #define LEASE_MS   2000 /* until the caller says another */
 
-struct gp_module_control {
-	const struct gp_module_port *port;
+struct gp_kfd_module_state {
+	const struct gp_kfd_module_port *port;
 	u32 pid, lease_ms;
 	int pidfd; /* the holder's; not closed here */
 	int device;
@@ -28,9 +28,9 @@ struct gp_module_control {
 };
 
 /* The ops' type is a name that every mechanism gives to its own. */
-static struct gp_module_control *mine(struct gp_control *control)
+static struct gp_kfd_module_state *mine(struct gp_control *control)
 {
-	return (struct gp_module_control *)control;
+	return (struct gp_kfd_module_state *)control;
 }
 
 static int open_path(const char *path)
@@ -45,12 +45,12 @@ static int call_device(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) < 0 ? -errno : 0;
 }
 
-static const struct gp_module_port real_port = {.open = open_path, .call = call_device};
+static const struct gp_kfd_module_port real_port = {.open = open_path, .call = call_device};
 
 /* ---- probe, attach, detach ---- */
 
 /* The device, or -errno and why not. */
-static int open_device(const struct gp_module_port *port, char *why, size_t size)
+static int open_device(const struct gp_kfd_module_port *port, char *why, size_t size)
 {
 	struct gpreempt_info info = {0};
 	int fd = port->open(GPREEMPT_DEVICE), error;
@@ -73,7 +73,7 @@ static int open_device(const struct gp_module_port *port, char *why, size_t size
 	return -EPROTO;
 }
 
-int gp_module_probe(const struct gp_module_port *port, u32 pid, char *why, size_t size)
+int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid, char *why, size_t size)
 {
 	int fd = open_device(port, why, size);
 
@@ -88,18 +88,18 @@ int gp_module_probe(const struct gp_module_port *port, u32 pid, char *why, size_
 	return 0;
 }
 
-int gp_module_attach(const struct gp_module_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		     struct gp_control **out)
+int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 pid,
+			 struct gp_diag *diag, struct gp_control **out)
 {
-	struct gp_module_control *control = calloc(1, sizeof(*control));
+	struct gp_kfd_module_state *control = calloc(1, sizeof(*control));
 	char why[240];
 
 	if (!control)
 		return -ENOMEM;
-	*control = (struct gp_module_control){.port = port,
-					      .pid = pid,
-					      .pidfd = pidfd,
-					      .lease_ms = LEASE_MS};
+	*control = (struct gp_kfd_module_state){.port = port,
+						.pid = pid,
+						.pidfd = pidfd,
+						.lease_ms = LEASE_MS};
 	control->device = open_device(port, why, sizeof(why));
 	if (control->device < 0) {
 		int error = control->device;
@@ -114,12 +114,12 @@ int gp_module_attach(const struct gp_module_port *port, int pidfd, u32 pid, stru
 static int probe(int pidfd, u32 pid, char *why, size_t size)
 {
 	(void)pidfd;
-	return gp_module_probe(&real_port, pid, why, size);
+	return gp_kfd_module_probe(&real_port, pid, why, size);
 }
 
 static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
 {
-	return gp_module_attach(&real_port, pidfd, pid, diag, out);
+	return gp_kfd_module_attach(&real_port, pidfd, pid, diag, out);
 }
 
 /* The module lets go of what a closed file held. */
@@ -132,7 +132,7 @@ static void detach(struct gp_control *control)
 /* ---- queues ---- */
 
 /* Whether this control holds the process: a lease may have run out. */
-static bool is_held(struct gp_module_control *control)
+static bool is_held(struct gp_kfd_module_state *control)
 {
 	struct gpreempt_state state = {.pidfd = control->pidfd};
 
@@ -140,9 +140,9 @@ static bool is_held(struct gp_module_control *control)
 	       state.depth > 0;
 }
 
-static int queues(struct gp_control *control, struct gp_control_queues *out)
+static int queues(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
-	int error = gp_debug_look(mine(control)->pidfd, mine(control)->pid, out);
+	int error = gp_kfd_debug_look(mine(control)->pidfd, mine(control)->pid, out);
 	bool held = is_held(mine(control));
 
 	for (size_t i = 0; !error && i < out->count; i++)
@@ -150,19 +150,19 @@ static int queues(struct gp_control *control, struct gp_control_queues *out)
 	return error;
 }
 
-static int look(int pidfd, u32 pid, struct gp_control_queues *out)
+static int look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 {
-	return gp_debug_look(pidfd, pid, out);
+	return gp_kfd_debug_look(pidfd, pid, out);
 }
 
 /* How many queues the process has; -EXDEV when only some of them are meant. */
-static int count_queues(struct gp_module_control *control, const u32 *ids, size_t count, u32 *out)
+static int count_queues(struct gp_kfd_module_state *control, const u32 *ids, size_t count, u32 *out)
 {
-	struct gp_control_queues list = {0};
-	int error = gp_debug_look(control->pidfd, control->pid, &list);
+	struct gp_gpu_control_queues list = {0};
+	int error = gp_kfd_debug_look(control->pidfd, control->pid, &list);
 
 	*out = error ? 0 : (u32)list.count;
-	gp_control_queues_free(&list);
+	gp_gpu_control_queues_free(&list);
 	/* Without the list, all of them are known to be meant only when none was named. */
 	return ids && (error || !*out || count < *out) ? -EXDEV : 0;
 }
@@ -178,9 +178,9 @@ static u64 now_ns(void)
 }
 
 static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 grace,
-		   struct gp_control_done *done)
+		   struct gp_gpu_control_done *done)
 {
-	struct gp_module_control *control = mine(base);
+	struct gp_kfd_module_state *control = mine(base);
 	struct gpreempt_evict evict = {.pidfd = control->pidfd, .lease_ms = control->lease_ms};
 	int error = count_queues(control, ids, count, &done->queues);
 
@@ -195,9 +195,9 @@ static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 gr
 }
 
 static int resume(struct gp_control *base, const u32 *ids, size_t count,
-		  struct gp_control_done *done)
+		  struct gp_gpu_control_done *done)
 {
-	struct gp_module_control *control = mine(base);
+	struct gp_kfd_module_state *control = mine(base);
 	struct gpreempt_restore restore = {.pidfd = control->pidfd,
 					   .flags = GPREEMPT_RESTORE_WHOLLY};
 	int error = count_queues(control, ids, count, &done->queues);
@@ -214,7 +214,7 @@ static int resume(struct gp_control *base, const u32 *ids, size_t count,
 
 static int lease(struct gp_control *base, u32 lease_ms)
 {
-	struct gp_module_control *control = mine(base);
+	struct gp_kfd_module_state *control = mine(base);
 	struct gpreempt_renew renew = {.pidfd = control->pidfd};
 	int error;
 
@@ -242,7 +242,7 @@ static int pump(struct gp_control *control)
 	return 0;
 }
 
-const struct gp_control_ops gp_kfd_module_control = {
+const struct gp_gpu_control_ops gp_kfd_module_control = {
 	.name = "kfd-module",
 	.mechanism = KFD_MODULE,
 	.probe = probe,

@@ -9,14 +9,14 @@
 #include "gpu/control.h"
 
 /* The device; tests have another. Both return -errno. */
-struct gp_module_port {
+struct gp_kfd_module_port {
 	int (*open)(const char *path);
 	int (*call)(int fd, unsigned long request, void *args);
 };
 
-/* As in gp_control_ops. -ENXIO: the module is not loaded. */
-int gp_module_probe(const struct gp_module_port *port, u32 pid, char *why, size_t size);
-int gp_module_attach(const struct gp_module_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		     struct gp_control **out);
+/* As in gp_gpu_control_ops. -ENXIO: the module is not loaded. */
+int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid, char *why, size_t size);
+int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 pid,
+			 struct gp_diag *diag, struct gp_control **out);
 
 #endif

@@ -11,19 +11,19 @@
 #include "gpu/kfd/text.h"
 
 struct mqds {
-	const struct gp_debugfs_source *source;
+	const struct gp_gpu_debugfs_source *source;
 	struct gp_diag *diag;
-	struct gp_slot_list *out;
-	struct gp_lines lines;
-	struct gp_doubts doubts;
+	struct gp_kfd_slot_list *out;
+	struct gp_kfd_lines lines;
+	struct gp_kfd_doubts doubts;
 	bool have_process;
 	u32 pid;
 	u64 pasid;
-	struct gp_slot slot; /* being read, if open */
+	struct gp_kfd_slot slot; /* being read, if open */
 	bool open;
 	u32 xcc;                          /* dumps finished under this header */
 	size_t compute_words, sdma_words; /* words of the dumps seen so far; 0 = none */
-	struct gp_block block;
+	struct gp_kfd_block block;
 };
 
 /*
@@ -50,7 +50,7 @@ static bool parse_process(struct mqds *mqds)
 	return true;
 }
 
-static bool parse_header(const struct gp_lines *lines, struct gp_slot *slot)
+static bool parse_header(const struct gp_kfd_lines *lines, struct gp_kfd_slot *slot)
 {
 	const char *p = lines->p, *end = lines->end;
 	u64 id;
@@ -72,11 +72,11 @@ static bool parse_header(const struct gp_lines *lines, struct gp_slot *slot)
 
 static bool layout_known(const struct mqds *mqds)
 {
-	const struct gp_debugfs_source *source = mqds->source;
-	const struct gp_block *block = &mqds->block;
+	const struct gp_gpu_debugfs_source *source = mqds->source;
+	const struct gp_kfd_block *block = &mqds->block;
 	u32 version = source->gfx_version ? source->gfx_version(source->ctx, mqds->slot.gpu_id) : 0;
 
-	if (version && !gp_gfx_has_layout(version))
+	if (version && !gp_kfd_gfx_has_layout(version))
 		return false;
 	if (mqds->slot.kind == GP_SLOT_SDMA)
 		return block->count == GP_SDMA_MQD_WORDS;
@@ -85,15 +85,15 @@ static bool layout_known(const struct mqds *mqds)
 
 static void decode(struct mqds *mqds)
 {
-	struct gp_slot *slot = &mqds->slot;
+	struct gp_kfd_slot *slot = &mqds->slot;
 	const u32 *words = mqds->block.words;
 
 	if (slot->kind == GP_SLOT_SDMA) {
-		gp_slot_decode_sdma(slot, words);
+		gp_kfd_slot_decode_sdma(slot, words);
 		slot->pipe = words[GP_SDMA_MQD_ENGINE];
 		slot->queue = words[GP_SDMA_MQD_QUEUE];
 	} else {
-		gp_slot_decode_cp(slot, words + GP_MQD_BLOCK);
+		gp_kfd_slot_decode_cp(slot, words + GP_MQD_BLOCK);
 	}
 	/* The VMID is the firmware's choice; until it saved the queue once there is none. */
 	if (!slot->vmid)
@@ -109,7 +109,7 @@ static size_t expected_words(const struct mqds *mqds)
 
 static int finish_dump(struct mqds *mqds, bool at_end)
 {
-	struct gp_slot *slot = &mqds->slot;
+	struct gp_kfd_slot *slot = &mqds->slot;
 	bool missing = mqds->block.broken || mqds->block.count < expected_words(mqds);
 	int error;
 
@@ -134,31 +134,31 @@ static int finish_dump(struct mqds *mqds, bool at_end)
 		slot->valid |= GP_SLOT_XCC;
 		mqds->out->items[mqds->out->count - 1].valid |= GP_SLOT_XCC;
 	}
-	error = gp_slot_push(mqds->out, slot, &mqds->block);
+	error = gp_kfd_slot_push(mqds->out, slot, &mqds->block);
 	mqds->xcc++;
 	return error;
 }
 
-static void open_dump(struct mqds *mqds, const struct gp_slot *header)
+static void open_dump(struct mqds *mqds, const struct gp_kfd_slot *header)
 {
-	mqds->slot = (struct gp_slot){.kind = header->kind,
-				      .node = GP_SLOT_NO_NODE,
-				      .gpu_id = header->gpu_id,
-				      .pid = mqds->pid,
-				      .pasid = mqds->pasid,
-				      .line = header->line};
+	mqds->slot = (struct gp_kfd_slot){.kind = header->kind,
+					  .node = GP_SLOT_NO_NODE,
+					  .gpu_id = header->gpu_id,
+					  .pid = mqds->pid,
+					  .pasid = mqds->pasid,
+					  .line = header->line};
 	mqds->open = true;
 	mqds->block.count = 0;
 	mqds->block.broken = false;
 }
 
-static int take_row(struct mqds *mqds, enum gp_row_result result, const struct gp_row *row)
+static int take_row(struct mqds *mqds, enum gp_kfd_row_result result, const struct gp_kfd_row *row)
 {
-	struct gp_slot header = mqds->slot;
+	struct gp_kfd_slot header = mqds->slot;
 	int error = 0;
 
 	if (!mqds->open) {
-		gp_doubt_line(&mqds->doubts, mqds->lines.number);
+		gp_kfd_doubt_line(&mqds->doubts, mqds->lines.number);
 		return 0;
 	}
 	if (result == GP_ROW_OK && row->address == 0 && mqds->block.count) {
@@ -169,22 +169,22 @@ static int take_row(struct mqds *mqds, enum gp_row_result result, const struct g
 	if (result == GP_ROW_BROKEN || row->address != mqds->block.count * 4)
 		mqds->block.broken = true;
 	else
-		gp_block_add(&mqds->block, row);
+		gp_kfd_block_add(&mqds->block, row);
 	return error;
 }
 
 static int take_line(struct mqds *mqds)
 {
-	struct gp_slot header = {0};
-	struct gp_row row;
-	enum gp_row_result result = gp_row_parse(&mqds->lines, &row);
-	enum gp_debugfs_file file;
+	struct gp_kfd_slot header = {0};
+	struct gp_kfd_row row;
+	enum gp_kfd_row_result result = gp_kfd_row_parse(&mqds->lines, &row);
+	enum gp_gpu_debugfs_file file;
 	u32 node, gpu_id;
 	int error;
 
 	if (result != GP_ROW_NONE)
 		return take_row(mqds, result, &row);
-	if (gp_lines_blank(&mqds->lines))
+	if (gp_kfd_lines_blank(&mqds->lines))
 		return 0;
 	if (mqds->have_process && parse_header(&mqds->lines, &header)) {
 		error = finish_dump(mqds, false);
@@ -195,31 +195,31 @@ static int take_line(struct mqds *mqds)
 	}
 	if (parse_process(mqds))
 		return finish_dump(mqds, false);
-	file = gp_node_parse(&mqds->lines, &node, &gpu_id) ? GP_FILE_HQDS
-							   : gp_line_file(&mqds->lines);
+	file = gp_kfd_node_parse(&mqds->lines, &node, &gpu_id) ? GP_FILE_HQDS
+							       : gp_kfd_line_file(&mqds->lines);
 	if (!mqds->have_process && file == GP_FILE_HQDS) {
 		/* hqds and rls start with the same line; the next one tells them apart. */
 		u32 line = mqds->lines.number;
-		bool is_rls =
-			gp_lines_next(&mqds->lines) && gp_line_file(&mqds->lines) != GP_FILE_HQDS;
+		bool is_rls = gp_kfd_lines_next(&mqds->lines) &&
+			      gp_kfd_line_file(&mqds->lines) != GP_FILE_HQDS;
 
-		return gp_wrong_file(mqds->source, mqds->diag, line,
-				     is_rls ? GP_FILE_RLS : GP_FILE_HQDS);
+		return gp_kfd_wrong_file(mqds->source, mqds->diag, line,
+					 is_rls ? GP_FILE_RLS : GP_FILE_HQDS);
 	}
 	if (mqds->lines.torn && mqds->have_process)
 		mqds->doubts.cut_line = mqds->lines.number;
 	else
-		gp_doubt_line(&mqds->doubts, mqds->lines.number);
+		gp_kfd_doubt_line(&mqds->doubts, mqds->lines.number);
 	if (mqds->open && mqds->block.count < expected_words(mqds))
 		mqds->block.broken = true;
 	return 0;
 }
 
-int gp_kfd_parse_mqds(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		      struct gp_slot_list *out)
+int gp_kfd_parse_mqds(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		      struct gp_kfd_slot_list *out)
 {
 	struct mqds *mqds;
-	int error = gp_text_check(source, diag);
+	int error = gp_kfd_text_check(source, diag);
 
 	if (error)
 		return error;
@@ -229,16 +229,16 @@ int gp_kfd_parse_mqds(const struct gp_debugfs_source *source, struct gp_diag *di
 	mqds->source = source;
 	mqds->diag = diag;
 	mqds->out = out;
-	gp_lines_init(&mqds->lines, source);
-	while (!error && gp_lines_next(&mqds->lines))
+	gp_kfd_lines_init(&mqds->lines, source);
+	while (!error && gp_kfd_lines_next(&mqds->lines))
 		error = take_line(mqds);
 	if (!error)
 		error = finish_dump(mqds, true);
 	if (!error)
-		error = gp_doubts_say(&mqds->doubts, source, diag, "mqds", mqds->have_process,
-				      out->count > 0, &out->incomplete);
+		error = gp_kfd_doubts_say(&mqds->doubts, source, diag, "mqds", mqds->have_process,
+					  out->count > 0, &out->incomplete);
 	free(mqds);
 	if (error)
-		gp_slot_list_free(out);
+		gp_kfd_slot_list_free(out);
 	return error;
 }

@@ -94,7 +94,7 @@ static int read_usage(const struct gp_root *root, struct gp_gpu_process *process
 	return 0;
 }
 
-static enum gp_queue_type queue_type(u64 type)
+static enum gp_gpu_queue_type queue_type(u64 type)
 {
 	switch (type) {
 	case GP_KFD_SYSFS_COMPUTE:

@@ -14,7 +14,7 @@ struct window {
 	u64 word[(LAST - FIRST) / sizeof(u64) + 1];
 };
 
-int gp_kfd_read_rings(u32 pid, struct gp_ring *rings, size_t count)
+int gp_kfd_read_rings(u32 pid, struct gp_gpu_ring *rings, size_t count)
 {
 	struct window windows[GP_RINGS_MAX];
 	struct iovec here = {.iov_base = windows}, there[GP_RINGS_MAX];

@@ -10,30 +10,30 @@
 #include "gpu/kfd/text.h"
 
 struct rls {
-	const struct gp_debugfs_source *source;
+	const struct gp_gpu_debugfs_source *source;
 	struct gp_diag *diag;
-	struct gp_runlist *out;
-	struct gp_lines lines;
-	struct gp_doubts doubts;
+	struct gp_kfd_runlist *out;
+	struct gp_kfd_lines lines;
+	struct gp_kfd_doubts doubts;
 	bool broken; /* rows of the current node are missing or garbled */
 	bool empty;  /* nothing after the node line yet */
 };
 
-void gp_runlist_free(struct gp_runlist *list)
+void gp_kfd_runlist_free(struct gp_kfd_runlist *list)
 {
 	for (size_t i = 0; i < list->node_count; i++)
 		free(list->nodes[i].words);
 	free(list->nodes);
 	free(list->items);
-	*list = (struct gp_runlist){0};
+	*list = (struct gp_kfd_runlist){0};
 }
 
-static struct gp_runlist_node *current(struct rls *rls)
+static struct gp_kfd_runlist_node *current(struct rls *rls)
 {
 	return rls->out->node_count ? &rls->out->nodes[rls->out->node_count - 1] : NULL;
 }
 
-static void decode_process(struct gp_runlist_entry *entry, const u32 *w)
+static void decode_process(struct gp_kfd_runlist_entry *entry, const u32 *w)
 {
 	entry->kind = GP_RUNLIST_PROCESS;
 	entry->pasid = gp_bits(w[GP_PM4_MAP_PROCESS_ID], 0, GP_PM4_MAP_PROCESS_PASID_TO);
@@ -44,7 +44,7 @@ static void decode_process(struct gp_runlist_entry *entry, const u32 *w)
 		gp_bits(w[GP_PM4_MAP_PROCESS_QUEUES], GP_PM4_MAP_PROCESS_QUEUES_BIT, 31);
 }
 
-static void decode_queue(struct gp_runlist_entry *entry, const u32 *w)
+static void decode_queue(struct gp_kfd_runlist_entry *entry, const u32 *w)
 {
 	u32 flags = w[GP_PM4_MAP_QUEUES_FLAGS];
 
@@ -58,7 +58,7 @@ static void decode_queue(struct gp_runlist_entry *entry, const u32 *w)
 	entry->wptr_address = gp_join64(w[GP_PM4_MAP_QUEUES_WPTR], w[GP_PM4_MAP_QUEUES_WPTR + 1]);
 }
 
-static void decode_packet(struct gp_runlist_entry *entry, const u32 *w, size_t len)
+static void decode_packet(struct gp_kfd_runlist_entry *entry, const u32 *w, size_t len)
 {
 	entry->kind = GP_RUNLIST_OTHER;
 	if (entry->opcode == GP_PM4_MAP_PROCESS && len >= GP_PM4_MAP_PROCESS_WORDS)
@@ -70,16 +70,16 @@ static void decode_packet(struct gp_runlist_entry *entry, const u32 *w, size_t l
 }
 
 /* Decodes the words of a node; returns how many belong to whole packets, or -ENOMEM. */
-static long decode_node(struct gp_runlist *out, const struct gp_runlist_node *node)
+static long decode_node(struct gp_kfd_runlist *out, const struct gp_kfd_runlist_node *node)
 {
 	size_t at = 0, process = SIZE_MAX;
 
 	while (at < node->word_count) {
 		const u32 *w = node->words + at;
 		size_t len = gp_bits(w[0], GP_PM4_COUNT_FROM, GP_PM4_COUNT_TO) + GP_PM4_COUNT_EXTRA;
-		struct gp_runlist_entry entry = {.node = node->node,
-						 .gpu_id = node->gpu_id,
-						 .offset = (u32)(at * 4)};
+		struct gp_kfd_runlist_entry entry = {.node = node->node,
+						     .gpu_id = node->gpu_id,
+						     .offset = (u32)(at * 4)};
 
 		if (gp_bits(w[0], GP_PM4_TYPE_FROM, GP_PM4_TYPE_TO) != GP_PM4_TYPE3 ||
 		    len > node->word_count - at)
@@ -101,7 +101,7 @@ static long decode_node(struct gp_runlist *out, const struct gp_runlist_node *no
 
 static int finish_node(struct rls *rls, bool at_end)
 {
-	struct gp_runlist_node *node = current(rls);
+	struct gp_kfd_runlist_node *node = current(rls);
 	size_t before = rls->out->count;
 	long used;
 
@@ -133,9 +133,9 @@ static int finish_node(struct rls *rls, bool at_end)
 	return 0;
 }
 
-static int add_row(struct rls *rls, const struct gp_row *row)
+static int add_row(struct rls *rls, const struct gp_kfd_row *row)
 {
-	struct gp_runlist_node *node = current(rls);
+	struct gp_kfd_runlist_node *node = current(rls);
 
 	for (size_t i = 0; i < row->count; i++) {
 		if (gp_array_grow((void **)&node->words, node->word_count, &node->word_capacity,
@@ -146,12 +146,12 @@ static int add_row(struct rls *rls, const struct gp_row *row)
 	return 0;
 }
 
-static int take_row(struct rls *rls, enum gp_row_result result, const struct gp_row *row)
+static int take_row(struct rls *rls, enum gp_kfd_row_result result, const struct gp_kfd_row *row)
 {
-	struct gp_runlist_node *node = current(rls);
+	struct gp_kfd_runlist_node *node = current(rls);
 
 	if (!node) {
-		gp_doubt_line(&rls->doubts, rls->lines.number);
+		gp_kfd_doubt_line(&rls->doubts, rls->lines.number);
 		return 0;
 	}
 	rls->empty = false;
@@ -171,14 +171,14 @@ static int take_row(struct rls *rls, enum gp_row_result result, const struct gp_
 
 static int open_node(struct rls *rls, u32 number, u32 gpu_id)
 {
-	struct gp_runlist *out = rls->out;
+	struct gp_kfd_runlist *out = rls->out;
 
 	if (gp_array_grow((void **)&out->nodes, out->node_count, &out->node_capacity,
 			  sizeof(*out->nodes)))
 		return -ENOMEM;
-	out->nodes[out->node_count++] = (struct gp_runlist_node){.node = number,
-								 .gpu_id = gpu_id,
-								 .line = rls->lines.number};
+	out->nodes[out->node_count++] = (struct gp_kfd_runlist_node){.node = number,
+								     .gpu_id = gpu_id,
+								     .line = rls->lines.number};
 	rls->broken = false;
 	rls->empty = true;
 	return 0;
@@ -186,53 +186,53 @@ static int open_node(struct rls *rls, u32 number, u32 gpu_id)
 
 static int take_line(struct rls *rls)
 {
-	struct gp_row row;
-	enum gp_row_result result = gp_row_parse(&rls->lines, &row);
-	enum gp_debugfs_file file;
+	struct gp_kfd_row row;
+	enum gp_kfd_row_result result = gp_kfd_row_parse(&rls->lines, &row);
+	enum gp_gpu_debugfs_file file;
 	u32 number, gpu_id;
 	int error;
 
 	if (result != GP_ROW_NONE)
 		return take_row(rls, result, &row);
-	if (gp_lines_blank(&rls->lines))
+	if (gp_kfd_lines_blank(&rls->lines))
 		return 0;
-	if (gp_node_parse(&rls->lines, &number, &gpu_id)) {
+	if (gp_kfd_node_parse(&rls->lines, &number, &gpu_id)) {
 		error = finish_node(rls, false);
 		return error ? error : open_node(rls, number, gpu_id);
 	}
-	file = gp_line_file(&rls->lines);
+	file = gp_kfd_line_file(&rls->lines);
 	if (file == GP_FILE_RLS && current(rls)) {
 		rls->empty = false;
 		return 0;
 	}
 	if ((file == GP_FILE_HQDS || file == GP_FILE_MQDS) && !rls->out->count)
-		return gp_wrong_file(rls->source, rls->diag, rls->lines.number, file);
+		return gp_kfd_wrong_file(rls->source, rls->diag, rls->lines.number, file);
 	if (rls->lines.torn && current(rls))
 		rls->doubts.cut_line = rls->lines.number;
 	else
-		gp_doubt_line(&rls->doubts, rls->lines.number);
+		gp_kfd_doubt_line(&rls->doubts, rls->lines.number);
 	return 0;
 }
 
-int gp_kfd_parse_rls(const struct gp_debugfs_source *source, struct gp_diag *diag,
-		     struct gp_runlist *out)
+int gp_kfd_parse_rls(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		     struct gp_kfd_runlist *out)
 {
 	struct rls rls = {.source = source, .diag = diag, .out = out};
 	bool found;
-	int error = gp_text_check(source, diag);
+	int error = gp_kfd_text_check(source, diag);
 
 	if (error)
 		return error;
-	gp_lines_init(&rls.lines, source);
-	while (!error && gp_lines_next(&rls.lines))
+	gp_kfd_lines_init(&rls.lines, source);
+	while (!error && gp_kfd_lines_next(&rls.lines))
 		error = take_line(&rls);
 	found = out->node_count > 0 || rls.doubts.cut_line;
 	if (!error)
 		error = finish_node(&rls, true);
 	if (!error)
-		error = gp_doubts_say(&rls.doubts, source, diag, "rls", found, out->node_count > 0,
-				      &out->incomplete);
+		error = gp_kfd_doubts_say(&rls.doubts, source, diag, "rls", found,
+					  out->node_count > 0, &out->incomplete);
 	if (error)
-		gp_runlist_free(out);
+		gp_kfd_runlist_free(out);
 	return error;
 }

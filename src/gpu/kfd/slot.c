@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "gpu/kfd/text.h"
 
-void gp_block_add(struct gp_block *block, const struct gp_row *row)
+void gp_kfd_block_add(struct gp_kfd_block *block, const struct gp_kfd_row *row)
 {
 	if (row->count > GP_BLOCK_WORDS - block->count) {
 		block->broken = true;
@@ -22,7 +22,7 @@ void gp_block_add(struct gp_block *block, const struct gp_row *row)
 	}
 }
 
-bool gp_block_contiguous(const struct gp_block *block)
+bool gp_kfd_block_contiguous(const struct gp_kfd_block *block)
 {
 	for (size_t i = 1; i < block->count; i++) {
 		if (block->addresses[i] != block->addresses[i - 1] + 4)
@@ -31,18 +31,18 @@ bool gp_block_contiguous(const struct gp_block *block)
 	return true;
 }
 
-bool gp_gfx_has_layout(u32 gfx_version)
+bool gp_kfd_gfx_has_layout(u32 gfx_version)
 {
 	u32 major = gfx_version / 10000;
 
 	return major == 9 || major == 10;
 }
 
-enum gp_cp_layout gp_block_cp_layout(const struct gp_block *block)
+enum gp_gpu_cp_layout gp_kfd_block_cp_layout(const struct gp_kfd_block *block)
 {
 	u32 first;
 
-	if (block->count != GP_HQD_WORDS || !gp_block_contiguous(block))
+	if (block->count != GP_HQD_WORDS || !gp_kfd_block_contiguous(block))
 		return GP_CP_UNKNOWN;
 	first = block->addresses[0] / 4;
 	if (first == GP_HQD_SEGMENT_GFX10 + GP_HQD_FIRST_DWORD_GFX10)
@@ -54,7 +54,7 @@ enum gp_cp_layout gp_block_cp_layout(const struct gp_block *block)
 	return GP_CP_UNKNOWN;
 }
 
-bool gp_block_is_sdma(const struct gp_block *block)
+bool gp_kfd_block_is_sdma(const struct gp_kfd_block *block)
 {
 #define GP_RANGE(index, offset) {(index), (offset)},
 	static const struct {
@@ -79,7 +79,7 @@ bool gp_block_is_sdma(const struct gp_block *block)
 }
 
 /* Ring size from log2 of its dwords; false when the register cannot be right. */
-static bool set_ring_size(struct gp_slot *slot, u32 log2_dwords)
+static bool set_ring_size(struct gp_kfd_slot *slot, u32 log2_dwords)
 {
 	if (log2_dwords > GP_HQD_SIZE_LIMIT)
 		return false;
@@ -93,7 +93,7 @@ static bool set_ring_size(struct gp_slot *slot, u32 log2_dwords)
  * the hardware says of it, where it does; without that, pointers that are not equal themselves are
  * a full ring's.
  */
-static void set_pointers(struct gp_slot *slot, u64 rptr_dwords, u64 wptr_dwords, bool empty)
+static void set_pointers(struct gp_kfd_slot *slot, u64 rptr_dwords, u64 wptr_dwords, bool empty)
 {
 	u64 unit = slot->aql ? GP_AQL_PACKET_DWORDS : 1;
 	u64 ring_dwords = slot->ring_bytes / 4;
@@ -114,7 +114,7 @@ static void set_pointers(struct gp_slot *slot, u64 rptr_dwords, u64 wptr_dwords,
 	slot->valid |= GP_SLOT_BACKLOG;
 }
 
-static void decode_save_area(struct gp_slot *slot, const u32 *w)
+static void decode_save_area(struct gp_kfd_slot *slot, const u32 *w)
 {
 	u32 size = w[GP_CP_HQD_CNTL_STACK_SIZE], offset = w[GP_CP_HQD_CNTL_STACK_OFFSET];
 
@@ -136,7 +136,7 @@ static void decode_save_area(struct gp_slot *slot, const u32 *w)
 	}
 }
 
-void gp_slot_decode_cp(struct gp_slot *slot, const u32 *w)
+void gp_kfd_slot_decode_cp(struct gp_kfd_slot *slot, const u32 *w)
 {
 	u64 report =
 		gp_join64(w[GP_CP_HQD_PQ_RPTR_REPORT_ADDR], w[GP_CP_HQD_PQ_RPTR_REPORT_ADDR_HI]);
@@ -165,7 +165,7 @@ void gp_slot_decode_cp(struct gp_slot *slot, const u32 *w)
 	decode_save_area(slot, w);
 }
 
-void gp_slot_decode_sdma(struct gp_slot *slot, const u32 *w)
+void gp_kfd_slot_decode_sdma(struct gp_kfd_slot *slot, const u32 *w)
 {
 	slot->valid |= GP_SLOT_REGISTERS | GP_SLOT_VMID | GP_SLOT_DOORBELL;
 	/*
@@ -183,10 +183,10 @@ void gp_slot_decode_sdma(struct gp_slot *slot, const u32 *w)
 			     gp_join64(w[GP_SDMA_RB_WPTR], w[GP_SDMA_RB_WPTR_HI]) / 4, false);
 }
 
-int gp_slot_push(struct gp_slot_list *list, const struct gp_slot *slot,
-		 const struct gp_block *block)
+int gp_kfd_slot_push(struct gp_kfd_slot_list *list, const struct gp_kfd_slot *slot,
+		     const struct gp_kfd_block *block)
 {
-	struct gp_slot copy = *slot;
+	struct gp_kfd_slot copy = *slot;
 	size_t size = block->count * sizeof(u32);
 
 	if (gp_array_grow((void **)&list->items, list->count, &list->capacity,

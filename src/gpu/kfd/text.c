@@ -9,12 +9,12 @@
 
 #define GP_BINARY_PROBE 4096
 
-void gp_lines_init(struct gp_lines *lines, const struct gp_debugfs_source *source)
+void gp_kfd_lines_init(struct gp_kfd_lines *lines, const struct gp_gpu_debugfs_source *source)
 {
-	*lines = (struct gp_lines){.next = source->text, .limit = source->text + source->len};
+	*lines = (struct gp_kfd_lines){.next = source->text, .limit = source->text + source->len};
 }
 
-bool gp_lines_next(struct gp_lines *lines)
+bool gp_kfd_lines_next(struct gp_kfd_lines *lines)
 {
 	const char *newline;
 
@@ -31,7 +31,7 @@ bool gp_lines_next(struct gp_lines *lines)
 	return true;
 }
 
-bool gp_lines_blank(const struct gp_lines *lines)
+bool gp_kfd_lines_blank(const struct gp_kfd_lines *lines)
 {
 	const char *p = lines->p;
 
@@ -58,7 +58,7 @@ static bool parse_word(const char **p, const char *end, u32 *word)
 	return true;
 }
 
-enum gp_row_result gp_row_parse(const struct gp_lines *lines, struct gp_row *row)
+enum gp_kfd_row_result gp_kfd_row_parse(const struct gp_kfd_lines *lines, struct gp_kfd_row *row)
 {
 	const char *p = lines->p;
 
@@ -77,7 +77,7 @@ enum gp_row_result gp_row_parse(const struct gp_lines *lines, struct gp_row *row
 	}
 }
 
-bool gp_node_parse(const struct gp_lines *lines, u32 *node, u32 *gpu_id)
+bool gp_kfd_node_parse(const struct gp_kfd_lines *lines, u32 *node, u32 *gpu_id)
 {
 	const char *p = lines->p, *end = lines->end;
 	u64 id;
@@ -90,7 +90,7 @@ bool gp_node_parse(const struct gp_lines *lines, u32 *node, u32 *gpu_id)
 	return true;
 }
 
-int gp_text_check(const struct gp_debugfs_source *source, struct gp_diag *diag)
+int gp_kfd_text_check(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag)
 {
 	size_t probe = source->len < GP_BINARY_PROBE ? source->len : GP_BINARY_PROBE;
 	const char *command, *compression = gp_compression(source->text, source->len, &command);
@@ -107,7 +107,7 @@ int gp_text_check(const struct gp_debugfs_source *source, struct gp_diag *diag)
 	return 0;
 }
 
-enum gp_debugfs_file gp_line_file(const struct gp_lines *lines)
+enum gp_gpu_debugfs_file gp_kfd_line_file(const struct gp_kfd_lines *lines)
 {
 	const char *p = lines->p, *end = lines->end;
 
@@ -122,14 +122,14 @@ enum gp_debugfs_file gp_line_file(const struct gp_lines *lines)
 	return GP_FILE_ANY;
 }
 
-void gp_doubt_line(struct gp_doubts *doubts, u32 line)
+void gp_kfd_doubt_line(struct gp_kfd_doubts *doubts, u32 line)
 {
 	if (!doubts->unknown++)
 		doubts->unknown_line = line;
 }
 
 /* What is damaged, as an error. */
-static int refuse(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
+static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugfs_source *source,
 		  struct gp_diag *diag, const char *format)
 {
 	if (doubts->cut_line && source->live)
@@ -152,9 +152,9 @@ static int refuse(const struct gp_doubts *doubts, const struct gp_debugfs_source
 		       source->name, doubts->broken_line, doubts->broken, format);
 }
 
-int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source *source,
-		  struct gp_diag *diag, const char *format, bool found, bool complete,
-		  bool *incomplete)
+int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
+		      const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+		      const char *format, bool found, bool complete, bool *incomplete)
 {
 	if (!found && doubts->unknown)
 		return gp_fail(diag, -EINVAL, _("%s:%u: this is not the text of debugfs %s"),
@@ -182,8 +182,8 @@ int gp_doubts_say(const struct gp_doubts *doubts, const struct gp_debugfs_source
 	return 0;
 }
 
-int gp_wrong_file(const struct gp_debugfs_source *source, struct gp_diag *diag, u32 line,
-		  enum gp_debugfs_file is)
+int gp_kfd_wrong_file(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag, u32 line,
+		      enum gp_gpu_debugfs_file is)
 {
 	switch (is) {
 	case GP_FILE_HQDS:

@@ -4,16 +4,16 @@
 
 #include "gpu/kfd/debugfs.h"
 
-typedef int (*gp_parse)(const struct gp_debugfs_source *source, struct gp_diag *diag,
-			struct gp_slot_list *out);
+typedef int (*gp_parse)(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag,
+			struct gp_kfd_slot_list *out);
 
 static int read_list(const struct gp_root *root, struct gp_diag *diag, struct gp_kfd_gfx *gfx,
-		     const char *path, gp_parse parse, struct gp_slot_list *out)
+		     const char *path, gp_parse parse, struct gp_kfd_slot_list *out)
 {
 	struct gp_buf text = {0};
-	struct gp_debugfs_source source = {.gfx_version = gp_kfd_gfx_version,
-					   .ctx = gfx,
-					   .live = true};
+	struct gp_gpu_debugfs_source source = {.gfx_version = gp_kfd_gfx_version,
+					       .ctx = gfx,
+					       .live = true};
 	char name[4096];
 	int error = gp_root_path(root, name, sizeof(name), "%s", path);
 
@@ -47,7 +47,7 @@ int gp_kfd_watch(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu
 		if (!out->descriptors_error)
 			out->valid |= GP_WATCH_DESCRIPTORS;
 		if (!out->slots_error && !out->descriptors_error)
-			gp_slots_join(&out->slots, &out->descriptors);
+			gp_kfd_slots_join(&out->slots, &out->descriptors);
 		if (out->slots_error == -ENOMEM || out->descriptors_error == -ENOMEM)
 			error = -ENOMEM;
 	}

@@ -207,7 +207,7 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 
 static void detach(struct gp_control *control)
 {
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 
 	if (!control)
 		return;
@@ -267,7 +267,7 @@ static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count,
 	return marked;
 }
 
-static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_control_done *done)
+static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_gpu_control_done *done)
 {
 	int found = 1, error = 0;
 
@@ -284,7 +284,7 @@ static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_contro
 }
 
 static int suspend_once(struct gp_control *control, const u32 *ids, size_t count,
-			struct gp_control_done *done)
+			struct gp_gpu_control_done *done)
 {
 	int error;
 
@@ -306,13 +306,13 @@ static int suspend_once(struct gp_control *control, const u32 *ids, size_t count
 }
 
 static int op_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
-		      struct gp_control_done *done)
+		      struct gp_gpu_control_done *done)
 {
-	struct gp_control_done undone = {0};
+	struct gp_gpu_control_done undone = {0};
 	int error;
 
 	(void)grace; /* the hardware stops kernels where they are, at once */
-	*done = (struct gp_control_done){0};
+	*done = (struct gp_gpu_control_done){0};
 	/* A holder that was stopped for longer than its lease on the way tries once more. */
 	for (int i = 0; i < 2; i++) {
 		error = catch_up(control);
@@ -336,11 +336,11 @@ static int op_suspend(struct gp_control *control, const u32 *ids, size_t count, 
 }
 
 static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
-		     struct gp_control_done *done)
+		     struct gp_gpu_control_done *done)
 {
 	int error = catch_up(control);
 
-	*done = (struct gp_control_done){0};
+	*done = (struct gp_gpu_control_done){0};
 	/* Starting needs no lifeline. */
 	if (control->gone)
 		return error;
@@ -388,7 +388,7 @@ static int op_share(struct gp_control *control, u32 part)
 /* Descriptors, clients, groups and channels made since. 1: the queues changed. */
 static int look(struct gp_control *control)
 {
-	struct gp_control_done done = {0};
+	struct gp_gpu_control_done done = {0};
 	size_t groups = control->objects.group_count;
 	int error = find_objects(control);
 
@@ -431,7 +431,7 @@ static int op_fd(struct gp_control *control)
 	return control->epoll;
 }
 
-static int op_queues(struct gp_control *control, struct gp_control_queues *out)
+static int op_queues(struct gp_control *control, struct gp_gpu_control_queues *out)
 {
 	int error = catch_up(control);
 
@@ -453,12 +453,12 @@ static int op_lease(struct gp_control *control, u32 lease_ms)
 	return 0;
 }
 
-static int op_look(int pidfd, u32 pid, struct gp_control_queues *out)
+static int op_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 {
 	return gp_nvrm_look(&gp_nvrm_port_system, pidfd, pid, out);
 }
 
-const struct gp_control_ops gp_nvrm_control = {
+const struct gp_gpu_control_ops gp_nvrm_control = {
 	.name = "nv-suspend",
 	.mechanism = 4, /* GPREEMPT_NV_SUSPEND */
 	.probe = probe,

@@ -27,9 +27,9 @@ struct gp_control {
 
 /* Stops the channels of groups marked `suspended` that are not stopped yet. All or nothing: on an
  * error they run, and their groups are not marked any more. */
-int gp_nvrm_stop_marked(struct gp_control *control, struct gp_control_done *done);
+int gp_nvrm_stop_marked(struct gp_control *control, struct gp_gpu_control_done *done);
 /* Starts the stopped channels of groups that are not marked. */
-int gp_nvrm_start_unmarked(struct gp_control *control, struct gp_control_done *done);
+int gp_nvrm_start_unmarked(struct gp_control *control, struct gp_gpu_control_done *done);
 /* The lifeline fired: nothing is stopped any more. */
 void gp_nvrm_all_run(struct gp_control *control);
 bool gp_nvrm_any_stopped(const struct gp_control *control);
@@ -39,7 +39,7 @@ const struct gp_nvrm_group *gp_nvrm_group_of(const struct gp_nvrm_objects *objec
 /* ---- report.c ---- */
 
 /* The groups that run kernels, as queues. */
-int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues *out);
+int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_gpu_control_queues *out);
 
 /* ---- control_share.c ---- */
 

@@ -80,7 +80,7 @@ static void discard(struct batch *batch)
 
 /* One call per client, subdevice and 64 channels; usually one in all. */
 static int switch_batch(struct gp_control *control, const struct batch *batch, bool disable,
-			struct gp_control_done *done)
+			struct gp_gpu_control_done *done)
 {
 	u32 handles[GP_NV_DISABLE_MAX];
 	u64 begin = gp_nvrm_now();
@@ -127,9 +127,9 @@ static void unmark(struct gp_control *control, const struct batch *batch, bool f
 }
 
 static int stop_batch(struct gp_control *control, const struct batch *batch,
-		      struct gp_control_done *done)
+		      struct gp_gpu_control_done *done)
 {
-	struct gp_control_done undone = {0};
+	struct gp_gpu_control_done undone = {0};
 	int error = gp_nvrm_lifeline_arm(control->lifeline, batch->entries, batch->count,
 					 gp_nvrm_now() + control->lease_ns);
 
@@ -152,7 +152,7 @@ static int stop_batch(struct gp_control *control, const struct batch *batch,
 	return error;
 }
 
-int gp_nvrm_stop_marked(struct gp_control *control, struct gp_control_done *done)
+int gp_nvrm_stop_marked(struct gp_control *control, struct gp_gpu_control_done *done)
 {
 	struct batch batch;
 	int error = gather(control, true, &batch);
@@ -163,7 +163,7 @@ int gp_nvrm_stop_marked(struct gp_control *control, struct gp_control_done *done
 	return error;
 }
 
-int gp_nvrm_start_unmarked(struct gp_control *control, struct gp_control_done *done)
+int gp_nvrm_start_unmarked(struct gp_control *control, struct gp_gpu_control_done *done)
 {
 	struct batch batch;
 	int error = gather(control, false, &batch);

@@ -42,7 +42,7 @@ int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, st
 
 /* The groups that run kernels, without attaching. */
 int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid,
-		 struct gp_control_queues *out);
+		 struct gp_gpu_control_queues *out);
 
 /* One group as the driver describes it, for reports; a clear bit is a reading that failed. */
 enum gp_nvrm_detail_field {

@@ -50,7 +50,7 @@ int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_deta
 	return 0;
 }
 
-int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues *out)
+int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_gpu_control_queues *out)
 {
 	int error;
 
@@ -63,7 +63,7 @@ int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_control_queues
 				      sizeof(*out->items));
 		if (error)
 			return error;
-		out->items[out->count++] = (struct gp_control_queue){
+		out->items[out->count++] = (struct gp_gpu_control_queue){
 			.id = g->id,
 			.gpu_id = objects->gpu_id,
 			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
@@ -88,7 +88,8 @@ static int find(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why, 
 	return error < 0 ? error : gp_nvrm_objects_scan(out);
 }
 
-int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_control_queues *out)
+int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+		 struct gp_gpu_control_queues *out)
 {
 	struct gp_nvrm_objects objects;
 	char why[512];

@@ -12,9 +12,9 @@ enum column { C_CLAIM, C_TABLE, C_NAME, C_FIELD, C_VALUE, COLUMNS };
 static const char *const titles[COLUMNS] = {"claim", "table", "name", "field", "value"};
 
 struct checker {
-	const struct gp_submission *submission;
+	const struct gp_trace_submission *submission;
 	struct gp_doc *doc;
-	struct gp_claims *claims;
+	struct gp_trace_claims *claims;
 	bool header;
 };
 
@@ -22,7 +22,7 @@ struct checker {
 struct figure {
 	double value, slack;
 	bool below; /* "<0.01%" */
-	enum gp_unit unit;
+	enum gp_show_unit unit;
 };
 
 /* "136.19ms"; digits may be grouped by commas. */
@@ -31,7 +31,7 @@ static bool parse_figure(const struct gp_field *field, struct figure *out)
 	static const struct {
 		const char *name;
 		double scale;
-		enum gp_unit unit;
+		enum gp_show_unit unit;
 	} units[] = {{"ns", 1, GP_UNIT_NS},  {"us", 1e3, GP_UNIT_NS},   {"ms", 1e6, GP_UNIT_NS},
 		     {"s", 1e9, GP_UNIT_NS}, {"%", 1, GP_UNIT_PERCENT}, {"", 1, GP_UNIT_COUNT}};
 	const char *p = field->text, *end = p + field->len, *first;
@@ -68,11 +68,11 @@ static bool parse_figure(const struct gp_field *field, struct figure *out)
 /* What a claim is about, put together. */
 struct sum {
 	u64 calls, total, low, high, bytes;
-	const struct gp_use *last;
+	const struct gp_trace_use *last;
 	bool timed, sized;
 };
 
-static void add_use(struct sum *sum, const struct gp_use *use)
+static void add_use(struct sum *sum, const struct gp_trace_use *use)
 {
 	if (use->valid & GP_USE_TIMED && (!sum->timed || use->low_ns < sum->low))
 		sum->low = use->low_ns;
@@ -81,20 +81,20 @@ static void add_use(struct sum *sum, const struct gp_use *use)
 	sum->timed |= use->valid & GP_USE_TIMED;
 	sum->sized |= use->valid & GP_USE_BYTES;
 	sum->bytes += use->bytes;
-	sum->calls += gp_use_calls(use);
-	sum->total += gp_use_total(use);
+	sum->calls += gp_trace_use_calls(use);
+	sum->total += gp_trace_use_total(use);
 	sum->last = use;
 }
 
-static bool find_uses(const struct gp_submission *s, enum gp_layer layer, const char *name,
-		      struct sum *sum)
+static bool find_uses(const struct gp_trace_submission *s, enum gp_trace_layer layer,
+		      const char *name, struct sum *sum)
 {
 	size_t len = strlen(name);
 	bool all = !len || name[len - 1] == '*';
-	const struct gp_use *use;
+	const struct gp_trace_use *use;
 
 	if (!all) {
-		use = gp_submission_find(s, layer, name);
+		use = gp_trace_submission_find(s, layer, name);
 		if (use)
 			add_use(sum, use);
 		return use;
@@ -109,7 +109,7 @@ static bool find_uses(const struct gp_submission *s, enum gp_layer layer, const 
 }
 
 /* A field of the last kernel found. */
-static bool shape(const struct gp_use *use, const char *field, double *value)
+static bool shape(const struct gp_trace_use *use, const char *field, double *value)
 {
 	const struct {
 		const char *name;
@@ -138,8 +138,8 @@ static bool shape(const struct gp_use *use, const char *field, double *value)
 	return false;
 }
 
-static bool of_calls(const struct gp_submission *s, enum gp_layer layer, const char *name,
-		     const char *field, double *value)
+static bool of_calls(const struct gp_trace_submission *s, enum gp_trace_layer layer,
+		     const char *name, const char *field, double *value)
 {
 	u64 wall = s->has_wall ? s->last_ns - s->first_ns : 0;
 	struct sum sum = {0};
@@ -167,7 +167,7 @@ static bool of_calls(const struct gp_submission *s, enum gp_layer layer, const c
 	return true;
 }
 
-static bool layer_by_name(const char *name, enum gp_layer *layer)
+static bool layer_by_name(const char *name, enum gp_trace_layer *layer)
 {
 	static const char *const names[GP_SUBMISSION_LAYERS] = {
 		[GP_LAYER_HIP] = "hip",
@@ -186,11 +186,11 @@ static bool layer_by_name(const char *name, enum gp_layer *layer)
 }
 
 /* Time by layer: the moments each was the deepest active one. */
-static bool of_layer(const struct gp_submission *s, const char *name, const char *field,
+static bool of_layer(const struct gp_trace_submission *s, const char *name, const char *field,
 		     double *value)
 {
 	u64 wall = s->has_wall ? s->last_ns - s->first_ns : 0, alone;
-	enum gp_layer layer;
+	enum gp_trace_layer layer;
 
 	if (!strcmp(name, "application") && (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]))
 		alone = s->application_ns;
@@ -202,9 +202,9 @@ static bool of_layer(const struct gp_submission *s, const char *name, const char
 	return wall && (!strcmp(field, "share") || !strcmp(field, "total"));
 }
 
-static bool of_run(const struct gp_submission *s, const char *field, double *value)
+static bool of_run(const struct gp_trace_submission *s, const char *field, double *value)
 {
-	const struct gp_use *kernel = NULL;
+	const struct gp_trace_use *kernel = NULL;
 
 	for (size_t i = 0; i < s->use_count && !kernel; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL && s->uses[i].valid & GP_USE_GPU)
@@ -226,11 +226,12 @@ static bool of_run(const struct gp_submission *s, const char *field, double *val
 	return false;
 }
 
-static bool actual(const struct gp_submission *s, const struct gp_field *fields, double *value)
+static bool actual(const struct gp_trace_submission *s, const struct gp_field *fields,
+		   double *value)
 {
 	const char *table = fields[C_TABLE].text, *name = fields[C_NAME].text;
 	const char *field = fields[C_FIELD].text;
-	enum gp_layer layer;
+	enum gp_trace_layer layer;
 
 	if (layer_by_name(table, &layer))
 		return of_calls(s, layer, name, field, value);
@@ -239,7 +240,7 @@ static bool actual(const struct gp_submission *s, const struct gp_field *fields,
 	return !strcmp(table, "run") && of_run(s, field, value);
 }
 
-static struct gp_value show(enum gp_unit unit, double value)
+static struct gp_show_value show(enum gp_show_unit unit, double value)
 {
 	if (unit == GP_UNIT_PERCENT)
 		return gp_v_real(unit, value);
@@ -251,7 +252,7 @@ static void put_row(struct checker *checker, const struct gp_field *fields,
 {
 	static const char *const codes[] = {"reproduced", "wrong", "absent"};
 	const char *const words[] = {_("reproduced"), _("wrong"), _("not in this data")};
-	enum gp_claim_verdict verdict = GP_CLAIM_ABSENT;
+	enum gp_trace_claim_verdict verdict = GP_CLAIM_ABSENT;
 	double value = 0;
 
 	if (actual(checker->submission, fields, &value)) {
@@ -291,9 +292,9 @@ static int take_record(void *ctx, const struct gp_csv_record *record)
 	return 0;
 }
 
-int gp_claims_check(int fd, const char *name, struct gp_diag *diag,
-		    const struct gp_submission *submission, struct gp_doc *doc,
-		    struct gp_claims *claims)
+int gp_trace_claims_check(int fd, const char *name, struct gp_diag *diag,
+			  const struct gp_trace_submission *submission, struct gp_doc *doc,
+			  struct gp_trace_claims *claims)
 {
 	struct checker checker = {.submission = submission, .doc = doc, .claims = claims};
 	struct gp_csv_stats stats;

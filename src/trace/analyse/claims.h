@@ -14,16 +14,21 @@
 #include "base/diag.h"
 #include "trace/analyse/submission.h"
 
-enum gp_claim_verdict { GP_CLAIM_REPRODUCED, GP_CLAIM_WRONG, GP_CLAIM_ABSENT, GP_CLAIM_VERDICTS };
+enum gp_trace_claim_verdict {
+	GP_CLAIM_REPRODUCED,
+	GP_CLAIM_WRONG,
+	GP_CLAIM_ABSENT,
+	GP_CLAIM_VERDICTS
+};
 
-struct gp_claims {
+struct gp_trace_claims {
 	size_t counts[GP_CLAIM_VERDICTS];
 	u64 damaged; /* rows that are not a claim */
 };
 
 /* Reads the claims and adds a section with one row each. 0 or -errno after saying why. */
-int gp_claims_check(int fd, const char *name, struct gp_diag *diag,
-		    const struct gp_submission *submission, struct gp_doc *doc,
-		    struct gp_claims *claims);
+int gp_trace_claims_check(int fd, const char *name, struct gp_diag *diag,
+			  const struct gp_trace_submission *submission, struct gp_doc *doc,
+			  struct gp_trace_claims *claims);
 
 #endif

@@ -5,7 +5,7 @@
 /* A case that is idle this much more than the other, in hundredths, looks like the online one. */
 #define IDLE_MARGIN 20
 
-static bool knows_pids(const struct gp_log_queue *rows, size_t count)
+static bool knows_pids(const struct gp_trace_log_queue *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!rows[i].pid)
@@ -16,7 +16,7 @@ static bool knows_pids(const struct gp_log_queue *rows, size_t count)
 /* Keys of the one map: what is counted, and of which queue of A. */
 enum { KEY_PID, KEY_ID, KEY_QUEUE };
 
-static int note_a(struct gp_map *map, const struct gp_log_queue *rows, size_t count)
+static int note_a(struct gp_map *map, const struct gp_trace_log_queue *rows, size_t count)
 {
 	int error = 0;
 
@@ -37,14 +37,14 @@ static bool common(struct gp_map *map, u64 a, u64 b)
 	return gp_map_get(map, a, b) == 1 && gp_map_put(map, a, b, 2) == 0;
 }
 
-static int compare_queues(struct gp_comparison *out)
+static int compare_queues(struct gp_trace_comparison *out)
 {
-	const struct gp_log_queue *a, *b;
+	const struct gp_trace_log_queue *a, *b;
 	struct gp_map map = {0};
 	int error;
 
-	a = gp_log_queues_items(out->cases[0]->queues, &out->queues[0]);
-	b = gp_log_queues_items(out->cases[1]->queues, &out->queues[1]);
+	a = gp_trace_log_queues_items(out->cases[0]->queues, &out->queues[0]);
+	b = gp_trace_log_queues_items(out->cases[1]->queues, &out->queues[1]);
 	out->pids_known = knows_pids(a, out->queues[0]) && knows_pids(b, out->queues[1]);
 	error = note_a(&map, a, out->queues[0]);
 	for (size_t i = 0; i < out->queues[1] && !error && map.count; i++) {
@@ -59,9 +59,9 @@ static int compare_queues(struct gp_comparison *out)
 	return error;
 }
 
-static void compare_times(struct gp_comparison *out)
+static void compare_times(struct gp_trace_comparison *out)
 {
-	const struct gp_workload *a = out->cases[0], *b = out->cases[1];
+	const struct gp_trace_workload *a = out->cases[0], *b = out->cases[1];
 	u64 from, to;
 
 	if (!a->has_time || !b->has_time)
@@ -73,16 +73,16 @@ static void compare_times(struct gp_comparison *out)
 }
 
 /* Hundredths of its time in which a case submitted nothing. */
-static u64 idle_share(const struct gp_workload *workload)
+static u64 idle_share(const struct gp_trace_workload *workload)
 {
 	u64 length = workload->last_ns - workload->first_ns;
 
 	return length ? (u64)((double)workload->idle_ns * 100 / (double)length) : 0;
 }
 
-static int find_online(const struct gp_comparison *comparison)
+static int find_online(const struct gp_trace_comparison *comparison)
 {
-	const struct gp_workload *a = comparison->cases[0], *b = comparison->cases[1];
+	const struct gp_trace_workload *a = comparison->cases[0], *b = comparison->cases[1];
 
 	if (a->dispatches < 2 || b->dispatches < 2 || !a->has_time || !b->has_time)
 		return -1;
@@ -93,14 +93,14 @@ static int find_online(const struct gp_comparison *comparison)
 	return -1;
 }
 
-static enum gp_strategy choose(struct gp_comparison *out)
+static enum gp_trace_strategy choose(struct gp_trace_comparison *out)
 {
-	const struct gp_workload *a = out->cases[0], *b = out->cases[1];
+	const struct gp_trace_workload *a = out->cases[0], *b = out->cases[1];
 
 	if (!a->dispatches || !b->dispatches)
 		return GP_STRATEGY_UNKNOWN;
 	if (out->online >= 0) {
-		const struct gp_workload *batch = out->cases[!out->online];
+		const struct gp_trace_workload *batch = out->cases[!out->online];
 
 		if (batch->idle_gaps)
 			out->batch_pause_ns = (batch->last_ns - batch->first_ns) / batch->idle_gaps;
@@ -115,8 +115,9 @@ static enum gp_strategy choose(struct gp_comparison *out)
 	return out->shared_queues ? GP_STRATEGY_TIME_SLICE : GP_STRATEGY_SUSPEND_QUEUES;
 }
 
-int gp_compare(const struct gp_workload *a, const char *a_name, const struct gp_workload *b,
-	       const char *b_name, struct gp_comparison *out)
+int gp_trace_compare(const struct gp_trace_workload *a, const char *a_name,
+		     const struct gp_trace_workload *b, const char *b_name,
+		     struct gp_trace_comparison *out)
 {
 	int error;
 

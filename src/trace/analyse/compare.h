@@ -12,7 +12,7 @@
  * is unmapped and mapped for it. An estimate until it is measured on the machine at hand. */
 #define GP_SUSPEND_COST_NS 500000ull
 
-enum gp_strategy {
+enum gp_trace_strategy {
 	GP_STRATEGY_UNKNOWN,         /* too little in the logs */
 	GP_STRATEGY_WAIT,            /* pauses of the batch job come soon enough */
 	GP_STRATEGY_SUSPEND_PROCESS, /* two processes: stop one as a whole */
@@ -20,8 +20,8 @@ enum gp_strategy {
 	GP_STRATEGY_TIME_SLICE,      /* one process, shared queues: only whole turns */
 };
 
-struct gp_comparison {
-	const struct gp_workload *cases[2];
+struct gp_trace_comparison {
+	const struct gp_trace_workload *cases[2];
 	const char *names[2];
 	size_t queues[2];
 	bool same_process;    /* at least one pid is in both */
@@ -32,13 +32,14 @@ struct gp_comparison {
 	u64 overlap_ns;       /* both were submitting */
 	int online;           /* which looks latency-critical: 0, 1, or -1 */
 	u64 batch_pause_ns;   /* mean time between pauses of the other; 0 = has none */
-	enum gp_strategy strategy;
+	enum gp_trace_strategy strategy;
 };
 
 /* 0 or -ENOMEM. */
-int gp_compare(const struct gp_workload *a, const char *a_name, const struct gp_workload *b,
-	       const char *b_name, struct gp_comparison *out);
+int gp_trace_compare(const struct gp_trace_workload *a, const char *a_name,
+		     const struct gp_trace_workload *b, const char *b_name,
+		     struct gp_trace_comparison *out);
 /* NULL without memory. */
-struct gp_doc *gp_compare_doc(const struct gp_comparison *comparison);
+struct gp_doc *gp_trace_compare_doc(const struct gp_trace_comparison *comparison);
 
 #endif

@@ -9,26 +9,26 @@
 
 static const char *const letters[2] = {"A", "B"};
 
-static void metric(struct gp_doc *doc, const char *code, const char *label, struct gp_value a,
-		   struct gp_value b)
+static void metric(struct gp_doc *doc, const char *code, const char *label, struct gp_show_value a,
+		   struct gp_show_value b)
 {
 	gp_doc_cell(doc, gp_v_word(code, label));
 	gp_doc_cell(doc, a);
 	gp_doc_cell(doc, b);
 }
 
-static struct gp_value percent(u64 part, u64 whole)
+static struct gp_show_value percent(u64 part, u64 whole)
 {
 	return gp_v_if(whole, gp_v_real(GP_UNIT_PERCENT,
 					whole ? 100.0 * (double)part / (double)whole : 0));
 }
 
-static u64 length(const struct gp_workload *workload)
+static u64 length(const struct gp_trace_workload *workload)
 {
 	return workload->last_ns - workload->first_ns;
 }
 
-static struct gp_value at_once(const struct gp_workload *workload)
+static struct gp_show_value at_once(const struct gp_trace_workload *workload)
 {
 	for (size_t i = GP_WORKLOAD_AT_ONCE; i; i--)
 		if (workload->windows[i])
@@ -36,7 +36,7 @@ static struct gp_value at_once(const struct gp_workload *workload)
 	return gp_v_missing();
 }
 
-static struct gp_value mean_at_once(const struct gp_workload *workload)
+static struct gp_show_value mean_at_once(const struct gp_trace_workload *workload)
 {
 	u64 windows = 0, sum = 0;
 
@@ -48,14 +48,14 @@ static struct gp_value mean_at_once(const struct gp_workload *workload)
 		       gp_v_real(GP_UNIT_REAL, windows ? (double)sum / (double)windows : 0));
 }
 
-static struct gp_value rate(const struct gp_workload *workload)
+static struct gp_show_value rate(const struct gp_trace_workload *workload)
 {
-	double value = gp_workload_rate(workload);
+	double value = gp_trace_workload_rate(workload);
 
 	return gp_v_if(value > 0, gp_v_real(GP_UNIT_RATE, value));
 }
 
-static struct gp_value ahead(const struct gp_workload *workload)
+static struct gp_show_value ahead(const struct gp_trace_workload *workload)
 {
 	return gp_v_if(workload->ahead_count,
 		       gp_v_real(GP_UNIT_REAL, workload->ahead_count
@@ -64,7 +64,7 @@ static struct gp_value ahead(const struct gp_workload *workload)
 						       : 0));
 }
 
-static struct gp_value copy_bytes(const struct gp_workload *workload)
+static struct gp_show_value copy_bytes(const struct gp_trace_workload *workload)
 {
 	return gp_v_if(workload->unsized_copies < workload->copies,
 		       gp_v_number(GP_UNIT_BYTES, workload->copy_bytes));
@@ -73,7 +73,7 @@ static struct gp_value copy_bytes(const struct gp_workload *workload)
 /* One metric of both cases. */
 #define METRIC(code, label, of) metric(doc, code, label, of(0), of(1))
 
-static void put_metrics(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "cases", _("Cases"));
 	gp_doc_fact(doc, "a", "A", gp_v_text(c->names[0]));
@@ -119,7 +119,7 @@ static void put_metrics(struct gp_doc *doc, const struct gp_comparison *c)
 		METRIC("jumps", _("times the clock went back"), OF_JUMPS);
 }
 
-static struct gp_value priority_word(const struct gp_log_queue *queue)
+static struct gp_show_value priority_word(const struct gp_trace_log_queue *queue)
 {
 	if (!(queue->valid & GP_LQ_PRIORITY))
 		return gp_v_missing();
@@ -129,13 +129,14 @@ static struct gp_value priority_word(const struct gp_log_queue *queue)
 				      : gp_v_count(queue->priority);
 }
 
-static void put_queue_rows(struct gp_doc *doc, const struct gp_comparison *c, int which)
+static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison *c, int which)
 {
 	size_t count;
-	const struct gp_log_queue *rows = gp_log_queues_items(c->cases[which]->queues, &count);
+	const struct gp_trace_log_queue *rows =
+		gp_trace_log_queues_items(c->cases[which]->queues, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct gp_log_queue *q = &rows[i];
+		const struct gp_trace_log_queue *q = &rows[i];
 
 		gp_doc_cell(doc, gp_v_text(letters[which]));
 		gp_doc_cell(doc, gp_v_if(q->pid, gp_v_count(q->pid)));
@@ -150,7 +151,7 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_comparison *c, in
 	}
 }
 
-static void put_queues(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "queues", _("Queues"));
 	gp_doc_table(doc, "rows", NULL);
@@ -179,7 +180,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_comparison *c)
 		      "queues."));
 }
 
-static void put_classes(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_classes(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "kernels", _("Kernels"));
 	gp_doc_table(doc, "classes", _("By class, judged by name"));
@@ -195,7 +196,8 @@ static void put_classes(struct gp_doc *doc, const struct gp_comparison *c)
 
 		if (!a && !b)
 			continue;
-		gp_doc_cell(doc, gp_v_word(gp_kernel_class_code(i), gp_kernel_class_name(i)));
+		gp_doc_cell(doc, gp_v_word(gp_trace_kernel_class_code(i),
+					   gp_trace_kernel_class_name(i)));
 		gp_doc_cell(doc, gp_v_count(a));
 		gp_doc_cell(doc, percent(a, c->cases[0]->named));
 		gp_doc_cell(doc, gp_v_count(b));
@@ -203,8 +205,8 @@ static void put_classes(struct gp_doc *doc, const struct gp_comparison *c)
 	}
 }
 
-static void put_kernel(struct gp_doc *doc, const struct gp_workload *workload,
-		       const struct gp_kernel_use *kernel)
+static void put_kernel(struct gp_doc *doc, const struct gp_trace_workload *workload,
+		       const struct gp_trace_kernel_use *kernel)
 {
 	const struct gp_string *name = &workload->names.items[kernel->name];
 	char shown[NAME_COLUMNS + 8];
@@ -217,8 +219,8 @@ static void put_kernel(struct gp_doc *doc, const struct gp_workload *workload,
 		 name->text);
 	gp_doc_cell(doc, name->len > NAME_COLUMNS ? gp_v_word(name->text, shown)
 						  : gp_v_textn(name->text, name->len));
-	gp_doc_cell(doc, gp_v_word(gp_kernel_class_code(kernel->kernel_class),
-				   gp_kernel_class_name(kernel->kernel_class)));
+	gp_doc_cell(doc, gp_v_word(gp_trace_kernel_class_code(kernel->kernel_class),
+				   gp_trace_kernel_class_name(kernel->kernel_class)));
 	gp_doc_cell(doc, gp_v_count(kernel->count));
 	gp_doc_cell(doc, percent(kernel->count, workload->named));
 	gp_doc_cell(doc, gp_v_if(kernel->sized, gp_v_count(kernel->grid_low)));
@@ -226,7 +228,7 @@ static void put_kernel(struct gp_doc *doc, const struct gp_workload *workload,
 	gp_doc_cell(doc, gp_v_if(kernel->sized, gp_v_count(kernel->workgroup)));
 }
 
-static void put_names(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_names(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_table(doc, "names", _("By name, the most submitted first; sizes in work-items"));
 	gp_doc_column(doc, "case", _("CASE"));
@@ -239,7 +241,7 @@ static void put_names(struct gp_doc *doc, const struct gp_comparison *c)
 	gp_doc_column(doc, "grid_high", _("TO"));
 	gp_doc_column(doc, "workgroup", _("WORKGROUP"));
 	for (int which = 0; which < 2; which++) {
-		const struct gp_workload *workload = c->cases[which];
+		const struct gp_trace_workload *workload = c->cases[which];
 
 		for (size_t i = 0; i < workload->kernel_count && i < NAMES_SHOWN; i++) {
 			if (!workload->kernels[i].count)
@@ -250,11 +252,11 @@ static void put_names(struct gp_doc *doc, const struct gp_comparison *c)
 	}
 }
 
-static void put_times(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_times(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "times", _("Submissions over time"));
 	for (int i = 0; i < 2; i++) {
-		const struct gp_workload *workload = c->cases[i];
+		const struct gp_trace_workload *workload = c->cases[i];
 		size_t bins =
 			workload->has_time ? (size_t)(length(workload) / workload->bin_ns) + 1 : 0;
 
@@ -269,10 +271,10 @@ static void put_times(struct gp_doc *doc, const struct gp_comparison *c)
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "line", _("ENDED BY LINE"));
 	for (int i = 0; i < 2; i++) {
-		const struct gp_workload *workload = c->cases[i];
+		const struct gp_trace_workload *workload = c->cases[i];
 
 		for (size_t g = 0; g < workload->gap_count; g++) {
-			const struct gp_gap *gap = &workload->gaps[g];
+			const struct gp_trace_gap *gap = &workload->gaps[g];
 
 			gp_doc_cell(doc, gp_v_text(letters[i]));
 			gp_doc_cell(doc, gp_v_ns(gap->start_ns - workload->first_ns));
@@ -282,7 +284,7 @@ static void put_times(struct gp_doc *doc, const struct gp_comparison *c)
 	}
 }
 
-static struct gp_value strategy_word(enum gp_strategy strategy)
+static struct gp_show_value strategy_word(enum gp_trace_strategy strategy)
 {
 	switch (strategy) {
 	case GP_STRATEGY_WAIT:
@@ -299,7 +301,7 @@ static struct gp_value strategy_word(enum gp_strategy strategy)
 	return gp_v_word("unknown", _("cannot be told from these logs"));
 }
 
-static void put_reason(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	switch (c->strategy) {
 	case GP_STRATEGY_WAIT:
@@ -342,7 +344,7 @@ static void put_reason(struct gp_doc *doc, const struct gp_comparison *c)
 		      "ignores them by default, and a kernel that runs keeps its compute units."));
 }
 
-static void put_recommendation(struct gp_doc *doc, const struct gp_comparison *c)
+static void put_recommendation(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	gp_doc_section(doc, "recommendation", _("Preemption strategy"));
 	gp_doc_fact(doc, "strategy", _("Strategy"), strategy_word(c->strategy));
@@ -353,7 +355,7 @@ static void put_recommendation(struct gp_doc *doc, const struct gp_comparison *c
 	put_reason(doc, c);
 }
 
-struct gp_doc *gp_compare_doc(const struct gp_comparison *comparison)
+struct gp_doc *gp_trace_compare_doc(const struct gp_trace_comparison *comparison)
 {
 	struct gp_doc *doc = gp_doc_new("compare", _("Two workloads compared"));
 

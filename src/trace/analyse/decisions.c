@@ -141,8 +141,8 @@ static int take_line(void *ctx, const struct gp_line *line)
 	return error;
 }
 
-int gp_decisions_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		      u64 *lines)
+int gp_trace_decisions_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			    void *ctx, u64 *lines)
 {
 	struct reader r = {.fn = fn, .ctx = ctx, .lines = lines};
 	struct gp_lines_stats stats;

@@ -17,21 +17,21 @@
 #define THREAD_NS  1000000ull
 #define PROCESS_NS 1000000000ull
 
-int gp_inquiry_init(struct gp_inquiry *inquiry, enum gp_clock trace_clock)
+int gp_trace_inquiry_init(struct gp_trace_inquiry *inquiry, enum gp_trace_clock trace_clock)
 {
 	memset(inquiry, 0, sizeof(*inquiry));
 	inquiry->trace_clock = trace_clock;
-	inquiry->queues = gp_kfd_queues_new();
+	inquiry->queues = gp_trace_kfd_queues_new();
 	return inquiry->queues ? 0 : -ENOMEM;
 }
 
-void gp_inquiry_free(struct gp_inquiry *inquiry)
+void gp_trace_inquiry_free(struct gp_trace_inquiry *inquiry)
 {
 	for (size_t i = 0; i < inquiry->count; i++) {
-		struct gp_inquiry_input *input = inquiry->inputs[i];
+		struct gp_trace_inquiry_input *input = inquiry->inputs[i];
 
 		if (input->workload)
-			gp_workload_free(input->workload);
+			gp_trace_workload_free(input->workload);
 		gp_map_free(&input->thread_time);
 		free(input->times);
 		free(input->workload);
@@ -39,16 +39,16 @@ void gp_inquiry_free(struct gp_inquiry *inquiry)
 		free(input);
 	}
 	free(inquiry->inputs);
-	gp_kfdpath_free(&inquiry->path);
-	gp_kfd_queues_free(inquiry->queues);
-	gp_submission_free(&inquiry->submission);
+	gp_trace_kfdpath_free(&inquiry->path);
+	gp_trace_kfd_queues_free(inquiry->queues);
+	gp_trace_submission_free(&inquiry->submission);
 	free(inquiry->processes);
 	memset(inquiry, 0, sizeof(*inquiry));
 }
 
-static struct gp_inquiry_input *new_input(struct gp_inquiry *inquiry, const char *name)
+static struct gp_trace_inquiry_input *new_input(struct gp_trace_inquiry *inquiry, const char *name)
 {
-	struct gp_inquiry_input *input = calloc(1, sizeof(*input));
+	struct gp_trace_inquiry_input *input = calloc(1, sizeof(*input));
 
 	if (!input)
 		return NULL;
@@ -63,14 +63,14 @@ static struct gp_inquiry_input *new_input(struct gp_inquiry *inquiry, const char
 	return input;
 }
 
-static struct gp_inquiry_input *current(struct gp_inquiry *inquiry)
+static struct gp_trace_inquiry_input *current(struct gp_trace_inquiry *inquiry)
 {
 	return inquiry->inputs[inquiry->count - 1];
 }
 
-int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event)
+int gp_trace_inquiry_tell(struct gp_trace_inquiry *inquiry, const struct gp_event *event)
 {
-	struct gp_inquiry_input *input = current(inquiry);
+	struct gp_trace_inquiry_input *input = current(inquiry);
 
 	input->events++;
 	if (event->valid & GP_EV_TIME)
@@ -79,7 +79,7 @@ int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event)
 }
 
 /* The line of the same thread before "Created ..." is written when the creation begins. */
-static int note_creation(struct gp_inquiry_input *input, const struct gp_event *event)
+static int note_creation(struct gp_trace_inquiry_input *input, const struct gp_event *event)
 {
 	u64 pid = event->valid & GP_EV_PID ? event->pid : UINT64_MAX;
 	u64 tid = event->valid & GP_EV_TID ? event->tid : 0;
@@ -117,9 +117,9 @@ static int note_creation(struct gp_inquiry_input *input, const struct gp_event *
 
 static int log_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
-	struct gp_inquiry_input *input = current(inquiry);
-	int ret = gp_workload_event(input->workload, event);
+	struct gp_trace_inquiry *inquiry = ctx;
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	int ret = gp_trace_workload_event(input->workload, event);
 
 	if (!ret)
 		ret = note_creation(input, event);
@@ -147,44 +147,45 @@ static int log_event(void *ctx, const struct gp_event *event)
 	default:
 		break;
 	}
-	return gp_inquiry_tell(inquiry, event);
+	return gp_trace_inquiry_tell(inquiry, event);
 }
 
-static int read_log(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_log(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = current(inquiry);
-	struct gp_amdlog_options options = {.name = input->name};
-	struct gp_amdlog_stats stats;
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	struct gp_trace_amdlog_options options = {.name = input->name};
+	struct gp_trace_amdlog_stats stats;
 	int ret;
 
 	input->clock = GP_CLOCK_MONOTONIC;
 	input->workload = calloc(1, sizeof(*input->workload));
-	if (!input->workload || gp_workload_init(input->workload))
+	if (!input->workload || gp_trace_workload_init(input->workload))
 		return -ENOMEM;
-	ret = gp_amdlog_read(fd, &options, diag, log_event, inquiry, &stats);
+	ret = gp_trace_amdlog_read(fd, &options, diag, log_event, inquiry, &stats);
 	input->damaged = stats.torn + stats.overlong;
-	return ret ? ret : gp_workload_finish(input->workload);
+	return ret ? ret : gp_trace_workload_finish(input->workload);
 }
 
 static int kernel_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
-	int ret = gp_kfdpath_event(&inquiry->path, event);
+	struct gp_trace_inquiry *inquiry = ctx;
+	int ret = gp_trace_kfdpath_event(&inquiry->path, event);
 
 	if (!ret)
-		ret = gp_kfd_queues_event(inquiry->queues, event);
-	return ret ? ret : gp_inquiry_tell(inquiry, event);
+		ret = gp_trace_kfd_queues_event(inquiry->queues, event);
+	return ret ? ret : gp_trace_inquiry_tell(inquiry, event);
 }
 
-static int read_trace(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_trace(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = current(inquiry);
-	struct gp_ftrace_options options = {.name = input->name, .clock = inquiry->trace_clock};
-	struct gp_ftrace_stats stats;
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	struct gp_trace_ftrace_options options = {.name = input->name,
+						  .clock = inquiry->trace_clock};
+	struct gp_trace_ftrace_stats stats;
 	int ret;
 
 	input->clock = inquiry->trace_clock;
-	ret = gp_ftrace_read(fd, &options, diag, kernel_event, inquiry, &stats);
+	ret = gp_trace_ftrace_read(fd, &options, diag, kernel_event, inquiry, &stats);
 	input->lost = stats.lost;
 	input->gaps = stats.gaps;
 	input->jumps = stats.jumps;
@@ -192,11 +193,11 @@ static int read_trace(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
 	return ret;
 }
 
-static int read_binary(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_binary(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = current(inquiry);
-	struct gp_tracedat_stats stats;
-	int ret = gp_tracedat_read(fd, input->name, diag, kernel_event, inquiry, &stats);
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	struct gp_trace_tracedat_stats stats;
+	int ret = gp_trace_tracedat_read(fd, input->name, diag, kernel_event, inquiry, &stats);
 
 	input->clock = stats.clock;
 	input->lost = stats.lost;
@@ -206,30 +207,32 @@ static int read_binary(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
 	return ret;
 }
 
-static int read_prints(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_prints(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_kfdlog_stats stats;
+	struct gp_trace_kfdlog_stats stats;
 
 	current(inquiry)->clock = GP_CLOCK_DMESG;
-	return gp_kfdlog_read(fd, current(inquiry)->name, diag, kernel_event, inquiry, &stats);
+	return gp_trace_kfdlog_read(fd, current(inquiry)->name, diag, kernel_event, inquiry,
+				    &stats);
 }
 
 static int profile_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
-	int ret = gp_submission_event(&inquiry->submission, event);
+	struct gp_trace_inquiry *inquiry = ctx;
+	int ret = gp_trace_submission_event(&inquiry->submission, event);
 
-	return ret ? ret : gp_inquiry_tell(inquiry, event);
+	return ret ? ret : gp_trace_inquiry_tell(inquiry, event);
 }
 
-static int read_profile(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	int ret;
 
 	current(inquiry)->clock = GP_CLOCK_BOOTTIME;
-	gp_submission_next_input(&inquiry->submission);
-	ret = gp_rocprof_read(fd, current(inquiry)->name, diag, profile_event, inquiry, &stats);
+	gp_trace_submission_next_input(&inquiry->submission);
+	ret = gp_trace_rocprof_read(fd, current(inquiry)->name, diag, profile_event, inquiry,
+				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
 	if (!ret && stats.cut)
 		gp_diag(diag, GP_WARNING, _("%s: the file is cut off; what is complete is counted"),
@@ -258,16 +261,17 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 		name);
 }
 
-int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct gp_diag *diag)
+int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *name,
+			 struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = new_input(inquiry, name);
+	struct gp_trace_inquiry_input *input = new_input(inquiry, name);
 	int error;
 
 	if (!input)
 		return gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
 	/* Functions of the kernel are told apart by file. */
 	inquiry->path.input = (u32)(inquiry->count - 1);
-	error = gp_source_identify(fd, name, &input->kind);
+	error = gp_trace_source_identify(fd, name, &input->kind);
 	if (error)
 		return gp_fail(diag, error, _("%s: cannot read: %s"), name, strerror(-error));
 	switch (input->kind) {
@@ -285,7 +289,7 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
 	case GP_SOURCE_SMI:
 	case GP_SOURCE_DECISIONS:
 	case GP_SOURCE_CLOCKS:
-		return gp_inquiry_read_list(inquiry, fd, diag);
+		return gp_trace_inquiry_read_list(inquiry, fd, diag);
 	case GP_SOURCE_UNKNOWN:
 		break;
 	}
@@ -296,10 +300,11 @@ int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct 
  * The nth queue that a log saw created is the nth that KFD created for that process, if both saw as
  * many; the log writes its line when the driver is done.
  */
-static void find_anchors(const struct gp_inquiry *inquiry, const struct gp_inquiry_input *log,
-			 struct gp_anchor *anchors, size_t *count)
+static void find_anchors(const struct gp_trace_inquiry *inquiry,
+			 const struct gp_trace_inquiry_input *log, struct gp_trace_anchor *anchors,
+			 size_t *count)
 {
-	const struct gp_kfdpath *path = &inquiry->path;
+	const struct gp_trace_kfdpath *path = &inquiry->path;
 	size_t found = 0;
 
 	for (size_t i = 0; i < path->creation_kept; i++)
@@ -308,28 +313,28 @@ static void find_anchors(const struct gp_inquiry *inquiry, const struct gp_inqui
 	    log->anchor_count == GP_INQUIRY_ANCHORS)
 		return;
 	for (size_t i = 0, nth = 0; i < path->creation_kept; i++) {
-		const struct gp_creation *creation = &path->creations[i];
+		const struct gp_trace_creation *creation = &path->creations[i];
 
 		if (creation->pid != log->pid)
 			continue;
 		anchors[*count + nth] =
-			(struct gp_anchor){log->anchors[nth],
-					   creation->start_ns + creation->length_ns};
+			(struct gp_trace_anchor){log->anchors[nth],
+						 creation->start_ns + creation->length_ns};
 		nth++;
 	}
 	*count += found;
 }
 
-int gp_inquiry_finish(struct gp_inquiry *inquiry)
+int gp_trace_inquiry_finish(struct gp_trace_inquiry *inquiry)
 {
-	struct gp_anchor *anchors = NULL;
+	struct gp_trace_anchor *anchors = NULL;
 	size_t room = 0, count = 0;
 	int error;
 
-	gp_kfdpath_finish(&inquiry->path);
-	error = gp_kfd_queues_finish(inquiry->queues);
+	gp_trace_kfdpath_finish(&inquiry->path);
+	error = gp_trace_kfd_queues_finish(inquiry->queues);
 	if (!error)
-		error = gp_submission_finish(&inquiry->submission);
+		error = gp_trace_submission_finish(&inquiry->submission);
 	for (size_t i = 0; i < inquiry->count; i++)
 		room += inquiry->inputs[i]->anchor_count;
 	if (error || !room)
@@ -340,7 +345,7 @@ int gp_inquiry_finish(struct gp_inquiry *inquiry)
 	for (size_t i = 0; i < inquiry->count; i++)
 		if (inquiry->inputs[i]->anchor_count)
 			find_anchors(inquiry, inquiry->inputs[i], anchors, &count);
-	gp_align(anchors, count, &inquiry->alignment);
+	gp_trace_align(anchors, count, &inquiry->alignment);
 	free(anchors);
 	return 0;
 }

@@ -19,20 +19,20 @@
 /* Creations of a log that are kept as anchors between clocks. */
 #define GP_INQUIRY_ANCHORS 1024
 
-struct gp_inquiry_input {
+struct gp_trace_inquiry_input {
 	char *name;
-	enum gp_source_kind kind;
-	enum gp_clock clock;
+	enum gp_trace_source_kind kind;
+	enum gp_trace_clock clock;
 	u32 clocks; /* of its events that tell a time; a bit each */
 	u64 events;
 	u64 lost, gaps; /* what the source itself says is missing */
 	u64 damaged;
-	u64 jumps;                       /* times that go back */
-	struct gp_workload *workload;    /* AMD logs */
-	u64 created_line, packet_line;   /* first queue created, first packet */
-	u64 copy_line;                   /* first copy by a copy engine */
-	u64 priority_line, version_line; /* first queue that is not of normal priority */
-	u64 creations, creation_ns;      /* with the line of the same thread before; sum of both */
+	u64 jumps;                          /* times that go back */
+	struct gp_trace_workload *workload; /* AMD logs */
+	u64 created_line, packet_line;      /* first queue created, first packet */
+	u64 copy_line;                      /* first copy by a copy engine */
+	u64 priority_line, version_line;    /* first queue that is not of normal priority */
+	u64 creations, creation_ns; /* with the line of the same thread before; sum of both */
 	u64 anchors[GP_INQUIRY_ANCHORS];
 	size_t anchor_count;
 	u32 pid;
@@ -43,7 +43,7 @@ struct gp_inquiry_input {
 };
 
 /* A row of a tool's list of processes. */
-struct gp_inquiry_process {
+struct gp_trace_inquiry_process {
 	u32 pid, input;
 	u64 line, gpu, gpus, vram;
 	u32 valid; /* GP_EV_GPU, GP_EV_COUNT (gpus), GP_EV_BYTES (vram) */
@@ -51,25 +51,25 @@ struct gp_inquiry_process {
 };
 
 /* Of gpreempt's own record. */
-struct gp_inquiry_decisions {
+struct gp_trace_inquiry_decisions {
 	u64 count, suspends, resumes, failed, observed;
 	u64 held, held_ns, held_max_ns; /* resumptions that tell how long */
 	u64 line;
 	u32 input;
 };
 
-struct gp_inquiry {
-	struct gp_inquiry_input **inputs;
+struct gp_trace_inquiry {
+	struct gp_trace_inquiry_input **inputs;
 	size_t count, capacity;
-	enum gp_clock trace_clock; /* of ftrace files */
-	struct gp_kfdpath path;
-	struct gp_kfd_queues *queues;
-	struct gp_submission submission;
-	struct gp_alignment alignment; /* AMD log = ftrace + offset */
-	struct gp_clocks clocks;
-	struct gp_inquiry_process *processes;
+	enum gp_trace_clock trace_clock; /* of ftrace files */
+	struct gp_trace_kfdpath path;
+	struct gp_trace_kfd_queues *queues;
+	struct gp_trace_submission submission;
+	struct gp_trace_alignment alignment; /* AMD log = ftrace + offset */
+	struct gp_trace_clocks clocks;
+	struct gp_trace_inquiry_process *processes;
 	size_t process_count, process_capacity;
-	struct gp_inquiry_decisions decisions;
+	struct gp_trace_inquiry_decisions decisions;
 	u64 hsakmt_lines, hsakmt_calls, hsakmt_line;
 	u32 hsakmt_input;
 	/* Functions of kernel compute queues were traced: if none was seen, none ran. */
@@ -79,24 +79,25 @@ struct gp_inquiry {
 	void *tap_ctx;
 };
 
-int gp_inquiry_init(struct gp_inquiry *inquiry, enum gp_clock trace_clock);
-void gp_inquiry_free(struct gp_inquiry *inquiry);
+int gp_trace_inquiry_init(struct gp_trace_inquiry *inquiry, enum gp_trace_clock trace_clock);
+void gp_trace_inquiry_free(struct gp_trace_inquiry *inquiry);
 /* Finds out what a seekable file is and reads it. 0, or -errno after saying why; a file that
  * nobody understands is -EINVAL. */
-int gp_inquiry_add(struct gp_inquiry *inquiry, int fd, const char *name, struct gp_diag *diag);
-int gp_inquiry_finish(struct gp_inquiry *inquiry);
-struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry);
+int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *name,
+			 struct gp_diag *diag);
+int gp_trace_inquiry_finish(struct gp_trace_inquiry *inquiry);
+struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry);
 
 /* Inside: counts an event and hands it on; reads an input of the smaller kinds. */
-int gp_inquiry_tell(struct gp_inquiry *inquiry, const struct gp_event *event);
-int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag);
+int gp_trace_inquiry_tell(struct gp_trace_inquiry *inquiry, const struct gp_event *event);
+int gp_trace_inquiry_read_list(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
 
 /* A file's name without its directory: what answers call it. */
-const char *gp_inquiry_file(const char *path);
+const char *gp_trace_inquiry_file(const char *path);
 
 /* The parts of the report. */
-void gp_inquiry_lists(const struct gp_inquiry *inquiry, struct gp_doc *doc);
-void gp_inquiry_questions(const struct gp_inquiry *inquiry, struct gp_doc *doc);
-void gp_inquiry_indicators(const struct gp_inquiry *inquiry, struct gp_doc *doc);
+void gp_trace_inquiry_lists(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc);
+void gp_trace_inquiry_questions(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc);
+void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define STEPS_SHOWN 15
 
-const char *gp_inquiry_file(const char *path)
+const char *gp_trace_inquiry_file(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -15,21 +15,21 @@ const char *gp_inquiry_file(const char *path)
 }
 
 /* "ftrace.txt:13"; nothing for line 0. */
-static struct gp_value place(const char *file, u64 line, char *out, size_t size)
+static struct gp_show_value place(const char *file, u64 line, char *out, size_t size)
 {
 	if (!line)
 		return gp_v_missing();
-	snprintf(out, size, "%s:%llu", gp_inquiry_file(file), (unsigned long long)line);
+	snprintf(out, size, "%s:%llu", gp_trace_inquiry_file(file), (unsigned long long)line);
 	return gp_v_text(out);
 }
 
-static struct gp_value absent(void)
+static struct gp_show_value absent(void)
 {
 	return gp_v_word("absent", _("not in this data"));
 }
 
-static void answer(struct gp_doc *doc, const char *code, const char *what, struct gp_value value,
-		   struct gp_value evidence)
+static void answer(struct gp_doc *doc, const char *code, const char *what,
+		   struct gp_show_value value, struct gp_show_value evidence)
 {
 	gp_doc_cell(doc, gp_v_word(code, what));
 	gp_doc_cell(doc, value.unit == GP_UNIT_MISSING ? absent() : value);
@@ -46,11 +46,11 @@ static void open_question(struct gp_doc *doc, const char *key, const char *title
 }
 
 /* How often a function ran, and where first. */
-static void count_answer(const struct gp_inquiry *q, struct gp_doc *doc, const char *code,
-			 const char *what, enum gp_match match, const char *name)
+static void count_answer(const struct gp_trace_inquiry *q, struct gp_doc *doc, const char *code,
+			 const char *what, enum gp_trace_match match, const char *name)
 {
-	const struct gp_function_use *first = NULL;
-	u64 count = gp_kfdpath_count(&q->path, match, name, &first);
+	const struct gp_trace_function_use *first = NULL;
+	u64 count = gp_trace_kfdpath_count(&q->path, match, name, &first);
 	char text[256];
 
 	/* A function that was not traced is not seen either: that is no 0. */
@@ -62,10 +62,10 @@ static void count_answer(const struct gp_inquiry *q, struct gp_doc *doc, const c
 		     : gp_v_missing());
 }
 
-static void time_answer(const struct gp_inquiry *q, struct gp_doc *doc, const char *code,
+static void time_answer(const struct gp_trace_inquiry *q, struct gp_doc *doc, const char *code,
 			const char *what, const char *function)
 {
-	const struct gp_function_use *use = gp_kfdpath_find(&q->path, function);
+	const struct gp_trace_function_use *use = gp_trace_kfdpath_find(&q->path, function);
 	bool known = use && use->timed;
 	char text[256];
 
@@ -74,7 +74,7 @@ static void time_answer(const struct gp_inquiry *q, struct gp_doc *doc, const ch
 		     : gp_v_missing());
 }
 
-static const struct gp_inquiry_input *first_log(const struct gp_inquiry *q)
+static const struct gp_trace_inquiry_input *first_log(const struct gp_trace_inquiry *q)
 {
 	for (size_t i = 0; i < q->count; i++)
 		if (q->inputs[i]->kind == GP_SOURCE_AMDLOG)
@@ -82,7 +82,7 @@ static const struct gp_inquiry_input *first_log(const struct gp_inquiry *q)
 	return NULL;
 }
 
-static void put_steps(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	u32 chosen[STEPS_SHOWN];
 
@@ -92,10 +92,10 @@ static void put_steps(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "own_ns", _("OWN TIME"));
 	gp_doc_bars(doc);
 	for (size_t n = 0; n < STEPS_SHOWN; n++) {
-		const struct gp_function_use *best = NULL;
+		const struct gp_trace_function_use *best = NULL;
 
 		for (size_t i = 0; i < q->path.function_count; i++) {
-			const struct gp_function_use *use = &q->path.functions[i];
+			const struct gp_trace_function_use *use = &q->path.functions[i];
 			bool taken = false;
 
 			for (size_t k = 0; k < n; k++)
@@ -112,16 +112,16 @@ static void put_steps(const struct gp_inquiry *q, struct gp_doc *doc)
 	}
 }
 
-static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_inquiry_input *log = first_log(q);
-	const struct gp_kfdpath *path = &q->path;
-	const struct gp_creation *longest = path->creation_count ? &path->longest : NULL;
+	const struct gp_trace_inquiry_input *log = first_log(q);
+	const struct gp_trace_kfdpath *path = &q->path;
+	const struct gp_trace_creation *longest = path->creation_count ? &path->longest : NULL;
 	u64 whole = path->creation_ended, sum = path->creation_ns;
 	char text[256];
 	size_t kfd;
 
-	gp_kfd_queues_items(q->queues, &kfd);
+	gp_trace_kfd_queues_items(q->queues, &kfd);
 	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
 	answer(doc, "runtime", _("queues the runtime created"),
 	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
@@ -159,7 +159,7 @@ static void put_creation(const struct gp_inquiry *q, struct gp_doc *doc)
 			    (unsigned long long)(path->creation_count - whole));
 }
 
-static void put_mqd(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	open_question(doc, "mqd", _("2. What happens to the MQD?"));
 	count_answer(q, doc, "allocated", _("allocated (allocate_mqd)"), GP_MATCH_START,
@@ -180,37 +180,38 @@ static void put_mqd(const struct gp_inquiry *q, struct gp_doc *doc)
 		  "it and the firmware loads it. 'gpreempt mqd' decodes its contents."));
 }
 
-static void put_use(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
 	size_t logs = 0;
 
 	open_question(doc, "use", _("3. Which queues does each workload use?"));
 	for (size_t i = 0; i < q->count; i++) {
-		const struct gp_inquiry_input *input = q->inputs[i];
-		const struct gp_log_queue *rows;
+		const struct gp_trace_inquiry_input *input = q->inputs[i];
+		const struct gp_trace_log_queue *rows;
 		char label[256];
 		size_t count, multiple = 0;
 
 		if (input->kind != GP_SOURCE_AMDLOG)
 			continue;
 		logs++;
-		rows = gp_log_queues_items(input->workload->queues, &count);
+		rows = gp_trace_log_queues_items(input->workload->queues, &count);
 		for (size_t k = 0; k < count; k++)
 			multiple += rows[k].valid & GP_LQ_STREAMS && rows[k].streams_max > 1;
 		snprintf(label, sizeof(label), _("%s: compute queues"),
-			 gp_inquiry_file(input->name));
+			 gp_trace_inquiry_file(input->name));
 		answer(doc, "queues", label, gp_v_count(count),
 		       place(input->name, input->created_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: of these shared by several streams"),
-			 gp_inquiry_file(input->name));
+			 gp_trace_inquiry_file(input->name));
 		answer(doc, "shared", label, gp_v_count(multiple),
 		       place(input->name, input->created_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: copies by the copy engines"),
-			 gp_inquiry_file(input->name));
+			 gp_trace_inquiry_file(input->name));
 		answer(doc, "copies", label, gp_v_count(input->workload->copies),
 		       place(input->name, input->copy_line, text, sizeof(text)));
-		snprintf(label, sizeof(label), _("%s: kernels"), gp_inquiry_file(input->name));
+		snprintf(label, sizeof(label), _("%s: kernels"),
+			 gp_trace_inquiry_file(input->name));
 		answer(doc, "kernels", label, gp_v_count(input->workload->dispatches),
 		       place(input->name, input->packet_line, text, sizeof(text)));
 	}
@@ -219,9 +220,9 @@ static void put_use(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_note(doc, "%s", _("'gpreempt compare A B' puts two workloads side by side."));
 }
 
-static void put_doorbell(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_inquiry_input *log = first_log(q);
+	const struct gp_trace_inquiry_input *log = first_log(q);
 	char text[256];
 
 	open_question(doc, "doorbell", _("4. Are doorbells used, and can they be seen?"));
@@ -240,9 +241,9 @@ static void put_doorbell(const struct gp_inquiry *q, struct gp_doc *doc)
 		      "scheduler."));
 }
 
-static void put_preemption(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_inquiry_input *log = first_log(q);
+	const struct gp_trace_inquiry_input *log = first_log(q);
 	char text[256];
 
 	open_question(doc, "preemption", _("5. Can work be preempted?"));
@@ -267,7 +268,7 @@ static void put_preemption(const struct gp_inquiry *q, struct gp_doc *doc)
 		  "queues of the device are taken off and put back."));
 }
 
-void gp_inquiry_questions(const struct gp_inquiry *inquiry, struct gp_doc *doc)
+void gp_trace_inquiry_questions(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc)
 {
 	put_creation(inquiry, doc);
 	put_mqd(inquiry, doc);

@@ -7,7 +7,7 @@
 enum verdict { MET, MISSED, ABSENT };
 
 static void indicator(struct gp_doc *doc, const char *code, const char *what, const char *target,
-		      struct gp_value found, enum verdict verdict)
+		      struct gp_show_value found, enum verdict verdict)
 {
 	gp_doc_cell(doc, gp_v_word(code, what));
 	gp_doc_cell(doc, gp_v_text(target));
@@ -23,21 +23,21 @@ static enum verdict judge(bool known, bool met)
 }
 
 /* How often functions were seen; `all`: none of them can have been missed. */
-static struct gp_value seen(bool traced, u64 count, bool all)
+static struct gp_show_value seen(bool traced, u64 count, bool all)
 {
 	return !traced        ? gp_v_missing()
 	       : count || all ? gp_v_count(count)
 			      : gp_v_word("not-seen", _("not seen"));
 }
 
-void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
+void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_kfdpath *path = &q->path;
+	const struct gp_trace_kfdpath *path = &q->path;
 	bool traced = path->function_count > 0;
-	u64 mqd = gp_kfdpath_count(path, GP_MATCH_START, "init_mqd", NULL) +
-		  gp_kfdpath_count(path, GP_MATCH_START, "update_mqd", NULL);
-	u64 kcq = gp_kfdpath_count(path, GP_MATCH_PART, "kcq", NULL);
-	u64 doorbell = gp_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
+	u64 mqd = gp_trace_kfdpath_count(path, GP_MATCH_START, "init_mqd", NULL) +
+		  gp_trace_kfdpath_count(path, GP_MATCH_START, "update_mqd", NULL);
+	u64 kcq = gp_trace_kfdpath_count(path, GP_MATCH_PART, "kcq", NULL);
+	u64 doorbell = gp_trace_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
 	u64 creations = path->creation_count, sum = path->creation_ns;
 
 	gp_doc_section(doc, "indicators", _("Indicators"));
@@ -60,19 +60,19 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
 		  seen(traced, doorbell, false), judge(traced, true));
 	for (size_t i = 0; i < q->count; i++) {
-		const struct gp_workload *workload;
+		const struct gp_trace_workload *workload;
 		char label[256];
 		size_t count;
 
 		if (q->inputs[i]->kind != GP_SOURCE_AMDLOG)
 			continue;
 		workload = q->inputs[i]->workload;
-		gp_log_queues_items(workload->queues, &count);
+		gp_trace_log_queues_items(workload->queues, &count);
 		snprintf(label, sizeof(label), _("%s: compute queues"),
-			 gp_inquiry_file(q->inputs[i]->name));
+			 gp_trace_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "queues", label, "1-3", gp_v_count(count), judge(count, count <= 3));
 		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, most"),
-			 gp_inquiry_file(q->inputs[i]->name));
+			 gp_trace_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "backlog", label, "< 100",
 			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
 			  judge(workload->ahead_count, workload->ahead_high < 100));
@@ -87,24 +87,25 @@ void gp_inquiry_indicators(const struct gp_inquiry *q, struct gp_doc *doc)
 }
 
 /* Of what the kernel's tracer recorded. */
-static bool is_trace(const struct gp_inquiry_input *input)
+static bool is_trace(const struct gp_trace_inquiry_input *input)
 {
 	return input->kind == GP_SOURCE_FTRACE || input->kind == GP_SOURCE_TRACEDAT;
 }
 
 /* "MONOTONIC", or all that its events have; nothing when none tells a time. */
-static struct gp_value clocks_of(const struct gp_inquiry_input *input, char *out, size_t size)
+static struct gp_show_value clocks_of(const struct gp_trace_inquiry_input *input, char *out,
+				      size_t size)
 {
 	size_t len = 0;
 
 	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
 		if (input->clocks & 1u << clock && len < size)
 			len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "",
-						gp_clock_name(clock));
+						gp_trace_clock_name(clock));
 	return gp_v_if(len, gp_v_text(out));
 }
 
-static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "files", _("Files"));
 	gp_doc_table(doc, "rows", NULL);
@@ -117,12 +118,12 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "lost", _("LOST"));
 	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
 	for (size_t i = 0; i < q->count; i++) {
-		const struct gp_inquiry_input *input = q->inputs[i];
+		const struct gp_trace_inquiry_input *input = q->inputs[i];
 		char clocks[96];
 		bool trace = is_trace(input), gaps = trace || input->kind == GP_SOURCE_DECISIONS;
 
 		gp_doc_cell(doc, gp_v_text(input->name));
-		gp_doc_cell(doc, gp_v_text(gp_source_name(input->kind)));
+		gp_doc_cell(doc, gp_v_text(gp_trace_source_name(input->kind)));
 		gp_doc_cell(doc, clocks_of(input, clocks, sizeof(clocks)));
 		gp_doc_cell(doc, gp_v_count(input->events));
 		gp_doc_cell(doc, gp_v_count(input->damaged));
@@ -135,7 +136,7 @@ static void put_files(const struct gp_inquiry *q, struct gp_doc *doc)
 
 /* One clock against another, by whatever was seen on both. */
 static void put_pair(struct gp_doc *doc, const char *clock, const char *against, const char *code,
-		     const char *by, const struct gp_alignment *a)
+		     const char *by, const struct gp_trace_alignment *a)
 {
 	gp_doc_cell(doc, gp_v_text(clock));
 	gp_doc_cell(doc, gp_v_text(against));
@@ -146,10 +147,10 @@ static void put_pair(struct gp_doc *doc, const char *clock, const char *against,
 	gp_doc_cell(doc, gp_v_ns(a->residual_ns));
 }
 
-static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_pairs(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	static const enum gp_clock clocks[] = {GP_CLOCK_MONOTONIC_RAW, GP_CLOCK_BOOTTIME};
-	enum gp_clock trace = q->trace_clock;
+	static const enum gp_trace_clock clocks[] = {GP_CLOCK_MONOTONIC_RAW, GP_CLOCK_BOOTTIME};
+	enum gp_trace_clock trace = q->trace_clock;
 
 	if (!q->alignment.known && !q->clocks.count)
 		return;
@@ -165,19 +166,20 @@ static void put_pairs(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "behind_ns", _("BEHIND BY"));
 	gp_doc_column(doc, "residual_ns", _("RESIDUAL"));
 	if (q->alignment.known)
-		put_pair(doc, gp_clock_name(GP_CLOCK_MONOTONIC), gp_clock_name(trace), "creations",
-			 _("creations of queues"), &q->alignment);
+		put_pair(doc, gp_trace_clock_name(GP_CLOCK_MONOTONIC), gp_trace_clock_name(trace),
+			 "creations", _("creations of queues"), &q->alignment);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks) && q->clocks.count; i++) {
-		struct gp_alignment a;
+		struct gp_trace_alignment a;
 
-		gp_clocks_align(&q->clocks, clocks[i], &a);
-		put_pair(doc, gp_clock_name(clocks[i]), gp_clock_name(GP_CLOCK_MONOTONIC),
-			 "readings", _("readings of both"), &a);
+		gp_trace_clocks_align(&q->clocks, clocks[i], &a);
+		put_pair(doc, gp_trace_clock_name(clocks[i]),
+			 gp_trace_clock_name(GP_CLOCK_MONOTONIC), "readings", _("readings of both"),
+			 &a);
 	}
 }
 
 /* Clocks that events have and nothing here relates to MONOTONIC. */
-static void note_strangers(const struct gp_inquiry *q, struct gp_doc *doc)
+static void note_strangers(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	u32 used = 0, known = 1u << GP_CLOCK_MONOTONIC;
 	char names[96];
@@ -195,7 +197,7 @@ static void note_strangers(const struct gp_inquiry *q, struct gp_doc *doc)
 	for (u32 clock = 0; clock <= GP_CLOCK_DMESG; clock++)
 		if (used & ~known & 1u << clock)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len ? ", " : "", gp_clock_name(clock));
+						len ? ", " : "", gp_trace_clock_name(clock));
 	gp_doc_note(doc,
 		    _("Nothing here relates these clocks to MONOTONIC: %s. Their times are not "
 		      "compared with others (clocks.json of 'gpreempt trace' would relate "
@@ -203,9 +205,9 @@ static void note_strangers(const struct gp_inquiry *q, struct gp_doc *doc)
 		    names);
 }
 
-static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_alignment *a = &q->alignment;
+	const struct gp_trace_alignment *a = &q->alignment;
 	bool log = false, trace = false, text = false, same = true;
 
 	for (size_t i = 0; i < q->count; i++) {
@@ -240,16 +242,16 @@ static void put_clocks(const struct gp_inquiry *q, struct gp_doc *doc)
 			  "Durations are never taken across clocks."));
 }
 
-struct gp_doc *gp_inquiry_doc(const struct gp_inquiry *inquiry)
+struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry)
 {
 	struct gp_doc *doc = gp_doc_new("analyze", _("From the runtime through KFD to the GPU"));
 
 	if (!doc)
 		return NULL;
 	put_files(inquiry, doc);
-	gp_inquiry_questions(inquiry, doc);
-	gp_inquiry_indicators(inquiry, doc);
-	gp_inquiry_lists(inquiry, doc);
+	gp_trace_inquiry_questions(inquiry, doc);
+	gp_trace_inquiry_indicators(inquiry, doc);
+	gp_trace_inquiry_lists(inquiry, doc);
 	put_clocks(inquiry, doc);
 	return doc;
 }

@@ -13,7 +13,7 @@
 
 #define PROCESSES_MAX 65536 /* that are kept; a machine has fewer pids by default */
 
-static struct gp_inquiry_input *current(struct gp_inquiry *inquiry)
+static struct gp_trace_inquiry_input *current(struct gp_trace_inquiry *inquiry)
 {
 	return inquiry->inputs[inquiry->count - 1];
 }
@@ -22,14 +22,14 @@ static struct gp_inquiry_input *current(struct gp_inquiry *inquiry)
 
 static int process_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
-	struct gp_inquiry_process process = {.pid = event->pid,
-					     .input = (u32)(inquiry->count - 1),
-					     .line = event->line,
-					     .gpu = event->gpu,
-					     .gpus = event->count,
-					     .vram = event->size,
-					     .valid = event->valid};
+	struct gp_trace_inquiry *inquiry = ctx;
+	struct gp_trace_inquiry_process process = {.pid = event->pid,
+						   .input = (u32)(inquiry->count - 1),
+						   .line = event->line,
+						   .gpu = event->gpu,
+						   .gpus = event->count,
+						   .vram = event->size,
+						   .valid = event->valid};
 
 	if (event->name)
 		snprintf(process.name, sizeof(process.name), "%.*s", (int)event->name_len,
@@ -43,7 +43,7 @@ static int process_event(void *ctx, const struct gp_event *event)
 			return -ENOMEM;
 		inquiry->processes[inquiry->process_count++] = process;
 	}
-	return gp_inquiry_tell(inquiry, event);
+	return gp_trace_inquiry_tell(inquiry, event);
 }
 
 static bool named(const struct gp_event *event, const char *name)
@@ -53,8 +53,8 @@ static bool named(const struct gp_event *event, const char *name)
 
 static int decision_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
-	struct gp_inquiry_decisions *decisions = &inquiry->decisions;
+	struct gp_trace_inquiry *inquiry = ctx;
+	struct gp_trace_inquiry_decisions *decisions = &inquiry->decisions;
 
 	if (event->kind == GP_EVENT_DECISION) {
 		if (!decisions->count++) {
@@ -73,26 +73,27 @@ static int decision_event(void *ctx, const struct gp_event *event)
 				decisions->held_max_ns = event->duration_ns;
 		}
 	}
-	return gp_inquiry_tell(inquiry, event);
+	return gp_trace_inquiry_tell(inquiry, event);
 }
 
 static int hsakmt_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_inquiry *inquiry = ctx;
+	struct gp_trace_inquiry *inquiry = ctx;
 
 	if (!inquiry->hsakmt_lines++) {
 		inquiry->hsakmt_line = event->line;
 		inquiry->hsakmt_input = (u32)(inquiry->count - 1);
 	}
 	inquiry->hsakmt_calls += event->kind == GP_EVENT_API_ENTER;
-	return gp_inquiry_tell(inquiry, event);
+	return gp_trace_inquiry_tell(inquiry, event);
 }
 
-static int read_decisions(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+static int read_decisions(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = current(inquiry);
-	struct gp_decision_log_stats stats;
-	int ret = gp_decision_log_read(fd, input->name, diag, decision_event, inquiry, &stats);
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	struct gp_trace_decision_log_stats stats;
+	int ret =
+		gp_trace_decision_log_read(fd, input->name, diag, decision_event, inquiry, &stats);
 
 	input->clock = GP_CLOCK_MONOTONIC;
 	input->damaged = stats.damaged;
@@ -101,24 +102,24 @@ static int read_decisions(struct gp_inquiry *inquiry, int fd, struct gp_diag *di
 	return ret;
 }
 
-int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *diag)
+int gp_trace_inquiry_read_list(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
-	struct gp_inquiry_input *input = current(inquiry);
-	struct gp_hsakmt_stats hsakmt;
-	struct gp_smi_stats smi;
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	struct gp_trace_hsakmt_stats hsakmt;
+	struct gp_trace_smi_stats smi;
 	int ret;
 
 	switch (input->kind) {
 	case GP_SOURCE_DECISIONS:
 		return read_decisions(inquiry, fd, diag);
 	case GP_SOURCE_SMI:
-		ret = gp_smi_read(fd, input->name, diag, process_event, inquiry, &smi);
+		ret = gp_trace_smi_read(fd, input->name, diag, process_event, inquiry, &smi);
 		input->damaged = smi.damaged;
 		return ret;
 	case GP_SOURCE_HSAKMT:
-		return gp_hsakmt_read(fd, input->name, diag, hsakmt_event, inquiry, &hsakmt);
+		return gp_trace_hsakmt_read(fd, input->name, diag, hsakmt_event, inquiry, &hsakmt);
 	default:
-		ret = gp_clocks_read(fd, input->name, diag, &inquiry->clocks);
+		ret = gp_trace_clocks_read(fd, input->name, diag, &inquiry->clocks);
 		input->events = inquiry->clocks.count;
 		return ret;
 	}
@@ -126,8 +127,8 @@ int gp_inquiry_read_list(struct gp_inquiry *inquiry, int fd, struct gp_diag *dia
 
 /* ---- the report ---- */
 
-static struct gp_value place(const struct gp_inquiry *q, u32 input, u64 line, char *out,
-			     size_t size)
+static struct gp_show_value place(const struct gp_trace_inquiry *q, u32 input, u64 line, char *out,
+				  size_t size)
 {
 	const char *name = q->inputs[input]->name, *slash = strrchr(name, '/');
 
@@ -137,7 +138,7 @@ static struct gp_value place(const struct gp_inquiry *q, u32 input, u64 line, ch
 	return gp_v_text(out);
 }
 
-static bool has_log(const struct gp_inquiry *q, u32 pid)
+static bool has_log(const struct gp_trace_inquiry *q, u32 pid)
 {
 	for (size_t i = 0; i < q->count; i++)
 		if (q->inputs[i]->kind == GP_SOURCE_AMDLOG && q->inputs[i]->pid == pid)
@@ -145,7 +146,7 @@ static bool has_log(const struct gp_inquiry *q, u32 pid)
 	return false;
 }
 
-static void put_processes(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_processes(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
 
@@ -160,7 +161,7 @@ static void put_processes(const struct gp_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "log", _("ITS LOG IS HERE"));
 	gp_doc_column(doc, "evidence", _("EVIDENCE"));
 	for (size_t i = 0; i < q->process_count; i++) {
-		const struct gp_inquiry_process *process = &q->processes[i];
+		const struct gp_trace_inquiry_process *process = &q->processes[i];
 
 		gp_doc_cell(doc, gp_v_count(process->pid));
 		gp_doc_cell(doc, gp_v_if(process->name[0], gp_v_text(process->name)));
@@ -174,9 +175,9 @@ static void put_processes(const struct gp_inquiry *q, struct gp_doc *doc)
 	}
 }
 
-static void put_decisions(const struct gp_inquiry *q, struct gp_doc *doc)
+static void put_decisions(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	const struct gp_inquiry_decisions *decisions = &q->decisions;
+	const struct gp_trace_inquiry_decisions *decisions = &q->decisions;
 	char text[256];
 
 	gp_doc_section(doc, "decisions", _("Decisions of gpreemptd"));
@@ -195,7 +196,7 @@ static void put_decisions(const struct gp_inquiry *q, struct gp_doc *doc)
 		    place(q, decisions->input, decisions->line, text, sizeof(text)));
 }
 
-void gp_inquiry_lists(const struct gp_inquiry *q, struct gp_doc *doc)
+void gp_trace_inquiry_lists(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
 

@@ -8,7 +8,7 @@
  * "gemm", and nearly everything of PyTorch holds "elementwise". Compared in lower case. */
 static const struct {
 	const char *part;
-	enum gp_kernel_class kernel_class;
+	enum gp_trace_kernel_class kernel_class;
 } parts[] = {
 	{"nccl", GP_KERNEL_COMMUNICATION},
 	{"rccl", GP_KERNEL_COMMUNICATION},
@@ -72,7 +72,7 @@ static const struct {
 /* Longest name looked at; what a kernel is stands early, and names reach 4096 bytes. */
 #define LOOK_AT 1024
 
-enum gp_kernel_class gp_kernel_class(const char *name, size_t len)
+enum gp_trace_kernel_class gp_trace_kernel_class(const char *name, size_t len)
 {
 	char lower[LOOK_AT];
 
@@ -87,12 +87,12 @@ enum gp_kernel_class gp_kernel_class(const char *name, size_t len)
 	return GP_KERNEL_OTHER;
 }
 
-const char *gp_kernel_class_code(enum gp_kernel_class kernel_class)
+const char *gp_trace_kernel_class_code(enum gp_trace_kernel_class kernel_class)
 {
 	return words[kernel_class].code;
 }
 
-const char *gp_kernel_class_name(enum gp_kernel_class kernel_class)
+const char *gp_trace_kernel_class_name(enum gp_trace_kernel_class kernel_class)
 {
 	return gettext(words[kernel_class].name);
 }

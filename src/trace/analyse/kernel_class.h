@@ -4,7 +4,7 @@
 
 #include "base/types.h"
 
-enum gp_kernel_class {
+enum gp_trace_kernel_class {
 	GP_KERNEL_GEMM,
 	GP_KERNEL_CONVOLUTION,
 	GP_KERNEL_ATTENTION,
@@ -21,10 +21,10 @@ enum gp_kernel_class {
 	GP_KERNEL_CLASSES,
 };
 
-enum gp_kernel_class gp_kernel_class(const char *name, size_t len);
+enum gp_trace_kernel_class gp_trace_kernel_class(const char *name, size_t len);
 /* The word for JSON; never translated. */
-const char *gp_kernel_class_code(enum gp_kernel_class kernel_class);
+const char *gp_trace_kernel_class_code(enum gp_trace_kernel_class kernel_class);
 /* The word for people. */
-const char *gp_kernel_class_name(enum gp_kernel_class kernel_class);
+const char *gp_trace_kernel_class_name(enum gp_trace_kernel_class kernel_class);
 
 #endif

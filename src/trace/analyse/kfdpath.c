@@ -11,9 +11,9 @@
 #define QUIET_NS 1000000000ull
 #define DEPTH    32
 
-struct gp_path_thread {
+struct gp_trace_path_thread {
 	bool creating;
-	struct gp_creation creation;
+	struct gp_trace_creation creation;
 	size_t kept; /* its number + 1 among those that are; 0 = it is not */
 	u32 root;    /* the function that started it */
 	u64 last_ns;
@@ -45,7 +45,7 @@ static const char *const others[] = {"kfd_ioctl",
 				     "kfd_ioctl_set_debug_trap",
 				     "update_queue"};
 
-void gp_kfdpath_free(struct gp_kfdpath *path)
+void gp_trace_kfdpath_free(struct gp_trace_kfdpath *path)
 {
 	gp_strings_free(&path->names);
 	gp_map_free(&path->threads);
@@ -57,7 +57,7 @@ void gp_kfdpath_free(struct gp_kfdpath *path)
 	memset(path, 0, sizeof(*path));
 }
 
-void gp_kfdpath_next_input(struct gp_kfdpath *path)
+void gp_trace_kfdpath_next_input(struct gp_trace_kfdpath *path)
 {
 	path->input++;
 }
@@ -71,7 +71,7 @@ static bool is_one_of(const struct gp_event *event, const char *const *names, si
 	return false;
 }
 
-static int find_function(struct gp_kfdpath *path, const struct gp_event *event, u32 *id)
+static int find_function(struct gp_trace_kfdpath *path, const struct gp_event *event, u32 *id)
 {
 	if (gp_strings_add(&path->names, event->name, event->name_len, id))
 		return -ENOMEM;
@@ -81,11 +81,14 @@ static int find_function(struct gp_kfdpath *path, const struct gp_event *event, 
 			  sizeof(*path->functions)))
 		return -ENOMEM;
 	path->functions[path->function_count++] =
-		(struct gp_function_use){.name = *id, .line = event->line, .input = path->input};
+		(struct gp_trace_function_use){.name = *id,
+					       .line = event->line,
+					       .input = path->input};
 	return 0;
 }
 
-static struct gp_path_thread *find_thread(struct gp_kfdpath *path, const struct gp_event *event)
+static struct gp_trace_path_thread *find_thread(struct gp_trace_kfdpath *path,
+						const struct gp_event *event)
 {
 	u64 pid = event->valid & GP_EV_PID ? event->pid : (1ull << 32) + event->cpu;
 	u32 at = gp_map_get(&path->threads, path->input, pid);
@@ -96,12 +99,12 @@ static struct gp_path_thread *find_thread(struct gp_kfdpath *path, const struct 
 				  sizeof(*path->states)) ||
 		    gp_map_put(&path->threads, path->input, pid, at))
 			return NULL;
-		path->states[path->state_count++] = (struct gp_path_thread){0};
+		path->states[path->state_count++] = (struct gp_trace_path_thread){0};
 	}
 	return &path->states[at];
 }
 
-static void add_run(struct gp_function_use *function, u64 length)
+static void add_run(struct gp_trace_function_use *function, u64 length)
 {
 	if (!function->timed || length < function->low_ns)
 		function->low_ns = length;
@@ -111,7 +114,7 @@ static void add_run(struct gp_function_use *function, u64 length)
 }
 
 /* Notes when a function was entered, for tracers that do not print how long it took. */
-static int note_entry(struct gp_kfdpath *path, u32 thread, u32 function, u64 time)
+static int note_entry(struct gp_trace_kfdpath *path, u32 thread, u32 function, u64 time)
 {
 	u32 at = gp_map_get(&path->open, thread, function);
 
@@ -127,7 +130,7 @@ static int note_entry(struct gp_kfdpath *path, u32 thread, u32 function, u64 tim
 	return 0;
 }
 
-static void note_return(struct gp_kfdpath *path, u32 thread, u32 function,
+static void note_return(struct gp_trace_kfdpath *path, u32 thread, u32 function,
 			const struct gp_event *event)
 {
 	u32 at = gp_map_get(&path->open, thread, function);
@@ -141,10 +144,10 @@ static void note_return(struct gp_kfdpath *path, u32 thread, u32 function,
 		path->times[at] = 0;
 }
 
-static void end_creation(struct gp_kfdpath *path, struct gp_path_thread *thread, u64 now,
-			 bool ended)
+static void end_creation(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread,
+			 u64 now, bool ended)
 {
-	struct gp_creation *creation = &thread->creation;
+	struct gp_trace_creation *creation = &thread->creation;
 
 	thread->creating = false;
 	if (now > creation->start_ns)
@@ -158,10 +161,10 @@ static void end_creation(struct gp_kfdpath *path, struct gp_path_thread *thread,
 		path->creations[thread->kept - 1] = *creation;
 }
 
-static int start_creation(struct gp_kfdpath *path, struct gp_path_thread *thread,
+static int start_creation(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread,
 			  const struct gp_event *event, u32 function)
 {
-	*thread = (struct gp_path_thread){
+	*thread = (struct gp_trace_path_thread){
 		.creating = true,
 		.creation = {.pid = event->pid,
 			     .input = path->input,
@@ -182,7 +185,7 @@ static int start_creation(struct gp_kfdpath *path, struct gp_path_thread *thread
 }
 
 /* The time since the thread's last event is the own time of the function it is in. */
-static void account(struct gp_kfdpath *path, struct gp_path_thread *thread, u64 now)
+static void account(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread, u64 now)
 {
 	u32 top = thread->depth ? GP_MIN(thread->depth, DEPTH) - 1 : 0;
 
@@ -191,7 +194,7 @@ static void account(struct gp_kfdpath *path, struct gp_path_thread *thread, u64 
 	thread->last_ns = GP_MAX(thread->last_ns, now);
 }
 
-static void push(struct gp_path_thread *thread, u32 function)
+static void push(struct gp_trace_path_thread *thread, u32 function)
 {
 	if (thread->depth < DEPTH)
 		thread->stack[thread->depth] = function;
@@ -199,7 +202,7 @@ static void push(struct gp_path_thread *thread, u32 function)
 }
 
 /* Back to before the call; functions whose return was not traced are left with it. */
-static void pop(struct gp_path_thread *thread, u32 function)
+static void pop(struct gp_trace_path_thread *thread, u32 function)
 {
 	for (u32 i = GP_MIN(thread->depth, DEPTH); i; i--) {
 		if (thread->stack[i - 1] == function) {
@@ -209,7 +212,7 @@ static void pop(struct gp_path_thread *thread, u32 function)
 	}
 }
 
-static int follow(struct gp_kfdpath *path, struct gp_path_thread *thread,
+static int follow(struct gp_trace_kfdpath *path, struct gp_trace_path_thread *thread,
 		  const struct gp_event *event, u32 function)
 {
 	bool enter = event->kind == GP_EVENT_ENTER;
@@ -242,10 +245,10 @@ static int follow(struct gp_kfdpath *path, struct gp_path_thread *thread,
 	return 0;
 }
 
-int gp_kfdpath_event(void *ctx, const struct gp_event *event)
+int gp_trace_kfdpath_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_kfdpath *path = ctx;
-	struct gp_path_thread *thread;
+	struct gp_trace_kfdpath *path = ctx;
+	struct gp_trace_path_thread *thread;
 	u32 function, at;
 
 	if (event->kind == GP_EVENT_LOST) {
@@ -268,21 +271,22 @@ int gp_kfdpath_event(void *ctx, const struct gp_event *event)
 	return event->valid & GP_EV_TIME ? follow(path, thread, event, function) : 0;
 }
 
-void gp_kfdpath_finish(struct gp_kfdpath *path)
+void gp_trace_kfdpath_finish(struct gp_trace_kfdpath *path)
 {
 	for (size_t i = 0; i < path->state_count; i++)
 		if (path->states[i].creating)
 			end_creation(path, &path->states[i], path->states[i].last_ns, false);
 }
 
-const struct gp_function_use *gp_kfdpath_find(const struct gp_kfdpath *path, const char *name)
+const struct gp_trace_function_use *gp_trace_kfdpath_find(const struct gp_trace_kfdpath *path,
+							  const char *name)
 {
 	u32 id = gp_strings_find(&path->names, name, strlen(name));
 
 	return id == GP_MAP_NONE ? NULL : &path->functions[id];
 }
 
-static bool matches(const struct gp_string *name, enum gp_match match, const char *text)
+static bool matches(const struct gp_string *name, enum gp_trace_match match, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -292,8 +296,8 @@ static bool matches(const struct gp_string *name, enum gp_match match, const cha
 	       (match == GP_MATCH_START || name->len == len);
 }
 
-u64 gp_kfdpath_count(const struct gp_kfdpath *path, enum gp_match match, const char *text,
-		     const struct gp_function_use **first)
+u64 gp_trace_kfdpath_count(const struct gp_trace_kfdpath *path, enum gp_trace_match match,
+			   const char *text, const struct gp_trace_function_use **first)
 {
 	u64 count = 0;
 

@@ -9,7 +9,7 @@
 #include "trace/read/event.h"
 #include "base/string_table.h"
 
-struct gp_function_use {
+struct gp_trace_function_use {
 	u32 name;
 	u64 count;
 	u64 timed, total_ns, low_ns, high_ns; /* runs whose length is known */
@@ -18,7 +18,7 @@ struct gp_function_use {
 	u32 input;
 };
 
-struct gp_creation {
+struct gp_trace_creation {
 	u32 pid, input;
 	u64 line;
 	u64 start_ns, length_ns;
@@ -28,18 +28,18 @@ struct gp_creation {
 /* Creations that are kept one by one; a program that makes queues all day does not fill memory. */
 #define GP_KFDPATH_CREATIONS 1024
 
-struct gp_kfdpath {
+struct gp_trace_kfdpath {
 	struct gp_strings names;
-	struct gp_function_use *functions; /* by name */
+	struct gp_trace_function_use *functions; /* by name */
 	size_t function_count, function_capacity;
 	u64 creation_count, creation_ended, creation_ns; /* all, with a return, sum of lengths */
-	struct gp_creation longest;
-	struct gp_creation *creations; /* the first ones, in the order they began */
+	struct gp_trace_creation longest;
+	struct gp_trace_creation *creations; /* the first ones, in the order they began */
 	size_t creation_kept, creation_capacity;
 	u64 lost, gaps;
 	/* private */
 	struct gp_map threads; /* (input, pid) -> thread */
-	struct gp_path_thread *states;
+	struct gp_trace_path_thread *states;
 	size_t state_count, state_capacity;
 	struct gp_map open; /* (thread, function) -> entered, see times */
 	u64 *times;
@@ -47,18 +47,19 @@ struct gp_kfdpath {
 	u32 input;
 };
 
-void gp_kfdpath_free(struct gp_kfdpath *path);
+void gp_trace_kfdpath_free(struct gp_trace_kfdpath *path);
 /* A gp_event_fn; zero-initialised is empty. */
-int gp_kfdpath_event(void *ctx, const struct gp_event *event);
-void gp_kfdpath_next_input(struct gp_kfdpath *path);
+int gp_trace_kfdpath_event(void *ctx, const struct gp_event *event);
+void gp_trace_kfdpath_next_input(struct gp_trace_kfdpath *path);
 /* Ends creations that are still open. */
-void gp_kfdpath_finish(struct gp_kfdpath *path);
+void gp_trace_kfdpath_finish(struct gp_trace_kfdpath *path);
 /* The function of this name, or NULL. */
-const struct gp_function_use *gp_kfdpath_find(const struct gp_kfdpath *path, const char *name);
+const struct gp_trace_function_use *gp_trace_kfdpath_find(const struct gp_trace_kfdpath *path,
+							  const char *name);
 /* Which names are meant: this one, those that start so, or those that hold it. */
-enum gp_match { GP_MATCH_NAME, GP_MATCH_START, GP_MATCH_PART };
+enum gp_trace_match { GP_MATCH_NAME, GP_MATCH_START, GP_MATCH_PART };
 /* Runs of all functions that match; *first (may be NULL) gets one of them. */
-u64 gp_kfdpath_count(const struct gp_kfdpath *path, enum gp_match match, const char *text,
-		     const struct gp_function_use **first);
+u64 gp_trace_kfdpath_count(const struct gp_trace_kfdpath *path, enum gp_trace_match match,
+			   const char *text, const struct gp_trace_function_use **first);
 
 #endif

@@ -11,10 +11,10 @@
 /* Pids in the map are these, shifted: 0 stands for "no pid was printed". */
 #define KEY_PID(pid, known) ((known) ? (u64)(pid) + 1 : 0)
 
-struct gp_kfd_queues {
-	struct gp_kfd_queue *items;
+struct gp_trace_kfd_queues {
+	struct gp_trace_kfd_queue *items;
 	size_t count, capacity;
-	struct gp_kfd_process *processes;
+	struct gp_trace_kfd_process *processes;
 	size_t process_count, process_capacity;
 	struct gp_map map; /* (pid, id) -> item */
 	/* Dynamic debug tells of one queue in several sentences; these are the last ones'. */
@@ -25,16 +25,16 @@ struct gp_kfd_queues {
 	u32 last; /* the item created last by sentences, or GP_MAP_NONE */
 };
 
-struct gp_kfd_queues *gp_kfd_queues_new(void)
+struct gp_trace_kfd_queues *gp_trace_kfd_queues_new(void)
 {
-	struct gp_kfd_queues *queues = calloc(1, sizeof(*queues));
+	struct gp_trace_kfd_queues *queues = calloc(1, sizeof(*queues));
 
 	if (queues)
 		queues->last = GP_MAP_NONE;
 	return queues;
 }
 
-void gp_kfd_queues_free(struct gp_kfd_queues *queues)
+void gp_trace_kfd_queues_free(struct gp_trace_kfd_queues *queues)
 {
 	if (!queues)
 		return;
@@ -50,12 +50,12 @@ static bool name_is(const struct gp_event *event, const char *name)
 }
 
 /* The row of a queue, made when it is new or (`create`) was destroyed before. NULL: no memory. */
-static struct gp_kfd_queue *row(struct gp_kfd_queues *queues, bool has_pid, u32 pid, u64 id,
-				bool create, const struct gp_event *event)
+static struct gp_trace_kfd_queue *row(struct gp_trace_kfd_queues *queues, bool has_pid, u32 pid,
+				      u64 id, bool create, const struct gp_event *event)
 {
 	u64 key = KEY_PID(pid, has_pid);
 	u32 at = gp_map_get(&queues->map, key, id);
-	struct gp_kfd_queue *queue;
+	struct gp_trace_kfd_queue *queue;
 
 	if (at != GP_MAP_NONE && !(create && queues->items[at].valid & GP_KQ_DESTROYED))
 		return &queues->items[at];
@@ -65,7 +65,7 @@ static struct gp_kfd_queue *row(struct gp_kfd_queues *queues, bool has_pid, u32 
 	    gp_map_put(&queues->map, key, id, (u32)queues->count))
 		return NULL;
 	queue = &queues->items[queues->count++];
-	*queue = (struct gp_kfd_queue){.id = id, .line = event->line};
+	*queue = (struct gp_trace_kfd_queue){.id = id, .line = event->line};
 	if (has_pid) {
 		queue->pid = pid;
 		queue->valid |= GP_KQ_PID;
@@ -74,22 +74,23 @@ static struct gp_kfd_queue *row(struct gp_kfd_queues *queues, bool has_pid, u32 
 }
 
 static void take(const struct gp_event *event, const char *key, u32 field, u64 *value,
-		 struct gp_kfd_queue *queue)
+		 struct gp_trace_kfd_queue *queue)
 {
 	u64 number;
 
-	if (gp_text_key(event->text, event->text_len, key, &number)) {
+	if (gp_trace_text_key(event->text, event->text_len, key, &number)) {
 		*value = number;
 		queue->valid |= field;
 	}
 }
 
 /* doorbell_offset= is CREATE_QUEUE's mmap cookie in some prints and a dword offset in others. */
-static void take_doorbell(const struct gp_event *event, const char *key, struct gp_kfd_queue *queue)
+static void take_doorbell(const struct gp_event *event, const char *key,
+			  struct gp_trace_kfd_queue *queue)
 {
 	u64 value;
 
-	if (!gp_text_key(event->text, event->text_len, key, &value))
+	if (!gp_trace_text_key(event->text, event->text_len, key, &value))
 		return;
 	if (value >> 62 == GP_DOORBELL_MMAP_TYPE) {
 		if (!(queue->valid & GP_KQ_GPU))
@@ -101,15 +102,15 @@ static void take_doorbell(const struct gp_event *event, const char *key, struct 
 	}
 }
 
-static int take_print(struct gp_kfd_queues *queues, const struct gp_event *event)
+static int take_print(struct gp_trace_kfd_queues *queues, const struct gp_event *event)
 {
 	bool destroy = name_is(event, "DESTROY_QUEUE") || name_is(event, "KFD_MQD_DESTROY");
 	bool create = !destroy && memmem(event->name, event->name_len, "CREATE", 6);
-	struct gp_kfd_queue *queue;
+	struct gp_trace_kfd_queue *queue;
 	u64 id;
 
-	if (!gp_text_key(event->text, event->text_len, "queue_id", &id) &&
-	    !gp_text_key(event->text, event->text_len, "qid", &id))
+	if (!gp_trace_text_key(event->text, event->text_len, "queue_id", &id) &&
+	    !gp_trace_text_key(event->text, event->text_len, "qid", &id))
 		return 0;
 	queue = row(queues, event->valid & GP_EV_PID, event->pid, id, create, event);
 	if (!queue)
@@ -138,7 +139,7 @@ static int take_print(struct gp_kfd_queues *queues, const struct gp_event *event
 }
 
 /* "process pid 94314 on gpu 0xf7bc", or "PASID 0x8001 on gpu 0xf7bc" up to 6.13. */
-static void creating_for(struct gp_kfd_queues *queues, const struct gp_event *event)
+static void creating_for(struct gp_trace_kfd_queues *queues, const struct gp_event *event)
 {
 	const char *p = event->text, *end = p + event->text_len;
 
@@ -151,11 +152,11 @@ static void creating_for(struct gp_kfd_queues *queues, const struct gp_event *ev
 	queues->last = GP_MAP_NONE;
 }
 
-static int take_sentence(struct gp_kfd_queues *queues, const struct gp_event *event)
+static int take_sentence(struct gp_trace_kfd_queues *queues, const struct gp_event *event)
 {
 	const char *p = event->text, *end = p + event->text_len;
 	bool destroy = name_is(event, "Destroying queue id ");
-	struct gp_kfd_queue *queue;
+	struct gp_trace_kfd_queue *queue;
 	u64 id;
 
 	if (name_is(event, "Creating queue for ")) {
@@ -196,7 +197,7 @@ static int take_sentence(struct gp_kfd_queues *queues, const struct gp_event *ev
 	return 0;
 }
 
-int gp_kfd_queues_event(void *ctx, const struct gp_event *event)
+int gp_trace_kfd_queues_event(void *ctx, const struct gp_event *event)
 {
 	if (event->kind != GP_EVENT_KFD || !event->name_len)
 		return 0;
@@ -207,7 +208,7 @@ int gp_kfd_queues_event(void *ctx, const struct gp_event *event)
 
 static int order(const void *a, const void *b)
 {
-	const struct gp_kfd_queue *x = a, *y = b;
+	const struct gp_trace_kfd_queue *x = a, *y = b;
 	u64 px = KEY_PID(x->pid, x->valid & GP_KQ_PID), py = KEY_PID(y->pid, y->valid & GP_KQ_PID);
 
 	if (px != py)
@@ -217,9 +218,10 @@ static int order(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* See gp_offset_reading. A process's compute queues take its first free doorbell, so its lowest is
- * id 0: offset 0 counted inside the slice, a multiple of the slice counted on the BAR. */
-static void read_offsets(struct gp_kfd_process *process, const struct gp_kfd_queue *queues)
+/* See gp_trace_offset_reading. A process's compute queues take its first free doorbell, so its
+ * lowest is id 0: offset 0 counted inside the slice, a multiple of the slice counted on the BAR. */
+static void read_offsets(struct gp_trace_kfd_process *process,
+			 const struct gp_trace_kfd_queue *queues)
 {
 	for (size_t i = process->first; i < process->first + process->count; i++) {
 		if (queues[i].valid & GP_KQ_ABSOLUTE && !process->has_slice) {
@@ -256,9 +258,9 @@ static void read_offsets(struct gp_kfd_process *process, const struct gp_kfd_que
 	}
 }
 
-static void judge(struct gp_kfd_process *process, const struct gp_kfd_queue *queues)
+static void judge(struct gp_trace_kfd_process *process, const struct gp_trace_kfd_queue *queues)
 {
-	const struct gp_kfd_queue *first = &queues[process->first];
+	const struct gp_trace_kfd_queue *first = &queues[process->first];
 
 	process->id_low = first->id;
 	process->id_high = queues[process->first + process->count - 1].id;
@@ -274,14 +276,14 @@ static void judge(struct gp_kfd_process *process, const struct gp_kfd_queue *que
 	read_offsets(process, queues);
 }
 
-int gp_kfd_queues_finish(struct gp_kfd_queues *queues)
+int gp_trace_kfd_queues_finish(struct gp_trace_kfd_queues *queues)
 {
 	if (!queues->count)
 		return 0;
 	qsort(queues->items, queues->count, sizeof(*queues->items), order);
 	for (size_t i = 0; i < queues->count; i++) {
-		const struct gp_kfd_queue *queue = &queues->items[i];
-		struct gp_kfd_process *process =
+		const struct gp_trace_kfd_queue *queue = &queues->items[i];
+		struct gp_trace_kfd_process *process =
 			queues->process_count ? &queues->processes[queues->process_count - 1]
 					      : NULL;
 
@@ -293,7 +295,7 @@ int gp_kfd_queues_finish(struct gp_kfd_queues *queues)
 		if (gp_array_grow((void **)&queues->processes, queues->process_count,
 				  &queues->process_capacity, sizeof(*queues->processes)))
 			return -ENOMEM;
-		queues->processes[queues->process_count++] = (struct gp_kfd_process){
+		queues->processes[queues->process_count++] = (struct gp_trace_kfd_process){
 			.has_pid = queue->valid & GP_KQ_PID,
 			.pid = queue->pid,
 			.first = i,
@@ -305,14 +307,15 @@ int gp_kfd_queues_finish(struct gp_kfd_queues *queues)
 	return 0;
 }
 
-const struct gp_kfd_queue *gp_kfd_queues_items(const struct gp_kfd_queues *queues, size_t *count)
+const struct gp_trace_kfd_queue *gp_trace_kfd_queues_items(const struct gp_trace_kfd_queues *queues,
+							   size_t *count)
 {
 	*count = queues->count;
 	return queues->items;
 }
 
-const struct gp_kfd_process *gp_kfd_queues_processes(const struct gp_kfd_queues *queues,
-						     size_t *count)
+const struct gp_trace_kfd_process *
+gp_trace_kfd_queues_processes(const struct gp_trace_kfd_queues *queues, size_t *count)
 {
 	*count = queues->process_count;
 	return queues->processes;

@@ -20,7 +20,7 @@
 #define GP_DOORBELL_BYTES        8
 #define GP_DOORBELL_MMAP_TYPE    3 /* bits 63:62 of CREATE_QUEUE's doorbell_offset */
 
-enum gp_kfd_queue_field {
+enum gp_trace_kfd_queue_field {
 	GP_KQ_PID = 1u << 0,
 	GP_KQ_TYPE = 1u << 1,
 	GP_KQ_GPU = 1u << 2,
@@ -36,8 +36,8 @@ enum gp_kfd_queue_field {
 	GP_KQ_MQD = 1u << 12,
 };
 
-struct gp_kfd_queue {
-	u32 valid; /* enum gp_kfd_queue_field */
+struct gp_trace_kfd_queue {
+	u32 valid; /* enum gp_trace_kfd_queue_field */
 	u32 pid;
 	u64 id; /* KFD's, per process */
 	u64 type, gpu;
@@ -50,28 +50,28 @@ struct gp_kfd_queue {
 };
 
 /* What the numbers of a process's doorbell_offset_in_process are. */
-enum gp_offset_reading {
+enum gp_trace_offset_reading {
 	GP_OFFSET_NONE,    /* none printed */
 	GP_OFFSET_BYTES,   /* bytes inside the process's own slice, as the name says */
 	GP_OFFSET_SLICE,   /* dwords on the BAR: the process's slice, absolute */
 	GP_OFFSET_UNKNOWN, /* fits neither */
 };
 
-enum gp_pid_hash {
+enum gp_trace_pid_hash {
 	GP_HASH_UNKNOWN, /* no pid */
 	GP_HASH_MATCH,   /* the lowest id is (pid % 256) * 4 */
 	GP_HASH_STOCK,   /* from 0: the first free id of the process */
 	GP_HASH_OTHER,
 };
 
-struct gp_kfd_process {
+struct gp_trace_kfd_process {
 	bool has_pid;
 	u32 pid;
 	size_t first, count; /* its queues in the sorted array */
 	size_t alive;        /* not seen destroyed */
 	u64 id_low, id_high;
-	enum gp_pid_hash hash;
-	enum gp_offset_reading reading;
+	enum gp_trace_pid_hash hash;
+	enum gp_trace_offset_reading reading;
 	bool has_offsets;
 	u64 offset_low, offset_high;
 	bool has_slice;
@@ -79,19 +79,20 @@ struct gp_kfd_process {
 	u64 step_low; /* smallest distance of two of its offsets, 0 = fewer than two */
 };
 
-struct gp_kfd_queues;
+struct gp_trace_kfd_queues;
 
-struct gp_kfd_queues *gp_kfd_queues_new(void);
-void gp_kfd_queues_free(struct gp_kfd_queues *queues);
+struct gp_trace_kfd_queues *gp_trace_kfd_queues_new(void);
+void gp_trace_kfd_queues_free(struct gp_trace_kfd_queues *queues);
 /* A gp_event_fn; looks at GP_EVENT_KFD only. */
-int gp_kfd_queues_event(void *ctx, const struct gp_event *event);
+int gp_trace_kfd_queues_event(void *ctx, const struct gp_event *event);
 /* After the last event. 0 or -ENOMEM. */
-int gp_kfd_queues_finish(struct gp_kfd_queues *queues);
+int gp_trace_kfd_queues_finish(struct gp_trace_kfd_queues *queues);
 /* Ordered by pid, id and creation. */
-const struct gp_kfd_queue *gp_kfd_queues_items(const struct gp_kfd_queues *queues, size_t *count);
-const struct gp_kfd_process *gp_kfd_queues_processes(const struct gp_kfd_queues *queues,
-						     size_t *count);
+const struct gp_trace_kfd_queue *gp_trace_kfd_queues_items(const struct gp_trace_kfd_queues *queues,
+							   size_t *count);
+const struct gp_trace_kfd_process *
+gp_trace_kfd_queues_processes(const struct gp_trace_kfd_queues *queues, size_t *count);
 /* The whole report; NULL without memory. */
-struct gp_doc *gp_kfd_queues_doc(const struct gp_kfd_queues *queues);
+struct gp_doc *gp_trace_kfd_queues_doc(const struct gp_trace_kfd_queues *queues);
 
 #endif

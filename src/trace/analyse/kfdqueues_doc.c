@@ -9,12 +9,12 @@
 /* Processes compared with each other; a trace of more is not told apart by pairs. */
 #define PROCESSES_PAIRED 2000
 
-static struct gp_value pid_of(bool known, u32 pid)
+static struct gp_show_value pid_of(bool known, u32 pid)
 {
 	return gp_v_if(known, gp_v_count(pid));
 }
 
-static struct gp_value hash_word(enum gp_pid_hash hash)
+static struct gp_show_value hash_word(enum gp_trace_pid_hash hash)
 {
 	switch (hash) {
 	case GP_HASH_MATCH:
@@ -29,7 +29,7 @@ static struct gp_value hash_word(enum gp_pid_hash hash)
 	return gp_v_missing();
 }
 
-static struct gp_value reading_word(enum gp_offset_reading reading)
+static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 {
 	switch (reading) {
 	case GP_OFFSET_BYTES:
@@ -44,7 +44,8 @@ static struct gp_value reading_word(enum gp_offset_reading reading)
 	return gp_v_missing();
 }
 
-static void put_processes(struct gp_doc *doc, const struct gp_kfd_process *processes, size_t count)
+static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process *processes,
+			  size_t count)
 {
 	gp_doc_section(doc, "processes", _("Processes"));
 	gp_doc_table(doc, "rows", NULL);
@@ -60,7 +61,7 @@ static void put_processes(struct gp_doc *doc, const struct gp_kfd_process *proce
 	gp_doc_column(doc, "offset_meaning", _("WHICH ARE"));
 	gp_doc_column(doc, "slice", _("SLICE"));
 	for (size_t i = 0; i < count; i++) {
-		const struct gp_kfd_process *p = &processes[i];
+		const struct gp_trace_kfd_process *p = &processes[i];
 		u64 index = p->pid % GP_PID_HASH_PROCESSES;
 
 		gp_doc_cell(doc, pid_of(p->has_pid, p->pid));
@@ -77,7 +78,7 @@ static void put_processes(struct gp_doc *doc, const struct gp_kfd_process *proce
 	}
 }
 
-static void put_queues(struct gp_doc *doc, const struct gp_kfd_queue *queues, size_t count)
+static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queues, size_t count)
 {
 	gp_doc_section(doc, "queues", _("Queues"));
 	gp_doc_table(doc, "rows", NULL);
@@ -94,7 +95,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_kfd_queue *queues, si
 	gp_doc_column(doc, "destroyed", _("DESTROYED"));
 	gp_doc_column(doc, "line", _("LINE"));
 	for (size_t i = 0; i < count; i++) {
-		const struct gp_kfd_queue *q = &queues[i];
+		const struct gp_trace_kfd_queue *q = &queues[i];
 		bool on_bar = q->valid & GP_KQ_ABSOLUTE;
 		u64 doorbell = on_bar ? q->absolute % GP_DOORBELL_SLICE_DWORDS / GP_DOORBELL_DWORDS
 				      : q->doorbell_id;
@@ -121,7 +122,8 @@ struct pair {
 	bool ids, offsets, slice;
 };
 
-static struct pair compare(const struct gp_kfd_process *a, const struct gp_kfd_process *b)
+static struct pair compare(const struct gp_trace_kfd_process *a,
+			   const struct gp_trace_kfd_process *b)
 {
 	return (struct pair){
 		.ids = a->id_low <= b->id_high && b->id_low <= a->id_high,
@@ -131,8 +133,8 @@ static struct pair compare(const struct gp_kfd_process *a, const struct gp_kfd_p
 	};
 }
 
-static struct gp_value pair_word(const struct gp_kfd_process *a, const struct gp_kfd_process *b,
-				 const struct pair *pair)
+static struct gp_show_value pair_word(const struct gp_trace_kfd_process *a,
+				      const struct gp_trace_kfd_process *b, const struct pair *pair)
 {
 	if (pair->slice && (!a->alive || !b->alive))
 		return gp_v_word("slice-reused", _("one slice, given again after its first owner "
@@ -146,7 +148,8 @@ static struct gp_value pair_word(const struct gp_kfd_process *a, const struct gp
 }
 
 /* Pairs that have anything in common; returns how many there are. */
-static size_t put_pairs(struct gp_doc *doc, const struct gp_kfd_process *processes, size_t count)
+static size_t put_pairs(struct gp_doc *doc, const struct gp_trace_kfd_process *processes,
+			size_t count)
 {
 	size_t shown = 0;
 
@@ -162,7 +165,7 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_kfd_process *process
 	gp_doc_column(doc, "meaning", _("MEANING"));
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = i + 1; k < count && shown < PAIRS_SHOWN; k++) {
-			const struct gp_kfd_process *a = &processes[i], *b = &processes[k];
+			const struct gp_trace_kfd_process *a = &processes[i], *b = &processes[k];
 			struct pair pair = compare(a, b);
 
 			if (!a->has_pid || !(pair.ids || pair.offsets || pair.slice))
@@ -180,8 +183,8 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_kfd_process *process
 	return shown;
 }
 
-static void put_meaning(struct gp_doc *doc, const struct gp_kfd_process *processes, size_t count,
-			size_t pairs)
+static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *processes,
+			size_t count, size_t pairs)
 {
 	size_t matches = 0, hashed = 0;
 
@@ -196,7 +199,7 @@ static void put_meaning(struct gp_doc *doc, const struct gp_kfd_process *process
 	gp_doc_fact(doc, "overlapping_pairs", _("Pairs with something in common"),
 		    gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
-		const struct gp_kfd_process *p = &processes[i];
+		const struct gp_trace_kfd_process *p = &processes[i];
 
 		if (p->reading == GP_OFFSET_SLICE && p->step_low == GP_DOORBELL_BYTES)
 			gp_doc_note(
@@ -218,12 +221,13 @@ static void put_meaning(struct gp_doc *doc, const struct gp_kfd_process *process
 		      "slot: the firmware chooses it."));
 }
 
-struct gp_doc *gp_kfd_queues_doc(const struct gp_kfd_queues *queues)
+struct gp_doc *gp_trace_kfd_queues_doc(const struct gp_trace_kfd_queues *queues)
 {
 	struct gp_doc *doc = gp_doc_new("queues-trace", _("Queues in the driver's trace"));
 	size_t queue_count, process_count, pairs;
-	const struct gp_kfd_queue *items = gp_kfd_queues_items(queues, &queue_count);
-	const struct gp_kfd_process *processes = gp_kfd_queues_processes(queues, &process_count);
+	const struct gp_trace_kfd_queue *items = gp_trace_kfd_queues_items(queues, &queue_count);
+	const struct gp_trace_kfd_process *processes =
+		gp_trace_kfd_queues_processes(queues, &process_count);
 
 	if (!doc)
 		return NULL;

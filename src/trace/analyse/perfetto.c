@@ -14,9 +14,9 @@
 /* Kernels of one queue that overlap are drawn on tracks beside each other, up to so many. */
 #define LANES 8
 
-struct gp_perfetto *gp_perfetto_new(FILE *out)
+struct gp_trace_perfetto *gp_trace_perfetto_new(FILE *out)
 {
-	struct gp_perfetto *perfetto = calloc(1, sizeof(*perfetto));
+	struct gp_trace_perfetto *perfetto = calloc(1, sizeof(*perfetto));
 
 	if (!perfetto)
 		return NULL;
@@ -51,7 +51,7 @@ static void put_text(FILE *out, const char *text, size_t len)
 }
 
 /* Microseconds with nanoseconds behind the point, counted from the clock's start. */
-static void put_time(struct gp_perfetto *p, const struct gp_event *event, u64 time)
+static void put_time(struct gp_trace_perfetto *p, const struct gp_event *event, u64 time)
 {
 	u64 since = time > p->base[event->clock] ? time - p->base[event->clock] : 0;
 
@@ -59,8 +59,8 @@ static void put_time(struct gp_perfetto *p, const struct gp_event *event, u64 ti
 		(unsigned long long)(since % 1000));
 }
 
-int gp_perfetto_process(struct gp_perfetto *p, const struct gp_event *event,
-			enum gp_perfetto_group group, u64 who, u32 *id)
+int gp_trace_perfetto_process(struct gp_trace_perfetto *p, const struct gp_event *event,
+			      enum gp_trace_perfetto_group group, u64 who, u32 *id)
 {
 	static const char *const titles[] = {"process", "GPU", "copy engines", "kernel thread"};
 	u64 key = (u64)event->clock << 8 | group;
@@ -76,11 +76,12 @@ int gp_perfetto_process(struct gp_perfetto *p, const struct gp_event *event,
 		*id, titles[group]);
 	if (who != UINT64_MAX && group != GP_GROUP_COPIES)
 		fprintf(p->out, " %llu", (unsigned long long)who);
-	fprintf(p->out, " (%s)\"}}", gp_clock_name(event->clock));
+	fprintf(p->out, " (%s)\"}}", gp_trace_clock_name(event->clock));
 	return 0;
 }
 
-int gp_perfetto_track(struct gp_perfetto *p, u32 process, u64 key, const char *title, u32 *id)
+int gp_trace_perfetto_track(struct gp_trace_perfetto *p, u32 process, u64 key, const char *title,
+			    u32 *id)
 {
 	*id = gp_map_get(&p->track_map, process, key);
 	if (*id != GP_MAP_NONE)
@@ -90,7 +91,7 @@ int gp_perfetto_track(struct gp_perfetto *p, u32 process, u64 key, const char *t
 			  sizeof(*p->tracks)) ||
 	    gp_map_put(&p->track_map, process, key, *id))
 		return -ENOMEM;
-	p->tracks[p->track_count++] = (struct gp_perfetto_track){0};
+	p->tracks[p->track_count++] = (struct gp_trace_perfetto_track){0};
 	fprintf(p->out,
 		",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{"
 		"\"name\":",
@@ -100,30 +101,30 @@ int gp_perfetto_track(struct gp_perfetto *p, u32 process, u64 key, const char *t
 	return 0;
 }
 
-int gp_perfetto_thread_track(struct gp_perfetto *p, const struct gp_event *event,
-			     enum gp_perfetto_group group, u32 *pid, u32 *tid)
+int gp_trace_perfetto_thread_track(struct gp_trace_perfetto *p, const struct gp_event *event,
+				   enum gp_trace_perfetto_group group, u32 *pid, u32 *tid)
 {
 	char title[48];
 	u64 thread = event->valid & GP_EV_TID ? event->tid : 0;
-	int ret = gp_perfetto_process(p, event, group, gp_perfetto_pid(event), pid);
+	int ret = gp_trace_perfetto_process(p, event, group, gp_perfetto_pid(event), pid);
 
 	snprintf(title, sizeof(title), thread > INT32_MAX ? "thread 0x%llx" : "thread %llu",
 		 (unsigned long long)thread);
-	return ret ? ret : gp_perfetto_track(p, *pid, thread, title, tid);
+	return ret ? ret : gp_trace_perfetto_track(p, *pid, thread, title, tid);
 }
 
-void gp_perfetto_open(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *name,
-		      size_t len, const struct gp_event *event, u64 time)
+void gp_trace_perfetto_open(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+			    const char *name, size_t len, const struct gp_event *event, u64 time)
 {
 	fprintf(p->out, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", phase, pid, tid);
 	put_text(p->out, name, len);
 	put_time(p, event, time);
 }
 
-void gp_perfetto_slice(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
-		       const struct gp_event *event, u64 begin, u64 length)
+void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
+			     size_t len, const struct gp_event *event, u64 begin, u64 length)
 {
-	gp_perfetto_open(p, "X", pid, tid, name ? name : "", len, event, begin);
+	gp_trace_perfetto_open(p, "X", pid, tid, name ? name : "", len, event, begin);
 	fprintf(p->out, ",\"dur\":%llu.%03llu", (unsigned long long)(length / 1000),
 		(unsigned long long)(length % 1000));
 	if (event->valid & GP_EV_GRID)
@@ -132,18 +133,18 @@ void gp_perfetto_slice(struct gp_perfetto *p, u32 pid, u32 tid, const char *name
 	fputc('}', p->out);
 }
 
-void gp_perfetto_flow(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *kind,
-		      u64 id, const struct gp_event *event, u64 time)
+void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+			    const char *kind, u64 id, const struct gp_event *event, u64 time)
 {
-	gp_perfetto_open(p, phase, pid, tid, kind, strlen(kind), event, time);
+	gp_trace_perfetto_open(p, phase, pid, tid, kind, strlen(kind), event, time);
 	fprintf(p->out, ",\"cat\":\"%s\",\"id\":%llu%s}", kind, (unsigned long long)id,
 		*phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-int gp_perfetto_instant(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
-			const struct gp_event *event)
+int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
+			      size_t len, const struct gp_event *event)
 {
-	gp_perfetto_open(p, "i", pid, tid, name, len, event, event->time_ns);
+	gp_trace_perfetto_open(p, "i", pid, tid, name, len, event, event->time_ns);
 	fputs(",\"s\":\"t\"", p->out);
 	if (event->text_len) {
 		fputs(",\"args\":{\"text\":", p->out);
@@ -163,52 +164,52 @@ static bool submits(const struct gp_event *event)
 	       memmem(event->name, event->name_len, "Memset", 6);
 }
 
-static int put_call(struct gp_perfetto *p, const struct gp_event *event)
+static int put_call(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
 	u32 pid, tid;
 
-	if (gp_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
+	if (gp_trace_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
-	gp_perfetto_slice(p, pid, tid, event->name, event->name_len, event, event->time_ns,
-			  event->duration_ns);
+	gp_trace_perfetto_slice(p, pid, tid, event->name, event->name_len, event, event->time_ns,
+				event->duration_ns);
 	if (event->valid & GP_EV_CORRELATION && submits(event))
-		gp_perfetto_flow(p, "s", pid, tid, "submit", event->correlation, event,
-				 event->time_ns);
+		gp_trace_perfetto_flow(p, "s", pid, tid, "submit", event->correlation, event,
+				       event->time_ns);
 	return 0;
 }
 
 /* On the first lane that is free by then. */
-static int put_lane(struct gp_perfetto *p, u32 pid, u64 key, const char *title,
+static int put_lane(struct gp_trace_perfetto *p, u32 pid, u64 key, const char *title,
 		    const struct gp_event *event, u32 *tid)
 {
 	for (u64 lane = 0; lane < LANES; lane++) {
-		if (gp_perfetto_track(p, pid, key ^ lane << 60, title, tid))
+		if (gp_trace_perfetto_track(p, pid, key ^ lane << 60, title, tid))
 			return -ENOMEM;
 		if (p->tracks[*tid].last_end <= event->time_ns)
 			break;
 	}
 	p->tracks[*tid].last_end = event->time_ns + event->duration_ns;
-	gp_perfetto_slice(p, pid, *tid, event->name, event->name_len, event, event->time_ns,
-			  event->duration_ns);
+	gp_trace_perfetto_slice(p, pid, *tid, event->name, event->name_len, event, event->time_ns,
+				event->duration_ns);
 	return 0;
 }
 
 /* rocprof v1 knows no correlation, but when the packet was written, and by which thread. */
-static int put_dispatched(struct gp_perfetto *p, const struct gp_event *event, u64 id)
+static int put_dispatched(struct gp_trace_perfetto *p, const struct gp_event *event, u64 id)
 {
 	const u32 needed = GP_EV_STAGES | GP_EV_PID | GP_EV_TID;
 	u32 pid, tid;
 
 	if ((event->valid & needed) != needed || event->dispatch_ns > event->time_ns)
 		return 0;
-	if (gp_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
+	if (gp_trace_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
-	gp_perfetto_flow(p, "s", pid, tid, "dispatch", id, event, event->dispatch_ns);
+	gp_trace_perfetto_flow(p, "s", pid, tid, "dispatch", id, event, event->dispatch_ns);
 	return 1;
 }
 
 /* Kernels and copies: on their stream, if it is told, and on their queue. */
-static int put_run(struct gp_perfetto *p, const struct gp_event *event)
+static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
 	bool copy = event->kind == GP_EVENT_COPY, correlated = event->valid & GP_EV_CORRELATION;
 	u64 gpu = event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX;
@@ -226,23 +227,24 @@ static int put_run(struct gp_perfetto *p, const struct gp_event *event)
 	}
 	if (event->valid & GP_EV_STREAM) {
 		snprintf(title, sizeof(title), "stream %llu", (unsigned long long)event->stream);
-		if (gp_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
+		if (gp_trace_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event),
+					      &pid) ||
 		    put_lane(p, pid, event->stream ^ 1ull << 59, title, event, &tid))
 			return -ENOMEM;
 		if (begun)
-			gp_perfetto_flow(p, "t", pid, tid, kind, id, event, event->time_ns);
+			gp_trace_perfetto_flow(p, "t", pid, tid, kind, id, event, event->time_ns);
 	}
 	snprintf(title, sizeof(title), copy ? "copies" : "queue %llu", (unsigned long long)queue);
-	if (gp_perfetto_process(p, event, copy ? GP_GROUP_COPIES : GP_GROUP_GPU, copy ? 0 : gpu,
-				&pid) ||
+	if (gp_trace_perfetto_process(p, event, copy ? GP_GROUP_COPIES : GP_GROUP_GPU,
+				      copy ? 0 : gpu, &pid) ||
 	    put_lane(p, pid, queue, title, event, &tid))
 		return -ENOMEM;
 	if (begun)
-		gp_perfetto_flow(p, "f", pid, tid, kind, id, event, event->time_ns);
+		gp_trace_perfetto_flow(p, "f", pid, tid, kind, id, event, event->time_ns);
 	return 0;
 }
 
-static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
+static int put_instant(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
 	static const char *const titles[] = {
 		[GP_EVENT_QUEUE_CREATED] = "queue created",
@@ -254,7 +256,7 @@ static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
 	};
 	const char *name = event->name ? event->name : "event";
 	size_t len = event->name ? event->name_len : 5;
-	enum gp_perfetto_group group =
+	enum gp_trace_perfetto_group group =
 		event->kind >= GP_EVENT_ENTER && event->kind != GP_EVENT_DECISION
 			? GP_GROUP_KERNEL
 			: GP_GROUP_PROCESS;
@@ -267,17 +269,17 @@ static int put_instant(struct gp_perfetto *p, const struct gp_event *event)
 		name = "EVENTS LOST";
 		len = strlen(name);
 	}
-	if (gp_perfetto_thread_track(p, event, group, &pid, &tid))
+	if (gp_trace_perfetto_thread_track(p, event, group, &pid, &tid))
 		return -ENOMEM;
-	return gp_perfetto_instant(p, pid, tid, name, len, event);
+	return gp_trace_perfetto_instant(p, pid, tid, name, len, event);
 }
 
-int gp_perfetto_event(void *ctx, const struct gp_event *event)
+int gp_trace_perfetto_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_perfetto *p = ctx;
+	struct gp_trace_perfetto *p = ctx;
 
 	if (!(event->valid & GP_EV_TIME) || event->time_ns > UINT64_MAX - event->duration_ns)
-		return event->kind == GP_EVENT_KERNEL_NAME ? gp_perfetto_log(p, event) : 0;
+		return event->kind == GP_EVENT_KERNEL_NAME ? gp_trace_perfetto_log(p, event) : 0;
 	if (!p->started[event->clock]) {
 		p->started[event->clock] = true;
 		p->base[event->clock] =
@@ -291,7 +293,7 @@ int gp_perfetto_event(void *ctx, const struct gp_event *event)
 		return put_run(p, event);
 	case GP_EVENT_ENTER:
 	case GP_EVENT_LEAVE:
-		return gp_perfetto_function(p, event);
+		return gp_trace_perfetto_function(p, event);
 	case GP_EVENT_QUEUE_CREATED:
 	case GP_EVENT_QUEUE_SELECTED:
 	case GP_EVENT_QUEUE_ACQUIRED:
@@ -299,7 +301,7 @@ int gp_perfetto_event(void *ctx, const struct gp_event *event)
 	case GP_EVENT_QUEUE_DELETED:
 	case GP_EVENT_QUEUE_ERROR:
 	case GP_EVENT_COPY_START: {
-		int ret = gp_perfetto_log(p, event);
+		int ret = gp_trace_perfetto_log(p, event);
 
 		return ret ? ret : put_instant(p, event);
 	}
@@ -312,7 +314,7 @@ int gp_perfetto_event(void *ctx, const struct gp_event *event)
 	case GP_EVENT_OTHER:
 	case GP_EVENT_VERSION:
 	case GP_EVENT_OLD_RUNTIME:
-		return gp_perfetto_log(p, event);
+		return gp_trace_perfetto_log(p, event);
 	case GP_EVENT_TOTAL:
 	case GP_EVENT_AGENT:
 		return 0;
@@ -321,14 +323,14 @@ int gp_perfetto_event(void *ctx, const struct gp_event *event)
 	}
 }
 
-int gp_perfetto_end(struct gp_perfetto *p)
+int gp_trace_perfetto_end(struct gp_trace_perfetto *p)
 {
 	int error;
 
 	fputs("\n]}\n", p->out);
 	error = fflush(p->out) || ferror(p->out) ? -EIO : 0;
-	gp_perfetto_log_free(p);
-	gp_perfetto_function_free(p);
+	gp_trace_perfetto_log_free(p);
+	gp_trace_perfetto_function_free(p);
 	gp_map_free(&p->processes);
 	gp_map_free(&p->track_map);
 	gp_strings_free(&p->names);

@@ -12,13 +12,13 @@
 
 #include "trace/read/event.h"
 
-struct gp_perfetto;
+struct gp_trace_perfetto;
 
 /* Writes the start; NULL without memory. The stream stays the caller's. */
-struct gp_perfetto *gp_perfetto_new(FILE *out);
+struct gp_trace_perfetto *gp_trace_perfetto_new(FILE *out);
 /* A gp_event_fn. */
-int gp_perfetto_event(void *ctx, const struct gp_event *event);
+int gp_trace_perfetto_event(void *ctx, const struct gp_event *event);
 /* Writes the end and frees; 0, or -EIO when the stream failed. */
-int gp_perfetto_end(struct gp_perfetto *perfetto);
+int gp_trace_perfetto_end(struct gp_trace_perfetto *perfetto);
 
 #endif

@@ -14,13 +14,13 @@ struct frame {
 	u64 cursor; /* where the last function in it ended */
 };
 
-struct gp_perfetto_stack {
+struct gp_trace_perfetto_stack {
 	struct frame *frames;
 	size_t depth, capacity;
 	u64 cursor; /* where the last outermost one ended */
 };
 
-void gp_perfetto_function_free(struct gp_perfetto *p)
+void gp_trace_perfetto_function_free(struct gp_trace_perfetto *p)
 {
 	gp_map_free(&p->stack_map);
 	for (size_t i = 0; i < p->stack_count; i++)
@@ -28,7 +28,7 @@ void gp_perfetto_function_free(struct gp_perfetto *p)
 	free(p->stacks);
 }
 
-static struct gp_perfetto_stack *stack_of(struct gp_perfetto *p, u32 track)
+static struct gp_trace_perfetto_stack *stack_of(struct gp_trace_perfetto *p, u32 track)
 {
 	u32 at = gp_map_get(&p->stack_map, track, 0);
 
@@ -39,11 +39,11 @@ static struct gp_perfetto_stack *stack_of(struct gp_perfetto *p, u32 track)
 			  sizeof(*p->stacks)) ||
 	    gp_map_put(&p->stack_map, track, 0, at))
 		return NULL;
-	p->stacks[p->stack_count++] = (struct gp_perfetto_stack){0};
+	p->stacks[p->stack_count++] = (struct gp_trace_perfetto_stack){0};
 	return &p->stacks[at];
 }
 
-static u64 *cursor(struct gp_perfetto_stack *stack)
+static u64 *cursor(struct gp_trace_perfetto_stack *stack)
 {
 	return stack->depth ? &stack->frames[stack->depth - 1].cursor : &stack->cursor;
 }
@@ -53,7 +53,7 @@ static u64 later(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-static int enter(struct gp_perfetto_stack *stack, u32 name, u64 time)
+static int enter(struct gp_trace_perfetto_stack *stack, u32 name, u64 time)
 {
 	u64 begin;
 
@@ -73,8 +73,8 @@ static int enter(struct gp_perfetto_stack *stack, u32 name, u64 time)
  * seem to end behind the one around it. Slices that are not nested would be drawn wrongly: each
  * ends with the last one in it at the earliest, and begins where the one before ended.
  */
-static void leave(struct gp_perfetto *p, struct gp_perfetto_stack *stack, u32 pid, u32 tid,
-		  u32 name, const struct gp_event *event)
+static void leave(struct gp_trace_perfetto *p, struct gp_trace_perfetto_stack *stack, u32 pid,
+		  u32 tid, u32 name, const struct gp_event *event)
 {
 	u64 length = event->valid & GP_EV_DURATION ? event->duration_ns : 0, begin, end;
 	size_t at = stack->depth;
@@ -99,18 +99,18 @@ static void leave(struct gp_perfetto *p, struct gp_perfetto_stack *stack, u32 pi
 		return;
 	}
 	*cursor(stack) = end;
-	gp_perfetto_slice(p, pid, tid, p->names.items[name].text, p->names.items[name].len, event,
-			  begin, end - begin);
+	gp_trace_perfetto_slice(p, pid, tid, p->names.items[name].text, p->names.items[name].len,
+				event, begin, end - begin);
 }
 
-int gp_perfetto_function(struct gp_perfetto *p, const struct gp_event *event)
+int gp_trace_perfetto_function(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
-	struct gp_perfetto_stack *stack;
+	struct gp_trace_perfetto_stack *stack;
 	u32 pid, tid, name;
 
 	if (!event->name_len)
 		return 0;
-	if (gp_perfetto_thread_track(p, event, GP_GROUP_KERNEL, &pid, &tid) ||
+	if (gp_trace_perfetto_thread_track(p, event, GP_GROUP_KERNEL, &pid, &tid) ||
 	    gp_strings_add(&p->names, event->name, event->name_len, &name))
 		return -ENOMEM;
 	stack = stack_of(p, tid);
@@ -124,6 +124,7 @@ int gp_perfetto_function(struct gp_perfetto *p, const struct gp_event *event)
 		return -ENOMEM;
 	/* The graph says nothing behind a function, and prints returns; others may not tell them.
 	 */
-	return event->text ? gp_perfetto_instant(p, pid, tid, event->name, event->name_len, event)
-			   : 0;
+	return event->text
+		       ? gp_trace_perfetto_instant(p, pid, tid, event->name, event->name_len, event)
+		       : 0;
 }

@@ -23,7 +23,7 @@ struct frame {
 	u64 stream;
 };
 
-struct gp_perfetto_thread {
+struct gp_trace_perfetto_thread {
 	u32 pid, tid; /* of its track */
 	struct frame frames[DEPTH];
 	u32 depth;
@@ -37,14 +37,14 @@ struct pending {
 	u32 packet;
 };
 
-struct gp_perfetto_queue {
+struct gp_trace_perfetto_queue {
 	u32 pid, tid;
 	u32 packets;             /* so far */
 	struct pending *pending; /* a log may have queues without number: only as many as needed */
 	size_t pending_count, pending_capacity;
 };
 
-void gp_perfetto_log_free(struct gp_perfetto *p)
+void gp_trace_perfetto_log_free(struct gp_trace_perfetto *p)
 {
 	gp_map_free(&p->thread_map);
 	gp_map_free(&p->queue_map);
@@ -57,7 +57,8 @@ void gp_perfetto_log_free(struct gp_perfetto *p)
 }
 
 /* NULL without memory. */
-static struct gp_perfetto_thread *thread_of(struct gp_perfetto *p, const struct gp_event *event)
+static struct gp_trace_perfetto_thread *thread_of(struct gp_trace_perfetto *p,
+						  const struct gp_event *event)
 {
 	u64 tid = event->valid & GP_EV_TID ? event->tid : 0;
 	u32 at = gp_map_get(&p->thread_map, gp_perfetto_pid(event), tid);
@@ -69,38 +70,39 @@ static struct gp_perfetto_thread *thread_of(struct gp_perfetto *p, const struct 
 			  sizeof(*p->threads)) ||
 	    gp_map_put(&p->thread_map, gp_perfetto_pid(event), tid, at))
 		return NULL;
-	p->threads[p->thread_count++] = (struct gp_perfetto_thread){.tid = GP_MAP_NONE};
+	p->threads[p->thread_count++] = (struct gp_trace_perfetto_thread){.tid = GP_MAP_NONE};
 	return &p->threads[at];
 }
 
 /* Its track, which a thread that only waits need not have. */
-static int place(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
+static int place(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
 		 const struct gp_event *event)
 {
-	return thread->tid != GP_MAP_NONE ? 0
-					  : gp_perfetto_thread_track(p, event, GP_GROUP_PROCESS,
-								     &thread->pid, &thread->tid);
+	return thread->tid != GP_MAP_NONE
+		       ? 0
+		       : gp_trace_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &thread->pid,
+							&thread->tid);
 }
 
 /* ---- calls ---- */
 
-static void mark(struct gp_perfetto *p, const struct gp_perfetto_thread *thread, const char *phase,
-		 u32 name, const struct gp_event *event)
+static void mark(struct gp_trace_perfetto *p, const struct gp_trace_perfetto_thread *thread,
+		 const char *phase, u32 name, const struct gp_event *event)
 {
-	gp_perfetto_open(p, phase, thread->pid, thread->tid, p->names.items[name].text,
-			 p->names.items[name].len, event, event->time_ns);
+	gp_trace_perfetto_open(p, phase, thread->pid, thread->tid, p->names.items[name].text,
+			       p->names.items[name].len, event, event->time_ns);
 	fputc('}', p->out);
 }
 
-static void close_from(struct gp_perfetto *p, struct gp_perfetto_thread *thread, u32 depth,
-		       const struct gp_event *event)
+static void close_from(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
+		       u32 depth, const struct gp_event *event)
 {
 	while (thread->depth > depth)
 		mark(p, thread, "E", thread->frames[--thread->depth].name, event);
 }
 
 /* Where a call is among those that are open, or DEPTH. */
-static u32 find_frame(const struct gp_perfetto_thread *thread, u32 name)
+static u32 find_frame(const struct gp_trace_perfetto_thread *thread, u32 name)
 {
 	for (u32 i = thread->depth; i-- > 0;)
 		if (thread->frames[i].name == name)
@@ -132,7 +134,7 @@ static bool find_stream(const struct gp_event *event, u64 *stream)
 
 /* Some calls never say that they returned: they end with the one around them, or when they are
  * entered again. A return of nothing that was entered is left out: it would end another call. */
-static int put_api(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
+static int put_api(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
 		   const struct gp_event *event)
 {
 	struct frame frame = {0};
@@ -159,8 +161,8 @@ static int put_api(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
 
 /* ---- packets ---- */
 
-static struct gp_perfetto_queue *queue_of(struct gp_perfetto *p, const struct gp_event *event,
-					  u32 *at)
+static struct gp_trace_perfetto_queue *queue_of(struct gp_trace_perfetto *p,
+						const struct gp_event *event, u32 *at)
 {
 	char title[48];
 	u32 pid, tid;
@@ -170,13 +172,13 @@ static struct gp_perfetto_queue *queue_of(struct gp_perfetto *p, const struct gp
 		return &p->queues[*at];
 	*at = (u32)p->queue_count;
 	snprintf(title, sizeof(title), "queue 0x%llx", (unsigned long long)event->queue);
-	if (gp_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
-	    gp_perfetto_track(p, pid, event->queue ^ QUEUE_KEY, title, &tid) ||
+	if (gp_trace_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
+	    gp_trace_perfetto_track(p, pid, event->queue ^ QUEUE_KEY, title, &tid) ||
 	    gp_array_grow((void **)&p->queues, p->queue_count, &p->queue_capacity,
 			  sizeof(*p->queues)) ||
 	    gp_map_put(&p->queue_map, gp_perfetto_pid(event), event->queue, *at))
 		return NULL;
-	p->queues[p->queue_count++] = (struct gp_perfetto_queue){.pid = pid, .tid = tid};
+	p->queues[p->queue_count++] = (struct gp_trace_perfetto_queue){.pid = pid, .tid = tid};
 	return &p->queues[*at];
 }
 
@@ -188,7 +190,7 @@ static bool find_signal(const struct gp_event *event, const char *key, u64 *sign
 }
 
 /* The packet on the stream of the call that wrote it; the flow passes there. */
-static int put_on_stream(struct gp_perfetto *p, const struct gp_perfetto_thread *thread,
+static int put_on_stream(struct gp_trace_perfetto *p, const struct gp_trace_perfetto_thread *thread,
 			 const char *name, size_t len, u64 flow, const struct gp_event *event)
 {
 	const struct frame *frame = NULL;
@@ -204,15 +206,15 @@ static int put_on_stream(struct gp_perfetto *p, const struct gp_perfetto_thread 
 		snprintf(title, sizeof(title), "stream 0x%llx", (unsigned long long)frame->stream);
 	else
 		snprintf(title, sizeof(title), "null stream");
-	if (gp_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
-	    gp_perfetto_track(p, pid, frame->stream ^ STREAM_KEY, title, &tid))
+	if (gp_trace_perfetto_process(p, event, GP_GROUP_PROCESS, gp_perfetto_pid(event), &pid) ||
+	    gp_trace_perfetto_track(p, pid, frame->stream ^ STREAM_KEY, title, &tid))
 		return -ENOMEM;
-	gp_perfetto_slice(p, pid, tid, name, len, event, event->time_ns, PACKET_NS);
-	gp_perfetto_flow(p, "t", pid, tid, "packet", flow, event, event->time_ns);
+	gp_trace_perfetto_slice(p, pid, tid, name, len, event, event->time_ns, PACKET_NS);
+	gp_trace_perfetto_flow(p, "t", pid, tid, "packet", flow, event, event->time_ns);
 	return 0;
 }
 
-static int await_packet(struct gp_perfetto_queue *queue, u64 flow)
+static int await_packet(struct gp_trace_perfetto_queue *queue, u64 flow)
 {
 	if (queue->pending_count == PENDING)
 		memmove(queue->pending, queue->pending + 1,
@@ -225,12 +227,12 @@ static int await_packet(struct gp_perfetto_queue *queue, u64 flow)
 	return 0;
 }
 
-static int put_packet(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
+static int put_packet(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
 		      const struct gp_event *event)
 {
 	bool barrier = event->kind == GP_EVENT_BARRIER;
 	const char *name = barrier ? "barrier" : "kernel";
-	struct gp_perfetto_queue *queue;
+	struct gp_trace_perfetto_queue *queue;
 	size_t len = strlen(name);
 	u64 flow, signal;
 	u32 at;
@@ -246,14 +248,15 @@ static int put_packet(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
 	flow = ++p->flows;
 	queue->packets++;
 	if (thread->depth) {
-		gp_perfetto_flow(p, "s", thread->pid, thread->tid, "packet", flow, event,
-				 event->time_ns);
+		gp_trace_perfetto_flow(p, "s", thread->pid, thread->tid, "packet", flow, event,
+				       event->time_ns);
 		if (put_on_stream(p, thread, name, len, flow, event))
 			return -ENOMEM;
 	}
-	gp_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns, PACKET_NS);
-	gp_perfetto_flow(p, thread->depth ? "t" : "s", queue->pid, queue->tid, "packet", flow,
-			 event, event->time_ns);
+	gp_trace_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns,
+				PACKET_NS);
+	gp_trace_perfetto_flow(p, thread->depth ? "t" : "s", queue->pid, queue->tid, "packet", flow,
+			       event, event->time_ns);
 	if (await_packet(queue, flow))
 		return -ENOMEM;
 	if (!find_signal(event, "completion_signal=", &signal))
@@ -269,12 +272,12 @@ static int put_packet(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
 
 /* A thread that waited for a signal goes on: the packet that has it is complete, and with it what
  * was before it in its queue. */
-static void complete(struct gp_perfetto *p, const struct gp_perfetto_thread *thread,
+static void complete(struct gp_trace_perfetto *p, const struct gp_trace_perfetto_thread *thread,
 		     const struct gp_event *event)
 {
 	u32 at = gp_map_get(&p->signals, gp_perfetto_pid(event), thread->signal);
 	u32 packet = gp_map_get(&p->packets, gp_perfetto_pid(event), thread->signal);
-	struct gp_perfetto_queue *queue;
+	struct gp_trace_perfetto_queue *queue;
 	size_t done = 0;
 
 	if (at == GP_MAP_NONE || packet == GP_MAP_NONE)
@@ -284,17 +287,17 @@ static void complete(struct gp_perfetto *p, const struct gp_perfetto_thread *thr
 		done++;
 	if (!done)
 		return;
-	gp_perfetto_slice(p, queue->pid, queue->tid, "complete", 8, event, event->time_ns,
-			  PACKET_NS);
+	gp_trace_perfetto_slice(p, queue->pid, queue->tid, "complete", 8, event, event->time_ns,
+				PACKET_NS);
 	for (size_t i = 0; i < done; i++)
-		gp_perfetto_flow(p, "f", queue->pid, queue->tid, "packet", queue->pending[i].flow,
-				 event, event->time_ns);
+		gp_trace_perfetto_flow(p, "f", queue->pid, queue->tid, "packet",
+				       queue->pending[i].flow, event, event->time_ns);
 	queue->pending_count -= done;
 	memmove(queue->pending, queue->pending + done,
 		queue->pending_count * sizeof(*queue->pending));
 }
 
-static void begin_wait(struct gp_perfetto_thread *thread, const struct gp_event *event)
+static void begin_wait(struct gp_trace_perfetto_thread *thread, const struct gp_event *event)
 {
 	u64 signal;
 
@@ -305,7 +308,7 @@ static void begin_wait(struct gp_perfetto_thread *thread, const struct gp_event 
 }
 
 /* The name belongs to the next packet of its thread. */
-static int note_name(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
+static int note_name(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
 		     const struct gp_event *event)
 {
 	u32 id;
@@ -316,9 +319,9 @@ static int note_name(struct gp_perfetto *p, struct gp_perfetto_thread *thread,
 	return 0;
 }
 
-int gp_perfetto_log(struct gp_perfetto *p, const struct gp_event *event)
+int gp_trace_perfetto_log(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
-	struct gp_perfetto_thread *thread = thread_of(p, event);
+	struct gp_trace_perfetto_thread *thread = thread_of(p, event);
 
 	if (!thread)
 		return -ENOMEM;

@@ -11,60 +11,61 @@
 
 #define GP_PERFETTO_CLOCKS 8
 
-enum gp_perfetto_group { GP_GROUP_PROCESS, GP_GROUP_GPU, GP_GROUP_COPIES, GP_GROUP_KERNEL };
+enum gp_trace_perfetto_group { GP_GROUP_PROCESS, GP_GROUP_GPU, GP_GROUP_COPIES, GP_GROUP_KERNEL };
 
-struct gp_perfetto_track {
+struct gp_trace_perfetto_track {
 	u64 last_end; /* of slices that must not overlap */
 };
 
-struct gp_perfetto_thread;
-struct gp_perfetto_queue;
-struct gp_perfetto_stack;
+struct gp_trace_perfetto_thread;
+struct gp_trace_perfetto_queue;
+struct gp_trace_perfetto_stack;
 
-struct gp_perfetto {
+struct gp_trace_perfetto {
 	FILE *out;
 	bool started[GP_PERFETTO_CLOCKS];
 	u64 base[GP_PERFETTO_CLOCKS];
 	struct gp_map processes; /* (clock and group, pid or gpu) -> number */
 	u32 process_count;
 	struct gp_map track_map; /* (process, key) -> track */
-	struct gp_perfetto_track *tracks;
+	struct gp_trace_perfetto_track *tracks;
 	size_t track_count, track_capacity;
 	struct gp_strings names;
 	u64 flows; /* that have a number of ours */
 	/* The AMD log. */
 	struct gp_map thread_map; /* (pid, tid) -> number */
-	struct gp_perfetto_thread *threads;
+	struct gp_trace_perfetto_thread *threads;
 	size_t thread_count, thread_capacity;
 	struct gp_map queue_map; /* (pid, queue) -> number */
-	struct gp_perfetto_queue *queues;
+	struct gp_trace_perfetto_queue *queues;
 	size_t queue_count, queue_capacity;
 	struct gp_map signals; /* (pid, signal) -> queue of the packet that has it, */
 	struct gp_map packets; /* and which packet of that queue */
 	/* Kernel functions. */
 	struct gp_map stack_map; /* (track) -> number */
-	struct gp_perfetto_stack *stacks;
+	struct gp_trace_perfetto_stack *stacks;
 	size_t stack_count, stack_capacity;
 };
 
 /* The number of a process or GPU on a clock. */
-int gp_perfetto_process(struct gp_perfetto *p, const struct gp_event *event,
-			enum gp_perfetto_group group, u64 who, u32 *id);
+int gp_trace_perfetto_process(struct gp_trace_perfetto *p, const struct gp_event *event,
+			      enum gp_trace_perfetto_group group, u64 who, u32 *id);
 /* The track of a thread, stream or queue; `title` is written when it is new. */
-int gp_perfetto_track(struct gp_perfetto *p, u32 process, u64 key, const char *title, u32 *id);
+int gp_trace_perfetto_track(struct gp_trace_perfetto *p, u32 process, u64 key, const char *title,
+			    u32 *id);
 /* The track of the event's thread. */
-int gp_perfetto_thread_track(struct gp_perfetto *p, const struct gp_event *event,
-			     enum gp_perfetto_group group, u32 *pid, u32 *tid);
+int gp_trace_perfetto_thread_track(struct gp_trace_perfetto *p, const struct gp_event *event,
+				   enum gp_trace_perfetto_group group, u32 *pid, u32 *tid);
 /* Everything of an event but its end, "}". */
-void gp_perfetto_open(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *name,
-		      size_t len, const struct gp_event *event, u64 time);
-void gp_perfetto_slice(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
-		       const struct gp_event *event, u64 begin, u64 length);
-int gp_perfetto_instant(struct gp_perfetto *p, u32 pid, u32 tid, const char *name, size_t len,
-			const struct gp_event *event);
+void gp_trace_perfetto_open(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+			    const char *name, size_t len, const struct gp_event *event, u64 time);
+void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
+			     size_t len, const struct gp_event *event, u64 begin, u64 length);
+int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
+			      size_t len, const struct gp_event *event);
 /* A step of a flow, "s", "t" or "f", on the slice that is there then. */
-void gp_perfetto_flow(struct gp_perfetto *p, const char *phase, u32 pid, u32 tid, const char *kind,
-		      u64 id, const struct gp_event *event, u64 time);
+void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+			    const char *kind, u64 id, const struct gp_event *event, u64 time);
 
 static inline u64 gp_perfetto_pid(const struct gp_event *event)
 {
@@ -72,10 +73,10 @@ static inline u64 gp_perfetto_pid(const struct gp_event *event)
 }
 
 /* A line of the AMD log, whatever it is. */
-int gp_perfetto_log(struct gp_perfetto *p, const struct gp_event *event);
-void gp_perfetto_log_free(struct gp_perfetto *p);
+int gp_trace_perfetto_log(struct gp_trace_perfetto *p, const struct gp_event *event);
+void gp_trace_perfetto_log_free(struct gp_trace_perfetto *p);
 /* A kernel function that is entered or left. */
-int gp_perfetto_function(struct gp_perfetto *p, const struct gp_event *event);
-void gp_perfetto_function_free(struct gp_perfetto *p);
+int gp_trace_perfetto_function(struct gp_trace_perfetto *p, const struct gp_event *event);
+void gp_trace_perfetto_function_free(struct gp_trace_perfetto *p);
 
 #endif

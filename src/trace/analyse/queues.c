@@ -6,16 +6,16 @@
 #include "base/buf.h"
 #include "trace/analyse/queues_parts.h"
 
-struct gp_log_queues *gp_log_queues_new(void)
+struct gp_trace_log_queues *gp_trace_log_queues_new(void)
 {
-	struct gp_log_queues *queues = calloc(1, sizeof(*queues));
+	struct gp_trace_log_queues *queues = calloc(1, sizeof(*queues));
 
 	if (queues)
 		queues->last_row = GP_MAP_NONE;
 	return queues;
 }
 
-void gp_log_queues_free(struct gp_log_queues *queues)
+void gp_trace_log_queues_free(struct gp_trace_log_queues *queues)
 {
 	if (!queues)
 		return;
@@ -33,9 +33,9 @@ void gp_log_queues_free(struct gp_log_queues *queues)
 	free(queues);
 }
 
-void gp_log_queues_next_input(struct gp_log_queues *queues)
+void gp_trace_log_queues_next_input(struct gp_trace_log_queues *queues)
 {
-	gp_log_queues_settle_input(queues);
+	gp_trace_log_queues_settle_input(queues);
 	queues->input++;
 	queues->input_row = queues->count;
 	queues->with_pid = queues->without_pid = 0;
@@ -50,7 +50,7 @@ static u32 event_pid(const struct gp_event *event)
 }
 
 /* Who uses this address in this input, for lines that lost their pid. */
-static int note_user(struct gp_log_queues *queues, u32 row)
+static int note_user(struct gp_trace_log_queues *queues, u32 row)
 {
 	u64 address = queues->rows[row].address;
 	u32 before = gp_map_get(&queues->users, queues->input, address);
@@ -62,7 +62,7 @@ static int note_user(struct gp_log_queues *queues, u32 row)
 			  before == GP_MAP_NONE ? row : GP_SEVERAL);
 }
 
-static int add_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
+static int add_row(struct gp_trace_log_queues *queues, const struct gp_event *event, u32 *row)
 {
 	if (queues->count >= GP_SEVERAL ||
 	    gp_array_grow((void **)&queues->rows, queues->count, &queues->capacity,
@@ -74,20 +74,20 @@ static int add_row(struct gp_log_queues *queues, const struct gp_event *event, u
 		return -ENOMEM;
 	*row = (u32)queues->count++;
 	queues->rows[*row] =
-		(struct gp_log_queue){.pid = event_pid(event), .address = event->queue};
-	queues->states[*row] = (struct gp_queue_state){.used = false};
+		(struct gp_trace_log_queue){.pid = event_pid(event), .address = event->queue};
+	queues->states[*row] = (struct gp_trace_queue_state){.used = false};
 	queues->last_row = *row;
 	return note_user(queues, *row);
 }
 
 /* A line without pid: written so, or torn? */
-static void note_prefix(struct gp_queue_state *state, const struct gp_event *event)
+static void note_prefix(struct gp_trace_queue_state *state, const struct gp_event *event)
 {
 	state->prefixed |= !event->headless;
 	state->threaded |= !event->headless && (event->valid & GP_EV_TID);
 }
 
-static int find_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
+static int find_row(struct gp_trace_log_queues *queues, const struct gp_event *event, u32 *row)
 {
 	u32 pid = event_pid(event);
 
@@ -110,9 +110,10 @@ static int find_row(struct gp_log_queues *queues, const struct gp_event *event, 
  * Addresses are used again. A queue cannot be created twice, nor get a stream once it is deleted:
  * then it is a new one, even if the log did not say that the old one went.
  */
-static int find_living_row(struct gp_log_queues *queues, const struct gp_event *event, u32 *row)
+static int find_living_row(struct gp_trace_log_queues *queues, const struct gp_event *event,
+			   u32 *row)
 {
-	struct gp_log_queue *old;
+	struct gp_trace_log_queue *old;
 	bool anew;
 
 	if (find_row(queues, event, row) < 0)
@@ -136,9 +137,10 @@ static int find_living_row(struct gp_log_queues *queues, const struct gp_event *
 
 /* ---- what a line says about a queue ---- */
 
-static int note_identity(struct gp_log_queues *queues, u32 index, const struct gp_event *event)
+static int note_identity(struct gp_trace_log_queues *queues, u32 index,
+			 const struct gp_event *event)
 {
-	struct gp_log_queue *row = &queues->rows[index];
+	struct gp_trace_log_queue *row = &queues->rows[index];
 
 	if (event->valid & GP_EV_HSA_ID) {
 		row->hsa_id = event->hsa_id;
@@ -155,8 +157,8 @@ static int note_identity(struct gp_log_queues *queues, u32 index, const struct g
 	return gp_map_put(&queues->by_object, gp_row_owner(queues, index), row->object, index);
 }
 
-void gp_log_queue_used_at(struct gp_log_queue *row, struct gp_queue_state *state, u64 time_ns,
-			  enum gp_clock clock)
+void gp_trace_log_queue_used_at(struct gp_trace_log_queue *row, struct gp_trace_queue_state *state,
+				u64 time_ns, enum gp_trace_clock clock)
 {
 	bool replace = !(row->valid & GP_LQ_FIRST) || !state->used ||
 		       (state->clock == GP_CLOCK_MONOTONIC_RAW && clock == GP_CLOCK_MONOTONIC);
@@ -173,10 +175,10 @@ void gp_log_queue_used_at(struct gp_log_queue *row, struct gp_queue_state *state
 	state->clock = clock;
 }
 
-static int packet(struct gp_log_queues *queues, const struct gp_event *event)
+static int packet(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
-	struct gp_log_queue *row;
-	struct gp_queue_state *state;
+	struct gp_trace_log_queue *row;
+	struct gp_trace_queue_state *state;
 	u32 index;
 
 	if (find_row(queues, event, &index) < 0)
@@ -190,7 +192,7 @@ static int packet(struct gp_log_queues *queues, const struct gp_event *event)
 	else
 		row->barriers++;
 	if (event->valid & GP_EV_TIME)
-		gp_log_queue_used_at(row, state, event->time_ns, event->clock);
+		gp_trace_log_queue_used_at(row, state, event->time_ns, event->clock);
 	if (event->valid & GP_EV_RPTR) {
 		row->rptr = event->rptr;
 		row->valid |= GP_LQ_RPTR;
@@ -206,7 +208,7 @@ static int packet(struct gp_log_queues *queues, const struct gp_event *event)
 	return note_identity(queues, index, event);
 }
 
-static void note_refcount(struct gp_log_queue *row, const struct gp_event *event)
+static void note_refcount(struct gp_trace_log_queue *row, const struct gp_event *event)
 {
 	if (!(event->valid & GP_EV_REFCOUNT))
 		return;
@@ -216,10 +218,11 @@ static void note_refcount(struct gp_log_queue *row, const struct gp_event *event
 	row->valid |= GP_LQ_STREAMS;
 }
 
-static void note_created(struct gp_log_queues *queues, u32 index, const struct gp_event *event)
+static void note_created(struct gp_trace_log_queues *queues, u32 index,
+			 const struct gp_event *event)
 {
-	struct gp_log_queue *row = &queues->rows[index];
-	struct gp_queue_state *state = &queues->states[index];
+	struct gp_trace_log_queue *row = &queues->rows[index];
+	struct gp_trace_queue_state *state = &queues->states[index];
 
 	row->created = true;
 	state->created_at = queues->events;
@@ -242,7 +245,7 @@ static void note_created(struct gp_log_queues *queues, u32 index, const struct g
 
 /* ---- events ---- */
 
-static int life_cycle(struct gp_log_queues *queues, const struct gp_event *event)
+static int life_cycle(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
 	u32 index;
 
@@ -256,11 +259,11 @@ static int life_cycle(struct gp_log_queues *queues, const struct gp_event *event
 		break;
 	case GP_EVENT_QUEUE_CREATED:
 		note_created(queues, index, event);
-		gp_log_queues_call_named(queues, event, index);
+		gp_trace_log_queues_call_named(queues, event, index);
 		break;
 	case GP_EVENT_QUEUE_SELECTED:
 	case GP_EVENT_QUEUE_ACQUIRED:
-		gp_log_queues_call_named(queues, event, index);
+		gp_trace_log_queues_call_named(queues, event, index);
 		break;
 	default:
 		break;
@@ -269,7 +272,7 @@ static int life_cycle(struct gp_log_queues *queues, const struct gp_event *event
 }
 
 /* Up to 5.4 the message does not name the queue: kept until all queues are known. */
-static int unnamed_failure(struct gp_log_queues *queues, const struct gp_event *event)
+static int unnamed_failure(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
 	u64 owner = gp_event_owner(queues, event);
 	u32 at = gp_map_get(&queues->erring, owner, 0);
@@ -283,12 +286,12 @@ static int unnamed_failure(struct gp_log_queues *queues, const struct gp_event *
 	    gp_map_put(&queues->erring, owner, 0, (u32)queues->error_count) < 0)
 		return -ENOMEM;
 	queues->errors[queues->error_count++] =
-		(struct gp_unnamed_error){.first = queues->events, .last = queues->events};
+		(struct gp_trace_unnamed_error){.first = queues->events, .last = queues->events};
 	return 0;
 }
 
 /* The callback's pointer may be either address of a queue that is known already. */
-static int failure(struct gp_log_queues *queues, const struct gp_event *event)
+static int failure(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
 	u64 owner = gp_event_owner(queues, event);
 	u32 row;
@@ -304,7 +307,7 @@ static int failure(struct gp_log_queues *queues, const struct gp_event *event)
 	return 0;
 }
 
-static int old_runtime(struct gp_log_queues *queues, const struct gp_event *event)
+static int old_runtime(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
 	u64 owner = gp_event_owner(queues, event);
 
@@ -314,9 +317,9 @@ static int old_runtime(struct gp_log_queues *queues, const struct gp_event *even
 	return gp_map_put(&queues->old_owners, owner, 0, 1);
 }
 
-int gp_log_queues_event(void *ctx, const struct gp_event *event)
+int gp_trace_log_queues_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_log_queues *queues = ctx;
+	struct gp_trace_log_queues *queues = ctx;
 	bool has_queue = event->valid & GP_EV_QUEUE;
 	u32 row;
 
@@ -338,7 +341,7 @@ int gp_log_queues_event(void *ctx, const struct gp_event *event)
 		return failure(queues, event);
 	case GP_EVENT_API_ENTER:
 	case GP_EVENT_API_RETURN:
-		return gp_log_queues_call(queues, event);
+		return gp_trace_log_queues_call(queues, event);
 	case GP_EVENT_OLD_RUNTIME:
 		return old_runtime(queues, event);
 	case GP_EVENT_OTHER:
@@ -352,7 +355,8 @@ int gp_log_queues_event(void *ctx, const struct gp_event *event)
 	}
 }
 
-const struct gp_log_queue *gp_log_queues_items(const struct gp_log_queues *queues, size_t *count)
+const struct gp_trace_log_queue *gp_trace_log_queues_items(const struct gp_trace_log_queues *queues,
+							   size_t *count)
 {
 	*count = queues->count;
 	return queues->rows;

@@ -9,9 +9,9 @@
 
 /* What an address in the log stands for. Through ROCm 6.1 a log prints one address per queue and
  * releases differ on which; from 6.2 on it prints both. */
-enum gp_address_kind { GP_ADDRESS_UNKNOWN, GP_ADDRESS_RING, GP_ADDRESS_OBJECT };
+enum gp_trace_address_kind { GP_ADDRESS_UNKNOWN, GP_ADDRESS_RING, GP_ADDRESS_OBJECT };
 
-enum gp_log_queue_field {
+enum gp_trace_log_queue_field {
 	GP_LQ_OBJECT = 1u << 0,
 	GP_LQ_HSA_ID = 1u << 1,
 	GP_LQ_SIZE = 1u << 2,
@@ -24,12 +24,12 @@ enum gp_log_queue_field {
 	GP_LQ_HANDLES = 1u << 9, /* stream_handles: at least one was bound */
 };
 
-struct gp_log_queue {
-	u32 pid;                  /* 0 = the log does not say */
-	u64 address;              /* HWq= or the life-cycle line's pointer */
-	enum gp_address_kind key; /* what `address` is */
-	u64 object;               /* SWq=, when printed; or `address`, when that is the object */
-	u32 valid;                /* enum gp_log_queue_field */
+struct gp_trace_log_queue {
+	u32 pid;                        /* 0 = the log does not say */
+	u64 address;                    /* HWq= or the life-cycle line's pointer */
+	enum gp_trace_address_kind key; /* what `address` is */
+	u64 object; /* SWq=, when printed; or `address`, when that is the object */
+	u32 valid;  /* enum gp_trace_log_queue_field */
 	u64 hsa_id;
 	u64 size_packets;
 	u32 priority;             /* HSA: 0 low, 1 normal, 2 high */
@@ -44,17 +44,17 @@ struct gp_log_queue {
 	bool failed;
 };
 
-struct gp_log_queues; /* the analysis */
+struct gp_trace_log_queues; /* the analysis */
 
-struct gp_log_queues *gp_log_queues_new(void);
-void gp_log_queues_free(struct gp_log_queues *queues);
-/* A gp_event_fn; ctx is the struct gp_log_queues. Returns 0 or -ENOMEM. */
-int gp_log_queues_event(void *ctx, const struct gp_event *event);
+struct gp_trace_log_queues *gp_trace_log_queues_new(void);
+void gp_trace_log_queues_free(struct gp_trace_log_queues *queues);
+/* A gp_event_fn; ctx is the struct gp_trace_log_queues. Returns 0 or -ENOMEM. */
+int gp_trace_log_queues_event(void *ctx, const struct gp_event *event);
 /*
  * Called before each log after the first (before the first it does no harm): lines without pid of
  * two logs are of two processes for all that is known.
  */
-void gp_log_queues_next_input(struct gp_log_queues *queues);
+void gp_trace_log_queues_next_input(struct gp_trace_log_queues *queues);
 /*
  * Called once after the last event. Lines whose pid was torn off go to the process that uses that
  * address in the same input, if there is exactly one. In logs without SWq=, a queue created under
@@ -62,11 +62,12 @@ void gp_log_queues_next_input(struct gp_log_queues *queues);
  * together where exactly one pair in the process is possible. An error that names no queue goes to
  * the one queue its process had then; with several, whether each failed is not known.
  */
-int gp_log_queues_finish(struct gp_log_queues *queues);
+int gp_trace_log_queues_finish(struct gp_trace_log_queues *queues);
 /*
  * Ordered by pid, then by first appearance. Valid until freed. A queue created at the address of
  * an earlier one of its process has a row of its own.
  */
-const struct gp_log_queue *gp_log_queues_items(const struct gp_log_queues *queues, size_t *count);
+const struct gp_trace_log_queue *gp_trace_log_queues_items(const struct gp_trace_log_queues *queues,
+							   size_t *count);
 
 #endif

@@ -7,21 +7,22 @@
 /* One line in so many may have lost its pid; more, and they were written without. */
 #define TORN_SHARE 16
 
-static bool has_packets(const struct gp_log_queue *row)
+static bool has_packets(const struct gp_trace_log_queue *row)
 {
 	return row->dispatches > 0 || row->barriers > 0;
 }
 
 /* ---- one row out of two ---- */
 
-static void merge_times(struct gp_log_queue *to, struct gp_queue_state *to_state,
-			const struct gp_log_queue *from, const struct gp_queue_state *from_state)
+static void merge_times(struct gp_trace_log_queue *to, struct gp_trace_queue_state *to_state,
+			const struct gp_trace_log_queue *from,
+			const struct gp_trace_queue_state *from_state)
 {
 	if (!(from->valid & GP_LQ_FIRST))
 		return;
 	if (from_state->used) {
-		gp_log_queue_used_at(to, to_state, from->first_ns, from_state->clock);
-		gp_log_queue_used_at(to, to_state, from->last_ns, from_state->clock);
+		gp_trace_log_queue_used_at(to, to_state, from->first_ns, from_state->clock);
+		gp_trace_log_queue_used_at(to, to_state, from->last_ns, from_state->clock);
 	} else if (!(to->valid & GP_LQ_FIRST)) {
 		to->first_ns = from->first_ns;
 		to->last_ns = from->last_ns;
@@ -30,8 +31,9 @@ static void merge_times(struct gp_log_queue *to, struct gp_queue_state *to_state
 	}
 }
 
-static void merge_pointers(struct gp_log_queue *to, struct gp_queue_state *to_state,
-			   const struct gp_log_queue *from, const struct gp_queue_state *from_state)
+static void merge_pointers(struct gp_trace_log_queue *to, struct gp_trace_queue_state *to_state,
+			   const struct gp_trace_log_queue *from,
+			   const struct gp_trace_queue_state *from_state)
 {
 	const u32 both = GP_LQ_RPTR | GP_LQ_WPTR;
 
@@ -44,7 +46,7 @@ static void merge_pointers(struct gp_log_queue *to, struct gp_queue_state *to_st
 }
 
 /* Facts that `to` does not have yet. */
-static void merge_facts(struct gp_log_queue *to, const struct gp_log_queue *from)
+static void merge_facts(struct gp_trace_log_queue *to, const struct gp_trace_log_queue *from)
 {
 	u32 missing = from->valid & ~to->valid;
 
@@ -69,11 +71,11 @@ static u64 earlier(u64 a, u64 b)
 	return !a || (b && b < a) ? b : a;
 }
 
-static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
+static int merge(struct gp_trace_log_queues *queues, u32 to_index, u32 from_index)
 {
-	struct gp_log_queue *to = &queues->rows[to_index], *from = &queues->rows[from_index];
-	struct gp_queue_state *to_state = &queues->states[to_index],
-			      *from_state = &queues->states[from_index];
+	struct gp_trace_log_queue *to = &queues->rows[to_index], *from = &queues->rows[from_index];
+	struct gp_trace_queue_state *to_state = &queues->states[to_index],
+				    *from_state = &queues->states[from_index];
 
 	merge_times(to, to_state, from, from_state);
 	merge_pointers(to, to_state, from, from_state);
@@ -91,7 +93,7 @@ static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
 	if (from_state->deleted_at > to_state->deleted_at)
 		to_state->deleted_at = from_state->deleted_at;
 	for (size_t i = 0; i < from->stream_count; i++)
-		if (gp_log_queue_bind(queues, to_index, from->stream_handles[i]) < 0)
+		if (gp_trace_log_queue_bind(queues, to_index, from->stream_handles[i]) < 0)
 			return -ENOMEM;
 	from_state->gone = true;
 	return 0;
@@ -99,19 +101,19 @@ static int merge(struct gp_log_queues *queues, u32 to_index, u32 from_index)
 
 /* ---- lines whose pid was torn off ---- */
 
-void gp_log_queues_settle_input(struct gp_log_queues *queues)
+void gp_trace_log_queues_settle_input(struct gp_trace_log_queues *queues)
 {
 	bool prints_pids = queues->without_pid <= queues->with_pid / TORN_SHARE;
 
 	for (size_t i = queues->input_row; i < queues->count; i++) {
-		struct gp_queue_state *state = &queues->states[i];
+		struct gp_trace_queue_state *state = &queues->states[i];
 
 		state->torn = !queues->rows[i].pid &&
 			      (!state->prefixed || (prints_pids && !state->threaded));
 	}
 }
 
-static int adopt_torn_rows(struct gp_log_queues *queues)
+static int adopt_torn_rows(struct gp_trace_log_queues *queues)
 {
 	int ret = 0;
 
@@ -134,7 +136,7 @@ struct process {
 	bool same_address; /* a queue is created and used under one address, or both are printed */
 };
 
-static void count_row(struct process *process, const struct gp_log_queue *row, u32 index)
+static void count_row(struct process *process, const struct gp_trace_log_queue *row, u32 index)
 {
 	u32 *slot = has_packets(row) ? &process->used : &process->named;
 
@@ -145,10 +147,10 @@ static void count_row(struct process *process, const struct gp_log_queue *row, u
 }
 
 /* Created before it was used, and not gone by then. */
-static bool may_be_one(const struct gp_log_queues *queues, u32 named, u32 used)
+static bool may_be_one(const struct gp_trace_log_queues *queues, u32 named, u32 used)
 {
-	const struct gp_queue_state *created = &queues->states[named],
-				    *user = &queues->states[used];
+	const struct gp_trace_queue_state *created = &queues->states[named],
+					  *user = &queues->states[used];
 
 	if (!created->created_at || created->created_at > user->used_at)
 		return false;
@@ -158,8 +160,8 @@ static bool may_be_one(const struct gp_log_queues *queues, u32 named, u32 used)
 	       created->created_ns <= queues->rows[used].first_ns;
 }
 
-static int collect(struct gp_log_queues *queues, struct gp_map *by_pid, struct process **processes,
-		   size_t *count)
+static int collect(struct gp_trace_log_queues *queues, struct gp_map *by_pid,
+		   struct process **processes, size_t *count)
 {
 	size_t capacity = 0;
 
@@ -183,7 +185,7 @@ static int collect(struct gp_log_queues *queues, struct gp_map *by_pid, struct p
 	return 0;
 }
 
-static int pair_addresses(struct gp_log_queues *queues)
+static int pair_addresses(struct gp_trace_log_queues *queues)
 {
 	struct process *processes = NULL;
 	struct gp_map by_pid = {0};
@@ -192,7 +194,7 @@ static int pair_addresses(struct gp_log_queues *queues)
 
 	for (size_t i = 0; i < count && ret == 0; i++) {
 		const struct process *process = &processes[i];
-		struct gp_log_queue *row;
+		struct gp_trace_log_queue *row;
 
 		if (process->same_address || process->named >= GP_SEVERAL ||
 		    process->used >= GP_SEVERAL ||
@@ -212,10 +214,10 @@ static int pair_addresses(struct gp_log_queues *queues)
 
 /* ---- the old runtime prints the queue object ---- */
 
-static void name_old_objects(struct gp_log_queues *queues)
+static void name_old_objects(struct gp_trace_log_queues *queues)
 {
 	for (u32 i = 0; i < queues->count; i++) {
-		struct gp_log_queue *row = &queues->rows[i];
+		struct gp_trace_log_queue *row = &queues->rows[i];
 
 		if (queues->states[i].gone || row->key != GP_ADDRESS_UNKNOWN ||
 		    gp_map_get(&queues->old_owners, gp_row_owner(queues, i), 0) == GP_MAP_NONE)
@@ -229,11 +231,12 @@ static void name_old_objects(struct gp_log_queues *queues)
 /* ---- errors that do not say which queue ---- */
 
 /* The owner's error that this queue was alive for. Without a creation it was there before. */
-static struct gp_unnamed_error *error_of(const struct gp_log_queues *queues, u32 row, u64 owner)
+static struct gp_trace_unnamed_error *error_of(const struct gp_trace_log_queues *queues, u32 row,
+					       u64 owner)
 {
-	const struct gp_queue_state *state = &queues->states[row];
+	const struct gp_trace_queue_state *state = &queues->states[row];
 	u32 at = gp_map_get(&queues->erring, owner, 0);
-	struct gp_unnamed_error *error;
+	struct gp_trace_unnamed_error *error;
 
 	if (at == GP_MAP_NONE || state->gone)
 		return NULL;
@@ -244,9 +247,9 @@ static struct gp_unnamed_error *error_of(const struct gp_log_queues *queues, u32
 	return error;
 }
 
-static void place_errors(struct gp_log_queues *queues)
+static void place_errors(struct gp_trace_log_queues *queues)
 {
-	struct gp_unnamed_error *error;
+	struct gp_trace_unnamed_error *error;
 
 	for (u32 i = 0; i < queues->count && queues->error_count; i++) {
 		error = error_of(queues, i, gp_row_owner(queues, i));
@@ -267,10 +270,10 @@ static void place_errors(struct gp_log_queues *queues)
 
 /* ---- what is left to say about each row ---- */
 
-static void complete_rows(struct gp_log_queues *queues)
+static void complete_rows(struct gp_trace_log_queues *queues)
 {
 	for (size_t i = 0; i < queues->count; i++) {
-		struct gp_log_queue *row = &queues->rows[i];
+		struct gp_trace_log_queue *row = &queues->rows[i];
 		bool has_stream = row->valid & GP_LQ_HANDLES;
 
 		if (row->failed || !(queues->partial || queues->states[i].maybe_failed))
@@ -301,9 +304,9 @@ static int by_pid_then_index(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-static int order_rows(struct gp_log_queues *queues)
+static int order_rows(struct gp_trace_log_queues *queues)
 {
-	struct gp_log_queue *ordered = malloc((queues->count + 1) * sizeof(*ordered));
+	struct gp_trace_log_queue *ordered = malloc((queues->count + 1) * sizeof(*ordered));
 	struct place *places = malloc((queues->count + 1) * sizeof(*places));
 	size_t count = 0;
 
@@ -329,11 +332,11 @@ static int order_rows(struct gp_log_queues *queues)
 	return 0;
 }
 
-int gp_log_queues_finish(struct gp_log_queues *queues)
+int gp_trace_log_queues_finish(struct gp_trace_log_queues *queues)
 {
 	int ret;
 
-	gp_log_queues_settle_input(queues);
+	gp_trace_log_queues_settle_input(queues);
 	ret = adopt_torn_rows(queues);
 	if (ret == 0) {
 		name_old_objects(queues);

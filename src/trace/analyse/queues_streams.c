@@ -4,13 +4,14 @@
 #include "base/buf.h"
 #include "trace/analyse/queues_parts.h"
 
-static struct gp_open_call *find_call(struct gp_log_queues *queues, const struct gp_event *event)
+static struct gp_trace_open_call *find_call(struct gp_trace_log_queues *queues,
+					    const struct gp_event *event)
 {
 	bool has_tid = event->valid & GP_EV_TID;
 	u64 owner = gp_event_owner(queues, event);
 
 	for (size_t i = 0; i < queues->call_count; i++) {
-		struct gp_open_call *call = &queues->calls[i];
+		struct gp_trace_open_call *call = &queues->calls[i];
 
 		if (call->owner == owner && call->has_tid == has_tid &&
 		    (!has_tid || call->tid == event->tid))
@@ -29,9 +30,9 @@ static bool creates_stream(const struct gp_event *event)
 		memcmp(event->name, ext, sizeof(ext) - 1) == 0);
 }
 
-static struct gp_open_call *free_call(struct gp_log_queues *queues)
+static struct gp_trace_open_call *free_call(struct gp_trace_log_queues *queues)
 {
-	struct gp_open_call *oldest = &queues->calls[0];
+	struct gp_trace_open_call *oldest = &queues->calls[0];
 
 	if (queues->call_count < GP_OPEN_CALLS)
 		return &queues->calls[queues->call_count++];
@@ -41,9 +42,9 @@ static struct gp_open_call *free_call(struct gp_log_queues *queues)
 	return oldest;
 }
 
-static void call_enters(struct gp_log_queues *queues, const struct gp_event *event)
+static void call_enters(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
-	struct gp_open_call *call = find_call(queues, event);
+	struct gp_trace_open_call *call = find_call(queues, event);
 
 	/* Without threads the queue that is named next may be of either call. */
 	if (call && !call->has_tid) {
@@ -53,7 +54,7 @@ static void call_enters(struct gp_log_queues *queues, const struct gp_event *eve
 	}
 	if (!call)
 		call = free_call(queues);
-	*call = (struct gp_open_call){
+	*call = (struct gp_trace_open_call){
 		.owner = gp_event_owner(queues, event),
 		.has_tid = event->valid & GP_EV_TID,
 		.tid = event->valid & GP_EV_TID ? event->tid : 0,
@@ -63,9 +64,9 @@ static void call_enters(struct gp_log_queues *queues, const struct gp_event *eve
 	};
 }
 
-int gp_log_queue_bind(struct gp_log_queues *queues, u32 index, u64 stream)
+int gp_trace_log_queue_bind(struct gp_trace_log_queues *queues, u32 index, u64 stream)
 {
-	struct gp_log_queue *row = &queues->rows[index];
+	struct gp_trace_log_queue *row = &queues->rows[index];
 
 	if (gp_map_get(&queues->bound, index, stream) != GP_MAP_NONE)
 		return 0;
@@ -77,9 +78,9 @@ int gp_log_queue_bind(struct gp_log_queues *queues, u32 index, u64 stream)
 	return gp_map_put(&queues->bound, index, stream, 1);
 }
 
-static int call_returns(struct gp_log_queues *queues, const struct gp_event *event)
+static int call_returns(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
-	struct gp_open_call *call = find_call(queues, event), closed;
+	struct gp_trace_open_call *call = find_call(queues, event), closed;
 
 	if (!call || --call->depth > 0)
 		return 0;
@@ -87,13 +88,13 @@ static int call_returns(struct gp_log_queues *queues, const struct gp_event *eve
 	*call = queues->calls[--queues->call_count];
 	if (closed.unclear || closed.row == GP_MAP_NONE || !(event->valid & GP_EV_STREAM))
 		return 0;
-	return gp_log_queue_bind(queues, closed.row, event->stream);
+	return gp_trace_log_queue_bind(queues, closed.row, event->stream);
 }
 
 /* Another thread works: without thread ids, its queue would look like that of the open call. */
-static void other_call(struct gp_log_queues *queues, const struct gp_event *event)
+static void other_call(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
-	struct gp_open_call *call;
+	struct gp_trace_open_call *call;
 
 	if (!queues->call_count || (event->valid & GP_EV_TID))
 		return;
@@ -102,7 +103,7 @@ static void other_call(struct gp_log_queues *queues, const struct gp_event *even
 		call->unclear = true;
 }
 
-int gp_log_queues_call(struct gp_log_queues *queues, const struct gp_event *event)
+int gp_trace_log_queues_call(struct gp_trace_log_queues *queues, const struct gp_event *event)
 {
 	if (!creates_stream(event))
 		other_call(queues, event);
@@ -113,9 +114,10 @@ int gp_log_queues_call(struct gp_log_queues *queues, const struct gp_event *even
 	return 0;
 }
 
-void gp_log_queues_call_named(struct gp_log_queues *queues, const struct gp_event *event, u32 row)
+void gp_trace_log_queues_call_named(struct gp_trace_log_queues *queues,
+				    const struct gp_event *event, u32 row)
 {
-	struct gp_open_call *call = find_call(queues, event);
+	struct gp_trace_open_call *call = find_call(queues, event);
 
 	if (!call)
 		return;

@@ -14,7 +14,7 @@
 #include "trace/read/rocprof.h"
 #include "trace/read/source.h"
 
-void gp_recording_free(struct gp_recording *r)
+void gp_trace_recording_free(struct gp_trace_recording *r)
 {
 	for (size_t i = 0; i < r->input_count; i++)
 		free(r->inputs[i].name);
@@ -26,7 +26,8 @@ void gp_recording_free(struct gp_recording *r)
 	memset(r, 0, sizeof(*r));
 }
 
-int gp_recording_next_input(struct gp_recording *r, const char *name, const char *job_class)
+int gp_trace_recording_next_input(struct gp_trace_recording *r, const char *name,
+				  const char *job_class)
 {
 	char *copy = strdup(name);
 
@@ -35,13 +36,13 @@ int gp_recording_next_input(struct gp_recording *r, const char *name, const char
 		free(copy);
 		return -ENOMEM;
 	}
-	r->inputs[r->input_count++] = (struct gp_recorded_input){.name = copy,
-								 .job_class = job_class,
-								 .first_ns = UINT64_MAX};
+	r->inputs[r->input_count++] = (struct gp_trace_recorded_input){.name = copy,
+								       .job_class = job_class,
+								       .first_ns = UINT64_MAX};
 	return 0;
 }
 
-static int find_program(struct gp_recording *r, const struct gp_event *event, u32 *out)
+static int find_program(struct gp_trace_recording *r, const struct gp_event *event, u32 *out)
 {
 	u32 input = (u32)(r->input_count - 1);
 	u32 pid = event->valid & GP_EV_PID ? event->pid : 0;
@@ -55,14 +56,12 @@ static int find_program(struct gp_recording *r, const struct gp_event *event, u3
 			  sizeof(*r->programs)) ||
 	    gp_map_put(&r->by_program, key, gpu, *out))
 		return -ENOMEM;
-	r->programs[r->program_count++] = (struct gp_recorded_program){.input = input,
-								       .pid = pid,
-								       .gpu = gpu,
-								       .priority = UINT32_MAX};
+	r->programs[r->program_count++] = (struct gp_trace_recorded_program){
+		.input = input, .pid = pid, .gpu = gpu, .priority = UINT32_MAX};
 	return 0;
 }
 
-static int find_queue(struct gp_recording *r, u32 program, u64 queue, u32 *out)
+static int find_queue(struct gp_trace_recording *r, u32 program, u64 queue, u32 *out)
 {
 	*out = gp_map_get(&r->by_queue, program, queue);
 	if (*out != GP_MAP_NONE)
@@ -105,12 +104,12 @@ static u64 workgroups_of(const struct gp_event *event)
 	return grid && group ? (grid - 1) / group + 1 : 0;
 }
 
-int gp_recording_event(void *ctx, const struct gp_event *event)
+int gp_trace_recording_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_recording *r = ctx;
-	struct gp_recorded_input *input = &r->inputs[r->input_count - 1];
-	struct gp_recorded_kernel kernel = {.at_ns = event->time_ns};
-	struct gp_recorded_program *program;
+	struct gp_trace_recording *r = ctx;
+	struct gp_trace_recorded_input *input = &r->inputs[r->input_count - 1];
+	struct gp_trace_recorded_kernel kernel = {.at_ns = event->time_ns};
+	struct gp_trace_recorded_program *program;
 
 	if (event->kind != GP_EVENT_KERNEL && event->kind != GP_EVENT_DISPATCH)
 		return 0;
@@ -147,25 +146,25 @@ int gp_recording_event(void *ctx, const struct gp_event *event)
 	return 0;
 }
 
-static int read_any(struct gp_recording *r, int fd, const char *name, struct gp_diag *diag)
+static int read_any(struct gp_trace_recording *r, int fd, const char *name, struct gp_diag *diag)
 {
-	struct gp_amdlog_options log = {.name = name};
-	struct gp_rocprof_stats profile;
-	struct gp_amdlog_stats stats;
-	enum gp_source_kind kind;
+	struct gp_trace_amdlog_options log = {.name = name};
+	struct gp_trace_rocprof_stats profile;
+	struct gp_trace_amdlog_stats stats;
+	enum gp_trace_source_kind kind;
 	u64 lines = 0;
-	int error = gp_decisions_read(fd, name, NULL, gp_recording_event, r, &lines);
+	int error = gp_trace_decisions_read(fd, name, NULL, gp_trace_recording_event, r, &lines);
 
 	if (lines)
 		return error;
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return gp_fail(diag, -errno, _("%s: %s; give a file, not a pipe"), name,
 			       strerror(errno));
-	error = gp_source_identify(fd, name, &kind);
+	error = gp_trace_source_identify(fd, name, &kind);
 	if (error)
 		return gp_fail(diag, error, _("cannot read %s: %s"), name, strerror(-error));
 	if (kind == GP_SOURCE_ROCPROF)
-		return gp_rocprof_read(fd, name, diag, gp_recording_event, r, &profile);
+		return gp_trace_rocprof_read(fd, name, diag, gp_trace_recording_event, r, &profile);
 	if (kind != GP_SOURCE_AMDLOG)
 		return gp_fail(diag, -EINVAL,
 			       _("%s: neither a file of rocprof's, an AMD log nor the output of "
@@ -176,13 +175,13 @@ static int read_any(struct gp_recording *r, int fd, const char *name, struct gp_
 			       _("%s: an AMD log does not tell how long kernels take; say it with "
 				 "--kernel TIME"),
 			       name);
-	return gp_amdlog_read(fd, &log, diag, gp_recording_event, r, &stats);
+	return gp_trace_amdlog_read(fd, &log, diag, gp_trace_recording_event, r, &stats);
 }
 
-int gp_recording_read(struct gp_recording *r, int fd, const char *name, const char *job_class,
-		      struct gp_diag *diag)
+int gp_trace_recording_read(struct gp_trace_recording *r, int fd, const char *name,
+			    const char *job_class, struct gp_diag *diag)
 {
-	int error = gp_recording_next_input(r, name, job_class);
+	int error = gp_trace_recording_next_input(r, name, job_class);
 
 	if (!error)
 		error = read_any(r, fd, name, diag);
@@ -195,7 +194,7 @@ int gp_recording_read(struct gp_recording *r, int fd, const char *name, const ch
 
 static int by_program_and_time(const void *a, const void *b)
 {
-	const struct gp_recorded_kernel *x = a, *y = b;
+	const struct gp_trace_recorded_kernel *x = a, *y = b;
 
 	if (x->program != y->program)
 		return x->program < y->program ? -1 : 1;
@@ -205,7 +204,7 @@ static int by_program_and_time(const void *a, const void *b)
 }
 
 /* Whether there is a moment at which all of them were under way, by one clock. */
-static bool ran_together(const struct gp_recording *r)
+static bool ran_together(const struct gp_trace_recording *r)
 {
 	u64 last_start = 0, first_end = UINT64_MAX;
 
@@ -218,7 +217,7 @@ static bool ran_together(const struct gp_recording *r)
 	return last_start < first_end;
 }
 
-int gp_recording_finish(struct gp_recording *r, struct gp_diag *diag)
+int gp_trace_recording_finish(struct gp_trace_recording *r, struct gp_diag *diag)
 {
 	u64 start = UINT64_MAX;
 
@@ -228,7 +227,7 @@ int gp_recording_finish(struct gp_recording *r, struct gp_diag *diag)
 	for (size_t i = 0; i < r->input_count; i++)
 		start = GP_MIN(start, r->inputs[i].first_ns);
 	for (size_t i = 0; i < r->kernel_count; i++) {
-		struct gp_recorded_kernel *kernel = &r->kernels[i];
+		struct gp_trace_recorded_kernel *kernel = &r->kernels[i];
 		u64 zero = r->together ? start
 				       : r->inputs[r->programs[kernel->program].input].first_ns;
 
@@ -237,7 +236,7 @@ int gp_recording_finish(struct gp_recording *r, struct gp_diag *diag)
 	}
 	qsort(r->kernels, r->kernel_count, sizeof(*r->kernels), by_program_and_time);
 	for (size_t i = 0; i < r->kernel_count; i++) {
-		struct gp_recorded_program *program = &r->programs[r->kernels[i].program];
+		struct gp_trace_recorded_program *program = &r->programs[r->kernels[i].program];
 
 		if (!program->count++)
 			program->first = i;

@@ -14,7 +14,7 @@
 #include "trace/read/event.h"
 #include "base/map.h"
 
-struct gp_recorded_kernel {
+struct gp_trace_recorded_kernel {
 	u32 program, queue; /* queue: counted within its program */
 	u64 at_ns;          /* given to the queue, or begun where that is not known */
 	u64 end_ns;
@@ -23,7 +23,7 @@ struct gp_recorded_kernel {
 };
 
 /* A process on one GPU. */
-struct gp_recorded_program {
+struct gp_trace_recorded_program {
 	u32 input;
 	u32 pid; /* 0: not known */
 	u64 gpu;
@@ -32,48 +32,48 @@ struct gp_recorded_program {
 	size_t first, count;
 };
 
-struct gp_recorded_input {
+struct gp_trace_recorded_input {
 	char *name;
 	const char *job_class; /* NULL: normal */
-	enum gp_clock clock;
+	enum gp_trace_clock clock;
 	u64 first_ns, last_ns;
 	u64 kernels, without_time;
 };
 
-struct gp_recording {
+struct gp_trace_recording {
 	/* Of what a source does not tell. */
 	u64 kernel_ns; /* of kernels without a duration; 0: they are an error */
 	u64 burst_ns;  /* kernels this close on one queue are one request */
-	struct gp_recorded_input *inputs;
+	struct gp_trace_recorded_input *inputs;
 	size_t input_count, input_room;
-	struct gp_recorded_program *programs;
+	struct gp_trace_recorded_program *programs;
 	size_t program_count, program_room;
-	struct gp_recorded_kernel *kernels;
+	struct gp_trace_recorded_kernel *kernels;
 	size_t kernel_count, kernel_room;
 	struct gp_map by_program, by_queue;
 	u64 guessed; /* kernels that were given kernel_ns */
 	bool together;
 };
 
-void gp_recording_free(struct gp_recording *recording);
+void gp_trace_recording_free(struct gp_trace_recording *recording);
 /* What follows comes from this file. `job_class` stays the caller's. -ENOMEM. */
-int gp_recording_next_input(struct gp_recording *recording, const char *name,
-			    const char *job_class);
+int gp_trace_recording_next_input(struct gp_trace_recording *recording, const char *name,
+				  const char *job_class);
 /* A gp_event_fn. */
-int gp_recording_event(void *recording, const struct gp_event *event);
+int gp_trace_recording_event(void *recording, const struct gp_event *event);
 /* Reads a file of any of these kinds. 0 or -errno after saying why. */
-int gp_recording_read(struct gp_recording *recording, int fd, const char *name,
-		      const char *job_class, struct gp_diag *diag);
+int gp_trace_recording_read(struct gp_trace_recording *recording, int fd, const char *name,
+			    const char *job_class, struct gp_diag *diag);
 /* Puts everything in order. Recordings that ran at the same time stay as they were beside each
  * other; others begin together, which is how programs recorded alone are tried together. -ENODATA
  * after saying why when there is nothing to replay. */
-int gp_recording_finish(struct gp_recording *recording, struct gp_diag *diag);
+int gp_trace_recording_finish(struct gp_trace_recording *recording, struct gp_diag *diag);
 /* Writes the scenario. -EIO. */
-int gp_recording_write(const struct gp_recording *recording, FILE *out);
+int gp_trace_recording_write(const struct gp_trace_recording *recording, FILE *out);
 
 /* Reader of `gpreempt log --json`: a job that made others wait is a kernel from the decision to its
  * end, one that was made to wait ran between its waits. `lines`: objects understood. */
-int gp_decisions_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		      u64 *lines);
+int gp_trace_decisions_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			    void *ctx, u64 *lines);
 
 #endif

@@ -35,7 +35,7 @@ static void plain_name(const char *path, char *out, size_t size)
 }
 
 /* The number of GPUs seen, and of this one among them. */
-static u32 gpu_index(const struct gp_recording *r, u64 gpu, u32 *count)
+static u32 gpu_index(const struct gp_trace_recording *r, u64 gpu, u32 *count)
 {
 	u64 seen[SIM_GPUS];
 	u32 known = 0, found = 0;
@@ -54,9 +54,9 @@ static u32 gpu_index(const struct gp_recording *r, u64 gpu, u32 *count)
 	return found;
 }
 
-static void job_name(const struct gp_recording *r, u32 index, char *out, size_t size)
+static void job_name(const struct gp_trace_recording *r, u32 index, char *out, size_t size)
 {
-	const struct gp_recorded_program *program = &r->programs[index];
+	const struct gp_trace_recorded_program *program = &r->programs[index];
 	u32 of_input = 0, gpus;
 	char base[NAME_BYTES + 1];
 
@@ -80,16 +80,17 @@ static void job_name(const struct gp_recording *r, u32 index, char *out, size_t 
 
 /* Batch work waits for its own results only: each kernel is a request, as long after the one before
  * as it was. Others get what they got when they got it, a burst being one request. */
-static bool is_batch(const struct gp_recording *r, const struct gp_recorded_program *program)
+static bool is_batch(const struct gp_trace_recording *r,
+		     const struct gp_trace_recorded_program *program)
 {
 	const char *job_class = r->inputs[program->input].job_class;
 
 	return job_class && strcmp(job_class, "offline") == 0;
 }
 
-static void put_job(const struct gp_recording *r, u32 index, FILE *out)
+static void put_job(const struct gp_trace_recording *r, u32 index, FILE *out)
 {
-	const struct gp_recorded_program *program = &r->programs[index];
+	const struct gp_trace_recorded_program *program = &r->programs[index];
 	const char *job_class = r->inputs[program->input].job_class;
 	char name[64];
 	u32 gpus;
@@ -117,14 +118,14 @@ struct burst {
 
 /* Requests must come in the order of their times, kernels of one behind each other: so the kernels
  * of each are linked, and written when the turn of the first has come. */
-static void link_requests(const struct gp_recording *r, const struct gp_recorded_program *program,
-			  size_t *next)
+static void link_requests(const struct gp_trace_recording *r,
+			  const struct gp_trace_recorded_program *program, size_t *next)
 {
 	struct burst queues[SIM_QUEUES] = {0};
 	size_t last[SIM_QUEUES] = {0};
 
 	for (size_t i = program->first; i < program->first + program->count; i++) {
-		const struct gp_recorded_kernel *kernel = &r->kernels[i];
+		const struct gp_trace_recorded_kernel *kernel = &r->kernels[i];
 		struct burst *burst = &queues[kernel->queue % SIM_QUEUES];
 		size_t *before = &last[kernel->queue % SIM_QUEUES];
 		bool same = burst->kernels && burst->kernels < SIM_KERNELS &&
@@ -142,7 +143,7 @@ static void link_requests(const struct gp_recording *r, const struct gp_recorded
 	}
 }
 
-static void put_kernel(const struct gp_recorded_kernel *kernel, bool more, FILE *out)
+static void put_kernel(const struct gp_trace_recorded_kernel *kernel, bool more, FILE *out)
 {
 	if (more)
 		fputs("+ ", out);
@@ -155,8 +156,8 @@ static void put_kernel(const struct gp_recorded_kernel *kernel, bool more, FILE 
 	fputc('\n', out);
 }
 
-static int put_work(const struct gp_recording *r, const struct gp_recorded_program *program,
-		    FILE *out)
+static int put_work(const struct gp_trace_recording *r,
+		    const struct gp_trace_recorded_program *program, FILE *out)
 {
 	size_t *next = calloc(r->kernel_count, sizeof(*next));
 	bool *done = calloc(r->kernel_count, sizeof(*done));
@@ -178,7 +179,7 @@ static int put_work(const struct gp_recording *r, const struct gp_recorded_progr
 	return 0;
 }
 
-int gp_recording_write(const struct gp_recording *r, FILE *out)
+int gp_trace_recording_write(const struct gp_trace_recording *r, FILE *out)
 {
 	u64 last = 0;
 	u32 gpus;

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/core.h"
 
-void gp_submission_free(struct gp_submission *submission)
+void gp_trace_submission_free(struct gp_trace_submission *submission)
 {
 	gp_strings_free(&submission->names);
 	gp_map_free(&submission->by_name);
@@ -21,12 +21,12 @@ void gp_submission_free(struct gp_submission *submission)
 	memset(submission, 0, sizeof(*submission));
 }
 
-void gp_submission_next_input(struct gp_submission *submission)
+void gp_trace_submission_next_input(struct gp_trace_submission *submission)
 {
 	submission->input++;
 }
 
-static enum gp_layer layer_of(const struct gp_event *event)
+static enum gp_trace_layer layer_of(const struct gp_event *event)
 {
 	return event->kind == GP_EVENT_KERNEL ? GP_LAYER_KERNEL
 	       : event->kind == GP_EVENT_COPY ? GP_LAYER_COPY
@@ -44,9 +44,9 @@ static size_t bare_length(const char *name, size_t len)
 	return len;
 }
 
-static int find_use(struct gp_submission *submission, const struct gp_event *event, u32 *out)
+static int find_use(struct gp_trace_submission *submission, const struct gp_event *event, u32 *out)
 {
-	enum gp_layer layer = layer_of(event);
+	enum gp_trace_layer layer = layer_of(event);
 	size_t len = bare_length(event->name, event->name_len);
 	u32 name;
 
@@ -60,13 +60,14 @@ static int find_use(struct gp_submission *submission, const struct gp_event *eve
 			  &submission->use_capacity, sizeof(*submission->uses)) ||
 	    gp_map_put(&submission->by_name, layer, name, *out))
 		return -ENOMEM;
-	submission->uses[submission->use_count++] = (struct gp_use){.name = name, .layer = layer};
+	submission->uses[submission->use_count++] =
+		(struct gp_trace_use){.name = name, .layer = layer};
 	return 0;
 }
 
 /* True when another file had it already. */
-static int is_duplicate(struct gp_submission *submission, const struct gp_event *event, u32 use,
-			bool *duplicate)
+static int is_duplicate(struct gp_trace_submission *submission, const struct gp_event *event,
+			u32 use, bool *duplicate)
 {
 	u64 end = event->time_ns + event->duration_ns, key = gp_mix(end ^ (u64)use << 32);
 	u32 input = gp_map_get(&submission->seen, event->time_ns, key);
@@ -79,7 +80,7 @@ static int is_duplicate(struct gp_submission *submission, const struct gp_event 
 	return gp_map_put(&submission->seen, event->time_ns, key, submission->input);
 }
 
-static void note_kernel(struct gp_use *use, const struct gp_event *event)
+static void note_kernel(struct gp_trace_use *use, const struct gp_event *event)
 {
 	if (event->valid & GP_EV_GRID) {
 		if (!(use->valid & GP_USE_GRID) || event->grid < use->grid_low)
@@ -121,9 +122,9 @@ static void note_kernel(struct gp_use *use, const struct gp_event *event)
 	}
 }
 
-static int note_queue(struct gp_submission *submission, const struct gp_event *event)
+static int note_queue(struct gp_trace_submission *submission, const struct gp_event *event)
 {
-	struct gp_queue_use *queue;
+	struct gp_trace_queue_use *queue;
 	u32 at;
 
 	if (event->kind != GP_EVENT_KERNEL || !(event->valid & GP_EV_QUEUE))
@@ -138,7 +139,7 @@ static int note_queue(struct gp_submission *submission, const struct gp_event *e
 			       event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX, event->queue,
 			       at))
 			return -ENOMEM;
-		submission->queues[submission->queue_count++] = (struct gp_queue_use){
+		submission->queues[submission->queue_count++] = (struct gp_trace_queue_use){
 			.gpu = event->valid & GP_EV_GPU ? event->gpu : UINT64_MAX,
 			.queue = event->queue,
 			.first_ns = UINT64_MAX,
@@ -156,10 +157,10 @@ static int note_queue(struct gp_submission *submission, const struct gp_event *e
 	return 0;
 }
 
-static int note_span(struct gp_submission *submission, const struct gp_event *event, u32 use)
+static int note_span(struct gp_trace_submission *submission, const struct gp_event *event, u32 use)
 {
-	enum gp_layer layer = submission->uses[use].layer;
-	struct gp_spans *spans;
+	enum gp_trace_layer layer = submission->uses[use].layer;
+	struct gp_trace_spans *spans;
 	u64 end = event->time_ns + event->duration_ns;
 
 	if (!submission->has_wall || event->time_ns < submission->first_ns)
@@ -177,11 +178,11 @@ static int note_span(struct gp_submission *submission, const struct gp_event *ev
 	if (gp_array_grow((void **)&spans->items, spans->count, &spans->capacity,
 			  sizeof(*spans->items)))
 		return -ENOMEM;
-	spans->items[spans->count++] = (struct gp_span){event->time_ns, end, use};
+	spans->items[spans->count++] = (struct gp_trace_span){event->time_ns, end, use};
 	return 0;
 }
 
-static void note_pid(struct gp_submission *submission, const struct gp_event *event)
+static void note_pid(struct gp_trace_submission *submission, const struct gp_event *event)
 {
 	if (!(event->valid & GP_EV_PID))
 		return;
@@ -191,9 +192,9 @@ static void note_pid(struct gp_submission *submission, const struct gp_event *ev
 	submission->has_pid = true;
 }
 
-static int note_run(struct gp_submission *submission, const struct gp_event *event)
+static int note_run(struct gp_trace_submission *submission, const struct gp_event *event)
 {
-	struct gp_use *use;
+	struct gp_trace_use *use;
 	bool duplicate = false;
 	u32 at;
 
@@ -226,7 +227,7 @@ static int note_run(struct gp_submission *submission, const struct gp_event *eve
 	return note_span(submission, event, at);
 }
 
-static int note_total(struct gp_submission *submission, const struct gp_event *event)
+static int note_total(struct gp_trace_submission *submission, const struct gp_event *event)
 {
 	u32 at;
 
@@ -238,7 +239,7 @@ static int note_total(struct gp_submission *submission, const struct gp_event *e
 	return 0;
 }
 
-static int note_device(struct gp_submission *submission, const struct gp_event *event)
+static int note_device(struct gp_trace_submission *submission, const struct gp_event *event)
 {
 	u32 name;
 
@@ -252,11 +253,11 @@ static int note_device(struct gp_submission *submission, const struct gp_event *
 			  &submission->device_capacity, sizeof(*submission->devices)))
 		return -ENOMEM;
 	submission->devices[submission->device_count++] =
-		(struct gp_device){.node = event->gpu, .cus = event->count, .name = name};
+		(struct gp_trace_device){.node = event->gpu, .cus = event->count, .name = name};
 	return 0;
 }
 
-int gp_submission_event(void *ctx, const struct gp_event *event)
+int gp_trace_submission_event(void *ctx, const struct gp_event *event)
 {
 	switch (event->kind) {
 	case GP_EVENT_CALL:
@@ -272,34 +273,35 @@ int gp_submission_event(void *ctx, const struct gp_event *event)
 	}
 }
 
-u64 gp_use_calls(const struct gp_use *use)
+u64 gp_trace_use_calls(const struct gp_trace_use *use)
 {
 	return use->calls ? use->calls : use->summary_calls;
 }
 
-u64 gp_use_total(const struct gp_use *use)
+u64 gp_trace_use_total(const struct gp_trace_use *use)
 {
 	return use->valid & GP_USE_TIMED ? use->total_ns : use->summary_ns;
 }
 
-u64 gp_submission_layer_total(const struct gp_submission *submission, enum gp_layer layer)
+u64 gp_trace_submission_layer_total(const struct gp_trace_submission *submission,
+				    enum gp_trace_layer layer)
 {
 	u64 total = 0;
 
 	for (size_t i = 0; i < submission->use_count; i++)
 		if (submission->uses[i].layer == layer)
-			total += gp_use_total(&submission->uses[i]);
+			total += gp_trace_use_total(&submission->uses[i]);
 	return total;
 }
 
-const struct gp_use *gp_submission_find(const struct gp_submission *submission, enum gp_layer layer,
-					const char *name)
+const struct gp_trace_use *gp_trace_submission_find(const struct gp_trace_submission *submission,
+						    enum gp_trace_layer layer, const char *name)
 {
-	const struct gp_use *versioned = NULL;
+	const struct gp_trace_use *versioned = NULL;
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < submission->use_count; i++) {
-		const struct gp_use *use = &submission->uses[i];
+		const struct gp_trace_use *use = &submission->uses[i];
 		const struct gp_string *text = &submission->names.items[use->name];
 
 		if (use->layer != layer || text->len < len || memcmp(text->text, name, len) != 0)

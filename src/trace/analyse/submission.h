@@ -20,7 +20,7 @@
 /* The layers whose time is told apart; GP_LAYER_OTHER is only counted. */
 #define GP_SUBMISSION_LAYERS 4
 
-enum gp_use_field {
+enum gp_trace_use_field {
 	GP_USE_BYTES = 1u << 0,
 	GP_USE_GRID = 1u << 1,
 	GP_USE_REGISTERS = 1u << 2,
@@ -35,10 +35,10 @@ enum gp_use_field {
 };
 
 /* All calls of one name, or all runs of one kernel. */
-struct gp_use {
+struct gp_trace_use {
 	u32 name;
-	enum gp_layer layer;
-	u32 valid; /* enum gp_use_field */
+	enum gp_trace_layer layer;
+	u32 valid; /* enum gp_trace_use_field */
 	u64 calls, total_ns, low_ns, high_ns;
 	u64 summary_calls, summary_ns;
 	u64 bytes;
@@ -49,33 +49,33 @@ struct gp_use {
 	u64 stages, queued_ns, seen_ns; /* sums: dispatch to begin, end to complete */
 };
 
-struct gp_device {
+struct gp_trace_device {
 	u64 node, cus;
 	u32 name;
 };
 
-struct gp_queue_use {
+struct gp_trace_queue_use {
 	u64 gpu, queue;
 	u64 kernels, busy_ns, first_ns, last_ns;
 };
 
-struct gp_span {
+struct gp_trace_span {
 	u64 begin, end;
 	u32 use;
 };
 
-struct gp_spans {
-	struct gp_span *items;
+struct gp_trace_spans {
+	struct gp_trace_span *items;
 	size_t count, capacity;
 };
 
-struct gp_submission {
+struct gp_trace_submission {
 	struct gp_strings names;
-	struct gp_use *uses; /* after finish: by layer, then by time */
+	struct gp_trace_use *uses; /* after finish: by layer, then by time */
 	size_t use_count, use_capacity;
-	struct gp_device *devices;
+	struct gp_trace_device *devices;
 	size_t device_count, device_capacity;
-	struct gp_queue_use *queues;
+	struct gp_trace_queue_use *queues;
 	size_t queue_count, queue_capacity;
 	u64 duplicates; /* of other files, not counted again */
 	u64 spans_left_out;
@@ -91,29 +91,30 @@ struct gp_submission {
 	struct gp_map by_name; /* (layer, name) -> use */
 	struct gp_map by_queue;
 	struct gp_map seen; /* (begin, end and use) -> input */
-	struct gp_spans spans[GP_SUBMISSION_LAYERS];
+	struct gp_trace_spans spans[GP_SUBMISSION_LAYERS];
 	u32 input;
 };
 
-void gp_submission_free(struct gp_submission *submission);
+void gp_trace_submission_free(struct gp_trace_submission *submission);
 /* A gp_event_fn; zero-initialised is empty. */
-int gp_submission_event(void *ctx, const struct gp_event *event);
+int gp_trace_submission_event(void *ctx, const struct gp_event *event);
 /* Before each file after the first. */
-void gp_submission_next_input(struct gp_submission *submission);
-int gp_submission_finish(struct gp_submission *submission);
+void gp_trace_submission_next_input(struct gp_trace_submission *submission);
+int gp_trace_submission_finish(struct gp_trace_submission *submission);
 
 /* Calls and time of a use: of the single calls, else of the summary. */
-u64 gp_use_calls(const struct gp_use *use);
-u64 gp_use_total(const struct gp_use *use);
+u64 gp_trace_use_calls(const struct gp_trace_use *use);
+u64 gp_trace_use_total(const struct gp_trace_use *use);
 /* Of all uses of a layer. */
-u64 gp_submission_layer_total(const struct gp_submission *submission, enum gp_layer layer);
+u64 gp_trace_submission_layer_total(const struct gp_trace_submission *submission,
+				    enum gp_trace_layer layer);
 /* The use of a name, also when an "R0600" or similar follows it; NULL when there is none. */
-const struct gp_use *gp_submission_find(const struct gp_submission *submission, enum gp_layer layer,
-					const char *name);
+const struct gp_trace_use *gp_trace_submission_find(const struct gp_trace_submission *submission,
+						    enum gp_trace_layer layer, const char *name);
 
 /* Adds the report's sections. */
-void gp_submission_doc(const struct gp_submission *submission, struct gp_doc *doc);
+void gp_trace_submission_doc(const struct gp_trace_submission *submission, struct gp_doc *doc);
 /* Adds what the design documents say must hold, each yes, no or not in this data. */
-void gp_submission_checks(const struct gp_submission *submission, struct gp_doc *doc);
+void gp_trace_submission_checks(const struct gp_trace_submission *submission, struct gp_doc *doc);
 
 #endif

@@ -18,27 +18,27 @@ static void put(struct gp_doc *doc, const char *code, const char *what, enum ver
 }
 
 /* "hsa_queue_create 1 x, 11.23 ms; ..." of every name with this start; how many calls. */
-static u64 evidence(const struct gp_submission *s, enum gp_layer layer, const char *start,
-		    struct gp_buf *out)
+static u64 evidence(const struct gp_trace_submission *s, enum gp_trace_layer layer,
+		    const char *start, struct gp_buf *out)
 {
 	u64 calls = 0;
 
 	for (size_t i = 0; i < s->use_count; i++) {
-		const struct gp_use *use = &s->uses[i];
+		const struct gp_trace_use *use = &s->uses[i];
 		const struct gp_string *name = &s->names.items[use->name];
-		struct gp_value total = gp_v_ns(gp_use_total(use));
+		struct gp_show_value total = gp_v_ns(gp_trace_use_total(use));
 
 		if (use->layer != layer || strncmp(name->text, start, strlen(start)) != 0)
 			continue;
-		calls += gp_use_calls(use);
+		calls += gp_trace_use_calls(use);
 		gp_buf_printf(out, "%s%s %llu x, ", out->len ? "; " : "", name->text,
-			      (unsigned long long)gp_use_calls(use));
-		gp_value_show(&total, out);
+			      (unsigned long long)gp_trace_use_calls(use));
+		gp_show_value_show(&total, out);
 	}
 	return calls;
 }
 
-static bool has_layer(const struct gp_submission *s, enum gp_layer layer)
+static bool has_layer(const struct gp_trace_submission *s, enum gp_trace_layer layer)
 {
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == layer)
@@ -46,8 +46,9 @@ static bool has_layer(const struct gp_submission *s, enum gp_layer layer)
 	return false;
 }
 
-static void check_calls(const struct gp_submission *s, struct gp_doc *doc, enum gp_layer layer,
-			const char *code, const char *what, const char *const *starts)
+static void check_calls(const struct gp_trace_submission *s, struct gp_doc *doc,
+			enum gp_trace_layer layer, const char *code, const char *what,
+			const char *const *starts)
 {
 	struct gp_buf text = {0};
 	u64 calls = 0;
@@ -63,13 +64,13 @@ static void check_calls(const struct gp_submission *s, struct gp_doc *doc, enum 
 }
 
 /* The single calls and the profiler's own summary, where both are there. */
-static void check_totals(const struct gp_submission *s, struct gp_doc *doc)
+static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	struct gp_buf text = {0};
 	u64 compared = 0, differing = 0;
 
 	for (size_t i = 0; i < s->use_count; i++) {
-		const struct gp_use *use = &s->uses[i];
+		const struct gp_trace_use *use = &s->uses[i];
 
 		if (!(use->valid & GP_USE_SUMMARY) || !(use->valid & GP_USE_TIMED))
 			continue;
@@ -95,39 +96,39 @@ static void check_totals(const struct gp_submission *s, struct gp_doc *doc)
 	gp_buf_free(&text);
 }
 
-static void check_kernels(const struct gp_submission *s, struct gp_doc *doc)
+static void check_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	struct gp_buf text = {0};
-	u64 kernels = 0, total = gp_submission_layer_total(s, GP_LAYER_KERNEL);
-	struct gp_value shown = gp_v_ns(total);
+	u64 kernels = 0, total = gp_trace_submission_layer_total(s, GP_LAYER_KERNEL);
+	struct gp_show_value shown = gp_v_ns(total);
 
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
-			kernels += gp_use_calls(&s->uses[i]);
+			kernels += gp_trace_use_calls(&s->uses[i]);
 	gp_buf_printf(&text, _("kernels: %llu, "), (unsigned long long)kernels);
-	gp_value_show(&shown, &text);
+	gp_show_value_show(&shown, &text);
 	put(doc, "kernels", _("kernels ran on the GPU"), kernels ? VERDICT_YES : VERDICT_ABSENT,
 	    kernels ? &text : NULL);
 	gp_buf_free(&text);
 }
 
 /* Is the time in hipMemcpy the transfer's? The engines say. */
-static void check_copies(const struct gp_submission *s, struct gp_doc *doc)
+static void check_copies(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	struct gp_buf text = {0};
 	u64 engines = s->sum_ns[GP_LAYER_COPY], calls = 0;
-	struct gp_value a, b = gp_v_ns(engines);
+	struct gp_show_value a, b = gp_v_ns(engines);
 
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_HIP &&
 		    !strncmp(s->names.items[s->uses[i].name].text, "hipMemcpy", 9))
-			calls += gp_use_total(&s->uses[i]);
+			calls += gp_trace_use_total(&s->uses[i]);
 	a = gp_v_ns(calls);
 	if (calls && engines) {
 		gp_buf_puts(&text, "hipMemcpy* ");
-		gp_value_show(&a, &text);
+		gp_show_value_show(&a, &text);
 		gp_buf_puts(&text, _("; engines busy "));
-		gp_value_show(&b, &text);
+		gp_show_value_show(&b, &text);
 	}
 	put(doc, "transfer",
 	    _("the time in hipMemcpy is transfer (engines busy at least half of it)"),
@@ -138,7 +139,7 @@ static void check_copies(const struct gp_submission *s, struct gp_doc *doc)
 	gp_buf_free(&text);
 }
 
-void gp_submission_checks(const struct gp_submission *s, struct gp_doc *doc)
+void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	static const char *const launch[] = {"hipLaunchKernel", "hipModuleLaunchKernel",
 					     "hipExtLaunch",    "hipExtModuleLaunch",

@@ -2,26 +2,26 @@
 #include "base/i18n.h"
 #include "trace/analyse/submission.h"
 
-static struct gp_value percent(u64 part, u64 whole)
+static struct gp_show_value percent(u64 part, u64 whole)
 {
 	return gp_v_if(whole, gp_v_real(GP_UNIT_PERCENT,
 					whole ? 100.0 * (double)part / (double)whole : 0));
 }
 
-static struct gp_value name_of(const struct gp_submission *submission, u32 name)
+static struct gp_show_value name_of(const struct gp_trace_submission *submission, u32 name)
 {
 	const struct gp_string *text = &submission->names.items[name];
 
 	return gp_v_if(text->len, gp_v_textn(text->text, text->len));
 }
 
-static void put_overview(const struct gp_submission *s, struct gp_doc *doc)
+static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	u64 kernels = 0;
 
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
-			kernels += gp_use_calls(&s->uses[i]);
+			kernels += gp_trace_use_calls(&s->uses[i]);
 	gp_doc_section(doc, "run", _("The run"));
 	gp_doc_fact(doc, "pid", _("Process"),
 		    gp_v_if(s->has_pid && !s->several_pids, gp_v_count(s->pid)));
@@ -52,8 +52,8 @@ static void put_overview(const struct gp_submission *s, struct gp_doc *doc)
 	}
 }
 
-static void put_calls(const struct gp_submission *s, struct gp_doc *doc, enum gp_layer layer,
-		      const char *key, const char *title)
+static void put_calls(const struct gp_trace_submission *s, struct gp_doc *doc,
+		      enum gp_trace_layer layer, const char *key, const char *title)
 {
 	u64 whole = s->sum_ns[layer];
 
@@ -69,8 +69,8 @@ static void put_calls(const struct gp_submission *s, struct gp_doc *doc, enum gp
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "bytes", _("BYTES"));
 	for (size_t i = 0; i < s->use_count; i++) {
-		const struct gp_use *use = &s->uses[i];
-		u64 calls = gp_use_calls(use), total = gp_use_total(use);
+		const struct gp_trace_use *use = &s->uses[i];
+		u64 calls = gp_trace_use_calls(use), total = gp_trace_use_total(use);
 		bool timed = use->valid & (GP_USE_TIMED | GP_USE_SUMMARY);
 
 		if (use->layer != layer)
@@ -87,7 +87,7 @@ static void put_calls(const struct gp_submission *s, struct gp_doc *doc, enum gp
 	}
 }
 
-static void kernel_cells(struct gp_doc *doc, const struct gp_use *use)
+static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 {
 	bool grid = use->valid & GP_USE_GRID, registers = use->valid & GP_USE_REGISTERS;
 	bool stages = use->valid & GP_USE_STAGES;
@@ -105,7 +105,7 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_use *use)
 	gp_doc_cell(doc, gp_v_if(stages, gp_v_ns(stages ? use->seen_ns / use->stages : 0)));
 }
 
-static void put_kernels(const struct gp_submission *s, struct gp_doc *doc)
+static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
 	gp_doc_table(doc, "shapes", _("Sizes in work-items; waits are means"));
@@ -128,7 +128,7 @@ static void put_kernels(const struct gp_submission *s, struct gp_doc *doc)
 	}
 }
 
-static void put_queues(const struct gp_submission *s, struct gp_doc *doc)
+static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "queues", _("Queues"));
 	gp_doc_table(doc, "rows", NULL);
@@ -139,7 +139,7 @@ static void put_queues(const struct gp_submission *s, struct gp_doc *doc)
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "used_ns", _("USED FOR"));
 	for (size_t i = 0; i < s->queue_count; i++) {
-		const struct gp_queue_use *queue = &s->queues[i];
+		const struct gp_trace_queue_use *queue = &s->queues[i];
 		bool timed = queue->last_ns >= queue->first_ns;
 
 		gp_doc_cell(doc, gp_v_if(queue->gpu != UINT64_MAX, gp_v_count(queue->gpu)));
@@ -153,8 +153,8 @@ static void put_queues(const struct gp_submission *s, struct gp_doc *doc)
 		      "ids."));
 }
 
-static void put_layer(const struct gp_submission *s, struct gp_doc *doc, enum gp_layer layer,
-		      const char *code, const char *name)
+static void put_layer(const struct gp_trace_submission *s, struct gp_doc *doc,
+		      enum gp_trace_layer layer, const char *code, const char *name)
 {
 	u64 wall = s->last_ns - s->first_ns;
 	bool timed = s->timed[layer], one_run = timed && !s->several_pids;
@@ -167,7 +167,7 @@ static void put_layer(const struct gp_submission *s, struct gp_doc *doc, enum gp
 	gp_doc_cell(doc, gp_v_if(one_run, percent(s->alone_ns[layer], wall)));
 }
 
-static void put_layers(const struct gp_submission *s, struct gp_doc *doc)
+static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	/* Between two runs no one was in a call, and it says nothing. */
 	bool any = (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]) && !s->several_pids;
@@ -196,7 +196,7 @@ static void put_layers(const struct gp_submission *s, struct gp_doc *doc)
 		  "next columns give each moment to the deepest layer that was active."));
 }
 
-static void put_path(const struct gp_submission *s, struct gp_doc *doc)
+static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	gp_doc_section(doc, "critical_path", _("Critical path: what the HIP calls waited for"));
 	gp_doc_table(doc, "rows", NULL);
@@ -208,7 +208,7 @@ static void put_path(const struct gp_submission *s, struct gp_doc *doc)
 	gp_doc_column(doc, "gpu_ns", _("GPU BUSY"));
 	gp_doc_column(doc, "rest_ns", _("REST"));
 	for (size_t i = 0; i < s->use_count; i++) {
-		const struct gp_use *use = &s->uses[i];
+		const struct gp_trace_use *use = &s->uses[i];
 		u64 known;
 
 		if (use->layer != GP_LAYER_HIP || !(use->valid & GP_USE_INSIDE))
@@ -224,7 +224,7 @@ static void put_path(const struct gp_submission *s, struct gp_doc *doc)
 	}
 }
 
-void gp_submission_doc(const struct gp_submission *submission, struct gp_doc *doc)
+void gp_trace_submission_doc(const struct gp_trace_submission *submission, struct gp_doc *doc)
 {
 	put_overview(submission, doc);
 	put_calls(submission, doc, GP_LAYER_HIP, "hip", _("HIP calls"));

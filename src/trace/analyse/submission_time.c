@@ -17,7 +17,7 @@ struct cover {
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct gp_span *x = a, *y = b;
+	const struct gp_trace_span *x = a, *y = b;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
@@ -25,7 +25,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* What both cover together; either may be NULL. Spans are in order. */
-static int join(const struct cover *a, const struct gp_spans *b, struct cover *out)
+static int join(const struct cover *a, const struct gp_trace_spans *b, struct cover *out)
 {
 	size_t i = 0, k = 0, from = a ? a->count : 0, more = b ? b->count : 0;
 
@@ -71,14 +71,14 @@ static u64 covered_before(const struct cover *cover, u64 time)
 	       cover->items[low - 1].begin;
 }
 
-static void look_inside(struct gp_submission *submission, const struct cover *hsa,
+static void look_inside(struct gp_trace_submission *submission, const struct cover *hsa,
 			const struct cover *gpu)
 {
-	const struct gp_spans *hip = &submission->spans[GP_LAYER_HIP];
+	const struct gp_trace_spans *hip = &submission->spans[GP_LAYER_HIP];
 
 	for (size_t i = 0; i < hip->count; i++) {
-		const struct gp_span *span = &hip->items[i];
-		struct gp_use *use = &submission->uses[span->use];
+		const struct gp_trace_span *span = &hip->items[i];
+		struct gp_trace_use *use = &submission->uses[span->use];
 
 		use->hsa_ns += covered_before(hsa, span->end) - covered_before(hsa, span->begin);
 		use->gpu_ns += covered_before(gpu, span->end) - covered_before(gpu, span->begin);
@@ -87,15 +87,16 @@ static void look_inside(struct gp_submission *submission, const struct cover *hs
 }
 
 /* Deepest first: what a kernel covers is not also its caller's. */
-static int divide(struct gp_submission *submission)
+static int divide(struct gp_trace_submission *submission)
 {
-	static const enum gp_layer order[GP_SUBMISSION_LAYERS] = {GP_LAYER_KERNEL, GP_LAYER_COPY,
-								  GP_LAYER_HSA, GP_LAYER_HIP};
+	static const enum gp_trace_layer order[GP_SUBMISSION_LAYERS] = {GP_LAYER_KERNEL,
+									GP_LAYER_COPY, GP_LAYER_HSA,
+									GP_LAYER_HIP};
 	struct cover covers[GP_SUBMISSION_LAYERS] = {0}, hsa = {0};
 	int error = 0;
 
 	for (size_t i = 0; i < GP_SUBMISSION_LAYERS && !error; i++) {
-		const struct gp_spans *spans = &submission->spans[order[i]];
+		const struct gp_trace_spans *spans = &submission->spans[order[i]];
 
 		error = join(i ? &covers[i - 1] : NULL, spans, &covers[i]);
 		submission->timed[order[i]] = spans->count > 0;
@@ -119,34 +120,34 @@ static int divide(struct gp_submission *submission)
 
 static int by_layer_and_time(const void *a, const void *b)
 {
-	const struct gp_use *x = a, *y = b;
+	const struct gp_trace_use *x = a, *y = b;
 
 	if (x->layer != y->layer)
 		return x->layer < y->layer ? -1 : 1;
-	if (gp_use_total(x) != gp_use_total(y))
-		return gp_use_total(x) > gp_use_total(y) ? -1 : 1;
+	if (gp_trace_use_total(x) != gp_trace_use_total(y))
+		return gp_trace_use_total(x) > gp_trace_use_total(y) ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
 static int by_place(const void *a, const void *b)
 {
-	const struct gp_queue_use *x = a, *y = b;
+	const struct gp_trace_queue_use *x = a, *y = b;
 
 	if (x->gpu != y->gpu)
 		return x->gpu < y->gpu ? -1 : 1;
 	return x->queue < y->queue ? -1 : x->queue > y->queue;
 }
 
-int gp_submission_finish(struct gp_submission *submission)
+int gp_trace_submission_finish(struct gp_trace_submission *submission)
 {
 	int error;
 
 	for (size_t i = 0; i < GP_SUBMISSION_LAYERS; i++) {
-		struct gp_spans *spans = &submission->spans[i];
+		struct gp_trace_spans *spans = &submission->spans[i];
 
 		if (spans->count)
 			qsort(spans->items, spans->count, sizeof(*spans->items), by_begin);
-		submission->sum_ns[i] = gp_submission_layer_total(submission, i);
+		submission->sum_ns[i] = gp_trace_submission_layer_total(submission, i);
 	}
 	error = divide(submission);
 	/* The spans know uses by place; from here on they are in the reader's order. */

@@ -10,17 +10,17 @@
 
 #define FIRST_BIN_NS 1000000ull
 
-int gp_workload_init(struct gp_workload *workload)
+int gp_trace_workload_init(struct gp_trace_workload *workload)
 {
 	memset(workload, 0, sizeof(*workload));
 	workload->bin_ns = FIRST_BIN_NS;
-	workload->queues = gp_log_queues_new();
+	workload->queues = gp_trace_log_queues_new();
 	return workload->queues ? 0 : -ENOMEM;
 }
 
-void gp_workload_free(struct gp_workload *workload)
+void gp_trace_workload_free(struct gp_trace_workload *workload)
 {
-	gp_log_queues_free(workload->queues);
+	gp_trace_log_queues_free(workload->queues);
 	gp_strings_free(&workload->names);
 	gp_map_free(&workload->pending);
 	gp_map_free(&workload->last_seen);
@@ -54,10 +54,10 @@ static size_t bare_length(const char *name, size_t len)
 	return len;
 }
 
-static int kernel_name(struct gp_workload *workload, const struct gp_event *event)
+static int kernel_name(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	size_t len = bare_length(event->name, event->name_len);
-	struct gp_kernel_use *kernel;
+	struct gp_trace_kernel_use *kernel;
 	u32 id;
 
 	if (!len)
@@ -69,8 +69,8 @@ static int kernel_name(struct gp_workload *workload, const struct gp_event *even
 				  &workload->kernel_capacity, sizeof(*kernel)))
 			return -ENOMEM;
 		kernel = &workload->kernels[workload->kernel_count++];
-		*kernel = (struct gp_kernel_use){.name = id};
-		kernel->kernel_class = gp_kernel_class(event->name, len);
+		*kernel = (struct gp_trace_kernel_use){.name = id};
+		kernel->kernel_class = gp_trace_kernel_class(event->name, len);
 	}
 	return gp_map_put(&workload->pending, pid_of(event), tid_of(event), id + 1);
 }
@@ -96,9 +96,9 @@ static bool take_box(const char *text, size_t len, const char *key, u64 *product
 	return p < end && *p == ']';
 }
 
-static void use_kernel(struct gp_workload *workload, u32 id, const struct gp_event *event)
+static void use_kernel(struct gp_trace_workload *workload, u32 id, const struct gp_event *event)
 {
-	struct gp_kernel_use *kernel = &workload->kernels[id];
+	struct gp_trace_kernel_use *kernel = &workload->kernels[id];
 	u64 grid, workgroup, sum;
 
 	kernel->count++;
@@ -117,7 +117,7 @@ static void use_kernel(struct gp_workload *workload, u32 id, const struct gp_eve
 	kernel->sized++;
 }
 
-static void keep_gap(struct gp_workload *workload, struct gp_gap gap)
+static void keep_gap(struct gp_trace_workload *workload, struct gp_trace_gap gap)
 {
 	size_t at = workload->gap_count < GP_WORKLOAD_GAPS ? workload->gap_count++
 							   : GP_WORKLOAD_GAPS - 1;
@@ -130,7 +130,7 @@ static void keep_gap(struct gp_workload *workload, struct gp_gap gap)
 	workload->gaps[at] = gap;
 }
 
-static void add_bin(struct gp_workload *workload, u64 since)
+static void add_bin(struct gp_trace_workload *workload, u64 since)
 {
 	while (since / workload->bin_ns >= GP_WORKLOAD_BINS) {
 		for (size_t i = 0; i < GP_WORKLOAD_BINS / 2; i++)
@@ -141,7 +141,7 @@ static void add_bin(struct gp_workload *workload, u64 since)
 	workload->bins[since / workload->bin_ns]++;
 }
 
-static void end_window(struct gp_workload *workload)
+static void end_window(struct gp_trace_workload *workload)
 {
 	u32 queues = workload->window_queues;
 
@@ -152,7 +152,7 @@ static void end_window(struct gp_workload *workload)
 
 /* ROCr's own lines have another clock than the rest of a log: they tell times only where there is
  * nothing else. */
-static bool has_clock(struct gp_workload *workload, const struct gp_event *event)
+static bool has_clock(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	if (workload->has_time && event->clock == workload->clock)
 		return true;
@@ -175,7 +175,7 @@ static bool has_clock(struct gp_workload *workload, const struct gp_event *event
  * Threads write out of order: a time a little before the last one counts as the last one. Where the
  * clock went back, time goes on from there: nothing is measured across the jump.
  */
-static u64 time_of(struct gp_workload *workload, const struct gp_event *event)
+static u64 time_of(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	u64 now = event->time_ns + workload->shift_ns;
 
@@ -188,7 +188,7 @@ static u64 time_of(struct gp_workload *workload, const struct gp_event *event)
 	return workload->last_ns;
 }
 
-static int note_time(struct gp_workload *workload, const struct gp_event *event)
+static int note_time(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	u64 now, window;
 
@@ -199,8 +199,8 @@ static int note_time(struct gp_workload *workload, const struct gp_event *event)
 	if (now - workload->last_ns >= GP_WORKLOAD_IDLE_NS) {
 		workload->idle_ns += now - workload->last_ns;
 		workload->idle_gaps++;
-		keep_gap(workload,
-			 (struct gp_gap){workload->last_ns, now - workload->last_ns, event->line});
+		keep_gap(workload, (struct gp_trace_gap){workload->last_ns, now - workload->last_ns,
+							 event->line});
 	}
 	workload->last_ns = now;
 	add_bin(workload, now - workload->first_ns);
@@ -221,7 +221,7 @@ static int note_time(struct gp_workload *workload, const struct gp_event *event)
 	return gp_map_put(&workload->last_seen, pid_of(event), event->queue, (u32)window);
 }
 
-static int dispatch(struct gp_workload *workload, const struct gp_event *event)
+static int dispatch(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	u32 pending = gp_map_get(&workload->pending, pid_of(event), tid_of(event));
 
@@ -242,22 +242,22 @@ static int dispatch(struct gp_workload *workload, const struct gp_event *event)
 	return event->valid & GP_EV_TIME ? note_time(workload, event) : 0;
 }
 
-static void copy(struct gp_workload *workload, const struct gp_event *event)
+static void copy(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	u64 size;
 
 	workload->copies++;
 	/* "HSA Asycn Copy" (sic) prints something else as its size. */
 	if (memmem(event->name, event->name_len, "Asycn", 5) ||
-	    !gp_text_key(event->text, event->text_len, "size", &size) ||
+	    !gp_trace_text_key(event->text, event->text_len, "size", &size) ||
 	    __builtin_add_overflow(workload->copy_bytes, size, &workload->copy_bytes))
 		workload->unsized_copies++;
 }
 
-int gp_workload_event(void *ctx, const struct gp_event *event)
+int gp_trace_workload_event(void *ctx, const struct gp_event *event)
 {
-	struct gp_workload *workload = ctx;
-	int ret = gp_log_queues_event(workload->queues, event);
+	struct gp_trace_workload *workload = ctx;
+	int ret = gp_trace_log_queues_event(workload->queues, event);
 
 	if (ret)
 		return ret;
@@ -283,24 +283,24 @@ int gp_workload_event(void *ctx, const struct gp_event *event)
 
 static int by_count(const void *a, const void *b)
 {
-	const struct gp_kernel_use *x = a, *y = b;
+	const struct gp_trace_kernel_use *x = a, *y = b;
 
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-int gp_workload_finish(struct gp_workload *workload)
+int gp_trace_workload_finish(struct gp_trace_workload *workload)
 {
 	end_window(workload);
 	workload->in_window = false;
 	if (workload->kernel_count)
 		qsort(workload->kernels, workload->kernel_count, sizeof(*workload->kernels),
 		      by_count);
-	return gp_log_queues_finish(workload->queues);
+	return gp_trace_log_queues_finish(workload->queues);
 }
 
-double gp_workload_rate(const struct gp_workload *workload)
+double gp_trace_workload_rate(const struct gp_trace_workload *workload)
 {
 	if (!workload->has_time || workload->last_ns == workload->first_ns)
 		return 0;

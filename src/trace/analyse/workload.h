@@ -22,33 +22,33 @@
 #define GP_WORKLOAD_BINS    128 /* of the curve; their width doubles when time runs out */
 #define GP_WORKLOAD_AT_ONCE 16  /* queues in one window, the last counts "or more" */
 
-struct gp_kernel_use {
+struct gp_trace_kernel_use {
 	u32 name; /* in `names` */
-	enum gp_kernel_class kernel_class;
+	enum gp_trace_kernel_class kernel_class;
 	u64 count;
 	u64 sized; /* dispatches that printed grid and workgroup */
 	u64 grid_low, grid_high, grid_sum;
 	u64 workgroup; /* of the last */
 };
 
-struct gp_gap {
+struct gp_trace_gap {
 	u64 start_ns, length_ns, line; /* line of the submission that ended it */
 };
 
-struct gp_workload {
-	struct gp_log_queues *queues;
+struct gp_trace_workload {
+	struct gp_trace_log_queues *queues;
 	struct gp_strings names;
-	struct gp_kernel_use *kernels; /* by name */
+	struct gp_trace_kernel_use *kernels; /* by name */
 	size_t kernel_count, kernel_capacity;
 	u64 dispatches, named, barriers, copies, copy_bytes, calls, waits;
 	u64 unsized_copies; /* whose size is not printed, or is junk (ROCm 5.0 to 5.5) */
 	bool has_time;
-	enum gp_clock clock;   /* of everything that is about time */
-	u64 timed;             /* dispatches by it */
+	enum gp_trace_clock clock; /* of everything that is about time */
+	u64 timed;                 /* dispatches by it */
 	u64 jumps;             /* how often it went back farther than threads write out of order */
 	u64 first_ns, last_ns; /* of these */
 	u64 idle_ns, idle_gaps;
-	struct gp_gap gaps[GP_WORKLOAD_GAPS]; /* longest first */
+	struct gp_trace_gap gaps[GP_WORKLOAD_GAPS]; /* longest first */
 	size_t gap_count;
 	u64 windows[GP_WORKLOAD_AT_ONCE + 1]; /* windows with n queues */
 	u64 bins[GP_WORKLOAD_BINS], bin_ns;
@@ -63,13 +63,13 @@ struct gp_workload {
 	u64 shift_ns; /* added to times since the clock went back */
 };
 
-int gp_workload_init(struct gp_workload *workload);
-void gp_workload_free(struct gp_workload *workload);
+int gp_trace_workload_init(struct gp_trace_workload *workload);
+void gp_trace_workload_free(struct gp_trace_workload *workload);
 /* A gp_event_fn. */
-int gp_workload_event(void *ctx, const struct gp_event *event);
+int gp_trace_workload_event(void *ctx, const struct gp_event *event);
 /* After the last event: 0 or -ENOMEM. Kernels are then ordered by count. */
-int gp_workload_finish(struct gp_workload *workload);
+int gp_trace_workload_finish(struct gp_trace_workload *workload);
 /* Dispatches a second between the first and the last; 0 when there are fewer than two. */
-double gp_workload_rate(const struct gp_workload *workload);
+double gp_trace_workload_rate(const struct gp_trace_workload *workload);
 
 #endif

@@ -40,7 +40,7 @@ static void put_block(struct gp_buf *out, const struct gp_buf *text, u32 length_
 }
 
 /* A file of tracefs with its length in front. */
-static int put_file(const struct gp_tracefs *trace, struct gp_buf *out, u32 length_size,
+static int put_file(const struct gp_capture_tracefs *trace, struct gp_buf *out, u32 length_size,
 		    const char *path)
 {
 	struct gp_root root = {.dir = trace->dir};
@@ -56,7 +56,7 @@ static int put_file(const struct gp_tracefs *trace, struct gp_buf *out, u32 leng
 /* ---- parts ---- */
 
 /* "\tfield: char data;\toffset:16;\tsize:4080;": a page is what is before its data, and these. */
-static int find_page_size(const struct gp_tracefs *trace, u32 *size)
+static int find_page_size(const struct gp_capture_tracefs *trace, u32 *size)
 {
 	struct gp_root root = {.dir = trace->dir};
 	struct gp_buf text = {0};
@@ -80,7 +80,8 @@ static int find_page_size(const struct gp_tracefs *trace, u32 *size)
 }
 
 /* The descriptions of a system's events; none where there is no such system. */
-static int put_system(const struct gp_tracefs *trace, struct gp_buf *out, const char *system)
+static int put_system(const struct gp_capture_tracefs *trace, struct gp_buf *out,
+		      const char *system)
 {
 	struct gp_root root = {.dir = trace->dir};
 	struct gp_names names = {0};
@@ -105,7 +106,7 @@ static int put_system(const struct gp_tracefs *trace, struct gp_buf *out, const 
 	return error == -ENOENT ? 0 : error;
 }
 
-static int put_systems(const struct gp_tracefs *trace, struct gp_buf *out)
+static int put_systems(const struct gp_capture_tracefs *trace, struct gp_buf *out)
 {
 	const char *const systems[] = {trace->name, "amdkfd"};
 	int error = put_system(trace, out, "ftrace");
@@ -124,7 +125,7 @@ static int put_symbols(const struct gp_root *root, struct gp_buf *out)
 	int error = gp_root_read(root, PART_MAX, &text, "/proc/kallsyms");
 
 	/* Without addresses nobody can tell which function a probe was on. */
-	if (!error && !gp_symbols_of_driver(gp_buf_str(&text), text.len, &kept))
+	if (!error && !gp_capture_symbols_of_driver(gp_buf_str(&text), text.len, &kept))
 		error = -EACCES;
 	if (!error)
 		put_block(out, &kept, 4);
@@ -135,7 +136,7 @@ static int put_symbols(const struct gp_root *root, struct gp_buf *out)
 }
 
 /* A list that a kernel may lack. */
-static int put_list(const struct gp_tracefs *trace, struct gp_buf *out, u32 length_size,
+static int put_list(const struct gp_capture_tracefs *trace, struct gp_buf *out, u32 length_size,
 		    const char *path)
 {
 	int error = put_file(trace, out, length_size, path);
@@ -149,7 +150,7 @@ static int put_list(const struct gp_tracefs *trace, struct gp_buf *out, u32 leng
 /* ---- pages ---- */
 
 /* How many CPUs, counted by the highest number. */
-static int count_cpus(const struct gp_tracefs *trace, u32 *count)
+static int count_cpus(const struct gp_capture_tracefs *trace, u32 *count)
 {
 	struct gp_root root = {.dir = trace->dir};
 	struct gp_names names = {0};
@@ -201,8 +202,8 @@ static int copy_pages(int from, int fd, u8 *page, u32 page_size, u64 *size)
 	}
 }
 
-static int save_cpu(const struct gp_tracefs *trace, u32 cpu, int fd, u8 *page, u32 page_size,
-		    u64 *size)
+static int save_cpu(const struct gp_capture_tracefs *trace, u32 cpu, int fd, u8 *page,
+		    u32 page_size, u64 *size)
 {
 	char path[PATH_MAX];
 	int from, error;
@@ -220,8 +221,8 @@ static int save_cpu(const struct gp_tracefs *trace, u32 cpu, int fd, u8 *page, u
 }
 
 /* Behind `at`, the head's length: the pages, then where each CPU's are, at `table`. */
-static int save_pages(const struct gp_tracefs *trace, int fd, u32 page_size, u32 cpus, u64 at,
-		      u64 table)
+static int save_pages(const struct gp_capture_tracefs *trace, int fd, u32 page_size, u32 cpus,
+		      u64 at, u64 table)
 {
 	u8 *page = malloc(page_size);
 	struct gp_buf places = {0};
@@ -248,10 +249,10 @@ static int save_pages(const struct gp_tracefs *trace, int fd, u32 page_size, u32
 }
 
 /* Everything before the pages; *table is where their places will be. */
-static int put_head(const struct gp_tracefs *trace, const struct gp_root *root, struct gp_buf *out,
-		    u32 page_size, u32 cpus, u64 *table)
+static int put_head(const struct gp_capture_tracefs *trace, const struct gp_root *root,
+		    struct gp_buf *out, u32 page_size, u32 cpus, u64 *table)
 {
-	static const char clock[] = "[mono]"; /* as gp_tracefs_start() sets it */
+	static const char clock[] = "[mono]"; /* as gp_capture_tracefs_start() sets it */
 	int error;
 
 	gp_buf_add(out, MAGIC, MAGIC_LEN);
@@ -287,7 +288,8 @@ static int put_head(const struct gp_tracefs *trace, const struct gp_root *root, 
 	return error ? error : out->error;
 }
 
-int gp_tracefs_save_binary(const struct gp_tracefs *trace, const struct gp_root *root, int fd)
+int gp_capture_tracefs_save_binary(const struct gp_capture_tracefs *trace,
+				   const struct gp_root *root, int fd)
 {
 	struct gp_buf head = {0};
 	u32 page_size = 0, cpus = 0;

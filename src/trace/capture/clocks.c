@@ -12,10 +12,10 @@ static u64 now(clockid_t clock)
 	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
 }
 
-void gp_clock_sample(struct gp_clock_sample *out)
+void gp_capture_clock_sample(struct gp_capture_clock_sample *out)
 {
 	for (int i = 0; i < TRIES; i++) {
-		struct gp_clock_sample sample;
+		struct gp_capture_clock_sample sample;
 		u64 first = now(CLOCK_MONOTONIC), last;
 
 		sample.monotonic_raw_ns = now(CLOCK_MONOTONIC_RAW);
@@ -29,7 +29,8 @@ void gp_clock_sample(struct gp_clock_sample *out)
 	}
 }
 
-void gp_clock_samples_json(const struct gp_clock_sample *samples, size_t count, struct gp_buf *out)
+void gp_capture_clock_samples_json(const struct gp_capture_clock_sample *samples, size_t count,
+				   struct gp_buf *out)
 {
 	gp_buf_puts(out, "{\"clocks\": [");
 	for (size_t i = 0; i < count; i++)

@@ -7,13 +7,14 @@
 
 #include "base/buf.h"
 
-struct gp_clock_sample {
+struct gp_capture_clock_sample {
 	u64 monotonic_ns, monotonic_raw_ns, boottime_ns, realtime_ns;
 	u64 error_ns; /* none of them was read farther from the others than this */
 };
 
-void gp_clock_sample(struct gp_clock_sample *out);
+void gp_capture_clock_sample(struct gp_capture_clock_sample *out);
 /* {"clocks": [...]} */
-void gp_clock_samples_json(const struct gp_clock_sample *samples, size_t count, struct gp_buf *out);
+void gp_capture_clock_samples_json(const struct gp_capture_clock_sample *samples, size_t count,
+				   struct gp_buf *out);
 
 #endif

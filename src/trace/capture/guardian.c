@@ -51,11 +51,12 @@ __attribute__((noreturn)) static void guard(int fd, void (*restore)(void *ctx), 
 	_exit(0);
 }
 
-int gp_guardian_start(struct gp_guardian *guardian, void (*restore)(void *ctx), void *ctx)
+int gp_capture_guardian_start(struct gp_capture_guardian *guardian, void (*restore)(void *ctx),
+			      void *ctx)
 {
 	int ends[2];
 
-	*guardian = (struct gp_guardian){.fd = -1};
+	*guardian = (struct gp_capture_guardian){.fd = -1};
 	/* Not a pipe: writing to a guardian that somebody killed must not kill us. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -errno;
@@ -77,7 +78,7 @@ int gp_guardian_start(struct gp_guardian *guardian, void (*restore)(void *ctx), 
 	return 0;
 }
 
-void gp_guardian_dismiss(struct gp_guardian *guardian)
+void gp_capture_guardian_dismiss(struct gp_capture_guardian *guardian)
 {
 	ssize_t put;
 
@@ -89,5 +90,5 @@ void gp_guardian_dismiss(struct gp_guardian *guardian)
 	close(guardian->fd);
 	while (waitpid(guardian->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	*guardian = (struct gp_guardian){.fd = -1};
+	*guardian = (struct gp_capture_guardian){.fd = -1};
 }

@@ -8,14 +8,15 @@
 
 #include <sys/types.h>
 
-struct gp_guardian {
+struct gp_capture_guardian {
 	pid_t pid; /* 0 = none */
 	int fd;
 };
 
 /* `restore` runs in the new process, with what its maker had in memory now. 0 or -errno. */
-int gp_guardian_start(struct gp_guardian *guardian, void (*restore)(void *ctx), void *ctx);
+int gp_capture_guardian_start(struct gp_capture_guardian *guardian, void (*restore)(void *ctx),
+			      void *ctx);
 /* All is well: it ends without restoring. Waits for its end. */
-void gp_guardian_dismiss(struct gp_guardian *guardian);
+void gp_capture_guardian_dismiss(struct gp_capture_guardian *guardian);
 
 #endif

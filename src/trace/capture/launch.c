@@ -22,7 +22,7 @@
 #define END_MAX   (1u << 20)
 
 /* "docker exec -e AMD_LOG_LEVEL=5 CONTAINER COMMAND..."; freed by the caller. */
-static char **inside(const struct gp_launch *launch, const char *runtime)
+static char **inside(const struct gp_capture_launch *launch, const char *runtime)
 {
 	static const char *const head[] = {"exec", "-e", SETTING};
 	size_t count = 0, at = 0;
@@ -42,7 +42,7 @@ static char **inside(const struct gp_launch *launch, const char *runtime)
 }
 
 /* In the new process; only what may be called after fork(). Returns only when it cannot run. */
-static int become(const struct gp_launch *launch, const char *path, char **argv, int errors,
+static int become(const struct gp_capture_launch *launch, const char *path, char **argv, int errors,
 		  const sigset_t *mask)
 {
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -73,7 +73,7 @@ static int await(pid_t pid, const sigset_t *signals)
 	}
 }
 
-static int start(const struct gp_launch *launch, const char *path, char **argv, int errors,
+static int start(const struct gp_capture_launch *launch, const char *path, char **argv, int errors,
 		 int *status, struct gp_diag *diag)
 {
 	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
@@ -148,7 +148,7 @@ static void tell_end(const char *path, struct gp_diag *diag)
 	gp_buf_free(&text);
 }
 
-static int run_inside(const struct gp_launch *launch, int *status, struct gp_diag *diag)
+static int run_inside(const struct gp_capture_launch *launch, int *status, struct gp_diag *diag)
 {
 	char path[PATH_MAX], **argv;
 	int error = find_runtime(path, sizeof(path), diag), log;
@@ -168,7 +168,7 @@ static int run_inside(const struct gp_launch *launch, int *status, struct gp_dia
 	return error;
 }
 
-int gp_launch_run(const struct gp_launch *launch, int *status, struct gp_diag *diag)
+int gp_capture_launch_run(const struct gp_capture_launch *launch, int *status, struct gp_diag *diag)
 {
 	char path[PATH_MAX];
 	int error;

@@ -11,7 +11,7 @@
 #define GP_LAUNCH_NOT_FOUND  127
 #define GP_LAUNCH_CANNOT_RUN 126
 
-struct gp_launch {
+struct gp_capture_launch {
 	char **argv;           /* NULL-terminated */
 	const char *container; /* run it in there, by docker or podman; NULL = here */
 	/* Where each process's log goes, with "_PID" behind it; in a container, whose files are its
@@ -22,6 +22,7 @@ struct gp_launch {
 
 /* 0: it ran, and *status is its own, or 128 + N when signal N ended it. -errno after saying why;
  * then *status is one of the above if the program is to blame, and else as it was. */
-int gp_launch_run(const struct gp_launch *launch, int *status, struct gp_diag *diag);
+int gp_capture_launch_run(const struct gp_capture_launch *launch, int *status,
+			  struct gp_diag *diag);
 
 #endif

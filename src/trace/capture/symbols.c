@@ -65,7 +65,7 @@ static const char *const wanted[] = {
 	"*_kcq_*",
 };
 
-size_t gp_symbols_wanted(void)
+size_t gp_capture_symbols_wanted(void)
 {
 	return GP_ARRAY_SIZE(wanted);
 }
@@ -94,7 +94,7 @@ static bool is_entry(const char *name, size_t len)
 }
 
 /* "ffffffffc0a01230 t init_mqd.isra.0\t[amdgpu]". */
-static bool take_line(const char *p, const char *end, struct gp_symbol *symbol)
+static bool take_line(const char *p, const char *end, struct gp_capture_symbol *symbol)
 {
 	char type;
 
@@ -115,7 +115,8 @@ static bool take_line(const char *p, const char *end, struct gp_symbol *symbol)
 	       is_wanted(symbol->name, symbol->len);
 }
 
-size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size_t room)
+size_t gp_capture_symbols_find(const char *text, size_t len, struct gp_capture_symbol *out,
+			       size_t room)
 {
 	const char *p = text, *end = text + len;
 	bool module = false;
@@ -124,7 +125,7 @@ size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size
 	while (p < end && count < room) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = newline ? newline : end;
-		struct gp_symbol symbol = {0};
+		struct gp_capture_symbol symbol = {0};
 
 		if (take_line(p, stop, &symbol)) {
 			/* A driver that is a module has all of them; what has their names in the
@@ -145,7 +146,7 @@ size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size
 	return count;
 }
 
-bool gp_symbols_of_driver(const char *text, size_t len, struct gp_buf *out)
+bool gp_capture_symbols_of_driver(const char *text, size_t len, struct gp_buf *out)
 {
 	const char *p = text, *end = text + len;
 	bool module = memmem(text, len, MODULE, strlen(MODULE)), known = false;

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-struct gp_symbol {
+struct gp_capture_symbol {
 	const char *name; /* in the text */
 	size_t len;
 	u64 address;   /* 0 where the kernel hides it */
@@ -17,11 +17,12 @@ struct gp_symbol {
 };
 
 /* How many patterns there are. */
-size_t gp_symbols_wanted(void);
+size_t gp_capture_symbols_wanted(void);
 /* Fills `out` from /proc/kallsyms' text, at most `room`; returns how many. */
-size_t gp_symbols_find(const char *text, size_t len, struct gp_symbol *out, size_t room);
+size_t gp_capture_symbols_find(const char *text, size_t len, struct gp_capture_symbol *out,
+			       size_t room);
 /* Adds the lines of the driver's functions: of the module, or of the whole kernel where the driver
  * is no module. False when none of them has an address. */
-bool gp_symbols_of_driver(const char *text, size_t len, struct gp_buf *out);
+bool gp_capture_symbols_of_driver(const char *text, size_t len, struct gp_buf *out);
 
 #endif

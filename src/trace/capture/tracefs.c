@@ -50,9 +50,9 @@ static int live_put(void *ctx, const char *path, const char *text)
 	return error;
 }
 
-const struct gp_tracefs_ops gp_tracefs_live = {live_make, live_remove, live_put};
+const struct gp_capture_tracefs_ops gp_capture_tracefs_live = {live_make, live_remove, live_put};
 
-static int put(const struct gp_tracefs *trace, const char *file, const char *text)
+static int put(const struct gp_capture_tracefs *trace, const char *file, const char *text)
 {
 	char path[PATH_MAX];
 
@@ -62,7 +62,7 @@ static int put(const struct gp_tracefs *trace, const char *file, const char *tex
 }
 
 /* A file of our instance. */
-static int put_own(const struct gp_tracefs *trace, const char *file, const char *text)
+static int put_own(const struct gp_capture_tracefs *trace, const char *file, const char *text)
 {
 	char path[256];
 
@@ -71,20 +71,21 @@ static int put_own(const struct gp_tracefs *trace, const char *file, const char 
 	return put(trace, path, text);
 }
 
-static void instance_path(const struct gp_tracefs *trace, char *out, size_t size)
+static void instance_path(const struct gp_capture_tracefs *trace, char *out, size_t size)
 {
 	snprintf(out, size, "%s/instances/%s", trace->dir, trace->name);
 }
 
 /* ---- where ---- */
 
-int gp_tracefs_find(struct gp_tracefs *trace, const struct gp_root *root, struct gp_diag *diag)
+int gp_capture_tracefs_find(struct gp_capture_tracefs *trace, const struct gp_root *root,
+			    struct gp_diag *diag)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 	char real[PATH_MAX];
 	int error = -ENOENT;
 
-	trace->ops = &gp_tracefs_live;
+	trace->ops = &gp_capture_tracefs_live;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++) {
 		char path[PATH_MAX];
 
@@ -115,7 +116,7 @@ int gp_tracefs_find(struct gp_tracefs *trace, const struct gp_root *root, struct
 	return error;
 }
 
-void gp_tracefs_name(struct gp_tracefs *trace)
+void gp_capture_tracefs_name(struct gp_capture_tracefs *trace)
 {
 	char path[PATH_MAX];
 
@@ -130,7 +131,8 @@ void gp_tracefs_name(struct gp_tracefs *trace)
 
 /* ---- probes ---- */
 
-static int define(const struct gp_tracefs *trace, const struct gp_symbol *symbol, size_t number)
+static int define(const struct gp_capture_tracefs *trace, const struct gp_capture_symbol *symbol,
+		  size_t number)
 {
 	char place[192], text[512];
 	int error;
@@ -152,17 +154,18 @@ static int define(const struct gp_tracefs *trace, const struct gp_symbol *symbol
 	return 0;
 }
 
-static int define_all(struct gp_tracefs *trace, const struct gp_root *root, struct gp_diag *diag)
+static int define_all(struct gp_capture_tracefs *trace, const struct gp_root *root,
+		      struct gp_diag *diag)
 {
-	struct gp_symbol symbols[GP_TRACEFS_PROBES];
+	struct gp_capture_symbol symbols[GP_TRACEFS_PROBES];
 	struct gp_buf text = {0};
 	int error = gp_root_read(root, SYMBOLS_MAX, &text, "/proc/kallsyms"), last = 0;
 	bool kcq_seen = false;
 
-	trace->wanted = gp_symbols_wanted();
+	trace->wanted = gp_capture_symbols_wanted();
 	if (!error)
-		trace->functions = gp_symbols_find(gp_buf_str(&text), text.len, symbols,
-						   GP_ARRAY_SIZE(symbols));
+		trace->functions = gp_capture_symbols_find(gp_buf_str(&text), text.len, symbols,
+							   GP_ARRAY_SIZE(symbols));
 	for (size_t i = 0; i < trace->functions; i++) {
 		bool kcq = memmem(symbols[i].name, symbols[i].len, "_kcq", 4);
 
@@ -193,7 +196,8 @@ static int define_all(struct gp_tracefs *trace, const struct gp_root *root, stru
 	return last ? last : -ENOENT;
 }
 
-int gp_tracefs_start(struct gp_tracefs *trace, const struct gp_root *root, struct gp_diag *diag)
+int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_root *root,
+			     struct gp_diag *diag)
 {
 	char path[PATH_MAX], group[64];
 	int error;
@@ -230,12 +234,12 @@ int gp_tracefs_start(struct gp_tracefs *trace, const struct gp_root *root, struc
 	return error ? error : put_own(trace, "tracing_on", "1");
 }
 
-int gp_tracefs_stop(struct gp_tracefs *trace)
+int gp_capture_tracefs_stop(struct gp_capture_tracefs *trace)
 {
 	return put_own(trace, "tracing_on", "0");
 }
 
-int gp_tracefs_save(const struct gp_tracefs *trace, int fd)
+int gp_capture_tracefs_save(const struct gp_capture_tracefs *trace, int fd)
 {
 	char path[PATH_MAX], buffer[65536];
 	int from, error = 0;
@@ -281,7 +285,7 @@ static bool of_group(const char *line, const char *end, const char *group, const
 	return true;
 }
 
-static int remove_probes(const struct gp_tracefs *trace)
+static int remove_probes(const struct gp_capture_tracefs *trace)
 {
 	struct gp_root root = {.dir = trace->dir};
 	struct gp_buf text = {0};
@@ -310,7 +314,7 @@ static int remove_probes(const struct gp_tracefs *trace)
 	return error ? error : first;
 }
 
-int gp_tracefs_restore(const struct gp_tracefs *trace)
+int gp_capture_tracefs_restore(const struct gp_capture_tracefs *trace)
 {
 	char path[PATH_MAX], group[64];
 	int error, removed;

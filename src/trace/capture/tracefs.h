@@ -2,8 +2,8 @@
  * KFD's functions in ftrace, for as long as a program is watched. Everything is done under one name
  * that nobody else has: a tracefs instance, which has its own buffer, clock and switches, and a
  * group of probes. So what others trace is not touched, and putting tracefs back means removing
- * what has this name, which needs no memory of what was done: gp_tracefs_restore() may come at any
- * point, from another process, and twice.
+ * what has this name, which needs no memory of what was done: gp_capture_tracefs_restore() may come
+ * at any point, from another process, and twice.
  */
 #ifndef GP_TRACE_CAPTURE_TRACEFS_H
 #define GP_TRACE_CAPTURE_TRACEFS_H
@@ -17,7 +17,7 @@
 	256 /* functions at most; each has probes at its entry and, mostly, return */
 
 /* How files of tracefs are changed; tests put a kernel of their own behind it. -errno. */
-struct gp_tracefs_ops {
+struct gp_capture_tracefs_ops {
 	int (*make)(void *ctx, const char *path);
 	int (*remove)(void *ctx, const char *path);
 	/* One write(); what is there is not truncated, which would remove all probes. */
@@ -25,14 +25,14 @@ struct gp_tracefs_ops {
 };
 
 /* The files as they are. */
-extern const struct gp_tracefs_ops gp_tracefs_live;
+extern const struct gp_capture_tracefs_ops gp_capture_tracefs_live;
 
-struct gp_tracefs {
-	const struct gp_tracefs_ops *ops;
+struct gp_capture_tracefs {
+	const struct gp_capture_tracefs_ops *ops;
 	void *ctx;
 	char dir[PATH_MAX - 128]; /* where it is mounted */
 	char name[32];            /* of the instance, and of the group of probes */
-	/* What gp_tracefs_start() could do. */
+	/* What gp_capture_tracefs_start() could do. */
 	size_t functions, wanted; /* found in the driver; of so many patterns */
 	size_t probes, refused;   /* functions that have probes; that the kernel refused */
 	size_t tracepoints;       /* the driver's own, switched on */
@@ -43,27 +43,30 @@ struct gp_tracefs {
  * Where tracefs is, under a root, into `trace`, which is otherwise empty. -errno after saying, as
  * a warning, why KFD will not be traced.
  */
-int gp_tracefs_find(struct gp_tracefs *trace, const struct gp_root *root, struct gp_diag *diag);
+int gp_capture_tracefs_find(struct gp_capture_tracefs *trace, const struct gp_root *root,
+			    struct gp_diag *diag);
 
 /*
  * Chooses a name and switches on what KFD does with queues. Functions are looked up in the kernel's
  * symbols under root; static functions of one name each get their probes. -errno after saying why;
- * what was done until then is left to gp_tracefs_restore(). Call gp_tracefs_name() first, then
- * whoever restores after a SIGKILL can be started in between.
+ * what was done until then is left to gp_capture_tracefs_restore(). Call gp_capture_tracefs_name()
+ * first, then whoever restores after a SIGKILL can be started in between.
  */
-void gp_tracefs_name(struct gp_tracefs *trace);
-int gp_tracefs_start(struct gp_tracefs *trace, const struct gp_root *root, struct gp_diag *diag);
+void gp_capture_tracefs_name(struct gp_capture_tracefs *trace);
+int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_root *root,
+			     struct gp_diag *diag);
 /* Nothing more is recorded. */
-int gp_tracefs_stop(struct gp_tracefs *trace);
+int gp_capture_tracefs_stop(struct gp_capture_tracefs *trace);
 /* Copies the text of what was recorded to fd. */
-int gp_tracefs_save(const struct gp_tracefs *trace, int fd);
+int gp_capture_tracefs_save(const struct gp_capture_tracefs *trace, int fd);
 /*
  * The same as trace.dat, with what trace-cmd needs to read it: the pages of each CPU as the kernel
  * has them, which are taken out of the buffer. `fd` is a new file. -ENODATA: no events; -EACCES,
  * before anything was taken out: the kernel hides where its functions are.
  */
-int gp_tracefs_save_binary(const struct gp_tracefs *trace, const struct gp_root *root, int fd);
+int gp_capture_tracefs_save_binary(const struct gp_capture_tracefs *trace,
+				   const struct gp_root *root, int fd);
 /* Removes everything of this name. 0, or the first error, after trying all of it. */
-int gp_tracefs_restore(const struct gp_tracefs *trace);
+int gp_capture_tracefs_restore(const struct gp_capture_tracefs *trace);
 
 #endif

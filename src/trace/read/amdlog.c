@@ -32,9 +32,9 @@ _Static_assert(BUFFER_SIZE >= 4 * GP_AMDLOG_LINE_MAX, "a line and room to read f
 
 struct reader {
 	int fd;
-	const struct gp_amdlog_options *options;
+	const struct gp_trace_amdlog_options *options;
 	struct gp_diag *diag;
-	struct gp_line_parser parser;
+	struct gp_trace_line_parser parser;
 	char *buffer; /* BUFFER_SIZE + GP_SCAN_PAD */
 	size_t start, fill;
 	bool skipping; /* inside an overlong line, up to its newline */
@@ -62,9 +62,10 @@ static const char *skip_nulls(struct reader *reader, const char *p, const char *
 }
 
 /* One line; stats->lines is its number. `newline` says that its end was seen. */
-static int take_line(struct reader *reader, const char *line, struct gp_marks *marks, bool newline)
+static int take_line(struct reader *reader, const char *line, struct gp_trace_marks *marks,
+		     bool newline)
 {
-	struct gp_line_parser *parser = &reader->parser;
+	struct gp_trace_line_parser *parser = &reader->parser;
 
 	parser->line = parser->stats->lines;
 	if ((size_t)(marks->end - line) > GP_AMDLOG_LINE_MAX) {
@@ -76,13 +77,13 @@ static int take_line(struct reader *reader, const char *line, struct gp_marks *m
 			marks->time[0] = NULL;
 		newline = false;
 	}
-	return gp_amdlog_line(parser, line, marks, !newline);
+	return gp_trace_amdlog_line(parser, line, marks, !newline);
 }
 
 static int take_lines(struct reader *reader, const char *p, const char *end)
 {
 	u64 *lines = &reader->parser.stats->lines;
-	struct gp_marks marks;
+	struct gp_trace_marks marks;
 	const char *line;
 	int ret = 0;
 
@@ -118,7 +119,7 @@ static int leap(struct reader *reader, const char **at, const char *end)
 {
 	const char *p = *at, *from = p, *line, *hit;
 	u64 *lines = &reader->parser.stats->lines, first = *lines;
-	struct gp_marks marks;
+	struct gp_trace_marks marks;
 	u32 hits = 0;
 	int ret = 0;
 
@@ -145,7 +146,7 @@ static int leap(struct reader *reader, const char **at, const char *end)
 }
 
 static bool line_names_queue(const struct reader *reader, const char *line,
-			     const struct gp_marks *marks)
+			     const struct gp_trace_marks *marks)
 {
 	const char *p = line, *hit;
 	u64 newlines = 0;
@@ -165,7 +166,7 @@ static int walk(struct reader *reader, const char **at, const char *end)
 {
 	const char *p = *at, *line;
 	u64 *lines = &reader->parser.stats->lines;
-	struct gp_marks marks;
+	struct gp_trace_marks marks;
 	u32 hits = 0, seen = 0;
 	int ret = 0;
 
@@ -197,18 +198,18 @@ static int take_queue_lines(struct reader *reader, const char *p, const char *en
 /* Fast mode: is there any log line near the start? Counts nothing and delivers nothing. */
 static void probe(struct reader *reader, const char *p, const char *end)
 {
-	struct gp_amdlog_stats ignored = {0};
-	struct gp_line_parser parser = {.scan = reader->parser.scan,
-					.stats = &ignored,
-					.line = reader->parser.stats->lines};
-	struct gp_marks marks;
+	struct gp_trace_amdlog_stats ignored = {0};
+	struct gp_trace_line_parser parser = {.scan = reader->parser.scan,
+					      .stats = &ignored,
+					      .line = reader->parser.stats->lines};
+	struct gp_trace_marks marks;
 
 	while (p < end && reader->probed < PROBE_BYTES && !reader->probe_found) {
 		p = skip_nulls(reader, p, end, ++parser.line);
 		parser.scan->line(p, &marks);
 		reader->probed += (u64)(marks.end - p) + 1;
 		if ((size_t)(marks.end - p) <= GP_AMDLOG_LINE_MAX)
-			gp_amdlog_line(&parser, p, &marks, false);
+			gp_trace_amdlog_line(&parser, p, &marks, false);
 		p = marks.end + 1;
 		reader->probe_found = parser.delivered > 0;
 	}
@@ -231,7 +232,7 @@ static int take_block(struct reader *reader, const char *p, const char *end)
 static int take_unfinished(struct reader *reader)
 {
 	char *line = reader->buffer + reader->start;
-	struct gp_marks marks;
+	struct gp_trace_marks marks;
 
 	/* The search needs a newline; this one is behind the data. */
 	reader->buffer[reader->fill] = '\n';
@@ -299,7 +300,7 @@ static int check_magic(const struct reader *reader)
 
 static int judge(const struct reader *reader)
 {
-	const struct gp_amdlog_stats *stats = reader->parser.stats;
+	const struct gp_trace_amdlog_stats *stats = reader->parser.stats;
 	const char *name = reader->options->name;
 
 	if (stats->bytes == 0)
@@ -324,8 +325,8 @@ static int judge(const struct reader *reader)
 
 static int read_all(struct reader *reader)
 {
-	const struct gp_amdlog_options *options = reader->options;
-	struct gp_amdlog_stats *stats = reader->parser.stats;
+	const struct gp_trace_amdlog_options *options = reader->options;
+	struct gp_trace_amdlog_stats *stats = reader->parser.stats;
 	bool checked = false;
 	size_t fresh = 0;
 	long got;
@@ -362,14 +363,15 @@ static int read_all(struct reader *reader)
 	return ret ? ret : judge(reader);
 }
 
-int gp_amdlog_read(int fd, const struct gp_amdlog_options *options, struct gp_diag *diag,
-		   gp_event_fn fn, void *ctx, struct gp_amdlog_stats *stats)
+int gp_trace_amdlog_read(int fd, const struct gp_trace_amdlog_options *options,
+			 struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_amdlog_stats *stats)
 {
 	struct reader reader = {.fd = fd, .options = options, .diag = diag};
 	int ret;
 
 	memset(stats, 0, sizeof(*stats));
-	reader.parser.scan = gp_scan_select();
+	reader.parser.scan = gp_trace_scan_select();
 	reader.parser.stats = stats;
 	reader.parser.fn = fn;
 	reader.parser.ctx = ctx;

@@ -12,7 +12,7 @@
 /* Longest line kept whole. The runtime cuts messages at 4096 bytes; a longer line is damage. */
 #define GP_AMDLOG_LINE_MAX (64u << 10)
 
-struct gp_amdlog_stats {
+struct gp_trace_amdlog_stats {
 	u64 bytes;
 	u64 lines;          /* newline-terminated, plus a last one without newline */
 	u64 recognised;     /* with a log prefix; each of these counts a line once */
@@ -24,7 +24,7 @@ struct gp_amdlog_stats {
 	bool binary;        /* NUL bytes were seen outside of log lines */
 };
 
-struct gp_amdlog_options {
+struct gp_trace_amdlog_options {
 	const char *name; /* for messages */
 	/* Only lines that name a hardware queue are looked at: events other than CREATED,
 	 * SELECTED, ACQUIRED, RELEASED, DELETED, DISPATCH, BARRIER and OTHER with a queue are not
@@ -41,7 +41,8 @@ struct gp_amdlog_options {
  * binary input and input without a single log line (the message names file and line and says what
  * to do). `stats` is filled in every case.
  */
-int gp_amdlog_read(int fd, const struct gp_amdlog_options *options, struct gp_diag *diag,
-		   gp_event_fn fn, void *ctx, struct gp_amdlog_stats *stats);
+int gp_trace_amdlog_read(int fd, const struct gp_trace_amdlog_options *options,
+			 struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_amdlog_stats *stats);
 
 #endif

@@ -1,6 +1,6 @@
 #include "trace/read/amdlog_parts.h"
 
-static void event_reset(struct gp_line_parser *parser)
+static void event_reset(struct gp_trace_line_parser *parser)
 {
 	struct gp_event *event = &parser->event;
 
@@ -17,7 +17,7 @@ static void event_reset(struct gp_line_parser *parser)
 }
 
 /* One line may be torn many times; it is still one line. */
-static void count_once(const struct gp_line_parser *parser, u64 *count, u64 *counted)
+static void count_once(const struct gp_trace_line_parser *parser, u64 *count, u64 *counted)
 {
 	if (parser->fast || *counted == parser->line)
 		return;
@@ -25,21 +25,21 @@ static void count_once(const struct gp_line_parser *parser, u64 *count, u64 *cou
 	++*count;
 }
 
-static void count_torn(struct gp_line_parser *parser)
+static void count_torn(struct gp_trace_line_parser *parser)
 {
 	count_once(parser, &parser->stats->torn, &parser->counted.torn);
 	if (!parser->fast && !parser->stats->first_bad_line)
 		parser->stats->first_bad_line = parser->line;
 }
 
-static void count_recognised(struct gp_line_parser *parser, bool with_pid)
+static void count_recognised(struct gp_trace_line_parser *parser, bool with_pid)
 {
 	count_once(parser, &parser->stats->recognised, &parser->counted.recognised);
 	if (!with_pid)
 		count_once(parser, &parser->stats->without_pid, &parser->counted.without_pid);
 }
 
-static int deliver(struct gp_line_parser *parser)
+static int deliver(struct gp_trace_line_parser *parser)
 {
 	const struct gp_event *event = &parser->event;
 
@@ -58,20 +58,20 @@ static int deliver(struct gp_line_parser *parser)
  * dump when it aborts ("VGPU=0x... SWq=0x..., HWq=0x..., id=1" and the packet on the lines after).
  * Whose they are and when they were written is not known.
  */
-static int headless(struct gp_line_parser *parser, const char *p, const char *end, bool cut)
+static int headless(struct gp_trace_line_parser *parser, const char *p, const char *end, bool cut)
 {
-	struct gp_text text = {.p = p, .end = end, .cut = cut};
+	struct gp_trace_text text = {.p = p, .end = end, .cut = cut};
 	int ret;
 
-	while ((p = gp_amdlog_find_queue(text.p, end)) != NULL) {
+	while ((p = gp_trace_amdlog_find_queue(text.p, end)) != NULL) {
 		bool dump = p - text.p >= 5 && memmem(text.p, (size_t)(p - text.p), "VGPU=", 5);
 
 		text.p = p;
 		event_reset(parser);
 		parser->event.headless = true;
-		if (!gp_amdlog_created(&text, &parser->event)) {
+		if (!gp_trace_amdlog_created(&text, &parser->event)) {
 			parser->event.valid = 0;
-			gp_amdlog_packet(&text, UINT32_MAX, &parser->event);
+			gp_trace_amdlog_packet(&text, UINT32_MAX, &parser->event);
 		}
 		if (text.p == p) /* the same key twice: step over it */
 			text.p += 4;
@@ -87,18 +87,18 @@ static int headless(struct gp_line_parser *parser, const char *p, const char *en
 }
 
 /* One prefix and what follows up to the next prefix or the end of the line. */
-static int message(struct gp_line_parser *parser, const struct gp_prefix *prefix, const char *end,
-		   bool cut, u32 queues)
+static int message(struct gp_trace_line_parser *parser, const struct gp_trace_prefix *prefix,
+		   const char *end, bool cut, u32 queues)
 {
-	struct gp_text text = {.p = prefix->body, .end = end, .cut = cut};
+	struct gp_trace_text text = {.p = prefix->body, .end = end, .cut = cut};
 	struct gp_event *event = &parser->event;
 	u32 own;
 	bool whole;
 	int ret;
 
 	event_reset(parser);
-	whole = gp_amdlog_head(prefix, &parser->heads, &text, event) &&
-		gp_amdlog_message(&text, queues, event);
+	whole = gp_trace_amdlog_head(prefix, &parser->heads, &text, event) &&
+		gp_trace_amdlog_message(&text, queues, event);
 	if (!whole)
 		count_torn(parser);
 	count_recognised(parser, event->valid & GP_EV_PID);
@@ -110,10 +110,11 @@ static int message(struct gp_line_parser *parser, const struct gp_prefix *prefix
 }
 
 /* The next prefix at or after `us`; lines hold candidates that are not one ("took 5 us: ok"). */
-static bool next_prefix(const char *from, const char *us, const char *end, struct gp_prefix *prefix)
+static bool next_prefix(const char *from, const char *us, const char *end,
+			struct gp_trace_prefix *prefix)
 {
 	while (us) {
-		if (gp_amdlog_prefix(from, us, end, prefix))
+		if (gp_trace_amdlog_prefix(from, us, end, prefix))
 			return true;
 		us += 3;
 		us = memmem(us, (size_t)(end - us), "us:", 3);
@@ -121,10 +122,10 @@ static bool next_prefix(const char *from, const char *us, const char *end, struc
 	return false;
 }
 
-static int several(struct gp_line_parser *parser, struct gp_prefix *first, const char *end,
-		   bool cut, u32 queues)
+static int several(struct gp_trace_line_parser *parser, struct gp_trace_prefix *first,
+		   const char *end, bool cut, u32 queues)
 {
-	struct gp_prefix next, prefix = *first;
+	struct gp_trace_prefix next, prefix = *first;
 	const char *us;
 	int ret;
 
@@ -141,12 +142,12 @@ static int several(struct gp_line_parser *parser, struct gp_prefix *first, const
 }
 
 /* A line without a prefix: another program's, a blank one, or the rest of a torn one. */
-static int unprefixed(struct gp_line_parser *parser, const char *line, const char *end,
-		      const struct gp_marks *marks, bool cut)
+static int unprefixed(struct gp_trace_line_parser *parser, const char *line, const char *end,
+		      const struct gp_trace_marks *marks, bool cut)
 {
 	const char *p = line;
 
-	if (gp_amdlog_is_helper(line, end)) {
+	if (gp_trace_amdlog_is_helper(line, end)) {
 		parser->delivered += !parser->fast;
 		count_recognised(parser, false);
 		return 0;
@@ -164,11 +165,11 @@ static int unprefixed(struct gp_line_parser *parser, const char *line, const cha
 	return marks->queues ? headless(parser, line, end, cut) : 0;
 }
 
-int gp_amdlog_line(struct gp_line_parser *parser, const char *line, const struct gp_marks *marks,
-		   bool cut)
+int gp_trace_amdlog_line(struct gp_trace_line_parser *parser, const char *line,
+			 const struct gp_trace_marks *marks, bool cut)
 {
 	const char *end = marks->end;
-	struct gp_prefix prefix;
+	struct gp_trace_prefix prefix;
 	int ret;
 
 	while (end > line && end[-1] == '\r')

@@ -20,7 +20,7 @@ static bool is_name(char c)
 }
 
 /* "[32m" without its escape byte, as copied from a terminal. */
-static bool skip_colour(struct gp_text *text)
+static bool skip_colour(struct gp_trace_text *text)
 {
 	const char *p = text->p;
 
@@ -39,7 +39,7 @@ static bool skip_colour(struct gp_text *text)
 }
 
 /* "[7f71c0d0e5a0] " or "[7f71c0d0e5a0]!\t". */
-static bool skip_thread(struct gp_text *text, struct gp_event *event)
+static bool skip_thread(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *p = text->p, *first;
 	u64 tid;
@@ -60,7 +60,7 @@ static bool skip_thread(struct gp_text *text, struct gp_event *event)
 }
 
 /* Everything that may stand between the prefix and the first word. */
-static void skip_decoration(struct gp_text *text, struct gp_event *event)
+static void skip_decoration(struct gp_trace_text *text, struct gp_event *event)
 {
 	while (text->p < text->end) {
 		switch (*text->p) {
@@ -89,20 +89,21 @@ static void skip_decoration(struct gp_text *text, struct gp_event *event)
 }
 
 /* "<text>: 0x7f51a0e00000 (2)", with or without the blank. */
-static bool take_refcount(struct gp_text *text, enum gp_event_kind kind, struct gp_event *event)
+static bool take_refcount(struct gp_trace_text *text, enum gp_event_kind kind,
+			  struct gp_event *event)
 {
 	gp_skip_blanks(&text->p, text->end);
-	if (!gp_text_address(text, &event->queue) || !GP_TEXT_LITERAL(text, " ("))
+	if (!gp_trace_text_address(text, &event->queue) || !GP_TEXT_LITERAL(text, " ("))
 		return false;
 	event->kind = kind;
 	event->valid |= GP_EV_QUEUE;
-	if (!gp_text_u32(text, &event->refcount))
+	if (!gp_trace_text_u32(text, &event->refcount))
 		return false;
 	event->valid |= GP_EV_REFCOUNT;
 	return true;
 }
 
-static bool take_selected(struct gp_text *text, struct gp_event *event)
+static bool take_selected(struct gp_trace_text *text, struct gp_event *event)
 {
 	bool least;
 
@@ -117,7 +118,7 @@ static bool take_selected(struct gp_text *text, struct gp_event *event)
 	return true;
 }
 
-static bool take_deleted(struct gp_text *text, struct gp_event *event)
+static bool take_deleted(struct gp_trace_text *text, struct gp_event *event)
 {
 	bool grouped;
 
@@ -128,33 +129,33 @@ static bool take_deleted(struct gp_text *text, struct gp_event *event)
 	if (!GP_TEXT_LITERAL(text, "hardware queue "))
 		return true;
 	/* The message for cooperative groups ends with a blank, which editors strip. */
-	if (!(grouped ? gp_text_hex : gp_text_address)(text, &event->queue))
+	if (!(grouped ? gp_trace_text_hex : gp_trace_text_address)(text, &event->queue))
 		return false;
 	event->kind = GP_EVENT_QUEUE_DELETED;
 	event->valid |= GP_EV_QUEUE;
-	if (GP_TEXT_LITERAL(text, " with refCount ") && gp_text_u32(text, &event->refcount))
+	if (GP_TEXT_LITERAL(text, " with refCount ") && gp_trace_text_u32(text, &event->refcount))
 		event->valid |= GP_EV_REFCOUNT;
 	return true;
 }
 
-static bool take_created(struct gp_text *text, struct gp_event *event)
+static bool take_created(struct gp_trace_text *text, struct gp_event *event)
 {
 	if (!GP_TEXT_LITERAL(text, "reated "))
 		return true;
 	if (GP_TEXT_LITERAL(text, "hardware queue ")) {
-		if (!gp_text_address(text, &event->queue))
+		if (!gp_trace_text_address(text, &event->queue))
 			return false;
 		event->kind = GP_EVENT_QUEUE_CREATED;
 		event->valid |= GP_EV_QUEUE;
-		return gp_amdlog_created_tail(text, event);
+		return gp_trace_amdlog_created_tail(text, event);
 	}
 	if (text->end - text->p >= 4 && memcmp(text->p, "SWq=", 4) == 0)
-		return gp_amdlog_created(text, event) && event->valid & GP_EV_PRIORITY;
+		return gp_trace_amdlog_created(text, event) && event->valid & GP_EV_PRIORITY;
 	return true;
 }
 
 /* "Callback: Queue %p aborting with error", "... Aborting ..."; up to 5.4 without the queue. */
-static bool take_error(struct gp_text *text, struct gp_event *event)
+static bool take_error(struct gp_trace_text *text, struct gp_event *event)
 {
 	if (GP_TEXT_LITERAL(text, "Device::callbackQueue aborting")) {
 		event->kind = GP_EVENT_QUEUE_ERROR;
@@ -162,7 +163,7 @@ static bool take_error(struct gp_text *text, struct gp_event *event)
 	}
 	if (!GP_TEXT_LITERAL(text, "Callback: Queue "))
 		return true;
-	if (!gp_text_hex(text, &event->queue) ||
+	if (!gp_trace_text_hex(text, &event->queue) ||
 	    !(GP_TEXT_LITERAL(text, " aborting") || GP_TEXT_LITERAL(text, " Aborting")))
 		return false;
 	event->kind = GP_EVENT_QUEUE_ERROR;
@@ -178,7 +179,7 @@ static void set_name(struct gp_event *event, enum gp_event_kind kind, const char
 	event->name_len = (size_t)(end - p);
 }
 
-static const char *until(const struct gp_text *text, char stop)
+static const char *until(const struct gp_trace_text *text, char stop)
 {
 	const char *found = memchr(text->p, stop, (size_t)(text->end - text->p));
 
@@ -192,17 +193,17 @@ static bool creates_stream(const char *name, size_t len)
 }
 
 /* A handle as C++ streams print it, perhaps grouped by the locale: 0x7f2,a31,0c4,e60. */
-static bool take_grouped_hex(struct gp_text *text, u64 *value)
+static bool take_grouped_hex(struct gp_trace_text *text, u64 *value)
 {
-	struct gp_text t = *text;
+	struct gp_trace_text t = *text;
 	u64 group;
 
-	if (!gp_text_hex(&t, value))
+	if (!gp_trace_text_hex(&t, value))
 		return false;
 	while (t.end - t.p >= 4 && t.p[0] == ',' && gp_hex_value(t.p[1]) >= 0) {
 		const char *first = ++t.p;
 
-		if (!gp_text_hex(&t, &group) || t.p - first != 3 || *value >> 52)
+		if (!gp_trace_text_hex(&t, &group) || t.p - first != 3 || *value >> 52)
 			return false;
 		*value = *value << 12 | group;
 	}
@@ -213,7 +214,7 @@ static bool take_grouped_hex(struct gp_text *text, u64 *value)
 }
 
 /* After "hipStreamCreate: Returned hipSuccess : ": "stream:0x..." or, from 7.1, "0x...". */
-static void take_stream(struct gp_text *text, struct gp_event *event)
+static void take_stream(struct gp_trace_text *text, struct gp_event *event)
 {
 	if (!GP_TEXT_LITERAL(text, "hipSuccess :"))
 		return;
@@ -226,7 +227,7 @@ static void take_stream(struct gp_text *text, struct gp_event *event)
 }
 
 /* "hipMalloc ( ..." or "hipMalloc: Returned hipSuccess : ...". */
-static bool take_call(struct gp_text *text, struct gp_event *event)
+static bool take_call(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *name = text->p, *p = text->p;
 
@@ -250,7 +251,7 @@ static bool take_call(struct gp_text *text, struct gp_event *event)
 }
 
 /* "HSA Async Copy on copy_engine=0x1, dst=0x..., size=4096, ..."; up to 5.5 "Asycn". */
-static bool take_copy(struct gp_text *text, struct gp_event *event)
+static bool take_copy(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *p = text->p;
 
@@ -268,7 +269,7 @@ static bool take_copy(struct gp_text *text, struct gp_event *event)
 }
 
 /* "Host wait on completion_signal=0x...", "Host active wait for Signal = (0x...) for 10000 ns". */
-static bool take_wait(struct gp_text *text, struct gp_event *event)
+static bool take_wait(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *p = text->p;
 	const char *end = text->end;
@@ -283,14 +284,14 @@ static bool take_wait(struct gp_text *text, struct gp_event *event)
 	return true;
 }
 
-static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
+static bool take_upper(struct gp_trace_text *text, u32 queues, struct gp_event *event)
 {
 	const char *p = text->p;
 
 	switch (*p) {
 	case 'S':
 		if (GP_PARSE_LITERAL(&p, text->end, "SWq="))
-			return gp_amdlog_packet(text, queues, event);
+			return gp_trace_amdlog_packet(text, queues, event);
 		if (GP_TEXT_LITERAL(text, "ShaderName : ")) {
 			set_name(event, GP_EVENT_KERNEL_NAME, text->p, text->end);
 			return true;
@@ -299,7 +300,7 @@ static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 		return take_selected(text, event);
 	case 'H':
 		if (GP_PARSE_LITERAL(&p, text->end, "HWq="))
-			return gp_amdlog_packet(text, queues, event);
+			return gp_trace_amdlog_packet(text, queues, event);
 		if (GP_PARSE_LITERAL(&p, text->end, "HSA As"))
 			return take_copy(text, event);
 		if (GP_PARSE_LITERAL(&p, text->end, "Host "))
@@ -326,9 +327,9 @@ static bool take_upper(struct gp_text *text, u32 queues, struct gp_event *event)
 	}
 }
 
-static bool take_lower(struct gp_text *text, struct gp_event *event)
+static bool take_lower(struct gp_trace_text *text, struct gp_event *event)
 {
-	struct gp_text t = *text;
+	struct gp_trace_text t = *text;
 
 	switch (*t.p++) {
 	case 'c':
@@ -359,7 +360,7 @@ static bool take_lower(struct gp_text *text, struct gp_event *event)
 	}
 }
 
-bool gp_amdlog_message(struct gp_text *text, u32 queues, struct gp_event *event)
+bool gp_trace_amdlog_message(struct gp_trace_text *text, u32 queues, struct gp_event *event)
 {
 	skip_decoration(text, event);
 	if (text->p == text->end)

@@ -27,7 +27,7 @@ static bool parse_hex(const char **p, const char *end, u64 *value)
 	return true;
 }
 
-bool gp_text_hex(struct gp_text *text, u64 *value)
+bool gp_trace_text_hex(struct gp_trace_text *text, u64 *value)
 {
 	const char *p = text->p;
 
@@ -37,7 +37,7 @@ bool gp_text_hex(struct gp_text *text, u64 *value)
 	return true;
 }
 
-bool gp_text_address(struct gp_text *text, u64 *value)
+bool gp_trace_text_address(struct gp_trace_text *text, u64 *value)
 {
 	const char *p = text->p;
 
@@ -50,7 +50,7 @@ bool gp_text_address(struct gp_text *text, u64 *value)
 /* Numbers of this many digits cannot overflow. */
 #define SAFE_DIGITS 19
 
-bool gp_text_u64(struct gp_text *text, u64 *value)
+bool gp_trace_text_u64(struct gp_trace_text *text, u64 *value)
 {
 	const char *p = text->p, *limit;
 	u64 sum = 0;
@@ -70,12 +70,12 @@ bool gp_text_u64(struct gp_text *text, u64 *value)
 	return true;
 }
 
-bool gp_text_u32(struct gp_text *text, u32 *value)
+bool gp_trace_text_u32(struct gp_trace_text *text, u32 *value)
 {
 	u64 wide;
 	const char *p = text->p;
 
-	if (!gp_text_u64(text, &wide) || wide > UINT32_MAX) {
+	if (!gp_trace_text_u64(text, &wide) || wide > UINT32_MAX) {
 		text->p = p;
 		return false;
 	}
@@ -83,7 +83,7 @@ bool gp_text_u32(struct gp_text *text, u32 *value)
 	return true;
 }
 
-const char *gp_amdlog_find_queue(const char *p, const char *end)
+const char *gp_trace_amdlog_find_queue(const char *p, const char *end)
 {
 	while (end - p >= 4) {
 		p = memchr(p + 2, 'q', (size_t)(end - p) - 3);
@@ -102,7 +102,7 @@ static bool is_word(char c)
 }
 
 /* The packet's type in front of " Header"; GP_EVENT_OTHER when it is something else or cut. */
-static enum gp_event_kind packet_type(struct gp_text *text)
+static enum gp_event_kind packet_type(struct gp_trace_text *text)
 {
 	const char *p = text->p;
 	enum gp_event_kind kind = GP_EVENT_OTHER;
@@ -120,16 +120,16 @@ static enum gp_event_kind packet_type(struct gp_text *text)
 	return kind;
 }
 
-static bool take_key(struct gp_text *text, u32 field, u64 *value, struct gp_event *event)
+static bool take_key(struct gp_trace_text *text, u32 field, u64 *value, struct gp_event *event)
 {
-	if (!gp_text_address(text, value))
+	if (!gp_trace_text_address(text, value))
 		return false;
 	event->valid |= field;
 	return true;
 }
 
 /* One "key=value" before the packet's type; false when there is none or its value is not whole. */
-static bool packet_key(struct gp_text *text, struct gp_event *event)
+static bool packet_key(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *p = text->p;
 
@@ -146,7 +146,7 @@ static bool packet_key(struct gp_text *text, struct gp_event *event)
 		return take_key(text, GP_EV_OBJECT, &event->object, event);
 	}
 	if (GP_TEXT_LITERAL(text, "id=")) {
-		if (gp_text_u64(text, &event->hsa_id))
+		if (gp_trace_text_u64(text, &event->hsa_id))
 			event->valid |= GP_EV_HSA_ID;
 		return event->valid & GP_EV_HSA_ID;
 	}
@@ -178,7 +178,7 @@ static const char *pointers_at_end(const char *from, const char *end)
 	return p - from >= 5 && memcmp(p - 5, "rptr=", 5) == 0 ? p - 5 : NULL;
 }
 
-static void take_pointers(struct gp_text *text, struct gp_event *event)
+static void take_pointers(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *p = pointers_at_end(text->p, text->end);
 
@@ -187,18 +187,18 @@ static void take_pointers(struct gp_text *text, struct gp_event *event)
 	if (!p)
 		return;
 	text->p = p + 5;
-	if (!gp_text_u64(text, &event->rptr))
+	if (!gp_trace_text_u64(text, &event->rptr))
 		return;
 	event->valid |= GP_EV_RPTR;
 	while (text->p < text->end && (*text->p == ',' || *text->p == ' '))
 		text->p++;
-	if (GP_TEXT_LITERAL(text, "wptr=") && gp_text_u64(text, &event->wptr))
+	if (GP_TEXT_LITERAL(text, "wptr=") && gp_trace_text_u64(text, &event->wptr))
 		event->valid |= GP_EV_WPTR;
 }
 
-bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event)
+bool gp_trace_amdlog_packet(struct gp_trace_text *text, u32 queues, struct gp_event *event)
 {
-	struct gp_text rest;
+	struct gp_trace_text rest;
 	u32 own;
 
 	event->kind = GP_EVENT_OTHER;
@@ -218,7 +218,7 @@ bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event)
 	rest = *text;
 	own = !!(event->valid & GP_EV_QUEUE) + !!(event->valid & GP_EV_OBJECT);
 	if (queues > own) {
-		const char *next = gp_amdlog_find_queue(rest.p, rest.end);
+		const char *next = gp_trace_amdlog_find_queue(rest.p, rest.end);
 
 		if (next) {
 			rest.end = next;
@@ -235,28 +235,28 @@ bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event)
 /* Packets; far above what a driver takes, and far below where a size in bytes overflows. */
 #define QUEUE_SIZE_MAX (1ull << 32)
 
-bool gp_amdlog_created_tail(struct gp_text *text, struct gp_event *event)
+bool gp_trace_amdlog_created_tail(struct gp_trace_text *text, struct gp_event *event)
 {
-	if (!GP_TEXT_LITERAL(text, " with size ") || !gp_text_u64(text, &event->size))
+	if (!GP_TEXT_LITERAL(text, " with size ") || !gp_trace_text_u64(text, &event->size))
 		return false;
 	if (event->size > 0 && event->size <= QUEUE_SIZE_MAX)
 		event->valid |= GP_EV_SIZE;
-	if (!GP_TEXT_LITERAL(text, " with priority ") || !gp_text_u32(text, &event->priority))
+	if (!GP_TEXT_LITERAL(text, " with priority ") || !gp_trace_text_u32(text, &event->priority))
 		return false;
 	event->valid |= GP_EV_PRIORITY;
 	return true;
 }
 
-bool gp_amdlog_created(struct gp_text *text, struct gp_event *event)
+bool gp_trace_amdlog_created(struct gp_trace_text *text, struct gp_event *event)
 {
-	struct gp_text t = *text;
+	struct gp_trace_text t = *text;
 
-	if (!GP_TEXT_LITERAL(&t, "SWq=") || !gp_text_address(&t, &event->object) ||
-	    !GP_TEXT_LITERAL(&t, " to map on HWq=") || !gp_text_address(&t, &event->queue))
+	if (!GP_TEXT_LITERAL(&t, "SWq=") || !gp_trace_text_address(&t, &event->object) ||
+	    !GP_TEXT_LITERAL(&t, " to map on HWq=") || !gp_trace_text_address(&t, &event->queue))
 		return false;
 	event->kind = GP_EVENT_QUEUE_CREATED;
 	event->valid |= GP_EV_OBJECT | GP_EV_QUEUE;
-	gp_amdlog_created_tail(&t, event);
+	gp_trace_amdlog_created_tail(&t, event);
 	*text = t;
 	return true;
 }

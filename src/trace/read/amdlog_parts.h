@@ -12,7 +12,7 @@
 
 /* Text still to be read. `cut` says that its end is not the end of what was written: a number that
  * touches it may have lost digits and is not taken. */
-struct gp_text {
+struct gp_trace_text {
 	const char *p, *end;
 	bool cut;
 };
@@ -24,21 +24,21 @@ struct gp_text {
 #define GP_HEAD_MAX   56
 #define GP_HEAD_SLOTS 16
 
-struct gp_head {
+struct gp_trace_head {
 	u8 len; /* 0 = free */
 	char text[GP_HEAD_MAX];
 	u32 pid;
 	u64 tid;
 };
 
-struct gp_head_cache {
+struct gp_trace_head_cache {
 	size_t last_len; /* of the head seen last; heads of one log are mostly equally long */
-	struct gp_head slots[GP_HEAD_SLOTS];
+	struct gp_trace_head slots[GP_HEAD_SLOTS];
 };
 
-struct gp_line_parser {
-	const struct gp_scan *scan;
-	struct gp_amdlog_stats *stats;
+struct gp_trace_line_parser {
+	const struct gp_trace_scan *scan;
+	struct gp_trace_amdlog_stats *stats;
 	gp_event_fn fn;
 	void *ctx;
 	bool fast;      /* deliver queue events only, count less */
@@ -49,17 +49,17 @@ struct gp_line_parser {
 		u64 torn, recognised, without_pid;
 	} counted; /* the line that each was counted for last */
 	struct gp_event event;
-	struct gp_head_cache heads;
+	struct gp_trace_head_cache heads;
 };
 
 /*
  * One line of [marks->end - line] bytes, already clipped to GP_AMDLOG_LINE_MAX; `cut` when its
  * newline was not seen. 0 or what the callback returned.
  */
-int gp_amdlog_line(struct gp_line_parser *parser, const char *line, const struct gp_marks *marks,
-		   bool cut);
+int gp_trace_amdlog_line(struct gp_trace_line_parser *parser, const char *line,
+			 const struct gp_trace_marks *marks, bool cut);
 
-struct gp_prefix {
+struct gp_trace_prefix {
 	const char *start; /* where it begins in the line */
 	const char *body;  /* after "us:" */
 	u64 us;
@@ -69,38 +69,39 @@ struct gp_prefix {
  * The prefix whose time ends at `us` (the 'u' of "us:"), looking no further back than `line`.
  * False when what stands there is not a log prefix.
  */
-bool gp_amdlog_prefix(const char *line, const char *us, const char *end, struct gp_prefix *prefix);
+bool gp_trace_amdlog_prefix(const char *line, const char *us, const char *end,
+			    struct gp_trace_prefix *prefix);
 /* ":1:/path/file.cpp:12: text" and ": 1: file.cpp:  12: (0000000123) us text", which have no usable
  * time. */
-bool gp_amdlog_is_helper(const char *line, const char *end);
+bool gp_trace_amdlog_is_helper(const char *line, const char *end);
 /* Time, pid and thread; leaves text->p at the message. False when they break off. */
-bool gp_amdlog_head(const struct gp_prefix *prefix, struct gp_head_cache *cache,
-		    struct gp_text *text, struct gp_event *event);
+bool gp_trace_amdlog_head(const struct gp_trace_prefix *prefix, struct gp_trace_head_cache *cache,
+			  struct gp_trace_text *text, struct gp_event *event);
 
 /*
  * Says what a message is; event already has time, pid and tid. `queues` is the number of "q=" marks
  * that may be in the text. Leaves text->p behind what was read. False when its fields break off.
  */
-bool gp_amdlog_message(struct gp_text *text, u32 queues, struct gp_event *event);
+bool gp_trace_amdlog_message(struct gp_trace_text *text, u32 queues, struct gp_event *event);
 
 /*
  * A packet message, text->p at "SWq=" or "HWq=". As above; event->kind stays OTHER when no packet
  * type follows. When there are more "q=" than this packet has, the text ends before the next.
  */
-bool gp_amdlog_packet(struct gp_text *text, u32 queues, struct gp_event *event);
+bool gp_trace_amdlog_packet(struct gp_trace_text *text, u32 queues, struct gp_event *event);
 /* "SWq=... to map on HWq=... with size ...". */
-bool gp_amdlog_created(struct gp_text *text, struct gp_event *event);
+bool gp_trace_amdlog_created(struct gp_trace_text *text, struct gp_event *event);
 /* " with size N with priority N", as far as it is there. */
-bool gp_amdlog_created_tail(struct gp_text *text, struct gp_event *event);
+bool gp_trace_amdlog_created_tail(struct gp_trace_text *text, struct gp_event *event);
 /* The next "SWq=" or "HWq=" in the text, or NULL. */
-const char *gp_amdlog_find_queue(const char *p, const char *end);
+const char *gp_trace_amdlog_find_queue(const char *p, const char *end);
 
 /* Numbers that are whole (see `cut`). Without one, text->p stays. */
-bool gp_text_hex(struct gp_text *text, u64 *value);
+bool gp_trace_text_hex(struct gp_trace_text *text, u64 *value);
 /* An address: in every message something follows it, so at the end of the text it is not whole. */
-bool gp_text_address(struct gp_text *text, u64 *value);
-bool gp_text_u64(struct gp_text *text, u64 *value);
-bool gp_text_u32(struct gp_text *text, u32 *value);
+bool gp_trace_text_address(struct gp_trace_text *text, u64 *value);
+bool gp_trace_text_u64(struct gp_trace_text *text, u64 *value);
+bool gp_trace_text_u32(struct gp_trace_text *text, u32 *value);
 
 #define GP_TEXT_LITERAL(text, literal) GP_PARSE_LITERAL(&(text)->p, (text)->end, literal)
 

@@ -137,7 +137,8 @@ static bool whole_number(const char *p, const char *end, u64 *value)
 	return true;
 }
 
-bool gp_amdlog_prefix(const char *line, const char *us, const char *end, struct gp_prefix *prefix)
+bool gp_trace_amdlog_prefix(const char *line, const char *us, const char *end,
+			    struct gp_trace_prefix *prefix)
 {
 	const char *number_end, *number;
 
@@ -158,7 +159,7 @@ bool gp_amdlog_prefix(const char *line, const char *us, const char *end, struct 
 	return prefix->start && whole_number(number, number_end, &prefix->us);
 }
 
-bool gp_amdlog_is_helper(const char *line, const char *end)
+bool gp_trace_amdlog_is_helper(const char *line, const char *end)
 {
 	const char *p = line;
 	u64 number;
@@ -183,29 +184,29 @@ bool gp_amdlog_is_helper(const char *line, const char *end)
 	return p < end && *p == ':';
 }
 
-static bool take_pid(struct gp_text *text, struct gp_event *event)
+static bool take_pid(struct gp_trace_text *text, struct gp_event *event)
 {
 	u32 pid;
 
 	gp_skip_blanks(&text->p, text->end);
-	if (!gp_text_u32(text, &pid) || pid == 0 || pid > INT32_MAX)
+	if (!gp_trace_text_u32(text, &pid) || pid == 0 || pid > INT32_MAX)
 		return false;
 	event->pid = pid;
 	gp_skip_blanks(&text->p, text->end);
 	return true;
 }
 
-static bool take_tid(struct gp_text *text, struct gp_event *event)
+static bool take_tid(struct gp_trace_text *text, struct gp_event *event)
 {
 	gp_skip_blanks(&text->p, text->end);
-	if (!gp_text_hex(text, &event->tid) || !GP_TEXT_LITERAL(text, "]"))
+	if (!gp_trace_text_hex(text, &event->tid) || !GP_TEXT_LITERAL(text, "]"))
 		return false;
 	event->valid |= GP_EV_TID;
 	return true;
 }
 
 /* "[pid:42    tid:0x7f6120d0e5a0]" and its variations, 5.7 and later. */
-static bool take_bracket(struct gp_text *text, struct gp_event *event)
+static bool take_bracket(struct gp_trace_text *text, struct gp_event *event)
 {
 	/* The pid is whole only if something follows it: "[pid:8823" may be the start of 88231. */
 	if (!take_pid(text, event) || !GP_TEXT_LITERAL(text, "tid:"))
@@ -215,7 +216,7 @@ static bool take_bracket(struct gp_text *text, struct gp_event *event)
 }
 
 /* "4242 : [tid:0x7f6120d0e5a0]", 4.5 to 5.6. A message may start with a number too. */
-static bool take_bare(struct gp_text *text, struct gp_event *event)
+static bool take_bare(struct gp_trace_text *text, struct gp_event *event)
 {
 	const char *start = text->p;
 
@@ -231,7 +232,8 @@ static bool take_bare(struct gp_text *text, struct gp_event *event)
 }
 
 /* Where a head that starts at p would be kept: by its last digits, which tell threads apart. */
-static struct gp_head *head_slot(struct gp_head_cache *cache, const struct gp_text *text)
+static struct gp_trace_head *head_slot(struct gp_trace_head_cache *cache,
+				       const struct gp_trace_text *text)
 {
 	u64 tail;
 
@@ -242,10 +244,10 @@ static struct gp_head *head_slot(struct gp_head_cache *cache, const struct gp_te
 }
 
 /* "[pid:" is next. */
-static bool cached_bracket(struct gp_head_cache *cache, struct gp_text *text,
+static bool cached_bracket(struct gp_trace_head_cache *cache, struct gp_trace_text *text,
 			   struct gp_event *event)
 {
-	struct gp_head *head = head_slot(cache, text);
+	struct gp_trace_head *head = head_slot(cache, text);
 	const char *start = text->p;
 	size_t len;
 
@@ -263,7 +265,7 @@ static bool cached_bracket(struct gp_head_cache *cache, struct gp_text *text,
 	len = (size_t)(text->p - start);
 	if (len <= GP_HEAD_MAX) {
 		cache->last_len = len;
-		head = head_slot(cache, &(struct gp_text){.p = start, .end = text->end});
+		head = head_slot(cache, &(struct gp_trace_text){.p = start, .end = text->end});
 		head->len = (u8)len;
 		memcpy(head->text, start, len);
 		head->pid = event->pid;
@@ -272,8 +274,8 @@ static bool cached_bracket(struct gp_head_cache *cache, struct gp_text *text,
 	return true;
 }
 
-bool gp_amdlog_head(const struct gp_prefix *prefix, struct gp_head_cache *cache,
-		    struct gp_text *text, struct gp_event *event)
+bool gp_trace_amdlog_head(const struct gp_trace_prefix *prefix, struct gp_trace_head_cache *cache,
+			  struct gp_trace_text *text, struct gp_event *event)
 {
 	if (prefix->us <= TIME_LIMIT_US) {
 		event->time_ns = prefix->us * 1000;

@@ -17,8 +17,8 @@ static bool take(const json_t *object, const char *key, u64 *value)
 
 static int take_reading(void *ctx, size_t which, const json_t *value)
 {
-	struct gp_clocks *clocks = ctx;
-	struct gp_clock_reading reading;
+	struct gp_trace_clocks *clocks = ctx;
+	struct gp_trace_clock_reading reading;
 
 	(void)which;
 	if (clocks->count < GP_CLOCK_READINGS &&
@@ -30,7 +30,8 @@ static int take_reading(void *ctx, size_t which, const json_t *value)
 	return 0;
 }
 
-int gp_clocks_read(int fd, const char *name, struct gp_diag *diag, struct gp_clocks *clocks)
+int gp_trace_clocks_read(int fd, const char *name, struct gp_diag *diag,
+			 struct gp_trace_clocks *clocks)
 {
 	static const char *const paths[] = {"/clocks/#"};
 	struct gp_json_stats stats;
@@ -42,20 +43,22 @@ int gp_clocks_read(int fd, const char *name, struct gp_diag *diag, struct gp_clo
 	return ret;
 }
 
-void gp_clocks_align(const struct gp_clocks *clocks, enum gp_clock clock, struct gp_alignment *out)
+void gp_trace_clocks_align(const struct gp_trace_clocks *clocks, enum gp_trace_clock clock,
+			   struct gp_trace_alignment *out)
 {
-	struct gp_anchor anchors[GP_CLOCK_READINGS];
+	struct gp_trace_anchor anchors[GP_CLOCK_READINGS];
 	u64 error = 0;
 
 	for (size_t i = 0; i < clocks->count; i++) {
-		const struct gp_clock_reading *reading = &clocks->items[i];
+		const struct gp_trace_clock_reading *reading = &clocks->items[i];
 
-		anchors[i] = (struct gp_anchor){clock == GP_CLOCK_BOOTTIME ? reading->boottime_ns
-									   : reading->raw_ns,
-						reading->monotonic_ns};
+		anchors[i] =
+			(struct gp_trace_anchor){clock == GP_CLOCK_BOOTTIME ? reading->boottime_ns
+									    : reading->raw_ns,
+						 reading->monotonic_ns};
 		error = reading->error_ns > error ? reading->error_ns : error;
 	}
-	gp_align(anchors, clocks->count, out);
+	gp_trace_align(anchors, clocks->count, out);
 	if (out->known && out->residual_ns <= UINT64_MAX - error)
 		out->residual_ns += error;
 }

@@ -11,19 +11,21 @@
 
 #define GP_CLOCK_READINGS 64
 
-struct gp_clock_reading {
+struct gp_trace_clock_reading {
 	u64 monotonic_ns, raw_ns, boottime_ns;
 	u64 error_ns; /* the readings are at most so far apart */
 };
 
-struct gp_clocks {
-	struct gp_clock_reading items[GP_CLOCK_READINGS];
+struct gp_trace_clocks {
+	struct gp_trace_clock_reading items[GP_CLOCK_READINGS];
 	size_t count;
 };
 
 /* Adds the readings of a file. 0 or -errno after saying why. */
-int gp_clocks_read(int fd, const char *name, struct gp_diag *diag, struct gp_clocks *clocks);
+int gp_trace_clocks_read(int fd, const char *name, struct gp_diag *diag,
+			 struct gp_trace_clocks *clocks);
 /* How a clock relates to MONOTONIC: clock = MONOTONIC + offset, farthest reading and its error. */
-void gp_clocks_align(const struct gp_clocks *clocks, enum gp_clock clock, struct gp_alignment *out);
+void gp_trace_clocks_align(const struct gp_trace_clocks *clocks, enum gp_trace_clock clock,
+			   struct gp_trace_alignment *out);
 
 #endif

@@ -9,7 +9,7 @@
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_decision_log_stats *stats;
+	struct gp_trace_decision_log_stats *stats;
 	u64 last; /* number of the line before; 0 = none */
 };
 
@@ -100,8 +100,8 @@ static int take_line(void *ctx, const struct gp_line *line)
 	return ret;
 }
 
-int gp_decision_log_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-			 struct gp_decision_log_stats *stats)
+int gp_trace_decision_log_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			       void *ctx, struct gp_trace_decision_log_stats *stats)
 {
 	struct reader reader = {.fn = fn, .ctx = ctx, .stats = stats};
 	int ret;

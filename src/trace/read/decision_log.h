@@ -10,7 +10,7 @@
 #include "trace/read/event.h"
 #include "base/lines.h"
 
-struct gp_decision_log_stats {
+struct gp_trace_decision_log_stats {
 	struct gp_lines_stats lines;
 	u64 decisions;
 	u64 damaged; /* lines that are no such object */
@@ -18,7 +18,7 @@ struct gp_decision_log_stats {
 };
 
 /* 0, the callback's return, or -errno after saying why; -EINVAL without a single decision. */
-int gp_decision_log_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-			 struct gp_decision_log_stats *stats);
+int gp_trace_decision_log_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			       void *ctx, struct gp_trace_decision_log_stats *stats);
 
 #endif

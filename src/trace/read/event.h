@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-enum gp_clock {
+enum gp_trace_clock {
 	GP_CLOCK_MONOTONIC,     /* AMD_LOG_LEVEL */
 	GP_CLOCK_MONOTONIC_RAW, /* ROCr's own log */
 	GP_CLOCK_BOOTTIME,      /* rocprof */
@@ -49,9 +49,9 @@ enum gp_event_kind {
 };
 
 /* Where a finished call, or a line of a summary, belongs. */
-enum gp_layer { GP_LAYER_HIP, GP_LAYER_HSA, GP_LAYER_COPY, GP_LAYER_KERNEL, GP_LAYER_OTHER };
+enum gp_trace_layer { GP_LAYER_HIP, GP_LAYER_HSA, GP_LAYER_COPY, GP_LAYER_KERNEL, GP_LAYER_OTHER };
 
-enum gp_event_field {
+enum gp_trace_event_field {
 	GP_EV_TIME = 1u << 0,
 	GP_EV_PID = 1u << 1,
 	GP_EV_TID = 1u << 2,
@@ -79,8 +79,8 @@ enum gp_event_field {
 
 struct gp_event {
 	enum gp_event_kind kind;
-	enum gp_clock clock;
-	u32 valid; /* enum gp_event_field */
+	enum gp_trace_clock clock;
+	u32 valid; /* enum gp_trace_event_field */
 	/* Found without the prefix it was written with, in a torn line or an abort's dump: whose it
 	 * is may have been written all the same. */
 	bool headless;
@@ -105,7 +105,7 @@ struct gp_event {
 	size_t text_len;
 	/* Of GP_EVENT_CALL and the kinds behind it only. */
 	u64 duration_ns;
-	enum gp_layer layer;
+	enum gp_trace_layer layer;
 	u32 cpu;
 	u64 gpu;
 	u64 grid, workgroup; /* work-items, all dimensions multiplied */

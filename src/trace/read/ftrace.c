@@ -10,7 +10,7 @@
 
 #define COMM_MAX 64 /* the kernel's 15 and what viewers add */
 
-int gp_ftrace_deliver(struct gp_ftrace_reader *reader, struct gp_event *event)
+int gp_trace_ftrace_deliver(struct gp_trace_ftrace_reader *reader, struct gp_event *event)
 {
 	event->clock = reader->options->clock;
 	if (event->valid & GP_EV_TIME && event->valid & GP_EV_CPU) {
@@ -36,7 +36,7 @@ int gp_ftrace_deliver(struct gp_ftrace_reader *reader, struct gp_event *event)
 	return reader->fn ? reader->fn(reader->ctx, event) : 0;
 }
 
-bool gp_ftrace_seconds(const char **p, const char *end, u64 *ns)
+bool gp_trace_ftrace_seconds(const char **p, const char *end, u64 *ns)
 {
 	const char *q = *p;
 	u64 seconds, fraction = 0, scale = 1000000000;
@@ -53,7 +53,7 @@ bool gp_ftrace_seconds(const char **p, const char *end, u64 *ns)
 	return true;
 }
 
-static int lost(struct gp_ftrace_reader *reader, const struct gp_line *line, u64 count)
+static int lost(struct gp_trace_ftrace_reader *reader, const struct gp_line *line, u64 count)
 {
 	struct gp_event event = {.kind = GP_EVENT_LOST, .line = line->number, .count = count};
 
@@ -61,7 +61,7 @@ static int lost(struct gp_ftrace_reader *reader, const struct gp_line *line, u64
 	reader->stats->lost += count;
 	if (count)
 		event.valid |= GP_EV_COUNT;
-	return gp_ftrace_deliver(reader, &event);
+	return gp_trace_ftrace_deliver(reader, &event);
 }
 
 /* "CPU:3 [LOST 1234 EVENTS]", "CPU 3: 17 EVENTS DROPPED" and the like. */
@@ -85,7 +85,7 @@ static bool tells_lost(const char *p, const char *end, u64 *count)
 }
 
 /* "# entries-in-buffer/entries-written: 131/2000": the rest was overwritten. */
-static int comment(struct gp_ftrace_reader *reader, const struct gp_line *line, const char *p,
+static int comment(struct gp_trace_ftrace_reader *reader, const struct gp_line *line, const char *p,
 		   const char *end)
 {
 	static const char title[] = "entries-in-buffer/entries-written:";
@@ -150,7 +150,7 @@ static bool take_head(const char **p, const char *end, struct gp_event *event)
 			q += 5;
 		}
 		gp_skip_blanks(&q, end);
-		if (!gp_ftrace_seconds(&q, end, &ns) || !GP_PARSE_LITERAL(&q, end, ":") ||
+		if (!gp_trace_ftrace_seconds(&q, end, &ns) || !GP_PARSE_LITERAL(&q, end, ":") ||
 		    !take_task(start, open - 1, event))
 			continue;
 		event->cpu = cpu;
@@ -165,7 +165,7 @@ static bool take_head(const char **p, const char *end, struct gp_event *event)
 
 static int take_line(void *ctx, const struct gp_line *line)
 {
-	struct gp_ftrace_reader *reader = ctx;
+	struct gp_trace_ftrace_reader *reader = ctx;
 	const char *p = line->text, *end = p + line->len;
 	struct gp_event event = {.line = line->number};
 	bool known;
@@ -180,9 +180,9 @@ static int take_line(void *ctx, const struct gp_line *line)
 		return comment(reader, line, p, end);
 	if (take_head(&p, end, &event)) {
 		gp_skip_blanks(&p, end);
-		return gp_ftrace_body(reader, &event, p, end);
+		return gp_trace_ftrace_body(reader, &event, p, end);
 	}
-	ret = gp_ftrace_graph(reader, line, p, &known);
+	ret = gp_trace_ftrace_graph(reader, line, p, &known);
 	if (ret || known)
 		return ret;
 	if (tells_lost(p, end, &count))
@@ -192,10 +192,14 @@ static int take_line(void *ctx, const struct gp_line *line)
 	return 0;
 }
 
-int gp_ftrace_read(int fd, const struct gp_ftrace_options *options, struct gp_diag *diag,
-		   gp_event_fn fn, void *ctx, struct gp_ftrace_stats *stats)
+int gp_trace_ftrace_read(int fd, const struct gp_trace_ftrace_options *options,
+			 struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_ftrace_stats *stats)
 {
-	struct gp_ftrace_reader reader = {.options = options, .fn = fn, .ctx = ctx, .stats = stats};
+	struct gp_trace_ftrace_reader reader = {.options = options,
+						.fn = fn,
+						.ctx = ctx,
+						.stats = stats};
 	int ret;
 
 	memset(stats, 0, sizeof(*stats));

@@ -12,7 +12,7 @@
 #include "trace/read/event.h"
 #include "base/lines.h"
 
-struct gp_ftrace_stats {
+struct gp_trace_ftrace_stats {
 	struct gp_lines_stats lines;
 	u64 events;  /* delivered, without LOST */
 	u64 unknown; /* lines that are no event, comment, stack or blank */
@@ -22,17 +22,18 @@ struct gp_ftrace_stats {
 	u64 first_jump_line;
 };
 
-struct gp_ftrace_options {
+struct gp_trace_ftrace_options {
 	const char *name; /* for messages */
 	/* What trace_clock was set to; the text does not say. */
-	enum gp_clock clock;
+	enum gp_trace_clock clock;
 };
 
 /*
  * 0, the callback's return, or -errno after saying why; -EINVAL without a single event. Function
  * names come without what the compiler adds (".isra.0").
  */
-int gp_ftrace_read(int fd, const struct gp_ftrace_options *options, struct gp_diag *diag,
-		   gp_event_fn fn, void *ctx, struct gp_ftrace_stats *stats);
+int gp_trace_ftrace_read(int fd, const struct gp_trace_ftrace_options *options,
+			 struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_ftrace_stats *stats);
 
 #endif

@@ -15,7 +15,7 @@ static void set_text(struct gp_event *event, const char *p, const char *end)
 }
 
 /* "[KFD-TRACE] NAME: key=value ..." behind the printing function's name. */
-bool gp_ftrace_print(struct gp_event *event, const char *p, const char *end)
+bool gp_trace_ftrace_print(struct gp_event *event, const char *p, const char *end)
 {
 	const char *mark = memmem(p, (size_t)(end - p), KFD_MARK, sizeof(KFD_MARK) - 1), *colon;
 
@@ -48,7 +48,7 @@ static bool take_probe(struct gp_event *event, const char *p, const char *end)
 	arrow = memmem(q, (size_t)(close - q), " <- ", 4);
 	if (arrow)
 		q = arrow + 4;
-	if (!gp_ftrace_function(&q, close, &event->name, &event->name_len) ||
+	if (!gp_trace_ftrace_function(&q, close, &event->name, &event->name_len) ||
 	    (!arrow && !(q < close && *q == '+')))
 		return false;
 	event->kind = arrow ? GP_EVENT_LEAVE : GP_EVENT_ENTER;
@@ -57,16 +57,16 @@ static bool take_probe(struct gp_event *event, const char *p, const char *end)
 }
 
 /* trace-cmd's form of the graph: "funcgraph_entry:   0.054 us   |      f();". */
-static int take_graph(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
+static int take_graph(struct gp_trace_ftrace_reader *reader, struct gp_event *event, const char *p,
 		      const char *end)
 {
 	const char *bar = memchr(p, '|', (size_t)(end - p));
 
-	if (!bar || !gp_ftrace_duration(p, bar, event)) {
+	if (!bar || !gp_trace_ftrace_duration(p, bar, event)) {
 		reader->stats->unknown++;
 		return 0;
 	}
-	return gp_ftrace_calls(reader, event, bar + 1, end);
+	return gp_trace_ftrace_calls(reader, event, bar + 1, end);
 }
 
 /* "func <-parent", with modules in brackets. */
@@ -74,15 +74,15 @@ static bool take_function(struct gp_event *event, const char *p, const char *end
 {
 	const char *arrow = p < end ? memmem(p, (size_t)(end - p), " <-", 3) : NULL;
 
-	if (!arrow || !gp_ftrace_function(&p, arrow, &event->name, &event->name_len))
+	if (!arrow || !gp_trace_ftrace_function(&p, arrow, &event->name, &event->name_len))
 		return false;
 	event->kind = GP_EVENT_ENTER;
 	set_text(event, arrow + 3, end);
 	return true;
 }
 
-int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
-		   const char *end)
+int gp_trace_ftrace_body(struct gp_trace_ftrace_reader *reader, struct gp_event *event,
+			 const char *p, const char *end)
 {
 	const char *colon, *q = p;
 
@@ -91,8 +91,8 @@ int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, cons
 	if (GP_PARSE_LITERAL(&q, end, "funcgraph_entry:") ||
 	    GP_PARSE_LITERAL(&q, end, "funcgraph_exit:"))
 		return take_graph(reader, event, q, end);
-	if (gp_ftrace_print(event, p, end))
-		return gp_ftrace_deliver(reader, event);
+	if (gp_trace_ftrace_print(event, p, end))
+		return gp_trace_ftrace_deliver(reader, event);
 	/* trace-cmd prints "function:   func <-- parent". */
 	if (GP_PARSE_LITERAL(&q, end, "function:")) {
 		gp_skip_blanks(&q, end);
@@ -105,10 +105,10 @@ int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, cons
 		q = colon + 1;
 		gp_skip_blanks(&q, end);
 		if (take_probe(event, q, end))
-			return gp_ftrace_deliver(reader, event);
+			return gp_trace_ftrace_deliver(reader, event);
 	}
 	if (take_function(event, p, end))
-		return gp_ftrace_deliver(reader, event);
+		return gp_trace_ftrace_deliver(reader, event);
 	if (!colon) {
 		reader->stats->unknown++;
 		return 0;
@@ -119,5 +119,5 @@ int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, cons
 	event->kind = event->name_len == 18 && !memcmp(event->name, "tracing_mark_write", 18)
 			      ? GP_EVENT_MARK
 			      : GP_EVENT_POINT;
-	return gp_ftrace_deliver(reader, event);
+	return gp_trace_ftrace_deliver(reader, event);
 }

@@ -11,7 +11,7 @@ static bool is_name(char c)
 	       c == '.' || c == '$';
 }
 
-bool gp_ftrace_function(const char **p, const char *end, const char **name, size_t *len)
+bool gp_trace_ftrace_function(const char **p, const char *end, const char **name, size_t *len)
 {
 	const char *q = *p, *dot;
 
@@ -33,7 +33,7 @@ bool gp_ftrace_function(const char **p, const char *end, const char **name, size
 	return true;
 }
 
-bool gp_ftrace_duration(const char *p, const char *end, struct gp_event *event)
+bool gp_trace_ftrace_duration(const char *p, const char *end, struct gp_event *event)
 {
 	const char *q;
 	u64 us, fraction = 0, scale = 1000;
@@ -61,7 +61,8 @@ bool gp_ftrace_duration(const char *p, const char *end, struct gp_event *event)
 }
 
 /* The stack of the thread that printed, or of its CPU. NULL: no memory. */
-static struct gp_graph_stack *stack(struct gp_ftrace_reader *reader, const struct gp_event *event)
+static struct gp_trace_graph_stack *stack(struct gp_trace_ftrace_reader *reader,
+					  const struct gp_event *event)
 {
 	/* Every CPU has a thread 0. */
 	bool thread = event->valid & GP_EV_PID && event->pid;
@@ -79,9 +80,9 @@ static struct gp_graph_stack *stack(struct gp_ftrace_reader *reader, const struc
 	return &reader->stacks[at];
 }
 
-static int enter(struct gp_ftrace_reader *reader, struct gp_event *event)
+static int enter(struct gp_trace_ftrace_reader *reader, struct gp_event *event)
 {
-	struct gp_graph_stack *calls = stack(reader, event);
+	struct gp_trace_graph_stack *calls = stack(reader, event);
 	u32 id;
 
 	if (!calls || gp_strings_add(&reader->names, event->name, event->name_len, &id))
@@ -91,14 +92,14 @@ static int enter(struct gp_ftrace_reader *reader, struct gp_event *event)
 	calls->depth++;
 	event->kind = GP_EVENT_ENTER;
 	event->valid &= ~(u32)GP_EV_DURATION;
-	return gp_ftrace_deliver(reader, event);
+	return gp_trace_ftrace_deliver(reader, event);
 }
 
 /* "}" closes what was opened last; a comment behind it says what that was, and is believed. */
-static int leave(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
+static int leave(struct gp_trace_ftrace_reader *reader, struct gp_event *event, const char *p,
 		 const char *end)
 {
-	struct gp_graph_stack *calls = stack(reader, event);
+	struct gp_trace_graph_stack *calls = stack(reader, event);
 	bool opened;
 
 	if (!calls)
@@ -107,7 +108,7 @@ static int leave(struct gp_ftrace_reader *reader, struct gp_event *event, const 
 	calls->depth -= opened;
 	gp_skip_blanks(&p, end);
 	if (GP_PARSE_LITERAL(&p, end, "/* ") &&
-	    gp_ftrace_function(&p, end, &event->name, &event->name_len)) {
+	    gp_trace_ftrace_function(&p, end, &event->name, &event->name_len)) {
 		/* as it says */
 	} else if (opened && calls->depth < GP_GRAPH_DEPTH) {
 		const struct gp_string *name = &reader->names.items[calls->names[calls->depth]];
@@ -116,11 +117,11 @@ static int leave(struct gp_ftrace_reader *reader, struct gp_event *event, const 
 		event->name_len = name->len;
 	}
 	event->kind = GP_EVENT_LEAVE;
-	return gp_ftrace_deliver(reader, event);
+	return gp_trace_ftrace_deliver(reader, event);
 }
 
-int gp_ftrace_calls(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
-		    const char *end)
+int gp_trace_ftrace_calls(struct gp_trace_ftrace_reader *reader, struct gp_event *event,
+			  const char *p, const char *end)
 {
 	struct gp_event close;
 	int ret;
@@ -136,14 +137,14 @@ int gp_ftrace_calls(struct gp_ftrace_reader *reader, struct gp_event *event, con
 		event->text_len = (size_t)(end - p);
 		if (event->text_len > 3 && !memcmp(end - 3, " */", 3))
 			event->text_len -= 3;
-		return gp_ftrace_deliver(reader, event);
+		return gp_trace_ftrace_deliver(reader, event);
 	}
-	if (!gp_ftrace_function(&p, end, &event->name, &event->name_len))
+	if (!gp_trace_ftrace_function(&p, end, &event->name, &event->name_len))
 		return 0;
 	gp_skip_blanks(&p, end);
 	if (!GP_PARSE_LITERAL(&p, end, "(")) {
 		event->kind = GP_EVENT_POINT;
-		return gp_ftrace_deliver(reader, event);
+		return gp_trace_ftrace_deliver(reader, event);
 	}
 	while (p < end && *p != '{' && *p != ';')
 		p++;
@@ -153,7 +154,7 @@ int gp_ftrace_calls(struct gp_ftrace_reader *reader, struct gp_event *event, con
 	close = *event;
 	event->kind = GP_EVENT_ENTER;
 	event->valid &= ~(u32)GP_EV_DURATION;
-	ret = gp_ftrace_deliver(reader, event);
+	ret = gp_trace_ftrace_deliver(reader, event);
 	if (ret)
 		return ret;
 	close.kind = GP_EVENT_LEAVE;
@@ -164,7 +165,7 @@ int gp_ftrace_calls(struct gp_ftrace_reader *reader, struct gp_event *event, con
 		close.valid &= ~(u32)GP_EV_TIME;
 	/* The end of a leaf is computed: the next line's time may well be before it. */
 	close.valid &= ~(u32)GP_EV_CPU;
-	return gp_ftrace_deliver(reader, &close);
+	return gp_trace_ftrace_deliver(reader, &close);
 }
 
 /* " comm-pid  " between the CPU and the duration. */
@@ -186,8 +187,8 @@ static void take_process(const char *p, const char *end, struct gp_event *event)
 
 /* "13378.411863 |   0)     kq-117     | + 47.000 us   |      find_process();" with any of the first
  * columns missing. */
-int gp_ftrace_graph(struct gp_ftrace_reader *reader, const struct gp_line *line, const char *p,
-		    bool *known)
+int gp_trace_ftrace_graph(struct gp_trace_ftrace_reader *reader, const struct gp_line *line,
+			  const char *p, bool *known)
 {
 	const char *end = line->text + line->len, *bar, *second;
 	struct gp_event event = {.line = line->number};
@@ -195,7 +196,7 @@ int gp_ftrace_graph(struct gp_ftrace_reader *reader, const struct gp_line *line,
 	u32 cpu;
 
 	*known = false;
-	if (gp_ftrace_seconds(&q, end, &event.time_ns)) {
+	if (gp_trace_ftrace_seconds(&q, end, &event.time_ns)) {
 		gp_skip_blanks(&q, end);
 		if (!GP_PARSE_LITERAL(&q, end, "|"))
 			return 0;
@@ -219,8 +220,8 @@ int gp_ftrace_graph(struct gp_ftrace_reader *reader, const struct gp_line *line,
 		p = bar + 1;
 		bar = second;
 	}
-	if (!gp_ftrace_duration(p, bar, &event))
+	if (!gp_trace_ftrace_duration(p, bar, &event))
 		return 0;
 	*known = true;
-	return gp_ftrace_calls(reader, &event, bar + 1, end);
+	return gp_trace_ftrace_calls(reader, &event, bar + 1, end);
 }

@@ -10,19 +10,19 @@
 #define GP_GRAPH_DEPTH 128 /* calls in calls whose names are kept */
 
 /* Functions that one thread (or CPU, where the thread is not printed) is in. */
-struct gp_graph_stack {
+struct gp_trace_graph_stack {
 	u32 names[GP_GRAPH_DEPTH];
 	u32 depth; /* may be more than are kept */
 };
 
-struct gp_ftrace_reader {
-	const struct gp_ftrace_options *options;
+struct gp_trace_ftrace_reader {
+	const struct gp_trace_ftrace_options *options;
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_ftrace_stats *stats;
+	struct gp_trace_ftrace_stats *stats;
 	struct gp_strings names;
 	struct gp_map stack_of; /* (is a pid, pid or cpu) -> stack */
-	struct gp_graph_stack *stacks;
+	struct gp_trace_graph_stack *stacks;
 	size_t stack_count, stack_capacity;
 	struct gp_map last_time; /* (0, cpu) -> index in times */
 	u64 *times;
@@ -30,23 +30,23 @@ struct gp_ftrace_reader {
 };
 
 /* Counts and hands on; notes times that go back. */
-int gp_ftrace_deliver(struct gp_ftrace_reader *reader, struct gp_event *event);
+int gp_trace_ftrace_deliver(struct gp_trace_ftrace_reader *reader, struct gp_event *event);
 /* A function_graph line, [p, end); *known is whether it is one. */
-int gp_ftrace_graph(struct gp_ftrace_reader *reader, const struct gp_line *line, const char *p,
-		    bool *known);
+int gp_trace_ftrace_graph(struct gp_trace_ftrace_reader *reader, const struct gp_line *line,
+			  const char *p, bool *known);
 /* What the graph shows of calls: "func() {", "func();", "}"; event has the rest. */
-int gp_ftrace_calls(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
-		    const char *end);
+int gp_trace_ftrace_calls(struct gp_trace_ftrace_reader *reader, struct gp_event *event,
+			  const char *p, const char *end);
 /* " + 47.000 us " in front of calls; false when what is there is no duration. Blank is none. */
-bool gp_ftrace_duration(const char *p, const char *end, struct gp_event *event);
+bool gp_trace_ftrace_duration(const char *p, const char *end, struct gp_event *event);
 /* Behind "task-pid [cpu] flags time: ". */
-int gp_ftrace_body(struct gp_ftrace_reader *reader, struct gp_event *event, const char *p,
-		   const char *end);
+int gp_trace_ftrace_body(struct gp_trace_ftrace_reader *reader, struct gp_event *event,
+			 const char *p, const char *end);
 /* "[KFD-TRACE] NAME: key=value ..." anywhere in a print; false when it is not there. */
-bool gp_ftrace_print(struct gp_event *event, const char *p, const char *end);
+bool gp_trace_ftrace_print(struct gp_event *event, const char *p, const char *end);
 /* "12.345678"; leaves *p behind it. */
-bool gp_ftrace_seconds(const char **p, const char *end, u64 *ns);
+bool gp_trace_ftrace_seconds(const char **p, const char *end, u64 *ns);
 /* A function's name at *p, without module and compiler suffix; leaves *p behind both. */
-bool gp_ftrace_function(const char **p, const char *end, const char **name, size_t *len);
+bool gp_trace_ftrace_function(const char **p, const char *end, const char **name, size_t *len);
 
 #endif

@@ -11,7 +11,7 @@
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_hsakmt_stats *stats;
+	struct gp_trace_hsakmt_stats *stats;
 };
 
 /* Of libhsakmt's fmm.c, queues.c and openclose.c, as seen with level 7. */
@@ -72,8 +72,8 @@ static int take_line(void *ctx, const struct gp_line *line)
 	return ret;
 }
 
-int gp_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		   struct gp_hsakmt_stats *stats)
+int gp_trace_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_hsakmt_stats *stats)
 {
 	struct reader reader = {.fn = fn, .ctx = ctx, .stats = stats};
 	int ret;

@@ -10,14 +10,14 @@
 #include "trace/read/event.h"
 #include "base/lines.h"
 
-struct gp_hsakmt_stats {
+struct gp_trace_hsakmt_stats {
 	struct gp_lines_stats lines;
 	u64 recognised; /* sentences */
 	u64 unknown;    /* lines without one */
 };
 
 /* 0, the callback's return, or -errno after saying why; -EINVAL without a single sentence. */
-int gp_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		   struct gp_hsakmt_stats *stats);
+int gp_trace_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_hsakmt_stats *stats);
 
 #endif

@@ -11,7 +11,7 @@
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_kfdlog_stats *stats;
+	struct gp_trace_kfdlog_stats *stats;
 	u32 pid; /* of the last comment that named one */
 	bool has_pid;
 };
@@ -49,7 +49,7 @@ static const char *const sentences[] = {
 	"Restoring PASID ",
 };
 
-bool gp_text_key(const char *text, size_t len, const char *key, u64 *value)
+bool gp_trace_text_key(const char *text, size_t len, const char *key, u64 *value)
 {
 	const char *end = text + len, *p = text;
 	size_t key_len = strlen(key);
@@ -94,7 +94,7 @@ static bool parse_seconds(const char **p, const char *end, u64 *ns)
 	return true;
 }
 
-bool gp_kernel_time(const char **p, const char *end, u64 *ns)
+bool gp_trace_kernel_time(const char **p, const char *end, u64 *ns)
 {
 	const char *q = *p;
 
@@ -118,7 +118,7 @@ static bool line_time(const char *line, const char *message, struct gp_event *ev
 	u64 ns;
 
 	gp_skip_blanks(&p, message);
-	if (gp_kernel_time(&p, message, &ns)) {
+	if (gp_trace_kernel_time(&p, message, &ns)) {
 		event->clock = GP_CLOCK_DMESG;
 	} else {
 		for (q = message; q > line; q--) {
@@ -162,7 +162,8 @@ static int deliver(struct reader *reader, const struct gp_line *line, struct gp_
 	event->line = line->number;
 	event->clock = GP_CLOCK_DMESG;
 	line_time(line->text, message, event);
-	if (gp_text_key(event->text, event->text_len, "pid", &pid) && pid && pid <= INT32_MAX) {
+	if (gp_trace_text_key(event->text, event->text_len, "pid", &pid) && pid &&
+	    pid <= INT32_MAX) {
 		event->pid = (u32)pid;
 		event->valid |= GP_EV_PID;
 	} else if (reader->has_pid) {
@@ -236,8 +237,8 @@ static int take_line(void *ctx, const struct gp_line *line)
 	return mark ? take_sentence(reader, line, mark) : 0;
 }
 
-int gp_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		   struct gp_kfdlog_stats *stats)
+int gp_trace_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_kfdlog_stats *stats)
 {
 	struct reader reader = {.fn = fn, .ctx = ctx, .stats = stats};
 	int ret;

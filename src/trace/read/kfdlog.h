@@ -11,7 +11,7 @@
 #include "trace/read/event.h"
 #include "base/lines.h"
 
-struct gp_kfdlog_stats {
+struct gp_trace_kfdlog_stats {
 	struct gp_lines_stats lines;
 	u64 recognised;
 };
@@ -21,16 +21,16 @@ struct gp_kfdlog_stats {
  * In seeds' excerpts a comment "# ... PID=42" tells whose the lines below are: events have that
  * pid, with `headless` set, where they print none.
  */
-int gp_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		   struct gp_kfdlog_stats *stats);
+int gp_trace_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_kfdlog_stats *stats);
 
 /*
  * The number of a key in `text` ("queue_id=216", "doorbell=0x1800"); hexadecimal where it starts
  * with 0x. False when the key is not there or what follows is not a whole number.
  */
-bool gp_text_key(const char *text, size_t len, const char *key, u64 *value);
+bool gp_trace_text_key(const char *text, size_t len, const char *key, u64 *value);
 
 /* The time of a kernel log line ("[  12.345678] ", an ftrace prefix); false when it has none. */
-bool gp_kernel_time(const char **p, const char *end, u64 *ns);
+bool gp_trace_kernel_time(const char **p, const char *end, u64 *ns);
 
 #endif

@@ -26,17 +26,18 @@ static const struct {
 	[GP_ROCPROF_V3_JSON] = {"rocprofv3 trace (JSON)", 3},
 };
 
-const char *gp_rocprof_kind_name(enum gp_rocprof_kind kind)
+const char *gp_trace_rocprof_kind_name(enum gp_trace_rocprof_kind kind)
 {
 	return kinds[kind].name;
 }
 
-int gp_rocprof_version(enum gp_rocprof_kind kind)
+int gp_trace_rocprof_version(enum gp_trace_rocprof_kind kind)
 {
 	return kinds[kind].version;
 }
 
-bool gp_rocprof_times(struct gp_event *event, u64 begin, u64 end, struct gp_rocprof_stats *stats)
+bool gp_trace_rocprof_times(struct gp_event *event, u64 begin, u64 end,
+			    struct gp_trace_rocprof_stats *stats)
 {
 	if (end < begin) {
 		stats->backwards++;
@@ -48,7 +49,7 @@ bool gp_rocprof_times(struct gp_event *event, u64 begin, u64 end, struct gp_rocp
 	return true;
 }
 
-enum gp_layer gp_rocprof_layer(const char *name, size_t len)
+enum gp_trace_layer gp_trace_rocprof_layer(const char *name, size_t len)
 {
 	const char *p = name, *end = name + len;
 
@@ -58,7 +59,7 @@ enum gp_layer gp_rocprof_layer(const char *name, size_t len)
 	return GP_PARSE_LITERAL(&p, end, "hsa_") ? GP_LAYER_HSA : GP_LAYER_OTHER;
 }
 
-void gp_rocprof_bytes(struct gp_event *event, const char *arguments, size_t len)
+void gp_trace_rocprof_bytes(struct gp_event *event, const char *arguments, size_t len)
 {
 	static const char *const keys[] = {" size(", " sizeBytes("};
 	const char *end = arguments + len;
@@ -77,8 +78,8 @@ void gp_rocprof_bytes(struct gp_event *event, const char *arguments, size_t len)
 	}
 }
 
-int gp_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		    struct gp_rocprof_stats *stats)
+int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			  struct gp_trace_rocprof_stats *stats)
 {
 	char head[64];
 	ssize_t got;
@@ -91,9 +92,9 @@ int gp_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn 
 			       name, strerror(errno));
 	for (ssize_t i = 0; i < got; i++) {
 		if (head[i] == '{')
-			return gp_rocprof_json(fd, name, diag, fn, ctx, stats);
+			return gp_trace_rocprof_json(fd, name, diag, fn, ctx, stats);
 		if (head[i] != ' ' && head[i] != '\n' && head[i] != '\r' && head[i] != '\t')
 			break;
 	}
-	return gp_rocprof_csv(fd, name, diag, fn, ctx, stats);
+	return gp_trace_rocprof_csv(fd, name, diag, fn, ctx, stats);
 }

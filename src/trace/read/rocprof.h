@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "trace/read/event.h"
 
-enum gp_rocprof_kind {
+enum gp_trace_rocprof_kind {
 	GP_ROCPROF_NONE,
 	GP_ROCPROF_V1_KERNELS, /* results.csv */
 	GP_ROCPROF_V1_STATS,   /* *stats.csv: Name,Calls,...,Percentage */
@@ -23,13 +23,13 @@ enum gp_rocprof_kind {
 	GP_ROCPROF_V3_JSON,
 };
 
-struct gp_rocprof_stats {
-	enum gp_rocprof_kind kind; /* NONE: nothing known was found */
-	u64 rows;                  /* delivered */
-	u64 damaged;               /* rows, records or elements that could not be read */
-	u64 first_bad_line;        /* CSV; 0 = none or not known */
-	u64 backwards;             /* rows whose end is before their begin: not delivered */
-	bool cut;                  /* JSON that ends inside */
+struct gp_trace_rocprof_stats {
+	enum gp_trace_rocprof_kind kind; /* NONE: nothing known was found */
+	u64 rows;                        /* delivered */
+	u64 damaged;                     /* rows, records or elements that could not be read */
+	u64 first_bad_line;              /* CSV; 0 = none or not known */
+	u64 backwards;                   /* rows whose end is before their begin: not delivered */
+	bool cut;                        /* JSON that ends inside */
 };
 
 /*
@@ -37,12 +37,12 @@ struct gp_rocprof_stats {
  * callback's return, or -errno after saying why; a file with nothing known in it is 0 with kind
  * NONE. JSON or CSV is told by the first byte.
  */
-int gp_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		    struct gp_rocprof_stats *stats);
+int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			  struct gp_trace_rocprof_stats *stats);
 
 /* "rocprof v1 kernels"; never translated. */
-const char *gp_rocprof_kind_name(enum gp_rocprof_kind kind);
+const char *gp_trace_rocprof_kind_name(enum gp_trace_rocprof_kind kind);
 /* 1, 2 or 3; 0 for NONE. */
-int gp_rocprof_version(enum gp_rocprof_kind kind);
+int gp_trace_rocprof_version(enum gp_trace_rocprof_kind kind);
 
 #endif

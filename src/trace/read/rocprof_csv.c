@@ -110,9 +110,9 @@ struct reader {
 	const char *file;
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_rocprof_stats *stats;
+	struct gp_trace_rocprof_stats *stats;
 	size_t place[COLUMNS];
-	enum gp_layer layer; /* of a summary, by the file's name */
+	enum gp_trace_layer layer; /* of a summary, by the file's name */
 };
 
 static bool has(const struct reader *reader, enum column column)
@@ -148,7 +148,7 @@ static bool number32(const struct reader *reader, const struct gp_csv_record *re
 }
 
 /* A summary's rows do not say whose they are; the file's name does. */
-static enum gp_layer file_layer(const char *path)
+static enum gp_trace_layer file_layer(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -163,7 +163,7 @@ static enum gp_layer file_layer(const char *path)
 	return GP_LAYER_OTHER;
 }
 
-static enum gp_rocprof_kind kernel_kind(const struct reader *reader)
+static enum gp_trace_rocprof_kind kernel_kind(const struct reader *reader)
 {
 	return has(reader, C_DISPATCH) || has(reader, C_WAVE)     ? GP_ROCPROF_V1_KERNELS
 	       : has(reader, C_GROUP_Y)                           ? GP_ROCPROF_V3_KERNELS
@@ -244,7 +244,7 @@ static bool times(const struct reader *reader, const struct gp_csv_record *recor
 	u64 begin, end;
 
 	return number(reader, record, C_BEGIN, &begin) && number(reader, record, C_END, &end) &&
-	       gp_rocprof_times(event, begin, end, reader->stats);
+	       gp_trace_rocprof_times(event, begin, end, reader->stats);
 }
 
 static bool kernel(const struct reader *reader, const struct gp_csv_record *record,
@@ -296,7 +296,7 @@ static bool call(const struct reader *reader, const struct gp_csv_record *record
 	const struct gp_field *domain = field(reader, record, C_DOMAIN);
 
 	event->kind = GP_EVENT_CALL;
-	event->layer = gp_rocprof_layer(event->name, event->name_len);
+	event->layer = gp_trace_rocprof_layer(event->name, event->name_len);
 	if (event->layer == GP_LAYER_OTHER && domain)
 		event->layer = !strncmp(domain->text, "HIP_", 4)   ? GP_LAYER_HIP
 			       : !strncmp(domain->text, "HSA_", 4) ? GP_LAYER_HSA
@@ -368,8 +368,8 @@ static int take_record(void *ctx, const struct gp_csv_record *record)
 	return reader->fn ? reader->fn(reader->ctx, &event) : 0;
 }
 
-int gp_rocprof_csv(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		   struct gp_rocprof_stats *stats)
+int gp_trace_rocprof_csv(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			 struct gp_trace_rocprof_stats *stats)
 {
 	struct reader reader = {.file = name, .fn = fn, .ctx = ctx, .stats = stats};
 	struct gp_csv_stats csv;

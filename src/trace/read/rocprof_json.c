@@ -42,7 +42,7 @@ enum track { TRACK_UNKNOWN, TRACK_HIP, TRACK_HSA, TRACK_COPY, TRACK_GPU, TRACK_O
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_rocprof_stats *stats;
+	struct gp_trace_rocprof_stats *stats;
 	u8 tracks[TRACKS];
 	u32 pid; /* v3: of the process whose records come */
 	bool has_pid;
@@ -148,7 +148,7 @@ static int v1_event(struct reader *reader, const json_t *value)
 		return 0;
 	}
 	set_name(&event, json_object_get(value, "name"));
-	if (!gp_rocprof_times(&event, begin, end, reader->stats))
+	if (!gp_trace_rocprof_times(&event, begin, end, reader->stats))
 		return 0;
 	if (number32(args, "pid", &event.pid))
 		event.valid |= GP_EV_PID;
@@ -168,9 +168,10 @@ static int v1_event(struct reader *reader, const json_t *value)
 		event.layer = reader->tracks[pid] == TRACK_HIP ? GP_LAYER_HIP
 			      : reader->tracks[pid] == TRACK_HSA
 				      ? GP_LAYER_HSA
-				      : gp_rocprof_layer(event.name, event.name_len);
+				      : gp_trace_rocprof_layer(event.name, event.name_len);
 		if (json_is_string(text))
-			gp_rocprof_bytes(&event, json_string_value(text), json_string_length(text));
+			gp_trace_rocprof_bytes(&event, json_string_value(text),
+					       json_string_length(text));
 	}
 	}
 	return deliver(reader, &event);
@@ -282,7 +283,7 @@ static int v3_record(struct reader *reader, size_t which, const json_t *value)
 		reader->stats->damaged++;
 		return 0;
 	}
-	if (!gp_rocprof_times(&event, begin, end, reader->stats))
+	if (!gp_trace_rocprof_times(&event, begin, end, reader->stats))
 		return 0;
 	if (reader->has_pid) {
 		event.pid = reader->pid;
@@ -344,8 +345,8 @@ static int take_value(void *ctx, size_t which, const json_t *value)
 	}
 }
 
-int gp_rocprof_json(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		    struct gp_rocprof_stats *stats)
+int gp_trace_rocprof_json(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+			  struct gp_trace_rocprof_stats *stats)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 	struct gp_json_stats json;

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-static void marks_clear(struct gp_marks *marks)
+static void marks_clear(struct gp_trace_marks *marks)
 {
 	marks->time[0] = NULL;
 	marks->time[1] = NULL;
@@ -22,7 +22,7 @@ static bool queue_starts(const char *p)
 	       (p[1] == '=' || p[1] == 'C' || p[1] == 'w');
 }
 
-static void line_portable(const char *line, struct gp_marks *marks)
+static void line_portable(const char *line, struct gp_trace_marks *marks)
 {
 	const char *p;
 
@@ -53,13 +53,13 @@ static const char *queue_portable(const char *p, const char *end, u64 *newlines)
 	return end;
 }
 
-static const struct gp_scan scan_portable = {"portable", line_portable, queue_portable};
+static const struct gp_trace_scan scan_portable = {"portable", line_portable, queue_portable};
 
 /* ---- x86-64: the same loop with 16 and 32 bytes a step ---- */
 
 #if defined(__x86_64__)
 
-static inline void marks_add(struct gp_marks *marks, const char *p, u32 time, u32 queue)
+static inline void marks_add(struct gp_trace_marks *marks, const char *p, u32 time, u32 queue)
 {
 	if (time) {
 		if (!marks->time[0]) {
@@ -88,7 +88,7 @@ static inline void marks_add(struct gp_marks *marks, const char *p, u32 time, u3
 #define AVX2         __attribute__((target("avx2,popcnt,bmi")))
 
 #define DEFINE_LINE(width, vector, step, attributes)                                               \
-	attributes static void line_##width(const char *p, struct gp_marks *marks)                 \
+	attributes static void line_##width(const char *p, struct gp_trace_marks *marks)           \
 	{                                                                                          \
 		marks_clear(marks);                                                                \
 		for (;; p += (step)) {                                                             \
@@ -177,8 +177,8 @@ AVX2 static const char *queue_256(const char *p, const char *end, u64 *newlines)
 	return queue_portable(p, end, newlines);
 }
 
-static const struct gp_scan scan_sse2 = {"sse2", line_128, queue_128};
-static const struct gp_scan scan_avx2 = {"avx2", line_256, queue_256};
+static const struct gp_trace_scan scan_sse2 = {"sse2", line_128, queue_128};
+static const struct gp_trace_scan scan_avx2 = {"avx2", line_256, queue_256};
 
 static bool has_avx2(void)
 {
@@ -187,7 +187,7 @@ static bool has_avx2(void)
 }
 #endif
 
-size_t gp_scan_all(const struct gp_scan **out, size_t capacity)
+size_t gp_trace_scan_all(const struct gp_trace_scan **out, size_t capacity)
 {
 	size_t count = 0;
 
@@ -202,9 +202,9 @@ size_t gp_scan_all(const struct gp_scan **out, size_t capacity)
 	return count;
 }
 
-const struct gp_scan *gp_scan_select(void)
+const struct gp_trace_scan *gp_trace_scan_select(void)
 {
-	const struct gp_scan *all[4];
+	const struct gp_trace_scan *all[4];
 
-	return all[gp_scan_all(all, GP_ARRAY_SIZE(all)) - 1];
+	return all[gp_trace_scan_all(all, GP_ARRAY_SIZE(all)) - 1];
 }

@@ -14,17 +14,17 @@
 #define GP_SCAN_PAD 64
 
 /* What stands in one line. Marks are candidates: two or three bytes that look right. */
-struct gp_marks {
+struct gp_trace_marks {
 	const char *end;     /* the newline */
 	const char *time[2]; /* 'u' of the first two "us:", or NULL */
 	const char *queue;   /* 'q' of the first "q=", or NULL */
 	u32 queues;          /* number of "q=" in the line */
 };
 
-struct gp_scan {
+struct gp_trace_scan {
 	const char *name;
 	/* Marks of the line that starts at `line`; there is a newline after it in the buffer. */
-	void (*line)(const char *line, struct gp_marks *marks);
+	void (*line)(const char *line, struct gp_trace_marks *marks);
 	/*
 	 * First place in [p, end) where one of "qfd" is followed by one of "=Cw". "q=", "fC" and
 	 * "dw" are in the messages that name a queue (HWq=, refCount, hardware queue); all nine
@@ -35,8 +35,8 @@ struct gp_scan {
 };
 
 /* The best for this CPU. */
-const struct gp_scan *gp_scan_select(void);
+const struct gp_trace_scan *gp_trace_scan_select(void);
 /* All that this CPU can run, the portable one first, for tests; returns how many. */
-size_t gp_scan_all(const struct gp_scan **out, size_t capacity);
+size_t gp_trace_scan_all(const struct gp_trace_scan **out, size_t capacity);
 
 #endif

@@ -14,7 +14,7 @@
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_smi_stats *stats;
+	struct gp_trace_smi_stats *stats;
 	/* rocm-smi: where columns are, -1 = nowhere; `table` while their rows come. */
 	int pid, name, gpus, vram, cu;
 	bool table;
@@ -332,8 +332,8 @@ static int take_json(struct reader *reader, const char *text, size_t len)
 	return ret;
 }
 
-int gp_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		struct gp_smi_stats *stats)
+int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+		      struct gp_trace_smi_stats *stats)
 {
 	struct reader reader = {.fn = fn, .ctx = ctx, .stats = stats};
 	struct gp_buf text = {0};

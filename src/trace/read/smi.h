@@ -11,14 +11,14 @@
 
 #define GP_SMI_MAX (16u << 20) /* bytes; a list is small */
 
-struct gp_smi_stats {
+struct gp_trace_smi_stats {
 	u64 recognised; /* lines or objects that belong to such a list, also to an empty one */
 	u64 processes;
 	u64 damaged; /* rows without a pid */
 };
 
 /* 0, the callback's return, or -errno after saying why; -EINVAL when it is no such list. */
-int gp_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		struct gp_smi_stats *stats);
+int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
+		      struct gp_trace_smi_stats *stats);
 
 #endif

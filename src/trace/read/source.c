@@ -49,23 +49,23 @@ static bool is_tracedat(int fd)
 	char bytes[16];
 	ssize_t got = pread(fd, bytes, sizeof(bytes), 0);
 
-	return got > 0 && gp_tracedat_is(bytes, (size_t)got);
+	return got > 0 && gp_trace_tracedat_is(bytes, (size_t)got);
 }
 
 /* The formats that need no comparison: nothing else looks like them. */
-static void identify_small(int fd, const char *name, u64 best, enum gp_source_kind *kind)
+static void identify_small(int fd, const char *name, u64 best, enum gp_trace_source_kind *kind)
 {
-	struct gp_hsakmt_stats hsakmt;
-	struct gp_decision_log_stats decisions;
-	struct gp_clocks clocks = {0};
-	struct gp_smi_stats smi;
+	struct gp_trace_hsakmt_stats hsakmt;
+	struct gp_trace_decision_log_stats decisions;
+	struct gp_trace_clocks clocks = {0};
+	struct gp_trace_smi_stats smi;
 
 	lseek(fd, 0, SEEK_SET);
-	gp_decision_log_read(fd, name, NULL, ignore, NULL, &decisions);
+	gp_trace_decision_log_read(fd, name, NULL, ignore, NULL, &decisions);
 	lseek(fd, 0, SEEK_SET);
-	gp_hsakmt_read(fd, name, NULL, ignore, NULL, &hsakmt);
+	gp_trace_hsakmt_read(fd, name, NULL, ignore, NULL, &hsakmt);
 	lseek(fd, 0, SEEK_SET);
-	gp_smi_read(fd, name, NULL, ignore, NULL, &smi);
+	gp_trace_smi_read(fd, name, NULL, ignore, NULL, &smi);
 	lseek(fd, 0, SEEK_SET);
 	if (decisions.decisions > best)
 		*kind = GP_SOURCE_DECISIONS;
@@ -73,18 +73,18 @@ static void identify_small(int fd, const char *name, u64 best, enum gp_source_ki
 		*kind = GP_SOURCE_HSAKMT;
 	else if (smi.recognised > best)
 		*kind = GP_SOURCE_SMI;
-	else if (!best && gp_clocks_read(fd, name, NULL, &clocks) == 0)
+	else if (!best && gp_trace_clocks_read(fd, name, NULL, &clocks) == 0)
 		*kind = GP_SOURCE_CLOCKS;
 }
 
-int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
+int gp_trace_source_identify(int fd, const char *name, enum gp_trace_source_kind *kind)
 {
-	struct gp_amdlog_options log = {.name = name};
-	struct gp_ftrace_options trace = {.name = name};
-	struct gp_amdlog_stats log_stats;
-	struct gp_ftrace_stats trace_stats;
-	struct gp_kfdlog_stats kfd_stats;
-	struct gp_rocprof_stats prof_stats;
+	struct gp_trace_amdlog_options log = {.name = name};
+	struct gp_trace_ftrace_options trace = {.name = name};
+	struct gp_trace_amdlog_stats log_stats;
+	struct gp_trace_ftrace_stats trace_stats;
+	struct gp_trace_kfdlog_stats kfd_stats;
+	struct gp_trace_rocprof_stats prof_stats;
 	int start = copy_start(fd);
 	bool is_log;
 	u64 best = 0;
@@ -98,25 +98,25 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 		return 0;
 	}
 	lseek(start, 0, SEEK_SET);
-	is_log = gp_amdlog_read(start, &log, NULL, ignore, NULL, &log_stats) == 0;
+	is_log = gp_trace_amdlog_read(start, &log, NULL, ignore, NULL, &log_stats) == 0;
 	if (log_stats.recognised > best) {
 		best = log_stats.recognised;
 		*kind = GP_SOURCE_AMDLOG;
 	}
 	lseek(start, 0, SEEK_SET);
-	gp_ftrace_read(start, &trace, NULL, ignore, NULL, &trace_stats);
+	gp_trace_ftrace_read(start, &trace, NULL, ignore, NULL, &trace_stats);
 	if (trace_stats.events > best) {
 		best = trace_stats.events;
 		*kind = GP_SOURCE_FTRACE;
 	}
 	lseek(start, 0, SEEK_SET);
-	gp_kfdlog_read(start, name, NULL, ignore, NULL, &kfd_stats);
+	gp_trace_kfdlog_read(start, name, NULL, ignore, NULL, &kfd_stats);
 	if (kfd_stats.recognised > best) {
 		best = kfd_stats.recognised;
 		*kind = GP_SOURCE_KFDLOG;
 	}
 	lseek(start, 0, SEEK_SET);
-	gp_rocprof_read(start, name, NULL, ignore, NULL, &prof_stats);
+	gp_trace_rocprof_read(start, name, NULL, ignore, NULL, &prof_stats);
 	if (prof_stats.kind != GP_ROCPROF_NONE && prof_stats.rows >= best)
 		*kind = GP_SOURCE_ROCPROF;
 	if (*kind != GP_SOURCE_ROCPROF)
@@ -128,7 +128,7 @@ int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind)
 	return 0;
 }
 
-const char *gp_source_name(enum gp_source_kind kind)
+const char *gp_trace_source_name(enum gp_trace_source_kind kind)
 {
 	static const char *const names[] = {"unknown",   "AMD log",   "ftrace",    "KFD prints",
 					    "rocprof",   "trace.dat", "libhsakmt", "SMI",
@@ -137,7 +137,7 @@ const char *gp_source_name(enum gp_source_kind kind)
 	return names[kind];
 }
 
-const char *gp_clock_name(enum gp_clock clock)
+const char *gp_trace_clock_name(enum gp_trace_clock clock)
 {
 	static const char *const names[] = {"MONOTONIC", "MONOTONIC_RAW", "BOOTTIME", "ftrace",
 					    "dmesg"};
@@ -145,7 +145,7 @@ const char *gp_clock_name(enum gp_clock clock)
 	return names[clock];
 }
 
-static s64 distance(const struct gp_anchor *anchor)
+static s64 distance(const struct gp_trace_anchor *anchor)
 {
 	return (s64)(anchor->a_ns - anchor->b_ns);
 }
@@ -157,9 +157,9 @@ static int by_distance(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void gp_align(struct gp_anchor *anchors, size_t count, struct gp_alignment *out)
+void gp_trace_align(struct gp_trace_anchor *anchors, size_t count, struct gp_trace_alignment *out)
 {
-	*out = (struct gp_alignment){.anchors = count, .known = count > 0};
+	*out = (struct gp_trace_alignment){.anchors = count, .known = count > 0};
 	if (!count)
 		return;
 	qsort(anchors, count, sizeof(*anchors), by_distance);

@@ -6,7 +6,7 @@
 
 #include "trace/read/event.h"
 
-enum gp_source_kind {
+enum gp_trace_source_kind {
 	GP_SOURCE_UNKNOWN,
 	GP_SOURCE_AMDLOG,    /* AMD_LOG_LEVEL */
 	GP_SOURCE_FTRACE,    /* ftrace's text */
@@ -21,17 +21,17 @@ enum gp_source_kind {
 
 /* Looks at the start of a file that can be read at any place; its position stays. The reader that
  * understands most of it wins. 0 or -errno. */
-int gp_source_identify(int fd, const char *name, enum gp_source_kind *kind);
+int gp_trace_source_identify(int fd, const char *name, enum gp_trace_source_kind *kind);
 /* "AMD log"; never translated. */
-const char *gp_source_name(enum gp_source_kind kind);
-const char *gp_clock_name(enum gp_clock clock);
+const char *gp_trace_source_name(enum gp_trace_source_kind kind);
+const char *gp_trace_clock_name(enum gp_trace_clock clock);
 
 /* The same moment on two clocks. */
-struct gp_anchor {
+struct gp_trace_anchor {
 	u64 a_ns, b_ns;
 };
 
-struct gp_alignment {
+struct gp_trace_alignment {
 	bool known;
 	s64 offset_ns;   /* a = b + offset: the median of the anchors */
 	u64 residual_ns; /* farthest anchor from it */
@@ -39,6 +39,6 @@ struct gp_alignment {
 };
 
 /* Sorts the anchors. */
-void gp_align(struct gp_anchor *anchors, size_t count, struct gp_alignment *out);
+void gp_trace_align(struct gp_trace_anchor *anchors, size_t count, struct gp_trace_alignment *out);
 
 #endif

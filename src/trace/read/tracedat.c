@@ -7,21 +7,21 @@
 #include "base/i18n.h"
 #include "trace/read/tracedat_parts.h"
 
-bool gp_tracedat_is(const char *start, size_t len)
+bool gp_trace_tracedat_is(const char *start, size_t len)
 {
 	return len >= GP_DAT_MAGIC_LEN && !memcmp(start, GP_DAT_MAGIC, GP_DAT_MAGIC_LEN);
 }
 
 /* ---- events of all CPUs, by time ---- */
 
-static bool earlier(const struct gp_dat_reader *reader, size_t a, size_t b)
+static bool earlier(const struct gp_trace_dat_reader *reader, size_t a, size_t b)
 {
-	const struct gp_dat_cpu *x = &reader->cpus[a], *y = &reader->cpus[b];
+	const struct gp_trace_dat_cpu *x = &reader->cpus[a], *y = &reader->cpus[b];
 
 	return x->time != y->time ? x->time < y->time : a < b;
 }
 
-static void sink(struct gp_dat_reader *reader, size_t at)
+static void sink(struct gp_trace_dat_reader *reader, size_t at)
 {
 	size_t *heap = reader->heap, moved = heap[at], child;
 
@@ -36,7 +36,7 @@ static void sink(struct gp_dat_reader *reader, size_t at)
 	heap[at] = moved;
 }
 
-static int merge(struct gp_dat_reader *reader)
+static int merge(struct gp_trace_dat_reader *reader)
 {
 	int ret = 0;
 
@@ -44,7 +44,7 @@ static int merge(struct gp_dat_reader *reader)
 	if (!reader->heap)
 		return -ENOMEM;
 	for (size_t i = 0; i < reader->cpu_count && ret >= 0; i++) {
-		ret = gp_dat_cpu_next(&reader->cpus[i], &reader->pages);
+		ret = gp_trace_dat_cpu_next(&reader->cpus[i], &reader->pages);
 		if (ret > 0)
 			reader->heap[reader->heap_count++] = i;
 	}
@@ -52,16 +52,16 @@ static int merge(struct gp_dat_reader *reader)
 		sink(reader, i);
 	ret = ret < 0 ? ret : 0;
 	while (reader->heap_count && !ret) {
-		struct gp_dat_cpu *cpu = &reader->cpus[reader->heap[0]];
+		struct gp_trace_dat_cpu *cpu = &reader->cpus[reader->heap[0]];
 		int more;
 
-		ret = gp_dat_event(&reader->context, cpu);
+		ret = gp_trace_dat_event(&reader->context, cpu);
 		if (ret)
 			break;
 		cpu->last_time = cpu->time;
 		cpu->gap = false;
 		cpu->lost = 0;
-		more = gp_dat_cpu_next(cpu, &reader->pages);
+		more = gp_trace_dat_cpu_next(cpu, &reader->pages);
 		if (more < 0)
 			ret = more;
 		if (more == 0)
@@ -74,10 +74,10 @@ static int merge(struct gp_dat_reader *reader)
 
 /* ---- the file ---- */
 
-static int read_all(struct gp_dat_reader *reader)
+static int read_all(struct gp_trace_dat_reader *reader)
 {
-	struct gp_tracedat_stats *stats = reader->context.stats;
-	int error = gp_dat_open(reader);
+	struct gp_trace_tracedat_stats *stats = reader->context.stats;
+	int error = gp_trace_dat_open(reader);
 
 	/* What came before the damage may be enough to read events; what said why has said it. */
 	if (error == -EINVAL && reader->cpu_count) {
@@ -102,10 +102,10 @@ static int read_all(struct gp_dat_reader *reader)
 	return error;
 }
 
-int gp_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		     struct gp_tracedat_stats *stats)
+int gp_trace_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			   void *ctx, struct gp_trace_tracedat_stats *stats)
 {
-	struct gp_dat_reader *reader = calloc(1, sizeof(*reader));
+	struct gp_trace_dat_reader *reader = calloc(1, sizeof(*reader));
 	struct stat info;
 	int error;
 
@@ -120,18 +120,19 @@ int gp_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn
 	}
 	reader->name = name;
 	reader->diag = diag;
-	reader->file = (struct gp_dat_input){.fd = fd, .end = (u64)info.st_size};
-	reader->pages = (struct gp_dat_pages){.fd = fd,
-					      .file_size = (u64)info.st_size,
-					      .unpacked = ((u64)info.st_size << 10) + (64u << 20),
-					      .stats = stats};
+	reader->file = (struct gp_trace_dat_input){.fd = fd, .end = (u64)info.st_size};
+	reader->pages =
+		(struct gp_trace_dat_pages){.fd = fd,
+					    .file_size = (u64)info.st_size,
+					    .unpacked = ((u64)info.st_size << 10) + (64u << 20),
+					    .stats = stats};
 	reader->context.fn = fn;
 	reader->context.ctx = ctx;
 	reader->context.stats = stats;
 	error = read_all(reader);
-	gp_dat_formats_free(&reader->context.formats);
-	gp_dat_symbols_free(&reader->context.symbols);
-	gp_dat_symbols_free(&reader->context.prints);
+	gp_trace_dat_formats_free(&reader->context.formats);
+	gp_trace_dat_symbols_free(&reader->context.symbols);
+	gp_trace_dat_symbols_free(&reader->context.prints);
 	for (size_t i = 0; i < reader->cpu_count; i++)
 		free(reader->cpus[i].block);
 	free(reader->cpus);

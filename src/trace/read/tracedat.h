@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "trace/read/event.h"
 
-struct gp_tracedat_stats {
+struct gp_trace_tracedat_stats {
 	u32 version; /* of the file */
 	u32 cpus;
 	u64 bytes;   /* of pages read */
@@ -22,19 +22,19 @@ struct gp_tracedat_stats {
 	u64 gaps;    /* places where it says so */
 	u64 jumps;   /* times that go back on one CPU */
 	u64 damaged; /* pages that break off or make no sense; the rest of each is left out */
-	enum gp_clock clock;
+	enum gp_trace_clock clock;
 	bool has_time; /* false: the clock does not count nanoseconds */
 };
 
 /* Whether a file that starts like this is one. */
-bool gp_tracedat_is(const char *start, size_t len);
+bool gp_trace_tracedat_is(const char *start, size_t len);
 
 /*
  * Reads from a file that can be read at any place; its position does not matter. Events come with
  * their number in `line`, from 1 in the order of time. 0, the callback's return, or -errno after
  * saying why; a file cut in the middle gives what was before the cut.
  */
-int gp_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
-		     struct gp_tracedat_stats *stats);
+int gp_trace_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
+			   void *ctx, struct gp_trace_tracedat_stats *stats);
 
 #endif

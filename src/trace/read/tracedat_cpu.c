@@ -17,7 +17,7 @@
 
 enum { LENGTH_EXTRA = 0, PADDING = 29, TIME_EXTEND = 30, TIME_STAMP = 31 };
 
-long gp_dat_decompress(void *to, size_t room, const void *from, size_t len)
+long gp_trace_dat_decompress(void *to, size_t room, const void *from, size_t len)
 {
 	size_t got = ZSTD_decompress(to, room, from, len);
 
@@ -41,7 +41,7 @@ static ssize_t read_at(int fd, void *to, size_t len, u64 offset)
 	return (ssize_t)done;
 }
 
-static int reserve(struct gp_dat_cpu *cpu, size_t size)
+static int reserve(struct gp_trace_dat_cpu *cpu, size_t size)
 {
 	u8 *block;
 
@@ -56,7 +56,7 @@ static int reserve(struct gp_dat_cpu *cpu, size_t size)
 }
 
 /* The next pages as they are in the file. */
-static int read_block(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
+static int read_block(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	size_t want =
 		cpu->page_size > BLOCK ? cpu->page_size : BLOCK / cpu->page_size * cpu->page_size;
@@ -76,7 +76,7 @@ static int read_block(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
 }
 
 /* Compressed and uncompressed length, then the bytes. */
-static int read_chunk(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
+static int read_chunk(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	u32 head[2];
 	ssize_t got =
@@ -99,8 +99,9 @@ static int read_chunk(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
 		return -ENOMEM;
 	}
 	got = read_at(pages->fd, packed, head[0], cpu->offset + sizeof(head));
-	size = got == (ssize_t)head[0] ? gp_dat_decompress(cpu->block, head[1], packed, head[0])
-				       : -EINVAL;
+	size = got == (ssize_t)head[0]
+		       ? gp_trace_dat_decompress(cpu->block, head[1], packed, head[0])
+		       : -EINVAL;
 	free(packed);
 	cpu->chunks--;
 	cpu->offset += sizeof(head) + head[0];
@@ -113,7 +114,7 @@ static int read_chunk(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
 }
 
 /* More pages; 1, 0 at the end. */
-static int next_block(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
+static int next_block(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	int error = 0;
 
@@ -125,7 +126,7 @@ static int next_block(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
 }
 
 /* A page: its time, its length with flags, and records. 1, 0 at the end. */
-static int next_page(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
+static int next_page(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	u32 head = 8 + pages->long_size;
 	const u8 *page;
@@ -165,7 +166,7 @@ static int next_page(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
 }
 
 /* The record at cpu->at; false when the page has no more. */
-static bool next_record(struct gp_dat_cpu *cpu, struct gp_tracedat_stats *stats)
+static bool next_record(struct gp_trace_dat_cpu *cpu, struct gp_trace_tracedat_stats *stats)
 {
 	while (cpu->end - cpu->at >= 4) {
 		u32 head = (u32)gp_dat_number(cpu->at, 4), type = head & 31, extra = 0;
@@ -210,7 +211,7 @@ damaged:
 	return false;
 }
 
-int gp_dat_cpu_next(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages)
+int gp_trace_dat_cpu_next(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	for (;;) {
 		if (cpu->page && next_record(cpu, pages->stats))

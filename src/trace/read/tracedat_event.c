@@ -9,14 +9,14 @@
 #define MARK       "tracing_mark_write"
 
 /* The bytes of a field, if the record has them all. */
-static const u8 *bytes(const struct gp_dat_cpu *cpu, u32 place, u32 size)
+static const u8 *bytes(const struct gp_trace_dat_cpu *cpu, u32 place, u32 size)
 {
 	if (!place || place - 1 + (u64)size > cpu->record_len)
 		return NULL;
 	return cpu->record + place - 1;
 }
 
-static bool number(const struct gp_dat_cpu *cpu, u32 place, u64 *value)
+static bool number(const struct gp_trace_dat_cpu *cpu, u32 place, u64 *value)
 {
 	const u8 *p = bytes(cpu, place, 8);
 
@@ -57,8 +57,8 @@ static void put_number(struct writer *writer, u64 value, bool negative, u32 base
 	put(writer, p, (size_t)(text + sizeof(text) - p));
 }
 
-static void put_value(struct writer *writer, const struct gp_dat_cpu *cpu,
-		      const struct gp_dat_field *field)
+static void put_value(struct writer *writer, const struct gp_trace_dat_cpu *cpu,
+		      const struct gp_trace_dat_field *field)
 {
 	const u8 *p = bytes(cpu, field->offset + 1, field->size);
 	u32 size = field->size;
@@ -87,13 +87,13 @@ static void put_value(struct writer *writer, const struct gp_dat_cpu *cpu,
 }
 
 /* "prev_pid=12 next_comm=kq": every field that is the event's own. */
-static void put_fields(struct gp_dat_context *context, const struct gp_dat_cpu *cpu,
-		       const struct gp_dat_format *format, struct gp_event *event)
+static void put_fields(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu,
+		       const struct gp_trace_dat_format *format, struct gp_event *event)
 {
 	struct writer writer = {context->text, 0, sizeof(context->text)};
 
 	for (size_t i = 0; i < format->field_count; i++) {
-		const struct gp_dat_field *field = &format->fields[i];
+		const struct gp_trace_dat_field *field = &format->fields[i];
 
 		if (field->is_common || !strncmp(field->name, "__probe_", 8))
 			continue;
@@ -210,8 +210,8 @@ static bool put_conversion(struct writer *writer, const struct conversion *conve
 	return true;
 }
 
-size_t gp_dat_bprint(struct gp_dat_context *context, const char *format, size_t format_len,
-		     const u8 *p, const u8 *end)
+size_t gp_trace_dat_bprint(struct gp_trace_dat_context *context, const char *format,
+			   size_t format_len, const u8 *p, const u8 *end)
 {
 	struct writer writer = {context->text, 0, sizeof(context->text)};
 	const char *stop = format + format_len;
@@ -240,10 +240,10 @@ size_t gp_dat_bprint(struct gp_dat_context *context, const char *format, size_t 
 }
 
 /* A text that was written into the trace, by whom the address tells. */
-static void print(struct gp_dat_context *context, struct gp_event *event, u64 address,
+static void print(struct gp_trace_dat_context *context, struct gp_event *event, u64 address,
 		  const char *text, size_t len)
 {
-	const struct gp_dat_symbol *symbol = gp_dat_symbol(&context->symbols, address);
+	const struct gp_trace_dat_symbol *symbol = gp_trace_dat_symbol(&context->symbols, address);
 
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\0'))
 		len--;
@@ -256,18 +256,18 @@ static void print(struct gp_dat_context *context, struct gp_event *event, u64 ad
 			? GP_EVENT_MARK
 			: GP_EVENT_POINT;
 	if (event->kind == GP_EVENT_POINT)
-		gp_ftrace_print(event, text, text + len);
+		gp_trace_ftrace_print(event, text, text + len);
 }
 
-static void take_print(struct gp_dat_context *context, const struct gp_dat_cpu *cpu,
-		       const struct gp_dat_format *format, struct gp_event *event)
+static void take_print(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu,
+		       const struct gp_trace_dat_format *format, struct gp_event *event)
 {
-	const struct gp_dat_symbol *known = NULL;
+	const struct gp_trace_dat_symbol *known = NULL;
 	u64 address = 0, at = 0;
 
 	number(cpu, format->address, &address);
 	if (format->format_address && number(cpu, format->format_address, &at))
-		known = gp_dat_symbol_at(&context->prints, at);
+		known = gp_trace_dat_symbol_at(&context->prints, at);
 	if (format->kind == GP_DAT_PRINT && format->buffer - 1 <= cpu->record_len) {
 		const char *text = (const char *)cpu->record + format->buffer - 1;
 
@@ -277,9 +277,9 @@ static void take_print(struct gp_dat_context *context, const struct gp_dat_cpu *
 		print(context, event, address, known->name, known->len);
 	} else if (format->kind == GP_DAT_BPRINT && known &&
 		   format->buffer - 1 <= cpu->record_len) {
-		size_t len = gp_dat_bprint(context, known->name, known->len,
-					   cpu->record + format->buffer - 1,
-					   cpu->record + cpu->record_len);
+		size_t len = gp_trace_dat_bprint(context, known->name, known->len,
+						 cpu->record + format->buffer - 1,
+						 cpu->record + cpu->record_len);
 
 		print(context, event, address, context->text, len);
 	} else {
@@ -291,14 +291,14 @@ static void take_print(struct gp_dat_context *context, const struct gp_dat_cpu *
 
 /* ---- functions ---- */
 
-static bool name_of(struct gp_dat_context *context, const struct gp_dat_cpu *cpu, u32 place,
-		    const char **name, size_t *len)
+static bool name_of(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu,
+		    u32 place, const char **name, size_t *len)
 {
-	const struct gp_dat_symbol *symbol = NULL;
+	const struct gp_trace_dat_symbol *symbol = NULL;
 	u64 address;
 
 	if (number(cpu, place, &address))
-		symbol = gp_dat_symbol(&context->symbols, address);
+		symbol = gp_trace_dat_symbol(&context->symbols, address);
 	if (!symbol)
 		return false;
 	*name = symbol->name;
@@ -306,8 +306,8 @@ static bool name_of(struct gp_dat_context *context, const struct gp_dat_cpu *cpu
 	return true;
 }
 
-static bool take_function(struct gp_dat_context *context, const struct gp_dat_cpu *cpu,
-			  const struct gp_dat_format *format, struct gp_event *event)
+static bool take_function(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu,
+			  const struct gp_trace_dat_format *format, struct gp_event *event)
 {
 	u64 called, returned;
 
@@ -341,7 +341,7 @@ static bool take_function(struct gp_dat_context *context, const struct gp_dat_cp
 
 /* ---- the event ---- */
 
-static int tell_gap(struct gp_dat_context *context, const struct gp_dat_cpu *cpu)
+static int tell_gap(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu)
 {
 	struct gp_event event = {.kind = GP_EVENT_LOST,
 				 .clock = context->stats->clock,
@@ -355,10 +355,10 @@ static int tell_gap(struct gp_dat_context *context, const struct gp_dat_cpu *cpu
 	return context->fn ? context->fn(context->ctx, &event) : 0;
 }
 
-int gp_dat_event(struct gp_dat_context *context, const struct gp_dat_cpu *cpu)
+int gp_trace_dat_event(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu)
 {
 	struct gp_event event;
-	const struct gp_dat_format *format;
+	const struct gp_trace_dat_format *format;
 	u32 type, at;
 	int ret = 0;
 

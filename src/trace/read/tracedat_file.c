@@ -27,77 +27,77 @@ enum {
 
 /* ---- parts ---- */
 
-static int skip_named(struct gp_dat_input *in, const char *name)
+static int skip_named(struct gp_trace_dat_input *in, const char *name)
 {
 	char found[GP_DAT_NAME], *block;
 	size_t len;
-	int error = gp_dat_get_string(in, found);
+	int error = gp_trace_dat_get_string(in, found);
 
 	if (!error && strcmp(found, name))
 		error = -EINVAL;
 	if (!error)
-		error = gp_dat_get_block(in, 8, &block, &len);
+		error = gp_trace_dat_get_block(in, 8, &block, &len);
 	if (!error)
 		free(block);
 	return error;
 }
 
 /* The layout of pages is known by the size of a long. */
-static int take_header(struct gp_dat_input *in)
+static int take_header(struct gp_trace_dat_input *in)
 {
 	int error = skip_named(in, "header_page");
 
 	return error ? error : skip_named(in, "header_event");
 }
 
-static int take_formats(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_formats(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
 	u64 count = 0;
-	int error = gp_dat_get_number(in, 4, &count);
+	int error = gp_trace_dat_get_number(in, 4, &count);
 
 	for (u64 i = 0; i < count && !error; i++) {
 		char *text;
 		size_t len;
 
-		error = gp_dat_get_block(in, 8, &text, &len);
+		error = gp_trace_dat_get_block(in, 8, &text, &len);
 		if (error)
 			break;
-		error = gp_dat_format_add(&reader->context.formats, text, len);
+		error = gp_trace_dat_format_add(&reader->context.formats, text, len);
 		free(text);
 	}
 	return error;
 }
 
-static int take_systems(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_systems(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
 	char name[GP_DAT_NAME];
 	u64 count = 0;
-	int error = gp_dat_get_number(in, 4, &count);
+	int error = gp_trace_dat_get_number(in, 4, &count);
 
 	for (u64 i = 0; i < count && !error; i++) {
-		error = gp_dat_get_string(in, name);
+		error = gp_trace_dat_get_string(in, name);
 		if (!error)
 			error = take_formats(reader, in);
 	}
 	return error;
 }
 
-static int take_list(struct gp_dat_input *in, struct gp_dat_symbols *symbols,
-		     int (*add)(struct gp_dat_symbols *, char *, size_t))
+static int take_list(struct gp_trace_dat_input *in, struct gp_trace_dat_symbols *symbols,
+		     int (*add)(struct gp_trace_dat_symbols *, char *, size_t))
 {
 	char *text;
 	size_t len;
-	int error = gp_dat_get_block(in, 4, &text, &len);
+	int error = gp_trace_dat_get_block(in, 4, &text, &len);
 
 	return error ? error : add(symbols, text, len);
 }
 
 /* "local", or "[local] global mono". */
-static void take_clock(struct gp_dat_reader *reader, const char *text, size_t len)
+static void take_clock(struct gp_trace_dat_reader *reader, const char *text, size_t len)
 {
 	static const struct {
 		const char *name;
-		enum gp_clock clock;
+		enum gp_trace_clock clock;
 		bool ns;
 	} clocks[] = {
 		{"mono", GP_CLOCK_MONOTONIC, true}, {"mono_raw", GP_CLOCK_MONOTONIC_RAW, true},
@@ -117,14 +117,14 @@ static void take_clock(struct gp_dat_reader *reader, const char *text, size_t le
 	}
 }
 
-static int add_cpu(struct gp_dat_reader *reader, u32 number, u64 offset, u64 size, u32 page_size,
-		   bool compressed)
+static int add_cpu(struct gp_trace_dat_reader *reader, u32 number, u64 offset, u64 size,
+		   u32 page_size, bool compressed)
 {
-	struct gp_dat_cpu cpu = {.cpu = number,
-				 .offset = offset,
-				 .left = size,
-				 .page_size = page_size,
-				 .compressed = compressed};
+	struct gp_trace_dat_cpu cpu = {.cpu = number,
+				       .offset = offset,
+				       .left = size,
+				       .page_size = page_size,
+				       .compressed = compressed};
 	u64 chunks = 0;
 
 	if (!size)
@@ -139,10 +139,10 @@ static int add_cpu(struct gp_dat_reader *reader, u32 number, u64 offset, u64 siz
 		cpu.left = reader->file.end - offset;
 	reader->claimed += cpu.left;
 	if (compressed) {
-		struct gp_dat_input in = reader->file;
+		struct gp_trace_dat_input in = reader->file;
 
 		in.at = offset;
-		if (cpu.left < 4 || gp_dat_get_number(&in, 4, &chunks)) {
+		if (cpu.left < 4 || gp_trace_dat_get_number(&in, 4, &chunks)) {
 			reader->context.stats->damaged++;
 			return 0;
 		}
@@ -166,22 +166,22 @@ static bool good_page(u64 size)
 
 /* ---- version 6: one part after the other ---- */
 
-static int take_options_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_options_6(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
 	while (reader->options++ < OPTIONS_MAX) {
 		u64 id = 0, size;
-		int error = gp_dat_get_number(in, 2, &id);
+		int error = gp_trace_dat_get_number(in, 2, &id);
 		char data[512];
 
 		if (error || id == OPTION_DONE)
 			return error;
-		error = gp_dat_get_number(in, 4, &size);
+		error = gp_trace_dat_get_number(in, 4, &size);
 		if (error || size > in->end - in->at)
 			return error ? error : -EINVAL;
 		if (id == OPTION_CLOCK && size < sizeof(data)) {
-			struct gp_dat_input copy = *in;
+			struct gp_trace_dat_input copy = *in;
 
-			error = gp_dat_get(&copy, data, (size_t)size);
+			error = gp_trace_dat_get(&copy, data, (size_t)size);
 			if (!error)
 				take_clock(reader, data, (size_t)size);
 		}
@@ -192,15 +192,15 @@ static int take_options_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 	return -EINVAL;
 }
 
-static int take_cpus_6(struct gp_dat_reader *reader, struct gp_dat_input *in, u64 cpus)
+static int take_cpus_6(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in, u64 cpus)
 {
 	char kind[11] = "";
-	int error = gp_dat_get(in, kind, 10);
+	int error = gp_trace_dat_get(in, kind, 10);
 
 	if (!error && !memcmp(kind, "options  ", 10)) {
 		error = take_options_6(reader, in);
 		if (!error)
-			error = gp_dat_get(in, kind, 10);
+			error = gp_trace_dat_get(in, kind, 10);
 	}
 	if (error)
 		return error;
@@ -211,18 +211,18 @@ static int take_cpus_6(struct gp_dat_reader *reader, struct gp_dat_input *in, u6
 	for (u64 i = 0; i < cpus && !error; i++) {
 		u64 offset = 0, size = 0;
 
-		error = gp_dat_get_number(in, 8, &offset);
+		error = gp_trace_dat_get_number(in, 8, &offset);
 		if (!error)
-			error = gp_dat_get_number(in, 8, &size);
+			error = gp_trace_dat_get_number(in, 8, &size);
 		if (!error)
 			error = add_cpu(reader, (u32)i, offset, size, reader->page_size, false);
 	}
 	return error;
 }
 
-static int take_version_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_version_6(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
-	struct gp_dat_context *context = &reader->context;
+	struct gp_trace_dat_context *context = &reader->context;
 	char *lines;
 	size_t len;
 	u64 cpus = 0;
@@ -233,15 +233,15 @@ static int take_version_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 	if (!error)
 		error = take_systems(reader, in);
 	if (!error)
-		error = take_list(in, &context->symbols, gp_dat_symbols_add);
+		error = take_list(in, &context->symbols, gp_trace_dat_symbols_add);
 	if (!error)
-		error = take_list(in, &context->prints, gp_dat_prints_add);
+		error = take_list(in, &context->prints, gp_trace_dat_prints_add);
 	if (!error)
-		error = gp_dat_get_block(in, 8, &lines, &len);
+		error = gp_trace_dat_get_block(in, 8, &lines, &len);
 	if (error)
 		return error;
 	free(lines); /* names of tasks */
-	error = gp_dat_get_number(in, 4, &cpus);
+	error = gp_trace_dat_get_number(in, 4, &cpus);
 	return error ? error : take_cpus_6(reader, in, cpus);
 }
 
@@ -249,10 +249,10 @@ static int take_version_6(struct gp_dat_reader *reader, struct gp_dat_input *in)
 
 /* The part at an offset: the file itself, or what was compressed there (*owned, freed by the
  * caller). */
-static int open_section(struct gp_dat_reader *reader, u64 offset, struct gp_dat_input *out,
-			u8 **owned)
+static int open_section(struct gp_trace_dat_reader *reader, u64 offset,
+			struct gp_trace_dat_input *out, u8 **owned)
 {
-	struct gp_dat_input in = reader->file;
+	struct gp_trace_dat_input in = reader->file;
 	u64 id, flags = 0, size = 0, packed_size = 0, full = 0;
 	u8 *packed;
 	int error = offset > in.end ? -EINVAL : 0;
@@ -260,21 +260,21 @@ static int open_section(struct gp_dat_reader *reader, u64 offset, struct gp_dat_
 	*owned = NULL;
 	in.at = offset;
 	if (!error)
-		error = gp_dat_get_number(&in, 2, &id);
+		error = gp_trace_dat_get_number(&in, 2, &id);
 	if (!error)
-		error = gp_dat_get_number(&in, 2, &flags);
+		error = gp_trace_dat_get_number(&in, 2, &flags);
 	in.at += 4; /* where its description is */
 	if (!error)
-		error = in.at > in.end ? -EINVAL : gp_dat_get_number(&in, 8, &size);
+		error = in.at > in.end ? -EINVAL : gp_trace_dat_get_number(&in, 8, &size);
 	if (error || size > in.end - in.at)
 		return error ? error : -EINVAL;
 	*out = in;
 	out->end = in.at + size;
 	if (!(flags & SECTION_COMPRESSED))
 		return 0;
-	error = gp_dat_get_number(out, 4, &packed_size);
+	error = gp_trace_dat_get_number(out, 4, &packed_size);
 	if (!error)
-		error = gp_dat_get_number(out, 4, &full);
+		error = gp_trace_dat_get_number(out, 4, &full);
 	if (error || packed_size > out->end - out->at || full > GP_DAT_PART_MAX)
 		return error ? error : -EINVAL;
 	packed = malloc(packed_size ? (size_t)packed_size : 1);
@@ -282,19 +282,19 @@ static int open_section(struct gp_dat_reader *reader, u64 offset, struct gp_dat_
 	if (!packed || !*owned)
 		error = -ENOMEM;
 	if (!error)
-		error = gp_dat_get(out, packed, (size_t)packed_size);
-	if (!error &&
-	    gp_dat_decompress(*owned, (size_t)full, packed, (size_t)packed_size) != (long)full)
+		error = gp_trace_dat_get(out, packed, (size_t)packed_size);
+	if (!error && gp_trace_dat_decompress(*owned, (size_t)full, packed, (size_t)packed_size) !=
+			      (long)full)
 		error = -EINVAL;
 	free(packed);
-	*out = (struct gp_dat_input){.memory = *owned, .end = full};
+	*out = (struct gp_trace_dat_input){.memory = *owned, .end = full};
 	return error;
 }
 
-static int take_section(struct gp_dat_reader *reader, u64 id, u64 offset)
+static int take_section(struct gp_trace_dat_reader *reader, u64 id, u64 offset)
 {
-	struct gp_dat_context *context = &reader->context;
-	struct gp_dat_input in;
+	struct gp_trace_dat_context *context = &reader->context;
+	struct gp_trace_dat_input in;
 	u8 *owned;
 	int error = open_section(reader, offset, &in, &owned);
 
@@ -313,10 +313,10 @@ static int take_section(struct gp_dat_reader *reader, u64 id, u64 offset)
 		error = take_systems(reader, &in);
 		break;
 	case OPTION_SYMBOLS:
-		error = take_list(&in, &context->symbols, gp_dat_symbols_add);
+		error = take_list(&in, &context->symbols, gp_trace_dat_symbols_add);
 		break;
 	case OPTION_PRINTS:
-		error = take_list(&in, &context->prints, gp_dat_prints_add);
+		error = take_list(&in, &context->prints, gp_trace_dat_prints_add);
 		break;
 	}
 	free(owned);
@@ -324,37 +324,37 @@ static int take_section(struct gp_dat_reader *reader, u64 id, u64 offset)
 }
 
 /* Where a buffer is, its name, its clock, and its CPUs. */
-static int take_buffer(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_buffer(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
 	u64 offset, page_size = 0, cpus = 0, flags = 0;
-	struct gp_dat_input section = reader->file;
+	struct gp_trace_dat_input section = reader->file;
 	char name[GP_DAT_NAME], clock[GP_DAT_NAME];
-	int error = gp_dat_get_number(in, 8, &offset);
+	int error = gp_trace_dat_get_number(in, 8, &offset);
 
 	if (!error)
-		error = gp_dat_get_string(in, name);
+		error = gp_trace_dat_get_string(in, name);
 	if (!error)
-		error = gp_dat_get_string(in, clock);
+		error = gp_trace_dat_get_string(in, clock);
 	if (!error)
-		error = gp_dat_get_number(in, 4, &page_size);
+		error = gp_trace_dat_get_number(in, 4, &page_size);
 	if (!error)
-		error = gp_dat_get_number(in, 4, &cpus);
+		error = gp_trace_dat_get_number(in, 4, &cpus);
 	if (!error)
 		error = offset > section.end - 2 ? -EINVAL : 0;
 	section.at = error ? 0 : offset + 2;
 	if (!error)
-		error = gp_dat_get_number(&section, 2, &flags);
+		error = gp_trace_dat_get_number(&section, 2, &flags);
 	if (error || !good_page(page_size))
 		return error ? error : -EINVAL;
 	take_clock(reader, clock, strlen(clock));
 	for (u64 i = 0; i < cpus && !error; i++) {
 		u64 cpu = 0, at = 0, size = 0;
 
-		error = gp_dat_get_number(in, 4, &cpu);
+		error = gp_trace_dat_get_number(in, 4, &cpu);
 		if (!error)
-			error = gp_dat_get_number(in, 8, &at);
+			error = gp_trace_dat_get_number(in, 8, &at);
 		if (!error)
-			error = gp_dat_get_number(in, 8, &size);
+			error = gp_trace_dat_get_number(in, 8, &size);
 		if (!error)
 			error = add_cpu(reader, (u32)cpu, at, size, (u32)page_size,
 					flags & SECTION_COMPRESSED);
@@ -363,27 +363,28 @@ static int take_buffer(struct gp_dat_reader *reader, struct gp_dat_input *in)
 }
 
 /* One section of options; *next is where more are, 0 = none. */
-static int take_options_7(struct gp_dat_reader *reader, struct gp_dat_input *in, u64 *next)
+static int take_options_7(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in,
+			  u64 *next)
 {
 	*next = 0;
 	while (reader->options++ < OPTIONS_MAX) {
 		u64 id = 0, size = 0, offset = 0;
-		int error = gp_dat_get_number(in, 2, &id);
-		struct gp_dat_input data;
+		int error = gp_trace_dat_get_number(in, 2, &id);
+		struct gp_trace_dat_input data;
 
 		if (!error)
-			error = gp_dat_get_number(in, 4, &size);
+			error = gp_trace_dat_get_number(in, 4, &size);
 		if (error || size > in->end - in->at)
 			return error ? error : -EINVAL;
 		data = *in;
 		data.end = in->at + size;
 		in->at += size;
 		if (id == OPTION_DONE)
-			return gp_dat_get_number(&data, 8, next);
+			return gp_trace_dat_get_number(&data, 8, next);
 		if (id == OPTION_BUFFER) {
 			error = take_buffer(reader, &data);
 		} else if (id >= OPTION_HEADER && id <= OPTION_PRINTS) {
-			error = gp_dat_get_number(&data, 8, &offset);
+			error = gp_trace_dat_get_number(&data, 8, &offset);
 			if (!error && !(reader->parts & 1u << id))
 				error = take_section(reader, id, offset);
 			reader->parts |= 1u << id;
@@ -396,16 +397,16 @@ static int take_options_7(struct gp_dat_reader *reader, struct gp_dat_input *in,
 	return -EINVAL;
 }
 
-static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
+static int take_version_7(struct gp_trace_dat_reader *reader, struct gp_trace_dat_input *in)
 {
 	char algorithm[GP_DAT_NAME], version[GP_DAT_NAME];
 	u64 next = 0;
-	int error = gp_dat_get_string(in, algorithm);
+	int error = gp_trace_dat_get_string(in, algorithm);
 
 	if (!error)
-		error = gp_dat_get_string(in, version);
+		error = gp_trace_dat_get_string(in, version);
 	if (!error)
-		error = gp_dat_get_number(in, 8, &next);
+		error = gp_trace_dat_get_number(in, 8, &next);
 	if (error)
 		return error;
 	reader->compressed = strcmp(algorithm, "none") != 0;
@@ -416,7 +417,7 @@ static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
 			  "trace-cmd convert -i FILE -o NEW --compression none"),
 			reader->name, algorithm);
 	for (u32 sections = 0; next && !error; sections++) {
-		struct gp_dat_input section;
+		struct gp_trace_dat_input section;
 		u8 *owned;
 
 		/* One that names itself as the next would be unpacked for ever. */
@@ -433,21 +434,21 @@ static int take_version_7(struct gp_dat_reader *reader, struct gp_dat_input *in)
 
 /* ---- the start ---- */
 
-int gp_dat_open(struct gp_dat_reader *reader)
+int gp_trace_dat_open(struct gp_trace_dat_reader *reader)
 {
 	char magic[GP_DAT_MAGIC_LEN], version[GP_DAT_NAME];
 	u64 endian = 0, long_size = 0, page_size = 0;
-	struct gp_dat_input start = reader->file, *in = &start;
-	int error = gp_dat_get(in, magic, sizeof(magic));
+	struct gp_trace_dat_input start = reader->file, *in = &start;
+	int error = gp_trace_dat_get(in, magic, sizeof(magic));
 
 	if (!error)
-		error = gp_dat_get_string(in, version);
+		error = gp_trace_dat_get_string(in, version);
 	if (!error)
-		error = gp_dat_get_number(in, 1, &endian);
+		error = gp_trace_dat_get_number(in, 1, &endian);
 	if (!error)
-		error = gp_dat_get_number(in, 1, &long_size);
+		error = gp_trace_dat_get_number(in, 1, &long_size);
 	if (!error)
-		error = gp_dat_get_number(in, 4, &page_size);
+		error = gp_trace_dat_get_number(in, 4, &page_size);
 	if (error)
 		return error;
 	reader->context.stats->version = (u32)atoi(version);

@@ -9,7 +9,7 @@
 /* A record's length has at most 27 bits; a page has much less. */
 #define OFFSET_MAX (1u << 20)
 
-void gp_dat_formats_free(struct gp_dat_formats *formats)
+void gp_trace_dat_formats_free(struct gp_trace_dat_formats *formats)
 {
 	for (size_t i = 0; i < formats->count; i++)
 		free(formats->items[i].fields);
@@ -35,7 +35,7 @@ static bool has_word(const char *p, const char *end, const char *word)
 }
 
 /* "	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;" */
-static bool take_field(const char *p, const char *end, struct gp_dat_field *field)
+static bool take_field(const char *p, const char *end, struct gp_trace_dat_field *field)
 {
 	const char *semicolon, *start, *stop;
 	u32 is_signed = 0;
@@ -71,7 +71,7 @@ static bool take_field(const char *p, const char *end, struct gp_dat_field *fiel
 }
 
 /* Offset + 1 of a field that holds a number, 0 = there is none. */
-static u32 place(const struct gp_dat_format *format, const char *name, u32 size)
+static u32 place(const struct gp_trace_dat_format *format, const char *name, u32 size)
 {
 	for (size_t i = 0; i < format->field_count; i++)
 		if (!strcmp(format->fields[i].name, name) &&
@@ -80,13 +80,13 @@ static u32 place(const struct gp_dat_format *format, const char *name, u32 size)
 	return 0;
 }
 
-static bool is(const struct gp_dat_format *format, const char *name)
+static bool is(const struct gp_trace_dat_format *format, const char *name)
 {
 	return !strcmp(format->name, name);
 }
 
 /* What a description is for, by its name and fields. */
-static void classify(struct gp_dat_format *format)
+static void classify(struct gp_trace_dat_format *format)
 {
 	u32 ip = place(format, "ip", 8), func = place(format, "func", 8);
 
@@ -120,13 +120,13 @@ static void classify(struct gp_dat_format *format)
 	}
 }
 
-static int take_lines(struct gp_dat_format *format, const char *p, const char *end, u32 *type,
+static int take_lines(struct gp_trace_dat_format *format, const char *p, const char *end, u32 *type,
 		      bool *has_type)
 {
 	while (p < end) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = newline ? newline : end, *q = p;
-		struct gp_dat_field field = {0};
+		struct gp_trace_dat_field field = {0};
 
 		if (GP_PARSE_LITERAL(&q, stop, "name: ")) {
 			format->name_len = (size_t)(stop - q);
@@ -149,9 +149,9 @@ static int take_lines(struct gp_dat_format *format, const char *p, const char *e
 	return 0;
 }
 
-int gp_dat_format_add(struct gp_dat_formats *formats, const char *text, size_t len)
+int gp_trace_dat_format_add(struct gp_trace_dat_formats *formats, const char *text, size_t len)
 {
-	struct gp_dat_format format = {0};
+	struct gp_trace_dat_format format = {0};
 	bool has_type = false;
 	u32 type = 0;
 	int error;

@@ -5,7 +5,7 @@
 
 #include "trace/read/tracedat_parts.h"
 
-int gp_dat_get(struct gp_dat_input *in, void *out, size_t len)
+int gp_trace_dat_get(struct gp_trace_dat_input *in, void *out, size_t len)
 {
 	size_t done = 0;
 
@@ -28,17 +28,17 @@ int gp_dat_get(struct gp_dat_input *in, void *out, size_t len)
 	return 0;
 }
 
-int gp_dat_get_number(struct gp_dat_input *in, u32 size, u64 *value)
+int gp_trace_dat_get_number(struct gp_trace_dat_input *in, u32 size, u64 *value)
 {
 	u8 bytes[8];
-	int error = gp_dat_get(in, bytes, size);
+	int error = gp_trace_dat_get(in, bytes, size);
 
 	if (!error)
 		*value = gp_dat_number(bytes, size);
 	return error;
 }
 
-int gp_dat_get_string(struct gp_dat_input *in, char *out)
+int gp_trace_dat_get_string(struct gp_trace_dat_input *in, char *out)
 {
 	size_t len = 0;
 	int error;
@@ -46,15 +46,15 @@ int gp_dat_get_string(struct gp_dat_input *in, char *out)
 	do {
 		if (len == GP_DAT_NAME)
 			return -EINVAL;
-		error = gp_dat_get(in, out + len, 1);
+		error = gp_trace_dat_get(in, out + len, 1);
 	} while (!error && out[len++]);
 	return error;
 }
 
-int gp_dat_get_block(struct gp_dat_input *in, u32 length_size, char **out, size_t *len)
+int gp_trace_dat_get_block(struct gp_trace_dat_input *in, u32 length_size, char **out, size_t *len)
 {
 	u64 size;
-	int error = gp_dat_get_number(in, length_size, &size);
+	int error = gp_trace_dat_get_number(in, length_size, &size);
 
 	if (error)
 		return error;
@@ -64,7 +64,7 @@ int gp_dat_get_block(struct gp_dat_input *in, u32 length_size, char **out, size_
 	*out = malloc(*len ? *len : 1);
 	if (!*out)
 		return -ENOMEM;
-	error = gp_dat_get(in, *out, *len);
+	error = gp_trace_dat_get(in, *out, *len);
 	if (error)
 		free(*out);
 	return error;

@@ -21,7 +21,7 @@
 
 /* ---- descriptions of events ---- */
 
-enum gp_dat_kind {
+enum gp_trace_dat_kind {
 	GP_DAT_POINT,
 	GP_DAT_FUNCTION,
 	GP_DAT_GRAPH_ENTRY,
@@ -33,7 +33,7 @@ enum gp_dat_kind {
 	GP_DAT_RETURN, /* a function's return */
 };
 
-struct gp_dat_field {
+struct gp_trace_dat_field {
 	char name[48];
 	u32 offset, size;
 	bool is_signed, is_text, is_common;
@@ -41,29 +41,29 @@ struct gp_dat_field {
 	bool relative; /* that offset counts from behind this field */
 };
 
-struct gp_dat_format {
-	enum gp_dat_kind kind;
+struct gp_trace_dat_format {
+	enum gp_trace_dat_kind kind;
 	char name[64];
 	size_t name_len;
-	struct gp_dat_field *fields;
+	struct gp_trace_dat_field *fields;
 	size_t field_count, field_capacity;
 	/* Of the kinds that need them, else 0 = not there; a place is its offset + 1. */
 	u32 address, parent, buffer, format_address, call_time, return_time;
 };
 
-struct gp_dat_formats {
+struct gp_trace_dat_formats {
 	u16 *by_type; /* number + 1; GP_DAT_TYPES of them */
-	struct gp_dat_format *items;
+	struct gp_trace_dat_format *items;
 	size_t count, capacity;
 };
 
 /* One description; what is not understood is left out. 0 or -ENOMEM. */
-int gp_dat_format_add(struct gp_dat_formats *formats, const char *text, size_t len);
-void gp_dat_formats_free(struct gp_dat_formats *formats);
+int gp_trace_dat_format_add(struct gp_trace_dat_formats *formats, const char *text, size_t len);
+void gp_trace_dat_formats_free(struct gp_trace_dat_formats *formats);
 
 /* ---- addresses ---- */
 
-struct gp_dat_symbol {
+struct gp_trace_dat_symbol {
 	u64 address;
 	const char *name; /* in the text, up to len */
 	u32 len;
@@ -71,27 +71,29 @@ struct gp_dat_symbol {
 
 #define GP_DAT_RECENT 1024
 
-struct gp_dat_symbols {
+struct gp_trace_dat_symbols {
 	char *text;
-	struct gp_dat_symbol *items; /* by address */
+	struct gp_trace_dat_symbol *items; /* by address */
 	size_t count, capacity;
 	u32 recent[GP_DAT_RECENT]; /* what looked-up addresses were: number + 1 */
 	u64 recent_address[GP_DAT_RECENT];
 };
 
 /* /proc/kallsyms' text; takes it. `exact` of the kernel's list of formats. 0 or -ENOMEM. */
-int gp_dat_symbols_add(struct gp_dat_symbols *symbols, char *text, size_t len);
+int gp_trace_dat_symbols_add(struct gp_trace_dat_symbols *symbols, char *text, size_t len);
 /* The kernel's list of formats of prints, `0xADDRESS : "text"`; takes it. */
-int gp_dat_prints_add(struct gp_dat_symbols *prints, char *text, size_t len);
-void gp_dat_symbols_free(struct gp_dat_symbols *symbols);
+int gp_trace_dat_prints_add(struct gp_trace_dat_symbols *prints, char *text, size_t len);
+void gp_trace_dat_symbols_free(struct gp_trace_dat_symbols *symbols);
 /* The symbol that an address is in, or NULL. */
-const struct gp_dat_symbol *gp_dat_symbol(struct gp_dat_symbols *symbols, u64 address);
+const struct gp_trace_dat_symbol *gp_trace_dat_symbol(struct gp_trace_dat_symbols *symbols,
+						      u64 address);
 /* The one that is exactly there, or NULL. */
-const struct gp_dat_symbol *gp_dat_symbol_at(struct gp_dat_symbols *symbols, u64 address);
+const struct gp_trace_dat_symbol *gp_trace_dat_symbol_at(struct gp_trace_dat_symbols *symbols,
+							 u64 address);
 
 /* ---- pages ---- */
 
-struct gp_dat_cpu {
+struct gp_trace_dat_cpu {
 	u32 cpu;
 	u64 offset, left; /* in the file: where the next block is, and how much there is */
 	u32 page_size;
@@ -110,16 +112,16 @@ struct gp_dat_cpu {
 	u64 lost; /* of so many; 0 = not told */
 };
 
-struct gp_dat_pages {
+struct gp_trace_dat_pages {
 	int fd;
 	u32 long_size;
 	u64 file_size;
 	u64 unpacked; /* bytes that may still come out of compressed chunks */
-	struct gp_tracedat_stats *stats;
+	struct gp_trace_tracedat_stats *stats;
 };
 
 /* On to the next event. 1, 0 at the end, or -errno. */
-int gp_dat_cpu_next(struct gp_dat_cpu *cpu, struct gp_dat_pages *pages);
+int gp_trace_dat_cpu_next(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages);
 
 /* Little endian, of 1, 2, 4 or 8 bytes. */
 static inline u64 gp_dat_number(const u8 *p, u32 size)
@@ -131,30 +133,30 @@ static inline u64 gp_dat_number(const u8 *p, u32 size)
 }
 
 /* Decompresses zstd; the bytes, at most room, or -EINVAL. */
-long gp_dat_decompress(void *to, size_t room, const void *from, size_t len);
+long gp_trace_dat_decompress(void *to, size_t room, const void *from, size_t len);
 
 /* ---- events ---- */
 
-struct gp_dat_context {
-	struct gp_dat_formats formats;
-	struct gp_dat_symbols symbols, prints;
+struct gp_trace_dat_context {
+	struct gp_trace_dat_formats formats;
+	struct gp_trace_dat_symbols symbols, prints;
 	u64 number;
 	gp_event_fn fn;
 	void *ctx;
-	struct gp_tracedat_stats *stats;
+	struct gp_trace_tracedat_stats *stats;
 	char text[GP_DAT_TEXT];
 };
 
 /* The record of a CPU as an event, handed on. */
-int gp_dat_event(struct gp_dat_context *context, const struct gp_dat_cpu *cpu);
+int gp_trace_dat_event(struct gp_trace_dat_context *context, const struct gp_trace_dat_cpu *cpu);
 /* A print whose values are behind its format, into context->text; returns its length. */
-size_t gp_dat_bprint(struct gp_dat_context *context, const char *format, size_t format_len,
-		     const u8 *p, const u8 *end);
+size_t gp_trace_dat_bprint(struct gp_trace_dat_context *context, const char *format,
+			   size_t format_len, const u8 *p, const u8 *end);
 
 /* ---- the file ---- */
 
 /* Bytes to be read, of the file or of a part that was decompressed. */
-struct gp_dat_input {
+struct gp_trace_dat_input {
 	int fd;
 	const u8 *memory; /* NULL = the file */
 	u64 at, end;
@@ -163,19 +165,19 @@ struct gp_dat_input {
 #define GP_DAT_NAME 256 /* of the strings in the file */
 
 /* Each is -EINVAL where there is not as much. A string has room for GP_DAT_NAME bytes. */
-int gp_dat_get(struct gp_dat_input *in, void *out, size_t len);
-int gp_dat_get_number(struct gp_dat_input *in, u32 size, u64 *value);
-int gp_dat_get_string(struct gp_dat_input *in, char *out);
+int gp_trace_dat_get(struct gp_trace_dat_input *in, void *out, size_t len);
+int gp_trace_dat_get_number(struct gp_trace_dat_input *in, u32 size, u64 *value);
+int gp_trace_dat_get_string(struct gp_trace_dat_input *in, char *out);
 /* A block with its length, of so many bytes, in front; freed by the caller. */
-int gp_dat_get_block(struct gp_dat_input *in, u32 length_size, char **out, size_t *len);
+int gp_trace_dat_get_block(struct gp_trace_dat_input *in, u32 length_size, char **out, size_t *len);
 
-struct gp_dat_reader {
-	struct gp_dat_input file;
+struct gp_trace_dat_reader {
+	struct gp_trace_dat_input file;
 	const char *name;
 	struct gp_diag *diag;
-	struct gp_dat_context context;
-	struct gp_dat_pages pages;
-	struct gp_dat_cpu *cpus;
+	struct gp_trace_dat_context context;
+	struct gp_trace_dat_pages pages;
+	struct gp_trace_dat_cpu *cpus;
 	size_t cpu_count, cpu_capacity;
 	u32 page_size;
 	bool compressed;
@@ -188,6 +190,6 @@ struct gp_dat_reader {
 
 /* Reads everything but the pages. 0 or -errno; -EINVAL where it is cut or damaged, of which nothing
  * was said. */
-int gp_dat_open(struct gp_dat_reader *reader);
+int gp_trace_dat_open(struct gp_trace_dat_reader *reader);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "trace/read/tracedat_parts.h"
 
-void gp_dat_symbols_free(struct gp_dat_symbols *symbols)
+void gp_trace_dat_symbols_free(struct gp_trace_dat_symbols *symbols)
 {
 	free(symbols->text);
 	free(symbols->items);
@@ -15,7 +15,7 @@ void gp_dat_symbols_free(struct gp_dat_symbols *symbols)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct gp_dat_symbol *x = a, *y = b;
+	const struct gp_trace_dat_symbol *x = a, *y = b;
 
 	/* Of several at one address the first stays first. */
 	if (x->address != y->address)
@@ -24,7 +24,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* "ffffffffc0a01230 t init_mqd.isra.0\t[amdgpu]": the name without what the compiler added. */
-static bool take_symbol(const char *p, const char *end, struct gp_dat_symbol *symbol)
+static bool take_symbol(const char *p, const char *end, struct gp_trace_dat_symbol *symbol)
 {
 	const char *start;
 
@@ -44,7 +44,7 @@ static bool take_symbol(const char *p, const char *end, struct gp_dat_symbol *sy
 }
 
 /* `0xffffffff82a3c120 : "[KFD-TRACE] %s\n"`: the text, its escapes undone in place. */
-static bool take_print(char *p, char *end, struct gp_dat_symbol *symbol)
+static bool take_print(char *p, char *end, struct gp_trace_dat_symbol *symbol)
 {
 	const char *q = p;
 	char *open = memchr(p, '"', (size_t)(end - p)), *close = end, *out;
@@ -70,9 +70,9 @@ static bool take_print(char *p, char *end, struct gp_dat_symbol *symbol)
 }
 
 /* Of several at one address the first stays: a look-up need not walk over the others. */
-static void sort(struct gp_dat_symbols *symbols)
+static void sort(struct gp_trace_dat_symbols *symbols)
 {
-	struct gp_dat_symbol *items = symbols->items;
+	struct gp_trace_dat_symbol *items = symbols->items;
 	size_t kept = 1;
 
 	qsort(items, symbols->count, sizeof(*items), by_address);
@@ -82,7 +82,7 @@ static void sort(struct gp_dat_symbols *symbols)
 	symbols->count = kept;
 }
 
-static int add(struct gp_dat_symbols *symbols, char *text, size_t len, bool prints)
+static int add(struct gp_trace_dat_symbols *symbols, char *text, size_t len, bool prints)
 {
 	char *p = text, *end = text + len;
 	int error = 0;
@@ -94,7 +94,7 @@ static int add(struct gp_dat_symbols *symbols, char *text, size_t len, bool prin
 	symbols->text = text;
 	while (p < end && !error) {
 		char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
-		struct gp_dat_symbol symbol;
+		struct gp_trace_dat_symbol symbol;
 
 		if (prints ? take_print(p, stop, &symbol) : take_symbol(p, stop, &symbol)) {
 			error = gp_array_grow((void **)&symbols->items, symbols->count,
@@ -109,18 +109,18 @@ static int add(struct gp_dat_symbols *symbols, char *text, size_t len, bool prin
 	return error;
 }
 
-int gp_dat_symbols_add(struct gp_dat_symbols *symbols, char *text, size_t len)
+int gp_trace_dat_symbols_add(struct gp_trace_dat_symbols *symbols, char *text, size_t len)
 {
 	return add(symbols, text, len, false);
 }
 
-int gp_dat_prints_add(struct gp_dat_symbols *prints, char *text, size_t len)
+int gp_trace_dat_prints_add(struct gp_trace_dat_symbols *prints, char *text, size_t len)
 {
 	return add(prints, text, len, true);
 }
 
 /* The last one that is not behind the address; number + 1. */
-static u32 search(const struct gp_dat_symbols *symbols, u64 address)
+static u32 search(const struct gp_trace_dat_symbols *symbols, u64 address)
 {
 	size_t low = 0, high = symbols->count;
 
@@ -135,7 +135,8 @@ static u32 search(const struct gp_dat_symbols *symbols, u64 address)
 	return (u32)low;
 }
 
-const struct gp_dat_symbol *gp_dat_symbol(struct gp_dat_symbols *symbols, u64 address)
+const struct gp_trace_dat_symbol *gp_trace_dat_symbol(struct gp_trace_dat_symbols *symbols,
+						      u64 address)
 {
 	size_t slot = (size_t)((address ^ address >> 11) % GP_DAT_RECENT);
 
@@ -150,9 +151,10 @@ const struct gp_dat_symbol *gp_dat_symbol(struct gp_dat_symbols *symbols, u64 ad
 	return &symbols->items[symbols->recent[slot] - 1];
 }
 
-const struct gp_dat_symbol *gp_dat_symbol_at(struct gp_dat_symbols *symbols, u64 address)
+const struct gp_trace_dat_symbol *gp_trace_dat_symbol_at(struct gp_trace_dat_symbols *symbols,
+							 u64 address)
 {
-	const struct gp_dat_symbol *symbol = gp_dat_symbol(symbols, address);
+	const struct gp_trace_dat_symbol *symbol = gp_trace_dat_symbol(symbols, address);
 
 	return symbol && symbol->address == address ? symbol : NULL;
 }

@@ -4,12 +4,12 @@
 
 #include "vgpu/cp/cp_state.h"
 
-static u8 *probe(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
+static u8 *probe(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 {
-	u8 *memory = gp_vk_gpu_pointer(cp->client, gpu_id, va, size), byte;
+	u8 *memory = gp_vgpu_gpu_pointer(cp->client, gpu_id, va, size), byte;
 
-	if (!memory || gp_vk_copy_in(&byte, (u64)(uintptr_t)memory, 1) ||
-	    (size > 1 && gp_vk_copy_in(&byte, (u64)(uintptr_t)memory + size - 1, 1)))
+	if (!memory || gp_vgpu_copy_in(&byte, (u64)(uintptr_t)memory, 1) ||
+	    (size > 1 && gp_vgpu_copy_in(&byte, (u64)(uintptr_t)memory + size - 1, 1)))
 		return NULL;
 	return memory;
 }
@@ -30,17 +30,17 @@ static bool can_write(const void *at, size_t size)
 	return can;
 }
 
-bool gp_cp_can_ask(void)
+bool gp_vgpu_cp_can_ask(void)
 {
 	_Alignas(GP_CP_PAGE_BYTES) char page[GP_CP_PAGE_BYTES] = {0};
 
 	return can_write(page, 1);
 }
 
-void *gp_cp_place(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
+void *gp_vgpu_cp_place(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 {
-	struct gp_cp_page *entry = &cp->pages[va / GP_CP_PAGE_BYTES % GP_CP_PAGES];
-	u8 *memory = gp_cp_pointer(cp, gpu_id, va, size);
+	struct gp_vgpu_cp_page *entry = &cp->pages[va / GP_CP_PAGE_BYTES % GP_CP_PAGES];
+	u8 *memory = gp_vgpu_cp_pointer(cp, gpu_id, va, size);
 	bool cached = memory && entry->step == cp->step && entry->page == va / GP_CP_PAGE_BYTES &&
 		      entry->gpu_id == gpu_id && memory == entry->memory + va % GP_CP_PAGE_BYTES;
 
@@ -53,10 +53,10 @@ void *gp_cp_place(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
 	return memory;
 }
 
-void *gp_cp_pointer(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
+void *gp_vgpu_cp_pointer(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size)
 {
 	u64 page = va / GP_CP_PAGE_BYTES, offset = va % GP_CP_PAGE_BYTES;
-	struct gp_cp_page *entry = &cp->pages[page % GP_CP_PAGES];
+	struct gp_vgpu_cp_page *entry = &cp->pages[page % GP_CP_PAGES];
 
 	if (size > GP_CP_PAGE_BYTES - offset)
 		return probe(cp, gpu_id, va, size);
@@ -66,14 +66,14 @@ void *gp_cp_pointer(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size)
 		/* What the GPU has may be less than the page. */
 		if (!memory)
 			return probe(cp, gpu_id, va, size);
-		*entry = (struct gp_cp_page){cp->step, page, gpu_id, memory, false};
+		*entry = (struct gp_vgpu_cp_page){cp->step, page, gpu_id, memory, false};
 	}
 	return entry->memory + offset;
 }
 
-int gp_cp_read(struct gp_vk_cp *cp, u32 gpu_id, u64 va, void *to, size_t size)
+int gp_vgpu_cp_read(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, void *to, size_t size)
 {
-	const void *from = gp_cp_pointer(cp, gpu_id, va, size);
+	const void *from = gp_vgpu_cp_pointer(cp, gpu_id, va, size);
 
 	if (!from)
 		return -EFAULT;
@@ -81,24 +81,24 @@ int gp_cp_read(struct gp_vk_cp *cp, u32 gpu_id, u64 va, void *to, size_t size)
 	return 0;
 }
 
-int gp_cp_write(struct gp_vk_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size)
+int gp_vgpu_cp_write(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size)
 {
-	void *to = gp_vk_gpu_pointer(cp->client, gpu_id, va, size);
+	void *to = gp_vgpu_gpu_pointer(cp->client, gpu_id, va, size);
 
-	return to ? gp_vk_copy_out((u64)(uintptr_t)to, from, size) : -EFAULT;
+	return to ? gp_vgpu_copy_out((u64)(uintptr_t)to, from, size) : -EFAULT;
 }
 
 /* CPU address of what the GPU has there; NULL and in *fault the first byte that it has not. */
-static void *locate(struct gp_vk_cp *cp, u32 gpu_id, u64 va, u64 size, u64 *fault)
+static void *locate(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, u64 size, u64 *fault)
 {
-	void *memory = gp_vk_gpu_pointer(cp->client, gpu_id, va, size);
+	void *memory = gp_vgpu_gpu_pointer(cp->client, gpu_id, va, size);
 	u64 has = 0, has_not = size;
 
 	*fault = va;
 	while (!memory && has_not - has > 1) {
 		u64 middle = has + (has_not - has) / 2;
 
-		if (gp_vk_gpu_pointer(cp->client, gpu_id, va, middle))
+		if (gp_vgpu_gpu_pointer(cp->client, gpu_id, va, middle))
 			has = middle;
 		else
 			has_not = middle;
@@ -107,7 +107,7 @@ static void *locate(struct gp_vk_cp *cp, u32 gpu_id, u64 va, u64 size, u64 *faul
 	return memory;
 }
 
-int gp_cp_copy(struct gp_vk_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 *fault)
+int gp_vgpu_cp_copy(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 *fault)
 {
 	const void *source;
 	void *target;
@@ -120,11 +120,11 @@ int gp_cp_copy(struct gp_vk_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 
 	target = locate(cp, gpu_id, to, size, fault);
 	if (!target)
 		return -EFAULT;
-	return gp_vk_copy_out((u64)(uintptr_t)target, source, size);
+	return gp_vgpu_copy_out((u64)(uintptr_t)target, source, size);
 }
 
-int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32 pattern_bytes,
-	       u64 count, u64 *fault)
+int gp_vgpu_cp_fill(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, const void *pattern,
+		    u32 pattern_bytes, u64 count, u64 *fault)
 {
 	u64 size, chunk = GP_CP_SCRATCHPAD_BYTES - GP_CP_SCRATCHPAD_BYTES % pattern_bytes;
 	u8 *target;
@@ -142,7 +142,8 @@ int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32
 		memcpy(cp->scratchpad + i, pattern, pattern_bytes);
 	for (u64 done = 0; done < size; done += chunk) {
 		u64 part = size - done < chunk ? size - done : chunk;
-		int result = gp_vk_copy_out((u64)(uintptr_t)(target + done), cp->scratchpad, part);
+		int result =
+			gp_vgpu_copy_out((u64)(uintptr_t)(target + done), cp->scratchpad, part);
 
 		if (result) {
 			*fault = to + done;
@@ -152,13 +153,14 @@ int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32
 	return 0;
 }
 
-int gp_cp_copy_box(struct gp_vk_cp *cp, u32 gpu_id, const struct gp_cp_box *box, u64 *fault)
+int gp_vgpu_cp_copy_box(struct gp_vgpu_cp *cp, u32 gpu_id, const struct gp_vgpu_cp_box *box,
+			u64 *fault)
 {
 	for (u64 z = 0; z < box->depth; z++) {
 		for (u64 y = 0; y < box->height; y++) {
 			u64 to = box->to + z * box->to_slice + y * box->to_pitch;
 			u64 from = box->from + z * box->from_slice + y * box->from_pitch;
-			int result = gp_cp_copy(cp, gpu_id, to, from, box->width, fault);
+			int result = gp_vgpu_cp_copy(cp, gpu_id, to, from, box->width, fault);
 
 			if (result)
 				return result;

@@ -12,9 +12,9 @@ union aql_packet {
 	struct gp_aql_barrier_value value;
 };
 
-bool gp_cp_amd_queue(const struct gp_cp_ring *ring, struct gp_amd_queue *out)
+bool gp_vgpu_cp_amd_queue(const struct gp_vgpu_cp_ring *ring, struct gp_amd_queue *out)
 {
-	return ring->amd_queue && !gp_vk_copy_in(out, ring->amd_queue, sizeof(*out));
+	return ring->amd_queue && !gp_vgpu_copy_in(out, ring->amd_queue, sizeof(*out));
 }
 
 /* Bits 1 to 8 of the code are the packet errors 16 to 23 of the debug interface. */
@@ -27,20 +27,20 @@ static u32 packet_exception(u32 code)
 	return GP_KFD_EC_QUEUE_PACKET_FIRST + bit - 1;
 }
 
-void gp_cp_queue_error(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 code)
+void gp_vgpu_cp_queue_error(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 code)
 {
 	u32 exception = packet_exception(code);
 	struct gp_amd_queue queue;
 
 	ring->hold = GP_CP_HALTED;
-	if (exception && gp_cp_exception(cp, ring, exception))
+	if (exception && gp_vgpu_cp_exception(cp, ring, exception))
 		return;
-	if (gp_cp_amd_queue(ring, &queue))
-		gp_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal, code);
+	if (gp_vgpu_cp_amd_queue(ring, &queue))
+		gp_vgpu_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal, code);
 }
 
-static enum gp_cp_verdict barrier_ready(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-					const struct gp_aql_barrier *packet, bool any)
+static enum gp_vgpu_cp_verdict barrier_ready(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+					     const struct gp_aql_barrier *packet, bool any)
 {
 	u32 count = 0, met = 0;
 
@@ -50,8 +50,8 @@ static enum gp_cp_verdict barrier_ready(struct gp_vk_cp *cp, struct gp_cp_ring *
 		if (!packet->dependencies[i])
 			continue;
 		count++;
-		if (gp_cp_signal_load(cp, ring->gpu_id, packet->dependencies[i], &value)) {
-			gp_cp_fault(cp, ring, packet->dependencies[i]);
+		if (gp_vgpu_cp_signal_load(cp, ring->gpu_id, packet->dependencies[i], &value)) {
+			gp_vgpu_cp_fault(cp, ring, packet->dependencies[i]);
 			return GP_CP_LATER;
 		}
 		met += value == 0;
@@ -75,23 +75,24 @@ static bool compare(s64 value, u32 condition, s64 reference)
 	}
 }
 
-static enum gp_cp_verdict barrier_value_ready(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-					      const struct gp_aql_barrier_value *packet)
+static enum gp_vgpu_cp_verdict barrier_value_ready(struct gp_vgpu_cp *cp,
+						   struct gp_vgpu_cp_ring *ring,
+						   const struct gp_aql_barrier_value *packet)
 {
 	s64 value;
 
 	if (!packet->signal)
 		return GP_CP_SUBMIT;
-	if (gp_cp_signal_load(cp, ring->gpu_id, packet->signal, &value)) {
-		gp_cp_fault(cp, ring, packet->signal);
+	if (gp_vgpu_cp_signal_load(cp, ring->gpu_id, packet->signal, &value)) {
+		gp_vgpu_cp_fault(cp, ring, packet->signal);
 		return GP_CP_LATER;
 	}
 	return compare(value & packet->mask, packet->condition, packet->value) ? GP_CP_SUBMIT
 									       : GP_CP_LATER;
 }
 
-static enum gp_cp_verdict vendor_ready(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-				       const struct gp_aql_barrier_value *packet, u32 *error)
+static enum gp_vgpu_cp_verdict vendor_ready(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+					    const struct gp_aql_barrier_value *packet, u32 *error)
 {
 	switch (packet->format) {
 	case GP_AQL_FORMAT_PM4_IB: /* ROCr flushes caches with it, and there are none */
@@ -105,13 +106,13 @@ static enum gp_cp_verdict vendor_ready(struct gp_vk_cp *cp, struct gp_cp_ring *r
 	return GP_CP_ERROR_OUT;
 }
 
-static enum gp_cp_verdict examine(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-				  const union aql_packet *packet, struct gp_vgpu_work *work,
-				  enum gp_cp_blit *blit, u32 *error)
+static enum gp_vgpu_cp_verdict examine(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+				       const union aql_packet *packet, struct gp_vgpu_work *work,
+				       enum gp_vgpu_cp_blit *blit, u32 *error)
 {
 	switch (gp_aql_type(packet->header)) {
 	case GP_AQL_KERNEL_DISPATCH:
-		return gp_cp_dispatch(cp, ring, &packet->dispatch, work, blit, error);
+		return gp_vgpu_cp_dispatch(cp, ring, &packet->dispatch, work, blit, error);
 	case GP_AQL_BARRIER_AND:
 		return barrier_ready(cp, ring, &packet->barrier, false);
 	case GP_AQL_BARRIER_OR:
@@ -125,22 +126,23 @@ static enum gp_cp_verdict examine(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
 }
 
 /* True once the runtime has taken single-use scratch back. */
-static bool reclaimed(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+static bool reclaimed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	struct gp_amd_queue queue;
 	s64 value;
 
-	return !gp_cp_amd_queue(ring, &queue) ||
+	return !gp_vgpu_cp_amd_queue(ring, &queue) ||
 	       (!(queue.queue_properties & GP_AMD_QUEUE_SCRATCH_ONCE) &&
-		!gp_cp_signal_load(cp, ring->gpu_id, queue.queue_inactive_signal, &value) &&
+		!gp_vgpu_cp_signal_load(cp, ring->gpu_id, queue.queue_inactive_signal, &value) &&
 		value == 0);
 }
 
-static bool hand_over(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const union aql_packet *packet,
-		      struct gp_vgpu_work *work, enum gp_cp_blit blit)
+static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+		      const union aql_packet *packet, struct gp_vgpu_work *work,
+		      enum gp_vgpu_cp_blit blit)
 {
 	bool bit = packet->header & GP_AQL_HEADER_BARRIER;
-	struct gp_cp_record *record = gp_cp_record_take(cp, ring);
+	struct gp_vgpu_cp_record *record = gp_vgpu_cp_record_take(cp, ring);
 
 	if (!record)
 		return false;
@@ -156,15 +158,15 @@ static bool hand_over(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const union 
 	record->end = ring->fetched;
 	record->blit = blit;
 	memcpy(record->packet, packet, sizeof(record->packet));
-	gp_cp_submit(cp, record, work);
+	gp_vgpu_cp_submit(cp, record, work);
 	return true;
 }
 
-static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u64 packets = ring->queue.ring_bytes / GP_AQL_PACKET_BYTES;
 	u64 written = __atomic_load_n(ring->write_pointer, __ATOMIC_ACQUIRE);
-	enum gp_cp_blit blit = GP_CP_BLIT_NONE;
+	enum gp_vgpu_cp_blit blit = GP_CP_BLIT_NONE;
 	struct gp_vgpu_work work = {0};
 	union aql_packet packet;
 	u32 error = 0;
@@ -192,7 +194,7 @@ static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
 	case GP_CP_ERROR_OUT:
 		/* The runtime looks for the bad packet at the read index. */
 		if (ring->launched == ring->fetched)
-			gp_cp_queue_error(cp, ring, error);
+			gp_vgpu_cp_queue_error(cp, ring, error);
 		return false;
 	default:
 		if (ring->hold == GP_CP_READY)
@@ -201,7 +203,7 @@ static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
 	}
 }
 
-bool gp_cp_aql_fetch(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+bool gp_vgpu_cp_aql_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	bool moved = false;
 
@@ -213,7 +215,7 @@ bool gp_cp_aql_fetch(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
 	return moved;
 }
 
-void gp_cp_aql_launched(struct gp_cp_ring *ring, const struct gp_cp_record *record)
+void gp_vgpu_cp_aql_launched(struct gp_vgpu_cp_ring *ring, const struct gp_vgpu_cp_record *record)
 {
 	u64 packets = ring->queue.ring_bytes / GP_AQL_PACKET_BYTES;
 	u8 *slot = ring->base + (record->end - 1) % packets * GP_AQL_PACKET_BYTES;
@@ -223,30 +225,34 @@ void gp_cp_aql_launched(struct gp_cp_ring *ring, const struct gp_cp_record *reco
 	__atomic_store_n(ring->read_pointer, record->end, __ATOMIC_RELEASE);
 }
 
-static void scratch_over(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+static void scratch_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	struct gp_amd_queue queue;
 
 	ring->scratch_once = false;
-	if (!gp_cp_amd_queue(ring, &queue) || !(queue.queue_properties & GP_AMD_QUEUE_SCRATCH_ONCE))
+	if (!gp_vgpu_cp_amd_queue(ring, &queue) ||
+	    !(queue.queue_properties & GP_AMD_QUEUE_SCRATCH_ONCE))
 		return;
 	ring->reclaim_asked = true;
-	gp_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal, GP_AQL_SCRATCH_RECLAIM);
+	gp_vgpu_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal,
+				GP_AQL_SCRATCH_RECLAIM);
 }
 
-void gp_cp_aql_completed(struct gp_vk_cp *cp, struct gp_cp_ring *ring, struct gp_cp_record *record,
-			 const struct gp_vgpu_done *done)
+void gp_vgpu_cp_aql_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+			      struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done)
 {
 	u64 signal = record->barrier.completion_signal; /* at the same place in every packet */
 	u64 fault = 0;
 
 	if (record->blit != GP_CP_BLIT_NONE &&
-	    gp_cp_blit(cp, ring->gpu_id, record->blit, record->dispatch.kernarg_address, &fault)) {
-		gp_cp_fault(cp, ring, fault);
+	    gp_vgpu_cp_blit(cp, ring->gpu_id, record->blit, record->dispatch.kernarg_address,
+			    &fault)) {
+		gp_vgpu_cp_fault(cp, ring, fault);
 		return;
 	}
 	if (ring->scratch_once && ring->fetched == record->end)
 		scratch_over(cp, ring);
-	if (gp_cp_signal_complete(cp, ring->gpu_id, signal, done->start_raw_ns, done->end_raw_ns))
-		gp_cp_fault(cp, ring, signal);
+	if (gp_vgpu_cp_signal_complete(cp, ring->gpu_id, signal, done->start_raw_ns,
+				       done->end_raw_ns))
+		gp_vgpu_cp_fault(cp, ring, signal);
 }

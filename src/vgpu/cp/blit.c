@@ -56,7 +56,7 @@ static bool begins(const u32 *code, u32 words, const u32 *pattern, u32 pattern_w
 	return words >= pattern_words && !memcmp(code, pattern, pattern_words * sizeof(*code));
 }
 
-enum gp_cp_blit gp_cp_blit_by_code(const u32 *code, u32 words)
+enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words)
 {
 	if (begins(code, words, copy_aligned, GP_ARRAY_SIZE(copy_aligned)))
 		return GP_CP_ROCR_COPY_ALIGNED;
@@ -67,12 +67,13 @@ enum gp_cp_blit gp_cp_blit_by_code(const u32 *code, u32 words)
 	return GP_CP_BLIT_NONE;
 }
 
-static int copy(struct gp_vk_cp *cp, u32 gpu_id, u64 to, u64 from, u64 end, u64 *fault)
+static int copy(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, u64 from, u64 end, u64 *fault)
 {
-	return end < from ? 0 : gp_cp_copy(cp, gpu_id, to, from, end - from, fault);
+	return end < from ? 0 : gp_vgpu_cp_copy(cp, gpu_id, to, from, end - from, fault);
 }
 
-int gp_cp_blit(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg, u64 *fault)
+int gp_vgpu_cp_blit(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+		    u64 *fault)
 {
 	union {
 		struct copy_aligned_arguments aligned;
@@ -84,9 +85,9 @@ int gp_cp_blit(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernar
 							   : sizeof(a.fill);
 
 	if (blit > GP_CP_ROCR_FILL)
-		return gp_cp_blit_hip(cp, gpu_id, blit, kernarg, fault);
+		return gp_vgpu_cp_blit_hip(cp, gpu_id, blit, kernarg, fault);
 	*fault = kernarg;
-	if (gp_cp_read(cp, gpu_id, kernarg, &a, size))
+	if (gp_vgpu_cp_read(cp, gpu_id, kernarg, &a, size))
 		return -EFAULT;
 	switch (blit) {
 	case GP_CP_ROCR_COPY_ALIGNED:
@@ -98,8 +99,8 @@ int gp_cp_blit(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernar
 	case GP_CP_ROCR_FILL:
 		if (a.fill.end < a.fill.phases[0])
 			return 0;
-		return gp_cp_fill(cp, gpu_id, a.fill.phases[0], &a.fill.value, sizeof(u32),
-				  (a.fill.end - a.fill.phases[0]) / sizeof(u32), fault);
+		return gp_vgpu_cp_fill(cp, gpu_id, a.fill.phases[0], &a.fill.value, sizeof(u32),
+				       (a.fill.end - a.fill.phases[0]) / sizeof(u32), fault);
 	default:
 		return 0;
 	}

@@ -56,7 +56,7 @@ _Static_assert(offsetof(struct fill_arguments, offset) == 48, "fillBufferAligned
 
 static const struct {
 	const char *name;
-	enum gp_cp_blit blit;
+	enum gp_vgpu_cp_blit blit;
 	u32 bytes; /* of the arguments */
 } kernels[] = {
 	{"copyBuffer", GP_CP_HIP_COPY_BUFFER, 44},
@@ -73,7 +73,7 @@ static const struct {
 	{"copyImage1DA", GP_CP_HIP_IMAGE_TO_IMAGE, 64},
 };
 
-enum gp_cp_blit gp_cp_blit_by_name(const char *name, u32 kernarg_bytes)
+enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, u32 kernarg_bytes)
 {
 	if (strncmp(name, PREFIX, strlen(PREFIX)))
 		return GP_CP_BLIT_NONE;
@@ -85,7 +85,7 @@ enum gp_cp_blit gp_cp_blit_by_name(const char *name, u32 kernarg_bytes)
 	return GP_CP_BLIT_NONE;
 }
 
-static u32 argument_bytes(enum gp_cp_blit blit)
+static u32 argument_bytes(enum gp_vgpu_cp_blit blit)
 {
 	for (u32 i = 0; i < GP_ARRAY_SIZE(kernels); i++) {
 		if (kernels[i].blit == blit)
@@ -95,27 +95,30 @@ static u32 argument_bytes(enum gp_cp_blit blit)
 }
 
 /* copyBuffer: one work item per dword and one more for the bytes that remain. */
-static int copy_buffer(struct gp_vk_cp *cp, u32 gpu_id, const struct copy_arguments *a, u64 *fault)
+static int copy_buffer(struct gp_vgpu_cp *cp, u32 gpu_id, const struct copy_arguments *a,
+		       u64 *fault)
 {
 	u64 bytes = a->last == COPY_BUFFER_BYTES ? a->size
 		    : a->size                    ? (a->size - 1) * sizeof(u32) + a->last
 						 : 0;
 
-	return gp_cp_copy(cp, gpu_id, a->to + a->to_origin, a->from + a->from_origin, bytes, fault);
+	return gp_vgpu_cp_copy(cp, gpu_id, a->to + a->to_origin, a->from + a->from_origin, bytes,
+			       fault);
 }
 
-static int copy_aligned(struct gp_vk_cp *cp, u32 gpu_id, const struct copy_arguments *a, u64 *fault)
+static int copy_aligned(struct gp_vgpu_cp *cp, u32 gpu_id, const struct copy_arguments *a,
+			u64 *fault)
 {
 	u64 element = a->last == 16 ? 16 : 4;
 
-	return gp_cp_copy(cp, gpu_id, a->to + a->to_origin * element,
-			  a->from + a->from_origin * element, a->size * element, fault);
+	return gp_vgpu_cp_copy(cp, gpu_id, a->to + a->to_origin * element,
+			       a->from + a->from_origin * element, a->size * element, fault);
 }
 
-static int copy_rect(struct gp_vk_cp *cp, u32 gpu_id, const struct rect_arguments *a, u64 element,
+static int copy_rect(struct gp_vgpu_cp *cp, u32 gpu_id, const struct rect_arguments *a, u64 element,
 		     u64 *fault)
 {
-	struct gp_cp_box box = {
+	struct gp_vgpu_cp_box box = {
 		.to = a->to + a->to_rect.start * element,
 		.from = a->from + a->from_rect.start * element,
 		.width = a->width * element,
@@ -127,10 +130,10 @@ static int copy_rect(struct gp_vk_cp *cp, u32 gpu_id, const struct rect_argument
 		.from_slice = a->from_rect.slice * element,
 	};
 
-	return gp_cp_copy_box(cp, gpu_id, &box, fault);
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
-static int fill(struct gp_vk_cp *cp, u32 gpu_id, const struct fill_arguments *a, bool rows,
+static int fill(struct gp_vgpu_cp *cp, u32 gpu_id, const struct fill_arguments *a, bool rows,
 		u64 *fault)
 {
 	u8 pattern[PATTERN_MAX];
@@ -146,14 +149,14 @@ static int fill(struct gp_vk_cp *cp, u32 gpu_id, const struct fill_arguments *a,
 	*fault = a->pattern;
 	if (!bytes || bytes > sizeof(pattern))
 		return bytes ? -EFAULT : 0;
-	if (gp_cp_read(cp, gpu_id, a->pattern, pattern, bytes))
+	if (gp_vgpu_cp_read(cp, gpu_id, a->pattern, pattern, bytes))
 		return -EFAULT;
 	if (!rows)
-		return gp_cp_fill(cp, gpu_id, a->targets[which] + a->offset * element, pattern,
-				  (u32)bytes, a->count, fault);
+		return gp_vgpu_cp_fill(cp, gpu_id, a->targets[which] + a->offset * element, pattern,
+				       (u32)bytes, a->count, fault);
 	for (u64 y = 0; y < a->height; y++) {
 		u64 row = a->targets[which] + (a->offset + y * a->pitch) * element;
-		int result = gp_cp_fill(cp, gpu_id, row, pattern, (u32)bytes, a->count, fault);
+		int result = gp_vgpu_cp_fill(cp, gpu_id, row, pattern, (u32)bytes, a->count, fault);
 
 		if (result)
 			return result;
@@ -161,12 +164,12 @@ static int fill(struct gp_vk_cp *cp, u32 gpu_id, const struct fill_arguments *a,
 	return 0;
 }
 
-static int stream_write(struct gp_vk_cp *cp, u32 gpu_id, const struct stream_arguments *a,
+static int stream_write(struct gp_vgpu_cp *cp, u32 gpu_id, const struct stream_arguments *a,
 			u64 *fault)
 {
 	u64 address = a->target32 ? a->target32 : a->target64;
 	size_t size = a->target32 ? sizeof(u32) : sizeof(u64);
-	void *target = gp_cp_place(cp, gpu_id, address, size);
+	void *target = gp_vgpu_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (!target || address % size)
@@ -195,28 +198,29 @@ static bool wait_met(u64 seen, u64 value, u64 flags, u64 mask)
 	}
 }
 
-int gp_cp_stream_wait_over(struct gp_vk_cp *cp, u32 gpu_id, u64 kernarg, u64 *fault)
+int gp_vgpu_cp_stream_wait_over(struct gp_vgpu_cp *cp, u32 gpu_id, u64 kernarg, u64 *fault)
 {
 	struct stream_arguments a;
 	u32 seen32;
 	u64 seen64;
 
 	*fault = kernarg;
-	if (gp_cp_read(cp, gpu_id, kernarg, &a, sizeof(a)))
+	if (gp_vgpu_cp_read(cp, gpu_id, kernarg, &a, sizeof(a)))
 		return -EFAULT;
 	*fault = a.target32 ? a.target32 : a.target64;
 	if (a.target32) {
 		/* Only the low halves of value, flags and mask were set. */
-		if (gp_cp_read(cp, gpu_id, a.target32, &seen32, sizeof(seen32)))
+		if (gp_vgpu_cp_read(cp, gpu_id, a.target32, &seen32, sizeof(seen32)))
 			return -EFAULT;
 		return wait_met(seen32, (u32)a.value, (u32)a.flags, (u32)a.mask);
 	}
-	if (gp_cp_read(cp, gpu_id, a.target64, &seen64, sizeof(seen64)))
+	if (gp_vgpu_cp_read(cp, gpu_id, a.target64, &seen64, sizeof(seen64)))
 		return -EFAULT;
 	return wait_met(seen64, a.value, a.flags, a.mask);
 }
 
-int gp_cp_blit_hip(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg, u64 *fault)
+int gp_vgpu_cp_blit_hip(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+			u64 *fault)
 {
 	union {
 		struct copy_arguments copy;
@@ -226,9 +230,9 @@ int gp_cp_blit_hip(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 ke
 	} a = {0};
 
 	if (blit >= GP_CP_HIP_BUFFER_TO_IMAGE)
-		return gp_cp_blit_image(cp, gpu_id, blit, kernarg, fault);
+		return gp_vgpu_cp_blit_image(cp, gpu_id, blit, kernarg, fault);
 	*fault = kernarg;
-	if (gp_cp_read(cp, gpu_id, kernarg, &a, argument_bytes(blit)))
+	if (gp_vgpu_cp_read(cp, gpu_id, kernarg, &a, argument_bytes(blit)))
 		return -EFAULT;
 	switch (blit) {
 	case GP_CP_HIP_COPY_BUFFER:

@@ -44,7 +44,7 @@ _Static_assert(offsetof(struct image_to_buffer, to_origin) == 64, "copyImageToBu
 _Static_assert(offsetof(struct image_to_buffer, pitch) == 128, "copyImageToBuffer");
 _Static_assert(sizeof(struct image_to_image) == 64, "copyImage");
 
-u32 gp_cp_image_arguments(enum gp_cp_blit blit)
+u32 gp_vgpu_cp_image_arguments(enum gp_vgpu_cp_blit blit)
 {
 	switch (blit) {
 	case GP_CP_HIP_BUFFER_TO_IMAGE:
@@ -56,13 +56,13 @@ u32 gp_cp_image_arguments(enum gp_cp_blit blit)
 	}
 }
 
-static int image_read(struct gp_vk_cp *cp, u32 gpu_id, u64 address, struct gp_gfx9_image *image,
+static int image_read(struct gp_vgpu_cp *cp, u32 gpu_id, u64 address, struct gp_gfx9_image *image,
 		      u64 *fault)
 {
 	u32 words[GP_GFX9_IMAGE_WORDS];
 
 	*fault = address;
-	if (gp_cp_read(cp, gpu_id, address, words, sizeof(words)))
+	if (gp_vgpu_cp_read(cp, gpu_id, address, words, sizeof(words)))
 		return -EFAULT;
 	*image = gp_gfx9_image(words);
 	return 0;
@@ -91,19 +91,20 @@ static u64 units(u64 element)
 	return element >= 4 ? 4 : element == 2 ? 2 : 1;
 }
 
-static struct gp_cp_box box_of(const s32 *size, u64 element)
+static struct gp_vgpu_cp_box box_of(const s32 *size, u64 element)
 {
-	return (struct gp_cp_box){
+	return (struct gp_vgpu_cp_box){
 		.width = (u64)(u32)size[0] * element,
 		.height = (u32)size[1],
 		.depth = (u32)size[2],
 	};
 }
 
-static int from_buffer(struct gp_vk_cp *cp, u32 gpu_id, const struct buffer_to_image *a, u64 *fault)
+static int from_buffer(struct gp_vgpu_cp *cp, u32 gpu_id, const struct buffer_to_image *a,
+		       u64 *fault)
 {
 	u64 element = (u64)a->format[0] * a->format[1];
-	struct gp_cp_box box = box_of(a->size, element);
+	struct gp_vgpu_cp_box box = box_of(a->size, element);
 	struct gp_gfx9_image image;
 	struct place place;
 
@@ -116,13 +117,13 @@ static int from_buffer(struct gp_vk_cp *cp, u32 gpu_id, const struct buffer_to_i
 	box.from = a->from + a->from_origin[0] * units(element);
 	box.from_pitch = a->pitch[0] * element;
 	box.from_slice = a->pitch[1] * element;
-	return gp_cp_copy_box(cp, gpu_id, &box, fault);
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
-static int to_buffer(struct gp_vk_cp *cp, u32 gpu_id, const struct image_to_buffer *a, u64 *fault)
+static int to_buffer(struct gp_vgpu_cp *cp, u32 gpu_id, const struct image_to_buffer *a, u64 *fault)
 {
 	u64 element = (u64)a->format[0] * a->format[1];
-	struct gp_cp_box box = box_of(a->size, element);
+	struct gp_vgpu_cp_box box = box_of(a->size, element);
 	struct gp_gfx9_image image;
 	struct place place;
 
@@ -135,14 +136,14 @@ static int to_buffer(struct gp_vk_cp *cp, u32 gpu_id, const struct image_to_buff
 	box.to = a->to[0] + a->to_origin[0] * units(element);
 	box.to_pitch = a->pitch[0] * element;
 	box.to_slice = a->pitch[1] * element;
-	return gp_cp_copy_box(cp, gpu_id, &box, fault);
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
-static int between(struct gp_vk_cp *cp, u32 gpu_id, const struct image_to_image *a, u64 *fault)
+static int between(struct gp_vgpu_cp *cp, u32 gpu_id, const struct image_to_image *a, u64 *fault)
 {
 	struct gp_gfx9_image from, to;
 	struct place source, target;
-	struct gp_cp_box box;
+	struct gp_vgpu_cp_box box;
 	u64 element;
 
 	if (image_read(cp, gpu_id, a->from, &from, fault) ||
@@ -158,10 +159,11 @@ static int between(struct gp_vk_cp *cp, u32 gpu_id, const struct image_to_image 
 	box.to = target.address;
 	box.to_pitch = target.row;
 	box.to_slice = target.slice;
-	return gp_cp_copy_box(cp, gpu_id, &box, fault);
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
-int gp_cp_blit_image(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg, u64 *fault)
+int gp_vgpu_cp_blit_image(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+			  u64 *fault)
 {
 	union {
 		struct buffer_to_image from_buffer;
@@ -170,7 +172,7 @@ int gp_cp_blit_image(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 
 	} a;
 
 	*fault = kernarg;
-	if (gp_cp_read(cp, gpu_id, kernarg, &a, gp_cp_image_arguments(blit)))
+	if (gp_vgpu_cp_read(cp, gpu_id, kernarg, &a, gp_vgpu_cp_image_arguments(blit)))
 		return -EFAULT;
 	switch (blit) {
 	case GP_CP_HIP_BUFFER_TO_IMAGE:

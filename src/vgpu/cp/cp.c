@@ -27,7 +27,7 @@
 #define IDLE_LAST_NS  10000000
 #define FOREVER       UINT64_MAX
 
-u64 gp_cp_now(void)
+u64 gp_vgpu_cp_now(void)
 {
 	struct timespec now;
 
@@ -35,7 +35,7 @@ u64 gp_cp_now(void)
 	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
 }
 
-void gp_cp_wake(struct gp_vk_cp *cp)
+void gp_vgpu_cp_wake(struct gp_vgpu_cp *cp)
 {
 	u64 one = 1;
 
@@ -53,7 +53,7 @@ static void *zero_pages(size_t size)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
-static void cp_free(struct gp_vk_cp *cp)
+static void cp_free(struct gp_vgpu_cp *cp)
 {
 	if (cp->rings)
 		munmap(cp->rings, GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
@@ -62,26 +62,26 @@ static void cp_free(struct gp_vk_cp *cp)
 	if (cp->scratchpad)
 		munmap(cp->scratchpad, GP_CP_SCRATCHPAD_BYTES);
 	if (cp->command_fd >= 0)
-		gp_vk_close_own(cp->command_fd);
+		gp_vgpu_close_own(cp->command_fd);
 	free(cp->kernels);
 	free(cp);
 }
 
-static struct gp_vk_cp *cp_new(struct gp_vk_client *client)
+static struct gp_vgpu_cp *cp_new(struct gp_vgpu_client *client)
 {
-	struct gp_vk_cp *cp = calloc(1, sizeof(*cp));
+	struct gp_vgpu_cp *cp = calloc(1, sizeof(*cp));
 
 	if (!cp)
 		return NULL;
 	cp->client = client;
-	cp->can_ask = gp_cp_can_ask();
+	cp->can_ask = gp_vgpu_cp_can_ask();
 	pthread_mutex_init(&cp->lock, NULL);
-	gp_cp_doorbells_init(&cp->doorbells);
-	cp->command_fd = gp_vk_own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	gp_vgpu_cp_doorbells_init(&cp->doorbells);
+	cp->command_fd = gp_vgpu_own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	cp->rings = zero_pages(GP_VGPU_MAX_QUEUES * sizeof(*cp->rings));
 	cp->records = zero_pages(GP_CP_RECORDS * sizeof(*cp->records));
 	cp->scratchpad = zero_pages(GP_CP_SCRATCHPAD_BYTES);
-	cp->kernels = gp_cp_kernels_new(client);
+	cp->kernels = gp_vgpu_cp_kernels_new(client);
 	cp->free_record = GP_CP_NONE;
 	cp->wait_ns = WAIT_FIRST_NS;
 	cp->idle_ns = IDLE_FIRST_NS;
@@ -92,9 +92,9 @@ static struct gp_vk_cp *cp_new(struct gp_vk_client *client)
 	return cp;
 }
 
-struct gp_vk_cp *gp_cp_get(struct gp_vk_client *client)
+struct gp_vgpu_cp *gp_vgpu_cp_get(struct gp_vgpu_client *client)
 {
-	struct gp_vk_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE), *mine;
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE), *mine;
 
 	if (cp)
 		return cp;
@@ -114,17 +114,18 @@ struct gp_vk_cp *gp_cp_get(struct gp_vk_client *client)
  * A queue may have a quarter of what is free: one that stands still (suspended) then never takes
  * the room the others need.
  */
-static bool has_share(const struct gp_vk_cp *cp, const struct gp_cp_ring *ring)
+static bool has_share(const struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring)
 {
 	u32 share = (GP_CP_RECORDS - cp->records_used) / 4;
 
 	return ring->in_flight < (share < GP_CP_QUEUE_SHARE ? share : GP_CP_QUEUE_SHARE);
 }
 
-struct gp_cp_record *gp_cp_record_take(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+struct gp_vgpu_cp_record *gp_vgpu_cp_record_take(struct gp_vgpu_cp *cp,
+						 struct gp_vgpu_cp_ring *ring)
 {
 	const struct gp_vgpu_ring *work = &cp->client->shared->work_ring;
-	struct gp_cp_record *record;
+	struct gp_vgpu_cp_record *record;
 	u32 generation;
 
 	if (!has_share(cp, ring) ||
@@ -148,7 +149,7 @@ struct gp_cp_record *gp_cp_record_take(struct gp_vk_cp *cp, struct gp_cp_ring *r
 	return record;
 }
 
-void gp_cp_record_free(struct gp_vk_cp *cp, struct gp_cp_record *record)
+void gp_vgpu_cp_record_free(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record)
 {
 	cp->rings[record->ring].in_flight--;
 	record->ring = GP_CP_NONE;
@@ -157,7 +158,8 @@ void gp_cp_record_free(struct gp_vk_cp *cp, struct gp_cp_record *record)
 	cp->records_used--;
 }
 
-void gp_cp_submit(struct gp_vk_cp *cp, struct gp_cp_record *record, struct gp_vgpu_work *work)
+void gp_vgpu_cp_submit(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
+		       struct gp_vgpu_work *work)
 {
 	struct gp_vgpu_shared *shared = cp->client->shared;
 	u32 produced = shared->work_ring.produced;
@@ -176,13 +178,13 @@ void gp_cp_submit(struct gp_vk_cp *cp, struct gp_cp_record *record, struct gp_vg
  * does wakes those that sleep: a hardware exception. ROCr before 6 does not ask for that one and
  * would wait for ever, so its queues fail as well.
  */
-static void lose_gpu(struct gp_vk_cp *cp, u32 gpu_index)
+static void lose_gpu(struct gp_vgpu_cp *cp, u32 gpu_index)
 {
-	struct gp_vk_client *client = cp->client;
+	struct gp_vgpu_client *client = cp->client;
 
-	gp_vk_event_hw_exception(client, client->machine.gpus[gpu_index].gpu_id, true);
+	gp_vgpu_event_hw_exception(client, client->machine.gpus[gpu_index].gpu_id, true);
 	for (u32 i = 0; i < cp->ring_end; i++) {
-		struct gp_cp_ring *ring = &cp->rings[i];
+		struct gp_vgpu_cp_ring *ring = &cp->rings[i];
 
 		if (!ring->used || ring->hold == GP_CP_HALTED || ring->queue.gpu_index != gpu_index)
 			continue;
@@ -190,31 +192,31 @@ static void lose_gpu(struct gp_vk_cp *cp, u32 gpu_index)
 		if (ring->sdma)
 			ring->hold = GP_CP_HALTED;
 		else
-			gp_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
+			gp_vgpu_cp_queue_error(cp, ring, GP_AQL_ERROR_EXCEPTION);
 	}
 }
 
 /* What belongs to no packet. */
-static void take_news(struct gp_vk_cp *cp, const struct gp_vgpu_done *done)
+static void take_news(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 {
 	const struct gp_vgpu_welcome *machine = &cp->client->machine;
 
 	if (done->kind == GP_VGPU_PASSED) {
 		for (u32 i = 0; i < cp->ring_end; i++)
 			if (cp->rings[i].used && cp->rings[i].queue.id == done->queue_id)
-				gp_cp_tell_runtime(cp, &cp->rings[i], done->tag);
+				gp_vgpu_cp_tell_runtime(cp, &cp->rings[i], done->tag);
 	} else if (done->tag < machine->gpu_count && done->kind == GP_VGPU_RESET) {
 		lose_gpu(cp, (u32)done->tag);
 	} else if (done->tag < machine->gpu_count && done->kind == GP_VGPU_FAULT) {
-		gp_vk_event_memory_fault(cp->client, machine->gpus[done->tag].gpu_id, 0);
+		gp_vgpu_event_memory_fault(cp->client, machine->gpus[done->tag].gpu_id, 0);
 	}
 }
 
-static void take_done(struct gp_vk_cp *cp, const struct gp_vgpu_done *done)
+static void take_done(struct gp_vgpu_cp *cp, const struct gp_vgpu_done *done)
 {
 	u32 index = (u32)done->tag;
-	struct gp_cp_record *record;
-	struct gp_cp_ring *ring;
+	struct gp_vgpu_cp_record *record;
+	struct gp_vgpu_cp_ring *ring;
 
 	if (done->kind > GP_VGPU_COMPLETED) {
 		take_news(cp, done);
@@ -232,7 +234,7 @@ static void take_done(struct gp_vk_cp *cp, const struct gp_vgpu_done *done)
 			ring->launched = record->end;
 			__atomic_store_n(ring->read_pointer, record->end, __ATOMIC_RELEASE);
 		} else {
-			gp_cp_aql_launched(ring, record);
+			gp_vgpu_cp_aql_launched(ring, record);
 		}
 		cp->client->shared->mirrors[ring->queue.id].read_index = record->end;
 	}
@@ -241,14 +243,14 @@ static void take_done(struct gp_vk_cp *cp, const struct gp_vgpu_done *done)
 		return;
 	if (!ring->faulted) {
 		if (ring->sdma)
-			gp_cp_sdma_completed(cp, ring, record, done);
+			gp_vgpu_cp_sdma_completed(cp, ring, record, done);
 		else
-			gp_cp_aql_completed(cp, ring, record, done);
+			gp_vgpu_cp_aql_completed(cp, ring, record, done);
 	}
-	gp_cp_record_free(cp, record);
+	gp_vgpu_cp_record_free(cp, record);
 }
 
-static bool take_dones(struct gp_vk_cp *cp)
+static bool take_dones(struct gp_vgpu_cp *cp)
 {
 	struct gp_vgpu_shared *shared = cp->client->shared;
 	u32 produced = __atomic_load_n(&shared->done_ring.produced, __ATOMIC_ACQUIRE);
@@ -264,7 +266,7 @@ static bool take_dones(struct gp_vk_cp *cp)
 	return any;
 }
 
-bool gp_cp_step(struct gp_vk_cp *cp)
+bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp)
 {
 	bool moved;
 
@@ -272,7 +274,7 @@ bool gp_cp_step(struct gp_vk_cp *cp)
 	moved = take_dones(cp);
 
 	for (u32 i = 0; i < cp->ring_end; i++) {
-		struct gp_cp_ring *ring = &cp->rings[i];
+		struct gp_vgpu_cp_ring *ring = &cp->rings[i];
 
 		if (!ring->used)
 			continue;
@@ -280,7 +282,8 @@ bool gp_cp_step(struct gp_vk_cp *cp)
 			ring->rung = *ring->doorbell != UINT64_MAX;
 		if (!ring->rung || !ring->base)
 			continue;
-		moved |= ring->sdma ? gp_cp_sdma_fetch(cp, ring) : gp_cp_aql_fetch(cp, ring);
+		moved |= ring->sdma ? gp_vgpu_cp_sdma_fetch(cp, ring)
+				    : gp_vgpu_cp_aql_fetch(cp, ring);
 	}
 	if (cp->submitted) {
 		cp->submitted = false;
@@ -292,7 +295,7 @@ bool gp_cp_step(struct gp_vk_cp *cp)
 
 /* ---- the thread ---- */
 
-static bool somebody_waits(const struct gp_vk_cp *cp)
+static bool somebody_waits(const struct gp_vgpu_cp *cp)
 {
 	for (u32 i = 0; i < cp->ring_end; i++) {
 		if (cp->rings[i].used && cp->rings[i].hold == GP_CP_WAITING)
@@ -302,7 +305,7 @@ static bool somebody_waits(const struct gp_vk_cp *cp)
 }
 
 /* Naps grow while a ring waits for memory in vain. */
-static u64 wait_nap(struct gp_vk_cp *cp)
+static u64 wait_nap(struct gp_vgpu_cp *cp)
 {
 	u64 nap = cp->wait_ns;
 
@@ -313,7 +316,7 @@ static u64 wait_nap(struct gp_vk_cp *cp)
 	return nap;
 }
 
-static u64 idle_nap(struct gp_vk_cp *cp)
+static u64 idle_nap(struct gp_vgpu_cp *cp)
 {
 	u64 nap = cp->idle_ns;
 
@@ -322,9 +325,9 @@ static u64 idle_nap(struct gp_vk_cp *cp)
 }
 
 /* How long to sleep after a step that moved something or not. */
-static u64 sleep_after(struct gp_vk_cp *cp, bool moved)
+static u64 sleep_after(struct gp_vgpu_cp *cp, bool moved)
 {
-	u64 now = gp_cp_now(), nap = FOREVER;
+	u64 now = gp_vgpu_cp_now(), nap = FOREVER;
 
 	if (moved) {
 		cp->active_ns = now;
@@ -335,10 +338,10 @@ static u64 sleep_after(struct gp_vk_cp *cp, bool moved)
 	}
 	if (now - cp->active_ns < LINGER_NS)
 		return LINGER_NAP_NS;
-	if (gp_cp_doorbells_protect(cp)) {
+	if (gp_vgpu_cp_doorbells_protect(cp)) {
 		/* A doorbell rung before the protection took hold left its packet to be seen. */
-		if (gp_cp_step(cp)) {
-			gp_cp_doorbells_release(cp);
+		if (gp_vgpu_cp_step(cp)) {
+			gp_vgpu_cp_doorbells_release(cp);
 			cp->active_ns = now;
 			return LINGER_NAP_NS;
 		}
@@ -361,20 +364,20 @@ static void drain(int fd)
 		return; /* nothing in it */
 }
 
-static void lose_machine(struct gp_vk_cp *cp)
+static void lose_machine(struct gp_vgpu_cp *cp)
 {
-	struct gp_vk_client *client = cp->client;
+	struct gp_vgpu_client *client = cp->client;
 
 	for (u32 i = 0; i < client->machine.gpu_count; i++)
 		lose_gpu(cp, i);
 	/* Last: from now on every call answers ENODEV, a wait that is just being woken as well. */
 	if (!atomic_exchange(&client->gone, true))
-		gp_vk_say("the virtual machine is gone: ", client->directory);
+		gp_vgpu_say("the virtual machine is gone: ", client->directory);
 }
 
 static void *cp_thread(void *data)
 {
-	struct gp_vk_cp *cp = data;
+	struct gp_vgpu_cp *cp = data;
 	int lifeline = cp->client->lifeline;
 	u64 nap = 0;
 
@@ -396,8 +399,8 @@ static void *cp_thread(void *data)
 			drain(fds[0].fd);
 		if (fds[1].revents)
 			drain(fds[1].fd);
-		moved = gp_cp_doorbells_faults(cp);
-		moved |= gp_cp_step(cp);
+		moved = gp_vgpu_cp_doorbells_faults(cp);
+		moved |= gp_vgpu_cp_step(cp);
 		if (fds[3].revents) {
 			lose_machine(cp);
 			lifeline = -1;
@@ -409,7 +412,7 @@ static void *cp_thread(void *data)
 }
 
 /* With every signal blocked: they are the application's to handle, on its own threads. */
-int gp_cp_start(struct gp_vk_cp *cp)
+int gp_vgpu_cp_start(struct gp_vgpu_cp *cp)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;

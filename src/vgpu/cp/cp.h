@@ -16,7 +16,7 @@
 
 #define GP_VK_DOORBELL_BYTES 8192 /* slice of a process on a device */
 
-struct gp_vk_queue {
+struct gp_vgpu_queue {
 	u32 id; /* KFD's */
 	u32 gpu_index;
 	u32 type; /* KFD_IOC_QUEUE_TYPE_* */
@@ -27,21 +27,21 @@ struct gp_vk_queue {
 };
 
 /* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */
-int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index);
+int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index);
 /* The application mapped the slice at `addr`: watch it. */
-void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *addr);
+void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, void *addr);
 
 /* Starts the thread if need be. 0 or -errno. The server already knows the queue. */
-int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue);
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue);
 /* The ring of a queue changed (UPDATE_QUEUE). */
-int gp_vk_cp_update(struct gp_vk_client *client, const struct gp_vk_queue *queue);
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue);
 /* After it returns the CP touches neither ring nor pointers of this queue. */
-void gp_vk_cp_remove(struct gp_vk_client *client, u32 queue_id);
+void gp_vgpu_cp_remove(struct gp_vgpu_client *client, u32 queue_id);
 
 /* The application is about to unmap this memory: queues that live in it stand still from now on. */
-void gp_vk_cp_unmapped(struct gp_vk_client *client, u64 address, u64 size);
+void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size);
 
 /* In a forked child: forget everything; the thread did not survive. */
-void gp_vk_cp_forked(struct gp_vk_client *client);
+void gp_vgpu_cp_forked(struct gp_vgpu_client *client);
 
 #endif

@@ -7,15 +7,15 @@
 #include "vgpu/cp/cp_state.h"
 
 /* CPU address of what the GPU has at va; the same number where the driver does not check. */
-static void *translate(struct gp_vk_cp *cp, u32 gpu_id, u64 va, u64 size)
+static void *translate(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, u64 size)
 {
-	void *pointer = gp_vk_gpu_pointer(cp->client, gpu_id, va, size);
+	void *pointer = gp_vgpu_gpu_pointer(cp->client, gpu_id, va, size);
 
 	return pointer ? pointer : (void *)(uintptr_t)va;
 }
 
 /* ROCr's queue structure around the read pointer, if it is one. */
-static u64 find_amd_queue(const struct gp_cp_ring *ring)
+static u64 find_amd_queue(const struct gp_vgpu_cp_ring *ring)
 {
 	u64 address = (u64)(uintptr_t)ring->read_pointer -
 		      offsetof(struct gp_amd_queue, read_dispatch_id);
@@ -23,14 +23,15 @@ static u64 find_amd_queue(const struct gp_cp_ring *ring)
 
 	if ((u64)(uintptr_t)ring->write_pointer !=
 		    address + offsetof(struct gp_amd_queue, write_dispatch_id) ||
-	    gp_vk_copy_in(&queue, address, sizeof(queue)) ||
+	    gp_vgpu_copy_in(&queue, address, sizeof(queue)) ||
 	    queue.hsa_queue.base_address != ring->queue.ring ||
 	    (u64)queue.hsa_queue.size * GP_AQL_PACKET_BYTES != ring->queue.ring_bytes)
 		return 0;
 	return address;
 }
 
-static int place(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const struct gp_vk_queue *queue)
+static int place(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+		 const struct gp_vgpu_queue *queue)
 {
 	u8 probe;
 
@@ -39,15 +40,15 @@ static int place(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const struct gp_v
 	if (!queue->ring || queue->ring_bytes < GP_AQL_PACKET_BYTES)
 		return 0;
 	ring->base = translate(cp, ring->gpu_id, queue->ring, queue->ring_bytes);
-	if (gp_vk_copy_in(&probe, (u64)(uintptr_t)ring->base, 1) ||
-	    gp_vk_copy_in(&probe, (u64)(uintptr_t)ring->base + queue->ring_bytes - 1, 1)) {
+	if (gp_vgpu_copy_in(&probe, (u64)(uintptr_t)ring->base, 1) ||
+	    gp_vgpu_copy_in(&probe, (u64)(uintptr_t)ring->base + queue->ring_bytes - 1, 1)) {
 		ring->base = NULL;
 		return -EFAULT;
 	}
 	return 0;
 }
 
-static struct gp_cp_ring *find(struct gp_vk_cp *cp, u32 queue_id)
+static struct gp_vgpu_cp_ring *find(struct gp_vgpu_cp *cp, u32 queue_id)
 {
 	for (u32 i = 0; i < cp->ring_end; i++) {
 		if (cp->rings[i].used && cp->rings[i].queue.id == queue_id)
@@ -56,33 +57,34 @@ static struct gp_cp_ring *find(struct gp_vk_cp *cp, u32 queue_id)
 	return NULL;
 }
 
-static void forget(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+static void forget(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u32 index = (u32)(ring - cp->rings);
 
 	for (u32 i = 0; ring->in_flight && i < GP_CP_RECORDS; i++) {
 		if (cp->records[i].generation && cp->records[i].ring == index)
-			gp_cp_record_free(cp, &cp->records[i]);
+			gp_vgpu_cp_record_free(cp, &cp->records[i]);
 	}
 	memset(ring, 0, sizeof(*ring));
 	while (cp->ring_end && !cp->rings[cp->ring_end - 1].used)
 		cp->ring_end--;
 }
 
-static int fill_in(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const struct gp_vk_queue *queue)
+static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+		   const struct gp_vgpu_queue *queue)
 {
 	u64 probe;
 	int result;
 
-	*ring = (struct gp_cp_ring){
+	*ring = (struct gp_vgpu_cp_ring){
 		.gpu_id = cp->client->machine.gpus[queue->gpu_index].gpu_id,
 		.sdma = queue->type != GP_KFD_QUEUE_COMPUTE_AQL &&
 			queue->type != GP_KFD_QUEUE_COMPUTE,
 	};
 	ring->read_pointer = translate(cp, ring->gpu_id, queue->read_pointer, sizeof(u64));
 	ring->write_pointer = translate(cp, ring->gpu_id, queue->write_pointer, sizeof(u64));
-	if (gp_vk_copy_in(&probe, (u64)(uintptr_t)ring->write_pointer, sizeof(probe)) ||
-	    gp_vk_copy_in(&probe, (u64)(uintptr_t)ring->read_pointer, sizeof(probe)))
+	if (gp_vgpu_copy_in(&probe, (u64)(uintptr_t)ring->write_pointer, sizeof(probe)) ||
+	    gp_vgpu_copy_in(&probe, (u64)(uintptr_t)ring->read_pointer, sizeof(probe)))
 		return -EFAULT;
 	result = place(cp, ring, queue);
 	if (result)
@@ -99,9 +101,9 @@ static int fill_in(struct gp_vk_cp *cp, struct gp_cp_ring *ring, const struct gp
 	return 0;
 }
 
-static int add_locked(struct gp_vk_cp *cp, const struct gp_vk_queue *queue)
+static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_queue *queue)
 {
-	struct gp_cp_ring *ring = find(cp, queue->id);
+	struct gp_vgpu_cp_ring *ring = find(cp, queue->id);
 	int result;
 	u32 i;
 
@@ -121,12 +123,12 @@ static int add_locked(struct gp_vk_cp *cp, const struct gp_vk_queue *queue)
 	ring->used = true;
 	if (cp->ring_end <= i)
 		cp->ring_end = i + 1;
-	return cp->running ? 0 : gp_cp_start(cp);
+	return cp->running ? 0 : gp_vgpu_cp_start(cp);
 }
 
-int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue)
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
 {
-	struct gp_vk_cp *cp = gp_cp_get(client);
+	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);
 	int result;
 
 	if (!cp)
@@ -134,22 +136,22 @@ int gp_vk_cp_add(struct gp_vk_client *client, const struct gp_vk_queue *queue)
 	if (queue->gpu_index >= client->machine.gpu_count || queue->id >= GP_VGPU_MAX_QUEUES ||
 	    queue->doorbell_slot >= GP_VK_DOORBELL_BYTES / sizeof(u64))
 		return -EINVAL;
-	result = gp_vk_cp_doorbell_fd(client, queue->gpu_index);
+	result = gp_vgpu_cp_doorbell_fd(client, queue->gpu_index);
 	if (result < 0)
 		return result;
-	gp_cp_kernels_attach(cp->kernels);
+	gp_vgpu_cp_kernels_attach(cp->kernels);
 	pthread_mutex_lock(&cp->lock);
 	result = add_locked(cp, queue);
 	pthread_mutex_unlock(&cp->lock);
-	gp_cp_wake(cp);
+	gp_vgpu_cp_wake(cp);
 	return result;
 }
 
-int gp_vk_cp_update(struct gp_vk_client *client, const struct gp_vk_queue *queue)
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
 {
-	struct gp_vk_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
-	struct gp_cp_ring *ring;
-	struct gp_vk_queue changed;
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+	struct gp_vgpu_cp_ring *ring;
+	struct gp_vgpu_queue changed;
 	int result = -ENOENT;
 
 	if (!cp)
@@ -163,14 +165,14 @@ int gp_vk_cp_update(struct gp_vk_client *client, const struct gp_vk_queue *queue
 		result = place(cp, ring, &changed);
 	}
 	pthread_mutex_unlock(&cp->lock);
-	gp_cp_wake(cp);
+	gp_vgpu_cp_wake(cp);
 	return result;
 }
 
-void gp_vk_cp_remove(struct gp_vk_client *client, u32 queue_id)
+void gp_vgpu_cp_remove(struct gp_vgpu_client *client, u32 queue_id)
 {
-	struct gp_vk_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
-	struct gp_cp_ring *ring;
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+	struct gp_vgpu_cp_ring *ring;
 
 	if (!cp)
 		return;
@@ -188,15 +190,15 @@ static bool within(const volatile void *pointer, u64 bytes, u64 address, u64 siz
 	return start < address + size && address < start + bytes;
 }
 
-void gp_vk_cp_unmapped(struct gp_vk_client *client, u64 address, u64 size)
+void gp_vgpu_cp_unmapped(struct gp_vgpu_client *client, u64 address, u64 size)
 {
-	struct gp_vk_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
+	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
 
 	if (!cp || !__atomic_load_n(&cp->ring_end, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&cp->lock);
 	for (u32 i = 0; i < cp->ring_end; i++) {
-		struct gp_cp_ring *ring = &cp->rings[i];
+		struct gp_vgpu_cp_ring *ring = &cp->rings[i];
 
 		if (!ring->used || !(within(ring->base, ring->queue.ring_bytes, address, size) ||
 				     within(ring->read_pointer, sizeof(u64), address, size) ||
@@ -213,13 +215,13 @@ void gp_vk_cp_unmapped(struct gp_vk_client *client, u64 address, u64 size)
  * The lock may have been held by a thread that is not here any more; nothing of the old state is
  * used again, so its memory is left alone rather than handed back under that lock.
  */
-void gp_vk_cp_forked(struct gp_vk_client *client)
+void gp_vgpu_cp_forked(struct gp_vgpu_client *client)
 {
-	struct gp_vk_cp *cp = client->cp;
+	struct gp_vgpu_cp *cp = client->cp;
 
 	client->cp = NULL;
 	if (!cp)
 		return;
-	gp_cp_doorbells_forget(&cp->doorbells);
-	gp_vk_close_own(cp->command_fd);
+	gp_vgpu_cp_doorbells_forget(&cp->doorbells);
+	gp_vgpu_close_own(cp->command_fd);
 }

@@ -3,8 +3,9 @@
  * way and the doorbell watch. Everything is guarded by cp->lock; the thread lets go of it only
  * while it sleeps in ppoll(), so whoever holds it finds the thread between two steps.
  *
- * Addresses in packets are the GPU's: gp_cp_read() and friends translate them and answer -EFAULT
- * for what is not mapped. The ring and its two pointers were translated when the queue was added.
+ * Addresses in packets are the GPU's: gp_vgpu_cp_read() and friends translate them and answer
+ * -EFAULT for what is not mapped. The ring and its two pointers were translated when the queue was
+ * added.
  */
 #ifndef GP_VGPU_CP_CP_STATE_H
 #define GP_VGPU_CP_CP_STATE_H
@@ -25,10 +26,10 @@
 #define GP_CP_PAGE_BYTES       4096
 #define GP_CP_PAGES            64 /* remembered as readable; power of two */
 
-struct gp_cp_kernels; /* kernel.c */
+struct gp_vgpu_cp_kernels; /* kernel.c */
 
 /* What a kernel does to memory when it completes; GP_CP_BLIT_NONE: only time passes. */
-enum gp_cp_blit {
+enum gp_vgpu_cp_blit {
 	GP_CP_BLIT_NONE,
 	GP_CP_ROCR_COPY_ALIGNED,
 	GP_CP_ROCR_COPY_MISALIGNED,
@@ -47,26 +48,26 @@ enum gp_cp_blit {
 };
 
 /* What is known of a kernel object. */
-struct gp_cp_kernel {
+struct gp_vgpu_cp_kernel {
 	u64 object;
 	u64 workgroup_ns;
 	u32 vgprs;
 	u32 kernarg_bytes;
-	enum gp_cp_blit blit;
+	enum gp_vgpu_cp_blit blit;
 };
 
 /* Why a ring's next packet is not handed over. */
-enum gp_cp_hold {
+enum gp_vgpu_cp_hold {
 	GP_CP_READY,
 	GP_CP_WAITING, /* for memory to change: dependencies, a poll, an answer of the runtime */
 	GP_CP_HALTED,  /* a queue error or a fault; only destroying it helps */
 };
 
-struct gp_cp_ring {
-	struct gp_vk_queue queue;
+struct gp_vgpu_cp_ring {
+	struct gp_vgpu_queue queue;
 	u32 gpu_id;
 	bool used, sdma;
-	enum gp_cp_hold hold;
+	enum gp_vgpu_cp_hold hold;
 	bool faulted;       /* and what was under way never completes */
 	bool rung;          /* its doorbell was written since it was created */
 	bool serial;        /* the packet before was a barrier: the next waits for it */
@@ -83,12 +84,12 @@ struct gp_cp_ring {
 };
 
 /* A packet (AQL) or a command of several (SDMA) that the server has. */
-struct gp_cp_record {
+struct gp_vgpu_cp_record {
 	u32 ring;       /* index, GP_CP_NONE = free */
 	u32 generation; /* counts uses, so that a late answer about an old one is not taken */
 	u32 next_free;
 	bool launched;
-	enum gp_cp_blit blit;
+	enum gp_vgpu_cp_blit blit;
 	u64 end; /* read index once launched */
 	u32 words;
 	union {
@@ -101,25 +102,25 @@ struct gp_cp_record {
 };
 
 /* The slice of a GPU: ours, always writable, and where the application has it. */
-struct gp_cp_slice {
+struct gp_vgpu_cp_slice {
 	int fd; /* -1 = not made yet */
 	u64 *slots;
 };
 
-struct gp_cp_mapping {
+struct gp_vgpu_cp_mapping {
 	u64 address; /* 0 = free */
 	bool protected;
 };
 
-struct gp_cp_doorbells {
-	struct gp_cp_slice slices[GP_VGPU_MAX_GPUS];
-	struct gp_cp_mapping mappings[GP_CP_MAPPINGS];
+struct gp_vgpu_cp_doorbells {
+	struct gp_vgpu_cp_slice slices[GP_VGPU_MAX_GPUS];
+	struct gp_vgpu_cp_mapping mappings[GP_CP_MAPPINGS];
 	int fault_fd; /* userfaultfd, -1 = polling */
 	bool tried;   /* to make fault_fd */
 };
 
 /* A page that could be read in this step, so that reading it again needs no system call. */
-struct gp_cp_page {
+struct gp_vgpu_cp_page {
 	u64 step; /* 0 = none */
 	u64 page;
 	u32 gpu_id;
@@ -127,22 +128,22 @@ struct gp_cp_page {
 	bool writable; /* known to be */
 };
 
-struct gp_vk_cp {
-	struct gp_vk_client *client;
+struct gp_vgpu_cp {
+	struct gp_vgpu_client *client;
 	pthread_mutex_t lock;
 	bool running;
 	int command_fd;
-	struct gp_cp_doorbells doorbells;
-	struct gp_cp_ring *rings; /* GP_VGPU_MAX_QUEUES */
-	u32 ring_end;             /* one past the highest ring used */
-	struct gp_cp_record *records;
+	struct gp_vgpu_cp_doorbells doorbells;
+	struct gp_vgpu_cp_ring *rings; /* GP_VGPU_MAX_QUEUES */
+	u32 ring_end;                  /* one past the highest ring used */
+	struct gp_vgpu_cp_record *records;
 	u32 free_record, records_used;
 	u32 records_touched; /* the rest was never used */
-	struct gp_cp_page pages[GP_CP_PAGES];
+	struct gp_vgpu_cp_page pages[GP_CP_PAGES];
 	bool can_ask; /* whether memory may be written */
 	u64 step;
 	bool submitted; /* since the server was last woken */
-	struct gp_cp_kernels *kernels;
+	struct gp_vgpu_cp_kernels *kernels;
 	u8 *scratchpad; /* GP_CP_SCRATCHPAD_BYTES, for fills */
 	u64 active_ns;  /* when something last happened */
 	u64 idle_ns;    /* polling interval without userfaultfd */
@@ -152,27 +153,29 @@ struct gp_vk_cp {
 
 /* ---- cp.c ---- */
 
-u64 gp_cp_now(void); /* CLOCK_MONOTONIC_RAW */
-int gp_cp_start(struct gp_vk_cp *cp);
-void gp_cp_wake(struct gp_vk_cp *cp);
-struct gp_vk_cp *gp_cp_get(struct gp_vk_client *client);
+u64 gp_vgpu_cp_now(void); /* CLOCK_MONOTONIC_RAW */
+int gp_vgpu_cp_start(struct gp_vgpu_cp *cp);
+void gp_vgpu_cp_wake(struct gp_vgpu_cp *cp);
+struct gp_vgpu_cp *gp_vgpu_cp_get(struct gp_vgpu_client *client);
 /* A free record for this ring, or NULL when it has its share. */
-struct gp_cp_record *gp_cp_record_take(struct gp_vk_cp *cp, struct gp_cp_ring *ring);
-void gp_cp_record_free(struct gp_vk_cp *cp, struct gp_cp_record *record);
+struct gp_vgpu_cp_record *gp_vgpu_cp_record_take(struct gp_vgpu_cp *cp,
+						 struct gp_vgpu_cp_ring *ring);
+void gp_vgpu_cp_record_free(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record);
 /* Puts the record's work into the ring to the server; fills queue_id and tag. */
-void gp_cp_submit(struct gp_vk_cp *cp, struct gp_cp_record *record, struct gp_vgpu_work *work);
+void gp_vgpu_cp_submit(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
+		       struct gp_vgpu_work *work);
 /* One pass over everything: answers of the server, then rings. True if anything moved. */
-bool gp_cp_step(struct gp_vk_cp *cp);
+bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp);
 
 /* ---- doorbell.c ---- */
 
-void gp_cp_doorbells_init(struct gp_cp_doorbells *doorbells);
-void gp_cp_doorbells_forget(struct gp_cp_doorbells *doorbells);
+void gp_vgpu_cp_doorbells_init(struct gp_vgpu_cp_doorbells *doorbells);
+void gp_vgpu_cp_doorbells_forget(struct gp_vgpu_cp_doorbells *doorbells);
 /* Takes the faults that came; the pages they were about are writable afterwards. */
-bool gp_cp_doorbells_faults(struct gp_vk_cp *cp);
+bool gp_vgpu_cp_doorbells_faults(struct gp_vgpu_cp *cp);
 /* Write-protects every mapping. False without userfaultfd. */
-bool gp_cp_doorbells_protect(struct gp_vk_cp *cp);
-void gp_cp_doorbells_release(struct gp_vk_cp *cp);
+bool gp_vgpu_cp_doorbells_protect(struct gp_vgpu_cp *cp);
+void gp_vgpu_cp_doorbells_release(struct gp_vgpu_cp *cp);
 
 /* ---- access.c: memory as the GPU sees it ---- */
 
@@ -180,98 +183,103 @@ void gp_cp_doorbells_release(struct gp_vk_cp *cp);
  * CPU address of a few bytes that can be read now, or NULL. Good for this step only:
  * whoever unmaps memory that the GPU is using does so between two.
  */
-void *gp_cp_pointer(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size);
+void *gp_vgpu_cp_pointer(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size);
 /* The same for memory that is about to be written; NULL where that is not allowed. */
-void *gp_cp_place(struct gp_vk_cp *cp, u32 gpu_id, u64 va, size_t size);
+void *gp_vgpu_cp_place(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size);
 /* Whether the kernel can say so. */
-bool gp_cp_can_ask(void);
-int gp_cp_read(struct gp_vk_cp *cp, u32 gpu_id, u64 va, void *to, size_t size);
-int gp_cp_write(struct gp_vk_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size);
+bool gp_vgpu_cp_can_ask(void);
+int gp_vgpu_cp_read(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, void *to, size_t size);
+int gp_vgpu_cp_write(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, const void *from, size_t size);
 /* On -EFAULT *fault is the address that was not mapped. */
-int gp_cp_copy(struct gp_vk_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 *fault);
+int gp_vgpu_cp_copy(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, u64 from, u64 size, u64 *fault);
 /* `count` times the pattern of 1..4096 bytes. */
-int gp_cp_fill(struct gp_vk_cp *cp, u32 gpu_id, u64 to, const void *pattern, u32 pattern_bytes,
-	       u64 count, u64 *fault);
-struct gp_cp_box { /* a copy in up to three dimensions; bytes */
+int gp_vgpu_cp_fill(struct gp_vgpu_cp *cp, u32 gpu_id, u64 to, const void *pattern,
+		    u32 pattern_bytes, u64 count, u64 *fault);
+struct gp_vgpu_cp_box { /* a copy in up to three dimensions; bytes */
 	u64 to, from;
 	u64 width, height, depth;
 	u64 to_pitch, to_slice, from_pitch, from_slice;
 };
-int gp_cp_copy_box(struct gp_vk_cp *cp, u32 gpu_id, const struct gp_cp_box *box, u64 *fault);
+int gp_vgpu_cp_copy_box(struct gp_vgpu_cp *cp, u32 gpu_id, const struct gp_vgpu_cp_box *box,
+			u64 *fault);
 
 /* ---- signal.c ---- */
 
 /* Completion: times, decrement, mailbox, event. start 0 = no times. Handle 0: nothing. */
-int gp_cp_signal_complete(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, u64 start_raw_ns,
-			  u64 end_raw_ns);
-int gp_cp_signal_store(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 value);
-int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value);
+int gp_vgpu_cp_signal_complete(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, u64 start_raw_ns,
+			       u64 end_raw_ns);
+int gp_vgpu_cp_signal_store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 value);
+int gp_vgpu_cp_signal_load(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 *value);
 /*
  * Tells debugger or runtime of an exception (enum gp_kfd_exception) of this ring's queue. False:
  * nobody wants to hear of it that way.
  */
-bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception);
+bool gp_vgpu_cp_exception(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 exception);
 /* Exceptions into the error payload of the queue's runtime, and its event. */
-void gp_cp_tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask);
+void gp_vgpu_cp_tell_runtime(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 mask);
 /* The memory fault event, and the ring stops. */
-void gp_cp_fault(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 va);
+void gp_vgpu_cp_fault(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 va);
 
 /* ---- aql.c, dispatch.c, sdma.c ---- */
 
 /* Hands over what can be handed over. True if anything was. */
-bool gp_cp_aql_fetch(struct gp_vk_cp *cp, struct gp_cp_ring *ring);
-void gp_cp_aql_launched(struct gp_cp_ring *ring, const struct gp_cp_record *record);
-void gp_cp_aql_completed(struct gp_vk_cp *cp, struct gp_cp_ring *ring, struct gp_cp_record *record,
-			 const struct gp_vgpu_done *done);
+bool gp_vgpu_cp_aql_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
+void gp_vgpu_cp_aql_launched(struct gp_vgpu_cp_ring *ring, const struct gp_vgpu_cp_record *record);
+void gp_vgpu_cp_aql_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+			      struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done);
 /* queue_inactive_signal and the ring stops. */
-void gp_cp_queue_error(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 code);
-bool gp_cp_amd_queue(const struct gp_cp_ring *ring, struct gp_amd_queue *out);
+void gp_vgpu_cp_queue_error(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 code);
+bool gp_vgpu_cp_amd_queue(const struct gp_vgpu_cp_ring *ring, struct gp_amd_queue *out);
 
-enum gp_cp_verdict {
+enum gp_vgpu_cp_verdict {
 	GP_CP_SUBMIT,    /* work is filled in */
 	GP_CP_LATER,     /* the ring waits */
 	GP_CP_ERROR_OUT, /* *error is the code to raise once the packet is at the head */
 };
-enum gp_cp_verdict gp_cp_dispatch(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-				  const struct gp_aql_dispatch *packet, struct gp_vgpu_work *work,
-				  enum gp_cp_blit *blit, u32 *error);
+enum gp_vgpu_cp_verdict gp_vgpu_cp_dispatch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+					    const struct gp_aql_dispatch *packet,
+					    struct gp_vgpu_work *work, enum gp_vgpu_cp_blit *blit,
+					    u32 *error);
 
-bool gp_cp_sdma_fetch(struct gp_vk_cp *cp, struct gp_cp_ring *ring);
-void gp_cp_sdma_completed(struct gp_vk_cp *cp, struct gp_cp_ring *ring, struct gp_cp_record *record,
-			  const struct gp_vgpu_done *done);
+bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
+void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+			       struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done);
 
 /* ---- kernel.c, kernel_name.c ---- */
 
-struct gp_cp_kernels *gp_cp_kernels_new(struct gp_vk_client *client);
+struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client);
 /* Called by whoever adds a queue, not on the CP thread: finds ROCr with ld.so. */
-void gp_cp_kernels_attach(struct gp_cp_kernels *kernels);
+void gp_vgpu_cp_kernels_attach(struct gp_vgpu_cp_kernels *kernels);
 /* -EFAULT for an object that is not mapped. */
-int gp_cp_kernel(struct gp_vk_cp *cp, u32 gpu_index, u64 object, struct gp_cp_kernel *out);
+int gp_vgpu_cp_kernel(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
+		      struct gp_vgpu_cp_kernel *out);
 
 /* Where a name was found, to see whether it still holds. */
-struct gp_cp_name {
+struct gp_vgpu_cp_name {
 	char name[GP_VGPU_KERNEL_NAME]; /* without ".kd"; empty = not known */
 	u64 node, load_address, uri;    /* of ROCr's link map */
 };
 /* Address of ROCr's _amdgpu_r_debug, 0 = not loaded. Not on the CP's thread: takes ld.so's lock. */
-u64 gp_cp_loader_find(void);
-void gp_cp_name_find(struct gp_vk_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
-		     struct gp_cp_name *out);
-bool gp_cp_name_holds(const struct gp_cp_name *name);
+u64 gp_vgpu_cp_loader_find(void);
+void gp_vgpu_cp_name_find(struct gp_vgpu_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
+			  struct gp_vgpu_cp_name *out);
+bool gp_vgpu_cp_name_holds(const struct gp_vgpu_cp_name *name);
 
 /* ---- blit.c, blit_hip.c, blit_image.c ---- */
 
 /* By the code behind the descriptor (ROCr's own) or by name (HIP's). */
-enum gp_cp_blit gp_cp_blit_by_code(const u32 *code, u32 words);
-enum gp_cp_blit gp_cp_blit_by_name(const char *name, u32 kernarg_bytes);
+enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words);
+enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, u32 kernarg_bytes);
 #define GP_CP_BLIT_CODE_WORDS 12
 /* Does what the kernel does. -EFAULT with *fault. */
-int gp_cp_blit(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg, u64 *fault);
-int gp_cp_blit_hip(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg, u64 *fault);
-int gp_cp_blit_image(struct gp_vk_cp *cp, u32 gpu_id, enum gp_cp_blit blit, u64 kernarg,
-		     u64 *fault);
-u32 gp_cp_image_arguments(enum gp_cp_blit blit); /* bytes */
+int gp_vgpu_cp_blit(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+		    u64 *fault);
+int gp_vgpu_cp_blit_hip(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+			u64 *fault);
+int gp_vgpu_cp_blit_image(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,
+			  u64 *fault);
+u32 gp_vgpu_cp_image_arguments(enum gp_vgpu_cp_blit blit); /* bytes */
 /* Whether the wait of a streamOpsWait is over; -EFAULT with *fault. */
-int gp_cp_stream_wait_over(struct gp_vk_cp *cp, u32 gpu_id, u64 kernarg, u64 *fault);
+int gp_vgpu_cp_stream_wait_over(struct gp_vgpu_cp *cp, u32 gpu_id, u64 kernarg, u64 *fault);
 
 #endif

@@ -36,12 +36,12 @@ static bool registers_fit(u32 waves, u32 vgprs)
  * queue, until the runtime has provided it and stored 0 into queue_inactive_signal. The runtime
  * finds the packet by the read index and frees the scratch of earlier ones, so those are over.
  */
-static bool scratch_ready(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 bytes)
+static bool scratch_ready(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 bytes)
 {
 	struct gp_amd_queue queue;
 	s64 value;
 
-	if (!bytes || !gp_cp_amd_queue(ring, &queue))
+	if (!bytes || !gp_vgpu_cp_amd_queue(ring, &queue))
 		return true;
 	if (!ring->scratch_asked && queue.compute_tmpring_size &&
 	    queue.scratch_wave64_lane_byte_size >= bytes) {
@@ -51,41 +51,43 @@ static bool scratch_ready(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 byte
 	if (ring->in_flight)
 		return false;
 	if (ring->scratch_asked) {
-		if (gp_cp_signal_load(cp, ring->gpu_id, queue.queue_inactive_signal, &value) ||
+		if (gp_vgpu_cp_signal_load(cp, ring->gpu_id, queue.queue_inactive_signal, &value) ||
 		    value != 0)
 			return false;
 		ring->scratch_asked = false;
 		return scratch_ready(cp, ring, bytes);
 	}
 	ring->scratch_asked = true;
-	gp_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal, GP_AQL_ERROR_SCRATCH);
+	gp_vgpu_cp_signal_store(cp, ring->gpu_id, queue.queue_inactive_signal,
+				GP_AQL_ERROR_SCRATCH);
 	return false;
 }
 
-static bool stream_wait_over(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 kernarg)
+static bool stream_wait_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 kernarg)
 {
 	u64 fault = kernarg;
-	int over = gp_cp_stream_wait_over(cp, ring->gpu_id, kernarg, &fault);
+	int over = gp_vgpu_cp_stream_wait_over(cp, ring->gpu_id, kernarg, &fault);
 
 	if (over < 0)
-		gp_cp_fault(cp, ring, fault);
+		gp_vgpu_cp_fault(cp, ring, fault);
 	return over > 0;
 }
 
-enum gp_cp_verdict gp_cp_dispatch(struct gp_vk_cp *cp, struct gp_cp_ring *ring,
-				  const struct gp_aql_dispatch *packet, struct gp_vgpu_work *work,
-				  enum gp_cp_blit *blit, u32 *error)
+enum gp_vgpu_cp_verdict gp_vgpu_cp_dispatch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+					    const struct gp_aql_dispatch *packet,
+					    struct gp_vgpu_work *work, enum gp_vgpu_cp_blit *blit,
+					    u32 *error)
 {
 	const struct gp_vgpu_gpu *gpu = &cp->client->machine.gpus[ring->queue.gpu_index];
 	u64 items = (u64)packet->workgroup_x * packet->workgroup_y * packet->workgroup_z;
 	u32 wave = gpu->wave_size ? gpu->wave_size : 64;
-	struct gp_cp_kernel kernel;
+	struct gp_vgpu_cp_kernel kernel;
 	u64 plane;
 
 	*error = check_shape(packet, items);
 	if (*error)
 		return GP_CP_ERROR_OUT;
-	if (gp_cp_kernel(cp, ring->queue.gpu_index, packet->kernel_object, &kernel)) {
+	if (gp_vgpu_cp_kernel(cp, ring->queue.gpu_index, packet->kernel_object, &kernel)) {
 		*error = GP_AQL_ERROR_CODE;
 		return GP_CP_ERROR_OUT;
 	}

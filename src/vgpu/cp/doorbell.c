@@ -15,7 +15,7 @@
 #include "vgpu/faultfd.h"
 #include "vgpu/cp/cp_state.h"
 
-void gp_cp_doorbells_init(struct gp_cp_doorbells *doorbells)
+void gp_vgpu_cp_doorbells_init(struct gp_vgpu_cp_doorbells *doorbells)
 {
 	memset(doorbells, 0, sizeof(*doorbells));
 	doorbells->fault_fd = -1;
@@ -24,17 +24,17 @@ void gp_cp_doorbells_init(struct gp_cp_doorbells *doorbells)
 }
 
 /* In a child after fork(): the descriptors are copies, the slices are the parent's. */
-void gp_cp_doorbells_forget(struct gp_cp_doorbells *doorbells)
+void gp_vgpu_cp_doorbells_forget(struct gp_vgpu_cp_doorbells *doorbells)
 {
 	if (doorbells->fault_fd >= 0)
-		gp_vk_close_own(doorbells->fault_fd);
+		gp_vgpu_close_own(doorbells->fault_fd);
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++) {
 		if (doorbells->slices[i].fd >= 0) {
 			munmap(doorbells->slices[i].slots, GP_VK_DOORBELL_BYTES);
-			gp_vk_close_own(doorbells->slices[i].fd);
+			gp_vgpu_close_own(doorbells->slices[i].fd);
 		}
 	}
-	gp_cp_doorbells_init(doorbells);
+	gp_vgpu_cp_doorbells_init(doorbells);
 }
 
 static void say_polling(int error)
@@ -56,10 +56,10 @@ static int fault_open(void)
 	return getenv("GPREEMPT_VGPU_POLL") ? -ENOSYS : gp_faultfd_open();
 }
 
-int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index)
+int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 {
-	struct gp_vk_cp *cp = gp_cp_get(client);
-	struct gp_cp_slice *slice;
+	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);
+	struct gp_vgpu_cp_slice *slice;
 	int result = 0, fd;
 	void *slots;
 
@@ -82,7 +82,8 @@ int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index)
 		if (result && fd >= 0)
 			close(fd);
 		if (!result)
-			*slice = (struct gp_cp_slice){.fd = gp_vk_own_fd(fd), .slots = slots};
+			*slice =
+				(struct gp_vgpu_cp_slice){.fd = gp_vgpu_own_fd(fd), .slots = slots};
 	}
 	if (!result)
 		result = slice->fd;
@@ -90,7 +91,8 @@ int gp_vk_cp_doorbell_fd(struct gp_vk_client *client, u32 gpu_index)
 	return result;
 }
 
-static bool protect(struct gp_cp_doorbells *doorbells, struct gp_cp_mapping *mapping, bool on)
+static bool protect(struct gp_vgpu_cp_doorbells *doorbells, struct gp_vgpu_cp_mapping *mapping,
+		    bool on)
 {
 	struct uffdio_writeprotect request = {
 		.range = {.start = mapping->address, .len = GP_VK_DOORBELL_BYTES},
@@ -110,15 +112,15 @@ static bool protect(struct gp_cp_doorbells *doorbells, struct gp_cp_mapping *map
 	return true;
 }
 
-void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *addr)
+void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, void *addr)
 {
-	struct gp_vk_cp *cp = gp_cp_get(client);
-	struct gp_cp_doorbells *doorbells;
+	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);
+	struct gp_vgpu_cp_doorbells *doorbells;
 	struct uffdio_register range = {
 		.range = {.start = (u64)(uintptr_t)addr, .len = GP_VK_DOORBELL_BYTES},
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
-	struct gp_cp_mapping *mapping = NULL;
+	struct gp_vgpu_cp_mapping *mapping = NULL;
 
 	(void)gpu_index;
 	if (!cp)
@@ -129,7 +131,7 @@ void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *
 		int fd = fault_open();
 
 		doorbells->tried = true;
-		doorbells->fault_fd = fd < 0 ? -1 : gp_vk_own_fd(fd);
+		doorbells->fault_fd = fd < 0 ? -1 : gp_vgpu_own_fd(fd);
 		if (fd < 0)
 			say_polling(-fd);
 	}
@@ -140,24 +142,24 @@ void gp_vk_cp_doorbell_mapped(struct gp_vk_client *client, u32 gpu_index, void *
 	}
 	if (doorbells->fault_fd >= 0) {
 		if (mapping && !ioctl(doorbells->fault_fd, UFFDIO_REGISTER, &range)) {
-			*mapping = (struct gp_cp_mapping){.address = range.range.start};
+			*mapping = (struct gp_vgpu_cp_mapping){.address = range.range.start};
 		} else {
 			/* A mapping that is not watched would be missed: poll all of them. */
 			int error = errno;
 
-			gp_cp_doorbells_release(cp);
-			gp_vk_close_own(doorbells->fault_fd);
+			gp_vgpu_cp_doorbells_release(cp);
+			gp_vgpu_close_own(doorbells->fault_fd);
 			doorbells->fault_fd = -1;
 			say_polling(error);
 		}
 	}
 	pthread_mutex_unlock(&cp->lock);
-	gp_cp_wake(cp);
+	gp_vgpu_cp_wake(cp);
 }
 
-bool gp_cp_doorbells_faults(struct gp_vk_cp *cp)
+bool gp_vgpu_cp_doorbells_faults(struct gp_vgpu_cp *cp)
 {
-	struct gp_cp_doorbells *doorbells = &cp->doorbells;
+	struct gp_vgpu_cp_doorbells *doorbells = &cp->doorbells;
 	struct uffd_msg messages[16];
 	bool any = false;
 	ssize_t size;
@@ -172,7 +174,7 @@ bool gp_cp_doorbells_faults(struct gp_vk_cp *cp)
 				continue;
 			any = true;
 			for (u32 k = 0; k < GP_CP_MAPPINGS; k++) {
-				struct gp_cp_mapping *mapping = &doorbells->mappings[k];
+				struct gp_vgpu_cp_mapping *mapping = &doorbells->mappings[k];
 
 				/* Lifting it also wakes the thread, so it is done even when
 				 * another fault on the slice has lifted it already. */
@@ -185,9 +187,9 @@ bool gp_cp_doorbells_faults(struct gp_vk_cp *cp)
 	return any;
 }
 
-bool gp_cp_doorbells_protect(struct gp_vk_cp *cp)
+bool gp_vgpu_cp_doorbells_protect(struct gp_vgpu_cp *cp)
 {
-	struct gp_cp_doorbells *doorbells = &cp->doorbells;
+	struct gp_vgpu_cp_doorbells *doorbells = &cp->doorbells;
 
 	if (doorbells->fault_fd < 0)
 		return false;
@@ -198,9 +200,9 @@ bool gp_cp_doorbells_protect(struct gp_vk_cp *cp)
 	return true;
 }
 
-void gp_cp_doorbells_release(struct gp_vk_cp *cp)
+void gp_vgpu_cp_doorbells_release(struct gp_vgpu_cp *cp)
 {
-	struct gp_cp_doorbells *doorbells = &cp->doorbells;
+	struct gp_vgpu_cp_doorbells *doorbells = &cp->doorbells;
 
 	for (u32 i = 0; doorbells->fault_fd >= 0 && i < GP_CP_MAPPINGS; i++) {
 		if (doorbells->mappings[i].address && doorbells->mappings[i].protected)

@@ -25,20 +25,20 @@ struct entry {
 	bool used;
 	u64 checked_ns;
 	struct gp_kernel_descriptor descriptor;
-	struct gp_cp_kernel kernel;
-	struct gp_cp_name name;
+	struct gp_vgpu_cp_kernel kernel;
+	struct gp_vgpu_cp_name name;
 };
 
-struct gp_cp_kernels {
+struct gp_vgpu_cp_kernels {
 	u64 r_debug;
 	const struct gp_vgpu_kernel *costs;
 	u32 cost_count;
 	struct entry entries[ENTRIES];
 };
 
-static void costs_map(struct gp_cp_kernels *kernels, const char *directory)
+static void costs_map(struct gp_vgpu_cp_kernels *kernels, const char *directory)
 {
-	char path[sizeof(((struct gp_vk_client *)0)->directory) + sizeof(GP_VGPU_KERNELS) + 1];
+	char path[sizeof(((struct gp_vgpu_client *)0)->directory) + sizeof(GP_VGPU_KERNELS) + 1];
 	struct stat status;
 	void *costs;
 	int fd;
@@ -58,9 +58,9 @@ static void costs_map(struct gp_cp_kernels *kernels, const char *directory)
 	close(fd);
 }
 
-struct gp_cp_kernels *gp_cp_kernels_new(struct gp_vk_client *client)
+struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client)
 {
-	struct gp_cp_kernels *kernels = calloc(1, sizeof(*kernels));
+	struct gp_vgpu_cp_kernels *kernels = calloc(1, sizeof(*kernels));
 
 	if (!kernels)
 		return NULL;
@@ -69,13 +69,13 @@ struct gp_cp_kernels *gp_cp_kernels_new(struct gp_vk_client *client)
 }
 
 /* Called by whoever adds a queue: ROCr is there by then, and ld.so's lock is ours to take. */
-void gp_cp_kernels_attach(struct gp_cp_kernels *kernels)
+void gp_vgpu_cp_kernels_attach(struct gp_vgpu_cp_kernels *kernels)
 {
 	if (!kernels->r_debug)
-		kernels->r_debug = gp_cp_loader_find();
+		kernels->r_debug = gp_vgpu_cp_loader_find();
 }
 
-static u64 cost_of(const struct gp_cp_kernels *kernels, const char *name)
+static u64 cost_of(const struct gp_vgpu_cp_kernels *kernels, const char *name)
 {
 	for (u32 i = 0; i < kernels->cost_count; i++) {
 		const struct gp_vgpu_kernel *cost = &kernels->costs[i];
@@ -86,7 +86,7 @@ static u64 cost_of(const struct gp_cp_kernels *kernels, const char *name)
 	return DEFAULT_NS;
 }
 
-static const char *rocr_name(enum gp_cp_blit blit)
+static const char *rocr_name(enum gp_vgpu_cp_blit blit)
 {
 	switch (blit) {
 	case GP_CP_ROCR_COPY_ALIGNED:
@@ -98,31 +98,31 @@ static const char *rocr_name(enum gp_cp_blit blit)
 	}
 }
 
-static void entry_fill(struct gp_vk_cp *cp, u32 gpu_index, u64 object,
+static void entry_fill(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 		       const struct gp_kernel_descriptor *descriptor, struct entry *entry)
 {
 	const struct gp_vgpu_gpu *gpu = &cp->client->machine.gpus[gpu_index];
-	struct gp_cp_kernel *kernel = &entry->kernel;
+	struct gp_vgpu_cp_kernel *kernel = &entry->kernel;
 	u32 code[GP_CP_BLIT_CODE_WORDS];
 
 	entry->used = true;
 	entry->descriptor = *descriptor;
 	memset(&entry->name, 0, sizeof(entry->name));
-	*kernel = (struct gp_cp_kernel){
+	*kernel = (struct gp_vgpu_cp_kernel){
 		.object = object,
 		.vgprs = gp_kernel_vgprs(descriptor->rsrc1, gpu->gfx_version),
 		.kernarg_bytes = descriptor->kernarg_bytes,
 	};
-	if (!gp_cp_read(cp, gpu->gpu_id, object + (u64)descriptor->entry_offset, code,
-			sizeof(code)))
-		kernel->blit = gp_cp_blit_by_code(code, GP_CP_BLIT_CODE_WORDS);
+	if (!gp_vgpu_cp_read(cp, gpu->gpu_id, object + (u64)descriptor->entry_offset, code,
+			     sizeof(code)))
+		kernel->blit = gp_vgpu_cp_blit_by_code(code, GP_CP_BLIT_CODE_WORDS);
 	if (kernel->blit != GP_CP_BLIT_NONE) {
 		kernel->workgroup_ns = cost_of(cp->kernels, rocr_name(kernel->blit));
 		return;
 	}
-	gp_cp_name_find(cp, gpu->gpu_id, cp->kernels->r_debug, object, &entry->name);
+	gp_vgpu_cp_name_find(cp, gpu->gpu_id, cp->kernels->r_debug, object, &entry->name);
 	kernel->workgroup_ns = cost_of(cp->kernels, entry->name.name);
-	kernel->blit = gp_cp_blit_by_name(entry->name.name, kernel->kernarg_bytes);
+	kernel->blit = gp_vgpu_cp_blit_by_name(entry->name.name, kernel->kernarg_bytes);
 }
 
 static bool entry_holds(struct entry *entry, u64 object,
@@ -138,21 +138,22 @@ static bool entry_holds(struct entry *entry, u64 object,
 		return entry->kernel.blit != GP_CP_BLIT_NONE ||
 		       now - entry->checked_ns < CHECK_NONE_NS;
 	}
-	if (!gp_cp_name_holds(&entry->name))
+	if (!gp_vgpu_cp_name_holds(&entry->name))
 		return false;
 	entry->checked_ns = now;
 	return true;
 }
 
-int gp_cp_kernel(struct gp_vk_cp *cp, u32 gpu_index, u64 object, struct gp_cp_kernel *out)
+int gp_vgpu_cp_kernel(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
+		      struct gp_vgpu_cp_kernel *out)
 {
 	u32 gpu_id = cp->client->machine.gpus[gpu_index].gpu_id;
 	struct gp_kernel_descriptor descriptor;
 	struct entry *entry;
-	u64 now = gp_cp_now();
+	u64 now = gp_vgpu_cp_now();
 
 	if (!object || object % GP_KERNEL_DESCRIPTOR_ALIGN ||
-	    gp_cp_read(cp, gpu_id, object, &descriptor, sizeof(descriptor)))
+	    gp_vgpu_cp_read(cp, gpu_id, object, &descriptor, sizeof(descriptor)))
 		return -EFAULT;
 	entry = &cp->kernels
 			 ->entries[(object / GP_KERNEL_DESCRIPTOR_ALIGN * 0x9e3779b97f4a7c15ull) >>

@@ -40,7 +40,7 @@ static int find_rocr(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-u64 gp_cp_loader_find(void)
+u64 gp_vgpu_cp_loader_find(void)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, LIST), *library;
 	char path[URI_MAX];
@@ -60,7 +60,7 @@ u64 gp_cp_loader_find(void)
 
 /* Bytes of an ELF image, from a file, from memory or from the GPU's. */
 struct image {
-	struct gp_vk_cp *cp; /* GPU memory */
+	struct gp_vgpu_cp *cp; /* GPU memory */
 	u32 gpu_id;
 	int fd; /* -1 = memory */
 	u64 offset, size;
@@ -71,9 +71,9 @@ static bool image_read(const struct image *image, u64 at, void *to, size_t size)
 	if (at > image->size || size > image->size - at)
 		return false;
 	if (image->cp)
-		return !gp_cp_read(image->cp, image->gpu_id, image->offset + at, to, size);
+		return !gp_vgpu_cp_read(image->cp, image->gpu_id, image->offset + at, to, size);
 	if (image->fd < 0)
-		return !gp_vk_copy_in(to, image->offset + at, size);
+		return !gp_vgpu_copy_in(to, image->offset + at, size);
 	return pread(image->fd, to, size, (off_t)(image->offset + at)) == (ssize_t)size;
 }
 
@@ -269,7 +269,7 @@ static bool segments_find(const struct image *image, u64 value, char *name, size
 	return false;
 }
 
-static bool module_find(struct gp_vk_cp *cp, u32 gpu_id, const struct link_map *module,
+static bool module_find(struct gp_vgpu_cp *cp, u32 gpu_id, const struct link_map *module,
 			u64 kernel_object, char *name, size_t size)
 {
 	const struct image memory = {.fd = -1, .size = UINT64_MAX};
@@ -290,8 +290,8 @@ static bool module_find(struct gp_vk_cp *cp, u32 gpu_id, const struct link_map *
 	return found;
 }
 
-void gp_cp_name_find(struct gp_vk_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
-		     struct gp_cp_name *out)
+void gp_vgpu_cp_name_find(struct gp_vgpu_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
+			  struct gp_vgpu_cp_name *out)
 {
 	char name[sizeof(out->name) + sizeof(SUFFIX)];
 	struct link_map module;
@@ -299,11 +299,11 @@ void gp_cp_name_find(struct gp_vk_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_ob
 	size_t length;
 
 	memset(out, 0, sizeof(*out));
-	if (!r_debug || gp_vk_copy_in(&list, r_debug, sizeof(list)))
+	if (!r_debug || gp_vgpu_copy_in(&list, r_debug, sizeof(list)))
 		return;
 	out->node = (u64)(uintptr_t)list.r_map;
 	for (u32 i = 0; out->node && i < MODULES_MAX; i++) {
-		if (gp_vk_copy_in(&module, out->node, sizeof(module)))
+		if (gp_vgpu_copy_in(&module, out->node, sizeof(module)))
 			break;
 		if (module_find(cp, gpu_id, &module, kernel_object, name, sizeof(name))) {
 			length = strlen(name);
@@ -321,10 +321,10 @@ void gp_cp_name_find(struct gp_vk_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_ob
 	out->node = 0;
 }
 
-bool gp_cp_name_holds(const struct gp_cp_name *name)
+bool gp_vgpu_cp_name_holds(const struct gp_vgpu_cp_name *name)
 {
 	struct link_map module;
 
-	return name->node && !gp_vk_copy_in(&module, name->node, sizeof(module)) &&
+	return name->node && !gp_vgpu_copy_in(&module, name->node, sizeof(module)) &&
 	       module.l_addr == name->load_address && (u64)(uintptr_t)module.l_name == name->uri;
 }

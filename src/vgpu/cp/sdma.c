@@ -12,7 +12,7 @@
  * completes the command.
  */
 
-static u32 word_at(const struct gp_cp_ring *ring, u64 byte)
+static u32 word_at(const struct gp_vgpu_cp_ring *ring, u64 byte)
 {
 	u64 offset = byte % ring->queue.ring_bytes;
 	u32 word;
@@ -22,7 +22,7 @@ static u32 word_at(const struct gp_cp_ring *ring, u64 byte)
 }
 
 /* Dwords of the packet at `byte`, 0 for one that is not known. Reads no further than `limit`. */
-static u64 packet_words(const struct gp_cp_ring *ring, u64 byte, u64 limit)
+static u64 packet_words(const struct gp_vgpu_cp_ring *ring, u64 byte, u64 limit)
 {
 	u32 header = word_at(ring, byte);
 
@@ -103,15 +103,15 @@ static bool polls_memory(u32 header)
 }
 
 /* Whether the poll at `byte` lets the engine go on. */
-static bool poll_over(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 byte)
+static bool poll_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 byte)
 {
 	u32 header = word_at(ring, byte), value;
 	u64 address = gp_join64(word_at(ring, byte + 4), word_at(ring, byte + 8));
 
 	if (ring->in_flight)
 		return false;
-	if (gp_cp_read(cp, ring->gpu_id, address, &value, sizeof(value))) {
-		gp_cp_fault(cp, ring, address);
+	if (gp_vgpu_cp_read(cp, ring->gpu_id, address, &value, sizeof(value))) {
+		gp_vgpu_cp_fault(cp, ring, address);
 		return false;
 	}
 	return poll_met(gp_bits(header, 28, 30), value & word_at(ring, byte + 16),
@@ -129,7 +129,7 @@ struct command {
 enum take { TAKEN, FULL, BLOCKED, UNKNOWN };
 
 /* Adds the packet at command->end, if it belongs to this command. */
-static enum take take_packet(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 limit,
+static enum take take_packet(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 limit,
 			     struct command *command)
 {
 	u64 count = packet_words(ring, command->end, limit);
@@ -162,12 +162,12 @@ static enum take take_packet(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 l
 	return TAKEN;
 }
 
-static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u64 limit = __atomic_load_n(ring->write_pointer, __ATOMIC_ACQUIRE) & ~3ull;
 	struct command command = {.end = ring->fetched};
 	struct gp_vgpu_work work = {.flags = GP_VGPU_BARRIER};
-	struct gp_cp_record *record;
+	struct gp_vgpu_cp_record *record;
 	enum take take = FULL;
 
 	cp->client->shared->mirrors[ring->queue.id].write_index = limit;
@@ -186,7 +186,7 @@ static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
 			ring->hold = GP_CP_WAITING;
 		return false;
 	}
-	record = gp_cp_record_take(cp, ring);
+	record = gp_vgpu_cp_record_take(cp, ring);
 	if (!record)
 		return false;
 	ring->fetched = command.end;
@@ -194,11 +194,11 @@ static bool fetch_one(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
 	record->words = command.words;
 	memcpy(record->sdma, command.word, command.words * sizeof(u32));
 	work.bytes = command.bytes;
-	gp_cp_submit(cp, record, &work);
+	gp_vgpu_cp_submit(cp, record, &work);
 	return true;
 }
 
-bool gp_cp_sdma_fetch(struct gp_vk_cp *cp, struct gp_cp_ring *ring)
+bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	bool moved = false;
 

@@ -5,12 +5,12 @@
 #include "abi/sdma.h"
 #include "vgpu/cp/cp_state.h"
 
-static int copy_rect(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fault)
+static int copy_rect(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 *fault)
 {
 	struct gp_sdma_rect_side from = gp_sdma_rect_side(words + 1);
 	struct gp_sdma_rect_side to = gp_sdma_rect_side(words + 6);
 	u32 shift = gp_bits(words[0], 29, 31);
-	struct gp_cp_box box = {
+	struct gp_vgpu_cp_box box = {
 		.width = (gp_bits(words[11], 0, 13) + 1ull) << shift,
 		.height = gp_bits(words[11], 16, 29) + 1ull,
 		.depth = gp_bits(words[12], 0, 10) + 1ull,
@@ -23,15 +23,15 @@ static int copy_rect(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fau
 	box.from = from.address + ((u64)from.x << shift) + from.y * box.from_pitch +
 		   from.z * box.from_slice;
 	box.to = to.address + ((u64)to.x << shift) + to.y * box.to_pitch + to.z * box.to_slice;
-	return gp_cp_copy_box(cp, gpu_id, &box, fault);
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
-static int add_atomic(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fault)
+static int add_atomic(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 *fault)
 {
 	u64 address = gp_join64(words[1], words[2]);
 	u32 operation = gp_bits(words[0], 25, 31);
 	size_t size = operation == GP_SDMA_ATOMIC_ADD64 ? sizeof(u64) : sizeof(u32);
-	void *target = gp_cp_place(cp, gpu_id, address, size);
+	void *target = gp_vgpu_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (operation != GP_SDMA_ATOMIC_ADD64 && operation != GP_SDMA_ATOMIC_ADD32)
@@ -46,9 +46,9 @@ static int add_atomic(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 *fa
 }
 
 /* 32 or 64 bits in one store, so that whoever polls the place never sees a half. */
-static int store(struct gp_vk_cp *cp, u32 gpu_id, u64 address, u64 value, size_t size, u64 *fault)
+static int store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 address, u64 value, size_t size, u64 *fault)
 {
-	void *target = gp_cp_place(cp, gpu_id, address, size);
+	void *target = gp_vgpu_cp_place(cp, gpu_id, address, size);
 
 	*fault = address;
 	if (!target || address % size)
@@ -61,7 +61,7 @@ static int store(struct gp_vk_cp *cp, u32 gpu_id, u64 address, u64 value, size_t
 }
 
 /* *used: dwords of the packet. */
-static int execute(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 raw_ns, u32 *used,
+static int execute(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 raw_ns, u32 *used,
 		   u64 *fault)
 {
 	u64 address = gp_join64(words[1], words[2]);
@@ -74,21 +74,21 @@ static int execute(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 raw_ns
 			return copy_rect(cp, gpu_id, words, fault);
 		}
 		*used = GP_SDMA_COPY_LINEAR_DWORDS;
-		return gp_cp_copy(cp, gpu_id, gp_join64(words[5], words[6]),
-				  gp_join64(words[3], words[4]), gp_sdma_copy_bytes(words[1]),
-				  fault);
+		return gp_vgpu_cp_copy(cp, gpu_id, gp_join64(words[5], words[6]),
+				       gp_join64(words[3], words[4]), gp_sdma_copy_bytes(words[1]),
+				       fault);
 	case GP_SDMA_CONST_FILL:
 		*used = GP_SDMA_FILL_DWORDS;
 		shift = gp_bits(words[0], 30, 31);
 		if (shift > 2)
 			return -EOPNOTSUPP;
-		return gp_cp_fill(cp, gpu_id, address, &words[3], 1u << shift,
-				  gp_sdma_fill_elements(words[0], words[4]), fault);
+		return gp_vgpu_cp_fill(cp, gpu_id, address, &words[3], 1u << shift,
+				       gp_sdma_fill_elements(words[0], words[4]), fault);
 	case GP_SDMA_WRITE:
 		*used = GP_SDMA_WRITE_FIXED_DWORDS + 1 + gp_bits(words[3], 0, 19);
 		*fault = address;
-		return gp_cp_write(cp, gpu_id, address, words + GP_SDMA_WRITE_FIXED_DWORDS,
-				   (*used - GP_SDMA_WRITE_FIXED_DWORDS) * sizeof(u32));
+		return gp_vgpu_cp_write(cp, gpu_id, address, words + GP_SDMA_WRITE_FIXED_DWORDS,
+					(*used - GP_SDMA_WRITE_FIXED_DWORDS) * sizeof(u32));
 	case GP_SDMA_FENCE:
 		*used = GP_SDMA_FENCE_DWORDS;
 		return store(cp, gpu_id, address, words[3], sizeof(u32), fault);
@@ -100,7 +100,7 @@ static int execute(struct gp_vk_cp *cp, u32 gpu_id, const u32 *words, u64 raw_ns
 		return add_atomic(cp, gpu_id, words, fault);
 	case GP_SDMA_TRAP:
 		*used = GP_SDMA_TRAP_DWORDS;
-		gp_vk_event_set(cp->client, words[1] & GP_SDMA_TRAP_CONTEXT_MASK);
+		gp_vgpu_event_set(cp->client, words[1] & GP_SDMA_TRAP_CONTEXT_MASK);
 		return 0;
 	default:
 		return -EOPNOTSUPP;
@@ -114,8 +114,8 @@ static bool moves_data(u32 header)
 	return op == GP_SDMA_COPY || op == GP_SDMA_CONST_FILL || op == GP_SDMA_WRITE;
 }
 
-void gp_cp_sdma_completed(struct gp_vk_cp *cp, struct gp_cp_ring *ring, struct gp_cp_record *record,
-			  const struct gp_vgpu_done *done)
+void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
+			       struct gp_vgpu_cp_record *record, const struct gp_vgpu_done *done)
 {
 	u64 raw_ns = done->start_raw_ns; /* what times say until the data has moved */
 	u64 fault = 0;
@@ -125,7 +125,7 @@ void gp_cp_sdma_completed(struct gp_vk_cp *cp, struct gp_cp_ring *ring, struct g
 		int result = execute(cp, ring->gpu_id, record->sdma + at, raw_ns, &used, &fault);
 
 		if (result == -EFAULT) {
-			gp_cp_fault(cp, ring, fault);
+			gp_vgpu_cp_fault(cp, ring, fault);
 			return;
 		}
 		if (result) {

@@ -7,33 +7,33 @@
  * The signal's CPU address. *copy is what it held: mailbox and event must be known before the value
  * changes, because its owner may free it right then.
  */
-static struct gp_amd_signal *signal_at(struct gp_vk_cp *cp, u32 gpu_id, u64 handle,
+static struct gp_amd_signal *signal_at(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle,
 				       struct gp_amd_signal *copy)
 {
 	struct gp_amd_signal *signal;
 
 	if (handle % sizeof(u64))
 		return NULL;
-	signal = gp_cp_place(cp, gpu_id, handle, sizeof(*signal));
+	signal = gp_vgpu_cp_place(cp, gpu_id, handle, sizeof(*signal));
 	if (signal)
 		*copy = *signal;
 	return signal;
 }
 
-static void ring_event(struct gp_vk_cp *cp, u32 gpu_id, const struct gp_amd_signal *signal)
+static void ring_event(struct gp_vgpu_cp *cp, u32 gpu_id, const struct gp_amd_signal *signal)
 {
 	u64 *mailbox;
 
 	if (!signal->event_mailbox)
 		return;
-	mailbox = gp_cp_place(cp, gpu_id, signal->event_mailbox, sizeof(*mailbox));
+	mailbox = gp_vgpu_cp_place(cp, gpu_id, signal->event_mailbox, sizeof(*mailbox));
 	if (mailbox && signal->event_mailbox % sizeof(*mailbox) == 0)
 		__atomic_store_n(mailbox, signal->event_id, __ATOMIC_SEQ_CST);
-	gp_vk_event_set(cp->client, signal->event_id);
+	gp_vgpu_event_set(cp->client, signal->event_id);
 }
 
-int gp_cp_signal_complete(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, u64 start_raw_ns,
-			  u64 end_raw_ns)
+int gp_vgpu_cp_signal_complete(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, u64 start_raw_ns,
+			       u64 end_raw_ns)
 {
 	struct gp_amd_signal copy, *signal;
 
@@ -51,7 +51,7 @@ int gp_cp_signal_complete(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, u64 start
 	return 0;
 }
 
-int gp_cp_signal_store(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 value)
+int gp_vgpu_cp_signal_store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 value)
 {
 	struct gp_amd_signal copy, *signal;
 
@@ -65,45 +65,45 @@ int gp_cp_signal_store(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 value)
 	return 0;
 }
 
-int gp_cp_signal_load(struct gp_vk_cp *cp, u32 gpu_id, u64 handle, s64 *value)
+int gp_vgpu_cp_signal_load(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 *value)
 {
-	return gp_cp_read(cp, gpu_id, handle + offsetof(struct gp_amd_signal, value), value,
-			  sizeof(*value));
+	return gp_vgpu_cp_read(cp, gpu_id, handle + offsetof(struct gp_amd_signal, value), value,
+			       sizeof(*value));
 }
 
 /* What send_exception_work_handler() does in the process. */
-void gp_cp_tell_runtime(struct gp_vk_cp *cp, const struct gp_cp_ring *ring, u64 mask)
+void gp_vgpu_cp_tell_runtime(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_ring *ring, u64 mask)
 {
 	struct gp_kfd_context_save_area_header header;
 	u64 payload;
 
-	if (gp_vk_copy_in(&header, ring->queue.save_area, sizeof(header)) ||
-	    gp_vk_copy_in(&payload, header.err_payload_addr, sizeof(payload)))
+	if (gp_vgpu_copy_in(&header, ring->queue.save_area, sizeof(header)) ||
+	    gp_vgpu_copy_in(&payload, header.err_payload_addr, sizeof(payload)))
 		return;
 	payload |= mask;
-	if (!gp_vk_copy_out(header.err_payload_addr, &payload, sizeof(payload)))
-		gp_vk_event_set(cp->client, header.err_event_id);
+	if (!gp_vgpu_copy_out(header.err_payload_addr, &payload, sizeof(payload)))
+		gp_vgpu_event_set(cp->client, header.err_event_id);
 }
 
-bool gp_cp_exception(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u32 exception)
+bool gp_vgpu_cp_exception(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 exception)
 {
 	struct gp_vgpu_exception what = {
 		.queue_id = ring->queue.id,
 		.gpu_id = ring->gpu_id,
 		.code = exception,
 	};
-	int told = gp_vk_exception(cp->client, &what);
+	int told = gp_vgpu_client_exception(cp->client, &what);
 
 	if (told == GP_VGPU_TELL_RUNTIME)
-		gp_cp_tell_runtime(cp, ring, GP_KFD_EC_MASK(exception));
+		gp_vgpu_cp_tell_runtime(cp, ring, GP_KFD_EC_MASK(exception));
 	return told != GP_VGPU_TELL_OLD;
 }
 
-void gp_cp_fault(struct gp_vk_cp *cp, struct gp_cp_ring *ring, u64 va)
+void gp_vgpu_cp_fault(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 va)
 {
 	ring->hold = GP_CP_HALTED;
 	ring->faulted = true;
-	if (gp_cp_exception(cp, ring, GP_KFD_EC_DEVICE_MEMORY_VIOLATION))
+	if (gp_vgpu_cp_exception(cp, ring, GP_KFD_EC_DEVICE_MEMORY_VIOLATION))
 		return;
-	gp_vk_event_memory_fault(cp->client, ring->gpu_id, va);
+	gp_vgpu_event_memory_fault(cp->client, ring->gpu_id, va);
 }

@@ -16,14 +16,14 @@
 /* Where DRM's own mmap offsets start (DRM_FILE_PAGE_OFFSET_START): never 0. */
 #define FIRST_OFFSET (1ull << 32)
 
-struct gp_vk_window {
+struct gp_vgpu_window {
 	u64 offset, size, used;
 	u8 *map;
 	u64 map_bytes;
 	u32 users; /* ranges, plus one while it is the current window */
 };
 
-int gp_vk_arena_create(struct gp_vk_arena *arena)
+int gp_vgpu_arena_create(struct gp_vgpu_arena *arena)
 {
 	int fd = memfd_create("gpu memory", MFD_CLOEXEC);
 
@@ -35,7 +35,7 @@ int gp_vk_arena_create(struct gp_vk_arena *arena)
 		syscall(SYS_close, fd);
 		return error;
 	}
-	*arena = (struct gp_vk_arena){.fd = gp_vk_own_fd(fd), .next = FIRST_OFFSET};
+	*arena = (struct gp_vgpu_arena){.fd = gp_vgpu_own_fd(fd), .next = FIRST_OFFSET};
 	return 0;
 }
 
@@ -44,9 +44,9 @@ static void *map(void *at, u64 size, int prot, int flags, int fd, u64 offset)
 	return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
 }
 
-static struct gp_vk_window *open_window(struct gp_vk_arena *arena, u64 size, bool twice)
+static struct gp_vgpu_window *open_window(struct gp_vgpu_arena *arena, u64 size, bool twice)
 {
-	struct gp_vk_window *window = calloc(1, sizeof(*window));
+	struct gp_vgpu_window *window = calloc(1, sizeof(*window));
 	const int prot = PROT_READ | PROT_WRITE, shared = MAP_SHARED | MAP_NORESERVE;
 	void *first, *second = NULL;
 
@@ -81,7 +81,7 @@ static struct gp_vk_window *open_window(struct gp_vk_arena *arena, u64 size, boo
 	return window;
 }
 
-static void close_window(struct gp_vk_window *window)
+static void close_window(struct gp_vgpu_window *window)
 {
 	if (!window || --window->users)
 		return;
@@ -90,9 +90,9 @@ static void close_window(struct gp_vk_window *window)
 }
 
 /* The shared window has no room for this: the next one. */
-static struct gp_vk_window *shared_window(struct gp_vk_arena *arena, u64 size)
+static struct gp_vgpu_window *shared_window(struct gp_vgpu_arena *arena, u64 size)
 {
-	struct gp_vk_window *window = arena->current;
+	struct gp_vgpu_window *window = arena->current;
 
 	if (window && window->size - window->used >= size)
 		return window;
@@ -104,10 +104,10 @@ static struct gp_vk_window *shared_window(struct gp_vk_arena *arena, u64 size)
 	return window;
 }
 
-int gp_vk_arena_take(struct gp_vk_arena *arena, u64 size, bool twice, struct gp_vk_range *out)
+int gp_vgpu_arena_take(struct gp_vgpu_arena *arena, u64 size, bool twice, struct gp_vgpu_range *out)
 {
 	bool own = twice || size >= LARGE_BYTES;
-	struct gp_vk_window *window;
+	struct gp_vgpu_window *window;
 
 	if (!size || size > FILE_BYTES - arena->next)
 		return -ENOMEM;
@@ -116,7 +116,7 @@ int gp_vk_arena_take(struct gp_vk_arena *arena, u64 size, bool twice, struct gp_
 		return -ENOMEM;
 	if (!own)
 		window->users++;
-	*out = (struct gp_vk_range){
+	*out = (struct gp_vgpu_range){
 		.offset = window->offset + window->used,
 		.size = size,
 		.view = window->map + window->used,
@@ -126,16 +126,16 @@ int gp_vk_arena_take(struct gp_vk_arena *arena, u64 size, bool twice, struct gp_
 	return 0;
 }
 
-void gp_vk_arena_give(struct gp_vk_arena *arena, struct gp_vk_range *range)
+void gp_vgpu_arena_give(struct gp_vgpu_arena *arena, struct gp_vgpu_range *range)
 {
 	fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)range->offset,
 		  (off_t)range->size);
 	close_window(range->window);
 }
 
-void gp_vk_arena_destroy(struct gp_vk_arena *arena)
+void gp_vgpu_arena_destroy(struct gp_vgpu_arena *arena)
 {
 	close_window(arena->current);
 	arena->current = NULL;
-	gp_vk_close_own(arena->fd);
+	gp_vgpu_close_own(arena->fd);
 }

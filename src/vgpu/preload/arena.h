@@ -9,25 +9,26 @@
 
 #include "base/types.h"
 
-struct gp_vk_window;
+struct gp_vgpu_window;
 
-struct gp_vk_arena {
+struct gp_vgpu_arena {
 	int fd;
 	u64 next; /* first offset not given out */
-	struct gp_vk_window *current;
+	struct gp_vgpu_window *current;
 };
 
-struct gp_vk_range {
+struct gp_vgpu_range {
 	u64 offset, size;
 	void *view;
-	struct gp_vk_window *window;
+	struct gp_vgpu_window *window;
 };
 
-int gp_vk_arena_create(struct gp_vk_arena *arena);
+int gp_vgpu_arena_create(struct gp_vgpu_arena *arena);
 /* All ranges were given back. */
-void gp_vk_arena_destroy(struct gp_vk_arena *arena);
+void gp_vgpu_arena_destroy(struct gp_vgpu_arena *arena);
 /* size is a multiple of the page. `twice`: the view shows the range two times in a row. */
-int gp_vk_arena_take(struct gp_vk_arena *arena, u64 size, bool twice, struct gp_vk_range *out);
-void gp_vk_arena_give(struct gp_vk_arena *arena, struct gp_vk_range *range);
+int gp_vgpu_arena_take(struct gp_vgpu_arena *arena, u64 size, bool twice,
+		       struct gp_vgpu_range *out);
+void gp_vgpu_arena_give(struct gp_vgpu_arena *arena, struct gp_vgpu_range *range);
 
 #endif

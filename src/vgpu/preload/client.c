@@ -21,19 +21,19 @@ enum { UNKNOWN, ABSENT, PRESENT };
 
 static struct {
 	_Atomic int state;
-	char directory[sizeof(((struct gp_vk_client *)0)->directory)];
-	char root[sizeof(((struct gp_vk_client *)0)->directory) + sizeof("/" GP_VGPU_ROOT)];
-	_Atomic(struct gp_vk_client *) client;
+	char directory[sizeof(((struct gp_vgpu_client *)0)->directory)];
+	char root[sizeof(((struct gp_vgpu_client *)0)->directory) + sizeof("/" GP_VGPU_ROOT)];
+	_Atomic(struct gp_vgpu_client *) client;
 	_Atomic pid_t maker; /* the process that is making a client; stale in a forked child */
 	_Atomic bool failed; /* said so already */
 } self;
 
-void *gp_vk_real(const char *name)
+void *gp_vgpu_real(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
 
-void gp_vk_say(const char *text, const char *detail)
+void gp_vgpu_say(const char *text, const char *detail)
 {
 	char line[512] = "gpreempt: ";
 	size_t used = strlen(line);
@@ -73,7 +73,7 @@ __attribute__((constructor(101))) static void find_machine(void)
 	atomic_store(&self.state, PRESENT);
 }
 
-const char *gp_vk_root(void)
+const char *gp_vgpu_root(void)
 {
 	int state = atomic_load_explicit(&self.state, memory_order_acquire);
 
@@ -84,9 +84,9 @@ const char *gp_vk_root(void)
 	return state == PRESENT ? self.root : NULL;
 }
 
-const char *gp_vk_directory(void)
+const char *gp_vgpu_client_directory(void)
 {
-	return gp_vk_root() ? self.directory : NULL;
+	return gp_vgpu_root() ? self.directory : NULL;
 }
 
 /*
@@ -95,17 +95,17 @@ const char *gp_vk_directory(void)
  */
 static void let_go_of_parent(void)
 {
-	struct gp_vk_client *parent = atomic_exchange(&self.client, NULL);
+	struct gp_vgpu_client *parent = atomic_exchange(&self.client, NULL);
 
 	if (!parent || parent->pid == getpid())
 		return;
-	gp_vk_connections_forked();
+	gp_vgpu_connections_forked();
 	if (parent->cp)
-		gp_vk_cp_forked(parent);
-	gp_vk_memory_forked(parent->memory);
-	gp_vk_close_own(parent->lifeline);
-	gp_vk_close_own(parent->work_fd);
-	gp_vk_close_own(parent->done_fd);
+		gp_vgpu_cp_forked(parent);
+	gp_vgpu_memory_forked(parent->memory);
+	gp_vgpu_close_own(parent->lifeline);
+	gp_vgpu_close_own(parent->work_fd);
+	gp_vgpu_close_own(parent->done_fd);
 }
 
 static void after_fork_in_child(void)
@@ -114,7 +114,7 @@ static void after_fork_in_child(void)
 	let_go_of_parent();
 }
 
-static int map_shared(struct gp_vk_client *client, int fd)
+static int map_shared(struct gp_vgpu_client *client, int fd)
 {
 	void *shared;
 
@@ -129,7 +129,7 @@ static int map_shared(struct gp_vk_client *client, int fd)
 	return 0;
 }
 
-static int fill(struct gp_vk_client *client)
+static int fill(struct gp_vgpu_client *client)
 {
 	int fds[3], error;
 
@@ -137,31 +137,31 @@ static int fill(struct gp_vk_client *client)
 	client->lifeline = client->work_fd = client->done_fd = -1;
 	pthread_mutex_init(&client->lock, NULL);
 	strcpy(client->directory, self.directory);
-	error = gp_vk_connect_first(client, fds);
+	error = gp_vgpu_connect_first(client, fds);
 	if (error)
 		return error;
 	error = map_shared(client, fds[0]);
 	if (fds[0] >= 0)
 		syscall(SYS_close, fds[0]);
-	client->work_fd = gp_vk_own_fd(fds[1]);
-	client->done_fd = gp_vk_own_fd(fds[2]);
+	client->work_fd = gp_vgpu_own_fd(fds[1]);
+	client->done_fd = gp_vgpu_own_fd(fds[2]);
 	if (error)
 		return error;
 	if (client->work_fd < 0 || client->done_fd < 0 ||
 	    client->machine.gpu_count > GP_VGPU_MAX_GPUS)
 		return -EPROTO;
-	client->memory = gp_vk_memory_create();
-	client->events = gp_vk_events_create();
-	client->queues = gp_vk_queues_create();
-	client->svm = gp_vk_svm_create();
+	client->memory = gp_vgpu_memory_create();
+	client->events = gp_vgpu_events_create();
+	client->queues = gp_vgpu_queues_create();
+	client->svm = gp_vgpu_svm_create();
 	if (!client->memory || !client->events || !client->queues || !client->svm)
 		return -ENOMEM;
 	return 0;
 }
 
-static struct gp_vk_client *make(void)
+static struct gp_vgpu_client *make(void)
 {
-	struct gp_vk_client *client = calloc(1, sizeof(*client));
+	struct gp_vgpu_client *client = calloc(1, sizeof(*client));
 	int error = client ? fill(client) : -ENOMEM;
 
 	if (!error) {
@@ -172,19 +172,19 @@ static struct gp_vk_client *make(void)
 		return client;
 	}
 	if (!atomic_exchange(&self.failed, true))
-		gp_vk_say(error == -EPROTO ? "a server of another version is behind "
-					   : "no virtual machine answers at ",
-			  self.directory);
+		gp_vgpu_say(error == -EPROTO ? "a server of another version is behind "
+					     : "no virtual machine answers at ",
+			    self.directory);
 	if (client) {
-		gp_vk_memory_destroy(client->memory);
-		gp_vk_events_destroy(client->events);
-		gp_vk_svm_destroy(client->svm);
+		gp_vgpu_memory_destroy(client->memory);
+		gp_vgpu_events_destroy(client->events);
+		gp_vgpu_svm_destroy(client->svm);
 		free(client->queues);
 		if (client->shared)
 			syscall(SYS_munmap, client->shared, client->machine.shared_bytes);
-		gp_vk_close_own(client->lifeline);
-		gp_vk_close_own(client->work_fd);
-		gp_vk_close_own(client->done_fd);
+		gp_vgpu_close_own(client->lifeline);
+		gp_vgpu_close_own(client->work_fd);
+		gp_vgpu_close_own(client->done_fd);
 		free(client);
 	}
 	return NULL;
@@ -209,12 +209,12 @@ static bool shares_memory(pid_t other)
 	return syscall(SYS_kcmp, getpid(), other, KCMP_VM, 0, 0) == 0;
 }
 
-struct gp_vk_client *gp_vk_client(void)
+struct gp_vgpu_client *gp_vgpu_client(void)
 {
-	struct gp_vk_client *client;
+	struct gp_vgpu_client *client;
 	pid_t pid;
 
-	if (!gp_vk_root())
+	if (!gp_vgpu_root())
 		return NULL;
 	pid = getpid();
 	client = atomic_load_explicit(&self.client, memory_order_acquire);
@@ -235,7 +235,7 @@ struct gp_vk_client *gp_vk_client(void)
 	return client && !client->gone ? client : NULL;
 }
 
-struct gp_vk_client *gp_vk_client_if_any(void)
+struct gp_vgpu_client *gp_vgpu_client_if_any(void)
 {
 	return atomic_load_explicit(&self.client, memory_order_acquire);
 }

@@ -1,6 +1,6 @@
 /*
  * The preload library's view of itself: one client of a virtual machine, in one process. Exported
- * functions (open, ioctl, mmap, ...) find it with gp_vk_client(), which connects on first use and
+ * functions (open, ioctl, mmap, ...) find it with gp_vgpu_client(), which connects on first use and
  * again in a forked child. A preload library cannot be handed its state, so this is the one place
  * in the project with a global; everything else gets the pointer.
  *
@@ -15,50 +15,50 @@
 #include "abi/kfd_ioctl.h"
 #include "vgpu/wire.h"
 
-struct gp_vk_memory; /* memory.c */
-struct gp_vk_events; /* events.c */
-struct gp_vk_cp;     /* cp.c */
-struct gp_vk_queues; /* queues.c */
-struct gp_vk_svm;    /* svm.c */
+struct gp_vgpu_memory; /* memory.c */
+struct gp_vgpu_events; /* events.c */
+struct gp_vgpu_cp;     /* cp.c */
+struct gp_vgpu_queues; /* queues.c */
+struct gp_vgpu_svm;    /* svm.c */
 
-struct gp_vk_client {
+struct gp_vgpu_client {
 	pid_t pid;           /* the process this state belongs to */
 	char directory[256]; /* of the virtual machine */
 	struct gp_vgpu_welcome machine;
 	struct gp_vgpu_shared *shared;
 	int work_fd, done_fd; /* written, and read, when there is something in that ring */
 	pthread_mutex_t lock;
-	struct gp_vk_memory *memory;
-	struct gp_vk_events *events;
-	struct gp_vk_cp *cp; /* NULL until the first queue */
-	struct gp_vk_queues *queues;
-	struct gp_vk_svm *svm;
+	struct gp_vgpu_memory *memory;
+	struct gp_vgpu_events *events;
+	struct gp_vgpu_cp *cp; /* NULL until the first queue */
+	struct gp_vgpu_queues *queues;
+	struct gp_vgpu_svm *svm;
 	int lifeline;            /* the connection that made us a process there; hangs up with it */
 	_Atomic bool gone;       /* the server does not answer any more */
 	_Atomic u32 acquired_vm; /* GPUs whose ACQUIRE_VM was called, a bit each */
 };
 
 /* NULL when this process does not run on a virtual machine, or the server is gone. */
-struct gp_vk_client *gp_vk_client(void);
+struct gp_vgpu_client *gp_vgpu_client(void);
 
 /* Libc's own function behind one we export, e.g. GP_VK_REAL(open)(path, flags). */
-#define GP_VK_REAL(name)                                              \
-	({                                                            \
-		static __typeof__(&name) real_;                       \
-		if (!real_)                                           \
-			real_ = (__typeof__(&name))gp_vk_real(#name); \
-		real_;                                                \
+#define GP_VK_REAL(name)                                                \
+	({                                                              \
+		static __typeof__(&name) real_;                         \
+		if (!real_)                                             \
+			real_ = (__typeof__(&name))gp_vgpu_real(#name); \
+		real_;                                                  \
 	})
-void *gp_vk_real(const char *name);
+void *gp_vgpu_real(const char *name);
 
 /* Index of a GPU in machine.gpus, or -1. */
-int gp_vk_gpu_index(const struct gp_vk_client *client, u32 gpu_id);
+int gp_vgpu_gpu_index(const struct gp_vgpu_client *client, u32 gpu_id);
 /* Moves a descriptor of ours out of the application's way: a high number, close-on-exec, refused
  * to its close(). Returns the new one and closes `fd`; `fd` itself when there is no room. */
-int gp_vk_own_fd(int fd);
-void gp_vk_close_own(int fd);
+int gp_vgpu_own_fd(int fd);
+void gp_vgpu_close_own(int fd);
 /* One line on stderr, "gpreempt: ...", without stdio. */
-void gp_vk_say(const char *text, const char *detail);
+void gp_vgpu_say(const char *text, const char *detail);
 
 /* ---- connect.c ---- */
 
@@ -69,7 +69,7 @@ void gp_vk_say(const char *text, const char *detail);
  * Returns the ioctl's result or -errno; -EINTR after a signal, when the server gave it up;
  * -ENODEV when the server is gone.
  */
-struct gp_vk_call {
+struct gp_vgpu_call {
 	u32 kind, ioctl_nr, flags;
 	void *args;
 	u32 args_size;
@@ -81,35 +81,35 @@ struct gp_vk_call {
 	 * Otherwise the C library's rules hold, as for a driver that sleeps restartably. */
 	bool never_restarts;
 };
-int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call);
+int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call);
 /* Tells the server of an error; who else is to be told (enum gp_vgpu_told). */
-int gp_vk_exception(struct gp_vk_client *client, const struct gp_vgpu_exception *what);
+int gp_vgpu_client_exception(struct gp_vgpu_client *client, const struct gp_vgpu_exception *what);
 
 /* ---- memory.c: what the GPU sees of this process's memory ---- */
 
 /* CPU address for a GPU address, or NULL when [va, va + size) is not mapped to this GPU. */
-void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size);
+void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
 /* Copies that answer -EFAULT instead of killing the process. */
-int gp_vk_copy_in(void *to, u64 from, size_t size);
-int gp_vk_copy_out(u64 to, const void *from, size_t size);
+int gp_vgpu_copy_in(void *to, u64 from, size_t size);
+int gp_vgpu_copy_out(u64 to, const void *from, size_t size);
 /* True when [va, va + size) is exactly one allocation mapped on gpu_id (native's strict checks). */
-bool gp_vk_is_allocation(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size);
-int gp_vk_memory_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
-void *gp_vk_memory_mmap(struct gp_vk_client *client, void *addr, size_t len, int prot, int flags,
-			bool render_node, off_t offset);
+bool gp_vgpu_is_allocation(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
+int gp_vgpu_memory_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
+void *gp_vgpu_memory_mmap(struct gp_vgpu_client *client, void *addr, size_t len, int prot,
+			  int flags, bool render_node, off_t offset);
 
 /* ---- events.c ---- */
 
-int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_event_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 /* What the GPU does at the end of a signal: wakes every waiter of the event. Any thread. */
-void gp_vk_event_set(struct gp_vk_client *client, u32 event_id);
+void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id);
 /* A VM fault: every memory event, with this address. */
-void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va);
+void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va);
 /* A GPU reset: every hardware exception event. */
-void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memory_lost);
+void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool memory_lost);
 
 /* ---- queues.c ---- */
 
-int gp_vk_queue_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_queue_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 
 #endif

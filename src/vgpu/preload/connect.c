@@ -37,7 +37,7 @@ static pthread_key_t key;
 
 static void drop(struct connection *connection)
 {
-	gp_vk_close_own(atomic_exchange(&connection->fd, -1));
+	gp_vgpu_close_own(atomic_exchange(&connection->fd, -1));
 	atomic_store(&connection->taken, false);
 }
 
@@ -51,7 +51,7 @@ static void make_key(void)
 	pthread_key_create(&key, thread_ends);
 }
 
-void gp_vk_connections_forked(void)
+void gp_vgpu_connections_forked(void)
 {
 	for (struct connection *c = atomic_load(&connections); c; c = c->next)
 		drop(c);
@@ -65,7 +65,7 @@ void gp_vk_connections_forked(void)
 static int open_socket(void)
 {
 	static const char name[] = "/" GP_VGPU_SOCKET;
-	const char *directory = gp_vk_directory();
+	const char *directory = gp_vgpu_client_directory();
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(directory);
 	int dir_fd = -1, fd, error = 0;
@@ -79,7 +79,7 @@ static int open_socket(void)
 		if (dir_fd < 0)
 			return -errno;
 		strcpy(address.sun_path, "/proc/self/fd/");
-		gp_vk_number(address.sun_path + strlen(address.sun_path), (u32)dir_fd);
+		gp_vgpu_number(address.sun_path + strlen(address.sun_path), (u32)dir_fd);
 		strcat(address.sun_path, name);
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -91,13 +91,14 @@ static int open_socket(void)
 	if (dir_fd >= 0)
 		syscall(SYS_close, dir_fd);
 	if (!error)
-		return gp_vk_own_fd(fd);
+		return gp_vgpu_own_fd(fd);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	return error;
 }
 
-static int send_message(int fd, const struct gp_vgpu_request *header, const struct gp_vk_call *call)
+static int send_message(int fd, const struct gp_vgpu_request *header,
+			const struct gp_vgpu_call *call)
 {
 	struct iovec parts[2] = {{(void *)header, sizeof(*header)},
 				 {call->payload, header->payload_size}};
@@ -149,7 +150,7 @@ static void take_fds(struct msghdr *message, int fds[MAX_FDS])
 }
 
 /* 0, -EINTR when a signal came first, -EPROTO when that was no reply, or another -errno. */
-static int receive_message(int fd, struct gp_vgpu_reply *reply, struct gp_vk_call *call,
+static int receive_message(int fd, struct gp_vgpu_reply *reply, struct gp_vgpu_call *call,
 			   int fds[MAX_FDS])
 {
 	struct iovec parts[2] = {{reply, sizeof(*reply)}, {call->payload, call->payload_room}};
@@ -186,7 +187,7 @@ static void set_limit(int fd, time_t seconds)
 
 /* ---- one request ---- */
 
-static int exchange(struct connection *connection, struct gp_vk_call *call, int fds[MAX_FDS])
+static int exchange(struct connection *connection, struct gp_vgpu_call *call, int fds[MAX_FDS])
 {
 	struct gp_vgpu_request header = {
 		.version = GP_VGPU_VERSION,
@@ -198,7 +199,7 @@ static int exchange(struct connection *connection, struct gp_vk_call *call, int 
 		.payload_size = call->payload_size,
 		.flags = call->flags,
 	};
-	struct gp_vk_call cancel = {.send_fd = -1};
+	struct gp_vgpu_call cancel = {.send_fd = -1};
 	struct gp_vgpu_reply reply;
 	int error;
 
@@ -237,7 +238,7 @@ static int say_hello(struct connection *connection, u64 token, struct gp_vgpu_we
 		struct gp_vgpu_hello hello;
 		struct gp_vgpu_welcome welcome;
 	} payload = {.hello = {.token = token}};
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_HELLO,
 		.payload = &payload,
 		.payload_size = sizeof(payload.hello),
@@ -256,7 +257,7 @@ static int say_hello(struct connection *connection, u64 token, struct gp_vgpu_we
 	return 0;
 }
 
-int gp_vk_connect_first(struct gp_vk_client *client, int fds[3])
+int gp_vgpu_connect_first(struct gp_vgpu_client *client, int fds[3])
 {
 	struct connection connection = {.fd = open_socket()};
 	int error;
@@ -298,7 +299,7 @@ static struct connection *new_connection(void)
 	return c;
 }
 
-static bool connect_it(struct gp_vk_client *client, struct connection *c)
+static bool connect_it(struct gp_vgpu_client *client, struct connection *c)
 {
 	int fds[MAX_FDS], error;
 
@@ -314,7 +315,7 @@ static bool connect_it(struct gp_vk_client *client, struct connection *c)
 	return !error;
 }
 
-static struct connection *thread_connection(struct gp_vk_client *client, bool *temporary)
+static struct connection *thread_connection(struct gp_vgpu_client *client, bool *temporary)
 {
 	struct connection *c;
 
@@ -335,13 +336,13 @@ static struct connection *thread_connection(struct gp_vk_client *client, bool *t
 	return c;
 }
 
-static void server_gone(struct gp_vk_client *client)
+static void server_gone(struct gp_vgpu_client *client)
 {
 	if (!atomic_exchange(&client->gone, true))
-		gp_vk_say("the virtual machine is gone: ", client->directory);
+		gp_vgpu_say("the virtual machine is gone: ", client->directory);
 }
 
-int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
+int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)
 {
 	int fds[MAX_FDS] = {-1, -1, -1};
 	struct connection *connection;
@@ -380,24 +381,24 @@ int gp_vk_request(struct gp_vk_client *client, struct gp_vk_call *call)
 	return result;
 }
 
-int gp_vk_exception(struct gp_vk_client *client, const struct gp_vgpu_exception *what)
+int gp_vgpu_client_exception(struct gp_vgpu_client *client, const struct gp_vgpu_exception *what)
 {
 	struct gp_vgpu_exception payload = *what;
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_EXCEPTION,
 		.payload = &payload,
 		.payload_size = sizeof(payload),
 		.send_fd = -1,
 	};
-	int result = gp_vk_request(client, &call);
+	int result = gp_vgpu_client_request(client, &call);
 
 	return result < 0 ? GP_VGPU_TELL_OLD : result;
 }
 
-void gp_vk_refresh(const char *path)
+void gp_vgpu_refresh(const char *path)
 {
 	struct connection connection = {0};
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_REFRESH,
 		.payload = (void *)path,
 		.payload_size = (u32)strlen(path) + 1,
@@ -409,7 +410,7 @@ void gp_vk_refresh(const char *path)
 	connection.fd = open_socket();
 	if (connection.fd >= 0) {
 		exchange(&connection, &call, fds);
-		gp_vk_close_own(connection.fd);
+		gp_vgpu_close_own(connection.fd);
 	}
 	errno = saved;
 }

@@ -15,7 +15,7 @@ static bool forbidden(ssize_t got)
 	return got < 0 && (errno == EPERM || errno == ENOSYS);
 }
 
-int gp_vk_copy_in(void *to, u64 from, size_t size)
+int gp_vgpu_copy_in(void *to, u64 from, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)from, size};
 	int saved = errno;
@@ -29,7 +29,7 @@ int gp_vk_copy_in(void *to, u64 from, size_t size)
 	return got == (ssize_t)size ? 0 : -EFAULT;
 }
 
-int gp_vk_copy_out(u64 to, const void *from, size_t size)
+int gp_vgpu_copy_out(u64 to, const void *from, size_t size)
 {
 	struct iovec local = {(void *)(uintptr_t)from, size},
 		     remote = {(void *)(uintptr_t)to, size};

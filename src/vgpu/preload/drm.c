@@ -19,7 +19,7 @@ static int put_text(u64 *length, u64 pointer, const char *text)
 
 	*length = strlen(text);
 	if (pointer && room)
-		error = gp_vk_copy_out(pointer, text, room < *length ? room : *length);
+		error = gp_vgpu_copy_out(pointer, text, room < *length ? room : *length);
 	return error;
 }
 
@@ -88,16 +88,16 @@ static u64 gtt_bytes(void)
 	return sysinfo(&info) ? 0 : (u64)info.totalram * info.mem_unit / 2;
 }
 
-static u64 vram_free(struct gp_vk_client *client, const struct gp_vgpu_gpu *gpu)
+static u64 vram_free(struct gp_vgpu_client *client, const struct gp_vgpu_gpu *gpu)
 {
 	struct gp_kfd_get_available_memory_args args = {.gpu_id = gpu->gpu_id};
 
-	if (gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY), &args, sizeof(args)))
+	if (gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY), &args, sizeof(args)))
 		return 0;
 	return args.available < gpu->vram_bytes ? args.available : gpu->vram_bytes;
 }
 
-static struct gp_amdgpu_memory_info memory_info(struct gp_vk_client *client,
+static struct gp_amdgpu_memory_info memory_info(struct gp_vgpu_client *client,
 						const struct gp_vgpu_gpu *gpu)
 {
 	struct gp_amdgpu_heap_info vram = {
@@ -113,7 +113,8 @@ static struct gp_amdgpu_memory_info memory_info(struct gp_vk_client *client,
 	return info;
 }
 
-static int info(struct gp_vk_client *client, u32 gpu_index, const struct gp_drm_amdgpu_info *query)
+static int info(struct gp_vgpu_client *client, u32 gpu_index,
+		const struct gp_drm_amdgpu_info *query)
 {
 	const struct gp_vgpu_gpu *gpu = &client->machine.gpus[gpu_index];
 	union {
@@ -155,7 +156,7 @@ static int info(struct gp_vk_client *client, u32 gpu_index, const struct gp_drm_
 	default:
 		return -EINVAL;
 	}
-	return gp_vk_copy_out(query->return_pointer, &answer, bytes);
+	return gp_vgpu_copy_out(query->return_pointer, &answer, bytes);
 }
 
 static int get_client(struct gp_drm_client *drm)
@@ -168,7 +169,8 @@ static int get_client(struct gp_drm_client *drm)
 	return 0;
 }
 
-int gp_vk_drm_ioctl(struct gp_vk_client *client, u32 gpu_index, unsigned long request, void *user)
+int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned long request,
+		      void *user)
 {
 	union {
 		u8 bytes[128];
@@ -183,7 +185,7 @@ int gp_vk_drm_ioctl(struct gp_vk_client *client, u32 gpu_index, unsigned long re
 
 	if (_IOC_TYPE(request) != 'd')
 		return -ENOTTY;
-	if (gp_vk_copy_in(&args, address, size))
+	if (gp_vgpu_copy_in(&args, address, size))
 		return -EFAULT;
 	switch (_IOC_NR(request)) {
 	case GP_DRM_NR_VERSION:
@@ -201,5 +203,5 @@ int gp_vk_drm_ioctl(struct gp_vk_client *client, u32 gpu_index, unsigned long re
 		/* What a render node without a master refuses. */
 		return -EACCES;
 	}
-	return gp_vk_copy_out(address, &args, size) ? -EFAULT : result;
+	return gp_vgpu_copy_out(address, &args, size) ? -EFAULT : result;
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gp_vk_events *gp_vk_events_create(void)
+struct gp_vgpu_events *gp_vgpu_events_create(void)
 {
-	struct gp_vk_events *events = calloc(1, sizeof(*events));
+	struct gp_vgpu_events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return NULL;
@@ -21,7 +21,7 @@ struct gp_vk_events *gp_vk_events_create(void)
 	return events;
 }
 
-void gp_vk_events_destroy(struct gp_vk_events *events)
+void gp_vgpu_events_destroy(struct gp_vgpu_events *events)
 {
 	if (!events)
 		return;
@@ -34,7 +34,7 @@ void gp_vk_events_destroy(struct gp_vk_events *events)
 	free(events);
 }
 
-struct gp_vk_event *gp_vk_event_find(struct gp_vk_events *events, u32 id)
+struct gp_vgpu_event *gp_vgpu_event_find(struct gp_vgpu_events *events, u32 id)
 {
 	if (id < GP_KFD_SIGNAL_EVENT_LIMIT)
 		return events->signals[id];
@@ -42,17 +42,17 @@ struct gp_vk_event *gp_vk_event_find(struct gp_vk_events *events, u32 id)
 	return id < events->other_count ? events->others[id] : NULL;
 }
 
-void gp_vk_event_fire(struct gp_vk_event *event)
+void gp_vgpu_event_fire(struct gp_vgpu_event *event)
 {
 	event->signaled = true;
 	event->age++;
-	for (struct gp_vk_waiter *waiter = event->waiters; waiter; waiter = waiter->next) {
+	for (struct gp_vgpu_waiter *waiter = event->waiters; waiter; waiter = waiter->next) {
 		if (!waiter->waits)
 			continue;
 		if (event->auto_reset)
 			event->signaled = false;
 		waiter->activated = true;
-		gp_vk_sleeper_wake(waiter->sleeper);
+		gp_vgpu_sleeper_wake(waiter->sleeper);
 	}
 }
 
@@ -63,7 +63,7 @@ static bool is_signal(u32 type)
 
 /* ---- the event page ---- */
 
-static void set_page(struct gp_vk_events *events, void *page, u64 bytes)
+static void set_page(struct gp_vgpu_events *events, void *page, u64 bytes)
 {
 	events->page = page;
 	memset(page, GP_KFD_UNSIGNALED_BYTE,
@@ -73,9 +73,9 @@ static void set_page(struct gp_vk_events *events, void *page, u64 bytes)
 		events->slots = GP_KFD_SIGNAL_EVENT_LIMIT;
 }
 
-static int use_page(struct gp_vk_client *client, u64 handle)
+static int use_page(struct gp_vgpu_client *client, u64 handle)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 	u64 bytes;
 	void *page;
 	u32 gpu;
@@ -83,10 +83,10 @@ static int use_page(struct gp_vk_client *client, u64 handle)
 
 	if (events->page)
 		return -EINVAL;
-	error = gp_vk_bound_gpu(client, (u32)(handle >> GP_KFD_HANDLE_GPU_SHIFT), -ENODEV, &gpu);
+	error = gp_vgpu_bound_gpu(client, (u32)(handle >> GP_KFD_HANDLE_GPU_SHIFT), -ENODEV, &gpu);
 	if (error)
 		return error;
-	page = gp_vk_memory_kernel_map(client, handle, &bytes);
+	page = gp_vgpu_memory_kernel_map(client, handle, &bytes);
 	if (!page)
 		return -EINVAL;
 	set_page(events, page, bytes);
@@ -94,10 +94,11 @@ static int use_page(struct gp_vk_client *client, u64 handle)
 }
 
 /* Old user space lets the driver make the page and maps it from /dev/kfd afterwards. */
-static int make_page(struct gp_vk_client *client)
+static int make_page(struct gp_vgpu_client *client)
 {
-	struct gp_vk_events *events = client->events;
-	void *page = gp_vk_memory_event_page(client, GP_KFD_EVENT_PAGE_BYTES, &events->page_offset);
+	struct gp_vgpu_events *events = client->events;
+	void *page =
+		gp_vgpu_memory_event_page(client, GP_KFD_EVENT_PAGE_BYTES, &events->page_offset);
 
 	if (!page)
 		return -ENOMEM;
@@ -107,9 +108,9 @@ static int make_page(struct gp_vk_client *client)
 	return 0;
 }
 
-int gp_vk_events_page(struct gp_vk_client *client, u64 length, u64 *offset)
+int gp_vgpu_events_page(struct gp_vgpu_client *client, u64 length, u64 *offset)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 	int error = 0;
 
 	pthread_mutex_lock(&events->lock);
@@ -125,9 +126,9 @@ int gp_vk_events_page(struct gp_vk_client *client, u64 length, u64 *offset)
 
 /* ---- CREATE, DESTROY, SET, RESET ---- */
 
-static int place_signal(struct gp_vk_client *client, struct gp_vk_event *event)
+static int place_signal(struct gp_vgpu_client *client, struct gp_vgpu_event *event)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 	u32 id;
 	int error = events->page ? 0 : make_page(client);
 
@@ -145,9 +146,9 @@ static int place_signal(struct gp_vk_client *client, struct gp_vk_event *event)
 	return 0;
 }
 
-static int place_other(struct gp_vk_events *events, struct gp_vk_event *event)
+static int place_other(struct gp_vgpu_events *events, struct gp_vgpu_event *event)
 {
-	struct gp_vk_event **others;
+	struct gp_vgpu_event **others;
 	u32 at = 0;
 
 	while (at < events->other_count && events->others[at])
@@ -165,16 +166,16 @@ static int place_other(struct gp_vk_events *events, struct gp_vk_event *event)
 }
 
 /* Under the lock; others read it. */
-static void count_event(struct gp_vk_client *client, u32 change)
+static void count_event(struct gp_vgpu_client *client, u32 change)
 {
 	if (client->shared)
 		__atomic_fetch_add(&client->shared->events, change, __ATOMIC_RELAXED);
 }
 
-static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_args *args)
+static int create_event(struct gp_vgpu_client *client, struct gp_kfd_create_event_args *args)
 {
-	struct gp_vk_events *events = client->events;
-	struct gp_vk_event *event = calloc(1, sizeof(*event));
+	struct gp_vgpu_events *events = client->events;
+	struct gp_vgpu_event *event = calloc(1, sizeof(*event));
 	int error = event ? 0 : -ENOMEM;
 
 	pthread_mutex_lock(&events->lock);
@@ -202,19 +203,19 @@ static int create_event(struct gp_vk_client *client, struct gp_kfd_create_event_
 	return error;
 }
 
-static int destroy_event(struct gp_vk_client *client, u32 id)
+static int destroy_event(struct gp_vgpu_client *client, u32 id)
 {
-	struct gp_vk_events *events = client->events;
-	struct gp_vk_event *event = gp_vk_event_find(events, id);
+	struct gp_vgpu_events *events = client->events;
+	struct gp_vgpu_event *event = gp_vgpu_event_find(events, id);
 
 	if (!event)
 		return -EINVAL;
 	/* Their calls fail. */
-	for (struct gp_vk_waiter *next, *waiter = event->waiters; waiter; waiter = next) {
+	for (struct gp_vgpu_waiter *next, *waiter = event->waiters; waiter; waiter = next) {
 		next = waiter->next;
 		waiter->event = NULL;
 		waiter->listed = false;
-		gp_vk_sleeper_wake(waiter->sleeper);
+		gp_vgpu_sleeper_wake(waiter->sleeper);
 	}
 	if (is_signal(event->type)) {
 		events->signals[id] = NULL;
@@ -230,22 +231,22 @@ static int destroy_event(struct gp_vk_client *client, u32 id)
 }
 
 /* SET and RESET are for signal events alone. */
-static int change_event(struct gp_vk_events *events, u32 id, bool set)
+static int change_event(struct gp_vgpu_events *events, u32 id, bool set)
 {
-	struct gp_vk_event *event = gp_vk_event_find(events, id);
+	struct gp_vgpu_event *event = gp_vgpu_event_find(events, id);
 
 	if (!event || event->type != GP_KFD_EVENT_SIGNAL)
 		return -EINVAL;
 	if (set)
-		gp_vk_event_fire(event);
+		gp_vgpu_event_fire(event);
 	else
 		event->signaled = false;
 	return 0;
 }
 
-int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_event_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 	/* DESTROY, SET and RESET have the same structure. */
 	struct gp_kfd_set_event_args *one = args;
 	int error;
@@ -254,7 +255,7 @@ int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
 	if (nr == _IOC_NR(GP_KFD_IOC_CREATE_EVENT))
 		return create_event(client, args);
 	if (nr == _IOC_NR(GP_KFD_IOC_WAIT_EVENTS))
-		return gp_vk_wait_events(client, args);
+		return gp_vgpu_wait_events(client, args);
 	pthread_mutex_lock(&events->lock);
 	if (nr == _IOC_NR(GP_KFD_IOC_DESTROY_EVENT))
 		error = destroy_event(client, one->event_id);
@@ -266,30 +267,30 @@ int gp_vk_event_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
 
 /* ---- what the GPU does ---- */
 
-void gp_vk_event_set(struct gp_vk_client *client, u32 event_id)
+void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 {
-	struct gp_vk_events *events = client->events;
-	struct gp_vk_event *event;
+	struct gp_vgpu_events *events = client->events;
+	struct gp_vgpu_event *event;
 
 	if (!event_id)
 		return;
 	pthread_mutex_lock(&events->lock);
-	event = gp_vk_event_find(events, event_id);
+	event = gp_vgpu_event_find(events, event_id);
 	if (event && is_signal(event->type)) {
 		if (events->page && event_id < events->slots)
 			events->page[event_id] = GP_KFD_UNSIGNALED_SLOT;
-		gp_vk_event_fire(event);
+		gp_vgpu_event_fire(event);
 	}
 	pthread_mutex_unlock(&events->lock);
 }
 
-void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va)
+void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 
 	pthread_mutex_lock(&events->lock);
 	for (u32 i = 0; i < events->other_count; i++) {
-		struct gp_vk_event *event = events->others[i];
+		struct gp_vgpu_event *event = events->others[i];
 
 		if (!event || event->type != GP_KFD_EVENT_MEMORY)
 			continue;
@@ -298,18 +299,18 @@ void gp_vk_event_memory_fault(struct gp_vk_client *client, u32 gpu_id, u64 va)
 			.va = va & ~(u64)(GP_KFD_PAGE - 1),
 			.gpu_id = gpu_id,
 		};
-		gp_vk_event_fire(event);
+		gp_vgpu_event_fire(event);
 	}
 	pthread_mutex_unlock(&events->lock);
 }
 
-void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memory_lost)
+void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool memory_lost)
 {
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 
 	pthread_mutex_lock(&events->lock);
 	for (u32 i = 0; i < events->other_count; i++) {
-		struct gp_vk_event *event = events->others[i];
+		struct gp_vgpu_event *event = events->others[i];
 
 		if (!event || event->type != GP_KFD_EVENT_HW_EXCEPTION)
 			continue;
@@ -317,7 +318,7 @@ void gp_vk_event_hw_exception(struct gp_vk_client *client, u32 gpu_id, bool memo
 			.memory_lost = memory_lost,
 			.gpu_id = gpu_id,
 		};
-		gp_vk_event_fire(event);
+		gp_vgpu_event_fire(event);
 	}
 	pthread_mutex_unlock(&events->lock);
 }

@@ -5,37 +5,37 @@
 #include "abi/kfd_driver.h"
 #include "vgpu/preload/parts.h"
 
-struct gp_vk_event;
+struct gp_vgpu_event;
 
 /* One call of WAIT_EVENTS; `word` is its futex and changes at every wake-up. */
-struct gp_vk_sleeper {
+struct gp_vgpu_sleeper {
 	_Atomic u32 word;
 };
 
 /* One event of one such call. */
-struct gp_vk_waiter {
-	struct gp_vk_event *event; /* NULL once the event was destroyed */
-	struct gp_vk_waiter *previous, *next;
-	struct gp_vk_sleeper *sleeper;
+struct gp_vgpu_waiter {
+	struct gp_vgpu_event *event; /* NULL once the event was destroyed */
+	struct gp_vgpu_waiter *previous, *next;
+	struct gp_vgpu_sleeper *sleeper;
 	bool listed, activated, age_enabled;
 	bool waits; /* was not activated from the start, so a set event is for it */
 };
 
-struct gp_vk_event {
+struct gp_vgpu_event {
 	u32 id, type;
 	bool auto_reset, signaled;
 	u64 age;
-	struct gp_vk_waiter *waiters;
+	struct gp_vgpu_waiter *waiters;
 	union {
 		struct gp_kfd_hsa_memory_exception_data memory;
 		struct gp_kfd_hsa_hw_exception_data hardware;
 	} data;
 };
 
-struct gp_vk_events {
+struct gp_vgpu_events {
 	pthread_mutex_t lock;
-	struct gp_vk_event *signals[GP_KFD_SIGNAL_EVENT_LIMIT]; /* by id; 0 is never given out */
-	struct gp_vk_event **others;                            /* by id - FIRST_NONSIGNAL */
+	struct gp_vgpu_event *signals[GP_KFD_SIGNAL_EVENT_LIMIT]; /* by id; 0 is never given out */
+	struct gp_vgpu_event **others;                            /* by id - FIRST_NONSIGNAL */
 	u32 other_count;
 	u32 signal_count; /* of events, and the reserved one */
 	u32 lowest_free;  /* no signal id below it is free */
@@ -46,10 +46,10 @@ struct gp_vk_events {
 };
 
 /* Under the lock. */
-struct gp_vk_event *gp_vk_event_find(struct gp_vk_events *events, u32 id);
-void gp_vk_event_fire(struct gp_vk_event *event);
-void gp_vk_sleeper_wake(struct gp_vk_sleeper *sleeper);
+struct gp_vgpu_event *gp_vgpu_event_find(struct gp_vgpu_events *events, u32 id);
+void gp_vgpu_event_fire(struct gp_vgpu_event *event);
+void gp_vgpu_sleeper_wake(struct gp_vgpu_sleeper *sleeper);
 
-int gp_vk_wait_events(struct gp_vk_client *client, struct gp_kfd_wait_events_args *args);
+int gp_vgpu_wait_events(struct gp_vgpu_client *client, struct gp_kfd_wait_events_args *args);
 
 #endif

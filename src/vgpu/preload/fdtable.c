@@ -69,9 +69,9 @@ static u64 word_of(int fd)
 	return at ? atomic_load_explicit(at, memory_order_acquire) : 0;
 }
 
-static struct gp_vk_fd decode(u64 word)
+static struct gp_vgpu_fd decode(u64 word)
 {
-	return (struct gp_vk_fd){
+	return (struct gp_vgpu_fd){
 		.kind = word & 3,
 		.gpu_index = word >> GPU_SHIFT & GPU_MASK,
 		.owner = (pid_t)(word >> OWNER_SHIFT & OWNER_MASK),
@@ -87,12 +87,12 @@ static u64 inode_bits(int fd)
 	return (u64)st.st_ino << INODE_SHIFT;
 }
 
-struct gp_vk_fd gp_vk_fd_get(int fd)
+struct gp_vgpu_fd gp_vgpu_fd_get(int fd)
 {
 	return decode(word_of(fd));
 }
 
-struct gp_vk_fd gp_vk_fd_check(int fd)
+struct gp_vgpu_fd gp_vgpu_fd_check(int fd)
 {
 	u64 word = word_of(fd);
 	int saved = errno;
@@ -103,7 +103,7 @@ struct gp_vk_fd gp_vk_fd_check(int fd)
 	return decode(word);
 }
 
-static int remember(int fd, enum gp_vk_fd_kind kind, u32 gpu_index)
+static int remember(int fd, enum gp_vgpu_fd_kind kind, u32 gpu_index)
 {
 	_Atomic u64 *at = entry(fd, true);
 
@@ -115,7 +115,7 @@ static int remember(int fd, enum gp_vk_fd_kind kind, u32 gpu_index)
 	return 0;
 }
 
-int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags)
+int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags)
 {
 	char name[32];
 	int fd, error;
@@ -123,7 +123,7 @@ int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags)
 	/* Whose it is can be read off it, wherever it is handed to. */
 	strcpy(name, kind == GP_VK_FD_KFD ? GP_VK_KFD_NAME : "renderD");
 	if (kind == GP_VK_FD_KFD)
-		gp_vk_number(name + strlen(name), (u32)getpid());
+		gp_vgpu_number(name + strlen(name), (u32)getpid());
 	fd = memfd_create(name, MFD_ALLOW_SEALING | (open_flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
 
 	if (fd < 0)
@@ -138,12 +138,12 @@ int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags)
 	return fd;
 }
 
-void gp_vk_fd_mark_own(int fd)
+void gp_vgpu_fd_mark_own(int fd)
 {
 	(void)remember(fd, GP_VK_FD_OWN, 0);
 }
 
-void gp_vk_fd_duplicate(int from, int to)
+void gp_vgpu_fd_duplicate(int from, int to)
 {
 	u64 word = word_of(from);
 	_Atomic u64 *at;
@@ -157,7 +157,7 @@ void gp_vk_fd_duplicate(int from, int to)
 		put(at, to, word);
 }
 
-int gp_vk_fd_next(int fd)
+int gp_vgpu_fd_next(int fd)
 {
 	int last = atomic_load(&highest);
 
@@ -167,7 +167,7 @@ int gp_vk_fd_next(int fd)
 	return -1;
 }
 
-bool gp_vk_fd_forget(int fd)
+bool gp_vgpu_fd_forget(int fd)
 {
 	_Atomic u64 *at = entry(fd, false);
 	u64 word = at ? atomic_load_explicit(at, memory_order_acquire) : 0;
@@ -180,7 +180,7 @@ bool gp_vk_fd_forget(int fd)
 	return false;
 }
 
-int gp_vk_own_fd(int fd)
+int gp_vgpu_own_fd(int fd)
 {
 	/* Low enough for the usual limit of 1024, high enough for programs that count from 3. */
 	const u64 preferred = 4096;
@@ -199,11 +199,11 @@ int gp_vk_own_fd(int fd)
 	} else {
 		syscall(SYS_close, fd);
 	}
-	gp_vk_fd_mark_own(high);
+	gp_vgpu_fd_mark_own(high);
 	return high;
 }
 
-void gp_vk_close_own(int fd)
+void gp_vgpu_close_own(int fd)
 {
 	_Atomic u64 *at = entry(fd, false);
 

@@ -24,7 +24,7 @@
 GP_VK_EXPORT int close(int fd)
 {
 	/* Ours: for the application it is not open. */
-	if (gp_vk_fd_forget(fd)) {
+	if (gp_vgpu_fd_forget(fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -38,9 +38,9 @@ GP_VK_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 
 	if (flags || first > last || first > INT_MAX)
 		return (int)syscall(SYS_close_range, first, last, flags);
-	for (int fd = gp_vk_fd_next((int)first); fd >= 0 && (unsigned int)fd <= last && !result;
-	     fd = gp_vk_fd_next(fd + 1)) {
-		if (!gp_vk_fd_forget(fd))
+	for (int fd = gp_vgpu_fd_next((int)first); fd >= 0 && (unsigned int)fd <= last && !result;
+	     fd = gp_vgpu_fd_next(fd + 1)) {
+		if (!gp_vgpu_fd_forget(fd))
 			continue;
 		if (first < (unsigned int)fd)
 			result = (int)syscall(SYS_close_range, first, (unsigned int)fd - 1, 0);
@@ -59,7 +59,7 @@ GP_VK_EXPORT int dup(int fd)
 	int copy = GP_VK_REAL(dup)(fd);
 
 	if (copy >= 0)
-		gp_vk_fd_duplicate(fd, copy);
+		gp_vgpu_fd_duplicate(fd, copy);
 	return copy;
 }
 
@@ -68,7 +68,7 @@ GP_VK_EXPORT int dup2(int fd, int to)
 	int copy = GP_VK_REAL(dup2)(fd, to);
 
 	if (copy >= 0)
-		gp_vk_fd_duplicate(fd, copy);
+		gp_vgpu_fd_duplicate(fd, copy);
 	return copy;
 }
 
@@ -77,7 +77,7 @@ GP_VK_EXPORT int dup3(int fd, int to, int flags)
 	int copy = GP_VK_REAL(dup3)(fd, to, flags);
 
 	if (copy >= 0)
-		gp_vk_fd_duplicate(fd, copy);
+		gp_vgpu_fd_duplicate(fd, copy);
 	return copy;
 }
 
@@ -87,7 +87,7 @@ static int control(int fd, int command, void *argument)
 	int result = GP_VK_REAL(fcntl)(fd, command, argument);
 
 	if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
-		gp_vk_fd_duplicate(fd, result);
+		gp_vgpu_fd_duplicate(fd, result);
 	return result;
 }
 
@@ -116,17 +116,17 @@ GP_VK_EXPORT int fcntl64(int fd, int command, ...)
 
 /* ---- devices ---- */
 
-static int device_ioctl(struct gp_vk_fd fd, unsigned long request, void *argument)
+static int device_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *argument)
 {
-	struct gp_vk_client *client;
+	struct gp_vgpu_client *client;
 	int saved = errno, result;
 
 	if (fd.kind == GP_VK_FD_KFD) {
-		result = gp_vk_kfd_ioctl(fd, request, argument);
+		result = gp_vgpu_kfd_ioctl(fd, request, argument);
 	} else {
-		client = gp_vk_client();
-		result =
-			client ? gp_vk_drm_ioctl(client, fd.gpu_index, request, argument) : -ENODEV;
+		client = gp_vgpu_client();
+		result = client ? gp_vgpu_drm_ioctl(client, fd.gpu_index, request, argument)
+				: -ENODEV;
 	}
 	errno = saved;
 	if (result >= 0)
@@ -137,7 +137,7 @@ static int device_ioctl(struct gp_vk_fd fd, unsigned long request, void *argumen
 
 /*
  * A /dev/kfd that another process opened, received over a socket or kept through exec: not in our
- * table, but it has the name that gp_vk_fd_open() gave it.
+ * table, but it has the name that gp_vgpu_fd_open() gave it.
  */
 static bool is_handed_over(int fd, pid_t *owner)
 {
@@ -154,7 +154,7 @@ static bool is_handed_over(int fd, pid_t *owner)
 
 GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	struct gp_vk_fd ours = gp_vk_fd_get(fd);
+	struct gp_vgpu_fd ours = gp_vgpu_fd_get(fd);
 	va_list list;
 	void *argument;
 	int result;
@@ -163,15 +163,15 @@ GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	argument = va_arg(list, void *);
 	va_end(list);
 	if (ours.kind == GP_VK_FD_KFD || ours.kind == GP_VK_FD_RENDER) {
-		ours = gp_vk_fd_check(fd);
+		ours = gp_vgpu_fd_check(fd);
 		if (ours.kind != GP_VK_FD_NONE)
 			return device_ioctl(ours, request, argument);
 	}
 	result = GP_VK_REAL(ioctl)(fd, request, argument);
 	if (result < 0 && errno == ENOTTY && _IOC_TYPE(request) == GP_KFD_IOC_TYPE) {
-		struct gp_vk_fd theirs = {.kind = GP_VK_FD_KFD};
+		struct gp_vgpu_fd theirs = {.kind = GP_VK_FD_KFD};
 
-		if (gp_vk_root() && is_handed_over(fd, &theirs.owner))
+		if (gp_vgpu_root() && is_handed_over(fd, &theirs.owner))
 			return device_ioctl(theirs, request, argument);
 		errno = ENOTTY;
 	}
@@ -181,11 +181,11 @@ GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 /* What was at these addresses is gone. */
 static void forget(void *addr, size_t length)
 {
-	struct gp_vk_client *client = gp_vk_client_if_any();
+	struct gp_vgpu_client *client = gp_vgpu_client_if_any();
 
 	if (client) {
-		gp_vk_svm_unmapped(client, (u64)(uintptr_t)addr, length);
-		gp_vk_cp_unmapped(client, (u64)(uintptr_t)addr, length);
+		gp_vgpu_svm_unmapped(client, (u64)(uintptr_t)addr, length);
+		gp_vgpu_cp_unmapped(client, (u64)(uintptr_t)addr, length);
 	}
 }
 
@@ -197,23 +197,24 @@ GP_VK_EXPORT int munmap(void *addr, size_t length)
 
 static void *map(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
-	struct gp_vk_fd ours = flags & MAP_ANONYMOUS ? (struct gp_vk_fd){0} : gp_vk_fd_get(fd);
-	struct gp_vk_client *client;
+	struct gp_vgpu_fd ours =
+		flags & MAP_ANONYMOUS ? (struct gp_vgpu_fd){0} : gp_vgpu_fd_get(fd);
+	struct gp_vgpu_client *client;
 
 	if (flags & MAP_FIXED)
 		forget(addr, length);
 	if (ours.kind == GP_VK_FD_KFD || ours.kind == GP_VK_FD_RENDER)
-		ours = gp_vk_fd_check(fd);
+		ours = gp_vgpu_fd_check(fd);
 	/* Called before dlsym() works: the system call itself. */
 	if (ours.kind != GP_VK_FD_KFD && ours.kind != GP_VK_FD_RENDER)
 		return (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
-	client = gp_vk_client();
+	client = gp_vgpu_client();
 	if (!client || ours.owner != client->pid) {
 		errno = client ? EINVAL : ENODEV;
 		return MAP_FAILED;
 	}
-	return gp_vk_memory_mmap(client, addr, length, prot, flags, ours.kind == GP_VK_FD_RENDER,
-				 offset);
+	return gp_vgpu_memory_mmap(client, addr, length, prot, flags, ours.kind == GP_VK_FD_RENDER,
+				   offset);
 }
 
 GP_VK_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
@@ -230,13 +231,13 @@ GP_VK_EXPORT void *mmap64(void *addr, size_t length, int prot, int flags, int fd
 
 static void fix_stat(int fd, struct stat *st)
 {
-	struct gp_vk_fd ours = gp_vk_fd_get(fd);
-	struct gp_vk_device device = {ours.kind, GP_DRM_FIRST_RENDER + ours.gpu_index};
+	struct gp_vgpu_fd ours = gp_vgpu_fd_get(fd);
+	struct gp_vgpu_device device = {ours.kind, GP_DRM_FIRST_RENDER + ours.gpu_index};
 
 	if (ours.kind != GP_VK_FD_KFD && ours.kind != GP_VK_FD_RENDER)
 		return;
-	if (gp_vk_fd_check(fd).kind != GP_VK_FD_NONE)
-		gp_vk_device_stat(device, st);
+	if (gp_vgpu_fd_check(fd).kind != GP_VK_FD_NONE)
+		gp_vgpu_device_stat(device, st);
 }
 
 GP_VK_EXPORT int fstat(int fd, struct stat *st)

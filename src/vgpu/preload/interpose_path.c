@@ -22,15 +22,15 @@
 #include "abi/kfd_driver.h"
 
 /* For runtimes too old to do it: before the first queue, so right away. */
-static void enable_runtime(struct gp_vk_client *client)
+static void enable_runtime(struct gp_vgpu_client *client)
 {
 	struct gp_kfd_runtime_enable_args args = {.mode_mask = GP_KFD_RUNTIME_ENABLE};
 
 	/* A second descriptor of the process finds it enabled: EBUSY, which is fine. */
-	(void)gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE), &args, sizeof(args));
+	(void)gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE), &args, sizeof(args));
 }
 
-static int gpu_of_minor(const struct gp_vk_client *client, u32 minor)
+static int gpu_of_minor(const struct gp_vgpu_client *client, u32 minor)
 {
 	for (u32 i = 0; i < client->machine.gpu_count; i++)
 		if (client->machine.gpus[i].render_minor == minor)
@@ -39,9 +39,9 @@ static int gpu_of_minor(const struct gp_vk_client *client, u32 minor)
 	return minor < client->machine.gpu_count ? (int)minor : -1;
 }
 
-static int open_device(struct gp_vk_device device, int flags)
+static int open_device(struct gp_vgpu_device device, int flags)
 {
-	struct gp_vk_client *client = gp_vk_client();
+	struct gp_vgpu_client *client = gp_vgpu_client();
 	int gpu = 0, fd, saved = errno;
 
 	if (!client) {
@@ -50,7 +50,7 @@ static int open_device(struct gp_vk_device device, int flags)
 	}
 	if (device.kind == GP_VK_FD_RENDER)
 		gpu = gpu_of_minor(client, device.minor);
-	fd = gpu < 0 ? -ENOENT : gp_vk_fd_open(device.kind, (u32)gpu, flags);
+	fd = gpu < 0 ? -ENOENT : gp_vgpu_fd_open(device.kind, (u32)gpu, flags);
 	if (fd < 0) {
 		errno = -fd;
 		return -1;
@@ -82,9 +82,9 @@ static int make_node(int directory, const char *path, mode_t mode, dev_t device)
 {
 	char target[64] = KFD_BY_NUMBER;
 
-	if (!gp_vk_root() || !S_ISCHR(mode) || major(device) != GP_KFD_MAJOR)
+	if (!gp_vgpu_root() || !S_ISCHR(mode) || major(device) != GP_KFD_MAJOR)
 		return (int)syscall(SYS_mknodat, directory, path, mode, (unsigned int)device);
-	gp_vk_number(target + strlen(target), minor(device));
+	gp_vgpu_number(target + strlen(target), minor(device));
 	return symlinkat(target, directory, path);
 }
 
@@ -104,7 +104,7 @@ static int open_node(int directory, const char *path, int flags)
 	char target[64] = "";
 	int saved = errno;
 
-	if (!gp_vk_root() || !path || errno != ENOENT ||
+	if (!gp_vgpu_root() || !path || errno != ENOENT ||
 	    syscall(SYS_readlinkat, directory, path, target, sizeof(target) - 1) < 0 ||
 	    strncmp(target, KFD_BY_NUMBER, sizeof(KFD_BY_NUMBER) - 1) != 0) {
 		errno = saved;
@@ -114,7 +114,7 @@ static int open_node(int directory, const char *path, int flags)
 		errno = ENODEV;
 		return -1;
 	}
-	return open_device((struct gp_vk_device){GP_VK_FD_KFD, 0}, flags);
+	return open_device((struct gp_vgpu_device){GP_VK_FD_KFD, 0}, flags);
 }
 
 static bool writes(int flags)
@@ -124,7 +124,7 @@ static bool writes(int flags)
 
 static int open_path(int directory, const char *path, int flags, mode_t mode)
 {
-	struct gp_vk_device device = gp_vk_path_device(path);
+	struct gp_vgpu_device device = gp_vgpu_path_device(path);
 	char buffer[GP_VK_PATH_MAX];
 	const char *place;
 	bool inside;
@@ -133,7 +133,7 @@ static int open_path(int directory, const char *path, int flags, mode_t mode)
 	/* O_PATH only names the file. */
 	if (device.kind != GP_VK_FD_NONE && !(flags & O_PATH))
 		return open_device(device, flags);
-	place = gp_vk_path_at(directory, path, buffer, &inside);
+	place = gp_vgpu_path_at(directory, path, buffer, &inside);
 	/* Nobody writes to these files in the driver, root neither. */
 	if (inside && writes(flags) && !(flags & O_PATH)) {
 		errno = EACCES;
@@ -212,7 +212,7 @@ GP_VK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[GP_VK_PATH_MAX];
 	bool inside;
-	const char *place = gp_vk_path_at(AT_FDCWD, path, buffer, &inside);
+	const char *place = gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside);
 
 	return may_open(mode, inside) ? GP_VK_REAL(fopen)(place, mode) : NULL;
 }
@@ -221,7 +221,7 @@ GP_VK_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
 	char buffer[GP_VK_PATH_MAX];
 	bool inside;
-	const char *place = gp_vk_path_at(AT_FDCWD, path, buffer, &inside);
+	const char *place = gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside);
 
 	return may_open(mode, inside) ? GP_VK_REAL(fopen64)(place, mode) : NULL;
 }
@@ -231,7 +231,7 @@ GP_VK_EXPORT DIR *opendir(const char *path)
 	char buffer[GP_VK_PATH_MAX];
 	bool inside;
 
-	return GP_VK_REAL(opendir)(gp_vk_path_at(AT_FDCWD, path, buffer, &inside));
+	return GP_VK_REAL(opendir)(gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside));
 }
 
 /* Libc's scandir() calls its own opendir(), not ours. */
@@ -241,7 +241,7 @@ GP_VK_EXPORT int scandir(const char *path, struct dirent ***list,
 {
 	char buffer[GP_VK_PATH_MAX];
 
-	return GP_VK_REAL(scandir)(gp_vk_path(path, buffer), list, select, compare);
+	return GP_VK_REAL(scandir)(gp_vgpu_path(path, buffer), list, select, compare);
 }
 
 GP_VK_EXPORT int scandir64(const char *path, struct dirent64 ***list,
@@ -250,12 +250,12 @@ GP_VK_EXPORT int scandir64(const char *path, struct dirent64 ***list,
 {
 	char buffer[GP_VK_PATH_MAX];
 
-	return GP_VK_REAL(scandir64)(gp_vk_path(path, buffer), list, select, compare);
+	return GP_VK_REAL(scandir64)(gp_vgpu_path(path, buffer), list, select, compare);
 }
 
 GP_VK_EXPORT int chdir(const char *path)
 {
 	char buffer[GP_VK_PATH_MAX];
 
-	return GP_VK_REAL(chdir)(gp_vk_path(path, buffer));
+	return GP_VK_REAL(chdir)(gp_vgpu_path(path, buffer));
 }

@@ -17,43 +17,43 @@ GP_VK_EXPORT int access(const char *path, int mode)
 {
 	BUFFER;
 
-	return GP_VK_REAL(access)(gp_vk_path(path, buffer), mode);
+	return GP_VK_REAL(access)(gp_vgpu_path(path, buffer), mode);
 }
 
 GP_VK_EXPORT int eaccess(const char *path, int mode)
 {
 	BUFFER;
 
-	return GP_VK_REAL(eaccess)(gp_vk_path(path, buffer), mode);
+	return GP_VK_REAL(eaccess)(gp_vgpu_path(path, buffer), mode);
 }
 
 GP_VK_EXPORT int euidaccess(const char *path, int mode)
 {
 	BUFFER;
 
-	return GP_VK_REAL(euidaccess)(gp_vk_path(path, buffer), mode);
+	return GP_VK_REAL(euidaccess)(gp_vgpu_path(path, buffer), mode);
 }
 
 GP_VK_EXPORT int faccessat(int directory, const char *path, int mode, int flags)
 {
 	BUFFER;
 
-	return GP_VK_REAL(faccessat)(directory, gp_vk_path(path, buffer), mode, flags);
+	return GP_VK_REAL(faccessat)(directory, gp_vgpu_path(path, buffer), mode, flags);
 }
 
 static int fixed(int result, const char *path, struct stat *st)
 {
 	if (!result)
-		gp_vk_device_stat(gp_vk_path_device(path), st);
+		gp_vgpu_device_stat(gp_vgpu_path_device(path), st);
 	return result;
 }
 
-#define STAT(name, type)                                                                        \
-	GP_VK_EXPORT int name(const char *path, struct type *st)                                \
-	{                                                                                       \
-		BUFFER;                                                                         \
-                                                                                                \
-		return fixed(GP_VK_REAL(name)(gp_vk_path(path, buffer), st), path, (void *)st); \
+#define STAT(name, type)                                                                          \
+	GP_VK_EXPORT int name(const char *path, struct type *st)                                  \
+	{                                                                                         \
+		BUFFER;                                                                           \
+                                                                                                  \
+		return fixed(GP_VK_REAL(name)(gp_vgpu_path(path, buffer), st), path, (void *)st); \
 	}
 STAT(stat, stat)
 STAT(stat64, stat64)
@@ -62,14 +62,14 @@ STAT(lstat64, stat64)
 #undef STAT
 
 /* The names of programs built against glibc before 2.33. */
-#define XSTAT(name, type)                                                                   \
-	int name(int version, const char *path, struct type *st);                           \
-	GP_VK_EXPORT int name(int version, const char *path, struct type *st)               \
-	{                                                                                   \
-		BUFFER;                                                                     \
-                                                                                            \
-		return fixed(GP_VK_REAL(name)(version, gp_vk_path(path, buffer), st), path, \
-			     (void *)st);                                                   \
+#define XSTAT(name, type)                                                                     \
+	int name(int version, const char *path, struct type *st);                             \
+	GP_VK_EXPORT int name(int version, const char *path, struct type *st)                 \
+	{                                                                                     \
+		BUFFER;                                                                       \
+                                                                                              \
+		return fixed(GP_VK_REAL(name)(version, gp_vgpu_path(path, buffer), st), path, \
+			     (void *)st);                                                     \
 	}
 XSTAT(__xstat, stat)
 XSTAT(__xstat64, stat64)
@@ -89,7 +89,8 @@ GP_VK_EXPORT int fstatat(int directory, const char *path, struct stat *st, int f
 
 	if (names_fd(path, flags) && directory != AT_FDCWD)
 		return fstat(directory, st);
-	return fixed(GP_VK_REAL(fstatat)(directory, gp_vk_path(path, buffer), st, flags), path, st);
+	return fixed(GP_VK_REAL(fstatat)(directory, gp_vgpu_path(path, buffer), st, flags), path,
+		     st);
 }
 
 GP_VK_EXPORT int fstatat64(int directory, const char *path, struct stat64 *st, int flags)
@@ -98,20 +99,20 @@ GP_VK_EXPORT int fstatat64(int directory, const char *path, struct stat64 *st, i
 
 	if (names_fd(path, flags) && directory != AT_FDCWD)
 		return fstat64(directory, st);
-	return fixed(GP_VK_REAL(fstatat64)(directory, gp_vk_path(path, buffer), st, flags), path,
+	return fixed(GP_VK_REAL(fstatat64)(directory, gp_vgpu_path(path, buffer), st, flags), path,
 		     (void *)st);
 }
 
 GP_VK_EXPORT int statx(int directory, const char *path, int flags, unsigned int mask,
 		       struct statx *st)
 {
-	struct gp_vk_device device = gp_vk_path_device(path);
+	struct gp_vgpu_device device = gp_vgpu_path_device(path);
 	struct stat numbers = {0};
 	BUFFER;
-	int result = GP_VK_REAL(statx)(directory, gp_vk_path(path, buffer), flags, mask, st);
+	int result = GP_VK_REAL(statx)(directory, gp_vgpu_path(path, buffer), flags, mask, st);
 
 	if (!result && device.kind != GP_VK_FD_NONE) {
-		gp_vk_device_stat(device, &numbers);
+		gp_vgpu_device_stat(device, &numbers);
 		st->stx_mode = (u16)numbers.st_mode;
 		st->stx_rdev_major = major(numbers.st_rdev);
 		st->stx_rdev_minor = minor(numbers.st_rdev);
@@ -124,14 +125,14 @@ GP_VK_EXPORT ssize_t getxattr(const char *path, const char *name, void *value, s
 {
 	BUFFER;
 
-	return GP_VK_REAL(getxattr)(gp_vk_path(path, buffer), name, value, size);
+	return GP_VK_REAL(getxattr)(gp_vgpu_path(path, buffer), name, value, size);
 }
 
 GP_VK_EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
 {
 	BUFFER;
 
-	return GP_VK_REAL(lgetxattr)(gp_vk_path(path, buffer), name, value, size);
+	return GP_VK_REAL(lgetxattr)(gp_vgpu_path(path, buffer), name, value, size);
 }
 
 /* ---- links ---- */
@@ -140,7 +141,7 @@ GP_VK_EXPORT ssize_t readlink(const char *path, char *target, size_t size)
 {
 	BUFFER;
 
-	return GP_VK_REAL(readlink)(gp_vk_path(path, buffer), target, size);
+	return GP_VK_REAL(readlink)(gp_vgpu_path(path, buffer), target, size);
 }
 
 ssize_t __readlink_chk(const char *path, char *target, size_t size, size_t room);
@@ -148,20 +149,20 @@ GP_VK_EXPORT ssize_t __readlink_chk(const char *path, char *target, size_t size,
 {
 	BUFFER;
 
-	return GP_VK_REAL(__readlink_chk)(gp_vk_path(path, buffer), target, size, room);
+	return GP_VK_REAL(__readlink_chk)(gp_vgpu_path(path, buffer), target, size, room);
 }
 
 GP_VK_EXPORT ssize_t readlinkat(int directory, const char *path, char *target, size_t size)
 {
 	BUFFER;
 
-	return GP_VK_REAL(readlinkat)(directory, gp_vk_path(path, buffer), target, size);
+	return GP_VK_REAL(readlinkat)(directory, gp_vgpu_path(path, buffer), target, size);
 }
 
 static char *stripped(char *resolved)
 {
 	if (resolved)
-		gp_vk_path_strip(resolved);
+		gp_vgpu_path_strip(resolved);
 	return resolved;
 }
 
@@ -169,7 +170,7 @@ GP_VK_EXPORT char *realpath(const char *path, char *resolved)
 {
 	BUFFER;
 
-	return stripped(GP_VK_REAL(realpath)(gp_vk_path(path, buffer), resolved));
+	return stripped(GP_VK_REAL(realpath)(gp_vgpu_path(path, buffer), resolved));
 }
 
 char *__realpath_chk(const char *path, char *resolved, size_t room);
@@ -177,7 +178,7 @@ GP_VK_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t room)
 {
 	BUFFER;
 
-	return stripped(GP_VK_REAL(__realpath_chk)(gp_vk_path(path, buffer), resolved, room));
+	return stripped(GP_VK_REAL(__realpath_chk)(gp_vgpu_path(path, buffer), resolved, room));
 }
 
 GP_VK_EXPORT char *canonicalize_file_name(const char *path)

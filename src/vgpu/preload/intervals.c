@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t gp_vk_intervals_after(const struct gp_vk_intervals *set, u64 address)
+size_t gp_vgpu_intervals_after(const struct gp_vgpu_intervals *set, u64 address)
 {
 	size_t low = 0, high = set->count;
 
@@ -19,27 +19,27 @@ size_t gp_vk_intervals_after(const struct gp_vk_intervals *set, u64 address)
 	return low;
 }
 
-struct gp_vk_interval *gp_vk_intervals_find(const struct gp_vk_intervals *set, u64 address)
+struct gp_vgpu_interval *gp_vgpu_intervals_find(const struct gp_vgpu_intervals *set, u64 address)
 {
-	size_t at = gp_vk_intervals_after(set, address);
+	size_t at = gp_vgpu_intervals_after(set, address);
 
 	if (at == set->count || set->items[at].start > address)
 		return NULL;
 	return &set->items[at];
 }
 
-bool gp_vk_intervals_overlap(const struct gp_vk_intervals *set, u64 start, u64 end)
+bool gp_vgpu_intervals_overlap(const struct gp_vgpu_intervals *set, u64 start, u64 end)
 {
-	size_t at = gp_vk_intervals_after(set, start);
+	size_t at = gp_vgpu_intervals_after(set, start);
 
 	return at < set->count && set->items[at].start < end;
 }
 
-int gp_vk_intervals_insert(struct gp_vk_intervals *set, u64 start, u64 end, void *value)
+int gp_vgpu_intervals_insert(struct gp_vgpu_intervals *set, u64 start, u64 end, void *value)
 {
 	size_t at;
 
-	if (end <= start || gp_vk_intervals_overlap(set, start, end))
+	if (end <= start || gp_vgpu_intervals_overlap(set, start, end))
 		return -EINVAL;
 	if (set->count == set->room) {
 		size_t room = set->room ? set->room * 2 : 64;
@@ -50,16 +50,16 @@ int gp_vk_intervals_insert(struct gp_vk_intervals *set, u64 start, u64 end, void
 		set->items = items;
 		set->room = room;
 	}
-	at = gp_vk_intervals_after(set, start);
+	at = gp_vgpu_intervals_after(set, start);
 	memmove(&set->items[at + 1], &set->items[at], (set->count - at) * sizeof(*set->items));
-	set->items[at] = (struct gp_vk_interval){start, end, value};
+	set->items[at] = (struct gp_vgpu_interval){start, end, value};
 	set->count++;
 	return 0;
 }
 
-void gp_vk_intervals_remove(struct gp_vk_intervals *set, u64 start)
+void gp_vgpu_intervals_remove(struct gp_vgpu_intervals *set, u64 start)
 {
-	size_t at = gp_vk_intervals_after(set, start);
+	size_t at = gp_vgpu_intervals_after(set, start);
 
 	if (at == set->count || set->items[at].start != start)
 		return;

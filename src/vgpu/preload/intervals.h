@@ -7,23 +7,23 @@
 
 #include "base/types.h"
 
-struct gp_vk_interval {
+struct gp_vgpu_interval {
 	u64 start, end; /* end is the first address after it */
 	void *value;
 };
 
-struct gp_vk_intervals {
-	struct gp_vk_interval *items;
+struct gp_vgpu_intervals {
+	struct gp_vgpu_interval *items;
 	size_t count, room;
 };
 
 /* The interval that holds `address`, or NULL. */
-struct gp_vk_interval *gp_vk_intervals_find(const struct gp_vk_intervals *set, u64 address);
+struct gp_vgpu_interval *gp_vgpu_intervals_find(const struct gp_vgpu_intervals *set, u64 address);
 /* The first interval that ends after `address`; count when there is none. */
-size_t gp_vk_intervals_after(const struct gp_vk_intervals *set, u64 address);
-bool gp_vk_intervals_overlap(const struct gp_vk_intervals *set, u64 start, u64 end);
+size_t gp_vgpu_intervals_after(const struct gp_vgpu_intervals *set, u64 address);
+bool gp_vgpu_intervals_overlap(const struct gp_vgpu_intervals *set, u64 start, u64 end);
 /* -EINVAL when it is empty or overlaps another, -ENOMEM. */
-int gp_vk_intervals_insert(struct gp_vk_intervals *set, u64 start, u64 end, void *value);
-void gp_vk_intervals_remove(struct gp_vk_intervals *set, u64 start);
+int gp_vgpu_intervals_insert(struct gp_vgpu_intervals *set, u64 start, u64 end, void *value);
+void gp_vgpu_intervals_remove(struct gp_vgpu_intervals *set, u64 start);
 
 #endif

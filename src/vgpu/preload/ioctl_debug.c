@@ -14,9 +14,9 @@
 
 #include "abi/kfd_debug.h"
 
-static struct gp_vk_call trap_call(struct gp_kfd_dbg_trap_args *args)
+static struct gp_vgpu_call trap_call(struct gp_kfd_dbg_trap_args *args)
 {
-	return (struct gp_vk_call){
+	return (struct gp_vgpu_call){
 		.kind = GP_VGPU_IOCTL,
 		.ioctl_nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
 		.args = args,
@@ -41,12 +41,12 @@ static bool is_writable(u64 address, u32 size)
 
 	if (size > sizeof(bytes))
 		size = sizeof(bytes);
-	return !gp_vk_copy_in(bytes, address, size) && !gp_vk_copy_out(address, bytes, size);
+	return !gp_vgpu_copy_in(bytes, address, size) && !gp_vgpu_copy_out(address, bytes, size);
 }
 
-static int enable(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+static int enable(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args)
 {
-	struct gp_vk_call call = trap_call(args);
+	struct gp_vgpu_call call = trap_call(args);
 	struct gp_kfd_runtime_info info;
 	u64 user = args->enable.rinfo_ptr;
 	u32 room = args->enable.rinfo_size < sizeof(info) ? args->enable.rinfo_size : sizeof(info);
@@ -60,17 +60,17 @@ static int enable(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args
 		call.flags |= GP_VGPU_BAD_ARRAY;
 	call.payload = &info;
 	call.payload_room = sizeof(info);
-	result = gp_vk_request(client, &call);
+	result = gp_vgpu_client_request(client, &call);
 	if (result >= 0 && call.payload_size == sizeof(info) && room)
-		(void)gp_vk_copy_out(user, &info, room);
+		(void)gp_vgpu_copy_out(user, &info, room);
 	return result;
 }
 
 /* SUSPEND and RESUME: ids in, ids with their result bits out. */
-static int change_queues(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args, u64 user,
+static int change_queues(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args, u64 user,
 			 u32 count)
 {
-	struct gp_vk_call call = trap_call(args);
+	struct gp_vgpu_call call = trap_call(args);
 	u32 *ids = NULL;
 	int result;
 
@@ -80,17 +80,17 @@ static int change_queues(struct gp_vk_client *client, struct gp_kfd_dbg_trap_arg
 		ids = malloc(count * sizeof(*ids));
 		if (!ids)
 			return -ENOMEM;
-		if (gp_vk_copy_in(ids, user, count * sizeof(*ids)))
+		if (gp_vgpu_copy_in(ids, user, count * sizeof(*ids)))
 			call.flags |= GP_VGPU_BAD_ARRAY;
 		else
 			call.payload_size = count * (u32)sizeof(*ids);
 		call.payload = ids;
 		call.payload_room = count * (u32)sizeof(*ids);
 	}
-	result = gp_vk_request(client, &call);
+	result = gp_vgpu_client_request(client, &call);
 	/* An array that cannot be written loses the results, not the call. */
 	if (result >= 0 && ids && call.payload_size)
-		(void)gp_vk_copy_out(user, ids, call.payload_size);
+		(void)gp_vgpu_copy_out(user, ids, call.payload_size);
 	free(ids);
 	return result;
 }
@@ -102,10 +102,10 @@ struct snapshot {
 	u32 most;    /* entries there can be */
 };
 
-static int snapshot(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args,
+static int snapshot(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args,
 		    struct snapshot what)
 {
-	struct gp_vk_call call = trap_call(args);
+	struct gp_vgpu_call call = trap_call(args);
 	u64 user = *what.buffer;
 	u32 room = *what.count, stride = *what.entry_size, entry, filled;
 	u8 *entries;
@@ -120,21 +120,21 @@ static int snapshot(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *ar
 		call.flags |= GP_VGPU_NULL_ARRAY;
 	call.payload = entries;
 	call.payload_room = room * what.largest;
-	result = gp_vk_request(client, &call);
+	result = gp_vgpu_client_request(client, &call);
 	entry = *what.entry_size < what.largest ? *what.entry_size : what.largest;
 	filled = result >= 0 && entry ? call.payload_size / entry : 0;
 	for (u32 i = 0; i < filled && result >= 0; i++)
-		if (gp_vk_copy_out(user + (u64)i * stride, entries + (size_t)i * entry, entry))
+		if (gp_vgpu_copy_out(user + (u64)i * stride, entries + (size_t)i * entry, entry))
 			result = -EFAULT;
 	free(entries);
 	return result;
 }
 
-static int query_exception_info(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+static int query_exception_info(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args)
 {
 	/* The largest thing an exception can say of itself. */
 	u8 info[sizeof(struct gp_kfd_dbg_device_info_entry)];
-	struct gp_vk_call call = trap_call(args);
+	struct gp_vgpu_call call = trap_call(args);
 	u64 user = args->query_exception_info.info_ptr;
 	u32 room = args->query_exception_info.info_size;
 	int result;
@@ -143,18 +143,18 @@ static int query_exception_info(struct gp_vk_client *client, struct gp_kfd_dbg_t
 		call.flags |= GP_VGPU_NULL_ARRAY;
 	call.payload = info;
 	call.payload_room = sizeof(info);
-	result = gp_vk_request(client, &call);
+	result = gp_vgpu_client_request(client, &call);
 	if (result >= 0 && user && call.payload_size)
-		result = gp_vk_copy_out(user, info,
-					call.payload_size < room ? call.payload_size : room)
+		result = gp_vgpu_copy_out(user, info,
+					  call.payload_size < room ? call.payload_size : room)
 				 ? -EFAULT
 				 : result;
 	return result;
 }
 
-static int debug_trap(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *args)
+static int debug_trap(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args)
 {
-	struct gp_vk_call plain;
+	struct gp_vgpu_call plain;
 
 	switch (args->op) {
 	case GP_KFD_DBG_ENABLE:
@@ -187,20 +187,20 @@ static int debug_trap(struct gp_vk_client *client, struct gp_kfd_dbg_trap_args *
 		return query_exception_info(client, args);
 	default:
 		plain = trap_call(args);
-		return gp_vk_request(client, &plain);
+		return gp_vgpu_client_request(client, &plain);
 	}
 }
 
-static int smi_events(struct gp_vk_client *client, struct gp_kfd_smi_events_args *args)
+static int smi_events(struct gp_vgpu_client *client, struct gp_kfd_smi_events_args *args)
 {
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_IOCTL,
 		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SMI_EVENTS),
 		.args = args,
 		.args_size = sizeof(*args),
 		.send_fd = -1,
 	};
-	int result = gp_vk_request(client, &call);
+	int result = gp_vgpu_client_request(client, &call);
 
 	if (result < 0 || call.receive_fd < 0) {
 		if (call.receive_fd >= 0)
@@ -214,9 +214,9 @@ static int smi_events(struct gp_vk_client *client, struct gp_kfd_smi_events_args
 }
 
 /* It waits for a debugger with down_interruptible(), which no signal restarts. */
-static int runtime_enable(struct gp_vk_client *client, struct gp_kfd_runtime_enable_args *args)
+static int runtime_enable(struct gp_vgpu_client *client, struct gp_kfd_runtime_enable_args *args)
 {
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_IOCTL,
 		.ioctl_nr = _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE),
 		.args = args,
@@ -225,10 +225,10 @@ static int runtime_enable(struct gp_vk_client *client, struct gp_kfd_runtime_ena
 		.never_restarts = true,
 	};
 
-	return gp_vk_request(client, &call);
+	return gp_vgpu_client_request(client, &call);
 }
 
-int gp_vk_debug_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_debug_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
 	(void)size;
 	switch (nr) {

@@ -22,20 +22,20 @@ static u64 now_ns(clockid_t clock)
 	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
 }
 
-static int get_version(struct gp_vk_client *client, struct gp_kfd_get_version_args *args)
+static int get_version(struct gp_vgpu_client *client, struct gp_kfd_get_version_args *args)
 {
 	args->major_version = GP_KFD_VERSION_MAJOR;
 	args->minor_version = client->machine.kfd_minor;
 	return 0;
 }
 
-static int get_clock_counters(struct gp_vk_client *client,
+static int get_clock_counters(struct gp_vgpu_client *client,
 			      struct gp_kfd_get_clock_counters_args *args)
 {
 	u64 raw = now_ns(CLOCK_MONOTONIC_RAW);
 
 	/* A node without a GPU has no GPU clock; that is no error. */
-	args->gpu_clock_counter = gp_vk_gpu_index(client, args->gpu_id) < 0 ? 0 : raw / 10;
+	args->gpu_clock_counter = gp_vgpu_gpu_index(client, args->gpu_id) < 0 ? 0 : raw / 10;
 	args->cpu_clock_counter = raw;
 	args->system_clock_counter = now_ns(CLOCK_BOOTTIME);
 	args->system_clock_freq = GP_KFD_SYSTEM_CLOCK_HZ;
@@ -55,7 +55,7 @@ static struct gp_kfd_process_device_apertures apertures(const struct gp_vgpu_gpu
 	};
 }
 
-static int get_apertures(struct gp_vk_client *client,
+static int get_apertures(struct gp_vgpu_client *client,
 			 struct gp_kfd_get_process_apertures_args *args)
 {
 	const struct gp_vgpu_welcome *machine = &client->machine;
@@ -67,7 +67,7 @@ static int get_apertures(struct gp_vk_client *client,
 	return 0;
 }
 
-static int get_apertures_new(struct gp_vk_client *client,
+static int get_apertures_new(struct gp_vgpu_client *client,
 			     struct gp_kfd_get_process_apertures_new_args *args)
 {
 	const struct gp_vgpu_welcome *machine = &client->machine;
@@ -86,13 +86,14 @@ static int get_apertures_new(struct gp_vk_client *client,
 	for (u32 i = 0; i < count; i++)
 		all[i] = apertures(&machine->gpus[i]);
 	args->num_of_nodes = count;
-	return gp_vk_copy_out(args->kfd_process_device_apertures_ptr, all, count * sizeof(all[0]));
+	return gp_vgpu_copy_out(args->kfd_process_device_apertures_ptr, all,
+				count * sizeof(all[0]));
 }
 
-static int acquire_vm(struct gp_vk_client *client, const struct gp_kfd_acquire_vm_args *args)
+static int acquire_vm(struct gp_vgpu_client *client, const struct gp_kfd_acquire_vm_args *args)
 {
-	struct gp_vk_fd drm = gp_vk_fd_check((int)args->drm_fd);
-	int gpu = gp_vk_gpu_index(client, args->gpu_id);
+	struct gp_vgpu_fd drm = gp_vgpu_fd_check((int)args->drm_fd);
+	int gpu = gp_vgpu_gpu_index(client, args->gpu_id);
 
 	if (gpu < 0 || drm.kind != GP_VK_FD_RENDER || drm.gpu_index != (u32)gpu)
 		return -EINVAL;
@@ -100,7 +101,7 @@ static int acquire_vm(struct gp_vk_client *client, const struct gp_kfd_acquire_v
 	return 0;
 }
 
-static int set_memory_policy(struct gp_vk_client *client,
+static int set_memory_policy(struct gp_vgpu_client *client,
 			     const struct gp_kfd_set_memory_policy_args *args)
 {
 	u32 gpu;
@@ -108,15 +109,15 @@ static int set_memory_policy(struct gp_vk_client *client,
 	if (args->default_policy > GP_KFD_POLICY_NONCOHERENT ||
 	    args->alternate_policy > GP_KFD_POLICY_NONCOHERENT)
 		return -EINVAL;
-	return gp_vk_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+	return gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
 }
 
-static int get_tile_config(struct gp_vk_client *client, struct gp_kfd_get_tile_config_args *args)
+static int get_tile_config(struct gp_vgpu_client *client, struct gp_kfd_get_tile_config_args *args)
 {
 	/* gfx9 has no tile modes; the tables are there and empty. */
 	static const u32 none[GP_KFD_TILE_MODES];
 
-	if (gp_vk_gpu_index(client, args->gpu_id) < 0)
+	if (gp_vgpu_gpu_index(client, args->gpu_id) < 0)
 		return -EINVAL;
 	args->gb_addr_config = GP_KFD_GB_ADDR_CONFIG_GFX9;
 	args->num_banks = args->num_ranks = 0;
@@ -124,19 +125,19 @@ static int get_tile_config(struct gp_vk_client *client, struct gp_kfd_get_tile_c
 		args->num_tile_configs = GP_KFD_TILE_MODES;
 	if (args->num_macro_tile_configs > GP_KFD_MACRO_TILE_MODES)
 		args->num_macro_tile_configs = GP_KFD_MACRO_TILE_MODES;
-	if (gp_vk_copy_out(args->tile_config_ptr, none, args->num_tile_configs * sizeof(none[0])))
+	if (gp_vgpu_copy_out(args->tile_config_ptr, none, args->num_tile_configs * sizeof(none[0])))
 		return -EFAULT;
-	return gp_vk_copy_out(args->macro_tile_config_ptr, none,
-			      args->num_macro_tile_configs * sizeof(none[0]));
+	return gp_vgpu_copy_out(args->macro_tile_config_ptr, none,
+				args->num_macro_tile_configs * sizeof(none[0]));
 }
 
-static int set_xnack_mode(struct gp_vk_client *client, struct gp_kfd_set_xnack_mode_args *args)
+static int set_xnack_mode(struct gp_vgpu_client *client, struct gp_kfd_set_xnack_mode_args *args)
 {
 	if (args->xnack_enabled < 0) {
 		args->xnack_enabled = 0;
 		return 0;
 	}
-	if (gp_vk_queues_any(client))
+	if (gp_vgpu_queues_any(client))
 		return -EBUSY;
 	return args->xnack_enabled ? -EPERM : 0;
 }
@@ -151,7 +152,7 @@ static int refuse_dmabuf(u32 fd)
 	return open ? -EINVAL : -EBADF;
 }
 
-int gp_vk_device_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_device_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
 	u32 gpu;
 
@@ -170,13 +171,13 @@ int gp_vk_device_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size
 	case _IOC_NR(GP_KFD_IOC_SET_MEMORY_POLICY):
 		return set_memory_policy(client, args);
 	case _IOC_NR(GP_KFD_IOC_SET_SCRATCH_BACKING_VA):
-		return gp_vk_bound_gpu(client,
-				       ((struct gp_kfd_set_scratch_backing_va_args *)args)->gpu_id,
-				       -ESRCH, &gpu);
+		return gp_vgpu_bound_gpu(
+			client, ((struct gp_kfd_set_scratch_backing_va_args *)args)->gpu_id, -ESRCH,
+			&gpu);
 	case _IOC_NR(GP_KFD_IOC_SET_TRAP_HANDLER):
-		return gp_vk_bound_gpu(client,
-				       ((struct gp_kfd_set_trap_handler_args *)args)->gpu_id,
-				       -ESRCH, &gpu);
+		return gp_vgpu_bound_gpu(client,
+					 ((struct gp_kfd_set_trap_handler_args *)args)->gpu_id,
+					 -ESRCH, &gpu);
 	case _IOC_NR(GP_KFD_IOC_GET_TILE_CONFIG):
 		return get_tile_config(client, args);
 	case _IOC_NR(GP_KFD_IOC_SET_XNACK_MODE):

@@ -9,7 +9,7 @@
 
 #include "abi/kfd_driver.h"
 
-static void *bo_pointer(const struct gp_vk_bo *bo, u64 va, u64 size)
+static void *bo_pointer(const struct gp_vgpu_bo *bo, u64 va, u64 size)
 {
 	u64 offset = va - bo->va;
 
@@ -22,52 +22,52 @@ static void *bo_pointer(const struct gp_vk_bo *bo, u64 va, u64 size)
 	return NULL;
 }
 
-void *gp_vk_gpu_pointer(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size)
+void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size)
 {
-	struct gp_vk_memory *memory = client->memory;
-	int gpu = gp_vk_gpu_index(client, gpu_id);
-	struct gp_vk_interval *found;
+	struct gp_vgpu_memory *memory = client->memory;
+	int gpu = gp_vgpu_gpu_index(client, gpu_id);
+	struct gp_vgpu_interval *found;
 	void *pointer = NULL;
 
 	if (gpu < 0)
 		return NULL;
 	pthread_mutex_lock(&memory->lock);
-	found = gp_vk_intervals_find(&memory->mapped[gpu], va);
+	found = gp_vgpu_intervals_find(&memory->mapped[gpu], va);
 	if (found)
 		pointer = bo_pointer(found->value, va, size);
 	pthread_mutex_unlock(&memory->lock);
-	if (!found && gp_vk_svm_covers(client, (u32)gpu, va, size))
+	if (!found && gp_vgpu_svm_covers(client, (u32)gpu, va, size))
 		pointer = (void *)(uintptr_t)va;
 	return pointer;
 }
 
-bool gp_vk_is_allocation(struct gp_vk_client *client, u32 gpu_id, u64 va, u64 size)
+bool gp_vgpu_is_allocation(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size)
 {
 	/* The driver compares whole pages, and lengths only from one page on. */
 	u64 page = va / GP_KFD_PAGE, pages = size / GP_KFD_PAGE;
-	struct gp_vk_memory *memory = client->memory;
-	int gpu = gp_vk_gpu_index(client, gpu_id);
-	struct gp_vk_interval *found;
+	struct gp_vgpu_memory *memory = client->memory;
+	int gpu = gp_vgpu_gpu_index(client, gpu_id);
+	struct gp_vgpu_interval *found;
 	bool exact;
 
 	if (gpu < 0)
 		return false;
 	pthread_mutex_lock(&memory->lock);
-	found = gp_vk_intervals_find(&memory->mapped[gpu], va);
+	found = gp_vgpu_intervals_find(&memory->mapped[gpu], va);
 	exact = found && found->start / GP_KFD_PAGE == page &&
 		(!pages || page + pages == found->end / GP_KFD_PAGE);
 	pthread_mutex_unlock(&memory->lock);
 	return exact;
 }
 
-void *gp_vk_memory_kernel_map(struct gp_vk_client *client, u64 handle, u64 *size)
+void *gp_vgpu_memory_kernel_map(struct gp_vgpu_client *client, u64 handle, u64 *size)
 {
-	struct gp_vk_memory *memory = client->memory;
-	struct gp_vk_bo *bo;
+	struct gp_vgpu_memory *memory = client->memory;
+	struct gp_vgpu_bo *bo;
 	void *view = NULL;
 
 	pthread_mutex_lock(&memory->lock);
-	bo = gp_vk_bo_find(client, handle);
+	bo = gp_vgpu_bo_find(client, handle);
 	if (bo && bo->range.window) {
 		bo->pinned = true;
 		view = bo->range.view;
@@ -77,14 +77,14 @@ void *gp_vk_memory_kernel_map(struct gp_vk_client *client, u64 handle, u64 *size
 	return view;
 }
 
-void *gp_vk_memory_event_page(struct gp_vk_client *client, u64 size, u64 *offset)
+void *gp_vgpu_memory_event_page(struct gp_vgpu_client *client, u64 size, u64 *offset)
 {
-	struct gp_vk_memory *memory = client->memory;
+	struct gp_vgpu_memory *memory = client->memory;
 	int error = 0;
 
 	pthread_mutex_lock(&memory->lock);
 	if (!memory->page.window)
-		error = gp_vk_arena_take(&memory->arena, size, false, &memory->page);
+		error = gp_vgpu_arena_take(&memory->arena, size, false, &memory->page);
 	pthread_mutex_unlock(&memory->lock);
 	if (error)
 		return NULL;
@@ -110,39 +110,39 @@ static void *fail(int error)
 	return MAP_FAILED;
 }
 
-static void *map_buffer(struct gp_vk_client *client, void *addr, size_t length, int prot, int flags,
-			u64 offset)
+static void *map_buffer(struct gp_vgpu_client *client, void *addr, size_t length, int prot,
+			int flags, u64 offset)
 {
-	struct gp_vk_memory *memory = client->memory;
-	struct gp_vk_interval *found;
+	struct gp_vgpu_memory *memory = client->memory;
+	struct gp_vgpu_interval *found;
 	bool fits;
 
 	pthread_mutex_lock(&memory->lock);
-	found = gp_vk_intervals_find(&memory->offsets, offset);
+	found = gp_vgpu_intervals_find(&memory->offsets, offset);
 	fits = found && found->start == offset && length <= found->end - found->start;
 	pthread_mutex_unlock(&memory->lock);
 	return fits ? map_file(addr, length, prot, flags, memory->arena.fd, offset) : fail(EINVAL);
 }
 
-static void *map_mmio(struct gp_vk_client *client, u32 gpu, void *addr, size_t length, int prot,
+static void *map_mmio(struct gp_vgpu_client *client, u32 gpu, void *addr, size_t length, int prot,
 		      int flags)
 {
-	struct gp_vk_memory *memory = client->memory;
-	struct gp_vk_range *page = &memory->mmio[gpu];
+	struct gp_vgpu_memory *memory = client->memory;
+	struct gp_vgpu_range *page = &memory->mmio[gpu];
 	int error = 0;
 
 	if (length != GP_KFD_PAGE)
 		return fail(EINVAL);
 	pthread_mutex_lock(&memory->lock);
 	if (!page->window)
-		error = gp_vk_arena_take(&memory->arena, GP_KFD_PAGE, false, page);
+		error = gp_vgpu_arena_take(&memory->arena, GP_KFD_PAGE, false, page);
 	pthread_mutex_unlock(&memory->lock);
 	if (error)
 		return fail(-error);
 	return map_file(addr, length, prot, flags, memory->arena.fd, page->offset);
 }
 
-static void *map_doorbells(struct gp_vk_client *client, u32 gpu, void *addr, size_t length,
+static void *map_doorbells(struct gp_vgpu_client *client, u32 gpu, void *addr, size_t length,
 			   int prot, int flags)
 {
 	void *at;
@@ -150,28 +150,28 @@ static void *map_doorbells(struct gp_vk_client *client, u32 gpu, void *addr, siz
 
 	if (length != GP_KFD_DOORBELL_SLICE)
 		return fail(EINVAL);
-	fd = gp_vk_cp_doorbell_fd(client, gpu);
+	fd = gp_vgpu_cp_doorbell_fd(client, gpu);
 	if (fd < 0)
 		return fail(-fd);
 	at = map_file(addr, length, prot, flags, fd, 0);
 	if (at != MAP_FAILED)
-		gp_vk_cp_doorbell_mapped(client, gpu, at);
+		gp_vgpu_cp_doorbell_mapped(client, gpu, at);
 	return at;
 }
 
-void *gp_vk_memory_mmap(struct gp_vk_client *client, void *addr, size_t len, int prot, int flags,
-			bool render_node, off_t offset)
+void *gp_vgpu_memory_mmap(struct gp_vgpu_client *client, void *addr, size_t len, int prot,
+			  int flags, bool render_node, off_t offset)
 {
 	u64 at = (u64)offset, type = at >> GP_KFD_MMAP_TYPE_SHIFT;
 	u32 gpu_id = at >> GP_KFD_MMAP_GPU_ID_SHIFT & 0xffff;
-	int gpu = gp_vk_gpu_index(client, gpu_id), error;
+	int gpu = gp_vgpu_gpu_index(client, gpu_id), error;
 	u64 page;
 
 	if (render_node)
 		return map_buffer(client, addr, len, prot, flags, at);
 	switch (type) {
 	case GP_KFD_MMAP_EVENTS:
-		error = gp_vk_events_page(client, len, &page);
+		error = gp_vgpu_events_page(client, len, &page);
 		return error ? fail(-error)
 			     : map_file(addr, len, prot, flags, client->memory->arena.fd, page);
 	case GP_KFD_MMAP_DOORBELL:

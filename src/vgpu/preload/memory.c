@@ -17,62 +17,62 @@ static u64 page_align(u64 size)
 	return (size + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
 }
 
-struct gp_vk_memory *gp_vk_memory_create(void)
+struct gp_vgpu_memory *gp_vgpu_memory_create(void)
 {
-	struct gp_vk_memory *memory = calloc(1, sizeof(*memory));
+	struct gp_vgpu_memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return NULL;
 	pthread_mutex_init(&memory->lock, NULL);
-	if (gp_vk_arena_create(&memory->arena)) {
+	if (gp_vgpu_arena_create(&memory->arena)) {
 		free(memory);
 		return NULL;
 	}
 	return memory;
 }
 
-void gp_vk_memory_forked(struct gp_vk_memory *memory)
+void gp_vgpu_memory_forked(struct gp_vgpu_memory *memory)
 {
 	if (memory)
-		gp_vk_close_own(memory->arena.fd);
+		gp_vgpu_close_own(memory->arena.fd);
 }
 
-void gp_vk_memory_destroy(struct gp_vk_memory *memory)
+void gp_vgpu_memory_destroy(struct gp_vgpu_memory *memory)
 {
 	if (!memory)
 		return;
 	for (u32 gpu = 0; gpu < GP_VGPU_MAX_GPUS; gpu++) {
 		for (u32 i = 0; i < memory->handles[gpu].count; i++) {
-			struct gp_vk_bo *bo = memory->handles[gpu].items[i];
+			struct gp_vgpu_bo *bo = memory->handles[gpu].items[i];
 
 			if (bo && bo->range.window)
-				gp_vk_arena_give(&memory->arena, &bo->range);
+				gp_vgpu_arena_give(&memory->arena, &bo->range);
 			free(bo);
 		}
 		free(memory->handles[gpu].items);
 		free(memory->mapped[gpu].items);
 		if (memory->mmio[gpu].window)
-			gp_vk_arena_give(&memory->arena, &memory->mmio[gpu]);
+			gp_vgpu_arena_give(&memory->arena, &memory->mmio[gpu]);
 	}
 	if (memory->page.window)
-		gp_vk_arena_give(&memory->arena, &memory->page);
+		gp_vgpu_arena_give(&memory->arena, &memory->page);
 	free(memory->offsets.items);
-	gp_vk_arena_destroy(&memory->arena);
+	gp_vgpu_arena_destroy(&memory->arena);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
 }
 
 /* ---- handles ---- */
 
-struct gp_vk_bo *gp_vk_bo_find(struct gp_vk_client *client, u64 handle)
+struct gp_vgpu_bo *gp_vgpu_bo_find(struct gp_vgpu_client *client, u64 handle)
 {
-	int gpu = gp_vk_gpu_index(client, (u32)(handle >> GP_KFD_HANDLE_GPU_SHIFT));
-	struct gp_vk_handles *handles = gpu < 0 ? NULL : &client->memory->handles[gpu];
+	int gpu = gp_vgpu_gpu_index(client, (u32)(handle >> GP_KFD_HANDLE_GPU_SHIFT));
+	struct gp_vgpu_handles *handles = gpu < 0 ? NULL : &client->memory->handles[gpu];
 
 	return handles && (u32)handle < handles->count ? handles->items[(u32)handle] : NULL;
 }
 
-static int take_handle(struct gp_vk_handles *handles, struct gp_vk_bo *bo, u32 *index)
+static int take_handle(struct gp_vgpu_handles *handles, struct gp_vgpu_bo *bo, u32 *index)
 {
 	u32 at = handles->lowest_free;
 
@@ -95,7 +95,7 @@ static int take_handle(struct gp_vk_handles *handles, struct gp_vk_bo *bo, u32 *
 	return 0;
 }
 
-static void give_handle(struct gp_vk_handles *handles, u32 index)
+static void give_handle(struct gp_vgpu_handles *handles, u32 index)
 {
 	handles->items[index] = NULL;
 	if (index < handles->lowest_free)
@@ -120,19 +120,19 @@ static int check_user_pages(u64 address, u64 size)
 	return 0;
 }
 
-static int check_alloc(struct gp_vk_client *client, struct gp_kfd_alloc_memory_of_gpu_args *args,
+static int check_alloc(struct gp_vgpu_client *client, struct gp_kfd_alloc_memory_of_gpu_args *args,
 		       u32 *gpu)
 {
 	int error;
 
 	if (!args->size || args->size > GP_KFD_USER_END || args->va_addr > GP_KFD_USER_END)
 		return -EINVAL;
-	if (gp_vk_svm_overlaps(client, args->va_addr, args->size))
+	if (gp_vgpu_svm_overlaps(client, args->va_addr, args->size))
 		return -EADDRINUSE;
 	if ((args->flags & GP_KFD_ALLOC_USERPTR) &&
-	    gp_vk_svm_overlaps(client, args->mmap_offset, args->size))
+	    gp_vgpu_svm_overlaps(client, args->mmap_offset, args->size))
 		return -EADDRINUSE;
-	error = gp_vk_bound_gpu(client, args->gpu_id, -ENODEV, gpu);
+	error = gp_vgpu_bound_gpu(client, args->gpu_id, -ENODEV, gpu);
 	if (error)
 		return error;
 	switch (args->flags & DOMAINS) {
@@ -151,17 +151,17 @@ static int check_alloc(struct gp_vk_client *client, struct gp_kfd_alloc_memory_o
 	}
 }
 
-static void count_buffer(struct gp_vk_client *client, u32 change)
+static void count_buffer(struct gp_vgpu_client *client, u32 change)
 {
 	if (client->shared)
 		__atomic_fetch_add(&client->shared->buffers, change, __ATOMIC_RELAXED);
 }
 
 /* Makes the buffer under the lock. *args come back as the driver returns them. */
-static int create(struct gp_vk_client *client, struct gp_vk_bo *bo,
+static int create(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo,
 		  struct gp_kfd_alloc_memory_of_gpu_args *args)
 {
-	struct gp_vk_memory *memory = client->memory;
+	struct gp_vgpu_memory *memory = client->memory;
 	bool twice = args->flags & GP_KFD_ALLOC_AQL_QUEUE_MEM;
 	u64 bytes = page_align(twice ? args->size / 2 : args->size);
 	u32 index;
@@ -169,18 +169,18 @@ static int create(struct gp_vk_client *client, struct gp_vk_bo *bo,
 
 	bo->size = page_align(args->size);
 	if (args->flags & (GP_KFD_ALLOC_VRAM | GP_KFD_ALLOC_GTT)) {
-		error = gp_vk_arena_take(&memory->arena, bytes, twice, &bo->range);
+		error = gp_vgpu_arena_take(&memory->arena, bytes, twice, &bo->range);
 		if (error)
 			return error;
-		error = gp_vk_intervals_insert(&memory->offsets, bo->range.offset,
-					       bo->range.offset + bytes, bo);
+		error = gp_vgpu_intervals_insert(&memory->offsets, bo->range.offset,
+						 bo->range.offset + bytes, bo);
 	}
 	if (!error)
 		error = take_handle(&memory->handles[bo->gpu_index], bo, &index);
 	if (error) {
 		if (bo->range.window) {
-			gp_vk_intervals_remove(&memory->offsets, bo->range.offset);
-			gp_vk_arena_give(&memory->arena, &bo->range);
+			gp_vgpu_intervals_remove(&memory->offsets, bo->range.offset);
+			gp_vgpu_arena_give(&memory->arena, &bo->range);
 		}
 		return error;
 	}
@@ -195,21 +195,21 @@ static int create(struct gp_vk_client *client, struct gp_vk_bo *bo,
 	return 0;
 }
 
-static void destroy(struct gp_vk_client *client, struct gp_vk_bo *bo)
+static void destroy(struct gp_vgpu_client *client, struct gp_vgpu_bo *bo)
 {
-	struct gp_vk_memory *memory = client->memory;
+	struct gp_vgpu_memory *memory = client->memory;
 
 	count_buffer(client, (u32)-1);
 	give_handle(&memory->handles[bo->gpu_index], (u32)bo->handle);
 	if (bo->range.window) {
-		gp_vk_intervals_remove(&memory->offsets, bo->range.offset);
-		gp_vk_arena_give(&memory->arena, &bo->range);
+		gp_vgpu_intervals_remove(&memory->offsets, bo->range.offset);
+		gp_vgpu_arena_give(&memory->arena, &bo->range);
 	}
 	free(bo);
 }
 
 /* VRAM is shared by all processes of the machine: the server counts it. */
-static int account_alloc(struct gp_vk_client *client, const struct gp_vk_bo *bo)
+static int account_alloc(struct gp_vgpu_client *client, const struct gp_vgpu_bo *bo)
 {
 	struct gp_kfd_alloc_memory_of_gpu_args args = {
 		.va_addr = bo->va,
@@ -221,17 +221,18 @@ static int account_alloc(struct gp_vk_client *client, const struct gp_vk_bo *bo)
 
 	if (!(bo->flags & GP_KFD_ALLOC_VRAM))
 		return 0;
-	return gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU), &args, sizeof(args));
+	return gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU), &args,
+			       sizeof(args));
 }
 
-static void account_free(struct gp_vk_client *client, const struct gp_vk_bo *bo)
+static void account_free(struct gp_vgpu_client *client, const struct gp_vgpu_bo *bo)
 {
 	struct gp_vgpu_free payload = {
 		.bytes = bo->range.size,
 		.gpu_id = client->machine.gpus[bo->gpu_index].gpu_id,
 	};
 	struct gp_kfd_free_memory_of_gpu_args args = {.handle = bo->handle};
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_IOCTL,
 		.ioctl_nr = _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU),
 		.args = &args,
@@ -242,14 +243,14 @@ static void account_free(struct gp_vk_client *client, const struct gp_vk_bo *bo)
 	};
 
 	if (bo->flags & GP_KFD_ALLOC_VRAM)
-		(void)gp_vk_request(client, &call);
+		(void)gp_vgpu_client_request(client, &call);
 }
 
-static int alloc_memory(struct gp_vk_client *client, struct gp_kfd_alloc_memory_of_gpu_args *args)
+static int alloc_memory(struct gp_vgpu_client *client, struct gp_kfd_alloc_memory_of_gpu_args *args)
 {
-	struct gp_vk_memory *memory = client->memory;
+	struct gp_vgpu_memory *memory = client->memory;
 	struct gp_kfd_alloc_memory_of_gpu_args result = *args;
-	struct gp_vk_bo *bo;
+	struct gp_vgpu_bo *bo;
 	u32 gpu;
 	int error = check_alloc(client, args, &gpu);
 
@@ -283,14 +284,14 @@ static int alloc_memory(struct gp_vk_client *client, struct gp_kfd_alloc_memory_
 
 /* ---- FREE, MAP, UNMAP ---- */
 
-static int free_memory(struct gp_vk_client *client, struct gp_kfd_free_memory_of_gpu_args *args)
+static int free_memory(struct gp_vgpu_client *client, struct gp_kfd_free_memory_of_gpu_args *args)
 {
-	struct gp_vk_memory *memory = client->memory;
-	struct gp_vk_bo *bo, copy;
+	struct gp_vgpu_memory *memory = client->memory;
+	struct gp_vgpu_bo *bo, copy;
 	int error = 0;
 
 	pthread_mutex_lock(&memory->lock);
-	bo = gp_vk_bo_find(client, args->handle);
+	bo = gp_vgpu_bo_find(client, args->handle);
 	if (!bo)
 		error = -EINVAL;
 	else if (bo->pinned)
@@ -308,33 +309,33 @@ static int free_memory(struct gp_vk_client *client, struct gp_kfd_free_memory_of
 	return 0;
 }
 
-static int map_one(struct gp_vk_memory *memory, struct gp_vk_bo *bo, u32 gpu)
+static int map_one(struct gp_vgpu_memory *memory, struct gp_vgpu_bo *bo, u32 gpu)
 {
 	int error;
 
 	if (bo->mapped & 1u << gpu)
 		return 0;
-	error = gp_vk_intervals_insert(&memory->mapped[gpu], bo->va, bo->va + bo->size, bo);
+	error = gp_vgpu_intervals_insert(&memory->mapped[gpu], bo->va, bo->va + bo->size, bo);
 	if (!error)
 		bo->mapped |= 1u << gpu;
 	return error;
 }
 
-static void unmap_one(struct gp_vk_memory *memory, struct gp_vk_bo *bo, u32 gpu)
+static void unmap_one(struct gp_vgpu_memory *memory, struct gp_vgpu_bo *bo, u32 gpu)
 {
 	if (!(bo->mapped & 1u << gpu))
 		return;
-	gp_vk_intervals_remove(&memory->mapped[gpu], bo->va);
+	gp_vgpu_intervals_remove(&memory->mapped[gpu], bo->va);
 	bo->mapped &= ~(1u << gpu);
 }
 
 /* MAP and UNMAP differ in one call; their structures are the same. */
-static int change_mappings(struct gp_vk_client *client, struct gp_kfd_map_memory_to_gpu_args *args,
-			   bool map)
+static int change_mappings(struct gp_vgpu_client *client,
+			   struct gp_kfd_map_memory_to_gpu_args *args, bool map)
 {
 	const u32 most = 1u << 20; /* what kmalloc() gives the driver for this array */
-	struct gp_vk_memory *memory = client->memory;
-	struct gp_vk_bo *bo;
+	struct gp_vgpu_memory *memory = client->memory;
+	struct gp_vgpu_bo *bo;
 	u32 *ids, gpu;
 	int error;
 
@@ -345,16 +346,16 @@ static int change_mappings(struct gp_vk_client *client, struct gp_kfd_map_memory
 	ids = malloc(args->n_devices * sizeof(*ids));
 	if (!ids)
 		return -ENOMEM;
-	error = gp_vk_copy_in(ids, args->device_ids_array_ptr, args->n_devices * sizeof(*ids));
+	error = gp_vgpu_copy_in(ids, args->device_ids_array_ptr, args->n_devices * sizeof(*ids));
 	if (!error)
-		error = gp_vk_bound_gpu(client, (u32)(args->handle >> GP_KFD_HANDLE_GPU_SHIFT),
-					-ENODEV, &gpu);
+		error = gp_vgpu_bound_gpu(client, (u32)(args->handle >> GP_KFD_HANDLE_GPU_SHIFT),
+					  -ENODEV, &gpu);
 	pthread_mutex_lock(&memory->lock);
-	bo = error ? NULL : gp_vk_bo_find(client, args->handle);
+	bo = error ? NULL : gp_vgpu_bo_find(client, args->handle);
 	if (!error && !bo)
 		error = -ENOMEM;
 	for (u32 i = args->n_success; !error && i < args->n_devices; i++) {
-		error = gp_vk_bound_gpu(client, ids[i], -ENODEV, &gpu);
+		error = gp_vgpu_bound_gpu(client, ids[i], -ENODEV, &gpu);
 		if (!error && map)
 			error = map_one(memory, bo, gpu);
 		else if (!error)
@@ -367,7 +368,7 @@ static int change_mappings(struct gp_vk_client *client, struct gp_kfd_map_memory
 	return error;
 }
 
-int gp_vk_memory_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_memory_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
 	(void)size;
 	switch (nr) {

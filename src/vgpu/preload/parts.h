@@ -15,109 +15,110 @@
 /* ---- client.c ---- */
 
 /* <directory>/root when this process runs on a virtual machine, else NULL. No system call. */
-const char *gp_vk_root(void);
-const char *gp_vk_directory(void);
+const char *gp_vgpu_root(void);
+const char *gp_vgpu_client_directory(void);
 /* The client, if there is one already. */
-struct gp_vk_client *gp_vk_client_if_any(void);
+struct gp_vgpu_client *gp_vgpu_client_if_any(void);
 
 /* ---- fdtable.c: which descriptors are ours ---- */
 
-enum gp_vk_fd_kind { GP_VK_FD_NONE, GP_VK_FD_KFD, GP_VK_FD_RENDER, GP_VK_FD_OWN };
+enum gp_vgpu_fd_kind { GP_VK_FD_NONE, GP_VK_FD_KFD, GP_VK_FD_RENDER, GP_VK_FD_OWN };
 
-struct gp_vk_fd {
-	enum gp_vk_fd_kind kind;
+struct gp_vgpu_fd {
+	enum gp_vgpu_fd_kind kind;
 	u32 gpu_index;
 	pid_t owner; /* the process that opened it */
 };
 
 /* Lock-free, any descriptor number, safe before main and in a forked child. */
-struct gp_vk_fd gp_vk_fd_get(int fd);
+struct gp_vgpu_fd gp_vgpu_fd_get(int fd);
 /* The same, and NONE when the descriptor was closed or replaced behind our back. */
-struct gp_vk_fd gp_vk_fd_check(int fd);
+struct gp_vgpu_fd gp_vgpu_fd_check(int fd);
 /* Opens a device: a sealed memfd, remembered. -errno. That of /dev/kfd has this name and the pid.
  */
 #define GP_VK_KFD_NAME "kfd-"
-int gp_vk_fd_open(enum gp_vk_fd_kind kind, u32 gpu_index, int open_flags);
-void gp_vk_fd_mark_own(int fd);
+int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags);
+void gp_vgpu_fd_mark_own(int fd);
 /* `to` is a duplicate of `from` now. */
-void gp_vk_fd_duplicate(int from, int to);
+void gp_vgpu_fd_duplicate(int from, int to);
 /* The first descriptor from `fd` on that is in the table, or -1. */
-int gp_vk_fd_next(int fd);
+int gp_vgpu_fd_next(int fd);
 /* Forgets a descriptor that is being closed. True when it is one of ours that the application may
  * not close. */
-bool gp_vk_fd_forget(int fd);
+bool gp_vgpu_fd_forget(int fd);
 
 /* ---- path.c ---- */
 
 #define GP_VK_PATH_MAX 4096
 
 /* `path`, or its place in the machine's tree, written to `buffer`. */
-const char *gp_vk_path(const char *path, char buffer[GP_VK_PATH_MAX]);
+const char *gp_vgpu_path(const char *path, char buffer[GP_VK_PATH_MAX]);
 /* The same for a path that may start at a directory; *inside: it leads into the tree. */
-const char *gp_vk_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
-			  bool *inside);
+const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+			    bool *inside);
 /* Takes the tree's prefix off a resolved path, in place. */
-void gp_vk_path_strip(char *path);
+void gp_vgpu_path_strip(char *path);
 
 /* Decimal, without stdio; `out` has room for 11 bytes. */
-void gp_vk_number(char *out, u32 value);
+void gp_vgpu_number(char *out, u32 value);
 
-struct gp_vk_device {
-	enum gp_vk_fd_kind kind;
+struct gp_vgpu_device {
+	enum gp_vgpu_fd_kind kind;
 	u32 minor;
 };
 /* Which device node a path names; kind NONE for all other paths. */
-struct gp_vk_device gp_vk_path_device(const char *path);
-void gp_vk_device_stat(struct gp_vk_device device, struct stat *st);
+struct gp_vgpu_device gp_vgpu_path_device(const char *path);
+void gp_vgpu_device_stat(struct gp_vgpu_device device, struct stat *st);
 
 /* ---- connect.c ---- */
 
 /* -errno; the reply's descriptors in fds, -1 where there is none. */
-int gp_vk_connect_first(struct gp_vk_client *client, int fds[3]);
-void gp_vk_refresh(const char *path);
+int gp_vgpu_connect_first(struct gp_vgpu_client *client, int fds[3]);
+void gp_vgpu_refresh(const char *path);
 /* In a forked child: the parent's connections are not ours. */
-void gp_vk_connections_forked(void);
+void gp_vgpu_connections_forked(void);
 
 /* ---- ioctl.c ---- */
 
-int gp_vk_kfd_ioctl(struct gp_vk_fd fd, unsigned long request, void *user);
+int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user);
 /* The driver's kfd_bind_process_to_device(): 0, -EINVAL for no such GPU, `unbound` before
  * ACQUIRE_VM. *index is set when 0. */
-int gp_vk_bound_gpu(struct gp_vk_client *client, u32 gpu_id, int unbound, u32 *index);
+int gp_vgpu_bound_gpu(struct gp_vgpu_client *client, u32 gpu_id, int unbound, u32 *index);
 /* Hands the arguments to the server as they are. */
-int gp_vk_forward(struct gp_vk_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_forward(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 
 /* ---- ioctl_device.c, ioctl_debug.c, svm.c, drm.c ---- */
 
-int gp_vk_device_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
-int gp_vk_debug_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
-int gp_vk_svm_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size);
-int gp_vk_drm_ioctl(struct gp_vk_client *client, u32 gpu_index, unsigned long request, void *user);
+int gp_vgpu_device_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_debug_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_svm_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
+int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned long request,
+		      void *user);
 
 /* ---- the pieces of a client; NULL or -errno when memory is short ---- */
 
-struct gp_vk_memory *gp_vk_memory_create(void);
-void gp_vk_memory_forked(struct gp_vk_memory *memory);
-void gp_vk_memory_destroy(struct gp_vk_memory *memory);
-struct gp_vk_events *gp_vk_events_create(void);
-void gp_vk_events_destroy(struct gp_vk_events *events);
-struct gp_vk_queues *gp_vk_queues_create(void);
-bool gp_vk_queues_any(struct gp_vk_client *client);
-struct gp_vk_svm *gp_vk_svm_create(void);
-void gp_vk_svm_destroy(struct gp_vk_svm *svm);
+struct gp_vgpu_memory *gp_vgpu_memory_create(void);
+void gp_vgpu_memory_forked(struct gp_vgpu_memory *memory);
+void gp_vgpu_memory_destroy(struct gp_vgpu_memory *memory);
+struct gp_vgpu_events *gp_vgpu_events_create(void);
+void gp_vgpu_events_destroy(struct gp_vgpu_events *events);
+struct gp_vgpu_queues *gp_vgpu_queues_create(void);
+bool gp_vgpu_queues_any(struct gp_vgpu_client *client);
+struct gp_vgpu_svm *gp_vgpu_svm_create(void);
+void gp_vgpu_svm_destroy(struct gp_vgpu_svm *svm);
 
 /* Whether any page of [va, va + size) is in an SVM range. */
-bool gp_vk_svm_overlaps(struct gp_vk_client *client, u64 va, u64 size);
+bool gp_vgpu_svm_overlaps(struct gp_vgpu_client *client, u64 va, u64 size);
 /* The application unmapped it: the driver hears of that from the kernel. */
-void gp_vk_svm_unmapped(struct gp_vk_client *client, u64 va, u64 size);
+void gp_vgpu_svm_unmapped(struct gp_vgpu_client *client, u64 va, u64 size);
 /* Whether all of it is in SVM ranges this GPU may use. */
-bool gp_vk_svm_covers(struct gp_vk_client *client, u32 gpu_index, u64 va, u64 size);
+bool gp_vgpu_svm_covers(struct gp_vgpu_client *client, u32 gpu_index, u64 va, u64 size);
 
 /* The page a CREATE_EVENT handle names: its address and size. NULL when it names none. */
-void *gp_vk_memory_kernel_map(struct gp_vk_client *client, u64 handle, u64 *size);
+void *gp_vgpu_memory_kernel_map(struct gp_vgpu_client *client, u64 handle, u64 *size);
 /* An event page of our own making; its file offset in *offset. */
-void *gp_vk_memory_event_page(struct gp_vk_client *client, u64 size, u64 *offset);
+void *gp_vgpu_memory_event_page(struct gp_vgpu_client *client, u64 size, u64 *offset);
 /* The event page for an old-style mmap of /dev/kfd: its offset, or -errno. */
-int gp_vk_events_page(struct gp_vk_client *client, u64 length, u64 *offset);
+int gp_vgpu_events_page(struct gp_vgpu_client *client, u64 length, u64 *offset);
 
 #endif

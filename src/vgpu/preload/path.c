@@ -66,7 +66,7 @@ static bool exists(const char *path)
 	return yes;
 }
 
-void gp_vk_number(char *out, u32 value)
+void gp_vgpu_number(char *out, u32 value)
 {
 	char digits[16];
 	size_t count = 0;
@@ -79,9 +79,9 @@ void gp_vk_number(char *out, u32 value)
 	*out = '\0';
 }
 
-const char *gp_vk_path(const char *path, char buffer[GP_VK_PATH_MAX])
+const char *gp_vgpu_path(const char *path, char buffer[GP_VK_PATH_MAX])
 {
-	const char *tree = gp_vk_root();
+	const char *tree = gp_vgpu_root();
 	size_t tree_length, length;
 
 	if (!tree || !path || path[0] != '/' ||
@@ -99,7 +99,7 @@ const char *gp_vk_path(const char *path, char buffer[GP_VK_PATH_MAX])
 		if (places[i].match == OVERLAY && !exists(buffer))
 			return path;
 		if (places[i].live)
-			gp_vk_refresh(path);
+			gp_vgpu_refresh(path);
 		return buffer;
 	}
 	return path;
@@ -139,7 +139,7 @@ static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX]
 
 	if (directory != AT_FDCWD) {
 		strcpy(link, "/proc/self/fd/");
-		gp_vk_number(link + strlen(link), (u32)directory);
+		gp_vgpu_number(link + strlen(link), (u32)directory);
 	}
 	length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VK_PATH_MAX - 1);
 	if (length <= 0 || (size_t)length + strlen(path) + 2 > GP_VK_PATH_MAX)
@@ -150,15 +150,15 @@ static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX]
 	strcpy(out + length + 1, path);
 	tidy(out);
 	if (*in_tree)
-		gp_vk_path_strip(out);
+		gp_vgpu_path_strip(out);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(places); i++)
 		if (matches(out, i))
 			return true;
 	return false;
 }
 
-const char *gp_vk_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
-			  bool *inside)
+const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+			    bool *inside)
 {
 	char name[GP_VK_PATH_MAX];
 	const char *place = path;
@@ -166,15 +166,15 @@ const char *gp_vk_path_at(int directory, const char *path, char buffer[GP_VK_PAT
 	int saved = errno;
 
 	*inside = false;
-	if (path && path[0] && path[0] != '/' && gp_vk_root()) {
+	if (path && path[0] && path[0] != '/' && gp_vgpu_root()) {
 		if (whole_name(directory, path, name, &in_tree)) {
-			place = gp_vk_path(name, buffer); /* brings it up to date, too */
+			place = gp_vgpu_path(name, buffer); /* brings it up to date, too */
 			*inside = in_tree || place == buffer;
 		}
 		errno = saved;
 		return place == buffer ? buffer : path;
 	}
-	place = gp_vk_path(path, buffer);
+	place = gp_vgpu_path(path, buffer);
 	*inside = place == buffer;
 	return place;
 }
@@ -198,16 +198,16 @@ static void resolve(const char *tree, char out[GP_VK_PATH_MAX])
 	long length = -1;
 
 	if (fd >= 0) {
-		gp_vk_number(link + strlen(link), (u32)fd);
+		gp_vgpu_number(link + strlen(link), (u32)fd);
 		length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VK_PATH_MAX - 1);
 		syscall(SYS_close, fd);
 	}
 	out[length > 0 ? length : 0] = '\0';
 }
 
-void gp_vk_path_strip(char *path)
+void gp_vgpu_path_strip(char *path)
 {
-	const char *tree = gp_vk_root();
+	const char *tree = gp_vgpu_root();
 	char resolved[GP_VK_PATH_MAX];
 	int saved = errno;
 
@@ -218,18 +218,18 @@ void gp_vk_path_strip(char *path)
 	errno = saved;
 }
 
-struct gp_vk_device gp_vk_path_device(const char *path)
+struct gp_vgpu_device gp_vgpu_path_device(const char *path)
 {
 	static const char render[] = "/dev/dri/renderD", card[] = "/dev/dri/card";
-	const struct gp_vk_device none = {GP_VK_FD_NONE, 0};
-	struct gp_vk_device device = {GP_VK_FD_RENDER, 0};
+	const struct gp_vgpu_device none = {GP_VK_FD_NONE, 0};
+	struct gp_vgpu_device device = {GP_VK_FD_RENDER, 0};
 	const char *number;
 	char *end;
 
-	if (!path || path[0] != '/' || path[1] != 'd' || !gp_vk_root())
+	if (!path || path[0] != '/' || path[1] != 'd' || !gp_vgpu_root())
 		return none;
 	if (!strcmp(path, "/dev/kfd"))
-		return (struct gp_vk_device){GP_VK_FD_KFD, 0};
+		return (struct gp_vgpu_device){GP_VK_FD_KFD, 0};
 	if (!strncmp(path, render, sizeof(render) - 1))
 		number = path + sizeof(render) - 1;
 	else if (!strncmp(path, card, sizeof(card) - 1))
@@ -242,7 +242,7 @@ struct gp_vk_device gp_vk_path_device(const char *path)
 	return *end ? none : device;
 }
 
-void gp_vk_device_stat(struct gp_vk_device device, struct stat *st)
+void gp_vgpu_device_stat(struct gp_vgpu_device device, struct stat *st)
 {
 	if (device.kind == GP_VK_FD_NONE)
 		return;

@@ -13,19 +13,19 @@
 
 struct entry {
 	bool used;
-	struct gp_vk_queue queue;
+	struct gp_vgpu_queue queue;
 };
 
-struct gp_vk_queues {
+struct gp_vgpu_queues {
 	pthread_mutex_t lock;
 	pthread_cond_t freed; /* an entry became unused */
 	struct entry entries[GP_VGPU_MAX_QUEUES];
 	u32 count;
 };
 
-struct gp_vk_queues *gp_vk_queues_create(void)
+struct gp_vgpu_queues *gp_vgpu_queues_create(void)
 {
-	struct gp_vk_queues *queues = calloc(1, sizeof(*queues));
+	struct gp_vgpu_queues *queues = calloc(1, sizeof(*queues));
 
 	if (!queues)
 		return NULL;
@@ -34,7 +34,7 @@ struct gp_vk_queues *gp_vk_queues_create(void)
 	return queues;
 }
 
-bool gp_vk_queues_any(struct gp_vk_client *client)
+bool gp_vgpu_queues_any(struct gp_vgpu_client *client)
 {
 	bool any;
 
@@ -92,45 +92,45 @@ static bool is_compute(u32 type)
 }
 
 /* kfd_queue_acquire_buffers(): every buffer must be exactly one mapping of this GPU. */
-static int check_buffers(struct gp_vk_client *client, const struct gp_kfd_create_queue_args *args,
+static int check_buffers(struct gp_vgpu_client *client, const struct gp_kfd_create_queue_args *args,
 			 u32 gpu_index)
 {
 	const struct gp_vgpu_gpu *gpu = &client->machine.gpus[gpu_index];
 	u32 id = args->gpu_id;
 	u64 area;
 
-	if (!gp_vk_is_allocation(client, id, args->write_pointer_address, GP_KFD_PAGE) ||
-	    !gp_vk_is_allocation(client, id, args->read_pointer_address, GP_KFD_PAGE) ||
-	    !gp_vk_is_allocation(client, id, args->ring_base_address, args->ring_size))
+	if (!gp_vgpu_is_allocation(client, id, args->write_pointer_address, GP_KFD_PAGE) ||
+	    !gp_vgpu_is_allocation(client, id, args->read_pointer_address, GP_KFD_PAGE) ||
+	    !gp_vgpu_is_allocation(client, id, args->ring_base_address, args->ring_size))
 		return -EINVAL;
 	if (!is_compute(args->queue_type))
 		return 0;
 	if (args->eop_buffer_address &&
 	    (args->eop_buffer_size < GP_KFD_EOP_MIN ||
-	     !gp_vk_is_allocation(client, id, args->eop_buffer_address, args->eop_buffer_size)))
+	     !gp_vgpu_is_allocation(client, id, args->eop_buffer_address, args->eop_buffer_size)))
 		return -EINVAL;
 	if (args->ctl_stack_size != gpu->ctl_stack_bytes ||
 	    args->ctx_save_restore_size < gpu->cwsr_bytes)
 		return -EINVAL;
 	area = ((u64)args->ctx_save_restore_size + gpu->debug_bytes) * gpu->xcc_count;
 	area = (area + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
-	if (!gp_vk_is_allocation(client, id, args->ctx_save_restore_address, area) &&
-	    !gp_vk_svm_covers(client, gpu_index, args->ctx_save_restore_address, area))
+	if (!gp_vgpu_is_allocation(client, id, args->ctx_save_restore_address, area) &&
+	    !gp_vgpu_svm_covers(client, gpu_index, args->ctx_save_restore_address, area))
 		return -EINVAL;
 	return 0;
 }
 
 /* ---- CREATE ---- */
 
-static int destroy_at_server(struct gp_vk_client *client, u32 id)
+static int destroy_at_server(struct gp_vgpu_client *client, u32 id)
 {
 	struct gp_kfd_destroy_queue_args args = {.queue_id = id};
 
-	return gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE), &args, sizeof(args));
+	return gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE), &args, sizeof(args));
 }
 
 /* The server may give an id out again before the thread that destroyed it has told the CP. */
-static void enter(struct gp_vk_queues *queues, const struct gp_vk_queue *queue)
+static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_queue *queue)
 {
 	struct entry *entry = &queues->entries[queue->id];
 
@@ -142,7 +142,7 @@ static void enter(struct gp_vk_queues *queues, const struct gp_vk_queue *queue)
 	pthread_mutex_unlock(&queues->lock);
 }
 
-static bool leave(struct gp_vk_queues *queues, u32 id)
+static bool leave(struct gp_vgpu_queues *queues, u32 id)
 {
 	bool used;
 
@@ -157,24 +157,24 @@ static bool leave(struct gp_vk_queues *queues, u32 id)
 	return used;
 }
 
-static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_args *args)
+static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queue_args *args)
 {
-	struct gp_vk_queue queue;
+	struct gp_vgpu_queue queue;
 	u32 gpu;
 	int error = check_create(client->machine.kfd_minor, args);
 
 	if (!error)
-		error = gp_vk_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+		error = gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
 	if (!error && client->machine.strict)
 		error = check_buffers(client, args, gpu);
 	if (!error)
-		error = gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_CREATE_QUEUE), args,
-				      sizeof(*args));
+		error = gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_CREATE_QUEUE), args,
+					sizeof(*args));
 	if (error)
 		return error;
 	if (args->queue_id >= GP_VGPU_MAX_QUEUES)
 		return -EPROTO;
-	queue = (struct gp_vk_queue){
+	queue = (struct gp_vgpu_queue){
 		.id = args->queue_id,
 		.gpu_index = gpu,
 		.type = args->queue_type,
@@ -190,7 +190,7 @@ static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_
 				(u64)args->gpu_id << GP_KFD_MMAP_GPU_ID_SHIFT |
 				queue.doorbell_slot * sizeof(u64);
 	enter(client->queues, &queue);
-	error = gp_vk_cp_add(client, &queue);
+	error = gp_vgpu_cp_add(client, &queue);
 	if (error) {
 		(void)destroy_at_server(client, queue.id);
 		leave(client->queues, queue.id);
@@ -200,10 +200,10 @@ static int create_queue(struct gp_vk_client *client, struct gp_kfd_create_queue_
 
 /* ---- UPDATE, DESTROY, SET_CU_MASK ---- */
 
-static int update_queue(struct gp_vk_client *client, struct gp_kfd_update_queue_args *args)
+static int update_queue(struct gp_vgpu_client *client, struct gp_kfd_update_queue_args *args)
 {
-	struct gp_vk_queues *queues = client->queues;
-	struct gp_vk_queue queue;
+	struct gp_vgpu_queues *queues = client->queues;
+	struct gp_vgpu_queue queue;
 	bool known;
 	int error = check_ring(client->machine.kfd_minor, args->queue_percentage,
 			       args->queue_priority, args->ring_base_address, &args->ring_size);
@@ -220,10 +220,10 @@ static int update_queue(struct gp_vk_client *client, struct gp_kfd_update_queue_
 	/* The ring may only be named again, never moved; address 0 stops the queue. */
 	if (client->machine.strict && args->ring_base_address &&
 	    (args->ring_base_address != queue.ring ||
-	     !gp_vk_is_allocation(client, client->machine.gpus[queue.gpu_index].gpu_id,
-				  args->ring_base_address, args->ring_size)))
+	     !gp_vgpu_is_allocation(client, client->machine.gpus[queue.gpu_index].gpu_id,
+				    args->ring_base_address, args->ring_size)))
 		return -EFAULT;
-	error = gp_vk_forward(client, _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), args, sizeof(*args));
+	error = gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE), args, sizeof(*args));
 	if (error || !args->ring_base_address ||
 	    (args->ring_base_address == queue.ring && args->ring_size == queue.ring_bytes))
 		return error;
@@ -232,10 +232,11 @@ static int update_queue(struct gp_vk_client *client, struct gp_kfd_update_queue_
 	pthread_mutex_lock(&queues->lock);
 	queues->entries[queue.id].queue = queue;
 	pthread_mutex_unlock(&queues->lock);
-	return gp_vk_cp_update(client, &queue);
+	return gp_vgpu_cp_update(client, &queue);
 }
 
-static int destroy_queue(struct gp_vk_client *client, const struct gp_kfd_destroy_queue_args *args)
+static int destroy_queue(struct gp_vgpu_client *client,
+			 const struct gp_kfd_destroy_queue_args *args)
 {
 	int error = destroy_at_server(client, args->queue_id);
 	bool known = false;
@@ -250,16 +251,16 @@ static int destroy_queue(struct gp_vk_client *client, const struct gp_kfd_destro
 		pthread_mutex_unlock(&client->queues->lock);
 	}
 	if (known) {
-		gp_vk_cp_remove(client, args->queue_id);
+		gp_vgpu_cp_remove(client, args->queue_id);
 		leave(client->queues, args->queue_id);
 	}
 	return error;
 }
 
-static int set_cu_mask(struct gp_vk_client *client, struct gp_kfd_set_cu_mask_args *args)
+static int set_cu_mask(struct gp_vgpu_client *client, struct gp_kfd_set_cu_mask_args *args)
 {
 	u32 words[GP_KFD_MAX_CU_MASK / 32];
-	struct gp_vk_call call = {
+	struct gp_vgpu_call call = {
 		.kind = GP_VGPU_IOCTL,
 		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SET_CU_MASK),
 		.args = args,
@@ -273,14 +274,14 @@ static int set_cu_mask(struct gp_vk_client *client, struct gp_kfd_set_cu_mask_ar
 	if (bits > GP_KFD_MAX_CU_MASK)
 		bits = GP_KFD_MAX_CU_MASK;
 	args->num_cu_mask = bits;
-	if (gp_vk_copy_in(words, args->cu_mask_ptr, bits / 8))
+	if (gp_vgpu_copy_in(words, args->cu_mask_ptr, bits / 8))
 		return -EFAULT;
 	call.payload = words;
 	call.payload_size = bits / 8;
-	return gp_vk_request(client, &call);
+	return gp_vgpu_client_request(client, &call);
 }
 
-int gp_vk_queue_ioctl(struct gp_vk_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_queue_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
 	(void)size;
 	switch (nr) {

@@ -18,7 +18,7 @@ struct range {
 	u32 access, in_place; /* GPUs, a bit each */
 };
 
-struct gp_vk_svm {
+struct gp_vgpu_svm {
 	pthread_mutex_t lock;
 	struct range *ranges;
 	size_t count, room;
@@ -32,16 +32,16 @@ static const struct range defaults = {
 	.granularity = GP_KFD_SVM_DEFAULT_GRANULE,
 };
 
-struct gp_vk_svm *gp_vk_svm_create(void)
+struct gp_vgpu_svm *gp_vgpu_svm_create(void)
 {
-	struct gp_vk_svm *svm = calloc(1, sizeof(*svm));
+	struct gp_vgpu_svm *svm = calloc(1, sizeof(*svm));
 
 	if (svm)
 		pthread_mutex_init(&svm->lock, NULL);
 	return svm;
 }
 
-void gp_vk_svm_destroy(struct gp_vk_svm *svm)
+void gp_vgpu_svm_destroy(struct gp_vgpu_svm *svm)
 {
 	if (!svm)
 		return;
@@ -51,7 +51,7 @@ void gp_vk_svm_destroy(struct gp_vk_svm *svm)
 }
 
 /* First range that ends after `address`. */
-static size_t find(const struct gp_vk_svm *svm, u64 address)
+static size_t find(const struct gp_vgpu_svm *svm, u64 address)
 {
 	size_t low = 0, high = svm->count;
 
@@ -67,14 +67,14 @@ static size_t find(const struct gp_vk_svm *svm, u64 address)
 }
 
 /* Callers have made room. */
-static void insert(struct gp_vk_svm *svm, size_t at, struct range range)
+static void insert(struct gp_vgpu_svm *svm, size_t at, struct range range)
 {
 	memmove(&svm->ranges[at + 1], &svm->ranges[at], (svm->count - at) * sizeof(range));
 	svm->ranges[at] = range;
 	svm->count++;
 }
 
-static void split(struct gp_vk_svm *svm, u64 address)
+static void split(struct gp_vgpu_svm *svm, u64 address)
 {
 	size_t at = find(svm, address);
 	struct range tail;
@@ -87,7 +87,7 @@ static void split(struct gp_vk_svm *svm, u64 address)
 	insert(svm, at + 1, tail);
 }
 
-static int make_room(struct gp_vk_svm *svm, size_t need)
+static int make_room(struct gp_vgpu_svm *svm, size_t need)
 {
 	void *ranges;
 
@@ -102,7 +102,7 @@ static int make_room(struct gp_vk_svm *svm, size_t need)
 }
 
 /* Covers [start, end) with ranges that begin and end there; gaps get the defaults. */
-static int cover(struct gp_vk_svm *svm, u64 start, u64 end)
+static int cover(struct gp_vgpu_svm *svm, u64 start, u64 end)
 {
 	size_t at;
 
@@ -130,13 +130,13 @@ static int cover(struct gp_vk_svm *svm, u64 start, u64 end)
 
 /* ---- attributes ---- */
 
-static bool is_location(struct gp_vk_client *client, u32 value)
+static bool is_location(struct gp_vgpu_client *client, u32 value)
 {
 	return value == GP_KFD_SVM_LOCATION_SYSMEM || value == GP_KFD_SVM_LOCATION_UNDEFINED ||
-	       gp_vk_gpu_index(client, value) >= 0;
+	       gp_vgpu_gpu_index(client, value) >= 0;
 }
 
-static int check(struct gp_vk_client *client, const struct gp_kfd_svm_attribute *attribute)
+static int check(struct gp_vgpu_client *client, const struct gp_kfd_svm_attribute *attribute)
 {
 	switch (attribute->type) {
 	case GP_KFD_SVM_PREFERRED_LOC:
@@ -148,7 +148,7 @@ static int check(struct gp_vk_client *client, const struct gp_kfd_svm_attribute 
 	case GP_KFD_SVM_ACCESS:
 	case GP_KFD_SVM_ACCESS_IN_PLACE:
 	case GP_KFD_SVM_NO_ACCESS:
-		return gp_vk_gpu_index(client, attribute->value) >= 0 ? 0 : -EINVAL;
+		return gp_vgpu_gpu_index(client, attribute->value) >= 0 ? 0 : -EINVAL;
 	case GP_KFD_SVM_SET_FLAGS:
 	case GP_KFD_SVM_CLR_FLAGS:
 	case GP_KFD_SVM_GRANULARITY:
@@ -158,10 +158,10 @@ static int check(struct gp_vk_client *client, const struct gp_kfd_svm_attribute 
 	}
 }
 
-static void apply(struct gp_vk_client *client, struct range *range,
+static void apply(struct gp_vgpu_client *client, struct range *range,
 		  const struct gp_kfd_svm_attribute *attribute)
 {
-	int gpu = gp_vk_gpu_index(client, attribute->value);
+	int gpu = gp_vgpu_gpu_index(client, attribute->value);
 	u32 bit = gpu < 0 ? 0 : 1u << gpu;
 
 	switch (attribute->type) {
@@ -209,10 +209,10 @@ static bool is_mapped(u64 start, u64 end)
 	return true;
 }
 
-static int set_attributes(struct gp_vk_client *client, const struct gp_kfd_svm_args *args,
+static int set_attributes(struct gp_vgpu_client *client, const struct gp_kfd_svm_args *args,
 			  u64 start, u64 end)
 {
-	struct gp_vk_svm *svm = client->svm;
+	struct gp_vgpu_svm *svm = client->svm;
 	int error = 0;
 
 	for (u32 i = 0; i < args->nattr && !error; i++)
@@ -232,7 +232,7 @@ static int set_attributes(struct gp_vk_client *client, const struct gp_kfd_svm_a
 }
 
 /* What all ranges of the stretch have in common. */
-static struct range common(const struct gp_vk_svm *svm, u64 start, u64 end, u32 *any_flags)
+static struct range common(const struct gp_vgpu_svm *svm, u64 start, u64 end, u32 *any_flags)
 {
 	struct range all = defaults;
 	bool first = true;
@@ -267,7 +267,7 @@ static struct range common(const struct gp_vk_svm *svm, u64 start, u64 end, u32 
 	return all;
 }
 
-static int get_attributes(struct gp_vk_client *client, struct gp_kfd_svm_args *args, u64 start,
+static int get_attributes(struct gp_vgpu_client *client, struct gp_kfd_svm_args *args, u64 start,
 			  u64 end)
 {
 	u32 any_flags;
@@ -278,7 +278,7 @@ static int get_attributes(struct gp_vk_client *client, struct gp_kfd_svm_args *a
 	pthread_mutex_unlock(&client->svm->lock);
 	for (u32 i = 0; i < args->nattr; i++) {
 		struct gp_kfd_svm_attribute *attribute = &args->attrs[i];
-		int gpu = gp_vk_gpu_index(client, attribute->value);
+		int gpu = gp_vgpu_gpu_index(client, attribute->value);
 
 		switch (attribute->type) {
 		case GP_KFD_SVM_PREFERRED_LOC:
@@ -311,7 +311,7 @@ static int get_attributes(struct gp_vk_client *client, struct gp_kfd_svm_args *a
 	return 0;
 }
 
-int gp_vk_svm_ioctl(struct gp_vk_client *client, u32 nr, void *data, u32 size)
+int gp_vgpu_svm_ioctl(struct gp_vgpu_client *client, u32 nr, void *data, u32 size)
 {
 	struct gp_kfd_svm_args *args = data;
 	const u64 page = GP_KFD_PAGE;
@@ -337,9 +337,9 @@ int gp_vk_svm_ioctl(struct gp_vk_client *client, u32 nr, void *data, u32 size)
 	}
 }
 
-bool gp_vk_svm_overlaps(struct gp_vk_client *client, u64 va, u64 size)
+bool gp_vgpu_svm_overlaps(struct gp_vgpu_client *client, u64 va, u64 size)
 {
-	struct gp_vk_svm *svm = client->svm;
+	struct gp_vgpu_svm *svm = client->svm;
 	bool found;
 	size_t at;
 
@@ -350,9 +350,9 @@ bool gp_vk_svm_overlaps(struct gp_vk_client *client, u64 va, u64 size)
 	return found;
 }
 
-bool gp_vk_svm_covers(struct gp_vk_client *client, u32 gpu_index, u64 va, u64 size)
+bool gp_vgpu_svm_covers(struct gp_vgpu_client *client, u32 gpu_index, u64 va, u64 size)
 {
-	struct gp_vk_svm *svm = client->svm;
+	struct gp_vgpu_svm *svm = client->svm;
 	u64 end = va + size;
 	size_t at;
 
@@ -370,9 +370,9 @@ bool gp_vk_svm_covers(struct gp_vk_client *client, u32 gpu_index, u64 va, u64 si
 	return va >= end;
 }
 
-void gp_vk_svm_unmapped(struct gp_vk_client *client, u64 va, u64 size)
+void gp_vgpu_svm_unmapped(struct gp_vgpu_client *client, u64 va, u64 size)
 {
-	struct gp_vk_svm *svm = client->svm;
+	struct gp_vgpu_svm *svm = client->svm;
 	u64 end = va + size;
 	size_t first, last;
 

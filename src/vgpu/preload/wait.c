@@ -15,21 +15,21 @@
 #define FEW 16 /* events that need no allocation */
 
 struct wait {
-	struct gp_vk_sleeper sleeper;
-	struct gp_vk_waiter *waiters, few[FEW];
+	struct gp_vgpu_sleeper sleeper;
+	struct gp_vgpu_waiter *waiters, few[FEW];
 	u32 count;
 	bool all;
 	bool timed;
 	struct timespec deadline; /* CLOCK_MONOTONIC */
 };
 
-void gp_vk_sleeper_wake(struct gp_vk_sleeper *sleeper)
+void gp_vgpu_sleeper_wake(struct gp_vgpu_sleeper *sleeper)
 {
 	atomic_fetch_add(&sleeper->word, 1);
 	syscall(SYS_futex, &sleeper->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void link_waiter(struct gp_vk_event *event, struct gp_vk_waiter *waiter)
+static void link_waiter(struct gp_vgpu_event *event, struct gp_vgpu_waiter *waiter)
 {
 	waiter->listed = true;
 	waiter->next = event->waiters;
@@ -38,7 +38,7 @@ static void link_waiter(struct gp_vk_event *event, struct gp_vk_waiter *waiter)
 	event->waiters = waiter;
 }
 
-static void unlink_waiter(struct gp_vk_waiter *waiter)
+static void unlink_waiter(struct gp_vgpu_waiter *waiter)
 {
 	if (!waiter->listed)
 		return;
@@ -51,11 +51,11 @@ static void unlink_waiter(struct gp_vk_waiter *waiter)
 	waiter->listed = false;
 }
 
-static int enlist(struct gp_vk_events *events, struct wait *wait, u32 i,
+static int enlist(struct gp_vgpu_events *events, struct wait *wait, u32 i,
 		  const struct gp_kfd_event_data *data)
 {
-	struct gp_vk_waiter *waiter = &wait->waiters[i];
-	struct gp_vk_event *event = gp_vk_event_find(events, data->event_id);
+	struct gp_vgpu_waiter *waiter = &wait->waiters[i];
+	struct gp_vgpu_event *event = gp_vgpu_event_find(events, data->event_id);
 
 	if (!event)
 		return -EINVAL;
@@ -94,8 +94,8 @@ static enum gp_kfd_wait_result condition(const struct wait *wait)
 static int report(const struct wait *wait, u64 user)
 {
 	for (u32 i = 0; i < wait->count; i++, user += sizeof(struct gp_kfd_event_data)) {
-		const struct gp_vk_waiter *waiter = &wait->waiters[i];
-		const struct gp_vk_event *event = waiter->event;
+		const struct gp_vgpu_waiter *waiter = &wait->waiters[i];
+		const struct gp_vgpu_event *event = waiter->event;
 		int error = 0;
 
 		if (!event)
@@ -103,13 +103,13 @@ static int report(const struct wait *wait, u64 user)
 		if (!waiter->activated)
 			continue;
 		if (event->type == GP_KFD_EVENT_MEMORY)
-			error = gp_vk_copy_out(user, &event->data.memory,
-					       sizeof(event->data.memory));
+			error = gp_vgpu_copy_out(user, &event->data.memory,
+						 sizeof(event->data.memory));
 		else if (event->type == GP_KFD_EVENT_HW_EXCEPTION)
-			error = gp_vk_copy_out(user, &event->data.hardware,
-					       sizeof(event->data.hardware));
+			error = gp_vgpu_copy_out(user, &event->data.hardware,
+						 sizeof(event->data.hardware));
 		else if (waiter->age_enabled)
-			error = gp_vk_copy_out(user, &event->age, sizeof(event->age));
+			error = gp_vgpu_copy_out(user, &event->age, sizeof(event->age));
 		if (error)
 			return error;
 	}
@@ -142,7 +142,7 @@ static u32 left_ms(const struct wait *wait)
 }
 
 /* Enters and leaves with the lock held. 0 when woken, -ETIMEDOUT, -EINTR. */
-static int sleep_once(struct gp_vk_events *events, struct wait *wait)
+static int sleep_once(struct gp_vgpu_events *events, struct wait *wait)
 {
 	u32 seen = atomic_load(&wait->sleeper.word);
 	long result;
@@ -160,24 +160,24 @@ static int sleep_once(struct gp_vk_events *events, struct wait *wait)
 static void leave(struct wait *wait, bool interrupted)
 {
 	for (u32 i = 0; i < wait->count; i++) {
-		struct gp_vk_waiter *waiter = &wait->waiters[i];
+		struct gp_vgpu_waiter *waiter = &wait->waiters[i];
 
 		if (!waiter->event)
 			continue;
 		unlink_waiter(waiter);
 		if (interrupted && waiter->activated && waiter->event->auto_reset)
-			gp_vk_event_fire(waiter->event);
+			gp_vgpu_event_fire(waiter->event);
 	}
 }
 
-static int wait_locked(struct gp_vk_events *events, struct wait *wait,
+static int wait_locked(struct gp_vgpu_events *events, struct wait *wait,
 		       struct gp_kfd_wait_events_args *args)
 {
 	struct gp_kfd_event_data data;
 	int error = 0, slept = 0;
 
 	for (u32 i = 0; i < wait->count && !error; i++) {
-		error = gp_vk_copy_in(&data, args->events_ptr + i * sizeof(data), sizeof(data));
+		error = gp_vgpu_copy_in(&data, args->events_ptr + i * sizeof(data), sizeof(data));
 		if (!error)
 			error = enlist(events, wait, i, &data);
 	}
@@ -198,10 +198,10 @@ static int wait_locked(struct gp_vk_events *events, struct wait *wait,
 	return args->wait_result == GP_KFD_WAIT_COMPLETE ? report(wait, args->events_ptr) : 0;
 }
 
-int gp_vk_wait_events(struct gp_vk_client *client, struct gp_kfd_wait_events_args *args)
+int gp_vgpu_wait_events(struct gp_vgpu_client *client, struct gp_kfd_wait_events_args *args)
 {
 	const u32 most = 1u << 20;
-	struct gp_vk_events *events = client->events;
+	struct gp_vgpu_events *events = client->events;
 	struct wait wait = {.count = args->num_events, .all = args->wait_for_all != 0};
 	int error = 0, saved = errno;
 

@@ -104,7 +104,7 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 	struct gp_vgpu_kernel *kernels;
 	char path[PATH_MAX + sizeof("/" GP_VGPU_KERNELS)];
 	size_t count;
-	int error = gp_kernels_load(options->kernels, diag, &kernels, &count);
+	int error = gp_vgpu_kernels_load(options->kernels, diag, &kernels, &count);
 
 	if (error)
 		return error;
@@ -157,7 +157,7 @@ static void reset_signals(void)
  * The machine is ending: its name is free from now on. What it still removes is under another one,
  * which sweep() knows should this process not get there.
  */
-static void retire(struct gp_vm *vm, const char *directory, char *gone, size_t size)
+static void retire(struct gp_vgpu_server *vm, const char *directory, char *gone, size_t size)
 {
 	const char *slash = strrchr(directory, '/');
 	int n = snprintf(gone, size, "%.*s/" GP_VGPU_PRIVATE "%d", (int)(slash - directory),
@@ -173,27 +173,27 @@ static void retire(struct gp_vm *vm, const char *directory, char *gone, size_t s
 static int serve(const struct gp_vgpu_options *options, const char *directory, int ready_fd,
 		 int log_fd, struct gp_diag *diag)
 {
-	struct gp_vm_options vm_options = options->vm;
+	struct gp_vgpu_server_options vm_options = options->vm;
 	char gone[PATH_MAX];
-	struct gp_gpufile file;
-	struct gp_vm *vm = calloc(1, sizeof(*vm));
+	struct gp_vgpu_gpufile file;
+	struct gp_vgpu_server *vm = calloc(1, sizeof(*vm));
 	int error = vm ? write_kernels(options, directory, diag) : -ENOMEM;
 
 	if (!error)
-		error = gp_gpufile_load(options->gpu, options->personality, diag, &file);
+		error = gp_vgpu_gpufile_load(options->gpu, options->personality, diag, &file);
 	if (!error) {
 		vm_options.directory = directory;
 		let_go(ready_fd, log_fd);
-		error = gp_vm_start(vm, &vm_options, &file, diag);
+		error = gp_vgpu_server_start(vm, &vm_options, &file, diag);
 		if (!error) {
 			if (log_fd >= 0)
 				dup2(log_fd, STDERR_FILENO);
-			error = gp_vm_run(vm, ready_fd);
+			error = gp_vgpu_server_run(vm, ready_fd);
 			retire(vm, directory, gone, sizeof(gone));
-			gp_vm_stop(vm);
+			gp_vgpu_server_stop(vm);
 			directory = gone;
 		}
-		gp_gpufile_free(&file);
+		gp_vgpu_gpufile_free(&file);
 	}
 	free(vm);
 	remove_tree(directory);

@@ -59,14 +59,14 @@ static int usage(const char *format, const char *what)
 	return -EINVAL;
 }
 
-static bool parse_era(const char *text, enum gp_vm_era *out)
+static bool parse_era(const char *text, enum gp_vgpu_server_era *out)
 {
 	static const char *const names[] = {
 		[GP_ERA_6_1] = "6.1", [GP_ERA_6_5] = "6.5", [GP_ERA_6_12] = "6.12"};
 
 	for (u32 i = 0; i < GP_ARRAY_SIZE(names); i++)
 		if (strcmp(text, names[i]) == 0) {
-			*out = (enum gp_vm_era)i;
+			*out = (enum gp_vgpu_server_era)i;
 			return true;
 		}
 	return false;
@@ -105,7 +105,7 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 
 	switch (id) {
 	case OPTION_GPU:
-		if (!gp_gpufile_known(value))
+		if (!gp_vgpu_gpufile_known(value))
 			return usage(_("there is no GPU '%s': mi210, mi300x, mi308x, or the path "
 				       "of a GPU file"),
 				     value);
@@ -147,7 +147,7 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	case OPTION_POLICY:
 		if (!gp_argument_u64(value, &number) || number > GP_POLICY_NO_HWS)
 			return usage(_("'%s' is not a scheduling policy (0, 1, 2)"), value);
-		options->vm.policy = (enum gp_sched_policy)number;
+		options->vm.policy = (enum gp_vgpu_sched_policy)number;
 		return 0;
 	case OPTION_RECOVERY:
 		if (!gp_argument_u64(value, &number) || number > 1)

@@ -24,8 +24,8 @@ struct gp_vgpu_options {
 	const char *gpu;     /* name or path */
 	const char *kernels; /* path, NULL = the installed ones */
 	const char *name;    /* of a machine that is kept */
-	enum gp_personality personality;
-	struct gp_vm_options vm;
+	enum gp_vgpu_personality personality;
+	struct gp_vgpu_server_options vm;
 	bool named;   /* --name was given */
 	bool machine; /* an option that describes a machine was given */
 	bool json;

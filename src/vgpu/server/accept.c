@@ -17,7 +17,7 @@
 #define SEND_BUFFER (1 << 20)
 #define PAUSE_NS    (20 * 1000000ull) /* what a connection on the last descriptor gets */
 
-void gp_vm_accept_begin(struct gp_vm *vm)
+void gp_vgpu_server_accept_begin(struct gp_vgpu_server *vm)
 {
 	struct rlimit limit;
 
@@ -28,7 +28,7 @@ void gp_vm_accept_begin(struct gp_vm *vm)
 	vm->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-int gp_vm_peer(void *context, int fd, pid_t *pid, uid_t *uid)
+int gp_vgpu_server_peer(void *context, int fd, pid_t *pid, uid_t *uid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -41,14 +41,14 @@ int gp_vm_peer(void *context, int fd, pid_t *pid, uid_t *uid)
 	return 0;
 }
 
-static bool may_connect(struct gp_vm *vm, int fd, pid_t *pid)
+static bool may_connect(struct gp_vgpu_server *vm, int fd, pid_t *pid)
 {
 	u32 all = 0, silent = 0;
 	uid_t uid;
 
 	if (vm->host.peer(vm->host.context, fd, pid, &uid) || (uid != geteuid() && uid != 0))
 		return false;
-	for (const struct gp_vm_connection *c = vm->connections; c; c = c->next) {
+	for (const struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next) {
 		if (c->closed || c->pid != *pid)
 			continue;
 		all++;
@@ -58,14 +58,14 @@ static bool may_connect(struct gp_vm *vm, int fd, pid_t *pid)
 }
 
 /* Takes the descriptor over. */
-static void add(struct gp_vm *vm, int fd, bool reserved)
+static void add(struct gp_vgpu_server *vm, int fd, bool reserved)
 {
-	struct gp_vm_connection *connection = calloc(1, sizeof(*connection));
+	struct gp_vgpu_server_connection *connection = calloc(1, sizeof(*connection));
 	int bytes = SEND_BUFFER;
 	pid_t pid;
 
 	if (!connection || !may_connect(vm, fd, &pid) ||
-	    gp_vm_watch(vm, fd, GP_VM_WATCH_CONNECTION, connection)) {
+	    gp_vgpu_server_watch(vm, fd, GP_VM_WATCH_CONNECTION, connection)) {
 		close(fd);
 		free(connection);
 		return;
@@ -78,13 +78,13 @@ static void add(struct gp_vm *vm, int fd, bool reserved)
 	vm->connections = connection;
 }
 
-static int accept_one(const struct gp_vm *vm)
+static int accept_one(const struct gp_vgpu_server *vm)
 {
 	return accept4(vm->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 /* The descriptor kept back is used, and nobody else is let in until it is there again. */
-static void accept_last(struct gp_vm *vm)
+static void accept_last(struct gp_vgpu_server *vm)
 {
 	int fd = -1;
 
@@ -95,12 +95,12 @@ static void accept_last(struct gp_vm *vm)
 	}
 	if (fd >= 0)
 		add(vm, fd, true);
-	gp_vm_unwatch(vm, vm->listen_fd);
+	gp_vgpu_server_unwatch(vm, vm->listen_fd);
 	vm->accept_paused = true;
 	vm->accept_again_ns = vm->host.raw_ns(vm->host.context) + PAUSE_NS;
 }
 
-void gp_vm_connection_accept(struct gp_vm *vm)
+void gp_vgpu_server_connection_accept(struct gp_vgpu_server *vm)
 {
 	int fd = accept_one(vm);
 
@@ -110,7 +110,7 @@ void gp_vm_connection_accept(struct gp_vm *vm)
 		accept_last(vm);
 }
 
-void gp_vm_accept_again(struct gp_vm *vm)
+void gp_vgpu_server_accept_again(struct gp_vgpu_server *vm)
 {
 	u64 now;
 
@@ -119,12 +119,13 @@ void gp_vm_accept_again(struct gp_vm *vm)
 	now = vm->host.raw_ns(vm->host.context);
 	if (now < vm->accept_again_ns)
 		return;
-	for (struct gp_vm_connection *c = vm->connections; c; c = c->next)
+	for (struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next)
 		if (c->reserved)
-			gp_vm_connection_close(vm, c);
+			gp_vgpu_server_connection_close(vm, c);
 	vm->accept_again_ns = now + PAUSE_NS;
 	if (vm->reserve_fd < 0)
 		vm->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (vm->reserve_fd >= 0 && !gp_vm_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL))
+	if (vm->reserve_fd >= 0 &&
+	    !gp_vgpu_server_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL))
 		vm->accept_paused = false;
 }

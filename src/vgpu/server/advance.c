@@ -6,7 +6,7 @@
 
 #define NS_PER_MS 1000000ull
 
-u32 gp_vm_model_grace(u32 grace)
+u32 gp_vgpu_server_model_grace(u32 grace)
 {
 	u32 field;
 
@@ -17,9 +17,10 @@ u32 gp_vm_model_grace(u32 grace)
 	return field ? field : UINT32_MAX;
 }
 
-static void request_update_over(struct gp_vm *vm, struct gp_vm_update *update, int error)
+static void request_update_over(struct gp_vgpu_server *vm, struct gp_vgpu_server_update *update,
+				int error)
 {
-	struct gp_vm_request *request = update->request;
+	struct gp_vgpu_server_request *request = update->request;
 
 	update->answered = true;
 	update->request = NULL;
@@ -28,29 +29,30 @@ static void request_update_over(struct gp_vm *vm, struct gp_vm_update *update, i
 	if (error)
 		request->update_error = error;
 	if (--request->updates_pending == 0)
-		gp_vm_request_updated(vm, request);
+		gp_vgpu_server_request_updated(vm, request);
 }
 
 /* As many as the model takes; the rest when it has room again. */
-static void hand_over(struct gp_vm *vm, struct gp_vm_device *device)
+static void hand_over(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
 {
-	u64 now = gp_vm_now(vm);
+	u64 now = gp_vgpu_server_now(vm);
 
-	for (struct gp_vm_update *update = device->updates; update; update = update->next) {
+	for (struct gp_vgpu_server_update *update = device->updates; update;
+	     update = update->next) {
 		if (update->in_model)
 			continue;
-		if (gp_model_runlist_update(device->model, now, gp_vm_model_grace(update->grace),
-					    update->tag))
+		if (gp_model_runlist_update(device->model, now,
+					    gp_vgpu_server_model_grace(update->grace), update->tag))
 			return;
 		update->in_model = true;
 		update->asked_ns = gp_model_now(device->model);
 	}
 }
 
-static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, bool all,
-		      struct gp_vm_request *request)
+static int update_add(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device, u32 grace,
+		      bool all, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_update *update, **end = &device->updates;
+	struct gp_vgpu_server_update *update, **end = &device->updates;
 
 	update = calloc(1, sizeof(*update));
 	if (!update)
@@ -66,8 +68,8 @@ static int update_add(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, 
 	return 0;
 }
 
-static void ask(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, bool all,
-		struct gp_vm_request *request)
+static void ask(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device, u32 grace,
+		bool all, struct gp_vgpu_server_request *request)
 {
 	int error = device->hung ? -ETIME : update_add(vm, device, grace, all, request);
 
@@ -81,23 +83,24 @@ static void ask(struct gp_vm *vm, struct gp_vm_device *device, u32 grace, bool a
 	request->waiting = true;
 }
 
-void gp_vm_update(struct gp_vm *vm, struct gp_vm_device *device, u32 grace,
-		  struct gp_vm_request *request)
+void gp_vgpu_server_update(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+			   u32 grace, struct gp_vgpu_server_request *request)
 {
 	ask(vm, device, grace, false, request);
 }
 
-void gp_vm_update_debug(struct gp_vm *vm, struct gp_vm_device *device,
-			struct gp_vm_request *request)
+void gp_vgpu_server_update_debug(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+				 struct gp_vgpu_server_request *request)
 {
 	ask(vm, device, 0, true, request);
 }
 
-bool gp_vm_update_join(struct gp_vm_device *device, struct gp_vm_request *request)
+bool gp_vgpu_server_update_join(struct gp_vgpu_server_device *device,
+				struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_update *last = NULL;
+	struct gp_vgpu_server_update *last = NULL;
 
-	for (struct gp_vm_update *update = device->updates; update; update = update->next)
+	for (struct gp_vgpu_server_update *update = device->updates; update; update = update->next)
 		if (!update->request && !update->answered)
 			last = update;
 	if (!last || device->hung)
@@ -108,35 +111,37 @@ bool gp_vm_update_join(struct gp_vm_device *device, struct gp_vm_request *reques
 	return true;
 }
 
-void gp_vm_update_silent(struct gp_vm *vm, struct gp_vm_device *device)
+void gp_vgpu_server_update_silent(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
 {
-	gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, NULL);
+	gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, NULL);
 }
 
-void gp_vm_update_forget(struct gp_vm *vm, const struct gp_vm_request *request)
+void gp_vgpu_server_update_forget(struct gp_vgpu_server *vm,
+				  const struct gp_vgpu_server_request *request)
 {
 	for (u32 i = 0; i < vm->device_count; i++)
-		for (struct gp_vm_update *u = vm->devices[i].updates; u; u = u->next)
+		for (struct gp_vgpu_server_update *u = vm->devices[i].updates; u; u = u->next)
 			if (u->request == request)
 				u->request = NULL;
 }
 
-static void packet_launched(struct gp_vm_queue *queue, const struct gp_model_action *action)
+static void packet_launched(struct gp_vgpu_server_queue *queue,
+			    const struct gp_model_action *action)
 {
-	struct gp_vm_process *process = queue->process;
+	struct gp_vgpu_server_process *process = queue->process;
 
 	queue->launched++;
 	queue->dones_due--;
 	if (process)
-		gp_vm_ring_done(process, &(struct gp_vgpu_done){.queue_id = queue->id,
-								.kind = GP_VGPU_LAUNCHED,
-								.tag = action->tag});
+		gp_vgpu_server_ring_done(process, &(struct gp_vgpu_done){.queue_id = queue->id,
+									 .kind = GP_VGPU_LAUNCHED,
+									 .tag = action->tag});
 }
 
-static void packet_completed(struct gp_vm *vm, struct gp_vm_queue *queue,
+static void packet_completed(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue,
 			     const struct gp_model_action *action)
 {
-	struct gp_vm_process *process = queue->process;
+	struct gp_vgpu_server_process *process = queue->process;
 
 	queue->completed++;
 	queue->in_flight--;
@@ -144,14 +149,16 @@ static void packet_completed(struct gp_vm *vm, struct gp_vm_queue *queue,
 	if (!process)
 		return;
 	process->outstanding--;
-	if (gp_vm_is_sdma(queue->args.queue_type))
+	if (gp_vgpu_server_is_sdma(queue->args.queue_type))
 		process->sdma_ns[queue->device->index] += action->end_ns - action->start_ns;
-	gp_vm_ring_done(process, &(struct gp_vgpu_done){
+	gp_vgpu_server_ring_done(process,
+				 &(struct gp_vgpu_done){
 					 .queue_id = queue->id,
 					 .kind = GP_VGPU_COMPLETED,
 					 .tag = action->tag,
-					 .start_raw_ns = gp_vm_raw_time(vm, action->start_ns),
-					 .end_raw_ns = gp_vm_raw_time(vm, action->end_ns),
+					 .start_raw_ns =
+						 gp_vgpu_server_raw_time(vm, action->start_ns),
+					 .end_raw_ns = gp_vgpu_server_raw_time(vm, action->end_ns),
 				 });
 }
 
@@ -159,11 +166,11 @@ static void packet_completed(struct gp_vm *vm, struct gp_vm_queue *queue,
  * The caller's ioctl returns when the fence of the unmap comes; the new runlist is mapped after
  * that. The update itself is over when it is mapped.
  */
-static void update_progress(struct gp_vm *vm, struct gp_vm_device *device,
+static void update_progress(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
 			    const struct gp_model_action *action)
 {
 	bool mapped = action->kind == GP_MODEL_MAPPED;
-	struct gp_vm_update **at = &device->updates, *update;
+	struct gp_vgpu_server_update **at = &device->updates, *update;
 
 	while (*at && (*at)->tag != action->tag)
 		at = &(*at)->next;
@@ -172,7 +179,7 @@ static void update_progress(struct gp_vm *vm, struct gp_vm_device *device,
 		return;
 	device->hung = false;
 	if (!mapped && !update->answered)
-		gp_vm_packets_switch(vm, device, update, action->unmapped_queues > 0);
+		gp_vgpu_server_packets_switch(vm, device, update, action->unmapped_queues > 0);
 	if (mapped)
 		*at = update->next;
 	/* The driver sends the next one now. */
@@ -184,9 +191,10 @@ static void update_progress(struct gp_vm *vm, struct gp_vm_device *device,
 		free(update);
 }
 
-static void act(struct gp_vm *vm, struct gp_vm_device *device, const struct gp_model_action *action)
+static void act(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+		const struct gp_model_action *action)
 {
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 
 	if (action->kind == GP_MODEL_UNMAPPED || action->kind == GP_MODEL_MAPPED) {
 		if (action->tag)
@@ -203,9 +211,9 @@ static void act(struct gp_vm *vm, struct gp_vm_device *device, const struct gp_m
 }
 
 /* A model process goes with its last queue. */
-static void owner_release(struct gp_vm_device *device, u32 id)
+static void owner_release(struct gp_vgpu_server_device *device, u32 id)
 {
-	struct gp_vm_process *process = device->owners[id];
+	struct gp_vgpu_server_process *process = device->owners[id];
 
 	if (--device->owned[id] || gp_model_process_remove(device->model, id))
 		return;
@@ -214,9 +222,9 @@ static void owner_release(struct gp_vm_device *device, u32 id)
 		process->model_process[device->index] = GP_MODEL_NONE;
 }
 
-void gp_vm_reap(struct gp_vm_device *device)
+void gp_vgpu_server_reap(struct gp_vgpu_server_device *device)
 {
-	struct gp_vm_queue **at = &device->zombies, *queue;
+	struct gp_vgpu_server_queue **at = &device->zombies, *queue;
 	u32 dropped;
 
 	while ((queue = *at)) {
@@ -233,10 +241,10 @@ void gp_vm_reap(struct gp_vm_device *device)
 }
 
 /* When the driver gives up the wait for the fence of the first update. */
-static u64 timeout_at(const struct gp_vm *vm, const struct gp_vm_device *device)
+static u64 timeout_at(const struct gp_vgpu_server *vm, const struct gp_vgpu_server_device *device)
 {
 	u64 limit = vm->options.preemption_timeout_ms * NS_PER_MS;
-	const struct gp_vm_update *update = device->updates;
+	const struct gp_vgpu_server_update *update = device->updates;
 
 	if (!limit || !update || !update->in_model || update->answered)
 		return GP_MODEL_NEVER;
@@ -244,24 +252,25 @@ static u64 timeout_at(const struct gp_vm *vm, const struct gp_vm_device *device)
 }
 
 /* The driver waits for the fence, then asks for a reset; whoever waited gets ETIME. */
-static void check_timeout(struct gp_vm *vm, struct gp_vm_device *device)
+static void check_timeout(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
 {
-	struct gp_vm_update *update = device->updates;
+	struct gp_vgpu_server_update *update = device->updates;
 
 	if (gp_model_now(device->model) < timeout_at(vm, device))
 		return;
 	device->hung = true;
-	gp_vm_packets_unmap(device, update);
+	gp_vgpu_server_packets_unmap(device, update);
 	/* Requests behind it fail with it; each answer may free requests but no update. */
 	for (; update; update = update->next)
 		if (!update->answered)
 			request_update_over(vm, update, -ETIME);
 	if (vm->options.recovery)
-		gp_vm_reset(vm, device);
+		gp_vgpu_server_reset(vm, device);
 }
 
 /* However late it is called, what the driver gave up before it happened stays given up. */
-static bool advance_device(struct gp_vm *vm, struct gp_vm_device *device, u32 *events)
+static bool advance_device(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+			   u32 *events)
 {
 	struct gp_model_action action;
 	bool any = false;
@@ -277,15 +286,15 @@ static bool advance_device(struct gp_vm *vm, struct gp_vm_device *device, u32 *e
 		check_timeout(vm, device);
 	} while (*events && (gp_model_next(device->model) <= until || until < vm->due_ns));
 	hand_over(vm, device);
-	gp_vm_reap(device);
+	gp_vgpu_server_reap(device);
 	return any;
 }
 
-/* Rounds bound the work of one call; what is left shows in gp_vm_next(). */
+/* Rounds bound the work of one call; what is left shows in gp_vgpu_server_next(). */
 #define ROUNDS 64
 
 /* One round over the devices; how far all of them have come is the time. */
-static bool advance_devices(struct gp_vm *vm, u32 *events)
+static bool advance_devices(struct gp_vgpu_server *vm, u32 *events)
 {
 	u64 reached = vm->due_ns;
 	bool any = false;
@@ -298,7 +307,7 @@ static bool advance_devices(struct gp_vm *vm, u32 *events)
 	return any;
 }
 
-void gp_vm_advance(struct gp_vm *vm)
+void gp_vgpu_server_advance(struct gp_vgpu_server *vm)
 {
 	u32 events[GP_VGPU_MAX_GPUS];
 	bool any = true;
@@ -307,21 +316,21 @@ void gp_vm_advance(struct gp_vm *vm)
 		events[i] = GP_VM_EVENTS / vm->device_count;
 	for (u32 round = 0; any && round < ROUNDS; round++) {
 		any = advance_devices(vm, events);
-		for (struct gp_vm_process *p = vm->processes; p; p = p->next)
-			if (p->stalled && gp_vm_ring_read(vm, p) == -EPROTO)
+		for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+			if (p->stalled && gp_vgpu_server_ring_read(vm, p) == -EPROTO)
 				p->condemned = true;
 	}
 	vm->behind_ns += vm->due_ns - vm->now_ns;
 	vm->due_ns = vm->now_ns;
-	gp_vm_ring_notify(vm);
+	gp_vgpu_server_ring_notify(vm);
 }
 
-u64 gp_vm_next(const struct gp_vm *vm)
+u64 gp_vgpu_server_next(const struct gp_vgpu_server *vm)
 {
 	u64 next = GP_MODEL_NEVER;
 
 	for (u32 i = 0; i < vm->device_count; i++) {
-		const struct gp_vm_device *device = &vm->devices[i];
+		const struct gp_vgpu_server_device *device = &vm->devices[i];
 
 		next = GP_MIN(next, gp_model_next(device->model));
 		next = GP_MIN(next, timeout_at(vm, device));

@@ -17,23 +17,25 @@
 #define MESSAGE_BYTES   (sizeof(struct gp_vgpu_request) + GP_VGPU_PAYLOAD_MAX)
 
 /* Requests that are under way go on; nobody hears of them. */
-static void forget_connection(struct gp_vm_request *list, const struct gp_vm_connection *connection)
+static void forget_connection(struct gp_vgpu_server_request *list,
+			      const struct gp_vgpu_server_connection *connection)
 {
 	for (; list; list = list->next)
 		if (list->connection == connection)
 			list->connection = NULL;
 }
 
-void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connection)
+void gp_vgpu_server_connection_close(struct gp_vgpu_server *vm,
+				     struct gp_vgpu_server_connection *connection)
 {
 	if (connection->closed)
 		return;
 	connection->closed = true;
 	if (vm->holder == connection)
-		gp_vm_hold(vm, UINT64_MAX, NULL);
-	gp_vm_unwatch(vm, connection->fd);
+		gp_vgpu_server_hold(vm, UINT64_MAX, NULL);
+	gp_vgpu_server_unwatch(vm, connection->fd);
 	close(connection->fd);
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next) {
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
 		forget_connection(p->requests, connection);
 		forget_connection(p->parked, connection);
 	}
@@ -45,15 +47,15 @@ void gp_vm_connection_close(struct gp_vm *vm, struct gp_vm_connection *connectio
 	connection->process = NULL;
 }
 
-void gp_vm_connections_reap(struct gp_vm *vm)
+void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm)
 {
-	struct gp_vm_connection **at = &vm->connections, *connection;
-	struct gp_vm_process *process = vm->processes, *next;
+	struct gp_vgpu_server_connection **at = &vm->connections, *connection;
+	struct gp_vgpu_server_process *process = vm->processes, *next;
 
 	for (; process; process = next) {
 		next = process->next;
 		if (process->condemned)
-			gp_vm_process_remove(vm, process);
+			gp_vgpu_server_process_remove(vm, process);
 	}
 	while ((connection = *at)) {
 		if (!connection->closed) {
@@ -63,7 +65,7 @@ void gp_vm_connections_reap(struct gp_vm *vm)
 		*at = connection->next;
 		free(connection);
 	}
-	gp_vm_bury(vm);
+	gp_vgpu_server_bury(vm);
 }
 
 /* ---- replies ---- */
@@ -83,7 +85,7 @@ static void put_descriptors(struct msghdr *message, char *control, const int *fd
 	memcpy(CMSG_DATA(header), fds, count * sizeof(*fds));
 }
 
-static void send_reply(struct gp_vm *vm, struct gp_vm_connection *connection,
+static void send_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		       const struct gp_vgpu_reply *reply, const void *payload, const int *fds,
 		       u32 fd_count)
 {
@@ -97,12 +99,13 @@ static void send_reply(struct gp_vm *vm, struct gp_vm_connection *connection,
 	put_descriptors(&message, control, fds, fd_count);
 	/* A client that does not read its replies has gone or is wrong. */
 	if (sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		gp_vm_connection_close(vm, connection);
+		gp_vgpu_server_connection_close(vm, connection);
 }
 
-void gp_vm_connection_reply(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_connection_reply(struct gp_vgpu_server *vm,
+				     struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_connection *connection = request->connection;
+	struct gp_vgpu_server_connection *connection = request->connection;
 	struct gp_vgpu_reply reply = {
 		.sequence = request->header.sequence,
 		.result = (s32)request->result,
@@ -118,8 +121,8 @@ void gp_vm_connection_reply(struct gp_vm *vm, struct gp_vm_request *request)
 		   request->send_fd >= 0);
 }
 
-static void reply_plain(struct gp_vm *vm, struct gp_vm_connection *connection, u32 sequence,
-			int result, const void *payload, size_t size)
+static void reply_plain(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+			u32 sequence, int result, const void *payload, size_t size)
 {
 	struct gp_vgpu_reply reply = {.sequence = sequence, .result = result};
 
@@ -131,23 +134,23 @@ static void reply_plain(struct gp_vm *vm, struct gp_vm_connection *connection, u
 
 /* ---- requests ---- */
 
-static int new_process(struct gp_vm *vm, struct gp_vm_connection *connection)
+static int new_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection)
 {
-	struct gp_vm_process *process = gp_vm_process_find(vm, connection->pid);
+	struct gp_vgpu_server_process *process = gp_vgpu_server_process_find(vm, connection->pid);
 	int error;
 
 	/* The same pid with a new image: exec ended what was before. */
 	if (process && process->shared) {
-		gp_vm_process_remove(vm, process);
+		gp_vgpu_server_process_remove(vm, process);
 		process = NULL;
 	}
 	if (!process)
-		process = gp_vm_process_add(vm, connection->pid);
+		process = gp_vgpu_server_process_add(vm, connection->pid);
 	if (!process)
 		return -ENOMEM;
-	error = gp_vm_process_share(process);
+	error = gp_vgpu_server_process_share(process);
 	if (!error)
-		error = gp_vm_watch(vm, process->bell_fd, GP_VM_WATCH_WORK, process);
+		error = gp_vgpu_server_watch(vm, process->bell_fd, GP_VM_WATCH_WORK, process);
 	if (error) {
 		process->condemned = true;
 		return error;
@@ -157,9 +160,10 @@ static int new_process(struct gp_vm *vm, struct gp_vm_connection *connection)
 	return 0;
 }
 
-static int more_of_process(struct gp_vm *vm, struct gp_vm_connection *connection, u64 token)
+static int more_of_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+			   u64 token)
 {
-	struct gp_vm_process *process = gp_vm_process_find(vm, connection->pid);
+	struct gp_vgpu_server_process *process = gp_vgpu_server_process_find(vm, connection->pid);
 
 	if (!process || !process->shared || process->token != token || process->condemned)
 		return -EPROTO;
@@ -168,7 +172,7 @@ static int more_of_process(struct gp_vm *vm, struct gp_vm_connection *connection
 	return 0;
 }
 
-static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
+static int hello(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		 const struct gp_vgpu_request *header, const u8 *payload)
 {
 	struct gp_vgpu_reply reply = {.sequence = header->sequence};
@@ -185,7 +189,7 @@ static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
 			    : new_process(vm, connection);
 	if (error)
 		return error;
-	gp_vm_welcome(vm, connection->process, &welcome);
+	gp_vgpu_server_welcome(vm, connection->process, &welcome);
 	fds[0] = connection->process->shared_fd;
 	fds[1] = fds[2] = connection->process->client_bell_fd;
 	reply.payload_size = sizeof(welcome);
@@ -193,15 +197,15 @@ static int hello(struct gp_vm *vm, struct gp_vm_connection *connection,
 	return 0;
 }
 
-static int ioctl_request(struct gp_vm *vm, struct gp_vm_connection *connection,
+static int ioctl_request(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 			 const struct gp_vgpu_request *header, const u8 *payload, int *fd)
 {
-	struct gp_vm_request *request;
+	struct gp_vgpu_server_request *request;
 
 	if (!connection->process || connection->under_way >= MAX_UNDER_WAY)
 		return -EPROTO;
 	/* Packets that were rung before this call count as before it. */
-	if (gp_vm_ring_read(vm, connection->process) == -EPROTO)
+	if (gp_vgpu_server_ring_read(vm, connection->process) == -EPROTO)
 		return -EPROTO;
 	request = calloc(1, sizeof(*request));
 	if (!request)
@@ -217,16 +221,16 @@ static int ioctl_request(struct gp_vm *vm, struct gp_vm_connection *connection,
 		request->payload = malloc(header->payload_size);
 		if (!request->payload) {
 			connection->under_way--;
-			gp_vm_request_free(request);
+			gp_vgpu_server_request_free(request);
 			return -ENOMEM;
 		}
 		memcpy(request->payload, payload, header->payload_size);
 	}
-	gp_vm_request_submit(vm, request);
+	gp_vgpu_server_request_submit(vm, request);
 	return 0;
 }
 
-static void refresh(struct gp_vm *vm, struct gp_vm_connection *connection,
+static void refresh(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		    const struct gp_vgpu_request *header, const u8 *payload)
 {
 	char path[512];
@@ -235,21 +239,22 @@ static void refresh(struct gp_vm *vm, struct gp_vm_connection *connection,
 	if (header->payload_size < sizeof(path)) {
 		memcpy(path, payload, header->payload_size);
 		path[header->payload_size] = 0;
-		error = gp_vm_tree_refresh(vm, path);
+		error = gp_vgpu_server_tree_refresh(vm, path);
 	}
 	reply_plain(vm, connection, header->sequence, error, NULL, 0);
 }
 
-static void status(struct gp_vm *vm, struct gp_vm_connection *connection, u32 sequence)
+static void status(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+		   u32 sequence)
 {
 	struct gp_buf text = {0};
-	int error = gp_vm_status(vm, &text);
+	int error = gp_vgpu_server_status(vm, &text);
 
 	reply_plain(vm, connection, sequence, error, text.data, error ? 0 : text.len);
 	gp_buf_free(&text);
 }
 
-static int exception(struct gp_vm *vm, struct gp_vm_connection *connection,
+static int exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		     const struct gp_vgpu_request *header, const u8 *payload)
 {
 	struct gp_vgpu_exception what;
@@ -258,25 +263,26 @@ static int exception(struct gp_vm *vm, struct gp_vm_connection *connection,
 	if (!connection->process)
 		return -EPROTO;
 	reply_plain(vm, connection, header->sequence,
-		    gp_vm_debug_exception(vm, connection->process, &what), NULL, 0);
+		    gp_vgpu_server_debug_exception(vm, connection->process, &what), NULL, 0);
 	return 0;
 }
 
-static void hold_clock(struct gp_vm *vm, struct gp_vm_connection *connection,
+static void hold_clock(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		       const struct gp_vgpu_request *header, const u8 *payload)
 {
 	struct gp_vgpu_clock clock;
 
 	memcpy(&clock, payload, sizeof(clock));
-	gp_vm_hold(vm, clock.until_ns, connection);
+	gp_vgpu_server_hold(vm, clock.until_ns, connection);
 	reply_plain(vm, connection, header->sequence, 0, NULL, 0);
 }
 
-static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t len, int *fd)
+static int handle(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+		  size_t len, int *fd)
 {
 	struct gp_vgpu_request header;
 	const u8 *payload;
-	int error = gp_vm_message_check(vm->message, len, &header, &payload);
+	int error = gp_vgpu_server_message_check(vm->message, len, &header, &payload);
 
 	if (error)
 		return error;
@@ -286,7 +292,7 @@ static int handle(struct gp_vm *vm, struct gp_vm_connection *connection, size_t 
 	case GP_VGPU_IOCTL:
 		return ioctl_request(vm, connection, &header, payload, fd);
 	case GP_VGPU_CANCEL:
-		gp_vm_request_cancel(vm, connection, header.sequence);
+		gp_vgpu_server_request_cancel(vm, connection, header.sequence);
 		return 0;
 	case GP_VGPU_REFRESH:
 		refresh(vm, connection, &header, payload);
@@ -323,7 +329,7 @@ static int take_descriptors(struct msghdr *message, int *kept)
 			if (*kept < 0) {
 				*kept = fd;
 			} else {
-				gp_vm_foreign_close(fd);
+				gp_vgpu_server_foreign_close(fd);
 				error = -EPROTO;
 			}
 		}
@@ -332,7 +338,7 @@ static int take_descriptors(struct msghdr *message, int *kept)
 }
 
 /* 1: a message was handled; 0: none is there; -errno: the connection is over. */
-static int read_one(struct gp_vm *vm, struct gp_vm_connection *connection)
+static int read_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];
 	struct iovec part = {.iov_base = vm->message, .iov_len = MESSAGE_BYTES};
@@ -352,11 +358,12 @@ static int read_one(struct gp_vm *vm, struct gp_vm_connection *connection)
 	error = take_descriptors(&message, &fd);
 	if (!error)
 		error = handle(vm, connection, (size_t)len, &fd);
-	gp_vm_foreign_close(fd);
+	gp_vgpu_server_foreign_close(fd);
 	return error ? error : 1;
 }
 
-void gp_vm_connection_readable(struct gp_vm *vm, struct gp_vm_connection *connection)
+void gp_vgpu_server_connection_readable(struct gp_vgpu_server *vm,
+					struct gp_vgpu_server_connection *connection)
 {
 	int error = 1;
 
@@ -371,5 +378,5 @@ void gp_vm_connection_readable(struct gp_vm *vm, struct gp_vm_connection *connec
 		if (connection->process)
 			connection->process->condemned = true;
 	}
-	gp_vm_connection_close(vm, connection);
+	gp_vgpu_server_connection_close(vm, connection);
 }

@@ -16,13 +16,13 @@ static const u64 process_exceptions =
 	MASK_RANGE(GP_KFD_EC_PROCESS_RUNTIME, GP_KFD_EC_PROCESS_DEVICE_REMOVE);
 
 /* One byte for the debugger. */
-static void tell(const struct gp_vm_process *target)
+static void tell(const struct gp_vgpu_server_process *target)
 {
-	gp_vm_foreign_tell(target->debug.event_fd);
+	gp_vgpu_server_foreign_tell(target->debug.event_fd);
 }
 
-void gp_vm_raise(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm_queue *queue,
-		 u32 exception)
+void gp_vgpu_server_raise(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
+			  struct gp_vgpu_server_queue *queue, u32 exception)
 {
 	u64 mask = GP_KFD_EC_MASK(exception);
 
@@ -40,17 +40,17 @@ void gp_vm_raise(struct gp_vm *vm, struct gp_vm_process *target, struct gp_vm_qu
 }
 
 /* kfd_set_dbg_ev_from_interrupt(): an enabled exception is the debugger's alone. */
-int gp_vm_debug_exception(struct gp_vm *vm, struct gp_vm_process *target,
-			  const struct gp_vgpu_exception *what)
+int gp_vgpu_server_debug_exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
+				   const struct gp_vgpu_exception *what)
 {
 	u64 mask = what->code >= 1 && what->code <= 64 ? GP_KFD_EC_MASK(what->code) : 0;
-	const struct gp_vm_device *device = gp_vm_device(vm, what->gpu_id);
-	struct gp_vm_queue *queue = gp_vm_queue(target, what->queue_id);
+	const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, what->gpu_id);
+	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(target, what->queue_id);
 
 	if (mask & queue_exceptions && queue)
-		gp_vm_raise(vm, target, queue, what->code);
+		gp_vgpu_server_raise(vm, target, queue, what->code);
 	else if (mask == GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION) && device && queue)
-		gp_vm_raise(vm, target, queue, what->code);
+		gp_vgpu_server_raise(vm, target, queue, what->code);
 	else
 		return GP_VGPU_TELL_OLD;
 	if (target->debug.enabled && target->debug.exception_mask & mask)
@@ -60,20 +60,20 @@ int gp_vm_debug_exception(struct gp_vm *vm, struct gp_vm_process *target,
 	return GP_VGPU_TELL_OLD;
 }
 
-void gp_vm_debug_clear_status(struct gp_vm_process *target)
+void gp_vgpu_server_debug_clear_status(struct gp_vgpu_server_process *target)
 {
-	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older)
 		queue->exception_status = 0;
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++)
 		target->debug.device_status[i] = 0;
 	target->debug.process_status = 0;
 }
 
-void gp_vm_debug_set_mask(struct gp_vm_process *target, u64 mask)
+void gp_vgpu_server_debug_set_mask(struct gp_vgpu_server_process *target, u64 mask)
 {
 	u64 pending = target->debug.process_status;
 
-	for (struct gp_vm_queue *queue = target->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older)
 		pending |= queue->exception_status;
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++)
 		pending |= target->debug.device_status[i];
@@ -83,15 +83,17 @@ void gp_vm_debug_set_mask(struct gp_vm_process *target, u64 mask)
 }
 
 /* Queues newest first, then devices, then the process: the first with something enabled. */
-int gp_vm_debug_query_event(struct gp_vm *vm, struct gp_vm_process *target,
-			    struct gp_kfd_dbg_trap_query_debug_event_args *args)
+int gp_vgpu_server_debug_query_event(struct gp_vgpu_server *vm,
+				     struct gp_vgpu_server_process *target,
+				     struct gp_kfd_dbg_trap_query_debug_event_args *args)
 {
 	u64 clear = args->exception_mask, enabled = target->debug.exception_mask;
 	u64 *status = NULL;
 
 	args->exception_mask = 0;
 	args->queue_id = args->gpu_id = 0;
-	for (struct gp_vm_queue *queue = target->newest; queue && !status; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = target->newest; queue && !status;
+	     queue = queue->older)
 		if (enabled & queue->exception_status) {
 			status = &queue->exception_status;
 			args->queue_id = queue->id;
@@ -112,23 +114,25 @@ int gp_vm_debug_query_event(struct gp_vm *vm, struct gp_vm_process *target,
 }
 
 /* Where the exceptions of this code's kind are kept for this source; NULL = no such source. */
-static u64 *status_of(struct gp_vm *vm, struct gp_vm_process *target, u64 mask, u32 source)
+static u64 *status_of(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target, u64 mask,
+		      u32 source)
 {
 	if (mask & queue_exceptions) {
-		struct gp_vm_queue *queue = gp_vm_queue(target, source);
+		struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(target, source);
 
 		return queue ? &queue->exception_status : NULL;
 	}
 	if (mask & device_exceptions) {
-		const struct gp_vm_device *device = gp_vm_device(vm, source);
+		const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, source);
 
 		return device ? &target->debug.device_status[device->index] : NULL;
 	}
 	return mask & process_exceptions ? &target->debug.process_status : NULL;
 }
 
-void gp_vm_debug_query_info(struct gp_vm *vm, struct gp_vm_process *target,
-			    struct gp_vm_request *request)
+void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
+				     struct gp_vgpu_server_process *target,
+				     struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_dbg_trap_query_exception_info_args *args =
 		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->query_exception_info;
@@ -157,7 +161,7 @@ void gp_vm_debug_query_info(struct gp_vm *vm, struct gp_vm_process *target,
 			return;
 		}
 		size = sizeof(info);
-		gp_vm_payload(request, &info, GP_MIN(args->info_size, size));
+		gp_vgpu_server_payload(request, &info, GP_MIN(args->info_size, size));
 	}
 	args->info_size = size;
 	if (args->clear_exception)
@@ -165,8 +169,8 @@ void gp_vm_debug_query_info(struct gp_vm *vm, struct gp_vm_process *target,
 }
 
 /* Accepted or refused as the driver would; waves have no instructions to trap here. */
-void gp_vm_debug_launch(struct gp_vm *vm, struct gp_vm_process *target,
-			struct gp_vm_request *request)
+void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
+				 struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
 	u32 asked = args->launch_override.support_request_mask;
@@ -180,7 +184,7 @@ void gp_vm_debug_launch(struct gp_vm *vm, struct gp_vm_process *target,
 			return;
 		}
 		target->debug.launch_mode = mode;
-		gp_vm_debug_refresh(vm, request);
+		gp_vgpu_server_debug_refresh(vm, request);
 		return;
 	}
 	args->launch_override.support_request_mask = GP_KFD_TRAP_MASK_GFX90A;
@@ -194,10 +198,11 @@ void gp_vm_debug_launch(struct gp_vm *vm, struct gp_vm_process *target,
 		return;
 	}
 	args->launch_override.enable_mask = 0;
-	gp_vm_debug_refresh(vm, request);
+	gp_vgpu_server_debug_refresh(vm, request);
 }
 
-static int take_watch_point(struct gp_vm_device *device, struct gp_vm_process *target, u32 *id)
+static int take_watch_point(struct gp_vgpu_server_device *device,
+			    struct gp_vgpu_server_process *target, u32 *id)
 {
 	for (u32 i = 0; i < GP_KFD_WATCH_POINTS; i++)
 		if (!(device->watch_points >> i & 1)) {
@@ -209,22 +214,22 @@ static int take_watch_point(struct gp_vm_device *device, struct gp_vm_process *t
 	return -ENOMEM;
 }
 
-void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
-		       struct gp_vm_request *request)
+void gp_vgpu_server_debug_watch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
+				struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
-	struct gp_vm_device *device;
+	struct gp_vgpu_server_device *device;
 	u32 id;
 
 	if (args->op == GP_KFD_DBG_SET_NODE_ADDRESS_WATCH) {
-		device = gp_vm_device(vm, args->set_node_address_watch.gpu_id);
+		device = gp_vgpu_server_device(vm, args->set_node_address_watch.gpu_id);
 		request->result =
 			take_watch_point(device, target, &args->set_node_address_watch.id);
 		if (!request->result)
-			gp_vm_update_debug(vm, device, request);
+			gp_vgpu_server_update_debug(vm, device, request);
 		return;
 	}
-	device = gp_vm_device(vm, args->clear_node_address_watch.gpu_id);
+	device = gp_vgpu_server_device(vm, args->clear_node_address_watch.gpu_id);
 	id = args->clear_node_address_watch.id;
 	if (id >= GP_KFD_WATCH_POINTS || !(target->debug.watch_points[device->index] >> id & 1)) {
 		request->result = -EINVAL;
@@ -232,5 +237,5 @@ void gp_vm_debug_watch(struct gp_vm *vm, struct gp_vm_process *target,
 	}
 	device->watch_points &= ~(1u << id);
 	target->debug.watch_points[device->index] &= ~(1u << id);
-	gp_vm_update_debug(vm, device, request);
+	gp_vgpu_server_update_debug(vm, device, request);
 }

@@ -11,46 +11,52 @@
 /* In request->context: how many queues of the list are done with, and how many count. */
 enum { DONE, COUNT };
 
-static u32 *ids_of(struct gp_vm_request *request)
+static u32 *ids_of(struct gp_vgpu_server_request *request)
 {
 	return (u32 *)(void *)request->payload;
 }
 
-static const struct gp_kfd_dbg_trap_suspend_queues_args *args_of(struct gp_vm_request *request)
+static const struct gp_kfd_dbg_trap_suspend_queues_args *
+args_of(struct gp_vgpu_server_request *request)
 {
 	return &GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
 }
 
-static struct gp_vm_queue *queue_at(const struct gp_vm_process *target, u64 position)
+static struct gp_vgpu_server_queue *queue_at(const struct gp_vgpu_server_process *target,
+					     u64 position)
 {
-	struct gp_vm_queue *queue = target->newest;
+	struct gp_vgpu_server_queue *queue = target->newest;
 
 	for (; queue && position; position--)
 		queue = queue->older;
 	return queue;
 }
 
-static void succeeded(struct gp_vm_request *request, struct gp_vm_queue *queue, u32 at)
+static void succeeded(struct gp_vgpu_server_request *request, struct gp_vgpu_server_queue *queue,
+		      u32 at)
 {
 	ids_of(request)[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
 	queue->exception_status &= ~args_of(request)->exception_mask;
 	request->context[COUNT]++;
 }
 
-static void finish(struct gp_vm *vm, struct gp_vm_request *request)
+static void finish(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	request->result = (s64)request->context[COUNT];
-	for (struct gp_vm_queue *q = request->owner->newest; q && request->result; q = q->older)
-		gp_vm_save_headers(vm, q, q->args.ctx_save_restore_address);
+	for (struct gp_vgpu_server_queue *q = request->owner->newest; q && request->result;
+	     q = q->older)
+		gp_vgpu_server_save_headers(vm, q, q->args.ctx_save_restore_address);
 }
 
 /* False when its removal was asked for and is waited for, or failed. */
-static bool suspend_next(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
+static bool suspend_next(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
+			 struct gp_vgpu_server_queue *queue)
 {
-	u32 at = gp_vm_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
-	bool active = gp_vm_queue_active(queue);
+	u32 at = gp_vgpu_server_debug_index(ids_of(request), args_of(request)->num_queues,
+					    queue->id);
+	bool active = gp_vgpu_server_queue_active(queue);
 
-	if (at == UINT32_MAX || (!queue->suspended && !gp_vm_debug_may_suspend(queue)))
+	if (at == UINT32_MAX || (!queue->suspended && !gp_vgpu_server_debug_may_suspend(queue)))
 		return true;
 	if (queue->suspended || !active) {
 		queue->suspended = true;
@@ -58,17 +64,18 @@ static bool suspend_next(struct gp_vm *vm, struct gp_vm_request *request, struct
 		return true;
 	}
 	queue->suspended = true;
-	gp_vm_queue_apply(vm, queue);
-	gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	gp_vgpu_server_queue_apply(vm, queue);
+	gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	return false;
 }
 
-static void go_on(struct gp_vm *vm, struct gp_vm_request *request);
+static void go_on(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
 
-static void removed(struct gp_vm *vm, struct gp_vm_request *request)
+static void removed(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_queue *queue = queue_at(request->owner, request->context[DONE]);
-	u32 at = gp_vm_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
+	struct gp_vgpu_server_queue *queue = queue_at(request->owner, request->context[DONE]);
+	u32 at = gp_vgpu_server_debug_index(ids_of(request), args_of(request)->num_queues,
+					    queue->id);
 
 	if (request->update_error) {
 		ids_of(request)[at] |= GP_KFD_DBG_QUEUE_ERROR;
@@ -80,9 +87,9 @@ static void removed(struct gp_vm *vm, struct gp_vm_request *request)
 	go_on(vm, request);
 }
 
-static void go_on(struct gp_vm *vm, struct gp_vm_request *request)
+static void go_on(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 
 	request->resume = removed;
 	while ((queue = queue_at(request->owner, request->context[DONE]))) {
@@ -96,7 +103,8 @@ static void go_on(struct gp_vm *vm, struct gp_vm_request *request)
 	finish(vm, request);
 }
 
-void gp_vm_debug_suspend_mes(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_debug_suspend_mes(struct gp_vgpu_server *vm,
+				      struct gp_vgpu_server_request *request)
 {
 	request->context[DONE] = request->context[COUNT] = 0;
 	go_on(vm, request);

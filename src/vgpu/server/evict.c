@@ -24,99 +24,100 @@ static unsigned long long boot_ns(void)
 	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
 }
 
-static void set_evicted(struct gp_vm *vm, struct gp_vm_process *process,
-			const struct gp_vm_device *device, bool evicted)
+static void set_evicted(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+			const struct gp_vgpu_server_device *device, bool evicted)
 {
-	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->device == device) {
 			queue->evicted = evicted;
-			gp_vm_queue_apply(vm, queue);
+			gp_vgpu_server_queue_apply(vm, queue);
 		}
 }
 
-void gp_vm_evict(struct gp_vm *vm, struct gp_vm_process *process, enum gp_vm_eviction why,
-		 struct gp_vm_request *request)
+void gp_vgpu_server_evict(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+			  enum gp_vgpu_server_eviction why, struct gp_vgpu_server_request *request)
 {
 	char text[96];
 
 	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vm_device *device = &vm->devices[i];
+		struct gp_vgpu_server_device *device = &vm->devices[i];
 		u32 gpu_id = device->file.gpu.gpu_id;
 
 		snprintf(text, sizeof(text), EVICTION_FORMAT, boot_ns(), (int)process->pid, gpu_id,
 			 (int)why);
-		gp_vm_smi_event(vm, gpu_id, process->pid, text);
+		gp_vgpu_server_smi_event(vm, gpu_id, process->pid, text);
 		if (process->evictions[i]++)
 			continue;
 		process->evicted_since[i] = vm->host.raw_ns(vm->host.context);
 		set_evicted(vm, process, device, true);
-		gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+		gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
 	}
 }
 
-void gp_vm_restore(struct gp_vm *vm, struct gp_vm_process *process, struct gp_vm_request *request)
+void gp_vgpu_server_restore(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+			    struct gp_vgpu_server_request *request)
 {
 	char text[96];
 
 	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vm_device *device = &vm->devices[i];
+		struct gp_vgpu_server_device *device = &vm->devices[i];
 		u32 gpu_id = device->file.gpu.gpu_id;
 
 		/* Whether it was rescheduled, which Linux 6.1 says only when it was. */
 		snprintf(text, sizeof(text), RESTORE_FORMAT, boot_ns(), (int)process->pid, gpu_id,
 			 vm->options.era == GP_ERA_6_1 ? "" : " 0");
-		gp_vm_smi_event(vm, gpu_id, process->pid, text);
+		gp_vgpu_server_smi_event(vm, gpu_id, process->pid, text);
 		if (!process->evictions[i] || --process->evictions[i])
 			continue;
 		process->evicted_raw_ns[i] +=
 			vm->host.raw_ns(vm->host.context) - process->evicted_since[i];
 		set_evicted(vm, process, device, false);
-		gp_vm_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+		gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
 	}
 }
 
 /* ---- reset ---- */
 
-static void smi_reset(struct gp_vm *vm, struct gp_vm_device *device, bool over)
+static void smi_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device, bool over)
 {
 	char text[96];
 
 	snprintf(text, sizeof(text), "%d %x %s\n", over ? 4 : 3, device->resets,
 		 over ? "" : "HWS hang");
-	gp_vm_smi_event(vm, device->file.gpu.gpu_id, 0, text);
+	gp_vgpu_server_smi_event(vm, device->file.gpu.gpu_id, 0, text);
 }
 
 /* kgd2kfd_pre_reset() evicts as for a suspend, and nothing restores what was evicted there. */
-static void lose_process(struct gp_vm *vm, struct gp_vm_process *process,
-			 const struct gp_vm_device *device)
+static void lose_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+			 const struct gp_vgpu_server_device *device)
 {
 	if (!process->device_queues[device->index])
 		return;
 	process->reset[device->index] = true;
 	process->evictions[device->index]++;
 	set_evicted(vm, process, device, true);
-	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->device == device)
 			(void)gp_model_queue_abandon(device->model, queue->model_queue);
-	gp_vm_ring_tell(process,
-			&(struct gp_vgpu_done){.kind = GP_VGPU_RESET, .tag = device->index});
+	gp_vgpu_server_ring_tell(process, &(struct gp_vgpu_done){.kind = GP_VGPU_RESET,
+								 .tag = device->index});
 }
 
-void gp_vm_reset(struct gp_vm *vm, struct gp_vm_device *device)
+void gp_vgpu_server_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
 {
 	device->resets++;
 	smi_reset(vm, device, false);
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 		lose_process(vm, p, device);
 	gp_model_end_grace(device->model);
 	device->hung = false;
-	gp_vm_update_silent(vm, device);
+	gp_vgpu_server_update_silent(vm, device);
 	smi_reset(vm, device, true);
 }
 
 /* ---- CRIU_OP ---- */
 
-pid_t gp_vm_criu_pid(const struct gp_vm_request *request)
+pid_t gp_vgpu_server_criu_pid(const struct gp_vgpu_server_request *request)
 {
 	s32 pid = 0;
 
@@ -126,11 +127,11 @@ pid_t gp_vm_criu_pid(const struct gp_vm_request *request)
 }
 
 /* Its own process, or the thread that traces its lead thread: anybody else has no right to it. */
-static bool may_use(struct gp_vm *vm, const struct gp_vm_request *request)
+static bool may_use(struct gp_vgpu_server *vm, const struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_task caller, lead;
+	struct gp_vgpu_server_task caller, lead;
 
-	if (request->owner->pid != gp_vm_criu_pid(request))
+	if (request->owner->pid != gp_vgpu_server_criu_pid(request))
 		return false;
 	if (request->owner == request->process)
 		return true;
@@ -141,10 +142,10 @@ static bool may_use(struct gp_vm *vm, const struct gp_vm_request *request)
 	       lead.tracer == request->header.tid;
 }
 
-static void paused(struct gp_vm *vm, struct gp_vm_request *request)
+static void paused(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 	const struct gp_vgpu_shared *shared = process->shared;
 
 	process->paused = true;
@@ -157,25 +158,25 @@ static void paused(struct gp_vm *vm, struct gp_vm_request *request)
 	request->result = 0;
 }
 
-static void unpaused(struct gp_vm *vm, struct gp_vm_request *request)
+static void unpaused(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	(void)vm;
 	request->owner->paused = false;
 	request->result = 0;
 }
 
-static void change(struct gp_vm *vm, struct gp_vm_request *request, bool pause)
+static void change(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request, bool pause)
 {
 	request->resume = pause ? paused : unpaused;
 	if (pause)
-		gp_vm_evict(vm, request->owner, GP_VM_EVICTED_BY_CRIU, request);
+		gp_vgpu_server_evict(vm, request->owner, GP_VM_EVICTED_BY_CRIU, request);
 	else
-		gp_vm_restore(vm, request->owner, request);
+		gp_vgpu_server_restore(vm, request->owner, request);
 	if (!request->waiting)
 		request->resume(vm, request);
 }
 
-void gp_vm_ioctl_criu(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_ioctl_criu(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	const struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
 

@@ -17,14 +17,14 @@
 #define STAGING_TREE "../.stage"
 #define GONE_TREE    "../.gone"
 
-static void note(struct gp_files *files, int error)
+static void note(struct gp_vgpu_files *files, int error)
 {
 	if (error && !files->error)
 		files->error = error;
 }
 
 /* Path under the tree; "" when it does not fit. */
-static const char *under_root(struct gp_files *files, const char *path, char *out)
+static const char *under_root(struct gp_vgpu_files *files, const char *path, char *out)
 {
 	int n = snprintf(out, PATH_MAX, "%s/" GP_VGPU_ROOT "/%s", files->directory, path);
 
@@ -64,7 +64,7 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-static void write_file(struct gp_files *files, const char *path, const void *data, size_t size,
+static void write_file(struct gp_vgpu_files *files, const char *path, const void *data, size_t size,
 		       mode_t mode)
 {
 	char target[PATH_MAX], staged[PATH_MAX];
@@ -91,7 +91,8 @@ static void write_file(struct gp_files *files, const char *path, const void *dat
 	note(files, error);
 }
 
-void gp_files_write(struct gp_files *files, const char *path, const void *data, size_t size)
+void gp_vgpu_files_write(struct gp_vgpu_files *files, const char *path, const void *data,
+			 size_t size)
 {
 	write_file(files, path, data, size, 0444);
 }
@@ -105,24 +106,24 @@ void gp_files_write(struct gp_files *files, const char *path, const void *data, 
 		va_end(arguments_);                                                         \
 	} while (0)
 
-void gp_files_number(struct gp_files *files, u64 value, const char *format, ...)
+void gp_vgpu_files_number(struct gp_vgpu_files *files, u64 value, const char *format, ...)
 {
 	char path[PATH_MAX], text[32];
 	int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)value);
 
 	FORMAT_PATH(path, format);
-	gp_files_write(files, path, text, (size_t)n);
+	gp_vgpu_files_write(files, path, text, (size_t)n);
 }
 
-void gp_files_text(struct gp_files *files, const char *text, const char *format, ...)
+void gp_vgpu_files_text(struct gp_vgpu_files *files, const char *text, const char *format, ...)
 {
 	char path[PATH_MAX];
 
 	FORMAT_PATH(path, format);
-	gp_files_write(files, path, text, strlen(text));
+	gp_vgpu_files_write(files, path, text, strlen(text));
 }
 
-void gp_files_device(struct gp_files *files, const char *format, ...)
+void gp_vgpu_files_device(struct gp_vgpu_files *files, const char *format, ...)
 {
 	char path[PATH_MAX];
 
@@ -130,7 +131,7 @@ void gp_files_device(struct gp_files *files, const char *format, ...)
 	write_file(files, path, "", 0, 0666);
 }
 
-void gp_files_directory(struct gp_files *files, const char *format, ...)
+void gp_vgpu_files_directory(struct gp_vgpu_files *files, const char *format, ...)
 {
 	char path[PATH_MAX], target[PATH_MAX];
 
@@ -141,7 +142,7 @@ void gp_files_directory(struct gp_files *files, const char *format, ...)
 		note(files, -errno);
 }
 
-void gp_files_link(struct gp_files *files, const char *target, const char *format, ...)
+void gp_vgpu_files_link(struct gp_vgpu_files *files, const char *target, const char *format, ...)
 {
 	char path[PATH_MAX], place[PATH_MAX];
 
@@ -160,7 +161,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 	return remove(path) && errno != ENOENT ? -errno : 0;
 }
 
-static void remove_tree(struct gp_files *files, const char *path)
+static void remove_tree(struct gp_vgpu_files *files, const char *path)
 {
 	char target[PATH_MAX];
 
@@ -169,18 +170,18 @@ static void remove_tree(struct gp_files *files, const char *path)
 		note(files, -errno);
 }
 
-const char *gp_files_staging(void)
+const char *gp_vgpu_files_staging(void)
 {
 	return STAGING_TREE;
 }
 
-void gp_files_begin(struct gp_files *files)
+void gp_vgpu_files_begin(struct gp_vgpu_files *files)
 {
 	remove_tree(files, STAGING_TREE);
-	gp_files_directory(files, "%s", STAGING_TREE);
+	gp_vgpu_files_directory(files, "%s", STAGING_TREE);
 }
 
-void gp_files_publish(struct gp_files *files, const char *path)
+void gp_vgpu_files_publish(struct gp_vgpu_files *files, const char *path)
 {
 	char staged[PATH_MAX], target[PATH_MAX];
 
@@ -191,7 +192,7 @@ void gp_files_publish(struct gp_files *files, const char *path)
 		note(files, -errno);
 }
 
-void gp_files_remove(struct gp_files *files, const char *path)
+void gp_vgpu_files_remove(struct gp_vgpu_files *files, const char *path)
 {
 	char gone[PATH_MAX], target[PATH_MAX];
 

@@ -9,36 +9,37 @@
 
 #include "base/buf.h"
 
-struct gp_files {
+struct gp_vgpu_files {
 	const char *directory; /* of the machine */
 	int error;             /* 0 or the first -errno */
 };
 
 /* A file, with the directories above it. */
-void gp_files_write(struct gp_files *files, const char *path, const void *data, size_t size);
+void gp_vgpu_files_write(struct gp_vgpu_files *files, const char *path, const void *data,
+			 size_t size);
 /* One number or word and a newline. */
-void gp_files_number(struct gp_files *files, u64 value, const char *format, ...)
+void gp_vgpu_files_number(struct gp_vgpu_files *files, u64 value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void gp_files_text(struct gp_files *files, const char *text, const char *format, ...)
+void gp_vgpu_files_text(struct gp_vgpu_files *files, const char *text, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* An empty file in the place of a device that everybody may open: access(2) asks its mode. */
-void gp_files_device(struct gp_files *files, const char *format, ...)
+void gp_vgpu_files_device(struct gp_vgpu_files *files, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* An empty directory, with those above it. */
-void gp_files_directory(struct gp_files *files, const char *format, ...)
+void gp_vgpu_files_directory(struct gp_vgpu_files *files, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A symbolic link; the target is written as it is. */
-void gp_files_link(struct gp_files *files, const char *target, const char *format, ...)
+void gp_vgpu_files_link(struct gp_vgpu_files *files, const char *target, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * A directory that must appear whole: begin, write under gp_files_staging(), publish. One at a
+ * A directory that must appear whole: begin, write under gp_vgpu_files_staging(), publish. One at a
  * time.
  */
-const char *gp_files_staging(void);
-void gp_files_begin(struct gp_files *files);
-void gp_files_publish(struct gp_files *files, const char *path);
+const char *gp_vgpu_files_staging(void);
+void gp_vgpu_files_begin(struct gp_vgpu_files *files);
+void gp_vgpu_files_publish(struct gp_vgpu_files *files, const char *path);
 /* A file or a directory with all it holds goes, at once as seen from outside. */
-void gp_files_remove(struct gp_files *files, const char *path);
+void gp_vgpu_files_remove(struct gp_vgpu_files *files, const char *path);
 
 #endif

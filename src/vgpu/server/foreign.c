@@ -37,7 +37,7 @@ static void *close_it(void *fd)
 	return NULL;
 }
 
-void gp_vm_foreign_close(int fd)
+void gp_vgpu_server_foreign_close(int fd)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -55,7 +55,7 @@ void gp_vm_foreign_close(int fd)
 	pthread_attr_destroy(&attributes);
 }
 
-int gp_vm_foreign_adopt(int fd)
+int gp_vgpu_server_foreign_adopt(int fd)
 {
 	char path[32];
 	int own;
@@ -70,7 +70,7 @@ int gp_vm_foreign_adopt(int fd)
 	return own;
 }
 
-void gp_vm_foreign_tell(int fd)
+void gp_vgpu_server_foreign_tell(int fd)
 {
 	char dot = '.';
 	struct iovec byte = {.iov_base = &dot, .iov_len = 1};

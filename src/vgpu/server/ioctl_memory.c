@@ -9,10 +9,10 @@ static u64 pages(u64 bytes)
 	return (bytes + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
 }
 
-static int allocate(struct gp_vm *vm, struct gp_vm_process *process,
+static int allocate(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
 		    const struct gp_kfd_alloc_memory_of_gpu_args *args)
 {
-	struct gp_vm_device *device = gp_vm_device(vm, args->gpu_id);
+	struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, args->gpu_id);
 	u64 limit;
 
 	if (!args->size || !device)
@@ -29,17 +29,17 @@ static int allocate(struct gp_vm *vm, struct gp_vm_process *process,
 }
 
 /* A client that says too much only spoils its own account, down to zero. */
-static int release(struct gp_vm *vm, struct gp_vm_process *process,
-		   const struct gp_vm_request *request)
+static int release(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+		   const struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_device *device;
+	struct gp_vgpu_server_device *device;
 	struct gp_vgpu_free object;
 	u64 bytes;
 
 	if (request->header.payload_size < sizeof(object))
 		return 0; /* not VRAM */
 	memcpy(&object, request->payload, sizeof(object));
-	device = gp_vm_device(vm, object.gpu_id);
+	device = gp_vgpu_server_device(vm, object.gpu_id);
 	if (!device)
 		return -EINVAL;
 	bytes = object.bytes > device->file.gpu.vram_bytes ? UINT64_MAX : pages(object.bytes);
@@ -49,9 +49,9 @@ static int release(struct gp_vm *vm, struct gp_vm_process *process,
 	return 0;
 }
 
-static int available(struct gp_vm *vm, struct gp_kfd_get_available_memory_args *args)
+static int available(struct gp_vgpu_server *vm, struct gp_kfd_get_available_memory_args *args)
 {
-	const struct gp_vm_device *device = gp_vm_device(vm, args->gpu_id);
+	const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, args->gpu_id);
 
 	if (!device)
 		return -EINVAL;
@@ -60,9 +60,9 @@ static int available(struct gp_vm *vm, struct gp_kfd_get_available_memory_args *
 	return 0;
 }
 
-void gp_vm_ioctl_memory(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_ioctl_memory(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 
 	switch (request->header.ioctl_nr) {
 	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):

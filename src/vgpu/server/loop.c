@@ -17,7 +17,7 @@
 #define PAUSED_MS  10 /* until descriptors are looked for again */
 #define NS_PER_S   1000000000ull
 
-int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object)
+int gp_vgpu_server_watch(struct gp_vgpu_server *vm, int fd, u32 kind, void *object)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -25,7 +25,7 @@ int gp_vm_watch(struct gp_vm *vm, int fd, u32 kind, void *object)
 	return epoll_ctl(vm->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-void gp_vm_unwatch(struct gp_vm *vm, int fd)
+void gp_vgpu_server_unwatch(struct gp_vgpu_server *vm, int fd)
 {
 	if (vm->epoll_fd >= 0)
 		(void)epoll_ctl(vm->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -39,7 +39,7 @@ static void drain(int fd)
 }
 
 /* Taken, or it would end the process when signals are let through again. */
-static void take_signal(struct gp_vm *vm)
+static void take_signal(struct gp_vgpu_server *vm)
 {
 	struct signalfd_siginfo info;
 
@@ -47,7 +47,7 @@ static void take_signal(struct gp_vm *vm)
 		vm->stopping = true;
 }
 
-static void work_rung(struct gp_vm *vm, struct gp_vm_process *process)
+static void work_rung(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
 	char bytes[512];
 
@@ -56,17 +56,17 @@ static void work_rung(struct gp_vm *vm, struct gp_vm_process *process)
 	/* Nothing to read for ever: it shut its side down, which no correct client does. */
 	if (recv(process->bell_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0)
 		process->condemned = true;
-	else if (gp_vm_ring_read(vm, process) == -EPROTO)
+	else if (gp_vgpu_server_ring_read(vm, process) == -EPROTO)
 		process->condemned = true;
 }
 
-static void dispatch(struct gp_vm *vm, const struct epoll_event *event)
+static void dispatch(struct gp_vgpu_server *vm, const struct epoll_event *event)
 {
 	void *object = (void *)(uintptr_t)(event->data.u64 & ~(u64)KIND_MASK);
 
 	switch (event->data.u64 & KIND_MASK) {
 	case GP_VM_WATCH_LISTEN:
-		gp_vm_connection_accept(vm);
+		gp_vgpu_server_connection_accept(vm);
 		break;
 	case GP_VM_WATCH_TIMER:
 		drain(vm->timer_fd);
@@ -76,19 +76,19 @@ static void dispatch(struct gp_vm *vm, const struct epoll_event *event)
 		take_signal(vm);
 		break;
 	case GP_VM_WATCH_CONNECTION:
-		if (!((struct gp_vm_connection *)object)->closed)
-			gp_vm_connection_readable(vm, object);
+		if (!((struct gp_vgpu_server_connection *)object)->closed)
+			gp_vgpu_server_connection_readable(vm, object);
 		break;
 	case GP_VM_WATCH_WORK:
 		work_rung(vm, object);
 		break;
 	default:
-		((struct gp_vm_process *)object)->condemned = true; /* its pid has ended */
+		((struct gp_vgpu_server_process *)object)->condemned = true; /* its pid has ended */
 	}
 }
 
 /* Sets the timer to a model time; the clock may have passed it. */
-static void arm(struct gp_vm *vm, u64 next)
+static void arm(struct gp_vgpu_server *vm, u64 next)
 {
 	struct itimerspec spec = {0};
 	u64 delay;
@@ -97,7 +97,8 @@ static void arm(struct gp_vm *vm, u64 next)
 		return;
 	vm->armed_ns = next;
 	if (next != GP_MODEL_NEVER) {
-		delay = gp_vm_raw_time(vm, next) - gp_vm_raw_time(vm, gp_vm_now(vm)) + 1;
+		delay = gp_vgpu_server_raw_time(vm, next) -
+			gp_vgpu_server_raw_time(vm, gp_vgpu_server_now(vm)) + 1;
 		spec.it_value.tv_sec = (time_t)(delay / NS_PER_S);
 		spec.it_value.tv_nsec = (long)(delay % NS_PER_S);
 	}
@@ -105,40 +106,40 @@ static void arm(struct gp_vm *vm, u64 next)
 }
 
 /* How long epoll may sleep: 0 when something is due, for ever when the timer will tell. */
-static int sleep_ms(struct gp_vm *vm)
+static int sleep_ms(struct gp_vgpu_server *vm)
 {
 	u64 next;
 
-	gp_vm_tick(vm);
-	next = gp_vm_next(vm);
-	if (next <= gp_vm_now(vm))
+	gp_vgpu_server_tick(vm);
+	next = gp_vgpu_server_next(vm);
+	if (next <= gp_vgpu_server_now(vm))
 		return 0;
 	/* Held: it does not come by itself. */
 	if (next > vm->hold_at_ns)
 		next = vm->hold_at_ns > vm->due_ns ? vm->hold_at_ns : GP_MODEL_NEVER;
 	arm(vm, next);
-	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
+	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 		if (p->stalled)
 			return STALLED_MS;
 	return vm->accept_paused ? PAUSED_MS : -1;
 }
 
-static void turn(struct gp_vm *vm)
+static void turn(struct gp_vgpu_server *vm)
 {
 	struct epoll_event events[EVENTS];
 	int count = epoll_wait(vm->epoll_fd, events, EVENTS, sleep_ms(vm));
 
-	gp_vm_tick(vm);
-	gp_vm_advance(vm);
+	gp_vgpu_server_tick(vm);
+	gp_vgpu_server_advance(vm);
 	for (int i = 0; i < count; i++)
 		dispatch(vm, &events[i]);
-	gp_vm_advance(vm);
-	gp_vm_accept_again(vm);
-	gp_vm_connections_reap(vm);
+	gp_vgpu_server_advance(vm);
+	gp_vgpu_server_accept_again(vm);
+	gp_vgpu_server_connections_reap(vm);
 }
 
 /* They stay blocked: one that comes while the machine is taken down must not cut that short. */
-static int watch_signals(struct gp_vm *vm)
+static int watch_signals(struct gp_vgpu_server *vm)
 {
 	sigset_t stop;
 
@@ -152,22 +153,22 @@ static int watch_signals(struct gp_vm *vm)
 	/* A debugger's pipe may have no reader; that must not end the server. */
 	sigaddset(&stop, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
-	return gp_vm_watch(vm, vm->signal_fd, GP_VM_WATCH_SIGNAL, NULL);
+	return gp_vgpu_server_watch(vm, vm->signal_fd, GP_VM_WATCH_SIGNAL, NULL);
 }
 
-int gp_vm_run(struct gp_vm *vm, int ready_fd)
+int gp_vgpu_server_run(struct gp_vgpu_server *vm, int ready_fd)
 {
 	int error;
 
 	vm->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (vm->timer_fd < 0)
 		return gp_fail(vm->diag, -errno, _("cannot make a timer: %s"), strerror(errno));
-	error = gp_vm_watch(vm, vm->timer_fd, GP_VM_WATCH_TIMER, NULL);
+	error = gp_vgpu_server_watch(vm, vm->timer_fd, GP_VM_WATCH_TIMER, NULL);
 	if (!error)
 		error = watch_signals(vm);
 	if (error)
 		return gp_fail(vm->diag, error, _("cannot watch events: %s"), strerror(-error));
-	gp_vm_accept_begin(vm);
+	gp_vgpu_server_accept_begin(vm);
 	if (ready_fd >= 0) {
 		(void)!write(ready_fd, "\n", 1);
 		close(ready_fd);

@@ -23,8 +23,8 @@ static bool kind_ok(const struct gp_vgpu_request *header)
 	}
 }
 
-int gp_vm_message_check(const void *data, size_t len, struct gp_vgpu_request *header,
-			const u8 **payload)
+int gp_vgpu_server_message_check(const void *data, size_t len, struct gp_vgpu_request *header,
+				 const u8 **payload)
 {
 	if (len < sizeof(*header))
 		return -EPROTO;

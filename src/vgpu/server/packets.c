@@ -8,19 +8,20 @@
 #include "abi/pm4.h"
 #include "vgpu/server/server.h"
 
-static void send(struct gp_vm_device *device, u32 opcode, u32 value)
+static void send(struct gp_vgpu_server_device *device, u32 opcode, u32 value)
 {
 	device->packets[device->packet_count++ % GP_VM_PACKETS] =
-		(struct gp_vm_packet){.opcode = opcode, .value = value};
+		(struct gp_vgpu_server_packet){.opcode = opcode, .value = value};
 }
 
-static void send_grace(struct gp_vm_device *device, u32 field)
+static void send_grace(struct gp_vgpu_server_device *device, u32 field)
 {
 	send(device, GP_PM4_WRITE_DATA,
 	     (GP_PM4_IQ_WAIT_TIME2_BOOT & ~GP_PM4_SCH_WAVE_BITS) | field << GP_PM4_SCH_WAVE_FROM);
 }
 
-void gp_vm_packets_unmap(struct gp_vm_device *device, const struct gp_vm_update *update)
+void gp_vgpu_server_packets_unmap(struct gp_vgpu_server_device *device,
+				  const struct gp_vgpu_server_update *update)
 {
 	u32 grace = update->grace ? update->grace : GP_KFD_GRACE_MIN;
 
@@ -30,23 +31,25 @@ void gp_vm_packets_unmap(struct gp_vm_device *device, const struct gp_vm_update 
 	send(device, GP_PM4_QUERY_STATUS, 0);
 }
 
-static u32 active_queues(const struct gp_vm *vm, const struct gp_vm_device *device)
+static u32 active_queues(const struct gp_vgpu_server *vm,
+			 const struct gp_vgpu_server_device *device)
 {
 	u32 count = 0;
 
-	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
-		for (const struct gp_vm_queue *queue = p->newest; queue; queue = queue->older)
-			count += queue->device == device && gp_vm_queue_active(queue);
+	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+		for (const struct gp_vgpu_server_queue *queue = p->newest; queue;
+		     queue = queue->older)
+			count += queue->device == device && gp_vgpu_server_queue_active(queue);
 	return count;
 }
 
-void gp_vm_packets_switch(struct gp_vm *vm, struct gp_vm_device *device,
-			  const struct gp_vm_update *update, bool was_mapped)
+void gp_vgpu_server_packets_switch(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+				   const struct gp_vgpu_server_update *update, bool was_mapped)
 {
 	u32 active = active_queues(vm, device);
 
 	if (was_mapped) {
-		gp_vm_packets_unmap(device, update);
+		gp_vgpu_server_packets_unmap(device, update);
 		if (update->grace != GP_KFD_GRACE_DEFAULT)
 			send_grace(device, GP_KFD_SCH_WAVE_BOOT);
 	}
@@ -54,7 +57,7 @@ void gp_vm_packets_switch(struct gp_vm *vm, struct gp_vm_device *device,
 		send(device, GP_PM4_RUN_LIST, active);
 }
 
-void gp_vm_packet_text(const struct gp_vm_packet *packet, char *out, size_t size)
+void gp_vgpu_server_packet_text(const struct gp_vgpu_server_packet *packet, char *out, size_t size)
 {
 	switch (packet->opcode) {
 	case GP_PM4_WRITE_DATA:

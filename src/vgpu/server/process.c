@@ -10,23 +10,24 @@
 
 #include "vgpu/server/server.h"
 
-struct gp_vm_process *gp_vm_process_find(struct gp_vm *vm, pid_t pid)
+struct gp_vgpu_server_process *gp_vgpu_server_process_find(struct gp_vgpu_server *vm, pid_t pid)
 {
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 		if (p->pid == pid)
 			return p;
 	return NULL;
 }
 
 /* Doorbell slices on the BAR: the lowest index nobody has. */
-static u32 free_index(const struct gp_vm *vm)
+static u32 free_index(const struct gp_vgpu_server *vm)
 {
 	u32 index = 0;
 	bool taken = true;
 
 	while (taken) {
 		taken = false;
-		for (const struct gp_vm_process *p = vm->processes; p && !taken; p = p->next)
+		for (const struct gp_vgpu_server_process *p = vm->processes; p && !taken;
+		     p = p->next)
 			taken = p->index == index;
 		index += taken;
 	}
@@ -34,7 +35,7 @@ static u32 free_index(const struct gp_vm *vm)
 }
 
 /* Not to be guessed by another process of the same user. */
-static u64 new_token(struct gp_vm *vm)
+static u64 new_token(struct gp_vgpu_server *vm)
 {
 	u64 token = 0;
 
@@ -43,18 +44,19 @@ static u64 new_token(struct gp_vm *vm)
 	return token;
 }
 
-static void watch_pid(struct gp_vm *vm, struct gp_vm_process *process)
+static void watch_pid(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
 	if (vm->epoll_fd < 0)
 		return;
 	process->pid_fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (process->pid_fd >= 0)
-		(void)gp_vm_watch(vm, process->pid_fd, GP_VM_WATCH_PID, process);
+		(void)gp_vgpu_server_watch(vm, process->pid_fd, GP_VM_WATCH_PID, process);
 }
 
-struct gp_vm_process *gp_vm_process_add(struct gp_vm *vm, pid_t pid)
+struct gp_vgpu_server_process *gp_vgpu_server_process_add(struct gp_vgpu_server *vm, pid_t pid)
 {
-	struct gp_vm_process *process = calloc(1, sizeof(*process)), **end = &vm->processes;
+	struct gp_vgpu_server_process *process = calloc(1, sizeof(*process)),
+				      **end = &vm->processes;
 
 	if (!process)
 		return NULL;
@@ -71,12 +73,12 @@ struct gp_vm_process *gp_vm_process_add(struct gp_vm *vm, pid_t pid)
 	while (*end)
 		end = &(*end)->next;
 	*end = process;
-	gp_vm_tree_process(vm, process);
+	gp_vgpu_server_tree_process(vm, process);
 	return process;
 }
 
 /* Sealed: a client that could shrink the file could kill the server with it. */
-static int share_memory(struct gp_vm_process *process)
+static int share_memory(struct gp_vgpu_server_process *process)
 {
 	int fd = memfd_create("gpreempt-vgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *memory;
@@ -95,7 +97,7 @@ static int share_memory(struct gp_vm_process *process)
 	return 0;
 }
 
-int gp_vm_process_share(struct gp_vm_process *process)
+int gp_vgpu_server_process_share(struct gp_vgpu_server_process *process)
 {
 	int error = share_memory(process), ends[2];
 
@@ -109,8 +111,9 @@ int gp_vm_process_share(struct gp_vm_process *process)
 	return 0;
 }
 
-void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
-		   struct gp_vgpu_welcome *out)
+void gp_vgpu_server_welcome(const struct gp_vgpu_server *vm,
+			    const struct gp_vgpu_server_process *process,
+			    struct gp_vgpu_welcome *out)
 {
 	static const u32 minors[] = {[GP_ERA_6_1] = GP_KFD_MINOR_LINUX_6_1,
 				     [GP_ERA_6_5] = GP_KFD_MINOR_DEBUG,
@@ -133,9 +136,9 @@ void gp_vm_welcome(const struct gp_vm *vm, const struct gp_vm_process *process,
 
 /* ---- death ---- */
 
-static void unlink_process(struct gp_vm *vm, struct gp_vm_process *process)
+static void unlink_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
-	struct gp_vm_process **at = &vm->processes;
+	struct gp_vgpu_server_process **at = &vm->processes;
 
 	while (*at && *at != process)
 		at = &(*at)->next;
@@ -145,46 +148,47 @@ static void unlink_process(struct gp_vm *vm, struct gp_vm_process *process)
 	vm->graves = process;
 }
 
-static void leave_devices(struct gp_vm *vm, struct gp_vm_process *process)
+static void leave_devices(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
 	while (process->newest) {
-		struct gp_vm_queue *queue = process->newest;
+		struct gp_vgpu_server_queue *queue = process->newest;
 
 		/* Nobody waits for the copies of the dead. */
 		(void)gp_model_queue_abandon(queue->device->model, queue->model_queue);
-		gp_vm_queue_free(vm, queue);
+		gp_vgpu_server_queue_free(vm, queue);
 	}
 	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vm_device *device = &vm->devices[i];
+		struct gp_vgpu_server_device *device = &vm->devices[i];
 
 		device->vram_used -= process->vram_used[i];
 		if (process->model_process[i] != GP_MODEL_NONE)
 			device->owners[process->model_process[i]] = NULL;
 		/* Whoever merely opened /dev/kfd costs everybody a preemption when it ends. */
-		gp_vm_update_silent(vm, device);
+		gp_vgpu_server_update_silent(vm, device);
 	}
 }
 
-static void close_watched(struct gp_vm *vm, int fd)
+static void close_watched(struct gp_vgpu_server *vm, int fd)
 {
 	if (fd < 0)
 		return;
-	gp_vm_unwatch(vm, fd);
+	gp_vgpu_server_unwatch(vm, fd);
 	close(fd);
 }
 
-void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_process_remove(struct gp_vgpu_server *vm,
+				   struct gp_vgpu_server_process *process)
 {
 	if (process->dead)
 		return;
 	process->dead = true;
-	gp_vm_requests_drop(vm, process);
-	gp_vm_debug_process_gone(vm, process);
+	gp_vgpu_server_requests_drop(vm, process);
+	gp_vgpu_server_debug_process_gone(vm, process);
 	leave_devices(vm, process);
 	unlink_process(vm, process);
-	for (struct gp_vm_connection *c = vm->connections; c; c = c->next)
+	for (struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next)
 		if (c->process == process)
-			gp_vm_connection_close(vm, c);
+			gp_vgpu_server_connection_close(vm, c);
 	close_watched(vm, process->pid_fd);
 	close_watched(vm, process->bell_fd);
 	if (process->client_bell_fd >= 0)
@@ -194,12 +198,12 @@ void gp_vm_process_remove(struct gp_vm *vm, struct gp_vm_process *process)
 	if (process->shared)
 		munmap(process->shared, sizeof(*process->shared));
 	process->shared = NULL;
-	gp_vm_tree_process_gone(vm, process);
+	gp_vgpu_server_tree_process_gone(vm, process);
 }
 
-void gp_vm_bury(struct gp_vm *vm)
+void gp_vgpu_server_bury(struct gp_vgpu_server *vm)
 {
-	struct gp_vm_process *process;
+	struct gp_vgpu_server_process *process;
 
 	while ((process = vm->graves)) {
 		vm->graves = process->next;

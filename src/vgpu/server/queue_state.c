@@ -4,21 +4,22 @@
 
 #include "vgpu/server/server.h"
 
-static void updated(struct gp_vm *vm, struct gp_vm_request *request)
+static void updated(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	(void)vm;
 	request->result = request->update_error;
 }
 
-static void update_queue(struct gp_vm *vm, struct gp_vm_request *request, struct gp_vm_queue *queue)
+static void update_queue(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
+			 struct gp_vgpu_server_queue *queue)
 {
-	if (gp_vm_queue_lost(queue)) {
+	if (gp_vgpu_server_queue_lost(queue)) {
 		request->result = -EACCES;
 		return;
 	}
-	gp_vm_queue_apply(vm, queue);
+	gp_vgpu_server_queue_apply(vm, queue);
 	request->resume = updated;
-	gp_vm_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
 		updated(vm, request);
 }
@@ -27,7 +28,7 @@ static void update_queue(struct gp_vm *vm, struct gp_vm_request *request, struct
  * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be:
  * the model numbers its CUs that way. Whatever is presented, it has the chip's own XCCs.
  */
-static void map_mask(struct gp_vm_queue *queue, const u32 *words, u32 bits)
+static void map_mask(struct gp_vgpu_server_queue *queue, const u32 *words, u32 bits)
 {
 	const struct gp_model_chip *chip = &queue->device->file.chip;
 	u32 total = GP_MIN(chip->xcc_count * chip->cu_per_xcc, (u32)GP_MODEL_MAX_CU);
@@ -38,12 +39,12 @@ static void map_mask(struct gp_vm_queue *queue, const u32 *words, u32 bits)
 			queue->cu_mask[i / 64] |= 1ull << i % 64;
 }
 
-static void set_cu_mask(struct gp_vm *vm, struct gp_vm_request *request)
+static void set_cu_mask(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	const struct gp_kfd_set_cu_mask_args *args = GP_VM_ARGS(request, gp_kfd_set_cu_mask_args);
 	u32 bits = GP_MIN(args->num_cu_mask, (u32)GP_KFD_MAX_CU_MASK);
 	u32 words[GP_KFD_MAX_CU_MASK / 32];
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_queue *queue;
 
 	if (args->num_cu_mask % 32 || !args->num_cu_mask) {
 		request->result = -EINVAL;
@@ -54,13 +55,13 @@ static void set_cu_mask(struct gp_vm *vm, struct gp_vm_request *request)
 		request->result = -EFAULT;
 		return;
 	}
-	queue = gp_vm_queue(request->owner, args->queue_id);
+	queue = gp_vgpu_server_queue(request->owner, args->queue_id);
 	if (!queue) {
 		request->result = -EFAULT;
 		return;
 	}
 	memcpy(words, request->payload, bits / 8);
-	if (!gp_vm_is_sdma(queue->args.queue_type))
+	if (!gp_vgpu_server_is_sdma(queue->args.queue_type))
 		map_mask(queue, words, bits);
 	update_queue(vm, request, queue);
 }
@@ -70,7 +71,7 @@ struct used {
 	u32 ctl_stack, waves;
 };
 
-static struct used used_of(const struct gp_vm_queue *queue)
+static struct used used_of(const struct gp_vgpu_server_queue *queue)
 {
 	const struct gp_vgpu_gpu *gpu = &queue->device->file.gpu;
 	struct gp_model_queue_state state = {0};
@@ -89,8 +90,8 @@ static struct used used_of(const struct gp_vm_queue *queue)
  * The control stack of one XCC: eight bytes for each saved wave, here its number and where its
  * state begins. (The states themselves are the hardware's to write, and waves have none here.)
  */
-static void save_stack(struct gp_vm *vm, const struct gp_vm_queue *queue, struct used used,
-		       u64 address)
+static void save_stack(struct gp_vgpu_server *vm, const struct gp_vgpu_server_queue *queue,
+		       struct used used, u64 address)
 {
 	u32 waves = used.ctl_stack / GP_KFD_CTL_WAVE_BYTES, *stack;
 
@@ -109,7 +110,8 @@ static void save_stack(struct gp_vm *vm, const struct gp_vm_queue *queue, struct
 	free(stack);
 }
 
-void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 address)
+void gp_vgpu_server_save_headers(struct gp_vgpu_server *vm,
+				 const struct gp_vgpu_server_queue *queue, u64 address)
 {
 	struct used used = used_of(queue);
 	struct gp_kfd_context_save_area_header header = {
@@ -123,7 +125,7 @@ void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 a
 			},
 	};
 
-	if (!address || gp_vm_is_sdma(queue->args.queue_type) || !vm->host.write)
+	if (!address || gp_vgpu_server_is_sdma(queue->args.queue_type) || !vm->host.write)
 		return;
 	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++) {
 		u64 area = address + (u64)xcc * queue->args.ctx_save_restore_size;
@@ -134,60 +136,60 @@ void gp_vm_save_headers(struct gp_vm *vm, const struct gp_vm_queue *queue, u64 a
 	}
 }
 
-static void wave_state(struct gp_vm *vm, struct gp_vm_request *request)
+static void wave_state(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_get_queue_wave_state_args *args =
 		GP_VM_ARGS(request, gp_kfd_get_queue_wave_state_args);
-	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
+	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(request->owner, args->queue_id);
 	struct used used;
 
 	if (!queue) {
 		request->result = -EFAULT;
 		return;
 	}
-	if (gp_vm_is_sdma(queue->args.queue_type) || gp_vm_queue_active(queue)) {
+	if (gp_vgpu_server_is_sdma(queue->args.queue_type) || gp_vgpu_server_queue_active(queue)) {
 		request->result = -EINVAL;
 		return;
 	}
 	used = used_of(queue);
 	args->ctl_stack_used_size = used.ctl_stack;
 	args->save_area_used_size = used.waves;
-	gp_vm_save_headers(vm, queue, args->ctl_stack_address);
+	gp_vgpu_server_save_headers(vm, queue, args->ctl_stack_address);
 	request->result = 0;
 }
 
-static struct gp_vm_queue *gws_holder(struct gp_vm_process *process,
-				      const struct gp_vm_device *device)
+static struct gp_vgpu_server_queue *gws_holder(struct gp_vgpu_server_process *process,
+					       const struct gp_vgpu_server_device *device)
 {
-	for (struct gp_vm_queue *queue = process->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->gws && queue->device == device)
 			return queue;
 	return NULL;
 }
 
-bool gp_vm_debugs_gws(const struct gp_vm_device *device)
+bool gp_vgpu_server_debugs_gws(const struct gp_vgpu_server_device *device)
 {
 	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
 }
 
-int gp_vm_debug_possible(struct gp_vm *vm, struct gp_vm_process *target)
+int gp_vgpu_server_debug_possible(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target)
 {
 	for (u32 i = 0; i < vm->device_count; i++) {
-		const struct gp_vm_device *device = &vm->devices[i];
+		const struct gp_vgpu_server_device *device = &vm->devices[i];
 
 		if (!gp_driver_is_soc15(device->file.gpu.gfx_version))
 			return -ENODEV;
-		if (gws_holder(target, device) && !gp_vm_debugs_gws(device))
+		if (gws_holder(target, device) && !gp_vgpu_server_debugs_gws(device))
 			return -EBUSY;
 	}
 	return 0;
 }
 
-static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
+static void alloc_gws(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	struct gp_kfd_alloc_queue_gws_args *args = GP_VM_ARGS(request, gp_kfd_alloc_queue_gws_args);
-	struct gp_vm_queue *queue = gp_vm_queue(request->owner, args->queue_id);
-	struct gp_vm_queue *holder;
+	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(request->owner, args->queue_id);
+	struct gp_vgpu_server_queue *holder;
 
 	if (!queue) {
 		request->result = -EINVAL;
@@ -197,7 +199,7 @@ static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
 		request->result = -ENODEV;
 		return;
 	}
-	if (request->owner->debug.enabled && !gp_vm_debugs_gws(queue->device)) {
+	if (request->owner->debug.enabled && !gp_vgpu_server_debugs_gws(queue->device)) {
 		request->result = -EBUSY;
 		return;
 	}
@@ -217,7 +219,8 @@ static void alloc_gws(struct gp_vm *vm, struct gp_vm_request *request)
 	update_queue(vm, request, queue);
 }
 
-void gp_vm_ioctl_queue_state(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_ioctl_queue_state(struct gp_vgpu_server *vm,
+				      struct gp_vgpu_server_request *request)
 {
 	switch (request->header.ioctl_nr) {
 	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):

@@ -9,18 +9,21 @@
 #include "vgpu/server/vm.h"
 
 /* Descriptor of a compute queue on one XCC. */
-void gp_vm_mqd(const struct gp_vm_queue *queue, u32 xcc, u32 words[GP_MQD_WORDS]);
-void gp_vm_sdma_mqd(const struct gp_vm_queue *queue, u32 words[GP_SDMA_MQD_WORDS]);
+void gp_vgpu_server_mqd(const struct gp_vgpu_server_queue *queue, u32 xcc, u32 words[GP_MQD_WORDS]);
+void gp_vgpu_server_sdma_mqd(const struct gp_vgpu_server_queue *queue,
+			     u32 words[GP_SDMA_MQD_WORDS]);
 
 /* Slot of a mapped queue. */
-void gp_vm_hqd(const struct gp_vm_queue *queue, const struct gp_model_queue_state *state, u32 xcc,
-	       u32 words[GP_HQD_WORDS]);
-void gp_vm_sdma_slot(const struct gp_vm_queue *queue, const struct gp_model_queue_state *state,
-		     u32 words[GP_SDMA_WORDS_MAX]);
+void gp_vgpu_server_hqd(const struct gp_vgpu_server_queue *queue,
+			const struct gp_model_queue_state *state, u32 xcc, u32 words[GP_HQD_WORDS]);
+void gp_vgpu_server_sdma_slot(const struct gp_vgpu_server_queue *queue,
+			      const struct gp_model_queue_state *state,
+			      u32 words[GP_SDMA_WORDS_MAX]);
 /* The driver's own queue to the firmware, mapped for ever. */
-void gp_vm_hiq(const struct gp_vm_device *device, u32 xcc, u32 words[GP_HQD_WORDS]);
+void gp_vgpu_server_hiq(const struct gp_vgpu_server_device *device, u32 xcc,
+			u32 words[GP_HQD_WORDS]);
 
 /* Descriptors of the XCCs lie one after another, each with its control stack. */
-u64 gp_vm_mqd_address(const struct gp_vm_queue *queue, u32 xcc);
+u64 gp_vgpu_server_mqd_address(const struct gp_vgpu_server_queue *queue, u32 xcc);
 
 #endif

@@ -10,10 +10,10 @@
 
 #include "vgpu/server/server.h"
 
-typedef void handler(struct gp_vm *vm, struct gp_vm_request *request);
+typedef void handler(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
 
 /* Its turn has come; the client does the rest. */
-static void take_turn(struct gp_vm *vm, struct gp_vm_request *request)
+static void take_turn(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	(void)vm;
 	request->result = 0;
@@ -28,36 +28,36 @@ static handler *handler_of(u32 nr)
 	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
 	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
 	case _IOC_NR(GP_KFD_IOC_ALLOC_QUEUE_GWS):
-		return gp_vm_ioctl_queue;
+		return gp_vgpu_server_ioctl_queue;
 	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
 	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
 	case _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY):
-		return gp_vm_ioctl_memory;
+		return gp_vgpu_server_ioctl_memory;
 	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
-		return gp_vm_ioctl_smi;
+		return gp_vgpu_server_ioctl_smi;
 	case _IOC_NR(GP_KFD_IOC_CRIU_OP):
-		return gp_vm_ioctl_criu;
+		return gp_vgpu_server_ioctl_criu;
 	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
 		return take_turn;
 	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
-		return gp_vm_ioctl_runtime;
+		return gp_vgpu_server_ioctl_runtime;
 	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
-		return gp_vm_ioctl_debug;
+		return gp_vgpu_server_ioctl_debug;
 	default:
 		return NULL;
 	}
 }
 
-void gp_vm_request_free(struct gp_vm_request *request)
+void gp_vgpu_server_request_free(struct gp_vgpu_server_request *request)
 {
-	gp_vm_foreign_close(request->received_fd);
+	gp_vgpu_server_foreign_close(request->received_fd);
 	if (request->send_fd >= 0)
 		close(request->send_fd);
 	free(request->payload);
 	free(request);
 }
 
-void gp_vm_payload(struct gp_vm_request *request, const void *data, u32 size)
+void gp_vgpu_server_payload(struct gp_vgpu_server_request *request, const void *data, u32 size)
 {
 	u32 end = request->payload_out + size;
 	u8 *larger;
@@ -72,7 +72,7 @@ void gp_vm_payload(struct gp_vm_request *request, const void *data, u32 size)
 	request->payload_out = end;
 }
 
-static void line_add(struct gp_vm_process *owner, struct gp_vm_request *request)
+static void line_add(struct gp_vgpu_server_process *owner, struct gp_vgpu_server_request *request)
 {
 	request->owner = owner;
 	request->next = NULL;
@@ -80,9 +80,10 @@ static void line_add(struct gp_vm_process *owner, struct gp_vm_request *request)
 	owner->requests_tail = &request->next;
 }
 
-static void line_remove(struct gp_vm_process *owner, struct gp_vm_request *request)
+static void line_remove(struct gp_vgpu_server_process *owner,
+			struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_request **at = &owner->requests;
+	struct gp_vgpu_server_request **at = &owner->requests;
 
 	while (*at && *at != request)
 		at = &(*at)->next;
@@ -93,9 +94,10 @@ static void line_remove(struct gp_vm_process *owner, struct gp_vm_request *reque
 		owner->requests_tail = at;
 }
 
-static void parked_remove(struct gp_vm_process *owner, struct gp_vm_request *request)
+static void parked_remove(struct gp_vgpu_server_process *owner,
+			  struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_request **at = &owner->parked;
+	struct gp_vgpu_server_request **at = &owner->parked;
 
 	while (*at && *at != request)
 		at = &(*at)->next;
@@ -103,24 +105,24 @@ static void parked_remove(struct gp_vm_process *owner, struct gp_vm_request *req
 		*at = request->next;
 }
 
-static void complete(struct gp_vm *vm, struct gp_vm_request *request)
+static void complete(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	line_remove(request->owner, request);
 	if (request->process)
 		vm->host.reply(vm, request);
-	gp_vm_request_free(request);
+	gp_vgpu_server_request_free(request);
 }
 
-static bool is_suspend(const struct gp_vm_request *request)
+static bool is_suspend(const struct gp_vgpu_server_request *request)
 {
 	return request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
 	       GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->op == GP_KFD_DBG_SUSPEND_QUEUES;
 }
 
 /* The client answers some calls itself: it must know when the driver would not let it. */
-static void show_locks(struct gp_vm_process *process)
+static void show_locks(struct gp_vgpu_server_process *process)
 {
-	const struct gp_vm_request *first = process->requests;
+	const struct gp_vgpu_server_request *first = process->requests;
 	u32 locks = first ? GP_VGPU_LOCK_PROCESS : 0;
 
 	if (first && first->waiting && is_suspend(first))
@@ -129,9 +131,9 @@ static void show_locks(struct gp_vm_process *process)
 		__atomic_store_n(&process->shared->locks, locks, __ATOMIC_RELEASE);
 }
 
-void gp_vm_serve(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_serve(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
-	struct gp_vm_request *request;
+	struct gp_vgpu_server_request *request;
 
 	if (process->serving || process->dead)
 		return;
@@ -154,41 +156,44 @@ void gp_vm_serve(struct gp_vm *vm, struct gp_vm_process *process)
 }
 
 /* Whose line: DBG_TRAP takes the target's mutex, CRIU_OP that of whose descriptor it is. */
-static struct gp_vm_process *owner_of(struct gp_vm *vm, const struct gp_vm_request *request)
+static struct gp_vgpu_server_process *owner_of(struct gp_vgpu_server *vm,
+					       const struct gp_vgpu_server_request *request)
 {
 	const struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
-	struct gp_vm_process *target = NULL;
-	struct gp_vm_task task;
+	struct gp_vgpu_server_process *target = NULL;
+	struct gp_vgpu_server_task task;
 
 	if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_CRIU_OP))
-		target = gp_vm_process_find(vm, gp_vm_criu_pid(request));
+		target = gp_vgpu_server_process_find(vm, gp_vgpu_server_criu_pid(request));
 	else if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
 		 vm->host.task(vm->host.context, (pid_t)args->pid, &task) == 0)
-		target = gp_vm_process_find(vm, task.tgid);
+		target = gp_vgpu_server_process_find(vm, task.tgid);
 	return target ? target : request->process;
 }
 
-void gp_vm_request_submit(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_request_submit(struct gp_vgpu_server *vm,
+				   struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *owner = owner_of(vm, request);
+	struct gp_vgpu_server_process *owner = owner_of(vm, request);
 
 	line_add(owner, request);
-	gp_vm_serve(vm, owner);
+	gp_vgpu_server_serve(vm, owner);
 }
 
-void gp_vm_request_updated(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_request_updated(struct gp_vgpu_server *vm,
+				    struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *owner = request->owner;
+	struct gp_vgpu_server_process *owner = request->owner;
 
 	request->waiting = false;
 	if (request->resume)
 		request->resume(vm, request);
 	if (!request->waiting)
 		complete(vm, request);
-	gp_vm_serve(vm, owner);
+	gp_vgpu_server_serve(vm, owner);
 }
 
-void gp_vm_request_park(struct gp_vm_request *request)
+void gp_vgpu_server_request_park(struct gp_vgpu_server_request *request)
 {
 	line_remove(request->owner, request);
 	request->next = request->owner->parked;
@@ -196,37 +201,40 @@ void gp_vm_request_park(struct gp_vm_request *request)
 	request->waiting = request->parked = true;
 }
 
-void gp_vm_request_unpark(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_request_unpark(struct gp_vgpu_server *vm,
+				   struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *owner = request->owner;
+	struct gp_vgpu_server_process *owner = request->owner;
 
 	parked_remove(owner, request);
 	request->waiting = request->parked = request->started = false;
 	line_add(owner, request);
-	gp_vm_serve(vm, owner);
+	gp_vgpu_server_serve(vm, owner);
 }
 
-void gp_vm_request_cancel(struct gp_vm *vm, const struct gp_vm_connection *connection, u32 sequence)
+void gp_vgpu_server_request_cancel(struct gp_vgpu_server *vm,
+				   const struct gp_vgpu_server_connection *connection, u32 sequence)
 {
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
-		for (struct gp_vm_request *r = p->parked; r; r = r->next)
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+		for (struct gp_vgpu_server_request *r = p->parked; r; r = r->next)
 			if (r->connection == connection && r->header.sequence == sequence) {
 				r->interrupted = true;
-				gp_vm_request_unpark(vm, r);
+				gp_vgpu_server_request_unpark(vm, r);
 				return;
 			}
 }
 
-static void drop(struct gp_vm *vm, struct gp_vm_request *request)
+static void drop(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	gp_vm_update_forget(vm, request);
-	gp_vm_request_free(request);
+	gp_vgpu_server_update_forget(vm, request);
+	gp_vgpu_server_request_free(request);
 }
 
 /* The line of a target that died: those who asked about it are told. */
-static void fail_line(struct gp_vm *vm, struct gp_vm_process *dead, struct gp_vm_request *list)
+static void fail_line(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *dead,
+		      struct gp_vgpu_server_request *list)
 {
-	struct gp_vm_request *next;
+	struct gp_vgpu_server_request *next;
 
 	for (; list; list = next) {
 		next = list->next;
@@ -239,9 +247,10 @@ static void fail_line(struct gp_vm *vm, struct gp_vm_process *dead, struct gp_vm
 }
 
 /* What the dead process asked about others: what began goes on, unheard. */
-static void orphan(struct gp_vm *vm, struct gp_vm_process *dead, struct gp_vm_process *other)
+static void orphan(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *dead,
+		   struct gp_vgpu_server_process *other)
 {
-	struct gp_vm_request *request = other->requests, *next;
+	struct gp_vgpu_server_request *request = other->requests, *next;
 
 	for (; request; request = next) {
 		next = request->next;
@@ -256,15 +265,15 @@ static void orphan(struct gp_vm *vm, struct gp_vm_process *dead, struct gp_vm_pr
 	}
 }
 
-void gp_vm_requests_drop(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_requests_drop(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
-	struct gp_vm_request *line = process->requests, *parked = process->parked;
+	struct gp_vgpu_server_request *line = process->requests, *parked = process->parked;
 
 	process->requests = process->parked = NULL;
 	process->requests_tail = &process->requests;
 	fail_line(vm, process, line);
 	fail_line(vm, process, parked);
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 		if (p != process)
 			orphan(vm, process, p);
 }

@@ -20,7 +20,7 @@
  */
 #define MAX_BYTES (1ull << 32)
 
-int gp_vm_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out)
+int gp_vgpu_server_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out)
 {
 	bool kernel = work->flags & GP_VGPU_KERNEL;
 
@@ -48,9 +48,10 @@ int gp_vm_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model
 }
 
 /* One packet to the model. -EAGAIN: not now. */
-static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct gp_vgpu_work *slot)
+static int submit(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+		  const struct gp_vgpu_work *slot)
 {
-	struct gp_vm_queue *queue = gp_vm_queue(process, slot->queue_id);
+	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(process, slot->queue_id);
 	struct gp_model_work work;
 	int error;
 
@@ -58,10 +59,12 @@ static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct 
 		return -EPROTO;
 	if (!queue || process->work_consumed < process->stale[slot->queue_id])
 		return 0; /* destroyed while the packet was on its way */
-	error = gp_vm_work_check(slot, gp_vm_is_sdma(queue->args.queue_type), &work);
+	error = gp_vgpu_server_work_check(slot, gp_vgpu_server_is_sdma(queue->args.queue_type),
+					  &work);
 	if (error)
 		return error;
-	error = gp_model_submit(queue->device->model, gp_vm_now(vm), queue->model_queue, &work);
+	error = gp_model_submit(queue->device->model, gp_vgpu_server_now(vm), queue->model_queue,
+				&work);
 	if (error)
 		return error == -EAGAIN ? error : -EPROTO;
 	queue->in_flight++;
@@ -71,7 +74,8 @@ static int submit(struct gp_vm *vm, struct gp_vm_process *process, const struct 
 	return 0;
 }
 
-void gp_vm_ring_tell(struct gp_vm_process *process, const struct gp_vgpu_done *done)
+void gp_vgpu_server_ring_tell(struct gp_vgpu_server_process *process,
+			      const struct gp_vgpu_done *done)
 {
 	u32 consumed, unread;
 
@@ -83,11 +87,11 @@ void gp_vm_ring_tell(struct gp_vm_process *process, const struct gp_vgpu_done *d
 	if (unread + process->dones_due + 1 > GP_VGPU_DONE_SLOTS)
 		return;
 	process->dones_due++;
-	gp_vm_ring_done(process, done);
+	gp_vgpu_server_ring_done(process, done);
 }
 
 /* Room for the launch and the completion of one more packet, whatever the client reads. */
-static int check_room(const struct gp_vm_process *process)
+static int check_room(const struct gp_vgpu_server_process *process)
 {
 	u32 consumed = __atomic_load_n(&process->shared->done_ring.consumed, __ATOMIC_ACQUIRE);
 	u32 unread = process->done_produced - consumed;
@@ -100,7 +104,7 @@ static int check_room(const struct gp_vm_process *process)
 	return 0;
 }
 
-static int read_slots(struct gp_vm *vm, struct gp_vm_process *process, u32 count)
+static int read_slots(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process, u32 count)
 {
 	for (u32 i = 0; i < count; i++) {
 		struct gp_vgpu_work slot;
@@ -119,7 +123,7 @@ static int read_slots(struct gp_vm *vm, struct gp_vm_process *process, u32 count
 	return 0;
 }
 
-void gp_vm_ring_forget(struct gp_vm_process *process, u32 queue_id)
+void gp_vgpu_server_ring_forget(struct gp_vgpu_server_process *process, u32 queue_id)
 {
 	u32 produced;
 
@@ -130,7 +134,7 @@ void gp_vm_ring_forget(struct gp_vm_process *process, u32 queue_id)
 		process->work_consumed + (u32)(produced - (u32)process->work_consumed);
 }
 
-int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process)
+int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
 	u32 count;
 	int error;
@@ -150,7 +154,8 @@ int gp_vm_ring_read(struct gp_vm *vm, struct gp_vm_process *process)
 	return error;
 }
 
-void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vgpu_done *done)
+void gp_vgpu_server_ring_done(struct gp_vgpu_server_process *process,
+			      const struct gp_vgpu_done *done)
 {
 	struct gp_vgpu_shared *shared = process->shared;
 
@@ -163,9 +168,9 @@ void gp_vm_ring_done(struct gp_vm_process *process, const struct gp_vgpu_done *d
 	process->dones_new = true;
 }
 
-void gp_vm_ring_notify(struct gp_vm *vm)
+void gp_vgpu_server_ring_notify(struct gp_vgpu_server *vm)
 {
-	for (struct gp_vm_process *p = vm->processes; p; p = p->next) {
+	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
 		if (!p->dones_new)
 			continue;
 		p->dones_new = false;

@@ -3,12 +3,12 @@
 
 #include "vgpu/server/server.h"
 
-static void answered(struct gp_vm *vm, struct gp_vm_request *request);
+static void answered(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
 
 /* The driver's down_interruptible() of runtime_enable_sema, with the mutex given up. */
-static void wait_for_debugger(struct gp_vm *vm, struct gp_vm_request *request)
+static void wait_for_debugger(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 
 	if (process->runtime_posts) {
 		process->runtime_posts--;
@@ -16,43 +16,43 @@ static void wait_for_debugger(struct gp_vm *vm, struct gp_vm_request *request)
 		return;
 	}
 	request->resume = answered;
-	gp_vm_request_park(request);
+	gp_vgpu_server_request_park(request);
 }
 
 /* Nothing else wakes it: not DISABLE, not the debugger's death. */
-void gp_vm_runtime_post(struct gp_vm *vm, struct gp_vm_process *target)
+void gp_vgpu_server_runtime_post(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target)
 {
-	for (struct gp_vm_request *r = target->parked; r; r = r->next)
+	for (struct gp_vgpu_server_request *r = target->parked; r; r = r->next)
 		if (r->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE)) {
-			gp_vm_request_unpark(vm, r);
+			gp_vgpu_server_request_unpark(vm, r);
 			return;
 		}
 	target->runtime_posts++;
 }
 
-static bool is_enable(const struct gp_vm_request *request)
+static bool is_enable(const struct gp_vgpu_server_request *request)
 {
 	return GP_VM_ARGS(request, gp_kfd_runtime_enable_args)->mode_mask & GP_KFD_RUNTIME_ENABLE;
 }
 
-static void done(struct gp_vm *vm, struct gp_vm_request *request)
+static void done(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	(void)vm;
 	request->result = 0;
 }
 
-static void disable_finish(struct gp_vm *vm, struct gp_vm_request *request)
+static void disable_finish(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	request->owner->ttmp_setup = 0;
 	request->resume = done;
-	gp_vm_debug_refresh(vm, request);
+	gp_vgpu_server_debug_refresh(vm, request);
 	if (!request->waiting)
 		done(vm, request);
 }
 
-static void answered(struct gp_vm *vm, struct gp_vm_request *request)
+static void answered(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 
 	process->runtime_retry = request->interrupted;
 	if (request->interrupted)
@@ -63,17 +63,17 @@ static void answered(struct gp_vm *vm, struct gp_vm_request *request)
 		disable_finish(vm, request);
 }
 
-static void notify_debugger(struct gp_vm *vm, struct gp_vm_request *request)
+static void notify_debugger(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	gp_vm_raise(vm, request->owner, NULL, GP_KFD_EC_PROCESS_RUNTIME);
+	gp_vgpu_server_raise(vm, request->owner, NULL, GP_KFD_EC_PROCESS_RUNTIME);
 	wait_for_debugger(vm, request);
 }
 
-static void enable(struct gp_vm *vm, struct gp_vm_request *request)
+static void enable(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	const struct gp_kfd_runtime_enable_args *args =
 		GP_VM_ARGS(request, gp_kfd_runtime_enable_args);
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 
 	if (process->runtime_retry) {
 		/* A debugger that left meanwhile is not waited for; the flag stays, as there. */
@@ -95,14 +95,14 @@ static void enable(struct gp_vm *vm, struct gp_vm_request *request)
 	if (!process->debug.enabled)
 		return;
 	request->resume = notify_debugger;
-	gp_vm_debug_refresh(vm, request); /* the deferred activation */
+	gp_vgpu_server_debug_refresh(vm, request); /* the deferred activation */
 	if (!request->waiting)
 		notify_debugger(vm, request);
 }
 
-static void disable(struct gp_vm *vm, struct gp_vm_request *request)
+static void disable(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
-	struct gp_vm_process *process = request->owner;
+	struct gp_vgpu_server_process *process = request->owner;
 	bool was_enabled = process->runtime_state == GP_KFD_RUNTIME_ENABLED;
 
 	process->runtime_state = GP_KFD_RUNTIME_DISABLED;
@@ -114,13 +114,13 @@ static void disable(struct gp_vm *vm, struct gp_vm_request *request)
 	} else {
 		request->resume = notify_debugger;
 		if (was_enabled)
-			gp_vm_debug_deactivate(vm, process, request);
+			gp_vgpu_server_debug_deactivate(vm, process, request);
 		if (!request->waiting)
 			notify_debugger(vm, request);
 	}
 }
 
-void gp_vm_ioctl_runtime(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_ioctl_runtime(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	request->result = 0;
 	if (is_enable(request))

@@ -15,8 +15,8 @@
 /* Descriptors of one process: each is one of the server's as well. */
 #define MAX_OF_PROCESS 32
 
-struct gp_vm_smi {
-	struct gp_vm_smi *next;
+struct gp_vgpu_server_smi {
+	struct gp_vgpu_server_smi *next;
 	u32 gpu_id;
 	pid_t pid;
 	u64 filter;
@@ -28,7 +28,7 @@ struct gp_vm_smi {
 #define SMI_EVENT_LAST  63
 
 /* False when the client has closed it. */
-static bool read_filter(struct gp_vm_smi *smi)
+static bool read_filter(struct gp_vgpu_server_smi *smi)
 {
 	u64 filter[FIFO_BYTES / sizeof(u64)];
 	ssize_t got;
@@ -39,9 +39,9 @@ static bool read_filter(struct gp_vm_smi *smi)
 	return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void forget_closed(struct gp_vm *vm)
+static void forget_closed(struct gp_vgpu_server *vm)
 {
-	struct gp_vm_smi **at = &vm->smi, *smi;
+	struct gp_vgpu_server_smi **at = &vm->smi, *smi;
 
 	while ((smi = *at)) {
 		if (read_filter(smi)) {
@@ -59,22 +59,23 @@ static unsigned int event_number(const char *text)
 	return (unsigned int)strtoul(text, NULL, 16);
 }
 
-void gp_vm_smi_event(struct gp_vm *vm, u32 gpu_id, pid_t pid, const char *text)
+void gp_vgpu_server_smi_event(struct gp_vgpu_server *vm, u32 gpu_id, pid_t pid, const char *text)
 {
 	unsigned int event = event_number(text);
 
 	if (event < SMI_EVENT_FIRST || event > SMI_EVENT_LAST)
 		return;
 	forget_closed(vm);
-	for (struct gp_vm_smi *smi = vm->smi; smi; smi = smi->next)
+	for (struct gp_vgpu_server_smi *smi = vm->smi; smi; smi = smi->next)
 		if (smi->gpu_id == gpu_id && (!pid || smi->pid == pid) &&
 		    smi->filter >> (event - 1) & 1)
 			(void)!send(smi->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static int open_events(struct gp_vm *vm, struct gp_vm_request *request, u32 gpu_id)
+static int open_events(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
+		       u32 gpu_id)
 {
-	struct gp_vm_smi *smi;
+	struct gp_vgpu_server_smi *smi;
 	u32 count = 0;
 	int ends[2];
 
@@ -98,18 +99,19 @@ static int open_events(struct gp_vm *vm, struct gp_vm_request *request, u32 gpu_
 	return 0;
 }
 
-void gp_vm_ioctl_smi(struct gp_vm *vm, struct gp_vm_request *request)
+void gp_vgpu_server_ioctl_smi(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
 {
 	const struct gp_kfd_smi_events_args *args = GP_VM_ARGS(request, gp_kfd_smi_events_args);
 
 	forget_closed(vm);
-	request->result =
-		gp_vm_device(vm, args->gpuid) ? open_events(vm, request, args->gpuid) : -EINVAL;
+	request->result = gp_vgpu_server_device(vm, args->gpuid)
+				  ? open_events(vm, request, args->gpuid)
+				  : -EINVAL;
 }
 
-void gp_vm_smi_close(struct gp_vm *vm)
+void gp_vgpu_server_smi_close(struct gp_vgpu_server *vm)
 {
-	struct gp_vm_smi *smi;
+	struct gp_vgpu_server_smi *smi;
 
 	while ((smi = vm->smi)) {
 		vm->smi = smi->next;

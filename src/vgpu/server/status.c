@@ -23,7 +23,7 @@ static json_t *mask_json(const u64 *mask)
 	return json_string(text);
 }
 
-static json_t *queue_json(const struct gp_vm_queue *queue)
+static json_t *queue_json(const struct gp_vgpu_server_queue *queue)
 {
 	static const char *const types[] = {"compute", "sdma", "aql", "sdma-xgmi",
 					    "sdma-by-engine"};
@@ -45,27 +45,27 @@ static json_t *queue_json(const struct gp_vm_queue *queue)
 }
 
 /* Calls of the process that wait for a debugger: a DESTROY of a suspended queue, RUNTIME_ENABLE. */
-static json_int_t blocked(const struct gp_vm_process *process)
+static json_int_t blocked(const struct gp_vgpu_server_process *process)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vm_request *r = process->parked; r; r = r->next)
+	for (const struct gp_vgpu_server_request *r = process->parked; r; r = r->next)
 		count++;
 	return count;
 }
 
 /* Calls that wait for their turn, or that others wait for: the process's line. */
-static json_int_t in_line(const struct gp_vm_process *process)
+static json_int_t in_line(const struct gp_vgpu_server_process *process)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vm_request *r = process->requests; r; r = r->next)
+	for (const struct gp_vgpu_server_request *r = process->requests; r; r = r->next)
 		count++;
 	return count;
 }
 
-static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *process,
-			    bool with_queues)
+static json_t *process_json(const struct gp_vgpu_server *vm,
+			    const struct gp_vgpu_server_process *process, bool with_queues)
 {
 	static const char *const states[] = {"disabled", "enabled", "enabled-busy",
 					     "enabled-error"};
@@ -96,7 +96,7 @@ static json_t *process_json(const struct gp_vm *vm, const struct gp_vm_process *
 			 "vram_bytes", vram, "queues", queues);
 }
 
-static json_t *model_json(const struct gp_vm_device *device)
+static json_t *model_json(const struct gp_vgpu_server_device *device)
 {
 	struct gp_model_stats stats;
 
@@ -113,49 +113,51 @@ static json_t *model_json(const struct gp_vm_device *device)
 }
 
 /* Updates that are asked for or under way; those that are over are in the model's figures. */
-static json_int_t pending(const struct gp_vm_device *device)
+static json_int_t pending(const struct gp_vgpu_server_device *device)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vm_update *update = device->updates; update; update = update->next)
+	for (const struct gp_vgpu_server_update *update = device->updates; update;
+	     update = update->next)
 		count++;
 	return count;
 }
 
 /* What the driver sent last, oldest first. */
-static json_t *packets_json(const struct gp_vm_device *device)
+static json_t *packets_json(const struct gp_vgpu_server_device *device)
 {
 	u64 count = GP_MIN(device->packet_count, (u64)GP_VM_PACKETS);
 	json_t *packets = json_array();
 	char text[32];
 
 	for (u64 i = device->packet_count - count; i < device->packet_count; i++) {
-		gp_vm_packet_text(&device->packets[i % GP_VM_PACKETS], text, sizeof(text));
+		gp_vgpu_server_packet_text(&device->packets[i % GP_VM_PACKETS], text, sizeof(text));
 		json_array_append_new(packets, json_string(text));
 	}
 	return packets;
 }
 
-static json_t *device_json(const struct gp_vm_device *device)
+static json_t *device_json(const struct gp_vgpu_server_device *device)
 {
-	const struct gp_gpufile *file = &device->file;
+	const struct gp_vgpu_gpufile *file = &device->file;
 
 	return json_pack(
 		"{s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:o, "
 		"s:I, s:o}",
 		"node", (json_int_t)device->node, "gpu_id", (json_int_t)file->gpu.gpu_id,
 		"render_minor", (json_int_t)file->gpu.render_minor, "gpu", file->name, "title",
-		file->title, "personality", gp_personality_name(file->personality), "gfx_version",
-		(json_int_t)file->gpu.gfx_version, "cus", (json_int_t)file->gpu.cu_count, "xccs",
-		(json_int_t)file->gpu.xcc_count, "vram_bytes", (json_int_t)file->gpu.vram_bytes,
-		"vram_used", (json_int_t)device->vram_used, "hung", device->hung, "resets",
+		file->title, "personality", gp_vgpu_personality_name(file->personality),
+		"gfx_version", (json_int_t)file->gpu.gfx_version, "cus",
+		(json_int_t)file->gpu.cu_count, "xccs", (json_int_t)file->gpu.xcc_count,
+		"vram_bytes", (json_int_t)file->gpu.vram_bytes, "vram_used",
+		(json_int_t)device->vram_used, "hung", device->hung, "resets",
 		(json_int_t)device->resets, "mes", gp_driver_has_mes(file->gpu.gfx_version),
 		"updates_pending", pending(device), "packets", packets_json(device), "packets_sent",
 		(json_int_t)device->packet_count, "model", model_json(device));
 }
 
 /* With the queues of all processes, or without when that would not fit in a message. */
-static char *status_text(struct gp_vm *vm, bool with_queues)
+static char *status_text(struct gp_vgpu_server *vm, bool with_queues)
 {
 	static const char *const eras[] = {
 		[GP_ERA_6_1] = "6.1", [GP_ERA_6_5] = "6.5", [GP_ERA_6_12] = "6.12"};
@@ -164,7 +166,7 @@ static char *status_text(struct gp_vm *vm, bool with_queues)
 
 	for (u32 i = 0; i < vm->device_count; i++)
 		json_array_append_new(devices, device_json(&vm->devices[i]));
-	for (const struct gp_vm_process *p = vm->processes; p; p = p->next)
+	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 		if (!p->dead)
 			json_array_append_new(processes, process_json(vm, p, with_queues));
 	json = json_pack(
@@ -183,7 +185,7 @@ static char *status_text(struct gp_vm *vm, bool with_queues)
 	return text;
 }
 
-int gp_vm_status(struct gp_vm *vm, struct gp_buf *out)
+int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out)
 {
 	char *text = status_text(vm, true);
 

@@ -36,12 +36,12 @@ static void add(struct gp_buf *out, const char *key, u64 value)
 	gp_buf_printf(out, "%s %llu\n", key, (unsigned long long)value);
 }
 
-static void publish(struct gp_files *files, struct gp_buf *text, const char *path)
+static void publish(struct gp_vgpu_files *files, struct gp_buf *text, const char *path)
 {
 	if (text->error)
 		files->error = text->error;
 	else
-		gp_files_write(files, path, gp_buf_str(text), text->len);
+		gp_vgpu_files_write(files, path, gp_buf_str(text), text->len);
 	gp_buf_free(text);
 }
 
@@ -70,14 +70,14 @@ static u64 host_number(const char *path, const char *key, u64 otherwise)
 struct node {
 	u32 cpu_cores, cpu_core_base;
 	u32 memory_banks, caches, links;
-	const struct gp_gpufile *gpu; /* NULL for the CPU */
+	const struct gp_vgpu_gpufile *gpu; /* NULL for the CPU */
 	u32 index;
 };
 
-static void add_shape(struct gp_buf *text, const struct gp_gpufile *gpu, u32 simd_base)
+static void add_shape(struct gp_buf *text, const struct gp_vgpu_gpufile *gpu, u32 simd_base)
 {
-	static const struct gp_gpufile none;
-	const struct gp_gpufile *file = gpu ? gpu : &none;
+	static const struct gp_vgpu_gpufile none;
+	const struct gp_vgpu_gpufile *file = gpu ? gpu : &none;
 
 	add(text, "simd_id_base", simd_base);
 	add(text, "max_waves_per_simd", file->chip.waves_per_simd);
@@ -103,10 +103,10 @@ static void add_shape(struct gp_buf *text, const struct gp_gpufile *gpu, u32 sim
 	add(text, "num_cp_queues", file->cp_queues);
 }
 
-static void node_properties(struct gp_vm *vm, struct gp_files *files, const struct node *node,
-			    u32 number)
+static void node_properties(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			    const struct node *node, u32 number)
 {
-	const struct gp_gpufile *gpu = node->gpu;
+	const struct gp_vgpu_gpufile *gpu = node->gpu;
 	struct gp_buf text = {0};
 	char path[128];
 
@@ -141,7 +141,8 @@ static void node_properties(struct gp_vm *vm, struct gp_files *files, const stru
 	publish(files, &text, path);
 }
 
-static void memory_bank(struct gp_files *files, u32 node, u32 heap, u64 size, u32 width, u32 mhz)
+static void memory_bank(struct gp_vgpu_files *files, u32 node, u32 heap, u64 size, u32 width,
+			u32 mhz)
 {
 	struct gp_buf text = {0};
 	char path[128];
@@ -155,7 +156,8 @@ static void memory_bank(struct gp_files *files, u32 node, u32 heap, u64 size, u3
 	publish(files, &text, path);
 }
 
-static void io_link(struct gp_files *files, u32 node, u32 index, u32 to, u32 type, u32 megabytes)
+static void io_link(struct gp_vgpu_files *files, u32 node, u32 index, u32 to, u32 type,
+		    u32 megabytes)
 {
 	struct gp_buf text = {0};
 	char path[128];
@@ -180,7 +182,8 @@ static void io_link(struct gp_files *files, u32 node, u32 index, u32 to, u32 typ
 #define GPU_CACHES 4
 
 /* One of each kind instead of one for each CU: ROCr and HIP look at sizes only. */
-static void gpu_caches(struct gp_files *files, const struct gp_gpufile *gpu, u32 node, u32 index)
+static void gpu_caches(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 node,
+		       u32 index)
 {
 	const struct {
 		u32 level, kb, line, type;
@@ -212,7 +215,7 @@ static void gpu_caches(struct gp_files *files, const struct gp_gpufile *gpu, u32
 	}
 }
 
-static void cpu_node(struct gp_vm *vm, struct gp_files *files)
+static void cpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct node node = {
@@ -223,22 +226,22 @@ static void cpu_node(struct gp_vm *vm, struct gp_files *files)
 		.links = vm->device_count,
 	};
 
-	gp_files_number(files, 0, TOPOLOGY "/nodes/0/gpu_id");
-	gp_files_text(files, "\n", TOPOLOGY "/nodes/0/name");
+	gp_vgpu_files_number(files, 0, TOPOLOGY "/nodes/0/gpu_id");
+	gp_vgpu_files_text(files, "\n", TOPOLOGY "/nodes/0/name");
 	node_properties(vm, files, &node, 0);
 	memory_bank(files, 0, HEAP_SYSTEM, host_number("/proc/meminfo", "MemTotal", 1 << 20) << 10,
 		    64, 3200);
-	gp_files_directory(files, TOPOLOGY "/nodes/0/caches");
-	gp_files_directory(files, TOPOLOGY "/nodes/0/p2p_links");
+	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/0/caches");
+	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/0/p2p_links");
 	for (u32 i = 0; i < vm->device_count; i++)
 		io_link(files, 0, i, vm->devices[i].node, LINK_PCIE,
 			vm->devices[i].file.pcie_mb_per_s);
 }
 
-static void gpu_node(struct gp_vm *vm, struct gp_files *files, u32 index)
+static void gpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files, u32 index)
 {
-	const struct gp_vm_device *device = &vm->devices[index];
-	const struct gp_gpufile *gpu = &device->file;
+	const struct gp_vgpu_server_device *device = &vm->devices[index];
+	const struct gp_vgpu_gpufile *gpu = &device->file;
 	struct node node = {
 		.memory_banks = 1,
 		.caches = GPU_CACHES,
@@ -248,15 +251,15 @@ static void gpu_node(struct gp_vm *vm, struct gp_files *files, u32 index)
 	};
 	u32 link = 0;
 
-	gp_files_number(files, gpu->gpu.gpu_id, TOPOLOGY "/nodes/%u/gpu_id", device->node);
-	gp_files_text(files, gpu->gpu.gfx_version < 90400 ? "aldebaran\n" : "ip discovery\n",
-		      TOPOLOGY "/nodes/%u/name", device->node);
+	gp_vgpu_files_number(files, gpu->gpu.gpu_id, TOPOLOGY "/nodes/%u/gpu_id", device->node);
+	gp_vgpu_files_text(files, gpu->gpu.gfx_version < 90400 ? "aldebaran\n" : "ip discovery\n",
+			   TOPOLOGY "/nodes/%u/name", device->node);
 	node_properties(vm, files, &node, device->node);
 	memory_bank(files, device->node, HEAP_FB_PUBLIC, gpu->gpu.vram_bytes, gpu->memory_width,
 		    gpu->memory_mhz);
 	gpu_caches(files, gpu, device->node, index);
-	gp_files_directory(files, TOPOLOGY "/nodes/%u/p2p_links", device->node);
-	gp_files_directory(files, TOPOLOGY "/nodes/%u/perf", device->node);
+	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/%u/p2p_links", device->node);
+	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/%u/perf", device->node);
 	io_link(files, device->node, link++, 0, LINK_PCIE, gpu->pcie_mb_per_s);
 	for (u32 i = 0; i < vm->device_count; i++)
 		if (i != index)
@@ -265,55 +268,56 @@ static void gpu_node(struct gp_vm *vm, struct gp_files *files, u32 index)
 }
 
 /* The PCI device and its render node, as far as libdrm and monitors look. */
-static void drm_device(struct gp_files *files, const struct gp_gpufile *gpu, u32 index)
+static void drm_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile *gpu, u32 index)
 {
 	u32 minor = gpu->gpu.render_minor, bus = gpu->location_id >> 8;
 	char pci[64], target[128], text[256];
 
 	snprintf(pci, sizeof(pci), "/sys/devices/pci0000:%02x/0000:%02x:00.0", bus, bus);
 	snprintf(text, sizeof(text), "0x%04x\n", AMD_VENDOR);
-	gp_files_text(files, text, "%s/vendor", pci);
+	gp_vgpu_files_text(files, text, "%s/vendor", pci);
 	snprintf(text, sizeof(text), "0x%04x\n", gpu->gpu.device_id);
-	gp_files_text(files, text, "%s/device", pci);
+	gp_vgpu_files_text(files, text, "%s/device", pci);
 	snprintf(text, sizeof(text), "0x%02x\n", gpu->gpu.pci_revision);
-	gp_files_text(files, text, "%s/revision", pci);
+	gp_vgpu_files_text(files, text, "%s/revision", pci);
 	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_vendor);
-	gp_files_text(files, text, "%s/subsystem_vendor", pci);
+	gp_vgpu_files_text(files, text, "%s/subsystem_vendor", pci);
 	snprintf(text, sizeof(text), "0x%04x\n", gpu->subsystem_device);
-	gp_files_text(files, text, "%s/subsystem_device", pci);
-	gp_files_text(files, "0x120000\n", "%s/class", pci);
-	gp_files_text(files, "-1\n", "%s/numa_node", pci);
+	gp_vgpu_files_text(files, text, "%s/subsystem_device", pci);
+	gp_vgpu_files_text(files, "0x120000\n", "%s/class", pci);
+	gp_vgpu_files_text(files, "-1\n", "%s/numa_node", pci);
 	snprintf(text, sizeof(text), "%016llx\n", (unsigned long long)gpu->unique_id);
-	gp_files_text(files, text, "%s/unique_id", pci);
+	gp_vgpu_files_text(files, text, "%s/unique_id", pci);
 	snprintf(text, sizeof(text),
 		 "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
 		 "PCI_SLOT_NAME=0000:%02x:00.0\n",
 		 AMD_VENDOR, gpu->gpu.device_id, gpu->subsystem_vendor, gpu->subsystem_device, bus);
-	gp_files_text(files, text, "%s/uevent", pci);
-	gp_files_number(files, gpu->gpu.vram_bytes, "%s/mem_info_vram_total", pci);
-	gp_files_number(files, 0, "%s/mem_info_vram_used", pci);
-	gp_files_link(files, "../../../bus/pci", "%s/subsystem", pci);
-	gp_files_link(files, "../../../bus/pci/drivers/amdgpu", "%s/driver", pci);
+	gp_vgpu_files_text(files, text, "%s/uevent", pci);
+	gp_vgpu_files_number(files, gpu->gpu.vram_bytes, "%s/mem_info_vram_total", pci);
+	gp_vgpu_files_number(files, 0, "%s/mem_info_vram_used", pci);
+	gp_vgpu_files_link(files, "../../../bus/pci", "%s/subsystem", pci);
+	gp_vgpu_files_link(files, "../../../bus/pci/drivers/amdgpu", "%s/driver", pci);
 
 	snprintf(text, sizeof(text), "226:%u\n", minor);
-	gp_files_text(files, text, "%s/drm/renderD%u/dev", pci, minor);
+	gp_vgpu_files_text(files, text, "%s/drm/renderD%u/dev", pci, minor);
 	snprintf(text, sizeof(text),
 		 "MAJOR=226\nMINOR=%u\nDEVNAME=dri/renderD%u\nDEVTYPE=drm_minor\n", minor, minor);
-	gp_files_text(files, text, "%s/drm/renderD%u/uevent", pci, minor);
-	gp_files_link(files, "../..", "%s/drm/renderD%u/device", pci, minor);
+	gp_vgpu_files_text(files, text, "%s/drm/renderD%u/uevent", pci, minor);
+	gp_vgpu_files_link(files, "../..", "%s/drm/renderD%u/device", pci, minor);
 	snprintf(target, sizeof(target), "../..%s/drm/renderD%u", pci + 4, minor);
-	gp_files_link(files, target, "/sys/dev/char/226:%u", minor);
-	gp_files_link(files, target, "/sys/class/drm/renderD%u", minor);
+	gp_vgpu_files_link(files, target, "/sys/dev/char/226:%u", minor);
+	gp_vgpu_files_link(files, target, "/sys/class/drm/renderD%u", minor);
 	snprintf(target, sizeof(target), "../../..%s", pci + 4);
-	gp_files_link(files, target, "/sys/bus/pci/devices/0000:%02x:00.0", bus);
-	gp_files_link(files, "../../../../module/amdgpu", "/sys/bus/pci/drivers/amdgpu/module");
+	gp_vgpu_files_link(files, target, "/sys/bus/pci/devices/0000:%02x:00.0", bus);
+	gp_vgpu_files_link(files, "../../../../module/amdgpu",
+			   "/sys/bus/pci/drivers/amdgpu/module");
 	snprintf(target, sizeof(target), "../../../..%s", pci + 4);
-	gp_files_link(files, target, "/sys/bus/pci/drivers/amdgpu/0000:%02x:00.0", bus);
-	gp_files_device(files, "/dev/dri/renderD%u", minor);
+	gp_vgpu_files_link(files, target, "/sys/bus/pci/drivers/amdgpu/0000:%02x:00.0", bus);
+	gp_vgpu_files_device(files, "/dev/dri/renderD%u", minor);
 	(void)index;
 }
 
-static void module_files(struct gp_vm *vm, struct gp_files *files)
+static void module_files(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 {
 	struct gp_buf modules = {0}, host = {0};
 
@@ -323,42 +327,43 @@ static void module_files(struct gp_vm *vm, struct gp_files *files)
 		gp_buf_add(&modules, gp_buf_str(&host), host.len);
 	gp_buf_free(&host);
 	publish(files, &modules, "/proc/modules");
-	gp_files_text(files, "live\n", "/sys/module/amdgpu/initstate");
-	gp_files_number(files, 1, "/sys/module/amdgpu/refcnt");
-	gp_files_number(files, 12345678, "/sys/module/amdgpu/coresize");
-	gp_files_directory(files, "/sys/module/amdgpu/holders");
-	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/sched_policy");
-	gp_files_number(files, 1, "/sys/module/amdgpu/parameters/cwsr_enable");
-	gp_files_number(files, 8, "/sys/module/amdgpu/parameters/num_kcq");
-	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/hws_max_conc_proc");
-	gp_files_number(files, 0, "/sys/module/amdgpu/parameters/mes");
-	gp_files_number(files, 4096, "/sys/module/amdgpu/parameters/max_num_of_queues_per_device");
-	gp_files_number(files, vm->options.preemption_timeout_ms,
-			"/sys/module/amdgpu/parameters/queue_preemption_timeout_ms");
+	gp_vgpu_files_text(files, "live\n", "/sys/module/amdgpu/initstate");
+	gp_vgpu_files_number(files, 1, "/sys/module/amdgpu/refcnt");
+	gp_vgpu_files_number(files, 12345678, "/sys/module/amdgpu/coresize");
+	gp_vgpu_files_directory(files, "/sys/module/amdgpu/holders");
+	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/sched_policy");
+	gp_vgpu_files_number(files, 1, "/sys/module/amdgpu/parameters/cwsr_enable");
+	gp_vgpu_files_number(files, 8, "/sys/module/amdgpu/parameters/num_kcq");
+	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/hws_max_conc_proc");
+	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/mes");
+	gp_vgpu_files_number(files, 4096,
+			     "/sys/module/amdgpu/parameters/max_num_of_queues_per_device");
+	gp_vgpu_files_number(files, vm->options.preemption_timeout_ms,
+			     "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms");
 }
 
-int gp_vm_tree_create(struct gp_vm *vm)
+int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm)
 {
-	struct gp_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = vm->options.directory};
 
-	gp_files_directory(&files, TOPOLOGY);
-	gp_files_number(&files, GENERATION, TOPOLOGY "/generation_id");
-	gp_files_text(&files, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n",
-		      TOPOLOGY "/system_properties");
+	gp_vgpu_files_directory(&files, TOPOLOGY);
+	gp_vgpu_files_number(&files, GENERATION, TOPOLOGY "/generation_id");
+	gp_vgpu_files_text(&files, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n",
+			   TOPOLOGY "/system_properties");
 	cpu_node(vm, &files);
 	for (u32 i = 0; i < vm->device_count; i++) {
 		gpu_node(vm, &files, i);
 		drm_device(&files, &vm->devices[i].file, i);
 	}
-	gp_files_text(&files, "MAJOR=511\nMINOR=0\nDEVNAME=kfd\n", GP_TREE_KFD "/uevent");
-	gp_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
-	gp_files_directory(&files, GP_TREE_PROC);
-	gp_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
-	gp_files_device(&files, "/dev/kfd");
+	gp_vgpu_files_text(&files, "MAJOR=511\nMINOR=0\nDEVNAME=kfd\n", GP_TREE_KFD "/uevent");
+	gp_vgpu_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
+	gp_vgpu_files_directory(&files, GP_TREE_PROC);
+	gp_vgpu_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
+	gp_vgpu_files_device(&files, "/dev/kfd");
 	module_files(vm, &files);
-	gp_vm_tree_debugfs(vm, &files);
-	gp_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
-	gp_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",
-		      GP_TREE_DEBUGFS "/mem_limit");
+	gp_vgpu_server_tree_debugfs(vm, &files);
+	gp_vgpu_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
+	gp_vgpu_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",
+			   GP_TREE_DEBUGFS "/mem_limit");
 	return files.error;
 }

@@ -11,6 +11,6 @@
 #define GP_TREE_DEBUGFS "/sys/kernel/debug/kfd"
 
 /* Writes hqds, mqds and rls as they are now. */
-void gp_vm_tree_debugfs(struct gp_vm *vm, struct gp_files *files);
+void gp_vgpu_server_tree_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files);
 
 #endif

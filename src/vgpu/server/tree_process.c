@@ -24,13 +24,14 @@ static u32 sysfs_type(u32 ioctl_type)
 }
 
 /* CUs that hold waves of the process, by the driver's arithmetic: whole CUs' worth of waves. */
-static u32 cu_occupancy(const struct gp_vm_process *process, const struct gp_vm_device *device)
+static u32 cu_occupancy(const struct gp_vgpu_server_process *process,
+			const struct gp_vgpu_server_device *device)
 {
 	u32 per_cu = device->file.chip.simd_per_cu * device->file.chip.waves_per_simd;
 	u32 waves = 0;
 
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
-		const struct gp_vm_queue *queue = process->queues[id];
+		const struct gp_vgpu_server_queue *queue = process->queues[id];
 		struct gp_model_queue_state state;
 
 		if (queue && queue->device == device &&
@@ -41,69 +42,71 @@ static u32 cu_occupancy(const struct gp_vm_process *process, const struct gp_vm_
 }
 
 /* The files whose contents change while the process lives; `base` is its directory. */
-static void write_figures(struct gp_vm *vm, struct gp_files *files,
-			  const struct gp_vm_process *process, const char *base)
+static void write_figures(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			  const struct gp_vgpu_server_process *process, const char *base)
 {
 	for (u32 i = 0; i < vm->device_count; i++) {
-		const struct gp_vm_device *device = &vm->devices[i];
+		const struct gp_vgpu_server_device *device = &vm->devices[i];
 		u32 gpu = device->file.gpu.gpu_id;
 
-		gp_files_number(files, process->vram_used[i], "%s/vram_%u", base, gpu);
-		gp_files_number(files, process->sdma_ns[i] / NS_PER_US, "%s/sdma_%u", base, gpu);
-		gp_files_number(files, cu_occupancy(process, device), "%s/stats_%u/cu_occupancy",
-				base, gpu);
-		gp_files_number(files, process->evicted_raw_ns[i] / NS_PER_MS,
-				"%s/stats_%u/evicted_ms", base, gpu);
+		gp_vgpu_files_number(files, process->vram_used[i], "%s/vram_%u", base, gpu);
+		gp_vgpu_files_number(files, process->sdma_ns[i] / NS_PER_US, "%s/sdma_%u", base,
+				     gpu);
+		gp_vgpu_files_number(files, cu_occupancy(process, device),
+				     "%s/stats_%u/cu_occupancy", base, gpu);
+		gp_vgpu_files_number(files, process->evicted_raw_ns[i] / NS_PER_MS,
+				     "%s/stats_%u/evicted_ms", base, gpu);
 	}
 }
 
 /* Queue files have no newline at their end in the driver. */
-static void write_queue_size(struct gp_files *files, const struct gp_vm_queue *queue,
+static void write_queue_size(struct gp_vgpu_files *files, const struct gp_vgpu_server_queue *queue,
 			     const char *base)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%u", queue->args.ring_size);
-	gp_files_text(files, text, "%s/size", base);
+	gp_vgpu_files_text(files, text, "%s/size", base);
 }
 
-static void add_queue(struct gp_files *files, const struct gp_vm_queue *queue, const char *path)
+static void add_queue(struct gp_vgpu_files *files, const struct gp_vgpu_server_queue *queue,
+		      const char *path)
 {
 	char text[32];
 
-	gp_files_begin(files);
+	gp_vgpu_files_begin(files);
 	snprintf(text, sizeof(text), "%u", queue->device->file.gpu.gpu_id);
-	gp_files_text(files, text, "%s/gpuid", gp_files_staging());
+	gp_vgpu_files_text(files, text, "%s/gpuid", gp_vgpu_files_staging());
 	snprintf(text, sizeof(text), "%u", sysfs_type(queue->args.queue_type));
-	gp_files_text(files, text, "%s/type", gp_files_staging());
-	write_queue_size(files, queue, gp_files_staging());
-	gp_files_publish(files, path);
+	gp_vgpu_files_text(files, text, "%s/type", gp_vgpu_files_staging());
+	write_queue_size(files, queue, gp_vgpu_files_staging());
+	gp_vgpu_files_publish(files, path);
 }
 
-static void add_process(struct gp_vm *vm, struct gp_files *files,
-			const struct gp_vm_process *process)
+static void add_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			const struct gp_vgpu_server_process *process)
 {
-	const char *base = gp_files_staging();
+	const char *base = gp_vgpu_files_staging();
 	char path[96];
 
-	gp_files_begin(files);
-	gp_files_number(files, process->pasid, "%s/pasid", base);
-	gp_files_directory(files, "%s/queues", base);
+	gp_vgpu_files_begin(files);
+	gp_vgpu_files_number(files, process->pasid, "%s/pasid", base);
+	gp_vgpu_files_directory(files, "%s/queues", base);
 	write_figures(vm, files, process, base);
 	for (u32 i = 0; i < vm->device_count; i++) {
 		u32 gpu = vm->devices[i].file.gpu.gpu_id;
 
-		gp_files_number(files, 0, "%s/counters_%u/faults", base, gpu);
-		gp_files_number(files, 0, "%s/counters_%u/page_in", base, gpu);
-		gp_files_number(files, 0, "%s/counters_%u/page_out", base, gpu);
+		gp_vgpu_files_number(files, 0, "%s/counters_%u/faults", base, gpu);
+		gp_vgpu_files_number(files, 0, "%s/counters_%u/page_in", base, gpu);
+		gp_vgpu_files_number(files, 0, "%s/counters_%u/page_out", base, gpu);
 	}
 	snprintf(path, sizeof(path), GP_TREE_PROC "/%d", (int)process->pid);
-	gp_files_publish(files, path);
+	gp_vgpu_files_publish(files, path);
 }
 
 /* Removes what is there and has no queue, adds what has a queue and is not there. */
-static void sync_queues(struct gp_vm *vm, struct gp_files *files,
-			const struct gp_vm_process *process)
+static void sync_queues(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			const struct gp_vgpu_server_process *process)
 {
 	u64 there[GP_VGPU_MAX_QUEUES / 64] = {0};
 	struct gp_names names = {0};
@@ -122,7 +125,7 @@ static void sync_queues(struct gp_vm *vm, struct gp_files *files,
 		snprintf(path, sizeof(path), GP_TREE_PROC "/%d/queues/%u", (int)process->pid,
 			 (u32)id);
 		if (!process->queues[id])
-			gp_files_remove(files, path);
+			gp_vgpu_files_remove(files, path);
 	}
 	gp_names_free(&names);
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
@@ -133,9 +136,9 @@ static void sync_queues(struct gp_vm *vm, struct gp_files *files,
 	}
 }
 
-void gp_vm_tree_process(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
 {
-	struct gp_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = vm->options.directory};
 	char root[PATH_MAX];
 
 	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, vm->options.directory);
@@ -147,19 +150,20 @@ void gp_vm_tree_process(struct gp_vm *vm, struct gp_vm_process *process)
 			(int)process->pid, strerror(-files.error));
 }
 
-void gp_vm_tree_process_gone(struct gp_vm *vm, struct gp_vm_process *process)
+void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
+				      struct gp_vgpu_server_process *process)
 {
-	struct gp_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = vm->options.directory};
 	char path[96];
 
 	snprintf(path, sizeof(path), GP_TREE_PROC "/%d", (int)process->pid);
-	gp_files_remove(&files, path);
+	gp_vgpu_files_remove(&files, path);
 }
 
 /* ---- refresh ---- */
 
-static void refresh_process(struct gp_vm *vm, struct gp_files *files,
-			    const struct gp_vm_process *process)
+static void refresh_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			    const struct gp_vgpu_server_process *process)
 {
 	char base[96], path[128];
 
@@ -183,18 +187,19 @@ static bool starts_with(const char **path, const char *prefix)
 	return true;
 }
 
-static void refresh_debugfs(struct gp_vm *vm, struct gp_files *files, const char *name)
+static void refresh_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+			    const char *name)
 {
-	void (*make)(struct gp_vm *, struct gp_buf *) = NULL;
+	void (*make)(struct gp_vgpu_server *, struct gp_buf *) = NULL;
 	struct gp_buf text = {0};
 	char path[64];
 
 	if (strcmp(name, "hqds") == 0)
-		make = gp_vm_debugfs_hqds;
+		make = gp_vgpu_server_debugfs_hqds;
 	else if (strcmp(name, "mqds") == 0)
-		make = gp_vm_debugfs_mqds;
+		make = gp_vgpu_server_debugfs_mqds;
 	else if (strcmp(name, "rls") == 0)
-		make = gp_vm_debugfs_rls;
+		make = gp_vgpu_server_debugfs_rls;
 	if (!make)
 		return;
 	make(vm, &text);
@@ -202,31 +207,31 @@ static void refresh_debugfs(struct gp_vm *vm, struct gp_files *files, const char
 	if (text.error)
 		files->error = text.error;
 	else
-		gp_files_write(files, path, gp_buf_str(&text), text.len);
+		gp_vgpu_files_write(files, path, gp_buf_str(&text), text.len);
 	gp_buf_free(&text);
 }
 
-void gp_vm_tree_debugfs(struct gp_vm *vm, struct gp_files *files)
+void gp_vgpu_server_tree_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 {
 	refresh_debugfs(vm, files, "hqds");
 	refresh_debugfs(vm, files, "mqds");
 	refresh_debugfs(vm, files, "rls");
 }
 
-static void refresh_vram(struct gp_vm *vm, struct gp_files *files)
+static void refresh_vram(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 {
 	for (u32 i = 0; i < vm->device_count; i++) {
 		u32 bus = vm->devices[i].file.location_id >> 8;
 
-		gp_files_number(files, vm->devices[i].vram_used,
-				"/sys/devices/pci0000:%02x/0000:%02x:00.0/mem_info_vram_used", bus,
-				bus);
+		gp_vgpu_files_number(files, vm->devices[i].vram_used,
+				     "/sys/devices/pci0000:%02x/0000:%02x:00.0/mem_info_vram_used",
+				     bus, bus);
 	}
 }
 
-int gp_vm_tree_refresh(struct gp_vm *vm, const char *path)
+int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path)
 {
-	struct gp_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = vm->options.directory};
 
 	if (starts_with(&path, GP_TREE_DEBUGFS "/")) {
 		refresh_debugfs(vm, &files, path);
@@ -234,7 +239,7 @@ int gp_vm_tree_refresh(struct gp_vm *vm, const char *path)
 		   starts_with(&path, GP_TREE_CLASS "/proc/")) {
 		long pid = strtol(path, NULL, 10);
 
-		for (struct gp_vm_process *p = vm->processes; p; p = p->next)
+		for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
 			if (p->pid == pid && !p->dead)
 				refresh_process(vm, &files, p);
 	} else if (strstr(path, "/mem_info_vram_used")) {

@@ -32,12 +32,12 @@ static u64 scale(u64 a, u64 b, u64 c)
 	return product > UINT64_MAX ? UINT64_MAX : (u64)product;
 }
 
-u64 gp_vm_now(const struct gp_vm *vm)
+u64 gp_vgpu_server_now(const struct gp_vgpu_server *vm)
 {
 	return vm->now_ns;
 }
 
-void gp_vm_tick(struct gp_vm *vm)
+void gp_vgpu_server_tick(struct gp_vgpu_server *vm)
 {
 	u64 raw = GP_MAX(vm->host.raw_ns(vm->host.context), vm->raw_epoch_ns);
 	u64 passed = scale(raw - vm->raw_epoch_ns, vm->options.speed_permille, PERMILLE);
@@ -48,15 +48,16 @@ void gp_vm_tick(struct gp_vm *vm)
 		due = vm->hold_at_ns;
 	}
 	vm->due_ns = GP_MAX(vm->due_ns, due);
-	/* Time in which nothing happens costs nothing; the rest is gp_vm_advance()'s. */
-	vm->now_ns = GP_MAX(vm->now_ns, GP_MIN(vm->due_ns, gp_vm_next(vm)));
+	/* Time in which nothing happens costs nothing; the rest is gp_vgpu_server_advance()'s. */
+	vm->now_ns = GP_MAX(vm->now_ns, GP_MIN(vm->due_ns, gp_vgpu_server_next(vm)));
 }
 
-void gp_vm_hold(struct gp_vm *vm, u64 until_ns, const struct gp_vm_connection *holder)
+void gp_vgpu_server_hold(struct gp_vgpu_server *vm, u64 until_ns,
+			 const struct gp_vgpu_server_connection *holder)
 {
 	bool endless = until_ns > GP_MODEL_TIME_MAX;
 
-	gp_vm_tick(vm);
+	gp_vgpu_server_tick(vm);
 	vm->hold_at_ns = endless ? GP_MODEL_NEVER : vm->due_ns + until_ns;
 	vm->holder = endless ? NULL : holder;
 }
@@ -65,7 +66,7 @@ void gp_vm_hold(struct gp_vm *vm, u64 until_ns, const struct gp_vm_connection *h
  * Rounded up: at that moment the model's clock has reached model_ns, or will if the machine does
  * not fall behind any more.
  */
-u64 gp_vm_raw_time(const struct gp_vm *vm, u64 model_ns)
+u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *vm, u64 model_ns)
 {
 	u64 speed = vm->options.speed_permille;
 
@@ -85,7 +86,7 @@ static u64 monotonic_raw(void *context)
 
 /* ---- other processes ---- */
 
-static void status_line(const char *line, const char *end, struct gp_vm_task *out)
+static void status_line(const char *line, const char *end, struct gp_vgpu_server_task *out)
 {
 	u32 value;
 
@@ -97,14 +98,14 @@ static void status_line(const char *line, const char *end, struct gp_vm_task *ou
 		out->has_memory = true; /* kernel threads and the dead have no such line */
 }
 
-static int read_task(void *context, pid_t tid, struct gp_vm_task *out)
+static int read_task(void *context, pid_t tid, struct gp_vgpu_server_task *out)
 {
 	struct gp_buf text = {0};
 	char path[64];
 	int error;
 
 	(void)context;
-	*out = (struct gp_vm_task){0};
+	*out = (struct gp_vgpu_server_task){0};
 	if (tid <= 0)
 		return -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
@@ -131,7 +132,7 @@ static void write_memory(void *context, pid_t pid, u64 address, const void *data
 
 /* ---- devices ---- */
 
-static int make_model(struct gp_vm *vm, struct gp_vm_device *device)
+static int make_model(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
 {
 	struct gp_model_config config = {
 		.chip = device->file.chip,
@@ -151,31 +152,32 @@ static int make_model(struct gp_vm *vm, struct gp_vm_device *device)
 		device->model_memory = NULL;
 		return -ENOMEM;
 	}
-	device->by_model = calloc(GP_KFD_DEVICE_QUEUES, sizeof(struct gp_vm_queue *));
-	device->owners = calloc(GP_VM_MODEL_PROCESSES, sizeof(struct gp_vm_process *));
+	device->by_model = calloc(GP_KFD_DEVICE_QUEUES, sizeof(struct gp_vgpu_server_queue *));
+	device->owners = calloc(GP_VM_MODEL_PROCESSES, sizeof(struct gp_vgpu_server_process *));
 	device->owned = calloc(GP_VM_MODEL_PROCESSES, sizeof(u32));
 	if (!device->by_model || !device->owners || !device->owned)
 		return -ENOMEM;
 	return gp_model_init(&device->model, device->model_memory, device->model_bytes, &config);
 }
 
-static int add_device(struct gp_vm *vm, const struct gp_gpufile *file, u32 index)
+static int add_device(struct gp_vgpu_server *vm, const struct gp_vgpu_gpufile *file, u32 index)
 {
-	struct gp_vm_device *device = &vm->devices[index];
+	struct gp_vgpu_server_device *device = &vm->devices[index];
 
-	gp_gpufile_place(&device->file, file, index, vm->options.gpu_count);
+	gp_vgpu_gpufile_place(&device->file, file, index, vm->options.gpu_count);
 	device->index = index;
 	device->node = index + 1;
 	vm->device_count = index + 1;
 	return make_model(vm, device);
 }
 
-int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const struct gp_gpufile *file,
-	       const struct gp_vm_host *host, struct gp_diag *diag)
+int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+			const struct gp_vgpu_gpufile *file, const struct gp_vgpu_server_host *host,
+			struct gp_diag *diag)
 {
 	int error = 0;
 
-	*vm = (struct gp_vm){
+	*vm = (struct gp_vgpu_server){
 		.options = *options,
 		.host = *host,
 		.diag = diag,
@@ -196,14 +198,14 @@ int gp_vm_init(struct gp_vm *vm, const struct gp_vm_options *options, const stru
 	for (u32 i = 0; i < options->gpu_count && !error; i++)
 		error = add_device(vm, file, i);
 	if (error)
-		gp_vm_fini(vm);
+		gp_vgpu_server_fini(vm);
 	return error;
 }
 
-static void free_device(struct gp_vm_device *device)
+static void free_device(struct gp_vgpu_server_device *device)
 {
-	struct gp_vm_update *update;
-	struct gp_vm_queue *queue;
+	struct gp_vgpu_server_update *update;
+	struct gp_vgpu_server_queue *queue;
 
 	while ((update = device->updates)) {
 		device->updates = update->next;
@@ -218,23 +220,23 @@ static void free_device(struct gp_vm_device *device)
 	free(device->owned);
 	if (device->model_memory)
 		munmap(device->model_memory, device->model_bytes);
-	gp_gpufile_free(&device->file);
+	gp_vgpu_gpufile_free(&device->file);
 }
 
-void gp_vm_fini(struct gp_vm *vm)
+void gp_vgpu_server_fini(struct gp_vgpu_server *vm)
 {
 	while (vm->processes)
-		gp_vm_process_remove(vm, vm->processes);
-	gp_vm_bury(vm);
+		gp_vgpu_server_process_remove(vm, vm->processes);
+	gp_vgpu_server_bury(vm);
 	for (u32 i = 0; i < vm->device_count; i++)
 		free_device(&vm->devices[i]);
 	vm->device_count = 0;
-	gp_vm_smi_close(vm);
+	gp_vgpu_server_smi_close(vm);
 }
 
 /* ---- the socket ---- */
 
-static int listen_at(struct gp_vm *vm)
+static int listen_at(struct gp_vgpu_server *vm)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t len = (size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
@@ -250,20 +252,20 @@ static int listen_at(struct gp_vm *vm)
 	if (bind(vm->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, 0600) || listen(vm->listen_fd, BACKLOG))
 		return gp_fail(vm->diag, -errno, "%s: %s", address.sun_path, strerror(errno));
-	return gp_vm_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL);
+	return gp_vgpu_server_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL);
 }
 
-int gp_vm_start(struct gp_vm *vm, const struct gp_vm_options *options,
-		const struct gp_gpufile *file, struct gp_diag *diag)
+int gp_vgpu_server_start(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+			 const struct gp_vgpu_gpufile *file, struct gp_diag *diag)
 {
-	static const struct gp_vm_host host = {
+	static const struct gp_vgpu_server_host host = {
 		.raw_ns = monotonic_raw,
 		.task = read_task,
-		.reply = gp_vm_connection_reply,
+		.reply = gp_vgpu_server_connection_reply,
 		.write = write_memory,
-		.peer = gp_vm_peer,
+		.peer = gp_vgpu_server_peer,
 	};
-	int error = gp_vm_init(vm, options, file, &host, diag);
+	int error = gp_vgpu_server_init(vm, options, file, &host, diag);
 
 	if (error)
 		return error;
@@ -272,11 +274,11 @@ int gp_vm_start(struct gp_vm *vm, const struct gp_vm_options *options,
 	if (!vm->message || vm->epoll_fd < 0)
 		error = -ENOMEM;
 	if (!error)
-		error = gp_vm_tree_create(vm);
+		error = gp_vgpu_server_tree_create(vm);
 	if (!error)
 		error = listen_at(vm);
 	if (error)
-		gp_vm_stop(vm);
+		gp_vgpu_server_stop(vm);
 	return error;
 }
 
@@ -287,14 +289,14 @@ static void close_if_open(int *fd)
 	*fd = -1;
 }
 
-void gp_vm_stop(struct gp_vm *vm)
+void gp_vgpu_server_stop(struct gp_vgpu_server *vm)
 {
 	char path[4096];
 
-	for (struct gp_vm_connection *c = vm->connections; c; c = c->next)
-		gp_vm_connection_close(vm, c);
-	gp_vm_connections_reap(vm);
-	gp_vm_fini(vm);
+	for (struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next)
+		gp_vgpu_server_connection_close(vm, c);
+	gp_vgpu_server_connections_reap(vm);
+	gp_vgpu_server_fini(vm);
 	if (vm->listen_fd >= 0) {
 		snprintf(path, sizeof(path), "%s/%s", vm->options.directory, GP_VGPU_SOCKET);
 		(void)unlink(path);

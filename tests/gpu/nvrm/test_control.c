@@ -1,11 +1,11 @@
 /* Stopping, starting and sharing, end to end: a program, its descriptors, the manager. */
 #include "rig.h"
 
-static const struct gp_control_ops *const ops = &gp_nvrm_control;
+static const struct gp_gpu_control_ops *const ops = &gp_nvrm_control;
 
 static void stop(struct rig *rig, u32 queues)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 
 	assert_int_equal(ops->suspend(rig->control, NULL, 0, 0, &done), 0);
 	assert_int_equal(done.queues, queues);
@@ -13,7 +13,7 @@ static void stop(struct rig *rig, u32 queues)
 
 static void go(struct rig *rig)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 
 	assert_int_equal(ops->resume(rig->control, NULL, 0, &done), 0);
 }
@@ -25,7 +25,7 @@ static u64 switches(const struct rig *rig)
 
 static void suspend_stops_kernels_and_not_copies_and_resume_undoes_it(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -74,8 +74,8 @@ static void suspend_with_copies_stops_both_and_resume_starts_both(void **state)
 
 static void copies_go_on_when_only_kernels_are_to_stand_still_any_more(void **state)
 {
-	struct gp_control_queues list = {0};
-	struct gp_control_done done;
+	struct gp_gpu_control_queues list = {0};
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -125,7 +125,7 @@ static void copy_channels_made_later_are_stopped_too(void **state)
 
 static void a_stop_of_copies_that_fails_half_way_leaves_everything_running(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -141,7 +141,7 @@ static void a_stop_of_copies_that_fails_half_way_leaves_everything_running(void 
 
 static void a_repeat_makes_no_call_that_would_change_nothing(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -192,8 +192,8 @@ static void contexts_channels_and_clients_made_later_are_stopped_too(void **stat
 
 static void single_groups_are_stopped_by_their_id(void **state)
 {
-	struct gp_control_queues list = {0};
-	struct gp_control_done done;
+	struct gp_gpu_control_queues list = {0};
+	struct gp_gpu_control_done done;
 	struct rig rig;
 	u32 ids[2], unknown = 0x1234;
 
@@ -230,7 +230,7 @@ static void single_groups_are_stopped_by_their_id(void **state)
 
 static void a_context_freed_while_stopped_is_nobodys_loss(void **state)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 	struct rig rig;
 
 	(void)state;
@@ -256,7 +256,7 @@ static void a_context_freed_while_stopped_is_nobodys_loss(void **state)
 
 static void a_stop_that_fails_half_way_leaves_everything_running(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -274,7 +274,7 @@ static void a_stop_that_fails_half_way_leaves_everything_running(void **state)
 
 static void another_layout_is_reported_and_stops_nothing(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 
 	(void)state;
@@ -359,8 +359,8 @@ static void await_release(struct rig *rig)
 
 static void a_process_that_exits_while_stopped_goes_away(void **state)
 {
-	struct gp_control_queues list = {0};
-	struct gp_control_done done;
+	struct gp_gpu_control_queues list = {0};
+	struct gp_gpu_control_done done;
 	struct rig rig;
 	int result;
 
@@ -414,7 +414,7 @@ static void groups_that_appear_while_it_is_held_are_found_by_pumping(void **stat
 
 static void what_a_listing_found_first_is_stopped_by_pumping_too(void **state)
 {
-	struct gp_control_queues list = {0};
+	struct gp_gpu_control_queues list = {0};
 	struct rig rig;
 	time_t end = time(NULL) + 60;
 
@@ -440,8 +440,8 @@ static void what_a_listing_found_first_is_stopped_by_pumping_too(void **state)
 
 static void what_is_let_go_by_name_and_what_comes_after_stays_running(void **state)
 {
-	struct gp_control_queues list = {0};
-	struct gp_control_done done;
+	struct gp_gpu_control_queues list = {0};
+	struct gp_gpu_control_done done;
 	struct rig rig;
 	time_t end = time(NULL) + 60;
 

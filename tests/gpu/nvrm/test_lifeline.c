@@ -1,7 +1,7 @@
 /* Whoever stopped a process may die, hang or be stopped at any point: the process runs again. */
 #include "rig.h"
 
-static const struct gp_control_ops *const ops = &gp_nvrm_control;
+static const struct gp_gpu_control_ops *const ops = &gp_nvrm_control;
 
 #define MS 1000000ull
 
@@ -21,7 +21,7 @@ static void tell(int fd, char letter)
 static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 {
 	struct gp_control *control;
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	int error;
 
 	if (gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL, &control))
@@ -54,7 +54,7 @@ static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 static _Noreturn void flutter(struct rig *rig, u64 lease, int said)
 {
 	struct gp_control *control;
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 
 	if (gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL, &control))
 		_exit(1);
@@ -232,7 +232,7 @@ static void a_holder_that_was_away_during_its_call_tries_again(void **state)
 
 static void a_killed_lifeline_is_replaced(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	struct rig rig;
 	u32 first, second;
 
@@ -260,7 +260,7 @@ static void a_killed_lifeline_is_replaced(void **state)
 
 static void a_lease_that_the_holder_keeps_is_not_renewed_by_pumping(void **state)
 {
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	time_t limit = time(NULL) + 60;
 	struct rig rig;
 	int result = 0;

@@ -30,7 +30,7 @@ static void the_agent_is_taken(struct live *live)
 	client = connect_client(live);
 	s64 id = open_pid(client, target.pid, 0);
 	CHECK(id > 0);
-	EXPECT(((const struct gp_msg_opened *)client->message.body)->mechanism, AGENT);
+	EXPECT(((const struct gp_proto_msg_opened *)client->message.body)->mechanism, AGENT);
 	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 2);
 	is_disabled(live, target.pid, 2);
 	EXPECT(tracer_of(target.pid), 0);
@@ -99,9 +99,9 @@ static void a_group(struct live *live)
 	client = connect_client(live);
 	s64 id = open_group(client, "job");
 	CHECK(id > 0);
-	EXPECT(((const struct gp_msg_opened *)client->message.body)->process_count, 2);
+	EXPECT(((const struct gp_proto_msg_opened *)client->message.body)->process_count, 2);
 	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 3);
-	EXPECT(((const struct gp_msg_done *)client->message.body)->processes, 2);
+	EXPECT(((const struct gp_proto_msg_done *)client->message.body)->processes, 2);
 	is_disabled(live, first.pid, 1);
 	is_disabled(live, second.pid, 2);
 	third = start_target(0, 1);
@@ -126,7 +126,9 @@ static void a_stopped_target(struct live *live)
 	EXPECT(resume(client, id, -1), 1);
 	EXPECT(kill(target.pid, SIGSTOP), 0);
 	UNTIL(&live->self, state_of(target.pid) == 'T');
-	struct gp_msg_suspend body = {.target = (u32)id, .lease_ms = LONG_LEASE, .timeout_ms = 1};
+	struct gp_proto_msg_suspend body = {.target = (u32)id,
+					    .lease_ms = LONG_LEASE,
+					    .timeout_ms = 1};
 	EXPECT(ask(client, GP_MSG_SUSPEND, &body, sizeof(body), -1), -ETIME);
 	EXPECT(renew(client, id), -ENOLCK);
 	/* When it goes on it is not suspended by what we gave up. */
@@ -154,7 +156,7 @@ static void in_a_container(struct live *live)
 	struct actor target = start_target(0, 1);
 	s64 id = open_pid(client, target.pid, 0);
 	CHECK(id > 0);
-	EXPECT(((const struct gp_msg_opened *)client->message.body)->mechanism, AGENT);
+	EXPECT(((const struct gp_proto_msg_opened *)client->message.body)->mechanism, AGENT);
 	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, -1), 1);
 	is_disabled(live, target.pid, 1);
 	EXPECT(resume(client, id, -1), 1);

@@ -19,10 +19,10 @@ static void keeps_its_place(struct live *live)
 	hold_clock(&live->self, 0);
 	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
 	run_for(&live->self, target.pid, 0, 10 * MS);
-	struct gp_msg_suspend body = {.target = (u32)id,
-				      .lease_ms = LONG_LEASE,
-				      .limit_ms = LONG_LEASE,
-				      .timeout_ms = 60000};
+	struct gp_proto_msg_suspend body = {.target = (u32)id,
+					    .lease_ms = LONG_LEASE,
+					    .limit_ms = LONG_LEASE,
+					    .timeout_ms = 60000};
 	begin(client, GP_MSG_SUSPEND, &body, sizeof(body));
 	UNTIL(&live->self, gpu_number(&live->self, "updates_pending") == 1);
 	hold_clock(&live->self, NEVER);
@@ -45,7 +45,7 @@ static void nests_by_owner(struct live *live)
 {
 	struct actor target = start_target(1, 1);
 	struct client *a, *b;
-	struct gp_msg_info info;
+	struct gp_proto_msg_info info;
 
 	start_holder(live, NULL, NULL);
 	a = connect_client(live);
@@ -120,13 +120,13 @@ static void lists_queues(struct live *live)
 {
 	struct actor target = start_target(1, 2);
 	struct client *client;
-	const struct gp_msg_queues *answer;
+	const struct gp_proto_msg_queues *answer;
 
 	EXPECT(DO(&target, do_submit_one, 0, LONG), 0);
 	start_holder(live, NULL, NULL);
 	client = connect_client(live);
 	s64 id = open_pid(client, target.pid, 0);
-	struct gp_msg_queues_ask body = {.target = (u32)id};
+	struct gp_proto_msg_queues_ask body = {.target = (u32)id};
 	u64 updates = figure(&live->self, "updates");
 	EXPECT(ask(client, GP_MSG_QUEUES, &body, sizeof(body), -1), 2);
 	answer = (const void *)client->message.body;
@@ -138,7 +138,7 @@ static void lists_queues(struct live *live)
 	EXPECT(suspend(client, id, LONG_LEASE, LONG_LEASE, 0), 1);
 	EXPECT(ask(client, GP_MSG_QUEUES, &body, sizeof(body), -1), 2);
 	for (u32 i = 0; i < 2; i++) {
-		const struct gp_msg_queue *queue = &answer->queues[i];
+		const struct gp_proto_msg_queue *queue = &answer->queues[i];
 
 		EXPECT(queue->state, queue->kfd_id == 0);
 		EXPECT(queue->owner_pid, queue->kfd_id == 0 ? getpid() : 0);

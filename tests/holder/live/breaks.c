@@ -181,10 +181,10 @@ static void holder_told_to_end(struct live *live)
 /* 1: its first client is there and was greeted; 0: it has ended before, with this status. */
 static int greeted_in_time(struct live *live, struct client *client, int *status)
 {
-	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "live"};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "live"};
 	u64 limit = deadline();
 
-	while ((client->fd = gp_directory_connect("holder.sock")) < 0) {
+	while ((client->fd = gp_proto_directory_connect("holder.sock")) < 0) {
 		CHECK(!past(limit));
 		if (waitpid(live->holder, status, WNOHANG) == live->holder)
 			return 0;
@@ -233,7 +233,7 @@ static void release_frees_all(struct live *live)
 {
 	struct actor first = start_target(1, 1), second = start_target(1, 1);
 	struct client *owner, *other;
-	struct gp_msg_target body = {0};
+	struct gp_proto_msg_target body = {0};
 
 	start_holder(live, NULL, NULL);
 	owner = connect_client(live);
@@ -241,7 +241,7 @@ static void release_frees_all(struct live *live)
 	hold(live, owner, first.pid, LONG_LEASE, LONG_LEASE);
 	hold(live, owner, second.pid, LONG_LEASE, LONG_LEASE);
 	EXPECT(ask(other, GP_MSG_HOLDS, &body, sizeof(body), -1), 2);
-	const struct gp_msg_holds *holds = (const void *)other->message.body;
+	const struct gp_proto_msg_holds *holds = (const void *)other->message.body;
 	EXPECT(holds->count, 2);
 	EXPECT(holds->holds[0].pid, first.pid);
 	EXPECT(holds->holds[0].owner_pid, getpid());

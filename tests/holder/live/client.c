@@ -36,7 +36,7 @@ pid_t start_holder(struct live *live, const char *option, const char *value)
 	int fd = -1;
 
 	spawn_holder(live, option, value);
-	UNTIL(&live->self, (fd = gp_directory_connect("holder.sock")) >= 0);
+	UNTIL(&live->self, (fd = gp_proto_directory_connect("holder.sock")) >= 0);
 	close(fd);
 	return live->holder;
 }
@@ -47,7 +47,7 @@ static void note_event(const struct gp_wire_message *event, void *data)
 
 	if (event->header.type == GP_MSG_EVENT && client->event_count < EVENTS_MAX)
 		memcpy(&client->events[client->event_count++], event->body,
-		       sizeof(struct gp_msg_event));
+		       sizeof(struct gp_proto_msg_event));
 }
 
 s64 ask(struct client *client, u16 type, const void *body, size_t size, int fd)
@@ -73,18 +73,18 @@ s64 finish(struct client *client)
 
 const char *reason(const struct client *client)
 {
-	return ((const struct gp_msg_text *)client->message.body)->text;
+	return ((const struct gp_proto_msg_text *)client->message.body)->text;
 }
 
 struct client *connect_client(struct live *live)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	struct gp_msg_hello hello = {.pid = (u32)getpid(), .name = "live"};
+	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "live"};
 
 	(void)live;
 
 	CHECK(client);
-	UNTIL(&live->self, (client->fd = gp_directory_connect("holder.sock")) >= 0);
+	UNTIL(&live->self, (client->fd = gp_proto_directory_connect("holder.sock")) >= 0);
 	EXPECT(ask(client, GP_MSG_HELLO, &hello, sizeof(hello), -1), 0);
 	return client;
 }
@@ -97,14 +97,14 @@ void close_client(struct client *client)
 
 static s64 opened(const struct client *client, s64 status)
 {
-	const struct gp_msg_opened *answer = (const void *)client->message.body;
+	const struct gp_proto_msg_opened *answer = (const void *)client->message.body;
 
 	return status < 0 ? status : (s64)answer->target;
 }
 
 s64 open_pid(struct client *client, pid_t pid, u32 mechanism)
 {
-	struct gp_msg_open body = {.mechanism = mechanism};
+	struct gp_proto_msg_open body = {.mechanism = mechanism};
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	CHECK(pidfd >= 0);
@@ -115,7 +115,7 @@ s64 open_pid(struct client *client, pid_t pid, u32 mechanism)
 
 s64 open_group(struct client *client, const char *group)
 {
-	struct gp_msg_open body = {0};
+	struct gp_proto_msg_open body = {0};
 
 	snprintf(body.group, sizeof(body.group), "%s", group);
 	return opened(client, ask(client, GP_MSG_OPEN, &body, sizeof(body), -1));
@@ -123,14 +123,14 @@ s64 open_group(struct client *client, const char *group)
 
 static s64 change(struct client *client, u16 type, s64 target, u32 lease, u32 limit, int queue)
 {
-	u64 room[sizeof(struct gp_msg_suspend) / 8 + 1] = {0};
-	struct gp_msg_suspend *body = (void *)room;
+	u64 room[sizeof(struct gp_proto_msg_suspend) / 8 + 1] = {0};
+	struct gp_proto_msg_suspend *body = (void *)room;
 
-	*body = (struct gp_msg_suspend){.target = (u32)target,
-					.lease_ms = lease,
-					.limit_ms = limit,
-					.timeout_ms = CALL_MS,
-					.count = queue >= 0};
+	*body = (struct gp_proto_msg_suspend){.target = (u32)target,
+					      .lease_ms = lease,
+					      .limit_ms = limit,
+					      .timeout_ms = CALL_MS,
+					      .count = queue >= 0};
 	if (queue >= 0)
 		body->ids[0] = (u32)queue;
 	return ask(client, type, body, sizeof(*body) + (queue >= 0 ? sizeof(u32) : 0), -1);
@@ -148,15 +148,15 @@ s64 resume(struct client *client, s64 target, int queue)
 
 s64 renew(struct client *client, s64 target)
 {
-	struct gp_msg_target body = {.target = (u32)target};
+	struct gp_proto_msg_target body = {.target = (u32)target};
 
 	return ask(client, GP_MSG_RENEW, &body, sizeof(body), -1);
 }
 
-struct gp_msg_info target_info(struct client *client, s64 target)
+struct gp_proto_msg_info target_info(struct client *client, s64 target)
 {
-	struct gp_msg_target body = {.target = (u32)target};
-	struct gp_msg_info info;
+	struct gp_proto_msg_target body = {.target = (u32)target};
+	struct gp_proto_msg_info info;
 
 	EXPECT(ask(client, GP_MSG_INFO, &body, sizeof(body), -1), 0);
 	memcpy(&info, client->message.body, sizeof(info));
@@ -165,7 +165,7 @@ struct gp_msg_info target_info(struct client *client, s64 target)
 
 /* ---- events ---- */
 
-static bool find_event(struct client *client, u32 kind, pid_t pid, struct gp_msg_event *out)
+static bool find_event(struct client *client, u32 kind, pid_t pid, struct gp_proto_msg_event *out)
 {
 	for (u32 i = 0; i < client->event_count; i++)
 		if (client->events[i].kind == kind && (!pid || client->events[i].pid == pid)) {
@@ -178,16 +178,16 @@ static bool find_event(struct client *client, u32 kind, pid_t pid, struct gp_msg
 
 bool has_event(struct client *client, u32 kind)
 {
-	struct gp_msg_event event;
+	struct gp_proto_msg_event event;
 
 	while (gp_wire_receive(client->fd, &client->message, 0) == 0)
 		note_event(&client->message, client);
 	return find_event(client, kind, 0, &event);
 }
 
-struct gp_msg_event wait_event(struct client *client, u32 kind, pid_t pid)
+struct gp_proto_msg_event wait_event(struct client *client, u32 kind, pid_t pid)
 {
-	struct gp_msg_event event;
+	struct gp_proto_msg_event event;
 
 	while (!find_event(client, kind, pid, &event)) {
 		EXPECT(gp_wire_receive(client->fd, &client->message, CALL_MS), 0);

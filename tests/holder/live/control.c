@@ -10,7 +10,7 @@
 
 #define FOREVER 256 /* grace whose low 8 bits are 0: the hardware waits for the waves */
 
-static const struct gp_control_ops *const ops = &gp_kfd_debug_control;
+static const struct gp_gpu_control_ops *const ops = &gp_kfd_debug_control;
 
 static struct gp_control *attach_to(pid_t pid)
 {
@@ -38,7 +38,7 @@ static void stolen_session(struct live *live)
 {
 	struct actor target = start_target(1, 2), thief = start_actor();
 	struct gp_control *control = attach_to(target.pid);
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 
 	EXPECT(ops->suspend(control, NULL, 0, 0, &done), 2);
 	let_go_of_ptrace(target.pid);
@@ -78,7 +78,7 @@ static void calls_that_change_nothing(struct live *live)
 {
 	struct actor target = start_target(1, 2);
 	struct gp_control *control = attach_to(target.pid);
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 	u64 updates;
 
 	EXPECT(ops->suspend(control, NULL, 0, 0, &done), 2);
@@ -104,7 +104,7 @@ static void reused_ids(struct live *live)
 {
 	struct actor target = start_target(1, 1);
 	struct gp_control *control = attach_to(target.pid);
-	struct gp_control_done done;
+	struct gp_gpu_control_done done;
 
 	EXPECT(ops->suspend(control, NULL, 0, 0, &done), 1);
 	EXPECT(ops->resume(control, NULL, 0, &done), 1);
@@ -129,8 +129,8 @@ static void hung_hardware(struct live *live)
 	struct actor target = start_target(1, 2), other = start_target(1, 1),
 		     debugger = start_actor();
 	struct gp_control *control = attach_to(target.pid);
-	struct gp_control_queues queues = {0};
-	struct gp_control_done done;
+	struct gp_gpu_control_queues queues = {0};
+	struct gp_gpu_control_done done;
 
 	EXPECT(DO(&debugger, do_open_kfd), 0);
 	EXPECT(DO(&debugger, do_seize, (u64)other.pid), 0);
@@ -149,7 +149,7 @@ static void hung_hardware(struct live *live)
 	EXPECT(ops->queues(control, &queues), 0);
 	EXPECT(queues.count, 2);
 	CHECK(queues.items[0].failed && queues.items[1].failed);
-	gp_control_queues_free(&queues);
+	gp_gpu_control_queues_free(&queues);
 	EXPECT(ops->resume(control, NULL, 0, &done), -EIO);
 	hold_clock(me, NEVER);
 	UNTIL(me, gpu_number(me, "hung") == 0);
@@ -164,14 +164,14 @@ static void looking_changes_nothing(struct live *live)
 	struct actor target = start_target(1, 1);
 	u64 updates = figure(&live->self, "updates");
 	int pidfd = (int)syscall(SYS_pidfd_open, target.pid, 0);
-	struct gp_control_queues queues;
+	struct gp_gpu_control_queues queues;
 	char why[240];
 
 	EXPECT(ops->probe(pidfd, (u32)target.pid, why, sizeof(why)), 0);
 	EXPECT(ops->look(pidfd, (u32)target.pid, &queues), 0);
 	EXPECT(queues.count, 1);
 	EXPECT(queues.items[0].valid, GP_CONTROL_KFD_ID);
-	gp_control_queues_free(&queues);
+	gp_gpu_control_queues_free(&queues);
 	EXPECT(tracer_of(target.pid), 0);
 	EXPECT(figure(&live->self, "updates"), updates);
 	EXPECT(process_exists(&live->self, getpid()), 0); /* we did not even open the device */

@@ -33,7 +33,7 @@ struct client {
 	int fd;
 	u32 serial;
 	struct gp_wire_message message;
-	struct gp_msg_event events[EVENTS_MAX];
+	struct gp_proto_msg_event events[EVENTS_MAX];
 	u32 event_count;
 };
 
@@ -57,9 +57,9 @@ s64 open_group(struct client *client, const char *group);
 s64 suspend(struct client *client, s64 target, u32 lease, u32 limit, int queue);
 s64 resume(struct client *client, s64 target, int queue);
 s64 renew(struct client *client, s64 target);
-struct gp_msg_info target_info(struct client *client, s64 target);
+struct gp_proto_msg_info target_info(struct client *client, s64 target);
 /* Waits for an event of that kind about that pid (0: any). */
-struct gp_msg_event wait_event(struct client *client, u32 kind, pid_t pid);
+struct gp_proto_msg_event wait_event(struct client *client, u32 kind, pid_t pid);
 bool has_event(struct client *client, u32 kind);
 /* A lease and limit longer than any test. */
 #define LONG_LEASE 600000

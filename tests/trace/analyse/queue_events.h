@@ -4,21 +4,21 @@
 
 #include "logs.h"
 
-static inline struct gp_log_queues *queues_new(void **state)
+static inline struct gp_trace_log_queues *queues_new(void **state)
 {
-	struct gp_log_queues *queues = gp_log_queues_new();
+	struct gp_trace_log_queues *queues = gp_trace_log_queues_new();
 
 	(void)state;
 	assert_non_null(queues);
 	return queues;
 }
 
-static inline void feed(struct gp_log_queues *queues, struct gp_event event)
+static inline void feed(struct gp_trace_log_queues *queues, struct gp_event event)
 {
-	assert_int_equal(gp_log_queues_event(queues, &event), 0);
+	assert_int_equal(gp_trace_log_queues_event(queues, &event), 0);
 }
 
-static inline void feed_call(struct gp_log_queues *queues, enum gp_event_kind kind, u64 tid,
+static inline void feed_call(struct gp_trace_log_queues *queues, enum gp_event_kind kind, u64 tid,
 			     u64 stream)
 {
 	const char *name = "hipStreamCreateWithFlags";
@@ -32,7 +32,7 @@ static inline void feed_call(struct gp_log_queues *queues, enum gp_event_kind ki
 				       .name_len = strlen(name)});
 }
 
-static inline void feed_selected(struct gp_log_queues *queues, u64 tid, u64 queue)
+static inline void feed_selected(struct gp_trace_log_queues *queues, u64 tid, u64 queue)
 {
 	feed(queues, (struct gp_event){.kind = GP_EVENT_QUEUE_SELECTED,
 				       .valid = GP_EV_PID | GP_EV_TID | GP_EV_QUEUE,
@@ -41,8 +41,8 @@ static inline void feed_selected(struct gp_log_queues *queues, u64 tid, u64 queu
 				       .queue = queue});
 }
 
-static inline void feed_packet(struct gp_log_queues *queues, u32 pid, u64 queue, u64 time_ns,
-			       enum gp_clock clock)
+static inline void feed_packet(struct gp_trace_log_queues *queues, u32 pid, u64 queue, u64 time_ns,
+			       enum gp_trace_clock clock)
 {
 	feed(queues, (struct gp_event){.kind = GP_EVENT_DISPATCH,
 				       .clock = clock,
@@ -53,7 +53,7 @@ static inline void feed_packet(struct gp_log_queues *queues, u32 pid, u64 queue,
 				       .queue = queue});
 }
 
-static inline void feed_created(struct gp_log_queues *queues, u32 pid, u64 queue)
+static inline void feed_created(struct gp_trace_log_queues *queues, u32 pid, u64 queue)
 {
 	feed(queues, (struct gp_event){.kind = GP_EVENT_QUEUE_CREATED,
 				       .valid = GP_EV_PID | GP_EV_QUEUE | GP_EV_SIZE | GP_EV_TIME |
@@ -65,7 +65,7 @@ static inline void feed_created(struct gp_log_queues *queues, u32 pid, u64 queue
 				       .queue = queue});
 }
 
-static inline void feed_life(struct gp_log_queues *queues, enum gp_event_kind kind, u32 pid,
+static inline void feed_life(struct gp_trace_log_queues *queues, enum gp_event_kind kind, u32 pid,
 			     u64 queue, int refcount)
 {
 	feed(queues, (struct gp_event){.kind = kind,
@@ -77,7 +77,7 @@ static inline void feed_life(struct gp_log_queues *queues, enum gp_event_kind ki
 }
 
 /* What is left of a packet's line when its beginning went into another. */
-static inline void feed_tail(struct gp_log_queues *queues, u64 queue)
+static inline void feed_tail(struct gp_trace_log_queues *queues, u64 queue)
 {
 	feed(queues, (struct gp_event){.kind = GP_EVENT_DISPATCH,
 				       .valid = GP_EV_QUEUE,
@@ -85,10 +85,11 @@ static inline void feed_tail(struct gp_log_queues *queues, u64 queue)
 				       .queue = queue});
 }
 
-static inline const struct gp_log_queue *finish(struct gp_log_queues *queues, size_t *count)
+static inline const struct gp_trace_log_queue *finish(struct gp_trace_log_queues *queues,
+						      size_t *count)
 {
-	assert_int_equal(gp_log_queues_finish(queues), 0);
-	return gp_log_queues_items(queues, count);
+	assert_int_equal(gp_trace_log_queues_finish(queues), 0);
+	return gp_trace_log_queues_items(queues, count);
 }
 
 #endif

@@ -6,13 +6,13 @@
 #include "logs.h"
 #include "trace/analyse/inquiry.h"
 
-static enum gp_source_kind kind_of(const char *name)
+static enum gp_trace_source_kind kind_of(const char *name)
 {
-	enum gp_source_kind kind;
+	enum gp_trace_source_kind kind;
 	int fd = open(fixture(name), O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(gp_source_identify(fd, name, &kind), 0);
+	assert_int_equal(gp_trace_source_identify(fd, name, &kind), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 	close(fd);
 	return kind;
@@ -20,7 +20,7 @@ static enum gp_source_kind kind_of(const char *name)
 
 static void files_are_recognised_by_content(void **state)
 {
-	enum gp_source_kind kind;
+	enum gp_trace_source_kind kind;
 	int fd = test_memory_file("nothing of the kind\n", 20);
 
 	(void)state;
@@ -31,55 +31,55 @@ static void files_are_recognised_by_content(void **state)
 	assert_int_equal(kind_of("kfdtrace/v4_two_processes.txt"), GP_SOURCE_KFDLOG);
 	assert_int_equal(kind_of("rocprof/v1/results.csv"), GP_SOURCE_ROCPROF);
 	assert_int_equal(kind_of("rocprof/v3.json"), GP_SOURCE_ROCPROF);
-	assert_int_equal(gp_source_identify(fd, "x", &kind), 0);
+	assert_int_equal(gp_trace_source_identify(fd, "x", &kind), 0);
 	assert_int_equal(kind, GP_SOURCE_UNKNOWN);
 	close(fd);
-	assert_int_equal(gp_source_identify(-1, "x", &kind), -EBADF);
-	assert_string_equal(gp_source_name(GP_SOURCE_FTRACE), "ftrace");
-	assert_string_equal(gp_clock_name(GP_CLOCK_BOOTTIME), "BOOTTIME");
+	assert_int_equal(gp_trace_source_identify(-1, "x", &kind), -EBADF);
+	assert_string_equal(gp_trace_source_name(GP_SOURCE_FTRACE), "ftrace");
+	assert_string_equal(gp_trace_clock_name(GP_CLOCK_BOOTTIME), "BOOTTIME");
 }
 
 static void clocks_are_aligned_by_the_median_and_the_residual_is_told(void **state)
 {
-	struct gp_anchor anchors[] = {{1000, 100}, {2000, 1110}, {3050, 2150}};
-	struct gp_anchor behind[] = {{100, 1000}};
-	struct gp_alignment out;
+	struct gp_trace_anchor anchors[] = {{1000, 100}, {2000, 1110}, {3050, 2150}};
+	struct gp_trace_anchor behind[] = {{100, 1000}};
+	struct gp_trace_alignment out;
 
 	(void)state;
-	gp_align(anchors, 3, &out);
+	gp_trace_align(anchors, 3, &out);
 	assert_true(out.known);
 	assert_int_equal(out.offset_ns, 900);
 	assert_int_equal(out.residual_ns, 10);
-	gp_align(behind, 1, &out);
+	gp_trace_align(behind, 1, &out);
 	assert_int_equal(out.offset_ns, -900);
-	gp_align(NULL, 0, &out);
+	gp_trace_align(NULL, 0, &out);
 	assert_false(out.known);
 }
 
-static void add(struct gp_inquiry *inquiry, const char *name)
+static void add(struct gp_trace_inquiry *inquiry, const char *name)
 {
 	int fd = open(fixture(name), O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(gp_inquiry_add(inquiry, fd, name, NULL), 0);
+	assert_int_equal(gp_trace_inquiry_add(inquiry, fd, name, NULL), 0);
 	close(fd);
 }
 
-static void add_text(struct gp_inquiry *inquiry, const char *name, const char *text)
+static void add_text(struct gp_trace_inquiry *inquiry, const char *name, const char *text)
 {
 	int fd = test_memory_file(text, strlen(text));
 
-	assert_int_equal(gp_inquiry_add(inquiry, fd, name, NULL), 0);
+	assert_int_equal(gp_trace_inquiry_add(inquiry, fd, name, NULL), 0);
 	close(fd);
 }
 
-static json_t *answers(struct gp_inquiry *inquiry)
+static json_t *answers(struct gp_trace_inquiry *inquiry)
 {
 	struct gp_doc *doc;
 	json_t *json;
 
-	assert_int_equal(gp_inquiry_finish(inquiry), 0);
-	doc = gp_inquiry_doc(inquiry);
+	assert_int_equal(gp_trace_inquiry_finish(inquiry), 0);
+	doc = gp_trace_inquiry_doc(inquiry);
 	assert_non_null(doc);
 	json = gp_doc_json(doc);
 	gp_doc_free(doc);
@@ -127,11 +127,11 @@ static void expect_word(const json_t *json, const char *section, const char *cod
 
 static void every_question_is_answered_with_its_line(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	add(&inquiry, "demo/case_a_cnn.log");
 	add(&inquiry, "ftrace/graph.txt");
 	add(&inquiry, "ftrace/kprobe.txt");
@@ -156,16 +156,16 @@ static void every_question_is_answered_with_its_line(void **state)
 	/* The log saw other queues than the trace. */
 	assert_true(json_is_null(json_object_get(json_object_get(json, "clocks"), "residual_ns")));
 	json_decref(json);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 static void what_the_files_do_not_hold_is_absent(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	add(&inquiry, "rocprof/v1/results.json");
 	add(&inquiry, "kfdtrace/v5_hashed.txt");
 	json = answers(&inquiry);
@@ -177,7 +177,7 @@ static void what_the_files_do_not_hold_is_absent(void **state)
 	expect_word(json, "doorbell", "packets", "absent");
 	expect_word(json, "preemption", "priorities", "absent");
 	json_decref(json);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 #define LOG(us, text) \
@@ -188,11 +188,11 @@ static void what_the_files_do_not_hold_is_absent(void **state)
 
 static void log_and_trace_are_aligned_by_the_queues_both_saw(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	add_text(&inquiry, "app.log",
 		 LOG("0101000000", "Number of allocated hardware queues") LOG("0101000700", CREATED)
 			 LOG("0102000000", "Number of allocated hardware queues")
@@ -218,7 +218,7 @@ static void log_and_trace_are_aligned_by_the_queues_both_saw(void **state)
 						 "lost")),
 			 5);
 	json_decref(json);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 #define ROCR(us) \
@@ -245,11 +245,11 @@ static bool notes_have(const json_t *json, const char *section, const char *text
 
 static void a_log_of_two_clocks_shows_both_and_compares_none(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_MONOTONIC), 0);
 	/* ROCr's line is between the two, by a clock that is far ahead. */
 	add_text(&inquiry, "/some/where/app.log",
 		 LOG("0101000000", "Number of allocated hardware queues") ROCR("0901000000")
@@ -262,7 +262,7 @@ static void a_log_of_two_clocks_shows_both_and_compares_none(void **state)
 	assert_int_equal(inquiry.inputs[0]->jumps, 0);
 	assert_true(notes_have(json, "clocks", "MONOTONIC: MONOTONIC_RAW."));
 	json_decref(json);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 /* Which functions were traced is not in a trace: one that is not in it may have run. */
@@ -272,10 +272,10 @@ static void functions_that_were_not_traced_are_not_zero(void **state)
 
 	(void)state;
 	for (int known = 0; known < 2; known++) {
-		struct gp_inquiry inquiry;
+		struct gp_trace_inquiry inquiry;
 		json_t *json;
 
-		assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+		assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 		inquiry.kcq_traced = known;
 		add_text(&inquiry, "ftrace.txt", trace);
 		json = answers(&inquiry);
@@ -283,17 +283,17 @@ static void functions_that_were_not_traced_are_not_zero(void **state)
 					    "verdict"),
 				    known ? "met" : "absent");
 		json_decref(json);
-		gp_inquiry_free(&inquiry);
+		gp_trace_inquiry_free(&inquiry);
 	}
 }
 
 static void the_roadmaps_table_is_whole(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	add_text(&inquiry, "app.log",
 		 LOG("0101000000",
 		     "SWq=0x7f0000001000, HWq=0x7f10000, id=1, Dispatch Header = 0xb02 (type=2, "
@@ -309,7 +309,7 @@ static void the_roadmaps_table_is_whole(void **state)
 	assert_string_equal(text_of(json, "indicators", "rows", "indicator", "quantum", "verdict"),
 			    "absent");
 	json_decref(json);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 static void a_profile_that_was_cut_says_so(void **state)
@@ -320,33 +320,33 @@ static void a_profile_that_was_cut_says_so(void **state)
 		"\"2\","
 		"\"args\":{\"BeginNs\":\"1000\",\"EndNs\":\"3000\",\"pid\":\"5\",\"tid\":\"5\"}}\n"
 		",{\"ph\":\"X\",\"name\":\"hipFr";
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	struct test_diag diag = TEST_DIAG;
 	int fd = test_memory_file(text, strlen(text));
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
-	assert_int_equal(gp_inquiry_add(&inquiry, fd, "cut.json", &diag.diag), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_add(&inquiry, fd, "cut.json", &diag.diag), 0);
 	assert_int_equal(inquiry.inputs[0]->kind, GP_SOURCE_ROCPROF);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "cut off"));
 	close(fd);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 	gp_buf_free(&diag.text);
 }
 
 static void a_file_nobody_understands_is_refused(void **state)
 {
-	struct gp_inquiry inquiry;
+	struct gp_trace_inquiry inquiry;
 	struct test_diag diag = TEST_DIAG;
 	int fd = test_memory_file("what?\n", 6);
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
-	assert_int_equal(gp_inquiry_add(&inquiry, fd, "odd.txt", &diag.diag), -EINVAL);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_add(&inquiry, fd, "odd.txt", &diag.diag), -EINVAL);
 	assert_non_null(strstr(diag.text.data, "odd.txt"));
-	assert_int_equal(gp_inquiry_add(&inquiry, -1, "closed", &diag.diag), -EBADF);
+	assert_int_equal(gp_trace_inquiry_add(&inquiry, -1, "closed", &diag.diag), -EBADF);
 	close(fd);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 	gp_buf_free(&diag.text);
 }
 

@@ -5,7 +5,7 @@
 static void log_of_6_2_gives_ring_object_id_and_pointers(void **state)
 {
 	struct test_log log;
-	const struct gp_log_queue *row;
+	const struct gp_trace_log_queue *row;
 
 	(void)state;
 	test_log_fixture(&log, "rocm62.log");
@@ -72,8 +72,8 @@ static void log_of_5_2_prints_queue_objects(void **state)
 
 static void times_of_two_clocks_are_not_mixed(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_packet(queues, 7, 0x1000, 5000, GP_CLOCK_MONOTONIC_RAW);
@@ -83,13 +83,13 @@ static void times_of_two_clocks_are_not_mixed(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(rows[0].first_ns, 80);
 	assert_int_equal(rows[0].last_ns, 90);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void pointers_of_two_packets_are_not_mixed(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	for (u32 i = 0; i < 2; i++)
@@ -103,13 +103,13 @@ static void pointers_of_two_packets_are_not_mixed(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(rows[0].rptr, 11);
 	assert_int_equal(rows[0].valid, GP_LQ_RPTR | GP_LQ_FAILED);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void streams_of_threads_that_create_at_once_are_told_apart(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_call(queues, GP_EVENT_API_ENTER, 1, 0);
@@ -134,13 +134,13 @@ static void streams_of_threads_that_create_at_once_are_told_apart(void **state)
 	assert_int_equal(rows[1].stream_count, 1);
 	assert_int_equal(rows[1].stream_handles[0], 0xb);
 	assert_int_equal(rows[2].stream_count, 0);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void calls_that_never_return_push_out_the_oldest(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	for (u64 tid = 1; tid <= 65; tid++)
@@ -152,12 +152,12 @@ static void calls_that_never_return_push_out_the_oldest(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(rows[0].stream_count, 0);
 	assert_int_equal(rows[1].stream_count, 1);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 /* A call as level 3 of 6.3 and later prints it: no pid, no thread. */
-static void feed_bare_call(struct gp_log_queues *queues, enum gp_event_kind kind, const char *name,
-			   u64 stream)
+static void feed_bare_call(struct gp_trace_log_queues *queues, enum gp_event_kind kind,
+			   const char *name, u64 stream)
 {
 	feed(queues, (struct gp_event){.kind = kind,
 				       .valid = stream ? GP_EV_STREAM : 0,
@@ -168,8 +168,8 @@ static void feed_bare_call(struct gp_log_queues *queues, enum gp_event_kind kind
 
 static void without_threads_a_call_inside_another_binds_nothing(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_bare_call(queues, GP_EVENT_API_ENTER, "hipStreamCreate", 0);
@@ -207,18 +207,18 @@ static void without_threads_a_call_inside_another_binds_nothing(void **state)
 		assert_true(rows[i].valid & GP_LQ_STREAMS);
 	}
 	assert_int_equal(rows[3].stream_count, 1);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void call_without_thread_ends_with_its_input(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_call(queues, GP_EVENT_API_ENTER, 1, 0);
 	feed_bare_call(queues, GP_EVENT_API_ENTER, "hipStreamCreate", 0);
-	gp_log_queues_next_input(queues);
+	gp_trace_log_queues_next_input(queues);
 	feed_life(queues, GP_EVENT_QUEUE_SELECTED, 0, 0x1000, 2);
 	feed_bare_call(queues, GP_EVENT_API_RETURN, "hipStreamCreate", 0xa);
 	/* A thread of a process goes on in the next part of its log. */
@@ -227,13 +227,13 @@ static void call_without_thread_ends_with_its_input(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(rows[0].stream_count, 0);
 	assert_int_equal(rows[1].stream_count, 1);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void creation_without_count_is_for_one_stream(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	/* Up to 5.4: a stream's queue, the null stream's, and one that is deleted with its count.
@@ -265,13 +265,13 @@ static void creation_without_count_is_for_one_stream(void **state)
 	assert_int_equal(rows[2].streams, 0);
 	assert_int_equal(rows[2].streams_max, 1);
 	assert_int_equal(rows[3].valid & (GP_LQ_STREAMS | GP_LQ_HANDLES), GP_LQ_HANDLES);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void hundred_thousand_queues_are_all_found_again(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -282,7 +282,7 @@ static void hundred_thousand_queues_are_all_found_again(void **state)
 	assert_int_equal(count, 100000);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(rows[i].dispatches, 2);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 /* The inverse of an odd number modulo 2^64. */
@@ -348,7 +348,7 @@ static void map_replaces_a_value(void **state)
 	assert_int_equal(gp_map_get(&map, 1, 2), 4);
 	assert_int_equal(map.count, 2);
 	gp_map_free(&map);
-	gp_log_queues_free(NULL);
+	gp_trace_log_queues_free(NULL);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 static void created_object_and_used_ring_become_one_row(void **state)
 {
 	struct test_log log;
-	const struct gp_log_queue *row;
+	const struct gp_trace_log_queue *row;
 
 	(void)state;
 	test_log_fixture(&log, "rocm56.log");
@@ -27,8 +27,8 @@ static void created_object_and_used_ring_become_one_row(void **state)
 
 static void two_created_queues_are_not_paired(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_created(queues, 7, 0x1000);
@@ -37,12 +37,12 @@ static void two_created_queues_are_not_paired(void **state)
 	rows = finish(queues, &count);
 	assert_int_equal(count, 3);
 	assert_int_equal(rows[2].key, GP_ADDRESS_UNKNOWN);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void log_that_uses_one_address_for_both_is_not_paired(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
+	struct gp_trace_log_queues *queues = queues_new(state);
 	size_t count;
 
 	feed_created(queues, 7, 0x1000);
@@ -51,13 +51,13 @@ static void log_that_uses_one_address_for_both_is_not_paired(void **state)
 	feed_packet(queues, 7, 0x9000, 50, GP_CLOCK_MONOTONIC);
 	finish(queues, &count);
 	assert_int_equal(count, 3);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void queue_used_before_the_creation_is_another(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	/* By its place in the log. */
@@ -80,12 +80,12 @@ static void queue_used_before_the_creation_is_another(void **state)
 	assert_int_equal(count, 11);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(rows[i].key, GP_ADDRESS_UNKNOWN);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void rows_without_pid_are_never_paired(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
+	struct gp_trace_log_queues *queues = queues_new(state);
 	size_t count;
 
 	feed(queues, (struct gp_event){.kind = GP_EVENT_QUEUE_CREATED,
@@ -94,15 +94,15 @@ static void rows_without_pid_are_never_paired(void **state)
 	feed_packet(queues, 0, 0x9000, 50, GP_CLOCK_MONOTONIC);
 	finish(queues, &count);
 	assert_int_equal(count, 2);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 /* ---- lines whose pid was torn off ---- */
 
 static void tail_without_pid_goes_to_the_only_user_of_its_address(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_tail(queues, 0x1000);
@@ -122,22 +122,22 @@ static void tail_without_pid_goes_to_the_only_user_of_its_address(void **state)
 	assert_int_equal(rows[3].address, 0x1000);
 	assert_int_equal(rows[3].dispatches, 2);
 	assert_int_equal(rows[4].dispatches, 1);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void log_without_pids_is_not_given_to_a_process_of_another_log(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
-	gp_log_queues_next_input(queues);
+	gp_trace_log_queues_next_input(queues);
 	feed_packet(queues, 9, 0x1000, 70, GP_CLOCK_MONOTONIC);
 	feed_tail(queues, 0x2000);
-	gp_log_queues_next_input(queues);
+	gp_trace_log_queues_next_input(queues);
 	feed_packet(queues, 0, 0x1000, 70, GP_CLOCK_MONOTONIC);
 	feed_packet(queues, 9, 0x2000, 70, GP_CLOCK_MONOTONIC);
-	gp_log_queues_next_input(queues);
+	gp_trace_log_queues_next_input(queues);
 	feed_packet(queues, 0, 0x1000, 70, GP_CLOCK_MONOTONIC);
 	feed_tail(queues, 0x1000);
 	rows = finish(queues, &count);
@@ -149,31 +149,31 @@ static void log_without_pids_is_not_given_to_a_process_of_another_log(void **sta
 	assert_int_equal(rows[2].pid, 0);
 	assert_int_equal(rows[3].pid, 9);
 	assert_int_equal(rows[3].dispatches, 1);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void process_of_two_logs_adopts_in_both(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	for (int i = 0; i < 2; i++) {
-		gp_log_queues_next_input(queues);
+		gp_trace_log_queues_next_input(queues);
 		feed_packet(queues, 9, 0x1000, 70, GP_CLOCK_MONOTONIC);
 		feed_tail(queues, 0x1000);
 	}
 	rows = finish(queues, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(rows[0].dispatches, 4);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void prefix_without_pid_is_torn_only_where_nearly_all_have_one(void **state)
 {
 	for (u32 with = 15; with <= 16; with++) {
-		struct gp_log_queues *queues = queues_new(state);
-		const struct gp_log_queue *rows;
+		struct gp_trace_log_queues *queues = queues_new(state);
+		const struct gp_trace_log_queue *rows;
 		size_t count;
 
 		for (u32 i = 0; i < with; i++)
@@ -182,13 +182,13 @@ static void prefix_without_pid_is_torn_only_where_nearly_all_have_one(void **sta
 		rows = finish(queues, &count);
 		assert_int_equal(count, with == 16 ? 1 : 2);
 		assert_int_equal(rows[count - 1].dispatches, with == 16 ? 17 : 15);
-		gp_log_queues_free(queues);
+		gp_trace_log_queues_free(queues);
 	}
 }
 
 static void thread_without_pid_is_how_an_old_release_writes(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
+	struct gp_trace_log_queues *queues = queues_new(state);
 	size_t count;
 
 	for (u32 i = 0; i < 40; i++)
@@ -199,13 +199,13 @@ static void thread_without_pid_is_how_an_old_release_writes(void **state)
 				       .queue = 0x1000});
 	finish(queues, &count);
 	assert_int_equal(count, 2);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void merged_row_keeps_the_later_pointers_and_every_fact(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed(queues, (struct gp_event){.kind = GP_EVENT_BARRIER,
@@ -257,7 +257,7 @@ static void merged_row_keeps_the_later_pointers_and_every_fact(void **state)
 	assert_int_equal(rows[2].address, 0x8000);
 	assert_int_equal(rows[2].first_ns, 3);
 	assert_true(rows[2].created);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 /* ---- addresses that are used again ---- */
@@ -265,8 +265,8 @@ static void merged_row_keeps_the_later_pointers_and_every_fact(void **state)
 static void queue_created_where_one_was_deleted_is_a_new_row(void **state)
 {
 	for (u32 pid = 0; pid <= 7; pid += 7) {
-		struct gp_log_queues *queues = queues_new(state);
-		const struct gp_log_queue *rows;
+		struct gp_trace_log_queues *queues = queues_new(state);
+		const struct gp_trace_log_queue *rows;
 		size_t count;
 
 		feed_life(queues, GP_EVENT_QUEUE_CREATED, pid, 0x1000, -1);
@@ -291,14 +291,14 @@ static void queue_created_where_one_was_deleted_is_a_new_row(void **state)
 		assert_int_equal(rows[1].dispatches, 3);
 		assert_int_equal(rows[1].first_ns, 90);
 		assert_int_equal(rows[1].streams, 1);
-		gp_log_queues_free(queues);
+		gp_trace_log_queues_free(queues);
 	}
 }
 
 static void new_queue_shows_even_when_a_line_was_lost(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	/* The deletion: a process ended without, and the next one appends to its log. */
@@ -315,12 +315,12 @@ static void new_queue_shows_even_when_a_line_was_lost(void **state)
 	assert_int_equal(rows[1].last_ns, 20);
 	assert_int_equal(rows[2].streams, 2);
 	assert_false(rows[2].created);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void tail_is_nobodys_when_two_queues_had_its_address(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
+	struct gp_trace_log_queues *queues = queues_new(state);
 	size_t count;
 
 	feed_created(queues, 7, 0x1000);
@@ -329,15 +329,15 @@ static void tail_is_nobodys_when_two_queues_had_its_address(void **state)
 	feed_created(queues, 7, 0x1000);
 	finish(queues, &count);
 	assert_int_equal(count, 3);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 /* ---- failures ---- */
 
 static void error_callback_marks_the_queue_by_either_address(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed(queues, (struct gp_event){.kind = GP_EVENT_DISPATCH,
@@ -356,10 +356,10 @@ static void error_callback_marks_the_queue_by_either_address(void **state)
 	assert_int_equal(count, 2);
 	assert_true(rows[0].failed && rows[1].failed);
 	assert_int_equal(rows[1].address, 0x600);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
-static void feed_unnamed_error(struct gp_log_queues *queues, u32 pid)
+static void feed_unnamed_error(struct gp_trace_log_queues *queues, u32 pid)
 {
 	feed(queues, (struct gp_event){.kind = GP_EVENT_QUEUE_ERROR,
 				       .valid = pid ? GP_EV_PID : 0,
@@ -368,8 +368,8 @@ static void feed_unnamed_error(struct gp_log_queues *queues, u32 pid)
 
 static void error_without_a_queue_is_of_the_only_one(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_created(queues, 7, 0x1000);
@@ -385,13 +385,13 @@ static void error_without_a_queue_is_of_the_only_one(void **state)
 		assert_true(rows[i].valid & GP_LQ_FAILED);
 		assert_int_equal(rows[i].failed, rows[i].address == 0x2000);
 	}
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void error_without_a_queue_leaves_several_in_doubt(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_created(queues, 7, 0x1000);
@@ -407,23 +407,23 @@ static void error_without_a_queue_leaves_several_in_doubt(void **state)
 	assert_false(rows[2].valid & GP_LQ_FAILED);
 	for (size_t i = 0; i < count; i++)
 		assert_false(rows[i].failed);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void error_whose_pid_was_torn_off_leaves_its_input_in_doubt(void **state)
 {
-	struct gp_log_queues *queues = queues_new(state);
-	const struct gp_log_queue *rows;
+	struct gp_trace_log_queues *queues = queues_new(state);
+	const struct gp_trace_log_queue *rows;
 	size_t count;
 
 	feed_created(queues, 6, 0x1000);
-	gp_log_queues_next_input(queues);
+	gp_trace_log_queues_next_input(queues);
 	feed_created(queues, 7, 0x1000);
 	feed_unnamed_error(queues, 0);
 	rows = finish(queues, &count);
 	assert_true(rows[0].valid & GP_LQ_FAILED);
 	assert_false(rows[1].valid & GP_LQ_FAILED);
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 }
 
 static void fast_mode_does_not_know_failures(void **state)

@@ -10,13 +10,13 @@ static json_t *written(const struct gp_event *events, size_t count)
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
-	struct gp_perfetto *perfetto = gp_perfetto_new(out);
+	struct gp_trace_perfetto *perfetto = gp_trace_perfetto_new(out);
 	json_t *json;
 
 	assert_non_null(perfetto);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(gp_perfetto_event(perfetto, &events[i]), 0);
-	assert_int_equal(gp_perfetto_end(perfetto), 0);
+		assert_int_equal(gp_trace_perfetto_event(perfetto, &events[i]), 0);
+	assert_int_equal(gp_trace_perfetto_end(perfetto), 0);
 	fclose(out);
 	json = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
 	assert_non_null(json);
@@ -227,18 +227,19 @@ static void copies_and_calls_of_logs_have_tracks(void **state)
 
 static json_t *of_log(const char *text)
 {
-	struct gp_amdlog_options options = {.name = "x.log"};
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_options options = {.name = "x.log"};
+	struct gp_trace_amdlog_stats stats;
 	int fd = test_memory_file(text, strlen(text));
 	char *out_text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&out_text, &len);
-	struct gp_perfetto *perfetto = gp_perfetto_new(out);
+	struct gp_trace_perfetto *perfetto = gp_trace_perfetto_new(out);
 	json_t *json;
 
-	assert_int_equal(gp_amdlog_read(fd, &options, NULL, gp_perfetto_event, perfetto, &stats),
+	assert_int_equal(gp_trace_amdlog_read(fd, &options, NULL, gp_trace_perfetto_event, perfetto,
+					      &stats),
 			 0);
-	assert_int_equal(gp_perfetto_end(perfetto), 0);
+	assert_int_equal(gp_trace_perfetto_end(perfetto), 0);
 	fclose(out);
 	close(fd);
 	json = json_loadb(out_text, len, 0, NULL);

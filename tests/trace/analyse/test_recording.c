@@ -19,26 +19,27 @@ static int text_fd(const char *text)
 	return fd;
 }
 
-static int add(struct gp_recording *r, const char *name, const char *job_class, const char *text,
-	       struct test_diag *diag)
+static int add(struct gp_trace_recording *r, const char *name, const char *job_class,
+	       const char *text, struct test_diag *diag)
 {
-	int fd = text_fd(text), error = gp_recording_read(r, fd, name, job_class, &diag->diag);
+	int fd = text_fd(text),
+	    error = gp_trace_recording_read(r, fd, name, job_class, &diag->diag);
 
 	close(fd);
 	return error;
 }
 
-static char *written(struct gp_recording *r)
+static char *written(struct gp_trace_recording *r)
 {
 	struct test_diag diag = TEST_DIAG;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(gp_recording_finish(r, &diag.diag), 0);
-	assert_int_equal(gp_recording_write(r, out), 0);
+	assert_int_equal(gp_trace_recording_finish(r, &diag.diag), 0);
+	assert_int_equal(gp_trace_recording_write(r, out), 0);
 	fclose(out);
-	gp_recording_free(r);
+	gp_trace_recording_free(r);
 	return text;
 }
 
@@ -50,7 +51,7 @@ static void assert_has(const char *text, const char *part)
 
 static void kernels_close_together_are_one_request(void **state)
 {
-	struct gp_recording r = {.burst_ns = 100000};
+	struct gp_trace_recording r = {.burst_ns = 100000};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -76,7 +77,7 @@ static void kernels_close_together_are_one_request(void **state)
 
 static void batch_work_is_a_request_for_each_kernel(void **state)
 {
-	struct gp_recording r = {.burst_ns = 100000};
+	struct gp_trace_recording r = {.burst_ns = 100000};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -97,7 +98,7 @@ static void recordings_of_one_time_stay_beside_each_other(void **state)
 	static const char first[] = HEADER "a,0,1,50,50,64,64,8,16,1000,9000\n";
 	static const char beside[] = HEADER "a,0,1,51,51,64,64,8,16,4000,6000\n";
 	static const char later[] = HEADER "a,0,1,51,51,64,64,8,16,94000,96000\n";
-	struct gp_recording r = {0};
+	struct gp_trace_recording r = {0};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -118,7 +119,7 @@ static void recordings_of_one_time_stay_beside_each_other(void **state)
 
 static void processes_and_gpus_are_jobs_of_their_own(void **state)
 {
-	struct gp_recording r = {0};
+	struct gp_trace_recording r = {0};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -145,7 +146,7 @@ static void a_log_needs_to_be_told_how_long_kernels_take(void **state)
 		"release=1), setup=2, grid=[672, 3, 1], workgroup=[96, 1, 1], private_seg_size=16, "
 		"group_seg_size=224, kernel_obj=0x7e0007c0de40, kernarg_address=0x7e0007a4b000, "
 		"completion_signal=0x0\n";
-	struct gp_recording r = {0};
+	struct gp_trace_recording r = {0};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -153,7 +154,7 @@ static void a_log_needs_to_be_told_how_long_kernels_take(void **state)
 	assert_int_equal(add(&r, "app.log", NULL, log, &diag), -EINVAL);
 	assert_has(gp_buf_str(&diag.text), "--kernel TIME");
 	gp_buf_free(&diag.text);
-	gp_recording_free(&r);
+	gp_trace_recording_free(&r);
 	r.kernel_ns = 25000;
 	assert_int_equal(add(&r, "app.log", NULL, log, &diag), 0);
 	assert_int_equal(r.guessed, 1);
@@ -172,7 +173,7 @@ static void a_log_needs_to_be_told_how_long_kernels_take(void **state)
 /* The server is served from the first that waits for it to the last. */
 static void the_daemons_record_tells_who_was_served_and_when(void **state)
 {
-	struct gp_recording r = {0};
+	struct gp_trace_recording r = {0};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 
@@ -207,20 +208,20 @@ static void what_cannot_be_replayed_is_said(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
-		struct gp_recording r = {0};
+		struct gp_trace_recording r = {0};
 		struct test_diag diag = TEST_DIAG;
 
 		assert_int_not_equal(add(&r, "x", NULL, rows[i].text, &diag), 0);
 		assert_has(gp_buf_str(&diag.text), rows[i].said);
 		gp_buf_free(&diag.text);
-		gp_recording_free(&r);
+		gp_trace_recording_free(&r);
 	}
 }
 
 static void a_pipe_cannot_be_read_twice(void **state)
 {
 	static const char text[] = HEADER "a,3,7,50,50,64,64,12,16,5000000,5010000\n";
-	struct gp_recording r = {.burst_ns = 100000};
+	struct gp_trace_recording r = {.burst_ns = 100000};
 	struct test_diag diag = TEST_DIAG;
 	int ends[2];
 
@@ -228,26 +229,27 @@ static void a_pipe_cannot_be_read_twice(void **state)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], text, sizeof(text) - 1), sizeof(text) - 1);
 	close(ends[1]);
-	assert_int_equal(gp_recording_read(&r, ends[0], "pipe", "online", &diag.diag), -ESPIPE);
+	assert_int_equal(gp_trace_recording_read(&r, ends[0], "pipe", "online", &diag.diag),
+			 -ESPIPE);
 	close(ends[0]);
 	gp_buf_free(&diag.text);
-	gp_recording_free(&r);
+	gp_trace_recording_free(&r);
 }
 
 static void nothing_is_not_replayed(void **state)
 {
-	struct gp_recording r = {.burst_ns = 100000};
+	struct gp_trace_recording r = {.burst_ns = 100000};
 	struct test_diag diag = TEST_DIAG;
 
 	(void)state;
-	assert_int_equal(gp_recording_finish(&r, &diag.diag), -ENODATA);
+	assert_int_equal(gp_trace_recording_finish(&r, &diag.diag), -ENODATA);
 	gp_buf_free(&diag.text);
-	gp_recording_free(&r);
+	gp_trace_recording_free(&r);
 }
 
 static void of_kernels_that_begin_together_the_shorter_comes_first(void **state)
 {
-	struct gp_recording r = {.burst_ns = 100000};
+	struct gp_trace_recording r = {.burst_ns = 100000};
 	struct test_diag diag = TEST_DIAG;
 	char *text;
 

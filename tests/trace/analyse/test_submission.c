@@ -7,37 +7,39 @@
 #include "trace/analyse/claims.h"
 #include "trace/read/rocprof.h"
 
-static void add_file(struct gp_submission *s, const char *name)
+static void add_file(struct gp_trace_submission *s, const char *name)
 {
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	char path[128];
 	int fd;
 
 	snprintf(path, sizeof(path), "rocprof/%s", name);
 	fd = open(fixture(path), O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	gp_submission_next_input(s);
-	assert_int_equal(gp_rocprof_read(fd, name, NULL, gp_submission_event, s, &stats), 0);
+	gp_trace_submission_next_input(s);
+	assert_int_equal(gp_trace_rocprof_read(fd, name, NULL, gp_trace_submission_event, s,
+					       &stats),
+			 0);
 	close(fd);
 }
 
-static void add_v1(struct gp_submission *s)
+static void add_v1(struct gp_trace_submission *s)
 {
 	add_file(s, "v1/results.json");
 	add_file(s, "v1/results.csv");
 	add_file(s, "v1/results.hip_stats.csv");
 	add_file(s, "v1/results.hsa_stats.csv");
 	add_file(s, "v1/results.copy_stats.csv");
-	assert_int_equal(gp_submission_finish(s), 0);
+	assert_int_equal(gp_trace_submission_finish(s), 0);
 }
 
-static json_t *doc_of(const struct gp_submission *s)
+static json_t *doc_of(const struct gp_trace_submission *s)
 {
 	struct gp_doc *doc = gp_doc_new("report", "r");
 	json_t *json;
 
-	gp_submission_doc(s, doc);
-	gp_submission_checks(s, doc);
+	gp_trace_submission_doc(s, doc);
+	gp_trace_submission_checks(s, doc);
 	json = gp_doc_json(doc);
 	assert_non_null(json);
 	gp_doc_free(doc);
@@ -70,28 +72,28 @@ static json_int_t number(const json_t *object, const char *key)
 
 static void the_same_kernel_in_two_files_is_counted_once(void **state)
 {
-	struct gp_submission s = {0};
-	const struct gp_use *use;
+	struct gp_trace_submission s = {0};
+	const struct gp_trace_use *use;
 
 	(void)state;
 	add_v1(&s);
 	assert_int_equal(s.duplicates, 1);
-	use = gp_submission_find(&s, GP_LAYER_KERNEL, "scale");
+	use = gp_trace_submission_find(&s, GP_LAYER_KERNEL, "scale");
 	assert_non_null(use);
 	assert_int_equal(use->calls, 1);
 	assert_int_equal(use->queued_ns / use->stages, 40000);
 	assert_int_equal(s.queue_count, 2);
 	assert_int_equal(s.pid, 4711);
-	assert_null(gp_submission_find(&s, GP_LAYER_HIP, "scale"));
-	assert_null(gp_submission_find(&s, GP_LAYER_KERNEL, "sca"));
-	gp_submission_free(&s);
+	assert_null(gp_trace_submission_find(&s, GP_LAYER_HIP, "scale"));
+	assert_null(gp_trace_submission_find(&s, GP_LAYER_KERNEL, "sca"));
+	gp_trace_submission_free(&s);
 }
 
 /* 1 ms .. 5.1 ms: hipMemcpy 1-3.9 and 4-4.1, queue_create 1.1-2, copies 25 us each, launches
  * 4.9-5.1, kernels 10 and 5 us inside the launches. */
 static void each_moment_belongs_to_the_deepest_layer(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	u64 sum = 0;
 
 	(void)state;
@@ -104,12 +106,12 @@ static void each_moment_belongs_to_the_deepest_layer(void **state)
 	for (size_t i = 0; i < GP_SUBMISSION_LAYERS; i++)
 		sum += s.alone_ns[i];
 	assert_int_equal(sum + s.application_ns, s.last_ns - s.first_ns);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void a_hip_call_says_what_it_waited_for(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	json_t *json;
 	const json_t *copy;
 
@@ -123,7 +125,7 @@ static void a_hip_call_says_what_it_waited_for(void **state)
 	assert_int_equal(number(copy, "gpu_ns"), 50000);
 	assert_int_equal(number(copy, "rest_ns"), 2050000);
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void checks_say_yes_no_or_not_in_this_data(void **state)
@@ -135,7 +137,7 @@ static void checks_say_yes_no_or_not_in_this_data(void **state)
 		{"doorbell", "no"}, {"ioctl", "absent"}, {"scheduler", "absent"},
 		{"kernels", "yes"}, {"transfer", "no"},  {"totals", "yes"},
 	};
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	json_t *json;
 
 	(void)state;
@@ -148,12 +150,12 @@ static void checks_say_yes_no_or_not_in_this_data(void **state)
 				    expected[i].verdict);
 	}
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void a_summary_that_disagrees_is_named(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	struct gp_event event = {.kind = GP_EVENT_TOTAL,
 				 .layer = GP_LAYER_HIP,
 				 .name = "hipMemcpy",
@@ -165,24 +167,24 @@ static void a_summary_that_disagrees_is_named(void **state)
 
 	(void)state;
 	add_file(&s, "v1/results.json");
-	assert_int_equal(gp_submission_event(&s, &event), 0);
-	assert_int_equal(gp_submission_finish(&s), 0);
+	assert_int_equal(gp_trace_submission_event(&s, &event), 0);
+	assert_int_equal(gp_trace_submission_finish(&s), 0);
 	json = doc_of(&s);
 	check = row(json, "checks", "rows", "check", "totals");
 	assert_string_equal(json_string_value(json_object_get(check, "verdict")), "no");
 	assert_non_null(strstr(json_string_value(json_object_get(check, "evidence")), "hipMemcpy"));
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void summaries_alone_make_tables_without_a_division(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	json_t *json;
 
 	(void)state;
 	add_file(&s, "v1/results.hip_stats.csv");
-	assert_int_equal(gp_submission_finish(&s), 0);
+	assert_int_equal(gp_trace_submission_finish(&s), 0);
 	json = doc_of(&s);
 	assert_int_equal(number(row(json, "hip", "rows", "name", "hipMemcpy"), "average_ns"),
 			 1500000);
@@ -191,24 +193,24 @@ static void summaries_alone_make_tables_without_a_division(void **state)
 				 json_object_get(json_object_get(json, "critical_path"), "rows")),
 			 0);
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void nothing_at_all_is_a_report_too(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_submission_finish(&s), 0);
+	assert_int_equal(gp_trace_submission_finish(&s), 0);
 	json = doc_of(&s);
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void two_processes_are_told(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	json_t *json;
 
 	(void)state;
@@ -216,17 +218,17 @@ static void two_processes_are_told(void **state)
 	add_file(&s, "v3/host/77_hip_api_trace.csv");
 	add_file(&s, "v3/host/77_kernel_trace.csv");
 	add_file(&s, "v3.json");
-	assert_int_equal(gp_submission_finish(&s), 0);
+	assert_int_equal(gp_trace_submission_finish(&s), 0);
 	assert_true(s.several_pids);
 	json = doc_of(&s);
 	assert_true(json_is_null(json_object_get(json_object_get(json, "run"), "pid")));
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void more_spans_than_are_kept_are_counted(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	struct gp_event event = {.kind = GP_EVENT_COPY,
 				 .name = "c",
 				 .name_len = 1,
@@ -235,28 +237,28 @@ static void more_spans_than_are_kept_are_counted(void **state)
 				 .duration_ns = 10};
 
 	(void)state;
-	assert_int_equal(gp_submission_event(&s, &event), 0); /* its end does not exist */
+	assert_int_equal(gp_trace_submission_event(&s, &event), 0); /* its end does not exist */
 	assert_int_equal(s.use_count, 0);
 	s.spans[GP_LAYER_COPY].count = GP_SUBMISSION_SPANS_MAX;
 	event.time_ns = 5;
-	assert_int_equal(gp_submission_event(&s, &event), 0);
+	assert_int_equal(gp_trace_submission_event(&s, &event), 0);
 	assert_int_equal(s.spans_left_out, 1);
 	s.spans[GP_LAYER_COPY].count = 0;
-	assert_int_equal(gp_submission_finish(&s), 0);
+	assert_int_equal(gp_trace_submission_finish(&s), 0);
 	json_decref(doc_of(&s));
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 /* ---- claims ---- */
 
-static struct gp_claims check(const struct gp_submission *s, const char *text, json_t **json,
-			      int *ret)
+static struct gp_trace_claims check(const struct gp_trace_submission *s, const char *text,
+				    json_t **json, int *ret)
 {
 	struct gp_doc *doc = gp_doc_new("report", "r");
-	struct gp_claims claims;
+	struct gp_trace_claims claims;
 	int fd = test_memory_file(text, strlen(text));
 
-	*ret = gp_claims_check(fd, "claims.csv", NULL, s, doc, &claims);
+	*ret = gp_trace_claims_check(fd, "claims.csv", NULL, s, doc, &claims);
 	close(fd);
 	if (json)
 		*json = gp_doc_json(doc);
@@ -268,8 +270,8 @@ static struct gp_claims check(const struct gp_submission *s, const char *text, j
 
 static void figures_are_reproduced_wrong_or_absent(void **state)
 {
-	struct gp_submission s = {0};
-	struct gp_claims claims;
+	struct gp_trace_submission s = {0};
+	struct gp_trace_claims claims;
 	json_t *json;
 	int ret;
 
@@ -310,12 +312,12 @@ static void figures_are_reproduced_wrong_or_absent(void **state)
 						    "verdict")),
 			    "absent");
 	json_decref(json);
-	gp_submission_free(&s);
+	gp_trace_submission_free(&s);
 }
 
 static void a_list_without_its_header_is_refused(void **state)
 {
-	struct gp_submission s = {0};
+	struct gp_trace_submission s = {0};
 	int ret;
 
 	(void)state;

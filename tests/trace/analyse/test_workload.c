@@ -2,16 +2,17 @@
 #include "logs.h"
 #include "trace/analyse/compare.h"
 
-static void feed(struct gp_workload *workload, const char *text)
+static void feed(struct gp_trace_workload *workload, const char *text)
 {
-	struct gp_amdlog_options options = {.name = "x.log"};
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_options options = {.name = "x.log"};
+	struct gp_trace_amdlog_stats stats;
 	int fd = test_memory_file(text, strlen(text));
 
-	assert_int_equal(gp_workload_init(workload), 0);
-	assert_int_equal(gp_amdlog_read(fd, &options, NULL, gp_workload_event, workload, &stats),
+	assert_int_equal(gp_trace_workload_init(workload), 0);
+	assert_int_equal(gp_trace_amdlog_read(fd, &options, NULL, gp_trace_workload_event, workload,
+					      &stats),
 			 0);
-	assert_int_equal(gp_workload_finish(workload), 0);
+	assert_int_equal(gp_trace_workload_finish(workload), 0);
 	close(fd);
 }
 
@@ -23,7 +24,8 @@ static void feed(struct gp_workload *workload, const char *text)
 	", id=1, Dispatch Header = 0xb02 (type=2, barrier=1, acquire=1, release=1), setup=3, " \
 	"grid=[" grid "], workgroup=[64, 1, 1], private_seg_size=0, rptr=1, wptr=4\n"
 
-static const struct gp_kernel_use *kernel(const struct gp_workload *workload, const char *name)
+static const struct gp_trace_kernel_use *kernel(const struct gp_trace_workload *workload,
+						const char *name)
 {
 	for (size_t i = 0; i < workload->kernel_count; i++)
 		if (!strcmp(workload->names.items[workload->kernels[i].name].text, name))
@@ -34,7 +36,7 @@ static const struct gp_kernel_use *kernel(const struct gp_workload *workload, co
 
 static void a_name_belongs_to_the_next_dispatch_of_its_thread(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload,
@@ -50,12 +52,12 @@ static void a_name_belongs_to_the_next_dispatch_of_its_thread(void **state)
 	assert_int_equal(kernel(&workload, "alpha_gemm")->workgroup, 64);
 	assert_int_equal(workload.classes[GP_KERNEL_GEMM], 1);
 	assert_int_equal(workload.ahead_high, 3);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void pauses_are_counted_and_the_longest_kept(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload, RUN("0000001000", "0x1", "0x7f1000", "1, 1, 1") RUN("0000001500", "0x1",
@@ -68,8 +70,9 @@ static void pauses_are_counted_and_the_longest_kept(void **state)
 	assert_int_equal(workload.gaps[0].length_ns, 10000000);
 	assert_int_equal(workload.gaps[0].line, 5);
 	assert_int_equal(workload.gaps[1].length_ns, 2000000);
-	assert_true(gp_workload_rate(&workload) > 319 && gp_workload_rate(&workload) < 321);
-	gp_workload_free(&workload);
+	assert_true(gp_trace_workload_rate(&workload) > 319 &&
+		    gp_trace_workload_rate(&workload) < 321);
+	gp_trace_workload_free(&workload);
 }
 
 #define ROCR(us, queue)                                                                           \
@@ -80,7 +83,7 @@ static void pauses_are_counted_and_the_longest_kept(void **state)
 /* ROCr's clock may be seconds away from HIP's. */
 static void times_of_two_clocks_are_not_mixed(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload,
@@ -92,19 +95,20 @@ static void times_of_two_clocks_are_not_mixed(void **state)
 	assert_int_equal(workload.clock, GP_CLOCK_MONOTONIC);
 	assert_int_equal(workload.last_ns - workload.first_ns, 500000);
 	assert_int_equal(workload.idle_gaps, 0);
-	assert_true(gp_workload_rate(&workload) > 1999 && gp_workload_rate(&workload) < 2001);
-	gp_workload_free(&workload);
+	assert_true(gp_trace_workload_rate(&workload) > 1999 &&
+		    gp_trace_workload_rate(&workload) < 2001);
+	gp_trace_workload_free(&workload);
 	/* Where there is nothing else, it will do. */
 	feed(&workload, ROCR("0900000000", "0x7f1000") ROCR("0900500000", "0x7f1000"));
 	assert_int_equal(workload.clock, GP_CLOCK_MONOTONIC_RAW);
 	assert_int_equal(workload.idle_ns, 500000000);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 /* As in the logs of two boots in one file. */
 static void nothing_is_measured_across_a_clock_that_went_back(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload, RUN("0900000000", "0x1", "0x7f1000", "1, 1, 1") RUN("0900000100", "0x1",
@@ -116,33 +120,33 @@ static void nothing_is_measured_across_a_clock_that_went_back(void **state)
 	assert_int_equal(workload.last_ns - workload.first_ns, 100000 + 300000 + 2000000);
 	assert_int_equal(workload.idle_gaps, 1);
 	assert_int_equal(workload.idle_ns, 2000000);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void more_pauses_than_are_kept_keep_the_longest(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 	struct gp_event event = {.kind = GP_EVENT_DISPATCH, .valid = GP_EV_TIME};
 
 	(void)state;
-	assert_int_equal(gp_workload_init(&workload), 0);
+	assert_int_equal(gp_trace_workload_init(&workload), 0);
 	for (u64 i = 0; i < 12; i++) {
 		event.time_ns += (i % 7 + 2) * 1000000;
 		event.line = i + 1;
-		assert_int_equal(gp_workload_event(&workload, &event), 0);
+		assert_int_equal(gp_trace_workload_event(&workload, &event), 0);
 	}
-	assert_int_equal(gp_workload_finish(&workload), 0);
+	assert_int_equal(gp_trace_workload_finish(&workload), 0);
 	assert_int_equal(workload.gap_count, GP_WORKLOAD_GAPS);
 	for (size_t i = 1; i < workload.gap_count; i++)
 		assert_true(workload.gaps[i - 1].length_ns >= workload.gaps[i].length_ns);
 	assert_int_equal(workload.gaps[0].length_ns, 8000000);
 	assert_int_equal(workload.gaps[4].length_ns, 5000000);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void queues_of_one_window_are_at_once(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload, RUN("0000001000", "0x1", "0x7f1000", "1, 1, 1")
@@ -151,29 +155,29 @@ static void queues_of_one_window_are_at_once(void **state)
 						RUN("0000021500", "0x1", "0x7f1000", "1, 1, 1"));
 	assert_int_equal(workload.windows[2], 1);
 	assert_int_equal(workload.windows[1], 1);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void the_curve_holds_everything_however_long_it_takes(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 	struct gp_event event = {.kind = GP_EVENT_DISPATCH, .valid = GP_EV_TIME};
 	u64 sum = 0;
 
 	(void)state;
-	assert_int_equal(gp_workload_init(&workload), 0);
+	assert_int_equal(gp_trace_workload_init(&workload), 0);
 	for (u64 i = 0; i < 1000; i++, event.time_ns += 777777777)
-		assert_int_equal(gp_workload_event(&workload, &event), 0);
+		assert_int_equal(gp_trace_workload_event(&workload, &event), 0);
 	for (size_t i = 0; i < GP_WORKLOAD_BINS; i++)
 		sum += workload.bins[i];
 	assert_int_equal(sum, 1000);
 	assert_true(workload.bin_ns * GP_WORKLOAD_BINS > 999ull * 777777777);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void copies_have_sizes_unless_the_release_prints_junk(void **state)
 {
-	struct gp_workload workload;
+	struct gp_trace_workload workload;
 
 	(void)state;
 	feed(&workload,
@@ -214,14 +218,14 @@ static void copies_have_sizes_unless_the_release_prints_junk(void **state)
 	assert_int_equal(workload.copy_bytes, 4196);
 	assert_int_equal(workload.unsized_copies, 1);
 	assert_int_equal(workload.waits, 1);
-	gp_workload_free(&workload);
+	gp_trace_workload_free(&workload);
 }
 
 static void a_name_tells_the_class(void **state)
 {
 	static const struct {
 		const char *name;
-		enum gp_kernel_class expected;
+		enum gp_trace_kernel_class expected;
 	} cases[] = {
 		{"Cijk_Ailk_Bljk_SB_MT128x128x16", GP_KERNEL_GEMM},
 		{"igemm_fwd_gtcx3_nhwc_fp32", GP_KERNEL_CONVOLUTION},
@@ -239,10 +243,10 @@ static void a_name_tells_the_class(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(cases); i++) {
-		assert_int_equal(gp_kernel_class(cases[i].name, strlen(cases[i].name)),
+		assert_int_equal(gp_trace_kernel_class(cases[i].name, strlen(cases[i].name)),
 				 cases[i].expected);
-		assert_non_null(gp_kernel_class_code(cases[i].expected));
-		assert_non_null(gp_kernel_class_name(cases[i].expected));
+		assert_non_null(gp_trace_kernel_class_code(cases[i].expected));
+		assert_non_null(gp_trace_kernel_class_name(cases[i].expected));
 	}
 }
 
@@ -253,31 +257,31 @@ static void a_name_tells_the_class(void **state)
 	"SWq=0x7f0000001000, HWq=" queue ", id=1, Dispatch Header = 0xb02 (type=2, barrier=1, " \
 	"acquire=1, release=1), rptr=1, wptr=1\n"
 
-static struct gp_comparison compared(const char *a, const char *b, char **text)
+static struct gp_trace_comparison compared(const char *a, const char *b, char **text)
 {
-	struct gp_workload cases[2];
-	struct gp_comparison out;
+	struct gp_trace_workload cases[2];
+	struct gp_trace_comparison out;
 	struct gp_doc *doc;
 	json_t *json;
 
 	feed(&cases[0], a);
 	feed(&cases[1], b);
-	assert_int_equal(gp_compare(&cases[0], "a", &cases[1], "b", &out), 0);
-	doc = gp_compare_doc(&out);
+	assert_int_equal(gp_trace_compare(&cases[0], "a", &cases[1], "b", &out), 0);
+	doc = gp_trace_compare_doc(&out);
 	json = gp_doc_json(doc);
 	if (text)
 		*text = json_dumps(json, JSON_COMPACT);
 	json_decref(json);
 	gp_doc_free(doc);
-	gp_workload_free(&cases[0]);
-	gp_workload_free(&cases[1]);
+	gp_trace_workload_free(&cases[0]);
+	gp_trace_workload_free(&cases[1]);
 	return out;
 }
 
 static void two_processes_are_suspended_as_a_whole(void **state)
 {
-	struct gp_comparison c = compared(PLAIN("0000001000", "77", "0x7f1000"),
-					  PLAIN("0000001000", "78", "0x7f1000"), NULL);
+	struct gp_trace_comparison c = compared(PLAIN("0000001000", "77", "0x7f1000"),
+						PLAIN("0000001000", "78", "0x7f1000"), NULL);
 
 	(void)state;
 	assert_int_equal(c.strategy, GP_STRATEGY_SUSPEND_PROCESS);
@@ -287,8 +291,8 @@ static void two_processes_are_suspended_as_a_whole(void **state)
 
 static void one_process_with_its_own_queues_is_suspended_by_queue(void **state)
 {
-	struct gp_comparison c = compared(PLAIN("0000001000", "77", "0x7f1000"),
-					  PLAIN("0000002000", "77", "0x7f2000"), NULL);
+	struct gp_trace_comparison c = compared(PLAIN("0000001000", "77", "0x7f1000"),
+						PLAIN("0000002000", "77", "0x7f2000"), NULL);
 
 	(void)state;
 	assert_int_equal(c.strategy, GP_STRATEGY_SUSPEND_QUEUES);
@@ -298,7 +302,7 @@ static void one_process_with_its_own_queues_is_suspended_by_queue(void **state)
 
 static void a_batch_job_that_pauses_often_is_waited_for(void **state)
 {
-	struct gp_comparison c;
+	struct gp_trace_comparison c;
 	char *text = NULL;
 
 	(void)state;
@@ -329,7 +333,7 @@ static void a_batch_job_that_pauses_often_is_waited_for(void **state)
 
 static void logs_without_pids_or_kernels_say_so(void **state)
 {
-	struct gp_comparison c;
+	struct gp_trace_comparison c;
 	char *text = NULL;
 
 	(void)state;
@@ -358,7 +362,7 @@ static void logs_without_pids_or_kernels_say_so(void **state)
 static void the_report_has_every_section(void **state)
 {
 	char *text = NULL;
-	struct gp_comparison c = compared(FULL, FULL, &text);
+	struct gp_trace_comparison c = compared(FULL, FULL, &text);
 
 	(void)state;
 	assert_int_equal(c.strategy, GP_STRATEGY_TIME_SLICE);

@@ -172,7 +172,7 @@ static inline int fake_put(void *ctx, const char *path, const char *text)
 			     (size_t)(strchr(text, '/') - strchr(text, ':') - 1), fake_group);
 }
 
-static const struct gp_tracefs_ops fake_ops = {fake_make, fake_remove, fake_put};
+static const struct gp_capture_tracefs_ops fake_ops = {fake_make, fake_remove, fake_put};
 
 /* With somebody else's instance and probe in it. */
 static inline struct fake *fake_new(const char *symbols)

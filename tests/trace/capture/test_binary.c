@@ -20,7 +20,7 @@ static const char symbols_text[] = "ffffffff81000000 T schedule\n"
 				   "ffffffffc0b00000 t other\t[other]\n";
 
 /* A file below the fake's tracefs; ~ is its instance's and group's name. */
-static void put(const struct fake *fake, const struct gp_tracefs *trace, const char *path,
+static void put(const struct fake *fake, const struct gp_capture_tracefs *trace, const char *path,
 		const void *data, size_t len)
 {
 	const char *mark = strchr(path, '~');
@@ -32,15 +32,15 @@ static void put(const struct fake *fake, const struct gp_tracefs *trace, const c
 	tree_write(&fake->tree, full, data, len);
 }
 
-static void put_text(const struct fake *fake, const struct gp_tracefs *trace, const char *path,
-		     const char *text)
+static void put_text(const struct fake *fake, const struct gp_capture_tracefs *trace,
+		     const char *path, const char *text)
 {
 	put(fake, trace, path, text, strlen(text));
 }
 
 /* A creation of a queue of 300 ns on CPU 2, in two pages, and the start of another on CPU 0; CPU 1
  * was never there. */
-static void put_pages(const struct fake *fake, const struct gp_tracefs *trace)
+static void put_pages(const struct fake *fake, const struct gp_capture_tracefs *trace)
 {
 	u64 probe = CREATE_QUEUE, other = CREATE_QUEUE + 0x10, leave[3] = {CREATE_QUEUE, 0, 0};
 	struct dat dat = {0};
@@ -61,16 +61,16 @@ static void put_pages(const struct fake *fake, const struct gp_tracefs *trace)
 	dat_free(&dat);
 }
 
-static struct fake *fake_binary(struct gp_tracefs *trace)
+static struct fake *fake_binary(struct gp_capture_tracefs *trace)
 {
 	struct fake *fake = fake_new(symbols_text);
 
-	*trace = (struct gp_tracefs){0};
-	assert_int_equal(gp_tracefs_find(trace, &fake->tree.root, NULL), 0);
+	*trace = (struct gp_capture_tracefs){0};
+	assert_int_equal(gp_capture_tracefs_find(trace, &fake->tree.root, NULL), 0);
 	trace->ops = &fake_ops;
 	trace->ctx = fake;
-	gp_tracefs_name(trace);
-	assert_int_equal(gp_tracefs_start(trace, &fake->tree.root, NULL), 0);
+	gp_capture_tracefs_name(trace);
+	assert_int_equal(gp_capture_tracefs_start(trace, &fake->tree.root, NULL), 0);
 	put_text(fake, trace, "events/header_page", HEADER_PAGE);
 	put_text(fake, trace, "events/header_event", "# compressed entry header\n");
 	put_text(fake, trace, "events/ftrace/function/format", dat_ftrace[0]);
@@ -82,9 +82,9 @@ static struct fake *fake_binary(struct gp_tracefs *trace)
 	return fake;
 }
 
-static void drop(struct fake *fake, struct gp_tracefs *trace)
+static void drop(struct fake *fake, struct gp_capture_tracefs *trace)
 {
-	gp_tracefs_restore(trace);
+	gp_capture_tracefs_restore(trace);
 	fake_free(fake);
 }
 
@@ -106,16 +106,17 @@ static int keep(void *ctx, const struct gp_event *event)
 
 static void pages_of_the_kernel_become_a_trace_dat(void **state)
 {
-	struct gp_tracedat_stats stats;
+	struct gp_trace_tracedat_stats stats;
 	struct test_diag diag = TEST_DIAG;
-	struct gp_tracefs trace;
+	struct gp_capture_tracefs trace;
 	struct fake *fake = fake_binary(&trace);
 	struct seen seen = {0};
 	int fd = memfd_create("trace.dat", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(gp_tracefs_save_binary(&trace, &fake->tree.root, fd), 0);
-	assert_int_equal(gp_tracedat_read(fd, "trace.dat", &diag.diag, keep, &seen, &stats), 0);
+	assert_int_equal(gp_capture_tracefs_save_binary(&trace, &fake->tree.root, fd), 0);
+	assert_int_equal(gp_trace_tracedat_read(fd, "trace.dat", &diag.diag, keep, &seen, &stats),
+			 0);
 	assert_string_equal(gp_buf_str(&diag.text), "");
 	assert_int_equal(stats.version, 6);
 	assert_int_equal(stats.clock, GP_CLOCK_MONOTONIC);
@@ -137,8 +138,8 @@ static void pages_of_the_kernel_become_a_trace_dat(void **state)
 /* A page of another size is told by the kernel's own description. */
 static void larger_pages_are_kept_whole(void **state)
 {
-	struct gp_tracedat_stats stats;
-	struct gp_tracefs trace;
+	struct gp_trace_tracedat_stats stats;
+	struct gp_capture_tracefs trace;
 	struct fake *fake = fake_binary(&trace);
 	struct seen seen = {0};
 	struct gp_buf page = {0};
@@ -159,8 +160,8 @@ static void larger_pages_are_kept_whole(void **state)
 	}
 	put(fake, &trace, "instances/~/per_cpu/cpu2/trace_pipe_raw", page.data, page.len);
 	put_text(fake, &trace, "instances/~/per_cpu/cpu0/trace_pipe_raw", "");
-	assert_int_equal(gp_tracefs_save_binary(&trace, &fake->tree.root, fd), 0);
-	assert_int_equal(gp_tracedat_read(fd, "trace.dat", NULL, keep, &seen, &stats), 0);
+	assert_int_equal(gp_capture_tracefs_save_binary(&trace, &fake->tree.root, fd), 0);
+	assert_int_equal(gp_trace_tracedat_read(fd, "trace.dat", NULL, keep, &seen, &stats), 0);
 	assert_int_equal(seen.count, 2);
 	assert_int_equal(stats.damaged, 0);
 	close(fd);
@@ -171,20 +172,20 @@ static void larger_pages_are_kept_whole(void **state)
 
 static void what_cannot_be_kept_says_why(void **state)
 {
-	struct gp_tracefs trace;
+	struct gp_capture_tracefs trace;
 	struct fake *fake = fake_binary(&trace);
 	int fd = memfd_create("trace.dat", MFD_CLOEXEC);
 
 	(void)state;
 	put_text(fake, &trace, "instances/~/per_cpu/cpu2/trace_pipe_raw", "");
 	put_text(fake, &trace, "instances/~/per_cpu/cpu0/trace_pipe_raw", "");
-	assert_int_equal(gp_tracefs_save_binary(&trace, &fake->tree.root, fd), -ENODATA);
+	assert_int_equal(gp_capture_tracefs_save_binary(&trace, &fake->tree.root, fd), -ENODATA);
 	put_text(fake, &trace, "events/header_page", "nothing");
-	assert_int_equal(gp_tracefs_save_binary(&trace, &fake->tree.root, fd), -EBADMSG);
+	assert_int_equal(gp_capture_tracefs_save_binary(&trace, &fake->tree.root, fd), -EBADMSG);
 	put_text(fake, &trace, "events/header_page", HEADER_PAGE);
 	tree_text(&fake->tree, "/proc/kallsyms",
 		  "0000000000000000 t kfd_ioctl_create_queue\t[amdgpu]\n");
-	assert_int_equal(gp_tracefs_save_binary(&trace, &fake->tree.root, fd), -EACCES);
+	assert_int_equal(gp_capture_tracefs_save_binary(&trace, &fake->tree.root, fd), -EACCES);
 	close(fd);
 	drop(fake, &trace);
 }
@@ -197,12 +198,12 @@ static void symbols_of_the_driver_are_kept(void **state)
 	struct gp_buf out = {0};
 
 	(void)state;
-	assert_true(gp_symbols_of_driver(symbols_text, strlen(symbols_text), &out));
+	assert_true(gp_capture_symbols_of_driver(symbols_text, strlen(symbols_text), &out));
 	assert_string_equal(gp_buf_str(&out),
 			    "ffffffffc0a00010 t kfd_ioctl_create_queue\t[amdgpu]\n"
 			    "ffffffffc0a00020 t pqm_create_queue\t[amdgpu]\n");
 	gp_buf_free(&out);
-	assert_true(gp_symbols_of_driver(built_in, strlen(built_in), &out));
+	assert_true(gp_capture_symbols_of_driver(built_in, strlen(built_in), &out));
 	assert_string_equal(gp_buf_str(&out), "ffffffff81000000 T schedule\n"
 					      "ffffffff81000020 t pqm_create_queue");
 	gp_buf_free(&out);

@@ -28,8 +28,8 @@ static const char symbols_text[] =
 
 static void functions_of_the_driver_are_found(void **state)
 {
-	struct gp_symbol found[16];
-	size_t count = gp_symbols_find(symbols_text, strlen(symbols_text), found, 16);
+	struct gp_capture_symbol found[16];
+	size_t count = gp_capture_symbols_find(symbols_text, strlen(symbols_text), found, 16);
 	static const char *const names[] = {"kfd_ioctl_create_queue",
 					    "create_queue_cpsch.isra.0",
 					    "init_mqd",
@@ -47,7 +47,7 @@ static void functions_of_the_driver_are_found(void **state)
 		assert_int_equal(found[i].multiple, i == 2 || i == 3);
 	}
 	assert_int_equal(found[3].address, 0xffffffffc0a00050);
-	assert_int_equal(gp_symbols_find(symbols_text, strlen(symbols_text), found, 2), 2);
+	assert_int_equal(gp_capture_symbols_find(symbols_text, strlen(symbols_text), found, 2), 2);
 }
 
 static void a_driver_that_is_no_module_is_found_too(void **state)
@@ -55,10 +55,10 @@ static void a_driver_that_is_no_module_is_found_too(void **state)
 	static const char text[] = "ffffffff81000100 t suspend_queues\n"
 				   "ffffffff81000200 T pqm_create_queue\n"
 				   "broken\n\nffffffff8100";
-	struct gp_symbol found[4];
+	struct gp_capture_symbol found[4];
 
 	(void)state;
-	assert_int_equal(gp_symbols_find(text, strlen(text), found, 4), 2);
+	assert_int_equal(gp_capture_symbols_find(text, strlen(text), found, 4), 2);
 	assert_false(found[0].module);
 }
 
@@ -101,16 +101,16 @@ static void snapshot(const char *dir, struct gp_buf *out)
 	free(entries);
 }
 
-static void find(struct fake *fake, struct gp_tracefs *trace)
+static void find(struct fake *fake, struct gp_capture_tracefs *trace)
 {
-	*trace = (struct gp_tracefs){0};
-	assert_int_equal(gp_tracefs_find(trace, &fake->tree.root, NULL), 0);
+	*trace = (struct gp_capture_tracefs){0};
+	assert_int_equal(gp_capture_tracefs_find(trace, &fake->tree.root, NULL), 0);
 	trace->ops = &fake_ops;
 	trace->ctx = fake;
-	gp_tracefs_name(trace);
+	gp_capture_tracefs_name(trace);
 }
 
-static void expect_own(const struct gp_tracefs *trace, const char *file, const char *text)
+static void expect_own(const struct gp_capture_tracefs *trace, const char *file, const char *text)
 {
 	struct gp_buf found = {0};
 	char path[PATH_MAX];
@@ -126,14 +126,14 @@ static void tracing_has_its_own_instance_and_goes_without_a_trace(void **state)
 	struct fake *fake = fake_new(symbols_text);
 	struct gp_buf before = {0}, after = {0}, probes = {0};
 	struct test_diag diag = TEST_DIAG;
-	struct gp_tracefs trace;
+	struct gp_capture_tracefs trace;
 	char group[64];
 	int fd;
 
 	(void)state;
 	snapshot(fake->tree.dir, &before);
 	find(fake, &trace);
-	assert_int_equal(gp_tracefs_start(&trace, &fake->tree.root, &diag.diag), 0);
+	assert_int_equal(gp_capture_tracefs_start(&trace, &fake->tree.root, &diag.diag), 0);
 	assert_string_equal(gp_buf_str(&diag.text), "");
 	assert_int_equal(trace.probes, 7);
 	assert_true(trace.kcq);
@@ -149,17 +149,17 @@ static void tracing_has_its_own_instance_and_goes_without_a_trace(void **state)
 	/* Of two functions with one name each has its own probes. */
 	assert_non_null(strstr(gp_buf_str(&probes), "p2 0xffffffffc0a00040\n"));
 	assert_non_null(strstr(gp_buf_str(&probes), "p3 0xffffffffc0a00050\n"));
-	assert_int_equal(gp_tracefs_stop(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_stop(&trace), 0);
 	expect_own(&trace, "tracing_on", "0");
 	fd = memfd_create("trace", MFD_CLOEXEC);
-	assert_int_equal(gp_tracefs_save(&trace, fd), 0);
+	assert_int_equal(gp_capture_tracefs_save(&trace, fd), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 16);
 	close(fd);
-	assert_int_equal(gp_tracefs_restore(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_restore(&trace), 0);
 	snapshot(fake->tree.dir, &after);
 	assert_string_equal(gp_buf_str(&after), gp_buf_str(&before));
 	/* Again, as a guardian would that comes late. */
-	assert_int_equal(gp_tracefs_restore(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_restore(&trace), 0);
 	gp_buf_free(&before);
 	gp_buf_free(&after);
 	gp_buf_free(&probes);
@@ -169,15 +169,15 @@ static void tracing_has_its_own_instance_and_goes_without_a_trace(void **state)
 
 static void give_back(void *ctx)
 {
-	gp_tracefs_restore(ctx);
+	gp_capture_tracefs_restore(ctx);
 }
 
 /* A whole recording in a process of its own, killed before its step `steps`. Returns whether it was
  * killed; everything it started has ended then. */
 static bool record_until(struct fake *fake, int steps)
 {
-	struct gp_guardian guardian;
-	struct gp_tracefs trace;
+	struct gp_capture_guardian guardian;
+	struct gp_capture_tracefs trace;
 	pid_t child;
 	int status;
 
@@ -187,13 +187,13 @@ static bool record_until(struct fake *fake, int steps)
 	assert_true(child >= 0);
 	if (child == 0) {
 		find(fake, &trace);
-		if (gp_guardian_start(&guardian, give_back, &trace))
+		if (gp_capture_guardian_start(&guardian, give_back, &trace))
 			_exit(1);
 		fake->victim = getpid();
-		if (gp_tracefs_start(&trace, &fake->tree.root, NULL) || gp_tracefs_stop(&trace) ||
-		    gp_tracefs_restore(&trace))
+		if (gp_capture_tracefs_start(&trace, &fake->tree.root, NULL) ||
+		    gp_capture_tracefs_stop(&trace) || gp_capture_tracefs_restore(&trace))
 			_exit(2);
-		gp_guardian_dismiss(&guardian);
+		gp_capture_guardian_dismiss(&guardian);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -232,27 +232,27 @@ static void what_is_missing_is_said(void **state)
 {
 	struct fake *fake = fake_new("ffffffff81000000 T schedule\n");
 	struct test_diag diag = TEST_DIAG;
-	struct gp_tracefs trace;
+	struct gp_capture_tracefs trace;
 	struct tree empty;
 
 	(void)state;
 	find(fake, &trace);
-	assert_int_equal(gp_tracefs_start(&trace, &fake->tree.root, &diag.diag), -ENOENT);
+	assert_int_equal(gp_capture_tracefs_start(&trace, &fake->tree.root, &diag.diag), -ENOENT);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "needs amdkfd"));
-	assert_int_equal(gp_tracefs_restore(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_restore(&trace), 0);
 	tree_text(&fake->tree, "/proc/kallsyms", symbols_text);
 	fake->refuse = true;
 	find(fake, &trace);
-	assert_int_equal(gp_tracefs_start(&trace, &fake->tree.root, &diag.diag), -EINVAL);
+	assert_int_equal(gp_capture_tracefs_start(&trace, &fake->tree.root, &diag.diag), -EINVAL);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "refused probes"));
-	assert_int_equal(gp_tracefs_restore(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_restore(&trace), 0);
 	fake_free(fake);
 	tree_make(&empty);
-	assert_int_equal(gp_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
+	assert_int_equal(gp_capture_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "no /sys/class/kfd"));
 	assert_null(strstr(gp_buf_str(&diag.text), "mount"));
 	tree_dir(&empty, "/sys/class/kfd");
-	assert_int_equal(gp_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
+	assert_int_equal(gp_capture_tracefs_find(&trace, &empty.root, &diag.diag), -ENOENT);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "tracefs is not mounted"));
 	tree_remove(&empty);
 	assert_int_equal(diag.errors, 0);
@@ -265,15 +265,15 @@ static void functions_of_one_name_without_address_are_refused(void **state)
 				     "0000000000000000 t init_mqd\t[amdgpu]\n"
 				     "0000000000000000 t kfd_ioctl_create_queue\t[amdgpu]\n");
 	struct test_diag diag = TEST_DIAG;
-	struct gp_tracefs trace;
+	struct gp_capture_tracefs trace;
 
 	(void)state;
 	find(fake, &trace);
-	assert_int_equal(gp_tracefs_start(&trace, &fake->tree.root, &diag.diag), 0);
+	assert_int_equal(gp_capture_tracefs_start(&trace, &fake->tree.root, &diag.diag), 0);
 	assert_int_equal(trace.probes, 1);
 	assert_int_equal(trace.refused, 2);
 	assert_int_equal(diag.warnings, 1);
-	assert_int_equal(gp_tracefs_restore(&trace), 0);
+	assert_int_equal(gp_capture_tracefs_restore(&trace), 0);
 	gp_buf_free(&diag.text);
 	fake_free(fake);
 }
@@ -289,18 +289,18 @@ static void a_guardian_that_is_dismissed_does_nothing(void **state)
 {
 	int *restored =
 		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct gp_guardian guardian;
+	struct gp_capture_guardian guardian;
 
 	(void)state;
-	assert_int_equal(gp_guardian_start(&guardian, count, restored), 0);
-	gp_guardian_dismiss(&guardian);
+	assert_int_equal(gp_capture_guardian_start(&guardian, count, restored), 0);
+	gp_capture_guardian_dismiss(&guardian);
 	assert_int_equal(*restored, 0);
 	/* Nothing happens without one, either. */
-	gp_guardian_dismiss(&guardian);
+	gp_capture_guardian_dismiss(&guardian);
 	/* One that somebody killed is missed by nobody. */
-	assert_int_equal(gp_guardian_start(&guardian, count, restored), 0);
+	assert_int_equal(gp_capture_guardian_start(&guardian, count, restored), 0);
 	kill(guardian.pid, SIGKILL);
-	gp_guardian_dismiss(&guardian);
+	gp_capture_guardian_dismiss(&guardian);
 	assert_int_equal(*restored, 0);
 	munmap(restored, sizeof(int));
 }
@@ -310,7 +310,7 @@ static void a_guardian_stays_where_standard_streams_are_closed(void **state)
 {
 	int *restored =
 		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct gp_guardian guardian;
+	struct gp_capture_guardian guardian;
 	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10), error;
 	char byte;
 	int ends[2];
@@ -318,7 +318,7 @@ static void a_guardian_stays_where_standard_streams_are_closed(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	close(STDIN_FILENO);
-	error = gp_guardian_start(&guardian, count, restored);
+	error = gp_capture_guardian_start(&guardian, count, restored);
 	dup2(saved, STDIN_FILENO);
 	close(saved);
 	assert_int_equal(error, 0);
@@ -326,7 +326,7 @@ static void a_guardian_stays_where_standard_streams_are_closed(void **state)
 	close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 0);
 	close(ends[0]);
-	gp_guardian_dismiss(&guardian);
+	gp_capture_guardian_dismiss(&guardian);
 	assert_int_equal(*restored, 0);
 	munmap(restored, sizeof(int));
 }
@@ -335,14 +335,14 @@ static void a_guardian_is_alone_with_its_maker(void **state)
 {
 	int *restored =
 		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct gp_guardian guardian;
+	struct gp_capture_guardian guardian;
 	char link[64], target[64] = "";
 	int pipe_ends[2];
 	char byte;
 
 	(void)state;
 	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-	assert_int_equal(gp_guardian_start(&guardian, count, restored), 0);
+	assert_int_equal(gp_capture_guardian_start(&guardian, count, restored), 0);
 	/* It holds nothing open that somebody waits for the end of. */
 	close(pipe_ends[1]);
 	assert_int_equal(read(pipe_ends[0], &byte, 1), 0);
@@ -372,12 +372,12 @@ static void what_is_written_arrives_or_its_error_is_told(void **state)
 	tree_make(&tree);
 	tree_text(&tree, "/kprobe_events", "p:mine/open kfd_open\n");
 	snprintf(path, sizeof(path), "%s/kprobe_events", tree.dir);
-	assert_int_equal(gp_tracefs_live.put(NULL, path, "p:ours/p0 f\n"), 0);
+	assert_int_equal(gp_capture_tracefs_live.put(NULL, path, "p:ours/p0 f\n"), 0);
 	assert_int_equal(gp_root_read(&tree.root, 4096, &text, "/kprobe_events"), 0);
 	assert_string_equal(gp_buf_str(&text), "p:mine/open kfd_open\np:ours/p0 f\n");
-	assert_int_equal(gp_tracefs_live.put(NULL, "/dev/full", "1"), -ENOSPC);
+	assert_int_equal(gp_capture_tracefs_live.put(NULL, "/dev/full", "1"), -ENOSPC);
 	snprintf(path, sizeof(path), "%s/absent", tree.dir);
-	assert_int_equal(gp_tracefs_live.put(NULL, path, "1"), -ENOENT);
+	assert_int_equal(gp_capture_tracefs_live.put(NULL, path, "1"), -ENOENT);
 	gp_buf_free(&text);
 	tree_remove(&tree);
 }
@@ -394,10 +394,10 @@ static void a_sample_of_the_clocks_is_of_now(void **state)
 {
 	u64 monotonic = now(CLOCK_MONOTONIC), raw = now(CLOCK_MONOTONIC_RAW);
 	u64 boot = now(CLOCK_BOOTTIME);
-	struct gp_clock_sample sample;
+	struct gp_capture_clock_sample sample;
 
 	(void)state;
-	gp_clock_sample(&sample);
+	gp_capture_clock_sample(&sample);
 	assert_in_range(sample.monotonic_ns, monotonic, now(CLOCK_MONOTONIC));
 	assert_in_range(sample.monotonic_raw_ns, raw, now(CLOCK_MONOTONIC_RAW));
 	assert_in_range(sample.boottime_ns, boot, now(CLOCK_BOOTTIME));

@@ -24,16 +24,16 @@ static void require(bool holds)
 
 static struct total run(int fd, bool fast)
 {
-	struct gp_amdlog_options options = {.name = "fuzz", .fast = fast};
-	struct gp_log_queues *queues = gp_log_queues_new();
-	struct gp_amdlog_stats stats;
-	const struct gp_log_queue *rows;
+	struct gp_trace_amdlog_options options = {.name = "fuzz", .fast = fast};
+	struct gp_trace_log_queues *queues = gp_trace_log_queues_new();
+	struct gp_trace_amdlog_stats stats;
+	const struct gp_trace_log_queue *rows;
 	struct total total = {0};
 
 	require(queues && lseek(fd, 0, SEEK_SET) == 0);
-	gp_amdlog_read(fd, &options, NULL, gp_log_queues_event, queues, &stats);
-	require(gp_log_queues_finish(queues) == 0);
-	rows = gp_log_queues_items(queues, &total.queues);
+	gp_trace_amdlog_read(fd, &options, NULL, gp_trace_log_queues_event, queues, &stats);
+	require(gp_trace_log_queues_finish(queues) == 0);
+	rows = gp_trace_log_queues_items(queues, &total.queues);
 	for (size_t i = 0; i < total.queues; i++) {
 		total.dispatches += rows[i].dispatches;
 		total.barriers += rows[i].barriers;
@@ -45,7 +45,7 @@ static struct total run(int fd, bool fast)
 	require(stats.torn <= stats.lines && stats.without_pid <= stats.recognised);
 	require(stats.recognised + stats.unknown <= stats.lines);
 	total.lines = stats.lines;
-	gp_log_queues_free(queues);
+	gp_trace_log_queues_free(queues);
 	return total;
 }
 

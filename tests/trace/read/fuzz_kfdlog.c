@@ -17,23 +17,23 @@ static void require(bool holds)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct gp_kfd_queues *queues = gp_kfd_queues_new();
+	struct gp_trace_kfd_queues *queues = gp_trace_kfd_queues_new();
 	struct gp_buf page = {0}, markdown = {0};
-	struct gp_kfdlog_stats stats;
+	struct gp_trace_kfdlog_stats stats;
 	struct gp_doc *doc;
 
 	require(fd >= 0 && queues && write(fd, data, size) == (ssize_t)size);
 	require(lseek(fd, 0, SEEK_SET) == 0);
-	gp_kfdlog_read(fd, "fuzz", NULL, gp_kfd_queues_event, queues, &stats);
+	gp_trace_kfdlog_read(fd, "fuzz", NULL, gp_trace_kfd_queues_event, queues, &stats);
 	require(stats.recognised <= stats.lines.lines);
-	require(gp_kfd_queues_finish(queues) == 0);
-	doc = gp_kfd_queues_doc(queues);
+	require(gp_trace_kfd_queues_finish(queues) == 0);
+	doc = gp_trace_kfd_queues_doc(queues);
 	require(doc && gp_doc_html(doc, &page) == 0 && gp_doc_markdown(doc, &markdown) == 0);
 	json_decref(gp_doc_json(doc));
 	gp_buf_free(&page);
 	gp_buf_free(&markdown);
 	gp_doc_free(doc);
-	gp_kfd_queues_free(queues);
+	gp_trace_kfd_queues_free(queues);
 	close(fd);
 	return 0;
 }

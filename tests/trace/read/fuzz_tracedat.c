@@ -23,20 +23,20 @@ static int take(void *ctx, const struct gp_event *event)
 	for (size_t i = 0; event->text && i < event->text_len; i++)
 		sum += (u8)event->text[i];
 	__asm__ volatile("" : : "r"(sum));
-	return gp_kfdpath_event(ctx, event);
+	return gp_trace_kfdpath_event(ctx, event);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct gp_tracedat_stats stats;
-	struct gp_kfdpath path = {0};
+	struct gp_trace_tracedat_stats stats;
+	struct gp_trace_kfdpath path = {0};
 
 	require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	gp_tracedat_read(fd, "fuzz", NULL, take, &path, &stats);
-	gp_kfdpath_finish(&path);
+	gp_trace_tracedat_read(fd, "fuzz", NULL, take, &path, &stats);
+	gp_trace_kfdpath_finish(&path);
 	require(stats.bytes <= (size << 10) + (64u << 20));
-	gp_kfdpath_free(&path);
+	gp_trace_kfdpath_free(&path);
 	close(fd);
 	return 0;
 }

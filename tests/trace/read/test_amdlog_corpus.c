@@ -93,7 +93,7 @@ static void compare(const char *name, const struct test_log *log, const struct a
 		fail_msg("%s: %zu queues, %zu expected", name, log->count, answer->count);
 	for (size_t i = 0; i < answer->count; i++) {
 		const struct expected *want = &answer->queues[i];
-		const struct gp_log_queue *got = test_log_row(log, want->address);
+		const struct gp_trace_log_queue *got = test_log_row(log, want->address);
 
 		if (got->dispatches != want->dispatches || got->barriers != want->barriers)
 			fail_msg("%s: 0x%llx has %llu + %llu packets", name,

@@ -316,12 +316,13 @@ static void input_that_is_no_log_is_refused(void **state)
 
 static void unreadable_input_is_said_with_its_reason(void **state)
 {
-	struct gp_amdlog_options options = {.name = "gone.log"};
+	struct gp_trace_amdlog_options options = {.name = "gone.log"};
 	struct test_diag diag = TEST_DIAG;
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_stats stats;
 
 	(void)state;
-	assert_int_equal(gp_amdlog_read(-1, &options, &diag.diag, NULL, NULL, &stats), -EBADF);
+	assert_int_equal(gp_trace_amdlog_read(-1, &options, &diag.diag, NULL, NULL, &stats),
+			 -EBADF);
 	assert_non_null(strstr(gp_buf_str(&diag.text), "gone.log: cannot read: "));
 	gp_buf_free(&diag.text);
 }
@@ -347,12 +348,12 @@ static void callback_stops_the_reader(void **state)
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(texts); i++) {
 		for (int fast = 0; fast < 2; fast++) {
-			struct gp_amdlog_options options = {.name = "x", .fast = fast};
+			struct gp_trace_amdlog_options options = {.name = "x", .fast = fast};
 			int fd = test_memory_file(texts[i], strlen(texts[i])), calls = 0;
-			struct gp_amdlog_stats stats;
+			struct gp_trace_amdlog_stats stats;
 
-			assert_int_equal(gp_amdlog_read(fd, &options, NULL, stop_at_once, &calls,
-							&stats),
+			assert_int_equal(gp_trace_amdlog_read(fd, &options, NULL, stop_at_once,
+							      &calls, &stats),
 					 42);
 			assert_int_equal(calls, 1);
 			close(fd);

@@ -24,7 +24,7 @@ static void assert_same_queues(const struct test_log *a, const struct test_log *
 {
 	assert_int_equal(a->count, b->count);
 	for (size_t i = 0; i < a->count; i++) {
-		const struct gp_log_queue *x = &a->rows[i], *y = &b->rows[i];
+		const struct gp_trace_log_queue *x = &a->rows[i], *y = &b->rows[i];
 
 		assert_int_equal(x->pid, y->pid);
 		assert_int_equal(x->address, y->address);
@@ -244,8 +244,10 @@ static void hear(void *ctx, u64 done_bytes)
 static void progress_is_told_block_by_block(void **state)
 {
 	struct heard heard = {0};
-	struct gp_amdlog_options options = {.name = "x", .progress = hear, .progress_ctx = &heard};
-	struct gp_amdlog_stats stats;
+	struct gp_trace_amdlog_options options = {.name = "x",
+						  .progress = hear,
+						  .progress_ctx = &heard};
+	struct gp_trace_amdlog_stats stats;
 	struct gp_buf text = {0};
 	int fd;
 
@@ -253,7 +255,7 @@ static void progress_is_told_block_by_block(void **state)
 	for (u32 i = 0; i < 30000; i++)
 		gp_buf_printf(&text, "%sx\n", PREFIX);
 	fd = test_memory_file(text.data, text.len);
-	assert_int_equal(gp_amdlog_read(fd, &options, NULL, NULL, NULL, &stats), 0);
+	assert_int_equal(gp_trace_amdlog_read(fd, &options, NULL, NULL, NULL, &stats), 0);
 	assert_true(heard.calls > 2);
 	assert_int_equal(heard.last, text.len);
 	close(fd);
@@ -264,8 +266,8 @@ static void every_vector_width_gives_the_same_marks(void **state)
 {
 	static const char pieces[][8] = {"us:", "u", "s:", "q=", "q", "=", "fC", "dw",
 					 "\n",  " ", "x",  "d",  "w", "f", "C",  "HWq="};
-	const struct gp_scan *scans[4];
-	size_t count = gp_scan_all(scans, GP_ARRAY_SIZE(scans));
+	const struct gp_trace_scan *scans[4];
+	size_t count = gp_trace_scan_all(scans, GP_ARRAY_SIZE(scans));
 	char text[512 + GP_SCAN_PAD];
 	u32 random = 1;
 
@@ -282,7 +284,7 @@ static void every_vector_width_gives_the_same_marks(void **state)
 		}
 		text[len] = '\n';
 		for (size_t i = 1; i < count; i++) {
-			struct gp_marks a, b;
+			struct gp_trace_marks a, b;
 			u64 a_lines = 0, b_lines = 0;
 
 			scans[0]->line(text, &a);

@@ -11,8 +11,8 @@ struct seen {
 	size_t count;
 	struct gp_event events[64];
 	char names[64][48], texts[64][64];
-	struct gp_ftrace_stats stats;
-	struct gp_kfdpath path;
+	struct gp_trace_ftrace_stats stats;
+	struct gp_trace_kfdpath path;
 	int ret;
 };
 
@@ -27,17 +27,17 @@ static int keep(void *ctx, const struct gp_event *event)
 	snprintf(seen->texts[seen->count], 64, "%.*s", event->text ? (int)event->text_len : 0,
 		 event->text ? event->text : "");
 	seen->count++;
-	return gp_kfdpath_event(&seen->path, event);
+	return gp_trace_kfdpath_event(&seen->path, event);
 }
 
 static void read_fd(struct seen *seen, int fd, struct gp_diag *diag)
 {
-	struct gp_ftrace_options options = {.name = "trace.txt", .clock = GP_CLOCK_TRACE};
+	struct gp_trace_ftrace_options options = {.name = "trace.txt", .clock = GP_CLOCK_TRACE};
 
 	memset(seen, 0, sizeof(*seen));
 	assert_true(fd >= 0);
-	seen->ret = gp_ftrace_read(fd, &options, diag, keep, seen, &seen->stats);
-	gp_kfdpath_finish(&seen->path);
+	seen->ret = gp_trace_ftrace_read(fd, &options, diag, keep, seen, &seen->stats);
+	gp_trace_kfdpath_finish(&seen->path);
 	close(fd);
 }
 
@@ -83,13 +83,13 @@ static void function_lines_have_task_cpu_and_time(void **state)
 	assert_int_equal(seen.stats.unknown, 1);
 	assert_int_equal(seen.stats.jumps, 1);
 	assert_int_equal(seen.stats.first_jump_line, 15);
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void graph_lines_become_entries_and_returns(void **state)
 {
 	static struct seen seen;
-	const struct gp_function_use *use;
+	const struct gp_trace_function_use *use;
 
 	(void)state;
 	read_fixture(&seen, "graph.txt");
@@ -102,23 +102,23 @@ static void graph_lines_become_entries_and_returns(void **state)
 	assert_int_equal(seen.events[5].kind, GP_EVENT_LEAVE);
 	assert_int_equal(seen.events[5].duration_ns, 5000);
 	assert_int_equal(seen.events[5].time_ns, 50000045000);
-	use = gp_kfdpath_find(&seen.path, "init_mqd_v9");
+	use = gp_trace_kfdpath_find(&seen.path, "init_mqd_v9");
 	assert_int_equal(use->timed, 1);
 	assert_int_equal(use->total_ns, 2000);
 	/* "}" without a comment closes what was opened. */
-	assert_int_equal(gp_kfdpath_find(&seen.path, "create_queue_cpsch")->total_ns, 290000);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "kfd_ioctl")->total_ns, 360000);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "create_queue_cpsch")->total_ns, 290000);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "kfd_ioctl")->total_ns, 360000);
 	assert_int_equal(seen.stats.unknown, 0);
 	assert_int_equal(seen.stats.jumps, 0);
 	/* What was opened before the trace began has no name. */
 	assert_string_equal(seen.names[seen.count - 1], "");
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void a_creation_is_divided_into_steps(void **state)
 {
 	static struct seen seen;
-	const struct gp_creation *creation;
+	const struct gp_trace_creation *creation;
 	u64 sum = 0;
 
 	(void)state;
@@ -132,10 +132,10 @@ static void a_creation_is_divided_into_steps(void **state)
 	for (size_t i = 0; i < seen.path.function_count; i++)
 		sum += seen.path.functions[i].inside_ns;
 	assert_int_equal(sum, 340000); /* every moment is somebody's */
-	assert_int_equal(gp_kfdpath_find(&seen.path, "amdkfd_fence_wait_timeout")->inside_ns,
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "amdkfd_fence_wait_timeout")->inside_ns,
 			 200000);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "kfd_ioctl")->inside, 0);
-	gp_kfdpath_free(&seen.path);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "kfd_ioctl")->inside, 0);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void graph_without_time_or_task_still_has_durations(void **state)
@@ -146,10 +146,10 @@ static void graph_without_time_or_task_still_has_durations(void **state)
 	read_fixture(&seen, "graph_plain.txt");
 	assert_int_equal(seen.stats.events, 6);
 	assert_false(seen.events[0].valid & GP_EV_TIME);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "kfd_open")->total_ns, 2020);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "slow")->total_ns, 1234567125);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "kfd_open")->total_ns, 2020);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "slow")->total_ns, 1234567125);
 	assert_int_equal(seen.path.creation_count, 0);
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void probes_are_the_functions_they_probe(void **state)
@@ -165,14 +165,14 @@ static void probes_are_the_functions_they_probe(void **state)
 	assert_int_equal(seen.events[4].kind, GP_EVENT_LEAVE);
 	assert_string_equal(seen.names[4], "unmap_queues_cpsch");
 	assert_string_equal(seen.texts[4], "ret=0");
-	assert_int_equal(gp_kfdpath_find(&seen.path, "unmap_queues_cpsch")->total_ns, 600000);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "suspend_queues")->total_ns, 1000000);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "unmap_queues_cpsch")->total_ns, 600000);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "suspend_queues")->total_ns, 1000000);
 	assert_int_equal(seen.events[10].kind, GP_EVENT_POINT);
 	assert_string_equal(seen.names[10], "amdgpu_iv");
 	assert_int_equal(seen.events[11].kind, GP_EVENT_KFD);
 	assert_string_equal(seen.names[11], "CREATE_QUEUE_CPSCH");
 	assert_int_equal(seen.stats.lost, 0);
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void a_creation_without_returns_ends_with_its_runlist(void **state)
@@ -184,7 +184,7 @@ static void a_creation_without_returns_ends_with_its_runlist(void **state)
 	assert_int_equal(seen.path.creation_count, 1);
 	assert_false(seen.path.creations[0].ended);
 	assert_int_equal(seen.path.creations[0].length_ns, 300000); /* not the map 100 ms later */
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 	read_text(&seen, "a-1 [000] 10.000000: create_queue_cpsch <-x\n"
 			 "a-1 [000] 10.000100: allocate_mqd <-x\n"
 			 "a-1 [000] 19.000000: map_queues_cpsch <-x\n"
@@ -196,7 +196,7 @@ static void a_creation_without_returns_ends_with_its_runlist(void **state)
 	assert_int_equal(seen.path.creations[0].length_ns, 100000); /* quiet for 9 s */
 	assert_int_equal(seen.path.creations[1].length_ns, 0);
 	assert_int_equal(seen.path.creations[2].length_ns, 10000); /* the file ended */
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void trace_cmd_prints_the_same_otherwise(void **state)
@@ -215,32 +215,35 @@ static void trace_cmd_prints_the_same_otherwise(void **state)
 	assert_int_equal(seen.events[6].kind, GP_EVENT_LOST);
 	assert_int_equal(seen.events[6].count, 12);
 	assert_int_equal(seen.stats.unknown, 2); /* "is empty", and a duration that was wrapped */
-	gp_kfdpath_free(&seen.path);
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void counts_match_by_name_start_or_part(void **state)
 {
 	static struct seen seen;
-	const struct gp_function_use *first = NULL;
+	const struct gp_trace_function_use *first = NULL;
 
 	(void)state;
 	read_fixture(&seen, "graph.txt");
-	assert_int_equal(gp_kfdpath_count(&seen.path, GP_MATCH_NAME, "map_queues_cpsch", &first),
+	assert_int_equal(gp_trace_kfdpath_count(&seen.path, GP_MATCH_NAME, "map_queues_cpsch",
+						&first),
 			 1);
 	assert_int_equal(first->line, 15);
-	assert_int_equal(gp_kfdpath_count(&seen.path, GP_MATCH_PART, "map_queues_cpsch", NULL), 2);
-	assert_int_equal(gp_kfdpath_count(&seen.path, GP_MATCH_START, "kfd_ioctl", NULL), 2);
-	assert_int_equal(gp_kfdpath_count(&seen.path, GP_MATCH_NAME, "nothing", NULL), 0);
-	assert_null(gp_kfdpath_find(&seen.path, "nothing"));
-	gp_kfdpath_free(&seen.path);
+	assert_int_equal(gp_trace_kfdpath_count(&seen.path, GP_MATCH_PART, "map_queues_cpsch",
+						NULL),
+			 2);
+	assert_int_equal(gp_trace_kfdpath_count(&seen.path, GP_MATCH_START, "kfd_ioctl", NULL), 2);
+	assert_int_equal(gp_trace_kfdpath_count(&seen.path, GP_MATCH_NAME, "nothing", NULL), 0);
+	assert_null(gp_trace_kfdpath_find(&seen.path, "nothing"));
+	gp_trace_kfdpath_free(&seen.path);
 }
 
 static void deep_calls_and_odd_lines_do_no_harm(void **state)
 {
 	static struct seen seen;
 	struct gp_buf text = {0};
-	struct gp_ftrace_options options = {.name = "x"};
-	struct gp_ftrace_stats stats;
+	struct gp_trace_ftrace_options options = {.name = "x"};
+	struct gp_trace_ftrace_stats stats;
 	int fd;
 
 	(void)state;
@@ -252,11 +255,12 @@ static void deep_calls_and_odd_lines_do_no_harm(void **state)
 			   "a-1 [000] 1.000000:  <-g\na-1 [000] 1.000000: x\n0) | 3bad();\n"
 			   "a-1 [000] 1.0: e: (x\na-1 [000] 1.0: e: (3 <- 4)\n");
 	fd = test_memory_file(text.data, text.len);
-	assert_int_equal(gp_ftrace_read(fd, &options, NULL, gp_kfdpath_event, &seen.path, &stats),
+	assert_int_equal(gp_trace_ftrace_read(fd, &options, NULL, gp_trace_kfdpath_event,
+					      &seen.path, &stats),
 			 0);
 	close(fd);
-	assert_int_equal(gp_kfdpath_find(&seen.path, "create_queue_cpsch")->count, 400);
-	gp_kfdpath_free(&seen.path);
+	assert_int_equal(gp_trace_kfdpath_find(&seen.path, "create_queue_cpsch")->count, 400);
+	gp_trace_kfdpath_free(&seen.path);
 	gp_buf_free(&text);
 }
 
@@ -275,7 +279,7 @@ static void a_text_without_events_is_refused(void **state)
 /* Memory is for what is different, not for what happens again. */
 static void creations_without_end_are_counted_and_the_longest_kept(void **state)
 {
-	struct gp_kfdpath path = {0};
+	struct gp_trace_kfdpath path = {0};
 	struct gp_event event = {.clock = GP_CLOCK_TRACE,
 				 .pid = 7,
 				 .valid = GP_EV_PID | GP_EV_TIME,
@@ -287,12 +291,12 @@ static void creations_without_end_are_counted_and_the_longest_kept(void **state)
 		event.line = i + 1;
 		event.kind = GP_EVENT_ENTER;
 		event.time_ns = i * 1000000;
-		assert_int_equal(gp_kfdpath_event(&path, &event), 0);
+		assert_int_equal(gp_trace_kfdpath_event(&path, &event), 0);
 		event.kind = GP_EVENT_LEAVE;
 		event.time_ns += i == 2000 ? 900 : 100;
-		assert_int_equal(gp_kfdpath_event(&path, &event), 0);
+		assert_int_equal(gp_trace_kfdpath_event(&path, &event), 0);
 	}
-	gp_kfdpath_finish(&path);
+	gp_trace_kfdpath_finish(&path);
 	assert_int_equal(path.creation_count, 3 * GP_KFDPATH_CREATIONS);
 	assert_int_equal(path.creation_ended, 3 * GP_KFDPATH_CREATIONS);
 	assert_int_equal(path.creation_ns, 300 * GP_KFDPATH_CREATIONS + 800);
@@ -300,7 +304,7 @@ static void creations_without_end_are_counted_and_the_longest_kept(void **state)
 	assert_int_equal(path.creations[0].line, 1);
 	assert_int_equal(path.longest.line, 2001);
 	assert_int_equal(path.longest.length_ns, 900);
-	gp_kfdpath_free(&path);
+	gp_trace_kfdpath_free(&path);
 }
 
 int main(void)

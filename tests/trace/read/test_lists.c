@@ -40,12 +40,12 @@ static const char hsakmt_text[] =
 
 static void sentences_of_libhsakmt_are_found(void **state)
 {
-	struct gp_hsakmt_stats stats;
+	struct gp_trace_hsakmt_stats stats;
 	struct seen seen = {0};
 	int fd = test_memory_file(hsakmt_text, strlen(hsakmt_text));
 
 	(void)state;
-	assert_int_equal(gp_hsakmt_read(fd, "x", NULL, keep, &seen, &stats), 0);
+	assert_int_equal(gp_trace_hsakmt_read(fd, "x", NULL, keep, &seen, &stats), 0);
 	assert_int_equal(seen.count, 4);
 	assert_int_equal(stats.unknown, 1);
 	/* Two in one line, where a newline is missing. */
@@ -60,19 +60,19 @@ static void sentences_of_libhsakmt_are_found(void **state)
 	assert_false(seen.events[2].valid & GP_EV_TIME);
 	close(fd);
 	fd = test_memory_file("nothing\n", 8);
-	assert_int_equal(gp_hsakmt_read(fd, "x", NULL, keep, &seen, &stats), -EINVAL);
+	assert_int_equal(gp_trace_hsakmt_read(fd, "x", NULL, keep, &seen, &stats), -EINVAL);
 	close(fd);
 }
 
 /* ---- lists of processes ---- */
 
-static int read_smi(const char *text, struct seen *seen, struct gp_smi_stats *stats)
+static int read_smi(const char *text, struct seen *seen, struct gp_trace_smi_stats *stats)
 {
 	int fd = test_memory_file(text, strlen(text));
 	int ret;
 
 	memset(seen, 0, sizeof(*seen));
-	ret = gp_smi_read(fd, "x", NULL, keep, seen, stats);
+	ret = gp_trace_smi_read(fd, "x", NULL, keep, seen, stats);
 	close(fd);
 	return ret;
 }
@@ -89,7 +89,7 @@ static void processes_of_rocm_smi(void **state)
 		"none  \tbroken       \t1     \t0          \t0        \t0           \t\n"
 		"===========================================================\n"
 		"PID 12 is not a row\n";
-	struct gp_smi_stats stats;
+	struct gp_trace_smi_stats stats;
 	struct seen seen;
 
 	(void)state;
@@ -125,7 +125,7 @@ static void processes_of_amd_smi(void **state)
 		"9, "
 		"\"mem_usage\": {\"value\": 2, \"unit\": \"MB\"}}}, {\"process_info\": {}}]},"
 		" {\"other\": 1}]";
-	struct gp_smi_stats stats;
+	struct gp_trace_smi_stats stats;
 	struct seen seen;
 
 	(void)state;
@@ -151,7 +151,7 @@ static void memory_that_amd_smi_does_not_know_is_not_zero(void **state)
 {
 	static const char *const unknown[] = {"\"N/A\"", "{\"value\": \"N/A\", \"unit\": \"B\"}",
 					      "{\"value\": 3, \"unit\": \"furlongs\"}", "null"};
-	struct gp_smi_stats stats;
+	struct gp_trace_smi_stats stats;
 	struct seen seen;
 	char text[256];
 
@@ -183,12 +183,12 @@ static const char decisions_text[] =
 
 static void decisions_are_events_and_missing_ones_a_gap(void **state)
 {
-	struct gp_decision_log_stats stats;
+	struct gp_trace_decision_log_stats stats;
 	struct seen seen = {0};
 	int fd = test_memory_file(decisions_text, strlen(decisions_text));
 
 	(void)state;
-	assert_int_equal(gp_decision_log_read(fd, "x", NULL, keep, &seen, &stats), 0);
+	assert_int_equal(gp_trace_decision_log_read(fd, "x", NULL, keep, &seen, &stats), 0);
 	assert_int_equal(stats.decisions, 4);
 	assert_int_equal(stats.damaged, 2);
 	assert_int_equal(stats.lost, 3);
@@ -208,7 +208,7 @@ static void decisions_are_events_and_missing_ones_a_gap(void **state)
 	assert_false(seen.events[3].valid & GP_EV_PID);
 	close(fd);
 	fd = test_memory_file("{}\n", 3);
-	assert_int_equal(gp_decision_log_read(fd, "x", NULL, keep, &seen, &stats), -EINVAL);
+	assert_int_equal(gp_trace_decision_log_read(fd, "x", NULL, keep, &seen, &stats), -EINVAL);
 	close(fd);
 }
 
@@ -222,25 +222,25 @@ static const char clocks_text[] =
 
 static void readings_relate_clocks_and_tell_their_drift(void **state)
 {
-	struct gp_clocks clocks = {0};
-	struct gp_alignment a;
+	struct gp_trace_clocks clocks = {0};
+	struct gp_trace_alignment a;
 	int fd = test_memory_file(clocks_text, strlen(clocks_text));
 
 	(void)state;
-	assert_int_equal(gp_clocks_read(fd, "x", NULL, &clocks), 0);
+	assert_int_equal(gp_trace_clocks_read(fd, "x", NULL, &clocks), 0);
 	assert_int_equal(clocks.count, 2);
-	gp_clocks_align(&clocks, GP_CLOCK_BOOTTIME, &a);
+	gp_trace_clocks_align(&clocks, GP_CLOCK_BOOTTIME, &a);
 	assert_int_equal(a.offset_ns, 5000);
 	assert_int_equal(a.residual_ns, 5); /* only what reading costs */
-	gp_clocks_align(&clocks, GP_CLOCK_MONOTONIC_RAW, &a);
+	gp_trace_clocks_align(&clocks, GP_CLOCK_MONOTONIC_RAW, &a);
 	assert_int_equal(a.offset_ns, -100);
 	assert_int_equal(a.residual_ns, 10 + 5); /* and the drift in between */
 	close(fd);
 	fd = test_memory_file("{\"clocks\": []}", 14);
-	assert_int_equal(gp_clocks_read(fd, "x", NULL, &clocks), -EINVAL);
+	assert_int_equal(gp_trace_clocks_read(fd, "x", NULL, &clocks), -EINVAL);
 	close(fd);
 	memset(&clocks, 0, sizeof(clocks));
-	gp_clocks_align(&clocks, GP_CLOCK_BOOTTIME, &a);
+	gp_trace_clocks_align(&clocks, GP_CLOCK_BOOTTIME, &a);
 	assert_false(a.known);
 }
 
@@ -250,24 +250,24 @@ static void the_inquiry_knows_each_by_its_content(void **state)
 {
 	static const char smi[] = "PID\tPROCESS NAME\tGPU(s)\tVRAM USED\n42\tpython3\t1\t4096\n";
 	static const char *const texts[] = {hsakmt_text, smi, decisions_text, clocks_text};
-	static const enum gp_source_kind kinds[] = {GP_SOURCE_HSAKMT, GP_SOURCE_SMI,
-						    GP_SOURCE_DECISIONS, GP_SOURCE_CLOCKS};
-	struct gp_inquiry inquiry;
+	static const enum gp_trace_source_kind kinds[] = {GP_SOURCE_HSAKMT, GP_SOURCE_SMI,
+							  GP_SOURCE_DECISIONS, GP_SOURCE_CLOCKS};
+	struct gp_trace_inquiry inquiry;
 	struct gp_doc *doc;
 	json_t *json;
 
 	(void)state;
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	for (size_t i = 0; i < 4; i++) {
 		int fd = test_memory_file(texts[i], strlen(texts[i]));
 
-		assert_int_equal(gp_inquiry_add(&inquiry, fd, "dir/file", NULL), 0);
+		assert_int_equal(gp_trace_inquiry_add(&inquiry, fd, "dir/file", NULL), 0);
 		assert_int_equal(inquiry.inputs[i]->kind, kinds[i]);
 		close(fd);
 	}
-	assert_int_equal(gp_inquiry_finish(&inquiry), 0);
+	assert_int_equal(gp_trace_inquiry_finish(&inquiry), 0);
 	assert_int_equal(inquiry.hsakmt_calls, 1);
-	doc = gp_inquiry_doc(&inquiry);
+	doc = gp_trace_inquiry_doc(&inquiry);
 	json = gp_doc_json(doc);
 	assert_non_null(json);
 	json_t *rows = json_object_get(json_object_get(json, "processes"), "rows");
@@ -285,7 +285,7 @@ static void the_inquiry_knows_each_by_its_content(void **state)
 			 100);
 	json_decref(json);
 	gp_doc_free(doc);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 }
 
 int main(void)

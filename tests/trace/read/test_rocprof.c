@@ -26,9 +26,9 @@ static int keep(void *ctx, const struct gp_event *event)
 	return seen->stop_at && (int)seen->count == seen->stop_at ? 9 : 0;
 }
 
-static struct gp_rocprof_stats read_file(struct seen *seen, const char *name)
+static struct gp_trace_rocprof_stats read_file(struct seen *seen, const char *name)
 {
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	char path[128];
 	int fd;
 
@@ -36,19 +36,20 @@ static struct gp_rocprof_stats read_file(struct seen *seen, const char *name)
 	snprintf(path, sizeof(path), "rocprof/%s", name);
 	fd = open(fixture(path), O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(gp_rocprof_read(fd, name, NULL, keep, seen, &stats), 0);
+	assert_int_equal(gp_trace_rocprof_read(fd, name, NULL, keep, seen, &stats), 0);
 	close(fd);
 	assert_int_equal(stats.rows, seen->count);
 	return stats;
 }
 
-static struct gp_rocprof_stats read_text(struct seen *seen, const char *name, const char *text)
+static struct gp_trace_rocprof_stats read_text(struct seen *seen, const char *name,
+					       const char *text)
 {
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	int fd = test_memory_file(text, strlen(text));
 
 	memset(seen, 0, sizeof(*seen));
-	assert_int_equal(gp_rocprof_read(fd, name, NULL, keep, seen, &stats), 0);
+	assert_int_equal(gp_trace_rocprof_read(fd, name, NULL, keep, seen, &stats), 0);
 	close(fd);
 	return stats;
 }
@@ -56,7 +57,7 @@ static struct gp_rocprof_stats read_text(struct seen *seen, const char *name, co
 static void v1_kernels_have_names_with_commas_quotes_and_newlines(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats = read_file(&seen, "v1/results.csv");
+	struct gp_trace_rocprof_stats stats = read_file(&seen, "v1/results.csv");
 
 	(void)state;
 	assert_int_equal(stats.kind, GP_ROCPROF_V1_KERNELS);
@@ -100,7 +101,7 @@ static void a_summary_belongs_to_the_layer_of_its_file(void **state)
 static void columns_are_found_by_name_in_every_generation(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 
 	(void)state;
 	/* Old columns, a counter among them, no quotes. */
@@ -148,7 +149,7 @@ static void columns_are_found_by_name_in_every_generation(void **state)
 static void v3_rows_that_are_damaged_or_run_backwards_are_counted(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats = read_file(&seen, "v3/host/77_kernel_trace.csv");
+	struct gp_trace_rocprof_stats stats = read_file(&seen, "v3/host/77_kernel_trace.csv");
 
 	(void)state;
 	assert_int_equal(stats.kind, GP_ROCPROF_V3_KERNELS);
@@ -183,7 +184,7 @@ static void v3_calls_copies_and_agents(void **state)
 static void v1_json_tells_tracks_apart_and_knows_the_devices(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats = read_file(&seen, "v1/results.json");
+	struct gp_trace_rocprof_stats stats = read_file(&seen, "v1/results.json");
 
 	(void)state;
 	assert_int_equal(stats.kind, GP_ROCPROF_V1_JSON);
@@ -203,7 +204,7 @@ static void v1_json_tells_tracks_apart_and_knows_the_devices(void **state)
 static void v3_json_joins_names_by_id_and_process(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats = read_file(&seen, "v3.json");
+	struct gp_trace_rocprof_stats stats = read_file(&seen, "v3.json");
 
 	(void)state;
 	assert_int_equal(stats.kind, GP_ROCPROF_V3_JSON);
@@ -226,7 +227,7 @@ static void v3_json_joins_names_by_id_and_process(void **state)
 static void json_that_is_cut_gives_what_was_complete(void **state)
 {
 	struct seen seen;
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	struct gp_buf text = {0};
 
 	(void)state;
@@ -253,7 +254,7 @@ static void what_is_not_rocprofs_is_no_kind(void **state)
 {
 	struct seen seen;
 	struct test_diag diag = TEST_DIAG;
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 	int ends[2];
 
 	(void)state;
@@ -261,10 +262,10 @@ static void what_is_not_rocprofs_is_no_kind(void **state)
 	assert_int_equal(read_text(&seen, "x.json", "{\"a\":[1,2,{\"b\":{}}]}").kind,
 			 GP_ROCPROF_NONE);
 	assert_int_equal(read_text(&seen, "x", "").kind, GP_ROCPROF_NONE);
-	assert_string_equal(gp_rocprof_kind_name(GP_ROCPROF_NONE), "unknown");
-	assert_int_equal(gp_rocprof_version(GP_ROCPROF_V3_JSON), 3);
+	assert_string_equal(gp_trace_rocprof_kind_name(GP_ROCPROF_NONE), "unknown");
+	assert_int_equal(gp_trace_rocprof_version(GP_ROCPROF_V3_JSON), 3);
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(gp_rocprof_read(ends[0], "pipe", &diag.diag, keep, &seen, &stats),
+	assert_int_equal(gp_trace_rocprof_read(ends[0], "pipe", &diag.diag, keep, &seen, &stats),
 			 -ESPIPE);
 	close(ends[0]);
 	close(ends[1]);
@@ -274,7 +275,7 @@ static void what_is_not_rocprofs_is_no_kind(void **state)
 static void a_callback_stops_every_reader(void **state)
 {
 	static const char *const files[] = {"v1/results.csv", "v1/results.json", "v3.json"};
-	struct gp_rocprof_stats stats;
+	struct gp_trace_rocprof_stats stats;
 
 	(void)state;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(files); i++) {
@@ -284,7 +285,7 @@ static void a_callback_stops_every_reader(void **state)
 
 		snprintf(path, sizeof(path), "rocprof/%s", files[i]);
 		fd = open(fixture(path), O_RDONLY | O_CLOEXEC);
-		assert_int_equal(gp_rocprof_read(fd, path, NULL, keep, &seen, &stats), 9);
+		assert_int_equal(gp_trace_rocprof_read(fd, path, NULL, keep, &seen, &stats), 9);
 		assert_int_equal(seen.count, 1);
 		close(fd);
 	}

@@ -19,7 +19,7 @@ struct seen {
 	size_t count;
 	struct gp_event events[32];
 	char names[32][48], texts[32][96];
-	struct gp_tracedat_stats stats;
+	struct gp_trace_tracedat_stats stats;
 	struct test_diag diag;
 	int ret;
 };
@@ -46,7 +46,8 @@ static void read_bytes(struct seen *seen, const void *data, size_t len)
 	gp_buf_free(&seen->diag.text);
 	memset(seen, 0, sizeof(*seen));
 	seen->diag = (struct test_diag)TEST_DIAG;
-	seen->ret = gp_tracedat_read(fd, "trace.dat", &seen->diag.diag, keep, seen, &seen->stats);
+	seen->ret =
+		gp_trace_tracedat_read(fd, "trace.dat", &seen->diag.diag, keep, seen, &seen->stats);
 	close(fd);
 }
 
@@ -142,13 +143,13 @@ static void a_nul_behind_a_percent_sign_is_no_conversion(void **state)
 {
 	static const char format[] = "a %d b %\0 %d c";
 	const u32 values[] = {7, 8, 9};
-	struct gp_dat_context *context = calloc(1, sizeof(*context));
+	struct gp_trace_dat_context *context = calloc(1, sizeof(*context));
 	size_t len;
 
 	(void)state;
 	assert_non_null(context);
-	len = gp_dat_bprint(context, format, sizeof(format) - 1, (const u8 *)values,
-			    (const u8 *)(values + 3));
+	len = gp_trace_dat_bprint(context, format, sizeof(format) - 1, (const u8 *)values,
+				  (const u8 *)(values + 3));
 	assert_int_equal(len, 6);
 	assert_memory_equal(context->text, "a 7 b ", 6);
 	free(context);
@@ -158,17 +159,17 @@ static void a_nul_behind_a_percent_sign_is_no_conversion(void **state)
 static void of_symbols_at_one_address_the_first_is_kept(void **state)
 {
 	static const char text[] = "1000 t first\n1000 t second\n2000 t other\n1000 t third\n";
-	struct gp_dat_symbols *symbols = calloc(1, sizeof(*symbols));
+	struct gp_trace_dat_symbols *symbols = calloc(1, sizeof(*symbols));
 	char *copy = strdup(text);
 
 	(void)state;
 	assert_non_null(symbols);
-	assert_int_equal(gp_dat_symbols_add(symbols, copy, strlen(text)), 0);
+	assert_int_equal(gp_trace_dat_symbols_add(symbols, copy, strlen(text)), 0);
 	assert_int_equal(symbols->count, 2);
-	assert_memory_equal(gp_dat_symbol(symbols, 0x1fff)->name, "first", 5);
-	assert_memory_equal(gp_dat_symbol_at(symbols, 0x2000)->name, "other", 5);
-	assert_null(gp_dat_symbol(symbols, 0xfff));
-	gp_dat_symbols_free(symbols);
+	assert_memory_equal(gp_trace_dat_symbol(symbols, 0x1fff)->name, "first", 5);
+	assert_memory_equal(gp_trace_dat_symbol_at(symbols, 0x2000)->name, "other", 5);
+	assert_null(gp_trace_dat_symbol(symbols, 0xfff));
+	gp_trace_dat_symbols_free(symbols);
 	free(symbols);
 }
 
@@ -487,7 +488,7 @@ static int stop(void *ctx, const struct gp_event *event)
 
 static void a_callback_can_stop_it(void **state)
 {
-	struct gp_tracedat_stats stats;
+	struct gp_trace_tracedat_stats stats;
 	struct dat dat;
 	int count = 0, fd;
 
@@ -495,10 +496,10 @@ static void a_callback_can_stop_it(void **state)
 	make_creation(&dat);
 	dat_file_6(&dat, "[mono]");
 	fd = dat_fd(dat.file.data, dat.file.len);
-	assert_int_equal(gp_tracedat_read(fd, "x", NULL, stop, &count, &stats), 42);
+	assert_int_equal(gp_trace_tracedat_read(fd, "x", NULL, stop, &count, &stats), 42);
 	assert_int_equal(count, 2);
 	close(fd);
-	assert_int_equal(gp_tracedat_read(-1, "x", NULL, stop, &count, &stats), -EBADF);
+	assert_int_equal(gp_trace_tracedat_read(-1, "x", NULL, stop, &count, &stats), -EBADF);
 	dat_free(&dat);
 }
 
@@ -524,8 +525,8 @@ static void what_is_not_read_says_so(void **state)
 	struct dat dat;
 
 	(void)state;
-	assert_true(gp_tracedat_is("\x17\x08\x44tracing6", 11));
-	assert_false(gp_tracedat_is("\x17\x08\x44trac", 7));
+	assert_true(gp_trace_tracedat_is("\x17\x08\x44tracing6", 11));
+	assert_false(gp_trace_tracedat_is("\x17\x08\x44trac", 7));
 	make_creation(&dat);
 	dat_file_7(&dat, "mono", false);
 	dat.file.data[12] = 1; /* big endian */
@@ -553,7 +554,7 @@ static void what_is_not_read_says_so(void **state)
 
 static void the_inquiry_reads_it_like_a_text(void **state)
 {
-	struct gp_inquiry inquiry = {0};
+	struct gp_trace_inquiry inquiry = {0};
 	struct dat dat;
 	int fd;
 
@@ -561,14 +562,14 @@ static void the_inquiry_reads_it_like_a_text(void **state)
 	make_creation(&dat);
 	dat_file_7(&dat, "mono", true);
 	fd = dat_fd(dat.file.data, dat.file.len);
-	assert_int_equal(gp_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
-	assert_int_equal(gp_inquiry_add(&inquiry, fd, "trace.dat", NULL), 0);
-	assert_int_equal(gp_inquiry_finish(&inquiry), 0);
+	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
+	assert_int_equal(gp_trace_inquiry_add(&inquiry, fd, "trace.dat", NULL), 0);
+	assert_int_equal(gp_trace_inquiry_finish(&inquiry), 0);
 	assert_int_equal(inquiry.inputs[0]->kind, GP_SOURCE_TRACEDAT);
 	assert_int_equal(inquiry.inputs[0]->clock, GP_CLOCK_MONOTONIC);
 	assert_int_equal(inquiry.path.creation_count, 1);
 	assert_int_equal(inquiry.path.creations[0].length_ns, 700);
-	gp_inquiry_free(&inquiry);
+	gp_trace_inquiry_free(&inquiry);
 	close(fd);
 	dat_free(&dat);
 }
@@ -578,27 +579,27 @@ static void the_inquiry_reads_it_like_a_text(void **state)
 static void what_cannot_be_read_is_an_error(void **state)
 {
 	FILE *empty = tmpfile();
-	struct gp_dat_input directory = {.fd = open("/", O_RDONLY | O_CLOEXEC), .end = 100};
-	struct gp_dat_input shorter = {.fd = fileno(empty), .end = 100};
+	struct gp_trace_dat_input directory = {.fd = open("/", O_RDONLY | O_CLOEXEC), .end = 100};
+	struct gp_trace_dat_input shorter = {.fd = fileno(empty), .end = 100};
 	u8 endless[GP_DAT_NAME + 1], block[] = {200, 0, 0, 0, 1};
-	struct gp_dat_input text = {.memory = endless, .end = sizeof(endless)};
-	struct gp_dat_input large = {.memory = block, .end = sizeof(block)};
-	struct gp_dat_input cut;
+	struct gp_trace_dat_input text = {.memory = endless, .end = sizeof(endless)};
+	struct gp_trace_dat_input large = {.memory = block, .end = sizeof(block)};
+	struct gp_trace_dat_input cut;
 	char name[GP_DAT_NAME], *out;
 	size_t len;
 	u64 value;
 
 	(void)state;
-	assert_int_equal(gp_dat_get_number(&directory, 4, &value), -EISDIR);
-	assert_int_equal(gp_dat_get_number(&shorter, 4, &value), -EINVAL);
+	assert_int_equal(gp_trace_dat_get_number(&directory, 4, &value), -EISDIR);
+	assert_int_equal(gp_trace_dat_get_number(&shorter, 4, &value), -EINVAL);
 	memset(endless, 'a', sizeof(endless));
-	assert_int_equal(gp_dat_get_string(&text, name), -EINVAL);
-	assert_int_equal(gp_dat_get_block(&large, 4, &out, &len), -EINVAL);
+	assert_int_equal(gp_trace_dat_get_string(&text, name), -EINVAL);
+	assert_int_equal(gp_trace_dat_get_block(&large, 4, &out, &len), -EINVAL);
 	/* Of a block the length is still there, and what follows is not. */
 	assert_int_equal(fwrite("\x08\0\0\0", 1, 4, empty), 4);
 	assert_int_equal(fflush(empty), 0);
-	cut = (struct gp_dat_input){.fd = fileno(empty), .end = 100};
-	assert_int_equal(gp_dat_get_block(&cut, 4, &out, &len), -EINVAL);
+	cut = (struct gp_trace_dat_input){.fd = fileno(empty), .end = 100};
+	assert_int_equal(gp_trace_dat_get_block(&cut, 4, &out, &len), -EINVAL);
 	close(directory.fd);
 	fclose(empty);
 }
