@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The front door. Meson and Ninja do the work in build/; programs land in build/bin, libraries in
 # build/lib, both runnable from there.
 PREFIX ?= /usr/local

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the agent costs its program, with no driver, runtime or GPU behind it: this program is all
  * three. It loads the agent's library, plays ROCr (tables, a queue in memory, a signal) and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * amdlog_generate BYTES DISPATCH_PERCENT [SEED]: writes an AMD_LOG_LEVEL=4 log of ROCm 6.2 shape to
  * standard output, of at least BYTES bytes, with that share of Dispatch lines. The same arguments

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """amdlog_naive.py FILE: the straightforward way to what `gpreempt find` tells of a log's queues.
 
 One regular expression for the prefix and one for each message that names a queue. Prints a JSON list

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * amdlog_read [--fast] FILE: the log reader and the queue analysis with nothing around them. Prints
  * "pid address dispatches barriers" a queue, as amdlog_naive.py does.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """CPU that gpreemptd uses to watch the rings of two attached programs (no agent), at 1 kHz and 10 kHz.
 
 Both run on a virtual GPU and have work all along; nobody is preempted (policy off), so that what is measured

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """CPU that gpreemptd uses while four programs with an agent have nothing to do.
 
 The programs run on a virtual GPU and are stopped (SIGSTOP) when their queues are drained, so that they

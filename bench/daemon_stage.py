@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the daemon's benchmarks begin with: a virtual GPU, gpreemptd and programs, in a directory of their own."""
 import json
 import os

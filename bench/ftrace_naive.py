@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The straightforward way to read function_graph text: runs and time of every function, as JSON."""
 import json
 import re

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What a packet costs in the model: empty kernels of one workgroup, each queue kept a few packets
  * deep, 1 to 4096 queues, all mapped. Prints nanoseconds of this machine per packet.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What an event costs the scheduler core: 16 to 65,536 queues of at most 4,096 jobs on one device,
  * policy `priority`, random priorities. Work comes and drains at random, about one queue in 32 has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * From the call to the driver call: `gpreempt vgpu -- suspend_bench CYCLES` suspends and resumes a
  * process with four queues through a holder of its own and prints where the time goes, and beside

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """tracedat_generate.py FILE EVENTS: a trace.dat (version 6) of four CPUs, each with functions entered
 and left by probes, and changes of task; what trace-cmd report reads, too."""
 import struct

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Case A: inference with a residual CNN, one stream, one batch after another. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Case B: inference with a transformer, several streams that overlap. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the example programs share: kernels compiled at run time (hiprtc, so no HIP compiler is
  * needed), launches, options and figures. They run on real ROCm and on `gpreempt vgpu`, where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The smallest example: one matrix product, over and over. */
 #include <stdio.h>
 

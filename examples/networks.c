@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "networks.h"
 
 /* Stages of ResNet-50: blocks, pixels of the feature map, channels inside and outside a block. */

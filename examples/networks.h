@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The two networks the examples run, as launches: a residual CNN and a transformer encoder. */
 #ifndef GP_EXAMPLE_NETWORKS_H
 #define GP_EXAMPLE_NETWORKS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Offline work: training steps, as many as the GPU gives. */
 #include <stdio.h>
 

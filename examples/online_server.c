@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Online work: requests arrive at a steady rate, whether the last is served or not. */
 #include <stdio.h>
 #include <string.h>

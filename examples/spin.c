@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Serving and training with kernels of a fixed time: see spin.h. */
 #include "spin.h"
 

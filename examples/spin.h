@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The loads of the demonstration: kernels that hold the whole GPU for a fixed time. Times come from
  * the GPU's own clock (events around each request), with the wall clock beside them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libgpreempt: stop and continue GPU work of other processes, without losing any of it.
  *

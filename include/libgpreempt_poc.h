@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libgpreempt_poc: the smallest way to stop and continue queues of another process; the interface
  * of the first proof of concept, over libgpreempt. Plain integers and arrays, no handles: from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the demonstration found: report.json, a page with histogram and timeline, and two tables."""
 import html
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the log reader share: run it over text or a file and keep what it said. */
 #ifndef GP_TEST_TRACE_LOGS_H
 #define GP_TEST_TRACE_LOGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A pid that is given to another process in the middle of a reading: one file of /proc/PID is a
  * pipe whose writer waits for the reader, replaces the process's stat and only then lets it go on.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Runs the unittest cases of a Python file and prints TAP, one line a test, for meson.
 
 usage: run_tap.py FILE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every unit test includes: cmocka with its prerequisites, fixtures, a sink that collects. */
 #ifndef GP_TESTLIB_H
 #define GP_TESTLIB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A small file tree that a test makes for itself, for what a committed one cannot hold: empty
  * directories, unreadable and oversized files, things that change. Removed with tree_remove().

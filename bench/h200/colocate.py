@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An online and an offline process on one GPU, under several arrangements.
 
 The arrangements take turns in short blocks, ROUNDS times over, so that a drift of the machine meets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the commands say of CUDA processes: gpreemptd in mode act, a trainer and a server under `gpreempt run`
 and a process that was started plainly, looked at with doctor, ps, top, status, why, log and stats while they
 run, are suspended, reniced and resumed; then `gpreempt selftest`, and requests announced from two contexts.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the experiments share: programs, workers, figures and the file they go to."""
 import datetime
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * nvcontexts: two contexts in one process under `gpreempt run --ahead US`, with requests that go to
  * one and the other in turn, then from a thread for each at once. What an announcement takes, how

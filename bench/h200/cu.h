@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The few functions of CUDA's driver library the benchmark programs use, taken from libcuda.so.1 at
  * run time: no toolkit is needed to build them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A libcuda with just enough in it to run the benchmark's programs without a GPU: a context makes
  * its objects in the fake resource manager (GPREEMPT_FAKE_NVIDIA), and one thread does the kernels'

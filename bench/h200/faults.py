@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The holder and its lifelines killed and stopped at random points: whatever was suspended must run.
 
 Suspensions are made with `gpreempt suspend`, so through the library, the holder and gpu/nvrm. Each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a suspension stops: kernels only, or copies, too; and gpreemptd's strict holds.
 
 copies: one process runs kernels and copies at once. `gpreempt suspend` without and with --copy-engines, one

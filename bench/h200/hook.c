@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A launch hook as gpreempt could have one, to measure what it would gain: preloaded, it launches
  * an empty kernel in a stream of its own before each cudaGraphLaunch(), so that the GPU begins to

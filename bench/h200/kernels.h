@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernels, as PTX that any driver since 2020 translates for its GPU.
  *

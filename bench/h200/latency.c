@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * nvlatency: how long it takes to stop and to continue one process's kernels.
  *   nvlatency PID PAGE TRIALS SECONDS [quick]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stop and resume latency against kernel length, and state after many suspensions."""
 import json
 import subprocess

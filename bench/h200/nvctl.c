@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nvctl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The NVIDIA control as the benchmarks use it: by pid, with a thread that keeps the lease. Also
  * built as libnvctl.so, for programs in Python. Functions return 0 or -errno.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * nvctl: controls processes as its standard input says, a line each, and answers with a line of
  * JSON. attach PID | detach PID | suspend PID | resume PID | share PID N | slice PID US describe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What being controlled costs a program, and what controlling costs the machine."""
 import pathlib
 import time

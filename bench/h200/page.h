@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A page of shared memory under /dev/shm that a workload's kernels write their progress to, so that
  * another process can see, within a microsecond or two, when they stop and when they go on.

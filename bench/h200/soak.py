@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Random suspend, resume and share over four processes; nothing may be lost or stay stopped."""
 import random
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Workers of the co-location pairs in PyTorch: blocks of work as standard input says, as nvwork's
 `serve` (work_serve.c) takes them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * nvwork: GPU work that can be watched and checked.
  *   endless PAGE            one kernel that fills the GPU until the page says stop

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of nvwork. */
 #ifndef GP_BENCH_WORK_H
 #define GP_BENCH_WORK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * nvwork copy: kernels back to back and, at the same time, copies to the GPU and back from another
  * thread, so that what is stopped of the two can be told apart. Each pattern goes there and back

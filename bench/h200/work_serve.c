@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Blocks of work for comparisons, one line of standard input each, one line of JSON back:
  *   online SECONDS GAP_MS KERNELS US STOP_PID AHEAD

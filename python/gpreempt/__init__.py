@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt: stop and continue GPU work of other processes, without losing any of it.
 
     from gpreempt import Target

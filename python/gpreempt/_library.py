@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """libgpreempt through ctypes: where it is, the structs of gpreempt.h and the signatures of its functions."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Contexts, targets and suspensions."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the package hands out: enumerations and records. Times are seconds; what is not known is None."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """analyze_queue_logs.py CASE_A.log CASE_B.log [OPTION...]: `gpreempt compare` under its old name."""
 import os
 import shutil

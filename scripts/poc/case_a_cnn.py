@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Case A: a small convolutional network that serves images; the online task. Needs PyTorch for ROCm."""
 import poc_torch
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Case B: trains a transformer of BERT-base's shape, step after step; the offline task. Needs PyTorch for ROCm."""
 import poc_torch
 

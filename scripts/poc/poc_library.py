@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """libgpreempt_poc.so through ctypes alone: the four calls of the proof of concept, and what goes with them."""
 import ctypes
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The report of test_preemption.py: figures from what was seen, as text, JSON and one HTML page with its pictures."""
 import errno
 import html

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The online and the offline task: finding what stands for them here, starting, following and ending them."""
 import importlib.util
 import os

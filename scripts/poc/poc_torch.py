@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the PyTorch cases share: options, the device, and saying what is missing when something is."""
 import argparse
 import sys

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # run_case_comparison.sh [CONTAINER] [SECONDS]: runs both cases with AMD logging, each for at most
 # SECONDS (60), and compares their logs. Results: log/case_comparison_<time>/{case_a.log,
 # case_b.log,ANALYSIS_SUMMARY.md,comparison.html}. CASE_A and CASE_B name other commands.
 set -euo pipefail
 case ${1:-} in
--h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+-h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
 -*) echo "run_case_comparison.sh: there is no option '$1'; --help explains" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)

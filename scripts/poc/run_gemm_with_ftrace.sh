@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # run_gemm_with_ftrace.sh [CONTAINER]: runs a few matrix products with AMD logging and KFD in ftrace
 # (gpreempt trace) and reports. Results: log/gemm_ftrace_<time>/{gemm_amd_log.txt,ftrace.txt,
 # analyze.sh}. GEMM names another command; without a GPU it runs on a virtual one. As root, or KFD's
 # part is missing.
 set -euo pipefail
 case ${1:-} in
--h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+-h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
 -*) echo "run_gemm_with_ftrace.sh: there is no option '$1'; --help explains" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # run_poc_test.sh [--vgpu] [SECONDS]: starts both cases, lets test_preemption.py preempt the offline one
 # for SECONDS (10) after half as long without, and collects everything in log/poc_<time>/: report.txt,
 # report.json, report.html, what the cases printed, their queues and what the machine allows.
@@ -6,7 +7,7 @@
 # it happens on a virtual GPU, with the C examples as cases.
 set -euo pipefail
 case ${1:-} in
--h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+-h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 program=${GPREEMPT:-}

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A few matrix products: the smallest GPU work with a known result, checked. Needs PyTorch for ROCm."""
 import sys
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Preempts an offline task whenever an online one has work, and reports what that did.
 
 Starts both tasks, or attaches to running ones; watches the online one for a while without touching anything, then

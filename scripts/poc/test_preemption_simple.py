@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The smallest use of libgpreempt_poc: stops all GPU queues of a process for a while, shows them, and lets them
 continue where they stopped."""
 import argparse

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * amd_queue_t: what ROCr shares with the packet processor about an AQL queue. The read and write
  * pointers given to CREATE_QUEUE point into it, which is how a driver that knows only those finds

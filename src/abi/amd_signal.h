@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * amd_signal_t: an HSA signal as the GPU completes it. A handle is its address. Layout of
  * amd_hsa_signal.h, ROCr 5.2.3 (unchanged up to ROCm 6).

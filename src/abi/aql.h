@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Architected Queuing Language packets as an AMD compute queue reads them, and the kernel
  * descriptor a dispatch points at. Written from the HSA Platform System Architecture 1.2 (packets),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Taking register and packet words apart; used by the layouts in this room and their readers. */
 #ifndef GP_ABI_BITS_H
 #define GP_ABI_BITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ioctls of a DRM render node that user space sends to amdgpu before it computes: the few of
  * DRM itself and AMDGPU_INFO. Structures are those of include/uapi/drm/{drm,amdgpu_drm}.h (Linux

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The image resource descriptor of gfx9 (T#): 8 dwords that say where an image is and what it looks
  * like. Fields as in ROCr 5.2.3's image/resource_gfx9.h (SQ_IMG_RSRC_WORD0..4) and the CDNA 2 ISA

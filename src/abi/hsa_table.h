@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The tables of functions that ROCr hands to tools (HSA_TOOLS_LIB, OnLoad): what of them this
  * project replaces. Positions after hsa_api_trace.h of ROCr 5.2.3 (major 1) and of October 2024

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The debugger's half of /dev/kfd (KFD 1.13, Linux 6.5, and later): RUNTIME_ENABLE, DBG_TRAP and
  * what they carry, after amdkfd 6.12. DBG_TRAP is the only way to suspend another process's queues:

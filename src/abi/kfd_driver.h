@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What amdkfd 6.12 does that its user header does not say, and the smaller constants of that header
  * that only somebody standing in for the driver needs. Sources are named at each group.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The register blocks that KFD dumps for a hardware queue slot (debugfs hqds) and that a queue
  * descriptor holds (debugfs mqds): names, positions and bit fields. gpu/kfd decodes with it and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ioctls of /dev/kfd: numbers, structures and constants of KFD 1.17, written from the interface
  * as amdkfd 6.12 (6.12.115) defines it, because the header most systems carry is older than the

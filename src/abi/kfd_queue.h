@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Queue resources as amdkfd 6.12 (6.12.115) hands them out on the parts this project knows: limits,
  * doorbell numbers, SDMA slots and the scheduler's wait time. Not part of the ioctl interface, but

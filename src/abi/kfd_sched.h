@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the patched KFD of kernel/patches adds to the driver's interface: a logical priority of
  * queues, a query that says whether it is there and takes effect, and suspensions that expire.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /dev/nvidiactl: the few calls of NVIDIA's resource manager this project makes, after the headers
  * of open-gpu-kernel-modules. The layouts below are the same, byte for byte, in 550.120, 560.35.03,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The PM4 packets of a runlist, as KFD's packet manager writes them and debugfs rls shows them.
  * A packet starts with a type-3 header; its length is the header's count + 2 dwords, so packets

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Packets of the gfx9 system DMA engine that a user-mode queue carries. Numbers and fields of
  * sdma_registers.h, ROCr 5.2.3, and of the driver's vega10_sdma_pkt_open.h (WRITE, NOP, the wider

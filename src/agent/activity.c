@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Whether the program has work: struct gp_proto_activity, in memory that watchers share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The agent: a library inside a program that uses a GPU, there to stop and continue that program's
  * own queues when somebody asks (UPDATE_QUEUE with percentage 0 and back), to narrow its compute

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the agent answers to one message. */
 #include "agent/agent.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the program hands over with an ioctl, read and written as the driver would: a bad address is
  * the driver's to refuse (EFAULT), not the program's end. Where a process may not be read that way,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Loaded by LD_AUDIT: the run-time linker then keeps us, and a libc of our own, apart from the
  * program, and asks us about each symbol it binds. So this copy only stands at the runtime's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Switching ahead for CUDA programs: a program that says when a request begins
  * (gpreempt_request_begin) has the GPU changed over to it while it still prepares the request. One

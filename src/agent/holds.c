@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Who holds which queues, and for how long. */
 #include "agent/agent.h"
 

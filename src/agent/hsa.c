@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The runtime's side: ROCr loads the tools named in HSA_TOOLS_LIB, blanks between them, and hands
  * each its tables of functions in turn, so that a profiler's library and this one go on beside each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Who this program is to a scheduler: the variables of `gpreempt run`. */
 #include "agent/agent.h"
 

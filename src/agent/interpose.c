@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The functions of libc that the agent stands in front of, and the one agent of this process. Only
  * ioctls of KFD that concern queues, and allocations of NVIDIA's resource manager, are looked at;

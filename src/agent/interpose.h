@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one agent of a process, for the files that meet the outside: libc, the loader, the runtime.
  */
 #ifndef GP_AGENT_INTERPOSE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Coming and going: nothing happens when the library is loaded. The first KFD ioctl makes the
  * agent; fork and exit are told then. The library is never unloaded (-z nodelete), and what the

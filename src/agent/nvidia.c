@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * CUDA programs: the channel groups that libcuda makes through NVIDIA's resource manager, as the
  * program's own calls tell. Nothing is stopped from in here: the holder does that from outside

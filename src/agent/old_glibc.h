@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Included before every file of the agent: functions that got a new symbol version when glibc moved
  * them are bound to their old one, so that a library built here loads in distributions down to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Our descriptors among the program's. They are moved up, out of the way of programs that count on
  * the lowest numbers, and remembered: a program that closes everything it does not know must not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Loaded by the runtime alone (HSA_TOOLS_LIB without LD_PRELOAD), our ioctl() is in front of
  * nobody. Then the runtime's own reference to it is changed: hsa_init() calls us before the first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the program does with its queues, recorded as it passes, and what the driver must be told so
  * that held queues stand still and the others are as the program wants them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The agent's thread: it accepts connections, hands their messages to answer.c, and keeps the
  * leases. It exists only in programs that create queues, from the first one on, with every signal

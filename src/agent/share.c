@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Compute units: a program's queues are narrowed to a share of each GPU, inside whatever mask the
  * program set itself. Bits of a mask are dealt over the shader engines by the driver, so a run of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A growable byte buffer, always NUL-terminated, used for text that is built up or read whole.
  * An allocation that fails is remembered in `error`; later calls do nothing, so a caller may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The clock: one call for the time that intervals are measured with; base/core.h names the units.
  * Everything inside gpreempt is in nanoseconds of CLOCK_MONOTONIC; the exceptions say so.

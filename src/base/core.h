@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the pure cores (sched/, model/) stand on, and all they may stand on: fixed-width types,
  * intrusive lists, a binary heap, pools over memory the caller owns, bitmaps and arithmetic that

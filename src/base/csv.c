@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/csv.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static int read_all(struct reader *reader, int fd, const char *name, struct gp_d
 			gp_read_some(fd, reader->buffer + reader->fill, BUFFER_SIZE - reader->fill);
 
 		if (got < 0)
-			return gp_fail(diag, (int)got, _("%s: cannot read: %s"), name,
+			return gp_fail(diag, (int)got, "%s: cannot read: %s", name,
 				       strerror((int)-got));
 		reader->stats->bytes += (u64)got;
 		reader->fill += (size_t)got;
@@ -131,8 +132,8 @@ static int read_all(struct reader *reader, int fd, const char *name, struct gp_d
 		checked = true;
 		if (format)
 			return gp_fail(diag, -EINVAL,
-				       _("%s is compressed (%s). Decompress it first: %s FILE > "
-					 "text"),
+				       "%s is compressed (%s). Decompress it first: %s FILE > "
+				       "text",
 				       name, format, command);
 		ret = take_records(reader);
 	}
@@ -153,7 +154,7 @@ int gp_csv_read(int fd, const char *name, struct gp_diag *diag, gp_csv_fn fn, vo
 	if (reader.buffer && reader.text && reader.fields)
 		ret = read_all(&reader, fd, name, diag);
 	else
-		ret = gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
+		ret = gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	free(reader.buffer);
 	free(reader.text);
 	free(reader.fields);

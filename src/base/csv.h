@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Records of a CSV text of any size (RFC 4180, as profilers write it): quoted fields may hold
  * commas, doubled quotes and line breaks. One pass; a record is bounded, so that a quote that

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: MIT
 #include "base/diag.h"
 
+#include <libintl.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,7 +16,7 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *fo
 
 	if (!diag || !diag->emit)
 		return;
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(text, sizeof(text), gettext(format), args);
 	gp_text_make_safe(text);
 	diag->emit(diag, severity, text);
 }

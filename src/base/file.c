@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/file.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reading small files whole, writing a file so that it is either complete or absent, and listing
  * directories. Paths of the live system go through `struct gp_root`, so that a test can point

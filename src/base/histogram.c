@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Histograms of durations: see histogram.h. */
 #include "base/histogram.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A histogram of durations in bounded memory: buckets of a width that grows with the value, so that
  * a percentile is at most 1/128 (0.8 %) above the true one whatever the range. No allocation.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Translation marks: _() translates now, N_() marks a string that is translated where it is
  * printed. Catalogues are in po/.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The project's conventions on top of jansson: addresses are "0x..." strings (a JSON number cannot
  * hold 64 bits everywhere), unknown is null, and text from outside is made valid UTF-8 first.

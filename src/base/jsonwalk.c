@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/jsonwalk.h"
 
 #include <errno.h>
@@ -243,14 +244,14 @@ static int read_all(struct walker *walker, int fd, const char *name, struct gp_d
 		const char *command, *format = NULL;
 
 		if (got < 0)
-			return gp_fail(diag, (int)got, _("%s: cannot read: %s"), name,
+			return gp_fail(diag, (int)got, "%s: cannot read: %s", name,
 				       strerror((int)-got));
 		if (!walker->stats->bytes)
 			format = gp_compression(buffer, (size_t)got, &command);
 		if (format)
 			return gp_fail(diag, -EINVAL,
-				       _("%s is compressed (%s). Decompress it first: %s FILE > "
-					 "text"),
+				       "%s is compressed (%s). Decompress it first: %s FILE > "
+				       "text",
 				       name, format, command);
 		walker->stats->bytes += (u64)got;
 		ret = take(walker, buffer, buffer + got);
@@ -276,7 +277,7 @@ int gp_json_walk(int fd, const char *name, struct gp_diag *diag, const char *con
 		ret = read_all(walker, fd, name, diag, buffer);
 		gp_buf_free(&walker->value);
 	} else {
-		ret = gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
+		ret = gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	}
 	free(walker);
 	free(buffer);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Parts of a JSON text of any size. The caller names the places it wants by path ("/traceEvents/#"
  * is each element of that array); each value found there is handed over whole, everything else is

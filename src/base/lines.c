@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/lines.h"
 
 #include <errno.h>
@@ -89,9 +90,8 @@ static int check_magic(const struct lines *lines, const char *name, struct gp_di
 
 	if (!format)
 		return 0;
-	return gp_fail(diag, -EINVAL,
-		       _("%s is compressed (%s). Decompress it first: %s FILE > text"), name,
-		       format, command);
+	return gp_fail(diag, -EINVAL, "%s is compressed (%s). Decompress it first: %s FILE > text",
+		       name, format, command);
 }
 
 static int read_all(struct lines *lines, int fd, const char *name, struct gp_diag *diag)
@@ -103,7 +103,7 @@ static int read_all(struct lines *lines, int fd, const char *name, struct gp_dia
 	for (;;) {
 		got = gp_read_some(fd, lines->buffer + lines->fill, BUFFER_SIZE - lines->fill);
 		if (got < 0)
-			return gp_fail(diag, (int)got, _("%s: cannot read: %s"), name,
+			return gp_fail(diag, (int)got, "%s: cannot read: %s", name,
 				       strerror((int)-got));
 		lines->stats->bytes += (u64)got;
 		lines->fill += (size_t)got;
@@ -130,7 +130,7 @@ int gp_lines_read(int fd, const char *name, struct gp_diag *diag, gp_line_fn fn,
 	memset(stats, 0, sizeof(*stats));
 	lines.buffer = malloc(BUFFER_SIZE);
 	if (!lines.buffer)
-		return gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
+		return gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	ret = read_all(&lines, fd, name, diag);
 	free(lines.buffer);
 	return ret;

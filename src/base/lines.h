@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lines of a text that may be of any size: one pass, a fixed buffer, long lines clipped. What the
  * readers of line formats stand on (the AMD log, whose speed matters most, has its own).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* epoll, a timerfd and a sorted list of timers: see loop.h. */
 #include "base/loop.h"
 

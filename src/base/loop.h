@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The event loop: descriptors (epoll) and timers (one timerfd) of one thread. A step handles one
  * event, so that a handler may close any descriptor without another event for it being under way.

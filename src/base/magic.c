@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/magic.h"
 
 #include <string.h>

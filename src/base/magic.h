@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which compression a file has, by its first bytes. The readers of text use it to say what to do
  * with a compressed file instead of calling it garbled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A hash map from a pair of numbers to an index, for the analyses of trace/: open addressing, grows
  * by doubling, nothing is ever removed. Zero-initialised is empty. Keyed by random numbers: no

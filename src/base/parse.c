@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/parse.h"
 
 /* Largest pid the kernel hands out is 2^22; pid_t is a signed int. */

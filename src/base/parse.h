@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bounded number and token parsing over [p, end): text that came from outside need not be
  * NUL-terminated. Every function leaves *p after what it took, or untouched when it took nothing.

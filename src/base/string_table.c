@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/string_table.h"
 
 #include <errno.h>

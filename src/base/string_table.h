@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Texts, each kept once and known by a number from 0 on in order of first appearance: what counts
  * by name (kernels, calls, functions) stands on this. Zero-initialised is empty. Hashed with a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The short names for fixed-width integers and the few helpers every room uses.
  * No declarations that need libc beyond the freestanding headers.

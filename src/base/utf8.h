@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Text that came from outside, made safe to show: process names, log and container names may hold
  * any byte, and must neither drive a terminal nor break JSON.

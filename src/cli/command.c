@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/command.h"
 
 #include <errno.h>
@@ -172,7 +173,7 @@ int gp_cli_usage_error(const struct gp_cli_command *command, const char *format,
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(text, sizeof(text), gettext(format), args);
 	va_end(args);
 	gp_text_make_safe(text);
 	fprintf(stderr, "%s: %s\n", program, text);
@@ -205,7 +206,7 @@ int gp_cli_check_root(const struct gp_cli_command *command, const struct gp_root
 
 	if (gp_root_is_live(root) || (stat(root->dir, &info) == 0 && S_ISDIR(info.st_mode)))
 		return GP_EXIT_OK;
-	return gp_cli_usage_error(command, _("--root: '%s' is not a directory"), root->dir);
+	return gp_cli_usage_error(command, "--root: '%s' is not a directory", root->dir);
 }
 
 int gp_cli_finish_output(const struct gp_cli_command *command, int status)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a command of the command line describes itself: one table of options gives parsing, --help
  * and shell completion. cli/ holds one file per command; main.c lists them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The list of commands; each is defined in the file of its name. */
 #include "cli/command.h"
 

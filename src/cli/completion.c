@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt completion SHELL: prints the completion script for a shell, made from the same tables
  * that parse the options, so that the two cannot differ. The build installs its output.
@@ -294,7 +295,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_cli_usage_error(command, _("name one shell: bash, zsh or fish"));
+		return gp_cli_usage_error(command, "name one shell: bash, zsh or fish");
 	if (strcmp(argv[first], "bash") == 0)
 		bash();
 	else if (strcmp(argv[first], "zsh") == 0)
@@ -302,8 +303,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	else if (strcmp(argv[first], "fish") == 0)
 		fish();
 	else
-		return gp_cli_usage_error(command, _("there is no completion for '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is no completion for '%s'", argv[first]);
 	return GP_EXIT_OK;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt: finds the command and runs it. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt manual COMMAND: prints the manual page (roff) of a command, made from the table that
  * also gives its help and completion. The build installs its output.
@@ -154,7 +155,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 			return GP_EXIT_OK;
 		}
 	}
-	return gp_cli_usage_error(command, _("there is no command '%s'"), argv[first]);
+	return gp_cli_usage_error(command, "there is no command '%s'", argv[first]);
 }
 
 static const struct gp_cli_option options[] = {{0}};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A request and its answer, over a connection that may have to be made first. */
 #include <errno.h>
 #include <poll.h>
@@ -22,8 +23,8 @@ int gp_client_enter(struct gpreempt *context)
 {
 	if (context->pid != getpid())
 		return gp_client_fail(context, -EPERM,
-				      _("this context was opened before fork(); a child opens its "
-					"own"));
+				      "this context was opened before fork(); a child opens its "
+				      "own");
 	pthread_mutex_lock(&context->call);
 	return 0;
 }
@@ -74,19 +75,19 @@ static int lose(struct gpreempt *context, int error)
 	if (error == -ETIME)
 		return gp_client_fail(
 			context, error,
-			_("the holder (pid %d) did not answer in time; what it held for "
-			  "you is let go. 'gpreempt release --all' ends a hung one"),
+			"the holder (pid %d) did not answer in time; what it held for "
+			"you is let go. 'gpreempt release --all' ends a hung one",
 			(int)holder);
 	if (error == -EPROTO)
 		return gp_client_fail(
 			context, error,
-			_("the holder (pid %d) sent what is no answer; is it of another "
-			  "version? 'gpreempt release --all' ends it"),
+			"the holder (pid %d) sent what is no answer; is it of another "
+			"version? 'gpreempt release --all' ends it",
 			(int)holder);
 	return gp_client_fail(
 		context, -ECONNRESET,
-		_("the holder (pid %d) ended; what it held for you runs again. The next "
-		  "call starts another"),
+		"the holder (pid %d) ended; what it held for you runs again. The next "
+		"call starts another",
 		(int)holder);
 }
 
@@ -205,7 +206,7 @@ static int greet(struct gpreempt *context, const struct gpreempt *said)
 	if (epoll_ctl(context->epoll, EPOLL_CTL_ADD, fd, &readable) < 0) {
 		status = -errno;
 		gp_client_lost(context, status);
-		return gp_client_fail(said, status, _("cannot watch the holder's socket: %s"),
+		return gp_client_fail(said, status, "cannot watch the holder's socket: %s",
 				      strerror(-status));
 	}
 	return 0;
@@ -291,11 +292,10 @@ int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16
 		if (!error)
 			return 0;
 		if (error == -EAGAIN)
-			return gp_client_fail(
-				context, error,
-				_("the holder (pid %d) is busy; wait for an event and "
-				  "try again"),
-				(int)context->holder);
+			return gp_client_fail(context, error,
+					      "the holder (pid %d) is busy; wait for an event and "
+					      "try again",
+					      (int)context->holder);
 		error = lose(context, error);
 		if (attempt)
 			return error;

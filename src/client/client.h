@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The insides of libgpreempt: what a context and a target are made of, and the few operations its
  * files share. The public face is include/gpreempt.h.

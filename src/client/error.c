@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: MIT
 /*
  * The sentence of the last error on a context, kept by each thread for itself: a thread's text is
  * never changed by another. A thread remembers the last few contexts it had errors on.
  */
+#include <libintl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ int gp_client_fail(const struct gpreempt *context, int error, const char *format
 		sentence = &sentences[next_sentence++ % REMEMBERED];
 	sentence->context = number;
 	va_start(args, format);
-	vsnprintf(sentence->text, sizeof(sentence->text), format, args);
+	vsnprintf(sentence->text, sizeof(sentence->text), gettext(format), args);
 	va_end(args);
 	/* What a peer sent must not be able to drive a terminal. */
 	for (char *c = sentence->text; *c; c++) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Events: what happens to targets without being asked, and the ends of asynchronous calls. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Hints to the agent in this process, if there is one. */
 #include <dlfcn.h>
 #include <string.h>

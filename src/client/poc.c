@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * libgpreempt_poc over the public interface of libgpreempt. Its interface has no handle, so here,
  * and only here, there is one state for the process, behind one lock.

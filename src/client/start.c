@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Finding, starting and reaching the holder. The program goes into the background by itself and
  * ends when its socket answers, so that its end is all there is to wait for; what stays is detached
@@ -274,8 +275,8 @@ static int check_peer(const struct gpreempt *context, int fd)
 		return fd;
 	close(fd);
 	return gp_client_fail(context, error ? error : -EPERM,
-			      _("the holder's socket belongs to another user; remove it or set "
-				"GPREEMPT_DIR"));
+			      "the holder's socket belongs to another user; remove it or set "
+			      "GPREEMPT_DIR");
 }
 
 static int fail_connect(const struct gpreempt *context, int error)
@@ -286,14 +287,14 @@ static int fail_connect(const struct gpreempt *context, int error)
 		snprintf(path, sizeof(path), "%s", _("the directory of gpreempt's sockets"));
 	if (error == -EPERM)
 		return gp_client_fail(context, error,
-				      _("the directory of gpreempt's sockets is not safe: it must "
-					"belong to you or root and be writable by nobody else "
-					"(GPREEMPT_DIR names another)"));
+				      "the directory of gpreempt's sockets is not safe: it must "
+				      "belong to you or root and be writable by nobody else "
+				      "(GPREEMPT_DIR names another)");
 	if (error == -EAGAIN)
 		return gp_client_fail(context, -ETIME,
-				      _("the holder does not take connections; 'gpreempt release "
-					"--all' ends a hung one"));
-	return gp_client_fail(context, error, _("cannot reach the holder in %s: %s"), path,
+				      "the holder does not take connections; 'gpreempt release "
+				      "--all' ends a hung one");
+	return gp_client_fail(context, error, "cannot reach the holder in %s: %s", path,
 			      strerror(-error));
 }
 
@@ -319,15 +320,15 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 
 	if (find_program(program, sizeof(program)) < 0)
 		return gp_client_fail(context, -ENOENT,
-				      _("there is no gpreempt-holder beside libgpreempt; "
-					"GPREEMPT_HOLDER names one elsewhere"));
+				      "there is no gpreempt-holder beside libgpreempt; "
+				      "GPREEMPT_HOLDER names one elsewhere");
 	if (access(program, X_OK) < 0)
-		return gp_client_fail(context, -errno, _("cannot run %s: %s"), program,
+		return gp_client_fail(context, -errno, "cannot run %s: %s", program,
 				      strerror(errno));
 	int errors = -1;
 	pid_t child = spawn(program, &errors);
 	if (child < 0)
-		return gp_client_fail(context, child, _("cannot start %s: %s"), program,
+		return gp_client_fail(context, child, "cannot start %s: %s", program,
 				      strerror(-child));
 	int status = await_end(child, deadline_ns);
 	char text[256] = "";
@@ -335,16 +336,16 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 	close(errors);
 	if (status == -ETIME)
 		return gp_client_fail(context, -ETIME,
-				      _("%s did not get ready in time; is the machine overloaded?"),
+				      "%s did not get ready in time; is the machine overloaded?",
 				      program);
 	if (status < 0)
-		return gp_client_fail(context, status, _("cannot wait for %s: %s"), program,
+		return gp_client_fail(context, status, "cannot wait for %s: %s", program,
 				      strerror(-status));
 	if (!status)
 		return 0;
 	text[length > 0 ? length : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	return gp_client_fail(context, -ECONNREFUSED, _("the holder could not start: %s"),
+	return gp_client_fail(context, -ECONNREFUSED, "the holder could not start: %s",
 			      *text ? text : program);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Suspending and resuming, at once or asynchronously, and what it took. */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 	struct gpreempt_suspend_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, _("the options' size is not set"));
+		return gp_client_fail(context, -EINVAL, "the options' size is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
@@ -31,18 +32,18 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		.flags = (u16)options.flags,
 	};
 	if (body->lease_ms < GPREEMPT_LEASE_MIN_MS || body->lease_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, _("a lease lasts %d ms to %d ms"),
+		return gp_client_fail(context, -EINVAL, "a lease lasts %d ms to %d ms",
 				      GPREEMPT_LEASE_MIN_MS, GPREEMPT_LIMIT_MAX_MS);
 	if (body->limit_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, _("a suspension lasts at most %d ms"),
+		return gp_client_fail(context, -EINVAL, "a suspension lasts at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (body->timeout_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, _("a call takes at most %d ms"),
+		return gp_client_fail(context, -EINVAL, "a call takes at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (options.grace > 255)
-		return gp_client_fail(context, -EINVAL, _("a grace period has 1 to 255 units"));
+		return gp_client_fail(context, -EINVAL, "a grace period has 1 to 255 units");
 	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
-		return gp_client_fail(context, -EINVAL, _("there is no such flag of a suspension"));
+		return gp_client_fail(context, -EINVAL, "there is no such flag of a suspension");
 	return 0;
 }
 
@@ -93,12 +94,11 @@ static int act(struct gpreempt_target *target, u16 type, const u32 *ids, size_t 
 	union request few, *request = &few;
 
 	if (ids && (count < 1 || count > GPREEMPT_QUEUES_MAX))
-		return gp_client_fail(context, -EINVAL, _("name 1 to %d queues"),
-				      GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(context, -EINVAL, "name 1 to %d queues", GPREEMPT_QUEUES_MAX);
 	if (count > FEW)
 		request = malloc(sizeof(*request) + count * sizeof(*ids));
 	if (!request)
-		return gp_client_fail(context, -ENOMEM, _("out of memory"));
+		return gp_client_fail(context, -ENOMEM, "out of memory");
 	int status = read_options(context, options, &request->body);
 	request->body.count = (u32)count;
 	if (count)
@@ -131,7 +131,7 @@ int gpreempt_target_suspend_queues(struct gpreempt_target *target, const uint32_
 				   size_t count, const struct gpreempt_suspend_options *options)
 {
 	if (!kfd_ids)
-		return gp_client_fail(target->context, -EINVAL, _("name 1 to %d queues"),
+		return gp_client_fail(target->context, -EINVAL, "name 1 to %d queues",
 				      GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_SUSPEND, kfd_ids, count, options);
 }
@@ -140,7 +140,7 @@ int gpreempt_target_resume_queues(struct gpreempt_target *target, const uint32_t
 				  size_t count)
 {
 	if (!kfd_ids)
-		return gp_client_fail(target->context, -EINVAL, _("name 1 to %d queues"),
+		return gp_client_fail(target->context, -EINVAL, "name 1 to %d queues",
 				      GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_RESUME, kfd_ids, count, NULL);
 }
@@ -155,7 +155,7 @@ int gpreempt_target_renew(struct gpreempt_target *target)
 		return status;
 	if (!target->held)
 		status = gp_client_fail(context, -ENOLCK,
-					_("the lease had ended: the target runs already"));
+					"the lease had ended: the target runs already");
 	else
 		status = gp_client_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
 					GP_LIB_CALL_MS);
@@ -171,7 +171,7 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 	size_t size = latency->size;
 
 	if (size < sizeof(latency->size))
-		return gp_client_fail(context, -EINVAL, _("the latency's size is not set"));
+		return gp_client_fail(context, -EINVAL, "the latency's size is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;
@@ -182,7 +182,7 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 		memcpy(latency, &full, size < sizeof(full) ? size : sizeof(full));
 	} else {
 		status = gp_client_fail(context, -ENODATA,
-					_("nothing was suspended or resumed on this target yet"));
+					"nothing was suspended or resumed on this target yet");
 	}
 	gp_client_leave(context);
 	return status;
@@ -209,8 +209,8 @@ int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t
 
 	if (!pending)
 		return gp_client_fail(context, -EAGAIN,
-				      _("%d calls are under way on this context; take their events "
-					"first"),
+				      "%d calls are under way on this context; take their events "
+				      "first",
 				      GP_LIB_PENDING);
 	int error = gp_client_send(context, target, type, body, size, &serial);
 	if (error)

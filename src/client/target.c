@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Targets: opening, closing, what they are, their queues, priority and share. */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@ static int read_options(struct gpreempt *context, const struct gpreempt_target_o
 	struct gpreempt_target_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, _("the options' size is not set"));
+		return gp_client_fail(context, -EINVAL, "the options' size is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
 	if (!gpreempt_mechanism_name(options.mechanism))
-		return gp_client_fail(context, -EINVAL, _("there is no mechanism number %d"),
+		return gp_client_fail(context, -EINVAL, "there is no mechanism number %d",
 				      (int)options.mechanism);
 	ask->mechanism = options.mechanism;
 	ask->gpu_id = options.gpu_id;
@@ -81,7 +82,7 @@ static int new_target(struct gpreempt *context, const struct gpreempt_target_opt
 	struct gpreempt_target *target = calloc(1, sizeof(*target));
 
 	if (!target)
-		return gp_client_fail(context, -ENOMEM, _("out of memory"));
+		return gp_client_fail(context, -ENOMEM, "out of memory");
 	target->context = context;
 	target->pidfd = -1;
 	int error = read_options(context, options, &target->ask);
@@ -96,11 +97,11 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 			 const struct gpreempt_target_options *options,
 			 struct gpreempt_target **out)
 {
-	struct gpreempt_target *target;
+	struct gpreempt_target *target = NULL;
 
 	*out = NULL;
 	if (pid <= 0)
-		return gp_client_fail(context, -EINVAL, _("%d is not the pid of a process"), pid);
+		return gp_client_fail(context, -EINVAL, "%d is not the pid of a process", pid);
 	int error = new_target(context, options, &target);
 	if (error)
 		return error;
@@ -114,8 +115,8 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 		if (error == -EINVAL || error == -ENOENT)
 			error = -ESRCH;
 		if (error == -ESRCH)
-			return gp_client_fail(context, error, _("there is no process %d"), pid);
-		return gp_client_fail(context, error, _("cannot pin process %d: %s"), pid,
+			return gp_client_fail(context, error, "there is no process %d", pid);
+		return gp_client_fail(context, error, "cannot pin process %d: %s", pid,
 				      strerror(-error));
 	}
 	return open_target(target, out);
@@ -124,11 +125,11 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 int gpreempt_group_open(struct gpreempt *context, const char *name,
 			const struct gpreempt_target_options *options, struct gpreempt_target **out)
 {
-	struct gpreempt_target *target;
+	struct gpreempt_target *target = NULL;
 
 	*out = NULL;
 	if (!name || !*name || strlen(name) >= GP_PROTO_NAME)
-		return gp_client_fail(context, -EINVAL, _("a group's name has 1 to %d bytes"),
+		return gp_client_fail(context, -EINVAL, "a group's name has 1 to %d bytes",
 				      GP_PROTO_NAME - 1);
 	int error = new_target(context, options, &target);
 	if (error)
@@ -166,7 +167,7 @@ int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priori
 
 	if (priority > GPREEMPT_PRIORITY_MAX)
 		return gp_client_fail(target->context, -EINVAL,
-				      _("%u is not a logical priority (0 to %d)"), priority,
+				      "%u is not a logical priority (0 to %d)", priority,
 				      GPREEMPT_PRIORITY_MAX);
 	int status = gp_client_enter(target->context);
 	if (status)
@@ -183,8 +184,7 @@ static int check_share(const struct gpreempt_target *target, uint32_t thousandth
 
 	if (size < 1 || first + size > SHARE_ALL)
 		return gp_client_fail(target->context, -EINVAL,
-				      _("%u is not a share in thousandths (1 to 1000)"),
-				      thousandths);
+				      "%u is not a share in thousandths (1 to 1000)", thousandths);
 	return 0;
 }
 
@@ -256,7 +256,7 @@ int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_
 	size_t size = info->size;
 
 	if (size < sizeof(info->size))
-		return gp_client_fail(context, -EINVAL, _("the info's size is not set"));
+		return gp_client_fail(context, -EINVAL, "the info's size is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;

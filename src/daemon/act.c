@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Carrying out what the core decided, through libgpreempt: one asynchronous call for each process
  * of a job; the operation has ended when all have. Rules that keep this safe: a lease is renewed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What is said to an agent and what it says: introduction, memory, queues, edges, hints. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Finding agents: each listens on a socket in agents/, which appears (inotify) when it can be
  * connected to. What they say is agent_message.c's. A connection that ends is a program that ended,

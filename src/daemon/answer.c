@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Requests on gpreemptd.sock: looking is free, changing needs to be one's own or root's. */
 #include <errno.h>
 #include <stdio.h>

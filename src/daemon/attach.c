@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Processes without an agent: those that a rule names (attach = yes) are found in the driver's list
  * and controlled from outside. What their rings hold can only be read, all of a process in one

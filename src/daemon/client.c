@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What agents and attached processes have in common: identity, limits, the list of queues. */
 #include <errno.h>
 #include <stdio.h>

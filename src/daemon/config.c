@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Sections and lines of the configuration file: see config.h; the keys are in config_keys.c. */
 #include "daemon/config.h"
 
@@ -446,7 +447,7 @@ int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daem
 
 	if (error) {
 		memset(out, 0, sizeof(*out));
-		gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
+		gp_fail(diag, error, "cannot read %s: %s", path, strerror(-error));
 	} else {
 		error = gp_daemon_config_parse(path, gp_buf_str(&text), text.len, diag, out);
 	}

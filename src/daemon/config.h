@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The configuration of gpreemptd: one INI file (docs/daemon.md lists every key). Reading it changes
  * nothing but the structure: a file with one mistake is refused whole, and every mistake is said

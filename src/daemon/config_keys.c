@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Keys of the configuration and their values: see config_keys.h. */
 #include "daemon/config_keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The keys of the configuration file as tables: where a value goes, what it may be. config.c walks
  * sections and lines; this is everything it knows about their contents.

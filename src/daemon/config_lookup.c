@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The configuration without a file, and what it says of one device and of one user: a section over
  * the one named "*". */
 #include "daemon/config.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The daemon's beginning, end, signals and change of configuration. */
 #include "daemon/daemon.h"
 
@@ -192,16 +193,16 @@ int gp_daemon_start(struct gp_daemon *daemon)
 	int error = gp_daemon_service_start(daemon);
 
 	if (error == -EBUSY)
-		return gp_fail(daemon->diag, error, _("another gpreemptd serves this directory"));
+		return gp_fail(daemon->diag, error, "another gpreemptd serves this directory");
 	if (error == -EPERM)
 		return gp_fail(daemon->diag, error,
-			       _("the directory of gpreempt's sockets is not safe: it must "
-				 "belong to you or root and be writable by nobody else "
-				 "(GPREEMPT_DIR names another)"));
+			       "the directory of gpreempt's sockets is not safe: it must "
+			       "belong to you or root and be writable by nobody else "
+			       "(GPREEMPT_DIR names another)");
 	if (error == -EACCES)
 		return gp_fail(daemon->diag, error,
-			       _("the directory of the sockets is root's, whose gpreemptd serves "
-				 "everybody; GPREEMPT_DIR names another for one of your own"));
+			       "the directory of the sockets is root's, whose gpreemptd serves "
+			       "everybody; GPREEMPT_DIR names another for one of your own");
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {
@@ -209,7 +210,7 @@ int gp_daemon_start(struct gp_daemon *daemon)
 		error = gp_daemon_agents_start(daemon);
 	}
 	if (error)
-		return gp_fail(daemon->diag, error, _("cannot start: %s"), strerror(-error));
+		return gp_fail(daemon->diag, error, "cannot start: %s", strerror(-error));
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	if (sd_watchdog_enabled(0, &interval_us) > 0) {

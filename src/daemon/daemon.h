@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gpreemptd: the scheduler core (sched/) on a live system. One thread owns everything here. Events
  * come in through descriptors (agents, the library, the command line, signals, time), are handed to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The scheduler core and its host: devices, jobs and queues go in, actions come out. The core takes
  * an event only when its actions have been taken, so answers that are known while an action is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Jobs, their processes and queues, as the core has them: see daemon.h (host.c). */
 #include <errno.h>
 #include <stdio.h>

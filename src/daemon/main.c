@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreemptd: options, the journal, and the loop. */
 #include <errno.h>
 #include <getopt.h>
@@ -35,7 +36,7 @@ static int finish(struct gp_diag *diag)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_OK;
-	gp_fail(diag, -EIO, _("cannot write the output: %s"), strerror(errno ? errno : EIO));
+	gp_fail(diag, -EIO, "cannot write the output: %s", strerror(errno ? errno : EIO));
 	return EXIT_FAILED;
 }
 
@@ -109,7 +110,7 @@ static int parse(int argc, char **argv, struct settings *settings, struct gp_dia
 		}
 	}
 	if (optind < argc) {
-		gp_fail(diag, -EINVAL, _("there is nothing to do with '%s'"), argv[optind]);
+		gp_fail(diag, -EINVAL, "there is nothing to do with '%s'", argv[optind]);
 		return EXIT_USAGE;
 	}
 	return -1;
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 	int error =
 		daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
 	if (error) {
-		gp_fail(&journal.diag, error, _("cannot start: %s"), strerror(-error));
+		gp_fail(&journal.diag, error, "cannot start: %s", strerror(-error));
 		free(daemon);
 		return EXIT_FAILED;
 	}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Prometheus metrics over HTTP, for this machine only and off unless `metrics_port` is given.
  * libmicrohttpd parses the requests, without a thread of its own: its epoll descriptor is one more

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the daemon knows in the text format of Prometheus (version 0.0.4). Numbers only of jobs in
  * all: one series for each process would never end, and everybody on this machine may read it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A ring of decisions: see record.h. */
 #include "daemon/record.h"
 

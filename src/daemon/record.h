@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The record of decisions: the last so many lines, each with a number that goes up by one. Whoever
  * follows asks for the number after the last one seen; a gap tells that lines were overwritten.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the daemon tells: lines of the record, statistics, and the views of jobs and devices that
  * the command line shows.

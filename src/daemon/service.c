@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreemptd.sock: connections of the command line. A peer that does not read loses lines of the
  * record (their numbers show it) and is dropped when an answer does not fit; it never delays the

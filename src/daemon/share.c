@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Shares: parts of a GPU that jobs have beside each other. The core's are relative; the library's
  * are thousandths. One call at a time is under way for a process, without anybody waiting for it:

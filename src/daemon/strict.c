@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Strict holds on GPUs that are shared by slices (NVIDIA). Nobody outside a program sees whether it
  * has work there, so the core is told nothing of it and the hardware's slices do it all; a stop

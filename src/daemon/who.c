@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Identity of a client and rules: see who.h. */
 #include "daemon/who.h"
 

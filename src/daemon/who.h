@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Who a client is, as the kernel tells it, and which rule of the configuration that makes it fall
  * under. What a client says of itself is only a wish; rules come before it and ceilings after.

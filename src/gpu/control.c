@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What every kind of control shares. */
 #include "gpu/control.h"
 

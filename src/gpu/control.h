@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stopping and continuing one process, whatever the mechanism: the half of a GPU kind that acts.
  * holder/ drives it; the mechanisms are gpu/kfd (kfd-debug, kfd-module), gpu/nvrm (nv-suspend), and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What every kind of GPU can tell about itself, behind one table of operations: which devices there
  * are, who uses them, and what their hardware queues are doing. inspect/, daemon/ and lib/ use it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/gpu.h"
 
 const struct gp_gpu_ops *const gp_gpu_kinds[] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Positions of many rings of one process, read from outside in one system call. Needs the right to
  * read its memory (ptrace); changes nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * GPU descriptions (data/gpus/NAME.json) as the numbers of the model. Used by the virtual GPU,
  * which adds what it presents of a chip (vgpu/gpufile.h), and by the simulator, which needs nothing

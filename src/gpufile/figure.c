@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Figures with their sources: see figure.h. */
 #include "gpufile/figure.h"
 
@@ -18,15 +19,15 @@ json_t *gp_gpufile_figure_file(const char *path, struct gp_diag *diag, int *erro
 
 	*error = gp_file_read(path, GP_FIGURE_FILE_LIMIT, &text);
 	if (*error) {
-		gp_fail(diag, *error, _("cannot read %s: %s"), path, strerror(-*error));
+		gp_fail(diag, *error, "cannot read %s: %s", path, strerror(-*error));
 	} else {
 		root = json_loadb(gp_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &why);
 		if (!root)
-			*error = gp_fail(diag, -EINVAL, _("%s:%d: %s"), path, why.line, why.text);
+			*error = gp_fail(diag, -EINVAL, "%s:%d: %s", path, why.line, why.text);
 	}
 	gp_buf_free(&text);
 	if (root && !json_is_object(root)) {
-		*error = gp_fail(diag, -EINVAL, _("%s: the file must hold one JSON object"), path);
+		*error = gp_fail(diag, -EINVAL, "%s: the file must hold one JSON object", path);
 		json_decref(root);
 		root = NULL;
 	}
@@ -52,9 +53,9 @@ int gp_gpufile_figure_keys(const json_t *object, const char *path, const char *n
 		if (listed(key, keys))
 			continue;
 		if (name)
-			return gp_fail(diag, -EINVAL, _("%s: %s: unknown key \"%s\""), path, name,
+			return gp_fail(diag, -EINVAL, "%s: %s: unknown key \"%s\"", path, name,
 				       key);
-		return gp_fail(diag, -EINVAL, _("%s: unknown section or key \"%s\""), path, key);
+		return gp_fail(diag, -EINVAL, "%s: unknown section or key \"%s\"", path, key);
 	}
 	return 0;
 }
@@ -69,30 +70,29 @@ int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *na
 	int error;
 
 	if (!entry)
-		return gp_fail(diag, -EINVAL, _("%s: %s is missing"), path, name);
+		return gp_fail(diag, -EINVAL, "%s: %s is missing", path, name);
 	error = gp_gpufile_figure_keys(entry, path, name, keys, diag);
 	if (error)
 		return error;
 	if (!value)
 		return gp_fail(diag, -EINVAL,
-			       _("%s: %s: needs {\"value\": N, \"kind\": WORD, \"source\": TEXT}"),
+			       "%s: %s: needs {\"value\": N, \"kind\": WORD, \"source\": TEXT}",
 			       path, name);
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
 		return gp_fail(diag, -EINVAL,
-			       _("%s: %s: the value is not a whole number of 0 or more"), path,
-			       name);
+			       "%s: %s: the value is not a whole number of 0 or more", path, name);
 	*out = (u64)json_integer_value(value);
 	if (*out < min || *out > max)
-		return gp_fail(diag, -EINVAL, _("%s: %s: %llu is not in %llu to %llu"), path, name,
+		return gp_fail(diag, -EINVAL, "%s: %s: %llu is not in %llu to %llu", path, name,
 			       (unsigned long long)*out, (unsigned long long)min,
 			       (unsigned long long)max);
 	if (!source || !*source)
-		return gp_fail(diag, -EINVAL, _("%s: %s: say where it comes from (\"source\")"),
-			       path, name);
+		return gp_fail(diag, -EINVAL, "%s: %s: say where it comes from (\"source\")", path,
+			       name);
 	if (!listed(json_string_value(json_object_get(entry, "kind")), kinds))
 		return gp_fail(diag, -EINVAL,
-			       _("%s: %s: \"kind\" is measured, published, assumed or driver"),
-			       path, name);
+			       "%s: %s: \"kind\" is measured, published, assumed or driver", path,
+			       name);
 	return 0;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Figures in data files: {"value": N, "kind": "measured" | "published" | "assumed" | "driver",
  * "source": "..."}. Used by the readers of GPU files and kernel costs. Whatever is wrong is said

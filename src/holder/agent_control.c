@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The mechanism kfd-agent: the agent inside the process changes its own queues (UPDATE_QUEUE) when
  * we ask it to over its socket. It keeps a lease clock of its own, so it needs the lease and its

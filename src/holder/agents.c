@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Programs with an agent, as far as groups need them: the directory of their sockets is followed
  * from the first group on, each agent is asked once who it is, and a connection to it is kept,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What a worker does to its process: bring it to what is wanted with as few driver calls as can be,
  * keep it there while queues come and go, and try again, a bounded number of times, what the driver

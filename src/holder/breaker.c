@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Circuit breakers: a GPU that twice in a row did not let go of its queues is not preempted for a
  * while, because each further try costs everybody on it, and a hang ends in a reset by the driver.

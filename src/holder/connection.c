@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Clients. A client that sends nonsense, does not read its answers or asks for more than its share
  * is cut off or has to wait; nobody else notices. Connections are only ever removed by the sweep at

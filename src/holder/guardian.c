@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The guardian: see holder.h. It is a fork that shares one word with the holder and does nothing
  * but sleep, read that word and, once, kill. A holder that is only waiting for a CPU (state R) is

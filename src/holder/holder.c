@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The loop: descriptors, timers, signals. See holder.h. */
 #include "holder/holder.h"
 

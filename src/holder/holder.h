@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The holder: the one process per user that holds suspensions. One thread (the loop) owns every
  * structure here and does all the thinking; a worker thread per process does what blocks. Between

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt-holder: started on demand by the library, one per user. It returns when holder.sock
  * answers: with 0 when it went into the background, or when another holder is there already;

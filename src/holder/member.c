@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Members: one process by one mechanism, and the jobs of its worker. */
 #include "holder/holder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What each message of a client means. The longer ones are in request_open.c and request_act.c. */
 #include "holder/holder.h"
 

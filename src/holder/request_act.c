@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* SUSPEND, RESUME and QUEUES: what the workers do for a client. */
 #include "holder/holder.h"
 

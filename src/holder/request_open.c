@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* OPEN: which process, by which mechanism; and the processes of a group. */
 #include "holder/holder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Targets: what a client opened, and its hold on it. */
 #include "holder/holder.h"
 

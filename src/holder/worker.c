@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A worker: the thread that acts on one process. It sleeps on its socket, on the control's
  * descriptor and on the process's pidfd. Jobs lie in a list; a byte on the socket says that there

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gpreempt doctor: what this machine is and allows, and from that which mechanisms can work here.
  * It only looks: nothing is opened that has a side effect, unless asked to probe. Under a root

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* doctor: what this process may reach. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What doctor found, as JSON (docs/json.md). */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* doctor: which ROCr (libhsa-runtime64) would a program here load, and how old is it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What doctor found, as tables for people and as JSON. */
 #include <errno.h>
 #include <inttypes.h>

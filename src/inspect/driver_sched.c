@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reading the scheduler inside the driver: see driver_sched.h. */
 #include "inspect/driver_sched.h"
 

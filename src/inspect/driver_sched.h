@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the scheduler inside the driver (kernel/patches) says of itself: its debugfs file, one line
  * a job, and of each queue of such a job what sysfs has beside size and type. A driver without it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reads the logs and the live system for gpreempt find and hands both to the join. */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ static int read_live(const struct gp_inspect_find_options *options, struct gp_di
 	if (!gp_root_exists(&options->root, GP_KFD_SYSFS)) {
 		if (!options->log_count)
 			gp_diag(diag, GP_NOTE,
-				_("no KFD on this machine (%s is absent: amdgpu is not loaded or "
-				  "found no device)"),
+				"no KFD on this machine (%s is absent: amdgpu is not loaded or "
+				"found no device)",
 				GP_KFD_SYSFS);
 		return 0;
 	}
@@ -235,7 +236,7 @@ static int resolve(const struct gp_inspect_find_options *options, struct gp_diag
 				     options->pid, &found);
 	if (!error && found.items[0].process.pid != options->pid) {
 		*pid = found.items[0].process.pid;
-		gp_diag(diag, GP_NOTE, _("pid %u of the container is process %u of this machine"),
+		gp_diag(diag, GP_NOTE, "pid %u of the container is process %u of this machine",
 			options->pid, *pid);
 	}
 	gp_pid_candidates_free(&found);

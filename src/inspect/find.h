@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The queues of a process from everything that can tell: AMD_LOG_LEVEL logs, the driver's sysfs
  * list, and debugfs descriptors and slots. The sources are joined on two keys, the ring base and

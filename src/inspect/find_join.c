@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Puts the queues of one process together from log, sysfs, descriptors and slots. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reads the logs of gpreempt find into one analysis. */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 	else
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &info)) {
-		error = gp_fail(diag, -errno, _("cannot open %s: %s"), path, strerror(errno));
+		error = gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return error;
@@ -73,8 +74,7 @@ static int open_log(const char *path, struct gp_diag *diag, u64 *size)
 	if (S_ISREG(info.st_mode))
 		*size = (u64)info.st_size;
 	if (S_ISDIR(info.st_mode)) {
-		error = gp_fail(diag, -EISDIR, _("%s is a directory; name the log files in it"),
-				path);
+		error = gp_fail(diag, -EISDIR, "%s is a directory; name the log files in it", path);
 		close(fd);
 		return error;
 	}
@@ -97,13 +97,13 @@ static void warn_about_input(const struct gp_inspect_find_input *input, u32 name
 
 	if (input->pid_from_name)
 		gp_diag(diag, GP_NOTE,
-			_("%s: lines carry no pid; %u is taken from the file's name, as "
-			  "AMD_LOG_LEVEL_FILE makes it"),
+			"%s: lines carry no pid; %u is taken from the file's name, as "
+			"AMD_LOG_LEVEL_FILE makes it",
 			input->name, name_pid);
 	if (stats->torn || stats->overlong)
 		gp_diag(diag, GP_WARNING,
-			_("%s:%llu: %llu torn and %llu overlong lines; what could be read of them "
-			  "is counted"),
+			"%s:%llu: %llu torn and %llu overlong lines; what could be read of them "
+			"is counted",
 			input->name, (unsigned long long)stats->first_bad_line,
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }
@@ -130,7 +130,7 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 		return fd;
 	/* One log a rank, and a rank that logged nothing: the others still count. */
 	if (context.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
-		gp_diag(diag, GP_WARNING, _("%s is empty"), input->name);
+		gp_diag(diag, GP_WARNING, "%s is empty", input->name);
 		close(fd);
 		return 0;
 	}
@@ -141,7 +141,7 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 		gp_progress_end(options->progress);
 	input->pid_from_name = context.used_name;
 	if (error == -ENOMEM)
-		gp_diag(diag, GP_ERROR, _("%s: out of memory"), input->name);
+		gp_diag(diag, GP_ERROR, "%s: out of memory", input->name);
 	if (!error)
 		warn_about_input(input, context.pid_of_name, diag);
 	return error;

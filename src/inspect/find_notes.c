@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What gpreempt find must say about its sources: what is missing, doubtful or contradictory. */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *proc
 {
 	if (logged && !matched && descriptors && process->alive)
 		gp_diag(diag, GP_WARNING,
-			_("process %u is running, but none of its queues is in the log: the log "
-			  "is of another run or machine (--no-live reads the log alone)"),
+			"process %u is running, but none of its queues is in the log: the log "
+			"is of another run or machine (--no-live reads the log alone)",
 			process->pid);
 }
 
@@ -30,8 +31,8 @@ void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 	if (!gp_inspect_find_listed(live, process->pid) || !error)
 		return;
 	gp_diag(diag, GP_NOTE,
-		_("debugfs could not be read (%s): rings, pointers and activity of the running "
-		  "process are not known; run as root, with debugfs mounted"),
+		"debugfs could not be read (%s): rings, pointers and activity of the running "
+		"process are not known; run as root, with debugfs mounted",
 		strerror(-error));
 }
 
@@ -73,20 +74,20 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (*pids)
 		return gp_fail(diag, -ESRCH,
-			       _("process %u has no queue in the log; the log has queues of: %s"),
+			       "process %u has no queue in the log; the log has queues of: %s",
 			       options->pid, pids);
 	if (options->log_count && !process->alive)
 		return gp_fail(diag, -ESRCH,
-			       _("process %u: the log names no queue; record it with "
-				 "AMD_LOG_LEVEL=4 (5 from ROCm 7.1 on)"),
+			       "process %u: the log names no queue; record it with "
+			       "AMD_LOG_LEVEL=4 (5 from ROCm 7.1 on)",
 			       options->pid);
 	if (!process->alive)
 		return gp_fail(diag, -ESRCH,
-			       _("there is no process %u; a container's own pid needs --container"),
+			       "there is no process %u; a container's own pid needs --container",
 			       options->pid);
 	return gp_fail(diag, -ESRCH,
-		       _("process %u has no GPU queue now (it never opened /dev/kfd, or its "
-			 "queues are gone)"),
+		       "process %u has no GPU queue now (it never opened /dev/kfd, or its "
+		       "queues are gone)",
 		       options->pid);
 }
 
@@ -107,8 +108,8 @@ static void note_age(const struct gp_inspect_find_process *process, struct gp_di
 	started = process->process.start_time * (1000000000ull / (u64)sysconf(_SC_CLK_TCK));
 	if (last && last < started)
 		gp_diag(diag, GP_WARNING,
-			_("the log ends before process %u began (%.1f s after boot): it is of "
-			  "another run or machine"),
+			"the log ends before process %u began (%.1f s after boot): it is of "
+			"another run or machine",
 			process->pid, (double)started / 1e9);
 }
 
@@ -121,8 +122,8 @@ void gp_inspect_find_note_alias(const struct gp_inspect_find_identity *identity,
 		if (!logged[i].pid || logged[i].pid == process->pid || identity->count < 2)
 			continue;
 		gp_diag(diag, GP_NOTE,
-			_("pid %u in the log is taken as process %u, which has that pid in its "
-			  "container"),
+			"pid %u in the log is taken as process %u, which has that pid in its "
+			"container",
 			logged[i].pid, process->pid);
 		return;
 	}
@@ -142,13 +143,13 @@ void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
 	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (!logged && process->count && *pids)
 		gp_diag(diag, GP_WARNING,
-			_("the log has no queue of process %u, only of: %s; what is shown is the "
-			  "live system"),
+			"the log has no queue of process %u, only of: %s; what is shown is the "
+			"live system",
 			process->pid, pids);
 	else if (logged && !options->no_live && !process->alive)
 		gp_diag(diag, GP_NOTE,
-			_("process %u is not running: this is what the log says, and ACTIVE means "
-			  "that the log did not see the queue deleted"),
+			"process %u is not running: this is what the log says, and ACTIVE means "
+			"that the log did not see the queue deleted",
 			process->pid);
 }
 
@@ -164,8 +165,8 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 	identity->unnamed = unnamed && !*pids;
 	if (identity->unnamed)
 		gp_diag(diag, GP_WARNING,
-			_("this log prints no pid (ROCm up to 4.5, or 6.3 and later at level 3): "
-			  "all of it is taken as process %u's"),
+			"this log prints no pid (ROCm up to 4.5, or 6.3 and later at level 3): "
+			"all of it is taken as process %u's",
 			options->pid);
 	else if (unnamed)
 		gp_diag(diag, GP_WARNING, "%s",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of gpreempt find: what its files share. */
 #ifndef GP_INSPECT_FIND_PARTS_H
 #define GP_INSPECT_FIND_PARTS_H

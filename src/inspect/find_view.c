@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The queues of a process as a table, as JSON and as the design documents' Python file. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/grid.h"
 
 #include <errno.h>

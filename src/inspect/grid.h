@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A table that remembers: rows of cells with a name each, so that a later reading can be compared
  * with an earlier one and what changed is marked. The views fill it; the command line prints it.

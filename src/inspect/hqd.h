@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The hardware queue slots (`gpreempt hqd`) and the queue descriptors (`gpreempt mqd`) as read at
  * one moment, live or from a file, with the pid of every slot where it can be known.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/kfd_input.h"
 
 #include <errno.h>
@@ -11,20 +12,20 @@ static int say_live(const struct gp_root *root, const char *name, int error, str
 {
 	if (error == -EACCES || error == -EPERM)
 		return gp_fail(diag, error,
-			       _("%s: %s; debugfs needs root (and a kernel that is not locked "
-				 "down): run it with sudo, or give a saved copy with --file"),
+			       "%s: %s; debugfs needs root (and a kernel that is not locked "
+			       "down): run it with sudo, or give a saved copy with --file",
 			       name, strerror(-error));
 	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
 		return gp_fail(diag, error,
-			       _("%s: not found, and neither is /sys/class/kfd: the amdgpu driver "
-				 "is not loaded, or this machine has no AMD GPU"),
+			       "%s: not found, and neither is /sys/class/kfd: the amdgpu driver "
+			       "is not loaded, or this machine has no AMD GPU",
 			       name);
 	if (error == -ENOENT)
 		return gp_fail(diag, error,
-			       _("%s: not found; mount debugfs first: "
-				 "mount -t debugfs none /sys/kernel/debug"),
+			       "%s: not found; mount debugfs first: "
+			       "mount -t debugfs none /sys/kernel/debug",
 			       name);
-	return gp_fail(diag, error, _("%s: cannot read: %s"), name, strerror(-error));
+	return gp_fail(diag, error, "%s: cannot read: %s", name, strerror(-error));
 }
 
 static bool is_blank(const struct gp_buf *text)
@@ -56,15 +57,15 @@ int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, cons
 		error = gp_file_read(is_pipe ? "/dev/stdin" : out->name, GP_DEBUGFS_LIMIT,
 				     &out->text);
 	if (error == -EFBIG)
-		return gp_fail(diag, error, _("%s: larger than %u MiB, which no debugfs file is"),
+		return gp_fail(diag, error, "%s: larger than %u MiB, which no debugfs file is",
 			       out->name, GP_DEBUGFS_LIMIT >> 20);
 	if (error)
-		return file ? gp_fail(diag, error, _("%s: cannot read: %s"), out->name,
+		return file ? gp_fail(diag, error, "%s: cannot read: %s", out->name,
 				      strerror(-error))
 			    : say_live(root, out->name, error, diag);
 	/* Live, an empty text means that there is nothing to list. */
 	if (file && is_blank(&out->text))
-		return gp_fail(diag, -ENODATA, _("%s:1: the file is empty"), out->name);
+		return gp_fail(diag, -ENODATA, "%s:1: the file is empty", out->name);
 	return 0;
 }
 
@@ -89,7 +90,7 @@ struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect
 int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag)
 {
 	if (error == -EBADMSG)
-		gp_diag(diag, GP_NOTE, _("--partial shows what is complete of it"));
+		gp_diag(diag, GP_NOTE, "--partial shows what is complete of it");
 	return error;
 }
 

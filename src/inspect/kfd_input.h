@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where `hqd`, `mqd` and `runlist` take their text from: debugfs of the live system, a saved file
  * or a pipe, with one clear sentence when it cannot be read; and which queues the user asked for.

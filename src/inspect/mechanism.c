@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/mechanism.h"
 
 #include <errno.h>

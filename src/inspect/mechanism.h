@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ways of preempting that DESIGN knows, and whether a machine allows each: a verdict and one
  * sentence that says exactly what is missing. It judges the machine; that this program drives a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/ps.h"
 
 #include <stdlib.h>
@@ -124,8 +125,8 @@ int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct 
 				      .nvidia_present = gp_root_exists(root, GP_NVIDIA_PROC)};
 	if (!out->driver_present && !out->nvidia_present) {
 		gp_diag(diag, GP_NOTE,
-			_("no KFD on this machine (%s is absent: amdgpu is not loaded or found no "
-			  "device)"),
+			"no KFD on this machine (%s is absent: amdgpu is not loaded or found no "
+			"device)",
 			GP_KFD_SYSFS);
 		return 0;
 	}
@@ -144,7 +145,7 @@ int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct 
 	}
 	if (!host_view && out->driver_present && out->count)
 		gp_diag(diag, GP_NOTE,
-			_("this is a container: KFD lists host pids, whose commands and users are "
-			  "not visible from here; run on the host to see them"));
+			"this is a container: KFD lists host pids, whose commands and users are "
+			"not visible from here; run on the host to see them");
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gpreempt ps: every process the GPU driver knows, joined with what /proc and its container say.
  * A snapshot: processes that end while it is taken are left out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A snapshot of ps as a table for people and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/runlist.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The runlist the firmware works through (`gpreempt runlist`): the processes in the order of their
  * turns, the queues that are mapped for each, and whether there are more than fit at once.

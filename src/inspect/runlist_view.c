@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The runlist as rows of a grid, as a sentence per GPU, as raw rows and as JSON. */
 #include "inspect/runlist.h"
 

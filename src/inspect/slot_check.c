@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/slot_check.h"
 
 #include "abi/bits.h"

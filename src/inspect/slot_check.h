@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The three figures that the design document (seeds/000, table "HQD status") calls normal, held
  * against the decoded registers: ACTIVE 1, backlog below 100, and the quantum. The document's

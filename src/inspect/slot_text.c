@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Slots and descriptors as JSON, as raw rows and as named registers. */
 #include "inspect/slot_view.h"
 

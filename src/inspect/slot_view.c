@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Slots and descriptors as rows of a grid. */
 #include "inspect/slot_view.h"
 

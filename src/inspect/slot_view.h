@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How slots (hqd) and descriptors (mqd) are shown: as rows of a grid, as JSON, as raw rows and as
  * named registers. What an inactive slot still holds is stale and never shown as a value.

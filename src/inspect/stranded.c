@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inspect/stranded.h"
 
 #include <errno.h>

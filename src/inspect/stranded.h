@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a holder and its lifeline, both killed at once, leave behind: NVIDIA channels that nobody
  * will start again, because the driver ties them to their process and not to whoever stopped them.

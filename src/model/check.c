@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The invariants of the model, checked from the outside in: what tests ask after every step. */
 #include "model/state.h"
 

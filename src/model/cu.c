@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Compute units: how much of a kernel fits on one, who gets the free ones, and batches from start
  * to end, through any number of saves.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Birth, time, actions and queries; the semantics are in the other files of this room. */
 #include "model/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A GPU as numbers: compute units, hardware queue slots, the runlist and what preemption costs. A
  * pure state machine: time and requests in, actions out. No clock, no I/O, no floating point and no

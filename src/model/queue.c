@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Queues and the packets in them, from submission to the completion signal. */
 #include "model/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The runlist: which queues are on the hardware. One switch is grace, unmap with save, map with
  * restore; an update is one switch, so is a rotation. Updates are served one after another.

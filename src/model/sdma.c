@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* SDMA engines: one packet at a time each, round robin over the mapped queues that have one. */
 #include "model/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the model: its objects and what the files of this room call in each other. Only
  * model/ and its own tests include this.

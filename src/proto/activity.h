@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What an agent shows of its program's queues, in memory that it shares read-only with whoever
  * watches (GP_MSG_AGENT_WATCH). One slot per queue, written by the program's own threads with plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The messages of gpreemptd.sock: what the daemon knows, what it decided and why, and the few
  * things it can be asked to change. Same framing as proto/proto.h (one message per packet, HELLO

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The directory of gpreempt's sockets: see directory.h. */
 #include "proto/directory.h"
 

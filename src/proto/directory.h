@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where gpreempt's sockets are: $GPREEMPT_DIR; else, on a virtual GPU, a directory of that machine
  * ($GPREEMPT_VGPU/run: a holder of real GPUs knows nothing of it, nor the other way round); else

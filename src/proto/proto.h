@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The messages between gpreempt's programs: version, limits and layout, and nothing of what they
  * mean to a policy. All travel over Unix sockets of type SOCK_SEQPACKET in one directory
@@ -196,7 +197,8 @@ struct gp_proto_msg_event {
 struct gp_proto_msg_edge {
 	u64 now_ns; /* CLOCK_MONOTONIC */
 	u32 busy;  /* enum gp_proto_activity_state. BUSY: a queue got work while no other one of its
-		    * GPU  had any; DRAINED: all of them are; UNKNOWN: the rest of them is in doubt */
+		    * GPU had any; DRAINED: all of them are; UNKNOWN: the rest of them is in doubt
+		    */
 	u32 queue; /* index in struct gp_proto_activity */
 };
 

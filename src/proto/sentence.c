@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "proto/sentence.h"
 
 #include <stdbool.h>

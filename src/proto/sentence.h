@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the holder says, in the language of whoever reads it. The holder serves clients of any
  * language, and outlives the one that started it, so it answers in English; its clients know the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Messages over SOCK_SEQPACKET: see wire.h. */
 #include "proto/wire.h"
 

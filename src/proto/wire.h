@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Sending and receiving the messages of proto/proto.h over a SOCK_SEQPACKET socket, with at most
  * one descriptor each. Nothing here blocks longer than its time-out, raises SIGPIPE or trusts a

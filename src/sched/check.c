@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The promises of the core, checked from the outside in: what tests ask after every event. */
 #include "sched/state.h"
 

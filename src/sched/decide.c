@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The decision. The heads of a device's three orders are all there is to look at: if the first of
  * the held may run beside the best that runs, it comes back; if the last that runs must yield to

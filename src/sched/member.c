@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A job on a device: its work, what is known of its habits, and its place in the device's orders.
  */
 #include "sched/state.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Jobs, processes and queues come and go, change, and have work. */
 #include "sched/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Holding a job and letting it go: the operations, what becomes of them, and what protects a job
  * from the next one. A job is held from its SUSPEND to its RESUME, whatever the operations do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A heap over numbered elements that knows where each of them is, so that one can be moved or taken
  * out in the time of a push. Four children a node: a node's children share a cache line or two.

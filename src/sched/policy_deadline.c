@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * deadline: earliest deadline first. A burst of work that arrives is due deadline_ns later; who is
  * due first runs, all others yield. Jobs without a deadline run behind all that have one, by

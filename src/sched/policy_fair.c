@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * fair: weighted dominant-resource fairness. Each job has a virtual time: what it has used of the
  * resource it uses most (CUs, copy engines, memory), over its weight. All run side by side; one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* off: nobody yields to anybody. The hardware shares the device as it likes. */
 #include "sched/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * priority: the highest logical priority that has work runs, with its equals; who is lower yields.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * quantum: one job at a time, in turn; a turn lasts the job's weight over the weights of all that
  * have work, of one period (slice_ns). Weights 80 and 20 give shares of 80 % and 20 %. The period

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Hints and usage in; states and names out. */
 #include "sched/state.h"
 

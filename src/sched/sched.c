@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Birth, time and actions of the scheduler core; what happens is in the other files of this room.
  */
 #include "sched/state.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The scheduler core: who has the GPU, and why. A pure state machine: events and time in, actions
  * out. No clock, no I/O, no floating point and no allocation after gp_sched_init(), so that the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the scheduler core: its objects and what the files of this room call in each other.
  * Only sched/ and its own tests include this.

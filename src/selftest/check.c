@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What is checked of a mechanism, with 1, 4 and 16 queues: every cycle of suspend and resume stops
  * and starts all queues, in the middle of a kernel where there is one; work that could end while
@@ -68,7 +69,7 @@ static int open_target(struct gp_selftest_check *check)
 		nap(AGAIN_MS);
 	}
 	if (error == -EAGAIN)
-		return gp_selftest_fail(check, error, _("not all of its queues were found"));
+		return gp_selftest_fail(check, error, "not all of its queues were found");
 	return error ? gp_selftest_fail_call(check, "gpreempt_target_open", error) : 0;
 }
 
@@ -83,7 +84,7 @@ static int suspend(struct gp_selftest_check *check)
 		return gp_selftest_fail_call(check, "gpreempt_target_suspend", count);
 	return count >= (int)check->figures->queues
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, _("only %d queues were suspended"), count);
+		       : gp_selftest_fail(check, -EIO, "only %d queues were suspended", count);
 }
 
 static int resume(struct gp_selftest_check *check)
@@ -94,7 +95,7 @@ static int resume(struct gp_selftest_check *check)
 		return gp_selftest_fail_call(check, "gpreempt_target_resume", count);
 	return count >= (int)check->figures->queues
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, _("only %d queues were resumed"), count);
+		       : gp_selftest_fail(check, -EIO, "only %d queues were resumed", count);
 }
 
 static int take_time(struct gp_selftest_check *check, struct gp_histogram *into)
@@ -125,7 +126,7 @@ static int stands_still(struct gp_selftest_check *check)
 		return (int)answer;
 	return answer == before
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, _("%ld packets completed while suspended"),
+		       : gp_selftest_fail(check, -EIO, "%ld packets completed while suspended",
 					  answer - before);
 }
 
@@ -136,7 +137,7 @@ static int completes(struct gp_selftest_check *check, long put)
 	if (done < 0)
 		return (int)done;
 	if (done != put)
-		return gp_selftest_fail(check, -EIO, _("%ld of %ld packets completed"), done, put);
+		return gp_selftest_fail(check, -EIO, "%ld of %ld packets completed", done, put);
 	check->figures->packets += (u64)done;
 	return 0;
 }
@@ -203,7 +204,7 @@ static int survives_the_holder(struct gp_selftest_check *check)
 	begin = gp_monotonic_ns();
 	error = gp_selftest_kill_holder(check->place);
 	if (error)
-		return gp_selftest_fail(check, error, _("cannot end the holder: %s"),
+		return gp_selftest_fail(check, error, "cannot end the holder: %s",
 					strerror(-error));
 	error = completes(check, put);
 	check->figures->recovery_ns = gp_monotonic_ns() - begin;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernels of the self-test's CUDA program (cuda_work.c), as PTX that the driver translates for
  * its GPU, and where they find things in the page they share with the host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt-selftest-cuda PCI CONTEXTS: the CUDA program that `gpreempt selftest` stops and
  * continues on an NVIDIA GPU. In each of its contexts it launches a kernel that waits at a gate and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "selftest/frame.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ int gp_selftest_fail(struct gp_selftest_check *check, int error, const char *for
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(text, sizeof(text), gettext(format), args);
 	va_end(args);
 	snprintf(check->result->reason, sizeof(check->result->reason), _("number of queues %u: %s"),
 		 check->figures->queues, text);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the checks of all mechanisms share: the programs, the library and the figures of one row of
  * the table, and how a failure becomes its reason. check.c and slice.c say what is checked.

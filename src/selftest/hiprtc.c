@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A kernel for a GPU that gpreempt was not built for: compiled by hiprtc, where ROCm has it, in a
  * process of its own, because HIP starts a runtime of its own when it is loaded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * As much of HSA as the self-test's own GPU program uses, found in libhsa-runtime64.so.1 when it
  * runs: nothing of ROCm is needed to build it. Types and numbers are those of the HSA Runtime

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A kernel for this GPU: found beside the program or made by hiprtc, loaded, given memory, and
  * checked afterwards. */
 #include "selftest/work.h"

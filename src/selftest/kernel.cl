@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The kernel that `gpreempt selftest` stops and continues. It is compiled for several GPUs when
  * gpreempt is built (OpenCL C), and for others by hiprtc when the test runs (HIP). It does nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt-selftest: what is asked and said before and after; `gpreempt selftest` runs it. */
 #include <errno.h>
 #include <getopt.h>
@@ -46,7 +47,7 @@ static int take_number(const char *option, const char *value, u64 most, u64 *out
 {
 	return gp_argument_u64(value, out) && *out <= most
 		       ? 0
-		       : gp_fail(&diagnostics, -EINVAL, _("%s %s: not a whole number up to %llu"),
+		       : gp_fail(&diagnostics, -EINVAL, "%s %s: not a whole number up to %llu",
 				 option, value, (unsigned long long)most);
 }
 
@@ -94,10 +95,10 @@ static int take_options(struct request *request, int argc, char **argv)
 	if (request->json && !request->file && optind < argc)
 		request->file = argv[optind++];
 	if (optind < argc)
-		return gp_fail(&diagnostics, -EINVAL, _("it takes no argument; '%s' is one"),
+		return gp_fail(&diagnostics, -EINVAL, "it takes no argument; '%s' is one",
 			       argv[optind]);
 	if (!request->cycles)
-		return gp_fail(&diagnostics, -EINVAL, _("--cycles 0: at least one"));
+		return gp_fail(&diagnostics, -EINVAL, "--cycles 0: at least one");
 	if (request->file && strcmp(request->file, "-") == 0)
 		request->file = NULL;
 	request->talk = request->json && !request->file ? stderr : stdout;
@@ -115,10 +116,10 @@ static const struct gp_gpu *choose(const struct request *request, const struct g
 			return &ps->gpus.items[i];
 	if (!ps->gpus.count)
 		gp_fail(&diagnostics, -ENODEV,
-			_("there is no GPU with AMD's KFD driver or NVIDIA's driver here; "
-			  "'gpreempt doctor' says what is missing"));
+			"there is no GPU with AMD's KFD driver or NVIDIA's driver here; "
+			"'gpreempt doctor' says what is missing");
 	else
-		gp_fail(&diagnostics, -ENODEV, _("there is no GPU with node number %llu"),
+		gp_fail(&diagnostics, -ENODEV, "there is no GPU with node number %llu",
 			(unsigned long long)request->node);
 	return NULL;
 }
@@ -149,14 +150,14 @@ static int refuse_others(const struct request *request, const struct gp_inspect_
 			continue;
 		if (request->shared) {
 			gp_diag(&diagnostics, GP_WARNING,
-				_("process %u (%s) uses this GPU and will be interrupted briefly"),
+				"process %u (%s) uses this GPU and will be interrupted briefly",
 				row->gpu->pid, row->process_known ? row->process.comm : "?");
 			continue;
 		}
 		return gp_fail(&diagnostics, -EBUSY,
-			       _("process %u (%s) uses this GPU: every suspension interrupts it "
-				 "briefly, and one that fails can end in a reset of the GPU; end "
-				 "it, choose another with --gpu, or accept that with --shared-gpu"),
+			       "process %u (%s) uses this GPU: every suspension interrupts it "
+			       "briefly, and one that fails can end in a reset of the GPU; end "
+			       "it, choose another with --gpu, or accept that with --shared-gpu",
 			       row->gpu->pid, row->process_known ? row->process.comm : "?");
 	}
 	return 0;
@@ -177,12 +178,12 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 		fflush(request->talk);
 		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 			return 0;
-		return gp_fail(&diagnostics, -ECANCELED, _("nothing was done"));
+		return gp_fail(&diagnostics, -ECANCELED, "nothing was done");
 	}
 	return gp_fail(&diagnostics, -ECANCELED,
-		       _("this GPU is scheduled by MES firmware (gfx11 or later), where this was "
-			 "never tried: a failed suspension can reset the GPU, and a display on it; "
-			 "--yes accepts that"));
+		       "this GPU is scheduled by MES firmware (gfx11 or later), where this was "
+		       "never tried: a failed suspension can reset the GPU, and a display on it; "
+		       "--yes accepts that");
 }
 
 /* ---- the run ---- */
@@ -279,7 +280,7 @@ static int run(struct gp_selftest_report *report, int *signal_number)
 	int error = gp_selftest_place_make(&place);
 
 	if (error)
-		return gp_fail(&diagnostics, error, _("cannot make a directory in /tmp: %s"),
+		return gp_fail(&diagnostics, error, "cannot make a directory in /tmp: %s",
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
 		report->results[i] = kinds[nvidia][i].result;
@@ -304,8 +305,7 @@ static int write_json(const char *path, const json_t *json)
 	error = lines.error ? lines.error : gp_file_write_atomic(path, lines.data, lines.len);
 	gp_buf_free(&lines);
 	free(text);
-	return error ? gp_fail(&diagnostics, error, _("cannot write %s: %s"), path,
-			       strerror(-error))
+	return error ? gp_fail(&diagnostics, error, "cannot write %s: %s", path, strerror(-error))
 		     : 0;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The private directory of sockets, its holder, and the signals that end a run early. */
 #include <errno.h>
 #include <ftw.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Starting the GPU program, asking it, ending it. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What was found, as a table for people and as JSON to send to a colleague. */
 #include <stdio.h>
 #include <sys/utsname.h>

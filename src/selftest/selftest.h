@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gpreempt selftest: does stopping and continuing work on this GPU, with this driver? It starts a
  * GPU program of its own (work.c), stops and continues it through libgpreempt by each mechanism,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What is checked of nv-timeslice: beside a program of our own that is as busy, the target gets
  * little of the GPU while it has a small share, about as much as it had when the share is lifted,
@@ -106,9 +107,9 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 	if (done < 0)
 		return (int)done;
 	check->figures->packets += (u64)done;
-	return done == put ? 0
-			   : gp_selftest_fail(check, -EIO, _("%ld of %ld packets completed"), done,
-					      put);
+	return done == put
+		       ? 0
+		       : gp_selftest_fail(check, -EIO, "%ld of %ld packets completed", done, put);
 }
 
 static int cycles(struct gp_selftest_check *check)
@@ -139,7 +140,7 @@ static int survives_the_holder(struct gp_selftest_check *check)
 	int error = gp_selftest_kill_holder(check->place);
 
 	if (error)
-		return gp_selftest_fail(check, error, _("cannot end the holder: %s"),
+		return gp_selftest_fail(check, error, "cannot end the holder: %s",
 					strerror(-error));
 	error = await_part(check, false, &since);
 	check->figures->recovery_ns = since - begin;

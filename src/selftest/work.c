@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt-selftest-work NODE QUEUES [virtual]: the GPU program that `gpreempt selftest` stops and
  * continues. It makes queues and submits packets, each with a completion signal of its own: a

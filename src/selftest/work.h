@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The GPU program of the self-test: see work.c. kernel.c finds a kernel for the GPU and gives it
  * memory; hiprtc.c makes one where none was built. Nothing here is used by gpreempt-selftest

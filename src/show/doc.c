@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "show/doc.h"
 
 #include <errno.h>

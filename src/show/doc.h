@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A report as data: sections of facts, tables, series and notes. An analysis fills one in once;
  * writers turn it into text for a terminal, JSON, Markdown or an HTML page. Values carry their

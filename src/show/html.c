@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A report as one HTML page: styles inside, pictures as inline SVG, no script and nothing loaded
  * from elsewhere, so that it opens from a mail or without a network. It follows the reader's light

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A report as Markdown. Names from outside cannot form markup: what could is escaped. */
 #include <errno.h>
 

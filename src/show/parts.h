@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The inside of a report, for its writers. */
 #ifndef GP_SHOW_PARTS_H
 #define GP_SHOW_PARTS_H

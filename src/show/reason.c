@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reasons in sentences. */
 #include <stdio.h>
 

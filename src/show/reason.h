@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reasons in sentences, for people: `gpreempt why`, logs, the simulator. User space only; the core
  * itself makes no text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A plain table for people: a header, aligned columns, "-" for what is missing. Widths count
  * terminal cells, so Chinese headings line up. Control characters in cells are shown as "?",

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "show/term.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the terminal allows, and a progress line on stderr for work that takes longer than a
  * second. Nothing here writes to a stream that is not a terminal.

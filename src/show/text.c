@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A report on a terminal, and as JSON. */
 #include <errno.h>
 #include <stdlib.h>

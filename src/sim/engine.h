@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Scheduler core x GPU model in virtual time: the host that a daemon is on a real machine, with
  * arrivals, driver calls, leases and, when asked for, faults. The same scenario gives the same

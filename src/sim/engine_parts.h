@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The engine's state, shared by its files: engine.c (the loop), work.c (requests and kernels),
  * replay.c (recorded ones), host.c (operations and leases), fault.c (what goes wrong, and what must

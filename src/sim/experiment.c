@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The multi-process experiment: see experiment.h. */
 #include "sim/experiment.h"
 

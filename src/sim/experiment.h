@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The experiment of the multi-process study (seeds/003) on the model: parameters are fitted on the
  * one-process rows alone; two and six processes are predictions, shown beside the study's figures.

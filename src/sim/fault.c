@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What goes wrong in fault tests, and what must hold all the same after every event. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a daemon does with the scheduler's decisions: driver calls, one after the other for each
  * job, their answers, and leases that end by themselves. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* One page with the tables' figures and the latency of every job as a curve. No script, no other
  * file: inline SVG and CSS that follows the reader's dark or light setting. */
 #include <errno.h>

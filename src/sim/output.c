@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Tables and JSON of simulations: see output.h. */
 #include "sim/output.h"
 

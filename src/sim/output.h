@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a simulation shows: a table, JSON, a page with plots, a trace for the Perfetto UI. */
 #ifndef GP_SIM_OUTPUT_H
 #define GP_SIM_OUTPUT_H

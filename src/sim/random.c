@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Scenarios made up from a seed, for the fault tests: a few jobs of every kind on a small GPU, with
  * every fault possible. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Recorded work of a scenario: one kernel after the other, as a trace had them. See scenario.h. */
 #include <errno.h>
 #include <stdlib.h>

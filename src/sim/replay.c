@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Recorded work: requests that come when they came in a trace (open), or each so long after the end
  * of the one before it on its queue (closed), which is how a program that waits for its results

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A scenario: which GPUs, which jobs with which work, which policy and which faults. It is read
  * from a small text file (docs/simulator.md), made up from a seed by the fault tests, or built by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Jobs of a scenario file, and what was recorded of them: see scenario_read.h. */
 #include <errno.h>
 #include <stdio.h>
@@ -133,14 +134,14 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 	struct gp_sim_scenario *s = r->scenario;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
-		return gp_fail(r->diag, -EINVAL, _("%s:%u: a job's name has 1 to %d bytes"),
-			       r->file, r->line, GP_SIM_NAME - 1);
+		return gp_fail(r->diag, -EINVAL, "%s:%u: a job's name has 1 to %d bytes", r->file,
+			       r->line, GP_SIM_NAME - 1);
 	for (u32 i = 0; i < s->job_count; i++)
 		if (strcmp(s->jobs[i].name, name) == 0)
-			return gp_fail(r->diag, -EINVAL, _("%s:%u: there is a job \"%s\" already"),
+			return gp_fail(r->diag, -EINVAL, "%s:%u: there is a job \"%s\" already",
 				       r->file, r->line, name);
 	if (s->job_count == GP_SIM_JOBS)
-		return gp_fail(r->diag, -EINVAL, _("%s:%u: more than %d jobs"), r->file, r->line,
+		return gp_fail(r->diag, -EINVAL, "%s:%u: more than %d jobs", r->file, r->line,
 			       GP_SIM_JOBS);
 	r->job = &s->jobs[s->job_count++];
 	*r->job = (struct gp_sim_job){
@@ -167,13 +168,13 @@ int gp_sim_reader_begin_work(struct gp_sim_reader *r, const char *name)
 		if (strcmp(s->jobs[i].name, name) != 0)
 			continue;
 		if (s->jobs[i].work_count)
-			return gp_fail(r->diag, -EINVAL, _("%s:%u: [work %s] is given twice"),
-				       r->file, r->line, name);
+			return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] is given twice", r->file,
+				       r->line, name);
 		r->job = &s->jobs[i];
 		r->work = true;
 		return 0;
 	}
-	return gp_fail(r->diag, -EINVAL, _("%s:%u: [work %s] stands behind no [job %s]"), r->file,
+	return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] stands behind no [job %s]", r->file,
 		       r->line, name, name);
 }
 
@@ -184,17 +185,17 @@ int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
 
 	if (error)
 		return gp_fail(r->diag, error,
-			       _("%s:%u: \"%s\": needs TIME QUEUE DURATION [WORKGROUPS], such as "
-				 "\"1.5ms 0 20us 80\"; + for the time is one more kernel of a "
-				 "request"),
+			       "%s:%u: \"%s\": needs TIME QUEUE DURATION [WORKGROUPS], such as "
+			       "\"1.5ms 0 20us 80\"; + for the time is one more kernel of a "
+			       "request",
 			       r->file, r->line, line);
 	kernel.job = (u32)(r->job - r->scenario->jobs);
 	error = gp_sim_scenario_add_kernel(r->scenario, &kernel);
 	if (error == -EINVAL)
 		return gp_fail(r->diag, error,
-			       _("%s:%u: a request that comes before the one above it"), r->file,
+			       "%s:%u: a request that comes before the one above it", r->file,
 			       r->line);
-	return error ? gp_fail(r->diag, error, _("%s:%u: more than %d recorded kernels"), r->file,
+	return error ? gp_fail(r->diag, error, "%s:%u: more than %d recorded kernels", r->file,
 			       r->line, GP_SIM_WORK)
 		     : 0;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Values of scenario files: see scenario_read.h. */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 int gp_sim_reader_wrong(struct gp_sim_reader *r, const char *key, const char *value,
 			const char *wanted)
 {
-	return gp_fail(r->diag, -EINVAL, _("%s:%u: %s = %s: needs %s"), r->file, r->line, key,
-		       value, wanted);
+	return gp_fail(r->diag, -EINVAL, "%s:%u: %s = %s: needs %s", r->file, r->line, key, value,
+		       wanted);
 }
 
 bool gp_sim_parse_time(const char *text, u64 *ns)
@@ -110,11 +111,10 @@ static int unknown(struct gp_sim_reader *r, const struct gp_sim_scenario_key *ke
 		gp_buf_printf(&all, "%s%s", all.len ? ", " : "", keys[i].name);
 	}
 	if (*nearest)
-		error = gp_fail(r->diag, -EINVAL,
-				_("%s:%u: unknown key \"%s\"; did you mean \"%s\"?"), r->file,
-				r->line, name, nearest);
+		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\"; did you mean \"%s\"?",
+				r->file, r->line, name, nearest);
 	else
-		error = gp_fail(r->diag, -EINVAL, _("%s:%u: unknown key \"%s\"; there are %s"),
+		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\"; there are %s",
 				r->file, r->line, name, gp_buf_str(&all));
 	gp_buf_free(&all);
 	return error;

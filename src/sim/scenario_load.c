@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Scenarios as a whole: from a file, from nothing, and whether they fit together. See scenario.h.
  */
 #include <errno.h>
@@ -27,7 +28,7 @@ int gp_sim_scenario_load(struct gp_sim_scenario *scenario, const char *path, str
 	error = gp_file_read(path, FILE_LIMIT, &text);
 
 	if (error)
-		error = gp_fail(diag, error, _("cannot read %s: %s"), path, strerror(-error));
+		error = gp_fail(diag, error, "cannot read %s: %s", path, strerror(-error));
 	else
 		error = gp_sim_scenario_parse(scenario, path, gp_buf_str(&text), text.len, diag);
 	gp_buf_free(&text);
@@ -53,17 +54,15 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 	bool recorded = job->arrival == GP_SIM_RECORDED || job->arrival == GP_SIM_RECORDED_CLOSED;
 
 	if (recorded && !job->work_count)
-		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: job %s: arrival = recorded needs a [work %s]"), name,
-			       job->line, job->name, job->name);
+		return gp_fail(diag, -EINVAL, "%s:%u: job %s: arrival = recorded needs a [work %s]",
+			       name, job->line, job->name, job->name);
 	if (!recorded && job->work_count)
-		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: job %s: [work %s] needs arrival = recorded"), name,
-			       job->line, job->name, job->name);
+		return gp_fail(diag, -EINVAL, "%s:%u: job %s: [work %s] needs arrival = recorded",
+			       name, job->line, job->name, job->name);
 	if (recorded && job->processes != 1)
 		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: job %s: what was recorded is one process's; make it a job "
-				 "for each"),
+			       "%s:%u: job %s: what was recorded is one process's; make it a job "
+			       "for each",
 			       name, job->line, job->name);
 	return 0;
 }
@@ -73,37 +72,37 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 	u32 cus = s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
 
 	if (!s->job_count)
-		return gp_fail(diag, -EINVAL, _("%s: there is no [job NAME]"), name);
+		return gp_fail(diag, -EINVAL, "%s: there is no [job NAME]", name);
 	if (!s->time_ns)
-		return gp_fail(diag, -EINVAL, _("%s: [run] time = 0: nothing would happen"), name);
+		return gp_fail(diag, -EINVAL, "%s: [run] time = 0: nothing would happen", name);
 	if (!s->chip.model.quantum_ns)
-		return gp_fail(diag, -EINVAL, _("%s: [gpu] quantum = 0: nobody would have a turn"),
+		return gp_fail(diag, -EINVAL, "%s: [gpu] quantum = 0: nobody would have a turn",
 			       name);
 	for (u32 i = 0; i < s->job_count; i++) {
 		const struct gp_sim_job *job = &s->jobs[i];
 
 		if (job->gpu != GP_SIM_ALL_GPUS && job->gpu >= s->gpus)
 			return gp_fail(diag, -EINVAL,
-				       _("%s:%u: job %s: gpu = %u, but [gpu] count = %u"), name,
+				       "%s:%u: job %s: gpu = %u, but [gpu] count = %u", name,
 				       job->line, job->name, job->gpu, s->gpus);
 		if (job->cus > cus || job->cu_limit > cus)
-			return gp_fail(diag, -EINVAL, _("%s:%u: job %s: the chip has %u CUs"), name,
+			return gp_fail(diag, -EINVAL, "%s:%u: job %s: the chip has %u CUs", name,
 				       job->line, job->name, cus);
 		if (job->spec.deadline_ns &&
 		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
 		     job->spec.budget_ns > job->spec.deadline_ns ||
 		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
 			return gp_fail(diag, -EINVAL,
-				       _("%s:%u: job %s: a deadline (1us or more) needs a budget "
-					 "of at most "
-					 "the deadline and the period"),
+				       "%s:%u: job %s: a deadline (1us or more) needs a budget "
+				       "of at most "
+				       "the deadline and the period",
 				       name, job->line, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
-				       _("%s:%u: job %s: a kernel takes at least 1 ns a round"),
-				       name, job->line, job->name);
+				       "%s:%u: job %s: a kernel takes at least 1 ns a round", name,
+				       job->line, job->name);
 		if (job->stop_ns && job->stop_ns <= job->start_ns)
-			return gp_fail(diag, -EINVAL, _("%s:%u: job %s: stop is not after start"),
+			return gp_fail(diag, -EINVAL, "%s:%u: job %s: stop is not after start",
 				       name, job->line, job->name);
 		int error = check_work(job, name, diag);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Inside the reader of scenario files: where it stands, and what a key may be. scenario.c has the
  * lines and the sections of the machine, scenario_job.c those of jobs, scenario_keys.c the values.

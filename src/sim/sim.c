@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt-sim: the command line of the simulator; `gpreempt sim` runs it. */
 #include <errno.h>
 #include <getopt.h>
@@ -59,7 +60,7 @@ static int take_policies(struct request *request, char *list)
 		if (request->policy_count == MAX_POLICIES ||
 		    !gp_sim_parse_policy(name, &request->policies[request->policy_count]))
 			return gp_fail(&diagnostics, -EINVAL,
-				       _("--policy %s: off, priority, fair, deadline or quantum"),
+				       "--policy %s: off, priority, fair, deadline or quantum",
 				       name);
 		request->policy_count++;
 	}
@@ -68,9 +69,9 @@ static int take_policies(struct request *request, char *list)
 
 static int take_number(const char *option, const char *value, u64 *out)
 {
-	return gp_argument_u64(value, out) ? 0
-					   : gp_fail(&diagnostics, -EINVAL,
-						     _("%s %s: not a whole number"), option, value);
+	return gp_argument_u64(value, out)
+		       ? 0
+		       : gp_fail(&diagnostics, -EINVAL, "%s %s: not a whole number", option, value);
 }
 
 static int take_option(struct request *request, int option)
@@ -89,7 +90,7 @@ static int take_option(struct request *request, int option)
 	case OPTION_TIME:
 		if (gp_sim_parse_time(optarg, &request->time_ns) && request->time_ns)
 			return 0;
-		return gp_fail(&diagnostics, -EINVAL, _("--time %s: a time such as 20ms or 1.5s"),
+		return gp_fail(&diagnostics, -EINVAL, "--time %s: a time such as 20ms or 1.5s",
 			       optarg);
 	case OPTION_ALONE:
 		request->alone = true;
@@ -138,22 +139,22 @@ static int take_options(struct request *request, int argc, char **argv)
 	if (optind < argc)
 		request->file = argv[optind++];
 	if (optind < argc)
-		return gp_fail(&diagnostics, -EINVAL, _("one scenario at a time; '%s' is one more"),
+		return gp_fail(&diagnostics, -EINVAL, "one scenario at a time; '%s' is one more",
 			       argv[optind]);
 	if (request->file && (request->faults || request->experiment))
 		return gp_fail(
 			&diagnostics, -EINVAL,
-			_("a scenario file, --faults, --replay SEED and --experiment: only one "
-			  "of them"));
+			"a scenario file, --faults, --replay SEED and --experiment: only one "
+			"of them");
 	if (request->faults && (request->json || request->policy_count || request->html ||
 				request->perfetto || request->alone || request->time_ns))
 		return gp_fail(&diagnostics, -EINVAL,
-			       _("--faults and --replay take --seed and --events only"));
+			       "--faults and --replay take --seed and --events only");
 	if (!request->file && !request->faults && !request->experiment)
 		return gp_fail(&diagnostics, -EINVAL,
-			       _("a scenario (serve, fair, deadline, multi-process or a file), "
-				 "--from FILE, "
-				 "--faults, --replay SEED or --experiment is needed"));
+			       "a scenario (serve, fair, deadline, multi-process or a file), "
+			       "--from FILE, "
+			       "--faults, --replay SEED or --experiment is needed");
 	return 0;
 }
 
@@ -161,8 +162,7 @@ static int write_file(const char *path, const struct gp_buf *text)
 {
 	int error = text->error ? text->error : gp_file_write_atomic(path, text->data, text->len);
 
-	return error ? gp_fail(&diagnostics, error, _("cannot write %s: %s"), path,
-			       strerror(-error))
+	return error ? gp_fail(&diagnostics, error, "cannot write %s: %s", path, strerror(-error))
 		     : 0;
 }
 
@@ -250,7 +250,7 @@ static int run_one(struct runs *runs, const struct request *request,
 		return error;
 	if (row->result.cut)
 		gp_diag(&diagnostics, GP_WARNING,
-			_("stopped after %llu events, at %.3f s of %.3f s (--events N for more)"),
+			"stopped after %llu events, at %.3f s of %.3f s (--events N for more)",
 			(unsigned long long)(row->result.events + row->result.gpu_events),
 			(double)row->result.time_ns / 1e9, (double)scenario->time_ns / 1e9);
 	row->label = label;
@@ -338,8 +338,8 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(&diagnostics, GP_WARNING,
-					_("the trace holds the first %llu events; %llu more were "
-					  "left out"),
+					"the trace holds the first %llu events; %llu more were "
+					"left out",
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)

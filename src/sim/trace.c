@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A simulation as Chrome trace events, which the Perfetto UI opens: a process per job, with a track
  * for requests, one for each queue and one for being held; decisions are instants. */
 #include <errno.h>

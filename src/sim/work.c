@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Requests and their kernels: how jobs come, submit work, finish it and go. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which of the driver's rules hold for a GPU, by its gfx version and firmware. Sources: Linux 6.12
  * amdkfd kfd_priv.h (KFD_IS_SOC15), kfd_debug.h (GWS and CWSR beside a debugger),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The userfaultfd with which doorbells are write-protected: the preload library uses one, the
  * launcher only asks whether it could, to say so where it cannot. User-mode faults are enough, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the virtual GPU presents of a chip: the model's numbers (gpufile/chip.h) and those that only
  * a program on it sees, of one personality. `gpreempt vgpu status` prints every figure with its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Kernel costs by name: {"default": COST, "kernels": [{"prefix": TEXT, COST}...]}. */
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +35,7 @@ static int read_kernel(const char *path, const json_t *entry, const char *label,
 		return error;
 	if (needs_name && (!prefix || !*prefix || strlen(prefix) >= sizeof(out->name)))
 		return gp_fail(diag, -EINVAL,
-			       _("%s: %s: a kernel's \"prefix\" is a text of 1 to %zu bytes"), path,
+			       "%s: %s: a kernel's \"prefix\" is a text of 1 to %zu bytes", path,
 			       label, sizeof(out->name) - 1);
 	if (needs_name) {
 		strcpy(out->name, prefix);
@@ -54,7 +55,7 @@ static int read_kernels(const char *path, const json_t *root, struct gp_diag *di
 	int error = gp_gpufile_figure_keys(root, path, NULL, keys, diag);
 
 	if (!error && list && !json_is_array(list))
-		error = gp_fail(diag, -EINVAL, _("%s: \"kernels\" must be a list"), path);
+		error = gp_fail(diag, -EINVAL, "%s: \"kernels\" must be a list", path);
 	if (error)
 		return error;
 	*named = json_array_size(list);
@@ -86,7 +87,7 @@ int gp_vgpu_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_
 	if (!path) {
 		if (gp_program_beside("share/gpreempt/kernels.json", "data/kernels.json", found,
 				      sizeof(found)))
-			return gp_fail(diag, -ENOENT, _("kernels.json is not installed"));
+			return gp_fail(diag, -ENOENT, "kernels.json is not installed");
 		path = found;
 	}
 	root = gp_gpufile_figure_file(path, diag, &error);

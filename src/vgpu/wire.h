@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The protocol between the preload library in each client process and the server of a virtual
  * machine. Control goes over a Unix socket (SOCK_SEQPACKET), one request and one reply a message;

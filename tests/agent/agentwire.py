@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A client of the agent that speaks src/proto directly, and a stage for programs with an agent."""
 import mmap
 import os

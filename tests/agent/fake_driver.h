@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A driver of a few lines behind the agent: it keeps what each queue was last told, counts the
  * calls, fails when asked to, and complains about a call that changes nothing. Time is the test's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What a connection may say to the agent, from its bytes: messages as they come off the socket, to
  * an agent with queues, two of them and time passing in between. Whatever was said, every queue

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A program with a GPU that does what it is told, a line at a time, and answers each with a line:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Queues in the test's own memory, behind the agent and its fake driver. */
 #ifndef GP_TESTS_RING_H
 #define GP_TESTS_RING_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """hsa_stage, a program that does with a GPU what it is told, with an agent inside."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the agent shows of a program's work: edges, drained queues, priorities, hints."""
 import mmap
 import unittest

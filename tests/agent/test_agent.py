@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The agent's suspensions in a real ROCm program on a virtual GPU, asked for over its socket."""
 import errno
 import os

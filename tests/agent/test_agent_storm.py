@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Nothing is lost or done twice, whoever suspends and resumes whatever and whenever.
 
 A tenth of GP_STORM_PACKETS (per queue) and GP_STORM_SEED as in tests/vgpu/test_storm.py; `make soak` runs it for long.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Suspensions, with a driver of the test's own: what is called, when, and what never is. */
 #include "fake_driver.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How the agent comes into a program, and what it survives there."""
 import os
 import re

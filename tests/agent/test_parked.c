@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Queues that rest and are held without a driver call, until they get work. */
 #include "ring.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The agent's smaller parts: RUNTIME_ENABLE, CU masks, descriptors, fork, identity. */
 #include "fake_driver.h"
 

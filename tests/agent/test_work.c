@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What the agent says about work: busy, drained, unknown; edges per GPU; doorbells that meet looks.
  */

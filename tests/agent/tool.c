@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Another tool's library for HSA_TOOLS_LIB, as a profiler has: it stands in front of the same
  * function of the runtime's table as the agent and prints how often it was called.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Lines of any text: ends, clipping, what is refused. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the integration tests share: running the built programs, and the fixtures."""
 import json
 import os

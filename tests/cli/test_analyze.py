@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt analyze as a person runs it."""
 import json
 import os

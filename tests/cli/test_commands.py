@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What every command has: help, manual page, completion, translation, exit codes."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt compare, and the scripts over it, as a person runs them."""
 import glob
 import os

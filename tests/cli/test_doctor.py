@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt doctor as a person runs it: everywhere, and on a copied /sys and /proc."""
 import os
 import shutil

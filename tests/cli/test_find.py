@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt find and queue_finder as a person runs them."""
 import gzip
 import importlib.util

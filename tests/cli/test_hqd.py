@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt hqd, mqd and runlist as a person runs them: files, pipes, copied trees, bad input."""
 import fcntl
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pages as a browser sees them: names of kernels stay text, whatever is in them. Needs Chromium, and is
 skipped where there is none; that the pages are escaped is tested without, in test_compare and test_report."""
 import os

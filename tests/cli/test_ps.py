@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt ps as a person runs it, on a copied /sys and /proc."""
 import os
 import subprocess

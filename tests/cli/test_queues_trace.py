@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt queues-trace as a person runs it."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """suspend, resume, status, renice and release as a person runs them, against a holder of a few lines."""
 import json
 import os

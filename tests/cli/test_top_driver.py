@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt top --driver on a copy of what the scheduler inside the driver shows in debugfs and sysfs."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt trace as a person runs it, where there is no tracefs (tests/trace/capture has one)."""
 import json
 import os

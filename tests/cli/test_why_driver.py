@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt why --driver on a copy of what the scheduler inside the driver shows in debugfs."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A holder without GPUs, for tests of what speaks to one: it answers the messages of
  * proto/proto.h from a few lines of state and ends with its last client. A group's name scripts

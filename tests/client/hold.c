@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Suspends a process through the library and holds it until killed; prints "held" when it does. */
 #include <stdio.h>
 #include <stdlib.h>

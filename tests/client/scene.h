@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A context with a fake holder behind it, in a directory of its own, for each test. */
 #ifndef GP_TEST_LIB_SCENE_H
 #define GP_TEST_LIB_SCENE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* libgpreempt against a fake holder: what is asked, and what is answered. */
 #include "scene.h"
 

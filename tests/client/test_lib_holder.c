@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* libgpreempt and its holder: one that starts, is replaced, dies, hangs or talks rubbish. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The libraries as a stranger meets them: what they export, and the proof of concept through ctypes alone."""
 import ctypes
 import errno

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A library without a holder: see fake_library.h. */
 #include "fake_library.h"
 

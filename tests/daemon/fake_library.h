@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An implementation of include/gpreempt.h for the daemon's tests: no holder, no GPU. It writes down
  * what it is asked ("suspend 10", "resume 10"), ends calls when the test wants, and fails the test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A configuration from any bytes: it is either refused with a message for each mistake, or what it
  * gives is within the limits the scheduler accepts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What programs may say to gpreemptd, from bytes: three that connect to its socket and two agents,
  * one of which introduced itself properly first. Each piece of the input is who, a type, a length

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The daemon's tests: a daemon in this process, driven step by step, and agents that the test
  * plays. Each agent has a process of its own (it does nothing but listen once, so that the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Acting: what the core decides is done through the library, in order, and leases are kept right.
  */
 #include "rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Agents as the daemon's clients: found, believed as far as they can be, and limited. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Processes without an agent: found by rule, their rings read from outside, stopped and let go. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The configuration file: what is read, what is refused, and that a mistake is named. */
 #include "testlib.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """why, log, stats, top and config as a person runs them, with a daemon without clients and with none."""
 import json
 import os

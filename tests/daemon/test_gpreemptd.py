@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreemptd on the virtual GPU: a trainer makes room for a server, loses nothing, and outlives the daemon."""
 import json
 import os

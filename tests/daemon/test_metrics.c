@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The metrics: what is told, over a real connection, to whom, and that no client can hold the
  * daemon up. */
 #include "rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreemptd.sock: what is answered, to whom, and that no peer can hold the daemon up. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Shares instead of turns, on the virtual GPU: compute units are divided by weight and given back."""
 import json
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Shares: sent without waiting, one at a time, again where it helps, and lifted at the end. */
 #include "rig.h"
 

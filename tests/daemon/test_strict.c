@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Strict holds: on a GPU that is shared by slices others are stopped for a job whose rule says so.
  */
 #include "rig.h"

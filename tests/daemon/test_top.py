@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt top on a real terminal (tmux), and commands beside it, with a daemon that has two jobs. Nothing here waits
 for a time: the screen is read until it shows what it must, and a minute without it is a failure."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The systemd unit, as far as it can be judged without booting with it: systemd's own reader takes every line of it,
 and finds it hardened."""
 import os

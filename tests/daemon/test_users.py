@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A daemon of root's serves everybody: it finds and holds other users' programs, each of whom has a say in its own."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A daemon with two jobs for the test of `gpreempt top`: an offline one, which has work, and an
  * online one, whose streams are of low priority; with an argument it has work as well. Prints their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`make demo`, shortened: it ends, its report is whole, and preempting brings what it is for.
 
 Only order is asserted: without gpreempt requests pile up behind 20 ms kernels, so any working

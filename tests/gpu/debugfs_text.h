@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads a debugfs fixture or sample and parses it; what the tests of the three readers share. */
 #ifndef GP_TEST_DEBUGFS_TEXT_H
 #define GP_TEST_DEBUGFS_TEXT_H

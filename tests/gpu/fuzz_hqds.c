@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any bytes as debugfs hqds: no crash, no leak, no hang. */
 #include "gpu/kfd/debugfs.h"
 

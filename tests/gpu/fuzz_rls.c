@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any bytes as debugfs rls: no crash, no leak, no hang. */
 #include "gpu/kfd/debugfs.h"
 

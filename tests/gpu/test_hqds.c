@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The reader of debugfs hqds. */
 #include "debugfs_text.h"
 

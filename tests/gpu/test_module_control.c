@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* kfd-module on a device that is not there: what it asks for, and when it asks nothing. */
 #include "testlib.h"
 

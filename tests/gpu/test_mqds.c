@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The reader of debugfs mqds. */
 #include "debugfs_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Ring positions of a process, read from outside in one call; here the process is this one. */
 #include "testlib.h"
 

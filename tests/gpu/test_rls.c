@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The reader of debugfs rls, and the join of a runlist with descriptors. */
 #include "debugfs_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Whose a slot is: the join of slots with descriptors, a whole reading, and the real samples. */
 #include "debugfs_text.h"
 #include "gpu/kfd/kfd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A process that is traced without a session is let go at its next signal, and gets it. */
 #include "testlib.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the holder's books share: a fresh holder for each, and the fake's queues. */
 #ifndef GP_TEST_HOLDER_FIXTURE_H
 #define GP_TEST_HOLDER_FIXTURE_H

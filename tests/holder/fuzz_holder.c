@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What clients may send the holder, from bytes: each piece of the input is a client's number, a
  * type, a length and a body, sent as it is or, now and then, as a packet that is no message at all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* See scene.h. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A holder in the test's own process, its clients (socket pairs) and a fake mechanism. The test
  * drives the loop: ask() sends a request and makes rounds until its answer is there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Clients that break the rules, and those that wait for their turn. */
 #include "fixture.h"
 

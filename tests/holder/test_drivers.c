@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Drivers that do not do what they should, processes that end, memory that is not there. */
 #include "fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Groups and the mechanism kfd-agent, with agents that are processes of a few lines. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Whose holds and shares a process is under, with a fake mechanism. */
 #include "fixture.h"
 

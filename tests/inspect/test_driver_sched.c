@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the scheduler inside the driver says of itself, read from text of a guest of kernel/testbed.
  */
 #include "tree.h"

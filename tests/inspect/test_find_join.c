@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The join of log, sysfs, descriptors and slots, on data made for each sentence. */
 #include "testlib.h"
 

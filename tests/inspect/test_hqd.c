@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What hqd, mqd and runlist show: rows, marks, checks, JSON, registers. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Bytes in, calls out: every function of the model with arbitrary arguments, bad handles included.
  * It must not crash, and its invariants hold after every call. Time moves in bounded steps: how

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A small chip with round figures, driven in virtual time. Every step checks the invariants of the
  * model, and all actions are kept in order.

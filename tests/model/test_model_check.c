@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The checker of invariants must itself be able to find fault: every fault below, by name. */
 #include "rig.h"
 

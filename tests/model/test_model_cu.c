@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Compute units: occupancy, who gets free CUs, masks, tails, contention, jitter. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* More processes than VMIDs, more queues than slots: rotation by quantum. */
 #include "rig.h"
 

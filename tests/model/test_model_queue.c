@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Packets in a queue: order, barriers, launch and completion, limits, actions. */
 #include "rig.h"
 

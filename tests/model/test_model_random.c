@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Random chips, processes, queues, work and updates against what must always hold. A failure names
  * its seed; GP_MODEL_SEED=N runs that one alone, GP_MODEL_RUNS=N more of them.

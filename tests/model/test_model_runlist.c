@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The runlist: what an update costs, what it does to whom, grace, disabled queues. */
 #include "rig.h"
 

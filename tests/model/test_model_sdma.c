@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* SDMA engines. 1000 bytes per microsecond is one nanosecond a byte; 10 ns a packet. */
 #include "rig.h"
 

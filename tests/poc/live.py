@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run inside a virtual machine by test_poc.py: the Python package, the commands and the scripts on a real program,
 through the real holder. Prints "passed" at its end."""
 import json

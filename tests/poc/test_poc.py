@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The proof of concept end to end on a virtual GPU: scripts, package and commands over the real holder."""
 import json
 import os

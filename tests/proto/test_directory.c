@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Where the sockets are, and which directories are not trusted. */
 #include "testlib.h"
 

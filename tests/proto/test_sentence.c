@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the holder says is put into another language: the linker puts this file's in front. */
 #include "testlib.h"
 

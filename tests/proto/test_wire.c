@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* One message a packet: what is sent comes out, and what lies does not. */
 #include "testlib.h"
 

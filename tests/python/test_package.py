@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Python package, against a holder of a few lines."""
 import errno
 import gc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Bytes in, events out: every function of the scheduler core with arbitrary arguments, bad handles
  * and great leaps of time included. It must not crash, and its promises hold after every

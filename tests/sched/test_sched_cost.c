@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* When not to preempt, and when to do it early: cost, minimum run time, lingering, hints, unknown.
  */
 #include "world.h"

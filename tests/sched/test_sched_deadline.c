@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The `deadline` policy: admission, order, and what overload does to whom. */
 #include "world.h"
 

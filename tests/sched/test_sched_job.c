@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Jobs over several processes and devices, changes of policy, limits, and what is said of it all.
  */
 #include "world.h"

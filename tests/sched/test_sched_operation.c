@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Operations that fail, hang, come late or twice; leases; max_suspend; things that go while held.
  */
 #include "world.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The heap that knows where its elements are, against a list that is searched. */
 #include "testlib.h"
 #include "sched/order.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The `priority` policy: who is before whom, and the bound on how long one can be kept waiting. */
 #include "world.h"
 

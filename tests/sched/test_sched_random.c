@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Random jobs, work, faults and changes of mind against what must always hold. The test is the
  * host: it carries operations out late, twice, in vain or never, loses leases and comes late to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The policies that divide time: fair (weights, dominant resource) and quantum (turns, shares). */
 #include "world.h"
 

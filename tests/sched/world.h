@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A scheduler with a host of a few lines, for tests that read like sentences: jobs of one process
  * with one queue, time that passes, operations answered after `takes` (or by hand when that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run inside a virtual machine by test_selftest.py: `gpreempt selftest` where every mechanism works."""
 import json
 import os

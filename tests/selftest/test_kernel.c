@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The self-test's kernel, run on the CPU one work item after the other: it finds nothing where
  * nothing was changed, and each kind of value that a preemption could lose.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`gpreempt selftest` on virtual GPUs, and where there is none."""
 import json
 import os

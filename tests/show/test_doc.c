@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The writers: one report as text, JSON, Markdown and HTML, with names that try to break out. */
 #include "testlib.h"
 #include "show/doc.h"

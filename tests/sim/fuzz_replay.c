@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any file is a recording or a clear refusal; the scenario written of it is one that is accepted
  * and runs. */
 #include <stdlib.h>

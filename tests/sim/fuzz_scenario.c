@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any text is a scenario or a clear refusal; what is accepted runs, within its limit of events. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`gpreempt sim` from the outside: tables, JSON, pages, traces and what it says to wrong calls."""
 import json
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The engine: what must be true of any simulation, and what each policy must bring about. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Scenario files: what they say, and what is said about wrong ones. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the programs that speak to /dev/kfd themselves share. They run on a live machine, under
  * `gpreempt vgpu`, print the line that failed, and exit with 0 when all held.

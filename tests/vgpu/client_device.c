@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A program's life on a live machine: queues, fork, threads, signals and the debugger's calls, as
  * the driver answers them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Paths and descriptors on a live machine: every function that takes one leads to the right place.
  */
 #include "client.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A client without a preload library and a server without a model: a block of memory the "GPU" has,
  * a queue or two in it, and the shared rings, driven by hand. Each test plays the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A machine without sockets: requests are handed over directly, replies are collected, time is a
  * number and other processes are a table. One call is one ioctl, run to its end.

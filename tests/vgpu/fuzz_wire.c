@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What a client may say, from its bytes: messages through the check and, when they are ioctls,
  * through the handlers of a machine without sockets; the rest as slots and indices of the work

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A virtual machine without sockets: devices with models, processes and queues put together by
  * hand, for what looks at them (files, debugfs, status).

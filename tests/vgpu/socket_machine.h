@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A server as a process of its own, and what a client of it says, message by message.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A client of a machine that is not there: the preload library's own sources with a server and a
  * command processor of a few lines behind them. One machine of two GPUs, 1 GiB of VRAM each.

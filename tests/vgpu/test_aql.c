@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fake_machine.h"
 
 static void dispatch_becomes_work_with_its_shape(void **state)

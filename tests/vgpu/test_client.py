@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The preload library in programs that speak to /dev/kfd themselves, on machines of every kind and on none."""
 import os
 import select

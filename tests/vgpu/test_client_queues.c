@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Queues as the client sees them: the driver's checks, and who is told what in which order. */
 #include "standin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* hqds, mqds and rls of a virtual machine, read with the readers for the real ones. */
 #include "abi/kfd_hqd.h"
 #include "gpu/kfd/debugfs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The thread itself, woken by stores to the application's mapping of the doorbells. */
 #include <pthread.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Events: what a set, a reset and a destruction do to those who wait. */
 #include "standin.h"
 

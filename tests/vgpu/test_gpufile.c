@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* GPU files: the three that are shipped, what follows from them, and files that are wrong. */
 #include <errno.h>
 

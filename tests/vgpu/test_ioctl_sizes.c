@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The dispatcher: structures of any size, bad pointers, unknown numbers, other people's
  * descriptors, and the ioctls that are answered without a server. */
 #include "standin.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Buffers: where they are, who may see them, what they cost. */
 #include "standin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "abi/sdma.h"
 #include "fake_machine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* DBG_TRAP: who may, the session, exceptions, snapshots, settings. */
 #include <poll.h>
 

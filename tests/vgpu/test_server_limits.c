@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What one client can take from the others at the door: nothing. */
 #include "socket_machine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* RUNTIME_ENABLE, the birth and death of processes, SMI events. */
 #include <poll.h>
 #include <sys/epoll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* CREATE, DESTROY, UPDATE, SET_CU_MASK, GET_QUEUE_WAVE_STATE, ALLOC_QUEUE_GWS and memory. */
 #include "fake_vm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The rings of work and dones, and time: what a turn of the loop does with both. */
 #include "fake_vm.h"
 

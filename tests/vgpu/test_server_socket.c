@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The server as a process of its own: framing, descriptors, several clients, bad ones, signals. */
 #include <fcntl.h>
 

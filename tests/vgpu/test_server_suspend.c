@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* DBG_TRAP: SUSPEND and RESUME, what they cost, and what life and death do to them. */
 #include "debug_scene.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many clients at once: suspended and resumed from outside at random, and killed at random.
 
 GP_STORM_PACKETS (per queue) and GP_STORM_KILLS make it as long as wanted; 62500 packets are a

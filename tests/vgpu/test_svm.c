@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Ranges of managed memory, and the paths that belong to the machine. */
 #include "standin.h"
 

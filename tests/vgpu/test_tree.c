@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The tree of a virtual machine, read with what reads the real one. */
 #include <limits.h>
 #include <sys/stat.h>

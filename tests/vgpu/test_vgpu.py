@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreempt vgpu from the outside: what is shown, exit codes, signals, machines, and that nothing stays."""
 import ctypes
 import errno

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/host/container.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which container a process is in, and which process a container means by its own pid: told by the
  * kernel (cgroup, NSpid, pid namespace) and by what runtimes leave in files, without asking any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a container is called: asked from the files its runtime keeps, and from itself. */
 #include <errno.h>
 #include <stdio.h>

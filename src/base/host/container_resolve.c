@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* From the pid a user typed to a process, when that pid may be a container's own. */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static void show_candidates(struct gp_diag *diag, u32 pid, const struct gp_pid_c
 
 		if (c->contained)
 			gp_container_label(&c->container, label, sizeof(label));
-		gp_diag(diag, GP_NOTE, _("host pid %u is pid %u in %s: %s"), c->process.pid, pid,
+		gp_diag(diag, GP_NOTE, "host pid %u is pid %u in %s: %s", c->process.pid, pid,
 			label, c->process.command);
 	}
 }
@@ -196,16 +197,14 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 	size_t matches = error ? 0 : best_matches(&list, word);
 
 	if (error) {
-		gp_fail(diag, error, _("cannot look for containers in /proc: %s"),
-			strerror(-error));
+		gp_fail(diag, error, "cannot look for containers in /proc: %s", strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
-				_("no process here is in a container '%s' (%zu containers seen); "
-				  "'gpreempt ps' shows their names"),
+				"no process here is in a container '%s' (%zu containers seen); "
+				"'gpreempt ps' shows their names",
 				word, list.count);
 	} else if (matches > 1) {
-		error = gp_fail(diag, -EEXIST, _("'%s' may be any of %zu containers"), word,
-				matches);
+		error = gp_fail(diag, -EEXIST, "'%s' may be any of %zu containers", word, matches);
 		for (size_t i = 0; i < matches && i < GP_CANDIDATES_SHOWN; i++)
 			gp_diag(diag, GP_NOTE, "%s %s %s", list.items[i].container.runtime,
 				list.items[i].container.id, list.items[i].container.name);
@@ -224,15 +223,14 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 	bool contained = gp_container_look_up(root, search->names, pid, &search->container) == 0;
 
 	if (error)
-		return gp_fail(diag, -ENOENT, _("there is no process %u"), pid);
+		return gp_fail(diag, -ENOENT, "there is no process %u", pid);
 	if (!contained && search->like.nspid_count < 2)
-		return gp_fail(diag, -ENOENT, _("process %u is not in a container"), pid);
+		return gp_fail(diag, -ENOENT, "process %u is not in a container", pid);
 	if (!contained && !(search->like.valid & GP_PROCESS_NAMESPACE))
-		return gp_fail(
-			diag, -ENOENT,
-			_("the container of process %u cannot be told: its cgroup names none "
-			  "and its pid namespace is not readable; run as root"),
-			pid);
+		return gp_fail(diag, -ENOENT,
+			       "the container of process %u cannot be told: its cgroup names none "
+			       "and its pid namespace is not readable; run as root",
+			       pid);
 	return 0;
 }
 
@@ -252,14 +250,14 @@ static int resolve_inside(const struct gp_root *root, struct gp_diag *diag,
 		return error;
 	error = scan(root, &search, out);
 	if (error)
-		return gp_fail(diag, error, _("cannot look through /proc: %s"), strerror(-error));
+		return gp_fail(diag, error, "cannot look through /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(diag, -ESRCH, _("there is no process %u in the container '%s'"), pid,
+		return gp_fail(diag, -ESRCH, "there is no process %u in the container '%s'", pid,
 			       container);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
-			_("pid %u is %zu processes of the container '%s', which has pid namespaces "
-			  "of its own inside; use the host pid"),
+			"pid %u is %zu processes of the container '%s', which has pid namespaces "
+			"of its own inside; use the host pid",
 			pid, out->count, container);
 		show_candidates(diag, pid, out);
 		return -EEXIST;
@@ -276,7 +274,7 @@ static int resolve_host(const struct gp_root *root, struct gp_diag *diag, u32 pi
 	int error = gp_process_read_ids(root, pid, &process);
 
 	if (!error && (process.valid & GP_PROCESS_TGID) && process.tgid && process.tgid != pid) {
-		gp_diag(diag, GP_NOTE, _("%u is a thread of process %u, which is taken"), pid,
+		gp_diag(diag, GP_NOTE, "%u is a thread of process %u, which is taken", pid,
 			process.tgid);
 		pid = process.tgid;
 	}
@@ -300,21 +298,20 @@ static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 
 	error = scan(root, &search, out);
 	if (error)
-		return gp_fail(diag, error, _("cannot look through /proc: %s"), strerror(-error));
+		return gp_fail(diag, error, "cannot look through /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(diag, -ESRCH, _("there is no process %u, here or in a container"),
-			       pid);
+		return gp_fail(diag, -ESRCH, "there is no process %u, here or in a container", pid);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
-			_("no process has the host pid %u, but %zu have it in their containers; "
-			  "choose one with --container or by its host pid"),
+			"no process has the host pid %u, but %zu have it in their containers; "
+			"choose one with --container or by its host pid",
 			pid, out->count);
 		show_candidates(diag, pid, out);
 		return -EEXIST;
 	}
 	gp_diag(diag, GP_NOTE,
-		_("no process has the host pid %u; taking the one that has it in "
-		  "its container"),
+		"no process has the host pid %u; taking the one that has it in "
+		"its container",
 		pid);
 	show_candidates(diag, pid, out);
 	return 0;

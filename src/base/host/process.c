@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/host/process.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What /proc tells about a process. A process is named by pid *and* start time: pids are reused, so
  * whoever keeps one asks gp_process_same() before relying on it again. What is not readable

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Programs about to be run: see program.h. */
 #include "base/host/program.h"
 

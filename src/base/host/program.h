@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Programs about to be run with a library preloaded: where a name leads, and whether the run-time
  * linker will take part. Used by commands that start others.

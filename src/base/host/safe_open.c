@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "base/host/safe_open.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reading a file below a directory whose content belongs to somebody else: the root of a container,
  * a user's home. Symbolic links cannot lead out of it, and what is not a regular file (a pipe that

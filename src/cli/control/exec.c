@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Commands that are programs of their own (vgpu, sim): described here, run there. */
 #include <errno.h>
 #include <limits.h>
@@ -49,6 +50,6 @@ int gp_cli_exec(const struct gp_cli_command *command, const char *program, int a
 		fflush(stdout);
 		execv(path, argv);
 	}
-	gp_fail(&sink.diag, -errno, _("cannot run %s: %s"), program, strerror(errno));
+	gp_fail(&sink.diag, -errno, "cannot run %s: %s", program, strerror(errno));
 	return GP_EXIT_CANNOT_RUN;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The holder as a command sees it without the library: it is never started, only asked. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt release: ends suspensions whoever asked for them, with nobody's help if need be. */
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +40,7 @@ static int set(void *ctx, int id, const char *value)
 	else if (id == OPTION_ALL)
 		release->all = true;
 	else if (!gp_cli_time_argument(value, &release->timeout_ms)) {
-		gp_cli_usage_error(release->command, _("--timeout: '%s' is not a time (2s, 500ms)"),
+		gp_cli_usage_error(release->command, "--timeout: '%s' is not a time (2s, 500ms)",
 				   value);
 		return -EINVAL;
 	}
@@ -58,8 +59,8 @@ static int kill_holder(struct release *release)
 
 	if (pid <= 1)
 		return gp_fail(&release->sink.diag, -ESRCH,
-			       _("the holder does not answer, and its pid cannot be found; look "
-				 "for a process 'gpreempt-holder' and kill it"));
+			       "the holder does not answer, and its pid cannot be found; look "
+			       "for a process 'gpreempt-holder' and kill it");
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* Pinned first and looked at again then: it may have ended while it was waited for, and
 	 * its number be somebody else's. */
@@ -75,13 +76,13 @@ static int kill_holder(struct release *release)
 		close(end.fd);
 	if (error)
 		return gp_fail(&release->sink.diag, error,
-			       _("the holder (pid %d) does not answer and cannot be ended: %s"),
+			       "the holder (pid %d) does not answer and cannot be ended: %s",
 			       (int)pid, strerror(-error));
 	release->killed = true;
 	release->count = -1;
 	gp_diag(&release->sink.diag, GP_WARNING,
-		_("the holder (pid %d) did not answer and was ended: everything it held runs "
-		  "again"),
+		"the holder (pid %d) did not answer and was ended: everything it held runs "
+		"again",
 		(int)pid);
 	return 0;
 }
@@ -104,7 +105,7 @@ static int ask(struct release *release)
 	if (status == -ETIME || status == -EAGAIN)
 		return kill_holder(release);
 	gp_cli_holder_text(&release->holder, text, sizeof(text));
-	return gp_fail(&release->sink.diag, status, _("the holder refused: %s"),
+	return gp_fail(&release->sink.diag, status, "the holder refused: %s",
 		       release->holder.socket >= 0 && *text ? text : strerror(-status));
 }
 
@@ -171,9 +172,9 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (argc - first != (release->all ? 0 : 1))
-		status = gp_cli_usage_error(command, _("name one process, or --all"));
+		status = gp_cli_usage_error(command, "name one process, or --all");
 	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
-		status = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		status = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
 	else
 		status = act(release);
 	free(release);

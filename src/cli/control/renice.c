@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt renice: sets the logical priority of a process or group. */
 #include <errno.h>
 #include <stdio.h>
@@ -82,9 +83,9 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 			: -ESRCH;
 	if (error == -EPERM) {
 		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
-		gp_fail(diag, error, _("gpreemptd refuses it: %s"), text);
+		gp_fail(diag, error, "gpreemptd refuses it: %s", text);
 	} else if (error && error != -ESRCH) {
-		gp_diag(diag, GP_WARNING, _("gpreemptd was not told, and may go on as before: %s"),
+		gp_diag(diag, GP_WARNING, "gpreemptd was not told, and may go on as before: %s",
 			strerror(-error));
 	}
 	gp_cli_daemon_close(&client);
@@ -141,15 +142,14 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != (settings.group ? 1 : 2))
-		return gp_cli_usage_error(command,
-					  _("name a priority, and a process or a --group"));
+		return gp_cli_usage_error(command, "name a priority, and a process or a --group");
 	if (!priority_argument(argv[first], &priority))
 		return gp_cli_usage_error(command,
-					  _("'%s' is not a priority (0 to 65535, offline, "
-					    "normal or online)"),
+					  "'%s' is not a priority (0 to 65535, offline, "
+					  "normal or online)",
 					  argv[first]);
 	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
-		return gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first + 1]);
+		return gp_cli_usage_error(command, "'%s' is not a pid", argv[first + 1]);
 	return renice(command, &settings, pid, (u32)priority);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt resume: tells running `gpreempt suspend` commands to let go. */
 #include <errno.h>
 #include <poll.h>
@@ -103,7 +104,7 @@ static int tell_all(struct resume *resume, const struct gp_cli_holds *holds)
 		int error = told ? 0 : tell(resume, hold->owner_pid);
 		if (error)
 			return gp_fail(&resume->sink.diag, error,
-				       _("cannot tell process %d to let go: %s"), hold->owner_pid,
+				       "cannot tell process %d to let go: %s", hold->owner_pid,
 				       strerror(-error));
 	}
 	return 0;
@@ -143,8 +144,8 @@ static int await_queues(struct resume *resume)
 			break;
 		if (gp_monotonic_ns() > deadline)
 			error = gp_fail(&resume->sink.diag, -ETIME,
-					_("the queues are still suspended: somebody else holds "
-					  "them too ('gpreempt status' says who)"));
+					"the queues are still suspended: somebody else holds "
+					"them too ('gpreempt status' says who)");
 		else
 			poll(NULL, 0, LOOK_MS);
 	}
@@ -193,11 +194,10 @@ static int act(struct resume *resume)
 		error = 0;
 	} else if (error == -ETIME) {
 		gp_fail(&resume->sink.diag, error,
-			_("the holder (pid %d) does not answer; 'gpreempt release --all' ends it"),
+			"the holder (pid %d) does not answer; 'gpreempt release --all' ends it",
 			(int)resume->holder.pid);
 	} else if (error) {
-		gp_fail(&resume->sink.diag, error, _("cannot ask the holder: %s"),
-			strerror(-error));
+		gp_fail(&resume->sink.diag, error, "cannot ask the holder: %s", strerror(-error));
 	}
 	if (!error)
 		error = tell_all(resume, &holds);
@@ -226,9 +226,9 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (first == argc)
-		status = gp_cli_usage_error(command, _("name a process"));
+		status = gp_cli_usage_error(command, "name a process");
 	else if (!gp_argument_pid(argv[first], &resume->pid))
-		status = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		status = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (gp_cli_queue_arguments(command, argc, argv, first + 1, &resume->ids,
 					&resume->id_count))
 		status = GP_EXIT_USAGE;

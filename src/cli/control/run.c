@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* `gpreempt run`: a program with the agent inside. This process becomes the program. */
 #include <errno.h>
 #include <limits.h>
@@ -37,7 +38,7 @@ static int set_number(const char *variable, const char *option, const char *text
 	u64 number;
 
 	if (!gp_argument_u64(text, &number) || number < least || number > most) {
-		gp_cli_usage_error(&gp_cli_run, _("--%s: '%s' is not a number from %llu to %llu"),
+		gp_cli_usage_error(&gp_cli_run, "--%s: '%s' is not a number from %llu to %llu",
 				   option, text, (unsigned long long)least,
 				   (unsigned long long)most);
 		return -EINVAL;
@@ -66,7 +67,7 @@ static int set_deadline(const char *text)
 		snprintf(value, sizeof(value), "%llu", (unsigned long long)(count * units[i].us));
 		return setenv("GPREEMPT_DEADLINE_US", value, 1) ? -ENOMEM : 0;
 	}
-	gp_cli_usage_error(&gp_cli_run, _("--deadline: '%s' is not a time (5ms, 500us, 1s)"), text);
+	gp_cli_usage_error(&gp_cli_run, "--deadline: '%s' is not a time (5ms, 500us, 1s)", text);
 	return -EINVAL;
 }
 
@@ -86,15 +87,14 @@ static int set(void *ctx, int id, const char *value)
 		if (strcmp(value, "online") && strcmp(value, "normal") &&
 		    strcmp(value, "offline")) {
 			gp_cli_usage_error(&gp_cli_run,
-					   _("--class: '%s' is not online, normal or offline"),
-					   value);
+					   "--class: '%s' is not online, normal or offline", value);
 			return -EINVAL;
 		}
 		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
 			gp_cli_usage_error(&gp_cli_run,
-					   _("--group: a name has 1 to %d bytes, '%s' has not"),
+					   "--group: a name has 1 to %d bytes, '%s' has not",
 					   GP_PROTO_NAME - 1, value);
 			return -EINVAL;
 		}
@@ -118,19 +118,19 @@ static int library_path(char *out, size_t size, struct gp_diag *diag)
 				      sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
+		return gp_fail(diag, error, "%s is not installed beside this program", LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	error = gp_proto_directory_path(out, size, LIBRARY, 1);
 	if (error || !can_be_listed(out))
 		return gp_fail(diag, error ? error : -EINVAL,
-			       _("%s cannot be preloaded: its path holds blanks or colons, and no "
-				 "link to it can be made"),
+			       "%s cannot be preloaded: its path holds blanks or colons, and no "
+			       "link to it can be made",
 			       library);
 	/* What another installation left there is not ours. */
 	unlink(out);
 	if (symlink(library, out) && errno != EEXIST)
-		return gp_fail(diag, -errno, _("cannot make %s: %s"), out, strerror(errno));
+		return gp_fail(diag, -errno, "cannot make %s: %s", out, strerror(errno));
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 	if (!error)
 		error = gp_program_check(path, &kind, which, sizeof(which));
 	if (error) {
-		gp_fail(diag, error, _("cannot run %s: %s"), name, strerror(-error));
+		gp_fail(diag, error, "cannot run %s: %s", name, strerror(-error));
 		return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
 	switch (kind) {
@@ -187,22 +187,22 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 		return 0;
 	case GP_PROGRAM_STATIC:
 		gp_fail(diag, -EACCES,
-			_("%s is linked statically: no library can be loaded into it, so it cannot "
-			  "be stopped from inside; run it without 'gpreempt run'"),
+			"%s is linked statically: no library can be loaded into it, so it cannot "
+			"be stopped from inside; run it without 'gpreempt run'",
 			which);
 		break;
 	case GP_PROGRAM_RIGHTS:
 		gp_fail(diag, -EACCES,
-			_("%s is set-user-ID, set-group-ID or has capabilities: the system does "
-			  "not let a library be loaded into it"),
+			"%s is set-user-ID, set-group-ID or has capabilities: the system does "
+			"not let a library be loaded into it",
 			which);
 		break;
 	case GP_PROGRAM_NOT_64:
-		gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"), which);
+		gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD has no others", which);
 		break;
 	case GP_PROGRAM_NO_INTERPRETER:
-		gp_fail(diag, -EACCES, _("cannot run %s: its interpreter '%s' does not exist"),
-			path, which);
+		gp_fail(diag, -EACCES, "cannot run %s: its interpreter '%s' does not exist", path,
+			which);
 		break;
 	}
 	return EXIT_CANNOT_RUN;
@@ -217,7 +217,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_cli_usage_error(command, _("COMMAND is missing"));
+		return gp_cli_usage_error(command, "COMMAND is missing");
 	gp_cli_diag_init(&sink, command);
 	status = check(argv[first], path, sizeof(path), &sink.diag);
 	if (status)
@@ -226,7 +226,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return EXIT_FAILED;
 	fflush(stdout);
 	execv(path, argv + first);
-	gp_fail(&sink.diag, -errno, _("cannot run %s: %s"), path, strerror(errno));
+	gp_fail(&sink.diag, -errno, "cannot run %s: %s", path, strerror(errno));
 	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt status: who holds what, and the queues of a process with their holders. */
 #include <errno.h>
 #include <stdlib.h>
@@ -135,11 +136,10 @@ static int all_holds(struct status *status)
 	}
 	if (error == -ETIME)
 		gp_fail(&status->sink.diag, error,
-			_("the holder (pid %d) does not answer; 'gpreempt release --all' ends it"),
+			"the holder (pid %d) does not answer; 'gpreempt release --all' ends it",
 			(int)status->holder.pid);
 	else if (error)
-		gp_fail(&status->sink.diag, error, _("cannot ask the holder: %s"),
-			strerror(-error));
+		gp_fail(&status->sink.diag, error, "cannot ask the holder: %s", strerror(-error));
 	else if (status->json)
 		error = show_holds_json(status, &holds);
 	else if (holds.count)
@@ -383,13 +383,13 @@ static int one_job(struct status *status)
 		error = pick(status, &queues, &count);
 	status->now_ns = gp_monotonic_ns();
 	if (error == -ENOENT && status->id_count)
-		gp_fail(&status->sink.diag, error, _("process %u has no such queue"), status->pid);
+		gp_fail(&status->sink.diag, error, "process %u has no such queue", status->pid);
 	else if (error && !gp_cli_target_elsewhere(status->pid, "status", &status->sink.diag))
 		gp_fail(&status->sink.diag, error, "%s", gpreempt_error(context));
 	else if (error)
 		; /* it was said */
 	else if (status->group && !info.process_count)
-		error = gp_fail(&status->sink.diag, -ESRCH, _("group '%s': %s"), status->group,
+		error = gp_fail(&status->sink.diag, -ESRCH, "group '%s': %s", status->group,
 				info.why);
 	else if (status->json)
 		error = show_job_json(status, &info, queues, count);
@@ -414,10 +414,10 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (result)
 		result = result < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (status->group && first < argc)
-		result = gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
+		result = gp_cli_usage_error(command, "there is nothing to do with '%s'",
 					    argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
-		result = gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+		result = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,
 							&status->ids, &status->id_count))
 		result = GP_EXIT_USAGE;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt suspend: holds a process off the GPU, as its keeper, until told to let go. */
 #include <errno.h>
 #include <poll.h>
@@ -70,20 +71,18 @@ static int set(void *ctx, int id, const char *value)
 		if (gp_cli_time_argument(value, &keeper->for_ms))
 			return 0;
 		gp_cli_usage_error(command,
-				   _("--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)"),
-				   value);
+				   "--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)", value);
 		return -EINVAL;
 	case OPTION_LEASE:
 		if (gp_cli_time_argument(value, &keeper->lease_ms) &&
 		    keeper->lease_ms >= GPREEMPT_LEASE_MIN_MS)
 			return 0;
-		gp_cli_usage_error(command, _("--lease: '%s' is not a time from 50ms to 1h"),
-				   value);
+		gp_cli_usage_error(command, "--lease: '%s' is not a time from 50ms to 1h", value);
 		return -EINVAL;
 	default:
 		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
-		gp_cli_usage_error(command, _("there is no mechanism '%s'"), value);
+		gp_cli_usage_error(command, "there is no mechanism '%s'", value);
 		return -EINVAL;
 	}
 }
@@ -119,13 +118,13 @@ static void say_details(struct keeper *keeper)
 	if (gpreempt_target_info(keeper->target, &info) < 0 ||
 	    gpreempt_target_latency(keeper->target, &latency) < 0)
 		return;
-	gp_diag(&keeper->sink.diag, GP_NOTE, _("mechanism %s: %s"),
+	gp_diag(&keeper->sink.diag, GP_NOTE, "mechanism %s: %s",
 		gpreempt_mechanism_name(info.mechanism) ? gpreempt_mechanism_name(info.mechanism)
 							: "?",
 		info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		_("took %.1f us: %.1f us to the driver call, %.1f us in it, processes %.1f us "
-		  "apart"),
+		"took %.1f us: %.1f us to the driver call, %.1f us in it, processes %.1f us "
+		"apart",
 		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
 		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
 }
@@ -138,8 +137,8 @@ static void note_copies(struct keeper *keeper)
 	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
 	    info.mechanism != GPREEMPT_NV_SUSPEND)
 		gp_diag(&keeper->sink.diag, GP_NOTE,
-			_("--copy-engines changes nothing with %s: copy queues stop with the "
-			  "others in any case"),
+			"--copy-engines changes nothing with %s: copy queues stop with the "
+			"others in any case",
 			gpreempt_mechanism_name(info.mechanism));
 }
 
@@ -222,8 +221,8 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		if (keeper->json)
 			say_json(keeper, "lease_lost", NULL, 0);
 		gp_diag(&keeper->sink.diag, GP_ERROR,
-			_("the lease was lost: %s runs. It was released, its limit was reached, "
-			  "or the holder ended"),
+			"the lease was lost: %s runs. It was released, its limit was reached, "
+			"or the holder ended",
 			keeper->name);
 		return GP_EXIT_FAILED;
 	case GPREEMPT_EVENT_GONE:
@@ -231,13 +230,13 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 			say_json(keeper, "gone", "process", event->pid);
 		if (keeper->group && !keeper->verbose)
 			return -1;
-		gp_diag(&keeper->sink.diag, GP_NOTE, _("process %d ended"), event->pid);
+		gp_diag(&keeper->sink.diag, GP_NOTE, "process %d ended", event->pid);
 		return keeper->group ? -1 : GP_EXIT_OK;
 	case GPREEMPT_EVENT_JOINED:
 		if (keeper->json)
 			say_json(keeper, "joined", "process", event->pid);
 		if (keeper->verbose)
-			gp_diag(&keeper->sink.diag, GP_NOTE, _("process %d joined and is held too"),
+			gp_diag(&keeper->sink.diag, GP_NOTE, "process %d joined and is held too",
 				event->pid);
 		return -1;
 	case GPREEMPT_EVENT_BREAKER:
@@ -331,11 +330,11 @@ static int check_group(struct keeper *keeper)
 	keeper->said = !keeper->wait;
 	if (!keeper->wait)
 		return gp_fail(&keeper->sink.diag, -ESRCH,
-			       _("group '%s': %s; --wait suspends those that will come"),
+			       "group '%s': %s; --wait suspends those that will come",
 			       keeper->group, info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		_("group '%s': %s; waiting, those that come are "
-		  "suspended"),
+		"group '%s': %s; waiting, those that come are "
+		"suspended",
 		keeper->group, info.why);
 	return 0;
 }
@@ -367,7 +366,7 @@ static int hold(struct keeper *keeper)
 	sigprocmask(SIG_BLOCK, &set_of_signals, NULL);
 	keeper->signals = signalfd(-1, &set_of_signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (keeper->signals < 0) {
-		gp_fail(&keeper->sink.diag, -errno, _("cannot watch for signals: %s"),
+		gp_fail(&keeper->sink.diag, -errno, "cannot watch for signals: %s",
 			strerror(errno));
 		return status;
 	}
@@ -390,22 +389,20 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	gp_cli_diag_init(&keeper.sink, command);
 	if (keeper.wait && !keeper.group)
-		return gp_cli_usage_error(command, _("--wait is for a --group"));
+		return gp_cli_usage_error(command, "--wait is for a --group");
 	if (keeper.group && first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	if (!keeper.group) {
 		if (first == argc)
-			return gp_cli_usage_error(command, _("name a process or a --group"));
+			return gp_cli_usage_error(command, "name a process or a --group");
 		if (!gp_argument_pid(argv[first], &keeper.pid))
-			return gp_cli_usage_error(command, _("'%s' is not a pid"), argv[first]);
+			return gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
 		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
 					   &keeper.id_count))
 			return GP_EXIT_USAGE;
 		if (keeper.ids && keeper.copies) {
 			free(keeper.ids);
-			return gp_cli_usage_error(command,
-						  _("--copy-engines is for a whole process"));
+			return gp_cli_usage_error(command, "--copy-engines is for a whole process");
 		}
 	}
 	gp_cli_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);

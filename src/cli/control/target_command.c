@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Arguments that name processes, queues, times and mechanisms: see target_command.h. */
 #include "cli/control/target_command.h"
 
@@ -54,8 +55,7 @@ int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char 
 	if (!*count)
 		return 0;
 	if (*count > GPREEMPT_QUEUES_MAX) {
-		gp_cli_usage_error(command, _("at most %d queues can be named"),
-				   GPREEMPT_QUEUES_MAX);
+		gp_cli_usage_error(command, "at most %d queues can be named", GPREEMPT_QUEUES_MAX);
 		return -EINVAL;
 	}
 	*ids = calloc(*count, sizeof(**ids));
@@ -66,8 +66,8 @@ int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char 
 
 		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
 			gp_cli_usage_error(command,
-					   _("'%s' is not the id of a queue (a KFD id, as "
-					     "'gpreempt status PID' lists them)"),
+					   "'%s' is not the id of a queue (a KFD id, as "
+					   "'gpreempt status PID' lists them)",
 					   argv[(size_t)first + i]);
 			free(*ids);
 			*ids = NULL;
@@ -87,7 +87,7 @@ int gp_cli_group_present(struct gpreempt *context, const char *group,
 	if (error < 0)
 		return gp_fail(diag, error, "%s", gpreempt_error(context));
 	if (group && !info.process_count)
-		return gp_fail(diag, -ESRCH, _("group '%s': %s"), group, info.why);
+		return gp_fail(diag, -ESRCH, "group '%s': %s", group, info.why);
 	return 0;
 }
 
@@ -102,8 +102,8 @@ int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 	    !*there || (here && strcmp(here, there) == 0))
 		return 0;
 	return gp_fail(diag, -EXDEV,
-		       _("process %u runs on a virtual GPU, and this command does not: "
-			 "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u"),
+		       "process %u runs on a virtual GPU, and this command does not: "
+		       "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u",
 		       pid, there, command, pid);
 }
 
@@ -115,12 +115,12 @@ int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 
 	/* The last two: a thread that leads no process. */
 	if (fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
-		return gp_fail(diag, -ESRCH, _("there is no process %u"), pid);
+		return gp_fail(diag, -ESRCH, "there is no process %u", pid);
 	if (fd >= 0)
 		close(fd);
 	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
 	    process.uid != geteuid())
-		return gp_fail(diag, -EPERM, _("process %u belongs to another user"), pid);
+		return gp_fail(diag, -EPERM, "process %u belongs to another user", pid);
 	return gp_cli_target_elsewhere(pid, command, diag);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the commands that act on other processes share: times and mechanisms as arguments, and the
  * holder as they see it beside the library (who holds what, and letting go with nobody's help).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt config: checks a configuration of gpreemptd, or has it read again. */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +30,7 @@ static int check(const struct gp_cli_command *command, char *file)
 		fflush(stdout);
 		execv(path, arguments);
 	}
-	gp_fail(&sink.diag, -ENOENT, _("cannot run gpreemptd: %s"), strerror(errno));
+	gp_fail(&sink.diag, -ENOENT, "cannot run gpreemptd: %s", strerror(errno));
 	return GP_EXIT_FAILED;
 }
 
@@ -59,7 +60,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return check(command, argv[first + 1]);
 	if (count == 1 && strcmp(argv[first], "reload") == 0)
 		return reload(command);
-	return gp_cli_usage_error(command, _("say 'check FILE' or 'reload'"));
+	return gp_cli_usage_error(command, "say 'check FILE' or 'reload'");
 }
 
 static const struct gp_cli_option options[] = {{0}};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The connection to gpreemptd: see daemon_client.h. */
 #include "cli/daemon/daemon_client.h"
 
@@ -29,10 +30,10 @@ int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag
 	client->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	if (client->socket == -ENOENT || client->socket == -ECONNREFUSED)
 		return gp_fail(diag, client->socket,
-			       _("gpreemptd does not run; start it with 'gpreemptd', or "
-				 "'systemctl start gpreemptd'"));
+			       "gpreemptd does not run; start it with 'gpreemptd', or "
+			       "'systemctl start gpreemptd'");
 	if (client->socket < 0)
-		return gp_fail(diag, client->socket, _("cannot connect to gpreemptd: %s"),
+		return gp_fail(diag, client->socket, "cannot connect to gpreemptd: %s",
 			       strerror(-client->socket));
 	error = gp_cli_daemon_ask(client, diag, GP_MSG_HELLO, &me, sizeof(me), sizeof(me), 0);
 	if (error < 0)
@@ -57,9 +58,9 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 				  TIMEOUT_MS, NULL, NULL);
 
 	if (status == -ETIME)
-		return gp_fail(diag, status, _("gpreemptd does not answer"));
+		return gp_fail(diag, status, "gpreemptd does not answer");
 	if (status == -ECONNRESET || status == -EPIPE)
-		return gp_fail(diag, status, _("gpreemptd ended the connection"));
+		return gp_fail(diag, status, "gpreemptd ended the connection");
 	/* Only an answer has a sentence of its own. */
 	if (status < 0 && message->header.serial == client->serial &&
 	    message->header.status == status) {
@@ -67,15 +68,15 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "%s", text);
 	}
 	if (status < 0)
-		return gp_fail(diag, status, _("cannot ask gpreemptd: %s"), strerror(-status));
+		return gp_fail(diag, status, "cannot ask gpreemptd: %s", strerror(-status));
 	if (message->fd >= 0)
 		close(message->fd);
 	if (each)
 		memcpy(&count, message->body, sizeof(count));
 	if (!gp_wire_fits(message, fixed, count, each))
 		return gp_fail(diag, -EPROTO,
-			       _("gpreemptd's answer is not understood; is it of the "
-				 "same version as this program?"));
+			       "gpreemptd's answer is not understood; is it of the "
+			       "same version as this program?");
 	return status;
 }
 
@@ -150,7 +151,7 @@ int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag
 		for (u32 i = 0; i < list->count; i++) {
 			if (gp_array_grow((void **)&jobs, count, &capacity, sizeof(*jobs))) {
 				free(jobs);
-				return gp_fail(diag, -ENOMEM, _("out of memory"));
+				return gp_fail(diag, -ENOMEM, "out of memory");
 			}
 			jobs[count++] = list->jobs[i];
 		}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Asking gpreemptd: the connection, and its lines of the record in sentences and as JSON. Used by
  * `gpreempt why`, `log`, `stats`, `top` and `config`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Lines of the daemon's record, for people and for programs. */
 #include <errno.h>
 #include <stdio.h>

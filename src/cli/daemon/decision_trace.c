@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The daemon's record as a trace for ui.perfetto.dev (the JSON that chrome://tracing takes).
  * Written event by event: into a file the closing brackets go with every write and are overwritten
@@ -61,7 +62,7 @@ static int put(struct trace *trace, const char *data, size_t size)
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
-			return gp_fail(trace->diag, -errno, _("cannot write %s: %s"), trace->path,
+			return gp_fail(trace->diag, -errno, "cannot write %s: %s", trace->path,
 				       strerror(errno));
 		trace->end += done;
 		data += done;
@@ -81,7 +82,7 @@ static int flush(struct trace *trace, bool over)
 	if (tail)
 		gp_buf_puts(&trace->pending, TAIL);
 	if (trace->pending.error)
-		return gp_fail(trace->diag, trace->pending.error, _("out of memory"));
+		return gp_fail(trace->diag, trace->pending.error, "out of memory");
 	error = put(trace, trace->pending.data, trace->pending.len);
 	if (trace->seekable)
 		trace->end -= (off_t)tail;
@@ -96,7 +97,7 @@ static int add(struct trace *trace, json_t *event)
 
 	json_decref(event);
 	if (!text)
-		return gp_fail(trace->diag, -ENOMEM, _("out of memory"));
+		return gp_fail(trace->diag, -ENOMEM, "out of memory");
 	gp_buf_puts(&trace->pending, trace->any ? ",\n" : "\n");
 	gp_buf_puts(&trace->pending, text);
 	free(text);
@@ -112,7 +113,7 @@ static int open_trace(struct trace *trace)
 	trace->fd = standard ? STDOUT_FILENO
 			     : open(trace->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (trace->fd < 0)
-		return gp_fail(trace->diag, -errno, _("cannot write %s: %s"), trace->path,
+		return gp_fail(trace->diag, -errno, "cannot write %s: %s", trace->path,
 			       strerror(errno));
 	/* Standard output may be a file that somebody appends to. */
 	trace->seekable = !standard && fstat(trace->fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -139,7 +140,7 @@ static int name_job(struct trace *trace, u64 job, const char *program, u32 pid)
 			return 0;
 	if (gp_array_grow((void **)&trace->jobs, trace->job_count, &trace->job_room,
 			  sizeof(*trace->jobs)))
-		return gp_fail(trace->diag, -ENOMEM, _("out of memory"));
+		return gp_fail(trace->diag, -ENOMEM, "out of memory");
 	trace->jobs[trace->job_count++] = job;
 	gp_cli_decision_who(program, pid, who, sizeof(who));
 	error = name(trace, "process_name", job, DECISIONS, who);
@@ -161,7 +162,7 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 	}
 	if (gp_array_grow((void **)&trace->queues, trace->queue_count, &trace->queue_room,
 			  sizeof(*trace->queues))) {
-		gp_fail(trace->diag, -ENOMEM, _("out of memory"));
+		gp_fail(trace->diag, -ENOMEM, "out of memory");
 		return NULL;
 	}
 	queue = &trace->queues[trace->queue_count++];
@@ -258,7 +259,7 @@ static int follow(struct trace *trace, u64 *decision, u64 *work)
 		if (got == -EINTR || got == -ETIMEDOUT)
 			got = -EAGAIN;
 		if (got && got != -EAGAIN)
-			return gp_fail(trace->diag, got, _("gpreemptd has ended"));
+			return gp_fail(trace->diag, got, "gpreemptd has ended");
 		/* However many events came meanwhile: all are in what is asked for now. */
 		while (!got)
 			got = gp_wire_receive(client->socket, &client->message, 0);
@@ -306,7 +307,7 @@ int gp_cli_decision_perfetto(struct gp_cli_daemon_client *client, struct gp_diag
 		error = error ? error : ended;
 	}
 	if (trace.fd > STDOUT_FILENO && close(trace.fd) && !error)
-		error = gp_fail(diag, -errno, _("cannot write %s: %s"), path, strerror(errno));
+		error = gp_fail(diag, -errno, "cannot write %s: %s", path, strerror(errno));
 	gp_buf_free(&trace.pending);
 	free(trace.jobs);
 	free(trace.queues);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt log: what gpreemptd decided, and why; once or as it happens. */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static int set(void *ctx, int id, const char *value)
 		break;
 	case OPTION_LINES:
 		if (!gp_argument_u64(value, &settings->lines)) {
-			gp_cli_usage_error(settings->command, _("'%s' is not a number of lines"),
+			gp_cli_usage_error(settings->command, "'%s' is not a number of lines",
 					   value);
 			return -EINVAL;
 		}
@@ -94,7 +95,7 @@ static int collect(const struct gp_proto_msg_decision *line, void *data)
 		return 0;
 	if (gp_array_grow((void **)&settings->line, settings->count, &settings->capacity,
 			  sizeof(*settings->line)))
-		return gp_fail(&settings->sink.diag, -ENOMEM, _("out of memory"));
+		return gp_fail(&settings->sink.diag, -ENOMEM, "out of memory");
 	settings->line[settings->count++] = *line;
 	return 0;
 }
@@ -129,14 +130,14 @@ static int follow(struct settings *settings)
 			continue;
 		if (line.id > settings->next)
 			gp_diag(&settings->sink.diag, GP_WARNING,
-				_("%llu lines were lost: this program was too slow"),
+				"%llu lines were lost: this program was too slow",
 				(unsigned long long)(line.id - settings->next));
 		settings->next = line.id + 1;
 		error = print(&line, settings);
 		if (error || fflush(stdout))
 			return error ? error : -EIO;
 	}
-	return gp_fail(&settings->sink.diag, error, _("gpreemptd has ended"));
+	return gp_fail(&settings->sink.diag, error, "gpreemptd has ended");
 }
 
 static int show(struct settings *settings)
@@ -183,15 +184,13 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc && !gp_argument_pid(argv[first++], &settings.pid))
-		return gp_cli_usage_error(command, _("'%s' is not a process id"), argv[first - 1]);
+		return gp_cli_usage_error(command, "'%s' is not a process id", argv[first - 1]);
 	if (first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	if (settings.perfetto &&
 	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
-		return gp_cli_usage_error(command,
-					  _("--perfetto writes all there is; only --follow "
-					    "goes with it"));
+		return gp_cli_usage_error(command, "--perfetto writes all there is; only --follow "
+						   "goes with it");
 	gp_cli_diag_init(&settings.sink, command);
 	if (gp_cli_daemon_open(&settings.client, &settings.sink.diag))
 		return GP_EXIT_FAILED;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt stats: what gpreemptd has done in all, or would have done. */
 #include <errno.h>
 #include <stdio.h>
@@ -227,8 +228,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;

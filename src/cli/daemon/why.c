@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt why: what gpreemptd did to and for one process, in sentences. */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static int set(void *ctx, int id, const char *value)
 	if (id == OPTION_ROOT)
 		story->root.dir = value;
 	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
-		gp_cli_usage_error(story->command, _("'%s' is not a number of lines"), value);
+		gp_cli_usage_error(story->command, "'%s' is not a number of lines", value);
 		return -EINVAL;
 	}
 	return 0;
@@ -51,7 +52,7 @@ static int collect(const struct gp_proto_msg_decision *line, void *data)
 
 	if (gp_array_grow((void **)&story->line, story->count, &story->capacity,
 			  sizeof(*story->line)))
-		return gp_fail(&story->sink.diag, -ENOMEM, _("out of memory"));
+		return gp_fail(&story->sink.diag, -ENOMEM, "out of memory");
 	story->line[story->count++] = *line;
 	return 0;
 }
@@ -269,12 +270,12 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_cli_usage_error(command, _("name one process"));
+		return gp_cli_usage_error(command, "name one process");
 	if (!gp_argument_pid(argv[first], &story.pid))
-		return gp_cli_usage_error(command, _("'%s' is not a process id"), argv[first]);
+		return gp_cli_usage_error(command, "'%s' is not a process id", argv[first]);
 	gp_cli_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
-		return gp_cli_usage_error(command, _("--root goes with --driver"));
+		return gp_cli_usage_error(command, "--root goes with --driver");
 	if (story.driver) {
 		if (gp_cli_check_root(command, &story.root))
 			return GP_EXIT_USAGE;
@@ -287,8 +288,8 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	error = read_all(&story);
 	if (!error && !story.job.id && !story.count)
 		error = gp_fail(&story.sink.diag, -ESRCH,
-				_("gpreemptd knows nothing of pid %u; 'gpreempt top --once' lists "
-				  "its jobs"),
+				"gpreemptd knows nothing of pid %u; 'gpreempt top --once' lists "
+				"its jobs",
 				story.pid);
 	if (!error)
 		error = story.json ? tell_json(&story) : tell(&story);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt analyze: the five questions about queues, answered from whatever files there are. */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static int set_option(void *ctx, int id, const char *value)
 		}
 	}
 	gp_cli_usage_error(arguments->cli.command,
-			   _("--trace-clock: '%s' is none of local, global, mono, mono_raw, boot"),
+			   "--trace-clock: '%s' is none of local, global, mono, mono_raw, boot",
 			   value);
 	return -EINVAL;
 }
@@ -67,11 +68,11 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 	if (got < 0) {
 		if (own >= 0)
 			close(own);
-		return gp_fail(&cli->sink.diag, (int)got, _("%s: cannot read: %s"), name,
+		return gp_fail(&cli->sink.diag, (int)got, "%s: cannot read: %s", name,
 			       strerror((int)-got));
 	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
-		return gp_fail(&cli->sink.diag, -EIO, _("%s: cannot keep a copy to read"), name);
+		return gp_fail(&cli->sink.diag, -EIO, "%s: cannot keep a copy to read", name);
 	return own;
 }
 
@@ -125,7 +126,7 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	int error = gp_root_list(&live, &names, "%s", path);
 
 	if (error)
-		gp_fail(&arguments->cli.sink.diag, error, _("cannot read %s: %s"), path,
+		gp_fail(&arguments->cli.sink.diag, error, "cannot read %s: %s", path,
 			strerror(-error));
 	for (size_t i = 0; i < names.count && !error; i++) {
 		struct stat info;
@@ -141,7 +142,7 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	gp_names_free(&names);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
-				_("%s: no log, trace or profile in it"), path);
+				"%s: no log, trace or profile in it", path);
 	return error;
 }
 

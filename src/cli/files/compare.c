@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt compare: what two programs give the GPU to do, and how to preempt one for the other. */
 #include <errno.h>
 #include <string.h>
@@ -35,8 +36,8 @@ static int read_log(struct gp_cli_report_cli *cli, const char *path,
 	close(fd);
 	if (!error && (stats.torn || stats.overlong))
 		gp_diag(&cli->sink.diag, GP_WARNING,
-			_("%s: %llu damaged lines, the first is line %llu; what they said is not "
-			  "counted"),
+			"%s: %llu damaged lines, the first is line %llu; what they said is not "
+			"counted",
 			options.name, (unsigned long long)(stats.torn + stats.overlong),
 			(unsigned long long)stats.first_bad_line);
 	if (!error)

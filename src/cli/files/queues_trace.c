@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt queues-trace: the queues that the driver's own prints tell of. */
 #include <errno.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt report: how work went from HIP through HSA to the GPU, from a profiler's files. */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,8 +67,8 @@ static int collect(struct arguments *arguments, const char *path, bool named, in
 
 	if (stat(path, &info) != 0) {
 		error = -errno;
-		return named ? gp_fail(&arguments->cli.sink.diag, error, _("cannot open %s: %s"),
-				       path, strerror(-error))
+		return named ? gp_fail(&arguments->cli.sink.diag, error, "cannot open %s: %s", path,
+				       strerror(-error))
 			     : 0;
 	}
 	if (!S_ISDIR(info.st_mode))
@@ -76,7 +77,7 @@ static int collect(struct arguments *arguments, const char *path, bool named, in
 		return 0;
 	error = gp_root_list(&live, &names, "%s", path);
 	if (error)
-		return gp_fail(&arguments->cli.sink.diag, error, _("cannot read %s: %s"), path,
+		return gp_fail(&arguments->cli.sink.diag, error, "cannot read %s: %s", path,
 			       strerror(-error));
 	for (size_t i = 0; i < names.count && !error; i++) {
 		struct gp_buf child = {0};
@@ -96,22 +97,21 @@ static void complain(struct arguments *arguments, const struct input *input)
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 
 	if (stats->kind == GP_ROCPROF_NONE)
-		gp_diag(diag, GP_WARNING, _("%s: not a file of rocprof's; passed over"),
-			input->path);
+		gp_diag(diag, GP_WARNING, "%s: not a file of rocprof's; passed over", input->path);
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
-			_("%s: %llu damaged rows, the first in line %llu; they are not counted"),
+			"%s: %llu damaged rows, the first in line %llu; they are not counted",
 			input->path, (unsigned long long)stats->damaged,
 			(unsigned long long)stats->first_bad_line);
 	else if (stats->damaged)
-		gp_diag(diag, GP_WARNING, _("%s: %llu damaged entries; they are not counted"),
+		gp_diag(diag, GP_WARNING, "%s: %llu damaged entries; they are not counted",
 			input->path, (unsigned long long)stats->damaged);
 	if (stats->backwards)
 		gp_diag(diag, GP_WARNING,
-			_("%s: %llu entries end before they begin; they are not counted"),
-			input->path, (unsigned long long)stats->backwards);
+			"%s: %llu entries end before they begin; they are not counted", input->path,
+			(unsigned long long)stats->backwards);
 	if (stats->cut && stats->kind != GP_ROCPROF_NONE)
-		gp_diag(diag, GP_WARNING, _("%s: the file is cut off; what is complete is counted"),
+		gp_diag(diag, GP_WARNING, "%s: the file is cut off; what is complete is counted",
 			input->path);
 }
 
@@ -191,8 +191,8 @@ static int check_claims(struct arguments *arguments, struct gp_doc *doc)
 				      doc, &claims);
 	close(fd);
 	if (!error && claims.damaged)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: %llu rows are no claims"),
-			name, (unsigned long long)claims.damaged);
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: %llu rows are no claims", name,
+			(unsigned long long)claims.damaged);
 	return error;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/files/report_command.h"
 
 #include <errno.h>
@@ -51,13 +52,12 @@ int gp_cli_report_open(struct gp_cli_report_cli *cli, const char *path, const ch
 	if (fd < 0) {
 		int error = -errno;
 
-		return gp_fail(&cli->sink.diag, error, _("cannot open %s: %s"), *name,
+		return gp_fail(&cli->sink.diag, error, "cannot open %s: %s", *name,
 			       strerror(-error));
 	}
 	if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
 		close(fd);
-		return gp_fail(&cli->sink.diag, -EISDIR, _("%s is a directory; name a file"),
-			       *name);
+		return gp_fail(&cli->sink.diag, -EISDIR, "%s is a directory; name a file", *name);
 	}
 	return fd;
 }
@@ -89,7 +89,7 @@ int gp_cli_report_timeline(struct gp_cli_report_cli *cli)
 	if (fd >= 0 && !cli->file)
 		close(fd);
 	gp_cli_report_timeline_end(cli, error);
-	return gp_fail(&cli->sink.diag, error, _("cannot write %s: %s"), cli->perfetto,
+	return gp_fail(&cli->sink.diag, error, "cannot write %s: %s", cli->perfetto,
 		       strerror(-error));
 }
 
@@ -107,7 +107,7 @@ int gp_cli_report_timeline_end(struct gp_cli_report_cli *cli, int error)
 	if (cli->temporary && (error || failed))
 		unlink(cli->temporary);
 	if (failed && !error)
-		error = gp_fail(&cli->sink.diag, failed, _("cannot write %s: %s"), cli->perfetto,
+		error = gp_fail(&cli->sink.diag, failed, "cannot write %s: %s", cli->perfetto,
 				strerror(-failed));
 	free(cli->temporary);
 	cli->temporary = NULL;
@@ -121,7 +121,7 @@ int gp_cli_report_write(struct gp_cli_report_cli *cli, const char *path, const s
 	int error = gp_file_write_atomic(path, gp_buf_str(text), text->len);
 
 	if (error)
-		gp_fail(&cli->sink.diag, error, _("cannot write %s: %s"), path, strerror(-error));
+		gp_fail(&cli->sink.diag, error, "cannot write %s: %s", path, strerror(-error));
 	return error;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the commands that read files and end in a report have in common: their options, opening the
  * files, and writing the report as text, JSON, Markdown or an HTML page.

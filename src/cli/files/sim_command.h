@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `gpreempt sim` and what it does itself before the simulator runs: recordings become scenarios. */
 #ifndef GP_CLI_FILES_SIM_COMMAND_H
 #define GP_CLI_FILES_SIM_COMMAND_H

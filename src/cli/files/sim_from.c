@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt sim --from: recordings of other programs as a scenario. */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +77,7 @@ static int set(void *ctx, int id, const char *value)
 	switch (id) {
 	case GP_SIM_FROM:
 		if (settings->input_count == MAX_INPUTS) {
-			gp_cli_usage_error(settings->command, _("more than %d files"), MAX_INPUTS);
+			gp_cli_usage_error(settings->command, "more than %d files", MAX_INPUTS);
 			return -EINVAL;
 		}
 		settings->inputs[settings->input_count++] = value;
@@ -91,7 +92,7 @@ static int set(void *ctx, int id, const char *value)
 		if (take_time(value, time) && (*time || id == GP_SIM_BURST))
 			return 0;
 		gp_cli_usage_error(settings->command,
-				   _("--%s: '%s' is no time such as 20us or 2ms, at most a day"),
+				   "--%s: '%s' is no time such as 20us or 2ms, at most a day",
 				   option_name(settings->command, id), value);
 		return -EINVAL;
 	default:
@@ -125,8 +126,7 @@ static int read_inputs(struct settings *settings)
 		int fd = open(path, O_RDONLY | O_CLOEXEC), error;
 
 		if (fd < 0)
-			return gp_fail(diag, -errno, _("cannot open %s: %s"), path,
-				       strerror(errno));
+			return gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
 		error = gp_trace_recording_read(&settings->recording, fd, path, job_class, diag);
 		close(fd);
 		if (error)
@@ -161,9 +161,9 @@ static int write_scenario(struct settings *settings, FILE *out)
 		error = -errno;
 	return error == -E2BIG
 		       ? gp_fail(&settings->sink.diag, error,
-				 _("too much to replay: at most 256 programs and 4194304 kernels"))
-	       : error ? gp_fail(&settings->sink.diag, error,
-				 _("the scenario cannot be written: %s"), strerror(-error))
+				 "too much to replay: at most 256 programs and 4194304 kernels")
+	       : error ? gp_fail(&settings->sink.diag, error, "the scenario cannot be written: %s",
+				 strerror(-error))
 		       : 0;
 }
 
@@ -179,7 +179,7 @@ static int save(struct settings *settings)
 	if (!error) {
 		error = gp_file_write_atomic(settings->output, text, size);
 		if (error)
-			gp_fail(&settings->sink.diag, error, _("cannot write %s: %s"),
+			gp_fail(&settings->sink.diag, error, "cannot write %s: %s",
 				settings->output, strerror(-error));
 	}
 	free(text);
@@ -194,8 +194,8 @@ static int simulate(struct settings *settings)
 	char path[48];
 
 	if (!out)
-		return gp_fail(&settings->sink.diag, -errno,
-			       _("the scenario cannot be written: %s"), strerror(errno));
+		return gp_fail(&settings->sink.diag, -errno, "the scenario cannot be written: %s",
+			       strerror(errno));
 	error = write_scenario(settings, out);
 	fclose(out);
 	if (error)
@@ -224,11 +224,11 @@ int gp_cli_sim_from(const struct gp_cli_command *command, int argc, char **argv)
 	if (status) {
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	} else if (first < argc) {
-		status = gp_cli_usage_error(command, _("--from and a scenario: only one of them"));
+		status = gp_cli_usage_error(command, "--from and a scenario: only one of them");
 	} else if (settings.output && settings.pass_count > 1) {
 		status = gp_cli_usage_error(command,
-					    _("--output writes and runs nothing: %s is for "
-					      "the run"),
+					    "--output writes and runs nothing: %s is for "
+					    "the run",
 					    settings.pass[1]);
 	} else if (read_inputs(&settings)) {
 		status = GP_EXIT_FAILED;

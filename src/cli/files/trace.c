@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt trace: runs a program with AMD logging and KFD in ftrace, and ends in the report of
  * gpreempt analyze over what was recorded. */
 #include <errno.h>
@@ -85,11 +86,11 @@ static int make_directory(struct arguments *arguments)
 	if (!error)
 		error = gp_root_list(&live, &names, "%s", arguments->directory);
 	if (error)
-		return gp_fail(&arguments->cli.sink.diag, error, _("cannot make %s: %s"), path,
+		return gp_fail(&arguments->cli.sink.diag, error, "cannot make %s: %s", path,
 			       strerror(-error));
 	if (names.count)
 		error = gp_fail(&arguments->cli.sink.diag, -EEXIST,
-				_("%s is not empty; name a new directory"), path);
+				"%s is not empty; name a new directory", path);
 	gp_names_free(&names);
 	return error;
 }
@@ -125,7 +126,7 @@ static bool start_trace(struct arguments *arguments, struct gp_capture_tracefs *
 	/* First, so that nothing is ever changed without somebody to put it back. */
 	int error = gp_capture_guardian_start(guardian, restore, trace);
 	if (error) {
-		gp_diag(diag, GP_WARNING, _("KFD is not traced: nobody could put tracefs back: %s"),
+		gp_diag(diag, GP_WARNING, "KFD is not traced: nobody could put tracefs back: %s",
 			strerror(-error));
 		return false;
 	}
@@ -153,9 +154,9 @@ static int save_trace(struct arguments *arguments, const struct gp_capture_trace
 		return 0;
 	unlink(path);
 	if (error == -ENODATA)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: nothing was recorded"), path);
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: nothing was recorded", path);
 	else
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("cannot write %s: %s"), path,
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "cannot write %s: %s", path,
 			strerror(-error));
 	return error;
 }
@@ -176,8 +177,8 @@ static void end_trace(struct arguments *arguments, struct gp_capture_tracefs *tr
 		return;
 	error = gp_capture_tracefs_restore(trace);
 	if (error)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
-			_("%s: not all could be put back: %s"), trace->dir, strerror(-error));
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: not all could be put back: %s",
+			trace->dir, strerror(-error));
 	gp_capture_guardian_dismiss(guardian);
 }
 
@@ -225,7 +226,7 @@ static int add_file(struct arguments *arguments, struct gp_trace_inquiry *inquir
 		error = gp_trace_inquiry_add(inquiry, fd, path, &arguments->cli.sink.diag);
 		*added += !error;
 	} else {
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, _("%s: nothing was recorded"), path);
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: nothing was recorded", path);
 	}
 	close(fd);
 	return error;
@@ -299,10 +300,10 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_cli_usage_error(command, _("COMMAND is missing"));
+		return gp_cli_usage_error(command, "COMMAND is missing");
 	/* Docker would take it for one of its options. */
 	if (arguments.container && (!*arguments.container || *arguments.container == '-'))
-		return gp_cli_usage_error(command, _("--container: '%s' is not a container's name"),
+		return gp_cli_usage_error(command, "--container: '%s' is not a container's name",
 					  arguments.container);
 	if (gp_cli_check_root(command, &arguments.root))
 		return GP_EXIT_USAGE;

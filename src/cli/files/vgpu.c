@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* `gpreempt vgpu` is a program of its own: this file describes it and runs it. */
 #include "cli/command.h"
 

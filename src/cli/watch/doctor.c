@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,12 +78,11 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	if (settings.probe && !gp_root_is_live(&settings.root))
 		return gp_cli_usage_error(command,
-					  _("--probe asks the live driver and cannot go with "
-					    "--root"));
+					  "--probe asks the live driver and cannot go with "
+					  "--root");
 	gp_cli_diag_init(&sink, command);
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
@@ -93,7 +93,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	}
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, _("cannot show the report: %s"), strerror(-error));
+		gp_fail(&sink.diag, error, "cannot show the report: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 

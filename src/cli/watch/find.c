@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt find, and queue_finder: the queues of a process, from logs and the live system. */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +96,7 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 			return -1;
 		}
 		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
-			gp_cli_usage_error(arguments->command, _("'%s' is not a pid"), argv[first]);
+			gp_cli_usage_error(arguments->command, "'%s' is not a pid", argv[first]);
 			return -1;
 		}
 		first++;
@@ -277,7 +278,7 @@ static int write_python(const struct arguments *arguments,
 		error = gp_file_write_atomic(path, gp_buf_str(&text), text.len);
 	gp_buf_free(&text);
 	if (error)
-		return gp_fail(diag, error, _("cannot write %s: %s; choose another place with -o"),
+		return gp_fail(diag, error, "cannot write %s: %s; choose another place with -o",
 			       path, strerror(-error));
 	if (!arguments->json)
 		printf(_("\nPython configuration written: %s\n"), path);
@@ -296,8 +297,7 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 	gp_cli_diag_init(&diag, command);
 	error = find(&arguments, &diag.diag, &result);
 	if (!error && !queue_total(&result))
-		error = gp_fail(&diag.diag, -ENOENT,
-				_("process %u: no queue found, no file written"),
+		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found, no file written",
 				arguments.find.pid);
 	if (!error) {
 		if (arguments.json)

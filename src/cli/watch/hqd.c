@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt hqd: the hardware queue slots, decoded. */
 #include "cli/watch/slots_command.h"
 
@@ -45,10 +46,9 @@ int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slot
 	int error = 0;
 
 	if (cli->query.pid && !slots->pids_from[0])
-		return gp_fail(
-			&cli->sink.diag, -ENODATA,
-			_("whose the queues are is not known without mqds: name a saved copy "
-			  "with --mqds, or run as root"));
+		return gp_fail(&cli->sink.diag, -ENODATA,
+			       "whose the queues are is not known without mqds: name a saved copy "
+			       "with --mqds, or run as root");
 	show.view = slots->view;
 	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
 	if (cli->json) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/kfd_command.h"
 
 #include <errno.h>
@@ -30,13 +31,13 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	if (id == GP_OPT_GFX && gp_inspect_kfd_query_set_gfx(&cli->query, value))
 		return 0;
 	if (id == GP_OPT_PID)
-		gp_cli_usage_error(cli->command, _("'%s' is not a pid"), value);
+		gp_cli_usage_error(cli->command, "'%s' is not a pid", value);
 	else if (id == GP_OPT_COUNT)
-		gp_cli_usage_error(cli->command, _("'%s' is not a number of readings"), value);
+		gp_cli_usage_error(cli->command, "'%s' is not a number of readings", value);
 	else if (id == GP_OPT_GPU)
-		gp_cli_usage_error(cli->command, _("'%s' is not a gpu_id in hex"), value);
+		gp_cli_usage_error(cli->command, "'%s' is not a gpu_id in hex", value);
 	else
-		gp_cli_usage_error(cli->command, _("'%s' is not a GPU name such as gfx942"), value);
+		gp_cli_usage_error(cli->command, "'%s' is not a GPU name such as gfx942", value);
 	return -EINVAL;
 }
 
@@ -45,7 +46,7 @@ static int set_watch(struct gp_cli_kfd_cli *cli, const char *value)
 	cli->watch = true;
 	if (!value || gp_cli_watch_seconds(value, &cli->interval_ns))
 		return 0;
-	gp_cli_usage_error(cli->command, _("'%s' is not a time in seconds (0.01 to 86400)"), value);
+	gp_cli_usage_error(cli->command, "'%s' is not a time in seconds (0.01 to 86400)", value);
 	return -EINVAL;
 }
 
@@ -107,18 +108,18 @@ static bool is_pipe(const char *file)
 static int check_options(const struct gp_cli_kfd_cli *cli)
 {
 	if (cli->count && !cli->watch)
-		return gp_cli_usage_error(cli->command, _("--count needs --watch"));
+		return gp_cli_usage_error(cli->command, "--count needs --watch");
 	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
 		return gp_cli_usage_error(cli->command,
-					  _("--watch reads again; a pipe can be read once"));
+					  "--watch reads again; a pipe can be read once");
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
 		return gp_cli_usage_error(cli->command,
-					  _("only one of --file and --mqds can be standard input"));
+					  "only one of --file and --mqds can be standard input");
 	if (cli->json && cli->explain)
 		return gp_cli_usage_error(cli->command,
-					  _("--explain goes with the table, not --json"));
+					  "--explain goes with the table, not --json");
 	if (!cli->json && cli->show.raw && cli->show.registers)
-		return gp_cli_usage_error(cli->command, _("choose one of --raw and --registers"));
+		return gp_cli_usage_error(cli->command, "choose one of --raw and --registers");
 	return GP_EXIT_OK;
 }
 
@@ -225,10 +226,9 @@ static int take_sample(void *ctx, FILE *stream)
 static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid)
-		gp_fail(&cli->sink.diag, -ESRCH, _("no queue of process %u is here"),
-			cli->query.pid);
+		gp_fail(&cli->sink.diag, -ESRCH, "no queue of process %u is here", cli->query.pid);
 	else
-		gp_fail(&cli->sink.diag, -ESRCH, _("there is no GPU %x here"), cli->query.gpu_id);
+		gp_fail(&cli->sink.diag, -ESRCH, "there is no GPU %x here", cli->query.gpu_id);
 	return GP_EXIT_FAILED;
 }
 
@@ -245,7 +245,7 @@ int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, _("'%s': a file is given with --file"),
+		return gp_cli_usage_error(command, "'%s': a file is given with --file",
 					  argv[first]);
 	status = check_options(&cli);
 	if (!status)

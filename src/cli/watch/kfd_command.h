@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What `hqd`, `mqd` and `runlist` have in common: their options, and printing one reading or a
  * stream of them as table, text or JSON. Each command only says how a reading is made.

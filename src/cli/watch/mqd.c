@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt mqd: the queue descriptors, decoded. */
 #include "cli/watch/slots_command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,8 +55,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
@@ -66,7 +66,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	gp_inspect_ps_free(&ps);
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, _("cannot show the list: %s"), strerror(-error));
+		gp_fail(&sink.diag, error, "cannot show the list: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 

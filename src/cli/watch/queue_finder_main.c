@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* queue_finder: the design documents' name for "gpreempt find" with their summary and file. */
 #include "base/i18n.h"
 #include "cli/command.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt runlist: what the firmware scheduler was given to run. */
 #include <errno.h>
 
@@ -11,8 +12,8 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 
 	if (!error && cli->query.pid && !runlists.pids_from[0])
 		error = gp_fail(&cli->sink.diag, -ENODATA,
-				_("whose the queues are is not known without mqds: name a saved "
-				  "copy with --mqds, or run as root"));
+				"whose the queues are is not known without mqds: name a saved "
+				"copy with --mqds, or run as root");
 	if (!error) {
 		out->empty = (cli->query.has_gpu && !runlists.list.node_count) ||
 			     (cli->query.pid && !runlists.list.count);

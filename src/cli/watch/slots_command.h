@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reading that `hqd` and `mqd` share. */
 #ifndef GP_CLI_WATCH_SLOTS_COMMAND_H
 #define GP_CLI_WATCH_SLOTS_COMMAND_H

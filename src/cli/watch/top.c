@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt top: GPUs and jobs as gpreemptd sees them, or the scheduler inside the driver. */
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static int set(void *ctx, int id, const char *value)
 			}
 		}
 		gp_cli_usage_error(settings->command,
-				   _("'%s' is no order: priority, ran, held, preemptions or pid"),
+				   "'%s' is no order: priority, ran, held, preemptions or pid",
 				   value);
 		return -EINVAL;
 	}
@@ -160,7 +161,7 @@ static int choose(struct settings *settings, struct gp_cli_daemon_client *client
 	error = gp_cli_daemon_open(client, diag);
 	if (error)
 		gp_diag(diag, GP_NOTE,
-			_("and the driver has no scheduler inside that could be shown instead"));
+			"and the driver has no scheduler inside that could be shown instead");
 	return error;
 }
 
@@ -196,11 +197,10 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, _("there is nothing to do with '%s'"),
-					  argv[first]);
+		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (!gp_root_is_live(&settings.root) && !settings.driver)
-		return gp_cli_usage_error(command, _("--root goes with --driver"));
+		return gp_cli_usage_error(command, "--root goes with --driver");
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;

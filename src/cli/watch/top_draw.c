@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What `gpreempt top` looks like: see top_screen.h. Fits in 80 columns; wider ones show more. */
 #include <langinfo.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt top of the scheduler inside the driver (kernel/patches): what driver_sched.h reads, in
  * the daemon's words, so that the same tables show both; and what only the driver tells.
@@ -88,13 +89,13 @@ int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *ro
 	error = gp_inspect_driver_sched_read(root, &top->driver);
 	if (error == -EPROTO)
 		return gp_fail(diag, error,
-			       _("%s is not understood; is the driver of the same version as this "
-				 "program?"),
+			       "%s is not understood; is the driver of the same version as this "
+			       "program?",
 			       GP_DRIVER_SCHED);
 	if (error)
 		return gp_fail(diag, error,
-			       _("cannot read %s: %s (it needs root, and an amdgpu with the "
-				 "scheduler inside: gpreempt doctor)"),
+			       "cannot read %s: %s (it needs root, and an amdgpu with the "
+			       "scheduler inside: gpreempt doctor)",
 			       GP_DRIVER_SCHED, strerror(-error));
 	top->from_driver = true;
 	top->status.mode = 1;
@@ -102,7 +103,7 @@ int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *ro
 	top->status.jobs = (u32)top->driver.job_count;
 	top->jobs = calloc(top->driver.job_count + 1, sizeof(*top->jobs));
 	if (!top->jobs)
-		return gp_fail(diag, -ENOMEM, _("out of memory"));
+		return gp_fail(diag, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < top->driver.job_count; i++) {
 		top->jobs[top->job_count++] = to_job(&top->driver.jobs[i]);
 		count_on_devices(top, &top->driver.jobs[i]);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The keys and the loop of `gpreempt top`: see top_screen.h. */
 #include "cli/watch/top_screen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * `gpreempt top` on a whole terminal: readings of the daemon (or the driver) every second, and a
  * few keys that change jobs of the daemon, each asked for once more before it is done. top_screen.c

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* One reading of the daemon as tables and JSON: see top_view.h. */
 #include "cli/watch/top_view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What `gpreempt top` shows: one reading of the daemon, or of the scheduler inside the driver
  * (top_driver.c), sorted and filtered, as tables. The driver knows less: what it does not tell is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cli/watch/watch.h"
 
 #include <errno.h>
@@ -111,11 +112,11 @@ static int take(const struct gp_cli_watch *watch, const struct output *output,
 	if (stream && fclose(stream) && !error)
 		error = -ENOMEM;
 	if (error == -ENOMEM)
-		gp_fail(watch->diag, error, _("out of memory"));
+		gp_fail(watch->diag, error, "out of memory");
 	if (!error) {
 		error = write_all(output, text, len, GP_FOREVER);
 		if (error && error != -ECANCELED)
-			gp_fail(watch->diag, error, _("cannot write the output: %s"),
+			gp_fail(watch->diag, error, "cannot write the output: %s",
 				strerror(-error));
 	}
 	free(text);
@@ -182,7 +183,7 @@ int gp_cli_watch_run(const struct gp_cli_watch *watch, int (*sample)(void *ctx, 
 	sigprocmask(SIG_BLOCK, &set, &old);
 	output.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (output.signals < 0) {
-		status = gp_fail(watch->diag, -errno, _("cannot watch for signals: %s"),
+		status = gp_fail(watch->diag, -errno, "cannot watch for signals: %s",
 				 strerror(errno));
 	} else {
 		status = run_with(watch, &output, sample, ctx);

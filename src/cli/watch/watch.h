@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Takes a reading, once or until it was done often enough or the user ends it (SIGINT, SIGTERM),
  * and writes what it printed. It can be ended at any moment, also while nobody reads the output,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * gpreempt why --driver: /sys/kernel/debug/kfd/sched_decisions in sentences. The driver keeps the
  * last 256 decisions, one a line, as key=value pairs in a fixed order
@@ -119,15 +120,15 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 
 	if (error)
 		return gp_fail(diag, error,
-			       _("cannot read %s: %s (it needs root, and an amdgpu with the "
-				 "scheduler inside: gpreempt doctor)"),
+			       "cannot read %s: %s (it needs root, and an amdgpu with the "
+			       "scheduler inside: gpreempt doctor)",
 			       DECISIONS, strerror(-error));
 	for (line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && !error;
 	     line = strtok_r(NULL, "\n", &rest)) {
 		if (!parse(line, &next) || ((u32)next.pid != pid && (u32)next.other != pid))
 			continue;
 		if (gp_array_grow((void **)&list, count, &capacity, sizeof(*list)))
-			error = gp_fail(diag, -ENOMEM, _("out of memory"));
+			error = gp_fail(diag, -ENOMEM, "out of memory");
 		else
 			list[count++] = next;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gpreempt why --driver: what the scheduler inside the driver (kernel/patches) decided. */
 #ifndef GP_CLI_WATCH_WHY_DRIVER_H
 #define GP_CLI_WATCH_WHY_DRIVER_H

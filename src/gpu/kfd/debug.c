@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* kfd-debug: the session with one target. See debug.h. */
 #include "gpu/kfd/debug.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * kfd-debug: stopping another process with DBG_TRAP. One struct per target, used by one thread,
  * which traces the target's lead thread (PTRACE_SEIZE: the target is not stopped by that) for as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* kfd-debug: the target's queues, and stopping and starting them. See debug.h. */
 #include "gpu/kfd/debug.h"
 

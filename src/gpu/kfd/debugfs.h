@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Readers of /sys/kernel/debug/kfd: hqds (hardware queue slots), mqds (queue descriptors) and rls
  * (the runlist the firmware works through). They take text from anywhere, live or a saved file,

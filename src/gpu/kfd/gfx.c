@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Which gfx version a gpu_id has, from the KFD topology in sysfs. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reader of debugfs hqds: one header and a dump of registers per hardware queue slot. */
 #include <errno.h>
 #include <stdlib.h>
@@ -99,8 +100,8 @@ static bool layout_known(struct hqds *hqds)
 	if (layout == GP_CP_GFX10 && !hqds->guessed_gfx10) {
 		hqds->guessed_gfx10 = true;
 		gp_diag(hqds->diag, GP_NOTE,
-			_("%s:%u: registers are read as gfx10, by their addresses; for gfx11 or "
-			  "later say so with --gfx"),
+			"%s:%u: registers are read as gfx10, by their addresses; for gfx11 or "
+			"later say so with --gfx",
 			hqds->source->name, hqds->slot.line);
 	}
 	return layout != GP_CP_UNKNOWN;
@@ -204,7 +205,7 @@ static int take_line(struct hqds *hqds)
 	}
 	if (hqds->have_node && is_stopped(&hqds->lines)) {
 		hqds->node_empty = false;
-		gp_diag(hqds->diag, GP_NOTE, _("%s:%u: GPU %x is stopped and shows no queues"),
+		gp_diag(hqds->diag, GP_NOTE, "%s:%u: GPU %x is stopped and shows no queues",
 			hqds->source->name, hqds->lines.number, hqds->gpu_id);
 		return 0;
 	}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Which process a hardware slot or a runlist entry belongs to, by what the descriptors say. Each
  * question is a sorted array of keys, so that it stays n log n however many descriptors share one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/kfd/kfd.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the KFD kind of GPU is made of; kfd.c puts these into its table of operations (gpu.h says
  * what each promises). sysfs gives devices and processes, debugfs the hardware queues.

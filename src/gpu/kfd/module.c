@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* kfd-module: the session with one process. See module.h. */
 #include "gpu/kfd/module.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * kfd-module: stopping a process through gpreempt.ko (kernel/module). The unit is the process with
  * all its queues. Each control has the device open for itself, so it is a holder of its own:

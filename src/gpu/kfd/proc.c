@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/kfd/kfd.h"
 
 #include <errno.h>
@@ -149,8 +150,8 @@ static int read_queues(const struct gp_root *root, struct gp_diag *diag,
 		if (unreadable) {
 			if (!vanished(unreadable))
 				gp_diag(diag, GP_WARNING,
-					_("process %u, queue %s: cannot read it: %s; it is left "
-					  "out"),
+					"process %u, queue %s: cannot read it: %s; it is left "
+					"out",
 					process->pid, names.items[i], strerror(-unreadable));
 			continue;
 		}
@@ -211,8 +212,8 @@ static int add_process(const struct gp_root *root, struct gp_diag *diag, u32 pid
 	if (error == -ENOMEM)
 		return error;
 	if (error != -ENOENT)
-		gp_diag(diag, GP_WARNING, _("process %u: cannot read %s/%u: %s; it is left out"),
-			pid, GP_PROC, pid, strerror(-error));
+		gp_diag(diag, GP_WARNING, "process %u: cannot read %s/%u: %s; it is left out", pid,
+			GP_PROC, pid, strerror(-error));
 	return 0;
 }
 
@@ -229,7 +230,7 @@ int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	if (vanished(error))
 		return 0;
 	if (error)
-		return gp_fail(diag, error, _("cannot list %s: %s"), GP_PROC, strerror(-error));
+		return gp_fail(diag, error, "cannot list %s: %s", GP_PROC, strerror(-error));
 	for (size_t i = 0; i < names.count && !error; i++) {
 		if (gp_argument_pid(names.items[i], &pid))
 			error = add_process(root, diag, pid, out);

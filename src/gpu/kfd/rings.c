@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Write and read index of AQL queues, out of their queue objects: see gpu/rings.h. */
 #include "gpu/rings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Reader of debugfs rls: per GPU a dump of the runlist, which is a sequence of PM4 packets. */
 #include <errno.h>
 #include <stdlib.h>

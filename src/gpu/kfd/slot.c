@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/kfd/slot.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Decoding of a register block into a slot, and the list operations the readers of hqds and mqds
  * share. Private to gpu/kfd.

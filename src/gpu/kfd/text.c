@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/kfd/text.h"
 
 #include <errno.h>
@@ -97,12 +98,12 @@ int gp_kfd_text_check(const struct gp_gpu_debugfs_source *source, struct gp_diag
 
 	if (compression)
 		return gp_fail(diag, -EINVAL,
-			       _("%s:1: the file is compressed (%s); read it with '%s FILE | "
-				 "gpreempt ... --file -'"),
+			       "%s:1: the file is compressed (%s); read it with '%s FILE | "
+			       "gpreempt ... --file -'",
 			       source->name, compression, command);
 	if (probe && memchr(source->text, '\0', probe))
 		return gp_fail(diag, -EINVAL,
-			       _("%s:1: the file is binary, not text from /sys/kernel/debug/kfd"),
+			       "%s:1: the file is binary, not text from /sys/kernel/debug/kfd",
 			       source->name);
 	return 0;
 }
@@ -134,21 +135,21 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 {
 	if (doubts->cut_line && source->live)
 		return gp_fail(diag, -EBADMSG,
-			       _("%s:%u: the text ends in the middle of this block; read it again"),
+			       "%s:%u: the text ends in the middle of this block; read it again",
 			       source->name, doubts->cut_line);
 	if (doubts->cut_line)
 		return gp_fail(diag, -EBADMSG,
-			       _("%s:%u: the text ends in the middle of this block; save debugfs "
-				 "%s again"),
+			       "%s:%u: the text ends in the middle of this block; save debugfs "
+			       "%s again",
 			       source->name, doubts->cut_line, format);
 	if (source->live)
 		return gp_fail(diag, -EBADMSG,
-			       _("%s:%u: rows of this block are missing or garbled (%zu such "
-				 "blocks); read it again"),
+			       "%s:%u: rows of this block are missing or garbled (%zu such "
+			       "blocks); read it again",
 			       source->name, doubts->broken_line, doubts->broken);
 	return gp_fail(diag, -EBADMSG,
-		       _("%s:%u: rows of this block are missing or garbled (%zu such blocks); save "
-			 "debugfs %s again"),
+		       "%s:%u: rows of this block are missing or garbled (%zu such blocks); save "
+		       "debugfs %s again",
 		       source->name, doubts->broken_line, doubts->broken, format);
 }
 
@@ -157,27 +158,27 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 		      const char *format, bool found, bool complete, bool *incomplete)
 {
 	if (!found && doubts->unknown)
-		return gp_fail(diag, -EINVAL, _("%s:%u: this is not the text of debugfs %s"),
+		return gp_fail(diag, -EINVAL, "%s:%u: this is not the text of debugfs %s",
 			       source->name, doubts->unknown_line, format);
 	if (doubts->cut_line && !complete)
 		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: the text ends before anything in it is complete; "
-				 "save debugfs %s again"),
+			       "%s:%u: the text ends before anything in it is complete; "
+			       "save debugfs %s again",
 			       source->name, doubts->cut_line, format);
 	*incomplete = doubts->cut_line || doubts->broken;
 	if (*incomplete && !source->partial)
 		return refuse(doubts, source, diag, format);
 	if (doubts->cut_line)
 		gp_diag(diag, GP_WARNING,
-			_("%s:%u: the text ends in the middle of this block; it is left out"),
+			"%s:%u: the text ends in the middle of this block; it is left out",
 			source->name, doubts->cut_line);
 	if (doubts->broken)
 		gp_diag(diag, GP_WARNING,
-			_("%s:%u: rows of this block are missing or garbled; it is not decoded "
-			  "(%zu such blocks)"),
+			"%s:%u: rows of this block are missing or garbled; it is not decoded "
+			"(%zu such blocks)",
 			source->name, doubts->broken_line, doubts->broken);
 	if (doubts->unknown)
-		gp_diag(diag, GP_WARNING, _("%s:%u: line not understood (%zu such lines)"),
+		gp_diag(diag, GP_WARNING, "%s:%u: line not understood (%zu such lines)",
 			source->name, doubts->unknown_line, doubts->unknown);
 	return 0;
 }
@@ -188,20 +189,20 @@ int gp_kfd_wrong_file(const struct gp_gpu_debugfs_source *source, struct gp_diag
 	switch (is) {
 	case GP_FILE_HQDS:
 		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: this is a copy of hqds (hardware queue slots); "
-				 "read it with 'gpreempt hqd'"),
+			       "%s:%u: this is a copy of hqds (hardware queue slots); "
+			       "read it with 'gpreempt hqd'",
 			       source->name, line);
 	case GP_FILE_MQDS:
 		return gp_fail(diag, -EINVAL,
-			       _("%s:%u: this is a copy of mqds (queue descriptors); "
-				 "read it with 'gpreempt mqd'"),
+			       "%s:%u: this is a copy of mqds (queue descriptors); "
+			       "read it with 'gpreempt mqd'",
 			       source->name, line);
 	case GP_FILE_RLS:
 	case GP_FILE_ANY:
 		break;
 	}
 	return gp_fail(diag, -EINVAL,
-		       _("%s:%u: this is a copy of rls (the runlist); "
-			 "read it with 'gpreempt runlist'"),
+		       "%s:%u: this is a copy of rls (the runlist); "
+		       "read it with 'gpreempt runlist'",
 		       source->name, line);
 }

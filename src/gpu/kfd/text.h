@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the three debugfs readers share: lines, hex rows, and the messages for text that is of
  * another kind. Private to gpu/kfd.

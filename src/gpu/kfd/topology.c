@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/kfd/kfd.h"
 
 #include <errno.h>
@@ -176,8 +177,8 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 
 	if (error) {
 		gp_diag(diag, GP_WARNING,
-			_("KFD node %s: cannot read its properties (%s); the GPU is listed without "
-			  "them"),
+			"KFD node %s: cannot read its properties (%s); the GPU is listed without "
+			"them",
 			node, strerror(-error));
 		gp_buf_free(&text);
 		return;
@@ -185,8 +186,8 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 	malformed = gp_kfd_parse_properties(gp_buf_str(&text), text.len, p, P_COUNT);
 	if (malformed)
 		gp_diag(diag, GP_WARNING,
-			_("KFD node %s: %zu lines of its properties are not \"key number\" and "
-			  "were skipped"),
+			"KFD node %s: %zu lines of its properties are not \"key number\" and "
+			"were skipped",
 			node, malformed);
 	apply_properties(gpu, p);
 	/* Partitions of one device share a PCI device; only kernels that can partition have it. */
@@ -214,11 +215,11 @@ static int read_node(const struct gp_root *root, struct gp_diag *diag, const cha
 	error = gp_root_read_u64(root, &gpu_id, GP_KFD_NODES "/%s/gpu_id", node);
 	if (error == -EPERM || error == -EACCES)
 		gp_diag(diag, GP_NOTE,
-			_("KFD node %s is hidden from this process by its device cgroup and left "
-			  "out"),
+			"KFD node %s is hidden from this process by its device cgroup and left "
+			"out",
 			node);
 	else if (error && error != -ENOENT && error != -ENODEV)
-		gp_diag(diag, GP_WARNING, _("KFD node %s: cannot read its gpu_id: %s"), node,
+		gp_diag(diag, GP_WARNING, "KFD node %s: cannot read its gpu_id: %s", node,
 			strerror(-error));
 	if (error || gpu_id == 0 || gpu_id > UINT32_MAX)
 		return -ENODEV;
@@ -240,8 +241,7 @@ int gp_kfd_discover(const struct gp_root *root, struct gp_diag *diag, struct gp_
 	if (error == -ENOENT || error == -ENOTDIR)
 		return 0;
 	if (error)
-		return gp_fail(diag, error, _("cannot list %s: %s"), GP_KFD_NODES,
-			       strerror(-error));
+		return gp_fail(diag, error, "cannot list %s: %s", GP_KFD_NODES, strerror(-error));
 	for (size_t i = 0; i < nodes.count && !error; i++) {
 		struct gp_gpu gpu;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Driver branches, and what is known of their calls. */
 #include "base/parse.h"
 #include "gpu/nvrm/nvrm.h"

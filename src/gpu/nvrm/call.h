@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every call this project makes to NVIDIA's resource manager, and the one place that lets it
  * through: a control that is not in the table of call.c, of another size, or with a field that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* nv-suspend and nv-timeslice behind the table of gpu/control.h. */
 #include "gpu/control.h"
 

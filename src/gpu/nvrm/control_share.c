@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A share of the GPU, as the timeslices of the process's groups. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A controlled process: what control.c keeps, and the parts it is made of. */
 #ifndef GP_GPU_NVRM_CONTROL_STATE_H
 #define GP_GPU_NVRM_CONTROL_STATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Channels off and on. */
 #include <errno.h>
 #include <stdlib.h>

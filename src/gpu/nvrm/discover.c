@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * NVIDIA's resource manager: the devices its driver lists in /proc/driver/nvidia, and who has them
  * open. The driver lists no processes; their descriptors tell.
@@ -130,7 +131,7 @@ static int discover(const struct gp_root *root, struct gp_diag *diag, struct gp_
 	if (error == -ENOENT || error == -ENOTDIR)
 		return 0;
 	if (error)
-		return gp_fail(diag, error, _("cannot list %s: %s"), GP_NV_PROC "/gpus",
+		return gp_fail(diag, error, "cannot list %s: %s", GP_NV_PROC "/gpus",
 			       strerror(-error));
 	for (size_t i = 0; i < names.count && !error; i++) {
 		struct gp_gpu gpu = {.node = (u32)i};
@@ -247,7 +248,7 @@ static int describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	if (error == -ENOENT)
 		return 0;
 	if (error)
-		return gp_fail(diag, error, _("cannot list %s: %s"), "/proc", strerror(-error));
+		return gp_fail(diag, error, "cannot list %s: %s", "/proc", strerror(-error));
 	for (size_t i = 0; i < names.count && !error; i++) {
 		const char *p = names.items[i], *end = p + strlen(p);
 		u32 number;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fail-open for nv-suspend. Channels that were disabled stay so when the process that did it dies:
  * the driver ties them to the target's open file, not to ours. So each control has a lifeline: a

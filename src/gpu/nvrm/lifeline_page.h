@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the two sides of a lifeline share: one page table entry after the other, no locks, because
  * either side may be stopped or killed at any instruction.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The lifeline's process. After fork() from a program with threads: nothing here may allocate,
  * lock or print. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * NVIDIA's resource manager: what its driver says of itself in /proc/driver/nvidia/version, and
  * whether this program knows that driver.

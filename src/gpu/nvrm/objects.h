@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The channel groups of one process, found from outside by asking the resource manager, over copies
  * of the process's own descriptors, which handles exist and what they are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/nvrm/port.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where the resource manager is: the system's /dev/nvidiactl, or a test's stand-in with the same
  * ABI. Everything in gpu/nvrm that touches a device goes through a port.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What can be told of a controlled process, and putting right what others left behind. */
 #include <errno.h>
 #include <string.h>
@@ -131,8 +132,8 @@ int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, st
 	if (error && why[0])
 		return gp_fail(diag, error, "%s", why);
 	if (error)
-		return gp_fail(diag, error, _("process %u: cannot start its NVIDIA channels: %s"),
-			       pid, strerror(-error));
+		return gp_fail(diag, error, "process %u: cannot start its NVIDIA channels: %s", pid,
+			       strerror(-error));
 	return 0;
 }
 

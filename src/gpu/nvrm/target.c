@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu/nvrm/target.h"
 
 #include <errno.h>

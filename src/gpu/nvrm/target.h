@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A process as the NVIDIA back end sees it before it acts: whether it can be controlled from
  * outside and, when not, why in a sentence; copies of its descriptors of the control device.

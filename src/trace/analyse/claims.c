@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/claims.h"
 
 #include <errno.h>
@@ -310,8 +311,8 @@ int gp_trace_claims_check(int fd, const char *name, struct gp_diag *diag,
 	ret = gp_csv_read(fd, name, diag, take_record, &checker, &stats);
 	if (ret == -EINVAL || (!ret && !checker.header))
 		return gp_fail(diag, -EINVAL,
-			       _("%s: not a list of claims; its first line must be "
-				 "claim,table,name,field,value"),
+			       "%s: not a list of claims; its first line must be "
+			       "claim,table,name,field,value",
 			       name);
 	claims->damaged += stats.damaged;
 	gp_doc_fact(doc, "reproduced", _("Reproduced"),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Figures that a document states, checked against a run: each is reproduced, wrong (with the right
  * value) or not in this data. The document's figures are a CSV file with the columns

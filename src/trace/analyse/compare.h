@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: two programs' workloads beside each other, and which way of preempting one for the
  * other fits, with the reason.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The comparison as a report. */
 #include <stdio.h>
 

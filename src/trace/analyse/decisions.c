@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Reader of `gpreempt log --json`, the record of gpreemptd: one object a line. It has no kernels,
  * but it tells when a job needed the GPU so much that others had to wait, and until when: that is

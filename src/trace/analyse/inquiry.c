@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/inquiry.h"
 
 #include <errno.h>
@@ -235,7 +236,7 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
 	if (!ret && stats.cut)
-		gp_diag(diag, GP_WARNING, _("%s: the file is cut off; what is complete is counted"),
+		gp_diag(diag, GP_WARNING, "%s: the file is cut off; what is complete is counted",
 			current(inquiry)->name);
 	return ret;
 }
@@ -248,16 +249,16 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 	const char *command, *format;
 
 	if (got == 0)
-		return gp_fail(diag, -EINVAL, _("%s is empty"), name);
+		return gp_fail(diag, -EINVAL, "%s is empty", name);
 	format = got > 0 ? gp_compression(start, (size_t)got, &command) : NULL;
 	if (format)
 		return gp_fail(diag, -EINVAL,
-			       _("%s is compressed (%s). Decompress it first: %s FILE > text"),
-			       name, format, command);
+			       "%s is compressed (%s). Decompress it first: %s FILE > text", name,
+			       format, command);
 	return gp_fail(
 		diag, -EINVAL,
-		_("%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
-		  "prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json"),
+		"%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
+		"prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json",
 		name);
 }
 
@@ -268,12 +269,12 @@ int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *n
 	int error;
 
 	if (!input)
-		return gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
+		return gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	/* Functions of the kernel are told apart by file. */
 	inquiry->path.input = (u32)(inquiry->count - 1);
 	error = gp_trace_source_identify(fd, name, &input->kind);
 	if (error)
-		return gp_fail(diag, error, _("%s: cannot read: %s"), name, strerror(-error));
+		return gp_fail(diag, error, "%s: cannot read: %s", name, strerror(-error));
 	switch (input->kind) {
 	case GP_SOURCE_AMDLOG:
 		return read_log(inquiry, fd, diag);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: the five questions of the testing roadmap, answered from whatever files there are: how
  * a queue is created and how long each step takes, what happens to its MQD, which queues a workload

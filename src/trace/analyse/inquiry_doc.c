@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The answers, each with its evidence. */
 #include <stdio.h>
 #include <string.h>

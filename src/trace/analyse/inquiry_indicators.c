@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The files, their clocks, and the table of indicators. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What analyze reads besides logs and traces: lists of processes, decisions, libhsakmt's lines and
  * readings of clocks; and their sections of the report. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/kernel_class.h"
 
 #include <string.h>

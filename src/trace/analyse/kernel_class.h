@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a GPU kernel does, judged by its name (mangled or not). A guess, and shown as one. */
 #ifndef GP_TRACE_ANALYSE_KERNEL_CLASS_H
 #define GP_TRACE_ANALYSE_KERNEL_CLASS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/kfdpath.h"
 
 #include <errno.h>

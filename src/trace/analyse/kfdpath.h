@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: what KFD did in the kernel, from ENTER and LEAVE events: how often each function ran
  * and for how long, and each creation of a queue with its time by step. Feeds on any mix of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/kfdqueues.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: the queues that KFD's own prints tell of. Per process the ids and doorbells, whether
  * the ids are those of the PID-hash experiment, what the doorbell offsets mean, and whether two

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The CREATE_QUEUE analysis as a report. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/perfetto.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writer: events as the JSON that ui.perfetto.dev and chrome://tracing open. A group of tracks for
  * each process, GPU and clock; calls and kernel functions as slices on their thread, kernels,

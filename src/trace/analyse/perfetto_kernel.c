@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Kernel functions on the timeline: a slice when a return was seen, nested as they ran. */
 #include <errno.h>
 #include <stdlib.h>

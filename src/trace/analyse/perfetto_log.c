@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The AMD log on the timeline: calls on their thread, and each packet on its stream and queue, with
  * a flow from the call to the packet to the moment a host thread saw it complete. */
 #include <errno.h>

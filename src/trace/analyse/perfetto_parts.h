@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the timeline's writer: perfetto.c has what every part writes with, and profiles;
  * perfetto_log.c follows the AMD log from call to completion; perfetto_kernel.c nests kernel

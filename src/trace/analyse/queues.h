@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: from a stream of events, the queues each process used: addresses, use, streams.
  * Deterministic, one pass; memory grows with distinct queues (and streams) only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the queue analysis: queues.c takes events, queues_streams.c tells which stream is
  * on which queue, queues_finish.c puts together what only the whole log can tell. Nothing else

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Collects kernels of any source and puts them in order. See recording.h. */
 #include "trace/analyse/recording.h"
 
@@ -158,22 +159,22 @@ static int read_any(struct gp_trace_recording *r, int fd, const char *name, stru
 	if (lines)
 		return error;
 	if (lseek(fd, 0, SEEK_SET) < 0)
-		return gp_fail(diag, -errno, _("%s: %s; give a file, not a pipe"), name,
+		return gp_fail(diag, -errno, "%s: %s; give a file, not a pipe", name,
 			       strerror(errno));
 	error = gp_trace_source_identify(fd, name, &kind);
 	if (error)
-		return gp_fail(diag, error, _("cannot read %s: %s"), name, strerror(-error));
+		return gp_fail(diag, error, "cannot read %s: %s", name, strerror(-error));
 	if (kind == GP_SOURCE_ROCPROF)
 		return gp_trace_rocprof_read(fd, name, diag, gp_trace_recording_event, r, &profile);
 	if (kind != GP_SOURCE_AMDLOG)
 		return gp_fail(diag, -EINVAL,
-			       _("%s: neither a file of rocprof's, an AMD log nor the output of "
-				 "'gpreempt log --json'"),
+			       "%s: neither a file of rocprof's, an AMD log nor the output of "
+			       "'gpreempt log --json'",
 			       name);
 	if (!r->kernel_ns)
 		return gp_fail(diag, -EINVAL,
-			       _("%s: an AMD log does not tell how long kernels take; say it with "
-				 "--kernel TIME"),
+			       "%s: an AMD log does not tell how long kernels take; say it with "
+			       "--kernel TIME",
 			       name);
 	return gp_trace_amdlog_read(fd, &log, diag, gp_trace_recording_event, r, &stats);
 }
@@ -188,7 +189,7 @@ int gp_trace_recording_read(struct gp_trace_recording *r, int fd, const char *na
 	if (error == -ENOMEM)
 		return gp_fail(diag, error, "%s", _("out of memory"));
 	if (!error && !r->inputs[r->input_count - 1].kernels)
-		return gp_fail(diag, -ENODATA, _("%s: there is no kernel with a time in it"), name);
+		return gp_fail(diag, -ENODATA, "%s: there is no kernel with a time in it", name);
 	return error;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis and writer: the work that programs gave the GPU, kernel by kernel, as a scenario that
  * `gpreempt sim` replays (docs/simulator.md, "Recorded work"). Sources are profiles, which know

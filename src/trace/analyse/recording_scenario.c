@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Writes a recording as a scenario of the simulator. See recording.h and docs/simulator.md. */
 #include <errno.h>
 #include <stdlib.h>

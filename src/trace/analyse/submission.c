@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/submission.h"
 
 #include <errno.h>

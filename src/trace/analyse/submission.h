@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: how work went from HIP through HSA to the GPU in a profiled run: calls by name, time by
  * layer, what the HIP calls waited for, kernels, copies and queues. Feeds on CALL, KERNEL, COPY,

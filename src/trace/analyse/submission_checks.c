@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What must hold in a run, by the design documents' verification points; corrected where they are
  * mistaken. */
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The submission report. */
 #include "base/i18n.h"
 #include "trace/analyse/submission.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Dividing the time of a run between its layers. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/analyse/workload.h"
 
 #include <errno.h>

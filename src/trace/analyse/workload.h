@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Analysis: what one program gave the GPU to do, from its AMD_LOG_LEVEL log: queues, kernels by
  * name and class, sizes, rates, how many queues were used at once, and where nothing was

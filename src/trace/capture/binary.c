@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What was recorded, as trace.dat of version 6 (trace-cmd.dat.v6.5): descriptions of the events
  * that were on, the driver's symbols, and the pages of each CPU's ring buffer as the kernel has
  * them. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/capture/clocks.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Readings of the kernel's clocks at one moment, at the start and the end of a recording, so that
  * what was written by different clocks can be related (trace/read/clocks.h reads them).

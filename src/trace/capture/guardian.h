@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A process that puts something back when its maker does not: it sleeps until its maker says that
  * all is well or is gone, killed with SIGKILL too, and in that case calls `restore`. Signals for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/capture/launch.h"
 
 #include <errno.h>
@@ -110,9 +111,9 @@ static int start(const struct gp_capture_launch *launch, const char *path, char 
 		*status = got > 0 ? *status : ended;
 	}
 	if (pid < 0) {
-		gp_fail(diag, failed, _("cannot run %s: %s"), path, strerror(-failed));
+		gp_fail(diag, failed, "cannot run %s: %s", path, strerror(-failed));
 	} else if (got > 0) {
-		gp_fail(diag, failed, _("cannot run %s: %s"), path, strerror(-failed));
+		gp_fail(diag, failed, "cannot run %s: %s", path, strerror(-failed));
 		*status = failed == -ENOENT ? GP_LAUNCH_NOT_FOUND : GP_LAUNCH_CANNOT_RUN;
 	}
 	sigaction(SIGCHLD, &chld, NULL);
@@ -157,8 +158,7 @@ static int run_inside(const struct gp_capture_launch *launch, int *status, struc
 		return error;
 	log = open(launch->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (log < 0)
-		return gp_fail(diag, -errno, _("cannot write %s: %s"), launch->log,
-			       strerror(errno));
+		return gp_fail(diag, -errno, "cannot write %s: %s", launch->log, strerror(errno));
 	argv = inside(launch, path);
 	error = argv ? start(launch, path, argv, log, status, diag) : -ENOMEM;
 	free(argv);
@@ -178,7 +178,7 @@ int gp_capture_launch_run(const struct gp_capture_launch *launch, int *status, s
 		return run_inside(launch, status, diag);
 	error = gp_program_find(launch->argv[0], path, sizeof(path));
 	if (error) {
-		gp_fail(diag, error, _("cannot run %s: %s"), launch->argv[0], strerror(-error));
+		gp_fail(diag, error, "cannot run %s: %s", launch->argv[0], strerror(-error));
 		*status = error == -ENOENT ? GP_LAUNCH_NOT_FOUND : GP_LAUNCH_CANNOT_RUN;
 		return error;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs the program that is watched: with AMD logging on, its output where it belongs, signals
  * passed on, and its end awaited.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which of the functions that say what KFD does with queues are in the running driver, by the
  * kernel's list of symbols. The compiler may have added to a name (".isra.0"), and several files of

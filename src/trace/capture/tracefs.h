@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * KFD's functions in ftrace, for as long as a program is watched. Everything is done under one name
  * that nobody else has: a tracefs instance, which has its own buffer, clock and switches, and a

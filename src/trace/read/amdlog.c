@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/amdlog.h"
 
 #include <errno.h>
@@ -293,8 +294,8 @@ static int check_magic(const struct reader *reader)
 	if (!format)
 		return 0;
 	return gp_fail(reader->diag, -EINVAL,
-		       _("%s is compressed (%s). Decompress it first: "
-			 "%s FILE | gpreempt find --no-live PID -"),
+		       "%s is compressed (%s). Decompress it first: "
+		       "%s FILE | gpreempt find --no-live PID -",
 		       reader->options->name, format, command);
 }
 
@@ -305,22 +306,21 @@ static int judge(const struct reader *reader)
 
 	if (stats->bytes == 0)
 		return gp_fail(reader->diag, -EINVAL,
-			       _("%s is empty. Run the program with AMD_LOG_LEVEL=4 (from ROCm 7.1 "
-				 "on 5) and keep its standard error"),
+			       "%s is empty. Run the program with AMD_LOG_LEVEL=4 (from ROCm 7.1 "
+			       "on 5) and keep its standard error",
 			       name);
 	if (reader->parser.delivered > 0 || reader->probe_found)
 		return 0;
 	if (stats->binary)
 		return gp_fail(
 			reader->diag, -EINVAL,
-			_("%s, line %llu: NUL bytes, and no line of an AMD_LOG_LEVEL log: this "
-			  "is not a text log"),
+			"%s, line %llu: NUL bytes, and no line of an AMD_LOG_LEVEL log: this "
+			"is not a text log",
 			name, (unsigned long long)reader->parser.first_null);
-	return gp_fail(
-		reader->diag, -EINVAL,
-		_("%s, lines 1 to %llu: no line of an AMD_LOG_LEVEL log. Run the program with "
-		  "AMD_LOG_LEVEL=4 (from ROCm 7.1 on 5) and keep its standard error"),
-		name, (unsigned long long)stats->lines);
+	return gp_fail(reader->diag, -EINVAL,
+		       "%s, lines 1 to %llu: no line of an AMD_LOG_LEVEL log. Run the program with "
+		       "AMD_LOG_LEVEL=4 (from ROCm 7.1 on 5) and keep its standard error",
+		       name, (unsigned long long)stats->lines);
 }
 
 static int read_all(struct reader *reader)
@@ -336,8 +336,8 @@ static int read_all(struct reader *reader)
 		got = gp_read_some(reader->fd, reader->buffer + reader->fill,
 				   BUFFER_SIZE - reader->fill);
 		if (got < 0)
-			return gp_fail(reader->diag, (int)got, _("%s: cannot read: %s"),
-				       options->name, strerror((int)-got));
+			return gp_fail(reader->diag, (int)got, "%s: cannot read: %s", options->name,
+				       strerror((int)-got));
 		if (got == 0)
 			break;
 		stats->bytes += (u64)got;
@@ -378,7 +378,7 @@ int gp_trace_amdlog_read(int fd, const struct gp_trace_amdlog_options *options,
 	reader.parser.fast = options->fast;
 	reader.buffer = malloc(BUFFER_SIZE + GP_SCAN_PAD);
 	if (!reader.buffer)
-		return gp_fail(diag, -ENOMEM, _("%s: out of memory"), options->name);
+		return gp_fail(diag, -ENOMEM, "%s: out of memory", options->name);
 	/* The searches look at the bytes behind the data, without effect. */
 	memset(reader.buffer + BUFFER_SIZE, 0, GP_SCAN_PAD);
 	ret = read_all(&reader);

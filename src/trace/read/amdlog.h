@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of AMD_LOG_LEVEL logs of every era from ROCm 4.x to the 2026 sources: prefixes with and
  * without pid, the 6.3 'd' quirk, ROCr's own lines, logs wrapped by docker, mpirun, pytest or a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/amdlog_parts.h"
 
 static void event_reset(struct gp_trace_line_parser *parser)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/amdlog_parts.h"
 
 #define ESCAPE '\033'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/amdlog_parts.h"
 
 /* Value + 1 of a hex digit, 0 for any other byte: no branch that random digits could mislead. */

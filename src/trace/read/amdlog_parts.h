@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the AMD log reader, cut along the line: amdlog.c turns a file into lines,
  * amdlog_line.c a line into messages, amdlog_prefix.c reads what stands before a message,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <endian.h>
 
 #include "trace/read/amdlog_parts.h"

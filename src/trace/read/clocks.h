@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How the kernel's clocks related while something was recorded: readings of all of them at one
  * moment, in a file that `gpreempt trace` leaves beside its recording (clocks.json). Two readings,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/decision_log.h"
 
 #include <errno.h>
@@ -110,8 +111,8 @@ int gp_trace_decision_log_read(int fd, const char *name, struct gp_diag *diag, g
 	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
 	if (!ret && !stats->decisions)
 		ret = gp_fail(diag, -EINVAL,
-			      _("%s: no decision of gpreemptd's. Save what 'gpreempt log --json' "
-				"prints"),
+			      "%s: no decision of gpreemptd's. Save what 'gpreempt log --json' "
+			      "prints",
 			      name);
 	return ret;
 }

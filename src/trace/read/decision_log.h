@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of gpreempt's own record, as `gpreempt log --json` prints it: one object a line. Each line
  * becomes an event of kind DECISION on the MONOTONIC clock; numbers that are missing in between, of

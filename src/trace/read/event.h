@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The one event type. Readers turn a format into these, analyses consume them; neither knows the
  * other. An event borrows its text from the reader's buffer: a consumer copies what it keeps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of ftrace's text: the function and function_graph tracers, events, kprobe events and
  * trace_printk, as in the `trace` file or from `trace-cmd report`. Kernel functions become ENTER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What stands behind "task-pid [cpu] time:": functions, probes, events, prints and marks. */
 #include <string.h>
 

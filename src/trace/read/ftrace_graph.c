@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The function_graph tracer: columns in front of the calls, and the calls. */
 #include <errno.h>
 #include <string.h>

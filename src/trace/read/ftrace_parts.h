@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The inside of the ftrace reader: ftrace.c finds out what a line is, ftrace_graph.c reads the
  * function_graph tracer's, ftrace_event.c what stands behind "task-pid [cpu] time:". */
 #ifndef GP_TRACE_READ_FTRACE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of what libhsakmt prints with HSAKMT_DEBUG_LEVEL: bare sentences without time, process or
  * prefix, some without a newline at their end. `[hsaKmtXxx] ...` becomes API_ENTER, other sentences

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of what KFD prints: `[KFD-TRACE] NAME: key=value ...` of patched drivers (in dmesg or an
  * ftrace text, with or without their prefixes) and the stock driver's dynamic-debug sentences

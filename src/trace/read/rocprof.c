@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/rocprof.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_eve
 	got = pread(fd, head, sizeof(head), 0);
 	if (got < 0)
 		return gp_fail(diag, -errno,
-			       _("%s: cannot read: %s; a profile is read from a file, not a pipe"),
+			       "%s: cannot read: %s; a profile is read from a file, not a pipe",
 			       name, strerror(errno));
 	for (ssize_t i = 0; i < got; i++) {
 		if (head[i] == '{')

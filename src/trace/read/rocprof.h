@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Readers of what rocprof (v1, v2) and rocprofv3 write: CSV of every column generation, chosen by
  * column name, and both JSON forms. Events: CALL, KERNEL, COPY with begin and duration on

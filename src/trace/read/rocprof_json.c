@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The JSON of rocprof v1 (a Chrome trace) and of rocprofv3 (its own tree). */
 #include <errno.h>
 #include <stdlib.h>

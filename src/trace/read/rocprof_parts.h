@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The inside of the rocprof readers. */
 #ifndef GP_TRACE_READ_ROCPROF_PARTS_H
 #define GP_TRACE_READ_ROCPROF_PARTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/scan.h"
 
 #include <string.h>

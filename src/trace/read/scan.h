@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The byte searches that a log of tens of gigabytes needs: the end of a line together with what in
  * it is worth a look, and the next place that can name a hardware queue. Vector code where the CPU

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of lists of processes that use GPUs: `rocm-smi --showpids`, `amd-smi process` as text and
  * as JSON. Each becomes an event of kind PROCESS; these tools tell no time. Facts:

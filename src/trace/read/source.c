@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/source.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a file is, by its content, and how two clocks relate.
  */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trace/read/tracedat.h"
 
 #include <errno.h>
@@ -86,19 +87,19 @@ static int read_all(struct gp_trace_dat_reader *reader)
 	}
 	if (!error && !stats->has_time)
 		gp_diag(reader->diag, GP_WARNING,
-			_("%s: its clock does not count nanoseconds; times are left out"),
+			"%s: its clock does not count nanoseconds; times are left out",
 			reader->name);
 	stats->cpus = (u32)reader->cpu_count;
 	if (!error)
 		error = merge(reader);
 	else if (error == -EINVAL && reader->text)
 		gp_fail(reader->diag, error,
-			_("%s holds a trace as text: save it with trace-cmd report"), reader->name);
+			"%s holds a trace as text: save it with trace-cmd report", reader->name);
 	else if (error == -EINVAL)
-		gp_fail(reader->diag, error, _("%s: cut or damaged before its first event"),
+		gp_fail(reader->diag, error, "%s: cut or damaged before its first event",
 			reader->name);
 	if (!error && !stats->events)
-		error = gp_fail(reader->diag, -EINVAL, _("%s: no events"), reader->name);
+		error = gp_fail(reader->diag, -EINVAL, "%s: no events", reader->name);
 	return error;
 }
 
@@ -113,10 +114,10 @@ int gp_trace_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_ev
 	stats->clock = GP_CLOCK_TRACE;
 	stats->has_time = true;
 	if (!reader)
-		return gp_fail(diag, -ENOMEM, _("%s: out of memory"), name);
+		return gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	if (fstat(fd, &info)) {
 		free(reader);
-		return gp_fail(diag, -errno, _("%s: cannot read: %s"), name, strerror(errno));
+		return gp_fail(diag, -errno, "%s: cannot read: %s", name, strerror(errno));
 	}
 	reader->name = name;
 	reader->diag = diag;

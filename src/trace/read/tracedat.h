@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reader of trace.dat, what `trace-cmd record` writes: the kernel's ring buffers as they were, with
  * the formats and symbols to read them. File versions 6 and 7, compressed with zstd or not, little

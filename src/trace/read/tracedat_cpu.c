@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The ring buffer of one CPU: blocks of the file, pages in them, records in these. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a record of the ring buffer says, as an event. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The parts of a trace.dat, in the order of version 6 or by the options of version 7. */
 #include <errno.h>
 #include <stdio.h>
@@ -411,19 +412,18 @@ static int take_version_7(struct gp_trace_dat_reader *reader, struct gp_trace_da
 		return error;
 	reader->compressed = strcmp(algorithm, "none") != 0;
 	if (reader->compressed && strcmp(algorithm, "zstd"))
-		return gp_fail(
-			reader->diag, -EOPNOTSUPP,
-			_("%s is compressed with %.16s, which is not read. Convert it first: "
-			  "trace-cmd convert -i FILE -o NEW --compression none"),
-			reader->name, algorithm);
+		return gp_fail(reader->diag, -EOPNOTSUPP,
+			       "%s is compressed with %.16s, which is not read. Convert it first: "
+			       "trace-cmd convert -i FILE -o NEW --compression none",
+			       reader->name, algorithm);
 	for (u32 sections = 0; next && !error; sections++) {
 		struct gp_trace_dat_input section;
 		u8 *owned;
 
 		/* One that names itself as the next would be unpacked for ever. */
 		if (sections == OPTION_SECTIONS)
-			return gp_fail(reader->diag, -EBADMSG,
-				       _("%s: too many sections of options"), reader->name);
+			return gp_fail(reader->diag, -EBADMSG, "%s: too many sections of options",
+				       reader->name);
 		error = open_section(reader, next, &section, &owned);
 		if (!error)
 			error = take_options_7(reader, &section, &next);
@@ -454,12 +454,12 @@ int gp_trace_dat_open(struct gp_trace_dat_reader *reader)
 	reader->context.stats->version = (u32)atoi(version);
 	if (endian || long_size != 8)
 		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       _("%s is of a machine that is not little endian with 64 bits"),
+			       "%s is of a machine that is not little endian with 64 bits",
 			       reader->name);
 	if (strcmp(version, "6") && strcmp(version, "7"))
 		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       _("%s is of version %.8s; 6 and 7 are read. Convert it first: "
-				 "trace-cmd convert -i FILE -o NEW --file-version 7"),
+			       "%s is of version %.8s; 6 and 7 are read. Convert it first: "
+			       "trace-cmd convert -i FILE -o NEW --file-version 7",
 			       reader->name, version);
 	if (!good_page(page_size))
 		return -EINVAL;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Descriptions of events: "name: x", "ID: n" and a line for each field. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Numbers, strings and blocks of a trace.dat: from the file, or from a part decompressed. */
 #include <errno.h>
 #include <stdlib.h>

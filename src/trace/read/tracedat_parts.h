@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inside of the reader of trace.dat, cut along the file: tracedat_file.c reads its parts, with
  * the means of tracedat_input.c, tracedat_format.c descriptions of events, tracedat_symbols.c

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Addresses of functions and of texts, from the lists that the file carries. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * ROCr's own copy and fill kernels carry data that matters (code objects reach VRAM through them),
  * so they are performed. They are not in any code object; ROCr writes them into memory itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The kernels HIP's runtime compiles for its own copies and fills, performed when they complete.
  * Arguments follow the OpenCL signatures in libamdhip64 5.2.3 (BlitLinearSourceCode and the

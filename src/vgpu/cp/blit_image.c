@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * HIP's kernels that copy between images and buffers. An image's tiles are seen by nothing but
  * these kernels (others are not executed), so a tiled image is kept row by row in its memory, which

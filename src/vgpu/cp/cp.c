@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The thread, the two rings it shares with the server, and the table of queues. See cp.h for what a
  * packet goes through.

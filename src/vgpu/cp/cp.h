@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The command processor: one thread per process that reads the rings, because only this process
  * sees its memory. It turns packets into work for the server's model and, when the model says so,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Queues come, change and go: the CP's side of CREATE_QUEUE, UPDATE_QUEUE and DESTROY_QUEUE. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The command processor's own state, shared by its files and by nobody else: rings, packets under
  * way and the doorbell watch. Everything is guarded by cp->lock; the thread lets go of it only

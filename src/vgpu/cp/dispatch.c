@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 
 #include "vgpu/cp/cp_state.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Doorbells. Each GPU's slice is a memfd that the application maps at its own address and the CP at
  * another. The application's mapping is write-protected with userfaultfd while every ring is idle:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What is known of each kernel object: registers from its descriptor, its name, what that name
  * costs, and whether it is one of the copy kernels. A direct-mapped table of a fixed size: a

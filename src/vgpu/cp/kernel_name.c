@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Names of kernels. ROCr lists the code objects it has loaded for debuggers, in the form ld.so uses
  * (struct r_debug at _amdgpu_r_debug). Each has one symbol of 64 bytes, the descriptor, per kernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "vgpu/preload/arena.h"
 
 #include <errno.h>

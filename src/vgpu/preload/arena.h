@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The memory of the virtual GPUs as one process sees it: a single sparse memfd from which every
  * buffer gets a range, so that thousands of buffers cost one descriptor. The library keeps its own

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The one global of the library: whether this process runs on a virtual machine, and its client.
  * The environment is read once, by the constructor or by the first call before it, when there is

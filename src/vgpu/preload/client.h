@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The preload library's view of itself: one client of a virtual machine, in one process. Exported
  * functions (open, ioctl, mmap, ...) find it with gp_vgpu_client(), which connects on first use and

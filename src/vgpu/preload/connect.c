@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Requests to the server. Every thread has a connection of its own, so that a call that waits in
  * the server holds up nobody else and a signal interrupts the call of its own thread alone.

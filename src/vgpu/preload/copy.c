@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Copies from and to addresses the application gave. The kernel does the copy and answers EFAULT,
  * as it does for the real driver; a plain memcpy() would take the process down.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A render node as far as libdrm_amdgpu asks: who is the driver, what is the device. */
 #include "vgpu/preload/parts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Setting an event activates every waiter it has; an auto-reset event stays signaled only when
  * there was none. Anything simpler loses wake-ups of ROCr's shut-down.

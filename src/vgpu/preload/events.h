@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events and their waiters, after amdkfd/kfd_events.c. events.c owns them, wait.c waits. */
 #ifndef GP_VGPU_PRELOAD_EVENTS_H
 #define GP_VGPU_PRELOAD_EVENTS_H

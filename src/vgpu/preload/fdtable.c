@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Two levels of atomic words, so that every descriptor number works and nothing is locked: the
  * table is read by every close() and mmap() of the process, also before main, in signal handlers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The functions on descriptors that this library stands in front of. A descriptor that is not ours
  * goes straight to the kernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The functions that open a path. /dev/kfd and the render nodes give a device; other paths of the
  * virtual machine lead into its tree; everything else is libc's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The functions that look at a path without opening it. */
 /* Both the plain and the 64-bit names are defined here, so neither may stand for the other. */
 #undef _FILE_OFFSET_BITS

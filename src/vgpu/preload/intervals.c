@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "vgpu/preload/intervals.h"
 
 #include <errno.h>

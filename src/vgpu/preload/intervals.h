@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A set of disjoint address ranges with a value each: a sorted array, so a look-up is a binary
  * search and an insertion one memmove(). Not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The dispatcher of /dev/kfd, as amdkfd's: the number alone chooses the ioctl; as much as the
  * caller sent is copied in and the rest is zero; what the caller has room for is copied back, also

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * RUNTIME_ENABLE, DBG_TRAP and SMI_EVENTS: the server answers; here the arrays and descriptors
  * their structures point to are brought along and back. What the driver finds out about a pointer

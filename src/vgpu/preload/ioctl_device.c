@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The ioctls that say what the machine is, and those the virtual GPU only has to accept. */
 #include "vgpu/preload/parts.h"
 

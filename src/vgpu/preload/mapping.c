@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Where a GPU address really is, and what mmap() on a device descriptor gives. */
 #include "vgpu/cp/cp.h"
 #include "vgpu/preload/memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* ALLOC, FREE, MAP and UNMAP, as amdkfd 6.12 answers them (kfd_chardev.c). */
 #include "vgpu/preload/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Buffers of this process: what ALLOC_MEMORY_OF_GPU made, where the GPUs see it and where it really
  * is. memory.c answers the ioctls, mapping.c the questions of the command processor and of mmap().

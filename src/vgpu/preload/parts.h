@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the files of the preload library's own part share: the descriptor table, path rewriting and
  * the pieces of the ioctl dispatcher. Nothing outside preload/ includes it; the command processor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Which paths belong to the virtual machine, and where they are in its tree. The tree is made of
  * real files, so nothing but the name changes; files whose content follows the state of the machine

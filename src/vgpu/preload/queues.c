@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * CREATE, UPDATE, DESTROY and SET_CU_MASK. The server owns the queues; the command processor is
  * told of one after the server made it and loses it after the server has let it go. In between the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * SVM ranges: memory the process made itself and told the driver about (hipMallocManaged). CPU and
  * GPU share the pages here, so only the attributes are kept, for GET_ATTR and to know what a GPU

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -97,16 +98,16 @@ int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag)
 
 	if (error == -ENOENT || error == -ECONNREFUSED) {
 		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) == 0)
-			return gp_fail(diag, -ENOENT, _("the machine in %s is gone"), directory);
+			return gp_fail(diag, -ENOENT, "the machine in %s is gone", directory);
 		if (strcmp(name, GP_VGPU_DEFAULT) == 0)
 			return gp_fail(diag, -ENOENT,
-				       _("no machine '%s' runs; 'gpreempt vgpu start' starts one"),
+				       "no machine '%s' runs; 'gpreempt vgpu start' starts one",
 				       name);
 		return gp_fail(diag, -ENOENT,
-			       _("no machine '%s' runs; 'gpreempt vgpu start --name %s' starts it"),
+			       "no machine '%s' runs; 'gpreempt vgpu start --name %s' starts it",
 			       name, name);
 	}
-	return gp_fail(diag, error, _("cannot reach the machine in %s: %s"), directory,
+	return gp_fail(diag, error, "cannot reach the machine in %s: %s", directory,
 		       strerror(-error));
 }
 
@@ -130,7 +131,7 @@ int gp_vgpu_status(const char *directory, struct gp_diag *diag, json_t **out)
 	}
 	free(reply);
 	if (error)
-		gp_fail(diag, error, _("the machine in %s does not answer: %s"), directory,
+		gp_fail(diag, error, "the machine in %s does not answer: %s", directory,
 			strerror(-error));
 	return error;
 }
@@ -196,7 +197,7 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
 	if (pidfd >= 0)
 		close(pidfd);
 	if (error)
-		gp_fail(diag, error, _("the machine in %s does not stop: %s"), directory,
+		gp_fail(diag, error, "the machine in %s does not stop: %s", directory,
 			strerror(-error));
 	return error;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -40,12 +41,12 @@ static int own_directory(const char *path, struct gp_diag *diag)
 	struct stat status;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return gp_fail(diag, -errno, _("cannot make %s: %s"), path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot make %s: %s", path, strerror(errno));
 	if (lstat(path, &status))
-		return gp_fail(diag, -errno, _("cannot look at %s: %s"), path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
 		return gp_fail(diag, -EPERM,
-			       _("%s must be a directory of your own that nobody else may enter"),
+			       "%s must be a directory of your own that nobody else may enter",
 			       path);
 	return 0;
 }
@@ -93,7 +94,7 @@ int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t 
 	/* A socket's path has room for 107 bytes. */
 	if (strlen(out) + sizeof("/" GP_VGPU_SOCKET) > 107)
 		return gp_fail(diag, -ENAMETOOLONG,
-			       _("the path %s is too long; set XDG_RUNTIME_DIR to a shorter one"),
+			       "the path %s is too long; set XDG_RUNTIME_DIR to a shorter one",
 			       out);
 	return 0;
 }
@@ -112,7 +113,7 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 	error = gp_file_write_atomic(path, kernels, count * sizeof(*kernels));
 	free(kernels);
 	if (error)
-		gp_fail(diag, error, _("cannot write %s: %s"), path, strerror(-error));
+		gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error));
 	return error;
 }
 
@@ -222,7 +223,7 @@ static int make_directory(const char *path, struct gp_diag *diag)
 		if (mkdir(path, 0700) == 0)
 			return 0;
 	}
-	return gp_fail(diag, -errno, _("cannot make %s: %s"), path, strerror(errno));
+	return gp_fail(diag, -errno, "cannot make %s: %s", path, strerror(errno));
 }
 
 /* Directories of private machines whose launcher is gone and that nobody serves any more. */
@@ -272,7 +273,7 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	if (error)
 		return error;
 	if (pipe2(ready, O_CLOEXEC))
-		return gp_fail(diag, -errno, _("cannot make a pipe: %s"), strerror(errno));
+		return gp_fail(diag, -errno, "cannot make a pipe: %s", strerror(errno));
 	out->server = fork();
 	if (out->server == 0) {
 		/* Away from the terminal's Ctrl-C, but not from the parent's end. */
@@ -292,7 +293,7 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	close(ready[0]);
 	if (error)
 		gp_vgpu_stop_private(out);
-	return error ? gp_fail(diag, error, _("the virtual machine did not start")) : 0;
+	return error ? gp_fail(diag, error, "the virtual machine did not start") : 0;
 }
 
 void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
@@ -341,7 +342,7 @@ static int lock_starts(const char *directory, struct gp_diag *diag)
 	snprintf(path, sizeof(path), "%.*s", (int)(slash - directory), directory);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return gp_fail(diag, -errno, _("cannot open %s: %s"), path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
 	while (flock(fd, LOCK_EX))
 		if (errno != EINTR)
 			break;
@@ -356,14 +357,14 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 
 	if (gp_vgpu_answers(directory))
 		return gp_fail(diag, -EEXIST,
-			       _("the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it"),
+			       "the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it",
 			       options->name, options->named ? " --name " : "",
 			       options->named ? options->name : "");
 	error = make_directory(directory, diag);
 	if (error)
 		return error;
 	if (pipe2(ready, O_CLOEXEC))
-		return gp_fail(diag, -errno, _("cannot make a pipe: %s"), strerror(errno));
+		return gp_fail(diag, -errno, "cannot make a pipe: %s", strerror(errno));
 	child = fork();
 	if (child == 0) {
 		close(ready[0]);
@@ -378,7 +379,7 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	if (!error)
 		return 0;
 	remove_tree(directory);
-	return gp_fail(diag, error, _("the virtual machine did not start"));
+	return gp_fail(diag, error, "the virtual machine did not start");
 }
 
 int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *diag,

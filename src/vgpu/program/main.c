@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* gpreempt-vgpu: the command line of the virtual GPU; `gpreempt vgpu` runs it. */
 #include "vgpu/program/program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The program gpreempt-vgpu: runs a command on a virtual machine of its own, or keeps one for many.
  * vgpu.c reads the command line; the machine, the command and the questions to a machine are in

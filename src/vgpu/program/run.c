@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Running a command on a machine: may it be preloaded, start it, hand on signals, its status. */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,22 +30,21 @@ static int refuse(enum gp_program_kind kind, const char *path, const char *which
 	case GP_PROGRAM_STATIC:
 		return gp_fail(
 			diag, -EACCES,
-			_("%s is linked statically: no library can be loaded into it, so it cannot "
-			  "see the virtual GPU"),
+			"%s is linked statically: no library can be loaded into it, so it cannot "
+			"see the virtual GPU",
 			which);
 	case GP_PROGRAM_RIGHTS:
 		return gp_fail(diag, -EACCES,
-			       _("%s is set-user-ID, set-group-ID or has capabilities: the system "
-				 "does not let a library be loaded into it, so it cannot see the "
-				 "virtual GPU"),
+			       "%s is set-user-ID, set-group-ID or has capabilities: the system "
+			       "does not let a library be loaded into it, so it cannot see the "
+			       "virtual GPU",
 			       which);
 	case GP_PROGRAM_NOT_64:
-		return gp_fail(diag, -EACCES, _("%s is not a 64-bit program; KFD has no others"),
+		return gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD has no others",
 			       which);
 	case GP_PROGRAM_NO_INTERPRETER:
-		return gp_fail(diag, -EACCES,
-			       _("cannot run %s: its interpreter '%s' does not exist"), path,
-			       which);
+		return gp_fail(diag, -EACCES, "cannot run %s: its interpreter '%s' does not exist",
+			       path, which);
 	}
 	return -EINVAL;
 }
@@ -56,10 +56,10 @@ int gp_vgpu_check_program(const char *name, struct gp_diag *diag, char *path, si
 	int error = gp_program_find(name, path, size);
 
 	if (error)
-		return gp_fail(diag, error, _("cannot run %s: %s"), name, strerror(-error));
+		return gp_fail(diag, error, "cannot run %s: %s", name, strerror(-error));
 	error = gp_program_check(path, &kind, which, sizeof(which));
 	if (error)
-		return gp_fail(diag, error, _("cannot run %s: %s"), path, strerror(-error));
+		return gp_fail(diag, error, "cannot run %s: %s", path, strerror(-error));
 	return refuse(kind, path, which, diag);
 }
 
@@ -79,18 +79,18 @@ static int library_path(const char *directory, char *out, size_t size, struct gp
 				      sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, _("%s is not installed beside this program"), LIBRARY);
+		return gp_fail(diag, error, "%s is not installed beside this program", LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	if (snprintf(out, size, "%s/" LIBRARY, directory) >= (int)size)
 		return -ENAMETOOLONG;
 	if (!can_be_listed(out))
 		return gp_fail(diag, -EINVAL,
-			       _("%s cannot be preloaded: its path and that of the machine hold "
-				 "blanks or colons"),
+			       "%s cannot be preloaded: its path and that of the machine hold "
+			       "blanks or colons",
 			       library);
 	if (symlink(library, out) && errno != EEXIST)
-		return gp_fail(diag, -errno, _("cannot make %s: %s"), out, strerror(errno));
+		return gp_fail(diag, -errno, "cannot make %s: %s", out, strerror(errno));
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 		if (ended < 0 && errno != EINTR)
 			return GP_VGPU_FAILED;
 		if (server_ended(machine)) {
-			gp_fail(diag, -EIO, _("the virtual machine ended unexpectedly"));
+			gp_fail(diag, -EIO, "the virtual machine ended unexpectedly");
 			lost = true;
 			kill(child, SIGTERM);
 			clock_gettime(CLOCK_MONOTONIC, &kill_at);
@@ -232,11 +232,11 @@ int gp_vgpu_run(struct gp_vgpu_machine *machine, char **argv, struct gp_diag *di
 	close(report[1]);
 	if (child < 0) {
 		close(report[0]);
-		gp_fail(diag, -errno, _("cannot start a process: %s"), strerror(errno));
+		gp_fail(diag, -errno, "cannot start a process: %s", strerror(errno));
 		return GP_VGPU_FAILED;
 	}
 	if (read(report[0], &why, sizeof(why)) == (ssize_t)sizeof(why))
-		gp_fail(diag, -why, _("cannot run %s: %s"), path, strerror(why));
+		gp_fail(diag, -why, "cannot run %s: %s", path, strerror(why));
 	close(report[0]);
 	return wait_command(child, machine, &signals, diag);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A machine's status as text. */
 #include <stdio.h>
 #include <string.h>

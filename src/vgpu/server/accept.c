@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * New connections, and how many there may be. Nobody can have so many that others find no room;
  * and when descriptors run out all the same, one is kept back for whoever comes to stop the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Time and the models: runlist updates, what the models report, what is left of dead queues. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Connections: one message a packet (SOCK_SEQPACKET), one request each. A client that sends what a
  * correct one never does loses its process on the machine; the others do not notice.
@@ -373,7 +374,7 @@ void gp_vgpu_server_connection_readable(struct gp_vgpu_server *vm,
 	if (error >= 0)
 		return;
 	if (error == -EPROTO) {
-		gp_diag(vm->diag, GP_WARNING, _("process %d: malformed message; it is cut off"),
+		gp_diag(vm->diag, GP_WARNING, "process %d: malformed message; it is cut off",
 			(int)connection->pid);
 		if (connection->process)
 			connection->process->condemned = true;

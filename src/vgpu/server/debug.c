@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * DBG_TRAP: who may, enabling and disabling, and the dispatch of its operations, in the driver's
  * order of checks (facts: kfd.md 2.1, kernel-6.12.md "Results").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* DBG_TRAP's exceptions: raised, asked for, cleared; and the settings without effect here. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * SUSPEND on a GPU with MES (gfx11 and later): the firmware is asked to take the queues off one
  * after another. The grace period is not passed on, and the first failure ends the loop: what comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* DBG_TRAP's operations on queues: suspend, resume, snapshot; and the end of a session. */
 #include <errno.h>
 #include <stdlib.h>

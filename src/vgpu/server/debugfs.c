@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* debugfs hqds, mqds and rls in the text of the 6.12 driver (kfd_debugfs.c and what it calls). */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Evictions: the driver takes all queues of a process off the hardware for a reason of its own, and
  * gives them back. They are counted for each device, and independent of a debugger's suspensions:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "vgpu/server/files.h"
 
 #include <errno.h>

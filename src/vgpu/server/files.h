@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writing the tree of a virtual machine: paths are absolute as a client sees them ("/sys/...") and
  * land under <directory>/root. Files and directories appear and disappear at once (rename), so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Descriptors that clients hand over: they can be anything, and their owner can do anything with
  * them at the same time. Nothing here waits for one.

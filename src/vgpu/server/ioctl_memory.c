@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* How much of the GPU's memory is taken, and by whom. The objects themselves are the clients'. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* One thread, one epoll: sockets, rings, time and signals. */
 #include <errno.h>
 #include <signal.h>
@@ -162,12 +163,12 @@ int gp_vgpu_server_run(struct gp_vgpu_server *vm, int ready_fd)
 
 	vm->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (vm->timer_fd < 0)
-		return gp_fail(vm->diag, -errno, _("cannot make a timer: %s"), strerror(errno));
+		return gp_fail(vm->diag, -errno, "cannot make a timer: %s", strerror(errno));
 	error = gp_vgpu_server_watch(vm, vm->timer_fd, GP_VM_WATCH_TIMER, NULL);
 	if (!error)
 		error = watch_signals(vm);
 	if (error)
-		return gp_fail(vm->diag, error, _("cannot watch events: %s"), strerror(-error));
+		return gp_fail(vm->diag, error, "cannot watch events: %s", strerror(-error));
 	gp_vgpu_server_accept_begin(vm);
 	if (ready_fd >= 0) {
 		(void)!write(ready_fd, "\n", 1);

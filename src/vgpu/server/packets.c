@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The packets that the driver writes into the HIQ for an update of the runlist, in its order (6.12
  * kfd_device_queue_manager.c, and the packets it sent in corpus/kfd612): the grace period, if it is

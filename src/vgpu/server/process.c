@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Life and death of the machine's processes. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* SET_CU_MASK, GET_QUEUE_WAVE_STATE and ALLOC_QUEUE_GWS. */
 #include <errno.h>
 #include <stdlib.h>

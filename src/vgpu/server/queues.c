@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* CREATE, DESTROY and UPDATE of queues. The other queue ioctls are in queue_state.c. */
 #include <errno.h>
 #include <stdlib.h>

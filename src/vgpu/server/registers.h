@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A queue as registers: the descriptor (MQD) the driver writes at creation, and what the hardware
  * slot (HQD) holds while it is mapped. Values follow from the queue's state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The order of ioctls. The driver holds the process's mutex through most of them, and DBG_TRAP
  * holds that of its target: so each request stands in the line of one process (`owner`), and only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The two rings of a client. Its side of them is memory it can write at any moment: a slot is
  * copied before it is looked at, and the server keeps its own indices.
@@ -149,7 +150,7 @@ int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_pr
 			 __ATOMIC_RELEASE);
 	if (error == -EPROTO)
 		gp_diag(vm->diag, GP_WARNING,
-			_("process %d: impossible packet in the work ring; it is cut off"),
+			"process %d: impossible packet in the work ring; it is cut off",
 			(int)process->pid);
 	return error;
 }

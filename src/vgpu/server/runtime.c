@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* RUNTIME_ENABLE: the target's half of debugging. Also the wait for the debugger's answer. */
 #include <errno.h>
 

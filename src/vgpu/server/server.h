@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Insides of the server that its own files share: requests and the order they are served in,
  * updates of the runlist, processes, rings and connections. vm.h is what others see.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * SMI_EVENTS: a descriptor on which a client writes a filter and reads lines of text. Here it is
  * one end of a socket pair; what was written to it is looked at when there is an event to send,

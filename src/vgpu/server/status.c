@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What `gpreempt vgpu status` shows. */
 #include <errno.h>
 #include <stdio.h>

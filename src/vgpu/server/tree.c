@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the tree holds from the start: topology, PCI devices, module, device nodes. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Between the files that make the tree: fixed parts, processes, debugfs. */
 #ifndef GP_VGPU_SERVER_TREE_H
 #define GP_VGPU_SERVER_TREE_H

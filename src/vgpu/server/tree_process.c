@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the tree holds of processes, and bringing a file up to date when somebody opens it. */
 #include <limits.h>
 #include <stdio.h>

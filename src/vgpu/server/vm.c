@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The machine: devices with their models, the clock, the socket. */
 #include <errno.h>
 #include <stdio.h>
@@ -144,7 +145,7 @@ static int make_model(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *d
 
 	device->model_bytes = gp_model_memory(&config);
 	if (!device->model_bytes)
-		return gp_fail(vm->diag, -EINVAL, _("GPU %s: its description cannot be modelled"),
+		return gp_fail(vm->diag, -EINVAL, "GPU %s: its description cannot be modelled",
 			       device->file.name);
 	device->model_memory = mmap(NULL, device->model_bytes, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -192,7 +193,7 @@ int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_o
 	};
 	if (!options->speed_permille || !options->gpu_count ||
 	    options->gpu_count > GP_VGPU_MAX_GPUS)
-		return gp_fail(diag, -EINVAL, _("speed must not be 0 and GPUs must be 1 to %d"),
+		return gp_fail(diag, -EINVAL, "speed must not be 0 and GPUs must be 1 to %d",
 			       GP_VGPU_MAX_GPUS);
 	vm->raw_epoch_ns = host->raw_ns(host->context);
 	for (u32 i = 0; i < options->gpu_count && !error; i++)
@@ -243,7 +244,7 @@ static int listen_at(struct gp_vgpu_server *vm)
 				      vm->options.directory, GP_VGPU_SOCKET);
 
 	if (len >= sizeof(address.sun_path))
-		return gp_fail(vm->diag, -ENAMETOOLONG, _("%s: path too long for a socket"),
+		return gp_fail(vm->diag, -ENAMETOOLONG, "%s: path too long for a socket",
 			       vm->options.directory);
 	vm->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (vm->listen_fd < 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The server of a virtual machine: owns the models and the truth about processes, queues and
  * debuggers. One thread, one epoll loop. Requests arrive on sockets, work in shared rings, time on

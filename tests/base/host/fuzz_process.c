@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The parsers of text about processes: cgroup, status, stat and topology properties. The first byte
  * chooses one, so that each seed directory holds all kinds.

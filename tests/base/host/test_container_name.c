@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a container is called, though its own files and a user's are not to be trusted. */
 #include "tree.h"
 

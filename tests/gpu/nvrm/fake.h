@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A stand-in for NVIDIA's resource manager with the real ABI: clients, objects and channels in a
  * shared file, without locks, because the real one's state does not break when a caller is stopped

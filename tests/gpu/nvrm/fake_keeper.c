@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Makes a fake resource manager and prints its directory, which goes when standard input ends.
  * Questions, a word a line:

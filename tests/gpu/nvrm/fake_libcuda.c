@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A libcuda with what the agent uses to switch ahead: contexts, each with a kernel that "waits" as
  * long as the word it was given is less than what it waits for. A launch can be made to wait, too,

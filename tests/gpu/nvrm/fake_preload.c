@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The fake resource manager for programs that open the real one: /dev/nvidiactl and
  * /proc/driver/nvidia are those of the directory in GPREEMPT_FAKE_NVIDIA. For LD_PRELOAD, into

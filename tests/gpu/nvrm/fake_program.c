@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The fake's CUDA program, and what a test asks of the fake. */
 #include <errno.h>
 #include <fcntl.h>

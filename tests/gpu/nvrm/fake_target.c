@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A CUDA program as the resource manager sees it: does what it is told on its standard input, a
  * word a line, and answers "ok" and maybe a number. It dies with the test that started it.

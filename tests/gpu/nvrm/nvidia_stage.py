@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests on the fake resource manager share."""
 import ctypes
 import os

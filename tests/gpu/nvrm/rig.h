@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fake manager and a program that uses it, for tests of gpu/nvrm. */
 #ifndef GP_NVRM_RIG_H
 #define GP_NVRM_RIG_H

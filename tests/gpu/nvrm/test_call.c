@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The gate through which every call to the resource manager passes. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Stopping, starting and sharing, end to end: a program, its descriptors, the manager. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gpreemptd and CUDA programs on a fake resource manager: who came with `gpreempt run`, by rule, or not at all."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The whole way on a fake resource manager: gpreempt, the holder, its lifeline, the manager."""
 import json
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Whoever stopped a process may die, hang or be stopped at any point: the process runs again. */
 #include "rig.h"
 

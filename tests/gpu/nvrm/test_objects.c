@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Finding the channel groups of a process that is already running. */
 #include "rig.h"
 

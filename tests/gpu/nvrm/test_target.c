@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Which processes the NVIDIA back end takes, and what it says of the others. */
 #include "rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The mechanism kfd-agent with the real agent: run as `gpreempt run --group job -- live agent`, so
  * that every actor that creates a queue has one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a holder is for: stop, continue, nest. */
 #include "live.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What ends a suspension when nobody asks for it: every way a promise could break. */
 #include "live.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* A holder, and clients that speak its messages. */
 #include "live.h"
 

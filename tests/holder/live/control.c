@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The kfd-debug mechanism itself, without a holder: this thread is the debugger. */
 #include "live.h"
 

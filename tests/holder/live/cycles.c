@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Many cycles of suspend and resume over four processes that always have work: no packet is lost
  * or done twice, nothing leaks. GP_PROMISE_CYCLES says how many.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tests of the holder on a live virtual machine (`gpreempt vgpu -- live`): each row is a function
  * that runs in a process of its own with a directory and a holder of its own. Targets are the

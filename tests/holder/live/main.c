@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Runs the rows of live.h: TAP, a line a row, each in a process of its own. */
 #include "live.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Targets that do things of their own: end, exec, stop, are debugged, shut their runtime down. */
 #include "live.h"
 

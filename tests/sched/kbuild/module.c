@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A module that is never loaded: it shows that the scheduler core links into a kernel and that
  * everything a host needs of it can be called there.

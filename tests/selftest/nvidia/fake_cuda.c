@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * A libcuda for the self-test's CUDA program: a context makes its objects in the fake resource
  * manager (GPREEMPT_FAKE_NVIDIA), and a thread does what its kernels would, as long as its channels

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`gpreempt selftest` on a fake resource manager: order and counts, not times."""
 import json
 import os

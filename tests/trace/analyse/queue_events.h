@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events for the queue analysis, without a log. */
 #ifndef GP_TEST_TRACE_QUEUE_EVENTS_H
 #define GP_TEST_TRACE_QUEUE_EVENTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a file is, how clocks are aligned, and the answers with their evidence. */
 #include <errno.h>
 #include <fcntl.h>

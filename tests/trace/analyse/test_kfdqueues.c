@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* KFD's prints: the reader, and what ids and doorbells mean. */
 #include <errno.h>
 #include <fcntl.h>

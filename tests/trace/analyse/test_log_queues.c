@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The queue analysis: rows, streams and addresses. */
 #include "queue_events.h"
 #include "base/map.h"

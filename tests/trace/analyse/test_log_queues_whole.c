@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The queue analysis: what only the whole log can tell, and what not even that can. */
 #include "queue_events.h"
 

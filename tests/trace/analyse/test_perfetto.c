@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The timeline: valid JSON whatever the names, tracks by clock, lanes, flows. */
 #include "logs.h"
 #include "trace/read/amdlog.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Recordings: kernels of every source, as requests of a scenario. */
 #include <errno.h>
 #include <stdlib.h>

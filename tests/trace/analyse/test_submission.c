@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The submission report: division of time, duplicates, checks, and a document's figures. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What a program gives the GPU to do: names, classes, sizes, rates, pauses; and comparing two. */
 #include "logs.h"
 #include "trace/analyse/compare.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A tracefs made of plain files, with as much of the kernel behind it as recording needs: a new
  * instance has its files, probes are defined and removed by lines and are busy while switched on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Recording the kernel's pages: what is written is read again by the reader of trace.dat. */
 #include <fcntl.h>
 

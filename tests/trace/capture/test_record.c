@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Recording: what is switched on in tracefs, and that all of it is gone afterwards, whoever dies.
  */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes trace.dat files for tests, after trace-cmd's description of them (trace-cmd.dat.v6.5 and
  * .v7.5): formats of a few events, symbols, formats of prints, and pages of two CPUs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Both modes of the log reader over any bytes, through the analysis. Whatever the input, the two
  * modes must count the same packets.

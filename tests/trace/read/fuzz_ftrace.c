@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any bytes as ftrace's text, and through the whole inquiry, whatever they are taken for. */
 #include <stdlib.h>
 #include <sys/mman.h>

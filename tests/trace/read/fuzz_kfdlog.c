@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* KFD's prints from any bytes, through the analysis and every writer. */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any bytes as libhsakmt's lines, lists of processes, decisions and readings of clocks. */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * rocprof's files from any bytes, under a name that makes it a summary or not, through the analysis
  * and every writer. The division of time must never exceed the run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Any bytes as trace.dat: what is read is in the file, nothing is read twice, and it ends. */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The log reader: prefixes and messages of every era, wrappers, and what is neither. */
 #include "logs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Real logs: the queues, counts and last pointers that the reader finds against those that regular
  * expressions over whole lines find. Skipped where the samples are not.

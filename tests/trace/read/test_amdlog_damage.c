@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The log reader: torn, cut, overlong and binary input, and what it refuses. */
 #include "logs.h"
 

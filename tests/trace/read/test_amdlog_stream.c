@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* How the bytes arrive makes no difference: pipes, chunk boundaries, vector width, mode. */
 #include <pthread.h>
 #include <signal.h>

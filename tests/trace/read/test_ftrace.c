@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* ftrace's text: every tracer and viewer, gaps, clocks that go back; and what KFD did. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The smaller sources: libhsakmt's lines, lists of processes, decisions, readings of clocks. */
 #include <errno.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* rocprof's files of every version: CSV, JSON, damage; and the CSV and JSON readers beneath. */
 #include <errno.h>
 #include <fcntl.h>

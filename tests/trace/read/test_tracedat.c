@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* trace.dat: both versions, compressed and not; every kind of event, gaps, clocks, damage. */
 #include <errno.h>
 #include <fcntl.h>

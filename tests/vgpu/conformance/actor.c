@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Processes and threads that do what a row tells them. */
 #include <poll.h>
 #include <pthread.h>

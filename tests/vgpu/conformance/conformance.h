@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The conformance test of the virtual GPU: one row for each rule of the driver, run on a live
  * machine (`gpreempt vgpu -- conformance`) with raw ioctls. A row is a function that runs in a

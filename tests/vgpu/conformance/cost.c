@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* facts/kernel-6.12.md, points 5 and 9, T15, T21 and T24: what a bystander suffers and sees. */
 #include <fcntl.h>
 #include <sys/wait.h>

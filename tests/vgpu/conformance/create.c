@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* CREATE_QUEUE's checks and the numbers it gives out; apertures. */
 #include "conformance.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What actors can be told to do; rows do the same themselves with ME(). */
 #include <fcntl.h>
 #include <sys/ptrace.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 1.1: how any ioctl is looked up, copied in and out, and whose a descriptor is. */
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Evictions, and the one lever on them from outside: CRIU_OP by the tracer (2.5, 6.12 point 8). */
 #include <signal.h>
 #include <sys/wait.h>

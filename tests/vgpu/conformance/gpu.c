@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Opening the devices, memory, queues and packets, as the strict checks of 6.12 want them. */
 #include <fcntl.h>
 #include <link.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * What Debian's ROCm does with priorities and queues (2.7), and a stock ROCr program suspended from
  * outside (6.12, R2): a plain program with the libraries goes through it step by step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.5: what ends a suspension, and what a suspended process can do meanwhile. */
 #include <signal.h>
 #include <sys/ptrace.h>

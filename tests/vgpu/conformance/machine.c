@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What the machine says of itself; machine_socket.c and kernel/testbed ask it. */
 #include <fcntl.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* How the virtual GPU is asked: over the socket of its server. */
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Rules of machines that are not like the others: see `enum where`. */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* The table, and running it: TAP, a line a row, each in a process of its own. */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes the description of a GPU that is not there from one that is: figures are replaced.
 
 usage: make_gpu.py IN OUT SECTION.FIGURE=NUMBER...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.1: who may use DBG_TRAP on whom, in both eras, and in which order it is found out. */
 #include <pthread.h>
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.7: priority, as the queue descriptors and the slots in debugfs show it. */
 #include "abi/kfd_hqd.h"
 #include "abi/pm4.h"

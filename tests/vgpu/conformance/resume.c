@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.4: RESUME_QUEUES. */
 #include "conformance.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.2: RUNTIME_ENABLE, the wait for the debugger, and what ENABLE does to a target. */
 #include <signal.h>
 #include <sys/ptrace.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* T3 and T0: snapshots, and a plain queue from end to end. */
 #include "conformance.h"
 

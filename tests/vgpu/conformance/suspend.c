@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.3: SUSPEND_QUEUES. */
 #include <sys/mman.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 5: what sysfs says of a node and of processes, in the driver's own words. */
 #include "conformance.h"
 

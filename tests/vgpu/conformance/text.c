@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The text of debugfs and sysfs: the same grammar as the driver's. Numbers are taken out, so that
  * what is left of a line is its shape: words of eight hex digits become X, other numbers N. Where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* facts/kernel-6.12.md, point 1 and T10: how a second debugger takes a session over. */
 #include "conformance.h"
 

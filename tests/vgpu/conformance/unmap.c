@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.3: what SUSPEND waits for and who waits for it, grace periods, and the packets it
  * sends. */
 #include "conformance.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Section 2.6: UPDATE_QUEUE, the preemption a process can do to itself. */
 #include "conformance.h"
 

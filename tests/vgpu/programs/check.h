@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the programs of this directory share: each runs on a (virtual) GPU and returns 0 or 1. */
 #ifndef GP_PROGRAMS_CHECK_H
 #define GP_PROGRAMS_CHECK_H

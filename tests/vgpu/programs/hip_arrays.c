@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Arrays: what is copied into one comes out again, whole or in part, in one to three dimensions. */
 #include "hip_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The HIP programs' part of check.h. */
 #ifndef GP_PROGRAMS_HIP_CHECK_H
 #define GP_PROGRAMS_HIP_CHECK_H

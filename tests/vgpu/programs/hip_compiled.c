@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Launches as a compiler writes them for kernel<<<...>>>: a fat binary that is registered first,
  * and a function of the host that stands for the kernel. Only such kernels can be nodes of a graph

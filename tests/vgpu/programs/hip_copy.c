@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Copies and fills in all directions and sizes, checked byte by byte. */
 #include "hip_check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Eight streams, used once, then idle: hip_idle SECONDS. Prints the CPU time that this process
  * spent while idle, as a share of one core.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Kernels: scratch that grows, times that follow the cost of the name, modules that come and go,
  * module variables, errors that are reported.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Managed memory, and copies between two GPUs when there are two. */
 #include "hip_check.h"
 

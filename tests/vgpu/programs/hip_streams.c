@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* Streams with priorities, events, stream memory operations, kernels and graphs. */
 #include "hip_check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Queues through ROCr: priorities, CU masks, barriers with dependencies, barrier-value, blocked and
  * active waits, profiling times, copies by the DMA engines, and queue errors.

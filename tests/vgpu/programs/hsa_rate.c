@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * Rate of empty dispatches: hsa_rate QUEUES PACKETS. Each queue is kept full by its own thread;
  * prints packets a second over all queues and checks that each completed once.

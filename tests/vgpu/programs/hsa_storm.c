@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * hsa_storm QUEUES PACKETS: dispatches on several queues, each with a signal of its own; checks
  * that every one completes exactly once and in the order of its queue (barrier bit). Prints its

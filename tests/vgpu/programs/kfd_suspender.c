@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * kfd_suspender SEED MICROSECONDS PID...: holds the processes as a debugger (PTRACE_SEIZE,
  * DBG_TRAP) and suspends or resumes all queues of a random one every so often, until all are gone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * rocm_actor MODE: what Debian's ROCm libraries do with queues, step by step, for the conformance
  * test to look at from outside. Prints a line after each step and waits for one before the next.
