@@ -11,17 +11,18 @@ all: build/build.ninja
 build/build.ninja:
 	@scripts/deps build
 	@scripts/deps --try kernels
-	@mkdir -p build
-	@meson setup build --prefix=$(PREFIX) -Dtests=false > build/setup.log 2>&1 || \
-		{ cat build/setup.log; exit 1; }
+	@scripts/configure build --prefix=$(PREFIX) -Dtests=false
 
 tour: all
 	@scripts/tour
 
-# The demonstration runs HIP programs: they need the packages of the tests.
+# The demonstration runs HIP programs: they need the packages of the tests, which an earlier `make` may not
+# have found.
 demo:
 	@scripts/deps build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory build/build.ninja
+	@scripts/configure build
+	@ninja -C build --quiet
 	@scripts/demo
 
 test:
