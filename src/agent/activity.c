@@ -27,45 +27,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "abi/amd_queue.h"
-#include "abi/amd_signal.h"
 #include "abi/aql.h"
 
-#define LOOK_MIN       50000u   /* ns */
-#define LOOK_MAX       4000000u /* ns */
-#define LOOK_PART      8        /* of the time since work came */
-#define LOOK_CLOSER    4        /* of the distance to when it is usually done */
-#define LOOK_BLIND     1000000u /* ns: where doorbells are not seen */
-#define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
-#define TOMBSTONE      1u
-
-static u64 now(const struct gp_agent *agent)
-{
-	return agent->driver.now(agent->driver.data);
-}
-
-bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size)
-{
-	struct iovec here = {.iov_base = out, .iov_len = size};
-	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
-
-	return address && process_vm_readv(agent->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
-}
-
-bool gp_agent_peek_indices(const struct gp_agent *agent, const struct gp_agent_queue *queue,
-			   u64 *read_index, u64 *write_index)
-{
-	/* The write index first: what is read later can only have caught up. */
-	struct iovec here[2] = {{write_index, sizeof(u64)}, {read_index, sizeof(u64)}};
-	struct iovec there[2] = {{(void *)(uintptr_t)queue->write_pointer, sizeof(u64)},
-				 {(void *)(uintptr_t)queue->read_pointer, sizeof(u64)}};
-
-	return queue->write_pointer && queue->read_pointer &&
-	       process_vm_readv(agent->pid, here, 2, there, 2, 0) == (ssize_t)(2 * sizeof(u64));
-}
+#define TOMBSTONE 1u
 
 /* ---- memory ---- */
 
@@ -165,7 +132,7 @@ static u64 object_of(const struct gp_agent_queue *queue)
 
 /* ---- rising and falling ---- */
 
-static void arm(struct gp_agent *agent, u64 ns)
+void gp_agent_arm(struct gp_agent *agent, u64 ns)
 {
 	struct itimerspec when = {.it_value = {.tv_sec = 0, .tv_nsec = (long)ns}};
 
@@ -216,16 +183,6 @@ static void learn(struct gp_agent *agent, u64 took)
 	agent->usual_ns = sorted[(count - 1) / 2];
 }
 
-u64 gp_agent_look_interval(u64 elapsed, u64 usual)
-{
-	u64 wait = elapsed / LOOK_PART;
-	u64 off = (elapsed > usual ? elapsed - usual : usual - elapsed) / LOOK_CLOSER;
-
-	if (usual && off < wait)
-		wait = off;
-	return wait < LOOK_MIN ? LOOK_MIN : wait > LOOK_MAX ? LOOK_MAX : wait;
-}
-
 /* With watch_lock held: how many queues of that queue's GPU are in this state. */
 static u32 count_beside(const struct gp_agent *agent, u32 id, u32 state)
 {
@@ -237,10 +194,10 @@ static u32 count_beside(const struct gp_agent *agent, u32 id, u32 state)
 	return count;
 }
 
-static void rise(struct gp_agent *agent, u32 id)
+void gp_agent_rise(struct gp_agent *agent, u32 id)
 {
 	struct gp_proto_activity *activity = agent->activity;
-	u64 at = now(agent);
+	u64 at = gp_agent_now(agent);
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as gp_agent_tell() */
@@ -253,7 +210,7 @@ static void rise(struct gp_agent *agent, u32 id)
 			activity->edges++;
 			tell_edge(agent, at, GP_ACTIVITY_BUSY, id);
 			if (agent->watchers)
-				arm(agent, LOOK_MIN);
+				gp_agent_arm(agent, GP_AGENT_LOOK_MIN_NS);
 		}
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
@@ -265,7 +222,7 @@ static void rise(struct gp_agent *agent, u32 id)
 static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy)
 {
 	bool doubt = count_beside(agent, id, GP_ACTIVITY_UNKNOWN);
-	u64 at = now(agent);
+	u64 at = gp_agent_now(agent);
 
 	if (count_beside(agent, id, GP_ACTIVITY_BUSY) || (doubt && !was_busy))
 		return;
@@ -275,7 +232,7 @@ static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy)
 }
 
 /* `rung` is how many doorbells there were before the ring was looked at. */
-static void fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
+void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 {
 	struct gp_proto_activity_slot *slot = &agent->activity->slot[id];
 	struct gp_agent_ringer *ringer = &agent->ringer[id];
@@ -315,128 +272,7 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
 	if (__atomic_load_n(&ringer->parked, __ATOMIC_SEQ_CST))
 		gp_agent_unpark(agent, id);
 	if (__atomic_load_n(&ringer->quiet, __ATOMIC_SEQ_CST))
-		rise(agent, id);
-}
-
-/* ---- looking ---- */
-
-/*
- * A caught-up AQL queue. Its last packet stays in the ring until the ring has come round. Where the
- * packet has no barrier bit, packets before it may still run, unless there was none since the queue
- * was last seen drained.
- */
-static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written,
-			 u64 rung)
-{
-	const struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
-	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_RELAXED), signal;
-	u64 packet = ringer->ring + ((written - 1) & ringer->mask) * GP_AQL_PACKET_BYTES;
-	s64 value;
-
-	if (written == ringer->drained_at && rung == ringer->drained_rung)
-		return GP_ACTIVITY_DRAINED;
-	if (!gp_agent_peek(agent, packet + offsetof(struct gp_aql_dispatch, completion_signal),
-			   &signal, sizeof(signal)) ||
-	    !signal ||
-	    !gp_agent_peek(agent, signal + offsetof(struct gp_amd_signal, value), &value,
-			   sizeof(value)))
-		return GP_ACTIVITY_UNKNOWN;
-	if (value > 0)
-		return GP_ACTIVITY_BUSY;
-	if (agent->hooked && last >> 1 == written - 1 && !(last & 1) &&
-	    written - ringer->drained_at > 1)
-		return GP_ACTIVITY_UNKNOWN;
-	return GP_ACTIVITY_DRAINED;
-}
-
-static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
-{
-	struct gp_proto_activity_slot *slot = &agent->activity->slot[queue->id];
-	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
-	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
-	u32 state = GP_ACTIVITY_UNKNOWN;
-
-	if (gp_agent_peek_indices(agent, queue, &read_at, &written)) {
-		/* That a parked one moved is for gp_agent_check_parked() to see. */
-		if (!queue->parked)
-			gp_agent_note_rest(agent, queue, read_at, written);
-		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
-			state = GP_ACTIVITY_BUSY;
-		else if (ringer->mask)
-			state = state_of_last(agent, queue, written, rung);
-		else if (queue->type != GP_KFD_QUEUE_COMPUTE)
-			state = GP_ACTIVITY_DRAINED; /* a DMA engine reports what it has done */
-	}
-	if (state == GP_ACTIVITY_BUSY) {
-		rise(agent, queue->id);
-		return;
-	}
-	/* Came and went unseen, because no doorbell of this queue reaches us. */
-	if (ringer->mask && state == GP_ACTIVITY_DRAINED && written != ringer->drained_at &&
-	    __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
-		rise(agent, queue->id);
-	fall(agent, queue->id, state, rung);
-	if (ringer->mask && state == GP_ACTIVITY_DRAINED) {
-		ringer->drained_at = written;
-		ringer->drained_rung = rung;
-	}
-}
-
-bool gp_agent_look(struct gp_agent *agent)
-{
-	bool again = gp_agent_check_parked(agent);
-
-	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
-		struct gp_agent_queue *queue = &agent->queue[id];
-
-		if (!queue->used || queue->leaving)
-			continue;
-		examine(agent, queue);
-		/* One that stands still does not change. */
-		again |= !queue->since_ns && __atomic_load_n(&agent->activity->slot[id].state,
-							     __ATOMIC_RELAXED) == GP_ACTIVITY_BUSY;
-	}
-	return again || !agent->hooked;
-}
-
-bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy)
-{
-	u32 state = GP_ACTIVITY_UNKNOWN;
-
-	if (agent->activity) {
-		examine(agent, queue);
-		state = __atomic_load_n(&agent->activity->slot[queue->id].state, __ATOMIC_SEQ_CST);
-	}
-	*busy = state == GP_ACTIVITY_BUSY;
-	return state != GP_ACTIVITY_UNKNOWN;
-}
-
-static bool any_parked(const struct gp_agent *agent)
-{
-	for (u32 id = 0; id < agent->highest; id++)
-		if (agent->queue[id].used && agent->queue[id].parked)
-			return true;
-	return false;
-}
-
-void gp_agent_look_later(struct gp_agent *agent)
-{
-	u64 wait = LOOK_BLIND;
-
-	if (any_parked(agent)) {
-		arm(agent, PARKED_LOOK_NS);
-		return;
-	}
-	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
-		return;
-	if (__atomic_load_n(&agent->busy, __ATOMIC_RELAXED)) {
-		wait = gp_agent_look_interval(now(agent) - __atomic_load_n(&agent->edge_ns,
-									   __ATOMIC_RELAXED),
-					      __atomic_load_n(&agent->usual_ns, __ATOMIC_RELAXED));
-	} else if (agent->hooked) {
-		return;
-	}
-	arm(agent, wait);
+		gp_agent_rise(agent, id);
 }
 
 /* ---- slots ---- */
@@ -499,8 +335,8 @@ void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue)
 	if (door != GP_AGENT_DOORS && agent->door[door].id == queue->id)
 		__atomic_store_n(&agent->door[door].object, TOMBSTONE, __ATOMIC_RELEASE);
 	slot = &agent->activity->slot[queue->id];
-	fall(agent, queue->id, GP_ACTIVITY_DRAINED,
-	     __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST));
+	gp_agent_fall(agent, queue->id, GP_ACTIVITY_DRAINED,
+		      __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST));
 	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
 	slot->ring = 0;
 	slot->suspended = 0;
@@ -524,7 +360,7 @@ void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us)
 					      begin ? request.open + 1 : request.open - 1, true,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	request.open += begin ? 1 : -1u;
-	request.now_ns = now(agent);
+	request.now_ns = gp_agent_now(agent);
 	if (__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST))
 		gp_agent_tell(agent, GP_MSG_AGENT_REQUEST, &request, sizeof(request), true);
 }

@@ -37,6 +37,7 @@ enum {
 	GP_AGENT_PERCENT = 0xff, /* of a queue's percentage; the rest selects an XCC */
 
 	GP_AGENT_TIMEOUT_MS = 10000,
+	GP_AGENT_LOOK_MIN_NS = 50000,
 	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
 	GP_AGENT_SHARE_ALL = 1000,
 };
@@ -187,7 +188,18 @@ struct gp_agent {
 	struct gp_agent_door door[GP_AGENT_DOORS];
 };
 
-/* ---- queues.c: records of the program's queues, and making the driver agree ---- */
+static inline int gp_agent_call(const struct gp_agent *agent, int fd, unsigned long request,
+				void *args)
+{
+	return agent->driver.call(agent->driver.data, fd, request, args);
+}
+
+static inline u64 gp_agent_now(const struct gp_agent *agent)
+{
+	return agent->driver.now(agent->driver.data);
+}
+
+/* ---- queues.c: the program's calls, and records of its queues ---- */
 
 void gp_agent_init(struct gp_agent *agent, const struct gp_agent_driver *driver);
 
@@ -200,6 +212,9 @@ int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, 
 void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream);
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args);
 int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long request, void *args);
+u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
+
+/* ---- settle.c: makes the driver agree with the records ---- */
 
 /* With the lock held: calls the driver for every queue that is not as it should be, and for no
  * other. `deadline` 0: none. The first error, after all were tried. */
@@ -212,7 +227,6 @@ void gp_agent_unpark(struct gp_agent *agent, u32 id);
 /* With the lock held: stops parked queues whose doorbell did not reach us. True: some are parked.
  */
 bool gp_agent_check_parked(struct gp_agent *agent);
-u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue);
 
 /* ---- args.c: the program's arguments ---- */
 
@@ -284,6 +298,22 @@ void gp_agent_show_all(struct gp_agent *agent);
 void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue);
 /* Gives the memory back in a forked child. */
 void gp_agent_hide_all(struct gp_agent *agent);
+/* Any thread, before the doorbell of the queue object at this address is rung with this value. */
+void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
+/* With the lock held: the id of the queue with this object, or -1. */
+int gp_agent_queue_of(const struct gp_agent *agent, u64 object);
+/* The program's hint. Any thread. */
+void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
+/* The queue becomes busy; takes watch_lock. */
+void gp_agent_rise(struct gp_agent *agent, u32 id);
+/* The queue becomes drained or unknown, unless its doorbell was rung since it had `rung`
+ * doorbells; takes watch_lock. */
+void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung);
+/* Wakes the service thread after `ns` (less than a second). */
+void gp_agent_arm(struct gp_agent *agent, u64 ns);
+
+/* ---- look.c: looking at the rings ---- */
+
 /* With the lock held: looks at the rings. True: it must be done again soon. */
 bool gp_agent_look(struct gp_agent *agent);
 /* How long until the next look, when work came `elapsed` ago and usually takes `usual` (0:
@@ -291,14 +321,8 @@ bool gp_agent_look(struct gp_agent *agent);
 u64 gp_agent_look_interval(u64 elapsed, u64 usual);
 /* With the lock held: looks at one; false when it cannot be known. */
 bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy);
-/* Any thread, before the doorbell of the queue object at this address is rung with this value. */
-void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
-/* With the lock held: the id of the queue with this object, or -1. */
-int gp_agent_queue_of(const struct gp_agent *agent, u64 object);
 /* Looks again in a while if somebody watches and there is a reason to. */
 void gp_agent_look_later(struct gp_agent *agent);
-/* The program's hint. Any thread. */
-void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
 /* Reads this process's own memory where a bad address is an error and not the end. */
 bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size);
 /* A queue's two indices, in one call. */

@@ -14,8 +14,10 @@
  * Each context has its kernel and stream, made once, and a page of host memory that the GPU reads.
  * There are as many pages as places, and no more: the next context gets the page of one that ended,
  * which is known by CUDA's letting us register it again. While all belong to contexts that live,
- * others do without. No call of CUDA is made under the lock: it may
- * wait for the GPU, or for a lock of CUDA's whose owner wants ours.
+ * others do without.
+ *
+ * No CUDA call is made under the lock: it may wait for the GPU, or for a lock inside CUDA whose
+ * owner waits for ours.
  */
 #include "agent/interpose.h"
 

@@ -9,11 +9,6 @@
 #define RETRIES_MAX 50 /* then less often, but a queue is never left stopped for nobody */
 #define SELDOM_NS   (1000 * GP_NS_PER_MS)
 
-static u64 now(const struct gp_agent *agent)
-{
-	return agent->driver.now(agent->driver.data);
-}
-
 static bool names(const struct gp_agent_owner *owner, u32 id)
 {
 	return owner->named[id / 64] >> (id % 64) & 1;
@@ -115,7 +110,7 @@ static int check(const struct gp_agent *agent, const struct gp_proto_msg_suspend
 int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 		     const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done)
 {
-	u64 start = now(agent);
+	u64 start = gp_agent_now(agent);
 	u64 limit_ns = (ask->limit_ms ? ask->limit_ms : GPREEMPT_LIMIT_MS) * GP_NS_PER_MS;
 	u32 timeout = ask->timeout_ms ? ask->timeout_ms : GP_AGENT_TIMEOUT_MS;
 	struct gp_agent_owner before = *owner;
@@ -141,11 +136,11 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 
 		*owner = before;
 		if (gp_agent_settle(agent, 0, &ignored))
-			agent->retry_at = now(agent) + RETRY_NS;
+			agent->retry_at = gp_agent_now(agent) + RETRY_NS;
 		return error;
 	}
 	/* The time in the driver is not taken from the lease. */
-	set_lease(owner, now(agent));
+	set_lease(owner, gp_agent_now(agent));
 	report(&cost, ask->sent_ns, stopped_for(agent, owner), done);
 	return (int)done->queues;
 }
@@ -173,7 +168,7 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 		clear(owner);
 	error = gp_agent_settle(agent, 0, &cost);
 	if (error)
-		agent->retry_at = now(agent) + RETRY_NS;
+		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
 	/* Parked ones, too, for which the driver was not called. Never less than none: a difference
 	 * that wrapped would be read as an error. */
 	after = stopped(agent);
@@ -185,14 +180,14 @@ int gp_agent_resume(struct gp_agent *agent, struct gp_agent_owner *owner,
 int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
 		   const struct gp_proto_msg_suspend *ask)
 {
-	if (!owner->lease_end || owner->lease_end <= now(agent))
+	if (!owner->lease_end || owner->lease_end <= gp_agent_now(agent))
 		return -ENOLCK;
 	if (ask->lease_ms) {
 		if (ask->lease_ms < GPREEMPT_LEASE_MIN_MS || ask->lease_ms > GPREEMPT_LIMIT_MAX_MS)
 			return -EINVAL;
 		owner->lease_ns = ask->lease_ms * GP_NS_PER_MS;
 	}
-	set_lease(owner, now(agent));
+	set_lease(owner, gp_agent_now(agent));
 	return 0;
 }
 
@@ -206,12 +201,12 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner)
 	error = gp_agent_settle(agent, 0, &cost);
 	share_error = gp_agent_drop_share(agent, owner);
 	if (error || share_error)
-		agent->retry_at = now(agent) + RETRY_NS;
+		agent->retry_at = gp_agent_now(agent) + RETRY_NS;
 }
 
 u64 gp_agent_tick(struct gp_agent *agent)
 {
-	u64 at = now(agent), next = 0;
+	u64 at = gp_agent_now(agent), next = 0;
 	bool ended = false;
 
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++) {

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the program does with its queues, recorded as it passes, and what the driver must be told so
- * that held queues stand still and the others are as the program wants them.
- */
+/* The program's calls about its queues: each is passed on to the driver and recorded. */
 #include "agent/agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
 #include "abi/kfd_debug.h"
 
-#define TRIES         5
-#define NAP_NS        1000000
 #define ARGS_MAX      256
 #define CREATE_MIN    offsetof(struct gp_kfd_create_queue_args, sdma_engine_id)
 #define NORMAL        7 /* hardware priority of a stream that asked for none */
@@ -34,16 +28,6 @@ void gp_agent_init(struct gp_agent *agent, const struct gp_agent_driver *driver)
 		agent->own_fd[i] = -1;
 }
 
-static int call(struct gp_agent *agent, int fd, unsigned long request, void *args)
-{
-	return agent->driver.call(agent->driver.data, fd, request, args);
-}
-
-static u64 now(const struct gp_agent *agent)
-{
-	return agent->driver.now(agent->driver.data);
-}
-
 u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agent_queue *queue)
 {
 	int priority = (int)agent->identity.priority + queue->stream * GP_AGENT_STREAM_STEP;
@@ -56,200 +40,6 @@ u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agen
 static struct gp_agent_queue *find(struct gp_agent *agent, u32 id)
 {
 	return id < GP_AGENT_QUEUES && agent->queue[id].used ? &agent->queue[id] : NULL;
-}
-
-/* ---- the driver ---- */
-
-static u32 wanted(const struct gp_agent *agent, const struct gp_agent_queue *queue)
-{
-	return gp_agent_held(agent, queue) ? queue->percentage & ~GP_AGENT_PERCENT
-					   : queue->percentage;
-}
-
-/* Bounded: a driver that stays busy is an error, not a reason to wait for ever. */
-static int update(struct gp_agent *agent, struct gp_agent_queue *queue, u32 percentage,
-		  struct gp_agent_cost *cost)
-{
-	const struct timespec nap = {0, NAP_NS};
-	struct gp_kfd_update_queue_args args = {
-		.ring_base_address = queue->ring,
-		.queue_id = queue->id,
-		.ring_size = queue->ring_bytes,
-		.queue_percentage = percentage,
-		.queue_priority = queue->priority,
-	};
-	u64 start = now(agent);
-	int error = 0;
-
-	if (!cost->first_call_ns)
-		cost->first_call_ns = start;
-	for (int i = 0; i < TRIES; i++) {
-		error = call(agent, agent->kfd, GP_KFD_IOC_UPDATE_QUEUE, &args) < 0 ? -errno : 0;
-		if (error != -EINTR && error != -EAGAIN && error != -EBUSY)
-			break;
-		if (error != -EINTR)
-			nanosleep(&nap, NULL);
-	}
-	cost->driver_ns += now(agent) - start;
-	queue->error = error;
-	if (error)
-		return error;
-	if (!(queue->driver_percentage & GP_AGENT_PERCENT) != !(percentage & GP_AGENT_PERCENT))
-		cost->changed++;
-	queue->driver_percentage = percentage;
-	return 0;
-}
-
-/* ---- parked queues ---- */
-
-/*
- * Stopping a queue preempts the whole device, whether it has work or not, and a HIP program has two
- * or three queues of the runtime's own that rest for ever. One that has had no work for a while is
- * held without a driver call: nothing of it is on the GPU. It is stopped when it gets work: at its
- * doorbell, before that reaches the GPU, where doorbells are seen; otherwise (the runtime's own
- * queues) at the next look, PARKED_LOOK_NS later at most.
- */
-#define REST_NS GP_NS_PER_S
-
-static bool named_by_somebody(const struct gp_agent *agent, u32 id)
-{
-	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
-		if (agent->owner[i].lease_end && agent->owner[i].named[id / 64] >> (id % 64) & 1)
-			return true;
-	return false;
-}
-
-/* Since when its write index stands still is only known from one look to the next. */
-bool gp_agent_note_rest(struct gp_agent *agent, struct gp_agent_queue *queue, u64 read_at,
-			u64 written)
-{
-	if (queue->rest_since && written == queue->rest_written && read_at == written)
-		return true;
-	queue->rest_written = written;
-	queue->rest_since = now(agent);
-	return false;
-}
-
-static bool has_moved(struct gp_agent *agent, struct gp_agent_queue *queue)
-{
-	u64 read_at, written;
-
-	return !gp_agent_peek_indices(agent, queue, &read_at, &written) ||
-	       !gp_agent_note_rest(agent, queue, read_at, written);
-}
-
-/*
- * Caught up for REST_NS, and its last work is done. Where that cannot be known (the last packet has
- * no signal) it may be a long kernel of the program's, but not in a queue whose doorbells never
- * came to us: in those the runtime copies and fills, and waits for it.
- */
-static bool rests(struct gp_agent *agent, struct gp_agent_queue *queue)
-{
-	u32 busy;
-	bool known = gp_agent_busy(agent, queue, &busy);
-
-	/* In this order: that look, too, may have found that it moved. */
-	if (now(agent) - queue->rest_since < REST_NS)
-		return false;
-	return known ? !busy : !agent->activity->slot[queue->id].doorbells;
-}
-
-static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
-{
-	/* Where no doorbell is seen at all every queue would be the exception. */
-	if (!agent->activity || !agent->hooked || !gp_agent_held(agent, queue) ||
-	    !(queue->driver_percentage & GP_AGENT_PERCENT) || named_by_somebody(agent, queue->id))
-		return false;
-	if (has_moved(agent, queue))
-		return false;
-	return queue->parked || rests(agent, queue);
-}
-
-static void set_parked(struct gp_agent *agent, struct gp_agent_queue *queue)
-{
-	bool park = can_park(agent, queue);
-
-	if (!agent->activity)
-		return;
-	__atomic_store_n(&agent->ringer[queue->id].parked, park, __ATOMIC_SEQ_CST);
-	/* A packet that was written before the doorbell could see the mark is seen here: the write
-	 * index moves before the doorbell rings. */
-	if (park && has_moved(agent, queue)) {
-		park = false;
-		__atomic_store_n(&agent->ringer[queue->id].parked, 0, __ATOMIC_SEQ_CST);
-	}
-	queue->parked = park;
-}
-
-void gp_agent_unpark(struct gp_agent *agent, u32 id)
-{
-	struct gp_agent_cost cost = {0};
-	int cancel, error = errno;
-
-	/* A doorbell is no place where a thread is cancelled, and leaves errno alone. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&agent->lock);
-	/* settle() sees that its write index has moved. */
-	if (agent->queue[id].used && agent->queue[id].parked)
-		gp_agent_settle(agent, 0, &cost);
-	pthread_mutex_unlock(&agent->lock);
-	pthread_setcancelstate(cancel, NULL);
-	errno = error;
-}
-
-bool gp_agent_check_parked(struct gp_agent *agent)
-{
-	struct gp_agent_cost cost = {0};
-	bool any = false, moved = false;
-
-	for (u32 id = 0; id < agent->highest; id++) {
-		struct gp_agent_queue *queue = &agent->queue[id];
-
-		if (!queue->used || !queue->parked)
-			continue;
-		any = true;
-		if (!has_moved(agent, queue))
-			continue;
-		queue->parked = false;
-		__atomic_store_n(&agent->ringer[id].parked, 0, __ATOMIC_SEQ_CST);
-		moved = true;
-	}
-	if (moved)
-		gp_agent_settle(agent, 0, &cost);
-	return any;
-}
-
-int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *cost)
-{
-	int first = 0;
-
-	for (u32 id = 0; id < agent->highest; id++) {
-		struct gp_agent_queue *queue = &agent->queue[id];
-		u32 percentage;
-		bool held;
-		int error;
-
-		if (!queue->used)
-			continue;
-		held = gp_agent_held(agent, queue);
-		set_parked(agent, queue);
-		percentage = queue->parked ? queue->driver_percentage : wanted(agent, queue);
-		/* Each call preempts the whole device: none that changes nothing. */
-		if (!queue->leaving && queue->driver_percentage != percentage) {
-			if (deadline && now(agent) >= deadline)
-				return first ? first : -ETIME;
-			error = update(agent, queue, percentage, cost);
-			if (error && !first)
-				first = error;
-		}
-		if (held && !queue->since_ns)
-			queue->since_ns = now(agent);
-		else if (!held)
-			queue->since_ns = 0;
-		gp_agent_show(agent, queue);
-	}
-	gp_agent_look_later(agent);
-	return first;
 }
 
 /* ---- the program's calls ---- */
@@ -275,7 +65,8 @@ static void enable_runtime(struct gp_agent *agent, int fd)
 
 	pthread_mutex_lock(&agent->lock);
 	wanted_now = !agent->runtime_asked && !agent->queue_count;
-	if (wanted_now && !agent->kfd_minor && !call(agent, fd, GP_KFD_IOC_GET_VERSION, &version))
+	if (wanted_now && !agent->kfd_minor &&
+	    !gp_agent_call(agent, fd, GP_KFD_IOC_GET_VERSION, &version))
 		agent->kfd_minor = version.minor_version;
 	wanted_now = wanted_now && agent->kfd_minor >= GP_KFD_MINOR_DEBUG;
 	if (wanted_now)
@@ -288,7 +79,7 @@ static void enable_runtime(struct gp_agent *agent, int fd)
 			(uintptr_t)agent->driver.symbol(agent->driver.data, "_amdgpu_r_debug");
 	/* EBUSY: it is on. EEXIST: a queue was faster. Both are as well as can be. */
 	for (int i = 0; i < RUNTIME_TRIES; i++)
-		if (!call(agent, fd, GP_KFD_IOC_RUNTIME_ENABLE, &args) || errno != EINTR)
+		if (!gp_agent_call(agent, fd, GP_KFD_IOC_RUNTIME_ENABLE, &args) || errno != EINTR)
 			break;
 }
 
@@ -332,7 +123,7 @@ static void record(struct gp_agent *agent, const struct gp_kfd_create_queue_args
 	if (agent->highest <= queue->id)
 		agent->highest = queue->id + 1;
 	if (gp_agent_held(agent, queue))
-		queue->since_ns = now(agent);
+		queue->since_ns = gp_agent_now(agent);
 	gp_agent_appear(agent, queue);
 	gp_agent_share_queue(agent, queue);
 }
@@ -356,9 +147,9 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 	int result, error;
 
 	if (size < CREATE_MIN || size > ARGS_MAX)
-		return call(agent, fd, request, args);
+		return gp_agent_call(agent, fd, request, args);
 	if (!gp_agent_take_args(args, &mine, size))
-		return call(agent, fd, request, args);
+		return gp_agent_call(agent, fd, request, args);
 	gp_agent_serve(agent);
 	enable_runtime(agent, fd);
 	percentage = mine.queue.queue_percentage;
@@ -367,7 +158,7 @@ int gp_agent_create_queue(struct gp_agent *agent, int fd, unsigned long request,
 	/* Born standing still: it never runs a packet while the others are held. */
 	if (all_held(agent) && (percentage & GP_AGENT_PERCENT) <= GP_KFD_MAX_QUEUE_PERCENTAGE)
 		mine.queue.queue_percentage = percentage & ~GP_AGENT_PERCENT;
-	result = call(agent, fd, request, &mine);
+	result = gp_agent_call(agent, fd, request, &mine);
 	error = errno;
 	if (result == 0) {
 		keep_descriptor(agent, fd);
@@ -400,7 +191,7 @@ int gp_agent_destroy_queue(struct gp_agent *agent, int fd, unsigned long request
 	int result, error;
 
 	if (!gp_agent_take_args(args, &mine, sizeof(mine)))
-		return call(agent, fd, request, args);
+		return gp_agent_call(agent, fd, request, args);
 	id = mine.queue_id;
 	pthread_mutex_lock(&agent->lock);
 	queue = find(agent, id);
@@ -410,7 +201,7 @@ int gp_agent_destroy_queue(struct gp_agent *agent, int fd, unsigned long request
 	}
 	pthread_mutex_unlock(&agent->lock);
 
-	result = call(agent, fd, request, args);
+	result = gp_agent_call(agent, fd, request, args);
 	error = errno;
 
 	pthread_mutex_lock(&agent->lock);
@@ -457,7 +248,7 @@ static int update_held(struct gp_agent *agent, struct gp_agent_queue *queue, int
 	mine.update.queue_percentage &= ~GP_AGENT_PERCENT;
 	if (changes_nothing(queue, &mine.update))
 		return 0;
-	return call(agent, fd, request, &mine);
+	return gp_agent_call(agent, fd, request, &mine);
 }
 
 int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request, void *data)
@@ -473,14 +264,14 @@ int gp_agent_update_queue(struct gp_agent *agent, int fd, unsigned long request,
 
 	if (_IOC_SIZE(request) < sizeof(*args) || _IOC_SIZE(request) > ARGS_MAX ||
 	    !gp_agent_take_args(data, &mine, _IOC_SIZE(request)))
-		return call(agent, fd, request, data);
+		return gp_agent_call(agent, fd, request, data);
 	pthread_mutex_lock(&agent->lock);
 	queue = find(agent, args->queue_id);
 	/* What the driver will refuse is not ours to judge. */
 	held = queue && gp_agent_held(agent, queue) &&
 	       (args->queue_percentage & GP_AGENT_PERCENT) <= GP_KFD_MAX_QUEUE_PERCENTAGE;
 	result = held ? update_held(agent, queue, fd, request, args)
-		      : call(agent, fd, request, data);
+		      : gp_agent_call(agent, fd, request, data);
 	error = errno;
 	if (result == 0 && queue) {
 		queue->ring = args->ring_base_address;
@@ -513,19 +304,25 @@ void gp_agent_set_stream(struct gp_agent *agent, u64 object, int stream)
 
 int gp_agent_get_version(struct gp_agent *agent, int fd, unsigned long request, void *args)
 {
-	int result = call(agent, fd, request, args);
+	int result = gp_agent_call(agent, fd, request, args);
 
-	if (result == 0)
+	if (result == 0) {
+		pthread_mutex_lock(&agent->lock);
 		agent->kfd_minor = ((struct gp_kfd_get_version_args *)args)->minor_version;
+		pthread_mutex_unlock(&agent->lock);
+	}
 	return result;
 }
 
 int gp_agent_runtime_enable(struct gp_agent *agent, int fd, unsigned long request, void *args)
 {
-	int result = call(agent, fd, request, args);
+	int result = gp_agent_call(agent, fd, request, args);
 
-	if (result == 0)
+	if (result == 0) {
+		pthread_mutex_lock(&agent->lock);
 		agent->runtime_asked = ((struct gp_kfd_runtime_enable_args *)args)->mode_mask &
 				       GP_KFD_RUNTIME_ENABLE;
+		pthread_mutex_unlock(&agent->lock);
+	}
 	return result;
 }

@@ -32,11 +32,6 @@
 #define SUFFIX      ".sock"
 #define DIRECTORY   "agents"
 
-static u64 now(const struct gp_agent *agent)
-{
-	return agent->driver.now(agent->driver.data);
-}
-
 /* ---- connections ---- */
 
 static void drop(struct gp_agent *agent, u32 index)
@@ -64,7 +59,7 @@ static void welcome(struct gp_agent *agent)
 	if (fd < 0) {
 		/* With a full table the socket stays readable: do not spin on it. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			agent->listen_again = now(agent) + AGAIN_NS;
+			agent->listen_again = gp_agent_now(agent) + AGAIN_NS;
 		return;
 	}
 	while (index < GP_AGENT_CONNECTIONS && agent->connection[index].fd >= 0)
@@ -141,7 +136,7 @@ static int open_socket(struct gp_agent *agent)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char directory[PATH_ROOM];
-	unsigned int salt = (unsigned int)now(agent);
+	unsigned int salt = (unsigned int)gp_agent_now(agent);
 	int fd, error = gp_proto_directory_agents(directory, sizeof(directory), false);
 
 	if (error)
@@ -220,7 +215,7 @@ static u64 earlier(u64 a, u64 b)
 static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
 {
 	const struct timespec nap = {0, NAP_NS};
-	u64 at = now(agent);
+	u64 at = gp_agent_now(agent);
 	struct timespec left = {0};
 
 	errno = 0;
@@ -294,7 +289,7 @@ static void *serve(void *data)
 			welcome(agent);
 		}
 		if (agent->listen < 0 && !agent->listen_again && open_socket(agent))
-			agent->listen_again = now(agent) + AGAIN_NS;
+			agent->listen_again = gp_agent_now(agent) + AGAIN_NS;
 	}
 	return NULL;
 }

@@ -143,7 +143,7 @@ static int apply(struct gp_agent *agent, struct gp_agent_queue *queue)
 	} else {
 		args.num_cu_mask = effective_mask(agent, queue, gpu, mask);
 	}
-	if (agent->driver.call(agent->driver.data, agent->kfd, GP_KFD_IOC_SET_CU_MASK, &args) < 0)
+	if (gp_agent_call(agent, agent->kfd, GP_KFD_IOC_SET_CU_MASK, &args) < 0)
 		return -errno;
 	queue->narrowed = agent->share != GP_AGENT_SHARE_ALL;
 	return 0;
@@ -214,7 +214,7 @@ int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, 
 	int result, error;
 
 	if (_IOC_SIZE(request) < sizeof(*args) || !gp_agent_take_args(data, &mine, sizeof(mine)))
-		return agent->driver.call(agent->driver.data, fd, request, data);
+		return gp_agent_call(agent, fd, request, data);
 	pthread_mutex_lock(&agent->lock);
 	if (args->queue_id < GP_AGENT_QUEUES && agent->queue[args->queue_id].used &&
 	    args->num_cu_mask && args->num_cu_mask % 32 == 0)
@@ -233,7 +233,7 @@ int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, 
 		error = -apply(agent, queue);
 		result = error ? -1 : 0;
 	} else {
-		result = agent->driver.call(agent->driver.data, fd, request, data);
+		result = gp_agent_call(agent, fd, request, data);
 		error = errno;
 	}
 	if (result < 0 && queue)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpreempt_poc over the public interface of libgpreempt. Its interface has no handle, so here,
- * and only here, there is one state for the process, behind one lock.
+ * libgpreempt_poc over the public interface of libgpreempt. Its interface has no handle, so the
+ * state is one per process, behind one lock.
  */
 #include <errno.h>
 #include <pthread.h>

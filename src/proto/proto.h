@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages between gpreempt's programs: version, limits and layout, and nothing of what they
- * mean to a policy. All travel over Unix sockets of type SOCK_SEQPACKET in one directory
- * (proto/directory.h): one message per packet, a header and one of the bodies below, in the host's
- * byte order (a socket does not leave the machine). A message that is not exactly as long as its
- * type and count demand ends the connection.
+ * The messages between gpreempt's programs: version, limits and layout. All travel over Unix
+ * sockets of type SOCK_SEQPACKET in one directory (proto/directory.h): one message per packet, a
+ * header and one of the bodies below, in the host's byte order (a socket does not leave the
+ * machine). A message that is not exactly as long as its type and count demand ends the connection.
  *
  * Two services speak it:
- *   holder.sock       the holder; clients are the library, the command line and the daemon
- *   agents/ID.sock    the agent inside a client program listens there; the holder and the daemon
- *                     connect. ID is unique in the directory (a program in a container does not
- * know its pid outside); who it is comes from SO_PEERCRED. A file that ends in .sock listens; one
- * that refuses is a dead program's, and whoever finds it removes it.  Requests are answered in
- * order per connection with the same type and serial and `status` 0, a count, or -errno; an answer
- * with a negative status has a struct gp_proto_msg_text as its body. Events have serial 0. The
- * holder's answers to RENEW and OPEN do not wait for those before them.
+ *
+ *   holder.sock     the holder; its clients are the library, the command line and the daemon.
+ *   agents/ID.sock  the agent inside a client program; the holder and the daemon connect to it. ID
+ *                   is unique in the directory. The process behind it is known from SO_PEERCRED: a
+ *                   program in a container does not know its pid outside. Every *.sock file
+ *                   listens; one that refuses connections belongs to a dead program, and the first
+ *                   process that finds it removes it.
+ *
+ * Requests are answered in order per connection, with the same type and serial and `status` 0, a
+ * count, or -errno; an answer with a negative status has a struct gp_proto_msg_text as its body.
+ * Events have serial 0. The holder's answers to RENEW and OPEN do not wait for earlier ones.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H

@@ -2,8 +2,8 @@
 /*
  * The preload library's view of itself: one client of a virtual machine, in one process. Exported
  * functions (open, ioctl, mmap, ...) find it with gp_vgpu_client(), which connects on first use and
- * again in a forked child. A preload library cannot be handed its state, so this is the one place
- * in the project with a global; everything else gets the pointer.
+ * again in a forked child. A preload library cannot be handed its state, so it
+ * has one global; everything else gets the pointer.
  *
  * Locks: `lock` guards tables; it is never held across a request to the server or a wait.
  */

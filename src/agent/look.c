@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Looks at the rings to detect when queues drain; activity.c says when and why. */
+#include "agent/agent.h"
+
+#include <sys/uio.h>
+
+#include "abi/amd_signal.h"
+#include "abi/aql.h"
+
+#define LOOK_MAX_NS    (4 * GP_NS_PER_MS)
+#define LOOK_PART      8                  /* of the time since work came */
+#define LOOK_CLOSER    4                  /* of the distance to when it is usually done */
+#define LOOK_BLIND_NS  (1 * GP_NS_PER_MS) /* where doorbells are not seen */
+#define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
+
+bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size)
+{
+	struct iovec here = {.iov_base = out, .iov_len = size};
+	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+
+	return address && process_vm_readv(agent->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+bool gp_agent_peek_indices(const struct gp_agent *agent, const struct gp_agent_queue *queue,
+			   u64 *read_index, u64 *write_index)
+{
+	/* The write index first: what is read later can only have caught up. */
+	struct iovec here[2] = {{write_index, sizeof(u64)}, {read_index, sizeof(u64)}};
+	struct iovec there[2] = {{(void *)(uintptr_t)queue->write_pointer, sizeof(u64)},
+				 {(void *)(uintptr_t)queue->read_pointer, sizeof(u64)}};
+
+	return queue->write_pointer && queue->read_pointer &&
+	       process_vm_readv(agent->pid, here, 2, there, 2, 0) == (ssize_t)(2 * sizeof(u64));
+}
+
+u64 gp_agent_look_interval(u64 elapsed, u64 usual)
+{
+	u64 wait = elapsed / LOOK_PART;
+	u64 off = (elapsed > usual ? elapsed - usual : usual - elapsed) / LOOK_CLOSER;
+
+	if (usual && off < wait)
+		wait = off;
+	return wait < GP_AGENT_LOOK_MIN_NS ? GP_AGENT_LOOK_MIN_NS
+	       : wait > LOOK_MAX_NS        ? LOOK_MAX_NS
+					   : wait;
+}
+
+/*
+ * A caught-up AQL queue. Its last packet stays in the ring until the ring has come round. Where the
+ * packet has no barrier bit, packets before it may still run, unless there was none since the queue
+ * was last seen drained.
+ */
+static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written,
+			 u64 rung)
+{
+	const struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
+	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_RELAXED), signal;
+	u64 packet = ringer->ring + ((written - 1) & ringer->mask) * GP_AQL_PACKET_BYTES;
+	s64 value;
+
+	if (written == ringer->drained_at && rung == ringer->drained_rung)
+		return GP_ACTIVITY_DRAINED;
+	if (!gp_agent_peek(agent, packet + offsetof(struct gp_aql_dispatch, completion_signal),
+			   &signal, sizeof(signal)) ||
+	    !signal ||
+	    !gp_agent_peek(agent, signal + offsetof(struct gp_amd_signal, value), &value,
+			   sizeof(value)))
+		return GP_ACTIVITY_UNKNOWN;
+	if (value > 0)
+		return GP_ACTIVITY_BUSY;
+	if (agent->hooked && last >> 1 == written - 1 && !(last & 1) &&
+	    written - ringer->drained_at > 1)
+		return GP_ACTIVITY_UNKNOWN;
+	return GP_ACTIVITY_DRAINED;
+}
+
+static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
+{
+	struct gp_proto_activity_slot *slot = &agent->activity->slot[queue->id];
+	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
+	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
+	u32 state = GP_ACTIVITY_UNKNOWN;
+
+	if (gp_agent_peek_indices(agent, queue, &read_at, &written)) {
+		/* That a parked one moved is for gp_agent_check_parked() to see. */
+		if (!queue->parked)
+			gp_agent_note_rest(agent, queue, read_at, written);
+		if (read_at != written && queue->type != GP_KFD_QUEUE_COMPUTE)
+			state = GP_ACTIVITY_BUSY;
+		else if (ringer->mask)
+			state = state_of_last(agent, queue, written, rung);
+		else if (queue->type != GP_KFD_QUEUE_COMPUTE)
+			state = GP_ACTIVITY_DRAINED; /* a DMA engine reports what it has done */
+	}
+	if (state == GP_ACTIVITY_BUSY) {
+		gp_agent_rise(agent, queue->id);
+		return;
+	}
+	/* Came and went unseen, because no doorbell of this queue reaches us. */
+	if (ringer->mask && state == GP_ACTIVITY_DRAINED && written != ringer->drained_at &&
+	    __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
+		gp_agent_rise(agent, queue->id);
+	gp_agent_fall(agent, queue->id, state, rung);
+	if (ringer->mask && state == GP_ACTIVITY_DRAINED) {
+		ringer->drained_at = written;
+		ringer->drained_rung = rung;
+	}
+}
+
+bool gp_agent_look(struct gp_agent *agent)
+{
+	bool again = gp_agent_check_parked(agent);
+
+	for (u32 id = 0; id < agent->highest && agent->activity; id++) {
+		struct gp_agent_queue *queue = &agent->queue[id];
+
+		if (!queue->used || queue->leaving)
+			continue;
+		examine(agent, queue);
+		/* One that stands still does not change. */
+		again |= !queue->since_ns && __atomic_load_n(&agent->activity->slot[id].state,
+							     __ATOMIC_RELAXED) == GP_ACTIVITY_BUSY;
+	}
+	return again || !agent->hooked;
+}
+
+bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy)
+{
+	u32 state = GP_ACTIVITY_UNKNOWN;
+
+	if (agent->activity) {
+		examine(agent, queue);
+		state = __atomic_load_n(&agent->activity->slot[queue->id].state, __ATOMIC_SEQ_CST);
+	}
+	*busy = state == GP_ACTIVITY_BUSY;
+	return state != GP_ACTIVITY_UNKNOWN;
+}
+
+static bool any_parked(const struct gp_agent *agent)
+{
+	for (u32 id = 0; id < agent->highest; id++)
+		if (agent->queue[id].used && agent->queue[id].parked)
+			return true;
+	return false;
+}
+
+void gp_agent_look_later(struct gp_agent *agent)
+{
+	u64 wait = LOOK_BLIND_NS;
+
+	if (any_parked(agent)) {
+		gp_agent_arm(agent, PARKED_LOOK_NS);
+		return;
+	}
+	if (!__atomic_load_n(&agent->watchers, __ATOMIC_SEQ_CST) || !agent->queue_count)
+		return;
+	if (__atomic_load_n(&agent->busy, __ATOMIC_RELAXED)) {
+		wait = gp_agent_look_interval(gp_agent_now(agent) -
+						      __atomic_load_n(&agent->edge_ns,
+								      __ATOMIC_RELAXED),
+					      __atomic_load_n(&agent->usual_ns, __ATOMIC_RELAXED));
+	} else if (agent->hooked) {
+		return;
+	}
+	gp_agent_arm(agent, wait);
+}
