@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/spawn.h"
 #include "client/client.h"
 #include "proto/directory.h"
 
@@ -161,27 +162,16 @@ static _Noreturn void become_holder(const char *program, char *const *environmen
 {
 	static char name[] = PROGRAM;
 	char *const argv[] = {name, NULL};
-	struct sigaction plain = {.sa_handler = SIG_DFL};
-	sigset_t none;
-	int null = open("/dev/null", O_RDWR);
 
 	(void)setsid();
-	for (int signal = 1; signal < NSIG; signal++)
-		(void)sigaction(signal, &plain, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	gp_spawn_reset_signals();
 	if (change_directory && chdir("/") < 0)
 		_exit(127);
-	/* Both above the numbers they get, so that neither is lost on the way. */
-	int high_errors = fcntl(errors, F_DUPFD, 16), high_null = fcntl(null, F_DUPFD, 16);
-	if (high_errors < 0 || high_null < 0)
+	/* Above the standard streams, so that silencing these does not lose it. */
+	errors = fcntl(errors, F_DUPFD, STDERR_FILENO + 1);
+	if (errors < 0 || gp_spawn_silence() || dup2(errors, STDERR_FILENO) < 0)
 		_exit(127);
-	dup2(high_null, STDIN_FILENO);
-	dup2(high_null, STDOUT_FILENO);
-	dup2(high_errors, STDERR_FILENO);
-	if (close_range(STDERR_FILENO + 1, ~0u, 0) < 0)
-		for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
-			close(fd);
+	gp_spawn_close_from(STDERR_FILENO + 1, NULL, 0);
 	execve(program, argv, environment);
 	_exit(127);
 }
@@ -240,8 +230,7 @@ static int await_end(pid_t child, u64 deadline_ns)
 		close(end.fd);
 	if (got == 0) {
 		kill(child, SIGKILL);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
+		gp_spawn_wait(child);
 		return -ETIME;
 	}
 	return got == child ? status : 0;

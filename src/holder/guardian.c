@@ -16,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/spawn.h"
 
 #define MS         1000000ull
 #define MARGIN_NS  (40 * MS)
@@ -111,12 +112,7 @@ int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid)
 		*pid = child;
 		return 0;
 	}
-	prctl(PR_SET_NAME, "gpreempt-guard");
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGINT, SIG_IGN); /* of a terminal, in the foreground: it ends with the holder */
-	close_range(0, ~0u, 0);
+	gp_spawn_guard("gpreempt-guard", NULL, 0);
 	pidfd = (int)syscall(SYS_pidfd_open, holder, 0);
 	stat = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (pidfd < 0 || stat < 0 || getppid() != holder)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,6 +22,7 @@
 #include "base/i18n.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/spawn.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
 
@@ -97,44 +97,6 @@ static int open_socket(struct program *program)
 		error = -errno;
 	umask(mask);
 	return error;
-}
-
-/* The caller's process ends here with 0; what goes on belongs to no session or terminal. */
-static int go_into_background(void)
-{
-	int null;
-	pid_t child = fork();
-
-	if (child < 0)
-		return -errno;
-	if (child)
-		_exit(0);
-	setsid();
-	child = fork();
-	if (child < 0)
-		return -errno;
-	if (child)
-		_exit(0);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0)
-		for (int fd = 0; fd < 3; fd++)
-			dup2(null, fd);
-	if (null > 2)
-		close(null);
-	return chdir("/") < 0 ? -errno : 0;
-}
-
-/* Everything but stdin, stdout, stderr and our two; they came from whoever started us. */
-static void close_strangers(const struct program *program)
-{
-	int low = program->lock < program->listen ? program->lock : program->listen;
-	int high = program->lock < program->listen ? program->listen : program->lock;
-
-	if (low > 3)
-		close_range(3, (unsigned int)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
-	close_range((unsigned int)high + 1, ~0u, 0);
 }
 
 static void write_pid(int lock)
@@ -242,9 +204,10 @@ int main(int argc, char **argv)
 	error = open_socket(&program);
 	if (error)
 		return say(error, SOCKET);
-	close_strangers(&program);
+	/* The rest came from the process that started this one. */
+	gp_spawn_close_from(3, (const int[]){program.lock, program.listen}, 2);
 	if (!program.foreground) {
-		error = go_into_background();
+		error = gp_spawn_background();
 		if (error)
 			return say(error, _("cannot go into the background"));
 	}

@@ -6,8 +6,10 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fdpass.h"
 
 #define PEER_GROUPS 1024
 
@@ -27,21 +29,11 @@ int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body,
 		{.iov_base = &header, .iov_len = sizeof(header)},
 		{.iov_base = (void *)body, .iov_len = size},
 	};
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = size ? 2 : 1};
-	if (fd >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
+	union gp_fdpass room;
 	ssize_t sent;
+
+	gp_fdpass_put(&message, &room, &fd, fd >= 0);
 	do
 		sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
@@ -56,34 +48,9 @@ int gp_wire_send_error(int socket, u16 type, u32 serial, int error, const char *
 	return gp_wire_send(socket, type, serial, error, &body, sizeof(body), -1);
 }
 
-/* Takes the first descriptor of a packet and closes any other: a peer must not be able to fill our
- * table. */
-static int take_descriptor(struct msghdr *message)
-{
-	int taken = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (taken < 0)
-				taken = fd;
-			else
-				close(fd);
-		}
-	}
-	return taken;
-}
-
 static u64 now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000 + (u64)now.tv_nsec / 1000000;
+	return gp_monotonic_ns() / GP_NS_PER_MS;
 }
 
 static int wait_readable(int socket, int timeout_ms)
@@ -113,20 +80,13 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 		{.iov_base = &out->header, .iov_len = sizeof(out->header)},
 		{.iov_base = out->body, .iov_len = sizeof(out->body)},
 	};
-	/* Room for the most descriptors a packet can carry would be 253; the kernel closes those
-	 * that do not fit and sets MSG_CTRUNC. */
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
-	} control;
-	struct msghdr message = {.msg_iov = parts,
-				 .msg_iovlen = 2,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	union gp_fdpass room;
 
 	out->fd = -1;
 	ssize_t got;
 	for (;;) {
+		gp_fdpass_expect(&message, &room);
 		got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		if (got >= 0 || errno == ECONNRESET)
 			break;
@@ -139,11 +99,10 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 		int error = wait_readable(socket, timeout_ms);
 		if (error)
 			return error;
-		message.msg_controllen = sizeof(control.bytes);
 	}
-	/* An empty packet may carry descriptors, too. */
+	/* Even an empty packet may carry descriptors. */
 	if (got >= 0)
-		out->fd = take_descriptor(&message);
+		gp_fdpass_take(&message, &out->fd, 1, NULL);
 	if (got <= 0) {
 		if (out->fd >= 0)
 			close(out->fd);

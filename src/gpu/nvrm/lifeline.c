@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
+#include "base/spawn.h"
 #include "gpu/nvrm/lifeline_page.h"
 
 struct gp_nvrm_lifeline {
@@ -27,36 +28,27 @@ static void await_start(struct gp_nvrm_lifeline *lifeline)
 		;
 }
 
-/*
- * Forks twice: the lifeline is nobody's child, so that a holder with children of its own never
- * meets it in wait(), and no zombie is left.
- */
+struct start {
+	struct gp_nvrm_lifeline *lifeline;
+	const struct gp_nvrm_port *port;
+	int socket, pidfd;
+};
+
+static void run(void *data)
+{
+	struct start *start = data;
+
+	gp_nvrm_lifeline_run(start->port, start->lifeline->page, start->socket, start->pidfd);
+}
+
 static int spawn(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_port *port, int pidfd)
 {
-	int pair[2], error = 0;
-	pid_t child;
+	int pair[2], error;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	child = fork();
-	if (child == 0) {
-		child = fork();
-		if (child == 0)
-			gp_nvrm_lifeline_run(port, lifeline->page, pair[1], pidfd);
-		_exit(child < 0);
-	}
-	if (child < 0)
-		error = -errno;
+	error = gp_spawn_detached(run, &(struct start){lifeline, port, pair[1], pidfd});
 	close(pair[1]);
-	if (!error) {
-		int status = 0;
-
-		/* A holder that ignores SIGCHLD has no child to wait for. */
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-		if (WIFEXITED(status) && WEXITSTATUS(status))
-			error = -EAGAIN;
-	}
 	if (error) {
 		close(pair[0]);
 		return error;
@@ -115,18 +107,11 @@ void gp_nvrm_lifeline_stop(struct gp_nvrm_lifeline *lifeline)
 
 int gp_nvrm_lifeline_file(struct gp_nvrm_lifeline *lifeline, int fd)
 {
-	char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct iovec part = {(void *)(uintptr_t) "d", 1};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	union gp_fdpass room;
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	gp_fdpass_put(&message, &room, &fd, 1);
 	return sendmsg(lifeline->socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 

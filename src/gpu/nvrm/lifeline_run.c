@@ -2,16 +2,14 @@
 /* The lifeline's process. After fork() from a program with threads: nothing here may allocate,
  * lock or print. */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
+#include "base/spawn.h"
 #include "gpu/nvrm/call.h"
 #include "gpu/nvrm/lifeline_page.h"
 #include "gpu/nvrm/objects.h"
@@ -39,26 +37,23 @@ u64 gp_nvrm_now(void)
  */
 static bool drain(struct line *line)
 {
-	char byte, control[CMSG_SPACE(sizeof(int))];
+	union gp_fdpass room;
+	char byte;
 
 	for (;;) {
 		struct iovec part = {&byte, 1};
-		struct msghdr message = {.msg_iov = &part,
-					 .msg_iovlen = 1,
-					 .msg_control = control,
-					 .msg_controllen = sizeof(control)};
-		ssize_t len = recvmsg(line->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-		struct cmsghdr *header;
+		struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+		ssize_t len;
 		int fd;
 
+		gp_fdpass_expect(&message, &room);
+		len = recvmsg(line->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		if (len < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (len == 0)
 			return false;
-		header = CMSG_FIRSTHDR(&message);
-		if (!header || header->cmsg_type != SCM_RIGHTS)
+		if (!gp_fdpass_take(&message, &fd, 1, NULL))
 			continue;
-		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
 		if (line->file_count < GP_NVRM_FILES_MAX)
 			line->files[line->file_count++] = fd;
 		else
@@ -152,35 +147,13 @@ static void rest(struct line *line)
 		_exit(0);
 }
 
-static void keep_two(int a, int b)
-{
-	unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
-	long limit = sysconf(_SC_OPEN_MAX);
-
-	if (syscall(SYS_close_range, high + 1, UINT_MAX, 0) == 0) {
-		if (low)
-			syscall(SYS_close_range, 0, low - 1, 0);
-		if (low + 1 < high)
-			syscall(SYS_close_range, low + 1, high - 1, 0);
-		return;
-	}
-	for (long fd = 0; fd < (limit > 0 && limit < 65536 ? limit : 65536); fd++) {
-		if (fd != a && fd != b)
-			close((int)fd);
-	}
-}
-
 _Noreturn void gp_nvrm_lifeline_run(const struct gp_nvrm_port *port, struct gp_nvrm_page *page,
 				    int socket, int pidfd)
 {
 	struct line line = {.port = port, .page = page, .socket = socket, .pidfd = pidfd};
-	sigset_t all;
+	const int keep[] = {socket, pidfd};
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
-	setsid();
-	prctl(PR_SET_NAME, "gp-lifeline");
-	keep_two(socket, pidfd);
+	gp_spawn_guard("gp-lifeline", keep, GP_ARRAY_SIZE(keep));
 	atomic_store(&page->pid, (u32)getpid());
 	send(socket, "r", 1, MSG_NOSIGNAL);
 	for (;;) {

@@ -2,50 +2,19 @@
 #include "trace/capture/guardian.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-/* Keeps nothing open that others wait for the end of: pipes, files, the terminal. */
-static int close_others(int keep)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	/* Out of the way: where standard streams were closed, it may be one of these numbers. */
-	keep = fcntl(keep, F_DUPFD_CLOEXEC, 4);
-	if (null < 0 || keep < 0)
-		return -errno;
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
-	if (dup2(keep, 3) < 0)
-		return -errno;
-	if (close_range(4, UINT_MAX, 0))
-		return -errno;
-	return 0;
-}
+#include "base/spawn.h"
 
 __attribute__((noreturn)) static void guard(int fd, void (*restore)(void *ctx), void *ctx)
 {
-	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE,
-				      SIGUSR1, SIGUSR2, SIGTSTP, SIGTTOU, SIGTTIN};
-	sigset_t none;
 	ssize_t got;
 	char word;
 
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setsid();
-	prctl(PR_SET_NAME, "gpreempt-guard");
-	if (close_others(fd))
-		_exit(1);
+	gp_spawn_guard("gpreempt-guard", &fd, 1);
 	do
-		got = read(3, &word, 1);
+		got = read(fd, &word, 1);
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
 		restore(ctx);
@@ -89,7 +58,6 @@ void gp_capture_guardian_dismiss(struct gp_capture_guardian *guardian)
 		put = send(guardian->fd, "d", 1, MSG_NOSIGNAL);
 	while (put < 0 && errno == EINTR);
 	close(guardian->fd);
-	while (waitpid(guardian->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	gp_spawn_wait(guardian->pid);
 	*guardian = (struct gp_capture_guardian){.fd = -1};
 }

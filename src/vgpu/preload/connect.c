@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
+
 #define MAX_FDS       3
 #define LIMIT_SECONDS 3600 /* any: the wait goes on after it */
 
@@ -103,51 +105,21 @@ static int send_message(int fd, const struct gp_vgpu_request *header,
 {
 	struct iovec parts[2] = {{(void *)header, sizeof(*header)},
 				 {call->payload, header->payload_size}};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = header->payload_size ? 2 : 1};
+	union gp_fdpass room;
 	ssize_t sent;
 
-	if (call->send_fd >= 0) {
-		struct cmsghdr *head;
-
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &call->send_fd, sizeof(int));
-	}
+	gp_fdpass_put(&message, &room, &call->send_fd, call->send_fd >= 0);
 	do
 		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
 
-static void take_fds(struct msghdr *message, int fds[MAX_FDS])
+/* close() itself is interposed. */
+static void close_unseen(int fd)
 {
-	struct cmsghdr *head;
-	size_t count = 0;
-
-	for (head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
-		size_t here;
-
-		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
-			continue;
-		here = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < here; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(fd));
-			if (count < MAX_FDS)
-				fds[count++] = fd;
-			else
-				syscall(SYS_close, fd);
-		}
-	}
+	syscall(SYS_close, fd);
 }
 
 /* 0, -EINTR when a signal came first, -EPROTO when that was no reply, or another -errno. */
@@ -155,23 +127,17 @@ static int receive_message(int fd, struct gp_vgpu_reply *reply, struct gp_vgpu_c
 			   int fds[MAX_FDS])
 {
 	struct iovec parts[2] = {{reply, sizeof(*reply)}, {call->payload, call->payload_room}};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int) * MAX_FDS)];
-		struct cmsghdr align;
-	} control;
-	struct msghdr message = {
-		.msg_iov = parts,
-		.msg_iovlen = call->payload_room ? 2 : 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = call->payload_room ? 2 : 1};
+	union gp_fdpass room;
+	ssize_t got;
 
+	gp_fdpass_expect(&message, &room);
+	got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	if (got < 0)
 		return -errno;
 	if (got == 0)
 		return -ENOTCONN;
-	take_fds(&message, fds);
+	gp_fdpass_take(&message, fds, MAX_FDS, close_unseen);
 	if ((size_t)got < sizeof(*reply))
 		return -EPROTO;
 	call->payload_size = (u32)((size_t)got - sizeof(*reply));

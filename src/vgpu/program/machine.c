@@ -11,12 +11,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/parse.h"
+#include "base/spawn.h"
 #include "vgpu/program/program.h"
 
 #define STOP_TIMEOUT_MS 5000
@@ -307,29 +307,33 @@ void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
 			kill(machine->server, SIGKILL);
 		if (fd >= 0)
 			close(fd);
-		while (waitpid(machine->server, NULL, 0) < 0 && errno == EINTR)
-			;
+		gp_spawn_wait(machine->server);
 		machine->server = -1;
 	}
 	remove_tree(machine->directory);
 }
 
-/* In the grandchild: a process of its own, with a log instead of a terminal. */
-static _Noreturn void keep(const struct gp_vgpu_options *options, const char *directory, int ready,
-			   struct gp_diag *diag)
+struct keeping {
+	const struct gp_vgpu_options *options;
+	const char *directory;
+	int wait, ready; /* the pipe's two ends */
+	struct gp_diag *diag;
+};
+
+/* In a detached process, with a log instead of a terminal. */
+static void keep(void *data)
 {
+	const struct keeping *start = data;
 	char path[PATH_MAX + sizeof("/log")];
 	int log_fd;
 
-	setsid();
-	if (fork() != 0)
-		_exit(0);
+	close(start->wait);
 	reset_signals();
 	if (chdir("/"))
 		_exit(GP_VGPU_FAILED);
-	snprintf(path, sizeof(path), "%s/log", directory);
+	snprintf(path, sizeof(path), "%s/log", start->directory);
 	log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	exit(serve(options, directory, ready, log_fd, diag));
+	exit(serve(start->options, start->directory, start->ready, log_fd, start->diag));
 }
 
 /* One start at a time: a machine that is coming up has a directory but does not answer yet. */
@@ -353,7 +357,6 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 		      struct gp_diag *diag)
 {
 	int ready[2], error;
-	pid_t child;
 
 	if (gp_vgpu_answers(directory))
 		return gp_fail(diag, -EEXIST,
@@ -365,15 +368,9 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 		return error;
 	if (pipe2(ready, O_CLOEXEC))
 		return gp_fail(diag, -errno, "cannot make a pipe: %s", strerror(errno));
-	child = fork();
-	if (child == 0) {
-		close(ready[0]);
-		keep(options, directory, ready[1], diag);
-	}
-	error = child < 0 ? -errno : 0;
+	error = gp_spawn_detached(keep,
+				  &(struct keeping){options, directory, ready[0], ready[1], diag});
 	close(ready[1]);
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
 	error = error ? error : wait_ready(ready[0]);
 	close(ready[0]);
 	if (!error)

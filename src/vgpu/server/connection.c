@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/fdpass.h"
 #include "base/i18n.h"
 #include "vgpu/server/server.h"
 
@@ -71,33 +72,18 @@ void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm)
 
 /* ---- replies ---- */
 
-static void put_descriptors(struct msghdr *message, char *control, const int *fds, u32 count)
-{
-	struct cmsghdr *header;
-
-	if (!count)
-		return;
-	message->msg_control = control;
-	message->msg_controllen = CMSG_SPACE(count * sizeof(*fds));
-	header = CMSG_FIRSTHDR(message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(count * sizeof(*fds));
-	memcpy(CMSG_DATA(header), fds, count * sizeof(*fds));
-}
-
 static void send_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
 		       const struct gp_vgpu_reply *reply, const void *payload, const int *fds,
 		       u32 fd_count)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))] = {0};
+	union gp_fdpass room;
 	struct iovec parts[] = {
 		{.iov_base = (void *)reply, .iov_len = sizeof(*reply)},
 		{.iov_base = (void *)payload, .iov_len = reply->payload_size},
 	};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = reply->payload_size ? 2 : 1};
 
-	put_descriptors(&message, control, fds, fd_count);
+	gp_fdpass_put(&message, &room, fds, fd_count);
 	/* A client that does not read its replies has gone or is wrong. */
 	if (sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		gp_vgpu_server_connection_close(vm, connection);
@@ -313,51 +299,26 @@ static int handle(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *c
 	}
 }
 
-/* The first descriptor is kept in *kept; there should be no other. */
-static int take_descriptors(struct msghdr *message, int *kept)
-{
-	int error = message->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (*kept < 0) {
-				*kept = fd;
-			} else {
-				gp_vgpu_server_foreign_close(fd);
-				error = -EPROTO;
-			}
-		}
-	}
-	return error;
-}
-
 /* 1: a message was handled; 0: none is there; -errno: the connection is over. */
 static int read_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];
 	struct iovec part = {.iov_base = vm->message, .iov_len = MESSAGE_BYTES};
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t len = recvmsg(connection->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	union gp_fdpass room;
 	int fd = -1, error;
+	ssize_t len;
 
+	gp_fdpass_expect(&message, &room);
+	len = recvmsg(connection->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (len == 0)
 		return -ECONNRESET;
-	error = take_descriptors(&message, &fd);
-	if (!error)
+	/* There should be no second one. */
+	if (gp_fdpass_take(&message, &fd, 1, gp_vgpu_server_foreign_close) > 1 ||
+	    message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		error = -EPROTO;
+	else
 		error = handle(vm, connection, (size_t)len, &fd);
 	gp_vgpu_server_foreign_close(fd);
 	return error ? error : 1;
