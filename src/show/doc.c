@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/i18n.h"
-#include "base/utf8.h"
 #include "show/parts.h"
+#include "show/term.h"
 
 static char *copy(struct gp_doc *doc, const char *text, size_t len)
 {
@@ -27,82 +27,142 @@ static char *copy_string(struct gp_doc *doc, const char *text)
 	return text ? copy(doc, text, strlen(text)) : NULL;
 }
 
+/* Of "" gettext() returns the catalogue's header. */
+static char *copy_title(struct gp_doc *doc, const char *text)
+{
+	return copy_string(doc, text && *text ? gettext(text) : text);
+}
+
 static struct gp_show_value copy_value(struct gp_doc *doc, struct gp_show_value value)
 {
-	if (value.unit == GP_UNIT_TEXT) {
-		value.text = copy(doc, value.text, value.len);
-		if (!value.text)
-			value = gp_v_missing();
-		else if (value.code)
-			value.code = copy_string(doc, value.code);
+	if (value.unit == GP_UNIT_JSON && !value.json) {
+		doc->error = -ENOMEM;
+		return gp_v_missing();
 	}
-	return value;
+	if (value.text)
+		value.text = copy(doc, value.text, value.len);
+	value.code = copy_string(doc, value.code);
+	return value.unit == GP_UNIT_TEXT && !value.text ? gp_v_missing() : value;
 }
 
 static void free_value(struct gp_show_value *value)
 {
-	if (value->unit != GP_UNIT_TEXT)
-		return;
 	free((char *)value->text);
 	free((char *)value->code);
+	json_decref(value->json);
 }
 
-struct gp_doc *gp_doc_new(const char *report, const char *title)
+static struct gp_doc *new_doc(enum gp_doc_kind kind, const char *name, const char *title)
 {
 	struct gp_doc *doc = calloc(1, sizeof(*doc));
 
 	if (!doc)
 		return NULL;
-	doc->report = copy_string(doc, report);
-	doc->title = copy_string(doc, title);
+	doc->kind = kind;
+	doc->name = copy_string(doc, name);
+	doc->title = copy_title(doc, title);
 	return doc;
+}
+
+struct gp_doc *gp_doc_new(const char *name, const char *title)
+{
+	return new_doc(GP_DOC_REPORT, name, title);
+}
+
+struct gp_doc *gp_doc_new_answer(void)
+{
+	return new_doc(GP_DOC_ANSWER, NULL, NULL);
+}
+
+struct gp_doc *gp_doc_new_list(void)
+{
+	return new_doc(GP_DOC_LIST, NULL, NULL);
+}
+
+static void free_block(struct gp_show_block *block)
+{
+	for (size_t c = 0; c < block->column_count; c++) {
+		free(block->columns[c].key);
+		free(block->columns[c].title);
+	}
+	for (size_t c = 0; c < block->cell_count; c++)
+		free_value(&block->cells[c]);
+	free_value(&block->value);
+	free(block->columns);
+	free(block->cells);
+	free(block->if_empty);
+	free(block->values);
+	free(block->key);
+	free(block->title);
 }
 
 void gp_doc_free(struct gp_doc *doc)
 {
 	if (!doc)
 		return;
-	for (size_t i = 0; i < doc->count; i++) {
-		struct gp_show_block *block = &doc->blocks[i];
-
-		for (size_t c = 0; c < block->column_count; c++) {
-			free(block->columns[c].key);
-			free(block->columns[c].title);
-		}
-		for (size_t c = 0; c < block->cell_count; c++)
-			free_value(&block->cells[c]);
-		free_value(&block->value);
-		free(block->columns);
-		free(block->cells);
-		free(block->values);
-		free(block->key);
-		free(block->title);
-	}
+	for (size_t i = 0; i < doc->count; i++)
+		free_block(&doc->blocks[i]);
 	free(doc->blocks);
-	free(doc->report);
+	free(doc->name);
 	free(doc->title);
 	free(doc);
+}
+
+static struct gp_show_block *add_block(struct gp_doc *doc, enum gp_show_block_type type,
+				       const char *key)
+{
+	struct gp_show_block *block;
+
+	if (!doc ||
+	    gp_array_grow((void **)&doc->blocks, doc->count, &doc->capacity, sizeof(*block))) {
+		if (doc)
+			doc->error = -ENOMEM;
+		return NULL;
+	}
+	block = &doc->blocks[doc->count++];
+	*block = (struct gp_show_block){.type = type, .key = copy_string(doc, key)};
+	return block;
 }
 
 static struct gp_show_block *add(struct gp_doc *doc, enum gp_show_block_type type, const char *key,
 				 const char *title)
 {
-	struct gp_show_block *block;
+	struct gp_show_block *block = add_block(doc, type, key);
 
-	if (gp_array_grow((void **)&doc->blocks, doc->count, &doc->capacity, sizeof(*block))) {
-		doc->error = -ENOMEM;
-		return NULL;
-	}
-	block = &doc->blocks[doc->count++];
-	*block = (struct gp_show_block){.type = type};
-	block->key = copy_string(doc, key);
-	block->title = copy_string(doc, title);
+	if (block)
+		block->title = copy_title(doc, title);
 	return block;
 }
 
 void gp_doc_section(struct gp_doc *doc, const char *key, const char *title)
 {
-	add(doc, GP_BLOCK_SECTION, key, title);
+	if (add(doc, GP_BLOCK_SECTION, key, title))
+		doc->depth = 1;
+}
+
+static void open_block(struct gp_doc *doc, enum gp_show_block_type type, const char *key,
+		       const char *title)
+{
+	if (!add(doc, type, key, title))
+		return;
+	if (++doc->depth >= GP_DOC_DEPTH)
+		doc->error = -E2BIG;
+}
+
+void gp_doc_open(struct gp_doc *doc, const char *key, const char *title)
+{
+	open_block(doc, GP_BLOCK_OPEN, key, title);
+}
+
+void gp_doc_open_list(struct gp_doc *doc, const char *key, const char *title)
+{
+	open_block(doc, GP_BLOCK_LIST, key, title);
+}
+
+void gp_doc_close(struct gp_doc *doc)
+{
+	if (doc && doc->depth && add_block(doc, GP_BLOCK_CLOSE, NULL))
+		doc->depth--;
 }
 
 void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label, struct gp_show_value value)
@@ -111,26 +171,62 @@ void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label, struct 
 
 	if (block)
 		block->value = copy_value(doc, value);
+	else
+		json_decref(value.json);
+}
+
+/* NULL without memory. */
+static char *format_text(const char *format, va_list args)
+{
+	char *text = NULL;
+
+	return vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
+void gp_doc_factf(struct gp_doc *doc, const char *key, const char *label, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	gp_doc_fact(doc, key, label, gp_v_text(text));
+	if (doc && !text)
+		doc->error = -ENOMEM;
+	free(text);
+}
+
+static void add_text(struct gp_doc *doc, enum gp_show_block_type type, const char *format,
+		     va_list args)
+{
+	char *text = format_text(gettext(format), args);
+	struct gp_show_block *block = add_block(doc, type, NULL);
+
+	if (block)
+		block->title = text;
+	else
+		free(text);
+	if (doc && !text)
+		doc->error = -ENOMEM;
+}
+
+void gp_doc_line(struct gp_doc *doc, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_text(doc, GP_BLOCK_LINE, format, args);
+	va_end(args);
 }
 
 void gp_doc_note(struct gp_doc *doc, const char *format, ...)
 {
-	struct gp_buf text = {0};
 	va_list args;
-	int len;
 
 	va_start(args, format);
-	len = vsnprintf(NULL, 0, format, args);
+	add_text(doc, GP_BLOCK_NOTE, format, args);
 	va_end(args);
-	if (len < 0 || gp_buf_reserve(&text, (size_t)len + 1)) {
-		doc->error = -ENOMEM;
-		return;
-	}
-	va_start(args, format);
-	vsnprintf(text.data, (size_t)len + 1, format, args);
-	va_end(args);
-	add(doc, GP_BLOCK_NOTE, NULL, text.data);
-	gp_buf_free(&text);
 }
 
 void gp_doc_table(struct gp_doc *doc, const char *key, const char *title)
@@ -138,12 +234,34 @@ void gp_doc_table(struct gp_doc *doc, const char *key, const char *title)
 	add(doc, GP_BLOCK_TABLE, key, title);
 }
 
+static struct gp_show_block *last_block(struct gp_doc *doc)
+{
+	return doc && !doc->error && doc->count ? &doc->blocks[doc->count - 1] : NULL;
+}
+
 /* The table that columns and cells go to: the block added last. */
 static struct gp_show_block *table(struct gp_doc *doc)
 {
-	if (doc->error || !doc->count || doc->blocks[doc->count - 1].type != GP_BLOCK_TABLE)
-		return NULL;
-	return &doc->blocks[doc->count - 1];
+	struct gp_show_block *block = last_block(doc);
+
+	return block && block->type == GP_BLOCK_TABLE ? block : NULL;
+}
+
+static struct gp_doc_column *last_column(struct gp_doc *doc)
+{
+	struct gp_show_block *block = table(doc);
+
+	return block && block->column_count ? &block->columns[block->column_count - 1] : NULL;
+}
+
+void gp_doc_if_empty(struct gp_doc *doc, const char *text)
+{
+	struct gp_show_block *block = table(doc);
+
+	if (!block)
+		return;
+	free(block->if_empty);
+	block->if_empty = copy_title(doc, text);
 }
 
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
@@ -159,30 +277,86 @@ void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 	}
 	block->columns[block->column_count++] = (struct gp_doc_column){
 		.key = copy_string(doc, key),
-		.title = copy_string(doc, title),
+		.title = copy_title(doc, title),
+		.optional = doc->kind == GP_DOC_REPORT,
 	};
+}
+
+void gp_doc_optional(struct gp_doc *doc)
+{
+	struct gp_doc_column *column = last_column(doc);
+
+	if (column)
+		column->optional = true;
+}
+
+void gp_doc_right(struct gp_doc *doc)
+{
+	struct gp_doc_column *column = last_column(doc);
+
+	if (column)
+		column->right = true;
 }
 
 void gp_doc_bars(struct gp_doc *doc)
 {
-	struct gp_show_block *block = table(doc);
+	struct gp_doc_column *column = last_column(doc);
 
-	if (block && block->column_count)
-		block->columns[block->column_count - 1].bars = true;
+	if (column)
+		column->bars = true;
+}
+
+static void add_cell(struct gp_doc *doc, struct gp_show_block *block, struct gp_show_value value)
+{
+	bool known = value.text ? value.len : value.unit > GP_UNIT_TEXT;
+
+	if (block->column_count && known) {
+		struct gp_doc_column *column =
+			&block->columns[block->cell_count % block->column_count];
+
+		column->has_value = true;
+		column->has_text |= value.unit < GP_UNIT_COUNT;
+	}
+	block->cells[block->cell_count++] = copy_value(doc, value);
 }
 
 void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value)
 {
 	struct gp_show_block *block = table(doc);
 
-	if (!block)
-		return;
-	if (gp_array_grow((void **)&block->cells, block->cell_count, &block->cell_capacity,
-			  sizeof(*block->cells))) {
+	if (block && gp_array_grow((void **)&block->cells, block->cell_count, &block->cell_capacity,
+				   sizeof(*block->cells))) {
 		doc->error = -ENOMEM;
-		return;
+		block = NULL;
 	}
-	block->cells[block->cell_count++] = copy_value(doc, value);
+	if (block)
+		add_cell(doc, block, value);
+	else
+		json_decref(value.json);
+}
+
+void gp_doc_cellf(struct gp_doc *doc, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	gp_doc_cell(doc, gp_v_text(text));
+	if (doc && !text)
+		doc->error = -ENOMEM;
+	free(text);
+}
+
+void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour)
+{
+	struct gp_show_block *block = last_block(doc);
+
+	if (block && block->cell_count)
+		block->cells[block->cell_count - 1].colour = colour;
+	else if (block)
+		block->value.colour = colour;
 }
 
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
@@ -205,133 +379,64 @@ void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const
 
 int gp_doc_error(const struct gp_doc *doc)
 {
-	return doc->error;
+	return doc ? doc->error : -ENOMEM;
 }
 
-bool gp_show_block_numeric(const struct gp_show_block *block, size_t column)
+bool gp_show_column_shown(const struct gp_show_block *block, size_t column)
 {
-	bool any = false;
+	const struct gp_doc_column *c = &block->columns[column];
 
-	for (size_t i = column; i < block->cell_count; i += block->column_count) {
-		if (block->cells[i].unit == GP_UNIT_MISSING)
-			continue;
-		if (!gp_value_is_number(&block->cells[i]))
-			return false;
-		any = true;
+	return c->title && (c->has_value || !c->optional);
+}
+
+bool gp_show_column_right(const struct gp_show_block *block, size_t column)
+{
+	const struct gp_doc_column *c = &block->columns[column];
+
+	return c->right || (c->has_value && !c->has_text);
+}
+
+bool gp_show_block_shown(const struct gp_show_block *block)
+{
+	if (block->type == GP_BLOCK_CLOSE)
+		return false;
+	if (block->type != GP_BLOCK_TABLE)
+		return block->title != NULL;
+	if (block->if_empty && !*block->if_empty && !gp_show_block_rows(block))
+		return false;
+	for (size_t c = 0; c < block->column_count; c++) {
+		if (block->columns[c].title)
+			return true;
 	}
-	return any;
+	return false;
 }
 
-static void show_ns(u64 ns, struct gp_buf *out)
+int gp_show_print(const struct gp_doc *doc, FILE *out, enum gp_show_format format)
 {
-	if (ns < 1000)
-		gp_buf_printf(out, "%llu ns", (unsigned long long)ns);
-	else if (ns < 1000000)
-		gp_buf_printf(out, "%.2f µs", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		gp_buf_printf(out, "%.2f ms", (double)ns / 1e6);
-	else
-		gp_buf_printf(out, "%.3f s", (double)ns / 1e9);
-}
+	struct gp_buf page = {0};
+	int error = gp_doc_error(doc);
+	json_t *json;
 
-static void show_bytes(u64 bytes, struct gp_buf *out)
-{
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-	double value = (double)bytes;
-	size_t unit = 0;
-
-	if (bytes < 1024) {
-		gp_buf_printf(out, "%llu B", (unsigned long long)bytes);
-		return;
-	}
-	for (value /= 1024; value >= 1024 && unit + 1 < GP_ARRAY_SIZE(units); value /= 1024)
-		unit++;
-	gp_buf_printf(out, "%.1f %s", value, units[unit]);
-}
-
-void gp_show_value_show(const struct gp_show_value *value, struct gp_buf *out)
-{
-	switch (value->unit) {
-	case GP_UNIT_MISSING:
-		gp_buf_puts(out, "-");
+	if (error)
+		return error;
+	switch (format) {
+	case GP_SHOW_TEXT:
+		return gp_show_text(doc, out, gp_term_colour(out));
+	case GP_SHOW_JSON:
+	case GP_SHOW_JSON_LINE:
+		json = gp_doc_json(doc);
+		error = gp_json_print(out, json, format == GP_SHOW_JSON_LINE);
+		json_decref(json);
+		return error;
+	case GP_SHOW_MARKDOWN:
+		error = gp_doc_markdown(doc, &page);
 		break;
-	case GP_UNIT_TEXT:
-		gp_buf_add(out, value->text, value->len);
-		break;
-	case GP_UNIT_COUNT:
-		gp_buf_printf(out, "%llu", (unsigned long long)value->number);
-		break;
-	case GP_UNIT_HEX:
-		gp_buf_printf(out, "0x%llx", (unsigned long long)value->number);
-		break;
-	case GP_UNIT_NS:
-		show_ns(value->number, out);
-		break;
-	case GP_UNIT_BYTES:
-		show_bytes(value->number, out);
-		break;
-	case GP_UNIT_PERCENT:
-		/* A share that rounds to nothing is still not nothing. */
-		gp_buf_printf(out, value->real > 0 && value->real < 0.1 ? "%.4f %%" : "%.2f %%",
-			      value->real);
-		break;
-	case GP_UNIT_RATE:
-		gp_buf_printf(out, "%.1f /s", value->real);
-		break;
-	case GP_UNIT_REAL:
-		gp_buf_printf(out, "%.3g", value->real);
-		break;
-	case GP_UNIT_BOOL:
-		gp_buf_puts(out, value->number ? _("yes") : _("no"));
+	case GP_SHOW_HTML:
+		error = gp_doc_html(doc, &page);
 		break;
 	}
-}
-
-/* The entity of a character, or NULL. */
-static const char *entity(u32 code, bool quotes)
-{
-	switch (code) {
-	case '&':
-		return "&amp;";
-	case '<':
-		return "&lt;";
-	case '>':
-		return "&gt;";
-	case '"':
-		return quotes ? "&quot;" : NULL;
-	case '\'':
-		return quotes ? "&#39;" : NULL;
-	default:
-		return NULL;
-	}
-}
-
-void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char *markup)
-{
-	for (size_t i = 0; i < len;) {
-		u32 code;
-		size_t step = gp_utf8_next(text + i, len - i, &code);
-		const char *named = step ? entity(code, !markup) : NULL;
-
-		if (!step)
-			gp_buf_puts(out, "�");
-		else if (named)
-			gp_buf_puts(out, named);
-		else if (code < ' ' || (code >= 0x7f && code < 0xa0))
-			gp_buf_puts(out, " ");
-		else if (markup && code < 0x80 && strchr(markup, (int)code))
-			gp_buf_printf(out, "\\%c", (char)code);
-		else
-			gp_buf_add(out, text + i, step);
-		i += step ? step : 1;
-	}
-}
-
-void gp_doc_escape_value(struct gp_buf *out, const struct gp_show_value *value, const char *markup)
-{
-	struct gp_buf text = {0};
-
-	gp_show_value_show(value, &text);
-	gp_doc_escape(out, gp_buf_str(&text), text.len, markup);
-	gp_buf_free(&text);
+	if (!error && (fwrite(gp_buf_str(&page), 1, page.len, out) != page.len || fflush(out)))
+		error = -EIO;
+	gp_buf_free(&page);
+	return error;
 }

@@ -1,117 +1,95 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A report as data: sections of facts, tables, series and notes. An analysis fills one in once;
- * writers turn it into text for a terminal, JSON, Markdown or an HTML page. Values carry their
- * unit, so that JSON has the number (nanoseconds, bytes) and people see "11.23 ms".
+ * A document: facts, tables, lines, notes and curves as data. A command or an analysis fills in
+ * one and prints it with gp_show_print(), as text for a terminal, JSON, Markdown or an HTML page.
  *
- * Keys are for JSON and never translated; titles, labels and notes are. Text handed in is copied.
- * Running out of memory is remembered; the writers report it.
+ * Every part has a key and a title. The key is its name in JSON; NULL leaves the part out of JSON.
+ * The title is what people read; NULL leaves the part out of everything but JSON. Titles, labels,
+ * lines and notes are given in English and translated here. Text is copied.
+ *
+ * Running out of memory is remembered: gp_show_print() and gp_doc_error() report it.
  */
 #ifndef GP_SHOW_DOC_H
 #define GP_SHOW_DOC_H
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/types.h"
+#include "show/value.h"
 
-enum gp_show_unit {
-	GP_UNIT_MISSING, /* "-", null */
-	GP_UNIT_TEXT,
-	GP_UNIT_COUNT,
-	GP_UNIT_HEX,
-	GP_UNIT_NS,
-	GP_UNIT_BYTES,
-	GP_UNIT_PERCENT,
-	GP_UNIT_RATE, /* per second */
-	GP_UNIT_REAL,
-	GP_UNIT_BOOL,
-};
-
-struct gp_show_value {
-	enum gp_show_unit unit;
-	u64 number; /* COUNT, HEX, NS, BYTES, BOOL */
-	double real;
-	const char *text; /* TEXT; `len` bytes */
-	size_t len;
-	const char *code; /* TEXT: what JSON says instead of a translated word; or NULL */
-};
-
-static inline struct gp_show_value gp_v_missing(void)
-{
-	return (struct gp_show_value){0};
-}
-static inline struct gp_show_value gp_v_textn(const char *text, size_t len)
-{
-	return (struct gp_show_value){.unit = GP_UNIT_TEXT, .text = text, .len = len};
-}
-static inline struct gp_show_value gp_v_text(const char *text)
-{
-	return text ? gp_v_textn(text, strlen(text)) : gp_v_missing();
-}
-/* A word of ours: `code` in JSON, `text` (translated) elsewhere. */
-static inline struct gp_show_value gp_v_word(const char *code, const char *text)
-{
-	struct gp_show_value value = gp_v_text(text);
-
-	value.code = code;
-	return value;
-}
-static inline struct gp_show_value gp_v_number(enum gp_show_unit unit, u64 number)
-{
-	return (struct gp_show_value){.unit = unit, .number = number};
-}
-static inline struct gp_show_value gp_v_count(u64 number)
-{
-	return gp_v_number(GP_UNIT_COUNT, number);
-}
-static inline struct gp_show_value gp_v_ns(u64 number)
-{
-	return gp_v_number(GP_UNIT_NS, number);
-}
-static inline struct gp_show_value gp_v_real(enum gp_show_unit unit, double real)
-{
-	return (struct gp_show_value){.unit = unit, .real = real};
-}
-static inline struct gp_show_value gp_v_if(bool known, struct gp_show_value value)
-{
-	return known ? value : gp_v_missing();
-}
+#define GP_DOC_DEPTH 8 /* gp_doc_open() inside gp_doc_open() */
 
 struct gp_doc;
 
-/* `report` names it in JSON ("compare"). NULL without memory. */
-struct gp_doc *gp_doc_new(const char *report, const char *title);
+/* A report: {"report": NAME, sections...}. NULL without memory, as the next two. */
+struct gp_doc *gp_doc_new(const char *name, const char *title);
+/* The answer of a command: one JSON object without a wrapper. */
+struct gp_doc *gp_doc_new_answer(void);
+/* An answer that is a JSON array: of rows of tables, or of objects (gp_doc_open(doc, NULL, ..)). */
+struct gp_doc *gp_doc_new_list(void);
 void gp_doc_free(struct gp_doc *doc);
-/* What follows, up to the next section, is its. The first comes before anything else. */
+
+/* Parts up to the next section belong to this one: an object of the outermost level. */
 void gp_doc_section(struct gp_doc *doc, const char *key, const char *title);
+/*
+ * Parts up to gp_doc_close() are members of the object `key`. Without a key they are members of
+ * the enclosing object; in a list they are its next element.
+ */
+void gp_doc_open(struct gp_doc *doc, const char *key, const char *title);
+/* An array: tables add their rows, facts their value, gp_doc_open() an object. */
+void gp_doc_open_list(struct gp_doc *doc, const char *key, const char *title);
+void gp_doc_close(struct gp_doc *doc);
+
+/* "label: value"; values of facts that follow each other are aligned. */
 void gp_doc_fact(struct gp_doc *doc, const char *key, const char *label,
 		 struct gp_show_value value);
-/* A sentence. */
+void gp_doc_factf(struct gp_doc *doc, const char *key, const char *label, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* A line of text, not in JSON. */
+void gp_doc_line(struct gp_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A sentence; in JSON an element of "notes" of the enclosing object. */
 void gp_doc_note(struct gp_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A table: its columns, then cells row by row. `title` may be NULL. */
+
+/* A table: its columns, then its cells row by row. A last row that is not full is dropped. */
 void gp_doc_table(struct gp_doc *doc, const char *key, const char *title);
+/* Said instead of a table without rows; "": nothing. Default: "none" in a report, else the titles.
+ */
+void gp_doc_if_empty(struct gp_doc *doc, const char *text);
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title);
-/* The page draws the column added last as bars. */
+/* Of the column added last: left out when no row has a value (always so in a report) .. */
+void gp_doc_optional(struct gp_doc *doc);
+/* .. aligned right; the default if all its values are numbers .. */
+void gp_doc_right(struct gp_doc *doc);
+/* .. drawn as bars on the HTML page. */
 void gp_doc_bars(struct gp_doc *doc);
 void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value);
-/* A curve: `count` values, the first at `start`, `step` apart, both nanoseconds. */
+void gp_doc_cellf(struct gp_doc *doc, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Colours the cell, fact or line added last, where the output has colours. */
+void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour);
+
+/* A curve: `count` values, the first at `start`, `step` apart, both in nanoseconds. */
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step);
 
-/* 0, or -ENOMEM if any call above ran out of memory. */
+/* 0; -ENOMEM if any call above ran out of memory, -E2BIG if it nested too deep. */
 int gp_doc_error(const struct gp_doc *doc);
 
-/* How people see a value. */
-void gp_show_value_show(const struct gp_show_value *value, struct gp_buf *out);
+enum gp_show_format {
+	GP_SHOW_TEXT, /* with colour if the stream is a terminal that shows it */
+	GP_SHOW_JSON,
+	GP_SHOW_JSON_LINE, /* on one line, for streams of answers */
+	GP_SHOW_MARKDOWN,
+	GP_SHOW_HTML, /* one page with everything in it: no script, no other file, light and dark */
+};
 
-/* The writers; 0, -ENOMEM, or -EIO when the stream failed. */
-int gp_doc_print(const struct gp_doc *doc, FILE *out, bool colour);
+/* 0, the document's error, or -EIO if the stream failed. doc may be NULL (out of memory). */
+int gp_show_print(const struct gp_doc *doc, FILE *out, enum gp_show_format format);
+
+/* The same in memory: a new reference, or NULL without memory; 0 or an error. */
 json_t *gp_doc_json(const struct gp_doc *doc);
 int gp_doc_markdown(const struct gp_doc *doc, struct gp_buf *out);
-/* One page with everything in it: no script, no other file, light and dark. */
 int gp_doc_html(const struct gp_doc *doc, struct gp_buf *out);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A report as one HTML page: styles inside, pictures as inline SVG, no script and nothing loaded
+ * A document as one HTML page: styles inside, pictures as inline SVG, no script and nothing loaded
  * from elsewhere, so that it opens from a mail or without a network. It follows the reader's light
- * or dark setting. Every text is escaped, and the page's policy forbids scripts on top of that.
+ * or dark setting. Every text is escaped, and the page's policy also forbids scripts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,19 +41,14 @@ static const char style[] =
 	".s{text-anchor:start}.m{text-anchor:middle}.e{text-anchor:end}\n"
 	"</style></head><body>\n";
 
-static void put(struct gp_buf *out, const char *text, size_t len)
-{
-	gp_doc_escape(out, text, len, NULL);
-}
-
 static void put_string(struct gp_buf *out, const char *text)
 {
-	put(out, text, strlen(text));
+	gp_show_escape(out, text, strlen(text), NULL);
 }
 
 static void put_value(struct gp_buf *out, const struct gp_show_value *value)
 {
-	gp_doc_escape_value(out, value, NULL);
+	gp_show_escape_value(out, value, NULL);
 }
 
 static double amount(const struct gp_show_value *value)
@@ -88,7 +83,7 @@ static double column_most(const struct gp_show_block *block, size_t column)
 
 /* What is the same for every row of a column. */
 struct look {
-	bool numeric;
+	bool shown, numeric;
 	double most; /* of bars; 0 = none are drawn */
 };
 
@@ -105,6 +100,8 @@ static void put_row(struct gp_buf *out, const struct gp_show_block *block, const
 	for (size_t c = 0; c < block->column_count; c++) {
 		const struct gp_show_value *value = &block->cells[row * block->column_count + c];
 
+		if (!looks[c].shown)
+			continue;
 		gp_buf_puts(out, looks[c].numeric  ? "<td class=\"n\">"
 				 : is_short(value) ? "<td class=\"w\">"
 						   : "<td>");
@@ -128,7 +125,8 @@ static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 		return;
 	}
 	for (size_t c = 0; c < block->column_count; c++) {
-		looks[c].numeric = gp_show_block_numeric(block, c);
+		looks[c].shown = gp_show_column_shown(block, c);
+		looks[c].numeric = gp_show_column_right(block, c);
 		looks[c].most = block->columns[c].bars ? column_most(block, c) : 0;
 	}
 	gp_buf_puts(out, "<table>");
@@ -139,12 +137,14 @@ static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 	}
 	gp_buf_puts(out, "<thead><tr>");
 	for (size_t c = 0; c < block->column_count; c++) {
+		if (!looks[c].shown)
+			continue;
 		gp_buf_puts(out, looks[c].numeric ? "<th class=\"n\">" : "<th>");
 		put_string(out, block->columns[c].title);
 		gp_buf_puts(out, "</th>");
 	}
 	gp_buf_puts(out, "</tr></thead><tbody>\n");
-	for (size_t r = 0; r < gp_block_rows(block); r++)
+	for (size_t r = 0; r < gp_show_block_rows(block); r++)
 		put_row(out, block, looks, r);
 	gp_buf_puts(out, "</tbody></table>\n");
 	free(looks);
@@ -243,6 +243,8 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 {
 	switch (block->type) {
 	case GP_BLOCK_SECTION:
+	case GP_BLOCK_OPEN:
+	case GP_BLOCK_LIST:
 		gp_buf_puts(out, "<h2>");
 		put_string(out, block->title);
 		gp_buf_puts(out, "</h2>\n");
@@ -254,6 +256,7 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 		put_value(out, &block->value);
 		gp_buf_puts(out, "</dd>\n");
 		break;
+	case GP_BLOCK_LINE:
 	case GP_BLOCK_NOTE:
 		gp_buf_puts(out, "<p>");
 		put_string(out, block->title);
@@ -265,6 +268,8 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 	case GP_BLOCK_SERIES:
 		put_series(out, block);
 		break;
+	case GP_BLOCK_CLOSE:
+		break;
 	}
 }
 
@@ -275,14 +280,18 @@ int gp_doc_html(const struct gp_doc *doc, struct gp_buf *out)
 	if (doc->error)
 		return doc->error;
 	gp_buf_puts(out, head);
-	put_string(out, doc->title);
+	put_string(out, doc->title ? doc->title : "gpreempt");
 	gp_buf_puts(out, style);
-	gp_buf_puts(out, "<h1>");
-	put_string(out, doc->title);
-	gp_buf_puts(out, "</h1>\n");
+	if (doc->title) {
+		gp_buf_puts(out, "<h1>");
+		put_string(out, doc->title);
+		gp_buf_puts(out, "</h1>\n");
+	}
 	for (size_t i = 0; i < doc->count; i++) {
 		bool fact = doc->blocks[i].type == GP_BLOCK_FACT;
 
+		if (!gp_show_block_shown(&doc->blocks[i]))
+			continue;
 		if (fact != facts)
 			gp_buf_puts(out, fact ? "<dl>\n" : "</dl>\n");
 		facts = fact;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of a report, for its writers. */
+/* The inside of a document, for its writers. */
 #ifndef GP_SHOW_PARTS_H
 #define GP_SHOW_PARTS_H
 
@@ -7,7 +7,11 @@
 
 enum gp_show_block_type {
 	GP_BLOCK_SECTION,
+	GP_BLOCK_OPEN,
+	GP_BLOCK_LIST,
+	GP_BLOCK_CLOSE,
 	GP_BLOCK_FACT,
+	GP_BLOCK_LINE,
 	GP_BLOCK_NOTE,
 	GP_BLOCK_TABLE,
 	GP_BLOCK_SERIES
@@ -15,49 +19,60 @@ enum gp_show_block_type {
 
 struct gp_doc_column {
 	char *key, *title;
-	bool bars;
+	bool bars, optional, right;
+	bool has_value, has_text; /* of its cells: any is known, any known one is not a number */
 };
 
 struct gp_show_block {
 	enum gp_show_block_type type;
-	char *key, *title;          /* a note's text is its title */
-	struct gp_show_value value; /* FACT */
+	char *key, *title;          /* the text of a line or note is its title */
+	struct gp_show_value value; /* FACT; of a LINE the colour */
 	struct gp_doc_column *columns;
 	size_t column_count, column_capacity;
 	struct gp_show_value *cells;
 	size_t cell_count, cell_capacity;
+	char *if_empty;
 	u64 *values; /* SERIES */
 	size_t value_count;
 	u64 start, step;
 };
 
+enum gp_doc_kind { GP_DOC_REPORT, GP_DOC_ANSWER, GP_DOC_LIST };
+
 struct gp_doc {
-	char *report, *title;
+	enum gp_doc_kind kind;
+	char *name, *title; /* of a report; else NULL */
 	struct gp_show_block *blocks;
-	size_t count, capacity;
+	size_t count, capacity, depth;
 	int error;
 };
 
-/* Rows of a table; a last row that is not full is none. */
-static inline size_t gp_block_rows(const struct gp_show_block *block)
+static inline size_t gp_show_block_rows(const struct gp_show_block *block)
 {
 	return block->column_count ? block->cell_count / block->column_count : 0;
 }
 
-/* Numbers stand right. */
-static inline bool gp_value_is_number(const struct gp_show_value *value)
+/* A heading: SECTION, OPEN or LIST. */
+static inline bool gp_show_block_heads(const struct gp_show_block *block)
 {
-	return value->unit > GP_UNIT_TEXT && value->unit != GP_UNIT_BOOL;
+	return block->type <= GP_BLOCK_LIST;
 }
+
+/* Whether people see the block at all. */
+bool gp_show_block_shown(const struct gp_show_block *block);
+/* Whether people see this column of a table. */
+bool gp_show_column_shown(const struct gp_show_block *block, size_t column);
+/* Whether it is aligned right. */
+bool gp_show_column_right(const struct gp_show_block *block, size_t column);
 
 /*
  * One line, with nothing in it that HTML, also that inside Markdown, would act on. `markup`: these
  * characters get a backslash; NULL: quotes, which may end an attribute, are escaped instead.
  */
-void gp_doc_escape(struct gp_buf *out, const char *text, size_t len, const char *markup);
-void gp_doc_escape_value(struct gp_buf *out, const struct gp_show_value *value, const char *markup);
+void gp_show_escape(struct gp_buf *out, const char *text, size_t len, const char *markup);
+void gp_show_escape_value(struct gp_buf *out, const struct gp_show_value *value,
+			  const char *markup);
 
-/* A column of numbers: every known cell is one. */
-bool gp_show_block_numeric(const struct gp_show_block *block, size_t column);
+int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour);
 
 #endif

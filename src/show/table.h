@@ -10,10 +10,9 @@
 #include <stdio.h>
 
 #include "base/types.h"
+#include "show/value.h"
 
 enum gp_align { GP_LEFT, GP_RIGHT };
-
-enum gp_show_colour { GP_PLAIN, GP_BOLD, GP_DIM, GP_RED, GP_GREEN, GP_YELLOW, GP_REVERSE };
 
 struct gp_table;
 

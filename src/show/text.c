@@ -1,234 +1,177 @@
 // SPDX-License-Identifier: MIT
-/* A report on a terminal, and as JSON. */
+/* A document on a terminal. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/i18n.h"
-#include "show/table.h"
 #include "base/utf8.h"
 #include "show/parts.h"
+#include "show/table.h"
 
-/* A copy that cannot drive a terminal. */
-static char *safe(const char *text, size_t len)
+struct writer {
+	FILE *out;
+	bool colour;
+};
+
+/* Text that cannot drive a terminal. */
+static void put_safe(const struct writer *writer, const char *text, enum gp_show_colour colour)
 {
-	char *out = strndup(text, len);
+	char *shown = strdup(text);
 
-	if (out)
-		gp_text_make_safe(out);
-	return out;
-}
-
-static void put_heading(FILE *out, const char *text, bool colour)
-{
-	char *shown = safe(text, strlen(text));
-
-	if (colour)
-		fprintf(out, "%s%s%s\n", gp_show_colour_code(GP_BOLD), shown ? shown : "",
+	if (shown)
+		gp_text_make_safe(shown);
+	if (writer->colour && colour)
+		fprintf(writer->out, "%s%s%s", gp_show_colour_code(colour), shown ? shown : "",
 			gp_show_colour_code(GP_PLAIN));
 	else
-		fprintf(out, "%s\n", shown ? shown : "");
+		fputs(shown ? shown : "", writer->out);
 	free(shown);
 }
 
-static int put_table(const struct gp_show_block *block, FILE *out, bool colour)
+static void put_line(const struct writer *writer, const char *text, enum gp_show_colour colour)
 {
-	struct gp_table *table = gp_table_new();
+	put_safe(writer, text, colour);
+	fputc('\n', writer->out);
+}
+
+static void put_cell(struct gp_table *table, const struct gp_show_value *value)
+{
+	struct gp_buf text = {0};
+
+	gp_show_value_text(value, &text);
+	gp_table_cell(table, gp_buf_str(&text));
+	gp_table_paint(table, value->colour);
+	gp_buf_free(&text);
+}
+
+static int put_table(const struct writer *writer, const struct gp_doc *doc,
+		     const struct gp_show_block *block)
+{
+	const char *if_empty = block->if_empty              ? block->if_empty
+			       : doc->kind == GP_DOC_REPORT ? _("none")
+							    : NULL;
+	size_t rows = gp_show_block_rows(block);
+	struct gp_table *table;
 	int error;
 
-	if (!table)
-		return -ENOMEM;
-	if (!gp_block_rows(block)) {
-		gp_table_free(table);
-		fprintf(out, "%s\n", _("none"));
+	if (block->title)
+		put_line(writer, block->title, GP_PLAIN);
+	if (!rows && if_empty) {
+		put_line(writer, if_empty, GP_PLAIN);
 		return 0;
 	}
+	table = gp_table_new();
 	for (size_t c = 0; c < block->column_count; c++) {
-		gp_table_column(table, block->columns[c].title,
-				gp_show_block_numeric(block, c) ? GP_RIGHT : GP_LEFT);
-		gp_table_optional(table);
+		if (gp_show_column_shown(block, c))
+			gp_table_column(table, block->columns[c].title,
+					gp_show_column_right(block, c) ? GP_RIGHT : GP_LEFT);
 	}
-	for (size_t i = 0; i < gp_block_rows(block) * block->column_count; i++) {
-		struct gp_buf text = {0};
-
-		if (block->cells[i].unit == GP_UNIT_MISSING) {
-			gp_table_missing(table);
-			continue;
-		}
-		gp_show_value_show(&block->cells[i], &text);
-		gp_table_cell(table, gp_buf_str(&text));
-		gp_buf_free(&text);
+	for (size_t i = 0; i < rows * block->column_count; i++) {
+		if (gp_show_column_shown(block, i % block->column_count))
+			put_cell(table, &block->cells[i]);
 	}
-	error = gp_table_print(table, out, colour);
+	error = gp_table_print(table, writer->out, writer->colour);
 	gp_table_free(table);
 	return error;
 }
 
-/* Facts that follow each other line up. */
-static size_t put_facts(const struct gp_doc *doc, size_t from, FILE *out)
+/* Facts that follow each other line up. Returns the first block after them. */
+static size_t put_facts(const struct writer *writer, const struct gp_doc *doc, size_t from)
 {
 	size_t width = 0, end = from;
 
-	for (; end < doc->count && doc->blocks[end].type == GP_BLOCK_FACT; end++) {
-		size_t cells = gp_show_text_width(doc->blocks[end].title);
+	for (; end < doc->count &&
+	       (doc->blocks[end].type == GP_BLOCK_FACT || !gp_show_block_shown(&doc->blocks[end]));
+	     end++) {
+		const char *label = doc->blocks[end].title;
+		size_t cells = label ? gp_show_text_width(label) : 0;
 
 		width = cells > width ? cells : width;
 	}
 	for (size_t i = from; i < end; i++) {
 		const struct gp_show_block *block = &doc->blocks[i];
 		struct gp_buf text = {0};
-		char *shown;
 
-		gp_show_value_show(&block->value, &text);
-		shown = safe(gp_buf_str(&text), text.len);
-		fprintf(out, "%s:%*s %s\n", block->title,
-			(int)(width - gp_show_text_width(block->title)), "", shown ? shown : "");
-		free(shown);
+		if (!gp_show_block_shown(block))
+			continue;
+		gp_show_value_text(&block->value, &text);
+		put_safe(writer, block->title, GP_PLAIN);
+		fprintf(writer->out, ":%*s ", (int)(width - gp_show_text_width(block->title)), "");
+		put_line(writer, gp_buf_str(&text), block->value.colour);
 		gp_buf_free(&text);
 	}
 	return end;
 }
 
 /* A curve in one line of block characters. */
-static void put_series(const struct gp_show_block *block, FILE *out)
+static void put_series(const struct writer *writer, const struct gp_show_block *block)
 {
 	static const char *const marks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	u64 most = 0;
 
 	for (size_t i = 0; i < block->value_count; i++)
 		most = block->values[i] > most ? block->values[i] : most;
-	fprintf(out, "%s |", block->title);
+	put_safe(writer, block->title, GP_PLAIN);
+	fputs(" |", writer->out);
 	for (size_t i = 0; i < block->value_count; i++) {
 		u64 value = block->values[i];
 
-		fputs(marks[value ? 1 + (size_t)((double)value / (double)most * 7) : 0], out);
+		fputs(marks[value ? 1 + (size_t)((double)value / (double)most * 7) : 0],
+		      writer->out);
 	}
-	fprintf(out, "| %llu\n", (unsigned long long)most);
+	fprintf(writer->out, "| %llu\n", (unsigned long long)most);
 }
 
-int gp_doc_print(const struct gp_doc *doc, FILE *out, bool colour)
+static int put_block(const struct writer *writer, const struct gp_doc *doc,
+		     const struct gp_show_block *block)
 {
-	enum gp_show_block_type before = GP_BLOCK_SECTION;
+	switch (block->type) {
+	case GP_BLOCK_TABLE:
+		return put_table(writer, doc, block);
+	case GP_BLOCK_SERIES:
+		put_series(writer, block);
+		return 0;
+	case GP_BLOCK_NOTE:
+		fputs("- ", writer->out);
+		put_line(writer, block->title, GP_PLAIN);
+		return 0;
+	case GP_BLOCK_LINE:
+		put_line(writer, block->title, block->value.colour);
+		return 0;
+	default:
+		put_line(writer, block->title, GP_BOLD);
+		return 0;
+	}
+}
+
+int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour)
+{
+	const struct writer writer = {out, colour};
+	const struct gp_show_block *before = NULL;
 	int error = doc->error;
 
-	if (!error)
-		put_heading(out, doc->title, colour);
+	if (!error && doc->title)
+		put_line(&writer, doc->title, GP_BOLD);
 	for (size_t i = 0; i < doc->count && !error;) {
 		const struct gp_show_block *block = &doc->blocks[i];
+		bool heads = gp_show_block_heads(block);
 
-		if (block->type == GP_BLOCK_SECTION || before == GP_BLOCK_TABLE ||
-		    (block->type == GP_BLOCK_TABLE && before != GP_BLOCK_SECTION))
+		if (!gp_show_block_shown(block)) {
+			i++;
+			continue;
+		}
+		/* Headings and tables stand apart; a heading is followed by what it heads. */
+		if (before ? heads || before->type == GP_BLOCK_TABLE ||
+				     (block->type == GP_BLOCK_TABLE && !gp_show_block_heads(before))
+			   : heads && doc->title)
 			fputc('\n', out);
-		before = block->type;
+		before = block;
+		if (block->type == GP_BLOCK_FACT) {
+			i = put_facts(&writer, doc, i);
+			continue;
+		}
+		error = put_block(&writer, doc, block);
 		i++;
-		switch (block->type) {
-		case GP_BLOCK_SECTION:
-			put_heading(out, block->title, colour);
-			break;
-		case GP_BLOCK_FACT:
-			i = put_facts(doc, i - 1, out);
-			break;
-		case GP_BLOCK_NOTE: {
-			char *shown = safe(block->title, strlen(block->title));
-
-			fprintf(out, "- %s\n", shown ? shown : "");
-			free(shown);
-			break;
-		}
-		case GP_BLOCK_TABLE:
-			if (block->title)
-				put_heading(out, block->title, false);
-			error = put_table(block, out, colour);
-			break;
-		case GP_BLOCK_SERIES:
-			put_series(block, out);
-			break;
-		}
 	}
 	return error ? error : ferror(out) ? -EIO : 0;
-}
-
-static json_t *value_json(const struct gp_show_value *value)
-{
-	switch (value->unit) {
-	case GP_UNIT_TEXT:
-		return value->code ? gp_json_str(value->code)
-				   : gp_json_text(value->text, value->len);
-	case GP_UNIT_COUNT:
-	case GP_UNIT_NS:
-	case GP_UNIT_BYTES:
-		return gp_json_u64_if(true, value->number);
-	case GP_UNIT_HEX:
-		return gp_json_hex(value->number);
-	case GP_UNIT_PERCENT:
-	case GP_UNIT_RATE:
-	case GP_UNIT_REAL:
-		return json_real(value->real);
-	case GP_UNIT_BOOL:
-		return json_boolean(value->number);
-	case GP_UNIT_MISSING:
-		break;
-	}
-	return json_null();
-}
-
-static json_t *table_json(const struct gp_show_block *block)
-{
-	json_t *rows = json_array();
-
-	for (size_t r = 0; r < gp_block_rows(block); r++) {
-		json_t *row = json_object();
-
-		for (size_t c = 0; c < block->column_count; c++)
-			json_object_set_new(row, block->columns[c].key,
-					    value_json(&block->cells[r * block->column_count + c]));
-		json_array_append_new(rows, row);
-	}
-	return rows;
-}
-
-static json_t *series_json(const struct gp_show_block *block)
-{
-	json_t *values = json_array();
-
-	for (size_t i = 0; i < block->value_count; i++)
-		json_array_append_new(values, gp_json_u64_if(true, block->values[i]));
-	return json_pack("{s:o, s:o, s:o}", "start_ns", gp_json_u64_if(true, block->start),
-			 "step_ns", gp_json_u64_if(true, block->step), "values", values);
-}
-
-json_t *gp_doc_json(const struct gp_doc *doc)
-{
-	json_t *top = json_object(), *section = top;
-
-	if (doc->error || !top) {
-		json_decref(top);
-		return NULL;
-	}
-	json_object_set_new(top, "report", gp_json_str(doc->report));
-	for (size_t i = 0; i < doc->count; i++) {
-		const struct gp_show_block *block = &doc->blocks[i];
-
-		switch (block->type) {
-		case GP_BLOCK_SECTION:
-			section = json_object();
-			json_object_set_new(top, block->key, section);
-			break;
-		case GP_BLOCK_FACT:
-			json_object_set_new(section, block->key, value_json(&block->value));
-			break;
-		case GP_BLOCK_NOTE:
-			if (!json_object_get(section, "notes"))
-				json_object_set_new(section, "notes", json_array());
-			json_array_append_new(json_object_get(section, "notes"),
-					      gp_json_str(block->title));
-			break;
-		case GP_BLOCK_TABLE:
-			json_object_set_new(section, block->key, table_json(block));
-			break;
-		case GP_BLOCK_SERIES:
-			json_object_set_new(section, block->key, series_json(block));
-			break;
-		}
-	}
-	return top;
 }

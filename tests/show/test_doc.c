@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The writers: one report as text, JSON, Markdown and HTML, with names that try to break out. */
+/* One report as text, JSON, Markdown and HTML, with names that try to break out of each. */
 #include "testlib.h"
 #include "show/doc.h"
 
@@ -39,7 +39,7 @@ static char *printed(const struct gp_doc *doc)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	assert_int_equal(gp_doc_print(doc, out, false), 0);
+	assert_int_equal(gp_show_print(doc, out, GP_SHOW_TEXT), 0);
 	fclose(out);
 	return text;
 }
@@ -149,7 +149,7 @@ static void values_are_shown_in_units_of_their_size(void **state)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(cases); i++) {
 		struct gp_buf out = {0};
 
-		gp_show_value_show(&cases[i].value, &out);
+		gp_show_value_text(&cases[i].value, &out);
 		assert_string_equal(gp_buf_str(&out), cases[i].shown);
 		gp_buf_free(&out);
 	}

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "show/term.h"
-
 void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_cli_command *command)
 {
 	memset(cli, 0, sizeof(*cli));
@@ -140,17 +138,8 @@ int gp_cli_report_print(struct gp_cli_report_cli *cli, const struct gp_doc *doc)
 	}
 	if (error)
 		return error;
-	if (cli->json) {
-		json_t *json = gp_doc_json(doc);
-
-		error = json ? gp_json_print(stdout, json, false) : -ENOMEM;
-		json_decref(json);
-	} else if (cli->markdown) {
-		error = gp_doc_markdown(doc, &text);
-		fwrite(gp_buf_str(&text), 1, text.len, stdout);
-	} else {
-		error = gp_doc_print(doc, stdout, gp_term_colour(stdout));
-	}
-	gp_buf_free(&text);
-	return error;
+	return gp_show_print(doc, stdout,
+			     cli->json       ? GP_SHOW_JSON
+			     : cli->markdown ? GP_SHOW_MARKDOWN
+					     : GP_SHOW_TEXT);
 }

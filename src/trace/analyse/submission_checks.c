@@ -34,7 +34,7 @@ static u64 evidence(const struct gp_trace_submission *s, enum gp_trace_layer lay
 		calls += gp_trace_use_calls(use);
 		gp_buf_printf(out, "%s%s %llu x, ", out->len ? "; " : "", name->text,
 			      (unsigned long long)gp_trace_use_calls(use));
-		gp_show_value_show(&total, out);
+		gp_show_value_text(&total, out);
 	}
 	return calls;
 }
@@ -107,7 +107,7 @@ static void check_kernels(const struct gp_trace_submission *s, struct gp_doc *do
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
 			kernels += gp_trace_use_calls(&s->uses[i]);
 	gp_buf_printf(&text, _("kernels: %llu, "), (unsigned long long)kernels);
-	gp_show_value_show(&shown, &text);
+	gp_show_value_text(&shown, &text);
 	put(doc, "kernels", _("kernels ran on the GPU"), kernels ? VERDICT_YES : VERDICT_ABSENT,
 	    kernels ? &text : NULL);
 	gp_buf_free(&text);
@@ -127,9 +127,9 @@ static void check_copies(const struct gp_trace_submission *s, struct gp_doc *doc
 	a = gp_v_ns(calls);
 	if (calls && engines) {
 		gp_buf_puts(&text, "hipMemcpy* ");
-		gp_show_value_show(&a, &text);
+		gp_show_value_text(&a, &text);
 		gp_buf_puts(&text, _("; engines busy "));
-		gp_show_value_show(&b, &text);
+		gp_show_value_text(&b, &text);
 	}
 	put(doc, "transfer",
 	    _("the time in hipMemcpy is transfer (engines busy at least half of it)"),

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/* Documents of commands: JSON without a wrapper, parts for people only or for JSON only. */
+#include <errno.h>
+
+#include "show/doc.h"
+#include "show/parts.h"
+#include "testlib.h"
+
+static char *printed(const struct gp_doc *doc, enum gp_show_format format)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_int_equal(gp_show_print(doc, out, format), 0);
+	fclose(out);
+	return text;
+}
+
+static void expect(struct gp_doc *doc, enum gp_show_format format, const char *wanted)
+{
+	char *text = printed(doc, format);
+
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+/* Expects the text and the JSON, and frees the document. */
+static void expect_both(struct gp_doc *doc, const char *text, const char *json)
+{
+	expect(doc, GP_SHOW_TEXT, text);
+	expect(doc, GP_SHOW_JSON_LINE, json);
+	gp_doc_free(doc);
+}
+
+static void an_answer_is_one_object_in_the_order_of_its_parts(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_fact(doc, "pid", "Process", gp_v_count(4711));
+	gp_doc_fact(doc, "name", "Name", gp_v_missing());
+	gp_doc_table(doc, "queues", NULL);
+	gp_doc_column(doc, "ring", "RING");
+	gp_doc_column(doc, "size", "SIZE");
+	gp_doc_cell(doc, gp_v_hex(0x7f00));
+	gp_doc_cell(doc, gp_v_bytes(2048));
+	gp_doc_fact(doc, "last", "Last", gp_v_bool(true));
+	expect(doc, GP_SHOW_JSON,
+	       "{\n  \"pid\": 4711,\n  \"name\": null,\n  \"queues\": [\n    {\n"
+	       "      \"ring\": \"0x7f00\",\n      \"size\": 2048\n    }\n  ],\n"
+	       "  \"last\": true\n}\n");
+	expect_both(doc,
+		    "Process: 4711\nName:    -\n\n  RING     SIZE\n0x7f00  2.0 KiB\n\nLast: yes\n",
+		    "{\"pid\":4711,\"name\":null,\"queues\":[{\"ring\":\"0x7f00\",\"size\":2048}],"
+		    "\"last\":true}\n");
+}
+
+static void without_a_key_for_people_without_a_title_for_json(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_fact(doc, NULL, "Shown", gp_v_text("here"));
+	gp_doc_fact(doc, "hidden", NULL, gp_v_count(1));
+	gp_doc_fact(doc, NULL, "Also shown", gp_v_text("there"));
+	gp_doc_line(doc, "%d lines of text", 1);
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "a", "A");
+	gp_doc_column(doc, NULL, "B");
+	gp_doc_column(doc, "c", NULL);
+	gp_doc_cell(doc, gp_v_count(1));
+	gp_doc_cell(doc, gp_v_count(2));
+	gp_doc_cell(doc, gp_v_json(json_pack("[i, i]", 3, 4)));
+	gp_doc_table(doc, "only_json", NULL);
+	gp_doc_column(doc, "x", NULL);
+	gp_doc_cell(doc, gp_v_text("x"));
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_column(doc, "x", "ONLY TEXT");
+	gp_doc_cell(doc, gp_v_text("x"));
+	expect_both(
+		doc,
+		"Shown:      here\nAlso shown: there\n1 lines of text\n\nA  B\n1  2\n\n"
+		"ONLY TEXT\nx\n",
+		"{\"hidden\":1,\"rows\":[{\"a\":1,\"c\":[3,4]}],\"only_json\":[{\"x\":\"x\"}]}\n");
+}
+
+static void objects_nest_and_lists_hold_rows_values_and_objects(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_open(doc, "outer", "Outer");
+	gp_doc_fact(doc, "a", "A", gp_v_count(1));
+	gp_doc_open(doc, "inner", NULL);
+	gp_doc_fact(doc, "b", "B", gp_v_count(2));
+	gp_doc_note(doc, "a note");
+	gp_doc_close(doc);
+	gp_doc_fact(doc, "c", "C", gp_v_count(3));
+	gp_doc_close(doc);
+	gp_doc_open(doc, NULL, "Heading");
+	gp_doc_fact(doc, "d", "D", gp_v_count(4));
+	gp_doc_close(doc);
+	gp_doc_open_list(doc, "list", NULL);
+	gp_doc_fact(doc, "", NULL, gp_v_count(5));
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "e", NULL, gp_v_count(6));
+	gp_doc_close(doc);
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_column(doc, "f", NULL);
+	gp_doc_cell(doc, gp_v_count(7));
+	gp_doc_note(doc, "not in an array");
+	gp_doc_close(doc);
+	gp_doc_close(doc); /* one too many */
+	gp_doc_fact(doc, "g", NULL, gp_v_count(8));
+	expect_both(doc, "Outer\nA: 1\nB: 2\n- a note\nC: 3\n\nHeading\nD: 4\n- not in an array\n",
+		    "{\"outer\":{\"a\":1,\"inner\":{\"b\":2,\"notes\":[\"a note\"]},\"c\":3},"
+		    "\"d\":4,\"list\":[5,{\"e\":6},{\"f\":7}],\"g\":8}\n");
+}
+
+static void a_list_is_an_array_of_its_rows(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_list();
+
+	(void)state;
+	expect(doc, GP_SHOW_JSON_LINE, "[]\n");
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_cell(doc, gp_v_count(1));
+	gp_doc_cell(doc, gp_v_count(2));
+	expect_both(doc, "PID\n  1\n  2\n", "[{\"pid\":1},{\"pid\":2}]\n");
+}
+
+static void absent_is_not_in_json_and_missing_is_null(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_fact(doc, "a", "A", gp_v_absent());
+	gp_doc_fact(doc, "b", "B", gp_v_if(false, gp_v_count(1)));
+	gp_doc_fact(doc, "c", "C", gp_v_text_or_missing(""));
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "d", "D");
+	gp_doc_column(doc, "e", "E");
+	gp_doc_cell(doc, gp_v_absent());
+	gp_doc_cell(doc, gp_v_missing());
+	expect_both(doc, "A: -\nB: -\nC: -\n\nD  E\n-  -\n",
+		    "{\"b\":null,\"c\":null,\"rows\":[{\"e\":null}]}\n");
+}
+
+static void another_text_for_people_keeps_the_json(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_fact(doc, "id", "GPU", gp_v_as(gp_v_count(0x1a2b), "1a2b"));
+	gp_doc_fact(doc, "word", "Word", gp_v_as(gp_v_text("raw"), "pretty"));
+	gp_doc_fact(doc, "none", "None", gp_v_as(gp_v_missing(), "not checked"));
+	gp_doc_factf(doc, "version", "Version", "%d.%d", 1, 2);
+	expect_both(doc, "GPU:     1a2b\nWord:    pretty\nNone:    not checked\nVersion: 1.2\n",
+		    "{\"id\":6699,\"word\":\"raw\",\"none\":null,\"version\":\"1.2\"}\n");
+}
+
+static void optional_columns_need_a_value_and_numbers_stand_right(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_table(doc, "rows", "Title");
+	gp_doc_column(doc, "a", "AAAA");
+	gp_doc_column(doc, "b", "BBBB");
+	gp_doc_optional(doc);
+	gp_doc_column(doc, "c", "CCCC");
+	gp_doc_column(doc, "d", "DDDD");
+	gp_doc_right(doc);
+	gp_doc_cell(doc, gp_v_count(1));
+	gp_doc_cell(doc, gp_v_missing());
+	gp_doc_cell(doc, gp_v_missing());
+	gp_doc_cellf(doc, "%s", "x");
+	expect_both(doc, "Title\nAAAA  CCCC  DDDD\n   1  -        x\n",
+		    "{\"rows\":[{\"a\":1,\"b\":null,\"c\":null,\"d\":\"x\"}]}\n");
+}
+
+static void an_empty_table_says_what_it_was_given(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	gp_doc_table(doc, "plain", NULL);
+	gp_doc_column(doc, "a", "A");
+	gp_doc_table(doc, "silent", "Silent");
+	gp_doc_if_empty(doc, "");
+	gp_doc_column(doc, "a", "A");
+	gp_doc_table(doc, "said", NULL);
+	gp_doc_if_empty(doc, "no queues");
+	gp_doc_column(doc, "a", "A");
+	expect_both(doc, "A\n\nno queues\n", "{\"plain\":[],\"silent\":[],\"said\":[]}\n");
+}
+
+static void colours_only_where_they_are_wanted(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	gp_doc_line(doc, "bad");
+	gp_doc_paint(doc, GP_RED);
+	gp_doc_fact(doc, "f", "F", gp_v_text("good"));
+	gp_doc_paint(doc, GP_GREEN);
+	gp_doc_table(doc, "t", NULL);
+	gp_doc_column(doc, "c", "C");
+	gp_doc_cell(doc, gp_v_text("dim"));
+	gp_doc_paint(doc, GP_DIM);
+	assert_int_equal(gp_show_text(doc, out, true), 0);
+	fclose(out);
+	assert_string_equal(text, "\033[31mbad\033[0m\nF: \033[32mgood\033[0m\n\n"
+				  "\033[1mC\033[0m\n\033[2mdim\033[0m\n");
+	free(text);
+	expect_both(doc, "bad\nF: good\n\nC\ndim\n", "{\"f\":\"good\",\"t\":[{\"c\":\"dim\"}]}\n");
+}
+
+static void every_format_shows_an_answer(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	char *text;
+
+	(void)state;
+	gp_doc_open(doc, "o", "Heading");
+	gp_doc_line(doc, "A line.");
+	gp_doc_fact(doc, "hidden", NULL, gp_v_count(1));
+	gp_doc_table(doc, "t", NULL);
+	gp_doc_column(doc, "a", NULL);
+	gp_doc_column(doc, "b", "B");
+	gp_doc_cell(doc, gp_v_text("hidden"));
+	gp_doc_cell(doc, gp_v_text("cell"));
+	expect(doc, GP_SHOW_MARKDOWN, "\n## Heading\n\nA line.\n\n\n| B |\n|---|\n| cell |\n\n");
+	text = printed(doc, GP_SHOW_HTML);
+	assert_non_null(strstr(text, "<h2>Heading</h2>\n<p>A line.</p>\n<table><thead><tr>"
+				     "<th>B</th></tr></thead>"));
+	assert_null(strstr(text, "hidden"));
+	assert_null(strstr(text, "<h1>"));
+	free(text);
+	gp_doc_free(doc);
+}
+
+static void errors_are_remembered(void **state)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	(void)state;
+	assert_int_equal(gp_show_print(NULL, stdout, GP_SHOW_TEXT), -ENOMEM);
+	gp_doc_fact(doc, "a", "A", gp_v_json(NULL));
+	assert_int_equal(gp_show_print(doc, stdout, GP_SHOW_JSON), -ENOMEM);
+	assert_null(gp_doc_json(doc));
+	gp_doc_free(doc);
+	doc = gp_doc_new_answer();
+	for (int i = 0; i < GP_DOC_DEPTH; i++)
+		gp_doc_open(doc, "a", "A");
+	assert_int_equal(gp_show_print(doc, stdout, GP_SHOW_JSON), -E2BIG);
+	gp_doc_cell(doc, gp_v_json(json_object())); /* outside of a table: dropped, not leaked */
+	gp_doc_free(doc);
+	gp_doc_line(NULL, "nothing");
+	gp_doc_close(NULL);
+	gp_doc_paint(NULL, GP_RED);
+	gp_doc_fact(NULL, "a", "A", gp_v_json(json_object()));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_one_object_in_the_order_of_its_parts),
+		cmocka_unit_test(without_a_key_for_people_without_a_title_for_json),
+		cmocka_unit_test(objects_nest_and_lists_hold_rows_values_and_objects),
+		cmocka_unit_test(a_list_is_an_array_of_its_rows),
+		cmocka_unit_test(absent_is_not_in_json_and_missing_is_null),
+		cmocka_unit_test(another_text_for_people_keeps_the_json),
+		cmocka_unit_test(optional_columns_need_a_value_and_numbers_stand_right),
+		cmocka_unit_test(an_empty_table_says_what_it_was_given),
+		cmocka_unit_test(colours_only_where_they_are_wanted),
+		cmocka_unit_test(every_format_shows_an_answer),
+		cmocka_unit_test(errors_are_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
