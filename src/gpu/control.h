@@ -49,12 +49,24 @@ struct gp_gpu_control_done {
 	u32 queues;    /* stopped or started by this call, or already so */
 };
 
-struct gp_control; /* a mechanism's own */
+/* A controlled process. Each mechanism has its own type, which begins with this one. */
+struct gp_gpu_control {
+	u32 pid;
+	int pidfd;
+};
 
 /* GPREEMPT_SHARE_AT of gpreempt.h. */
 #define GP_SHARE_SIZE(part)  ((part)&0xffffu)
 #define GP_SHARE_FIRST(part) ((part) >> 16)
 #define GP_SHARE_ALL         1000u
+
+enum gp_gpu_control_trait {
+	/* Only the process as a whole: named queues are refused with -EXDEV. */
+	GP_CONTROL_WHOLE = 1u << 0,
+	/* The agent in the process, if there is one, does not control it, but knows its logical
+	 * priority. */
+	GP_CONTROL_AGENT_PRIORITY = 1u << 1,
+};
 
 struct gp_gpu_control_ops {
 	const char *name; /* "kfd-debug" */
@@ -62,29 +74,29 @@ struct gp_gpu_control_ops {
 	/* Can this process be controlled this way? 0, or -errno and the reason in `why`. Must not
 	 * change anything. */
 	int (*probe)(int pidfd, u32 pid, char *why, size_t size);
-	int (*attach)(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out);
+	int (*attach)(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out);
 	/* Leaves the process running. */
-	void (*detach)(struct gp_control *control);
+	void (*detach)(struct gp_gpu_control *control);
 	/* Becomes readable when pump() has something to do; -1: never. A ptrace stop has no
 	 * descriptor: pump() is called after every SIGCHLD of this process, too. */
-	int (*fd)(struct gp_control *control);
+	int (*fd)(struct gp_gpu_control *control);
 	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
 	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
-	int (*pump)(struct gp_control *control);
-	int (*queues)(struct gp_control *control, struct gp_gpu_control_queues *out);
+	int (*pump)(struct gp_gpu_control *control);
+	int (*queues)(struct gp_gpu_control *control, struct gp_gpu_control_queues *out);
 	/* ids NULL: all. Never issues a driver call that would change nothing. */
-	int (*suspend)(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+	int (*suspend)(struct gp_gpu_control *control, const u32 *ids, size_t count, u32 grace,
 		       struct gp_gpu_control_done *done);
-	int (*resume)(struct gp_control *control, const u32 *ids, size_t count,
+	int (*resume)(struct gp_gpu_control *control, const u32 *ids, size_t count,
 		      struct gp_gpu_control_done *done);
 	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
 	 * NULL: cannot. */
-	int (*share)(struct gp_control *control, u32 part);
+	int (*share)(struct gp_gpu_control *control, u32 part);
 	/* Whether suspend() of all, from the next call on, stops copies as well as kernels. NULL:
 	 * copies are queues like others. */
-	void (*copies)(struct gp_control *control, bool stop);
+	void (*copies)(struct gp_gpu_control *control, bool stop);
 
-	bool whole; /* only the process as a whole: named queues are refused with -EXDEV */
+	u32 traits; /* enum gp_gpu_control_trait */
 
 	/* The rest may be NULL. */
 
@@ -96,11 +108,11 @@ struct gp_gpu_control_ops {
 	int (*look)(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
 	/* For mechanisms that would stay suspended when their caller dies or hangs: whoever does
 	 * the work lets go by itself when this time passes without another call. */
-	int (*lease)(struct gp_control *control, u32 lease_ms);
+	int (*lease)(struct gp_gpu_control *control, u32 lease_ms);
 	/* The logical priority, for whoever in the process wants to know. */
-	int (*priority)(struct gp_control *control, u32 priority);
+	int (*priority)(struct gp_gpu_control *control, u32 priority);
 	/* The logical priority that the process was started with. */
-	u32 (*own_priority)(const struct gp_control *control);
+	u32 (*own_priority)(const struct gp_gpu_control *control);
 };
 
 extern const struct gp_gpu_control_ops gp_kfd_debug_control;

@@ -24,14 +24,20 @@
 #define FIND_TRIES  100
 #define FIND_NAP_NS 10000000
 
-struct gp_control {
-	int fd, pidfd;
+struct gp_holder_agent_target {
+	struct gp_gpu_control base;
+	int fd;
 	u32 serial, lease_ms;
 	u32 own_priority; /* from its HELLO */
 	bool changed;
 	bool touched; /* it may hold something for us */
 	struct gp_wire_message message;
 };
+
+static struct gp_holder_agent_target *mine(struct gp_gpu_control *base)
+{
+	return gp_container(base, struct gp_holder_agent_target, base);
+}
 
 /* ---- finding it ---- */
 
@@ -147,13 +153,13 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 
 static void on_event(const struct gp_wire_message *event, void *data)
 {
-	struct gp_control *control = data;
+	struct gp_holder_agent_target *control = data;
 
 	if (event->header.type == GP_MSG_AGENT_CHANGED)
 		control->changed = true;
 }
 
-static int call(struct gp_control *control, u16 type, const void *body, size_t size)
+static int call(struct gp_holder_agent_target *control, u16 type, const void *body, size_t size)
 {
 	u32 serial = ++control->serial ? control->serial : ++control->serial;
 	int result = gp_wire_call(control->fd, type, serial, body, size, -1, &control->message,
@@ -166,16 +172,16 @@ static int call(struct gp_control *control, u16 type, const void *body, size_t s
 	return result == -ECONNRESET || result == -EPIPE ? -ESRCH : result;
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
 {
 	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
-	struct gp_control *control = calloc(1, sizeof(*control));
+	struct gp_holder_agent_target *control = calloc(1, sizeof(*control));
 	const struct gp_proto_msg_hello *theirs;
 	int error;
 
 	if (!control)
 		return -ENOMEM;
-	control->pidfd = pidfd;
+	control->base = (struct gp_gpu_control){.pid = pid, .pidfd = pidfd};
 	control->message.fd = -1;
 	control->fd = find_agent(pid);
 	error = control->fd < 0 ? -ESRCH : call(control, GP_MSG_HELLO, &hello, sizeof(hello));
@@ -192,23 +198,24 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **
 	}
 	theirs = (const void *)control->message.body;
 	control->own_priority = theirs->priority;
-	*out = control;
+	*out = &control->base;
 	return 0;
 }
 
-static void detach(struct gp_control *control)
+static void detach(struct gp_gpu_control *base)
 {
-	close(control->fd); /* it lets go of what we held */
-	free(control);
+	close(mine(base)->fd); /* it lets go of what we held */
+	free(mine(base));
 }
 
-static int event_fd(struct gp_control *control)
+static int event_fd(struct gp_gpu_control *base)
 {
-	return control->fd;
+	return mine(base)->fd;
 }
 
-static int pump(struct gp_control *control)
+static int pump(struct gp_gpu_control *base)
 {
+	struct gp_holder_agent_target *control = mine(base);
 	int error;
 
 	do {
@@ -228,7 +235,7 @@ static int pump(struct gp_control *control)
 
 /* ---- queues ---- */
 
-static int take_queues(struct gp_control *control, struct gp_gpu_control_queues *out)
+static int take_queues(struct gp_holder_agent_target *control, struct gp_gpu_control_queues *out)
 {
 	const struct gp_proto_msg_queues *answer = (const void *)control->message.body;
 
@@ -265,8 +272,9 @@ static int take_queues(struct gp_control *control, struct gp_gpu_control_queues 
 	return 0;
 }
 
-static int queues(struct gp_control *control, struct gp_gpu_control_queues *out)
+static int queues(struct gp_gpu_control *base, struct gp_gpu_control_queues *out)
 {
+	struct gp_holder_agent_target *control = mine(base);
 	int result = call(control, GP_MSG_AGENT_QUEUES, NULL, 0);
 
 	*out = (struct gp_gpu_control_queues){0};
@@ -275,8 +283,8 @@ static int queues(struct gp_control *control, struct gp_gpu_control_queues *out)
 
 /* ---- suspend and resume ---- */
 
-static int act(struct gp_control *control, u16 type, const u32 *ids, size_t count, u32 grace,
-	       struct gp_gpu_control_done *done)
+static int act(struct gp_holder_agent_target *control, u16 type, const u32 *ids, size_t count,
+	       u32 grace, struct gp_gpu_control_done *done)
 {
 	const struct gp_proto_msg_done *answer = (const void *)control->message.body;
 	struct gp_proto_msg_suspend *body;
@@ -308,16 +316,20 @@ static int act(struct gp_control *control, u16 type, const u32 *ids, size_t coun
 	return result;
 }
 
-static int suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+static int suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 		   struct gp_gpu_control_done *done)
 {
+	struct gp_holder_agent_target *control = mine(base);
+
 	control->touched = true;
 	return act(control, GP_MSG_AGENT_SUSPEND, ids, count, grace, done);
 }
 
-static int resume(struct gp_control *control, const u32 *ids, size_t count,
+static int resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		  struct gp_gpu_control_done *done)
 {
+	struct gp_holder_agent_target *control = mine(base);
+
 	*done = (struct gp_gpu_control_done){0};
 	if (!control->touched)
 		return 0;
@@ -327,61 +339,62 @@ static int resume(struct gp_control *control, const u32 *ids, size_t count,
 	return result;
 }
 
-static int lease(struct gp_control *control, u32 lease_ms)
+static int lease(struct gp_gpu_control *base, u32 lease_ms)
 {
+	struct gp_holder_agent_target *control = mine(base);
 	struct gp_proto_msg_suspend body = {.lease_ms = lease_ms, .limit_ms = GP_LIMIT_MAX_MS};
 
 	control->lease_ms = lease_ms;
 	return control->touched ? call(control, GP_MSG_AGENT_RENEW, &body, sizeof(body)) : 0;
 }
 
-static int value(struct gp_control *control, u16 type, u32 number)
+static int value(struct gp_holder_agent_target *control, u16 type, u32 number)
 {
 	struct gp_proto_msg_value body = {.value = number};
 
 	return call(control, type, &body, sizeof(body));
 }
 
-static int share(struct gp_control *control, u32 part)
+static int share(struct gp_gpu_control *base, u32 part)
 {
 	struct gp_proto_msg_value body = {.target = GP_SHARE_FIRST(part),
 					  .value = GP_SHARE_SIZE(part)};
 
-	return call(control, GP_MSG_AGENT_SHARE, &body, sizeof(body));
+	return call(mine(base), GP_MSG_AGENT_SHARE, &body, sizeof(body));
 }
 
-static int priority(struct gp_control *control, u32 number)
+static int priority(struct gp_gpu_control *base, u32 number)
 {
-	return value(control, GP_MSG_AGENT_PRIORITY, number);
+	return value(mine(base), GP_MSG_AGENT_PRIORITY, number);
 }
 
 int gp_holder_agent_tell_priority(u32 pid, u32 priority)
 {
-	struct gp_control *control;
-	int error = attach(-1, pid, NULL, &control);
+	struct gp_gpu_control *base;
+	int error = attach(-1, pid, NULL, &base);
 
 	if (error)
 		return error == -ESRCH ? 0 : error;
-	error = value(control, GP_MSG_AGENT_PRIORITY, priority);
-	detach(control);
+	error = value(mine(base), GP_MSG_AGENT_PRIORITY, priority);
+	detach(base);
 	return error;
 }
 
 int gp_holder_agent_ask_priority(u32 pid, u32 *priority)
 {
-	struct gp_control *control;
-	int error = attach(-1, pid, NULL, &control);
+	struct gp_gpu_control *base;
+	int error = attach(-1, pid, NULL, &base);
 
 	if (error)
 		return error;
-	*priority = control->own_priority;
-	detach(control);
+	*priority = mine(base)->own_priority;
+	detach(base);
 	return 0;
 }
 
-static u32 own_priority(const struct gp_control *control)
+static u32 own_priority(const struct gp_gpu_control *base)
 {
-	return control->own_priority;
+	return gp_container(base, const struct gp_holder_agent_target, base)->own_priority;
 }
 
 const struct gp_gpu_control_ops gp_holder_agent_control = {

@@ -234,7 +234,7 @@ static int apply_some(struct gp_holder_applied *applied, const struct gp_holder_
 static int apply_once(struct gp_holder_applied *applied, const struct gp_holder_want *want,
 		      struct gp_gpu_control_done *done, u32 *started)
 {
-	struct gp_control *control = applied->control;
+	struct gp_gpu_control *control = applied->control;
 	int result;
 
 	*done = (struct gp_gpu_control_done){0};
@@ -359,7 +359,7 @@ static int apply_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 	if (gp_holder_want_empty(&job->want) && !applied->control)
 		return 0;
 	error = attach(applied, job);
-	if (!error && applied->ops->whole && !gp_holder_want_empty(&job->mine))
+	if (!error && applied->ops->traits & GP_CONTROL_WHOLE && !gp_holder_want_empty(&job->mine))
 		error = check_whole(applied, job);
 	if (!error && job->check_count)
 		error = check_queues(applied, job);
@@ -398,7 +398,7 @@ static int list_job(struct gp_holder_applied *applied, struct gp_holder_job *job
 
 static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
-	int (*operation)(struct gp_control *, u32) = NULL;
+	int (*operation)(struct gp_gpu_control *, u32) = NULL;
 	int error;
 
 	choose_again(applied);
@@ -427,8 +427,8 @@ void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job
 	case GP_JOB_PROBE:
 		probe(applied, job);
 		job->ops = applied->ops;
-		/* A CUDA program's agent controls nothing, but knows what it was started with. */
-		job->has_priority = applied->ops == &gp_nvrm_control &&
+		job->has_priority = applied->ops &&
+				    applied->ops->traits & GP_CONTROL_AGENT_PRIORITY &&
 				    !gp_holder_agent_ask_priority(applied->pid, &job->own_priority);
 		return;
 	case GP_JOB_APPLY:

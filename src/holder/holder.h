@@ -425,7 +425,7 @@ void gp_holder_worker_join(struct gp_holder_worker *worker);
 struct gp_holder_applied {
 	const struct gp_gpu_control_ops *const *mechanisms;
 	const struct gp_gpu_control_ops *ops;
-	struct gp_control *control; /* NULL: not attached */
+	struct gp_gpu_control *control; /* NULL: not attached */
 	u32 pid;
 	int pidfd;
 	struct gp_holder_want want;

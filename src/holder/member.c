@@ -406,7 +406,8 @@ u32 gp_holder_member_priority(struct gp_holder_member *member)
 
 bool gp_holder_member_hears_priority(const struct gp_holder_member *member)
 {
-	return member->ops && (member->ops->priority || member->ops == &gp_nvrm_control);
+	return member->ops &&
+	       (member->ops->priority || member->ops->traits & GP_CONTROL_AGENT_PRIORITY);
 }
 
 int gp_holder_member_set_priority(struct gp_holder_member *member, u32 value)

@@ -81,9 +81,9 @@ static const struct gp_kfd_module_port port = {.open = fake_open, .call = fake_c
 static const struct gp_gpu_control_ops *const ops = &gp_kfd_module_control;
 
 /* A process that has no queues in any sysfs. */
-static struct gp_control *attached(void)
+static struct gp_gpu_control *attached(void)
 {
-	struct gp_control *control = NULL;
+	struct gp_gpu_control *control = NULL;
 
 	memset(&device, 0, sizeof(device));
 	device.abi = GPREEMPT_ABI;
@@ -93,7 +93,7 @@ static struct gp_control *attached(void)
 
 static void stops_once_and_lets_go(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -119,7 +119,7 @@ static void stops_once_and_lets_go(void **state)
 
 static void stops_again_when_its_lease_ran_out(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -137,7 +137,7 @@ static void stops_again_when_its_lease_ran_out(void **state)
 /* The holder must hear of it: whoever asked believes that the process is off. */
 static void a_lease_that_ran_out_is_told_once(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -152,7 +152,7 @@ static void a_lease_that_ran_out_is_told_once(void **state)
 
 static void renews_within_limits(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -169,7 +169,7 @@ static void renews_within_limits(void **state)
 
 static void says_what_the_driver_said(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -181,7 +181,7 @@ static void says_what_the_driver_said(void **state)
 
 static void part_of_a_process_is_refused(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	struct gp_gpu_control_done done = {0};
 
 	(void)state;
@@ -194,7 +194,7 @@ static void part_of_a_process_is_refused(void **state)
 
 static void detaching_closes_the_device(void **state)
 {
-	struct gp_control *control = attached();
+	struct gp_gpu_control *control = attached();
 	int fd = device.fd;
 
 	(void)state;
@@ -220,7 +220,7 @@ static void a_device_that_does_not_do_is_explained(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct test_diag diag = TEST_DIAG;
-		struct gp_control *control = NULL;
+		struct gp_gpu_control *control = NULL;
 		char why[240] = "";
 
 		memset(&device, 0, sizeof(device));

@@ -6,10 +6,6 @@ struct fake fake;
 
 /* ---- the fake mechanism ---- */
 
-struct gp_control {
-	int nothing;
-};
-
 static int fake_probe(int pidfd, u32 pid, char *why, size_t size)
 {
 	(void)pidfd, (void)pid;
@@ -17,9 +13,9 @@ static int fake_probe(int pidfd, u32 pid, char *why, size_t size)
 	return fake.probe_error;
 }
 
-static int fake_attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+static int fake_attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
 {
-	static struct gp_control control;
+	static struct gp_gpu_control control;
 
 	(void)pidfd, (void)pid;
 	if (fake.attach_error)
@@ -29,26 +25,26 @@ static int fake_attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_contr
 	return 0;
 }
 
-static void fake_detach(struct gp_control *control)
+static void fake_detach(struct gp_gpu_control *control)
 {
 	(void)control;
 	fake.attached--;
 	memset(fake.suspended, 0, sizeof(fake.suspended));
 }
 
-static int fake_fd(struct gp_control *control)
+static int fake_fd(struct gp_gpu_control *control)
 {
 	(void)control;
 	return -1;
 }
 
-static int fake_pump(struct gp_control *control)
+static int fake_pump(struct gp_gpu_control *control)
 {
 	(void)control;
 	return 0;
 }
 
-static int fake_queues_of(struct gp_control *control, struct gp_gpu_control_queues *out)
+static int fake_queues_of(struct gp_gpu_control *control, struct gp_gpu_control_queues *out)
 {
 	(void)control;
 	*out = (struct gp_gpu_control_queues){.count = FAKE_QUEUES, .capacity = FAKE_QUEUES};
@@ -80,7 +76,7 @@ static int fake_change(const u32 *ids, size_t count, bool to, struct gp_gpu_cont
 	return (int)changed;
 }
 
-static int fake_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+static int fake_suspend(struct gp_gpu_control *control, const u32 *ids, size_t count, u32 grace,
 			struct gp_gpu_control_done *done)
 {
 	char byte;
@@ -100,7 +96,7 @@ static int fake_suspend(struct gp_control *control, const u32 *ids, size_t count
 	return fake_change(ids, count, true, done);
 }
 
-static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
+static int fake_resume(struct gp_gpu_control *control, const u32 *ids, size_t count,
 		       struct gp_gpu_control_done *done)
 {
 	(void)control;
@@ -110,7 +106,7 @@ static int fake_resume(struct gp_control *control, const u32 *ids, size_t count,
 	return fake_change(ids, count, false, done);
 }
 
-static int fake_share(struct gp_control *control, u32 value)
+static int fake_share(struct gp_gpu_control *control, u32 value)
 {
 	char byte;
 
@@ -121,13 +117,13 @@ static int fake_share(struct gp_control *control, u32 value)
 	return 0;
 }
 
-static void fake_copies(struct gp_control *control, bool stop)
+static void fake_copies(struct gp_gpu_control *control, bool stop)
 {
 	(void)control;
 	fake.copies = stop;
 }
 
-static int fake_lease(struct gp_control *control, u32 value)
+static int fake_lease(struct gp_gpu_control *control, u32 value)
 {
 	(void)control;
 	fake.leases++;
@@ -135,7 +131,7 @@ static int fake_lease(struct gp_control *control, u32 value)
 	return 0;
 }
 
-static int fake_priority(struct gp_control *control, u32 value)
+static int fake_priority(struct gp_gpu_control *control, u32 value)
 {
 	(void)control;
 	fake.priority = value;
@@ -188,7 +184,7 @@ void scene_open(struct scene *scene, bool inline_jobs)
 {
 	memset(scene, 0, sizeof(*scene));
 	fake = (struct fake){.gate = -1};
-	fake_ops.whole = false;
+	fake_ops.traits = 0;
 	fake_ops.mechanism = 2;
 	scene->mechanisms[0] = &fake_ops;
 	scene->options = (struct gp_holder_options){.mechanisms = scene->mechanisms,

@@ -81,7 +81,7 @@ static void a_mechanism_for_whole_processes_refuses_parts_of_them(void **state)
 	int on_one_gpu = open_self(&scene, b, 200);
 
 	(void)state;
-	fake_ops.whole = true;
+	fake_ops.traits = GP_CONTROL_WHOLE;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(suspend_queues(b, part, (u32[]){1}, 1), -EXDEV);
 		assert_non_null(strstr((char *)b->message.body, "as a whole"));

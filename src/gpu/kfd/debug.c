@@ -26,9 +26,10 @@
 /* How long another thread's exec may take from the end of the lead thread to the new program. */
 #define EXEC_MS 500
 
-int gp_kfd_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args)
+int gp_kfd_debug_trap(struct gp_kfd_debug_target *control, u32 op,
+		      struct gp_kfd_dbg_trap_args *args)
 {
-	args->pid = control->pid;
+	args->pid = control->base.pid;
 	args->op = op;
 	int result = ioctl(control->kfd, GP_KFD_IOC_DBG_TRAP, args);
 	if (result >= 0)
@@ -90,19 +91,19 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 
 /* ---- attach and detach ---- */
 
-static int say_seize_error(struct gp_control *control, struct gp_diag *diag, int error)
+static int say_seize_error(struct gp_kfd_debug_target *control, struct gp_diag *diag, int error)
 {
 	if (error == -EPERM)
 		return gp_fail(
 			diag, -EPERM,
 			_("process %u cannot be traced: it is not yours, or "
 			  "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
-			control->pid);
-	return gp_fail(diag, error, _("process %u cannot be traced: %s"), control->pid,
+			control->base.pid);
+	return gp_fail(diag, error, _("process %u cannot be traced: %s"), control->base.pid,
 		       strerror(-error));
 }
 
-static void disable(struct gp_control *control)
+static void disable(struct gp_kfd_debug_target *control)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
@@ -115,7 +116,7 @@ static void disable(struct gp_control *control)
 	control->enabled = false;
 }
 
-static int enable(struct gp_control *control)
+static int enable(struct gp_kfd_debug_target *control)
 {
 	struct gp_kfd_runtime_info info = {0};
 	struct gp_kfd_dbg_trap_args args = {0};
@@ -132,7 +133,7 @@ static int enable(struct gp_control *control)
 	return 0;
 }
 
-static int say_enable_error(struct gp_control *control, struct gp_diag *diag, int error)
+static int say_enable_error(struct gp_kfd_debug_target *control, struct gp_diag *diag, int error)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
@@ -141,7 +142,7 @@ static int say_enable_error(struct gp_control *control, struct gp_diag *diag, in
 		return gp_fail(diag, -EOPNOTSUPP,
 			       _("this kernel's amdgpu has no debug interface (Linux 6.5 has it); "
 				 "start process %u with 'gpreempt run'"),
-			       control->pid);
+			       control->base.pid);
 	case -EALREADY:
 		/* Somebody enabled it and let go of ptrace. The driver has made us the owner
 		 * without counting us: end the session while its pointer to us is good. */
@@ -149,16 +150,16 @@ static int say_enable_error(struct gp_control *control, struct gp_diag *diag, in
 		return gp_fail(diag, -EUCLEAN,
 			       _("process %u was held by a debugger that had detached; its session "
 				 "was ended, try again"),
-			       control->pid);
+			       control->base.pid);
 	case -ESRCH:
-		return gp_fail(diag, error, _("process %u is gone"), control->pid);
+		return gp_fail(diag, error, _("process %u is gone"), control->base.pid);
 	default:
-		return gp_fail(diag, error, _("DBG_TRAP ENABLE of process %u: %s"), control->pid,
-			       strerror(-error));
+		return gp_fail(diag, error, _("DBG_TRAP ENABLE of process %u: %s"),
+			       control->base.pid, strerror(-error));
 	}
 }
 
-static int open_device(struct gp_control *control, struct gp_diag *diag)
+static int open_device(struct gp_kfd_debug_target *control, struct gp_diag *diag)
 {
 	control->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	if (control->kfd < 0)
@@ -169,11 +170,11 @@ static int open_device(struct gp_control *control, struct gp_diag *diag)
 	return 0;
 }
 
-static int begin(struct gp_control *control, struct gp_diag *diag)
+static int begin(struct gp_kfd_debug_target *control, struct gp_diag *diag)
 {
 	char why[240];
 	u32 tracer = 0, uid;
-	int error = probe(control->pidfd, control->pid, why, sizeof(why));
+	int error = probe(control->base.pidfd, control->base.pid, why, sizeof(why));
 
 	if (error)
 		return gp_fail(diag, error, "%s", why);
@@ -181,11 +182,11 @@ static int begin(struct gp_control *control, struct gp_diag *diag)
 	if (error)
 		return error;
 	error = gp_kfd_debug_remember_program(control);
-	if (!error && !gp_kfd_debug_status(control->pid, &tracer, &uid) &&
+	if (!error && !gp_kfd_debug_status(control->base.pid, &tracer, &uid) &&
 	    tracer != (u32)syscall(SYS_gettid))
 		error = gp_kfd_debug_seize(control);
 	/* A pid that was still the pinned process's after it was seized is that process. */
-	if (!error && syscall(SYS_pidfd_send_signal, control->pidfd, 0, NULL, 0) < 0)
+	if (!error && syscall(SYS_pidfd_send_signal, control->base.pidfd, 0, NULL, 0) < 0)
 		error = -ESRCH;
 	if (!error && !gp_kfd_debug_same_program(control))
 		error = -ESRCH;
@@ -199,22 +200,22 @@ static int begin(struct gp_control *control, struct gp_diag *diag)
 		return gp_fail(diag, -EOPNOTSUPP,
 			       _("the GPU runtime of process %u did not enable debugging (ROCm "
 				 "before 6); start it with 'gpreempt run'"),
-			       control->pid);
+			       control->base.pid);
 	}
 	error = gp_kfd_debug_make_current(control);
-	return error ? gp_fail(diag, error, _("queues of process %u: %s"), control->pid,
+	return error ? gp_fail(diag, error, _("queues of process %u: %s"), control->base.pid,
 			       strerror(-error))
 		     : 0;
 }
 
-static void release(struct gp_control *control)
+static void release(struct gp_kfd_debug_target *control)
 {
 	/* Passes on what came meanwhile; a stopped target is detached here, a running one at its
 	 * next signal (stray) or when this thread ends: stopping it to detach could fail its system
 	 * calls with EINTR. */
 	if (!control->gone) {
 		gp_kfd_debug_signals(control);
-		ptrace(PTRACE_DETACH, (pid_t)control->pid, NULL, NULL);
+		ptrace(PTRACE_DETACH, (pid_t)control->base.pid, NULL, NULL);
 	}
 	int fds[] = {control->kfd, control->memory, control->events[0], control->events[1]};
 	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
@@ -225,28 +226,29 @@ static void release(struct gp_control *control)
 	free(control);
 }
 
-static void detach(struct gp_control *control)
+static void detach(struct gp_gpu_control *base)
 {
+	struct gp_kfd_debug_target *control = gp_kfd_debug_target(base);
+
 	disable(control); /* resumes everything */
 	release(control);
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
 {
-	struct gp_control *control = calloc(1, sizeof(*control));
+	struct gp_kfd_debug_target *control = calloc(1, sizeof(*control));
 
 	if (!control)
 		return -ENOMEM;
-	control->pid = pid;
-	control->pidfd = pidfd;
+	control->base = (struct gp_gpu_control){.pid = pid, .pidfd = pidfd};
 	control->kfd = control->memory = control->events[0] = control->events[1] = -1;
 	control->stale = true;
 	int error = begin(control, diag);
 	if (error) {
-		detach(control);
+		detach(&control->base);
 		return error;
 	}
-	*out = control;
+	*out = &control->base;
 	return 0;
 }
 
@@ -262,7 +264,7 @@ static void wait_a_moment(void)
  * our hold on it, go a moment before the program does: in that moment everything looks as after a
  * theft, and seizing again would get us the new program. So the old one must prove that it stays.
  */
-static int seize_again(struct gp_control *control)
+static int seize_again(struct gp_kfd_debug_target *control)
 {
 	for (int i = 0; i < EXEC_MS; i++) {
 		if (!gp_kfd_debug_same_program(control))
@@ -275,7 +277,7 @@ static int seize_again(struct gp_control *control)
 	return error;
 }
 
-static int take_back(struct gp_control *control)
+static int take_back(struct gp_kfd_debug_target *control)
 {
 	int error = seize_again(control);
 
@@ -292,14 +294,14 @@ static int take_back(struct gp_control *control)
 	return 0;
 }
 
-int gp_kfd_debug_recover(struct gp_control *control)
+int gp_kfd_debug_recover(struct gp_kfd_debug_target *control)
 {
 	u32 tracer = 0, uid = 0;
 	int error = gp_kfd_debug_signals(control);
 
 	if (error)
 		return error;
-	error = gp_kfd_debug_status(control->pid, &tracer, &uid);
+	error = gp_kfd_debug_status(control->base.pid, &tracer, &uid);
 	if (error)
 		return error;
 	/* Ours as before: what the driver refuses is a target without a runtime. */
@@ -310,20 +312,21 @@ int gp_kfd_debug_recover(struct gp_control *control)
 
 /* ---- events ---- */
 
-static int event_fd(struct gp_control *control)
+static int event_fd(struct gp_gpu_control *base)
 {
-	return control->events[0];
+	return gp_kfd_debug_target(base)->events[0];
 }
 
-static int pump(struct gp_control *control)
+static int pump(struct gp_gpu_control *base)
 {
+	struct gp_kfd_debug_target *control = gp_kfd_debug_target(base);
 	int error = gp_kfd_debug_signals(control);
 
 	if (!error)
 		error = gp_kfd_debug_make_current(control);
 	if (error)
 		return error;
-	struct pollfd end = {.fd = control->pidfd, .events = POLLIN};
+	struct pollfd end = {.fd = control->base.pidfd, .events = POLLIN};
 	if (poll(&end, 1, 0) > 0 && end.revents & POLLIN) {
 		gp_kfd_debug_signals(control);
 		control->gone = true;

@@ -14,11 +14,11 @@
 #define GP_GPU_KFD_DEBUG_H
 
 #include "abi/kfd_debug.h"
+#include "base/core.h"
 #include "gpu/control.h"
 
-struct gp_control {
-	u32 pid;
-	int pidfd;    /* the holder's; not closed here */
+struct gp_kfd_debug_target {
+	struct gp_gpu_control base;
 	int kfd;      /* /dev/kfd */
 	int memory;   /* /proc/PID/mem of the program we attached to: reads 0 bytes after its end */
 	u64 probe_at; /* an address that program can read */
@@ -35,23 +35,29 @@ struct gp_control {
 	struct gp_kfd_queue_snapshot_entry entries[GP_KFD_MAX_QUEUES];
 };
 
+static inline struct gp_kfd_debug_target *gp_kfd_debug_target(struct gp_gpu_control *base)
+{
+	return gp_container(base, struct gp_kfd_debug_target, base);
+}
+
 /* 0 or more, or -errno. -ESRCH also sets `gone`. */
-int gp_kfd_debug_trap(struct gp_control *control, u32 op, struct gp_kfd_dbg_trap_args *args);
+int gp_kfd_debug_trap(struct gp_kfd_debug_target *control, u32 op,
+		      struct gp_kfd_dbg_trap_args *args);
 
 /* After -EPERM on a target of ours: 0 it is ours again and the call may be repeated, -EOPNOTSUPP
  * its runtime is off, -ESRCH it is another program now or gone, -EPERM it could not be had. */
-int gp_kfd_debug_recover(struct gp_control *control);
+int gp_kfd_debug_recover(struct gp_kfd_debug_target *control);
 
 /* ---- ptrace ---- */
 
 /* TracerPid of a process, 0 for none; its effective user. */
 int gp_kfd_debug_status(u32 pid, u32 *tracer, u32 *uid);
-int gp_kfd_debug_seize(struct gp_control *control);
+int gp_kfd_debug_seize(struct gp_kfd_debug_target *control);
 /* Opens `memory`; the program it belongs to is the one this control is for. */
-int gp_kfd_debug_remember_program(struct gp_control *control);
-bool gp_kfd_debug_same_program(struct gp_control *control);
+int gp_kfd_debug_remember_program(struct gp_kfd_debug_target *control);
+bool gp_kfd_debug_same_program(struct gp_kfd_debug_target *control);
 /* Passes signals on. -ESRCH: it ended or became another program. */
-int gp_kfd_debug_signals(struct gp_control *control);
+int gp_kfd_debug_signals(struct gp_kfd_debug_target *control);
 
 /* A process that no control is for any more, but that this thread may still trace: it is let go at
  * its next stop. */
@@ -64,14 +70,14 @@ int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
 
 /* The list is what the driver has: a snapshot, after which no queue is new any more, when it said
  * that something changed. Answers a target that waits in RUNTIME_ENABLE. */
-int gp_kfd_debug_make_current(struct gp_control *control);
+int gp_kfd_debug_make_current(struct gp_kfd_debug_target *control);
 /* Wakes a target that waits, or is about to wait, for its debugger in RUNTIME_ENABLE: nothing else
  * would once the session is over. */
-void gp_kfd_debug_answer_runtime(struct gp_control *control);
-int gp_kfd_debug_list(struct gp_control *control, struct gp_gpu_control_queues *out);
-int gp_kfd_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+void gp_kfd_debug_answer_runtime(struct gp_kfd_debug_target *control);
+int gp_kfd_debug_list(struct gp_gpu_control *base, struct gp_gpu_control_queues *out);
+int gp_kfd_debug_suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 			 struct gp_gpu_control_done *done);
-int gp_kfd_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
+int gp_kfd_debug_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 			struct gp_gpu_control_done *done);
 
 #endif

@@ -23,7 +23,7 @@ static u64 now_ns(void)
 
 /* ---- the list ---- */
 
-static struct gp_gpu_control_queue *find(struct gp_control *control, u32 id)
+static struct gp_gpu_control_queue *find(struct gp_kfd_debug_target *control, u32 id)
 {
 	for (size_t i = 0; i < control->queues.count; i++)
 		if (control->queues.items[i].id == id)
@@ -31,7 +31,7 @@ static struct gp_gpu_control_queue *find(struct gp_control *control, u32 id)
 	return NULL;
 }
 
-static int snapshot(struct gp_control *control, u32 *count)
+static int snapshot(struct gp_kfd_debug_target *control, u32 *count)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 	int error;
@@ -79,7 +79,7 @@ static struct gp_gpu_control_queue entry_queue(const struct gp_kfd_queue_snapsho
 	return queue;
 }
 
-static int refresh(struct gp_control *control)
+static int refresh(struct gp_kfd_debug_target *control)
 {
 	struct gp_gpu_control_queues fresh = {0};
 	u32 count = 0;
@@ -116,7 +116,7 @@ static int refresh(struct gp_control *control)
 	return 0;
 }
 
-void gp_kfd_debug_answer_runtime(struct gp_control *control)
+void gp_kfd_debug_answer_runtime(struct gp_kfd_debug_target *control)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
@@ -125,7 +125,7 @@ void gp_kfd_debug_answer_runtime(struct gp_control *control)
 }
 
 /* The target may be in RUNTIME_ENABLE, on or off, and wait for us. */
-static void runtime_changed(struct gp_control *control)
+static void runtime_changed(struct gp_kfd_debug_target *control)
 {
 	struct gp_kfd_runtime_info info = {0};
 	struct gp_kfd_dbg_trap_args args = {0};
@@ -141,7 +141,7 @@ static void runtime_changed(struct gp_control *control)
 }
 
 /* Reads away the bytes that announce something; true when there were some. */
-static bool announced(struct gp_control *control)
+static bool announced(struct gp_kfd_debug_target *control)
 {
 	char bytes[256];
 	bool any = false;
@@ -151,7 +151,7 @@ static bool announced(struct gp_control *control)
 	return any;
 }
 
-int gp_kfd_debug_make_current(struct gp_control *control)
+int gp_kfd_debug_make_current(struct gp_kfd_debug_target *control)
 {
 	if (announced(control)) {
 		runtime_changed(control);
@@ -162,13 +162,13 @@ int gp_kfd_debug_make_current(struct gp_control *control)
 
 /* ---- what only the target's memory knows ---- */
 
-static bool target_read(struct gp_control *control, u64 address, void *out, size_t size)
+static bool target_read(struct gp_kfd_debug_target *control, u64 address, void *out, size_t size)
 {
 	return pread(control->memory, out, size, (off_t)address) == (ssize_t)size;
 }
 
 /* ROCr's queue object, when the pointers lie where they do in one and it names this ring. */
-static void add_object(struct gp_control *control, struct gp_gpu_control_queue *queue,
+static void add_object(struct gp_kfd_debug_target *control, struct gp_gpu_control_queue *queue,
 		       const u64 *pointers)
 {
 	u64 object = pointers[0] - offsetof(struct gp_amd_queue, read_dispatch_id);
@@ -183,8 +183,9 @@ static void add_object(struct gp_control *control, struct gp_gpu_control_queue *
 	queue->valid |= GP_CONTROL_OBJECT | GP_CONTROL_HSA_ID;
 }
 
-int gp_kfd_debug_list(struct gp_control *control, struct gp_gpu_control_queues *out)
+int gp_kfd_debug_list(struct gp_gpu_control *base, struct gp_gpu_control_queues *out)
 {
+	struct gp_kfd_debug_target *control = gp_kfd_debug_target(base);
 	int error = gp_kfd_debug_make_current(control);
 	size_t count = control->queues.count;
 
@@ -213,8 +214,8 @@ int gp_kfd_debug_list(struct gp_control *control, struct gp_gpu_control_queues *
 /* ---- suspend and resume ---- */
 
 /* The ids to hand to the driver: those asked for whose state is not yet `suspended`. */
-static int collect(struct gp_control *control, const u32 *ids, size_t count, bool suspended,
-		   u32 *number, u32 *already)
+static int collect(struct gp_kfd_debug_target *control, const u32 *ids, size_t count,
+		   bool suspended, u32 *number, u32 *already)
 {
 	size_t all = ids ? count : control->queues.count;
 
@@ -237,7 +238,7 @@ static int collect(struct gp_control *control, const u32 *ids, size_t count, boo
 
 /* Result bits of a call into the list. -EIO: the hardware did not let go; -EAGAIN: some were
  * skipped, because they are new or being destroyed. */
-static int decode(struct gp_control *control, u32 number, bool suspended, u32 *done)
+static int decode(struct gp_kfd_debug_target *control, u32 number, bool suspended, u32 *done)
 {
 	int error = 0;
 
@@ -264,7 +265,7 @@ static int decode(struct gp_control *control, u32 number, bool suspended, u32 *d
 	return error;
 }
 
-static int issue(struct gp_control *control, u32 number, bool suspend, u32 grace,
+static int issue(struct gp_kfd_debug_target *control, u32 number, bool suspend, u32 grace,
 		 struct gp_gpu_control_done *done)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
@@ -291,8 +292,8 @@ static int issue(struct gp_control *control, u32 number, bool suspend, u32 grace
 	return result ? result : -EAGAIN; /* ours again: another try */
 }
 
-static int change(struct gp_control *control, const u32 *ids, size_t count, bool suspend, u32 grace,
-		  struct gp_gpu_control_done *done)
+static int change(struct gp_kfd_debug_target *control, const u32 *ids, size_t count, bool suspend,
+		  u32 grace, struct gp_gpu_control_done *done)
 {
 	int error = -EAGAIN;
 
@@ -315,17 +316,18 @@ static int change(struct gp_control *control, const u32 *ids, size_t count, bool
 	return error && error != -EAGAIN ? error : (int)done->queues;
 }
 
-int gp_kfd_debug_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+int gp_kfd_debug_suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 			 struct gp_gpu_control_done *done)
 {
 	/* Other values reach the hardware cut to 8 bits, and 0 there means for ever. */
 	if (grace > GP_KFD_GRACE_MAX)
 		return -EINVAL;
-	return change(control, ids, count, true, grace ? grace : GP_KFD_GRACE_DEFAULT, done);
+	return change(gp_kfd_debug_target(base), ids, count, true,
+		      grace ? grace : GP_KFD_GRACE_DEFAULT, done);
 }
 
-int gp_kfd_debug_resume(struct gp_control *control, const u32 *ids, size_t count,
+int gp_kfd_debug_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 			struct gp_gpu_control_done *done)
 {
-	return change(control, ids, count, false, 0, done);
+	return change(gp_kfd_debug_target(base), ids, count, false, 0, done);
 }

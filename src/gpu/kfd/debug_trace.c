@@ -44,10 +44,10 @@ int gp_kfd_debug_status(u32 pid, u32 *tracer, u32 *uid)
 	return error == -ENOENT ? -ESRCH : error;
 }
 
-int gp_kfd_debug_seize(struct gp_control *control)
+int gp_kfd_debug_seize(struct gp_kfd_debug_target *control)
 {
 	/* Only exec: forks and threads of the target are not ours. */
-	if (ptrace(PTRACE_SEIZE, (pid_t)control->pid, NULL, (void *)PTRACE_O_TRACEEXEC) < 0)
+	if (ptrace(PTRACE_SEIZE, (pid_t)control->base.pid, NULL, (void *)PTRACE_O_TRACEEXEC) < 0)
 		return -errno;
 	return 0;
 }
@@ -72,14 +72,14 @@ static int first_address(u32 pid, u64 *address)
 	return 0;
 }
 
-int gp_kfd_debug_remember_program(struct gp_control *control)
+int gp_kfd_debug_remember_program(struct gp_kfd_debug_target *control)
 {
 	char path[64], byte;
-	int error = first_address(control->pid, &control->probe_at);
+	int error = first_address(control->base.pid, &control->probe_at);
 
 	if (error)
 		return error == -EACCES ? -EPERM : error;
-	snprintf(path, sizeof(path), "/proc/%u/mem", control->pid);
+	snprintf(path, sizeof(path), "/proc/%u/mem", control->base.pid);
 	control->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (control->memory < 0)
 		return errno == EACCES ? -EPERM : -errno;
@@ -89,7 +89,7 @@ int gp_kfd_debug_remember_program(struct gp_control *control)
 }
 
 /* A read at a mapping that is gone fails, in an address space that is gone it finds the end. */
-bool gp_kfd_debug_same_program(struct gp_control *control)
+bool gp_kfd_debug_same_program(struct gp_kfd_debug_target *control)
 {
 	char byte;
 
@@ -104,9 +104,9 @@ static bool is_group_stop(int signal)
 }
 
 /* One stop of the target, ended as it would have ended without us. */
-static int pass_on(struct gp_control *control, int status)
+static int pass_on(struct gp_kfd_debug_target *control, int status)
 {
-	pid_t pid = (pid_t)control->pid;
+	pid_t pid = (pid_t)control->base.pid;
 	int event = status >> 16, signal = WSTOPSIG(status);
 
 	if (event == PTRACE_EVENT_EXEC) {
@@ -123,12 +123,13 @@ static int pass_on(struct gp_control *control, int status)
 	return 0;
 }
 
-int gp_kfd_debug_signals(struct gp_control *control)
+int gp_kfd_debug_signals(struct gp_kfd_debug_target *control)
 {
 	int status;
 
 	while (!control->gone) {
-		pid_t pid = waitpid((pid_t)control->pid, &status, __WALL | __WNOTHREAD | WNOHANG);
+		pid_t pid =
+			waitpid((pid_t)control->base.pid, &status, __WALL | __WNOTHREAD | WNOHANG);
 
 		if (pid == 0)
 			return 0;

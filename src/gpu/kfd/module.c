@@ -20,18 +20,17 @@
 #define KFD_PROC   "/sys/class/kfd/kfd/proc"
 #define LEASE_MS   2000 /* until the caller says another */
 
-struct gp_kfd_module_state {
+struct gp_kfd_module_target {
+	struct gp_gpu_control base;
 	const struct gp_kfd_module_port *port;
-	u32 pid, lease_ms;
-	int pidfd; /* the holder's; not closed here */
+	u32 lease_ms;
 	int device;
 	bool evicted; /* by a suspend that no resume followed; the lease may have ended it */
 };
 
-/* The ops' type is a name that every mechanism gives to its own. */
-static struct gp_kfd_module_state *mine(struct gp_control *control)
+static struct gp_kfd_module_target *mine(struct gp_gpu_control *base)
 {
-	return (struct gp_kfd_module_state *)control;
+	return gp_container(base, struct gp_kfd_module_target, base);
 }
 
 static int open_path(const char *path)
@@ -90,17 +89,16 @@ int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid, char *wh
 }
 
 int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 pid,
-			 struct gp_diag *diag, struct gp_control **out)
+			 struct gp_diag *diag, struct gp_gpu_control **out)
 {
-	struct gp_kfd_module_state *control = calloc(1, sizeof(*control));
+	struct gp_kfd_module_target *control = calloc(1, sizeof(*control));
 	char why[240];
 
 	if (!control)
 		return -ENOMEM;
-	*control = (struct gp_kfd_module_state){.port = port,
-						.pid = pid,
-						.pidfd = pidfd,
-						.lease_ms = LEASE_MS};
+	*control = (struct gp_kfd_module_target){.port = port,
+						 .base = {.pid = pid, .pidfd = pidfd},
+						 .lease_ms = LEASE_MS};
 	control->device = open_device(port, why, sizeof(why));
 	if (control->device < 0) {
 		int error = control->device;
@@ -108,7 +106,7 @@ int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 p
 		free(control);
 		return gp_fail(diag, error, "%s", why);
 	}
-	*out = (struct gp_control *)control;
+	*out = &control->base;
 	return 0;
 }
 
@@ -118,32 +116,32 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 	return gp_kfd_module_probe(&real_port, pid, why, size);
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
 {
 	return gp_kfd_module_attach(&real_port, pidfd, pid, diag, out);
 }
 
 /* The module lets go of what a closed file held. */
-static void detach(struct gp_control *control)
+static void detach(struct gp_gpu_control *control)
 {
 	close(mine(control)->device);
-	free(control);
+	free(mine(control));
 }
 
 /* ---- queues ---- */
 
 /* Whether this control holds the process: a lease may have run out. */
-static bool is_held(struct gp_kfd_module_state *control)
+static bool is_held(struct gp_kfd_module_target *control)
 {
-	struct gpreempt_state state = {.pidfd = control->pidfd};
+	struct gpreempt_state state = {.pidfd = control->base.pidfd};
 
 	return control->port->call(control->device, GPREEMPT_IOC_STATE, &state) == 0 &&
 	       state.depth > 0;
 }
 
-static int queues(struct gp_control *control, struct gp_gpu_control_queues *out)
+static int queues(struct gp_gpu_control *control, struct gp_gpu_control_queues *out)
 {
-	int error = gp_kfd_debug_look(mine(control)->pidfd, mine(control)->pid, out);
+	int error = gp_kfd_debug_look(control->pidfd, control->pid, out);
 	bool held = is_held(mine(control));
 
 	for (size_t i = 0; !error && i < out->count; i++)
@@ -157,10 +155,11 @@ static int look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 }
 
 /* How many queues the process has; -EXDEV when only some of them are meant. */
-static int count_queues(struct gp_kfd_module_state *control, const u32 *ids, size_t count, u32 *out)
+static int count_queues(struct gp_kfd_module_target *control, const u32 *ids, size_t count,
+			u32 *out)
 {
 	struct gp_gpu_control_queues list = {0};
-	int error = gp_kfd_debug_look(control->pidfd, control->pid, &list);
+	int error = gp_kfd_debug_look(control->base.pidfd, control->base.pid, &list);
 
 	*out = error ? 0 : (u32)list.count;
 	gp_gpu_control_queues_free(&list);
@@ -178,11 +177,11 @@ static u64 now_ns(void)
 	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
 }
 
-static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 grace,
+static int suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 		   struct gp_gpu_control_done *done)
 {
-	struct gp_kfd_module_state *control = mine(base);
-	struct gpreempt_evict evict = {.pidfd = control->pidfd, .lease_ms = control->lease_ms};
+	struct gp_kfd_module_target *control = mine(base);
+	struct gpreempt_evict evict = {.pidfd = control->base.pidfd, .lease_ms = control->lease_ms};
 	int error = count_queues(control, ids, count, &done->queues);
 
 	(void)grace; /* the driver's own */
@@ -195,11 +194,11 @@ static int suspend(struct gp_control *base, const u32 *ids, size_t count, u32 gr
 	return error;
 }
 
-static int resume(struct gp_control *base, const u32 *ids, size_t count,
+static int resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		  struct gp_gpu_control_done *done)
 {
-	struct gp_kfd_module_state *control = mine(base);
-	struct gpreempt_restore restore = {.pidfd = control->pidfd,
+	struct gp_kfd_module_target *control = mine(base);
+	struct gpreempt_restore restore = {.pidfd = control->base.pidfd,
 					   .flags = GPREEMPT_RESTORE_WHOLLY};
 	int error = count_queues(control, ids, count, &done->queues);
 
@@ -213,10 +212,10 @@ static int resume(struct gp_control *base, const u32 *ids, size_t count,
 	return error == -ENOENT ? 0 : error; /* the lease ran out just now */
 }
 
-static int lease(struct gp_control *base, u32 lease_ms)
+static int lease(struct gp_gpu_control *base, u32 lease_ms)
 {
-	struct gp_kfd_module_state *control = mine(base);
-	struct gpreempt_renew renew = {.pidfd = control->pidfd};
+	struct gp_kfd_module_target *control = mine(base);
+	struct gpreempt_renew renew = {.pidfd = control->base.pidfd};
 	int error;
 
 	control->lease_ms = GP_MAX(1, GP_MIN(lease_ms, GPREEMPT_LEASE_MAX_MS));
@@ -231,13 +230,13 @@ static int lease(struct gp_control *base, u32 lease_ms)
 }
 
 /* What happens to the process is seen at its pidfd. */
-static int event_fd(struct gp_control *control)
+static int event_fd(struct gp_gpu_control *control)
 {
 	(void)control;
 	return -1;
 }
 
-static int pump(struct gp_control *control)
+static int pump(struct gp_gpu_control *control)
 {
 	(void)control;
 	return 0;
@@ -254,7 +253,7 @@ const struct gp_gpu_control_ops gp_kfd_module_control = {
 	.queues = queues,
 	.suspend = suspend,
 	.resume = resume,
-	.whole = true,
+	.traits = GP_CONTROL_WHOLE,
 	.look = look,
 	.lease = lease,
 };

@@ -28,7 +28,7 @@
 /* ---- the parts of it that can end ---- */
 
 /* Lets go of everything that keeps the dead target's clients alive in the driver. */
-static void let_go(struct gp_control *control)
+static void let_go(struct gp_nvrm_target *control)
 {
 	control->gone = true;
 	gp_nvrm_objects_free(&control->objects);
@@ -36,21 +36,21 @@ static void let_go(struct gp_control *control)
 	control->lifeline = NULL;
 }
 
-static bool target_ended(struct gp_control *control)
+static bool target_ended(struct gp_nvrm_target *control)
 {
-	struct pollfd fd = {.fd = control->pidfd, .events = POLLIN};
+	struct pollfd fd = {.fd = control->base.pidfd, .events = POLLIN};
 
 	return control->gone || (poll(&fd, 1, 0) == 1 && fd.revents);
 }
 
-static int watch(struct gp_control *control, int fd)
+static int watch(struct gp_nvrm_target *control, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int hand_over(struct gp_control *control, u32 from)
+static int hand_over(struct gp_nvrm_target *control, u32 from)
 {
 	int error = 0;
 
@@ -59,13 +59,13 @@ static int hand_over(struct gp_control *control, u32 from)
 	return error;
 }
 
-static int revive(struct gp_control *control)
+static int revive(struct gp_nvrm_target *control)
 {
 	int error;
 
 	if (gp_nvrm_lifeline_alive(control->lifeline))
 		return 0;
-	error = gp_nvrm_lifeline_restart(control->lifeline, control->port, control->pidfd);
+	error = gp_nvrm_lifeline_restart(control->lifeline, control->port, control->base.pidfd);
 	if (!error)
 		error = hand_over(control, 0);
 	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
@@ -73,7 +73,7 @@ static int revive(struct gp_control *control)
 
 /* Brings what is believed in line with what happened. 1: the target was started by its lifeline. A
  * lifeline that cannot be had is an error, but after it the rest is in line. */
-static int catch_up(struct gp_control *control)
+static int catch_up(struct gp_nvrm_target *control)
 {
 	bool fired;
 	int error;
@@ -90,13 +90,13 @@ static int catch_up(struct gp_control *control)
 	return error ? error : fired;
 }
 
-static bool holding(const struct gp_control *control)
+static bool holding(const struct gp_nvrm_target *control)
 {
 	return control->all || gp_nvrm_any_stopped(control);
 }
 
 /* The holder's loop is woken in time to renew the lease and to look for new groups. */
-static void set_timer(struct gp_control *control)
+static void set_timer(struct gp_nvrm_target *control)
 {
 	struct itimerspec time = {0};
 	u64 every = holding(control) && control->leased   ? GP_LOOK_NS
@@ -111,12 +111,12 @@ static void set_timer(struct gp_control *control)
 
 /* ---- attach and detach ---- */
 
-static void destroy(struct gp_control *control)
+static void destroy(struct gp_nvrm_target *control)
 {
 	gp_nvrm_objects_free(&control->objects);
 	gp_nvrm_lifeline_stop(control->lifeline);
-	if (control->pidfd >= 0)
-		close(control->pidfd);
+	if (control->base.pidfd >= 0)
+		close(control->base.pidfd);
 	if (control->timer >= 0)
 		close(control->timer);
 	if (control->epoll >= 0)
@@ -124,37 +124,37 @@ static void destroy(struct gp_control *control)
 	free(control);
 }
 
-static int open_parts(struct gp_control *control, int pidfd)
+static int open_parts(struct gp_nvrm_target *control, int pidfd)
 {
 	int error;
 
-	control->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
+	control->base.pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
 	control->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	control->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (control->pidfd < 0 || control->timer < 0 || control->epoll < 0)
+	if (control->base.pidfd < 0 || control->timer < 0 || control->epoll < 0)
 		return -errno;
-	error = gp_nvrm_lifeline_start(control->port, control->pidfd, &control->lifeline);
+	error = gp_nvrm_lifeline_start(control->port, control->base.pidfd, &control->lifeline);
 	if (!error)
-		error = watch(control, control->pidfd);
+		error = watch(control, control->base.pidfd);
 	if (!error)
 		error = watch(control, control->timer);
 	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
 }
 
-static int find_objects(struct gp_control *control)
+static int find_objects(struct gp_nvrm_target *control)
 {
 	struct gp_nvrm_objects *objects = &control->objects;
 	u32 before = objects->file_count, owner;
-	int found = gp_nvrm_target_files(control->port, control->pidfd, control->pid,
+	int found = gp_nvrm_target_files(control->port, control->base.pidfd, control->base.pid,
 					 objects->files, &objects->file_count, &owner);
 
 	return found < 0 ? found : hand_over(control, before);
 }
 
 int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		   struct gp_control **out)
+		   struct gp_gpu_control **out)
 {
-	struct gp_control *control;
+	struct gp_nvrm_target *control;
 	char why[512];
 	int error = gp_nvrm_target_check(port, pidfd, pid, why, sizeof(why));
 
@@ -164,10 +164,9 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 	control = malloc(sizeof(*control));
 	if (!control)
 		return -ENOMEM;
-	*control = (struct gp_control){
+	*control = (struct gp_nvrm_target){
 		.port = port,
-		.pid = pid,
-		.pidfd = -1,
+		.base = {.pid = pid, .pidfd = -1},
 		.epoll = -1,
 		.timer = -1,
 		.objects = {.port = port},
@@ -186,11 +185,11 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 	}
 	control->objects.gpu_id = gp_nvrm_gpu_of(&port->root, pid);
 	control->looked_ns = gp_nvrm_now();
-	*out = control;
+	*out = &control->base;
 	return 0;
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_control **out)
+static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
 {
 	return gp_nvrm_attach(&gp_nvrm_port_system, pidfd, pid, diag, out);
 }
@@ -206,11 +205,12 @@ static int probe(int pidfd, u32 pid, char *why, size_t size)
 	return error;
 }
 
-static void detach(struct gp_control *control)
+static void detach(struct gp_gpu_control *base)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	struct gp_gpu_control_done done = {0};
 
-	if (!control)
+	if (!base)
 		return;
 	catch_up(control);
 	if (!control->gone) {
@@ -235,7 +235,7 @@ static bool named(const u32 *ids, size_t count, u32 id)
 }
 
 /* Every id is that of a group that can be stopped. */
-static bool all_known(const struct gp_control *control, const u32 *ids, size_t count)
+static bool all_known(const struct gp_nvrm_target *control, const u32 *ids, size_t count)
 {
 	for (size_t i = 0; ids && i < count; i++) {
 		bool found = false;
@@ -251,7 +251,7 @@ static bool all_known(const struct gp_control *control, const u32 *ids, size_t c
 
 /* Groups that run no kernels belong to the copy engines. They have no queue of their own: they go
  * with all of the process or not at all. Returns how many queues are meant. */
-static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count, bool suspended)
+static u32 mark_groups(struct gp_nvrm_target *control, const u32 *ids, size_t count, bool suspended)
 {
 	u32 marked = 0;
 
@@ -268,7 +268,8 @@ static u32 mark_groups(struct gp_control *control, const u32 *ids, size_t count,
 	return marked;
 }
 
-static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_gpu_control_done *done)
+static int suspend_all_new(struct gp_nvrm_target *control, u32 gap,
+			   struct gp_gpu_control_done *done)
 {
 	int found = 1, error = 0;
 
@@ -284,7 +285,7 @@ static int suspend_all_new(struct gp_control *control, u32 gap, struct gp_gpu_co
 	return error;
 }
 
-static int suspend_once(struct gp_control *control, const u32 *ids, size_t count,
+static int suspend_once(struct gp_nvrm_target *control, const u32 *ids, size_t count,
 			struct gp_gpu_control_done *done)
 {
 	int error;
@@ -306,9 +307,10 @@ static int suspend_once(struct gp_control *control, const u32 *ids, size_t count
 	return error;
 }
 
-static int op_suspend(struct gp_control *control, const u32 *ids, size_t count, u32 grace,
+static int op_suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 		      struct gp_gpu_control_done *done)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	struct gp_gpu_control_done undone = {0};
 	int error;
 
@@ -336,9 +338,10 @@ static int op_suspend(struct gp_control *control, const u32 *ids, size_t count, 
 	return error;
 }
 
-static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
+static int op_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		     struct gp_gpu_control_done *done)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	int error = catch_up(control);
 
 	*done = (struct gp_gpu_control_done){0};
@@ -355,8 +358,10 @@ static int op_resume(struct gp_control *control, const u32 *ids, size_t count,
 	return error;
 }
 
-static void op_copies(struct gp_control *control, bool stop)
+static void op_copies(struct gp_gpu_control *base, bool stop)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
+
 	control->copies = stop;
 	for (size_t i = 0; i < control->objects.group_count && !stop; i++) {
 		struct gp_nvrm_group *g = &control->objects.groups[i];
@@ -365,8 +370,9 @@ static void op_copies(struct gp_control *control, bool stop)
 	}
 }
 
-static int op_share(struct gp_control *control, u32 part)
+static int op_share(struct gp_gpu_control *base, u32 part)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	u32 thousandths = GP_SHARE_SIZE(part);
 	int error;
 
@@ -387,7 +393,7 @@ static int op_share(struct gp_control *control, u32 part)
 }
 
 /* Descriptors, clients, groups and channels made since. 1: the queues changed. */
-static int look(struct gp_control *control)
+static int look(struct gp_nvrm_target *control)
 {
 	struct gp_gpu_control_done done = {0};
 	size_t groups = control->objects.group_count;
@@ -405,8 +411,9 @@ static int look(struct gp_control *control)
 	return control->objects.group_count != groups;
 }
 
-static int op_pump(struct gp_control *control)
+static int op_pump(struct gp_gpu_control *base)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	int changed, found = 0;
 	u64 ticks;
 
@@ -427,13 +434,14 @@ static int op_pump(struct gp_control *control)
 	return changed < 0 ? changed : changed || found > 0;
 }
 
-static int op_fd(struct gp_control *control)
+static int op_fd(struct gp_gpu_control *base)
 {
-	return control->epoll;
+	return gp_nvrm_target(base)->epoll;
 }
 
-static int op_queues(struct gp_control *control, struct gp_gpu_control_queues *out)
+static int op_queues(struct gp_gpu_control *base, struct gp_gpu_control_queues *out)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
 	int error = catch_up(control);
 
 	out->count = 0;
@@ -444,8 +452,10 @@ static int op_queues(struct gp_control *control, struct gp_gpu_control_queues *o
 
 /* The lifeline waits a little longer than the holder, which ends leases itself when it can. Should
  * it be too late, pump() says so. */
-static int op_lease(struct gp_control *control, u32 lease_ms)
+static int op_lease(struct gp_gpu_control *base, u32 lease_ms)
 {
+	struct gp_nvrm_target *control = gp_nvrm_target(base);
+
 	if (control->gone)
 		return -ESRCH;
 	control->leased = true;
@@ -472,21 +482,22 @@ const struct gp_gpu_control_ops gp_nvrm_control = {
 	.resume = op_resume,
 	.share = op_share,
 	.copies = op_copies,
+	.traits = GP_CONTROL_AGENT_PRIORITY,
 	.look = op_look,
 	.lease = op_lease,
 };
 
-void gp_nvrm_control_lease(struct gp_control *control, u64 lease_ns)
+void gp_nvrm_control_lease(struct gp_gpu_control *base, u64 lease_ns)
 {
-	control->lease_ns = lease_ns;
+	gp_nvrm_target(base)->lease_ns = lease_ns;
 }
 
-struct gp_nvrm_lifeline *gp_nvrm_control_lifeline(struct gp_control *control)
+struct gp_nvrm_lifeline *gp_nvrm_control_lifeline(struct gp_gpu_control *base)
 {
-	return control->lifeline;
+	return gp_nvrm_target(base)->lifeline;
 }
 
-u64 gp_nvrm_scan_calls(const struct gp_control *control)
+u64 gp_nvrm_scan_calls(struct gp_gpu_control *base)
 {
-	return control->objects.calls;
+	return gp_nvrm_target(base)->objects.calls;
 }

@@ -18,7 +18,7 @@ u64 gp_nvrm_slice_for(u64 found, u32 thousandths)
 	return us < 1 ? 1 : GP_MIN(us, GP_SLICE_MAX_US);
 }
 
-static int set_group(struct gp_control *control, struct gp_nvrm_group *group, u64 us)
+static int set_group(struct gp_nvrm_target *control, struct gp_nvrm_group *group, u64 us)
 {
 	struct gp_nvrm_session session = gp_nvrm_objects_session(&control->objects, group->client);
 	struct gp_nvrm_entry entry = {
@@ -36,7 +36,7 @@ static int set_group(struct gp_control *control, struct gp_nvrm_group *group, u6
 	return error;
 }
 
-int gp_nvrm_apply_share(struct gp_control *control)
+int gp_nvrm_apply_share(struct gp_nvrm_target *control)
 {
 	int first = 0;
 
@@ -62,7 +62,7 @@ int gp_nvrm_apply_share(struct gp_control *control)
 	return first;
 }
 
-int gp_nvrm_lift_share(struct gp_control *control)
+int gp_nvrm_lift_share(struct gp_nvrm_target *control)
 {
 	int first = 0;
 

@@ -18,7 +18,7 @@ const struct gp_nvrm_group *gp_nvrm_group_of(const struct gp_nvrm_objects *objec
 	return NULL;
 }
 
-bool gp_nvrm_any_stopped(const struct gp_control *control)
+bool gp_nvrm_any_stopped(const struct gp_nvrm_target *control)
 {
 	for (size_t i = 0; i < control->objects.channel_count; i++) {
 		if (control->objects.channels[i].stopped)
@@ -27,7 +27,7 @@ bool gp_nvrm_any_stopped(const struct gp_control *control)
 	return false;
 }
 
-void gp_nvrm_all_run(struct gp_control *control)
+void gp_nvrm_all_run(struct gp_nvrm_target *control)
 {
 	for (size_t i = 0; i < control->objects.channel_count; i++)
 		control->objects.channels[i].stopped = false;
@@ -44,7 +44,7 @@ struct batch {
 	u32 count;
 };
 
-static int gather(struct gp_control *control, bool stop, struct batch *out)
+static int gather(struct gp_nvrm_target *control, bool stop, struct batch *out)
 {
 	struct gp_nvrm_objects *objects = &control->objects;
 	size_t room = objects->channel_count ? objects->channel_count : 1;
@@ -80,7 +80,7 @@ static void discard(struct batch *batch)
 }
 
 /* One call per client, subdevice and 64 channels; usually one in all. */
-static int switch_batch(struct gp_control *control, const struct batch *batch, bool disable,
+static int switch_batch(struct gp_nvrm_target *control, const struct batch *batch, bool disable,
 			struct gp_gpu_control_done *done)
 {
 	u32 handles[GP_NV_DISABLE_MAX];
@@ -107,7 +107,7 @@ static int switch_batch(struct gp_control *control, const struct batch *batch, b
 	return first;
 }
 
-static void mark(struct gp_control *control, const struct batch *batch, bool stopped)
+static void mark(struct gp_nvrm_target *control, const struct batch *batch, bool stopped)
 {
 	for (u32 i = 0; i < batch->count; i++)
 		batch->channels[i]->stopped = stopped;
@@ -115,7 +115,7 @@ static void mark(struct gp_control *control, const struct batch *batch, bool sto
 }
 
 /* Groups of the batch, which could not be stopped, are not wanted so any more. */
-static void unmark(struct gp_control *control, const struct batch *batch, bool failed)
+static void unmark(struct gp_nvrm_target *control, const struct batch *batch, bool failed)
 {
 	for (u32 i = 0; i < batch->count; i++) {
 		struct gp_nvrm_group *g =
@@ -127,7 +127,7 @@ static void unmark(struct gp_control *control, const struct batch *batch, bool f
 	}
 }
 
-static int stop_batch(struct gp_control *control, const struct batch *batch,
+static int stop_batch(struct gp_nvrm_target *control, const struct batch *batch,
 		      struct gp_gpu_control_done *done)
 {
 	struct gp_gpu_control_done undone = {0};
@@ -153,7 +153,7 @@ static int stop_batch(struct gp_control *control, const struct batch *batch,
 	return error;
 }
 
-int gp_nvrm_stop_marked(struct gp_control *control, struct gp_gpu_control_done *done)
+int gp_nvrm_stop_marked(struct gp_nvrm_target *control, struct gp_gpu_control_done *done)
 {
 	struct batch batch;
 	int error = gather(control, true, &batch);
@@ -164,7 +164,7 @@ int gp_nvrm_stop_marked(struct gp_control *control, struct gp_gpu_control_done *
 	return error;
 }
 
-int gp_nvrm_start_unmarked(struct gp_control *control, struct gp_gpu_control_done *done)
+int gp_nvrm_start_unmarked(struct gp_nvrm_target *control, struct gp_gpu_control_done *done)
 {
 	struct batch batch;
 	int error = gather(control, false, &batch);

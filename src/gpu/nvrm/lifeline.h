@@ -75,8 +75,8 @@ int gp_nvrm_lifeline_remember(struct gp_nvrm_lifeline *lifeline, const struct gp
 void gp_nvrm_lifeline_forget(struct gp_nvrm_lifeline *lifeline);
 
 /* The lease that suspend() starts and pump() renews on this control; GP_NVRM_LEASE_NS until set. */
-void gp_nvrm_control_lease(struct gp_control *control, u64 lease_ns);
+void gp_nvrm_control_lease(struct gp_gpu_control *control, u64 lease_ns);
 /* The lifeline of this control, for tests. */
-struct gp_nvrm_lifeline *gp_nvrm_control_lifeline(struct gp_control *control);
+struct gp_nvrm_lifeline *gp_nvrm_control_lifeline(struct gp_gpu_control *control);
 
 #endif

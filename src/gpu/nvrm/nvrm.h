@@ -34,7 +34,7 @@ struct gp_nvrm_port;
 
 /* attach() over a port of the caller's, which must outlive the control. */
 int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		   struct gp_control **out);
+		   struct gp_gpu_control **out);
 
 /* Starts every channel of the process, whoever stopped it: for what a holder and its lifeline, both
  * killed, left behind. */
@@ -61,8 +61,8 @@ struct gp_nvrm_detail {
 	u32 saves, cilp_saves; /* of the context, in all and in the middle of a kernel */
 };
 /* The `index`-th group; -ENOENT after the last. */
-int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_detail *out);
+int gp_nvrm_detail(struct gp_gpu_control *control, size_t index, struct gp_nvrm_detail *out);
 /* Calls that finding the objects took so far. */
-u64 gp_nvrm_scan_calls(const struct gp_control *control);
+u64 gp_nvrm_scan_calls(struct gp_gpu_control *control);
 
 #endif

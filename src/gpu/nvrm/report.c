@@ -8,9 +8,9 @@
 #include "gpu/nvrm/nvrm.h"
 #include "gpu/nvrm/target.h"
 
-int gp_nvrm_detail(struct gp_control *control, size_t index, struct gp_nvrm_detail *out)
+int gp_nvrm_detail(struct gp_gpu_control *control, size_t index, struct gp_nvrm_detail *out)
 {
-	const struct gp_nvrm_objects *objects = &control->objects;
+	const struct gp_nvrm_objects *objects = &gp_nvrm_target(control)->objects;
 	const struct gp_nvrm_group *group;
 	struct gp_nv_ctxsw_modes modes = {0};
 	struct gp_nv_ctxsw_stats stats = {0};

@@ -28,7 +28,7 @@ struct rig {
 	int pidfd;
 	FILE *to, *from;
 	struct test_diag sink;
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 };
 
 static inline int rig_say(struct rig *rig, const char *word)

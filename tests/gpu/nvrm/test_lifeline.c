@@ -21,7 +21,7 @@ static void tell(int fd, char letter)
 /* Suspends, renews when it is time, and tells when the target was started under it. */
 static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 {
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 	struct gp_gpu_control_done done;
 	int error;
 
@@ -54,7 +54,7 @@ static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 /* Suspends, resumes and shares as fast as it can. */
 static _Noreturn void flutter(struct rig *rig, u64 lease, int said)
 {
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 	struct gp_gpu_control_done done;
 
 	if (gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL, &control))

@@ -13,9 +13,9 @@
 
 static const struct gp_gpu_control_ops *const ops = &gp_kfd_debug_control;
 
-static struct gp_control *attach_to(pid_t pid)
+static struct gp_gpu_control *attach_to(pid_t pid)
 {
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	CHECK(pidfd >= 0);
@@ -38,7 +38,7 @@ static void let_go_of_ptrace(pid_t pid)
 static void stolen_session(struct live *live)
 {
 	struct actor target = start_target(1, 2), thief = start_actor();
-	struct gp_control *control = attach_to(target.pid);
+	struct gp_gpu_control *control = attach_to(target.pid);
 	struct gp_gpu_control_done done;
 
 	EXPECT(ops->suspend(control, NULL, 0, 0, &done), 2);
@@ -63,7 +63,7 @@ static void left_over_session(struct live *live)
 {
 	struct actor target = start_target(1, 1), before = start_actor();
 	int pidfd = (int)syscall(SYS_pidfd_open, target.pid, 0);
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 
 	EXPECT(DO(&before, do_open_kfd), 0);
 	EXPECT(DO(&before, do_seize, (u64)target.pid), 0);
@@ -78,7 +78,7 @@ static void left_over_session(struct live *live)
 static void calls_that_change_nothing(struct live *live)
 {
 	struct actor target = start_target(1, 2);
-	struct gp_control *control = attach_to(target.pid);
+	struct gp_gpu_control *control = attach_to(target.pid);
 	struct gp_gpu_control_done done;
 	u64 updates;
 
@@ -104,7 +104,7 @@ static void calls_that_change_nothing(struct live *live)
 static void reused_ids(struct live *live)
 {
 	struct actor target = start_target(1, 1);
-	struct gp_control *control = attach_to(target.pid);
+	struct gp_gpu_control *control = attach_to(target.pid);
 	struct gp_gpu_control_done done;
 
 	EXPECT(ops->suspend(control, NULL, 0, 0, &done), 1);
@@ -129,7 +129,7 @@ static void hung_hardware(struct live *live)
 	struct self *me = &live->self;
 	struct actor target = start_target(1, 2), other = start_target(1, 1),
 		     debugger = start_actor();
-	struct gp_control *control = attach_to(target.pid);
+	struct gp_gpu_control *control = attach_to(target.pid);
 	struct gp_gpu_control_queues queues = {0};
 	struct gp_gpu_control_done done;
 
