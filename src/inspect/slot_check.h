@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The three figures that the design document (seeds/000, table "HQD status") calls normal, held
- * against the decoded registers: ACTIVE 1, backlog below 100, and the quantum. The document's
- * quantum of 512 to 1024 is no value the register ever has; what is true is used instead, and
- * gp_inspect_slot_explain() says why.
+ * A short judgement of a slot from its decoded registers: whether it holds a queue, whether its
+ * backlog is below 100 packets, and whether the queue is time-sliced (docs/findings.md).
  */
 #ifndef GP_INSPECT_SLOT_CHECK_H
 #define GP_INSPECT_SLOT_CHECK_H
 
-#include "base/buf.h"
 #include "gpu/gpu.h"
 
-#define GP_BACKLOG_HIGH 100 /* packets; seeds/000: "< 100" */
+#define GP_BACKLOG_HIGH 100 /* packets */
 
 enum gp_inspect_check {
 	GP_CHECK_UNKNOWN,
@@ -28,8 +25,5 @@ enum gp_inspect_check gp_inspect_check_quantum(const struct gp_kfd_slot *slot);
 enum gp_inspect_check gp_inspect_check_slot(const struct gp_kfd_slot *slot);
 /* "ok", "high", ...; NULL for unknown. Not translated: it is also the JSON value. */
 const char *gp_inspect_check_word(enum gp_inspect_check check);
-
-/* What the document says, what is true, and why, one threshold a paragraph. */
-void gp_inspect_slot_explain(struct gp_buf *out);
 
 #endif

@@ -142,7 +142,7 @@ static void changed_cells_are_marked(void **state)
 	gp_inspect_slots_free(&slots);
 }
 
-static void checks_hold_the_documents_figures_against_the_registers(void **state)
+static void checks_judge_the_registers_of_a_slot(void **state)
 {
 	struct gp_kfd_slot slot = {.valid = GP_SLOT_REGISTERS | GP_SLOT_POINTERS | GP_SLOT_BACKLOG |
 					    GP_SLOT_PRIORITY,
@@ -150,7 +150,6 @@ static void checks_hold_the_documents_figures_against_the_registers(void **state
 				   .aql = true,
 				   .backlog = 99,
 				   .quantum = 0x111};
-	struct gp_buf text = {0};
 
 	(void)state;
 	assert_int_equal(gp_inspect_check_slot(&slot), GP_CHECK_OK);
@@ -158,17 +157,13 @@ static void checks_hold_the_documents_figures_against_the_registers(void **state
 	assert_int_equal(gp_inspect_check_slot(&slot), GP_CHECK_HIGH);
 	slot.aql = false;
 	assert_int_equal(gp_inspect_check_backlog(&slot), GP_CHECK_UNKNOWN);
-	/* The document's 512 has no enable bit. */
+	/* 512 has no enable bit. */
 	slot.quantum = 512;
 	assert_string_equal(gp_inspect_check_word(gp_inspect_check_slot(&slot)), "off");
 	slot.active = false;
 	assert_string_equal(gp_inspect_check_word(gp_inspect_check_slot(&slot)), "inactive");
 	slot.valid = 0;
 	assert_null(gp_inspect_check_word(gp_inspect_check_slot(&slot)));
-	gp_inspect_slot_explain(&text);
-	assert_non_null(strstr(gp_buf_str(&text), "grep CP_HQD_ACTIVE"));
-	assert_non_null(strstr(gp_buf_str(&text), "0x111"));
-	gp_buf_free(&text);
 }
 
 static json_t *slot_json(const json_t *root, size_t index)
@@ -475,7 +470,7 @@ int main(void)
 		cmocka_unit_test(only_active_slots_are_rows),
 		cmocka_unit_test(a_queue_on_two_xccs_is_one_row),
 		cmocka_unit_test(changed_cells_are_marked),
-		cmocka_unit_test(checks_hold_the_documents_figures_against_the_registers),
+		cmocka_unit_test(checks_judge_the_registers_of_a_slot),
 		cmocka_unit_test(json_has_every_slot_and_null_for_what_is_stale),
 		cmocka_unit_test(raw_rows_are_the_kernels),
 		cmocka_unit_test(filters_keep_what_was_asked_for),
