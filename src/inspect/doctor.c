@@ -125,7 +125,7 @@ static void find_version(struct gp_diag *diag, bool probe, struct gp_inspect_doc
 			d->valid |= GP_DOC_KFD_VERSION;
 			return;
 		}
-		gp_diag(diag, GP_WARNING, "cannot ask /dev/kfd for its version: %s",
+		gp_diag(diag, GP_WARNING, "cannot read the KFD version from /dev/kfd: %s",
 			strerror(-d->probe_error));
 	}
 	/* A DKMS driver has its own history; the kernel's release says nothing about it. */

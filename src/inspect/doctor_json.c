@@ -146,9 +146,9 @@ static json_t *mechanisms_json(const struct gp_inspect_doctor *d)
 	json_t *array = json_array();
 
 	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
-		struct gp_inspect_judgement judgement = {0};
+		struct gp_inspect_judgement judgement;
 
-		m->judge(d, &judgement);
+		gp_inspect_judge(m, d, &judgement);
 		json_array_append_new(array,
 				      json_pack("{s:s,s:s,s:o,s:b}", "name", m->name, "verdict",
 						gp_inspect_verdict_word(judgement.verdict),

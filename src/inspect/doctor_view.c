@@ -13,15 +13,15 @@
 const char *gp_inspect_doctor_note(size_t index)
 {
 	static const char *const notes[] = {
-		N_("The verdicts say what this machine allows. gpreempt drives all of them but "
-		   "kfd-patched, the scheduler inside the driver, which decides by itself."),
+		N_("The verdicts say what this machine allows. gpreempt uses all mechanisms except "
+		   "kfd-patched, where the driver's built-in scheduler decides."),
 		N_("A suspended process keeps its VRAM."),
-		N_("On hardware-scheduled AMD parts every suspend briefly unmaps all processes of "
+		N_("On hardware-scheduled AMD GPUs every suspend briefly unmaps all processes of "
 		   "that device."),
-		N_("A preemption that hangs makes the driver reset the GPU after 9 s "
-		   "(amdgpu's queue_preemption_timeout_ms)."),
-		N_("The exit of any process that opened /dev/kfd makes the driver preempt every "
-		   "queue of the device once; so doctor opens it only with --probe."),
+		N_("If a preemption hangs, the driver resets the GPU after 9 s (amdgpu parameter "
+		   "queue_preemption_timeout_ms)."),
+		N_("When a process that opened /dev/kfd exits, the driver preempts every queue of "
+		   "the device once; doctor therefore opens it only with --probe."),
 	};
 
 	return index < GP_ARRAY_SIZE(notes) ? gettext(notes[index]) : NULL;
@@ -66,12 +66,12 @@ static void driver_facts(struct gp_table *table, const struct gp_inspect_doctor 
 	if (!d->kfd_present)
 		fact(table, "KFD", _("absent"));
 	else if (!(d->valid & GP_DOC_KFD_VERSION))
-		fact(table, "KFD", _("version not known; --probe asks the driver"));
+		fact(table, "KFD", _("unknown version; --probe queries the driver"));
 	else
 		factf(table, "KFD", "%u.%u (%s)", d->kfd_major, d->kfd_minor,
 		      d->kfd_source == GP_KFD_VERSION_PROBED
-			      ? _("as the driver says")
-			      : _("derived from the kernel's release"));
+			      ? _("reported by the driver")
+			      : _("derived from the kernel release"));
 	if (!d->amdgpu_loaded)
 		return;
 	number_fact(table, "amdgpu.sched_policy", d->valid & GP_DOC_SCHED_POLICY, d->sched_policy);
@@ -219,9 +219,9 @@ struct gp_table *gp_inspect_doctor_mechanisms(const struct gp_inspect_doctor *d)
 	gp_table_column(table, _("ACTS ON"), GP_LEFT);
 	gp_table_column(table, _("WHY"), GP_LEFT);
 	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
-		struct gp_inspect_judgement judgement = {0};
+		struct gp_inspect_judgement judgement;
 
-		m->judge(d, &judgement);
+		gp_inspect_judge(m, d, &judgement);
 		gp_table_cell(table, m->name);
 		gp_table_cell(table, judgement.verdict == GP_VERDICT_CAN      ? _("can work")
 				     : judgement.verdict == GP_VERDICT_CANNOT ? _("cannot")

@@ -34,8 +34,8 @@ static int read_live(const struct gp_inspect_find_options *options, struct gp_di
 	/* The driver lists pids of the first pid namespace: another process may have ours there. */
 	if (!gp_process_host_view(&options->root)) {
 		gp_diag(diag, GP_NOTE, "%s",
-			_("this is a container: the driver lists host pids, so the live system is "
-			  "left out; run on the host to see it"));
+			_("inside a container the live system is not shown, because the driver "
+			  "lists host pids; run on the host to see it"));
 		return 0;
 	}
 	live->present = true;
@@ -236,7 +236,7 @@ static int resolve(const struct gp_inspect_find_options *options, struct gp_diag
 				     options->pid, &found);
 	if (!error && found.items[0].process.pid != options->pid) {
 		*pid = found.items[0].process.pid;
-		gp_diag(diag, GP_NOTE, "pid %u of the container is process %u of this machine",
+		gp_diag(diag, GP_NOTE, "pid %u in the container is process %u on this machine",
 			options->pid, *pid);
 	}
 	gp_pid_candidates_free(&found);

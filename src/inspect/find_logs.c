@@ -97,13 +97,13 @@ static void warn_about_input(const struct gp_inspect_find_input *input, u32 name
 
 	if (input->pid_from_name)
 		gp_diag(diag, GP_NOTE,
-			"%s: lines carry no pid; %u is taken from the file's name, as "
-			"AMD_LOG_LEVEL_FILE makes it",
+			"%s: the lines have no pid; using %u from the file name "
+			"(AMD_LOG_LEVEL_FILE appends it)",
 			input->name, name_pid);
 	if (stats->torn || stats->overlong)
 		gp_diag(diag, GP_WARNING,
-			"%s:%llu: %llu torn and %llu overlong lines; what could be read of them "
-			"is counted",
+			"%s:%llu: %llu torn and %llu overlong lines; their readable parts are "
+			"counted",
 			input->name, (unsigned long long)stats->first_bad_line,
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }

@@ -16,8 +16,8 @@ void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *proc
 {
 	if (logged && !matched && descriptors && process->alive)
 		gp_diag(diag, GP_WARNING,
-			"process %u is running, but none of its queues is in the log: the log "
-			"is of another run or machine (--no-live reads the log alone)",
+			"process %u is running, but the log names none of its queues: the log is "
+			"from another run or machine (--no-live reads only the log)",
 			process->pid);
 }
 
@@ -31,8 +31,8 @@ void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 	if (!gp_inspect_find_listed(live, process->pid) || !error)
 		return;
 	gp_diag(diag, GP_NOTE,
-		"debugfs could not be read (%s): rings, pointers and activity of the running "
-		"process are not known; run as root, with debugfs mounted",
+		"cannot read debugfs (%s): rings, pointers and activity of the running process are "
+		"unknown; run as root with debugfs mounted",
 		strerror(-error));
 }
 
@@ -78,12 +78,12 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 			       options->pid, pids);
 	if (options->log_count && !process->alive)
 		return gp_fail(diag, -ESRCH,
-			       "process %u: the log names no queue; record it with "
-			       "AMD_LOG_LEVEL=4 (5 from ROCm 7.1 on)",
+			       "process %u: the log names no queue; record a log with "
+			       "AMD_LOG_LEVEL=4 (5 since ROCm 7.1)",
 			       options->pid);
 	if (!process->alive)
 		return gp_fail(diag, -ESRCH,
-			       "there is no process %u; a container's own pid needs --container",
+			       "no process %u; for a pid inside a container use --container",
 			       options->pid);
 	return gp_fail(diag, -ESRCH,
 		       "process %u has no GPU queue now (it never opened /dev/kfd, or its "
@@ -108,7 +108,7 @@ static void note_age(const struct gp_inspect_find_process *process, struct gp_di
 	started = process->process.start_time * (1000000000ull / (u64)sysconf(_SC_CLK_TCK));
 	if (last && last < started)
 		gp_diag(diag, GP_WARNING,
-			"the log ends before process %u began (%.1f s after boot): it is of "
+			"the log ends before process %u started (%.1f s after boot): it is from "
 			"another run or machine",
 			process->pid, (double)started / 1e9);
 }
@@ -122,8 +122,8 @@ void gp_inspect_find_note_alias(const struct gp_inspect_find_identity *identity,
 		if (!logged[i].pid || logged[i].pid == process->pid || identity->count < 2)
 			continue;
 		gp_diag(diag, GP_NOTE,
-			"pid %u in the log is taken as process %u, which has that pid in its "
-			"container",
+			"pid %u in the log is assumed to be process %u, which has that pid inside "
+			"its container",
 			logged[i].pid, process->pid);
 		return;
 	}
@@ -143,13 +143,12 @@ void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
 	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (!logged && process->count && *pids)
 		gp_diag(diag, GP_WARNING,
-			"the log has no queue of process %u, only of: %s; what is shown is the "
-			"live system",
+			"the log has no queue of process %u, only of: %s; showing the live system",
 			process->pid, pids);
 	else if (logged && !options->no_live && !process->alive)
 		gp_diag(diag, GP_NOTE,
-			"process %u is not running: this is what the log says, and ACTIVE means "
-			"that the log did not see the queue deleted",
+			"process %u is not running: showing the log; ACTIVE means that the log "
+			"does not show the queue's deletion",
 			process->pid);
 }
 
@@ -165,10 +164,10 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 	identity->unnamed = unnamed && !*pids;
 	if (identity->unnamed)
 		gp_diag(diag, GP_WARNING,
-			"this log prints no pid (ROCm up to 4.5, or 6.3 and later at level 3): "
-			"all of it is taken as process %u's",
+			"this log has no pids (ROCm up to 4.5, or 6.3 and later at level 3): all "
+			"its lines are attributed to process %u",
 			options->pid);
 	else if (unnamed)
 		gp_diag(diag, GP_WARNING, "%s",
-			_("some lines carry no pid; their queues are left out (--all shows them)"));
+			_("some lines have no pid; their queues are omitted (--all shows them)"));
 }

@@ -57,8 +57,8 @@ int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, cons
 		error = gp_file_read(is_pipe ? "/dev/stdin" : out->name, GP_DEBUGFS_LIMIT,
 				     &out->text);
 	if (error == -EFBIG)
-		return gp_fail(diag, error, "%s: larger than %u MiB, which no debugfs file is",
-			       out->name, GP_DEBUGFS_LIMIT >> 20);
+		return gp_fail(diag, error, "%s: larger than %u MiB; not a debugfs file", out->name,
+			       GP_DEBUGFS_LIMIT >> 20);
 	if (error)
 		return file ? gp_fail(diag, error, "%s: cannot read: %s", out->name,
 				      strerror(-error))
@@ -90,7 +90,7 @@ struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect
 int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag)
 {
 	if (error == -EBADMSG)
-		gp_diag(diag, GP_NOTE, "--partial shows what is complete of it");
+		gp_diag(diag, GP_NOTE, "--partial shows the complete part");
 	return error;
 }
 

@@ -2,11 +2,11 @@
 #include "inspect/mechanism.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "abi/kfd_ioctl.h"
+#include "base/core.h"
 #include "base/i18n.h"
 #include "gpu/nvrm/nvrm.h"
 
@@ -26,29 +26,49 @@ const char *gp_inspect_verdict_word(enum gp_inspect_verdict verdict)
 	return words[verdict];
 }
 
-__attribute__((format(printf, 3, 4))) static void
-say(struct gp_inspect_judgement *out, enum gp_inspect_verdict verdict, const char *format, ...)
+/* Sentences of one judgement are joined by "; ". */
+static void keep(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
-	va_list args;
+	struct gp_inspect_judgement *out = gp_container(diag, struct gp_inspect_judgement, diag);
+	size_t len = strlen(out->reason);
 
+	(void)severity;
+	snprintf(out->reason + len, sizeof(out->reason) - len, "%s%s", len ? "; " : "", text);
+}
+
+static struct gp_diag *set(struct gp_inspect_judgement *out, enum gp_inspect_verdict verdict)
+{
 	out->verdict = verdict;
-	va_start(args, format);
-	vsnprintf(out->reason, sizeof(out->reason), format, args);
-	va_end(args);
+	return &out->diag;
+}
+
+static struct gp_diag *can(struct gp_inspect_judgement *out)
+{
+	return set(out, GP_VERDICT_CAN);
+}
+
+static struct gp_diag *cannot(struct gp_inspect_judgement *out)
+{
+	return set(out, GP_VERDICT_CANNOT);
+}
+
+static struct gp_diag *unknown(struct gp_inspect_judgement *out)
+{
+	return set(out, GP_VERDICT_UNKNOWN);
 }
 
 /* True when there is a KFD with a GPU to open; otherwise says what is missing. */
 static bool has_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!d->kfd_present && !d->amdgpu_loaded)
-		say(out, GP_VERDICT_CANNOT, _("no KFD here: the amdgpu driver is not loaded"));
+		gp_diag(cannot(out), GP_NOTE, "no KFD: the amdgpu driver is not loaded");
 	else if (!d->kfd_present)
-		say(out, GP_VERDICT_CANNOT,
-		    _("amdgpu is loaded without KFD: a kernel built without CONFIG_HSA_AMD, or no "
-		      "supported device"));
+		gp_diag(cannot(out), GP_NOTE,
+			"amdgpu is loaded without KFD: the kernel lacks CONFIG_HSA_AMD, or no "
+			"device is supported");
 	else if (d->amd.count == 0)
-		say(out, GP_VERDICT_CANNOT,
-		    _("KFD lists no GPU: none is supported, or the device cgroup hides them all"));
+		gp_diag(cannot(out), GP_NOTE,
+			"KFD lists no GPU: none is supported, or the device cgroup hides them all");
 	else
 		return true;
 	return false;
@@ -61,16 +81,22 @@ static bool may_open_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!device->checked || device->error == 0)
 		return true;
 	if (device->error == -ENOENT)
-		say(out, GP_VERDICT_CANNOT,
-		    _("/dev/kfd is absent: pass the device to this container"));
+		gp_diag(cannot(out), GP_NOTE,
+			"/dev/kfd is absent: pass the device to this container");
 	else if (device->error == -EPERM)
-		say(out, GP_VERDICT_CANNOT,
-		    _("/dev/kfd: %s: the device cgroup of this container forbids it"),
-		    strerror(-device->error));
+		gp_diag(cannot(out), GP_NOTE,
+			"/dev/kfd: %s: blocked by this container's device cgroup",
+			strerror(-device->error));
 	else
-		say(out, GP_VERDICT_CANNOT, _("/dev/kfd: %s: join the group '%s'"),
-		    strerror(-device->error), device->group[0] ? device->group : "render");
+		gp_diag(cannot(out), GP_NOTE, "/dev/kfd: %s: join the group '%s'",
+			strerror(-device->error), device->group[0] ? device->group : "render");
 	return false;
+}
+
+static void note_unchecked(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
+{
+	if (out->verdict == GP_VERDICT_CAN && !d->kfd_device.checked)
+		gp_diag(&out->diag, GP_NOTE, "access to /dev/kfd was not checked");
 }
 
 static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -78,24 +104,24 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
 	if ((d->valid & GP_DOC_CWSR) && d->cwsr_enable == 0)
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("cwsr_enable=0: waves are not saved, so a queue may stop only when its "
-		      "kernels end"));
+		gp_diag(unknown(out), GP_NOTE,
+			"cwsr_enable=0: waves are not saved; a queue may stop only when its "
+			"kernels end");
 	else if ((d->valid & GP_DOC_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("sched_policy=2: not tried without the hardware scheduler"));
+		gp_diag(unknown(out), GP_NOTE,
+			"sched_policy=2: not tested without the hardware scheduler");
 	else
-		say(out, GP_VERDICT_CAN, "%s%s", _("for programs started under gpreempt run"),
-		    d->kfd_device.checked ? "" : _("; access to /dev/kfd was not checked"));
+		gp_diag(can(out), GP_NOTE, "for programs started under gpreempt run");
+	note_unchecked(d, out);
 }
 
 static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
-	say(out, GP_VERDICT_CAN, "%s%s",
-	    _("for programs started under gpreempt run; shares compute units, stops nothing"),
-	    d->kfd_device.checked ? "" : _("; access to /dev/kfd was not checked"));
+	gp_diag(can(out), GP_NOTE,
+		"for programs started under gpreempt run; shares compute units, stops nothing");
+	note_unchecked(d, out);
 }
 
 /* Whether another process of the same user can be attached to. */
@@ -107,38 +133,39 @@ static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	if (!(d->valid & GP_DOC_PTRACE_SCOPE) || d->ptrace_scope == 0)
 		return true;
 	if (d->ptrace_scope >= 3) {
-		say(out, GP_VERDICT_CANNOT,
-		    _("ptrace_scope 3: nothing can be attached to until the next boot"));
+		gp_diag(cannot(out), GP_NOTE,
+			"ptrace_scope 3: no process can be attached to until the next boot");
 		return false;
 	}
 	if (gp_doctor_capable(d, GP_CAP_SYS_PTRACE))
 		return true;
 	if (d->ptrace_scope == 1)
-		say(out, verdict,
-		    _("ptrace_scope 1: only own children can be attached to; run as root or set "
-		      "kernel.yama.ptrace_scope to 0"));
+		gp_diag(set(out, verdict), GP_NOTE,
+			"ptrace_scope 1: only child processes can be attached to; run as root or "
+			"set kernel.yama.ptrace_scope to 0");
 	else
-		say(out, verdict, _("ptrace_scope 2: attaching needs CAP_SYS_PTRACE; run as root"));
+		gp_diag(set(out, verdict), GP_NOTE,
+			"ptrace_scope 2: attaching needs CAP_SYS_PTRACE; run as root");
 	return false;
 }
 
 static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!(d->valid & GP_DOC_KFD_VERSION)) {
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("the KFD version is not known (a DKMS driver does not follow the kernel's "
-		      "release); --probe asks the driver"));
+		gp_diag(unknown(out), GP_NOTE,
+			"unknown KFD version (a DKMS driver does not follow the kernel release); "
+			"--probe queries the driver");
 		return false;
 	}
 	if (d->kfd_major == 1 && d->kfd_minor < GP_KFD_MINOR_DEBUG) {
-		say(out, GP_VERDICT_CANNOT,
-		    _("kernel %s has KFD 1.%u; the debug trap needs 1.13 (Linux 6.5)"), d->kernel,
-		    d->kfd_minor);
+		gp_diag(cannot(out), GP_NOTE,
+			"kernel %s has KFD 1.%u; the debug trap needs 1.13 (Linux 6.5)", d->kernel,
+			d->kfd_minor);
 		return false;
 	}
 	if ((d->valid & GP_DOC_SCHED_POLICY) && d->sched_policy == GP_NO_HWS) {
-		say(out, GP_VERDICT_CANNOT,
-		    _("sched_policy=2: KFD has no debug trap without the hardware scheduler"));
+		gp_diag(cannot(out), GP_NOTE,
+			"sched_policy=2: KFD has no debug trap without the hardware scheduler");
 		return false;
 	}
 	return true;
@@ -153,24 +180,23 @@ static bool debug_gpus(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 		if (gpu->valid & GP_GPU_GFX)
 			gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 		if (!(gpu->valid & GP_GPU_CAPABILITY)) {
-			say(out, GP_VERDICT_UNKNOWN,
-			    _("the capabilities of GPU node %u (%s) are not readable"), gpu->node,
-			    gfx);
+			gp_diag(unknown(out), GP_NOTE,
+				"cannot read the capabilities of GPU node %u (%s)", gpu->node, gfx);
 			return false;
 		}
 		/* The runtime skips RUNTIME_ENABLE altogether when one GPU lacks the bit. */
 		if (!(gpu->capability & GP_KFD_CAP_TRAP_DEBUG_FW)) {
-			say(out, GP_VERDICT_CANNOT,
-			    _("GPU node %u (%s, MEC firmware %u) does not announce debugging "
-			      "firmware (capability bit 29)"),
-			    gpu->node, gfx, gpu->firmware);
+			gp_diag(cannot(out), GP_NOTE,
+				"GPU node %u (%s, MEC firmware %u) does not announce debugging "
+				"firmware (capability bit 29)",
+				gpu->node, gfx, gpu->firmware);
 			return false;
 		}
 		if ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version >= GP_GFX_MES) {
-			say(out, GP_VERDICT_UNKNOWN,
-			    _("GPU node %u (%s) is scheduled by MES: not tried, and the grace "
-			      "period is ignored there"),
-			    gpu->node, gfx);
+			gp_diag(unknown(out), GP_NOTE,
+				"GPU node %u (%s) is scheduled by MES: not tested; MES ignores the "
+				"grace period",
+				gpu->node, gfx);
 			return false;
 		}
 	}
@@ -183,22 +209,25 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	    !may_open_kfd(d, out) || !may_attach(d, out))
 		return;
 	if (!(d->valid & GP_DOC_ROCR_VERSION))
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("the driver allows it; no ROCr of known version was found, and a program "
-		      "can only be suspended if its ROCr calls RUNTIME_ENABLE"));
+		gp_diag(unknown(out), GP_NOTE,
+			"supported by the driver, but no ROCr with a known version was found; a "
+			"program can be suspended only if its ROCr calls RUNTIME_ENABLE");
 	else if (d->rocr_major < 5 || (d->rocr_major == 5 && d->rocr_minor <= GP_ROCR_NEVER_MINOR))
-		say(out, GP_VERDICT_CANNOT,
-		    _("ROCr %u.%u.%u never calls RUNTIME_ENABLE: start programs with gpreempt run"),
-		    d->rocr_major, d->rocr_minor, d->rocr_patch);
+		gp_diag(cannot(out), GP_NOTE,
+			"ROCr %u.%u.%u never calls RUNTIME_ENABLE: start programs with gpreempt "
+			"run",
+			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else if (d->rocr_major < 6 || (d->rocr_major == 6 && d->rocr_minor < GP_ROCR_ALWAYS_MINOR))
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("the driver allows it; whether ROCr %u.%u.%u calls RUNTIME_ENABLE on this "
-		      "kernel was not verified"),
-		    d->rocr_major, d->rocr_minor, d->rocr_patch);
+		gp_diag(unknown(out), GP_NOTE,
+			"supported by the driver; not verified whether ROCr %u.%u.%u calls "
+			"RUNTIME_ENABLE on this kernel",
+			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else
-		say(out, GP_VERDICT_CAN, "%s%s%s", _("running processes of this user"),
-		    gp_doctor_capable(d, GP_CAP_SYS_PTRACE) ? _(", and of others") : "",
-		    d->kfd_device.checked ? "" : _("; access to /dev/kfd was not checked"));
+		gp_diag(can(out), GP_NOTE,
+			gp_doctor_capable(d, GP_CAP_SYS_PTRACE)
+				? N_("running processes of all users")
+				: N_("running processes of this user"));
+	note_unchecked(d, out);
 }
 
 static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -206,35 +235,33 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!has_kfd(d, out))
 		return;
 	if (d->module_loaded)
-		say(out, GP_VERDICT_CAN,
-		    _("gpreempt.ko is loaded; /dev/gpreempt is for root and its group"));
+		gp_diag(can(out), GP_NOTE,
+			"gpreempt.ko is loaded; /dev/gpreempt is accessible to root and its group");
 	else if ((d->valid & GP_DOC_KERNEL) && !d->amdgpu_dkms &&
 		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
-		say(out, GP_VERDICT_CANNOT,
-		    _("kernel %s: the module needs the amdgpu of Linux 6.1"), d->kernel);
+		gp_diag(cannot(out), GP_NOTE,
+			"kernel %s: the module needs amdgpu from Linux 6.1 or later", d->kernel);
 	else if (d->modules_disabled)
-		say(out, GP_VERDICT_CANNOT,
-		    _("kernel.modules_disabled=1: no module can be loaded until the next boot"));
+		gp_diag(cannot(out), GP_NOTE,
+			"kernel.modules_disabled=1: modules cannot be loaded until the next boot");
 	else if ((d->valid & GP_DOC_LOCKDOWN) && strcmp(d->lockdown, "none"))
-		say(out, GP_VERDICT_CANNOT,
-		    _("kernel lockdown (%s): a module must be signed with a key this machine "
-		      "trusts"),
-		    d->lockdown);
+		gp_diag(cannot(out), GP_NOTE,
+			"kernel lockdown (%s): modules must be signed with a trusted key",
+			d->lockdown);
 	else if (d->signed_modules_only)
-		say(out, GP_VERDICT_CANNOT,
-		    _("module.sig_enforce: a module must be signed with a key this machine "
-		      "trusts"));
+		gp_diag(cannot(out), GP_NOTE,
+			"module.sig_enforce: modules must be signed with a trusted key");
 	else if ((d->valid & GP_DOC_CAPABILITIES) && !gp_doctor_capable(d, GP_CAP_SYS_MODULE))
-		say(out, GP_VERDICT_CANNOT, _("loading a module needs root (CAP_SYS_MODULE)"));
+		gp_diag(cannot(out), GP_NOTE, "loading a module needs root (CAP_SYS_MODULE)");
 	else if (d->amdgpu_dkms)
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("the module stays out where amdgpu comes without type information (BTF), as "
-		      "DKMS usually builds it"));
+		gp_diag(unknown(out), GP_NOTE,
+			"the module needs an amdgpu with type information (BTF), which DKMS builds "
+			"usually lack");
 	else
-		say(out, GP_VERDICT_CAN,
-		    _("as root, with the headers of kernel %s to build it (kernel/module); tried "
-		      "on Linux 6.1 and 6.12"),
-		    d->kernel[0] ? d->kernel : "?");
+		gp_diag(can(out), GP_NOTE,
+			"as root; building it needs the headers of kernel %s (kernel/module); "
+			"tested on Linux 6.1 and 6.12",
+			d->kernel[0] ? d->kernel : "?");
 }
 
 static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -242,16 +269,19 @@ static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_j
 	if (!has_kfd(d, out))
 		return;
 	if (!d->kfd_sched[0])
-		say(out, GP_VERDICT_CANNOT,
-		    _("needs an amdgpu built with the scheduler inside; this one is %s"),
-		    d->amdgpu_dkms ? _("a stock DKMS driver") : _("the kernel's own"));
+		gp_diag(cannot(out), GP_NOTE,
+			d->amdgpu_dkms ? N_("needs an amdgpu built with the scheduler; this is a "
+					    "stock DKMS driver")
+				       : N_("needs an amdgpu built with the scheduler; this is the "
+					    "kernel's own"));
 	else if (strcmp(d->kfd_sched, "off") == 0)
-		say(out, GP_VERDICT_CAN,
-		    _("the driver has the scheduler inside, and it is off: write a policy to "
-		      "/sys/module/amdgpu/parameters/kfd_sched"));
+		gp_diag(can(out), GP_NOTE,
+			"the built-in scheduler is off: write a policy to "
+			"/sys/module/amdgpu/parameters/kfd_sched");
 	else
-		say(out, GP_VERDICT_CAN,
-		    _("the driver schedules by logical priority itself (policy %s)"), d->kfd_sched);
+		gp_diag(can(out), GP_NOTE,
+			"the driver itself schedules by logical priority (policy %s)",
+			d->kfd_sched);
 }
 
 /* True when the NVIDIA driver is there, reachable and of a branch that was tried. */
@@ -260,47 +290,47 @@ static bool has_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	const struct gp_nvrm_branch *branch = gp_nvrm_branch(d->nvidia_version);
 
 	if (!d->nvidia_version[0]) {
-		say(out, GP_VERDICT_CANNOT,
-		    _("no NVIDIA driver (/proc/driver/nvidia/version is absent)"));
+		gp_diag(cannot(out), GP_NOTE,
+			"no NVIDIA driver (/proc/driver/nvidia/version is absent)");
 		return false;
 	}
 	if (d->nvidia_device.checked && d->nvidia_device.error) {
-		say(out, GP_VERDICT_CANNOT, _("/dev/nvidiactl: %s"),
-		    strerror(-d->nvidia_device.error));
+		gp_diag(cannot(out), GP_NOTE, "/dev/nvidiactl: %s",
+			strerror(-d->nvidia_device.error));
 		return false;
 	}
 	if (!branch) {
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("driver %s is of a branch whose calls were not checked: refused unless "
-		      "GPREEMPT_NVRM_FORCE=1"),
-		    d->nvidia_version);
+		gp_diag(unknown(out), GP_NOTE,
+			"driver branch of %s not verified: refused unless GPREEMPT_NVRM_FORCE=1",
+			d->nvidia_version);
 		return false;
 	}
 	if (!branch->tried) {
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("driver %s has the calls of the branch that was tried (580), by its headers "
-		      "alone"),
-		    d->nvidia_version);
+		gp_diag(unknown(out), GP_NOTE,
+			"driver %s has the same interface as the tested branch (580), according to "
+			"its headers only",
+			d->nvidia_version);
 		return false;
 	}
 	return true;
 }
 
-/* For own programs nothing more is needed; for running ones the right to ptrace them. */
+/* Own programs need nothing more; running ones need the right to ptrace them. */
 static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	struct gp_inspect_judgement attach = {0};
-	char text[256];
+	struct gp_inspect_judgement attach = {.diag.emit = keep};
 
-	snprintf(text, sizeof(text), _("driver %s; processes of this user"), d->nvidia_version);
-	if (may_attach(d, &attach))
-		say(out, GP_VERDICT_CAN, "%s%s%s", text,
-		    d->nvidia.count > 1 ? _("; several GPUs were tried on a stand-in only") : "",
-		    d->nvidia_mig ? _("; MIG was tried on a stand-in only") : "");
-	else
-		say(out, GP_VERDICT_CAN,
-		    _("driver %s; programs started under gpreempt run only (%s)"),
-		    d->nvidia_version, attach.reason);
+	if (!may_attach(d, &attach)) {
+		gp_diag(can(out), GP_NOTE,
+			"driver %s; only programs started under gpreempt run (%s)",
+			d->nvidia_version, attach.reason);
+		return;
+	}
+	gp_diag(can(out), GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
+	if (d->nvidia.count > 1)
+		gp_diag(&out->diag, GP_NOTE, "several GPUs: tested only on a stand-in");
+	if (d->nvidia_mig)
+		gp_diag(&out->diag, GP_NOTE, "MIG: tested only on a stand-in");
 }
 
 static void judge_timeslice(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -314,9 +344,9 @@ static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_j
 	if (!has_nvidia(d, out))
 		return;
 	if (!d->nvidia_open)
-		say(out, GP_VERDICT_UNKNOWN,
-		    _("driver %s has the closed kernel modules; tried with the open ones only"),
-		    d->nvidia_version);
+		gp_diag(unknown(out), GP_NOTE,
+			"driver %s has the closed kernel modules; tested only with the open ones",
+			d->nvidia_version);
 	else
 		say_nvidia(d, out);
 }
@@ -331,3 +361,10 @@ const struct gp_inspect_mechanism gp_inspect_mechanisms[] = {
 	{"nv-suspend", N_("process"), true, judge_suspend},
 	{0},
 };
+
+void gp_inspect_judge(const struct gp_inspect_mechanism *mechanism,
+		      const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
+{
+	*out = (struct gp_inspect_judgement){.diag.emit = keep};
+	mechanism->judge(d, out);
+}

@@ -145,7 +145,7 @@ int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct 
 	}
 	if (!host_view && out->driver_present && out->count)
 		gp_diag(diag, GP_NOTE,
-			"this is a container: KFD lists host pids, whose commands and users are "
-			"not visible from here; run on the host to see them");
+			"inside a container only pids are shown, because KFD lists host pids; run "
+			"on the host to see commands and users");
 	return 0;
 }

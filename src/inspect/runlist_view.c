@@ -127,12 +127,11 @@ void gp_inspect_runlist_summary(const struct gp_inspect_runlists *runlists, stru
 			gp_buf_printf(out, _("GPU %x: no active runlist\n"), node->gpu_id);
 			continue;
 		}
-		gp_buf_printf(
-			out, _("GPU %x: processes %zu, queues mapped %zu, %s\n"), node->gpu_id,
-			figures.processes, figures.queues,
-			figures.oversubscribed
-				? _("oversubscribed: they take turns")
-				: _("not oversubscribed: what is mapped is on the GPU at once"));
+		gp_buf_printf(out, _("GPU %x: processes %zu, queues mapped %zu, %s\n"),
+			      node->gpu_id, figures.processes, figures.queues,
+			      figures.oversubscribed ? _("oversubscribed: they take turns")
+						     : _("not oversubscribed: all mapped queues "
+							 "are on the GPU at once"));
 	}
 }
 

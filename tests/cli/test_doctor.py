@@ -30,7 +30,7 @@ class Doctor(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             done = gpreempt("doctor", "--root", empty)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("No GPU was found.", done.stdout)
+            self.assertIn("No GPU found.", done.stdout)
             result = gpreempt_json("doctor", "--json", "--root", empty)
             self.assertEqual(set(verdicts(result).values()), {"cannot"})
             self.assertIsNone(result["kernel"]["release"])
@@ -74,16 +74,17 @@ class Doctor(unittest.TestCase):
             self.assertIn("sched_policy=2", reason("kfd-debug")[1])
 
     def test_bad_usage(self):
-        for arguments in (["extra"], ["--probe", "--root", ROOT], ["--root"]):
+        for arguments, says in ((["extra"], "'extra'"), (["--probe", "--root", ROOT], "--probe"), (["--root"], "needs a value")):
             done = gpreempt("doctor", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(says, done.stderr)
 
     def test_probe_without_a_device_warns_and_goes_on(self):
         if os.path.exists("/dev/kfd"):
             self.skipTest("there is a /dev/kfd, and probing it disturbs its users")
         done = gpreempt("doctor", "--probe")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("cannot ask /dev/kfd", done.stderr)
+        self.assertIn("cannot read the KFD version from /dev/kfd", done.stderr)
 
 
 if __name__ == "__main__":

@@ -63,8 +63,15 @@ class FindLog(unittest.TestCase):
         self.assertEqual([p["pid"] for p in everything], [None, 158036])
 
     def test_torn_lines_are_warned_about(self):
-        done = gpreempt("find", "--no-live", "--all", fixture("amdlog", "torn.log"))
-        self.assertIn("torn", done.stderr)
+        torn = fixture("amdlog", "torn.log")
+        done = gpreempt("find", "--no-live", "--all", "--json", torn)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        read = json.loads(done.stdout)[0]["inputs"][0]
+        self.assertGreater(read["torn"], 0)
+        self.assertRegex(done.stderr, r"warning: %s:\d+: %d torn and %d overlong"
+                         % (re.escape(torn), read["torn"], read["overlong"]))
+        clean = gpreempt("find", "--no-live", "--all", CNN)
+        self.assertEqual((clean.returncode, clean.stderr), (0, ""))
 
     def test_no_queue_at_all_is_not_found(self):
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
@@ -103,7 +110,7 @@ class FindLog(unittest.TestCase):
     def test_a_log_without_pids_is_said_to_be(self):
         done = gpreempt("find", "--no-live", "31", fixture("amdlog", "rocm70_level3.log"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("prints no pid", done.stderr)
+        self.assertIn("this log has no pids", done.stderr)
 
     def test_the_file_name_tells_the_pid_where_lines_do_not(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -153,12 +160,13 @@ class FindLive(unittest.TestCase):
             with open(CNN) as source, open(path, "w") as copy:
                 copy.write(source.read().replace("7f956", "7e956").replace("7f9690a", "7e9690a"))
             done = gpreempt("find", "--root", LIVE, "158036", path)
-            self.assertIn("--no-live", done.stderr)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("warning: process 158036 is running, but the log names none of its queues", done.stderr)
 
     def test_a_process_that_does_not_exist(self):
         done = gpreempt("find", "--root", LIVE, "999")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("999", done.stderr)
+        self.assertEqual((done.stdout, done.stderr.count("no process 999")), ("", 1))
 
     def test_a_pid_of_a_container(self):
         result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container", "trainer",
@@ -173,7 +181,7 @@ class FindLive(unittest.TestCase):
             done = gpreempt("find", "--root", fixture("root"), "4242", log.name)
             result = gpreempt_json("find", "--json", "--root", fixture("root"), "4242", log.name)
             everything = gpreempt_json("find", "--json", "--root", fixture("root"), "--all", log.name)
-        self.assertIn("pid 7 in the log is taken as process 4242", done.stderr)
+        self.assertIn("pid 7 in the log is assumed to be process 4242", done.stderr)
         rings = {q["ring"]: q for q in result["queues"]}
         self.assertIn("0x7f9567e00000", rings)
         self.assertIsNone(rings["0x7f9567e00000"]["kfd_id"])
@@ -185,7 +193,7 @@ class FindLive(unittest.TestCase):
             log.write(source.read().replace(" 63062", " 00000"))
             log.flush()
             done = gpreempt("find", "--root", LIVE, "158036", log.name)
-        self.assertIn("ends before process 158036 began", done.stderr)
+        self.assertIn("ends before process 158036 started", done.stderr)
 
     def test_a_container_is_known_by_what_ps_shows(self):
         result = gpreempt_json("find", "--json", "--root", fixture("root"), "--container",
@@ -243,6 +251,7 @@ class QueueFinder(unittest.TestCase):
     def test_the_summary_is_the_documents_in_chinese(self):
         done = run(QUEUE_FINDER, "158036", CNN, "--no-live", "--no-file",
                    env={"LC_ALL": "zh_CN.UTF-8"})
+        self.assertEqual(done.returncode, 0, done.stderr)
         for text in ("Queue信息汇总", "地址:", "活跃:     是", "总计: 2个Queue"):
             self.assertIn(text, done.stdout)
 
@@ -273,7 +282,7 @@ class QueueFinder(unittest.TestCase):
     def test_a_place_that_cannot_be_written_is_said(self):
         done = run(QUEUE_FINDER, "-o", "/proc/none/x.py", "158036", CNN, "--no-live")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("/proc/none/x.py", done.stderr)
+        self.assertIn("cannot write /proc/none/x.py: No such file", done.stderr)
 
 
 class BadInput(unittest.TestCase):
@@ -308,13 +317,14 @@ class BadInput(unittest.TestCase):
         self.refuse("notes.txt", b"hello\nworld\n" * 1000, "AMD_LOG_LEVEL")
 
     def test_a_single_line_of_100_megabytes(self):
-        self.refuse("line", b"x" * 100_000_000)
+        self.refuse("line", b"x" * 100_000_000, "AMD_LOG_LEVEL")
 
     def test_a_directory_and_a_file_that_is_not_there(self):
-        for path in (self.directory.name, "/nonexistent/log"):
+        for path, text in ((self.directory.name, "%s is a directory"),
+                           ("/nonexistent/log", "cannot open %s: No such file")):
             done = gpreempt("find", "--no-live", "1", path)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(path, done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(text % path, done.stderr)
 
     def test_crlf_and_truncation_are_read(self):
         path = os.path.join(self.directory.name, "crlf.log")
@@ -326,14 +336,23 @@ class BadInput(unittest.TestCase):
 
 class Usage(unittest.TestCase):
     def test_wrong_usage_is_2(self):
-        for arguments in ([], ["find"], ["find", "abc"], ["find", "--bogus", "1"], ["nosuch"],
-                          ["find", "--no-live", "1"], ["find", "--container"],
-                          ["find", "--container", "", "1"], ["find", "--all", "--container", "x"],
-                          ["find", "--no-live", "--root", "/", "1", CNN],
-                          ["find", "--root", "/nonexistent", "1"], ["ps", "--root", "/nonexistent"]):
+        for arguments, says in ((["find"], "missing pid"), (["find", "abc"], "'abc' is not a pid"),
+                                (["find", "--bogus", "1"], "--bogus"), (["nosuch"], "'nosuch'"),
+                                (["find", "--no-live", "1"], "--no-live needs a log"),
+                                (["find", "--container"], "needs a value"),
+                                (["find", "--container", "", "1"], "--container needs a name"),
+                                (["find", "--all", "--container", "x"], "--container cannot be combined with --all"),
+                                (["find", "--no-live", "--root", "/nonexistent", "1", CNN], "--no-live cannot be"),
+                                (["find", "--root", "/nonexistent", "1"], "'/nonexistent' is not a directory"),
+                                (["ps", "--root", "/nonexistent"], "'/nonexistent' is not a directory")):
             done = gpreempt(*arguments)
-            self.assertEqual(done.returncode, 2, arguments)
-            self.assertTrue(done.stderr or not arguments, arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(says, done.stderr)
+
+    def test_no_command_at_all_lists_the_commands(self):
+        done = gpreempt()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("doctor", done.stdout + done.stderr)
 
     def test_help_has_examples(self):
         done = gpreempt("find", "--help")

@@ -58,7 +58,9 @@ class Ps(unittest.TestCase):
             self.assertEqual(result, {"kfd": False, "nvidia": False, "processes": []})
 
     def test_live_machine_does_not_fail(self):
-        self.assertEqual(gpreempt("ps").returncode, 0)
+        done = gpreempt("ps")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout.split()[:2], ["PID", "USER"])
 
     def test_arguments_are_bad_usage(self):
         done = gpreempt("ps", "4242")

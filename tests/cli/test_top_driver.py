@@ -64,7 +64,7 @@ class TopDriver(unittest.TestCase):
         with Tree() as tree:
             done = tree.top("--once")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.splitlines()[0], "the driver's scheduler, policy priority: 2 jobs, 1 held")
+        self.assertEqual(done.stdout.splitlines()[0], "driver scheduler, policy priority: 2 jobs, 1 held")
         self.assertIn("preempted 1 times and restored 0 times; 0 of its attempts failed", done.stdout)
         found = rows(done.stdout)
         # GPU, policy, jobs, running, held; what the driver does not tell is missing.
@@ -142,7 +142,7 @@ class TopDriver(unittest.TestCase):
             with Tree(text) as tree:
                 done = tree.top()
             self.assertEqual(done.returncode, 1, text)
-            self.assertIn("is not understood", done.stderr)
+            self.assertIn("unknown format of /sys/kernel/debug/kfd/sched", done.stderr)
         with Tree("x" * (2 << 20)) as tree:
             done = tree.top()
         self.assertEqual(done.returncode, 1)
@@ -152,21 +152,21 @@ class TopDriver(unittest.TestCase):
         with Tree(None) as tree:
             done = tree.top()
         self.assertEqual(done.returncode, 1)
-        self.assertIn("scheduler inside", done.stderr)
+        self.assertIn("built-in scheduler", done.stderr)
 
     def test_without_a_daemon_and_without_such_a_driver_both_are_named(self):
         with tempfile.TemporaryDirectory() as empty:
             done = gpreempt("top", "--once", env={"GPREEMPT_DIR": empty})
         self.assertEqual(done.returncode, 1)
         self.assertIn("gpreemptd does not run", done.stderr)
-        self.assertIn("the driver has no scheduler inside", done.stderr)
+        self.assertIn("the driver has no built-in scheduler", done.stderr)
 
     def test_root_is_for_the_driver(self):
         with Tree() as tree:
             done = gpreempt("top", "--root", tree.dir)
             wrong = gpreempt("top", "--driver", "--root", tree.dir + "/none")
         self.assertEqual((done.returncode, wrong.returncode), (2, 2))
-        self.assertIn("--root goes with --driver", done.stderr)
+        self.assertIn("--root needs --driver", done.stderr)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class WhyDriver(unittest.TestCase):
             with tree(text) as root:
                 done = gpreempt("why", "--driver", "--root", root, "999")
             self.assertEqual(done.returncode, 0)
-            self.assertIn("decided nothing", done.stdout)
+            self.assertIn("No decision of the driver", done.stdout)
 
     def test_a_tree_that_is_none_is_bad_usage(self):
         done = gpreempt("why", "--driver", "--root", "/nowhere", "100")
@@ -71,7 +71,7 @@ class WhyDriver(unittest.TestCase):
         with tree(None) as root:
             done = gpreempt("why", "--driver", "--root", root, "100")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("scheduler inside", done.stderr)
+        self.assertIn("built-in scheduler", done.stderr)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ static struct gp_inspect_judgement judge(const struct gp_inspect_doctor *d, cons
 
 	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
 		if (strcmp(m->name, name) == 0) {
-			m->judge(d, &judgement);
+			gp_inspect_judge(m, d, &judgement);
 			return judgement;
 		}
 	}
@@ -72,14 +72,14 @@ static void good_machine_can_do_all_that_exists(void **state)
 	(void)state;
 	expect(&d, "kfd-agent", GP_VERDICT_CAN, "gpreempt run");
 	expect(&d, "kfd-cumask", GP_VERDICT_CAN, "gpreempt run");
-	expect(&d, "kfd-debug", GP_VERDICT_CAN, "and of others");
+	expect(&d, "kfd-debug", GP_VERDICT_CAN, "processes of all users");
 	expect(&d, "kfd-module", GP_VERDICT_CAN, "6.12.57");
 	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "the kernel's own");
 	expect(&d, "nv-suspend", GP_VERDICT_CANNOT, "no NVIDIA driver");
 	d.amdgpu_dkms = true;
 	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "DKMS");
 	strcpy(d.kfd_sched, "off");
-	expect(&d, "kfd-patched", GP_VERDICT_CAN, "and it is off");
+	expect(&d, "kfd-patched", GP_VERDICT_CAN, "built-in scheduler is off");
 	strcpy(d.kfd_sched, "priority");
 	expect(&d, "kfd-patched", GP_VERDICT_CAN, "policy priority");
 }
@@ -141,7 +141,7 @@ static void debug_trap_needs_every_gpus_firmware(void **state)
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "GPU node 1 (gfx90a, MEC firmware 45)");
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "bit 29");
 	gpu.valid = 0;
-	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "not readable");
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "cannot read the capabilities");
 	d = good_machine(&gpu);
 	gpu.gfx_version = 110000;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "MES");
@@ -156,7 +156,7 @@ static void debug_trap_needs_the_right_to_attach(void **state)
 	d.capabilities = 0;
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "running processes of this user");
 	d.ptrace_scope = 1;
-	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 1: only own children");
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 1: only child processes");
 	d.ptrace_scope = 2;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "CAP_SYS_PTRACE");
 	d.valid &= ~(u32)GP_DOC_CAPABILITIES;
@@ -185,7 +185,7 @@ static void debug_trap_needs_a_runtime_that_enables_it(void **state)
 	d.rocr_minor = 0;
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "");
 	d.valid &= ~(u32)GP_DOC_ROCR_VERSION;
-	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "no ROCr of known version");
+	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "no ROCr with a known version");
 }
 
 static void module_needs_root_and_an_open_kernel(void **state)
@@ -235,16 +235,16 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	d.nvidia.count = 2;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
 	d.nvidia_mig = true;
-	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG was tried on a stand-in only");
+	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG: tested only on a stand-in");
 	d.nvidia_mig = false;
 	strcpy(d.nvidia_version, "575.64.05");
-	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "by its headers alone");
+	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "according to its headers");
 	strcpy(d.nvidia_version, "612.1");
 	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "GPREEMPT_NVRM_FORCE=1");
 	strcpy(d.nvidia_version, "580.159.04");
 	d.valid = GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES;
 	d.ptrace_scope = 1;
-	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run only (ptrace_scope 1");
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run (ptrace_scope 1");
 	d.nvidia_open = false;
 	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "closed kernel modules");
 	strcpy(d.nvidia_version, "535.10");
@@ -471,7 +471,7 @@ static void views_show_devices_and_states(void **state)
 	d.runtime_count = 1;
 	strcpy(d.runtimes[0].path, "/x/lib");
 	text = text_of(gp_inspect_doctor_facts(&d));
-	assert_non_null(strstr(text, "1.17 (as the driver says)"));
+	assert_non_null(strstr(text, "1.17 (reported by the driver)"));
 	assert_non_null(strstr(text, "Permission denied (group render)"));
 	assert_non_null(strstr(text, "1 of 2 accessible"));
 	assert_non_null(strstr(text, "kfd/hqds: Permission denied"));
@@ -501,7 +501,7 @@ static void views_show_devices_and_states(void **state)
 	assert_non_null(strstr(text, "kfd/hqds readable"));
 	assert_non_null(strstr(text, "/dev/kfd                            accessible"));
 	assert_non_null(strstr(text, "DKMS"));
-	assert_non_null(strstr(text, "version not known"));
+	assert_non_null(strstr(text, "unknown version"));
 	free(text);
 }
 

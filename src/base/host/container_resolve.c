@@ -197,14 +197,15 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 	size_t matches = error ? 0 : best_matches(&list, word);
 
 	if (error) {
-		gp_fail(diag, error, "cannot look for containers in /proc: %s", strerror(-error));
+		gp_fail(diag, error, "cannot scan /proc for containers: %s", strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
-				"no process here is in a container '%s' (%zu containers seen); "
-				"'gpreempt ps' shows their names",
+				"no process is in a container '%s' (%zu containers found); "
+				"'gpreempt ps' lists their names",
 				word, list.count);
 	} else if (matches > 1) {
-		error = gp_fail(diag, -EEXIST, "'%s' may be any of %zu containers", word, matches);
+		error = gp_fail(diag, -EEXIST, "'%s' is ambiguous: %zu containers match", word,
+				matches);
 		for (size_t i = 0; i < matches && i < GP_CANDIDATES_SHOWN; i++)
 			gp_diag(diag, GP_NOTE, "%s %s %s", list.items[i].container.runtime,
 				list.items[i].container.id, list.items[i].container.name);
@@ -223,13 +224,13 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 	bool contained = gp_container_look_up(root, search->names, pid, &search->container) == 0;
 
 	if (error)
-		return gp_fail(diag, -ENOENT, "there is no process %u", pid);
+		return gp_fail(diag, -ENOENT, "no process %u", pid);
 	if (!contained && search->like.nspid_count < 2)
 		return gp_fail(diag, -ENOENT, "process %u is not in a container", pid);
 	if (!contained && !(search->like.valid & GP_PROCESS_NAMESPACE))
 		return gp_fail(diag, -ENOENT,
-			       "the container of process %u cannot be told: its cgroup names none "
-			       "and its pid namespace is not readable; run as root",
+			       "cannot determine the container of process %u: its cgroup names "
+			       "none and its pid namespace is not readable; run as root",
 			       pid);
 	return 0;
 }
@@ -250,14 +251,13 @@ static int resolve_inside(const struct gp_root *root, struct gp_diag *diag,
 		return error;
 	error = scan(root, &search, out);
 	if (error)
-		return gp_fail(diag, error, "cannot look through /proc: %s", strerror(-error));
+		return gp_fail(diag, error, "cannot scan /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(diag, -ESRCH, "there is no process %u in the container '%s'", pid,
-			       container);
+		return gp_fail(diag, -ESRCH, "no process %u in container '%s'", pid, container);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
-			"pid %u is %zu processes of the container '%s', which has pid namespaces "
-			"of its own inside; use the host pid",
+			"pid %u matches %zu processes of container '%s', which has nested pid "
+			"namespaces; use the host pid",
 			pid, out->count, container);
 		show_candidates(diag, pid, out);
 		return -EEXIST;
@@ -274,7 +274,7 @@ static int resolve_host(const struct gp_root *root, struct gp_diag *diag, u32 pi
 	int error = gp_process_read_ids(root, pid, &process);
 
 	if (!error && (process.valid & GP_PROCESS_TGID) && process.tgid && process.tgid != pid) {
-		gp_diag(diag, GP_NOTE, "%u is a thread of process %u, which is taken", pid,
+		gp_diag(diag, GP_NOTE, "%u is a thread of process %u; using the process", pid,
 			process.tgid);
 		pid = process.tgid;
 	}
@@ -298,21 +298,20 @@ static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 
 	error = scan(root, &search, out);
 	if (error)
-		return gp_fail(diag, error, "cannot look through /proc: %s", strerror(-error));
+		return gp_fail(diag, error, "cannot scan /proc: %s", strerror(-error));
 	if (out->count == 0)
-		return gp_fail(diag, -ESRCH, "there is no process %u, here or in a container", pid);
+		return gp_fail(diag, -ESRCH, "no process %u on this machine or in a container",
+			       pid);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
-			"no process has the host pid %u, but %zu have it in their containers; "
+			"no process has host pid %u, but %zu have it inside their containers; "
 			"choose one with --container or by its host pid",
 			pid, out->count);
 		show_candidates(diag, pid, out);
 		return -EEXIST;
 	}
 	gp_diag(diag, GP_NOTE,
-		"no process has the host pid %u; taking the one that has it in "
-		"its container",
-		pid);
+		"no process has host pid %u; using the one that has it inside its container", pid);
 	show_candidates(diag, pid, out);
 	return 0;
 }

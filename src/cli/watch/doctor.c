@@ -47,7 +47,7 @@ static int print_text(const struct gp_inspect_doctor *d)
 		if (!error)
 			error = gp_table_print(gpus, stdout, gp_term_colour(stdout));
 	} else {
-		puts(_("No GPU was found."));
+		puts(_("No GPU found."));
 	}
 	gp_table_free(gpus);
 	putchar('\n');
@@ -78,11 +78,11 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (settings.probe && !gp_root_is_live(&settings.root))
-		return gp_cli_usage_error(command,
-					  "--probe asks the live driver and cannot go with "
-					  "--root");
+		return gp_cli_usage_error(
+			command,
+			"--probe queries the live driver and cannot be combined with --root");
 	gp_cli_diag_init(&sink, command);
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
@@ -93,7 +93,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	}
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, "cannot show the report: %s", strerror(-error));
+		gp_fail(&sink.diag, error, "cannot print the report: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
@@ -101,11 +101,11 @@ static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/json.md)")},
 	{OPTION_PROBE, "probe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("open /dev/kfd and ask its version; when gpreempt exits\nthe driver preempts every "
+	 N_("open /dev/kfd and read its version; when gpreempt exits,\nthe driver preempts every "
 	    "queue of every GPU once")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys and DIR/proc instead of the live system;\ndevices, groups and "
-	    "capabilities are then not checked")},
+	    "capabilities are not checked")},
 	{0},
 };
 
@@ -113,10 +113,10 @@ const struct gp_cli_command gp_cli_doctor = {
 	.name = "doctor",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
-	.summary = N_("Say what this machine allows and which preemption mechanisms can work"),
+	.summary = N_("Report which preemption mechanisms work on this machine, and why"),
 	.description = N_("Reports kernel, drivers, GPUs, runtimes and permissions, then each "
-			  "mechanism with\nwhat it lacks. It opens no device and disturbs nothing "
-			  "unless --probe is given."),
+			  "mechanism with\nwhat it is missing. It opens no device and disturbs no "
+			  "process, except with --probe."),
 	.options = options,
 	.examples = "  gpreempt doctor\n"
 		    "  # the mechanisms that can work here\n"

@@ -61,18 +61,14 @@ static int check_combinations(const struct arguments *arguments, bool without_lo
 	const struct gp_inspect_find_options *find = &arguments->find;
 
 	if (find->no_live && without_log)
-		return gp_cli_usage_error(
-			arguments->command, "%s",
-			_("--no-live needs a log: there is nothing else to read"));
+		return gp_cli_usage_error(arguments->command, "%s", _("--no-live needs a log"));
 	if (find->no_live && (find->container || !gp_root_is_live(&find->root)))
 		return gp_cli_usage_error(
 			arguments->command, "%s",
-			_("--no-live does not look at containers or under --root"));
+			_("--no-live cannot be combined with --container or --root"));
 	if (find->all && find->container)
-		return gp_cli_usage_error(
-			arguments->command, "%s",
-			_("--container names one process's container; --all is every "
-			  "process"));
+		return gp_cli_usage_error(arguments->command, "%s",
+					  _("--container cannot be combined with --all"));
 	if (find->container && !*find->container)
 		return gp_cli_usage_error(arguments->command, "%s", _("--container needs a name"));
 	return gp_cli_check_root(arguments->command, &find->root);
@@ -91,8 +87,7 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 	}
 	if (!arguments->find.all) {
 		if (first == argc) {
-			gp_cli_usage_error(arguments->command, "%s",
-					   _("which process? Give a pid"));
+			gp_cli_usage_error(arguments->command, "%s", _("missing pid"));
 			return -1;
 		}
 		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
@@ -144,7 +139,7 @@ static void print_heading(const struct gp_inspect_find_process *process)
 	if (process->pid_known)
 		printf(_("Process %u"), process->pid);
 	else
-		printf("%s", _("Process unknown (the log names none)"));
+		printf("%s", _("Unknown process (the log has no pid)"));
 	if (*process->process.comm) {
 		snprintf(text, sizeof(text), "%s", process->process.comm);
 		gp_text_make_safe(text);
@@ -278,7 +273,7 @@ static int write_python(const struct arguments *arguments,
 		error = gp_file_write_atomic(path, gp_buf_str(&text), text.len);
 	gp_buf_free(&text);
 	if (error)
-		return gp_fail(diag, error, "cannot write %s: %s; choose another place with -o",
+		return gp_fail(diag, error, "cannot write %s: %s; choose another path with -o",
 			       path, strerror(-error));
 	if (!arguments->json)
 		printf(_("\nPython configuration written: %s\n"), path);
@@ -297,7 +292,7 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 	gp_cli_diag_init(&diag, command);
 	error = find(&arguments, &diag.diag, &result);
 	if (!error && !queue_total(&result))
-		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found, no file written",
+		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found; no file written",
 				arguments.find.pid);
 	if (!error) {
 		if (arguments.json)
@@ -314,35 +309,35 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-#define COMMON_OPTIONS                                                                               \
-	{'c',                                                                                        \
-	 "container",                                                                                \
-	 GP_REQUIRED_ARGUMENT,                                                                       \
-	 "NAME|ID|PID",                                                                              \
-	 GP_COMPLETE_NONE,                                                                           \
-	 N_("PID is the container's own pid; name the container by name,\n"                          \
-	    "id, or the host pid of any process in it")},                                            \
-		{OPTION_FAST,                                                                        \
-		 "fast",                                                                             \
-		 GP_NO_ARGUMENT,                                                                     \
-		 NULL,                                                                               \
-		 GP_COMPLETE_NONE,                                                                   \
-		 N_("only queues, counts, first and last use; several times faster\n"                \
-		    "on large logs")},                                                               \
-		{OPTION_NO_LIVE,   "no-live",                                                        \
-		 GP_NO_ARGUMENT,   NULL,                                                             \
-		 GP_COMPLETE_NONE, N_("read the logs only (they are from another machine or run)")}, \
-	{                                                                                            \
-		OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,             \
-			N_("read sysfs, debugfs and /proc under DIR")                                \
+#define COMMON_OPTIONS                                                                       \
+	{'c',                                                                                \
+	 "container",                                                                        \
+	 GP_REQUIRED_ARGUMENT,                                                               \
+	 "NAME|ID|PID",                                                                      \
+	 GP_COMPLETE_NONE,                                                                   \
+	 N_("PID is a pid inside this container, given by name, id or the\nhost pid of any " \
+	    "process in it")},                                                               \
+		{OPTION_FAST,                                                                \
+		 "fast",                                                                     \
+		 GP_NO_ARGUMENT,                                                             \
+		 NULL,                                                                       \
+		 GP_COMPLETE_NONE,                                                           \
+		 N_("only queues, counts, first and last use; several times faster\n"        \
+		    "on large logs")},                                                       \
+		{OPTION_NO_LIVE,   "no-live",                                                \
+		 GP_NO_ARGUMENT,   NULL,                                                     \
+		 GP_COMPLETE_NONE, N_("read only the logs (from another machine or run)")},  \
+	{                                                                                    \
+		OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,     \
+			N_("read sysfs, debugfs and /proc under DIR")                        \
 	}
 
 static const struct gp_cli_option find_options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("every process in the logs, or on this machine without a log")},
+	 N_("every process in the logs or, without a log, on this machine")},
 	COMMON_OPTIONS,
 	{'l', "long", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("one fact a line, each with the source it came from")},
+	 N_("print one fact per line, each with its source")},
 	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print JSON")},
 	{0},
 };
@@ -364,17 +359,16 @@ const struct gp_cli_command gp_cli_find = {
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process"),
-	.description = N_(
-		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
-		"them on the ring base and the queue object. Unknown is '-'.\n\n"
-		"HSA ID is the log's id=; only KFD ID is the driver's, and one that could belong\n"
-		"to several queues is shown as '? 0,1'. ACTIVE means in a hardware slot now; "
-		"where\n"
-		"only the log is known, that it did not see the queue deleted. RPTR, WPTR and\n"
-		"BACKLOG are in packets; from a log they are those of the last packet, and "
-		"BACKLOG\n"
-		"is how many were ahead of it. FIRST and LAST are the log's clock in seconds.\n"
-		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
+	.description =
+		N_("Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
+		   "joins\nthem on the ring base and the queue object. '-' means unknown.\n\nHSA "
+		   "ID is id= in the log; only KFD ID is the driver's id, and one that fits "
+		   "several\nqueues is shown as '? 0,1'. ACTIVE means in a hardware slot now or, "
+		   "if only the log\nis known, that the log does not show the queue's deletion. "
+		   "RPTR, WPTR and BACKLOG\nare in packets; from a log they are those of the last "
+		   "packet, and BACKLOG is the\nnumber of packets ahead of it. FIRST and LAST are "
+		   "in seconds of the log's clock.\nSOURCES: log, sysfs (ids, sizes), mqd "
+		   "(descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"
 		    "  sudo gpreempt find 158036\n"
@@ -393,7 +387,7 @@ const struct gp_cli_command gp_cli_queue_finder = {
 	.name = "queue_finder",
 	.arguments = "PID [LOG...]",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("List a process's GPU queues and write them as a Python file"),
+	.summary = N_("List the GPU queues of a process and write them as a Python file"),
 	.description = N_("Prints a summary and writes queue_config_pid_<pid>.py in the current "
 			  "directory.\n'gpreempt find' shows more."),
 	.options = finder_options,

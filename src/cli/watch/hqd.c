@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#include "inspect/slot_check.h"
-
 static void say_below(const struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
 		      struct gp_buf *out)
 {
@@ -19,24 +17,17 @@ static void say_below(const struct gp_cli_kfd_cli *cli, const struct gp_inspect_
 	if (!counts.active && !counts.unknown && !cli->show.all)
 		gp_buf_puts(out, _("No active queues.\n"));
 	if (counts.inactive && !cli->show.all)
-		gp_buf_printf(out, _("Inactive slots, not shown (--all): %zu\n"), counts.inactive);
+		gp_buf_printf(out, _("Inactive slots (shown with --all): %zu\n"), counts.inactive);
 	if (counts.empty && !cli->show.all)
-		gp_buf_printf(out, _("Slots without words, which the driver could not read: %zu\n"),
-			      counts.empty);
+		gp_buf_printf(out, _("Slots that the driver could not read: %zu\n"), counts.empty);
 	if (counts.unknown)
 		gp_buf_printf(out,
-			      _("Slots whose registers are not known on this GPU (--raw shows the "
-				"words): %zu\n"),
+			      _("Slots with an unknown register layout (shown with --raw): %zu\n"),
 			      counts.unknown);
 	if (!slots->pids_from[0] && counts.active)
-		gp_buf_puts(out, cli->query.file
-					 ? _("PID is not known: name the mqds saved with this file "
-					     "(--mqds).\n")
-					 : _("PID is not known: mqds could not be read.\n"));
-	if (cli->explain) {
-		gp_buf_puts(out, "\n");
-		gp_inspect_slot_explain(out);
-	}
+		gp_buf_puts(out, cli->query.file ? _("PID is unknown: give the mqds saved with "
+						     "this file (--mqds).\n")
+						 : _("PID is unknown: cannot read mqds.\n"));
 }
 
 int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
@@ -47,8 +38,8 @@ int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slot
 
 	if (cli->query.pid && !slots->pids_from[0])
 		return gp_fail(&cli->sink.diag, -ENODATA,
-			       "whose the queues are is not known without mqds: name a saved copy "
-			       "with --mqds, or run as root");
+			       "--pid needs mqds to determine which process owns a queue: give a "
+			       "saved copy with --mqds, or run as root");
 	show.view = slots->view;
 	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
 	if (cli->json) {
@@ -85,11 +76,8 @@ static const struct gp_cli_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of hqds; - is standard input")),
 	GP_KFD_OPTION_MQDS,
 	{GP_OPT_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("inactive slots too (what they still hold is not shown)")},
+	 N_("also list inactive slots (without their stale values)")},
 	GP_KFD_OPTION_PER_XCC,
-	{GP_OPT_EXPLAIN, "explain", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("say what CHECK compares with, and where the design\n"
-	    "document's figures are wrong")},
 	GP_KFD_OPTION_RAW,
 	GP_KFD_OPTION_REGISTERS,
 	GP_KFD_COMMON_OPTIONS,
@@ -99,17 +87,18 @@ const struct gp_cli_command gp_cli_hqd = {
 	.name = "hqd",
 	.arguments = "",
 	.summary = N_("Show the hardware queue slots of AMD GPUs"),
-	.description = N_(
-		"Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: which\n"
-		"queues are in a hardware slot, whose they are, their priority, ring and\n"
-		"pointers. RPTR, WPTR and BACKLOG are in AQL packets (dw: dwords); PRIO is\n"
-		"pipe/queue priority; DOORBELL is the dword on the doorbell BAR. A slot gets its\n"
-		"PID from the descriptor (mqds) with the same ring, address and doorbell."),
+	.description = N_("Decodes /sys/kernel/debug/kfd/hqds (needs root), or a saved copy of it: "
+			  "which\nqueues are in a hardware slot, their process, priority, ring and "
+			  "pointers. RPTR,\nWPTR and BACKLOG are in AQL packets (dw: dwords); PRIO "
+			  "is pipe/queue priority;\nDOORBELL is the dword on the doorbell BAR. A "
+			  "slot gets its PID from the descriptor\n(mqds) with the same ring, "
+			  "address and doorbell. CHECK is ok, high (backlog of 100\npackets or "
+			  "more), off (the queue is not time-sliced) or inactive."),
 	.options = options,
 	.examples = "  sudo gpreempt hqd\n"
 		    "  sudo gpreempt hqd --watch 0.5 --pid 4242\n"
 		    "  # copies taken elsewhere\n"
-		    "  gpreempt hqd --file hqds.txt --mqds mqds.txt --explain\n"
+		    "  gpreempt hqd --file hqds.txt --mqds mqds.txt\n"
 		    "  ssh gpu1 sudo cat /sys/kernel/debug/kfd/hqds | gpreempt hqd -f - --json\n",
 	.run = run,
 };

@@ -79,9 +79,6 @@ static int set_option(void *ctx, int id, const char *value)
 	case GP_OPT_ALL:
 		cli->show.all = true;
 		return 0;
-	case GP_OPT_EXPLAIN:
-		cli->explain = true;
-		return 0;
 	case GP_OPT_PARTIAL:
 		cli->query.partial = true;
 		return 0;
@@ -110,14 +107,12 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 	if (cli->count && !cli->watch)
 		return gp_cli_usage_error(cli->command, "--count needs --watch");
 	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
-		return gp_cli_usage_error(cli->command,
-					  "--watch reads again; a pipe can be read once");
+		return gp_cli_usage_error(
+			cli->command,
+			"--watch cannot be used with a pipe, which can be read only once");
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
 		return gp_cli_usage_error(cli->command,
 					  "only one of --file and --mqds can be standard input");
-	if (cli->json && cli->explain)
-		return gp_cli_usage_error(cli->command,
-					  "--explain goes with the table, not --json");
 	if (!cli->json && cli->show.raw && cli->show.registers)
 		return gp_cli_usage_error(cli->command, "choose one of --raw and --registers");
 	return GP_EXIT_OK;
@@ -226,9 +221,9 @@ static int take_sample(void *ctx, FILE *stream)
 static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid)
-		gp_fail(&cli->sink.diag, -ESRCH, "no queue of process %u is here", cli->query.pid);
+		gp_fail(&cli->sink.diag, -ESRCH, "no queue of process %u", cli->query.pid);
 	else
-		gp_fail(&cli->sink.diag, -ESRCH, "there is no GPU %x here", cli->query.gpu_id);
+		gp_fail(&cli->sink.diag, -ESRCH, "no GPU %x", cli->query.gpu_id);
 	return GP_EXIT_FAILED;
 }
 
@@ -245,7 +240,8 @@ int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "'%s': a file is given with --file",
+		return gp_cli_usage_error(command,
+					  "unexpected argument '%s'; give a file with --file",
 					  argv[first]);
 	status = check_options(&cli);
 	if (!status)

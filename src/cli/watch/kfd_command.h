@@ -25,7 +25,6 @@ enum gp_cli_kfd_option {
 	GP_OPT_RAW,
 	GP_OPT_REGISTERS,
 	GP_OPT_PER_XCC,
-	GP_OPT_EXPLAIN,
 	GP_OPT_PARTIAL,
 };
 
@@ -36,23 +35,23 @@ enum gp_cli_kfd_option {
 #define GP_KFD_OPTION_MQDS                                                           \
 	{                                                                            \
 		GP_OPT_MQDS, "mqds", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, \
-			N_("saved mqds that tells whose the queues of --file are")   \
+			N_("saved mqds that gives the pids for --file")              \
 	}
 #define GP_KFD_OPTION_RAW                                                  \
 	{                                                                  \
 		GP_OPT_RAW, "raw", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-			N_("print the words as they are")                  \
+			N_("print the raw words")                          \
 	}
 #define GP_KFD_OPTION_REGISTERS                                                        \
 	{                                                                              \
 		GP_OPT_REGISTERS, "registers", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 			N_("print every register by name, with its bit fields")        \
 	}
-#define GP_KFD_OPTION_PER_XCC                                                             \
-	{                                                                                 \
-		GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,        \
-			N_("one row per XCC; otherwise a queue is one row, that of its\n" \
-			   "first XCC, and XCC says how many it runs on")                 \
+#define GP_KFD_OPTION_PER_XCC                                                                    \
+	{                                                                                        \
+		GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,               \
+			N_("one row per XCC; by default a queue is one row with the\nvalues of " \
+			   "its first XCC, and XCC is the number of XCCs")                       \
 	}
 /* Every command has these, last in its table. */
 #define GP_KFD_COMMON_OPTIONS                                                                        \
@@ -60,23 +59,23 @@ enum gp_cli_kfd_option {
 	 "PID",      GP_COMPLETE_PID, N_("only queues of this process")},                            \
 		{GP_OPT_GPU,           "gpu",                                                        \
 		 GP_REQUIRED_ARGUMENT, "ID",                                                         \
-		 GP_COMPLETE_NONE,     N_("only this GPU (KFD's gpu_id, in hex as printed)")},       \
+		 GP_COMPLETE_NONE,     N_("only this GPU (KFD gpu_id in hex, as printed)")},         \
 		{GP_OPT_WATCH,         "watch",                                                      \
 		 GP_OPTIONAL_ARGUMENT, "SECONDS",                                                    \
-		 GP_COMPLETE_NONE,     N_("read again every second (or SECONDS) and mark changes")}, \
+		 GP_COMPLETE_NONE,     N_("repeat every second (or SECONDS) and mark changes")},     \
 		{GP_OPT_COUNT, "count",          GP_REQUIRED_ARGUMENT,                               \
-		 "N",          GP_COMPLETE_NONE, N_("end --watch after N readings")},                \
+		 "N",          GP_COMPLETE_NONE, N_("stop --watch after N readings")},               \
 		{GP_OPT_JSON, "json",           GP_NO_ARGUMENT,                                      \
-		 NULL,        GP_COMPLETE_NONE, N_("print JSON; with --watch one object a line")},   \
+		 NULL,        GP_COMPLETE_NONE, N_("print JSON; with --watch one object per line")}, \
 		{GP_OPT_GFX,                                                                         \
 		 "gfx",                                                                              \
 		 GP_REQUIRED_ARGUMENT,                                                               \
 		 "NAME",                                                                             \
 		 GP_COMPLETE_NONE,                                                                   \
-		 N_("read registers as this GPU's (gfx942); default: the\n"                          \
-		    "topology, else the register addresses")},                                       \
+		 N_("decode registers as on this GPU (gfx942); default: from\nthe topology, else "   \
+		    "from the register addresses")},                                                 \
 		{GP_OPT_PARTIAL, "partial",        GP_NO_ARGUMENT,                                   \
-		 NULL,           GP_COMPLETE_NONE, N_("show what is complete of a damaged file")},   \
+		 NULL,           GP_COMPLETE_NONE, N_("show the complete part of a damaged file")},  \
 		{GP_OPT_ROOT,           "root",                                                      \
 		 GP_REQUIRED_ARGUMENT,  "DIR",                                                       \
 		 GP_COMPLETE_DIRECTORY, N_("read sys/ under DIR instead of /")},                     \
@@ -89,7 +88,7 @@ struct gp_cli_kfd_cli {
 	struct gp_cli_diag sink;
 	struct gp_inspect_kfd_query query;
 	struct gp_inspect_slot_options show;
-	bool json, explain, watch;
+	bool json, watch;
 	u64 interval_ns, count;
 };
 

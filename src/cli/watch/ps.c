@@ -55,7 +55,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
@@ -66,7 +66,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	gp_inspect_ps_free(&ps);
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
-		gp_fail(&sink.diag, error, "cannot show the list: %s", strerror(-error));
+		gp_fail(&sink.diag, error, "cannot print the list: %s", strerror(-error));
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
@@ -84,11 +84,10 @@ const struct gp_cli_command gp_cli_ps = {
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("List the processes that use a GPU, with their queues and containers"),
 	.description =
-		N_("One line for each process the KFD driver knows. GPUS are KFD topology "
-		   "nodes,\nQUEUES are counted by type, SDMA is the time its copy engines "
-		   "worked, CUS the\ncompute units that hold its waves now, EVICTED how long "
-		   "the driver kept it off\nthe GPU. Figures are sums over the GPUs; what "
-		   "cannot be read is shown as '-'."),
+		N_("One line per process known to the driver. GPUS are KFD topology nodes, QUEUES "
+		   "are\ncounted by type, SDMA is the time spent in copy engines, CUS the number "
+		   "of compute\nunits that hold its waves now, EVICTED the time the driver kept it "
+		   "off the GPU.\nFigures are sums over all GPUs; '-' means unknown."),
 	.options = options,
 	.examples = "  gpreempt ps\n"
 		    "  # pids of all processes with compute queues\n"

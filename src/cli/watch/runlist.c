@@ -12,8 +12,8 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 
 	if (!error && cli->query.pid && !runlists.pids_from[0])
 		error = gp_fail(&cli->sink.diag, -ENODATA,
-				"whose the queues are is not known without mqds: name a saved "
-				"copy with --mqds, or run as root");
+				"--pid needs mqds to determine which process owns a queue: give a "
+				"saved copy with --mqds, or run as root");
 	if (!error) {
 		out->empty = (cli->query.has_gpu && !runlists.list.node_count) ||
 			     (cli->query.pid && !runlists.list.count);
@@ -45,12 +45,12 @@ static const struct gp_cli_option options[] = {
 const struct gp_cli_command gp_cli_runlist = {
 	.name = "runlist",
 	.arguments = "",
-	.summary = N_("Show the runlist that the GPU's scheduler works through"),
+	.summary = N_("Show the runlist of the GPU's firmware scheduler"),
 	.description = N_(
-		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: the\n"
-		"processes in the order of their turns and the queues mapped for each. MAPPED is\n"
-		"queues in the list / queues of the process; the rest is suspended, evicted or\n"
-		"disabled. An oversubscribed list has more than fits the GPU at once, and loops."),
+		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: "
+		"the\nprocesses in the order of their turns and the queues mapped for each. MAPPED "
+		"is\nmapped queues / all queues of the process; the rest are suspended, evicted "
+		"or\ndisabled. An oversubscribed list does not fit on the GPU at once, and loops."),
 	.options = options,
 	.examples = "  sudo gpreempt runlist\n"
 		    "  gpreempt runlist --file rls.txt --mqds mqds.txt --json\n",

@@ -47,7 +47,7 @@ static int set(void *ctx, int id, const char *value)
 			}
 		}
 		gp_cli_usage_error(settings->command,
-				   "'%s' is no order: priority, ran, held, preemptions or pid",
+				   "invalid order '%s' (priority, ran, held, preemptions or pid)",
 				   value);
 		return -EINVAL;
 	}
@@ -69,7 +69,8 @@ static void say_driver_too(const struct gp_root *root)
 
 	gp_inspect_driver_sched_policy(root, policy, sizeof(policy));
 	if (*policy && strcmp(policy, "off") != 0)
-		printf(_("The driver schedules, too (policy %s): gpreempt top --driver\n"), policy);
+		printf(_("The driver also schedules (policy %s): see gpreempt top --driver\n"),
+		       policy);
 }
 
 static void print_daemon(const struct gp_cli_top_data *top, const struct gp_root *root)
@@ -92,7 +93,8 @@ static void print_driver(const struct gp_cli_top_data *top)
 	gp_cli_top_driver_text(top, text, sizeof(text));
 	puts(text);
 	if (strcmp(driver->policy, "off") == 0)
-		puts(_("It is off: write a policy to /sys/module/amdgpu/parameters/kfd_sched."));
+		puts(_("It is off: write a policy to /sys/module/amdgpu/parameters/kfd_sched to "
+		       "enable it."));
 	printf(_("It preempted %llu times and restored %llu times; %llu of its attempts failed.\n"),
 	       (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,
 	       (unsigned long long)driver->errors);
@@ -160,8 +162,7 @@ static int choose(struct settings *settings, struct gp_cli_daemon_client *client
 	}
 	error = gp_cli_daemon_open(client, diag);
 	if (error)
-		gp_diag(diag, GP_NOTE,
-			"and the driver has no scheduler inside that could be shown instead");
+		gp_diag(diag, GP_NOTE, "the driver has no built-in scheduler to show instead");
 	return error;
 }
 
@@ -197,17 +198,17 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
 	gp_cli_diag_init(&sink, command);
 	if (!gp_root_is_live(&settings.root) && !settings.driver)
-		return gp_cli_usage_error(command, "--root goes with --driver");
+		return gp_cli_usage_error(command, "--root needs --driver");
 	if (gp_cli_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static const struct gp_cli_option options[] = {
-	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print it once and end")},
+	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print once and exit")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/json.md)")},
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
@@ -215,7 +216,7 @@ static const struct gp_cli_option options[] = {
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
 	 N_("only jobs with TEXT in their name, group or pid")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("what the scheduler inside the driver does, not gpreemptd")},
+	 N_("show the driver's built-in scheduler instead of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys instead of the live system")},
 	{0},
@@ -226,15 +227,14 @@ const struct gp_cli_command gp_cli_top = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show GPUs and jobs as gpreemptd schedules them"),
-	.description = N_(
-		"Each GPU with its policy and who is on it, and each job: class, priority, "
-		"state,\nqueues with work, how long its work waited, ran and was held, and how "
-		"often.\nOn a terminal it is a full screen with keys (j/k select, o order, / "
-		"filter,\nn renice, s suspend, c continue, q quit); --once prints it.\n\n"
-		"Where gpreemptd does not run and the driver has a scheduler inside\n"
-		"(gpreempt doctor: kfd-patched), it shows that one, with each queue's logical\n"
-		"priority and who has it off; --driver asks for it. The first line says which it "
-		"is."),
+	.description = N_("Lists each GPU with its policy and jobs, and each job with class, "
+			  "priority, state,\nbusy queues, the time its work waited, ran and was "
+			  "held, and how often it was held.\nOn a terminal it is a full screen "
+			  "with keys (j/k select, o order, / filter,\nn renice, s suspend, c "
+			  "continue, q quit); --once prints it.\n\nIf gpreemptd is not running and "
+			  "the driver has a built-in scheduler (gpreempt\ndoctor: kfd-patched), it "
+			  "shows that scheduler, with the logical priority and state\nof each "
+			  "queue; --driver selects it. The first line names the source."),
 	.options = options,
 	.examples = "  gpreempt top\n"
 		    "  gpreempt top --once --sort held --filter train\n"

@@ -242,7 +242,7 @@ static void ask_text(const struct gp_cli_top_screen *screen, char *out, size_t s
 	char name[GP_PROTO_NAME], who[GP_PROTO_NAME + 32];
 
 	if (!job) {
-		snprintf(out, size, "%s", _("the job has gone"));
+		snprintf(out, size, "%s", _("the job no longer exists"));
 		return;
 	}
 	gp_wire_text(name, sizeof(name), job->name, sizeof(job->name));
@@ -252,7 +252,7 @@ static void ask_text(const struct gp_cli_top_screen *screen, char *out, size_t s
 	else
 		snprintf(out, size,
 			 screen->action == GP_TOP_DO_SUSPEND ? _("Suspend %s? (y/n)")
-							     : _("Let %s run again? (y/n)"),
+							     : _("Resume %s? (y/n)"),
 			 who);
 }
 

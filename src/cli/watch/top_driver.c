@@ -89,13 +89,12 @@ int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *ro
 	error = gp_inspect_driver_sched_read(root, &top->driver);
 	if (error == -EPROTO)
 		return gp_fail(diag, error,
-			       "%s is not understood; is the driver of the same version as this "
-			       "program?",
+			       "unknown format of %s; the driver may be a different version",
 			       GP_DRIVER_SCHED);
 	if (error)
 		return gp_fail(diag, error,
-			       "cannot read %s: %s (it needs root, and an amdgpu with the "
-			       "scheduler inside: gpreempt doctor)",
+			       "cannot read %s: %s (requires root and an amdgpu with the built-in "
+			       "scheduler; see gpreempt doctor)",
 			       GP_DRIVER_SCHED, strerror(-error));
 	top->from_driver = true;
 	top->status.mode = 1;
@@ -123,8 +122,8 @@ const struct gp_inspect_driver_job *gp_cli_top_driver_job(const struct gp_cli_to
 
 void gp_cli_top_driver_text(const struct gp_cli_top_data *top, char *out, size_t size)
 {
-	snprintf(out, size, _("the driver's scheduler, policy %s: %u jobs, %u held"),
-		 top->driver.policy, top->status.jobs, top->status.held);
+	snprintf(out, size, _("driver scheduler, policy %s: %u jobs, %u held"), top->driver.policy,
+		 top->status.jobs, top->status.held);
 }
 
 struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top)

@@ -110,7 +110,7 @@ static void do_action(struct gp_cli_top_screen *screen)
 	const struct gp_proto_msg_job *job = gp_cli_top_find(screen, screen->concerns);
 
 	if (!job) {
-		snprintf(screen->said, sizeof(screen->said), "%s", _("the job has gone"));
+		snprintf(screen->said, sizeof(screen->said), "%s", _("the job no longer exists"));
 	} else if (screen->action == GP_TOP_DO_RENICE) {
 		struct gp_proto_msg_set set = {.pid = job->pid,
 					       .what = GP_DAEMON_SET_PRIORITY,
@@ -150,7 +150,7 @@ static void begin(struct gp_cli_top_screen *screen, enum gp_cli_top_mode mode,
 {
 	if (!screen->client) {
 		snprintf(screen->said, sizeof(screen->said), "%s",
-			 _("only jobs of gpreemptd can be changed; these are the driver's"));
+			 _("cannot change these jobs: they belong to the driver's scheduler"));
 		return;
 	}
 	if (!gp_cli_top_find(screen, screen->selected))

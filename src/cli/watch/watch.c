@@ -183,8 +183,8 @@ int gp_cli_watch_run(const struct gp_cli_watch *watch, int (*sample)(void *ctx, 
 	sigprocmask(SIG_BLOCK, &set, &old);
 	output.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (output.signals < 0) {
-		status = gp_fail(watch->diag, -errno, "cannot watch for signals: %s",
-				 strerror(errno));
+		status =
+			gp_fail(watch->diag, -errno, "cannot receive signals: %s", strerror(errno));
 	} else {
 		status = run_with(watch, &output, sample, ctx);
 		/* Taken, or it would be delivered once more when it is unblocked. */

@@ -100,7 +100,7 @@ static void tell(const struct decision *list, size_t count, u64 lines)
 	char text[512];
 
 	if (!count)
-		puts(_("The driver decided nothing about it."));
+		puts(_("No decision of the driver concerns this process."));
 	for (size_t i = first; i < count; i++) {
 		sentence(&list[i], text, sizeof(text));
 		printf("  %llu.%06llu s %s\n",
@@ -120,8 +120,8 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 
 	if (error)
 		return gp_fail(diag, error,
-			       "cannot read %s: %s (it needs root, and an amdgpu with the "
-			       "scheduler inside: gpreempt doctor)",
+			       "cannot read %s: %s (requires root and an amdgpu with the built-in "
+			       "scheduler; see gpreempt doctor)",
 			       DECISIONS, strerror(-error));
 	for (line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && !error;
 	     line = strtok_r(NULL, "\n", &rest)) {

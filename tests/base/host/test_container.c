@@ -233,11 +233,11 @@ static void container_pid_is_found_by_name_id_or_member(void **state)
 static void what_cannot_be_resolved_is_said(void **state)
 {
 	(void)state;
-	assert_resolves("nobody", 7, -ENOENT, 0, "no process here is in a container 'nobody'");
-	assert_resolves("trainer", 8, -ESRCH, 0, "no process 8 in the container 'trainer'");
+	assert_resolves("nobody", 7, -ENOENT, 0, "no process is in a container 'nobody'");
+	assert_resolves("trainer", 8, -ESRCH, 0, "no process 8 in container 'trainer'");
 	assert_resolves("4600", 7, -ENOENT, 0, "process 4600 is not in a container");
-	assert_resolves(NULL, 77777, -ESRCH, 0, "there is no process 77777");
-	assert_resolves("3f", 7, -EEXIST, 0, "'3f' may be any of 2 containers");
+	assert_resolves(NULL, 77777, -ESRCH, 0, "no process 77777");
+	assert_resolves("3f", 7, -EEXIST, 0, "'3f' is ambiguous: 2 containers");
 }
 
 static void ambiguous_pid_lists_the_candidates(void **state)
@@ -302,7 +302,7 @@ static void pid_namespace_decides_where_the_cgroup_is_hidden(void **state)
 	assert_false(found.items[0].contained);
 	gp_pid_candidates_free(&found);
 	assert_int_equal(gp_container_resolve(&tree.root, &sink.diag, "40", 5, &found), -ENOENT);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "cannot be told"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "cannot determine"));
 	gp_buf_free(&sink.text);
 	tree_remove(&tree);
 }
