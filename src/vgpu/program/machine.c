@@ -272,8 +272,11 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	error = error ? error : make_directory(out->directory, diag);
 	if (error)
 		return error;
-	if (pipe2(ready, O_CLOEXEC))
-		return gp_fail(diag, -errno, "cannot make a pipe: %s", strerror(errno));
+	if (pipe2(ready, O_CLOEXEC)) {
+		error = -errno;
+		remove_tree(out->directory);
+		return gp_fail(diag, error, "cannot make a pipe: %s", strerror(-error));
+	}
 	out->server = fork();
 	if (out->server == 0) {
 		/* Away from the terminal's Ctrl-C, but not from the parent's end. */
@@ -347,9 +350,14 @@ static int lock_starts(const char *directory, struct gp_diag *diag)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return gp_fail(diag, -errno, "cannot open %s: %s", path, strerror(errno));
-	while (flock(fd, LOCK_EX))
-		if (errno != EINTR)
-			break;
+	while (flock(fd, LOCK_EX)) {
+		int error = -errno;
+
+		if (error == -EINTR)
+			continue;
+		close(fd);
+		return gp_fail(diag, error, "cannot lock %s: %s", path, strerror(-error));
+	}
 	return fd;
 }
 
@@ -366,8 +374,11 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	error = make_directory(directory, diag);
 	if (error)
 		return error;
-	if (pipe2(ready, O_CLOEXEC))
-		return gp_fail(diag, -errno, "cannot make a pipe: %s", strerror(errno));
+	if (pipe2(ready, O_CLOEXEC)) {
+		error = -errno;
+		remove_tree(directory);
+		return gp_fail(diag, error, "cannot make a pipe: %s", strerror(-error));
+	}
 	error = gp_spawn_detached(keep,
 				  &(struct keeping){options, directory, ready[0], ready[1], diag});
 	close(ready[1]);
