@@ -1,300 +1,304 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Insides of the server that its own files share: requests and the order they are served in,
- * updates of the runlist, processes, rings and connections. vm.h is what others see.
+ * The server of a virtual machine: owns the models and the truth about processes, queues and
+ * debuggers. One thread, one epoll loop. Requests arrive on sockets, work in shared rings, time on
+ * a timerfd; the models answer with actions.
  *
- * Who owns what: a connection belongs to struct gp_vgpu_server, a queue to its process until it is
- * destroyed and then to its device until the model lets it go, a request to the process it is
- * served in
- * (`owner`). Everything runs in one thread.
+ * The driver's locks are kept in effect: the ioctls of one process are served in order, and one
+ * that must wait for the hardware (an unmap and map) holds up the next of the same process, not
+ * those of others.
  */
-#ifndef GP_VGPU_SERVER_SERVER_H
-#define GP_VGPU_SERVER_SERVER_H
+#ifndef GP_VGPU_SERVER_VM_H
+#define GP_VGPU_SERVER_VM_H
 
-#include "vgpu/server/vm.h"
+#include <sys/types.h>
 
-/* Limits of one device's model. */
-#define GP_VM_MODEL_PROCESSES 512
-#define GP_VM_MODEL_WORK      65536
+#include "abi/kfd_debug.h"
+#include "abi/kfd_ioctl.h"
+#include "abi/kfd_queue.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "model/model.h"
+#include "vgpu/driver.h"
+#include "vgpu/gpufile.h"
+#include "vgpu/wire.h"
 
-/* ---- vm.c ---- */
+struct gp_vgpu_server;
+struct gp_vgpu_server_connection;
+struct gp_vgpu_server_process;
+struct gp_vgpu_server_request;
+struct gp_vgpu_server_smi;
+struct gp_vgpu_server_update;
 
-/* The machine without sockets: options, models, host. For gp_vgpu_server_start() and for tests. */
-int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
-			const struct gp_vgpu_gpufile *file, const struct gp_vgpu_server_host *host,
-			struct gp_diag *diag);
-void gp_vgpu_server_fini(struct gp_vgpu_server *vm);
-u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *vm, u64 model_ns);
-/* Time stands still from `until_ns` after now on, as long as that connection lives; ~0: goes on. */
-void gp_vgpu_server_hold(struct gp_vgpu_server *vm, u64 until_ns,
-			 const struct gp_vgpu_server_connection *holder);
+/* Linux 6.1 has no DBG_TRAP; its permission check changed between the others (kfd.md 2.1 step 4).
+ */
+enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12 };
 
-/* ---- advance.c: time and the models ---- */
-
-/* An update of a device's runlist, asked for or under way. */
-struct gp_vgpu_server_update {
-	struct gp_vgpu_server_update *next;
-	struct gp_vgpu_server_request *request; /* NULL: nobody waits */
-	u64 tag;
-	u32 grace;     /* as asked for */
-	bool all;      /* UNMAP_QUEUES names all queues, not all but static ones */
-	u64 asked_ns;  /* model time it was the first; the preemption timeout counts from here */
-	bool in_model; /* else it waits for room */
-	bool answered; /* its fence came, or the wait for it was given up */
+struct gp_vgpu_server_options {
+	const char *directory;
+	u64 speed_permille;
+	u64 seed;
+	enum gp_vgpu_server_era era;
+	bool runtime_enable; /* on behalf of runtimes too old to call it */
+	u32 gpu_count;
+	u32 preemption_timeout_ms;
+	bool checkpoint; /* callers count as having CAP_CHECKPOINT_RESTORE */
+	enum gp_vgpu_sched_policy policy;
+	bool recovery; /* a GPU that hangs is reset; else it is waited for */
 };
 
-/*
- * Lets everything happen that the clock says is due, on all devices, but so much at most that
- * requests need not wait: what is left then falls behind the clock.
- */
-#define GP_VM_EVENTS 8192 /* of all models, in one call */
-void gp_vgpu_server_advance(struct gp_vgpu_server *vm);
-/* Model time of the next thing that happens by itself; GP_MODEL_NEVER. */
-u64 gp_vgpu_server_next(const struct gp_vgpu_server *vm);
-/* Waits for the last update that nobody waits for yet; false when there is none. */
-bool gp_vgpu_server_update_join(struct gp_vgpu_server_device *device,
-				struct gp_vgpu_server_request *request);
-/* Frees destroyed queues that the model has let go of. */
-void gp_vgpu_server_reap(struct gp_vgpu_server_device *device);
-/* A request that is going must not be told of its updates any more. */
-void gp_vgpu_server_update_forget(struct gp_vgpu_server *vm,
-				  const struct gp_vgpu_server_request *request);
-/* SCH_WAVE as the driver writes it -> the model's grace. */
-u32 gp_vgpu_server_model_grace(u32 grace);
+struct gp_vgpu_server_queue {
+	u32 id; /* in its process */
+	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_server_device *device;
+	u32 model_queue, model_process;
+	struct gp_kfd_create_queue_args args; /* as created and updated since */
+	u32 percent, priority;
+	bool suspended, evicted, destroying;
+	u64 exception_status;
+	u32 doorbell_id;             /* slot in the process's slice */
+	u32 doorbell;                /* dword index on the BAR */
+	u64 mqd_address;             /* made up, unique */
+	u32 sdma_engine, sdma_queue; /* and which of the engine's */
+	u64 cu_mask[GP_MODEL_CU_WORDS];
+	u64 launched, completed; /* packets */
+	u32 dones_due;           /* dones those packets will still make */
+	u32 in_flight;           /* packets handed to the model and not complete */
+	bool gws;                /* holds the process's global wave sync on this device */
+	struct gp_vgpu_server_queue *older;  /* of the process, newest first */
+	struct gp_vgpu_server_queue *zombie; /* destroyed, not yet gone from the model */
+};
 
-/* ---- evict.c: queues taken off for reasons of the driver's own, and CRIU_OP ---- */
+/* What the driver writes into the HIQ, the ring through which it talks to the scheduler. */
+#define GP_VM_PACKETS 64
+struct gp_vgpu_server_packet {
+	u32 opcode; /* enum gp_pm4_opcode */
+	u32 value;  /* the register's, the queue selection, or the queues of the runlist */
+};
 
-/* Why, as SMI events say it (kfd_ioctl.h, KFD_QUEUE_EVICTION_TRIGGERS). */
-enum gp_vgpu_server_eviction { GP_VM_EVICTED_BY_SUSPEND = 3, GP_VM_EVICTED_BY_CRIU = 4 };
+struct gp_vgpu_server_device {
+	struct gp_vgpu_gpufile file;
+	u32 node; /* topology node, the CPU is 0 */
+	struct gp_model *model;
+	void *model_memory;
+	size_t model_bytes;
+	u64 vram_used;
+	u64 next_tag;
+	bool hung; /* an unmap timed out; the driver asks for a reset */
+	u32 index; /* in struct gp_vgpu_server */
+	u32 queue_count;
+	u32 resets;
+	u64 sdma_used[2][2]; /* bit = queue * engines + engine; PCIe, XGMI */
+	u32 watch_points;    /* taken, all processes */
+	struct gp_vgpu_server_packet packets[GP_VM_PACKETS]; /* on the HIQ, the last ones */
+	u64 packet_count;                       /* ever; the next one's place follows */
+	struct gp_vgpu_server_queue **by_model; /* model queue -> queue */
+	struct gp_vgpu_server_process **owners; /* model process -> process, NULL when it is dead */
+	u32 *owned;                             /* model process -> its queues in the model */
+	struct gp_vgpu_server_update *updates;  /* in order; the first ones are with the model */
+	struct gp_vgpu_server_queue *zombies;   /* wait until the model lets them go */
+};
 
-/* All queues of the process, on all devices; evictions count. The request, if any, waits. */
-void gp_vgpu_server_evict(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			  enum gp_vgpu_server_eviction why, struct gp_vgpu_server_request *request);
-/* Undoes one. */
-void gp_vgpu_server_restore(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			    struct gp_vgpu_server_request *request);
-/* The process whose descriptor a CRIU_OP was called with; 0 when it does not say. */
-pid_t gp_vgpu_server_criu_pid(const struct gp_vgpu_server_request *request);
+/* Debugger side of a target: facts kfd.md 2.1-2.5. */
+struct gp_vgpu_server_debug {
+	bool enabled;
+	struct gp_vgpu_server_process
+		*debugger; /* not cleared by a failed ENABLE, as in the driver */
+	int event_fd;      /* the debugger's, -1 = none */
+	u64 exception_mask;
+	u64 process_status;                  /* process exceptions pending */
+	u64 device_status[GP_VGPU_MAX_GPUS]; /* device exceptions pending */
+	u32 watch_points[GP_VGPU_MAX_GPUS];  /* ids this target holds */
+	u32 flags, launch_mode;
+	bool dangling; /* its debugger stole the session and died: the driver's pointer is stale */
+};
 
-/*
- * The GPU is reset: what ran on it is lost, queues that were there stay off for good, their
- * processes are told by hardware exception events, and it works again for new ones.
- */
-void gp_vgpu_server_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device);
-
-/* ---- packets.c: the HIQ ---- */
-
-/* What the driver sends until the fence of an update. */
-void gp_vgpu_server_packets_unmap(struct gp_vgpu_server_device *device,
-				  const struct gp_vgpu_server_update *update);
-/* All of an update; with nothing mapped before there is nothing to unmap. */
-void gp_vgpu_server_packets_switch(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
-				   const struct gp_vgpu_server_update *update, bool was_mapped);
-/* One as text: "UNMAP_QUEUES 3". */
-void gp_vgpu_server_packet_text(const struct gp_vgpu_server_packet *packet, char *out, size_t size);
-
-/* ---- requests.c: the order of a process's ioctls ---- */
-
-/* Takes a checked request over (it was allocated with malloc) and serves it when its turn comes. */
-void gp_vgpu_server_request_submit(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request);
-/* The last of its updates is done. */
-void gp_vgpu_server_request_updated(struct gp_vgpu_server *vm,
-				    struct gp_vgpu_server_request *request);
-/* Waits for something else than an update, without holding up the next. */
-void gp_vgpu_server_request_park(struct gp_vgpu_server_request *request);
-/* A parked request takes its place behind the others again; its `resume` is called then. */
-void gp_vgpu_server_request_unpark(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request);
-/* A signal: only a parked request notices. */
-void gp_vgpu_server_request_cancel(struct gp_vgpu_server *vm,
-				   const struct gp_vgpu_server_connection *connection,
-				   u32 sequence);
-/* Everything a dying process asked for, or others asked about it. */
-void gp_vgpu_server_requests_drop(struct gp_vgpu_server *vm,
-				  struct gp_vgpu_server_process *process);
-void gp_vgpu_server_request_free(struct gp_vgpu_server_request *request);
-/* Appends to what goes back. The payload that came in is overwritten. */
-void gp_vgpu_server_payload(struct gp_vgpu_server_request *request, const void *data, u32 size);
-void gp_vgpu_server_serve(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
-
-/* args of a request as their type. */
-#define GP_VM_ARGS(request, type) ((struct type *)(void *)(request)->header.args)
-
-/* ---- process.c ---- */
-
-struct gp_vgpu_server_process *gp_vgpu_server_process_find(struct gp_vgpu_server *vm, pid_t pid);
-/* NULL without memory. */
-struct gp_vgpu_server_process *gp_vgpu_server_process_add(struct gp_vgpu_server *vm, pid_t pid);
-/* Shared memory and eventfds for a client; once. */
-int gp_vgpu_server_process_share(struct gp_vgpu_server_process *process);
-/*
- * The process is gone: queues, memory, debuggers, requests, files. Nothing refers to it any more
- * but events the loop already has in hand, so gp_vgpu_server_bury() frees it.
- */
-void gp_vgpu_server_process_remove(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_process *process);
-void gp_vgpu_server_bury(struct gp_vgpu_server *vm);
-void gp_vgpu_server_welcome(const struct gp_vgpu_server *vm,
-			    const struct gp_vgpu_server_process *process,
-			    struct gp_vgpu_welcome *out);
-
-/* ---- rings.c ---- */
-
-/* Hands over what is in the work ring. -EPROTO: the client lies; -EAGAIN: some is left. */
-int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
-void gp_vgpu_server_ring_done(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done);
-/* A done that belongs to no packet. */
-void gp_vgpu_server_ring_tell(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done);
-/* Tells clients about new dones. */
-void gp_vgpu_server_ring_notify(struct gp_vgpu_server *vm);
-/* A queue is going: what the ring still holds for it must not reach another with its id. */
-void gp_vgpu_server_ring_forget(struct gp_vgpu_server_process *process, u32 queue_id);
-/* What one slot says, checked. Pure, for the fuzzer. */
-int gp_vgpu_server_work_check(const struct gp_vgpu_work *work, bool sdma,
-			      struct gp_model_work *out);
-
-/* ---- doorbells.c: numbers that are given out ---- */
-
-int gp_vgpu_server_queue_id(const struct gp_vgpu_server_process *process, u32 *id);
-int gp_vgpu_server_doorbell_take(struct gp_vgpu_server_process *process,
-				 struct gp_vgpu_server_queue *queue);
-void gp_vgpu_server_doorbell_drop(struct gp_vgpu_server_process *process,
-				  struct gp_vgpu_server_queue *queue);
-/* Chooses engine and queue for an SDMA queue. */
-int gp_vgpu_server_sdma_take(struct gp_vgpu_server_queue *queue, u32 *queue_on_engine);
-void gp_vgpu_server_sdma_drop(struct gp_vgpu_server_queue *queue);
-bool gp_vgpu_server_is_sdma(u32 queue_type);
-
-/* ---- queue_state.c ---- */
-void gp_vgpu_server_ioctl_queue_state(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request);
-/* Writes how much of a queue's save areas is used at the start of each of them. */
-void gp_vgpu_server_save_headers(struct gp_vgpu_server *vm,
-				 const struct gp_vgpu_server_queue *queue, u64 address);
-
-/* Whether a debugger and global wave sync go together there. */
-bool gp_vgpu_server_debugs_gws(const struct gp_vgpu_server_device *device);
-/* 0, -ENODEV for a GPU too old, -EBUSY for a target that holds what cannot be debugged. */
-int gp_vgpu_server_debug_possible(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target);
-
-/* ---- debug_mes.c: SUSPEND where the firmware takes queues off one by one ---- */
-void gp_vgpu_server_debug_suspend_mes(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request);
-
-/* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
-
-/* The first entry that names the queue, UINT32_MAX for none. */
-u32 gp_vgpu_server_debug_index(const u32 *ids, u32 count, u32 id);
-/* What SUSPEND makes of one queue: false when it must not be touched. */
-bool gp_vgpu_server_debug_may_suspend(const struct gp_vgpu_server_queue *queue);
-
-void gp_vgpu_server_debug_suspend(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				  struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_resume(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_queue_snapshot(struct gp_vgpu_server *vm,
-					 struct gp_vgpu_server_process *target,
-					 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_device_snapshot(struct gp_vgpu_server *vm,
-					  struct gp_vgpu_server_process *target,
-					  struct gp_vgpu_server_request *request);
-int gp_vgpu_server_debug_query_event(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_kfd_dbg_trap_query_debug_event_args *args);
-void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request);
-/* Who is told of an exception that the command processor met (enum gp_vgpu_told). */
-int gp_vgpu_server_debug_exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				   const struct gp_vgpu_exception *what);
-void gp_vgpu_server_debug_set_mask(struct gp_vgpu_server_process *target, u64 mask);
-void gp_vgpu_server_debug_clear_status(struct gp_vgpu_server_process *target);
-/* Registers of the debugger on every device: one refresh each. */
-void gp_vgpu_server_debug_refresh(struct gp_vgpu_server *vm,
-				  struct gp_vgpu_server_request *request);
-/* The target's queues run again and nothing of the debugger is left in the hardware. */
-void gp_vgpu_server_debug_deactivate(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_watch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				struct gp_vgpu_server_request *request);
-
-/* ---- foreign.c: descriptors of clients ---- */
-
-/* What to use instead of one that is to be written to; `fd` is taken over. */
-int gp_vgpu_server_foreign_adopt(int fd);
-/* One byte to it, if that is possible without waiting. */
-void gp_vgpu_server_foreign_tell(int fd);
-void gp_vgpu_server_foreign_close(int fd);
-
-/* ---- runtime.c ---- */
-void gp_vgpu_server_runtime_post(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target);
-
-/* ---- smi.c ---- */
-void gp_vgpu_server_smi_close(struct gp_vgpu_server *vm);
-
-/* ---- message.c: what a client may say ---- */
-
-/*
- * Checks one message as it came from the socket: sizes, version, kind. -EPROTO for anything that a
- * correct client does not send. *payload points into the message.
- */
-int gp_vgpu_server_message_check(const void *data, size_t len, struct gp_vgpu_request *header,
-				 const u8 **payload);
-
-/* ---- accept.c ---- */
-
-/* Once, before the loop: as many descriptors as are allowed, and one to spare. */
-void gp_vgpu_server_accept_begin(struct gp_vgpu_server *vm);
-void gp_vgpu_server_connection_accept(struct gp_vgpu_server *vm);
-/* Every turn: listens again when that was paused for want of descriptors, and it is time. */
-void gp_vgpu_server_accept_again(struct gp_vgpu_server *vm);
-/* host.peer of a real machine. */
-int gp_vgpu_server_peer(void *context, int fd, pid_t *pid, uid_t *uid);
-
-/* ---- connection.c ---- */
-
-struct gp_vgpu_server_connection {
-	struct gp_vgpu_server_connection *next;
-	int fd;
+struct gp_vgpu_server_process {
+	struct gp_vgpu_server_process *next;
 	pid_t pid;
-	struct gp_vgpu_server_process *process; /* NULL before HELLO */
-	u32 under_way;
-	bool reserved; /* on the last descriptor: closed after a moment */
-	bool closed;   /* freed by the loop once nothing refers to it */
+	u64 token;
+	u32 pasid;
+	u32 index;                           /* of its doorbell slices */
+	u32 model_process[GP_VGPU_MAX_GPUS]; /* GP_MODEL_NONE until its first queue there */
+	struct gp_vgpu_server_queue *queues[GP_VGPU_MAX_QUEUES];
+	u32 queue_count;
+	u64 vram_used[GP_VGPU_MAX_GPUS], sdma_ns[GP_VGPU_MAX_GPUS];
+	u32 evictions[GP_VGPU_MAX_GPUS];      /* that were not undone: its queues there are off */
+	u64 evicted_since[GP_VGPU_MAX_GPUS];  /* raw ns */
+	u64 evicted_raw_ns[GP_VGPU_MAX_GPUS]; /* by evictions that are over */
+	bool paused;                          /* by CRIU_OP */
+	bool reset[GP_VGPU_MAX_GPUS];         /* it had queues there when the GPU was reset */
+	u32 runtime_state;                    /* KFD_RUNTIME_* */
+	u64 r_debug;
+	u32 ttmp_setup;
+	struct gp_vgpu_server_debug debug;
+	s32 debugging;      /* the driver's counter: a stolen session makes it wrong, as there */
+	bool runtime_retry; /* RUNTIME_ENABLE was interrupted while it waited for the debugger */
+	u32 runtime_posts;  /* debugger's answers that nobody waited for yet */
+	struct gp_vgpu_server_queue *newest;
+	u32 device_queues[GP_VGPU_MAX_GPUS];
+	u64 joined[GP_VGPU_MAX_GPUS]; /* mqd_address of its first queue there since it had none */
+	u64 doorbells[GP_VGPU_MAX_GPUS][GP_KFD_DOORBELLS / 64]; /* taken slots of its slices */
+	u32 connections;
+	int pid_fd;
+	bool serving, stalled;
+	bool condemned;                /* it lied: removed at the end of the turn */
+	u64 work_consumed;             /* the server's own, never wraps; the shared one is told */
+	u32 done_produced;             /* likewise */
+	u64 stale[GP_VGPU_MAX_QUEUES]; /* work before that was for an earlier queue of that id */
+	u32 dones_due;                 /* dones that packets under way will still make */
+	bool dones_new;                /* tell the client */
+	struct gp_vgpu_server_request *parked; /* those that wait without holding up others */
+	struct gp_vgpu_shared *shared;
+	int shared_fd;
+	int bell_fd, client_bell_fd; /* the two ends: "there is something in a ring" */
+	u32 outstanding;             /* packets under way */
+	struct gp_vgpu_server_request *requests,
+		**requests_tail; /* in order; the first may be waiting */
+	bool dead;
 };
 
-/* One or more messages are there, or the peer has gone. */
-void gp_vgpu_server_connection_readable(struct gp_vgpu_server *vm,
-					struct gp_vgpu_server_connection *connection);
-void gp_vgpu_server_connection_close(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_connection *connection);
-/* Frees closed ones and removes processes that have none left. */
-void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm);
-void gp_vgpu_server_connection_reply(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_request *request);
+/* What the server asks of its surroundings; tests give their own clock and processes. */
+struct gp_vgpu_server_task {
+	pid_t tgid;
+	pid_t tracer; /* the thread that traces it, 0 = none */
+	bool has_memory;
+};
 
-/* ---- loop.c ---- */
+struct gp_vgpu_server_host {
+	u64 (*raw_ns)(void *context); /* CLOCK_MONOTONIC_RAW */
+	/* -ESRCH when there is no such thread. */
+	int (*task)(void *context, pid_t tid, struct gp_vgpu_server_task *out);
+	void (*reply)(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+	/* Into a client's memory; the driver does not care whether it worked, nor does this. */
+	void (*write)(void *context, pid_t pid, u64 address, const void *data, size_t size);
+	/* Who is at the other end of a connection. */
+	int (*peer)(void *context, int fd, pid_t *pid, uid_t *uid);
+	void *context;
+};
 
-/* What an epoll event belongs to, in its data: a kind and a pointer to a live object. */
-int gp_vgpu_server_watch(struct gp_vgpu_server *vm, int fd, u32 kind, void *object);
+struct gp_vgpu_server {
+	struct gp_vgpu_server_options options;
+	struct gp_vgpu_server_host host;
+	struct gp_diag *diag;
+	struct gp_vgpu_server_device devices[GP_VGPU_MAX_GPUS];
+	u32 device_count;
+	struct gp_vgpu_server_process *processes;
+	u64 next_token, next_mqd;
+	u32 next_pasid;
+	u64 raw_epoch_ns;
+	/*
+	 * Model time. now_ns is what every call to a model gets: all models have come that far.
+	 * due_ns is where the clock wants it; a machine that has too much to do does not get there,
+	 * and then falls behind the clock for good (behind_ns): kernels take longer, never less.
+	 */
+	u64 now_ns, due_ns, behind_ns;
+	u64 hold_at_ns; /* where it stands still; GP_MODEL_NEVER */
+	const struct gp_vgpu_server_connection *holder;
+	u64 freed_writes; /* times the driver would have written to a freed process object */
+	int epoll_fd, listen_fd, timer_fd, signal_fd;
+	int reserve_fd; /* for one more connection when there are no descriptors left */
+	bool accept_paused;
+	u64 accept_again_ns; /* raw */
+	bool stopping;
+	struct gp_vgpu_server_connection *connections;
+	struct gp_vgpu_server_process *graves; /* removed, freed at the end of the turn */
+	struct gp_vgpu_server_smi *smi;
+	u8 *message; /* room for one */
+	u64 armed_ns;
+};
+
 /*
- * Before it is closed, always: as long as a client holds the same file, closing it here does not
- * end the watch, and its events would name an object that is gone.
+ * A request under way. A handler either answers at once or leaves it waiting for the updates it
+ * asked for; the loop calls `resume` when the last of them is done.
  */
-void gp_vgpu_server_unwatch(struct gp_vgpu_server *vm, int fd);
-enum gp_vgpu_server_watch_kind {
-	GP_VM_WATCH_LISTEN,
-	GP_VM_WATCH_TIMER,
-	GP_VM_WATCH_SIGNAL,
-	GP_VM_WATCH_CONNECTION,
-	GP_VM_WATCH_WORK,
-	GP_VM_WATCH_PID,
+struct gp_vgpu_server_request {
+	struct gp_vgpu_server_request *next;
+	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_server_connection *connection;
+	struct gp_vgpu_request header;
+	u8 *payload; /* owned; header.payload_size bytes in, payload_out out */
+	u32 payload_out;
+	int received_fd, send_fd;
+	s64 result;
+	struct gp_vgpu_server_process
+		*owner; /* in whose order it is served: the target of DBG_TRAP */
+	u32 updates_pending;
+	int update_error; /* -ETIME: the hardware did not let go */
+	bool started, waiting, interrupted, parked;
+	void (*resume)(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+	u64 context[4]; /* the handler's own */
 };
+
+/* ---- vm.c, loop.c: set up, run until stopped, tear down ---- */
+int gp_vgpu_server_start(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+			 const struct gp_vgpu_gpufile *file, struct gp_diag *diag);
+int gp_vgpu_server_run(struct gp_vgpu_server *vm, int ready_fd);
+void gp_vgpu_server_stop(struct gp_vgpu_server *vm);
+
+u64 gp_vgpu_server_now(const struct gp_vgpu_server *vm); /* model time; never goes back */
+void gp_vgpu_server_tick(
+	struct gp_vgpu_server *vm); /* reads the clock; goes no further than the next event */
+
+/* ---- queues.c ---- */
+struct gp_vgpu_server_queue *gp_vgpu_server_queue(struct gp_vgpu_server_process *process, u32 id);
+bool gp_vgpu_server_queue_active(const struct gp_vgpu_server_queue *queue);
+/* Its GPU does not answer, or was reset since it was made: UPDATE is EACCES. */
+bool gp_vgpu_server_queue_lost(const struct gp_vgpu_server_queue *queue);
+/* Hands the queue's wanted state to the model; takes effect with the next update. */
+void gp_vgpu_server_queue_apply(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue);
+/* One device-wide unmap and map for this request (NULL: nobody's); it waits until it is done. */
+/* grace: as written to SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see
+ * gp_vgpu_server_model_grace(). */
+void gp_vgpu_server_update(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+			   u32 grace, struct gp_vgpu_server_request *request);
+/* The same for the debugger's registers: of all queues, with the shortest grace. */
+void gp_vgpu_server_update_debug(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
+				 struct gp_vgpu_server_request *request);
+/* The same for nobody (a process died). */
+void gp_vgpu_server_update_silent(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device);
+struct gp_vgpu_server_device *gp_vgpu_server_device(struct gp_vgpu_server *vm, u32 gpu_id);
+/* Takes a queue from its process and, when the model lets it go, from the device. */
+void gp_vgpu_server_queue_free(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue);
+
+/* ---- handlers: fill request->result and args, or leave it waiting ---- */
+void gp_vgpu_server_ioctl_queue(struct gp_vgpu_server *vm,
+				struct gp_vgpu_server_request *request); /* 02 03 07 1a 1b 1e */
+void gp_vgpu_server_ioctl_memory(struct gp_vgpu_server *vm,
+				 struct gp_vgpu_server_request *request); /* 16 17 23: accounts */
+void gp_vgpu_server_ioctl_runtime(struct gp_vgpu_server *vm,
+				  struct gp_vgpu_server_request *request); /* 25 */
+void gp_vgpu_server_ioctl_debug(struct gp_vgpu_server *vm,
+				struct gp_vgpu_server_request *request); /* 26 */
+void gp_vgpu_server_ioctl_smi(struct gp_vgpu_server *vm,
+			      struct gp_vgpu_server_request *request); /* 1f */
+void gp_vgpu_server_ioctl_criu(struct gp_vgpu_server *vm,
+			       struct gp_vgpu_server_request *request); /* 22 */
+
+/* ---- debug.c: what happens to others ---- */
+/* Raises an exception to the debugger, if its mask has it: a byte on its descriptor. */
+void gp_vgpu_server_raise(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
+			  struct gp_vgpu_server_queue *queue, u32 exception);
+/* A process is going: its targets are freed (unless stolen), its own debugger let go. */
+void gp_vgpu_server_debug_process_gone(struct gp_vgpu_server *vm,
+				       struct gp_vgpu_server_process *process);
+/* A waiting DESTROY or RUNTIME_ENABLE may go on. */
+void gp_vgpu_server_wake_waiters(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
+/* SMI: queue eviction and restore are the only queue events the driver reports. */
+void gp_vgpu_server_smi_event(struct gp_vgpu_server *vm, u32 gpu_id, pid_t pid, const char *text);
+
+/* ---- tree.c, debugfs.c: files ---- */
+int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm);
+/* Brings the file or directory at an absolute path up to date. Unknown paths: 0, nothing done. */
+int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path);
+/* A process or queue came or went. */
+void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
+void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
+				      struct gp_vgpu_server_process *process);
+void gp_vgpu_server_debugfs_hqds(struct gp_vgpu_server *vm, struct gp_buf *out);
+void gp_vgpu_server_debugfs_mqds(struct gp_vgpu_server *vm, struct gp_buf *out);
+void gp_vgpu_server_debugfs_rls(struct gp_vgpu_server *vm, struct gp_buf *out);
+/* JSON text for `gpreempt vgpu status`. */
+int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out);
 
 #endif
