@@ -83,7 +83,7 @@ struct gp_vgpu_clock {
  *   GET_CLOCK_COUNTERS        none; the client asks to wait for its turn, and answers it itself
  *   others                    none
  */
-struct gp_vgpu_request {
+struct gp_vgpu_header {
 	u32 version;
 	u32 kind;     /* enum gp_vgpu_kind */
 	u32 sequence; /* chosen by the client, unique on its connection while under way */
@@ -232,7 +232,7 @@ struct gp_vgpu_kernel {
 	u64 workgroup_ns;
 };
 
-_Static_assert(sizeof(struct gp_vgpu_request) == 32 + GP_VGPU_ARGS_MAX, "request layout");
+_Static_assert(sizeof(struct gp_vgpu_header) == 32 + GP_VGPU_ARGS_MAX, "request layout");
 _Static_assert(sizeof(struct gp_vgpu_reply) == 16 + GP_VGPU_ARGS_MAX, "reply layout");
 _Static_assert(sizeof(struct gp_vgpu_work) == 56, "work layout");
 _Static_assert(sizeof(struct gp_vgpu_done) == 32, "done layout");

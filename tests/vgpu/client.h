@@ -44,7 +44,7 @@ static inline void open_devices(void)
 	struct gp_kfd_process_device_apertures gpu;
 	struct gp_kfd_get_process_apertures_new_args apertures = {
 		.kfd_process_device_apertures_ptr = (uintptr_t)&gpu, .num_of_nodes = 1};
-	struct gp_kfd_acquire_vm_args vm;
+	struct gp_kfd_acquire_vm_args server;
 
 	kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	CHECK(kfd >= 0);
@@ -52,8 +52,8 @@ static inline void open_devices(void)
 	CHECK(render >= 0);
 	CHECK(call(kfd, GP_KFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
 	gpu_id = gpu.gpu_id;
-	vm = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)render, .gpu_id = gpu_id};
-	CHECK(call(kfd, GP_KFD_IOC_ACQUIRE_VM, &vm) == 0);
+	server = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)render, .gpu_id = gpu_id};
+	CHECK(call(kfd, GP_KFD_IOC_ACQUIRE_VM, &server) == 0);
 }
 
 #endif

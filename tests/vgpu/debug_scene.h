@@ -6,7 +6,7 @@
 #ifndef GP_TEST_DEBUG_SCENE_H
 #define GP_TEST_DEBUG_SCENE_H
 
-#include "fake_vm.h"
+#include "fake_server.h"
 
 #define TARGET   100
 #define DEBUGGER 200
@@ -14,8 +14,8 @@
 #define OTHER    300
 
 struct scene {
-	struct fake_vm *fake;
-	struct gp_vgpu_server_process *target, *debugger;
+	struct fake_server *fake;
+	struct gp_vgpu_process *target, *debugger;
 };
 
 static struct scene scene; /* rebuilt for every test */
@@ -65,7 +65,7 @@ static inline void attach(u32 queues)
 	assert_int_equal(snapshot(scene.fake, scene.debugger, TARGET, NEW_MASK), queues);
 }
 
-static inline s64 op_from(struct gp_vgpu_server_process *caller, pid_t tid, pid_t target, u32 op)
+static inline s64 op_from(struct gp_vgpu_process *caller, pid_t tid, pid_t target, u32 op)
 {
 	struct gp_kfd_dbg_trap_args args = {.pid = (u32)target,
 					    .op = op,

@@ -216,7 +216,7 @@ static inline struct fake_queue fake_queue(u32 id, u32 packets)
 		.packets = packets,
 		.slot = id,
 	};
-	struct gp_vgpu_queue added = {
+	struct gp_vgpu_cp_queue added = {
 		.id = id,
 		.type = GP_KFD_QUEUE_COMPUTE_AQL,
 		.ring = va(queue.ring),

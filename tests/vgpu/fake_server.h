@@ -3,14 +3,14 @@
  * A machine without sockets: requests are handed over directly, replies are collected, time is a
  * number and other processes are a table. One call is one ioctl, run to its end.
  */
-#ifndef GP_TEST_FAKE_VM_H
-#define GP_TEST_FAKE_VM_H
+#ifndef GP_TEST_FAKE_SERVER_H
+#define GP_TEST_FAKE_SERVER_H
 
 #include <errno.h>
 #include <unistd.h>
 
 #include "testlib.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define GPU_ID   0x5f6cu
 #define TASKS    16
@@ -35,8 +35,8 @@ struct answer {
 	int fd;
 };
 
-struct fake_vm {
-	struct gp_vgpu_server vm;
+struct fake_server {
+	struct gp_vgpu_server server;
 	u64 now;
 	struct fake_task tasks[TASKS];
 	u32 task_count;
@@ -53,53 +53,52 @@ struct fake_vm {
 	struct test_diag diag;
 };
 
-static inline struct fake_vm *fake_of(struct gp_vgpu_server *vm)
+static inline struct fake_server *fake_of(struct gp_vgpu_server *server)
 {
-	return (struct fake_vm *)vm;
+	return (struct fake_server *)server;
 }
 
 /* Stand-ins for the files of the machine. */
-int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm)
+int gp_vgpu_tree_create(struct gp_vgpu_server *server)
 {
-	(void)vm;
+	(void)server;
 	return 0;
 }
 
-int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path)
+int gp_vgpu_tree_refresh(struct gp_vgpu_server *server, const char *path)
 {
-	(void)vm;
+	(void)server;
 	(void)path;
 	return 0;
 }
 
-void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
+void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	(void)process;
-	fake_of(vm)->tree_changes++;
+	fake_of(server)->tree_changes++;
 }
 
-void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_process *process)
+void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	(void)process;
-	fake_of(vm)->tree_gone++;
+	fake_of(server)->tree_gone++;
 }
 
-int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out)
+int gp_vgpu_server_status(struct gp_vgpu_server *server, struct gp_buf *out)
 {
-	(void)vm;
+	(void)server;
 	gp_buf_puts(out, "{}");
 	return 0;
 }
 
 static u64 fake_raw(void *context)
 {
-	return ((struct fake_vm *)context)->now;
+	return ((struct fake_server *)context)->now;
 }
 
 static int fake_task(void *context, pid_t tid, struct gp_vgpu_server_task *out)
 {
-	const struct fake_vm *fake = context;
+	const struct fake_server *fake = context;
 
 	for (u32 i = 0; i < fake->task_count; i++)
 		if (fake->tasks[i].tid == tid) {
@@ -111,9 +110,9 @@ static int fake_task(void *context, pid_t tid, struct gp_vgpu_server_task *out)
 	return -ESRCH;
 }
 
-static void fake_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void fake_reply(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct answer *answer = &fake_of(vm)->answers[request->header.sequence % ANSWERS];
+	struct answer *answer = &fake_of(server)->answers[request->header.sequence % ANSWERS];
 
 	answer->here = true;
 	answer->result = request->result;
@@ -128,7 +127,7 @@ static void fake_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_request 
 
 static void fake_write(void *context, pid_t pid, u64 address, const void *data, size_t size)
 {
-	struct fake_vm *fake = context;
+	struct fake_server *fake = context;
 	u32 at = fake->write_count++ % GP_ARRAY_SIZE(fake->writes);
 
 	fake->writes[at].pid = pid;
@@ -188,10 +187,10 @@ static inline struct gp_vgpu_gpufile fake_gpu(enum gp_vgpu_personality personali
 	return file;
 }
 
-static inline struct fake_vm *fake_start(u32 gpus, enum gp_vgpu_server_era era,
-					 enum gp_vgpu_personality personality)
+static inline struct fake_server *fake_start(u32 gpus, enum gp_vgpu_server_era era,
+					     enum gp_vgpu_personality personality)
 {
-	struct fake_vm *fake = calloc(1, sizeof(*fake));
+	struct fake_server *fake = calloc(1, sizeof(*fake));
 	struct gp_vgpu_gpufile file = fake_gpu(personality);
 	struct gp_vgpu_server_options options = {.directory = "/nowhere",
 						 .speed_permille = 1000,
@@ -207,33 +206,34 @@ static inline struct fake_vm *fake_start(u32 gpus, enum gp_vgpu_server_era era,
 	assert_non_null(fake);
 	fake->diag.diag.emit = test_diag_emit;
 	fake->now = 1000 * MS;
-	assert_int_equal(gp_vgpu_server_init(&fake->vm, &options, &file, &host, &fake->diag.diag),
+	assert_int_equal(gp_vgpu_server_init(&fake->server, &options, &file, &host,
+					     &fake->diag.diag),
 			 0);
 	return fake;
 }
 
-static inline void fake_stop(struct fake_vm *fake)
+static inline void fake_stop(struct fake_server *fake)
 {
 	for (u32 i = 0; i < ANSWERS; i++)
 		if (fake->answers[i].here && fake->answers[i].fd > 2)
 			close(fake->answers[i].fd);
-	gp_vgpu_server_fini(&fake->vm);
+	gp_vgpu_server_fini(&fake->server);
 	gp_buf_free(&fake->diag.text);
 	free(fake);
 }
 
-static inline u32 gpu_id(const struct fake_vm *fake, u32 index)
+static inline u32 gpu_id(const struct fake_server *fake, u32 index)
 {
-	return fake->vm.devices[index].file.gpu.gpu_id;
+	return fake->server.devices[index].file.gpu.gpu_id;
 }
 
-static inline void task_add(struct fake_vm *fake, pid_t tid, pid_t tgid, pid_t tracer)
+static inline void task_add(struct fake_server *fake, pid_t tid, pid_t tgid, pid_t tracer)
 {
 	assert_true(fake->task_count < TASKS);
 	fake->tasks[fake->task_count++] = (struct fake_task){tid, tgid, tracer, false};
 }
 
-static inline void set_tracer(struct fake_vm *fake, pid_t tid, pid_t tracer)
+static inline void set_tracer(struct fake_server *fake, pid_t tid, pid_t tracer)
 {
 	for (u32 i = 0; i < fake->task_count; i++)
 		if (fake->tasks[i].tid == tid)
@@ -241,50 +241,50 @@ static inline void set_tracer(struct fake_vm *fake, pid_t tid, pid_t tracer)
 }
 
 /* A process that has opened /dev/kfd. */
-static inline struct gp_vgpu_server_process *process_add(struct fake_vm *fake, pid_t pid)
+static inline struct gp_vgpu_process *process_add(struct fake_server *fake, pid_t pid)
 {
-	struct gp_vgpu_server_process *process = gp_vgpu_server_process_add(&fake->vm, pid);
+	struct gp_vgpu_process *process = gp_vgpu_process_add(&fake->server, pid);
 
 	task_add(fake, pid, pid, 0);
 	assert_non_null(process);
-	assert_int_equal(gp_vgpu_server_process_share(process), 0);
+	assert_int_equal(gp_vgpu_process_share(process), 0);
 	return process;
 }
 
-static inline void process_end(struct fake_vm *fake, struct gp_vgpu_server_process *process)
+static inline void process_end(struct fake_server *fake, struct gp_vgpu_process *process)
 {
 	pid_t pid = process->pid;
 
 	for (u32 i = 0; i < fake->task_count; i++)
 		if (fake->tasks[i].tgid == pid)
 			fake->tasks[i].tid = fake->tasks[i].tgid = -1;
-	gp_vgpu_server_process_remove(&fake->vm, process);
-	gp_vgpu_server_bury(&fake->vm);
+	gp_vgpu_process_remove(&fake->server, process);
+	gp_vgpu_bury(&fake->server);
 }
 
 /* Lets `ns` pass, stopping at everything that happens on the way. */
-static inline void pass(struct fake_vm *fake, u64 ns)
+static inline void pass(struct fake_server *fake, u64 ns)
 {
 	u64 end = fake->now + ns;
 
 	for (;;) {
 		u64 next;
 
-		gp_vgpu_server_tick(&fake->vm);
-		gp_vgpu_server_advance(&fake->vm);
-		next = gp_vgpu_server_next(&fake->vm);
-		if (next == GP_MODEL_NEVER || gp_vgpu_server_raw_time(&fake->vm, next) > end)
+		gp_vgpu_server_tick(&fake->server);
+		gp_vgpu_server_advance(&fake->server);
+		next = gp_vgpu_server_next(&fake->server);
+		if (next == GP_MODEL_NEVER || gp_vgpu_server_raw_time(&fake->server, next) > end)
 			break;
-		if (gp_vgpu_server_raw_time(&fake->vm, next) > fake->now)
-			fake->now = gp_vgpu_server_raw_time(&fake->vm, next);
+		if (gp_vgpu_server_raw_time(&fake->server, next) > fake->now)
+			fake->now = gp_vgpu_server_raw_time(&fake->server, next);
 	}
 	fake->now = end;
-	gp_vgpu_server_tick(&fake->vm);
-	gp_vgpu_server_advance(&fake->vm);
+	gp_vgpu_server_tick(&fake->server);
+	gp_vgpu_server_advance(&fake->server);
 }
 
 struct call {
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	pid_t tid; /* 0: the process's first thread */
 	u32 nr, flags;
 	void *args;
@@ -295,22 +295,21 @@ struct call {
 };
 
 /* Hands the request over; its sequence. */
-static inline u32 begin(struct fake_vm *fake, const struct call *call)
+static inline u32 begin(struct fake_server *fake, const struct call *call)
 {
-	struct gp_vgpu_server_request *request = calloc(1, sizeof(*request));
+	struct gp_vgpu_request *request = calloc(1, sizeof(*request));
 	struct answer *answer = &fake->answers[++fake->sequence % ANSWERS];
 
 	memset(answer, 0, sizeof(*answer));
 	answer->fd = -1;
-	request->header =
-		(struct gp_vgpu_request){.version = GP_VGPU_VERSION,
-					 .kind = GP_VGPU_IOCTL,
-					 .sequence = fake->sequence,
-					 .tid = call->tid ? call->tid : call->process->pid,
-					 .ioctl_nr = call->nr,
-					 .args_size = call->args_size,
-					 .payload_size = call->payload_size,
-					 .flags = call->flags};
+	request->header = (struct gp_vgpu_header){.version = GP_VGPU_VERSION,
+						  .kind = GP_VGPU_IOCTL,
+						  .sequence = fake->sequence,
+						  .tid = call->tid ? call->tid : call->process->pid,
+						  .ioctl_nr = call->nr,
+						  .args_size = call->args_size,
+						  .payload_size = call->payload_size,
+						  .flags = call->flags};
 	memcpy(request->header.args, call->args, call->args_size);
 	request->process = call->process;
 	request->received_fd = call->fd > 0 ? call->fd : -1;
@@ -319,19 +318,19 @@ static inline u32 begin(struct fake_vm *fake, const struct call *call)
 		request->payload = malloc(call->payload_size);
 		memcpy(request->payload, call->payload, call->payload_size);
 	}
-	gp_vgpu_server_tick(&fake->vm);
-	gp_vgpu_server_request_submit(&fake->vm, request);
-	gp_vgpu_server_advance(&fake->vm);
+	gp_vgpu_server_tick(&fake->server);
+	gp_vgpu_request_submit(&fake->server, request);
+	gp_vgpu_server_advance(&fake->server);
 	return fake->sequence;
 }
 
-static inline struct answer *answer_of(struct fake_vm *fake, u32 sequence)
+static inline struct answer *answer_of(struct fake_server *fake, u32 sequence)
 {
 	return &fake->answers[sequence % ANSWERS];
 }
 
 /* The result when it is there, NOT_YET while the ioctl blocks. */
-static inline s64 result_of(struct fake_vm *fake, u32 sequence)
+static inline s64 result_of(struct fake_server *fake, u32 sequence)
 {
 	const struct answer *answer = answer_of(fake, sequence);
 
@@ -339,13 +338,14 @@ static inline s64 result_of(struct fake_vm *fake, u32 sequence)
 }
 
 /* Runs until the answer comes or nothing happens any more; args are copied back. */
-static inline s64 run(struct fake_vm *fake, const struct call *call)
+static inline s64 run(struct fake_server *fake, const struct call *call)
 {
 	u32 sequence = begin(fake, call);
 
 	while (!answer_of(fake, sequence)->here &&
-	       gp_vgpu_server_next(&fake->vm) != GP_MODEL_NEVER) {
-		u64 next = gp_vgpu_server_raw_time(&fake->vm, gp_vgpu_server_next(&fake->vm));
+	       gp_vgpu_server_next(&fake->server) != GP_MODEL_NEVER) {
+		u64 next =
+			gp_vgpu_server_raw_time(&fake->server, gp_vgpu_server_next(&fake->server));
 
 		pass(fake, next > fake->now ? next - fake->now : 0);
 	}
@@ -360,25 +360,25 @@ static inline s64 run(struct fake_vm *fake, const struct call *call)
 				  .args = (args_),                      \
 				  .args_size = sizeof(*(args_))})
 
-static inline void signal_to(struct fake_vm *fake, u32 sequence)
+static inline void signal_to(struct fake_server *fake, u32 sequence)
 {
-	gp_vgpu_server_request_cancel(&fake->vm, NULL, sequence);
-	gp_vgpu_server_advance(&fake->vm);
+	gp_vgpu_request_cancel(&fake->server, NULL, sequence);
+	gp_vgpu_server_advance(&fake->server);
 }
 
 /* Device-wide preemptions so far, those under way finished. */
-static inline u64 updates(struct fake_vm *fake, u32 device)
+static inline u64 updates(struct fake_server *fake, u32 device)
 {
 	struct gp_model_stats stats;
 
 	pass(fake, MS);
-	gp_model_stats(fake->vm.devices[device].model, &stats);
+	gp_model_stats(fake->server.devices[device].model, &stats);
 	return stats.updates;
 }
 
 /* ---- the calls tests make most ---- */
 
-static inline struct gp_kfd_create_queue_args queue_args(const struct fake_vm *fake, u32 device,
+static inline struct gp_kfd_create_queue_args queue_args(const struct fake_server *fake, u32 device,
 							 u32 type)
 {
 	return (struct gp_kfd_create_queue_args){
@@ -399,8 +399,8 @@ static inline struct gp_kfd_create_queue_args queue_args(const struct fake_vm *f
 }
 
 /* Its id, or -errno. */
-static inline s64 create_on(struct fake_vm *fake, struct gp_vgpu_server_process *process,
-			    u32 device, u32 type)
+static inline s64 create_on(struct fake_server *fake, struct gp_vgpu_process *process, u32 device,
+			    u32 type)
 {
 	struct gp_kfd_create_queue_args args = queue_args(fake, device, type);
 	s64 result = CALL(fake, process, CREATE_QUEUE, &args);
@@ -408,26 +408,26 @@ static inline s64 create_on(struct fake_vm *fake, struct gp_vgpu_server_process 
 	return result ? result : args.queue_id;
 }
 
-static inline s64 create(struct fake_vm *fake, struct gp_vgpu_server_process *process)
+static inline s64 create(struct fake_server *fake, struct gp_vgpu_process *process)
 {
 	return create_on(fake, process, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 }
 
-static inline s64 destroy(struct fake_vm *fake, struct gp_vgpu_server_process *process, u32 id)
+static inline s64 destroy(struct fake_server *fake, struct gp_vgpu_process *process, u32 id)
 {
 	struct gp_kfd_destroy_queue_args args = {.queue_id = id};
 
 	return CALL(fake, process, DESTROY_QUEUE, &args);
 }
 
-static inline s64 update_full(struct fake_vm *fake, struct gp_vgpu_server_process *process,
+static inline s64 update_full(struct fake_server *fake, struct gp_vgpu_process *process,
 			      struct gp_kfd_update_queue_args args)
 {
 	return CALL(fake, process, UPDATE_QUEUE, &args);
 }
 
-static inline s64 update_percent(struct fake_vm *fake, struct gp_vgpu_server_process *process,
-				 u32 id, u32 percent)
+static inline s64 update_percent(struct fake_server *fake, struct gp_vgpu_process *process, u32 id,
+				 u32 percent)
 {
 	return update_full(fake, process,
 			   (struct gp_kfd_update_queue_args){.ring_base_address = 0x7f0000000000,
@@ -437,7 +437,7 @@ static inline s64 update_percent(struct fake_vm *fake, struct gp_vgpu_server_pro
 							     .queue_priority = 7});
 }
 
-static inline s64 runtime_enable(struct fake_vm *fake, struct gp_vgpu_server_process *process,
+static inline s64 runtime_enable(struct fake_server *fake, struct gp_vgpu_process *process,
 				 u32 mode)
 {
 	struct gp_kfd_runtime_enable_args args = {.r_debug = 0x1234, .mode_mask = mode};
@@ -446,7 +446,7 @@ static inline s64 runtime_enable(struct fake_vm *fake, struct gp_vgpu_server_pro
 }
 
 /* DBG_TRAP with an array of ids, which comes back in place. */
-static inline s64 trap(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t tid,
+static inline s64 trap(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t tid,
 		       struct gp_kfd_dbg_trap_args *args, u32 flags, u32 *ids, u32 count)
 {
 	struct call call = {.process = caller,
@@ -466,8 +466,8 @@ static inline s64 trap(struct fake_vm *fake, struct gp_vgpu_server_process *call
 }
 
 /* ENABLE with a descriptor of its own (the write end of a pipe unless given). */
-static inline s64 enable_from(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
-			      pid_t tid, pid_t target, u64 mask, int fd)
+static inline s64 enable_from(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t tid,
+			      pid_t target, u64 mask, int fd)
 {
 	struct gp_kfd_dbg_trap_args args = {
 		.pid = (u32)target,
@@ -483,21 +483,21 @@ static inline s64 enable_from(struct fake_vm *fake, struct gp_vgpu_server_proces
 					.fd = fd});
 }
 
-static inline s64 enable(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target)
+static inline s64 enable(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t target)
 {
 	return enable_from(fake, caller, 0, target, 0, dup(2));
 }
 
-static inline s64 simple_op(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
-			    pid_t target, u32 op)
+static inline s64 simple_op(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t target,
+			    u32 op)
 {
 	struct gp_kfd_dbg_trap_args args = {.pid = (u32)target, .op = op};
 
 	return trap(fake, caller, 0, &args, 0, NULL, 0);
 }
 
-static inline s64 snapshot(struct fake_vm *fake, struct gp_vgpu_server_process *caller,
-			   pid_t target, u64 clear)
+static inline s64 snapshot(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t target,
+			   u64 clear)
 {
 	struct gp_kfd_dbg_trap_args args = {
 		.pid = (u32)target,
@@ -509,7 +509,7 @@ static inline s64 snapshot(struct fake_vm *fake, struct gp_vgpu_server_process *
 	return result ? result : args.queue_snapshot.num_queues;
 }
 
-static inline s64 suspend(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target,
+static inline s64 suspend(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t target,
 			  u32 *ids, u32 count)
 {
 	struct gp_kfd_dbg_trap_args args = {
@@ -521,7 +521,7 @@ static inline s64 suspend(struct fake_vm *fake, struct gp_vgpu_server_process *c
 	return trap(fake, caller, 0, &args, ids ? 0 : GP_VGPU_NULL_ARRAY, ids, count);
 }
 
-static inline s64 resume(struct fake_vm *fake, struct gp_vgpu_server_process *caller, pid_t target,
+static inline s64 resume(struct fake_server *fake, struct gp_vgpu_process *caller, pid_t target,
 			 u32 *ids, u32 count)
 {
 	struct gp_kfd_dbg_trap_args args = {
@@ -535,7 +535,7 @@ static inline s64 resume(struct fake_vm *fake, struct gp_vgpu_server_process *ca
 
 /* ---- the client's side of the rings ---- */
 
-static inline void ring_put(struct gp_vgpu_server_process *process, const struct gp_vgpu_work *work)
+static inline void ring_put(struct gp_vgpu_process *process, const struct gp_vgpu_work *work)
 {
 	struct gp_vgpu_ring *ring = &process->shared->work_ring;
 
@@ -543,7 +543,7 @@ static inline void ring_put(struct gp_vgpu_server_process *process, const struct
 	ring->produced++;
 }
 
-static inline bool ring_get(struct gp_vgpu_server_process *process, struct gp_vgpu_done *done)
+static inline bool ring_get(struct gp_vgpu_process *process, struct gp_vgpu_done *done)
 {
 	struct gp_vgpu_ring *ring = &process->shared->done_ring;
 
@@ -565,7 +565,7 @@ static inline struct gp_vgpu_work kernel(u32 queue, u64 tag, u64 ns)
 				     .vgprs = 64};
 }
 
-static inline u32 completed(struct gp_vgpu_server_process *process)
+static inline u32 completed(struct gp_vgpu_process *process)
 {
 	struct gp_vgpu_done done;
 	u32 count = 0;

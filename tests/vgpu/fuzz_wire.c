@@ -5,7 +5,7 @@
  * ring. The machine has a process with two queues, a debugger that holds it, and a bystander whose
  * packet must complete whatever the others do.
  */
-#include "fake_vm.h"
+#include "fake_server.h"
 
 #define VICTIM    100
 #define ATTACKER  200
@@ -13,11 +13,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct gp_vgpu_server_process *prepare(struct fake_vm *fake)
+static struct gp_vgpu_process *prepare(struct fake_server *fake)
 {
-	struct gp_vgpu_server_process *victim = process_add(fake, VICTIM);
-	struct gp_vgpu_server_process *attacker = process_add(fake, ATTACKER);
-	struct gp_vgpu_server_process *bystander = process_add(fake, BYSTANDER);
+	struct gp_vgpu_process *victim = process_add(fake, VICTIM);
+	struct gp_vgpu_process *attacker = process_add(fake, ATTACKER);
+	struct gp_vgpu_process *bystander = process_add(fake, BYSTANDER);
 
 	runtime_enable(fake, victim, 1);
 	create(fake, victim);
@@ -30,24 +30,24 @@ static struct gp_vgpu_server_process *prepare(struct fake_vm *fake)
 }
 
 /* One message; false when the attacker was cut off. */
-static bool say(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, const uint8_t *data,
+static bool say(struct fake_server *fake, struct gp_vgpu_process *attacker, const uint8_t *data,
 		size_t size)
 {
-	struct gp_vgpu_server_request *request;
-	struct gp_vgpu_request header;
+	struct gp_vgpu_request *request;
+	struct gp_vgpu_header header;
 	const u8 *payload;
 
-	if (gp_vgpu_server_message_check(data, size, &header, &payload))
+	if (gp_vgpu_message_check(data, size, &header, &payload))
 		return false;
 	if (header.kind == GP_VGPU_EXCEPTION) {
 		struct gp_vgpu_exception what;
 
 		memcpy(&what, payload, sizeof(what));
-		(void)gp_vgpu_server_debug_exception(&fake->vm, attacker, &what);
+		(void)gp_vgpu_debug_exception(&fake->server, attacker, &what);
 		return true;
 	}
 	if (header.kind != GP_VGPU_IOCTL) {
-		gp_vgpu_server_request_cancel(&fake->vm, NULL, header.sequence);
+		gp_vgpu_request_cancel(&fake->server, NULL, header.sequence);
 		return true;
 	}
 	request = calloc(1, sizeof(*request));
@@ -59,12 +59,12 @@ static bool say(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, c
 		request->payload = malloc(header.payload_size);
 		memcpy(request->payload, payload, header.payload_size);
 	}
-	gp_vgpu_server_request_submit(&fake->vm, request);
+	gp_vgpu_request_submit(&fake->server, request);
 	return true;
 }
 
 /* The rest of the input lies in the ring. */
-static bool ring(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, const uint8_t *data,
+static bool ring(struct fake_server *fake, struct gp_vgpu_process *attacker, const uint8_t *data,
 		 size_t size)
 {
 	struct gp_vgpu_shared *shared = attacker->shared;
@@ -75,21 +75,20 @@ static bool ring(struct fake_vm *fake, struct gp_vgpu_server_process *attacker, 
 	memcpy(shared->work, data + 8, GP_MIN(size - 8, sizeof(shared->work)));
 	memcpy(&shared->work_ring.produced, data, 4);
 	shared->work_ring.produced %= 2 * GP_VGPU_WORK_SLOTS;
-	return gp_vgpu_server_ring_read(&fake->vm, attacker) != -EPROTO;
+	return gp_vgpu_ring_read(&fake->server, attacker) != -EPROTO;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fake_vm *fake = fake_start(1, size & 1 ? GP_ERA_6_5 : GP_ERA_6_12, GP_COMPAT);
-	struct gp_vgpu_server_process *attacker = prepare(fake);
-	struct gp_vgpu_server_process *bystander =
-		gp_vgpu_server_process_find(&fake->vm, BYSTANDER);
+	struct fake_server *fake = fake_start(1, size & 1 ? GP_ERA_6_5 : GP_ERA_6_12, GP_COMPAT);
+	struct gp_vgpu_process *attacker = prepare(fake);
+	struct gp_vgpu_process *bystander = gp_vgpu_process_find(&fake->server, BYSTANDER);
 	struct gp_vgpu_work work = kernel(0, 1, MS);
 	bool alive = true, held_off;
 
-	fake->vm.options.checkpoint = size & 2;
-	fake->vm.options.recovery = size & 4;
-	fake->vm.devices[0].file.gpu.gfx_version = size & 8 ? 110000 : 90010;
+	fake->server.options.checkpoint = size & 2;
+	fake->server.options.recovery = size & 4;
+	fake->server.devices[0].file.gpu.gfx_version = size & 8 ? 110000 : 90010;
 	/* Each message has its length before it, 16 bits; what follows the last is the ring. */
 	while (alive && size >= 2) {
 		size_t len = (size_t)(data[0] | data[1] << 8);
@@ -108,16 +107,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!alive)
 		process_end(fake, attacker);
 	ring_put(bystander, &work);
-	gp_vgpu_server_ring_read(&fake->vm, bystander);
+	gp_vgpu_ring_read(&fake->server, bystander);
 	/* Kernels of the attacker may be long; without it they go. */
 	if (alive)
 		process_end(fake, attacker);
-	if (gp_vgpu_server_queue(bystander, 0))
+	if (gp_vgpu_queue(bystander, 0))
 		(void)update_percent(fake, bystander, 0, 100);
 	pass(fake, 20000 * MS);
 	/* A reset and a pause by its tracer are what the driver does to it, too. */
-	held_off = fake->vm.devices[0].hung || fake->vm.devices[0].resets || bystander->paused ||
-		   bystander->evictions[0];
+	held_off = fake->server.devices[0].hung || fake->server.devices[0].resets ||
+		   bystander->paused || bystander->evictions[0];
 	if (!held_off && completed(bystander) != 1)
 		__builtin_trap();
 	fake_stop(fake);

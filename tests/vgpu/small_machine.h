@@ -7,11 +7,11 @@
 #define GP_TEST_SMALL_MACHINE_H
 
 #include "tree.h"
-#include "vgpu/server/vm.h"
+#include "vgpu/server/server.h"
 
 struct small_machine {
 	struct tree tree;
-	struct gp_vgpu_server vm;
+	struct gp_vgpu_server server;
 	struct test_diag diag;
 };
 
@@ -25,15 +25,15 @@ static inline void small_machine_make(struct small_machine *m, const char *gpu, 
 	memset(m, 0, sizeof(*m));
 	m->diag.diag.emit = test_diag_emit;
 	tree_make(&m->tree);
-	m->vm.options.directory = m->tree.dir;
-	m->vm.options.era = GP_ERA_6_12;
-	m->vm.options.speed_permille = 1000;
-	m->vm.options.preemption_timeout_ms = 9000;
-	m->vm.diag = &m->diag.diag;
+	m->server.options.directory = m->tree.dir;
+	m->server.options.era = GP_ERA_6_12;
+	m->server.options.speed_permille = 1000;
+	m->server.options.preemption_timeout_ms = 9000;
+	m->server.diag = &m->diag.diag;
 	assert_int_equal(gp_vgpu_gpufile_load(gpu, personality, &m->diag.diag, &file), 0);
-	m->vm.device_count = count;
+	m->server.device_count = count;
 	for (u32 i = 0; i < count; i++) {
-		struct gp_vgpu_server_device *device = &m->vm.devices[i];
+		struct gp_vgpu_device *device = &m->server.devices[i];
 		struct gp_model_config config = {.max_processes = 32,
 						 .max_queues = 64,
 						 .max_work = 256,
@@ -53,16 +53,15 @@ static inline void small_machine_make(struct small_machine *m, const char *gpu, 
 	gp_vgpu_gpufile_free(&file);
 }
 
-static inline struct gp_vgpu_server_process *small_process(struct small_machine *m, pid_t pid)
+static inline struct gp_vgpu_process *small_process(struct small_machine *m, pid_t pid)
 {
-	struct gp_vgpu_server_process *process = calloc(1, sizeof(*process)),
-				      **end = &m->vm.processes;
+	struct gp_vgpu_process *process = calloc(1, sizeof(*process)), **end = &m->server.processes;
 
 	process->pid = pid;
-	process->pasid = 0x8000 + ++m->vm.next_pasid;
+	process->pasid = 0x8000 + ++m->server.next_pasid;
 	process->shared = calloc(1, sizeof(*process->shared));
-	for (u32 i = 0; i < m->vm.device_count; i++)
-		assert_int_equal(gp_model_process_add(m->vm.devices[i].model,
+	for (u32 i = 0; i < m->server.device_count; i++)
+		assert_int_equal(gp_model_process_add(m->server.devices[i].model,
 						      &process->model_process[i]),
 				 0);
 	while (*end)
@@ -71,12 +70,11 @@ static inline struct gp_vgpu_server_process *small_process(struct small_machine 
 	return process;
 }
 
-static inline struct gp_vgpu_server_queue *small_queue(struct small_machine *m,
-						       struct gp_vgpu_server_process *process,
-						       u32 device, u32 id, u32 type)
+static inline struct gp_vgpu_queue *
+small_queue(struct small_machine *m, struct gp_vgpu_process *process, u32 device, u32 id, u32 type)
 {
-	struct gp_vgpu_server_queue *queue = calloc(1, sizeof(*queue));
-	struct gp_vgpu_server_device *d = &m->vm.devices[device];
+	struct gp_vgpu_queue *queue = calloc(1, sizeof(*queue));
+	struct gp_vgpu_device *d = &m->server.devices[device];
 	bool sdma = type != GP_KFD_QUEUE_COMPUTE && type != GP_KFD_QUEUE_COMPUTE_AQL;
 	struct gp_model_queue_config config = {.type = sdma ? GP_MODEL_SDMA : GP_MODEL_COMPUTE,
 					       .priority = 7,
@@ -88,7 +86,7 @@ static inline struct gp_vgpu_server_queue *small_queue(struct small_machine *m,
 	queue->device = d;
 	queue->percent = 100;
 	queue->priority = 7;
-	queue->mqd_address = 0x1000000000ull + ++m->vm.next_mqd * 0x100000;
+	queue->mqd_address = 0x1000000000ull + ++m->server.next_mqd * 0x100000;
 	queue->doorbell = 0x800 + 0x800 * process->index + 2 * id;
 	queue->args = (struct gp_kfd_create_queue_args){
 		.ring_base_address = base,
@@ -116,7 +114,7 @@ static inline struct gp_vgpu_server_queue *small_queue(struct small_machine *m,
 }
 
 /* Takes a queue off the hardware, or lets it on again, at the next update. */
-static inline void small_enable(struct gp_vgpu_server_queue *queue, bool enabled)
+static inline void small_enable(struct gp_vgpu_queue *queue, bool enabled)
 {
 	struct gp_model_queue_config config = {.type = queue->args.queue_type == GP_KFD_QUEUE_SDMA
 							       ? GP_MODEL_SDMA
@@ -131,8 +129,8 @@ static inline void small_enable(struct gp_vgpu_server_queue *queue, bool enabled
 /* Brings the wanted state onto the hardware. */
 static inline void small_update(struct small_machine *m)
 {
-	for (u32 i = 0; i < m->vm.device_count; i++) {
-		struct gp_model *model = m->vm.devices[i].model;
+	for (u32 i = 0; i < m->server.device_count; i++) {
+		struct gp_model *model = m->server.devices[i].model;
 		struct gp_model_action action;
 		u64 now;
 
@@ -147,18 +145,18 @@ static inline void small_update(struct small_machine *m)
 
 static inline void small_machine_free(struct small_machine *m)
 {
-	while (m->vm.processes) {
-		struct gp_vgpu_server_process *process = m->vm.processes;
+	while (m->server.processes) {
+		struct gp_vgpu_process *process = m->server.processes;
 
-		m->vm.processes = process->next;
+		m->server.processes = process->next;
 		for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++)
 			free(process->queues[id]);
 		free(process->shared);
 		free(process);
 	}
-	for (u32 i = 0; i < m->vm.device_count; i++) {
-		gp_vgpu_gpufile_free(&m->vm.devices[i].file);
-		free(m->vm.devices[i].model_memory);
+	for (u32 i = 0; i < m->server.device_count; i++) {
+		gp_vgpu_gpufile_free(&m->server.devices[i].file);
+		free(m->server.devices[i].model_memory);
 	}
 	gp_buf_free(&m->diag.text);
 	tree_remove(&m->tree);

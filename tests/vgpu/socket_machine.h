@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "fake_vm.h"
+#include "fake_server.h"
 
 #define SPEED (1000 * 1000) /* a thousand times real time: nothing here waits for the GPU */
 #define WAIT  10000         /* ms; only a broken server lets it pass */
@@ -40,7 +40,7 @@ static inline void limit_descriptors(rlim_t count)
 
 static inline void serve(const char *directory, int ready, const struct twist *twist)
 {
-	struct fake_vm *fake = calloc(1, sizeof(*fake));
+	struct fake_server *fake = calloc(1, sizeof(*fake));
 	struct gp_vgpu_gpufile file = fake_gpu(GP_COMPAT);
 	struct gp_vgpu_server_options options = {.directory = directory,
 						 .speed_permille = SPEED,
@@ -51,12 +51,12 @@ static inline void serve(const char *directory, int ready, const struct twist *t
 
 	alarm(60);
 	limit_descriptors(twist->descriptors);
-	error = gp_vgpu_server_start(&fake->vm, &options, &file, NULL);
+	error = gp_vgpu_server_start(&fake->server, &options, &file, NULL);
 	if (twist->peer)
-		fake->vm.host.peer = twist->peer;
+		fake->server.host.peer = twist->peer;
 	if (!error)
-		error = gp_vgpu_server_run(&fake->vm, ready);
-	gp_vgpu_server_stop(&fake->vm);
+		error = gp_vgpu_server_run(&fake->server, ready);
+	gp_vgpu_server_stop(&fake->server);
 	free(fake);
 	exit(error ? 1 : 0); /* not _exit(): leaks are looked for, coverage is written */
 }
@@ -113,7 +113,7 @@ static inline int dial(const struct machine *machine)
 }
 
 struct message {
-	struct gp_vgpu_request header;
+	struct gp_vgpu_header header;
 	u8 payload[64];
 };
 

@@ -78,7 +78,7 @@ void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, vo
 	(void)client, (void)gpu_index, (void)addr;
 }
 
-int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue)
 {
 	(void)client;
 	if (standin.cp_error)
@@ -88,7 +88,7 @@ int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *qu
 	return 0;
 }
 
-int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue)
 {
 	(void)client;
 	standin.last_added = *queue;
@@ -135,8 +135,8 @@ int standin_setup(void **state)
 	client->events = gp_vgpu_events_create();
 	client->queues = gp_vgpu_queues_create();
 	client->svm = gp_vgpu_svm_create();
-	standin.kfd = gp_vgpu_fd_open(GP_VK_FD_KFD, 0, O_CLOEXEC);
-	standin.render = gp_vgpu_fd_open(GP_VK_FD_RENDER, 0, O_CLOEXEC);
+	standin.kfd = gp_vgpu_fd_open(GP_VGPU_FD_KFD, 0, O_CLOEXEC);
+	standin.render = gp_vgpu_fd_open(GP_VGPU_FD_RENDER, 0, O_CLOEXEC);
 	return client->memory && client->events && client->queues && client->svm ? 0 : -1;
 }
 
@@ -160,7 +160,7 @@ int kfd(unsigned long request, void *args)
 void acquire_both(void)
 {
 	struct gp_kfd_acquire_vm_args args = {.drm_fd = (u32)standin.render, .gpu_id = GPU0};
-	int second = gp_vgpu_fd_open(GP_VK_FD_RENDER, 1, O_CLOEXEC);
+	int second = gp_vgpu_fd_open(GP_VGPU_FD_RENDER, 1, O_CLOEXEC);
 
 	assert_int_equal(kfd(GP_KFD_IOC_ACQUIRE_VM, &args), 0);
 	args = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)second, .gpu_id = GPU1};

@@ -24,7 +24,7 @@ struct standin {
 	u32 requests, last_nr; /* that reached the server */
 	int cp_error;          /* -errno of gp_vgpu_cp_add() */
 	u32 cp_queues;         /* queues the CP has */
-	struct gp_vgpu_queue last_added;
+	struct gp_vgpu_cp_queue last_added;
 	int kfd, render;
 };
 

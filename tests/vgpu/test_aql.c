@@ -444,7 +444,7 @@ static void queue_that_is_not_rocrs_has_no_error_signal(void **state)
 {
 	u64 *pointers = fake_take(4096, 4096);
 	u8 *ring = fake_take(4096, 4096);
-	struct gp_vgpu_queue queue = {
+	struct gp_vgpu_cp_queue queue = {
 		.id = 5,
 		.type = GP_KFD_QUEUE_COMPUTE_AQL,
 		.ring = va(ring),
@@ -474,7 +474,7 @@ static void updated_ring_is_read_from_its_new_place(void **state)
 {
 	struct fake_queue queue = fake_queue(1, 64);
 	struct gp_aql_dispatch packet = fake_dispatch(fake_kernel(NULL, 0));
-	struct gp_vgpu_queue update = {.id = 1, .ring = 0};
+	struct gp_vgpu_cp_queue update = {.id = 1, .ring = 0};
 
 	(void)state;
 	assert_int_equal(gp_vgpu_cp_update(&fake->client, &update), 0);

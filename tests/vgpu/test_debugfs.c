@@ -14,11 +14,11 @@ struct reading {
 
 static u32 gfx_version(void *ctx, u32 gpu_id)
 {
-	const struct gp_vgpu_server *vm = ctx;
+	const struct gp_vgpu_server *server = ctx;
 
-	for (u32 i = 0; i < vm->device_count; i++)
-		if (vm->devices[i].file.gpu.gpu_id == gpu_id)
-			return vm->devices[i].file.gpu.gfx_version;
+	for (u32 i = 0; i < server->device_count; i++)
+		if (server->devices[i].file.gpu.gpu_id == gpu_id)
+			return server->devices[i].file.gpu.gfx_version;
 	return 0;
 }
 
@@ -30,7 +30,7 @@ static struct gp_gpu_debugfs_source source(struct small_machine *m, const char *
 					      .text = gp_buf_str(text),
 					      .len = text->len,
 					      .gfx_version = gfx_version,
-					      .ctx = &m->vm};
+					      .ctx = &m->server};
 }
 
 static void read_all(struct small_machine *m, struct reading *r)
@@ -38,9 +38,9 @@ static void read_all(struct small_machine *m, struct reading *r)
 	struct gp_gpu_debugfs_source hqds, mqds, rls;
 
 	memset(r, 0, sizeof(*r));
-	gp_vgpu_server_debugfs_hqds(&m->vm, &r->hqds_text);
-	gp_vgpu_server_debugfs_mqds(&m->vm, &r->mqds_text);
-	gp_vgpu_server_debugfs_rls(&m->vm, &r->rls_text);
+	gp_vgpu_debugfs_hqds(&m->server, &r->hqds_text);
+	gp_vgpu_debugfs_mqds(&m->server, &r->mqds_text);
+	gp_vgpu_debugfs_rls(&m->server, &r->rls_text);
 	hqds = source(m, "hqds", &r->hqds_text);
 	mqds = source(m, "mqds", &r->mqds_text);
 	rls = source(m, "rls", &r->rls_text);
@@ -65,7 +65,7 @@ static void reading_free(struct reading *r)
 }
 
 static const struct gp_kfd_slot *slot_of(const struct gp_kfd_slot_list *list,
-					 const struct gp_vgpu_server_queue *queue, u32 xcc)
+					 const struct gp_vgpu_queue *queue, u32 xcc)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i].ring == queue->args.ring_base_address &&
@@ -108,8 +108,8 @@ static void an_empty_machine_has_slots_but_no_queues(void **state)
 static void a_mapped_queue_is_in_a_slot_with_all_its_registers(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_process *process;
+	struct gp_vgpu_queue *queue;
 	struct reading r;
 
 	(void)state;
@@ -159,7 +159,7 @@ static void registers_are_those_the_driver_wrote(void **state)
 {
 	/* Linux 6.12.115, an AQL queue of 64 KiB on a gfx90a. */
 	struct small_machine m;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 	struct reading r;
 	const u32 *words;
 
@@ -190,7 +190,7 @@ static void registers_are_those_the_driver_wrote(void **state)
 static void on_several_xccs_each_has_its_descriptor_and_save_area(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 	struct reading r;
 
 	(void)state;
@@ -218,8 +218,8 @@ static void on_several_xccs_each_has_its_descriptor_and_save_area(void **state)
 static void a_suspended_queue_is_in_mqds_alone(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
-	struct gp_vgpu_server_queue *kept, *suspended;
+	struct gp_vgpu_process *process;
+	struct gp_vgpu_queue *kept, *suspended;
 	struct reading r;
 	u32 processes = 0, queues = 0;
 
@@ -268,19 +268,19 @@ static void a_suspended_queue_is_in_mqds_alone(void **state)
 static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 	struct gp_buf text = {0};
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
 	queue = small_queue(&m, small_process(&m, 1), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
-	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_debugfs_mqds(&m.server, &text);
 	assert_non_null(strstr(text.data, "00000040: 00000000 00000000 00000000 00000000 00000040 "
 					  "00000000 00000000 ffffffff\n"));
 	gp_buf_free(&text);
 	/* 20 CUs on 8 engines: four have three, four have two. */
 	queue->cu_mask[0] = 0xfffff;
-	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_debugfs_mqds(&m.server, &text);
 	assert_non_null(strstr(text.data, "00000040: 00000000 00000000 00000000 00000000 00000040 "
 					  "00000000 00000000 00000007\n"));
 	assert_non_null(strstr(text.data, "00000060: 00000007 00000000 00000007 00000007 "));
@@ -292,7 +292,7 @@ static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 	small_machine_make(&m, "mi308x", 1, GP_NATIVE);
 	queue = small_queue(&m, small_process(&m, 1), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	queue->cu_mask[0] = 1u << 0 | 1u << 4 | 1u << 8 | 1u << 12; /* CUs 0 to 3 of XCC 0 */
-	gp_vgpu_server_debugfs_mqds(&m.vm, &text);
+	gp_vgpu_debugfs_mqds(&m.server, &text);
 	assert_non_null(strstr(text.data, "00000060: 00000001 00000000 00000001 00000001 "));
 	assert_non_null(strstr(text.data, "00000060: 00000000 00000000 00000000 00000000 "));
 	assert_non_null(strstr(text.data, "000000a0: ffffffff 00000001 ffffffff "));
@@ -303,7 +303,7 @@ static void a_cu_mask_is_dealt_out_to_the_shader_engines(void **state)
 static void newest_queues_come_first_in_mqds(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	struct reading r;
 
 	(void)state;
@@ -321,8 +321,8 @@ static void newest_queues_come_first_in_mqds(void **state)
 static void sdma_queues_are_on_their_engine(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_process *process;
+	struct gp_vgpu_queue *queue;
 	const struct gp_kfd_slot *slot;
 	struct reading r;
 
@@ -357,8 +357,8 @@ static void more_processes_than_vmids_close_the_loop(void **state)
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
 	for (pid_t pid = 1; pid <= 14; pid++)
 		small_queue(&m, small_process(&m, pid), 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
-	assert_int_equal(gp_model_runlist_update(m.vm.devices[0].model, 0, 0, 1), 0);
-	gp_model_advance(m.vm.devices[0].model, 5000000);
+	assert_int_equal(gp_model_runlist_update(m.server.devices[0].model, 0, 0, 1), 0);
+	gp_model_advance(m.server.devices[0].model, 5000000);
 	read_all(&m, &r);
 	assert_int_equal(r.runlist.items[r.runlist.count - 1].kind, GP_RUNLIST_CHAIN);
 	assert_int_equal(count_active(&r.slots, GP_SLOT_COMPUTE), 13);
@@ -404,7 +404,7 @@ static void the_text_is_the_drivers(void **state)
 {
 	const char *sample = corpus("kfd612/hqds_running.txt");
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	struct reading r;
 
 	(void)state;

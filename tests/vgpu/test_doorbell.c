@@ -55,7 +55,7 @@ static struct rig rig_new(void **state, u32 queues)
 	pthread_t thread;
 
 	fake_setup(state);
-	rig.doorbells = mmap(NULL, GP_VK_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+	rig.doorbells = mmap(NULL, GP_VGPU_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 			     gp_vgpu_cp_doorbell_fd(&fake->client, 0), 0);
 	assert_true(rig.doorbells != MAP_FAILED);
 	gp_vgpu_cp_doorbell_mapped(&fake->client, 0, (void *)rig.doorbells);

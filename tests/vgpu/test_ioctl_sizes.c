@@ -287,20 +287,20 @@ static void descriptors_follow_copies_and_forget_what_was_closed(void **state)
 	int copy = dup(standin.kfd);
 
 	(void)state;
-	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VGPU_FD_NONE);
 	gp_vgpu_fd_duplicate(standin.kfd, copy);
-	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VGPU_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VGPU_FD_NONE);
 	gp_vgpu_fd_duplicate(standin.kfd, far);
-	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vgpu_fd_check(far).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_get(far).kind, GP_VGPU_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_check(far).kind, GP_VGPU_FD_NONE);
 	/* Closed without us and the number used again. */
 	close(copy);
 	assert_int_equal(open("/dev/null", O_RDONLY), copy);
-	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VGPU_FD_KFD);
+	assert_int_equal(gp_vgpu_fd_check(copy).kind, GP_VGPU_FD_NONE);
 	assert_false(gp_vgpu_fd_forget(copy));
-	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VK_FD_NONE);
+	assert_int_equal(gp_vgpu_fd_get(copy).kind, GP_VGPU_FD_NONE);
 	close(copy);
 }
 

@@ -17,7 +17,7 @@ static struct engine engine_new(void)
 		.ring = fake_take(RING_BYTES, 4096),
 		.pointers = fake_take(4096, 4096),
 	};
-	struct gp_vgpu_queue queue = {
+	struct gp_vgpu_cp_queue queue = {
 		.id = 2,
 		.type = GP_KFD_QUEUE_SDMA,
 		.ring = va(engine.ring),

@@ -8,7 +8,7 @@
 
 static void targets_that_are_not_there_are_esrch(void **state)
 {
-	struct fake_vm *fake = scene.fake;
+	struct fake_server *fake = scene.fake;
 
 	(void)state;
 	assert_int_equal(enable(fake, scene.debugger, 999), -ESRCH);
@@ -18,7 +18,7 @@ static void targets_that_are_not_there_are_esrch(void **state)
 	assert_int_equal(enable(fake, scene.debugger, 2), -ESRCH);
 	task_add(fake, OTHER, OTHER, 0); /* never opened /dev/kfd, not traced */
 	assert_int_equal(enable(fake, scene.debugger, OTHER), -ESRCH);
-	assert_null(gp_vgpu_server_process_find(&fake->vm, OTHER));
+	assert_null(gp_vgpu_process_find(&fake->server, OTHER));
 	process_end(fake, scene.target);
 	assert_int_equal(op_from(scene.debugger, 0, TARGET, GP_KFD_DBG_DISABLE), -ESRCH);
 }
@@ -114,7 +114,7 @@ static void the_tracing_thread_itself_must_enable(void **state)
 
 static void a_thread_id_of_another_process_is_not_believed(void **state)
 {
-	struct gp_vgpu_server_process *thief = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *thief = process_add(scene.fake, OTHER);
 
 	(void)state;
 	set_tracer(scene.fake, TARGET, DEBUGGER);
@@ -148,7 +148,7 @@ static void after_enable_any_thread_may_and_detaching_changes_nothing(void **sta
 
 static void before_the_fix_every_call_needs_ptrace_but_disable_needs_nothing(void **state)
 {
-	struct gp_vgpu_server_process *anybody = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *anybody = process_add(scene.fake, OTHER);
 	u32 ids[] = {0};
 
 	(void)state;
@@ -159,17 +159,17 @@ static void before_the_fix_every_call_needs_ptrace_but_disable_needs_nothing(voi
 	set_tracer(scene.fake, TARGET, 0);
 	assert_int_equal(resume(scene.fake, scene.debugger, TARGET, ids, 1), -EPERM);
 	assert_int_equal(op_from(anybody, 0, TARGET, GP_KFD_DBG_DISABLE), 0);
-	assert_false(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_false(gp_vgpu_queue(scene.target, 0)->suspended);
 }
 
 static void enable_makes_a_process_of_one_that_never_opened_kfd(void **state)
 {
-	struct gp_vgpu_server_process *made;
+	struct gp_vgpu_process *made;
 
 	(void)state;
 	task_add(scene.fake, OTHER, OTHER, DEBUGGER);
 	assert_int_equal(enable(scene.fake, scene.debugger, OTHER), 0);
-	made = gp_vgpu_server_process_find(&scene.fake->vm, OTHER);
+	made = gp_vgpu_process_find(&scene.fake->server, OTHER);
 	assert_non_null(made);
 	assert_true(made->debug.enabled);
 	assert_int_equal(made->runtime_state, GP_KFD_RUNTIME_DISABLED);
@@ -177,7 +177,7 @@ static void enable_makes_a_process_of_one_that_never_opened_kfd(void **state)
 
 static void a_second_debugger_steals_the_session(void **state)
 {
-	struct gp_vgpu_server_process *thief = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *thief = process_add(scene.fake, OTHER);
 	u32 ids[] = {0, 1};
 
 	(void)state;
@@ -193,10 +193,10 @@ static void a_second_debugger_steals_the_session(void **state)
 	/* Neither's death resumes anything. */
 	process_end(scene.fake, thief);
 	pass(scene.fake, MS);
-	assert_true(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_true(gp_vgpu_queue(scene.target, 0)->suspended);
 	process_end(scene.fake, scene.debugger);
 	pass(scene.fake, MS);
-	assert_true(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_true(gp_vgpu_queue(scene.target, 0)->suspended);
 	/* A rescuer: ENABLE fails and gives it the session. */
 	task_add(scene.fake, 400, 400, 0);
 	thief = process_add(scene.fake, 400);
@@ -209,7 +209,7 @@ static void a_second_debugger_steals_the_session(void **state)
 
 static void the_robbed_takes_the_session_back_with_enable(void **state)
 {
-	struct gp_vgpu_server_process *thief = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *thief = process_add(scene.fake, OTHER);
 	u32 ids[] = {0};
 
 	(void)state;
@@ -223,7 +223,7 @@ static void the_robbed_takes_the_session_back_with_enable(void **state)
 	assert_int_equal(resume(scene.fake, scene.debugger, TARGET, ids, 1), 1);
 	suspend(scene.fake, scene.debugger, TARGET, ids, 1);
 	process_end(scene.fake, scene.debugger);
-	assert_false(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_false(gp_vgpu_queue(scene.target, 0)->suspended);
 }
 
 /* ---- new queues and snapshots ---- */
@@ -454,14 +454,14 @@ static void watch_points_and_launch_modes_are_accepted_as_the_driver_does(void *
 	assert_int_equal(OPERATE(GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE), 0);
 	args.set_flags.flags = 1;
 	assert_int_equal(OPERATE(GP_KFD_DBG_SET_FLAGS), -EACCES);
-	scene.fake->vm.devices[0].file.capability |= GP_KFD_CAP_PRECISE_MEMORY;
+	scene.fake->server.devices[0].file.capability |= GP_KFD_CAP_PRECISE_MEMORY;
 	args.set_flags.flags = 1;
 	assert_int_equal(OPERATE(GP_KFD_DBG_SET_FLAGS), 0);
 	assert_int_equal(args.set_flags.flags, 0);
 	assert_int_equal(OPERATE(GP_KFD_DBG_SET_FLAGS), 0);
 	assert_int_equal(args.set_flags.flags, 1);
 	assert_int_equal(OPERATE(GP_KFD_DBG_DISABLE), 0);
-	assert_int_equal(scene.fake->vm.devices[0].watch_points, 0);
+	assert_int_equal(scene.fake->server.devices[0].watch_points, 0);
 }
 
 #define WITH(test, first) cmocka_unit_test_setup_teardown(test, first, stop)

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include "fake_vm.h"
+#include "fake_server.h"
 
 #define TARGET   100
 #define DEBUGGER 200
@@ -30,8 +30,8 @@ static int stop(void **state)
 
 static void runtime_enable_comes_before_the_first_queue(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET);
 
 	assert_int_equal(runtime_enable(fake, a, 1), 0);
 	assert_int_equal(runtime_enable(fake, a, 1), -EBUSY);
@@ -48,7 +48,7 @@ static void runtime_enable_comes_before_the_first_queue(void **state)
 	assert_int_equal(runtime_enable(fake, a, 1), -EEXIST);
 }
 
-static u32 begin_runtime(struct fake_vm *fake, struct gp_vgpu_server_process *process, u32 mode)
+static u32 begin_runtime(struct fake_server *fake, struct gp_vgpu_process *process, u32 mode)
 {
 	struct gp_kfd_runtime_enable_args args = {.mode_mask = mode};
 	u32 sequence = begin(fake, &(struct call){.process = process,
@@ -60,7 +60,7 @@ static u32 begin_runtime(struct fake_vm *fake, struct gp_vgpu_server_process *pr
 	return sequence;
 }
 
-static s64 send_event(struct fake_vm *fake, struct gp_vgpu_server_process *debugger, u64 mask,
+static s64 send_event(struct fake_server *fake, struct gp_vgpu_process *debugger, u64 mask,
 		      u32 queue)
 {
 	struct gp_kfd_dbg_trap_args args = {
@@ -74,9 +74,8 @@ static s64 send_event(struct fake_vm *fake, struct gp_vgpu_server_process *debug
 
 static void with_a_debugger_runtime_enable_waits_for_its_answer(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *d = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *d = process_add(fake, DEBUGGER);
 	u64 runtime = GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME);
 	struct gp_kfd_dbg_trap_args query = {.pid = TARGET, .op = GP_KFD_DBG_QUERY_DEBUG_EVENT};
 	int ends[2];
@@ -106,9 +105,8 @@ static void with_a_debugger_runtime_enable_waits_for_its_answer(void **state)
 
 static void an_answer_before_the_question_is_kept(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *d = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *d = process_add(fake, DEBUGGER);
 
 	set_tracer(fake, TARGET, DEBUGGER);
 	enable(fake, d, TARGET);
@@ -124,9 +122,8 @@ static void an_answer_before_the_question_is_kept(void **state)
 
 static void only_a_signal_wakes_it_when_the_debugger_leaves(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *d = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *d = process_add(fake, DEBUGGER);
 	struct gp_kfd_dbg_trap_args query = {.pid = TARGET, .op = GP_KFD_DBG_QUERY_DEBUG_EVENT};
 	u32 waiting;
 
@@ -146,9 +143,8 @@ static void only_a_signal_wakes_it_when_the_debugger_leaves(void **state)
 
 static void an_interrupted_runtime_enable_waits_again(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *d = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *d = process_add(fake, DEBUGGER);
 	u32 waiting;
 
 	set_tracer(fake, TARGET, DEBUGGER);
@@ -165,50 +161,49 @@ static void an_interrupted_runtime_enable_waits_again(void **state)
 
 static void a_copy_dies_with_its_process(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *b = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *b = process_add(fake, DEBUGGER);
 	u64 bytes = 1ull << 32; /* 429 ms */
 
 	create_on(fake, a, 0, GP_KFD_QUEUE_SDMA);
 	for (u64 tag = 1; tag < 10; tag++)
 		ring_put(a, &(struct gp_vgpu_work){.bytes = bytes, .tag = tag});
-	gp_vgpu_server_ring_read(&fake->vm, a);
+	gp_vgpu_ring_read(&fake->server, a);
 	pass(fake, MS);
 	process_end(fake, a);
 	pass(fake, MS);
-	assert_null(fake->vm.devices[0].zombies);
-	assert_null(fake->vm.devices[0].updates);
+	assert_null(fake->server.devices[0].zombies);
+	assert_null(fake->server.devices[0].updates);
 	assert_int_equal(create(fake, b), 0);
-	assert_int_equal(fake->vm.devices[0].queue_count, 1);
+	assert_int_equal(fake->server.devices[0].queue_count, 1);
 }
 
 /* The client may hold the same files for as long as it likes. */
 static void nothing_of_a_removed_process_is_watched_any_more(void **state)
 {
-	struct fake_vm *fake = *state;
+	struct fake_server *fake = *state;
 	struct epoll_event event;
-	struct gp_vgpu_server_process *a;
+	struct gp_vgpu_process *a;
 	u64 one = 1;
 	int held;
 
-	fake->vm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	fake->server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	a = process_add(fake, getpid());
-	assert_int_equal(gp_vgpu_server_watch(&fake->vm, a->bell_fd, GP_VM_WATCH_WORK, a), 0);
+	assert_int_equal(gp_vgpu_watch(&fake->server, a->bell_fd, GP_VGPU_WATCH_WORK, a), 0);
 	held = dup(a->client_bell_fd);
 	assert_int_equal(write(held, &one, sizeof(one)), sizeof(one));
-	assert_int_equal(epoll_wait(fake->vm.epoll_fd, &event, 1, 0), 1);
+	assert_int_equal(epoll_wait(fake->server.epoll_fd, &event, 1, 0), 1);
 	process_end(fake, a);
-	assert_int_equal(epoll_wait(fake->vm.epoll_fd, &event, 1, 0), 0);
+	assert_int_equal(epoll_wait(fake->server.epoll_fd, &event, 1, 0), 0);
 	close(held);
-	close(fake->vm.epoll_fd);
-	fake->vm.epoll_fd = -1;
+	close(fake->server.epoll_fd);
+	fake->server.epoll_fd = -1;
 }
 
 static void whoever_merely_opened_kfd_costs_a_preemption_when_it_ends(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *bystander = process_add(fake, TARGET);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *bystander = process_add(fake, TARGET);
 	u64 before;
 
 	create(fake, bystander);
@@ -220,9 +215,8 @@ static void whoever_merely_opened_kfd_costs_a_preemption_when_it_ends(void **sta
 
 static void a_dead_process_leaves_nothing_behind(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *b = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *b = process_add(fake, DEBUGGER);
 	struct gp_vgpu_work work = kernel(0, 1, 100 * MS), other = kernel(0, 2, MS);
 	u32 index = a->index;
 
@@ -230,24 +224,24 @@ static void a_dead_process_leaves_nothing_behind(void **state)
 		create_on(fake, a, i % 2, GP_KFD_QUEUE_COMPUTE_AQL);
 	create(fake, b);
 	ring_put(a, &work);
-	gp_vgpu_server_ring_read(&fake->vm, a);
+	gp_vgpu_ring_read(&fake->server, a);
 	pass(fake, MS);
 	process_end(fake, a);
 	ring_put(b, &other);
-	gp_vgpu_server_ring_read(&fake->vm, b);
+	gp_vgpu_ring_read(&fake->server, b);
 	pass(fake, 5 * MS);
 	assert_int_equal(completed(b), 1); /* not behind the dead one's kernel */
-	assert_int_equal(fake->vm.devices[0].queue_count, 1);
-	assert_int_equal(fake->vm.devices[1].queue_count, 0);
-	assert_null(fake->vm.devices[0].zombies);
+	assert_int_equal(fake->server.devices[0].queue_count, 1);
+	assert_int_equal(fake->server.devices[1].queue_count, 0);
+	assert_null(fake->server.devices[0].zombies);
 	assert_int_equal(fake->tree_gone, 1);
 	assert_int_equal(process_add(fake, 101)->index, index); /* its doorbells are free again */
 }
 
 static void a_process_that_dies_while_it_creates_a_queue_leaves_none(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET);
 	struct gp_kfd_create_queue_args args = queue_args(fake, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 
 	begin(fake, &(struct call){.process = a,
@@ -256,14 +250,13 @@ static void a_process_that_dies_while_it_creates_a_queue_leaves_none(void **stat
 				   .args_size = sizeof(args)});
 	process_end(fake, a);
 	pass(fake, MS);
-	assert_int_equal(fake->vm.devices[0].queue_count, 0);
+	assert_int_equal(fake->server.devices[0].queue_count, 0);
 }
 
 static void calls_of_one_process_are_answered_in_order(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET),
-				      *b = process_add(fake, DEBUGGER);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET), *b = process_add(fake, DEBUGGER);
 	struct gp_kfd_create_queue_args args = queue_args(fake, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	struct gp_kfd_get_available_memory_args room = {.gpu_id = gpu_id(fake, 0)};
 	struct call memory = {.nr = _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY),
@@ -300,8 +293,8 @@ static u32 smi_text(int fd, char *text, u32 size)
 
 static void smi_events_pass_the_filter_of_the_reader(void **state)
 {
-	struct fake_vm *fake = *state;
-	struct gp_vgpu_server_process *a = process_add(fake, TARGET);
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, TARGET);
 	struct gp_kfd_smi_events_args args = {.gpuid = gpu_id(fake, 0)};
 	u64 filter = 1ull << (9 - 1);
 	char text[128];
@@ -310,14 +303,14 @@ static void smi_events_pass_the_filter_of_the_reader(void **state)
 	assert_int_equal(CALL(fake, a, SMI_EVENTS, &args), 0);
 	fd = answer_of(fake, fake->sequence)->fd;
 	assert_true(fd >= 0);
-	gp_vgpu_server_smi_event(&fake->vm, args.gpuid, TARGET, "9 1 -100 5f6c 2\n");
+	gp_vgpu_smi_event(&fake->server, args.gpuid, TARGET, "9 1 -100 5f6c 2\n");
 	assert_int_equal(read(fd, text, 1), -1); /* nothing asked for, and it does not block */
 	assert_int_equal(errno, EAGAIN);
 	assert_int_equal(write(fd, &filter, sizeof(filter)), sizeof(filter));
-	gp_vgpu_server_smi_event(&fake->vm, args.gpuid, TARGET, "9 1 -100 5f6c 2\n");
-	gp_vgpu_server_smi_event(&fake->vm, args.gpuid, TARGET, "a 1 -100 5f6c 0\n");
-	gp_vgpu_server_smi_event(&fake->vm, args.gpuid, DEBUGGER, "9 1 -200 5f6c 2\n");
-	gp_vgpu_server_smi_event(&fake->vm, 1, TARGET, "9 1 -100 1 2\n");
+	gp_vgpu_smi_event(&fake->server, args.gpuid, TARGET, "9 1 -100 5f6c 2\n");
+	gp_vgpu_smi_event(&fake->server, args.gpuid, TARGET, "a 1 -100 5f6c 0\n");
+	gp_vgpu_smi_event(&fake->server, args.gpuid, DEBUGGER, "9 1 -200 5f6c 2\n");
+	gp_vgpu_smi_event(&fake->server, 1, TARGET, "9 1 -100 1 2\n");
 	assert_int_equal(smi_text(fd, text, sizeof(text)), 16);
 	assert_string_equal(text, "9 1 -100 5f6c 2\n");
 	/* Suspend and update are no evictions. */
@@ -326,8 +319,8 @@ static void smi_events_pass_the_filter_of_the_reader(void **state)
 	assert_int_equal(smi_text(fd, text, sizeof(text)), 0);
 	close(fd);
 	answer_of(fake, fake->sequence)->fd = -1;
-	gp_vgpu_server_smi_event(&fake->vm, gpu_id(fake, 0), TARGET, "9 1 -100 5f6c 2\n");
-	assert_null(fake->vm.smi);
+	gp_vgpu_smi_event(&fake->server, gpu_id(fake, 0), TARGET, "9 1 -100 5f6c 2\n");
+	assert_null(fake->server.smi);
 	args.gpuid = 1;
 	assert_int_equal(CALL(fake, a, SMI_EVENTS, &args), -EINVAL);
 }

@@ -354,7 +354,7 @@ static void status_refresh_and_stop_need_no_hello(void **state)
 	send_with(fd, &message, NULL, 0);
 	assert_true(receive(fd, &got));
 	assert_int_equal(got.reply.result, 0);
-	message.header = (struct gp_vgpu_request){.version = GP_VGPU_VERSION, .kind = GP_VGPU_STOP};
+	message.header = (struct gp_vgpu_header){.version = GP_VGPU_VERSION, .kind = GP_VGPU_STOP};
 	send_with(fd, &message, NULL, 0);
 	assert_true(receive(fd, &got));
 	assert_false(receive(fd, &got));

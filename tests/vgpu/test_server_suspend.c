@@ -108,7 +108,7 @@ static void a_suspended_kernel_keeps_its_progress(void **state)
 	(void)state;
 	attach(1);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&scene.fake->vm, scene.target);
+	gp_vgpu_ring_read(&scene.fake->server, scene.target);
 	pass(scene.fake, 6 * MS);
 	suspend(scene.fake, scene.debugger, TARGET, ids, 1);
 	pass(scene.fake, 800 * MS);
@@ -123,13 +123,13 @@ static void a_suspended_kernel_keeps_its_progress(void **state)
 static void the_save_areas_of_all_queues_say_what_is_in_them(void **state)
 {
 	struct gp_vgpu_work work = kernel(0, 5, 10 * MS);
-	struct fake_vm *fake = scene.fake;
+	struct fake_server *fake = scene.fake;
 	u32 ids[] = {0};
 
 	(void)state;
 	attach(2);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&fake->vm, scene.target);
+	gp_vgpu_ring_read(&fake->server, scene.target);
 	pass(fake, 5 * MS);
 	suspend(fake, scene.debugger, TARGET, ids, 1);
 	/* Newest first; queue 1 has saved nothing, queue 0 has a control stack as well. */
@@ -150,22 +150,22 @@ static void the_save_areas_of_all_queues_say_what_is_in_them(void **state)
 
 static void suspended_and_disabled_are_two_things(void **state)
 {
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 	u32 ids[] = {0};
 
 	(void)state;
 	attach(1);
-	queue = gp_vgpu_server_queue(scene.target, 0);
+	queue = gp_vgpu_queue(scene.target, 0);
 	suspend(scene.fake, scene.debugger, TARGET, ids, 1);
 	assert_int_equal(update_percent(scene.fake, scene.target, 0, 100), 0);
-	assert_false(gp_vgpu_server_queue_active(queue));
+	assert_false(gp_vgpu_queue_active(queue));
 	assert_int_equal(update_percent(scene.fake, scene.target, 0, 0), 0);
 	assert_int_equal(resume(scene.fake, scene.debugger, TARGET, ids, 1), 1);
-	assert_false(gp_vgpu_server_queue_active(queue));
+	assert_false(gp_vgpu_queue_active(queue));
 	assert_int_equal(suspend(scene.fake, scene.debugger, TARGET, ids, 1), 1);
 	assert_int_equal(resume(scene.fake, scene.debugger, TARGET, ids, 1), 1);
 	update_percent(scene.fake, scene.target, 0, 100);
-	assert_true(gp_vgpu_server_queue_active(queue));
+	assert_true(gp_vgpu_queue_active(queue));
 }
 
 static void a_queue_created_meanwhile_runs(void **state)
@@ -178,10 +178,10 @@ static void a_queue_created_meanwhile_runs(void **state)
 	suspend(scene.fake, scene.debugger, TARGET, ids, 1);
 	assert_int_equal(create(scene.fake, scene.target), 1);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&scene.fake->vm, scene.target);
+	gp_vgpu_ring_read(&scene.fake->server, scene.target);
 	pass(scene.fake, 3 * MS);
 	assert_int_equal(completed(scene.target), 1);
-	assert_true(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_true(gp_vgpu_queue(scene.target, 0)->suspended);
 }
 
 static void sdma_queues_suspend_like_the_others(void **state)
@@ -219,7 +219,7 @@ static void grace_is_what_the_register_makes_of_it(void **state)
 
 	(void)state;
 	for (u32 i = 0; i < GP_ARRAY_SIZE(written); i++)
-		assert_int_equal(gp_vgpu_server_model_grace(written[i][0]), written[i][1]);
+		assert_int_equal(gp_vgpu_model_grace(written[i][0]), written[i][1]);
 }
 
 static void grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler(void **state)
@@ -235,13 +235,13 @@ static void grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler(vo
 	(void)state;
 	attach(1);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&scene.fake->vm, scene.target);
+	gp_vgpu_ring_read(&scene.fake->server, scene.target);
 	pass(scene.fake, MS);
 	began = scene.fake->now;
 	assert_int_equal(trap(scene.fake, scene.debugger, 0, &args, 0, ids, 1), 0);
 	assert_int_equal(ids[0], 0x40000000);
 	assert_int_equal(scene.fake->now - began, 9000 * MS);
-	assert_true(scene.fake->vm.devices[0].hung);
+	assert_true(scene.fake->server.devices[0].hung);
 	assert_int_equal(resume(scene.fake, scene.debugger, TARGET, ids, 1), 0);
 	assert_int_equal(update_percent(scene.fake, scene.target, 0, 100), -EACCES);
 	assert_int_equal(create(scene.fake, scene.target), -ETIME);
@@ -250,7 +250,7 @@ static void grace_256_waits_for_the_kernel_and_a_long_one_hangs_the_scheduler(vo
 
 static void whoever_waits_behind_a_hang_fails_with_it(void **state)
 {
-	struct gp_vgpu_server_process *other = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *other = process_add(scene.fake, OTHER);
 	struct gp_kfd_create_queue_args queue = queue_args(scene.fake, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	struct gp_vgpu_work work = kernel(0, 5, 20000 * MS);
 	struct gp_kfd_dbg_trap_args args = {.pid = TARGET,
@@ -262,7 +262,7 @@ static void whoever_waits_behind_a_hang_fails_with_it(void **state)
 	(void)state;
 	attach(1);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&scene.fake->vm, scene.target);
+	gp_vgpu_ring_read(&scene.fake->server, scene.target);
 	pass(scene.fake, MS);
 	first = begin(scene.fake, &(struct call){.process = scene.debugger,
 						 .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
@@ -296,7 +296,7 @@ static void what_was_given_up_stays_given_up_however_late_the_server_is(void **s
 	(void)state;
 	attach(1);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(&scene.fake->vm, scene.target);
+	gp_vgpu_ring_read(&scene.fake->server, scene.target);
 	pass(scene.fake, MS);
 	sequence = begin(scene.fake, &(struct call){.process = scene.debugger,
 						    .nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
@@ -305,8 +305,8 @@ static void what_was_given_up_stays_given_up_however_late_the_server_is(void **s
 						    .payload = ids,
 						    .payload_size = sizeof(ids)});
 	scene.fake->now += 20000 * MS; /* it was not scheduled for 20 s */
-	gp_vgpu_server_tick(&scene.fake->vm);
-	gp_vgpu_server_advance(&scene.fake->vm);
+	gp_vgpu_server_tick(&scene.fake->server);
+	gp_vgpu_server_advance(&scene.fake->server);
 	assert_int_equal(result_of(scene.fake, sequence), 0);
 	assert_int_equal(answer_of(scene.fake, sequence)->payload[0], 0x40000000);
 }
@@ -314,19 +314,19 @@ static void what_was_given_up_stays_given_up_however_late_the_server_is(void **s
 static void time_can_be_held(void **state)
 {
 	struct gp_vgpu_work work = kernel(0, 5, 10 * MS);
-	struct gp_vgpu_server *vm = &scene.fake->vm;
+	struct gp_vgpu_server *server = &scene.fake->server;
 	u64 held;
 
 	(void)state;
 	attach(1);
-	gp_vgpu_server_hold(vm, 5 * MS, NULL);
-	held = gp_vgpu_server_now(vm);
+	gp_vgpu_server_hold(server, 5 * MS, NULL);
+	held = gp_vgpu_server_now(server);
 	ring_put(scene.target, &work);
-	gp_vgpu_server_ring_read(vm, scene.target);
+	gp_vgpu_ring_read(server, scene.target);
 	pass(scene.fake, 1000 * MS);
-	assert_int_equal(gp_vgpu_server_now(vm), held + 5 * MS);
+	assert_int_equal(gp_vgpu_server_now(server), held + 5 * MS);
 	assert_int_equal(completed(scene.target), 0);
-	gp_vgpu_server_hold(vm, UINT64_MAX, NULL);
+	gp_vgpu_server_hold(server, UINT64_MAX, NULL);
 	pass(scene.fake, 4 * MS);
 	assert_int_equal(completed(scene.target), 0);
 	pass(scene.fake, 2 * MS);
@@ -438,14 +438,14 @@ static void a_process_killed_in_destroy_is_gone(void **state)
 	process_end(scene.fake, scene.target);
 	pass(scene.fake, MS);
 	assert_int_equal(result_of(scene.fake, sequence), NOT_YET);
-	assert_int_equal(fake_of(&scene.fake->vm)->tree_gone, 1);
+	assert_int_equal(fake_of(&scene.fake->server)->tree_gone, 1);
 	assert_int_equal(suspend(scene.fake, scene.debugger, TARGET, ids, 1), -ESRCH);
-	assert_int_equal(scene.fake->vm.devices[0].queue_count, 0);
+	assert_int_equal(scene.fake->server.devices[0].queue_count, 0);
 }
 
 static void the_debuggers_death_resumes_every_target(void **state)
 {
-	struct gp_vgpu_server_process *second = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *second = process_add(scene.fake, OTHER);
 	u32 ids[] = {0};
 
 	(void)state;
@@ -459,15 +459,15 @@ static void the_debuggers_death_resumes_every_target(void **state)
 	assert_int_equal(suspend(scene.fake, scene.debugger, OTHER, ids, 1), 1);
 	process_end(scene.fake, scene.debugger);
 	pass(scene.fake, MS);
-	assert_false(gp_vgpu_server_queue(scene.target, 0)->suspended);
-	assert_false(gp_vgpu_server_queue(second, 0)->suspended);
+	assert_false(gp_vgpu_queue(scene.target, 0)->suspended);
+	assert_false(gp_vgpu_queue(second, 0)->suspended);
 	assert_false(scene.target->debug.enabled);
 	assert_null(scene.target->debug.debugger);
 }
 
 static void a_suspend_under_way_holds_up_the_target_but_nobody_else(void **state)
 {
-	struct gp_vgpu_server_process *other = process_add(scene.fake, OTHER);
+	struct gp_vgpu_process *other = process_add(scene.fake, OTHER);
 	struct gp_kfd_dbg_trap_args args = {.pid = TARGET,
 					    .op = GP_KFD_DBG_SUSPEND_QUEUES,
 					    .suspend_queues = {.num_queues = 1}};
@@ -516,7 +516,7 @@ static void a_debugger_that_dies_in_its_suspend_leaves_nothing_suspended(void **
 	process_end(scene.fake, scene.debugger);
 	pass(scene.fake, MS);
 	assert_int_equal(result_of(scene.fake, sequence), NOT_YET); /* nobody is answered */
-	assert_false(gp_vgpu_server_queue(scene.target, 0)->suspended);
+	assert_false(gp_vgpu_queue(scene.target, 0)->suspended);
 	assert_int_equal(create(scene.fake, scene.target), 1);
 }
 

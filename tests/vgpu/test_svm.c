@@ -184,7 +184,7 @@ static void unmapping_cuts_ranges(void **state)
 
 static const char *rewritten(const char *path)
 {
-	static char buffer[GP_VK_PATH_MAX];
+	static char buffer[GP_VGPU_PATH_MAX];
 
 	return gp_vgpu_path(path, buffer);
 }
@@ -217,7 +217,7 @@ static void only_the_machines_paths_are_rewritten(void **state)
 
 static void long_paths_are_left_alone(void **state)
 {
-	char path[GP_VK_PATH_MAX];
+	char path[GP_VGPU_PATH_MAX];
 
 	(void)state;
 	setenv("STANDIN_ROOT", "/m/root", 1);
@@ -233,13 +233,13 @@ static void device_nodes_look_like_device_nodes(void **state)
 
 	(void)state;
 	setenv("STANDIN_ROOT", "/m/root", 1);
-	assert_int_equal(gp_vgpu_path_device("/dev/kfd").kind, GP_VK_FD_KFD);
-	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD129").minor, 129);
-	assert_int_equal(gp_vgpu_path_device("/dev/dri/card0").kind, GP_VK_FD_RENDER);
-	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD").kind, GP_VK_FD_NONE);
-	assert_int_equal(gp_vgpu_path_device("/dev/dri/renderD12x").kind, GP_VK_FD_NONE);
-	assert_int_equal(gp_vgpu_path_device("/dev/null").kind, GP_VK_FD_NONE);
-	gp_vgpu_device_stat(gp_vgpu_path_device("/dev/dri/renderD129"), &st);
+	assert_int_equal(gp_vgpu_path_node("/dev/kfd").kind, GP_VGPU_FD_KFD);
+	assert_int_equal(gp_vgpu_path_node("/dev/dri/renderD129").minor, 129);
+	assert_int_equal(gp_vgpu_path_node("/dev/dri/card0").kind, GP_VGPU_FD_RENDER);
+	assert_int_equal(gp_vgpu_path_node("/dev/dri/renderD").kind, GP_VGPU_FD_NONE);
+	assert_int_equal(gp_vgpu_path_node("/dev/dri/renderD12x").kind, GP_VGPU_FD_NONE);
+	assert_int_equal(gp_vgpu_path_node("/dev/null").kind, GP_VGPU_FD_NONE);
+	gp_vgpu_node_stat(gp_vgpu_path_node("/dev/dri/renderD129"), &st);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(major(st.st_rdev), GP_DRM_MAJOR);
 	assert_int_equal(minor(st.st_rdev), 129);

@@ -42,7 +42,7 @@ static void properties_have_the_drivers_keys_in_its_order(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	keys_of(&m, TOPOLOGY "/nodes/0/properties", keys, sizeof(keys));
 	assert_string_equal(keys, COMMON_KEYS "max_engine_clk_ccompute");
 	keys_of(&m, TOPOLOGY "/nodes/1/properties", keys, sizeof(keys));
@@ -103,7 +103,7 @@ static void gfx90a_is_shown_as_the_driver_showed_one(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	small_read(&m, TOPOLOGY "/nodes/1/properties", &text);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++)
 		assert_int_equal(value_of(gp_buf_str(&text), rows[i].key), rows[i].value);
@@ -122,13 +122,13 @@ static void our_own_reader_finds_the_gpus(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi308x", 2, GP_NATIVE);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	root = root_of(&m, path, sizeof(path));
 	assert_int_equal(gp_kfd_ops.discover(&root, &m.diag.diag, &gpus), 0);
 	assert_int_equal(gpus.count, 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(gpus.items[i].node, i + 1);
-		assert_int_equal(gpus.items[i].gpu_id, m.vm.devices[i].file.gpu.gpu_id);
+		assert_int_equal(gpus.items[i].gpu_id, m.server.devices[i].file.gpu.gpu_id);
 		assert_int_equal(gpus.items[i].gfx_version, 90402);
 		assert_int_equal(gpus.items[i].cu_count, 80);
 		assert_int_equal(gpus.items[i].xcc_count, 4);
@@ -145,7 +145,7 @@ static void gpus_of_a_machine_are_linked_with_each_other(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi300x", 2, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	small_read(&m, TOPOLOGY "/nodes/2/io_links/1/properties", &text);
 	assert_non_null(strstr(gp_buf_str(&text), "type 11\n"));
 	assert_int_equal(value_of(gp_buf_str(&text), "node_from"), 2);
@@ -164,7 +164,7 @@ static void class_and_device_directories_show_the_same(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	small_read(&m, TOPOLOGY "/nodes/1/gpu_id", &text);
 	small_read(&m, "/sys/class/kfd/kfd/topology/nodes/1/gpu_id", &same);
 	assert_string_equal(gp_buf_str(&text), gp_buf_str(&same));
@@ -199,7 +199,7 @@ static void devices_may_be_written_and_files_only_read(void **state)
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
 		char path[PATH_MAX];
 		struct stat status;
@@ -229,22 +229,22 @@ static void a_process_shows_its_queues_as_the_driver_does(void **state)
 {
 	static const char proc[] = "/sys/class/kfd/kfd/proc";
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	char id[16];
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	process = small_process(&m, 4711);
 	process->vram_used[0] = 123456;
 	process->sdma_ns[0] = 7000;
-	gp_vgpu_server_tree_process(&m.vm, process);
+	gp_vgpu_tree_process(&m.server, process);
 	expect(&m, "32769\n", "%s/4711/pasid", proc);
 	small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	small_queue(&m, process, 0, 1, GP_KFD_QUEUE_SDMA);
 	small_queue(&m, process, 0, 2, GP_KFD_QUEUE_SDMA_XGMI);
-	gp_vgpu_server_tree_process(&m.vm, process);
-	snprintf(id, sizeof(id), "%u", m.vm.devices[0].file.gpu.gpu_id);
+	gp_vgpu_tree_process(&m.server, process);
+	snprintf(id, sizeof(id), "%u", m.server.devices[0].file.gpu.gpu_id);
 	/* No newline; and not the ioctl's numbers: AQL is 0, XGMI is 4. */
 	expect(&m, "0", "%s/4711/queues/0/type", proc);
 	expect(&m, "1", "%s/4711/queues/1/type", proc);
@@ -262,18 +262,18 @@ static void queues_and_processes_go_as_they_came(void **state)
 {
 	struct small_machine m;
 	struct gp_gpu_process_list list = {0};
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	struct gp_root root;
 	char path[128];
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
 	root = root_of(&m, path, sizeof(path));
 	process = small_process(&m, 99);
 	small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
 	small_queue(&m, process, 0, 5, GP_KFD_QUEUE_COMPUTE_AQL);
-	gp_vgpu_server_tree_process(&m.vm, process);
+	gp_vgpu_tree_process(&m.server, process);
 	assert_int_equal(gp_kfd_ops.describe(&root, &m.diag.diag, 0, &list), 0);
 	assert_int_equal(list.count, 1);
 	assert_int_equal(list.items[0].pid, 99);
@@ -283,13 +283,13 @@ static void queues_and_processes_go_as_they_came(void **state)
 
 	free(process->queues[0]);
 	process->queues[0] = NULL;
-	gp_vgpu_server_tree_process(&m.vm, process);
+	gp_vgpu_tree_process(&m.server, process);
 	assert_int_equal(gp_kfd_ops.describe(&root, &m.diag.diag, 0, &list), 0);
 	assert_int_equal(list.items[0].queue_count, 1);
 	assert_int_equal(list.items[0].queues[0].id, 5);
 	gp_gpu_process_list_free(&list);
 
-	gp_vgpu_server_tree_process_gone(&m.vm, process);
+	gp_vgpu_tree_process_gone(&m.server, process);
 	assert_int_equal(gp_kfd_ops.describe(&root, &m.diag.diag, 0, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_gpu_process_list_free(&list);
@@ -302,34 +302,33 @@ static void queues_and_processes_go_as_they_came(void **state)
 static void opening_a_file_brings_it_up_to_date(void **state)
 {
 	struct small_machine m;
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	char path[128];
 	u32 id;
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
-	assert_int_equal(gp_vgpu_server_tree_create(&m.vm), 0);
-	id = m.vm.devices[0].file.gpu.gpu_id;
+	assert_int_equal(gp_vgpu_tree_create(&m.server), 0);
+	id = m.server.devices[0].file.gpu.gpu_id;
 	process = small_process(&m, 12);
 	small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
-	gp_vgpu_server_tree_process(&m.vm, process);
-	process->vram_used[0] = m.vm.devices[0].vram_used = 8192;
+	gp_vgpu_tree_process(&m.server, process);
+	process->vram_used[0] = m.server.devices[0].vram_used = 8192;
 	process->queues[0]->args.ring_size = 4096;
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/12/vram_%u", id);
 	expect(&m, "0\n", "%s", path);
-	assert_int_equal(gp_vgpu_server_tree_refresh(&m.vm, path), 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, path), 0);
 	expect(&m, "8192\n", "%s", path);
 	expect(&m, "4096", "/sys/class/kfd/kfd/proc/12/queues/0/size");
 	expect(&m, "0\n", "/sys/class/drm/renderD128/device/mem_info_vram_used");
-	assert_int_equal(gp_vgpu_server_tree_refresh(
-				 &m.vm, "/sys/class/drm/renderD128/device/mem_info_vram_used"),
+	assert_int_equal(gp_vgpu_tree_refresh(
+				 &m.server, "/sys/class/drm/renderD128/device/mem_info_vram_used"),
 			 0);
 	expect(&m, "8192\n", "/sys/class/drm/renderD128/device/mem_info_vram_used");
-	assert_int_equal(gp_vgpu_server_tree_refresh(&m.vm, "/sys/kernel/debug/kfd/rls"), 0);
-	assert_int_equal(gp_vgpu_server_tree_refresh(&m.vm, "/sys/kernel/debug/kfd/no-such"), 0);
-	assert_int_equal(gp_vgpu_server_tree_refresh(&m.vm, "/etc/passwd"), 0);
-	assert_int_equal(gp_vgpu_server_tree_refresh(&m.vm, "/sys/class/kfd/kfd/proc/777/pasid"),
-			 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, "/sys/kernel/debug/kfd/rls"), 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, "/sys/kernel/debug/kfd/no-such"), 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, "/etc/passwd"), 0);
+	assert_int_equal(gp_vgpu_tree_refresh(&m.server, "/sys/class/kfd/kfd/proc/777/pasid"), 0);
 	small_machine_free(&m);
 }
 
@@ -337,14 +336,14 @@ static void the_status_names_figures_processes_and_queues(void **state)
 {
 	struct small_machine m;
 	struct gp_buf text = {0};
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	json_t *json, *queue;
 
 	(void)state;
 	small_machine_make(&m, "mi308x", 1, GP_COMPAT);
 	process = small_process(&m, 12);
 	small_enable(small_queue(&m, process, 0, 3, GP_KFD_QUEUE_COMPUTE_AQL), false);
-	assert_int_equal(gp_vgpu_server_status(&m.vm, &text), 0);
+	assert_int_equal(gp_vgpu_server_status(&m.server, &text), 0);
 	json = json_loads(gp_buf_str(&text), 0, NULL);
 	assert_non_null(json);
 	queue = json_array_get(
@@ -366,13 +365,13 @@ static void a_status_always_fits_in_a_message(void **state)
 {
 	struct small_machine m;
 	struct gp_buf text = {0};
-	struct gp_vgpu_server_process *process;
+	struct gp_vgpu_process *process;
 	json_t *json;
 
 	(void)state;
 	small_machine_make(&m, "mi210", 1, GP_COMPAT);
 	for (u32 p = 0; p < 16; p++) {
-		struct gp_vgpu_server_queue *one;
+		struct gp_vgpu_queue *one;
 
 		process = small_process(&m, 1000 + (pid_t)p);
 		one = small_queue(&m, process, 0, 0, GP_KFD_QUEUE_COMPUTE_AQL);
@@ -382,7 +381,7 @@ static void a_status_always_fits_in_a_message(void **state)
 			process->queues[id]->id = id;
 		}
 	}
-	assert_int_equal(gp_vgpu_server_status(&m.vm, &text), 0);
+	assert_int_equal(gp_vgpu_server_status(&m.server, &text), 0);
 	assert_true(text.len <= GP_VGPU_PAYLOAD_MAX);
 	json = json_loads(gp_buf_str(&text), 0, NULL);
 	assert_int_equal(json_array_size(json_object_get(json, "processes")), 16);

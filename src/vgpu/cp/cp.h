@@ -15,9 +15,9 @@
 
 #include "vgpu/preload/client.h"
 
-#define GP_VK_DOORBELL_BYTES 8192 /* slice of a process on a device */
+#define GP_VGPU_DOORBELL_BYTES 8192 /* slice of a process on a device */
 
-struct gp_vgpu_queue {
+struct gp_vgpu_cp_queue {
 	u32 id; /* KFD's */
 	u32 gpu_index;
 	u32 type; /* KFD_IOC_QUEUE_TYPE_* */
@@ -33,9 +33,9 @@ int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index);
 void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, void *addr);
 
 /* Starts the thread if need be. 0 or -errno. The server already knows the queue. */
-int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue);
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue);
 /* The ring of a queue changed (UPDATE_QUEUE). */
-int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue);
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue);
 /* After it returns the CP touches neither ring nor pointers of this queue. */
 void gp_vgpu_cp_remove(struct gp_vgpu_client *client, u32 queue_id);
 

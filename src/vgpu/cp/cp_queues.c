@@ -32,7 +32,7 @@ static u64 find_amd_queue(const struct gp_vgpu_cp_ring *ring)
 }
 
 static int place(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
-		 const struct gp_vgpu_queue *queue)
+		 const struct gp_vgpu_cp_queue *queue)
 {
 	u8 probe;
 
@@ -72,7 +72,7 @@ static void forget(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 }
 
 static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
-		   const struct gp_vgpu_queue *queue)
+		   const struct gp_vgpu_cp_queue *queue)
 {
 	u64 probe;
 	int result;
@@ -102,7 +102,7 @@ static int fill_in(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	return 0;
 }
 
-static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_queue *queue)
+static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_cp_queue *queue)
 {
 	struct gp_vgpu_cp_ring *ring = find(cp, queue->id);
 	int result;
@@ -127,7 +127,7 @@ static int add_locked(struct gp_vgpu_cp *cp, const struct gp_vgpu_queue *queue)
 	return cp->running ? 0 : gp_vgpu_cp_start(cp);
 }
 
-int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
+int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue)
 {
 	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);
 	int result;
@@ -135,7 +135,7 @@ int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *qu
 	if (!cp)
 		return -ENOMEM;
 	if (queue->gpu_index >= client->machine.gpu_count || queue->id >= GP_VGPU_MAX_QUEUES ||
-	    queue->doorbell_slot >= GP_VK_DOORBELL_BYTES / sizeof(u64))
+	    queue->doorbell_slot >= GP_VGPU_DOORBELL_BYTES / sizeof(u64))
 		return -EINVAL;
 	result = gp_vgpu_cp_doorbell_fd(client, queue->gpu_index);
 	if (result < 0)
@@ -148,11 +148,11 @@ int gp_vgpu_cp_add(struct gp_vgpu_client *client, const struct gp_vgpu_queue *qu
 	return result;
 }
 
-int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_queue *queue)
+int gp_vgpu_cp_update(struct gp_vgpu_client *client, const struct gp_vgpu_cp_queue *queue)
 {
 	struct gp_vgpu_cp *cp = __atomic_load_n(&client->cp, __ATOMIC_ACQUIRE);
 	struct gp_vgpu_cp_ring *ring;
-	struct gp_vgpu_queue changed;
+	struct gp_vgpu_cp_queue changed;
 	int result = -ENOENT;
 
 	if (!cp)

@@ -65,7 +65,7 @@ enum gp_vgpu_cp_hold {
 };
 
 struct gp_vgpu_cp_ring {
-	struct gp_vgpu_queue queue;
+	struct gp_vgpu_cp_queue queue;
 	u32 gpu_id;
 	bool used, sdma;
 	enum gp_vgpu_cp_hold hold;

@@ -31,7 +31,7 @@ void gp_vgpu_cp_doorbells_forget(struct gp_vgpu_cp_doorbells *doorbells)
 		gp_vgpu_close_own(doorbells->fault_fd);
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++) {
 		if (doorbells->slices[i].fd >= 0) {
-			munmap(doorbells->slices[i].slots, GP_VK_DOORBELL_BYTES);
+			munmap(doorbells->slices[i].slots, GP_VGPU_DOORBELL_BYTES);
 			gp_vgpu_close_own(doorbells->slices[i].fd);
 		}
 	}
@@ -72,12 +72,12 @@ int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)
 	slice = &cp->doorbells.slices[gpu_index];
 	if (slice->fd < 0) {
 		fd = memfd_create("gpreempt-doorbells", MFD_CLOEXEC);
-		if (fd < 0 || ftruncate(fd, GP_VK_DOORBELL_BYTES)) {
+		if (fd < 0 || ftruncate(fd, GP_VGPU_DOORBELL_BYTES)) {
 			result = -errno;
 			slots = MAP_FAILED;
 		} else {
-			slots = mmap(NULL, GP_VK_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				     fd, 0);
+			slots = mmap(NULL, GP_VGPU_DOORBELL_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_SHARED, fd, 0);
 			result = slots == MAP_FAILED ? -errno : 0;
 		}
 		if (result && fd >= 0)
@@ -96,7 +96,7 @@ static bool protect(struct gp_vgpu_cp_doorbells *doorbells, struct gp_vgpu_cp_ma
 		    bool on)
 {
 	struct uffdio_writeprotect request = {
-		.range = {.start = mapping->address, .len = GP_VK_DOORBELL_BYTES},
+		.range = {.start = mapping->address, .len = GP_VGPU_DOORBELL_BYTES},
 		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
 	};
 	int result;
@@ -118,7 +118,7 @@ void gp_vgpu_cp_doorbell_mapped(struct gp_vgpu_client *client, u32 gpu_index, vo
 	struct gp_vgpu_cp *cp = gp_vgpu_cp_get(client);
 	struct gp_vgpu_cp_doorbells *doorbells;
 	struct uffdio_register range = {
-		.range = {.start = (u64)(uintptr_t)addr, .len = GP_VK_DOORBELL_BYTES},
+		.range = {.start = (u64)(uintptr_t)addr, .len = GP_VGPU_DOORBELL_BYTES},
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
 	struct gp_vgpu_cp_mapping *mapping = NULL;
@@ -180,7 +180,7 @@ bool gp_vgpu_cp_doorbells_faults(struct gp_vgpu_cp *cp)
 				/* Lifting it also wakes the thread, so it is done even when
 				 * another fault on the slice has lifted it already. */
 				if (mapping->address && address >= mapping->address &&
-				    address < mapping->address + GP_VK_DOORBELL_BYTES)
+				    address < mapping->address + GP_VGPU_DOORBELL_BYTES)
 					protect(doorbells, mapping, false);
 			}
 		}

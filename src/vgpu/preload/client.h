@@ -42,8 +42,8 @@ struct gp_vgpu_client {
 /* NULL when this process does not run on a virtual machine, or the server is gone. */
 struct gp_vgpu_client *gp_vgpu_client(void);
 
-/* Libc's own function behind one we export, e.g. GP_VK_REAL(open)(path, flags). */
-#define GP_VK_REAL(name)                                                \
+/* Libc's own function behind one we export, e.g. GP_VGPU_REAL(open)(path, flags). */
+#define GP_VGPU_REAL(name)                                              \
 	({                                                              \
 		static __typeof__(&name) real_;                         \
 		if (!real_)                                             \

@@ -100,7 +100,7 @@ static int open_socket(void)
 	return error;
 }
 
-static int send_message(int fd, const struct gp_vgpu_request *header,
+static int send_message(int fd, const struct gp_vgpu_header *header,
 			const struct gp_vgpu_call *call)
 {
 	struct iovec parts[2] = {{(void *)header, sizeof(*header)},
@@ -156,7 +156,7 @@ static void set_limit(int fd, time_t seconds)
 
 static int exchange(struct connection *connection, struct gp_vgpu_call *call, int fds[MAX_FDS])
 {
-	struct gp_vgpu_request header = {
+	struct gp_vgpu_header header = {
 		.version = GP_VGPU_VERSION,
 		.kind = call->kind,
 		.sequence = ++connection->sequence,

@@ -122,8 +122,8 @@ int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags)
 	int fd, error;
 
 	/* Whose it is can be read off it, wherever it is handed to. */
-	strcpy(name, kind == GP_VK_FD_KFD ? GP_VK_KFD_NAME : "renderD");
-	if (kind == GP_VK_FD_KFD)
+	strcpy(name, kind == GP_VGPU_FD_KFD ? GP_VGPU_KFD_NAME : "renderD");
+	if (kind == GP_VGPU_FD_KFD)
 		gp_vgpu_number(name + strlen(name), (u32)getpid());
 	fd = memfd_create(name, MFD_ALLOW_SEALING | (open_flags & O_CLOEXEC ? MFD_CLOEXEC : 0));
 
@@ -141,7 +141,7 @@ int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags)
 
 void gp_vgpu_fd_mark_own(int fd)
 {
-	(void)remember(fd, GP_VK_FD_OWN, 0);
+	(void)remember(fd, GP_VGPU_FD_OWN, 0);
 }
 
 void gp_vgpu_fd_duplicate(int from, int to)
@@ -151,7 +151,7 @@ void gp_vgpu_fd_duplicate(int from, int to)
 
 	if (from == to)
 		return;
-	if ((word & 3) == GP_VK_FD_OWN)
+	if ((word & 3) == GP_VGPU_FD_OWN)
 		word = 0;
 	at = entry(to, word != 0);
 	if (at)
@@ -175,7 +175,7 @@ bool gp_vgpu_fd_forget(int fd)
 
 	if (!word || decode(word).owner != getpid())
 		return false;
-	if ((word & 3) == GP_VK_FD_OWN)
+	if ((word & 3) == GP_VGPU_FD_OWN)
 		return word >> INODE_SHIFT == inode_bits(fd) >> INODE_SHIFT;
 	atomic_store_explicit(at, 0, memory_order_release);
 	return false;

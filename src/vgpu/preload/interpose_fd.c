@@ -22,18 +22,18 @@
 #include "abi/drm.h"
 #include "abi/kfd_driver.h"
 
-GP_VK_EXPORT int close(int fd)
+GP_VGPU_EXPORT int close(int fd)
 {
 	/* Ours: for the application it is not open. */
 	if (gp_vgpu_fd_forget(fd)) {
 		errno = EBADF;
 		return -1;
 	}
-	return GP_VK_REAL(close)(fd);
+	return GP_VGPU_REAL(close)(fd);
 }
 
 /* Closes what the application may close, in stretches between ours. */
-GP_VK_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+GP_VGPU_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
 	int result = 0;
 
@@ -50,32 +50,32 @@ GP_VK_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 	return result || first > last ? result : (int)syscall(SYS_close_range, first, last, 0);
 }
 
-GP_VK_EXPORT void closefrom(int first)
+GP_VGPU_EXPORT void closefrom(int first)
 {
 	close_range(first < 0 ? 0 : (unsigned int)first, ~0u, 0);
 }
 
-GP_VK_EXPORT int dup(int fd)
+GP_VGPU_EXPORT int dup(int fd)
 {
-	int copy = GP_VK_REAL(dup)(fd);
+	int copy = GP_VGPU_REAL(dup)(fd);
 
 	if (copy >= 0)
 		gp_vgpu_fd_duplicate(fd, copy);
 	return copy;
 }
 
-GP_VK_EXPORT int dup2(int fd, int to)
+GP_VGPU_EXPORT int dup2(int fd, int to)
 {
-	int copy = GP_VK_REAL(dup2)(fd, to);
+	int copy = GP_VGPU_REAL(dup2)(fd, to);
 
 	if (copy >= 0)
 		gp_vgpu_fd_duplicate(fd, copy);
 	return copy;
 }
 
-GP_VK_EXPORT int dup3(int fd, int to, int flags)
+GP_VGPU_EXPORT int dup3(int fd, int to, int flags)
 {
-	int copy = GP_VK_REAL(dup3)(fd, to, flags);
+	int copy = GP_VGPU_REAL(dup3)(fd, to, flags);
 
 	if (copy >= 0)
 		gp_vgpu_fd_duplicate(fd, copy);
@@ -85,14 +85,14 @@ GP_VK_EXPORT int dup3(int fd, int to, int flags)
 static int control(int fd, int command, void *argument)
 {
 	/* Libc's own fcntl() takes F_DUPFD and all others alike. */
-	int result = GP_VK_REAL(fcntl)(fd, command, argument);
+	int result = GP_VGPU_REAL(fcntl)(fd, command, argument);
 
 	if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
 		gp_vgpu_fd_duplicate(fd, result);
 	return result;
 }
 
-GP_VK_EXPORT int fcntl(int fd, int command, ...)
+GP_VGPU_EXPORT int fcntl(int fd, int command, ...)
 {
 	va_list list;
 	void *argument;
@@ -104,7 +104,7 @@ GP_VK_EXPORT int fcntl(int fd, int command, ...)
 }
 
 int fcntl64(int fd, int command, ...);
-GP_VK_EXPORT int fcntl64(int fd, int command, ...)
+GP_VGPU_EXPORT int fcntl64(int fd, int command, ...)
 {
 	va_list list;
 	void *argument;
@@ -122,7 +122,7 @@ static int device_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *argum
 	struct gp_vgpu_client *client;
 	int saved = errno, result;
 
-	if (fd.kind == GP_VK_FD_KFD) {
+	if (fd.kind == GP_VGPU_FD_KFD) {
 		result = gp_vgpu_kfd_ioctl(fd, request, argument);
 	} else {
 		client = gp_vgpu_client();
@@ -142,7 +142,7 @@ static int device_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *argum
  */
 static bool is_handed_over(int fd, pid_t *owner)
 {
-	static const char name[] = "/memfd:" GP_VK_KFD_NAME;
+	static const char name[] = "/memfd:" GP_VGPU_KFD_NAME;
 	char link[32], target[64] = "";
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -153,7 +153,7 @@ static bool is_handed_over(int fd, pid_t *owner)
 	return true;
 }
 
-GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
+GP_VGPU_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct gp_vgpu_fd ours = gp_vgpu_fd_get(fd);
 	va_list list;
@@ -163,14 +163,14 @@ GP_VK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(list, request);
 	argument = va_arg(list, void *);
 	va_end(list);
-	if (ours.kind == GP_VK_FD_KFD || ours.kind == GP_VK_FD_RENDER) {
+	if (ours.kind == GP_VGPU_FD_KFD || ours.kind == GP_VGPU_FD_RENDER) {
 		ours = gp_vgpu_fd_check(fd);
-		if (ours.kind != GP_VK_FD_NONE)
+		if (ours.kind != GP_VGPU_FD_NONE)
 			return device_ioctl(ours, request, argument);
 	}
-	result = GP_VK_REAL(ioctl)(fd, request, argument);
+	result = GP_VGPU_REAL(ioctl)(fd, request, argument);
 	if (result < 0 && errno == ENOTTY && _IOC_TYPE(request) == GP_KFD_IOC_TYPE) {
-		struct gp_vgpu_fd theirs = {.kind = GP_VK_FD_KFD};
+		struct gp_vgpu_fd theirs = {.kind = GP_VGPU_FD_KFD};
 
 		if (gp_vgpu_root() && is_handed_over(fd, &theirs.owner))
 			return device_ioctl(theirs, request, argument);
@@ -190,7 +190,7 @@ static void forget(void *addr, size_t length)
 	}
 }
 
-GP_VK_EXPORT int munmap(void *addr, size_t length)
+GP_VGPU_EXPORT int munmap(void *addr, size_t length)
 {
 	forget(addr, length);
 	return (int)syscall(SYS_munmap, addr, length);
@@ -204,26 +204,26 @@ static void *map(void *addr, size_t length, int prot, int flags, int fd, off_t o
 
 	if (flags & MAP_FIXED)
 		forget(addr, length);
-	if (ours.kind == GP_VK_FD_KFD || ours.kind == GP_VK_FD_RENDER)
+	if (ours.kind == GP_VGPU_FD_KFD || ours.kind == GP_VGPU_FD_RENDER)
 		ours = gp_vgpu_fd_check(fd);
 	/* Called before dlsym() works: the system call itself. */
-	if (ours.kind != GP_VK_FD_KFD && ours.kind != GP_VK_FD_RENDER)
+	if (ours.kind != GP_VGPU_FD_KFD && ours.kind != GP_VGPU_FD_RENDER)
 		return (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
 	client = gp_vgpu_client();
 	if (!client || ours.owner != client->pid) {
 		errno = client ? EINVAL : ENODEV;
 		return MAP_FAILED;
 	}
-	return gp_vgpu_memory_mmap(client, addr, length, prot, flags, ours.kind == GP_VK_FD_RENDER,
-				   offset);
+	return gp_vgpu_memory_mmap(client, addr, length, prot, flags,
+				   ours.kind == GP_VGPU_FD_RENDER, offset);
 }
 
-GP_VK_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	return map(addr, length, prot, flags, fd, offset);
 }
 
-GP_VK_EXPORT void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
+GP_VGPU_EXPORT void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
 {
 	return map(addr, length, prot, flags, fd, offset);
 }
@@ -233,17 +233,17 @@ GP_VK_EXPORT void *mmap64(void *addr, size_t length, int prot, int flags, int fd
 static void fix_stat(int fd, struct stat *st)
 {
 	struct gp_vgpu_fd ours = gp_vgpu_fd_get(fd);
-	struct gp_vgpu_device device = {ours.kind, GP_DRM_FIRST_RENDER + ours.gpu_index};
+	struct gp_vgpu_node device = {ours.kind, GP_DRM_FIRST_RENDER + ours.gpu_index};
 
-	if (ours.kind != GP_VK_FD_KFD && ours.kind != GP_VK_FD_RENDER)
+	if (ours.kind != GP_VGPU_FD_KFD && ours.kind != GP_VGPU_FD_RENDER)
 		return;
-	if (gp_vgpu_fd_check(fd).kind != GP_VK_FD_NONE)
-		gp_vgpu_device_stat(device, st);
+	if (gp_vgpu_fd_check(fd).kind != GP_VGPU_FD_NONE)
+		gp_vgpu_node_stat(device, st);
 }
 
-GP_VK_EXPORT int fstat(int fd, struct stat *st)
+GP_VGPU_EXPORT int fstat(int fd, struct stat *st)
 {
-	int result = GP_VK_REAL(fstat)(fd, st);
+	int result = GP_VGPU_REAL(fstat)(fd, st);
 
 	if (!result)
 		fix_stat(fd, st);
@@ -251,9 +251,9 @@ GP_VK_EXPORT int fstat(int fd, struct stat *st)
 }
 
 /* On x86-64 the two structures are the same. */
-GP_VK_EXPORT int fstat64(int fd, struct stat64 *st)
+GP_VGPU_EXPORT int fstat64(int fd, struct stat64 *st)
 {
-	int result = GP_VK_REAL(fstat64)(fd, st);
+	int result = GP_VGPU_REAL(fstat64)(fd, st);
 
 	if (!result)
 		fix_stat(fd, (struct stat *)st);
@@ -262,9 +262,9 @@ GP_VK_EXPORT int fstat64(int fd, struct stat64 *st)
 
 /* The names of programs built against glibc before 2.33. */
 int __fxstat(int version, int fd, struct stat *st);
-GP_VK_EXPORT int __fxstat(int version, int fd, struct stat *st)
+GP_VGPU_EXPORT int __fxstat(int version, int fd, struct stat *st)
 {
-	int result = GP_VK_REAL(__fxstat)(version, fd, st);
+	int result = GP_VGPU_REAL(__fxstat)(version, fd, st);
 
 	if (!result)
 		fix_stat(fd, st);
@@ -272,9 +272,9 @@ GP_VK_EXPORT int __fxstat(int version, int fd, struct stat *st)
 }
 
 int __fxstat64(int version, int fd, struct stat64 *st);
-GP_VK_EXPORT int __fxstat64(int version, int fd, struct stat64 *st)
+GP_VGPU_EXPORT int __fxstat64(int version, int fd, struct stat64 *st)
 {
-	int result = GP_VK_REAL(__fxstat64)(version, fd, st);
+	int result = GP_VGPU_REAL(__fxstat64)(version, fd, st);
 
 	if (!result)
 		fix_stat(fd, (struct stat *)st);

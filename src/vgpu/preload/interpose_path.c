@@ -40,7 +40,7 @@ static int gpu_of_minor(const struct gp_vgpu_client *client, u32 minor)
 	return minor < client->machine.gpu_count ? (int)minor : -1;
 }
 
-static int open_device(struct gp_vgpu_device device, int flags)
+static int open_device(struct gp_vgpu_node device, int flags)
 {
 	struct gp_vgpu_client *client = gp_vgpu_client();
 	int gpu = 0, fd, saved = errno;
@@ -49,14 +49,14 @@ static int open_device(struct gp_vgpu_device device, int flags)
 		errno = ENODEV;
 		return -1;
 	}
-	if (device.kind == GP_VK_FD_RENDER)
+	if (device.kind == GP_VGPU_FD_RENDER)
 		gpu = gpu_of_minor(client, device.minor);
 	fd = gpu < 0 ? -ENOENT : gp_vgpu_fd_open(device.kind, (u32)gpu, flags);
 	if (fd < 0) {
 		errno = -fd;
 		return -1;
 	}
-	if (device.kind == GP_VK_FD_KFD && client->machine.runtime_enable)
+	if (device.kind == GP_VGPU_FD_KFD && client->machine.runtime_enable)
 		enable_runtime(client);
 	errno = saved;
 	return fd;
@@ -89,12 +89,12 @@ static int make_node(int directory, const char *path, mode_t mode, dev_t device)
 	return symlinkat(target, directory, path);
 }
 
-GP_VK_EXPORT int mknod(const char *path, mode_t mode, dev_t device)
+GP_VGPU_EXPORT int mknod(const char *path, mode_t mode, dev_t device)
 {
 	return make_node(AT_FDCWD, path, mode, device);
 }
 
-GP_VK_EXPORT int mknodat(int directory, const char *path, mode_t mode, dev_t device)
+GP_VGPU_EXPORT int mknodat(int directory, const char *path, mode_t mode, dev_t device)
 {
 	return make_node(directory, path, mode, device);
 }
@@ -115,7 +115,7 @@ static int open_node(int directory, const char *path, int flags)
 		errno = ENODEV;
 		return -1;
 	}
-	return open_device((struct gp_vgpu_device){GP_VK_FD_KFD, 0}, flags);
+	return open_device((struct gp_vgpu_node){GP_VGPU_FD_KFD, 0}, flags);
 }
 
 static bool writes(int flags)
@@ -125,14 +125,14 @@ static bool writes(int flags)
 
 static int open_path(int directory, const char *path, int flags, mode_t mode)
 {
-	struct gp_vgpu_device device = gp_vgpu_path_device(path);
-	char buffer[GP_VK_PATH_MAX];
+	struct gp_vgpu_node device = gp_vgpu_path_node(path);
+	char buffer[GP_VGPU_PATH_MAX];
 	const char *place;
 	bool inside;
 	int fd;
 
 	/* O_PATH only names the file. */
-	if (device.kind != GP_VK_FD_NONE && !(flags & O_PATH))
+	if (device.kind != GP_VGPU_FD_NONE && !(flags & O_PATH))
 		return open_device(device, flags);
 	place = gp_vgpu_path_at(directory, path, buffer, &inside);
 	/* Nobody writes to these files in the driver, root neither. */
@@ -140,11 +140,11 @@ static int open_path(int directory, const char *path, int flags, mode_t mode)
 		errno = EACCES;
 		return -1;
 	}
-	fd = GP_VK_REAL(openat)(directory, place, flags, mode);
+	fd = GP_VGPU_REAL(openat)(directory, place, flags, mode);
 	return fd < 0 ? open_node(directory, path, flags) : fd;
 }
 
-GP_VK_EXPORT int open(const char *path, int flags, ...)
+GP_VGPU_EXPORT int open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
@@ -152,7 +152,7 @@ GP_VK_EXPORT int open(const char *path, int flags, ...)
 	return open_path(AT_FDCWD, path, flags, mode);
 }
 
-GP_VK_EXPORT int open64(const char *path, int flags, ...)
+GP_VGPU_EXPORT int open64(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
@@ -160,7 +160,7 @@ GP_VK_EXPORT int open64(const char *path, int flags, ...)
 	return open_path(AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
-GP_VK_EXPORT int openat(int directory, const char *path, int flags, ...)
+GP_VGPU_EXPORT int openat(int directory, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
@@ -168,7 +168,7 @@ GP_VK_EXPORT int openat(int directory, const char *path, int flags, ...)
 	return open_path(directory, path, flags, mode);
 }
 
-GP_VK_EXPORT int openat64(int directory, const char *path, int flags, ...)
+GP_VGPU_EXPORT int openat64(int directory, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 
@@ -178,25 +178,25 @@ GP_VK_EXPORT int openat64(int directory, const char *path, int flags, ...)
 
 /* What open() becomes with _FORTIFY_SOURCE when the flags are not known to the compiler. */
 int __open_2(const char *path, int flags);
-GP_VK_EXPORT int __open_2(const char *path, int flags)
+GP_VGPU_EXPORT int __open_2(const char *path, int flags)
 {
 	return open_path(AT_FDCWD, path, flags, 0);
 }
 
 int __open64_2(const char *path, int flags);
-GP_VK_EXPORT int __open64_2(const char *path, int flags)
+GP_VGPU_EXPORT int __open64_2(const char *path, int flags)
 {
 	return open_path(AT_FDCWD, path, flags | O_LARGEFILE, 0);
 }
 
 int __openat_2(int directory, const char *path, int flags);
-GP_VK_EXPORT int __openat_2(int directory, const char *path, int flags)
+GP_VGPU_EXPORT int __openat_2(int directory, const char *path, int flags)
 {
 	return open_path(directory, path, flags, 0);
 }
 
 int __openat64_2(int directory, const char *path, int flags);
-GP_VK_EXPORT int __openat64_2(int directory, const char *path, int flags)
+GP_VGPU_EXPORT int __openat64_2(int directory, const char *path, int flags)
 {
 	return open_path(directory, path, flags | O_LARGEFILE, 0);
 }
@@ -209,54 +209,54 @@ static bool may_open(const char *mode, bool inside)
 	return false;
 }
 
-GP_VK_EXPORT FILE *fopen(const char *path, const char *mode)
+GP_VGPU_EXPORT FILE *fopen(const char *path, const char *mode)
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 	bool inside;
 	const char *place = gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside);
 
-	return may_open(mode, inside) ? GP_VK_REAL(fopen)(place, mode) : NULL;
+	return may_open(mode, inside) ? GP_VGPU_REAL(fopen)(place, mode) : NULL;
 }
 
-GP_VK_EXPORT FILE *fopen64(const char *path, const char *mode)
+GP_VGPU_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 	bool inside;
 	const char *place = gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside);
 
-	return may_open(mode, inside) ? GP_VK_REAL(fopen64)(place, mode) : NULL;
+	return may_open(mode, inside) ? GP_VGPU_REAL(fopen64)(place, mode) : NULL;
 }
 
-GP_VK_EXPORT DIR *opendir(const char *path)
+GP_VGPU_EXPORT DIR *opendir(const char *path)
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 	bool inside;
 
-	return GP_VK_REAL(opendir)(gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside));
+	return GP_VGPU_REAL(opendir)(gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside));
 }
 
 /* Libc's scandir() calls its own opendir(), not ours. */
-GP_VK_EXPORT int scandir(const char *path, struct dirent ***list,
-			 int (*select)(const struct dirent *),
-			 int (*compare)(const struct dirent **, const struct dirent **))
+GP_VGPU_EXPORT int scandir(const char *path, struct dirent ***list,
+			   int (*select)(const struct dirent *),
+			   int (*compare)(const struct dirent **, const struct dirent **))
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 
-	return GP_VK_REAL(scandir)(gp_vgpu_path(path, buffer), list, select, compare);
+	return GP_VGPU_REAL(scandir)(gp_vgpu_path(path, buffer), list, select, compare);
 }
 
-GP_VK_EXPORT int scandir64(const char *path, struct dirent64 ***list,
-			   int (*select)(const struct dirent64 *),
-			   int (*compare)(const struct dirent64 **, const struct dirent64 **))
+GP_VGPU_EXPORT int scandir64(const char *path, struct dirent64 ***list,
+			     int (*select)(const struct dirent64 *),
+			     int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 
-	return GP_VK_REAL(scandir64)(gp_vgpu_path(path, buffer), list, select, compare);
+	return GP_VGPU_REAL(scandir64)(gp_vgpu_path(path, buffer), list, select, compare);
 }
 
-GP_VK_EXPORT int chdir(const char *path)
+GP_VGPU_EXPORT int chdir(const char *path)
 {
-	char buffer[GP_VK_PATH_MAX];
+	char buffer[GP_VGPU_PATH_MAX];
 
-	return GP_VK_REAL(chdir)(gp_vgpu_path(path, buffer));
+	return GP_VGPU_REAL(chdir)(gp_vgpu_path(path, buffer));
 }

@@ -96,7 +96,7 @@ static int acquire_vm(struct gp_vgpu_client *client, const struct gp_kfd_acquire
 	struct gp_vgpu_fd drm = gp_vgpu_fd_check((int)args->drm_fd);
 	int gpu = gp_vgpu_gpu_index(client, args->gpu_id);
 
-	if (gpu < 0 || drm.kind != GP_VK_FD_RENDER || drm.gpu_index != (u32)gpu)
+	if (gpu < 0 || drm.kind != GP_VGPU_FD_RENDER || drm.gpu_index != (u32)gpu)
 		return -EINVAL;
 	atomic_fetch_or(&client->acquired_vm, 1u << gpu);
 	return 0;

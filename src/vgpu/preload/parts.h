@@ -11,7 +11,7 @@
 
 #include "vgpu/preload/client.h"
 
-#define GP_VK_EXPORT __attribute__((visibility("default")))
+#define GP_VGPU_EXPORT __attribute__((visibility("default")))
 
 /* ---- client.c ---- */
 
@@ -23,7 +23,7 @@ struct gp_vgpu_client *gp_vgpu_client_if_any(void);
 
 /* ---- fdtable.c: which descriptors are ours ---- */
 
-enum gp_vgpu_fd_kind { GP_VK_FD_NONE, GP_VK_FD_KFD, GP_VK_FD_RENDER, GP_VK_FD_OWN };
+enum gp_vgpu_fd_kind { GP_VGPU_FD_NONE, GP_VGPU_FD_KFD, GP_VGPU_FD_RENDER, GP_VGPU_FD_OWN };
 
 struct gp_vgpu_fd {
 	enum gp_vgpu_fd_kind kind;
@@ -37,7 +37,7 @@ struct gp_vgpu_fd gp_vgpu_fd_get(int fd);
 struct gp_vgpu_fd gp_vgpu_fd_check(int fd);
 /* Opens a device: a sealed memfd, remembered. -errno. That of /dev/kfd has this name and the pid.
  */
-#define GP_VK_KFD_NAME "kfd-"
+#define GP_VGPU_KFD_NAME "kfd-"
 int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags);
 void gp_vgpu_fd_mark_own(int fd);
 /* `to` is a duplicate of `from` now. */
@@ -50,12 +50,12 @@ bool gp_vgpu_fd_forget(int fd);
 
 /* ---- path.c ---- */
 
-#define GP_VK_PATH_MAX 4096
+#define GP_VGPU_PATH_MAX 4096
 
 /* `path`, or its place in the machine's tree, written to `buffer`. */
-const char *gp_vgpu_path(const char *path, char buffer[GP_VK_PATH_MAX]);
+const char *gp_vgpu_path(const char *path, char buffer[GP_VGPU_PATH_MAX]);
 /* The same for a path that may start at a directory; *inside: it leads into the tree. */
-const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VGPU_PATH_MAX],
 			    bool *inside);
 /* Takes the tree's prefix off a resolved path, in place. */
 void gp_vgpu_path_strip(char *path);
@@ -63,13 +63,13 @@ void gp_vgpu_path_strip(char *path);
 /* Decimal, without stdio; `out` has room for 11 bytes. */
 void gp_vgpu_number(char *out, u32 value);
 
-struct gp_vgpu_device {
+struct gp_vgpu_node {
 	enum gp_vgpu_fd_kind kind;
 	u32 minor;
 };
 /* Which device node a path names; kind NONE for all other paths. */
-struct gp_vgpu_device gp_vgpu_path_device(const char *path);
-void gp_vgpu_device_stat(struct gp_vgpu_device device, struct stat *st);
+struct gp_vgpu_node gp_vgpu_path_node(const char *path);
+void gp_vgpu_node_stat(struct gp_vgpu_node device, struct stat *st);
 
 /* ---- connect.c ---- */
 

@@ -80,7 +80,7 @@ void gp_vgpu_number(char *out, u32 value)
 	*out = '\0';
 }
 
-const char *gp_vgpu_path(const char *path, char buffer[GP_VK_PATH_MAX])
+const char *gp_vgpu_path(const char *path, char buffer[GP_VGPU_PATH_MAX])
 {
 	const char *tree = gp_vgpu_root();
 	size_t tree_length, length;
@@ -93,7 +93,7 @@ const char *gp_vgpu_path(const char *path, char buffer[GP_VK_PATH_MAX])
 			continue;
 		tree_length = strlen(tree);
 		length = strlen(path);
-		if (tree_length + length >= GP_VK_PATH_MAX)
+		if (tree_length + length >= GP_VGPU_PATH_MAX)
 			return path;
 		memcpy(buffer, tree, tree_length);
 		memcpy(buffer + tree_length, path, length + 1);
@@ -133,7 +133,7 @@ static void tidy(char *path)
  * directory of its tree, where chdir() or an open directory led to, counts as what it stands for.
  * False when it is none of the machine's names. *in_tree: it starts inside the tree.
  */
-static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX], bool *in_tree)
+static bool whole_name(int directory, const char *path, char out[GP_VGPU_PATH_MAX], bool *in_tree)
 {
 	char link[32] = "/proc/self/cwd";
 	long length;
@@ -142,8 +142,8 @@ static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX]
 		strcpy(link, "/proc/self/fd/");
 		gp_vgpu_number(link + strlen(link), (u32)directory);
 	}
-	length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VK_PATH_MAX - 1);
-	if (length <= 0 || (size_t)length + strlen(path) + 2 > GP_VK_PATH_MAX)
+	length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VGPU_PATH_MAX - 1);
+	if (length <= 0 || (size_t)length + strlen(path) + 2 > GP_VGPU_PATH_MAX)
 		return false;
 	out[length] = '\0';
 	*in_tree = strstr(out, "/" GP_VGPU_ROOT "/") != NULL;
@@ -158,10 +158,10 @@ static bool whole_name(int directory, const char *path, char out[GP_VK_PATH_MAX]
 	return false;
 }
 
-const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VK_PATH_MAX],
+const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VGPU_PATH_MAX],
 			    bool *inside)
 {
-	char name[GP_VK_PATH_MAX];
+	char name[GP_VGPU_PATH_MAX];
 	const char *place = path;
 	bool in_tree = false;
 	int saved = errno;
@@ -192,7 +192,7 @@ static bool strip(char *path, const char *tree)
 
 /* Where the tree is without links in its name, as the kernel says it. Not realpath(): ours calls
  * this. */
-static void resolve(const char *tree, char out[GP_VK_PATH_MAX])
+static void resolve(const char *tree, char out[GP_VGPU_PATH_MAX])
 {
 	char link[32] = "/proc/self/fd/";
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, tree, O_PATH | O_CLOEXEC);
@@ -200,7 +200,7 @@ static void resolve(const char *tree, char out[GP_VK_PATH_MAX])
 
 	if (fd >= 0) {
 		gp_vgpu_number(link + strlen(link), (u32)fd);
-		length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VK_PATH_MAX - 1);
+		length = syscall(SYS_readlinkat, AT_FDCWD, link, out, GP_VGPU_PATH_MAX - 1);
 		syscall(SYS_close, fd);
 	}
 	out[length > 0 ? length : 0] = '\0';
@@ -209,7 +209,7 @@ static void resolve(const char *tree, char out[GP_VK_PATH_MAX])
 void gp_vgpu_path_strip(char *path)
 {
 	const char *tree = gp_vgpu_root();
-	char resolved[GP_VK_PATH_MAX];
+	char resolved[GP_VGPU_PATH_MAX];
 	int saved = errno;
 
 	if (!tree || strip(path, tree))
@@ -219,18 +219,18 @@ void gp_vgpu_path_strip(char *path)
 	errno = saved;
 }
 
-struct gp_vgpu_device gp_vgpu_path_device(const char *path)
+struct gp_vgpu_node gp_vgpu_path_node(const char *path)
 {
 	static const char render[] = "/dev/dri/renderD", card[] = "/dev/dri/card";
-	const struct gp_vgpu_device none = {GP_VK_FD_NONE, 0};
-	struct gp_vgpu_device device = {GP_VK_FD_RENDER, 0};
+	const struct gp_vgpu_node none = {GP_VGPU_FD_NONE, 0};
+	struct gp_vgpu_node device = {GP_VGPU_FD_RENDER, 0};
 	const char *number;
 	char *end;
 
 	if (!path || path[0] != '/' || path[1] != 'd' || !gp_vgpu_root())
 		return none;
 	if (!strcmp(path, "/dev/kfd"))
-		return (struct gp_vgpu_device){GP_VK_FD_KFD, 0};
+		return (struct gp_vgpu_node){GP_VGPU_FD_KFD, 0};
 	if (!strncmp(path, render, sizeof(render) - 1))
 		number = path + sizeof(render) - 1;
 	else if (!strncmp(path, card, sizeof(card) - 1))
@@ -243,12 +243,12 @@ struct gp_vgpu_device gp_vgpu_path_device(const char *path)
 	return *end ? none : device;
 }
 
-void gp_vgpu_device_stat(struct gp_vgpu_device device, struct stat *st)
+void gp_vgpu_node_stat(struct gp_vgpu_node device, struct stat *st)
 {
-	if (device.kind == GP_VK_FD_NONE)
+	if (device.kind == GP_VGPU_FD_NONE)
 		return;
 	st->st_mode = S_IFCHR | 0666;
 	st->st_size = 0;
-	st->st_rdev = device.kind == GP_VK_FD_KFD ? makedev(GP_KFD_MAJOR, 0)
-						  : makedev(GP_DRM_MAJOR, device.minor);
+	st->st_rdev = device.kind == GP_VGPU_FD_KFD ? makedev(GP_KFD_MAJOR, 0)
+						    : makedev(GP_DRM_MAJOR, device.minor);
 }

@@ -14,7 +14,7 @@
 
 struct entry {
 	bool used;
-	struct gp_vgpu_queue queue;
+	struct gp_vgpu_cp_queue queue;
 };
 
 struct gp_vgpu_queues {
@@ -131,7 +131,7 @@ static int destroy_at_server(struct gp_vgpu_client *client, u32 id)
 }
 
 /* The server may give an id out again before the thread that destroyed it has told the CP. */
-static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_queue *queue)
+static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_cp_queue *queue)
 {
 	struct entry *entry = &queues->entries[queue->id];
 
@@ -160,7 +160,7 @@ static bool leave(struct gp_vgpu_queues *queues, u32 id)
 
 static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queue_args *args)
 {
-	struct gp_vgpu_queue queue;
+	struct gp_vgpu_cp_queue queue;
 	u32 gpu;
 	int error = check_create(client->machine.kfd_minor, args);
 
@@ -175,7 +175,7 @@ static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queu
 		return error;
 	if (args->queue_id >= GP_VGPU_MAX_QUEUES)
 		return -EPROTO;
-	queue = (struct gp_vgpu_queue){
+	queue = (struct gp_vgpu_cp_queue){
 		.id = args->queue_id,
 		.gpu_index = gpu,
 		.type = args->queue_type,
@@ -204,7 +204,7 @@ static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queu
 static int update_queue(struct gp_vgpu_client *client, struct gp_kfd_update_queue_args *args)
 {
 	struct gp_vgpu_queues *queues = client->queues;
-	struct gp_vgpu_queue queue;
+	struct gp_vgpu_cp_queue queue;
 	bool known;
 	int error = check_ring(client->machine.kfd_minor, args->queue_percentage,
 			       args->queue_priority, args->ring_base_address, &args->ring_size);

@@ -62,7 +62,7 @@ int gp_vgpu_connect(const char *directory)
 /* A request without arguments. The reply, header and payload, is owned by the caller. */
 static int ask(int fd, u32 kind, struct gp_vgpu_reply **out, size_t *payload)
 {
-	struct gp_vgpu_request request = {
+	struct gp_vgpu_header request = {
 		.version = GP_VGPU_VERSION,
 		.kind = kind,
 		.sequence = 1,

@@ -158,14 +158,14 @@ static void reset_signals(void)
  * The machine is ending: its name is free from now on. What it still removes is under another one,
  * which sweep() knows should this process not get there.
  */
-static void retire(struct gp_vgpu_server *vm, const char *directory, char *gone, size_t size)
+static void retire(struct gp_vgpu_server *server, const char *directory, char *gone, size_t size)
 {
 	const char *slash = strrchr(directory, '/');
 	int n = snprintf(gone, size, "%.*s/" GP_VGPU_PRIVATE "%d", (int)(slash - directory),
 			 directory, (int)getpid());
 
 	if (n < (int)size && rename(directory, gone) == 0)
-		vm->options.directory = gone;
+		server->options.directory = gone;
 	else
 		snprintf(gone, size, "%s", directory);
 }
@@ -174,29 +174,29 @@ static void retire(struct gp_vgpu_server *vm, const char *directory, char *gone,
 static int serve(const struct gp_vgpu_options *options, const char *directory, int ready_fd,
 		 int log_fd, struct gp_diag *diag)
 {
-	struct gp_vgpu_server_options vm_options = options->vm;
+	struct gp_vgpu_server_options server_options = options->server;
 	char gone[PATH_MAX];
 	struct gp_vgpu_gpufile file;
-	struct gp_vgpu_server *vm = calloc(1, sizeof(*vm));
-	int error = vm ? write_kernels(options, directory, diag) : -ENOMEM;
+	struct gp_vgpu_server *server = calloc(1, sizeof(*server));
+	int error = server ? write_kernels(options, directory, diag) : -ENOMEM;
 
 	if (!error)
 		error = gp_vgpu_gpufile_load(options->gpu, options->personality, diag, &file);
 	if (!error) {
-		vm_options.directory = directory;
+		server_options.directory = directory;
 		let_go(ready_fd, log_fd);
-		error = gp_vgpu_server_start(vm, &vm_options, &file, diag);
+		error = gp_vgpu_server_start(server, &server_options, &file, diag);
 		if (!error) {
 			if (log_fd >= 0)
 				dup2(log_fd, STDERR_FILENO);
-			error = gp_vgpu_server_run(vm, ready_fd);
-			retire(vm, directory, gone, sizeof(gone));
-			gp_vgpu_server_stop(vm);
+			error = gp_vgpu_server_run(server, ready_fd);
+			retire(server, directory, gone, sizeof(gone));
+			gp_vgpu_server_stop(server);
 			directory = gone;
 		}
 		gp_vgpu_gpufile_free(&file);
 	}
-	free(vm);
+	free(server);
 	remove_tree(directory);
 	return error ? GP_VGPU_FAILED : 0;
 }

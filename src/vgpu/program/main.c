@@ -118,10 +118,10 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	case OPTION_COUNT:
 		if (!gp_argument_u64(value, &number) || !number || number > GP_VGPU_MAX_GPUS)
 			return usage(_("'%s' is not a number of GPUs (1 to 8)"), value);
-		options->vm.gpu_count = (u32)number;
+		options->server.gpu_count = (u32)number;
 		return 0;
 	case OPTION_SPEED:
-		if (!parse_speed(value, &options->vm.speed_permille))
+		if (!parse_speed(value, &options->server.speed_permille))
 			return usage(_("'%s' is not a speed (0.001 to 1000)"), value);
 		return 0;
 	case OPTION_PERSONALITY:
@@ -130,33 +130,33 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 		options->personality = *value == 'n' ? GP_NATIVE : GP_COMPAT;
 		return 0;
 	case OPTION_ERA:
-		if (!parse_era(value, &options->vm.era))
+		if (!parse_era(value, &options->server.era))
 			return usage(_("'%s' is not an era of the driver (6.1, 6.5, 6.12)"), value);
 		return 0;
 	case OPTION_RUNTIME_ENABLE:
-		options->vm.runtime_enable = true;
+		options->server.runtime_enable = true;
 		return 0;
 	case OPTION_SEED:
-		if (!gp_argument_u64(value, &options->vm.seed))
+		if (!gp_argument_u64(value, &options->server.seed))
 			return usage(_("'%s' is not a seed (a number)"), value);
 		return 0;
 	case OPTION_TIMEOUT:
 		if (!gp_argument_u64(value, &number) || !number || number > 3600000)
 			return usage(_("'%s' is not a time in milliseconds"), value);
-		options->vm.preemption_timeout_ms = (u32)number;
+		options->server.preemption_timeout_ms = (u32)number;
 		return 0;
 	case OPTION_POLICY:
 		if (!gp_argument_u64(value, &number) || number > GP_POLICY_NO_HWS)
 			return usage(_("'%s' is not a scheduling policy (0, 1, 2)"), value);
-		options->vm.policy = (enum gp_vgpu_sched_policy)number;
+		options->server.policy = (enum gp_vgpu_sched_policy)number;
 		return 0;
 	case OPTION_RECOVERY:
 		if (!gp_argument_u64(value, &number) || number > 1)
 			return usage(_("'%s' is neither 0 nor 1"), value);
-		options->vm.recovery = number;
+		options->server.recovery = number;
 		return 0;
 	case OPTION_CHECKPOINT:
-		options->vm.checkpoint = true;
+		options->server.checkpoint = true;
 		return 0;
 	default:
 		return -EINVAL;
@@ -208,7 +208,7 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv)
 			error = set_machine(options, id, optarg);
 		}
 	}
-	if (!error && options->vm.era == GP_ERA_6_1 && options->personality == GP_NATIVE)
+	if (!error && options->server.era == GP_ERA_6_1 && options->personality == GP_NATIVE)
 		return usage(_("--era %s is for --personality compat"), "6.1");
 	return error;
 }
@@ -367,12 +367,12 @@ int main(int argc, char **argv)
 	struct gp_vgpu_options options = {
 		.gpu = DEFAULT_GPU,
 		.name = GP_VGPU_DEFAULT,
-		.vm = {.speed_permille = DEFAULT_SPEED,
-		       .seed = 1,
-		       .era = GP_ERA_6_12,
-		       .gpu_count = 1,
-		       .recovery = true,
-		       .preemption_timeout_ms = DEFAULT_TIMEOUT_MS},
+		.server = {.speed_permille = DEFAULT_SPEED,
+			   .seed = 1,
+			   .era = GP_ERA_6_12,
+			   .gpu_count = 1,
+			   .recovery = true,
+			   .preemption_timeout_ms = DEFAULT_TIMEOUT_MS},
 	};
 	int error, status;
 

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
-#include "vgpu/server/vm.h"
+#include "vgpu/server/server.h"
 
 /* As env(1) has them; 1 and 2 as every command here. */
 enum { GP_VGPU_FAILED = 125, GP_VGPU_CANNOT_RUN = 126, GP_VGPU_NOT_FOUND = 127 };
@@ -26,7 +26,7 @@ struct gp_vgpu_options {
 	const char *kernels; /* path, NULL = the installed ones */
 	const char *name;    /* of a machine that is kept */
 	enum gp_vgpu_personality personality;
-	struct gp_vgpu_server_options vm;
+	struct gp_vgpu_server_options server;
 	bool named;   /* --name was given */
 	bool machine; /* an option that describes a machine was given */
 	bool json;

@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define MAX_OF_PID  512 /* connections of one process: about one for each of its threads */
 #define MAX_SILENT  64  /* of these, before HELLO: they ask one thing and go */
 #define SEND_BUFFER (1 << 20)
 #define PAUSE_NS    (20 * 1000000ull) /* what a connection on the last descriptor gets */
 
-void gp_vgpu_server_accept_begin(struct gp_vgpu_server *vm)
+void gp_vgpu_accept_begin(struct gp_vgpu_server *server)
 {
 	struct rlimit limit;
 
@@ -26,7 +26,7 @@ void gp_vgpu_server_accept_begin(struct gp_vgpu_server *vm)
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	vm->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 int gp_vgpu_server_peer(void *context, int fd, pid_t *pid, uid_t *uid)
@@ -42,14 +42,15 @@ int gp_vgpu_server_peer(void *context, int fd, pid_t *pid, uid_t *uid)
 	return 0;
 }
 
-static bool may_connect(struct gp_vgpu_server *vm, int fd, pid_t *pid)
+static bool may_connect(struct gp_vgpu_server *server, int fd, pid_t *pid)
 {
 	u32 all = 0, silent = 0;
 	uid_t uid;
 
-	if (vm->host.peer(vm->host.context, fd, pid, &uid) || (uid != geteuid() && uid != 0))
+	if (server->host.peer(server->host.context, fd, pid, &uid) ||
+	    (uid != geteuid() && uid != 0))
 		return false;
-	for (const struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next) {
+	for (const struct gp_vgpu_connection *c = server->connections; c; c = c->next) {
 		if (c->closed || c->pid != *pid)
 			continue;
 		all++;
@@ -59,14 +60,14 @@ static bool may_connect(struct gp_vgpu_server *vm, int fd, pid_t *pid)
 }
 
 /* Takes the descriptor over. */
-static void add(struct gp_vgpu_server *vm, int fd, bool reserved)
+static void add(struct gp_vgpu_server *server, int fd, bool reserved)
 {
-	struct gp_vgpu_server_connection *connection = calloc(1, sizeof(*connection));
+	struct gp_vgpu_connection *connection = calloc(1, sizeof(*connection));
 	int bytes = SEND_BUFFER;
 	pid_t pid;
 
-	if (!connection || !may_connect(vm, fd, &pid) ||
-	    gp_vgpu_server_watch(vm, fd, GP_VM_WATCH_CONNECTION, connection)) {
+	if (!connection || !may_connect(server, fd, &pid) ||
+	    gp_vgpu_watch(server, fd, GP_VGPU_WATCH_CONNECTION, connection)) {
 		close(fd);
 		free(connection);
 		return;
@@ -75,58 +76,58 @@ static void add(struct gp_vgpu_server *vm, int fd, bool reserved)
 	connection->fd = fd;
 	connection->pid = pid;
 	connection->reserved = reserved;
-	connection->next = vm->connections;
-	vm->connections = connection;
+	connection->next = server->connections;
+	server->connections = connection;
 }
 
-static int accept_one(const struct gp_vgpu_server *vm)
+static int accept_one(const struct gp_vgpu_server *server)
 {
-	return accept4(vm->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 /* The descriptor kept back is used, and nobody else is let in until it is there again. */
-static void accept_last(struct gp_vgpu_server *vm)
+static void accept_last(struct gp_vgpu_server *server)
 {
 	int fd = -1;
 
-	if (vm->reserve_fd >= 0) {
-		close(vm->reserve_fd);
-		vm->reserve_fd = -1;
-		fd = accept_one(vm);
+	if (server->reserve_fd >= 0) {
+		close(server->reserve_fd);
+		server->reserve_fd = -1;
+		fd = accept_one(server);
 	}
 	if (fd >= 0)
-		add(vm, fd, true);
-	gp_vgpu_server_unwatch(vm, vm->listen_fd);
-	vm->accept_paused = true;
-	vm->accept_again_ns = vm->host.raw_ns(vm->host.context) + PAUSE_NS;
+		add(server, fd, true);
+	gp_vgpu_unwatch(server, server->listen_fd);
+	server->accept_paused = true;
+	server->accept_again_ns = server->host.raw_ns(server->host.context) + PAUSE_NS;
 }
 
-void gp_vgpu_server_connection_accept(struct gp_vgpu_server *vm)
+void gp_vgpu_connection_accept(struct gp_vgpu_server *server)
 {
-	int fd = accept_one(vm);
+	int fd = accept_one(server);
 
 	if (fd >= 0)
-		add(vm, fd, false);
+		add(server, fd, false);
 	else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-		accept_last(vm);
+		accept_last(server);
 }
 
-void gp_vgpu_server_accept_again(struct gp_vgpu_server *vm)
+void gp_vgpu_accept_again(struct gp_vgpu_server *server)
 {
 	u64 now;
 
-	if (!vm->accept_paused)
+	if (!server->accept_paused)
 		return;
-	now = vm->host.raw_ns(vm->host.context);
-	if (now < vm->accept_again_ns)
+	now = server->host.raw_ns(server->host.context);
+	if (now < server->accept_again_ns)
 		return;
-	for (struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next)
+	for (struct gp_vgpu_connection *c = server->connections; c; c = c->next)
 		if (c->reserved)
-			gp_vgpu_server_connection_close(vm, c);
-	vm->accept_again_ns = now + PAUSE_NS;
-	if (vm->reserve_fd < 0)
-		vm->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (vm->reserve_fd >= 0 &&
-	    !gp_vgpu_server_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL))
-		vm->accept_paused = false;
+			gp_vgpu_connection_close(server, c);
+	server->accept_again_ns = now + PAUSE_NS;
+	if (server->reserve_fd < 0)
+		server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (server->reserve_fd >= 0 &&
+	    !gp_vgpu_watch(server, server->listen_fd, GP_VGPU_WATCH_LISTEN, NULL))
+		server->accept_paused = false;
 }

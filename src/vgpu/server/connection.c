@@ -11,33 +11,32 @@
 
 #include "base/fdpass.h"
 #include "base/i18n.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define MAX_UNDER_WAY   16 /* requests of one connection; a correct client has one */
 #define MAX_DESCRIPTORS 3
 #define MAX_IN_A_TURN   32 /* messages */
-#define MESSAGE_BYTES   (sizeof(struct gp_vgpu_request) + GP_VGPU_PAYLOAD_MAX)
+#define MESSAGE_BYTES   (sizeof(struct gp_vgpu_header) + GP_VGPU_PAYLOAD_MAX)
 
 /* Requests that are under way go on; nobody hears of them. */
-static void forget_connection(struct gp_vgpu_server_request *list,
-			      const struct gp_vgpu_server_connection *connection)
+static void forget_connection(struct gp_vgpu_request *list,
+			      const struct gp_vgpu_connection *connection)
 {
 	for (; list; list = list->next)
 		if (list->connection == connection)
 			list->connection = NULL;
 }
 
-void gp_vgpu_server_connection_close(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_connection *connection)
+void gp_vgpu_connection_close(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection)
 {
 	if (connection->closed)
 		return;
 	connection->closed = true;
-	if (vm->holder == connection)
-		gp_vgpu_server_hold(vm, UINT64_MAX, NULL);
-	gp_vgpu_server_unwatch(vm, connection->fd);
+	if (server->holder == connection)
+		gp_vgpu_server_hold(server, UINT64_MAX, NULL);
+	gp_vgpu_unwatch(server, connection->fd);
 	close(connection->fd);
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next) {
 		forget_connection(p->requests, connection);
 		forget_connection(p->parked, connection);
 	}
@@ -49,15 +48,15 @@ void gp_vgpu_server_connection_close(struct gp_vgpu_server *vm,
 	connection->process = NULL;
 }
 
-void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm)
+void gp_vgpu_connections_reap(struct gp_vgpu_server *server)
 {
-	struct gp_vgpu_server_connection **at = &vm->connections, *connection;
-	struct gp_vgpu_server_process *process = vm->processes, *next;
+	struct gp_vgpu_connection **at = &server->connections, *connection;
+	struct gp_vgpu_process *process = server->processes, *next;
 
 	for (; process; process = next) {
 		next = process->next;
 		if (process->condemned)
-			gp_vgpu_server_process_remove(vm, process);
+			gp_vgpu_process_remove(server, process);
 	}
 	while ((connection = *at)) {
 		if (!connection->closed) {
@@ -67,12 +66,12 @@ void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm)
 		*at = connection->next;
 		free(connection);
 	}
-	gp_vgpu_server_bury(vm);
+	gp_vgpu_bury(server);
 }
 
 /* ---- replies ---- */
 
-static void send_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+static void send_reply(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 		       const struct gp_vgpu_reply *reply, const void *payload, const int *fds,
 		       u32 fd_count)
 {
@@ -86,13 +85,12 @@ static void send_reply(struct gp_vgpu_server *vm, struct gp_vgpu_server_connecti
 	gp_fdpass_put(&message, &room, fds, fd_count);
 	/* A client that does not read its replies has gone or is wrong. */
 	if (sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		gp_vgpu_server_connection_close(vm, connection);
+		gp_vgpu_connection_close(server, connection);
 }
 
-void gp_vgpu_server_connection_reply(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_request *request)
+void gp_vgpu_connection_reply(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_connection *connection = request->connection;
+	struct gp_vgpu_connection *connection = request->connection;
 	struct gp_vgpu_reply reply = {
 		.sequence = request->header.sequence,
 		.result = (s32)request->result,
@@ -104,11 +102,11 @@ void gp_vgpu_server_connection_reply(struct gp_vgpu_server *vm,
 		return;
 	connection->under_way--;
 	memcpy(reply.args, request->header.args, sizeof(reply.args));
-	send_reply(vm, connection, &reply, request->payload, &request->send_fd,
+	send_reply(server, connection, &reply, request->payload, &request->send_fd,
 		   request->send_fd >= 0);
 }
 
-static void reply_plain(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+static void reply_plain(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 			u32 sequence, int result, const void *payload, size_t size)
 {
 	struct gp_vgpu_reply reply = {.sequence = sequence, .result = result};
@@ -116,28 +114,28 @@ static void reply_plain(struct gp_vgpu_server *vm, struct gp_vgpu_server_connect
 	reply.payload_size = size > GP_VGPU_PAYLOAD_MAX ? 0 : (u32)size;
 	if (size > GP_VGPU_PAYLOAD_MAX)
 		reply.result = -EMSGSIZE;
-	send_reply(vm, connection, &reply, payload, NULL, 0);
+	send_reply(server, connection, &reply, payload, NULL, 0);
 }
 
 /* ---- requests ---- */
 
-static int new_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection)
+static int new_process(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection)
 {
-	struct gp_vgpu_server_process *process = gp_vgpu_server_process_find(vm, connection->pid);
+	struct gp_vgpu_process *process = gp_vgpu_process_find(server, connection->pid);
 	int error;
 
 	/* The same pid with a new image: exec ended what was before. */
 	if (process && process->shared) {
-		gp_vgpu_server_process_remove(vm, process);
+		gp_vgpu_process_remove(server, process);
 		process = NULL;
 	}
 	if (!process)
-		process = gp_vgpu_server_process_add(vm, connection->pid);
+		process = gp_vgpu_process_add(server, connection->pid);
 	if (!process)
 		return -ENOMEM;
-	error = gp_vgpu_server_process_share(process);
+	error = gp_vgpu_process_share(process);
 	if (!error)
-		error = gp_vgpu_server_watch(vm, process->bell_fd, GP_VM_WATCH_WORK, process);
+		error = gp_vgpu_watch(server, process->bell_fd, GP_VGPU_WATCH_WORK, process);
 	if (error) {
 		process->condemned = true;
 		return error;
@@ -147,10 +145,10 @@ static int new_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_connecti
 	return 0;
 }
 
-static int more_of_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+static int more_of_process(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 			   u64 token)
 {
-	struct gp_vgpu_server_process *process = gp_vgpu_server_process_find(vm, connection->pid);
+	struct gp_vgpu_process *process = gp_vgpu_process_find(server, connection->pid);
 
 	if (!process || !process->shared || process->token != token || process->condemned)
 		return -EPROTO;
@@ -159,8 +157,8 @@ static int more_of_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_conn
 	return 0;
 }
 
-static int hello(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-		 const struct gp_vgpu_request *header, const u8 *payload)
+static int hello(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		 const struct gp_vgpu_header *header, const u8 *payload)
 {
 	struct gp_vgpu_reply reply = {.sequence = header->sequence};
 	struct gp_vgpu_welcome welcome;
@@ -172,27 +170,27 @@ static int hello(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *co
 		return -EPROTO;
 	if (connection->reserved)
 		return -EMFILE;
-	error = hello.token ? more_of_process(vm, connection, hello.token)
-			    : new_process(vm, connection);
+	error = hello.token ? more_of_process(server, connection, hello.token)
+			    : new_process(server, connection);
 	if (error)
 		return error;
-	gp_vgpu_server_welcome(vm, connection->process, &welcome);
+	gp_vgpu_server_welcome(server, connection->process, &welcome);
 	fds[0] = connection->process->shared_fd;
 	fds[1] = fds[2] = connection->process->client_bell_fd;
 	reply.payload_size = sizeof(welcome);
-	send_reply(vm, connection, &reply, &welcome, fds, hello.token ? 0 : MAX_DESCRIPTORS);
+	send_reply(server, connection, &reply, &welcome, fds, hello.token ? 0 : MAX_DESCRIPTORS);
 	return 0;
 }
 
-static int ioctl_request(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-			 const struct gp_vgpu_request *header, const u8 *payload, int *fd)
+static int ioctl_request(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+			 const struct gp_vgpu_header *header, const u8 *payload, int *fd)
 {
-	struct gp_vgpu_server_request *request;
+	struct gp_vgpu_request *request;
 
 	if (!connection->process || connection->under_way >= MAX_UNDER_WAY)
 		return -EPROTO;
 	/* Packets that were rung before this call count as before it. */
-	if (gp_vgpu_server_ring_read(vm, connection->process) == -EPROTO)
+	if (gp_vgpu_ring_read(server, connection->process) == -EPROTO)
 		return -EPROTO;
 	request = calloc(1, sizeof(*request));
 	if (!request)
@@ -208,17 +206,17 @@ static int ioctl_request(struct gp_vgpu_server *vm, struct gp_vgpu_server_connec
 		request->payload = malloc(header->payload_size);
 		if (!request->payload) {
 			connection->under_way--;
-			gp_vgpu_server_request_free(request);
+			gp_vgpu_request_free(request);
 			return -ENOMEM;
 		}
 		memcpy(request->payload, payload, header->payload_size);
 	}
-	gp_vgpu_server_request_submit(vm, request);
+	gp_vgpu_request_submit(server, request);
 	return 0;
 }
 
-static void refresh(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-		    const struct gp_vgpu_request *header, const u8 *payload)
+static void refresh(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		    const struct gp_vgpu_header *header, const u8 *payload)
 {
 	char path[512];
 	int error = -ENAMETOOLONG;
@@ -226,83 +224,83 @@ static void refresh(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection 
 	if (header->payload_size < sizeof(path)) {
 		memcpy(path, payload, header->payload_size);
 		path[header->payload_size] = 0;
-		error = gp_vgpu_server_tree_refresh(vm, path);
+		error = gp_vgpu_tree_refresh(server, path);
 	}
-	reply_plain(vm, connection, header->sequence, error, NULL, 0);
+	reply_plain(server, connection, header->sequence, error, NULL, 0);
 }
 
-static void status(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
+static void status(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
 		   u32 sequence)
 {
 	struct gp_buf text = {0};
-	int error = gp_vgpu_server_status(vm, &text);
+	int error = gp_vgpu_server_status(server, &text);
 
-	reply_plain(vm, connection, sequence, error, text.data, error ? 0 : text.len);
+	reply_plain(server, connection, sequence, error, text.data, error ? 0 : text.len);
 	gp_buf_free(&text);
 }
 
-static int exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-		     const struct gp_vgpu_request *header, const u8 *payload)
+static int exception(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		     const struct gp_vgpu_header *header, const u8 *payload)
 {
 	struct gp_vgpu_exception what;
 
 	memcpy(&what, payload, sizeof(what));
 	if (!connection->process)
 		return -EPROTO;
-	reply_plain(vm, connection, header->sequence,
-		    gp_vgpu_server_debug_exception(vm, connection->process, &what), NULL, 0);
+	reply_plain(server, connection, header->sequence,
+		    gp_vgpu_debug_exception(server, connection->process, &what), NULL, 0);
 	return 0;
 }
 
-static void hold_clock(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-		       const struct gp_vgpu_request *header, const u8 *payload)
+static void hold_clock(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection,
+		       const struct gp_vgpu_header *header, const u8 *payload)
 {
 	struct gp_vgpu_clock clock;
 
 	memcpy(&clock, payload, sizeof(clock));
-	gp_vgpu_server_hold(vm, clock.until_ns, connection);
-	reply_plain(vm, connection, header->sequence, 0, NULL, 0);
+	gp_vgpu_server_hold(server, clock.until_ns, connection);
+	reply_plain(server, connection, header->sequence, 0, NULL, 0);
 }
 
-static int handle(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection,
-		  size_t len, int *fd)
+static int handle(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection, size_t len,
+		  int *fd)
 {
-	struct gp_vgpu_request header;
+	struct gp_vgpu_header header;
 	const u8 *payload;
-	int error = gp_vgpu_server_message_check(vm->message, len, &header, &payload);
+	int error = gp_vgpu_message_check(server->message, len, &header, &payload);
 
 	if (error)
 		return error;
 	switch (header.kind) {
 	case GP_VGPU_HELLO:
-		return hello(vm, connection, &header, payload);
+		return hello(server, connection, &header, payload);
 	case GP_VGPU_IOCTL:
-		return ioctl_request(vm, connection, &header, payload, fd);
+		return ioctl_request(server, connection, &header, payload, fd);
 	case GP_VGPU_CANCEL:
-		gp_vgpu_server_request_cancel(vm, connection, header.sequence);
+		gp_vgpu_request_cancel(server, connection, header.sequence);
 		return 0;
 	case GP_VGPU_REFRESH:
-		refresh(vm, connection, &header, payload);
+		refresh(server, connection, &header, payload);
 		return 0;
 	case GP_VGPU_EXCEPTION:
-		return exception(vm, connection, &header, payload);
+		return exception(server, connection, &header, payload);
 	case GP_VGPU_CLOCK:
-		hold_clock(vm, connection, &header, payload);
+		hold_clock(server, connection, &header, payload);
 		return 0;
 	case GP_VGPU_STATUS:
-		status(vm, connection, header.sequence);
+		status(server, connection, header.sequence);
 		return 0;
 	default:
-		vm->stopping = true;
-		reply_plain(vm, connection, header.sequence, 0, NULL, 0);
+		server->stopping = true;
+		reply_plain(server, connection, header.sequence, 0, NULL, 0);
 		return 0;
 	}
 }
 
 /* 1: a message was handled; 0: none is there; -errno: the connection is over. */
-static int read_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection *connection)
+static int read_one(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection)
 {
-	struct iovec part = {.iov_base = vm->message, .iov_len = MESSAGE_BYTES};
+	struct iovec part = {.iov_base = server->message, .iov_len = MESSAGE_BYTES};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	union gp_fdpass room;
 	int fd = -1, error;
@@ -315,30 +313,30 @@ static int read_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_connection 
 	if (len == 0)
 		return -ECONNRESET;
 	/* There should be no second one. */
-	if (gp_fdpass_take(&message, &fd, 1, gp_vgpu_server_foreign_close) > 1 ||
+	if (gp_fdpass_take(&message, &fd, 1, gp_vgpu_foreign_close) > 1 ||
 	    message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		error = -EPROTO;
 	else
-		error = handle(vm, connection, (size_t)len, &fd);
-	gp_vgpu_server_foreign_close(fd);
+		error = handle(server, connection, (size_t)len, &fd);
+	gp_vgpu_foreign_close(fd);
 	return error ? error : 1;
 }
 
-void gp_vgpu_server_connection_readable(struct gp_vgpu_server *vm,
-					struct gp_vgpu_server_connection *connection)
+void gp_vgpu_connection_readable(struct gp_vgpu_server *server,
+				 struct gp_vgpu_connection *connection)
 {
 	int error = 1;
 
 	/* A client that never stops talking waits for the others now and then. */
 	for (u32 i = 0; error == 1 && i < MAX_IN_A_TURN && !connection->closed; i++)
-		error = read_one(vm, connection);
+		error = read_one(server, connection);
 	if (error >= 0)
 		return;
 	if (error == -EPROTO) {
-		gp_diag(vm->diag, GP_WARNING, "process %d: malformed message; it is cut off",
+		gp_diag(server->diag, GP_WARNING, "process %d: malformed message; it is cut off",
 			(int)connection->pid);
 		if (connection->process)
 			connection->process->condemned = true;
 	}
-	gp_vgpu_server_connection_close(vm, connection);
+	gp_vgpu_connection_close(server, connection);
 }

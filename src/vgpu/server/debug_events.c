@@ -2,7 +2,7 @@
 /* DBG_TRAP's exceptions: raised, asked for, cleared; and the settings without effect here. */
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define MASK_RANGE(first, last) \
 	(GP_KFD_EC_MASK(last) | (GP_KFD_EC_MASK(last) - GP_KFD_EC_MASK(first)))
@@ -17,17 +17,17 @@ static const u64 process_exceptions =
 	MASK_RANGE(GP_KFD_EC_PROCESS_RUNTIME, GP_KFD_EC_PROCESS_DEVICE_REMOVE);
 
 /* One byte for the debugger. */
-static void tell(const struct gp_vgpu_server_process *target)
+static void tell(const struct gp_vgpu_process *target)
 {
-	gp_vgpu_server_foreign_tell(target->debug.event_fd);
+	gp_vgpu_foreign_tell(target->debug.event_fd);
 }
 
-void gp_vgpu_server_raise(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-			  struct gp_vgpu_server_queue *queue, u32 exception)
+void gp_vgpu_raise(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+		   struct gp_vgpu_queue *queue, u32 exception)
 {
 	u64 mask = GP_KFD_EC_MASK(exception);
 
-	(void)vm;
+	(void)server;
 	if (!target->debug.enabled)
 		return;
 	if (mask & device_exceptions && queue)
@@ -41,17 +41,17 @@ void gp_vgpu_server_raise(struct gp_vgpu_server *vm, struct gp_vgpu_server_proce
 }
 
 /* kfd_set_dbg_ev_from_interrupt(): an enabled exception is the debugger's alone. */
-int gp_vgpu_server_debug_exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				   const struct gp_vgpu_exception *what)
+int gp_vgpu_debug_exception(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			    const struct gp_vgpu_exception *what)
 {
 	u64 mask = what->code >= 1 && what->code <= 64 ? GP_KFD_EC_MASK(what->code) : 0;
-	const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, what->gpu_id);
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(target, what->queue_id);
+	const struct gp_vgpu_device *device = gp_vgpu_device(server, what->gpu_id);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(target, what->queue_id);
 
 	if (mask & queue_exceptions && queue)
-		gp_vgpu_server_raise(vm, target, queue, what->code);
+		gp_vgpu_raise(server, target, queue, what->code);
 	else if (mask == GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION) && device && queue)
-		gp_vgpu_server_raise(vm, target, queue, what->code);
+		gp_vgpu_raise(server, target, queue, what->code);
 	else
 		return GP_VGPU_TELL_OLD;
 	if (target->debug.enabled && target->debug.exception_mask & mask)
@@ -61,20 +61,20 @@ int gp_vgpu_server_debug_exception(struct gp_vgpu_server *vm, struct gp_vgpu_ser
 	return GP_VGPU_TELL_OLD;
 }
 
-void gp_vgpu_server_debug_clear_status(struct gp_vgpu_server_process *target)
+void gp_vgpu_debug_clear_status(struct gp_vgpu_process *target)
 {
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older)
 		queue->exception_status = 0;
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++)
 		target->debug.device_status[i] = 0;
 	target->debug.process_status = 0;
 }
 
-void gp_vgpu_server_debug_set_mask(struct gp_vgpu_server_process *target, u64 mask)
+void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask)
 {
 	u64 pending = target->debug.process_status;
 
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older)
 		pending |= queue->exception_status;
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++)
 		pending |= target->debug.device_status[i];
@@ -84,26 +84,24 @@ void gp_vgpu_server_debug_set_mask(struct gp_vgpu_server_process *target, u64 ma
 }
 
 /* Queues newest first, then devices, then the process: the first with something enabled. */
-int gp_vgpu_server_debug_query_event(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_kfd_dbg_trap_query_debug_event_args *args)
+int gp_vgpu_debug_query_event(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_kfd_dbg_trap_query_debug_event_args *args)
 {
 	u64 clear = args->exception_mask, enabled = target->debug.exception_mask;
 	u64 *status = NULL;
 
 	args->exception_mask = 0;
 	args->queue_id = args->gpu_id = 0;
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue && !status;
-	     queue = queue->older)
+	for (struct gp_vgpu_queue *queue = target->newest; queue && !status; queue = queue->older)
 		if (enabled & queue->exception_status) {
 			status = &queue->exception_status;
 			args->queue_id = queue->id;
 			args->gpu_id = queue->args.gpu_id;
 		}
-	for (u32 i = 0; i < vm->device_count && !status; i++)
+	for (u32 i = 0; i < server->device_count && !status; i++)
 		if (enabled & target->debug.device_status[i]) {
 			status = &target->debug.device_status[i];
-			args->gpu_id = vm->devices[i].file.gpu.gpu_id;
+			args->gpu_id = server->devices[i].file.gpu.gpu_id;
 		}
 	if (!status && enabled & target->debug.process_status)
 		status = &target->debug.process_status;
@@ -115,31 +113,30 @@ int gp_vgpu_server_debug_query_event(struct gp_vgpu_server *vm,
 }
 
 /* Where the exceptions of this code's kind are kept for this source; NULL = no such source. */
-static u64 *status_of(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target, u64 mask,
+static u64 *status_of(struct gp_vgpu_server *server, struct gp_vgpu_process *target, u64 mask,
 		      u32 source)
 {
 	if (mask & queue_exceptions) {
-		struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(target, source);
+		struct gp_vgpu_queue *queue = gp_vgpu_queue(target, source);
 
 		return queue ? &queue->exception_status : NULL;
 	}
 	if (mask & device_exceptions) {
-		const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, source);
+		const struct gp_vgpu_device *device = gp_vgpu_device(server, source);
 
 		return device ? &target->debug.device_status[device->index] : NULL;
 	}
 	return mask & process_exceptions ? &target->debug.process_status : NULL;
 }
 
-void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_query_exception_info_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->query_exception_info;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->query_exception_info;
 	u32 code = args->exception_code;
 	u64 mask = code >= 1 && code <= 64 ? GP_KFD_EC_MASK(code) : 0;
-	u64 *status = status_of(vm, target, mask, args->source_id);
+	u64 *status = status_of(server, target, mask, args->source_id);
 	u32 size = 0;
 
 	if (request->header.flags & GP_VGPU_NULL_ARRAY || !status) {
@@ -162,7 +159,7 @@ void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
 			return;
 		}
 		size = sizeof(info);
-		gp_vgpu_server_payload(request, &info, GP_MIN(args->info_size, size));
+		gp_vgpu_payload(request, &info, GP_MIN(args->info_size, size));
 	}
 	args->info_size = size;
 	if (args->clear_exception)
@@ -170,10 +167,10 @@ void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
 }
 
 /* Accepted or refused as the driver would; waves have no instructions to trap here. */
-void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			  struct gp_vgpu_request *request)
 {
-	struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
+	struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
 	u32 asked = args->launch_override.support_request_mask;
 
 	if (args->op == GP_KFD_DBG_SET_WAVE_LAUNCH_MODE) {
@@ -185,7 +182,7 @@ void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_serve
 			return;
 		}
 		target->debug.launch_mode = mode;
-		gp_vgpu_server_debug_refresh(vm, request);
+		gp_vgpu_debug_refresh(server, request);
 		return;
 	}
 	args->launch_override.support_request_mask = GP_KFD_TRAP_MASK_GFX90A;
@@ -199,11 +196,10 @@ void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_serve
 		return;
 	}
 	args->launch_override.enable_mask = 0;
-	gp_vgpu_server_debug_refresh(vm, request);
+	gp_vgpu_debug_refresh(server, request);
 }
 
-static int take_watch_point(struct gp_vgpu_server_device *device,
-			    struct gp_vgpu_server_process *target, u32 *id)
+static int take_watch_point(struct gp_vgpu_device *device, struct gp_vgpu_process *target, u32 *id)
 {
 	for (u32 i = 0; i < GP_KFD_WATCH_POINTS; i++)
 		if (!(device->watch_points >> i & 1)) {
@@ -215,22 +211,22 @@ static int take_watch_point(struct gp_vgpu_server_device *device,
 	return -ENOMEM;
 }
 
-void gp_vgpu_server_debug_watch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			 struct gp_vgpu_request *request)
 {
-	struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
-	struct gp_vgpu_server_device *device;
+	struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
+	struct gp_vgpu_device *device;
 	u32 id;
 
 	if (args->op == GP_KFD_DBG_SET_NODE_ADDRESS_WATCH) {
-		device = gp_vgpu_server_device(vm, args->set_node_address_watch.gpu_id);
+		device = gp_vgpu_device(server, args->set_node_address_watch.gpu_id);
 		request->result =
 			take_watch_point(device, target, &args->set_node_address_watch.id);
 		if (!request->result)
-			gp_vgpu_server_update_debug(vm, device, request);
+			gp_vgpu_update_debug(server, device, request);
 		return;
 	}
-	device = gp_vgpu_server_device(vm, args->clear_node_address_watch.gpu_id);
+	device = gp_vgpu_device(server, args->clear_node_address_watch.gpu_id);
 	id = args->clear_node_address_watch.id;
 	if (id >= GP_KFD_WATCH_POINTS || !(target->debug.watch_points[device->index] >> id & 1)) {
 		request->result = -EINVAL;
@@ -238,5 +234,5 @@ void gp_vgpu_server_debug_watch(struct gp_vgpu_server *vm, struct gp_vgpu_server
 	}
 	device->watch_points &= ~(1u << id);
 	target->debug.watch_points[device->index] &= ~(1u << id);
-	gp_vgpu_server_update_debug(vm, device, request);
+	gp_vgpu_update_debug(server, device, request);
 }

@@ -7,57 +7,52 @@
  */
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 /* In request->context: how many queues of the list are done with, and how many count. */
 enum { DONE, COUNT };
 
-static u32 *ids_of(struct gp_vgpu_server_request *request)
+static u32 *ids_of(struct gp_vgpu_request *request)
 {
 	return (u32 *)(void *)request->payload;
 }
 
-static const struct gp_kfd_dbg_trap_suspend_queues_args *
-args_of(struct gp_vgpu_server_request *request)
+static const struct gp_kfd_dbg_trap_suspend_queues_args *args_of(struct gp_vgpu_request *request)
 {
-	return &GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+	return &GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
 }
 
-static struct gp_vgpu_server_queue *queue_at(const struct gp_vgpu_server_process *target,
-					     u64 position)
+static struct gp_vgpu_queue *queue_at(const struct gp_vgpu_process *target, u64 position)
 {
-	struct gp_vgpu_server_queue *queue = target->newest;
+	struct gp_vgpu_queue *queue = target->newest;
 
 	for (; queue && position; position--)
 		queue = queue->older;
 	return queue;
 }
 
-static void succeeded(struct gp_vgpu_server_request *request, struct gp_vgpu_server_queue *queue,
-		      u32 at)
+static void succeeded(struct gp_vgpu_request *request, struct gp_vgpu_queue *queue, u32 at)
 {
 	ids_of(request)[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
 	queue->exception_status &= ~args_of(request)->exception_mask;
 	request->context[COUNT]++;
 }
 
-static void finish(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void finish(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	request->result = (s64)request->context[COUNT];
-	for (struct gp_vgpu_server_queue *q = request->owner->newest; q && request->result;
-	     q = q->older)
-		gp_vgpu_server_save_headers(vm, q, q->args.ctx_save_restore_address);
+	for (struct gp_vgpu_queue *q = request->owner->newest; q && request->result; q = q->older)
+		gp_vgpu_save_headers(server, q, q->args.ctx_save_restore_address);
 }
 
 /* False when its removal was asked for and is waited for, or failed. */
-static bool suspend_next(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
-			 struct gp_vgpu_server_queue *queue)
+static bool suspend_next(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
+			 struct gp_vgpu_queue *queue)
 {
-	u32 at = gp_vgpu_server_debug_index(ids_of(request), args_of(request)->num_queues,
-					    queue->id);
-	bool active = gp_vgpu_server_queue_active(queue);
+	u32 at = gp_vgpu_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
+	bool active = gp_vgpu_queue_active(queue);
 
-	if (at == UINT32_MAX || (!queue->suspended && !gp_vgpu_server_debug_may_suspend(queue)))
+	if (at == UINT32_MAX || (!queue->suspended && !gp_vgpu_debug_may_suspend(queue)))
 		return true;
 	if (queue->suspended || !active) {
 		queue->suspended = true;
@@ -65,48 +60,46 @@ static bool suspend_next(struct gp_vgpu_server *vm, struct gp_vgpu_server_reques
 		return true;
 	}
 	queue->suspended = true;
-	gp_vgpu_server_queue_apply(vm, queue);
-	gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	gp_vgpu_queue_apply(server, queue);
+	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	return false;
 }
 
-static void go_on(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+static void go_on(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
-static void removed(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void removed(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_queue *queue = queue_at(request->owner, request->context[DONE]);
-	u32 at = gp_vgpu_server_debug_index(ids_of(request), args_of(request)->num_queues,
-					    queue->id);
+	struct gp_vgpu_queue *queue = queue_at(request->owner, request->context[DONE]);
+	u32 at = gp_vgpu_debug_index(ids_of(request), args_of(request)->num_queues, queue->id);
 
 	if (request->update_error) {
 		ids_of(request)[at] |= GP_KFD_DBG_QUEUE_ERROR;
-		finish(vm, request);
+		finish(server, request);
 		return;
 	}
 	succeeded(request, queue, at);
 	request->context[DONE]++;
-	go_on(vm, request);
+	go_on(server, request);
 }
 
-static void go_on(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void go_on(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 
 	request->resume = removed;
 	while ((queue = queue_at(request->owner, request->context[DONE]))) {
-		if (!suspend_next(vm, request, queue)) {
+		if (!suspend_next(server, request, queue)) {
 			if (!request->waiting)
-				removed(vm, request);
+				removed(server, request);
 			return;
 		}
 		request->context[DONE]++;
 	}
-	finish(vm, request);
+	finish(server, request);
 }
 
-void gp_vgpu_server_debug_suspend_mes(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_suspend_mes(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	request->context[DONE] = request->context[COUNT] = 0;
-	go_on(vm, request);
+	go_on(server, request);
 }

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define NOT_FOUND UINT32_MAX
 
 /* The first entry that names the queue; its INVALID bit may be left from an earlier call. */
-u32 gp_vgpu_server_debug_index(const u32 *ids, u32 count, u32 id)
+u32 gp_vgpu_debug_index(const u32 *ids, u32 count, u32 id)
 {
 	for (u32 i = 0; i < count; i++)
 		if ((ids[i] & ~GP_KFD_DBG_QUEUE_INVALID) == id)
@@ -17,7 +17,7 @@ u32 gp_vgpu_server_debug_index(const u32 *ids, u32 count, u32 id)
 }
 
 /* The array of a SUSPEND or RESUME, every entry marked invalid; NULL with a result when refused. */
-static u32 *take_ids(struct gp_vgpu_server_request *request, u32 count)
+static u32 *take_ids(struct gp_vgpu_request *request, u32 count)
 {
 	u32 *ids = (u32 *)(void *)request->payload;
 
@@ -42,31 +42,31 @@ static u32 *take_ids(struct gp_vgpu_server_request *request, u32 count)
 
 /* ---- SUSPEND ---- */
 
-bool gp_vgpu_server_debug_may_suspend(const struct gp_vgpu_server_queue *queue)
+bool gp_vgpu_debug_may_suspend(const struct gp_vgpu_queue *queue)
 {
 	return !(queue->exception_status & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW)) &&
 	       !queue->destroying;
 }
 
-static bool suspend_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue)
+static bool suspend_one(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue)
 {
 	if (queue->suspended)
 		return true;
-	if (!gp_vgpu_server_debug_may_suspend(queue))
+	if (!gp_vgpu_debug_may_suspend(queue))
 		return false;
 	queue->suspended = true;
-	gp_vgpu_server_queue_apply(vm, queue);
+	gp_vgpu_queue_apply(server, queue);
 	return true;
 }
 
 /* One device: its entries are counted, or marked, and exceptions cleared. */
-static u32 suspended_on(struct gp_vgpu_server_process *target,
-			const struct gp_vgpu_server_device *device, u32 *ids, u32 count, u64 clear)
+static u32 suspended_on(struct gp_vgpu_process *target, const struct gp_vgpu_device *device,
+			u32 *ids, u32 count, u64 clear)
 {
 	u32 suspended = 0;
 
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = queue->device == device ? gp_vgpu_server_debug_index(ids, count, queue->id)
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = queue->device == device ? gp_vgpu_debug_index(ids, count, queue->id)
 						 : NOT_FOUND;
 
 		if (at == NOT_FOUND)
@@ -82,73 +82,72 @@ static u32 suspended_on(struct gp_vgpu_server_process *target,
 	return suspended;
 }
 
-static void suspended(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void suspended(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_suspend_queues_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
 	u32 *ids = (u32 *)(void *)request->payload;
 
 	request->result = 0;
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (request->context[0] >> i & 1)
-			request->result += suspended_on(request->owner, &vm->devices[i], ids,
+			request->result += suspended_on(request->owner, &server->devices[i], ids,
 							args->num_queues, args->exception_mask);
 	/* Of every queue of the process, those that run on too. */
-	for (struct gp_vgpu_server_queue *q = request->owner->newest; q && request->result;
-	     q = q->older)
-		gp_vgpu_server_save_headers(vm, q, q->args.ctx_save_restore_address);
+	for (struct gp_vgpu_queue *q = request->owner->newest; q && request->result; q = q->older)
+		gp_vgpu_save_headers(server, q, q->args.ctx_save_restore_address);
 }
 
-void gp_vgpu_server_debug_suspend(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				  struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			   struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_suspend_queues_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
 	u32 *ids = take_ids(request, args->num_queues);
 
 	if (!ids)
 		return;
-	if (gp_driver_has_mes(vm->devices[0].file.gpu.gfx_version)) {
-		gp_vgpu_server_debug_suspend_mes(vm, request);
+	if (gp_driver_has_mes(server->devices[0].file.gpu.gfx_version)) {
+		gp_vgpu_debug_suspend_mes(server, request);
 		return;
 	}
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = gp_vgpu_server_debug_index(ids, args->num_queues, queue->id);
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = gp_vgpu_debug_index(ids, args->num_queues, queue->id);
 
-		if (at == NOT_FOUND || !suspend_one(vm, queue))
+		if (at == NOT_FOUND || !suspend_one(server, queue))
 			continue;
 		ids[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
 		request->context[0] |= 1ull << queue->device->index;
 	}
 	request->resume = suspended;
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (request->context[0] >> i & 1)
-			gp_vgpu_server_update(vm, &vm->devices[i], args->grace_period, request);
+			gp_vgpu_update(server, &server->devices[i], args->grace_period, request);
 	if (!request->waiting)
-		suspended(vm, request);
+		suspended(server, request);
 }
 
 /* ---- RESUME ---- */
 
-static void resume_one(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue)
+static void resume_one(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue)
 {
 	if (!queue->suspended)
 		return;
 	queue->suspended = false;
-	gp_vgpu_server_queue_apply(vm, queue);
+	gp_vgpu_queue_apply(server, queue);
 }
 
-static u32 resumed_on(struct gp_vgpu_server_process *target,
-		      const struct gp_vgpu_server_device *device, u32 *ids, u32 count)
+static u32 resumed_on(struct gp_vgpu_process *target, const struct gp_vgpu_device *device, u32 *ids,
+		      u32 count)
 {
 	u32 resumed = 0;
 
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
 		u32 at;
 
 		if (queue->device != device)
 			continue;
-		at = ids ? gp_vgpu_server_debug_index(ids, count, queue->id) : 0;
+		at = ids ? gp_vgpu_debug_index(ids, count, queue->id) : 0;
 		if (at == NOT_FOUND)
 			continue;
 		if (!device->hung)
@@ -159,95 +158,93 @@ static u32 resumed_on(struct gp_vgpu_server_process *target,
 	return resumed;
 }
 
-static void resumed(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void resumed(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_resume_queues_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
 	u32 *ids = request->context[1] ? (u32 *)(void *)request->payload : NULL;
 
 	request->result = 0;
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (request->context[0] >> i & 1)
-			request->result +=
-				resumed_on(request->owner, &vm->devices[i], ids, args->num_queues);
-	gp_vgpu_server_wake_waiters(vm, request->owner);
+			request->result += resumed_on(request->owner, &server->devices[i], ids,
+						      args->num_queues);
+	gp_vgpu_wake_waiters(server, request->owner);
 }
 
-void gp_vgpu_server_debug_resume(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			  struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_resume_queues_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
 	bool all = request->header.flags & GP_VGPU_NULL_ARRAY;
 	u32 *ids = all ? NULL : take_ids(request, args->num_queues);
 
 	if (!all && !ids)
 		return;
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = all ? 0 : gp_vgpu_server_debug_index(ids, args->num_queues, queue->id);
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
+		u32 at = all ? 0 : gp_vgpu_debug_index(ids, args->num_queues, queue->id);
 
 		if (at == NOT_FOUND)
 			continue;
-		resume_one(vm, queue);
+		resume_one(server, queue);
 		if (ids)
 			ids[at] &= ~GP_KFD_DBG_QUEUE_INVALID;
 		request->context[0] |= 1ull << queue->device->index;
 	}
 	request->context[1] = !all;
 	request->resume = resumed;
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (request->context[0] >> i & 1)
-			gp_vgpu_server_update(vm, &vm->devices[i], GP_KFD_GRACE_DEFAULT, request);
+			gp_vgpu_update(server, &server->devices[i], GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
-		resumed(vm, request);
+		resumed(server, request);
 }
 
 /* ---- the end of a session ---- */
 
-void gp_vgpu_server_debug_refresh(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_refresh(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	for (u32 i = 0; i < vm->device_count; i++)
-		gp_vgpu_server_update_debug(vm, &vm->devices[i], request);
+	for (u32 i = 0; i < server->device_count; i++)
+		gp_vgpu_update_debug(server, &server->devices[i], request);
 }
 
-static void clear_watch_points(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-			       struct gp_vgpu_server_request *request)
+static void clear_watch_points(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			       struct gp_vgpu_request *request)
 {
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		for (u32 id = 0; id < GP_KFD_WATCH_POINTS; id++)
 			if (target->debug.watch_points[i] >> id & 1) {
-				vm->devices[i].watch_points &= ~(1u << id);
+				server->devices[i].watch_points &= ~(1u << id);
 				target->debug.watch_points[i] &= ~(1u << id);
-				gp_vgpu_server_update_debug(vm, &vm->devices[i], request);
+				gp_vgpu_update_debug(server, &server->devices[i], request);
 			}
 }
 
 /* Resume, launch mode, flags, trap off: the driver refreshes the runlist for each of them. */
-void gp_vgpu_server_debug_deactivate(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_deactivate(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_vgpu_request *request)
 {
 	u64 devices = 0;
 
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
-		resume_one(vm, queue);
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
+		resume_one(server, queue);
 		devices |= 1ull << queue->device->index;
 	}
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (devices >> i & 1)
-			gp_vgpu_server_update(vm, &vm->devices[i], GP_KFD_GRACE_DEFAULT, request);
-	clear_watch_points(vm, target, request);
+			gp_vgpu_update(server, &server->devices[i], GP_KFD_GRACE_DEFAULT, request);
+	clear_watch_points(server, target, request);
 	target->debug.launch_mode = GP_KFD_LAUNCH_NORMAL;
 	target->debug.flags = 0;
 	for (int refreshes = 0; refreshes < 3; refreshes++)
-		gp_vgpu_server_debug_refresh(vm, request);
-	gp_vgpu_server_wake_waiters(vm, target);
+		gp_vgpu_debug_refresh(server, request);
+	gp_vgpu_wake_waiters(server, target);
 }
 
 /* ---- snapshots ---- */
 
-static void queue_entry(const struct gp_vgpu_server_queue *queue,
-			struct gp_kfd_queue_snapshot_entry *out)
+static void queue_entry(const struct gp_vgpu_queue *queue, struct gp_kfd_queue_snapshot_entry *out)
 {
 	*out = (struct gp_kfd_queue_snapshot_entry){
 		.exception_status = queue->exception_status,
@@ -263,22 +260,21 @@ static void queue_entry(const struct gp_vgpu_server_queue *queue,
 	};
 }
 
-static void no_array(struct gp_vgpu_server_request *request, u32 *count)
+static void no_array(struct gp_vgpu_request *request, u32 *count)
 {
 	*count = 0;
 	request->payload_out = 0;
 	request->result = -EFAULT;
 }
 
-void gp_vgpu_server_debug_queue_snapshot(struct gp_vgpu_server *vm,
-					 struct gp_vgpu_server_process *target,
-					 struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				  struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_queue_snapshot_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->queue_snapshot;
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->queue_snapshot;
 	u32 room = args->num_queues;
 
-	(void)vm;
+	(void)server;
 	args->num_queues = 0;
 	if (!args->entry_size) {
 		request->result = -EINVAL;
@@ -286,7 +282,7 @@ void gp_vgpu_server_debug_queue_snapshot(struct gp_vgpu_server *vm,
 	}
 	args->entry_size =
 		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_queue_snapshot_entry));
-	for (struct gp_vgpu_server_queue *queue = target->newest; queue; queue = queue->older) {
+	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
 		struct gp_kfd_queue_snapshot_entry entry;
 
 		if (args->num_queues++ >= room)
@@ -297,12 +293,11 @@ void gp_vgpu_server_debug_queue_snapshot(struct gp_vgpu_server *vm,
 			no_array(request, &args->num_queues);
 			return;
 		}
-		gp_vgpu_server_payload(request, &entry, args->entry_size);
+		gp_vgpu_payload(request, &entry, args->entry_size);
 	}
 }
 
-static void device_entry(const struct gp_vgpu_server_device *device,
-			 const struct gp_vgpu_server_process *target,
+static void device_entry(const struct gp_vgpu_device *device, const struct gp_vgpu_process *target,
 			 struct gp_kfd_dbg_device_info_entry *out)
 {
 	const struct gp_vgpu_gpufile *file = &device->file;
@@ -334,30 +329,29 @@ static void device_entry(const struct gp_vgpu_server_device *device,
 	};
 }
 
-void gp_vgpu_server_debug_device_snapshot(struct gp_vgpu_server *vm,
-					  struct gp_vgpu_server_process *target,
-					  struct gp_vgpu_server_request *request)
+void gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				   struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_device_snapshot_args *args =
-		&GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->device_snapshot;
-	u32 room = GP_MIN(args->num_devices, vm->device_count);
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->device_snapshot;
+	u32 room = GP_MIN(args->num_devices, server->device_count);
 
 	if (request->header.flags & GP_VGPU_NULL_ARRAY) {
 		request->result = -EINVAL;
 		return;
 	}
-	args->num_devices = vm->device_count;
+	args->num_devices = server->device_count;
 	args->entry_size =
 		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_dbg_device_info_entry));
 	for (u32 i = 0; i < room; i++) {
 		struct gp_kfd_dbg_device_info_entry entry;
 
-		device_entry(&vm->devices[i], target, &entry);
+		device_entry(&server->devices[i], target, &entry);
 		target->debug.device_status[i] &= ~args->exception_mask;
 		if (request->header.flags & GP_VGPU_BAD_ARRAY) {
 			request->result = -EFAULT;
 			return;
 		}
-		gp_vgpu_server_payload(request, &entry, args->entry_size);
+		gp_vgpu_payload(request, &entry, args->entry_size);
 	}
 }

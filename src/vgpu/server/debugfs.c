@@ -5,7 +5,7 @@
 
 #include "abi/pm4.h"
 #include "vgpu/server/registers.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 #include "vgpu/server/tree.h"
 
 #define PIPES          4       /* of MEC 1 */
@@ -26,7 +26,7 @@ static void dump(struct gp_buf *out, const char *indent, u32 address, const u32 
 	}
 }
 
-static void node_line(const struct gp_vgpu_server_device *device, struct gp_buf *out)
+static void node_line(const struct gp_vgpu_device *device, struct gp_buf *out)
 {
 	gp_buf_printf(out, "Node %u, gpu_id %x:\n", device->node, device->file.gpu.gpu_id);
 }
@@ -48,27 +48,27 @@ static u32 sdma_base(u32 engine)
 
 /* What is mapped on a device, by slot. */
 struct mapped {
-	const struct gp_vgpu_server_queue *compute[PIPES * PIPE_QUEUES];
-	const struct gp_vgpu_server_queue *sdma[GP_MODEL_MAX_ENGINES][16];
+	const struct gp_vgpu_queue *compute[PIPES * PIPE_QUEUES];
+	const struct gp_vgpu_queue *sdma[GP_MODEL_MAX_ENGINES][16];
 };
 
-static void collect(struct gp_vgpu_server *vm, const struct gp_vgpu_server_device *device,
+static void collect(struct gp_vgpu_server *server, const struct gp_vgpu_device *device,
 		    struct mapped *out)
 {
 	memset(out, 0, sizeof(*out));
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next) {
 		for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
-			const struct gp_vgpu_server_queue *queue = p->queues[id];
+			const struct gp_vgpu_queue *queue = p->queues[id];
 			struct gp_model_queue_state state;
 
 			if (!queue || queue->device != device ||
 			    gp_model_queue_state(device->model, queue->model_queue, &state) ||
 			    !state.mapped)
 				continue;
-			if (!gp_vgpu_server_is_sdma(queue->args.queue_type) &&
+			if (!gp_vgpu_is_sdma(queue->args.queue_type) &&
 			    state.slot < GP_ARRAY_SIZE(out->compute))
 				out->compute[state.slot] = queue;
-			else if (gp_vgpu_server_is_sdma(queue->args.queue_type) &&
+			else if (gp_vgpu_is_sdma(queue->args.queue_type) &&
 				 queue->sdma_engine < GP_MODEL_MAX_ENGINES &&
 				 state.slot < GP_ARRAY_SIZE(out->sdma[0]))
 				out->sdma[queue->sdma_engine][state.slot] = queue;
@@ -86,23 +86,23 @@ static void slot_heading(struct gp_buf *out, enum gp_vgpu_server_era era, const 
 		gp_buf_printf(out, "%sInst %u, ", before, xcc);
 }
 
-static void compute_slots(enum gp_vgpu_server_era era, const struct gp_vgpu_server_device *device,
+static void compute_slots(enum gp_vgpu_server_era era, const struct gp_vgpu_device *device,
 			  const struct mapped *mapped, u32 xcc, struct gp_buf *out)
 {
 	u32 per_pipe = device->file.chip.slots / PIPES, address = GC_FIRST + xcc_base(xcc);
 	u32 words[GP_HQD_WORDS];
 
-	gp_vgpu_server_hiq(device, xcc, words);
+	gp_vgpu_hiq(device, xcc, words);
 	slot_heading(out, era, "   ", xcc);
 	gp_buf_printf(out, "HIQ on MEC 2 Pipe 0 Queue 0\n");
 	dump(out, "    ", address, words, GP_HQD_WORDS);
 	for (u32 slot = 0; slot < per_pipe * PIPES; slot++) {
-		const struct gp_vgpu_server_queue *queue = mapped->compute[slot];
+		const struct gp_vgpu_queue *queue = mapped->compute[slot];
 		struct gp_model_queue_state state;
 
 		memset(words, 0, sizeof(words));
 		if (queue && gp_model_queue_state(device->model, queue->model_queue, &state) == 0)
-			gp_vgpu_server_hqd(queue, &state, xcc, words);
+			gp_vgpu_hqd(queue, &state, xcc, words);
 		slot_heading(out, era, " ", xcc);
 		gp_buf_printf(out, "%sCP Pipe %u, Queue %u\n", era == GP_ERA_6_1 ? "" : " ",
 			      slot / per_pipe, PIPE_QUEUES - per_pipe + slot % per_pipe);
@@ -110,7 +110,7 @@ static void compute_slots(enum gp_vgpu_server_era era, const struct gp_vgpu_serv
 	}
 }
 
-static void sdma_slots(const struct gp_vgpu_server_device *device, const struct mapped *mapped,
+static void sdma_slots(const struct gp_vgpu_device *device, const struct mapped *mapped,
 		       struct gp_buf *out)
 {
 	static const struct {
@@ -125,12 +125,12 @@ static void sdma_slots(const struct gp_vgpu_server_device *device, const struct 
 
 	for (u32 i = 0; i < device->file.chip.sdma_engines * queues; i++) {
 		u32 engine = i / queues, slot = i % queues, words[GP_SDMA_WORDS_MAX] = {0};
-		const struct gp_vgpu_server_queue *queue = mapped->sdma[engine][slot];
+		const struct gp_vgpu_queue *queue = mapped->sdma[engine][slot];
 		u32 base = sdma_base(engine) + slot * SDMA_RLC_BYTES;
 		struct gp_model_queue_state state;
 
 		if (queue && gp_model_queue_state(device->model, queue->model_queue, &state) == 0)
-			gp_vgpu_server_sdma_slot(queue, &state, words);
+			gp_vgpu_sdma_slot(queue, &state, words);
 		gp_buf_printf(out, "  SDMA Engine %u, RLC %u\n", engine, slot);
 		for (u32 r = 0; r < GP_ARRAY_SIZE(ranges); r++) {
 			u32 end = r + 1 < GP_ARRAY_SIZE(ranges) ? ranges[r + 1].first : count;
@@ -141,16 +141,16 @@ static void sdma_slots(const struct gp_vgpu_server_device *device, const struct 
 	}
 }
 
-void gp_vgpu_server_debugfs_hqds(struct gp_vgpu_server *vm, struct gp_buf *out)
+void gp_vgpu_debugfs_hqds(struct gp_vgpu_server *server, struct gp_buf *out)
 {
-	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vgpu_server_device *device = &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++) {
+		struct gp_vgpu_device *device = &server->devices[i];
 		struct mapped mapped;
 
 		node_line(device, out);
-		collect(vm, device, &mapped);
+		collect(server, device, &mapped);
 		for (u32 xcc = 0; xcc < device->file.gpu.xcc_count; xcc++)
-			compute_slots(vm->options.era, device, &mapped, xcc, out);
+			compute_slots(server->options.era, device, &mapped, xcc, out);
 		sdma_slots(device, &mapped, out);
 	}
 }
@@ -159,20 +159,20 @@ void gp_vgpu_server_debugfs_hqds(struct gp_vgpu_server *vm, struct gp_buf *out)
 
 /* A process's queues on a device (NULL: on all), newest first as the driver lists them. */
 struct queue_list {
-	const struct gp_vgpu_server_queue *items[GP_VGPU_MAX_QUEUES];
+	const struct gp_vgpu_queue *items[GP_VGPU_MAX_QUEUES];
 	u32 count;
 };
 
 static int newest_first(const void *a, const void *b)
 {
-	const struct gp_vgpu_server_queue *x = *(const struct gp_vgpu_server_queue *const *)a;
-	const struct gp_vgpu_server_queue *y = *(const struct gp_vgpu_server_queue *const *)b;
+	const struct gp_vgpu_queue *x = *(const struct gp_vgpu_queue *const *)a;
+	const struct gp_vgpu_queue *y = *(const struct gp_vgpu_queue *const *)b;
 
 	return (x->mqd_address < y->mqd_address) - (x->mqd_address > y->mqd_address);
 }
 
-static void list_queues(const struct gp_vgpu_server_process *process,
-			const struct gp_vgpu_server_device *device, struct queue_list *out)
+static void list_queues(const struct gp_vgpu_process *process, const struct gp_vgpu_device *device,
+			struct queue_list *out)
 {
 	out->count = 0;
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++)
@@ -181,29 +181,29 @@ static void list_queues(const struct gp_vgpu_server_process *process,
 	qsort(out->items, out->count, sizeof(out->items[0]), newest_first);
 }
 
-static void queue_descriptor(const struct gp_vgpu_server_queue *queue, struct gp_buf *out)
+static void queue_descriptor(const struct gp_vgpu_queue *queue, struct gp_buf *out)
 {
 	const struct gp_vgpu_gpu *gpu = &queue->device->file.gpu;
 	u32 words[GP_MQD_WORDS];
 
-	if (gp_vgpu_server_is_sdma(queue->args.queue_type)) {
+	if (gp_vgpu_is_sdma(queue->args.queue_type)) {
 		gp_buf_printf(out, "  SDMA queue on device %x\n", gpu->gpu_id);
-		gp_vgpu_server_sdma_mqd(queue, words);
+		gp_vgpu_sdma_mqd(queue, words);
 		dump(out, "    ", 0, words, GP_SDMA_MQD_WORDS);
 		return;
 	}
 	gp_buf_printf(out, "  Compute queue on device %x\n", gpu->gpu_id);
 	for (u32 xcc = 0; xcc < gpu->xcc_count; xcc++) {
-		gp_vgpu_server_mqd(queue, xcc, words);
+		gp_vgpu_mqd(queue, xcc, words);
 		dump(out, "    ", 0, words, GP_MQD_WORDS);
 	}
 }
 
-void gp_vgpu_server_debugfs_mqds(struct gp_vgpu_server *vm, struct gp_buf *out)
+void gp_vgpu_debugfs_mqds(struct gp_vgpu_server *server, struct gp_buf *out)
 {
 	struct queue_list queues;
 
-	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
+	for (const struct gp_vgpu_process *p = server->processes; p; p = p->next) {
 		if (p->dead)
 			continue;
 		gp_buf_printf(out, "Process %d PASID 0x%x:\n", (int)p->pid, p->pasid);
@@ -240,8 +240,7 @@ static void emit(struct words *list, const u32 *words, size_t count)
 	gp_buf_add(&list->bytes, words, count * sizeof(*words));
 }
 
-static void map_process(const struct gp_vgpu_server_process *process, u32 queues,
-			struct words *list)
+static void map_process(const struct gp_vgpu_process *process, u32 queues, struct words *list)
 {
 	u64 page_table = 0x6080000001ull + (u64)process->pasid * 0x1000;
 	u32 words[MAP_PROCESS_WORDS] = {
@@ -264,7 +263,7 @@ static void map_process(const struct gp_vgpu_server_process *process, u32 queues
 	emit(list, words, MAP_PROCESS_WORDS);
 }
 
-static void map_queue(const struct gp_vgpu_server_queue *queue, struct words *list)
+static void map_queue(const struct gp_vgpu_queue *queue, struct words *list)
 {
 	u64 wptr = queue->args.write_pointer_address;
 	u32 engine = GP_PM4_ENGINE_COMPUTE << GP_PM4_MAP_QUEUES_ENGINE;
@@ -272,9 +271,9 @@ static void map_queue(const struct gp_vgpu_server_queue *queue, struct words *li
 		PM4_HEADER(GP_PM4_MAP_QUEUES, GP_PM4_MAP_QUEUES_WORDS),
 	};
 
-	if (gp_vgpu_server_is_sdma(queue->args.queue_type) && queue->sdma_engine < 2)
+	if (gp_vgpu_is_sdma(queue->args.queue_type) && queue->sdma_engine < 2)
 		engine = (GP_PM4_ENGINE_SDMA0 + queue->sdma_engine) << GP_PM4_MAP_QUEUES_ENGINE;
-	else if (gp_vgpu_server_is_sdma(queue->args.queue_type))
+	else if (gp_vgpu_is_sdma(queue->args.queue_type))
 		engine = (queue->sdma_engine % 8) << GP_PM4_MAP_QUEUES_ENGINE |
 			 (1 + queue->sdma_engine / 8) << GP_PM4_MAP_QUEUES_EXTENDED;
 	words[GP_PM4_MAP_QUEUES_FLAGS] = ONE_QUEUE | HWS_CHOOSES_SLOT | engine;
@@ -287,7 +286,7 @@ static void map_queue(const struct gp_vgpu_server_queue *queue, struct words *li
 }
 
 /* The loop is closed when not all fits at once: the firmware starts over and over. */
-static void chain(const struct gp_vgpu_server_device *device, const struct gp_model_stats *stats,
+static void chain(const struct gp_vgpu_device *device, const struct gp_model_stats *stats,
 		  struct words *list)
 {
 	u32 dwords = (u32)(list->bytes.len / 4) + GP_PM4_RUN_LIST_WORDS;
@@ -303,19 +302,19 @@ static void chain(const struct gp_vgpu_server_device *device, const struct gp_mo
 }
 
 /* Of the processes with queues on a device the one that joined it last before `limit`. */
-static const struct gp_vgpu_server_process *newest_before(const struct gp_vgpu_server *vm,
-							  u32 device, u64 limit)
+static const struct gp_vgpu_process *newest_before(const struct gp_vgpu_server *server, u32 device,
+						   u64 limit)
 {
-	const struct gp_vgpu_server_process *newest = NULL;
+	const struct gp_vgpu_process *newest = NULL;
 
-	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+	for (const struct gp_vgpu_process *p = server->processes; p; p = p->next)
 		if (p->device_queues[device] && p->joined[device] < limit &&
 		    (!newest || p->joined[device] > newest->joined[device]))
 			newest = p;
 	return newest;
 }
 
-static void device_runlist(struct gp_vgpu_server *vm, const struct gp_vgpu_server_device *device,
+static void device_runlist(struct gp_vgpu_server *server, const struct gp_vgpu_device *device,
 			   struct gp_buf *out)
 {
 	struct words list = {0};
@@ -324,12 +323,12 @@ static void device_runlist(struct gp_vgpu_server *vm, const struct gp_vgpu_serve
 	u32 active = 0;
 
 	/* The driver adds processes at the head of its list. */
-	for (const struct gp_vgpu_server_process *p = newest_before(vm, device->index, UINT64_MAX);
-	     p; p = newest_before(vm, device->index, p->joined[device->index])) {
+	for (const struct gp_vgpu_process *p = newest_before(server, device->index, UINT64_MAX); p;
+	     p = newest_before(server, device->index, p->joined[device->index])) {
 		list_queues(p, device, &queues);
 		map_process(p, queues.count, &list);
 		for (u32 i = 0; i < queues.count; i++) {
-			if (!gp_vgpu_server_queue_active(queues.items[i]))
+			if (!gp_vgpu_queue_active(queues.items[i]))
 				continue;
 			map_queue(queues.items[i], &list);
 			active++;
@@ -349,8 +348,8 @@ static void device_runlist(struct gp_vgpu_server *vm, const struct gp_vgpu_serve
 	gp_buf_free(&list.bytes);
 }
 
-void gp_vgpu_server_debugfs_rls(struct gp_vgpu_server *vm, struct gp_buf *out)
+void gp_vgpu_debugfs_rls(struct gp_vgpu_server *server, struct gp_buf *out)
 {
-	for (u32 i = 0; i < vm->device_count; i++)
-		device_runlist(vm, &vm->devices[i], out);
+	for (u32 i = 0; i < server->device_count; i++)
+		device_runlist(server, &server->devices[i], out);
 }

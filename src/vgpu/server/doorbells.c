@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-bool gp_vgpu_server_is_sdma(u32 queue_type)
+bool gp_vgpu_is_sdma(u32 queue_type)
 {
 	return queue_type == GP_KFD_QUEUE_SDMA || queue_type == GP_KFD_QUEUE_SDMA_XGMI ||
 	       queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE;
 }
 
 /* Lowest first, over all devices of the process, as the driver's bitmap. */
-int gp_vgpu_server_queue_id(const struct gp_vgpu_server_process *process, u32 *id)
+int gp_vgpu_queue_id(const struct gp_vgpu_process *process, u32 *id)
 {
 	for (u32 i = 0; i < GP_VGPU_MAX_QUEUES; i++)
 		if (!process->queues[i]) {
@@ -32,12 +32,12 @@ static bool slot_reserved(u32 slot)
 	return folded >= GP_KFD_DOORBELL_NON_CP && folded <= GP_KFD_DOORBELL_LAST_NON_CP;
 }
 
-static int slot_for(const struct gp_vgpu_server_process *process,
-		    const struct gp_vgpu_server_queue *queue, u32 queue_on_engine, u32 *slot)
+static int slot_for(const struct gp_vgpu_process *process, const struct gp_vgpu_queue *queue,
+		    u32 queue_on_engine, u32 *slot)
 {
 	const u64 *bitmap = process->doorbells[queue->device->index];
 
-	if (gp_vgpu_server_is_sdma(queue->args.queue_type)) {
+	if (gp_vgpu_is_sdma(queue->args.queue_type)) {
 		*slot = GP_KFD_DOORBELL_NON_CP + queue->sdma_engine * GP_KFD_DOORBELL_SDMA_STEP +
 			(queue_on_engine & 1) * GP_KFD_DOORBELL_MIRROR + queue_on_engine / 2;
 		return *slot < GP_KFD_DOORBELLS && !slot_taken(bitmap, *slot) ? 0 : -EBUSY;
@@ -50,19 +50,18 @@ static int slot_for(const struct gp_vgpu_server_process *process,
 	return -EBUSY;
 }
 
-int gp_vgpu_server_doorbell_take(struct gp_vgpu_server_process *process,
-				 struct gp_vgpu_server_queue *queue)
+int gp_vgpu_doorbell_take(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue)
 {
 	u32 slot, queue_on_engine = 0;
 	int error = 0;
 
-	if (gp_vgpu_server_is_sdma(queue->args.queue_type))
-		error = gp_vgpu_server_sdma_take(queue, &queue_on_engine);
+	if (gp_vgpu_is_sdma(queue->args.queue_type))
+		error = gp_vgpu_sdma_take(queue, &queue_on_engine);
 	if (error)
 		return error;
 	error = slot_for(process, queue, queue_on_engine, &slot);
 	if (error) {
-		gp_vgpu_server_sdma_drop(queue);
+		gp_vgpu_sdma_drop(queue);
 		return error;
 	}
 	process->doorbells[queue->device->index][slot / 64] |= 1ull << slot % 64;
@@ -72,13 +71,12 @@ int gp_vgpu_server_doorbell_take(struct gp_vgpu_server_process *process,
 	return 0;
 }
 
-void gp_vgpu_server_doorbell_drop(struct gp_vgpu_server_process *process,
-				  struct gp_vgpu_server_queue *queue)
+void gp_vgpu_doorbell_drop(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue)
 {
 	u32 slot = queue->doorbell_id;
 
 	process->doorbells[queue->device->index][slot / 64] &= ~(1ull << slot % 64);
-	gp_vgpu_server_sdma_drop(queue);
+	gp_vgpu_sdma_drop(queue);
 }
 
 struct engines {
@@ -86,7 +84,7 @@ struct engines {
 	u32 pool; /* index of its bitmap */
 };
 
-static struct engines engines_of(const struct gp_vgpu_server_device *device, u32 pool)
+static struct engines engines_of(const struct gp_vgpu_device *device, u32 pool)
 {
 	u32 pcie = device->file.sdma_engines;
 
@@ -100,15 +98,15 @@ static struct engines engines_of(const struct gp_vgpu_server_device *device, u32
 #define POOL_BITS 128u
 
 /* More queues than the bitmap has bits are not given out. */
-static u32 pool_size(const struct gp_vgpu_server_device *device, const struct engines *engines)
+static u32 pool_size(const struct gp_vgpu_device *device, const struct engines *engines)
 {
 	return GP_MIN(engines->count * device->file.chip.sdma_queues_per_engine, POOL_BITS);
 }
 
-static int take_from(struct gp_vgpu_server_queue *queue, const struct engines *engines, u32 wanted,
+static int take_from(struct gp_vgpu_queue *queue, const struct engines *engines, u32 wanted,
 		     u32 *queue_on_engine)
 {
-	struct gp_vgpu_server_device *device = queue->device;
+	struct gp_vgpu_device *device = queue->device;
 	u32 size = pool_size(device, engines);
 
 	for (u32 bit = 0; bit < size; bit++) {
@@ -127,7 +125,7 @@ static int take_from(struct gp_vgpu_server_queue *queue, const struct engines *e
 	return -ENOMEM;
 }
 
-int gp_vgpu_server_sdma_take(struct gp_vgpu_server_queue *queue, u32 *queue_on_engine)
+int gp_vgpu_sdma_take(struct gp_vgpu_queue *queue, u32 *queue_on_engine)
 {
 	u32 *type = &queue->args.queue_type, wanted = GP_MODEL_NONE;
 	struct engines engines;
@@ -142,12 +140,12 @@ int gp_vgpu_server_sdma_take(struct gp_vgpu_server_queue *queue, u32 *queue_on_e
 	return take_from(queue, &engines, wanted, queue_on_engine);
 }
 
-void gp_vgpu_server_sdma_drop(struct gp_vgpu_server_queue *queue)
+void gp_vgpu_sdma_drop(struct gp_vgpu_queue *queue)
 {
 	struct engines engines;
 	u32 bit;
 
-	if (!gp_vgpu_server_is_sdma(queue->args.queue_type))
+	if (!gp_vgpu_is_sdma(queue->args.queue_type))
 		return;
 	engines = engines_of(queue->device, 0);
 	if (queue->sdma_engine >= engines.count)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define NS_PER_S 1000000000ull
 
@@ -25,100 +25,100 @@ static unsigned long long boot_ns(void)
 	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
 }
 
-static void set_evicted(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			const struct gp_vgpu_server_device *device, bool evicted)
+static void set_evicted(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+			const struct gp_vgpu_device *device, bool evicted)
 {
-	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->device == device) {
 			queue->evicted = evicted;
-			gp_vgpu_server_queue_apply(vm, queue);
+			gp_vgpu_queue_apply(server, queue);
 		}
 }
 
-void gp_vgpu_server_evict(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			  enum gp_vgpu_server_eviction why, struct gp_vgpu_server_request *request)
+void gp_vgpu_evict(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		   enum gp_vgpu_eviction why, struct gp_vgpu_request *request)
 {
 	char text[96];
 
-	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vgpu_server_device *device = &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++) {
+		struct gp_vgpu_device *device = &server->devices[i];
 		u32 gpu_id = device->file.gpu.gpu_id;
 
 		snprintf(text, sizeof(text), EVICTION_FORMAT, boot_ns(), (int)process->pid, gpu_id,
 			 (int)why);
-		gp_vgpu_server_smi_event(vm, gpu_id, process->pid, text);
+		gp_vgpu_smi_event(server, gpu_id, process->pid, text);
 		if (process->evictions[i]++)
 			continue;
-		process->evicted_since[i] = vm->host.raw_ns(vm->host.context);
-		set_evicted(vm, process, device, true);
-		gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+		process->evicted_since[i] = server->host.raw_ns(server->host.context);
+		set_evicted(server, process, device, true);
+		gp_vgpu_update(server, device, GP_KFD_GRACE_DEFAULT, request);
 	}
 }
 
-void gp_vgpu_server_restore(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			    struct gp_vgpu_server_request *request)
+void gp_vgpu_restore(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		     struct gp_vgpu_request *request)
 {
 	char text[96];
 
-	for (u32 i = 0; i < vm->device_count; i++) {
-		struct gp_vgpu_server_device *device = &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++) {
+		struct gp_vgpu_device *device = &server->devices[i];
 		u32 gpu_id = device->file.gpu.gpu_id;
 
 		/* Whether it was rescheduled, which Linux 6.1 says only when it was. */
 		snprintf(text, sizeof(text), RESTORE_FORMAT, boot_ns(), (int)process->pid, gpu_id,
-			 vm->options.era == GP_ERA_6_1 ? "" : " 0");
-		gp_vgpu_server_smi_event(vm, gpu_id, process->pid, text);
+			 server->options.era == GP_ERA_6_1 ? "" : " 0");
+		gp_vgpu_smi_event(server, gpu_id, process->pid, text);
 		if (!process->evictions[i] || --process->evictions[i])
 			continue;
 		process->evicted_raw_ns[i] +=
-			vm->host.raw_ns(vm->host.context) - process->evicted_since[i];
-		set_evicted(vm, process, device, false);
-		gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+			server->host.raw_ns(server->host.context) - process->evicted_since[i];
+		set_evicted(server, process, device, false);
+		gp_vgpu_update(server, device, GP_KFD_GRACE_DEFAULT, request);
 	}
 }
 
 /* ---- reset ---- */
 
-static void smi_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device, bool over)
+static void smi_reset(struct gp_vgpu_server *server, struct gp_vgpu_device *device, bool over)
 {
 	char text[96];
 
 	snprintf(text, sizeof(text), "%d %x %s\n", over ? 4 : 3, device->resets,
 		 over ? "" : "HWS hang");
-	gp_vgpu_server_smi_event(vm, device->file.gpu.gpu_id, 0, text);
+	gp_vgpu_smi_event(server, device->file.gpu.gpu_id, 0, text);
 }
 
 /* kgd2kfd_pre_reset() evicts as for a suspend, and nothing restores what was evicted there. */
-static void lose_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			 const struct gp_vgpu_server_device *device)
+static void lose_process(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+			 const struct gp_vgpu_device *device)
 {
 	if (!process->device_queues[device->index])
 		return;
 	process->reset[device->index] = true;
 	process->evictions[device->index]++;
-	set_evicted(vm, process, device, true);
-	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
+	set_evicted(server, process, device, true);
+	for (struct gp_vgpu_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->device == device)
 			(void)gp_model_queue_abandon(device->model, queue->model_queue);
-	gp_vgpu_server_ring_tell(process, &(struct gp_vgpu_done){.kind = GP_VGPU_RESET,
-								 .tag = device->index});
+	gp_vgpu_ring_tell(process,
+			  &(struct gp_vgpu_done){.kind = GP_VGPU_RESET, .tag = device->index});
 }
 
-void gp_vgpu_server_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
+void gp_vgpu_reset(struct gp_vgpu_server *server, struct gp_vgpu_device *device)
 {
 	device->resets++;
-	smi_reset(vm, device, false);
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
-		lose_process(vm, p, device);
+	smi_reset(server, device, false);
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
+		lose_process(server, p, device);
 	gp_model_end_grace(device->model);
 	device->hung = false;
-	gp_vgpu_server_update_silent(vm, device);
-	smi_reset(vm, device, true);
+	gp_vgpu_update_silent(server, device);
+	smi_reset(server, device, true);
 }
 
 /* ---- CRIU_OP ---- */
 
-pid_t gp_vgpu_server_criu_pid(const struct gp_vgpu_server_request *request)
+pid_t gp_vgpu_criu_pid(const struct gp_vgpu_request *request)
 {
 	s32 pid = 0;
 
@@ -128,30 +128,30 @@ pid_t gp_vgpu_server_criu_pid(const struct gp_vgpu_server_request *request)
 }
 
 /* Its own process, or the thread that traces its lead thread: anybody else has no right to it. */
-static bool may_use(struct gp_vgpu_server *vm, const struct gp_vgpu_server_request *request)
+static bool may_use(struct gp_vgpu_server *server, const struct gp_vgpu_request *request)
 {
 	struct gp_vgpu_server_task caller, lead;
 
-	if (request->owner->pid != gp_vgpu_server_criu_pid(request))
+	if (request->owner->pid != gp_vgpu_criu_pid(request))
 		return false;
 	if (request->owner == request->process)
 		return true;
-	if (vm->host.task(vm->host.context, request->header.tid, &caller) ||
+	if (server->host.task(server->host.context, request->header.tid, &caller) ||
 	    caller.tgid != request->process->pid)
 		return false;
-	return !vm->host.task(vm->host.context, request->owner->pid, &lead) &&
+	return !server->host.task(server->host.context, request->owner->pid, &lead) &&
 	       lead.tracer == request->header.tid;
 }
 
-static void paused(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void paused(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
-	struct gp_vgpu_server_process *process = request->owner;
+	struct gp_kfd_criu_args *args = GP_VGPU_ARGS(request, gp_kfd_criu_args);
+	struct gp_vgpu_process *process = request->owner;
 	const struct gp_vgpu_shared *shared = process->shared;
 
 	process->paused = true;
 	args->pid = (u32)process->pid;
-	args->num_devices = vm->device_count;
+	args->num_devices = server->device_count;
 	args->num_bos = shared ? __atomic_load_n(&shared->buffers, __ATOMIC_RELAXED) : 0;
 	args->num_objects = process->queue_count;
 	args->num_objects += shared ? __atomic_load_n(&shared->events, __ATOMIC_RELAXED) : 0;
@@ -159,38 +159,38 @@ static void paused(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *req
 	request->result = 0;
 }
 
-static void unpaused(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void unpaused(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)vm;
+	(void)server;
 	request->owner->paused = false;
 	request->result = 0;
 }
 
-static void change(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request, bool pause)
+static void change(struct gp_vgpu_server *server, struct gp_vgpu_request *request, bool pause)
 {
 	request->resume = pause ? paused : unpaused;
 	if (pause)
-		gp_vgpu_server_evict(vm, request->owner, GP_VM_EVICTED_BY_CRIU, request);
+		gp_vgpu_evict(server, request->owner, GP_VGPU_EVICTED_BY_CRIU, request);
 	else
-		gp_vgpu_server_restore(vm, request->owner, request);
+		gp_vgpu_restore(server, request->owner, request);
 	if (!request->waiting)
-		request->resume(vm, request);
+		request->resume(server, request);
 }
 
-void gp_vgpu_server_ioctl_criu(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_criu_args *args = GP_VM_ARGS(request, gp_kfd_criu_args);
+	const struct gp_kfd_criu_args *args = GP_VGPU_ARGS(request, gp_kfd_criu_args);
 
-	if (!may_use(vm, request))
+	if (!may_use(server, request))
 		request->result = -EBADF;
-	else if (!vm->options.checkpoint)
+	else if (!server->options.checkpoint)
 		request->result = -EACCES;
 	else if (request->header.flags & GP_VGPU_BAD_ARRAY)
 		request->result = -EFAULT;
 	else if (args->op == GP_KFD_CRIU_PROCESS_INFO)
-		change(vm, request, true);
+		change(server, request, true);
 	else if (args->op == GP_KFD_CRIU_UNPAUSE && request->owner->paused)
-		change(vm, request, false);
+		change(server, request, false);
 	else if (args->op == GP_KFD_CRIU_CHECKPOINT && request->owner->paused)
 		request->result = -EOPNOTSUPP; /* what would be saved is not modelled */
 	else

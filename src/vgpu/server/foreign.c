@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 static bool is_pipe(int fd)
 {
@@ -38,7 +38,7 @@ static void *close_it(void *fd)
 	return NULL;
 }
 
-void gp_vgpu_server_foreign_close(int fd)
+void gp_vgpu_foreign_close(int fd)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -56,7 +56,7 @@ void gp_vgpu_server_foreign_close(int fd)
 	pthread_attr_destroy(&attributes);
 }
 
-int gp_vgpu_server_foreign_adopt(int fd)
+int gp_vgpu_foreign_adopt(int fd)
 {
 	char path[32];
 	int own;
@@ -71,7 +71,7 @@ int gp_vgpu_server_foreign_adopt(int fd)
 	return own;
 }
 
-void gp_vgpu_server_foreign_tell(int fd)
+void gp_vgpu_foreign_tell(int fd)
 {
 	char dot = '.';
 	struct iovec byte = {.iov_base = &dot, .iov_len = 1};

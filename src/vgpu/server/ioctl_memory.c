@@ -2,7 +2,7 @@
 /* How much of the GPU's memory is taken, and by whom. The objects themselves are the clients'. */
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 /* Never more than asked for plus a page; sizes near 2^64 are refused before. */
 static u64 pages(u64 bytes)
@@ -10,10 +10,10 @@ static u64 pages(u64 bytes)
 	return (bytes + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
 }
 
-static int allocate(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+static int allocate(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
 		    const struct gp_kfd_alloc_memory_of_gpu_args *args)
 {
-	struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, args->gpu_id);
+	struct gp_vgpu_device *device = gp_vgpu_device(server, args->gpu_id);
 	u64 limit;
 
 	if (!args->size || !device)
@@ -30,17 +30,17 @@ static int allocate(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *pr
 }
 
 /* A client that says too much only spoils its own account, down to zero. */
-static int release(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-		   const struct gp_vgpu_server_request *request)
+static int release(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		   const struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_device *device;
+	struct gp_vgpu_device *device;
 	struct gp_vgpu_free object;
 	u64 bytes;
 
 	if (request->header.payload_size < sizeof(object))
 		return 0; /* not VRAM */
 	memcpy(&object, request->payload, sizeof(object));
-	device = gp_vgpu_server_device(vm, object.gpu_id);
+	device = gp_vgpu_device(server, object.gpu_id);
 	if (!device)
 		return -EINVAL;
 	bytes = object.bytes > device->file.gpu.vram_bytes ? UINT64_MAX : pages(object.bytes);
@@ -50,9 +50,9 @@ static int release(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *pro
 	return 0;
 }
 
-static int available(struct gp_vgpu_server *vm, struct gp_kfd_get_available_memory_args *args)
+static int available(struct gp_vgpu_server *server, struct gp_kfd_get_available_memory_args *args)
 {
-	const struct gp_vgpu_server_device *device = gp_vgpu_server_device(vm, args->gpu_id);
+	const struct gp_vgpu_device *device = gp_vgpu_device(server, args->gpu_id);
 
 	if (!device)
 		return -EINVAL;
@@ -61,20 +61,20 @@ static int available(struct gp_vgpu_server *vm, struct gp_kfd_get_available_memo
 	return 0;
 }
 
-void gp_vgpu_server_ioctl_memory(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
+	struct gp_vgpu_process *process = request->owner;
 
 	switch (request->header.ioctl_nr) {
 	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
-		request->result =
-			allocate(vm, process, GP_VM_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
+		request->result = allocate(server, process,
+					   GP_VGPU_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
 		break;
 	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
-		request->result = release(vm, process, request);
+		request->result = release(server, process, request);
 		break;
 	default:
 		request->result =
-			available(vm, GP_VM_ARGS(request, gp_kfd_get_available_memory_args));
+			available(server, GP_VGPU_ARGS(request, gp_kfd_get_available_memory_args));
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-static bool kind_ok(const struct gp_vgpu_request *header)
+static bool kind_ok(const struct gp_vgpu_header *header)
 {
 	switch (header->kind) {
 	case GP_VGPU_HELLO:
@@ -24,8 +24,8 @@ static bool kind_ok(const struct gp_vgpu_request *header)
 	}
 }
 
-int gp_vgpu_server_message_check(const void *data, size_t len, struct gp_vgpu_request *header,
-				 const u8 **payload)
+int gp_vgpu_message_check(const void *data, size_t len, struct gp_vgpu_header *header,
+			  const u8 **payload)
 {
 	if (len < sizeof(*header))
 		return -EPROTO;

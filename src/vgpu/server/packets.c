@@ -7,22 +7,21 @@
 #include <stdio.h>
 
 #include "abi/pm4.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-static void send(struct gp_vgpu_server_device *device, u32 opcode, u32 value)
+static void send(struct gp_vgpu_device *device, u32 opcode, u32 value)
 {
-	device->packets[device->packet_count++ % GP_VM_PACKETS] =
-		(struct gp_vgpu_server_packet){.opcode = opcode, .value = value};
+	device->packets[device->packet_count++ % GP_VGPU_PACKETS] =
+		(struct gp_vgpu_packet){.opcode = opcode, .value = value};
 }
 
-static void send_grace(struct gp_vgpu_server_device *device, u32 field)
+static void send_grace(struct gp_vgpu_device *device, u32 field)
 {
 	send(device, GP_PM4_WRITE_DATA,
 	     (GP_PM4_IQ_WAIT_TIME2_BOOT & ~GP_PM4_SCH_WAVE_BITS) | field << GP_PM4_SCH_WAVE_FROM);
 }
 
-void gp_vgpu_server_packets_unmap(struct gp_vgpu_server_device *device,
-				  const struct gp_vgpu_server_update *update)
+void gp_vgpu_packets_unmap(struct gp_vgpu_device *device, const struct gp_vgpu_update *update)
 {
 	u32 grace = update->grace ? update->grace : GP_KFD_GRACE_MIN;
 
@@ -32,25 +31,23 @@ void gp_vgpu_server_packets_unmap(struct gp_vgpu_server_device *device,
 	send(device, GP_PM4_QUERY_STATUS, 0);
 }
 
-static u32 active_queues(const struct gp_vgpu_server *vm,
-			 const struct gp_vgpu_server_device *device)
+static u32 active_queues(const struct gp_vgpu_server *server, const struct gp_vgpu_device *device)
 {
 	u32 count = 0;
 
-	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
-		for (const struct gp_vgpu_server_queue *queue = p->newest; queue;
-		     queue = queue->older)
-			count += queue->device == device && gp_vgpu_server_queue_active(queue);
+	for (const struct gp_vgpu_process *p = server->processes; p; p = p->next)
+		for (const struct gp_vgpu_queue *queue = p->newest; queue; queue = queue->older)
+			count += queue->device == device && gp_vgpu_queue_active(queue);
 	return count;
 }
 
-void gp_vgpu_server_packets_switch(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
-				   const struct gp_vgpu_server_update *update, bool was_mapped)
+void gp_vgpu_packets_switch(struct gp_vgpu_server *server, struct gp_vgpu_device *device,
+			    const struct gp_vgpu_update *update, bool was_mapped)
 {
-	u32 active = active_queues(vm, device);
+	u32 active = active_queues(server, device);
 
 	if (was_mapped) {
-		gp_vgpu_server_packets_unmap(device, update);
+		gp_vgpu_packets_unmap(device, update);
 		if (update->grace != GP_KFD_GRACE_DEFAULT)
 			send_grace(device, GP_KFD_SCH_WAVE_BOOT);
 	}
@@ -58,7 +55,7 @@ void gp_vgpu_server_packets_switch(struct gp_vgpu_server *vm, struct gp_vgpu_ser
 		send(device, GP_PM4_RUN_LIST, active);
 }
 
-void gp_vgpu_server_packet_text(const struct gp_vgpu_server_packet *packet, char *out, size_t size)
+void gp_vgpu_packet_text(const struct gp_vgpu_packet *packet, char *out, size_t size)
 {
 	switch (packet->opcode) {
 	case GP_PM4_WRITE_DATA:

@@ -3,33 +3,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-static void updated(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void updated(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)vm;
+	(void)server;
 	request->result = request->update_error;
 }
 
-static void update_queue(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
-			 struct gp_vgpu_server_queue *queue)
+static void update_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
+			 struct gp_vgpu_queue *queue)
 {
-	if (gp_vgpu_server_queue_lost(queue)) {
+	if (gp_vgpu_queue_lost(queue)) {
 		request->result = -EACCES;
 		return;
 	}
-	gp_vgpu_server_queue_apply(vm, queue);
+	gp_vgpu_queue_apply(server, queue);
 	request->resume = updated;
-	gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
-		updated(vm, request);
+		updated(server, request);
 }
 
 /*
  * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be:
  * the model numbers its CUs that way. Whatever is presented, it has the chip's own XCCs.
  */
-static void map_mask(struct gp_vgpu_server_queue *queue, const u32 *words, u32 bits)
+static void map_mask(struct gp_vgpu_queue *queue, const u32 *words, u32 bits)
 {
 	const struct gp_model_chip *chip = &queue->device->file.chip;
 	u32 total = GP_MIN(chip->xcc_count * chip->cu_per_xcc, (u32)GP_MODEL_MAX_CU);
@@ -40,12 +40,12 @@ static void map_mask(struct gp_vgpu_server_queue *queue, const u32 *words, u32 b
 			queue->cu_mask[i / 64] |= 1ull << i % 64;
 }
 
-static void set_cu_mask(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void set_cu_mask(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_set_cu_mask_args *args = GP_VM_ARGS(request, gp_kfd_set_cu_mask_args);
+	const struct gp_kfd_set_cu_mask_args *args = GP_VGPU_ARGS(request, gp_kfd_set_cu_mask_args);
 	u32 bits = GP_MIN(args->num_cu_mask, (u32)GP_KFD_MAX_CU_MASK);
 	u32 words[GP_KFD_MAX_CU_MASK / 32];
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_queue *queue;
 
 	if (args->num_cu_mask % 32 || !args->num_cu_mask) {
 		request->result = -EINVAL;
@@ -56,15 +56,15 @@ static void set_cu_mask(struct gp_vgpu_server *vm, struct gp_vgpu_server_request
 		request->result = -EFAULT;
 		return;
 	}
-	queue = gp_vgpu_server_queue(request->owner, args->queue_id);
+	queue = gp_vgpu_queue(request->owner, args->queue_id);
 	if (!queue) {
 		request->result = -EFAULT;
 		return;
 	}
 	memcpy(words, request->payload, bits / 8);
-	if (!gp_vgpu_server_is_sdma(queue->args.queue_type))
+	if (!gp_vgpu_is_sdma(queue->args.queue_type))
 		map_mask(queue, words, bits);
-	update_queue(vm, request, queue);
+	update_queue(server, request, queue);
 }
 
 /* What one XCC's area holds; the model knows the whole, the XCCs are equal. */
@@ -72,7 +72,7 @@ struct used {
 	u32 ctl_stack, waves;
 };
 
-static struct used used_of(const struct gp_vgpu_server_queue *queue)
+static struct used used_of(const struct gp_vgpu_queue *queue)
 {
 	const struct gp_vgpu_gpu *gpu = &queue->device->file.gpu;
 	struct gp_model_queue_state state = {0};
@@ -91,7 +91,7 @@ static struct used used_of(const struct gp_vgpu_server_queue *queue)
  * The control stack of one XCC: eight bytes for each saved wave, here its number and where its
  * state begins. (The states themselves are the hardware's to write, and waves have none here.)
  */
-static void save_stack(struct gp_vgpu_server *vm, const struct gp_vgpu_server_queue *queue,
+static void save_stack(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
 		       struct used used, u64 address)
 {
 	u32 waves = used.ctl_stack / GP_KFD_CTL_WAVE_BYTES, *stack;
@@ -105,14 +105,14 @@ static void save_stack(struct gp_vgpu_server *vm, const struct gp_vgpu_server_qu
 		stack[i * 2] = i;
 		stack[i * 2 + 1] = queue->args.ctl_stack_size + i * (used.waves / waves);
 	}
-	vm->host.write(vm->host.context, queue->process->pid,
-		       address + queue->args.ctl_stack_size - used.ctl_stack, stack,
-		       (size_t)waves * GP_KFD_CTL_WAVE_BYTES);
+	server->host.write(server->host.context, queue->process->pid,
+			   address + queue->args.ctl_stack_size - used.ctl_stack, stack,
+			   (size_t)waves * GP_KFD_CTL_WAVE_BYTES);
 	free(stack);
 }
 
-void gp_vgpu_server_save_headers(struct gp_vgpu_server *vm,
-				 const struct gp_vgpu_server_queue *queue, u64 address)
+void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
+			  u64 address)
 {
 	struct used used = used_of(queue);
 	struct gp_kfd_context_save_area_header header = {
@@ -126,81 +126,82 @@ void gp_vgpu_server_save_headers(struct gp_vgpu_server *vm,
 			},
 	};
 
-	if (!address || gp_vgpu_server_is_sdma(queue->args.queue_type) || !vm->host.write)
+	if (!address || gp_vgpu_is_sdma(queue->args.queue_type) || !server->host.write)
 		return;
 	for (u32 xcc = 0; xcc < queue->device->file.gpu.xcc_count; xcc++) {
 		u64 area = address + (u64)xcc * queue->args.ctx_save_restore_size;
 
-		vm->host.write(vm->host.context, queue->process->pid, area, &header.wave_state,
-			       sizeof(header.wave_state));
-		save_stack(vm, queue, used, area);
+		server->host.write(server->host.context, queue->process->pid, area,
+				   &header.wave_state, sizeof(header.wave_state));
+		save_stack(server, queue, used, area);
 	}
 }
 
-static void wave_state(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void wave_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_get_queue_wave_state_args *args =
-		GP_VM_ARGS(request, gp_kfd_get_queue_wave_state_args);
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(request->owner, args->queue_id);
+		GP_VGPU_ARGS(request, gp_kfd_get_queue_wave_state_args);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
 	struct used used;
 
 	if (!queue) {
 		request->result = -EFAULT;
 		return;
 	}
-	if (gp_vgpu_server_is_sdma(queue->args.queue_type) || gp_vgpu_server_queue_active(queue)) {
+	if (gp_vgpu_is_sdma(queue->args.queue_type) || gp_vgpu_queue_active(queue)) {
 		request->result = -EINVAL;
 		return;
 	}
 	used = used_of(queue);
 	args->ctl_stack_used_size = used.ctl_stack;
 	args->save_area_used_size = used.waves;
-	gp_vgpu_server_save_headers(vm, queue, args->ctl_stack_address);
+	gp_vgpu_save_headers(server, queue, args->ctl_stack_address);
 	request->result = 0;
 }
 
-static struct gp_vgpu_server_queue *gws_holder(struct gp_vgpu_server_process *process,
-					       const struct gp_vgpu_server_device *device)
+static struct gp_vgpu_queue *gws_holder(struct gp_vgpu_process *process,
+					const struct gp_vgpu_device *device)
 {
-	for (struct gp_vgpu_server_queue *queue = process->newest; queue; queue = queue->older)
+	for (struct gp_vgpu_queue *queue = process->newest; queue; queue = queue->older)
 		if (queue->gws && queue->device == device)
 			return queue;
 	return NULL;
 }
 
-bool gp_vgpu_server_debugs_gws(const struct gp_vgpu_server_device *device)
+bool gp_vgpu_debugs_gws(const struct gp_vgpu_device *device)
 {
 	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
 }
 
-int gp_vgpu_server_debug_possible(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target)
+int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process *target)
 {
-	for (u32 i = 0; i < vm->device_count; i++) {
-		const struct gp_vgpu_server_device *device = &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++) {
+		const struct gp_vgpu_device *device = &server->devices[i];
 
 		if (!gp_driver_is_soc15(device->file.gpu.gfx_version))
 			return -ENODEV;
-		if (gws_holder(target, device) && !gp_vgpu_server_debugs_gws(device))
+		if (gws_holder(target, device) && !gp_vgpu_debugs_gws(device))
 			return -EBUSY;
 	}
 	return 0;
 }
 
-static void alloc_gws(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_kfd_alloc_queue_gws_args *args = GP_VM_ARGS(request, gp_kfd_alloc_queue_gws_args);
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(request->owner, args->queue_id);
-	struct gp_vgpu_server_queue *holder;
+	struct gp_kfd_alloc_queue_gws_args *args =
+		GP_VGPU_ARGS(request, gp_kfd_alloc_queue_gws_args);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
+	struct gp_vgpu_queue *holder;
 
 	if (!queue) {
 		request->result = -EINVAL;
 		return;
 	}
-	if (vm->options.policy == GP_POLICY_NO_HWS) {
+	if (server->options.policy == GP_POLICY_NO_HWS) {
 		request->result = -ENODEV;
 		return;
 	}
-	if (request->owner->debug.enabled && !gp_vgpu_server_debugs_gws(queue->device)) {
+	if (request->owner->debug.enabled && !gp_vgpu_debugs_gws(queue->device)) {
 		request->result = -EBUSY;
 		return;
 	}
@@ -217,20 +218,19 @@ static void alloc_gws(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *
 	if (!args->num_gws)
 		holder->gws = false;
 	args->first_gws = 0;
-	update_queue(vm, request, queue);
+	update_queue(server, request, queue);
 }
 
-void gp_vgpu_server_ioctl_queue_state(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_queue_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	switch (request->header.ioctl_nr) {
 	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
-		set_cu_mask(vm, request);
+		set_cu_mask(server, request);
 		break;
 	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
-		wave_state(vm, request);
+		wave_state(server, request);
 		break;
 	default:
-		alloc_gws(vm, request);
+		alloc_gws(server, request);
 	}
 }

@@ -3,37 +3,36 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-struct gp_vgpu_server_queue *gp_vgpu_server_queue(struct gp_vgpu_server_process *process, u32 id)
+struct gp_vgpu_queue *gp_vgpu_queue(struct gp_vgpu_process *process, u32 id)
 {
 	return id < GP_VGPU_MAX_QUEUES ? process->queues[id] : NULL;
 }
 
-struct gp_vgpu_server_device *gp_vgpu_server_device(struct gp_vgpu_server *vm, u32 gpu_id)
+struct gp_vgpu_device *gp_vgpu_device(struct gp_vgpu_server *server, u32 gpu_id)
 {
-	for (u32 i = 0; i < vm->device_count; i++)
-		if (vm->devices[i].file.gpu.gpu_id == gpu_id)
-			return &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++)
+		if (server->devices[i].file.gpu.gpu_id == gpu_id)
+			return &server->devices[i];
 	return NULL;
 }
 
-bool gp_vgpu_server_queue_active(const struct gp_vgpu_server_queue *queue)
+bool gp_vgpu_queue_active(const struct gp_vgpu_queue *queue)
 {
 	return queue->args.ring_base_address && queue->args.ring_size && queue->percent &&
 	       !queue->evicted && !queue->suspended;
 }
 
-bool gp_vgpu_server_queue_lost(const struct gp_vgpu_server_queue *queue)
+bool gp_vgpu_queue_lost(const struct gp_vgpu_queue *queue)
 {
 	return queue->device->hung || queue->process->reset[queue->device->index];
 }
 
-static struct gp_model_queue_config wanted(const struct gp_vgpu_server_queue *queue, bool enabled)
+static struct gp_model_queue_config wanted(const struct gp_vgpu_queue *queue, bool enabled)
 {
 	struct gp_model_queue_config config = {
-		.type = gp_vgpu_server_is_sdma(queue->args.queue_type) ? GP_MODEL_SDMA
-								       : GP_MODEL_COMPUTE,
+		.type = gp_vgpu_is_sdma(queue->args.queue_type) ? GP_MODEL_SDMA : GP_MODEL_COMPUTE,
 		.engine = queue->sdma_engine,
 		.priority = queue->priority,
 		.enabled = enabled,
@@ -43,11 +42,11 @@ static struct gp_model_queue_config wanted(const struct gp_vgpu_server_queue *qu
 	return config;
 }
 
-void gp_vgpu_server_queue_apply(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue)
+void gp_vgpu_queue_apply(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue)
 {
-	struct gp_model_queue_config config = wanted(queue, gp_vgpu_server_queue_active(queue));
+	struct gp_model_queue_config config = wanted(queue, gp_vgpu_queue_active(queue));
 
-	(void)vm;
+	(void)server;
 	(void)gp_model_queue_set(queue->device->model, queue->model_queue, &config);
 }
 
@@ -58,11 +57,11 @@ static bool ring_size_ok(u32 size)
 	return (size & (size - 1)) == 0; /* 0 is, and becomes the smallest */
 }
 
-static int check_common(const struct gp_vgpu_server *vm, u32 percentage, u32 priority,
+static int check_common(const struct gp_vgpu_server *server, u32 percentage, u32 priority,
 			u32 ring_size)
 {
 	/* The bits above it came with XCCs. */
-	u32 mask = vm->options.era == GP_ERA_6_1 ? ~0u : GP_KFD_PERCENT_MASK;
+	u32 mask = server->options.era == GP_ERA_6_1 ? ~0u : GP_KFD_PERCENT_MASK;
 
 	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE)
 		return -EINVAL;
@@ -72,13 +71,13 @@ static int check_common(const struct gp_vgpu_server *vm, u32 percentage, u32 pri
 }
 
 /* What 6.12 checks of the buffers and the server can know; the mappings are the client's. */
-static int check_buffers(enum gp_vgpu_server_era era, const struct gp_vgpu_server_device *device,
+static int check_buffers(enum gp_vgpu_server_era era, const struct gp_vgpu_device *device,
 			 const struct gp_kfd_create_queue_args *args)
 {
 	const struct gp_vgpu_gpu *gpu = &device->file.gpu;
 
 	if (device->file.personality != GP_NATIVE || era == GP_ERA_6_1 ||
-	    gp_vgpu_server_is_sdma(args->queue_type))
+	    gp_vgpu_is_sdma(args->queue_type))
 		return 0;
 	if (args->eop_buffer_address && args->eop_buffer_size < GP_KFD_EOP_MIN)
 		return -EINVAL;
@@ -87,27 +86,27 @@ static int check_buffers(enum gp_vgpu_server_era era, const struct gp_vgpu_serve
 	return args->ctx_save_restore_size < gpu->cwsr_bytes ? -EINVAL : 0;
 }
 
-static int check_create(struct gp_vgpu_server *vm, const struct gp_kfd_create_queue_args *args,
-			struct gp_vgpu_server_device **device)
+static int check_create(struct gp_vgpu_server *server, const struct gp_kfd_create_queue_args *args,
+			struct gp_vgpu_device **device)
 {
-	int error = check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
+	int error =
+		check_common(server, args->queue_percentage, args->queue_priority, args->ring_size);
 
 	if (error)
 		return error;
-	if (args->queue_type >
-	    (vm->options.era == GP_ERA_6_12 ? GP_KFD_QUEUE_SDMA_BY_ENGINE : GP_KFD_QUEUE_SDMA_XGMI))
+	if (args->queue_type > (server->options.era == GP_ERA_6_12 ? GP_KFD_QUEUE_SDMA_BY_ENGINE
+								   : GP_KFD_QUEUE_SDMA_XGMI))
 		return -GP_KFD_ENOTSUPP;
-	*device = gp_vgpu_server_device(vm, args->gpu_id);
+	*device = gp_vgpu_device(server, args->gpu_id);
 	if (!*device)
 		return -EINVAL;
 	if (args->queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE &&
 	    args->sdma_engine_id >= (*device)->file.chip.sdma_engines)
 		return -EINVAL;
-	return check_buffers(vm->options.era, *device, args);
+	return check_buffers(server->options.era, *device, args);
 }
 
-static int check_limits(const struct gp_vgpu_server_process *process,
-			const struct gp_vgpu_server_device *device)
+static int check_limits(const struct gp_vgpu_process *process, const struct gp_vgpu_device *device)
 {
 	u32 limit = device->file.gpu.gfx_version >= GP_KFD_GFX_943 ? GP_KFD_PROCESS_QUEUES_943
 								   : GP_KFD_PROCESS_QUEUES;
@@ -118,23 +117,21 @@ static int check_limits(const struct gp_vgpu_server_process *process,
 }
 
 /* Policies that do not oversubscribe: pqm_create_queue(), allocate_vmid() and allocate_hqd(). */
-static int check_policy(const struct gp_vgpu_server *vm,
-			const struct gp_vgpu_server_process *process,
-			const struct gp_vgpu_server_device *device, u32 type)
+static int check_policy(const struct gp_vgpu_server *server, const struct gp_vgpu_process *process,
+			const struct gp_vgpu_device *device, u32 type)
 {
 	u32 processes = 0, queues = 0;
 	bool joins = !process->device_queues[device->index];
 
-	if (vm->options.policy == GP_POLICY_HWS || gp_vgpu_server_is_sdma(type))
+	if (server->options.policy == GP_POLICY_HWS || gp_vgpu_is_sdma(type))
 		return 0;
-	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
+	for (const struct gp_vgpu_process *p = server->processes; p; p = p->next) {
 		processes += p->device_queues[device->index] > 0;
-		for (const struct gp_vgpu_server_queue *queue = p->newest; queue;
-		     queue = queue->older)
-			queues += queue->device == device && gp_vgpu_server_queue_active(queue) &&
-				  !gp_vgpu_server_is_sdma(queue->args.queue_type);
+		for (const struct gp_vgpu_queue *queue = p->newest; queue; queue = queue->older)
+			queues += queue->device == device && gp_vgpu_queue_active(queue) &&
+				  !gp_vgpu_is_sdma(queue->args.queue_type);
 	}
-	if (vm->options.policy == GP_POLICY_NO_OVERSUBSCRIBE)
+	if (server->options.policy == GP_POLICY_NO_OVERSUBSCRIBE)
 		return processes >= device->file.chip.vmids || queues >= device->file.chip.slots
 			       ? -EPERM
 			       : 0;
@@ -143,11 +140,11 @@ static int check_policy(const struct gp_vgpu_server *vm,
 	return queues >= device->file.chip.slots ? -EBUSY : 0;
 }
 
-static int model_add(struct gp_vgpu_server_process *process, struct gp_vgpu_server_queue *queue)
+static int model_add(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue)
 {
-	struct gp_vgpu_server_device *device = queue->device;
+	struct gp_vgpu_device *device = queue->device;
 	u32 *owner = &process->model_process[device->index];
-	struct gp_model_queue_config config = wanted(queue, gp_vgpu_server_queue_active(queue));
+	struct gp_model_queue_config config = wanted(queue, gp_vgpu_queue_active(queue));
 	int error = 0;
 
 	if (*owner == GP_MODEL_NONE)
@@ -168,22 +165,22 @@ static int model_add(struct gp_vgpu_server_process *process, struct gp_vgpu_serv
 	return 0;
 }
 
-static int queue_add(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-		     struct gp_vgpu_server_queue *queue)
+static int queue_add(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		     struct gp_vgpu_queue *queue)
 {
-	int error = gp_vgpu_server_queue_id(process, &queue->id);
+	int error = gp_vgpu_queue_id(process, &queue->id);
 
 	if (!error)
-		error = gp_vgpu_server_doorbell_take(process, queue);
+		error = gp_vgpu_doorbell_take(process, queue);
 	if (error)
 		return error;
 	error = model_add(process, queue);
 	if (error) {
-		gp_vgpu_server_doorbell_drop(process, queue);
+		gp_vgpu_doorbell_drop(process, queue);
 		return error;
 	}
-	queue->mqd_address = vm->next_mqd;
-	vm->next_mqd += queue->device->file.gpu.ctl_stack_bytes + 2 * GP_KFD_PAGE;
+	queue->mqd_address = server->next_mqd;
+	server->next_mqd += queue->device->file.gpu.ctl_stack_bytes + 2 * GP_KFD_PAGE;
 	queue->older = process->newest;
 	process->newest = queue;
 	process->queues[queue->id] = queue;
@@ -194,9 +191,9 @@ static int queue_add(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *p
 	return 0;
 }
 
-static void list_remove(struct gp_vgpu_server_process *process, struct gp_vgpu_server_queue *queue)
+static void list_remove(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue)
 {
-	struct gp_vgpu_server_queue **at = &process->newest;
+	struct gp_vgpu_queue **at = &process->newest;
 
 	while (*at != queue)
 		at = &(*at)->older;
@@ -204,24 +201,23 @@ static void list_remove(struct gp_vgpu_server_process *process, struct gp_vgpu_s
 }
 
 /* The packets that were under way never come back: their dones are not due any more. */
-static void forget_packets(struct gp_vgpu_server_process *process,
-			   struct gp_vgpu_server_queue *queue)
+static void forget_packets(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue)
 {
 	process->outstanding -= queue->in_flight;
 	process->dones_due -= queue->dones_due;
 }
 
-void gp_vgpu_server_queue_free(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue)
+void gp_vgpu_queue_free(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue)
 {
-	struct gp_vgpu_server_process *process = queue->process;
+	struct gp_vgpu_process *process = queue->process;
 	struct gp_model_queue_config config = wanted(queue, false);
-	struct gp_vgpu_server_device *device = queue->device;
+	struct gp_vgpu_device *device = queue->device;
 
-	(void)vm;
+	(void)server;
 	(void)gp_model_queue_set(device->model, queue->model_queue, &config);
 	forget_packets(process, queue);
-	gp_vgpu_server_ring_forget(process, queue->id);
-	gp_vgpu_server_doorbell_drop(process, queue);
+	gp_vgpu_ring_forget(process, queue->id);
+	gp_vgpu_doorbell_drop(process, queue);
 	list_remove(process, queue);
 	process->queues[queue->id] = NULL;
 	process->queue_count--;
@@ -231,15 +227,14 @@ void gp_vgpu_server_queue_free(struct gp_vgpu_server *vm, struct gp_vgpu_server_
 	device->zombies = queue;
 }
 
-static void created(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void created(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
-	struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
-	struct gp_vgpu_server_queue *queue =
-		gp_vgpu_server_queue(process, (u32)request->context[0]);
+	struct gp_vgpu_process *process = request->owner;
+	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(process, (u32)request->context[0]);
 
 	if (request->update_error) {
-		gp_vgpu_server_queue_free(vm, queue);
+		gp_vgpu_queue_free(server, queue);
 		request->result = request->update_error;
 		return;
 	}
@@ -250,46 +245,46 @@ static void created(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *re
 	queue->args.queue_id = args->queue_id;
 	queue->args.doorbell_offset = args->doorbell_offset;
 	request->result = 0;
-	gp_vgpu_server_tree_process(vm, process);
-	gp_vgpu_server_raise(vm, process, queue, GP_KFD_EC_QUEUE_NEW);
+	gp_vgpu_tree_process(server, process);
+	gp_vgpu_raise(server, process, queue, GP_KFD_EC_QUEUE_NEW);
 }
 
-static void create(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+static void create(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
-static void create_again(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void create_again(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
 
-	gp_vgpu_server_reap(gp_vgpu_server_device(vm, args->gpu_id));
-	create(vm, request);
+	gp_vgpu_reap(gp_vgpu_device(server, args->gpu_id));
+	create(server, request);
 }
 
 /*
  * The dead are still on the hardware until the update that their death asked for; the driver waits
  * for it before it gives their places away, so this does too.
  */
-static bool wait_for_the_dead(struct gp_vgpu_server_request *request,
-			      struct gp_vgpu_server_device *device)
+static bool wait_for_the_dead(struct gp_vgpu_request *request, struct gp_vgpu_device *device)
 {
-	if (request->context[1] || !device->zombies || !gp_vgpu_server_update_join(device, request))
+	if (request->context[1] || !device->zombies || !gp_vgpu_update_join(device, request))
 		return false;
 	request->context[1] = true;
 	request->resume = create_again;
 	return true;
 }
 
-static void create(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void create(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_create_queue_args *args = GP_VM_ARGS(request, gp_kfd_create_queue_args);
-	struct gp_vgpu_server_process *process = request->owner;
-	struct gp_vgpu_server_device *device = NULL;
-	struct gp_vgpu_server_queue *queue;
+	const struct gp_kfd_create_queue_args *args =
+		GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_vgpu_process *process = request->owner;
+	struct gp_vgpu_device *device = NULL;
+	struct gp_vgpu_queue *queue;
 
-	request->result = check_create(vm, args, &device);
+	request->result = check_create(server, args, &device);
 	if (!request->result)
 		request->result = check_limits(process, device);
 	if (!request->result)
-		request->result = check_policy(vm, process, device, args->queue_type);
+		request->result = check_policy(server, process, device, args->queue_type);
 	if (request->result)
 		return;
 	queue = calloc(1, sizeof(*queue));
@@ -306,7 +301,7 @@ static void create(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *req
 	queue->priority = args->queue_priority;
 	queue->evicted = process->evictions[device->index] > 0;
 	queue->exception_status = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
-	request->result = queue_add(vm, process, queue);
+	request->result = queue_add(server, process, queue);
 	if (request->result) {
 		free(queue);
 		if (request->result == -ENOMEM)
@@ -315,63 +310,61 @@ static void create(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *req
 	}
 	request->context[0] = queue->id;
 	request->resume = created;
-	if (gp_vgpu_server_queue_active(queue))
-		gp_vgpu_server_update(vm, device, GP_KFD_GRACE_DEFAULT, request);
+	if (gp_vgpu_queue_active(queue))
+		gp_vgpu_update(server, device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
-		created(vm, request);
+		created(server, request);
 }
 
 /* ---- DESTROY ---- */
 
-static void destroyed(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void destroyed(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
-	struct gp_vgpu_server_queue *queue =
-		gp_vgpu_server_queue(process, (u32)request->context[0]);
+	struct gp_vgpu_process *process = request->owner;
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(process, (u32)request->context[0]);
 
 	/* After a timeout the driver lets go of the queue all the same, and says so. */
 	request->result = request->update_error;
-	gp_vgpu_server_raise(vm, process, queue, GP_KFD_EC_DEVICE_QUEUE_DELETE);
-	gp_vgpu_server_queue_free(vm, queue);
-	gp_vgpu_server_tree_process(vm, process);
+	gp_vgpu_raise(server, process, queue, GP_KFD_EC_DEVICE_QUEUE_DELETE);
+	gp_vgpu_queue_free(server, queue);
+	gp_vgpu_tree_process(server, process);
 }
 
-static void destroy_now(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
-			struct gp_vgpu_server_queue *queue)
+static void destroy_now(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
+			struct gp_vgpu_queue *queue)
 {
 	struct gp_model_queue_config config = wanted(queue, false);
 
 	request->resume = destroyed;
-	if (gp_vgpu_server_queue_active(queue)) {
+	if (gp_vgpu_queue_active(queue)) {
 		(void)gp_model_queue_set(queue->device->model, queue->model_queue, &config);
-		gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+		gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	}
 	if (!request->waiting)
-		destroyed(vm, request);
+		destroyed(server, request);
 }
 
 /* Woken by a resume of the queue, or by a signal. */
-static void destroy_woken(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void destroy_woken(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_queue *queue =
-		gp_vgpu_server_queue(request->owner, (u32)request->context[0]);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, (u32)request->context[0]);
 
 	if (queue->suspended && request->interrupted) {
 		queue->destroying = false;
 		request->result = -EINTR;
 	} else if (queue->suspended) {
-		gp_vgpu_server_request_park(request); /* suspended again before its turn came */
+		gp_vgpu_request_park(request); /* suspended again before its turn came */
 	} else {
-		destroy_now(vm, request, queue);
+		destroy_now(server, request, queue);
 	}
 }
 
-static void destroy(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void destroy(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_destroy_queue_args *args =
-		GP_VM_ARGS(request, gp_kfd_destroy_queue_args);
-	struct gp_vgpu_server_process *process = request->owner;
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(process, args->queue_id);
+		GP_VGPU_ARGS(request, gp_kfd_destroy_queue_args);
+	struct gp_vgpu_process *process = request->owner;
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(process, args->queue_id);
 
 	if (!queue || queue->destroying) {
 		request->result = queue ? -EBUSY : -EINVAL;
@@ -381,30 +374,31 @@ static void destroy(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *re
 	request->context[0] = queue->id;
 	if (process->debug.enabled && queue->suspended) {
 		request->resume = destroy_woken;
-		gp_vgpu_server_request_park(request);
+		gp_vgpu_request_park(request);
 		return;
 	}
-	destroy_now(vm, request, queue);
+	destroy_now(server, request, queue);
 }
 
 /* ---- UPDATE ---- */
 
-static void updated(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void updated(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)vm;
+	(void)server;
 	request->result = request->update_error;
 }
 
-static void update(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void update(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_update_queue_args *args = GP_VM_ARGS(request, gp_kfd_update_queue_args);
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(request->owner, args->queue_id);
+	const struct gp_kfd_update_queue_args *args =
+		GP_VGPU_ARGS(request, gp_kfd_update_queue_args);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
 
 	request->result =
-		check_common(vm, args->queue_percentage, args->queue_priority, args->ring_size);
+		check_common(server, args->queue_percentage, args->queue_priority, args->ring_size);
 	if (request->result)
 		return;
-	if (!queue || gp_vgpu_server_queue_lost(queue)) {
+	if (!queue || gp_vgpu_queue_lost(queue)) {
 		request->result = queue ? -EACCES : -EFAULT;
 		return;
 	}
@@ -412,27 +406,27 @@ static void update(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *req
 	queue->args.ring_size = GP_MAX(args->ring_size, (u32)GP_KFD_MIN_RING_SIZE);
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
-	gp_vgpu_server_queue_apply(vm, queue);
-	gp_vgpu_server_tree_process(vm, request->owner);
+	gp_vgpu_queue_apply(server, queue);
+	gp_vgpu_tree_process(server, request->owner);
 	request->resume = updated;
-	gp_vgpu_server_update(vm, queue->device, GP_KFD_GRACE_DEFAULT, request);
+	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
-		updated(vm, request);
+		updated(server, request);
 }
 
-void gp_vgpu_server_ioctl_queue(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	switch (request->header.ioctl_nr) {
 	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
-		create(vm, request);
+		create(server, request);
 		break;
 	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
-		destroy(vm, request);
+		destroy(server, request);
 		break;
 	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
-		update(vm, request);
+		update(server, request);
 		break;
 	default:
-		gp_vgpu_server_ioctl_queue_state(vm, request);
+		gp_vgpu_ioctl_queue_state(server, request);
 	}
 }

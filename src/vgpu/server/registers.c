@@ -51,17 +51,17 @@ static u32 pipe_priority(u32 priority)
 	return priority < 7 ? 0 : priority < 11 ? 1 : 2;
 }
 
-u64 gp_vgpu_server_mqd_address(const struct gp_vgpu_server_queue *queue, u32 xcc)
+u64 gp_vgpu_mqd_address(const struct gp_vgpu_queue *queue, u32 xcc)
 {
 	return queue->mqd_address + (u64)xcc * (MQD_BYTES + queue->args.ctl_stack_size);
 }
 
-static bool is_aql(const struct gp_vgpu_server_queue *queue)
+static bool is_aql(const struct gp_vgpu_queue *queue)
 {
 	return queue->args.queue_type == GP_KFD_QUEUE_COMPUTE_AQL;
 }
 
-static u32 pq_control(const struct gp_vgpu_server_queue *queue, u32 xcc)
+static u32 pq_control(const struct gp_vgpu_queue *queue, u32 xcc)
 {
 	/* A ring of 2^n dwords is written as n - 1. */
 	u32 size = log2_ceiling(queue->args.ring_size / 4);
@@ -77,7 +77,7 @@ static u32 pq_control(const struct gp_vgpu_server_queue *queue, u32 xcc)
 }
 
 /* Where the client's command processor is, in the units of the ring. The client's own word. */
-static u64 read_index(const struct gp_vgpu_server_queue *queue)
+static u64 read_index(const struct gp_vgpu_queue *queue)
 {
 	const struct gp_vgpu_shared *shared = queue->process->shared;
 	u64 seen = 0;
@@ -87,7 +87,7 @@ static u64 read_index(const struct gp_vgpu_server_queue *queue)
 	return is_aql(queue) && queue->launched > seen ? queue->launched : seen;
 }
 
-static u64 write_index(const struct gp_vgpu_server_queue *queue)
+static u64 write_index(const struct gp_vgpu_queue *queue)
 {
 	const struct gp_vgpu_shared *shared = queue->process->shared;
 	u64 seen = 0, read = read_index(queue);
@@ -97,15 +97,15 @@ static u64 write_index(const struct gp_vgpu_server_queue *queue)
 	return seen > read ? seen : read;
 }
 
-static u32 ring_rptr(const struct gp_vgpu_server_queue *queue)
+static u32 ring_rptr(const struct gp_vgpu_queue *queue)
 {
 	u32 dwords = queue->args.ring_size / 4;
 
 	return dwords ? (u32)(read_index(queue) * GP_AQL_PACKET_DWORDS % dwords) : 0;
 }
 
-static void save_area(const struct gp_vgpu_server_queue *queue,
-		      const struct gp_model_queue_state *state, u32 xcc, u32 *block)
+static void save_area(const struct gp_vgpu_queue *queue, const struct gp_model_queue_state *state,
+		      u32 xcc, u32 *block)
 {
 	const struct gp_kfd_create_queue_args *args = &queue->args;
 	u32 xccs = queue->device->file.gpu.xcc_count;
@@ -125,12 +125,12 @@ static void save_area(const struct gp_vgpu_server_queue *queue,
 }
 
 /* The register part, the same in descriptor and slot. */
-static void compute_block(const struct gp_vgpu_server_queue *queue,
+static void compute_block(const struct gp_vgpu_queue *queue,
 			  const struct gp_model_queue_state *state, u32 xcc, u32 *block)
 {
 	const struct gp_kfd_create_queue_args *args = &queue->args;
 
-	put64(block, GP_CP_MQD_BASE_ADDR, gp_vgpu_server_mqd_address(queue, xcc));
+	put64(block, GP_CP_MQD_BASE_ADDR, gp_vgpu_mqd_address(queue, xcc));
 	block[GP_CP_HQD_PERSISTENT_STATE] =
 		PERSISTENT_STATE | (args->ctx_save_restore_address ? QSWITCH_MODE : 0);
 	block[GP_CP_HQD_PIPE_PRIORITY] = pipe_priority(queue->priority);
@@ -155,8 +155,7 @@ static void compute_block(const struct gp_vgpu_server_queue *queue,
 	put64(block, GP_CP_HQD_PQ_WPTR_LO, write_index(queue) * GP_AQL_PACKET_DWORDS);
 }
 
-static void model_state(const struct gp_vgpu_server_queue *queue,
-			struct gp_model_queue_state *state)
+static void model_state(const struct gp_vgpu_queue *queue, struct gp_model_queue_state *state)
 {
 	if (gp_model_queue_state(queue->device->model, queue->model_queue, state))
 		memset(state, 0, sizeof(*state));
@@ -166,7 +165,7 @@ static void model_state(const struct gp_vgpu_server_queue *queue,
  * COMPUTE_STATIC_THREAD_MGMT_SE0 to 7: which CUs of each shader engine. The driver deals the bits
  * of a mask out to the XCCs that are shown in turn, and those of an XCC to its engines in turn.
  */
-static void cu_mask_words(const struct gp_vgpu_server_queue *queue, u32 xcc, u32 *words)
+static void cu_mask_words(const struct gp_vgpu_queue *queue, u32 xcc, u32 *words)
 {
 	static const u8 places[] = {23, 24, 26, 27, 39, 40, 41, 42};
 	const struct gp_vgpu_gpufile *file = &queue->device->file;
@@ -187,7 +186,7 @@ static void cu_mask_words(const struct gp_vgpu_server_queue *queue, u32 xcc, u32
 	}
 }
 
-void gp_vgpu_server_mqd(const struct gp_vgpu_server_queue *queue, u32 xcc, u32 words[GP_MQD_WORDS])
+void gp_vgpu_mqd(const struct gp_vgpu_queue *queue, u32 xcc, u32 words[GP_MQD_WORDS])
 {
 	struct gp_model_queue_state state;
 
@@ -209,8 +208,8 @@ static u32 vmid(const struct gp_model_queue_state *state)
 	return FIRST_KFD_VMID + state->vmid_index;
 }
 
-void gp_vgpu_server_hqd(const struct gp_vgpu_server_queue *queue,
-			const struct gp_model_queue_state *state, u32 xcc, u32 words[GP_HQD_WORDS])
+void gp_vgpu_hqd(const struct gp_vgpu_queue *queue, const struct gp_model_queue_state *state,
+		 u32 xcc, u32 words[GP_HQD_WORDS])
 {
 	memset(words, 0, GP_HQD_WORDS * sizeof(*words));
 	compute_block(queue, state, xcc, words);
@@ -221,7 +220,7 @@ void gp_vgpu_server_hqd(const struct gp_vgpu_server_queue *queue,
 		words[GP_CP_HQD_PQ_CONTROL] |= PQ_EMPTY;
 }
 
-static void sdma_block(const struct gp_vgpu_server_queue *queue, u32 *words)
+static void sdma_block(const struct gp_vgpu_queue *queue, u32 *words)
 {
 	const struct gp_kfd_create_queue_args *args = &queue->args;
 
@@ -235,7 +234,7 @@ static void sdma_block(const struct gp_vgpu_server_queue *queue, u32 *words)
 	words[GP_SDMA_DUMMY_REG] = SDMA_DUMMY;
 }
 
-void gp_vgpu_server_sdma_mqd(const struct gp_vgpu_server_queue *queue, u32 words[GP_SDMA_MQD_WORDS])
+void gp_vgpu_sdma_mqd(const struct gp_vgpu_queue *queue, u32 words[GP_SDMA_MQD_WORDS])
 {
 	struct gp_model_queue_state state;
 
@@ -246,9 +245,8 @@ void gp_vgpu_server_sdma_mqd(const struct gp_vgpu_server_queue *queue, u32 words
 	words[GP_SDMA_MQD_QUEUE] = state.mapped ? state.slot : 0;
 }
 
-void gp_vgpu_server_sdma_slot(const struct gp_vgpu_server_queue *queue,
-			      const struct gp_model_queue_state *state,
-			      u32 words[GP_SDMA_WORDS_MAX])
+void gp_vgpu_sdma_slot(const struct gp_vgpu_queue *queue, const struct gp_model_queue_state *state,
+		       u32 words[GP_SDMA_WORDS_MAX])
 {
 	memset(words, 0, GP_SDMA_WORDS_MAX * sizeof(*words));
 	sdma_block(queue, words);
@@ -264,8 +262,7 @@ void gp_vgpu_server_sdma_slot(const struct gp_vgpu_server_queue *queue,
 #define HIQ_UPDATE_DWORDS 17
 #define HIQ_DWORDS        512 /* PAGE_SIZE / 2 of the driver */
 
-void gp_vgpu_server_hiq(const struct gp_vgpu_server_device *device, u32 xcc,
-			u32 words[GP_HQD_WORDS])
+void gp_vgpu_hiq(const struct gp_vgpu_device *device, u32 xcc, u32 words[GP_HQD_WORDS])
 {
 	struct gp_model_stats stats;
 	u64 wptr;

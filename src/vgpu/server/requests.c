@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-typedef void handler(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+typedef void handler(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* Its turn has come; the client does the rest. */
-static void take_turn(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void take_turn(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)vm;
+	(void)server;
 	request->result = 0;
 }
 
@@ -29,36 +29,36 @@ static handler *handler_of(u32 nr)
 	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
 	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
 	case _IOC_NR(GP_KFD_IOC_ALLOC_QUEUE_GWS):
-		return gp_vgpu_server_ioctl_queue;
+		return gp_vgpu_ioctl_queue;
 	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
 	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
 	case _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY):
-		return gp_vgpu_server_ioctl_memory;
+		return gp_vgpu_ioctl_memory;
 	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
-		return gp_vgpu_server_ioctl_smi;
+		return gp_vgpu_ioctl_smi;
 	case _IOC_NR(GP_KFD_IOC_CRIU_OP):
-		return gp_vgpu_server_ioctl_criu;
+		return gp_vgpu_ioctl_criu;
 	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
 		return take_turn;
 	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
-		return gp_vgpu_server_ioctl_runtime;
+		return gp_vgpu_ioctl_runtime;
 	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
-		return gp_vgpu_server_ioctl_debug;
+		return gp_vgpu_ioctl_debug;
 	default:
 		return NULL;
 	}
 }
 
-void gp_vgpu_server_request_free(struct gp_vgpu_server_request *request)
+void gp_vgpu_request_free(struct gp_vgpu_request *request)
 {
-	gp_vgpu_server_foreign_close(request->received_fd);
+	gp_vgpu_foreign_close(request->received_fd);
 	if (request->send_fd >= 0)
 		close(request->send_fd);
 	free(request->payload);
 	free(request);
 }
 
-void gp_vgpu_server_payload(struct gp_vgpu_server_request *request, const void *data, u32 size)
+void gp_vgpu_payload(struct gp_vgpu_request *request, const void *data, u32 size)
 {
 	u32 end = request->payload_out + size;
 	u8 *larger;
@@ -73,7 +73,7 @@ void gp_vgpu_server_payload(struct gp_vgpu_server_request *request, const void *
 	request->payload_out = end;
 }
 
-static void line_add(struct gp_vgpu_server_process *owner, struct gp_vgpu_server_request *request)
+static void line_add(struct gp_vgpu_process *owner, struct gp_vgpu_request *request)
 {
 	request->owner = owner;
 	request->next = NULL;
@@ -81,10 +81,9 @@ static void line_add(struct gp_vgpu_server_process *owner, struct gp_vgpu_server
 	owner->requests_tail = &request->next;
 }
 
-static void line_remove(struct gp_vgpu_server_process *owner,
-			struct gp_vgpu_server_request *request)
+static void line_remove(struct gp_vgpu_process *owner, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_request **at = &owner->requests;
+	struct gp_vgpu_request **at = &owner->requests;
 
 	while (*at && *at != request)
 		at = &(*at)->next;
@@ -95,10 +94,9 @@ static void line_remove(struct gp_vgpu_server_process *owner,
 		owner->requests_tail = at;
 }
 
-static void parked_remove(struct gp_vgpu_server_process *owner,
-			  struct gp_vgpu_server_request *request)
+static void parked_remove(struct gp_vgpu_process *owner, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_request **at = &owner->parked;
+	struct gp_vgpu_request **at = &owner->parked;
 
 	while (*at && *at != request)
 		at = &(*at)->next;
@@ -106,24 +104,24 @@ static void parked_remove(struct gp_vgpu_server_process *owner,
 		*at = request->next;
 }
 
-static void complete(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void complete(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	line_remove(request->owner, request);
 	if (request->process)
-		vm->host.reply(vm, request);
-	gp_vgpu_server_request_free(request);
+		server->host.reply(server, request);
+	gp_vgpu_request_free(request);
 }
 
-static bool is_suspend(const struct gp_vgpu_server_request *request)
+static bool is_suspend(const struct gp_vgpu_request *request)
 {
 	return request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
-	       GP_VM_ARGS(request, gp_kfd_dbg_trap_args)->op == GP_KFD_DBG_SUSPEND_QUEUES;
+	       GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->op == GP_KFD_DBG_SUSPEND_QUEUES;
 }
 
 /* The client answers some calls itself: it must know when the driver would not let it. */
-static void show_locks(struct gp_vgpu_server_process *process)
+static void show_locks(struct gp_vgpu_process *process)
 {
-	const struct gp_vgpu_server_request *first = process->requests;
+	const struct gp_vgpu_request *first = process->requests;
 	u32 locks = first ? GP_VGPU_LOCK_PROCESS : 0;
 
 	if (first && first->waiting && is_suspend(first))
@@ -132,9 +130,9 @@ static void show_locks(struct gp_vgpu_server_process *process)
 		__atomic_store_n(&process->shared->locks, locks, __ATOMIC_RELEASE);
 }
 
-void gp_vgpu_server_serve(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
+void gp_vgpu_serve(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
-	struct gp_vgpu_server_request *request;
+	struct gp_vgpu_request *request;
 
 	if (process->serving || process->dead)
 		return;
@@ -144,57 +142,55 @@ void gp_vgpu_server_serve(struct gp_vgpu_server *vm, struct gp_vgpu_server_proce
 
 		request->started = true;
 		if (request->resume)
-			request->resume(vm, request); /* parked before, awake now */
+			request->resume(server, request); /* parked before, awake now */
 		else if (handle)
-			handle(vm, request);
+			handle(server, request);
 		else
 			request->result = -ENOTTY;
 		if (!request->waiting)
-			complete(vm, request);
+			complete(server, request);
 	}
 	process->serving = false;
 	show_locks(process);
 }
 
 /* Whose line: DBG_TRAP takes the target's mutex, CRIU_OP that of whose descriptor it is. */
-static struct gp_vgpu_server_process *owner_of(struct gp_vgpu_server *vm,
-					       const struct gp_vgpu_server_request *request)
+static struct gp_vgpu_process *owner_of(struct gp_vgpu_server *server,
+					const struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_dbg_trap_args *args = GP_VM_ARGS(request, gp_kfd_dbg_trap_args);
-	struct gp_vgpu_server_process *target = NULL;
+	const struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
+	struct gp_vgpu_process *target = NULL;
 	struct gp_vgpu_server_task task;
 
 	if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_CRIU_OP))
-		target = gp_vgpu_server_process_find(vm, gp_vgpu_server_criu_pid(request));
+		target = gp_vgpu_process_find(server, gp_vgpu_criu_pid(request));
 	else if (request->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_DBG_TRAP) &&
-		 vm->host.task(vm->host.context, (pid_t)args->pid, &task) == 0)
-		target = gp_vgpu_server_process_find(vm, task.tgid);
+		 server->host.task(server->host.context, (pid_t)args->pid, &task) == 0)
+		target = gp_vgpu_process_find(server, task.tgid);
 	return target ? target : request->process;
 }
 
-void gp_vgpu_server_request_submit(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request)
+void gp_vgpu_request_submit(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *owner = owner_of(vm, request);
+	struct gp_vgpu_process *owner = owner_of(server, request);
 
 	line_add(owner, request);
-	gp_vgpu_server_serve(vm, owner);
+	gp_vgpu_serve(server, owner);
 }
 
-void gp_vgpu_server_request_updated(struct gp_vgpu_server *vm,
-				    struct gp_vgpu_server_request *request)
+void gp_vgpu_request_updated(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *owner = request->owner;
+	struct gp_vgpu_process *owner = request->owner;
 
 	request->waiting = false;
 	if (request->resume)
-		request->resume(vm, request);
+		request->resume(server, request);
 	if (!request->waiting)
-		complete(vm, request);
-	gp_vgpu_server_serve(vm, owner);
+		complete(server, request);
+	gp_vgpu_serve(server, owner);
 }
 
-void gp_vgpu_server_request_park(struct gp_vgpu_server_request *request)
+void gp_vgpu_request_park(struct gp_vgpu_request *request)
 {
 	line_remove(request->owner, request);
 	request->next = request->owner->parked;
@@ -202,56 +198,55 @@ void gp_vgpu_server_request_park(struct gp_vgpu_server_request *request)
 	request->waiting = request->parked = true;
 }
 
-void gp_vgpu_server_request_unpark(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request)
+void gp_vgpu_request_unpark(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *owner = request->owner;
+	struct gp_vgpu_process *owner = request->owner;
 
 	parked_remove(owner, request);
 	request->waiting = request->parked = request->started = false;
 	line_add(owner, request);
-	gp_vgpu_server_serve(vm, owner);
+	gp_vgpu_serve(server, owner);
 }
 
-void gp_vgpu_server_request_cancel(struct gp_vgpu_server *vm,
-				   const struct gp_vgpu_server_connection *connection, u32 sequence)
+void gp_vgpu_request_cancel(struct gp_vgpu_server *server,
+			    const struct gp_vgpu_connection *connection, u32 sequence)
 {
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
-		for (struct gp_vgpu_server_request *r = p->parked; r; r = r->next)
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
+		for (struct gp_vgpu_request *r = p->parked; r; r = r->next)
 			if (r->connection == connection && r->header.sequence == sequence) {
 				r->interrupted = true;
-				gp_vgpu_server_request_unpark(vm, r);
+				gp_vgpu_request_unpark(server, r);
 				return;
 			}
 }
 
-static void drop(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void drop(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	gp_vgpu_server_update_forget(vm, request);
-	gp_vgpu_server_request_free(request);
+	gp_vgpu_update_forget(server, request);
+	gp_vgpu_request_free(request);
 }
 
 /* The line of a target that died: those who asked about it are told. */
-static void fail_line(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *dead,
-		      struct gp_vgpu_server_request *list)
+static void fail_line(struct gp_vgpu_server *server, struct gp_vgpu_process *dead,
+		      struct gp_vgpu_request *list)
 {
-	struct gp_vgpu_server_request *next;
+	struct gp_vgpu_request *next;
 
 	for (; list; list = next) {
 		next = list->next;
 		if (list->process && list->process != dead) {
 			list->result = -ESRCH;
-			vm->host.reply(vm, list);
+			server->host.reply(server, list);
 		}
-		drop(vm, list);
+		drop(server, list);
 	}
 }
 
 /* What the dead process asked about others: what began goes on, unheard. */
-static void orphan(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *dead,
-		   struct gp_vgpu_server_process *other)
+static void orphan(struct gp_vgpu_server *server, struct gp_vgpu_process *dead,
+		   struct gp_vgpu_process *other)
 {
-	struct gp_vgpu_server_request *request = other->requests, *next;
+	struct gp_vgpu_request *request = other->requests, *next;
 
 	for (; request; request = next) {
 		next = request->next;
@@ -261,20 +256,20 @@ static void orphan(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *dea
 		request->connection = NULL;
 		if (!request->started) {
 			line_remove(other, request);
-			drop(vm, request);
+			drop(server, request);
 		}
 	}
 }
 
-void gp_vgpu_server_requests_drop(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
+void gp_vgpu_requests_drop(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
-	struct gp_vgpu_server_request *line = process->requests, *parked = process->parked;
+	struct gp_vgpu_request *line = process->requests, *parked = process->parked;
 
 	process->requests = process->parked = NULL;
 	process->requests_tail = &process->requests;
-	fail_line(vm, process, line);
-	fail_line(vm, process, parked);
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+	fail_line(server, process, line);
+	fail_line(server, process, parked);
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
 		if (p != process)
-			orphan(vm, process, p);
+			orphan(server, process, p);
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/i18n.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 /* Far beyond any kernel; keeps the model's arithmetic away from its limits. */
 #define MAX_WORKGROUPS   (1ull << 40)
@@ -21,7 +21,7 @@
  */
 #define MAX_BYTES (1ull << 32)
 
-int gp_vgpu_server_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out)
+int gp_vgpu_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out)
 {
 	bool kernel = work->flags & GP_VGPU_KERNEL;
 
@@ -49,10 +49,10 @@ int gp_vgpu_server_work_check(const struct gp_vgpu_work *work, bool sdma, struct
 }
 
 /* One packet to the model. -EAGAIN: not now. */
-static int submit(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
+static int submit(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
 		  const struct gp_vgpu_work *slot)
 {
-	struct gp_vgpu_server_queue *queue = gp_vgpu_server_queue(process, slot->queue_id);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(process, slot->queue_id);
 	struct gp_model_work work;
 	int error;
 
@@ -60,12 +60,11 @@ static int submit(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *proc
 		return -EPROTO;
 	if (!queue || process->work_consumed < process->stale[slot->queue_id])
 		return 0; /* destroyed while the packet was on its way */
-	error = gp_vgpu_server_work_check(slot, gp_vgpu_server_is_sdma(queue->args.queue_type),
-					  &work);
+	error = gp_vgpu_work_check(slot, gp_vgpu_is_sdma(queue->args.queue_type), &work);
 	if (error)
 		return error;
-	error = gp_model_submit(queue->device->model, gp_vgpu_server_now(vm), queue->model_queue,
-				&work);
+	error = gp_model_submit(queue->device->model, gp_vgpu_server_now(server),
+				queue->model_queue, &work);
 	if (error)
 		return error == -EAGAIN ? error : -EPROTO;
 	queue->in_flight++;
@@ -75,8 +74,7 @@ static int submit(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *proc
 	return 0;
 }
 
-void gp_vgpu_server_ring_tell(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done)
+void gp_vgpu_ring_tell(struct gp_vgpu_process *process, const struct gp_vgpu_done *done)
 {
 	u32 consumed, unread;
 
@@ -88,11 +86,11 @@ void gp_vgpu_server_ring_tell(struct gp_vgpu_server_process *process,
 	if (unread + process->dones_due + 1 > GP_VGPU_DONE_SLOTS)
 		return;
 	process->dones_due++;
-	gp_vgpu_server_ring_done(process, done);
+	gp_vgpu_ring_done(process, done);
 }
 
 /* Room for the launch and the completion of one more packet, whatever the client reads. */
-static int check_room(const struct gp_vgpu_server_process *process)
+static int check_room(const struct gp_vgpu_process *process)
 {
 	u32 consumed = __atomic_load_n(&process->shared->done_ring.consumed, __ATOMIC_ACQUIRE);
 	u32 unread = process->done_produced - consumed;
@@ -105,7 +103,7 @@ static int check_room(const struct gp_vgpu_server_process *process)
 	return 0;
 }
 
-static int read_slots(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process, u32 count)
+static int read_slots(struct gp_vgpu_server *server, struct gp_vgpu_process *process, u32 count)
 {
 	for (u32 i = 0; i < count; i++) {
 		struct gp_vgpu_work slot;
@@ -116,7 +114,7 @@ static int read_slots(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *
 		/* The slot is copied once: the compiler must not read it again after the check. */
 		__asm__ volatile("" : : : "memory");
 		if (!error)
-			error = submit(vm, process, &slot);
+			error = submit(server, process, &slot);
 		if (error)
 			return error;
 		process->work_consumed++;
@@ -124,7 +122,7 @@ static int read_slots(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *
 	return 0;
 }
 
-void gp_vgpu_server_ring_forget(struct gp_vgpu_server_process *process, u32 queue_id)
+void gp_vgpu_ring_forget(struct gp_vgpu_process *process, u32 queue_id)
 {
 	u32 produced;
 
@@ -135,7 +133,7 @@ void gp_vgpu_server_ring_forget(struct gp_vgpu_server_process *process, u32 queu
 		process->work_consumed + (u32)(produced - (u32)process->work_consumed);
 }
 
-int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
+int gp_vgpu_ring_read(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
 	u32 count;
 	int error;
@@ -144,19 +142,18 @@ int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_pr
 		return 0;
 	count = __atomic_load_n(&process->shared->work_ring.produced, __ATOMIC_ACQUIRE) -
 		(u32)process->work_consumed;
-	error = count > GP_VGPU_WORK_SLOTS ? -EPROTO : read_slots(vm, process, count);
+	error = count > GP_VGPU_WORK_SLOTS ? -EPROTO : read_slots(server, process, count);
 	process->stalled = error == -EAGAIN;
 	__atomic_store_n(&process->shared->work_ring.consumed, (u32)process->work_consumed,
 			 __ATOMIC_RELEASE);
 	if (error == -EPROTO)
-		gp_diag(vm->diag, GP_WARNING,
+		gp_diag(server->diag, GP_WARNING,
 			"process %d: impossible packet in the work ring; it is cut off",
 			(int)process->pid);
 	return error;
 }
 
-void gp_vgpu_server_ring_done(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done)
+void gp_vgpu_ring_done(struct gp_vgpu_process *process, const struct gp_vgpu_done *done)
 {
 	struct gp_vgpu_shared *shared = process->shared;
 
@@ -169,9 +166,9 @@ void gp_vgpu_server_ring_done(struct gp_vgpu_server_process *process,
 	process->dones_new = true;
 }
 
-void gp_vgpu_server_ring_notify(struct gp_vgpu_server *vm)
+void gp_vgpu_ring_notify(struct gp_vgpu_server *server)
 {
-	for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next) {
+	for (struct gp_vgpu_process *p = server->processes; p; p = p->next) {
 		if (!p->dones_new)
 			continue;
 		p->dones_new = false;

@@ -2,58 +2,58 @@
 /* RUNTIME_ENABLE: the target's half of debugging. Also the wait for the debugger's answer. */
 #include <errno.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
-static void answered(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+static void answered(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* The driver's down_interruptible() of runtime_enable_sema, with the mutex given up. */
-static void wait_for_debugger(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void wait_for_debugger(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
+	struct gp_vgpu_process *process = request->owner;
 
 	if (process->runtime_posts) {
 		process->runtime_posts--;
-		answered(vm, request);
+		answered(server, request);
 		return;
 	}
 	request->resume = answered;
-	gp_vgpu_server_request_park(request);
+	gp_vgpu_request_park(request);
 }
 
 /* Nothing else wakes it: not DISABLE, not the debugger's death. */
-void gp_vgpu_server_runtime_post(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target)
+void gp_vgpu_runtime_post(struct gp_vgpu_server *server, struct gp_vgpu_process *target)
 {
-	for (struct gp_vgpu_server_request *r = target->parked; r; r = r->next)
+	for (struct gp_vgpu_request *r = target->parked; r; r = r->next)
 		if (r->header.ioctl_nr == _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE)) {
-			gp_vgpu_server_request_unpark(vm, r);
+			gp_vgpu_request_unpark(server, r);
 			return;
 		}
 	target->runtime_posts++;
 }
 
-static bool is_enable(const struct gp_vgpu_server_request *request)
+static bool is_enable(const struct gp_vgpu_request *request)
 {
-	return GP_VM_ARGS(request, gp_kfd_runtime_enable_args)->mode_mask & GP_KFD_RUNTIME_ENABLE;
+	return GP_VGPU_ARGS(request, gp_kfd_runtime_enable_args)->mode_mask & GP_KFD_RUNTIME_ENABLE;
 }
 
-static void done(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void done(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)vm;
+	(void)server;
 	request->result = 0;
 }
 
-static void disable_finish(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void disable_finish(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	request->owner->ttmp_setup = 0;
 	request->resume = done;
-	gp_vgpu_server_debug_refresh(vm, request);
+	gp_vgpu_debug_refresh(server, request);
 	if (!request->waiting)
-		done(vm, request);
+		done(server, request);
 }
 
-static void answered(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void answered(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
+	struct gp_vgpu_process *process = request->owner;
 
 	process->runtime_retry = request->interrupted;
 	if (request->interrupted)
@@ -61,25 +61,25 @@ static void answered(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *r
 	else if (is_enable(request))
 		request->result = 0;
 	else
-		disable_finish(vm, request);
+		disable_finish(server, request);
 }
 
-static void notify_debugger(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void notify_debugger(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	gp_vgpu_server_raise(vm, request->owner, NULL, GP_KFD_EC_PROCESS_RUNTIME);
-	wait_for_debugger(vm, request);
+	gp_vgpu_raise(server, request->owner, NULL, GP_KFD_EC_PROCESS_RUNTIME);
+	wait_for_debugger(server, request);
 }
 
-static void enable(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_runtime_enable_args *args =
-		GP_VM_ARGS(request, gp_kfd_runtime_enable_args);
-	struct gp_vgpu_server_process *process = request->owner;
+		GP_VGPU_ARGS(request, gp_kfd_runtime_enable_args);
+	struct gp_vgpu_process *process = request->owner;
 
 	if (process->runtime_retry) {
 		/* A debugger that left meanwhile is not waited for; the flag stays, as there. */
 		if (process->debug.enabled)
-			wait_for_debugger(vm, request);
+			wait_for_debugger(server, request);
 		return;
 	}
 	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED) {
@@ -96,36 +96,36 @@ static void enable(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *req
 	if (!process->debug.enabled)
 		return;
 	request->resume = notify_debugger;
-	gp_vgpu_server_debug_refresh(vm, request); /* the deferred activation */
+	gp_vgpu_debug_refresh(server, request); /* the deferred activation */
 	if (!request->waiting)
-		notify_debugger(vm, request);
+		notify_debugger(server, request);
 }
 
-static void disable(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+static void disable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_server_process *process = request->owner;
+	struct gp_vgpu_process *process = request->owner;
 	bool was_enabled = process->runtime_state == GP_KFD_RUNTIME_ENABLED;
 
 	process->runtime_state = GP_KFD_RUNTIME_DISABLED;
 	process->r_debug = 0;
 	if (!process->debug.enabled) {
-		disable_finish(vm, request);
+		disable_finish(server, request);
 	} else if (process->runtime_retry) {
-		wait_for_debugger(vm, request);
+		wait_for_debugger(server, request);
 	} else {
 		request->resume = notify_debugger;
 		if (was_enabled)
-			gp_vgpu_server_debug_deactivate(vm, process, request);
+			gp_vgpu_debug_deactivate(server, process, request);
 		if (!request->waiting)
-			notify_debugger(vm, request);
+			notify_debugger(server, request);
 	}
 }
 
-void gp_vgpu_server_ioctl_runtime(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_runtime(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	request->result = 0;
 	if (is_enable(request))
-		enable(vm, request);
+		enable(server, request);
 	else
-		disable(vm, request);
+		disable(server, request);
 }

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/parse.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define PERMILLE          1000
 #define NS_PER_S          1000000000ull
@@ -33,46 +33,48 @@ static u64 scale(u64 a, u64 b, u64 c)
 	return product > UINT64_MAX ? UINT64_MAX : (u64)product;
 }
 
-u64 gp_vgpu_server_now(const struct gp_vgpu_server *vm)
+u64 gp_vgpu_server_now(const struct gp_vgpu_server *server)
 {
-	return vm->now_ns;
+	return server->now_ns;
 }
 
-void gp_vgpu_server_tick(struct gp_vgpu_server *vm)
+void gp_vgpu_server_tick(struct gp_vgpu_server *server)
 {
-	u64 raw = GP_MAX(vm->host.raw_ns(vm->host.context), vm->raw_epoch_ns);
-	u64 passed = scale(raw - vm->raw_epoch_ns, vm->options.speed_permille, PERMILLE);
-	u64 due = passed > vm->behind_ns ? passed - vm->behind_ns : 0;
+	u64 raw = GP_MAX(server->host.raw_ns(server->host.context), server->raw_epoch_ns);
+	u64 passed = scale(raw - server->raw_epoch_ns, server->options.speed_permille, PERMILLE);
+	u64 due = passed > server->behind_ns ? passed - server->behind_ns : 0;
 
-	if (due > vm->hold_at_ns) {
-		vm->behind_ns += due - vm->hold_at_ns;
-		due = vm->hold_at_ns;
+	if (due > server->hold_at_ns) {
+		server->behind_ns += due - server->hold_at_ns;
+		due = server->hold_at_ns;
 	}
-	vm->due_ns = GP_MAX(vm->due_ns, due);
+	server->due_ns = GP_MAX(server->due_ns, due);
 	/* Time in which nothing happens costs nothing; the rest is gp_vgpu_server_advance()'s. */
-	vm->now_ns = GP_MAX(vm->now_ns, GP_MIN(vm->due_ns, gp_vgpu_server_next(vm)));
+	server->now_ns =
+		GP_MAX(server->now_ns, GP_MIN(server->due_ns, gp_vgpu_server_next(server)));
 }
 
-void gp_vgpu_server_hold(struct gp_vgpu_server *vm, u64 until_ns,
-			 const struct gp_vgpu_server_connection *holder)
+void gp_vgpu_server_hold(struct gp_vgpu_server *server, u64 until_ns,
+			 const struct gp_vgpu_connection *holder)
 {
 	bool endless = until_ns > GP_MODEL_TIME_MAX;
 
-	gp_vgpu_server_tick(vm);
-	vm->hold_at_ns = endless ? GP_MODEL_NEVER : vm->due_ns + until_ns;
-	vm->holder = endless ? NULL : holder;
+	gp_vgpu_server_tick(server);
+	server->hold_at_ns = endless ? GP_MODEL_NEVER : server->due_ns + until_ns;
+	server->holder = endless ? NULL : holder;
 }
 
 /*
  * Rounded up: at that moment the model's clock has reached model_ns, or will if the machine does
  * not fall behind any more.
  */
-u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *vm, u64 model_ns)
+u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *server, u64 model_ns)
 {
-	u64 speed = vm->options.speed_permille;
+	u64 speed = server->options.speed_permille;
 
-	model_ns = model_ns > UINT64_MAX - vm->behind_ns ? UINT64_MAX : model_ns + vm->behind_ns;
-	return vm->raw_epoch_ns + scale(model_ns, PERMILLE, speed) +
+	model_ns = model_ns > UINT64_MAX - server->behind_ns ? UINT64_MAX
+							     : model_ns + server->behind_ns;
+	return server->raw_epoch_ns + scale(model_ns, PERMILLE, speed) +
 	       (scale(model_ns, PERMILLE, speed) * speed / PERMILLE < model_ns);
 }
 
@@ -133,19 +135,19 @@ static void write_memory(void *context, pid_t pid, u64 address, const void *data
 
 /* ---- devices ---- */
 
-static int make_model(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device)
+static int make_model(struct gp_vgpu_server *server, struct gp_vgpu_device *device)
 {
 	struct gp_model_config config = {
 		.chip = device->file.chip,
-		.max_processes = GP_VM_MODEL_PROCESSES,
+		.max_processes = GP_VGPU_MODEL_PROCESSES,
 		.max_queues = GP_KFD_DEVICE_QUEUES,
-		.max_work = GP_VM_MODEL_WORK,
-		.seed = vm->options.seed + device->index,
+		.max_work = GP_VGPU_MODEL_WORK,
+		.seed = server->options.seed + device->index,
 	};
 
 	device->model_bytes = gp_model_memory(&config);
 	if (!device->model_bytes)
-		return gp_fail(vm->diag, -EINVAL, "GPU %s: its description cannot be modelled",
+		return gp_fail(server->diag, -EINVAL, "GPU %s: its description cannot be modelled",
 			       device->file.name);
 	device->model_memory = mmap(NULL, device->model_bytes, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -153,32 +155,32 @@ static int make_model(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *d
 		device->model_memory = NULL;
 		return -ENOMEM;
 	}
-	device->by_model = calloc(GP_KFD_DEVICE_QUEUES, sizeof(struct gp_vgpu_server_queue *));
-	device->owners = calloc(GP_VM_MODEL_PROCESSES, sizeof(struct gp_vgpu_server_process *));
-	device->owned = calloc(GP_VM_MODEL_PROCESSES, sizeof(u32));
+	device->by_model = calloc(GP_KFD_DEVICE_QUEUES, sizeof(struct gp_vgpu_queue *));
+	device->owners = calloc(GP_VGPU_MODEL_PROCESSES, sizeof(struct gp_vgpu_process *));
+	device->owned = calloc(GP_VGPU_MODEL_PROCESSES, sizeof(u32));
 	if (!device->by_model || !device->owners || !device->owned)
 		return -ENOMEM;
 	return gp_model_init(&device->model, device->model_memory, device->model_bytes, &config);
 }
 
-static int add_device(struct gp_vgpu_server *vm, const struct gp_vgpu_gpufile *file, u32 index)
+static int add_device(struct gp_vgpu_server *server, const struct gp_vgpu_gpufile *file, u32 index)
 {
-	struct gp_vgpu_server_device *device = &vm->devices[index];
+	struct gp_vgpu_device *device = &server->devices[index];
 
-	gp_vgpu_gpufile_place(&device->file, file, index, vm->options.gpu_count);
+	gp_vgpu_gpufile_place(&device->file, file, index, server->options.gpu_count);
 	device->index = index;
 	device->node = index + 1;
-	vm->device_count = index + 1;
-	return make_model(vm, device);
+	server->device_count = index + 1;
+	return make_model(server, device);
 }
 
-int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+int gp_vgpu_server_init(struct gp_vgpu_server *server, const struct gp_vgpu_server_options *options,
 			const struct gp_vgpu_gpufile *file, const struct gp_vgpu_server_host *host,
 			struct gp_diag *diag)
 {
 	int error = 0;
 
-	*vm = (struct gp_vgpu_server){
+	*server = (struct gp_vgpu_server){
 		.options = *options,
 		.host = *host,
 		.diag = diag,
@@ -195,18 +197,18 @@ int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_o
 	    options->gpu_count > GP_VGPU_MAX_GPUS)
 		return gp_fail(diag, -EINVAL, "speed must not be 0 and GPUs must be 1 to %d",
 			       GP_VGPU_MAX_GPUS);
-	vm->raw_epoch_ns = host->raw_ns(host->context);
+	server->raw_epoch_ns = host->raw_ns(host->context);
 	for (u32 i = 0; i < options->gpu_count && !error; i++)
-		error = add_device(vm, file, i);
+		error = add_device(server, file, i);
 	if (error)
-		gp_vgpu_server_fini(vm);
+		gp_vgpu_server_fini(server);
 	return error;
 }
 
-static void free_device(struct gp_vgpu_server_device *device)
+static void free_device(struct gp_vgpu_device *device)
 {
-	struct gp_vgpu_server_update *update;
-	struct gp_vgpu_server_queue *queue;
+	struct gp_vgpu_update *update;
+	struct gp_vgpu_queue *queue;
 
 	while ((update = device->updates)) {
 		device->updates = update->next;
@@ -224,62 +226,63 @@ static void free_device(struct gp_vgpu_server_device *device)
 	gp_vgpu_gpufile_free(&device->file);
 }
 
-void gp_vgpu_server_fini(struct gp_vgpu_server *vm)
+void gp_vgpu_server_fini(struct gp_vgpu_server *server)
 {
-	while (vm->processes)
-		gp_vgpu_server_process_remove(vm, vm->processes);
-	gp_vgpu_server_bury(vm);
-	for (u32 i = 0; i < vm->device_count; i++)
-		free_device(&vm->devices[i]);
-	vm->device_count = 0;
-	gp_vgpu_server_smi_close(vm);
+	while (server->processes)
+		gp_vgpu_process_remove(server, server->processes);
+	gp_vgpu_bury(server);
+	for (u32 i = 0; i < server->device_count; i++)
+		free_device(&server->devices[i]);
+	server->device_count = 0;
+	gp_vgpu_smi_close(server);
 }
 
 /* ---- the socket ---- */
 
-static int listen_at(struct gp_vgpu_server *vm)
+static int listen_at(struct gp_vgpu_server *server)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t len = (size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
-				      vm->options.directory, GP_VGPU_SOCKET);
+				      server->options.directory, GP_VGPU_SOCKET);
 
 	if (len >= sizeof(address.sun_path))
-		return gp_fail(vm->diag, -ENAMETOOLONG, "%s: path too long for a socket",
-			       vm->options.directory);
-	vm->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (vm->listen_fd < 0)
+		return gp_fail(server->diag, -ENAMETOOLONG, "%s: path too long for a socket",
+			       server->options.directory);
+	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listen_fd < 0)
 		return -errno;
 	(void)unlink(address.sun_path);
-	if (bind(vm->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    chmod(address.sun_path, 0600) || listen(vm->listen_fd, BACKLOG))
-		return gp_fail(vm->diag, -errno, "%s: %s", address.sun_path, strerror(errno));
-	return gp_vgpu_server_watch(vm, vm->listen_fd, GP_VM_WATCH_LISTEN, NULL);
+	if (bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0600) || listen(server->listen_fd, BACKLOG))
+		return gp_fail(server->diag, -errno, "%s: %s", address.sun_path, strerror(errno));
+	return gp_vgpu_watch(server, server->listen_fd, GP_VGPU_WATCH_LISTEN, NULL);
 }
 
-int gp_vgpu_server_start(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+int gp_vgpu_server_start(struct gp_vgpu_server *server,
+			 const struct gp_vgpu_server_options *options,
 			 const struct gp_vgpu_gpufile *file, struct gp_diag *diag)
 {
 	static const struct gp_vgpu_server_host host = {
 		.raw_ns = monotonic_raw,
 		.task = read_task,
-		.reply = gp_vgpu_server_connection_reply,
+		.reply = gp_vgpu_connection_reply,
 		.write = write_memory,
 		.peer = gp_vgpu_server_peer,
 	};
-	int error = gp_vgpu_server_init(vm, options, file, &host, diag);
+	int error = gp_vgpu_server_init(server, options, file, &host, diag);
 
 	if (error)
 		return error;
-	vm->message = malloc(sizeof(struct gp_vgpu_request) + GP_VGPU_PAYLOAD_MAX);
-	vm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (!vm->message || vm->epoll_fd < 0)
+	server->message = malloc(sizeof(struct gp_vgpu_header) + GP_VGPU_PAYLOAD_MAX);
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (!server->message || server->epoll_fd < 0)
 		error = -ENOMEM;
 	if (!error)
-		error = gp_vgpu_server_tree_create(vm);
+		error = gp_vgpu_tree_create(server);
 	if (!error)
-		error = listen_at(vm);
+		error = listen_at(server);
 	if (error)
-		gp_vgpu_server_stop(vm);
+		gp_vgpu_server_stop(server);
 	return error;
 }
 
@@ -290,23 +293,23 @@ static void close_if_open(int *fd)
 	*fd = -1;
 }
 
-void gp_vgpu_server_stop(struct gp_vgpu_server *vm)
+void gp_vgpu_server_stop(struct gp_vgpu_server *server)
 {
 	char path[4096];
 
-	for (struct gp_vgpu_server_connection *c = vm->connections; c; c = c->next)
-		gp_vgpu_server_connection_close(vm, c);
-	gp_vgpu_server_connections_reap(vm);
-	gp_vgpu_server_fini(vm);
-	if (vm->listen_fd >= 0) {
-		snprintf(path, sizeof(path), "%s/%s", vm->options.directory, GP_VGPU_SOCKET);
+	for (struct gp_vgpu_connection *c = server->connections; c; c = c->next)
+		gp_vgpu_connection_close(server, c);
+	gp_vgpu_connections_reap(server);
+	gp_vgpu_server_fini(server);
+	if (server->listen_fd >= 0) {
+		snprintf(path, sizeof(path), "%s/%s", server->options.directory, GP_VGPU_SOCKET);
 		(void)unlink(path);
 	}
-	close_if_open(&vm->listen_fd);
-	close_if_open(&vm->timer_fd);
-	close_if_open(&vm->signal_fd);
-	close_if_open(&vm->reserve_fd);
-	close_if_open(&vm->epoll_fd);
-	free(vm->message);
-	vm->message = NULL;
+	close_if_open(&server->listen_fd);
+	close_if_open(&server->timer_fd);
+	close_if_open(&server->signal_fd);
+	close_if_open(&server->reserve_fd);
+	close_if_open(&server->epoll_fd);
+	free(server->message);
+	server->message = NULL;
 }

@@ -8,8 +8,8 @@
  * that must wait for the hardware (an unmap and map) holds up the next of the same process, not
  * those of others.
  */
-#ifndef GP_VGPU_SERVER_VM_H
-#define GP_VGPU_SERVER_VM_H
+#ifndef GP_VGPU_SERVER_SERVER_H
+#define GP_VGPU_SERVER_SERVER_H
 
 #include <sys/types.h>
 
@@ -24,11 +24,11 @@
 #include "vgpu/wire.h"
 
 struct gp_vgpu_server;
-struct gp_vgpu_server_connection;
-struct gp_vgpu_server_process;
-struct gp_vgpu_server_request;
-struct gp_vgpu_server_smi;
-struct gp_vgpu_server_update;
+struct gp_vgpu_connection;
+struct gp_vgpu_process;
+struct gp_vgpu_request;
+struct gp_vgpu_smi;
+struct gp_vgpu_update;
 
 /* Linux 6.1 has no DBG_TRAP; its permission check changed between the others (kfd.md 2.1 step 4).
  */
@@ -47,10 +47,10 @@ struct gp_vgpu_server_options {
 	bool recovery; /* a GPU that hangs is reset; else it is waited for */
 };
 
-struct gp_vgpu_server_queue {
+struct gp_vgpu_queue {
 	u32 id; /* in its process */
-	struct gp_vgpu_server_process *process;
-	struct gp_vgpu_server_device *device;
+	struct gp_vgpu_process *process;
+	struct gp_vgpu_device *device;
 	u32 model_queue, model_process;
 	struct gp_kfd_create_queue_args args; /* as created and updated since */
 	u32 percent, priority;
@@ -61,22 +61,22 @@ struct gp_vgpu_server_queue {
 	u64 mqd_address;             /* made up, unique */
 	u32 sdma_engine, sdma_queue; /* and which of the engine's */
 	u64 cu_mask[GP_MODEL_CU_WORDS];
-	u64 launched, completed; /* packets */
-	u32 dones_due;           /* dones those packets will still make */
-	u32 in_flight;           /* packets handed to the model and not complete */
-	bool gws;                /* holds the process's global wave sync on this device */
-	struct gp_vgpu_server_queue *older;  /* of the process, newest first */
-	struct gp_vgpu_server_queue *zombie; /* destroyed, not yet gone from the model */
+	u64 launched, completed;      /* packets */
+	u32 dones_due;                /* dones those packets will still make */
+	u32 in_flight;                /* packets handed to the model and not complete */
+	bool gws;                     /* holds the process's global wave sync on this device */
+	struct gp_vgpu_queue *older;  /* of the process, newest first */
+	struct gp_vgpu_queue *zombie; /* destroyed, not yet gone from the model */
 };
 
 /* What the driver writes into the HIQ, the ring through which it talks to the scheduler. */
-#define GP_VM_PACKETS 64
-struct gp_vgpu_server_packet {
+#define GP_VGPU_PACKETS 64
+struct gp_vgpu_packet {
 	u32 opcode; /* enum gp_pm4_opcode */
 	u32 value;  /* the register's, the queue selection, or the queues of the runlist */
 };
 
-struct gp_vgpu_server_device {
+struct gp_vgpu_device {
 	struct gp_vgpu_gpufile file;
 	u32 node; /* topology node, the CPU is 0 */
 	struct gp_model *model;
@@ -90,21 +90,20 @@ struct gp_vgpu_server_device {
 	u32 resets;
 	u64 sdma_used[2][2]; /* bit = queue * engines + engine; PCIe, XGMI */
 	u32 watch_points;    /* taken, all processes */
-	struct gp_vgpu_server_packet packets[GP_VM_PACKETS]; /* on the HIQ, the last ones */
-	u64 packet_count;                       /* ever; the next one's place follows */
-	struct gp_vgpu_server_queue **by_model; /* model queue -> queue */
-	struct gp_vgpu_server_process **owners; /* model process -> process, NULL when it is dead */
-	u32 *owned;                             /* model process -> its queues in the model */
-	struct gp_vgpu_server_update *updates;  /* in order; the first ones are with the model */
-	struct gp_vgpu_server_queue *zombies;   /* wait until the model lets them go */
+	struct gp_vgpu_packet packets[GP_VGPU_PACKETS]; /* on the HIQ, the last ones */
+	u64 packet_count;                               /* ever; the next one's place follows */
+	struct gp_vgpu_queue **by_model;                /* model queue -> queue */
+	struct gp_vgpu_process **owners; /* model process -> process, NULL when it is dead */
+	u32 *owned;                      /* model process -> its queues in the model */
+	struct gp_vgpu_update *updates;  /* in order; the first ones are with the model */
+	struct gp_vgpu_queue *zombies;   /* wait until the model lets them go */
 };
 
 /* Debugger side of a target: facts kfd.md 2.1-2.5. */
-struct gp_vgpu_server_debug {
+struct gp_vgpu_debug {
 	bool enabled;
-	struct gp_vgpu_server_process
-		*debugger; /* not cleared by a failed ENABLE, as in the driver */
-	int event_fd;      /* the debugger's, -1 = none */
+	struct gp_vgpu_process *debugger; /* not cleared by a failed ENABLE, as in the driver */
+	int event_fd;                     /* the debugger's, -1 = none */
 	u64 exception_mask;
 	u64 process_status;                  /* process exceptions pending */
 	u64 device_status[GP_VGPU_MAX_GPUS]; /* device exceptions pending */
@@ -113,14 +112,14 @@ struct gp_vgpu_server_debug {
 	bool dangling; /* its debugger stole the session and died: the driver's pointer is stale */
 };
 
-struct gp_vgpu_server_process {
-	struct gp_vgpu_server_process *next;
+struct gp_vgpu_process {
+	struct gp_vgpu_process *next;
 	pid_t pid;
 	u64 token;
 	u32 pasid;
 	u32 index;                           /* of its doorbell slices */
 	u32 model_process[GP_VGPU_MAX_GPUS]; /* GP_MODEL_NONE until its first queue there */
-	struct gp_vgpu_server_queue *queues[GP_VGPU_MAX_QUEUES];
+	struct gp_vgpu_queue *queues[GP_VGPU_MAX_QUEUES];
 	u32 queue_count;
 	u64 vram_used[GP_VGPU_MAX_GPUS], sdma_ns[GP_VGPU_MAX_GPUS];
 	u32 evictions[GP_VGPU_MAX_GPUS];      /* that were not undone: its queues there are off */
@@ -131,30 +130,29 @@ struct gp_vgpu_server_process {
 	u32 runtime_state;                    /* KFD_RUNTIME_* */
 	u64 r_debug;
 	u32 ttmp_setup;
-	struct gp_vgpu_server_debug debug;
+	struct gp_vgpu_debug debug;
 	s32 debugging;      /* the driver's counter: a stolen session makes it wrong, as there */
 	bool runtime_retry; /* RUNTIME_ENABLE was interrupted while it waited for the debugger */
 	u32 runtime_posts;  /* debugger's answers that nobody waited for yet */
-	struct gp_vgpu_server_queue *newest;
+	struct gp_vgpu_queue *newest;
 	u32 device_queues[GP_VGPU_MAX_GPUS];
 	u64 joined[GP_VGPU_MAX_GPUS]; /* mqd_address of its first queue there since it had none */
 	u64 doorbells[GP_VGPU_MAX_GPUS][GP_KFD_DOORBELLS / 64]; /* taken slots of its slices */
 	u32 connections;
 	int pid_fd;
 	bool serving, stalled;
-	bool condemned;                /* it lied: removed at the end of the turn */
-	u64 work_consumed;             /* the server's own, never wraps; the shared one is told */
-	u32 done_produced;             /* likewise */
-	u64 stale[GP_VGPU_MAX_QUEUES]; /* work before that was for an earlier queue of that id */
-	u32 dones_due;                 /* dones that packets under way will still make */
-	bool dones_new;                /* tell the client */
-	struct gp_vgpu_server_request *parked; /* those that wait without holding up others */
+	bool condemned;                 /* it lied: removed at the end of the turn */
+	u64 work_consumed;              /* the server's own, never wraps; the shared one is told */
+	u32 done_produced;              /* likewise */
+	u64 stale[GP_VGPU_MAX_QUEUES];  /* work before that was for an earlier queue of that id */
+	u32 dones_due;                  /* dones that packets under way will still make */
+	bool dones_new;                 /* tell the client */
+	struct gp_vgpu_request *parked; /* those that wait without holding up others */
 	struct gp_vgpu_shared *shared;
 	int shared_fd;
 	int bell_fd, client_bell_fd; /* the two ends: "there is something in a ring" */
 	u32 outstanding;             /* packets under way */
-	struct gp_vgpu_server_request *requests,
-		**requests_tail; /* in order; the first may be waiting */
+	struct gp_vgpu_request *requests, **requests_tail; /* in order; the first may be waiting */
 	bool dead;
 };
 
@@ -169,7 +167,7 @@ struct gp_vgpu_server_host {
 	u64 (*raw_ns)(void *context); /* CLOCK_MONOTONIC_RAW */
 	/* -ESRCH when there is no such thread. */
 	int (*task)(void *context, pid_t tid, struct gp_vgpu_server_task *out);
-	void (*reply)(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+	void (*reply)(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 	/* Into a client's memory; the driver does not care whether it worked, nor does this. */
 	void (*write)(void *context, pid_t pid, u64 address, const void *data, size_t size);
 	/* Who is at the other end of a connection. */
@@ -181,9 +179,9 @@ struct gp_vgpu_server {
 	struct gp_vgpu_server_options options;
 	struct gp_vgpu_server_host host;
 	struct gp_diag *diag;
-	struct gp_vgpu_server_device devices[GP_VGPU_MAX_GPUS];
+	struct gp_vgpu_device devices[GP_VGPU_MAX_GPUS];
 	u32 device_count;
-	struct gp_vgpu_server_process *processes;
+	struct gp_vgpu_process *processes;
 	u64 next_token, next_mqd;
 	u32 next_pasid;
 	u64 raw_epoch_ns;
@@ -194,16 +192,16 @@ struct gp_vgpu_server {
 	 */
 	u64 now_ns, due_ns, behind_ns;
 	u64 hold_at_ns; /* where it stands still; GP_MODEL_NEVER */
-	const struct gp_vgpu_server_connection *holder;
+	const struct gp_vgpu_connection *holder;
 	u64 freed_writes; /* times the driver would have written to a freed process object */
 	int epoll_fd, listen_fd, timer_fd, signal_fd;
 	int reserve_fd; /* for one more connection when there are no descriptors left */
 	bool accept_paused;
 	u64 accept_again_ns; /* raw */
 	bool stopping;
-	struct gp_vgpu_server_connection *connections;
-	struct gp_vgpu_server_process *graves; /* removed, freed at the end of the turn */
-	struct gp_vgpu_server_smi *smi;
+	struct gp_vgpu_connection *connections;
+	struct gp_vgpu_process *graves; /* removed, freed at the end of the turn */
+	struct gp_vgpu_smi *smi;
 	u8 *message; /* room for one */
 	u64 armed_ns;
 };
@@ -212,93 +210,87 @@ struct gp_vgpu_server {
  * A request under way. A handler either answers at once or leaves it waiting for the updates it
  * asked for; the loop calls `resume` when the last of them is done.
  */
-struct gp_vgpu_server_request {
-	struct gp_vgpu_server_request *next;
-	struct gp_vgpu_server_process *process;
-	struct gp_vgpu_server_connection *connection;
-	struct gp_vgpu_request header;
+struct gp_vgpu_request {
+	struct gp_vgpu_request *next;
+	struct gp_vgpu_process *process;
+	struct gp_vgpu_connection *connection;
+	struct gp_vgpu_header header;
 	u8 *payload; /* owned; header.payload_size bytes in, payload_out out */
 	u32 payload_out;
 	int received_fd, send_fd;
 	s64 result;
-	struct gp_vgpu_server_process
-		*owner; /* in whose order it is served: the target of DBG_TRAP */
+	struct gp_vgpu_process *owner; /* in whose order it is served: the target of DBG_TRAP */
 	u32 updates_pending;
 	int update_error; /* -ETIME: the hardware did not let go */
 	bool started, waiting, interrupted, parked;
-	void (*resume)(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request);
+	void (*resume)(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 	u64 context[4]; /* the handler's own */
 };
 
-/* ---- vm.c, loop.c: set up, run until stopped, tear down ---- */
-int gp_vgpu_server_start(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+/* ---- server.c, loop.c: set up, run until stopped, tear down ---- */
+int gp_vgpu_server_start(struct gp_vgpu_server *server,
+			 const struct gp_vgpu_server_options *options,
 			 const struct gp_vgpu_gpufile *file, struct gp_diag *diag);
-int gp_vgpu_server_run(struct gp_vgpu_server *vm, int ready_fd);
-void gp_vgpu_server_stop(struct gp_vgpu_server *vm);
+int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd);
+void gp_vgpu_server_stop(struct gp_vgpu_server *server);
 
-u64 gp_vgpu_server_now(const struct gp_vgpu_server *vm); /* model time; never goes back */
+u64 gp_vgpu_server_now(const struct gp_vgpu_server *server); /* model time; never goes back */
 void gp_vgpu_server_tick(
-	struct gp_vgpu_server *vm); /* reads the clock; goes no further than the next event */
+	struct gp_vgpu_server *server); /* reads the clock; goes no further than the next event */
 
 /* ---- queues.c ---- */
-struct gp_vgpu_server_queue *gp_vgpu_server_queue(struct gp_vgpu_server_process *process, u32 id);
-bool gp_vgpu_server_queue_active(const struct gp_vgpu_server_queue *queue);
+struct gp_vgpu_queue *gp_vgpu_queue(struct gp_vgpu_process *process, u32 id);
+bool gp_vgpu_queue_active(const struct gp_vgpu_queue *queue);
 /* Its GPU does not answer, or was reset since it was made: UPDATE is EACCES. */
-bool gp_vgpu_server_queue_lost(const struct gp_vgpu_server_queue *queue);
+bool gp_vgpu_queue_lost(const struct gp_vgpu_queue *queue);
 /* Hands the queue's wanted state to the model; takes effect with the next update. */
-void gp_vgpu_server_queue_apply(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue);
+void gp_vgpu_queue_apply(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue);
 /* One device-wide unmap and map for this request (NULL: nobody's); it waits until it is done. */
 /* grace: as written to SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see
- * gp_vgpu_server_model_grace(). */
-void gp_vgpu_server_update(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
-			   u32 grace, struct gp_vgpu_server_request *request);
+ * gp_vgpu_model_grace(). */
+void gp_vgpu_update(struct gp_vgpu_server *server, struct gp_vgpu_device *device, u32 grace,
+		    struct gp_vgpu_request *request);
 /* The same for the debugger's registers: of all queues, with the shortest grace. */
-void gp_vgpu_server_update_debug(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
-				 struct gp_vgpu_server_request *request);
+void gp_vgpu_update_debug(struct gp_vgpu_server *server, struct gp_vgpu_device *device,
+			  struct gp_vgpu_request *request);
 /* The same for nobody (a process died). */
-void gp_vgpu_server_update_silent(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device);
-struct gp_vgpu_server_device *gp_vgpu_server_device(struct gp_vgpu_server *vm, u32 gpu_id);
+void gp_vgpu_update_silent(struct gp_vgpu_server *server, struct gp_vgpu_device *device);
+struct gp_vgpu_device *gp_vgpu_device(struct gp_vgpu_server *server, u32 gpu_id);
 /* Takes a queue from its process and, when the model lets it go, from the device. */
-void gp_vgpu_server_queue_free(struct gp_vgpu_server *vm, struct gp_vgpu_server_queue *queue);
+void gp_vgpu_queue_free(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue);
 
 /* ---- handlers: fill request->result and args, or leave it waiting ---- */
-void gp_vgpu_server_ioctl_queue(struct gp_vgpu_server *vm,
-				struct gp_vgpu_server_request *request); /* 02 03 07 1a 1b 1e */
-void gp_vgpu_server_ioctl_memory(struct gp_vgpu_server *vm,
-				 struct gp_vgpu_server_request *request); /* 16 17 23: accounts */
-void gp_vgpu_server_ioctl_runtime(struct gp_vgpu_server *vm,
-				  struct gp_vgpu_server_request *request); /* 25 */
-void gp_vgpu_server_ioctl_debug(struct gp_vgpu_server *vm,
-				struct gp_vgpu_server_request *request); /* 26 */
-void gp_vgpu_server_ioctl_smi(struct gp_vgpu_server *vm,
-			      struct gp_vgpu_server_request *request); /* 1f */
-void gp_vgpu_server_ioctl_criu(struct gp_vgpu_server *vm,
-			       struct gp_vgpu_server_request *request); /* 22 */
+void gp_vgpu_ioctl_queue(struct gp_vgpu_server *server,
+			 struct gp_vgpu_request *request); /* 02 03 07 1a 1b 1e */
+void gp_vgpu_ioctl_memory(struct gp_vgpu_server *server,
+			  struct gp_vgpu_request *request); /* 16 17 23: accounts */
+void gp_vgpu_ioctl_runtime(struct gp_vgpu_server *server, struct gp_vgpu_request *request); /* 25 */
+void gp_vgpu_ioctl_debug(struct gp_vgpu_server *server, struct gp_vgpu_request *request);   /* 26 */
+void gp_vgpu_ioctl_smi(struct gp_vgpu_server *server, struct gp_vgpu_request *request);     /* 1f */
+void gp_vgpu_ioctl_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request);    /* 22 */
 
 /* ---- debug.c: what happens to others ---- */
 /* Raises an exception to the debugger, if its mask has it: a byte on its descriptor. */
-void gp_vgpu_server_raise(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-			  struct gp_vgpu_server_queue *queue, u32 exception);
+void gp_vgpu_raise(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+		   struct gp_vgpu_queue *queue, u32 exception);
 /* A process is going: its targets are freed (unless stolen), its own debugger let go. */
-void gp_vgpu_server_debug_process_gone(struct gp_vgpu_server *vm,
-				       struct gp_vgpu_server_process *process);
+void gp_vgpu_debug_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
 /* A waiting DESTROY or RUNTIME_ENABLE may go on. */
-void gp_vgpu_server_wake_waiters(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
+void gp_vgpu_wake_waiters(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
 /* SMI: queue eviction and restore are the only queue events the driver reports. */
-void gp_vgpu_server_smi_event(struct gp_vgpu_server *vm, u32 gpu_id, pid_t pid, const char *text);
+void gp_vgpu_smi_event(struct gp_vgpu_server *server, u32 gpu_id, pid_t pid, const char *text);
 
 /* ---- tree.c, debugfs.c: files ---- */
-int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm);
+int gp_vgpu_tree_create(struct gp_vgpu_server *server);
 /* Brings the file or directory at an absolute path up to date. Unknown paths: 0, nothing done. */
-int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path);
+int gp_vgpu_tree_refresh(struct gp_vgpu_server *server, const char *path);
 /* A process or queue came or went. */
-void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
-void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_process *process);
-void gp_vgpu_server_debugfs_hqds(struct gp_vgpu_server *vm, struct gp_buf *out);
-void gp_vgpu_server_debugfs_mqds(struct gp_vgpu_server *vm, struct gp_buf *out);
-void gp_vgpu_server_debugfs_rls(struct gp_vgpu_server *vm, struct gp_buf *out);
+void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
+void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
+void gp_vgpu_debugfs_hqds(struct gp_vgpu_server *server, struct gp_buf *out);
+void gp_vgpu_debugfs_mqds(struct gp_vgpu_server *server, struct gp_buf *out);
+void gp_vgpu_debugfs_rls(struct gp_vgpu_server *server, struct gp_buf *out);
 /* JSON text for `gpreempt vgpu status`. */
-int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out);
+int gp_vgpu_server_status(struct gp_vgpu_server *server, struct gp_buf *out);
 
 #endif

@@ -9,15 +9,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 #define FIFO_BYTES 1024 /* the driver's: a message that does not fit is lost */
 
 /* Descriptors of one process: each is one of the server's as well. */
 #define MAX_OF_PROCESS 32
 
-struct gp_vgpu_server_smi {
-	struct gp_vgpu_server_smi *next;
+struct gp_vgpu_smi {
+	struct gp_vgpu_smi *next;
 	u32 gpu_id;
 	pid_t pid;
 	u64 filter;
@@ -29,7 +29,7 @@ struct gp_vgpu_server_smi {
 #define SMI_EVENT_LAST  63
 
 /* False when the client has closed it. */
-static bool read_filter(struct gp_vgpu_server_smi *smi)
+static bool read_filter(struct gp_vgpu_smi *smi)
 {
 	u64 filter[FIFO_BYTES / sizeof(u64)];
 	ssize_t got;
@@ -40,9 +40,9 @@ static bool read_filter(struct gp_vgpu_server_smi *smi)
 	return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void forget_closed(struct gp_vgpu_server *vm)
+static void forget_closed(struct gp_vgpu_server *server)
 {
-	struct gp_vgpu_server_smi **at = &vm->smi, *smi;
+	struct gp_vgpu_smi **at = &server->smi, *smi;
 
 	while ((smi = *at)) {
 		if (read_filter(smi)) {
@@ -60,27 +60,26 @@ static unsigned int event_number(const char *text)
 	return (unsigned int)strtoul(text, NULL, 16);
 }
 
-void gp_vgpu_server_smi_event(struct gp_vgpu_server *vm, u32 gpu_id, pid_t pid, const char *text)
+void gp_vgpu_smi_event(struct gp_vgpu_server *server, u32 gpu_id, pid_t pid, const char *text)
 {
 	unsigned int event = event_number(text);
 
 	if (event < SMI_EVENT_FIRST || event > SMI_EVENT_LAST)
 		return;
-	forget_closed(vm);
-	for (struct gp_vgpu_server_smi *smi = vm->smi; smi; smi = smi->next)
+	forget_closed(server);
+	for (struct gp_vgpu_smi *smi = server->smi; smi; smi = smi->next)
 		if (smi->gpu_id == gpu_id && (!pid || smi->pid == pid) &&
 		    smi->filter >> (event - 1) & 1)
 			(void)!send(smi->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static int open_events(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request,
-		       u32 gpu_id)
+static int open_events(struct gp_vgpu_server *server, struct gp_vgpu_request *request, u32 gpu_id)
 {
-	struct gp_vgpu_server_smi *smi;
+	struct gp_vgpu_smi *smi;
 	u32 count = 0;
 	int ends[2];
 
-	for (smi = vm->smi; smi; smi = smi->next)
+	for (smi = server->smi; smi; smi = smi->next)
 		count += smi->pid == request->process->pid;
 	if (count >= MAX_OF_PROCESS)
 		return -EMFILE;
@@ -94,28 +93,28 @@ static int open_events(struct gp_vgpu_server *vm, struct gp_vgpu_server_request 
 	smi->gpu_id = gpu_id;
 	smi->pid = request->process->pid;
 	smi->fd = ends[0];
-	smi->next = vm->smi;
-	vm->smi = smi;
+	smi->next = server->smi;
+	server->smi = smi;
 	request->send_fd = ends[1];
 	return 0;
 }
 
-void gp_vgpu_server_ioctl_smi(struct gp_vgpu_server *vm, struct gp_vgpu_server_request *request)
+void gp_vgpu_ioctl_smi(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_smi_events_args *args = GP_VM_ARGS(request, gp_kfd_smi_events_args);
+	const struct gp_kfd_smi_events_args *args = GP_VGPU_ARGS(request, gp_kfd_smi_events_args);
 
-	forget_closed(vm);
-	request->result = gp_vgpu_server_device(vm, args->gpuid)
-				  ? open_events(vm, request, args->gpuid)
+	forget_closed(server);
+	request->result = gp_vgpu_device(server, args->gpuid)
+				  ? open_events(server, request, args->gpuid)
 				  : -EINVAL;
 }
 
-void gp_vgpu_server_smi_close(struct gp_vgpu_server *vm)
+void gp_vgpu_smi_close(struct gp_vgpu_server *server)
 {
-	struct gp_vgpu_server_smi *smi;
+	struct gp_vgpu_smi *smi;
 
-	while ((smi = vm->smi)) {
-		vm->smi = smi->next;
+	while ((smi = server->smi)) {
+		server->smi = smi->next;
 		close(smi->fd);
 		free(smi);
 	}

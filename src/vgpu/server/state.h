@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Insides of the server that its own files share: requests and the order they are served in,
- * updates of the runlist, processes, rings and connections. vm.h is what others see.
+ * updates of the runlist, processes, rings and connections. server.h is what others see.
  *
  * Who owns what: a connection belongs to struct gp_vgpu_server, a queue to its process until it is
  * destroyed and then to its device until the model lets it go, a request to the process it is
  * served in
  * (`owner`). Everything runs in one thread.
  */
-#ifndef GP_VGPU_SERVER_SERVER_H
-#define GP_VGPU_SERVER_SERVER_H
+#ifndef GP_VGPU_SERVER_STATE_H
+#define GP_VGPU_SERVER_STATE_H
 
-#include "vgpu/server/vm.h"
+#include "vgpu/server/server.h"
 
 /* Limits of one device's model. */
-#define GP_VM_MODEL_PROCESSES 512
-#define GP_VM_MODEL_WORK      65536
+#define GP_VGPU_MODEL_PROCESSES 512
+#define GP_VGPU_MODEL_WORK      65536
 
-/* ---- vm.c ---- */
+/* ---- server.c ---- */
 
 /* The machine without sockets: options, models, host. For gp_vgpu_server_start() and for tests. */
-int gp_vgpu_server_init(struct gp_vgpu_server *vm, const struct gp_vgpu_server_options *options,
+int gp_vgpu_server_init(struct gp_vgpu_server *server, const struct gp_vgpu_server_options *options,
 			const struct gp_vgpu_gpufile *file, const struct gp_vgpu_server_host *host,
 			struct gp_diag *diag);
-void gp_vgpu_server_fini(struct gp_vgpu_server *vm);
-u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *vm, u64 model_ns);
+void gp_vgpu_server_fini(struct gp_vgpu_server *server);
+u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *server, u64 model_ns);
 /* Time stands still from `until_ns` after now on, as long as that connection lives; ~0: goes on. */
-void gp_vgpu_server_hold(struct gp_vgpu_server *vm, u64 until_ns,
-			 const struct gp_vgpu_server_connection *holder);
+void gp_vgpu_server_hold(struct gp_vgpu_server *server, u64 until_ns,
+			 const struct gp_vgpu_connection *holder);
 
 /* ---- advance.c: time and the models ---- */
 
 /* An update of a device's runlist, asked for or under way. */
-struct gp_vgpu_server_update {
-	struct gp_vgpu_server_update *next;
-	struct gp_vgpu_server_request *request; /* NULL: nobody waits */
+struct gp_vgpu_update {
+	struct gp_vgpu_update *next;
+	struct gp_vgpu_request *request; /* NULL: nobody waits */
 	u64 tag;
 	u32 grace;     /* as asked for */
 	bool all;      /* UNMAP_QUEUES names all queues, not all but static ones */
@@ -47,196 +47,173 @@ struct gp_vgpu_server_update {
  * Lets everything happen that the clock says is due, on all devices, but so much at most that
  * requests need not wait: what is left then falls behind the clock.
  */
-#define GP_VM_EVENTS 8192 /* of all models, in one call */
-void gp_vgpu_server_advance(struct gp_vgpu_server *vm);
+#define GP_VGPU_EVENTS 8192 /* of all models, in one call */
+void gp_vgpu_server_advance(struct gp_vgpu_server *server);
 /* Model time of the next thing that happens by itself; GP_MODEL_NEVER. */
-u64 gp_vgpu_server_next(const struct gp_vgpu_server *vm);
+u64 gp_vgpu_server_next(const struct gp_vgpu_server *server);
 /* Waits for the last update that nobody waits for yet; false when there is none. */
-bool gp_vgpu_server_update_join(struct gp_vgpu_server_device *device,
-				struct gp_vgpu_server_request *request);
+bool gp_vgpu_update_join(struct gp_vgpu_device *device, struct gp_vgpu_request *request);
 /* Frees destroyed queues that the model has let go of. */
-void gp_vgpu_server_reap(struct gp_vgpu_server_device *device);
+void gp_vgpu_reap(struct gp_vgpu_device *device);
 /* A request that is going must not be told of its updates any more. */
-void gp_vgpu_server_update_forget(struct gp_vgpu_server *vm,
-				  const struct gp_vgpu_server_request *request);
+void gp_vgpu_update_forget(struct gp_vgpu_server *server, const struct gp_vgpu_request *request);
 /* SCH_WAVE as the driver writes it -> the model's grace. */
-u32 gp_vgpu_server_model_grace(u32 grace);
+u32 gp_vgpu_model_grace(u32 grace);
 
 /* ---- evict.c: queues taken off for reasons of the driver's own, and CRIU_OP ---- */
 
 /* Why, as SMI events say it (kfd_ioctl.h, KFD_QUEUE_EVICTION_TRIGGERS). */
-enum gp_vgpu_server_eviction { GP_VM_EVICTED_BY_SUSPEND = 3, GP_VM_EVICTED_BY_CRIU = 4 };
+enum gp_vgpu_eviction { GP_VGPU_EVICTED_BY_SUSPEND = 3, GP_VGPU_EVICTED_BY_CRIU = 4 };
 
 /* All queues of the process, on all devices; evictions count. The request, if any, waits. */
-void gp_vgpu_server_evict(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			  enum gp_vgpu_server_eviction why, struct gp_vgpu_server_request *request);
+void gp_vgpu_evict(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		   enum gp_vgpu_eviction why, struct gp_vgpu_request *request);
 /* Undoes one. */
-void gp_vgpu_server_restore(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process,
-			    struct gp_vgpu_server_request *request);
+void gp_vgpu_restore(struct gp_vgpu_server *server, struct gp_vgpu_process *process,
+		     struct gp_vgpu_request *request);
 /* The process whose descriptor a CRIU_OP was called with; 0 when it does not say. */
-pid_t gp_vgpu_server_criu_pid(const struct gp_vgpu_server_request *request);
+pid_t gp_vgpu_criu_pid(const struct gp_vgpu_request *request);
 
 /*
  * The GPU is reset: what ran on it is lost, queues that were there stay off for good, their
  * processes are told by hardware exception events, and it works again for new ones.
  */
-void gp_vgpu_server_reset(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device);
+void gp_vgpu_reset(struct gp_vgpu_server *server, struct gp_vgpu_device *device);
 
 /* ---- packets.c: the HIQ ---- */
 
 /* What the driver sends until the fence of an update. */
-void gp_vgpu_server_packets_unmap(struct gp_vgpu_server_device *device,
-				  const struct gp_vgpu_server_update *update);
+void gp_vgpu_packets_unmap(struct gp_vgpu_device *device, const struct gp_vgpu_update *update);
 /* All of an update; with nothing mapped before there is nothing to unmap. */
-void gp_vgpu_server_packets_switch(struct gp_vgpu_server *vm, struct gp_vgpu_server_device *device,
-				   const struct gp_vgpu_server_update *update, bool was_mapped);
+void gp_vgpu_packets_switch(struct gp_vgpu_server *server, struct gp_vgpu_device *device,
+			    const struct gp_vgpu_update *update, bool was_mapped);
 /* One as text: "UNMAP_QUEUES 3". */
-void gp_vgpu_server_packet_text(const struct gp_vgpu_server_packet *packet, char *out, size_t size);
+void gp_vgpu_packet_text(const struct gp_vgpu_packet *packet, char *out, size_t size);
 
 /* ---- requests.c: the order of a process's ioctls ---- */
 
 /* Takes a checked request over (it was allocated with malloc) and serves it when its turn comes. */
-void gp_vgpu_server_request_submit(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request);
+void gp_vgpu_request_submit(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* The last of its updates is done. */
-void gp_vgpu_server_request_updated(struct gp_vgpu_server *vm,
-				    struct gp_vgpu_server_request *request);
+void gp_vgpu_request_updated(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* Waits for something else than an update, without holding up the next. */
-void gp_vgpu_server_request_park(struct gp_vgpu_server_request *request);
+void gp_vgpu_request_park(struct gp_vgpu_request *request);
 /* A parked request takes its place behind the others again; its `resume` is called then. */
-void gp_vgpu_server_request_unpark(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_request *request);
+void gp_vgpu_request_unpark(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* A signal: only a parked request notices. */
-void gp_vgpu_server_request_cancel(struct gp_vgpu_server *vm,
-				   const struct gp_vgpu_server_connection *connection,
-				   u32 sequence);
+void gp_vgpu_request_cancel(struct gp_vgpu_server *server,
+			    const struct gp_vgpu_connection *connection, u32 sequence);
 /* Everything a dying process asked for, or others asked about it. */
-void gp_vgpu_server_requests_drop(struct gp_vgpu_server *vm,
-				  struct gp_vgpu_server_process *process);
-void gp_vgpu_server_request_free(struct gp_vgpu_server_request *request);
+void gp_vgpu_requests_drop(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
+void gp_vgpu_request_free(struct gp_vgpu_request *request);
 /* Appends to what goes back. The payload that came in is overwritten. */
-void gp_vgpu_server_payload(struct gp_vgpu_server_request *request, const void *data, u32 size);
-void gp_vgpu_server_serve(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
+void gp_vgpu_payload(struct gp_vgpu_request *request, const void *data, u32 size);
+void gp_vgpu_serve(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
 
 /* args of a request as their type. */
-#define GP_VM_ARGS(request, type) ((struct type *)(void *)(request)->header.args)
+#define GP_VGPU_ARGS(request, type) ((struct type *)(void *)(request)->header.args)
 
 /* ---- process.c ---- */
 
-struct gp_vgpu_server_process *gp_vgpu_server_process_find(struct gp_vgpu_server *vm, pid_t pid);
+struct gp_vgpu_process *gp_vgpu_process_find(struct gp_vgpu_server *server, pid_t pid);
 /* NULL without memory. */
-struct gp_vgpu_server_process *gp_vgpu_server_process_add(struct gp_vgpu_server *vm, pid_t pid);
+struct gp_vgpu_process *gp_vgpu_process_add(struct gp_vgpu_server *server, pid_t pid);
 /* Shared memory and eventfds for a client; once. */
-int gp_vgpu_server_process_share(struct gp_vgpu_server_process *process);
+int gp_vgpu_process_share(struct gp_vgpu_process *process);
 /*
  * The process is gone: queues, memory, debuggers, requests, files. Nothing refers to it any more
- * but events the loop already has in hand, so gp_vgpu_server_bury() frees it.
+ * but events the loop already has in hand, so gp_vgpu_bury() frees it.
  */
-void gp_vgpu_server_process_remove(struct gp_vgpu_server *vm,
-				   struct gp_vgpu_server_process *process);
-void gp_vgpu_server_bury(struct gp_vgpu_server *vm);
-void gp_vgpu_server_welcome(const struct gp_vgpu_server *vm,
-			    const struct gp_vgpu_server_process *process,
-			    struct gp_vgpu_welcome *out);
+void gp_vgpu_process_remove(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
+void gp_vgpu_bury(struct gp_vgpu_server *server);
+void gp_vgpu_server_welcome(const struct gp_vgpu_server *server,
+			    const struct gp_vgpu_process *process, struct gp_vgpu_welcome *out);
 
 /* ---- rings.c ---- */
 
 /* Hands over what is in the work ring. -EPROTO: the client lies; -EAGAIN: some is left. */
-int gp_vgpu_server_ring_read(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process);
-void gp_vgpu_server_ring_done(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done);
+int gp_vgpu_ring_read(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
+void gp_vgpu_ring_done(struct gp_vgpu_process *process, const struct gp_vgpu_done *done);
 /* A done that belongs to no packet. */
-void gp_vgpu_server_ring_tell(struct gp_vgpu_server_process *process,
-			      const struct gp_vgpu_done *done);
+void gp_vgpu_ring_tell(struct gp_vgpu_process *process, const struct gp_vgpu_done *done);
 /* Tells clients about new dones. */
-void gp_vgpu_server_ring_notify(struct gp_vgpu_server *vm);
+void gp_vgpu_ring_notify(struct gp_vgpu_server *server);
 /* A queue is going: what the ring still holds for it must not reach another with its id. */
-void gp_vgpu_server_ring_forget(struct gp_vgpu_server_process *process, u32 queue_id);
+void gp_vgpu_ring_forget(struct gp_vgpu_process *process, u32 queue_id);
 /* What one slot says, checked. Pure, for the fuzzer. */
-int gp_vgpu_server_work_check(const struct gp_vgpu_work *work, bool sdma,
-			      struct gp_model_work *out);
+int gp_vgpu_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out);
 
 /* ---- doorbells.c: numbers that are given out ---- */
 
-int gp_vgpu_server_queue_id(const struct gp_vgpu_server_process *process, u32 *id);
-int gp_vgpu_server_doorbell_take(struct gp_vgpu_server_process *process,
-				 struct gp_vgpu_server_queue *queue);
-void gp_vgpu_server_doorbell_drop(struct gp_vgpu_server_process *process,
-				  struct gp_vgpu_server_queue *queue);
+int gp_vgpu_queue_id(const struct gp_vgpu_process *process, u32 *id);
+int gp_vgpu_doorbell_take(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue);
+void gp_vgpu_doorbell_drop(struct gp_vgpu_process *process, struct gp_vgpu_queue *queue);
 /* Chooses engine and queue for an SDMA queue. */
-int gp_vgpu_server_sdma_take(struct gp_vgpu_server_queue *queue, u32 *queue_on_engine);
-void gp_vgpu_server_sdma_drop(struct gp_vgpu_server_queue *queue);
-bool gp_vgpu_server_is_sdma(u32 queue_type);
+int gp_vgpu_sdma_take(struct gp_vgpu_queue *queue, u32 *queue_on_engine);
+void gp_vgpu_sdma_drop(struct gp_vgpu_queue *queue);
+bool gp_vgpu_is_sdma(u32 queue_type);
 
 /* ---- queue_state.c ---- */
-void gp_vgpu_server_ioctl_queue_state(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request);
+void gp_vgpu_ioctl_queue_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* Writes how much of a queue's save areas is used at the start of each of them. */
-void gp_vgpu_server_save_headers(struct gp_vgpu_server *vm,
-				 const struct gp_vgpu_server_queue *queue, u64 address);
+void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
+			  u64 address);
 
 /* Whether a debugger and global wave sync go together there. */
-bool gp_vgpu_server_debugs_gws(const struct gp_vgpu_server_device *device);
+bool gp_vgpu_debugs_gws(const struct gp_vgpu_device *device);
 /* 0, -ENODEV for a GPU too old, -EBUSY for a target that holds what cannot be debugged. */
-int gp_vgpu_server_debug_possible(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target);
+int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process *target);
 
 /* ---- debug_mes.c: SUSPEND where the firmware takes queues off one by one ---- */
-void gp_vgpu_server_debug_suspend_mes(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_request *request);
+void gp_vgpu_debug_suspend_mes(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
 
 /* The first entry that names the queue, UINT32_MAX for none. */
-u32 gp_vgpu_server_debug_index(const u32 *ids, u32 count, u32 id);
+u32 gp_vgpu_debug_index(const u32 *ids, u32 count, u32 id);
 /* What SUSPEND makes of one queue: false when it must not be touched. */
-bool gp_vgpu_server_debug_may_suspend(const struct gp_vgpu_server_queue *queue);
+bool gp_vgpu_debug_may_suspend(const struct gp_vgpu_queue *queue);
 
-void gp_vgpu_server_debug_suspend(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				  struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_resume(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_queue_snapshot(struct gp_vgpu_server *vm,
-					 struct gp_vgpu_server_process *target,
-					 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_device_snapshot(struct gp_vgpu_server *vm,
-					  struct gp_vgpu_server_process *target,
-					  struct gp_vgpu_server_request *request);
-int gp_vgpu_server_debug_query_event(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_kfd_dbg_trap_query_debug_event_args *args);
-void gp_vgpu_server_debug_query_info(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request);
+void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			   struct gp_vgpu_request *request);
+void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			  struct gp_vgpu_request *request);
+void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				  struct gp_vgpu_request *request);
+void gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				   struct gp_vgpu_request *request);
+int gp_vgpu_debug_query_event(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_kfd_dbg_trap_query_debug_event_args *args);
+void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_vgpu_request *request);
 /* Who is told of an exception that the command processor met (enum gp_vgpu_told). */
-int gp_vgpu_server_debug_exception(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				   const struct gp_vgpu_exception *what);
-void gp_vgpu_server_debug_set_mask(struct gp_vgpu_server_process *target, u64 mask);
-void gp_vgpu_server_debug_clear_status(struct gp_vgpu_server_process *target);
+int gp_vgpu_debug_exception(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			    const struct gp_vgpu_exception *what);
+void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask);
+void gp_vgpu_debug_clear_status(struct gp_vgpu_process *target);
 /* Registers of the debugger on every device: one refresh each. */
-void gp_vgpu_server_debug_refresh(struct gp_vgpu_server *vm,
-				  struct gp_vgpu_server_request *request);
+void gp_vgpu_debug_refresh(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* The target's queues run again and nothing of the debugger is left in the hardware. */
-void gp_vgpu_server_debug_deactivate(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_process *target,
-				     struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_launch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				 struct gp_vgpu_server_request *request);
-void gp_vgpu_server_debug_watch(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target,
-				struct gp_vgpu_server_request *request);
+void gp_vgpu_debug_deactivate(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			      struct gp_vgpu_request *request);
+void gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			  struct gp_vgpu_request *request);
+void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			 struct gp_vgpu_request *request);
 
 /* ---- foreign.c: descriptors of clients ---- */
 
 /* What to use instead of one that is to be written to; `fd` is taken over. */
-int gp_vgpu_server_foreign_adopt(int fd);
+int gp_vgpu_foreign_adopt(int fd);
 /* One byte to it, if that is possible without waiting. */
-void gp_vgpu_server_foreign_tell(int fd);
-void gp_vgpu_server_foreign_close(int fd);
+void gp_vgpu_foreign_tell(int fd);
+void gp_vgpu_foreign_close(int fd);
 
 /* ---- runtime.c ---- */
-void gp_vgpu_server_runtime_post(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *target);
+void gp_vgpu_runtime_post(struct gp_vgpu_server *server, struct gp_vgpu_process *target);
 
 /* ---- smi.c ---- */
-void gp_vgpu_server_smi_close(struct gp_vgpu_server *vm);
+void gp_vgpu_smi_close(struct gp_vgpu_server *server);
 
 /* ---- message.c: what a client may say ---- */
 
@@ -244,57 +221,55 @@ void gp_vgpu_server_smi_close(struct gp_vgpu_server *vm);
  * Checks one message as it came from the socket: sizes, version, kind. -EPROTO for anything that a
  * correct client does not send. *payload points into the message.
  */
-int gp_vgpu_server_message_check(const void *data, size_t len, struct gp_vgpu_request *header,
-				 const u8 **payload);
+int gp_vgpu_message_check(const void *data, size_t len, struct gp_vgpu_header *header,
+			  const u8 **payload);
 
 /* ---- accept.c ---- */
 
 /* Once, before the loop: as many descriptors as are allowed, and one to spare. */
-void gp_vgpu_server_accept_begin(struct gp_vgpu_server *vm);
-void gp_vgpu_server_connection_accept(struct gp_vgpu_server *vm);
+void gp_vgpu_accept_begin(struct gp_vgpu_server *server);
+void gp_vgpu_connection_accept(struct gp_vgpu_server *server);
 /* Every turn: listens again when that was paused for want of descriptors, and it is time. */
-void gp_vgpu_server_accept_again(struct gp_vgpu_server *vm);
+void gp_vgpu_accept_again(struct gp_vgpu_server *server);
 /* host.peer of a real machine. */
 int gp_vgpu_server_peer(void *context, int fd, pid_t *pid, uid_t *uid);
 
 /* ---- connection.c ---- */
 
-struct gp_vgpu_server_connection {
-	struct gp_vgpu_server_connection *next;
+struct gp_vgpu_connection {
+	struct gp_vgpu_connection *next;
 	int fd;
 	pid_t pid;
-	struct gp_vgpu_server_process *process; /* NULL before HELLO */
+	struct gp_vgpu_process *process; /* NULL before HELLO */
 	u32 under_way;
 	bool reserved; /* on the last descriptor: closed after a moment */
 	bool closed;   /* freed by the loop once nothing refers to it */
 };
 
 /* One or more messages are there, or the peer has gone. */
-void gp_vgpu_server_connection_readable(struct gp_vgpu_server *vm,
-					struct gp_vgpu_server_connection *connection);
-void gp_vgpu_server_connection_close(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_connection *connection);
+void gp_vgpu_connection_readable(struct gp_vgpu_server *server,
+				 struct gp_vgpu_connection *connection);
+void gp_vgpu_connection_close(struct gp_vgpu_server *server, struct gp_vgpu_connection *connection);
 /* Frees closed ones and removes processes that have none left. */
-void gp_vgpu_server_connections_reap(struct gp_vgpu_server *vm);
-void gp_vgpu_server_connection_reply(struct gp_vgpu_server *vm,
-				     struct gp_vgpu_server_request *request);
+void gp_vgpu_connections_reap(struct gp_vgpu_server *server);
+void gp_vgpu_connection_reply(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* ---- loop.c ---- */
 
 /* What an epoll event belongs to, in its data: a kind and a pointer to a live object. */
-int gp_vgpu_server_watch(struct gp_vgpu_server *vm, int fd, u32 kind, void *object);
+int gp_vgpu_watch(struct gp_vgpu_server *server, int fd, u32 kind, void *object);
 /*
  * Before it is closed, always: as long as a client holds the same file, closing it here does not
  * end the watch, and its events would name an object that is gone.
  */
-void gp_vgpu_server_unwatch(struct gp_vgpu_server *vm, int fd);
-enum gp_vgpu_server_watch_kind {
-	GP_VM_WATCH_LISTEN,
-	GP_VM_WATCH_TIMER,
-	GP_VM_WATCH_SIGNAL,
-	GP_VM_WATCH_CONNECTION,
-	GP_VM_WATCH_WORK,
-	GP_VM_WATCH_PID,
+void gp_vgpu_unwatch(struct gp_vgpu_server *server, int fd);
+enum gp_vgpu_watch_kind {
+	GP_VGPU_WATCH_LISTEN,
+	GP_VGPU_WATCH_TIMER,
+	GP_VGPU_WATCH_SIGNAL,
+	GP_VGPU_WATCH_CONNECTION,
+	GP_VGPU_WATCH_WORK,
+	GP_VGPU_WATCH_PID,
 };
 
 #endif

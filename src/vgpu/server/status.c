@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "vgpu/server/server.h"
+#include "vgpu/server/state.h"
 
 /* "0xffff0000ffff", the highest CU first; null: all of them. */
 static json_t *mask_json(const u64 *mask)
@@ -24,7 +24,7 @@ static json_t *mask_json(const u64 *mask)
 	return json_string(text);
 }
 
-static json_t *queue_json(const struct gp_vgpu_server_queue *queue)
+static json_t *queue_json(const struct gp_vgpu_queue *queue)
 {
 	static const char *const types[] = {"compute", "sdma", "aql", "sdma-xgmi",
 					    "sdma-by-engine"};
@@ -46,27 +46,27 @@ static json_t *queue_json(const struct gp_vgpu_server_queue *queue)
 }
 
 /* Calls of the process that wait for a debugger: a DESTROY of a suspended queue, RUNTIME_ENABLE. */
-static json_int_t blocked(const struct gp_vgpu_server_process *process)
+static json_int_t blocked(const struct gp_vgpu_process *process)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vgpu_server_request *r = process->parked; r; r = r->next)
+	for (const struct gp_vgpu_request *r = process->parked; r; r = r->next)
 		count++;
 	return count;
 }
 
 /* Calls that wait for their turn, or that others wait for: the process's line. */
-static json_int_t in_line(const struct gp_vgpu_server_process *process)
+static json_int_t in_line(const struct gp_vgpu_process *process)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vgpu_server_request *r = process->requests; r; r = r->next)
+	for (const struct gp_vgpu_request *r = process->requests; r; r = r->next)
 		count++;
 	return count;
 }
 
-static json_t *process_json(const struct gp_vgpu_server *vm,
-			    const struct gp_vgpu_server_process *process, bool with_queues)
+static json_t *process_json(const struct gp_vgpu_server *server,
+			    const struct gp_vgpu_process *process, bool with_queues)
 {
 	static const char *const states[] = {"disabled", "enabled", "enabled-busy",
 					     "enabled-error"};
@@ -75,10 +75,10 @@ static json_t *process_json(const struct gp_vgpu_server *vm,
 	for (u32 id = 0; with_queues && id < GP_VGPU_MAX_QUEUES; id++)
 		if (process->queues[id])
 			json_array_append_new(queues, queue_json(process->queues[id]));
-	for (u32 i = 0; i < vm->device_count; i++) {
+	for (u32 i = 0; i < server->device_count; i++) {
 		char name[16];
 
-		snprintf(name, sizeof(name), "%u", vm->devices[i].file.gpu.gpu_id);
+		snprintf(name, sizeof(name), "%u", server->devices[i].file.gpu.gpu_id);
 		json_object_set_new(vram, name, json_integer((json_int_t)process->vram_used[i]));
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:o}", "pid",
@@ -97,7 +97,7 @@ static json_t *process_json(const struct gp_vgpu_server *vm,
 			 "vram_bytes", vram, "queues", queues);
 }
 
-static json_t *model_json(const struct gp_vgpu_server_device *device)
+static json_t *model_json(const struct gp_vgpu_device *device)
 {
 	struct gp_model_stats stats;
 
@@ -114,31 +114,30 @@ static json_t *model_json(const struct gp_vgpu_server_device *device)
 }
 
 /* Updates that are asked for or under way; those that are over are in the model's figures. */
-static json_int_t pending(const struct gp_vgpu_server_device *device)
+static json_int_t pending(const struct gp_vgpu_device *device)
 {
 	json_int_t count = 0;
 
-	for (const struct gp_vgpu_server_update *update = device->updates; update;
-	     update = update->next)
+	for (const struct gp_vgpu_update *update = device->updates; update; update = update->next)
 		count++;
 	return count;
 }
 
 /* What the driver sent last, oldest first. */
-static json_t *packets_json(const struct gp_vgpu_server_device *device)
+static json_t *packets_json(const struct gp_vgpu_device *device)
 {
-	u64 count = GP_MIN(device->packet_count, (u64)GP_VM_PACKETS);
+	u64 count = GP_MIN(device->packet_count, (u64)GP_VGPU_PACKETS);
 	json_t *packets = json_array();
 	char text[32];
 
 	for (u64 i = device->packet_count - count; i < device->packet_count; i++) {
-		gp_vgpu_server_packet_text(&device->packets[i % GP_VM_PACKETS], text, sizeof(text));
+		gp_vgpu_packet_text(&device->packets[i % GP_VGPU_PACKETS], text, sizeof(text));
 		json_array_append_new(packets, json_string(text));
 	}
 	return packets;
 }
 
-static json_t *device_json(const struct gp_vgpu_server_device *device)
+static json_t *device_json(const struct gp_vgpu_device *device)
 {
 	const struct gp_vgpu_gpufile *file = &device->file;
 
@@ -158,41 +157,42 @@ static json_t *device_json(const struct gp_vgpu_server_device *device)
 }
 
 /* With the queues of all processes, or without when that would not fit in a message. */
-static char *status_text(struct gp_vgpu_server *vm, bool with_queues)
+static char *status_text(struct gp_vgpu_server *server, bool with_queues)
 {
 	static const char *const eras[] = {
 		[GP_ERA_6_1] = "6.1", [GP_ERA_6_5] = "6.5", [GP_ERA_6_12] = "6.12"};
 	json_t *devices = json_array(), *processes = json_array(), *json;
 	char *text;
 
-	for (u32 i = 0; i < vm->device_count; i++)
-		json_array_append_new(devices, device_json(&vm->devices[i]));
-	for (const struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+	for (u32 i = 0; i < server->device_count; i++)
+		json_array_append_new(devices, device_json(&server->devices[i]));
+	for (const struct gp_vgpu_process *p = server->processes; p; p = p->next)
 		if (!p->dead)
-			json_array_append_new(processes, process_json(vm, p, with_queues));
+			json_array_append_new(processes, process_json(server, p, with_queues));
 	json = json_pack(
 		"{s:i, s:s, s:I, s:s, s:I, s:b, s:I, s:b, s:I, s:b, s:b, s:I, s:o, s:o, s:O?}",
-		"version", 1, "directory", vm->options.directory, "speed_permille",
-		(json_int_t)vm->options.speed_permille, "era", eras[vm->options.era], "seed",
-		(json_int_t)vm->options.seed, "runtime_enable", vm->options.runtime_enable,
-		"preemption_timeout_ms", (json_int_t)vm->options.preemption_timeout_ms,
-		"checkpoint", vm->options.checkpoint, "sched_policy",
-		(json_int_t)vm->options.policy, "gpu_recovery", vm->options.recovery, "held",
-		vm->due_ns >= vm->hold_at_ns, "freed_writes", (json_int_t)vm->freed_writes, "gpus",
-		devices, "processes", processes, "figures",
-		vm->device_count ? vm->devices[0].file.figures : NULL);
+		"version", 1, "directory", server->options.directory, "speed_permille",
+		(json_int_t)server->options.speed_permille, "era", eras[server->options.era],
+		"seed", (json_int_t)server->options.seed, "runtime_enable",
+		server->options.runtime_enable, "preemption_timeout_ms",
+		(json_int_t)server->options.preemption_timeout_ms, "checkpoint",
+		server->options.checkpoint, "sched_policy", (json_int_t)server->options.policy,
+		"gpu_recovery", server->options.recovery, "held",
+		server->due_ns >= server->hold_at_ns, "freed_writes",
+		(json_int_t)server->freed_writes, "gpus", devices, "processes", processes,
+		"figures", server->device_count ? server->devices[0].file.figures : NULL);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);
 	return text;
 }
 
-int gp_vgpu_server_status(struct gp_vgpu_server *vm, struct gp_buf *out)
+int gp_vgpu_server_status(struct gp_vgpu_server *server, struct gp_buf *out)
 {
-	char *text = status_text(vm, true);
+	char *text = status_text(server, true);
 
 	if (text && strlen(text) > GP_VGPU_PAYLOAD_MAX) {
 		free(text);
-		text = status_text(vm, false);
+		text = status_text(server, false);
 	}
 	if (!text)
 		return -ENOMEM;

@@ -104,7 +104,7 @@ static void add_shape(struct gp_buf *text, const struct gp_vgpu_gpufile *gpu, u3
 	add(text, "num_cp_queues", file->cp_queues);
 }
 
-static void node_properties(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+static void node_properties(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 			    const struct node *node, u32 number)
 {
 	const struct gp_vgpu_gpufile *gpu = node->gpu;
@@ -120,7 +120,7 @@ static void node_properties(struct gp_vgpu_server *vm, struct gp_vgpu_files *fil
 	add(&text, "cpu_core_id_base", node->cpu_core_base);
 	add_shape(&text, gpu, gpu ? FIRST_SIMD + node->index * SIMD_STRIDE : 0);
 	/* These two came with the buffer checks of 6.12. */
-	if (vm->options.era == GP_ERA_6_12) {
+	if (server->options.era == GP_ERA_6_12) {
 		add(&text, "cwsr_size", gpu ? gpu->gpu.cwsr_bytes : 0);
 		add(&text, "ctl_stack_size", gpu ? gpu->gpu.ctl_stack_bytes : 0);
 	}
@@ -129,12 +129,13 @@ static void node_properties(struct gp_vgpu_server *vm, struct gp_vgpu_files *fil
 		add(&text, "local_mem_size", 0);
 		add(&text, "fw_version", gpu->mec_firmware);
 		add(&text, "capability",
-		    gpu->capability & (vm->options.era > GP_ERA_6_1 ? ~0u : ~GP_KFD_CAPS_DEBUG));
-		if (vm->options.era > GP_ERA_6_1)
+		    gpu->capability &
+			    (server->options.era > GP_ERA_6_1 ? ~0u : ~GP_KFD_CAPS_DEBUG));
+		if (server->options.era > GP_ERA_6_1)
 			add(&text, "debug_prop", gpu->debug_prop);
 		add(&text, "sdma_fw_version", gpu->sdma_firmware);
 		add(&text, "unique_id", gpu->unique_id);
-		if (vm->options.era > GP_ERA_6_1)
+		if (server->options.era > GP_ERA_6_1)
 			add(&text, "num_xcc", gpu->gpu.xcc_count);
 	}
 	add(&text, "max_engine_clk_ccompute", CPU_MHZ);
@@ -216,7 +217,7 @@ static void gpu_caches(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile
 	}
 }
 
-static void cpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
+static void cpu_node(struct gp_vgpu_server *server, struct gp_vgpu_files *files)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct node node = {
@@ -224,29 +225,29 @@ static void cpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 		/* libhsakmt finds the CPU's name by an APIC id of /proc/cpuinfo. */
 		.cpu_core_base = (u32)host_number("/proc/cpuinfo", "\napicid", 0),
 		.memory_banks = 1,
-		.links = vm->device_count,
+		.links = server->device_count,
 	};
 
 	gp_vgpu_files_number(files, 0, TOPOLOGY "/nodes/0/gpu_id");
 	gp_vgpu_files_text(files, "\n", TOPOLOGY "/nodes/0/name");
-	node_properties(vm, files, &node, 0);
+	node_properties(server, files, &node, 0);
 	memory_bank(files, 0, HEAP_SYSTEM, host_number("/proc/meminfo", "MemTotal", 1 << 20) << 10,
 		    64, 3200);
 	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/0/caches");
 	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/0/p2p_links");
-	for (u32 i = 0; i < vm->device_count; i++)
-		io_link(files, 0, i, vm->devices[i].node, LINK_PCIE,
-			vm->devices[i].file.pcie_mb_per_s);
+	for (u32 i = 0; i < server->device_count; i++)
+		io_link(files, 0, i, server->devices[i].node, LINK_PCIE,
+			server->devices[i].file.pcie_mb_per_s);
 }
 
-static void gpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files, u32 index)
+static void gpu_node(struct gp_vgpu_server *server, struct gp_vgpu_files *files, u32 index)
 {
-	const struct gp_vgpu_server_device *device = &vm->devices[index];
+	const struct gp_vgpu_device *device = &server->devices[index];
 	const struct gp_vgpu_gpufile *gpu = &device->file;
 	struct node node = {
 		.memory_banks = 1,
 		.caches = GPU_CACHES,
-		.links = vm->device_count,
+		.links = server->device_count,
 		.gpu = gpu,
 		.index = index,
 	};
@@ -255,16 +256,16 @@ static void gpu_node(struct gp_vgpu_server *vm, struct gp_vgpu_files *files, u32
 	gp_vgpu_files_number(files, gpu->gpu.gpu_id, TOPOLOGY "/nodes/%u/gpu_id", device->node);
 	gp_vgpu_files_text(files, gpu->gpu.gfx_version < 90400 ? "aldebaran\n" : "ip discovery\n",
 			   TOPOLOGY "/nodes/%u/name", device->node);
-	node_properties(vm, files, &node, device->node);
+	node_properties(server, files, &node, device->node);
 	memory_bank(files, device->node, HEAP_FB_PUBLIC, gpu->gpu.vram_bytes, gpu->memory_width,
 		    gpu->memory_mhz);
 	gpu_caches(files, gpu, device->node, index);
 	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/%u/p2p_links", device->node);
 	gp_vgpu_files_directory(files, TOPOLOGY "/nodes/%u/perf", device->node);
 	io_link(files, device->node, link++, 0, LINK_PCIE, gpu->pcie_mb_per_s);
-	for (u32 i = 0; i < vm->device_count; i++)
+	for (u32 i = 0; i < server->device_count; i++)
 		if (i != index)
-			io_link(files, device->node, link++, vm->devices[i].node, LINK_XGMI,
+			io_link(files, device->node, link++, server->devices[i].node, LINK_XGMI,
 				gpu->xgmi_mb_per_s);
 }
 
@@ -318,7 +319,7 @@ static void drm_device(struct gp_vgpu_files *files, const struct gp_vgpu_gpufile
 	(void)index;
 }
 
-static void module_files(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
+static void module_files(struct gp_vgpu_server *server, struct gp_vgpu_files *files)
 {
 	struct gp_buf modules = {0}, host = {0};
 
@@ -339,30 +340,30 @@ static void module_files(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
 	gp_vgpu_files_number(files, 0, "/sys/module/amdgpu/parameters/mes");
 	gp_vgpu_files_number(files, 4096,
 			     "/sys/module/amdgpu/parameters/max_num_of_queues_per_device");
-	gp_vgpu_files_number(files, vm->options.preemption_timeout_ms,
+	gp_vgpu_files_number(files, server->options.preemption_timeout_ms,
 			     "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms");
 }
 
-int gp_vgpu_server_tree_create(struct gp_vgpu_server *vm)
+int gp_vgpu_tree_create(struct gp_vgpu_server *server)
 {
-	struct gp_vgpu_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = server->options.directory};
 
 	gp_vgpu_files_directory(&files, TOPOLOGY);
 	gp_vgpu_files_number(&files, GENERATION, TOPOLOGY "/generation_id");
 	gp_vgpu_files_text(&files, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n",
 			   TOPOLOGY "/system_properties");
-	cpu_node(vm, &files);
-	for (u32 i = 0; i < vm->device_count; i++) {
-		gpu_node(vm, &files, i);
-		drm_device(&files, &vm->devices[i].file, i);
+	cpu_node(server, &files);
+	for (u32 i = 0; i < server->device_count; i++) {
+		gpu_node(server, &files, i);
+		drm_device(&files, &server->devices[i].file, i);
 	}
 	gp_vgpu_files_text(&files, "MAJOR=511\nMINOR=0\nDEVNAME=kfd\n", GP_TREE_KFD "/uevent");
 	gp_vgpu_files_text(&files, "511:0\n", GP_TREE_KFD "/dev");
 	gp_vgpu_files_directory(&files, GP_TREE_PROC);
 	gp_vgpu_files_link(&files, "../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
 	gp_vgpu_files_device(&files, "/dev/kfd");
-	module_files(vm, &files);
-	gp_vgpu_server_tree_debugfs(vm, &files);
+	module_files(server, &files);
+	gp_vgpu_tree_debugfs(server, &files);
 	gp_vgpu_files_number(&files, 0, GP_TREE_DEBUGFS "/hang_hws");
 	gp_vgpu_files_text(&files, "System mem used 0M out of 0M\nTTM mem used 0M out of 0M\n",
 			   GP_TREE_DEBUGFS "/mem_limit");

@@ -4,7 +4,7 @@
 #define GP_VGPU_SERVER_TREE_H
 
 #include "vgpu/server/files.h"
-#include "vgpu/server/vm.h"
+#include "vgpu/server/server.h"
 
 #define GP_TREE_KFD     "/sys/devices/virtual/kfd/kfd"
 #define GP_TREE_CLASS   "/sys/class/kfd/kfd" /* a link to the one above */
@@ -12,6 +12,6 @@
 #define GP_TREE_DEBUGFS "/sys/kernel/debug/kfd"
 
 /* Writes hqds, mqds and rls as they are now. */
-void gp_vgpu_server_tree_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files);
+void gp_vgpu_tree_debugfs(struct gp_vgpu_server *server, struct gp_vgpu_files *files);
 
 #endif

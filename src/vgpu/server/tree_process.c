@@ -25,14 +25,13 @@ static u32 sysfs_type(u32 ioctl_type)
 }
 
 /* CUs that hold waves of the process, by the driver's arithmetic: whole CUs' worth of waves. */
-static u32 cu_occupancy(const struct gp_vgpu_server_process *process,
-			const struct gp_vgpu_server_device *device)
+static u32 cu_occupancy(const struct gp_vgpu_process *process, const struct gp_vgpu_device *device)
 {
 	u32 per_cu = device->file.chip.simd_per_cu * device->file.chip.waves_per_simd;
 	u32 waves = 0;
 
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
-		const struct gp_vgpu_server_queue *queue = process->queues[id];
+		const struct gp_vgpu_queue *queue = process->queues[id];
 		struct gp_model_queue_state state;
 
 		if (queue && queue->device == device &&
@@ -43,11 +42,11 @@ static u32 cu_occupancy(const struct gp_vgpu_server_process *process,
 }
 
 /* The files whose contents change while the process lives; `base` is its directory. */
-static void write_figures(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
-			  const struct gp_vgpu_server_process *process, const char *base)
+static void write_figures(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
+			  const struct gp_vgpu_process *process, const char *base)
 {
-	for (u32 i = 0; i < vm->device_count; i++) {
-		const struct gp_vgpu_server_device *device = &vm->devices[i];
+	for (u32 i = 0; i < server->device_count; i++) {
+		const struct gp_vgpu_device *device = &server->devices[i];
 		u32 gpu = device->file.gpu.gpu_id;
 
 		gp_vgpu_files_number(files, process->vram_used[i], "%s/vram_%u", base, gpu);
@@ -61,7 +60,7 @@ static void write_figures(struct gp_vgpu_server *vm, struct gp_vgpu_files *files
 }
 
 /* Queue files have no newline at their end in the driver. */
-static void write_queue_size(struct gp_vgpu_files *files, const struct gp_vgpu_server_queue *queue,
+static void write_queue_size(struct gp_vgpu_files *files, const struct gp_vgpu_queue *queue,
 			     const char *base)
 {
 	char text[32];
@@ -70,7 +69,7 @@ static void write_queue_size(struct gp_vgpu_files *files, const struct gp_vgpu_s
 	gp_vgpu_files_text(files, text, "%s/size", base);
 }
 
-static void add_queue(struct gp_vgpu_files *files, const struct gp_vgpu_server_queue *queue,
+static void add_queue(struct gp_vgpu_files *files, const struct gp_vgpu_queue *queue,
 		      const char *path)
 {
 	char text[32];
@@ -84,8 +83,8 @@ static void add_queue(struct gp_vgpu_files *files, const struct gp_vgpu_server_q
 	gp_vgpu_files_publish(files, path);
 }
 
-static void add_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
-			const struct gp_vgpu_server_process *process)
+static void add_process(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
+			const struct gp_vgpu_process *process)
 {
 	const char *base = gp_vgpu_files_staging();
 	char path[96];
@@ -93,9 +92,9 @@ static void add_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
 	gp_vgpu_files_begin(files);
 	gp_vgpu_files_number(files, process->pasid, "%s/pasid", base);
 	gp_vgpu_files_directory(files, "%s/queues", base);
-	write_figures(vm, files, process, base);
-	for (u32 i = 0; i < vm->device_count; i++) {
-		u32 gpu = vm->devices[i].file.gpu.gpu_id;
+	write_figures(server, files, process, base);
+	for (u32 i = 0; i < server->device_count; i++) {
+		u32 gpu = server->devices[i].file.gpu.gpu_id;
 
 		gp_vgpu_files_number(files, 0, "%s/counters_%u/faults", base, gpu);
 		gp_vgpu_files_number(files, 0, "%s/counters_%u/page_in", base, gpu);
@@ -106,14 +105,14 @@ static void add_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
 }
 
 /* Removes what is there and has no queue, adds what has a queue and is not there. */
-static void sync_queues(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
-			const struct gp_vgpu_server_process *process)
+static void sync_queues(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
+			const struct gp_vgpu_process *process)
 {
 	u64 there[GP_VGPU_MAX_QUEUES / 64] = {0};
 	struct gp_names names = {0};
 	char root[PATH_MAX], path[128];
 
-	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, vm->options.directory);
+	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, server->options.directory);
 	if (gp_root_list(&(struct gp_root){.dir = root}, &names, GP_TREE_PROC "/%d/queues",
 			 (int)process->pid))
 		return;
@@ -137,24 +136,23 @@ static void sync_queues(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
 	}
 }
 
-void gp_vgpu_server_tree_process(struct gp_vgpu_server *vm, struct gp_vgpu_server_process *process)
+void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
-	struct gp_vgpu_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = server->options.directory};
 	char root[PATH_MAX];
 
-	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, vm->options.directory);
+	snprintf(root, sizeof(root), "%s/" GP_VGPU_ROOT, server->options.directory);
 	if (!gp_root_exists(&(struct gp_root){.dir = root}, GP_TREE_PROC "/%d", (int)process->pid))
-		add_process(vm, &files, process);
-	sync_queues(vm, &files, process);
+		add_process(server, &files, process);
+	sync_queues(server, &files, process);
 	if (files.error)
-		gp_diag(vm->diag, GP_WARNING, "process %d is not in the tree: %s",
+		gp_diag(server->diag, GP_WARNING, "process %d is not in the tree: %s",
 			(int)process->pid, strerror(-files.error));
 }
 
-void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
-				      struct gp_vgpu_server_process *process)
+void gp_vgpu_tree_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
-	struct gp_vgpu_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = server->options.directory};
 	char path[96];
 
 	snprintf(path, sizeof(path), GP_TREE_PROC "/%d", (int)process->pid);
@@ -163,13 +161,13 @@ void gp_vgpu_server_tree_process_gone(struct gp_vgpu_server *vm,
 
 /* ---- refresh ---- */
 
-static void refresh_process(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
-			    const struct gp_vgpu_server_process *process)
+static void refresh_process(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
+			    const struct gp_vgpu_process *process)
 {
 	char base[96], path[128];
 
 	snprintf(base, sizeof(base), GP_TREE_PROC "/%d", (int)process->pid);
-	write_figures(vm, files, process, base);
+	write_figures(server, files, process, base);
 	for (u32 id = 0; id < GP_VGPU_MAX_QUEUES; id++) {
 		if (!process->queues[id])
 			continue;
@@ -188,7 +186,7 @@ static bool starts_with(const char **path, const char *prefix)
 	return true;
 }
 
-static void refresh_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files,
+static void refresh_debugfs(struct gp_vgpu_server *server, struct gp_vgpu_files *files,
 			    const char *name)
 {
 	void (*make)(struct gp_vgpu_server *, struct gp_buf *) = NULL;
@@ -196,14 +194,14 @@ static void refresh_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *fil
 	char path[64];
 
 	if (strcmp(name, "hqds") == 0)
-		make = gp_vgpu_server_debugfs_hqds;
+		make = gp_vgpu_debugfs_hqds;
 	else if (strcmp(name, "mqds") == 0)
-		make = gp_vgpu_server_debugfs_mqds;
+		make = gp_vgpu_debugfs_mqds;
 	else if (strcmp(name, "rls") == 0)
-		make = gp_vgpu_server_debugfs_rls;
+		make = gp_vgpu_debugfs_rls;
 	if (!make)
 		return;
-	make(vm, &text);
+	make(server, &text);
 	snprintf(path, sizeof(path), GP_TREE_DEBUGFS "/%s", name);
 	if (text.error)
 		files->error = text.error;
@@ -212,39 +210,39 @@ static void refresh_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *fil
 	gp_buf_free(&text);
 }
 
-void gp_vgpu_server_tree_debugfs(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
+void gp_vgpu_tree_debugfs(struct gp_vgpu_server *server, struct gp_vgpu_files *files)
 {
-	refresh_debugfs(vm, files, "hqds");
-	refresh_debugfs(vm, files, "mqds");
-	refresh_debugfs(vm, files, "rls");
+	refresh_debugfs(server, files, "hqds");
+	refresh_debugfs(server, files, "mqds");
+	refresh_debugfs(server, files, "rls");
 }
 
-static void refresh_vram(struct gp_vgpu_server *vm, struct gp_vgpu_files *files)
+static void refresh_vram(struct gp_vgpu_server *server, struct gp_vgpu_files *files)
 {
-	for (u32 i = 0; i < vm->device_count; i++) {
-		u32 bus = vm->devices[i].file.location_id >> 8;
+	for (u32 i = 0; i < server->device_count; i++) {
+		u32 bus = server->devices[i].file.location_id >> 8;
 
-		gp_vgpu_files_number(files, vm->devices[i].vram_used,
+		gp_vgpu_files_number(files, server->devices[i].vram_used,
 				     "/sys/devices/pci0000:%02x/0000:%02x:00.0/mem_info_vram_used",
 				     bus, bus);
 	}
 }
 
-int gp_vgpu_server_tree_refresh(struct gp_vgpu_server *vm, const char *path)
+int gp_vgpu_tree_refresh(struct gp_vgpu_server *server, const char *path)
 {
-	struct gp_vgpu_files files = {.directory = vm->options.directory};
+	struct gp_vgpu_files files = {.directory = server->options.directory};
 
 	if (starts_with(&path, GP_TREE_DEBUGFS "/")) {
-		refresh_debugfs(vm, &files, path);
+		refresh_debugfs(server, &files, path);
 	} else if (starts_with(&path, GP_TREE_PROC "/") ||
 		   starts_with(&path, GP_TREE_CLASS "/proc/")) {
 		long pid = strtol(path, NULL, 10);
 
-		for (struct gp_vgpu_server_process *p = vm->processes; p; p = p->next)
+		for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
 			if (p->pid == pid && !p->dead)
-				refresh_process(vm, &files, p);
+				refresh_process(server, &files, p);
 	} else if (strstr(path, "/mem_info_vram_used")) {
-		refresh_vram(vm, &files);
+		refresh_vram(server, &files);
 	}
 	return files.error;
 }

@@ -89,7 +89,7 @@ void open_gpu(struct self *self)
 	struct gp_kfd_process_device_apertures gpu = {0};
 	struct gp_kfd_get_process_apertures_new_args apertures = {
 		.kfd_process_device_apertures_ptr = (uintptr_t)&gpu, .num_of_nodes = 1};
-	struct gp_kfd_acquire_vm_args vm;
+	struct gp_kfd_acquire_vm_args server;
 
 	if (self->kfd < 0)
 		open_kfd(self);
@@ -97,8 +97,8 @@ void open_gpu(struct self *self)
 	CHECK(self->render >= 0);
 	EXPECT(call(self->kfd, GP_KFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures), 0);
 	self->gpu_id = gpu.gpu_id;
-	vm = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)self->render, .gpu_id = gpu.gpu_id};
-	EXPECT(call(self->kfd, GP_KFD_IOC_ACQUIRE_VM, &vm), 0);
+	server = (struct gp_kfd_acquire_vm_args){.drm_fd = (u32)self->render, .gpu_id = gpu.gpu_id};
+	EXPECT(call(self->kfd, GP_KFD_IOC_ACQUIRE_VM, &server), 0);
 	self->node = read_node();
 }
 

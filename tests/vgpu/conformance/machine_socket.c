@@ -26,14 +26,14 @@ static int connect_machine(void)
 static const char *ask(struct self *me, u32 kind, const void *payload, u32 size, size_t *got)
 {
 	static _Thread_local u8 message[sizeof(struct gp_vgpu_reply) + GP_VGPU_PAYLOAD_MAX];
-	struct gp_vgpu_request *request = (void *)message;
+	struct gp_vgpu_header *request = (void *)message;
 	ssize_t n = (ssize_t)(sizeof(*request) + size);
 
-	*request = (struct gp_vgpu_request){.version = GP_VGPU_VERSION,
-					    .kind = kind,
-					    .sequence = 1,
-					    .tid = getpid(),
-					    .payload_size = size};
+	*request = (struct gp_vgpu_header){.version = GP_VGPU_VERSION,
+					   .kind = kind,
+					   .sequence = 1,
+					   .tid = getpid(),
+					   .payload_size = size};
 	if (size)
 		memcpy(message + sizeof(*request), payload, size);
 	if (me->status_fd < 0)
