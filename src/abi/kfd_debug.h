@@ -243,7 +243,37 @@ GP_KFD_AT(gp_kfd_dbg_trap_args, suspend_queues, 8);
 #define GP_KFD_IOC_RUNTIME_ENABLE GP_KFD_IOWR(0x25, gp_kfd_runtime_enable_args)
 #define GP_KFD_IOC_DBG_TRAP       GP_KFD_IOWR(0x26, gp_kfd_dbg_trap_args)
 
-GP_KFD_REQUEST(RUNTIME_ENABLE, 0xc0104b25);
-GP_KFD_REQUEST(DBG_TRAP, 0xc0204b26);
+/* ---- the first debugger; amdkfd answers EPERM ---- */
+
+struct gp_kfd_dbg_register_args {
+	uint32_t gpu_id, pad;
+};
+GP_KFD_SIZE(gp_kfd_dbg_register_args, 8);
+
+struct gp_kfd_dbg_unregister_args {
+	uint32_t gpu_id, pad;
+};
+GP_KFD_SIZE(gp_kfd_dbg_unregister_args, 8);
+
+struct gp_kfd_dbg_address_watch_args {
+	uint64_t content_ptr;
+	uint32_t gpu_id, buf_size_in_bytes;
+};
+GP_KFD_SIZE(gp_kfd_dbg_address_watch_args, 16);
+GP_KFD_AT(gp_kfd_dbg_address_watch_args, gpu_id, 8);
+GP_KFD_AT(gp_kfd_dbg_address_watch_args, buf_size_in_bytes, 12);
+
+struct gp_kfd_dbg_wave_control_args {
+	uint64_t content_ptr;
+	uint32_t gpu_id, buf_size_in_bytes;
+};
+GP_KFD_SIZE(gp_kfd_dbg_wave_control_args, 16);
+GP_KFD_AT(gp_kfd_dbg_wave_control_args, gpu_id, 8);
+GP_KFD_AT(gp_kfd_dbg_wave_control_args, buf_size_in_bytes, 12);
+
+#define GP_KFD_IOC_DBG_REGISTER      GP_KFD_IOW(0x0d, gp_kfd_dbg_register_args)
+#define GP_KFD_IOC_DBG_UNREGISTER    GP_KFD_IOW(0x0e, gp_kfd_dbg_unregister_args)
+#define GP_KFD_IOC_DBG_ADDRESS_WATCH GP_KFD_IOW(0x0f, gp_kfd_dbg_address_watch_args)
+#define GP_KFD_IOC_DBG_WAVE_CONTROL  GP_KFD_IOW(0x10, gp_kfd_dbg_wave_control_args)
 
 #endif

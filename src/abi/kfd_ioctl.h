@@ -237,32 +237,6 @@ struct gp_kfd_get_process_apertures_new_args {
 GP_KFD_SIZE(gp_kfd_get_process_apertures_new_args, 16);
 GP_KFD_AT(gp_kfd_get_process_apertures_new_args, num_of_nodes, 8);
 
-struct gp_kfd_dbg_register_args {
-	uint32_t gpu_id, pad;
-};
-GP_KFD_SIZE(gp_kfd_dbg_register_args, 8);
-
-struct gp_kfd_dbg_unregister_args {
-	uint32_t gpu_id, pad;
-};
-GP_KFD_SIZE(gp_kfd_dbg_unregister_args, 8);
-
-struct gp_kfd_dbg_address_watch_args {
-	uint64_t content_ptr;
-	uint32_t gpu_id, buf_size_in_bytes;
-};
-GP_KFD_SIZE(gp_kfd_dbg_address_watch_args, 16);
-GP_KFD_AT(gp_kfd_dbg_address_watch_args, gpu_id, 8);
-GP_KFD_AT(gp_kfd_dbg_address_watch_args, buf_size_in_bytes, 12);
-
-struct gp_kfd_dbg_wave_control_args {
-	uint64_t content_ptr;
-	uint32_t gpu_id, buf_size_in_bytes;
-};
-GP_KFD_SIZE(gp_kfd_dbg_wave_control_args, 16);
-GP_KFD_AT(gp_kfd_dbg_wave_control_args, gpu_id, 8);
-GP_KFD_AT(gp_kfd_dbg_wave_control_args, buf_size_in_bytes, 12);
-
 struct gp_kfd_create_event_args {
 	uint64_t event_page_offset;
 	uint32_t event_trigger_data, event_type, auto_reset, node_id, event_id, event_slot_index;
@@ -486,10 +460,6 @@ GP_KFD_AT(gp_kfd_svm_args, attrs, 24);
 #define GP_KFD_IOC_SET_EVENT              GP_KFD_IOW(0x0a, gp_kfd_set_event_args)
 #define GP_KFD_IOC_RESET_EVENT            GP_KFD_IOW(0x0b, gp_kfd_reset_event_args)
 #define GP_KFD_IOC_WAIT_EVENTS            GP_KFD_IOWR(0x0c, gp_kfd_wait_events_args)
-#define GP_KFD_IOC_DBG_REGISTER           GP_KFD_IOW(0x0d, gp_kfd_dbg_register_args)
-#define GP_KFD_IOC_DBG_UNREGISTER         GP_KFD_IOW(0x0e, gp_kfd_dbg_unregister_args)
-#define GP_KFD_IOC_DBG_ADDRESS_WATCH      GP_KFD_IOW(0x0f, gp_kfd_dbg_address_watch_args)
-#define GP_KFD_IOC_DBG_WAVE_CONTROL       GP_KFD_IOW(0x10, gp_kfd_dbg_wave_control_args)
 #define GP_KFD_IOC_SET_SCRATCH_BACKING_VA GP_KFD_IOWR(0x11, gp_kfd_set_scratch_backing_va_args)
 #define GP_KFD_IOC_GET_TILE_CONFIG        GP_KFD_IOWR(0x12, gp_kfd_get_tile_config_args)
 #define GP_KFD_IOC_SET_TRAP_HANDLER       GP_KFD_IOW(0x13, gp_kfd_set_trap_handler_args)
@@ -523,44 +493,5 @@ GP_KFD_AT(gp_kfd_svm_args, attrs, 24);
 #define GP_KFD_NR_DKMS_CROSS_MEMORY_COPY 0x83
 #define GP_KFD_NR_DKMS_RLC_SPM           0x84
 #define GP_KFD_NR_DKMS_PC_SAMPLE         0x85
-
-/* The requests as an x86-64 process sends them. */
-#define GP_KFD_REQUEST(name, value) _Static_assert(GP_KFD_IOC_##name == (value), #name)
-GP_KFD_REQUEST(GET_VERSION, 0x80084b01);
-GP_KFD_REQUEST(CREATE_QUEUE, 0xc0604b02);
-GP_KFD_REQUEST(DESTROY_QUEUE, 0xc0084b03);
-GP_KFD_REQUEST(SET_MEMORY_POLICY, 0x40204b04);
-GP_KFD_REQUEST(GET_CLOCK_COUNTERS, 0xc0284b05);
-GP_KFD_REQUEST(GET_PROCESS_APERTURES, 0x81904b06);
-GP_KFD_REQUEST(UPDATE_QUEUE, 0x40184b07);
-GP_KFD_REQUEST(CREATE_EVENT, 0xc0204b08);
-GP_KFD_REQUEST(DESTROY_EVENT, 0x40084b09);
-GP_KFD_REQUEST(SET_EVENT, 0x40084b0a);
-GP_KFD_REQUEST(RESET_EVENT, 0x40084b0b);
-GP_KFD_REQUEST(WAIT_EVENTS, 0xc0184b0c);
-GP_KFD_REQUEST(DBG_REGISTER, 0x40084b0d);
-GP_KFD_REQUEST(DBG_UNREGISTER, 0x40084b0e);
-GP_KFD_REQUEST(DBG_ADDRESS_WATCH, 0x40104b0f);
-GP_KFD_REQUEST(DBG_WAVE_CONTROL, 0x40104b10);
-GP_KFD_REQUEST(SET_SCRATCH_BACKING_VA, 0xc0104b11);
-GP_KFD_REQUEST(GET_TILE_CONFIG, 0xc0284b12);
-GP_KFD_REQUEST(SET_TRAP_HANDLER, 0x40184b13);
-GP_KFD_REQUEST(GET_PROCESS_APERTURES_NEW, 0xc0104b14);
-GP_KFD_REQUEST(ACQUIRE_VM, 0x40084b15);
-GP_KFD_REQUEST(ALLOC_MEMORY_OF_GPU, 0xc0284b16);
-GP_KFD_REQUEST(FREE_MEMORY_OF_GPU, 0x40084b17);
-GP_KFD_REQUEST(MAP_MEMORY_TO_GPU, 0xc0184b18);
-GP_KFD_REQUEST(UNMAP_MEMORY_FROM_GPU, 0xc0184b19);
-GP_KFD_REQUEST(SET_CU_MASK, 0x40104b1a);
-GP_KFD_REQUEST(GET_QUEUE_WAVE_STATE, 0xc0184b1b);
-GP_KFD_REQUEST(GET_DMABUF_INFO, 0xc0204b1c);
-GP_KFD_REQUEST(IMPORT_DMABUF, 0xc0184b1d);
-GP_KFD_REQUEST(ALLOC_QUEUE_GWS, 0xc0104b1e);
-GP_KFD_REQUEST(SMI_EVENTS, 0xc0084b1f);
-GP_KFD_REQUEST(SVM, 0xc0184b20);
-GP_KFD_REQUEST(SET_XNACK_MODE, 0xc0044b21);
-GP_KFD_REQUEST(CRIU_OP, 0xc0384b22);
-GP_KFD_REQUEST(AVAILABLE_MEMORY, 0xc0104b23);
-GP_KFD_REQUEST(EXPORT_DMABUF, 0xc0104b24);
 
 #endif

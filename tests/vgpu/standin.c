@@ -48,6 +48,8 @@ int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *c
 	assert_ptr_equal(client, &standin.client);
 	standin.requests++;
 	standin.last_nr = call->ioctl_nr;
+	standin.last_flags = call->flags;
+	standin.last_payload = call->payload_size;
 	call->receive_fd = -1;
 	if (standin.refuse)
 		return standin.refuse;

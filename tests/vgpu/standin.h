@@ -22,8 +22,9 @@ struct standin {
 	u32 next_queue;        /* id of the next CREATE_QUEUE */
 	int refuse;            /* -errno for every request */
 	u32 requests, last_nr; /* that reached the server */
-	int cp_error;          /* -errno of gp_vgpu_cp_add() */
-	u32 cp_queues;         /* queues the CP has */
+	u32 last_flags, last_payload;
+	int cp_error;  /* -errno of gp_vgpu_cp_add() */
+	u32 cp_queues; /* queues the CP has */
 	struct gp_vgpu_cp_queue last_added;
 	int kfd, render;
 };

@@ -10,7 +10,7 @@
 
 #include "abi/drm.h"
 #include "abi/kfd_debug.h"
-#include "abi/kfd_driver.h"
+#include "vgpu/ioctls.h"
 
 /* The same number with another size in it. */
 static unsigned long sized(unsigned long request, u32 size)
@@ -85,6 +85,52 @@ static void bad_pointers_are_efault(void **state)
 	assert_int_equal(kfd(GP_KFD_IOC_GET_VERSION, readonly), -EFAULT);
 	munmap(readonly, 4096);
 	munmap(none, 4096);
+}
+
+static void requests_are_those_an_x86_64_process_sends(void **state)
+{
+	/* clang-format off */
+	static const u32 requests[] = {
+		0x80084b01, 0xc0604b02, 0xc0084b03, 0x40204b04, 0xc0284b05, 0x81904b06,
+		0x40184b07, 0xc0204b08, 0x40084b09, 0x40084b0a, 0x40084b0b, 0xc0184b0c,
+		0x40084b0d, 0x40084b0e, 0x40104b0f, 0x40104b10, 0xc0104b11, 0xc0284b12,
+		0x40184b13, 0xc0104b14, 0x40084b15, 0xc0284b16, 0x40084b17, 0xc0184b18,
+		0xc0184b19, 0x40104b1a, 0xc0184b1b, 0xc0204b1c, 0xc0184b1d, 0xc0104b1e,
+		0xc0084b1f, 0xc0184b20, 0xc0044b21, 0xc0384b22, 0xc0104b23, 0xc0104b24,
+		0xc0104b25, 0xc0204b26,
+	};
+	/* clang-format on */
+
+	(void)state;
+	assert_int_equal(GP_ARRAY_SIZE(requests), GP_KFD_NR_END - GP_KFD_NR_FIRST);
+	for (u32 nr = GP_KFD_NR_FIRST; nr < GP_KFD_NR_END; nr++) {
+		assert_int_equal(gp_vgpu_ioctls[nr].request, requests[nr - GP_KFD_NR_FIRST]);
+		assert_int_equal(_IOC_NR(gp_vgpu_ioctls[nr].request), nr);
+		assert_non_null(gp_vgpu_ioctls[nr].name);
+	}
+}
+
+/* The library answers a row of its own, forwards one of the server, refuses one that is gone. */
+static void every_row_is_answered_where_it_says(void **state)
+{
+	u8 bytes[512];
+
+	(void)state;
+	for (u32 nr = GP_KFD_NR_FIRST; nr < GP_KFD_NR_END; nr++) {
+		const struct gp_vgpu_ioctl *row = &gp_vgpu_ioctls[nr];
+		int result;
+
+		memset(bytes, 0, sizeof(bytes));
+		standin.requests = 0;
+		result = kfd(row->request, bytes);
+		assert_int_not_equal(result, -ENOTTY);
+		if (row->side == GP_VGPU_REMOVED)
+			assert_int_equal(result, -EPERM);
+		if (row->side == GP_VGPU_IN_SERVER)
+			assert_int_equal(standin.requests, 1);
+		if (row->side == GP_VGPU_IN_PRELOAD)
+			assert_int_equal(standin.requests, 0);
+	}
 }
 
 static void unknown_numbers_are_enotty(void **state)
@@ -327,6 +373,8 @@ int main(void)
 		TEST(the_number_alone_chooses),
 		TEST(arguments_come_back_from_a_failed_call),
 		TEST(bad_pointers_are_efault),
+		TEST(requests_are_those_an_x86_64_process_sends),
+		TEST(every_row_is_answered_where_it_says),
 		TEST(unknown_numbers_are_enotty),
 		TEST(a_descriptor_belongs_to_who_opened_it),
 		TEST(what_is_gone_or_refused_says_so),

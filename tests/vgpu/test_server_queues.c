@@ -337,6 +337,8 @@ static void cu_masks_are_dealt_out_to_the_xccs(void **state)
 	args.queue_id = 0;
 	call.flags = GP_VGPU_BAD_ARRAY;
 	assert_int_equal(run(fake, &call), -EFAULT);
+	args.num_cu_mask = 33; /* found out before the pointer */
+	assert_int_equal(run(fake, &call), -EINVAL);
 }
 
 /* How long taking a kernel off takes, that runs on two CUs of a mask. */

@@ -95,22 +95,16 @@ int gp_vgpu_copy_in(void *to, u64 from, size_t size);
 int gp_vgpu_copy_out(u64 to, const void *from, size_t size);
 /* True when [va, va + size) is exactly one allocation mapped on gpu_id (native's strict checks). */
 bool gp_vgpu_is_allocation(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
-int gp_vgpu_memory_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 void *gp_vgpu_memory_mmap(struct gp_vgpu_client *client, void *addr, size_t len, int prot,
 			  int flags, bool render_node, off_t offset);
 
 /* ---- events.c ---- */
 
-int gp_vgpu_event_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 /* What the GPU does at the end of a signal: wakes every waiter of the event. Any thread. */
 void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id);
 /* A VM fault: every memory event, with this address. */
 void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va);
 /* A GPU reset: every hardware exception event. */
 void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool memory_lost);
-
-/* ---- queues.c ---- */
-
-int gp_vgpu_queue_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 
 #endif

@@ -173,8 +173,9 @@ static void count_event(struct gp_vgpu_client *client, u32 change)
 		__atomic_fetch_add(&client->shared->events, change, __ATOMIC_RELAXED);
 }
 
-static int create_event(struct gp_vgpu_client *client, struct gp_kfd_create_event_args *args)
+int gp_vgpu_ioctl_create_event(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_create_event_args *args = data;
 	struct gp_vgpu_events *events = client->events;
 	struct gp_vgpu_event *event = calloc(1, sizeof(*event));
 	int error = event ? 0 : -ENOMEM;
@@ -234,36 +235,40 @@ static int destroy_event(struct gp_vgpu_client *client, u32 id)
 /* SET and RESET are for signal events alone. */
 static int change_event(struct gp_vgpu_events *events, u32 id, bool set)
 {
-	struct gp_vgpu_event *event = gp_vgpu_event_find(events, id);
+	struct gp_vgpu_event *event;
+	bool found;
 
-	if (!event || event->type != GP_KFD_EVENT_SIGNAL)
-		return -EINVAL;
-	if (set)
+	pthread_mutex_lock(&events->lock);
+	event = gp_vgpu_event_find(events, id);
+	found = event && event->type == GP_KFD_EVENT_SIGNAL;
+	if (found && set)
 		gp_vgpu_event_fire(event);
-	else
+	else if (found)
 		event->signaled = false;
-	return 0;
+	pthread_mutex_unlock(&events->lock);
+	return found ? 0 : -EINVAL;
 }
 
-int gp_vgpu_event_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_ioctl_destroy_event(struct gp_vgpu_client *client, void *data)
 {
-	struct gp_vgpu_events *events = client->events;
-	/* DESTROY, SET and RESET have the same structure. */
-	struct gp_kfd_set_event_args *one = args;
+	const struct gp_kfd_destroy_event_args *args = data;
 	int error;
 
-	(void)size;
-	if (nr == _IOC_NR(GP_KFD_IOC_CREATE_EVENT))
-		return create_event(client, args);
-	if (nr == _IOC_NR(GP_KFD_IOC_WAIT_EVENTS))
-		return gp_vgpu_wait_events(client, args);
-	pthread_mutex_lock(&events->lock);
-	if (nr == _IOC_NR(GP_KFD_IOC_DESTROY_EVENT))
-		error = destroy_event(client, one->event_id);
-	else
-		error = change_event(events, one->event_id, nr == _IOC_NR(GP_KFD_IOC_SET_EVENT));
-	pthread_mutex_unlock(&events->lock);
+	pthread_mutex_lock(&client->events->lock);
+	error = destroy_event(client, args->event_id);
+	pthread_mutex_unlock(&client->events->lock);
 	return error;
+}
+
+int gp_vgpu_ioctl_set_event(struct gp_vgpu_client *client, void *data)
+{
+	return change_event(client->events, ((struct gp_kfd_set_event_args *)data)->event_id, true);
+}
+
+int gp_vgpu_ioctl_reset_event(struct gp_vgpu_client *client, void *data)
+{
+	return change_event(client->events, ((struct gp_kfd_reset_event_args *)data)->event_id,
+			    false);
 }
 
 /* ---- what the GPU does ---- */

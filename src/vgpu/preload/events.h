@@ -51,6 +51,4 @@ struct gp_vgpu_event *gp_vgpu_event_find(struct gp_vgpu_events *events, u32 id);
 void gp_vgpu_event_fire(struct gp_vgpu_event *event);
 void gp_vgpu_sleeper_wake(struct gp_vgpu_sleeper *sleeper);
 
-int gp_vgpu_wait_events(struct gp_vgpu_client *client, struct gp_kfd_wait_events_args *args);
-
 #endif

@@ -54,6 +54,15 @@ static _Atomic u64 *entry(int fd, bool create)
 	return &leaf[fd & (LEAF_ENTRIES - 1)];
 }
 
+bool gp_vgpu_is_open(int fd)
+{
+	int saved = errno;
+	bool open = syscall(SYS_fcntl, fd, F_GETFD) >= 0;
+
+	errno = saved;
+	return open;
+}
+
 static void put(_Atomic u64 *at, int fd, u64 word)
 {
 	int seen = atomic_load(&highest);

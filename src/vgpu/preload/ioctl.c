@@ -11,21 +11,7 @@
 #include <string.h>
 
 #include "abi/kfd_debug.h"
-#include "abi/kfd_driver.h"
-
-typedef int handler(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
-
-static int forward(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
-{
-	return gp_vgpu_forward(client, nr, args, size);
-}
-
-/* The oldest debugger is gone from the driver; its numbers answer this. */
-static int not_permitted(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
-{
-	(void)client, (void)nr, (void)args, (void)size;
-	return -EPERM;
-}
+#include "vgpu/ioctls.h"
 
 /*
  * CRIU_OP alone may be called with the descriptor of another process, by its tracer: the server
@@ -37,17 +23,11 @@ static int checkpoint(struct gp_vgpu_client *client, struct gp_vgpu_fd fd, u32 u
 	struct gp_kfd_criu_args args = {0};
 	s32 owner = fd.owner;
 	u32 bytes = user_bytes < sizeof(args) ? user_bytes : (u32)sizeof(args);
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_CRIU_OP),
-		.args = &args,
-		.args_size = sizeof(args),
-		.payload = &owner,
-		.payload_size = sizeof(owner),
-		.send_fd = -1,
-	};
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_CRIU_OP, &args);
 	int result;
 
+	call.payload = &owner;
+	call.payload_size = sizeof(owner);
 	if (gp_vgpu_copy_in(&args, (u64)(uintptr_t)user, bytes))
 		call.flags |= GP_VGPU_BAD_ARRAY;
 	result = gp_vgpu_client_request(client, &call);
@@ -67,70 +47,58 @@ static void wait_for_locks(struct gp_vgpu_client *client, u32 locks)
 				      sizeof(args));
 }
 
-#define PROCESS GP_VGPU_LOCK_PROCESS
-#define EVENTS  GP_VGPU_LOCK_EVENTS
-
-static const struct {
-	unsigned int request;
-	u32 minor; /* KFD version that brought it */
-	handler *handle;
-	u32 locks; /* of the process, that the driver's handler takes before anything else */
-} ioctls[GP_KFD_NR_END] = {
-#define IOCTL(name, minor, handler, ...) \
-	[_IOC_NR(GP_KFD_IOC_##name)] = {GP_KFD_IOC_##name, minor, handler, __VA_ARGS__}
-	IOCTL(GET_VERSION, 0, gp_vgpu_device_ioctl, 0),
-	IOCTL(CREATE_QUEUE, 0, gp_vgpu_queue_ioctl, 0),
-	IOCTL(DESTROY_QUEUE, 0, gp_vgpu_queue_ioctl, 0),
-	IOCTL(SET_MEMORY_POLICY, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(GET_CLOCK_COUNTERS, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(GET_PROCESS_APERTURES, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(UPDATE_QUEUE, 0, gp_vgpu_queue_ioctl, 0),
-	IOCTL(CREATE_EVENT, 0, gp_vgpu_event_ioctl, EVENTS),
-	IOCTL(DESTROY_EVENT, 0, gp_vgpu_event_ioctl, EVENTS),
-	IOCTL(SET_EVENT, 0, gp_vgpu_event_ioctl, 0),
-	IOCTL(RESET_EVENT, 0, gp_vgpu_event_ioctl, 0),
-	IOCTL(WAIT_EVENTS, 0, gp_vgpu_event_ioctl, EVENTS),
-	IOCTL(DBG_REGISTER, 0, not_permitted, 0),
-	IOCTL(DBG_UNREGISTER, 0, not_permitted, 0),
-	IOCTL(DBG_ADDRESS_WATCH, 0, not_permitted, 0),
-	IOCTL(DBG_WAVE_CONTROL, 0, not_permitted, 0),
-	IOCTL(SET_SCRATCH_BACKING_VA, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(GET_TILE_CONFIG, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(SET_TRAP_HANDLER, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(GET_PROCESS_APERTURES_NEW, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(ACQUIRE_VM, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(ALLOC_MEMORY_OF_GPU, 0, gp_vgpu_memory_ioctl, PROCESS),
-	IOCTL(FREE_MEMORY_OF_GPU, 0, gp_vgpu_memory_ioctl, PROCESS),
-	IOCTL(MAP_MEMORY_TO_GPU, 0, gp_vgpu_memory_ioctl, PROCESS),
-	IOCTL(UNMAP_MEMORY_FROM_GPU, 0, gp_vgpu_memory_ioctl, PROCESS),
-	IOCTL(SET_CU_MASK, 0, gp_vgpu_queue_ioctl, 0),
-	IOCTL(GET_QUEUE_WAVE_STATE, 0, forward, 0),
-	IOCTL(GET_DMABUF_INFO, 0, gp_vgpu_device_ioctl, 0),
-	IOCTL(IMPORT_DMABUF, 0, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(ALLOC_QUEUE_GWS, 0, forward, 0),
-	IOCTL(SMI_EVENTS, 3, gp_vgpu_debug_ioctl, 0),
-	IOCTL(SVM, GP_KFD_MINOR_SVM, gp_vgpu_svm_ioctl, PROCESS),
-	IOCTL(SET_XNACK_MODE, GP_KFD_MINOR_SVM, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(CRIU_OP, GP_KFD_MINOR_CRIU, forward, 0),
-	IOCTL(AVAILABLE_MEMORY, GP_KFD_MINOR_MEMORY, forward, 0),
-	IOCTL(EXPORT_DMABUF, GP_KFD_MINOR_DMABUF_EXPORT, gp_vgpu_device_ioctl, PROCESS),
-	IOCTL(RUNTIME_ENABLE, GP_KFD_MINOR_DEBUG, gp_vgpu_debug_ioctl, 0),
-	IOCTL(DBG_TRAP, GP_KFD_MINOR_DEBUG, gp_vgpu_debug_ioctl, 0),
-#undef IOCTL
+/* The calls that the library answers, or prepares for the server (ioctls.c says which). */
+static gp_vgpu_handler *const handlers[GP_KFD_NR_END] = {
+	[_IOC_NR(GP_KFD_IOC_GET_VERSION)] = gp_vgpu_ioctl_get_version,
+	[_IOC_NR(GP_KFD_IOC_CREATE_QUEUE)] = gp_vgpu_ioctl_create_queue,
+	[_IOC_NR(GP_KFD_IOC_DESTROY_QUEUE)] = gp_vgpu_ioctl_destroy_queue,
+	[_IOC_NR(GP_KFD_IOC_SET_MEMORY_POLICY)] = gp_vgpu_ioctl_set_memory_policy,
+	[_IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS)] = gp_vgpu_ioctl_get_clock_counters,
+	[_IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES)] = gp_vgpu_ioctl_get_apertures,
+	[_IOC_NR(GP_KFD_IOC_UPDATE_QUEUE)] = gp_vgpu_ioctl_update_queue,
+	[_IOC_NR(GP_KFD_IOC_CREATE_EVENT)] = gp_vgpu_ioctl_create_event,
+	[_IOC_NR(GP_KFD_IOC_DESTROY_EVENT)] = gp_vgpu_ioctl_destroy_event,
+	[_IOC_NR(GP_KFD_IOC_SET_EVENT)] = gp_vgpu_ioctl_set_event,
+	[_IOC_NR(GP_KFD_IOC_RESET_EVENT)] = gp_vgpu_ioctl_reset_event,
+	[_IOC_NR(GP_KFD_IOC_WAIT_EVENTS)] = gp_vgpu_ioctl_wait_events,
+	[_IOC_NR(GP_KFD_IOC_SET_SCRATCH_BACKING_VA)] = gp_vgpu_ioctl_set_scratch,
+	[_IOC_NR(GP_KFD_IOC_GET_TILE_CONFIG)] = gp_vgpu_ioctl_get_tile_config,
+	[_IOC_NR(GP_KFD_IOC_SET_TRAP_HANDLER)] = gp_vgpu_ioctl_set_trap_handler,
+	[_IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES_NEW)] = gp_vgpu_ioctl_get_apertures_new,
+	[_IOC_NR(GP_KFD_IOC_ACQUIRE_VM)] = gp_vgpu_ioctl_acquire_vm,
+	[_IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU)] = gp_vgpu_ioctl_alloc_memory,
+	[_IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU)] = gp_vgpu_ioctl_free_memory,
+	[_IOC_NR(GP_KFD_IOC_MAP_MEMORY_TO_GPU)] = gp_vgpu_ioctl_map_memory,
+	[_IOC_NR(GP_KFD_IOC_UNMAP_MEMORY_FROM_GPU)] = gp_vgpu_ioctl_unmap_memory,
+	[_IOC_NR(GP_KFD_IOC_SET_CU_MASK)] = gp_vgpu_ioctl_set_cu_mask,
+	[_IOC_NR(GP_KFD_IOC_GET_DMABUF_INFO)] = gp_vgpu_ioctl_get_dmabuf_info,
+	[_IOC_NR(GP_KFD_IOC_IMPORT_DMABUF)] = gp_vgpu_ioctl_import_dmabuf,
+	[_IOC_NR(GP_KFD_IOC_SMI_EVENTS)] = gp_vgpu_ioctl_smi_events,
+	[_IOC_NR(GP_KFD_IOC_SVM)] = gp_vgpu_ioctl_svm,
+	[_IOC_NR(GP_KFD_IOC_SET_XNACK_MODE)] = gp_vgpu_ioctl_set_xnack_mode,
+	[_IOC_NR(GP_KFD_IOC_EXPORT_DMABUF)] = gp_vgpu_ioctl_export_dmabuf,
+	[_IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE)] = gp_vgpu_ioctl_runtime_enable,
+	[_IOC_NR(GP_KFD_IOC_DBG_TRAP)] = gp_vgpu_ioctl_dbg_trap,
 };
+
+struct gp_vgpu_call gp_vgpu_ioctl_call(unsigned int request, void *args)
+{
+	return (struct gp_vgpu_call){
+		.kind = GP_VGPU_IOCTL,
+		.ioctl_nr = _IOC_NR(request),
+		.args = args,
+		.args_size = _IOC_SIZE(request),
+		.send_fd = -1,
+	};
+}
 
 int gp_vgpu_forward(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
 {
-	/* A caller with a longer structure than the driver's has bytes nobody looks at. */
-	u32 known = _IOC_SIZE(ioctls[nr].request);
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = nr,
-		.args = args,
-		.args_size = size < known ? size : known,
-		.send_fd = -1,
-	};
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(gp_vgpu_ioctls[nr].request, args);
 
+	/* A longer structure than the driver's ends in bytes that it ignores. */
+	if (size < call.args_size)
+		call.args_size = size;
 	return gp_vgpu_client_request(client, &call);
 }
 
@@ -154,9 +122,29 @@ int gp_vgpu_bound_gpu(struct gp_vgpu_client *client, u32 gpu_id, int unbound, u3
 	return 0;
 }
 
+/* SVM alone ends in an array, which must lie within what the caller sent. */
+static bool svm_fits(const struct gp_kfd_svm_args *args, u32 bytes)
+{
+	return (bytes - sizeof(*args)) / sizeof(args->attrs[0]) >= args->nattr;
+}
+
+static int answer(struct gp_vgpu_client *client, u32 nr, void *args, u32 bytes)
+{
+	switch (gp_vgpu_ioctls[nr].side) {
+	case GP_VGPU_REMOVED:
+		return -EPERM;
+	case GP_VGPU_IN_SERVER:
+		return gp_vgpu_forward(client, nr, args, bytes);
+	default:
+		if (nr == _IOC_NR(GP_KFD_IOC_SVM) && !svm_fits(args, bytes))
+			return -EINVAL;
+		return handlers[nr](client, args);
+	}
+}
+
 static int dispatch(struct gp_vgpu_client *client, u32 nr, unsigned int user_bytes, void *user)
 {
-	unsigned int request = ioctls[nr].request;
+	unsigned int request = gp_vgpu_ioctls[nr].request;
 	u32 bytes = _IOC_SIZE(request) > user_bytes ? _IOC_SIZE(request) : user_bytes;
 	_Alignas(8) u8 small[512];
 	u8 *data = bytes <= sizeof(small) ? small : malloc(bytes);
@@ -170,8 +158,8 @@ static int dispatch(struct gp_vgpu_client *client, u32 nr, unsigned int user_byt
 	if (_IOC_DIR(request) & _IOC_WRITE)
 		result = gp_vgpu_copy_in(data, address, user_bytes);
 	if (!result) {
-		wait_for_locks(client, ioctls[nr].locks);
-		result = ioctls[nr].handle(client, nr, data, bytes);
+		wait_for_locks(client, gp_vgpu_ioctls[nr].locks);
+		result = answer(client, nr, data, bytes);
 		if ((_IOC_DIR(request) & _IOC_READ) && gp_vgpu_copy_out(address, data, user_bytes))
 			result = -EFAULT;
 	}
@@ -185,16 +173,16 @@ int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user)
 	u32 nr = _IOC_NR(request);
 	struct gp_vgpu_client *client;
 
-	if (nr >= GP_ARRAY_SIZE(ioctls) || !ioctls[nr].handle)
+	if (nr >= GP_KFD_NR_END || gp_vgpu_ioctls[nr].side == GP_VGPU_NOWHERE)
 		return -ENOTTY;
-	/* A descriptor belongs to the process that opened it. */
 	client = gp_vgpu_client();
 	if (!client)
 		return -ENODEV;
-	if (ioctls[nr].minor > client->machine.kfd_minor)
+	if (gp_vgpu_ioctls[nr].minor > client->machine.kfd_minor)
 		return -ENOTTY;
 	if (nr == _IOC_NR(GP_KFD_IOC_CRIU_OP))
 		return checkpoint(client, fd, _IOC_SIZE(request), user);
+	/* A descriptor belongs to the process that opened it. */
 	if (fd.owner != client->pid)
 		return -EBADF;
 	return dispatch(client, nr, _IOC_SIZE(request), user);

@@ -15,26 +15,6 @@
 
 #include "abi/kfd_debug.h"
 
-static struct gp_vgpu_call trap_call(struct gp_kfd_dbg_trap_args *args)
-{
-	return (struct gp_vgpu_call){
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_DBG_TRAP),
-		.args = args,
-		.args_size = sizeof(*args),
-		.send_fd = -1,
-	};
-}
-
-static bool is_open(int fd)
-{
-	int saved = errno;
-	bool open = syscall(SYS_fcntl, fd, F_GETFD) >= 0;
-
-	errno = saved;
-	return open;
-}
-
 /* Whether it can be written, by writing what is there. */
 static bool is_writable(u64 address, u32 size)
 {
@@ -47,13 +27,13 @@ static bool is_writable(u64 address, u32 size)
 
 static int enable(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args)
 {
-	struct gp_vgpu_call call = trap_call(args);
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_DBG_TRAP, args);
 	struct gp_kfd_runtime_info info;
 	u64 user = args->enable.rinfo_ptr;
 	u32 room = args->enable.rinfo_size < sizeof(info) ? args->enable.rinfo_size : sizeof(info);
 	int result;
 
-	if (is_open((int)args->enable.dbg_fd))
+	if (gp_vgpu_is_open((int)args->enable.dbg_fd))
 		call.send_fd = (int)args->enable.dbg_fd;
 	if (!user)
 		call.flags |= GP_VGPU_NULL_ARRAY;
@@ -71,7 +51,7 @@ static int enable(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *ar
 static int change_queues(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args, u64 user,
 			 u32 count)
 {
-	struct gp_vgpu_call call = trap_call(args);
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_DBG_TRAP, args);
 	u32 *ids = NULL;
 	int result;
 
@@ -106,7 +86,7 @@ struct snapshot {
 static int snapshot(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args,
 		    struct snapshot what)
 {
-	struct gp_vgpu_call call = trap_call(args);
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_DBG_TRAP, args);
 	u64 user = *what.buffer;
 	u32 room = *what.count, stride = *what.entry_size, entry, filled;
 	u8 *entries;
@@ -135,7 +115,7 @@ static int query_exception_info(struct gp_vgpu_client *client, struct gp_kfd_dbg
 {
 	/* The largest thing an exception can say of itself. */
 	u8 info[sizeof(struct gp_kfd_dbg_device_info_entry)];
-	struct gp_vgpu_call call = trap_call(args);
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_DBG_TRAP, args);
 	u64 user = args->query_exception_info.info_ptr;
 	u32 room = args->query_exception_info.info_size;
 	int result;
@@ -153,8 +133,9 @@ static int query_exception_info(struct gp_vgpu_client *client, struct gp_kfd_dbg
 	return result;
 }
 
-static int debug_trap(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args *args)
+int gp_vgpu_ioctl_dbg_trap(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_dbg_trap_args *args = data;
 	struct gp_vgpu_call plain;
 
 	switch (args->op) {
@@ -187,20 +168,15 @@ static int debug_trap(struct gp_vgpu_client *client, struct gp_kfd_dbg_trap_args
 	case GP_KFD_DBG_QUERY_EXCEPTION_INFO:
 		return query_exception_info(client, args);
 	default:
-		plain = trap_call(args);
+		plain = gp_vgpu_ioctl_call(GP_KFD_IOC_DBG_TRAP, args);
 		return gp_vgpu_client_request(client, &plain);
 	}
 }
 
-static int smi_events(struct gp_vgpu_client *client, struct gp_kfd_smi_events_args *args)
+int gp_vgpu_ioctl_smi_events(struct gp_vgpu_client *client, void *data)
 {
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SMI_EVENTS),
-		.args = args,
-		.args_size = sizeof(*args),
-		.send_fd = -1,
-	};
+	struct gp_kfd_smi_events_args *args = data;
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_SMI_EVENTS, args);
 	int result = gp_vgpu_client_request(client, &call);
 
 	if (result < 0 || call.receive_fd < 0) {
@@ -215,31 +191,10 @@ static int smi_events(struct gp_vgpu_client *client, struct gp_kfd_smi_events_ar
 }
 
 /* It waits for a debugger with down_interruptible(), which no signal restarts. */
-static int runtime_enable(struct gp_vgpu_client *client, struct gp_kfd_runtime_enable_args *args)
+int gp_vgpu_ioctl_runtime_enable(struct gp_vgpu_client *client, void *data)
 {
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE),
-		.args = args,
-		.args_size = sizeof(*args),
-		.send_fd = -1,
-		.never_restarts = true,
-	};
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_RUNTIME_ENABLE, data);
 
+	call.never_restarts = true;
 	return gp_vgpu_client_request(client, &call);
-}
-
-int gp_vgpu_debug_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
-{
-	(void)size;
-	switch (nr) {
-	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
-		return debug_trap(client, args);
-	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
-		return smi_events(client, args);
-	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
-		return runtime_enable(client, args);
-	default:
-		return -ENOTTY;
-	}
 }

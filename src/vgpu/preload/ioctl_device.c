@@ -3,13 +3,8 @@
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "abi/kfd_driver.h"
 
@@ -23,16 +18,17 @@ static u64 now_ns(clockid_t clock)
 	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
 }
 
-static int get_version(struct gp_vgpu_client *client, struct gp_kfd_get_version_args *args)
+int gp_vgpu_ioctl_get_version(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_get_version_args *args = data;
 	args->major_version = GP_KFD_VERSION_MAJOR;
 	args->minor_version = client->machine.kfd_minor;
 	return 0;
 }
 
-static int get_clock_counters(struct gp_vgpu_client *client,
-			      struct gp_kfd_get_clock_counters_args *args)
+int gp_vgpu_ioctl_get_clock_counters(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_get_clock_counters_args *args = data;
 	u64 raw = now_ns(CLOCK_MONOTONIC_RAW);
 
 	/* A node without a GPU has no GPU clock; that is no error. */
@@ -56,9 +52,9 @@ static struct gp_kfd_process_device_apertures apertures(const struct gp_vgpu_gpu
 	};
 }
 
-static int get_apertures(struct gp_vgpu_client *client,
-			 struct gp_kfd_get_process_apertures_args *args)
+int gp_vgpu_ioctl_get_apertures(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_get_process_apertures_args *args = data;
 	const struct gp_vgpu_welcome *machine = &client->machine;
 	u32 i;
 
@@ -68,9 +64,9 @@ static int get_apertures(struct gp_vgpu_client *client,
 	return 0;
 }
 
-static int get_apertures_new(struct gp_vgpu_client *client,
-			     struct gp_kfd_get_process_apertures_new_args *args)
+int gp_vgpu_ioctl_get_apertures_new(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_get_process_apertures_new_args *args = data;
 	const struct gp_vgpu_welcome *machine = &client->machine;
 	struct gp_kfd_process_device_apertures all[GP_VGPU_MAX_GPUS];
 	u32 count;
@@ -91,8 +87,9 @@ static int get_apertures_new(struct gp_vgpu_client *client,
 				count * sizeof(all[0]));
 }
 
-static int acquire_vm(struct gp_vgpu_client *client, const struct gp_kfd_acquire_vm_args *args)
+int gp_vgpu_ioctl_acquire_vm(struct gp_vgpu_client *client, void *data)
 {
+	const struct gp_kfd_acquire_vm_args *args = data;
 	struct gp_vgpu_fd drm = gp_vgpu_fd_check((int)args->drm_fd);
 	int gpu = gp_vgpu_gpu_index(client, args->gpu_id);
 
@@ -102,9 +99,9 @@ static int acquire_vm(struct gp_vgpu_client *client, const struct gp_kfd_acquire
 	return 0;
 }
 
-static int set_memory_policy(struct gp_vgpu_client *client,
-			     const struct gp_kfd_set_memory_policy_args *args)
+int gp_vgpu_ioctl_set_memory_policy(struct gp_vgpu_client *client, void *data)
 {
+	const struct gp_kfd_set_memory_policy_args *args = data;
 	u32 gpu;
 
 	if (args->default_policy > GP_KFD_POLICY_NONCOHERENT ||
@@ -113,8 +110,9 @@ static int set_memory_policy(struct gp_vgpu_client *client,
 	return gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
 }
 
-static int get_tile_config(struct gp_vgpu_client *client, struct gp_kfd_get_tile_config_args *args)
+int gp_vgpu_ioctl_get_tile_config(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_get_tile_config_args *args = data;
 	/* gfx9 has no tile modes; the tables are there and empty. */
 	static const u32 none[GP_KFD_TILE_MODES];
 
@@ -132,8 +130,9 @@ static int get_tile_config(struct gp_vgpu_client *client, struct gp_kfd_get_tile
 				args->num_macro_tile_configs * sizeof(none[0]));
 }
 
-static int set_xnack_mode(struct gp_vgpu_client *client, struct gp_kfd_set_xnack_mode_args *args)
+int gp_vgpu_ioctl_set_xnack_mode(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_set_xnack_mode_args *args = data;
 	if (args->xnack_enabled < 0) {
 		args->xnack_enabled = 0;
 		return 0;
@@ -143,53 +142,43 @@ static int set_xnack_mode(struct gp_vgpu_client *client, struct gp_kfd_set_xnack
 	return args->xnack_enabled ? -EPERM : 0;
 }
 
-/* Buffers cannot be shared between processes here: no descriptor is a dma-buf. */
-static int refuse_dmabuf(u32 fd)
+int gp_vgpu_ioctl_set_scratch(struct gp_vgpu_client *client, void *data)
 {
-	int saved = errno;
-	bool open = syscall(SYS_fcntl, (int)fd, F_GETFD) >= 0;
-
-	errno = saved;
-	return open ? -EINVAL : -EBADF;
-}
-
-int gp_vgpu_device_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
-{
+	const struct gp_kfd_set_scratch_backing_va_args *args = data;
 	u32 gpu;
 
-	(void)size;
-	switch (nr) {
-	case _IOC_NR(GP_KFD_IOC_GET_VERSION):
-		return get_version(client, args);
-	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
-		return get_clock_counters(client, args);
-	case _IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES):
-		return get_apertures(client, args);
-	case _IOC_NR(GP_KFD_IOC_GET_PROCESS_APERTURES_NEW):
-		return get_apertures_new(client, args);
-	case _IOC_NR(GP_KFD_IOC_ACQUIRE_VM):
-		return acquire_vm(client, args);
-	case _IOC_NR(GP_KFD_IOC_SET_MEMORY_POLICY):
-		return set_memory_policy(client, args);
-	case _IOC_NR(GP_KFD_IOC_SET_SCRATCH_BACKING_VA):
-		return gp_vgpu_bound_gpu(
-			client, ((struct gp_kfd_set_scratch_backing_va_args *)args)->gpu_id, -ESRCH,
-			&gpu);
-	case _IOC_NR(GP_KFD_IOC_SET_TRAP_HANDLER):
-		return gp_vgpu_bound_gpu(client,
-					 ((struct gp_kfd_set_trap_handler_args *)args)->gpu_id,
-					 -ESRCH, &gpu);
-	case _IOC_NR(GP_KFD_IOC_GET_TILE_CONFIG):
-		return get_tile_config(client, args);
-	case _IOC_NR(GP_KFD_IOC_SET_XNACK_MODE):
-		return set_xnack_mode(client, args);
-	case _IOC_NR(GP_KFD_IOC_GET_DMABUF_INFO):
-		return refuse_dmabuf(((struct gp_kfd_get_dmabuf_info_args *)args)->dmabuf_fd);
-	case _IOC_NR(GP_KFD_IOC_IMPORT_DMABUF):
-		return refuse_dmabuf(((struct gp_kfd_import_dmabuf_args *)args)->dmabuf_fd);
-	case _IOC_NR(GP_KFD_IOC_EXPORT_DMABUF):
-		return -EINVAL;
-	default:
-		return -ENOTTY;
-	}
+	return gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+}
+
+int gp_vgpu_ioctl_set_trap_handler(struct gp_vgpu_client *client, void *data)
+{
+	const struct gp_kfd_set_trap_handler_args *args = data;
+	u32 gpu;
+
+	return gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
+}
+
+/* ---- dma-bufs: processes cannot share buffers here, so no descriptor is one ---- */
+
+static int refuse_dmabuf(u32 fd)
+{
+	return gp_vgpu_is_open((int)fd) ? -EINVAL : -EBADF;
+}
+
+int gp_vgpu_ioctl_get_dmabuf_info(struct gp_vgpu_client *client, void *data)
+{
+	(void)client;
+	return refuse_dmabuf(((const struct gp_kfd_get_dmabuf_info_args *)data)->dmabuf_fd);
+}
+
+int gp_vgpu_ioctl_import_dmabuf(struct gp_vgpu_client *client, void *data)
+{
+	(void)client;
+	return refuse_dmabuf(((const struct gp_kfd_import_dmabuf_args *)data)->dmabuf_fd);
+}
+
+int gp_vgpu_ioctl_export_dmabuf(struct gp_vgpu_client *client, void *data)
+{
+	(void)client, (void)data;
+	return -EINVAL;
 }

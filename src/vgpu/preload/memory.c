@@ -233,24 +233,18 @@ static void account_free(struct gp_vgpu_client *client, const struct gp_vgpu_bo 
 		.gpu_id = client->machine.gpus[bo->gpu_index].gpu_id,
 	};
 	struct gp_kfd_free_memory_of_gpu_args args = {.handle = bo->handle};
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU),
-		.args = &args,
-		.args_size = sizeof(args),
-		.payload = &payload,
-		.payload_size = sizeof(payload),
-		.send_fd = -1,
-	};
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_FREE_MEMORY_OF_GPU, &args);
 
+	call.payload = &payload;
+	call.payload_size = sizeof(payload);
 	if (bo->flags & GP_KFD_ALLOC_VRAM)
 		(void)gp_vgpu_client_request(client, &call);
 }
 
-static int alloc_memory(struct gp_vgpu_client *client, struct gp_kfd_alloc_memory_of_gpu_args *args)
+int gp_vgpu_ioctl_alloc_memory(struct gp_vgpu_client *client, void *data)
 {
 	struct gp_vgpu_memory *memory = client->memory;
-	struct gp_kfd_alloc_memory_of_gpu_args result = *args;
+	struct gp_kfd_alloc_memory_of_gpu_args *args = data, result = *args;
 	struct gp_vgpu_bo *bo;
 	u32 gpu;
 	int error = check_alloc(client, args, &gpu);
@@ -285,8 +279,9 @@ static int alloc_memory(struct gp_vgpu_client *client, struct gp_kfd_alloc_memor
 
 /* ---- FREE, MAP, UNMAP ---- */
 
-static int free_memory(struct gp_vgpu_client *client, struct gp_kfd_free_memory_of_gpu_args *args)
+int gp_vgpu_ioctl_free_memory(struct gp_vgpu_client *client, void *data)
 {
+	const struct gp_kfd_free_memory_of_gpu_args *args = data;
 	struct gp_vgpu_memory *memory = client->memory;
 	struct gp_vgpu_bo *bo, copy;
 	int error = 0;
@@ -369,19 +364,12 @@ static int change_mappings(struct gp_vgpu_client *client,
 	return error;
 }
 
-int gp_vgpu_memory_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
+int gp_vgpu_ioctl_map_memory(struct gp_vgpu_client *client, void *args)
 {
-	(void)size;
-	switch (nr) {
-	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
-		return alloc_memory(client, args);
-	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
-		return free_memory(client, args);
-	case _IOC_NR(GP_KFD_IOC_MAP_MEMORY_TO_GPU):
-		return change_mappings(client, args, true);
-	case _IOC_NR(GP_KFD_IOC_UNMAP_MEMORY_FROM_GPU):
-		return change_mappings(client, args, false);
-	default:
-		return -ENOTTY;
-	}
+	return change_mappings(client, args, true);
+}
+
+int gp_vgpu_ioctl_unmap_memory(struct gp_vgpu_client *client, void *args)
+{
+	return change_mappings(client, args, false);
 }

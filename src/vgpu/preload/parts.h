@@ -40,6 +40,7 @@ struct gp_vgpu_fd gp_vgpu_fd_check(int fd);
 #define GP_VGPU_KFD_NAME "kfd-"
 int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags);
 void gp_vgpu_fd_mark_own(int fd);
+bool gp_vgpu_is_open(int fd);
 /* `to` is a duplicate of `from` now. */
 void gp_vgpu_fd_duplicate(int from, int to);
 /* The first descriptor from `fd` on that is in the table, or -1. */
@@ -85,14 +86,34 @@ int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user);
 /* The driver's kfd_bind_process_to_device(): 0, -EINVAL for no such GPU, `unbound` before
  * ACQUIRE_VM. *index is set when 0. */
 int gp_vgpu_bound_gpu(struct gp_vgpu_client *client, u32 gpu_id, int unbound, u32 *index);
+/* A call of one ioctl with the driver's structure, for what more has to go along. */
+struct gp_vgpu_call gp_vgpu_ioctl_call(unsigned int request, void *args);
 /* Hands the arguments to the server as they are. */
 int gp_vgpu_forward(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
 
-/* ---- ioctl_device.c, ioctl_debug.c, svm.c, drm.c ---- */
+/* ---- handlers of the table in vgpu/ioctls.c, by file; args as the driver knows them ---- */
 
-int gp_vgpu_device_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
-int gp_vgpu_debug_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
-int gp_vgpu_svm_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size);
+typedef int gp_vgpu_handler(struct gp_vgpu_client *client, void *args);
+
+/* ioctl_device.c */
+gp_vgpu_handler gp_vgpu_ioctl_get_version, gp_vgpu_ioctl_get_clock_counters,
+	gp_vgpu_ioctl_get_apertures, gp_vgpu_ioctl_get_apertures_new, gp_vgpu_ioctl_acquire_vm,
+	gp_vgpu_ioctl_set_memory_policy, gp_vgpu_ioctl_set_scratch, gp_vgpu_ioctl_set_trap_handler,
+	gp_vgpu_ioctl_get_tile_config, gp_vgpu_ioctl_set_xnack_mode, gp_vgpu_ioctl_get_dmabuf_info,
+	gp_vgpu_ioctl_import_dmabuf, gp_vgpu_ioctl_export_dmabuf;
+/* memory.c, svm.c */
+gp_vgpu_handler gp_vgpu_ioctl_alloc_memory, gp_vgpu_ioctl_free_memory, gp_vgpu_ioctl_map_memory,
+	gp_vgpu_ioctl_unmap_memory, gp_vgpu_ioctl_svm;
+/* events.c, wait.c */
+gp_vgpu_handler gp_vgpu_ioctl_create_event, gp_vgpu_ioctl_destroy_event, gp_vgpu_ioctl_set_event,
+	gp_vgpu_ioctl_reset_event, gp_vgpu_ioctl_wait_events;
+/* queues.c */
+gp_vgpu_handler gp_vgpu_ioctl_create_queue, gp_vgpu_ioctl_update_queue, gp_vgpu_ioctl_destroy_queue,
+	gp_vgpu_ioctl_set_cu_mask;
+/* ioctl_debug.c */
+gp_vgpu_handler gp_vgpu_ioctl_dbg_trap, gp_vgpu_ioctl_runtime_enable, gp_vgpu_ioctl_smi_events;
+
+/* drm.c */
 int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned long request,
 		      void *user);
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "abi/kfd_driver.h"
+#include "vgpu/ioctls.h"
 
 struct entry {
 	bool used;
@@ -45,53 +45,6 @@ bool gp_vgpu_queues_any(struct gp_vgpu_client *client)
 	return any;
 }
 
-/* ---- checks, in the driver's order (set_queue_properties_from_user) ---- */
-
-static bool is_user(u64 address, u64 size)
-{
-	return address <= GP_KFD_USER_END && size <= GP_KFD_USER_END - address;
-}
-
-/* Percentage, priority and ring, which CREATE and UPDATE share. Small rings grow. */
-static int check_ring(u32 minor, u32 percentage, u32 priority, u64 ring, u32 *ring_size)
-{
-	/* The bits above it came with XCCs. */
-	u32 mask = minor < GP_KFD_MINOR_DEBUG ? ~0u : GP_KFD_PERCENT_MASK;
-
-	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE ||
-	    priority > GP_KFD_MAX_QUEUE_PRIORITY)
-		return -EINVAL;
-	if (ring && !is_user(ring, sizeof(u64)))
-		return -EFAULT;
-	if (*ring_size & (*ring_size - 1))
-		return -EINVAL;
-	if (*ring_size < GP_KFD_MIN_RING_SIZE)
-		*ring_size = GP_KFD_MIN_RING_SIZE;
-	return 0;
-}
-
-static int check_create(u32 minor, struct gp_kfd_create_queue_args *args)
-{
-	u32 last = minor < GP_KFD_MINOR_SDMA_BY_ENGINE ? GP_KFD_QUEUE_SDMA_XGMI
-						       : GP_KFD_QUEUE_SDMA_BY_ENGINE;
-	int error = check_ring(minor, args->queue_percentage, args->queue_priority,
-			       args->ring_base_address, &args->ring_size);
-
-	if (error)
-		return error;
-	if (!is_user(args->read_pointer_address, sizeof(u32)) ||
-	    !is_user(args->write_pointer_address, sizeof(u32)) ||
-	    !is_user(args->eop_buffer_address, sizeof(u32)) ||
-	    !is_user(args->ctx_save_restore_address, sizeof(u32)))
-		return -EFAULT;
-	return args->queue_type <= last ? 0 : -GP_KFD_ENOTSUPP;
-}
-
-static bool is_compute(u32 type)
-{
-	return type == GP_KFD_QUEUE_COMPUTE || type == GP_KFD_QUEUE_COMPUTE_AQL;
-}
-
 /* kfd_queue_acquire_buffers(): every buffer must be exactly one mapping of this GPU. */
 static int check_buffers(struct gp_vgpu_client *client, const struct gp_kfd_create_queue_args *args,
 			 u32 gpu_index)
@@ -104,14 +57,12 @@ static int check_buffers(struct gp_vgpu_client *client, const struct gp_kfd_crea
 	    !gp_vgpu_is_allocation(client, id, args->read_pointer_address, GP_KFD_PAGE) ||
 	    !gp_vgpu_is_allocation(client, id, args->ring_base_address, args->ring_size))
 		return -EINVAL;
-	if (!is_compute(args->queue_type))
+	if (gp_vgpu_is_sdma(args->queue_type))
 		return 0;
-	if (args->eop_buffer_address &&
-	    (args->eop_buffer_size < GP_KFD_EOP_MIN ||
-	     !gp_vgpu_is_allocation(client, id, args->eop_buffer_address, args->eop_buffer_size)))
+	if (gp_vgpu_check_buffer_sizes(gpu, args))
 		return -EINVAL;
-	if (args->ctl_stack_size != gpu->ctl_stack_bytes ||
-	    args->ctx_save_restore_size < gpu->cwsr_bytes)
+	if (args->eop_buffer_address &&
+	    !gp_vgpu_is_allocation(client, id, args->eop_buffer_address, args->eop_buffer_size))
 		return -EINVAL;
 	area = ((u64)args->ctx_save_restore_size + gpu->debug_bytes) * gpu->xcc_count;
 	area = (area + GP_KFD_PAGE - 1) & ~(u64)(GP_KFD_PAGE - 1);
@@ -158,11 +109,12 @@ static bool leave(struct gp_vgpu_queues *queues, u32 id)
 	return used;
 }
 
-static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queue_args *args)
+int gp_vgpu_ioctl_create_queue(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_create_queue_args *args = data;
 	struct gp_vgpu_cp_queue queue;
 	u32 gpu;
-	int error = check_create(client->machine.kfd_minor, args);
+	int error = gp_vgpu_check_create(client->machine.kfd_minor, args);
 
 	if (!error)
 		error = gp_vgpu_bound_gpu(client, args->gpu_id, -ESRCH, &gpu);
@@ -201,13 +153,15 @@ static int create_queue(struct gp_vgpu_client *client, struct gp_kfd_create_queu
 
 /* ---- UPDATE, DESTROY, SET_CU_MASK ---- */
 
-static int update_queue(struct gp_vgpu_client *client, struct gp_kfd_update_queue_args *args)
+int gp_vgpu_ioctl_update_queue(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_update_queue_args *args = data;
 	struct gp_vgpu_queues *queues = client->queues;
 	struct gp_vgpu_cp_queue queue;
 	bool known;
-	int error = check_ring(client->machine.kfd_minor, args->queue_percentage,
-			       args->queue_priority, args->ring_base_address, &args->ring_size);
+	int error =
+		gp_vgpu_check_ring(client->machine.kfd_minor, args->queue_percentage,
+				   args->queue_priority, args->ring_base_address, &args->ring_size);
 
 	if (error)
 		return error;
@@ -236,9 +190,9 @@ static int update_queue(struct gp_vgpu_client *client, struct gp_kfd_update_queu
 	return gp_vgpu_cp_update(client, &queue);
 }
 
-static int destroy_queue(struct gp_vgpu_client *client,
-			 const struct gp_kfd_destroy_queue_args *args)
+int gp_vgpu_ioctl_destroy_queue(struct gp_vgpu_client *client, void *data)
 {
+	const struct gp_kfd_destroy_queue_args *args = data;
 	int error = destroy_at_server(client, args->queue_id);
 	bool known = false;
 
@@ -258,43 +212,18 @@ static int destroy_queue(struct gp_vgpu_client *client,
 	return error;
 }
 
-static int set_cu_mask(struct gp_vgpu_client *client, struct gp_kfd_set_cu_mask_args *args)
+/* Only the server checks the number of bits; a bad pointer travels as a flag, after that check. */
+int gp_vgpu_ioctl_set_cu_mask(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_set_cu_mask_args *args = data;
 	u32 words[GP_KFD_MAX_CU_MASK / 32];
-	struct gp_vgpu_call call = {
-		.kind = GP_VGPU_IOCTL,
-		.ioctl_nr = _IOC_NR(GP_KFD_IOC_SET_CU_MASK),
-		.args = args,
-		.args_size = sizeof(*args),
-		.send_fd = -1,
-	};
-	u32 bits = args->num_cu_mask;
+	struct gp_vgpu_call call = gp_vgpu_ioctl_call(GP_KFD_IOC_SET_CU_MASK, args);
 
-	if (!bits || bits % 32)
-		return -EINVAL;
-	if (bits > GP_KFD_MAX_CU_MASK)
-		bits = GP_KFD_MAX_CU_MASK;
-	args->num_cu_mask = bits;
-	if (gp_vgpu_copy_in(words, args->cu_mask_ptr, bits / 8))
-		return -EFAULT;
 	call.payload = words;
-	call.payload_size = bits / 8;
+	call.payload_size = args->num_cu_mask / 32 * sizeof(u32);
+	if (call.payload_size > sizeof(words))
+		call.payload_size = sizeof(words);
+	if (gp_vgpu_copy_in(words, args->cu_mask_ptr, call.payload_size))
+		call.flags |= GP_VGPU_BAD_ARRAY;
 	return gp_vgpu_client_request(client, &call);
-}
-
-int gp_vgpu_queue_ioctl(struct gp_vgpu_client *client, u32 nr, void *args, u32 size)
-{
-	(void)size;
-	switch (nr) {
-	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
-		return create_queue(client, args);
-	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
-		return update_queue(client, args);
-	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
-		return destroy_queue(client, args);
-	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
-		return set_cu_mask(client, args);
-	default:
-		return -ENOTTY;
-	}
 }

@@ -312,17 +312,14 @@ static int get_attributes(struct gp_vgpu_client *client, struct gp_kfd_svm_args 
 	return 0;
 }
 
-int gp_vgpu_svm_ioctl(struct gp_vgpu_client *client, u32 nr, void *data, u32 size)
+int gp_vgpu_ioctl_svm(struct gp_vgpu_client *client, void *data)
 {
 	struct gp_kfd_svm_args *args = data;
 	const u64 page = GP_KFD_PAGE;
 	u64 start, end;
 
-	(void)nr;
 	if (!args->start_addr || !args->size || args->start_addr > GP_KFD_USER_END ||
 	    args->size > GP_KFD_USER_END - args->start_addr)
-		return -EINVAL;
-	if ((size - sizeof(*args)) / sizeof(args->attrs[0]) < args->nattr)
 		return -EINVAL;
 	start = args->start_addr / page * page;
 	end = start + args->size / page * page;

@@ -199,8 +199,9 @@ static int wait_locked(struct gp_vgpu_events *events, struct wait *wait,
 	return args->wait_result == GP_KFD_WAIT_COMPLETE ? report(wait, args->events_ptr) : 0;
 }
 
-int gp_vgpu_wait_events(struct gp_vgpu_client *client, struct gp_kfd_wait_events_args *args)
+int gp_vgpu_ioctl_wait_events(struct gp_vgpu_client *client, void *data)
 {
+	struct gp_kfd_wait_events_args *args = data;
 	const u32 most = 1u << 20;
 	struct gp_vgpu_events *events = client->events;
 	struct wait wait = {.count = args->num_events, .all = args->wait_for_all != 0};

@@ -293,7 +293,7 @@ static void operate(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	}
 }
 
-void gp_vgpu_ioctl_debug(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_dbg_trap(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_vgpu_process *target = NULL;
 

@@ -3,12 +3,6 @@
 
 #include "vgpu/server/state.h"
 
-bool gp_vgpu_is_sdma(u32 queue_type)
-{
-	return queue_type == GP_KFD_QUEUE_SDMA || queue_type == GP_KFD_QUEUE_SDMA_XGMI ||
-	       queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE;
-}
-
 /* Lowest first, over all devices of the process, as the driver's bitmap. */
 int gp_vgpu_queue_id(const struct gp_vgpu_process *process, u32 *id)
 {

@@ -177,7 +177,7 @@ static void change(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 		request->resume(server, request);
 }
 
-void gp_vgpu_ioctl_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_criu_args *args = GP_VGPU_ARGS(request, gp_kfd_criu_args);
 

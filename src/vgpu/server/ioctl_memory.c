@@ -61,20 +61,19 @@ static int available(struct gp_vgpu_server *server, struct gp_kfd_get_available_
 	return 0;
 }
 
-void gp_vgpu_ioctl_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_alloc_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	struct gp_vgpu_process *process = request->owner;
+	request->result = allocate(server, request->owner,
+				   GP_VGPU_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
+}
 
-	switch (request->header.ioctl_nr) {
-	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
-		request->result = allocate(server, process,
-					   GP_VGPU_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
-		break;
-	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
-		request->result = release(server, process, request);
-		break;
-	default:
-		request->result =
-			available(server, GP_VGPU_ARGS(request, gp_kfd_get_available_memory_args));
-	}
+void gp_vgpu_serve_free_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+{
+	request->result = release(server, request->owner, request);
+}
+
+void gp_vgpu_serve_available_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+{
+	request->result =
+		available(server, GP_VGPU_ARGS(request, gp_kfd_get_available_memory_args));
 }

@@ -110,19 +110,28 @@ int gp_vgpu_process_share(struct gp_vgpu_process *process)
 	return 0;
 }
 
-void gp_vgpu_server_welcome(const struct gp_vgpu_server *server,
-			    const struct gp_vgpu_process *process, struct gp_vgpu_welcome *out)
+u32 gp_vgpu_server_minor(const struct gp_vgpu_server *server)
 {
 	static const u32 minors[] = {[GP_ERA_6_1] = GP_KFD_MINOR_LINUX_6_1,
 				     [GP_ERA_6_5] = GP_KFD_MINOR_DEBUG,
 				     [GP_ERA_6_12] = GP_KFD_VERSION_MINOR};
 
+	return minors[server->options.era];
+}
+
+bool gp_vgpu_server_strict(const struct gp_vgpu_server *server)
+{
+	return server->devices[0].file.personality == GP_NATIVE && server->options.era > GP_ERA_6_1;
+}
+
+void gp_vgpu_server_welcome(const struct gp_vgpu_server *server,
+			    const struct gp_vgpu_process *process, struct gp_vgpu_welcome *out)
+{
 	*out = (struct gp_vgpu_welcome){
 		.token = process->token,
 		.gpu_count = server->device_count,
-		.kfd_minor = minors[server->options.era],
-		.strict = server->devices[0].file.personality == GP_NATIVE &&
-			  server->options.era > GP_ERA_6_1,
+		.kfd_minor = gp_vgpu_server_minor(server),
+		.strict = gp_vgpu_server_strict(server),
 		.runtime_enable = server->options.runtime_enable,
 		.shared_bytes = sizeof(struct gp_vgpu_shared),
 		.raw_epoch_ns = server->raw_epoch_ns,

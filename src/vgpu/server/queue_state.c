@@ -40,7 +40,7 @@ static void map_mask(struct gp_vgpu_queue *queue, const u32 *words, u32 bits)
 			queue->cu_mask[i / 64] |= 1ull << i % 64;
 }
 
-static void set_cu_mask(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_set_cu_mask(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_set_cu_mask_args *args = GP_VGPU_ARGS(request, gp_kfd_set_cu_mask_args);
 	u32 bits = GP_MIN(args->num_cu_mask, (u32)GP_KFD_MAX_CU_MASK);
@@ -137,7 +137,7 @@ void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_qu
 	}
 }
 
-static void wave_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_wave_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_get_queue_wave_state_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_get_queue_wave_state_args);
@@ -186,7 +186,7 @@ int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process
 	return 0;
 }
 
-static void alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_alloc_queue_gws_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_alloc_queue_gws_args);
@@ -219,18 +219,4 @@ static void alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *req
 		holder->gws = false;
 	args->first_gws = 0;
 	update_queue(server, request, queue);
-}
-
-void gp_vgpu_ioctl_queue_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
-{
-	switch (request->header.ioctl_nr) {
-	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
-		set_cu_mask(server, request);
-		break;
-	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
-		wave_state(server, request);
-		break;
-	default:
-		alloc_gws(server, request);
-	}
 }

@@ -52,58 +52,22 @@ void gp_vgpu_queue_apply(struct gp_vgpu_server *server, struct gp_vgpu_queue *qu
 
 /* ---- CREATE ---- */
 
-static bool ring_size_ok(u32 size)
-{
-	return (size & (size - 1)) == 0; /* 0 is, and becomes the smallest */
-}
-
-static int check_common(const struct gp_vgpu_server *server, u32 percentage, u32 priority,
-			u32 ring_size)
-{
-	/* The bits above it came with XCCs. */
-	u32 mask = server->options.era == GP_ERA_6_1 ? ~0u : GP_KFD_PERCENT_MASK;
-
-	if ((percentage & mask) > GP_KFD_MAX_QUEUE_PERCENTAGE)
-		return -EINVAL;
-	if (priority > GP_KFD_MAX_QUEUE_PRIORITY)
-		return -EINVAL;
-	return ring_size_ok(ring_size) ? 0 : -EINVAL;
-}
-
-/* What 6.12 checks of the buffers and the server can know; the mappings are the client's. */
-static int check_buffers(enum gp_vgpu_server_era era, const struct gp_vgpu_device *device,
-			 const struct gp_kfd_create_queue_args *args)
-{
-	const struct gp_vgpu_gpu *gpu = &device->file.gpu;
-
-	if (device->file.personality != GP_NATIVE || era == GP_ERA_6_1 ||
-	    gp_vgpu_is_sdma(args->queue_type))
-		return 0;
-	if (args->eop_buffer_address && args->eop_buffer_size < GP_KFD_EOP_MIN)
-		return -EINVAL;
-	if (args->ctl_stack_size != gpu->ctl_stack_bytes)
-		return -EINVAL;
-	return args->ctx_save_restore_size < gpu->cwsr_bytes ? -EINVAL : 0;
-}
-
-static int check_create(struct gp_vgpu_server *server, const struct gp_kfd_create_queue_args *args,
+static int check_create(struct gp_vgpu_server *server, struct gp_kfd_create_queue_args *args,
 			struct gp_vgpu_device **device)
 {
-	int error =
-		check_common(server, args->queue_percentage, args->queue_priority, args->ring_size);
+	int error = gp_vgpu_check_create(gp_vgpu_server_minor(server), args);
 
 	if (error)
 		return error;
-	if (args->queue_type > (server->options.era == GP_ERA_6_12 ? GP_KFD_QUEUE_SDMA_BY_ENGINE
-								   : GP_KFD_QUEUE_SDMA_XGMI))
-		return -GP_KFD_ENOTSUPP;
 	*device = gp_vgpu_device(server, args->gpu_id);
 	if (!*device)
 		return -EINVAL;
 	if (args->queue_type == GP_KFD_QUEUE_SDMA_BY_ENGINE &&
 	    args->sdma_engine_id >= (*device)->file.chip.sdma_engines)
 		return -EINVAL;
-	return check_buffers(server->options.era, *device, args);
+	return gp_vgpu_server_strict(server)
+		       ? gp_vgpu_check_buffer_sizes(&(*device)->file.gpu, args)
+		       : 0;
 }
 
 static int check_limits(const struct gp_vgpu_process *process, const struct gp_vgpu_device *device)
@@ -249,14 +213,12 @@ static void created(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	gp_vgpu_raise(server, process, queue, GP_KFD_EC_QUEUE_NEW);
 }
 
-static void create(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
-
 static void create_again(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
 
 	gp_vgpu_reap(gp_vgpu_device(server, args->gpu_id));
-	create(server, request);
+	gp_vgpu_serve_create_queue(server, request);
 }
 
 /*
@@ -272,10 +234,9 @@ static bool wait_for_the_dead(struct gp_vgpu_request *request, struct gp_vgpu_de
 	return true;
 }
 
-static void create(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_create_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_create_queue_args *args =
-		GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
+	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
 	struct gp_vgpu_process *process = request->owner;
 	struct gp_vgpu_device *device = NULL;
 	struct gp_vgpu_queue *queue;
@@ -295,8 +256,6 @@ static void create(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 	queue->process = process;
 	queue->device = device;
 	queue->args = *args;
-	if (queue->args.ring_size < GP_KFD_MIN_RING_SIZE)
-		queue->args.ring_size = GP_KFD_MIN_RING_SIZE;
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
 	queue->evicted = process->evictions[device->index] > 0;
@@ -359,7 +318,7 @@ static void destroy_woken(struct gp_vgpu_server *server, struct gp_vgpu_request 
 	}
 }
 
-static void destroy(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_destroy_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_destroy_queue_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_destroy_queue_args);
@@ -388,14 +347,14 @@ static void updated(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	request->result = request->update_error;
 }
 
-static void update(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_update_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_update_queue_args *args =
-		GP_VGPU_ARGS(request, gp_kfd_update_queue_args);
+	struct gp_kfd_update_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_update_queue_args);
 	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
 
 	request->result =
-		check_common(server, args->queue_percentage, args->queue_priority, args->ring_size);
+		gp_vgpu_check_ring(gp_vgpu_server_minor(server), args->queue_percentage,
+				   args->queue_priority, args->ring_base_address, &args->ring_size);
 	if (request->result)
 		return;
 	if (!queue || gp_vgpu_queue_lost(queue)) {
@@ -403,7 +362,7 @@ static void update(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 		return;
 	}
 	queue->args.ring_base_address = args->ring_base_address;
-	queue->args.ring_size = GP_MAX(args->ring_size, (u32)GP_KFD_MIN_RING_SIZE);
+	queue->args.ring_size = args->ring_size;
 	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
 	queue->priority = args->queue_priority;
 	gp_vgpu_queue_apply(server, queue);
@@ -412,21 +371,4 @@ static void update(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
 		updated(server, request);
-}
-
-void gp_vgpu_ioctl_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
-{
-	switch (request->header.ioctl_nr) {
-	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
-		create(server, request);
-		break;
-	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
-		destroy(server, request);
-		break;
-	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
-		update(server, request);
-		break;
-	default:
-		gp_vgpu_ioctl_queue_state(server, request);
-	}
 }

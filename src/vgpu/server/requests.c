@@ -11,8 +11,6 @@
 
 #include "vgpu/server/state.h"
 
-typedef void handler(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
-
 /* Its turn has come; the client does the rest. */
 static void take_turn(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
@@ -20,33 +18,27 @@ static void take_turn(struct gp_vgpu_server *server, struct gp_vgpu_request *req
 	request->result = 0;
 }
 
-static handler *handler_of(u32 nr)
+/* The calls that the server answers (ioctls.c says which). */
+static gp_vgpu_server_handler *const handlers[GP_KFD_NR_END] = {
+	[_IOC_NR(GP_KFD_IOC_CREATE_QUEUE)] = gp_vgpu_serve_create_queue,
+	[_IOC_NR(GP_KFD_IOC_DESTROY_QUEUE)] = gp_vgpu_serve_destroy_queue,
+	[_IOC_NR(GP_KFD_IOC_UPDATE_QUEUE)] = gp_vgpu_serve_update_queue,
+	[_IOC_NR(GP_KFD_IOC_SET_CU_MASK)] = gp_vgpu_serve_set_cu_mask,
+	[_IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE)] = gp_vgpu_serve_wave_state,
+	[_IOC_NR(GP_KFD_IOC_ALLOC_QUEUE_GWS)] = gp_vgpu_serve_alloc_gws,
+	[_IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU)] = gp_vgpu_serve_alloc_memory,
+	[_IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU)] = gp_vgpu_serve_free_memory,
+	[_IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY)] = gp_vgpu_serve_available_memory,
+	[_IOC_NR(GP_KFD_IOC_SMI_EVENTS)] = gp_vgpu_serve_smi_events,
+	[_IOC_NR(GP_KFD_IOC_CRIU_OP)] = gp_vgpu_serve_criu,
+	[_IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS)] = take_turn,
+	[_IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE)] = gp_vgpu_serve_runtime_enable,
+	[_IOC_NR(GP_KFD_IOC_DBG_TRAP)] = gp_vgpu_serve_dbg_trap,
+};
+
+static gp_vgpu_server_handler *handler_of(u32 nr)
 {
-	switch (nr) {
-	case _IOC_NR(GP_KFD_IOC_CREATE_QUEUE):
-	case _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE):
-	case _IOC_NR(GP_KFD_IOC_UPDATE_QUEUE):
-	case _IOC_NR(GP_KFD_IOC_SET_CU_MASK):
-	case _IOC_NR(GP_KFD_IOC_GET_QUEUE_WAVE_STATE):
-	case _IOC_NR(GP_KFD_IOC_ALLOC_QUEUE_GWS):
-		return gp_vgpu_ioctl_queue;
-	case _IOC_NR(GP_KFD_IOC_ALLOC_MEMORY_OF_GPU):
-	case _IOC_NR(GP_KFD_IOC_FREE_MEMORY_OF_GPU):
-	case _IOC_NR(GP_KFD_IOC_AVAILABLE_MEMORY):
-		return gp_vgpu_ioctl_memory;
-	case _IOC_NR(GP_KFD_IOC_SMI_EVENTS):
-		return gp_vgpu_ioctl_smi;
-	case _IOC_NR(GP_KFD_IOC_CRIU_OP):
-		return gp_vgpu_ioctl_criu;
-	case _IOC_NR(GP_KFD_IOC_GET_CLOCK_COUNTERS):
-		return take_turn;
-	case _IOC_NR(GP_KFD_IOC_RUNTIME_ENABLE):
-		return gp_vgpu_ioctl_runtime;
-	case _IOC_NR(GP_KFD_IOC_DBG_TRAP):
-		return gp_vgpu_ioctl_debug;
-	default:
-		return NULL;
-	}
+	return nr < GP_KFD_NR_END ? handlers[nr] : NULL;
 }
 
 void gp_vgpu_request_free(struct gp_vgpu_request *request)
@@ -138,7 +130,7 @@ void gp_vgpu_serve(struct gp_vgpu_server *server, struct gp_vgpu_process *proces
 		return;
 	process->serving = true;
 	while ((request = process->requests) && !request->started) {
-		handler *handle = handler_of(request->header.ioctl_nr);
+		gp_vgpu_server_handler *handle = handler_of(request->header.ioctl_nr);
 
 		request->started = true;
 		if (request->resume)

@@ -121,7 +121,7 @@ static void disable(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	}
 }
 
-void gp_vgpu_ioctl_runtime(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_runtime_enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	request->result = 0;
 	if (is_enable(request))

@@ -259,15 +259,22 @@ struct gp_vgpu_device *gp_vgpu_device(struct gp_vgpu_server *server, u32 gpu_id)
 /* Takes a queue from its process and, when the model lets it go, from the device. */
 void gp_vgpu_queue_free(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue);
 
-/* ---- handlers: fill request->result and args, or leave it waiting ---- */
-void gp_vgpu_ioctl_queue(struct gp_vgpu_server *server,
-			 struct gp_vgpu_request *request); /* 02 03 07 1a 1b 1e */
-void gp_vgpu_ioctl_memory(struct gp_vgpu_server *server,
-			  struct gp_vgpu_request *request); /* 16 17 23: accounts */
-void gp_vgpu_ioctl_runtime(struct gp_vgpu_server *server, struct gp_vgpu_request *request); /* 25 */
-void gp_vgpu_ioctl_debug(struct gp_vgpu_server *server, struct gp_vgpu_request *request);   /* 26 */
-void gp_vgpu_ioctl_smi(struct gp_vgpu_server *server, struct gp_vgpu_request *request);     /* 1f */
-void gp_vgpu_ioctl_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request);    /* 22 */
+/*
+ * ---- handlers of the table in vgpu/ioctls.c ----
+ * Each fills request->result and args, or leaves the request waiting.
+ */
+typedef void gp_vgpu_server_handler(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
+
+/* queues.c, queue_state.c */
+gp_vgpu_server_handler gp_vgpu_serve_create_queue, gp_vgpu_serve_destroy_queue,
+	gp_vgpu_serve_update_queue, gp_vgpu_serve_set_cu_mask, gp_vgpu_serve_wave_state,
+	gp_vgpu_serve_alloc_gws;
+/* ioctl_memory.c: accounts */
+gp_vgpu_server_handler gp_vgpu_serve_alloc_memory, gp_vgpu_serve_free_memory,
+	gp_vgpu_serve_available_memory;
+/* runtime.c, debug.c, smi.c, evict.c */
+gp_vgpu_server_handler gp_vgpu_serve_runtime_enable, gp_vgpu_serve_dbg_trap,
+	gp_vgpu_serve_smi_events, gp_vgpu_serve_criu;
 
 /* ---- debug.c: what happens to others ---- */
 /* Raises an exception to the debugger, if its mask has it: a byte on its descriptor. */

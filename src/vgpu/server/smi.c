@@ -99,7 +99,7 @@ static int open_events(struct gp_vgpu_server *server, struct gp_vgpu_request *re
 	return 0;
 }
 
-void gp_vgpu_ioctl_smi(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+void gp_vgpu_serve_smi_events(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_smi_events_args *args = GP_VGPU_ARGS(request, gp_kfd_smi_events_args);
 

@@ -11,6 +11,7 @@
 #ifndef GP_VGPU_SERVER_STATE_H
 #define GP_VGPU_SERVER_STATE_H
 
+#include "vgpu/ioctls.h"
 #include "vgpu/server/server.h"
 
 /* Limits of one device's model. */
@@ -126,6 +127,10 @@ int gp_vgpu_process_share(struct gp_vgpu_process *process);
  */
 void gp_vgpu_process_remove(struct gp_vgpu_server *server, struct gp_vgpu_process *process);
 void gp_vgpu_bury(struct gp_vgpu_server *server);
+/* KFD 1.x of the era, as GET_VERSION reports it. */
+u32 gp_vgpu_server_minor(const struct gp_vgpu_server *server);
+/* CREATE_QUEUE checks buffers as Linux 6.5 and later do. */
+bool gp_vgpu_server_strict(const struct gp_vgpu_server *server);
 void gp_vgpu_server_welcome(const struct gp_vgpu_server *server,
 			    const struct gp_vgpu_process *process, struct gp_vgpu_welcome *out);
 
@@ -151,10 +156,8 @@ void gp_vgpu_doorbell_drop(struct gp_vgpu_process *process, struct gp_vgpu_queue
 /* Chooses engine and queue for an SDMA queue. */
 int gp_vgpu_sdma_take(struct gp_vgpu_queue *queue, u32 *queue_on_engine);
 void gp_vgpu_sdma_drop(struct gp_vgpu_queue *queue);
-bool gp_vgpu_is_sdma(u32 queue_type);
 
 /* ---- queue_state.c ---- */
-void gp_vgpu_ioctl_queue_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* Writes how much of a queue's save areas is used at the start of each of them. */
 void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
 			  u64 address);
