@@ -20,7 +20,7 @@ tour: all
 # have found.
 demo:
 	@scripts/deps build test
-	@$(MAKE) --no-print-directory build/build.ninja
+	@$(MAKE) -s build/build.ninja
 	@scripts/configure build
 	@ninja -C build --quiet
 	@scripts/demo
