@@ -4,28 +4,62 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/utf8.h"
 
-json_t *gp_json_text(const char *text, size_t len)
+/* Length of the text that needs no change, at the beginning. */
+static size_t plain_length(const char *text, size_t len, bool quoted)
 {
-	struct gp_buf clean = {0};
-	json_t *json = NULL;
+	size_t i = 0;
 
-	for (size_t i = 0; i < len;) {
+	while (i < len) {
 		u32 code;
 		size_t step = gp_utf8_next(text + i, len - i, &code);
 
-		if (step) {
-			gp_buf_add(&clean, text + i, step);
-			i += step;
-		} else {
+		if (!step ||
+		    (quoted && (code == '"' || code == '\\' || code < ' ' || code == 0x7f)))
+			break;
+		i += step;
+	}
+	return i;
+}
+
+void gp_json_escape(struct gp_buf *out, const char *text, size_t len)
+{
+	gp_buf_add(out, "\"", 1);
+	for (size_t i = 0; i < len; i++) {
+		size_t plain = plain_length(text + i, len - i, true);
+
+		gp_buf_add(out, text + i, plain);
+		i += plain;
+		if (i == len)
+			break;
+		if (text[i] == '"' || text[i] == '\\')
+			gp_buf_printf(out, "\\%c", text[i]);
+		else if (text[i] & 0x80)
+			gp_buf_puts(out, "\\ufffd");
+		else
+			gp_buf_printf(out, "\\u%04x", (unsigned)text[i]);
+	}
+	gp_buf_add(out, "\"", 1);
+}
+
+json_t *gp_json_text(const char *text, size_t len)
+{
+	size_t plain = plain_length(text, len, false);
+	struct gp_buf clean = {0};
+	json_t *json = NULL;
+
+	if (plain == len)
+		return json_stringn_nocheck(text, len);
+	for (size_t i = 0; i < len; i++) {
+		plain = plain_length(text + i, len - i, false);
+		gp_buf_add(&clean, text + i, plain);
+		i += plain;
+		if (i < len)
 			gp_buf_puts(&clean, "\xef\xbf\xbd");
-			i++;
-		}
 	}
 	if (!clean.error)
-		json = json_stringn(gp_buf_str(&clean), clean.len);
+		json = json_stringn_nocheck(gp_buf_str(&clean), clean.len);
 	gp_buf_free(&clean);
 	return json;
 }

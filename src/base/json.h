@@ -10,9 +10,11 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/types.h"
+#include "base/buf.h"
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Appends a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, here and below. */
+void gp_json_escape(struct gp_buf *out, const char *text, size_t len);
+
 json_t *gp_json_text(const char *text, size_t len);
 /* Text up to the NUL, or null for NULL. */
 json_t *gp_json_str(const char *text);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "show/timeline.h"
 #include "sim/engine.h"
 
 /* One policy's run; several are shown side by side. */
@@ -24,19 +25,13 @@ int gp_sim_html(const struct gp_sim_row *rows, size_t count, struct gp_buf *out)
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {
 	struct gp_sim_observer observer; /* hand this to gp_sim_run() */
-	const struct gp_sim_scenario *scenario;
-	struct gp_buf text;
+	struct gp_timeline timeline;     /* the caller ends and frees it */
 	u64 events, limit, dropped;
 };
 
 void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_sim_scenario *scenario,
 			u64 limit);
-/* Closes the JSON in trace->text. -ENOMEM. */
-int gp_sim_trace_end(struct gp_sim_trace *trace);
-void gp_sim_trace_free(struct gp_sim_trace *trace);
-
-/* Escapes for HTML and JSON strings. */
+/* Escapes for HTML. */
 void gp_sim_html_text(struct gp_buf *out, const char *text);
-void gp_sim_json_text(struct gp_buf *out, const char *text);
 
 #endif

@@ -343,10 +343,10 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)
-				error = gp_sim_trace_end(&trace);
+				error = gp_timeline_end(&trace.timeline);
 			if (!error)
-				error = write_file(request->perfetto, &trace.text);
-			gp_sim_trace_free(&trace);
+				error = write_file(request->perfetto, &trace.timeline.text);
+			gp_timeline_free(&trace.timeline);
 		}
 	}
 	return error ? error : show(request, runs);

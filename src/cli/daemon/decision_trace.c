@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The daemon's record as a trace for ui.perfetto.dev (the JSON that chrome://tracing takes).
- * Written event by event: into a file the closing brackets go with every write and are overwritten
- * by the next, so that a reader finds a whole trace at every moment; a stream gets them at its end.
+ * The daemon's record as a timeline. A file is written event by event: each write ends with the
+ * closing brackets, which the next one overwrites, so that the file is valid JSON at any time. A
+ * stream gets them at its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "cli/daemon/daemon_client.h"
+#include "show/timeline.h"
 
-#define HEAD    "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
-#define TAIL    "]}\n"
 #define LOOK_MS 200 /* an event that came while something was asked wakes nobody */
 #define FLUSH   (64u << 10)
 
@@ -34,9 +33,9 @@ struct trace {
 	struct gp_diag *diag;
 	const char *path;
 	int fd;
-	bool seekable, any;
+	bool seekable;
 	off_t end; /* where the next event goes */
-	struct gp_buf pending;
+	struct gp_timeline timeline;
 	u64 *jobs; /* whose tracks have a name */
 	size_t job_count, job_room;
 	struct queue *queues;
@@ -71,38 +70,30 @@ static int put(struct trace *trace, const char *data, size_t size)
 	return 0;
 }
 
-/* Everything so far, and what makes it whole. */
+/* Writes everything so far, and the closing brackets. */
 static int flush(struct trace *trace, bool over)
 {
-	size_t tail = trace->seekable || over ? strlen(TAIL) : 0;
+	struct gp_buf *text = &trace->timeline.text;
+	size_t tail = trace->seekable || over ? strlen(GP_TIMELINE_TAIL) : 0;
 	int error;
 
-	if (!trace->pending.len && !over)
+	if (!text->len && !over)
 		return 0;
 	if (tail)
-		gp_buf_puts(&trace->pending, TAIL);
-	if (trace->pending.error)
-		return gp_fail(trace->diag, trace->pending.error, "out of memory");
-	error = put(trace, trace->pending.data, trace->pending.len);
+		gp_timeline_end(&trace->timeline);
+	if (text->error)
+		return gp_fail(trace->diag, text->error, "out of memory");
+	error = put(trace, text->data, text->len);
 	if (trace->seekable)
 		trace->end -= (off_t)tail;
-	trace->pending.len = 0;
+	text->len = 0;
 	return error;
 }
 
-/* Takes the event over. */
-static int add(struct trace *trace, json_t *event)
+static int add(struct trace *trace, const struct gp_timeline_event *event)
 {
-	char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
-
-	json_decref(event);
-	if (!text)
-		return gp_fail(trace->diag, -ENOMEM, "out of memory");
-	gp_buf_puts(&trace->pending, trace->any ? ",\n" : "\n");
-	gp_buf_puts(&trace->pending, text);
-	free(text);
-	trace->any = true;
-	return trace->pending.len > FLUSH ? flush(trace, false) : 0;
+	gp_timeline_add(&trace->timeline, event);
+	return trace->timeline.text.len > FLUSH ? flush(trace, false) : 0;
 }
 
 static int open_trace(struct trace *trace)
@@ -117,23 +108,15 @@ static int open_trace(struct trace *trace)
 			       strerror(errno));
 	/* Standard output may be a file that somebody appends to. */
 	trace->seekable = !standard && fstat(trace->fd, &st) == 0 && S_ISREG(st.st_mode);
-	gp_buf_puts(&trace->pending, HEAD);
+	gp_timeline_begin(&trace->timeline, NULL);
 	return 0;
 }
 
 /* ---- tracks ---- */
 
-static int name(struct trace *trace, const char *what, u64 job, u32 track, const char *text)
-{
-	return add(trace,
-		   json_pack("{ss ss sI sI s{so}}", "ph", "M", "name", what, "pid", (json_int_t)job,
-			     "tid", (json_int_t)track, "args", "name", gp_json_str(text)));
-}
-
 static int name_job(struct trace *trace, u64 job, const char *program, u32 pid)
 {
 	char who[128];
-	int error;
 
 	for (size_t i = 0; i < trace->job_count; i++)
 		if (trace->jobs[i] == job)
@@ -143,8 +126,9 @@ static int name_job(struct trace *trace, u64 job, const char *program, u32 pid)
 		return gp_fail(trace->diag, -ENOMEM, "out of memory");
 	trace->jobs[trace->job_count++] = job;
 	gp_cli_decision_who(program, pid, who, sizeof(who));
-	error = name(trace, "process_name", job, DECISIONS, who);
-	return error ? error : name(trace, "thread_name", job, DECISIONS, "decisions");
+	gp_timeline_name_process(&trace->timeline, job, who);
+	gp_timeline_name_track(&trace->timeline, job, DECISIONS, "decisions");
+	return 0;
 }
 
 static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_work *line)
@@ -169,24 +153,19 @@ static struct queue *find_queue(struct trace *trace, const struct gp_proto_msg_w
 	*queue = (struct queue){line->job, line->pid, line->kfd_id, line->gpu_id, track, false};
 	snprintf(text, sizeof(text), "queue %u of pid %u, GPU %x", line->kfd_id, line->pid,
 		 line->gpu_id);
-	return name(trace, "thread_name", line->job, track, text) ? NULL : queue;
+	gp_timeline_name_track(&trace->timeline, line->job, track, text);
+	return queue;
 }
 
 /* ---- events ---- */
-
-static double microseconds(u64 ns)
-{
-	return (double)ns / 1000;
-}
 
 static int add_decision(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct trace *trace = data;
 	bool held_over = line->kind == GP_DECISION_RESUME && line->waited_ns != GP_DAEMON_UNKNOWN &&
 			 line->waited_ns <= line->at_ns;
-	u64 start = held_over ? line->at_ns - line->waited_ns : line->at_ns;
+	const char *kind = gp_cli_decision_kind_name(line->kind);
 	char text[512];
-	json_t *event;
 	int error;
 
 	if (!line->job)
@@ -195,23 +174,28 @@ static int add_decision(const struct gp_proto_msg_decision *line, void *data)
 	if (error)
 		return error;
 	gp_cli_decision_text(line, text, sizeof(text));
-	event = json_pack("{ss ss* sf sI si s{so}}", "ph", held_over ? "X" : "i", "name",
-			  held_over ? "held" : gp_cli_decision_kind_name(line->kind), "ts",
-			  microseconds(start), "pid", (json_int_t)line->job, "tid", DECISIONS,
-			  "args", "text", gp_json_str(text));
-	if (held_over)
-		json_object_set_new(event, "dur", json_real(microseconds(line->waited_ns)));
-	else
-		json_object_set_new(event, "s", json_string("t"));
-	return add(trace, event);
+	return add(trace,
+		   &(struct gp_timeline_event){
+			   .phase = held_over ? 'X' : 'i',
+			   .pid = line->job,
+			   .tid = DECISIONS,
+			   .name = held_over ? "held" : kind,
+			   .time_ns = held_over ? line->at_ns - line->waited_ns : line->at_ns,
+			   .length_ns = held_over ? line->waited_ns : 0,
+			   .args = {{"text", text, strlen(text), 0}},
+		   });
 }
 
-static int mark(struct trace *trace, const struct queue *queue, u64 at_ns, const char *phase,
-		const char *what)
+static int mark(struct trace *trace, const struct queue *queue, u64 at_ns, char phase,
+		const char *name)
 {
-	return add(trace, json_pack("{ss ss* sf sI sI}", "ph", phase, "name", what, "ts",
-				    microseconds(at_ns), "pid", (json_int_t)queue->job, "tid",
-				    (json_int_t)queue->track));
+	return add(trace, &(struct gp_timeline_event){
+				  .phase = phase,
+				  .pid = queue->job,
+				  .tid = queue->track,
+				  .name = name,
+				  .time_ns = at_ns,
+			  });
 }
 
 static int add_work(const struct gp_proto_msg_work *line, void *data)
@@ -227,10 +211,10 @@ static int add_work(const struct gp_proto_msg_work *line, void *data)
 	if (!queue)
 		return -ENOMEM;
 	if (queue->open)
-		error = mark(trace, queue, line->at_ns, "E", NULL);
+		error = mark(trace, queue, line->at_ns, 'E', NULL);
 	queue->open = names[line->work] != NULL;
 	return error || !queue->open ? error
-				     : mark(trace, queue, line->at_ns, "B", names[line->work]);
+				     : mark(trace, queue, line->at_ns, 'B', names[line->work]);
 }
 
 /* Jobs that came before the record begins have no line that names them. */
@@ -308,7 +292,7 @@ int gp_cli_decision_perfetto(struct gp_cli_daemon_client *client, struct gp_diag
 	}
 	if (trace.fd > STDOUT_FILENO && close(trace.fd) && !error)
 		error = gp_fail(diag, -errno, "cannot write %s: %s", path, strerror(errno));
-	gp_buf_free(&trace.pending);
+	gp_timeline_free(&trace.timeline);
 	free(trace.jobs);
 	free(trace.queues);
 	return error;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
 #include "trace/analyse/perfetto_parts.h"
 #include "trace/read/source.h"
 
@@ -21,43 +20,17 @@ struct gp_trace_perfetto *gp_trace_perfetto_new(FILE *out)
 
 	if (!perfetto)
 		return NULL;
-	perfetto->out = out;
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-	      "{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"gpreempt\"}}",
-	      out);
+	gp_timeline_begin(&perfetto->timeline, out);
+	gp_timeline_name_process(&perfetto->timeline, 0, "gpreempt");
 	return perfetto;
 }
 
-static void put_text(FILE *out, const char *text, size_t len)
+/* Counted from the clock's start. */
+static u64 since(const struct gp_trace_perfetto *p, const struct gp_event *event, u64 time)
 {
-	fputc('"', out);
-	for (size_t i = 0; i < len;) {
-		u32 code;
-		size_t step = gp_utf8_next(text + i, len - i, &code);
+	u64 base = p->base[event->clock];
 
-		if (!step) {
-			fputs("\\ufffd", out);
-			i++;
-			continue;
-		}
-		if (code == '"' || code == '\\')
-			fprintf(out, "\\%c", (char)code);
-		else if (code < ' ' || code == 0x7f)
-			fprintf(out, "\\u%04x", code);
-		else
-			fwrite(text + i, 1, step, out);
-		i += step;
-	}
-	fputc('"', out);
-}
-
-/* Microseconds with nanoseconds behind the point, counted from the clock's start. */
-static void put_time(struct gp_trace_perfetto *p, const struct gp_event *event, u64 time)
-{
-	u64 since = time > p->base[event->clock] ? time - p->base[event->clock] : 0;
-
-	fprintf(p->out, ",\"ts\":%llu.%03llu", (unsigned long long)(since / 1000),
-		(unsigned long long)(since % 1000));
+	return time > base ? time - base : 0;
 }
 
 int gp_trace_perfetto_process(struct gp_trace_perfetto *p, const struct gp_event *event,
@@ -65,6 +38,7 @@ int gp_trace_perfetto_process(struct gp_trace_perfetto *p, const struct gp_event
 {
 	static const char *const titles[] = {"process", "GPU", "copy engines", "kernel thread"};
 	u64 key = (u64)event->clock << 8 | group;
+	char number[24] = "", title[80];
 
 	*id = gp_map_get(&p->processes, key, who);
 	if (*id != GP_MAP_NONE)
@@ -72,12 +46,11 @@ int gp_trace_perfetto_process(struct gp_trace_perfetto *p, const struct gp_event
 	*id = ++p->process_count;
 	if (gp_map_put(&p->processes, key, who, *id))
 		return -ENOMEM;
-	fprintf(p->out,
-		",\n{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":\"%s",
-		*id, titles[group]);
 	if (who != UINT64_MAX && group != GP_GROUP_COPIES)
-		fprintf(p->out, " %llu", (unsigned long long)who);
-	fprintf(p->out, " (%s)\"}}", gp_trace_clock_name(event->clock));
+		snprintf(number, sizeof(number), " %llu", (unsigned long long)who);
+	snprintf(title, sizeof(title), "%s%s (%s)", titles[group], number,
+		 gp_trace_clock_name(event->clock));
+	gp_timeline_name_process(&p->timeline, *id, title);
 	return 0;
 }
 
@@ -93,12 +66,7 @@ int gp_trace_perfetto_track(struct gp_trace_perfetto *p, u32 process, u64 key, c
 	    gp_map_put(&p->track_map, process, key, *id))
 		return -ENOMEM;
 	p->tracks[p->track_count++] = (struct gp_trace_perfetto_track){0};
-	fprintf(p->out,
-		",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{"
-		"\"name\":",
-		process, *id);
-	put_text(p->out, title, strlen(title));
-	fputs("}}", p->out);
+	gp_timeline_name_track(&p->timeline, process, *id, title);
 	return 0;
 }
 
@@ -114,45 +82,68 @@ int gp_trace_perfetto_thread_track(struct gp_trace_perfetto *p, const struct gp_
 	return ret ? ret : gp_trace_perfetto_track(p, *pid, thread, title, tid);
 }
 
-void gp_trace_perfetto_open(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
-			    const char *name, size_t len, const struct gp_event *event, u64 time)
+void gp_trace_perfetto_mark(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
+			    const char *name, size_t len, const struct gp_event *event)
 {
-	fprintf(p->out, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", phase, pid, tid);
-	put_text(p->out, name, len);
-	put_time(p, event, time);
+	gp_timeline_add(&p->timeline, &(struct gp_timeline_event){
+					      .phase = phase,
+					      .pid = pid,
+					      .tid = tid,
+					      .name = len ? name : "",
+					      .name_len = len,
+					      .time_ns = since(p, event, event->time_ns),
+				      });
 }
 
 void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
 			     size_t len, const struct gp_event *event, u64 begin, u64 length)
 {
-	gp_trace_perfetto_open(p, "X", pid, tid, name ? name : "", len, event, begin);
-	fprintf(p->out, ",\"dur\":%llu.%03llu", (unsigned long long)(length / 1000),
-		(unsigned long long)(length % 1000));
-	if (event->valid & GP_EV_GRID)
-		fprintf(p->out, ",\"args\":{\"grid\":%llu,\"workgroup\":%llu}",
-			(unsigned long long)event->grid, (unsigned long long)event->workgroup);
-	fputc('}', p->out);
+	struct gp_timeline_event slice = {
+		.phase = 'X',
+		.pid = pid,
+		.tid = tid,
+		.name = len ? name : "",
+		.name_len = len,
+		.time_ns = since(p, event, begin),
+		.length_ns = length,
+	};
+
+	if (event->valid & GP_EV_GRID) {
+		slice.args[0] = (struct gp_timeline_arg){"grid", .number = event->grid};
+		slice.args[1] = (struct gp_timeline_arg){"workgroup", .number = event->workgroup};
+	}
+	gp_timeline_add(&p->timeline, &slice);
 }
 
-void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
 			    const char *kind, u64 id, const struct gp_event *event, u64 time)
 {
-	gp_trace_perfetto_open(p, phase, pid, tid, kind, strlen(kind), event, time);
-	fprintf(p->out, ",\"cat\":\"%s\",\"id\":%llu%s}", kind, (unsigned long long)id,
-		*phase == 'f' ? ",\"bp\":\"e\"" : "");
+	gp_timeline_add(&p->timeline, &(struct gp_timeline_event){
+					      .phase = phase,
+					      .pid = pid,
+					      .tid = tid,
+					      .name = kind,
+					      .time_ns = since(p, event, time),
+					      .flow = kind,
+					      .flow_id = id,
+				      });
 }
 
 int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
 			      size_t len, const struct gp_event *event)
 {
-	gp_trace_perfetto_open(p, "i", pid, tid, name, len, event, event->time_ns);
-	fputs(",\"s\":\"t\"", p->out);
-	if (event->text_len) {
-		fputs(",\"args\":{\"text\":", p->out);
-		put_text(p->out, event->text, event->text_len);
-		fputc('}', p->out);
-	}
-	fputc('}', p->out);
+	struct gp_timeline_event instant = {
+		.phase = 'i',
+		.pid = pid,
+		.tid = tid,
+		.name = len ? name : "",
+		.name_len = len,
+		.time_ns = since(p, event, event->time_ns),
+	};
+
+	if (event->text_len)
+		instant.args[0] = (struct gp_timeline_arg){"text", event->text, event->text_len, 0};
+	gp_timeline_add(&p->timeline, &instant);
 	return 0;
 }
 
@@ -174,7 +165,7 @@ static int put_call(struct gp_trace_perfetto *p, const struct gp_event *event)
 	gp_trace_perfetto_slice(p, pid, tid, event->name, event->name_len, event, event->time_ns,
 				event->duration_ns);
 	if (event->valid & GP_EV_CORRELATION && submits(event))
-		gp_trace_perfetto_flow(p, "s", pid, tid, "submit", event->correlation, event,
+		gp_trace_perfetto_flow(p, 's', pid, tid, "submit", event->correlation, event,
 				       event->time_ns);
 	return 0;
 }
@@ -205,7 +196,7 @@ static int put_dispatched(struct gp_trace_perfetto *p, const struct gp_event *ev
 		return 0;
 	if (gp_trace_perfetto_thread_track(p, event, GP_GROUP_PROCESS, &pid, &tid))
 		return -ENOMEM;
-	gp_trace_perfetto_flow(p, "s", pid, tid, "dispatch", id, event, event->dispatch_ns);
+	gp_trace_perfetto_flow(p, 's', pid, tid, "dispatch", id, event, event->dispatch_ns);
 	return 1;
 }
 
@@ -233,7 +224,7 @@ static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 		    put_lane(p, pid, event->stream ^ 1ull << 59, title, event, &tid))
 			return -ENOMEM;
 		if (begun)
-			gp_trace_perfetto_flow(p, "t", pid, tid, kind, id, event, event->time_ns);
+			gp_trace_perfetto_flow(p, 't', pid, tid, kind, id, event, event->time_ns);
 	}
 	snprintf(title, sizeof(title), copy ? "copies" : "queue %llu", (unsigned long long)queue);
 	if (gp_trace_perfetto_process(p, event, copy ? GP_GROUP_COPIES : GP_GROUP_GPU,
@@ -241,7 +232,7 @@ static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 	    put_lane(p, pid, queue, title, event, &tid))
 		return -ENOMEM;
 	if (begun)
-		gp_trace_perfetto_flow(p, "f", pid, tid, kind, id, event, event->time_ns);
+		gp_trace_perfetto_flow(p, 'f', pid, tid, kind, id, event, event->time_ns);
 	return 0;
 }
 
@@ -326,10 +317,9 @@ int gp_trace_perfetto_event(void *ctx, const struct gp_event *event)
 
 int gp_trace_perfetto_end(struct gp_trace_perfetto *p)
 {
-	int error;
+	int error = gp_timeline_end(&p->timeline);
 
-	fputs("\n]}\n", p->out);
-	error = fflush(p->out) || ferror(p->out) ? -EIO : 0;
+	gp_timeline_free(&p->timeline);
 	gp_trace_perfetto_log_free(p);
 	gp_trace_perfetto_function_free(p);
 	gp_map_free(&p->processes);

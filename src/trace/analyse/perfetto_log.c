@@ -88,18 +88,17 @@ static int place(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *t
 /* ---- calls ---- */
 
 static void mark(struct gp_trace_perfetto *p, const struct gp_trace_perfetto_thread *thread,
-		 const char *phase, u32 name, const struct gp_event *event)
+		 char phase, u32 name, const struct gp_event *event)
 {
-	gp_trace_perfetto_open(p, phase, thread->pid, thread->tid, p->names.items[name].text,
-			       p->names.items[name].len, event, event->time_ns);
-	fputc('}', p->out);
+	gp_trace_perfetto_mark(p, phase, thread->pid, thread->tid, p->names.items[name].text,
+			       p->names.items[name].len, event);
 }
 
 static void close_from(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread *thread,
 		       u32 depth, const struct gp_event *event)
 {
 	while (thread->depth > depth)
-		mark(p, thread, "E", thread->frames[--thread->depth].name, event);
+		mark(p, thread, 'E', thread->frames[--thread->depth].name, event);
 }
 
 /* Where a call is among those that are open, or DEPTH. */
@@ -155,7 +154,7 @@ static int put_api(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread 
 	if (thread->depth == DEPTH)
 		close_from(p, thread, 0, event);
 	frame.has_stream = find_stream(event, &frame.stream);
-	mark(p, thread, "B", frame.name, event);
+	mark(p, thread, 'B', frame.name, event);
 	thread->frames[thread->depth++] = frame;
 	return 0;
 }
@@ -211,7 +210,7 @@ static int put_on_stream(struct gp_trace_perfetto *p, const struct gp_trace_perf
 	    gp_trace_perfetto_track(p, pid, frame->stream ^ STREAM_KEY, title, &tid))
 		return -ENOMEM;
 	gp_trace_perfetto_slice(p, pid, tid, name, len, event, event->time_ns, PACKET_NS);
-	gp_trace_perfetto_flow(p, "t", pid, tid, "packet", flow, event, event->time_ns);
+	gp_trace_perfetto_flow(p, 't', pid, tid, "packet", flow, event, event->time_ns);
 	return 0;
 }
 
@@ -249,14 +248,14 @@ static int put_packet(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thre
 	flow = ++p->flows;
 	queue->packets++;
 	if (thread->depth) {
-		gp_trace_perfetto_flow(p, "s", thread->pid, thread->tid, "packet", flow, event,
+		gp_trace_perfetto_flow(p, 's', thread->pid, thread->tid, "packet", flow, event,
 				       event->time_ns);
 		if (put_on_stream(p, thread, name, len, flow, event))
 			return -ENOMEM;
 	}
 	gp_trace_perfetto_slice(p, queue->pid, queue->tid, name, len, event, event->time_ns,
 				PACKET_NS);
-	gp_trace_perfetto_flow(p, thread->depth ? "t" : "s", queue->pid, queue->tid, "packet", flow,
+	gp_trace_perfetto_flow(p, thread->depth ? 't' : 's', queue->pid, queue->tid, "packet", flow,
 			       event, event->time_ns);
 	if (await_packet(queue, flow))
 		return -ENOMEM;
@@ -291,7 +290,7 @@ static void complete(struct gp_trace_perfetto *p, const struct gp_trace_perfetto
 	gp_trace_perfetto_slice(p, queue->pid, queue->tid, "complete", 8, event, event->time_ns,
 				PACKET_NS);
 	for (size_t i = 0; i < done; i++)
-		gp_trace_perfetto_flow(p, "f", queue->pid, queue->tid, "packet",
+		gp_trace_perfetto_flow(p, 'f', queue->pid, queue->tid, "packet",
 				       queue->pending[i].flow, event, event->time_ns);
 	queue->pending_count -= done;
 	memmove(queue->pending, queue->pending + done,

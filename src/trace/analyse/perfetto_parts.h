@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of the timeline's writer: perfetto.c has what every part writes with, and profiles;
- * perfetto_log.c follows the AMD log from call to completion; perfetto_kernel.c nests kernel
- * functions. Nothing outside the writer includes this.
+ * The inside of the timeline of events: perfetto.c has the tracks, and profiles; perfetto_log.c
+ * follows the AMD log from call to completion; perfetto_kernel.c nests kernel functions.
  */
 #ifndef GP_TRACE_ANALYSE_PERFETTO_PARTS_H
 #define GP_TRACE_ANALYSE_PERFETTO_PARTS_H
 
-#include "trace/analyse/perfetto.h"
 #include "base/string_table.h"
+#include "show/timeline.h"
+#include "trace/analyse/perfetto.h"
 
 #define GP_PERFETTO_CLOCKS 8
 
@@ -23,7 +23,7 @@ struct gp_trace_perfetto_queue;
 struct gp_trace_perfetto_stack;
 
 struct gp_trace_perfetto {
-	FILE *out;
+	struct gp_timeline timeline;
 	bool started[GP_PERFETTO_CLOCKS];
 	u64 base[GP_PERFETTO_CLOCKS];
 	struct gp_map processes; /* (clock and group, pid or gpu) -> number */
@@ -32,7 +32,7 @@ struct gp_trace_perfetto {
 	struct gp_trace_perfetto_track *tracks;
 	size_t track_count, track_capacity;
 	struct gp_strings names;
-	u64 flows; /* that have a number of ours */
+	u64 flows; /* numbered here */
 	/* The AMD log. */
 	struct gp_map thread_map; /* (pid, tid) -> number */
 	struct gp_trace_perfetto_thread *threads;
@@ -57,15 +57,15 @@ int gp_trace_perfetto_track(struct gp_trace_perfetto *p, u32 process, u64 key, c
 /* The track of the event's thread. */
 int gp_trace_perfetto_thread_track(struct gp_trace_perfetto *p, const struct gp_event *event,
 				   enum gp_trace_perfetto_group group, u32 *pid, u32 *tid);
-/* Everything of an event but its end, "}". */
-void gp_trace_perfetto_open(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
-			    const char *name, size_t len, const struct gp_event *event, u64 time);
+/* The begin ('B') or end ('E') of a slice. */
+void gp_trace_perfetto_mark(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
+			    const char *name, size_t len, const struct gp_event *event);
 void gp_trace_perfetto_slice(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
 			     size_t len, const struct gp_event *event, u64 begin, u64 length);
 int gp_trace_perfetto_instant(struct gp_trace_perfetto *p, u32 pid, u32 tid, const char *name,
 			      size_t len, const struct gp_event *event);
-/* A step of a flow, "s", "t" or "f", on the slice that is there then. */
-void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, const char *phase, u32 pid, u32 tid,
+/* A step of a flow, 's', 't' or 'f', on the slice that is there then. */
+void gp_trace_perfetto_flow(struct gp_trace_perfetto *p, char phase, u32 pid, u32 tid,
 			    const char *kind, u64 id, const struct gp_event *event, u64 time);
 
 static inline u64 gp_perfetto_pid(const struct gp_event *event)
