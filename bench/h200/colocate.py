@@ -237,7 +237,7 @@ def compare(lab, results, options, mps, product):
     if any("hook in C" in name for name in names):
         extra["LD_PRELOAD"] = str(lab.bin / "libnvhook.so")
     online, offline = (worker(lab, pair, role, extra or None,
-                              product.under(role, *(["--ahead", "600"] if role == "online" else []))
+                              product.under(role, *(["--ahead", "600us"] if role == "online" else []))
                               if product else ()) for role in ("online", "offline"))
     online.wait(), offline.wait()
     others = await_others(start_others(lab, pair, mps, [n for n in names if n != POLICY]))

@@ -106,7 +106,7 @@ def selftest(product, said, check):
 
 
 def contexts(product, check, lab):
-    worker = lab.spawn(*product.under("online", "--ahead", "600"), lab.bin / "nvcontexts", extra=product.extra)
+    worker = lab.spawn(*product.under("online", "--ahead", "600us"), lab.bin / "nvcontexts", extra=product.extra)
     out = worker.communicate(timeout=120)[0]
     if worker.returncode:
         check.that("two contexts in turn", False, out)

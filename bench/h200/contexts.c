@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * nvcontexts: two contexts in one process under `gpreempt run --ahead US`, with requests that go to
- * one and the other in turn, then from a thread for each at once. What an announcement takes, how
- * long a context waits for one that nobody ends, and how much memory the GPU has less in the end.
- * Then contexts that come and go, more than the agent keeps: each must still be kept waiting.
+ * nvcontexts: two contexts in one process under `gpreempt run --ahead TIME`, with requests that go
+ * to one and the other in turn, then from a thread for each at once. What an announcement takes,
+ * how long a context waits for one that nobody ends, and how much memory the GPU has less in the
+ * end. Then contexts that come and go, more than the agent keeps: each must still be kept waiting.
  */
 #include <dlfcn.h>
 #include <pthread.h>

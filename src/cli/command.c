@@ -123,11 +123,6 @@ static const struct gp_cli_option *find_option(const struct gp_cli_command *comm
 	return NULL;
 }
 
-static bool is_number(const char *text)
-{
-	return text && *text && text[strspn(text, "0123456789.")] == '\0';
-}
-
 int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
 		 int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
 {
@@ -157,7 +152,7 @@ int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
 		}
 		option = find_option(command, id);
 		if (option && option->takes == GP_OPTIONAL_ARGUMENT && !optarg && optind < argc &&
-		    is_number(argv[optind]))
+		    gp_is_digit(*argv[optind]))
 			optarg = argv[optind++];
 		if (set(ctx, id, optarg))
 			return -EINVAL;
@@ -179,6 +174,28 @@ int gp_cli_usage_error(const struct gp_cli_command *command, const char *format,
 	fprintf(stderr, "%s: %s\n", program, text);
 	fprintf(stderr, _("Try '%s --help'.\n"), program);
 	return GP_EXIT_USAGE;
+}
+
+int gp_cli_take_duration(const struct gp_cli_command *command, const char *option,
+			 const char *value, u64 min, u64 max, u64 *ns)
+{
+	char why[GP_UNITS_ERROR];
+	int error = gp_duration_parse(value, min, max, ns, why);
+
+	if (error)
+		gp_cli_usage_error(command, "--%s: %s", option, why);
+	return error;
+}
+
+int gp_cli_take_count(const struct gp_cli_command *command, const char *option, const char *value,
+		      u64 min, u64 max, u64 *count)
+{
+	char why[GP_UNITS_ERROR];
+	int error = gp_count_parse(value, min, max, count, why);
+
+	if (error)
+		gp_cli_usage_error(command, "--%s: %s", option, why);
+	return error;
 }
 
 static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)

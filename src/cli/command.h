@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/i18n.h"
-#include "base/types.h"
+#include "base/units.h"
 
 enum gp_cli_exit { GP_EXIT_OK = 0, GP_EXIT_FAILED = 1, GP_EXIT_USAGE = 2 };
 
@@ -53,7 +53,7 @@ struct gp_cli_command {
  * Parses argv[1..] by the command's table. Calls set() for each option in order; it returns 0 or
  * -EINVAL after saying why. Afterwards argv[*first...argc-1] are the arguments. Returns 0;
  * -EINVAL when the usage was wrong (said already); 1 when --help was printed. An optional
- * argument of an option is taken from the next word if that word is a number.
+ * argument of an option is taken from the next word if that word begins with a digit.
  */
 int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
 		 int (*set)(void *ctx, int id, const char *value), void *ctx, int *first);
@@ -66,6 +66,15 @@ int gp_cli_exec(const struct gp_cli_command *command, const char *program, int a
 /* "gpreempt find: <text>" on stderr, then "try 'gpreempt find --help'"; returns GP_EXIT_USAGE. */
 int gp_cli_usage_error(const struct gp_cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Values of options that are durations or counts (base/units.h), with a usage error that names the
+ * option. 0 or -EINVAL.
+ */
+int gp_cli_take_duration(const struct gp_cli_command *command, const char *option,
+			 const char *value, u64 min, u64 max, u64 *ns);
+int gp_cli_take_count(const struct gp_cli_command *command, const char *option, const char *value,
+		      u64 min, u64 max, u64 *count);
 
 /* A sink that prints to stderr as "<program>: warning: <text>". */
 struct gp_cli_diag {

@@ -342,7 +342,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 {
 	struct reading *reading = user;
 	const struct gp_daemon_key *keys;
-	char wanted[256];
+	char error[GP_UNITS_ERROR];
 	void *base;
 	u64 *given;
 
@@ -361,8 +361,8 @@ static int handle(void *user, const char *section, const char *name, const char 
 		unknown_key(reading, keys, name);
 	else if (*given & 1ull << key)
 		mistake(reading, _("'%s' is there twice in %s; keep one"), name, reading->title);
-	else if (gp_daemon_key_read(&keys[key], value, base, wanted, sizeof(wanted)))
-		mistake(reading, _("'%s' is not a value for %s; write %s"), value, name, wanted);
+	else if (gp_daemon_key_read(&keys[key], value, base, error))
+		mistake(reading, "%s: %s", name, error);
 	if (key >= 0)
 		*given |= 1ull << key;
 	return 1;

@@ -9,9 +9,9 @@
 #include "base/i18n.h"
 #include "base/parse.h"
 
-#define US   1000ull
-#define MS   (1000 * US)
-#define S    (1000 * MS)
+#define US   GP_NS_PER_US
+#define MS   GP_NS_PER_MS
+#define S    GP_NS_PER_S
 #define SPAN GP_SCHED_SPAN_MAX
 
 static const char *const modes[] = {"observe", "act", NULL};
@@ -99,70 +99,14 @@ const struct gp_daemon_key gp_daemon_rule_keys[] = {
 	END,
 };
 
-struct unit {
-	const char *name;
-	u64 value;
-};
-
-static const struct unit times[] = {{"ns", 1}, {"us", US}, {"ms", MS}, {"s", S}, {NULL, 0}};
-static const struct unit sizes[] = {{"B", 1},
-				    {"KiB", 1ull << 10},
-				    {"MiB", 1ull << 20},
-				    {"GiB", 1ull << 30},
-				    {"TiB", 1ull << 40},
-				    {NULL, 0}};
-
-/* A number and a unit, with blanks between them if you like; 0 needs none. */
-static bool read_measure(const char *text, const struct unit *units, u64 max, u64 *out)
-{
-	const char *end = text + strlen(text), *p = text;
-	u64 number;
-
-	if (!gp_parse_u64(&p, end, &number))
-		return false;
-	gp_skip_blanks(&p, end);
-	for (; units->name; units++) {
-		if (strcmp(p, units->name) == 0)
-			return gp_multiply(number, units->value, max, out);
-	}
-	*out = 0;
-	return !*p && !number;
-}
-
-static void write_time(char *out, size_t size, u64 ns)
-{
-	const struct unit *unit = &times[3];
-
-	while (unit > times && ns % unit->value)
-		unit--;
-	snprintf(out, size, "%llu%s", (unsigned long long)(ns / unit->value), unit->name);
-}
-
-static int read_time(const struct gp_daemon_key *key, const char *text, u64 *out, char *wanted,
-		     size_t size)
-{
-	char low[32], high[32];
-
-	if (read_measure(text, times, UINT64_MAX, out) && *out >= key->min && *out <= key->max)
-		return 0;
-	write_time(low, sizeof(low), key->min);
-	write_time(high, sizeof(high), key->max / S * S);
-	snprintf(wanted, size, _("a time from %s to %s, such as 250us, 10ms or 2s"), low, high);
-	return -EINVAL;
-}
-
-static int read_count(const struct gp_daemon_key *key, const char *text, u32 *out, char *wanted,
-		      size_t size)
+static int read_count(const struct gp_daemon_key *key, const char *text, u32 *out, char *error)
 {
 	u64 value;
 
-	if (gp_argument_u64(text, &value) && value >= key->min && value <= key->max) {
-		*out = (u32)value;
-		return 0;
-	}
-	snprintf(wanted, size, _("a number from %llu to %llu"), (unsigned long long)key->min,
-		 (unsigned long long)key->max);
-	return -EINVAL;
+	if (gp_count_parse(text, key->min, key->max, &value, error))
+		return -EINVAL;
+	*out = (u32)value;
+	return 0;
 }
 
 static int read_percent(const char *text, u32 *out, char *wanted, size_t size)
@@ -220,16 +164,11 @@ static int read_text(const char *text, char *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
-int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base, char *wanted,
-		       size_t size)
+/* What a value that is not a number may be, in `wanted`. */
+static int read_other(const struct gp_daemon_key *key, const char *text, void *out, char *wanted,
+		      size_t size)
 {
-	void *out = (char *)base + key->offset;
-
 	switch (key->type) {
-	case GP_KEY_TIME:
-		return read_time(key, text, out, wanted, size);
-	case GP_KEY_COUNT:
-		return read_count(key, text, out, wanted, size);
 	case GP_KEY_PERCENT:
 		return read_percent(text, out, wanted, size);
 	case GP_KEY_YES_NO:
@@ -238,12 +177,7 @@ int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *
 		return read_word(key, text, out, wanted, size);
 	case GP_KEY_TEXT:
 		return read_text(text, out, wanted, size);
-	case GP_KEY_BYTES:
-		if (read_measure(text, sizes, key->max, out))
-			return 0;
-		snprintf(wanted, size, _("a size such as 64GiB"));
-		return -EINVAL;
-	case GP_KEY_OFF:
+	default: /* GP_KEY_OFF */
 		if (strcmp(text, "off") == 0) {
 			*(bool *)out = true;
 			return 0;
@@ -253,7 +187,27 @@ int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *
 			   "[device] section"));
 		return -EINVAL;
 	}
-	return -EINVAL;
+}
+
+int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base,
+		       char error[GP_UNITS_ERROR])
+{
+	void *out = (char *)base + key->offset;
+	char wanted[160];
+
+	switch (key->type) {
+	case GP_KEY_TIME:
+		return gp_duration_parse(text, key->min, key->max, out, error);
+	case GP_KEY_COUNT:
+		return read_count(key, text, out, error);
+	case GP_KEY_BYTES:
+		return gp_size_parse(text, key->min, key->max, out, error);
+	default:
+		if (!read_other(key, text, out, wanted, sizeof(wanted)))
+			return 0;
+		snprintf(error, GP_UNITS_ERROR, _("'%s' is not valid; write %s"), text, wanted);
+		return -EINVAL;
+	}
 }
 
 int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name)

@@ -6,6 +6,7 @@
 #ifndef GP_DAEMON_CONFIG_KEYS_H
 #define GP_DAEMON_CONFIG_KEYS_H
 
+#include "base/units.h"
 #include "daemon/config.h"
 
 enum gp_daemon_key_type {
@@ -32,11 +33,11 @@ extern const struct gp_daemon_key gp_daemon_keys[], gp_daemon_device_keys[], gp_
 	gp_daemon_rule_keys[];
 
 /*
- * Reads a value into the structure at `base`. 0, or -EINVAL and in `wanted` what would have been
- * right ("a time such as 250us, 10ms or 2s").
+ * Reads a value into the structure at `base`. 0, or -EINVAL and in `error` a sentence that says
+ * what is wrong with the value.
  */
-int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base, char *wanted,
-		       size_t size);
+int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *base,
+		       char error[GP_UNITS_ERROR]);
 
 /* The index of the key, or -1. */
 int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name);

@@ -21,7 +21,7 @@
 
 #include "base/i18n.h"
 #include "base/file.h"
-#include "base/parse.h"
+#include "base/units.h"
 #include "base/spawn.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
@@ -159,6 +159,7 @@ static int parse(int argc, char **argv, struct program *program)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	char why[GP_UNITS_ERROR];
 	u64 idle;
 	int option;
 
@@ -168,16 +169,18 @@ static int parse(int argc, char **argv, struct program *program)
 			program->foreground = true;
 			break;
 		case 'i':
-			if (!gp_argument_u64(optarg, &idle) || idle > 86400000)
+			if (gp_duration_parse(optarg, 0, 86400 * GP_NS_PER_S, &idle, why)) {
+				fprintf(stderr, "gpreempt-holder: --idle: %s\n", why);
 				return 2;
-			program->idle_ms = (u32)idle;
+			}
+			program->idle_ms = (u32)(idle / GP_NS_PER_MS);
 			break;
 		case 'v':
 			printf("gpreempt-holder %s\n", GP_VERSION);
 			exit(0);
 		case 'h':
 			printf(_(
-				"usage: gpreempt-holder [--foreground] [--idle MS]\n"
+				"usage: gpreempt-holder [--foreground] [--idle TIME]\n"
 				"Holds the suspensions of a user's clients; started on demand.\n"));
 			exit(0);
 		default:
@@ -193,7 +196,7 @@ int main(int argc, char **argv)
 
 	gp_i18n_init();
 	if (parse(argc, argv, &program)) {
-		fprintf(stderr, _("usage: gpreempt-holder [--foreground] [--idle MS]\n"));
+		fprintf(stderr, _("usage: gpreempt-holder [--foreground] [--idle TIME]\n"));
 		return 2;
 	}
 	int error = take_lock(&program);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
+#include "base/units.h"
 #include "inspect/ps.h"
 
 /* The sum of one reading over a process's GPUs. */
@@ -30,31 +32,20 @@ static const char *mark(const struct sum *sum, size_t gpus)
 
 static void bytes_cell(struct gp_table *table, const struct sum *sum, size_t gpus)
 {
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double value = (double)sum->value;
-	size_t unit = 0;
-
-	for (; value >= 1024 && unit + 1 < GP_ARRAY_SIZE(units); unit++)
-		value /= 1024;
-	if (!sum->known)
-		gp_table_missing(table);
+	if (sum->known)
+		gp_table_cellf(table, "%s%s", mark(sum, gpus), gp_size_text(sum->value).text);
 	else
-		gp_table_cellf(table, "%s%.*f %s", mark(sum, gpus), unit ? 1 : 0, value,
-			       units[unit]);
+		gp_table_missing(table);
 }
 
-static void time_cell(struct gp_table *table, const struct sum *sum, size_t gpus, double unit_us)
+static void time_cell(struct gp_table *table, const struct sum *sum, size_t gpus, u64 unit_ns)
 {
-	double us = (double)sum->value * unit_us;
+	u64 ns;
 
-	if (!sum->known)
+	if (!sum->known || __builtin_mul_overflow(sum->value, unit_ns, &ns))
 		gp_table_missing(table);
-	else if (us >= 1e6)
-		gp_table_cellf(table, "%s%.1f s", mark(sum, gpus), us / 1e6);
-	else if (us >= 1e3 || unit_us > 1)
-		gp_table_cellf(table, "%s%.0f ms", mark(sum, gpus), us / 1e3);
 	else
-		gp_table_cellf(table, "%s%.0f us", mark(sum, gpus), us);
+		gp_table_cellf(table, "%s%s", mark(sum, gpus), gp_duration_text(ns).text);
 }
 
 static void count_cell(struct gp_table *table, const struct sum *sum, size_t gpus)
@@ -154,9 +145,9 @@ static void add_row(struct gp_table *table, const struct gp_inspect_ps *ps,
 	gpus_cell(table, ps, gpu);
 	queues_cell(table, gpu);
 	bytes_cell(table, &vram, gpu->usage_count);
-	time_cell(table, &sdma, gpu->usage_count, 1);
+	time_cell(table, &sdma, gpu->usage_count, GP_NS_PER_US);
 	count_cell(table, &occupancy, gpu->usage_count);
-	time_cell(table, &evicted, gpu->usage_count, 1000);
+	time_cell(table, &evicted, gpu->usage_count, GP_NS_PER_MS);
 	gp_table_cell(table, row->process.command);
 }
 

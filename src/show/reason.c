@@ -3,28 +3,16 @@
 #include <stdio.h>
 
 #include "base/i18n.h"
+#include "base/units.h"
 #include "show/reason.h"
 
 #define TIME 24
-
-int gp_sched_time_text(u64 ns, char *out, size_t size)
-{
-	if (ns == GP_SCHED_UNKNOWN)
-		return snprintf(out, size, "%s", _("unknown"));
-	if (ns < 10000)
-		return snprintf(out, size, _("%llu ns"), (unsigned long long)ns);
-	if (ns < 10000000)
-		return snprintf(out, size, _("%llu us"), (unsigned long long)(ns / 1000));
-	if (ns < 10000000000)
-		return snprintf(out, size, _("%llu ms"), (unsigned long long)(ns / 1000000));
-	return snprintf(out, size, _("%llu s"), (unsigned long long)(ns / 1000000000));
-}
 
 /* What the sentences are made of. */
 struct words {
 	const struct gp_sched_reason *r;
 	const char *job, *other;
-	char waited[TIME], ran[TIME], cost[TIME], saves[TIME], limit[TIME];
+	struct gp_units_text waited, ran, cost, saves, limit;
 };
 
 static int say_suspend(const struct words *w, char *out, size_t size)
@@ -35,17 +23,17 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 				_("%s (priority %u) makes room for %s (priority %u), whose work is "
 				  "announced; estimated cost %s"),
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
-				w->cost);
+				w->cost.text);
 	case GP_SCHED_WHY_AHEAD:
 		return snprintf(out, size,
 				_("%s is held: it has had more than its share, %s is behind"),
 				w->job, w->other);
 	case GP_SCHED_WHY_TURN_OVER:
 		return snprintf(out, size, _("%s is held after %s: its turn is over, %s is next"),
-				w->job, w->ran, w->other);
+				w->job, w->ran.text, w->other);
 	case GP_SCHED_WHY_PINNED:
 		return snprintf(out, size, _("%s is held on request, for %s at most"), w->job,
-				w->limit);
+				w->limit.text);
 	case GP_SCHED_WHY_JOINED:
 		return snprintf(out, size, _("%s is held and has a new queue: that is held too"),
 				w->job);
@@ -55,12 +43,12 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 					_("%s (priority %u) makes room for %s (priority %u), which "
 					  "waited %s; estimated cost %s"),
 					w->job, w->r->job_priority, w->other, w->r->other_priority,
-					w->waited, w->cost);
+					w->waited.text, w->cost.text);
 		return snprintf(out, size,
 				_("%s (priority %u) makes room for %s (priority %u), which waited "
 				  "%s; estimated cost %s, needs %s more"),
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
-				w->waited, w->cost, w->saves);
+				w->waited.text, w->cost.text, w->saves.text);
 	}
 }
 
@@ -70,30 +58,30 @@ static int say_resume(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_AGED:
 		return snprintf(out, size,
 				_("%s runs again after %s: it has waited itself up to %s"), w->job,
-				w->waited, w->other);
+				w->waited.text, w->other);
 	case GP_SCHED_WHY_TURN:
 		return snprintf(out, size, _("%s runs again after %s: it is its turn"), w->job,
-				w->waited);
+				w->waited.text);
 	case GP_SCHED_WHY_MAX_SUSPEND:
 		return snprintf(out, size,
 				_("%s runs again: it is never held longer than %s at a stretch"),
-				w->job, w->limit);
+				w->job, w->limit.text);
 	case GP_SCHED_WHY_IDLE:
 		return snprintf(out, size, _("%s is let go after %s: it has no work left"), w->job,
-				w->waited);
+				w->waited.text);
 	case GP_SCHED_WHY_UNPINNED:
 		return snprintf(out, size, _("%s is let go after %s, on request"), w->job,
-				w->waited);
+				w->waited.text);
 	case GP_SCHED_WHY_POLICY:
 		return snprintf(out, size, _("%s runs again after %s: the rules were changed"),
-				w->job, w->waited);
+				w->job, w->waited.text);
 	case GP_SCHED_WHY_GONE:
 		return snprintf(out, size, _("%s is let go: it is not scheduled any more"), w->job);
 	case GP_SCHED_WHY_RECOVER:
 		return snprintf(out, size, _("%s is let go: an operation on it failed"), w->job);
 	default:
 		return snprintf(out, size, _("%s runs again after %s: nobody is before it"), w->job,
-				w->waited);
+				w->waited.text);
 	}
 }
 
@@ -106,11 +94,11 @@ static int say_note(const struct words *w, char *out, size_t size)
 		return snprintf(out, size,
 				_("%s is not preempted for %s: that would cost %s, and it needs "
 				  "only %s more"),
-				w->job, w->other, w->cost, w->saves);
+				w->job, w->other, w->cost.text, w->saves.text);
 	case GP_SCHED_WHY_FAILED:
 		return snprintf(out, size,
 				_("an operation on %s failed (error %d); it is left alone for %s"),
-				w->job, -r->error, w->limit);
+				w->job, -r->error, w->limit.text);
 	case GP_SCHED_WHY_TIMEOUT:
 		return snprintf(out, size, _("an operation on %s was not answered in time"),
 				w->job);
@@ -127,21 +115,21 @@ static int say_note(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_OVERRUN:
 		return snprintf(out, size,
 				_("%s needs more than its budget of %s: its deadline is put off"),
-				w->job, w->limit);
+				w->job, w->limit.text);
 	case GP_SCHED_WHY_MISSED:
 		return snprintf(out, size, _("%s was done %s after its deadline"), w->job,
-				w->waited);
+				w->waited.text);
 	case GP_SCHED_WHY_HINT_MISSED:
 		return snprintf(out, size, _("the work that %s had announced did not come"),
 				w->job);
 	case GP_SCHED_WHY_LINGER:
 		return snprintf(out, size,
 				_("%s keeps its place for %s: it usually comes back after %s"),
-				w->job, w->limit, w->waited);
+				w->job, w->limit.text, w->waited.text);
 	case GP_SCHED_WHY_EARLY:
 		return snprintf(out, size,
 				_("%s keeps its place for %s: it usually has work for %s"), w->job,
-				w->limit, w->ran);
+				w->limit.text, w->ran.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
 			return snprintf(out, size,
@@ -155,7 +143,16 @@ static int say_note(const struct words *w, char *out, size_t size)
 int gp_sched_reason_text(const struct gp_sched_reason *reason, const char *job, const char *other,
 			 char *out, size_t size)
 {
-	struct words w = {.r = reason, .job = job, .other = other};
+	struct words w = {
+		.r = reason,
+		.job = job,
+		.other = other,
+		.waited = gp_duration_text(reason->waited_ns),
+		.ran = gp_duration_text(reason->ran_ns),
+		.cost = gp_duration_text(reason->cost_ns),
+		.saves = gp_duration_text(reason->saves_ns),
+		.limit = gp_duration_text(reason->limit_ns),
+	};
 	char own[TIME], others[TIME];
 
 	if ((u32)reason->why >= GP_SCHED_WHYS)
@@ -166,11 +163,6 @@ int gp_sched_reason_text(const struct gp_sched_reason *reason, const char *job, 
 		w.job = own;
 	if (!other)
 		w.other = others;
-	gp_sched_time_text(reason->waited_ns, w.waited, sizeof(w.waited));
-	gp_sched_time_text(reason->ran_ns, w.ran, sizeof(w.ran));
-	gp_sched_time_text(reason->cost_ns, w.cost, sizeof(w.cost));
-	gp_sched_time_text(reason->saves_ns, w.saves, sizeof(w.saves));
-	gp_sched_time_text(reason->limit_ns, w.limit, sizeof(w.limit));
 	if (reason->why <= GP_SCHED_WHY_JOINED)
 		return say_suspend(&w, out, size);
 	if (reason->why <= GP_SCHED_WHY_RECOVER)

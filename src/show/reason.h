@@ -16,7 +16,4 @@
 int gp_sched_reason_text(const struct gp_sched_reason *reason, const char *job, const char *other,
 			 char *out, size_t size);
 
-/* "850 us", "1.2 s"; "unknown" for GP_SCHED_UNKNOWN. */
-int gp_sched_time_text(u64 ns, char *out, size_t size);
-
 #endif

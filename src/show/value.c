@@ -3,33 +3,7 @@
 
 #include "base/i18n.h"
 #include "base/json.h"
-
-static void show_ns(u64 ns, struct gp_buf *out)
-{
-	if (ns < 1000)
-		gp_buf_printf(out, "%llu ns", (unsigned long long)ns);
-	else if (ns < 1000000)
-		gp_buf_printf(out, "%.2f µs", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		gp_buf_printf(out, "%.2f ms", (double)ns / 1e6);
-	else
-		gp_buf_printf(out, "%.3f s", (double)ns / 1e9);
-}
-
-static void show_bytes(u64 bytes, struct gp_buf *out)
-{
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-	double value = (double)bytes;
-	size_t unit = 0;
-
-	if (bytes < 1024) {
-		gp_buf_printf(out, "%llu B", (unsigned long long)bytes);
-		return;
-	}
-	for (value /= 1024; value >= 1024 && unit + 1 < GP_ARRAY_SIZE(units); value /= 1024)
-		unit++;
-	gp_buf_printf(out, "%.1f %s", value, units[unit]);
-}
+#include "base/units.h"
 
 void gp_show_value_text(const struct gp_show_value *value, struct gp_buf *out)
 {
@@ -52,10 +26,10 @@ void gp_show_value_text(const struct gp_show_value *value, struct gp_buf *out)
 		gp_buf_printf(out, "0x%llx", (unsigned long long)value->number);
 		break;
 	case GP_UNIT_NS:
-		show_ns(value->number, out);
+		gp_buf_puts(out, gp_duration_text(value->number).text);
 		break;
 	case GP_UNIT_BYTES:
-		show_bytes(value->number, out);
+		gp_buf_puts(out, gp_size_text(value->number).text);
 		break;
 	case GP_UNIT_PERCENT:
 		/* A small share must not show as 0. */

@@ -7,20 +7,17 @@
 
 #include "base/i18n.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "show/table.h"
 
 static const u32 permilles[] = {500, 900, 990, 999};
 
 static void time_cell(struct gp_table *table, bool known, u64 ns)
 {
-	if (!known)
-		gp_table_missing(table);
-	else if (ns < 10000000)
-		gp_table_cellf(table, "%llu.%llu us", (unsigned long long)(ns / 1000),
-			       (unsigned long long)(ns % 1000 / 100));
+	if (known)
+		gp_table_cell(table, gp_duration_text(ns).text);
 	else
-		gp_table_cellf(table, "%llu.%02llu ms", (unsigned long long)(ns / 1000000),
-			       (unsigned long long)(ns % 1000000 / 10000));
+		gp_table_missing(table);
 }
 
 /* Jain's index over CU time by weight, in thousandths; 1000: everybody has the same. */

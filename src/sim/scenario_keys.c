@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/i18n.h"
 #include "base/parse.h"
+#include "base/units.h"
 #include "sim/scenario_read.h"
 
 int gp_sim_reader_wrong(struct gp_sim_reader *r, const char *key, const char *value,
@@ -18,33 +19,7 @@ int gp_sim_reader_wrong(struct gp_sim_reader *r, const char *key, const char *va
 
 bool gp_sim_parse_time(const char *text, u64 *ns)
 {
-	static const struct {
-		const char *unit;
-		u64 ns;
-	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-	const char *p = text, *end = text + strlen(text);
-	u64 whole, fraction = 0, scale = 1;
-
-	if (!gp_parse_u64(&p, end, &whole))
-		return false;
-	if (*p == '.') {
-		for (p++; gp_is_digit(*p) && scale < 1000000000; p++) {
-			fraction = fraction * 10 + (u64)(*p - '0');
-			scale *= 10;
-		}
-	}
-	gp_skip_blanks(&p, end);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++) {
-		u64 total;
-
-		if (strcmp(p, units[i].unit) != 0)
-			continue;
-		if (!gp_multiply(whole, units[i].ns, GP_SIM_TIME_MAX, &total))
-			return false;
-		*ns = total + fraction * units[i].ns / scale;
-		return *ns <= GP_SIM_TIME_MAX;
-	}
-	return false;
+	return !gp_duration_parse(text, 0, GP_SIM_TIME_MAX, ns, NULL);
 }
 
 bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy)
@@ -58,25 +33,24 @@ bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy)
 	return false;
 }
 
+static int reader_check(struct gp_sim_reader *r, const char *key, int error, const char *why)
+{
+	return error ? gp_fail(r->diag, error, "%s:%u: %s: %s", r->file, r->line, key, why) : 0;
+}
+
 static int take_time(struct gp_sim_reader *r, const char *key, const char *value, u64 *out)
 {
-	return gp_sim_parse_time(value, out)
-		       ? 0
-		       : gp_sim_reader_wrong(
-				 r, key, value,
-				 _("a time such as 20ms, 300us or 1.5s, at most a day"));
+	char why[GP_UNITS_ERROR];
+
+	return reader_check(r, key, gp_duration_parse(value, 0, GP_SIM_TIME_MAX, out, why), why);
 }
 
 int gp_sim_reader_number(struct gp_sim_reader *r, const char *key, const char *value, u64 min,
 			 u64 max, u64 *out)
 {
-	char range[96];
+	char why[GP_UNITS_ERROR];
 
-	if (gp_argument_u64(value, out) && *out >= min && *out <= max)
-		return 0;
-	snprintf(range, sizeof(range), _("a whole number of %llu to %llu"), (unsigned long long)min,
-		 (unsigned long long)max);
-	return gp_sim_reader_wrong(r, key, value, range);
+	return reader_check(r, key, gp_count_parse(value, min, max, out, why), why);
 }
 
 static void look_at(const char *name, const char *word, size_t *best, char *nearest, size_t size)

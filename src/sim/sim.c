@@ -12,6 +12,7 @@
 #include "base/i18n.h"
 #include "base/json.h"
 #include "base/parse.h"
+#include "base/units.h"
 #include "sim/experiment.h"
 #include "sim/output.h"
 
@@ -67,15 +68,22 @@ static int take_policies(struct request *request, char *list)
 	return 0;
 }
 
+static int option_check(const char *option, int error, const char *why)
+{
+	return error ? gp_fail(&diagnostics, error, "%s: %s", option, why) : 0;
+}
+
 static int take_number(const char *option, const char *value, u64 *out)
 {
-	return gp_argument_u64(value, out)
-		       ? 0
-		       : gp_fail(&diagnostics, -EINVAL, "%s %s: not a whole number", option, value);
+	char why[GP_UNITS_ERROR];
+
+	return option_check(option, gp_count_parse(value, 0, UINT64_MAX, out, why), why);
 }
 
 static int take_option(struct request *request, int option)
 {
+	char why[GP_UNITS_ERROR];
+
 	switch (option) {
 	case OPTION_POLICY:
 		return take_policies(request, optarg);
@@ -88,10 +96,10 @@ static int take_option(struct request *request, int option)
 	case OPTION_EVENTS:
 		return take_number("--events", optarg, &request->events);
 	case OPTION_TIME:
-		if (gp_sim_parse_time(optarg, &request->time_ns) && request->time_ns)
-			return 0;
-		return gp_fail(&diagnostics, -EINVAL, "--time %s: a time such as 20ms or 1.5s",
-			       optarg);
+		return option_check("--time",
+				    gp_duration_parse(optarg, 1, GP_SIM_TIME_MAX, &request->time_ns,
+						      why),
+				    why);
 	case OPTION_ALONE:
 		request->alone = true;
 		return 0;

@@ -30,7 +30,7 @@ class Suspend(Stage):
         super().setUp()
         self.machine()
         self.program = Program(self, run=("--class", "online", "--priority", "2500", "--group", "g1", "--weight", "3",
-                                          "--deadline", "20"))
+                                          "--deadline", "20ms"))
         self.program.queues(2)
         self.client = self.connect()
         self.first, self.second = self.client.rings()

@@ -51,7 +51,7 @@ class Run(Stage):
                               env=dict(self.env, **dict(env)), timeout=LIMIT)
 
     def test_sets_what_the_agent_reads(self):
-        done = self.run_it("--class", "offline", "-p", "7", "--group", "g", "--weight", "9", "--deadline", "3", "--",
+        done = self.run_it("--class", "offline", "-p", "7", "--group", "g", "--weight", "9", "--deadline", "3ms", "--",
                            "sh", "-c", "echo $GPREEMPT_CLASS $GPREEMPT_PRIORITY $GPREEMPT_GROUP $GPREEMPT_WEIGHT "
                            "$GPREEMPT_DEADLINE_US; echo $LD_PRELOAD; echo $HSA_TOOLS_LIB; "
                            "echo $HSA_TOOLS_ROCPROFILER_V1_TOOLS")

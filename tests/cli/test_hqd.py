@@ -240,7 +240,7 @@ class Files(unittest.TestCase):
 
     def test_bad_usage(self):
         for arguments in (["--pid", "x"], ["--pid", "0"], ["--gpu", "zz"], ["--gfx", "navi"],
-                          ["--watch", "0"], ["--watch=x"], ["--count", "1"], ["--nothing"], ["file"],
+                          ["--watch", "0"], ["--watch", "5"], ["--watch=x"], ["--count", "1"], ["--nothing"], ["file"],
                           ["-f", "-", "--watch"], ["--raw", "--registers"],
                           ["-f", "-", "--mqds", "-"], ["--watch", "--count", "0"], ["--file"]):
             done = gpreempt("hqd", *arguments)
@@ -253,7 +253,7 @@ class Files(unittest.TestCase):
 
 class Watch(unittest.TestCase):
     def test_json_streams_an_object_a_line(self):
-        done = gpreempt("hqd", "-f", HQDS, "--json", "--watch", "0.01", "--count", "3")
+        done = gpreempt("hqd", "-f", HQDS, "--json", "--watch", "10ms", "--count", "3")
         self.assertEqual(done.returncode, 0)
         objects = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(len(objects), 3)
@@ -274,7 +274,7 @@ class Watch(unittest.TestCase):
             for name, text in (("hqds", first), ("next", first.replace("00000130", "00000140", 1))):
                 with open(os.path.join(folder, name), "w", encoding="ascii") as file:
                     file.write(text)
-            process = self.start("hqd", "-f", path, "--watch", "0.01", stdout=subprocess.PIPE)
+            process = self.start("hqd", "-f", path, "--watch", "10ms", stdout=subprocess.PIPE)
             with process.stdout as out:
                 table = "".join(iter(out.readline, "\n"))
                 self.assertNotIn("*", table)
@@ -292,7 +292,7 @@ class Watch(unittest.TestCase):
     def test_a_signal_ends_it_cleanly_and_the_cursor_is_back(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             master, slave = pty.openpty()
-            process = self.start("hqd", "-f", HQDS, "--watch", "60", stdout=slave)
+            process = self.start("hqd", "-f", HQDS, "--watch", "60s", stdout=slave)
             os.close(slave)
             seen = b""
             while b"Inactive" not in seen:
@@ -318,7 +318,7 @@ class Watch(unittest.TestCase):
             # One page, so that a single reading is more than fits.
             size = fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
             process = self.start("hqd", "--root", fixture("live"), "--per-xcc", "--all",
-                                 "--watch", "0.01", *form, stdout=into)
+                                 "--watch", "10ms", *form, stdout=into)
             os.close(into)
             waiting = 0
             while waiting < size and process.poll() is None:
@@ -331,7 +331,7 @@ class Watch(unittest.TestCase):
         with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
             out.write("before\n")
             out.flush()
-            process = self.start("hqd", "-f", HQDS, "--json", "--watch", "0.01", "--count", "2",
+            process = self.start("hqd", "-f", HQDS, "--json", "--watch", "10ms", "--count", "2",
                                  stdout=out)
             self.assertEqual(process.wait(timeout=60), 0)
             out.seek(0)
@@ -352,7 +352,7 @@ class Watch(unittest.TestCase):
             path = os.path.join(folder, "mqds")
             with open(path, "w", encoding="ascii") as file:
                 file.write(content(MQDS))
-            process = self.start("mqd", "-f", path, "--watch", "0.01", stdout=subprocess.PIPE,
+            process = self.start("mqd", "-f", path, "--watch", "10ms", stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)
             with process.stdout as out, process.stderr as err:
                 self.assertIn("GPU", out.readline())

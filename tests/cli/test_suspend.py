@@ -329,9 +329,9 @@ class Run(unittest.TestCase):
         return done.stdout.strip() if done.returncode == 0 else done.returncode
 
     def test_a_deadline_has_a_unit(self):
-        for text, microseconds in (("5", "5000"), ("5ms", "5000"), ("500us", "500"), ("2s", "2000000")):
+        for text, microseconds in (("5ms", "5000"), ("500us", "500"), ("2s", "2000000"), ("1.5ms", "1500"), ("5 m", "300000000")):
             self.assertEqual(self.deadline(text), microseconds, text)
-        for text in ("", "0", "ms", "5m", "5 ms", "-1", "1.5ms", "99999999999999999999", "9999999s"):
+        for text in ("", "0", "5", "ms", "5x", "-1ms", "99999999999999999999", "9999999s", "999ns"):
             self.assertEqual(self.deadline(text), 2, text)
 
 

@@ -163,9 +163,7 @@ static void keys_of_a_bad_section_are_checked_too(void **state)
 		"test.conf:1: 'gpu0' is no device; write [device *], [device 0xID] as 'gpreempt "
 		"top' shows its id, or [device node N]\n"
 		"test.conf:2: unknown key 'polcy' in [device gpu0]; did you mean 'policy'?\n"
-		"test.conf:3: '3' is not a value for min_run; write a time from 0s to 1099s, such "
-		"as "
-		"250us, 10ms or 2s\n");
+		"test.conf:3: min_run: '3' has no unit (use ns, us, ms, s or min)\n");
 	refused("[daemon]\nmode = act\n[daemon]\nmode = act\nmoed = act\n",
 		"test.conf:3: [daemon] is there twice; join the two\n"
 		"test.conf:5: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
@@ -187,13 +185,15 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 		"test.conf:2: unknown key 'zzzzzzzzz' in [user *]; there are max_priority, "
 		"max_weight, max_clients, max_queues, max_messages\n");
 	refused("\n[daemon]\nmode = run\n",
-		"test.conf:3: 'run' is not a value for mode; write observe, act\n");
+		"test.conf:3: mode: 'run' is not valid; write observe, act\n");
 	refused("[daemon]\nlease = 100\n",
-		"test.conf:2: '100' is not a value for lease; write a time from 50ms to 60s, such "
-		"as 250us, 10ms or 2s\n");
+		"test.conf:2: lease: '100' has no unit (use ns, us, ms, s or min)\n");
 	refused("[daemon]\nlease = 99999999999999999999s\n",
-		"test.conf:2: '99999999999999999999s' is not a value for lease; write a time from "
-		"50ms to 60s, such as 250us, 10ms or 2s\n");
+		"test.conf:2: lease: '99999999999999999999s' is out of range (50 ms to 60 s)\n");
+	refused("[device *]\nturn = soon\nslice = 20min\n",
+		"test.conf:2: turn: 'soon' is not a duration (write 250us, 10ms or 1.5s, for "
+		"example)\n"
+		"test.conf:3: slice: '20min' is out of range (1 us to 18 min)\n");
 	refused("[daemon]\nmode = act\nmode = act\n",
 		"test.conf:3: 'mode' is there twice in [daemon]; keep one\n");
 	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] is there twice; join the two\n");
@@ -231,7 +231,7 @@ static void a_rule_must_match_something_and_change_something(void **state)
 	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a budget longer than its deadline\n");
 	refused("[rule a]\nuser = x\npolicy = fair\n",
-		"test.conf:3: 'fair' is not a value for policy; write off, which leaves these jobs "
+		"test.conf:3: policy: 'fair' is not valid; write off, which leaves these jobs "
 		"alone; other policies belong to a [device] section\n");
 }
 

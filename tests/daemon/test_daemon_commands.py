@@ -171,7 +171,7 @@ class Commands(unittest.TestCase):
         self.daemon.terminate()
         said = self.daemon.stderr.read()
         self.assertEqual(self.daemon.wait(LIMIT), 0)
-        self.assertIn(f"{path}:2: 'observer' is not a value for mode; write observe, act", said)
+        self.assertIn(f"{path}:2: mode: 'observer' is not valid; write observe, act", said)
 
     def test_check_names_file_line_and_fix(self):
         done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n[rule x]\nuser = a\nclas = online\n"))

@@ -59,12 +59,12 @@ static void table_sums_over_gpus_and_shows_missing_as_dash(void **state)
 			    "4242 ada docker:trainer 1,2 4 compute, 2 sdma, 1 xgmi 5.0 GiB 1.5 s "
 			    "80 12 ms python3 train.py --epochs 90");
 	assert_string_equal(line_of(text, "4300"),
-			    "4300 serve podman:serve-prod 1 1 compute, 1 sdma 2.0 GiB 0 us 4 1.5 s "
+			    "4300 serve podman:serve-prod 1 1 compute, 1 sdma 2.0 GiB 0 ns 4 1.5 s "
 			    "/opt/serve --port 8000");
 	assert_string_equal(line_of(text, "4400"),
 			    "4400 root kubernetes:bert-0 2 1 compute 512.0 MiB - - - bert-server");
 	/* Without queues is 0, a fact. */
-	assert_string_equal(line_of(text, "4600"), "4600 ada - 1 0 0 B 0 us 0 0 ms idle --wait");
+	assert_string_equal(line_of(text, "4600"), "4600 ada - 1 0 0 B 0 ns 0 0 ns idle --wait");
 	/* A sum that lacks one GPU says so. */
 	assert_string_equal(line_of(text, "4700"),
 			    "4700 - - 1,2 1 compute >=120.6 KiB >=7 us - - [hidden]");
@@ -208,7 +208,7 @@ static void unlisted_gpus_go_by_id_and_sums_saturate(void **state)
 	tree_text(&tree, KFD "/proc/41/sdma_9", "0\n");
 	assert_int_equal(gp_inspect_ps_read(&tree.root, NULL, &ps), 0);
 	text = text_of(&ps);
-	assert_string_equal(line_of(text, "41"), "41 - - #7,#9 0 16777216.0 TiB 2 ms - - -");
+	assert_string_equal(line_of(text, "41"), "41 - - #7,#9 0 16777216.0 TiB 2.5 ms - - -");
 	free(text);
 	gp_inspect_ps_free(&ps);
 	tree_remove(&tree);

@@ -270,7 +270,7 @@ static void every_reason_has_a_sentence_of_its_own(void **state)
 		assert_true(gp_sched_reason_text(&reason, NULL, NULL, small, sizeof(small)) > 0);
 	}
 	assert_string_equal(text[GP_SCHED_WHY_DECLINED],
-			    "trainer is not preempted for job 9: that would cost 1500 us, and it "
+			    "trainer is not preempted for job 9: that would cost 1.5 ms, and it "
 			    "needs only unknown more");
 	assert_null(gp_sched_why_name(GP_SCHED_WHYS));
 	assert_string_equal(gp_sched_policy_name(GP_SCHED_FAIR), "fair");

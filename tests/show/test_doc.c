@@ -130,9 +130,9 @@ static void values_are_shown_in_units_of_their_size(void **state)
 		const char *shown;
 	} cases[] = {
 		{{.unit = GP_UNIT_NS, .number = 584}, "584 ns"},
-		{{.unit = GP_UNIT_NS, .number = 13520}, "13.52 µs"},
-		{{.unit = GP_UNIT_NS, .number = 136190899}, "136.19 ms"},
-		{{.unit = GP_UNIT_NS, .number = 2500000000}, "2.500 s"},
+		{{.unit = GP_UNIT_NS, .number = 13520}, "13.52 us"},
+		{{.unit = GP_UNIT_NS, .number = 136190899}, "136.2 ms"},
+		{{.unit = GP_UNIT_NS, .number = 2500000000}, "2.5 s"},
 		{{.unit = GP_UNIT_BYTES, .number = 1000}, "1000 B"},
 		{{.unit = GP_UNIT_BYTES, .number = 4194304}, "4.0 MiB"},
 		{{.unit = GP_UNIT_BYTES, .number = 3ull << 50}, "3072.0 TiB"},

@@ -16,15 +16,17 @@ enum {
 	OPTION_JSON = 'j',
 	OPTION_ALL = 'a',
 	OPTION_TIMEOUT = 256,
-	TIMEOUT_MS = 2000, /* how long a holder may take to answer before it counts as hung */
-	END_MS = 10000,    /* how long a killed one may take to be gone */
+	END_MS = 10000, /* how long a killed holder may take to end */
 };
+
+#define TIMEOUT     (2 * GP_NS_PER_S) /* a holder that takes longer to answer counts as hung */
+#define TIMEOUT_MAX (3600 * GP_NS_PER_S)
 
 struct release {
 	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	struct gp_cli_holder holder;
-	u64 timeout_ms;
+	u64 timeout_ns;
 	u32 pid; /* 0: all */
 	bool all, json, killed;
 	int count;   /* suspensions that were ended; -1: not known */
@@ -39,11 +41,9 @@ static int set(void *ctx, int id, const char *value)
 		release->json = true;
 	else if (id == OPTION_ALL)
 		release->all = true;
-	else if (!gp_cli_time_argument(value, &release->timeout_ms)) {
-		gp_cli_usage_error(release->command, "--timeout: '%s' is not a time (2s, 500ms)",
-				   value);
-		return -EINVAL;
-	}
+	else
+		return gp_cli_take_duration(release->command, "timeout", value, GP_NS_PER_MS,
+					    TIMEOUT_MAX, &release->timeout_ns);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static int kill_holder(struct release *release)
 
 static int ask(struct release *release)
 {
-	int timeout = (int)release->timeout_ms;
+	int timeout = (int)(release->timeout_ns / GP_NS_PER_MS);
 	int status = gp_cli_holder_connect(&release->holder, timeout);
 	char text[GP_PROTO_TEXT];
 
@@ -165,7 +165,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	if (!release)
 		return GP_EXIT_FAILED;
 	release->command = command;
-	release->timeout_ms = TIMEOUT_MS;
+	release->timeout_ns = TIMEOUT;
 	release->holder.socket = -1;
 	gp_cli_diag_init(&release->sink, command);
 	status = gp_cli_parse(command, argc, argv, set, release, &first);

@@ -127,7 +127,7 @@ static bool still_suspended(const struct resume *resume, const struct gpreempt_q
 static int await_queues(struct resume *resume)
 {
 	static struct gpreempt_queue queues[GPREEMPT_QUEUES_MAX];
-	u64 deadline = gp_monotonic_ns() + TIMEOUT_MS * 1000000ull;
+	u64 deadline = gp_monotonic_ns() + TIMEOUT_MS * GP_NS_PER_MS;
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target;
 	int error = gpreempt_open(&context), count;

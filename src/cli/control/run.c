@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/parse.h"
+#include "base/core.h"
 #include "base/host/program.h"
 #include "cli/command.h"
 #include "proto/directory.h"
@@ -19,8 +19,8 @@
 #define EXIT_NOT_FOUND  127
 #define PRIORITY_MAX    65535u
 #define WEIGHT_MAX      100u /* times the usual one; a rule has hundredths */
-#define DEADLINE_MAX_MS 3600000u
-#define AHEAD_MAX_US    20000u
+#define DEADLINE_MAX    (3600 * GP_NS_PER_S)
+#define AHEAD_MAX       (20 * GP_NS_PER_MS)
 
 enum {
 	OPTION_PRIORITY = 'p',
@@ -31,44 +31,28 @@ enum {
 	OPTION_AHEAD = 256,
 };
 
-static int set_number(const char *variable, const char *option, const char *text, u64 least,
-		      u64 most, u64 scale)
+static int set_variable(const char *variable, u64 number)
 {
 	char value[32];
-	u64 number;
 
-	if (!gp_argument_u64(text, &number) || number < least || number > most) {
-		gp_cli_usage_error(&gp_cli_run, "--%s: '%s' is not a number from %llu to %llu",
-				   option, text, (unsigned long long)least,
-				   (unsigned long long)most);
-		return -EINVAL;
-	}
-	snprintf(value, sizeof(value), "%llu", (unsigned long long)(number * scale));
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)number);
 	return setenv(variable, value, 1) ? -ENOMEM : 0;
 }
 
-static int set_deadline(const char *text)
+static int set_number(const char *variable, const char *option, const char *text, u64 min, u64 max)
 {
-	static const struct {
-		const char *unit;
-		u64 us;
-	} units[] = {{"", 1000}, {"ms", 1000}, {"us", 1}, {"s", 1000000}};
-	char number[24], value[32];
-	size_t digits = strspn(text, "0123456789");
-	u64 count;
+	u64 number;
+	int error = gp_cli_take_count(&gp_cli_run, option, text, min, max, &number);
 
-	for (size_t i = 0; digits && digits < sizeof(number) && i < GP_ARRAY_SIZE(units); i++) {
-		if (strcmp(text + digits, units[i].unit) != 0)
-			continue;
-		snprintf(number, sizeof(number), "%.*s", (int)digits, text);
-		if (!gp_argument_u64(number, &count) || !count ||
-		    count > DEADLINE_MAX_MS * 1000ull / units[i].us)
-			break;
-		snprintf(value, sizeof(value), "%llu", (unsigned long long)(count * units[i].us));
-		return setenv("GPREEMPT_DEADLINE_US", value, 1) ? -ENOMEM : 0;
-	}
-	gp_cli_usage_error(&gp_cli_run, "--deadline: '%s' is not a time (5ms, 500us, 1s)", text);
-	return -EINVAL;
+	return error ? error : set_variable(variable, number);
+}
+
+static int set_duration(const char *variable, const char *option, const char *text, u64 max)
+{
+	u64 ns;
+	int error = gp_cli_take_duration(&gp_cli_run, option, text, GP_NS_PER_US, max, &ns);
+
+	return error ? error : set_variable(variable, ns / GP_NS_PER_US);
 }
 
 static int set(void *ctx, int id, const char *value)
@@ -76,13 +60,13 @@ static int set(void *ctx, int id, const char *value)
 	(void)ctx;
 	switch (id) {
 	case OPTION_PRIORITY:
-		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX, 1);
+		return set_number("GPREEMPT_PRIORITY", "priority", value, 0, PRIORITY_MAX);
 	case OPTION_WEIGHT:
-		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, WEIGHT_MAX, 1);
+		return set_number("GPREEMPT_WEIGHT", "weight", value, 1, WEIGHT_MAX);
 	case OPTION_DEADLINE:
-		return set_deadline(value);
+		return set_duration("GPREEMPT_DEADLINE_US", "deadline", value, DEADLINE_MAX);
 	case OPTION_AHEAD:
-		return set_number("GPREEMPT_AHEAD_US", "ahead", value, 1, AHEAD_MAX_US, 1);
+		return set_duration("GPREEMPT_AHEAD_US", "ahead", value, AHEAD_MAX);
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "normal") &&
 		    strcmp(value, "offline")) {
@@ -243,11 +227,10 @@ static const struct gp_cli_option options[] = {
 	 N_("policies fair and quantum: part of the GPU against the\nother jobs' weights, 1 to 100 "
 	    "(default 1, which is 100 in\na rule)")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("what a request should take at most (5ms, 500us, 1s; a\nnumber alone is "
-	    "milliseconds)")},
-	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "US", GP_COMPLETE_NONE,
-	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most so "
-	    "many microseconds")},
+	 N_("what a request should take at most (5ms, 500us, 1s)")},
+	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most "
+	    "TIME (up to 20ms)")},
 	{0},
 };
 

@@ -21,11 +21,12 @@ enum {
 	OPTION_LEASE,
 	OPTION_WAIT,
 	OPTION_COPY_ENGINES,
-	LEASE_MS = 1000,  /* a person's shell is not scheduled as promptly as a daemon */
-	SLACK_MS = 10000, /* the limit leaves this much for the end of --for */
-	RENEWALS = 3,     /* in a lease */
-	NS_IN_MS = 1000000,
+	RENEWALS = 3, /* per lease */
 };
+
+#define LIMIT_MAX (GPREEMPT_LIMIT_MAX_MS * GP_NS_PER_MS)
+#define LEASE     GP_NS_PER_S        /* a shell is not scheduled as promptly as a daemon */
+#define SLACK     (10 * GP_NS_PER_S) /* added to --for as the holder's limit */
 
 struct keeper {
 	const struct gp_cli_command *command;
@@ -37,7 +38,7 @@ struct keeper {
 	u32 pid;
 	u32 *ids;
 	size_t id_count;
-	u64 for_ms, lease_ms;
+	u64 for_ns, lease_ns;
 	bool json, verbose, wait, copies;
 	bool said;  /* why it failed */
 	bool empty; /* nobody was in the group when it was opened */
@@ -68,17 +69,12 @@ static int set(void *ctx, int id, const char *value)
 		keeper->copies = true;
 		return 0;
 	case OPTION_FOR:
-		if (gp_cli_time_argument(value, &keeper->for_ms))
-			return 0;
-		gp_cli_usage_error(command,
-				   "--for: '%s' is not a time (30s, 500ms, 2m; at most 1h)", value);
-		return -EINVAL;
+		return gp_cli_take_duration(command, "for", value, GP_NS_PER_MS, LIMIT_MAX,
+					    &keeper->for_ns);
 	case OPTION_LEASE:
-		if (gp_cli_time_argument(value, &keeper->lease_ms) &&
-		    keeper->lease_ms >= GPREEMPT_LEASE_MIN_MS)
-			return 0;
-		gp_cli_usage_error(command, "--lease: '%s' is not a time from 50ms to 1h", value);
-		return -EINVAL;
+		return gp_cli_take_duration(command, "lease", value,
+					    GPREEMPT_LEASE_MIN_MS * GP_NS_PER_MS, LIMIT_MAX,
+					    &keeper->lease_ns);
 	default:
 		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
@@ -97,8 +93,8 @@ static void say_json(const struct keeper *keeper, const char *event, const char 
 	if (name)
 		json_object_set_new(json, name, json_integer(number));
 	json_object_set_new(json, "held_ms",
-			    json_integer(
-				    (s64)((gp_monotonic_ns() - keeper->started_ns) / NS_IN_MS)));
+			    json_integer((s64)((gp_monotonic_ns() - keeper->started_ns) /
+					       GP_NS_PER_MS)));
 	(void)gp_json_print(stdout, json, true);
 	json_decref(json);
 	fflush(stdout);
@@ -146,14 +142,14 @@ static int take(struct keeper *keeper)
 {
 	struct gpreempt_suspend_options options = {
 		.size = sizeof(options),
-		.lease_ms = (u32)keeper->lease_ms,
+		.lease_ms = (u32)(keeper->lease_ns / GP_NS_PER_MS),
 		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
 		.flags = keeper->copies ? GPREEMPT_SUSPEND_COPIES : 0,
 	};
 	int count;
 
-	if (keeper->for_ms && keeper->for_ms + SLACK_MS < GPREEMPT_LIMIT_MAX_MS)
-		options.limit_ms = (u32)keeper->for_ms + SLACK_MS;
+	if (keeper->for_ns && keeper->for_ns + SLACK < LIMIT_MAX)
+		options.limit_ms = (u32)((keeper->for_ns + SLACK) / GP_NS_PER_MS);
 	if (keeper->ids)
 		count = gpreempt_target_suspend_queues(keeper->target, keeper->ids,
 						       keeper->id_count, &options);
@@ -167,7 +163,7 @@ static int take(struct keeper *keeper)
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
 	else if (!keeper->empty)
-		printf(keeper->for_ms ? ngettext("%s: %d queue suspended\n",
+		printf(keeper->for_ns ? ngettext("%s: %d queue suspended\n",
 						 "%s: %d queues suspended\n", (unsigned long)count)
 				      : ngettext("%s: %d queue suspended; Ctrl-C resumes\n",
 						 "%s: %d queues suspended; Ctrl-C resumes\n",
@@ -288,8 +284,8 @@ static int renew(struct keeper *keeper)
 
 static int keep(struct keeper *keeper)
 {
-	u64 end = keeper->for_ms ? keeper->started_ns + keeper->for_ms * NS_IN_MS : UINT64_MAX;
-	u64 step = keeper->lease_ms * NS_IN_MS / RENEWALS, next = keeper->started_ns + step;
+	u64 end = keeper->for_ns ? keeper->started_ns + keeper->for_ns : UINT64_MAX;
+	u64 step = keeper->lease_ns / RENEWALS, next = keeper->started_ns + step;
 	int status = -1;
 
 	while (status < 0) {
@@ -382,7 +378,7 @@ static int hold(struct keeper *keeper)
 
 static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
-	struct keeper keeper = {.command = command, .lease_ms = LEASE_MS, .signals = -1};
+	struct keeper keeper = {.command = command, .lease_ns = LEASE, .signals = -1};
 	int first, status = gp_cli_parse(command, argc, argv, set, &keeper, &first);
 
 	if (status)

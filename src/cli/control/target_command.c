@@ -12,30 +12,6 @@
 #include "base/parse.h"
 #include "base/host/process.h"
 
-bool gp_cli_time_argument(const char *text, u64 *milliseconds)
-{
-	static const struct {
-		const char *unit;
-		double milliseconds;
-	} units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}};
-	char *end;
-	double value = strtod(text, &end);
-
-	/* strtod() also takes blanks, signs, hex and "inf". */
-	if (end == text || !gp_is_digit(*text) || (text[0] == '0' && (text[1] | 0x20) == 'x'))
-		return false;
-	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++) {
-		if (strcmp(end, units[i].unit) == 0) {
-			value *= units[i].milliseconds;
-			if (!(value >= 1 && value <= (double)GPREEMPT_LIMIT_MAX_MS))
-				return false;
-			*milliseconds = (u64)value;
-			return true;
-		}
-	}
-	return false;
-}
-
 bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism)
 {
 	for (int i = 0; gpreempt_mechanism_name((enum gpreempt_mechanism)i); i++) {

@@ -23,8 +23,6 @@
 #define GP_KEEPER_SIGNAL (SIGRTMIN + 5)
 #define GP_KEEPER_ALL    (-1)
 
-/* "30s", "500ms", "2m", "1.5": seconds without a unit. False when it is no time. */
-bool gp_cli_time_argument(const char *text, u64 *milliseconds);
 /* "kfd-debug", "auto", ... */
 bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism);
 /* Queue ids from argv[first] on; -EINVAL after saying why. The array is the caller's to free. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "cli/daemon/daemon_client.h"
 #include "show/reason.h"
@@ -70,20 +71,18 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 		      size_t size)
 {
 	bool suspend = line->why == GP_DECISION_SUSPEND;
-	char cost[32], waited[32];
 
-	gp_sched_time_text(line->cost_ns, cost, sizeof(cost));
-	gp_sched_time_text(line->waited_ns, waited, sizeof(waited));
 	if (line->error)
 		snprintf(out, size,
 			 suspend ? _("stopping %s failed after %s: %s")
 				 : _("continuing %s failed after %s: %s"),
-			 job, waited, strerror(-line->error));
+			 job, gp_duration_text(line->waited_ns).text, strerror(-line->error));
 	else
 		snprintf(out, size,
 			 suspend ? _("%s is off the GPU; it took %s, the driver %s")
 				 : _("%s is on the GPU again; it took %s, the driver %s"),
-			 job, waited, cost);
+			 job, gp_duration_text(line->waited_ns).text,
+			 gp_duration_text(line->cost_ns).text);
 }
 
 void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size)

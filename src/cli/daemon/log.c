@@ -48,12 +48,8 @@ static int set(void *ctx, int id, const char *value)
 		settings->perfetto = value;
 		break;
 	case OPTION_LINES:
-		if (!gp_argument_u64(value, &settings->lines)) {
-			gp_cli_usage_error(settings->command, "'%s' is not a number of lines",
-					   value);
-			return -EINVAL;
-		}
-		break;
+		return gp_cli_take_count(settings->command, "lines", value, 0, UINT64_MAX,
+					 &settings->lines);
 	}
 	return 0;
 }

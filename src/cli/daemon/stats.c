@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "show/table.h"
 #include "show/term.h"
 #include "cli/daemon/daemon_client.h"
@@ -38,8 +39,6 @@ static u64 quantile(const struct gp_proto_daemon_histogram *histogram, u64 thous
 static void row(struct gp_table *table, const char *name,
 		const struct gp_proto_daemon_histogram *histogram)
 {
-	char text[32];
-
 	gp_table_cell(table, name);
 	gp_table_cellf(table, "%llu", (unsigned long long)histogram->count);
 	if (!histogram->count) {
@@ -47,14 +46,10 @@ static void row(struct gp_table *table, const char *name,
 			gp_table_missing(table);
 		return;
 	}
-	gp_sched_time_text(histogram->sum_ns / histogram->count, text, sizeof(text));
-	gp_table_cell(table, text);
-	gp_sched_time_text(quantile(histogram, 500), text, sizeof(text));
-	gp_table_cell(table, text);
-	gp_sched_time_text(quantile(histogram, 990), text, sizeof(text));
-	gp_table_cell(table, text);
-	gp_sched_time_text(histogram->max_ns, text, sizeof(text));
-	gp_table_cell(table, text);
+	gp_table_cell(table, gp_duration_text(histogram->sum_ns / histogram->count).text);
+	gp_table_cell(table, gp_duration_text(quantile(histogram, 500)).text);
+	gp_table_cell(table, gp_duration_text(quantile(histogram, 990)).text);
+	gp_table_cell(table, gp_duration_text(histogram->max_ns).text);
 }
 
 static int print_times(const struct gp_proto_msg_stats *stats)
@@ -82,37 +77,32 @@ static int print_times(const struct gp_proto_msg_stats *stats)
 /* What observing shows. It is an upper bound: nobody knows how the two would have shared. */
 static void print_estimate(const struct gp_proto_msg_stats *stats)
 {
-	char beside[32], cost[32], gain[32];
 	u64 saved = stats->beside_ns > stats->would_cost_ns
 			    ? stats->beside_ns - stats->would_cost_ns
 			    : 0;
 
-	gp_sched_time_text(stats->beside_ns, beside, sizeof(beside));
-	gp_sched_time_text(stats->would_cost_ns, cost, sizeof(cost));
-	gp_sched_time_text(saved, gain, sizeof(gain));
 	printf(_("Nothing was done (mode = observe). Acting would have preempted %llu times, at "
 		 "an\n"
 		 "estimated cost of %s. Work ran %s beside work that would have been held for\n"
 		 "it: acting would have spared it at most %s of sharing the GPU.\n"),
-	       (unsigned long long)stats->would_preemptions, cost, beside, gain);
+	       (unsigned long long)stats->would_preemptions,
+	       gp_duration_text(stats->would_cost_ns).text, gp_duration_text(stats->beside_ns).text,
+	       gp_duration_text(saved).text);
 }
 
 static void print_counts(const struct gp_proto_msg_stats *stats)
 {
-	char up[32], online[32], normal[32], offline[32];
-
-	gp_sched_time_text(stats->now_ns - stats->started_ns, up, sizeof(up));
 	printf(stats->mode ? _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u held; "
 			       "%llu events\n")
 			   : _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u would be "
 			       "held; %llu events\n"),
-	       up, stats->jobs, stats->processes, stats->queues, stats->held,
-	       (unsigned long long)stats->events);
-	gp_sched_time_text(stats->suspended_ns[1], online, sizeof(online));
-	gp_sched_time_text(stats->suspended_ns[0], normal, sizeof(normal));
-	gp_sched_time_text(stats->suspended_ns[2], offline, sizeof(offline));
+	       gp_duration_text(stats->now_ns - stats->started_ns).text, stats->jobs,
+	       stats->processes, stats->queues, stats->held, (unsigned long long)stats->events);
 	printf(_("%llu preemptions; held in all: offline %s, normal %s, online %s\n"),
-	       (unsigned long long)stats->preemptions, offline, normal, online);
+	       (unsigned long long)stats->preemptions,
+	       gp_duration_text(stats->suspended_ns[2]).text,
+	       gp_duration_text(stats->suspended_ns[0]).text,
+	       gp_duration_text(stats->suspended_ns[1]).text);
 	printf(_("%llu operations, %llu failed; %llu renewals, %llu leases lost\n"),
 	       (unsigned long long)stats->operations, (unsigned long long)stats->failures,
 	       (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);

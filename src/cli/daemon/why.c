@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/units.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/control/target_command.h"
 #include "cli/watch/top_view.h"
@@ -39,10 +40,9 @@ static int set(void *ctx, int id, const char *value)
 		story->driver = true;
 	if (id == OPTION_ROOT)
 		story->root.dir = value;
-	if (id == OPTION_LINES && !gp_argument_u64(value, &story->lines)) {
-		gp_cli_usage_error(story->command, "'%s' is not a number of lines", value);
-		return -EINVAL;
-	}
+	if (id == OPTION_LINES)
+		return gp_cli_take_count(story->command, "lines", value, 0, UINT64_MAX,
+					 &story->lines);
 	return 0;
 }
 
@@ -84,21 +84,20 @@ static void say_held(const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
 	bool observed = !story->status.mode;
-	char held[32];
+	struct gp_units_text held = gp_duration_text(story->status.now_ns -
+						     GP_MIN(job->held_since, story->status.now_ns));
 
-	gp_sched_time_text(story->status.now_ns - GP_MIN(job->held_since, story->status.now_ns),
-			   held, sizeof(held));
 	if (job->held_since == GP_DAEMON_NEVER)
 		puts(_("It may run now."));
 	else if (job->held_for != GP_DAEMON_NONE)
 		printf(observed ? _("It runs; it would have been held for %s, to make room for pid "
 				    "%u.\n")
 				: _("It has been held for %s, to make room for pid %u.\n"),
-		       held, job->held_for);
+		       held.text, job->held_for);
 	else
 		printf(observed ? _("It runs; it would have been held for %s.\n")
 				: _("It has been held for %s.\n"),
-		       held);
+		       held.text);
 }
 
 /* Suspensions that are not gpreemptd's, if a holder of this user has some. */
@@ -162,28 +161,23 @@ static void say_state(const struct story *story)
 static void say_totals(const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
-	char held[32], ran[32], waited[32], suspend[32], resume[32];
 
-	gp_sched_time_text(job->held_ns, held, sizeof(held));
-	gp_sched_time_text(job->ran_ns, ran, sizeof(ran));
-	gp_sched_time_text(job->waited_ns, waited, sizeof(waited));
-	gp_sched_time_text(job->suspend_ns, suspend, sizeof(suspend));
-	gp_sched_time_text(job->resume_ns, resume, sizeof(resume));
 	printf(ngettext("In all it ran %s and was held %s, in %llu suspension; %llu more were "
 			"declined and %llu failed.\n",
 			"In all it ran %s and was held %s, in %llu suspensions; %llu more were "
 			"declined and %llu failed.\n",
 			(unsigned long)job->suspends),
-	       gp_cli_top_sees_work(job->gpu_id) ? ran : "?", held,
-	       (unsigned long long)job->suspends, (unsigned long long)job->declined,
-	       (unsigned long long)job->failures);
+	       gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
+	       gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
+	       (unsigned long long)job->declined, (unsigned long long)job->failures);
 	printf(ngettext("Others were held for it %llu time; its work had waited %s by then.\n",
 			"Others were held for it %llu times; its work had waited %s by then.\n",
 			(unsigned long)job->preempted),
-	       (unsigned long long)job->preempted, waited);
+	       (unsigned long long)job->preempted, gp_duration_text(job->waited_ns).text);
 	if (job->suspends)
-		printf(_("Stopping it is expected to take %s, continuing it %s.\n"), suspend,
-		       resume);
+		printf(_("Stopping it is expected to take %s, continuing it %s.\n"),
+		       gp_duration_text(job->suspend_ns).text,
+		       gp_duration_text(job->resume_ns).text);
 }
 
 /* Whether a line has another priority of the job than the job itself: a stream's. */

@@ -29,24 +29,6 @@ struct settings {
 	int owned_count;
 };
 
-static bool take_time(const char *text, u64 *out)
-{
-	static const struct {
-		const char *unit;
-		u64 ns;
-	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-	const char *p = text, *end = text + strlen(text);
-	u64 number;
-
-	if (!gp_parse_u64(&p, end, &number))
-		return false;
-	for (size_t i = 0; i < GP_ARRAY_SIZE(units); i++)
-		if (strcmp(p, units[i].unit) == 0)
-			return !__builtin_mul_overflow(number, units[i].ns, out) &&
-			       *out <= TIME_LIMIT_NS;
-	return false;
-}
-
 static const char *option_name(const struct gp_cli_command *command, int id)
 {
 	const struct gp_cli_option *option = command->options;
@@ -89,12 +71,8 @@ static int set(void *ctx, int id, const char *value)
 		time = &settings->recording.burst_ns;
 		/* fall through */
 	case GP_SIM_KERNEL:
-		if (take_time(value, time) && (*time || id == GP_SIM_BURST))
-			return 0;
-		gp_cli_usage_error(settings->command,
-				   "--%s: '%s' is no time such as 20us or 2ms, at most a day",
-				   option_name(settings->command, id), value);
-		return -EINVAL;
+		return gp_cli_take_duration(settings->command, option_name(settings->command, id),
+					    value, id == GP_SIM_KERNEL, TIME_LIMIT_NS, time);
 	default:
 		return pass_on(settings, id, value);
 	}

@@ -20,8 +20,8 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 
 	if (id == GP_OPT_PID && gp_argument_pid(value, &cli->query.pid))
 		return 0;
-	if (id == GP_OPT_COUNT && gp_argument_u64(value, &cli->count) && cli->count)
-		return 0;
+	if (id == GP_OPT_COUNT)
+		return gp_cli_take_count(cli->command, "count", value, 1, UINT64_MAX, &cli->count);
 	if (id == GP_OPT_GPU && gp_parse_hex(&p, end, &number) && p == end &&
 	    number <= UINT32_MAX) {
 		cli->query.has_gpu = true;
@@ -32,8 +32,6 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 		return 0;
 	if (id == GP_OPT_PID)
 		gp_cli_usage_error(cli->command, "'%s' is not a pid", value);
-	else if (id == GP_OPT_COUNT)
-		gp_cli_usage_error(cli->command, "'%s' is not a number of readings", value);
 	else if (id == GP_OPT_GPU)
 		gp_cli_usage_error(cli->command, "'%s' is not a gpu_id in hex", value);
 	else
@@ -44,10 +42,9 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 static int set_watch(struct gp_cli_kfd_cli *cli, const char *value)
 {
 	cli->watch = true;
-	if (!value || gp_cli_watch_seconds(value, &cli->interval_ns))
-		return 0;
-	gp_cli_usage_error(cli->command, "'%s' is not a time in seconds (0.01 to 86400)", value);
-	return -EINVAL;
+	return value ? gp_cli_take_duration(cli->command, "watch", value, GP_WATCH_MIN,
+					    GP_WATCH_MAX, &cli->interval_ns)
+		     : 0;
 }
 
 static int set_option(void *ctx, int id, const char *value)

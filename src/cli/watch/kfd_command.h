@@ -61,8 +61,8 @@ enum gp_cli_kfd_option {
 		 GP_REQUIRED_ARGUMENT, "ID",                                                         \
 		 GP_COMPLETE_NONE,     N_("only this GPU (KFD gpu_id in hex, as printed)")},         \
 		{GP_OPT_WATCH,         "watch",                                                      \
-		 GP_OPTIONAL_ARGUMENT, "SECONDS",                                                    \
-		 GP_COMPLETE_NONE,     N_("repeat every second (or SECONDS) and mark changes")},     \
+		 GP_OPTIONAL_ARGUMENT, "TIME",                                                       \
+		 GP_COMPLETE_NONE,     N_("repeat every second (or TIME) and mark changes")},        \
 		{GP_OPT_COUNT, "count",          GP_REQUIRED_ARGUMENT,                               \
 		 "N",          GP_COMPLETE_NONE, N_("stop --watch after N readings")},               \
 		{GP_OPT_JSON, "json",           GP_NO_ARGUMENT,                                      \

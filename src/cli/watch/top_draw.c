@@ -8,6 +8,7 @@
 #include <ncurses.h>
 
 #include "base/core.h"
+#include "base/units.h"
 #include "cli/watch/top_screen.h"
 #include "show/reason.h"
 
@@ -62,10 +63,7 @@ static void put(int y, int x, int width, const char *text, bool right)
 
 static void put_time(int y, int x, int width, u64 ns)
 {
-	char text[32];
-
-	gp_sched_time_text(ns, text, sizeof(text));
-	put(y, x, width, text, true);
+	put(y, x, width, gp_duration_text(ns).text, true);
 }
 
 /* ---- GPUs ---- */

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core.h"
+#include "base/units.h"
 #include "cli/watch/top_view.h"
 #include "show/reason.h"
-
-#define NS_A_MS 1000000ull
 
 static bool is_held(const struct gp_inspect_driver_job *job)
 {
@@ -126,10 +126,16 @@ void gp_cli_top_driver_text(const struct gp_cli_top_data *top, char *out, size_t
 		 top->status.jobs, top->status.held);
 }
 
+static u64 suspended_ns(const struct gp_inspect_driver_queue *queue)
+{
+	u64 ns;
+
+	return __builtin_mul_overflow(queue->suspended_ms, GP_NS_PER_MS, &ns) ? UINT64_MAX : ns;
+}
+
 struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top)
 {
 	struct gp_table *table = gp_table_new();
-	char text[32];
 
 	gp_table_column(table, _("PID"), GP_RIGHT);
 	gp_table_column(table, _("QUEUE"), GP_RIGHT);
@@ -150,12 +156,10 @@ struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top)
 				gp_table_cellf(table, "%u", queue->logical_priority);
 			else
 				gp_table_missing(table);
-			gp_sched_time_text(queue->suspended_ms > UINT64_MAX / NS_A_MS
-						   ? GP_SCHED_UNKNOWN
-						   : queue->suspended_ms * NS_A_MS,
-					   text, sizeof(text));
-			gp_table_cell(table,
-				      queue->valid & GP_DRIVER_QUEUE_SUSPENDED ? text : NULL);
+			if (queue->valid & GP_DRIVER_QUEUE_SUSPENDED)
+				gp_table_cell(table, gp_duration_text(suspended_ns(queue)).text);
+			else
+				gp_table_missing(table);
 			/* The driver's own words. */
 			gp_table_cell(table, queue->state);
 		}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "inspect/ps.h"
 #include "show/reason.h"
 
@@ -187,10 +188,7 @@ const char *gp_cli_top_state(const struct gp_cli_top_data *top, const struct gp_
 
 static void time_cell(struct gp_table *table, u64 ns)
 {
-	char text[32];
-
-	gp_sched_time_text(ns, text, sizeof(text));
-	gp_table_cell(table, text);
+	gp_table_cell(table, gp_duration_text(ns).text);
 }
 
 struct gp_table *gp_cli_top_jobs(const struct gp_cli_top_data *top)

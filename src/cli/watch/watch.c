@@ -14,11 +14,9 @@
 #include "base/i18n.h"
 #include "base/clock.h"
 
-#define GP_WATCH_SECONDS_MIN 0.01
-#define GP_SECOND            1000000000ull
-#define GP_FOREVER           UINT64_MAX
+#define GP_FOREVER UINT64_MAX
 /* How long a terminal may take to accept the sequence that puts it back. */
-#define GP_RESTORE_NS (GP_SECOND / 2)
+#define GP_RESTORE_NS (GP_NS_PER_S / 2)
 /* A pipe that poll() calls writable takes this much at once (pipe(7)). */
 #define GP_WRITE_CHUNK 4096
 
@@ -26,18 +24,6 @@ struct output {
 	int fd;
 	int signals; /* -1: none are taken */
 };
-
-bool gp_cli_watch_seconds(const char *text, u64 *interval_ns)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds >= GP_WATCH_SECONDS_MIN) ||
-	    seconds > GP_WATCH_SECONDS_MAX)
-		return false;
-	*interval_ns = (u64)(seconds * (double)GP_SECOND);
-	return true;
-}
 
 /*
  * A descriptor for standard output whose writes do not block. O_NONBLOCK on the one we were given
@@ -63,8 +49,8 @@ static int await(const struct output *output, short events, u64 until)
 				       {.fd = events ? output->fd : -1, .events = events}};
 		u64 now = gp_monotonic_ns();
 		u64 left = until > now ? until - now : 0;
-		struct timespec timeout = {.tv_sec = (time_t)(left / GP_SECOND),
-					   .tv_nsec = (long)(left % GP_SECOND)};
+		struct timespec timeout = {.tv_sec = (time_t)(left / GP_NS_PER_S),
+					   .tv_nsec = (long)(left % GP_NS_PER_S)};
 		int ready =
 			ppoll(fds, GP_ARRAY_SIZE(fds), until == GP_FOREVER ? NULL : &timeout, NULL);
 

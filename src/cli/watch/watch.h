@@ -11,9 +11,10 @@
 #include <stdio.h>
 
 #include "base/diag.h"
-#include "base/types.h"
+#include "base/core.h"
 
-#define GP_WATCH_SECONDS_MAX 86400.0
+#define GP_WATCH_MIN (10 * GP_NS_PER_MS)
+#define GP_WATCH_MAX (86400 * GP_NS_PER_S)
 
 struct gp_cli_watch {
 	struct gp_diag *diag; /* where a failure to write is said */
@@ -22,9 +23,6 @@ struct gp_cli_watch {
 	u64 count;   /* readings; 0 = until ended */
 	bool redraw; /* on a terminal: from the top of a cleared screen, cursor hidden */
 };
-
-/* "0.5" as a time; false when it is none between 0.01 s and a day. */
-bool gp_cli_watch_seconds(const char *text, u64 *interval_ns);
 
 /*
  * `sample` prints a reading to the stream, which is in memory and goes to standard output when it

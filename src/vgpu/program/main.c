@@ -13,6 +13,7 @@
 #include "base/i18n.h"
 #include "base/json.h"
 #include "base/parse.h"
+#include "base/units.h"
 #include "vgpu/faultfd.h"
 
 #define PROGRAM            "gpreempt vgpu"
@@ -102,6 +103,7 @@ static int set_name(struct gp_vgpu_options *options, const char *name)
 
 static int set_machine(struct gp_vgpu_options *options, int id, const char *value)
 {
+	char why[GP_UNITS_ERROR];
 	u64 number;
 
 	switch (id) {
@@ -141,9 +143,9 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 			return usage(_("'%s' is not a seed (a number)"), value);
 		return 0;
 	case OPTION_TIMEOUT:
-		if (!gp_argument_u64(value, &number) || !number || number > 3600000)
-			return usage(_("'%s' is not a time in milliseconds"), value);
-		options->server.preemption_timeout_ms = (u32)number;
+		if (gp_duration_parse(value, GP_NS_PER_MS, 3600 * GP_NS_PER_S, &number, why))
+			return usage("%s", why);
+		options->server.preemption_timeout_ms = (u32)(number / GP_NS_PER_MS);
 		return 0;
 	case OPTION_POLICY:
 		if (!gp_argument_u64(value, &number) || number > GP_POLICY_NO_HWS)

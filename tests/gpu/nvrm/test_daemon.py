@@ -176,7 +176,7 @@ class Daemon(unittest.TestCase):
 
     def test_an_announced_request_keeps_the_gpu_until_it_ends(self):
         self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
-        for run, launched in (((), ["ok 0"] * 4), (("--ahead", "600"), ["ok 1009", "ok 1009", "ok 9", "ok 1018"])):
+        for run, launched in (((), ["ok 0"] * 4), (("--ahead", "600us"), ["ok 1009", "ok 1009", "ok 9", "ok 1018"])):
             program = self.program("--class", "online", *run)
             self.assertEqual(program.ask("cuda"), "ok 0")
             seen = []
@@ -190,7 +190,7 @@ class Daemon(unittest.TestCase):
 
     def announcing(self):
         self.env["LD_LIBRARY_PATH"] = os.environ["GP_FAKE_LIBCUDA"]
-        program = self.program("--class", "online", "--ahead", "20000")
+        program = self.program("--class", "online", "--ahead", "20ms")
         self.assertEqual(program.ask("cuda"), "ok 0")
         return program
 

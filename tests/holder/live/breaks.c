@@ -205,10 +205,10 @@ static void holder_ends_when_idle(struct live *live)
 	int status = 0;
 
 	CHECK(client);
-	spawn_holder(live, "--idle", "200");
+	spawn_holder(live, "--idle", "200ms");
 	while (!greeted_in_time(live, client, &status)) {
 		CHECK(!past(limit) && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-		spawn_holder(live, "--idle", "200");
+		spawn_holder(live, "--idle", "200ms");
 	}
 	EXPECT(kill(live->holder, 0), 0);
 	close_client(client);

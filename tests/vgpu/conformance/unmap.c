@@ -126,7 +126,7 @@ static void hung_hardware(struct self *me)
 	json_int_t timeout = json_integer_value(json_object_get(status, "preemption_timeout_ms"));
 
 	json_decref(status);
-	CHECK(timeout > 0 && timeout <= LONGEST_TIMEOUT); /* --preemption-timeout 400 */
+	CHECK(timeout > 0 && timeout <= LONGEST_TIMEOUT); /* --preemption-timeout 400ms */
 	EXPECT(DO(&debugger, do_open_kfd), 0);
 	EXPECT(DO(&debugger, do_seize, PID(target)), 0);
 	EXPECT(DO(&debugger, do_enable, PID(target), 0), 0);
