@@ -3,7 +3,7 @@
  * A program's life on a live machine: queues, fork, threads, signals and the debugger's calls, as
  * the driver answers them.
  */
-#include "client.h"
+#include "client_program.h"
 
 #include <dirent.h>
 #include <pthread.h>

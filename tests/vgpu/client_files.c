@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Paths and descriptors on a live machine: every function that takes one leads to the right place.
  */
-#include "client.h"
+#include "client_program.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

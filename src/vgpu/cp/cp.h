@@ -13,7 +13,7 @@
 #ifndef GP_VGPU_CP_CP_H
 #define GP_VGPU_CP_CP_H
 
-#include "vgpu/preload/client.h"
+#include "vgpu/client.h"
 
 #define GP_VGPU_DOORBELL_BYTES 8192 /* slice of a process on a device */
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vgpu/preload/client.h"
+#include "vgpu/preload/parts.h"
 
 /* Small buffers share a window of the file; larger ones have a window each. */
 #define WINDOW_BYTES (1ull << 30)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the preload library's own part share: the descriptor table, path rewriting and
- * the pieces of the ioctl dispatcher. Nothing outside preload/ includes it; the command processor
- * uses client.h alone.
+ * Functions that the files of the preload library share: the descriptor table, path rewriting,
+ * requests to the server and the handlers of ioctls. The command processor uses vgpu/client.h
+ * alone.
  */
 #ifndef GP_VGPU_PRELOAD_PARTS_H
 #define GP_VGPU_PRELOAD_PARTS_H
 
 #include <sys/stat.h>
 
-#include "vgpu/preload/client.h"
+#include "vgpu/client.h"
 
 #define GP_VGPU_EXPORT __attribute__((visibility("default")))
 
@@ -20,6 +20,15 @@ const char *gp_vgpu_root(void);
 const char *gp_vgpu_client_directory(void);
 /* The client, if there is one already. */
 struct gp_vgpu_client *gp_vgpu_client_if_any(void);
+/* Libc's own function behind one we export, e.g. GP_VGPU_REAL(open)(path, flags). */
+#define GP_VGPU_REAL(name)                                              \
+	({                                                              \
+		static __typeof__(&name) real_;                         \
+		if (!real_)                                             \
+			real_ = (__typeof__(&name))gp_vgpu_real(#name); \
+		real_;                                                  \
+	})
+void *gp_vgpu_real(const char *name);
 
 /* ---- fdtable.c: which descriptors are ours ---- */
 
@@ -74,6 +83,26 @@ void gp_vgpu_node_stat(struct gp_vgpu_node device, struct stat *st);
 
 /* ---- connect.c ---- */
 
+/*
+ * One request to the server and its reply, on this thread's own connection. args: in and out, size
+ * bytes. payload: in, payload_size bytes; out, at most payload_room bytes, *payload_size set.
+ * Descriptors: send_fd -1 = none; *receive_fd is -1 or a new descriptor the caller closes.
+ * Returns the ioctl's result or -errno; -EINTR after a signal, when the server gave it up;
+ * -ENODEV when the server is gone.
+ */
+struct gp_vgpu_call {
+	u32 kind, ioctl_nr, flags;
+	void *args;
+	u32 args_size;
+	void *payload;
+	u32 payload_size, payload_room;
+	int send_fd;
+	int receive_fd;
+	/* -EINTR after every interruption: handlers that restart system calls, stops, a tracer.
+	 * Otherwise the C library's rules hold, as for a driver that sleeps restartably. */
+	bool never_restarts;
+};
+int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call);
 /* -errno; the reply's descriptors in fds, -1 where there is none. */
 int gp_vgpu_connect_first(struct gp_vgpu_client *client, int fds[3]);
 void gp_vgpu_refresh(const char *path);
@@ -83,6 +112,8 @@ void gp_vgpu_connections_forked(void);
 /* ---- ioctl.c ---- */
 
 int gp_vgpu_kfd_ioctl(struct gp_vgpu_fd fd, unsigned long request, void *user);
+/* Index of a GPU in machine.gpus, or -1. */
+int gp_vgpu_gpu_index(const struct gp_vgpu_client *client, u32 gpu_id);
 /* The driver's kfd_bind_process_to_device(): 0, -EINVAL for no such GPU, `unbound` before
  * ACQUIRE_VM. *index is set when 0. */
 int gp_vgpu_bound_gpu(struct gp_vgpu_client *client, u32 gpu_id, int unbound, u32 *index);
@@ -116,6 +147,11 @@ gp_vgpu_handler gp_vgpu_ioctl_dbg_trap, gp_vgpu_ioctl_runtime_enable, gp_vgpu_io
 /* drm.c */
 int gp_vgpu_drm_ioctl(struct gp_vgpu_client *client, u32 gpu_index, unsigned long request,
 		      void *user);
+
+/* True when [va, va + size) is exactly one allocation mapped on gpu_id (native's strict checks). */
+bool gp_vgpu_is_allocation(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
+void *gp_vgpu_memory_mmap(struct gp_vgpu_client *client, void *addr, size_t len, int prot,
+			  int flags, bool render_node, off_t offset);
 
 /* ---- the pieces of a client; NULL or -errno when memory is short ---- */
 

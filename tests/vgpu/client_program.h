@@ -3,8 +3,8 @@
  * What the programs that speak to /dev/kfd themselves share. They run on a live machine, under
  * `gpreempt vgpu`, print the line that failed, and exit with 0 when all held.
  */
-#ifndef GP_TEST_CLIENT_H
-#define GP_TEST_CLIENT_H
+#ifndef GP_TEST_CLIENT_PROGRAM_H
+#define GP_TEST_CLIENT_PROGRAM_H
 
 #include <errno.h>
 #include <fcntl.h>

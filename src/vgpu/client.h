@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The preload library's view of itself: one client of a virtual machine, in one process. Exported
- * functions (open, ioctl, mmap, ...) find it with gp_vgpu_client(), which connects on first use and
- * again in a forked child. A preload library cannot be handed its state, so it
- * has one global; everything else gets the pointer.
+ * One client of a virtual GPU: the state of the preload library in one process, and what the
+ * command processor needs of the library. The functions are in vgpu/preload; vgpu/cp includes
+ * nothing of that folder but this.
+ *
+ * Exported functions (open, ioctl, mmap, ...) find the client with gp_vgpu_client(), which connects
+ * on first use and again in a forked child. A preload library cannot be handed its state, so this
+ * is its one global; everything else gets the pointer.
  *
  * Locks: `lock` guards tables; it is never held across a request to the server or a wait.
  */
-#ifndef GP_VGPU_PRELOAD_CLIENT_H
-#define GP_VGPU_PRELOAD_CLIENT_H
+#ifndef GP_VGPU_CLIENT_H
+#define GP_VGPU_CLIENT_H
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -42,18 +45,6 @@ struct gp_vgpu_client {
 /* NULL when this process does not run on a virtual machine, or the server is gone. */
 struct gp_vgpu_client *gp_vgpu_client(void);
 
-/* Libc's own function behind one we export, e.g. GP_VGPU_REAL(open)(path, flags). */
-#define GP_VGPU_REAL(name)                                              \
-	({                                                              \
-		static __typeof__(&name) real_;                         \
-		if (!real_)                                             \
-			real_ = (__typeof__(&name))gp_vgpu_real(#name); \
-		real_;                                                  \
-	})
-void *gp_vgpu_real(const char *name);
-
-/* Index of a GPU in machine.gpus, or -1. */
-int gp_vgpu_gpu_index(const struct gp_vgpu_client *client, u32 gpu_id);
 /* Moves a descriptor of ours out of the application's way: a high number, close-on-exec, refused
  * to its close(). Returns the new one and closes `fd`; `fd` itself when there is no room. */
 int gp_vgpu_own_fd(int fd);
@@ -61,28 +52,6 @@ void gp_vgpu_close_own(int fd);
 /* One line on stderr, "gpreempt: ...", without stdio. */
 void gp_vgpu_say(const char *text, const char *detail);
 
-/* ---- connect.c ---- */
-
-/*
- * One request to the server and its reply, on this thread's own connection. args: in and out, size
- * bytes. payload: in, payload_size bytes; out, at most payload_room bytes, *payload_size set.
- * Descriptors: send_fd -1 = none; *receive_fd is -1 or a new descriptor the caller closes.
- * Returns the ioctl's result or -errno; -EINTR after a signal, when the server gave it up;
- * -ENODEV when the server is gone.
- */
-struct gp_vgpu_call {
-	u32 kind, ioctl_nr, flags;
-	void *args;
-	u32 args_size;
-	void *payload;
-	u32 payload_size, payload_room;
-	int send_fd;
-	int receive_fd;
-	/* -EINTR after every interruption: handlers that restart system calls, stops, a tracer.
-	 * Otherwise the C library's rules hold, as for a driver that sleeps restartably. */
-	bool never_restarts;
-};
-int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call);
 /* Tells the server of an error; who else is to be told (enum gp_vgpu_told). */
 int gp_vgpu_client_exception(struct gp_vgpu_client *client, const struct gp_vgpu_exception *what);
 
@@ -93,11 +62,6 @@ void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64
 /* Copies that answer -EFAULT instead of killing the process. */
 int gp_vgpu_copy_in(void *to, u64 from, size_t size);
 int gp_vgpu_copy_out(u64 to, const void *from, size_t size);
-/* True when [va, va + size) is exactly one allocation mapped on gpu_id (native's strict checks). */
-bool gp_vgpu_is_allocation(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
-void *gp_vgpu_memory_mmap(struct gp_vgpu_client *client, void *addr, size_t len, int prot,
-			  int flags, bool render_node, off_t offset);
-
 /* ---- events.c ---- */
 
 /* What the GPU does at the end of a signal: wakes every waiter of the event. Any thread. */
