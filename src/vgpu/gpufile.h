@@ -58,11 +58,4 @@ const char *gp_vgpu_personality_name(enum gp_vgpu_personality personality);
 void gp_vgpu_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 arrays_per_engine,
 			u64 *cwsr_bytes, u32 *ctl_stack_bytes, u32 *debug_bytes);
 
-/*
- * The kernel costs of a JSON file (NULL: the one in the data directory) as GP_VGPU_KERNELS holds
- * them: longest names first, the default with an empty name last. Owned by the caller.
- */
-int gp_vgpu_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
-			 size_t *count);
-
 #endif

@@ -10,13 +10,13 @@
 #ifndef GP_VGPU_WIRE_H
 #define GP_VGPU_WIRE_H
 
-#include "base/types.h"
+#include "gpufile/kernels.h"
 
 #define GP_VGPU_VERSION     1
 #define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual machine */
 #define GP_VGPU_SOCKET      "socket"        /* in that directory */
 #define GP_VGPU_ROOT        "root"          /* its sys/, proc/, dev/ tree, in that directory */
-#define GP_VGPU_KERNELS     "kernels.bin"   /* sorted struct gp_vgpu_kernel[], in that directory */
+#define GP_VGPU_KERNELS     "kernels.bin" /* sorted struct gp_gpufile_kernel[], in that directory */
 #define GP_VGPU_MAX_GPUS    8
 #define GP_VGPU_ARGS_MAX    128         /* the largest KFD argument struct is 120 bytes */
 #define GP_VGPU_PAYLOAD_MAX (96u << 10) /* 1024 queue snapshots of 64 bytes, and room */
@@ -220,22 +220,9 @@ struct gp_vgpu_shared {
 	u32 buffers, events; /* objects the process has; written by the client */
 };
 
-/* ---- kernel costs ---- */
-
-/* Longest kernel name kept; longer ones are compared by their beginning. */
-#define GP_VGPU_KERNEL_NAME 120
-
-/* Cost of a kernel by name; the first entry whose name is a prefix wins, longest names first; the
- * last has an empty name and is the default. */
-struct gp_vgpu_kernel {
-	char name[GP_VGPU_KERNEL_NAME];
-	u64 workgroup_ns;
-};
-
 _Static_assert(sizeof(struct gp_vgpu_header) == 32 + GP_VGPU_ARGS_MAX, "request layout");
 _Static_assert(sizeof(struct gp_vgpu_reply) == 16 + GP_VGPU_ARGS_MAX, "reply layout");
 _Static_assert(sizeof(struct gp_vgpu_work) == 56, "work layout");
 _Static_assert(sizeof(struct gp_vgpu_done) == 32, "done layout");
-_Static_assert(sizeof(struct gp_vgpu_kernel) == 128, "kernel layout");
 
 #endif

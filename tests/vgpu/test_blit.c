@@ -552,7 +552,9 @@ static void names_are_found_in_what_was_loaded(void **state)
 
 static void costs_follow_names(void **state)
 {
-	struct gp_vgpu_kernel costs[] = {{"vectorAddLong", 3000}, {"vectorAdd", 2000}, {"", 1000}};
+	struct gp_gpufile_kernel costs[] = {{"vectorAddLong", 3000},
+					    {"vectorAdd", 2000},
+					    {"", 1000}};
 	char directory[] = "/tmp/gp-costs-XXXXXX", path[64];
 	FILE *file;
 

@@ -362,65 +362,6 @@ static void text_that_is_not_json_is_refused_with_its_line(void **state)
 
 /* ---- kernels ---- */
 
-static void kernels_are_sorted_by_length_with_the_default_last(void **state)
-{
-	struct gp_vgpu_kernel *kernels;
-	size_t count;
-
-	(void)state;
-	assert_int_equal(gp_vgpu_kernels_load(NULL, NULL, &kernels, &count), 0);
-	assert_true(count > 4);
-	assert_string_equal(kernels[count - 1].name, "");
-	for (size_t i = 1; i < count; i++)
-		assert_true(strlen(kernels[i].name) <= strlen(kernels[i - 1].name));
-	for (size_t i = 0; i < count; i++)
-		assert_int_not_equal(kernels[i].workgroup_ns, 0);
-	free(kernels);
-}
-
-static void kernel_files_that_are_wrong_are_refused(void **state)
-{
-#define COST(value) "{\"value\": " value ", \"source\": \"x\", \"kind\": \"assumed\"}"
-#define DEFAULT     "\"default\": {\"workgroup_ns\": " COST("5") "}"
-	static const struct {
-		const char *text, *said;
-	} rows[] = {
-		{"{}", "default.workgroup_ns is missing"},
-		{"[]", "one JSON object"},
-		{"{\"default\": {\"workgroup_ns\": " COST("0") "}}", "0 is not in 1 to"},
-		{"{\"default\": {\"workgroup_ns\": " COST("1.5") "}}", "not a whole number"},
-		{"{\"default\": {\"workgroup_ns\": 5}}", "default.workgroup_ns: needs {"},
-		{"{\"default\": {\"workgroup_ns\": {\"value\": 5, \"source\": \"x\", \"kind\": "
-		 "\"felt\"}}}",
-		 "\"kind\" is"},
-		{"{" DEFAULT ", \"kernels\": [{\"prefix\": \"\"}]}", "kernels[0]: a kernel's"},
-		{"{" DEFAULT ", \"kernels\": [{\"prefix\": \"gemm\"}]}",
-		 "kernels[0] (gemm).workgroup_ns is missing"},
-		{"{" DEFAULT ", \"kernels\": [{\"name\": \"gemm\"}]}", "unknown key \"name\""},
-		{"{" DEFAULT ", \"kernel\": []}", "unknown section or key \"kernel\""},
-		{"{" DEFAULT ", \"kernels\": {}}", "\"kernels\" must be a list"},
-	};
-	struct tree tree;
-	char path[PATH_MAX];
-
-	(void)state;
-	tree_make(&tree);
-	tree_path(&tree, path, sizeof(path), "/k.json");
-	for (size_t i = 0; i < GP_ARRAY_SIZE(rows); i++) {
-		struct test_diag diag = TEST_DIAG;
-		struct gp_vgpu_kernel *kernels;
-		size_t count;
-
-		tree_text(&tree, "/k.json", rows[i].text);
-		assert_int_equal(gp_vgpu_kernels_load(path, &diag.diag, &kernels, &count), -EINVAL);
-		assert_null(kernels);
-		assert_int_equal(diag.errors, 1);
-		assert_non_null(strstr(gp_buf_str(&diag.text), rows[i].said));
-		gp_buf_free(&diag.text);
-	}
-	tree_remove(&tree);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,8 +375,6 @@ int main(void)
 		cmocka_unit_test(a_gpu_that_is_not_there_is_said_so),
 		cmocka_unit_test(names_may_be_typed_in_capitals),
 		cmocka_unit_test(text_that_is_not_json_is_refused_with_its_line),
-		cmocka_unit_test(kernels_are_sorted_by_length_with_the_default_last),
-		cmocka_unit_test(kernel_files_that_are_wrong_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

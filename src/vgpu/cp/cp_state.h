@@ -257,8 +257,8 @@ int gp_vgpu_cp_kernel(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 
 /* Where a name was found, to see whether it still holds. */
 struct gp_vgpu_cp_name {
-	char name[GP_VGPU_KERNEL_NAME]; /* without ".kd"; empty = not known */
-	u64 node, load_address, uri;    /* of ROCr's link map */
+	char name[GP_GPUFILE_KERNEL_NAME]; /* without ".kd"; empty = not known */
+	u64 node, load_address, uri;       /* of ROCr's link map */
 };
 /* Address of ROCr's _amdgpu_r_debug, 0 = not loaded. Not on the CP's thread: takes ld.so's lock. */
 u64 gp_vgpu_cp_loader_find(void);

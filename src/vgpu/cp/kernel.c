@@ -32,7 +32,7 @@ struct entry {
 
 struct gp_vgpu_cp_kernels {
 	u64 r_debug;
-	const struct gp_vgpu_kernel *costs;
+	const struct gp_gpufile_kernel *costs;
 	u32 cost_count;
 	struct entry entries[ENTRIES];
 };
@@ -48,8 +48,8 @@ static void costs_map(struct gp_vgpu_cp_kernels *kernels, const char *directory)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &status) && status.st_size >= (off_t)sizeof(struct gp_vgpu_kernel) &&
-	    status.st_size <= (off_t)(COSTS_MAX * sizeof(struct gp_vgpu_kernel))) {
+	if (!fstat(fd, &status) && status.st_size >= (off_t)sizeof(struct gp_gpufile_kernel) &&
+	    status.st_size <= (off_t)(COSTS_MAX * sizeof(struct gp_gpufile_kernel))) {
 		costs = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (costs != MAP_FAILED) {
 			kernels->costs = costs;
@@ -79,7 +79,7 @@ void gp_vgpu_cp_kernels_attach(struct gp_vgpu_cp_kernels *kernels)
 static u64 cost_of(const struct gp_vgpu_cp_kernels *kernels, const char *name)
 {
 	for (u32 i = 0; i < kernels->cost_count; i++) {
-		const struct gp_vgpu_kernel *cost = &kernels->costs[i];
+		const struct gp_gpufile_kernel *cost = &kernels->costs[i];
 
 		if (!strncmp(name, cost->name, strnlen(cost->name, sizeof(cost->name))))
 			return cost->workgroup_ns;

@@ -102,10 +102,10 @@ int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t 
 static int write_kernels(const struct gp_vgpu_options *options, const char *directory,
 			 struct gp_diag *diag)
 {
-	struct gp_vgpu_kernel *kernels;
+	struct gp_gpufile_kernel *kernels;
 	char path[PATH_MAX + sizeof("/" GP_VGPU_KERNELS)];
 	size_t count;
-	int error = gp_vgpu_kernels_load(options->kernels, diag, &kernels, &count);
+	int error = gp_gpufile_kernels_load(options->kernels, diag, &kernels, &count);
 
 	if (error)
 		return error;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Kernel costs by name: {"default": COST, "kernels": [{"prefix": TEXT, COST}...]}. */
+/* The file is {"default": COST, "kernels": [{"prefix": TEXT, COST}...]}. */
+#include "gpufile/kernels.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,11 +11,10 @@
 #include "base/i18n.h"
 #include "base/host/program.h"
 #include "gpufile/figure.h"
-#include "vgpu/gpufile.h"
 
 static int by_length(const void *a, const void *b)
 {
-	const struct gp_vgpu_kernel *x = a, *y = b;
+	const struct gp_gpufile_kernel *x = a, *y = b;
 	size_t lx = strlen(x->name), ly = strlen(y->name);
 
 	return lx != ly ? (lx < ly) - (lx > ly) : strcmp(x->name, y->name);
@@ -21,12 +22,12 @@ static int by_length(const void *a, const void *b)
 
 /* `label` names the entry in messages: "default", "kernels[3]". */
 static int read_kernel(const char *path, const json_t *entry, const char *label, bool needs_name,
-		       struct gp_diag *diag, struct gp_vgpu_kernel *out)
+		       struct gp_diag *diag, struct gp_gpufile_kernel *out)
 {
 	static const char *const keys[] = {"workgroup_ns", "prefix", NULL};
 	static const char *const default_keys[] = {"workgroup_ns", NULL};
 	const char *prefix = json_string_value(json_object_get(entry, "prefix"));
-	char name[GP_VGPU_KERNEL_NAME + 64];
+	char name[GP_GPUFILE_KERNEL_NAME + 64];
 	int error;
 
 	memset(out, 0, sizeof(*out));
@@ -48,7 +49,7 @@ static int read_kernel(const char *path, const json_t *entry, const char *label,
 }
 
 static int read_kernels(const char *path, const json_t *root, struct gp_diag *diag,
-			struct gp_vgpu_kernel **out, size_t *named)
+			struct gp_gpufile_kernel **out, size_t *named)
 {
 	static const char *const keys[] = {"default", "kernels", NULL};
 	const json_t *list = json_object_get(root, "kernels");
@@ -74,8 +75,8 @@ static int read_kernels(const char *path, const json_t *root, struct gp_diag *di
 	return error;
 }
 
-int gp_vgpu_kernels_load(const char *path, struct gp_diag *diag, struct gp_vgpu_kernel **out,
-			 size_t *count)
+int gp_gpufile_kernels_load(const char *path, struct gp_diag *diag, struct gp_gpufile_kernel **out,
+			    size_t *count)
 {
 	char found[PATH_MAX];
 	json_t *root;
