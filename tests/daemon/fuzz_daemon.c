@@ -8,10 +8,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -42,7 +44,7 @@ struct piece {
 } __attribute__((packed));
 
 struct agent {
-	int listen, socket;
+	int socket;
 	u32 serial; /* of the last question */
 	u16 asked;
 };
@@ -58,6 +60,7 @@ struct scene {
 };
 
 static char directory[64];
+static int listener[AGENTS]; /* one for all inputs: each was made by a process that outlives them */
 
 static void must(bool true_of_it)
 {
@@ -85,6 +88,29 @@ static void remove_directory(void)
 	rmdir(directory);
 }
 
+/* An agent is known by the process that called listen(), and a process has one: each needs its own
+ * process, which does nothing else. */
+static void make_listener(int index)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ready[2];
+
+	agent_path(address.sun_path, sizeof(address.sun_path), index);
+	must(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	must(pipe(ready) == 0);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (listen(fd, 4) == 0 && write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	must(read(ready[0], &(char){0}, 1) == 1);
+	close(ready[0]);
+	listener[index] = fd;
+}
+
 static void make_directory(void)
 {
 	char path[96];
@@ -95,6 +121,8 @@ static void make_directory(void)
 	must(mkdir(path, 0700) == 0);
 	setenv("GPREEMPT_DIR", directory, 1);
 	atexit(remove_directory);
+	for (int i = 0; i < AGENTS; i++)
+		make_listener(i);
 }
 
 static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
@@ -108,7 +136,8 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 static void listen_to(struct scene *scene, struct agent *agent)
 {
 	if (agent->socket < 0)
-		agent->socket = accept4(agent->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		agent->socket = accept4(listener[agent - scene->agent], NULL, NULL,
+					SOCK_CLOEXEC | SOCK_NONBLOCK);
 	while (agent->socket >= 0) {
 		int error = gp_wire_receive(agent->socket, &scene->message, 0);
 
@@ -199,18 +228,8 @@ static void open_scene(struct scene *scene)
 	scene->memory->magic = GP_ACTIVITY_MAGIC;
 	scene->memory->slots = GP_ACTIVITY_SLOTS;
 	fcntl(scene->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	for (int i = 0; i < AGENTS; i++) {
-		struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-		agent_path(address.sun_path, sizeof(address.sun_path), i);
+	for (int i = 0; i < AGENTS; i++)
 		scene->agent[i].socket = -1;
-		scene->agent[i].listen =
-			socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		unlink(address.sun_path);
-		must(bind(scene->agent[i].listen, (struct sockaddr *)&address, sizeof(address)) ==
-			     0 &&
-		     listen(scene->agent[i].listen, 4) == 0);
-	}
 	scene->daemon = calloc(1, sizeof(*scene->daemon));
 	must(gp_daemon_config_parse("fuzz", config, strlen(config), &diag, &parsed) == 0);
 	must(gp_daemon_init(scene->daemon, &parsed, NULL, &diag) == 0);
@@ -253,7 +272,6 @@ static void close_scene(struct scene *scene)
 	for (int i = 0; i < AGENTS; i++) {
 		if (scene->agent[i].socket >= 0)
 			close(scene->agent[i].socket);
-		close(scene->agent[i].listen);
 		scene->agent[i].socket = -1;
 	}
 	for (int i = 0; i < 20 * LAST_STEP && gp_loop_step(&scene->daemon->loop, 0) > 0; i++)
@@ -262,6 +280,9 @@ static void close_scene(struct scene *scene)
 	must(scene->daemon->busy_count == 0 && scene->daemon->peer_count == 0);
 	gp_daemon_free(scene->daemon);
 	free(scene->daemon);
+	for (int i = 0, fd; i < AGENTS; i++)
+		while ((fd = accept(listener[i], NULL, NULL)) >= 0)
+			close(fd);
 	must(fake.broken_rules == 0);
 	munmap(scene->memory, sizeof(*scene->memory));
 	close(scene->memory_fd);
