@@ -16,6 +16,15 @@ ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nscan_interval
 DEFAULT_US = 2048
 
 
+def slice_us(part, whole):
+    """The slice that makes a share beside a program with the driver's slice."""
+    thousandths = part * 1000 // whole
+    return DEFAULT_US * thousandths // (1000 - thousandths)
+
+
+OFFLINE_US, ONLINE_US = slice_us(1, 65), slice_us(64, 65)  # priorities 500 and 2000: one to 64
+
+
 class Daemon(unittest.TestCase):
     def setUp(self):
         self.place = tempfile.mkdtemp(prefix="gpn")
@@ -81,14 +90,14 @@ class Daemon(unittest.TestCase):
         self.until(lambda: [job["queues"] for job in self.jobs()] == [1], "the trainer is no job")
         self.assertEqual(self.slices(), [DEFAULT_US])  # alone
         self.assertEqual([self.jobs()[0][key] for key in ("busy_queues", "ran_ns", "backlog")], [None] * 3)
-        self.assertIn("shares", self.gpreempt("top", "--once").stdout)
+        self.assertRegex(self.gpreempt("top", "--once").stdout, f"(?m)^ *{trainer.process.pid} +offline +500 +shares ")
         self.assertIn("nv-timeslice", self.gpreempt("why", str(trainer.process.pid)).stdout)
         server = self.program("--class", "online")
-        self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
-        # A context that is made later has them, too.
+        self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "no slices by priority")
+        # A context that is made later gets the same slice.
         self.assertEqual(trainer.ask("context"), "ok 0")
-        self.until(lambda: len(self.slices()) == 3 and self.slices()[2] < 100, "the new context is left out")
-        # One that is alone again has what the driver gave it.
+        self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US, OFFLINE_US], "the new context is left out")
+        # A program that is alone again has the driver's slice.
         server.close()
         self.until(lambda: self.slices()[0] == self.slices()[2] == DEFAULT_US, "slices stay")
 
@@ -98,7 +107,7 @@ class Daemon(unittest.TestCase):
         self.until(lambda: len(self.jobs()) == 2, "no jobs")
         done = self.gpreempt("renice", "online", str(first.process.pid))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.until(lambda: self.slices()[0] > 20000 and self.slices()[1] < 100, "renice changes nothing")
+        self.until(lambda: self.slices() == [ONLINE_US, OFFLINE_US], "renice changes nothing")
 
     def test_a_program_without_an_agent_is_taken_by_a_rule(self):
         # A program of its own: other tests' are none of this daemon's business.
@@ -108,7 +117,7 @@ class Daemon(unittest.TestCase):
         self.until(lambda: len(self.jobs()) == 1, "it is no job")
         self.assertEqual(self.jobs()[0]["class"], "offline")
         self.program("--class", "online")
-        self.until(lambda: self.slices()[0] < 100 and self.slices()[1] > 20000, "no slices by priority")
+        self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "no slices by priority")
         # Its priority can be changed as well as if it had one.
         done = self.gpreempt("renice", "online", str(self.programs[0].process.pid))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -117,7 +126,7 @@ class Daemon(unittest.TestCase):
     def test_slices_are_as_they_were_when_the_daemon_is_killed(self):
         self.start_daemon()
         self.program("--class", "offline"), self.program("--class", "online")
-        self.until(lambda: self.slices()[0] < 100, "no slices by priority")
+        self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "no slices by priority")
         self.daemon.kill()
         self.daemon.wait(LIMIT)
         self.until(lambda: self.slices() == [DEFAULT_US] * 2, "slices stay")
@@ -136,7 +145,7 @@ class Daemon(unittest.TestCase):
         executable = self.start_strict("requests")
         trainer = self.program("--class", "offline")
         server = self.program("--class", "online", executable=executable)
-        self.until(lambda: self.slices()[0] < 100, "no slices by priority")  # as without it
+        self.until(lambda: self.slices() == [OFFLINE_US, ONLINE_US], "no slices by priority")  # as without it
         self.assertEqual(self.stopped(), ("0", "0"))
         for _ in range(2):
             self.all_ok(server, "begin")
