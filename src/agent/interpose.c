@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "abi/kfd_debug.h"
 #include "abi/nvrm_ioctl.h"
 
@@ -119,11 +120,8 @@ static int driver_call(void *data, int fd, unsigned long request, void *argument
 
 static u64 driver_now(void *data)
 {
-	struct timespec at;
-
 	(void)data;
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	return (u64)at.tv_sec * 1000000000 + (u64)at.tv_nsec;
+	return gp_monotonic_ns();
 }
 
 static void *driver_symbol(void *data, const char *name)

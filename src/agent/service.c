@@ -5,6 +5,7 @@
  * blocked. What cannot be had (descriptors, a directory, a thread) is tried again at the next
  * queue.
  */
+#include "base/clock.h"
 #include "agent/agent.h"
 
 #include <dirent.h>
@@ -228,8 +229,7 @@ static void wait_for_work(struct gp_agent *agent, u64 until, struct pollfd *fds)
 	fds[GP_AGENT_CONNECTIONS + 1] = (struct pollfd){.fd = agent->timer, .events = POLLIN};
 	until = earlier(until, agent->listen_again);
 	if (until > at) {
-		left.tv_sec = (time_t)((until - at) / 1000000000);
-		left.tv_nsec = (long)((until - at) % 1000000000);
+		left = gp_timespec(until - at);
 	}
 	if (ppoll(fds, GP_AGENT_CONNECTIONS + 2, until ? &left : NULL, NULL) > 0)
 		return;

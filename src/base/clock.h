@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock: one call for the time that intervals are measured with; base/core.h names the units.
- * Everything inside gpreempt is in nanoseconds of CLOCK_MONOTONIC; the exceptions say so.
+ * Reading a clock. Times inside gpreempt are nanoseconds of CLOCK_MONOTONIC unless a name says
+ * otherwise; base/core.h defines the units.
  */
 #ifndef GP_BASE_CLOCK_H
 #define GP_BASE_CLOCK_H
@@ -21,6 +21,12 @@ static inline u64 gp_clock_ns(clockid_t clock)
 static inline u64 gp_monotonic_ns(void)
 {
 	return gp_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline struct timespec gp_timespec(u64 ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / GP_NS_PER_S),
+				 .tv_nsec = (long)(ns % GP_NS_PER_S)};
 }
 
 #endif

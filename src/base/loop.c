@@ -82,9 +82,9 @@ static void program(struct gp_loop *loop)
 		return;
 	loop->programmed = at;
 	if (at != UINT64_MAX) {
-		when.it_value.tv_sec = (time_t)(at / 1000000000);
+		when.it_value.tv_sec = (time_t)(at / GP_NS_PER_S);
 		/* A time of 0 would disarm it. */
-		when.it_value.tv_nsec = (long)(at ? at % 1000000000 : 1);
+		when.it_value.tv_nsec = (long)(at ? at % GP_NS_PER_S : 1);
 	}
 	timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &when, NULL);
 }

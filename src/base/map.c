@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define FIRST_BITS 6
 
@@ -25,14 +26,13 @@ static size_t place(const struct gp_map *map, u64 a, u64 b)
 /* The order of results never depends on the keys: no one walks over a map. */
 static void choose_keys(struct gp_map *map)
 {
-	struct timespec now = {0};
+	u64 now = gp_monotonic_ns();
 	ssize_t got;
 
 	/* Stays where the kernel gives nothing, early in the boot or by a filter: hard to guess. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	map->key[0] = ((u64)now.tv_nsec << 32 ^ (u64)(uintptr_t)map->slots) * 0x9e3779b97f4a7c15u;
+	map->key[0] = (now << 32 ^ (u64)(uintptr_t)map->slots) * 0x9e3779b97f4a7c15u;
 	map->key[1] = (map->key[0] ^ (u64)(uintptr_t)&now) * 0xbf58476d1ce4e5b9u;
-	map->key[2] = (map->key[1] ^ (u64)now.tv_sec) * 0x94d049bb133111ebu;
+	map->key[2] = (map->key[1] ^ now >> 32) * 0x94d049bb133111ebu;
 	got = getrandom(map->key, sizeof(map->key), GRND_NONBLOCK);
 	(void)got;
 	for (size_t i = 0; i < GP_ARRAY_SIZE(map->key); i++)

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "client/client.h"
 #include "proto/sentence.h"
 
@@ -16,7 +17,7 @@ static int left_ms(u64 deadline_ns)
 {
 	u64 now = gp_client_now();
 
-	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
+	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / GP_NS_PER_MS);
 }
 
 int gp_client_enter(struct gpreempt *context)
@@ -161,7 +162,7 @@ static int status_of(struct gpreempt *context)
 static int exchange(struct gpreempt *context, u16 type, const void *body, size_t size, int fd,
 		    int timeout_ms, bool *delivered)
 {
-	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * 1000000;
+	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * GP_NS_PER_MS;
 	u32 serial = next_serial(context);
 	int error = push(context, type, serial, body, size, fd, deadline_ns);
 

@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "client/client.h"
 
 int gp_client_events_init(struct gp_client_events *events)
@@ -119,8 +120,7 @@ void gp_client_arm_timer(struct gpreempt *context)
 			first = pending->deadline_ns;
 	}
 	if (first != UINT64_MAX) {
-		when.it_value.tv_sec = (time_t)(first / 1000000000);
-		when.it_value.tv_nsec = (long)(first % 1000000000);
+		when.it_value = gp_timespec(first);
 	}
 	timerfd_settime(context->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }

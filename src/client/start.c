@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/spawn.h"
 #include "client/client.h"
 #include "proto/directory.h"
@@ -34,17 +35,14 @@
 
 u64 gp_client_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
+	return gp_monotonic_ns();
 }
 
 static int left_ms(u64 deadline_ns)
 {
 	u64 now = gp_client_now();
 
-	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / 1000000);
+	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / GP_NS_PER_MS);
 }
 
 /* Beside the library or the program that has it inside: build tree, then installed. */
@@ -340,7 +338,7 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 
 int gp_client_connect(const struct gpreempt *context, int timeout_ms)
 {
-	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * 1000000;
+	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * GP_NS_PER_MS;
 	int again_ms = AGAIN_MS, tried = 0;
 
 	for (;;) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "client/client.h"
 
 /* A request with at most this many ids needs no memory. */
@@ -221,7 +222,7 @@ int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t
 		.ticket = context->ticket,
 		.target = target,
 		.sent_ns = now,
-		.deadline_ns = now + (u64)(timeout_ms + context->extra_ms) * 1000000,
+		.deadline_ns = now + (u64)(timeout_ms + context->extra_ms) * GP_NS_PER_MS,
 		.type = type,
 	};
 	gp_client_arm_timer(context);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/parse.h"
 #include "daemon/config_keys.h"
 
@@ -48,7 +49,7 @@ int gp_daemon_config_defaults(struct gp_daemon_config *config)
 		.lease_ns = usual.lease_ns,
 		.max_suspend_ns = usual.max_suspend_ns,
 		.operation_timeout_ns = usual.op_timeout_ns,
-		.scan_ns = 1000000000,
+		.scan_ns = GP_NS_PER_S,
 		.read_fastest_ns = 100000,
 		.read_slowest_ns = 10000000,
 		.decisions = 4096,

@@ -4,6 +4,7 @@
  * from the first group on, each agent is asked once who it is, and a connection to it is kept,
  * because its end is how one learns that the program is gone.
  */
+#include "base/core.h"
 #include "holder/holder.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 
 #include "proto/directory.h"
 
-#define HELLO_NS 1000000000ull
+#define HELLO_NS GP_NS_PER_S
 #define AGAIN_NS 100000000ull /* until one that took no connection is tried again */
 
 static struct gp_holder_agent *find(struct gp_holder *holder, const char *name)

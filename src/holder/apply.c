@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/i18n.h"
 
 #define TRIES 5 /* the pauses between them double from 1 ms */
@@ -270,7 +271,7 @@ static int apply(struct gp_holder_applied *applied, const struct gp_holder_want 
 	int error = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		struct timespec pause = {.tv_nsec = 1000000l << i};
+		struct timespec pause = {.tv_nsec = GP_NS_PER_MS << i};
 		struct gp_gpu_control_done undone;
 
 		error = apply_once(applied, want, done, started);
@@ -486,7 +487,7 @@ int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result)
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */
 	if (*result == 1 && !gp_holder_want_empty(&applied->want))
-		apply(applied, &applied->want, gp_holder_now_ns() + 1000000000, &done, &started);
+		apply(applied, &applied->want, gp_holder_now_ns() + GP_NS_PER_S, &done, &started);
 	if (*result == -ESRCH)
 		applied->gone = true;
 	if (*result == -EPERM)

@@ -11,10 +11,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 
 #define FAILURES     2
-#define PAUSE_NS     1000000000ull
+#define PAUSE_NS     GP_NS_PER_S
 #define PAUSE_MAX_NS (64 * PAUSE_NS)
 #define TRY_NS       (30 * PAUSE_NS) /* a try that has not ended by then is no longer waited for */
 

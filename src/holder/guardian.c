@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/spawn.h"
 
-#define MS         1000000ull
-#define MARGIN_NS  (40 * MS)
-#define STARVED_NS (2000 * MS)
+#define MARGIN_NS  (40 * GP_NS_PER_MS)
+#define STARVED_NS (2000 * GP_NS_PER_MS)
 #define LOOK_MS    20   /* between two looks at a holder that is late */
 #define HEARTBEAT  1000 /* ms between looks when nothing is due */
 
@@ -67,7 +67,7 @@ static int milliseconds_until(u64 due)
 		return HEARTBEAT;
 	if (due <= now)
 		return LOOK_MS;
-	return (int)GP_MIN((due - now) / MS + 1, (u64)HEARTBEAT);
+	return (int)GP_MIN((due - now) / GP_NS_PER_MS + 1, (u64)HEARTBEAT);
 }
 
 static _Noreturn void guard(volatile u64 *clock, int pidfd, int stat)

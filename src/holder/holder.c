@@ -14,21 +14,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "proto/directory.h"
 
-#define SECOND_NS   1000000000ull
 #define END_SECONDS 10 /* for workers to let go */
 /* While a process is attached a hung holder would stop it at its next signal: the guardian hears
  * from us every TICK and acts after MISSED. */
-#define TICK_NS   (SECOND_NS / 2)
-#define MISSED_NS (3 * SECOND_NS)
+#define TICK_NS   (GP_NS_PER_S / 2)
+#define MISSED_NS (3 * GP_NS_PER_S)
 
 u64 gp_holder_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * SECOND_NS + (u64)now.tv_nsec;
+	return gp_monotonic_ns();
 }
 
 int gp_holder_watch(struct gp_holder *holder, int fd, u32 events, void *what)
@@ -101,7 +98,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	if (error)
 		gp_holder_close(holder);
 	else if (options->idle_ms)
-		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * 1000000ull);
+		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * GP_NS_PER_MS);
 	return error;
 }
 
@@ -109,8 +106,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 
 void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns)
 {
-	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(when_ns / SECOND_NS),
-					       .tv_nsec = (long)(when_ns % SECOND_NS)}};
+	struct itimerspec when = {.it_value = gp_timespec(when_ns)};
 
 	/* The guardian hears of it before whoever waits for an answer does: the holder may be
 	 * stopped in between. */
@@ -147,7 +143,7 @@ static void ring(struct gp_holder *holder)
 	if (holder->member_count || !gp_list_empty(&holder->priorities))
 		next = GP_MIN(next, now + TICK_NS);
 	if (holder->options.idle_ms && is_idle(holder)) {
-		u64 end = holder->idle_since_ns + holder->options.idle_ms * 1000000ull;
+		u64 end = holder->idle_since_ns + holder->options.idle_ms * GP_NS_PER_MS;
 
 		if (end <= now)
 			holder->ending = true;
@@ -263,7 +259,7 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 		holder->idle_since_ns = gp_holder_now_ns();
 		if (holder->options.idle_ms)
 			gp_holder_wake_at(holder, holder->idle_since_ns +
-							  holder->options.idle_ms * 1000000ull);
+							  holder->options.idle_ms * GP_NS_PER_MS);
 	}
 	if (holder->options.guard_ns)
 		tell_guardian(holder);
@@ -273,7 +269,7 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 void gp_holder_close(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
-	u64 end = gp_holder_now_ns() + END_SECONDS * SECOND_NS;
+	u64 end = gp_holder_now_ns() + END_SECONDS * GP_NS_PER_S;
 
 	holder->ending = true;
 	gp_list_for_each_safe(at, next, &holder->connections)

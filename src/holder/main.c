@@ -75,7 +75,7 @@ static int take_lock(struct program *program)
 			return -errno;
 		if (somebody_answers())
 			return 1;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = GP_NS_PER_MS}, NULL);
 	}
 	return -EBUSY;
 }

@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 
-#define MS       1000000ull
 #define AGAIN_NS 10000000ull
 
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
@@ -117,7 +117,7 @@ struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
 	job->kind = kind;
 	job->member = member;
 	job->request = request;
-	job->deadline_ns = request ? request->deadline_ns : gp_holder_now_ns() + 1000000000;
+	job->deadline_ns = request ? request->deadline_ns : gp_holder_now_ns() + GP_NS_PER_S;
 	gp_list_init(&job->link);
 	return job;
 }
@@ -196,7 +196,7 @@ void gp_holder_member_lease(struct gp_holder_member *member)
 
 static void note_lease(struct gp_holder_member *member, u64 lease_ms)
 {
-	member->leased_until_ns = gp_holder_now_ns() + lease_ms * MS;
+	member->leased_until_ns = gp_holder_now_ns() + lease_ms * GP_NS_PER_MS;
 }
 
 static void leased(struct gp_holder_member *member, int result, u64 lease_ms)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 
 #define PRIORITY_MAX 65535
@@ -193,7 +194,7 @@ static int set_value(struct gp_holder_connection *connection, const struct gp_wi
 					     : _("a priority is 0 to 65535"));
 		return 0;
 	}
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (share)
 		request->target->share = asked->value == GP_SHARE_ALL ? 0 : asked->value;

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/i18n.h"
-
-#define MS 1000000ull
 
 /* ---- what comes in from the jobs ---- */
 
@@ -176,8 +175,9 @@ static int make_hold(struct gp_holder_request *request, const struct gp_proto_ms
 	hold->grace = asked->grace;
 	hold->copies = asked->flags & GP_SUSPEND_COPIES;
 	if (hold->active)
-		hold->lease_ends_ns =
-			hold->lease_ends_ns == GP_NEVER ? GP_NEVER : now + hold->lease_ms * MS;
+		hold->lease_ends_ns = hold->lease_ends_ns == GP_NEVER
+					      ? GP_NEVER
+					      : now + hold->lease_ms * GP_NS_PER_MS;
 	else
 		*hold = (struct gp_holder_hold){
 			.active = true,
@@ -189,8 +189,8 @@ static int make_hold(struct gp_holder_request *request, const struct gp_proto_ms
 			.grace = hold->grace,
 			.since_ns = now,
 			.lease_ends_ns = GP_NEVER, /* begins when it is stopped */
-			.limit_ends_ns =
-				now + (asked->limit_ms ? asked->limit_ms : GP_LIMIT_MS) * MS,
+			.limit_ends_ns = now + (asked->limit_ms ? asked->limit_ms : GP_LIMIT_MS) *
+						       GP_NS_PER_MS,
 		};
 	gp_holder_wake_at(request->connection->holder,
 			  GP_MIN(hold->limit_ends_ns, hold->lease_ends_ns));
@@ -218,7 +218,7 @@ int gp_holder_request_suspend(struct gp_holder_connection *connection,
 	u64 now = gp_holder_now_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
 	request->deadline_ns =
-		now + (asked->timeout_ms ? asked->timeout_ms : GP_HOLDER_TIMEOUT_MS) * MS;
+		now + (asked->timeout_ms ? asked->timeout_ms : GP_HOLDER_TIMEOUT_MS) * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	error = make_hold(request, asked);
 	gp_list_for_each (at, &request->target->links) {
@@ -276,7 +276,8 @@ void gp_holder_request_suspended(struct gp_holder_request *request)
 		return;
 	}
 	if (target && target->hold.active) {
-		target->hold.lease_ends_ns = gp_holder_now_ns() + target->hold.lease_ms * MS;
+		target->hold.lease_ends_ns =
+			gp_holder_now_ns() + target->hold.lease_ms * GP_NS_PER_MS;
 		gp_holder_wake_at(request->connection->holder, target->hold.lease_ends_ns);
 	}
 	gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
@@ -310,7 +311,7 @@ int gp_holder_request_resume(struct gp_holder_connection *connection,
 	struct gp_holder_hold *hold = &request->target->hold;
 	u64 now = gp_holder_now_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
-	request->deadline_ns = now + GP_HOLDER_TIMEOUT_MS * MS;
+	request->deadline_ns = now + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (hold->active && hold->all && asked->count) {
 		gp_holder_request_fail(request, -EINVAL,
@@ -347,7 +348,7 @@ int gp_holder_request_queues(struct gp_holder_connection *connection,
 	if (!request)
 		return 0;
 	request->first = asked->first;
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * MS;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (!request->target->group[0] && gp_list_empty(&request->target->links))
 		request->error = -ESRCH;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/parse.h"
@@ -83,7 +84,7 @@ static void open_group(struct gp_holder_request *request)
 	/* While this looks, agents that turn out to be none of ours must not end it. */
 	request->waiting++;
 	gp_holder_agents_watch(connection->holder);
-	request->deadline_ns = gp_holder_now_ns() + GROUP_MS * 1000000ull;
+	request->deadline_ns = gp_holder_now_ns() + GROUP_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	gp_holder_agents_join(connection->holder, request->target, request);
 	if (!--request->waiting && gp_holder_agents_settled(connection->holder))
@@ -101,7 +102,7 @@ int gp_holder_request_open_target(struct gp_holder_connection *connection,
 	request = gp_holder_request_add(connection, &message->header, NULL);
 	if (!request)
 		return -ENOMEM;
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * 1000000ull;
+	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (asked->mechanism >= GP_MECHANISM_COUNT) {
 		gp_holder_request_fail(request, -EINVAL, _("there is no mechanism %u"),

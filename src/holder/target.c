@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Targets: what a client opened, and its hold on it. */
+#include "base/core.h"
 #include "holder/holder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define MS 1000000ull
 
 /* ---- targets and links ---- */
 
@@ -134,7 +133,7 @@ void gp_holder_hold_renew(struct gp_holder_target *target)
 
 	if (!hold->active || hold->lease_ends_ns == GP_NEVER)
 		return;
-	hold->lease_ends_ns = gp_holder_now_ns() + hold->lease_ms * MS;
+	hold->lease_ends_ns = gp_holder_now_ns() + hold->lease_ms * GP_NS_PER_MS;
 	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
 	gp_list_for_each (at, &target->links)
 		gp_holder_member_lease(gp_container(at, struct gp_holder_link, by_target)->member);
@@ -182,10 +181,10 @@ static int want_more(struct gp_holder_want *want, const struct gp_holder_target 
 {
 	const struct gp_holder_hold *hold = &target->hold;
 	/* Of one that is still being made, the whole lease is left. */
-	u64 lease_ends =
-		hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * MS : hold->lease_ends_ns;
+	u64 lease_ends = hold->lease_ends_ns == GP_NEVER ? now + hold->lease_ms * GP_NS_PER_MS
+							 : hold->lease_ends_ns;
 	u64 ends = GP_MIN(lease_ends, hold->limit_ends_ns);
-	u64 left = ends > now ? gp_divide_up(ends - now, MS) : 1;
+	u64 left = ends > now ? gp_divide_up(ends - now, GP_NS_PER_MS) : 1;
 
 	want->grace = GP_MAX(want->grace, hold->grace);
 	want->lease_ms = GP_MAX(want->lease_ms, (u32)left);

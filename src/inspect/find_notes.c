@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "inspect/find_parts.h"
 
@@ -105,7 +106,7 @@ static void note_age(const struct gp_inspect_find_process *process, struct gp_di
 		if (process->queues[i].from[GP_FIND_USE] && process->queues[i].last_ns > last)
 			last = process->queues[i].last_ns;
 	}
-	started = process->process.start_time * (1000000000ull / (u64)sysconf(_SC_CLK_TCK));
+	started = process->process.start_time * (GP_NS_PER_S / (u64)sysconf(_SC_CLK_TCK));
 	if (last && last < started)
 		gp_diag(diag, GP_WARNING,
 			"the log ends before process %u started (%.1f s after boot): it is from "

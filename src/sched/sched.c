@@ -3,8 +3,6 @@
  */
 #include "sched/state.h"
 
-#define MS 1000000ull
-
 static const struct gp_sched_policy *const policies[GP_SCHED_POLICIES] = {
 	[GP_SCHED_OFF] = &gp_sched_policy_off,
 	[GP_SCHED_PRIORITY] = &gp_sched_policy_priority,
@@ -16,9 +14,9 @@ static const struct gp_sched_policy *const policies[GP_SCHED_POLICIES] = {
 void gp_sched_defaults(struct gp_sched_config *config)
 {
 	memset(config, 0, sizeof(*config));
-	config->lease_ns = 100 * MS;
-	config->max_suspend_ns = 2000 * MS;
-	config->op_timeout_ns = 100 * MS;
+	config->lease_ns = 100 * GP_NS_PER_MS;
+	config->max_suspend_ns = 2000 * GP_NS_PER_MS;
+	config->op_timeout_ns = 100 * GP_NS_PER_MS;
 }
 
 void gp_sched_device_defaults(struct gp_sched_device_config *config)
@@ -26,15 +24,15 @@ void gp_sched_device_defaults(struct gp_sched_device_config *config)
 	*config = (struct gp_sched_device_config){
 		.policy = GP_SCHED_PRIORITY,
 		.can_suspend = true,
-		.suspend_ns = MS / 2,
-		.resume_ns = MS / 2,
-		.min_run_ns = MS / 10,
-		.turn_ns = 10 * MS,
-		.linger_ns = MS,
-		.hint_ns = 2 * MS,
-		.unknown_ns = MS,
-		.age_step_ns = MS,
-		.slice_ns = 10 * MS,
+		.suspend_ns = GP_NS_PER_MS / 2,
+		.resume_ns = GP_NS_PER_MS / 2,
+		.min_run_ns = GP_NS_PER_MS / 10,
+		.turn_ns = 10 * GP_NS_PER_MS,
+		.linger_ns = GP_NS_PER_MS,
+		.hint_ns = 2 * GP_NS_PER_MS,
+		.unknown_ns = GP_NS_PER_MS,
+		.age_step_ns = GP_NS_PER_MS,
+		.slice_ns = 10 * GP_NS_PER_MS,
 		.utilisation_ppm = 900000,
 	};
 }

@@ -25,7 +25,7 @@
 #define GP_SCHED_ACTIONS     256 /* room of the ring; settling goes on when it is taken */
 #define GP_SCHED_EVENT_ROOM  8   /* actions that one timer or one step may make */
 #define GP_SCHED_TOKEN_SHIFT 20
-#define GP_SCHED_RETRY_NS    1000000ull   /* a failed resume: again after that, doubled... */
+#define GP_SCHED_RETRY_NS    GP_NS_PER_MS /* a failed resume: again after that, doubled... */
 #define GP_SCHED_RETRY_SHIFT 10           /* ... so often at most */
 #define GP_SCHED_BACKOFF_NS  10000000ull  /* a failed suspend: left alone, doubled as well */
 #define GP_SCHED_HINT_TRUST  3            /* misses in a row after which hints do not act */

@@ -31,7 +31,7 @@ u32 gp_selftest_size(const struct gp_selftest_report *report, size_t index)
 
 static void nap(int ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = ms * GP_NS_PER_MS}, NULL);
 }
 
 /* ---- the target ---- */
@@ -56,7 +56,7 @@ static int open_once(struct gp_selftest_check *check)
 /* An agent tells its queues by itself, a moment after they were made. */
 static int open_target(struct gp_selftest_check *check)
 {
-	u64 end = gp_monotonic_ns() + AGENT_MS * 1000000ull;
+	u64 end = gp_monotonic_ns() + AGENT_MS * GP_NS_PER_MS;
 	int error;
 
 	for (;;) {

@@ -56,7 +56,7 @@ int gp_selftest_share(struct gp_selftest_check *check, u32 thousandths, struct g
 
 int gp_selftest_goes_on(struct gp_selftest_check *check, const char *sentence)
 {
-	u64 end = gp_monotonic_ns() + MOVES_MS * 1000000ull;
+	u64 end = gp_monotonic_ns() + MOVES_MS * GP_NS_PER_MS;
 	long before = gp_selftest_ask(check, &check->program, GP_SELFTEST_PROGRESS), now = before;
 
 	while (now >= 0 && now == before && gp_monotonic_ns() < end) {

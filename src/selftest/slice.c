@@ -43,7 +43,7 @@ static int compare(struct gp_selftest_check *check, u64 end, long done[2])
 
 	done[0] = done[1] = 0;
 	while (!error && done[0] + done[1] < ENOUGH && gp_monotonic_ns() < end) {
-		nanosleep(&(struct timespec){.tv_nsec = WINDOW_MS * 1000000L}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = WINDOW_MS * GP_NS_PER_MS}, NULL);
 		if (gp_selftest_check_signal(check))
 			return -EINTR;
 		error = read_both(check, now);
@@ -64,7 +64,7 @@ static bool is_so(const struct gp_selftest_check *check, bool little, const long
  * be chance. *since: the end of the first of them. */
 static int await_part(struct gp_selftest_check *check, bool little, u64 *since)
 {
-	u64 now, end = gp_monotonic_ns() + CHANGE_MS * 1000000ull;
+	u64 now, end = gp_monotonic_ns() + CHANGE_MS * GP_NS_PER_MS;
 	long done[2];
 	int error, row = 0;
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define GP_PROGRESS_AFTER_NS 1000000000ull /* shorter work needs no progress line */
+#define GP_PROGRESS_AFTER_NS GP_NS_PER_S /* shorter work needs no progress line */
 #define GP_PROGRESS_EVERY_NS 200000000ull
 #define GP_MIB               (1024.0 * 1024.0)
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "sim/engine_parts.h"
 
@@ -214,7 +215,7 @@ static int set_up(struct gp_sim *sim)
 		gp_sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
 	}
 	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy)
-		gp_sim_push(sim, 1000000, SIM_FAULT, 0);
+		gp_sim_push(sim, GP_NS_PER_MS, SIM_FAULT, 0);
 	if (s->device.policy == GP_SCHED_FAIR)
 		gp_sim_push(sim, 0, SIM_USAGE, 0);
 	return sim->broken;

@@ -2,6 +2,7 @@
 /* What goes wrong in fault tests, and what must hold all the same after every event. */
 #include <errno.h>
 
+#include "base/core.h"
 #include "sched/state.h"
 #include "sim/engine_parts.h"
 
@@ -9,7 +10,7 @@
 	1000000u /* chances are given for a second: one is taken every millisecond \
 		  */
 #define LATE_NS_MAX 500000000u
-#define JUMP_NS_MAX 1000000000u
+#define JUMP_NS_MAX GP_NS_PER_S
 
 void gp_sim_operation_faults(struct gp_sim *sim, struct sim_operation *operation)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "sim/output.h"
 
@@ -102,7 +103,7 @@ static void plot(struct gp_buf *out, const struct gp_sim_row *rows, size_t count
 		u64 ns = 1ull << at / 16;
 		u32 x = x_of(&axis, ns);
 
-		if (ns < 1000000)
+		if (ns < GP_NS_PER_MS)
 			gp_buf_printf(out, "<text x=\"%u\" y=\"%d\">%.3g us</text>", x,
 				      HEIGHT - MARGIN + 16, (double)ns / 1e3);
 		else

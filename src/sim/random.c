@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "sim/scenario.h"
 
 struct dice {
@@ -47,11 +48,11 @@ static void random_job(struct dice *dice, struct gp_sim_job *job, u32 index, u32
 	};
 	snprintf(job->name, sizeof(job->name), "job%u", index);
 	if (roll(dice, 4) == 0) {
-		job->spec.deadline_ns = 1000000 + roll(dice, 50000000);
+		job->spec.deadline_ns = GP_NS_PER_MS + roll(dice, 50000000);
 		job->spec.budget_ns = 1 + job->spec.deadline_ns / (2 + roll(dice, 8));
 	}
 	if (roll(dice, 5) == 0)
-		job->spec.max_suspend_ns = 10000000 + roll(dice, 1000000000);
+		job->spec.max_suspend_ns = 10000000 + roll(dice, GP_NS_PER_S);
 }
 
 /* A recording instead of arrivals: bursts on several queues, some of them close together. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "base/parse.h"
 #include "sim/scenario_read.h"
@@ -31,7 +32,7 @@ static int take_arrival(struct gp_sim_reader *r, const char *value)
 		job->arrival = GP_SIM_POISSON;
 		if (gp_parse_u64(&p, end, &rate) && strcmp(p, "/s") == 0 && rate &&
 		    rate <= GP_SIM_RATE_MAX) {
-			job->every_ns = 1000000000ull / rate;
+			job->every_ns = GP_NS_PER_S / rate;
 			return 0;
 		}
 	} else if (strcmp(value, "recorded") == 0 || strcmp(value, "recorded closed") == 0) {
@@ -152,7 +153,7 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 		.queues = 1,
 		.depth = 1,
 		.kernels = 1,
-		.kernel_ns = 1000000,
+		.kernel_ns = GP_NS_PER_MS,
 		.rounds = 1,
 		.vgprs = 128,
 	};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/host/program.h"
@@ -39,7 +40,7 @@ int gp_sim_scenario_init(struct gp_sim_scenario *scenario, struct gp_diag *diag)
 {
 	memset(scenario, 0, sizeof(*scenario));
 	scenario->gpus = 1;
-	scenario->time_ns = 1000000000;
+	scenario->time_ns = GP_NS_PER_S;
 	scenario->seed = 1;
 	scenario->notice_ns = 10000;
 	scenario->call_ns = 30000;

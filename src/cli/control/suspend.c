@@ -293,8 +293,7 @@ static int keep(struct keeper *keeper)
 				       {.fd = gpreempt_fd(keeper->context), .events = POLLIN}};
 		u64 now = gp_monotonic_ns(), until = next < end ? next : end;
 		u64 left = until > now ? until - now : 0;
-		struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000),
-					   .tv_nsec = (long)(left % 1000000000)};
+		struct timespec timeout = gp_timespec(left);
 		struct gpreempt_event event;
 
 		if (ppoll(fds, GP_ARRAY_SIZE(fds), &timeout, NULL) < 0 && errno != EINTR)

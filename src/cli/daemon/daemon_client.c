@@ -8,17 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "proto/directory.h"
 
 #define TIMEOUT_MS 10000
-
-static s64 clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (s64)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag)
 {
@@ -26,7 +19,7 @@ int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag
 	int error;
 
 	client->serial = 0;
-	client->wall_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	client->wall_ns = (s64)(gp_clock_ns(CLOCK_REALTIME) - gp_monotonic_ns());
 	client->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	if (client->socket == -ENOENT || client->socket == -ECONNREFUSED)
 		return gp_fail(diag, client->socket,

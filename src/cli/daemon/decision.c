@@ -113,13 +113,13 @@ void gp_cli_decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, 
 			  size_t size)
 {
 	s64 wall = (s64)at_ns + client->wall_ns;
-	time_t seconds = (time_t)(wall / 1000000000);
+	time_t seconds = (time_t)(wall / (s64)GP_NS_PER_S);
 	struct tm local;
 	char text[32];
 
 	localtime_r(&seconds, &local);
 	strftime(text, sizeof(text), "%H:%M:%S", &local);
-	snprintf(out, size, "%s.%06lld", text, (long long)(wall % 1000000000 / 1000));
+	snprintf(out, size, "%s.%06lld", text, (long long)(wall % (s64)GP_NS_PER_S / 1000));
 }
 
 const char *gp_cli_decision_kind_name(u32 kind)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "show/term.h"
 
@@ -176,14 +177,9 @@ static int print_output(struct run *run, struct gp_cli_kfd_output *out, FILE *st
 	bool watch = run->cli->watch;
 
 	if (run->cli->json) {
-		if (watch && out->json) {
-			struct timespec now;
-
-			clock_gettime(CLOCK_REALTIME, &now);
+		if (watch && out->json)
 			json_object_set_new(out->json, "time",
-					    json_real((double)now.tv_sec +
-						      (double)now.tv_nsec / 1e9));
-		}
+					    json_real((double)gp_clock_ns(CLOCK_REALTIME) / 1e9));
 		return out->json ? gp_json_print(stream, out->json, watch) : -ENOMEM;
 	}
 	if (watch && isatty(STDOUT_FILENO))
@@ -227,7 +223,7 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
 			   gp_kfd_sample sample)
 {
-	struct gp_cli_kfd_cli cli = {.command = command, .interval_ns = 1000000000ull};
+	struct gp_cli_kfd_cli cli = {.command = command, .interval_ns = GP_NS_PER_S};
 	struct run run = {.cli = &cli, .sample = sample};
 	struct gp_cli_watch watch;
 	int first, status;

@@ -262,11 +262,11 @@ static void loop(struct gp_cli_top_screen *screen, int signals)
 
 		if (now >= next) {
 			take(screen, true);
-			next = now + INTERVAL_MS * 1000000ull;
+			next = now + INTERVAL_MS * GP_NS_PER_MS;
 		}
 		gp_cli_top_draw(screen);
 		/* A signal of ncurses' own (size, stop, continue) ends the wait, too. */
-		poll(fds, GP_ARRAY_SIZE(fds), (int)((next - now) / 1000000) + 1);
+		poll(fds, GP_ARRAY_SIZE(fds), (int)((next - now) / GP_NS_PER_MS) + 1);
 		for (int key; !screen->quit && (key = getch()) != ERR;)
 			handle(screen, key);
 		/* A terminal that is gone, or a signal to end. */

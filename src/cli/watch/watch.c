@@ -49,8 +49,7 @@ static int await(const struct output *output, short events, u64 until)
 				       {.fd = events ? output->fd : -1, .events = events}};
 		u64 now = gp_monotonic_ns();
 		u64 left = until > now ? until - now : 0;
-		struct timespec timeout = {.tv_sec = (time_t)(left / GP_NS_PER_S),
-					   .tv_nsec = (long)(left % GP_NS_PER_S)};
+		struct timespec timeout = gp_timespec(left);
 		int ready =
 			ppoll(fds, GP_ARRAY_SIZE(fds), until == GP_FOREVER ? NULL : &timeout, NULL);
 

@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/i18n.h"
 #include "base/json.h"
 #include "show/reason.h"
 
-#define DECISIONS   "/sys/kernel/debug/kfd/sched_decisions"
-#define FILE_LIMIT  (1u << 20)
-#define NS_A_SECOND 1000000000ull
+#define DECISIONS  "/sys/kernel/debug/kfd/sched_decisions"
+#define FILE_LIMIT (1u << 20)
 
 struct decision {
 	struct gp_sched_reason reason;
@@ -104,8 +104,8 @@ static void tell(const struct decision *list, size_t count, u64 lines)
 	for (size_t i = first; i < count; i++) {
 		sentence(&list[i], text, sizeof(text));
 		printf("  %llu.%06llu s %s\n",
-		       (unsigned long long)(list[i].reason.at_ns / NS_A_SECOND),
-		       (unsigned long long)(list[i].reason.at_ns % NS_A_SECOND / 1000), text);
+		       (unsigned long long)(list[i].reason.at_ns / GP_NS_PER_S),
+		       (unsigned long long)(list[i].reason.at_ns % GP_NS_PER_S / 1000), text);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "gpu/kfd/kfd.h"
 
@@ -256,7 +257,7 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_contro
 
 static void wait_a_moment(void)
 {
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = GP_NS_PER_MS}, NULL);
 }
 
 /*

@@ -10,16 +10,9 @@
 
 #include "abi/amd_queue.h"
 #include "base/buf.h"
+#include "base/clock.h"
 
 #define ATTEMPTS 4 /* a queue can become new, or go, between the list and the call */
-
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
-}
 
 /* ---- the list ---- */
 
@@ -269,7 +262,7 @@ static int issue(struct gp_kfd_debug_target *control, u32 number, bool suspend, 
 		 struct gp_gpu_control_done *done)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
-	u64 before = now_ns();
+	u64 before = gp_monotonic_ns();
 	int result;
 
 	if (!done->issued_ns)
@@ -284,7 +277,7 @@ static int issue(struct gp_kfd_debug_target *control, u32 number, bool suspend, 
 		args.resume_queues.num_queues = number;
 		result = gp_kfd_debug_trap(control, GP_KFD_DBG_RESUME_QUEUES, &args);
 	}
-	done->driver_ns += now_ns() - before;
+	done->driver_ns += gp_monotonic_ns() - before;
 	if (result >= 0)
 		return decode(control, number, suspend, &done->queues);
 	if (result == -EPERM)

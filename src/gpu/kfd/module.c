@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "abi/gpreempt_module.h"
+#include "base/clock.h"
 #include "base/core.h"
 #include "base/file.h"
 #include "base/i18n.h"
@@ -169,14 +170,6 @@ static int count_queues(struct gp_kfd_module_target *control, const u32 *ids, si
 
 /* ---- acting ---- */
 
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000 + (u64)now.tv_nsec;
-}
-
 static int suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u32 grace,
 		   struct gp_gpu_control_done *done)
 {
@@ -187,7 +180,7 @@ static int suspend(struct gp_gpu_control *base, const u32 *ids, size_t count, u3
 	(void)grace; /* the driver's own */
 	if (error || is_held(control))
 		return error;
-	done->issued_ns = now_ns();
+	done->issued_ns = gp_monotonic_ns();
 	error = control->port->call(control->device, GPREEMPT_IOC_EVICT, &evict);
 	done->driver_ns = evict.took_ns;
 	control->evicted |= !error;
@@ -206,7 +199,7 @@ static int resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		control->evicted = false;
 	if (error || !is_held(control))
 		return error;
-	done->issued_ns = now_ns();
+	done->issued_ns = gp_monotonic_ns();
 	error = control->port->call(control->device, GPREEMPT_IOC_RESTORE, &restore);
 	done->driver_ns = restore.took_ns;
 	return error == -ENOENT ? 0 : error; /* the lease ran out just now */

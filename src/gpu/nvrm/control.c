@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "gpu/nvrm/control_state.h"
 #include "gpu/nvrm/lifeline_page.h"
@@ -20,7 +21,7 @@
 
 /* Between thorough looks for new groups, each about 2 ms of calls: while something is held, and
  * while there is only a share to give them. */
-#define GP_LOOK_NS         1000000000ull
+#define GP_LOOK_NS         GP_NS_PER_S
 #define GP_LOOK_SHARE_NS   5000000000ull
 #define GP_ROUNDS_MAX      4           /* looks for groups made while a suspend was under way */
 #define GP_LEASE_MARGIN_NS 50000000ull /* after the end of a lease that the holder keeps */
@@ -104,8 +105,8 @@ static void set_timer(struct gp_nvrm_target *control)
 		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_SHARE_NS
 							  : 0;
 
-	time.it_interval.tv_sec = time.it_value.tv_sec = (time_t)(every / 1000000000u);
-	time.it_interval.tv_nsec = time.it_value.tv_nsec = (long)(every % 1000000000u);
+	time.it_interval.tv_sec = time.it_value.tv_sec = (time_t)(every / GP_NS_PER_S);
+	time.it_interval.tv_nsec = time.it_value.tv_nsec = (long)(every % GP_NS_PER_S);
 	timerfd_settime(control->timer, 0, &time, NULL);
 }
 
@@ -459,7 +460,7 @@ static int op_lease(struct gp_gpu_control *base, u32 lease_ms)
 	if (control->gone)
 		return -ESRCH;
 	control->leased = true;
-	control->lease_ns = lease_ms * 1000000ull + GP_LEASE_MARGIN_NS;
+	control->lease_ns = lease_ms * GP_NS_PER_MS + GP_LEASE_MARGIN_NS;
 	gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns);
 	return 0;
 }

@@ -22,11 +22,12 @@
 #ifndef GP_GPU_NVRM_LIFELINE_H
 #define GP_GPU_NVRM_LIFELINE_H
 
+#include "base/core.h"
 #include "gpu/control.h"
 #include "gpu/nvrm/port.h"
 
-#define GP_NVRM_LEASE_NS      (100ull * 1000000) /* as GPREEMPT_LEASE_MS */
-#define GP_NVRM_LIFELINE_ROOM 1024u              /* channels; and groups with a timeslice set */
+#define GP_NVRM_LEASE_NS      (100ull * GP_NS_PER_MS) /* as GPREEMPT_LEASE_MS */
+#define GP_NVRM_LIFELINE_ROOM 1024u /* channels; and groups with a timeslice set */
 
 /* One thing to put right. */
 struct gp_nvrm_entry {

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/spawn.h"
 #include "gpu/nvrm/call.h"
@@ -27,10 +28,7 @@ struct line {
 
 u64 gp_nvrm_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+	return gp_monotonic_ns();
 }
 
 /* Takes messages: a descriptor, or just a reason to look at the lease. False: the holder is gone.
@@ -138,8 +136,7 @@ static void rest(struct line *line)
 		wait = lease > now ? lease - now : 0;
 	else if (lease == GP_LEASE_FIRED && atomic_load(&line->page->unsure))
 		wait = GP_AGAIN_NS;
-	time.tv_sec = (time_t)(wait / 1000000000u);
-	time.tv_nsec = (long)(wait % 1000000000u);
+	time = gp_timespec(wait);
 	ppoll(fds, 2, wait == UINT64_MAX ? NULL : &time, NULL);
 	/* The target's end: the driver cleans up once our copies are closed. Channels of a dead
 	 * process are not started: its memory is gone. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "base/magic.h"
 #include "trace/read/amdlog.h"
@@ -15,8 +16,8 @@
 #include "trace/read/tracedat.h"
 
 /* How far a time may go back before it is the clock that did. */
-#define THREAD_NS  1000000ull
-#define PROCESS_NS 1000000000ull
+#define THREAD_NS  GP_NS_PER_MS
+#define PROCESS_NS GP_NS_PER_S
 
 int gp_trace_inquiry_init(struct gp_trace_inquiry *inquiry, enum gp_trace_clock trace_clock)
 {

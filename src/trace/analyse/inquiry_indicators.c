@@ -2,6 +2,7 @@
 /* The files, their clocks, and the table of indicators. */
 #include <stdio.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "trace/analyse/inquiry.h"
 
@@ -49,7 +50,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 	gp_doc_column(doc, "verdict", _("VERDICT"));
 	indicator(doc, "creation", _("creating a queue, in the driver"), "< 1 ms",
 		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
-		  judge(creations, creations && sum / creations < 1000000));
+		  judge(creations, creations && sum / creations < GP_NS_PER_MS));
 	/* A trace of a few functions only would show none; that says nothing. */
 	indicator(doc, "mqd", _("MQD operations for each queue created"), "1-2",
 		  gp_v_if(creations && mqd,

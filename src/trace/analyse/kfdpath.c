@@ -9,7 +9,7 @@
 #include "base/core.h"
 
 /* A creation of which nothing was heard for so long is over. */
-#define QUIET_NS 1000000000ull
+#define QUIET_NS GP_NS_PER_S
 #define DEPTH    32
 
 struct gp_trace_path_thread {

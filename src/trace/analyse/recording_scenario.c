@@ -15,8 +15,8 @@ enum {
 	SIM_KERNELS = 4096,
 	SIM_WORK = 4 << 20,
 	SIM_VGPRS = 512,
-	NAME_BYTES = 24,     /* of a file's name in a job's: the whole has less than 48 */
-	LAUNCH_NS = 1000000, /* what is left to do at the end of the recording */
+	NAME_BYTES = 24,          /* of a file's name in a job's: the whole has less than 48 */
+	LAUNCH_NS = GP_NS_PER_MS, /* what is left to do at the end of the recording */
 };
 
 /* A name that is no comment, section or key: the file's, without its path and ending. */

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/parse.h"
 #include "trace/read/kfdlog.h"
 
-#define FIRST_BIN_NS 1000000ull
+#define FIRST_BIN_NS GP_NS_PER_MS
 
 int gp_trace_workload_init(struct gp_trace_workload *workload)
 {

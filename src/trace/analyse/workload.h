@@ -11,14 +11,15 @@
 #include "trace/read/event.h"
 #include "trace/analyse/kernel_class.h"
 #include "trace/analyse/queues.h"
+#include "base/core.h"
 #include "base/string_table.h"
 
 /* Submissions this close are "at once". */
 #define GP_WORKLOAD_WINDOW_NS 10000000ull
 /* A pause between submissions that is worth the word. */
-#define GP_WORKLOAD_IDLE_NS 1000000ull
+#define GP_WORKLOAD_IDLE_NS GP_NS_PER_MS
 /* A time that goes back this far is another boot's, or the clock's fault. */
-#define GP_WORKLOAD_JUMP_NS 1000000000ull
+#define GP_WORKLOAD_JUMP_NS GP_NS_PER_S
 #define GP_WORKLOAD_GAPS    5   /* the longest ones are kept */
 #define GP_WORKLOAD_BINS    128 /* of the curve; their width doubles when time runs out */
 #define GP_WORKLOAD_AT_ONCE 16  /* queues in one window, the last counts "or more" */

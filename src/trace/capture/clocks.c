@@ -3,26 +3,20 @@
 
 #include <time.h>
 
+#include "base/clock.h"
+
 #define TRIES 8 /* of which the one that was interrupted least is taken */
-
-static u64 now(clockid_t clock)
-{
-	struct timespec time = {0};
-
-	clock_gettime(clock, &time);
-	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
-}
 
 void gp_capture_clock_sample(struct gp_capture_clock_sample *out)
 {
 	for (int i = 0; i < TRIES; i++) {
 		struct gp_capture_clock_sample sample;
-		u64 first = now(CLOCK_MONOTONIC), last;
+		u64 first = gp_clock_ns(CLOCK_MONOTONIC), last;
 
-		sample.monotonic_raw_ns = now(CLOCK_MONOTONIC_RAW);
-		sample.boottime_ns = now(CLOCK_BOOTTIME);
-		sample.realtime_ns = now(CLOCK_REALTIME);
-		last = now(CLOCK_MONOTONIC);
+		sample.monotonic_raw_ns = gp_clock_ns(CLOCK_MONOTONIC_RAW);
+		sample.boottime_ns = gp_clock_ns(CLOCK_BOOTTIME);
+		sample.realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+		last = gp_clock_ns(CLOCK_MONOTONIC);
 		sample.monotonic_ns = first + (last - first) / 2;
 		sample.error_ns = (last - first + 1) / 2;
 		if (!i || sample.error_ns < out->error_ns)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/core.h"
 #include "base/i18n.h"
 #include "trace/read/ftrace_parts.h"
 
@@ -40,16 +41,16 @@ int gp_trace_ftrace_deliver(struct gp_trace_ftrace_reader *reader, struct gp_eve
 bool gp_trace_ftrace_seconds(const char **p, const char *end, u64 *ns)
 {
 	const char *q = *p;
-	u64 seconds, fraction = 0, scale = 1000000000;
+	u64 seconds, fraction = 0, scale = GP_NS_PER_S;
 
-	if (!gp_parse_u64(&q, end, &seconds) || seconds > UINT64_MAX / 1000000000 - 1 ||
+	if (!gp_parse_u64(&q, end, &seconds) || seconds > UINT64_MAX / GP_NS_PER_S - 1 ||
 	    end - q < 2 || *q != '.' || !gp_is_digit(q[1]))
 		return false;
 	for (q++; q < end && gp_is_digit(*q); q++) {
 		scale /= 10;
 		fraction += (u64)(*q - '0') * scale;
 	}
-	*ns = seconds * 1000000000 + fraction;
+	*ns = seconds * GP_NS_PER_S + fraction;
 	*p = q;
 	return true;
 }

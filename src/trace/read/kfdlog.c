@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "base/parse.h"
 
@@ -77,20 +78,20 @@ bool gp_trace_text_key(const char *text, size_t len, const char *key, u64 *value
 static bool parse_seconds(const char **p, const char *end, u64 *ns)
 {
 	const char *q = *p;
-	u64 seconds, fraction = 0, scale = 1000000000;
+	u64 seconds, fraction = 0, scale = GP_NS_PER_S;
 
-	if (!gp_parse_u64(&q, end, &seconds) || seconds > UINT64_MAX / 1000000000 - 1 || q == end ||
-	    *q != '.')
+	if (!gp_parse_u64(&q, end, &seconds) || seconds > UINT64_MAX / GP_NS_PER_S - 1 ||
+	    q == end || *q != '.')
 		return false;
 	for (q++; q < end && gp_is_digit(*q) && scale > 1; q++) {
 		scale /= 10;
 		fraction += (u64)(*q - '0') * scale;
 	}
-	if (scale == 1000000000)
+	if (scale == GP_NS_PER_S)
 		return false;
 	while (q < end && gp_is_digit(*q))
 		q++;
-	*ns = seconds * 1000000000 + fraction;
+	*ns = seconds * GP_NS_PER_S + fraction;
 	*p = q;
 	return true;
 }

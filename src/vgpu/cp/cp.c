@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "vgpu/cp/cp_state.h"
 
 #define STACK_BYTES   (256u << 10)
@@ -30,10 +31,7 @@
 
 u64 gp_vgpu_cp_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+	return gp_clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 void gp_vgpu_cp_wake(struct gp_vgpu_cp *cp)
@@ -391,7 +389,7 @@ static void *cp_thread(void *data)
 			{.fd = cp->doorbells.fault_fd, .events = POLLIN},
 			{.fd = lifeline, .events = POLLRDHUP},
 		};
-		struct timespec timeout = {(time_t)(nap / 1000000000u), (long)(nap % 1000000000u)};
+		struct timespec timeout = gp_timespec(nap);
 		bool moved;
 
 		ppoll(fds, GP_ARRAY_SIZE(fds), nap == FOREVER ? NULL : &timeout, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The ioctls that say what the machine is, and those the virtual GPU only has to accept. */
+#include "base/clock.h"
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>
@@ -9,14 +10,6 @@
 #include "abi/kfd_driver.h"
 
 #define CPU_NODES 1
-
-static u64 now_ns(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (u64)time.tv_sec * 1000000000 + (u64)time.tv_nsec;
-}
 
 int gp_vgpu_ioctl_get_version(struct gp_vgpu_client *client, void *data)
 {
@@ -29,12 +22,12 @@ int gp_vgpu_ioctl_get_version(struct gp_vgpu_client *client, void *data)
 int gp_vgpu_ioctl_get_clock_counters(struct gp_vgpu_client *client, void *data)
 {
 	struct gp_kfd_get_clock_counters_args *args = data;
-	u64 raw = now_ns(CLOCK_MONOTONIC_RAW);
+	u64 raw = gp_clock_ns(CLOCK_MONOTONIC_RAW);
 
 	/* A node without a GPU has no GPU clock; that is no error. */
 	args->gpu_clock_counter = gp_vgpu_gpu_index(client, args->gpu_id) < 0 ? 0 : raw / 10;
 	args->cpu_clock_counter = raw;
-	args->system_clock_counter = now_ns(CLOCK_BOOTTIME);
+	args->system_clock_counter = gp_clock_ns(CLOCK_BOOTTIME);
 	args->system_clock_freq = GP_KFD_SYSTEM_CLOCK_HZ;
 	return 0;
 }

@@ -3,6 +3,7 @@
  * WAIT_EVENTS. The call sleeps on a futex of its own; the events it names carry a record of it and
  * mark that record, so a wake-up belongs to this call and cannot be taken by another.
  */
+#include "base/clock.h"
 #include "vgpu/preload/events.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ struct wait {
 	u32 count;
 	bool all;
 	bool timed;
-	struct timespec deadline; /* CLOCK_MONOTONIC */
+	u64 deadline_ns;
 };
 
 void gp_vgpu_sleeper_wake(struct gp_vgpu_sleeper *sleeper)
@@ -122,36 +123,27 @@ static void set_deadline(struct wait *wait, u32 timeout_ms)
 	u32 ms = timeout_ms < GP_KFD_TIMEOUT_MAX_MS ? timeout_ms : GP_KFD_TIMEOUT_MAX_MS;
 
 	wait->timed = timeout_ms != GP_KFD_TIMEOUT_INFINITE;
-	clock_gettime(CLOCK_MONOTONIC, &wait->deadline);
-	wait->deadline.tv_sec += ms / 1000;
-	wait->deadline.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (wait->deadline.tv_nsec >= 1000000000) {
-		wait->deadline.tv_nsec -= 1000000000;
-		wait->deadline.tv_sec++;
-	}
+	wait->deadline_ns = gp_monotonic_ns() + ms * GP_NS_PER_MS;
 }
 
 static u32 left_ms(const struct wait *wait)
 {
-	struct timespec now;
-	s64 ms;
+	u64 now = gp_monotonic_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (s64)(wait->deadline.tv_sec - now.tv_sec) * 1000 +
-	     (wait->deadline.tv_nsec - now.tv_nsec) / 1000000;
-	return ms > 0 ? (u32)ms : 0;
+	return wait->deadline_ns > now ? (u32)((wait->deadline_ns - now) / GP_NS_PER_MS) : 0;
 }
 
 /* Enters and leaves with the lock held. 0 when woken, -ETIMEDOUT, -EINTR. */
 static int sleep_once(struct gp_vgpu_events *events, struct wait *wait)
 {
+	struct timespec deadline = gp_timespec(wait->deadline_ns);
 	u32 seen = atomic_load(&wait->sleeper.word);
 	long result;
 	int error;
 
 	pthread_mutex_unlock(&events->lock);
 	result = syscall(SYS_futex, &wait->sleeper.word, FUTEX_WAIT_BITSET_PRIVATE, seen,
-			 wait->timed ? &wait->deadline : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+			 wait->timed ? &deadline : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
 	error = result ? -errno : 0;
 	pthread_mutex_lock(&events->lock);
 	return error == -EAGAIN ? 0 : error;

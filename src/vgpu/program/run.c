@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "base/host/program.h"
 #include "vgpu/program/program.h"
@@ -152,16 +153,11 @@ static _Noreturn void execute(const char *path, char **argv, const sigset_t *mas
 }
 
 /* What is left until then; 0 when it is over. */
-static struct timespec time_left(const struct timespec *end)
+static struct timespec time_left(u64 end_ns)
 {
-	struct timespec now, left = {0};
-	s64 ns;
+	u64 now = gp_monotonic_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (s64)(end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
-	if (ns > 0)
-		left = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-	return left;
+	return gp_timespec(end_ns > now ? end_ns - now : 0);
 }
 
 /* Whether our server ended although the command did not. */
@@ -177,7 +173,8 @@ static bool server_ended(struct gp_vgpu_machine *machine)
 static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigset_t *signals,
 			struct gp_diag *diag)
 {
-	struct timespec kill_at, left;
+	struct timespec left;
+	u64 kill_at_ns = 0;
 	bool lost = false, killed = false;
 	int status;
 
@@ -194,11 +191,10 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 			gp_fail(diag, -EIO, "the virtual machine ended unexpectedly");
 			lost = true;
 			kill(child, SIGTERM);
-			clock_gettime(CLOCK_MONOTONIC, &kill_at);
-			kill_at.tv_sec += GRACE_SECONDS;
+			kill_at_ns = gp_monotonic_ns() + GRACE_SECONDS * GP_NS_PER_S;
 		}
 		if (lost && !killed)
-			left = time_left(&kill_at);
+			left = time_left(kill_at_ns);
 		got = sigtimedwait(signals, &info, lost && !killed ? &left : NULL);
 		if (got < 0 && errno == EAGAIN) {
 			kill(child, SIGKILL);

@@ -11,12 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "vgpu/server/state.h"
 
 #define MAX_OF_PID  512 /* connections of one process: about one for each of its threads */
 #define MAX_SILENT  64  /* of these, before HELLO: they ask one thing and go */
 #define SEND_BUFFER (1 << 20)
-#define PAUSE_NS    (20 * 1000000ull) /* what a connection on the last descriptor gets */
+#define PAUSE_NS    (20 * GP_NS_PER_MS) /* what a connection on the last descriptor gets */
 
 void gp_vgpu_accept_begin(struct gp_vgpu_server *server)
 {

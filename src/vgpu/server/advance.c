@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/core.h"
 #include "vgpu/server/state.h"
-
-#define NS_PER_MS 1000000ull
 
 u32 gp_vgpu_model_grace(u32 grace)
 {
@@ -239,7 +238,7 @@ void gp_vgpu_reap(struct gp_vgpu_device *device)
 /* When the driver gives up the wait for the fence of the first update. */
 static u64 timeout_at(const struct gp_vgpu_server *server, const struct gp_vgpu_device *device)
 {
-	u64 limit = server->options.preemption_timeout_ms * NS_PER_MS;
+	u64 limit = server->options.preemption_timeout_ms * GP_NS_PER_MS;
 	const struct gp_vgpu_update *update = device->updates;
 
 	if (!limit || !update || !update->in_model || update->answered)

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "vgpu/server/state.h"
-
-#define NS_PER_S 1000000000ull
 
 /* Event numbers are hexadecimal in the text (KFD_SMI_EVENT_QUEUE_EVICTION and _RESTORE). */
 #define EVICTION_FORMAT "9 %llu -%d %x %d\n"
@@ -19,10 +18,7 @@
 
 static unsigned long long boot_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
+	return gp_clock_ns(CLOCK_BOOTTIME);
 }
 
 static void set_evicted(struct gp_vgpu_server *server, struct gp_vgpu_process *process,

@@ -9,6 +9,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "vgpu/server/state.h"
 
@@ -16,7 +17,6 @@
 #define KIND_MASK  7u /* pointers are aligned to 8 at least */
 #define STALLED_MS 1  /* a client that must first read its dones does not ring for that */
 #define PAUSED_MS  10 /* until descriptors are looked for again */
-#define NS_PER_S   1000000000ull
 
 int gp_vgpu_watch(struct gp_vgpu_server *server, int fd, u32 kind, void *object)
 {
@@ -100,8 +100,7 @@ static void arm(struct gp_vgpu_server *server, u64 next)
 	if (next != GP_MODEL_NEVER) {
 		delay = gp_vgpu_server_raw_time(server, next) -
 			gp_vgpu_server_raw_time(server, gp_vgpu_server_now(server)) + 1;
-		spec.it_value.tv_sec = (time_t)(delay / NS_PER_S);
-		spec.it_value.tv_nsec = (long)(delay % NS_PER_S);
+		spec.it_value = gp_timespec(delay);
 	}
 	(void)timerfd_settime(server->timer_fd, 0, &spec, NULL);
 }

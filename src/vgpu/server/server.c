@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/i18n.h"
 #include "base/parse.h"
 #include "vgpu/server/state.h"
 
 #define PERMILLE          1000
-#define NS_PER_S          1000000000ull
 #define FIRST_MQD         0x8000000000ull /* addresses of descriptors are made up from here */
 #define BACKLOG           64
 #define STATUS_FILE_LIMIT 65536
@@ -80,11 +80,8 @@ u64 gp_vgpu_server_raw_time(const struct gp_vgpu_server *server, u64 model_ns)
 
 static u64 monotonic_raw(void *context)
 {
-	struct timespec now;
-
 	(void)context;
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
+	return gp_clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 /* ---- other processes ---- */

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "vgpu/server/tree.h"
-
-#define NS_PER_US 1000
-#define NS_PER_MS 1000000
 
 static u32 sysfs_type(u32 ioctl_type)
 {
@@ -50,11 +48,11 @@ static void write_figures(struct gp_vgpu_server *server, struct gp_vgpu_files *f
 		u32 gpu = device->file.gpu.gpu_id;
 
 		gp_vgpu_files_number(files, process->vram_used[i], "%s/vram_%u", base, gpu);
-		gp_vgpu_files_number(files, process->sdma_ns[i] / NS_PER_US, "%s/sdma_%u", base,
+		gp_vgpu_files_number(files, process->sdma_ns[i] / GP_NS_PER_US, "%s/sdma_%u", base,
 				     gpu);
 		gp_vgpu_files_number(files, cu_occupancy(process, device),
 				     "%s/stats_%u/cu_occupancy", base, gpu);
-		gp_vgpu_files_number(files, process->evicted_raw_ns[i] / NS_PER_MS,
+		gp_vgpu_files_number(files, process->evicted_raw_ns[i] / GP_NS_PER_MS,
 				     "%s/stats_%u/evicted_ms", base, gpu);
 	}
 }
