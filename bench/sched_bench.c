@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an event costs the scheduler core: 16 to 65,536 queues of at most 4,096 jobs on one device,
+ * The cost of an event in the scheduler core: 16 to 65,536 queues of at most 4,096 jobs on one device,
  * policy `priority`, random priorities. Work comes and drains at random, about one queue in 32 has
- * some; every operation is answered and every timer served, and each of those is an event too.
- * Beside it the scan of all queues that seeds/002 does per event, on the same work. Prints a line
+ * some; every operation is answered and every timer served, and each of those is an event as well.
+ * For comparison, a scan of all queues per event on the same work. Prints a line
  * per size: queues, jobs, ns and time-stamp cycles per event, ns of the scan, actions per event,
  * bytes per queue.
  */
@@ -158,7 +158,7 @@ static void replay(struct host *host, const struct work_event *events, u32 count
 	}
 }
 
-/* seeds/002, step 4: look at every queue for the highest that waits and the one that runs. */
+/* The naive scheduler: scan every queue for the highest that waits and the one that runs. */
 struct scanned {
 	u32 priority;
 	bool active, running;
