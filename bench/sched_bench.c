@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of an event in the scheduler core: 16 to 65,536 queues of at most 4,096 jobs on one device,
- * policy `priority`, random priorities. Work comes and drains at random, about one queue in 32 has
- * some; every operation is answered and every timer served, and each of those is an event as well.
- * For comparison, a scan of all queues per event on the same work. Prints a line
- * per size: queues, jobs, ns and time-stamp cycles per event, ns of the scan, actions per event,
- * bytes per queue.
+ * The cost of an event in the scheduler core: 16 to 65,536 queues of at most 4,096 jobs on one
+ * device, policy `priority`, random priorities. Work comes and drains at random, about one queue in
+ * 32 has some; every operation is answered and every timer served, and each of those is an event as
+ * well. For comparison, a scan of all queues per event on the same work. Prints a line per size:
+ * queues, jobs, ns and time-stamp cycles per event, ns of the scan, actions per event, bytes per
+ * queue.
  */
 #include <stdio.h>
 #include <stdlib.h>
