@@ -10,8 +10,6 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "show/table.h"
 #include "gpu/gpu.h"
 
 enum gp_inspect_doctor_field {
@@ -113,14 +111,5 @@ void gp_inspect_doctor_render_nodes(const char *dir, struct gp_inspect_doctor *d
 /* KFD's minor version (of major 1) that a kernel release has in-tree; 0 when older than any known.
  */
 u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
-
-/* doctor_view.c: facts, devices and mechanisms as tables; everything as JSON. */
-struct gp_table *gp_inspect_doctor_facts(const struct gp_inspect_doctor *d);
-struct gp_table *gp_inspect_doctor_gpus(const struct gp_inspect_doctor *d);
-struct gp_table *gp_inspect_doctor_mechanisms(const struct gp_inspect_doctor *d);
-json_t *gp_inspect_doctor_json(const struct gp_inspect_doctor *d);
-
-/* Things to know before preempting anything; translated. NULL ends the list. */
-const char *gp_inspect_doctor_note(size_t index);
 
 #endif

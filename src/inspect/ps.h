@@ -8,8 +8,6 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "show/table.h"
 #include "gpu/gpu.h"
 #include "base/host/container.h"
 
@@ -34,9 +32,5 @@ struct gp_inspect_ps {
  * empty snapshot and a note. */
 int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_inspect_ps *out);
 void gp_inspect_ps_free(struct gp_inspect_ps *ps);
-
-/* Both return a new object or NULL without memory. The table sums over GPUs; JSON does not. */
-struct gp_table *gp_inspect_ps_table(const struct gp_inspect_ps *ps);
-json_t *gp_inspect_ps_json(const struct gp_inspect_ps *ps);
 
 #endif

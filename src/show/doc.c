@@ -422,6 +422,8 @@ int gp_show_print(const struct gp_doc *doc, FILE *out, enum gp_show_format forma
 	switch (format) {
 	case GP_SHOW_TEXT:
 		return gp_show_text(doc, out, gp_term_colour(out));
+	case GP_SHOW_COLOUR:
+		return gp_show_text(doc, out, true);
 	case GP_SHOW_JSON:
 	case GP_SHOW_JSON_LINE:
 		json = gp_doc_json(doc);

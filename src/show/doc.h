@@ -77,7 +77,8 @@ void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const
 int gp_doc_error(const struct gp_doc *doc);
 
 enum gp_show_format {
-	GP_SHOW_TEXT, /* with colour if the stream is a terminal that shows it */
+	GP_SHOW_TEXT,   /* with colour if the stream is a terminal that shows it */
+	GP_SHOW_COLOUR, /* with colour, for text in memory that goes to such a terminal */
 	GP_SHOW_JSON,
 	GP_SHOW_JSON_LINE, /* on one line, for streams of answers */
 	GP_SHOW_MARKDOWN,

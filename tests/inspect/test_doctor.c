@@ -264,25 +264,11 @@ static void kfd_version_follows_the_kernel(void **state)
 	assert_int_equal(gp_inspect_doctor_kfd_minor(7, 0), 19);
 }
 
-static char *text_of(struct gp_table *table)
-{
-	size_t size;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(gp_table_print(table, out, false), 0);
-	fclose(out);
-	gp_table_free(table);
-	return text;
-}
-
 static void facts_are_read_from_the_tree_alone(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
 	struct test_diag sink = TEST_DIAG;
 	struct gp_inspect_doctor d;
-	json_t *json, *gpu;
-	char *text;
 
 	(void)state;
 	assert_int_equal(gp_inspect_doctor_read(&root, &sink.diag, false, &d), 0);
@@ -307,14 +293,6 @@ static void facts_are_read_from_the_tree_alone(void **state)
 	assert_false(d.kfd_device.checked);
 	assert_false(d.valid & GP_DOC_CAPABILITIES);
 	assert_int_equal(d.render_count, 0);
-	text = text_of(gp_inspect_doctor_gpus(&d));
-	assert_non_null(strstr(text, "gfx942   80     4  192.0 GiB  SPX        0000:15:00.0"));
-	free(text);
-	json = gp_inspect_doctor_json(&d);
-	gpu = json_array_get(json_object_get(json, "gpus"), 1);
-	assert_string_equal(json_string_value(json_object_get(gpu, "pci")), "0001:83:01.0");
-	assert_string_equal(json_string_value(json_object_get(gpu, "capability")), "0x2007a280");
-	json_decref(json);
 	gp_inspect_doctor_free(&d);
 }
 
@@ -355,35 +333,27 @@ static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 	tree_remove(&tree);
 }
 
-static void empty_tree_gives_a_whole_report(void **state)
+static void empty_tree_has_nothing(void **state)
 {
 	struct gp_inspect_doctor d;
 	struct tree tree;
-	json_t *json;
-	char *text;
 
 	(void)state;
 	tree_make(&tree);
 	assert_int_equal(gp_inspect_doctor_read(&tree.root, NULL, false, &d), 0);
-	text = text_of(gp_inspect_doctor_facts(&d));
-	assert_non_null(strstr(text, "not loaded"));
-	free(text);
-	json = gp_inspect_doctor_json(&d);
-	assert_true(json_is_null(json_object_get(json, "kfd")));
-	assert_true(json_is_null(json_object_get(json, "amdgpu")));
-	assert_int_equal(json_array_size(json_object_get(json, "mechanisms")), 7);
-	json_decref(json);
+	assert_false(d.amdgpu_loaded);
+	assert_false(d.kfd_present);
+	assert_int_equal(d.valid, 0);
+	assert_string_equal(d.kernel, "");
 	gp_inspect_doctor_free(&d);
 	tree_remove(&tree);
 }
 
-static void live_machine_gives_a_whole_report(void **state)
+static void live_machine_is_read_with_what_this_process_may(void **state)
 {
 	struct gp_root live = {.dir = ""};
 	struct tree tree;
 	struct gp_inspect_doctor d;
-	json_t *json;
-	char *text;
 
 	(void)state;
 	/* What the loader would take first is listed first. */
@@ -398,14 +368,6 @@ static void live_machine_gives_a_whole_report(void **state)
 	assert_true(d.kfd_device.checked);
 	assert_true(d.valid & GP_DOC_CAPABILITIES);
 	assert_true(d.valid & GP_DOC_KERNEL);
-	text = text_of(gp_inspect_doctor_facts(&d));
-	assert_non_null(strstr(text, "SYS_PTRACE"));
-	free(text);
-	json = gp_inspect_doctor_json(&d);
-	assert_non_null(json);
-	assert_true(json_array_size(json_object_get(json_object_get(json, "access"), "devices")) >=
-		    2);
-	json_decref(json);
 	gp_inspect_doctor_free(&d);
 }
 
@@ -452,59 +414,6 @@ static void groups_that_own_gpus_are_named(void **state)
 	assert_string_equal(d.groups, "video");
 }
 
-static void views_show_devices_and_states(void **state)
-{
-	struct gp_gpu gpu, plain = {.node = 4};
-	struct gp_inspect_doctor d = good_machine(&gpu);
-	char *text;
-	json_t *json;
-
-	(void)state;
-	d.nvidia = (struct gp_gpu_list){.items = &plain, .count = 1};
-	strcpy(d.nvidia_version, "580.1");
-	d.kfd_source = GP_KFD_VERSION_PROBED;
-	d.kfd_device.error = -EACCES;
-	d.render_count = 2;
-	d.render[0].error = -EACCES;
-	d.debugfs_mounted = true;
-	d.debugfs_error = -EACCES;
-	d.runtime_count = 1;
-	strcpy(d.runtimes[0].path, "/x/lib");
-	text = text_of(gp_inspect_doctor_facts(&d));
-	assert_non_null(strstr(text, "1.17 (reported by the driver)"));
-	assert_non_null(strstr(text, "Permission denied (group render)"));
-	assert_non_null(strstr(text, "1 of 2 accessible"));
-	assert_non_null(strstr(text, "kfd/hqds: Permission denied"));
-	assert_non_null(strstr(text, "+SYS_PTRACE -SYS_ADMIN +SYS_MODULE"));
-	assert_non_null(strstr(text, "580.1 (closed kernel modules)"));
-	assert_non_null(strstr(text, "-  /x/lib"));
-	free(text);
-	text = text_of(gp_inspect_doctor_gpus(&d));
-	assert_non_null(strstr(text, "gfx942"));
-	assert_non_null(strstr(text, "nvrm"));
-	free(text);
-	text = text_of(gp_inspect_doctor_mechanisms(&d));
-	assert_non_null(strstr(text, "kfd-agent     cannot"));
-	free(text);
-	json = gp_inspect_doctor_json(&d);
-	assert_string_equal(json_string_value(
-				    json_object_get(json_object_get(json, "kfd"), "source")),
-			    "probed");
-	assert_int_equal(json_array_size(json_object_get(json, "gpus")), 2);
-	json_decref(json);
-	/* The same with the other answers. */
-	d.debugfs_error = 0;
-	d.kfd_device.error = 0;
-	d.amdgpu_dkms = true;
-	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
-	text = text_of(gp_inspect_doctor_facts(&d));
-	assert_non_null(strstr(text, "kfd/hqds readable"));
-	assert_non_null(strstr(text, "/dev/kfd                            accessible"));
-	assert_non_null(strstr(text, "DKMS"));
-	assert_non_null(strstr(text, "unknown version"));
-	free(text);
-}
-
 static void probing_without_the_device_falls_back_to_the_release(void **state)
 {
 	struct gp_root root = {.dir = fixture("root")};
@@ -537,11 +446,10 @@ int main(void)
 		cmocka_unit_test(kfd_version_follows_the_kernel),
 		cmocka_unit_test(facts_are_read_from_the_tree_alone),
 		cmocka_unit_test(dkms_driver_and_debian_runtime_are_told_apart),
-		cmocka_unit_test(empty_tree_gives_a_whole_report),
-		cmocka_unit_test(live_machine_gives_a_whole_report),
+		cmocka_unit_test(empty_tree_has_nothing),
+		cmocka_unit_test(live_machine_is_read_with_what_this_process_may),
 		cmocka_unit_test(devices_are_checked_for_this_process),
 		cmocka_unit_test(groups_that_own_gpus_are_named),
-		cmocka_unit_test(views_show_devices_and_states),
 		cmocka_unit_test(probing_without_the_device_falls_back_to_the_release),
 	};
 

@@ -1,13 +1,314 @@
 // SPDX-License-Identifier: MIT
+/* gpreempt doctor: what this machine allows. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "show/table.h"
-#include "show/term.h"
 #include "cli/command.h"
-#include "inspect/doctor.h"
+#include "cli/watch/documents.h"
+#include "inspect/mechanism.h"
+
+static const char *or_dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+/* `value` in JSON, the sentence for people. */
+__attribute__((format(printf, 5, 6))) static void fact_as(struct gp_doc *doc, const char *key,
+							  const char *label,
+							  struct gp_show_value value,
+							  const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	gp_doc_fact(doc, key, label, gp_v_as(value, text));
+}
+
+static void add_kernel(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	gp_doc_open(doc, "kernel", NULL);
+	gp_doc_fact(doc, "release", "kernel", gp_v_text_or_missing(d->kernel));
+	gp_doc_fact(doc, "lockdown", "lockdown", gp_v_text_or_missing(d->lockdown));
+	gp_doc_fact(doc, "signed_modules_only", NULL,
+		    gp_v_if(d->valid & GP_DOC_SIGNED_MODULES, gp_v_bool(d->signed_modules_only)));
+	gp_doc_fact(doc, "modules_disabled", NULL,
+		    gp_v_if(d->valid & GP_DOC_MODULES_DISABLED, gp_v_bool(d->modules_disabled)));
+	gp_doc_close(doc);
+}
+
+static void add_amdgpu(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	if (!d->amdgpu_loaded) {
+		fact_as(doc, "amdgpu", "amdgpu", gp_v_missing(), "%s", _("not loaded"));
+		return;
+	}
+	gp_doc_open(doc, "amdgpu", NULL);
+	if (d->amdgpu_dkms)
+		fact_as(doc, "origin", "amdgpu", gp_v_text("dkms"), _("DKMS %s, source %s"),
+			d->amdgpu_version, or_dash(d->amdgpu_srcversion));
+	else
+		fact_as(doc, "origin", "amdgpu", gp_v_text("in-tree"), _("in-tree, source %s"),
+			or_dash(d->amdgpu_srcversion));
+	gp_doc_fact(doc, "version", NULL, gp_v_text_or_missing(d->amdgpu_version));
+	gp_doc_fact(doc, "srcversion", NULL, gp_v_text_or_missing(d->amdgpu_srcversion));
+	gp_doc_fact(doc, "sched_policy", "amdgpu.sched_policy",
+		    gp_v_if(d->valid & GP_DOC_SCHED_POLICY, gp_v_count(d->sched_policy)));
+	gp_doc_fact(doc, "queue_preemption_timeout_ms", "amdgpu.queue_preemption_timeout_ms",
+		    gp_v_if(d->valid & GP_DOC_TIMEOUT, gp_v_count(d->preemption_timeout_ms)));
+	gp_doc_fact(doc, "num_kcq", "amdgpu.num_kcq",
+		    gp_v_if(d->valid & GP_DOC_NUM_KCQ, gp_v_count(d->num_kcq)));
+	gp_doc_fact(doc, "cwsr_enable", "amdgpu.cwsr_enable",
+		    gp_v_if(d->valid & GP_DOC_CWSR, gp_v_count(d->cwsr_enable)));
+	gp_doc_close(doc);
+}
+
+static void add_kfd(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	bool probed = d->kfd_source == GP_KFD_VERSION_PROBED;
+	char version[32];
+
+	if (!d->kfd_present) {
+		fact_as(doc, "kfd", "KFD", gp_v_missing(), "%s", _("absent"));
+		return;
+	}
+	gp_doc_open(doc, "kfd", NULL);
+	if (d->valid & GP_DOC_KFD_VERSION) {
+		snprintf(version, sizeof(version), "%u.%u", d->kfd_major, d->kfd_minor);
+		fact_as(doc, "version", "KFD", gp_v_text(version), "%s (%s)", version,
+			probed ? _("reported by the driver")
+			       : _("derived from the kernel release"));
+		gp_doc_fact(doc, "source", NULL, gp_v_text(probed ? "probed" : "derived"));
+	} else {
+		fact_as(doc, "version", "KFD", gp_v_missing(), "%s",
+			_("unknown version; --probe queries the driver"));
+		gp_doc_fact(doc, "source", NULL, gp_v_missing());
+	}
+	gp_doc_close(doc);
+}
+
+static void add_gpus(struct gp_doc *doc, const char *kind, const struct gp_gpu_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct gp_gpu *g = &list->items[i];
+		char gfx[16] = "", pci[32] = "", id[16];
+
+		if (g->valid & GP_GPU_GFX)
+			gp_kfd_gfx_name(g->gfx_version, gfx, sizeof(gfx));
+		if (g->valid & GP_GPU_PCI)
+			snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", g->pci_domain, g->pci_bus,
+				 g->pci_device, g->pci_function);
+		snprintf(id, sizeof(id), "%x", g->gpu_id);
+		gp_doc_cell(doc, gp_v_text(kind));
+		gp_doc_cell(doc, gp_v_count(g->node));
+		gp_doc_cell(doc, gp_v_if(g->gpu_id, gp_v_as(gp_v_count(g->gpu_id), id)));
+		gp_doc_cell(doc, gp_v_text_or_missing(g->name));
+		gp_doc_cell(doc, gp_v_text_or_missing(gfx));
+		gp_doc_cell(doc, gp_v_text_or_missing(pci));
+		gp_doc_cell(doc, gp_v_text_or_missing(g->partition));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_CU, gp_v_count(g->cu_count)));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_XCC, gp_v_count(g->xcc_count)));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_VRAM, gp_v_bytes(g->vram_bytes)));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_CP_QUEUES, gp_v_count(g->cp_queues)));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_FIRMWARE, gp_v_count(g->firmware)));
+		gp_doc_cell(doc, gp_v_if(g->valid & GP_GPU_CAPABILITY, gp_v_hex(g->capability)));
+	}
+}
+
+static void add_gpu_table(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	gp_doc_table(doc, "gpus", NULL);
+	gp_doc_if_empty(doc, "No GPU found.");
+	gp_doc_column(doc, "kind", "KIND");
+	gp_doc_column(doc, "node", "NODE");
+	gp_doc_column(doc, "gpu_id", "GPU ID");
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "gfx", "GFX");
+	gp_doc_column(doc, "pci", "PCI");
+	gp_doc_column(doc, "partition", "PARTITION");
+	gp_doc_column(doc, "cus", "CUS");
+	gp_doc_column(doc, "xccs", "XCCS");
+	gp_doc_column(doc, "vram_bytes", "VRAM");
+	gp_doc_column(doc, "cp_queues", NULL);
+	gp_doc_column(doc, "mec_firmware", NULL);
+	gp_doc_column(doc, "capability", NULL);
+	add_gpus(doc, "kfd", &d->amd);
+	add_gpus(doc, "nvrm", &d->nvidia);
+}
+
+static void add_device(struct gp_doc *doc, const struct gp_inspect_device_access *device)
+{
+	gp_doc_cell(doc, gp_v_text(device->path));
+	gp_doc_cell(doc, gp_v_text_or_missing(device->group));
+	gp_doc_cell(doc, gp_v_bool(device->error == 0));
+	gp_doc_cell(doc, gp_v_bool(device->error != -ENOENT));
+}
+
+/* Each device in JSON; text has a line for /dev/kfd and one for all render nodes. */
+static void add_devices(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	const struct gp_inspect_device_access *kfd = &d->kfd_device;
+	size_t open = 0;
+
+	if (!kfd->checked)
+		gp_doc_factf(doc, NULL, "/dev/kfd", "%s", _("not checked"));
+	else if (kfd->error == -ENOENT)
+		gp_doc_factf(doc, NULL, "/dev/kfd", "%s", _("absent"));
+	else if (kfd->error)
+		gp_doc_factf(doc, NULL, "/dev/kfd", _("%s (group %s)"), strerror(-kfd->error),
+			     or_dash(kfd->group));
+	else
+		gp_doc_factf(doc, NULL, "/dev/kfd", "%s", _("accessible"));
+	for (size_t i = 0; i < d->render_count; i++)
+		open += d->render[i].error == 0;
+	if (d->live)
+		gp_doc_factf(doc, NULL, "/dev/dri/renderD*", _("%zu of %zu accessible"), open,
+			     d->render_count);
+	else
+		gp_doc_factf(doc, NULL, "/dev/dri/renderD*", "%s", _("not checked"));
+	if (!d->live) {
+		gp_doc_fact(doc, "devices", NULL, gp_v_missing());
+		return;
+	}
+	gp_doc_table(doc, "devices", NULL);
+	gp_doc_column(doc, "path", NULL);
+	gp_doc_column(doc, "group", NULL);
+	gp_doc_column(doc, "accessible", NULL);
+	gp_doc_column(doc, "present", NULL);
+	add_device(doc, kfd);
+	add_device(doc, &d->nvidia_device);
+	for (size_t i = 0; i < d->render_count; i++)
+		add_device(doc, &d->render[i]);
+}
+
+static void add_debugfs(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	struct gp_show_value mounted = gp_v_bool(d->debugfs_mounted);
+
+	if (!d->debugfs_mounted)
+		fact_as(doc, "debugfs_mounted", "debugfs", mounted, "%s",
+			_("not mounted: mount -t debugfs none /sys/kernel/debug"));
+	else if (d->debugfs_error == -ENOENT)
+		fact_as(doc, "debugfs_mounted", "debugfs", mounted, "%s",
+			_("mounted, without kfd/hqds"));
+	else if (d->debugfs_error)
+		fact_as(doc, "debugfs_mounted", "debugfs", mounted, _("mounted, kfd/hqds: %s"),
+			strerror(-d->debugfs_error));
+	else
+		fact_as(doc, "debugfs_mounted", "debugfs", mounted, "%s",
+			_("mounted, kfd/hqds readable"));
+	gp_doc_fact(doc, "debugfs_readable", NULL, gp_v_bool(d->debugfs_error == 0));
+}
+
+static void add_access(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	static const struct {
+		const char *key, *name;
+		unsigned int number;
+	} capabilities[] = {{"cap_sys_ptrace", "CAP_SYS_PTRACE", GP_CAP_SYS_PTRACE},
+			    {"cap_sys_admin", "CAP_SYS_ADMIN", GP_CAP_SYS_ADMIN},
+			    {"cap_sys_module", "CAP_SYS_MODULE", GP_CAP_SYS_MODULE}};
+	bool known = d->valid & GP_DOC_CAPABILITIES;
+
+	gp_doc_open(doc, "access", NULL);
+	add_debugfs(doc, d);
+	add_devices(doc, d);
+	gp_doc_fact(doc, NULL, "groups",
+		    d->live ? gp_v_text_or_missing(d->groups) : gp_v_text(_("not checked")));
+	gp_doc_fact(doc, "ptrace_scope", "ptrace_scope",
+		    gp_v_if(d->valid & GP_DOC_PTRACE_SCOPE, gp_v_count(d->ptrace_scope)));
+	for (size_t i = 0; i < GP_ARRAY_SIZE(capabilities); i++)
+		gp_doc_fact(doc, capabilities[i].key, capabilities[i].name,
+			    known ? gp_v_bool(gp_doctor_capable(d, capabilities[i].number))
+				  : gp_v_as(gp_v_missing(), _("not checked")));
+	gp_doc_close(doc);
+}
+
+static void add_runtimes(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	if (d->runtime_count == 0)
+		gp_doc_factf(doc, NULL, "ROCr", "%s", _("not found"));
+	for (size_t i = 0; i < d->runtime_count; i++)
+		gp_doc_factf(doc, NULL, "ROCr", "%s  %s", or_dash(d->runtimes[i].version),
+			     d->runtimes[i].path);
+	gp_doc_table(doc, "rocr", NULL);
+	gp_doc_column(doc, "path", NULL);
+	gp_doc_column(doc, "version", NULL);
+	for (size_t i = 0; i < d->runtime_count; i++) {
+		gp_doc_cell(doc, gp_v_text_or_missing(d->runtimes[i].path));
+		gp_doc_cell(doc, gp_v_text_or_missing(d->runtimes[i].version));
+	}
+	if (!d->nvidia_version[0]) {
+		fact_as(doc, "nvidia", "NVIDIA", gp_v_missing(), "%s", _("no driver"));
+		return;
+	}
+	gp_doc_open(doc, "nvidia", NULL);
+	fact_as(doc, "version", "NVIDIA", gp_v_text(d->nvidia_version), "%s (%s)",
+		d->nvidia_version,
+		d->nvidia_open ? _("open kernel modules") : _("closed kernel modules"));
+	gp_doc_fact(doc, "open_modules", NULL, gp_v_bool(d->nvidia_open));
+	gp_doc_close(doc);
+}
+
+static void add_mechanisms(struct gp_doc *doc, const struct gp_inspect_doctor *d)
+{
+	static const struct {
+		const char *text;
+		enum gp_show_colour colour;
+	} verdicts[] = {
+		[GP_VERDICT_CAN] = {N_("can work"), GP_GREEN},
+		[GP_VERDICT_CANNOT] = {N_("cannot"), GP_RED},
+		[GP_VERDICT_UNKNOWN] = {N_("unknown"), GP_YELLOW},
+	};
+
+	gp_doc_table(doc, "mechanisms", NULL);
+	gp_doc_column(doc, "name", "MECHANISM");
+	gp_doc_column(doc, "verdict", "HERE");
+	gp_doc_column(doc, NULL, "ACTS ON");
+	gp_doc_column(doc, "reason", "WHY");
+	gp_doc_column(doc, "stops_mid_kernel", NULL);
+	for (const struct gp_inspect_mechanism *m = gp_inspect_mechanisms; m->name; m++) {
+		struct gp_inspect_judgement judgement;
+
+		gp_inspect_judge(m, d, &judgement);
+		gp_doc_cell(doc, gp_v_text(m->name));
+		gp_doc_cell(doc, gp_v_word(gp_inspect_verdict_word(judgement.verdict),
+					   gettext(verdicts[judgement.verdict].text)));
+		gp_doc_paint(doc, verdicts[judgement.verdict].colour);
+		gp_doc_cell(doc, gp_v_text(gettext(m->scope)));
+		gp_doc_cell(doc, gp_v_text_or_missing(judgement.reason));
+		gp_doc_cell(doc, gp_v_bool(m->stops_mid_kernel));
+	}
+}
+
+struct gp_doc *gp_cli_doctor_doc(const struct gp_inspect_doctor *d)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	add_kernel(doc, d);
+	add_amdgpu(doc, d);
+	add_kfd(doc, d);
+	add_gpu_table(doc, d);
+	add_access(doc, d);
+	add_runtimes(doc, d);
+	add_mechanisms(doc, d);
+	gp_doc_note(doc, "The verdicts say what this machine allows. gpreempt uses all mechanisms "
+			 "except kfd-patched, where the driver's built-in scheduler decides.");
+	gp_doc_note(doc, "A suspended process keeps its VRAM.");
+	gp_doc_note(doc,
+		    "On hardware-scheduled AMD GPUs every suspend briefly unmaps all processes "
+		    "of that device.");
+	gp_doc_note(doc, "If a preemption hangs, the driver resets the GPU after 9 s (amdgpu "
+			 "parameter queue_preemption_timeout_ms).");
+	gp_doc_note(doc,
+		    "When a process that opened /dev/kfd exits, the driver preempts every queue of "
+		    "the device once; doctor therefore opens it only with --probe.");
+	return doc;
+}
 
 enum { OPTION_JSON = 'j', OPTION_ROOT = 256, OPTION_PROBE };
 
@@ -29,50 +330,12 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int print_table(struct gp_table *table)
-{
-	int error = gp_table_print(table, stdout, gp_term_colour(stdout));
-
-	gp_table_free(table);
-	return error;
-}
-
-static int print_text(const struct gp_inspect_doctor *d)
-{
-	int error = print_table(gp_inspect_doctor_facts(d));
-	struct gp_table *gpus = gp_inspect_doctor_gpus(d);
-
-	putchar('\n');
-	if (gp_table_rows(gpus)) {
-		if (!error)
-			error = gp_table_print(gpus, stdout, gp_term_colour(stdout));
-	} else {
-		puts(_("No GPU found."));
-	}
-	gp_table_free(gpus);
-	putchar('\n');
-	if (!error)
-		error = print_table(gp_inspect_doctor_mechanisms(d));
-	putchar('\n');
-	for (size_t i = 0; gp_inspect_doctor_note(i); i++)
-		printf("* %s\n", gp_inspect_doctor_note(i));
-	return error;
-}
-
-static int print_json(const struct gp_inspect_doctor *d)
-{
-	json_t *json = gp_inspect_doctor_json(d);
-	int error = gp_json_print(stdout, json, false);
-
-	json_decref(json);
-	return error;
-}
-
 static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_cli_diag sink;
 	struct gp_inspect_doctor doctor;
+	struct gp_doc *doc;
 	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -88,7 +351,9 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return GP_EXIT_USAGE;
 	error = gp_inspect_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
-		error = settings.json ? print_json(&doctor) : print_text(&doctor);
+		doc = gp_cli_doctor_doc(&doctor);
+		error = gp_show_print(doc, stdout, settings.json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		gp_doc_free(doc);
 		gp_inspect_doctor_free(&doctor);
 	}
 	/* A stream that failed is reported by the caller. */

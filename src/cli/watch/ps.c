@@ -1,13 +1,221 @@
 // SPDX-License-Identifier: MIT
+/* gpreempt ps: the processes that use a GPU. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "show/table.h"
-#include "show/term.h"
 #include "cli/command.h"
-#include "inspect/ps.h"
+#include "cli/watch/documents.h"
+#include "cli/watch/row.h"
+
+/* The sum of one reading over the GPUs of a process. */
+struct sum {
+	u64 value;
+	size_t known;
+};
+
+static void add(struct sum *sum, const struct gp_gpu_usage *usage, u32 bit, u64 value)
+{
+	if (!(usage->valid & bit))
+		return;
+	if (__builtin_add_overflow(sum->value, value, &sum->value))
+		sum->value = UINT64_MAX;
+	sum->known++;
+}
+
+/* ">=" before a sum that lacks a GPU: a missing reading is not 0. */
+static struct gp_show_value sum_value(struct gp_cli_row *row, const struct sum *sum, size_t gpus,
+				      enum gp_show_unit unit, u64 factor)
+{
+	struct gp_show_value value;
+	struct gp_buf text = {0};
+	u64 scaled;
+
+	if (!sum->known)
+		return gp_v_missing();
+	if (__builtin_mul_overflow(sum->value, factor, &scaled))
+		scaled = UINT64_MAX;
+	value = gp_v_number(unit, scaled);
+	if (sum->known == gpus)
+		return value;
+	gp_show_value_text(&value, &text);
+	value = gp_v_as(value, gp_cli_text(row, ">=%s", gp_buf_str(&text)));
+	gp_buf_free(&text);
+	return value;
+}
+
+static const struct gp_gpu *gpu_by_id(const struct gp_inspect_ps *ps, u32 gpu_id)
+{
+	for (size_t i = 0; i < ps->gpus.count; i++) {
+		if (ps->gpus.items[i].gpu_id == gpu_id)
+			return &ps->gpus.items[i];
+	}
+	return NULL;
+}
+
+static bool uses(const struct gp_gpu_process *process, u32 gpu_id)
+{
+	for (size_t i = 0; i < process->usage_count; i++) {
+		if (process->usages[i].gpu_id == gpu_id)
+			return true;
+	}
+	return false;
+}
+
+/* Topology nodes, "1,2", or "nvidia0"; a GPU that is not listed goes by its id, "#5f6c". */
+static void gpus_text(const struct gp_inspect_ps *ps, const struct gp_gpu_process *process,
+		      struct gp_buf *text)
+{
+	for (size_t i = 0; i < ps->gpus.count; i++) {
+		if (uses(process, ps->gpus.items[i].gpu_id))
+			gp_buf_printf(text, "%s%s%u", text->len ? "," : "",
+				      gp_gpu_is_nvidia(ps->gpus.items[i].gpu_id) ? "nvidia" : "",
+				      ps->gpus.items[i].node);
+	}
+	for (size_t i = 0; i < process->usage_count; i++) {
+		if (!gpu_by_id(ps, process->usages[i].gpu_id))
+			gp_buf_printf(text, "%s#%x", text->len ? "," : "",
+				      process->usages[i].gpu_id);
+	}
+}
+
+/* By type; in text "4 compute, 2 sdma", and 0 without queues, which is known and not missing. */
+static json_t *count_queues(const struct gp_gpu_process *process, struct gp_buf *text)
+{
+	size_t counts[GP_QUEUE_TYPES] = {0};
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < process->queue_count; i++)
+		counts[process->queues[i].type]++;
+	for (size_t i = 0; i < GP_QUEUE_TYPES; i++) {
+		json_object_set_new(json, gp_kfd_queue_type_name(i),
+				    json_integer((json_int_t)counts[i]));
+		if (counts[i])
+			gp_buf_printf(text, "%s%zu %s", text->len ? ", " : "", counts[i],
+				      gp_kfd_queue_type_name(i));
+	}
+	if (!text->len)
+		gp_buf_puts(text, "0");
+	return json;
+}
+
+static json_t *queue_list(const struct gp_gpu_process *process)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < process->queue_count; i++) {
+		const struct gp_gpu_queue *queue = &process->queues[i];
+
+		json_array_append_new(json,
+				      json_pack("{s:I,s:I,s:s,s:o}", "kfd_id",
+						(json_int_t)queue->id, "gpu_id",
+						(json_int_t)queue->gpu_id, "type",
+						gp_kfd_queue_type_name(queue->type), "ring_bytes",
+						gp_json_u64_if(queue->size, queue->size)));
+	}
+	return json;
+}
+
+static json_t *usage_list(const struct gp_inspect_ps *ps, const struct gp_gpu_process *process)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < process->usage_count; i++) {
+		const struct gp_gpu_usage *u = &process->usages[i];
+		const struct gp_gpu *gpu = gpu_by_id(ps, u->gpu_id);
+
+		json_array_append_new(
+			json,
+			json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "gpu_id", (json_int_t)u->gpu_id,
+				  "node", gp_json_u64_if(gpu, gpu ? gpu->node : 0), "vram_bytes",
+				  gp_json_u64_if(u->valid & GP_USAGE_VRAM, u->vram_bytes),
+				  "sdma_us", gp_json_u64_if(u->valid & GP_USAGE_SDMA, u->sdma_us),
+				  "cu_occupancy",
+				  gp_json_u64_if(u->valid & GP_USAGE_OCCUPANCY, u->cu_occupancy),
+				  "evicted_ms",
+				  gp_json_u64_if(u->valid & GP_USAGE_EVICTED, u->evicted_ms)));
+	}
+	return json;
+}
+
+/* The figures of all GPUs together. */
+static void put_sums(struct gp_cli_row *row, const struct gp_gpu_process *gpu)
+{
+	struct sum vram = {0}, sdma = {0}, occupancy = {0}, evicted = {0};
+	size_t gpus = gpu->usage_count;
+
+	for (size_t i = 0; i < gpus; i++) {
+		const struct gp_gpu_usage *usage = &gpu->usages[i];
+
+		add(&vram, usage, GP_USAGE_VRAM, usage->vram_bytes);
+		add(&sdma, usage, GP_USAGE_SDMA, usage->sdma_us);
+		add(&occupancy, usage, GP_USAGE_OCCUPANCY, usage->cu_occupancy);
+		add(&evicted, usage, GP_USAGE_EVICTED, usage->evicted_ms);
+	}
+	gp_cli_put(row, NULL, "VRAM", GP_CLI_RIGHT, sum_value(row, &vram, gpus, GP_UNIT_BYTES, 1));
+	gp_cli_put(row, NULL, "SDMA", GP_CLI_RIGHT, sum_value(row, &sdma, gpus, GP_UNIT_NS, 1000));
+	gp_cli_put(row, NULL, "CUS", GP_CLI_RIGHT,
+		   sum_value(row, &occupancy, gpus, GP_UNIT_COUNT, 1));
+	gp_cli_put(row, NULL, "EVICTED", GP_CLI_RIGHT,
+		   sum_value(row, &evicted, gpus, GP_UNIT_NS, 1000000));
+}
+
+static void put_process(struct gp_cli_row *row, const struct gp_inspect_ps *ps,
+			const struct gp_inspect_ps_row *item)
+{
+	const struct gp_process *p = &item->process;
+	const struct gp_gpu_process *gpu = item->gpu;
+	bool listed = !gpu->by_descriptors || gpu->queue_count;
+	struct gp_buf gpus = {0}, counts = {0};
+	json_t *by_type = count_queues(gpu, &counts);
+	char label[300] = "";
+
+	if (item->contained)
+		gp_container_label(&item->container, label, sizeof(label));
+	gpus_text(ps, gpu, &gpus);
+	gp_cli_put(row, "pid", "PID", GP_CLI_RIGHT, gp_v_count(gpu->pid));
+	gp_cli_put(row, "start_time", NULL, 0,
+		   gp_v_if(p->valid & GP_PROCESS_START, gp_v_count(p->start_time)));
+	gp_cli_put(row, "user", "USER", 0, gp_v_text_or_missing(p->user));
+	gp_cli_put(row, "uid", NULL, 0, gp_v_if(p->valid & GP_PROCESS_UID, gp_v_count(p->uid)));
+	gp_cli_put(row, "comm", NULL, 0, gp_v_text_or_missing(p->comm));
+	gp_cli_put(row, "command", NULL, 0, gp_v_text_or_missing(p->command));
+	gp_cli_put(row, "container", "CONTAINER", 0,
+		   item->contained ? gp_v_as(gp_v_json(gp_container_json(&item->container, p)),
+					     gp_cli_text(row, "%s", label))
+				   : gp_v_missing());
+	gp_cli_put(row, "pasid", NULL, 0, gp_v_if(gpu->pasid_known, gp_v_count(gpu->pasid)));
+	gp_cli_put(row, NULL, "GPUS", 0, gp_v_text(gp_cli_text(row, "%s", gp_buf_str(&gpus))));
+	gp_cli_put(row, "queue_counts", "QUEUES", 0,
+		   listed ? gp_v_as(gp_v_json(json_incref(by_type)),
+				    gp_cli_text(row, "%s", gp_buf_str(&counts)))
+			  : gp_v_missing());
+	gp_cli_put(row, "queues", NULL, 0, listed ? gp_v_json(queue_list(gpu)) : gp_v_missing());
+	gp_cli_put(row, "gpus", NULL, 0, gp_v_json(usage_list(ps, gpu)));
+	put_sums(row, gpu);
+	gp_cli_put(row, NULL, "COMMAND", 0, gp_v_text_or_missing(p->command));
+	gp_buf_free(&gpus);
+	gp_buf_free(&counts);
+	json_decref(by_type);
+}
+
+struct gp_doc *gp_cli_ps_doc(const struct gp_inspect_ps *ps)
+{
+	static const struct gp_gpu_process no_process;
+	struct gp_doc *doc = gp_doc_new_answer();
+	struct gp_cli_row row = {.part = GP_CLI_BOTH};
+
+	gp_doc_fact(doc, "kfd", NULL, gp_v_bool(ps->driver_present));
+	gp_doc_fact(doc, "nvidia", NULL, gp_v_bool(ps->nvidia_present));
+	gp_doc_table(doc, "processes", NULL);
+	put_process(&row, ps, &(struct gp_inspect_ps_row){.gpu = &no_process});
+	gp_cli_row_columns(&row, doc);
+	for (size_t i = 0; i < ps->count; i++) {
+		put_process(&row, ps, &ps->rows[i]);
+		gp_cli_row_cells(&row, doc);
+	}
+	return doc;
+}
 
 enum { OPTION_JSON = 'j', OPTION_ROOT = 256 };
 
@@ -27,29 +235,12 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int print(const struct gp_inspect_ps *ps, bool as_json)
-{
-	int error;
-
-	if (as_json) {
-		json_t *json = gp_inspect_ps_json(ps);
-
-		error = gp_json_print(stdout, json, false);
-		json_decref(json);
-	} else {
-		struct gp_table *table = gp_inspect_ps_table(ps);
-
-		error = gp_table_print(table, stdout, gp_term_colour(stdout));
-		gp_table_free(table);
-	}
-	return error;
-}
-
 static int run(const struct gp_cli_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
 	struct gp_cli_diag sink;
 	struct gp_inspect_ps ps;
+	struct gp_doc *doc;
 	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
@@ -62,7 +253,9 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
 		return GP_EXIT_FAILED;
-	error = print(&ps, settings.json);
+	doc = gp_cli_ps_doc(&ps);
+	error = gp_show_print(doc, stdout, settings.json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 	gp_inspect_ps_free(&ps);
 	/* A stream that failed is reported by the caller. */
 	if (error && error != -EIO)
