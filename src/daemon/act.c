@@ -16,6 +16,13 @@
 
 #include "base/i18n.h"
 #include "daemon/daemon.h"
+#include "gpu/control.h"
+#include "gpu/gpu.h"
+
+_Static_assert((int)GP_MECHANISM_KFD_DEBUG == GPREEMPT_KFD_DEBUG &&
+		       (int)GP_MECHANISM_KFD_MODULE == GPREEMPT_KFD_MODULE &&
+		       (int)GP_MECHANISM_NV_SUSPEND == GPREEMPT_NV_SUSPEND,
+	       "mechanisms of gpu/control.h and of gpreempt.h");
 
 #define OPEN_AGAIN_NS (5 * GP_NS_PER_S)
 
@@ -266,7 +273,7 @@ void gp_daemon_act_open(struct gp_daemon_client *client)
 	if (!client->job || client->target || !daemon->library)
 		return;
 	if (client->attached)
-		options.mechanism = client->nvidia ? GPREEMPT_NV_SUSPEND : GPREEMPT_KFD_DEBUG;
+		options.mechanism = client->kind->outside_mechanism;
 	error = gpreempt_target_open(daemon->library, (int)client->who.pid, &options,
 				     &client->target);
 	/* The pid was looked up by number: it must still be the same process. */

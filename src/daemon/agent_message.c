@@ -124,8 +124,9 @@ static int queues(struct gp_daemon_client *client, const struct gp_wire_message 
 		gp_timer_set(&client->daemon->loop, &client->timer, UINT64_MAX);
 	}
 	gp_daemon_client_queues(client, list->queues, list->count);
-	/* NVIDIA's groups have no place in its memory where a changed priority would show. */
-	if (list->count && gp_gpu_is_nvidia(list->queues[0].gpu_id) &&
+	/* A changed priority of the program shows in its memory only where queues have their own.
+	 */
+	if (list->count && !gp_gpu_has(list->queues[0].gpu_id, GP_GPU_QUEUE_PRIORITY) &&
 	    list->queues[0].logical_priority != client->wish.priority)
 		greet(client);
 	/* Without memory the list is where the state comes from. */
@@ -242,7 +243,7 @@ static int request(struct gp_daemon_client *client, const struct gp_wire_message
 			continue;
 		told |= 1ull << device;
 		/* Where others are stopped for its requests this was one, and no guess. */
-		if (client->job->strict && gp_gpu_is_nvidia(client->queues[i].gpu_id))
+		if (client->job->strict && !gp_gpu_has(client->queues[i].gpu_id, GP_GPU_SEES_WORK))
 			continue;
 		gp_sched_hint(daemon->sched, now, client->job->handle, device, now);
 		gp_daemon_host_settle(daemon);

@@ -76,8 +76,8 @@ void gp_daemon_attach_queues(struct gp_daemon_client *client)
 			.kfd_id = found[i].kfd_id,
 			.type = found[i].type,
 			.ring = found[i].ring,
-			/* NVIDIA's is no address. */
-			.object = client->nvidia ? 0 : found[i].object,
+			/* Otherwise it is not an address. */
+			.object = client->kind->read_rings ? found[i].object : 0,
 			.read_index = found[i].read_index,
 			.write_index = found[i].write_index,
 		};
@@ -94,7 +94,7 @@ void gp_daemon_attach_queues(struct gp_daemon_client *client)
  */
 static void touch(struct gp_daemon_client *client)
 {
-	if (client->target && !client->nvidia &&
+	if (client->target && client->kind->read_rings &&
 	    gpreempt_target_suspend_async(client->target, NULL) > 0)
 		gpreempt_target_resume_async(client->target);
 }
@@ -105,7 +105,7 @@ static bool rings_known(const struct gp_daemon_client *client)
 		if (client->queues[i].object)
 			return true;
 	}
-	return client->nvidia; /* it has none */
+	return !client->kind->read_rings;
 }
 
 static int attach(struct gp_daemon_client *client, u32 pid)
@@ -137,15 +137,16 @@ static int attach(struct gp_daemon_client *client, u32 pid)
 	return 0;
 }
 
-/* NVIDIA's driver lists no queues; those of a process that has some are looked for by the holder.
- */
+/* Where the driver does not list queues, the holder looks for them. */
 static bool queues_changed(const struct gp_daemon_client *client,
 			   const struct gp_gpu_process *process)
 {
-	return client->nvidia ? !client->queue_count : client->queue_count != process->queue_count;
+	return process->by_descriptors ? !client->queue_count
+				       : client->queue_count != process->queue_count;
 }
 
-static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process, bool nvidia)
+static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *process,
+		     const struct gp_gpu_ops *kind)
 {
 	struct gp_daemon_client *client = find(daemon, process->pid, true);
 
@@ -155,13 +156,13 @@ static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *proc
 			gp_daemon_attach_queues(client);
 		return;
 	}
-	if ((!process->queue_count && !nvidia) || process->pid == (u32)getpid() ||
+	if ((!process->queue_count && !process->by_descriptors) || process->pid == (u32)getpid() ||
 	    find(daemon, process->pid, false))
 		return;
 	client = gp_daemon_client_new(daemon);
 	if (!client)
 		return;
-	client->nvidia = nvidia;
+	client->kind = kind;
 	gp_timer_init(&client->timer, NULL);
 	if (attach(client, process->pid))
 		gp_daemon_client_free(client);
@@ -178,8 +179,7 @@ static void scan(struct gp_timer *timer)
 			continue;
 		if (gp_gpu_kinds[kind]->describe(&daemon->root, NULL, 0, &list) == 0) {
 			for (size_t i = 0; i < list.count; i++)
-				consider(daemon, &list.items[i],
-					 gp_gpu_kinds[kind] == &gp_nvrm_ops);
+				consider(daemon, &list.items[i], gp_gpu_kinds[kind]);
 		}
 		gp_gpu_process_list_free(&list);
 	}
@@ -219,7 +219,7 @@ static void read_rings(struct gp_daemon_client *client)
 		rings[count] = (struct gp_gpu_ring){.object = client->queues[i].object};
 		index[count++] = i;
 	}
-	if (gp_kfd_read_rings(client->who.pid, rings, count) <= 0)
+	if (!count || client->kind->read_rings(client->who.pid, rings, count) <= 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		if (rings[i].known)

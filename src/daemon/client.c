@@ -95,9 +95,8 @@ static enum gp_sched_stream stream_of(const struct gp_daemon_client *client,
 {
 	u32 usual = client->wish.priority;
 
-	/* NVIDIA's groups have no priority of their own. */
-	if (client->attached || gp_gpu_is_nvidia(queue->gpu_id) || usual > GP_SCHED_PRIORITY_MAX ||
-	    queue->logical_priority == usual)
+	if (client->attached || !gp_gpu_has(queue->gpu_id, GP_GPU_QUEUE_PRIORITY) ||
+	    usual > GP_SCHED_PRIORITY_MAX || queue->logical_priority == usual)
 		return GP_SCHED_STREAM_NORMAL;
 	return queue->logical_priority > usual ? GP_SCHED_STREAM_HIGH : GP_SCHED_STREAM_LOW;
 }

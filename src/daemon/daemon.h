@@ -82,9 +82,9 @@ struct gp_daemon_client {
 	char socket[64];       /* "ID.sock" in agents/; "" attached */
 	enum gp_daemon_client_state state;
 	u32 tries, serial;
-	bool watching;            /* it promised to tell of its work */
-	bool attached, ask_again; /* ask_again: queues changed while a list was under way */
-	bool nvidia;              /* attached: found through NVIDIA's driver */
+	bool watching;                 /* it promised to tell of its work */
+	bool attached, ask_again;      /* ask_again: queues changed while a list was under way */
+	const struct gp_gpu_ops *kind; /* attached: its driver listed the process */
 
 	struct gp_daemon_who who;
 	struct gp_daemon_wish wish;

@@ -54,7 +54,7 @@ static void configure_device(struct gp_daemon *daemon, u32 index)
 	struct gp_sched_device_config config;
 
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
-				gp_gpu_is_nvidia(device->gpu_id), &config);
+				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
 	if (device->broken)
 		config.can_suspend = false;
 	int error = gp_sched_device_set(daemon->sched, gp_daemon_now(), index, &config);

@@ -186,8 +186,8 @@ int gp_daemon_host_queue_add(struct gp_daemon *daemon, struct gp_daemon_client *
 	if (!error)
 		client->queue_count++;
 	gp_daemon_host_settle(daemon);
-	/* A group of channels that came later has the driver's timeslice until it is told. */
-	if (!error && client->queue_count > 1 && gp_gpu_is_nvidia(queue->gpu_id))
+	/* A queue that comes later has the driver's slice until the share is sent again. */
+	if (!error && client->queue_count > 1 && gp_gpu_has(queue->gpu_id, GP_GPU_SLICES))
 		gp_daemon_act_reshare(daemon, client->job);
 	return error;
 }

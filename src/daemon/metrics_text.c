@@ -159,7 +159,6 @@ static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 
 /* ---- what is there ---- */
 
-/* Whether anybody sees its work: not on NVIDIA's GPUs. */
 static bool is_seen(const struct gp_daemon_job *job)
 {
 	struct gp_list *link;
@@ -169,7 +168,7 @@ static bool is_seen(const struct gp_daemon_job *job)
 			gp_container(link, struct gp_daemon_client, job_link);
 
 		for (size_t i = 0; i < client->queue_count; i++)
-			if (gp_gpu_is_nvidia(client->queues[i].gpu_id))
+			if (!gp_gpu_has(client->queues[i].gpu_id, GP_GPU_SEES_WORK))
 				return false;
 	}
 	return true;
@@ -198,8 +197,8 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 			count[state.class][state.run]++;
 	}
 	describe(out, "jobs", "gauge",
-		 "Jobs by class and state; unknown: it may run, and nobody sees whether it has "
-		 "work (NVIDIA).");
+		 "Jobs by class and state; unknown: it may run, and its GPU does not show whether "
+		 "it has work.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		for (u32 j = 0; j < STATES; j++)
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
@@ -240,10 +239,10 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_buf_printf(out, "%u\n", device.members);
 	}
 	describe(out, "gpu_busy_seconds_total", "counter",
-		 "Time somebody had work on this GPU and was not held; not of NVIDIA's, where "
-		 "nobody sees it.");
+		 "Time a job had work on this GPU and was not held; absent for GPUs that do not "
+		 "show it.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
-		if (gp_gpu_is_nvidia(daemon->devices[i].gpu_id))
+		if (!gp_gpu_has(daemon->devices[i].gpu_id, GP_GPU_SEES_WORK))
 			continue;
 		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_busy_seconds_total", &device);

@@ -285,7 +285,7 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 
 	gp_sched_device_state(daemon->sched, index, &state);
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
-				gp_gpu_is_nvidia(device->gpu_id), &config);
+				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
 	*out = (struct gp_proto_msg_device){
 		.gpu_id = device->gpu_id,
 		.node = device->node,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Strict holds on GPUs that are shared by slices (NVIDIA). Nobody outside a program sees whether it
- * has work there, so the core is told nothing of it and the hardware's slices do it all; a stop
- * costs more than a change of slices (docs/nvidia.md). A rule may want it all the same: `strict =
- * requests` of a job whose program announces its requests, `strict = always` of one that does not.
+ * Strict holds on GPUs that do not show whether a program has work (NVIDIA, docs/nvidia.md). There
+ * the core knows of no work and the hardware shares the GPU by time slices; suspending costs more
+ * than changing slices. A rule can still ask for it: `strict = requests` for a job whose program
+ * announces its requests, `strict = always` for one that does not.
  *
  * Then, while such a job is served, it counts as having work, and so does everybody of lower
  * priority on its GPU, because who knows: the core's policy `priority` does the rest, with its
@@ -56,7 +56,7 @@ static u32 device_of(struct gp_daemon *daemon, const struct gp_daemon_client_que
 	struct gp_sched_device_state state;
 	u32 device;
 
-	if (!gp_gpu_is_nvidia(queue->gpu_id))
+	if (gp_gpu_has(queue->gpu_id, GP_GPU_SEES_WORK))
 		return GP_DAEMON_NONE;
 	device = gp_daemon_host_device(daemon, queue->gpu_id);
 	if (device == GP_DAEMON_NONE || gp_sched_device_state(daemon->sched, device, &state) ||
@@ -150,7 +150,7 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon)
 			struct gp_daemon_client_queue *queue = &client->queues[i];
 			enum gp_sched_work work;
 
-			if (!gp_gpu_is_nvidia(queue->gpu_id))
+			if (gp_gpu_has(queue->gpu_id, GP_GPU_SEES_WORK))
 				continue;
 			work = wanted(daemon, client->job, queue, served);
 			if (queue->work == work)

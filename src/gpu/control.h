@@ -24,6 +24,13 @@ enum gp_gpu_control_valid { /* as enum gpreempt_queue_field */
 			    GP_CONTROL_ACTIVITY = 1u << 6,
 };
 
+/* As enum gpreempt_mechanism of the public header, which gpu/ does not include. */
+enum gp_gpu_mechanism {
+	GP_MECHANISM_KFD_DEBUG = 2,
+	GP_MECHANISM_KFD_MODULE = 3,
+	GP_MECHANISM_NV_SUSPEND = 4,
+};
+
 struct gp_gpu_control_queue {
 	u32 id; /* the driver's; valid as KFD_ID */
 	u32 gpu_id;
@@ -70,7 +77,7 @@ enum gp_gpu_control_trait {
 
 struct gp_gpu_control_ops {
 	const char *name; /* "kfd-debug" */
-	u32 mechanism;    /* enum gpreempt_mechanism */
+	u32 mechanism;    /* enum gp_gpu_mechanism; kfd-agent is 1 */
 	/* Can this process be controlled this way? 0, or -errno and the reason in `why`. Must not
 	 * change anything. */
 	int (*probe)(int pidfd, u32 pid, char *why, size_t size);

@@ -190,8 +190,19 @@ struct gp_gpu_state {
 
 /* ---- the table ---- */
 
+/* What programs that know no vendor ask about a kind. */
+enum gp_gpu_capability {
+	GP_GPU_SEES_WORK = 1u << 0,      /* whether a queue has work is visible from outside */
+	GP_GPU_QUEUE_PRIORITY = 1u << 1, /* each queue has a logical priority */
+	GP_GPU_SLICES = 1u << 2,         /* the hardware shares the GPU by time slices */
+};
+
+struct gp_gpu_ring;
+
 struct gp_gpu_ops {
-	const char *kind; /* "kfd", "nvrm" */
+	const char *kind;      /* "kfd", "nvrm" */
+	u32 capabilities;      /* enum gp_gpu_capability */
+	u32 outside_mechanism; /* enum gp_gpu_mechanism: controls a process without an agent */
 	/* Devices present. An absent driver is an empty list and 0. */
 	int (*discover)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out);
 	/* Processes with state on these devices; pid 0 = all. A pid the driver does not know is an
@@ -201,6 +212,8 @@ struct gp_gpu_ops {
 	/* One reading of the hardware queues. 0 even when nothing was readable: see `valid`.
 	 * NULL: this kind cannot show them. */
 	int (*watch)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
+	/* Positions of a process's rings, see gpu/rings.h. NULL: this kind cannot read them. */
+	int (*read_rings)(u32 pid, struct gp_gpu_ring *rings, size_t count);
 };
 
 extern const struct gp_gpu_ops gp_kfd_ops;
@@ -208,6 +221,14 @@ extern const struct gp_gpu_ops gp_nvrm_ops;
 
 /* Every kind this program was built with, NULL-terminated. */
 extern const struct gp_gpu_ops *const gp_gpu_kinds[];
+
+/* The kind of a GPU, by its id. */
+const struct gp_gpu_ops *gp_gpu_kind(u32 gpu_id);
+
+static inline bool gp_gpu_has(u32 gpu_id, u32 capability)
+{
+	return gp_gpu_kind(gpu_id)->capabilities & capability;
+}
 
 void gp_gpu_list_free(struct gp_gpu_list *list);
 void gp_gpu_process_list_free(struct gp_gpu_process_list *list);

@@ -2,6 +2,7 @@
 """gpreemptd on the virtual GPU: a trainer makes room for a server, loses nothing, and outlives the daemon."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -154,7 +155,8 @@ class Acting(Daemon):
         self.until(lambda: '"suspended"' in keeper.stdout.readline(), "not suspended")
         self.assertIn(f"It is suspended by process {keeper.pid} (gpreempt)", self.gpreempt("why", pid).stdout)
         self.until(lambda: self.jobs()["offline_trainer"]["stopped_by"] == keeper.pid, "nobody is told of it")
-        self.until(lambda: "stopped" in self.gpreempt("top", "--once").stdout, "nobody is shown as stopped")
+        self.until(lambda: re.search(rf"(?m)^ *{pid} .* stopped ", self.gpreempt("top", "--once").stdout),
+                   "it is not shown as stopped")
         keeper.send_signal(signal.SIGINT)
         self.assertEqual(keeper.wait(LIMIT), 0)
         self.until(lambda: not self.jobs()["offline_trainer"]["stopped_by"], "still stopped by somebody")

@@ -66,7 +66,7 @@ class Commands(Daemon):
         self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue, 1 of them with work.", shown)
         self.assertIn("Others were held for it 1 time;", shown)
         self.assertNotIn("unknown", shown)
-        self.assertIn("1900", shown)
+        self.assertRegex(shown, r"priority 1900\b")
         self.assertIn("a high or low one counts 100 more or less", shown)
         self.assertNotIn("counts 100 more", self.gpreempt("why", self.low))
 

@@ -19,8 +19,7 @@
 #include "base/i18n.h"
 #include "gpu/kfd/kfd.h"
 
-#define KFD_DEBUG 2 /* GPREEMPT_KFD_DEBUG of the public header, which gpu/ does not include */
-#define KFD_PROC  "/sys/class/kfd/kfd/proc"
+#define KFD_PROC "/sys/class/kfd/kfd/proc"
 #define EXCEPTIONS                                                                             \
 	(GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW) | GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_QUEUE_DELETE) | \
 	 GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME))
@@ -382,7 +381,7 @@ int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 
 const struct gp_gpu_control_ops gp_kfd_debug_control = {
 	.name = "kfd-debug",
-	.mechanism = KFD_DEBUG,
+	.mechanism = GP_MECHANISM_KFD_DEBUG,
 	.probe = probe,
 	.attach = attach,
 	.detach = detach,

@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include "abi/kfd_ioctl.h"
+#include "gpu/control.h"
+#include "gpu/rings.h"
 
 const struct gp_gpu_ops gp_kfd_ops = {
 	.kind = "kfd",
+	.capabilities = GP_GPU_SEES_WORK | GP_GPU_QUEUE_PRIORITY,
+	.outside_mechanism = GP_MECHANISM_KFD_DEBUG,
 	.discover = gp_kfd_discover,
 	.describe = gp_kfd_describe,
 	.watch = gp_kfd_watch,
+	.read_rings = gp_kfd_read_rings,
 };
 
 int gp_kfd_probe_version(u32 *major, u32 *minor)

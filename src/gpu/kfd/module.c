@@ -17,9 +17,8 @@
 #include "base/i18n.h"
 #include "gpu/kfd/debug.h"
 
-#define KFD_MODULE 3 /* GPREEMPT_KFD_MODULE of the public header, which gpu/ does not include */
-#define KFD_PROC   "/sys/class/kfd/kfd/proc"
-#define LEASE_MS   2000 /* until the caller says another */
+#define KFD_PROC "/sys/class/kfd/kfd/proc"
+#define LEASE_MS 2000 /* until the caller says another */
 
 struct gp_kfd_module_target {
 	struct gp_gpu_control base;
@@ -237,7 +236,7 @@ static int pump(struct gp_gpu_control *control)
 
 const struct gp_gpu_control_ops gp_kfd_module_control = {
 	.name = "kfd-module",
-	.mechanism = KFD_MODULE,
+	.mechanism = GP_MECHANISM_KFD_MODULE,
 	.probe = probe,
 	.attach = attach,
 	.detach = detach,

@@ -472,7 +472,7 @@ static int op_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 
 const struct gp_gpu_control_ops gp_nvrm_control = {
 	.name = "nv-suspend",
-	.mechanism = 4, /* GPREEMPT_NV_SUSPEND */
+	.mechanism = GP_MECHANISM_NV_SUSPEND,
 	.probe = probe,
 	.attach = attach,
 	.detach = detach,
