@@ -108,6 +108,14 @@ void gp_doc_free(struct gp_doc *doc)
 	free(doc);
 }
 
+void gp_doc_title(struct gp_doc *doc, const char *title)
+{
+	if (!doc)
+		return;
+	free(doc->title);
+	doc->title = copy_string(doc, title);
+}
+
 static struct gp_show_block *add_block(struct gp_doc *doc, enum gp_show_block_type type,
 				       const char *key)
 {
@@ -264,22 +272,29 @@ void gp_doc_if_empty(struct gp_doc *doc, const char *text)
 	block->if_empty = copy_title(doc, text);
 }
 
+static void add_column(struct gp_doc *doc, struct gp_show_block *block, struct gp_doc_column column)
+{
+	if (gp_array_grow((void **)&block->columns, block->column_count, &block->column_capacity,
+			  sizeof(*block->columns))) {
+		doc->error = -ENOMEM;
+		free(column.key);
+		free(column.title);
+		return;
+	}
+	block->columns[block->column_count++] = column;
+}
+
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title)
 {
 	struct gp_show_block *block = table(doc);
 
-	if (!block)
-		return;
-	if (gp_array_grow((void **)&block->columns, block->column_count, &block->column_capacity,
-			  sizeof(*block->columns))) {
-		doc->error = -ENOMEM;
-		return;
-	}
-	block->columns[block->column_count++] = (struct gp_doc_column){
-		.key = copy_string(doc, key),
-		.title = copy_title(doc, title),
-		.optional = doc->kind == GP_DOC_REPORT,
-	};
+	if (block)
+		add_column(doc, block,
+			   (struct gp_doc_column){
+				   .key = copy_string(doc, key),
+				   .title = copy_title(doc, title),
+				   .optional = doc->kind == GP_DOC_REPORT,
+			   });
 }
 
 void gp_doc_optional(struct gp_doc *doc)
@@ -359,6 +374,20 @@ void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour)
 		block->value.colour = colour;
 }
 
+static void add_values(struct gp_doc *doc, struct gp_show_block *block, const u64 *values,
+		       size_t count)
+{
+	u64 *grown = reallocarray(block->values, block->value_count + count + 1, sizeof(*values));
+
+	if (!grown) {
+		doc->error = -ENOMEM;
+		return;
+	}
+	memcpy(grown + block->value_count, values, count * sizeof(*values));
+	block->values = grown;
+	block->value_count += count;
+}
+
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step)
 {
@@ -366,15 +395,27 @@ void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const
 
 	if (!block)
 		return;
-	block->values = malloc(count ? count * sizeof(*values) : 1);
-	if (!block->values) {
-		doc->error = -ENOMEM;
-		return;
-	}
-	memcpy(block->values, values, count * sizeof(*values));
-	block->value_count = count;
+	add_values(doc, block, values, count);
 	block->start = start;
 	block->step = step;
+}
+
+void gp_doc_curves(struct gp_doc *doc, const char *title)
+{
+	struct gp_show_block *block = add_block(doc, GP_BLOCK_CURVES, NULL);
+
+	if (block)
+		block->title = copy_string(doc, title);
+}
+
+void gp_doc_curve(struct gp_doc *doc, const char *name, const u64 *ns, size_t count)
+{
+	struct gp_show_block *block = last_block(doc);
+
+	if (!block || block->type != GP_BLOCK_CURVES)
+		return;
+	add_values(doc, block, ns, count);
+	add_column(doc, block, (struct gp_doc_column){.title = copy_string(doc, name)});
 }
 
 int gp_doc_error(const struct gp_doc *doc)

@@ -29,6 +29,8 @@ struct gp_doc *gp_doc_new_answer(void);
 /* An answer that is a JSON array: of rows of tables, or of objects (gp_doc_open(doc, NULL, ..)). */
 struct gp_doc *gp_doc_new_list(void);
 void gp_doc_free(struct gp_doc *doc);
+/* The title of an answer, shown as is. */
+void gp_doc_title(struct gp_doc *doc, const char *title);
 
 /* Parts up to the next section belong to this one: an object of the outermost level. */
 void gp_doc_section(struct gp_doc *doc, const char *key, const char *title);
@@ -72,6 +74,11 @@ void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour);
 /* A curve: `count` values, the first at `start`, `step` apart, both in nanoseconds. */
 void gp_doc_series(struct gp_doc *doc, const char *key, const char *title, const u64 *values,
 		   size_t count, u64 start, u64 step);
+
+/* A picture of distributions of times, on the HTML page only: first its title .. */
+void gp_doc_curves(struct gp_doc *doc, const char *title);
+/* .. then curves of `count` quantiles, evenly from 0 to 100 %. Titles and names are shown as is. */
+void gp_doc_curve(struct gp_doc *doc, const char *name, const u64 *ns, size_t count);
 
 /* 0; -ENOMEM if any call above ran out of memory, -E2BIG if it nested too deep. */
 int gp_doc_error(const struct gp_doc *doc);

@@ -37,6 +37,9 @@ static const char style[] =
 	"td.w{white-space:nowrap}\n"
 	"svg{fill:var(--bar)}figure{margin:1rem 0}figcaption{color:var(--dim)}\n"
 	"svg.c{display:block;width:100%;height:auto;font-size:12px}svg.c path{stroke:var(--line)}\n"
+	"svg.c "
+	"path.l{fill:none;stroke-width:2}.l0{color:#2a78d6}.l1{color:#d9480f}.l2{color:#2b8a3e}"
+	".l3{color:#862e9c}.l4{color:#c2255c}.l5{color:#0b7285}svg.c path.l{stroke:currentColor}\n"
 	"svg.c text{fill:var(--dim);font-variant-numeric:tabular-nums}rect:hover{opacity:.7}\n"
 	".s{text-anchor:start}.m{text-anchor:middle}.e{text-anchor:end}\n"
 	"</style></head><body>\n";
@@ -150,95 +153,6 @@ static void put_table(struct gp_buf *out, const struct gp_show_block *block)
 	free(looks);
 }
 
-/* A picture of a curve: where it is in the drawing, and what is around it. */
-#define CURVE_WIDTH  900.0
-#define CURVE_HEIGHT 170.0
-#define CURVE_LEFT   70.0
-#define CURVE_TOP    10.0
-#define CURVE_RIGHT  890.0
-#define CURVE_BOTTOM 140.0
-#define CURVE_LINES  2   /* above the bottom line, across */
-#define CURVE_MARKS  4   /* below it, along */
-#define CURVE_TELLS  512 /* up to so many values tell their number when pointed at */
-
-/* A number at a line across: "1500", "2.4 M"; the curve says how exact. */
-static void put_level(struct gp_buf *out, double value)
-{
-	static const char *const units[] = {"", " k", " M", " G", " T"};
-	size_t unit = 0;
-
-	for (; value >= 10000 && unit + 1 < GP_ARRAY_SIZE(units); unit++)
-		value /= 1000;
-	gp_buf_printf(out, value == (double)(u64)value ? "%.0f%s" : "%.1f%s", value, units[unit]);
-}
-
-static void put_frame(struct gp_buf *out, const struct gp_show_block *block, u64 most)
-{
-	for (int i = 0; i <= CURVE_LINES; i++) {
-		double share = (double)i / CURVE_LINES;
-		double y = CURVE_BOTTOM - share * (CURVE_BOTTOM - CURVE_TOP);
-
-		gp_buf_printf(
-			out,
-			"<path d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" class=\"e\">",
-			CURVE_LEFT, y, CURVE_RIGHT, CURVE_LEFT - 8, y + 4);
-		put_level(out, share * (double)most);
-		gp_buf_puts(out, "</text>");
-	}
-	for (int i = 0; i <= CURVE_MARKS; i++) {
-		struct gp_show_value at =
-			gp_v_ns(block->step * block->value_count / CURVE_MARKS * (u64)i);
-		double x = CURVE_LEFT + (CURVE_RIGHT - CURVE_LEFT) * i / CURVE_MARKS;
-
-		gp_buf_printf(out, "<text x=\"%.1f\" y=\"%.0f\" class=\"%s\">", x,
-			      CURVE_BOTTOM + 20,
-			      i == CURVE_MARKS ? "e"
-			      : i              ? "m"
-					       : "s");
-		put_value(out, &at);
-		gp_buf_puts(out, "</text>");
-	}
-}
-
-static void put_series(struct gp_buf *out, const struct gp_show_block *block)
-{
-	double width =
-		(CURVE_RIGHT - CURVE_LEFT) / (double)(block->value_count ? block->value_count : 1);
-	bool tells = block->value_count <= CURVE_TELLS;
-	u64 most = 1;
-
-	for (size_t i = 0; i < block->value_count; i++)
-		most = block->values[i] > most ? block->values[i] : most;
-	gp_buf_puts(out, "<figure><figcaption>");
-	put_string(out, block->title);
-	gp_buf_printf(out,
-		      "</figcaption><svg viewBox=\"0 0 %.0f %.0f\" class=\"c\" role=\"img\" "
-		      "aria-label=\"",
-		      CURVE_WIDTH, CURVE_HEIGHT);
-	put_string(out, block->title);
-	gp_buf_puts(out, "\">");
-	put_frame(out, block, most);
-	for (size_t i = 0; i < block->value_count; i++) {
-		double height =
-			(double)block->values[i] / (double)most * (CURVE_BOTTOM - CURVE_TOP);
-		struct gp_show_value at = gp_v_ns(block->step * i);
-
-		if (!block->values[i])
-			continue;
-		gp_buf_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"",
-			      CURVE_LEFT + (double)i * width, CURVE_BOTTOM - height, width, height);
-		if (tells) {
-			gp_buf_puts(out, "><title>");
-			put_value(out, &at);
-			gp_buf_printf(out, ": %llu</title></rect>",
-				      (unsigned long long)block->values[i]);
-		} else {
-			gp_buf_puts(out, "/>");
-		}
-	}
-	gp_buf_puts(out, "</svg></figure>\n");
-}
-
 static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 {
 	switch (block->type) {
@@ -266,7 +180,10 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block)
 		put_table(out, block);
 		break;
 	case GP_BLOCK_SERIES:
-		put_series(out, block);
+		gp_show_plot_series(out, block);
+		break;
+	case GP_BLOCK_CURVES:
+		gp_show_plot_curves(out, block);
 		break;
 	case GP_BLOCK_CLOSE:
 		break;

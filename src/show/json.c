@@ -116,6 +116,7 @@ static void put_block(struct place *place, const struct gp_show_block *block)
 			put(place, block->key, series_json(block));
 		break;
 	case GP_BLOCK_LINE:
+	case GP_BLOCK_CURVES:
 		break;
 	}
 }

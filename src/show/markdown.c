@@ -91,6 +91,7 @@ static void put_block(struct gp_buf *out, const struct gp_show_block *block, boo
 		break;
 	case GP_BLOCK_CLOSE:
 	case GP_BLOCK_SERIES: /* a picture; the tables have its figures */
+	case GP_BLOCK_CURVES:
 		break;
 	}
 }

@@ -14,7 +14,8 @@ enum gp_show_block_type {
 	GP_BLOCK_LINE,
 	GP_BLOCK_NOTE,
 	GP_BLOCK_TABLE,
-	GP_BLOCK_SERIES
+	GP_BLOCK_SERIES,
+	GP_BLOCK_CURVES
 };
 
 struct gp_doc_column {
@@ -32,7 +33,7 @@ struct gp_show_block {
 	struct gp_show_value *cells;
 	size_t cell_count, cell_capacity;
 	char *if_empty;
-	u64 *values; /* SERIES */
+	u64 *values; /* SERIES; CURVES: of all curves, which are columns */
 	size_t value_count;
 	u64 start, step;
 };
@@ -73,6 +74,8 @@ void gp_show_escape(struct gp_buf *out, const char *text, size_t len, const char
 void gp_show_escape_value(struct gp_buf *out, const struct gp_show_value *value,
 			  const char *markup);
 
+void gp_show_plot_series(struct gp_buf *out, const struct gp_show_block *block);
+void gp_show_plot_curves(struct gp_buf *out, const struct gp_show_block *block);
 int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour);
 
 #endif

@@ -156,7 +156,7 @@ int gp_show_text(const struct gp_doc *doc, FILE *out, bool colour)
 		const struct gp_show_block *block = &doc->blocks[i];
 		bool heads = gp_show_block_heads(block);
 
-		if (!gp_show_block_shown(block)) {
+		if (!gp_show_block_shown(block) || block->type == GP_BLOCK_CURVES) {
 			i++;
 			continue;
 		}

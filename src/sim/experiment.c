@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The multi-process experiment: see experiment.h. */
 #include "sim/experiment.h"
 
 #include <errno.h>
@@ -7,17 +6,16 @@
 #include <string.h>
 
 #include "base/i18n.h"
-#include "base/json.h"
-#include "show/table.h"
+#include "show/doc.h"
 #include "sim/engine.h"
 
 #define CHIP_CUS 80
 #define RUN_NS   4000000000ull
 
-/* What the study measured on an MI308X: requests a second, all processes together. */
+/* Requests per second that a study measured on an MI308X, all processes together. */
 static const struct row {
 	u32 processes, cus;
-	double measured; /* 0: not in the study as a figure */
+	double measured;
 	bool fitted;
 } rows[] = {
 	{1, 80, 118.7, true},
@@ -29,37 +27,37 @@ static const struct row {
 	{6, 80, 72.0, false},
 };
 
-/* The causes the study suspects, as switches of the model. */
+/* Causes that the study suspects, as switches of the model. */
 static const struct cause {
 	const char *name, *what;
 	bool serialise, one_ring, saturate, reload, overlap;
 } causes[] = {
-	{.name = "none", .what = N_("the model as it is")},
+	{.name = "none", .what = N_("the unchanged model")},
 	{.name = "active_runlist",
 	 .what = N_("processes take turns on the whole GPU (one VMID)"),
 	 .serialise = true},
 	{.name = "doorbell overlap",
-	 .what = N_("a doorbell is taken for the other process's and seen a quantum later"),
+	 .what = N_("a doorbell is attributed to the other process and seen one quantum later"),
 	 .overlap = true},
 	{.name = "ring sharing",
-	 .what = N_("all processes' kernels go through one ring, in order"),
+	 .what = N_("the kernels of all processes go through one ring, in order"),
 	 .one_ring = true},
 	{.name = "CU saturation",
-	 .what = N_("kernels beside another process's take twice as long"),
+	 .what = N_("kernels that run beside another process take twice as long"),
 	 .saturate = true},
 	{.name = "runlist reloads",
 	 .what = N_("every request reloads the runlist once"),
 	 .reload = true},
 };
 
-/* Two numbers, fewer than the three rows they are fitted on. */
+/* Two parameters, fitted on three rows. */
 struct fit {
-	u64 host_ns;   /* of a request, in which its process has nothing on the GPU */
+	u64 host_ns;   /* time of a request in which its process has no work on the GPU */
 	u64 kernel_ns; /* on all 80 CUs; its 80 workgroups take two rounds on 70 or 60 */
 };
 
 /*
- * One process: seconds a request = host + kernel * ceil(80 / CUs). With 80, 70 and 60 CUs that is
+ * One process: seconds per request = host + kernel * ceil(80 / CUs). With 80, 70 and 60 CUs that is
  * one round, two and two, so least squares has a closed form: the mean of the two limited rows
  * minus the first is the kernel.
  */
@@ -113,84 +111,66 @@ static int predict(const struct row *row, const struct cause *cause, const struc
 	return 0;
 }
 
-static const char paragraph[] = N_(
-	"What this shows, and what it cannot: the two parameters describe the one-process rows "
-	"(the\n"
-	"errors beside them), because work that fills 80 CUs takes two rounds on fewer. With them, "
-	"two\n"
-	"processes that share nothing but the CUs should do more together than one, not less, "
-	"since one\n"
-	"uses the host while the other uses the GPU. The study measured less. No switch here "
-	"explains\n"
-	"that by itself unless its row is near the measured one. A model of CUs and runlists has "
-	"no\n"
-	"caches, no power limit, no clock changes, no host contention and no framework behind the\n"
-	"requests; any of these may be the cause. On the driver's own code active_runlist makes "
-	"nobody\n"
-	"wait and doorbells of two processes never overlap; only measuring on the machine can "
-	"decide.\n");
-
-static void add_row(struct gp_table *table, json_t *list, const struct cause *cause,
-		    const struct row *row, double got)
+static void put_reading(struct gp_doc *doc)
 {
-	double error = row->measured ? 100 * (got / row->measured - 1) : 0;
-
-	gp_table_cell(table, cause->name);
-	gp_table_cellf(table, "%u", row->processes);
-	gp_table_cellf(table, "%u", row->cus);
-	gp_table_cellf(table, "%.1f", row->measured);
-	gp_table_cellf(table, "%.1f", got);
-	gp_table_cellf(table, "%+.1f %%", error);
-	gp_table_cell(table, row->fitted ? _("fitted") : _("predicted"));
-	json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:b}", "cause",
-					      cause->name, "processes", (int)row->processes, "cus",
-					      (int)row->cus, "measured", row->measured, "model",
-					      got, "error_percent", error, "fitted", row->fitted));
+	gp_doc_open(doc, NULL, "How to read this");
+	gp_doc_line(
+		doc,
+		"The two parameters describe the rows with one process, because work that fills "
+		"80 CUs takes two rounds on fewer.");
+	gp_doc_line(
+		doc,
+		"With them, two processes that share only the CUs should together complete more "
+		"requests than one, since one uses the host while the other uses the GPU.");
+	gp_doc_line(
+		doc,
+		"The study measured fewer. A suspected cause explains that by itself only if its "
+		"row is close to the measured one.");
+	gp_doc_line(
+		doc,
+		"The model has no caches, power limit, clock changes, host contention or "
+		"framework; any of these may be the cause. Only measurements on the machine can "
+		"decide.");
+	gp_doc_line(
+		doc,
+		"In the driver's code, active_runlist makes no process wait, and doorbells of two "
+		"processes never overlap.");
 }
 
-static int print(FILE *out, bool json, bool colour, struct gp_table *table, json_t *list,
-		 const struct fit *fit)
+static void put_columns(struct gp_doc *doc)
 {
-	int error;
-
-	if (json) {
-		json_t *root =
-			json_pack("{s:s, s:{s:I, s:I}, s:O}", "kind", "model, not a measurement",
-				  "parameters", "host_ns", (json_int_t)fit->host_ns, "kernel_ns",
-				  (json_int_t)fit->kernel_ns, "rows", list);
-
-		error = root ? gp_json_print(out, root, false) : -ENOMEM;
-		json_decref(root);
-		return error;
-	}
-	fprintf(out,
-		_("Parameters, fitted on the three one-process rows: host %.2f ms a request, "
-		  "kernel %.2f "
-		  "ms on 80 CUs.\n\n"),
-		(double)fit->host_ns / 1e6, (double)fit->kernel_ns / 1e6);
-	error = gp_table_print(table, out, colour);
-	fputc('\n', out);
-	for (size_t i = 0; i < GP_ARRAY_SIZE(causes); i++)
-		fprintf(out, "  %-16s %s\n", causes[i].name, _(causes[i].what));
-	fprintf(out, "\n%s", _(paragraph));
-	return error ? error : ferror(out) ? -EIO : 0;
+	gp_doc_table(doc, "rows", NULL);
+	gp_doc_column(doc, "cause", "SUSPECTED CAUSE");
+	gp_doc_column(doc, "processes", "PROCESSES");
+	gp_doc_column(doc, "cus", "CUS");
+	gp_doc_column(doc, "measured", "MEASURED");
+	gp_doc_column(doc, "model", "MODEL");
+	gp_doc_column(doc, "error_percent", "ERROR");
+	gp_doc_column(doc, "fitted", "ROW");
 }
 
-int gp_sim_experiment(FILE *out, bool json, bool colour, struct gp_diag *diag)
+static void put_row(struct gp_doc *doc, const struct cause *cause, const struct row *row,
+		    double got)
+{
+	double error = 100 * (got / row->measured - 1);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%+.1f %%", error);
+	gp_doc_cell(doc, gp_v_text(cause->name));
+	gp_doc_cell(doc, gp_v_count(row->processes));
+	gp_doc_cell(doc, gp_v_count(row->cus));
+	gp_doc_cell(doc, gp_v_real(GP_UNIT_RATE, row->measured));
+	gp_doc_cell(doc, gp_v_real(GP_UNIT_RATE, got));
+	gp_doc_cell(doc, gp_v_as(gp_v_percent(error), text));
+	gp_doc_cell(doc,
+		    gp_v_as(gp_v_bool(row->fitted), row->fitted ? _("fitted") : _("predicted")));
+}
+
+static int put_rows(struct gp_doc *doc, const struct fit *fit, struct gp_diag *diag)
 {
 	struct gp_sim_scenario *scenario = malloc(sizeof(*scenario));
-	struct gp_table *table = gp_table_new();
-	json_t *list = json_array();
-	struct fit fit = fit_rows();
-	int error = scenario && list ? 0 : -ENOMEM;
+	int error = scenario ? 0 : -ENOMEM;
 
-	gp_table_column(table, _("suspected cause"), GP_LEFT);
-	gp_table_column(table, _("processes"), GP_RIGHT);
-	gp_table_column(table, "CU", GP_RIGHT);
-	gp_table_column(table, _("study, requests/s"), GP_RIGHT);
-	gp_table_column(table, _("model"), GP_RIGHT);
-	gp_table_column(table, _("error"), GP_RIGHT);
-	gp_table_column(table, "", GP_LEFT);
 	for (size_t c = 0; !error && c < GP_ARRAY_SIZE(causes); c++) {
 		for (size_t r = 0; !error && r < GP_ARRAY_SIZE(rows); r++) {
 			double got = 0;
@@ -198,15 +178,36 @@ int gp_sim_experiment(FILE *out, bool json, bool colour, struct gp_diag *diag)
 			/* With one process every cause but reloads is the same model. */
 			if (c && rows[r].fitted)
 				continue;
-			error = predict(&rows[r], &causes[c], &fit, scenario, diag, &got);
+			error = predict(&rows[r], &causes[c], fit, scenario, diag, &got);
 			if (!error)
-				add_row(table, list, &causes[c], &rows[r], got);
+				put_row(doc, &causes[c], &rows[r], got);
 		}
 	}
-	if (!error)
-		error = print(out, json, colour, table, list, &fit);
-	gp_table_free(table);
-	json_decref(list);
 	free(scenario);
+	return error;
+}
+
+int gp_sim_experiment(FILE *out, bool json, struct gp_diag *diag)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	struct fit fit = fit_rows();
+	int error;
+
+	gp_doc_fact(doc, "kind", NULL, gp_v_text("model, not a measurement"));
+	gp_doc_line(doc, "Parameters, fitted on the three rows with one process:");
+	gp_doc_open(doc, "parameters", NULL);
+	gp_doc_fact(doc, "host_ns", "host time per request", gp_v_ns(fit.host_ns));
+	gp_doc_fact(doc, "kernel_ns", "kernel time on 80 CUs", gp_v_ns(fit.kernel_ns));
+	gp_doc_close(doc);
+	put_columns(doc);
+	error = put_rows(doc, &fit, diag);
+	gp_doc_open(doc, NULL, "Suspected causes");
+	for (size_t i = 0; i < GP_ARRAY_SIZE(causes); i++)
+		gp_doc_fact(doc, NULL, causes[i].name, gp_v_text(gettext(causes[i].what)));
+	gp_doc_close(doc);
+	put_reading(doc);
+	if (!error)
+		error = gp_show_print(doc, out, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 	return error;
 }

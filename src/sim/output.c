@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Tables and JSON of simulations: see output.h. */
 #include "sim/output.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/i18n.h"
-#include "base/json.h"
-#include "base/units.h"
-#include "show/table.h"
 
-static const u32 permilles[] = {500, 900, 990, 999};
+#define CURVE_STEPS 100
 
-static void time_cell(struct gp_table *table, bool known, u64 ns)
-{
-	if (known)
-		gp_table_cell(table, gp_duration_text(ns).text);
-	else
-		gp_table_missing(table);
-}
-
-/* Jain's index over CU time by weight, in thousandths; 1000: everybody has the same. */
-static u64 fairness(const struct gp_sim_row *row)
+/* Jain's index over CU time by weight, in steps of 0.001; 1: all jobs have the same. */
+static double fairness(const struct gp_sim_row *row)
 {
 	double sum = 0, squares = 0;
 	u32 jobs = 0;
@@ -37,7 +22,7 @@ static u64 fairness(const struct gp_sim_row *row)
 		squares += share * share;
 		jobs++;
 	}
-	return squares > 0 ? (u64)(1000 * sum * sum / (jobs * squares)) : 0;
+	return squares > 0 ? (double)(u64)(1000 * sum * sum / (jobs * squares)) / 1000 : 0;
 }
 
 static double per_second(u64 count, u64 ns)
@@ -55,124 +40,192 @@ static double busy_share(const struct gp_sim_row *row, u64 cu_ns)
 	return all > 0 ? 100 * (double)cu_ns / all : 0;
 }
 
-static void job_row(struct gp_table *table, const struct gp_sim_row *row, u32 index)
+static double lost_share(const struct gp_sim_row *row)
+{
+	const struct gp_sim_result *result = &row->result;
+
+	return result->time_ns ? 100 * (double)result->switch_ns / (double)result->time_ns /
+					 row->scenario->gpus
+			       : 0;
+}
+
+static struct gp_show_value quantile(const struct gp_sim_job_result *job, u32 permille)
+{
+	return gp_v_if(job->latency.count, gp_v_ns(gp_histogram_at(&job->latency, permille)));
+}
+
+/* ---- tables and pictures ---- */
+
+static void put_job_row(struct gp_doc *doc, const struct gp_sim_row *row, u32 index)
 {
 	const struct gp_sim_job_result *job = &row->result.jobs[index];
-	bool known = job->latency.count != 0;
 
-	gp_table_cell(table, row->label);
-	gp_table_cell(table, row->scenario->jobs[index].name);
-	gp_table_cellf(table, "%llu", (unsigned long long)job->completed);
-	gp_table_cellf(table, "%.1f", per_second(job->completed, row->result.time_ns));
-	time_cell(table, known, gp_histogram_at(&job->latency, 500));
-	time_cell(table, known, gp_histogram_at(&job->latency, 990));
-	time_cell(table, known, job->latency.max);
-	gp_table_cellf(table, "%.1f %%", busy_share(row, job->cu_ns));
-	gp_table_cellf(table, "%llu", (unsigned long long)job->suspends);
-	time_cell(table, true, job->held_ns);
+	gp_doc_cell(doc, gp_v_text(row->label));
+	gp_doc_cell(doc, gp_v_text(row->scenario->jobs[index].name));
+	gp_doc_cell(doc, gp_v_count(job->completed));
+	gp_doc_cell(doc, gp_v_real(GP_UNIT_RATE, per_second(job->completed, row->result.time_ns)));
+	gp_doc_cell(doc, quantile(job, 500));
+	gp_doc_cell(doc, quantile(job, 990));
+	gp_doc_cell(doc, gp_v_if(job->latency.count, gp_v_ns(job->latency.max)));
+	gp_doc_cell(doc, gp_v_percent(busy_share(row, job->cu_ns)));
+	gp_doc_cell(doc, gp_v_count(job->suspends));
+	gp_doc_cell(doc, gp_v_ns(job->held_ns));
 }
 
-int gp_sim_print(const struct gp_sim_row *rows, size_t count, FILE *out, bool colour)
+static void put_jobs(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
 {
-	struct gp_table *jobs = gp_table_new(), *runs = gp_table_new();
-	int error;
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_column(doc, NULL, "POLICY");
+	gp_doc_column(doc, NULL, "JOB");
+	gp_doc_column(doc, NULL, "REQUESTS");
+	gp_doc_column(doc, NULL, "RATE");
+	gp_doc_column(doc, NULL, "P50");
+	gp_doc_column(doc, NULL, "P99");
+	gp_doc_column(doc, NULL, "MAX");
+	gp_doc_column(doc, NULL, "GPU TIME");
+	gp_doc_column(doc, NULL, "PREEMPTED");
+	gp_doc_column(doc, NULL, "TIME SUSPENDED");
+	for (size_t r = 0; r < count; r++) {
+		for (u32 i = 0; i < rows[r].result.job_count; i++)
+			if (rows[r].result.jobs[i].arrived)
+				put_job_row(doc, &rows[r], i);
+	}
+}
 
-	gp_table_column(jobs, _("policy"), GP_LEFT);
-	gp_table_column(jobs, _("job"), GP_LEFT);
-	gp_table_column(jobs, _("requests"), GP_RIGHT);
-	gp_table_column(jobs, _("per second"), GP_RIGHT);
-	gp_table_column(jobs, "p50", GP_RIGHT);
-	gp_table_column(jobs, "p99", GP_RIGHT);
-	gp_table_column(jobs, _("max"), GP_RIGHT);
-	gp_table_column(jobs, _("of the GPU"), GP_RIGHT);
-	gp_table_column(jobs, _("preempted"), GP_RIGHT);
-	gp_table_column(jobs, _("held"), GP_RIGHT);
-	gp_table_column(runs, _("policy"), GP_LEFT);
-	gp_table_column(runs, _("preemptions"), GP_RIGHT);
-	gp_table_column(runs, _("declined"), GP_RIGHT);
-	gp_table_column(runs, _("runlist updates"), GP_RIGHT);
-	gp_table_column(runs, _("GPU time lost"), GP_RIGHT);
-	gp_table_column(runs, _("fairness"), GP_RIGHT);
+static void put_policies(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
+{
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_column(doc, NULL, "POLICY");
+	gp_doc_column(doc, NULL, "PREEMPTIONS");
+	gp_doc_column(doc, NULL, "DECLINED");
+	gp_doc_column(doc, NULL, "RUNLIST UPDATES");
+	gp_doc_column(doc, NULL, "GPU TIME LOST");
+	gp_doc_column(doc, NULL, "FAIRNESS");
 	for (size_t r = 0; r < count; r++) {
 		const struct gp_sim_result *result = &rows[r].result;
+		char text[16];
 
-		for (u32 i = 0; i < result->job_count; i++)
-			if (result->jobs[i].arrived)
-				job_row(jobs, &rows[r], i);
-		gp_table_cell(runs, rows[r].label);
-		gp_table_cellf(runs, "%llu", (unsigned long long)result->suspends);
-		gp_table_cellf(runs, "%llu", (unsigned long long)result->declined);
-		gp_table_cellf(runs, "%llu", (unsigned long long)result->updates);
-		gp_table_cellf(runs, "%.2f %%",
-			       result->time_ns
-				       ? 100 * (double)result->switch_ns / (double)result->time_ns /
-						 rows[r].scenario->gpus
-				       : 0);
-		gp_table_cellf(runs, "%.3f", (double)fairness(&rows[r]) / 1000);
+		gp_doc_cell(doc, gp_v_text(rows[r].label));
+		gp_doc_cell(doc, gp_v_count(result->suspends));
+		gp_doc_cell(doc, gp_v_count(result->declined));
+		gp_doc_cell(doc, gp_v_count(result->updates));
+		gp_doc_cell(doc, gp_v_percent(lost_share(&rows[r])));
+		snprintf(text, sizeof(text), "%.3f", fairness(&rows[r]));
+		gp_doc_cell(doc, gp_v_as(gp_v_real(GP_UNIT_REAL, 0), text));
 	}
-	error = gp_table_print(jobs, out, colour);
-	if (!error && fputc('\n', out) == EOF)
-		error = -EIO;
-	if (!error)
-		error = gp_table_print(runs, out, colour);
-	gp_table_free(jobs);
-	gp_table_free(runs);
-	return error;
 }
 
-static json_t *job_json(const struct gp_sim_row *row, u32 index)
+/* The latency of a job under every policy. */
+static void put_curves(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count, u32 job)
+{
+	bool any = false;
+	char title[256];
+
+	for (size_t r = 0; r < count; r++) {
+		const struct gp_histogram *latency = &rows[r].result.jobs[job].latency;
+		u64 ns[CURVE_STEPS + 1];
+
+		if (!latency->count)
+			continue;
+		if (!any) {
+			snprintf(title, sizeof(title),
+				 _("%s: share of requests completed within a time"),
+				 rows[0].scenario->jobs[job].name);
+			gp_doc_curves(doc, title);
+		}
+		any = true;
+		for (u32 i = 0; i <= CURVE_STEPS; i++)
+			ns[i] = gp_histogram_at(latency, i * 1000 / CURVE_STEPS);
+		gp_doc_curve(doc, rows[r].label, ns, CURVE_STEPS + 1);
+	}
+}
+
+/* ---- JSON ---- */
+
+static void put_count(struct gp_doc *doc, const char *key, u64 number)
+{
+	gp_doc_fact(doc, key, NULL, gp_v_count(number));
+}
+
+static void put_real(struct gp_doc *doc, const char *key, double real)
+{
+	gp_doc_fact(doc, key, NULL, gp_v_real(GP_UNIT_REAL, real));
+}
+
+static void put_job(struct gp_doc *doc, const struct gp_sim_row *row, u32 index)
 {
 	const struct gp_sim_job_result *job = &row->result.jobs[index];
-	bool known = job->latency.count != 0;
-	json_t *latency = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o}", "p50_ns",
-		gp_json_u64_if(known, gp_histogram_at(&job->latency, permilles[0])), "p90_ns",
-		gp_json_u64_if(known, gp_histogram_at(&job->latency, permilles[1])), "p99_ns",
-		gp_json_u64_if(known, gp_histogram_at(&job->latency, permilles[2])), "p999_ns",
-		gp_json_u64_if(known, gp_histogram_at(&job->latency, permilles[3])), "max_ns",
-		gp_json_u64_if(known, job->latency.max), "mean_ns",
-		gp_json_u64_if(known, known ? job->latency.sum / job->latency.count : 0));
+	const struct gp_histogram *latency = &job->latency;
 
-	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:o}", "name",
-			 gp_json_str(row->scenario->jobs[index].name), "arrived",
-			 (json_int_t)job->arrived, "completed", (json_int_t)job->completed, "lost",
-			 (json_int_t)job->lost, "kernels", (json_int_t)job->kernels, "per_second",
-			 per_second(job->completed, row->result.time_ns), "gpu_percent",
-			 busy_share(row, job->cu_ns), "preempted", (json_int_t)job->suspends,
-			 "held_ns", (json_int_t)job->held_ns, "latency", latency);
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "name", NULL, gp_v_text(row->scenario->jobs[index].name));
+	put_count(doc, "arrived", job->arrived);
+	put_count(doc, "completed", job->completed);
+	put_count(doc, "lost", job->lost);
+	put_count(doc, "kernels", job->kernels);
+	put_real(doc, "per_second", per_second(job->completed, row->result.time_ns));
+	put_real(doc, "gpu_percent", busy_share(row, job->cu_ns));
+	put_count(doc, "preempted", job->suspends);
+	put_count(doc, "held_ns", job->held_ns);
+	gp_doc_open(doc, "latency", NULL);
+	gp_doc_fact(doc, "p50_ns", NULL, quantile(job, 500));
+	gp_doc_fact(doc, "p90_ns", NULL, quantile(job, 900));
+	gp_doc_fact(doc, "p99_ns", NULL, quantile(job, 990));
+	gp_doc_fact(doc, "p999_ns", NULL, quantile(job, 999));
+	gp_doc_fact(doc, "max_ns", NULL, gp_v_if(latency->count, gp_v_ns(latency->max)));
+	gp_doc_fact(doc, "mean_ns", NULL,
+		    gp_v_if(latency->count,
+			    gp_v_ns(latency->count ? latency->sum / latency->count : 0)));
+	gp_doc_close(doc);
+	gp_doc_close(doc);
 }
 
-json_t *gp_sim_json(const struct gp_sim_row *rows, size_t count)
+static void put_run(struct gp_doc *doc, const struct gp_sim_row *row)
 {
-	json_t *runs = json_array();
+	const struct gp_sim_result *result = &row->result;
 
-	for (size_t r = 0; r < count; r++) {
-		const struct gp_sim_result *result = &rows[r].result;
-		json_t *jobs = json_array(), *why = json_object();
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "policy", NULL, gp_v_text(row->label));
+	put_count(doc, "time_ns", result->time_ns);
+	put_count(doc, "seed", row->scenario->seed);
+	put_count(doc, "events", result->events);
+	put_count(doc, "gpu_events", result->gpu_events);
+	put_count(doc, "preemptions", result->suspends);
+	put_count(doc, "declined", result->declined);
+	put_count(doc, "runlist_updates", result->updates);
+	put_count(doc, "gpu_time_lost_ns", result->switch_ns);
+	put_real(doc, "fairness", fairness(row));
+	gp_doc_fact(doc, "cut", NULL, gp_v_bool(result->cut));
+	gp_doc_open_list(doc, "jobs", NULL);
+	for (u32 i = 0; i < result->job_count; i++)
+		if (result->jobs[i].arrived)
+			put_job(doc, row, i);
+	gp_doc_close(doc);
+	gp_doc_open(doc, "reasons", NULL);
+	for (u32 i = 0; i < GP_SCHED_WHYS; i++)
+		if (result->stats_why[i])
+			put_count(doc, gp_sched_why_name(i), result->stats_why[i]);
+	gp_doc_close(doc);
+	gp_doc_close(doc);
+}
 
-		for (u32 i = 0; i < result->job_count; i++)
-			if (result->jobs[i].arrived)
-				json_array_append_new(jobs, job_json(&rows[r], i));
-		for (u32 i = 0; i < GP_SCHED_WHYS; i++)
-			if (result->stats_why[i])
-				json_object_set_new(why, gp_sched_why_name(i),
-						    json_integer((json_int_t)result->stats_why[i]));
-		json_array_append_new(
-			runs,
-			json_pack(
-				"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
-				"policy", rows[r].label, "time_ns", (json_int_t)result->time_ns,
-				"seed", (json_int_t)rows[r].scenario->seed, "events",
-				(json_int_t)result->events, "gpu_events",
-				(json_int_t)result->gpu_events, "preemptions",
-				(json_int_t)result->suspends, "declined",
-				(json_int_t)result->declined, "runlist_updates",
-				(json_int_t)result->updates, "gpu_time_lost_ns",
-				(json_int_t)result->switch_ns, "fairness",
-				(double)fairness(&rows[r]) / 1000, "cut", result->cut, "jobs", jobs,
-				"reasons", why));
-	}
-	return json_pack("{s:s, s:s, s:s, s:o}", "title", rows[0].scenario->title, "chip",
-			 rows[0].scenario->chip.name, "kind", "model, not a measurement", "runs",
-			 runs);
+struct gp_doc *gp_sim_doc(const struct gp_sim_row *rows, size_t count)
+{
+	const struct gp_sim_scenario *scenario = rows[0].scenario;
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	gp_doc_title(doc, *scenario->title ? scenario->title : "gpreempt sim");
+	gp_doc_fact(doc, "title", NULL, gp_v_text(scenario->title));
+	gp_doc_fact(doc, "chip", NULL, gp_v_text(scenario->chip.name));
+	gp_doc_fact(doc, "kind", NULL, gp_v_text("model, not a measurement"));
+	put_jobs(doc, rows, count);
+	put_policies(doc, rows, count);
+	gp_doc_line(doc, "All times come from the GPU model; nothing was measured.");
+	for (u32 job = 0; job < rows[0].result.job_count; job++)
+		put_curves(doc, rows, count, job);
+	gp_doc_open_list(doc, "runs", NULL);
+	for (size_t r = 0; r < count; r++)
+		put_run(doc, &rows[r]);
+	gp_doc_close(doc);
+	return doc;
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a simulation shows: a table, JSON, a page with plots, a trace for the Perfetto UI. */
+/* The results of simulations as a document, and a simulation as a timeline. */
 #ifndef GP_SIM_OUTPUT_H
 #define GP_SIM_OUTPUT_H
 
-#include <jansson.h>
-#include <stdio.h>
-
-#include "base/buf.h"
+#include "show/doc.h"
 #include "show/timeline.h"
 #include "sim/engine.h"
 
@@ -17,10 +14,8 @@ struct gp_sim_row {
 	struct gp_sim_result result;
 };
 
-int gp_sim_print(const struct gp_sim_row *rows, size_t count, FILE *out, bool colour);
-json_t *gp_sim_json(const struct gp_sim_row *rows, size_t count);
-/* One self-contained page: works offline, dark and light. */
-int gp_sim_html(const struct gp_sim_row *rows, size_t count, struct gp_buf *out);
+/* Tables, JSON, and the latency of every job as curves on a page. NULL without memory. */
+struct gp_doc *gp_sim_doc(const struct gp_sim_row *rows, size_t count);
 
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {
@@ -31,7 +26,4 @@ struct gp_sim_trace {
 
 void gp_sim_trace_begin(struct gp_sim_trace *trace, const struct gp_sim_scenario *scenario,
 			u64 limit);
-/* Escapes for HTML. */
-void gp_sim_html_text(struct gp_buf *out, const char *text);
-
 #endif

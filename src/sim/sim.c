@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/i18n.h"
-#include "base/json.h"
 #include "base/parse.h"
 #include "base/units.h"
 #include "sim/experiment.h"
@@ -283,24 +282,16 @@ static int run_alone(struct runs *runs, const struct request *request,
 
 static int show(const struct request *request, const struct runs *runs)
 {
-	int error;
+	struct gp_doc *doc = gp_sim_doc(runs->rows, runs->count);
+	struct gp_buf page = {0};
+	int error = gp_show_print(doc, stdout, request->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
 
-	if (request->json) {
-		json_t *json = gp_sim_json(runs->rows, runs->count);
-
-		error = json ? gp_json_print(stdout, json, false) : -ENOMEM;
-		json_decref(json);
-	} else {
-		error = gp_sim_print(runs->rows, runs->count, stdout, isatty(STDOUT_FILENO));
-		printf("\n%s\n", _("Times are the model's, not measurements."));
-	}
 	if (!error && request->html) {
-		struct gp_buf page = {0};
-
-		error = gp_sim_html(runs->rows, runs->count, &page);
+		error = gp_doc_html(doc, &page);
 		error = error ? error : write_file(request->html, &page);
 		gp_buf_free(&page);
 	}
+	gp_doc_free(doc);
 	return error;
 }
 
@@ -375,8 +366,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (request.experiment)
-		return finish(gp_sim_experiment(stdout, request.json, isatty(STDOUT_FILENO),
-						&diagnostics));
+		return finish(gp_sim_experiment(stdout, request.json, &diagnostics));
 	if (request.faults)
 		return finish(run_faults(&request));
 	base = calloc(1, sizeof(*base));

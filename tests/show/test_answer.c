@@ -245,6 +245,34 @@ static void every_format_shows_an_answer(void **state)
 	gp_doc_free(doc);
 }
 
+static void curves_are_drawn_on_the_page_only(void **state)
+{
+	static const u64 fast[] = {1000, 2000, 5000}, slow[] = {1000000, 5000000, 5000000};
+	struct gp_doc *doc = gp_doc_new_answer();
+	char *text;
+
+	(void)state;
+	gp_doc_title(doc, "<Title>");
+	gp_doc_curve(doc, "without a picture", fast, 3);
+	gp_doc_curves(doc, "a <job>");
+	gp_doc_curve(doc, "fast & first", fast, 3);
+	gp_doc_curve(doc, "slow", slow, 3);
+	expect(doc, GP_SHOW_TEXT, "<Title>\n");
+	expect(doc, GP_SHOW_JSON_LINE, "{}\n");
+	text = printed(doc, GP_SHOW_HTML);
+	assert_non_null(strstr(text, "<h1>&lt;Title&gt;</h1>"));
+	assert_non_null(strstr(text, "a &lt;job&gt;"));
+	assert_null(strstr(text, "without a picture"));
+	/* From the first mark of the axis at 0 % to the last at 100 %. */
+	assert_non_null(strstr(text, "\"M70.0 240.0L"));
+	assert_non_null(strstr(text, "L890.0 125.0L890.0 10.0\""));
+	assert_non_null(strstr(text, ">fast &amp; first</text>"));
+	assert_non_null(strstr(text, "class=\"s\">1 us</text>"));
+	assert_non_null(strstr(text, "class=\"e\">5 ms</text>"));
+	free(text);
+	gp_doc_free(doc);
+}
+
 static void errors_are_remembered(void **state)
 {
 	struct gp_doc *doc = gp_doc_new_answer();
@@ -280,6 +308,7 @@ int main(void)
 		cmocka_unit_test(an_empty_table_says_what_it_was_given),
 		cmocka_unit_test(colours_only_where_they_are_wanted),
 		cmocka_unit_test(every_format_shows_an_answer),
+		cmocka_unit_test(curves_are_drawn_on_the_page_only),
 		cmocka_unit_test(errors_are_remembered),
 	};
 
