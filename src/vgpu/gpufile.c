@@ -31,7 +31,8 @@ static const struct gp_gpufile_figure_spec common[] = {
 #define SHOWN(name, member, min, max) FIGURE(NULL, name, member, min, max)
 
 static const struct gp_gpufile_figure_spec presented[] = {
-	SHOWN("gfx_version", gpu.gfx_version, 70000, 200000),
+	/* gfx9: what the model, the save areas and the tables of debugfs know. */
+	SHOWN("gfx_version", gpu.gfx_version, 90000, 90599),
 	SHOWN("xcc_count", gpu.xcc_count, 1, GP_MODEL_MAX_XCC),
 	SHOWN("device_id", gpu.device_id, 1, 0xffff),
 	SHOWN("pci_revision", gpu.pci_revision, 0, 0xff),
@@ -66,14 +67,11 @@ void gp_vgpu_cwsr_sizes(u32 gfx_version, u32 cu_per_xcc, u32 array_count, u32 ar
 	bool large = gfx_version == 90008 || gfx_version == 90010 ||
 		     (gfx_version >= 90400 && gfx_version <= 90402);
 	u64 per_cu = (large ? 0x80000 : 0x40000) + 0x4000 + 0x10000 + 0x1000;
-	bool gfx10 = gfx_version >= 100100;
 	u64 limit = (u64)array_count / arrays_per_engine * 512;
-	u64 waves = gfx10 ? (u64)cu_per_xcc * 32 : GP_MIN((u64)cu_per_xcc * 40, limit);
-	/* A header of 40 bytes, 8 (12) bytes a wave, 8 of padding. */
-	u64 stack = page_align(40 + waves * (gfx10 ? 12 : 8) + 8);
+	u64 waves = GP_MIN((u64)cu_per_xcc * 40, limit);
+	/* A header of 40 bytes, 8 bytes per wave, 8 of padding. */
+	u64 stack = page_align(40 + waves * 8 + 8);
 
-	if (gfx_version / 10000 == 10 && stack > 0x7000)
-		stack = 0x7000;
 	*ctl_stack_bytes = (u32)stack;
 	*cwsr_bytes = stack + page_align(cu_per_xcc * per_cu);
 	*debug_bytes = (u32)((waves * 32 + 63) & ~63ull);

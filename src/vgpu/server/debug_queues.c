@@ -107,10 +107,6 @@ void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process
 
 	if (!ids)
 		return;
-	if (gp_driver_has_mes(server->devices[0].file.gpu.gfx_version)) {
-		gp_vgpu_debug_suspend_mes(server, request);
-		return;
-	}
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
 		u32 at = gp_vgpu_debug_index(ids, args->num_queues, queue->id);
 

@@ -178,8 +178,6 @@ int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process
 	for (u32 i = 0; i < server->device_count; i++) {
 		const struct gp_vgpu_device *device = &server->devices[i];
 
-		if (!gp_driver_is_soc15(device->file.gpu.gfx_version))
-			return -ENODEV;
 		if (gws_holder(target, device) && !gp_vgpu_debugs_gws(device))
 			return -EBUSY;
 	}

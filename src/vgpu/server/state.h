@@ -164,11 +164,8 @@ void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_qu
 
 /* Whether a debugger and global wave sync go together there. */
 bool gp_vgpu_debugs_gws(const struct gp_vgpu_device *device);
-/* 0, -ENODEV for a GPU too old, -EBUSY for a target that holds what cannot be debugged. */
+/* 0, or -EBUSY for a target with GWS on a GPU whose firmware cannot debug it. */
 int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process *target);
-
-/* ---- debug_mes.c: SUSPEND where the firmware takes queues off one by one ---- */
-void gp_vgpu_debug_suspend_mes(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
 

@@ -151,9 +151,9 @@ static json_t *device_json(const struct gp_vgpu_device *device)
 		(json_int_t)file->gpu.cu_count, "xccs", (json_int_t)file->gpu.xcc_count,
 		"vram_bytes", (json_int_t)file->gpu.vram_bytes, "vram_used",
 		(json_int_t)device->vram_used, "hung", device->hung, "resets",
-		(json_int_t)device->resets, "mes", gp_driver_has_mes(file->gpu.gfx_version),
-		"updates_pending", pending(device), "packets", packets_json(device), "packets_sent",
-		(json_int_t)device->packet_count, "model", model_json(device));
+		(json_int_t)device->resets, "mes", 0, "updates_pending", pending(device), "packets",
+		packets_json(device), "packets_sent", (json_int_t)device->packet_count, "model",
+		model_json(device));
 }
 
 /* With the queues of all processes, or without when that would not fit in a message. */

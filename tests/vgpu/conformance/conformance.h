@@ -41,10 +41,8 @@ enum where {
 	REFUSED = 1 << 4, /* without --checkpoint */
 	NO_HWS = 1 << 5,  /* sched_policy 2 */
 	RESETS = 1 << 6,  /* a GPU that hangs is reset */
-	TOO_OLD = 1 << 7, /* a GPU before SOC15 */
 	OLD_FW = 1 << 8,  /* one whose firmware cannot debug with GWS */
-	MES = 1 << 9,     /* one whose queues are taken off one by one */
-	SPECIAL = REFUSED | NO_HWS | RESETS | TOO_OLD | OLD_FW | MES,
+	SPECIAL = REFUSED | NO_HWS | RESETS | OLD_FW,
 };
 
 struct row {

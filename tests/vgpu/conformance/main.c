@@ -102,11 +102,7 @@ static unsigned int machine_kind(struct self *me)
 		kind |= NO_HWS;
 	if (json_is_true(json_object_get(status, "gpu_recovery")))
 		kind |= RESETS;
-	if (json_is_true(json_object_get(gpu, "mes")))
-		kind |= MES;
 	gfx = json_integer_value(json_object_get(gpu, "gfx_version"));
-	if (gfx < 90000)
-		kind |= TOO_OLD;
 	if (gfx == GP_GFX_VERSION_90A)
 		kind |= ROCM;
 	if (gfx == 90008)
