@@ -20,17 +20,14 @@
  *   quit
  */
 #include <dlfcn.h>
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../vgpu/programs/check.h"
+#include "../vgpu/programs/hsa_program.h"
 
-#define HSA(call) CHECK((call) == HSA_STATUS_SUCCESS)
-#define QUEUES    64
-#define SIGNALS   256
+#define QUEUES  64
+#define SIGNALS 256
 
 struct lane {
 	hsa_queue_t *queue;
@@ -38,53 +35,22 @@ struct lane {
 	int sent;
 };
 
-static hsa_agent_t cpu, gpu;
+static struct hsa_program program;
 static uint64_t code;
 static struct lane lanes[QUEUES];
 static int lane_count;
 
-static hsa_status_t agent(hsa_agent_t found, void *data)
-{
-	hsa_device_type_t type;
-
-	(void)data;
-	HSA(hsa_agent_get_info(found, HSA_AGENT_INFO_DEVICE, &type));
-	if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
-		cpu = found;
-	if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
-		gpu = found;
-	return HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
-{
-	*(hsa_amd_memory_pool_t *)data = found;
-	return HSA_STATUS_INFO_BREAK;
-}
-
 static void dispatch(struct lane *lane, long groups, int barrier, int with_signal)
 {
-	hsa_kernel_dispatch_packet_t packet = {0};
-	uint64_t index = hsa_queue_add_write_index_relaxed(lane->queue, 1);
-	char *slot = (char *)lane->queue->base_address + index % lane->queue->size * 64;
+	hsa_kernel_dispatch_packet_t packet =
+		hsa_program_dispatch(code, (uint32_t)(64 * groups), barrier);
 
-	packet.header = (uint16_t)(HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-				   barrier << HSA_PACKET_HEADER_BARRIER);
-	packet.setup = 1;
-	packet.workgroup_size_x = 64;
-	packet.workgroup_size_y = packet.workgroup_size_z = 1;
-	packet.grid_size_x = (uint32_t)(64 * groups);
-	packet.grid_size_y = packet.grid_size_z = 1;
-	packet.kernel_object = code;
 	if (with_signal) {
 		CHECK(lane->sent < SIGNALS);
 		HSA(hsa_signal_create(1, 0, NULL, &lane->signals[lane->sent]));
 		packet.completion_signal = lane->signals[lane->sent++];
 	}
-	memcpy(slot + 4, (char *)&packet + 4, 60);
-	__atomic_store_n((uint32_t *)slot, packet.header | (uint32_t)packet.setup << 16,
-			 __ATOMIC_RELEASE);
-	hsa_signal_store_screlease(lane->queue->doorbell_signal, (hsa_signal_value_t)index);
+	hsa_program_submit(lane->queue, &packet);
 }
 
 /* Complete ones, each exactly once and none before the one in front of it. */
@@ -102,8 +68,7 @@ static int complete(const struct lane *lane)
 static void new_queue(void)
 {
 	CHECK(lane_count < QUEUES);
-	HSA(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
-			     &lanes[lane_count].queue));
+	lanes[lane_count].queue = hsa_program_queue(&program, 1024);
 	printf("queue %d\n", lane_count++);
 }
 
@@ -144,17 +109,8 @@ static void spawn(void)
 
 static void begin(void)
 {
-	hsa_amd_memory_pool_t host;
-	void *memory;
-
-	cpu.handle = gpu.handle = 0;
-	HSA(hsa_init());
-	HSA(hsa_iterate_agents(agent, NULL));
-	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
-	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &memory));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, memory));
-	memset(memory, 0, 4096);
-	code = (uint64_t)(uintptr_t)memory;
+	program = hsa_program_begin();
+	code = hsa_program_kernel(&program);
 }
 
 static void hint(int begin, unsigned long deadline_us)

@@ -8,7 +8,7 @@
 #define NOT_FOUND UINT32_MAX
 
 /* The first entry that names the queue; its INVALID bit may be left from an earlier call. */
-u32 gp_vgpu_debug_index(const u32 *ids, u32 count, u32 id)
+static u32 index_of(const u32 *ids, u32 count, u32 id)
 {
 	for (u32 i = 0; i < count; i++)
 		if ((ids[i] & ~GP_KFD_DBG_QUEUE_INVALID) == id)
@@ -42,7 +42,7 @@ static u32 *take_ids(struct gp_vgpu_request *request, u32 count)
 
 /* ---- SUSPEND ---- */
 
-bool gp_vgpu_debug_may_suspend(const struct gp_vgpu_queue *queue)
+static bool may_suspend(const struct gp_vgpu_queue *queue)
 {
 	return !(queue->exception_status & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW)) &&
 	       !queue->destroying;
@@ -52,7 +52,7 @@ static bool suspend_one(struct gp_vgpu_server *server, struct gp_vgpu_queue *que
 {
 	if (queue->suspended)
 		return true;
-	if (!gp_vgpu_debug_may_suspend(queue))
+	if (!may_suspend(queue))
 		return false;
 	queue->suspended = true;
 	gp_vgpu_queue_apply(server, queue);
@@ -66,8 +66,7 @@ static u32 suspended_on(struct gp_vgpu_process *target, const struct gp_vgpu_dev
 	u32 suspended = 0;
 
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = queue->device == device ? gp_vgpu_debug_index(ids, count, queue->id)
-						 : NOT_FOUND;
+		u32 at = queue->device == device ? index_of(ids, count, queue->id) : NOT_FOUND;
 
 		if (at == NOT_FOUND)
 			continue;
@@ -108,7 +107,7 @@ void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process
 	if (!ids)
 		return;
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = gp_vgpu_debug_index(ids, args->num_queues, queue->id);
+		u32 at = index_of(ids, args->num_queues, queue->id);
 
 		if (at == NOT_FOUND || !suspend_one(server, queue))
 			continue;
@@ -143,7 +142,7 @@ static u32 resumed_on(struct gp_vgpu_process *target, const struct gp_vgpu_devic
 
 		if (queue->device != device)
 			continue;
-		at = ids ? gp_vgpu_debug_index(ids, count, queue->id) : 0;
+		at = ids ? index_of(ids, count, queue->id) : 0;
 		if (at == NOT_FOUND)
 			continue;
 		if (!device->hung)
@@ -179,7 +178,7 @@ void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process 
 	if (!all && !ids)
 		return;
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
-		u32 at = all ? 0 : gp_vgpu_debug_index(ids, args->num_queues, queue->id);
+		u32 at = all ? 0 : index_of(ids, args->num_queues, queue->id);
 
 		if (at == NOT_FOUND)
 			continue;

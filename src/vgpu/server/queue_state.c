@@ -168,7 +168,7 @@ static struct gp_vgpu_queue *gws_holder(struct gp_vgpu_process *process,
 	return NULL;
 }
 
-bool gp_vgpu_debugs_gws(const struct gp_vgpu_device *device)
+static bool debugs_gws(const struct gp_vgpu_device *device)
 {
 	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
 }
@@ -178,7 +178,7 @@ int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process
 	for (u32 i = 0; i < server->device_count; i++) {
 		const struct gp_vgpu_device *device = &server->devices[i];
 
-		if (gws_holder(target, device) && !gp_vgpu_debugs_gws(device))
+		if (gws_holder(target, device) && !debugs_gws(device))
 			return -EBUSY;
 	}
 	return 0;
@@ -199,7 +199,7 @@ void gp_vgpu_serve_alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_reque
 		request->result = -ENODEV;
 		return;
 	}
-	if (request->owner->debug.enabled && !gp_vgpu_debugs_gws(queue->device)) {
+	if (request->owner->debug.enabled && !debugs_gws(queue->device)) {
 		request->result = -EBUSY;
 		return;
 	}

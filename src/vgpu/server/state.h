@@ -162,17 +162,10 @@ void gp_vgpu_sdma_drop(struct gp_vgpu_queue *queue);
 void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_queue *queue,
 			  u64 address);
 
-/* Whether a debugger and global wave sync go together there. */
-bool gp_vgpu_debugs_gws(const struct gp_vgpu_device *device);
 /* 0, or -EBUSY for a target with GWS on a GPU whose firmware cannot debug it. */
 int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process *target);
 
 /* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
-
-/* The first entry that names the queue, UINT32_MAX for none. */
-u32 gp_vgpu_debug_index(const u32 *ids, u32 count, u32 id);
-/* What SUSPEND makes of one queue: false when it must not be touched. */
-bool gp_vgpu_debug_may_suspend(const struct gp_vgpu_queue *queue);
 
 void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 			   struct gp_vgpu_request *request);

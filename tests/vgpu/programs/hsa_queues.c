@@ -3,41 +3,13 @@
  * Queues through ROCr: priorities, CU masks, barriers with dependencies, barrier-value, blocked and
  * active waits, profiling times, copies by the DMA engines, and queue errors.
  */
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
 #include <time.h>
 
-#include "check.h"
+#include "hsa_program.h"
 
-#define HSA(call) CHECK((call) == HSA_STATUS_SUCCESS)
-#define BYTES     (8u << 20)
+#define BYTES (8u << 20)
 
-static hsa_agent_t cpu, gpu;
-static hsa_amd_memory_pool_t host, vram;
-
-static hsa_status_t agent(hsa_agent_t found, void *data)
-{
-	hsa_device_type_t type;
-
-	(void)data;
-	HSA(hsa_agent_get_info(found, HSA_AGENT_INFO_DEVICE, &type));
-	if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
-		cpu = found;
-	if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
-		gpu = found;
-	return HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
-{
-	hsa_amd_segment_t segment;
-
-	HSA(hsa_amd_memory_pool_get_info(found, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment));
-	if (segment != HSA_AMD_SEGMENT_GLOBAL)
-		return HSA_STATUS_SUCCESS;
-	*(hsa_amd_memory_pool_t *)data = found;
-	return HSA_STATUS_INFO_BREAK;
-}
+static struct hsa_program program;
 
 static hsa_signal_t signal_new(hsa_signal_value_t value)
 {
@@ -45,20 +17,6 @@ static hsa_signal_t signal_new(hsa_signal_value_t value)
 
 	HSA(hsa_signal_create(value, 0, NULL, &signal));
 	return signal;
-}
-
-static uint64_t put(hsa_queue_t *queue, const void *packet)
-{
-	uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
-	char *slot = (char *)queue->base_address + index % queue->size * 64;
-	uint32_t first;
-
-	while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
-		;
-	memcpy(slot + 4, (const char *)packet + 4, 60);
-	memcpy(&first, packet, 4);
-	__atomic_store_n((uint32_t *)slot, first, __ATOMIC_RELEASE);
-	return index;
 }
 
 static hsa_barrier_and_packet_t barrier(hsa_signal_t completion)
@@ -73,11 +31,6 @@ static hsa_barrier_and_packet_t barrier(hsa_signal_t completion)
 	return packet;
 }
 
-static void ring(hsa_queue_t *queue, uint64_t index)
-{
-	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
-}
-
 static hsa_signal_value_t wait_zero(hsa_signal_t signal, hsa_wait_state_t how)
 {
 	return hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, how);
@@ -88,7 +41,7 @@ static hsa_queue_t *queue_new(uint32_t packets, void (*error)(hsa_status_t, hsa_
 {
 	hsa_queue_t *queue;
 
-	HSA(hsa_queue_create(gpu, packets, HSA_QUEUE_TYPE_MULTI, error, data, UINT32_MAX,
+	HSA(hsa_queue_create(program.gpu, packets, HSA_QUEUE_TYPE_MULTI, error, data, UINT32_MAX,
 			     UINT32_MAX, &queue));
 	return queue;
 }
@@ -112,10 +65,10 @@ static void waits_and_times(void)
 		HSA(hsa_amd_profiling_set_profiler_enabled(queue, 1));
 		for (int k = 0; k < 6; k++) {
 			hsa_signal_store_relaxed(done, 1);
-			ring(queue, put(queue, &packet));
+			hsa_program_submit(queue, &packet);
 			CHECK(!wait_zero(done,
 					 k % 2 ? HSA_WAIT_STATE_BLOCKED : HSA_WAIT_STATE_ACTIVE));
-			HSA(hsa_amd_profiling_get_dispatch_time(gpu, done, &time));
+			HSA(hsa_amd_profiling_get_dispatch_time(program.gpu, done, &time));
 			CHECK(time.start <= time.end && time.start >= last);
 			last = time.end;
 		}
@@ -137,7 +90,7 @@ static void dependencies(void)
 	for (int i = 1; i < 33; i++) {
 		packet = barrier(chain[i]);
 		packet.dep_signal[i % 5] = chain[i - 1];
-		ring(queues[i % 2], put(queues[i % 2], &packet));
+		hsa_program_submit(queues[i % 2], &packet);
 	}
 	CHECK(hsa_signal_wait_scacquire(chain[1], HSA_SIGNAL_CONDITION_LT, 1, 1000000,
 					HSA_WAIT_STATE_ACTIVE) == 1);
@@ -154,7 +107,7 @@ static void dependencies(void)
 	value.cond = HSA_SIGNAL_CONDITION_GTE;
 	value.completion_signal = chain[1];
 	hsa_signal_store_relaxed(chain[1], 1);
-	ring(queues[0], put(queues[0], &value));
+	hsa_program_submit(queues[0], &value);
 	hsa_signal_store_screlease(chain[0], 0x100 + 39);
 	CHECK(hsa_signal_wait_scacquire(chain[1], HSA_SIGNAL_CONDITION_LT, 1, 1000000,
 					HSA_WAIT_STATE_ACTIVE) == 1);
@@ -174,7 +127,7 @@ static void many(void)
 	hsa_barrier_and_packet_t packet = barrier(done);
 
 	for (int i = 0; i < 10000; i++)
-		ring(queue, put(queue, &packet));
+		hsa_program_submit(queue, &packet);
 	CHECK(wait_zero(done, HSA_WAIT_STATE_BLOCKED) == 0);
 	CHECK(hsa_queue_load_read_index_relaxed(queue) == 10000);
 	HSA(hsa_signal_destroy(done));
@@ -186,22 +139,22 @@ static void copies(void)
 	unsigned char *in, *out, *device;
 	hsa_signal_t done = signal_new(1);
 
-	HSA(hsa_amd_memory_pool_allocate(host, BYTES, 0, (void **)&in));
-	HSA(hsa_amd_memory_pool_allocate(host, BYTES, 0, (void **)&out));
-	HSA(hsa_amd_memory_pool_allocate(vram, BYTES, 0, (void **)&device));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, in));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, out));
+	HSA(hsa_amd_memory_pool_allocate(program.host, BYTES, 0, (void **)&in));
+	HSA(hsa_amd_memory_pool_allocate(program.host, BYTES, 0, (void **)&out));
+	HSA(hsa_amd_memory_pool_allocate(program.vram, BYTES, 0, (void **)&device));
+	HSA(hsa_amd_agents_allow_access(1, &program.gpu, NULL, in));
+	HSA(hsa_amd_agents_allow_access(1, &program.gpu, NULL, out));
 	fill_bytes(in, BYTES, 1);
 	memset(out, 0, BYTES);
-	HSA(hsa_amd_memory_async_copy(device, gpu, in, cpu, BYTES, 0, NULL, done));
+	HSA(hsa_amd_memory_async_copy(device, program.gpu, in, program.cpu, BYTES, 0, NULL, done));
 	CHECK(wait_zero(done, HSA_WAIT_STATE_BLOCKED) == 0);
 	hsa_signal_store_relaxed(done, 1);
-	HSA(hsa_amd_memory_async_copy(out, cpu, device, gpu, BYTES, 0, NULL, done));
+	HSA(hsa_amd_memory_async_copy(out, program.cpu, device, program.gpu, BYTES, 0, NULL, done));
 	CHECK(wait_zero(done, HSA_WAIT_STATE_BLOCKED) == 0);
 	CHECK(!memcmp(in, out, BYTES));
 	HSA(hsa_amd_memory_fill(device, 0x01020304, BYTES / 4));
 	hsa_signal_store_relaxed(done, 1);
-	HSA(hsa_amd_memory_async_copy(out, cpu, device, gpu, BYTES, 0, NULL, done));
+	HSA(hsa_amd_memory_async_copy(out, program.cpu, device, program.gpu, BYTES, 0, NULL, done));
 	CHECK(wait_zero(done, HSA_WAIT_STATE_BLOCKED) == 0);
 	for (size_t i = 0; i < BYTES / 4; i++)
 		CHECK(((uint32_t *)out)[i] == 0x01020304);
@@ -223,7 +176,7 @@ static void error_is(const void *packet, hsa_status_t expected)
 	int status = 0;
 	hsa_queue_t *queue = queue_new(64, on_error, &status);
 
-	ring(queue, put(queue, packet));
+	hsa_program_submit(queue, packet);
 	for (int i = 0; i < 60000 && !__atomic_load_n(&status, __ATOMIC_SEQ_CST); i++)
 		nanosleep(&nap, NULL);
 	if (status != (int)expected)
@@ -252,11 +205,7 @@ static void errors(void)
 
 int main(void)
 {
-	HSA(hsa_init());
-	HSA(hsa_iterate_agents(agent, NULL));
-	CHECK(gpu.handle);
-	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
-	CHECK(hsa_amd_agent_iterate_memory_pools(gpu, pool, &vram) == HSA_STATUS_INFO_BREAK);
+	program = hsa_program_begin();
 	waits_and_times();
 	dependencies();
 	many();

@@ -4,40 +4,17 @@
  * that every one completes exactly once and in the order of its queue (barrier bit). Prints its
  * pid, waits for a line (or the end of its input), dispatches and prints "done".
  */
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "hsa_program.h"
 
-#define HSA(call) CHECK((call) == HSA_STATUS_SUCCESS)
-#define WINDOW    256 /* signals of a queue; a packet waits for the one that had its signal before */
+#define WINDOW 256 /* signals of a queue; a packet waits for the one that had its signal before */
 
-static hsa_agent_t cpu, gpu;
+static struct hsa_program program;
 static uint64_t kernel;
 static long packets;
-
-static hsa_status_t agent(hsa_agent_t found, void *data)
-{
-	hsa_device_type_t type;
-
-	(void)data;
-	HSA(hsa_agent_get_info(found, HSA_AGENT_INFO_DEVICE, &type));
-	if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
-		cpu = found;
-	if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
-		gpu = found;
-	return HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
-{
-	*(hsa_amd_memory_pool_t *)data = found;
-	return HSA_STATUS_INFO_BREAK;
-}
 
 /*
  * From the newest to the oldest, so that each is looked at after all that came later: when one is
@@ -73,33 +50,17 @@ static void reap(const hsa_signal_t *signals, long *oldest, long next, long room
 
 static void *feed(void *data)
 {
-	hsa_kernel_dispatch_packet_t packet = {0};
+	hsa_kernel_dispatch_packet_t packet = hsa_program_dispatch(kernel, 64, 1);
+	hsa_queue_t *queue = hsa_program_queue(&program, 1024), **made = data;
 	hsa_signal_t signals[WINDOW];
-	hsa_queue_t *queue, **made = data;
 	long oldest = 0;
 
-	HSA(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
-			     &queue));
 	for (int i = 0; i < WINDOW; i++)
 		HSA(hsa_signal_create(1, 0, NULL, &signals[i]));
-	packet.header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-			1 << HSA_PACKET_HEADER_BARRIER;
-	packet.setup = 1;
-	packet.workgroup_size_x = 64;
-	packet.workgroup_size_y = packet.workgroup_size_z = 1;
-	packet.grid_size_x = 64;
-	packet.grid_size_y = packet.grid_size_z = 1;
-	packet.kernel_object = kernel;
 	for (long i = 0; i < packets; i++) {
-		uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
-		char *slot = (char *)queue->base_address + index % queue->size * 64;
-
 		reap(signals, &oldest, i, WINDOW - 1);
 		packet.completion_signal = signals[i % WINDOW];
-		memcpy(slot + 4, (char *)&packet + 4, 60);
-		__atomic_store_n((uint32_t *)slot, packet.header | (uint32_t)packet.setup << 16,
-				 __ATOMIC_RELEASE);
-		hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+		hsa_program_submit(queue, &packet);
 	}
 	reap(signals, &oldest, packets, 0);
 	CHECK(hsa_queue_load_read_index_relaxed(queue) == (uint64_t)packets);
@@ -112,20 +73,13 @@ static void *feed(void *data)
 int main(int argc, char **argv)
 {
 	long queues = argc > 1 ? atol(argv[1]) : 4;
-	hsa_amd_memory_pool_t host;
 	pthread_t threads[64];
 	hsa_queue_t *made[64];
-	void *memory;
 
 	packets = argc > 2 ? atol(argv[2]) : 1000;
 	CHECK(queues >= 1 && queues <= 64);
-	HSA(hsa_init());
-	HSA(hsa_iterate_agents(agent, NULL));
-	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
-	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &memory));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, memory));
-	memset(memory, 0, 4096);
-	kernel = (uint64_t)(uintptr_t)memory;
+	program = hsa_program_begin();
+	kernel = hsa_program_kernel(&program);
 	printf("%d\n", (int)getpid());
 	fflush(stdout);
 	(void)getchar();

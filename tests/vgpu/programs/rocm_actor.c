@@ -11,16 +11,13 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "abi/kfd_debug.h"
-#include "check.h"
+#include "hsa_program.h"
 
-#define HSA(call)     CHECK((call) == HSA_STATUS_SUCCESS)
 #define NOT_INSTALLED 77
 #define RING_BYTES    4096
 #define STREAMS       6 /* more than HIP has queues for one priority */
@@ -103,42 +100,10 @@ static void hsakmt(void)
 
 /* ---- ROCr ---- */
 
-static hsa_agent_t cpu, gpu;
-
-static hsa_status_t agent(hsa_agent_t found, void *data)
-{
-	hsa_device_type_t type;
-
-	(void)data;
-	HSA(hsa_agent_get_info(found, HSA_AGENT_INFO_DEVICE, &type));
-	if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
-		cpu = found;
-	if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
-		gpu = found;
-	return HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t pool(hsa_amd_memory_pool_t found, void *data)
-{
-	*(hsa_amd_memory_pool_t *)data = found;
-	return HSA_STATUS_INFO_BREAK;
-}
-
-static hsa_queue_t *make_queue(void)
-{
-	hsa_queue_t *queue;
-
-	HSA(hsa_init());
-	HSA(hsa_iterate_agents(agent, NULL));
-	CHECK(gpu.handle);
-	HSA(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
-			     &queue));
-	return queue;
-}
-
 static void rocr(void)
 {
-	hsa_queue_t *queue = make_queue();
+	struct hsa_program program = hsa_program_begin();
+	hsa_queue_t *queue = hsa_program_queue(&program, 1024);
 
 	step();
 	HSA(hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_HIGH));
@@ -151,31 +116,13 @@ static void kernel(void)
 {
 	struct gp_kfd_runtime_enable_args runtime = {.mode_mask = GP_KFD_RUNTIME_ENABLE};
 	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	hsa_kernel_dispatch_packet_t packet = {0};
-	hsa_amd_memory_pool_t host;
-	hsa_queue_t *queue;
-	void *object;
-	char *slot;
+	hsa_kernel_dispatch_packet_t packet;
+	struct hsa_program program;
 
 	CHECK(kfd >= 0 && ioctl(kfd, GP_KFD_IOC_RUNTIME_ENABLE, &runtime) == 0);
-	queue = make_queue();
-	CHECK(hsa_amd_agent_iterate_memory_pools(cpu, pool, &host) == HSA_STATUS_INFO_BREAK);
-	HSA(hsa_amd_memory_pool_allocate(host, 4096, 0, &object));
-	HSA(hsa_amd_agents_allow_access(1, &gpu, NULL, object));
-	memset(object, 0, 4096);
-	packet.setup = 1;
-	packet.workgroup_size_x = 64;
-	packet.workgroup_size_y = packet.workgroup_size_z = 1;
-	packet.grid_size_x = MANY;
-	packet.grid_size_y = packet.grid_size_z = 1;
-	packet.kernel_object = (uint64_t)(uintptr_t)object;
-	slot = queue->base_address;
-	memcpy(slot + 4, (char *)&packet + 4, 60);
-	__atomic_store_n((uint32_t *)slot,
-			 HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE | 1u << 16,
-			 __ATOMIC_RELEASE);
-	hsa_queue_add_write_index_relaxed(queue, 1);
-	hsa_signal_store_screlease(queue->doorbell_signal, 0);
+	program = hsa_program_begin();
+	packet = hsa_program_dispatch(hsa_program_kernel(&program), MANY, 0);
+	hsa_program_submit(hsa_program_queue(&program, 1024), &packet);
 	step();
 }
 
