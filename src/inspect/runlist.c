@@ -25,7 +25,7 @@ static void filter(const struct gp_inspect_kfd_query *query, struct gp_kfd_runli
 			process = entry->pid;
 		if (query->has_gpu && entry->gpu_id != query->gpu_id)
 			continue;
-		/* That the list loops concerns every process in it. */
+		/* A loop of the list concerns every process in it. */
 		if (query->pid && process != query->pid && entry->kind != GP_RUNLIST_CHAIN)
 			continue;
 		list->items[kept++] = *entry;
@@ -84,4 +84,36 @@ void gp_inspect_runlist_engine(const struct gp_kfd_runlist_entry *entry, char *o
 		snprintf(out, size, "sdma%u", entry->engine - GP_PM4_ENGINE_SDMA0);
 	else
 		snprintf(out, size, "engine%u", entry->engine);
+}
+
+const char *gp_inspect_runlist_type(const struct gp_kfd_runlist_entry *entry)
+{
+	switch (entry->type) {
+	case GP_PM4_QUEUE_NORMAL:
+		return "normal";
+	case GP_PM4_QUEUE_DEBUG:
+		return "debug";
+	case GP_PM4_QUEUE_STATIC:
+		return "static";
+	}
+	return "other";
+}
+
+struct gp_inspect_runlist_figures gp_inspect_runlist_count(const struct gp_kfd_runlist *list,
+							   const struct gp_kfd_runlist_node *node,
+							   size_t from)
+{
+	struct gp_inspect_runlist_figures figures = {.first = from, .end = from};
+
+	for (; figures.end < list->count; figures.end++) {
+		const struct gp_kfd_runlist_entry *entry = &list->items[figures.end];
+
+		if (entry->node != node->node || entry->gpu_id != node->gpu_id)
+			break;
+		figures.processes += entry->kind == GP_RUNLIST_PROCESS;
+		figures.queues += entry->kind == GP_RUNLIST_QUEUE;
+		figures.others += entry->kind == GP_RUNLIST_OTHER;
+		figures.oversubscribed |= entry->kind == GP_RUNLIST_CHAIN;
+	}
+	return figures;
 }

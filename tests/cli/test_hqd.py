@@ -276,15 +276,19 @@ class Watch(unittest.TestCase):
                     file.write(text)
             process = self.start("hqd", "-f", path, "--watch", "10ms", stdout=subprocess.PIPE)
             with process.stdout as out:
-                table = "".join(iter(out.readline, "\n"))
-                self.assertNotIn("*", table)
-                self.assertEqual(table.count("CHECK"), 1)
+                def reading():
+                    """A table and, after a blank line, the lines below it."""
+                    return [list(iter(out.readline, "\n")) for _ in range(2)]
+                table, below = reading()
+                self.assertNotIn("*", "".join(table))
+                self.assertEqual("".join(table).count("CHECK"), 1)
+                self.assertTrue(below[0].startswith("Inactive slots"), below)
                 os.replace(os.path.join(folder, "next"), path)
-                while "*" not in table:
-                    table = "".join(iter(out.readline, "\n"))
-                self.assertEqual(re.findall(r"\S+\*", table), ["20*", "2*"])
+                while "*" not in "".join(table):
+                    table, below = reading()
+                self.assertEqual(re.findall(r"\S+\*", "".join(table)), ["20*", "2*"])
                 # Nothing changes any more: the marks are gone.
-                self.assertNotIn("*", "".join(iter(out.readline, "\n")))
+                self.assertNotIn("*", "".join(reading()[0]))
                 process.send_signal(signal.SIGTERM)
                 out.read()
             self.assertEqual(process.wait(timeout=60), 0)

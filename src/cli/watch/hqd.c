@@ -1,60 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt hqd: the hardware queue slots, decoded. */
-#include "cli/watch/slots_command.h"
-
-#include <errno.h>
-
-static void say_below(const struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
-		      struct gp_buf *out)
-{
-	struct gp_inspect_slot_counts counts = gp_inspect_slot_count(&slots->list, slots->view);
-
-	if (slots->view != GP_VIEW_SLOTS) {
-		if (!counts.total)
-			gp_buf_puts(out, _("No queues.\n"));
-		return;
-	}
-	if (!counts.active && !counts.unknown && !cli->show.all)
-		gp_buf_puts(out, _("No active queues.\n"));
-	if (counts.inactive && !cli->show.all)
-		gp_buf_printf(out, _("Inactive slots (shown with --all): %zu\n"), counts.inactive);
-	if (counts.empty && !cli->show.all)
-		gp_buf_printf(out, _("Slots that the driver could not read: %zu\n"), counts.empty);
-	if (counts.unknown)
-		gp_buf_printf(out,
-			      _("Slots with an unknown register layout (shown with --raw): %zu\n"),
-			      counts.unknown);
-	if (!slots->pids_from[0] && counts.active)
-		gp_buf_puts(out, cli->query.file ? _("PID is unknown: give the mqds saved with "
-						     "this file (--mqds).\n")
-						 : _("PID is unknown: cannot read mqds.\n"));
-}
-
-int gp_cli_slots_output(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
-			struct gp_cli_kfd_output *out)
-{
-	struct gp_inspect_slot_options show = cli->show;
-	int error = 0;
-
-	if (cli->query.pid && !slots->pids_from[0])
-		return gp_fail(&cli->sink.diag, -ENODATA,
-			       "--pid needs mqds to determine which process owns a queue: give a "
-			       "saved copy with --mqds, or run as root");
-	show.view = slots->view;
-	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
-	if (cli->json) {
-		out->json = gp_inspect_slots_json(slots, &show);
-	} else if (show.raw) {
-		gp_inspect_slot_raw(&slots->list, &show, &out->text);
-	} else if (show.registers) {
-		gp_inspect_slot_registers(&slots->list, &show, &out->text);
-	} else {
-		error = gp_inspect_slot_grid(&slots->list, &show, &out->grid);
-		if (!error && !out->empty)
-			say_below(cli, slots, &out->text);
-	}
-	return error;
-}
+#include "cli/watch/kfd_command.h"
 
 static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
@@ -62,7 +8,7 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 	int error = gp_inspect_hqd_read(&cli->query, &cli->sink.diag, &slots);
 
 	if (!error)
-		error = gp_cli_slots_output(cli, &slots, out);
+		error = gp_cli_kfd_show_slots(cli, &slots, out);
 	gp_inspect_slots_free(&slots);
 	return error;
 }

@@ -63,7 +63,7 @@ static int set_option(void *ctx, int id, const char *value)
 		cli->query.root.dir = value;
 		return 0;
 	case GP_OPT_JSON:
-		cli->json = true;
+		cli->show.json = true;
 		return 0;
 	case GP_OPT_RAW:
 		cli->show.raw = true;
@@ -111,7 +111,7 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
 		return gp_cli_usage_error(cli->command,
 					  "only one of --file and --mqds can be standard input");
-	if (!cli->json && cli->show.raw && cli->show.registers)
+	if (!cli->show.json && cli->show.raw && cli->show.registers)
 		return gp_cli_usage_error(cli->command, "choose one of --raw and --registers");
 	return GP_EXIT_OK;
 }
@@ -121,30 +121,41 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 struct run {
 	struct gp_cli_kfd_cli *cli;
 	gp_kfd_sample sample;
-	struct gp_inspect_grid before;
-	size_t readings;
+	struct gp_cli_marks marks;
 	bool empty;
 };
 
-static int print_text(struct run *run, const struct gp_cli_kfd_output *out, FILE *stream)
+int gp_cli_kfd_check_owners(struct gp_cli_kfd_cli *cli, const char *pids_from)
 {
-	bool colour = gp_term_colour(stdout);
-	struct gp_table *table;
-	int error = out->text.error;
-
-	if (!error && out->grid.row_count) {
-		table = gp_inspect_grid_table(&out->grid, run->readings ? &run->before : NULL,
-					      colour);
-		error = table ? gp_table_print(table, stream, colour) : -ENOMEM;
-		gp_table_free(table);
-	}
-	if (!error)
-		fputs(gp_buf_str(&out->text), stream);
-	return error;
+	if (!cli->query.pid || *pids_from)
+		return 0;
+	return gp_fail(&cli->sink.diag, -ENODATA,
+		       "--pid needs mqds to determine which process owns a queue: give a saved "
+		       "copy with --mqds, or run as root");
 }
 
-/* At most one screen, so that the top of the table stays where it is. */
-static int print_screen(struct run *run, const struct gp_cli_kfd_output *out, FILE *screen)
+int gp_cli_kfd_show_slots(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
+			  struct gp_cli_kfd_output *out)
+{
+	int error = gp_cli_kfd_check_owners(cli, slots->pids_from);
+
+	if (error)
+		return error;
+	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
+	cli->show.from_file = cli->query.file;
+	/* The message that nothing was found is the whole answer. */
+	out->doc = out->empty && !cli->show.json ? gp_doc_new_answer()
+						 : gp_cli_slots_doc(slots, &cli->show);
+	return 0;
+}
+
+static int print_text(const struct run *run, const struct gp_doc *doc, FILE *stream)
+{
+	return gp_show_print(doc, stream, run->marks.colour ? GP_SHOW_COLOUR : GP_SHOW_TEXT);
+}
+
+/* At most one screen, so that the top of the table stays in place. */
+static int print_screen(const struct run *run, const struct gp_doc *doc, FILE *screen)
 {
 	size_t lines = gp_term_lines(stdout), size, left = 0;
 	char *text = NULL, *end;
@@ -153,7 +164,7 @@ static int print_screen(struct run *run, const struct gp_cli_kfd_output *out, FI
 
 	if (!stream)
 		return -ENOMEM;
-	error = print_text(run, out, stream);
+	error = print_text(run, doc, stream);
 	if (fclose(stream) && !error)
 		error = -ENOMEM;
 	end = text;
@@ -172,21 +183,25 @@ static int print_screen(struct run *run, const struct gp_cli_kfd_output *out, FI
 	return error;
 }
 
-static int print_output(struct run *run, struct gp_cli_kfd_output *out, FILE *stream)
+static int print_output(const struct run *run, struct gp_doc *doc, FILE *stream)
 {
 	bool watch = run->cli->watch;
 
-	if (run->cli->json) {
-		if (watch && out->json)
-			json_object_set_new(out->json, "time",
-					    json_real((double)gp_clock_ns(CLOCK_REALTIME) / 1e9));
-		return out->json ? gp_json_print(stream, out->json, watch) : -ENOMEM;
+	if (run->cli->show.json) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (watch)
+			gp_doc_fact(doc, "time", NULL,
+				    gp_v_real(GP_UNIT_REAL,
+					      (double)now.tv_sec + (double)now.tv_nsec / 1e9));
+		return gp_show_print(doc, stream, watch ? GP_SHOW_JSON_LINE : GP_SHOW_JSON);
 	}
 	if (watch && isatty(STDOUT_FILENO))
-		return print_screen(run, out, stream);
-	if (run->readings)
+		return print_screen(run, doc, stream);
+	if (run->marks.again)
 		putc('\n', stream);
-	return print_text(run, out, stream);
+	return print_text(run, doc, stream);
 }
 
 static int take_sample(void *ctx, FILE *stream)
@@ -195,19 +210,12 @@ static int take_sample(void *ctx, FILE *stream)
 	struct gp_cli_kfd_output out = {0};
 	int error = run->sample(run->cli, &out);
 
-	if (!error) {
-		/* The stream is memory: all that can fail is to have enough. */
-		if (print_output(run, &out, stream))
-			error = -ENOMEM;
-		run->empty = out.empty;
-		gp_inspect_grid_free(&run->before);
-		run->before = out.grid;
-		out.grid = (struct gp_inspect_grid){0};
-		run->readings++;
-	}
-	json_decref(out.json);
-	gp_inspect_grid_free(&out.grid);
-	gp_buf_free(&out.text);
+	/* The stream is memory: only a lack of it can fail. */
+	if (!error && print_output(run, out.doc, stream))
+		error = -ENOMEM;
+	run->empty = out.empty;
+	gp_cli_marks_next(&run->marks);
+	gp_doc_free(out.doc);
 	return error;
 }
 
@@ -245,9 +253,12 @@ int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char 
 				      .once = !cli.watch,
 				      .interval_ns = cli.interval_ns,
 				      .count = cli.count,
-				      .redraw = cli.watch && !cli.json && isatty(STDOUT_FILENO)};
+				      .redraw =
+					      cli.watch && !cli.show.json && isatty(STDOUT_FILENO)};
+	run.marks.colour = gp_term_colour(stdout);
+	cli.show.marks = &run.marks;
 	status = gp_cli_watch_run(&watch, take_sample, &run);
-	gp_inspect_grid_free(&run.before);
+	gp_cli_marks_free(&run.marks);
 	if (status)
 		return GP_EXIT_FAILED;
 	return run.empty && !cli.watch ? not_found(&cli) : GP_EXIT_OK;

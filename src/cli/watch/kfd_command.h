@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What `hqd`, `mqd` and `runlist` have in common: their options, and printing one reading or a
- * stream of them as table, text or JSON. Each command only says how a reading is made.
+ * stream of them. Each command says only how a reading is made.
  */
 #ifndef GP_CLI_WATCH_KFD_COMMAND_H
 #define GP_CLI_WATCH_KFD_COMMAND_H
 
 #include "cli/command.h"
 #include "cli/watch/watch.h"
-#include "inspect/grid.h"
-#include "inspect/hqd.h"
+#include "cli/watch/documents.h"
 
 enum gp_cli_kfd_option {
 	GP_OPT_FILE = 'f',
@@ -87,21 +86,25 @@ struct gp_cli_kfd_cli {
 	const struct gp_cli_command *command;
 	struct gp_cli_diag sink;
 	struct gp_inspect_kfd_query query;
-	struct gp_inspect_slot_options show;
-	bool json, watch;
+	struct gp_cli_slot_options show;
+	bool watch;
 	u64 interval_ns, count;
 };
 
-/* One reading, ready to print: JSON, or a grid and text (raw words, or what stands below). */
+/* One reading, ready to print. */
 struct gp_cli_kfd_output {
-	json_t *json;
-	struct gp_inspect_grid grid;
-	struct gp_buf text;
+	struct gp_doc *doc;
 	bool empty; /* nothing matches --pid or --gpu */
 };
 
-/* Makes a reading; -errno after saying why. */
+/* Makes a reading; -errno with a message. */
 typedef int (*gp_kfd_sample)(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out);
+
+/* 0, or an error with a message if --pid was given and the pids are unknown. */
+int gp_cli_kfd_check_owners(struct gp_cli_kfd_cli *cli, const char *pids_from);
+/* Fills the output of hqd or mqd. */
+int gp_cli_kfd_show_slots(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
+			  struct gp_cli_kfd_output *out);
 
 /* Parses the options, reads once or repeatedly, prints; returns the exit status. */
 int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt mqd: the queue descriptors, decoded. */
-#include "cli/watch/slots_command.h"
+#include "cli/watch/kfd_command.h"
 
 static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
@@ -8,7 +8,7 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 	int error = gp_inspect_mqd_read(&cli->query, &cli->sink.diag, &slots);
 
 	if (!error)
-		error = gp_cli_slots_output(cli, &slots, out);
+		error = gp_cli_kfd_show_slots(cli, &slots, out);
 	gp_inspect_slots_free(&slots);
 	return error;
 }

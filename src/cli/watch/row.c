@@ -32,6 +32,17 @@ const char *gp_cli_text(struct gp_cli_row *row, const char *format, ...)
 	return text;
 }
 
+void gp_cli_line(struct gp_doc *doc, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	gp_doc_line(doc, "%s", text);
+}
+
 static int by_place(const void *a, const void *b)
 {
 	const struct gp_cli_cell *x = a, *y = b;

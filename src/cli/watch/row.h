@@ -46,6 +46,8 @@ const char *gp_cli_text(struct gp_cli_row *row, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Brings the cells into the order of text. */
 void gp_cli_row_arrange(struct gp_cli_row *row);
+/* A line that is not translated. */
+void gp_cli_line(struct gp_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Empties the row for the next one. */
 void gp_cli_row_clear(struct gp_cli_row *row);
 

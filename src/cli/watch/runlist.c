@@ -1,30 +1,232 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt runlist: what the firmware scheduler was given to run. */
+/* gpreempt runlist: the list that the firmware scheduler works through. */
 #include <errno.h>
+#include <inttypes.h>
 
+#include "cli/watch/documents.h"
 #include "cli/watch/kfd_command.h"
-#include "inspect/runlist.h"
+
+/* ---- columns ---- */
+
+/* queue NULL: a process without a mapped queue. */
+static void put_queue(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *queue)
+{
+	static const struct gp_kfd_runlist_entry none;
+	const struct gp_kfd_runlist_entry *q = queue ? queue : &none;
+	char engine[16] = "";
+
+	if (queue)
+		gp_inspect_runlist_engine(queue, engine, sizeof(engine));
+	gp_cli_put(row, "engine", "ENGINE", 0,
+		   gp_v_text_or_missing(gp_cli_text(row, "%s", engine)));
+	gp_cli_put(row, "type", NULL, 0, gp_v_text(gp_inspect_runlist_type(q)));
+	gp_cli_put(row, "doorbell", "DOORBELL", 0, gp_v_if(queue, gp_v_hex(q->doorbell)));
+	gp_cli_put(row, "mqd", "MQD", 0, gp_v_if(queue, gp_v_hex(q->mqd_address)));
+	gp_cli_put(row, "wptr_address", "WPTR ADDRESS", 0,
+		   gp_v_if(queue, gp_v_hex(q->wptr_address)));
+	gp_cli_put(row, "ring", "RING", 0, gp_v_if(q->ring, gp_v_hex(q->ring)));
+	gp_cli_put(row, "pid", NULL, 0, gp_v_if(q->pid, gp_v_count(q->pid)));
+}
+
+static void put_row(struct gp_cli_row *row, const struct gp_kfd_runlist_entry *process,
+		    const struct gp_kfd_runlist_entry *queue)
+{
+	struct gp_show_value mapped =
+		gp_v_text(gp_cli_text(row, "%u/%u", process->mapped_count, process->queue_count));
+
+	if (process->mapped_count < process->queue_count)
+		mapped.colour = GP_YELLOW;
+	gp_cli_put(row, NULL, "GPU", 0, gp_v_text(gp_cli_text(row, "%x", process->gpu_id)));
+	gp_cli_put(row, NULL, "PID", GP_CLI_RIGHT, gp_v_if(process->pid, gp_v_count(process->pid)));
+	gp_cli_put(row, NULL, "PASID", GP_CLI_RIGHT, gp_v_hex(process->pasid));
+	gp_cli_put(row, NULL, "QUANTUM", GP_CLI_RIGHT, gp_v_count(process->quantum));
+	gp_cli_put(row, NULL, "MAPPED", GP_CLI_RIGHT, mapped);
+	put_queue(row, queue);
+}
+
+/* ---- text ---- */
+
+static void add_row(struct gp_doc *doc, struct gp_cli_marks *marks,
+		    const struct gp_kfd_runlist_entry *process,
+		    const struct gp_kfd_runlist_entry *queue)
+{
+	struct gp_cli_row row = {.part = GP_CLI_TEXT};
+	char name[GP_CLI_MARK_TEXT];
+
+	put_row(&row, process, queue);
+	snprintf(name, sizeof(name), "%x/%x/%" PRIx64, process->gpu_id, process->pasid,
+		 queue ? queue->mqd_address : 0);
+	if (marks)
+		gp_cli_marks_row(marks, name, &row);
+	gp_cli_row_cells(&row, doc);
+}
+
+static void add_table(struct gp_doc *doc, const struct gp_kfd_runlist *list,
+		      struct gp_cli_marks *marks)
+{
+	static const struct gp_kfd_runlist_entry none;
+	const struct gp_kfd_runlist_entry *process = NULL;
+	struct gp_cli_row row = {.part = GP_CLI_TEXT};
+
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_if_empty(doc, "");
+	put_row(&row, &none, NULL);
+	gp_cli_row_columns(&row, doc);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct gp_kfd_runlist_entry *entry = &list->items[i];
+
+		if (entry->kind == GP_RUNLIST_PROCESS) {
+			process = entry;
+			if (!entry->mapped_count)
+				add_row(doc, marks, entry, NULL);
+		} else if (entry->kind == GP_RUNLIST_QUEUE && process &&
+			   process->gpu_id == entry->gpu_id) {
+			add_row(doc, marks, process, entry);
+		}
+	}
+}
+
+static void add_summary(struct gp_doc *doc, const struct gp_kfd_runlist_node *node,
+			const struct gp_inspect_runlist_figures *figures)
+{
+	if (!node->active)
+		gp_doc_line(doc, "GPU %x: no active runlist", node->gpu_id);
+	else if (figures->oversubscribed)
+		gp_doc_line(doc,
+			    "GPU %x: processes %zu, queues mapped %zu, oversubscribed: they take "
+			    "turns",
+			    node->gpu_id, figures->processes, figures->queues);
+	else
+		gp_doc_line(doc,
+			    "GPU %x: processes %zu, queues mapped %zu, not oversubscribed: all "
+			    "mapped queues are on the GPU at once",
+			    node->gpu_id, figures->processes, figures->queues);
+}
+
+static void add_words(struct gp_doc *doc, const struct gp_kfd_runlist_node *node)
+{
+	gp_cli_line(doc, "Node %u, gpu_id %x:", node->node, node->gpu_id);
+	if (!node->active)
+		gp_cli_line(doc, "  No active runlist");
+	for (size_t first = 0; first < node->word_count; first += 8) {
+		struct gp_buf text = {0};
+
+		for (size_t w = first; w < node->word_count && w < first + 8; w++)
+			gp_buf_printf(&text, " %08x", node->words[w]);
+		gp_cli_line(doc, "  %08zx:%s", first * 4, gp_buf_str(&text));
+		gp_buf_free(&text);
+	}
+}
+
+/* ---- JSON ---- */
+
+static void open_process(struct gp_doc *doc, const struct gp_kfd_runlist_entry *process)
+{
+	struct gp_cli_row row = {.part = GP_CLI_JSON};
+
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "pid", NULL, gp_v_if(process->pid, gp_v_count(process->pid)));
+	gp_doc_fact(doc, "pasid", NULL, gp_v_count(process->pasid));
+	gp_doc_fact(doc, "quantum", NULL, gp_v_count(process->quantum));
+	gp_doc_fact(doc, "queue_count", NULL, gp_v_count(process->queue_count));
+	gp_doc_fact(doc, "mapped_count", NULL, gp_v_count(process->mapped_count));
+	gp_doc_fact(doc, "page_table", NULL, gp_v_hex(process->page_table));
+	gp_doc_table(doc, "queues", NULL);
+	put_queue(&row, NULL);
+	gp_cli_row_columns(&row, doc);
+}
+
+static void add_processes(struct gp_doc *doc, const struct gp_kfd_runlist *list,
+			  const struct gp_inspect_runlist_figures *figures)
+{
+	struct gp_cli_row row = {.part = GP_CLI_JSON};
+	bool open = false;
+
+	gp_doc_open_list(doc, "processes", NULL);
+	for (size_t i = figures->first; i < figures->end; i++) {
+		const struct gp_kfd_runlist_entry *entry = &list->items[i];
+
+		if (entry->kind == GP_RUNLIST_PROCESS) {
+			if (open)
+				gp_doc_close(doc);
+			open_process(doc, entry);
+			open = true;
+		} else if (entry->kind == GP_RUNLIST_QUEUE && open) {
+			put_queue(&row, entry);
+			gp_cli_row_cells(&row, doc);
+		}
+	}
+	if (open)
+		gp_doc_close(doc);
+	gp_doc_close(doc);
+}
+
+static void add_gpu(struct gp_doc *doc, const struct gp_kfd_runlist *list,
+		    const struct gp_kfd_runlist_node *node,
+		    const struct gp_inspect_runlist_figures *figures, bool raw)
+{
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "node", NULL, gp_v_count(node->node));
+	gp_doc_fact(doc, "gpu_id", NULL, gp_v_count(node->gpu_id));
+	gp_doc_fact(doc, "active", NULL, gp_v_bool(node->active));
+	gp_doc_fact(doc, "oversubscribed", NULL,
+		    gp_v_if(node->active, gp_v_bool(figures->oversubscribed)));
+	gp_doc_fact(doc, "other_packets", NULL, gp_v_count(figures->others));
+	add_processes(doc, list, figures);
+	if (raw) {
+		gp_doc_open_list(doc, "words", NULL);
+		for (size_t w = 0; w < node->word_count; w++)
+			gp_doc_fact(doc, "word", NULL, gp_v_hex(node->words[w]));
+		gp_doc_close(doc);
+	}
+	gp_doc_close(doc);
+}
+
+struct gp_doc *gp_cli_runlist_doc(const struct gp_inspect_runlists *runlists,
+				  const struct gp_cli_slot_options *options)
+{
+	const struct gp_kfd_runlist *list = &runlists->list;
+	struct gp_doc *doc = gp_doc_new_answer();
+	size_t at = 0;
+
+	if (options->json) {
+		gp_doc_fact(doc, "source", NULL, gp_v_text(runlists->source));
+		gp_doc_fact(doc, "incomplete", NULL, gp_v_bool(runlists->incomplete));
+		gp_doc_fact(doc, "pids_from", NULL, gp_v_text_or_missing(runlists->pids_from));
+		gp_doc_open_list(doc, "gpus", NULL);
+	} else if (!options->raw) {
+		add_table(doc, list, options->marks);
+	}
+	for (size_t i = 0; i < list->node_count; i++) {
+		struct gp_inspect_runlist_figures figures =
+			gp_inspect_runlist_count(list, &list->nodes[i], at);
+
+		at = figures.end;
+		if (options->json)
+			add_gpu(doc, list, &list->nodes[i], &figures, options->raw);
+		else if (options->raw)
+			add_words(doc, &list->nodes[i]);
+		else
+			add_summary(doc, &list->nodes[i], &figures);
+	}
+	if (options->json)
+		gp_doc_close(doc);
+	return doc;
+}
+
+/* ---- the command ---- */
 
 static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
 	struct gp_inspect_runlists runlists = {0};
 	int error = gp_inspect_runlist_read(&cli->query, &cli->sink.diag, &runlists);
 
-	if (!error && cli->query.pid && !runlists.pids_from[0])
-		error = gp_fail(&cli->sink.diag, -ENODATA,
-				"--pid needs mqds to determine which process owns a queue: give a "
-				"saved copy with --mqds, or run as root");
+	if (!error)
+		error = gp_cli_kfd_check_owners(cli, runlists.pids_from);
 	if (!error) {
 		out->empty = (cli->query.has_gpu && !runlists.list.node_count) ||
 			     (cli->query.pid && !runlists.list.count);
-		if (cli->json) {
-			out->json = gp_inspect_runlist_json(&runlists, cli->show.raw);
-		} else if (cli->show.raw) {
-			gp_inspect_runlist_raw(&runlists, &out->text);
-		} else {
-			error = gp_inspect_runlist_grid(&runlists, &out->grid);
-			gp_inspect_runlist_summary(&runlists, &out->text);
-		}
+		out->doc = gp_cli_runlist_doc(&runlists, &cli->show);
 	}
 	gp_inspect_runlists_free(&runlists);
 	return error;
