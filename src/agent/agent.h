@@ -20,7 +20,6 @@
 
 #include "abi/kfd_ioctl.h"
 #include "base/core.h"
-#include "gpreempt.h"
 #include "proto/activity.h"
 #include "proto/wire.h"
 
@@ -39,7 +38,6 @@ enum {
 	GP_AGENT_TIMEOUT_MS = 10000,
 	GP_AGENT_LOOK_MIN_NS = 50000,
 	GP_AGENT_STREAM_STEP = 100, /* what a stream's -1/0/1 adds or takes */
-	GP_AGENT_SHARE_ALL = 1000,
 };
 
 /* What the agent asks of the system; tests bring their own. */

@@ -8,11 +8,6 @@
 
 #include "abi/amd_queue.h"
 
-static int refuse(int fd, const struct gp_proto_msg *ask, int error, const char *why)
-{
-	return gp_wire_send_error(fd, ask->type, ask->serial, error, why);
-}
-
 static int accept_it(int fd, const struct gp_proto_msg *ask, int status, const void *body,
 		     size_t size)
 {
@@ -53,12 +48,12 @@ static void describe(struct gp_agent *agent, struct gp_agent_queue *queue,
 	*out = (struct gp_proto_msg_queue){
 		.pid = (s32)getpid(),
 		.gpu_id = queue->gpu_id,
-		.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_RING | GPREEMPT_QUEUE_PRIORITY,
+		.valid = GP_QUEUE_HAS_KFD_ID | GP_QUEUE_HAS_RING | GP_QUEUE_HAS_PRIORITY,
 		.kfd_id = queue->id,
 		.type = queue->type,
-		.state = queue->error      ? GPREEMPT_QUEUE_ERROR
-			 : queue->since_ns ? GPREEMPT_QUEUE_SUSPENDED
-					   : GPREEMPT_QUEUE_RUNNING,
+		.state = queue->error      ? GP_QUEUE_IS_FAILED
+			 : queue->since_ns ? GP_QUEUE_IS_SUSPENDED
+					   : GP_QUEUE_IS_RUNNING,
 		.ring = queue->ring,
 		.ring_bytes = queue->ring_bytes,
 		.hardware_priority = queue->priority,
@@ -66,18 +61,18 @@ static void describe(struct gp_agent *agent, struct gp_agent_queue *queue,
 		.since_ns = queue->since_ns,
 	};
 	if (gp_agent_peek_indices(agent, queue, &out->read_index, &out->write_index))
-		out->valid |= GPREEMPT_QUEUE_POINTERS;
+		out->valid |= GP_QUEUE_HAS_POINTERS;
 	if (is_aql(queue)) {
 		u64 object = queue->read_pointer - offsetof(struct gp_amd_queue, read_dispatch_id);
 
 		out->object = object;
-		out->valid |= GPREEMPT_QUEUE_OBJECT;
+		out->valid |= GP_QUEUE_HAS_OBJECT;
 		if (gp_agent_peek(agent, object + offsetof(struct gp_hsa_queue, id), &out->hsa_id,
 				  sizeof(out->hsa_id)))
-			out->valid |= GPREEMPT_QUEUE_HSA_ID;
+			out->valid |= GP_QUEUE_HAS_HSA_ID;
 	}
 	if (gp_agent_busy(agent, queue, &out->busy))
-		out->valid |= GPREEMPT_QUEUE_ACTIVITY;
+		out->valid |= GP_QUEUE_HAS_ACTIVITY;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS && queue->since_ns && !out->owner_pid; i++)
 		if (gp_agent_owner_holds(&agent->owner[i], queue))
 			out->owner_pid = agent->owner[i].pid;
@@ -107,19 +102,19 @@ static int queues(struct gp_agent *agent, int fd, struct gp_wire_message *messag
 
 /* ---- suspend and resume ---- */
 
-static const char *reason(int error)
+static enum gp_proto_code reason(int error)
 {
 	switch (error) {
 	case -EINVAL:
-		return "the lease or limit is out of range";
+		return GP_SAY_HOLD_RANGE;
 	case -ENOENT:
-		return "one of the named queues does not exist";
+		return GP_SAY_QUEUE_NAMED;
 	case -ENOLCK:
-		return "nothing is held: the lease ended";
+		return GP_SAY_NOTHING_HELD;
 	case -ETIME:
-		return "the queues could not be stopped in time; they run again";
+		return GP_SAY_NOT_STOPPED;
 	default:
-		return "the driver refused to change a queue";
+		return GP_SAY_DRIVER_REFUSED;
 	}
 }
 
@@ -143,7 +138,7 @@ static int change(struct gp_agent *agent, u32 index, const struct gp_wire_messag
 		result = gp_agent_renew(agent, owner, ask);
 	pthread_mutex_unlock(&agent->lock);
 	if (result < 0)
-		return refuse(fd, &message->header, result, reason(result));
+		return gp_wire_refuse(fd, &message->header, result, reason(result));
 	if (message->header.type == GP_MSG_AGENT_RENEW)
 		return accept_it(fd, &message->header, 0, NULL, 0);
 	return accept_it(fd, &message->header, result, &done, sizeof(done));
@@ -159,7 +154,7 @@ static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_mes
 	pthread_mutex_lock(&agent->lock);
 	if (message->header.type == GP_MSG_AGENT_SHARE) {
 		error = gp_agent_set_share(agent, &agent->owner[index], ask->target, ask->value);
-	} else if (ask->value > GPREEMPT_PRIORITY_MAX) {
+	} else if (ask->value > GP_PRIORITY_MAX) {
 		error = -EINVAL;
 	} else {
 		agent->identity.priority = ask->value;
@@ -170,8 +165,8 @@ static int set_value(struct gp_agent *agent, u32 index, const struct gp_wire_mes
 	if (message->header.type == GP_MSG_AGENT_PRIORITY && !error)
 		gp_agent_tell(agent, GP_MSG_AGENT_CHANGED, NULL, 0, false);
 	if (error)
-		return refuse(fd, &message->header, error,
-			      error == -EINVAL ? "the value is out of range" : reason(error));
+		return gp_wire_refuse(fd, &message->header, error,
+				      error == -EINVAL ? GP_SAY_VALUE_RANGE : reason(error));
 	return accept_it(fd, &message->header, 0, NULL, 0);
 }
 
@@ -186,8 +181,8 @@ static int watch(struct gp_agent *agent, u32 index, const struct gp_wire_message
 	gp_agent_make_activity(agent);
 	pthread_mutex_unlock(&agent->lock);
 	if (agent->activity_fd < 0)
-		return refuse(connection->fd, &message->header, -ENODEV,
-			      "the program had no descriptor left for what watchers read");
+		return gp_wire_refuse(connection->fd, &message->header, -ENODEV,
+				      GP_SAY_NO_DESCRIPTOR);
 	pthread_mutex_lock(&agent->watch_lock);
 	if (connection->watching != (ask->target != 0))
 		__atomic_add_fetch(&agent->watchers, ask->target ? 1 : -1u, __ATOMIC_SEQ_CST);
@@ -222,7 +217,7 @@ int gp_agent_answer(struct gp_agent *agent, u32 index, struct gp_wire_message *m
 	case GP_MSG_AGENT_PRIORITY:
 		return set_value(agent, index, message);
 	default:
-		return refuse(connection->fd, &message->header, -EOPNOTSUPP,
-			      "the agent does not know this request");
+		return gp_wire_refuse(connection->fd, &message->header, -EOPNOTSUPP,
+				      GP_SAY_UNKNOWN_REQUEST);
 	}
 }

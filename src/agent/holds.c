@@ -98,8 +98,8 @@ static u32 stopped(const struct gp_agent *agent)
 
 static int check(const struct gp_agent *agent, const struct gp_proto_msg_suspend *ask)
 {
-	if ((ask->lease_ms && ask->lease_ms < GPREEMPT_LEASE_MIN_MS) ||
-	    ask->lease_ms > GPREEMPT_LIMIT_MAX_MS || ask->limit_ms > GPREEMPT_LIMIT_MAX_MS)
+	if ((ask->lease_ms && ask->lease_ms < GP_LEASE_MIN_MS) || ask->lease_ms > GP_LIMIT_MAX_MS ||
+	    ask->limit_ms > GP_LIMIT_MAX_MS)
 		return -EINVAL;
 	for (u32 i = 0; i < ask->count; i++)
 		if (!known(agent, ask->ids[i]))
@@ -111,7 +111,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 		     const struct gp_proto_msg_suspend *ask, struct gp_proto_msg_done *done)
 {
 	u64 start = gp_agent_now(agent);
-	u64 limit_ns = (ask->limit_ms ? ask->limit_ms : GPREEMPT_LIMIT_MS) * GP_NS_PER_MS;
+	u64 limit_ns = (ask->limit_ms ? ask->limit_ms : GP_LIMIT_MS) * GP_NS_PER_MS;
 	u32 timeout = ask->timeout_ms ? ask->timeout_ms : GP_AGENT_TIMEOUT_MS;
 	struct gp_agent_owner before = *owner;
 	struct gp_agent_cost cost = {0};
@@ -127,7 +127,7 @@ int gp_agent_suspend(struct gp_agent *agent, struct gp_agent_owner *owner,
 		owner->named[ask->ids[i] / 64] |= 1ull << (ask->ids[i] % 64);
 	if (!ask->count)
 		owner->all = true;
-	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GPREEMPT_LEASE_MS) * GP_NS_PER_MS;
+	owner->lease_ns = (ask->lease_ms ? ask->lease_ms : GP_LEASE_MS) * GP_NS_PER_MS;
 	set_lease(owner, start);
 	error = gp_agent_settle(agent, start + timeout * GP_NS_PER_MS, &cost);
 	if (error) {
@@ -183,7 +183,7 @@ int gp_agent_renew(struct gp_agent *agent, struct gp_agent_owner *owner,
 	if (!owner->lease_end || owner->lease_end <= gp_agent_now(agent))
 		return -ENOLCK;
 	if (ask->lease_ms) {
-		if (ask->lease_ms < GPREEMPT_LEASE_MIN_MS || ask->lease_ms > GPREEMPT_LIMIT_MAX_MS)
+		if (ask->lease_ms < GP_LEASE_MIN_MS || ask->lease_ms > GP_LIMIT_MAX_MS)
 			return -EINVAL;
 		owner->lease_ns = ask->lease_ms * GP_NS_PER_MS;
 	}

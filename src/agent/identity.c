@@ -38,15 +38,15 @@ void gp_agent_identify(struct gp_agent_identity *identity)
 	const char *job_class = getenv("GPREEMPT_CLASS");
 	u64 value;
 
-	*identity = (struct gp_agent_identity){.priority = GPREEMPT_PRIORITY_DEFAULT, .weight = 1};
+	*identity = (struct gp_agent_identity){.priority = GP_PRIORITY_DEFAULT, .weight = 1};
 	if (job_class && strcmp(job_class, "online") == 0) {
-		identity->job_class = 1;
-		identity->priority = GPREEMPT_PRIORITY_ONLINE;
+		identity->job_class = GP_CLASS_ONLINE;
+		identity->priority = GP_PRIORITY_ONLINE;
 	} else if (job_class && strcmp(job_class, "offline") == 0) {
-		identity->job_class = 2;
-		identity->priority = GPREEMPT_PRIORITY_OFFLINE;
+		identity->job_class = GP_CLASS_OFFLINE;
+		identity->priority = GP_PRIORITY_OFFLINE;
 	}
-	if (number("GPREEMPT_PRIORITY", GPREEMPT_PRIORITY_MAX, &value))
+	if (number("GPREEMPT_PRIORITY", GP_PRIORITY_MAX, &value))
 		identity->priority = (u32)value;
 	if (number("GPREEMPT_WEIGHT", UINT32_MAX, &value) && value)
 		identity->weight = (u32)value;

@@ -128,9 +128,9 @@ u32 gp_agent_nv_describe(const struct gp_agent *agent, struct gp_proto_msg_queue
 			out[count++] = (struct gp_proto_msg_queue){
 				.pid = (s32)getpid(),
 				.gpu_id = GPU_ID + o->device,
-				.valid = GPREEMPT_QUEUE_KFD_ID | GPREEMPT_QUEUE_PRIORITY,
+				.valid = GP_QUEUE_HAS_KFD_ID | GP_QUEUE_HAS_PRIORITY,
 				.kfd_id = o->handle,
-				.state = GPREEMPT_QUEUE_RUNNING,
+				.state = GP_QUEUE_IS_RUNNING,
 				.logical_priority = agent->identity.priority,
 			};
 	}

@@ -21,7 +21,7 @@ void gp_agent_init(struct gp_agent *agent, const struct gp_agent_driver *driver)
 	pthread_mutex_init(&agent->lock, NULL);
 	pthread_mutex_init(&agent->watch_lock, NULL);
 	agent->kfd = agent->listen = agent->timer = agent->activity_fd = -1;
-	agent->share = GP_AGENT_SHARE_ALL;
+	agent->share = GP_SHARE_ALL;
 	for (u32 i = 0; i < GP_AGENT_CONNECTIONS; i++)
 		agent->connection[i].fd = -1;
 	for (u32 i = 0; i < GP_AGENT_OWN_FDS; i++)
@@ -34,7 +34,7 @@ u32 gp_agent_logical_priority(const struct gp_agent *agent, const struct gp_agen
 
 	if (priority < 0)
 		return 0;
-	return priority > GPREEMPT_PRIORITY_MAX ? GPREEMPT_PRIORITY_MAX : (u32)priority;
+	return priority > GP_PRIORITY_MAX ? GP_PRIORITY_MAX : (u32)priority;
 }
 
 static struct gp_agent_queue *find(struct gp_agent *agent, u32 id)

@@ -90,9 +90,8 @@ static void listen_to(struct gp_agent *agent, u32 index)
 
 		if (error == -EAGAIN)
 			return;
-		if (error == -EPROTO)
-			gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPROTO,
-					   "the agent speaks another version of the protocol");
+		if (error == -EPROTONOSUPPORT)
+			gp_wire_refuse_version(fd, &agent->message.header);
 		if (!error)
 			error = gp_agent_answer(agent, index, &agent->message);
 		if (agent->message.fd >= 0)

@@ -109,8 +109,8 @@ static u32 effective_mask(const struct gp_agent *agent, const struct gp_agent_qu
 			  const struct gp_agent_gpu *gpu, u32 *out)
 {
 	u32 step = gpu->step, steps = gpu->cus / step, taken = 0;
-	u32 from = (u32)((u64)steps * agent->share_first / GP_AGENT_SHARE_ALL);
-	u32 want = (u32)((u64)steps * agent->share / GP_AGENT_SHARE_ALL);
+	u32 from = (u32)((u64)steps * agent->share_first / GP_SHARE_ALL);
+	u32 want = (u32)((u64)steps * agent->share / GP_SHARE_ALL);
 
 	memset(out, 0, GP_AGENT_MASK_WORDS * sizeof(out[0]));
 	want = want ? want : 1;
@@ -137,7 +137,7 @@ static int apply(struct gp_agent *agent, struct gp_agent_queue *queue)
 
 	if (!gpu)
 		return -EOPNOTSUPP;
-	if (agent->share == GP_AGENT_SHARE_ALL && queue->mask_bits) {
+	if (agent->share == GP_SHARE_ALL && queue->mask_bits) {
 		memcpy(mask, queue->mask, sizeof(mask));
 		args.num_cu_mask = queue->mask_bits;
 	} else {
@@ -145,7 +145,7 @@ static int apply(struct gp_agent *agent, struct gp_agent_queue *queue)
 	}
 	if (gp_agent_call(agent, agent->kfd, GP_KFD_IOC_SET_CU_MASK, &args) < 0)
 		return -errno;
-	queue->narrowed = agent->share != GP_AGENT_SHARE_ALL;
+	queue->narrowed = agent->share != GP_SHARE_ALL;
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static bool has_cus(const struct gp_agent_queue *queue)
 
 static int apply_all(struct gp_agent *agent, bool same)
 {
-	bool whole = agent->share == GP_AGENT_SHARE_ALL;
+	bool whole = agent->share == GP_SHARE_ALL;
 	int error = 0;
 
 	for (u32 id = 0; id < agent->highest; id++) {
@@ -177,7 +177,7 @@ int gp_agent_set_share(struct gp_agent *agent, const struct gp_agent_owner *owne
 {
 	bool same = agent->share == thousandths && agent->share_first == first;
 
-	if (!thousandths || thousandths > GP_AGENT_SHARE_ALL || first >= GP_AGENT_SHARE_ALL)
+	if (!thousandths || thousandths > GP_SHARE_ALL || first >= GP_SHARE_ALL)
 		return -EINVAL;
 	agent->share = thousandths;
 	agent->share_first = first;
@@ -189,19 +189,19 @@ int gp_agent_drop_share(struct gp_agent *agent, const struct gp_agent_owner *own
 {
 	if (agent->share_by != (u32)(owner - agent->owner) + 1)
 		return 0;
-	agent->share = GP_AGENT_SHARE_ALL;
+	agent->share = GP_SHARE_ALL;
 	agent->share_first = agent->share_by = 0;
 	return apply_all(agent, false);
 }
 
 int gp_agent_lift_share(struct gp_agent *agent)
 {
-	return agent->share == GP_AGENT_SHARE_ALL ? apply_all(agent, false) : 0;
+	return agent->share == GP_SHARE_ALL ? apply_all(agent, false) : 0;
 }
 
 void gp_agent_share_queue(struct gp_agent *agent, struct gp_agent_queue *queue)
 {
-	if (agent->share != GP_AGENT_SHARE_ALL && has_cus(queue))
+	if (agent->share != GP_SHARE_ALL && has_cus(queue))
 		apply(agent, queue);
 }
 
@@ -229,7 +229,7 @@ int gp_agent_set_cu_mask(struct gp_agent *agent, int fd, unsigned long request, 
 			queue = NULL;
 		}
 	}
-	if (queue && agent->share != GP_AGENT_SHARE_ALL && has_cus(queue)) {
+	if (queue && agent->share != GP_SHARE_ALL && has_cus(queue)) {
 		error = -apply(agent, queue);
 		result = error ? -1 : 0;
 	} else {

@@ -9,7 +9,6 @@
 
 #include "base/core.h"
 #include "client/client.h"
-#include "proto/sentence.h"
 
 #define GREETINGS 5
 
@@ -79,12 +78,16 @@ static int lose(struct gpreempt *context, int error)
 			"the holder (pid %d) did not answer in time; what it held for "
 			"you is let go. 'gpreempt release --all' ends a hung one",
 			(int)holder);
+	if (error == -EPROTONOSUPPORT)
+		return gp_client_fail(context, error,
+				      "the holder (pid %d) is a different version; it ends when "
+				      "it is idle, or with 'gpreempt release --all'",
+				      (int)holder);
 	if (error == -EPROTO)
-		return gp_client_fail(
-			context, error,
-			"the holder (pid %d) sent what is no answer; is it of another "
-			"version? 'gpreempt release --all' ends it",
-			(int)holder);
+		return gp_client_fail(context, error,
+				      "malformed reply from the holder (pid %d); it may be a "
+				      "different version: 'gpreempt release --all' ends it",
+				      (int)holder);
 	return gp_client_fail(
 		context, -ECONNRESET,
 		"the holder (pid %d) ended; what it held for you runs again. The next "
@@ -137,23 +140,22 @@ static int pull(struct gpreempt *context, u16 type, u32 serial, u64 deadline_ns)
 			continue;
 		}
 		if (message->header.type != type ||
-		    (message->header.status < 0 &&
-		     !gp_wire_fits(message, sizeof(struct gp_proto_msg_text), 0, 0)))
-			return -EPROTO;
+		    (message->header.status < 0 && !gp_wire_why(message)))
+			return message->header.status == -EPROTONOSUPPORT ? -EPROTONOSUPPORT
+									  : -EPROTO;
 		return 0;
 	}
 }
 
-/* The answer's status, its sentence kept when it is an error. */
+/* The answer's status; its reasons are kept as the sentence when it is an error. */
 static int status_of(struct gpreempt *context)
 {
 	const struct gp_wire_message *message = &context->message;
-	char english[GP_PROTO_TEXT], text[2 * GP_PROTO_TEXT];
+	char text[2 * GP_PROTO_TEXT];
 
 	if (message->header.status >= 0)
 		return message->header.status;
-	gp_wire_text(english, sizeof(english), (const char *)message->body, sizeof(english));
-	gp_proto_sentence_translate(english, text, sizeof(text));
+	gp_proto_reasons_text(gp_wire_why(message), text, sizeof(text));
 	if (!*text)
 		snprintf(text, sizeof(text), "%s", strerror(-message->header.status));
 	return gp_client_fail(context, message->header.status, "%s", text);

@@ -94,15 +94,7 @@ void gpreempt_close(struct gpreempt *context)
 
 const char *gpreempt_mechanism_name(enum gpreempt_mechanism mechanism)
 {
-	static const char *const names[] = {
-		[GPREEMPT_AUTO] = "auto",
-		[GPREEMPT_KFD_AGENT] = "kfd-agent",
-		[GPREEMPT_KFD_DEBUG] = "kfd-debug",
-		[GPREEMPT_KFD_MODULE] = "kfd-module",
-		[GPREEMPT_NV_SUSPEND] = "nv-suspend",
-	};
-
-	return (unsigned)mechanism < GP_ARRAY_SIZE(names) ? names[mechanism] : NULL;
+	return (unsigned)mechanism < GP_MECHANISM_COUNT ? gp_proto_mechanism_name(mechanism) : NULL;
 }
 
 const char *gpreempt_version(void)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "client/client.h"
-#include "proto/sentence.h"
 
 #define SHARE_ALL 1000
 
@@ -231,8 +230,6 @@ int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousan
 
 static void fill_info(const struct gp_proto_msg_info *from, struct gpreempt_target_info *to)
 {
-	char english[GP_PROTO_TEXT];
-
 	*to = (struct gpreempt_target_info){
 		.mechanism = (enum gpreempt_mechanism)from->mechanism,
 		.process_count = from->process_count,
@@ -244,8 +241,7 @@ static void fill_info(const struct gp_proto_msg_info *from, struct gpreempt_targ
 		.since_ns = from->since_ns,
 		.copies = (from->flags & GP_SUSPEND_COPIES) != 0,
 	};
-	gp_wire_text(english, sizeof(english), from->why, sizeof(from->why));
-	gp_proto_sentence_translate(english, to->why, sizeof(to->why));
+	gp_proto_reasons_text(&from->why, to->why, sizeof(to->why));
 }
 
 int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_info *info)

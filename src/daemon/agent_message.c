@@ -276,6 +276,8 @@ int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wir
 		return event(client, message);
 	switch (client->state) {
 	case GP_CLIENT_HELLO:
+		if (message->header.status == -EPROTONOSUPPORT)
+			return message->header.status;
 		return message->header.type == GP_MSG_HELLO && message->header.status >= 0
 			       ? hello(client, message)
 			       : -EPROTO;

@@ -81,7 +81,12 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 			close(daemon->message.fd);
 	}
 	if (error) {
-		if (error != -ECONNRESET && error != -ESRCH && error != -EDQUOT)
+		if (error == -EPROTONOSUPPORT)
+			gp_daemon_say(daemon, GP_WARNING,
+				      _("pid %u is not managed: its agent is a different version; "
+					"restart the program"),
+				      client->who.pid);
+		else if (error != -ECONNRESET && error != -ESRCH && error != -EDQUOT)
 			gp_daemon_say(daemon, GP_WARNING,
 				      _("the agent of pid %u is left alone: %s"), client->who.pid,
 				      strerror(-error));

@@ -13,12 +13,6 @@ static int reply(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask, in
 	return gp_wire_send(peer->watch.fd, ask->type, ask->serial, status, body, size, -1);
 }
 
-static int refuse(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask, int error,
-		  const char *why)
-{
-	return gp_wire_send_error(peer->watch.fd, ask->type, ask->serial, error, why);
-}
-
 static int hello(struct gp_daemon_peer *peer, const struct gp_wire_message *message)
 {
 	struct gp_proto_msg_hello me = {.pid = (u32)getpid(), .name = "gpreemptd"};
@@ -142,16 +136,13 @@ static struct gp_daemon_client *own_client(struct gp_daemon_peer *peer,
 					   const struct gp_proto_msg *ask, u32 pid, int *error)
 {
 	struct gp_daemon_client *client = gp_daemon_host_client(peer->daemon, pid);
-	char text[GP_PROTO_TEXT];
 
 	if (!client) {
-		snprintf(text, sizeof(text), "gpreemptd knows no job of pid %u", pid);
-		*error = refuse(peer, ask, -ESRCH, text);
+		*error = gp_wire_refuse(peer->watch.fd, ask, -ESRCH, GP_SAY_NO_JOB, pid);
 		return NULL;
 	}
 	if (!privileged(peer) && client->job->uid != peer->uid) {
-		snprintf(text, sizeof(text), "pid %u belongs to another user", pid);
-		*error = refuse(peer, ask, -EPERM, text);
+		*error = gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_JOB_OTHER_USER, pid);
 		return NULL;
 	}
 	return client;
@@ -162,7 +153,6 @@ static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 {
 	struct gp_daemon *daemon = peer->daemon;
 	struct gp_daemon_config_user limits;
-	char text[GP_PROTO_TEXT];
 	int error = 0;
 	struct gp_daemon_client *client = own_client(peer, ask, what->pid, &error);
 
@@ -175,16 +165,12 @@ static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	    ((what->what & GP_DAEMON_SET_CLASS) && what->job_class > GP_SCHED_CLASS_OFFLINE) ||
 	    ((what->what & GP_DAEMON_SET_WEIGHT) &&
 	     (!what->weight || what->weight > GP_SCHED_WEIGHT_MAX)))
-		return refuse(peer, ask, -EINVAL, "the value is out of range");
+		return gp_wire_refuse(peer->watch.fd, ask, -EINVAL, GP_SAY_VALUE_RANGE);
 	if (!above_ceilings(peer) &&
 	    (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > limits.max_priority) ||
-	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight))) {
-		snprintf(text, sizeof(text),
-			 "above the ceiling that the configuration sets you: priority %u, weight "
-			 "%u",
-			 limits.max_priority, limits.max_weight);
-		return refuse(peer, ask, -EPERM, text);
-	}
+	     ((what->what & GP_DAEMON_SET_WEIGHT) && what->weight > limits.max_weight)))
+		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_CEILING,
+				      limits.max_priority, limits.max_weight);
 	struct gp_sched_job_spec before = job->spec;
 	u32 changed = job->changed;
 	if (what->what & GP_DAEMON_SET_PRIORITY)
@@ -198,7 +184,7 @@ static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	if (error) {
 		job->spec = before;
 		job->changed = changed;
-		return refuse(peer, ask, error, "the scheduler refuses it; see 'gpreempt log'");
+		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_SCHEDULER_REFUSED);
 	}
 	return reply(peer, ask, 0, NULL, 0);
 }
@@ -212,10 +198,10 @@ static int pin(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	if (!client)
 		return error;
 	if (what->pin > GP_SCHED_PIN_HOLD)
-		return refuse(peer, ask, -EINVAL, "the value is out of range");
+		return gp_wire_refuse(peer->watch.fd, ask, -EINVAL, GP_SAY_VALUE_RANGE);
 	/* A job that is never preempted is above every ceiling. */
 	if (what->pin == GP_SCHED_PIN_RUN && !above_ceilings(peer))
-		return refuse(peer, ask, -EPERM, "only root or the gpreempt group may do that");
+		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_GROUP_ONLY);
 	client->job->asked_pin = what->pin;
 	gp_daemon_host_respec(peer->daemon, client->job);
 	return reply(peer, ask, 0, NULL, 0);
@@ -226,12 +212,10 @@ static int reload(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask)
 	int error;
 
 	if (!privileged(peer))
-		return refuse(peer, ask, -EPERM, "only root or gpreemptd's own user may do that");
+		return gp_wire_refuse(peer->watch.fd, ask, -EPERM, GP_SAY_OWNER_ONLY);
 	error = gp_daemon_reload(peer->daemon);
 	if (error)
-		return refuse(peer, ask, error,
-			      "the configuration has mistakes and the old one stays; "
-			      "'gpreempt config check FILE' names them");
+		return gp_wire_refuse(peer->watch.fd, ask, error, GP_SAY_BAD_CONFIG);
 	return reply(peer, ask, 0, NULL, 0);
 }
 
@@ -267,7 +251,7 @@ int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_m
 	if (!peer->greeted)
 		return -EPROTO;
 	if (ask.type < GP_MSG_DAEMON_STATUS || ask.type > GP_MSG_DAEMON_WORK)
-		return refuse(peer, &ask, -EOPNOTSUPP, "gpreemptd does not know this request");
+		return gp_wire_refuse(peer->watch.fd, &ask, -EOPNOTSUPP, GP_SAY_UNKNOWN_REQUEST);
 	if (!gp_wire_fits(message, body_size(ask.type), 0, 0))
 		return -EPROTO;
 	memcpy(&body, message->body, sizeof(body));

@@ -48,9 +48,8 @@ static void peer_ready(struct gp_watch *watch, u32 events)
 		error = gp_daemon_service_answer(peer, &daemon->message);
 		if (daemon->message.fd >= 0)
 			close(daemon->message.fd);
-	} else if (error == -EPROTO) {
-		gp_wire_send_error(watch->fd, GP_MSG_HELLO, 0, -EPROTO,
-				   "gpreemptd speaks another version of the protocol");
+	} else if (error == -EPROTONOSUPPORT) {
+		gp_wire_refuse_version(watch->fd, &daemon->message.header);
 	}
 	if (error)
 		drop(peer);

@@ -11,31 +11,15 @@
 #ifndef GP_GPU_CONTROL_H
 #define GP_GPU_CONTROL_H
 
-#include "base/diag.h"
 #include "base/types.h"
-
-enum gp_gpu_control_valid { /* as enum gpreempt_queue_field */
-			    GP_CONTROL_KFD_ID = 1u << 0,
-			    GP_CONTROL_HSA_ID = 1u << 1,
-			    GP_CONTROL_RING = 1u << 2,
-			    GP_CONTROL_OBJECT = 1u << 3,
-			    GP_CONTROL_POINTERS = 1u << 4,
-			    GP_CONTROL_PRIORITY = 1u << 5,
-			    GP_CONTROL_ACTIVITY = 1u << 6,
-};
-
-/* As enum gpreempt_mechanism of the public header, which gpu/ does not include. */
-enum gp_gpu_mechanism {
-	GP_MECHANISM_KFD_DEBUG = 2,
-	GP_MECHANISM_KFD_MODULE = 3,
-	GP_MECHANISM_NV_SUSPEND = 4,
-};
+#include "proto/facts.h"
+#include "proto/message.h"
 
 struct gp_gpu_control_queue {
 	u32 id; /* the driver's; valid as KFD_ID */
 	u32 gpu_id;
-	u32 type; /* KFD queue type */
-	u32 valid;
+	u32 type;  /* KFD queue type */
+	u32 valid; /* enum gp_proto_queue_field */
 	u64 ring, ring_bytes, object, read_index, write_index, hsa_id;
 	u32 priority, busy;
 	bool has_logical; /* `logical` is its logical priority, with what its stream adds to it */
@@ -62,11 +46,6 @@ struct gp_gpu_control {
 	int pidfd;
 };
 
-/* GPREEMPT_SHARE_AT of gpreempt.h. */
-#define GP_SHARE_SIZE(part)  ((part)&0xffffu)
-#define GP_SHARE_FIRST(part) ((part) >> 16)
-#define GP_SHARE_ALL         1000u
-
 enum gp_gpu_control_trait {
 	/* Only the process as a whole: named queues are refused with -EXDEV. */
 	GP_CONTROL_WHOLE = 1u << 0,
@@ -76,12 +55,13 @@ enum gp_gpu_control_trait {
 };
 
 struct gp_gpu_control_ops {
-	const char *name; /* "kfd-debug" */
-	u32 mechanism;    /* enum gp_gpu_mechanism; kfd-agent is 1 */
-	/* Can this process be controlled this way? 0, or -errno and the reason in `why`. Must not
-	 * change anything. */
-	int (*probe)(int pidfd, u32 pid, char *why, size_t size);
-	int (*attach)(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out);
+	u32 mechanism; /* enum gp_proto_mechanism */
+	/* Whether this process can be controlled this way: 0 or -errno; *why says why, or why not.
+	 * Changes nothing. */
+	int (*probe)(int pidfd, u32 pid, struct gp_proto_message *why);
+	/* 0, or -errno; *why may say more. */
+	int (*attach)(int pidfd, u32 pid, struct gp_proto_message *why,
+		      struct gp_gpu_control **out);
 	/* Leaves the process running. */
 	void (*detach)(struct gp_gpu_control *control);
 	/* Becomes readable when pump() has something to do; -1: never. A ptrace stop has no

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/i18n.h"
 #include "gpu/nvrm/nvrm.h"
 #include "proto/directory.h"
 
@@ -130,23 +129,18 @@ static int find_agent(u32 pid)
 	return found;
 }
 
-static int probe(int pidfd, u32 pid, char *why, size_t size)
+static int probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
 	int fd = find_agent(pid);
 
 	(void)pidfd;
-	if (fd < 0) {
-		snprintf(why, size, _("process %u was not started with 'gpreempt run'"), pid);
-		return -ENOENT;
-	}
+	if (fd < 0)
+		return gp_proto_say(why, -ENOENT, GP_SAY_AGENT_NONE, pid);
 	close(fd);
 	/* Its agent knows of a CUDA program's channels, and leaves them to us. */
-	if (gp_nvrm_used_by(NULL, pid)) {
-		snprintf(why, size, _("process %u uses an NVIDIA GPU"), pid);
-		return -ENOENT;
-	}
-	snprintf(why, size, _("it was started with 'gpreempt run'"));
-	return 0;
+	if (gp_nvrm_used_by(NULL, pid))
+		return gp_proto_say(why, -ENOENT, GP_SAY_USES_NVIDIA, pid);
+	return gp_proto_say(why, 0, GP_SAY_AGENT_WORKS);
 }
 
 /* ---- talking to it ---- */
@@ -172,7 +166,7 @@ static int call(struct gp_holder_agent_target *control, u16 type, const void *bo
 	return result == -ECONNRESET || result == -EPIPE ? -ESRCH : result;
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
+static int attach(int pidfd, u32 pid, struct gp_proto_message *why, struct gp_gpu_control **out)
 {
 	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	struct gp_holder_agent_target *control = calloc(1, sizeof(*control));
@@ -193,8 +187,10 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_contro
 		free(control);
 		if (error == -ETIME)
 			return error; /* explained where the other calls are */
-		return gp_fail(diag, error, _("the agent in process %u does not answer: %s"), pid,
-			       strerror(-error));
+		return gp_proto_say(why, error,
+				    error == -EPROTONOSUPPORT ? GP_SAY_AGENT_VERSION
+							      : GP_SAY_AGENT_SILENT,
+				    pid);
 	}
 	theirs = (const void *)control->message.body;
 	control->own_priority = theirs->priority;
@@ -264,8 +260,8 @@ static int take_queues(struct gp_holder_agent_target *control, struct gp_gpu_con
 			.has_logical = true,
 			.logical = queue->logical_priority,
 			.busy = queue->busy,
-			.suspended = queue->state == 1,
-			.failed = queue->state == 2,
+			.suspended = queue->state == GP_QUEUE_IS_SUSPENDED,
+			.failed = queue->state == GP_QUEUE_IS_FAILED,
 		};
 	}
 	out->count = out->capacity = answer->count;
@@ -398,8 +394,7 @@ static u32 own_priority(const struct gp_gpu_control *base)
 }
 
 const struct gp_gpu_control_ops gp_holder_agent_control = {
-	.name = "kfd-agent",
-	.mechanism = GP_MECHANISM_AGENT,
+	.mechanism = GP_MECHANISM_KFD_AGENT,
 	.probe = probe,
 	.attach = attach,
 	.detach = detach,

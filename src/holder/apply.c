@@ -8,13 +8,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/core.h"
-#include "base/i18n.h"
 
 #define TRIES 5 /* the pauses between them double from 1 ms */
 
@@ -43,63 +41,42 @@ void gp_holder_want_free(struct gp_holder_want *want)
 	*want = (struct gp_holder_want){0};
 }
 
-/* ---- sentences ---- */
+/* ---- reasons ---- */
 
-struct sentence {
-	struct gp_diag diag;
-	char *text;
-	size_t size;
-};
-
-static void keep_sentence(struct gp_diag *diag, enum gp_severity severity, const char *text)
+static enum gp_proto_code reason(int error, u32 mechanism)
 {
-	struct sentence *sentence = (struct sentence *)diag;
-
-	if (severity == GP_ERROR)
-		snprintf(sentence->text, sentence->size, "%s", text);
+	switch (error) {
+	case -ETIME:
+		/* With the others it is the driver that took too long. */
+		return mechanism == GP_MECHANISM_KFD_AGENT ? GP_SAY_NO_ANSWER
+							   : GP_SAY_PROCESS_ERROR;
+	case -ESRCH:
+		return GP_SAY_GONE;
+	case -EOPNOTSUPP:
+		return GP_SAY_RUNTIME_OFF;
+	case -ENOENT:
+		return GP_SAY_NO_QUEUE;
+	case -EIO:
+		return GP_SAY_STUCK;
+	case -EPERM:
+		return GP_SAY_SESSION_TAKEN;
+	default:
+		return GP_SAY_PROCESS_ERROR;
+	}
 }
 
 static void explain(struct gp_holder_job *job, const struct gp_gpu_control_ops *ops, u32 pid)
 {
-	if (job->result >= 0 || job->text[0])
+	u32 mechanism = ops ? ops->mechanism : GP_MECHANISM_AUTO;
+
+	if (job->result >= 0 || job->why.count)
 		return;
-	/* Of the others it is the driver that took too long. */
-	if (job->result == -ETIME && ops && ops->mechanism == GP_MECHANISM_AGENT) {
-		snprintf(job->text, sizeof(job->text),
-			 _("process %u did not answer in time; one that is stopped by a signal "
-			   "cannot before it goes on"),
-			 pid);
-		return;
-	}
-	switch (job->result) {
-	case -ESRCH:
-		snprintf(job->text, sizeof(job->text), _("process %u is gone"), pid);
-		break;
-	case -EOPNOTSUPP:
-		snprintf(job->text, sizeof(job->text),
-			 _("the GPU runtime of process %u was shut down"), pid);
-		break;
-	case -ENOENT:
-		snprintf(job->text, sizeof(job->text), _("process %u has no such queue"), pid);
-		break;
-	case -EIO:
-		snprintf(job->text, sizeof(job->text),
-			 _("the GPU did not let go of the queues of process %u"), pid);
-		break;
-	case -EXDEV:
-		snprintf(job->text, sizeof(job->text),
-			 _("%s stops process %u as a whole, not single queues or GPUs of it; "
-			   "kfd-agent and kfd-debug can"),
-			 ops->name, pid);
-		break;
-	case -EPERM:
-		snprintf(job->text, sizeof(job->text), _("another debugger took process %u over"),
-			 pid);
-		break;
-	default:
-		snprintf(job->text, sizeof(job->text), _("process %u: %s"), pid,
-			 strerror(-job->result));
-	}
+	job->why.count = 1;
+	if (job->result == -EXDEV)
+		gp_proto_say(&job->why.reason[0], job->result, GP_SAY_WHOLE_ONLY,
+			     gp_proto_mechanism_name(mechanism), pid);
+	else
+		gp_proto_say(&job->why.reason[0], job->result, reason(job->result, mechanism), pid);
 }
 
 /* ---- probe and attach ---- */
@@ -111,44 +88,32 @@ static int weight(int error)
 	return error == -ENOENT || error == -EACCES ? 1 : error == -ENODEV ? 2 : 3;
 }
 
-/* Adds a reason to those before it, as far as there is room. Whose the process is comes first: to
- * others the rest is of no use. */
-static void add_reason(char *all, size_t size, const char *why, int error)
-{
-	size_t used = strlen(all), length = strlen(why);
-
-	if (error != -EPERM || !used || used + length + sizeof("; ") > size) {
-		snprintf(all + used, size - used, "%s%s", used ? "; " : "", why);
-		return;
-	}
-	memmove(all + length + 2, all, used + 1);
-	memcpy(all, why, length);
-	memcpy(all + length, "; ", 2);
-}
-
 /* The first mechanism that works, and why not those before it. */
-static int choose(struct gp_holder_applied *applied, u32 asked, char *text, size_t size)
+static int choose(struct gp_holder_applied *applied, u32 asked, struct gp_proto_reasons *why)
 {
-	char why[GP_PROTO_TEXT] = "";
+	struct gp_proto_message message;
 	int result = -EOPNOTSUPP;
 
-	text[0] = 0;
+	*why = (struct gp_proto_reasons){0};
 	for (const struct gp_gpu_control_ops *const *m = applied->mechanisms; *m; m++) {
 		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
-		int error = (*m)->probe(applied->pidfd, applied->pid, why, sizeof(why));
-		if (error != -ENXIO && (!text[0] || weight(error) > weight(result)))
+		int error = (*m)->probe(applied->pidfd, applied->pid, &message);
+		if (error != -ENXIO && (!why->count || weight(error) > weight(result)))
 			result = error;
-		/* A module that nobody loaded is worth a word only to who asks for it. */
+		/* A module that is not loaded is worth mentioning only to a client that asks for
+		 * it. That the process belongs to another user comes first. */
 		if (error != -ENXIO || asked != GP_MECHANISM_AUTO)
-			add_reason(text, size, why, error);
+			gp_proto_reasons_add(why, &message, error == -EPERM);
 		if (error)
 			continue;
 		applied->ops = *m;
 		return 0;
 	}
-	if (!text[0])
-		snprintf(text, size, _("this mechanism is not part of the holder"));
+	if (!why->count) {
+		gp_proto_say(&message, result, GP_SAY_NOT_BUILT_IN);
+		gp_proto_reasons_add(why, &message, false);
+	}
 	return result;
 }
 
@@ -158,7 +123,7 @@ static void probe(struct gp_holder_applied *applied, struct gp_holder_job *job)
 
 	if (applied->ops && asked == GP_MECHANISM_AUTO && (applied->pinned || applied->control))
 		asked = applied->ops->mechanism;
-	job->result = choose(applied, asked, job->text, sizeof(job->text));
+	job->result = choose(applied, asked, &job->why);
 	applied->pinned |= !job->result && job->asked != GP_MECHANISM_AUTO;
 }
 
@@ -166,18 +131,17 @@ static void probe(struct gp_holder_applied *applied, struct gp_holder_job *job)
 static void choose_again(struct gp_holder_applied *applied)
 {
 	const struct gp_gpu_control_ops *before = applied->ops;
-	char why[GP_PROTO_TEXT];
+	struct gp_proto_reasons why;
 
 	if (!applied->pinned && !applied->control && before &&
-	    choose(applied, GP_MECHANISM_AUTO, why, sizeof(why)))
+	    choose(applied, GP_MECHANISM_AUTO, &why))
 		applied->ops = before; /* whose attach() says what is wrong */
 }
 
 static int attach(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
-	struct sentence sentence = {.diag = {.emit = keep_sentence},
-				    .text = job->text,
-				    .size = sizeof(job->text)};
+	struct gp_proto_message why = {0};
+	int error;
 
 	if (applied->gone)
 		return -ESRCH;
@@ -186,8 +150,10 @@ static int attach(struct gp_holder_applied *applied, struct gp_holder_job *job)
 	choose_again(applied);
 	if (!applied->ops)
 		return -EOPNOTSUPP;
-	return applied->ops->attach(applied->pidfd, applied->pid, &sentence.diag,
-				    &applied->control);
+	error = applied->ops->attach(applied->pidfd, applied->pid, &why, &applied->control);
+	if (error && why.code)
+		gp_proto_reasons_add(&job->why, &why, false);
+	return error;
 }
 
 void gp_holder_apply_end(struct gp_holder_applied *applied)
@@ -415,8 +381,9 @@ static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 	if (!operation && job->kind == GP_JOB_PRIORITY)
 		return gp_holder_agent_tell_priority(applied->pid, job->value);
 	if (!operation) {
-		snprintf(job->text, sizeof(job->text), _("%s cannot do that"), applied->ops->name);
-		return -EOPNOTSUPP;
+		job->why.count = 1;
+		return gp_proto_say(&job->why.reason[0], -EOPNOTSUPP, GP_SAY_CANNOT,
+				    gp_proto_mechanism_name(applied->ops->mechanism));
 	}
 	error = attach(applied, job);
 	return error ? error : operation(applied->control, job->value);

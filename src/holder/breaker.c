@@ -9,10 +9,8 @@
 #include "holder/holder.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
 
 #define FAILURES     2
 #define PAUSE_NS     GP_NS_PER_S
@@ -38,7 +36,7 @@ static struct gp_holder_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id
 }
 
 int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_member *member,
-			    char *text, size_t size)
+			    u32 *gpu_id)
 {
 	u64 now = gp_holder_now_ns();
 
@@ -48,10 +46,7 @@ int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_mem
 		if (!breaker || !breaker->open)
 			continue;
 		if (breaker->trying_until_ns > now || now < breaker->retry_ns) {
-			snprintf(text, size,
-				 _("preemption on GPU %u is switched off: it did not let go of its "
-				   "queues; it is tried again by itself"),
-				 breaker->gpu_id);
+			*gpu_id = breaker->gpu_id;
 			return -EIO;
 		}
 	}

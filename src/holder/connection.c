@@ -8,13 +8,10 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "base/i18n.h"
 
 #define ACCEPT_AGAIN_NS 100000000ull
 
@@ -82,8 +79,8 @@ void gp_holder_connection_accept(struct gp_holder *holder)
 		return;
 	}
 	if (gp_holder_connection_add(holder, fd)) {
-		gp_wire_send_error(fd, GP_MSG_HELLO, 0, -EPERM,
-				   _("the holder does not serve this user, or is full"));
+		gp_wire_refuse(fd, &(struct gp_proto_msg){.type = GP_MSG_HELLO}, -EPERM,
+			       GP_SAY_NOT_SERVED);
 		close(fd);
 	}
 }
@@ -317,15 +314,27 @@ void gp_holder_request_answer(struct gp_holder_request *request, s32 status, con
 	flush(connection);
 }
 
-void gp_holder_request_fail(struct gp_holder_request *request, int error, const char *format, ...)
+void gp_holder_request_fail(struct gp_holder_request *request, int error)
 {
-	struct gp_proto_msg_text body = {0};
-	va_list arguments;
+	struct gp_proto_reasons why = request->why;
 
-	va_start(arguments, format);
-	vsnprintf(body.text, sizeof(body.text), format, arguments);
-	va_end(arguments);
-	gp_holder_request_answer(request, error, &body, sizeof(body));
+	if (!why.count) {
+		why.count = 1;
+		gp_proto_say(&why.reason[0], error, GP_SAY_ERROR);
+	}
+	gp_holder_request_answer(request, error, &why, sizeof(why));
+}
+
+void gp_holder_request_refuse(struct gp_holder_request *request, int error, enum gp_proto_code code,
+			      ...)
+{
+	va_list args;
+
+	va_start(args, code);
+	request->why.count = 1;
+	gp_proto_vsay(&request->why.reason[0], error, code, args);
+	va_end(args);
+	gp_holder_request_fail(request, error);
 }
 
 /* A group is not complete before every agent has said who it is. */
@@ -371,9 +380,8 @@ void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 eve
 		error = gp_wire_receive(connection->fd, message, 0);
 		if (error == -EAGAIN)
 			return;
-		if (error == -EPROTO)
-			gp_wire_send_error(connection->fd, GP_MSG_HELLO, 0, -EPROTO,
-					   _("not a message of this holder's version"));
+		if (error == -EPROTONOSUPPORT)
+			gp_wire_refuse_version(connection->fd, &message->header);
 		if (error || gp_holder_request_handle(connection, message))
 			connection->closing = true;
 		if (!error && message->fd >= 0)

@@ -43,11 +43,6 @@ enum {
 	GP_HOLDER_TIMEOUT_MS = 10000, /* of a suspend whose caller does not say */
 };
 
-/* enum gpreempt_mechanism; the public header belongs to lib/. */
-enum { GP_MECHANISM_AUTO = 0, GP_MECHANISM_AGENT = 1, GP_MECHANISM_COUNT = 5 };
-
-enum { GP_LEASE_MS = 100, GP_LEASE_MIN_MS = 50, GP_LIMIT_MS = 2000, GP_LIMIT_MAX_MS = 3600000 };
-
 #define GP_NEVER UINT64_MAX
 
 struct gp_holder;
@@ -124,7 +119,7 @@ struct gp_holder_job {
 
 	/* filled in by the worker */
 	int result;
-	char text[GP_PROTO_TEXT];
+	struct gp_proto_reasons why;
 	const struct gp_gpu_control_ops *ops;
 	bool has_priority; /* own_priority is what the process was started with */
 	u32 own_priority;
@@ -146,8 +141,8 @@ struct gp_holder_member {
 	int pidfd;
 	u32 asked;                            /* mechanism its first opener wanted */
 	const struct gp_gpu_control_ops *ops; /* NULL: being probed */
-	char why[GP_PROTO_TEXT];
-	struct gp_list links; /* struct gp_holder_link by member */
+	struct gp_proto_reasons why;          /* of its mechanism */
+	struct gp_list links;                 /* struct gp_holder_link by member */
 	struct gp_holder_worker *worker;
 	u32 jobs; /* under way */
 	bool gone, stopping;
@@ -191,7 +186,7 @@ struct gp_holder_request {
 	bool answered, sent;
 	/* what came in so far */
 	int error;
-	char text[GP_PROTO_TEXT];
+	struct gp_proto_reasons why;
 	u64 first_ns, last_ns, issued_ns, driver_ns;
 	u32 queues, processes;
 	u32 first;       /* QUEUES: index wanted */
@@ -322,8 +317,10 @@ struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *con
  * jobs still belong to it. */
 void gp_holder_request_answer(struct gp_holder_request *request, s32 status, const void *body,
 			      size_t size);
-void gp_holder_request_fail(struct gp_holder_request *request, int error, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* An error, with the reasons that came in so far; with a message. */
+void gp_holder_request_fail(struct gp_holder_request *request, int error);
+void gp_holder_request_refuse(struct gp_holder_request *request, int error, enum gp_proto_code code,
+			      ...);
 void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
 				s32 pid, s32 result);
 
@@ -334,6 +331,7 @@ int gp_holder_request_handle(struct gp_holder_connection *connection,
 int gp_holder_request_open_target(struct gp_holder_connection *connection,
 				  struct gp_wire_message *message);
 void gp_holder_request_opened(struct gp_holder_request *request);
+void gp_holder_say_empty_group(struct gp_proto_reasons *why);
 int gp_holder_request_suspend(struct gp_holder_connection *connection,
 			      const struct gp_wire_message *message);
 void gp_holder_request_suspended(struct gp_holder_request *request);
@@ -438,9 +436,9 @@ int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result);
 void gp_holder_apply_end(struct gp_holder_applied *applied);
 
 /* ---- breaker.c ---- */
-/* 0, or -EIO and the sentence when the member's device is switched off. */
+/* 0, or -EIO and in *gpu_id the member's device that is switched off. */
 int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_member *member,
-			    char *text, size_t size);
+			    u32 *gpu_id);
 /* A suspend is under way that was let through: no other is, until its outcome. */
 void gp_holder_breaker_try(const struct gp_holder_member *member);
 /* Tells when a pause is over; when the next one will be. */

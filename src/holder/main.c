@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,9 +127,6 @@ static int serve(const struct program *program)
 		.guard_ns = gp_holder_guardian_clock(),
 	};
 
-	/* Whoever started it reads what goes wrong until here in their language. From now on it
-	 * answers anybody: in English, which they translate (proto/sentence.h). */
-	setlocale(LC_ALL, "C");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	gp_raise_descriptors();

@@ -4,15 +4,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
-
 #define AGAIN_NS 10000000ull
 
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
@@ -46,7 +43,7 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 					    .pid = pid,
 					    .pidfd = pidfd,
 					    .asked = asked,
-					    .own_priority = 1000}; /* GPREEMPT_PRIORITY_DEFAULT */
+					    .own_priority = GP_PRIORITY_DEFAULT};
 	gp_list_init(&member->links);
 	if (gp_holder_worker_start(member, &member->worker)) {
 		free(member);
@@ -305,11 +302,13 @@ static void note_mechanism(struct gp_holder_member *member, const struct gp_hold
 {
 	bool other = job->ops && job->ops != member->ops;
 
-	if (job->kind == GP_JOB_PROBE && !job->result)
-		memcpy(member->why, job->text, sizeof(member->why));
-	else if (other && member->ops)
-		snprintf(member->why, sizeof(member->why), _("it can be stopped by %s now"),
-			 job->ops->name);
+	if (job->kind == GP_JOB_PROBE && !job->result) {
+		member->why = job->why;
+	} else if (other && member->ops) {
+		member->why.count = 1;
+		gp_proto_say(&member->why.reason[0], 0, GP_SAY_WORKS_NOW,
+			     gp_proto_mechanism_name(job->ops->mechanism));
+	}
 	if (other)
 		member->ops = job->ops;
 }

@@ -9,10 +9,6 @@
 #include <unistd.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
-
-#define PRIORITY_MAX 65535
-
 struct gp_holder_request *gp_holder_request_begin(struct gp_holder_connection *connection,
 						  const struct gp_proto_msg *header, u32 id)
 {
@@ -25,7 +21,7 @@ struct gp_holder_request *gp_holder_request_begin(struct gp_holder_connection *c
 	}
 	if (target)
 		return request;
-	gp_holder_request_fail(request, -EBADF, _("no such target was opened"));
+	gp_holder_request_refuse(request, -EBADF, GP_SAY_NO_TARGET);
 	return NULL;
 }
 
@@ -123,11 +119,11 @@ static int info(struct gp_holder_connection *connection, const struct gp_wire_me
 		if (!answer.process_count++) {
 			answer.mechanism = member->ops ? member->ops->mechanism : 0;
 			answer.priority = gp_holder_member_priority(member);
-			memcpy(answer.why, member->why, sizeof(answer.why));
+			answer.why = member->why;
 		}
 	}
 	if (request->target->group[0] && !answer.process_count)
-		snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
+		gp_holder_say_empty_group(&answer.why);
 	add_owners(request->target, &answer);
 	gp_holder_request_answer(request, 0, &answer, sizeof(answer));
 	return 0;
@@ -154,7 +150,7 @@ static int renew(struct gp_holder_connection *connection, const struct gp_wire_m
 	if (!request)
 		return 0;
 	if (!request->target->hold.active) {
-		gp_holder_request_fail(request, -ENOLCK, _("the lease had ended; the target runs"));
+		gp_holder_request_refuse(request, -ENOLCK, GP_SAY_LEASE_ENDED);
 		return 0;
 	}
 	gp_holder_hold_renew(request->target);
@@ -188,10 +184,9 @@ static int set_value(struct gp_holder_connection *connection, const struct gp_wi
 	if (share ? !GP_SHARE_SIZE(asked->value) ||
 			    GP_SHARE_FIRST(asked->value) + GP_SHARE_SIZE(asked->value) >
 				    GP_SHARE_ALL
-		  : asked->value > PRIORITY_MAX) {
-		gp_holder_request_fail(request, -EINVAL,
-				       share ? _("a share is 1 to 1000 thousandths")
-					     : _("a priority is 0 to 65535"));
+		  : asked->value > GP_PRIORITY_MAX) {
+		gp_holder_request_refuse(request, -EINVAL,
+					 share ? GP_SAY_SHARE_RANGE : GP_SAY_PRIORITY_RANGE);
 		return 0;
 	}
 	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
@@ -389,9 +384,7 @@ void gp_holder_request_finish(struct gp_holder_request *request)
 		break;
 	}
 	if (request->error < 0) {
-		gp_holder_request_fail(request, request->error, "%s",
-				       request->text[0] ? request->text
-							: strerror(-request->error));
+		gp_holder_request_fail(request, request->error);
 		return;
 	}
 	done = (struct gp_proto_msg_done){
@@ -419,5 +412,5 @@ void gp_holder_request_expired(struct gp_holder_request *request)
 		gp_holder_hold_drop(target);
 	if (request->type == GP_MSG_OPEN && target)
 		gp_holder_target_remove(target);
-	gp_holder_request_fail(request, -ETIME, _("it took too long; what was stopped runs again"));
+	gp_holder_request_refuse(request, -ETIME, GP_SAY_TIMED_OUT);
 }

@@ -3,13 +3,11 @@
 #include "holder/holder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/core.h"
-#include "base/i18n.h"
 
 /* ---- what comes in from the jobs ---- */
 
@@ -30,7 +28,9 @@ static void take_record(struct gp_holder_request *request, const struct gp_holde
 		.kfd_id = queue->id,
 		.hsa_id = queue->hsa_id,
 		.type = queue->type,
-		.state = queue->failed ? 2 : queue->suspended,
+		.state = queue->failed      ? GP_QUEUE_IS_FAILED
+			 : queue->suspended ? GP_QUEUE_IS_SUSPENDED
+					    : GP_QUEUE_IS_RUNNING,
 		.ring = queue->ring,
 		.ring_bytes = queue->ring_bytes,
 		.object = queue->object,
@@ -64,7 +64,7 @@ void gp_holder_request_take(struct gp_holder_request *request, struct gp_holder_
 	bool group = request->target && request->target->group[0];
 	if (job->result < 0 && !(group && job->result == -ESRCH)) {
 		request->error = job->result;
-		snprintf(request->text, sizeof(request->text), "%s", job->text);
+		request->why = job->why;
 	}
 	if (job->kind != GP_JOB_APPLY || job->result < 0)
 		return;
@@ -86,30 +86,24 @@ static int check_options(struct gp_holder_request *request,
 {
 	if ((asked->lease_ms && asked->lease_ms < GP_LEASE_MIN_MS) ||
 	    asked->lease_ms > GP_LIMIT_MAX_MS || asked->limit_ms > GP_LIMIT_MAX_MS) {
-		gp_holder_request_fail(request, -EINVAL,
-				       _("a lease is %u ms to %u ms, a limit up to %u"),
-				       GP_LEASE_MIN_MS, GP_LIMIT_MAX_MS, GP_LIMIT_MAX_MS);
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_LEASE_RANGE, GP_LEASE_MIN_MS,
+					 GP_LIMIT_MAX_MS, GP_LIMIT_MAX_MS);
 		return -EINVAL;
 	}
-	if (asked->grace > 255) {
-		gp_holder_request_fail(request, -EINVAL, _("a grace period is 1 to 255"));
+	if (asked->grace > GP_SUSPEND_GRACE_MAX) {
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_GRACE_RANGE);
 		return -EINVAL;
 	}
 	if (asked->flags & ~(u32)GP_SUSPEND_COPIES) {
-		gp_holder_request_fail(request, -EINVAL,
-				       _("there is no such flag of a suspension"));
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_BAD_FLAG);
 		return -EINVAL;
 	}
 	if (asked->flags && (asked->count || request->target->gpu_id)) {
-		gp_holder_request_fail(
-			request, -EINVAL,
-			_("copy engines stop with the whole process, not with single "
-			  "queues or GPUs of it"));
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_COPIES_WHOLE);
 		return -EINVAL;
 	}
 	if (asked->count && request->target->group[0]) {
-		gp_holder_request_fail(request, -EINVAL,
-				       _("queues are named by process, not by group"));
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_GROUP_QUEUES);
 		return -EINVAL;
 	}
 	return 0;
@@ -118,15 +112,15 @@ static int check_options(struct gp_holder_request *request,
 static int check_breakers(struct gp_holder_request *request)
 {
 	struct gp_list *at;
-	char text[GP_PROTO_TEXT];
+	u32 gpu_id;
 
 	gp_list_for_each (at, &request->target->links) {
 		struct gp_holder_member *member =
 			gp_container(at, struct gp_holder_link, by_target)->member;
-		int error = gp_holder_breaker_check(member->holder, member, text, sizeof(text));
+		int error = gp_holder_breaker_check(member->holder, member, &gpu_id);
 
 		if (error) {
-			gp_holder_request_fail(request, error, "%s", text);
+			gp_holder_request_refuse(request, error, GP_SAY_BREAKER, gpu_id);
 			return error;
 		}
 	}
@@ -209,8 +203,7 @@ int gp_holder_request_suspend(struct gp_holder_connection *connection,
 	if (!request || check_options(request, asked))
 		return 0;
 	if (!request->target->group[0] && gp_list_empty(&request->target->links)) {
-		gp_holder_request_fail(request, -ESRCH, _("process %u is gone"),
-				       request->target->pid);
+		gp_holder_request_refuse(request, -ESRCH, GP_SAY_GONE, request->target->pid);
 		return 0;
 	}
 	if (check_breakers(request))
@@ -270,9 +263,7 @@ void gp_holder_request_suspended(struct gp_holder_request *request)
 			forget_added(request); /* what was held before stays */
 		else if (target)
 			gp_holder_hold_drop(target);
-		gp_holder_request_fail(request, request->error, "%s",
-				       request->text[0] ? request->text
-							: strerror(-request->error));
+		gp_holder_request_fail(request, request->error);
 		return;
 	}
 	if (target && target->hold.active) {
@@ -314,8 +305,7 @@ int gp_holder_request_resume(struct gp_holder_connection *connection,
 	request->deadline_ns = now + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (hold->active && hold->all && asked->count) {
-		gp_holder_request_fail(request, -EINVAL,
-				       _("all queues are held together; resume the target"));
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_HELD_TOGETHER);
 		return 0;
 	}
 	if (hold->active) {
@@ -374,9 +364,7 @@ void gp_holder_request_listed(struct gp_holder_request *request)
 	struct gp_proto_msg_queues *answer;
 
 	if (request->error) {
-		gp_holder_request_fail(request, request->error, "%s",
-				       request->text[0] ? request->text
-							: strerror(-request->error));
+		gp_holder_request_fail(request, request->error);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -387,7 +375,7 @@ void gp_holder_request_listed(struct gp_holder_request *request)
 	size = sizeof(*answer) + count * sizeof(answer->queues[0]);
 	answer = calloc(1, size);
 	if (!answer) {
-		gp_holder_request_fail(request, -ENOMEM, "%s", strerror(ENOMEM));
+		gp_holder_request_fail(request, -ENOMEM);
 		return;
 	}
 	answer->count = (u32)count;

@@ -3,13 +3,11 @@
 #include "holder/holder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core.h"
 #include "base/file.h"
-#include "base/i18n.h"
 #include "base/parse.h"
 
 #define GROUP_MS 1000 /* for agents to say who they are */
@@ -34,13 +32,20 @@ static int pid_of(int pidfd, u32 *pid)
 	return error;
 }
 
-static void give_up(struct gp_holder_request *request, int error, const char *text)
+void gp_holder_say_empty_group(struct gp_proto_reasons *why)
 {
-	struct gp_holder_target *target = request->target;
+	*why = (struct gp_proto_reasons){.count = 1};
+	gp_proto_say(&why->reason[0], 0, GP_SAY_GROUP_EMPTY);
+}
 
-	if (target)
-		gp_holder_target_remove(target);
-	gp_holder_request_fail(request, error, "%s", text);
+static void give_up(struct gp_holder_request *request, int error, enum gp_proto_code code)
+{
+	if (request->target)
+		gp_holder_target_remove(request->target); /* sets request->target to NULL */
+	if (code == GP_SAY_NOTHING)
+		gp_holder_request_fail(request, error);
+	else
+		gp_holder_request_refuse(request, error, code);
 }
 
 static void open_process(struct gp_holder_request *request, struct gp_wire_message *message)
@@ -52,9 +57,7 @@ static void open_process(struct gp_holder_request *request, struct gp_wire_messa
 	int error = message->fd < 0 ? -EBADF : pid_of(message->fd, &target->pid);
 
 	if (error) {
-		give_up(request, error,
-			error == -ESRCH ? _("the process is gone, or not visible from here")
-					: _("a pidfd must come with it"));
+		give_up(request, error, error == -ESRCH ? GP_SAY_NOT_VISIBLE : GP_SAY_NO_PIDFD);
 		return;
 	}
 	member = gp_holder_member_find(holder, target->pid, target->asked);
@@ -64,12 +67,12 @@ static void open_process(struct gp_holder_request *request, struct gp_wire_messa
 			message->fd = -1; /* its now */
 	}
 	if (!member || gp_holder_target_link(target, member)) {
-		give_up(request, -ENOMEM, _("the holder has no room for it"));
+		give_up(request, -ENOMEM, GP_SAY_NO_ROOM);
 		return;
 	}
 	job = gp_holder_job_new(member, GP_JOB_PROBE, request);
 	if (!job) {
-		give_up(request, -ENOMEM, _("the holder has no room for it"));
+		give_up(request, -ENOMEM, GP_SAY_NO_ROOM);
 		return;
 	}
 	job->asked = target->asked;
@@ -105,14 +108,12 @@ int gp_holder_request_open_target(struct gp_holder_connection *connection,
 	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (asked->mechanism >= GP_MECHANISM_COUNT) {
-		gp_holder_request_fail(request, -EINVAL, _("there is no mechanism %u"),
-				       asked->mechanism);
+		gp_holder_request_refuse(request, -EINVAL, GP_SAY_NO_MECHANISM, asked->mechanism);
 		return 0;
 	}
 	request->target = gp_holder_target_add(connection);
 	if (!request->target) {
-		gp_holder_request_fail(request, -EMFILE,
-				       _("this client has too many targets open"));
+		gp_holder_request_refuse(request, -EMFILE, GP_SAY_TOO_MANY_TARGETS);
 		return 0;
 	}
 	request->target->asked = asked->mechanism;
@@ -155,24 +156,24 @@ void gp_holder_request_opened(struct gp_holder_request *request)
 	struct gp_list *at;
 
 	if (!target || (!request->error && !target->group[0] && gp_list_empty(&target->links))) {
-		request->error = -ESRCH;
-		snprintf(request->text, sizeof(request->text), _("the process is gone"));
+		give_up(request, -ESRCH, GP_SAY_NOT_VISIBLE);
+		return;
 	}
-	if (request->error && !(target && target->group[0])) {
-		give_up(request, request->error, request->text);
+	if (request->error && !target->group[0]) {
+		give_up(request, request->error, GP_SAY_NOTHING);
 		return;
 	}
 	if (!target->group[0])
 		merge(target);
 	answer.target = target->id;
-	snprintf(answer.why, sizeof(answer.why), _("no process of the group is here yet"));
+	gp_holder_say_empty_group(&answer.why);
 	gp_list_for_each (at, &target->links) {
 		struct gp_holder_member *member =
 			gp_container(at, struct gp_holder_link, by_target)->member;
 
 		if (!answer.process_count++ && member->ops) {
 			answer.mechanism = member->ops->mechanism;
-			memcpy(answer.why, member->why, sizeof(answer.why));
+			answer.why = member->why;
 		}
 	}
 	gp_holder_request_answer(request, 0, &answer, sizeof(answer));

@@ -15,18 +15,25 @@
  *                   process that finds it removes it.
  *
  * Requests are answered in order per connection, with the same type and serial and `status` 0, a
- * count, or -errno; an answer with a negative status has a struct gp_proto_msg_text as its body.
+ * count, or -errno; an answer with a negative status has a struct gp_proto_reasons as its body.
  * Events have serial 0. The holder's answers to RENEW and OPEN do not wait for earlier ones.
+ *
+ * Programs of different versions meet after an update: an agent in a program that still runs, a
+ * holder or daemon that was not restarted. The header stays the same in every version. A service
+ * that receives another version refuses in the version of its peer (gp_wire_refuse_version) and
+ * closes the connection; whoever was refused goes on without it.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H
 
 #include "base/types.h"
+#include "proto/facts.h"
+#include "proto/message.h"
 
 enum {
-	GP_PROTO_VERSION = 1,
+	GP_PROTO_VERSION = 2,
 	GP_PROTO_MAX = 64 * 1024, /* bytes of one message, header included */
-	GP_PROTO_TEXT = 240,      /* bytes of a sentence, NUL included */
+	GP_PROTO_TEXT = 240,      /* bytes of a text, NUL included */
 	GP_PROTO_NAME = 64,       /* bytes of a group's or program's name, NUL included */
 	GP_PROTO_QUEUES = 512,    /* queue records in one message */
 	GP_PROTO_IDS = 1024,      /* queue ids in one message */
@@ -74,14 +81,16 @@ enum gp_proto_msg_type {
 };
 
 struct gp_proto_msg {
-	u16 version; /* GP_PROTO_VERSION; another one ends the connection after HELLO's -EPROTO */
+	u16 version; /* GP_PROTO_VERSION */
 	u16 type;
 	u32 size; /* of the whole message */
 	u32 serial;
 	s32 status;
 };
 
-struct gp_proto_msg_text {
+/* How a service refuses another version, with status -EPROTONOSUPPORT: English, the same in every
+ * version. */
+struct gp_proto_msg_refusal {
 	char text[GP_PROTO_TEXT];
 };
 
@@ -89,7 +98,7 @@ struct gp_proto_msg_text {
 struct gp_proto_msg_hello {
 	u32 pid; /* of the sender, in its own namespace; the peer's credentials are what counts */
 	u32 priority;
-	u32 job_class; /* 0 none, 1 online, 2 offline */
+	u32 job_class; /* enum gp_proto_class */
 	u32 weight;
 	u64 deadline_us;
 	char group[GP_PROTO_NAME]; /* "": a job of its own */
@@ -107,7 +116,7 @@ struct gp_proto_msg_value {
 };
 
 struct gp_proto_msg_open {
-	u32 mechanism;             /* enum gpreempt_mechanism */
+	u32 mechanism;             /* enum gp_proto_mechanism */
 	u32 gpu_id;                /* 0: all */
 	char group[GP_PROTO_NAME]; /* "": the process of the pidfd */
 };
@@ -116,8 +125,7 @@ struct gp_proto_msg_opened {
 	u32 target;
 	u32 mechanism;
 	u32 process_count;
-	u32 reserved;
-	char why[GP_PROTO_TEXT];
+	struct gp_proto_reasons why;
 };
 
 struct gp_proto_msg_info {
@@ -125,7 +133,7 @@ struct gp_proto_msg_info {
 	s32 owner_pid;
 	u32 flags; /* enum gp_proto_suspend_flag, of all who hold it */
 	u64 since_ns;
-	char why[GP_PROTO_TEXT];
+	struct gp_proto_reasons why;
 };
 
 struct gp_proto_msg_queues_ask {
@@ -148,10 +156,6 @@ struct gp_proto_msg_queue {
 struct gp_proto_msg_queues {
 	u32 count, reserved;
 	struct gp_proto_msg_queue queues[];
-};
-
-enum gp_proto_suspend_flag {
-	GP_SUSPEND_COPIES = 1u << 0, /* GPREEMPT_SUSPEND_COPIES */
 };
 
 struct gp_proto_msg_suspend {
@@ -183,16 +187,8 @@ struct gp_proto_msg_holds {
 	struct gp_proto_msg_hold holds[];
 };
 
-enum gp_proto_msg_event_kind {
-	GP_EVENT_LEASE_LOST = 2, /* numbers of enum gpreempt_event_kind */
-	GP_EVENT_GONE,
-	GP_EVENT_JOINED,
-	GP_EVENT_QUEUES,
-	GP_EVENT_BREAKER,
-};
-
 struct gp_proto_msg_event {
-	u32 kind, target;
+	u32 kind, target; /* kind: enum gp_proto_event_kind */
 	s32 pid, result;
 };
 

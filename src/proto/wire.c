@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,12 +41,42 @@ int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body,
 	return sent < 0 ? -errno : 0;
 }
 
-int gp_wire_send_error(int socket, u16 type, u32 serial, int error, const char *text)
+int gp_wire_refuse(int socket, const struct gp_proto_msg *ask, int error, enum gp_proto_code code,
+		   ...)
 {
-	struct gp_proto_msg_text body = {0};
+	struct gp_proto_reasons body = {.count = 1};
+	va_list args;
 
-	gp_wire_text(body.text, sizeof(body.text), text, strlen(text));
-	return gp_wire_send(socket, type, serial, error, &body, sizeof(body), -1);
+	va_start(args, code);
+	gp_proto_vsay(&body.reason[0], error, code, args);
+	va_end(args);
+	return gp_wire_send(socket, ask->type, ask->serial, error, &body, sizeof(body), -1);
+}
+
+int gp_wire_refuse_version(int socket, const struct gp_proto_msg *ask)
+{
+	struct {
+		struct gp_proto_msg header;
+		struct gp_proto_msg_refusal body;
+	} answer = {.header = {.version = ask->version,
+			       .type = ask->type,
+			       .size = sizeof(answer),
+			       .serial = ask->serial,
+			       .status = -EPROTONOSUPPORT}};
+
+	snprintf(answer.body.text, sizeof(answer.body.text),
+		 "gpreempt %s speaks version %u of the protocol, this program version %u; restart "
+		 "the older of the two",
+		 GP_VERSION, GP_PROTO_VERSION, ask->version);
+	return send(socket, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+const struct gp_proto_reasons *gp_wire_why(const struct gp_wire_message *message)
+{
+	return message->header.status < 0 &&
+			       gp_wire_fits(message, sizeof(struct gp_proto_reasons), 0, 0)
+		       ? (const struct gp_proto_reasons *)message->body
+		       : NULL;
 }
 
 static u64 now_ms(void)
@@ -83,8 +114,10 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 	union gp_fdpass room;
 
-	out->fd = -1;
+	int error = 0;
 	ssize_t got;
+
+	out->fd = -1;
 	for (;;) {
 		gp_fdpass_expect(&message, &room);
 		got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -96,7 +129,7 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 			return -errno;
 		if (timeout_ms == 0)
 			return -EAGAIN;
-		int error = wait_readable(socket, timeout_ms);
+		error = wait_readable(socket, timeout_ms);
 		if (error)
 			return error;
 	}
@@ -110,13 +143,15 @@ int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms)
 		return -ECONNRESET;
 	}
 	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || (size_t)got < sizeof(out->header) ||
-	    out->header.size != (size_t)got || out->header.version != GP_PROTO_VERSION) {
-		if (out->fd >= 0)
-			close(out->fd);
+	    out->header.size != (size_t)got)
+		error = -EPROTO;
+	else if (out->header.version != GP_PROTO_VERSION)
+		error = -EPROTONOSUPPORT;
+	if (error && out->fd >= 0) {
+		close(out->fd);
 		out->fd = -1;
-		return -EPROTO;
 	}
-	return 0;
+	return error;
 }
 
 int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size, int fd,
@@ -137,10 +172,10 @@ int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size
 		if (error)
 			return error == -EAGAIN ? -ETIME : error;
 		if (out->header.serial == serial && out->header.type == type) {
-			if (out->header.status < 0 &&
-			    !gp_wire_fits(out, sizeof(struct gp_proto_msg_text), 0, 0))
-				return -EPROTO;
-			return out->header.status;
+			if (out->header.status == -EPROTONOSUPPORT || out->header.status >= 0 ||
+			    gp_wire_why(out))
+				return out->header.status;
+			return -EPROTO;
 		}
 		/* Answers to an earlier call that timed out are dropped with the descriptors. */
 		if (out->header.serial == 0 && on_event)

@@ -24,16 +24,20 @@ struct gp_wire_message {
 int gp_wire_send(int socket, u16 type, u32 serial, s32 status, const void *body, size_t size,
 		 int fd);
 
-/* An answer that is an error: status and sentence. */
-int gp_wire_send_error(int socket, u16 type, u32 serial, int error, const char *text);
+/* An answer that is an error: a code of proto/message.h with its arguments. */
+int gp_wire_refuse(int socket, const struct gp_proto_msg *ask, int error, enum gp_proto_code code,
+		   ...);
+/* Refuses a message of another version, whose header this is, so that its sender understands. */
+int gp_wire_refuse_version(int socket, const struct gp_proto_msg *ask);
 
 /* Receives one message, waiting at most timeout_ms (-1: for ever, 0: not at all). -EAGAIN nothing
- * came, -ECONNRESET the peer is gone, -EPROTO what came is no message of this version. */
+ * came, -ECONNRESET the peer is gone, -EPROTO it is not a message, -EPROTONOSUPPORT it is one of
+ * another version, whose header is in out->header. */
 int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms);
 
 /* Sends a request and waits for its answer, skipping no event: an event that comes first is handed
  * to `on_event` (may be NULL: dropped). Returns the answer's status; a negative one is the peer's
- * error, whose sentence is in out->body as struct gp_proto_msg_text. */
+ * error, whose reasons are in out->body (gp_wire_why()). */
 int gp_wire_call(int socket, u16 type, u32 serial, const void *body, size_t size, int fd,
 		 struct gp_wire_message *out, int timeout_ms,
 		 void (*on_event)(const struct gp_wire_message *event, void *data), void *data);
@@ -44,6 +48,9 @@ static inline bool gp_wire_fits(const struct gp_wire_message *message, size_t fi
 {
 	return message->header.size == sizeof(struct gp_proto_msg) + fixed + count * each;
 }
+
+/* The reasons of an answer with a negative status; NULL when it has none. */
+const struct gp_proto_reasons *gp_wire_why(const struct gp_wire_message *message);
 
 /* Copies a NUL-terminated field of a message that may lack its NUL. */
 void gp_wire_text(char *out, size_t size, const char *field, size_t field_size);

@@ -19,7 +19,7 @@ AGENT = os.path.join(BUILD, "lib", "libgpreempt_agent.so")
 PROGRAMS = os.path.join(BUILD, "tests", "vgpu", "programs")
 LIMIT = 60  # seconds; ends a hang, measures nothing
 
-VERSION = 1
+VERSION = 2
 HELLO, WATCH, QUEUES, SUSPEND, RESUME, RENEW, SHARE, PRIORITY = 1, 64, 65, 66, 67, 68, 69, 70
 EDGE, CHANGED, REQUEST = 96, 97, 98
 HEADER = struct.Struct("=HHIIi")
@@ -40,10 +40,11 @@ class Gone(Exception):
 
 
 class Refused(Exception):
-    def __init__(self, errno, text):
-        super().__init__(f"{os.strerror(errno)}: {text}")
+    def __init__(self, errno, body):
+        super().__init__(os.strerror(errno))
         self.errno = errno
-        self.text = text
+        self.code = struct.unpack_from("=IH", body)[1]  # of its first reason
+        self.text = body.split(b"\0")[0].decode(errors="replace")  # of a refused version
 
 
 class Client:
@@ -89,7 +90,7 @@ class Client:
                 self.events.append((kind, body))
                 continue
             if status < 0:
-                raise Refused(-status, body.split(b"\0")[0].decode())
+                raise Refused(-status, body)
             return status, body
 
     def call(self, kind, body=b""):

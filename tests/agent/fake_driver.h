@@ -147,7 +147,7 @@ static inline struct fake *fake_new(void)
 	fake->minor = 11;
 	gp_agent_init(fake->agent, &driver);
 	fake->agent->pid = getpid(); /* as if the service ran */
-	fake->agent->identity.priority = GPREEMPT_PRIORITY_DEFAULT;
+	fake->agent->identity.priority = GP_PRIORITY_DEFAULT;
 	return fake;
 }
 

@@ -345,7 +345,7 @@ static void identity_comes_from_the_environment(void **state)
 
 	(void)state;
 	gp_agent_identify(&identity);
-	assert_int_equal(identity.priority, GPREEMPT_PRIORITY_DEFAULT);
+	assert_int_equal(identity.priority, GP_PRIORITY_DEFAULT);
 	assert_int_equal(identity.weight, 1);
 	assert_int_equal(identity.job_class, 0);
 	setenv("GPREEMPT_CLASS", "offline", 1);
@@ -353,13 +353,13 @@ static void identity_comes_from_the_environment(void **state)
 	       "a-name-that-is-longer-than-sixty-three-bytes-and-is-cut-there-xxxx", 1);
 	setenv("GPREEMPT_WEIGHT", "0", 1);
 	gp_agent_identify(&identity);
-	assert_int_equal(identity.priority, GPREEMPT_PRIORITY_OFFLINE);
+	assert_int_equal(identity.priority, GP_PRIORITY_OFFLINE);
 	assert_int_equal(identity.weight, 1);
 	assert_int_equal(strlen(identity.group), GP_PROTO_NAME - 1);
 	setenv("GPREEMPT_CLASS", "online", 1);
 	setenv("GPREEMPT_PRIORITY", "65536", 1);
 	gp_agent_identify(&identity);
-	assert_int_equal(identity.priority, GPREEMPT_PRIORITY_ONLINE);
+	assert_int_equal(identity.priority, GP_PRIORITY_ONLINE);
 	setenv("GPREEMPT_PRIORITY", "65535", 1);
 	setenv("GPREEMPT_DEADLINE_US", "12x", 1);
 	gp_agent_identify(&identity);

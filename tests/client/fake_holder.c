@@ -5,8 +5,8 @@
  * it: "hang" never answers a suspension, "die" ends on one, "lose" loses its lease at once,
  * "forget" as well but without a word, "malformed" answers it with rubbish, "refused" cannot be
  * opened, "many" has 1300 queues, "shares" can share and shows it as its
- * priority. FAKE_HOLDER=fail, silent: does not start,
- * with and without a word.
+ * priority. FAKE_HOLDER=fail, silent: does not start, with and without a word; old: speaks version
+ * 1 of the protocol.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,21 +69,15 @@ static void answer(struct client *client, const struct gp_proto_msg *to, int sta
 	gp_wire_send(client->fd, to->type, to->serial, status, body, size, -1);
 }
 
-static void refuse(struct client *client, const struct gp_proto_msg *to, int error,
-		   const char *text)
-{
-	gp_wire_send_error(client->fd, to->type, to->serial, error, text);
-}
-
 static void open_target(struct client *client, const struct gp_wire_message *m)
 {
 	const struct gp_proto_msg_open *ask = (const void *)m->body;
 	struct gp_proto_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
 					     .process_count = 1,
-					     .why = "it is the only one"};
+					     .why = {1, {{GP_SAY_DEBUG_WORKS}}}};
 
 	if (strcmp(ask->group, "refused") == 0 || getenv("FAKE_HOLDER_REFUSES")) {
-		refuse(client, &m->header, -EOPNOTSUPP, "no mechanism works here");
+		gp_wire_refuse(client->fd, &m->header, -EOPNOTSUPP, GP_SAY_NOT_BUILT_IN);
 		return;
 	}
 	for (u32 i = 1; i < TARGETS; i++) {
@@ -99,7 +93,7 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 		answer(client, &m->header, 0, &opened, sizeof(opened));
 		return;
 	}
-	refuse(client, &m->header, -ENOSPC, "too many targets");
+	gp_wire_refuse(client->fd, &m->header, -ENOSPC, GP_SAY_TOO_MANY_TARGETS);
 }
 
 static void send_queues(struct client *client, const struct gp_proto_msg *to,
@@ -135,7 +129,7 @@ static void suspend(struct client *client, const struct gp_wire_message *m, stru
 
 	for (u32 i = 0; i < ask->count; i++) {
 		if (ask->ids[i] >= MANY) {
-			refuse(client, &m->header, -ENOENT, "there is no such queue");
+			gp_wire_refuse(client->fd, &m->header, -ENOENT, GP_SAY_QUEUE_NAMED);
 			return;
 		}
 	}
@@ -225,7 +219,7 @@ static void handle_target(struct holder *holder, struct client *client,
 					 .owner_pid = target->held ? client->pid : 0,
 					 .flags = target->flags,
 					 .since_ns = target->held ? SINCE : 0,
-					 .why = "it is the only one"};
+					 .why = {1, {{GP_SAY_DEBUG_WORKS}}}};
 
 	for (size_t c = 0; c < holder->count; c++) {
 		const struct client *other = &holder->clients[c];
@@ -241,7 +235,7 @@ static void handle_target(struct holder *holder, struct client *client,
 	}
 	if (strcmp(target->group, "nobody") == 0) {
 		info.process_count = 0;
-		snprintf(info.why, sizeof(info.why), "nobody is here yet");
+		info.why.reason[0].code = GP_SAY_GROUP_EMPTY;
 	}
 	if (target->share)
 		info.priority = target->share;
@@ -266,7 +260,7 @@ static void handle_target(struct holder *holder, struct client *client,
 		if (target->held)
 			answer(client, &m->header, 0, NULL, 0);
 		else
-			refuse(client, &m->header, -ENOLCK, "the lease had ended");
+			gp_wire_refuse(client->fd, &m->header, -ENOLCK, GP_SAY_LEASE_ENDED);
 		return;
 	case GP_MSG_PRIORITY:
 		holder->priority = value->value;
@@ -280,10 +274,10 @@ static void handle_target(struct holder *holder, struct client *client,
 			answer(client, &m->header, 0, NULL, 0);
 			return;
 		}
-		refuse(client, &m->header, -EOPNOTSUPP, "kfd-debug cannot share");
+		gp_wire_refuse(client->fd, &m->header, -EOPNOTSUPP, GP_SAY_CANNOT, "kfd-debug");
 		return;
 	default:
-		refuse(client, &m->header, -ENOSYS, "no such request");
+		gp_wire_refuse(client->fd, &m->header, -ENOSYS, GP_SAY_UNKNOWN_REQUEST);
 	}
 }
 
@@ -293,7 +287,14 @@ static void handle(struct holder *holder, struct client *client, const struct gp
 	const struct gp_proto_msg_hello *hello = (const void *)m->body;
 	struct gp_proto_msg_hello back = {.pid = (u32)getpid(), .name = "fake_holder"};
 
-	if (m->header.type == GP_MSG_HELLO) {
+	if (getenv("FAKE_HOLDER") && strcmp(getenv("FAKE_HOLDER"), "old") == 0) {
+		struct gp_proto_msg old = {.version = 1,
+					   .type = GP_MSG_HELLO,
+					   .size = sizeof(old),
+					   .status = -EPROTO};
+
+		send(client->fd, &old, sizeof(old), MSG_NOSIGNAL);
+	} else if (m->header.type == GP_MSG_HELLO) {
 		memcpy(client->name, hello->name, sizeof(client->name));
 		answer(client, &m->header, 0, &back, sizeof(back));
 	} else if (m->header.type == GP_MSG_OPEN) {
@@ -305,7 +306,7 @@ static void handle(struct holder *holder, struct client *client, const struct gp
 	} else if (body->target < TARGETS && client->targets[body->target].open) {
 		handle_target(holder, client, m, &client->targets[body->target]);
 	} else {
-		refuse(client, &m->header, -EBADF, "no such target");
+		gp_wire_refuse(client->fd, &m->header, -EBADF, GP_SAY_NO_TARGET);
 	}
 }
 

@@ -18,7 +18,7 @@ static void suspend_and_resume_count_the_queues(void **state)
 	assert_int_equal(info.mechanism, GPREEMPT_KFD_DEBUG);
 	assert_int_equal(info.mine, 1);
 	assert_int_equal(info.owner_pid, getpid());
-	assert_string_equal(info.why, "it is the only one");
+	assert_string_equal(info.why, "a debug session (DBG_TRAP) can suspend it");
 	assert_int_equal(gpreempt_target_renew(target), 0);
 	assert_int_equal(gpreempt_target_resume(target), 3);
 	assert_int_equal(gpreempt_target_resume(target), 0);
@@ -98,10 +98,11 @@ static void what_the_holder_refuses_comes_with_its_sentence(void **state)
 
 	assert_int_equal(gpreempt_group_open(scene->context, "refused", NULL, &target),
 			 -EOPNOTSUPP);
-	assert_string_equal(gpreempt_error(scene->context), "no mechanism works here");
+	assert_string_equal(gpreempt_error(scene->context),
+			    "this holder does not have the mechanism");
 	target = open_self(scene);
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 2, NULL), -ENOENT);
-	assert_string_equal(gpreempt_error(scene->context), "there is no such queue");
+	assert_string_equal(gpreempt_error(scene->context), "a named queue does not exist");
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 1, NULL), 1);
 	assert_int_equal(gpreempt_target_resume_queues(target, ids, 1), 1);
 	assert_int_equal(gpreempt_target_share(target, 500), -EOPNOTSUPP);

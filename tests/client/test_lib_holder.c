@@ -207,6 +207,20 @@ static void a_holder_that_cannot_start_says_why(void **state)
 	assert_null(context);
 }
 
+/* One that an update left running: the program is told, and goes on. */
+static void a_holder_of_another_version_is_named(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt *context;
+
+	kill(holder_pid(scene), SIGKILL);
+	setenv("FAKE_HOLDER", "old", 1);
+	assert_int_equal(gpreempt_open(&context), -EPROTONOSUPPORT);
+	assert_non_null(strstr(gpreempt_error(NULL), "is a different version"));
+	assert_null(context);
+	unsetenv("FAKE_HOLDER");
+}
+
 static void *open_and_close(void *result)
 {
 	struct gpreempt *context;
@@ -301,6 +315,7 @@ int main(void)
 		TEST(a_holder_that_dies_in_a_call_is_a_clear_error),
 		TEST(rubbish_ends_the_connection_and_not_the_program),
 		TEST(a_holder_that_cannot_start_says_why),
+		TEST(a_holder_of_another_version_is_named),
 		TEST(many_that_start_it_at_once_all_reach_one),
 		TEST(nothing_is_left_open),
 		TEST(a_hung_holder_is_given_up),

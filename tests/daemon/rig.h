@@ -38,6 +38,7 @@ struct agent {
 	u32 lower;   /* its streams' priority than its own, by so much */
 	u32 gpu_id;  /* NVIDIA's have no place in the memory: ids are from NVIDIA_QUEUE on */
 	bool silent; /* does not answer */
+	bool old;    /* speaks version 1 of the protocol */
 	bool unsealed;
 	bool blind; /* has nothing to show yet */
 	u32 questions;
@@ -207,12 +208,21 @@ static inline void agent_answer(struct agent *agent)
 		return;
 	switch (ask->type) {
 	case GP_MSG_HELLO:
+		if (agent->old) {
+			struct gp_proto_msg old = {.version = 1,
+						   .type = GP_MSG_HELLO,
+						   .size = sizeof(old),
+						   .status = -EPROTO};
+
+			send(agent->socket, &old, sizeof(old), MSG_NOSIGNAL);
+			break;
+		}
 		gp_wire_send(agent->socket, ask->type, ask->serial, 0, &agent->hello,
 			     sizeof(agent->hello), -1);
 		break;
 	case GP_MSG_AGENT_WATCH:
 		if (agent->blind) {
-			gp_wire_send_error(agent->socket, ask->type, ask->serial, -ENODEV, "no");
+			gp_wire_refuse(agent->socket, ask, -ENODEV, GP_SAY_NO_DESCRIPTOR);
 			break;
 		}
 		if (!agent->unsealed)

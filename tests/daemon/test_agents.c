@@ -294,6 +294,23 @@ static void one_that_floods_before_it_is_known_is_not_listened_to(void **state)
 	rig_free(rig);
 }
 
+/* A program that was started before an update runs on, unmanaged. */
+static void an_agent_of_another_version_is_left_alone(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *old = agent_new(rig, 1, 2000), *good;
+
+	(void)state;
+	old->old = true;
+	rig_until(rig, old->questions);
+	rig_until(rig, rig->daemon->clients.next == &rig->daemon->clients);
+	assert_non_null(strstr(gp_buf_str(&rig->said.text), "different version"));
+	good = agent_known(rig, 1, 2000);
+	work(rig, good, true);
+	assert_true(gp_daemon_host_client(rig->daemon, (u32)good->pid)->busy);
+	rig_free(rig);
+}
+
 static void one_that_floods_is_slowed_down_and_the_others_are_not(void **state)
 {
 	struct rig *rig = rig_new(ACT "[user *]\nmax_messages = 10\n");
@@ -383,6 +400,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_message_ends_the_connection),
 		cmocka_unit_test(a_count_that_is_not_there_is_not_believed),
 		cmocka_unit_test(one_that_floods_before_it_is_known_is_not_listened_to),
+		cmocka_unit_test(an_agent_of_another_version_is_left_alone),
 		cmocka_unit_test(one_that_floods_is_slowed_down_and_the_others_are_not),
 		cmocka_unit_test(a_user_has_no_more_clients_and_queues_than_allowed),
 		cmocka_unit_test(a_priority_that_was_changed_in_the_agent_is_noticed),

@@ -6,20 +6,20 @@ struct fake fake;
 
 /* ---- the fake mechanism ---- */
 
-static int fake_probe(int pidfd, u32 pid, char *why, size_t size)
+static int fake_probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
 	(void)pidfd, (void)pid;
-	snprintf(why, size, "because it is a test");
-	return fake.probe_error;
+	return gp_proto_say(why, fake.probe_error, GP_SAY_DEBUG_WORKS);
 }
 
-static int fake_attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
+static int fake_attach(int pidfd, u32 pid, struct gp_proto_message *why,
+		       struct gp_gpu_control **out)
 {
 	static struct gp_gpu_control control;
 
 	(void)pidfd, (void)pid;
 	if (fake.attach_error)
-		return gp_fail(diag, fake.attach_error, "the fake does not want to");
+		return gp_proto_say(why, fake.attach_error, GP_SAY_NV_CHANNELS, pid);
 	fake.attached++;
 	*out = &control;
 	return 0;
@@ -52,7 +52,7 @@ static int fake_queues_of(struct gp_gpu_control *control, struct gp_gpu_control_
 	for (u32 i = 0; i < FAKE_QUEUES; i++)
 		out->items[i] = (struct gp_gpu_control_queue){.id = i,
 							      .gpu_id = i == 2 ? 200 : 100,
-							      .valid = GP_CONTROL_KFD_ID,
+							      .valid = GP_QUEUE_HAS_KFD_ID,
 							      .suspended = fake.suspended[i]};
 	return 0;
 }
@@ -146,17 +146,15 @@ static void fake_stray(u32 pid)
 
 int other_probe_error;
 
-static int other_probe(int pidfd, u32 pid, char *why, size_t size)
+static int other_probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
 	(void)pidfd, (void)pid;
-	snprintf(why, size, "the other one has its reasons");
-	return other_probe_error;
+	return gp_proto_say(why, other_probe_error, GP_SAY_MODULE_WORKS);
 }
 
-const struct gp_gpu_control_ops other_ops = {.name = "other", .mechanism = 3, .probe = other_probe};
+const struct gp_gpu_control_ops other_ops = {.mechanism = 3, .probe = other_probe};
 
 struct gp_gpu_control_ops fake_ops = {
-	.name = "fake",
 	.mechanism = 2,
 	.probe = fake_probe,
 	.stray = fake_stray,
@@ -174,6 +172,13 @@ struct gp_gpu_control_ops fake_ops = {
 };
 
 /* ---- scene ---- */
+
+u32 refusal(const struct client *client)
+{
+	const struct gp_proto_reasons *why = gp_wire_why(&client->message);
+
+	return why && why->count ? why->reason[0].code : GP_SAY_NOTHING;
+}
 
 bool past(u64 deadline_ns)
 {

@@ -88,4 +88,7 @@ bool past(u64 deadline_ns);
 		}                                                 \
 	} while (0)
 
+/* The code of the first reason of an answer that is an error. */
+u32 refusal(const struct client *client);
+
 #endif

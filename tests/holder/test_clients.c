@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 static void hello_comes_first(void **state)
@@ -36,6 +37,32 @@ static void wrong_sizes_end_the_connection(void **state)
 		}
 	/* Nobody else notices. */
 	assert_true(open_self(&scene, other, 0) > 0);
+	client_close(other);
+}
+
+static void a_client_of_another_version_is_refused(void **state)
+{
+	struct client *old = scene_stranger(&scene), *other = scene_client(&scene);
+	struct {
+		struct gp_proto_msg header;
+		struct gp_proto_msg_hello body;
+	} hello = {
+		.header = {.version = 1, .type = GP_MSG_HELLO, .size = sizeof(hello), .serial = 1}};
+	struct {
+		struct gp_proto_msg header;
+		struct gp_proto_msg_refusal body;
+	} got;
+
+	(void)state;
+	assert_int_equal(send(old->fd, &hello, sizeof(hello), 0), sizeof(hello));
+	while (recv(old->fd, &got, sizeof(got), MSG_DONTWAIT) < 0)
+		gp_holder_step(&scene.holder, 10);
+	assert_int_equal(got.header.version, 1);
+	assert_int_equal(got.header.status, -EPROTONOSUPPORT);
+	assert_non_null(strstr(got.body.text, "restart"));
+	assert_int_equal(recv(old->fd, &got, sizeof(got), MSG_DONTWAIT), 0);
+	assert_true(open_self(&scene, other, 0) > 0);
+	client_close(old);
 	client_close(other);
 }
 
@@ -311,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		INLINE(hello_comes_first),
 		INLINE(wrong_sizes_end_the_connection),
+		INLINE(a_client_of_another_version_is_refused),
 		INLINE(lying_count_ends_the_connection),
 		INLINE(serial_0_is_for_events),
 		INLINE(values_out_of_range_are_refused),

@@ -247,15 +247,17 @@ static void auto_takes_the_agent_and_says_why(void **state)
 	agent_ready(0);
 	assert_true(open_pid(client, agents[0], 0) > 0);
 	assert_int_equal(opened(client)->mechanism, 1);
-	assert_non_null(strstr(opened(client)->why, "gpreempt run"));
+	assert_int_equal(opened(client)->why.count, 1);
+	assert_int_equal(opened(client)->why.reason[0].code, GP_SAY_AGENT_WORKS);
 	/* Asked for the other: that one. */
 	assert_true(open_pid(client, agents[0], 2) > 0);
 	assert_int_equal(opened(client)->mechanism, 2);
 	/* A process without an agent: the next mechanism, and why not the first. */
 	assert_true(open_pid(client, getpid(), 0) > 0);
 	assert_int_equal(opened(client)->mechanism, 2);
-	assert_non_null(strstr(opened(client)->why, "not started with"));
-	assert_non_null(strstr(opened(client)->why, "because it is a test"));
+	assert_int_equal(opened(client)->why.count, 2);
+	assert_int_equal(opened(client)->why.reason[0].code, GP_SAY_AGENT_NONE);
+	assert_int_equal(opened(client)->why.reason[1].code, GP_SAY_DEBUG_WORKS);
 	client_close(client);
 }
 
@@ -408,8 +410,8 @@ static void members_are_suspended_together(void **state)
 	assert_int_equal(opened(client)->process_count, 3);
 	assert_int_equal(opened(client)->mechanism, 1);
 	assert_int_equal(target_call(&scene, client, GP_MSG_INFO, open_group(client, "none")), 0);
-	assert_string_equal(((struct gp_proto_msg_info *)client->message.body)->why,
-			    "no process of the group is here yet");
+	assert_int_equal(((struct gp_proto_msg_info *)client->message.body)->why.reason[0].code,
+			 GP_SAY_GROUP_EMPTY);
 	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 6);
 	const struct gp_proto_msg_done *outcome = (const void *)client->message.body;
 	assert_int_equal(outcome->processes, 3);

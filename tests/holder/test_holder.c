@@ -84,7 +84,7 @@ static void a_mechanism_for_whole_processes_refuses_parts_of_them(void **state)
 	fake_ops.traits = GP_CONTROL_WHOLE;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(suspend_queues(b, part, (u32[]){1}, 1), -EXDEV);
-		assert_non_null(strstr((char *)b->message.body, "as a whole"));
+		assert_int_equal(refusal(b), GP_SAY_WHOLE_ONLY);
 		assert_int_equal(suspend_queues(b, part, (u32[]){0, 1, 2}, 3), -EXDEV);
 		assert_int_equal(suspend(&scene, b, on_one_gpu, LONG_LEASE, LONG_LEASE), -EXDEV);
 		assert_true(all(i > 0));
@@ -148,15 +148,15 @@ static void every_mechanism_says_why_it_does_not_work(void **state)
 	fake.probe_error = -EACCES; /* as of a device that is for root */
 	other_probe_error = -ENODEV;
 	assert_int_equal(open_self(&scene, client, 0), -ENODEV);
-	assert_string_equal((char *)client->message.body,
-			    "because it is a test; the other one has its reasons");
+	assert_int_equal(refusal(client), GP_SAY_DEBUG_WORKS);
+	assert_int_equal(gp_wire_why(&client->message)->reason[1].code, GP_SAY_MODULE_WORKS);
 	other_probe_error = -EBUSY;
 	assert_int_equal(open_self(&scene, client, 0), -EBUSY);
 	/* It is somebody else's: that is the reason, whatever else there is. */
 	other_probe_error = -EPERM;
 	assert_int_equal(open_self(&scene, client, 0), -EPERM);
-	assert_string_equal((char *)client->message.body,
-			    "the other one has its reasons; because it is a test");
+	assert_int_equal(refusal(client), GP_SAY_MODULE_WORKS);
+	assert_int_equal(gp_wire_why(&client->message)->reason[1].code, GP_SAY_DEBUG_WORKS);
 	scene.mechanisms[1] = before;
 	client_close(client);
 }

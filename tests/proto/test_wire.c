@@ -151,7 +151,7 @@ static void packets_that_lie_are_refused(void **state)
 	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTO);
 	header = (struct gp_proto_msg){.version = GP_PROTO_VERSION + 1, .size = sizeof(header)};
 	assert_true(send(ends[0], &header, sizeof(header), 0) > 0);
-	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTO);
+	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTONOSUPPORT);
 	header = (struct gp_proto_msg){.version = GP_PROTO_VERSION, .size = sizeof(much)};
 	memcpy(much, &header, sizeof(header));
 	assert_true(send(ends[0], much, sizeof(much), 0) > 0);
@@ -201,16 +201,50 @@ static void a_call_skips_events_and_old_answers(void **state)
 	assert_int_equal(gp_wire_call(ends[0], GP_MSG_RENEW, 43, NULL, 0, -1, &message, 1, NULL,
 				      NULL),
 			 -ETIME);
-	gp_wire_send_error(ends[1], GP_MSG_RENEW, 44, -ENOLCK, "it had ended");
+	gp_wire_refuse(ends[1], &(struct gp_proto_msg){.type = GP_MSG_RENEW, .serial = 44}, -ENOLCK,
+		       GP_SAY_LEASE_ENDED);
 	assert_int_equal(gp_wire_call(ends[0], GP_MSG_RENEW, 44, NULL, 0, -1, &message, 1000, NULL,
 				      NULL),
 			 -ENOLCK);
-	assert_string_equal((char *)message.body, "it had ended");
-	/* An error without its sentence is none. */
+	assert_int_equal(gp_wire_why(&message)->reason[0].code, GP_SAY_LEASE_ENDED);
+	/* An error without its reasons is not one. */
 	gp_wire_send(ends[1], GP_MSG_RENEW, 45, -EIO, NULL, 0, -1);
 	assert_int_equal(gp_wire_call(ends[0], GP_MSG_RENEW, 45, NULL, 0, -1, &message, 1000, NULL,
 				      NULL),
 			 -EPROTO);
+}
+
+/* In the version of the peer, with its serial: it must be able to read it. */
+static void another_version_is_refused_in_its_own(void **state)
+{
+	struct gp_proto_msg theirs = {.version = 1,
+				      .type = GP_MSG_HELLO,
+				      .size = sizeof(theirs),
+				      .serial = 7};
+	struct {
+		struct gp_proto_msg header;
+		struct gp_proto_msg_refusal body;
+	} got;
+
+	(void)state;
+	assert_true(send(ends[0], &theirs, sizeof(theirs), 0) > 0);
+	assert_int_equal(gp_wire_receive(ends[1], &message, 0), -EPROTONOSUPPORT);
+	assert_int_equal(gp_wire_refuse_version(ends[1], &message.header), 0);
+	assert_int_equal(recv(ends[0], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
+	assert_int_equal(got.header.version, 1);
+	assert_int_equal(got.header.size, sizeof(got));
+	assert_int_equal(got.header.serial, 7);
+	assert_int_equal(got.header.status, -EPROTONOSUPPORT);
+	assert_non_null(strstr(got.body.text, "version 1"));
+	/* A refusal that reaches this version is an answer like any other. */
+	theirs.version = GP_PROTO_VERSION;
+	theirs.serial = 46;
+	gp_wire_refuse_version(ends[1], &theirs);
+	assert_int_equal(gp_wire_call(ends[0], GP_MSG_HELLO, 46, NULL, 0, -1, &message, 1000, NULL,
+				      NULL),
+			 -EPROTONOSUPPORT);
+	/* Takes the question that the call sent. */
+	assert_int_equal(gp_wire_receive(ends[1], &message, 0), 0);
 }
 
 static void text_is_always_terminated(void **state)
@@ -272,6 +306,7 @@ int main(void)
 		T(a_peer_that_left_is_noticed),
 		T(a_full_socket_does_not_block),
 		T(a_call_skips_events_and_old_answers),
+		T(another_version_is_refused_in_its_own),
 		T(text_is_always_terminated),
 		T(the_peer_is_known),
 		T(a_peers_other_groups_count_too),

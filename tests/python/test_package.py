@@ -129,7 +129,7 @@ class Suspending(Scene):
             with self.assertRaises(Error) as caught:
                 target.suspend([5000])
             self.assertEqual((caught.exception.errno, caught.exception.strerror),
-                             (errno.ENOENT, "there is no such queue"))
+                             (errno.ENOENT, "a named queue does not exist"))
 
 
 class Reading(Scene):
@@ -149,10 +149,10 @@ class Reading(Scene):
         info = target.info()
         self.assertEqual((info.mechanism, info.priority, info.suspended, info.owner_pid),
                          (Mechanism.KFD_DEBUG, 2000, False, None))
-        self.assertEqual(info.why, "it is the only one")
+        self.assertEqual(info.why, "a debug session (DBG_TRAP) can suspend it")
 
     def test_errors_are_oserrors_with_the_sentence(self):
-        with self.assertRaisesRegex(OSError, "no mechanism works here"):
+        with self.assertRaisesRegex(OSError, "this holder does not have the mechanism"):
             Target("refused")
         with self.assertRaises(OSError) as caught:
             Target(0x7ffffffe)

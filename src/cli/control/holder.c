@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "cli/control/target_command.h"
 #include "proto/directory.h"
-#include "proto/sentence.h"
 
 /* Whether a process has the file open: the text of a lock file alone proves nothing, and the
  * kernel's list of locks names the process that took it, which was the holder's parent. */
@@ -117,10 +116,11 @@ int gp_cli_holder_ask(struct gp_cli_holder *holder, u16 type, u32 value, int tim
 
 void gp_cli_holder_text(const struct gp_cli_holder *holder, char *out, size_t size)
 {
-	char english[GP_PROTO_TEXT];
+	const struct gp_proto_reasons *why = gp_wire_why(&holder->message);
 
-	gp_wire_text(english, sizeof(english), (const char *)holder->message.body, sizeof(english));
-	gp_proto_sentence_translate(english, out, size);
+	*out = '\0';
+	if (why)
+		gp_proto_reasons_text(why, out, size);
 }
 
 int gp_cli_holder_holds(struct gp_cli_holder *holder, struct gp_cli_holds *holds, int timeout_ms)

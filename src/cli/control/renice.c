@@ -72,7 +72,7 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 {
 	struct gp_proto_msg_set set = {.what = GP_DAEMON_SET_PRIORITY, .priority = priority};
 	struct gp_cli_daemon_client client;
-	char text[GP_PROTO_TEXT];
+	char text[2 * GP_PROTO_TEXT] = "";
 	int error = gp_cli_daemon_open(&client, NULL);
 
 	if (error)
@@ -82,7 +82,8 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 					    0)
 			: -ESRCH;
 	if (error == -EPERM) {
-		gp_wire_text(text, sizeof(text), (const char *)client.message.body, sizeof(text));
+		if (gp_wire_why(&client.message))
+			gp_proto_reasons_text(gp_wire_why(&client.message), text, sizeof(text));
 		gp_fail(diag, error, "gpreemptd refuses it: %s", text);
 	} else if (error && error != -ESRCH) {
 		gp_diag(diag, GP_WARNING, "gpreemptd was not told, and may go on as before: %s",

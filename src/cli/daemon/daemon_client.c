@@ -45,7 +45,7 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		      const void *body, size_t size, size_t fixed, size_t each)
 {
 	struct gp_wire_message *message = &client->message;
-	char text[GP_PROTO_TEXT];
+	char text[2 * GP_PROTO_TEXT];
 	u32 count = 0;
 	int status = gp_wire_call(client->socket, type, ++client->serial, body, size, -1, message,
 				  TIMEOUT_MS, NULL, NULL);
@@ -54,10 +54,10 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "gpreemptd does not answer");
 	if (status == -ECONNRESET || status == -EPIPE)
 		return gp_fail(diag, status, "gpreemptd ended the connection");
-	/* Only an answer has a sentence of its own. */
+	/* Only an answer has reasons. */
 	if (status < 0 && message->header.serial == client->serial &&
-	    message->header.status == status) {
-		gp_wire_text(text, sizeof(text), (const char *)message->body, sizeof(text));
+	    message->header.status == status && gp_wire_why(message)) {
+		gp_proto_reasons_text(gp_wire_why(message), text, sizeof(text));
 		return gp_fail(diag, status, "%s", text);
 	}
 	if (status < 0)

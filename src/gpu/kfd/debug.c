@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
 #include "gpu/kfd/kfd.h"
 
 #define KFD_PROC "/sys/class/kfd/kfd/proc"
@@ -58,50 +57,28 @@ static void tracer_name(u32 tracer, char *out, size_t size)
 	gp_buf_free(&text);
 }
 
-static int probe(int pidfd, u32 pid, char *why, size_t size)
+static int probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
 	u32 tracer = 0, uid = 0;
 	char name[32];
 	int error = gp_kfd_debug_status(pid, &tracer, &uid);
 
 	(void)pidfd;
-	if (error) {
-		snprintf(why, size, _("process %u does not exist"), pid);
-		return -ESRCH;
-	}
-	if (geteuid() != 0 && uid != geteuid()) {
-		snprintf(why, size, _("process %u belongs to another user"), pid);
-		return -EPERM;
-	}
+	if (error)
+		return gp_proto_say(why, -ESRCH, GP_SAY_NO_PROCESS, pid);
+	if (geteuid() != 0 && uid != geteuid())
+		return gp_proto_say(why, -EPERM, GP_SAY_OTHER_USER, pid);
 	if (tracer && !gp_root_exists(NULL, "/proc/self/task/%u", tracer)) {
 		/* Never ENABLE there: it would take over, and damage, the other's session. */
 		tracer_name(tracer, name, sizeof(name));
-		snprintf(why, size,
-			 _("process %u is under a debugger (%s, pid %u); quit that first"), pid,
-			 name, tracer);
-		return -EBUSY;
+		return gp_proto_say(why, -EBUSY, GP_SAY_UNDER_DEBUGGER, pid, name, tracer);
 	}
-	if (!uses_kfd(pid)) {
-		snprintf(why, size, _("process %u does not use an AMD GPU"), pid);
-		return -ENODEV;
-	}
-	snprintf(why, size, _("a debugger's session (DBG_TRAP) can stop it"));
-	return 0;
+	if (!uses_kfd(pid))
+		return gp_proto_say(why, -ENODEV, GP_SAY_NOT_AMD, pid);
+	return gp_proto_say(why, 0, GP_SAY_DEBUG_WORKS);
 }
 
 /* ---- attach and detach ---- */
-
-static int say_seize_error(struct gp_kfd_debug_target *control, struct gp_diag *diag, int error)
-{
-	if (error == -EPERM)
-		return gp_fail(
-			diag, -EPERM,
-			_("process %u cannot be traced: it is not yours, or "
-			  "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
-			control->base.pid);
-	return gp_fail(diag, error, _("process %u cannot be traced: %s"), control->base.pid,
-		       strerror(-error));
-}
 
 static void disable(struct gp_kfd_debug_target *control)
 {
@@ -133,52 +110,43 @@ static int enable(struct gp_kfd_debug_target *control)
 	return 0;
 }
 
-static int say_enable_error(struct gp_kfd_debug_target *control, struct gp_diag *diag, int error)
+static int say_enable_error(struct gp_kfd_debug_target *control, struct gp_proto_message *why,
+			    int error)
 {
 	struct gp_kfd_dbg_trap_args args = {0};
 
 	switch (error) {
 	case -ENOTTY:
-		return gp_fail(diag, -EOPNOTSUPP,
-			       _("this kernel's amdgpu has no debug interface (Linux 6.5 has it); "
-				 "start process %u with 'gpreempt run'"),
-			       control->base.pid);
+		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_DEBUG_MISSING, control->base.pid);
 	case -EALREADY:
 		/* Somebody enabled it and let go of ptrace. The driver has made us the owner
 		 * without counting us: end the session while its pointer to us is good. */
 		gp_kfd_debug_trap(control, GP_KFD_DBG_DISABLE, &args);
-		return gp_fail(diag, -EUCLEAN,
-			       _("process %u was held by a debugger that had detached; its session "
-				 "was ended, try again"),
-			       control->base.pid);
+		return gp_proto_say(why, -EUCLEAN, GP_SAY_DEBUG_LEFTOVER, control->base.pid);
 	case -ESRCH:
-		return gp_fail(diag, error, _("process %u is gone"), control->base.pid);
+		return gp_proto_say(why, error, GP_SAY_GONE, control->base.pid);
 	default:
-		return gp_fail(diag, error, _("DBG_TRAP ENABLE of process %u: %s"),
-			       control->base.pid, strerror(-error));
+		return gp_proto_say(why, error, GP_SAY_DEBUG_ERROR, control->base.pid);
 	}
 }
 
-static int open_device(struct gp_kfd_debug_target *control, struct gp_diag *diag)
+static int open_device(struct gp_kfd_debug_target *control, struct gp_proto_message *why)
 {
 	control->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	if (control->kfd < 0)
-		return gp_fail(diag, -errno, _("/dev/kfd: %s; 'gpreempt doctor' tells more"),
-			       strerror(errno));
+		return gp_proto_say(why, -errno, GP_SAY_KFD_ERROR);
 	if (pipe2(control->events, O_CLOEXEC | O_NONBLOCK) < 0)
-		return gp_fail(diag, -errno, _("no pipe: %s"), strerror(errno));
+		return gp_proto_say(why, -errno, GP_SAY_PIPE_ERROR);
 	return 0;
 }
 
-static int begin(struct gp_kfd_debug_target *control, struct gp_diag *diag)
+static int begin(struct gp_kfd_debug_target *control, struct gp_proto_message *why)
 {
-	char why[240];
 	u32 tracer = 0, uid;
-	int error = probe(control->base.pidfd, control->base.pid, why, sizeof(why));
+	int error = probe(control->base.pidfd, control->base.pid, why);
 
-	if (error)
-		return gp_fail(diag, error, "%s", why);
-	error = open_device(control, diag);
+	if (!error)
+		error = open_device(control, why);
 	if (error)
 		return error;
 	error = gp_kfd_debug_remember_program(control);
@@ -191,21 +159,18 @@ static int begin(struct gp_kfd_debug_target *control, struct gp_diag *diag)
 	if (!error && !gp_kfd_debug_same_program(control))
 		error = -ESRCH;
 	if (error)
-		return say_seize_error(control, diag, error);
+		return gp_proto_say(why, error,
+				    error == -EPERM ? GP_SAY_TRACE_FORBIDDEN : GP_SAY_TRACE_ERROR,
+				    control->base.pid);
 	error = enable(control);
 	if (error)
-		return say_enable_error(control, diag, error);
+		return say_enable_error(control, why, error);
 	if (control->runtime_state == GP_KFD_RUNTIME_DISABLED) {
 		disable(control);
-		return gp_fail(diag, -EOPNOTSUPP,
-			       _("the GPU runtime of process %u did not enable debugging (ROCm "
-				 "before 6); start it with 'gpreempt run'"),
-			       control->base.pid);
+		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_DEBUG_DISABLED, control->base.pid);
 	}
 	error = gp_kfd_debug_make_current(control);
-	return error ? gp_fail(diag, error, _("queues of process %u: %s"), control->base.pid,
-			       strerror(-error))
-		     : 0;
+	return error ? gp_proto_say(why, error, GP_SAY_LIST_ERROR, control->base.pid) : 0;
 }
 
 static void release(struct gp_kfd_debug_target *control)
@@ -234,7 +199,7 @@ static void detach(struct gp_gpu_control *base)
 	release(control);
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
+static int attach(int pidfd, u32 pid, struct gp_proto_message *why, struct gp_gpu_control **out)
 {
 	struct gp_kfd_debug_target *control = calloc(1, sizeof(*control));
 
@@ -243,7 +208,7 @@ static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_contro
 	control->base = (struct gp_gpu_control){.pid = pid, .pidfd = pidfd};
 	control->kfd = control->memory = control->events[0] = control->events[1] = -1;
 	control->stale = true;
-	int error = begin(control, diag);
+	int error = begin(control, why);
 	if (error) {
 		detach(&control->base);
 		return error;
@@ -369,7 +334,7 @@ int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 					.id = queue->id,
 					.gpu_id = queue->gpu_id,
 					.type = ioctl_type(queue->type),
-					.valid = GP_CONTROL_KFD_ID,
+					.valid = GP_QUEUE_HAS_KFD_ID,
 					.ring_bytes = queue->size,
 				};
 		}
@@ -380,7 +345,6 @@ int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 }
 
 const struct gp_gpu_control_ops gp_kfd_debug_control = {
-	.name = "kfd-debug",
 	.mechanism = GP_MECHANISM_KFD_DEBUG,
 	.probe = probe,
 	.attach = attach,

@@ -58,7 +58,7 @@ static struct gp_gpu_control_queue entry_queue(const struct gp_kfd_queue_snapsho
 		.id = entry->queue_id,
 		.gpu_id = entry->gpu_id,
 		.type = entry->queue_type,
-		.valid = GP_CONTROL_KFD_ID | GP_CONTROL_RING,
+		.valid = GP_QUEUE_HAS_KFD_ID | GP_QUEUE_HAS_RING,
 		.ring = entry->ring_base_address,
 		.ring_bytes = entry->ring_size,
 	};
@@ -173,7 +173,7 @@ static void add_object(struct gp_kfd_debug_target *control, struct gp_gpu_contro
 		return;
 	queue->object = object;
 	queue->hsa_id = found.id;
-	queue->valid |= GP_CONTROL_OBJECT | GP_CONTROL_HSA_ID;
+	queue->valid |= GP_QUEUE_HAS_OBJECT | GP_QUEUE_HAS_HSA_ID;
 }
 
 int gp_kfd_debug_list(struct gp_gpu_control *base, struct gp_gpu_control_queues *out)
@@ -198,7 +198,7 @@ int gp_kfd_debug_list(struct gp_gpu_control *base, struct gp_gpu_control_queues 
 			continue;
 		if (target_read(control, pointers[0], &queue->read_index, sizeof(u64)) &&
 		    target_read(control, pointers[1], &queue->write_index, sizeof(u64)))
-			queue->valid |= GP_CONTROL_POINTERS;
+			queue->valid |= GP_QUEUE_HAS_POINTERS;
 		add_object(control, queue, pointers);
 	}
 	return 0;

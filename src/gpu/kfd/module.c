@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/core.h"
 #include "base/file.h"
-#include "base/i18n.h"
 #include "gpu/kfd/debug.h"
 
 #define KFD_PROC "/sys/class/kfd/kfd/proc"
@@ -50,18 +49,15 @@ static const struct gp_kfd_module_port real_port = {.open = open_path, .call = c
 /* ---- probe, attach, detach ---- */
 
 /* The device, or -errno and why not. */
-static int open_device(const struct gp_kfd_module_port *port, char *why, size_t size)
+static int open_device(const struct gp_kfd_module_port *port, struct gp_proto_message *why)
 {
 	struct gpreempt_info info = {0};
 	int fd = port->open(GPREEMPT_DEVICE), error;
 
-	if (fd == -ENOENT || fd == -ENODEV || fd == -ENXIO) {
-		snprintf(why, size, _("gpreempt.ko is not loaded: no %s"), GPREEMPT_DEVICE);
-		return -ENXIO;
-	}
+	if (fd == -ENOENT || fd == -ENODEV || fd == -ENXIO)
+		return gp_proto_say(why, -ENXIO, GP_SAY_MODULE_NONE, GPREEMPT_DEVICE);
 	if (fd < 0) {
-		snprintf(why, size, _("%s: %s; it is for root and its group"), GPREEMPT_DEVICE,
-			 strerror(-fd));
+		gp_proto_say(why, fd, GP_SAY_MODULE_ERROR, GPREEMPT_DEVICE);
 		/* EPERM would say that the process is another user's. */
 		return fd == -EPERM ? -EACCES : fd;
 	}
@@ -69,56 +65,52 @@ static int open_device(const struct gp_kfd_module_port *port, char *why, size_t 
 	if (!error && info.abi == GPREEMPT_ABI)
 		return fd;
 	close(fd);
-	snprintf(why, size, _("the gpreempt.ko that is loaded is of another version"));
-	return -EPROTO;
+	return gp_proto_say(why, -EPROTO, GP_SAY_MODULE_VERSION);
 }
 
-int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid, char *why, size_t size)
+int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid,
+			struct gp_proto_message *why)
 {
-	int fd = open_device(port, why, size);
+	int fd = open_device(port, why);
 
 	if (fd < 0)
 		return fd;
 	close(fd);
-	if (!gp_root_exists(NULL, KFD_PROC "/%u", pid)) {
-		snprintf(why, size, _("process %u does not use an AMD GPU"), pid);
-		return -ENODEV;
-	}
-	snprintf(why, size, _("gpreempt.ko can stop it"));
-	return 0;
+	if (!gp_root_exists(NULL, KFD_PROC "/%u", pid))
+		return gp_proto_say(why, -ENODEV, GP_SAY_NOT_AMD, pid);
+	return gp_proto_say(why, 0, GP_SAY_MODULE_WORKS);
 }
 
 int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 pid,
-			 struct gp_diag *diag, struct gp_gpu_control **out)
+			 struct gp_proto_message *why, struct gp_gpu_control **out)
 {
 	struct gp_kfd_module_target *control = calloc(1, sizeof(*control));
-	char why[240];
 
 	if (!control)
 		return -ENOMEM;
 	*control = (struct gp_kfd_module_target){.port = port,
 						 .base = {.pid = pid, .pidfd = pidfd},
 						 .lease_ms = LEASE_MS};
-	control->device = open_device(port, why, sizeof(why));
+	control->device = open_device(port, why);
 	if (control->device < 0) {
 		int error = control->device;
 
 		free(control);
-		return gp_fail(diag, error, "%s", why);
+		return error;
 	}
 	*out = &control->base;
 	return 0;
 }
 
-static int probe(int pidfd, u32 pid, char *why, size_t size)
+static int probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
 	(void)pidfd;
-	return gp_kfd_module_probe(&real_port, pid, why, size);
+	return gp_kfd_module_probe(&real_port, pid, why);
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
+static int attach(int pidfd, u32 pid, struct gp_proto_message *why, struct gp_gpu_control **out)
 {
-	return gp_kfd_module_attach(&real_port, pidfd, pid, diag, out);
+	return gp_kfd_module_attach(&real_port, pidfd, pid, why, out);
 }
 
 /* The module lets go of what a closed file held. */
@@ -235,7 +227,6 @@ static int pump(struct gp_gpu_control *control)
 }
 
 const struct gp_gpu_control_ops gp_kfd_module_control = {
-	.name = "kfd-module",
 	.mechanism = GP_MECHANISM_KFD_MODULE,
 	.probe = probe,
 	.attach = attach,

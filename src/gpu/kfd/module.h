@@ -16,8 +16,9 @@ struct gp_kfd_module_port {
 };
 
 /* As in gp_gpu_control_ops. -ENXIO: the module is not loaded. */
-int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid, char *why, size_t size);
+int gp_kfd_module_probe(const struct gp_kfd_module_port *port, u32 pid,
+			struct gp_proto_message *why);
 int gp_kfd_module_attach(const struct gp_kfd_module_port *port, int pidfd, u32 pid,
-			 struct gp_diag *diag, struct gp_gpu_control **out);
+			 struct gp_proto_message *why, struct gp_gpu_control **out);
 
 #endif

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
 #include "gpu/nvrm/control_state.h"
 #include "gpu/nvrm/lifeline_page.h"
 #include "gpu/nvrm/nvrm.h"
@@ -152,16 +151,15 @@ static int find_objects(struct gp_nvrm_target *control)
 	return found < 0 ? found : hand_over(control, before);
 }
 
-int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		   struct gp_gpu_control **out)
+int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+		   struct gp_proto_message *why, struct gp_gpu_control **out)
 {
 	struct gp_nvrm_target *control;
-	char why[512];
-	int error = gp_nvrm_target_check(port, pidfd, pid, why, sizeof(why));
+	int error = gp_nvrm_target_check(port, pidfd, pid, why);
 
 	*out = NULL;
 	if (error)
-		return gp_fail(diag, error, "%s", why);
+		return error;
 	control = malloc(sizeof(*control));
 	if (!control)
 		return -ENOMEM;
@@ -181,8 +179,7 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 		error = gp_nvrm_objects_scan(&control->objects);
 	if (error) {
 		destroy(control);
-		return gp_fail(diag, error, _("process %u: cannot list its NVIDIA channels: %s"),
-			       pid, strerror(-error));
+		return gp_proto_say(why, error, GP_SAY_NV_CHANNELS, pid);
 	}
 	control->objects.gpu_id = gp_nvrm_gpu_of(&port->root, pid);
 	control->looked_ns = gp_nvrm_now();
@@ -190,20 +187,16 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct g
 	return 0;
 }
 
-static int attach(int pidfd, u32 pid, struct gp_diag *diag, struct gp_gpu_control **out)
+static int attach(int pidfd, u32 pid, struct gp_proto_message *why, struct gp_gpu_control **out)
 {
-	return gp_nvrm_attach(&gp_nvrm_port_system, pidfd, pid, diag, out);
+	return gp_nvrm_attach(&gp_nvrm_port_system, pidfd, pid, why, out);
 }
 
-static int probe(int pidfd, u32 pid, char *why, size_t size)
+static int probe(int pidfd, u32 pid, struct gp_proto_message *why)
 {
-	int error = gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why, size);
+	int error = gp_nvrm_target_check(&gp_nvrm_port_system, pidfd, pid, why);
 
-	if (!error)
-		snprintf(why, size,
-			 _("its channels can be stopped and its time slices "
-			   "set through NVIDIA's driver"));
-	return error;
+	return error ? error : gp_proto_say(why, 0, GP_SAY_NV_WORKS);
 }
 
 static void detach(struct gp_gpu_control *base)
@@ -471,7 +464,6 @@ static int op_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
 }
 
 const struct gp_gpu_control_ops gp_nvrm_control = {
-	.name = "nv-suspend",
 	.mechanism = GP_MECHANISM_NV_SUSPEND,
 	.probe = probe,
 	.attach = attach,

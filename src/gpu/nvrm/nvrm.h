@@ -33,8 +33,8 @@ const struct gp_nvrm_branch *gp_nvrm_branch(const char *version);
 struct gp_nvrm_port;
 
 /* attach() over a port of the caller's, which must outlive the control. */
-int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag,
-		   struct gp_gpu_control **out);
+int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+		   struct gp_proto_message *why, struct gp_gpu_control **out);
 
 /* Starts every channel of the process, whoever stopped it: for what a holder and its lifeline, both
  * killed, left behind. */

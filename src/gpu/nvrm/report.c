@@ -67,7 +67,7 @@ int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_gpu_control_qu
 		out->items[out->count++] = (struct gp_gpu_control_queue){
 			.id = g->id,
 			.gpu_id = objects->gpu_id,
-			.valid = GP_CONTROL_KFD_ID | GP_CONTROL_OBJECT,
+			.valid = GP_QUEUE_HAS_KFD_ID | GP_QUEUE_HAS_OBJECT,
 			.object = (u64)objects->clients[g->client].handle << 32 | g->handle,
 			.suspended = g->suspended,
 			.failed = g->failed,
@@ -76,11 +76,11 @@ int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_gpu_control_qu
 	return 0;
 }
 
-static int find(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why, size_t size,
+static int find(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_proto_message *why,
 		struct gp_nvrm_objects *out)
 {
 	u32 owner;
-	int error = gp_nvrm_target_check(port, pidfd, pid, why, size);
+	int error = gp_nvrm_target_check(port, pidfd, pid, why);
 
 	*out = (struct gp_nvrm_objects){.port = port, .gpu_id = gp_nvrm_gpu_of(&port->root, pid)};
 	if (!error)
@@ -93,8 +93,7 @@ int gp_nvrm_look(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 		 struct gp_gpu_control_queues *out)
 {
 	struct gp_nvrm_objects objects;
-	char why[512];
-	int error = find(port, pidfd, pid, why, sizeof(why), &objects);
+	int error = find(port, pidfd, pid, NULL, &objects);
 
 	out->count = 0;
 	if (!error)
@@ -123,14 +122,17 @@ static int start_everything(const struct gp_nvrm_objects *objects)
 int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag)
 {
 	struct gp_nvrm_objects objects;
-	char why[512] = "";
-	int error = find(port, pidfd, pid, why, sizeof(why), &objects);
+	struct gp_proto_message why = {0};
+	char text[512];
+	int error = find(port, pidfd, pid, &why, &objects);
 
 	if (!error)
 		error = start_everything(&objects);
 	gp_nvrm_objects_free(&objects);
-	if (error && why[0])
-		return gp_fail(diag, error, "%s", why);
+	if (error && why.code) {
+		gp_proto_message_text(&why, text, sizeof(text));
+		return gp_fail(diag, error, "%s", text);
+	}
 	if (error)
 		return gp_fail(diag, error, "process %u: cannot start its NVIDIA channels: %s", pid,
 			       strerror(-error));

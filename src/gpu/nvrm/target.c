@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
 #include "base/parse.h"
 #include "gpu/nvrm/nvrm.h"
 
@@ -20,17 +19,6 @@
 #define GP_MPS_DEFAULT   "/tmp/nvidia-mps"
 
 static const struct gp_root live = {.dir = ""};
-
-__attribute__((format(printf, 4, 5))) static int refuse(char *why, size_t size, int error,
-							const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, size, format, args);
-	va_end(args);
-	return error;
-}
 
 /* Numbers of the descriptors whose path ends in /nvidiactl; the path is what the process sees. */
 static int control_numbers(u32 pid, u32 *numbers, u32 room, u32 *count)
@@ -210,23 +198,20 @@ static bool is_mps_server(u32 pid)
 
 /* ---- the judgement ---- */
 
-static int check_branch(const struct gp_nvrm_port *port, char *why, size_t size)
+static int check_branch(const struct gp_nvrm_port *port, struct gp_proto_message *why)
 {
 	const char *force = getenv("GPREEMPT_NVRM_FORCE");
 	char version[32];
 
 	if (!gp_nvrm_driver_version(&port->root, version, sizeof(version)))
-		return refuse(why, size, -ENODEV, "%s",
-			      _("no NVIDIA driver (/proc/driver/nvidia/version is absent)"));
+		return gp_proto_say(why, -ENODEV, GP_SAY_NV_NO_DRIVER);
 	if (gp_nvrm_branch(version) || (force && strcmp(force, "1") == 0))
 		return 0;
-	return refuse(why, size, -EOPNOTSUPP,
-		      _("NVIDIA driver %s is of a branch whose calls were not checked; "
-			"GPREEMPT_NVRM_FORCE=1 tries it all the same"),
-		      version);
+	return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_NV_BRANCH, version);
 }
 
-static int check_files(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why, size_t size)
+static int check_files(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+		       struct gp_proto_message *why)
 {
 	struct gp_nvrm_file files[GP_NVRM_FILES_MAX];
 	u32 count = 0, owner;
@@ -237,43 +222,29 @@ static int check_files(const struct gp_nvrm_port *port, int pidfd, u32 pid, char
 	if (found > 0)
 		return 0;
 	if (found == -EPERM || found == -EACCES)
-		return refuse(why, size, -EPERM,
-			      _("process %u: no right to copy its descriptors (ptrace rights are "
-				"needed: same user, or root)"),
-			      pid);
+		return gp_proto_say(why, -EPERM, GP_SAY_NV_PTRACE, pid);
 	if (found == -ESRCH)
-		return refuse(why, size, found, _("process %u: %s"), pid, strerror(ESRCH));
+		return gp_proto_say(why, found, GP_SAY_PROCESS_ERROR, pid);
 	if (found < 0)
-		return refuse(why, size, found, _("process %u: its descriptors: %s"), pid,
-			      strerror(-found));
+		return gp_proto_say(why, found, GP_SAY_NV_FILES, pid);
 	if (owner)
-		return refuse(why, size, -EOPNOTSUPP,
-			      _("process %u has its NVIDIA descriptors from process %u, whose work "
-				"it would stop; name that one"),
-			      pid, owner);
-	return refuse(why, size, -ENODEV, _("process %u does not use /dev/nvidiactl"), pid);
+		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_NV_INHERITED, pid, owner);
+	return gp_proto_say(why, -ENODEV, GP_SAY_NV_NOT_USED, pid);
 }
 
-int gp_nvrm_target_check(const struct gp_nvrm_port *port, int pidfd, u32 pid, char *why,
-			 size_t size)
+int gp_nvrm_target_check(const struct gp_nvrm_port *port, int pidfd, u32 pid,
+			 struct gp_proto_message *why)
 {
 	char directory[256];
-	int error = check_branch(port, why, size);
+	int error = check_branch(port, why);
 
 	if (!error)
-		error = check_files(port, pidfd, pid, why, size);
+		error = check_files(port, pidfd, pid, why);
 	if (error)
 		return error;
 	if (is_mps_server(pid))
-		return refuse(why, size, -EOPNOTSUPP,
-			      _("process %u is an MPS server: stopping it would stop all its "
-				"clients"),
-			      pid);
+		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_NV_MPS_SERVER, pid);
 	if (under_mps(pid, directory, sizeof(directory)))
-		return refuse(
-			why, size, -EOPNOTSUPP,
-			_("process %u is a client of MPS (a control daemon listens in %s): its "
-			  "work runs in the server's channels, with that of other clients"),
-			pid, directory);
+		return gp_proto_say(why, -EOPNOTSUPP, GP_SAY_NV_MPS_CLIENT, pid, directory);
 	return 0;
 }

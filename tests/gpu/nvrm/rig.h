@@ -111,7 +111,7 @@ static inline void rig_remove(struct rig *rig)
 
 static inline void rig_attach(struct rig *rig)
 {
-	assert_int_equal(gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, &rig->sink.diag,
+	assert_int_equal(gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL,
 					&rig->control),
 			 0);
 	gp_nvrm_control_lease(rig->control, RIG_FOR_EVER);

@@ -8,22 +8,29 @@
 
 #include "tree.h"
 
+static int check(struct rig *rig, int pidfd, u32 pid, char why[512])
+{
+	struct gp_proto_message message = {0};
+	int error = gp_nvrm_target_check(&rig->fake.port, pidfd, pid, &message);
+
+	gp_proto_message_text(&message, why, 512);
+	return error;
+}
+
 static void refused(struct rig *rig, int error, const char *text)
 {
-	char why[512] = "";
+	char why[512];
 
-	assert_int_equal(gp_nvrm_target_check(&rig->fake.port, rig->pidfd, (u32)rig->pid, why,
-					      sizeof(why)),
-			 error);
+	assert_int_equal(check(rig, rig->pidfd, (u32)rig->pid, why), error);
 	if (!strstr(why, text))
 		fail_msg("'%s' does not say '%s'", why, text);
 }
 
 static void taken(struct rig *rig)
 {
-	char why[512] = "";
+	char why[512];
 
-	if (gp_nvrm_target_check(&rig->fake.port, rig->pidfd, (u32)rig->pid, why, sizeof(why)))
+	if (check(rig, rig->pidfd, (u32)rig->pid, why))
 		fail_msg("refused: %s", why);
 }
 
@@ -46,16 +53,17 @@ static void a_cuda_process_is_taken_on_every_branch_that_was_read(void **state)
 
 static void an_unknown_branch_is_refused_unless_forced(void **state)
 {
+	struct gp_proto_message why;
 	struct rig rig;
 
 	(void)state;
 	RIG(rig, "999.10.01");
-	refused(&rig, -EOPNOTSUPP, "driver 999.10.01 is of a branch");
-	assert_int_equal(gp_nvrm_attach(&rig.fake.port, rig.pidfd, (u32)rig.pid, &rig.sink.diag,
+	refused(&rig, -EOPNOTSUPP, "driver 999.10.01 was not verified");
+	assert_int_equal(gp_nvrm_attach(&rig.fake.port, rig.pidfd, (u32)rig.pid, &why,
 					&rig.control),
 			 -EOPNOTSUPP);
 	assert_null(rig.control);
-	assert_non_null(strstr(gp_buf_str(&rig.sink.text), "GPREEMPT_NVRM_FORCE=1"));
+	assert_int_equal(why.code, GP_SAY_NV_BRANCH);
 	setenv("GPREEMPT_NVRM_FORCE", "0", 1);
 	refused(&rig, -EOPNOTSUPP, "999.10.01");
 	setenv("GPREEMPT_NVRM_FORCE", "1", 1);
@@ -75,9 +83,7 @@ static void without_a_driver_or_a_descriptor_there_is_nothing_to_control(void **
 
 	(void)state;
 	RIG(rig, "580.159.04");
-	assert_int_equal(gp_nvrm_target_check(&rig.fake.port, self, (u32)getpid(), why,
-					      sizeof(why)),
-			 -ENODEV);
+	assert_int_equal(check(&rig, self, (u32)getpid(), why), -ENODEV);
 	assert_non_null(strstr(why, "does not use /dev/nvidiactl"));
 	root = rig.fake.port.root;
 	rig.fake.port.root.dir = "/nonexistent";
@@ -138,7 +144,7 @@ static void mps_clients_are_refused(void **state)
 	taken(&rig);
 	close(daemon_fd);
 	daemon_fd = mps_daemon(&tree, true);
-	refused(&rig, -EOPNOTSUPP, "is a client of MPS");
+	refused(&rig, -EOPNOTSUPP, "is an MPS client");
 	close(daemon_fd);
 	taken(&rig);
 	rig_remove(&rig);
@@ -175,8 +181,7 @@ static void a_forked_worker_is_not_taken_for_its_parent(void **state)
 		print_message("kcmp is not allowed on this machine\n");
 		skip();
 	}
-	assert_int_equal(gp_nvrm_target_check(&rig.fake.port, pidfd, child, why, sizeof(why)),
-			 -EOPNOTSUPP);
+	assert_int_equal(check(&rig, pidfd, child, why), -EOPNOTSUPP);
 	snprintf(owner, sizeof(owner), "from process %d", rig.pid);
 	assert_non_null(strstr(why, owner));
 	taken(&rig);

@@ -74,7 +74,12 @@ s64 finish(struct client *client)
 
 const char *reason(const struct client *client)
 {
-	return ((const struct gp_proto_msg_text *)client->message.body)->text;
+	static char text[512];
+
+	text[0] = '\0';
+	if (gp_wire_why(&client->message))
+		gp_proto_reasons_text(gp_wire_why(&client->message), text, sizeof(text));
+	return text;
 }
 
 struct client *connect_client(struct live *live)

@@ -166,12 +166,12 @@ static void looking_changes_nothing(struct live *live)
 	u64 updates = figure(&live->self, "updates");
 	int pidfd = (int)syscall(SYS_pidfd_open, target.pid, 0);
 	struct gp_gpu_control_queues queues;
-	char why[240];
+	struct gp_proto_message why;
 
-	EXPECT(ops->probe(pidfd, (u32)target.pid, why, sizeof(why)), 0);
+	EXPECT(ops->probe(pidfd, (u32)target.pid, &why), 0);
 	EXPECT(ops->look(pidfd, (u32)target.pid, &queues), 0);
 	EXPECT(queues.count, 1);
-	EXPECT(queues.items[0].valid, GP_CONTROL_KFD_ID);
+	EXPECT(queues.items[0].valid, GP_QUEUE_HAS_KFD_ID);
 	gp_gpu_control_queues_free(&queues);
 	EXPECT(tracer_of(target.pid), 0);
 	EXPECT(figure(&live->self, "updates"), updates);
@@ -180,14 +180,14 @@ static void looking_changes_nothing(struct live *live)
 
 static void *probe_as_nobody(void *data)
 {
-	static char why[240];
+	struct gp_proto_message why;
 	s64 *result = data;
 
 	/* Of this thread alone. */
 	if (syscall(SYS_setresuid, 65534, 65534, 65534))
 		*result = 1;
 	else
-		*result = ops->probe(-1, (u32)result[1], why, sizeof(why));
+		*result = ops->probe(-1, (u32)result[1], &why);
 	return NULL;
 }
 
