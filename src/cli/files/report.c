@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include "cli/files/report_command.h"
-#include "trace/analyse/claims.h"
+#include "trace/analyse/submission.h"
 #include "trace/read/rocprof.h"
 
 #define DEPTH_MAX 4 /* directories in directories: rocprofv3 makes one per host */
-
-enum { OPTION_CLAIMS = 256 };
 
 struct input {
 	char *path;
@@ -21,7 +19,6 @@ struct input {
 
 struct arguments {
 	struct gp_cli_report_cli cli;
-	const char *claims;
 	struct gp_trace_submission submission;
 	struct input *inputs;
 	size_t count, capacity;
@@ -29,10 +26,7 @@ struct arguments {
 
 static int set_option(void *ctx, int id, const char *value)
 {
-	struct arguments *arguments = ctx;
-
-	if (!gp_cli_report_option(&arguments->cli, id, value))
-		arguments->claims = value;
+	gp_cli_report_option(&((struct arguments *)ctx)->cli, id, value);
 	return 0;
 }
 
@@ -179,37 +173,17 @@ static void put_inputs(const struct arguments *arguments, struct gp_doc *doc)
 	}
 }
 
-static int check_claims(struct arguments *arguments, struct gp_doc *doc)
-{
-	struct gp_trace_claims claims;
-	const char *name;
-	int fd = gp_cli_report_open(&arguments->cli, arguments->claims, &name), error;
-
-	if (fd < 0)
-		return fd;
-	error = gp_trace_claims_check(fd, name, &arguments->cli.sink.diag, &arguments->submission,
-				      doc, &claims);
-	close(fd);
-	if (!error && claims.damaged)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: %llu rows are no claims", name,
-			(unsigned long long)claims.damaged);
-	return error;
-}
-
 static int show(struct arguments *arguments)
 {
 	struct gp_doc *doc = gp_doc_new("report", _("From HIP to the GPU"));
-	int error = 0;
+	int error;
 
 	if (doc) {
 		put_inputs(arguments, doc);
 		gp_trace_submission_doc(&arguments->submission, doc);
 		gp_trace_submission_checks(&arguments->submission, doc);
-		if (arguments->claims)
-			error = check_claims(arguments, doc);
 	}
-	if (!error)
-		error = gp_cli_report_print(&arguments->cli, doc);
+	error = gp_cli_report_print(&arguments->cli, doc);
 	gp_doc_free(doc);
 	return error;
 }
@@ -243,8 +217,6 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 }
 
 static const struct gp_cli_option options[] = {
-	{OPTION_CLAIMS, "claims", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("check the figures in this CSV (claim,table,name,field,value)\nagainst the run")},
 	GP_REPORT_OPTIONS,
 	GP_REPORT_PERFETTO,
 	{0},
@@ -265,6 +237,6 @@ const struct gp_cli_command gp_cli_report = {
 	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
 		    "  gpreempt report out/\n"
 		    "  gpreempt report --html report.html out/host/\n"
-		    "  gpreempt report --claims data/claims-004.csv --json trace_rocprof.json\n",
+		    "  gpreempt report --json trace_rocprof.json | jq .layers\n",
 	.run = run,
 };

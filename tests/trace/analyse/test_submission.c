@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "logs.h"
-#include "trace/analyse/claims.h"
+#include "trace/analyse/submission.h"
 #include "trace/read/rocprof.h"
 
 static void add_file(struct gp_trace_submission *s, const char *name)
@@ -250,84 +250,6 @@ static void more_spans_than_are_kept_are_counted(void **state)
 	gp_trace_submission_free(&s);
 }
 
-/* ---- claims ---- */
-
-static struct gp_trace_claims check(const struct gp_trace_submission *s, const char *text,
-				    json_t **json, int *ret)
-{
-	struct gp_doc *doc = gp_doc_new("report", "r");
-	struct gp_trace_claims claims;
-	int fd = test_memory_file(text, strlen(text));
-
-	*ret = gp_trace_claims_check(fd, "claims.csv", NULL, s, doc, &claims);
-	close(fd);
-	if (json)
-		*json = gp_doc_json(doc);
-	gp_doc_free(doc);
-	return claims;
-}
-
-#define HEAD "claim,table,name,field,value\n"
-
-static void figures_are_reproduced_wrong_or_absent(void **state)
-{
-	struct gp_trace_submission s = {0};
-	struct gp_trace_claims claims;
-	json_t *json;
-	int ret;
-
-	(void)state;
-	add_v1(&s);
-	claims = check(&s,
-		       HEAD "calls,hip,hipMemcpy,calls,2\n"
-			    "rounded,hip,hipMemcpy,share,93.75%\n"
-			    "cut off,hip,hipMemcpy,average,1.4us\n"
-			    "cut off right,hip,hipMemcpy,average,1500us\n"
-			    "grouped,kernel,scale,grid,\"8,192\"\n"
-			    "groups,kernel,scale,workgroups,32\n"
-			    "small,layer,kernel,share,<1%\n"
-			    "not so small,layer,application,share,<1%\n"
-			    "about,hsa,,total,~0.9ms\n"
-			    "all,hsa,hsa_*,calls,1\n"
-			    "units,run,,cus,80\nwho,run,,pid,4711\nlong,run,,wall,4.1ms\n"
-			    "max,hip,hipMemcpy,max,2.9ms\nmin,hip,hipMemcpy,min,100us\n"
-			    "bytes,hip,hipMemcpy,bytes,8192\nvgpr,kernel,scale,vgpr,12\n"
-			    "sgpr,kernel,scale,sgpr,24\nlds,kernel,scale,lds,0\n"
-			    "scratch,kernel,scale,scratch,0\nwave,kernel,scale,wave,64\n"
-			    "gpu,kernel,scale,gpu,3\nqueue,kernel,scale,queue,0\n"
-			    "part,hip,hipMemcpy,share_of_run,73.2%\n"
-			    "time,layer,hsa,total,0.9ms\n"
-			    "gone,hip,hipNothing,calls,1\ngone too,none,,,anything\n"
-			    "odd,hip,hipMemcpy,colour,3\nodder,layer,sky,total,1ms\n"
-			    "oddest,run,,mood,1\n"
-			    "no figure,hip,hipMemcpy,calls,many\nshort row,hip\n",
-		       &json, &ret);
-	assert_int_equal(ret, 0);
-	assert_int_equal(claims.counts[GP_CLAIM_WRONG], 2);
-	assert_int_equal(claims.counts[GP_CLAIM_ABSENT], 5);
-	assert_int_equal(claims.counts[GP_CLAIM_REPRODUCED], 23);
-	assert_int_equal(claims.damaged, 2);
-	assert_int_equal(number(row(json, "claims", "rows", "claim", "cut off"), "found"), 1500000);
-	assert_string_equal(json_string_value(
-				    json_object_get(row(json, "claims", "rows", "claim", "gone"),
-						    "verdict")),
-			    "absent");
-	json_decref(json);
-	gp_trace_submission_free(&s);
-}
-
-static void a_list_without_its_header_is_refused(void **state)
-{
-	struct gp_trace_submission s = {0};
-	int ret;
-
-	(void)state;
-	check(&s, "a,b,c\n", NULL, &ret);
-	assert_int_equal(ret, -EINVAL);
-	check(&s, "", NULL, &ret);
-	assert_int_equal(ret, -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,8 +262,6 @@ int main(void)
 		cmocka_unit_test(nothing_at_all_is_a_report_too),
 		cmocka_unit_test(two_processes_are_told),
 		cmocka_unit_test(more_spans_than_are_kept_are_counted),
-		cmocka_unit_test(figures_are_reproduced_wrong_or_absent),
-		cmocka_unit_test(a_list_without_its_header_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
