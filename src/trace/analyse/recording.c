@@ -154,7 +154,7 @@ static int read_any(struct gp_trace_recording *r, int fd, const char *name, stru
 	struct gp_trace_amdlog_stats stats;
 	enum gp_trace_source_kind kind;
 	u64 lines = 0;
-	int error = gp_trace_decisions_read(fd, name, NULL, gp_trace_recording_event, r, &lines);
+	int error = gp_trace_decisions_read(fd, name, gp_trace_recording_event, r, &lines);
 
 	if (lines)
 		return error;

@@ -72,9 +72,8 @@ int gp_trace_recording_finish(struct gp_trace_recording *recording, struct gp_di
 /* Writes the scenario. -EIO. */
 int gp_trace_recording_write(const struct gp_trace_recording *recording, FILE *out);
 
-/* Reader of `gpreempt log --json`: a job that made others wait is a kernel from the decision to its
- * end, one that was made to wait ran between its waits. `lines`: objects understood. */
-int gp_trace_decisions_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
-			    void *ctx, u64 *lines);
+/* The output of `gpreempt log --json`: a job that made others wait is a kernel from the decision to
+ * its end; a job that was made to wait ran between its waits. `lines`: decisions found. */
+int gp_trace_decisions_read(int fd, const char *name, gp_event_fn fn, void *ctx, u64 *lines);
 
 #endif

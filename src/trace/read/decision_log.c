@@ -4,17 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/i18n.h"
 #include "base/json.h"
+
+/* A file whose first lines are not decisions is something else. */
+#define DAMAGED_MAX 1000
 
 struct reader {
 	gp_event_fn fn;
 	void *ctx;
 	struct gp_trace_decision_log_stats *stats;
-	u64 last; /* number of the line before; 0 = none */
+	u64 last; /* id of the line before; 0: none */
 };
 
-/* A number that is there and not negative. */
+/* False if the number is missing or negative. */
 static bool take(const json_t *object, const char *key, u64 *value)
 {
 	const json_t *number = json_object_get(object, key);
@@ -25,7 +27,7 @@ static bool take(const json_t *object, const char *key, u64 *value)
 	return true;
 }
 
-static int tell_gap(struct reader *reader, u64 line, u64 missing)
+static int report_gap(struct reader *reader, u64 line, u64 missing)
 {
 	struct gp_event event = {.kind = GP_EVENT_LOST,
 				 .clock = GP_CLOCK_MONOTONIC,
@@ -38,40 +40,56 @@ static int tell_gap(struct reader *reader, u64 line, u64 missing)
 	return reader->fn ? reader->fn(reader->ctx, &event) : 0;
 }
 
+static void take_job(const json_t *line, const char *key, const char *priority_key,
+		     struct gp_trace_decision_job *job)
+{
+	const json_t *object = json_object_get(line, key);
+	u64 number;
+
+	take(object, "id", &job->id);
+	if (take(object, "pid", &number) && number <= INT32_MAX)
+		job->pid = (u32)number;
+	if (take(line, priority_key, &number))
+		job->priority = (u32)number;
+}
+
 static int take_decision(struct reader *reader, const json_t *object, u64 line, u64 id)
 {
-	struct gp_event event = {.kind = GP_EVENT_DECISION,
-				 .clock = GP_CLOCK_MONOTONIC,
-				 .line = line,
-				 .correlation = id,
-				 .valid = GP_EV_CORRELATION};
-	const char *kind = json_string_value(json_object_get(object, "kind"));
+	struct gp_trace_decision decision = {.event = {.kind = GP_EVENT_DECISION,
+						       .clock = GP_CLOCK_MONOTONIC,
+						       .line = line,
+						       .correlation = id,
+						       .valid = GP_EV_CORRELATION}};
+	struct gp_event *event = &decision.event;
 	const char *why = json_string_value(json_object_get(object, "why"));
 	const json_t *error = json_object_get(object, "error");
-	u64 pid;
 
 	if (!why)
 		why = json_string_value(json_object_get(object, "operation"));
-	event.name = kind;
-	event.name_len = strlen(kind);
-	event.text = why;
-	event.text_len = why ? strlen(why) : 0;
-	if (take(object, "monotonic_ns", &event.time_ns))
-		event.valid |= GP_EV_TIME;
-	if (take(json_object_get(object, "job"), "pid", &pid) && pid <= INT32_MAX) {
-		event.pid = (u32)pid;
-		event.tid = pid;
-		event.valid |= GP_EV_PID | GP_EV_TID;
+	event->name = json_string_value(json_object_get(object, "kind"));
+	event->name_len = strlen(event->name);
+	event->text = why;
+	event->text_len = why ? strlen(why) : 0;
+	take_job(object, "job", "job_priority", &decision.job);
+	take_job(object, "other", "other_priority", &decision.other);
+	take(object, "gpu_id", &decision.gpu_id);
+	take(object, "ran_ns", &decision.ran_ns);
+	if (take(object, "monotonic_ns", &event->time_ns))
+		event->valid |= GP_EV_TIME;
+	if (decision.job.pid) {
+		event->pid = decision.job.pid;
+		event->tid = decision.job.pid;
+		event->valid |= GP_EV_PID | GP_EV_TID;
 	}
-	if (take(object, "waited_ns", &event.duration_ns))
-		event.valid |= GP_EV_DURATION;
+	if (take(object, "waited_ns", &event->duration_ns))
+		event->valid |= GP_EV_DURATION;
 	if (json_is_integer(error) && json_integer_value(error) < 0) {
-		event.count = 0 - (u64)json_integer_value(error);
-		event.valid |= GP_EV_COUNT;
+		event->count = 0 - (u64)json_integer_value(error);
+		event->valid |= GP_EV_COUNT;
 	}
-	event.partial = json_is_true(json_object_get(object, "observed"));
+	event->partial = json_is_true(json_object_get(object, "observed"));
 	reader->stats->decisions++;
-	return reader->fn ? reader->fn(reader->ctx, &event) : 0;
+	return reader->fn ? reader->fn(reader->ctx, event) : 0;
 }
 
 static int take_line(void *ctx, const struct gp_line *line)
@@ -87,13 +105,13 @@ static int take_line(void *ctx, const struct gp_line *line)
 		object = json_loadb(line->text, line->len, 0, NULL);
 	if (!take(object, "id", &id) || !id || !json_object_get(object, "monotonic_ns") ||
 	    !json_is_string(json_object_get(object, "kind"))) {
-		reader->stats->damaged++;
 		json_decref(object);
-		return 0;
+		return ++reader->stats->damaged > DAMAGED_MAX && !reader->stats->decisions ? -EINVAL
+											   : 0;
 	}
-	/* A daemon that was started again counts from 1. */
+	/* A restarted daemon counts from 1. */
 	if (reader->last && id > reader->last + 1)
-		ret = tell_gap(reader, line->number, id - reader->last - 1);
+		ret = report_gap(reader, line->number, id - reader->last - 1);
 	reader->last = id;
 	if (!ret)
 		ret = take_decision(reader, object, line->number, id);
@@ -109,10 +127,10 @@ int gp_trace_decision_log_read(int fd, const char *name, struct gp_diag *diag, g
 
 	memset(stats, 0, sizeof(*stats));
 	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
-	if (!ret && !stats->decisions)
-		ret = gp_fail(diag, -EINVAL,
-			      "%s: no decision of gpreemptd's. Save what 'gpreempt log --json' "
-			      "prints",
-			      name);
+	if (!stats->decisions && (!ret || ret == -EINVAL))
+		ret = gp_fail(
+			diag, -EINVAL,
+			"%s: no decision found (expected the output of 'gpreempt log --json')",
+			name);
 	return ret;
 }
