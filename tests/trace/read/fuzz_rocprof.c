@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of rocprof from any bytes, under a name that makes it a summary or not, through the analysis
- * and every writer. The division of time must never exceed the run.
+ * Files of rocprof from any bytes, under a name that makes it a summary or not, through the
+ * analysis and every writer. The division of time must never exceed the run.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
