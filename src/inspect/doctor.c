@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/i18n.h"
 #include "base/parse.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/nvrm/nvrm.h"

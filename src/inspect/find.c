@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/i18n.h"
 #include "inspect/find_parts.h"
 
 #define GP_KFD_SYSFS "/sys/class/kfd/kfd"
@@ -33,9 +32,9 @@ static int read_live(const struct gp_inspect_find_options *options, struct gp_di
 	}
 	/* The driver lists pids of the first pid namespace: another process may have ours there. */
 	if (!gp_process_host_view(&options->root)) {
-		gp_diag(diag, GP_NOTE, "%s",
-			_("inside a container the live system is not shown, because the driver "
-			  "lists host pids; run on the host to see it"));
+		gp_diag(diag, GP_NOTE,
+			"inside a container the live system is not shown, because the driver "
+			"lists host pids; run on the host to see it");
 		return 0;
 	}
 	live->present = true;
@@ -299,7 +298,7 @@ int gp_inspect_find(const struct gp_inspect_find_options *options, struct gp_dia
 	else
 		error = find_all_live(options, &live, diag, out);
 	if (error == -ENOMEM)
-		gp_diag(diag, GP_ERROR, "%s", _("out of memory"));
+		gp_diag(diag, GP_ERROR, "out of memory");
 	live_free(&live);
 	return error;
 }

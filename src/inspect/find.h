@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queues of a process from everything that can tell: AMD_LOG_LEVEL logs, the driver's sysfs
- * list, and debugfs descriptors and slots. The sources are joined on two keys, the ring base and
- * the queue object, and every fact keeps the name of the source it came from.
+ * The queues of a process from all sources: AMD_LOG_LEVEL logs, the driver's list in sysfs, and the
+ * descriptors and slots in debugfs. The sources are joined on two keys, the ring base and the queue
+ * object; each fact keeps the name of its source.
  *
- * A KFD queue id is filled in only when exactly one queue can have it; otherwise it stays unknown
- * and the candidates are listed: acting on a wrong id would stop somebody else's queue.
+ * A KFD queue id is set only when exactly one queue can have it. Otherwise it stays unknown and the
+ * candidates are listed: acting on a wrong id would stop the queue of another process.
  */
 #ifndef GP_INSPECT_FIND_H
 #define GP_INSPECT_FIND_H
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "show/table.h"
-#include "show/term.h"
 #include "gpu/gpu.h"
 #include "base/host/container.h"
 #include "base/host/process.h"
@@ -24,7 +21,7 @@
 /* HSA's levels: 0 low, 1 normal, 2 high. */
 #define GP_FIND_PRIORITY_HIGH 2
 
-/* More candidates than this help nobody; the count is still told. */
+/* Candidates that are kept; all are counted. */
 #define GP_FIND_CANDIDATES_MAX 16
 
 /* Facts of a queue that may be unknown. */
@@ -59,7 +56,7 @@ enum gp_inspect_find_source {
 	GP_FROM_MATCH, /* sysfs id whose GPU, type and size fit exactly one queue */
 };
 
-/* Which key joined the log with the live system. */
+/* The key that joined the log with the live system. */
 enum gp_inspect_find_key { GP_KEY_NONE, GP_KEY_RING, GP_KEY_OBJECT, GP_KEY_BOTH };
 
 struct gp_inspect_find_queue {
@@ -85,7 +82,7 @@ struct gp_inspect_find_queue {
 	bool active, deleted;
 	bool failed, failed_known;
 	u64 rptr, wptr, backlog; /* packets */
-	/* KFD ids it may have, when kfd_id is unknown; the count goes on past the room. */
+	/* KFD ids it may have, when kfd_id is unknown; the count may be larger. */
 	u32 candidates[GP_FIND_CANDIDATES_MAX];
 	size_t candidate_count;
 };
@@ -94,7 +91,7 @@ struct gp_inspect_find_process {
 	bool pid_known;
 	u32 pid; /* host pid when the process is alive, else as given or logged */
 	bool alive;
-	bool described; /* `process` was read; then `contained` tells whether `container` was */
+	bool described; /* `process` was read; `contained`: `container` too */
 	struct gp_process process;
 	bool contained;
 	struct gp_container container;
@@ -112,11 +109,14 @@ struct gp_inspect_find_input {
 struct gp_inspect_find_options {
 	struct gp_root root;
 	u32 pid;               /* 0 with `all` */
-	const char *container; /* pid is this container's own */
+	const char *container; /* the pid is one inside this container */
 	bool all, fast, no_live;
 	char **logs;
 	size_t log_count;
-	struct gp_progress *progress;
+	const char *stdin_name; /* what messages call the log "-" */
+	/* Bytes read of a log; total 0 = unknown. `name` NULL: the log was read. */
+	void (*progress)(void *ctx, const char *name, u64 done, u64 total);
+	void *progress_ctx;
 };
 
 struct gp_inspect_find_result {
@@ -129,7 +129,7 @@ struct gp_inspect_find_result {
 
 /*
  * 0 when every input was read, also if no queue was found; -ESRCH when the pid is neither alive nor
- * in a log; another -errno when an input could not be used (said on diag).
+ * in a log; another -errno, with a message, when an input could not be used.
  */
 int gp_inspect_find(const struct gp_inspect_find_options *options, struct gp_diag *diag,
 		    struct gp_inspect_find_result *out);
@@ -147,17 +147,5 @@ struct gp_inspect_find_live {
 int gp_inspect_find_join(const struct gp_trace_log_queue *logged, size_t logged_count,
 			 const struct gp_inspect_find_live *live,
 			 struct gp_inspect_find_process *out, size_t *matched);
-
-/*
- * Views. The JSON is written queue by queue, because a log may hold millions; `inputs` goes into
- * the first object of a list only. 0, -ENOMEM or -EIO.
- */
-int gp_inspect_find_print_json(FILE *out, const struct gp_inspect_find_process *process,
-			       const struct gp_inspect_find_result *result, const char *indent);
-struct gp_table *gp_inspect_find_table(const struct gp_inspect_find_process *process);
-/* One fact a line with its source. */
-struct gp_table *gp_inspect_find_long_table(const struct gp_inspect_find_queue *queue);
-/* The file of the design documents: "queues = [{'addr': 0x..., ...}, ...]". */
-int gp_inspect_find_python(const struct gp_inspect_find_process *process, struct gp_buf *out);
 
 #endif

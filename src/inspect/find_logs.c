@@ -7,20 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
 #include "base/parse.h"
-#include "show/term.h"
 #include "inspect/find_parts.h"
 
 /* The kernel's limit for pids (PID_MAX_LIMIT). */
 #define GP_PID_LARGEST (4u << 20)
 
-/* What the reader's callbacks need. */
+/* For the callbacks of the reader. */
 struct log_context {
 	struct gp_trace_log_queues *queues;
-	u32 pid_of_name; /* 0 = the file's name tells none */
+	u32 pid_of_name; /* 0 = not in the file's name */
 	bool used_name;
-	struct gp_progress *progress; /* or NULL */
+	const struct gp_inspect_find_options *options;
 	const char *name;
 	u64 total_bytes; /* 0 = not known */
 };
@@ -43,10 +41,10 @@ static void on_progress(void *ctx, u64 done_bytes)
 {
 	struct log_context *log = ctx;
 
-	gp_progress_update(log->progress, log->name, done_bytes, log->total_bytes);
+	log->options->progress(log->options->progress_ctx, log->name, done_bytes, log->total_bytes);
 }
 
-/* AMD_LOG_LEVEL_FILE=name makes the runtime write name_<pid>. A date is no pid. */
+/* With AMD_LOG_LEVEL_FILE=name the runtime writes name_<pid>. A date is not a pid. */
 static u32 pid_of_name(const char *path)
 {
 	const char *under = strrchr(path, '_');
@@ -115,8 +113,8 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 	struct log_context context = {
 		.queues = out->log,
 		.pid_of_name = pid_of_name(path),
-		.progress = options->progress,
-		.name = strcmp(path, "-") == 0 ? _("standard input") : path,
+		.options = options,
+		.name = strcmp(path, "-") == 0 && options->stdin_name ? options->stdin_name : path,
 	};
 	struct gp_trace_amdlog_options reader = {.name = context.name,
 						 .fast = options->fast,
@@ -128,7 +126,7 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 	fd = open_log(path, diag, &context.total_bytes);
 	if (fd < 0)
 		return fd;
-	/* One log a rank, and a rank that logged nothing: the others still count. */
+	/* One log per rank: a rank that logged nothing does not make the others useless. */
 	if (context.total_bytes == 0 && options->log_count > 1 && is_empty_file(fd)) {
 		gp_diag(diag, GP_WARNING, "%s is empty", input->name);
 		close(fd);
@@ -138,7 +136,7 @@ static int read_log(const struct gp_inspect_find_options *options, const char *p
 	error = gp_trace_amdlog_read(fd, &reader, diag, on_event, &context, &input->stats);
 	close(fd);
 	if (options->progress)
-		gp_progress_end(options->progress);
+		options->progress(options->progress_ctx, NULL, 0, 0);
 	input->pid_from_name = context.used_name;
 	if (error == -ENOMEM)
 		gp_diag(diag, GP_ERROR, "%s: out of memory", input->name);

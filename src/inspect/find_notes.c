@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/core.h"
-#include "base/i18n.h"
 #include "inspect/find_parts.h"
 
 /* Pids named in a message; more would not be read. */
@@ -169,6 +168,6 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 			"its lines are attributed to process %u",
 			options->pid);
 	else if (unnamed)
-		gp_diag(diag, GP_WARNING, "%s",
-			_("some lines have no pid; their queues are omitted (--all shows them)"));
+		gp_diag(diag, GP_WARNING,
+			"some lines have no pid; their queues are omitted (--all shows them)");
 }

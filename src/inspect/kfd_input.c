@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/i18n.h"
-
 static int say_live(const struct gp_root *root, const char *name, int error, struct gp_diag *diag)
 {
 	if (error == -EACCES || error == -EPERM)
@@ -39,16 +37,19 @@ static bool is_blank(const struct gp_buf *text)
 	return true;
 }
 
-int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
-			      struct gp_diag *diag, struct gp_inspect_kfd_input *out)
+int gp_inspect_kfd_input_read(const struct gp_inspect_kfd_query *query, const char *file,
+			      const char *path, struct gp_diag *diag,
+			      struct gp_inspect_kfd_input *out)
 {
+	const struct gp_root *root = &query->root;
+	const char *stdin_name = query->stdin_name;
 	bool is_pipe = file && strcmp(file, "-") == 0;
 	int error;
 
 	out->live = !file;
 	if (file)
 		error = snprintf(out->name, sizeof(out->name), "%s",
-				 is_pipe ? _("standard input") : file) < (int)sizeof(out->name)
+				 is_pipe && stdin_name ? stdin_name : file) < (int)sizeof(out->name)
 				? 0
 				: -ENAMETOOLONG;
 	else
@@ -119,8 +120,7 @@ int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct
 	from[0] = '\0';
 	if (query->file && !query->mqds_file)
 		return 0;
-	error = gp_inspect_kfd_input_read(&query->root, query->mqds_file, GP_DEBUGFS_MQDS, sink,
-					  &input);
+	error = gp_inspect_kfd_input_read(query, query->mqds_file, GP_DEBUGFS_MQDS, sink, &input);
 	if (!error) {
 		source = gp_inspect_kfd_input_source(query, &input, gfx);
 		/* With --partial all that is left to say is what is missing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where `hqd`, `mqd` and `runlist` take their text from: debugfs of the live system, a saved file
- * or a pipe, with one clear sentence when it cannot be read; and which queues the user asked for.
+ * The text that `hqd`, `mqd` and `runlist` decode: debugfs of the live system, a saved file or a
+ * pipe, with one message when it cannot be read; and the queues that the user selected.
  */
 #ifndef GP_INSPECT_KFD_INPUT_H
 #define GP_INSPECT_KFD_INPUT_H
@@ -13,16 +13,17 @@
 
 struct gp_inspect_kfd_query {
 	struct gp_root root;
-	const char *file;      /* NULL: live; "-": standard input */
-	const char *mqds_file; /* NULL: live descriptors with live text, none with a file */
-	u32 gfx_version;       /* 0: find out */
-	u32 pid;               /* 0: all */
+	const char *file;       /* NULL: live; "-": standard input */
+	const char *stdin_name; /* what messages call standard input */
+	const char *mqds_file;  /* NULL: live descriptors with live text, none with a file */
+	u32 gfx_version;        /* 0: find out */
+	u32 pid;                /* 0: all */
 	bool has_gpu;
 	u32 gpu_id;
 	bool partial; /* show what is complete of a damaged text */
 };
 
-/* "gfx942"; false when it is no such name. */
+/* "gfx942"; false if the name is not valid. */
 bool gp_inspect_kfd_query_set_gfx(struct gp_inspect_kfd_query *query, const char *name);
 
 /* A text with the name its messages use. */
@@ -32,29 +33,30 @@ struct gp_inspect_kfd_input {
 	bool live;
 };
 
-/* Reads `file`, or the debugfs path under the root when it is NULL. The error is said. */
-int gp_inspect_kfd_input_read(const struct gp_root *root, const char *file, const char *path,
-			      struct gp_diag *diag, struct gp_inspect_kfd_input *out);
+/* Reads `file`, or the debugfs path under the root when it is NULL. Errors have a message. */
+int gp_inspect_kfd_input_read(const struct gp_inspect_kfd_query *query, const char *file,
+			      const char *path, struct gp_diag *diag,
+			      struct gp_inspect_kfd_input *out);
 void gp_inspect_kfd_input_free(struct gp_inspect_kfd_input *input);
-/* What a parser of gpu/kfd/debugfs.h is given; points into the input. */
+/* The source for a parser of gpu/kfd/debugfs.h; points into the input. */
 struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect_kfd_query *query,
 							 const struct gp_inspect_kfd_input *input,
 							 struct gp_kfd_gfx *gfx);
-/* After a parser's -EBADMSG: says that --partial shows the rest. Returns the error. */
+/* After -EBADMSG from a parser: notes that --partial shows the rest. Returns the error. */
 int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag);
 
-/* The register layouts to read with: what the user forced, or what the topology says. */
+/* The register layouts to read with: forced by the user, or from the topology. */
 int gp_inspect_kfd_query_gfx(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *out);
 
 /*
- * The descriptors that give slots and runlists their pids. An absent source the user did not name
- * is no error: *from is "" then, and the list empty.
+ * The descriptors that give slots and runlists their pids. If the user did not name the source, its
+ * absence is not an error: *from is "" and the list empty.
  */
 int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct gp_kfd_gfx *gfx,
 				struct gp_diag *diag, struct gp_kfd_slot_list *out, char *from,
 				size_t size);
 
-/* Removes the slots the user did not ask for. */
+/* Removes the slots that the user did not select. */
 void gp_inspect_kfd_query_filter(const struct gp_inspect_kfd_query *query,
 				 struct gp_kfd_slot_list *list);
 

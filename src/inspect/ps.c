@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
 #include "gpu/control.h"
 
 #define GP_KFD_SYSFS   "/sys/class/kfd/kfd"

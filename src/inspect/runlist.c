@@ -50,8 +50,7 @@ int gp_inspect_runlist_read(const struct gp_inspect_kfd_query *query, struct gp_
 	int error = gp_inspect_kfd_query_gfx(query, &gfx);
 
 	if (!error)
-		error = gp_inspect_kfd_input_read(&query->root, query->file, GP_DEBUGFS_RLS, diag,
-						  &input);
+		error = gp_inspect_kfd_input_read(query, query->file, GP_DEBUGFS_RLS, diag, &input);
 	if (!error) {
 		source = gp_inspect_kfd_input_source(query, &input, &gfx);
 		error = gp_inspect_kfd_input_judge(gp_kfd_parse_rls(&source, diag, &out->list),

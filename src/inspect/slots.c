@@ -24,7 +24,7 @@ static int read_list(const struct gp_inspect_kfd_query *query, const char *path,
 {
 	struct gp_inspect_kfd_input input = {0};
 	struct gp_gpu_debugfs_source source;
-	int error = gp_inspect_kfd_input_read(&query->root, query->file, path, diag, &input);
+	int error = gp_inspect_kfd_input_read(query, query->file, path, diag, &input);
 
 	if (!error) {
 		source = gp_inspect_kfd_input_source(query, &input, gfx);

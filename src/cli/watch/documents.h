@@ -8,6 +8,7 @@
 
 #include "cli/watch/marks.h"
 #include "inspect/doctor.h"
+#include "inspect/find.h"
 #include "inspect/ps.h"
 #include "inspect/runlist.h"
 #include "inspect/slots.h"
@@ -29,5 +30,17 @@ struct gp_doc *gp_cli_slots_doc(const struct gp_inspect_slots *slots,
 				const struct gp_cli_slot_options *options);
 struct gp_doc *gp_cli_runlist_doc(const struct gp_inspect_runlists *runlists,
 				  const struct gp_cli_slot_options *options);
+
+/* A table per process or, in the long form, one per queue with the source of each fact. */
+struct gp_doc *gp_cli_find_doc(const struct gp_inspect_find_result *result, bool long_form);
+/*
+ * The JSON is written in batches of queues, because a log may have millions of them: one object, or
+ * a list of them, with one queue per line. 0, -ENOMEM or -EIO.
+ */
+int gp_cli_find_print_json(FILE *out, const struct gp_inspect_find_result *result, bool list);
+/* The summary of queue_finder, and its file: "queues = [{'addr': 0x..., ...}, ...]". */
+struct gp_doc *gp_cli_queue_finder_doc(const struct gp_inspect_find_process *process);
+int gp_cli_queue_finder_python(const struct gp_inspect_find_process *process, struct gp_buf *out);
+const char *gp_cli_find_key_name(enum gp_inspect_find_key key);
 
 #endif

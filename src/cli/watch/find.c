@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt find, and queue_finder: the queues of a process, from logs and the live system. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
-#include "show/term.h"
-#include "base/utf8.h"
 #include "cli/command.h"
-#include "inspect/find.h"
+#include "cli/watch/documents.h"
+#include "show/term.h"
 
 struct arguments {
 	const struct gp_cli_command *command;
@@ -112,73 +112,12 @@ static size_t queue_total(const struct gp_inspect_find_result *result)
 	return total;
 }
 
-static int print_json(const struct arguments *arguments,
-		      const struct gp_inspect_find_result *result)
+static void show_progress(void *ctx, const char *name, u64 done, u64 total)
 {
-	const char *indent = arguments->find.all ? "  " : "";
-	int error = 0;
-
-	if (arguments->find.all)
-		putchar('[');
-	for (size_t i = 0; i < result->count && !error; i++) {
-		if (arguments->find.all)
-			fputs(i ? ",\n" : "\n", stdout);
-		error = gp_inspect_find_print_json(stdout, &result->processes[i], i ? NULL : result,
-						   indent);
-	}
-	if (arguments->find.all)
-		fputs(result->count ? "\n]" : "]", stdout);
-	putchar('\n');
-	return error;
-}
-
-static void print_heading(const struct gp_inspect_find_process *process)
-{
-	char text[320];
-
-	if (process->pid_known)
-		printf(_("Process %u"), process->pid);
+	if (name)
+		gp_progress_update(ctx, name, done, total);
 	else
-		printf("%s", _("Unknown process (the log has no pid)"));
-	if (*process->process.comm) {
-		snprintf(text, sizeof(text), "%s", process->process.comm);
-		gp_text_make_safe(text);
-		printf(" (%s)", text);
-	}
-	if (process->contained) {
-		gp_container_label(&process->container, text, sizeof(text));
-		gp_text_make_safe(text);
-		printf(_(", container %s"), text);
-	}
-	printf(ngettext(": %zu queue\n", ": %zu queues\n", process->count), process->count);
-}
-
-static void print_tables(const struct arguments *arguments,
-			 const struct gp_inspect_find_result *result)
-{
-	bool colour = gp_term_colour(stdout);
-
-	for (size_t i = 0; i < result->count; i++) {
-		const struct gp_inspect_find_process *process = &result->processes[i];
-		struct gp_table *table;
-
-		if (i)
-			putchar('\n');
-		print_heading(process);
-		if (!process->count)
-			continue;
-		for (size_t q = 0; arguments->long_form && q < process->count; q++) {
-			putchar('\n');
-			table = gp_inspect_find_long_table(&process->queues[q]);
-			gp_table_print(table, stdout, colour);
-			gp_table_free(table);
-		}
-		if (arguments->long_form)
-			continue;
-		table = gp_inspect_find_table(process);
-		gp_table_print(table, stdout, colour);
-		gp_table_free(table);
-	}
+		gp_progress_end(ctx);
 }
 
 static int find(struct arguments *arguments, struct gp_diag *diag,
@@ -188,9 +127,19 @@ static int find(struct arguments *arguments, struct gp_diag *diag,
 	int error;
 
 	gp_progress_start(&progress);
-	arguments->find.progress = &progress;
+	arguments->find.stdin_name = _("standard input");
+	arguments->find.progress = show_progress;
+	arguments->find.progress_ctx = &progress;
 	error = gp_inspect_find(&arguments->find, diag, result);
 	gp_progress_end(&progress);
+	return error;
+}
+
+static int print_doc(struct gp_doc *doc)
+{
+	int error = gp_show_print(doc, stdout, GP_SHOW_TEXT);
+
+	gp_doc_free(doc);
 	return error;
 }
 
@@ -205,55 +154,54 @@ static int run_find(const struct gp_cli_command *command, int argc, char **argv)
 		return status;
 	gp_cli_diag_init(&diag, command);
 	error = find(&arguments, &diag.diag, &result);
-	if (!error && arguments.json)
-		error = print_json(&arguments, &result);
-	else if (!error)
-		print_tables(&arguments, &result);
+	if (!error)
+		error = arguments.json ? gp_cli_find_print_json(stdout, &result, arguments.find.all)
+				       : print_doc(gp_cli_find_doc(&result, arguments.long_form));
 	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	gp_inspect_find_result_free(&result);
 	return status;
 }
 
-static const char *yes_no(const struct gp_inspect_find_queue *queue)
+static void python_number(struct gp_buf *out, const char *name, bool known, u64 value)
 {
-	if (queue->from[GP_FIND_ACTIVE] == GP_FROM_NOWHERE)
-		return "-";
-	return queue->active ? _("yes") : _("no");
+	if (known)
+		gp_buf_printf(out, "        '%s': %" PRIu64 ",\n", name, value);
+	else
+		gp_buf_printf(out, "        '%s': None,\n", name);
 }
 
-/* The summary of the design documents, word for word in Chinese. */
-static void print_summary(const struct gp_inspect_find_process *process)
+/* Writes only numbers and words of ours, so that no log can make it anything but Python. */
+int gp_cli_queue_finder_python(const struct gp_inspect_find_process *process, struct gp_buf *out)
 {
-	const char *title = _("Queue summary");
-	int inside = 64, pad = inside - 2 - (int)gp_show_text_width(title);
-
-	fputs("╔", stdout);
-	for (int i = 0; i < inside; i++)
-		fputs("═", stdout);
-	printf("╗\n║  %s%*s║\n╚", title, pad > 0 ? pad : 0, "");
-	for (int i = 0; i < inside; i++)
-		fputs("═", stdout);
-	puts("╝\n");
+	gp_buf_printf(out,
+		      "# queue_config_pid_%u.py\n"
+		      "# 'queue_id' is the id= of the log: HSA's, not the driver's. Only\n"
+		      "# 'kfd_queue_id' may be given to the driver.\n"
+		      "queues = [\n",
+		      process->pid);
 	for (size_t i = 0; i < process->count; i++) {
-		const struct gp_inspect_find_queue *queue = &process->queues[i];
+		const struct gp_inspect_find_queue *q = &process->queues[i];
+		const char *key = gp_cli_find_key_name(q->key);
 
-		printf(_("Queue #%zu:\n"), i + 1);
-		if (queue->logged || queue->from[GP_FIND_RING])
-			printf(_("  Address:  0x%016llx\n"),
-			       (unsigned long long)(queue->logged ? queue->address : queue->ring));
+		gp_buf_puts(out, "    {\n");
+		if (q->logged || q->from[GP_FIND_RING])
+			gp_buf_printf(out, "        'addr': 0x%016" PRIx64 ",\n",
+				      q->logged ? q->address : q->ring);
 		else
-			printf("%s", _("  Address:  -\n"));
-		if (queue->from[GP_FIND_HSA_ID])
-			printf(_("  Queue ID: %llu\n"), (unsigned long long)queue->hsa_id);
-		else
-			printf("%s", _("  Queue ID: -\n"));
-		if (queue->from[GP_FIND_KFD_ID])
-			printf(_("  KFD ID:   %u\n"), queue->kfd_id);
-		printf(_("  PID:      %u\n"), process->pid);
-		printf(_("  Active:   %s\n\n"), yes_no(queue));
+			gp_buf_puts(out, "        'addr': None,\n");
+		python_number(out, "queue_id", q->from[GP_FIND_HSA_ID], q->hsa_id);
+		python_number(out, "pid", process->pid_known, process->pid);
+		gp_buf_printf(out, "        'is_active': %s,\n",
+			      !q->from[GP_FIND_ACTIVE] ? "None"
+			      : q->active              ? "True"
+						       : "False");
+		python_number(out, "kfd_queue_id", q->from[GP_FIND_KFD_ID], q->kfd_id);
+		python_number(out, "hsa_id", q->from[GP_FIND_HSA_ID], q->hsa_id);
+		gp_buf_printf(out, "        'key': %s%s%s,\n    },\n", key ? "'" : "",
+			      key ? key : "None", key ? "'" : "");
 	}
-	printf(ngettext("Total: %zu queue\n", "Total: %zu queues\n", process->count),
-	       process->count);
+	gp_buf_puts(out, "]\n");
+	return out->error;
 }
 
 static int write_python(const struct arguments *arguments,
@@ -268,7 +216,7 @@ static int write_python(const struct arguments *arguments,
 		snprintf(name, sizeof(name), "queue_config_pid_%u.py", process->pid);
 		path = name;
 	}
-	error = gp_inspect_find_python(process, &text);
+	error = gp_cli_queue_finder_python(process, &text);
 	if (!error)
 		error = gp_file_write_atomic(path, gp_buf_str(&text), text.len);
 	gp_buf_free(&text);
@@ -295,10 +243,8 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found; no file written",
 				arguments.find.pid);
 	if (!error) {
-		if (arguments.json)
-			error = print_json(&arguments, &result);
-		else
-			print_summary(&result.processes[0]);
+		error = arguments.json ? gp_cli_find_print_json(stdout, &result, false)
+				       : print_doc(gp_cli_queue_finder_doc(&result.processes[0]));
 		/* Output that cannot be written must not leave a file behind. */
 		if (!error && fflush(stdout))
 			error = -EIO;

@@ -231,7 +231,9 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
 			   gp_kfd_sample sample)
 {
-	struct gp_cli_kfd_cli cli = {.command = command, .interval_ns = GP_NS_PER_S};
+	struct gp_cli_kfd_cli cli = {.command = command,
+				     .query.stdin_name = _("standard input"),
+				     .interval_ns = GP_NS_PER_S};
 	struct run run = {.cli = &cli, .sample = sample};
 	struct gp_cli_watch watch;
 	int first, status;

@@ -559,6 +559,109 @@ static void runlist_shows_turns_and_what_is_not_mapped(void **state)
 	gp_inspect_runlists_free(&runlists);
 }
 
+static char *find_text(struct gp_inspect_find_queue *queue, bool long_form)
+{
+	struct gp_inspect_find_process process = {.pid = 4242,
+						  .pid_known = true,
+						  .queues = queue,
+						  .count = 1};
+	struct gp_inspect_find_result result = {.processes = &process, .count = 1};
+
+	return text_of(gp_cli_find_doc(&result, long_form));
+}
+
+static void more_candidates_than_kept_are_marked(void **state)
+{
+	struct gp_inspect_find_queue queue = {.candidate_count = GP_FIND_CANDIDATES_MAX + 4};
+	char *text;
+
+	(void)state;
+	for (u32 i = 0; i < GP_FIND_CANDIDATES_MAX; i++)
+		queue.candidates[i] = i;
+	text = find_text(&queue, false);
+	assert_non_null(strstr(text, "? 0,1,2,"));
+	assert_non_null(strstr(text, "14,15,..."));
+	free(text);
+	text = find_text(&queue, true);
+	assert_non_null(strstr(text, "one of 0,1,2,"));
+	free(text);
+}
+
+static void a_matched_id_names_sysfs_among_the_sources(void **state)
+{
+	struct gp_inspect_find_queue queue = {
+		.from = {[GP_FIND_RING] = GP_FROM_MQD, [GP_FIND_KFD_ID] = GP_FROM_MATCH},
+		.ring = 0x1000,
+		.kfd_id = 3};
+	char *text = find_text(&queue, false);
+
+	(void)state;
+	assert_non_null(strstr(text, "Process 4242: 1 queue\n"));
+	assert_non_null(strstr(text, "sysfs+mqd"));
+	/* No row has a value of these. */
+	assert_null(strstr(text, "BACKLOG"));
+	assert_null(strstr(text, "RING OR OBJECT"));
+	free(text);
+}
+
+static void an_address_of_unknown_kind_has_its_own_column(void **state)
+{
+	struct gp_inspect_find_queue queue = {.logged = true, .address = 0x7f00};
+	char *text = find_text(&queue, false);
+
+	(void)state;
+	assert_non_null(strstr(text, "RING OR OBJECT"));
+	assert_non_null(strstr(text, "0x7f00"));
+	free(text);
+}
+
+static void json_of_many_queues_is_one_list(void **state)
+{
+	enum { MANY = 1100 };
+	struct gp_inspect_find_queue *queues = calloc(MANY, sizeof(*queues));
+	struct gp_inspect_find_process process = {.queues = queues, .count = MANY};
+	struct gp_inspect_find_result result = {.processes = &process, .count = 1};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *json, *list;
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		queues[i].from[GP_FIND_RING] = GP_FROM_LOG;
+		queues[i].ring = i;
+	}
+	assert_int_equal(gp_cli_find_print_json(out, &result, false), 0);
+	fclose(out);
+	json = json_loads(text, 0, NULL);
+	list = json_object_get(json, "queues");
+	assert_int_equal(json_array_size(list), MANY);
+	assert_string_equal(json_string_value(
+				    json_object_get(json_array_get(list, MANY - 1), "ring")),
+			    "0x44b");
+	json_decref(json);
+	free(text);
+	free(queues);
+}
+
+static void python_file_says_none_where_nothing_is_known(void **state)
+{
+	struct gp_inspect_find_process process = {.pid = 4242, .pid_known = true};
+	struct gp_inspect_find_queue queue = {0};
+	struct gp_buf text = {0};
+
+	(void)state;
+	process.queues = &queue;
+	process.count = 1;
+	assert_int_equal(gp_cli_queue_finder_python(&process, &text), 0);
+	assert_non_null(strstr(text.data, "'addr': None"));
+	assert_non_null(strstr(text.data, "'is_active': None"));
+	assert_non_null(strstr(text.data, "'kfd_queue_id': None"));
+	assert_non_null(strstr(text.data, "'key': None"));
+	assert_non_null(strstr(text.data, "'pid': 4242"));
+	gp_buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,6 +680,11 @@ int main(void)
 		cmocka_unit_test(raw_rows_are_the_kernels),
 		cmocka_unit_test(descriptors_are_rows_of_their_own),
 		cmocka_unit_test(runlist_shows_turns_and_what_is_not_mapped),
+		cmocka_unit_test(more_candidates_than_kept_are_marked),
+		cmocka_unit_test(a_matched_id_names_sysfs_among_the_sources),
+		cmocka_unit_test(an_address_of_unknown_kind_has_its_own_column),
+		cmocka_unit_test(json_of_many_queues_is_one_list),
+		cmocka_unit_test(python_file_says_none_where_nothing_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
