@@ -15,7 +15,7 @@
 #define SLICE_FOUND_US 2048u /* of compute groups on an H200 */
 
 struct nvctl {
-	struct gp_control *control;
+	struct gp_gpu_control *control;
 	int pidfd;
 };
 

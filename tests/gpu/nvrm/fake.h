@@ -7,7 +7,7 @@
  * the last copy is closed (a lock on the open file tells).
  *
  * Processes meet in DIR; DIR/proc/driver/nvidia says what the driver would. Not modelled: memory,
- * the GPU's work (the fake libcuda of bench/h200 does that), time. A call never blocks.
+ * the GPU's work (fake_cuda.c does that), time. A call never blocks.
  */
 #ifndef GP_FAKE_RM_H
 #define GP_FAKE_RM_H
@@ -49,6 +49,8 @@ struct fake {
 int fake_create(struct fake *fake, const char *branch);
 /* The one in `dir`, from another process. */
 int fake_join(struct fake *fake, const char *dir);
+/* From now on it is asked through libc, as libcuda does, where preloaded libraries see it. */
+void fake_through_libc(struct fake *fake);
 void fake_leave(struct fake *fake);
 /* Leaves it and removes the directory. */
 void fake_destroy(struct fake *fake);

@@ -4,15 +4,12 @@
  * word a line, and answers "ok" and maybe a number. It dies with the test that started it.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,21 +154,6 @@ static int obey(const char *word, int *number)
 	return *number < 0;
 }
 
-/* As libcuda does it: through libc, where preloaded libraries see it. */
-static int open_by_libc(const struct gp_nvrm_port *port)
-{
-	int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
-
-	(void)port;
-	return fd < 0 ? -errno : fd;
-}
-
-static int call_by_libc(const struct gp_nvrm_port *port, int fd, unsigned long request, void *arg)
-{
-	(void)port;
-	return ioctl(fd, request, arg) ? -errno : 0;
-}
-
 int main(int argc, char **argv)
 {
 	char word[64];
@@ -180,10 +162,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (argc < 2 || fake_join(&fake, argv[1]))
 		return 1;
-	if (argc > 2 && strcmp(argv[2], "libc") == 0) {
-		fake.port.open_control = open_by_libc;
-		fake.port.ioctl = call_by_libc;
-	}
+	if (argc > 2 && strcmp(argv[2], "libc") == 0)
+		fake_through_libc(&fake);
 	if (fake_program_start(&fake, &program))
 		return 1;
 	printf("ok 0\n");

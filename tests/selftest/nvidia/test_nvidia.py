@@ -25,7 +25,7 @@ class Nvidia(unittest.TestCase):
         self.place = tempfile.mkdtemp(prefix="gpn")
         self.keeper = Asked(os.environ["GP_FAKE_KEEPER"])
         self.env = dict(os.environ, LC_ALL="C.UTF-8", GPREEMPT_FAKE_NVIDIA=self.keeper.first,
-                        LD_PRELOAD=os.environ["GP_FAKE_PRELOAD"], LD_LIBRARY_PATH=os.environ["GP_FAKE_SELFTEST_CUDA"])
+                        LD_PRELOAD=os.environ["GP_FAKE_PRELOAD"], LD_LIBRARY_PATH=os.environ["GP_FAKE_LIBCUDA"])
         for name in ("LANGUAGE", "GPREEMPT_DIR", "GPREEMPT_VGPU", "FAKE_CUDA_FAULT"):
             self.env.pop(name, None)
 
