@@ -27,7 +27,8 @@ static void complain(struct gp_diag *diag, enum gp_severity severity, const char
 
 int nvctl_open(uint32_t pid, struct nvctl **out)
 {
-	struct gp_diag diag = {.emit = complain};
+	struct gp_proto_message why = {0};
+	char text[256];
 	struct nvctl *n = calloc(1, sizeof(*n));
 	int error;
 
@@ -35,8 +36,10 @@ int nvctl_open(uint32_t pid, struct nvctl **out)
 	if (!n)
 		return -ENOMEM;
 	n->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	error = n->pidfd < 0 ? -errno : gp_nvrm_control.attach(n->pidfd, pid, &diag, &n->control);
+	error = n->pidfd < 0 ? -errno : gp_nvrm_control.attach(n->pidfd, pid, &why, &n->control);
 	if (error) {
+		gp_proto_message_text(&why, text, sizeof(text));
+		complain(NULL, GP_ERROR, text);
 		if (n->pidfd >= 0)
 			close(n->pidfd);
 		free(n);

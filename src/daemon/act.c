@@ -16,13 +16,7 @@
 
 #include "base/i18n.h"
 #include "daemon/daemon.h"
-#include "gpu/control.h"
 #include "gpu/gpu.h"
-
-_Static_assert((int)GP_MECHANISM_KFD_DEBUG == GPREEMPT_KFD_DEBUG &&
-		       (int)GP_MECHANISM_KFD_MODULE == GPREEMPT_KFD_MODULE &&
-		       (int)GP_MECHANISM_NV_SUSPEND == GPREEMPT_NV_SUSPEND,
-	       "mechanisms of gpu/control.h and of gpreempt.h");
 
 #define OPEN_AGAIN_NS (5 * GP_NS_PER_S)
 
