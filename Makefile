@@ -3,7 +3,7 @@
 # build/lib, both runnable from there.
 PREFIX ?= /usr/local
 
-.PHONY: all demo tour roadmap test bench soak kernel-test install uninstall coverage format clean
+.PHONY: all examples demo tour roadmap test bench soak kernel-test install uninstall coverage format clean
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -16,13 +16,14 @@ build/build.ninja:
 tour: all
 	@scripts/tour
 
-# The demonstration runs HIP programs: they need the packages of the tests, which an earlier `make` may not
-# have found.
-demo:
+# The examples are HIP programs: they need the packages of the tests, which an earlier `make` may not have found.
+examples:
 	@scripts/deps build test
 	@$(MAKE) -s build/build.ninja
 	@scripts/configure build
 	@ninja -C build --quiet
+
+demo: examples
 	@scripts/demo
 
 test:
@@ -44,7 +45,7 @@ KERNEL ?= 6.12
 kernel-test:
 	@kernel/testbed/run $(KERNEL)
 
-roadmap: all
+roadmap: examples
 	@scripts/roadmap
 
 coverage:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""amdlog_naive.py FILE: the straightforward way to what `gpreempt find` tells of a log's queues.
+"""amdlog_naive.py FILE: what `gpreempt find` reports of the queues of a log, computed in the straightforward way.
 
 One regular expression for the prefix and one for each message that names a queue. Prints a JSON list
 of the facts per queue, so that the benchmark can check that both say the same.

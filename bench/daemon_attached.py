@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """CPU that gpreemptd uses to watch the rings of two attached programs (no agent), at 1 kHz and 10 kHz.
 
-Both run on a virtual GPU and have work all along; nobody is preempted (policy off), so that what is measured
-is the reading. The figure is the kernel's own account of the daemon's run time (schedstat).
+Both run on a virtual GPU and always have work. The policy is off, so that only the reading is measured. The figure
+is the run time of the daemon as the kernel counts it (schedstat).
 
 usage: bench/daemon_attached.py BUILD-DIRECTORY [SECONDS]
 """

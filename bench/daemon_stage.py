@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the daemon's benchmarks begin with: a virtual GPU, gpreemptd and programs, in a directory of their own."""
+"""Set-up of the daemon benchmarks: a virtual GPU, gpreemptd and programs, in a separate directory."""
 import json
 import os
 import shutil
@@ -30,7 +30,7 @@ class Stage:
         return os.path.join(self.build, *parts)
 
     def example(self, name):
-        """The path of an example, or None, after saying so, where HIP was not there to build it."""
+        """The path of an example, or None, with a message, if it was not built because HIP is missing."""
         path = self.program("examples", name)
         if os.path.exists(path):
             return path

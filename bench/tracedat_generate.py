@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """tracedat_generate.py FILE EVENTS: a trace.dat (version 6) of four CPUs, each with functions entered
-and left by probes, and changes of task; what trace-cmd report reads, too."""
+and left by probes, and changes of task. trace-cmd report reads it as well."""
 import struct
 import sys
 

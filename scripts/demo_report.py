@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the demonstration found: report.json, a page with histogram and timeline, and two tables."""
+"""The results of the demonstration: report.json, a page with histogram and timeline, and two tables."""
 import html
 import json
 import math
 
 TARGETS = {"p99_ratio": 1.25, "offline_share": 0.90, "without_ratio": 3.0}
 COLOURS = {"alone": "#2b8a3e", "without": "#d9480f", "priority": "#862e9c", "with": "#2a78d6"}
-NAMES = {"alone": "alone", "without": "both, nothing done", "priority": "HIP stream priorities",
+NAMES = {"alone": "alone", "without": "both, no control", "priority": "HIP stream priorities",
          "with": "with gpreempt"}
 
 
@@ -29,7 +29,7 @@ def count(stats, *names):
 
 
 def mean_us(stats, name):
-    """What stopping or continuing took in the driver, on average."""
+    """Mean time of a suspend or a resume in the driver."""
     histogram = (stats or {}).get(name) or {"count": 0, "sum_ns": 0}
     return histogram["sum_ns"] / max(histogram["count"], 1) / 1e3
 
@@ -39,7 +39,7 @@ def collect(runs, costs, machine, seconds):
     offline = {"alone": {"items_per_s": runs["offline"].offline_rate()}}
     for key in ("without", "priority", "with"):
         offline[key] = {"items_per_s": runs[key].offline_rate()}
-    # Arrivals are random: what was left is judged by the requests that came.
+    # Arrivals are random: the remaining GPU time is computed from the requests that arrived.
     left = offline["alone"]["items_per_s"] * (1 - runs["with"].load())
     figures = {"p99_ratio": online["with"]["p99_us"] / online["alone"]["p99_us"],
                "offline_share": offline["with"]["items_per_s"] / left,
@@ -69,22 +69,22 @@ def text(report):
         lines.append(f"{name:24}{milliseconds(row['p50_us']):>12}{milliseconds(row['p99_us']):>10}"
                      f"{milliseconds(row['max_us']):>10}{milliseconds(row['wall_p99_us']):>12}"
                      f"{str(row['served']) + ' of ' + str(row['requests']):>12}{rate:>10.1f}")
-    lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; to stop "
-              f"{report['cost']['suspend']:.0f} us, to continue {report['cost']['resume']:.0f} us on average, this host's "
-              "part included", f"mechanism {report['mechanism']}, on a {report['device']}", ""]
+    lines += ["", f"preemptions {report['preemptions']}, declined {report['declined']}; on average "
+              f"{report['cost']['suspend']:.0f} us to suspend and {report['cost']['resume']:.0f} us to resume, including "
+              "the time of this host", f"mechanism {report['mechanism']}, on a {report['device']}", ""]
     words = {"p99_ratio": "online p99 with gpreempt over alone, at most",
-             "offline_share": "offline throughput of what the online load leaves, at least",
+             "offline_share": "offline throughput over the GPU time that the online load leaves, at least",
              "without_ratio": "online p99 without gpreempt over with, at least"}
     for key, target in report["targets"].items():
         lines.append(f"{'met   ' if target['met'] else 'MISSED'} {words[key]} {target['limit']}: "
                      f"{target['got']:.3f}")
     if not report["targets"]["offline_share"]["met"]:
         default = report["save_cost"]["rows"][0]["offline_share"]
-        lines.append(f"       (the simulator, where no host takes time, reaches {default:.3f} at this GPU's cost)")
-    lines += ["", "What a preemption may cost (simulator; save and restore each):",
+        lines.append(f"       (the simulator, which does not count host time, reaches {default:.3f} with the costs of this GPU)")
+    lines += ["", "Results by cost of a preemption (simulator; save and restore each):",
               f"{'cost':>10}{'online p99':>14}{'over alone':>12}{'offline share':>15}{'preemptions':>13}{'declined':>10}"]
     for row in report["save_cost"]["rows"]:
-        cost = "this GPU's" if row["save_us"] is None else f"{row['save_us']} us"
+        cost = "this GPU" if row["save_us"] is None else f"{row['save_us']} us"
         lines.append(f"{cost:>10}{milliseconds(row['p99_with_us']):>11} ms"
                      f"{row['p99_with_us'] / row['p99_alone_us']:>11.2f}x{row['offline_share'] * 100:>13.1f} %"
                      f"{row['preemptions']:>13}{row['declined']:>10}")
@@ -92,7 +92,7 @@ def text(report):
 
 
 def histogram(runs):
-    """Share of requests by latency, a curve for each arrangement; the axis is logarithmic."""
+    """Share of requests by latency, one curve per arrangement; the axis is logarithmic."""
     width, height, margin = 860, 280, 46
     data = {key: sorted(max(us, 1) for us in runs[key].latencies_us()) for key in NAMES}
     low = math.log10(min(values[0] for values in data.values()))
@@ -145,7 +145,7 @@ def write(report, runs, out):
     page = (f'<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>gpreempt demo</title><style>{STYLE}</style></head><body><h1>gpreempt demo</h1>"
             f"<p>{html.escape(report['device'])}; mechanism {html.escape(report['mechanism'])}.</p>"
-            f"<pre>{html.escape(text(report))}</pre><h2>Latency of requests</h2><p>Share of requests that took at "
-            f"most so long.</p>{histogram(runs)}<h2>Timeline with gpreempt</h2><p>Requests from arrival to answer; "
+            f"<pre>{html.escape(text(report))}</pre><h2>Latency of requests</h2><p>Share of requests answered "
+            f"within a given time.</p>{histogram(runs)}<h2>Timeline with gpreempt</h2><p>Requests from arrival to answer; "
             f"a mark where a training step ended.</p>{timeline(runs['with'])}</body></html>\n")
     (out / "report.html").write_text(page)

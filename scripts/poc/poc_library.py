@@ -29,7 +29,7 @@ class QueueStatus(ctypes.Structure):
 
 
 class PocError(OSError):
-    """What the library said."""
+    """The error of the library."""
 
 
 def find(name, *places):
@@ -42,7 +42,7 @@ def find(name, *places):
 
 
 class Poc:
-    """The library, ready to use. `with Poc() as poc:` lets go of everything at the end."""
+    """The library, ready to use. `with Poc() as poc:` releases everything at the end."""
 
     def __init__(self, limit_s=2.0):
         path = os.environ.get("GPREEMPT_POC_LIBRARY") or find("libgpreempt_poc.so", "../../build/lib",

@@ -112,7 +112,7 @@ def histogram(series, width=860, height=200):
 
 
 def timeline(run, width=860):
-    """What was busy and what was stopped, over the whole run."""
+    """Busy and suspended times over the whole run."""
     start, end = run.start, run.end
     scale = width / max(end - start, 1e-9)
     rows = (("online busy", "online", "#2a7"), ("offline stopped", "stopped", "#c33"))
@@ -160,7 +160,7 @@ def unwritable(*paths):
 
 
 def save(run, facts, text_path=None, json_path=None, html_path=None):
-    """Writes what was asked for; what could not be written, and why, as sentences."""
+    """Writes the reports asked for; returns one message per file that could not be written."""
     failed = []
     for path, content in ((text_path, lambda: text(facts)), (json_path, lambda: json.dumps(facts, indent=2) + "\n"),
                           (html_path, lambda: page(run, facts))):

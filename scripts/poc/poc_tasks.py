@@ -30,7 +30,7 @@ def torch_missing():
 
 
 def default_command(role):
-    """What stands for the online or the offline task: PyTorch on a real GPU, the C examples otherwise."""
+    """The online or the offline task: PyTorch on a real GPU, the C examples otherwise."""
     missing = torch_missing()
     if missing is None:
         case = "case_a_cnn.py" if role == "online" else "case_b_transformer.py"
@@ -38,7 +38,7 @@ def default_command(role):
     example = find("online_server" if role == "online" else "offline_trainer", "../../build/examples")
     if example:
         return f"{shlex.quote(example)} --seconds {{seconds}}"
-    raise SystemExit(f"test_preemption.py: no {role} task: {missing}, and the examples are not built (they need HIP's "
+    raise SystemExit(f"test_preemption.py: no {role} task: {missing}, and the examples are not built (they need the HIP "
                      f"headers and library: libamdhip64-dev). Name one with --{role} COMMAND or --{role}-pid PID.")
 
 
@@ -55,9 +55,9 @@ class Task:
         self.command = " ".join(words)
         program = gpreempt()
         if agent and program:
-            # The agent inside tells when the task has work, and stops it without a debugger.
+            # The agent in the program reports when the task has work, and stops it without a debugger.
             words = [program, "run", "--class", role, "--"] + words
-        # What it says at its end is for the report, or says why it ended.
+        # The last line of its output goes into the report, or says why it ended.
         out = open(log, "wb") if log else tempfile.NamedTemporaryFile(prefix="gpreempt-poc-")
         self.kept, self.log = out, out.name
         try:
@@ -96,7 +96,7 @@ class Task:
                 continue
 
     def last_lines(self, count=3):
-        """What it said at its end."""
+        """The last line of its output."""
         try:
             with open(self.log, errors="replace") as file:
                 return [line.rstrip() for line in file.readlines()[-count:]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the PyTorch cases share: options, the device, and saying what is missing when something is."""
+"""Shared by the PyTorch cases: options, the device, and saying what is missing when something is."""
 import argparse
 import sys
 import time
@@ -23,7 +23,7 @@ def options(program, what, seconds, batch):
     parser = argparse.ArgumentParser(prog=program, description=what)
     parser.add_argument("--seconds", type=float, default=seconds, help=f"how long to run (default {seconds})")
     parser.add_argument("--batch", type=int, default=batch, help=f"inputs at a time (default {batch})")
-    parser.add_argument("--rate", type=float, default=0, help="requests a second; 0: as many as it can (default)")
+    parser.add_argument("--rate", type=float, default=0, help="requests per second (default 0: as many as possible)")
     given = parser.parse_args()
     if given.seconds < 0 or given.batch < 1 or given.rate < 0:
         parser.error("seconds and rate are not negative, and a batch has one input at least")

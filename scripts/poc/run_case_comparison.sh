@@ -6,14 +6,14 @@
 set -euo pipefail
 case ${1:-} in
 -h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
--*) echo "run_case_comparison.sh: there is no option '$1'; --help explains" >&2; exit 2 ;;
+-*) echo "run_case_comparison.sh: unknown option '$1' (see --help)" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 container=${1:-} seconds=${2:-60}
 if [[ $container =~ ^[0-9]+$ && $# -eq 1 ]]; then
 	seconds=$container container=
 fi
-[[ $seconds =~ ^[0-9]+$ ]] || { echo "run_case_comparison.sh: '$seconds' is no number of seconds" >&2; exit 2; }
+[[ $seconds =~ ^[0-9]+$ ]] || { echo "run_case_comparison.sh: invalid number of seconds '$seconds'" >&2; exit 2; }
 out=log/case_comparison_$(date +%Y%m%d_%H%M%S)
 mkdir -p "$out"
 
@@ -21,7 +21,7 @@ run_case() { # command, log
 	local status=0 run=(bash -c "$1")
 	[[ -z $container ]] || run=(docker exec -e AMD_LOG_LEVEL=5 "$container" bash -c "cd '$here' && $1")
 	AMD_LOG_LEVEL=5 timeout --kill-after=10 "$seconds" "${run[@]}" > "$2" 2>&1 || status=$?
-	# 124: its time was over, which is how a case that runs for ever ends.
+	# 124: the time limit, which is how a case without an end ends.
 	((status == 0 || status == 124)) || echo "run_case_comparison.sh: '$1' ended with $status" >&2
 }
 

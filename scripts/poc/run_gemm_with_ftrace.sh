@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # run_gemm_with_ftrace.sh [CONTAINER]: runs a few matrix products with AMD logging and KFD in ftrace
 # (gpreempt trace) and reports. Results: log/gemm_ftrace_<time>/{gemm_amd_log.txt,ftrace.txt,
-# analyze.sh}. GEMM names another command; without a GPU it runs on a virtual one. As root, or KFD's
-# part is missing.
+# analyze.sh}. GEMM names another command; without a GPU it runs on a virtual one. KFD is traced only
+# as root.
 set -euo pipefail
 case ${1:-} in
 -h | --help) sed -n '3,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
--*) echo "run_gemm_with_ftrace.sh: there is no option '$1'; --help explains" >&2; exit 2 ;;
+-*) echo "run_gemm_with_ftrace.sh: unknown option '$1' (see --help)" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 container=${1:-}
@@ -16,7 +16,7 @@ program=${GPREEMPT:-}
 for place in "$build/bin/gpreempt" "$(command -v gpreempt || true)"; do
 	[[ -n $program || ! -x $place ]] || program=$place
 done
-[[ -n $program ]] || { echo "run_gemm_with_ftrace.sh: gpreempt is not there; run make, or set GPREEMPT to the program" >&2; exit 1; }
+[[ -n $program ]] || { echo "run_gemm_with_ftrace.sh: gpreempt not found: run make, or set GPREEMPT to its path" >&2; exit 1; }
 has_torch() { python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; }
 
 trace=("$program" trace)
@@ -32,7 +32,7 @@ status=0
 "${trace[@]}" -o "$out" -- bash -c "$gemm" || status=$?
 [[ -d $out ]] || exit "$status"
 
-# One file, whatever number of processes wrote one each.
+# One file, even if several processes wrote one each.
 cat "$out"/amd_log* > "$out/gemm_amd_log.txt" 2> /dev/null || true
 rm -f "$out"/amd_log*
 [[ -e $out/ftrace.txt ]] || echo "# KFD was not traced" > "$out/ftrace.txt"

@@ -14,7 +14,7 @@ program=${GPREEMPT:-}
 for place in "$here/../../build/bin/gpreempt" "$(command -v gpreempt || true)"; do
 	[[ -n $program || ! -x $place ]] || program=$place
 done
-[[ -n $program ]] || { echo "run_poc_test.sh: gpreempt is not there; run make, or set GPREEMPT to the program" >&2; exit 1; }
+[[ -n $program ]] || { echo "run_poc_test.sh: gpreempt not found: run make, or set GPREEMPT to its path" >&2; exit 1; }
 export GPREEMPT=$program
 
 vgpu=() seconds=10
@@ -24,7 +24,7 @@ for argument; do
 	elif [[ $argument =~ ^[0-9]+$ && $argument -gt 0 ]]; then
 		seconds=$argument
 	else
-		echo "run_poc_test.sh: '$argument' is no number of seconds; --help explains" >&2
+		echo "run_poc_test.sh: invalid number of seconds '$argument' (see --help)" >&2
 		exit 2
 	fi
 done
@@ -38,7 +38,7 @@ if [[ ! -e /dev/kfd && -z ${GPREEMPT_VGPU:-} ]]; then
 fi
 out=${OUT:-log/poc_$(date +%Y%m%d_%H%M%S)}
 mkdir -p "$out"
-"$program" doctor --json > "$out/doctor.json" || echo "run_poc_test.sh: no doctor's report" >&2
+"$program" doctor --json > "$out/doctor.json" || echo "run_poc_test.sh: gpreempt doctor failed" >&2
 cases=()
 [[ -z ${CASE_A:-} ]] || cases+=(--online "$CASE_A")
 [[ -z ${CASE_B:-} ]] || cases+=(--offline "$CASE_B")

@@ -21,7 +21,7 @@ READY_S = 120  # how long a task may take to create its first queue
 
 
 class Run:
-    """What is done and seen. Times are time.monotonic()."""
+    """Actions and observations of a run. Times are time.monotonic()."""
 
     def __init__(self, poc, online, offline, options):
         self.poc, self.online, self.offline, self.options = poc, online, offline, options
@@ -42,13 +42,13 @@ class Run:
         return self.switched - self.start if phase == "baseline" else self.end - self.switched
 
     def is_ready(self, task):
-        """Whether a task has queues, and tells whether they have work where that matters."""
+        """Whether a task has queues and, for the online task, whether their work can be seen."""
         try:
             if not self.poc.queues(task.pid):
                 return False
             return task is self.offline or self.poc.has_work(task.pid) is not None
         except PocError as error:
-            # One that has just ended is told apart by whoever asks.
+            # The caller finds out whether the task has ended.
             if error.errno in (errno.ENODEV, errno.ENOENT, errno.EAGAIN, errno.EOPNOTSUPP, errno.ESRCH):
                 return False
             raise
@@ -147,7 +147,7 @@ def parse(arguments):
         group = parser.add_mutually_exclusive_group()
         group.add_argument(f"--{role}", metavar="COMMAND", help=f"the {role} task; {{seconds}} is how long it is needed")
         group.add_argument(f"--{role}-pid", metavar="PID", type=int, help=f"attach to a running {role} task")
-        parser.add_argument(f"--{role}-log", metavar="FILE", help=f"what the {role} task prints")
+        parser.add_argument(f"--{role}-log", metavar="FILE", help=f"write the output of the {role} task here")
     parser.add_argument("--seconds", type=float, default=10, help="with preemption (default 10)")
     parser.add_argument("--baseline", type=float, default=5, help="seconds without, before it (default 5)")
     parser.add_argument("--preemptions", type=int, default=0, metavar="N", help="end after N preemptions")
@@ -166,18 +166,18 @@ def parse(arguments):
 def enter_vgpu(arguments):
     program = gpreempt()
     if not program:
-        sys.exit("test_preemption.py: gpreempt is not there; run make, or set GPREEMPT to the program")
+        sys.exit("test_preemption.py: gpreempt not found: run make, or set GPREEMPT to its path")
     sys.stdout.flush()
     os.execv(program, [program, "vgpu", "--runtime-enable", "--", sys.executable, os.path.abspath(__file__)] +
              [argument for argument in arguments if argument != "--vgpu"])
 
 
 def check(options):
-    """What would end the run, or lose its report, is said before anything is started."""
+    """Fails before anything is started if the run or its report would fail."""
     for role in ("online", "offline"):
         pid = getattr(options, role + "_pid")
         if pid is not None and not os.path.exists(f"/proc/{pid}"):
-            sys.exit(f"test_preemption.py: there is no process {pid}")
+            sys.exit(f"test_preemption.py: no process {pid}")
     unwritable = poc_report.unwritable(options.text, options.json, options.html, options.online_log, options.offline_log)
     if unwritable:
         sys.exit(f"test_preemption.py: cannot write {unwritable}")
@@ -196,7 +196,7 @@ def test(options):
             signal.signal(signal.SIGTERM, lambda *_: setattr(run, "interrupted", True))
             run.run()
         for task in tasks:
-            # What a task says at its end is worth waiting for, unless it was cut short.
+            # Wait for the last output of a task, unless the run was cut short.
             task.end(0 if run.interrupted or options.preemptions else seconds)
     finally:
         for task in tasks:
@@ -207,7 +207,7 @@ def test(options):
     if failed:
         sys.exit("test_preemption.py: " + "; ".join(failed))
     if not run.suspends and not run.interrupted:
-        sys.exit("test_preemption.py: the online task never had work, so that nothing was preempted")
+        sys.exit("test_preemption.py: the online task never had work, so nothing was preempted")
 
 
 def main():
