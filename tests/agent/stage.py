@@ -7,6 +7,7 @@ import agentwire
 STAGE = os.path.join(agentwire.BUILD, "tests", "agent", "hsa_stage")
 BUILT = os.path.exists(STAGE)
 ENDLESS = 1 << 25  # workgroups: a kernel that does not end while a test runs
+LONG = 200000
 SHORT = 1
 
 

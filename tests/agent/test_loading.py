@@ -2,6 +2,8 @@
 """How the agent comes into a program, and what it survives there."""
 import os
 import re
+import resource
+import select
 import shutil
 import signal
 import socket
@@ -9,7 +11,7 @@ import struct
 import subprocess
 import unittest
 
-from agentwire import AGENT, BUILD, GPREEMPT, LIMIT, Activity, Client, Stage
+from agentwire import AGENT, BUILD, GPREEMPT, HELLO, HELLO_BODY, LIMIT, Activity, Client, Stage
 from stage import BUILT, SHORT, STAGE, Program
 
 TOOL = os.path.join(BUILD, "tests", "agent", "libagent_tool.so")
@@ -269,26 +271,35 @@ class Survives(Stage):
         self.until(lambda: self.sockets() and not set(old) & set(self.sockets()), "it was not cleared")
 
     def test_a_full_table_of_descriptors(self):
-        program = self.begin(launch=lambda command: self.start("sh", "-c", f"ulimit -n 48; exec {command}"))
+        program = self.begin()
         client = self.connect()
-        clients = []
-        try:
-            for _ in range(15):
-                clients.append(Client(self.sockets()[0]))
-        except Exception:  # no room for more: as it should be
-            pass
+        pid = client.hello["pid"]
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (20, limits[1]))
+        free = set(range(20)) - {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+        self.assertLess(len(free), 15)  # more connections than that are refused for another reason
+        for _ in free:
+            self.addCleanup(Client(self.sockets()[0]).close)
+        late = Client(self.sockets()[0], hello=False)
+        self.addCleanup(late.close)
+        late.send(HELLO, HELLO_BODY.pack(os.getpid(), 0, 0, 0, 0, b"", b"late"))
+        self.assertEqual(select.select([late.socket], [], [], 0.2)[0], [])
+        self.assertEqual(len(client.rings()), 1)
+        # It is let in once there is room.
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        self.assertEqual(late.answer()[0], 0)
         client.suspend()
         program.ask(f"kernel 0 {SHORT}", "ok")
+        program.ask("done 0", "done 0")
         client.resume()
         program.ask("wait 0", "done 1")
-        for extra in clients:
-            extra.close()
         program.quit()
 
     def test_no_directory_for_its_socket(self):
         with open(os.path.join(self.place, "file"), "w"):
             pass
         program = self.begin(env={"GPREEMPT_DIR": os.path.join(self.place, "file")})
+        self.assertEqual(self.sockets(), [])
         program.ask(f"kernel 0 {SHORT}", "ok")
         program.ask("wait 0", "done 1")
         program.quit()

@@ -154,6 +154,7 @@ class Missing(unittest.TestCase):
                                   env=dict(os.environ, GPREEMPT=GPREEMPT, PYTHONDONTWRITEBYTECODE="1"))
             self.assertEqual((done.returncode, done.stdout), (status, ""), command)
             self.assertNotIn("Traceback", done.stderr)
+            self.assertIn(os.path.basename(command[0]), done.stderr)
 
     def test_scripts_explain_themselves(self):
         for name in ("run_case_comparison.sh", "run_gemm_with_ftrace.sh", "run_poc_test.sh"):

@@ -40,8 +40,9 @@ class Sim(unittest.TestCase):
     def test_policies_stand_side_by_side(self):
         run = sim("--alone", "--policy", "off,priority", self.file)
         self.assertEqual(run.returncode, 0, run.stderr)
+        rows = [line.split()[:2] for line in run.stdout.splitlines()]
         for label in ("alone", "off", "priority"):
-            self.assertIn(label, run.stdout)
+            self.assertIn([label, "server"], rows)
         self.assertIn("nothing was measured", run.stdout)
 
     def test_json_has_the_figures_and_repeats_bit_for_bit(self):
@@ -153,8 +154,10 @@ class Sim(unittest.TestCase):
         self.assertTrue(shipped)
         self.assertEqual(sim("--time", "100ms", "serve").returncode, 0)
         for path in shipped:
-            run = sim("--time", "300ms", str(path))
+            run = sim("--time", "300ms", "--json", str(path))
             self.assertEqual(run.returncode, 0, (path, run.stderr))
+            for result in json.loads(run.stdout)["runs"]:
+                self.assertEqual(result["jobs"] and [job["name"] for job in result["jobs"] if not job["kernels"]], [], path)
         rows = json.loads(sim("--experiment", "--json").stdout)["rows"]
         fitted = [row for row in rows if row["fitted"]]
         self.assertEqual(len(fitted), 3)

@@ -345,6 +345,7 @@ static void a_file_nobody_understands_is_refused(void **state)
 	assert_int_equal(gp_trace_inquiry_init(&inquiry, GP_CLOCK_TRACE), 0);
 	assert_int_equal(gp_trace_inquiry_add(&inquiry, fd, "odd.txt", &diag.diag), -EINVAL);
 	assert_non_null(strstr(diag.text.data, "odd.txt"));
+	assert_non_null(strstr(diag.text.data, "neither an AMD log"));
 	assert_int_equal(gp_trace_inquiry_add(&inquiry, -1, "closed", &diag.diag), -EBADF);
 	close(fd);
 	gp_trace_inquiry_free(&inquiry);

@@ -77,6 +77,10 @@ static void log_cut_anywhere_never_invents_a_queue_or_a_process(void **state)
 				assert_int_equal(log.rows[0].size_packets, 16384);
 			assert_true(log.rows[0].streams_max == 0 || log.rows[0].streams_max == 12);
 		}
+		if (cut == sizeof(text) - 1) {
+			assert_int_equal(log.count, 1);
+			assert_int_equal(log.rows[0].streams_max, 12);
+		}
 		test_log_free(&log);
 	}
 }
