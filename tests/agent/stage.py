@@ -6,8 +6,10 @@ import agentwire
 
 STAGE = os.path.join(agentwire.BUILD, "tests", "agent", "hsa_stage")
 BUILT = os.path.exists(STAGE)
-ENDLESS = 1 << 25  # workgroups: a kernel that does not end while a test runs
-LONG = 200000
+# Workgroups, on a machine started with SLOW: a kernel that does not end while a test runs (more than 6 s), and one
+# that takes a fifth of a second.
+ENDLESS, LONG = 1 << 25, 1000000
+SLOW = ("--speed", "0.02")
 SHORT = 1
 
 

@@ -4,14 +4,14 @@ import mmap
 import unittest
 
 from agentwire import REQUEST, REQUEST_BODY, Activity, Client, Stage
-from stage import BUILT, ENDLESS, SHORT, Program
+from stage import BUILT, ENDLESS, SHORT, SLOW, Program
 
 
 @unittest.skipUnless(BUILT, "built without ROCm's headers")
 class Watch(Stage):
     def setUp(self):
         super().setUp()
-        self.machine()
+        self.machine(*SLOW)
         self.program = Program(self)
         self.program.queues(2)
         self.client = self.connect()

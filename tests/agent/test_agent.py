@@ -10,7 +10,7 @@ import unittest
 
 import agentwire
 from agentwire import QUEUES, RUNNING, SUSPENDED, Client, Gone, Refused, Stage
-from stage import BUILT, ENDLESS, LONG, SHORT, Program
+from stage import BUILT, ENDLESS, LONG, SHORT, SLOW, Program
 
 # A client in a process of its own, to be stopped or killed: holds, says so, and waits.
 HOLDER = """
@@ -28,7 +28,7 @@ sys.stdin.read()
 class Suspend(Stage):
     def setUp(self):
         super().setUp()
-        self.machine()
+        self.machine(*SLOW)
         self.program = Program(self, run=("--class", "online", "--priority", "2500", "--group", "g1", "--weight", "3",
                                           "--deadline", "20ms"))
         self.program.queues(2)
