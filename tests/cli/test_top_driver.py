@@ -65,7 +65,7 @@ class TopDriver(unittest.TestCase):
             done = tree.top("--once")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.splitlines()[0], "driver scheduler, policy priority: 2 jobs, 1 held")
-        self.assertIn("preempted 1 times and restored 0 times; 0 of its attempts failed", done.stdout)
+        self.assertIn("Preemptions: 1, restores: 0, failed attempts: 0.", done.stdout)
         found = rows(done.stdout)
         # GPU, policy, jobs, running, held; what the driver does not tell is missing.
         self.assertIn(["5f77", "priority", "2", "1", "1", "-", "-", "-", "-"], found)
@@ -129,7 +129,7 @@ class TopDriver(unittest.TestCase):
         with Tree(SCHED + "job pid=5 priority=1\nsomething new\n" + "x" * 100000 + "\n") as tree:
             done = tree.top()
         self.assertEqual(done.returncode, 0)
-        self.assertIn("3 lines of /sys/kernel/debug/kfd/sched are not understood", done.stdout)
+        self.assertIn("Lines of /sys/kernel/debug/kfd/sched in an unknown format: 3\n", done.stdout)
 
     def test_off_is_said_with_what_to_do(self):
         with Tree(SCHED.replace("policy=priority", "policy=off")) as tree:

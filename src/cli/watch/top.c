@@ -54,98 +54,30 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int print_table(struct gp_table *table)
-{
-	int error = gp_table_print(table, stdout, gp_term_colour(stdout));
-
-	gp_table_free(table);
-	return error;
-}
-
-/* Where the driver decides as well, both act. */
-static void say_driver_too(const struct gp_root *root)
-{
-	char policy[16];
-
-	gp_inspect_driver_sched_policy(root, policy, sizeof(policy));
-	if (*policy && strcmp(policy, "off") != 0)
-		printf(_("The driver also schedules (policy %s): see gpreempt top --driver\n"),
-		       policy);
-}
-
-static void print_daemon(const struct gp_cli_top_data *top, const struct gp_root *root)
-{
-	printf(top->status.mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held\n")
-				: _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held\n"),
-	       top->status.pid, top->status.mode ? "act" : "observe", top->status.jobs,
-	       top->status.held);
-	if (*top->status.problem)
-		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(top->status.problem),
-		       top->status.problem);
-	say_driver_too(root);
-}
-
-static void print_driver(const struct gp_cli_top_data *top)
-{
-	const struct gp_inspect_driver_sched *driver = &top->driver;
-	char text[128];
-
-	gp_cli_top_driver_text(top, text, sizeof(text));
-	puts(text);
-	if (strcmp(driver->policy, "off") == 0)
-		puts(_("It is off: write a policy to /sys/module/amdgpu/parameters/kfd_sched to "
-		       "enable it."));
-	printf(_("It preempted %llu times and restored %llu times; %llu of its attempts failed.\n"),
-	       (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,
-	       (unsigned long long)driver->errors);
-	if (driver->unread)
-		printf(_("%zu lines of %s are not understood.\n"), driver->unread, GP_DRIVER_SCHED);
-}
-
-static int print(const struct gp_cli_top_data *top, const struct gp_root *root)
-{
-	int error;
-
-	if (top->from_driver)
-		print_driver(top);
-	else
-		print_daemon(top, root);
-	putchar('\n');
-	error = print_table(gp_cli_top_devices(top));
-	putchar('\n');
-	if (!error)
-		error = print_table(gp_cli_top_jobs(top));
-	if (error || !top->from_driver)
-		return error;
-	putchar('\n');
-	return print_table(gp_cli_top_queues(top));
-}
-
 static int once(const struct settings *settings, struct gp_cli_daemon_client *client,
 		struct gp_diag *diag)
 {
 	struct gp_cli_top_data top = {0};
+	char policy[16] = "";
+	struct gp_doc *doc;
 	int error = client ? gp_cli_top_read(&top, client, diag)
 			   : gp_cli_top_read_driver(&top, &settings->root, diag);
 
 	if (!error) {
 		gp_cli_top_arrange(&top, settings->sort, settings->filter);
-		if (settings->json) {
-			json_t *json = gp_cli_top_json(&top);
-
-			error = gp_json_print(stdout, json, false);
-			json_decref(json);
-		} else {
-			error = print(&top, &settings->root);
-		}
+		if (client)
+			gp_inspect_driver_sched_policy(&settings->root, policy, sizeof(policy));
+		doc = gp_cli_top_doc(&top, policy);
+		error = gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		gp_doc_free(doc);
 	}
 	gp_cli_top_free(&top);
 	return error;
 }
 
 /*
- * The daemon where it answers; else the driver, if it has a scheduler and shows it. Without either
- * it is said what is missing of both.
+ * The daemon if it answers; else the driver, if it has a scheduler. Without either, the messages
+ * say what is missing of both.
  */
 static int choose(struct settings *settings, struct gp_cli_daemon_client *client,
 		  struct gp_diag *diag)
@@ -179,10 +111,10 @@ static int show(struct settings *settings, struct gp_diag *diag)
 	error = -ENOTTY;
 	if (!settings->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		error = gp_cli_top_screen(from, &settings->root, settings->sort, settings->filter);
-	/* Into a file, or on a terminal of which nothing is known. */
+	/* Into a file, or on a terminal of unknown type. */
 	if (error == -ENOTTY)
 		error = once(settings, from, diag);
-	/* Its scheduler is there, but not for us to see; the other one is not there. */
+	/* The driver's scheduler cannot be read, and there is no daemon. */
 	if (error && settings->driver && !asked)
 		gp_cli_daemon_open(&client, diag);
 	gp_cli_daemon_close(&client);

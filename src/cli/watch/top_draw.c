@@ -8,9 +8,7 @@
 #include <ncurses.h>
 
 #include "base/core.h"
-#include "base/units.h"
 #include "cli/watch/top_screen.h"
-#include "show/reason.h"
 
 enum { BAR = 20, WIDE = 100, TEXT = 512 };
 
@@ -61,11 +59,6 @@ static void put(int y, int x, int width, const char *text, bool right)
 	mvaddwstr(y, right ? x + width - used : x, out);
 }
 
-static void put_time(int y, int x, int width, u64 ns)
-{
-	put(y, x, width, gp_duration_text(ns).text, true);
-}
-
 /* ---- GPUs ---- */
 
 static void draw_history(int y, int x, const u8 *history)
@@ -106,104 +99,60 @@ static void draw_gpu(int y, const char *policy, const struct gp_proto_msg_device
 
 /* ---- jobs ---- */
 
-struct layout {
-	int pid, class, priority, state, queues, backlog, waited, ran, held, times, name;
-	int state_width;
-};
-
-/* Where columns begin. */
-static struct layout lay_out(const struct gp_cli_top_screen *screen)
+/* The cells of a row, or their titles, as far as they fit. */
+static void draw_row(int y, struct gp_cli_row *row, bool titles)
 {
-	struct layout at = {.pid = 1, .class = 9, .priority = 17, .state = 23, .state_width = 8};
+	int x = 1;
 
-	/* "would be held" */
-	if (!screen->top.status.mode)
-		at.state_width = 13;
-	at.queues = at.state + at.state_width + 1;
-	at.backlog = COLS >= WIDE ? at.queues + 7 : -1;
-	at.waited = at.queues + 7 + (COLS >= WIDE ? 9 : 0);
-	at.ran = at.waited + 8;
-	at.held = at.ran + 8;
-	at.times = at.held + 8;
-	at.name = at.times + 7;
-	return at;
-}
+	gp_cli_row_arrange(row);
+	for (size_t i = 0; i < row->count; i++) {
+		const struct gp_cli_cell *cell = &row->cells[i];
+		int width = cell->flags >> 16 ? cell->flags >> 16 : COLS;
+		struct gp_buf text = {0};
 
-static void draw_head(int y, const struct layout *at)
-{
-	attron(A_REVERSE);
-	mvhline(y, 0, ' ', COLS);
-	put(y, at->pid, 7, _("PID"), true);
-	put(y, at->class, 7, _("CLASS"), false);
-	put(y, at->priority, 5, _("PRIO"), true);
-	put(y, at->state, at->state_width, _("STATE"), false);
-	put(y, at->queues, 6, _("QUEUES"), true);
-	if (at->backlog >= 0)
-		put(y, at->backlog, 8, _("BACKLOG"), true);
-	put(y, at->waited, 7, _("WAITED"), true);
-	put(y, at->ran, 7, _("RAN"), true);
-	put(y, at->held, 7, _("HELD"), true);
-	put(y, at->times, 6, _("TIMES"), true);
-	put(y, at->name, COLS, _("NAME"), false);
-	attroff(A_REVERSE);
-}
-
-static void draw_job(int y, const struct layout *at, const struct gp_cli_top_screen *screen,
-		     const struct gp_proto_msg_job *job)
-{
-	char text[64], name[GP_PROTO_NAME];
-	bool driver = screen->top.from_driver;
-
-	if (job->id == screen->selected) {
-		attron(A_BOLD);
-		put(y, 0, 1, ">", false);
+		if ((cell->flags & GP_CLI_WIDE) && COLS < WIDE)
+			continue;
+		if (titles)
+			gp_buf_puts(&text, gettext(cell->title));
+		else
+			gp_show_value_text(&cell->value, &text);
+		put(y, x, width, gp_buf_str(&text), cell->flags & GP_CLI_RIGHT);
+		gp_buf_free(&text);
+		x += width + 1;
 	}
-	snprintf(text, sizeof(text), "%u", job->pid);
-	put(y, at->pid, 7, text, true);
-	put(y, at->class, 7, driver ? "-" : gp_cli_class_name(job->job_class), false);
-	snprintf(text, sizeof(text), "%u", job->priority);
-	put(y, at->priority, 5, text, true);
-	put(y, at->state, at->state_width, gp_cli_top_state(&screen->top, job), false);
-	snprintf(text, sizeof(text), "%u/%u", job->busy_queues, job->queues);
-	if (!gp_cli_top_sees_work(job->gpu_id))
-		snprintf(text, sizeof(text), "-/%u", job->queues);
-	put(y, at->queues, 6, text, true);
-	if (at->backlog >= 0) {
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)job->backlog);
-		put(y, at->backlog, 8, job->backlog == GP_DAEMON_UNKNOWN ? "-" : text, true);
-	}
-	if (driver)
-		put(y, at->waited, 7, "-", true);
-	else
-		put_time(y, at->waited, 7, job->waited_ns);
-	if (gp_cli_top_sees_work(job->gpu_id))
-		put_time(y, at->ran, 7, job->ran_ns);
-	else
-		put(y, at->ran, 7, "-", true);
-	put_time(y, at->held, 7, job->held_ns);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)job->suspends);
-	put(y, at->times, 6, text, true);
-	gp_wire_text(name, sizeof(name), job->name, sizeof(job->name));
-	put(y, at->name, COLS, name, false);
-	attroff(A_BOLD);
+	gp_cli_row_clear(row);
 }
 
 /* As many as fit, the selected one among them. */
 static void draw_jobs(const struct gp_cli_top_screen *screen, int y)
 {
-	struct layout at = lay_out(screen);
+	const struct gp_cli_top_data *top = &screen->top;
+	struct gp_cli_row row = {.part = GP_CLI_TEXT};
 	int room = LINES - 2 - y;
 	size_t first = 0;
 
-	draw_head(y, &at);
+	attron(A_REVERSE);
+	mvhline(y, 0, ' ', COLS);
+	gp_cli_top_put_job(&row, top, &(struct gp_proto_msg_job){0});
+	draw_row(y, &row, true);
+	attroff(A_REVERSE);
 	if (room <= 0)
 		return;
-	for (size_t i = 0; i < screen->top.job_count; i++) {
-		if (screen->top.jobs[i].id == screen->selected && i >= (size_t)room)
+	for (size_t i = 0; i < top->job_count; i++) {
+		if (top->jobs[i].id == screen->selected && i >= (size_t)room)
 			first = i + 1 - (size_t)room;
 	}
-	for (int i = 0; i < room && first + (size_t)i < screen->top.job_count; i++)
-		draw_job(y + 1 + i, &at, screen, &screen->top.jobs[first + (size_t)i]);
+	for (int i = 0; i < room && first + (size_t)i < top->job_count; i++) {
+		const struct gp_proto_msg_job *job = &top->jobs[first + (size_t)i];
+
+		if (job->id == screen->selected) {
+			attron(A_BOLD);
+			put(y + 1 + i, 0, 1, ">", false);
+		}
+		gp_cli_top_put_job(&row, top, job);
+		draw_row(y + 1 + i, &row, false);
+		attroff(A_BOLD);
+	}
 }
 
 /* ---- first and last line ---- */
@@ -213,13 +162,7 @@ static void draw_status(const struct gp_cli_top_screen *screen)
 	const struct gp_proto_msg_daemon_status *status = &screen->top.status;
 	char text[TEXT];
 
-	if (screen->top.from_driver)
-		gp_cli_top_driver_text(&screen->top, text, sizeof(text));
-	else
-		snprintf(text, sizeof(text),
-			 status->mode ? _("gpreemptd (pid %u), mode %s: %u jobs, %u held")
-				      : _("gpreemptd (pid %u), mode %s: %u jobs, %u would be held"),
-			 status->pid, status->mode ? "act" : "observe", status->jobs, status->held);
+	gp_cli_top_status_text(&screen->top, text, sizeof(text));
 	put(0, 0, COLS, text, false);
 	snprintf(text, sizeof(text), _("order: %s"), gp_cli_top_sort_name(screen->sort));
 	put(1, 0, 20, text, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpreempt top of the scheduler inside the driver (kernel/patches): what driver_sched.h reads, in
- * the daemon's words, so that the same tables show both; and what only the driver tells.
+ * The scheduler inside the driver (kernel/patches) for gpreempt top: a reading of driver_sched.h as
+ * jobs and devices of the daemon, so that the same columns show both.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "base/core.h"
-#include "base/units.h"
 #include "cli/watch/top_view.h"
-#include "show/reason.h"
 
 static bool is_held(const struct gp_inspect_driver_job *job)
 {
@@ -118,89 +116,4 @@ const struct gp_inspect_driver_job *gp_cli_top_driver_job(const struct gp_cli_to
 			return &top->driver.jobs[i];
 	}
 	return NULL;
-}
-
-void gp_cli_top_driver_text(const struct gp_cli_top_data *top, char *out, size_t size)
-{
-	snprintf(out, size, _("driver scheduler, policy %s: %u jobs, %u held"), top->driver.policy,
-		 top->status.jobs, top->status.held);
-}
-
-static u64 suspended_ns(const struct gp_inspect_driver_queue *queue)
-{
-	u64 ns;
-
-	return __builtin_mul_overflow(queue->suspended_ms, GP_NS_PER_MS, &ns) ? UINT64_MAX : ns;
-}
-
-struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top)
-{
-	struct gp_table *table = gp_table_new();
-
-	gp_table_column(table, _("PID"), GP_RIGHT);
-	gp_table_column(table, _("QUEUE"), GP_RIGHT);
-	gp_table_column(table, _("GPU"), GP_RIGHT);
-	gp_table_column(table, _("PRIO"), GP_RIGHT);
-	gp_table_column(table, _("OFF FOR"), GP_RIGHT);
-	gp_table_column(table, _("STATE"), GP_LEFT);
-	for (size_t i = 0; i < top->job_count; i++) {
-		const struct gp_inspect_driver_job *job = gp_cli_top_driver_job(top, &top->jobs[i]);
-
-		for (size_t j = 0; job && j < job->item_count; j++) {
-			const struct gp_inspect_driver_queue *queue = &job->items[j];
-
-			gp_table_cellf(table, "%u", job->pid);
-			gp_table_cellf(table, "%u", queue->id);
-			gp_table_cellf(table, "%x", queue->gpu_id);
-			if (queue->valid & GP_DRIVER_QUEUE_PRIORITY)
-				gp_table_cellf(table, "%u", queue->logical_priority);
-			else
-				gp_table_missing(table);
-			if (queue->valid & GP_DRIVER_QUEUE_SUSPENDED)
-				gp_table_cell(table, gp_duration_text(suspended_ns(queue)).text);
-			else
-				gp_table_missing(table);
-			/* The driver's own words. */
-			gp_table_cell(table, queue->state);
-		}
-	}
-	return table;
-}
-
-/* ---- JSON ---- */
-
-json_t *gp_cli_top_queues_json(const struct gp_inspect_driver_job *job)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < job->item_count; i++) {
-		const struct gp_inspect_driver_queue *queue = &job->items[i];
-		json_t *item = json_object();
-
-		json_object_set_new(item, "id", json_integer(queue->id));
-		json_object_set_new(item, "gpu_id", json_integer(queue->gpu_id));
-		json_object_set_new(item, "logical_priority",
-				    gp_json_u64_if(queue->valid & GP_DRIVER_QUEUE_PRIORITY,
-						   queue->logical_priority));
-		json_object_set_new(item, "state", gp_json_str_or_null(queue->state));
-		json_object_set_new(item, "suspended_ms",
-				    gp_json_u64_if(queue->valid & GP_DRIVER_QUEUE_SUSPENDED,
-						   queue->suspended_ms));
-		json_array_append_new(list, item);
-	}
-	return list;
-}
-
-json_t *gp_cli_top_driver_json(const struct gp_cli_top_data *top)
-{
-	const struct gp_inspect_driver_sched *driver = &top->driver;
-	json_t *json =
-		json_pack("{sI sI sI sI sI sI sI}", "poll_us", (json_int_t)driver->poll_us, "polls",
-			  (json_int_t)driver->polls, "events", (json_int_t)driver->events,
-			  "suspends", (json_int_t)driver->suspends, "resumes",
-			  (json_int_t)driver->resumes, "errors", (json_int_t)driver->errors,
-			  "lines_not_understood", (json_int_t)driver->unread);
-
-	json_object_set_new(json, "policy", gp_json_str(driver->policy));
-	return json;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `gpreempt top` shows: one reading of the daemon, or of the scheduler inside the driver
- * (top_driver.c), sorted and filtered, as tables. The driver knows less: what it does not tell is
- * missing.
+ * The data of `gpreempt top`: one reading of the daemon, or of the scheduler inside the driver
+ * (top_driver.c), sorted and filtered; and its document (top_columns.c). The driver knows less:
+ * values it does not have are missing.
  */
 #ifndef GP_CLI_WATCH_TOP_VIEW_H
 #define GP_CLI_WATCH_TOP_VIEW_H
 
-#include "show/table.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/control/target_command.h"
+#include "cli/watch/row.h"
 #include "inspect/driver_sched.h"
 
 enum gp_cli_top_sort {
@@ -28,45 +28,39 @@ struct gp_cli_top_data {
 	struct gp_proto_msg_device devices[GP_DAEMON_DEVICES];
 	size_t device_count;
 	struct gp_cli_holds
-		holds; /* everybody's, as this user's holder tells; empty when it does not */
+		holds; /* of all users, as reported by the holder; empty if it does not answer */
 	bool from_driver;
 	struct gp_inspect_driver_sched driver; /* and then this; ids of jobs are their pids */
 };
 
-/* Asks for everything; what was there before is freed. Says what went wrong. */
+/* Replaces the reading by a new one. Errors have a message. */
 int gp_cli_top_read(struct gp_cli_top_data *top, struct gp_cli_daemon_client *client,
 		    struct gp_diag *diag);
 int gp_cli_top_read_driver(struct gp_cli_top_data *top, const struct gp_root *root,
 			   struct gp_diag *diag);
 void gp_cli_top_free(struct gp_cli_top_data *top);
-/* Sorts, and takes out jobs whose name, group or pid does not have `filter` in it. */
+/* Sorts, and removes jobs without `filter` in their name, group or pid. */
 void gp_cli_top_arrange(struct gp_cli_top_data *top, enum gp_cli_top_sort sort, const char *filter);
 const char *gp_cli_top_sort_name(enum gp_cli_top_sort sort);
 
-/* The process, not the daemon, that keeps the job's first process suspended; 0: none is known. */
-u32 gp_cli_top_stopped_by(const struct gp_cli_top_data *top, const struct gp_proto_msg_job *job);
-/* Whether it is known what has work there: NVIDIA's queues are in memory that only it reads, and
- * the hardware shares the GPU by time slices. */
+/* Whether it is known which queues have work: those of NVIDIA are in memory that only the program
+ * reads, and the hardware shares the GPU by time slices. */
 bool gp_cli_top_sees_work(u32 gpu_id);
-const char *gp_cli_top_state(const struct gp_cli_top_data *top, const struct gp_proto_msg_job *job);
 /* "priority", or why nothing is preempted there. */
 const char *gp_cli_top_policy(const struct gp_cli_top_data *top,
 			      const struct gp_proto_msg_device *device);
-struct gp_table *gp_cli_top_jobs(const struct gp_cli_top_data *top);
-struct gp_table *gp_cli_top_devices(const struct gp_cli_top_data *top);
-json_t *gp_cli_top_json(const struct gp_cli_top_data *top);
+/* "gpreemptd (pid 4711), mode act: 2 jobs, 1 held" */
+void gp_cli_top_status_text(const struct gp_cli_top_data *top, char *out, size_t size);
+/* The columns of jobs: top_columns.c. */
+void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *top,
+			const struct gp_proto_msg_job *job);
+/* `driver_policy`: of the scheduler inside the driver beside the daemon's; "" none. */
+struct gp_doc *gp_cli_top_doc(const struct gp_cli_top_data *top, const char *driver_policy);
 
 /* ---- of the driver only: top_driver.c ---- */
 
-/* Of a job in the last reading; NULL: it is not the driver's. */
+/* A job in the last reading; NULL: it is not one of the driver. */
 const struct gp_inspect_driver_job *gp_cli_top_driver_job(const struct gp_cli_top_data *top,
 							  const struct gp_proto_msg_job *job);
-/* "the driver's scheduler, policy priority: 2 jobs, 1 held" */
-void gp_cli_top_driver_text(const struct gp_cli_top_data *top, char *out, size_t size);
-/* Each queue of the jobs: who has it off. */
-struct gp_table *gp_cli_top_queues(const struct gp_cli_top_data *top);
-json_t *gp_cli_top_driver_json(const struct gp_cli_top_data *top);
-/* Of one job, as JSON has them. */
-json_t *gp_cli_top_queues_json(const struct gp_inspect_driver_job *job);
 
 #endif
