@@ -269,7 +269,7 @@ void gp_doc_if_empty(struct gp_doc *doc, const char *text)
 	if (!block)
 		return;
 	free(block->if_empty);
-	block->if_empty = copy_title(doc, text);
+	block->if_empty = copy_title(doc, text ? text : "");
 }
 
 static void add_column(struct gp_doc *doc, struct gp_show_block *block, struct gp_doc_column column)

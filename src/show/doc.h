@@ -55,7 +55,8 @@ void gp_doc_note(struct gp_doc *doc, const char *format, ...) __attribute__((for
 
 /* A table: its columns, then its cells row by row. A last row that is not full is dropped. */
 void gp_doc_table(struct gp_doc *doc, const char *key, const char *title);
-/* Said instead of a table without rows; "": nothing. Default: "none" in a report, else the titles.
+/* Shown instead of a table without rows; NULL: nothing. Default: "none" in a report, else the
+ * titles.
  */
 void gp_doc_if_empty(struct gp_doc *doc, const char *text);
 void gp_doc_column(struct gp_doc *doc, const char *key, const char *title);

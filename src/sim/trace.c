@@ -53,7 +53,7 @@ static void on_decision(void *data, const struct gp_sched_action *action)
 
 	if (action->kind == GP_SCHED_TIMER || action->kind == GP_SCHED_RENEW || !room(trace))
 		return;
-	gp_sched_reason_text(&action->reason, NULL, NULL, text, sizeof(text));
+	gp_show_reason(&action->reason, NULL, NULL, text, sizeof(text));
 	gp_timeline_add(&trace->timeline, &(struct gp_timeline_event){
 						  .phase = 'i',
 						  .everywhere = true,

@@ -41,7 +41,7 @@ class WhyDriver(unittest.TestCase):
         self.assertIn("71.200000 s ", lines[0])
         self.assertIn("pid 100", lines[0])
         self.assertIn("pid 200", lines[0])
-        self.assertIn("pid 100 runs again after 200 ms", lines[1])
+        self.assertIn("pid 100 resumes after 200 ms", lines[1])
         self.assertEqual(len(other.stdout.splitlines()), 1)
 
     def test_lines_limits_and_json_has_all(self):
@@ -49,7 +49,7 @@ class WhyDriver(unittest.TestCase):
             last = gpreempt("why", "--driver", "--root", root, "--lines", "1", "100")
             json = gpreempt_json("why", "--driver", "--root", root, "--json", "100")
         self.assertEqual(len(last.stdout.splitlines()), 1)
-        self.assertIn("runs again", last.stdout)
+        self.assertIn("resumes", last.stdout)
         self.assertEqual([d["why"] for d in json["decisions"]], ["inversion", "clear"])
         self.assertEqual(json["decisions"][0]["other_priority"], 2000)
         self.assertEqual(json["decisions"][1]["cause"], 1)

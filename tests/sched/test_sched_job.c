@@ -263,15 +263,15 @@ static void every_reason_has_a_sentence_of_its_own(void **state)
 						 .saves_ns = GP_SCHED_UNKNOWN};
 
 		assert_non_null(gp_sched_why_name(reason.why));
-		assert_in_range(gp_sched_reason_text(&reason, "trainer", NULL, text[i], 512), 1,
-				511);
+		assert_in_range(gp_show_reason(&reason, "trainer", NULL, text[i], 512), 1, 511);
 		for (u32 k = 0; k < i; k++)
 			assert_string_not_equal(text[i], text[k]);
-		assert_true(gp_sched_reason_text(&reason, NULL, NULL, small, sizeof(small)) > 0);
+		assert_true(gp_show_reason(&reason, NULL, NULL, small, sizeof(small)) > 0);
 	}
-	assert_string_equal(text[GP_SCHED_WHY_DECLINED],
-			    "trainer is not preempted for job 9: that would cost 1.5 ms, and it "
-			    "needs only unknown more");
+	assert_string_equal(
+		text[GP_SCHED_WHY_DECLINED],
+		"trainer is not preempted for job 9: preemption would cost 1.5 ms, and it "
+		"needs only unknown more");
 	assert_null(gp_sched_why_name(GP_SCHED_WHYS));
 	assert_string_equal(gp_sched_policy_name(GP_SCHED_FAIR), "fair");
 	assert_null(gp_sched_policy_name(GP_SCHED_POLICIES));

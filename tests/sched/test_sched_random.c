@@ -100,7 +100,7 @@ static void check_reason(struct run *run, const struct gp_sched_action *action)
 	char text[512];
 
 	NEED(run, r->at_ns == gp_sched_now(run->sched));
-	NEED(run, gp_sched_reason_text(r, NULL, NULL, text, sizeof(text)) > 0);
+	NEED(run, gp_show_reason(r, NULL, NULL, text, sizeof(text)) > 0);
 	if (run->trace)
 		fprintf(stderr, "%llu event %llu device %d %s: %s\n", (unsigned long long)run->now,
 			(unsigned long long)run->events, (int)r->device,

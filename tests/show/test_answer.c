@@ -189,7 +189,7 @@ static void an_empty_table_says_what_it_was_given(void **state)
 	gp_doc_table(doc, "plain", NULL);
 	gp_doc_column(doc, "a", "A");
 	gp_doc_table(doc, "silent", "Silent");
-	gp_doc_if_empty(doc, "");
+	gp_doc_if_empty(doc, NULL);
 	gp_doc_column(doc, "a", "A");
 	gp_doc_table(doc, "said", NULL);
 	gp_doc_if_empty(doc, "no queues");

@@ -105,7 +105,7 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		break;
 	default:
 		reason_of(line, &reason);
-		gp_sched_reason_text(&reason, job, other, out, size);
+		gp_show_reason(&reason, job, other, out, size);
 	}
 }
 

@@ -69,7 +69,7 @@ static void add_table(struct gp_doc *doc, const struct gp_kfd_runlist *list,
 	struct gp_cli_row row = {.part = GP_CLI_TEXT};
 
 	gp_doc_table(doc, NULL, NULL);
-	gp_doc_if_empty(doc, "");
+	gp_doc_if_empty(doc, NULL);
 	put_row(&row, &none, NULL);
 	gp_cli_row_columns(&row, doc);
 	for (size_t i = 0; i < list->count; i++) {

@@ -313,7 +313,7 @@ static int add_table(struct gp_doc *doc, const struct gp_inspect_slots *slots,
 	int error = gp_inspect_slot_rows(slots, options->all, options->per_xcc, &rows, &count);
 
 	gp_doc_table(doc, NULL, NULL);
-	gp_doc_if_empty(doc, "");
+	gp_doc_if_empty(doc, NULL);
 	put_slot(&row, slots, options, &none, 1);
 	gp_cli_row_columns(&row, doc);
 	for (size_t i = 0; i < count; i++) {

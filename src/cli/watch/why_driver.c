@@ -63,7 +63,7 @@ static void sentence(const struct decision *decision, char *out, size_t size)
 
 	snprintf(job, sizeof(job), _("pid %d"), decision->pid);
 	snprintf(other, sizeof(other), _("pid %d"), decision->other);
-	gp_sched_reason_text(&decision->reason, job, other, out, size);
+	gp_show_reason(&decision->reason, job, other, out, size);
 }
 
 static json_t *to_json(const struct decision *decision)
