@@ -31,8 +31,9 @@ static const struct gp_gpufile_figure_spec common[] = {
 #define SHOWN(name, member, min, max) FIGURE(NULL, name, member, min, max)
 
 static const struct gp_gpufile_figure_spec presented[] = {
-	/* gfx9: what the model, the save areas and the tables of debugfs know. */
-	SHOWN("gfx_version", gpu.gfx_version, 90000, 90599),
+	/* The rules are those of gfx9. A later number is presented as it stands, so that a
+	 * program's refusal to act on it can be tested. */
+	SHOWN("gfx_version", gpu.gfx_version, 90000, 129999),
 	SHOWN("xcc_count", gpu.xcc_count, 1, GP_MODEL_MAX_XCC),
 	SHOWN("device_id", gpu.device_id, 1, 0xffff),
 	SHOWN("pci_revision", gpu.pci_revision, 0, 0xff),
