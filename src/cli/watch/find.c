@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt find, and queue_finder: the queues of a process, from logs and the live system. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,48 +159,6 @@ static int run_find(const struct gp_cli_command *command, int argc, char **argv)
 	status = error || !queue_total(&result) ? GP_EXIT_FAILED : GP_EXIT_OK;
 	gp_inspect_find_result_free(&result);
 	return status;
-}
-
-static void python_number(struct gp_buf *out, const char *name, bool known, u64 value)
-{
-	if (known)
-		gp_buf_printf(out, "        '%s': %" PRIu64 ",\n", name, value);
-	else
-		gp_buf_printf(out, "        '%s': None,\n", name);
-}
-
-/* Writes only numbers and words of ours, so that no log can make it anything but Python. */
-int gp_cli_queue_finder_python(const struct gp_inspect_find_process *process, struct gp_buf *out)
-{
-	gp_buf_printf(out,
-		      "# queue_config_pid_%u.py\n"
-		      "# 'queue_id' is the id= of the log: HSA's, not the driver's. Only\n"
-		      "# 'kfd_queue_id' may be given to the driver.\n"
-		      "queues = [\n",
-		      process->pid);
-	for (size_t i = 0; i < process->count; i++) {
-		const struct gp_inspect_find_queue *q = &process->queues[i];
-		const char *key = gp_cli_find_key_name(q->key);
-
-		gp_buf_puts(out, "    {\n");
-		if (q->logged || q->from[GP_FIND_RING])
-			gp_buf_printf(out, "        'addr': 0x%016" PRIx64 ",\n",
-				      q->logged ? q->address : q->ring);
-		else
-			gp_buf_puts(out, "        'addr': None,\n");
-		python_number(out, "queue_id", q->from[GP_FIND_HSA_ID], q->hsa_id);
-		python_number(out, "pid", process->pid_known, process->pid);
-		gp_buf_printf(out, "        'is_active': %s,\n",
-			      !q->from[GP_FIND_ACTIVE] ? "None"
-			      : q->active              ? "True"
-						       : "False");
-		python_number(out, "kfd_queue_id", q->from[GP_FIND_KFD_ID], q->kfd_id);
-		python_number(out, "hsa_id", q->from[GP_FIND_HSA_ID], q->hsa_id);
-		gp_buf_printf(out, "        'key': %s%s%s,\n    },\n", key ? "'" : "",
-			      key ? key : "None", key ? "'" : "");
-	}
-	gp_buf_puts(out, "]\n");
-	return out->error;
 }
 
 static int write_python(const struct arguments *arguments,

@@ -7,11 +7,9 @@
 #include "base/core.h"
 #include "base/i18n.h"
 #include "cli/watch/documents.h"
-#include "show/table.h"
 
 /* Queues per JSON document: a log may have millions. */
-#define GP_FIND_BATCH  512
-#define GP_FRAME_WIDTH 64
+#define GP_FIND_BATCH 512
 
 static const char *const source_names[] = {
 	[GP_FROM_NOWHERE] = NULL, [GP_FROM_LOG] = "log", [GP_FROM_SYSFS] = "sysfs",
@@ -332,57 +330,6 @@ struct gp_doc *gp_cli_find_doc(const struct gp_inspect_find_result *result, bool
 			add_long(doc, &process->queues[q]);
 		gp_buf_free(&title);
 	}
-	return doc;
-}
-
-static const char *yes_no(const struct gp_inspect_find_queue *q)
-{
-	if (q->from[GP_FIND_ACTIVE] == GP_FROM_NOWHERE)
-		return "-";
-	return q->active ? _("yes") : _("no");
-}
-
-static void add_frame(struct gp_doc *doc, const char *left, const char *right)
-{
-	struct gp_buf line = {0};
-
-	for (int i = 0; i < GP_FRAME_WIDTH; i++)
-		gp_buf_puts(&line, "═");
-	gp_cli_line(doc, "%s%s%s", left, gp_buf_str(&line), right);
-	gp_buf_free(&line);
-}
-
-struct gp_doc *gp_cli_queue_finder_doc(const struct gp_inspect_find_process *process)
-{
-	struct gp_doc *doc = gp_doc_new_answer();
-	const char *title = _("Queue summary");
-	int pad = GP_FRAME_WIDTH - 2 - (int)gp_show_text_width(title);
-
-	add_frame(doc, "╔", "╗");
-	gp_cli_line(doc, "║  %s%*s║", title, pad > 0 ? pad : 0, "");
-	add_frame(doc, "╚", "╝");
-	for (size_t i = 0; i < process->count; i++) {
-		const struct gp_inspect_find_queue *q = &process->queues[i];
-
-		gp_cli_line(doc, "%s", "");
-		gp_doc_line(doc, "Queue #%zu:", i + 1);
-		if (q->logged || q->from[GP_FIND_RING])
-			gp_doc_line(doc, "  Address:  0x%016llx",
-				    (unsigned long long)(q->logged ? q->address : q->ring));
-		else
-			gp_doc_line(doc, "  Address:  -");
-		if (q->from[GP_FIND_HSA_ID])
-			gp_doc_line(doc, "  Queue ID: %llu", (unsigned long long)q->hsa_id);
-		else
-			gp_doc_line(doc, "  Queue ID: -");
-		if (q->from[GP_FIND_KFD_ID])
-			gp_doc_line(doc, "  KFD ID:   %u", q->kfd_id);
-		gp_doc_line(doc, "  PID:      %u", process->pid);
-		gp_doc_line(doc, "  Active:   %s", yes_no(q));
-	}
-	gp_cli_line(doc, "%s", "");
-	gp_cli_line(doc, ngettext("Total: %zu queue", "Total: %zu queues", process->count),
-		    process->count);
 	return doc;
 }
 

@@ -134,19 +134,23 @@ int gp_cli_kfd_check_owners(struct gp_cli_kfd_cli *cli, const char *pids_from)
 		       "copy with --mqds, or run as root");
 }
 
-int gp_cli_kfd_show_slots(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
-			  struct gp_cli_kfd_output *out)
+int gp_cli_kfd_sample_slots(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out,
+			    gp_kfd_read_slots read)
 {
-	int error = gp_cli_kfd_check_owners(cli, slots->pids_from);
+	struct gp_inspect_slots slots = {0};
+	int error = read(&cli->query, &cli->sink.diag, &slots);
 
-	if (error)
-		return error;
-	out->empty = !slots->list.count && (cli->query.pid || cli->query.has_gpu);
-	cli->show.from_file = cli->query.file;
-	/* The message that nothing was found is the whole answer. */
-	out->doc = out->empty && !cli->show.json ? gp_doc_new_answer()
-						 : gp_cli_slots_doc(slots, &cli->show);
-	return 0;
+	if (!error)
+		error = gp_cli_kfd_check_owners(cli, slots.pids_from);
+	if (!error) {
+		out->empty = !slots.list.count && (cli->query.pid || cli->query.has_gpu);
+		cli->show.from_file = cli->query.file;
+		/* The message that nothing was found is the whole answer. */
+		out->doc = out->empty && !cli->show.json ? gp_doc_new_answer()
+							 : gp_cli_slots_doc(&slots, &cli->show);
+	}
+	gp_inspect_slots_free(&slots);
+	return error;
 }
 
 static int print_text(const struct run *run, const struct gp_doc *doc, FILE *stream)

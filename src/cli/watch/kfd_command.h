@@ -102,9 +102,11 @@ typedef int (*gp_kfd_sample)(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_outpu
 
 /* 0, or an error with a message if --pid was given and the pids are unknown. */
 int gp_cli_kfd_check_owners(struct gp_cli_kfd_cli *cli, const char *pids_from);
-/* Fills the output of hqd or mqd. */
-int gp_cli_kfd_show_slots(struct gp_cli_kfd_cli *cli, const struct gp_inspect_slots *slots,
-			  struct gp_cli_kfd_output *out);
+/* Makes a reading of hqd or mqd. */
+typedef int (*gp_kfd_read_slots)(const struct gp_inspect_kfd_query *query, struct gp_diag *diag,
+				 struct gp_inspect_slots *out);
+int gp_cli_kfd_sample_slots(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out,
+			    gp_kfd_read_slots read);
 
 /* Parses the options, reads once or repeatedly, prints; returns the exit status. */
 int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,

@@ -4,13 +4,7 @@
 
 static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 {
-	struct gp_inspect_slots slots = {0};
-	int error = gp_inspect_mqd_read(&cli->query, &cli->sink.diag, &slots);
-
-	if (!error)
-		error = gp_cli_kfd_show_slots(cli, &slots, out);
-	gp_inspect_slots_free(&slots);
-	return error;
+	return gp_cli_kfd_sample_slots(cli, out, gp_inspect_mqd_read);
 }
 
 static int run(const struct gp_cli_command *command, int argc, char **argv)

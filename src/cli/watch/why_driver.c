@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * gpreempt why --driver: /sys/kernel/debug/kfd/sched_decisions in sentences. The driver keeps the
- * last 256 decisions, one a line, as key=value pairs in a fixed order
+ * last 256 decisions, one per line, as key=value pairs in a fixed order
  * (kernel/kfd/kfd_sched_watch.c).
  */
 #include "cli/watch/why_driver.h"
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/core.h"
 #include "base/i18n.h"
-#include "base/json.h"
+#include "cli/watch/row.h"
 #include "show/reason.h"
 
 #define DECISIONS  "/sys/kernel/debug/kfd/sched_decisions"
@@ -66,47 +66,52 @@ static void sentence(const struct decision *decision, char *out, size_t size)
 	gp_show_reason(&decision->reason, job, other, out, size);
 }
 
-static json_t *to_json(const struct decision *decision)
+static void put_decision(struct gp_cli_row *row, const struct decision *decision)
 {
 	const struct gp_sched_reason *r = &decision->reason;
 	char text[512];
 
 	sentence(decision, text, sizeof(text));
-	return json_pack("{s:I,s:I,s:I,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:I,s:i,s:s}", "id",
-			 (json_int_t)r->id, "cause", (json_int_t)r->cause, "at_ns",
-			 (json_int_t)r->at_ns, "action", decision->action, "why", decision->why,
-			 "policy", decision->policy, "pid", decision->pid, "other", decision->other,
-			 "priority", (int)r->job_priority, "other_priority", (int)r->other_priority,
-			 "took_ns", (json_int_t)decision->took_ns, "error", r->error, "text", text);
+	gp_cli_put(row, "id", NULL, 0, gp_v_count(r->id));
+	gp_cli_put(row, "cause", NULL, 0, gp_v_count(r->cause));
+	gp_cli_put(row, "at_ns", NULL, 0, gp_v_count(r->at_ns));
+	gp_cli_put(row, "action", NULL, 0, gp_v_text(decision->action));
+	gp_cli_put(row, "why", NULL, 0, gp_v_text(decision->why));
+	gp_cli_put(row, "policy", NULL, 0, gp_v_text(decision->policy));
+	gp_cli_put(row, "pid", NULL, 0, gp_v_json(json_integer(decision->pid)));
+	gp_cli_put(row, "other", NULL, 0, gp_v_json(json_integer(decision->other)));
+	gp_cli_put(row, "priority", NULL, 0, gp_v_count(r->job_priority));
+	gp_cli_put(row, "other_priority", NULL, 0, gp_v_count(r->other_priority));
+	gp_cli_put(row, "took_ns", NULL, 0, gp_v_count(decision->took_ns));
+	gp_cli_put(row, "error", NULL, 0, gp_v_json(json_integer(r->error)));
+	gp_cli_put(row, "text", NULL, 0, gp_v_text(gp_cli_text(row, "%s", text)));
 }
 
-static int tell_json(u32 pid, const struct decision *list, size_t count)
+/* All decisions in JSON, the last `lines` as sentences. */
+static struct gp_doc *make_doc(u32 pid, const struct decision *list, size_t count, u64 lines)
 {
-	json_t *lines = json_array(), *json = json_object();
-	int error;
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(lines, to_json(&list[i]));
-	json_object_set_new(json, "pid", json_integer(pid));
-	json_object_set_new(json, "decisions", lines);
-	error = gp_json_print(stdout, json, false);
-	json_decref(json);
-	return error;
-}
-
-static void tell(const struct decision *list, size_t count, u64 lines)
-{
-	size_t first = count > lines ? count - (size_t)lines : 0;
+	struct gp_doc *doc = gp_doc_new_answer();
+	struct gp_cli_row row = {.part = GP_CLI_JSON};
 	char text[512];
 
+	gp_doc_fact(doc, "pid", NULL, gp_v_count(pid));
 	if (!count)
-		puts(_("No decision of the driver concerns this process."));
-	for (size_t i = first; i < count; i++) {
+		gp_doc_line(doc, "No decision of the driver concerns this process.");
+	for (size_t i = count > lines ? count - (size_t)lines : 0; i < count; i++) {
 		sentence(&list[i], text, sizeof(text));
-		printf("  %llu.%06llu s %s\n",
-		       (unsigned long long)(list[i].reason.at_ns / GP_NS_PER_S),
-		       (unsigned long long)(list[i].reason.at_ns % GP_NS_PER_S / 1000), text);
+		gp_cli_line(doc, "  %llu.%06llu s %s",
+			    (unsigned long long)(list[i].reason.at_ns / GP_NS_PER_S),
+			    (unsigned long long)(list[i].reason.at_ns % GP_NS_PER_S / GP_NS_PER_US),
+			    text);
 	}
+	gp_doc_table(doc, "decisions", NULL);
+	put_decision(&row, &(struct decision){0});
+	gp_cli_row_columns(&row, doc);
+	for (size_t i = 0; i < count; i++) {
+		put_decision(&row, &list[i]);
+		gp_cli_row_cells(&row, doc);
+	}
+	return doc;
 }
 
 int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid, u64 lines,
@@ -116,6 +121,7 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 	size_t count = 0, capacity = 0;
 	struct gp_buf text = {0};
 	char *line, *rest = NULL;
+	struct gp_doc *doc;
 	int error = gp_root_read(root, FILE_LIMIT, &text, DECISIONS);
 
 	if (error)
@@ -132,10 +138,11 @@ int gp_cli_why_driver(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 		else
 			list[count++] = next;
 	}
-	if (!error && json)
-		error = tell_json(pid, list, count);
-	else if (!error)
-		tell(list, count, lines);
+	if (!error) {
+		doc = make_doc(pid, list, count, lines);
+		error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		gp_doc_free(doc);
+	}
 	free(list);
 	gp_buf_free(&text);
 	return error;
