@@ -145,7 +145,7 @@ int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, boo
 	read_kernel(root, out);
 	read_driver(root, out);
 	find_version(diag, probe, out);
-	/* A list that cannot be read is said by the reader and stays empty: doctor goes on. */
+	/* A list that cannot be read stays empty, with a message. */
 	if (gp_kfd_ops.discover(root, diag, &out->amd) == -ENOMEM ||
 	    gp_nvrm_ops.discover(root, diag, &out->nvidia) == -ENOMEM) {
 		gp_inspect_doctor_free(out);

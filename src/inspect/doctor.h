@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreempt doctor: what this machine is and allows, and from that which mechanisms can work here.
- * It only looks: nothing is opened that has a side effect, unless asked to probe. Under a root
- * other than the live system it reads files alone; what belongs to the running process (its
- * capabilities, groups, devices) is then "not checked".
+ * gpreempt doctor: kernel, drivers, GPUs, runtimes and permissions of this machine, from which
+ * mechanism.h judges each mechanism. Reading has no side effect, except with `probe`. Under a root
+ * other than the live system only files are read; capabilities, groups and devices of this process
+ * are not checked.
  */
 #ifndef GP_INSPECT_DOCTOR_H
 #define GP_INSPECT_DOCTOR_H
@@ -96,7 +96,7 @@ static inline bool gp_doctor_capable(const struct gp_inspect_doctor *d, unsigned
 	return (d->valid & GP_DOC_CAPABILITIES) && (d->capabilities >> capability & 1);
 }
 
-/* 0 or -ENOMEM; anything that cannot be found out is missing. `probe` opens /dev/kfd. */
+/* 0 or -ENOMEM; a fact that cannot be read is missing. `probe` opens /dev/kfd. */
 int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,
 			   struct gp_inspect_doctor *out);
 void gp_inspect_doctor_free(struct gp_inspect_doctor *doctor);
@@ -108,8 +108,7 @@ void gp_inspect_doctor_access(const struct gp_root *root, struct gp_inspect_doct
 void gp_inspect_doctor_check_device(struct gp_inspect_device_access *device, const char *path);
 void gp_inspect_doctor_render_nodes(const char *dir, struct gp_inspect_doctor *d);
 
-/* KFD's minor version (of major 1) that a kernel release has in-tree; 0 when older than any known.
- */
+/* The minor version of KFD (major 1) in a kernel release; 0 if it is older than any known. */
 u32 gp_inspect_doctor_kfd_minor(u32 kernel_major, u32 kernel_minor);
 
 #endif

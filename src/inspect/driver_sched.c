@@ -95,7 +95,7 @@ static bool parse_job(const struct line *line, struct gp_inspect_driver_job *job
 	return job->run < GP_DRIVER_RUNS;
 }
 
-/* It is shown as it is, and the text may be a stranger's. */
+/* It is shown unchanged, and the text may come from anywhere. */
 static bool is_name(const char *text)
 {
 	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
@@ -127,8 +127,7 @@ static int add_line(const struct line *line, struct gp_inspect_driver_sched *out
 	int error;
 
 	if (begins(line, "why "))
-		return 0; /* how often for which reason: gpreempt why --driver has them one by one
-			   */
+		return 0; /* counts by reason; gpreempt why --driver has each decision */
 	if (!begins(line, "job ") || !parse_job(line, &job)) {
 		out->unread++;
 		return 0;
@@ -156,7 +155,7 @@ int gp_inspect_driver_sched_parse(const char *text, size_t len, struct gp_inspec
 		else if (lines == 1)
 			error = parse_counters(&line, out) ? 0 : -EPROTO;
 		else if (!stop)
-			out->unread++; /* cut: a number may be, too */
+			out->unread++; /* cut, perhaps in a number */
 		else
 			error = add_line(&line, out);
 	}
@@ -175,7 +174,7 @@ void gp_inspect_driver_sched_free(struct gp_inspect_driver_sched *sched)
 	*sched = (struct gp_inspect_driver_sched){0};
 }
 
-/* ---- and what is beside it ---- */
+/* ---- queues and processes ---- */
 
 static void read_state(const struct gp_root *root, u32 pid, struct gp_inspect_driver_queue *queue)
 {
@@ -213,7 +212,7 @@ static int read_queues(const struct gp_root *root, struct gp_inspect_driver_job 
 	struct gp_gpu_process_list list = {0};
 	int error = gp_kfd_ops.describe(root, NULL, job->pid, &list);
 
-	/* It may have gone since. */
+	/* It may have exited since. */
 	for (size_t i = 0; !error && list.count && i < list.items[0].queue_count; i++) {
 		struct gp_inspect_driver_queue queue = {.id = list.items[0].queues[i].id,
 							.gpu_id = list.items[0].queues[i].gpu_id};
@@ -233,7 +232,7 @@ static void read_process(const struct gp_root *root, struct gp_inspect_driver_jo
 {
 	struct gp_process process;
 
-	/* The driver's pids are the host's. */
+	/* The driver has host pids. */
 	if (!gp_process_host_view(root) || gp_process_read(root, job->pid, &process))
 		return;
 	job->known = process.valid & GP_PROCESS_COMM && process.valid & GP_PROCESS_UID;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the scheduler inside the driver (kernel/patches) says of itself: its debugfs file, one line
- * a job, and of each queue of such a job what sysfs has beside size and type. A driver without it
- * has neither file. Lines that are not understood are counted and left out; what is missing in one
- * that is, is a clear bit.
+ * The scheduler inside the driver (kernel/patches): its debugfs file, with one line per job, and
+ * the sysfs files of each queue of these jobs. A stock driver has neither. Lines of an unknown
+ * format are counted and skipped; a missing value is a clear bit.
  */
 #ifndef GP_INSPECT_DRIVER_SCHED_H
 #define GP_INSPECT_DRIVER_SCHED_H
@@ -12,7 +11,7 @@
 
 #define GP_DRIVER_SCHED "/sys/kernel/debug/kfd/sched"
 
-/* In the driver's words and order: "running", "suspending", "suspended", "resuming". */
+/* As the driver names and numbers them: "running", "suspending", "suspended", "resuming". */
 enum gp_inspect_driver_run {
 	GP_DRIVER_RUNNING,
 	GP_DRIVER_SUSPENDING,
@@ -40,7 +39,7 @@ struct gp_inspect_driver_job {
 	u32 priority;
 	enum gp_inspect_driver_run run;
 	u32 queues, busy;
-	u32 held_for; /* pid; 0: nobody, or nobody who is still there */
+	u32 held_for; /* pid; 0: none, or it exited */
 	u64 held_ns, ran_ns;
 	u64 suspends, declined, failures;
 	bool known; /* /proc shows it: comm, uid */
@@ -59,15 +58,16 @@ struct gp_inspect_driver_sched {
 	size_t unread; /* lines that are not understood */
 };
 
-/* The text of the debugfs file, which need not end in NUL. -EPROTO when it does not begin as the
- * driver's does. */
+/* The text of the debugfs file, which need not end in NUL. -EPROTO if its first lines have another
+ * format. */
 int gp_inspect_driver_sched_parse(const char *text, size_t len,
 				  struct gp_inspect_driver_sched *out);
-/* Everything. -ENOENT: the driver has no scheduler, or debugfs is not there; -EACCES: not ours. */
+/* Everything. -ENOENT: the driver has no scheduler, or debugfs is not there; -EACCES: no
+ * permission. */
 int gp_inspect_driver_sched_read(const struct gp_root *root, struct gp_inspect_driver_sched *out);
 void gp_inspect_driver_sched_free(struct gp_inspect_driver_sched *sched);
 
-/* The policy it is set to, which everybody may read; "" when the driver has none inside. */
+/* Its policy, which every user may read; "" if the driver has no scheduler. */
 void gp_inspect_driver_sched_policy(const struct gp_root *root, char *out, size_t size);
 /* None of its queues is in the runlist, though the scheduler lets it run. */
 bool gp_inspect_driver_job_is_off(const struct gp_inspect_driver_job *job);

@@ -257,7 +257,7 @@ static int find_pid(const struct gp_inspect_find_options *options,
 	process->pid = options->pid;
 	process->pid_known = true;
 	if (!options->no_live) {
-		/* /proc may be hidden (hidepid) from one who may still read the driver's list. */
+		/* With hidepid, /proc hides processes that the driver still lists. */
 		if (options->container || !gp_inspect_find_listed(live, options->pid))
 			error = resolve(options, diag, &process->pid);
 		if (error)

@@ -18,7 +18,7 @@
 #include "trace/read/amdlog.h"
 #include "trace/analyse/queues.h"
 
-/* HSA's levels: 0 low, 1 normal, 2 high. */
+/* Levels of HSA: 0 low, 1 normal, 2 high. */
 #define GP_FIND_PRIORITY_HIGH 2
 
 /* Candidates that are kept; all are counted. */

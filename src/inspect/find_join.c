@@ -81,8 +81,8 @@ static int add_descriptors(struct gp_inspect_find_process *process,
 
 /*
  * The active slot of this queue: one per XCC, of which the first carries the read pointer. A node
- * of a partitioned GPU may start at any XCC. *certain is false when it cannot be told that there is
- * none: slots of this GPU that were not decoded, or an active one with this ring whose process is
+ * of a partitioned GPU may start at any XCC. *certain is false when there may be one all the
+ * same: slots of this GPU that were not decoded, or an active one with this ring whose process is
  * not known.
  */
 static const struct gp_kfd_slot *find_slot(const struct gp_inspect_find_live *live,
@@ -215,7 +215,7 @@ static void merge_log(struct gp_inspect_find_queue *queue, const struct gp_trace
 			queue->last_ns = logged->last_ns;
 		GP_SET(queue, GP_FIND_USE, first_ns, logged->first_ns, GP_FROM_LOG);
 	}
-	/* A queue that may have failed may be dead: then the log does not tell. */
+	/* A queue that may have failed may be dead: the log does not show it. */
 	if (logged->deleted || logged->failed || (logged->valid & GP_LQ_FAILED))
 		GP_SET(queue, GP_FIND_ACTIVE, active, !logged->deleted && !logged->failed,
 		       GP_FROM_LOG);
@@ -258,8 +258,8 @@ static void add_counts(struct gp_inspect_find_queue *queue, const struct gp_trac
 }
 
 /*
- * A queue of the log that the driver does not have is gone, whether or not the log saw its end.
- * Who says so: the descriptors, or sysfs when the process has no queue at all.
+ * A queue of the log that the driver does not have is gone, whether or not the log saw its end. The
+ * descriptors show it, or sysfs when the process has no queue at all.
  */
 static void settle_activity(struct gp_inspect_find_queue *queue,
 			    const struct gp_inspect_find_live *live)
@@ -333,10 +333,9 @@ static int add_unclaimed(struct gp_inspect_find_process *process, const struct g
 }
 
 /*
- * sysfs has the ids but no address, so an id belongs to a row only when the driver's descriptors
- * gave the row, it fits no other row and the row fits no other id. A row that only a log tells of
- * may be of another run: it gets candidates and nothing more. Ids that fit no row are queues
- * nobody else described.
+ * sysfs has the ids but no address. An id belongs to a row only if the row has a descriptor, the id
+ * fits no other row and the row fits no other id. A row that only a log knows may be from another
+ * run: it gets candidates and nothing more. Ids that fit no row are queues without another source.
  */
 static int add_ids(struct gp_inspect_find_process *process, const struct gp_gpu_process *sysfs)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What gpreempt find must say about its sources: what is missing, doubtful or contradictory. */
+/* Messages of gpreempt find about missing, doubtful or contradictory sources. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/core.h"
 #include "inspect/find_parts.h"
 
-/* Pids named in a message; more would not be read. */
+/* Pids named in a message. */
 #define GP_PIDS_NAMED 8
 
 void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *process, size_t logged,
@@ -21,7 +21,7 @@ void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *proc
 			process->pid);
 }
 
-/* What could not be read of a process that does have queues. */
+/* Facts that could not be read of a process that has queues. */
 void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 				  const struct gp_inspect_find_machine *live, struct gp_diag *diag)
 {

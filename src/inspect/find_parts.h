@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of gpreempt find: what its files share. */
+/* Shared by the files of gpreempt find. */
 #ifndef GP_INSPECT_FIND_PARTS_H
 #define GP_INSPECT_FIND_PARTS_H
 
 #include "inspect/find.h"
 
-/* Under which pids a process may have written its log lines: a log in a container prints the pid
- * the process has there. */
+/* The pids under which a process may have written its log lines: a log in a container has the pids
+ * of the container. */
 struct gp_inspect_find_identity {
 	u32 pids[GP_NSPID_MAX + 1];
 	size_t count;
-	bool unnamed; /* lines without a pid are its own too */
+	bool unnamed; /* lines without a pid belong to it */
 };
 
-/* What the driver says about every process. */
+/* All processes, as the driver lists them. */
 struct gp_inspect_find_machine {
 	bool present; /* a driver that lists processes is here, and its pids are ours */
 	struct gp_gpu_process_list processes;

@@ -113,7 +113,7 @@ int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct
 {
 	struct gp_inspect_kfd_input input = {0};
 	struct gp_gpu_debugfs_source source;
-	/* What nobody asked for may fail in silence; the pids are missing then. */
+	/* If the user did not name the file, its absence only leaves the pids unknown. */
 	struct gp_diag *sink = query->mqds_file ? diag : NULL;
 	int error;
 
@@ -123,7 +123,7 @@ int gp_inspect_kfd_query_owners(const struct gp_inspect_kfd_query *query, struct
 	error = gp_inspect_kfd_input_read(query, query->mqds_file, GP_DEBUGFS_MQDS, sink, &input);
 	if (!error) {
 		source = gp_inspect_kfd_input_source(query, &input, gfx);
-		/* With --partial all that is left to say is what is missing. */
+		/* With --partial the message says what is missing. */
 		error = gp_kfd_parse_mqds(&source, query->partial ? diag : sink, out);
 		error = gp_inspect_kfd_input_judge(error, sink);
 	}

@@ -20,7 +20,7 @@ struct gp_inspect_kfd_query {
 	u32 pid;                /* 0: all */
 	bool has_gpu;
 	u32 gpu_id;
-	bool partial; /* show what is complete of a damaged text */
+	bool partial; /* show the complete part of a damaged text */
 };
 
 /* "gfx942"; false if the name is not valid. */

@@ -57,7 +57,7 @@ static struct gp_diag *unknown(struct gp_inspect_judgement *out)
 	return set(out, GP_VERDICT_UNKNOWN);
 }
 
-/* True when there is a KFD with a GPU to open; otherwise says what is missing. */
+/* True when there is a KFD with a GPU to open; otherwise gives the reason. */
 static bool has_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!d->kfd_present && !d->amdgpu_loaded)

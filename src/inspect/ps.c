@@ -32,7 +32,7 @@ static int fill_rows(const struct gp_root *root, struct gp_container_names *name
 			return error;
 		row = &ps->rows[ps->count++];
 		*row = (struct gp_inspect_ps_row){.gpu = gpu};
-		/* In another pid namespace this /proc would show a stranger under the same pid. */
+		/* In another pid namespace this /proc has another process under the same pid. */
 		if ((!host_view && !gpu->by_descriptors) ||
 		    gp_process_read(root, gpu->pid, &row->process))
 			continue;
@@ -53,7 +53,7 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Its GPUs and processes after KFD's; the lists that are emptied are freed by the caller. */
+/* Adds its GPUs and processes to those of KFD; the caller frees the lists. */
 static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *processes,
 			 struct gp_inspect_ps *out)
 {
@@ -78,7 +78,7 @@ static int append_nvidia(struct gp_gpu_list *gpus, struct gp_gpu_process_list *p
 	return error;
 }
 
-/* Who may look finds the channel groups of each; of others they stay unknown. */
+/* The channel groups of processes that may be inspected; those of others stay unknown. */
 static void look_for_queues(struct gp_gpu_process *process)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
@@ -129,7 +129,7 @@ int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct 
 			GP_KFD_SYSFS);
 		return 0;
 	}
-	/* A GPU that cannot be described still has processes: its errors are said, not final. */
+	/* A GPU that cannot be described still has processes: its errors are not final. */
 	if (out->driver_present)
 		gp_kfd_ops.discover(root, diag, &out->gpus);
 	error = out->driver_present ? gp_kfd_ops.describe(root, diag, 0, &out->processes) : 0;

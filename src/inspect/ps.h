@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreempt ps: every process the GPU driver knows, joined with what /proc and its container say.
- * A snapshot: processes that end while it is taken are left out.
+ * gpreempt ps: every process that the GPU drivers list, joined with /proc and its container. It is
+ * a snapshot: processes that exit while it is taken are left out.
  */
 #ifndef GP_INSPECT_PS_H
 #define GP_INSPECT_PS_H
@@ -28,8 +28,7 @@ struct gp_inspect_ps {
 	size_t count, capacity;
 };
 
-/* 0 or -errno, said. NVIDIA's processes are among them where its driver is. No driver at all is an
- * empty snapshot and a note. */
+/* 0, or -errno with a message. Without any driver it is an empty snapshot and a note. */
 int gp_inspect_ps_read(const struct gp_root *root, struct gp_diag *diag, struct gp_inspect_ps *out);
 void gp_inspect_ps_free(struct gp_inspect_ps *ps);
 

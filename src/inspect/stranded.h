@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a holder and its lifeline, both killed at once, leave behind: NVIDIA channels that nobody
- * will start again, because the driver ties them to their process and not to whoever stopped them.
- * Whether a channel is stopped cannot be asked, so all of a process's are started; that harms
- * nobody, unless somebody holds them, who is to be asked to let go first.
+ * NVIDIA channels that stay stopped when a holder and its lifeline are killed at once: the driver
+ * ties them to their process, not to the one that stopped them. Whether a channel is stopped cannot
+ * be read, so all channels of a process are started. This is harmless, unless another holder keeps
+ * them suspended: release that one first.
  */
 #ifndef GP_INSPECT_STRANDED_H
 #define GP_INSPECT_STRANDED_H
@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/types.h"
 
-/* Starts the channels of one process, or with pid 0 of every process of this user. Returns how many
- * processes that were, or the first -errno, said, after all were tried. */
+/* Starts the channels of one process, or with pid 0 of every process of this user. Returns the
+ * number of processes, or the first error, with a message, after all were tried. */
 int gp_inspect_stranded_release(const struct gp_root *root, u32 pid, struct gp_diag *diag);
 
 #endif

@@ -127,7 +127,7 @@ static bool match_prefixed(struct piece p, struct gp_container *out)
 	       copy(out->id, sizeof(out->id), id);
 }
 
-/* A directory that is nothing but an id: its parent tells whose. */
+/* A directory named by an id alone: its parent names the runtime. */
 static bool match_bare(struct piece p, struct piece parent, bool in_pod, struct gp_container *out)
 {
 	const char *runtime = "oci";

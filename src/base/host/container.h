@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which container a process is in, and which process a container means by its own pid: told by the
- * kernel (cgroup, NSpid, pid namespace) and by what runtimes leave in files, without asking any
- * daemon. Inside a container the kernel hides the path of its own cgroup; then it is not known.
+ * The container of a process, and the process of a pid inside a container: from the kernel (cgroup,
+ * NSpid, pid namespace) and the files of the runtimes, without contacting a daemon. Inside a
+ * container the kernel hides the path of its cgroup; the container is then unknown.
  */
 #ifndef GP_BASE_HOST_CONTAINER_H
 #define GP_BASE_HOST_CONTAINER_H
@@ -76,8 +76,8 @@ void gp_pid_candidates_free(struct gp_pid_candidates *candidates);
  * pid. Without, it is a host pid; when no such process exists but exactly one has that pid inside a
  * container, that one is taken, with a note.
  *
- * 0: out holds one process. -EEXIST: ambiguous, said with the candidates, which out holds.
- * -ESRCH: no such process. -ENOENT: no such container. All errors are said through diag.
+ * 0: out holds one process. -EEXIST: ambiguous; out and the messages have the candidates.
+ * -ESRCH: no such process. -ENOENT: no such container. All errors have a message.
  */
 int gp_container_resolve(const struct gp_root *root, struct gp_diag *diag, const char *container,
 			 u32 pid, struct gp_pid_candidates *out);

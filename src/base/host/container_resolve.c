@@ -288,7 +288,7 @@ static int resolve_host(const struct gp_root *root, struct gp_diag *diag, u32 pi
 	return error;
 }
 
-/* No process has the pid here: whoever has it in a container. */
+/* No process has this host pid: looks for one that has it in a container. */
 static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 			    struct gp_container_names *names, u32 pid,
 			    struct gp_pid_candidates *out)

@@ -143,7 +143,7 @@ static void read_command(const struct gp_root *root, struct gp_process *out)
 	size_t len;
 	int error = gp_root_read(root, GP_CMDLINE_LIMIT, &text, "/proc/%u/cmdline", out->pid);
 
-	/* Of a command line above the limit, what was read is more than is shown. */
+	/* Of a command line above the limit, more was read than is shown. */
 	len = !error || error == -EFBIG ? text.len : 0;
 	while (len && text.data[len - 1] == '\0')
 		len--;
@@ -189,7 +189,7 @@ bool gp_process_host_view(const struct gp_root *root)
 {
 	char link[32];
 
-	/* Where it cannot be told (a copied tree, no permission) the pids are taken as they are. */
+	/* If unknown (a copied tree, no permission) the pids are assumed to be the same. */
 	return gp_root_readlink(root, link, sizeof(link), "/proc/self/ns/pid") != 0 ||
 	       strcmp(link, GP_PID_NAMESPACE_INIT) == 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What /proc tells about a process. A process is named by pid *and* start time: pids are reused, so
- * whoever keeps one asks gp_process_same() before relying on it again. What is not readable
- * (another user's process, a kernel without the line) is missing, never guessed.
+ * A process as /proc shows it. It is identified by pid *and* start time: pids are reused, so code
+ * that keeps one calls gp_process_same() before relying on it again. Values that cannot be read
+ * (another user's process, a kernel without the line) are missing, never guessed.
  */
 #ifndef GP_BASE_HOST_PROCESS_H
 #define GP_BASE_HOST_PROCESS_H
@@ -41,12 +41,12 @@ int gp_process_read(const struct gp_root *root, u32 pid, struct gp_process *out)
 /* The part that finding a process by its container pid needs: start time, NSpid, namespace. */
 int gp_process_read_ids(const struct gp_root *root, u32 pid, struct gp_process *out);
 
-/* Whether the pid still names the process that was read. False when it cannot be told. */
+/* Whether the pid still names the process that was read. False when unknown. */
 bool gp_process_same(const struct gp_root *root, const struct gp_process *process);
 
 /*
  * Whether pids of the initial pid namespace, which is what KFD lists, are the pids of this /proc.
- * False inside a container with a pid namespace of its own.
+ * False inside a container with a separate pid namespace.
  */
 bool gp_process_host_view(const struct gp_root *root);
 

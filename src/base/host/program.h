@@ -19,7 +19,7 @@ enum gp_program_kind {
 /* The way execvp() looks. -ENOENT, -EACCES, -ENAMETOOLONG. */
 int gp_program_find(const char *name, char *path, size_t size);
 
-/* What this file is; for a script, what its interpreter is. `which` gets the file that decided.
+/* The kind of this file or, for a script, of its interpreter. `which` gets the file that decided.
  * -errno when it cannot be run at all. */
 int gp_program_check(const char *path, enum gp_program_kind *kind, char *which, size_t size);
 

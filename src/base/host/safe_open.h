@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a file below a directory whose content belongs to somebody else: the root of a container,
- * a user's home. Symbolic links cannot lead out of it, and what is not a regular file (a pipe that
- * would block, a device) is never opened. Used where root reads what others wrote.
+ * Reading a file below a directory whose content belongs to another user: the root of a container,
+ * a home. Symbolic links cannot lead out of it, and only regular files are opened (no pipe that
+ * would block, no device). Used where root reads files of others.
  */
 #ifndef GP_BASE_HOST_SAFE_OPEN_H
 #define GP_BASE_HOST_SAFE_OPEN_H

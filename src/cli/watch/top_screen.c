@@ -38,7 +38,7 @@ const struct gp_proto_msg_job *gp_cli_top_find(const struct gp_cli_top_screen *s
 
 /* ---- readings ---- */
 
-/* Which part of the time since the last reading the GPU was busy. */
+/* The part of the time since the last reading in which the GPU was busy. */
 static void note_gpu(struct gp_cli_top_gpu *gpu, const struct gp_proto_msg_device *device,
 		     u64 elapsed)
 {
@@ -265,7 +265,7 @@ static void loop(struct gp_cli_top_screen *screen, int signals)
 			next = now + INTERVAL_MS * GP_NS_PER_MS;
 		}
 		gp_cli_top_draw(screen);
-		/* A signal of ncurses' own (size, stop, continue) ends the wait, too. */
+		/* Signals that ncurses handles (size, stop, continue) also end the wait. */
 		poll(fds, GP_ARRAY_SIZE(fds), (int)((next - now) / GP_NS_PER_MS) + 1);
 		for (int key; !screen->quit && (key = getch()) != ERR;)
 			handle(screen, key);
@@ -275,8 +275,8 @@ static void loop(struct gp_cli_top_screen *screen, int signals)
 	}
 }
 
-/* Stop, continue and the size are ncurses' own affair: it puts the terminal back before stopping
- * and draws again after. */
+/* ncurses handles stop, continue and size: it restores the terminal before stopping and redraws
+ * after. */
 static int on_terminal(struct gp_cli_top_screen *screen, int signals)
 {
 	SCREEN *terminal = newterm(NULL, stdout, stdin);

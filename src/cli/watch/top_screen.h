@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `gpreempt top` on a whole terminal: readings of the daemon (or the driver) every second, and a
- * few keys that change jobs of the daemon, each asked for once more before it is done. top_screen.c
- * has the keys and the loop, top_draw.c what it looks like.
+ * `gpreempt top` on a full screen: readings of the daemon (or the driver) every second, and keys
+ * that change jobs of the daemon after a confirmation. top_screen.c has the keys and the loop,
+ * top_draw.c draws.
  */
 #ifndef GP_CLI_WATCH_TOP_SCREEN_H
 #define GP_CLI_WATCH_TOP_SCREEN_H
@@ -31,7 +31,7 @@ struct gp_cli_top_gpu {
 };
 
 struct gp_cli_top_screen {
-	struct gp_diag diag;                 /* keeps what is said for the last line */
+	struct gp_diag diag;                 /* keeps the message for the last line */
 	struct gp_cli_daemon_client *client; /* NULL: the driver is read */
 	const struct gp_root *root;
 	struct gp_cli_top_data top;
@@ -49,7 +49,7 @@ struct gp_cli_top_screen {
 };
 
 /* Until the user ends it or a signal does; the terminal is as it was afterwards. -ENOTTY when the
- * terminal cannot do it (not said). */
+ * terminal cannot do it (without a message). */
 int gp_cli_top_screen(struct gp_cli_daemon_client *client, const struct gp_root *root,
 		      enum gp_cli_top_sort sort, const char *filter);
 

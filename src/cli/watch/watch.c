@@ -27,8 +27,8 @@ struct output {
 
 /*
  * A descriptor for standard output whose writes do not block. O_NONBLOCK on the one we were given
- * would be set for everyone who shares it, so pipes and terminals are opened again; for the rest
- * (files never block) and where that fails poll() has to do.
+ * would be set for every process that shares it, so pipes and terminals are opened again; for the
+ * rest (files never block) and where that fails poll() has to do.
  */
 static int open_output(void)
 {
