@@ -5,7 +5,7 @@
  * thread of a kernel waits on the GPU, at most as long as GPREEMPT_AHEAD_US says, until the request
  * ends; a few empty kernels wait behind it, because the hardware takes a process with nothing left
  * to launch for idle and changes back to another one although its kernel runs (measured on an H200,
- * docs/nvidia.md).
+ * docs/internals/gpu.md).
  *
  * Off unless asked for: a program that waits for the whole device, and not for a stream or an
  * event, waits for that kernel, too. Nothing here is linked with CUDA; without it, or without a

@@ -72,7 +72,8 @@ static void print_see_also(const struct gp_cli_command *self)
 		if (gp_cli_commands[i] != self)
 			printf("\\fBgpreempt\\-%s\\fR(1),\n", gp_cli_commands[i]->name);
 	}
-	puts("\\fBgpreempt\\fR(1)\n.PP\nThe JSON of every command is described in docs/json.md.");
+	puts("\\fBgpreempt\\fR(1)\n.PP\nThe JSON of every command is described in "
+	     "docs/reference/json.md.");
 }
 
 static void print_heading(const char *page, const char *summary)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration of gpreemptd: one INI file (docs/daemon.md lists every key). Reading it changes
- * nothing but the structure: a file with one mistake is refused whole, and every mistake is said
- * with file, line and what to write instead. `gpreempt config check` and the daemon use the same
- * functions.
+ * The configuration of gpreemptd: one INI file (docs/reference/configuration.md lists every key).
+ * Reading it changes nothing but the structure: a file with one mistake is refused whole, and every
+ * mistake is said with file, line and what to write instead. `gpreempt config check` and the daemon
+ * use the same functions.
  */
 #ifndef GP_DAEMON_CONFIG_H
 #define GP_DAEMON_CONFIG_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Strict holds on GPUs that do not show whether a program has work (NVIDIA, docs/nvidia.md). There
- * the core knows of no work and the hardware shares the GPU by time slices; suspending costs more
- * than changing slices. A rule can still ask for it: `strict = requests` for a job whose program
- * announces its requests, `strict = always` for one that does not.
+ * Strict holds on GPUs that do not show whether a program has work (NVIDIA, docs/internals/gpu.md).
+ * There the core knows of no work and the hardware shares the GPU by time slices; suspending costs
+ * more than changing slices. A rule can still ask for it: `strict = requests` for a job whose
+ * program announces its requests, `strict = always` for one that does not.
  *
  * Then, while such a job is served, it counts as having work, and so does everybody of lower
  * priority on its GPU, because who knows: the core's policy `priority` does the rest, with its

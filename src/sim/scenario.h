@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A scenario: which GPUs, which jobs with which work, which policy and which faults. It is read
- * from a small text file (docs/simulator.md), made up from a seed by the fault tests, or built by
- * code. Everything has a bound, so that a hostile file cannot make the simulator run for ever.
+ * from a small text file (docs/reference/simulator.md), made up from a seed by the fault tests, or
+ * built by code. Everything has a bound, so that a hostile file cannot make the simulator run for
+ * ever.
  */
 #ifndef GP_SIM_SCENARIO_H
 #define GP_SIM_SCENARIO_H

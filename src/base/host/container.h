@@ -54,7 +54,7 @@ bool gp_container_parse_cgroup(const char *text, size_t len, struct gp_container
 /* "docker:web", or "docker:0123456789ab" where only the id is known. */
 void gp_container_label(const struct gp_container *container, char *out, size_t size);
 
-/* The object docs/json.md describes; `process` gives its pid inside. */
+/* The object docs/reference/json.md describes; `process` gives its pid inside. */
 json_t *gp_container_json(const struct gp_container *container, const struct gp_process *process);
 
 struct gp_pid_candidate {

@@ -187,7 +187,7 @@ static const struct gp_cli_option options[] = {
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("how long the holder may take to answer before it is\nended (default 2s)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/json.md)")},
+	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
 };
 

@@ -158,7 +158,7 @@ static const struct gp_cli_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/json.md)")},
+	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
 };
 

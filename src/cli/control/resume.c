@@ -241,7 +241,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 
 static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/json.md)")},
+	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
 };
 

@@ -71,10 +71,10 @@ const struct gp_cli_command gp_cli_config = {
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Check a configuration of gpreemptd, or have it read again"),
 	.description = N_(
-		"'check' reads FILE as gpreemptd would and changes nothing: every mistake is "
-		"named\nwith its line and what to write instead. 'reload' does what SIGHUP does; "
-		"a file\nwith a mistake leaves everything as it was. docs/daemon.md lists the "
-		"keys."),
+		"'check' reads FILE like gpreemptd and prints every mistake with its line and the\n"
+		"correction. 'reload' makes gpreemptd read its file again, like SIGHUP; a file "
+		"with\n"
+		"a mistake changes nothing. gpreemptd.conf(5) lists the keys."),
 	.options = options,
 	.exit_status = N_("Exit status: 0 correct, 1 mistakes or no daemon, 2 bad usage."),
 	.examples = "  gpreempt config check /etc/gpreempt/gpreemptd.conf\n"

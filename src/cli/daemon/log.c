@@ -204,7 +204,7 @@ static const struct gp_cli_option options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("also the ends of operations, and jobs that come and go")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("one JSON object a line, every line of the record (docs/json.md)")},
+	 N_("print one JSON object per line, for every entry of the record")},
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write a trace for ui.perfetto.dev, tracks for each job and\neach queue (- is standard "
 	    "output; with --follow until ^C)")},

@@ -296,7 +296,7 @@ static const struct gp_cli_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("how many decisions to show (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/json.md), with every decision")},
+	 N_("print JSON, with every decision")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("what the scheduler inside the driver decided, not gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,

@@ -93,8 +93,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 
 static const struct gp_cli_option options[] = {
 	{'s', "summary", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("also write the comparison as Markdown to FILE\n(the design documents call it "
-	    "ANALYSIS_SUMMARY.md)")},
+	 N_("also write the comparison as Markdown to FILE")},
 	GP_REPORT_OPTIONS,
 	{0},
 };

@@ -69,12 +69,12 @@ const struct gp_cli_command gp_cli_sim = {
 	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Run the scheduler on a GPU model in virtual time"),
-	.description = N_(
-		"SCENARIO is a small file with jobs, their work, a GPU and a policy\n"
-		"(docs/simulator.md), or a shipped one: serve, fair, deadline, multi-process. The\n"
-		"scheduler is the daemon's own, the GPU the one of 'gpreempt vgpu': the same file\n"
-		"and seed give the same figures, bit for bit. Times are the model's and never\n"
-		"measurements."),
+	.description =
+		N_("SCENARIO is a small file with jobs, their work, a GPU and a policy\n"
+		   "(docs/reference/simulator.md), or a shipped one: serve, fair, deadline,\n"
+		   "multi-process. The scheduler is that of gpreemptd, the GPU that of 'gpreempt\n"
+		   "vgpu'. The same file and seed give the same figures, bit for bit. Times are\n"
+		   "modelled and never measurements."),
 	.exit_status = N_("Exit status: 0 ok, 1 failed or an invariant did not hold, 2 bad usage."),
 	.options = options,
 	.examples = "  gpreempt sim --alone --policy off,priority serve\n"

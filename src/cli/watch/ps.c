@@ -265,7 +265,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 
 static const struct gp_cli_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON (schema: docs/json.md), with the figures of each GPU")},
+	 N_("print JSON, with the figures of each GPU")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys and DIR/proc instead of the live system")},
 	{0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* queue_finder: the design documents' name for "gpreempt find" with their summary and file. */
+/* queue_finder: "gpreempt find" with a short summary and a file that Python can import. */
 #include "base/i18n.h"
 #include "cli/command.h"
 

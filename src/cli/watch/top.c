@@ -142,7 +142,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 static const struct gp_cli_option options[] = {
 	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print once and exit")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON once (schema: docs/json.md)")},
+	 N_("print JSON once (schema: docs/reference/json.md)")},
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
 	 N_("priority (default), ran, held, preemptions or pid")},
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,

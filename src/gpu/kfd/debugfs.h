@@ -3,7 +3,7 @@
  * Readers of /sys/kernel/debug/kfd: hqds (hardware queue slots), mqds (queue descriptors) and rls
  * (the runlist the firmware works through). They take text from anywhere, live or a saved file,
  * and know nothing of where it came from but its name for messages. Formats: facts in
- * docs/formats/kfd-debugfs.md; register layouts in abi/.
+ * docs/reference/formats/kfd-debugfs.md; register layouts in abi/.
  */
 #ifndef GP_GPU_KFD_DEBUGFS_H
 #define GP_GPU_KFD_DEBUGFS_H

@@ -10,7 +10,7 @@
 #include "show/doc.h"
 #include "trace/read/event.h"
 
-/* The experiment of the design documents: id = (pid % 256) * 4 + n, with 1024 ids of 4 each. */
+/* The experiment that hashes pids into queue ids: id = (pid % 256) * 4 + n. */
 #define GP_PID_HASH_PROCESSES 256
 #define GP_PID_HASH_QUEUES    4
 

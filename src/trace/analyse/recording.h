@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Analysis and writer: the work that programs gave the GPU, kernel by kernel, as a scenario that
- * `gpreempt sim` replays (docs/simulator.md, "Recorded work"). Sources are profiles, which know
- * when a kernel ran and for how long; AMD logs, which know only when it was submitted; and the
- * record of gpreemptd, which knows when a job made others wait and how long. trace/ knows the text
- * of a scenario and nothing of who reads it.
+ * `gpreempt sim` replays (docs/reference/simulator.md, "Recorded work"). Sources are profiles,
+ * which know when a kernel ran and for how long; AMD logs, which know only when it was submitted;
+ * and the record of gpreemptd, which knows when a job made others wait and how long. trace/ knows
+ * the text of a scenario and nothing of who reads it.
  */
 #ifndef GP_TRACE_ANALYSE_RECORDING_H
 #define GP_TRACE_ANALYSE_RECORDING_H

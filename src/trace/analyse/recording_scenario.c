@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Writes a recording as a scenario of the simulator. See recording.h and docs/simulator.md. */
+/* Writes a recording as a scenario of the simulator. See recording.h and
+ * docs/reference/simulator.md. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,7 @@ int gp_trace_recording_write(const struct gp_trace_recording *r, FILE *out)
 	gpu_index(r, 0, &gpus);
 	fputs("# Written by `gpreempt sim --from`. Who is online, who waits for whom (recorded "
 	      "closed)\n"
-	      "# and the policy are yours to change: docs/simulator.md.\n",
+	      "# and the policy are yours to change: docs/reference/simulator.md.\n",
 	      out);
 	fprintf(out, "[run]\ntitle = Recorded work\ntime = %lluns\n",
 		(unsigned long long)last + LAUNCH_NS);

@@ -115,7 +115,7 @@ const struct gp_trace_use *gp_trace_submission_find(const struct gp_trace_submis
 
 /* Adds the report's sections. */
 void gp_trace_submission_doc(const struct gp_trace_submission *submission, struct gp_doc *doc);
-/* Adds what the design documents say must hold, each yes, no or not in this data. */
+/* Adds the checks of a run: each yes, no or not in this data. */
 void gp_trace_submission_checks(const struct gp_trace_submission *submission, struct gp_doc *doc);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What must hold in a run, by the design documents' verification points; corrected where they are
- * mistaken. */
+/* Checks of a run: how submission must look if it works as the runtime and the driver describe it.
+ */
 #include <string.h>
 
 #include "base/i18n.h"

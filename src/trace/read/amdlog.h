@@ -2,7 +2,8 @@
 /*
  * Reader of AMD_LOG_LEVEL logs of every era from ROCm 4.x to the 2026 sources: prefixes with and
  * without pid, the 6.3 'd' quirk, ROCr's own lines, logs wrapped by docker, mpirun, pytest or a
- * mail, torn and interleaved lines. One pass, constant memory. Facts: docs/formats/amd-log.md.
+ * mail, torn and interleaved lines. One pass, constant memory. Facts:
+ * docs/reference/formats/amd-log.md.
  */
 #ifndef GP_TRACE_READ_AMDLOG_H
 #define GP_TRACE_READ_AMDLOG_H

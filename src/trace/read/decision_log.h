@@ -2,7 +2,7 @@
 /*
  * Reader of the output of `gpreempt log --json`, the record of gpreemptd: one object per line. Each
  * line becomes an event of kind DECISION on the MONOTONIC clock. Lines that the daemon had already
- * dropped show as gaps in the numbering and become LOST. Format: docs/json.md.
+ * dropped show as gaps in the numbering and become LOST. Format: docs/reference/json.md.
  */
 #ifndef GP_TRACE_READ_DECISION_LOG_H
 #define GP_TRACE_READ_DECISION_LOG_H

@@ -4,7 +4,7 @@
  * trace_printk, as in the `trace` file or from `trace-cmd report`. Kernel functions become ENTER
  * and LEAVE, whichever tracer saw them; other events POINT, user marks MARK, [KFD-TRACE] prints
  * KFD, and places where the tracer dropped events LOST. One pass; memory grows with distinct
- * functions and threads. Facts: docs/formats/kernel.md.
+ * functions and threads. Facts: docs/reference/formats/kernel.md.
  */
 #ifndef GP_TRACE_READ_FTRACE_H
 #define GP_TRACE_READ_FTRACE_H

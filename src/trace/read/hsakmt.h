@@ -2,7 +2,8 @@
 /*
  * Reader of what libhsakmt prints with HSAKMT_DEBUG_LEVEL: bare sentences without time, process or
  * prefix, some without a newline at their end. `[hsaKmtXxx] ...` becomes API_ENTER, other sentences
- * that are known POINT; everything else is other programs'. Facts: docs/formats/amd-log.md.
+ * that are known POINT; everything else is other programs'. Facts:
+ * docs/reference/formats/amd-log.md.
  */
 #ifndef GP_TRACE_READ_HSAKMT_H
 #define GP_TRACE_READ_HSAKMT_H

@@ -2,8 +2,8 @@
 /*
  * Reader of what KFD prints: `[KFD-TRACE] NAME: key=value ...` of patched drivers (in dmesg or an
  * ftrace text, with or without their prefixes) and the stock driver's dynamic-debug sentences
- * about queues. One GP_EVENT_KFD each; docs/formats/kernel.md lists the names. One pass, constant
- * memory.
+ * about queues. One GP_EVENT_KFD each; docs/reference/formats/kernel.md lists the names. One pass,
+ * constant memory.
  */
 #ifndef GP_TRACE_READ_KFDLOG_H
 #define GP_TRACE_READ_KFDLOG_H

@@ -2,7 +2,8 @@
 /*
  * Readers of what rocprof (v1, v2) and rocprofv3 write: CSV of every column generation, chosen by
  * column name, and both JSON forms. Events: CALL, KERNEL, COPY with begin and duration on
- * CLOCK_BOOTTIME, TOTAL for the profilers' own summaries, AGENT. Facts: docs/formats/rocprof.md.
+ * CLOCK_BOOTTIME, TOTAL for the profilers' own summaries, AGENT. Facts:
+ * docs/reference/formats/rocprof.md.
  */
 #ifndef GP_TRACE_READ_ROCPROF_H
 #define GP_TRACE_READ_ROCPROF_H

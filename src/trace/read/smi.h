@@ -2,7 +2,7 @@
 /*
  * Reader of lists of processes that use GPUs: `rocm-smi --showpids`, `amd-smi process` as text and
  * as JSON. Each becomes an event of kind PROCESS; these tools tell no time. Facts:
- * docs/formats/smi.md.
+ * docs/reference/formats/smi.md.
  */
 #ifndef GP_TRACE_READ_SMI_H
 #define GP_TRACE_READ_SMI_H

@@ -5,7 +5,7 @@
  * endian. Gives the same events as the reader of ftrace's text, merged over CPUs by time, but with
  * nanoseconds and the clock that was used. Nothing is trusted: sizes, offsets and lengths are
  * checked against the file. Memory: formats, symbols, and a block for each CPU.
- * Facts: docs/formats/kernel.md.
+ * Facts: docs/reference/formats/kernel.md.
  */
 #ifndef GP_TRACE_READ_TRACEDAT_H
 #define GP_TRACE_READ_TRACEDAT_H
