@@ -52,14 +52,20 @@ int gp_loop_watch(struct gp_loop *loop, struct gp_watch *watch, int fd,
 	return 0;
 }
 
+void gp_loop_await(struct gp_loop *loop, struct gp_watch *watch, u32 events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = watch};
+
+	if (watch->fd >= 0)
+		epoll_ctl(loop->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
 void gp_loop_pause(struct gp_loop *loop, struct gp_watch *watch, bool paused)
 {
-	struct epoll_event event = {.events = paused ? 0 : EPOLLIN, .data.ptr = watch};
-
 	if (watch->fd < 0 || watch->paused == paused)
 		return;
 	watch->paused = paused;
-	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+	gp_loop_await(loop, watch, paused ? 0 : EPOLLIN);
 }
 
 void gp_loop_unwatch(struct gp_loop *loop, struct gp_watch *watch)

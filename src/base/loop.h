@@ -31,9 +31,11 @@ struct gp_loop {
 int gp_loop_init(struct gp_loop *loop);
 void gp_loop_free(struct gp_loop *loop);
 
-/* Takes the descriptor: gp_loop_unwatch() closes it. On failure it is closed, too. */
+/* Takes the descriptor: gp_loop_unwatch() closes it; on failure it is closed here. */
 int gp_loop_watch(struct gp_loop *loop, struct gp_watch *watch, int fd,
 		  void (*ready)(struct gp_watch *watch, u32 events));
+/* Which events wake it (EPOLLIN, EPOLLOUT) instead of EPOLLIN; its end always does. */
+void gp_loop_await(struct gp_loop *loop, struct gp_watch *watch, u32 events);
 /* Leaves it open, and watched only for its end, until it is wanted again. */
 void gp_loop_pause(struct gp_loop *loop, struct gp_watch *watch, bool paused);
 void gp_loop_unwatch(struct gp_loop *loop, struct gp_watch *watch);

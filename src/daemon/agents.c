@@ -204,20 +204,19 @@ static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 	return false;
 }
 
-static void found(struct gp_daemon *daemon, const char *name)
+static void found(void *data, const char *agents, const char *name)
 {
-	size_t length = strlen(name);
+	struct gp_daemon *daemon = data;
 	struct gp_daemon_client *client;
 	u32 uid;
 
-	if (length < 6 || length >= sizeof(client->socket) || *name == '.' ||
-	    strcmp(name + length - 5, ".sock") != 0 || known(daemon, name) ||
-	    !within_limit(daemon, name, &uid))
+	(void)agents;
+	if (known(daemon, name) || !within_limit(daemon, name, &uid))
 		return;
 	client = gp_daemon_client_new(daemon);
 	if (!client)
 		return;
-	memcpy(client->socket, name, length + 1);
+	gp_wire_text(client->socket, sizeof(client->socket), name, sizeof(client->socket));
 	client->who.uid = uid;
 	gp_timer_init(&client->timer, agent_time);
 	connect_to(client);
@@ -225,14 +224,7 @@ static void found(struct gp_daemon *daemon, const char *name)
 
 static void scan(struct gp_daemon *daemon)
 {
-	const struct gp_root live = {.dir = ""};
-	struct gp_names names = {0};
-
-	if (gp_root_list(&live, &names, "%s", daemon->agents_path) == 0) {
-		for (size_t i = 0; i < names.count; i++)
-			found(daemon, names.items[i]);
-	}
-	gp_names_free(&names);
+	gp_proto_directory_each_agent(daemon->agents_path, found, daemon);
 }
 
 static void agents_ready(struct gp_watch *watch, u32 events)
@@ -247,8 +239,8 @@ static void agents_ready(struct gp_watch *watch, u32 events)
 
 		if (event->mask & IN_Q_OVERFLOW)
 			scan(daemon);
-		else if (event->len)
-			found(daemon, event->name);
+		else if (event->len && gp_proto_directory_is_agent(event->name))
+			found(daemon, daemon->agents_path, event->name);
 		at += sizeof(*event) + event->len;
 	}
 }

@@ -7,12 +7,10 @@
 #include "base/core.h"
 #include "holder/holder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -69,11 +67,13 @@ void gp_holder_agent_remove(struct gp_holder_agent *agent)
 {
 	struct gp_holder *holder = agent->holder;
 
-	close(agent->fd);
+	gp_loop_unwatch(&holder->loop, &agent->watch);
 	gp_list_remove(&agent->link);
 	free(agent);
 	settle(holder);
 }
+
+static void agent_ready(struct gp_watch *watch, u32 events);
 
 static u32 agents_of(const struct gp_holder *holder, uid_t uid)
 {
@@ -85,17 +85,16 @@ static u32 agents_of(const struct gp_holder *holder, uid_t uid)
 	return count;
 }
 
-static void add(struct gp_holder *holder, const char *agents, const char *name)
+static void add(void *data, const char *agents, const char *name)
 {
+	struct gp_holder *holder = data;
 	struct gp_proto_msg_hello hello = {.pid = (u32)getpid(), .name = "gpreempt-holder"};
 	char socket[108];
 	unsigned int owner;
 	struct gp_holder_agent *agent;
-	const char *end = strrchr(name, '.');
 	int fd;
 
-	if (!end || strcmp(end, ".sock") || strlen(name) >= sizeof(agent->name) ||
-	    find(holder, name))
+	if (find(holder, name))
 		return;
 	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
 		return;
@@ -116,30 +115,17 @@ static void add(struct gp_holder *holder, const char *agents, const char *name)
 			unlink(socket);
 		return;
 	}
-	agent->source = GP_SOURCE_AGENT;
 	agent->holder = holder;
-	agent->fd = fd;
 	agent->deadline_ns = gp_holder_now_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
-	if (gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
+	if (gp_loop_watch(&holder->loop, &agent->watch, fd, agent_ready) ||
+	    gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
 	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
-	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1) ||
-	    gp_holder_watch(holder, fd, EPOLLIN, agent))
+	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1))
 		gp_holder_agent_remove(agent);
 	else
 		gp_holder_wake_at(holder, agent->deadline_ns);
-}
-
-static void look_in(struct gp_holder *holder, const char *agents)
-{
-	DIR *directory = opendir(agents);
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)) != NULL)
-		add(holder, agents, entry->d_name);
-	if (directory)
-		closedir(directory);
 }
 
 static void look(struct gp_holder *holder)
@@ -147,9 +133,19 @@ static void look(struct gp_holder *holder)
 	char agents[108];
 
 	if (!gp_proto_directory_path(agents, sizeof(agents), "agents", 1))
-		look_in(holder, agents);
+		gp_proto_directory_each_agent(agents, add, holder);
 	if (!gp_proto_directory_other_agents(agents, sizeof(agents)))
-		look_in(holder, agents);
+		gp_proto_directory_each_agent(agents, add, holder);
+}
+
+static void agents_changed(struct gp_watch *watch, u32 events)
+{
+	char buffer[4096];
+
+	(void)events;
+	while (read(watch->fd, buffer, sizeof(buffer)) > 0)
+		;
+	look(gp_container(watch, struct gp_holder, inotify));
 }
 
 void gp_holder_agents_watch(struct gp_holder *holder)
@@ -157,29 +153,16 @@ void gp_holder_agents_watch(struct gp_holder *holder)
 	const u32 what = IN_CREATE | IN_MOVED_TO;
 	char path[108];
 
-	if (holder->inotify < 0) {
-		holder->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-		if (holder->inotify >= 0 && gp_holder_watch(holder, holder->inotify, EPOLLIN,
-							    &holder->fixed[GP_SOURCE_INOTIFY])) {
-			close(holder->inotify);
-			holder->inotify = -1;
-		}
-	}
+	int fd = holder->inotify.fd < 0 ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
+
+	if (fd >= 0)
+		gp_loop_watch(&holder->loop, &holder->inotify, fd, agents_changed);
 	/* Each time, as root's daemon may have come or gone: one that is watched stays so. */
-	if (holder->inotify >= 0 && !gp_proto_directory_agents(path, sizeof(path), false))
-		(void)!inotify_add_watch(holder->inotify, path, what);
-	if (holder->inotify >= 0 && !gp_proto_directory_other_agents(path, sizeof(path)))
-		(void)!inotify_add_watch(holder->inotify, path, what);
+	if (holder->inotify.fd >= 0 && !gp_proto_directory_agents(path, sizeof(path), false))
+		(void)!inotify_add_watch(holder->inotify.fd, path, what);
+	if (holder->inotify.fd >= 0 && !gp_proto_directory_other_agents(path, sizeof(path)))
+		(void)!inotify_add_watch(holder->inotify.fd, path, what);
 	look(holder); /* also catches what an overflow of the queue lost */
-}
-
-void gp_holder_agents_changed(struct gp_holder *holder)
-{
-	char events[4096];
-
-	while (read(holder->inotify, events, sizeof(events)) > 0)
-		;
-	look(holder);
 }
 
 bool gp_holder_agents_settled(const struct gp_holder *holder)
@@ -325,10 +308,11 @@ static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hel
 	}
 }
 
-void gp_holder_agent_ready(struct gp_holder_agent *agent, u32 events)
+static void agent_ready(struct gp_watch *watch, u32 events)
 {
+	struct gp_holder_agent *agent = gp_container(watch, struct gp_holder_agent, watch);
 	struct gp_wire_message *message = &agent->holder->message;
-	int error = gp_wire_receive(agent->fd, message, 0);
+	int error = gp_wire_receive(watch->fd, message, 0);
 
 	(void)events;
 	if (error == -EAGAIN)

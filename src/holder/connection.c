@@ -15,76 +15,6 @@
 
 #define ACCEPT_AGAIN_NS 100000000ull
 
-int gp_holder_connection_add(struct gp_holder *holder, int fd)
-{
-	struct gp_holder_connection *connection;
-	uid_t uid;
-	pid_t pid;
-
-	if (holder->connection_count == GP_HOLDER_CONNECTIONS || gp_wire_peer(fd, &pid, &uid) ||
-	    !gp_wire_peer_allowed(uid))
-		return -EPERM;
-	connection = calloc(1, sizeof(*connection));
-	if (!connection)
-		return -ENOMEM;
-	connection->source = GP_SOURCE_CONNECTION;
-	connection->holder = holder;
-	connection->fd = fd;
-	connection->pid = pid;
-	connection->out_end = &connection->out;
-	gp_list_init(&connection->targets);
-	gp_list_init(&connection->requests);
-	int error = gp_holder_watch(holder, fd, EPOLLIN, connection);
-	if (error) {
-		free(connection);
-		return error;
-	}
-	gp_list_add_tail(&holder->connections, &connection->link);
-	holder->connection_count++;
-	return 0;
-}
-
-/* With no descriptor left the socket stays readable: do not spin on it. */
-static void rest(struct gp_holder *holder)
-{
-	struct epoll_event none = {.data.ptr = &holder->fixed[GP_SOURCE_LISTEN]};
-
-	if (epoll_ctl(holder->epoll, EPOLL_CTL_MOD, holder->options.listen_fd, &none) < 0)
-		return;
-	holder->accept_again_ns = gp_holder_now_ns() + ACCEPT_AGAIN_NS;
-	gp_holder_wake_at(holder, holder->accept_again_ns);
-}
-
-u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now)
-{
-	struct epoll_event readable = {.events = EPOLLIN,
-				       .data.ptr = &holder->fixed[GP_SOURCE_LISTEN]};
-
-	if (!holder->accept_again_ns)
-		return GP_NEVER;
-	if (holder->accept_again_ns > now)
-		return holder->accept_again_ns;
-	holder->accept_again_ns = 0;
-	epoll_ctl(holder->epoll, EPOLL_CTL_MOD, holder->options.listen_fd, &readable);
-	return GP_NEVER;
-}
-
-void gp_holder_connection_accept(struct gp_holder *holder)
-{
-	int fd = accept4(holder->options.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			rest(holder);
-		return;
-	}
-	if (gp_holder_connection_add(holder, fd)) {
-		gp_wire_refuse(fd, &(struct gp_proto_msg){.type = GP_MSG_HELLO}, -EPERM,
-			       GP_SAY_NOT_SERVED);
-		close(fd);
-	}
-}
-
 static void free_request(struct gp_holder_request *request)
 {
 	free(request->records);
@@ -115,7 +45,7 @@ void gp_holder_connection_remove(struct gp_holder_connection *connection)
 		connection->out = out->next;
 		free(out);
 	}
-	close(connection->fd); /* leaves the epoll set by itself */
+	gp_loop_unwatch(&connection->holder->loop, &connection->watch);
 	gp_list_remove(&connection->link);
 	connection->holder->connection_count--;
 	free(connection);
@@ -139,12 +69,8 @@ void gp_holder_connection_sweep(struct gp_holder *holder)
 
 static void rearm(struct gp_holder_connection *connection)
 {
-	struct epoll_event event = {
-		.events = (connection->paused ? 0 : EPOLLIN) | (connection->out ? EPOLLOUT : 0),
-		.data.ptr = connection,
-	};
-
-	epoll_ctl(connection->holder->epoll, EPOLL_CTL_MOD, connection->fd, &event);
+	gp_loop_await(&connection->holder->loop, &connection->watch,
+		      (connection->paused ? 0 : EPOLLIN) | (connection->out ? EPOLLOUT : 0));
 }
 
 /* Keeps a message the socket has no room for. */
@@ -184,7 +110,7 @@ static void send_message(struct gp_holder_connection *connection, u16 type, u32 
 	if (connection->closing)
 		return;
 	if (!connection->out)
-		error = gp_wire_send(connection->fd, type, serial, status, body, size, -1);
+		error = gp_wire_send(connection->watch.fd, type, serial, status, body, size, -1);
 	if (error == -EAGAIN)
 		keep(connection, &header, body);
 	else if (error)
@@ -195,7 +121,7 @@ static void send_kept(struct gp_holder_connection *connection)
 {
 	while (connection->out) {
 		struct gp_holder_out *out = connection->out;
-		int error = gp_wire_send(connection->fd, out->header.type, out->header.serial,
+		int error = gp_wire_send(connection->watch.fd, out->header.type, out->header.serial,
 					 out->header.status, out->body, out->size, -1);
 
 		if (error == -EAGAIN)
@@ -361,8 +287,10 @@ void gp_holder_request_job_done(struct gp_holder_request *request, struct gp_hol
 
 /* ---- in ---- */
 
-void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 events)
+static void connection_ready(struct gp_watch *watch, u32 events)
 {
+	struct gp_holder_connection *connection =
+		gp_container(watch, struct gp_holder_connection, watch);
 	struct gp_wire_message *message = &connection->holder->message;
 
 	if (events & EPOLLOUT)
@@ -377,14 +305,80 @@ void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 eve
 			rearm(connection);
 			return;
 		}
-		error = gp_wire_receive(connection->fd, message, 0);
+		error = gp_wire_receive(connection->watch.fd, message, 0);
 		if (error == -EAGAIN)
 			return;
 		if (error == -EPROTONOSUPPORT)
-			gp_wire_refuse_version(connection->fd, &message->header);
+			gp_wire_refuse_version(connection->watch.fd, &message->header);
 		if (error || gp_holder_request_handle(connection, message))
 			connection->closing = true;
 		if (!error && message->fd >= 0)
 			close(message->fd);
+	}
+}
+
+/* ---- coming ---- */
+
+int gp_holder_connection_add(struct gp_holder *holder, int fd)
+{
+	struct gp_holder_connection *connection;
+	uid_t uid;
+	pid_t pid;
+
+	if (holder->connection_count == GP_HOLDER_CONNECTIONS || gp_wire_peer(fd, &pid, &uid) ||
+	    !gp_wire_peer_allowed(uid))
+		return -EPERM;
+	connection = calloc(1, sizeof(*connection));
+	if (!connection)
+		return -ENOMEM;
+	connection->holder = holder;
+	connection->pid = pid;
+	connection->out_end = &connection->out;
+	gp_list_init(&connection->targets);
+	gp_list_init(&connection->requests);
+	int error = gp_loop_watch(&holder->loop, &connection->watch, fd, connection_ready);
+	if (error) { /* the descriptor is closed: its client sees the end */
+		free(connection);
+		return 0;
+	}
+	gp_list_add_tail(&holder->connections, &connection->link);
+	holder->connection_count++;
+	return 0;
+}
+
+/* With no descriptor left the socket stays readable: do not spin on it. */
+static void rest(struct gp_holder *holder)
+{
+	gp_loop_pause(&holder->loop, &holder->listen, true);
+	holder->accept_again_ns = gp_holder_now_ns() + ACCEPT_AGAIN_NS;
+	gp_holder_wake_at(holder, holder->accept_again_ns);
+}
+
+u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now)
+{
+	if (!holder->accept_again_ns)
+		return GP_NEVER;
+	if (holder->accept_again_ns > now)
+		return holder->accept_again_ns;
+	holder->accept_again_ns = 0;
+	gp_loop_pause(&holder->loop, &holder->listen, false);
+	return GP_NEVER;
+}
+
+void gp_holder_connection_accept(struct gp_watch *listen, u32 events)
+{
+	struct gp_holder *holder = gp_container(listen, struct gp_holder, listen);
+	int fd = accept4(listen->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			rest(holder);
+		return;
+	}
+	if (gp_holder_connection_add(holder, fd)) {
+		gp_wire_refuse(fd, &(struct gp_proto_msg){.type = GP_MSG_HELLO}, -EPERM,
+			       GP_SAY_NOT_SERVED);
+		close(fd);
 	}
 }

@@ -4,14 +4,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,96 +22,17 @@ u64 gp_holder_now_ns(void)
 	return gp_monotonic_ns();
 }
 
-int gp_holder_watch(struct gp_holder *holder, int fd, u32 events, void *what)
-{
-	struct epoll_event event = {.events = events, .data.ptr = what};
-
-	return epoll_ctl(holder->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-static int open_signals(struct gp_holder *holder)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	/* Before the first worker, which inherits it. */
-	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
-		return -EINVAL;
-	holder->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (holder->signals < 0)
-		return -errno;
-	return gp_holder_watch(holder, holder->signals, EPOLLIN, &holder->fixed[GP_SOURCE_SIGNAL]);
-}
-
-/* Without it the holder of a directory that was removed ends when it is idle. */
-static void watch_directory(struct gp_holder *holder)
-{
-	holder->directory = gp_proto_directory_watch(holder->options.lock_name);
-	if (holder->directory >= 0)
-		gp_holder_watch(holder, holder->directory, EPOLLIN,
-				&holder->fixed[GP_SOURCE_DIRECTORY]);
-}
-
-int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options)
-{
-	int error = 0;
-
-	*holder = (struct gp_holder){.options = *options,
-				     .signals = -1,
-				     .inotify = -1,
-				     .directory = -1,
-				     .armed_ns = GP_NEVER,
-				     .idle_since_ns = gp_holder_now_ns()};
-	for (int i = 0; i < GP_SOURCE_FIXED; i++)
-		holder->fixed[i] = (enum gp_holder_source)i;
-	gp_list_init(&holder->connections);
-	gp_list_init(&holder->members);
-	gp_list_init(&holder->agents);
-	gp_list_init(&holder->priorities);
-	gp_list_init(&holder->finished);
-	holder->message.fd = -1;
-	holder->epoll = epoll_create1(EPOLL_CLOEXEC);
-	holder->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (holder->epoll < 0 || holder->timer < 0)
-		error = -errno;
-	if (!error)
-		error = gp_holder_watch(holder, holder->timer, EPOLLIN,
-					&holder->fixed[GP_SOURCE_TIMER]);
-	if (!error && options->listen_fd >= 0)
-		error = open_signals(holder);
-	if (!error && options->listen_fd >= 0)
-		error = gp_holder_watch(holder, options->listen_fd, EPOLLIN,
-					&holder->fixed[GP_SOURCE_LISTEN]);
-	if (!error && options->lock_name)
-		watch_directory(holder);
-	if (!error && options->guard_ns)
-		error = gp_holder_guardian_start(options->guard_ns, &holder->guardian);
-	if (error)
-		gp_holder_close(holder);
-	else if (options->idle_ms)
-		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * GP_NS_PER_MS);
-	return error;
-}
-
 /* ---- time ---- */
 
 void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns)
 {
-	struct itimerspec when = {.it_value = gp_timespec(when_ns)};
-
-	/* The guardian hears of it before whoever waits for an answer does: the holder may be
-	 * stopped in between. */
+	/* The guardian hears of it before a client gets its answer: the holder may be stopped in
+	 * between. */
 	if (holder->options.guard_ns && when_ns < *holder->options.guard_ns)
 		__atomic_store_n(holder->options.guard_ns, when_ns, __ATOMIC_RELEASE);
-	if (when_ns >= holder->armed_ns)
-		return; /* it rings before, and is set anew then */
-	if (!when_ns)
-		when.it_value.tv_nsec = 1;
-	timerfd_settime(holder->timer, TFD_TIMER_ABSTIME, &when, NULL);
-	holder->armed_ns = when_ns;
+	/* Otherwise it rings before, and is set again then. */
+	if (when_ns < holder->timer.at_ns)
+		gp_timer_set(&holder->loop, &holder->timer, when_ns);
 }
 
 static bool is_idle(const struct gp_holder *holder)
@@ -126,13 +41,12 @@ static bool is_idle(const struct gp_holder *holder)
 	       gp_list_empty(&holder->priorities);
 }
 
-static void ring(struct gp_holder *holder)
+static void ring(struct gp_timer *timer)
 {
-	u64 times, now = gp_holder_now_ns();
+	struct gp_holder *holder = gp_container(timer, struct gp_holder, timer);
+	u64 now = gp_holder_now_ns();
 
-	if (read(holder->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
-		return;
-	holder->armed_ns = GP_NEVER;
+	timer->at_ns = GP_NEVER;
 	u64 next = gp_holder_target_expire(holder, now);
 	u64 agents = gp_holder_agents_expire(holder, now);
 	u64 accepts = gp_holder_connection_accept_again(holder, now);
@@ -175,12 +89,14 @@ static void check_guardian(struct gp_holder *holder)
 	}
 }
 
-static void take_signal(struct gp_holder *holder)
+static void take_signal(struct gp_watch *watch, u32 events)
 {
+	struct gp_holder *holder = gp_container(watch, struct gp_holder, signals);
 	struct signalfd_siginfo info;
 	struct gp_list *at;
 
-	if (read(holder->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	(void)events;
+	if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo != SIGCHLD) {
 		holder->ending = true;
@@ -192,44 +108,77 @@ static void take_signal(struct gp_holder *holder)
 	check_guardian(holder);
 }
 
-/* ---- the round ---- */
+/* ---- opening ---- */
 
-static void dispatch(struct gp_holder *holder, const struct epoll_event *event)
+static int open_signals(struct gp_holder *holder)
 {
-	enum gp_holder_source *source = event->data.ptr;
+	sigset_t set;
 
-	switch (*source) {
-	case GP_SOURCE_LISTEN:
-		gp_holder_connection_accept(holder);
-		break;
-	case GP_SOURCE_TIMER:
-		ring(holder);
-		break;
-	case GP_SOURCE_SIGNAL:
-		take_signal(holder);
-		break;
-	case GP_SOURCE_INOTIFY:
-		gp_holder_agents_changed(holder);
-		break;
-	case GP_SOURCE_DIRECTORY:
-		holder->homeless =
-			gp_proto_directory_lost(holder->directory, holder->options.lock_name,
-						holder->options.lock_fd);
-		holder->ending |= holder->homeless;
-		break;
-	case GP_SOURCE_CONNECTION:
-		gp_holder_connection_ready(event->data.ptr, event->events);
-		break;
-	case GP_SOURCE_MEMBER:
-		gp_holder_member_ready(event->data.ptr);
-		break;
-	case GP_SOURCE_AGENT:
-		gp_holder_agent_ready(event->data.ptr, event->events);
-		break;
-	case GP_SOURCE_FIXED:
-		break;
-	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	/* Before the first worker, which inherits it. */
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
+		return -EINVAL;
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : gp_loop_watch(&holder->loop, &holder->signals, fd, take_signal);
 }
+
+static void directory_changed(struct gp_watch *watch, u32 events)
+{
+	struct gp_holder *holder = gp_container(watch, struct gp_holder, directory);
+
+	(void)events;
+	holder->homeless = gp_proto_directory_lost(watch->fd, holder->options.lock_name,
+						   holder->options.lock_fd);
+	holder->ending |= holder->homeless;
+}
+
+/* Without it the holder of a directory that was removed ends when it is idle. */
+static void watch_directory(struct gp_holder *holder)
+{
+	int fd = gp_proto_directory_watch(holder->options.lock_name);
+
+	if (fd >= 0)
+		gp_loop_watch(&holder->loop, &holder->directory, fd, directory_changed);
+}
+
+int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options)
+{
+	int error;
+
+	*holder = (struct gp_holder){.options = *options,
+				     .listen = {.fd = -1},
+				     .signals = {.fd = -1},
+				     .inotify = {.fd = -1},
+				     .directory = {.fd = -1},
+				     .idle_since_ns = gp_holder_now_ns()};
+	gp_list_init(&holder->connections);
+	gp_list_init(&holder->members);
+	gp_list_init(&holder->agents);
+	gp_list_init(&holder->priorities);
+	gp_list_init(&holder->finished);
+	holder->message.fd = -1;
+	gp_timer_init(&holder->timer, ring);
+	error = gp_loop_init(&holder->loop);
+	if (!error && options->listen_fd >= 0)
+		error = open_signals(holder);
+	if (!error && options->listen_fd >= 0)
+		error = gp_loop_watch(&holder->loop, &holder->listen, options->listen_fd,
+				      gp_holder_connection_accept);
+	if (!error && options->lock_name)
+		watch_directory(holder);
+	if (!error && options->guard_ns)
+		error = gp_holder_guardian_start(options->guard_ns, &holder->guardian);
+	if (error)
+		gp_holder_close(holder);
+	else if (options->idle_ms)
+		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * GP_NS_PER_MS);
+	return error;
+}
+
+/* ---- the round ---- */
 
 static void run_finished(struct gp_holder *holder)
 {
@@ -244,12 +193,7 @@ static void run_finished(struct gp_holder *holder)
 
 int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 {
-	struct epoll_event event;
-	/* One at a time: what is handled may free what another event is about. */
-	int ready = epoll_wait(holder->epoll, &event, 1, timeout_ms);
-
-	if (ready > 0)
-		dispatch(holder, &event);
+	gp_loop_step(&holder->loop, timeout_ms);
 	run_finished(holder);
 	gp_holder_connection_sweep(holder);
 	run_finished(holder);
@@ -283,9 +227,9 @@ void gp_holder_close(struct gp_holder *holder)
 		kill(holder->guardian, SIGKILL);
 		waitpid(holder->guardian, NULL, 0);
 	}
-	int fds[] = {holder->epoll, holder->timer, holder->signals, holder->inotify,
-		     holder->directory};
-	for (size_t i = 0; i < GP_ARRAY_SIZE(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	gp_loop_unwatch(&holder->loop, &holder->listen);
+	gp_loop_unwatch(&holder->loop, &holder->signals);
+	gp_loop_unwatch(&holder->loop, &holder->inotify);
+	gp_loop_unwatch(&holder->loop, &holder->directory);
+	gp_loop_free(&holder->loop);
 }

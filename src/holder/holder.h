@@ -25,7 +25,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "base/core.h"
+#include "base/loop.h"
 #include "gpu/control.h"
 #include "proto/wire.h"
 
@@ -47,19 +47,6 @@ enum {
 
 struct gp_holder;
 struct gp_holder_worker;
-
-/* What an epoll entry is; the first member of everything that has one. */
-enum gp_holder_source {
-	GP_SOURCE_LISTEN,
-	GP_SOURCE_TIMER,
-	GP_SOURCE_SIGNAL,
-	GP_SOURCE_INOTIFY,
-	GP_SOURCE_DIRECTORY,
-	GP_SOURCE_FIXED, /* how many there are of those */
-	GP_SOURCE_CONNECTION,
-	GP_SOURCE_MEMBER,
-	GP_SOURCE_AGENT,
-};
 
 /* ---- holds ---- */
 
@@ -134,8 +121,8 @@ struct gp_holder_job {
 /* ---- processes ---- */
 
 struct gp_holder_member {
-	enum gp_holder_source source;
-	struct gp_list link; /* in holder->members */
+	struct gp_watch watch; /* its worker's end of jobs */
+	struct gp_list link;   /* in holder->members */
 	struct gp_holder *holder;
 	u32 pid;
 	int pidfd;
@@ -209,10 +196,9 @@ struct gp_holder_out {
 };
 
 struct gp_holder_connection {
-	enum gp_holder_source source;
+	struct gp_watch watch;
 	struct gp_list link;
 	struct gp_holder *holder;
-	int fd;
 	bool greeted, closing, paused;
 	bool armed_out; /* waits for room in the socket */
 	pid_t pid;
@@ -237,11 +223,10 @@ struct gp_holder_breaker {
 /* ---- programs with an agent ---- */
 
 struct gp_holder_agent {
-	enum gp_holder_source source;
+	struct gp_watch watch;
 	struct gp_list link;
 	struct gp_holder *holder;
 	char name[GP_PROTO_NAME]; /* of the socket */
-	int fd;
 	bool greeted;
 	pid_t pid;
 	uid_t uid;
@@ -271,9 +256,9 @@ struct gp_holder_options {
 
 struct gp_holder {
 	struct gp_holder_options options;
-	int epoll, timer, signals, inotify, directory;
-	enum gp_holder_source fixed[GP_SOURCE_FIXED];
-	u64 armed_ns; /* when the timer rings */
+	struct gp_loop loop;
+	struct gp_timer timer; /* rings for everything that has a time */
+	struct gp_watch listen, signals, inotify, directory;
 	bool ending;
 	bool homeless; /* the directory is gone: nobody can come any more */
 	u64 idle_since_ns;
@@ -296,17 +281,15 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 int gp_holder_step(struct gp_holder *holder, int timeout_ms);
 /* Lets everything go and waits for the workers. */
 void gp_holder_close(struct gp_holder *holder);
-int gp_holder_watch(struct gp_holder *holder, int fd, u32 events, void *what);
 /* The timer must ring by then. */
 void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns);
 
 /* ---- connection.c ---- */
 /* Takes a connected socket over. */
 int gp_holder_connection_add(struct gp_holder *holder, int fd);
-void gp_holder_connection_accept(struct gp_holder *holder);
+void gp_holder_connection_accept(struct gp_watch *listen, u32 events);
 /* Accepts again when it is time after there was no descriptor left; when that will be. */
 u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now);
-void gp_holder_connection_ready(struct gp_holder_connection *connection, u32 events);
 void gp_holder_connection_remove(struct gp_holder_connection *connection);
 /* Removes those that were marked `closing`: nobody is in the middle of using them. */
 void gp_holder_connection_sweep(struct gp_holder *holder);
@@ -398,8 +381,8 @@ int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_req
 			   bool suspends, const u32 *check, u32 check_count);
 /* Tries again for those that could not be told; GP_NEVER, or when to come back. */
 u64 gp_holder_member_apply_again(struct gp_holder *holder, u64 now);
-/* Jobs that came back. */
-void gp_holder_member_ready(struct gp_holder_member *member);
+/* A job that came back. */
+void gp_holder_member_ready(struct gp_watch *watch, u32 events);
 void gp_holder_member_job_done(struct gp_holder_job *job);
 u32 gp_holder_member_priority(struct gp_holder_member *member);
 /* Whether somebody in the process is to be told: its agent. */
@@ -409,8 +392,8 @@ int gp_holder_member_set_priority(struct gp_holder_member *member, u32 priority)
 void gp_holder_priority_reap(struct gp_holder *holder);
 
 /* ---- worker.c ---- */
+/* The loop watches its end at member->watch, and closes that. */
 int gp_holder_worker_start(struct gp_holder_member *member, struct gp_holder_worker **out);
-int gp_holder_worker_fd(const struct gp_holder_worker *worker);
 void gp_holder_worker_post(struct gp_holder_worker *worker, struct gp_holder_job *job);
 /* The next job that came back; NULL none. */
 struct gp_holder_job *gp_holder_worker_take(struct gp_holder_worker *worker);
@@ -450,8 +433,6 @@ void gp_holder_breaker_report(struct gp_holder *holder, const struct gp_holder_m
 /* ---- agents.c ---- */
 /* Looks at the directory and follows it from now on. */
 void gp_holder_agents_watch(struct gp_holder *holder);
-void gp_holder_agents_changed(struct gp_holder *holder);
-void gp_holder_agent_ready(struct gp_holder_agent *agent, u32 events);
 void gp_holder_agent_remove(struct gp_holder_agent *agent);
 /* True when every agent that is there has said who it is. */
 bool gp_holder_agents_settled(const struct gp_holder *holder);

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/core.h"
@@ -38,8 +37,7 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 	member = calloc(1, sizeof(*member));
 	if (!member)
 		return NULL;
-	*member = (struct gp_holder_member){.source = GP_SOURCE_MEMBER,
-					    .holder = holder,
+	*member = (struct gp_holder_member){.holder = holder,
 					    .pid = pid,
 					    .pidfd = pidfd,
 					    .asked = asked,
@@ -49,7 +47,6 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 		free(member);
 		return NULL;
 	}
-	gp_holder_watch(holder, gp_holder_worker_fd(member->worker), EPOLLIN, member);
 	gp_list_add_tail(&holder->members, &member->link);
 	holder->member_count++;
 	return member;
@@ -58,6 +55,7 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 static void free_member(struct gp_holder_member *member)
 {
 	gp_holder_worker_join(member->worker); /* the thread has sent its last word */
+	gp_loop_unwatch(&member->holder->loop, &member->watch);
 	if (member->pidfd >= 0)
 		close(member->pidfd);
 	gp_list_remove(&member->link);
@@ -367,10 +365,12 @@ void gp_holder_member_job_done(struct gp_holder_job *job)
 	gp_holder_job_free(job);
 }
 
-void gp_holder_member_ready(struct gp_holder_member *member)
+void gp_holder_member_ready(struct gp_watch *watch, u32 events)
 {
+	struct gp_holder_member *member = gp_container(watch, struct gp_holder_member, watch);
 	struct gp_holder_job *job = gp_holder_worker_take(member->worker);
 
+	(void)events;
 	if (job)
 		gp_holder_member_job_done(job);
 }

@@ -131,6 +131,13 @@ int gp_holder_worker_start(struct gp_holder_member *member, struct gp_holder_wor
 		free(worker);
 		return error;
 	}
+	error = gp_loop_watch(&member->holder->loop, &member->watch, worker->ends[0],
+			      gp_holder_member_ready);
+	if (error) {
+		close(worker->ends[1]);
+		free(worker);
+		return error;
+	}
 	if (!worker->is_inline) {
 		pthread_attr_init(&attributes);
 		pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -138,18 +145,13 @@ int gp_holder_worker_start(struct gp_holder_member *member, struct gp_holder_wor
 		pthread_attr_destroy(&attributes);
 	}
 	if (error) {
-		close(worker->ends[0]);
+		gp_loop_unwatch(&member->holder->loop, &member->watch);
 		close(worker->ends[1]);
 		free(worker);
 		return error;
 	}
 	*out = worker;
 	return 0;
-}
-
-int gp_holder_worker_fd(const struct gp_holder_worker *worker)
-{
-	return worker->ends[0];
 }
 
 /* When its socket is full it has enough to wake up for. */
@@ -195,7 +197,6 @@ void gp_holder_worker_join(struct gp_holder_worker *worker)
 		pthread_join(worker->thread, NULL);
 	while ((job = gp_holder_worker_take(worker)) != NULL)
 		gp_holder_job_free(job); /* notices that crossed STOP */
-	close(worker->ends[0]);
 	close(worker->ends[1]);
 	pthread_mutex_destroy(&worker->lock);
 	free(worker);

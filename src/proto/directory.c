@@ -2,6 +2,7 @@
 /* The directory of gpreempt's sockets: see directory.h. */
 #include "proto/directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,11 +16,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/proto.h"
+
 #include "base/types.h"
 
 #define CONNECT_SECONDS 5
 #define SYSTEM          "/run/gpreempt"
 #define AGENTS          "agents"
+#define SUFFIX          ".sock"
 
 struct place {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -193,6 +197,30 @@ int gp_proto_directory_other_agents(char *out, size_t size)
 	if (length < 0 || (size_t)length >= size)
 		return -ENAMETOOLONG;
 	return lstat(out, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOENT;
+}
+
+bool gp_proto_directory_is_agent(const char *name)
+{
+	size_t length = strlen(name), suffix = sizeof(SUFFIX) - 1;
+
+	return *name != '.' && length > suffix && length < GP_PROTO_NAME &&
+	       strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+int gp_proto_directory_each_agent(const char *agents,
+				  void (*found)(void *data, const char *agents, const char *name),
+				  void *data)
+{
+	DIR *directory = opendir(agents);
+	struct dirent *entry;
+
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory)) != NULL)
+		if (gp_proto_directory_is_agent(entry->d_name))
+			found(data, agents, entry->d_name);
+	closedir(directory);
+	return 0;
 }
 
 /* The file itself, never what a link names: in a directory for all users anybody can make links.

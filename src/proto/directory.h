@@ -30,6 +30,14 @@ int gp_proto_directory_agents(char *out, size_t size, bool serve);
  * came, or in root's, of before it went. -ENOENT: nowhere. */
 int gp_proto_directory_other_agents(char *out, size_t size);
 
+/* Calls `found` for each agent's socket ("NAME.sock", shorter than GP_PROTO_NAME) in agents/, whose
+ * path this is. -errno: it cannot be read. */
+int gp_proto_directory_each_agent(const char *agents,
+				  void (*found)(void *data, const char *agents, const char *name),
+				  void *data);
+/* Whether a file in agents/ is named as an agent's socket. */
+bool gp_proto_directory_is_agent(const char *name);
+
 /* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
  * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for
  * it, the other not at all. */

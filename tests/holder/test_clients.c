@@ -3,7 +3,6 @@
 #include "fixture.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -301,16 +300,15 @@ static void without_descriptors_it_rests_instead_of_spinning(void **state)
 {
 	char place[] = "/tmp/gpholder-XXXXXX";
 	struct sockaddr_un address;
-	struct epoll_event readable = {.events = EPOLLIN,
-				       .data.ptr = &scene.holder.fixed[GP_SOURCE_LISTEN]};
 	int listener = listen_for_clients(place, &address);
 	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), spare = dup(client);
-	struct pollfd ready = {.fd = scene.holder.epoll, .events = POLLIN};
+	struct pollfd ready = {.fd = scene.holder.loop.epoll, .events = POLLIN};
 	struct rlimit before, none;
 
 	(void)state;
-	scene.holder.options.listen_fd = listener;
-	assert_int_equal(epoll_ctl(scene.holder.epoll, EPOLL_CTL_ADD, listener, &readable), 0);
+	assert_int_equal(gp_loop_watch(&scene.holder.loop, &scene.holder.listen, listener,
+				       gp_holder_connection_accept),
+			 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	close(spare); /* the lowest that is free, and all above it are forbidden */
@@ -327,8 +325,7 @@ static void without_descriptors_it_rests_instead_of_spinning(void **state)
 	UNTIL(&scene, scene.holder.connection_count == 1);
 	close(client);
 	UNTIL(&scene, scene.holder.connection_count == 0);
-	epoll_ctl(scene.holder.epoll, EPOLL_CTL_DEL, listener, NULL);
-	close(listener);
+	gp_loop_unwatch(&scene.holder.loop, &scene.holder.listen);
 	unlink(address.sun_path);
 	rmdir(place);
 }

@@ -338,6 +338,35 @@ static void names_that_do_not_fit_are_refused(void **state)
 			 -ENAMETOOLONG);
 }
 
+static void count_agent(void *data, const char *agents, const char *name)
+{
+	(void)agents;
+	*(int *)data += strcmp(name, "12-abc.sock") == 0 ? 1 : 100;
+}
+
+static void only_files_named_as_sockets_are_agents(void **state)
+{
+	static const char *const names[] = {"12-abc.sock", ".12-abc.sock", ".sock", "12-abc.socket",
+					    "lock"};
+	char directory[] = "/tmp/gpagents-XXXXXX";
+	int found = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+	}
+	assert_int_equal(gp_proto_directory_each_agent(directory, count_agent, &found), 0);
+	assert_int_equal(found, 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+	assert_int_equal(gp_proto_directory_each_agent(directory, count_agent, &found), -ENOENT);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
@@ -353,6 +382,7 @@ int main(void)
 		T(one_of_roots_serves_everybody_when_its_daemon_says_so),
 		T(a_user_has_roots_daemon_while_it_runs_and_none_of_its_own),
 		T(names_that_do_not_fit_are_refused),
+		cmocka_unit_test(only_files_named_as_sockets_are_agents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
