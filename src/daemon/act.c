@@ -123,10 +123,9 @@ static void breaker(struct gp_daemon *daemon, struct gp_daemon_client *client, b
 	if (client->broken == broken)
 		return;
 	client->broken = broken;
-	gp_daemon_say(
-		daemon, broken ? GP_ERROR : GP_NOTE,
-		broken ? _("preempting is switched off on the GPU of pid %u: the driver failed")
-		       : _("preempting is tried again on the GPU of pid %u"),
+	gp_diag(daemon->diag, broken ? GP_ERROR : GP_NOTE,
+		broken ? _("preemption is disabled on the GPU of process %u: the driver failed")
+		       : _("preemption is enabled again on the GPU of process %u"),
 		client->who.pid);
 	note_broken(daemon);
 }
@@ -208,10 +207,10 @@ static void open_library(struct gp_daemon *daemon)
 	}
 	if (error) {
 		snprintf(daemon->problem, sizeof(daemon->problem), "%s", gpreempt_error(NULL));
-		gp_daemon_say(daemon, GP_WARNING, _("cannot act, and try again: %s"),
-			      *daemon->problem ? daemon->problem : strerror(-error));
+		gp_diag(daemon->diag, GP_WARNING, "cannot act, retrying: %s",
+			*daemon->problem ? daemon->problem : strerror(-error));
 		gp_timer_set(&daemon->loop, &daemon->library_timer,
-			     gp_daemon_now() + OPEN_AGAIN_NS);
+			     gp_monotonic_ns() + OPEN_AGAIN_NS);
 		return;
 	}
 	daemon->problem[0] = 0;
@@ -279,9 +278,8 @@ void gp_daemon_act_open(struct gp_daemon_client *client)
 	if (error) {
 		client->target = NULL;
 		if (error != -ESRCH && !client->open_tries)
-			gp_daemon_say(daemon, GP_WARNING, _("pid %u (%s) cannot be preempted: %s"),
-				      client->who.pid, client->who.name,
-				      gpreempt_error(daemon->library));
+			gp_diag(daemon->diag, GP_WARNING, "cannot preempt process %u (%s): %s",
+				client->who.pid, client->who.name, gpreempt_error(daemon->library));
 	}
 	client->job->uncontrolled = error != 0;
 	if (!error)
@@ -333,7 +331,7 @@ static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_dae
 		.suspend = action->kind == GP_SCHED_SUSPEND,
 		.pending = 1, /* this function's own, until all calls are sent */
 		.cost_ns = GP_SCHED_UNKNOWN,
-		.started_ns = gp_daemon_now(),
+		.started_ns = gp_monotonic_ns(),
 	};
 	gp_list_add_tail(&daemon->operations, &operation->link);
 	return operation;

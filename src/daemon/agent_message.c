@@ -99,7 +99,7 @@ static int watching(struct gp_daemon_client *client, const struct gp_wire_messag
 	if (client->watching && !client->activity)
 		map_memory(client, message->fd);
 	if (client->state == GP_CLIENT_READY) {
-		gp_daemon_agent_look(client, gp_daemon_now());
+		gp_daemon_agent_look(client, gp_monotonic_ns());
 		return 0;
 	}
 	int error = gp_daemon_host_join(client->daemon, client);
@@ -137,10 +137,10 @@ static int queues(struct gp_daemon_client *client, const struct gp_wire_message 
 				gp_daemon_host_work(client->daemon, client, &client->queues[k],
 						    list->queues[i].busy ? GP_SCHED_BUSY
 									 : GP_SCHED_DRAINED,
-						    gp_daemon_now());
+						    gp_monotonic_ns());
 		}
 	}
-	gp_daemon_agent_look(client, gp_daemon_now());
+	gp_daemon_agent_look(client, gp_monotonic_ns());
 	int error = !client->watching && list->count ? watch(client) : 0;
 	if (client->ask_again && !error) {
 		client->ask_again = false;
@@ -237,7 +237,7 @@ static int request(struct gp_daemon_client *client, const struct gp_wire_message
 		gp_daemon_host_settle(daemon);
 	for (size_t i = 0; it.begin && i < client->queue_count; i++) {
 		u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
-		u64 now = gp_daemon_now();
+		u64 now = gp_monotonic_ns();
 
 		if (device == GP_DAEMON_NONE || (told & 1ull << device))
 			continue;

@@ -32,7 +32,7 @@ static void agent_time(struct gp_timer *timer)
 	case GP_CLIENT_READY:
 		/* Throttled until now; what it said meanwhile may be lost, its memory is not. */
 		gp_loop_pause(&client->daemon->loop, &client->watch, false);
-		gp_daemon_agent_look(client, gp_daemon_now());
+		gp_daemon_agent_look(client, gp_monotonic_ns());
 		break;
 	default:
 		gp_daemon_client_free(client); /* it never introduced itself */
@@ -45,7 +45,7 @@ static void keep_rate(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
 	struct gp_daemon_config_user limits;
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	if (now - client->second_start >= GP_NS_PER_S) {
 		client->second_start = now;
@@ -82,14 +82,13 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 	}
 	if (error) {
 		if (error == -EPROTONOSUPPORT)
-			gp_daemon_say(daemon, GP_WARNING,
-				      _("pid %u is not managed: its agent is a different version; "
-					"restart the program"),
-				      client->who.pid);
+			gp_diag(daemon->diag, GP_WARNING,
+				"process %u is not scheduled: its agent is a different version; "
+				"restart the program",
+				client->who.pid);
 		else if (error != -ECONNRESET && error != -ESRCH && error != -EDQUOT)
-			gp_daemon_say(daemon, GP_WARNING,
-				      _("the agent of pid %u is left alone: %s"), client->who.pid,
-				      strerror(-error));
+			gp_diag(daemon->diag, GP_WARNING, "ignoring the agent in process %u: %s",
+				client->who.pid, strerror(-error));
 		gp_daemon_client_free(client);
 		return;
 	}
@@ -143,7 +142,7 @@ static void connect_to(struct gp_daemon_client *client)
 
 	if (error == -EAGAIN && ++client->tries < GP_DAEMON_CONNECT_TRIES) {
 		gp_timer_set(&daemon->loop, &client->timer,
-			     gp_daemon_now() + (TRY_AGAIN_NS << client->tries));
+			     gp_monotonic_ns() + (TRY_AGAIN_NS << client->tries));
 		return;
 	}
 	if (!error)
@@ -167,7 +166,7 @@ static void connect_to(struct gp_daemon_client *client)
 		return;
 	}
 	gp_timer_set(&daemon->loop, &client->timer,
-		     gp_daemon_now() + GP_DAEMON_SHAKE_S * GP_NS_PER_S);
+		     gp_monotonic_ns() + GP_DAEMON_SHAKE_S * GP_NS_PER_S);
 	gp_daemon_agent_greet(client);
 }
 

@@ -183,7 +183,7 @@ static void scan(struct gp_timer *timer)
 		}
 		gp_gpu_process_list_free(&list);
 	}
-	gp_timer_set(&daemon->loop, timer, gp_daemon_now() + daemon->config.scan_ns);
+	gp_timer_set(&daemon->loop, timer, gp_monotonic_ns() + daemon->config.scan_ns);
 }
 
 /* ---- reading ---- */
@@ -193,7 +193,7 @@ static void saw(struct gp_daemon_client *client, struct gp_daemon_client_queue *
 		const struct gp_gpu_ring *ring)
 {
 	struct gp_daemon *daemon = client->daemon;
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 	bool moved = ring->write_index != queue->write_index;
 	bool waiting = ring->write_index != ring->read_index;
 
@@ -252,7 +252,7 @@ static u64 interval_for(const struct gp_daemon *daemon, const struct gp_daemon_c
 static void read_time(struct gp_timer *timer)
 {
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, read_timer);
-	u64 now = gp_daemon_now(), interval = UINT64_MAX;
+	u64 now = gp_monotonic_ns(), interval = UINT64_MAX;
 	struct gp_list *link;
 
 	gp_list_for_each (link, &daemon->clients) {
@@ -281,7 +281,7 @@ void gp_daemon_attach_adapt(struct gp_daemon *daemon)
 	/* Once armed it decides for itself how long it goes on. */
 	if (could && !gp_timer_armed(&daemon->read_timer))
 		gp_timer_set(&daemon->loop, &daemon->read_timer,
-			     gp_daemon_now() + daemon->config.read_slowest_ns);
+			     gp_monotonic_ns() + daemon->config.read_slowest_ns);
 }
 
 void gp_daemon_attach_start(struct gp_daemon *daemon)
@@ -293,5 +293,5 @@ void gp_daemon_attach_start(struct gp_daemon *daemon)
 void gp_daemon_attach_configure(struct gp_daemon *daemon)
 {
 	gp_timer_set(&daemon->loop, &daemon->scan_timer,
-		     wants_attach(daemon) ? gp_daemon_now() : UINT64_MAX);
+		     wants_attach(daemon) ? gp_monotonic_ns() : UINT64_MAX);
 }

@@ -80,10 +80,10 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 	}
 	if (count >= limits.max_clients) {
 		if (!daemon->stats.refused_clients++)
-			gp_daemon_say(daemon, GP_WARNING,
-				      _("user %s has %u clients, the most that max_clients allows; "
-					"more are left out"),
-				      client->who.user, count);
+			gp_diag(daemon->diag, GP_WARNING,
+				"user %s has %u clients, the limit of max_clients; ignoring new "
+				"ones",
+				client->who.user, count);
 		return -EDQUOT;
 	}
 	return 0;
@@ -170,7 +170,7 @@ void gp_daemon_client_queues(struct gp_daemon_client *client,
 		if (known) {
 			known->seen = true;
 			known->backlog = backlog(&queues[i]);
-			gp_sched_queue_stream(daemon->sched, gp_daemon_now(), known->handle,
+			gp_sched_queue_stream(daemon->sched, gp_monotonic_ns(), known->handle,
 					      stream_of(client, &queues[i]));
 			gp_daemon_host_settle(daemon);
 		}
@@ -184,9 +184,9 @@ void gp_daemon_client_queues(struct gp_daemon_client *client,
 			add(client, &queues[i]);
 	}
 	/* A process may have become controllable with its first queue. */
-	if (client->queue_count && !client->target && gp_daemon_now() >= client->open_again_ns) {
+	if (client->queue_count && !client->target && gp_monotonic_ns() >= client->open_again_ns) {
 		gp_daemon_act_open(client);
 		if (++client->open_tries >= OPEN_TRIES)
-			client->open_again_ns = gp_daemon_now() + OPEN_AGAIN_NS;
+			client->open_again_ns = gp_monotonic_ns() + OPEN_AGAIN_NS;
 	}
 }

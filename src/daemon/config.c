@@ -46,6 +46,7 @@ struct reading {
 	u64 daemon_given;
 };
 
+/* Translates its format. */
 static void __attribute__((format(printf, 2, 3)))
 mistake(struct reading *reading, const char *format, ...)
 {
@@ -53,7 +54,7 @@ mistake(struct reading *reading, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	vsnprintf(text, sizeof(text), gettext(format), arguments);
 	va_end(arguments);
 	reading->mistakes++;
 	gp_fail(reading->diag, -EINVAL, "%s:%u: %s", reading->name, reading->line, text);
@@ -68,11 +69,11 @@ static void *add(struct reading *reading, void **array, size_t *count, size_t *c
 	void *entry;
 
 	if (*count == GP_CONFIG_SECTIONS) {
-		mistake(reading, _("more than %d sections of this kind"), GP_CONFIG_SECTIONS);
+		mistake(reading, "more than %d sections of this kind", GP_CONFIG_SECTIONS);
 		return NULL;
 	}
 	if (gp_array_grow(array, *count, capacity, size)) {
-		mistake(reading, _("out of memory"));
+		mistake(reading, "out of memory");
 		return NULL;
 	}
 	entry = (char *)*array + size * (*count)++;
@@ -91,7 +92,7 @@ static bool device_name_ok(const char *name)
 
 static void repeated(struct reading *reading)
 {
-	mistake(reading, _("%s is there twice; join the two"), reading->title);
+	mistake(reading, "%s appears twice; merge the two", reading->title);
 	reading->wrong = true;
 }
 
@@ -123,8 +124,8 @@ static void begin_device(struct reading *reading, const char *given)
 	}
 	if (!device_name_ok(name)) {
 		mistake(reading,
-			_("'%s' is no device; write [device *], [device 0xID] as 'gpreempt top' "
-			  "shows its id, or [device node N]"),
+			"'%s' is not a device; write [device *], [device 0xID] with the id from "
+			"'gpreempt top', or [device node N]",
 			given);
 		reading->wrong = true;
 		return;
@@ -202,24 +203,23 @@ static void end_section(struct reading *reading)
 	const struct gp_daemon_config_rule *rule = &config->rules[config->rule_count - 1];
 	if (!(rule->given & GP_RULE_PATTERNS))
 		mistake(reading,
-			_("[rule %s] matches nothing; give executable, user, cgroup or container "
-			  "(executable = * matches everything)"),
+			"[rule %s] matches nothing; give executable, user, cgroup or container "
+			"(executable = * matches everything)",
 			rule->name);
 	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
 		mistake(reading,
-			_("[rule %s] changes nothing; give class, priority, weight, group, "
-			  "deadline, max_suspend, policy, attach or strict"),
+			"[rule %s] changes nothing; give class, priority, weight, group, "
+			"deadline, max_suspend, policy, attach or strict",
 			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
 		mistake(reading,
-			_("[rule %s] has a deadline without a budget; give budget = the "
-			  "GPU time one burst needs"),
+			"[rule %s] has a deadline without a budget; give budget = the "
+			"GPU time one burst needs",
 			rule->name);
 	if ((rule->given & (GP_RULE_BUDGET | GP_RULE_PERIOD)) && !(rule->given & GP_RULE_DEADLINE))
-		mistake(reading, _("[rule %s] has a budget or period without a deadline"),
-			rule->name);
+		mistake(reading, "[rule %s] has a budget or period without a deadline", rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && rule->budget_ns > rule->deadline_ns)
-		mistake(reading, _("[rule %s] has a budget longer than its deadline"), rule->name);
+		mistake(reading, "[rule %s] has a budget longer than its deadline", rule->name);
 	reading->line = line;
 }
 
@@ -234,19 +234,18 @@ static void begin_section(struct reading *reading, char *line)
 	reading->nowhere_given = 0;
 	reading->section_line = reading->line;
 	if (!close) {
-		mistake(reading, _("a section's name ends with ']'"));
+		mistake(reading, "missing ']' after the section name");
 		return;
 	}
 	rest = close + 1;
 	rest += strspn(rest, " \t\r\n");
 	if (*rest && *rest != ';' && *rest != '#') {
-		mistake(reading, _("there is something after ']'; begin a new line"));
+		mistake(reading, "unexpected text after ']'; start a new line");
 		return;
 	}
 	*close = 0;
 	if (close - name >= GP_CONFIG_TEXT) {
-		mistake(reading, _("a section's name has at most %d characters"),
-			GP_CONFIG_TEXT - 1);
+		mistake(reading, "section name longer than %d characters", GP_CONFIG_TEXT - 1);
 		return;
 	}
 	snprintf(reading->title, sizeof(reading->title), "[%s]", name);
@@ -263,9 +262,8 @@ static void begin_section(struct reading *reading, char *line)
 		begin_rule(reading, name + 5);
 	} else {
 		mistake(reading,
-			_("unknown section %s; there are [daemon], [device GPU_ID], [user NAME] "
-			  "and "
-			  "[rule NAME]"),
+			"unknown section %s; use [daemon], [device GPU_ID], [user NAME] or [rule "
+			"NAME]",
 			reading->title);
 	}
 }
@@ -314,13 +312,13 @@ static void unknown_key(struct reading *reading, const struct gp_daemon_key *key
 	struct gp_buf all = {0};
 
 	if (nearest) {
-		mistake(reading, _("unknown key '%s' in %s; did you mean '%s'?"), name,
-			reading->title, nearest);
+		mistake(reading, "unknown key '%s' in %s; did you mean '%s'?", name, reading->title,
+			nearest);
 		return;
 	}
 	for (size_t i = 0; keys[i].name; i++)
 		gp_buf_printf(&all, "%s%s", i ? ", " : "", keys[i].name);
-	mistake(reading, _("unknown key '%s' in %s; there are %s"), name, reading->title,
+	mistake(reading, "unknown key '%s' in %s; known keys: %s", name, reading->title,
 		gp_buf_str(&all));
 	gp_buf_free(&all);
 }
@@ -335,7 +333,7 @@ static void check_anywhere(struct reading *reading, const char *name)
 		if (gp_daemon_key_find(all[i], name) >= 0)
 			return;
 	}
-	mistake(reading, _("no section has a key '%s'"), name);
+	mistake(reading, "unknown key '%s'", name);
 }
 
 static int handle(void *user, const char *section, const char *name, const char *value)
@@ -348,7 +346,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 
 	(void)section;
 	if (reading->section == SECTION_NONE) {
-		mistake(reading, _("'%s' is in no section; begin with [daemon]"), name);
+		mistake(reading, "'%s' is outside any section; start with [daemon]", name);
 		return 1;
 	}
 	keys = keys_of(reading, &base, &given);
@@ -360,7 +358,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	if (key < 0)
 		unknown_key(reading, keys, name);
 	else if (*given & 1ull << key)
-		mistake(reading, _("'%s' is there twice in %s; keep one"), name, reading->title);
+		mistake(reading, "'%s' appears twice in %s; keep one", name, reading->title);
 	else if (gp_daemon_key_read(&keys[key], value, base, error))
 		mistake(reading, "%s: %s", name, error);
 	if (key >= 0)
@@ -372,7 +370,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 static bool line_ok(struct reading *reading, char *line, size_t length)
 {
 	if (memchr(line, 0, length)) {
-		mistake(reading, _("a NUL byte; this is not a text file"));
+		mistake(reading, "NUL byte: this is not a text file");
 		return false;
 	}
 	if (*line == '[') {
@@ -382,7 +380,7 @@ static bool line_ok(struct reading *reading, char *line, size_t length)
 	if (!*line || *line == ';' || *line == '#')
 		return false;
 	if (!strpbrk(line, "=:")) {
-		mistake(reading, _("'%s' is neither [section] nor key = value"), line);
+		mistake(reading, "'%s' is neither [section] nor key = value", line);
 		return false;
 	}
 	return true;
@@ -411,7 +409,7 @@ static char *next_line(char *out, int room, void *stream)
 	size_t length = (size_t)(stop - start);
 	out[0] = 0;
 	if (length + 2 > (size_t)room) {
-		mistake(reading, _("the line is too long: at most %d characters"), room - 2);
+		mistake(reading, "line longer than %d characters", room - 2);
 		return out;
 	}
 	memcpy(out, start, length);
@@ -433,7 +431,7 @@ int gp_daemon_config_parse(const char *name, const char *text, size_t size, stru
 	ini_parse_stream(next_line, &reading, handle, &reading);
 	end_section(&reading);
 	if (!reading.mistakes && out->read_fastest_ns > out->read_slowest_ns)
-		mistake(&reading, _("read_fastest is longer than read_slowest; swap them"));
+		mistake(&reading, "read_fastest is longer than read_slowest; swap them");
 	if (!reading.mistakes)
 		return 0;
 	gp_daemon_config_free(out);

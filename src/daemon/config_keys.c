@@ -183,7 +183,7 @@ static int read_other(const struct gp_daemon_key *key, const char *text, void *o
 			return 0;
 		}
 		snprintf(wanted, size,
-			 _("off, which leaves these jobs alone; other policies belong to a "
+			 _("off, so that these jobs are not scheduled; other policies belong in a "
 			   "[device] section"));
 		return -EINVAL;
 	}

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +12,6 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
-#include "base/clock.h"
-
-u64 gp_daemon_now(void)
-{
-	return gp_monotonic_ns();
-}
-
-void gp_daemon_say(struct gp_daemon *daemon, enum gp_severity severity, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	gp_diag(daemon->diag, severity, "%s", text);
-}
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 		   const char *config_path, struct gp_diag *diag)
@@ -42,7 +24,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	daemon->config_path = config_path;
 	daemon->diag = diag;
 	daemon->root.dir = "";
-	daemon->started_ns = gp_daemon_now();
+	daemon->started_ns = gp_monotonic_ns();
 	daemon->lock = -1;
 	daemon->operators = GP_DAEMON_NO_GROUP;
 	daemon->forced_mode = -1;
@@ -79,11 +61,9 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config
 	    config->max_processes != old->max_processes || config->max_queues != old->max_queues ||
 	    config->lease_ns != old->lease_ns || config->max_suspend_ns != old->max_suspend_ns ||
 	    config->operation_timeout_ns != old->operation_timeout_ns)
-		gp_daemon_say(
-			daemon, GP_WARNING,
-			_("decisions, max_jobs, max_processes, max_queues, lease, max_suspend "
-			  "and operation_timeout change only when gpreemptd is started "
-			  "again"));
+		gp_diag(daemon->diag, GP_WARNING,
+			"changes of decisions, max_jobs, max_processes, max_queues, lease, "
+			"max_suspend and operation_timeout take effect when gpreemptd restarts");
 	config->decisions = old->decisions;
 	config->max_jobs = old->max_jobs;
 	config->max_processes = old->max_processes;
@@ -119,7 +99,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		return 0;
 	error = gp_daemon_config_read(daemon->config_path, daemon->diag, &config);
 	if (error) {
-		gp_daemon_say(daemon, GP_WARNING, _("the configuration stays as it was"));
+		gp_diag(daemon->diag, GP_WARNING, "keeping the old configuration");
 		return error;
 	}
 	keep_sizes(daemon, &config);
@@ -138,8 +118,8 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 	gp_daemon_metrics_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)
 		begin_to_act(daemon);
-	gp_daemon_say(daemon, GP_NOTE, _("configuration read again; mode %s"),
-		      config.mode == GP_MODE_ACT ? "act" : "observe");
+	gp_diag(daemon->diag, GP_NOTE, "configuration reloaded; mode %s",
+		config.mode == GP_MODE_ACT ? "act" : "observe");
 	return 0;
 }
 
@@ -158,7 +138,7 @@ static void signal_ready(struct gp_watch *watch, u32 events)
 		return;
 	}
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)(gp_daemon_now() / 1000));
+		   (unsigned long long)(gp_monotonic_ns() / 1000));
 	gp_daemon_reload(daemon);
 	sd_notify(0, "READY=1");
 }
@@ -168,7 +148,7 @@ static void watchdog(struct gp_timer *timer)
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, watchdog_timer);
 
 	sd_notify(0, "WATCHDOG=1");
-	gp_timer_set(&daemon->loop, timer, gp_daemon_now() + daemon->watchdog_ns);
+	gp_timer_set(&daemon->loop, timer, gp_monotonic_ns() + daemon->watchdog_ns);
 }
 
 static int start_signals(struct gp_daemon *daemon)
@@ -196,13 +176,12 @@ int gp_daemon_start(struct gp_daemon *daemon)
 		return gp_fail(daemon->diag, error, "another gpreemptd serves this directory");
 	if (error == -EPERM)
 		return gp_fail(daemon->diag, error,
-			       "the directory of gpreempt's sockets is not safe: it must "
-			       "belong to you or root and be writable by nobody else "
-			       "(GPREEMPT_DIR names another)");
+			       "the socket directory is not safe: it must belong to you or root, "
+			       "and only its owner may write to it (GPREEMPT_DIR sets another)");
 	if (error == -EACCES)
 		return gp_fail(daemon->diag, error,
-			       "the directory of the sockets is root's, whose gpreemptd serves "
-			       "everybody; GPREEMPT_DIR names another for one of your own");
+			       "the socket directory belongs to root, whose gpreemptd serves all "
+			       "users; set GPREEMPT_DIR to run your own");
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {

@@ -17,8 +17,9 @@
 
 #include <sys/types.h>
 
-#include "daemon/config.h"
+#include "base/clock.h"
 #include "base/loop.h"
+#include "daemon/config.h"
 #include "daemon/record.h"
 #include "daemon/who.h"
 #include "gpreempt.h"
@@ -383,10 +384,5 @@ void gp_daemon_service_stop(struct gp_daemon *daemon);
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
 /* ---- answer.c: one request; 0, or -errno: the connection is to be ended ---- */
 int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_message *message);
-
-u64 gp_daemon_now(void);
-/* A line for the journal. */
-void gp_daemon_say(struct gp_daemon *daemon, enum gp_severity severity, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -16,7 +16,7 @@ static void sched_time(struct gp_timer *timer)
 {
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, sched_timer);
 
-	gp_sched_timer(daemon->sched, gp_daemon_now());
+	gp_sched_timer(daemon->sched, gp_monotonic_ns());
 	gp_daemon_host_settle(daemon);
 	/* It may have been early by the clock's grain. */
 	if (!gp_timer_armed(timer))
@@ -57,10 +57,10 @@ static void configure_device(struct gp_daemon *daemon, u32 index)
 				gp_gpu_has(device->gpu_id, GP_GPU_SLICES), &config);
 	if (device->broken)
 		config.can_suspend = false;
-	int error = gp_sched_device_set(daemon->sched, gp_daemon_now(), index, &config);
+	int error = gp_sched_device_set(daemon->sched, gp_monotonic_ns(), index, &config);
 	if (error)
-		gp_daemon_say(daemon, GP_ERROR, "GPU %u: its configuration is refused: %s",
-			      device->gpu_id, strerror(-error));
+		gp_diag(daemon->diag, GP_ERROR, "GPU %u: invalid configuration: %s", device->gpu_id,
+			strerror(-error));
 	gp_daemon_host_settle(daemon);
 }
 
@@ -187,7 +187,7 @@ static void measure_devices(struct gp_daemon *daemon)
 
 static void give_answer(struct gp_daemon *daemon, const struct gp_daemon_answer *answer)
 {
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	if (answer->token) {
 		gp_sched_operation(daemon->sched, now, answer->token, answer->result,

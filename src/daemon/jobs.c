@@ -27,7 +27,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	const struct gp_daemon_config_rule *rule =
 		gp_daemon_rule_find(&daemon->config, &client->who);
 	struct gp_sched_job_spec spec, old = job->spec;
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	gp_daemon_who_spec(&daemon->config, &client->who, rule, &client->wish, &spec);
 	spec.tag = job->id;
@@ -89,7 +89,7 @@ static int new_job(struct gp_daemon *daemon, const struct gp_daemon_client *clie
 			   gp_daemon_rule_find(&daemon->config, &client->who), &client->wish,
 			   &job->spec);
 	job->spec.tag = job->id;
-	error = gp_sched_job_add(daemon->sched, gp_daemon_now(), &job->spec, &job->handle);
+	error = gp_sched_job_add(daemon->sched, gp_monotonic_ns(), &job->spec, &job->handle);
 	if (error) {
 		free(job);
 		return error;
@@ -108,7 +108,7 @@ static void end_job(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	u32 handle = job->handle;
 
 	job->strict = GP_STRICT_NO;
-	gp_sched_job_remove(daemon->sched, gp_daemon_now(), handle);
+	gp_sched_job_remove(daemon->sched, gp_monotonic_ns(), handle);
 	gp_daemon_host_settle(daemon);
 	gp_daemon_report_job(daemon, job, GP_DECISION_WENT);
 	daemon->by_handle[handle] = NULL;
@@ -128,7 +128,8 @@ int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *clien
 
 	if (error)
 		return error;
-	error = gp_sched_process_add(daemon->sched, gp_daemon_now(), job->handle, &client->process);
+	error = gp_sched_process_add(daemon->sched, gp_monotonic_ns(), job->handle,
+				     &client->process);
 	gp_daemon_host_settle(daemon);
 	if (error) {
 		if (is_new)
@@ -154,7 +155,7 @@ void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *cli
 	    client->job->clients.prev == &client->job_link) {
 		end_job(daemon, job);
 	} else {
-		gp_sched_process_remove(daemon->sched, gp_daemon_now(), client->process);
+		gp_sched_process_remove(daemon->sched, gp_monotonic_ns(), client->process);
 		gp_list_remove(&client->job_link);
 		gp_daemon_host_settle(daemon);
 	}
@@ -181,7 +182,7 @@ int gp_daemon_host_queue_add(struct gp_daemon *daemon, struct gp_daemon_client *
 	struct gp_daemon_client_queue *added = &client->queues[client->queue_count];
 	*added = *queue;
 	added->work = GP_SCHED_DRAINED;
-	int error = gp_sched_queue_add(daemon->sched, gp_daemon_now(), client->process, device,
+	int error = gp_sched_queue_add(daemon->sched, gp_monotonic_ns(), client->process, device,
 				       stream, &added->handle);
 	if (!error)
 		client->queue_count++;
@@ -212,7 +213,7 @@ static void note_burst(struct gp_daemon *daemon, struct gp_daemon_client *client
 void gp_daemon_host_work(struct gp_daemon *daemon, struct gp_daemon_client *client,
 			 struct gp_daemon_client_queue *queue, enum gp_sched_work work, u64 at_ns)
 {
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	if (queue->work == work)
 		return;
@@ -228,7 +229,7 @@ void gp_daemon_host_queue_remove(struct gp_daemon *daemon, struct gp_daemon_clie
 				 size_t index)
 {
 	struct gp_daemon_client_queue *queue = &client->queues[index];
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	/* Its work ends with it. */
 	if (queue->work != GP_SCHED_DRAINED) {

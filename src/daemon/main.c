@@ -43,16 +43,16 @@ static int finish(struct gp_diag *diag)
 static void help(void)
 {
 	printf(_("Usage: gpreemptd [OPTION...]\n\n"
-		 "Decides which job has the GPU, and why. Needs no privilege for one's own\n"
-		 "processes. 'gpreempt why', 'log', 'stats' and 'top' show what it does.\n\n"
-		 "  -c, --config FILE   configuration (default %s where that\n"
-		 "                      exists, otherwise built-in values)\n"
-		 "      --act           mode = act, whatever the configuration says\n"
-		 "      --observe       mode = observe, whatever the configuration says\n"
-		 "      --check FILE    check a configuration and do nothing else\n"
+		 "Schedules GPU jobs and records why. Your own processes need no privilege.\n"
+		 "'gpreempt why', 'log', 'stats' and 'top' show its decisions.\n\n"
+		 "  -c, --config FILE   configuration (default %s if it exists,\n"
+		 "                      otherwise built-in values)\n"
+		 "      --act           mode = act, overrides the configuration\n"
+		 "      --observe       mode = observe, overrides the configuration\n"
+		 "      --check FILE    check a configuration and exit\n"
 		 "      --version       print the version\n"
 		 "  -h, --help          print this text\n\n"
-		 "SIGHUP reads the configuration again. SIGTERM resumes what is held and ends.\n"),
+		 "SIGHUP reloads the configuration. SIGTERM resumes all jobs and exits.\n"),
 	       DEFAULT_CONFIG);
 }
 
@@ -62,7 +62,7 @@ static int check(const char *path, struct gp_diag *diag)
 
 	if (gp_daemon_config_read(path, diag, &config))
 		return EXIT_FAILED;
-	printf(_("%s: correct; mode %s, %zu rules\n"), path,
+	printf(_("%s: valid; mode %s, %zu rules\n"), path,
 	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
 	gp_daemon_config_free(&config);
 	return finish(diag);
@@ -110,7 +110,7 @@ static int parse(int argc, char **argv, struct settings *settings, struct gp_dia
 		}
 	}
 	if (optind < argc) {
-		gp_fail(diag, -EINVAL, "there is nothing to do with '%s'", argv[optind]);
+		gp_fail(diag, -EINVAL, "unexpected argument '%s'", argv[optind]);
 		return EXIT_USAGE;
 	}
 	return -1;
@@ -177,10 +177,10 @@ int main(int argc, char **argv)
 	daemon->forced_mode = settings.mode;
 	error = gp_daemon_start(daemon);
 	if (!error)
-		gp_daemon_say(daemon, GP_NOTE,
-			      ngettext("mode %s, %u GPU", "mode %s, %u GPUs", daemon->device_count),
-			      daemon->config.mode == GP_MODE_ACT ? "act" : "observe",
-			      daemon->device_count);
+		gp_diag(daemon->diag, GP_NOTE,
+			ngettext("mode %s, %u GPU", "mode %s, %u GPUs", daemon->device_count),
+			daemon->config.mode == GP_MODE_ACT ? "act" : "observe",
+			daemon->device_count);
 	while (!error && !daemon->loop.stop) {
 		int step = gp_loop_step(&daemon->loop, -1);
 

@@ -87,11 +87,11 @@ static void serve(struct gp_daemon *daemon)
 
 	MHD_run(metrics->http);
 	if (MHD_get_timeout(metrics->http, &wait_ms) == MHD_YES)
-		at = gp_daemon_now() + GP_MIN(wait_ms, CONNECTION_S * 1000ull) * GP_NS_PER_MS;
+		at = gp_monotonic_ns() + GP_MIN(wait_ms, CONNECTION_S * 1000ull) * GP_NS_PER_MS;
 	/* With all places taken it stops listening, and begins again only in the round after one
 	 * became free: nothing else would bring that round. */
 	if (connections(metrics) < before)
-		at = gp_daemon_now();
+		at = gp_monotonic_ns();
 	gp_timer_set(&daemon->loop, &metrics->timer, at);
 }
 
@@ -190,7 +190,7 @@ void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 	error = gp_daemon_metrics_start(daemon, port);
 	/* Deciding who runs is worth more than telling of it. */
 	if (error)
-		gp_daemon_say(daemon, GP_WARNING,
-			      _("no metrics on port %u, everything else works: %s"), port,
-			      strerror(-error));
+		gp_diag(daemon->diag, GP_WARNING,
+			"metrics are disabled: cannot listen on port %u: %s", port,
+			strerror(-error));
 }

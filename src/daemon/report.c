@@ -135,7 +135,7 @@ void gp_daemon_report_done(struct gp_daemon *daemon, const struct gp_daemon_oper
 	struct gp_daemon_job *job = job_at(daemon, operation->job);
 	struct gp_proto_msg_decision line = {
 		.cause = operation->reason,
-		.at_ns = gp_daemon_now(),
+		.at_ns = gp_monotonic_ns(),
 		.kind = GP_DECISION_DONE,
 		.why = operation->suspend ? GP_DECISION_SUSPEND : GP_DECISION_RESUME,
 		.cost_ns = operation->cost_ns,
@@ -155,7 +155,7 @@ void gp_daemon_report_job(struct gp_daemon *daemon, const struct gp_daemon_job *
 			  enum gp_proto_decision_kind kind)
 {
 	struct gp_proto_msg_decision line = {
-		.at_ns = gp_daemon_now(),
+		.at_ns = gp_monotonic_ns(),
 		.kind = kind,
 		.job_priority = job->spec.priority,
 		.job_class = job->spec.class,
@@ -196,7 +196,7 @@ void gp_daemon_report_status(struct gp_daemon *daemon, struct gp_proto_msg_daemo
 	gp_sched_stats(daemon->sched, &stats);
 	*out = (struct gp_proto_msg_daemon_status){
 		.started_ns = daemon->started_ns,
-		.now_ns = gp_daemon_now(),
+		.now_ns = gp_monotonic_ns(),
 		.first_decision = gp_daemon_record_first(&daemon->record),
 		.next_decision = daemon->record.next,
 		.pid = (u32)getpid(),
@@ -229,7 +229,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 {
 	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
 	/* While one runs alone nothing happens, and the core's time stands still. */
-	u64 since = gp_daemon_now() - GP_MIN(gp_sched_now(daemon->sched), gp_daemon_now());
+	u64 since = gp_monotonic_ns() - GP_MIN(gp_sched_now(daemon->sched), gp_monotonic_ns());
 	struct gp_list *link;
 
 	gp_sched_job_state(daemon->sched, job->handle, &state);
@@ -281,7 +281,7 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 	const struct gp_daemon_device *device = &daemon->devices[index];
 	struct gp_sched_device_state state = {0};
 	struct gp_sched_device_config config;
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	gp_sched_device_state(daemon->sched, index, &state);
 	gp_daemon_config_device(&daemon->config, device->gpu_id, device->node,
@@ -310,7 +310,7 @@ void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats 
 {
 	struct gp_sched_stats stats;
 	struct gp_list *link;
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 
 	gp_sched_stats(daemon->sched, &stats);
 	*out = daemon->stats;

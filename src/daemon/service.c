@@ -86,7 +86,7 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			gp_loop_pause(&daemon->loop, watch, true);
 			gp_timer_set(&daemon->loop, &daemon->listen_timer,
-				     gp_daemon_now() + ACCEPT_AGAIN_NS);
+				     gp_monotonic_ns() + ACCEPT_AGAIN_NS);
 		}
 		return;
 	}
@@ -147,7 +147,7 @@ static void directory_ready(struct gp_watch *watch, u32 events)
 	if (!gp_proto_directory_lost(watch->fd, LOCK, daemon->lock))
 		return;
 	daemon->homeless = daemon->loop.stop = true;
-	gp_daemon_say(daemon, GP_WARNING, _("the directory of its sockets was removed: it ends"));
+	gp_diag(daemon->diag, GP_WARNING, "the socket directory was removed; exiting");
 }
 
 /* Without it a daemon whose directory was removed stays, which does nobody harm. */

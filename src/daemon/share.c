@@ -51,15 +51,15 @@ static void failed(struct gp_daemon_client *client, u32 part, int error)
 		return;
 	if (!is_final(error) && share->tries < SHARE_TRIES) {
 		share->due = part;
-		share->again_ns = gp_daemon_now() + (TRY_AGAIN_NS << share->tries++);
+		share->again_ns = gp_monotonic_ns() + (TRY_AGAIN_NS << share->tries++);
 		return;
 	}
 	/* Nor is a new holder to be told of it. */
 	share->sent = 0;
 	if (error != -ESRCH)
-		gp_daemon_say(client->daemon, GP_WARNING,
-			      _("pid %u (%s) does not take its share of the GPU: %s"),
-			      client->who.pid, client->who.name, strerror(-error));
+		gp_diag(client->daemon->diag, GP_WARNING,
+			"cannot set the GPU share of process %u (%s): %s", client->who.pid,
+			client->who.name, strerror(-error));
 }
 
 /* With too many calls under way it is sent after the next answer. */
@@ -70,7 +70,7 @@ static void send_share(struct gp_daemon_client *client)
 	int ticket;
 
 	if (!client->target || !part || share->ticket ||
-	    (share->again_ns && share->again_ns > gp_daemon_now()))
+	    (share->again_ns && share->again_ns > gp_monotonic_ns()))
 		return;
 	ticket = gpreempt_target_share_async(client->target, part);
 	if (ticket == -EAGAIN)
@@ -127,7 +127,7 @@ void gp_daemon_share_lost(struct gp_daemon *daemon)
 		if (share->ticket || share->due || !share->sent || share->sent == WHOLE)
 			continue;
 		share->due = share->sent;
-		share->again_ns = gp_daemon_now() + TRY_AGAIN_NS;
+		share->again_ns = gp_monotonic_ns() + TRY_AGAIN_NS;
 	}
 }
 
@@ -212,7 +212,7 @@ static bool any_under_way(const struct gp_daemon *daemon)
 
 void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 {
-	u64 end = gp_daemon_now() + LIFT_NS, now;
+	u64 end = gp_monotonic_ns() + LIFT_NS, now;
 	struct gp_list *link;
 	bool any_lifted = false;
 
@@ -230,7 +230,7 @@ void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 			memset(job->share, 0, sizeof(job->share));
 	}
 	while (any_lifted && daemon->library && any_under_way(daemon) &&
-	       (now = gp_daemon_now()) < end) {
+	       (now = gp_monotonic_ns()) < end) {
 		struct pollfd one = {.fd = daemon->library_watch.fd, .events = POLLIN};
 
 		(void)!poll(&one, 1, (int)((end - now) / GP_NS_PER_MS + 1));

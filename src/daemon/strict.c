@@ -121,7 +121,7 @@ static enum gp_sched_work wanted(struct gp_daemon *daemon, const struct gp_daemo
 static void tell(struct gp_daemon *daemon, struct gp_daemon_client *client,
 		 struct gp_daemon_client_queue *queue, enum gp_sched_work work)
 {
-	u64 now = gp_daemon_now();
+	u64 now = gp_monotonic_ns();
 	bool known = work == GP_SCHED_BUSY
 			     ? client->job->strict == GP_STRICT_REQUESTS && is_served(client->job)
 			     : client->busy;

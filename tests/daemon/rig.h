@@ -276,13 +276,13 @@ static inline void rig_run(struct rig *rig)
 
 static inline bool rig_late(u64 start)
 {
-	return gp_daemon_now() - start > PATIENCE_S * GP_NS_PER_S;
+	return gp_monotonic_ns() - start > PATIENCE_S * GP_NS_PER_S;
 }
 
 /* Steps until something is true that needs time to pass. */
 #define rig_until(rig, condition)                                           \
 	do {                                                                \
-		u64 start_ns = gp_daemon_now();                             \
+		u64 start_ns = gp_monotonic_ns();                           \
 		for (rig_run(rig); !(condition); rig_run(rig)) {            \
 			if (rig_late(start_ns))                             \
 				fail_msg("never happened: %s", #condition); \
@@ -293,7 +293,7 @@ static inline bool rig_late(u64 start)
 /* The program's queue gets work, or has done it. */
 static inline void agent_edge(struct agent *agent, u32 queue, bool busy)
 {
-	struct gp_proto_msg_edge edge = {.now_ns = gp_daemon_now(), .busy = busy, .queue = queue};
+	struct gp_proto_msg_edge edge = {.now_ns = gp_monotonic_ns(), .busy = busy, .queue = queue};
 
 	__atomic_store_n(&agent->memory->slot[queue].state,
 			 busy ? GP_ACTIVITY_BUSY : GP_ACTIVITY_DRAINED, __ATOMIC_SEQ_CST);

@@ -269,7 +269,7 @@ static void a_hint_makes_room_before_the_work_comes(void **state)
 {
 	struct rig *rig = rig_new(ACT);
 	struct agent *low = agent_known(rig, 2, 500), *high = agent_known(rig, 1, 2000);
-	struct gp_proto_msg_request request = {.now_ns = gp_daemon_now(), .begin = 1, .open = 1};
+	struct gp_proto_msg_request request = {.now_ns = gp_monotonic_ns(), .begin = 1, .open = 1};
 
 	(void)state;
 	work(rig, low, true);
@@ -383,7 +383,7 @@ static void the_time_of_one_that_runs_alone_goes_on(void **state)
 	(void)state;
 	work(rig, one, true);
 	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &first);
-	for (u64 start = gp_daemon_now(); gp_daemon_now() < start + GP_NS_PER_MS;)
+	for (u64 start = gp_monotonic_ns(); gp_monotonic_ns() < start + GP_NS_PER_MS;)
 		;
 	gp_daemon_report_job_view(rig->daemon, job_of(rig, one), &later);
 	assert_true(later.ran_ns >= first.ran_ns + GP_NS_PER_MS);

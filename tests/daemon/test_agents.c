@@ -219,7 +219,7 @@ static void memory_that_could_be_taken_away_is_not_mapped(void **state)
 	/* Edges alone are enough to schedule by. */
 	work(rig, low, true);
 	agent_say(high, GP_MSG_AGENT_EDGE,
-		  &(struct gp_proto_msg_edge){.now_ns = gp_daemon_now(), .busy = 1},
+		  &(struct gp_proto_msg_edge){.now_ns = gp_monotonic_ns(), .busy = 1},
 		  sizeof(struct gp_proto_msg_edge));
 	rig_run(rig);
 	assert_true(fake_held(low->pid));

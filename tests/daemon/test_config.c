@@ -160,20 +160,20 @@ static void keys_of_a_bad_section_are_checked_too(void **state)
 {
 	(void)state;
 	refused("[device gpu0]\npolcy = fair\nmin_run = 3\nslice = 4ms\n",
-		"test.conf:1: 'gpu0' is no device; write [device *], [device 0xID] as 'gpreempt "
-		"top' shows its id, or [device node N]\n"
+		"test.conf:1: 'gpu0' is not a device; write [device *], [device 0xID] with the id "
+		"from 'gpreempt top', or [device node N]\n"
 		"test.conf:2: unknown key 'polcy' in [device gpu0]; did you mean 'policy'?\n"
 		"test.conf:3: min_run: '3' has no unit (use ns, us, ms, s or min)\n");
 	refused("[daemon]\nmode = act\n[daemon]\nmode = act\nmoed = act\n",
-		"test.conf:3: [daemon] is there twice; join the two\n"
+		"test.conf:3: [daemon] appears twice; merge the two\n"
 		"test.conf:5: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
 	refused("[rule a]\nuser = ann\nclass = online\n[rule a]\nuesr = bob\n",
-		"test.conf:4: [rule a] is there twice; join the two\n"
+		"test.conf:4: [rule a] appears twice; merge the two\n"
 		"test.conf:5: unknown key 'uesr' in [rule a]; did you mean 'user'?\n");
 	refused("[devices *]\npolicy = fair\ncolour = red\n",
-		"test.conf:1: unknown section [devices *]; there are [daemon], [device GPU_ID], "
-		"[user NAME] and [rule NAME]\n"
-		"test.conf:3: no section has a key 'colour'\n");
+		"test.conf:1: unknown section [devices *]; use [daemon], [device GPU_ID], "
+		"[user NAME] or [rule NAME]\n"
+		"test.conf:3: unknown key 'colour'\n");
 }
 
 static void mistakes_name_the_line_and_the_fix(void **state)
@@ -182,7 +182,7 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 	refused("[daemon]\nmoed = act\n",
 		"test.conf:2: unknown key 'moed' in [daemon]; did you mean 'mode'?\n");
 	refused("[user *]\nzzzzzzzzz = 1\n",
-		"test.conf:2: unknown key 'zzzzzzzzz' in [user *]; there are max_priority, "
+		"test.conf:2: unknown key 'zzzzzzzzz' in [user *]; known keys: max_priority, "
 		"max_weight, max_clients, max_queues, max_messages\n");
 	refused("\n[daemon]\nmode = run\n",
 		"test.conf:3: mode: 'run' is not valid; write observe, act\n");
@@ -195,24 +195,25 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 		"example)\n"
 		"test.conf:3: slice: '20min' is out of range (1 us to 18 min)\n");
 	refused("[daemon]\nmode = act\nmode = act\n",
-		"test.conf:3: 'mode' is there twice in [daemon]; keep one\n");
-	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] is there twice; join the two\n");
+		"test.conf:3: 'mode' appears twice in [daemon]; keep one\n");
+	refused("[daemon]\n[daemon]\n", "test.conf:2: [daemon] appears twice; merge the two\n");
 	refused("[dæmon]\nmode = act\n",
-		"test.conf:1: unknown section [dæmon]; there are [daemon], [device GPU_ID], [user "
-		"NAME] and [rule NAME]\n");
-	refused("mode = act\n", "test.conf:1: 'mode' is in no section; begin with [daemon]\n");
+		"test.conf:1: unknown section [dæmon]; use [daemon], [device GPU_ID], [user "
+		"NAME] or [rule NAME]\n");
+	refused("mode = act\n",
+		"test.conf:1: 'mode' is outside any section; start with [daemon]\n");
 	refused("[daemon]\nact\n", "test.conf:2: 'act' is neither [section] nor key = value\n");
-	refused("[daemon\n", "test.conf:1: a section's name ends with ']'\n");
+	refused("[daemon\n", "test.conf:1: missing ']' after the section name\n");
 	refused("[daemon] mode = act\n",
-		"test.conf:1: there is something after ']'; begin a new line\n");
+		"test.conf:1: unexpected text after ']'; start a new line\n");
 	refused("[device be32]\n",
-		"test.conf:1: 'be32' is no device; write [device *], [device 0xID] as 'gpreempt "
-		"top' shows its id, or [device node N]\n");
+		"test.conf:1: 'be32' is not a device; write [device *], [device 0xID] with the id "
+		"from 'gpreempt top', or [device node N]\n");
 	refused("[device 0x]\n",
-		"test.conf:1: '0x' is no device; write [device *], [device 0xID] as 'gpreempt "
-		"top' shows its id, or [device node N]\n");
+		"test.conf:1: '0x' is not a device; write [device *], [device 0xID] with the id "
+		"from 'gpreempt top', or [device node N]\n");
 	refused("[device 4711]\n[device 0x1267]\n",
-		"test.conf:2: [device 0x1267] is there twice; join the two\n");
+		"test.conf:2: [device 0x1267] appears twice; merge the two\n");
 	refused("[daemon]\nread_fastest = 1s\nread_slowest = 1ms\n",
 		"test.conf:3: read_fastest is longer than read_slowest; swap them\n");
 }
@@ -231,8 +232,8 @@ static void a_rule_must_match_something_and_change_something(void **state)
 	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a budget longer than its deadline\n");
 	refused("[rule a]\nuser = x\npolicy = fair\n",
-		"test.conf:3: policy: 'fair' is not valid; write off, which leaves these jobs "
-		"alone; other policies belong to a [device] section\n");
+		"test.conf:3: policy: 'fair' is not valid; write off, so that these jobs "
+		"are not scheduled; other policies belong in a [device] section\n");
 }
 
 static void what_inih_would_cut_off_is_refused(void **state)
@@ -246,13 +247,13 @@ static void what_inih_would_cut_off_is_refused(void **state)
 	memset(text + length, 'x', 300);
 	strcpy(text + length + 300, "\nclass = online\n");
 	assert_int_equal(parse(text, &config, &said), -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: the line is too long"));
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: line longer than"));
 	gp_buf_free(&said.text);
 	said = (struct test_diag)TEST_DIAG;
 	assert_int_equal(gp_daemon_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag,
 						&config),
 			 -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: a NUL byte"));
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: NUL byte"));
 	gp_buf_free(&said.text);
 }
 

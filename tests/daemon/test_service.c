@@ -23,7 +23,7 @@ static void peer_open(struct peer *peer, struct rig *rig)
 /* The status of the answer, which is in peer->message; -ECONNRESET when it was cut off. */
 static int ask(struct peer *peer, u16 type, const void *body, size_t size)
 {
-	u64 start = gp_daemon_now();
+	u64 start = gp_monotonic_ns();
 
 	assert_int_equal(gp_wire_send(peer->socket, type, ++peer->serial, 0, body, size, -1), 0);
 	while (!rig_late(start)) {
@@ -180,7 +180,7 @@ static void the_work_of_each_queue_is_recorded(void **state)
 		assert_int_equal(list->works[i].kfd_id, QUEUE);
 		assert_int_equal(list->works[i].gpu_id, GPU);
 		assert_int_equal(list->works[i].work, i < 2 ? GP_SCHED_BUSY : GP_SCHED_DRAINED);
-		assert_true(list->works[i].at_ns <= gp_daemon_now());
+		assert_true(list->works[i].at_ns <= gp_monotonic_ns());
 	}
 	assert_int_equal(rig->daemon->busy_count, 0);
 	what = (struct gp_proto_msg_daemon_ask){.first = 2, .pid = (u32)one->pid};

@@ -79,7 +79,7 @@ static void a_share_that_fails_is_sent_again_and_not_for_ever(void **state)
 		rig_until(rig, fake.shares == i + 1);
 	}
 	fake_finish(-ETIME);
-	rig_until(rig, strstr(gp_buf_str(&rig->said.text), "does not take its share"));
+	rig_until(rig, strstr(gp_buf_str(&rig->said.text), "cannot set the GPU share"));
 	assert_false(gp_timer_armed(&rig->daemon->share_timer));
 	assert_int_equal(fake.shares, 6);
 	/* Where there are none, it is not tried again. */

@@ -38,7 +38,7 @@ static struct agent *server_on(struct rig *rig, u32 gpu_id, u32 priority)
 
 static void request(struct rig *rig, struct agent *agent, bool begin)
 {
-	struct gp_proto_msg_request it = {.now_ns = gp_daemon_now(), .begin = begin};
+	struct gp_proto_msg_request it = {.now_ns = gp_monotonic_ns(), .begin = begin};
 
 	agent->memory->open_requests += begin ? 1 : -1u;
 	it.open = agent->memory->open_requests;

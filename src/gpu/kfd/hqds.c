@@ -100,8 +100,8 @@ static bool layout_known(struct hqds *hqds)
 	if (layout == GP_CP_GFX10 && !hqds->guessed_gfx10) {
 		hqds->guessed_gfx10 = true;
 		gp_diag(hqds->diag, GP_NOTE,
-			"%s:%u: registers are read as gfx10, by their addresses; for gfx11 or "
-			"later say so with --gfx",
+			"%s:%u: the register addresses look like gfx10; for gfx11 or later use "
+			"--gfx",
 			hqds->source->name, hqds->slot.line);
 	}
 	return layout != GP_CP_UNKNOWN;

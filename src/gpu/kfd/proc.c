@@ -150,8 +150,7 @@ static int read_queues(const struct gp_root *root, struct gp_diag *diag,
 		if (unreadable) {
 			if (!vanished(unreadable))
 				gp_diag(diag, GP_WARNING,
-					"process %u, queue %s: cannot read it: %s; it is left "
-					"out",
+					"process %u: cannot read queue %s: %s; skipping it",
 					process->pid, names.items[i], strerror(-unreadable));
 			continue;
 		}
@@ -212,7 +211,7 @@ static int add_process(const struct gp_root *root, struct gp_diag *diag, u32 pid
 	if (error == -ENOMEM)
 		return error;
 	if (error != -ENOENT)
-		gp_diag(diag, GP_WARNING, "process %u: cannot read %s/%u: %s; it is left out", pid,
+		gp_diag(diag, GP_WARNING, "process %u: cannot read %s/%u: %s; skipping it", pid,
 			GP_PROC, pid, strerror(-error));
 	return 0;
 }

@@ -162,15 +162,15 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 			       source->name, doubts->unknown_line, format);
 	if (doubts->cut_line && !complete)
 		return gp_fail(diag, -EINVAL,
-			       "%s:%u: the text ends before anything in it is complete; "
-			       "save debugfs %s again",
+			       "%s:%u: the text ends before its first complete block; save debugfs "
+			       "%s again",
 			       source->name, doubts->cut_line, format);
 	*incomplete = doubts->cut_line || doubts->broken;
 	if (*incomplete && !source->partial)
 		return refuse(doubts, source, diag, format);
 	if (doubts->cut_line)
 		gp_diag(diag, GP_WARNING,
-			"%s:%u: the text ends in the middle of this block; it is left out",
+			"%s:%u: the text ends in the middle of this block; skipping it",
 			source->name, doubts->cut_line);
 	if (doubts->broken)
 		gp_diag(diag, GP_WARNING,
@@ -178,7 +178,7 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 			"(%zu such blocks)",
 			source->name, doubts->broken_line, doubts->broken);
 	if (doubts->unknown)
-		gp_diag(diag, GP_WARNING, "%s:%u: line not understood (%zu such lines)",
+		gp_diag(diag, GP_WARNING, "%s:%u: cannot parse this line (%zu such lines)",
 			source->name, doubts->unknown_line, doubts->unknown);
 	return 0;
 }

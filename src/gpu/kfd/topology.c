@@ -215,9 +215,7 @@ static int read_node(const struct gp_root *root, struct gp_diag *diag, const cha
 	error = gp_root_read_u64(root, &gpu_id, GP_KFD_NODES "/%s/gpu_id", node);
 	if (error == -EPERM || error == -EACCES)
 		gp_diag(diag, GP_NOTE,
-			"KFD node %s is hidden from this process by its device cgroup and left "
-			"out",
-			node);
+			"the device cgroup of this process hides KFD node %s; skipping it", node);
 	else if (error && error != -ENOENT && error != -ENODEV)
 		gp_diag(diag, GP_WARNING, "KFD node %s: cannot read its gpu_id: %s", node,
 			strerror(-error));

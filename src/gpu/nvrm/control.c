@@ -182,7 +182,7 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 		return gp_proto_say(why, error, GP_SAY_NV_CHANNELS, pid);
 	}
 	control->objects.gpu_id = gp_nvrm_gpu_of(&port->root, pid);
-	control->looked_ns = gp_nvrm_now();
+	control->looked_ns = gp_monotonic_ns();
 	*out = &control->base;
 	return 0;
 }
@@ -297,7 +297,7 @@ static int suspend_once(struct gp_nvrm_target *control, const u32 *ids, size_t c
 		error = gp_nvrm_start_unmarked(control, done);
 	if (!error)
 		error = gp_nvrm_lifeline_renew(control->lifeline,
-					       gp_nvrm_now() + control->lease_ns);
+					       gp_monotonic_ns() + control->lease_ns);
 	return error;
 }
 
@@ -393,7 +393,7 @@ static int look(struct gp_nvrm_target *control)
 	size_t groups = control->objects.group_count;
 	int error = find_objects(control);
 
-	control->looked_ns = gp_nvrm_now();
+	control->looked_ns = gp_monotonic_ns();
 	if (!error)
 		error = suspend_all_new(control, GP_NVRM_GAP_FULL, &done);
 	if (!error && control->share != GP_NVRM_SHARE_ALL)
@@ -417,10 +417,10 @@ static int op_pump(struct gp_gpu_control *base)
 	if (changed < 0)
 		return changed;
 	if (!control->leased && gp_nvrm_any_stopped(control) &&
-	    gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns))
+	    gp_nvrm_lifeline_renew(control->lifeline, gp_monotonic_ns() + control->lease_ns))
 		changed = catch_up(control);
 	if (changed >= 0 && (holding(control) || control->share != GP_NVRM_SHARE_ALL) &&
-	    gp_nvrm_now() - control->looked_ns >=
+	    gp_monotonic_ns() - control->looked_ns >=
 		    (holding(control) ? GP_LOOK_NS : GP_LOOK_SHARE_NS))
 		found = look(control);
 	/* A look that failed is repeated; the target's end shows at the next call. */
@@ -454,7 +454,7 @@ static int op_lease(struct gp_gpu_control *base, u32 lease_ms)
 		return -ESRCH;
 	control->leased = true;
 	control->lease_ns = lease_ms * GP_NS_PER_MS + GP_LEASE_MARGIN_NS;
-	gp_nvrm_lifeline_renew(control->lifeline, gp_nvrm_now() + control->lease_ns);
+	gp_nvrm_lifeline_renew(control->lifeline, gp_monotonic_ns() + control->lease_ns);
 	return 0;
 }
 

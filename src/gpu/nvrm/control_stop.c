@@ -84,7 +84,7 @@ static int switch_batch(struct gp_nvrm_target *control, const struct batch *batc
 			struct gp_gpu_control_done *done)
 {
 	u32 handles[GP_NV_DISABLE_MAX];
-	u64 begin = gp_nvrm_now();
+	u64 begin = gp_monotonic_ns();
 	int first = 0;
 
 	if (batch->count && !done->issued_ns)
@@ -103,7 +103,7 @@ static int switch_batch(struct gp_nvrm_target *control, const struct batch *batc
 		if (error && !first)
 			first = error;
 	}
-	done->driver_ns += gp_nvrm_now() - begin;
+	done->driver_ns += gp_monotonic_ns() - begin;
 	return first;
 }
 
@@ -132,7 +132,7 @@ static int stop_batch(struct gp_nvrm_target *control, const struct batch *batch,
 {
 	struct gp_gpu_control_done undone = {0};
 	int error = gp_nvrm_lifeline_arm(control->lifeline, batch->entries, batch->count,
-					 gp_nvrm_now() + control->lease_ns);
+					 gp_monotonic_ns() + control->lease_ns);
 
 	if (!error)
 		error = switch_batch(control, batch, true, done);

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "gpu/nvrm/lifeline.h"
 
 /* Values of the lease that are no time. */
@@ -29,8 +30,5 @@ struct gp_nvrm_page {
 /* The lifeline's own process: never returns. */
 _Noreturn void gp_nvrm_lifeline_run(const struct gp_nvrm_port *port, struct gp_nvrm_page *page,
 				    int socket, int pidfd);
-
-/* CLOCK_MONOTONIC. */
-u64 gp_nvrm_now(void);
 
 #endif

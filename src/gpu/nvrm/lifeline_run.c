@@ -15,8 +15,9 @@
 #include "gpu/nvrm/lifeline_page.h"
 #include "gpu/nvrm/objects.h"
 
-#define GP_AGAIN_NS 10000000u /* between tries while the holder may still stop something */
-#define GP_TRIES    3
+#define GP_AGAIN_NS \
+	(10 * GP_NS_PER_MS) /* between tries while the holder may still stop something */
+#define GP_TRIES 3
 
 struct line {
 	const struct gp_nvrm_port *port;
@@ -25,11 +26,6 @@ struct line {
 	int files[GP_NVRM_FILES_MAX];
 	u32 file_count;
 };
-
-u64 gp_nvrm_now(void)
-{
-	return gp_monotonic_ns();
-}
 
 /* Takes messages: a descriptor, or just a reason to look at the lease. False: the holder is gone.
  */
@@ -127,7 +123,7 @@ static void fire(const struct line *line, u64 lease)
 /* Waits for the end of the target or a message, at most until the lease must be looked at. */
 static void rest(struct line *line)
 {
-	u64 lease = atomic_load(&line->page->lease), now = gp_nvrm_now(), wait = UINT64_MAX;
+	u64 lease = atomic_load(&line->page->lease), now = gp_monotonic_ns(), wait = UINT64_MAX;
 	struct pollfd fds[] = {{.fd = line->socket, .events = POLLIN},
 			       {.fd = line->pidfd, .events = POLLIN}};
 	struct timespec time;
@@ -164,7 +160,7 @@ _Noreturn void gp_nvrm_lifeline_run(const struct gp_nvrm_port *port, struct gp_n
 			_exit(0);
 		}
 		lease = atomic_load(&page->lease);
-		if (lease > GP_LEASE_FIRED ? gp_nvrm_now() >= lease
+		if (lease > GP_LEASE_FIRED ? gp_monotonic_ns() >= lease
 					   : lease == GP_LEASE_FIRED && atomic_load(&page->unsure))
 			fire(&line, lease);
 	}
