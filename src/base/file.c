@@ -59,7 +59,7 @@ int gp_root_path(const struct gp_root *root, char *out, size_t size, const char 
 	return error;
 }
 
-static int read_all(int fd, size_t limit, struct gp_buf *out)
+int gp_file_read_fd(int fd, size_t limit, struct gp_buf *out)
 {
 	for (;;) {
 		ssize_t got;
@@ -88,7 +88,7 @@ int gp_file_read(const char *path, size_t limit, struct gp_buf *out)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	error = read_all(fd, limit, out);
+	error = gp_file_read_fd(fd, limit, out);
 	close(fd);
 	return error;
 }
@@ -144,16 +144,18 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
 	return GP_JOIN(root, path, format) == 0 && access(path, F_OK) == 0;
 }
 
-static int write_all(int fd, const char *data, size_t len)
+int gp_file_write_fd(int fd, const void *data, size_t len)
 {
+	const char *at = data;
+
 	while (len) {
-		ssize_t put = write(fd, data, len);
+		ssize_t put = write(fd, at, len);
 
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
 			return -errno;
-		data += put;
+		at += put;
 		len -= (size_t)put;
 	}
 	return 0;
@@ -166,7 +168,7 @@ static int write_special(const char *path, const void *data, size_t len)
 
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, data, len);
+	error = gp_file_write_fd(fd, data, len);
 	if (close(fd) && !error)
 		error = -errno;
 	return error;
@@ -186,7 +188,7 @@ static int write_beside(const char *path, const void *data, size_t len)
 	/* mkostemp() made it 0600; give it what open(2) would have given. */
 	mask = umask(0);
 	umask(mask);
-	error = write_all(fd, data, len);
+	error = gp_file_write_fd(fd, data, len);
 	if (!error && (fchmod(fd, 0666 & ~mask) || fsync(fd)))
 		error = -errno;
 	if (close(fd) && !error)

@@ -27,6 +27,9 @@ int gp_root_path(const struct gp_root *root, char *out, size_t size, const char 
  */
 int gp_file_read(const char *path, size_t limit, struct gp_buf *out);
 
+/* The same from an open file, up to its end; appends. */
+int gp_file_read_fd(int fd, size_t limit, struct gp_buf *out);
+
 /* The same under a root. Values that must be one number are read with gp_root_read_u64(). */
 int gp_root_read(const struct gp_root *root, size_t limit, struct gp_buf *out, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
@@ -46,6 +49,9 @@ bool gp_root_exists(const struct gp_root *root, const char *format, ...)
  * as it is; a symbolic link is followed.
  */
 int gp_file_write_atomic(const char *path, const void *data, size_t len);
+
+/* Writes all of it to an open file. */
+int gp_file_write_fd(int fd, const void *data, size_t len);
 
 /* Names in a directory, sorted (numbers by value), without "." and "..". */
 struct gp_names {

@@ -97,6 +97,16 @@ json_t *gp_json_hex_if(bool known, u64 value)
 	return known ? gp_json_hex(value) : json_null();
 }
 
+bool gp_json_get_u64(const json_t *object, const char *key, u64 *value)
+{
+	const json_t *number = json_object_get(object, key);
+
+	if (!json_is_integer(number) || json_integer_value(number) < 0)
+		return false;
+	*value = (u64)json_integer_value(number);
+	return true;
+}
+
 int gp_json_print(FILE *out, const json_t *json, bool one_line)
 {
 	size_t flags = one_line ? JSON_COMPACT : JSON_INDENT(2);

@@ -25,6 +25,9 @@ json_t *gp_json_hex(u64 value);
 json_t *gp_json_u64_if(bool known, u64 value);
 json_t *gp_json_hex_if(bool known, u64 value);
 
+/* A member that is a whole number; false if it is missing, negative or anything else. */
+bool gp_json_get_u64(const json_t *object, const char *key, u64 *value);
+
 /* Indented with a newline at the end, or on one line (--json --watch). -EIO when not all written.
  */
 int gp_json_print(FILE *out, const json_t *json, bool one_line);

@@ -12,7 +12,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define GP_READ_CHUNK    16384
+#include "base/file.h"
+
 #define GP_LOCATE_TRIES  16 /* -EAGAIN: something was renamed on the way */
 #define GP_COMPONENT_MAX 256
 
@@ -88,25 +89,6 @@ static int open_regular(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-static int read_all(int fd, size_t limit, struct gp_buf *out)
-{
-	for (;;) {
-		ssize_t got;
-
-		if (gp_buf_reserve(out, GP_READ_CHUNK))
-			return out->error;
-		got = read(fd, out->data + out->len, GP_READ_CHUNK);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : 0;
-		if ((size_t)got > limit - out->len)
-			return -EFBIG;
-		out->len += (size_t)got;
-		out->data[out->len] = '\0';
-	}
-}
-
 int gp_read_beneath(const char *dir, const char *path, size_t limit, struct gp_buf *out)
 {
 	int path_fd = locate(dir, path), fd, error;
@@ -118,7 +100,7 @@ int gp_read_beneath(const char *dir, const char *path, size_t limit, struct gp_b
 	close(path_fd);
 	if (fd < 0)
 		return fd;
-	error = read_all(fd, limit, out);
+	error = gp_file_read_fd(fd, limit, out);
 	close(fd);
 	return error;
 }

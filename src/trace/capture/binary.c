@@ -170,18 +170,6 @@ static int count_cpus(const struct gp_capture_tracefs *trace, u32 *count)
 	return !error && !*count ? -ENOENT : error;
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	for (size_t done = 0; done < len;) {
-		ssize_t put = write(fd, (const char *)data + done, len - done);
-
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return 0;
-}
-
 /* The kernel gives a page at a time, whole, until there is none. */
 static int copy_pages(int from, int fd, u8 *page, u32 page_size, u64 *size)
 {
@@ -195,7 +183,7 @@ static int copy_pages(int from, int fd, u8 *page, u32 page_size, u64 *size)
 		if (got == 0)
 			return 0;
 		memset(page + got, 0, page_size - (size_t)got);
-		int error = write_all(fd, page, page_size);
+		int error = gp_file_write_fd(fd, page, page_size);
 
 		if (error)
 			return error;
@@ -302,7 +290,7 @@ int gp_capture_tracefs_save_binary(const struct gp_capture_tracefs *trace,
 	if (!error)
 		error = put_head(trace, root, &head, page_size, cpus, &table);
 	if (!error)
-		error = write_all(fd, head.data, head.len);
+		error = gp_file_write_fd(fd, head.data, head.len);
 	if (!error)
 		error = save_pages(trace, fd, page_size, cpus, head.len, table);
 	gp_buf_free(&head);

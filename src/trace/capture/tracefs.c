@@ -252,15 +252,10 @@ int gp_capture_tracefs_save(const struct gp_capture_tracefs *trace, int fd)
 	if (from < 0)
 		return -errno;
 	while (!error && (got = read(from, buffer, sizeof(buffer))) != 0) {
-		if (got < 0)
-			error = errno == EINTR ? 0 : -errno;
-		for (ssize_t done = 0, put = 0; !error && done < got; done += put) {
-			put = write(fd, buffer + done, (size_t)(got - done));
-			if (put < 0) {
-				error = errno == EINTR ? 0 : -errno;
-				put = 0;
-			}
-		}
+		if (got > 0)
+			error = gp_file_write_fd(fd, buffer, (size_t)got);
+		else if (errno != EINTR)
+			error = -errno;
 	}
 	close(from);
 	return error;

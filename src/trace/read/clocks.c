@@ -6,16 +6,6 @@
 #include "base/i18n.h"
 #include "base/jsonwalk.h"
 
-static bool take(const json_t *object, const char *key, u64 *value)
-{
-	const json_t *number = json_object_get(object, key);
-
-	if (!json_is_integer(number) || json_integer_value(number) < 0)
-		return false;
-	*value = (u64)json_integer_value(number);
-	return true;
-}
-
 static int take_reading(void *ctx, size_t which, const json_t *value)
 {
 	struct gp_trace_clocks *clocks = ctx;
@@ -23,10 +13,10 @@ static int take_reading(void *ctx, size_t which, const json_t *value)
 
 	(void)which;
 	if (clocks->count < GP_CLOCK_READINGS &&
-	    take(value, "monotonic_ns", &reading.monotonic_ns) &&
-	    take(value, "monotonic_raw_ns", &reading.raw_ns) &&
-	    take(value, "boottime_ns", &reading.boottime_ns) &&
-	    take(value, "error_ns", &reading.error_ns))
+	    gp_json_get_u64(value, "monotonic_ns", &reading.monotonic_ns) &&
+	    gp_json_get_u64(value, "monotonic_raw_ns", &reading.raw_ns) &&
+	    gp_json_get_u64(value, "boottime_ns", &reading.boottime_ns) &&
+	    gp_json_get_u64(value, "error_ns", &reading.error_ns))
 		clocks->items[clocks->count++] = reading;
 	return 0;
 }

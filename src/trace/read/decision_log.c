@@ -16,17 +16,6 @@ struct reader {
 	u64 last; /* id of the line before; 0: none */
 };
 
-/* False if the number is missing or negative. */
-static bool take(const json_t *object, const char *key, u64 *value)
-{
-	const json_t *number = json_object_get(object, key);
-
-	if (!json_is_integer(number) || json_integer_value(number) < 0)
-		return false;
-	*value = (u64)json_integer_value(number);
-	return true;
-}
-
 static int report_gap(struct reader *reader, u64 line, u64 missing)
 {
 	struct gp_event event = {.kind = GP_EVENT_LOST,
@@ -46,10 +35,10 @@ static void take_job(const json_t *line, const char *key, const char *priority_k
 	const json_t *object = json_object_get(line, key);
 	u64 number;
 
-	take(object, "id", &job->id);
-	if (take(object, "pid", &number) && number <= INT32_MAX)
+	gp_json_get_u64(object, "id", &job->id);
+	if (gp_json_get_u64(object, "pid", &number) && number <= INT32_MAX)
 		job->pid = (u32)number;
-	if (take(line, priority_key, &number))
+	if (gp_json_get_u64(line, priority_key, &number))
 		job->priority = (u32)number;
 }
 
@@ -72,16 +61,16 @@ static int take_decision(struct reader *reader, const json_t *object, u64 line, 
 	event->text_len = why ? strlen(why) : 0;
 	take_job(object, "job", "job_priority", &decision.job);
 	take_job(object, "other", "other_priority", &decision.other);
-	take(object, "gpu_id", &decision.gpu_id);
-	take(object, "ran_ns", &decision.ran_ns);
-	if (take(object, "monotonic_ns", &event->time_ns))
+	gp_json_get_u64(object, "gpu_id", &decision.gpu_id);
+	gp_json_get_u64(object, "ran_ns", &decision.ran_ns);
+	if (gp_json_get_u64(object, "monotonic_ns", &event->time_ns))
 		event->valid |= GP_EV_TIME;
 	if (decision.job.pid) {
 		event->pid = decision.job.pid;
 		event->tid = decision.job.pid;
 		event->valid |= GP_EV_PID | GP_EV_TID;
 	}
-	if (take(object, "waited_ns", &event->duration_ns))
+	if (gp_json_get_u64(object, "waited_ns", &event->duration_ns))
 		event->valid |= GP_EV_DURATION;
 	if (json_is_integer(error) && json_integer_value(error) < 0) {
 		event->count = 0 - (u64)json_integer_value(error);
@@ -103,7 +92,8 @@ static int take_line(void *ctx, const struct gp_line *line)
 		return 0;
 	if (line->text[0] == '{')
 		object = json_loadb(line->text, line->len, 0, NULL);
-	if (!take(object, "id", &id) || !id || !json_object_get(object, "monotonic_ns") ||
+	if (!gp_json_get_u64(object, "id", &id) || !id ||
+	    !json_object_get(object, "monotonic_ns") ||
 	    !json_is_string(json_object_get(object, "kind"))) {
 		json_decref(object);
 		return ++reader->stats->damaged > DAMAGED_MAX && !reader->stats->decisions ? -EINVAL

@@ -25,23 +25,6 @@ long gp_trace_dat_decompress(void *to, size_t room, const void *from, size_t len
 	return ZSTD_isError(got) ? -EINVAL : (long)got;
 }
 
-/* Bytes read, fewer at the end of the file; -errno. */
-static ssize_t read_at(int fd, void *to, size_t len, u64 offset)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t got = pread(fd, (char *)to + done, len - done, (off_t)(offset + done));
-
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got == 0)
-			break;
-		done += got > 0 ? (size_t)got : 0;
-	}
-	return (ssize_t)done;
-}
-
 static int reserve(struct gp_trace_dat_cpu *cpu, size_t size)
 {
 	u8 *block;
@@ -67,7 +50,7 @@ static int read_block(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *p
 		want = (size_t)cpu->left;
 	if (reserve(cpu, want))
 		return -ENOMEM;
-	got = read_at(pages->fd, cpu->block, want, cpu->offset);
+	got = gp_trace_dat_read_at(pages->fd, cpu->block, want, cpu->offset);
 	if (got < 0)
 		return (int)got;
 	cpu->offset += (u64)got;
@@ -80,8 +63,9 @@ static int read_block(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *p
 static int read_chunk(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *pages)
 {
 	u32 head[2];
-	ssize_t got =
-		cpu->left < sizeof(head) ? 0 : read_at(pages->fd, head, sizeof(head), cpu->offset);
+	ssize_t got = cpu->left < sizeof(head)
+			      ? 0
+			      : gp_trace_dat_read_at(pages->fd, head, sizeof(head), cpu->offset);
 	void *packed;
 	long size;
 
@@ -99,7 +83,7 @@ static int read_chunk(struct gp_trace_dat_cpu *cpu, struct gp_trace_dat_pages *p
 		free(packed);
 		return -ENOMEM;
 	}
-	got = read_at(pages->fd, packed, head[0], cpu->offset + sizeof(head));
+	got = gp_trace_dat_read_at(pages->fd, packed, head[0], cpu->offset + sizeof(head));
 	size = got == (ssize_t)head[0]
 		       ? gp_trace_dat_decompress(cpu->block, head[1], packed, head[0])
 		       : -EINVAL;

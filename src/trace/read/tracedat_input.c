@@ -6,24 +6,33 @@
 
 #include "trace/read/tracedat_parts.h"
 
-int gp_trace_dat_get(struct gp_trace_dat_input *in, void *out, size_t len)
+ssize_t gp_trace_dat_read_at(int fd, void *to, size_t len, u64 offset)
 {
 	size_t done = 0;
 
-	if (len > in->end - in->at)
-		return -EINVAL;
-	if (in->memory) {
-		memcpy(out, in->memory + in->at, len);
-		done = len;
-	}
 	while (done < len) {
-		ssize_t got = pread(in->fd, (char *)out + done, len - done, (off_t)(in->at + done));
+		ssize_t got = pread(fd, (char *)to + done, len - done, (off_t)(offset + done));
 
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		if (got == 0)
-			return -EINVAL;
+			break;
 		done += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)done;
+}
+
+int gp_trace_dat_get(struct gp_trace_dat_input *in, void *out, size_t len)
+{
+	if (len > in->end - in->at)
+		return -EINVAL;
+	if (in->memory) {
+		memcpy(out, in->memory + in->at, len);
+	} else {
+		ssize_t got = gp_trace_dat_read_at(in->fd, out, len, in->at);
+
+		if (got != (ssize_t)len)
+			return got < 0 ? (int)got : -EINVAL;
 	}
 	in->at += len;
 	return 0;

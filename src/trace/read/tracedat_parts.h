@@ -165,7 +165,9 @@ struct gp_trace_dat_input {
 
 #define GP_DAT_NAME 256 /* of the strings in the file */
 
-/* Each is -EINVAL where there is not as much. A string has room for GP_DAT_NAME bytes. */
+/* Bytes read, fewer at the end of the file; -errno. */
+ssize_t gp_trace_dat_read_at(int fd, void *to, size_t len, u64 offset);
+/* Each returns -EINVAL if the input is too short. A string has room for GP_DAT_NAME bytes. */
 int gp_trace_dat_get(struct gp_trace_dat_input *in, void *out, size_t len);
 int gp_trace_dat_get_number(struct gp_trace_dat_input *in, u32 size, u64 *value);
 int gp_trace_dat_get_string(struct gp_trace_dat_input *in, char *out);
