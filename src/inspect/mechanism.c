@@ -26,14 +26,14 @@ const char *gp_inspect_verdict_word(enum gp_inspect_verdict verdict)
 	return words[verdict];
 }
 
-/* Sentences of one judgement are joined by "; ". */
+/* Further clauses of the reason are appended. */
 static void keep(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
 	struct gp_inspect_judgement *out = gp_container(diag, struct gp_inspect_judgement, diag);
 	size_t len = strlen(out->reason);
 
 	(void)severity;
-	snprintf(out->reason + len, sizeof(out->reason) - len, "%s%s", len ? "; " : "", text);
+	snprintf(out->reason + len, sizeof(out->reason) - len, "%s", text);
 }
 
 static struct gp_diag *set(struct gp_inspect_judgement *out, enum gp_inspect_verdict verdict)
@@ -96,7 +96,7 @@ static bool may_open_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 static void note_unchecked(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (out->verdict == GP_VERDICT_CAN && !d->kfd_device.checked)
-		gp_diag(&out->diag, GP_NOTE, "access to /dev/kfd was not checked");
+		gp_diag(&out->diag, GP_NOTE, "; access to /dev/kfd was not checked");
 }
 
 static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -328,9 +328,9 @@ static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	}
 	gp_diag(can(out), GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
 	if (d->nvidia.count > 1)
-		gp_diag(&out->diag, GP_NOTE, "several GPUs: tested only on a stand-in");
+		gp_diag(&out->diag, GP_NOTE, "; several GPUs: tested only on a stand-in");
 	if (d->nvidia_mig)
-		gp_diag(&out->diag, GP_NOTE, "MIG: tested only on a stand-in");
+		gp_diag(&out->diag, GP_NOTE, "; MIG: tested only on a stand-in");
 }
 
 static void judge_timeslice(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
