@@ -70,21 +70,21 @@ static void read_kernel(const struct gp_root *root, struct gp_inspect_doctor *d)
 	end = p + strlen(p);
 	if (gp_parse_u32(&p, end, &d->kernel_major) && GP_PARSE_LITERAL(&p, end, ".") &&
 	    gp_parse_u32(&p, end, &d->kernel_minor))
-		d->valid |= GP_DOC_KERNEL;
+		d->valid |= GP_DOCTOR_KERNEL;
 	/* "none [integrity] confidentiality": the one in brackets holds. */
 	if (read_line(root, "/sys/kernel/security/lockdown", text, sizeof(text)) &&
 	    (open = strchr(text, '[')) && (close = strchr(open, ']')) &&
 	    (size_t)(close - open) <= sizeof(d->lockdown)) {
 		memcpy(d->lockdown, open + 1, (size_t)(close - open - 1));
-		d->valid |= GP_DOC_LOCKDOWN;
+		d->valid |= GP_DOCTOR_LOCKDOWN;
 	}
 	if (read_line(root, "/sys/module/module/parameters/sig_enforce", text, sizeof(text))) {
 		d->signed_modules_only = text[0] == 'Y';
-		d->valid |= GP_DOC_SIGNED_MODULES;
+		d->valid |= GP_DOCTOR_SIGNED_MODULES;
 	}
 	if (gp_root_read_u64(root, &disabled, "/proc/sys/kernel/modules_disabled") == 0) {
 		d->modules_disabled = disabled != 0;
-		d->valid |= GP_DOC_MODULES_DISABLED;
+		d->valid |= GP_DOCTOR_MODULES_DISABLED;
 	}
 }
 
@@ -100,18 +100,18 @@ static void read_driver(const struct gp_root *root, struct gp_inspect_doctor *d)
 	read_line(root, GP_MODULE "/srcversion", d->amdgpu_srcversion,
 		  sizeof(d->amdgpu_srcversion));
 	read_line(root, GP_MODULE "/parameters/kfd_sched", d->kfd_sched, sizeof(d->kfd_sched));
-	read_number(root, d, GP_DOC_SCHED_POLICY, &d->sched_policy,
+	read_number(root, d, GP_DOCTOR_SCHED_POLICY, &d->sched_policy,
 		    GP_MODULE "/parameters/sched_policy");
-	read_number(root, d, GP_DOC_TIMEOUT, &d->preemption_timeout_ms,
+	read_number(root, d, GP_DOCTOR_TIMEOUT, &d->preemption_timeout_ms,
 		    GP_MODULE "/parameters/queue_preemption_timeout_ms");
 	/* Kernel compute rings, which KFD's queues lose as slots; -1 stands for the default. */
 	if (read_line(root, GP_MODULE "/parameters/num_kcq", text, sizeof(text)) &&
 	    (strcmp(text, "-1") == 0 || gp_argument_u64(text, &d->num_kcq))) {
 		if (text[0] == '-')
 			d->num_kcq = GP_NUM_KCQ_DEFAULT;
-		d->valid |= GP_DOC_NUM_KCQ;
+		d->valid |= GP_DOCTOR_NUM_KCQ;
 	}
-	read_number(root, d, GP_DOC_CWSR, &d->cwsr_enable, GP_MODULE "/parameters/cwsr_enable");
+	read_number(root, d, GP_DOCTOR_CWSR, &d->cwsr_enable, GP_MODULE "/parameters/cwsr_enable");
 	d->kfd_present = gp_root_exists(root, "/sys/class/kfd/kfd");
 }
 
@@ -121,21 +121,21 @@ static void find_version(struct gp_diag *diag, bool probe, struct gp_inspect_doc
 		d->probe_error = gp_kfd_probe_version(&d->kfd_major, &d->kfd_minor);
 		if (d->probe_error == 0) {
 			d->kfd_source = GP_KFD_VERSION_PROBED;
-			d->valid |= GP_DOC_KFD_VERSION;
+			d->valid |= GP_DOCTOR_KFD_VERSION;
 			return;
 		}
 		gp_diag(diag, GP_WARNING, "cannot read the KFD version from /dev/kfd: %s",
 			strerror(-d->probe_error));
 	}
 	/* A DKMS driver has its own history; the kernel's release says nothing about it. */
-	if (!d->kfd_present || d->amdgpu_dkms || !(d->valid & GP_DOC_KERNEL))
+	if (!d->kfd_present || d->amdgpu_dkms || !(d->valid & GP_DOCTOR_KERNEL))
 		return;
 	d->kfd_minor = gp_inspect_doctor_kfd_minor(d->kernel_major, d->kernel_minor);
 	if (d->kfd_minor == 0)
 		return;
 	d->kfd_major = 1;
 	d->kfd_source = GP_KFD_VERSION_DERIVED;
-	d->valid |= GP_DOC_KFD_VERSION;
+	d->valid |= GP_DOCTOR_KFD_VERSION;
 }
 
 int gp_inspect_doctor_read(const struct gp_root *root, struct gp_diag *diag, bool probe,

@@ -13,18 +13,18 @@
 #include "gpu/gpu.h"
 
 enum gp_inspect_doctor_field {
-	GP_DOC_KERNEL = 1u << 0, /* kernel_major, kernel_minor */
-	GP_DOC_LOCKDOWN = 1u << 1,
-	GP_DOC_SCHED_POLICY = 1u << 2,
-	GP_DOC_TIMEOUT = 1u << 3,
-	GP_DOC_NUM_KCQ = 1u << 4,
-	GP_DOC_CWSR = 1u << 5,
-	GP_DOC_PTRACE_SCOPE = 1u << 6,
-	GP_DOC_CAPABILITIES = 1u << 7,
-	GP_DOC_ROCR_VERSION = 1u << 8, /* of the runtime that would be loaded */
-	GP_DOC_SIGNED_MODULES = 1u << 9,
-	GP_DOC_MODULES_DISABLED = 1u << 10,
-	GP_DOC_KFD_VERSION = 1u << 11,
+	GP_DOCTOR_KERNEL = 1u << 0, /* kernel_major, kernel_minor */
+	GP_DOCTOR_LOCKDOWN = 1u << 1,
+	GP_DOCTOR_SCHED_POLICY = 1u << 2,
+	GP_DOCTOR_TIMEOUT = 1u << 3,
+	GP_DOCTOR_NUM_KCQ = 1u << 4,
+	GP_DOCTOR_CWSR = 1u << 5,
+	GP_DOCTOR_PTRACE_SCOPE = 1u << 6,
+	GP_DOCTOR_CAPABILITIES = 1u << 7,
+	GP_DOCTOR_ROCR_VERSION = 1u << 8, /* of the runtime that would be loaded */
+	GP_DOCTOR_SIGNED_MODULES = 1u << 9,
+	GP_DOCTOR_MODULES_DISABLED = 1u << 10,
+	GP_DOCTOR_KFD_VERSION = 1u << 11,
 };
 
 enum gp_inspect_kfd_version_source { GP_KFD_VERSION_DERIVED, GP_KFD_VERSION_PROBED };
@@ -91,9 +91,10 @@ struct gp_inspect_doctor {
 #define GP_CAP_SYS_ADMIN  21
 
 /* Whether the capability is known to be there. */
-static inline bool gp_doctor_capable(const struct gp_inspect_doctor *d, unsigned int capability)
+static inline bool gp_inspect_doctor_capable(const struct gp_inspect_doctor *d,
+					     unsigned int capability)
 {
-	return (d->valid & GP_DOC_CAPABILITIES) && (d->capabilities >> capability & 1);
+	return (d->valid & GP_DOCTOR_CAPABILITIES) && (d->capabilities >> capability & 1);
 }
 
 /* 0 or -ENOMEM; a fact that cannot be read is missing. `probe` opens /dev/kfd. */

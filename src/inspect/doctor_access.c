@@ -94,7 +94,7 @@ static void read_capabilities(const struct gp_root *root, struct gp_inspect_doct
 		p += sizeof(mark) - 1;
 		gp_skip_blanks(&p, end);
 		if (gp_parse_hex(&p, end, &d->capabilities))
-			d->valid |= GP_DOC_CAPABILITIES;
+			d->valid |= GP_DOCTOR_CAPABILITIES;
 	}
 	gp_buf_free(&text);
 }
@@ -140,7 +140,7 @@ void gp_inspect_doctor_access(const struct gp_root *root, struct gp_inspect_doct
 {
 	check_debugfs(root, d);
 	if (gp_root_read_u64(root, &d->ptrace_scope, "/proc/sys/kernel/yama/ptrace_scope") == 0)
-		d->valid |= GP_DOC_PTRACE_SCOPE;
+		d->valid |= GP_DOCTOR_PTRACE_SCOPE;
 	if (!d->live)
 		return;
 	gp_inspect_doctor_check_device(&d->kfd_device, "/dev/kfd");

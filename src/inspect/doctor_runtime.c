@@ -142,6 +142,6 @@ void gp_inspect_doctor_runtimes(const struct gp_root *root, struct gp_inspect_do
 	    gp_parse_u32(&p, end, &d->rocr_minor)) {
 		if (GP_PARSE_LITERAL(&p, end, "."))
 			gp_parse_u32(&p, end, &d->rocr_patch);
-		d->valid |= GP_DOC_ROCR_VERSION;
+		d->valid |= GP_DOCTOR_ROCR_VERSION;
 	}
 }

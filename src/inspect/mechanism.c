@@ -103,11 +103,11 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 {
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
-	if ((d->valid & GP_DOC_CWSR) && d->cwsr_enable == 0)
+	if ((d->valid & GP_DOCTOR_CWSR) && d->cwsr_enable == 0)
 		gp_diag(unknown(out), GP_NOTE,
 			"cwsr_enable=0: waves are not saved; a queue may stop only when its "
 			"kernels end");
-	else if ((d->valid & GP_DOC_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
+	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
 		gp_diag(unknown(out), GP_NOTE,
 			"sched_policy=2: not tested without the hardware scheduler");
 	else
@@ -128,16 +128,16 @@ static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	enum gp_inspect_verdict verdict =
-		d->valid & GP_DOC_CAPABILITIES ? GP_VERDICT_CANNOT : GP_VERDICT_UNKNOWN;
+		d->valid & GP_DOCTOR_CAPABILITIES ? GP_VERDICT_CANNOT : GP_VERDICT_UNKNOWN;
 
-	if (!(d->valid & GP_DOC_PTRACE_SCOPE) || d->ptrace_scope == 0)
+	if (!(d->valid & GP_DOCTOR_PTRACE_SCOPE) || d->ptrace_scope == 0)
 		return true;
 	if (d->ptrace_scope >= 3) {
 		gp_diag(cannot(out), GP_NOTE,
 			"ptrace_scope 3: no process can be attached to until the next boot");
 		return false;
 	}
-	if (gp_doctor_capable(d, GP_CAP_SYS_PTRACE))
+	if (gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE))
 		return true;
 	if (d->ptrace_scope == 1)
 		gp_diag(set(out, verdict), GP_NOTE,
@@ -151,7 +151,7 @@ static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 
 static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	if (!(d->valid & GP_DOC_KFD_VERSION)) {
+	if (!(d->valid & GP_DOCTOR_KFD_VERSION)) {
 		gp_diag(unknown(out), GP_NOTE,
 			"unknown KFD version (a DKMS driver does not follow the kernel release); "
 			"--probe queries the driver");
@@ -163,7 +163,7 @@ static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_j
 			d->kfd_minor);
 		return false;
 	}
-	if ((d->valid & GP_DOC_SCHED_POLICY) && d->sched_policy == GP_NO_HWS) {
+	if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS) {
 		gp_diag(cannot(out), GP_NOTE,
 			"sched_policy=2: KFD has no debug trap without the hardware scheduler");
 		return false;
@@ -208,7 +208,7 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	if (!has_kfd(d, out) || !debug_version(d, out) || !debug_gpus(d, out) ||
 	    !may_open_kfd(d, out) || !may_attach(d, out))
 		return;
-	if (!(d->valid & GP_DOC_ROCR_VERSION))
+	if (!(d->valid & GP_DOCTOR_ROCR_VERSION))
 		gp_diag(unknown(out), GP_NOTE,
 			"supported by the driver, but no ROCr with a known version was found; a "
 			"program can be suspended only if its ROCr calls RUNTIME_ENABLE");
@@ -224,7 +224,7 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else
 		gp_diag(can(out), GP_NOTE,
-			gp_doctor_capable(d, GP_CAP_SYS_PTRACE)
+			gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE)
 				? N_("running processes of all users")
 				: N_("running processes of this user"));
 	note_unchecked(d, out);
@@ -237,21 +237,22 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (d->module_loaded)
 		gp_diag(can(out), GP_NOTE,
 			"gpreempt.ko is loaded; /dev/gpreempt is accessible to root and its group");
-	else if ((d->valid & GP_DOC_KERNEL) && !d->amdgpu_dkms &&
+	else if ((d->valid & GP_DOCTOR_KERNEL) && !d->amdgpu_dkms &&
 		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
 		gp_diag(cannot(out), GP_NOTE,
 			"kernel %s: the module needs amdgpu from Linux 6.1 or later", d->kernel);
 	else if (d->modules_disabled)
 		gp_diag(cannot(out), GP_NOTE,
 			"kernel.modules_disabled=1: modules cannot be loaded until the next boot");
-	else if ((d->valid & GP_DOC_LOCKDOWN) && strcmp(d->lockdown, "none"))
+	else if ((d->valid & GP_DOCTOR_LOCKDOWN) && strcmp(d->lockdown, "none"))
 		gp_diag(cannot(out), GP_NOTE,
 			"kernel lockdown (%s): modules must be signed with a trusted key",
 			d->lockdown);
 	else if (d->signed_modules_only)
 		gp_diag(cannot(out), GP_NOTE,
 			"module.sig_enforce: modules must be signed with a trusted key");
-	else if ((d->valid & GP_DOC_CAPABILITIES) && !gp_doctor_capable(d, GP_CAP_SYS_MODULE))
+	else if ((d->valid & GP_DOCTOR_CAPABILITIES) &&
+		 !gp_inspect_doctor_capable(d, GP_CAP_SYS_MODULE))
 		gp_diag(cannot(out), GP_NOTE, "loading a module needs root (CAP_SYS_MODULE)");
 	else if (d->amdgpu_dkms)
 		gp_diag(unknown(out), GP_NOTE,

@@ -43,9 +43,9 @@ static struct gp_inspect_doctor good_machine(struct gp_gpu *gpu)
 			       .firmware = 177,
 			       .capability = GP_KFD_CAP_TRAP_DEBUG_FW};
 	return (struct gp_inspect_doctor){
-		.valid = GP_DOC_KERNEL | GP_DOC_LOCKDOWN | GP_DOC_SCHED_POLICY | GP_DOC_CWSR |
-			 GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES | GP_DOC_ROCR_VERSION |
-			 GP_DOC_KFD_VERSION,
+		.valid = GP_DOCTOR_KERNEL | GP_DOCTOR_LOCKDOWN | GP_DOCTOR_SCHED_POLICY |
+			 GP_DOCTOR_CWSR | GP_DOCTOR_PTRACE_SCOPE | GP_DOCTOR_CAPABILITIES |
+			 GP_DOCTOR_ROCR_VERSION | GP_DOCTOR_KFD_VERSION,
 		.live = true,
 		.kernel = "6.12.57",
 		.kernel_major = 6,
@@ -118,7 +118,7 @@ static void debug_trap_needs_its_driver_version(void **state)
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
 	       "kernel 6.1.0-54-amd64 has KFD 1.11; the debug trap needs 1.13 (Linux 6.5)");
 	expect(&d, "kfd-agent", GP_VERDICT_CAN, "");
-	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
+	d.valid &= ~(u32)GP_DOCTOR_KFD_VERSION;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "--probe");
 	d = good_machine(&gpu);
 	d.sched_policy = 2;
@@ -159,7 +159,7 @@ static void debug_trap_needs_the_right_to_attach(void **state)
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 1: only child processes");
 	d.ptrace_scope = 2;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "CAP_SYS_PTRACE");
-	d.valid &= ~(u32)GP_DOC_CAPABILITIES;
+	d.valid &= ~(u32)GP_DOCTOR_CAPABILITIES;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "CAP_SYS_PTRACE");
 	d = good_machine(&gpu);
 	d.ptrace_scope = 2;
@@ -184,7 +184,7 @@ static void debug_trap_needs_a_runtime_that_enables_it(void **state)
 	d.rocr_major = 7;
 	d.rocr_minor = 0;
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "");
-	d.valid &= ~(u32)GP_DOC_ROCR_VERSION;
+	d.valid &= ~(u32)GP_DOCTOR_ROCR_VERSION;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "no ROCr with a known version");
 }
 
@@ -213,7 +213,7 @@ static void module_needs_a_driver_it_knows(void **state)
 	struct gp_inspect_doctor d = good_machine(&gpu);
 
 	(void)state;
-	d.valid |= GP_DOC_KERNEL;
+	d.valid |= GP_DOCTOR_KERNEL;
 	d.kernel_major = 6;
 	d.kernel_minor = 0;
 	expect(&d, "kfd-module", GP_VERDICT_CANNOT, "Linux 6.1");
@@ -242,7 +242,7 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	strcpy(d.nvidia_version, "612.1");
 	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "GPREEMPT_NVRM_FORCE=1");
 	strcpy(d.nvidia_version, "580.159.04");
-	d.valid = GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES;
+	d.valid = GP_DOCTOR_PTRACE_SCOPE | GP_DOCTOR_CAPABILITIES;
 	d.ptrace_scope = 1;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run (ptrace_scope 1");
 	d.nvidia_open = false;
@@ -291,7 +291,7 @@ static void facts_are_read_from_the_tree_alone(void **state)
 	assert_int_equal(d.rocr_major, 6);
 	/* Nothing of the machine the test runs on. */
 	assert_false(d.kfd_device.checked);
-	assert_false(d.valid & GP_DOC_CAPABILITIES);
+	assert_false(d.valid & GP_DOCTOR_CAPABILITIES);
 	assert_int_equal(d.render_count, 0);
 	gp_inspect_doctor_free(&d);
 }
@@ -319,7 +319,7 @@ static void dkms_driver_and_debian_runtime_are_told_apart(void **state)
 	assert_string_equal(d.amdgpu_version, "6.10.5");
 	assert_int_equal(d.num_kcq, 0);
 	/* A DKMS driver's version cannot be derived from the kernel's. */
-	assert_false(d.valid & GP_DOC_KFD_VERSION);
+	assert_false(d.valid & GP_DOCTOR_KFD_VERSION);
 	assert_string_equal(d.lockdown, "confidentiality");
 	assert_true(d.signed_modules_only);
 	assert_true(d.modules_disabled);
@@ -366,8 +366,8 @@ static void live_machine_is_read_with_what_this_process_may(void **state)
 	assert_memory_equal(d.runtimes[0].path, tree.dir, strlen(tree.dir));
 	tree_remove(&tree);
 	assert_true(d.kfd_device.checked);
-	assert_true(d.valid & GP_DOC_CAPABILITIES);
-	assert_true(d.valid & GP_DOC_KERNEL);
+	assert_true(d.valid & GP_DOCTOR_CAPABILITIES);
+	assert_true(d.valid & GP_DOCTOR_KERNEL);
 	gp_inspect_doctor_free(&d);
 }
 

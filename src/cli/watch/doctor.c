@@ -35,9 +35,10 @@ static void add_kernel(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	gp_doc_fact(doc, "release", "kernel", gp_v_text_or_missing(d->kernel));
 	gp_doc_fact(doc, "lockdown", "lockdown", gp_v_text_or_missing(d->lockdown));
 	gp_doc_fact(doc, "signed_modules_only", NULL,
-		    gp_v_if(d->valid & GP_DOC_SIGNED_MODULES, gp_v_bool(d->signed_modules_only)));
+		    gp_v_if(d->valid & GP_DOCTOR_SIGNED_MODULES,
+			    gp_v_bool(d->signed_modules_only)));
 	gp_doc_fact(doc, "modules_disabled", NULL,
-		    gp_v_if(d->valid & GP_DOC_MODULES_DISABLED, gp_v_bool(d->modules_disabled)));
+		    gp_v_if(d->valid & GP_DOCTOR_MODULES_DISABLED, gp_v_bool(d->modules_disabled)));
 	gp_doc_close(doc);
 }
 
@@ -57,13 +58,13 @@ static void add_amdgpu(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	gp_doc_fact(doc, "version", NULL, gp_v_text_or_missing(d->amdgpu_version));
 	gp_doc_fact(doc, "srcversion", NULL, gp_v_text_or_missing(d->amdgpu_srcversion));
 	gp_doc_fact(doc, "sched_policy", "amdgpu.sched_policy",
-		    gp_v_if(d->valid & GP_DOC_SCHED_POLICY, gp_v_count(d->sched_policy)));
+		    gp_v_if(d->valid & GP_DOCTOR_SCHED_POLICY, gp_v_count(d->sched_policy)));
 	gp_doc_fact(doc, "queue_preemption_timeout_ms", "amdgpu.queue_preemption_timeout_ms",
-		    gp_v_if(d->valid & GP_DOC_TIMEOUT, gp_v_count(d->preemption_timeout_ms)));
+		    gp_v_if(d->valid & GP_DOCTOR_TIMEOUT, gp_v_count(d->preemption_timeout_ms)));
 	gp_doc_fact(doc, "num_kcq", "amdgpu.num_kcq",
-		    gp_v_if(d->valid & GP_DOC_NUM_KCQ, gp_v_count(d->num_kcq)));
+		    gp_v_if(d->valid & GP_DOCTOR_NUM_KCQ, gp_v_count(d->num_kcq)));
 	gp_doc_fact(doc, "cwsr_enable", "amdgpu.cwsr_enable",
-		    gp_v_if(d->valid & GP_DOC_CWSR, gp_v_count(d->cwsr_enable)));
+		    gp_v_if(d->valid & GP_DOCTOR_CWSR, gp_v_count(d->cwsr_enable)));
 	gp_doc_close(doc);
 }
 
@@ -77,7 +78,7 @@ static void add_kfd(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 		return;
 	}
 	gp_doc_open(doc, "kfd", NULL);
-	if (d->valid & GP_DOC_KFD_VERSION) {
+	if (d->valid & GP_DOCTOR_KFD_VERSION) {
 		snprintf(version, sizeof(version), "%u.%u", d->kfd_major, d->kfd_minor);
 		fact_as(doc, "version", "KFD", gp_v_text(version), "%s (%s)", version,
 			probed ? _("reported by the driver")
@@ -212,7 +213,7 @@ static void add_access(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	} capabilities[] = {{"cap_sys_ptrace", "CAP_SYS_PTRACE", GP_CAP_SYS_PTRACE},
 			    {"cap_sys_admin", "CAP_SYS_ADMIN", GP_CAP_SYS_ADMIN},
 			    {"cap_sys_module", "CAP_SYS_MODULE", GP_CAP_SYS_MODULE}};
-	bool known = d->valid & GP_DOC_CAPABILITIES;
+	bool known = d->valid & GP_DOCTOR_CAPABILITIES;
 
 	gp_doc_open(doc, "access", NULL);
 	add_debugfs(doc, d);
@@ -220,10 +221,10 @@ static void add_access(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	gp_doc_fact(doc, NULL, "groups",
 		    d->live ? gp_v_text_or_missing(d->groups) : gp_v_text(_("not checked")));
 	gp_doc_fact(doc, "ptrace_scope", "ptrace_scope",
-		    gp_v_if(d->valid & GP_DOC_PTRACE_SCOPE, gp_v_count(d->ptrace_scope)));
+		    gp_v_if(d->valid & GP_DOCTOR_PTRACE_SCOPE, gp_v_count(d->ptrace_scope)));
 	for (size_t i = 0; i < GP_ARRAY_SIZE(capabilities); i++)
 		gp_doc_fact(doc, capabilities[i].key, capabilities[i].name,
-			    known ? gp_v_bool(gp_doctor_capable(d, capabilities[i].number))
+			    known ? gp_v_bool(gp_inspect_doctor_capable(d, capabilities[i].number))
 				  : gp_v_as(gp_v_missing(), _("not checked")));
 	gp_doc_close(doc);
 }

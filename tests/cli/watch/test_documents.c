@@ -182,9 +182,9 @@ static struct gp_inspect_doctor good_machine(struct gp_gpu *gpu)
 			       .firmware = 177,
 			       .capability = GP_KFD_CAP_TRAP_DEBUG_FW};
 	return (struct gp_inspect_doctor){
-		.valid = GP_DOC_KERNEL | GP_DOC_LOCKDOWN | GP_DOC_SCHED_POLICY | GP_DOC_CWSR |
-			 GP_DOC_PTRACE_SCOPE | GP_DOC_CAPABILITIES | GP_DOC_ROCR_VERSION |
-			 GP_DOC_KFD_VERSION,
+		.valid = GP_DOCTOR_KERNEL | GP_DOCTOR_LOCKDOWN | GP_DOCTOR_SCHED_POLICY |
+			 GP_DOCTOR_CWSR | GP_DOCTOR_PTRACE_SCOPE | GP_DOCTOR_CAPABILITIES |
+			 GP_DOCTOR_ROCR_VERSION | GP_DOCTOR_KFD_VERSION,
 		.live = true,
 		.kernel = "6.12.57",
 		.kernel_major = 6,
@@ -243,7 +243,7 @@ static void doctor_shows_devices_and_states(void **state)
 	d.debugfs_error = 0;
 	d.kfd_device.error = 0;
 	d.amdgpu_dkms = true;
-	d.valid &= ~(u32)GP_DOC_KFD_VERSION;
+	d.valid &= ~(u32)GP_DOCTOR_KFD_VERSION;
 	text = text_of(gp_cli_doctor_doc(&d));
 	assert_non_null(strstr(text, "kfd/hqds readable"));
 	assert_non_null(strstr(text, "/dev/kfd:          accessible"));
