@@ -65,8 +65,7 @@ int gp_gpufile_path(const char *name, char *path, size_t size)
 int gp_gpufile_unknown(struct gp_diag *diag, const char *name, int error)
 {
 	return gp_fail(diag, error,
-		       "there is no GPU '%s': mi210, mi300x, mi308x, or the path of a GPU file",
-		       name);
+		       "unknown GPU '%s' (mi210, mi300x, mi308x or the path of a GPU file)", name);
 }
 
 int gp_gpufile_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
@@ -75,7 +74,7 @@ int gp_gpufile_text(const json_t *root, const char *key, const char *path, struc
 	const char *text = json_string_value(json_object_get(root, key));
 
 	if (!text || !*text || strlen(text) >= size)
-		return gp_fail(diag, -EINVAL, "%s: \"%s\" must be a text of 1 to %zu bytes", path,
+		return gp_fail(diag, -EINVAL, "%s: \"%s\" must be a string of 1 to %zu bytes", path,
 			       key, size - 1);
 	strcpy(out, text);
 	return 0;
@@ -121,7 +120,7 @@ int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_ch
 		error = read_engines(root, path, diag, &out->model);
 	json_decref(root);
 	if (!error && out->model.xcc_count * out->model.cu_per_xcc > GP_MODEL_MAX_CU)
-		error = gp_fail(diag, -EINVAL, "%s: %u CUs are more than %d", path,
+		error = gp_fail(diag, -EINVAL, "%s: %u CUs exceed the maximum of %d", path,
 				out->model.xcc_count * out->model.cu_per_xcc, GP_MODEL_MAX_CU);
 	return error;
 }

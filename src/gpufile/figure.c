@@ -27,7 +27,7 @@ json_t *gp_gpufile_figure_file(const char *path, struct gp_diag *diag, int *erro
 	}
 	gp_buf_free(&text);
 	if (root && !json_is_object(root)) {
-		*error = gp_fail(diag, -EINVAL, "%s: the file must hold one JSON object", path);
+		*error = gp_fail(diag, -EINVAL, "%s: the file must contain one JSON object", path);
 		json_decref(root);
 		root = NULL;
 	}
@@ -79,20 +79,19 @@ int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *na
 			       "%s: %s: needs {\"value\": N, \"kind\": WORD, \"source\": TEXT}",
 			       path, name);
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return gp_fail(diag, -EINVAL,
-			       "%s: %s: the value is not a whole number of 0 or more", path, name);
+		return gp_fail(diag, -EINVAL, "%s: %s: the value must be a non-negative integer",
+			       path, name);
 	*out = (u64)json_integer_value(value);
 	if (*out < min || *out > max)
-		return gp_fail(diag, -EINVAL, "%s: %s: %llu is not in %llu to %llu", path, name,
+		return gp_fail(diag, -EINVAL, "%s: %s: %llu is outside %llu to %llu", path, name,
 			       (unsigned long long)*out, (unsigned long long)min,
 			       (unsigned long long)max);
 	if (!source || !*source)
-		return gp_fail(diag, -EINVAL, "%s: %s: say where it comes from (\"source\")", path,
-			       name);
+		return gp_fail(diag, -EINVAL, "%s: %s: \"source\" is missing", path, name);
 	if (!listed(json_string_value(json_object_get(entry, "kind")), kinds))
 		return gp_fail(diag, -EINVAL,
-			       "%s: %s: \"kind\" is measured, published, assumed or driver", path,
-			       name);
+			       "%s: %s: \"kind\" must be measured, published, assumed or driver",
+			       path, name);
 	return 0;
 }
 

@@ -36,8 +36,8 @@ static int read_kernel(const char *path, const json_t *entry, const char *label,
 		return error;
 	if (needs_name && (!prefix || !*prefix || strlen(prefix) >= sizeof(out->name)))
 		return gp_fail(diag, -EINVAL,
-			       "%s: %s: a kernel's \"prefix\" is a text of 1 to %zu bytes", path,
-			       label, sizeof(out->name) - 1);
+			       "%s: %s: \"prefix\" must be a string of 1 to %zu bytes", path, label,
+			       sizeof(out->name) - 1);
 	if (needs_name) {
 		strcpy(out->name, prefix);
 		snprintf(name, sizeof(name), "%s (%s).workgroup_ns", label, prefix);

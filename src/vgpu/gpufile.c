@@ -103,8 +103,8 @@ static int check_names(const char *section, bool shown, const json_t *root, cons
 						       section, name);
 
 		if (!known)
-			return gp_fail(diag, -EINVAL, "%s: %s.%s: there is no such figure", path,
-				       section, name);
+			return gp_fail(diag, -EINVAL, "%s: unknown figure %s.%s", path, section,
+				       name);
 	}
 	return 0;
 }
@@ -146,19 +146,21 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_vgpu_gpufile
 	u32 cus = out->chip.xcc_count * out->chip.cu_per_xcc;
 
 	if (cus > GP_MODEL_MAX_CU)
-		return gp_fail(diag, -EINVAL, "%s: %u CUs are more than %d", path, cus,
+		return gp_fail(diag, -EINVAL, "%s: %u CUs exceed the maximum of %d", path, cus,
 			       GP_MODEL_MAX_CU);
 	if (cus % gpu->xcc_count)
-		return gp_fail(diag, -EINVAL, "%s: %u CUs cannot be shown as %u equal XCCs", path,
+		return gp_fail(diag, -EINVAL, "%s: cannot divide %u CUs into %u equal XCCs", path,
 			       cus, gpu->xcc_count);
 	/* ROCr asserts that scratch waves divide evenly over the shader engines. */
 	if (cus * 32 % (out->array_count * gpu->xcc_count) ||
 	    out->array_count % out->arrays_per_engine)
 		return gp_fail(diag, -EINVAL,
-			       "%s: %u CUs do not divide over %u shader arrays, which ROCr needs",
+			       "%s: ROCr needs a number of CUs that divides evenly: %u CUs, %u "
+			       "shader arrays",
 			       path, cus, out->array_count * gpu->xcc_count);
 	if (out->chip.slots % 4)
-		return gp_fail(diag, -EINVAL, "%s: chip.slots: %u are not spread over four pipes",
+		return gp_fail(diag, -EINVAL,
+			       "%s: chip.slots: %u is not a multiple of four (one share per pipe)",
 			       path, out->chip.slots);
 	if (out->sdma_engines + out->sdma_xgmi_engines > GP_MODEL_MAX_ENGINES)
 		return gp_fail(diag, -EINVAL, "%s: more than %d SDMA engines", path,

@@ -74,7 +74,7 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\npriority = 65536\n", "a whole number from 0 to 65535"},
 		{"[job a]\n[job a]\n", "s.sim:2: there is a job \"a\" already"},
 		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline or quantum"},
-		{"[gpu]\nchip = mi999\n", "there is no GPU 'mi999'"},
+		{"[gpu]\nchip = mi999\n", "unknown GPU 'mi999'"},
 		/* What the model would refuse without a word. */
 		{"[gpu]\ncontention_permille = 10001\n", "a whole number from 0 to 10000"},
 		{"[gpu]\nquantum = 0s\n[job a]\n", "nobody would have a turn"},

@@ -86,7 +86,7 @@ class Client(unittest.TestCase):
             _, errors = program.communicate("go\n", timeout=LIMIT)
         self.assertEqual(program.returncode, 0, errors)
         self.assertEqual(errors.count("\n"), 1, errors)
-        self.assertIn("the virtual machine is gone", errors)
+        self.assertIn("the virtual GPU has ended", errors)
 
     def test_a_directory_too_long_for_a_socket_address(self):
         self.start()

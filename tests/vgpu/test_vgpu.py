@@ -257,7 +257,7 @@ class Inside(Machine):
         for arguments, status in ((("--", "true"), 125), (("status",), 1)):
             done = self.vgpu(*arguments, env={"GPREEMPT_VGPU": gone})
             self.assertEqual(done.returncode, status)
-            self.assertIn(f"the machine in {gone} is gone", done.stderr)
+            self.assertIn(f"the machine in {gone} has ended", done.stderr)
 
 
 class Access(Machine):
@@ -289,7 +289,7 @@ class Lost(Machine):
     def test_the_command_is_ended_and_the_status_is_125(self):
         process = self.run_and_kill("sh", "-c", "echo there; exec sleep 60")
         self.assertEqual(process.wait(LIMIT), 125)
-        self.assertIn("the virtual machine ended unexpectedly", process.stderr.read())
+        self.assertIn("the virtual GPU ended unexpectedly", process.stderr.read())
 
     def test_a_command_that_ignores_the_signal_is_killed(self):
         process = self.run_and_kill("sh", "-c", "trap '' TERM; echo there; exec sleep 60")
@@ -306,7 +306,7 @@ class Lost(Machine):
         self.assertEqual(self.vgpu("stop").returncode, 0)
         # ROCr aborts, or its caller gets an error first.
         self.assertIn(process.wait(LIMIT), (1, 128 + signal.SIGABRT))
-        self.assertEqual(process.stderr.read().count("the virtual machine is gone"), 1)
+        self.assertEqual(process.stderr.read().count("the virtual GPU has ended"), 1)
 
 
 class Signals(Machine):
@@ -374,7 +374,7 @@ class Kept(Machine):
         self.assertEqual(self.vgpu("start").returncode, 0)
         done = self.vgpu("start")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("runs already", done.stderr)
+        self.assertIn("is already running", done.stderr)
 
     def test_of_many_starts_at_once_one_wins(self):
         starts = [subprocess.Popen([GPREEMPT, "vgpu", "start"], env=self.env, stdout=subprocess.DEVNULL,
@@ -389,7 +389,7 @@ class Kept(Machine):
             start = self.vgpu("start")
             self.assertEqual(stop.wait(LIMIT), 0)
             if start.returncode:
-                self.assertIn("runs already", start.stderr)  # it came first
+                self.assertIn("is already running", start.stderr)  # it came first
                 continue
             directory = self.status()["directory"]
             self.assertEqual(sorted(os.listdir(directory)), ["kernels.bin", "log", "root", "socket"])
@@ -443,7 +443,7 @@ class Kept(Machine):
         for figure in ("cost.unmap_ns", "cost.save_bytes_per_us", "chip.vmids"):
             self.assertRegex(text, rf"{figure} +\d+ +(measured|published|assumed|driver) +\S")
         self.assertIn("personality compat", text)
-        self.assertIn("no process uses it", text)
+        self.assertIn("not used by any process", text)
         self.assertIn(f"gpu_id {self.status()['gpus'][0]['gpu_id']:x}, ", text)
 
     @unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "gemm_mini")), "HIP is not installed")

@@ -371,7 +371,7 @@ static void lose_machine(struct gp_vgpu_cp *cp)
 		lose_gpu(cp, i);
 	/* Last: from now on every call answers ENODEV, a wait that is just being woken as well. */
 	if (!atomic_exchange(&client->gone, true))
-		gp_vgpu_say("the virtual machine is gone: ", client->directory);
+		gp_vgpu_say("the virtual GPU has ended: ", client->directory);
 }
 
 static void *cp_thread(void *data)

@@ -46,7 +46,7 @@ static void say_polling(int error)
 	if (!getenv("GPREEMPT_VGPU_VERBOSE"))
 		return;
 	length = snprintf(line, sizeof(line),
-			  "gpreempt vgpu: no userfaultfd here (%s): doorbells are polled\n",
+			  "gpreempt vgpu: userfaultfd is not available (%s); doorbells are polled\n",
 			  strerror(error));
 	if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
 		return;

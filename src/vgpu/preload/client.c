@@ -173,8 +173,8 @@ static struct gp_vgpu_client *make(void)
 		return client;
 	}
 	if (!atomic_exchange(&self.failed, true))
-		gp_vgpu_say(error == -EPROTO ? "a server of another version is behind "
-					     : "no virtual machine answers at ",
+		gp_vgpu_say(error == -EPROTO ? "a different version of the virtual GPU runs in "
+					     : "no virtual GPU answers in ",
 			    self.directory);
 	if (client) {
 		gp_vgpu_memory_destroy(client->memory);

@@ -306,7 +306,7 @@ static struct connection *thread_connection(struct gp_vgpu_client *client, bool 
 static void server_gone(struct gp_vgpu_client *client)
 {
 	if (!atomic_exchange(&client->gone, true))
-		gp_vgpu_say("the virtual machine is gone: ", client->directory);
+		gp_vgpu_say("the virtual GPU has ended: ", client->directory);
 }
 
 int gp_vgpu_client_request(struct gp_vgpu_client *client, struct gp_vgpu_call *call)

@@ -98,13 +98,15 @@ int gp_vgpu_not_running(const char *directory, int error, struct gp_diag *diag)
 
 	if (error == -ENOENT || error == -ECONNREFUSED) {
 		if (strncmp(name, GP_VGPU_PRIVATE, strlen(GP_VGPU_PRIVATE)) == 0)
-			return gp_fail(diag, -ENOENT, "the machine in %s is gone", directory);
+			return gp_fail(diag, -ENOENT, "the machine in %s has ended", directory);
 		if (strcmp(name, GP_VGPU_DEFAULT) == 0)
-			return gp_fail(diag, -ENOENT,
-				       "no machine '%s' runs; 'gpreempt vgpu start' starts one",
-				       name);
+			return gp_fail(
+				diag, -ENOENT,
+				"machine '%s' is not running; start it with 'gpreempt vgpu start'",
+				name);
 		return gp_fail(diag, -ENOENT,
-			       "no machine '%s' runs; 'gpreempt vgpu start --name %s' starts it",
+			       "machine '%s' is not running; start it with 'gpreempt vgpu start "
+			       "--name %s'",
 			       name, name);
 	}
 	return gp_fail(diag, error, "cannot reach the machine in %s: %s", directory,

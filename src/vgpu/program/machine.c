@@ -41,12 +41,11 @@ static int own_directory(const char *path, struct gp_diag *diag)
 	struct stat status;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return gp_fail(diag, -errno, "cannot make %s: %s", path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot create %s: %s", path, strerror(errno));
 	if (lstat(path, &status))
-		return gp_fail(diag, -errno, "cannot look at %s: %s", path, strerror(errno));
+		return gp_fail(diag, -errno, "cannot stat %s: %s", path, strerror(errno));
 	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
-		return gp_fail(diag, -EPERM,
-			       "%s must be a directory of your own that nobody else may enter",
+		return gp_fail(diag, -EPERM, "%s must be a directory that you own, with mode 0700",
 			       path);
 	return 0;
 }
@@ -94,8 +93,7 @@ int gp_vgpu_directory(const char *name, struct gp_diag *diag, char *out, size_t 
 	/* A socket's path has room for 107 bytes. */
 	if (strlen(out) + sizeof("/" GP_VGPU_SOCKET) > 107)
 		return gp_fail(diag, -ENAMETOOLONG,
-			       "the path %s is too long; set XDG_RUNTIME_DIR to a shorter one",
-			       out);
+			       "path %s is too long; set XDG_RUNTIME_DIR to a shorter path", out);
 	return 0;
 }
 
@@ -223,7 +221,7 @@ static int make_directory(const char *path, struct gp_diag *diag)
 		if (mkdir(path, 0700) == 0)
 			return 0;
 	}
-	return gp_fail(diag, -errno, "cannot make %s: %s", path, strerror(errno));
+	return gp_fail(diag, -errno, "cannot create %s: %s", path, strerror(errno));
 }
 
 /* Directories of private machines whose launcher is gone and that nobody serves any more. */
@@ -275,7 +273,7 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	if (pipe2(ready, O_CLOEXEC)) {
 		error = -errno;
 		remove_tree(out->directory);
-		return gp_fail(diag, error, "cannot make a pipe: %s", strerror(-error));
+		return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
 	}
 	out->server = fork();
 	if (out->server == 0) {
@@ -296,7 +294,7 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	close(ready[0]);
 	if (error)
 		gp_vgpu_stop_private(out);
-	return error ? gp_fail(diag, error, "the virtual machine did not start") : 0;
+	return error ? gp_fail(diag, error, "the virtual GPU did not start") : 0;
 }
 
 void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
@@ -367,17 +365,18 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	int ready[2], error;
 
 	if (gp_vgpu_answers(directory))
-		return gp_fail(diag, -EEXIST,
-			       "the machine '%s' runs already; 'gpreempt vgpu stop%s%s' ends it",
-			       options->name, options->named ? " --name " : "",
-			       options->named ? options->name : "");
+		return gp_fail(
+			diag, -EEXIST,
+			"machine '%s' is already running; stop it with 'gpreempt vgpu stop%s%s'",
+			options->name, options->named ? " --name " : "",
+			options->named ? options->name : "");
 	error = make_directory(directory, diag);
 	if (error)
 		return error;
 	if (pipe2(ready, O_CLOEXEC)) {
 		error = -errno;
 		remove_tree(directory);
-		return gp_fail(diag, error, "cannot make a pipe: %s", strerror(-error));
+		return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
 	}
 	error = gp_spawn_detached(keep,
 				  &(struct keeping){options, directory, ready[0], ready[1], diag});
@@ -387,7 +386,7 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	if (!error)
 		return 0;
 	remove_tree(directory);
-	return gp_fail(diag, error, "the virtual machine did not start");
+	return gp_fail(diag, error, "the virtual GPU did not start");
 }
 
 int gp_vgpu_start_kept(const struct gp_vgpu_options *options, struct gp_diag *diag,

@@ -29,19 +29,17 @@ static int refuse(enum gp_program_kind kind, const char *path, const char *which
 	case GP_PROGRAM_OK:
 		return 0;
 	case GP_PROGRAM_STATIC:
-		return gp_fail(
-			diag, -EACCES,
-			"%s is linked statically: no library can be loaded into it, so it cannot "
-			"see the virtual GPU",
-			which);
+		return gp_fail(diag, -EACCES,
+			       "%s is linked statically: no library can be preloaded, so it cannot "
+			       "use the virtual GPU",
+			       which);
 	case GP_PROGRAM_RIGHTS:
 		return gp_fail(diag, -EACCES,
-			       "%s is set-user-ID, set-group-ID or has capabilities: the system "
-			       "does not let a library be loaded into it, so it cannot see the "
-			       "virtual GPU",
+			       "%s is set-user-ID or set-group-ID or has capabilities: no library "
+			       "can be preloaded, so it cannot use the virtual GPU",
 			       which);
 	case GP_PROGRAM_NOT_64:
-		return gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD has no others",
+		return gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD supports no others",
 			       which);
 	case GP_PROGRAM_NO_INTERPRETER:
 		return gp_fail(diag, -EACCES, "cannot run %s: its interpreter '%s' does not exist",
@@ -80,18 +78,18 @@ static int library_path(const char *directory, char *out, size_t size, struct gp
 				      sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, "%s is not installed beside this program", LIBRARY);
+		return gp_fail(diag, error, "%s is not installed with this program", LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	if (snprintf(out, size, "%s/" LIBRARY, directory) >= (int)size)
 		return -ENAMETOOLONG;
 	if (!can_be_listed(out))
 		return gp_fail(diag, -EINVAL,
-			       "%s cannot be preloaded: its path and that of the machine hold "
-			       "blanks or colons",
+			       "cannot preload %s: its path and the path of the machine contain "
+			       "spaces or colons",
 			       library);
 	if (symlink(library, out) && errno != EEXIST)
-		return gp_fail(diag, -errno, "cannot make %s: %s", out, strerror(errno));
+		return gp_fail(diag, -errno, "cannot create %s: %s", out, strerror(errno));
 	return 0;
 }
 
@@ -188,7 +186,7 @@ static int wait_command(pid_t child, struct gp_vgpu_machine *machine, const sigs
 		if (ended < 0 && errno != EINTR)
 			return GP_VGPU_FAILED;
 		if (server_ended(machine)) {
-			gp_fail(diag, -EIO, "the virtual machine ended unexpectedly");
+			gp_fail(diag, -EIO, "the virtual GPU ended unexpectedly");
 			lost = true;
 			kill(child, SIGTERM);
 			kill_at_ns = gp_monotonic_ns() + GRACE_SECONDS * GP_NS_PER_S;

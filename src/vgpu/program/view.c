@@ -54,11 +54,11 @@ static void print_machine(const json_t *status)
 
 	gp_vgpu_describe(status, line, sizeof(line));
 	puts(line);
-	printf(_("directory %s, rules of kernel %s, speed %llu.%03llu, seed %llu%s\n"),
+	printf(_("directory %s, behaves like Linux %s, speed %llu.%03llu, seed %llu%s\n"),
 	       text(status, "directory"), text(status, "era"), (unsigned long long)(speed / 1000),
 	       (unsigned long long)(speed % 1000), (unsigned long long)number(status, "seed"),
 	       json_is_true(json_object_get(status, "runtime_enable"))
-		       ? _(", runtime enabled for all")
+		       ? _(", enables the runtime for every program")
 		       : "");
 }
 
@@ -91,7 +91,7 @@ static void print_processes(const json_t *status)
 	size_t i;
 
 	if (json_array_size(processes) == 0)
-		puts(_("no process uses it"));
+		puts(_("not used by any process"));
 	json_array_foreach(processes, i, process)
 	{
 		const json_t *queues = json_object_get(process, "queues");
@@ -104,7 +104,7 @@ static void print_processes(const json_t *status)
 			stopped += json_is_true(json_object_get(queue, "suspended")) ||
 				   !number(queue, "percentage");
 		}
-		printf(_("process %llu: %llu queues, %llu of them stopped, runtime %s\n"),
+		printf(_("process %llu: %llu queues, %llu suspended, runtime %s\n"),
 		       (unsigned long long)number(process, "pid"),
 		       (unsigned long long)number(process, "queue_count"),
 		       (unsigned long long)stopped, text(process, "runtime"));
@@ -130,7 +130,7 @@ int gp_vgpu_print_status(const json_t *status)
 	print_machine(status);
 	print_gpus(status);
 	print_processes(status);
-	printf("\n%s\n", _("Figures of the model, and where they come from:"));
+	printf("\n%s\n", _("Figures of the model and their sources:"));
 	print_figures(status);
 	return 0;
 }

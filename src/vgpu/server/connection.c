@@ -333,7 +333,8 @@ void gp_vgpu_connection_readable(struct gp_vgpu_server *server,
 	if (error >= 0)
 		return;
 	if (error == -EPROTO) {
-		gp_diag(server->diag, GP_WARNING, "process %d: malformed message; it is cut off",
+		gp_diag(server->diag, GP_WARNING,
+			"process %d: malformed message; its connection is closed",
 			(int)connection->pid);
 		if (connection->process)
 			connection->process->condemned = true;
