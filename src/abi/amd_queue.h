@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * amd_queue_t: what ROCr shares with the packet processor about an AQL queue. The read and write
- * pointers given to CREATE_QUEUE point into it, which is how a driver that knows only those finds
- * it. Layout of amd_hsa_queue.h, ROCr 5.2.3 (unchanged up to ROCm 6). HIP's log prints its address
- * as HWq.
+ * amd_queue_t: the state of an AQL queue that ROCr shares with the packet processor. The read and
+ * write pointers given to CREATE_QUEUE point into it, so a driver that knows only those can find
+ * it. Layout of amd_hsa_queue.h, ROCr 5.2.3 (unchanged up to ROCm 6). AMD logs print its address as
+ * HWq.
  */
 #ifndef GP_ABI_AMD_QUEUE_H
 #define GP_ABI_AMD_QUEUE_H

@@ -13,7 +13,7 @@
 struct gp_amd_signal {
 	int64_t kind;
 	int64_t value;
-	uint64_t event_mailbox; /* 0: nobody sleeps on it */
+	uint64_t event_mailbox; /* 0: no thread sleeps on it */
 	uint32_t event_id;
 	uint32_t reserved1;
 	uint64_t start_ts, end_ts; /* GPU clock */

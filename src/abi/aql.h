@@ -55,7 +55,7 @@ _Static_assert(offsetof(struct gp_aql_dispatch, completion_signal) == 56, "dispa
 
 #define GP_AQL_BARRIER_SIGNALS 5
 
-/* Barrier-AND and barrier-OR. Handle 0 is no dependency. */
+/* Barrier-AND and barrier-OR. Handle 0 means no dependency. */
 struct gp_aql_barrier {
 	uint16_t header, reserved0;
 	uint32_t reserved1;
@@ -97,7 +97,7 @@ _Static_assert(sizeof(struct gp_aql_barrier_value) == GP_AQL_PACKET_BYTES, "barr
 _Static_assert(offsetof(struct gp_aql_barrier_value, condition) == 32, "barrier-value condition");
 _Static_assert(offsetof(struct gp_aql_barrier_value, completion_signal) == 56, "barrier-value");
 
-/* Bits the packet processor stores into queue_inactive_signal (ROCr's DynamicScratchHandler). */
+/* Bits the packet processor stores into queue_inactive_signal (DynamicScratchHandler in ROCr). */
 #define GP_AQL_ERROR_SCRATCH            0x1u   /* recoverable: more scratch, then 0 is stored */
 #define GP_AQL_ERROR_DIMENSIONS         0x2u   /* INCOMPATIBLE_ARGUMENTS */
 #define GP_AQL_ERROR_GROUP_MEMORY       0x4u   /* INVALID_ALLOCATION */
@@ -119,7 +119,7 @@ _Static_assert(offsetof(struct gp_aql_barrier_value, completion_signal) == 56, "
 #define GP_GFX90A_VGPRS        512 /* per lane, architectural and accumulation together */
 
 /*
- * LLVM's kernel descriptor (code object v3 and later). ROCr's own kernels carry the older
+ * The kernel descriptor of LLVM (code object v3 and later). Kernels inside ROCr carry the older
  * amd_kernel_code_t instead; entry_offset, rsrc1 and rsrc2 are at the same places in both.
  */
 struct gp_kernel_descriptor {

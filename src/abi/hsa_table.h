@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of functions that ROCr hands to tools (HSA_TOOLS_LIB, OnLoad): what of them this
- * project replaces. Positions after hsa_api_trace.h of ROCr 5.2.3 (major 1) and of October 2024
- * (core major 2, AMD extensions major 2); the core table has kept its order between them, the AMD
- * table has not.
+ * The entries that gpreempt replaces in the function tables that ROCr passes to tools
+ * (HSA_TOOLS_LIB, OnLoad). Positions after hsa_api_trace.h of ROCr 5.2.3 (major 1) and of October
+ * 2024 (core major 2, AMD extensions major 2); the core table has kept its order between them, the
+ * AMD table has not.
  */
 #ifndef GP_ABI_HSA_TABLE_H
 #define GP_ABI_HSA_TABLE_H

@@ -40,7 +40,7 @@ enum gp_kfd_runtime_state {
 	GP_KFD_RUNTIME_ENABLED_ERROR,
 };
 
-/* Set by KFD in the id array of SUSPEND and RESUME: what did not work stays marked. */
+/* Set by KFD in the id array of SUSPEND and RESUME for each queue that failed. */
 #define GP_KFD_DBG_QUEUE_ERROR   (1u << 30)
 #define GP_KFD_DBG_QUEUE_INVALID (1u << 31)
 
@@ -147,7 +147,7 @@ GP_KFD_SIZE(gp_kfd_dbg_trap_set_wave_launch_mode_args, 8);
 
 /*
  * grace_period: 1..255 units of 1024 GPU clocks. 0 becomes 1; only the low 8 bits reach the
- * hardware, and a multiple of 256 there means "for ever"; ~0u leaves the default.
+ * hardware, and a multiple of 256 there means no limit; ~0u leaves the default.
  */
 struct gp_kfd_dbg_trap_suspend_queues_args {
 	uint64_t exception_mask, queue_array_ptr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What amdkfd 6.12 does that its user header does not say, and the smaller constants of that header
- * that only somebody standing in for the driver needs. Sources are named at each group.
+ * Behaviour of amdkfd 6.12 beyond its user header, and the constants of that header that only a
+ * replacement of the driver needs. Each group names its source.
  */
 #ifndef GP_ABI_KFD_DRIVER_H
 #define GP_ABI_KFD_DRIVER_H
@@ -22,7 +22,7 @@ enum gp_kfd_event_type {
 #define GP_KFD_TIMEOUT_MAX_MS    0x7fffffffu /* longer ones are cut to this */
 /* Signal events have the number of their slot in the event page; the others live up here. */
 #define GP_KFD_FIRST_NONSIGNAL_EVENT 0x40000000u
-/* What an event page slot holds until the GPU writes it, in every byte and as a whole. */
+/* The value of an event page slot until the GPU writes it, per byte and as a whole. */
 #define GP_KFD_UNSIGNALED_BYTE 0xff
 #define GP_KFD_UNSIGNALED_SLOT (~0ull)
 /* Slots in use before user space has said how much of the page it mapped. */
@@ -85,7 +85,7 @@ enum gp_kfd_svm_attribute_type {
 
 /* ---- device numbers ---- */
 
-/* /dev/kfd's major is handed out at load time; this is a usual one. */
+/* The major number of /dev/kfd is assigned at load time; this is a usual one. */
 #define GP_KFD_MAJOR 235
 
 #endif

@@ -2,16 +2,17 @@
 /*
  * The ioctls of /dev/kfd: numbers, structures and constants of KFD 1.17, written from the interface
  * as amdkfd 6.12 (6.12.115) defines it, because the header most systems carry is older than the
- * debug trap. Every size and the offsets that pin a layout are asserted. Used by whoever talks to
- * the driver and by whoever stands in for it; holds no code.
+ * debug trap. Every size and the offsets that pin a layout are asserted. Used by the clients of the
+ * driver and by the virtual GPU, which replaces it.
  *
- * What differs before 1.17: CREATE_QUEUE was 88 bytes (no sdma_engine_id). KFD looks an ioctl up by
- * its number alone, copies as much as the caller sent and takes the rest as zero, so structures of
- * another age work; fields an older kernel does not know are ignored without a word. 1.14 added the
+ * Before 1.17 CREATE_QUEUE was 88 bytes (no sdma_engine_id). KFD looks an ioctl up by its number
+ * alone, copies as much as the caller sent and takes the rest as zero, so structures of another
+ * version work; an older kernel ignores the fields that it does not know. 1.14 added the
  * event age to gp_kfd_event_data, 1.13 RUNTIME_ENABLE and DBG_TRAP (abi/kfd_debug.h), 1.12
  * EXPORT_DMABUF, 1.9 AVAILABLE_MEMORY, 1.7 CRIU_OP, 1.5 SVM. Linux 6.1 has 1.11.
  *
- * A descriptor belongs to the process that opened it: any other gets EBADF, forked children too.
+ * A descriptor belongs to the process that opened it: any other, a forked child included, gets
+ * EBADF.
  */
 #ifndef GP_ABI_KFD_IOCTL_H
 #define GP_ABI_KFD_IOCTL_H
@@ -49,7 +50,7 @@ enum gp_kfd_queue_type {
 	GP_KFD_QUEUE_SDMA_BY_ENGINE = 4,
 };
 
-/* What sysfs proc/<pid>/queues/<id>/type prints: the driver's own enumeration, a different one. */
+/* Values of proc/<pid>/queues/<id>/type in sysfs: an internal enumeration of the driver. */
 enum gp_kfd_sysfs_queue_type {
 	GP_KFD_SYSFS_COMPUTE = 0, /* AQL and PM4 alike */
 	GP_KFD_SYSFS_SDMA = 1,

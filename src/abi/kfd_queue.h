@@ -33,7 +33,7 @@
 /* First PASID amdgpu gives out with 16 bits. */
 #define GP_KFD_FIRST_PASID 0x8000
 
-/* CP_IQ_WAIT_TIME2.SCH_WAVE: units of 1024 clocks; its reset value; 0 = for ever. */
+/* CP_IQ_WAIT_TIME2.SCH_WAVE: units of 1024 clocks; its reset value; 0 = no limit. */
 #define GP_KFD_SCH_WAVE_MASK 0xffu
 #define GP_KFD_SCH_WAVE_BOOT 0x40u
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the patched KFD of kernel/patches adds to the driver's interface: a logical priority of
- * queues, a query that says whether it is there and takes effect, and suspensions that expire.
- * Structures are those of its kfd_ioctl.h. The stock driver ignores what is longer than
- * it knows, answers the query with ENOTTY and the operation with EINVAL.
+ * Additions of kernel/patches to the interface of KFD: a logical priority of queues, a query that
+ * reports whether it is supported and in effect, and suspensions that expire. Structures are those
+ * of the patched kfd_ioctl.h. The stock driver ignores the additional fields, answers the query
+ * with ENOTTY and the operation with EINVAL.
  */
 #ifndef GP_ABI_KFD_SCHED_H
 #define GP_ABI_KFD_SCHED_H

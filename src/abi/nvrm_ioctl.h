@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /dev/nvidiactl: the few calls of NVIDIA's resource manager this project makes, after the headers
- * of open-gpu-kernel-modules. The layouts below are the same, byte for byte, in 550.120, 560.35.03,
- * 565.57.01, 570.86.15 to 570.211.01, 575.51.02 to 575.64.05, 580.65.06 to 580.142, 590.44.01 to
- * 590.48.01 and 595.45.04; they ran on 580.159.04. What did change between those is GPFIFO_SCHEDULE
- * (2 bytes to 570, 3 from 575), which is not used: it answers OK and stops nothing.
+ * /dev/nvidiactl: the few calls of the NVIDIA resource manager that gpreempt makes, after the
+ * headers of open-gpu-kernel-modules. The layouts below are the same, byte for byte, in 550.120,
+ * 560.35.03, 565.57.01, 570.86.15 to 570.211.01, 575.51.02 to 575.64.05, 580.65.06 to 580.142,
+ * 590.44.01 to 590.48.01 and 595.45.04; they ran on 580.159.04. Only GPFIFO_SCHEDULE changed
+ * between those (2 bytes to 570, 3 from 575); it is not used, because it answers OK and stops
+ * nothing.
  *
  * The ioctl returns 0 even when the resource manager refuses; its answer is `status`.
  */
@@ -35,7 +36,7 @@ GP_NV_SIZE(gp_nv_control, 32);
 GP_NV_AT(gp_nv_control, params, 16);
 GP_NV_AT(gp_nv_control, status, 28);
 
-/* NVOS21_PARAMETERS; NVOS64 (48 bytes) is told apart by the ioctl's size */
+/* NVOS21_PARAMETERS; NVOS64 (48 bytes) differs in the size of the ioctl */
 struct gp_nv_alloc {
 	uint32_t root, parent, object, class_id; /* object: in, or chosen by the manager */
 	uint64_t params;
@@ -69,7 +70,7 @@ _Static_assert(GP_NV_IOC_CONTROL == 0xc020462a && GP_NV_IOC_ALLOC == 0xc020462b 
 
 /* ---- handles ---- */
 
-/* Clients are numbered on from here, whoever makes them, and start over after 2^20 (resserv.h,
+/* Clients of all processes are numbered from here and start over after 2^20 (resserv.h,
  * rs_server.c), so the newest client's number bounds all others. */
 #define GP_NV_CLIENT_BASE  0xc1d00000u
 #define GP_NV_CLIENT_COUNT 0x100000u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PM4 packets of a runlist, as KFD's packet manager writes them and debugfs rls shows them.
- * A packet starts with a type-3 header; its length is the header's count + 2 dwords, so packets
- * this file does not know can be stepped over.
+ * The PM4 packets of a runlist, as the packet manager of KFD writes them and debugfs rls shows
+ * them. A packet starts with a type-3 header; its length is the header's count + 2 dwords, so
+ * packets this file does not know can be stepped over.
  *
  * Sources: Linux 6.12 amdkfd: kfd_pm4_opcodes.h, kfd_pm4_headers_ai.h (gfx9, gfx10),
  * kfd_pm4_headers_aldebaran.h (gfx90a, gfx942), kfd_packet_manager_v9.c. Positions were checked on
@@ -38,7 +38,7 @@
 #define GP_PM4_SCH_WAVE_FROM      8
 #define GP_PM4_SCH_WAVE_BITS      0xff00u
 
-/* MAP_PROCESS: 16 dwords on gfx9 and gfx10, 21 on gfx90a and gfx942; what follows is in both. */
+/* MAP_PROCESS: 16 dwords on gfx9 and gfx10, 21 on gfx90a and gfx942; both have these. */
 #define GP_PM4_MAP_PROCESS_WORDS      16
 #define GP_PM4_MAP_PROCESS_ID         1 /* 15:0 PASID, 31:25 quantum */
 #define GP_PM4_MAP_PROCESS_PASID_TO   15

@@ -19,18 +19,18 @@ struct gp_gpufile_chip {
 	struct gp_model_chip model;
 };
 
-/* The figures of struct gp_model_chip, sections "chip" and "cost", but for sdma_engines. */
+/* The figures of struct gp_model_chip, sections "chip" and "cost", except sdma_engines. */
 extern const struct gp_gpufile_figure_spec gp_gpufile_figures[];
 extern const size_t gp_gpufile_figure_count;
 
-/* Where a GPU is described, by name (capitals or not) or path. -ENOENT for a name that is none. */
+/* The file of a GPU, by name (upper or lower case) or path. -ENOENT for an unknown name. */
 int gp_gpufile_path(const char *name, char *path, size_t size);
-/* What the caller is told of a name that is none; returns `error`. */
+/* Reports an unknown name and lists the known ones; returns `error`. */
 int gp_gpufile_unknown(struct gp_diag *diag, const char *name, int error);
 /* "name" or "title" of the file. */
 int gp_gpufile_text(const json_t *root, const char *key, const char *path, struct gp_diag *diag,
 		    char *out, size_t size);
-/* The whole of it; -errno, said on diag with file, key and what is wrong. */
+/* Reads the file; -errno, with file and key on diag. */
 int gp_gpufile_load(const char *name, struct gp_diag *diag, struct gp_gpufile_chip *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Figures in data files: {"value": N, "kind": "measured" | "published" | "assumed" | "driver",
- * "source": "..."}. Used by the readers of GPU files and kernel costs. Whatever is wrong is said
- * on diag with the file and the name of the entry.
+ * "source": "..."}. Used by the readers of GPU files and kernel costs. Errors go to diag with the
+ * file and the name of the entry.
  */
 #ifndef GP_GPUFILE_FIGURE_H
 #define GP_GPUFILE_FIGURE_H
@@ -15,10 +15,10 @@
 #define GP_MAX_NS    1000000000000ull /* a quarter of an hour: anything above is a slip */
 #define GP_MAX_BYTES (1ull << 50)
 
-/* The whole file, which is one JSON object; NULL and *error when it was said why not. */
+/* The whole file, which is one JSON object; NULL with *error after reporting it on diag. */
 json_t *gp_gpufile_figure_file(const char *path, struct gp_diag *diag, int *error);
-/* -EINVAL when the object has a key that is none of `keys`, which end with NULL. `name` is the
- * entry it belongs to; NULL: the file's own keys. */
+/* -EINVAL if the object has a key that is not in `keys` (NULL-terminated). `name` is its entry;
+ * NULL: the file itself. */
 int gp_gpufile_figure_keys(const json_t *object, const char *path, const char *name,
 			   const char *const *keys, struct gp_diag *diag);
 /* The entry's value, a whole number of min to max; -EINVAL when anything about it is wrong. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The invariants of the model, checked from the outside in: what tests ask after every step. */
+/* The invariants of the model, checked from the outside in; tests call it after every step. */
 #include "model/state.h"
 
 /* Gathered over all queues, to be compared with the model's own sums. */

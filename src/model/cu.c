@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compute units: how much of a kernel fits on one, who gets the free ones, and batches from start
- * to end, through any number of saves.
+ * Compute units: how much of a kernel fits on one, which queue gets the free ones, and batches from
+ * start to end, through any number of saves.
  */
 #include "model/state.h"
 

@@ -238,7 +238,7 @@ static void handle(struct gp_model *m, const struct gp_heap_entry *event)
 	}
 }
 
-/* What is free goes to who is ready, once everything else of this instant has happened. */
+/* Free CUs go to ready queues, once everything else of this instant has happened. */
 static bool settle(struct gp_model *m)
 {
 	if (!m->unsettled)

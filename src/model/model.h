@@ -7,13 +7,13 @@
  *
  * One instance is one device. Time is in nanoseconds of the modelled GPU and never goes back.
  *
- * What it models
+ * It models:
  * - Work is executed by workgroup. A kernel's workgroups are started in batches: a batch holds
  *   whole CUs for the time one workgroup takes (occupancy says how many workgroups share a CU),
- * then gives them back. So a kernel whose workgroups are long keeps its CUs against any priority:
- * only an unmap with save (CWSR) takes them away, as on hardware. Workgroups much shorter than
- *   GP_MODEL_BATCH_NS are run several in turn by one batch, so that the number of events in a
- *   stretch of time is bounded whatever is submitted.
+ *   then releases them. So a kernel with long workgroups keeps its CUs against any priority: only
+ *   an unmap with save (CWSR) takes them away, as on hardware. One batch runs several workgroups
+ *   in turn if they are much shorter than GP_MODEL_BATCH_NS, which bounds the number of events per
+ *   unit of time.
  * - Among mapped queues free CUs go to the highest pipe priority, then queue priority, then round
  *   robin. A queue launches its packets in order: the command processor takes up a packet when the
  *   one before has started its last workgroup, or, with the barrier bit, when all earlier ones of
@@ -29,8 +29,8 @@
  *   being dispatched or completed when its queue was unmapped goes on from there as well.
  * - An SDMA engine runs one packet at a time and cannot be stopped in it: an unmap waits for it,
  *   unless its queue was abandoned.
- * What it does not: caches, memory traffic beyond one contention factor, clocks that change, what a
- * kernel computes.
+ * It does not model caches, memory traffic beyond one contention factor, changing clocks or the
+ * results of kernels.
  */
 #ifndef GP_MODEL_MODEL_H
 #define GP_MODEL_MODEL_H
@@ -79,7 +79,7 @@ struct gp_model_config {
 
 enum gp_model_queue_type { GP_MODEL_COMPUTE, GP_MODEL_SDMA };
 
-/* What the driver wants of a queue; takes effect at the next map. */
+/* The state of a queue that the driver wants; takes effect at the next map. */
 struct gp_model_queue_config {
 	enum gp_model_queue_type type;
 	u32 engine;   /* SDMA */
@@ -220,7 +220,7 @@ struct gp_model_stats {
 	 */
 	u64 ran_wg_ns;        /* spent on CUs */
 	u64 work_wg_ns;       /* complete kernels: workgroups * workgroup_ns, with jitter */
-	u64 contention_wg_ns; /* complete kernels: what contention added */
+	u64 contention_wg_ns; /* complete kernels: added by contention */
 	u64 dropped_wg_ns;    /* spent on kernels that were dropped with their queue */
 	bool oversubscribed;
 	u32 mapped_queues, mapped_processes;

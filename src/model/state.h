@@ -23,7 +23,7 @@ enum gp_model_event_kind {
 
 enum gp_model_phase {
 	GP_PHASE_RUN,
-	GP_PHASE_GRACE, /* nothing starts; what is resident may end */
+	GP_PHASE_GRACE, /* nothing starts; resident batches may end */
 	GP_PHASE_UNMAP, /* nothing runs, until everything is saved and SDMA packets are over */
 	GP_PHASE_MAP,   /* the next runlist is being loaded; restored batches hold their CUs */
 };
@@ -211,7 +211,7 @@ void gp_model_runlist_wait_sdma(struct gp_model *model);
 u64 gp_model_runlist_next(const struct gp_model *model);
 /* The queue is about to go. */
 void gp_model_runlist_forget(struct gp_model *model, struct gp_model_queue *queue);
-/* What is wanted of the queue is new: the next map takes it over. */
+/* The wanted state of the queue changed: the next map applies it. */
 void gp_model_runlist_changed(struct gp_model *model, struct gp_model_queue *queue);
 
 /* check.c: the first invariant that does not hold, in words, or NULL. Walks everything. */

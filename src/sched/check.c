@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The promises of the core, checked from the outside in: what tests ask after every event. */
+/* The promises of the core, checked from the outside in; tests call it after every event. */
 #include "sched/state.h"
 
 static const char *check_order(const struct gp_sched_order *order)
@@ -81,7 +81,7 @@ static const char *check_place(const struct gp_sched *s, const struct gp_sched_m
 	return NULL;
 }
 
-/* Somebody with work is before it on a device where it has work. */
+/* Another job with work is before it on a device where it has work. */
 static bool has_reason(const struct gp_sched *s, const struct gp_sched_job *j)
 {
 	const struct gp_list *link;
@@ -128,7 +128,7 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 	return NULL;
 }
 
-/* Nobody yields who could; nobody is held who need not be. */
+/* Each job that must yield yields; each held job has a reason. */
 static const char *check_settled(const struct gp_sched *s, const struct gp_sched_device *d)
 {
 	const struct gp_sched_member *best = gp_order_top(s, &d->order[GP_ORDER_RUN]);

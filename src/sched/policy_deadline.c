@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * deadline: earliest deadline first. A burst of work that arrives is due deadline_ns later; who is
- * due first runs, all others yield. Jobs without a deadline run behind all that have one, by
- * priority.
+ * deadline: earliest deadline first. A burst of work that arrives is due deadline_ns later; the
+ * job that is due first runs, all others yield. Jobs without a deadline run behind all that have
+ * one, by priority.
  *
- * Admission: a job is taken on a device while the sum of (budget + what a preemption costs) over
+ * Admission: a job is taken on a device while the sum of (budget + cost of a preemption) over
  * the shorter of deadline and period stays within utilisation_ppm; otherwise it is refused, and the
  * reason has the three numbers.
  *
  * Overload: a burst that uses up its budget is put off by one period, with a new budget, as often
- * as needed. So who needs more than it said is late itself, and does not make others late. A burst
- * that comes before the last one's period is over goes on with what is left of that budget. The
- * time in which jobs are suspended and resumed is nobody's use: admission has counted it.
+ * as needed. So a job that needs more than it declared is late, and does not make others late. A
+ * burst that comes before the last one's period is over continues with the rest of that budget. The
+ * time of suspending and resuming is not charged to a job: admission has counted it.
  */
 #include "sched/state.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * fair: weighted dominant-resource fairness. Each job has a virtual time: what it has used of the
- * resource it uses most (CUs, copy engines, memory), over its weight. All run side by side; one
- * that gets a slice (slice_ns at the mean weight of those who have work; or four times what a
- * preemption costs, if that is more) ahead of the one furthest behind yields until it is half of
- * that ahead. So the device is never idle for fairness' sake, a job alone is never stopped, and
- * over any stretch the use of two busy jobs differs from their weights by a slice and a look at
+ * fair: weighted dominant-resource fairness. Each job has a virtual time: its use of the
+ * resource that it uses most (CUs, copy engines, memory), divided by its weight. All run side by
+ * side; a job that gets a slice (slice_ns at the mean weight of the jobs with work, or four times
+ * the cost of a preemption if that is more) ahead of the one furthest behind yields until it is
+ * half of that ahead. So the device is never idle for fairness' sake, a job alone is never stopped,
+ * and over any stretch the use of two busy jobs differs from their weights by a slice and a look at
  * most.
  *
- * Use is what gp_sched_usage() reports. For jobs of which nothing is reported it is the time they
- * ran, divided by the number that ran side by side. Who was idle starts level with the others: it
- * has saved nothing up.
+ * gp_sched_usage() reports the use. For jobs without a report it is the time they ran, divided by
+ * the number that ran side by side. A job that was idle starts level with the others: idle time
+ * earns no credit.
  *
  * It does not look at priorities. Virtual time at weight 1 lasts for 133 days of a whole device.
  */
@@ -60,7 +60,7 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 
 /*
  * How long one may go unlooked at: the fewer side by side, the faster one gets ahead. Four looks in
- * a slice; the bound keeps it short for those who stay when many leave at once.
+ * a slice; the bound keeps it short for the jobs that stay when many leave at once.
  */
 static u64 look(const struct gp_sched_device *d)
 {
@@ -128,7 +128,8 @@ static bool refresh(struct gp_sched *s, struct gp_sched_member *best)
 	struct gp_sched_device *d = gp_member_device(s, best);
 	u64 before = best->vtime;
 
-	/* Nobody is looked at again so soon: with many side by side each would be, every time. */
+	/* A job is not looked at again so soon: with many side by side each would be, every time.
+	 */
 	if (s->now - best->mark < look(d) / 2)
 		return false;
 	gp_sched_member_account(s, best);

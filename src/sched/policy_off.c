@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* off: nobody yields to anybody. The hardware shares the device as it likes. */
+/* off: no job yields. The hardware alone shares the device. */
 #include "sched/state.h"
 
 static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool held)

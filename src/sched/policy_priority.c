@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * priority: the highest logical priority that has work runs, with its equals; who is lower yields.
+ * priority: the highest logical priority that has work runs, with its equals; lower ones yield.
  *
  * Ageing: for each age_step_ns that a job is held it counts as one level higher, until it is level
  * with the best that runs. Then it runs beside it for turn_ns, and starts again. So a job of
  * priority p is held at a stretch by jobs of at most P for no longer than
  *     min((P - p) * age_step_ns, max_suspend)
- * and the higher one is disturbed for turn_ns in that time. All who are held age at one rate, so
- * their order among themselves never changes and a heap needs no update as time goes by.
+ * and the higher one is disturbed for turn_ns in that time. All held jobs age at one rate, so
+ * their relative order never changes and a heap needs no update as time passes.
  *
  * It does not share between equals: the hardware does that.
  */

@@ -3,10 +3,10 @@
  * quantum: one job at a time, in turn; a turn lasts the job's weight over the weights of all that
  * have work, of one period (slice_ns). Weights 80 and 20 give shares of 80 % and 20 %. The period
  * grows with the number of jobs and the cost of a preemption, so that turns never cost more than a
- * quarter of the time. Who has no work gives its turn away.
+ * quarter of the time. A job without work loses its turn.
  *
- * Where the device can share (SHARE: CU masks, time slices of the hardware) nobody is stopped: the
- * weights are handed on and the hardware does it.
+ * Where the device can share (SHARE: CU masks, time slices of the hardware) no job is stopped: the
+ * weights are passed on and the hardware applies them.
  */
 #include "sched/state.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Birth, time and actions of the scheduler core; what happens is in the other files of this room.
- */
+/* Initialisation, time and actions of the scheduler core. */
 #include "sched/state.h"
 
 static const struct gp_sched_policy *const policies[GP_SCHED_POLICIES] = {

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scheduler core: who has the GPU, and why. A pure state machine: events and time in, actions
- * out. No clock, no I/O, no floating point and no allocation after gp_sched_init(), so that the
- * daemon (real time), sim/ (virtual time) and a kernel host the same code, and the same events give
- * the same actions, bit for bit. One thread owns an instance; nothing here locks.
+ * The scheduler core: which job has the GPU, and why. A pure state machine: events and time in,
+ * actions out. No clock, no I/O, no floating point and no allocation after gp_sched_init(), so that
+ * the daemon (real time), sim/ (virtual time) and a kernel host the same code, and the same events
+ * give the same actions, bit for bit. One thread owns an instance; nothing here locks.
  *
  * The unit is the job: it owns processes, which own queues, on one or more devices. A job is
  * suspended and resumed as a whole. On each device one policy ranks the jobs that have work there
- * and says who must yield; a job runs unless a device where it has work says that it must yield.
+ * and says which must yield; a job runs unless a device where it has work says that it must yield.
  *
- * What it promises, whatever the policy, and checks in gp_sched_check() (state.h):
- * - Nobody is held without a live reason: a held job has work, and on some device somebody with
- *   work is before it. When the reason ends the RESUME is among the actions of that same event.
- * - Nobody is held longer than its max_suspend (default 2 s); whoever was, then runs for at least
+ * Guarantees of every policy, checked by gp_sched_check() (state.h):
+ * - No job is held without a live reason: a held job has work, and on some device another job with
+ *   work is before it. When the reason ends, the RESUME is among the actions of that same event.
+ * - No job is held longer than its max_suspend (default 2 s); after that it runs for at least
  *   turn_ns before it can be held again. Those two together are the starvation bound. Under the
  *   `priority` policy ageing makes it smaller: a job of priority p is held by one of priority P for
  *   at most (P - p) * age_step_ns.
  * - No inversion (lower work running beside higher) lasts longer than the shield that allowed it:
  *   a resume that is under way (op_timeout_ns), min_run_ns after it, turn_ns after one by ageing or
  *   max_suspend, the cost estimate when a preemption is declined, back-off (at most 10 s) when the
- *   job's operations fail. Then, in the event that ends the shield, the SUSPEND is among the
- * actions.
+ *   job's operations fail. The event that ends the shield has the SUSPEND among its actions.
  * - A device with held work is left idle at most linger_ns (hysteresis), hint_ns (preempt-ahead) or
  *   unknown_ns (a queue that may or may not be drained).
  * - A preemption is declined when it costs more than it saves: the estimate of suspending and
@@ -30,19 +29,19 @@
  *
  * How a host uses it
  *   size = gp_sched_memory(&config); gp_sched_init(&sched, memory, size, &config);
- *   gp_sched_device_set() for each device, then for ever:
+ *   gp_sched_device_set() for each device, then in a loop:
  *     an event happens -> the function for it, with the time -> gp_sched_take() until it is false.
  * Every event function answers -EAGAIN, and the event has not happened, while actions have not been
  * taken: take them and call again. An event that names something that does not exist is -ENOENT. A
  * time earlier than the last one counts as the last one. Timers that are due happen before any
  * event, so that the promises hold by the time of the events even when the host is late.
  *
- * What the host promises
+ * Duties of the host
  * - Operations on one job are carried out in the order of their actions. Each is answered once with
  *   gp_sched_operation(); late, repeated or missing answers are tolerated (op_timeout_ns).
- * - A RESUME ends the lease: from that action on it is not renewed, whatever becomes of the
- *   operation. So a resume that fails or hangs still ends, by the lease.
- * - `mode = observe` is the host's: it answers each operation with 0 without doing it.
+ * - A RESUME ends the lease: from that action on it is not renewed, whatever the result of the
+ *   operation. So a resume that fails or hangs still ends by the lease.
+ * - `mode = observe` is implemented by the host: it answers each operation with 0 without doing it.
  */
 #ifndef GP_SCHED_SCHED_H
 #define GP_SCHED_SCHED_H
@@ -67,9 +66,9 @@
 #define GP_SCHED_SPAN_MAX         (1ull << 40) /* of any duration in a config: 18 minutes */
 
 enum gp_sched_policy_id {
-	GP_SCHED_OFF,      /* nobody yields */
+	GP_SCHED_OFF,      /* no job yields */
 	GP_SCHED_PRIORITY, /* highest logical priority first, equals side by side, with ageing */
-	GP_SCHED_FAIR,     /* weighted dominant-resource fairness: who is ahead yields */
+	GP_SCHED_FAIR,     /* weighted dominant-resource fairness: the job that is ahead yields */
 	GP_SCHED_DEADLINE, /* earliest deadline first, with admission */
 	GP_SCHED_QUANTUM,  /* one at a time, in turn, for a share of the period */
 	GP_SCHED_POLICIES,
@@ -85,17 +84,17 @@ struct gp_sched_config {
 /* Everything that belongs to one device. gp_sched_device_defaults() has the usual values. */
 struct gp_sched_device_config {
 	enum gp_sched_policy_id policy;
-	bool can_suspend;          /* false: nobody is held because of this device */
+	bool can_suspend;          /* false: no job is held because of this device */
 	bool can_share;            /* SHARE works: `quantum` gives shares instead of turns */
 	bool slices;               /* SHARE is the length of turns that the hardware takes by itself
-				    * and idle jobs do not use: `priority` sets it, too */
+				    * and idle jobs do not use: `priority` also sets it */
 	u64 suspend_ns, resume_ns; /* cost, until there is a measurement */
 	u64 min_run_ns;            /* a resumed job is left alone for that long */
 	u64 turn_ns;               /* the same after a resume by ageing, max_suspend or a turn */
-	u64 linger_ns;             /* 0: never; at most so long a drained job keeps its place */
-	u64 hint_ns;      /* so long after the hinted time nothing came, the hint has missed */
-	u64 unknown_ns;   /* a queue that is `unknown` for so long counts as drained */
-	u64 age_step_ns;  /* priority: held for so long = one level up; 0: no ageing */
+	u64 linger_ns;    /* a drained job keeps its place for at most this long; 0: not at all */
+	u64 hint_ns;      /* a hint has missed if no work came this long after its time */
+	u64 unknown_ns;   /* a queue that is `unknown` for this long counts as drained */
+	u64 age_step_ns;  /* priority: held for this long = one level up; 0: no ageing */
 	u64 slice_ns;     /* fair: how far ahead, at weight 100, one may be; quantum: the period */
 	u64 memory_bytes; /* fair: the device's memory; 0 leaves memory out of the account */
 	u32 utilisation_ppm; /* deadline: admitted up to here, in millionths of the device */
@@ -103,14 +102,14 @@ struct gp_sched_device_config {
 
 enum gp_sched_class { GP_SCHED_CLASS_NORMAL, GP_SCHED_CLASS_ONLINE, GP_SCHED_CLASS_OFFLINE };
 
-/* What is wanted of a job; all of it can be changed at any time. */
+/* The wishes for a job; each can be changed at any time. */
 struct gp_sched_job_spec {
 	u64 tag; /* the host's; comes back in the job's state */
 	enum gp_sched_class class;
 	u32 priority; /* 0..65535, higher wins; GP_SCHED_NONE: by class (500, 1000, 2000) */
 	u32 weight;   /* fair, quantum: 1..10000; 0: 100 */
 	/*
-	 * deadline_ns != 0: every burst of work is to be over so long after it arrived, and needs
+	 * deadline_ns != 0: every burst of work must end this long after it arrived, and needs
 	 * at most budget_ns of the device, once in period_ns (0: the same as the deadline).
 	 */
 	u64 deadline_ns, budget_ns, period_ns;
@@ -146,10 +145,10 @@ enum gp_sched_why {
 	GP_SCHED_WHY_HINT,      /* `other` is expected and would be before it */
 	GP_SCHED_WHY_AHEAD,     /* fair: it is limit_ns ahead of `other` */
 	GP_SCHED_WHY_TURN_OVER, /* quantum: `other` is next */
-	GP_SCHED_WHY_PINNED,    /* somebody asked */
+	GP_SCHED_WHY_PINNED,    /* a user asked for it */
 	GP_SCHED_WHY_JOINED,    /* a queue came to a held job: suspend that one too */
 	/* RESUME */
-	GP_SCHED_WHY_CLEAR,       /* nobody is before it any more */
+	GP_SCHED_WHY_CLEAR,       /* no job is before it any more */
 	GP_SCHED_WHY_AGED,        /* priority: it has waited itself up to `other` */
 	GP_SCHED_WHY_TURN,        /* fair, quantum: it is its turn */
 	GP_SCHED_WHY_MAX_SUSPEND, /* held for limit_ns */
@@ -175,7 +174,7 @@ enum gp_sched_why {
 	GP_SCHED_WHYS,
 };
 
-/* What held a decision up. */
+/* The reason why a decision was delayed. */
 enum gp_sched_shield {
 	GP_SCHED_SHIELD_NONE,
 	GP_SCHED_SHIELD_MIN_RUN,
@@ -192,14 +191,14 @@ struct gp_sched_reason {
 	u64 at_ns;
 	enum gp_sched_why why;
 	enum gp_sched_policy_id policy;
-	enum gp_sched_shield shield; /* SUSPEND: what had put it off */
+	enum gp_sched_shield shield; /* SUSPEND: the cause of its delay */
 	u32 job, other, device;      /* or GP_SCHED_NONE */
 	u32 job_priority, other_priority;
 	u64 job_rank, other_rank; /* the policy's numbers that were compared: less is first */
 	u64 waited_ns; /* SUSPEND: by `other` since its work came; RESUME: held; see the enum */
 	u64 ran_ns;    /* SUSPEND: by the job since it was resumed or its work came */
 	u64 cost_ns;   /* estimate: suspend and resume */
-	u64 saves_ns;  /* estimate: what the job still needs */
+	u64 saves_ns;  /* estimate: time the job still needs */
 	u64 limit_ns;  /* the bound that decided */
 	u32 used_ppm, needs_ppm, limit_ppm; /* REFUSED */
 	s32 error;                          /* FAILED: -errno */
@@ -231,9 +230,9 @@ int gp_sched_init(struct gp_sched **out, void *memory, size_t size,
 		  const struct gp_sched_config *config);
 
 /*
- * Sets policy and numbers of a device. Nobody is dropped: jobs keep their place, who is held and
- * need not be under the new rules is resumed. -EINVAL for values that are not usable. This is the
- * one event that costs time in the number of the device's jobs.
+ * Sets policy and numbers of a device. No job is dropped: jobs keep their place, and a held job
+ * that need not be held under the new rules is resumed. -EINVAL for values that are not usable.
+ * This is the one event that costs time in the number of the device's jobs.
  */
 int gp_sched_device_set(struct gp_sched *sched, u64 now, u32 device,
 			const struct gp_sched_device_config *config);
@@ -265,13 +264,13 @@ int gp_sched_queue_remove(struct gp_sched *sched, u64 now, u32 queue);
 int gp_sched_queue_stream(struct gp_sched *sched, u64 now, u32 queue, enum gp_sched_stream stream);
 
 /*
- * What the device or the client reports of a queue; repeats are harmless. needs_ns: device time
- * that the work that came needs, or GP_SCHED_UNKNOWN; only for BUSY.
+ * State of a queue as the device or the client reports it; repeats are harmless. needs_ns: device
+ * time that the new work needs, or GP_SCHED_UNKNOWN; only for BUSY.
  */
 int gp_sched_work(struct gp_sched *sched, u64 now, u32 queue, enum gp_sched_work work,
 		  u64 needs_ns);
 
-/* The job will have work on the device at about at_ns: who is in its way may be moved before. */
+/* The job will have work on the device at about at_ns: jobs in its way may be moved before. */
 int gp_sched_hint(struct gp_sched *sched, u64 now, u32 job, u32 device, u64 at_ns);
 
 /* Device time used since the last such event. Without it the time a job ran is taken. */
@@ -322,7 +321,7 @@ struct gp_sched_job_state {
 	u32 held_for;   /* the job it makes room for, or GP_SCHED_NONE */
 	u64 held_ns;    /* in all, up to now */
 	u64 ran_ns;     /* with work and not held, in all, up to gp_sched_now() */
-	u32 running; /* devices on which it runs now: so fast ran_ns grows until the next event */
+	u32 running; /* devices on which it runs now: ran_ns grows this fast until the next event */
 	u64 suspends, declined, failures;
 	u64 suspend_ns, resume_ns; /* estimates */
 	u64 burst_ns;              /* estimate of a burst of work, or GP_SCHED_UNKNOWN */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of the scheduler core: its objects and what the files of this room call in each other.
+ * Internals of the scheduler core: its objects, and the functions that its files share.
  * Only sched/ and its own tests include this.
  *
  * A member is a job on a device: it exists while the job has a queue there, and contends while one
@@ -9,9 +9,9 @@
  * may run; in HELD when its job is held and this device wants that; in none when another device
  * does.
  *
- *   RUN   best first    whom the others must not disturb
- *   LAST  worst first   who is to go next
- *   HELD  best first    who is to come back next
+ *   RUN   best first    the first is not disturbed by the others
+ *   LAST  worst first   the first is suspended next
+ *   HELD  best first    the first is resumed next
  *
  * An event changes objects and marks devices dirty; gp_sched_settle() then looks at the heads of
  * the dirty devices' orders until they agree. That is all the deciding there is (decide.c).
@@ -130,7 +130,7 @@ struct gp_sched_policy {
 	bool ahead;    /* hints and lingering make sense */
 	bool clock;    /* reckons with device->clock */
 	enum gp_sched_why suspends, resumes;
-	/* Its place among those who run, or who are held. Less is first. */
+	/* Its place among the running or the held members. Less is first. */
 	u64 (*key)(const struct gp_sched *sched, const struct gp_sched_member *member, bool held);
 	/* Must member, which runs, make room for best? */
 	bool (*yields)(const struct gp_sched *sched, const struct gp_sched_member *best,
@@ -253,7 +253,7 @@ u64 gp_sched_average(u64 average, u64 value);
 u32 gp_sched_member_priority(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* Brings its running time up to now. */
 void gp_sched_member_account(struct gp_sched *sched, struct gp_sched_member *member);
-/* Brings the device's clock up to now: it counts the device time that each of those who run has. */
+/* Brings the device's clock up to now: it counts the device time of each running member. */
 void gp_sched_device_clock(struct gp_sched *sched, struct gp_sched_device *device);
 /* Into and out of the orders, as its state and its job's demand; again when its key may differ. */
 void gp_sched_member_place(struct gp_sched *sched, struct gp_sched_member *member);
@@ -263,7 +263,7 @@ void gp_sched_member_update(struct gp_sched *sched, struct gp_sched_member *memb
 void gp_sched_member_unghost(struct gp_sched *sched, struct gp_sched_member *member);
 void gp_sched_member_arm(struct gp_sched *sched, struct gp_sched_member *member);
 void gp_sched_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
-/* What it still needs, by the host's word or by experience; GP_SCHED_UNKNOWN. */
+/* Time it still needs, as the host said or by experience; or GP_SCHED_UNKNOWN. */
 u64 gp_sched_member_remaining(const struct gp_sched *sched, const struct gp_sched_member *member);
 /* SHARE, when the device's policy works by shares and this member's is not what was last sent. */
 void gp_sched_member_share(struct gp_sched *sched, struct gp_sched_member *member);
@@ -274,7 +274,7 @@ struct gp_sched_member *gp_sched_job_member(const struct gp_sched *sched,
 
 /* operation.c */
 u64 gp_sched_job_cost(const struct gp_sched *sched, const struct gp_sched_job *job, u32 device);
-/* Make it so: the job is held from now on, because of `other` on that member's device. */
+/* The job is held from now on, because of `other` on that member's device. */
 struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *sched, struct gp_sched_job *job,
 					     enum gp_sched_why why,
 					     const struct gp_sched_member *member,
@@ -287,7 +287,7 @@ struct gp_sched_action *gp_sched_job_resume(struct gp_sched *sched, struct gp_sc
 void gp_sched_job_shield(struct gp_sched *sched, struct gp_sched_job *job,
 			 enum gp_sched_shield shield, u64 until);
 void gp_sched_job_arm(struct gp_sched *sched, struct gp_sched_job *job);
-/* The job goes: what is under way for it is nobody's any more. */
+/* The job goes: operations under way for it are forgotten. */
 void gp_sched_job_forget(struct gp_sched *sched, struct gp_sched_job *job);
 void gp_sched_job_timer(struct gp_sched *sched, struct gp_sched_job *job);
 

@@ -37,7 +37,7 @@ struct gp_vgpu_client {
 	struct gp_vgpu_cp *cp; /* NULL until the first queue */
 	struct gp_vgpu_queues *queues;
 	struct gp_vgpu_svm *svm;
-	int lifeline;            /* the connection that made us a process there; hangs up with it */
+	int lifeline;            /* the first connection; hangs up when the server ends */
 	_Atomic bool gone;       /* the server does not answer any more */
 	_Atomic u32 acquired_vm; /* GPUs whose ACQUIRE_VM was called, a bit each */
 };
@@ -52,10 +52,10 @@ void gp_vgpu_close_own(int fd);
 /* One line on stderr, "gpreempt: ...", without stdio. */
 void gp_vgpu_say(const char *text, const char *detail);
 
-/* Tells the server of an error; who else is to be told (enum gp_vgpu_told). */
+/* Reports an error to the server; returns where else to report it (enum gp_vgpu_told). */
 int gp_vgpu_client_exception(struct gp_vgpu_client *client, const struct gp_vgpu_exception *what);
 
-/* ---- memory.c: what the GPU sees of this process's memory ---- */
+/* ---- memory.c: the memory of this process as the GPU sees it ---- */
 
 /* CPU address for a GPU address, or NULL when [va, va + size) is not mapped to this GPU. */
 void *gp_vgpu_gpu_pointer(struct gp_vgpu_client *client, u32 gpu_id, u64 va, u64 size);
@@ -64,7 +64,7 @@ int gp_vgpu_copy_in(void *to, u64 from, size_t size);
 int gp_vgpu_copy_out(u64 to, const void *from, size_t size);
 /* ---- events.c ---- */
 
-/* What the GPU does at the end of a signal: wakes every waiter of the event. Any thread. */
+/* Wakes every waiter of the event, as the GPU does at the end of a signal. Any thread. */
 void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id);
 /* A VM fault: every memory event, with this address. */
 void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va);

@@ -109,7 +109,7 @@ static int check_names(const char *section, bool shown, const json_t *root, cons
 	return 0;
 }
 
-/* Before anything is missed: what is misspelt is named, not what it should have been. */
+/* Before anything is found missing: name the misspelt entry, not the one it should be. */
 static int check_keys(const json_t *root, const char *path, struct gp_diag *diag)
 {
 	static const char *const keys[] = {"name",   "title",  "chip", "cost",
@@ -139,7 +139,7 @@ static int read_figures(const json_t *root, const char *path, struct gp_diag *di
 	return error;
 }
 
-/* What follows from the figures, and whether they fit together. */
+/* Checks that the figures fit together and derives the rest. */
 static int derive(const char *path, struct gp_diag *diag, struct gp_vgpu_gpufile *out)
 {
 	struct gp_vgpu_gpu *gpu = &out->gpu;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the virtual GPU presents of a chip: the model's numbers (gpufile/chip.h) and those that only
- * a program on it sees, of one personality. `gpreempt vgpu status` prints every figure with its
- * source.
+ * A chip as the virtual GPU presents it in one personality: the model's numbers (gpufile/chip.h)
+ * and the numbers that only a program on it sees. `gpreempt vgpu status` prints every figure with
+ * its source.
  */
 #ifndef GP_VGPU_GPUFILE_H
 #define GP_VGPU_GPUFILE_H
@@ -14,7 +14,7 @@
 #include "vgpu/wire.h"
 
 enum gp_vgpu_personality {
-	GP_COMPAT, /* one-XCC gfx90a with this chip's CUs and costs: what ROCr 5.2.3 can name */
+	GP_COMPAT, /* one-XCC gfx90a with this chip's CUs and costs, for ROCr 5.2.3 */
 	GP_NATIVE, /* the chip as it is, and the driver's strict checks */
 };
 
@@ -40,13 +40,12 @@ struct gp_vgpu_gpufile {
 
 /* Whether this is the name of a GPU in the data directory, or a path. */
 bool gp_vgpu_gpufile_known(const char *name);
-/* By name (data directory, capitals or not) or path. -errno, said on diag with file, key and what
- * is wrong. */
+/* By name (data directory, upper or lower case) or path. -errno, with file and key on diag. */
 int gp_vgpu_gpufile_load(const char *name, enum gp_vgpu_personality personality,
 			 struct gp_diag *diag, struct gp_vgpu_gpufile *out);
 /*
- * The same GPU as number `index` of `count` in a machine: its own gpu_id (the driver's hash), PCI
- * address, render node, and a common hive when there are several. To be freed as well.
+ * A copy as GPU `index` of `count` in a machine, with its own gpu_id (the driver's hash), PCI
+ * address and render node, and a common hive if there are several. The caller frees it.
  */
 void gp_vgpu_gpufile_place(struct gp_vgpu_gpufile *out, const struct gp_vgpu_gpufile *file,
 			   u32 index, u32 count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The protocol between the preload library in each client process and the server of a virtual
- * machine. Control goes over a Unix socket (SOCK_SEQPACKET), one request and one reply a message;
+ * machine. Control goes over a Unix socket (SOCK_SEQPACKET), one request or reply per message;
  * packets of GPU work go over two rings in memory that the server shares with that client alone.
  *
  * The server trusts nothing in it: every field is checked, every index is reduced, and a client
- * that lies loses its connection and its queues; nobody else notices.
+ * that violates the protocol loses its connection and its queues; other clients are not affected.
  */
 #ifndef GP_VGPU_WIRE_H
 #define GP_VGPU_WIRE_H
@@ -32,7 +32,8 @@ enum gp_vgpu_kind {
 	 */
 	GP_VGPU_HELLO = 1,
 	/* One KFD ioctl. ioctl_nr and args; payload holds the arrays the struct points to, as
-	 * each ioctl says below. result: what ioctl() returns, or -errno. args come back always. */
+	 * each ioctl says below. result: the return value of ioctl() or -errno. args always come
+	 * back. */
 	GP_VGPU_IOCTL,
 	/* The request with this sequence on this connection was interrupted by a signal. Its reply
 	 * still comes: its result if it finished, -EINTR if it was given up. */
@@ -58,9 +59,9 @@ struct gp_vgpu_exception {
 };
 
 enum gp_vgpu_told {
-	GP_VGPU_TELL_OLD,     /* nobody: as before there were debuggers */
-	GP_VGPU_TELL_RUNTIME, /* the runtime is to be told in its error payload */
-	GP_VGPU_TOLD,         /* the debugger was, and the runtime is not to be */
+	GP_VGPU_TELL_OLD,     /* events, as without a debugger */
+	GP_VGPU_TELL_RUNTIME, /* the error payload of the runtime */
+	GP_VGPU_TOLD,         /* nowhere: the server informed the debugger */
 };
 
 /* The machine's time: nothing on its GPUs happens after `until_ns` from now, whatever the clock
@@ -120,7 +121,7 @@ struct gp_vgpu_free {
 	u32 gpu_id, pad;
 };
 
-/* What a client must know of one GPU; the rest it reads from the tree. */
+/* The facts about one GPU that a client needs; it reads the rest from the tree. */
 struct gp_vgpu_gpu {
 	u32 gpu_id;
 	u32 render_minor;
@@ -160,7 +161,7 @@ enum gp_vgpu_work_flag {
 
 /* One packet, client to server. `tag` is the client's; it comes back in both of its dones. */
 struct gp_vgpu_work {
-	u32 queue_id; /* KFD's */
+	u32 queue_id; /* the KFD id */
 	u32 flags;
 	u64 tag;
 	u64 workgroups;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target and a debugger (with a second thread), for the tests of DBG_TRAP: the rows of facts
- * kfd.md 2.1 to 2.5 and of kernel-6.12.md, "Results".
+ * A target and a debugger (with a second thread), for the tests of DBG_TRAP.
  */
 #ifndef GP_TEST_DEBUG_SCENE_H
 #define GP_TEST_DEBUG_SCENE_H

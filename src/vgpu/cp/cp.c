@@ -22,7 +22,7 @@
 #define STACK_BYTES   (256u << 10)
 #define LINGER_NS     150000 /* stay awake after the last activity before protecting doorbells */
 #define LINGER_NAP_NS 20000  /* between looks meanwhile */
-#define WAIT_FIRST_NS 10000  /* a ring waits for memory that somebody else changes */
+#define WAIT_FIRST_NS 10000  /* a ring waits for a change of memory */
 #define WAIT_LAST_NS  4000000
 #define WAIT_REPEAT   16    /* naps of one length before they double */
 #define IDLE_FIRST_NS 20000 /* polling doorbells */
@@ -173,9 +173,9 @@ void gp_vgpu_cp_submit(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_record *record,
 /* ---- one step ---- */
 
 /*
- * The GPU was reset, or is gone with its server: nothing on it will ever complete. What the driver
- * does wakes those that sleep: a hardware exception. ROCr before 6 does not ask for that one and
- * would wait for ever, so its queues fail as well.
+ * The GPU was reset, or its server ended: nothing on it will ever complete. As in the driver, a
+ * hardware exception wakes sleeping threads. ROCr before 6 does not ask for that event and would
+ * wait without end, so its queues fail as well.
  */
 static void lose_gpu(struct gp_vgpu_cp *cp, u32 gpu_index)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command processor: one thread per process that reads the rings, because only this process
- * sees its memory. It turns packets into work for the server's model and, when the model says so,
- * moves read indices, does what the packet does to memory, and fires completion signals.
+ * The command processor: a thread in each client process that reads the rings, because only the
+ * process sees its own memory. It turns packets into work for the server's model and, when the
+ * model says so, moves read indices, does what the packet does to memory, and fires completion
+ * signals.
  *
  *   doorbell -> CP reads packet -> work ring -> model ... LAUNCHED -> read index moves
  *                                                     ... COMPLETED -> data, signal, event
  *
  * Idle costs nothing: the doorbell pages are write-protected (userfaultfd) and the thread sleeps
- * in poll(); where that is not allowed it polls adaptively and says so once.
+ * in poll(). Where userfaultfd is not allowed, it polls at growing intervals.
  */
 #ifndef GP_VGPU_CP_CP_H
 #define GP_VGPU_CP_CP_H
@@ -18,13 +19,13 @@
 #define GP_VGPU_DOORBELL_BYTES 8192 /* slice of a process on a device */
 
 struct gp_vgpu_cp_queue {
-	u32 id; /* KFD's */
+	u32 id; /* the KFD id */
 	u32 gpu_index;
 	u32 type; /* KFD_IOC_QUEUE_TYPE_* */
 	u64 ring, ring_bytes;
 	u64 read_pointer, write_pointer; /* addresses */
 	u32 doorbell_slot;               /* of 8 bytes in the slice */
-	u64 save_area;                   /* where the runtime says how it wants to hear of errors */
+	u64 save_area;                   /* its header says how the runtime wants errors reported */
 };
 
 /* The doorbell slice of a GPU: a shared mapping the application maps too. Descriptor, or -errno. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command processor's own state, shared by its files and by nobody else: rings, packets under
- * way and the doorbell watch. Everything is guarded by cp->lock; the thread lets go of it only
- * while it sleeps in ppoll(), so whoever holds it finds the thread between two steps.
+ * The private state of the command processor: rings, packets under way and the doorbell watch.
+ * cp->lock guards all of it. The thread releases it only while it sleeps in ppoll(), so another
+ * thread that holds it finds the command processor between two steps.
  *
  * Addresses in packets are the GPU's: gp_vgpu_cp_read() and friends translate them and answer
  * -EFAULT for what is not mapped. The ring and its two pointers were translated when the queue was
@@ -29,7 +29,7 @@
 
 struct gp_vgpu_cp_kernels; /* kernel.c */
 
-/* What a kernel does to memory when it completes; GP_CP_BLIT_NONE: only time passes. */
+/* The effect of a kernel on memory when it completes; GP_CP_BLIT_NONE: only time passes. */
 enum gp_vgpu_cp_blit {
 	GP_CP_BLIT_NONE,
 	GP_CP_ROCR_COPY_ALIGNED,
@@ -48,7 +48,7 @@ enum gp_vgpu_cp_blit {
 	GP_CP_HIP_IMAGE_TO_IMAGE,
 };
 
-/* What is known of a kernel object. */
+/* Facts about a kernel object. */
 struct gp_vgpu_cp_kernel {
 	u64 object;
 	u64 workgroup_ns;
@@ -78,7 +78,7 @@ struct gp_vgpu_cp_ring {
 	u8 *base;           /* ring */
 	u64 *read_pointer;
 	const u64 *write_pointer;
-	u64 amd_queue; /* CPU address of gp_amd_queue, 0 = not ROCr's */
+	u64 amd_queue; /* CPU address of gp_amd_queue, 0 = not made by ROCr */
 	volatile u64 *doorbell;
 	u64 fetched, launched; /* packets (AQL) or bytes (SDMA) */
 	u32 in_flight;         /* records */
@@ -181,8 +181,8 @@ void gp_vgpu_cp_doorbells_release(struct gp_vgpu_cp *cp);
 /* ---- access.c: memory as the GPU sees it ---- */
 
 /*
- * CPU address of a few bytes that can be read now, or NULL. Good for this step only:
- * whoever unmaps memory that the GPU is using does so between two.
+ * CPU address of a few bytes that can be read now, or NULL. Valid for this step only: memory is
+ * unmapped between two steps.
  */
 void *gp_vgpu_cp_pointer(struct gp_vgpu_cp *cp, u32 gpu_id, u64 va, size_t size);
 /* The same for memory that is about to be written; NULL where that is not allowed. */
@@ -212,8 +212,8 @@ int gp_vgpu_cp_signal_complete(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, u6
 int gp_vgpu_cp_signal_store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 value);
 int gp_vgpu_cp_signal_load(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 *value);
 /*
- * Tells debugger or runtime of an exception (enum gp_kfd_exception) of this ring's queue. False:
- * nobody wants to hear of it that way.
+ * Reports an exception (enum gp_kfd_exception) of this ring's queue to the debugger or the runtime.
+ * False: neither has asked for it.
  */
 bool gp_vgpu_cp_exception(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u32 exception);
 /* Exceptions into the error payload of the queue's runtime, and its event. */
@@ -249,7 +249,7 @@ void gp_vgpu_cp_sdma_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ri
 /* ---- kernel.c, kernel_name.c ---- */
 
 struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client);
-/* Called by whoever adds a queue, not on the CP thread: finds ROCr with ld.so. */
+/* Finds ROCr with ld.so. For the thread that adds a queue, not for the CP thread. */
 void gp_vgpu_cp_kernels_attach(struct gp_vgpu_cp_kernels *kernels);
 /* -EFAULT for an object that is not mapped. */
 int gp_vgpu_cp_kernel(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
@@ -258,9 +258,10 @@ int gp_vgpu_cp_kernel(struct gp_vgpu_cp *cp, u32 gpu_index, u64 object,
 /* Where a name was found, to see whether it still holds. */
 struct gp_vgpu_cp_name {
 	char name[GP_GPUFILE_KERNEL_NAME]; /* without ".kd"; empty = not known */
-	u64 node, load_address, uri;       /* of ROCr's link map */
+	u64 node, load_address, uri;       /* of the link map in ROCr */
 };
-/* Address of ROCr's _amdgpu_r_debug, 0 = not loaded. Not on the CP's thread: takes ld.so's lock. */
+/* Address of _amdgpu_r_debug in ROCr, 0 = not loaded. Takes the lock of ld.so: not for the CP
+ * thread. */
 u64 gp_vgpu_cp_loader_find(void);
 void gp_vgpu_cp_name_find(struct gp_vgpu_cp *cp, u32 gpu_id, u64 r_debug, u64 kernel_object,
 			  struct gp_vgpu_cp_name *out);
@@ -268,7 +269,7 @@ bool gp_vgpu_cp_name_holds(const struct gp_vgpu_cp_name *name);
 
 /* ---- blit.c, blit_hip.c, blit_image.c ---- */
 
-/* By the code behind the descriptor (ROCr's own) or by name (HIP's). */
+/* Kernels of ROCr are recognised by their code, kernels of HIP by name. */
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_code(const u32 *code, u32 words);
 enum gp_vgpu_cp_blit gp_vgpu_cp_blit_by_name(const char *name, u32 kernarg_bytes);
 #define GP_CP_BLIT_CODE_WORDS 12

@@ -45,9 +45,10 @@ static void say_polling(int error)
 
 	if (!getenv("GPREEMPT_VGPU_VERBOSE"))
 		return;
-	length = snprintf(line, sizeof(line),
-			  "gpreempt vgpu: userfaultfd is not available (%s); doorbells are polled\n",
-			  strerror(error));
+	length =
+		snprintf(line, sizeof(line),
+			 "gpreempt vgpu: userfaultfd is not available (%s); doorbells are polled\n",
+			 strerror(error));
 	if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
 		return;
 }
@@ -105,7 +106,7 @@ static bool protect(struct gp_vgpu_cp_doorbells *doorbells, struct gp_vgpu_cp_ma
 		result = ioctl(doorbells->fault_fd, UFFDIO_WRITEPROTECT, &request);
 	while (result && errno == EAGAIN);
 	if (result) {
-		/* Unmapped since; nobody can write there any more. */
+		/* Unmapped since: no store can reach it. */
 		mapping->address = 0;
 		return false;
 	}

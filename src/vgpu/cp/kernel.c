@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is known of each kernel object: registers from its descriptor, its name, what that name
- * costs, and whether it is one of the copy kernels. A direct-mapped table of a fixed size: a
- * collision costs a look-up, nothing grows. An entry is checked against the descriptor at every
- * use and against ROCr's list now and then, because an unloaded module's addresses are used again.
+ * Facts about each kernel object: registers from its descriptor, its name, the cost of that name,
+ * and whether it is one of the copy kernels. A direct-mapped table of fixed size: a collision costs
+ * a look-up. An entry is checked against the descriptor at every use and against the list of ROCr
+ * now and then, because the addresses of an unloaded module are used again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ struct gp_vgpu_cp_kernels *gp_vgpu_cp_kernels_new(struct gp_vgpu_client *client)
 	return kernels;
 }
 
-/* Called by whoever adds a queue: ROCr is there by then, and ld.so's lock is ours to take. */
+/* Called when a queue is added: ROCr is loaded by then, and the lock of ld.so can be taken. */
 void gp_vgpu_cp_kernels_attach(struct gp_vgpu_cp_kernels *kernels)
 {
 	if (!kernels->r_debug)

@@ -46,7 +46,7 @@ static int add_atomic(struct gp_vgpu_cp *cp, u32 gpu_id, const u32 *words, u64 *
 	return 0;
 }
 
-/* 32 or 64 bits in one store, so that whoever polls the place never sees a half. */
+/* 32 or 64 bits in one store, so that a thread that polls the place never sees a half. */
 static int store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 address, u64 value, size_t size, u64 *fault)
 {
 	void *target = gp_vgpu_cp_place(cp, gpu_id, address, size);

@@ -91,8 +91,8 @@ const char *gp_vgpu_client_directory(void)
 }
 
 /*
- * A forked child has the parent's memory but is nobody to the driver. What it inherited is let go
- * at once: the server must see the parent's connections close when the parent dies.
+ * A forked child has the memory of its parent but is not a client. It closes the descriptors that
+ * it inherited: the server must see the connections of the parent close when the parent dies.
  */
 static void let_go_of_parent(void)
 {

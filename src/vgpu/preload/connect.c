@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests to the server. Every thread has a connection of its own, so that a call that waits in
- * the server holds up nobody else and a signal interrupts the call of its own thread alone.
+ * Requests to the server. Every thread has its own connection, so that a call that waits in the
+ * server delays no other thread, and a signal interrupts only the call of its own thread.
  *
- * A signal ends the wait for a reply (where the handler does not restart system calls): the server
- * is told, and either finishes or gives the request up; its reply says which.
+ * A signal ends the wait for a reply (unless the handler restarts system calls): the library sends
+ * CANCEL, and the reply says whether the server finished the request or gave it up.
  */
 #include "vgpu/preload/parts.h"
 
@@ -183,7 +183,7 @@ static int exchange(struct connection *connection, struct gp_vgpu_call *call, in
 	header.payload_size = 0;
 	do {
 		error = receive_message(connection->fd, &reply, call, fds);
-		/* Told once; the reply comes in any case. */
+		/* Once; the reply comes in any case. */
 		if (error == -EINTR && header.kind == GP_VGPU_CANCEL) {
 			if (send_message(connection->fd, &header, &cancel))
 				return -ENODEV;
@@ -373,7 +373,7 @@ void gp_vgpu_refresh(const char *path)
 	};
 	int saved = errno, fds[MAX_FDS];
 
-	/* Looking at files makes nobody a client, so this is a connection of its own. */
+	/* Reading files does not make a process a client, so this is a separate connection. */
 	connection.fd = open_socket();
 	if (connection.fd >= 0) {
 		exchange(&connection, &call, fds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A render node as far as libdrm_amdgpu asks: who is the driver, what is the device. */
+/* A render node as libdrm_amdgpu needs it: name of the driver, facts about the device. */
 #include "vgpu/preload/parts.h"
 
 #include <errno.h>

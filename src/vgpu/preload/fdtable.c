@@ -4,9 +4,9 @@
  * table is read by every close() and mmap() of the process, also before main, in signal handlers
  * and in the child of a fork that another thread interrupted.
  *
- * A word remembers who opened the descriptor and the inode behind it. A child of vfork() shares
+ * A word remembers the process that opened the descriptor, and its inode. A child of vfork() shares
  * our memory, so only the owner's close() forgets; a descriptor closed without us (close_range, a
- * raw system call) is found out by its inode.
+ * raw system call) is detected by its inode.
  */
 #include "vgpu/preload/parts.h"
 
@@ -138,7 +138,7 @@ int gp_vgpu_fd_open(enum gp_vgpu_fd_kind kind, u32 gpu_index, int open_flags)
 
 	if (fd < 0)
 		return -errno;
-	/* Nobody is to store bytes in a device by accident. */
+	/* A device must not store bytes by accident. */
 	syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 	error = remember(fd, kind, gpu_index);
 	if (error) {

@@ -135,7 +135,7 @@ static int open_path(int directory, const char *path, int flags, mode_t mode)
 	if (device.kind != GP_VGPU_FD_NONE && !(flags & O_PATH))
 		return open_device(device, flags);
 	place = gp_vgpu_path_at(directory, path, buffer, &inside);
-	/* Nobody writes to these files in the driver, root neither. */
+	/* The driver lets no process write to these files, not even root. */
 	if (inside && writes(flags) && !(flags & O_PATH)) {
 		errno = EACCES;
 		return -1;

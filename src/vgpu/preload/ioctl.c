@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The dispatcher of /dev/kfd, as amdkfd's: the number alone chooses the ioctl; as much as the
- * caller sent is copied in and the rest is zero; what the caller has room for is copied back, also
- * when the ioctl failed.
+ * The dispatcher of /dev/kfd, which works like that of amdkfd: the number alone selects the ioctl;
+ * as much as the caller sent is copied in and the rest is zero; as much as the caller has room for
+ * is copied back, even after an error.
  */
 #include "vgpu/preload/parts.h"
 
@@ -14,8 +14,8 @@
 #include "vgpu/ioctls.h"
 
 /*
- * CRIU_OP alone may be called with the descriptor of another process, by its tracer: the server
- * knows who that is, and refuses before the driver would have read the arguments.
+ * CRIU_OP alone may be called with the descriptor of another process, by its tracer. The server
+ * checks that, and refuses before the driver would have read the arguments.
  */
 static int checkpoint(struct gp_vgpu_client *client, struct gp_vgpu_fd fd, u32 user_bytes,
 		      void *user)

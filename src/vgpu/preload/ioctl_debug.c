@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * RUNTIME_ENABLE, DBG_TRAP and SMI_EVENTS: the server answers; here the arrays and descriptors
- * their structures point to are brought along and back. What the driver finds out about a pointer
- * only after its permission checks is told to the server as a flag, so that its order stays.
+ * RUNTIME_ENABLE, DBG_TRAP and SMI_EVENTS: the server answers; this file transfers the arrays and
+ * descriptors that the structures point to. A bad pointer travels as a flag, because the driver
+ * detects it only after its permission checks.
  */
 #include "vgpu/preload/parts.h"
 

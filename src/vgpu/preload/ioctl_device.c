@@ -24,7 +24,7 @@ int gp_vgpu_ioctl_get_clock_counters(struct gp_vgpu_client *client, void *data)
 	struct gp_kfd_get_clock_counters_args *args = data;
 	u64 raw = gp_clock_ns(CLOCK_MONOTONIC_RAW);
 
-	/* A node without a GPU has no GPU clock; that is no error. */
+	/* A node without a GPU has no GPU clock; that is not an error. */
 	args->gpu_clock_counter = gp_vgpu_gpu_index(client, args->gpu_id) < 0 ? 0 : raw / 10;
 	args->cpu_clock_counter = raw;
 	args->system_clock_counter = gp_clock_ns(CLOCK_BOOTTIME);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of this process: what ALLOC_MEMORY_OF_GPU made, where the GPUs see it and where it really
- * is. memory.c answers the ioctls, mapping.c the questions of the command processor and of mmap().
+ * Buffers that ALLOC_MEMORY_OF_GPU made in this process: their address on the GPUs and their real
+ * place. memory.c answers the ioctls, mapping.c looks up addresses for the command processor and
+ * mmap().
  */
 #ifndef GP_VGPU_PRELOAD_MEMORY_H
 #define GP_VGPU_PRELOAD_MEMORY_H

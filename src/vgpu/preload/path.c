@@ -169,7 +169,7 @@ const char *gp_vgpu_path_at(int directory, const char *path, char buffer[GP_VGPU
 	*inside = false;
 	if (path && path[0] && path[0] != '/' && gp_vgpu_root()) {
 		if (whole_name(directory, path, name, &in_tree)) {
-			place = gp_vgpu_path(name, buffer); /* brings it up to date, too */
+			place = gp_vgpu_path(name, buffer); /* also brings it up to date */
 			*inside = in_tree || place == buffer;
 		}
 		errno = saved;

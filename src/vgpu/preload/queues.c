@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * CREATE, UPDATE, DESTROY and SET_CU_MASK. The server owns the queues; the command processor is
- * told of one after the server made it and loses it after the server has let it go. In between the
- * CP may still hand over packets of a queue that is gone, which the server drops.
+ * CREATE, UPDATE, DESTROY and SET_CU_MASK. The server owns the queues; the command processor gets a
+ * queue after the server made it and loses it after the server destroyed it. In between the CP may
+ * still submit packets of a destroyed queue, which the server drops.
  */
 #include "vgpu/cp/cp.h"
 #include "vgpu/preload/parts.h"
@@ -81,7 +81,8 @@ static int destroy_at_server(struct gp_vgpu_client *client, u32 id)
 	return gp_vgpu_forward(client, _IOC_NR(GP_KFD_IOC_DESTROY_QUEUE), &args, sizeof(args));
 }
 
-/* The server may give an id out again before the thread that destroyed it has told the CP. */
+/* The server may give an id out again before the thread that destroyed it has removed it from the
+ * CP. */
 static void enter(struct gp_vgpu_queues *queues, const struct gp_vgpu_cp_queue *queue)
 {
 	struct entry *entry = &queues->entries[queue->id];

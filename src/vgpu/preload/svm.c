@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * SVM ranges: memory the process made itself and told the driver about (hipMallocManaged). CPU and
- * GPU share the pages here, so only the attributes are kept, for GET_ATTR and to know what a GPU
- * may touch. The list is sorted and without gaps inside a range; setting attributes splits ranges.
+ * SVM ranges: memory that the process allocated and registered with the driver (hipMallocManaged).
+ * CPU and GPU share the pages here, so only the attributes are kept, for GET_ATTR and to know what
+ * a GPU may touch. The list is sorted and without gaps inside a range; setting attributes splits
+ * ranges.
  */
 #include "vgpu/preload/parts.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * WAIT_EVENTS. The call sleeps on a futex of its own; the events it names carry a record of it and
+ * WAIT_EVENTS. The call sleeps on its own futex; the events it names carry a record of it and
  * mark that record, so a wake-up belongs to this call and cannot be taken by another.
  */
 #include "base/clock.h"

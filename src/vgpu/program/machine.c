@@ -35,7 +35,7 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Nobody else may plant files where preloaded programs will look. */
+/* No other user may plant files where preloaded programs will look. */
 static int own_directory(const char *path, struct gp_diag *diag)
 {
 	struct stat status;
@@ -144,7 +144,7 @@ static void reset_signals(void)
 	for (size_t i = 0; i < GP_ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	/* What ends a server waits until its loop takes it, so that its directory goes too. */
+	/* Signals that end the server wait for its loop, so that it removes its directory. */
 	sigemptyset(&held);
 	sigaddset(&held, SIGINT);
 	sigaddset(&held, SIGTERM);
@@ -153,8 +153,8 @@ static void reset_signals(void)
 }
 
 /*
- * The machine is ending: its name is free from now on. What it still removes is under another one,
- * which sweep() knows should this process not get there.
+ * The machine is ending: its name is free from now on. Its files are removed under another name,
+ * which sweep() finds should this process be killed first.
  */
 static void retire(struct gp_vgpu_server *server, const char *directory, char *gone, size_t size)
 {
@@ -224,7 +224,7 @@ static int make_directory(const char *path, struct gp_diag *diag)
 	return gp_fail(diag, -errno, "cannot create %s: %s", path, strerror(errno));
 }
 
-/* Directories of private machines whose launcher is gone and that nobody serves any more. */
+/* Removes directories of private machines without a launcher and a server. */
 static void sweep(const char *directory)
 {
 	char path[PATH_MAX];

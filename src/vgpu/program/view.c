@@ -111,7 +111,7 @@ static void print_processes(const json_t *status)
 	}
 }
 
-/* Every figure with where it comes from: nobody should take an assumption for a measurement. */
+/* Every figure with its source: an assumption must not be taken for a measurement. */
 static void print_figures(const json_t *status)
 {
 	json_t *figures = json_object_get(status, "figures"), *figure;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * New connections, and how many there may be. Nobody can have so many that others find no room;
- * and when descriptors run out all the same, one is kept back for whoever comes to stop the
- * machine: such a connection is served for a moment only, and no process can begin on it.
+ * New connections and their limits. No process can have so many that others find no room. If
+ * descriptors run out all the same, one is reserved so that the machine can still be stopped: such
+ * a connection is served for a moment only, and no client can start on it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,7 @@ static int accept_one(const struct gp_vgpu_server *server)
 	return accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* The descriptor kept back is used, and nobody else is let in until it is there again. */
+/* The reserved descriptor is in use: no connection is accepted until it is free again. */
 static void accept_last(struct gp_vgpu_server *server)
 {
 	int fd = -1;

@@ -246,7 +246,7 @@ static u64 timeout_at(const struct gp_vgpu_server *server, const struct gp_vgpu_
 	return update->asked_ns + limit;
 }
 
-/* The driver waits for the fence, then asks for a reset; whoever waited gets ETIME. */
+/* The driver waits for the fence, then asks for a reset; the waiting calls get ETIME. */
 static void check_timeout(struct gp_vgpu_server *server, struct gp_vgpu_device *device)
 {
 	struct gp_vgpu_update *update = device->updates;

@@ -18,7 +18,7 @@
 #define MAX_IN_A_TURN   32 /* messages */
 #define MESSAGE_BYTES   (sizeof(struct gp_vgpu_header) + GP_VGPU_PAYLOAD_MAX)
 
-/* Requests that are under way go on; nobody hears of them. */
+/* Requests that are under way continue; their replies are dropped. */
 static void forget_connection(struct gp_vgpu_request *list,
 			      const struct gp_vgpu_connection *connection)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DBG_TRAP: who may, enabling and disabling, and the dispatch of its operations, in the driver's
- * order of checks (facts: kfd.md 2.1, kernel-6.12.md "Results").
+ * DBG_TRAP: permissions, enabling and disabling, and the dispatch of its operations, with the
+ * checks in the order of amdkfd (kfd_ioctl_set_debug_trap()).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int check_ptrace(struct gp_vgpu_server *server, const struct gp_vgpu_requ
 		return 0;
 	if (server->options.era == GP_ERA_6_12 && target->debug.debugger == request->process)
 		return 0;
-	/* A client may not borrow the thread id of somebody else. */
+	/* A client must not use the thread id of another process. */
 	if (task_of(server, (u32)request->header.tid, &caller) ||
 	    caller.tgid != request->process->pid)
 		return -EPERM;
@@ -104,7 +104,8 @@ static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request
 	u32 asked = args->rinfo_size;
 	int error;
 
-	/* Before anything can fail, and not undone: whoever tries ENABLE becomes the debugger. */
+	/* Before anything can fail, and not undone: a process that tries ENABLE becomes the
+	 * debugger. */
 	if (target != request->process) {
 		target->debug.debugger = request->process;
 		target->debug.dangling = false;

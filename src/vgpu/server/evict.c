@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Evictions: the driver takes all queues of a process off the hardware for a reason of its own, and
- * gives them back. They are counted for each device, and independent of a debugger's suspensions:
- * a queue runs when it is neither evicted nor suspended. CRIU_OP is what evicts here.
+ * Evictions: the driver takes all queues of a process off the hardware for an internal reason and
+ * restores them. They are counted for each device, and independent of a debugger's suspensions:
+ * a queue runs when it is neither evicted nor suspended. Only CRIU_OP evicts here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -123,7 +123,8 @@ pid_t gp_vgpu_criu_pid(const struct gp_vgpu_request *request)
 	return pid;
 }
 
-/* Its own process, or the thread that traces its lead thread: anybody else has no right to it. */
+/* Its own process, or the thread that traces its lead thread; no other process has a right to it.
+ */
 static bool may_use(struct gp_vgpu_server *server, const struct gp_vgpu_request *request)
 {
 	struct gp_vgpu_server_task caller, lead;

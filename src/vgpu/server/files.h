@@ -23,7 +23,7 @@ void gp_vgpu_files_number(struct gp_vgpu_files *files, u64 value, const char *fo
 	__attribute__((format(printf, 3, 4)));
 void gp_vgpu_files_text(struct gp_vgpu_files *files, const char *text, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* An empty file in the place of a device that everybody may open: access(2) asks its mode. */
+/* An empty file in the place of a device that every user may open: access(2) asks for its mode. */
 void gp_vgpu_files_device(struct gp_vgpu_files *files, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* An empty directory, with those above it. */

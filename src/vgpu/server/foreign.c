@@ -4,9 +4,8 @@
  * them at the same time. Nothing here waits for one.
  *
  * A pipe is opened once more, so that "does not block" is a property of our own file and not of
- * the one that is shared. The rest of what can be written to without waiting are sockets. Whatever
- * else it is is never touched, and closed by a thread of its own: closing a file of a dead file
- * server can take for ever.
+ * the one that is shared. Sockets can be written to without waiting. Any other file is never
+ * touched, and a separate thread closes it: closing a file of a dead file server may never return.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How much of the GPU's memory is taken, and by whom. The objects themselves are the clients'. */
+/* Accounts of GPU memory, by process. The objects themselves belong to the clients. */
 #include <errno.h>
 
 #include "vgpu/server/state.h"

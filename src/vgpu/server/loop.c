@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* One thread, one epoll: sockets, rings, time and signals. */
+/*
+ * One thread, one epoll: sockets, rings, time and signals. A turn handles a batch of events between
+ * two advances of model time, which is why base/loop, with one event per step, is not used here.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -54,7 +57,7 @@ static void work_rung(struct gp_vgpu_server *server, struct gp_vgpu_process *pro
 
 	if (process->dead)
 		return;
-	/* Nothing to read for ever: it shut its side down, which no correct client does. */
+	/* The client shut its side down, which no correct client does. */
 	if (recv(process->bell_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0)
 		process->condemned = true;
 	else if (gp_vgpu_ring_read(server, process) == -EPROTO)
@@ -105,7 +108,7 @@ static void arm(struct gp_vgpu_server *server, u64 next)
 	(void)timerfd_settime(server->timer_fd, 0, &spec, NULL);
 }
 
-/* How long epoll may sleep: 0 when something is due, for ever when the timer will tell. */
+/* How long epoll may sleep: 0 if something is due, -1 if the timer is set. */
 static int sleep_ms(struct gp_vgpu_server *server)
 {
 	u64 next;

@@ -19,7 +19,7 @@ struct gp_vgpu_process *gp_vgpu_process_find(struct gp_vgpu_server *server, pid_
 	return NULL;
 }
 
-/* Doorbell slices on the BAR: the lowest index nobody has. */
+/* Doorbell slices on the BAR: the lowest free index. */
 static u32 free_index(const struct gp_vgpu_server *server)
 {
 	u32 index = 0;
@@ -160,7 +160,7 @@ static void leave_devices(struct gp_vgpu_server *server, struct gp_vgpu_process 
 	while (process->newest) {
 		struct gp_vgpu_queue *queue = process->newest;
 
-		/* Nobody waits for the copies of the dead. */
+		/* The copies of a dead process are not waited for. */
 		(void)gp_model_queue_abandon(queue->device->model, queue->model_queue);
 		gp_vgpu_queue_free(server, queue);
 	}
@@ -170,7 +170,8 @@ static void leave_devices(struct gp_vgpu_server *server, struct gp_vgpu_process 
 		device->vram_used -= process->vram_used[i];
 		if (process->model_process[i] != GP_MODEL_NONE)
 			device->owners[process->model_process[i]] = NULL;
-		/* Whoever merely opened /dev/kfd costs everybody a preemption when it ends. */
+		/* Even a process that merely opened /dev/kfd preempts the whole device when it
+		 * ends. */
 		gp_vgpu_update_silent(server, device);
 	}
 }

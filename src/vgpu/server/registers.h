@@ -18,7 +18,7 @@ void gp_vgpu_hqd(const struct gp_vgpu_queue *queue, const struct gp_model_queue_
 		 u32 xcc, u32 words[GP_HQD_WORDS]);
 void gp_vgpu_sdma_slot(const struct gp_vgpu_queue *queue, const struct gp_model_queue_state *state,
 		       u32 words[GP_SDMA_WORDS_MAX]);
-/* The driver's own queue to the firmware, mapped for ever. */
+/* The driver's own queue to the firmware, always mapped. */
 void gp_vgpu_hiq(const struct gp_vgpu_device *device, u32 xcc, u32 words[GP_HQD_WORDS]);
 
 /* Descriptors of the XCCs lie one after another, each with its control stack. */

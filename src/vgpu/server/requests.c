@@ -218,7 +218,7 @@ static void drop(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 	gp_vgpu_request_free(request);
 }
 
-/* The line of a target that died: those who asked about it are told. */
+/* The line of a target that died: requests of other processes fail. */
 static void fail_line(struct gp_vgpu_server *server, struct gp_vgpu_process *dead,
 		      struct gp_vgpu_request *list)
 {
@@ -234,7 +234,7 @@ static void fail_line(struct gp_vgpu_server *server, struct gp_vgpu_process *dea
 	}
 }
 
-/* What the dead process asked about others: what began goes on, unheard. */
+/* Requests of the dead process about others: a request that began continues without a reply. */
 static void orphan(struct gp_vgpu_server *server, struct gp_vgpu_process *dead,
 		   struct gp_vgpu_process *other)
 {

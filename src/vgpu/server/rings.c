@@ -82,7 +82,7 @@ void gp_vgpu_ring_tell(struct gp_vgpu_process *process, const struct gp_vgpu_don
 		return;
 	consumed = __atomic_load_n(&process->shared->done_ring.consumed, __ATOMIC_ACQUIRE);
 	unread = process->done_produced - consumed;
-	/* Who does not read is not told; packets under way have their room. */
+	/* A client that does not read gets no more; packets under way have their room. */
 	if (unread + process->dones_due + 1 > GP_VGPU_DONE_SLOTS)
 		return;
 	process->dones_due++;

@@ -30,7 +30,8 @@ struct gp_vgpu_request;
 struct gp_vgpu_smi;
 struct gp_vgpu_update;
 
-/* Linux 6.1 has no DBG_TRAP; its permission check changed between the others (kfd.md 2.1 step 4).
+/* Linux 6.1 has no DBG_TRAP; its permission check changed between the others
+ * (kfd_ioctl_set_debug_trap()).
  */
 enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12 };
 
@@ -69,7 +70,7 @@ struct gp_vgpu_queue {
 	struct gp_vgpu_queue *zombie; /* destroyed, not yet gone from the model */
 };
 
-/* What the driver writes into the HIQ, the ring through which it talks to the scheduler. */
+/* A packet on the HIQ, the ring from the driver to the scheduler firmware. */
 #define GP_VGPU_PACKETS 64
 struct gp_vgpu_packet {
 	u32 opcode; /* enum gp_pm4_opcode */
@@ -99,7 +100,7 @@ struct gp_vgpu_device {
 	struct gp_vgpu_queue *zombies;   /* wait until the model lets them go */
 };
 
-/* Debugger side of a target: facts kfd.md 2.1-2.5. */
+/* Debugger side of a target. */
 struct gp_vgpu_debug {
 	bool enabled;
 	struct gp_vgpu_process *debugger; /* not cleared by a failed ENABLE, as in the driver */
@@ -133,7 +134,7 @@ struct gp_vgpu_process {
 	struct gp_vgpu_debug debug;
 	s32 debugging;      /* the driver's counter: a stolen session makes it wrong, as there */
 	bool runtime_retry; /* RUNTIME_ENABLE was interrupted while it waited for the debugger */
-	u32 runtime_posts;  /* debugger's answers that nobody waited for yet */
+	u32 runtime_posts;  /* answers of the debugger that no call has taken yet */
 	struct gp_vgpu_queue *newest;
 	u32 device_queues[GP_VGPU_MAX_GPUS];
 	u64 joined[GP_VGPU_MAX_GPUS]; /* mqd_address of its first queue there since it had none */
@@ -141,12 +142,12 @@ struct gp_vgpu_process {
 	u32 connections;
 	int pid_fd;
 	bool serving, stalled;
-	bool condemned;                 /* it lied: removed at the end of the turn */
-	u64 work_consumed;              /* the server's own, never wraps; the shared one is told */
-	u32 done_produced;              /* likewise */
+	bool condemned;    /* it lied: removed at the end of the turn */
+	u64 work_consumed; /* private to the server, never wraps; copied to the shared one */
+	u32 done_produced; /* likewise */
 	u64 stale[GP_VGPU_MAX_QUEUES];  /* work before that was for an earlier queue of that id */
 	u32 dones_due;                  /* dones that packets under way will still make */
-	bool dones_new;                 /* tell the client */
+	bool dones_new;                 /* the client must be woken */
 	struct gp_vgpu_request *parked; /* those that wait without holding up others */
 	struct gp_vgpu_shared *shared;
 	int shared_fd;
@@ -156,7 +157,7 @@ struct gp_vgpu_process {
 	bool dead;
 };
 
-/* What the server asks of its surroundings; tests give their own clock and processes. */
+/* The surroundings of the server; tests bring their own clock and processes. */
 struct gp_vgpu_server_task {
 	pid_t tgid;
 	pid_t tracer; /* the thread that traces it, 0 = none */
@@ -170,7 +171,7 @@ struct gp_vgpu_server_host {
 	void (*reply)(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 	/* Into a client's memory; the driver does not care whether it worked, nor does this. */
 	void (*write)(void *context, pid_t pid, u64 address, const void *data, size_t size);
-	/* Who is at the other end of a connection. */
+	/* The process at the other end of a connection. */
 	int (*peer)(void *context, int fd, pid_t *pid, uid_t *uid);
 	void *context;
 };
@@ -235,8 +236,8 @@ int gp_vgpu_server_run(struct gp_vgpu_server *server, int ready_fd);
 void gp_vgpu_server_stop(struct gp_vgpu_server *server);
 
 u64 gp_vgpu_server_now(const struct gp_vgpu_server *server); /* model time; never goes back */
-void gp_vgpu_server_tick(
-	struct gp_vgpu_server *server); /* reads the clock; goes no further than the next event */
+/* Reads the clock; goes no further than the next event. */
+void gp_vgpu_server_tick(struct gp_vgpu_server *server);
 
 /* ---- queues.c ---- */
 struct gp_vgpu_queue *gp_vgpu_queue(struct gp_vgpu_process *process, u32 id);
@@ -245,15 +246,14 @@ bool gp_vgpu_queue_active(const struct gp_vgpu_queue *queue);
 bool gp_vgpu_queue_lost(const struct gp_vgpu_queue *queue);
 /* Hands the queue's wanted state to the model; takes effect with the next update. */
 void gp_vgpu_queue_apply(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue);
-/* One device-wide unmap and map for this request (NULL: nobody's); it waits until it is done. */
-/* grace: as written to SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see
- * gp_vgpu_model_grace(). */
+/* One device-wide unmap and map; the request (NULL: none) waits for it. grace: as written to
+ * SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see gp_vgpu_model_grace(). */
 void gp_vgpu_update(struct gp_vgpu_server *server, struct gp_vgpu_device *device, u32 grace,
 		    struct gp_vgpu_request *request);
 /* The same for the debugger's registers: of all queues, with the shortest grace. */
 void gp_vgpu_update_debug(struct gp_vgpu_server *server, struct gp_vgpu_device *device,
 			  struct gp_vgpu_request *request);
-/* The same for nobody (a process died). */
+/* The same without a request (a process died). */
 void gp_vgpu_update_silent(struct gp_vgpu_server *server, struct gp_vgpu_device *device);
 struct gp_vgpu_device *gp_vgpu_device(struct gp_vgpu_server *server, u32 gpu_id);
 /* Takes a queue from its process and, when the model lets it go, from the device. */
@@ -276,7 +276,7 @@ gp_vgpu_server_handler gp_vgpu_serve_alloc_memory, gp_vgpu_serve_free_memory,
 gp_vgpu_server_handler gp_vgpu_serve_runtime_enable, gp_vgpu_serve_dbg_trap,
 	gp_vgpu_serve_smi_events, gp_vgpu_serve_criu;
 
-/* ---- debug.c: what happens to others ---- */
+/* ---- debug.c: events of other processes ---- */
 /* Raises an exception to the debugger, if its mask has it: a byte on its descriptor. */
 void gp_vgpu_raise(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 		   struct gp_vgpu_queue *queue, u32 exception);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * SMI_EVENTS: a descriptor on which a client writes a filter and reads lines of text. Here it is
- * one end of a socket pair; what was written to it is looked at when there is an event to send,
- * which is soon enough, and costs nothing until then.
+ * one end of a socket pair; the filter is read when there is an event to send.
  */
 #include <errno.h>
 #include <stdlib.h>

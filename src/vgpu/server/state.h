@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Insides of the server that its own files share: requests and the order they are served in,
- * updates of the runlist, processes, rings and connections. server.h is what others see.
+ * Internals of the server: requests and their order, updates of the runlist, processes, rings and
+ * connections. server.h is the interface.
  *
- * Who owns what: a connection belongs to struct gp_vgpu_server, a queue to its process until it is
- * destroyed and then to its device until the model lets it go, a request to the process it is
- * served in
- * (`owner`). Everything runs in one thread.
+ * Ownership: a connection belongs to struct gp_vgpu_server; a queue to its process until it is
+ * destroyed, then to its device until the model has released it; a request to the process in whose
+ * line it stands (`owner`). Everything runs in one thread.
  */
 #ifndef GP_VGPU_SERVER_STATE_H
 #define GP_VGPU_SERVER_STATE_H
@@ -35,7 +34,7 @@ void gp_vgpu_server_hold(struct gp_vgpu_server *server, u64 until_ns,
 /* An update of a device's runlist, asked for or under way. */
 struct gp_vgpu_update {
 	struct gp_vgpu_update *next;
-	struct gp_vgpu_request *request; /* NULL: nobody waits */
+	struct gp_vgpu_request *request; /* NULL: no request waits */
 	u64 tag;
 	u32 grace;     /* as asked for */
 	bool all;      /* UNMAP_QUEUES names all queues, not all but static ones */
@@ -45,18 +44,18 @@ struct gp_vgpu_update {
 };
 
 /*
- * Lets everything happen that the clock says is due, on all devices, but so much at most that
- * requests need not wait: what is left then falls behind the clock.
+ * Runs all devices up to the present, but handles at most GP_VGPU_EVENTS events, so that requests
+ * need not wait; the rest falls behind the clock.
  */
 #define GP_VGPU_EVENTS 8192 /* of all models, in one call */
 void gp_vgpu_server_advance(struct gp_vgpu_server *server);
 /* Model time of the next thing that happens by itself; GP_MODEL_NEVER. */
 u64 gp_vgpu_server_next(const struct gp_vgpu_server *server);
-/* Waits for the last update that nobody waits for yet; false when there is none. */
+/* Waits for the last update without a request; false if there is none. */
 bool gp_vgpu_update_join(struct gp_vgpu_device *device, struct gp_vgpu_request *request);
-/* Frees destroyed queues that the model has let go of. */
+/* Frees destroyed queues that the model no longer uses. */
 void gp_vgpu_reap(struct gp_vgpu_device *device);
-/* A request that is going must not be told of its updates any more. */
+/* Detaches a request that is being freed from its updates. */
 void gp_vgpu_update_forget(struct gp_vgpu_server *server, const struct gp_vgpu_request *request);
 /* SCH_WAVE as the driver writes it -> the model's grace. */
 u32 gp_vgpu_model_grace(u32 grace);
@@ -76,14 +75,14 @@ void gp_vgpu_restore(struct gp_vgpu_server *server, struct gp_vgpu_process *proc
 pid_t gp_vgpu_criu_pid(const struct gp_vgpu_request *request);
 
 /*
- * The GPU is reset: what ran on it is lost, queues that were there stay off for good, their
- * processes are told by hardware exception events, and it works again for new ones.
+ * Resets the GPU: running work is lost, existing queues stay off, their processes get hardware
+ * exception events, and new queues work.
  */
 void gp_vgpu_reset(struct gp_vgpu_server *server, struct gp_vgpu_device *device);
 
 /* ---- packets.c: the HIQ ---- */
 
-/* What the driver sends until the fence of an update. */
+/* The packets that the driver sends up to the fence of an update. */
 void gp_vgpu_packets_unmap(struct gp_vgpu_device *device, const struct gp_vgpu_update *update);
 /* All of an update; with nothing mapped before there is nothing to unmap. */
 void gp_vgpu_packets_switch(struct gp_vgpu_server *server, struct gp_vgpu_device *device,
@@ -141,11 +140,12 @@ int gp_vgpu_ring_read(struct gp_vgpu_server *server, struct gp_vgpu_process *pro
 void gp_vgpu_ring_done(struct gp_vgpu_process *process, const struct gp_vgpu_done *done);
 /* A done that belongs to no packet. */
 void gp_vgpu_ring_tell(struct gp_vgpu_process *process, const struct gp_vgpu_done *done);
-/* Tells clients about new dones. */
+/* Wakes clients that have new dones. */
 void gp_vgpu_ring_notify(struct gp_vgpu_server *server);
-/* A queue is going: what the ring still holds for it must not reach another with its id. */
+/* Drops the work in the ring for a queue that goes, so that it cannot reach a new queue with that
+ * id. */
 void gp_vgpu_ring_forget(struct gp_vgpu_process *process, u32 queue_id);
-/* What one slot says, checked. Pure, for the fuzzer. */
+/* Checks and converts one slot. Pure, for the fuzzer. */
 int gp_vgpu_work_check(const struct gp_vgpu_work *work, bool sdma, struct gp_model_work *out);
 
 /* ---- doorbells.c: numbers that are given out ---- */
@@ -179,7 +179,7 @@ int gp_vgpu_debug_query_event(struct gp_vgpu_server *server, struct gp_vgpu_proc
 			      struct gp_kfd_dbg_trap_query_debug_event_args *args);
 void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 			      struct gp_vgpu_request *request);
-/* Who is told of an exception that the command processor met (enum gp_vgpu_told). */
+/* Where to report an exception that the command processor met (enum gp_vgpu_told). */
 int gp_vgpu_debug_exception(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 			    const struct gp_vgpu_exception *what);
 void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask);
@@ -196,7 +196,7 @@ void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *
 
 /* ---- foreign.c: descriptors of clients ---- */
 
-/* What to use instead of one that is to be written to; `fd` is taken over. */
+/* A descriptor to use for writing in place of `fd`, which is taken over. */
 int gp_vgpu_foreign_adopt(int fd);
 /* One byte to it, if that is possible without waiting. */
 void gp_vgpu_foreign_tell(int fd);
@@ -208,7 +208,7 @@ void gp_vgpu_runtime_post(struct gp_vgpu_server *server, struct gp_vgpu_process 
 /* ---- smi.c ---- */
 void gp_vgpu_smi_close(struct gp_vgpu_server *server);
 
-/* ---- message.c: what a client may say ---- */
+/* ---- message.c: checks on messages of clients ---- */
 
 /*
  * Checks one message as it came from the socket: sizes, version, kind. -EPROTO for anything that a
@@ -249,7 +249,7 @@ void gp_vgpu_connection_reply(struct gp_vgpu_server *server, struct gp_vgpu_requ
 
 /* ---- loop.c ---- */
 
-/* What an epoll event belongs to, in its data: a kind and a pointer to a live object. */
+/* The data of an epoll event: a kind and a pointer to a live object. */
 int gp_vgpu_watch(struct gp_vgpu_server *server, int fd, u32 kind, void *object);
 /*
  * Before it is closed, always: as long as a client holds the same file, closing it here does not

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What `gpreempt vgpu status` shows. */
+/* The JSON text of `gpreempt vgpu status`. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the tree holds from the start: topology, PCI devices, module, device nodes. */
+/* The files that exist from the start: topology, PCI devices, module, device nodes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,7 +324,7 @@ static void module_files(struct gp_vgpu_server *server, struct gp_vgpu_files *fi
 	struct gp_buf modules = {0}, host = {0};
 
 	gp_buf_puts(&modules, "amdgpu 12345678 0 - Live 0x0000000000000000\n");
-	/* What the host has is of no use to anybody here, but lsmod may show it. */
+	/* The modules of the host do not matter here, but lsmod may show them. */
 	if (gp_file_read("/proc/modules", 1u << 20, &host) == 0)
 		gp_buf_add(&modules, gp_buf_str(&host), host.len);
 	gp_buf_free(&host);

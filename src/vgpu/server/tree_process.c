@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the tree holds of processes, and bringing a file up to date when somebody opens it. */
+/* The files of processes, and updating a file when it is opened. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
