@@ -206,7 +206,7 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 		       const struct gp_proto_msg_device *device)
 {
 	bool sees = gp_cli_top_sees_work(device->gpu_id), daemon = !top->from_driver;
-	const char *held = top->status.mode ? N_("HELD") : N_("WOULD BE HELD");
+	const char *held = top->status.mode ? C_("jobs", "HELD") : C_("jobs", "WOULD BE HELD");
 	const char *policy = daemon ? gp_sched_policy_name(device->policy) : top->driver.policy;
 
 	gp_cli_put(row, "gpu_id", "GPU", AT(1, 0),
