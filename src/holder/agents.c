@@ -28,7 +28,8 @@ static struct gp_holder_agent *find(struct gp_holder *holder, const char *name)
 	gp_list_for_each (at, &holder->agents) {
 		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
-		if (!strcmp(agent->name, name))
+		/* One whose member ends is about to be closed. */
+		if (!strcmp(agent->name, name) && !(agent->member && agent->member->stopping))
 			return agent;
 	}
 	return NULL;
@@ -69,6 +70,8 @@ void gp_holder_agent_remove(struct gp_holder_agent *agent)
 
 	gp_loop_unwatch(&holder->loop, &agent->watch);
 	gp_list_remove(&agent->link);
+	if (agent->member)
+		gp_holder_direct_lost(agent->member, agent->refused);
 	free(agent);
 	settle(holder);
 }
@@ -98,15 +101,15 @@ static void add(void *data, const char *agents, const char *name)
 		return;
 	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
 		return;
-	/* Groups are of one user's programs: what others put there is not waited for. */
-	if (gp_proto_directory_owner(socket, &owner) || !gp_wire_peer_allowed(owner))
+	if (gp_proto_directory_owner(socket, &owner) || !gp_wire_agent_allowed(owner))
 		return;
 	fd = gp_proto_directory_connect_owned(socket);
 	agent = fd < 0 ? NULL : calloc(1, sizeof(*agent));
 	if (!agent) {
 		if (fd >= 0)
 			close(fd);
-		if (fd == -EAGAIN && !holder->look_again_ns) {
+		/* Another user's is not waited for. */
+		if (fd == -EAGAIN && owner == geteuid() && !holder->look_again_ns) {
 			holder->look_again_ns = gp_holder_now_ns() + AGAIN_NS;
 			gp_holder_wake_at(holder, holder->look_again_ns);
 		}
@@ -120,9 +123,9 @@ static void add(void *data, const char *agents, const char *name)
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
 	if (gp_loop_watch(&holder->loop, &agent->watch, fd, agent_ready) ||
-	    gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_peer_allowed(agent->uid) ||
+	    gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_agent_allowed(agent->uid) ||
 	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
-	    gp_wire_send(fd, GP_MSG_HELLO, 1, 0, &hello, sizeof(hello), -1))
+	    gp_wire_send(fd, GP_MSG_HELLO, ++agent->serial, 0, &hello, sizeof(hello), -1))
 		gp_holder_agent_remove(agent);
 	else
 		gp_holder_wake_at(holder, agent->deadline_ns);
@@ -165,14 +168,66 @@ void gp_holder_agents_watch(struct gp_holder *holder)
 	look(holder); /* also catches what an overflow of the queue lost */
 }
 
+/* Groups are of one user's programs. */
+static bool is_awaited(const struct gp_holder_agent *agent)
+{
+	return !agent->greeted && !agent->late && gp_wire_peer_allowed(agent->uid);
+}
+
 bool gp_holder_agents_settled(const struct gp_holder *holder)
 {
 	const struct gp_list *at;
 
 	gp_list_for_each (at, &holder->agents)
-		if (!gp_container(at, struct gp_holder_agent, link)->greeted)
+		if (is_awaited(gp_container(at, struct gp_holder_agent, link)))
 			return false;
 	return !holder->look_again_ns;
+}
+
+static void route_parked(struct gp_holder *holder)
+{
+	struct gp_list *at, *next, parked;
+
+	gp_list_init(&parked);
+	gp_list_for_each_safe(at, next, &holder->parked)
+	{
+		gp_list_remove(at);
+		gp_list_add_tail(&parked, at);
+	}
+	gp_list_for_each_safe(at, next, &parked)
+	{
+		gp_list_remove(at);
+		gp_holder_job_route(gp_container(at, struct gp_holder_job, link));
+	}
+}
+
+struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid)
+{
+	struct gp_list *at;
+
+	for (int i = 0; i < 2; i++) {
+		gp_list_for_each (at, &holder->agents) {
+			struct gp_holder_agent *agent =
+				gp_container(at, struct gp_holder_agent, link);
+
+			if ((u32)agent->pid == pid && !(agent->member && agent->member->stopping))
+				return agent;
+		}
+		if (!i)
+			look(holder);
+	}
+	return NULL;
+}
+
+void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 priority)
+{
+	struct gp_holder_agent *agent = gp_holder_agents_find(holder, pid);
+	struct gp_proto_msg_value body = {.value = priority};
+
+	/* Its answer says nothing that was not checked here. */
+	if (agent && !gp_wire_send(agent->watch.fd, GP_MSG_AGENT_PRIORITY, ++agent->serial, 0,
+				   &body, sizeof(body), -1))
+		agent->priority = priority;
 }
 
 u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
@@ -182,8 +237,9 @@ u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
 
 	if (holder->look_again_ns && holder->look_again_ns <= now) {
 		holder->look_again_ns = 0;
-		if (holder->group_targets)
+		if (holder->group_targets || !gp_list_empty(&holder->parked))
 			look(holder);
+		route_parked(holder);
 		settle(holder);
 	}
 	if (holder->look_again_ns)
@@ -192,13 +248,17 @@ u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
 	{
 		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
-		if (agent->greeted)
+		if (agent->greeted || agent->late)
 			continue;
 		if (agent->deadline_ns > now) {
 			nearest = GP_MIN(nearest, agent->deadline_ns);
 			continue;
 		}
-		gp_holder_agent_remove(agent);
+		agent->late = true;
+		if (agent->member)
+			settle(holder); /* its process may be stopped */
+		else
+			gp_holder_agent_remove(agent);
 		return now; /* look again: the list may have changed */
 	}
 	return nearest;
@@ -224,7 +284,8 @@ static int join(struct gp_holder_target *target, struct gp_holder_agent *agent,
 	struct gp_holder_member *member;
 	struct gp_holder_job *job;
 
-	if (strcmp(target->group, agent->group) || is_linked(target, (u32)agent->pid))
+	if (!gp_wire_peer_allowed(agent->uid) || strcmp(target->group, agent->group) ||
+	    is_linked(target, (u32)agent->pid))
 		return 0;
 	member = gp_holder_member_find(holder, (u32)agent->pid, target->asked);
 	if (!member) {
@@ -289,6 +350,8 @@ static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hel
 
 	agent->greeted = true;
 	agent->priority = hello->priority;
+	if (agent->member)
+		agent->member->own_priority = hello->priority;
 	gp_wire_text(agent->group, sizeof(agent->group), hello->group, sizeof(hello->group));
 	if (!agent->group[0])
 		return;
@@ -313,18 +376,24 @@ static void agent_ready(struct gp_watch *watch, u32 events)
 	struct gp_holder_agent *agent = gp_container(watch, struct gp_holder_agent, watch);
 	struct gp_wire_message *message = &agent->holder->message;
 	int error = gp_wire_receive(watch->fd, message, 0);
+	bool hello = !error && message->header.type == GP_MSG_HELLO;
 
 	(void)events;
 	if (error == -EAGAIN)
 		return;
 	if (!error && message->fd >= 0)
 		close(message->fd);
-	if (!error && !agent->greeted && message->header.type == GP_MSG_HELLO &&
-	    message->header.status >= 0 &&
-	    gp_wire_fits(message, sizeof(struct gp_proto_msg_hello), 0, 0)) {
+	agent->refused =
+		error == -EPROTONOSUPPORT || (hello && message->header.status == -EPROTONOSUPPORT);
+	if (error || (hello && !gp_wire_fits(message, sizeof(struct gp_proto_msg_hello), 0, 0)) ||
+	    (hello && message->header.status < 0)) {
+		gp_holder_agent_remove(agent);
+		return;
+	}
+	if (hello && !agent->greeted) {
 		greeted(agent, (const void *)message->body);
 		settle(agent->holder);
-	} else if (error || !agent->greeted) {
-		gp_holder_agent_remove(agent);
 	}
+	if (agent->member)
+		gp_holder_direct_message(agent->member, message);
 }

@@ -65,10 +65,8 @@ static enum gp_proto_code reason(int error, u32 mechanism)
 	}
 }
 
-static void explain(struct gp_holder_job *job, const struct gp_gpu_control_ops *ops, u32 pid)
+void gp_holder_job_explain(struct gp_holder_job *job, u32 mechanism, u32 pid)
 {
-	u32 mechanism = ops ? ops->mechanism : GP_MECHANISM_AUTO;
-
 	if (job->result >= 0 || job->why.count)
 		return;
 	job->why.count = 1;
@@ -89,7 +87,8 @@ static int weight(int error)
 }
 
 /* The first mechanism that works, and why not those before it. */
-static int choose(struct gp_holder_applied *applied, u32 asked, struct gp_proto_reasons *why)
+static int choose(struct gp_holder_applied *applied, u32 asked, enum gp_proto_code no_agent,
+		  struct gp_proto_reasons *why)
 {
 	struct gp_proto_message message;
 	int result = -EOPNOTSUPP;
@@ -98,7 +97,9 @@ static int choose(struct gp_holder_applied *applied, u32 asked, struct gp_proto_
 	for (const struct gp_gpu_control_ops *const *m = applied->mechanisms; *m; m++) {
 		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
-		int error = (*m)->probe(applied->pidfd, applied->pid, &message);
+		/* Where kfd-agent works the loop uses it. */
+		int error = (*m)->probe ? (*m)->probe(applied->pidfd, applied->pid, &message)
+					: gp_proto_say(&message, -ENOENT, no_agent, applied->pid);
 		if (error != -ENXIO && (!why->count || weight(error) > weight(result)))
 			result = error;
 		/* A module that is not loaded is worth mentioning only to a client that asks for
@@ -123,7 +124,7 @@ static void probe(struct gp_holder_applied *applied, struct gp_holder_job *job)
 
 	if (applied->ops && asked == GP_MECHANISM_AUTO && (applied->pinned || applied->control))
 		asked = applied->ops->mechanism;
-	job->result = choose(applied, asked, &job->why);
+	job->result = choose(applied, asked, job->no_agent, &job->why);
 	applied->pinned |= !job->result && job->asked != GP_MECHANISM_AUTO;
 }
 
@@ -134,7 +135,7 @@ static void choose_again(struct gp_holder_applied *applied)
 	struct gp_proto_reasons why;
 
 	if (!applied->pinned && !applied->control && before &&
-	    choose(applied, GP_MECHANISM_AUTO, &why))
+	    choose(applied, GP_MECHANISM_AUTO, GP_SAY_AGENT_NONE, &why))
 		applied->ops = before; /* whose attach() says what is wrong */
 }
 
@@ -306,6 +307,12 @@ static void add_gpu(struct gp_holder_job *job, u32 gpu_id)
 		job->gpus[job->gpu_count++] = gpu_id;
 }
 
+void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_control_queues *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		add_gpu(job, list->items[i].gpu_id);
+}
+
 /* Which devices it has queues on, for the breaker. */
 static void note_gpus(struct gp_holder_applied *applied, struct gp_holder_job *job)
 {
@@ -313,8 +320,7 @@ static void note_gpus(struct gp_holder_applied *applied, struct gp_holder_job *j
 
 	if (applied->gone || !applied->control || applied->ops->queues(applied->control, &list) < 0)
 		return;
-	for (size_t i = 0; i < list.count; i++)
-		add_gpu(job, list.items[i].gpu_id);
+	gp_holder_job_note_gpus(job, &list);
 	gp_gpu_control_queues_free(&list);
 }
 
@@ -377,9 +383,9 @@ static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 		operation = applied->ops->priority;
 	else
 		operation = applied->ops->lease;
-	/* Only for whoever in the process wants to know. */
+	/* Only for those who want to know. */
 	if (!operation && job->kind == GP_JOB_PRIORITY)
-		return gp_holder_agent_tell_priority(applied->pid, job->value);
+		return 0;
 	if (!operation) {
 		job->why.count = 1;
 		return gp_proto_say(&job->why.reason[0], -EOPNOTSUPP, GP_SAY_CANNOT,
@@ -395,9 +401,6 @@ void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job
 	case GP_JOB_PROBE:
 		probe(applied, job);
 		job->ops = applied->ops;
-		job->has_priority = applied->ops &&
-				    applied->ops->traits & GP_CONTROL_AGENT_PRIORITY &&
-				    !gp_holder_agent_ask_priority(applied->pid, &job->own_priority);
 		return;
 	case GP_JOB_APPLY:
 		job->result = apply_job(applied, job);
@@ -421,7 +424,8 @@ void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job
 	job->has_priority = applied->control && applied->ops->own_priority;
 	if (job->has_priority)
 		job->own_priority = applied->ops->own_priority(applied->control);
-	explain(job, applied->ops, applied->pid);
+	gp_holder_job_explain(job, applied->ops ? applied->ops->mechanism : GP_MECHANISM_AUTO,
+			      applied->pid);
 }
 
 static bool has_ended(int pidfd)

@@ -52,8 +52,10 @@ static void ring(struct gp_timer *timer)
 	u64 accepts = gp_holder_connection_accept_again(holder, now);
 	u64 members = gp_holder_member_apply_again(holder, now);
 	u64 breakers = gp_holder_breaker_expire(holder, now);
+	u64 calls = gp_holder_direct_expire(holder, now);
 	gp_holder_priority_reap(holder);
 	next = GP_MIN(GP_MIN(next, agents), GP_MIN(accepts, GP_MIN(members, breakers)));
+	next = GP_MIN(next, calls);
 	if (holder->member_count || !gp_list_empty(&holder->priorities))
 		next = GP_MIN(next, now + TICK_NS);
 	if (holder->options.idle_ms && is_idle(holder)) {
@@ -103,8 +105,13 @@ static void take_signal(struct gp_watch *watch, u32 events)
 		return;
 	}
 	/* Several may have come as one: each worker looks after its own. */
-	gp_list_for_each (at, &holder->members)
-		gp_holder_worker_nudge(gp_container(at, struct gp_holder_member, link)->worker);
+	gp_list_for_each (at, &holder->members) {
+		struct gp_holder_worker *worker =
+			gp_container(at, struct gp_holder_member, link)->worker;
+
+		if (worker)
+			gp_holder_worker_nudge(worker);
+	}
 	check_guardian(holder);
 }
 
@@ -159,6 +166,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	gp_list_init(&holder->agents);
 	gp_list_init(&holder->priorities);
 	gp_list_init(&holder->finished);
+	gp_list_init(&holder->parked);
 	holder->message.fd = -1;
 	gp_timer_init(&holder->timer, ring);
 	error = gp_loop_init(&holder->loop);

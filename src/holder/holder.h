@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The holder: the one process per user that holds suspensions. One thread (the loop) owns every
- * structure here and does all the thinking; a worker thread per process does what blocks. Between
- * them travel jobs: the loop posts one, the worker fills it in and posts it back.
+ * structure here and decides; it talks to agents itself, and a worker thread per process does what
+ * blocks (ptrace, ioctls). Jobs travel between them: the loop posts one, the worker fills it in and
+ * posts it back.
  *
  *   connection (a client) --> target (a job it opened, with the client's hold on it)
  *                                --> link --> member (one process by one mechanism) --> worker
@@ -17,7 +18,7 @@
  *   target.c      targets, links, holds             member.c   members, jobs that come back
  *   worker.c      the thread                        apply.c    making a process as it should be
  *   breaker.c     devices that do not let go        agents.c   programs with an agent; groups
- *   agent_control.c  the mechanism kfd-agent        guardian.c who watches the holder
+ *   direct.c      the mechanism kfd-agent           guardian.c watches the holder
  */
 #ifndef GP_HOLDER_HOLDER_H
 #define GP_HOLDER_HOLDER_H
@@ -47,6 +48,7 @@ enum {
 
 struct gp_holder;
 struct gp_holder_worker;
+struct gp_holder_direct;
 
 /* ---- holds ---- */
 
@@ -102,7 +104,9 @@ struct gp_holder_job {
 	u32 *check;                 /* queues that must exist, or nothing is done */
 	u32 check_count;
 	u32 asked, value;
-	u64 deadline_ns; /* no retry after it */
+	u32 looks;                   /* for an agent that took no connection */
+	enum gp_proto_code no_agent; /* of PROBE: why it is not kfd-agent */
+	u64 deadline_ns;             /* no retry after it */
 
 	/* filled in by the worker */
 	int result;
@@ -130,8 +134,11 @@ struct gp_holder_member {
 	const struct gp_gpu_control_ops *ops; /* NULL: being probed */
 	struct gp_proto_reasons why;          /* of its mechanism */
 	struct gp_list links;                 /* struct gp_holder_link by member */
-	struct gp_holder_worker *worker;
-	u32 jobs; /* under way */
+	struct gp_holder_worker *worker;      /* NULL: not needed so far */
+	struct gp_holder_direct *direct;      /* the loop talks to its agent; NULL: it does not */
+	bool attached, pinned;                /* by its worker; to the mechanism somebody named */
+	bool uses_nvidia, old_agent;          /* why its agent, if any, cannot do it */
+	u32 jobs;                             /* under way */
 	bool gone, stopping;
 	bool again;                /* it could not be told what it should be: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
@@ -226,8 +233,11 @@ struct gp_holder_agent {
 	struct gp_watch watch;
 	struct gp_list link;
 	struct gp_holder *holder;
-	char name[GP_PROTO_NAME]; /* of the socket */
-	bool greeted;
+	char name[GP_PROTO_NAME];        /* of the socket */
+	struct gp_holder_member *member; /* that it acts for; NULL: none */
+	u32 serial;                      /* of the last request to it */
+	bool greeted, late;              /* late: it did not say who it is in time */
+	bool refused;                    /* it is a different version */
 	pid_t pid;
 	uid_t uid;
 	u32 priority;
@@ -267,7 +277,8 @@ struct gp_holder {
 	u64 look_again_ns;   /* at agents that took no connection; 0: there was none */
 	u64 accept_again_ns; /* no connection is accepted until then; 0: they are */
 	struct gp_holder_breaker breakers[GP_HOLDER_GPUS];
-	struct gp_list finished; /* inline jobs */
+	struct gp_list finished; /* jobs that the loop did itself */
+	struct gp_list parked;   /* PROBEs that wait for an agent to take a connection */
 	pid_t guardian;
 	struct gp_wire_message message; /* the one being read */
 };
@@ -369,7 +380,11 @@ struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
 					enum gp_holder_job_kind kind,
 					struct gp_holder_request *request);
 void gp_holder_job_post(struct gp_holder_job *job);
+/* To the agent's connection, or to the worker. */
+void gp_holder_job_route(struct gp_holder_job *job);
 void gp_holder_job_free(struct gp_holder_job *job);
+/* The process's queues changed (1), it is gone (-ESRCH), or it runs although it is held. */
+void gp_holder_member_notice(struct gp_holder_member *member, int result);
 /* Its mechanism's own clock starts anew. */
 void gp_holder_member_lease(struct gp_holder_member *member);
 /* A target that gives it a share has come or gone: the share of one that does, or all of the
@@ -414,6 +429,9 @@ struct gp_holder_applied {
 	bool pinned; /* somebody asked for this mechanism; otherwise a better one may turn up */
 };
 void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job);
+/* Any thread: adds the reason of a result that has none; which devices these queues are on. */
+void gp_holder_job_explain(struct gp_holder_job *job, u32 mechanism, u32 pid);
+void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_control_queues *list);
 /* Events of the control; 1: a notice is due, with *result for it. */
 int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result);
 void gp_holder_apply_end(struct gp_holder_applied *applied);
@@ -442,12 +460,25 @@ u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now);
 void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,
 			   struct gp_holder_request *request);
 
-/* For processes that are controlled otherwise and have an agent all the same; 0 when there is none.
- */
-int gp_holder_agent_tell_priority(u32 pid, u32 priority);
-/* What it was started with, or was told since. -ESRCH: it has no agent. */
-int gp_holder_agent_ask_priority(u32 pid, u32 *priority);
+/* The agent of this process, looked for in the directory if it is not known; NULL: none. */
+struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid);
+/* For processes that are controlled otherwise and have an agent all the same. */
+void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 priority);
+
+/* ---- direct.c: the mechanism kfd-agent, in the loop ---- */
+/* Only its number: no worker runs it. */
 extern const struct gp_gpu_control_ops gp_holder_agent_control;
+/* Whether the process has an agent that controls it; from then on it has member->direct. */
+bool gp_holder_direct_bind(struct gp_holder_member *member);
+void gp_holder_direct_post(struct gp_holder_job *job);
+void gp_holder_direct_message(struct gp_holder_member *member,
+			      const struct gp_wire_message *message);
+/* Its connection ended; `version`: because the agent is a different version. */
+void gp_holder_direct_lost(struct gp_holder_member *member, bool version);
+/* Ends calls that took too long; when the next one's time is over. */
+u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now);
+/* Closes the connection; the agent lets go. */
+void gp_holder_direct_free(struct gp_holder_member *member);
 
 /* ---- guardian.c ---- */
 /*

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/core.h"
-#define AGAIN_NS 10000000ull
+#define AGENT_LOOKS 10
+#define AGAIN_NS    10000000ull
 
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
 {
@@ -43,10 +44,7 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 					    .asked = asked,
 					    .own_priority = GP_PRIORITY_DEFAULT};
 	gp_list_init(&member->links);
-	if (gp_holder_worker_start(member, &member->worker)) {
-		free(member);
-		return NULL;
-	}
+	member->watch.fd = -1;
 	gp_list_add_tail(&holder->members, &member->link);
 	holder->member_count++;
 	return member;
@@ -54,7 +52,10 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 
 static void free_member(struct gp_holder_member *member)
 {
-	gp_holder_worker_join(member->worker); /* the thread has sent its last word */
+	if (member->direct)
+		gp_holder_direct_free(member);
+	if (member->worker)
+		gp_holder_worker_join(member->worker); /* the thread has sent its last word */
 	gp_loop_unwatch(&member->holder->loop, &member->watch);
 	if (member->pidfd >= 0)
 		close(member->pidfd);
@@ -122,7 +123,65 @@ void gp_holder_job_post(struct gp_holder_job *job)
 	job->member->jobs++;
 	if (job->request)
 		job->request->waiting++;
-	gp_holder_worker_post(job->member->worker, job);
+	gp_holder_job_route(job);
+}
+
+/* Until something is attached the choice is open: the program may have its agent by now. */
+static bool may_have_agent(const struct gp_holder_job *job)
+{
+	const struct gp_holder_member *member = job->member;
+	u32 asked = job->kind == GP_JOB_PROBE ? job->asked : member->asked;
+
+	return member->holder->options.mechanisms[0] == &gp_holder_agent_control &&
+	       (asked == GP_MECHANISM_AUTO || asked == GP_MECHANISM_KFD_AGENT) &&
+	       job->kind != GP_JOB_STOP && !member->attached && !member->pinned &&
+	       !member->old_agent && member->jobs == 1;
+}
+
+static void end_job(struct gp_holder_job *job, int error)
+{
+	job->result = error;
+	gp_list_add_tail(&job->member->holder->finished, &job->link);
+}
+
+void gp_holder_job_route(struct gp_holder_job *job)
+{
+	struct gp_holder_member *member = job->member;
+	struct gp_holder *holder = member->holder;
+	int error = 0;
+
+	if (!member->direct && may_have_agent(job)) {
+		if (gp_holder_direct_bind(member)) {
+			/* Now, so that whoever opens it next finds it. */
+			if (!member->ops)
+				member->ops = &gp_holder_agent_control;
+		} else if (holder->look_again_ns && job->kind == GP_JOB_PROBE &&
+			   job->looks++ < AGENT_LOOKS) {
+			gp_list_add_tail(&holder->parked, &job->link);
+			return;
+		}
+	}
+	if (member->direct) {
+		gp_holder_direct_post(job);
+		return;
+	}
+	job->no_agent = member->old_agent     ? GP_SAY_AGENT_VERSION
+			: member->uses_nvidia ? GP_SAY_USES_NVIDIA
+					      : GP_SAY_AGENT_NONE;
+	if (job->kind == GP_JOB_PRIORITY && member->ops &&
+	    member->ops->traits & GP_CONTROL_AGENT_PRIORITY) {
+		gp_holder_agents_tell_priority(holder, member->pid, job->value);
+		end_job(job, 0);
+		return;
+	}
+	if (!member->worker && job->kind == GP_JOB_STOP)
+		error = -ESRCH; /* never needed: nothing to stop */
+	else if (!member->worker)
+		error = gp_holder_worker_start(member, &member->worker);
+	if (error)
+		end_job(job, error);
+	else
+		gp_holder_worker_post(member->worker, job);
 }
 
 void gp_holder_job_free(struct gp_holder_job *job)
@@ -175,7 +234,8 @@ void gp_holder_member_lease(struct gp_holder_member *member)
 	struct gp_holder_job *job;
 
 	/* Whoever keeps a clock of its own in there must hear of it; one at a time is enough. */
-	if (!member->ops || !member->ops->lease || member->gone || member->stopping)
+	if (!member->ops || (!member->direct && !member->ops->lease) || member->gone ||
+	    member->stopping)
 		return;
 	if (member->leasing) {
 		member->lease_again = true;
@@ -319,6 +379,32 @@ static void note_gpus(struct gp_holder_member *member, const struct gp_holder_jo
 	member->gpu_count = job->gpu_count;
 }
 
+/* The agent lets go when its connection ends; a worker that was needed before it came is next. */
+static void stopped(struct gp_holder_job *job)
+{
+	struct gp_holder_member *member = job->member;
+
+	if (member->direct && member->worker) {
+		gp_holder_direct_free(member);
+		gp_holder_job_post(job);
+		return;
+	}
+	gp_holder_job_free(job);
+	free_member(member);
+}
+
+void gp_holder_member_notice(struct gp_holder_member *member, int result)
+{
+	struct gp_holder_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return;
+	job->kind = GP_JOB_NOTICE;
+	job->member = member;
+	job->result = result;
+	gp_list_add_tail(&member->holder->finished, &job->link);
+}
+
 void gp_holder_member_job_done(struct gp_holder_job *job)
 {
 	struct gp_holder_member *member = job->member;
@@ -333,12 +419,15 @@ void gp_holder_member_job_done(struct gp_holder_job *job)
 	}
 	member->jobs--;
 	if (job->kind == GP_JOB_STOP) {
-		gp_holder_job_free(job);
-		free_member(member);
+		stopped(job);
 		return;
 	}
 	note_mechanism(member, job);
 	note_gpus(member, job);
+	member->pinned |=
+		job->kind == GP_JOB_PROBE && !job->result && job->asked != GP_MECHANISM_AUTO;
+	member->attached |= !member->direct && !job->result && job->kind != GP_JOB_PROBE &&
+			    job->kind != GP_JOB_PRIORITY && job->kind != GP_JOB_QUEUES;
 	if (job->has_priority)
 		member->own_priority = job->own_priority;
 	if (job->kind == GP_JOB_LEASE)
@@ -405,8 +494,8 @@ u32 gp_holder_member_priority(struct gp_holder_member *member)
 
 bool gp_holder_member_hears_priority(const struct gp_holder_member *member)
 {
-	return member->ops &&
-	       (member->ops->priority || member->ops->traits & GP_CONTROL_AGENT_PRIORITY);
+	return member->ops && (member->direct || member->ops->priority ||
+			       member->ops->traits & GP_CONTROL_AGENT_PRIORITY);
 }
 
 int gp_holder_member_set_priority(struct gp_holder_member *member, u32 value)

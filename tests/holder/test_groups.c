@@ -18,6 +18,7 @@ struct shown {
 	int ready, suspended, suspends, resumes, renewals, lease_ms, priority, share, connections;
 	int owner; /* descriptor of the connection that suspended it */
 	int deaf;  /* set by the test: it does not answer any more */
+	int old;   /* set by the test: it speaks version 1 of the protocol */
 };
 
 static struct scene scene;
@@ -40,6 +41,15 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 	size_t size = 0;
 	int status = 0;
 
+	if (me->old) {
+		struct gp_proto_msg refusal = {.version = 1,
+					       .type = GP_MSG_HELLO,
+					       .size = sizeof(refusal),
+					       .status = -EPROTO};
+
+		send(fd, &refusal, sizeof(refusal), MSG_NOSIGNAL);
+		return;
+	}
 	switch (message->header.type) {
 	case GP_MSG_HELLO:
 		snprintf(hello.group, sizeof(hello.group), "%s", group);
@@ -259,6 +269,46 @@ static void auto_takes_the_agent_and_says_why(void **state)
 	assert_int_equal(opened(client)->why.reason[0].code, GP_SAY_AGENT_NONE);
 	assert_int_equal(opened(client)->why.reason[1].code, GP_SAY_DEBUG_WORKS);
 	client_close(client);
+}
+
+/* A program that was started before an update: another mechanism takes it, or it runs on. */
+static void an_agent_of_another_version_is_not_used(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	shown[0].old = 1;
+	assert_true(open_pid(client, agents[0], 0) > 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	assert_int_equal(opened(client)->why.count, 2);
+	assert_int_equal(opened(client)->why.reason[0].code, GP_SAY_AGENT_VERSION);
+	assert_int_equal(open_pid(client, agents[0], 1), -ENOENT);
+	assert_int_equal(refusal(client), GP_SAY_AGENT_VERSION);
+	assert_int_equal(shown[0].suspended, 0);
+	client_close(client);
+}
+
+static void an_agent_has_one_connection_for_all(void **state)
+{
+	struct client *a = scene_client(&scene), *b = scene_client(&scene);
+	int group, one;
+
+	(void)state;
+	start_agent(0, "job");
+	agent_ready(0);
+	one = open_pid(a, agents[0], 0);
+	group = open_group(b, "job");
+	assert_true(one > 0 && group > 0);
+	assert_int_equal(suspend(&scene, a, one, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(suspend(&scene, b, group, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(shown[0].connections, 1);
+	client_close(a);
+	assert_int_equal(target_call(&scene, b, GP_MSG_INFO, group), 0);
+	assert_int_equal(shown[0].suspended, 1);
+	client_close(b);
+	UNTIL(&scene, shown[0].suspended == 0);
 }
 
 /* Opened before its agent was there: until something is attached the choice is open. */
@@ -605,6 +655,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, fresh, done)
 	const struct CMUnitTest tests[] = {
 		T(auto_takes_the_agent_and_says_why),
+		T(an_agent_of_another_version_is_not_used),
+		T(an_agent_has_one_connection_for_all),
 		T(a_late_agent_is_taken),
 		T(the_agent_does_the_work),
 		T(one_that_does_not_answer_for_a_while_stays_held),
