@@ -17,7 +17,7 @@ enum {
 	GP_CONFIG_BYTES = 1024 * 1024, /* of a file */
 };
 
-/* When a job on a GPU that is shared by slices has those below it stopped: see strict.c. */
+/* When a job on a GPU that is shared by slices suspends jobs of lower priority: see strict.c. */
 enum gp_daemon_strict { GP_STRICT_NO, GP_STRICT_REQUESTS, GP_STRICT_ALWAYS };
 
 enum gp_daemon_mode { GP_MODE_OBSERVE, GP_MODE_ACT };
@@ -27,7 +27,7 @@ struct gp_daemon_config_device {
 	char name[GP_CONFIG_TEXT];
 	u64 given; /* bits of the keys that were given; the others are those of [device *] */
 	bool suspend, share;
-	bool copies; /* of a stop: copy engines, too, where they are apart */
+	bool copies; /* suspending also stops copy engines, where they are separate */
 	u32 policy;  /* enum gp_sched_policy_id */
 	u64 suspend_cost_ns, resume_cost_ns;
 	u64 min_run_ns, turn_ns, linger_ns, hint_ns, unknown_ns, age_step_ns, slice_ns;
@@ -35,13 +35,13 @@ struct gp_daemon_config_device {
 	u32 utilisation_ppm;
 };
 
-/* [user *] or [user NAME]: what its processes may ask for and how much of the daemon they get. */
+/* [user *] or [user NAME]: limits for requests and resources of the user's processes. */
 struct gp_daemon_config_user {
 	char name[GP_CONFIG_TEXT];
 	u64 given;
 	u32 max_priority, max_weight;
 	u32 max_clients, max_queues;
-	u32 max_messages; /* a second, of one client */
+	u32 max_messages; /* per second and client */
 };
 
 /* [rule NAME]: all patterns that are given must match; the first rule that does counts. */
@@ -101,17 +101,17 @@ struct gp_daemon_config {
 int gp_daemon_config_defaults(struct gp_daemon_config *config);
 void gp_daemon_config_free(struct gp_daemon_config *config);
 
-/* `name` is the file's in messages. -EINVAL after every mistake was said; *out is then empty. */
+/* Messages name the file `name`. -EINVAL after all mistakes were reported; *out is then empty. */
 int gp_daemon_config_parse(const char *name, const char *text, size_t size, struct gp_diag *diag,
 			   struct gp_daemon_config *out);
 int gp_daemon_config_read(const char *path, struct gp_diag *diag, struct gp_daemon_config *out);
 
-/* What holds for a device or a user: [device *] with what its own section gives. `slices`: shares
- * of the device are turns of the hardware, which cost nobody anything while the others are idle, so
- * that they are given unless the file says no. */
+/* The settings of a device or a user: [device *], overridden by its own section. `slices`: the
+ * hardware shares the device by time slices, which cost nothing while the others are idle, so
+ * shares are the default. */
 void gp_daemon_config_device(const struct gp_daemon_config *config, u32 gpu_id, u32 node,
 			     bool slices, struct gp_sched_device_config *out);
-/* Whether a stop because of this device takes copy engines along. */
+/* Whether suspending for this device also stops copy engines. */
 bool gp_daemon_config_copies(const struct gp_daemon_config *config, u32 gpu_id, u32 node);
 void gp_daemon_config_user(const struct gp_daemon_config *config, u32 uid, const char *user,
 			   struct gp_daemon_config_user *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keys of the configuration file as tables: where a value goes, what it may be. config.c walks
- * sections and lines; this is everything it knows about their contents.
+ * The keys of the configuration file: a table per section, with the type, place and range of each
+ * value.
  */
 #ifndef GP_DAEMON_CONFIG_KEYS_H
 #define GP_DAEMON_CONFIG_KEYS_H
@@ -41,7 +41,7 @@ int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *
 
 /* The index of the key, or -1. */
 int gp_daemon_key_find(const struct gp_daemon_key *keys, const char *name);
-/* The key or word most like a name that is none; NULL when nothing is near. */
+/* The key most similar to an unknown name; NULL if none is. */
 const char *gp_daemon_key_nearest(const struct gp_daemon_key *keys, const char *name);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreemptd: the scheduler core (sched/) on a live system. One thread owns everything here. Events
- * come in through descriptors (agents, the library, the command line, signals, time), are handed to
- * the core, and what it decides is recorded and, in mode `act`, carried out with libgpreempt.
+ * gpreemptd: hosts the scheduler core (sched/) on a live system. One thread owns everything here.
+ * Events from agents, the library, the command line, signals and timers go to the core; its
+ * decisions are recorded and, in mode `act`, carried out with libgpreempt.
  *
- *   agents.c   finds agents and speaks with them      host.c     jobs and the core
+ *   agents.c   finds agents, talks to them            host.c     jobs and the core
  *   attach.c   processes without an agent             act.c      operations through the library
  *   share.c    shares through the library             report.c   record, statistics, views
- *   strict.c   stops on GPUs whose work is not seen
+ *   strict.c   suspensions on GPUs that do not show work
  *   service.c  gpreemptd.sock                         metrics.c  the same for Prometheus, over HTTP
  *
- * A suspension is a lease that this thread renews: killed or hung, everything runs on by itself.
+ * A suspension is a lease that this thread renews: if it dies or hangs, everything resumes.
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -30,12 +30,12 @@ enum {
 	GP_DAEMON_PEERS = 64,      /* connections to gpreemptd.sock */
 	GP_DAEMON_PEERS_USER = 16, /* of one user */
 	GP_DAEMON_CONNECT_TRIES = 12,
-	GP_DAEMON_STRANGERS = 64, /* of one user: sockets of agents that took no connection yet */
+	GP_DAEMON_STRANGERS = 64, /* per user: agent sockets not connected yet */
 	GP_DAEMON_SHIELDS = GP_SCHED_SHIELD_PIN + 1,
-	GP_DAEMON_SHAKE_S = 10, /* an agent that has not introduced itself by then is left */
+	GP_DAEMON_SHAKE_S = 10, /* limit for an agent's handshake */
 };
 
-#define GP_DAEMON_GROUP    "gpreempt" /* its members may go above their ceilings */
+#define GP_DAEMON_GROUP    "gpreempt" /* its members may exceed their ceilings */
 #define GP_DAEMON_NO_GROUP UINT32_MAX
 
 struct gp_daemon_device {
@@ -50,7 +50,7 @@ struct gp_daemon_client_queue {
 	u32 kfd_id, gpu_id;
 	u64 ring, object;
 	u32 handle;      /* the core's */
-	u32 work;        /* enum gp_sched_work, as told to the core */
+	u32 work;        /* enum gp_sched_work, as the core has it */
 	u64 backlog;     /* GP_DAEMON_UNKNOWN */
 	u64 write_index; /* attached: when it was last read */
 	u32 priority;    /* agent: logical, as last seen */
@@ -58,8 +58,8 @@ struct gp_daemon_client_queue {
 };
 
 enum gp_daemon_client_state {
-	GP_CLIENT_CONNECT, /* waits to try again */
-	GP_CLIENT_HELLO,   /* asked who it is */
+	GP_CLIENT_CONNECT, /* waits to retry */
+	GP_CLIENT_HELLO,   /* sent HELLO */
 	GP_CLIENT_WATCH,   /* asked for its memory */
 	GP_CLIENT_QUEUES,  /* asked for its queues, the first time */
 	GP_CLIENT_READY,
@@ -83,7 +83,7 @@ struct gp_daemon_client {
 	char socket[64];       /* "ID.sock" in agents/; "" attached */
 	enum gp_daemon_client_state state;
 	u32 tries, serial;
-	bool watching;                 /* it promised to tell of its work */
+	bool watching;                 /* it reports its work */
 	bool attached, ask_again;      /* ask_again: queues changed while a list was under way */
 	const struct gp_gpu_ops *kind; /* attached: its driver listed the process */
 
@@ -121,11 +121,11 @@ struct gp_daemon_job {
 	u32 uid;
 	char name[GP_PROTO_NAME], group[GP_PROTO_NAME], rule[GP_PROTO_NAME];
 	struct gp_sched_job_spec spec;
-	u32 changed;   /* enum gp_proto_daemon_set: what was set by hand and outlives a reload */
+	u32 changed;   /* enum gp_proto_daemon_set: set by hand, outlives a reload */
 	u32 asked_pin; /* by hand */
 	bool left_alone, uncontrolled;
 	u32 strict;            /* enum gp_daemon_strict */
-	enum gp_sched_pin pin; /* as told to the core */
+	enum gp_sched_pin pin; /* as the core has it */
 
 	bool wanted_held; /* the last action was SUSPEND */
 	u64 suspend_reason, suspended_at;
@@ -173,7 +173,7 @@ struct gp_daemon_metrics {
 	struct gp_timer timer;
 	u32 port;
 	u64 put_off[GP_DAEMON_SHIELDS]; /* suspensions, by what had put them off */
-	/* As told last. */
+	/* As last reported. */
 	u64 suspended_ns[GP_DAEMON_CLASSES], busy_ns[GP_SCHED_MAX_DEVICES];
 };
 
@@ -237,9 +237,9 @@ struct gp_daemon {
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 		   const char *config_path, struct gp_diag *diag);
 int gp_daemon_start(struct gp_daemon *daemon);
-/* Resumes what is held, then lets go of everything. */
+/* Resumes all jobs and frees everything. */
 void gp_daemon_free(struct gp_daemon *daemon);
-/* Reads the file again; the old configuration stays when the new one has a mistake. */
+/* Reads the file again; keeps the old configuration if the new one has a mistake. */
 int gp_daemon_reload(struct gp_daemon *daemon);
 
 /* ---- host.c: jobs and the core ---- */
@@ -255,7 +255,7 @@ void gp_daemon_host_configure(struct gp_daemon *daemon);
 
 /* The client gets its job, or a new one. */
 int gp_daemon_host_join(struct gp_daemon *daemon, struct gp_daemon_client *client);
-/* The client's queues leave the core, and its job, too, when it was the last. */
+/* The client's queues leave the core, and its job if it was the last client. */
 void gp_daemon_host_leave(struct gp_daemon *daemon, struct gp_daemon_client *client);
 /* Spec and pin again, after a change of configuration or by hand. -EBUSY as the core. */
 int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job);
@@ -270,7 +270,7 @@ void gp_daemon_host_work(struct gp_daemon *daemon, struct gp_daemon_client *clie
 
 struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid);
 
-/* ---- client.c: what agents and attached processes have in common ---- */
+/* ---- client.c: common to agents and attached processes ---- */
 
 struct gp_daemon_client *gp_daemon_client_new(struct gp_daemon *daemon);
 void gp_daemon_client_free(struct gp_daemon_client *client);
@@ -286,27 +286,27 @@ int gp_daemon_agents_start(struct gp_daemon *daemon);
 void gp_daemon_agents_stop(struct gp_daemon *daemon);
 /* ---- agent_message.c ---- */
 void gp_daemon_agent_greet(struct gp_daemon_client *client);
-/* 0, or -errno: the connection is to be ended. */
+/* 0, or -errno to end the connection. */
 int gp_daemon_agent_message(struct gp_daemon_client *client, const struct gp_wire_message *message);
-/* Reads the agent's memory and tells the core what changed. */
+/* Reads the agent's memory and passes changes to the core. */
 void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns);
 
 /* ---- attach.c ---- */
 
 void gp_daemon_attach_start(struct gp_daemon *daemon);
 void gp_daemon_attach_configure(struct gp_daemon *daemon);
-/* An agent has come for a process that was attached: that is better. */
+/* An agent replaces the attachment of a process. */
 void gp_daemon_attach_forget(struct gp_daemon *daemon, u32 pid);
 /* The queues of an attached process, again. */
 void gp_daemon_attach_queues(struct gp_daemon_client *client);
-/* A client came, went or changed: whether and how often rings are to be read. */
+/* Sets how often rings are read, after a client came, went or changed. */
 void gp_daemon_attach_adapt(struct gp_daemon *daemon);
 
 /* ---- strict.c ---- */
 
-/* Reads what the programs' memory says of requests. */
+/* Reads open requests from the memory of the programs. */
 void gp_daemon_strict_look(struct gp_daemon *daemon);
-/* True: the core was told something, and what it makes of it is to be taken. */
+/* True: the core got an event, and its actions must be carried out. */
 bool gp_daemon_strict_step(struct gp_daemon *daemon);
 
 /* ---- act.c ---- */
@@ -321,7 +321,7 @@ void gp_daemon_act_suspend(struct gp_daemon *daemon, struct gp_daemon_job *job,
 void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
 			  const struct gp_sched_action *action);
 void gp_daemon_act_renew(struct gp_daemon *daemon);
-/* Takes what the library has to tell, and sends what waited for it. */
+/* Takes the events of the library, then sends shares that waited for it. */
 void gp_daemon_act_collect(struct gp_daemon *daemon);
 void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int result, u64 cost_ns);
 
@@ -330,17 +330,16 @@ void gp_daemon_act_answer(struct gp_daemon *daemon, u64 token, u32 job, int resu
 void gp_daemon_share_init(struct gp_daemon *daemon);
 void gp_daemon_act_share(struct gp_daemon *daemon, struct gp_daemon_job *job, u32 device,
 			 u32 share);
-/* The job has left the list, and what it had goes to the others; or it can be given its share now.
- */
+/* Shares again the GPUs of a job that left the list, or that can have its share now. */
 void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job *job);
-/* All programs are told at once and waited for together, not for long. `forget`: the shares do not
- * come back. */
+/* Gives every program the whole GPU, and waits for all of them together, up to a limit. `forget`:
+ * the shares are dropped. */
 void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget);
 /* Sends what is due. */
 void gp_daemon_share_send(struct gp_daemon *daemon);
-/* The end of a call; false when it was none of a share. */
+/* The end of a call; false if it did not set a share. */
 bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt_event *event);
-/* The connection to the holder has ended, and with it what it had set. */
+/* The connection to the holder ended, and with it all shares. */
 void gp_daemon_share_lost(struct gp_daemon *daemon);
 /* The process's target is closed. */
 void gp_daemon_share_forget(struct gp_daemon_client *client);
@@ -368,7 +367,7 @@ bool gp_daemon_report_concerns(struct gp_daemon *daemon, const struct gp_proto_m
 
 /* On or off, and on which port, as the configuration says. */
 void gp_daemon_metrics_configure(struct gp_daemon *daemon);
-/* Port 0: one that is free; metrics.port tells which. */
+/* Port 0: a free one, see metrics.port. */
 int gp_daemon_metrics_start(struct gp_daemon *daemon, u32 port);
 void gp_daemon_metrics_stop(struct gp_daemon *daemon);
 /* ---- metrics_text.c ---- */
@@ -382,7 +381,7 @@ void gp_daemon_metrics_escape(struct gp_buf *out, const char *value);
 int gp_daemon_service_start(struct gp_daemon *daemon);
 void gp_daemon_service_stop(struct gp_daemon *daemon);
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line);
-/* ---- answer.c: one request; 0, or -errno: the connection is to be ended ---- */
+/* ---- answer.c: one request; 0, or -errno to end the connection ---- */
 int gp_daemon_service_answer(struct gp_daemon_peer *peer, const struct gp_wire_message *message);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record of decisions: the last so many lines, each with a number that goes up by one. Whoever
- * follows asks for the number after the last one seen; a gap tells that lines were overwritten.
- * Beside it the record of what queues had work when, which is many more lines.
+ * The record of decisions: a ring of lines with consecutive numbers. A follower asks for the number
+ * after the last one it saw; a gap means that lines were overwritten. A second, longer ring records
+ * when queues had work.
  */
 #ifndef GP_DAEMON_RECORD_H
 #define GP_DAEMON_RECORD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who a client is, as the kernel tells it, and which rule of the configuration that makes it fall
- * under. What a client says of itself is only a wish; rules come before it and ceilings after.
+ * The identity of a client, from the kernel, and the rule of the configuration that matches it. A
+ * client's own request is only a wish: rules override it and ceilings limit it.
  */
 #ifndef GP_DAEMON_WHO_H
 #define GP_DAEMON_WHO_H
@@ -29,7 +29,7 @@ const struct gp_daemon_config_rule *gp_daemon_rule_find(const struct gp_daemon_c
 bool gp_daemon_rule_matches(const struct gp_daemon_config_rule *rule,
 			    const struct gp_daemon_who *who);
 
-/* What a job asks for, before rules: from an agent's HELLO; all 0 for a process without one. */
+/* The request of a job, before rules: from an agent's HELLO; all 0 for a process without one. */
 struct gp_daemon_wish {
 	u32 job_class; /* 0 none, 1 online, 2 offline, as on the wire */
 	u32 priority;  /* GP_SCHED_NONE: not said */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping and continuing one process, whatever the mechanism: the half of a GPU kind that acts.
- * holder/ drives it; the mechanisms are gpu/kfd (kfd-debug, kfd-module), gpu/nvrm (nv-suspend), and
- * holder/ itself for kfd-agent, whose work is done by the agent inside the process.
+ * Suspending and resuming one process: one table of operations per mechanism. holder/ calls it.
+ * kfd-debug and kfd-module are in gpu/kfd, nv-suspend in gpu/nvrm; kfd-agent is in holder/, because
+ * the agent inside the process does the work.
  *
- * One control belongs to one thread: attach(), every operation and detach() are called by it (the
- * debug trap demands it: on kernels before 6.12 only the tracing thread may act). Operations block
- * at most as long as the driver does.
+ * One thread calls attach(), every operation and detach() of a control: before Linux 6.12 only the
+ * tracing thread may use the debug trap. An operation blocks no longer than the driver does.
  */
 #ifndef GP_GPU_CONTROL_H
 #define GP_GPU_CONTROL_H
@@ -34,7 +33,7 @@ struct gp_gpu_control_queues {
 };
 
 struct gp_gpu_control_done {
-	u64 issued_ns; /* CLOCK_MONOTONIC when the (first) driver call was made; 0: none was needed
+	u64 issued_ns; /* CLOCK_MONOTONIC when the (first) driver call was made; 0: no call
 			*/
 	u64 driver_ns; /* time in the driver */
 	u32 queues;    /* stopped or started by this call, or already so */
@@ -65,7 +64,7 @@ struct gp_gpu_control_ops {
 	/* Leaves the process running. */
 	void (*detach)(struct gp_gpu_control *control);
 	/* Becomes readable when pump() has something to do; -1: never. A ptrace stop has no
-	 * descriptor: pump() is called after every SIGCHLD of this process, too. */
+	 * descriptor: pump() is also called after every SIGCHLD of this process. */
 	int (*fd)(struct gp_gpu_control *control);
 	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
 	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
@@ -76,27 +75,27 @@ struct gp_gpu_control_ops {
 		       struct gp_gpu_control_done *done);
 	int (*resume)(struct gp_gpu_control *control, const u32 *ids, size_t count,
 		      struct gp_gpu_control_done *done);
-	/* GP_SHARE_SIZE() thousandths of the device, from GP_SHARE_FIRST() on where it has parts.
-	 * NULL: cannot. */
+	/* GP_SHARE_SIZE() thousandths of the device, starting at GP_SHARE_FIRST() where it has
+	 * parts. NULL: not supported. */
 	int (*share)(struct gp_gpu_control *control, u32 part);
-	/* Whether suspend() of all, from the next call on, stops copies as well as kernels. NULL:
-	 * copies are queues like others. */
+	/* Whether later calls of suspend() for all queues also stop copies. NULL: copies are
+	 * queues like any other. */
 	void (*copies)(struct gp_gpu_control *control, bool stop);
 
 	u32 traits; /* enum gp_gpu_control_trait */
 
 	/* The rest may be NULL. */
 
-	/* For mechanisms whose detach(), or attach() that failed, may leave the process traced by
-	 * this thread: called where pump() would be, without a control. Ends a stop as it would
-	 * have ended without us, and the tracing with it. */
+	/* Called instead of pump() when there is no control, for mechanisms whose detach() or
+	 * failed attach() may leave the process traced by this thread: ends a ptrace stop as if
+	 * the process were not traced, and then the tracing. */
 	void (*stray)(u32 pid);
-	/* The process's queues without attach(), as far as that can be known; changes nothing. */
+	/* The queues that can be listed without attach(). Changes nothing. */
 	int (*look)(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
-	/* For mechanisms that would stay suspended when their caller dies or hangs: whoever does
-	 * the work lets go by itself when this time passes without another call. */
+	/* For mechanisms whose suspensions outlive a caller that dies or hangs: they end when this
+	 * time passes without another call. */
 	int (*lease)(struct gp_gpu_control *control, u32 lease_ms);
-	/* The logical priority, for whoever in the process wants to know. */
+	/* Reports a new logical priority to the process. */
 	int (*priority)(struct gp_gpu_control *control, u32 priority);
 	/* The logical priority that the process was started with. */
 	u32 (*own_priority)(const struct gp_gpu_control *control);

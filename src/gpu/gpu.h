@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every kind of GPU can tell about itself, behind one table of operations: which devices there
- * are, who uses them, and what their hardware queues are doing. inspect/, daemon/ and lib/ use it
- * and know no vendor. A reading that is not available has its bit clear in `valid`; it is never 0.
+ * One table of operations per kind of GPU: its devices, the processes that use them, and the state
+ * of the hardware queues. inspect/, daemon/ and client/ use it and know no vendor. A reading that
+ * is not available has its bit in `valid` clear; it is never 0.
  */
 #ifndef GP_GPU_GPU_H
 #define GP_GPU_GPU_H
@@ -27,8 +27,8 @@ enum gp_gpu_field {
 	GP_GPU_PARTITION = 1u << 10,
 };
 
-/* NVIDIA's driver has no id of a GPU that is like KFD's: its PCI vendor and the minor of its device
- * node make one. KFD's have 16 bits. */
+/* The NVIDIA driver has no GPU id like the 16 bits of KFD; ours is the PCI vendor and the minor of
+ * the device node. */
 #define GP_GPU_NVIDIA 0x10de0000u
 
 static inline bool gp_gpu_is_nvidia(u32 gpu_id)
@@ -38,7 +38,7 @@ static inline bool gp_gpu_is_nvidia(u32 gpu_id)
 
 struct gp_gpu {
 	u32 node;        /* KFD topology node; NVIDIA minor */
-	u32 gpu_id;      /* KFD's gpu_id; GP_GPU_NVIDIA and the minor */
+	u32 gpu_id;      /* KFD gpu_id; GP_GPU_NVIDIA and the minor */
 	char name[64];   /* "ip discovery", "NVIDIA H200" */
 	u32 valid;       /* enum gp_gpu_field */
 	u32 gfx_version; /* 90402 = gfx942 */
@@ -62,7 +62,7 @@ struct gp_gpu_list {
 /* ---- processes and their queues, as the driver lists them ---- */
 
 enum gp_gpu_queue_type {
-	GP_QUEUE_COMPUTE, /* AQL and PM4: the driver does not tell them apart */
+	GP_QUEUE_COMPUTE, /* AQL and PM4, which the driver does not distinguish */
 	GP_QUEUE_SDMA,
 	GP_QUEUE_SDMA_XGMI,
 	GP_QUEUE_OTHER,
@@ -83,7 +83,7 @@ enum gp_gpu_usage_field {
 	GP_USAGE_EVICTED = 1u << 3,
 };
 
-/* What one process uses of one GPU. */
+/* Usage of one GPU by one process. */
 struct gp_gpu_usage {
 	u32 gpu_id;
 	u32 valid; /* enum gp_gpu_usage_field */
@@ -95,8 +95,8 @@ struct gp_gpu_usage {
 
 struct gp_gpu_process {
 	u32 pid; /* in the init pid namespace */
-	/* NVIDIA's driver lists neither processes nor queues: it was found by what it has open, in
-	 * our own pid namespace, and its queues are not known. */
+	/* The driver lists neither processes nor queues: the process was found by its open files,
+	 * in our pid namespace, and its queues are unknown. */
 	bool by_descriptors;
 	bool pasid_known;
 	u64 pasid;
@@ -126,7 +126,7 @@ enum gp_kfd_slot_field {
 	GP_SLOT_OBJECT = 1u << 7,
 	GP_SLOT_DOORBELL = 1u << 8,
 	GP_SLOT_MQD = 1u << 9,
-	GP_SLOT_BACKLOG = 1u << 10, /* full and empty could be told apart */
+	GP_SLOT_BACKLOG = 1u << 10, /* full and empty could be distinguished */
 };
 
 /* The node of a descriptor, which mqds does not print. */
@@ -173,7 +173,7 @@ struct gp_kfd_slot {
 struct gp_kfd_slot_list {
 	struct gp_kfd_slot *items;
 	size_t count, capacity;
-	bool incomplete; /* the source was damaged, and what is whole of it was asked for */
+	bool incomplete; /* the source was damaged; these are its complete parts */
 };
 
 enum gp_gpu_watch_field {
@@ -190,7 +190,7 @@ struct gp_gpu_state {
 
 /* ---- the table ---- */
 
-/* What programs that know no vendor ask about a kind. */
+/* Properties of a kind that its users ask for instead of the vendor. */
 enum gp_gpu_capability {
 	GP_GPU_SEES_WORK = 1u << 0,      /* whether a queue has work is visible from outside */
 	GP_GPU_QUEUE_PRIORITY = 1u << 1, /* each queue has a logical priority */
@@ -206,7 +206,7 @@ struct gp_gpu_ops {
 	/* Devices present. An absent driver is an empty list and 0. */
 	int (*discover)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out);
 	/* Processes with state on these devices; pid 0 = all. A pid the driver does not know is an
-	 * empty list and 0; one that vanishes while it is read is left out. NULL: cannot tell. */
+	 * empty list and 0; one that vanishes while it is read is left out. NULL: not supported. */
 	int (*describe)(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 			struct gp_gpu_process_list *out);
 	/* One reading of the hardware queues. 0 even when nothing was readable: see `valid`.

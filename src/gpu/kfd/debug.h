@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kfd-debug: stopping another process with DBG_TRAP. One struct per target, used by one thread,
- * which traces the target's lead thread (PTRACE_SEIZE: the target is not stopped by that) for as
- * long as the session lasts. While it does nobody else can trace the target, so nobody can steal
- * the session, and the driver resumes everything when this process dies. The price: the target
- * stops at each of its signals until gp_gpu_control_ops.pump() has passed it on.
+ * kfd-debug: suspends another process with DBG_TRAP. One struct per target, used by one thread,
+ * which traces the lead thread of the target (PTRACE_SEIZE, which does not stop it) during the
+ * session. Meanwhile no other process can trace the target and take the session, and the driver
+ * resumes everything when this process dies. The price: the target stops at each signal until
+ * gp_gpu_control_ops.pump() passes it on.
  *
  *   debug.c         the session: probe, attach, detach, taking it back
  *   debug_trace.c   ptrace: seizing, signals, exec, exit; is it still the same program
@@ -59,17 +59,16 @@ bool gp_kfd_debug_same_program(struct gp_kfd_debug_target *control);
 /* Passes signals on. -ESRCH: it ended or became another program. */
 int gp_kfd_debug_signals(struct gp_kfd_debug_target *control);
 
-/* A process that no control is for any more, but that this thread may still trace: it is let go at
- * its next stop. */
+/* A process without a control that this thread may still trace: its next stop ends the tracing. */
 void gp_kfd_debug_stray(u32 pid);
 
 /* ---- queues ---- */
 
-/* As sysfs shows them, without a session. */
+/* The queues in sysfs, without a session. */
 int gp_kfd_debug_look(int pidfd, u32 pid, struct gp_gpu_control_queues *out);
 
-/* The list is what the driver has: a snapshot, after which no queue is new any more, when it said
- * that something changed. Answers a target that waits in RUNTIME_ENABLE. */
+/* Updates the list with a snapshot if the driver reported a change. Answers a target that waits in
+ * RUNTIME_ENABLE. */
 int gp_kfd_debug_make_current(struct gp_kfd_debug_target *control);
 /* Wakes a target that waits, or is about to wait, for its debugger in RUNTIME_ENABLE: nothing else
  * would once the session is over. */

@@ -92,7 +92,7 @@ void gp_kfd_runlist_free(struct gp_kfd_runlist *list);
 /*
  * Gives each slot the pid of its descriptor: the one with the same ring base that agrees in MQD
  * address and doorbell, where both sides have them (SDMA descriptors hold no MQD address). A ring
- * base alone does not tell: two processes may use the same virtual address, and the owner's
+ * base alone does not decide: two processes may use the same virtual address, and the owner's
  * descriptor may be the one that is missing. Without such a descriptor, or when it is several
  * processes', the slot has pid 0. Inactive slots hold stale rings and have none. Blocks that were
  * not decoded (gfx11 and later) are joined when their first words are those of one process's
@@ -115,7 +115,7 @@ int gp_kfd_gfx_read(const struct gp_root *root, struct gp_kfd_gfx *out);
 void gp_kfd_gfx_free(struct gp_kfd_gfx *gfx);
 /* For gp_gpu_debugfs_source; ctx is a struct gp_kfd_gfx. */
 u32 gp_kfd_gfx_version(void *ctx, u32 gpu_id);
-/* "gfx90a" -> 90010; 0 when it is no such name. */
+/* "gfx90a" -> 90010; 0 for any other text. */
 u32 gp_kfd_gfx_parse(const char *name);
 
 #endif

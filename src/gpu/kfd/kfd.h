@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the KFD kind of GPU is made of; kfd.c puts these into its table of operations (gpu.h says
- * what each promises). sysfs gives devices and processes, debugfs the hardware queues.
+ * The operations of AMD GPUs under KFD; gpu.h describes them. Devices and processes come from
+ * sysfs, hardware queues from debugfs.
  */
 #ifndef GP_GPU_KFD_KFD_H
 #define GP_GPU_KFD_KFD_H
@@ -14,8 +14,8 @@ int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 /* Reads debugfs hqds and mqds and joins them. */
 int gp_kfd_watch(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
 
-/* Interface version of the running driver, asked through /dev/kfd; when the caller exits, having
- * had it open makes the driver preempt every queue of the device once. */
+/* Interface version of the running driver, from /dev/kfd. When a process that had it open exits,
+ * the driver preempts every queue of the device once. */
 int gp_kfd_probe_version(u32 *major, u32 *minor);
 
 /* The topology: a directory per node. A properties file is about 1 KiB, and at most a page. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kfd-module: stopping a process through gpreempt.ko (kernel/module). The unit is the process with
- * all its queues. Each control has the device open for itself, so it is a holder of its own:
- * closing it, or dying, lets go, and the kernel ends a lease that is not renewed.
+ * kfd-module: suspends a process with all its queues through gpreempt.ko (kernel/module). Each
+ * control opens the device itself: when it closes the device or dies, the process resumes, and the
+ * kernel ends a lease that is not renewed.
  */
 #ifndef GP_GPU_KFD_MODULE_H
 #define GP_GPU_KFD_MODULE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the three debugfs readers share: lines, hex rows, and the messages for text that is of
- * another kind. Private to gpu/kfd.
+ * Shared by the three debugfs readers: lines, hex rows, and messages for text of another kind.
+ * Private to gpu/kfd.
  */
 #ifndef GP_GPU_KFD_TEXT_H
 #define GP_GPU_KFD_TEXT_H
@@ -39,11 +39,11 @@ bool gp_kfd_node_parse(const struct gp_kfd_lines *lines, u32 *node, u32 *gpu_id)
 /* Refuses text that cannot be any of the three: compressed or binary. 0 or -EINVAL, said. */
 int gp_kfd_text_check(const struct gp_gpu_debugfs_source *source, struct gp_diag *diag);
 
-/* Which of the three files the line belongs to, where that can be told. */
+/* The one of the three files that the line belongs to, if it is certain. */
 enum gp_gpu_debugfs_file { GP_FILE_ANY, GP_FILE_HQDS, GP_FILE_MQDS, GP_FILE_RLS };
 enum gp_gpu_debugfs_file gp_kfd_line_file(const struct gp_kfd_lines *lines);
 
-/* Counts what a reader did not understand, and says so once at the end. */
+/* Counts lines and blocks that could not be parsed, for one message at the end. */
 struct gp_kfd_doubts {
 	size_t unknown; /* lines */
 	u32 unknown_line;

@@ -3,7 +3,7 @@
  * Every call this project makes to NVIDIA's resource manager, and the one place that lets it
  * through: a control that is not in the table of call.c, of another size, or with a field that
  * would lose work is refused with -EPERM and never reaches the driver. No call here stops a
- * runlist, uses the debugger or changes anybody's objects.
+ * runlist, uses the debugger or changes objects of another client.
  *
  * Functions return 0 or -errno (see gp_nvrm_error()). They allocate nothing and are
  * async-signal-safe.
@@ -43,8 +43,8 @@ int gp_nvrm_ctxsw_stats(const struct gp_nvrm_session *session, u32 subdevice,
 			struct gp_nv_ctxsw_stats *stats);
 /*
  * Stops (disable) or starts channels of the session's client, at most GP_NV_DISABLE_MAX. When the
- * manager refuses the list, which a channel freed meanwhile is enough for, each channel is tried
- * alone: those that are gone are nobody's loss; the first other failure is returned.
+ * manager refuses the list, for example because a channel was freed meanwhile, each channel is
+ * tried alone: missing ones are ignored; the first other failure is returned.
  */
 int gp_nvrm_switch(const struct gp_nvrm_session *session, u32 subdevice, const u32 *channels,
 		   u32 count, bool disable);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A controlled process: what control.c keeps, and the parts it is made of. */
+/* The state of a controlled process, shared by control*.c and report.c. */
 #ifndef GP_GPU_NVRM_CONTROL_STATE_H
 #define GP_GPU_NVRM_CONTROL_STATE_H
 
@@ -17,11 +17,11 @@ struct gp_nvrm_target {
 	struct gp_nvrm_objects objects;
 	struct gp_nvrm_lifeline *lifeline;
 	u64 lease_ns;
-	bool leased;   /* somebody else renews the lease: pump() does not */
+	bool leased;   /* the holder renews the lease, not pump() */
 	u64 looked_ns; /* when new groups were last looked for thoroughly */
 	u32 share;     /* thousandths */
-	bool all;      /* groups that appear are to be stopped, too */
-	bool copies;   /* of all: those that run no kernels, too */
+	bool all;      /* new groups are stopped */
+	bool copies;   /* `all` includes groups without kernels */
 	bool gone;     /* the target ended; nothing of it is held any more */
 };
 

@@ -6,8 +6,8 @@
  * is stopped. It starts everything again
  *   - when the lease passes (its holder hangs or is stopped),
  *   - when its socket closes (its holder is dead); then it also sets timeslices back, and ends.
- * It ends at once when the target does, so that the driver can clean up behind it: the target's
- * open file lives as long as anybody's copy.
+ * It ends with the target, so that the driver can clean up: the target's open file lives as long as
+ * any copy.
  *
  * The lease is one atomic word, so renewing it costs no system call. A call that stops channels is
  * bracketed by gp_nvrm_lifeline_arm() and gp_nvrm_lifeline_confirm(): a holder that was stopped in
@@ -16,8 +16,7 @@
  *
  * Its holder must not leave its descriptors to children that outlive it: the lifeline would never
  * see the socket close. A lifeline that is killed is noticed by gp_nvrm_lifeline_alive() and
- * started anew. Whoever kills both at once leaves the channels stopped; gp_nvrm_release() is for
- * that.
+ * started anew. If both are killed at once, the channels stay stopped until gp_nvrm_release().
  */
 #ifndef GP_GPU_NVRM_LIFELINE_H
 #define GP_GPU_NVRM_LIFELINE_H
@@ -45,7 +44,7 @@ int gp_nvrm_lifeline_start(const struct gp_nvrm_port *port, int pidfd,
 /* A new process for one that is gone, with the same tables; files must be handed over again. */
 int gp_nvrm_lifeline_restart(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_port *port,
 			     int pidfd);
-/* Ends it. What is still in its tables it puts right first. */
+/* Ends it after it has undone the entries in its tables. */
 void gp_nvrm_lifeline_stop(struct gp_nvrm_lifeline *lifeline);
 /* Hands over a copy of a descriptor. */
 int gp_nvrm_lifeline_file(struct gp_nvrm_lifeline *lifeline, int fd);
@@ -59,7 +58,7 @@ u32 gp_nvrm_lifeline_pid(const struct gp_nvrm_lifeline *lifeline);
  * (CLOCK_MONOTONIC). -ENOSPC: too many. */
 int gp_nvrm_lifeline_arm(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_entry *entries,
 			 u32 count, u64 end_ns);
-/* To be called after. -ETIME: the lease passed meanwhile; what was stopped must be started again
+/* To be called after. -ETIME: the lease passed meanwhile; start the stopped channels again
  * before gp_nvrm_lifeline_disarm(). */
 int gp_nvrm_lifeline_confirm(struct gp_nvrm_lifeline *lifeline);
 /* -ETIME: too late, it has fired and everything runs. */

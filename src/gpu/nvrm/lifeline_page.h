@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the two sides of a lifeline share: one page table entry after the other, no locks, because
- * either side may be stopped or killed at any instruction.
+ * The memory that both sides of a lifeline share, without locks, because either side may be stopped
+ * or killed at any instruction.
  */
 #ifndef GP_GPU_NVRM_LIFELINE_PAGE_H
 #define GP_GPU_NVRM_LIFELINE_PAGE_H
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "gpu/nvrm/lifeline.h"
 
-/* Values of the lease that are no time. */
+/* Values of the lease that are not a time. */
 enum { GP_LEASE_IDLE = 0, GP_LEASE_FIRING = 1, GP_LEASE_FIRED = 2 };
 
 struct gp_nvrm_page {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's resource manager: what its driver says of itself in /proc/driver/nvidia/version, and
- * whether this program knows that driver.
+ * The NVIDIA driver: its version, its devices and processes, and operations on a process over a
+ * given port. gpu/gpu.h and gpu/control.h have the general interface.
  */
 #ifndef GP_GPU_NVRM_NVRM_H
 #define GP_GPU_NVRM_NVRM_H
@@ -27,7 +27,7 @@ struct gp_nvrm_branch {
 	bool tried; /* on hardware; of the others the headers were read */
 };
 
-/* NULL: a branch whose calls nobody compared with ours. */
+/* NULL: a branch whose calls were not compared with ours. */
 const struct gp_nvrm_branch *gp_nvrm_branch(const char *version);
 
 struct gp_nvrm_port;
@@ -36,8 +36,8 @@ struct gp_nvrm_port;
 int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 		   struct gp_proto_message *why, struct gp_gpu_control **out);
 
-/* Starts every channel of the process, whoever stopped it: for what a holder and its lifeline, both
- * killed, left behind. */
+/* Starts every channel of the process: a holder and its lifeline, both killed, leave them stopped.
+ */
 int gp_nvrm_release(int pidfd, u32 pid, struct gp_diag *diag);
 int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, struct gp_diag *diag);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channel groups of one process, found from outside by asking the resource manager, over copies
- * of the process's own descriptors, which handles exist and what they are.
+ * The channel groups of one process, found from outside: over copies of its descriptors, the
+ * resource manager is asked which handles exist and what they are.
  *
- * A full scan tries a few hundred handles: from the newest client of the machine downwards (a
- * client of our own tells its number), and in each client found from libcuda's first handle upwards
- * until a run of handles does not exist. Rescans try only what can be new.
+ * A full scan tries a few hundred handles: clients from the newest of the machine downwards (found
+ * by making one), and in each client the handles from the first that libcuda uses upwards until a
+ * run of them does not exist. Rescans try only handles that can be new.
  */
 #ifndef GP_GPU_NVRM_OBJECTS_H
 #define GP_GPU_NVRM_OBJECTS_H
@@ -63,15 +63,14 @@ struct gp_nvrm_objects {
 	struct gp_nvrm_group *groups;
 	size_t client_count, client_room, subdevice_count, subdevice_room;
 	size_t channel_count, channel_room, group_count, group_room;
-	u64 calls; /* made so far: what scans cost */
+	u64 calls; /* made by scans so far */
 };
 
 /* Scans everything. Files must have been added. Descriptors stay the caller's until free. */
 int gp_nvrm_objects_scan(struct gp_nvrm_objects *objects);
 /* Looks for groups and channels beyond the known ones. 1: there are new ones. */
 int gp_nvrm_objects_extend(struct gp_nvrm_objects *objects, u32 gap);
-/* Scans again from the start and drops what is gone; what is known of a group that is still there
- * is kept. 1: something came or went. */
+/* Scans again from the start; keeps the state of groups that still exist. 1: something changed. */
 int gp_nvrm_objects_renew(struct gp_nvrm_objects *objects);
 void gp_nvrm_objects_free(struct gp_nvrm_objects *objects);
 

@@ -17,9 +17,9 @@
 int gp_nvrm_target_check(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 			 struct gp_proto_message *why);
 
-/* Copies descriptors of the control device that are not in `files` yet (told by their number), but
- * none that an ancestor of the process has, too: *owner is that ancestor. Returns how many are new,
- * or -errno. */
+/* Copies the descriptors of the control device whose numbers are not in `files` yet, except those
+ * shared with an ancestor of the process: *owner is that ancestor. Returns how many are new, or
+ * -errno. */
 int gp_nvrm_target_files(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 			 struct gp_nvrm_file *files, u32 *count, u32 *owner);
 
