@@ -32,11 +32,7 @@ static void library_time(struct gp_timer *timer)
 static struct gp_daemon_client *client_of(struct gp_daemon *daemon,
 					  const struct gpreempt_target *target)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->target == target)
 			return client;
 	}
@@ -100,14 +96,9 @@ static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *eve
  * back. */
 static void note_broken(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
 	for (u32 i = 0; i < daemon->device_count; i++)
 		daemon->devices[i].broken = false;
-	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->broken && i < client->queue_count; i++) {
 			u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
 
@@ -187,7 +178,6 @@ static void library_ready(struct gp_watch *watch, u32 events)
 
 static void open_library(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
 	int error;
 
 	if (daemon->library || daemon->config.mode != GP_MODE_ACT)
@@ -214,8 +204,8 @@ static void open_library(struct gp_daemon *daemon)
 		return;
 	}
 	daemon->problem[0] = 0;
-	gp_list_for_each (link, &daemon->clients)
-		gp_daemon_act_open(gp_container(link, struct gp_daemon_client, link));
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+		gp_daemon_act_open(client);
 }
 
 void gp_daemon_act_start(struct gp_daemon *daemon)
@@ -231,9 +221,7 @@ void gp_daemon_act_stop(struct gp_daemon *daemon)
 
 	gp_daemon_act_lift(daemon, false);
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		client->target = NULL;
 		client->held = client->broken = false;
 	}
@@ -404,7 +392,6 @@ static void operate(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		    const struct gp_sched_action *action)
 {
 	struct gp_daemon_operation *operation;
-	struct gp_list *link;
 
 	if (daemon->config.mode != GP_MODE_ACT) {
 		if (action->token)
@@ -417,10 +404,7 @@ static void operate(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		gp_daemon_act_answer(daemon, action->token, job->handle, -ENOMEM, GP_SCHED_UNKNOWN);
 		return;
 	}
-	gp_list_for_each (link, &job->clients) {
-		struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, job_link);
-
+	gp_daemon_each (struct gp_daemon_client, client, job_link, &job->clients) {
 		if (!operation->suspend)
 			client->held = false;
 		operation->pending++;
@@ -445,11 +429,7 @@ void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
 
 void gp_daemon_act_renew(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (!client->held || !client->target || !client->job->wanted_held)
 			continue;
 		daemon->stats.renewals++;

@@ -172,10 +172,8 @@ static void connect_to(struct gp_daemon_client *client)
 
 static bool known(struct gp_daemon *daemon, const char *name)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		if (strcmp(gp_container(link, struct gp_daemon_client, link)->socket, name) == 0)
+	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+		if (strcmp(client->socket, name) == 0)
 			return true;
 	}
 	return false;
@@ -186,15 +184,11 @@ static bool known(struct gp_daemon *daemon, const char *name)
 static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 {
 	char path[PATH_MAX];
-	struct gp_list *link;
 	u32 count = 0;
 
 	if (socket_path(daemon, name, path, sizeof(path)) || gp_proto_directory_owner(path, uid))
 		return false;
-	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		count += client->pidfd < 0 && client->who.uid == *uid;
 	}
 	if (count < GP_DAEMON_STRANGERS)

@@ -36,12 +36,10 @@ static int jobs(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 {
 	struct gp_daemon *daemon = peer->daemon;
 	struct gp_proto_msg_jobs *out = (struct gp_proto_msg_jobs *)daemon->answer;
-	struct gp_list *link;
 	u64 total = 0;
 
 	*out = (struct gp_proto_msg_jobs){0};
-	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		const struct gp_daemon_client *client =
 			what->pid ? gp_daemon_host_client(daemon, what->pid) : NULL;
 

@@ -58,7 +58,6 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 {
 	struct gp_daemon *daemon = client->daemon;
 	struct gp_daemon_config_user limits;
-	struct gp_list *link;
 	u32 count = 0;
 	int error;
 
@@ -72,10 +71,7 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 	if (syscall(SYS_pidfd_send_signal, client->pidfd, 0, NULL, 0) < 0 && errno == ESRCH)
 		return -ESRCH;
 	user_limits(client, &limits);
-	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_daemon_client *other =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, other, link, &daemon->clients) {
 		count += other != client && other->pidfd >= 0 && other->who.uid == client->who.uid;
 	}
 	if (count >= limits.max_clients) {
@@ -124,14 +120,10 @@ static struct gp_daemon_client_queue *find(struct gp_daemon_client *client,
 static bool over_limit(const struct gp_daemon_client *client)
 {
 	struct gp_daemon_config_user limits;
-	struct gp_list *link;
 	size_t count = 0;
 
 	user_limits(client, &limits);
-	gp_list_for_each (link, &client->daemon->clients) {
-		const struct gp_daemon_client *other =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, other, link, &client->daemon->clients) {
 		if (other->who.uid == client->who.uid)
 			count += other->queue_count;
 	}

@@ -76,12 +76,8 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config
 /* What was held in thought only is not held; the core decides again. */
 static void begin_to_act(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
 	gp_daemon_act_start(daemon);
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
-
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->wanted_held)
 			gp_daemon_act_answer(daemon, 0, job->handle, 0, 0);
 	}
@@ -92,7 +88,6 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 {
 	u32 mode = daemon->config.mode;
 	struct gp_daemon_config config;
-	struct gp_list *link;
 	int error;
 
 	if (!daemon->config_path)
@@ -112,8 +107,8 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		gp_daemon_host_settle(daemon);
 	}
 	gp_daemon_host_configure(daemon);
-	gp_list_for_each (link, &daemon->jobs)
-		gp_daemon_host_respec(daemon, gp_container(link, struct gp_daemon_job, link));
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs)
+		gp_daemon_host_respec(daemon, job);
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);
 	if (mode != GP_MODE_ACT && config.mode == GP_MODE_ACT)

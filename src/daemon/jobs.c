@@ -58,13 +58,9 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 static struct gp_daemon_job *find_group(struct gp_daemon *daemon,
 					const struct gp_daemon_client *client)
 {
-	struct gp_list *link;
-
 	if (!*client->group)
 		return NULL;
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
-
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->uid == client->who.uid && strcmp(job->group, client->group) == 0)
 			return job;
 	}
@@ -244,11 +240,7 @@ void gp_daemon_host_queue_remove(struct gp_daemon *daemon, struct gp_daemon_clie
 
 struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->job && client->who.pid == pid)
 			return client;
 	}

@@ -161,12 +161,7 @@ static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 
 static bool is_seen(const struct gp_daemon_job *job)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &job->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, job_link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		for (size_t i = 0; i < client->queue_count; i++)
 			if (!gp_gpu_has(client->queues[i].gpu_id, GP_GPU_SEES_WORK))
 				return false;
@@ -181,10 +176,8 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 					     "resuming", "idle",       "unknown"};
 	enum { IDLE = 4, UNKNOWN = 5, STATES = 6 };
 	u64 count[GP_DAEMON_CLASSES][STATES] = {0};
-	struct gp_list *link;
 
-	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		struct gp_sched_job_state state;
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))

@@ -230,7 +230,6 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 	struct gp_sched_job_state state = {.held_since = GP_SCHED_NEVER, .held_for = GP_SCHED_NONE};
 	/* While one runs alone nothing happens, and the core's time stands still. */
 	u64 since = gp_monotonic_ns() - GP_MIN(gp_sched_now(daemon->sched), gp_monotonic_ns());
-	struct gp_list *link;
 
 	gp_sched_job_state(daemon->sched, job->handle, &state);
 	*out = (struct gp_proto_msg_job){
@@ -261,10 +260,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 	};
 	if (job_at(daemon, state.held_for))
 		out->held_for = first_pid(job_at(daemon, state.held_for));
-	gp_list_for_each (link, &job->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, job_link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		out->attached |= client->attached;
 		out->backlog = backlog_of(client, out->backlog);
 		if (!out->gpu_id && client->queue_count)
@@ -309,7 +305,6 @@ void gp_daemon_report_device_view(struct gp_daemon *daemon, u32 index,
 void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats *out)
 {
 	struct gp_sched_stats stats;
-	struct gp_list *link;
 	u64 now = gp_monotonic_ns();
 
 	gp_sched_stats(daemon->sched, &stats);
@@ -325,8 +320,7 @@ void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats 
 	out->why_count = GP_SCHED_WHYS;
 	memcpy(out->why, stats.why, sizeof(stats.why));
 	/* Those that are held now, up to now. */
-	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		u64 held = now - GP_MIN(job->suspended_at, now);
 
 		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)

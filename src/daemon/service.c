@@ -57,11 +57,10 @@ static void peer_ready(struct gp_watch *watch, u32 events)
 
 static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
 {
-	struct gp_list *link;
 	u32 count = 0;
 
-	gp_list_for_each (link, &daemon->peers)
-		count += gp_container(link, struct gp_daemon_peer, link)->uid == uid;
+	gp_daemon_each (struct gp_daemon_peer, peer, link, &daemon->peers)
+		count += peer->uid == uid;
 	return count;
 }
 
@@ -112,11 +111,7 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->peers) {
-		struct gp_daemon_peer *peer = gp_container(link, struct gp_daemon_peer, link);
-
+	gp_daemon_each (struct gp_daemon_peer, peer, link, &daemon->peers) {
 		if (peer->following)
 			gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line,
 				     sizeof(*line), -1);

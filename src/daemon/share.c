@@ -29,13 +29,9 @@ static bool is_final(int error)
 /* Armed for the first that is to be tried again. */
 static void arm(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
 	u64 first = UINT64_MAX;
 
-	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->share.due && client->share.again_ns)
 			first = GP_MIN(first, client->share.again_ns);
 	}
@@ -87,10 +83,8 @@ static void send_share(struct gp_daemon_client *client)
 
 void gp_daemon_share_send(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients)
-		send_share(gp_container(link, struct gp_daemon_client, link));
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+		send_share(client);
 	arm(daemon);
 }
 
@@ -118,10 +112,7 @@ bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt
 
 void gp_daemon_share_lost(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		struct gp_daemon_client_share *share = &client->share;
 
 		if (share->ticket || share->due || !share->sent || share->sent == WHOLE)
@@ -140,11 +131,7 @@ void gp_daemon_share_forget(struct gp_daemon_client *client)
 
 static void wish(struct gp_daemon_job *job, u32 part)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &job->clients) {
-		struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, job_link);
+	gp_daemon_each (struct gp_daemon_client, client, job_link, &job->clients) {
 		struct gp_daemon_client_share *share = &client->share;
 
 		share->due = part;
@@ -157,13 +144,11 @@ static void wish(struct gp_daemon_job *job, u32 part)
 /* They are laid side by side in the order of the jobs: shares that overlap would be no shares. */
 static void share_device(struct gp_daemon *daemon, u32 device)
 {
-	struct gp_list *link;
 	u64 sum = 0, before = 0;
 
-	gp_list_for_each (link, &daemon->jobs)
-		sum += gp_container(link, struct gp_daemon_job, link)->share[device];
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs)
+		sum += job->share[device];
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		u64 mine = job->share[device];
 
 		if (!mine)
@@ -198,12 +183,7 @@ void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job 
 
 static bool any_under_way(const struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &daemon->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->target && (client->share.ticket || client->share.due))
 			return true;
 	}
@@ -213,11 +193,9 @@ static bool any_under_way(const struct gp_daemon *daemon)
 void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 {
 	u64 end = gp_monotonic_ns() + LIFT_NS, now;
-	struct gp_list *link;
 	bool any_lifted = false;
 
-	gp_list_for_each (link, &daemon->jobs) {
-		struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
+	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		u32 any = 0;
 
 		for (u32 device = 0; device < daemon->device_count; device++)
@@ -236,7 +214,7 @@ void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 		(void)!poll(&one, 1, (int)((end - now) / GP_NS_PER_MS + 1));
 		gp_daemon_act_collect(daemon);
 	}
-	gp_list_for_each (link, &daemon->clients)
-		gp_daemon_share_forget(gp_container(link, struct gp_daemon_client, link));
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+		gp_daemon_share_forget(client);
 	arm(daemon);
 }

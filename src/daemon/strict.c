@@ -21,14 +21,9 @@
 
 static bool is_served(const struct gp_daemon_job *job)
 {
-	struct gp_list *link;
-
 	if (job->strict != GP_STRICT_REQUESTS)
 		return job->strict == GP_STRICT_ALWAYS;
-	gp_list_for_each (link, &job->clients) {
-		const struct gp_daemon_client *client =
-			gp_container(link, struct gp_daemon_client, job_link);
-
+	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		if (client->open)
 			return true;
 	}
@@ -37,13 +32,9 @@ static bool is_served(const struct gp_daemon_job *job)
 
 void gp_daemon_strict_look(struct gp_daemon *daemon)
 {
-	struct gp_list *link;
-
 	if (!daemon->strict)
 		return;
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->activity)
 			client->open =
 				__atomic_load_n(&client->activity->open_requests, __ATOMIC_ACQUIRE);
@@ -68,19 +59,12 @@ static u32 device_of(struct gp_daemon *daemon, const struct gp_daemon_client_que
 /* The highest priority that is served on each device. */
 static void find_served(struct gp_daemon *daemon, s64 *served)
 {
-	struct gp_list *link, *of_job;
-
 	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
 		served[i] = NOBODY;
-	gp_list_for_each (link, &daemon->jobs) {
-		const struct gp_daemon_job *job = gp_container(link, struct gp_daemon_job, link);
-
+	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (!is_served(job))
 			continue;
-		gp_list_for_each (of_job, &job->clients) {
-			const struct gp_daemon_client *client =
-				gp_container(of_job, struct gp_daemon_client, job_link);
-
+		gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 			for (size_t i = 0; i < client->queue_count; i++) {
 				u32 device = device_of(daemon, &client->queues[i]);
 
@@ -137,15 +121,12 @@ static void tell(struct gp_daemon *daemon, struct gp_daemon_client *client,
 bool gp_daemon_strict_step(struct gp_daemon *daemon)
 {
 	s64 served[GP_SCHED_MAX_DEVICES];
-	struct gp_list *link;
 	bool told = false;
 
 	if (!daemon->strict)
 		return false;
 	find_served(daemon, served);
-	gp_list_for_each (link, &daemon->clients) {
-		struct gp_daemon_client *client = gp_container(link, struct gp_daemon_client, link);
-
+	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
 			struct gp_daemon_client_queue *queue = &client->queues[i];
 			enum gp_sched_work work;
