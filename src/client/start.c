@@ -111,7 +111,7 @@ static char *without_agent(const char *entry)
 
 static bool is_library_list(const char *entry)
 {
-	static const char *const names[] = {"LD_PRELOAD=", "LD_AUDIT=", "HSA_TOOLS_LIB="};
+	static const char *const names[] = {"LD_PRELOAD=", "HSA_TOOLS_LIB="};
 
 	for (size_t i = 0; i < GP_ARRAY_SIZE(names); i++)
 		if (strncmp(entry, names[i], strlen(names[i])) == 0)

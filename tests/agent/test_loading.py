@@ -165,12 +165,6 @@ class Ways(Stage):
     def test_as_a_tool_of_the_runtime(self):
         self.works(self.with_variables(HSA_TOOLS_LIB=AGENT), hooked=True)
 
-    def test_as_an_auditor_of_the_linker(self):
-        self.works(self.with_variables(LD_AUDIT=AGENT), hooked=False)
-
-    def test_as_an_auditor_and_a_tool(self):
-        self.works(self.with_variables(LD_AUDIT=AGENT, HSA_TOOLS_LIB=AGENT), hooked=True)
-
     def test_preloaded_without_being_a_tool(self):
         self.works(self.with_variables(LD_PRELOAD=AGENT), hooked=False)
 
