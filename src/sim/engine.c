@@ -194,20 +194,20 @@ static int set_up(struct gp_sim *sim)
 	sim->result->jobs = calloc(s->job_count, sizeof(*sim->result->jobs));
 	sim->result->job_count = s->job_count;
 	if (!sim->sched_size)
-		return gp_fail(sim->diag, -EINVAL, "the scheduler cannot use these times");
+		return gp_fail(sim->diag, -EINVAL, "the scheduler rejects these times");
 	if (!sim->sched_memory || !sim->jobs || !sim->processes || !sim->queues || !sim->requests ||
 	    !sim->result->jobs)
-		return gp_fail(sim->diag, -ENOMEM, "no memory for the simulation");
+		return gp_fail(sim->diag, -ENOMEM, "out of memory");
 	sim->request_free = GP_SCHED_NONE;
 	sim->random = gp_mix(s->seed);
 	int error = make_models(sim, sim->process_room, sim->queue_room);
 
 	if (error)
-		return gp_fail(sim->diag, error, "the GPU model cannot be made: %s",
+		return gp_fail(sim->diag, error, "cannot create the GPU model: %s",
 			       strerror(-error));
 	error = gp_sim_sched_start(sim);
 	if (error)
-		return gp_fail(sim->diag, error, "the scheduler cannot use these values: %s",
+		return gp_fail(sim->diag, error, "the scheduler rejects these values: %s",
 			       strerror(-error));
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)

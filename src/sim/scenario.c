@@ -58,8 +58,8 @@ static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 
 	if (strcmp(name, "chip") == 0) {
 		error = gp_gpufile_load(value, r->diag, &r->scenario->chip);
-		return error ? gp_fail(r->diag, error, "%s:%u: chip = %s cannot be used", r->file,
-				       r->line, value)
+		return error ? gp_fail(r->diag, error, "%s:%u: unusable GPU file: chip = %s",
+				       r->file, r->line, value)
 			     : 0;
 	}
 	if (strcmp(name, "count") == 0) {
@@ -148,8 +148,8 @@ static int take_section(struct gp_sim_reader *r, char *name, key_reader **sectio
 		}
 	}
 	return gp_fail(r->diag, -EINVAL,
-		       "%s:%u: unknown section [%s]: run, gpu, scheduler, faults, job NAME or "
-		       "work NAME",
+		       "%s:%u: unknown section [%s] (use run, gpu, scheduler, faults, job NAME or "
+		       "work NAME)",
 		       r->file, r->line, name);
 }
 
@@ -176,7 +176,8 @@ static int take_line(struct gp_sim_reader *r, char *line, key_reader **section)
 	if (*line == '[') {
 		close = strchr(line, ']');
 		if (!close || close[1])
-			return gp_fail(r->diag, -EINVAL, "%s:%u: a section is [NAME]", r->file,
+			return gp_fail(r->diag, -EINVAL,
+				       "%s:%u: malformed section (expected [NAME])", r->file,
 				       r->line);
 		*close = '\0';
 		return take_section(r, trim(line + 1), section);
@@ -185,17 +186,17 @@ static int take_line(struct gp_sim_reader *r, char *line, key_reader **section)
 		return gp_sim_reader_work(r, line);
 	equals = strchr(line, '=');
 	if (!equals)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: neither [SECTION] nor KEY = VALUE",
+		return gp_fail(r->diag, -EINVAL, "%s:%u: expected [SECTION] or KEY = VALUE",
 			       r->file, r->line);
 	if (!*section)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: a key before the first [SECTION]", r->file,
+		return gp_fail(r->diag, -EINVAL, "%s:%u: key before the first [SECTION]", r->file,
 			       r->line);
 	*equals = '\0';
 	line = trim(line);
 	for (size_t i = 0; i < r->key_count; i++)
 		if (strcmp(r->keys[i], line) == 0)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: %s is given twice", r->file,
-				       r->line, line);
+			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate %s", r->file, r->line,
+				       line);
 	if (r->key_count < GP_SCENARIO_KEYS)
 		snprintf(r->keys[r->key_count++], GP_SCENARIO_KEY_LENGTH, "%s", line);
 	return (*section)(r, line, trim(equals + 1));
@@ -216,7 +217,7 @@ int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, co
 
 		r.line++;
 		if (length >= sizeof(line) || memchr(text, '\0', length))
-			return gp_fail(diag, -EINVAL, "%s:%u: not a line of text", name, r.line);
+			return gp_fail(diag, -EINVAL, "%s:%u: not text", name, r.line);
 		memcpy(line, text, length);
 		line[length] = '\0';
 		error = take_line(&r, line, &section);

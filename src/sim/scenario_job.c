@@ -135,12 +135,12 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 	struct gp_sim_scenario *s = r->scenario;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: a job's name has 1 to %d bytes", r->file,
+		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name has 1 to %d bytes", r->file,
 			       r->line, GP_SIM_NAME - 1);
 	for (u32 i = 0; i < s->job_count; i++)
 		if (strcmp(s->jobs[i].name, name) == 0)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: there is a job \"%s\" already",
-				       r->file, r->line, name);
+			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate job \"%s\"", r->file,
+				       r->line, name);
 	if (s->job_count == GP_SIM_JOBS)
 		return gp_fail(r->diag, -EINVAL, "%s:%u: more than %d jobs", r->file, r->line,
 			       GP_SIM_JOBS);
@@ -169,14 +169,14 @@ int gp_sim_reader_begin_work(struct gp_sim_reader *r, const char *name)
 		if (strcmp(s->jobs[i].name, name) != 0)
 			continue;
 		if (s->jobs[i].work_count)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] is given twice", r->file,
+			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate [work %s]", r->file,
 				       r->line, name);
 		r->job = &s->jobs[i];
 		r->work = true;
 		return 0;
 	}
-	return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] stands behind no [job %s]", r->file,
-		       r->line, name, name);
+	return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] must follow [job %s]", r->file, r->line,
+		       name, name);
 }
 
 int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
@@ -185,17 +185,18 @@ int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
 	int error = gp_sim_parse_kernel(line, &kernel);
 
 	if (error)
-		return gp_fail(r->diag, error,
-			       "%s:%u: \"%s\": needs TIME QUEUE DURATION [WORKGROUPS], such as "
-			       "\"1.5ms 0 20us 80\"; + for the time is one more kernel of a "
-			       "request",
-			       r->file, r->line, line);
+		return gp_fail(
+			r->diag, error,
+			"%s:%u: \"%s\": expected TIME QUEUE DURATION [WORKGROUPS], for example "
+			"\"1.5ms 0 20us 80\" ('+' as the time adds a kernel to the request)",
+			r->file, r->line, line);
 	kernel.job = (u32)(r->job - r->scenario->jobs);
 	error = gp_sim_scenario_add_kernel(r->scenario, &kernel);
 	if (error == -EINVAL)
-		return gp_fail(r->diag, error,
-			       "%s:%u: a request that comes before the one above it", r->file,
-			       r->line);
+		return gp_fail(
+			r->diag, error,
+			"%s:%u: requests must be in order of time, and the first cannot be '+'",
+			r->file, r->line);
 	return error ? gp_fail(r->diag, error, "%s:%u: more than %d recorded kernels", r->file,
 			       r->line, GP_SIM_WORK)
 		     : 0;

@@ -13,8 +13,8 @@
 int gp_sim_reader_wrong(struct gp_sim_reader *r, const char *key, const char *value,
 			const char *wanted)
 {
-	return gp_fail(r->diag, -EINVAL, "%s:%u: %s = %s: needs %s", r->file, r->line, key, value,
-		       wanted);
+	return gp_fail(r->diag, -EINVAL, "%s:%u: %s = %s: expected %s", r->file, r->line, key,
+		       value, wanted);
 }
 
 bool gp_sim_parse_time(const char *text, u64 *ns)
@@ -88,8 +88,8 @@ static int unknown(struct gp_sim_reader *r, const struct gp_sim_scenario_key *ke
 		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\"; did you mean \"%s\"?",
 				r->file, r->line, name, nearest);
 	else
-		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\"; there are %s",
-				r->file, r->line, name, gp_buf_str(&all));
+		error = gp_fail(r->diag, -EINVAL, "%s:%u: unknown key \"%s\" (use %s)", r->file,
+				r->line, name, gp_buf_str(&all));
 	gp_buf_free(&all);
 	return error;
 }

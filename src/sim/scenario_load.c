@@ -62,8 +62,8 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 			       name, job->line, job->name, job->name);
 	if (recorded && job->processes != 1)
 		return gp_fail(diag, -EINVAL,
-			       "%s:%u: job %s: what was recorded is one process's; make it a job "
-			       "for each",
+			       "%s:%u: job %s: recorded work belongs to one process; define one "
+			       "job per process",
 			       name, job->line, job->name);
 	return 0;
 }
@@ -73,12 +73,11 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 	u32 cus = s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
 
 	if (!s->job_count)
-		return gp_fail(diag, -EINVAL, "%s: there is no [job NAME]", name);
+		return gp_fail(diag, -EINVAL, "%s: no [job NAME] section", name);
 	if (!s->time_ns)
-		return gp_fail(diag, -EINVAL, "%s: [run] time = 0: nothing would happen", name);
+		return gp_fail(diag, -EINVAL, "%s: [run] time must not be 0", name);
 	if (!s->chip.model.quantum_ns)
-		return gp_fail(diag, -EINVAL, "%s: [gpu] quantum = 0: nobody would have a turn",
-			       name);
+		return gp_fail(diag, -EINVAL, "%s: [gpu] quantum must not be 0", name);
 	for (u32 i = 0; i < s->job_count; i++) {
 		const struct gp_sim_job *job = &s->jobs[i];
 
@@ -87,23 +86,22 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 				       "%s:%u: job %s: gpu = %u, but [gpu] count = %u", name,
 				       job->line, job->name, job->gpu, s->gpus);
 		if (job->cus > cus || job->cu_limit > cus)
-			return gp_fail(diag, -EINVAL, "%s:%u: job %s: the chip has %u CUs", name,
-				       job->line, job->name, cus);
+			return gp_fail(diag, -EINVAL, "%s:%u: job %s: the GPU has only %u CUs",
+				       name, job->line, job->name, cus);
 		if (job->spec.deadline_ns &&
 		    (job->spec.deadline_ns < 1000 || !job->spec.budget_ns ||
 		     job->spec.budget_ns > job->spec.deadline_ns ||
 		     (job->spec.period_ns && job->spec.period_ns < job->spec.budget_ns)))
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: a deadline (1us or more) needs a budget "
-				       "of at most "
-				       "the deadline and the period",
+				       "%s:%u: job %s: the deadline must be at least 1us, and the "
+				       "budget at most the deadline and the period",
 				       name, job->line, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: a kernel takes at least 1 ns a round", name,
-				       job->line, job->name);
+				       "%s:%u: job %s: a kernel takes at least 1 ns per round",
+				       name, job->line, job->name);
 		if (job->stop_ns && job->stop_ns <= job->start_ns)
-			return gp_fail(diag, -EINVAL, "%s:%u: job %s: stop is not after start",
+			return gp_fail(diag, -EINVAL, "%s:%u: job %s: stop must be after start",
 				       name, job->line, job->name);
 		int error = check_work(job, name, diag);
 

@@ -60,7 +60,8 @@ static int take_policies(struct request *request, char *list)
 		if (request->policy_count == MAX_POLICIES ||
 		    !gp_sim_parse_policy(name, &request->policies[request->policy_count]))
 			return gp_fail(&diagnostics, -EINVAL,
-				       "--policy %s: off, priority, fair, deadline or quantum",
+				       "invalid policy '%s' (use off, priority, fair, deadline or "
+				       "quantum)",
 				       name);
 		request->policy_count++;
 	}
@@ -146,22 +147,21 @@ static int take_options(struct request *request, int argc, char **argv)
 	if (optind < argc)
 		request->file = argv[optind++];
 	if (optind < argc)
-		return gp_fail(&diagnostics, -EINVAL, "one scenario at a time; '%s' is one more",
-			       argv[optind]);
+		return gp_fail(&diagnostics, -EINVAL,
+			       "unexpected argument '%s' (one scenario per run)", argv[optind]);
 	if (request->file && (request->faults || request->experiment))
 		return gp_fail(
 			&diagnostics, -EINVAL,
-			"a scenario file, --faults, --replay SEED and --experiment: only one "
-			"of them");
+			"give only one of a scenario, --faults, --replay SEED and --experiment");
 	if (request->faults && (request->json || request->policy_count || request->html ||
 				request->perfetto || request->alone || request->time_ns))
 		return gp_fail(&diagnostics, -EINVAL,
-			       "--faults and --replay take --seed and --events only");
+			       "--faults and --replay accept only --seed and --events");
 	if (!request->file && !request->faults && !request->experiment)
 		return gp_fail(&diagnostics, -EINVAL,
-			       "a scenario (serve, fair, deadline, multi-process or a file), "
-			       "--from FILE, "
-			       "--faults, --replay SEED or --experiment is needed");
+			       "nothing to simulate: give a scenario (serve, fair, deadline, "
+			       "multi-process or a file), --from FILE, --faults, --replay SEED or "
+			       "--experiment");
 	return 0;
 }
 
@@ -195,8 +195,8 @@ static int run_faults(const struct request *request)
 		gp_sim_scenario_random(scenario, seed);
 		error = gp_sim_run(scenario, &options, &diagnostics, &result);
 		if (error) {
-			fprintf(stderr, _("%s: failed; this runs it again: %s --replay %llu\n"),
-				PROGRAM, PROGRAM, (unsigned long long)seed);
+			fprintf(stderr, _("%s: failed; to repeat: %s --replay %llu\n"), PROGRAM,
+				PROGRAM, (unsigned long long)seed);
 			break;
 		}
 		events += result.events;
@@ -217,9 +217,8 @@ static int run_faults(const struct request *request)
 		return error;
 	u64 took = gp_monotonic_ns() - begin;
 
-	printf(_("%llu events in %llu random scenarios from seed %llu: every invariant held (%.1f "
-		 "million "
-		 "events a second, each checked)\n"),
+	printf(_("%llu events in %llu random scenarios from seed %llu: all invariants held (%.1f "
+		 "million checked events per second)\n"),
 	       (unsigned long long)events, (unsigned long long)seeds,
 	       (unsigned long long)request->seed, took ? (double)events * 1e3 / (double)took : 0);
 	return 0;
@@ -249,7 +248,8 @@ static int run_one(struct runs *runs, const struct request *request,
 		return error;
 	if (row->result.cut)
 		gp_diag(&diagnostics, GP_WARNING,
-			"stopped after %llu events, at %.3f s of %.3f s (--events N for more)",
+			"stopped after %llu events, at %.3f s of %.3f s (raise the limit with "
+			"--events N)",
 			(unsigned long long)(row->result.events + row->result.gpu_events),
 			(double)row->result.time_ns / 1e9, (double)scenario->time_ns / 1e9);
 	row->label = label;
@@ -329,7 +329,7 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(&diagnostics, GP_WARNING,
-					"the trace holds the first %llu events; %llu more were "
+					"the timeline contains the first %llu events; %llu are "
 					"left out",
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);

@@ -96,7 +96,7 @@ class Analyze(unittest.TestCase):
             mine.close()
             done = gpreempt("analyze", "--json", "-", stdin=theirs)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("standard input: cannot read: Connection reset by peer", done.stderr)
+        self.assertIn("cannot read standard input: Connection reset by peer", done.stderr)
 
     def test_the_trace_clock_is_what_was_said(self):
         result = gpreempt_json("analyze", "--json", "--trace-clock", "mono", GRAPH)
@@ -110,13 +110,13 @@ class Analyze(unittest.TestCase):
         self.assertEqual(gpreempt("analyze", "/nowhere").returncode, 1)
         done = gpreempt("analyze", os.path.abspath(__file__))
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("neither an AMD log", done.stderr)
+        self.assertIn("unknown format (expected an AMD log", done.stderr)
 
     def test_what_cannot_be_read_is_told_apart(self):
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "file")
             for content, message in ((b"", "is empty"), (b"\x1f\x8b\x08" + b"x" * 40, "is compressed (gzip)"),
-                                     (b"\0" * 100, "neither an AMD log")):
+                                     (b"\0" * 100, "unknown format (expected an AMD log")):
                 with open(path, "wb") as out:
                     out.write(content)
                 done = gpreempt("analyze", path)

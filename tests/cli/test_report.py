@@ -54,7 +54,7 @@ class Report(unittest.TestCase):
             cut.flush()
             done = gpreempt("report", cut.name)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("cut off", done.stderr)
+        self.assertIn("truncated", done.stderr)
 
     def test_names_stay_names_in_markdown_and_html(self):
         with tempfile.TemporaryDirectory() as place:

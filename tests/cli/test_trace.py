@@ -36,7 +36,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertTrue(done.stdout.startswith("hello\n"), done.stdout)
         self.assertIn("1. How is a queue created", done.stdout)
-        self.assertIn("KFD is not traced: tracefs is not mounted", done.stderr)
+        self.assertIn("cannot trace KFD: tracefs is not mounted", done.stderr)
         names = sorted(os.listdir(self.out))
         self.assertRegex(" ".join(names), r"^amd_log_\d+ clocks.json$")
 

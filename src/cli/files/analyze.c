@@ -68,7 +68,7 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 	if (got < 0) {
 		if (own >= 0)
 			close(own);
-		return gp_fail(&cli->sink.diag, (int)got, "%s: cannot read: %s", name,
+		return gp_fail(&cli->sink.diag, (int)got, "cannot read %s: %s", name,
 			       strerror((int)-got));
 	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)

@@ -105,7 +105,7 @@ static void complain(struct arguments *arguments, const struct input *input)
 			"%s: %llu entries end before they begin; they are not counted", input->path,
 			(unsigned long long)stats->backwards);
 	if (stats->cut && stats->kind != GP_ROCPROF_NONE)
-		gp_diag(diag, GP_WARNING, "%s: the file is cut off; what is complete is counted",
+		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
 			input->path);
 }
 

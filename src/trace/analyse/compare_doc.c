@@ -76,11 +76,11 @@ static struct gp_show_value copy_bytes(const struct gp_trace_workload *workload)
 
 static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_section(doc, "cases", _("Cases"));
+	gp_doc_section(doc, "cases", "Cases");
 	gp_doc_fact(doc, "a", "A", gp_v_text(c->names[0]));
 	gp_doc_fact(doc, "b", "B", gp_v_text(c->names[1]));
 	gp_doc_table(doc, "metrics", NULL);
-	gp_doc_column(doc, "metric", _("METRIC"));
+	gp_doc_column(doc, "metric", "METRIC");
 	gp_doc_column(doc, "a", "A");
 	gp_doc_column(doc, "b", "B");
 #define OF_QUEUES(i)   gp_v_count(c->queues[i])
@@ -102,22 +102,22 @@ static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 #define OF_JUMPS(i)    gp_v_count(c->cases[i]->jumps)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
-	METRIC("named", _("of these with a name"), OF_NAMED);
+	METRIC("named", _("of these, with a name"), OF_NAMED);
 	METRIC("kernels", _("different kernels"), OF_KERNELS);
 	METRIC("barriers", _("barriers"), OF_BARRIERS);
-	METRIC("copies", _("copies handed to an engine"), OF_COPIES);
-	METRIC("copy_bytes", _("bytes of these"), OF_BYTES);
+	METRIC("copies", _("copies submitted to a copy engine"), OF_COPIES);
+	METRIC("copy_bytes", _("bytes in these copies"), OF_BYTES);
 	METRIC("calls", _("HIP calls"), OF_CALLS);
-	METRIC("waits", _("of these waiting (...Synchronize)"), OF_WAITS);
+	METRIC("waits", _("of these, waiting (...Synchronize)"), OF_WAITS);
 	METRIC("length_ns", _("from first to last submission"), OF_LENGTH);
-	METRIC("rate", _("kernels a second"), OF_RATE);
-	METRIC("queues_at_once_high", _("queues used within 10 ms, most"), OF_AT_ONCE);
+	METRIC("rate", _("kernels per second"), OF_RATE);
+	METRIC("queues_at_once_high", _("queues used within 10 ms, maximum"), OF_AT_ONCE);
 	METRIC("queues_at_once_mean", _("queues used within 10 ms, mean"), OF_MEAN);
 	METRIC("packets_ahead_mean", _("packets ahead in the queue, mean"), OF_AHEAD);
 	METRIC("idle_gaps", _("pauses of 1 ms and more"), OF_GAPS);
 	METRIC("idle_share", _("time in such pauses"), OF_IDLE);
 	if (c->cases[0]->jumps || c->cases[1]->jumps)
-		METRIC("jumps", _("times the clock went back"), OF_JUMPS);
+		METRIC("jumps", _("backward clock jumps"), OF_JUMPS);
 }
 
 static struct gp_show_value priority_word(const struct gp_trace_log_queue *queue)
@@ -154,43 +154,41 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison 
 
 static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_section(doc, "queues", _("Queues"));
+	gp_doc_section(doc, "queues", "Queues");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "case", _("CASE"));
+	gp_doc_column(doc, "case", "CASE");
 	gp_doc_column(doc, "pid", "PID");
-	gp_doc_column(doc, "address", _("ADDRESS"));
+	gp_doc_column(doc, "address", "ADDRESS");
 	gp_doc_column(doc, "hsa_id", "HSA ID");
-	gp_doc_column(doc, "priority", _("PRIORITY"));
-	gp_doc_column(doc, "streams", _("STREAMS"));
-	gp_doc_column(doc, "dispatches", _("KERNELS"));
+	gp_doc_column(doc, "priority", "PRIORITY");
+	gp_doc_column(doc, "streams", "STREAMS");
+	gp_doc_column(doc, "dispatches", "KERNELS");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "barriers", _("BARRIERS"));
-	gp_doc_column(doc, "used_ns", _("USED FOR"));
+	gp_doc_column(doc, "barriers", "BARRIERS");
+	gp_doc_column(doc, "used_ns", "USED FOR");
 	put_queue_rows(doc, c, 0);
 	put_queue_rows(doc, c, 1);
-	gp_doc_section(doc, "overlap", _("Overlap"));
-	gp_doc_fact(doc, "same_process", _("Same process"),
+	gp_doc_section(doc, "overlap", "Overlap");
+	gp_doc_fact(doc, "same_process", "Same process",
 		    gp_v_if(c->pids_known, gp_v_number(GP_UNIT_BOOL, c->same_process)));
-	gp_doc_fact(doc, "shared_queues", _("Queues that both use"),
+	gp_doc_fact(doc, "shared_queues", "Queues that both use",
 		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
-	gp_doc_fact(doc, "same_hsa_ids", _("HSA ids in both"), gp_v_count(c->same_ids));
-	gp_doc_fact(doc, "overlap_ns", _("Both submitting, if on one machine"),
+	gp_doc_fact(doc, "same_hsa_ids", "HSA ids in both", gp_v_count(c->same_ids));
+	gp_doc_fact(doc, "overlap_ns", "Both active, if on one machine",
 		    gp_v_if(c->has_overlap, gp_v_ns(c->overlap_ns)));
-	gp_doc_note(doc, "%s",
-		    _("HSA ids are counted in each process: the same id in two processes is two "
-		      "queues."));
+	gp_doc_note(doc, "HSA ids are per process: the same id in two processes means two queues.");
 }
 
 static void put_classes(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_section(doc, "kernels", _("Kernels"));
-	gp_doc_table(doc, "classes", _("By class, judged by name"));
-	gp_doc_column(doc, "class", _("CLASS"));
+	gp_doc_section(doc, "kernels", "Kernels");
+	gp_doc_table(doc, "classes", "By class (derived from the name)");
+	gp_doc_column(doc, "class", "CLASS");
 	gp_doc_column(doc, "a", "A");
-	gp_doc_column(doc, "a_share", _("OF A"));
+	gp_doc_column(doc, "a_share", "OF A");
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "b", "B");
-	gp_doc_column(doc, "b_share", _("OF B"));
+	gp_doc_column(doc, "b_share", "OF B");
 	gp_doc_bars(doc);
 	for (u32 i = 0; i < GP_KERNEL_CLASSES; i++) {
 		u64 a = c->cases[0]->classes[i], b = c->cases[1]->classes[i];
@@ -231,16 +229,16 @@ static void put_kernel(struct gp_doc *doc, const struct gp_trace_workload *workl
 
 static void put_names(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_table(doc, "names", _("By name, the most submitted first; sizes in work-items"));
-	gp_doc_column(doc, "case", _("CASE"));
-	gp_doc_column(doc, "kernel", _("KERNEL"));
-	gp_doc_column(doc, "class", _("CLASS"));
-	gp_doc_column(doc, "count", _("COUNT"));
-	gp_doc_column(doc, "share", _("SHARE"));
+	gp_doc_table(doc, "names", "By name, most frequent first; sizes in work-items");
+	gp_doc_column(doc, "case", "CASE");
+	gp_doc_column(doc, "kernel", "KERNEL");
+	gp_doc_column(doc, "class", "CLASS");
+	gp_doc_column(doc, "count", "COUNT");
+	gp_doc_column(doc, "share", "SHARE");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "grid_low", _("GRID FROM"));
-	gp_doc_column(doc, "grid_high", _("TO"));
-	gp_doc_column(doc, "workgroup", _("WORKGROUP"));
+	gp_doc_column(doc, "grid_low", "GRID FROM");
+	gp_doc_column(doc, "grid_high", "TO");
+	gp_doc_column(doc, "workgroup", "WORKGROUP");
 	for (int which = 0; which < 2; which++) {
 		const struct gp_trace_workload *workload = c->cases[which];
 
@@ -255,7 +253,7 @@ static void put_names(struct gp_doc *doc, const struct gp_trace_comparison *c)
 
 static void put_times(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_section(doc, "times", _("Submissions over time"));
+	gp_doc_section(doc, "times", "Submissions over time");
 	for (int i = 0; i < 2; i++) {
 		const struct gp_trace_workload *workload = c->cases[i];
 		size_t bins =
@@ -265,12 +263,12 @@ static void put_times(struct gp_doc *doc, const struct gp_trace_comparison *c)
 			gp_doc_series(doc, i ? "b" : "a", letters[i], workload->bins, bins,
 				      workload->first_ns, workload->bin_ns);
 	}
-	gp_doc_table(doc, "gaps", _("Longest pauses"));
-	gp_doc_column(doc, "case", _("CASE"));
-	gp_doc_column(doc, "after_ns", _("AFTER"));
-	gp_doc_column(doc, "length_ns", _("LENGTH"));
+	gp_doc_table(doc, "gaps", "Longest pauses");
+	gp_doc_column(doc, "case", "CASE");
+	gp_doc_column(doc, "after_ns", "AFTER");
+	gp_doc_column(doc, "length_ns", "LENGTH");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "line", _("ENDED BY LINE"));
+	gp_doc_column(doc, "line", "ENDED BY LINE");
 	for (int i = 0; i < 2; i++) {
 		const struct gp_trace_workload *workload = c->cases[i];
 
@@ -289,76 +287,73 @@ static struct gp_show_value strategy_word(enum gp_trace_strategy strategy)
 {
 	switch (strategy) {
 	case GP_STRATEGY_WAIT:
-		return gp_v_word("wait", _("wait for the batch job's next pause"));
+		return gp_v_word("wait", _("wait for the next pause of the batch job"));
 	case GP_STRATEGY_SUSPEND_PROCESS:
 		return gp_v_word("suspend-process", _("suspend the batch process as a whole"));
 	case GP_STRATEGY_SUSPEND_QUEUES:
-		return gp_v_word("suspend-queues", _("suspend the batch work's queues only"));
+		return gp_v_word("suspend-queues", _("suspend only the queues of the batch work"));
 	case GP_STRATEGY_TIME_SLICE:
-		return gp_v_word("time-slice", _("give turns to the whole process"));
+		return gp_v_word("time-slice", _("time-slice the whole process"));
 	case GP_STRATEGY_UNKNOWN:
 		break;
 	}
-	return gp_v_word("unknown", _("cannot be told from these logs"));
+	return gp_v_word("unknown", _("cannot be determined from these logs"));
 }
 
 static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
 	switch (c->strategy) {
 	case GP_STRATEGY_WAIT:
-		gp_doc_note(
-			doc,
-			_("The batch job pauses every %.2f ms by itself; suspending and resuming "
-			  "costs about %.2f ms, so waiting is cheaper."),
-			(double)c->batch_pause_ns / 1e6, 2.0 * (double)GP_SUSPEND_COST_NS / 1e6);
+		gp_doc_note(doc,
+			    _("The batch job pauses every %.2f ms anyway; suspending and resuming "
+			      "costs about %.2f ms, so waiting is cheaper."),
+			    (double)c->batch_pause_ns / 1e6,
+			    2.0 * (double)GP_SUSPEND_COST_NS / 1e6);
 		break;
 	case GP_STRATEGY_SUSPEND_PROCESS:
-		gp_doc_note(
-			doc, "%s",
-			_("Two processes never share a queue, and suspending a process stops its "
-			  "kernels in the middle (CWSR) and loses nothing."));
+		gp_doc_note(doc, "Two processes never share a queue. Suspending a process stops "
+				 "its kernels mid-execution (CWSR) without losing work.");
 		break;
 	case GP_STRATEGY_SUSPEND_QUEUES:
-		gp_doc_note(doc, "%s",
-			    _("One process uses separate queues for both: its batch queues can be "
-			      "suspended by id while the others run."));
+		gp_doc_note(doc,
+			    "One process uses separate queues for both: its batch queues can be "
+			    "suspended by id while the others run.");
 		break;
 	case GP_STRATEGY_TIME_SLICE:
 		gp_doc_note(doc,
-			    _("%zu queues carry both kinds of work: suspending one would stop the "
-			      "urgent work as well. Give the two their own processes, or streams "
-			      "of different priority, which have their own queues."),
+			    "%zu queues carry both kinds of work: suspending one would also stop "
+			    "the urgent work. Use separate processes, or streams of different "
+			    "priority, which have separate queues.",
 			    c->shared_queues);
 		break;
 	case GP_STRATEGY_UNKNOWN:
-		gp_doc_note(
-			doc, "%s",
-			c->cases[0]->dispatches && c->cases[1]->dispatches
-				? _("The logs do not name the processes: log with "
-				    "AMD_LOG_LEVEL=4 or more.")
-				: _("A log holds no kernel: log with AMD_LOG_LEVEL=4 (from ROCm "
-				    "7.1 on 5)."));
+		gp_doc_note(doc, "%s",
+			    c->cases[0]->dispatches && c->cases[1]->dispatches
+				    ? _("The logs do not name the processes: use AMD_LOG_LEVEL=4 "
+					"or higher.")
+				    : _("A log contains no kernels: use AMD_LOG_LEVEL=4 (5 with "
+					"ROCm 7.1 or later)."));
 		break;
 	}
-	gp_doc_note(doc, "%s",
-		    _("Stream priorities alone do not preempt: they order what waits, newest ROCm "
-		      "ignores them by default, and a kernel that runs keeps its compute units."));
+	gp_doc_note(doc,
+		    "Stream priorities alone do not preempt: they order waiting work, recent ROCm "
+		    "ignores them by default, and a running kernel keeps its compute units.");
 }
 
 static void put_recommendation(struct gp_doc *doc, const struct gp_trace_comparison *c)
 {
-	gp_doc_section(doc, "recommendation", _("Preemption strategy"));
-	gp_doc_fact(doc, "strategy", _("Strategy"), strategy_word(c->strategy));
-	gp_doc_fact(doc, "online", _("Looks latency-critical (more pauses)"),
+	gp_doc_section(doc, "recommendation", "Preemption strategy");
+	gp_doc_fact(doc, "strategy", "Strategy", strategy_word(c->strategy));
+	gp_doc_fact(doc, "online", "Probably latency-critical (more pauses)",
 		    gp_v_if(c->online >= 0, gp_v_text(c->online >= 0 ? letters[c->online] : "")));
-	gp_doc_fact(doc, "assumed_suspend_cost_ns", _("Assumed cost of a suspend or resume"),
+	gp_doc_fact(doc, "assumed_suspend_cost_ns", "Assumed cost of a suspend or resume",
 		    gp_v_ns(GP_SUSPEND_COST_NS));
 	put_reason(doc, c);
 }
 
 struct gp_doc *gp_trace_compare_doc(const struct gp_trace_comparison *comparison)
 {
-	struct gp_doc *doc = gp_doc_new("compare", _("Two workloads compared"));
+	struct gp_doc *doc = gp_doc_new("compare", "Two workloads compared");
 
 	if (!doc)
 		return NULL;

@@ -237,7 +237,7 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
 	if (!ret && stats.cut)
-		gp_diag(diag, GP_WARNING, "%s: the file is cut off; what is complete is counted",
+		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
 			current(inquiry)->name);
 	return ret;
 }
@@ -256,11 +256,11 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 		return gp_fail(diag, -EINVAL,
 			       "%s is compressed (%s). Decompress it first: %s FILE > text", name,
 			       format, command);
-	return gp_fail(
-		diag, -EINVAL,
-		"%s: neither an AMD log, nor libhsakmt's lines, ftrace's text, trace.dat, KFD's "
-		"prints, rocprof's files, a list of rocm-smi or amd-smi, or gpreempt log --json",
-		name);
+	return gp_fail(diag, -EINVAL,
+		       "%s: unknown format (expected an AMD log, libhsakmt output, ftrace text, "
+		       "trace.dat, KFD prints, a rocprof file, a process list of rocm-smi or "
+		       "amd-smi, or the output of gpreempt log --json)",
+		       name);
 }
 
 int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *name,
@@ -275,7 +275,7 @@ int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *n
 	inquiry->path.input = (u32)(inquiry->count - 1);
 	error = gp_trace_source_identify(fd, name, &input->kind);
 	if (error)
-		return gp_fail(diag, error, "%s: cannot read: %s", name, strerror(-error));
+		return gp_fail(diag, error, "cannot read %s: %s", name, strerror(-error));
 	switch (input->kind) {
 	case GP_SOURCE_AMDLOG:
 		return read_log(inquiry, fd, diag);

@@ -41,9 +41,9 @@ static void open_question(struct gp_doc *doc, const char *key, const char *title
 {
 	gp_doc_section(doc, key, title);
 	gp_doc_table(doc, "answers", NULL);
-	gp_doc_column(doc, "item", _("QUESTION"));
-	gp_doc_column(doc, "answer", _("ANSWER"));
-	gp_doc_column(doc, "evidence", _("EVIDENCE"));
+	gp_doc_column(doc, "item", "QUESTION");
+	gp_doc_column(doc, "answer", "ANSWER");
+	gp_doc_column(doc, "evidence", "EVIDENCE");
 }
 
 /* How often a function ran, and where first. */
@@ -87,10 +87,10 @@ static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	u32 chosen[STEPS_SHOWN];
 
-	gp_doc_table(doc, "steps", _("Where the time of creating queues goes, in the kernel"));
-	gp_doc_column(doc, "function", _("FUNCTION"));
-	gp_doc_column(doc, "entered", _("ENTERED"));
-	gp_doc_column(doc, "own_ns", _("OWN TIME"));
+	gp_doc_table(doc, "steps", "Where the time of creating queues goes, in the kernel");
+	gp_doc_column(doc, "function", "FUNCTION");
+	gp_doc_column(doc, "entered", "ENTERED");
+	gp_doc_column(doc, "own_ns", "OWN TIME");
 	gp_doc_bars(doc);
 	for (size_t n = 0; n < STEPS_SHOWN; n++) {
 		const struct gp_trace_function_use *best = NULL;
@@ -124,15 +124,15 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 	gp_trace_kfd_queues_items(q->queues, &kfd);
 	open_question(doc, "creation", _("1. How is a queue created, and how long does it take?"));
-	answer(doc, "runtime", _("queues the runtime created"),
+	answer(doc, "runtime", _("queues created by the runtime"),
 	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
 	       log ? place(log->name, log->created_line, text, sizeof(text)) : gp_v_missing());
-	answer(doc, "runtime_ns", _("time in the runtime, mean (from the line before)"),
+	answer(doc, "runtime_ns", _("time in the runtime, mean (since the previous line)"),
 	       gp_v_if(log && log->creations,
 		       gp_v_ns(log && log->creations ? log->creation_ns / log->creations : 0)),
 	       log && log->creations ? place(log->name, log->created_line, text, sizeof(text))
 				     : gp_v_missing());
-	answer(doc, "driver", _("creations of queues in the driver"),
+	answer(doc, "driver", _("queue creations in the driver"),
 	       gp_v_if(path->creation_count || kfd,
 		       gp_v_count(path->creation_count ? path->creation_count : kfd)),
 	       path->creation_count ? place(q->inputs[path->creations[0].input]->name,
@@ -155,8 +155,8 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		put_steps(q, doc);
 	if (path->creation_count > whole)
 		gp_doc_note(doc,
-			    _("Of %llu creations the return was not traced: they took at least as "
-			      "long as is shown."),
+			    "The return of %llu creations was not traced: they took at least the "
+			    "time shown.",
 			    (unsigned long long)(path->creation_count - whole));
 }
 
@@ -170,15 +170,14 @@ static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	count_answer(q, doc, "updated", _("updated (update_mqd)"), GP_MATCH_START, "update_mqd");
 	count_answer(q, doc, "loaded", _("loaded into a slot by the driver (load_mqd)"),
 		     GP_MATCH_START, "load_mqd");
-	count_answer(q, doc, "mapped", _("given to the scheduler (map_queues)"), GP_MATCH_NAME,
+	count_answer(q, doc, "mapped", _("passed to the scheduler (map_queues)"), GP_MATCH_NAME,
 		     "map_queues_cpsch");
 	count_answer(q, doc, "any", _("all functions with mqd in their name"), GP_MATCH_PART,
 		     "mqd");
-	answer(doc, "contents", _("what is in it"), gp_v_missing(), gp_v_missing());
-	gp_doc_note(
-		doc, "%s",
-		_("With the hardware scheduler the driver never loads an MQD: the runlist names "
-		  "it and the firmware loads it. 'gpreempt mqd' decodes its contents."));
+	answer(doc, "contents", _("its contents"), gp_v_missing(), gp_v_missing());
+	gp_doc_note(doc,
+		    "With the hardware scheduler the driver never loads an MQD: the runlist names "
+		    "it and the firmware loads it. 'gpreempt mqd' decodes its contents.");
 }
 
 static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -218,7 +217,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	}
 	if (!logs)
 		answer(doc, "queues", _("compute queues"), gp_v_missing(), gp_v_missing());
-	gp_doc_note(doc, "%s", _("'gpreempt compare A B' puts two workloads side by side."));
+	gp_doc_note(doc, "'gpreempt compare A B' puts two workloads side by side.");
 }
 
 static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -227,19 +226,17 @@ static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	char text[256];
 
 	open_question(doc, "doorbell", _("4. Are doorbells used, and can they be seen?"));
-	answer(doc, "packets", _("packets the runtime put into queues"),
+	answer(doc, "packets", _("packets submitted by the runtime"),
 	       gp_v_if(log && log->workload->dispatches,
 		       gp_v_count(log ? log->workload->dispatches + log->workload->barriers : 0)),
 	       log ? place(log->name, log->packet_line, text, sizeof(text)) : gp_v_missing());
 	count_answer(q, doc, "allocated", _("doorbells allocated by the driver"), GP_MATCH_START,
 		     "allocate_doorbell");
-	count_answer(q, doc, "kernel", _("doorbells rung by the driver itself"), GP_MATCH_START,
+	count_answer(q, doc, "kernel", _("doorbells rung by the driver"), GP_MATCH_START,
 		     "write_kernel_doorbell");
 	count_answer(q, doc, "ioctls", _("ioctls"), GP_MATCH_NAME, "kfd_ioctl");
-	gp_doc_note(doc, "%s",
-		    _("A program rings its doorbell by writing to memory: no system call, nothing "
-		      "for ftrace to see. What the driver rings is its own queue to the "
-		      "scheduler."));
+	gp_doc_note(doc, "A program rings a doorbell with a memory write, which ftrace cannot see. "
+			 "The driver rings only the doorbell of its queue to the scheduler.");
 }
 
 static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
@@ -248,25 +245,23 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	char text[256];
 
 	open_question(doc, "preemption", _("5. Can work be preempted?"));
-	answer(doc, "priorities", _("queues of high or low priority were created"),
+	answer(doc, "priorities", _("queues of high or low priority"),
 	       gp_v_if(log && log->created_line,
 		       gp_v_number(GP_UNIT_BOOL, log && log->priority_line)),
 	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
-	count_answer(q, doc, "unmaps", _("times all queues were taken off (unmap_queues)"),
+	count_answer(q, doc, "unmaps", _("times all queues were unmapped (unmap_queues)"),
 		     GP_MATCH_NAME, "unmap_queues_cpsch");
-	time_answer(q, doc, "unmap_ns", _("taking them off took, mean"), "unmap_queues_cpsch");
-	time_answer(q, doc, "fence_ns", _("of this waiting for the GPU, mean"),
+	time_answer(q, doc, "unmap_ns", _("time to unmap them, mean"), "unmap_queues_cpsch");
+	time_answer(q, doc, "fence_ns", _("of this, waiting for the GPU, mean"),
 		    "amdkfd_fence_wait_timeout");
 	count_answer(q, doc, "suspends", _("suspended by a debugger (suspend_queues)"),
 		     GP_MATCH_NAME, "suspend_queues");
-	time_answer(q, doc, "suspend_ns", _("a suspension took, mean"), "suspend_queues");
+	time_answer(q, doc, "suspend_ns", _("time per suspension, mean"), "suspend_queues");
 	count_answer(q, doc, "evictions", _("evicted by the driver"), GP_MATCH_START,
 		     "evict_process_queues");
-	gp_doc_note(
-		doc, "%s",
-		_("Priorities of streams order what waits and stop nothing that runs. Suspending "
-		  "a process through KFD does, with help of the driver only; each time all "
-		  "queues of the device are taken off and put back."));
+	gp_doc_note(doc, "Stream priorities order waiting work and do not stop running work. "
+			 "Suspending a process through KFD does; the driver then unmaps all queues "
+			 "of the device and maps them again.");
 }
 
 void gp_trace_inquiry_questions(const struct gp_trace_inquiry *inquiry, struct gp_doc *doc)

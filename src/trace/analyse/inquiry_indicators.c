@@ -42,17 +42,17 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 	u64 doorbell = gp_trace_kfdpath_count(path, GP_MATCH_PART, "doorbell", NULL);
 	u64 creations = path->creation_count, sum = path->creation_ns;
 
-	gp_doc_section(doc, "indicators", _("Indicators"));
+	gp_doc_section(doc, "indicators", "Indicators");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "indicator", _("INDICATOR"));
-	gp_doc_column(doc, "target", _("TARGET"));
-	gp_doc_column(doc, "found", _("FOUND"));
-	gp_doc_column(doc, "verdict", _("VERDICT"));
+	gp_doc_column(doc, "indicator", "INDICATOR");
+	gp_doc_column(doc, "target", "TARGET");
+	gp_doc_column(doc, "found", "FOUND");
+	gp_doc_column(doc, "verdict", "VERDICT");
 	indicator(doc, "creation", _("creating a queue, in the driver"), "< 1 ms",
 		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
 		  judge(creations, creations && sum / creations < GP_NS_PER_MS));
 	/* A trace of a few functions only would show none; that says nothing. */
-	indicator(doc, "mqd", _("MQD operations for each queue created"), "1-2",
+	indicator(doc, "mqd", _("MQD operations per queue created"), "1-2",
 		  gp_v_if(creations && mqd,
 			  gp_v_real(GP_UNIT_REAL, creations ? (double)mqd / (double)creations : 0)),
 		  judge(creations && mqd, creations && mqd >= creations && mqd <= 2 * creations));
@@ -73,7 +73,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 		snprintf(label, sizeof(label), _("%s: compute queues"),
 			 gp_trace_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "queues", label, "1-3", gp_v_count(count), judge(count, count <= 3));
-		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, most"),
+		snprintf(label, sizeof(label), _("%s: packets waiting in a queue, maximum"),
 			 gp_trace_inquiry_file(q->inputs[i]->name));
 		indicator(doc, "backlog", label, "< 100",
 			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
@@ -84,8 +84,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 		  ABSENT);
 	indicator(doc, "quantum", _("time slice of a slot (QUANTUM)"), "512-1024", gp_v_missing(),
 		  ABSENT);
-	gp_doc_note(doc, "%s",
-		    _("'gpreempt hqd' shows the slots and their time slices on a live system."));
+	gp_doc_note(doc, "'gpreempt hqd' shows the slots and their time slices on a live system.");
 }
 
 /* Of what the kernel's tracer recorded. */
@@ -109,16 +108,16 @@ static struct gp_show_value clocks_of(const struct gp_trace_inquiry_input *input
 
 static void put_files(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "files", _("Files"));
+	gp_doc_section(doc, "files", "Files");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "file", _("FILE"));
-	gp_doc_column(doc, "kind", _("KIND"));
-	gp_doc_column(doc, "clock", _("CLOCK"));
-	gp_doc_column(doc, "events", _("EVENTS"));
-	gp_doc_column(doc, "damaged", _("DAMAGED"));
-	gp_doc_column(doc, "gaps", _("GAPS"));
-	gp_doc_column(doc, "lost", _("LOST"));
-	gp_doc_column(doc, "jumps", _("CLOCK WENT BACK"));
+	gp_doc_column(doc, "file", "FILE");
+	gp_doc_column(doc, "kind", "KIND");
+	gp_doc_column(doc, "clock", "CLOCK");
+	gp_doc_column(doc, "events", "EVENTS");
+	gp_doc_column(doc, "damaged", "DAMAGED");
+	gp_doc_column(doc, "gaps", "GAPS");
+	gp_doc_column(doc, "lost", "LOST");
+	gp_doc_column(doc, "jumps", "BACKWARD JUMPS");
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_trace_inquiry_input *input = q->inputs[i];
 		char clocks[96];
@@ -160,23 +159,23 @@ static void put_pairs(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		if (is_trace(q->inputs[i]))
 			trace = q->inputs[i]->clock;
 	gp_doc_table(doc, "pairs", NULL);
-	gp_doc_column(doc, "clock", _("CLOCK"));
-	gp_doc_column(doc, "against", _("AGAINST"));
-	gp_doc_column(doc, "by", _("BY"));
-	gp_doc_column(doc, "anchors", _("ANCHORS"));
-	gp_doc_column(doc, "ahead_ns", _("AHEAD BY"));
-	gp_doc_column(doc, "behind_ns", _("BEHIND BY"));
-	gp_doc_column(doc, "residual_ns", _("RESIDUAL"));
+	gp_doc_column(doc, "clock", "CLOCK");
+	gp_doc_column(doc, "against", "AGAINST");
+	gp_doc_column(doc, "by", "BY");
+	gp_doc_column(doc, "anchors", "ANCHORS");
+	gp_doc_column(doc, "ahead_ns", "AHEAD BY");
+	gp_doc_column(doc, "behind_ns", "BEHIND BY");
+	gp_doc_column(doc, "residual_ns", "RESIDUAL");
 	if (q->alignment.known)
 		put_pair(doc, gp_trace_clock_name(GP_CLOCK_MONOTONIC), gp_trace_clock_name(trace),
-			 "creations", _("creations of queues"), &q->alignment);
+			 "creations", _("queue creations"), &q->alignment);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(clocks) && q->clocks.count; i++) {
 		struct gp_trace_alignment a;
 
 		gp_trace_clocks_align(&q->clocks, clocks[i], &a);
 		put_pair(doc, gp_trace_clock_name(clocks[i]),
-			 gp_trace_clock_name(GP_CLOCK_MONOTONIC), "readings", _("readings of both"),
-			 &a);
+			 gp_trace_clock_name(GP_CLOCK_MONOTONIC), "readings",
+			 _("readings of both clocks"), &a);
 	}
 }
 
@@ -201,9 +200,9 @@ static void note_strangers(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len ? ", " : "", gp_trace_clock_name(clock));
 	gp_doc_note(doc,
-		    _("Nothing here relates these clocks to MONOTONIC: %s. Their times are not "
-		      "compared with others (clocks.json of 'gpreempt trace' would relate "
-		      "MONOTONIC_RAW and BOOTTIME)."),
+		    "No input relates these clocks to MONOTONIC: %s. Their times are not compared "
+		    "with others ('gpreempt trace' writes clocks.json, which relates MONOTONIC_RAW "
+		    "and BOOTTIME).",
 		    names);
 }
 
@@ -218,35 +217,32 @@ static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		same &= !is_trace(q->inputs[i]) || q->inputs[i]->clock == GP_CLOCK_MONOTONIC;
 		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
 	}
-	gp_doc_section(doc, "clocks", _("Clocks"));
-	gp_doc_fact(doc, "anchors", _("Queue creations seen by both"),
+	gp_doc_section(doc, "clocks", "Clocks");
+	gp_doc_fact(doc, "anchors", "Queue creations seen by both",
 		    gp_v_if(log && trace, gp_v_count(a->anchors)));
-	gp_doc_fact(doc, "offset_ns", _("AMD log's clock is ahead of ftrace's by"),
+	gp_doc_fact(doc, "offset_ns", "The clock of the AMD log is ahead of the ftrace clock by",
 		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
-	gp_doc_fact(doc, "offset_behind_ns", _("AMD log's clock is behind ftrace's by"),
+	gp_doc_fact(doc, "offset_behind_ns",
+		    "The clock of the AMD log is behind the ftrace clock by",
 		    gp_v_if(a->known && a->offset_ns < 0, gp_v_ns(0 - (u64)a->offset_ns)));
-	gp_doc_fact(doc, "residual_ns", _("Farthest creation from that (residual)"),
+	gp_doc_fact(doc, "residual_ns", "Largest deviation (residual)",
 		    gp_v_if(a->known, gp_v_ns(a->residual_ns)));
 	put_pairs(q, doc);
 	if (log && trace && !a->known && !same)
-		gp_doc_note(doc, "%s",
-			    _("The two clocks could not be aligned: the log and the trace did not "
-			      "see the same creations of queues. Their times are not compared."));
+		gp_doc_note(doc, "The two clocks cannot be aligned: the log and the trace do not "
+				 "contain the same queue creations. Their times are not compared.");
 	note_strangers(q, doc);
 	if (log && trace && same)
-		gp_doc_note(doc, "%s",
-			    _("The log and the trace have the same clock, MONOTONIC: their times "
-			      "can be compared as they are."));
+		gp_doc_note(doc, "The log and the trace use the same clock, MONOTONIC: their times "
+				 "can be compared directly.");
 	if (text)
-		gp_doc_note(
-			doc, "%s",
-			_("ftrace's text does not say which clock it used: --trace-clock tells. "
-			  "Durations are never taken across clocks."));
+		gp_doc_note(doc, "ftrace text does not name its clock; give it with --trace-clock. "
+				 "Durations are never computed across clocks.");
 }
 
 struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry)
 {
-	struct gp_doc *doc = gp_doc_new("analyze", _("From the runtime through KFD to the GPU"));
+	struct gp_doc *doc = gp_doc_new("analyze", "From the runtime through KFD to the GPU");
 
 	if (!doc)
 		return NULL;

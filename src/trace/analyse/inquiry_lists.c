@@ -151,16 +151,16 @@ static void put_processes(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
 
-	gp_doc_section(doc, "processes", _("Processes on the GPUs"));
+	gp_doc_section(doc, "processes", "Processes on the GPUs");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "pid", _("PID"));
-	gp_doc_column(doc, "name", _("NAME"));
-	gp_doc_column(doc, "gpu", _("GPU"));
-	gp_doc_column(doc, "gpus", _("GPUS"));
-	gp_doc_column(doc, "vram_bytes", _("VRAM"));
-	gp_doc_column(doc, "cu_occupancy", _("CU OCCUPANCY"));
-	gp_doc_column(doc, "log", _("ITS LOG IS HERE"));
-	gp_doc_column(doc, "evidence", _("EVIDENCE"));
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "gpu", "GPU");
+	gp_doc_column(doc, "gpus", "GPUS");
+	gp_doc_column(doc, "vram_bytes", "VRAM");
+	gp_doc_column(doc, "cu_occupancy", "CU OCCUPANCY");
+	gp_doc_column(doc, "log", "LOG GIVEN");
+	gp_doc_column(doc, "evidence", "EVIDENCE");
 	for (size_t i = 0; i < q->process_count; i++) {
 		const struct gp_trace_inquiry_process *process = &q->processes[i];
 
@@ -181,19 +181,19 @@ static void put_decisions(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	const struct gp_trace_inquiry_decisions *decisions = &q->decisions;
 	char text[256];
 
-	gp_doc_section(doc, "decisions", _("Decisions of gpreemptd"));
-	gp_doc_fact(doc, "lines", _("Lines of its record"), gp_v_count(decisions->count));
-	gp_doc_fact(doc, "suspends", _("Suspensions decided"), gp_v_count(decisions->suspends));
-	gp_doc_fact(doc, "resumes", _("Resumptions decided"), gp_v_count(decisions->resumes));
-	gp_doc_fact(doc, "failed", _("Operations that failed"), gp_v_count(decisions->failed));
-	gp_doc_fact(doc, "observed", _("Recorded only (observe mode)"),
+	gp_doc_section(doc, "decisions", "Decisions of gpreemptd");
+	gp_doc_fact(doc, "lines", "Lines of the record", gp_v_count(decisions->count));
+	gp_doc_fact(doc, "suspends", "Suspensions decided", gp_v_count(decisions->suspends));
+	gp_doc_fact(doc, "resumes", "Resumptions decided", gp_v_count(decisions->resumes));
+	gp_doc_fact(doc, "failed", "Operations that failed", gp_v_count(decisions->failed));
+	gp_doc_fact(doc, "observed", "Recorded only (observe mode)",
 		    gp_v_count(decisions->observed));
-	gp_doc_fact(doc, "held_ns", _("Held, mean"),
+	gp_doc_fact(doc, "held_ns", "Time suspended, mean",
 		    gp_v_if(decisions->held,
 			    gp_v_ns(decisions->held ? decisions->held_ns / decisions->held : 0)));
-	gp_doc_fact(doc, "held_longest_ns", _("Held, longest"),
+	gp_doc_fact(doc, "held_longest_ns", "Time suspended, longest",
 		    gp_v_if(decisions->held, gp_v_ns(decisions->held_max_ns)));
-	gp_doc_fact(doc, "evidence", _("First line"),
+	gp_doc_fact(doc, "evidence", "First line",
 		    place(q, decisions->input, decisions->line, text, sizeof(text)));
 }
 
@@ -207,13 +207,11 @@ void gp_trace_inquiry_lists(const struct gp_trace_inquiry *q, struct gp_doc *doc
 		put_decisions(q, doc);
 	if (!q->hsakmt_lines)
 		return;
-	gp_doc_section(doc, "hsakmt", _("libhsakmt"));
-	gp_doc_fact(doc, "lines", _("Sentences it printed"), gp_v_count(q->hsakmt_lines));
-	gp_doc_fact(doc, "calls", _("Of these naming one of its functions"),
-		    gp_v_count(q->hsakmt_calls));
-	gp_doc_fact(doc, "evidence", _("First line"),
+	gp_doc_section(doc, "hsakmt", "libhsakmt");
+	gp_doc_fact(doc, "lines", "Lines printed", gp_v_count(q->hsakmt_lines));
+	gp_doc_fact(doc, "calls", "Of these, with a function name", gp_v_count(q->hsakmt_calls));
+	gp_doc_fact(doc, "evidence", "First line",
 		    place(q, q->hsakmt_input, q->hsakmt_line, text, sizeof(text)));
-	gp_doc_note(doc, "%s",
-		    _("libhsakmt prints no time and no process: its lines cannot be put in "
-		      "order with others."));
+	gp_doc_note(doc, "libhsakmt prints neither times nor process ids: its lines cannot be "
+			 "ordered relative to other events.");
 }

@@ -21,7 +21,7 @@ static struct gp_show_value hash_word(enum gp_trace_pid_hash hash)
 	case GP_HASH_MATCH:
 		return gp_v_word("match", _("matches"));
 	case GP_HASH_STOCK:
-		return gp_v_word("stock", _("no: counted from 0, the stock driver's way"));
+		return gp_v_word("stock", _("no: counted from 0, as in the stock driver"));
 	case GP_HASH_OTHER:
 		return gp_v_word("other", _("no"));
 	case GP_HASH_UNKNOWN:
@@ -38,7 +38,7 @@ static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 	case GP_OFFSET_SLICE:
 		return gp_v_word("absolute-dwords", _("dwords on the BAR: its slice"));
 	case GP_OFFSET_UNKNOWN:
-		return gp_v_word("unknown", _("fits no rule of the driver"));
+		return gp_v_word("unknown", _("matches no rule of the driver"));
 	case GP_OFFSET_NONE:
 		break;
 	}
@@ -48,19 +48,19 @@ static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process *processes,
 			  size_t count)
 {
-	gp_doc_section(doc, "processes", _("Processes"));
+	gp_doc_section(doc, "processes", "Processes");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid", "PID");
-	gp_doc_column(doc, "queues", _("QUEUES"));
-	gp_doc_column(doc, "id_low", _("IDS FROM"));
-	gp_doc_column(doc, "id_high", _("TO"));
+	gp_doc_column(doc, "queues", "QUEUES");
+	gp_doc_column(doc, "id_low", "IDS FROM");
+	gp_doc_column(doc, "id_high", "TO");
 	gp_doc_column(doc, "pid_mod_256", "PID % 256");
-	gp_doc_column(doc, "hash_base", _("x 4"));
-	gp_doc_column(doc, "pid_hash", _("PID HASH"));
-	gp_doc_column(doc, "offset_low", _("OFFSETS FROM"));
-	gp_doc_column(doc, "offset_high", _("TO"));
-	gp_doc_column(doc, "offset_meaning", _("WHICH ARE"));
-	gp_doc_column(doc, "slice", _("SLICE"));
+	gp_doc_column(doc, "hash_base", "x 4");
+	gp_doc_column(doc, "pid_hash", "PID HASH");
+	gp_doc_column(doc, "offset_low", "OFFSETS FROM");
+	gp_doc_column(doc, "offset_high", "TO");
+	gp_doc_column(doc, "offset_meaning", "WHICH ARE");
+	gp_doc_column(doc, "slice", "SLICE");
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 		u64 index = p->pid % GP_PID_HASH_PROCESSES;
@@ -81,20 +81,20 @@ static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process 
 
 static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queues, size_t count)
 {
-	gp_doc_section(doc, "queues", _("Queues"));
+	gp_doc_section(doc, "queues", "Queues");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "kfd_id", "KFD ID");
-	gp_doc_column(doc, "type", _("TYPE"));
+	gp_doc_column(doc, "type", "TYPE");
 	gp_doc_column(doc, "gpu_id", "GPU");
-	gp_doc_column(doc, "doorbell_offset_in_process", _("IN PROCESS"));
-	gp_doc_column(doc, "doorbell_offset", _("ON THE BAR"));
-	gp_doc_column(doc, "doorbell_id", _("DOORBELL"));
+	gp_doc_column(doc, "doorbell_offset_in_process", "IN PROCESS");
+	gp_doc_column(doc, "doorbell_offset", "ON THE BAR");
+	gp_doc_column(doc, "doorbell_id", "DOORBELL");
 	gp_doc_column(doc, "pasid", "PASID");
-	gp_doc_column(doc, "ring", _("RING"));
-	gp_doc_column(doc, "created_ns", _("CREATED"));
-	gp_doc_column(doc, "destroyed", _("DESTROYED"));
-	gp_doc_column(doc, "line", _("LINE"));
+	gp_doc_column(doc, "ring", "RING");
+	gp_doc_column(doc, "created_ns", "CREATED");
+	gp_doc_column(doc, "destroyed", "DESTROYED");
+	gp_doc_column(doc, "line", "LINE");
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_queue *q = &queues[i];
 		bool on_bar = q->valid & GP_KQ_ABSOLUTE;
@@ -138,13 +138,13 @@ static struct gp_show_value pair_word(const struct gp_trace_kfd_process *a,
 				      const struct gp_trace_kfd_process *b, const struct pair *pair)
 {
 	if (pair->slice && (!a->alive || !b->alive))
-		return gp_v_word("slice-reused", _("one slice, given again after its first owner "
-						   "destroyed its queues"));
+		return gp_v_word("slice-reused",
+				 _("one slice, reused after its first owner destroyed its queues"));
 	if (pair->slice)
 		return gp_v_word("same-slice", _("one slice: the first process must have ended "
 						 "before the second began"));
 	if (pair->offsets)
-		return gp_v_word("separate", _("no conflict: each counts inside its own slice"));
+		return gp_v_word("separate", _("no conflict: each process has its own slice"));
 	return gp_v_word("separate", _("no conflict: ids are per process"));
 }
 
@@ -156,14 +156,14 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 
 	if (count > PROCESSES_PAIRED)
 		count = PROCESSES_PAIRED;
-	gp_doc_section(doc, "overlaps", _("Overlaps"));
+	gp_doc_section(doc, "overlaps", "Overlaps");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "pid_a", _("PROCESS"));
-	gp_doc_column(doc, "pid_b", _("AND"));
-	gp_doc_column(doc, "ids", _("SAME IDS"));
-	gp_doc_column(doc, "offsets", _("SAME OFFSETS"));
-	gp_doc_column(doc, "slice", _("SAME SLICE"));
-	gp_doc_column(doc, "meaning", _("MEANING"));
+	gp_doc_column(doc, "pid_a", "PROCESS");
+	gp_doc_column(doc, "pid_b", "AND");
+	gp_doc_column(doc, "ids", "SAME IDS");
+	gp_doc_column(doc, "offsets", "SAME OFFSETS");
+	gp_doc_column(doc, "slice", "SAME SLICE");
+	gp_doc_column(doc, "meaning", "MEANING");
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = i + 1; k < count && shown < PAIRS_SHOWN; k++) {
 			const struct gp_trace_kfd_process *a = &processes[i], *b = &processes[k];
@@ -193,38 +193,34 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 		hashed += processes[i].has_pid;
 		matches += processes[i].hash == GP_HASH_MATCH && processes[i].id_low;
 	}
-	gp_doc_section(doc, "meaning", _("What it means"));
-	gp_doc_fact(doc, "pid_hash_matches", _("Processes whose ids are (pid % 256) x 4"),
+	gp_doc_section(doc, "meaning", "What it means");
+	gp_doc_fact(doc, "pid_hash_matches", "Processes whose ids are (pid % 256) x 4",
 		    gp_v_count(matches));
-	gp_doc_fact(doc, "processes_with_pid", _("Processes with a pid"), gp_v_count(hashed));
-	gp_doc_fact(doc, "overlapping_pairs", _("Pairs with something in common"),
-		    gp_v_count(pairs));
+	gp_doc_fact(doc, "processes_with_pid", "Processes with a pid", gp_v_count(hashed));
+	gp_doc_fact(doc, "overlapping_pairs", "Pairs with common values", gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 
 		if (p->reading == GP_OFFSET_SLICE && p->step_low == GP_DOORBELL_BYTES)
-			gp_doc_note(
-				doc,
-				_("Process %u: its offsets start at a slice in dwords but are 8 "
-				  "apart, and doorbells are 2 dwords apart: whoever wrote the "
-				  "list mixed dwords and bytes."),
-				p->pid);
+			gp_doc_note(doc,
+				    _("Process %u: its offsets start at a slice in dwords but are "
+				      "8 apart, although doorbells are 2 dwords apart: the list "
+				      "mixes dwords and bytes."),
+				    p->pid);
 	}
-	gp_doc_note(doc, "%s",
-		    _("Queue ids come from a bitmap of each process: two processes with queue 0 "
-		      "share nothing, and hashing the pid into the id changes nothing."));
-	gp_doc_note(doc, "%s",
-		    _("A doorbell's place is base 0x800 + slice x 0x800 + doorbell x 2 dwords, one "
-		      "slice per process and device: doorbells of two living processes cannot "
-		      "be the same."));
-	gp_doc_note(doc, "%s",
-		    _("With the hardware scheduler, pipe and queue in these prints are not the "
-		      "slot: the firmware chooses it."));
+	gp_doc_note(doc, "Queue ids come from a bitmap per process: two processes with queue 0 "
+			 "share nothing, and hashing the pid into the id has no effect.");
+	gp_doc_note(
+		doc,
+		"The offset of a doorbell is 0x800 + slice x 0x800 + doorbell x 2 dwords, with one "
+		"slice per process and device: doorbells of two live processes cannot overlap.");
+	gp_doc_note(doc, "With the hardware scheduler, pipe and queue in these prints are not the "
+			 "slot: the firmware chooses it.");
 }
 
 struct gp_doc *gp_trace_kfd_queues_doc(const struct gp_trace_kfd_queues *queues)
 {
-	struct gp_doc *doc = gp_doc_new("queues-trace", _("Queues in the driver's trace"));
+	struct gp_doc *doc = gp_doc_new("queues-trace", "Queues in the driver's trace");
 	size_t queue_count, process_count, pairs;
 	const struct gp_trace_kfd_queue *items = gp_trace_kfd_queues_items(queues, &queue_count);
 	const struct gp_trace_kfd_process *processes =

@@ -159,7 +159,7 @@ static int read_any(struct gp_trace_recording *r, int fd, const char *name, stru
 	if (lines)
 		return error;
 	if (lseek(fd, 0, SEEK_SET) < 0)
-		return gp_fail(diag, -errno, "%s: %s; give a file, not a pipe", name,
+		return gp_fail(diag, -errno, "cannot rewind %s: %s (give a file, not a pipe)", name,
 			       strerror(errno));
 	error = gp_trace_source_identify(fd, name, &kind);
 	if (error)
@@ -168,14 +168,14 @@ static int read_any(struct gp_trace_recording *r, int fd, const char *name, stru
 		return gp_trace_rocprof_read(fd, name, diag, gp_trace_recording_event, r, &profile);
 	if (kind != GP_SOURCE_AMDLOG)
 		return gp_fail(diag, -EINVAL,
-			       "%s: neither a file of rocprof's, an AMD log nor the output of "
-			       "'gpreempt log --json'",
+			       "%s: unknown format (expected a rocprof file, an AMD log or the "
+			       "output of 'gpreempt log --json')",
 			       name);
 	if (!r->kernel_ns)
-		return gp_fail(diag, -EINVAL,
-			       "%s: an AMD log does not tell how long kernels take; say it with "
-			       "--kernel TIME",
-			       name);
+		return gp_fail(
+			diag, -EINVAL,
+			"%s: an AMD log has no kernel durations; give one with --kernel TIME",
+			name);
 	return gp_trace_amdlog_read(fd, &log, diag, gp_trace_recording_event, r, &stats);
 }
 
@@ -187,9 +187,9 @@ int gp_trace_recording_read(struct gp_trace_recording *r, int fd, const char *na
 	if (!error)
 		error = read_any(r, fd, name, diag);
 	if (error == -ENOMEM)
-		return gp_fail(diag, error, "%s", _("out of memory"));
+		return gp_fail(diag, error, "out of memory");
 	if (!error && !r->inputs[r->input_count - 1].kernels)
-		return gp_fail(diag, -ENODATA, "%s: there is no kernel with a time in it", name);
+		return gp_fail(diag, -ENODATA, "%s: no kernel with a time", name);
 	return error;
 }
 
@@ -223,7 +223,7 @@ int gp_trace_recording_finish(struct gp_trace_recording *r, struct gp_diag *diag
 	u64 start = UINT64_MAX;
 
 	if (!r->kernel_count)
-		return gp_fail(diag, -ENODATA, "%s", _("there is nothing to replay"));
+		return gp_fail(diag, -ENODATA, "nothing to replay");
 	r->together = ran_together(r);
 	for (size_t i = 0; i < r->input_count; i++)
 		start = GP_MIN(start, r->inputs[i].first_ns);

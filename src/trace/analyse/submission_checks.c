@@ -89,7 +89,7 @@ static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc
 	}
 	if (compared && !differing)
 		gp_buf_printf(&text, _("%llu names agree"), (unsigned long long)compared);
-	put(doc, "totals", _("the calls add up to the profiler's own summary"),
+	put(doc, "totals", _("the calls add up to the summary of the profiler"),
 	    !compared   ? VERDICT_ABSENT
 	    : differing ? VERDICT_NO
 			: VERDICT_YES,
@@ -154,23 +154,22 @@ void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_d
 	static const char *const index[] = {"hsa_queue_add_write_index", NULL};
 	static const char *const doorbell[] = {"hsa_signal_store", NULL};
 
-	gp_doc_section(doc, "checks", _("Checks"));
+	gp_doc_section(doc, "checks", "Checks");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "check", _("CHECK"));
-	gp_doc_column(doc, "verdict", _("HOLDS"));
-	gp_doc_column(doc, "evidence", _("EVIDENCE"));
+	gp_doc_column(doc, "check", "CHECK");
+	gp_doc_column(doc, "verdict", "HOLDS");
+	gp_doc_column(doc, "evidence", "EVIDENCE");
 	check_calls(s, doc, GP_LAYER_HIP, "launch", _("kernels are launched through HIP"), launch);
 	check_calls(s, doc, GP_LAYER_HSA, "queue", _("HSA creates a queue"), queue);
 	check_calls(s, doc, GP_LAYER_HSA, "memory", _("HSA manages memory and copies"), memory);
 	check_calls(s, doc, GP_LAYER_HSA, "signals", _("signals are used to wait"), signals);
-	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are put into the queue"),
+	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are written to the queue"),
 		    index);
 	check_calls(s, doc, GP_LAYER_HSA, "doorbell",
 		    _("the doorbell is rung (it is a signal: hsa_signal_store, not the write "
 		      "index)"),
 		    doorbell);
-	put(doc, "ioctl", _("KFD is asked to create the queue (CREATE_QUEUE)"), VERDICT_ABSENT,
-	    NULL);
+	put(doc, "ioctl", _("KFD creates the queue (CREATE_QUEUE)"), VERDICT_ABSENT, NULL);
 	put(doc, "scheduler", _("CPSCH or MES schedules"), VERDICT_ABSENT, NULL);
 	check_kernels(s, doc);
 	check_copies(s, doc);

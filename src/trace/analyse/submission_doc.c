@@ -23,29 +23,29 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
 			kernels += gp_trace_use_calls(&s->uses[i]);
-	gp_doc_section(doc, "run", _("The run"));
-	gp_doc_fact(doc, "pid", _("Process"),
+	gp_doc_section(doc, "run", "The run");
+	gp_doc_fact(doc, "pid", "Process",
 		    gp_v_if(s->has_pid && !s->several_pids, gp_v_count(s->pid)));
-	gp_doc_fact(doc, "wall_ns", _("From first to last event"),
+	gp_doc_fact(doc, "wall_ns", "From first to last event",
 		    gp_v_if(s->has_wall, gp_v_ns(s->last_ns - s->first_ns)));
-	gp_doc_fact(doc, "kernels", _("Kernels"), gp_v_count(kernels));
-	gp_doc_fact(doc, "queues", _("Queues with kernels"), gp_v_count(s->queue_count));
-	gp_doc_fact(doc, "duplicates", _("Events found in two files, counted once"),
+	gp_doc_fact(doc, "kernels", "Kernels", gp_v_count(kernels));
+	gp_doc_fact(doc, "queues", "Queues with kernels", gp_v_count(s->queue_count));
+	gp_doc_fact(doc, "duplicates", "Events found in two files, counted once",
 		    gp_v_count(s->duplicates));
 	if (s->several_pids)
-		gp_doc_note(doc, "%s",
-			    _("The files are of several processes; their figures add up."));
+		gp_doc_note(doc,
+			    "The files come from several processes; their figures are added up.");
 	if (s->spans_left_out)
 		gp_doc_note(doc,
-			    _("%llu calls are in the tables but not in the division of time: "
-			      "there are too many."),
+			    "%llu calls are in the tables but not in the time by layer, because "
+			    "there are too many.",
 			    (unsigned long long)s->spans_left_out);
 	if (!s->device_count)
 		return;
-	gp_doc_table(doc, "devices", _("Devices"));
-	gp_doc_column(doc, "node", _("NODE"));
-	gp_doc_column(doc, "name", _("NAME"));
-	gp_doc_column(doc, "cus", _("COMPUTE UNITS"));
+	gp_doc_table(doc, "devices", "Devices");
+	gp_doc_column(doc, "node", "NODE");
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "cus", "COMPUTE UNITS");
 	for (size_t i = 0; i < s->device_count; i++) {
 		gp_doc_cell(doc, gp_v_count(s->devices[i].node));
 		gp_doc_cell(doc, name_of(s, s->devices[i].name));
@@ -60,15 +60,15 @@ static void put_calls(const struct gp_trace_submission *s, struct gp_doc *doc,
 
 	gp_doc_section(doc, key, title);
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "name", _("NAME"));
-	gp_doc_column(doc, "calls", _("CALLS"));
-	gp_doc_column(doc, "total_ns", _("TOTAL"));
-	gp_doc_column(doc, "average_ns", _("AVERAGE"));
-	gp_doc_column(doc, "min_ns", _("SHORTEST"));
-	gp_doc_column(doc, "max_ns", _("LONGEST"));
-	gp_doc_column(doc, "share", _("SHARE"));
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "calls", "CALLS");
+	gp_doc_column(doc, "total_ns", "TOTAL");
+	gp_doc_column(doc, "average_ns", "AVERAGE");
+	gp_doc_column(doc, "min_ns", "SHORTEST");
+	gp_doc_column(doc, "max_ns", "LONGEST");
+	gp_doc_column(doc, "share", "SHARE");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "bytes", _("BYTES"));
+	gp_doc_column(doc, "bytes", "BYTES");
 	for (size_t i = 0; i < s->use_count; i++) {
 		const struct gp_trace_use *use = &s->uses[i];
 		u64 calls = gp_trace_use_calls(use), total = gp_trace_use_total(use);
@@ -109,18 +109,18 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
-	gp_doc_table(doc, "shapes", _("Sizes in work-items; waits are means"));
-	gp_doc_column(doc, "name", _("NAME"));
-	gp_doc_column(doc, "grid_low", _("GRID FROM"));
-	gp_doc_column(doc, "grid_high", _("TO"));
-	gp_doc_column(doc, "workgroup", _("WORKGROUP"));
-	gp_doc_column(doc, "wave", _("WAVE"));
+	gp_doc_table(doc, "shapes", "Sizes in work-items; waits are means");
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "grid_low", "GRID FROM");
+	gp_doc_column(doc, "grid_high", "TO");
+	gp_doc_column(doc, "workgroup", "WORKGROUP");
+	gp_doc_column(doc, "wave", "WAVE");
 	gp_doc_column(doc, "vgpr", "VGPR");
 	gp_doc_column(doc, "sgpr", "SGPR");
 	gp_doc_column(doc, "lds_bytes", "LDS");
-	gp_doc_column(doc, "scratch_bytes", _("SCRATCH"));
-	gp_doc_column(doc, "dispatch_to_begin_ns", _("DISPATCH TO BEGIN"));
-	gp_doc_column(doc, "end_to_complete_ns", _("END TO COMPLETE"));
+	gp_doc_column(doc, "scratch_bytes", "SCRATCH");
+	gp_doc_column(doc, "dispatch_to_begin_ns", "DISPATCH TO BEGIN");
+	gp_doc_column(doc, "end_to_complete_ns", "END TO COMPLETE");
 	for (size_t i = 0; i < s->use_count; i++) {
 		if (s->uses[i].layer != GP_LAYER_KERNEL)
 			continue;
@@ -131,14 +131,14 @@ static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 
 static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "queues", _("Queues"));
+	gp_doc_section(doc, "queues", "Queues");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "gpu", "GPU");
-	gp_doc_column(doc, "queue", _("QUEUE"));
-	gp_doc_column(doc, "kernels", _("KERNELS"));
-	gp_doc_column(doc, "busy_ns", _("KERNEL TIME"));
+	gp_doc_column(doc, "queue", "QUEUE");
+	gp_doc_column(doc, "kernels", "KERNELS");
+	gp_doc_column(doc, "busy_ns", "KERNEL TIME");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "used_ns", _("USED FOR"));
+	gp_doc_column(doc, "used_ns", "USED FOR");
 	for (size_t i = 0; i < s->queue_count; i++) {
 		const struct gp_trace_queue_use *queue = &s->queues[i];
 		bool timed = queue->last_ns >= queue->first_ns;
@@ -149,9 +149,7 @@ static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->busy_ns)));
 		gp_doc_cell(doc, gp_v_if(timed, gp_v_ns(queue->last_ns - queue->first_ns)));
 	}
-	gp_doc_note(doc, "%s",
-		    _("The profiler counts queues by itself: these are neither HSA's nor KFD's "
-		      "ids."));
+	gp_doc_note(doc, "The profiler numbers queues itself: these are not HSA or KFD ids.");
 }
 
 static void put_layer(const struct gp_trace_submission *s, struct gp_doc *doc,
@@ -173,12 +171,12 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	/* Between two runs no one was in a call, and it says nothing. */
 	bool any = (s->timed[GP_LAYER_HIP] || s->timed[GP_LAYER_HSA]) && !s->several_pids;
 
-	gp_doc_section(doc, "layers", _("Time by layer"));
+	gp_doc_section(doc, "layers", "Time by layer");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "layer", _("LAYER"));
-	gp_doc_column(doc, "sum_ns", _("SUM OF CALLS"));
-	gp_doc_column(doc, "alone_ns", _("DEEPEST ACTIVE"));
-	gp_doc_column(doc, "share", _("OF THE RUN"));
+	gp_doc_column(doc, "layer", "LAYER");
+	gp_doc_column(doc, "sum_ns", "SUM OF CALLS");
+	gp_doc_column(doc, "alone_ns", "DEEPEST ACTIVE");
+	gp_doc_column(doc, "share", "OF THE RUN");
 	gp_doc_bars(doc);
 	if (any) {
 		gp_doc_cell(doc, gp_v_word("application", _("application (no call)")));
@@ -190,24 +188,22 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	put_layer(s, doc, GP_LAYER_HSA, "hsa", _("HSA runtime"));
 	put_layer(s, doc, GP_LAYER_COPY, "copy", _("copy engines"));
 	put_layer(s, doc, GP_LAYER_KERNEL, "kernel", _("kernels"));
-	gp_doc_note(
-		doc, "%s",
-		_("HSA calls happen inside HIP calls, and kernels and copies while either waits: "
-		  "the sums count such time in each layer and do not add up to the run. The "
-		  "next columns give each moment to the deepest layer that was active."));
+	gp_doc_note(doc, "HSA calls run inside HIP calls, and kernels and copies run while either "
+			 "waits: the sums count such time in every layer and do not add up to the "
+			 "run. The next columns assign each moment to the deepest active layer.");
 }
 
 static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "critical_path", _("Critical path: what the HIP calls waited for"));
+	gp_doc_section(doc, "critical_path", "Critical path: what the HIP calls waited for");
 	gp_doc_table(doc, "rows", NULL);
-	gp_doc_column(doc, "name", _("NAME"));
-	gp_doc_column(doc, "total_ns", _("TOTAL"));
+	gp_doc_column(doc, "name", "NAME");
+	gp_doc_column(doc, "total_ns", "TOTAL");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "max_ns", _("LONGEST CALL"));
-	gp_doc_column(doc, "hsa_ns", _("IN HSA CALLS"));
-	gp_doc_column(doc, "gpu_ns", _("GPU BUSY"));
-	gp_doc_column(doc, "rest_ns", _("REST"));
+	gp_doc_column(doc, "max_ns", "LONGEST CALL");
+	gp_doc_column(doc, "hsa_ns", "IN HSA CALLS");
+	gp_doc_column(doc, "gpu_ns", "GPU BUSY");
+	gp_doc_column(doc, "rest_ns", "REST");
 	for (size_t i = 0; i < s->use_count; i++) {
 		const struct gp_trace_use *use = &s->uses[i];
 		u64 known;

@@ -126,7 +126,7 @@ static int find_runtime(char *path, size_t size, struct gp_diag *diag)
 	if (gp_program_find("docker", path, size) == 0 ||
 	    gp_program_find("podman", path, size) == 0)
 		return 0;
-	return gp_fail(diag, -ENOENT, "%s", _("--container: neither docker nor podman is there"));
+	return gp_fail(diag, -ENOENT, "--container: neither docker nor podman is installed");
 }
 
 /*

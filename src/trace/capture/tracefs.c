@@ -105,14 +105,14 @@ int gp_capture_tracefs_find(struct gp_capture_tracefs *trace, const struct gp_ro
 		return 0;
 	}
 	if (error == -ENOENT && !gp_root_exists(root, "/sys/class/kfd"))
-		gp_diag(diag, GP_WARNING, "%s",
-			_("KFD is not traced: there is no /sys/class/kfd here (needs amdkfd)"));
+		gp_diag(diag, GP_WARNING,
+			"cannot trace KFD: /sys/class/kfd does not exist (needs amdkfd)");
 	else if (error == -ENOENT)
 		gp_diag(diag, GP_WARNING,
-			"KFD is not traced: tracefs is not mounted on /sys/kernel/tracing "
-			"(mount -t tracefs nodev /sys/kernel/tracing)");
+			"cannot trace KFD: tracefs is not mounted on /sys/kernel/tracing (mount -t "
+			"tracefs nodev /sys/kernel/tracing)");
 	else
-		gp_diag(diag, GP_WARNING, "KFD is not traced: %s: %s; root may", places[0],
+		gp_diag(diag, GP_WARNING, "cannot trace KFD: %s: %s (try as root)", places[0],
 			strerror(-error));
 	return error;
 }
@@ -182,17 +182,16 @@ static int define_all(struct gp_capture_tracefs *trace, const struct gp_root *ro
 	if (trace->probes) {
 		if (trace->refused)
 			gp_diag(diag, GP_WARNING,
-				"of KFD's functions %zu are traced; the kernel refused %zu (%s)",
+				"%zu KFD functions are traced; the kernel refused %zu (%s)",
 				trace->probes, trace->refused, strerror(-last));
 		return 0;
 	}
 	if (!trace->functions)
 		gp_diag(diag, GP_WARNING,
-			"KFD is not traced: the kernel has none of its functions (needs "
-			"amdkfd)");
+			"cannot trace KFD: the kernel has no KFD functions (needs amdkfd)");
 	else
 		gp_diag(diag, GP_WARNING,
-			"KFD is not traced: the kernel refused probes (kprobe_events: %s)",
+			"cannot trace KFD: the kernel refused probes (kprobe_events: %s)",
 			strerror(-last));
 	return last ? last : -ENOENT;
 }
@@ -206,7 +205,7 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 	instance_path(trace, path, sizeof(path));
 	error = trace->ops->make(trace->ctx, path);
 	if (error) {
-		gp_diag(diag, GP_WARNING, "KFD is not traced: cannot make %s: %s", path,
+		gp_diag(diag, GP_WARNING, "cannot trace KFD: cannot create %s: %s", path,
 			strerror(-error));
 		return error;
 	}
@@ -215,7 +214,7 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 	if (!error)
 		error = put_own(trace, "trace_clock", "mono");
 	if (error) {
-		gp_diag(diag, GP_WARNING, "KFD is not traced: %s: %s", path, strerror(-error));
+		gp_diag(diag, GP_WARNING, "cannot trace KFD: %s: %s", path, strerror(-error));
 		return error;
 	}
 	/* Less room than asked for loses old events, which the trace tells. */
@@ -225,7 +224,7 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 		snprintf(group, sizeof(group), "events/%s/enable", trace->name);
 		error = put_own(trace, group, "1");
 		if (error)
-			gp_diag(diag, GP_WARNING, "KFD is not traced: %s/%s: %s", path, group,
+			gp_diag(diag, GP_WARNING, "cannot trace KFD: %s/%s: %s", path, group,
 				strerror(-error));
 	}
 	if (put_own(trace, "events/amdkfd/enable", "1") == 0) {

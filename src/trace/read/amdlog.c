@@ -306,20 +306,19 @@ static int judge(const struct reader *reader)
 
 	if (stats->bytes == 0)
 		return gp_fail(reader->diag, -EINVAL,
-			       "%s is empty. Run the program with AMD_LOG_LEVEL=4 (from ROCm 7.1 "
-			       "on 5) and keep its standard error",
+			       "%s is empty. Run the program with AMD_LOG_LEVEL=4 (5 with ROCm 7.1 "
+			       "or later) and save its standard error",
 			       name);
 	if (reader->parser.delivered > 0 || reader->probe_found)
 		return 0;
 	if (stats->binary)
-		return gp_fail(
-			reader->diag, -EINVAL,
-			"%s, line %llu: NUL bytes, and no line of an AMD_LOG_LEVEL log: this "
-			"is not a text log",
-			name, (unsigned long long)reader->parser.first_null);
+		return gp_fail(reader->diag, -EINVAL,
+			       "%s, line %llu: not a text log (NUL bytes, and no AMD_LOG_LEVEL "
+			       "line so far)",
+			       name, (unsigned long long)reader->parser.first_null);
 	return gp_fail(reader->diag, -EINVAL,
-		       "%s, lines 1 to %llu: no line of an AMD_LOG_LEVEL log. Run the program with "
-		       "AMD_LOG_LEVEL=4 (from ROCm 7.1 on 5) and keep its standard error",
+		       "%s, lines 1 to %llu: no AMD_LOG_LEVEL line. Run the program with "
+		       "AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later) and save its standard error",
 		       name, (unsigned long long)stats->lines);
 }
 
@@ -336,7 +335,7 @@ static int read_all(struct reader *reader)
 		got = gp_read_some(reader->fd, reader->buffer + reader->fill,
 				   BUFFER_SIZE - reader->fill);
 		if (got < 0)
-			return gp_fail(reader->diag, (int)got, "%s: cannot read: %s", options->name,
+			return gp_fail(reader->diag, (int)got, "cannot read %s: %s", options->name,
 				       strerror((int)-got));
 		if (got == 0)
 			break;

@@ -30,7 +30,7 @@ int gp_trace_clocks_read(int fd, const char *name, struct gp_diag *diag,
 	int ret = gp_json_walk(fd, name, diag, paths, 1, take_reading, clocks, &stats);
 
 	if (!ret && clocks->count == before)
-		ret = gp_fail(diag, -EINVAL, "%s: no readings of clocks", name);
+		ret = gp_fail(diag, -EINVAL, "%s: no clock readings", name);
 	return ret;
 }
 

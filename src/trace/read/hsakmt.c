@@ -83,8 +83,8 @@ int gp_trace_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_even
 	ret = gp_lines_read(fd, name, diag, take_line, &reader, &stats->lines);
 	if (!ret && !stats->recognised)
 		ret = gp_fail(diag, -EINVAL,
-			      "%s: no line of libhsakmt's. Run the program with "
-			      "HSAKMT_DEBUG_LEVEL=7 and keep its standard error",
+			      "%s: no libhsakmt output. Run the program with HSAKMT_DEBUG_LEVEL=7 "
+			      "and save its standard error",
 			      name);
 	return ret;
 }

@@ -89,8 +89,8 @@ int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_eve
 	got = pread(fd, head, sizeof(head), 0);
 	if (got < 0)
 		return gp_fail(diag, -errno,
-			       "%s: cannot read: %s; a profile is read from a file, not a pipe",
-			       name, strerror(errno));
+			       "cannot read %s: %s (a profile must be a file, not a pipe)", name,
+			       strerror(errno));
 	for (ssize_t i = 0; i < got; i++) {
 		if (head[i] == '{')
 			return gp_trace_rocprof_json(fd, name, diag, fn, ctx, stats);

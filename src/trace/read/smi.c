@@ -352,7 +352,7 @@ int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_f
 		text.data[text.len] = '\0';
 	}
 	if (got < 0)
-		ret = gp_fail(diag, (int)got, "%s: cannot read: %s", name, strerror((int)-got));
+		ret = gp_fail(diag, (int)got, "cannot read %s: %s", name, strerror((int)-got));
 	p = gp_buf_str(&text);
 	while (*p == ' ' || *p == '\n' || *p == '\t')
 		p++;
@@ -362,7 +362,7 @@ int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_f
 	gp_buf_free(&text);
 	if (!ret && !stats->recognised)
 		ret = gp_fail(diag, -EINVAL,
-			      "%s: no list of processes of rocm-smi --showpids or amd-smi process",
+			      "%s: no process list of rocm-smi --showpids or amd-smi process",
 			      name);
 	return ret;
 }

@@ -87,16 +87,16 @@ static int read_all(struct gp_trace_dat_reader *reader)
 	}
 	if (!error && !stats->has_time)
 		gp_diag(reader->diag, GP_WARNING,
-			"%s: its clock does not count nanoseconds; times are left out",
+			"%s: the trace clock does not count nanoseconds; times are ignored",
 			reader->name);
 	stats->cpus = (u32)reader->cpu_count;
 	if (!error)
 		error = merge(reader);
 	else if (error == -EINVAL && reader->text)
 		gp_fail(reader->diag, error,
-			"%s holds a trace as text: save it with trace-cmd report", reader->name);
+			"%s contains a trace as text: save it with trace-cmd report", reader->name);
 	else if (error == -EINVAL)
-		gp_fail(reader->diag, error, "%s: cut or damaged before its first event",
+		gp_fail(reader->diag, error, "%s: truncated or damaged before the first event",
 			reader->name);
 	if (!error && !stats->events)
 		error = gp_fail(reader->diag, -EINVAL, "%s: no events", reader->name);
@@ -117,7 +117,7 @@ int gp_trace_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_ev
 		return gp_fail(diag, -ENOMEM, "%s: out of memory", name);
 	if (fstat(fd, &info)) {
 		free(reader);
-		return gp_fail(diag, -errno, "%s: cannot read: %s", name, strerror(errno));
+		return gp_fail(diag, -errno, "cannot read %s: %s", name, strerror(errno));
 	}
 	reader->name = name;
 	reader->diag = diag;

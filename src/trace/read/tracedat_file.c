@@ -413,7 +413,7 @@ static int take_version_7(struct gp_trace_dat_reader *reader, struct gp_trace_da
 	reader->compressed = strcmp(algorithm, "none") != 0;
 	if (reader->compressed && strcmp(algorithm, "zstd"))
 		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       "%s is compressed with %.16s, which is not read. Convert it first: "
+			       "%s is compressed with %.16s, which is not supported. Convert it: "
 			       "trace-cmd convert -i FILE -o NEW --compression none",
 			       reader->name, algorithm);
 	for (u32 sections = 0; next && !error; sections++) {
@@ -422,7 +422,7 @@ static int take_version_7(struct gp_trace_dat_reader *reader, struct gp_trace_da
 
 		/* One that names itself as the next would be unpacked for ever. */
 		if (sections == OPTION_SECTIONS)
-			return gp_fail(reader->diag, -EBADMSG, "%s: too many sections of options",
+			return gp_fail(reader->diag, -EBADMSG, "%s: too many option sections",
 				       reader->name);
 		error = open_section(reader, next, &section, &owned);
 		if (!error)
@@ -454,11 +454,11 @@ int gp_trace_dat_open(struct gp_trace_dat_reader *reader)
 	reader->context.stats->version = (u32)atoi(version);
 	if (endian || long_size != 8)
 		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       "%s is of a machine that is not little endian with 64 bits",
+			       "%s comes from a machine that is not 64-bit little-endian",
 			       reader->name);
 	if (strcmp(version, "6") && strcmp(version, "7"))
 		return gp_fail(reader->diag, -EOPNOTSUPP,
-			       "%s is of version %.8s; 6 and 7 are read. Convert it first: "
+			       "%s has version %.8s; versions 6 and 7 are supported. Convert it: "
 			       "trace-cmd convert -i FILE -o NEW --file-version 7",
 			       reader->name, version);
 	if (!good_page(page_size))

@@ -201,9 +201,9 @@ static void what_cannot_be_replayed_is_said(void **state)
 	static const struct {
 		const char *text, *said;
 	} rows[] = {
-		{"hello\n", "x: neither a file of rocprof's"},
-		{"{\"a\": 1}\n", "x: neither a file"},
-		{"", "x: neither a file"},
+		{"hello\n", "x: unknown format (expected a rocprof file"},
+		{"{\"a\": 1}\n", "x: unknown format"},
+		{"", "x: unknown format"},
 		{HEADER "a,0,1,50,50,64,64,8,16,9000,1000\n", "no kernel with a time"},
 	};
 
