@@ -163,7 +163,7 @@ static bool hand_over(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,
 	return true;
 }
 
-static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
+bool gp_vgpu_cp_aql_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u64 packets = ring->queue.ring_bytes / GP_AQL_PACKET_BYTES;
 	u64 written = __atomic_load_n(ring->write_pointer, __ATOMIC_ACQUIRE);
@@ -202,18 +202,6 @@ static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 			ring->hold = GP_CP_WAITING;
 		return false;
 	}
-}
-
-bool gp_vgpu_cp_aql_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
-{
-	bool moved = false;
-
-	if (ring->hold == GP_CP_HALTED)
-		return false;
-	ring->hold = GP_CP_READY;
-	while (ring->hold == GP_CP_READY && fetch_one(cp, ring))
-		moved = true;
-	return moved;
 }
 
 void gp_vgpu_cp_aql_launched(struct gp_vgpu_cp_ring *ring, const struct gp_vgpu_cp_record *record)

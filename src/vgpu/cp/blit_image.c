@@ -92,75 +92,68 @@ static u64 units(u64 element)
 	return element >= 4 ? 4 : element == 2 ? 2 : 1;
 }
 
-static struct gp_vgpu_cp_box box_of(const s32 *size, u64 element)
+static int copy(struct gp_vgpu_cp *cp, u32 gpu_id, const s32 *size, u64 element, struct place to,
+		struct place from, u64 *fault)
 {
-	return (struct gp_vgpu_cp_box){
+	struct gp_vgpu_cp_box box = {
+		.to = to.address,
+		.from = from.address,
 		.width = (u64)(u32)size[0] * element,
 		.height = (u32)size[1],
 		.depth = (u32)size[2],
+		.to_pitch = to.row,
+		.to_slice = to.slice,
+		.from_pitch = from.row,
+		.from_slice = from.slice,
 	};
+
+	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
 }
 
 static int from_buffer(struct gp_vgpu_cp *cp, u32 gpu_id, const struct buffer_to_image *a,
 		       u64 *fault)
 {
 	u64 element = (u64)a->format[0] * a->format[1];
-	struct gp_vgpu_cp_box box = box_of(a->size, element);
+	struct place buffer = {
+		.address = a->from + a->from_origin[0] * units(element),
+		.row = a->pitch[0] * element,
+		.slice = a->pitch[1] * element,
+	};
 	struct gp_gfx9_image image;
-	struct place place;
 
 	if (image_read(cp, gpu_id, a->image, &image, fault))
 		return -EFAULT;
-	place = place_of(&image, a->origin, element);
-	box.to = place.address;
-	box.to_pitch = place.row;
-	box.to_slice = place.slice;
-	box.from = a->from + a->from_origin[0] * units(element);
-	box.from_pitch = a->pitch[0] * element;
-	box.from_slice = a->pitch[1] * element;
-	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
+	return copy(cp, gpu_id, a->size, element, place_of(&image, a->origin, element), buffer,
+		    fault);
 }
 
 static int to_buffer(struct gp_vgpu_cp *cp, u32 gpu_id, const struct image_to_buffer *a, u64 *fault)
 {
 	u64 element = (u64)a->format[0] * a->format[1];
-	struct gp_vgpu_cp_box box = box_of(a->size, element);
+	struct place buffer = {
+		.address = a->to[0] + a->to_origin[0] * units(element),
+		.row = a->pitch[0] * element,
+		.slice = a->pitch[1] * element,
+	};
 	struct gp_gfx9_image image;
-	struct place place;
 
 	if (image_read(cp, gpu_id, a->image, &image, fault))
 		return -EFAULT;
-	place = place_of(&image, a->origin, element);
-	box.from = place.address;
-	box.from_pitch = place.row;
-	box.from_slice = place.slice;
-	box.to = a->to[0] + a->to_origin[0] * units(element);
-	box.to_pitch = a->pitch[0] * element;
-	box.to_slice = a->pitch[1] * element;
-	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
+	return copy(cp, gpu_id, a->size, element, buffer, place_of(&image, a->origin, element),
+		    fault);
 }
 
 static int between(struct gp_vgpu_cp *cp, u32 gpu_id, const struct image_to_image *a, u64 *fault)
 {
 	struct gp_gfx9_image from, to;
-	struct place source, target;
-	struct gp_vgpu_cp_box box;
 	u64 element;
 
 	if (image_read(cp, gpu_id, a->from, &from, fault) ||
 	    image_read(cp, gpu_id, a->to, &to, fault))
 		return -EFAULT;
 	element = gp_gfx9_image_element(from.data_format);
-	source = place_of(&from, a->from_origin, element);
-	target = place_of(&to, a->to_origin, element);
-	box = box_of(a->size, element);
-	box.from = source.address;
-	box.from_pitch = source.row;
-	box.from_slice = source.slice;
-	box.to = target.address;
-	box.to_pitch = target.row;
-	box.to_slice = target.slice;
-	return gp_vgpu_cp_copy_box(cp, gpu_id, &box, fault);
+	return copy(cp, gpu_id, a->size, element, place_of(&to, a->to_origin, element),
+		    place_of(&from, a->from_origin, element), fault);
 }
 
 int gp_vgpu_cp_blit_image(struct gp_vgpu_cp *cp, u32 gpu_id, enum gp_vgpu_cp_blit blit, u64 kernarg,

@@ -265,6 +265,20 @@ static bool take_dones(struct gp_vgpu_cp *cp)
 	return any;
 }
 
+/* Hands over the packets of a ring until it is empty or has to wait. True if there were any. */
+static bool fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
+{
+	bool moved = false;
+
+	if (ring->hold == GP_CP_HALTED)
+		return false;
+	ring->hold = GP_CP_READY;
+	while (ring->hold == GP_CP_READY &&
+	       (ring->sdma ? gp_vgpu_cp_sdma_fetch(cp, ring) : gp_vgpu_cp_aql_fetch(cp, ring)))
+		moved = true;
+	return moved;
+}
+
 bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp)
 {
 	bool moved;
@@ -281,8 +295,7 @@ bool gp_vgpu_cp_step(struct gp_vgpu_cp *cp)
 			ring->rung = *ring->doorbell != UINT64_MAX;
 		if (!ring->rung || !ring->base)
 			continue;
-		moved |= ring->sdma ? gp_vgpu_cp_sdma_fetch(cp, ring)
-				    : gp_vgpu_cp_aql_fetch(cp, ring);
+		moved |= fetch(cp, ring);
 	}
 	if (cp->submitted) {
 		cp->submitted = false;

@@ -223,7 +223,7 @@ void gp_vgpu_cp_fault(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring, u64 v
 
 /* ---- aql.c, dispatch.c, sdma.c ---- */
 
-/* Hands over what can be handed over. True if anything was. */
+/* Hands over the next packet; false if there is none or it has to wait. */
 bool gp_vgpu_cp_aql_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring);
 void gp_vgpu_cp_aql_launched(struct gp_vgpu_cp_ring *ring, const struct gp_vgpu_cp_record *record);
 void gp_vgpu_cp_aql_completed(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring,

@@ -163,7 +163,7 @@ static enum take take_packet(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring
 	return TAKEN;
 }
 
-static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
+bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 {
 	u64 limit = __atomic_load_n(ring->write_pointer, __ATOMIC_ACQUIRE) & ~3ull;
 	struct command command = {.end = ring->fetched};
@@ -197,16 +197,4 @@ static bool fetch_one(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
 	work.bytes = command.bytes;
 	gp_vgpu_cp_submit(cp, record, &work);
 	return true;
-}
-
-bool gp_vgpu_cp_sdma_fetch(struct gp_vgpu_cp *cp, struct gp_vgpu_cp_ring *ring)
-{
-	bool moved = false;
-
-	if (ring->hold == GP_CP_HALTED)
-		return false;
-	ring->hold = GP_CP_READY;
-	while (ring->hold == GP_CP_READY && fetch_one(cp, ring))
-		moved = true;
-	return moved;
 }

@@ -36,13 +36,10 @@ static void ring_event(struct gp_vgpu_cp *cp, u32 gpu_id, const struct gp_amd_si
 int gp_vgpu_cp_signal_complete(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, u64 start_raw_ns,
 			       u64 end_raw_ns)
 {
-	struct gp_amd_signal copy, *signal;
+	struct gp_amd_signal copy, *signal = handle ? signal_at(cp, gpu_id, handle, &copy) : NULL;
 
-	if (!handle)
-		return 0;
-	signal = signal_at(cp, gpu_id, handle, &copy);
 	if (!signal)
-		return -EFAULT;
+		return handle ? -EFAULT : 0;
 	if (start_raw_ns) {
 		signal->start_ts = start_raw_ns / GP_GPU_CLOCK_NS;
 		signal->end_ts = end_raw_ns / GP_GPU_CLOCK_NS;
@@ -54,13 +51,10 @@ int gp_vgpu_cp_signal_complete(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, u6
 
 int gp_vgpu_cp_signal_store(struct gp_vgpu_cp *cp, u32 gpu_id, u64 handle, s64 value)
 {
-	struct gp_amd_signal copy, *signal;
+	struct gp_amd_signal copy, *signal = handle ? signal_at(cp, gpu_id, handle, &copy) : NULL;
 
-	if (!handle)
-		return 0;
-	signal = signal_at(cp, gpu_id, handle, &copy);
 	if (!signal)
-		return -EFAULT;
+		return handle ? -EFAULT : 0;
 	__atomic_store_n(&signal->value, value, __ATOMIC_SEQ_CST);
 	ring_event(cp, gpu_id, &copy);
 	return 0;

@@ -290,41 +290,34 @@ void gp_vgpu_event_set(struct gp_vgpu_client *client, u32 event_id)
 	pthread_mutex_unlock(&events->lock);
 }
 
-void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va)
+/* Fires every event of a type, with the same data. */
+static void fire_all(struct gp_vgpu_events *events, u32 type, union gp_vgpu_event_data data)
 {
-	struct gp_vgpu_events *events = client->events;
-
 	pthread_mutex_lock(&events->lock);
 	for (u32 i = 0; i < events->other_count; i++) {
 		struct gp_vgpu_event *event = events->others[i];
 
-		if (!event || event->type != GP_KFD_EVENT_MEMORY)
+		if (!event || event->type != type)
 			continue;
-		event->data.memory = (struct gp_kfd_hsa_memory_exception_data){
-			.failure.NotPresent = 1,
-			.va = va & ~(u64)(GP_KFD_PAGE - 1),
-			.gpu_id = gpu_id,
-		};
+		event->data = data;
 		gp_vgpu_event_fire(event);
 	}
 	pthread_mutex_unlock(&events->lock);
 }
 
+void gp_vgpu_event_memory_fault(struct gp_vgpu_client *client, u32 gpu_id, u64 va)
+{
+	fire_all(client->events, GP_KFD_EVENT_MEMORY,
+		 (union gp_vgpu_event_data){.memory = {
+						    .failure.NotPresent = 1,
+						    .va = va & ~(u64)(GP_KFD_PAGE - 1),
+						    .gpu_id = gpu_id,
+					    }});
+}
+
 void gp_vgpu_event_hw_exception(struct gp_vgpu_client *client, u32 gpu_id, bool memory_lost)
 {
-	struct gp_vgpu_events *events = client->events;
-
-	pthread_mutex_lock(&events->lock);
-	for (u32 i = 0; i < events->other_count; i++) {
-		struct gp_vgpu_event *event = events->others[i];
-
-		if (!event || event->type != GP_KFD_EVENT_HW_EXCEPTION)
-			continue;
-		event->data.hardware = (struct gp_kfd_hsa_hw_exception_data){
-			.memory_lost = memory_lost,
-			.gpu_id = gpu_id,
-		};
-		gp_vgpu_event_fire(event);
-	}
-	pthread_mutex_unlock(&events->lock);
+	fire_all(client->events, GP_KFD_EVENT_HW_EXCEPTION,
+		 (union gp_vgpu_event_data){
+			 .hardware = {.memory_lost = memory_lost, .gpu_id = gpu_id}});
 }

@@ -22,15 +22,17 @@ struct gp_vgpu_waiter {
 	bool waits; /* was not activated from the start, so a set event is for it */
 };
 
+union gp_vgpu_event_data {
+	struct gp_kfd_hsa_memory_exception_data memory;
+	struct gp_kfd_hsa_hw_exception_data hardware;
+};
+
 struct gp_vgpu_event {
 	u32 id, type;
 	bool auto_reset, signaled;
 	u64 age;
 	struct gp_vgpu_waiter *waiters;
-	union {
-		struct gp_kfd_hsa_memory_exception_data memory;
-		struct gp_kfd_hsa_hw_exception_data hardware;
-	} data;
+	union gp_vgpu_event_data data;
 };
 
 struct gp_vgpu_events {

@@ -82,38 +82,23 @@ GP_VGPU_EXPORT int dup3(int fd, int to, int flags)
 	return copy;
 }
 
-static int control(int fd, int command, void *argument)
+GP_VGPU_EXPORT int fcntl(int fd, int command, ...)
 {
-	/* Libc's own fcntl() takes F_DUPFD and all others alike. */
-	int result = GP_VGPU_REAL(fcntl)(fd, command, argument);
+	va_list list;
+	void *argument;
+	int result;
 
+	va_start(list, command);
+	argument = va_arg(list, void *);
+	va_end(list);
+	/* Libc takes the argument of F_DUPFD and of all others alike. */
+	result = GP_VGPU_REAL(fcntl)(fd, command, argument);
 	if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
 		gp_vgpu_fd_duplicate(fd, result);
 	return result;
 }
 
-GP_VGPU_EXPORT int fcntl(int fd, int command, ...)
-{
-	va_list list;
-	void *argument;
-
-	va_start(list, command);
-	argument = va_arg(list, void *);
-	va_end(list);
-	return control(fd, command, argument);
-}
-
-int fcntl64(int fd, int command, ...);
-GP_VGPU_EXPORT int fcntl64(int fd, int command, ...)
-{
-	va_list list;
-	void *argument;
-
-	va_start(list, command);
-	argument = va_arg(list, void *);
-	va_end(list);
-	return control(fd, command, argument);
-}
+GP_VGPU_EXPORT_AS(fcntl) int fcntl64(int fd, int command, ...);
 
 /* ---- devices ---- */
 
@@ -196,7 +181,7 @@ GP_VGPU_EXPORT int munmap(void *addr, size_t length)
 	return (int)syscall(SYS_munmap, addr, length);
 }
 
-static void *map(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	struct gp_vgpu_fd ours =
 		flags & MAP_ANONYMOUS ? (struct gp_vgpu_fd){0} : gp_vgpu_fd_get(fd);
@@ -218,15 +203,8 @@ static void *map(void *addr, size_t length, int prot, int flags, int fd, off_t o
 				   ours.kind == GP_VGPU_FD_RENDER, offset);
 }
 
-GP_VGPU_EXPORT void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
-{
-	return map(addr, length, prot, flags, fd, offset);
-}
-
-GP_VGPU_EXPORT void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
-{
-	return map(addr, length, prot, flags, fd, offset);
-}
+GP_VGPU_EXPORT_AS(mmap)
+void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset);
 
 /* ---- what kind of file it is ---- */
 

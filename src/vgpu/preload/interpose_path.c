@@ -152,13 +152,7 @@ GP_VGPU_EXPORT int open(const char *path, int flags, ...)
 	return open_path(AT_FDCWD, path, flags, mode);
 }
 
-GP_VGPU_EXPORT int open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, mode);
-	return open_path(AT_FDCWD, path, flags | O_LARGEFILE, mode);
-}
+GP_VGPU_EXPORT_AS(open) int open64(const char *path, int flags, ...);
 
 GP_VGPU_EXPORT int openat(int directory, const char *path, int flags, ...)
 {
@@ -168,13 +162,7 @@ GP_VGPU_EXPORT int openat(int directory, const char *path, int flags, ...)
 	return open_path(directory, path, flags, mode);
 }
 
-GP_VGPU_EXPORT int openat64(int directory, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, mode);
-	return open_path(directory, path, flags | O_LARGEFILE, mode);
-}
+GP_VGPU_EXPORT_AS(openat) int openat64(int directory, const char *path, int flags, ...);
 
 /* What open() becomes with _FORTIFY_SOURCE when the flags are not known to the compiler. */
 int __open_2(const char *path, int flags);
@@ -183,11 +171,7 @@ GP_VGPU_EXPORT int __open_2(const char *path, int flags)
 	return open_path(AT_FDCWD, path, flags, 0);
 }
 
-int __open64_2(const char *path, int flags);
-GP_VGPU_EXPORT int __open64_2(const char *path, int flags)
-{
-	return open_path(AT_FDCWD, path, flags | O_LARGEFILE, 0);
-}
+GP_VGPU_EXPORT_AS(__open_2) int __open64_2(const char *path, int flags);
 
 int __openat_2(int directory, const char *path, int flags);
 GP_VGPU_EXPORT int __openat_2(int directory, const char *path, int flags)
@@ -195,11 +179,7 @@ GP_VGPU_EXPORT int __openat_2(int directory, const char *path, int flags)
 	return open_path(directory, path, flags, 0);
 }
 
-int __openat64_2(int directory, const char *path, int flags);
-GP_VGPU_EXPORT int __openat64_2(int directory, const char *path, int flags)
-{
-	return open_path(directory, path, flags | O_LARGEFILE, 0);
-}
+GP_VGPU_EXPORT_AS(__openat_2) int __openat64_2(int directory, const char *path, int flags);
 
 static bool may_open(const char *mode, bool inside)
 {
@@ -218,14 +198,7 @@ GP_VGPU_EXPORT FILE *fopen(const char *path, const char *mode)
 	return may_open(mode, inside) ? GP_VGPU_REAL(fopen)(place, mode) : NULL;
 }
 
-GP_VGPU_EXPORT FILE *fopen64(const char *path, const char *mode)
-{
-	char buffer[GP_VGPU_PATH_MAX];
-	bool inside;
-	const char *place = gp_vgpu_path_at(AT_FDCWD, path, buffer, &inside);
-
-	return may_open(mode, inside) ? GP_VGPU_REAL(fopen64)(place, mode) : NULL;
-}
+GP_VGPU_EXPORT_AS(fopen) FILE *fopen64(const char *path, const char *mode);
 
 GP_VGPU_EXPORT DIR *opendir(const char *path)
 {

@@ -12,6 +12,8 @@
 #include "vgpu/client.h"
 
 #define GP_VGPU_EXPORT __attribute__((visibility("default")))
+/* A 64-bit name: on x86-64 the types and flags are those of the plain one. */
+#define GP_VGPU_EXPORT_AS(name) __attribute__((visibility("default"), alias(#name)))
 
 /* ---- client.c ---- */
 
