@@ -96,8 +96,8 @@ static void put_runtime_info(struct gp_vgpu_request *request, const struct gp_vg
 	gp_vgpu_payload(request, &info, size);
 }
 
-static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
-		  struct gp_vgpu_process *target)
+static int enable(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+		  struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_enable_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->enable;
@@ -133,11 +133,11 @@ static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request
 	return 0;
 }
 
-static void disable(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-		    struct gp_vgpu_request *request)
+static int disable(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+		   struct gp_vgpu_request *request)
 {
 	if (!target->debug.enabled)
-		return;
+		return 0;
 	if (target->runtime_state == GP_KFD_RUNTIME_ENABLED)
 		gp_vgpu_debug_deactivate(server, target, request);
 	else if (target->runtime_state != GP_KFD_RUNTIME_DISABLED)
@@ -154,15 +154,16 @@ static void disable(struct gp_vgpu_server *server, struct gp_vgpu_process *targe
 	target->debug.exception_mask = 0;
 	gp_vgpu_debug_clear_status(target);
 	gp_vgpu_wake_waiters(server, target);
+	return 0;
 }
 
 void gp_vgpu_debug_process_gone(struct gp_vgpu_server *server, struct gp_vgpu_process *process)
 {
-	disable(server, process, NULL);
+	(void)disable(server, process, NULL);
 	/* The driver looks for targets only while its counter says that there are some. */
 	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
 		if (process->debugging > 0 && p->debug.debugger == process)
-			disable(server, p, NULL);
+			(void)disable(server, p, NULL);
 	/* It keeps a pointer to freed memory in a stolen target; this keeps none. */
 	for (struct gp_vgpu_process *p = server->processes; p; p = p->next)
 		if (p->debug.debugger == process) {
@@ -199,8 +200,10 @@ void gp_vgpu_wake_waiters(struct gp_vgpu_server *server, struct gp_vgpu_process 
 /* ---- dispatch ---- */
 
 static int send_runtime_event(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			      const struct gp_kfd_dbg_trap_send_runtime_event_args *args)
+			      struct gp_vgpu_request *request)
 {
+	const struct gp_kfd_dbg_trap_send_runtime_event_args *args =
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->send_runtime_event;
 	u64 rest = args->exception_mask;
 
 	if (rest & GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION)) {
@@ -241,72 +244,40 @@ static int set_flags(struct gp_vgpu_server *server, struct gp_vgpu_process *targ
 	return 0;
 }
 
-static void operate(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
-		    struct gp_vgpu_process *target)
-{
-	struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
+static gp_vgpu_debug_operation *const operations[] = {
+	[GP_KFD_DBG_ENABLE] = enable,
+	[GP_KFD_DBG_DISABLE] = disable,
+	[GP_KFD_DBG_SEND_RUNTIME_EVENT] = send_runtime_event,
+	[GP_KFD_DBG_SET_EXCEPTIONS_ENABLED] = gp_vgpu_debug_set_mask,
+	[GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE] = gp_vgpu_debug_launch,
+	[GP_KFD_DBG_SET_WAVE_LAUNCH_MODE] = gp_vgpu_debug_launch,
+	[GP_KFD_DBG_SUSPEND_QUEUES] = gp_vgpu_debug_suspend,
+	[GP_KFD_DBG_RESUME_QUEUES] = gp_vgpu_debug_resume,
+	[GP_KFD_DBG_SET_NODE_ADDRESS_WATCH] = gp_vgpu_debug_watch,
+	[GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH] = gp_vgpu_debug_watch,
+	[GP_KFD_DBG_SET_FLAGS] = set_flags,
+	[GP_KFD_DBG_QUERY_DEBUG_EVENT] = gp_vgpu_debug_query_event,
+	[GP_KFD_DBG_QUERY_EXCEPTION_INFO] = gp_vgpu_debug_query_info,
+	[GP_KFD_DBG_GET_QUEUE_SNAPSHOT] = gp_vgpu_debug_queue_snapshot,
+	[GP_KFD_DBG_GET_DEVICE_SNAPSHOT] = gp_vgpu_debug_device_snapshot,
+};
 
-	switch (args->op) {
-	case GP_KFD_DBG_ENABLE:
-		request->result = enable(server, request, target);
-		break;
-	case GP_KFD_DBG_DISABLE:
-		disable(server, target, request);
-		break;
-	case GP_KFD_DBG_SEND_RUNTIME_EVENT:
-		request->result = send_runtime_event(server, target, &args->send_runtime_event);
-		break;
-	case GP_KFD_DBG_SET_EXCEPTIONS_ENABLED:
-		gp_vgpu_debug_set_mask(target, args->set_exceptions_enabled.exception_mask);
-		break;
-	case GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE:
-	case GP_KFD_DBG_SET_WAVE_LAUNCH_MODE:
-		gp_vgpu_debug_launch(server, target, request);
-		break;
-	case GP_KFD_DBG_SUSPEND_QUEUES:
-		gp_vgpu_debug_suspend(server, target, request);
-		break;
-	case GP_KFD_DBG_RESUME_QUEUES:
-		gp_vgpu_debug_resume(server, target, request);
-		break;
-	case GP_KFD_DBG_SET_NODE_ADDRESS_WATCH:
-	case GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH:
-		gp_vgpu_debug_watch(server, target, request);
-		break;
-	case GP_KFD_DBG_SET_FLAGS:
-		request->result = set_flags(server, target, request);
-		break;
-	case GP_KFD_DBG_QUERY_DEBUG_EVENT:
-		request->result =
-			gp_vgpu_debug_query_event(server, target, &args->query_debug_event);
-		break;
-	case GP_KFD_DBG_QUERY_EXCEPTION_INFO:
-		gp_vgpu_debug_query_info(server, target, request);
-		break;
-	case GP_KFD_DBG_GET_QUEUE_SNAPSHOT:
-		gp_vgpu_debug_queue_snapshot(server, target, request);
-		break;
-	case GP_KFD_DBG_GET_DEVICE_SNAPSHOT:
-		gp_vgpu_debug_device_snapshot(server, target, request);
-		break;
-	default:
-		request->result = -EINVAL;
-	}
-}
-
-void gp_vgpu_serve_dbg_trap(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_dbg_trap(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
+	u32 op = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->op;
 	struct gp_vgpu_process *target = NULL;
+	int error;
 
-	if (server->options.policy == GP_POLICY_NO_HWS) {
-		request->result = -EINVAL;
-		return;
-	}
-	request->result = find_target(server, request, &target);
-	if (!request->result)
-		request->result = check_ptrace(server, request, target);
-	if (!request->result)
-		request->result = check_state(server, request, target);
-	if (!request->result)
-		operate(server, request, target);
+	if (server->options.policy == GP_POLICY_NO_HWS)
+		return -EINVAL;
+	error = find_target(server, request, &target);
+	if (!error)
+		error = check_ptrace(server, request, target);
+	if (!error)
+		error = check_state(server, request, target);
+	if (error)
+		return error;
+	return op < GP_ARRAY_SIZE(operations) && operations[op]
+		       ? operations[op](server, target, request)
+		       : -EINVAL;
 }

@@ -70,10 +70,14 @@ void gp_vgpu_debug_clear_status(struct gp_vgpu_process *target)
 	target->debug.process_status = 0;
 }
 
-void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask)
+int gp_vgpu_debug_set_mask(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			   struct gp_vgpu_request *request)
 {
+	u64 mask =
+		GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->set_exceptions_enabled.exception_mask;
 	u64 pending = target->debug.process_status;
 
+	(void)server;
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older)
 		pending |= queue->exception_status;
 	for (u32 i = 0; i < GP_VGPU_MAX_GPUS; i++)
@@ -81,12 +85,15 @@ void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask)
 	if (mask & pending)
 		tell(target);
 	target->debug.exception_mask = mask;
+	return 0;
 }
 
 /* Queues newest first, then devices, then the process: the first with something enabled. */
 int gp_vgpu_debug_query_event(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			      struct gp_kfd_dbg_trap_query_debug_event_args *args)
+			      struct gp_vgpu_request *request)
 {
+	struct gp_kfd_dbg_trap_query_debug_event_args *args =
+		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->query_debug_event;
 	u64 clear = args->exception_mask, enabled = target->debug.exception_mask;
 	u64 *status = NULL;
 
@@ -129,8 +136,8 @@ static u64 *status_of(struct gp_vgpu_server *server, struct gp_vgpu_process *tar
 	return mask & process_exceptions ? &target->debug.process_status : NULL;
 }
 
-void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			      struct gp_vgpu_request *request)
+int gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			     struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_query_exception_info_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->query_exception_info;
@@ -139,14 +146,10 @@ void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_proc
 	u64 *status = status_of(server, target, mask, args->source_id);
 	u32 size = 0;
 
-	if (request->header.flags & GP_VGPU_NULL_ARRAY || !status) {
-		request->result = -EINVAL;
-		return;
-	}
-	if (!(*status & mask)) {
-		request->result = -ENODATA;
-		return;
-	}
+	if (request->header.flags & GP_VGPU_NULL_ARRAY || !status)
+		return -EINVAL;
+	if (!(*status & mask))
+		return -ENODATA;
 	if (code == GP_KFD_EC_PROCESS_RUNTIME) {
 		struct gp_kfd_runtime_info info = {
 			.r_debug = target->r_debug,
@@ -154,21 +157,20 @@ void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_proc
 			.ttmp_setup = target->ttmp_setup,
 		};
 
-		if (request->header.flags & GP_VGPU_BAD_ARRAY) {
-			request->result = -EFAULT;
-			return;
-		}
+		if (request->header.flags & GP_VGPU_BAD_ARRAY)
+			return -EFAULT;
 		size = sizeof(info);
 		gp_vgpu_payload(request, &info, GP_MIN(args->info_size, size));
 	}
 	args->info_size = size;
 	if (args->clear_exception)
 		*status &= ~mask;
+	return 0;
 }
 
 /* Accepted or refused as the driver would; waves have no instructions to trap here. */
-void gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			  struct gp_vgpu_request *request)
+int gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			 struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
 	u32 asked = args->launch_override.support_request_mask;
@@ -177,26 +179,21 @@ void gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process 
 		u32 mode = args->launch_mode.launch_mode & 0xff; /* the driver takes 8 bits */
 
 		if (mode != GP_KFD_LAUNCH_NORMAL && mode != GP_KFD_LAUNCH_HALT &&
-		    mode != GP_KFD_LAUNCH_DEBUG) {
-			request->result = -EINVAL;
-			return;
-		}
+		    mode != GP_KFD_LAUNCH_DEBUG)
+			return -EINVAL;
 		target->debug.launch_mode = mode;
 		gp_vgpu_debug_refresh(server, request);
-		return;
+		return 0;
 	}
 	args->launch_override.support_request_mask = GP_KFD_TRAP_MASK_GFX90A;
 	if (args->launch_override.override_mode != GP_KFD_OVERRIDE_OR &&
-	    args->launch_override.override_mode != GP_KFD_OVERRIDE_REPLACE) {
-		request->result = -EPERM;
-		return;
-	}
-	if (asked & ~GP_KFD_TRAP_MASK_GFX90A) {
-		request->result = -EACCES;
-		return;
-	}
+	    args->launch_override.override_mode != GP_KFD_OVERRIDE_REPLACE)
+		return -EPERM;
+	if (asked & ~GP_KFD_TRAP_MASK_GFX90A)
+		return -EACCES;
 	args->launch_override.enable_mask = 0;
 	gp_vgpu_debug_refresh(server, request);
+	return 0;
 }
 
 static int take_watch_point(struct gp_vgpu_device *device, struct gp_vgpu_process *target, u32 *id)
@@ -211,8 +208,8 @@ static int take_watch_point(struct gp_vgpu_device *device, struct gp_vgpu_proces
 	return -ENOMEM;
 }
 
-void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			 struct gp_vgpu_request *request)
+int gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_args *args = GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args);
 	struct gp_vgpu_device *device;
@@ -220,19 +217,17 @@ void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *
 
 	if (args->op == GP_KFD_DBG_SET_NODE_ADDRESS_WATCH) {
 		device = gp_vgpu_device(server, args->set_node_address_watch.gpu_id);
-		request->result =
-			take_watch_point(device, target, &args->set_node_address_watch.id);
-		if (!request->result)
-			gp_vgpu_update_debug(server, device, request);
-		return;
+		if (take_watch_point(device, target, &args->set_node_address_watch.id))
+			return -ENOMEM;
+		gp_vgpu_update_debug(server, device, request);
+		return 0;
 	}
 	device = gp_vgpu_device(server, args->clear_node_address_watch.gpu_id);
 	id = args->clear_node_address_watch.id;
-	if (id >= GP_KFD_WATCH_POINTS || !(target->debug.watch_points[device->index] >> id & 1)) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (id >= GP_KFD_WATCH_POINTS || !(target->debug.watch_points[device->index] >> id & 1))
+		return -EINVAL;
 	device->watch_points &= ~(1u << id);
 	target->debug.watch_points[device->index] &= ~(1u << id);
 	gp_vgpu_update_debug(server, device, request);
+	return 0;
 }

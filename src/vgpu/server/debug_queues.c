@@ -16,24 +16,20 @@ static u32 index_of(const u32 *ids, u32 count, u32 id)
 	return NOT_FOUND;
 }
 
-/* The array of a SUSPEND or RESUME, every entry marked invalid; NULL with a result when refused. */
-static u32 *take_ids(struct gp_vgpu_request *request, u32 count)
+/* The array of a SUSPEND or RESUME with every entry marked invalid; NULL with *result if refused.
+ */
+static u32 *take_ids(struct gp_vgpu_request *request, u32 count, int *result)
 {
 	u32 *ids = (u32 *)(void *)request->payload;
 
-	if (count > GP_KFD_MAX_QUEUES) {
-		request->result = -EINVAL;
+	*result = 0;
+	if (count > GP_KFD_MAX_QUEUES || (count && request->header.flags & GP_VGPU_NULL_ARRAY))
+		*result = -EINVAL;
+	else if (count && (request->header.flags & GP_VGPU_BAD_ARRAY ||
+			   request->header.payload_size < count * sizeof(*ids)))
+		*result = -EFAULT;
+	if (*result || !count)
 		return NULL;
-	}
-	if (request->header.flags & GP_VGPU_NULL_ARRAY || !count) {
-		request->result = count ? -EINVAL : 0;
-		return NULL;
-	}
-	if (request->header.flags & GP_VGPU_BAD_ARRAY ||
-	    request->header.payload_size < count * sizeof(*ids)) {
-		request->result = -EFAULT;
-		return NULL;
-	}
 	for (u32 i = 0; i < count; i++)
 		ids[i] |= GP_KFD_DBG_QUEUE_INVALID;
 	request->payload_out = (u32)(count * sizeof(*ids));
@@ -97,15 +93,16 @@ static void suspended(struct gp_vgpu_server *server, struct gp_vgpu_request *req
 		gp_vgpu_save_headers(server, q, q->args.ctx_save_restore_address);
 }
 
-void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			   struct gp_vgpu_request *request)
+int gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			  struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_suspend_queues_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->suspend_queues;
-	u32 *ids = take_ids(request, args->num_queues);
+	int result;
+	u32 *ids = take_ids(request, args->num_queues, &result);
 
 	if (!ids)
-		return;
+		return result;
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
 		u32 at = index_of(ids, args->num_queues, queue->id);
 
@@ -120,6 +117,7 @@ void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process
 			gp_vgpu_update(server, &server->devices[i], args->grace_period, request);
 	if (!request->waiting)
 		suspended(server, request);
+	return (int)request->result;
 }
 
 /* ---- RESUME ---- */
@@ -167,16 +165,17 @@ static void resumed(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	gp_vgpu_wake_waiters(server, request->owner);
 }
 
-void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			  struct gp_vgpu_request *request)
+int gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+			 struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_dbg_trap_resume_queues_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->resume_queues;
 	bool all = request->header.flags & GP_VGPU_NULL_ARRAY;
-	u32 *ids = all ? NULL : take_ids(request, args->num_queues);
+	int result;
+	u32 *ids = all ? NULL : take_ids(request, args->num_queues, &result);
 
 	if (!all && !ids)
-		return;
+		return result;
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
 		u32 at = all ? 0 : index_of(ids, args->num_queues, queue->id);
 
@@ -194,6 +193,7 @@ void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process 
 			gp_vgpu_update(server, &server->devices[i], GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
 		resumed(server, request);
+	return (int)request->result;
 }
 
 /* ---- the end of a session ---- */
@@ -255,15 +255,8 @@ static void queue_entry(const struct gp_vgpu_queue *queue, struct gp_kfd_queue_s
 	};
 }
 
-static void no_array(struct gp_vgpu_request *request, u32 *count)
-{
-	*count = 0;
-	request->payload_out = 0;
-	request->result = -EFAULT;
-}
-
-void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-				  struct gp_vgpu_request *request)
+int gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				 struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_queue_snapshot_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->queue_snapshot;
@@ -271,10 +264,8 @@ void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_
 
 	(void)server;
 	args->num_queues = 0;
-	if (!args->entry_size) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (!args->entry_size)
+		return -EINVAL;
 	args->entry_size =
 		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_queue_snapshot_entry));
 	for (struct gp_vgpu_queue *queue = target->newest; queue; queue = queue->older) {
@@ -285,11 +276,12 @@ void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_
 		queue_entry(queue, &entry);
 		queue->exception_status &= ~args->exception_mask;
 		if (request->header.flags & (GP_VGPU_NULL_ARRAY | GP_VGPU_BAD_ARRAY)) {
-			no_array(request, &args->num_queues);
-			return;
+			args->num_queues = request->payload_out = 0;
+			return -EFAULT;
 		}
 		gp_vgpu_payload(request, &entry, args->entry_size);
 	}
+	return 0;
 }
 
 static void device_entry(const struct gp_vgpu_device *device, const struct gp_vgpu_process *target,
@@ -324,17 +316,15 @@ static void device_entry(const struct gp_vgpu_device *device, const struct gp_vg
 	};
 }
 
-void gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-				   struct gp_vgpu_request *request)
+int gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				  struct gp_vgpu_request *request)
 {
 	struct gp_kfd_dbg_trap_device_snapshot_args *args =
 		&GP_VGPU_ARGS(request, gp_kfd_dbg_trap_args)->device_snapshot;
 	u32 room = GP_MIN(args->num_devices, server->device_count);
 
-	if (request->header.flags & GP_VGPU_NULL_ARRAY) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (request->header.flags & GP_VGPU_NULL_ARRAY)
+		return -EINVAL;
 	args->num_devices = server->device_count;
 	args->entry_size =
 		GP_MIN(args->entry_size, (u32)sizeof(struct gp_kfd_dbg_device_info_entry));
@@ -343,10 +333,9 @@ void gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu
 
 		device_entry(&server->devices[i], target, &entry);
 		target->debug.device_status[i] &= ~args->exception_mask;
-		if (request->header.flags & GP_VGPU_BAD_ARRAY) {
-			request->result = -EFAULT;
-			return;
-		}
+		if (request->header.flags & GP_VGPU_BAD_ARRAY)
+			return -EFAULT;
 		gp_vgpu_payload(request, &entry, args->entry_size);
 	}
+	return 0;
 }

@@ -163,7 +163,7 @@ static void unpaused(struct gp_vgpu_server *server, struct gp_vgpu_request *requ
 	request->result = 0;
 }
 
-static void change(struct gp_vgpu_server *server, struct gp_vgpu_request *request, bool pause)
+static int change(struct gp_vgpu_server *server, struct gp_vgpu_request *request, bool pause)
 {
 	request->resume = pause ? paused : unpaused;
 	if (pause)
@@ -172,24 +172,24 @@ static void change(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 		gp_vgpu_restore(server, request->owner, request);
 	if (!request->waiting)
 		request->resume(server, request);
+	return 0;
 }
 
-void gp_vgpu_serve_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_criu(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	const struct gp_kfd_criu_args *args = GP_VGPU_ARGS(request, gp_kfd_criu_args);
+	u32 op = GP_VGPU_ARGS(request, gp_kfd_criu_args)->op;
 
 	if (!may_use(server, request))
-		request->result = -EBADF;
-	else if (!server->options.checkpoint)
-		request->result = -EACCES;
-	else if (request->header.flags & GP_VGPU_BAD_ARRAY)
-		request->result = -EFAULT;
-	else if (args->op == GP_KFD_CRIU_PROCESS_INFO)
-		change(server, request, true);
-	else if (args->op == GP_KFD_CRIU_UNPAUSE && request->owner->paused)
-		change(server, request, false);
-	else if (args->op == GP_KFD_CRIU_CHECKPOINT && request->owner->paused)
-		request->result = -EOPNOTSUPP; /* what would be saved is not modelled */
-	else
-		request->result = -EINVAL;
+		return -EBADF;
+	if (!server->options.checkpoint)
+		return -EACCES;
+	if (request->header.flags & GP_VGPU_BAD_ARRAY)
+		return -EFAULT;
+	if (op == GP_KFD_CRIU_PROCESS_INFO)
+		return change(server, request, true);
+	if (!request->owner->paused)
+		return -EINVAL;
+	if (op == GP_KFD_CRIU_UNPAUSE)
+		return change(server, request, false);
+	return op == GP_KFD_CRIU_CHECKPOINT ? -EOPNOTSUPP : -EINVAL; /* nothing is saved here */
 }

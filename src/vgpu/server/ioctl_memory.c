@@ -61,19 +61,18 @@ static int available(struct gp_vgpu_server *server, struct gp_kfd_get_available_
 	return 0;
 }
 
-void gp_vgpu_serve_alloc_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_alloc_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	request->result = allocate(server, request->owner,
-				   GP_VGPU_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
+	return allocate(server, request->owner,
+			GP_VGPU_ARGS(request, gp_kfd_alloc_memory_of_gpu_args));
 }
 
-void gp_vgpu_serve_free_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_free_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	request->result = release(server, request->owner, request);
+	return release(server, request->owner, request);
 }
 
-void gp_vgpu_serve_available_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_available_memory(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	request->result =
-		available(server, GP_VGPU_ARGS(request, gp_kfd_get_available_memory_args));
+	return available(server, GP_VGPU_ARGS(request, gp_kfd_get_available_memory_args));
 }

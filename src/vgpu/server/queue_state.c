@@ -5,26 +5,6 @@
 
 #include "vgpu/server/state.h"
 
-static void updated(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
-{
-	(void)server;
-	request->result = request->update_error;
-}
-
-static void update_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request,
-			 struct gp_vgpu_queue *queue)
-{
-	if (gp_vgpu_queue_lost(queue)) {
-		request->result = -EACCES;
-		return;
-	}
-	gp_vgpu_queue_apply(server, queue);
-	request->resume = updated;
-	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
-	if (!request->waiting)
-		updated(server, request);
-}
-
 /*
  * The driver deals the bits out to the XCCs in turn, so that a mask is as balanced as it can be:
  * the model numbers its CUs that way. Whatever is presented, it has the chip's own XCCs.
@@ -40,31 +20,25 @@ static void map_mask(struct gp_vgpu_queue *queue, const u32 *words, u32 bits)
 			queue->cu_mask[i / 64] |= 1ull << i % 64;
 }
 
-void gp_vgpu_serve_set_cu_mask(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_set_cu_mask(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_set_cu_mask_args *args = GP_VGPU_ARGS(request, gp_kfd_set_cu_mask_args);
 	u32 bits = GP_MIN(args->num_cu_mask, (u32)GP_KFD_MAX_CU_MASK);
 	u32 words[GP_KFD_MAX_CU_MASK / 32];
 	struct gp_vgpu_queue *queue;
 
-	if (args->num_cu_mask % 32 || !args->num_cu_mask) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (args->num_cu_mask % 32 || !args->num_cu_mask)
+		return -EINVAL;
 	if (request->header.flags & (GP_VGPU_NULL_ARRAY | GP_VGPU_BAD_ARRAY) ||
-	    request->header.payload_size < bits / 8) {
-		request->result = -EFAULT;
-		return;
-	}
+	    request->header.payload_size < bits / 8)
+		return -EFAULT;
 	queue = gp_vgpu_queue(request->owner, args->queue_id);
-	if (!queue) {
-		request->result = -EFAULT;
-		return;
-	}
+	if (!queue)
+		return -EFAULT;
 	memcpy(words, request->payload, bits / 8);
 	if (!gp_vgpu_is_sdma(queue->args.queue_type))
 		map_mask(queue, words, bits);
-	update_queue(server, request, queue);
+	return gp_vgpu_queue_update(server, queue, request);
 }
 
 /* What one XCC's area holds; the model knows the whole, the XCCs are equal. */
@@ -137,26 +111,22 @@ void gp_vgpu_save_headers(struct gp_vgpu_server *server, const struct gp_vgpu_qu
 	}
 }
 
-void gp_vgpu_serve_wave_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_wave_state(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_get_queue_wave_state_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_get_queue_wave_state_args);
 	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
 	struct used used;
 
-	if (!queue) {
-		request->result = -EFAULT;
-		return;
-	}
-	if (gp_vgpu_is_sdma(queue->args.queue_type) || gp_vgpu_queue_active(queue)) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (!queue)
+		return -EFAULT;
+	if (gp_vgpu_is_sdma(queue->args.queue_type) || gp_vgpu_queue_active(queue))
+		return -EINVAL;
 	used = used_of(queue);
 	args->ctl_stack_used_size = used.ctl_stack;
 	args->save_area_used_size = used.waves;
 	gp_vgpu_save_headers(server, queue, args->ctl_stack_address);
-	request->result = 0;
+	return 0;
 }
 
 static struct gp_vgpu_queue *gws_holder(struct gp_vgpu_process *process,
@@ -184,37 +154,27 @@ int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process
 	return 0;
 }
 
-void gp_vgpu_serve_alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_alloc_gws(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_alloc_queue_gws_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_alloc_queue_gws_args);
 	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
 	struct gp_vgpu_queue *holder;
 
-	if (!queue) {
-		request->result = -EINVAL;
-		return;
-	}
-	if (server->options.policy == GP_POLICY_NO_HWS) {
-		request->result = -ENODEV;
-		return;
-	}
-	if (request->owner->debug.enabled && !debugs_gws(queue->device)) {
-		request->result = -EBUSY;
-		return;
-	}
+	if (!queue)
+		return -EINVAL;
+	if (server->options.policy == GP_POLICY_NO_HWS)
+		return -ENODEV;
+	if (request->owner->debug.enabled && !debugs_gws(queue->device))
+		return -EBUSY;
 	holder = gws_holder(request->owner, queue->device);
-	if (args->num_gws && holder) {
-		request->result = -EBUSY; /* one queue of a process at a time */
-		return;
-	}
-	if (!args->num_gws && !holder) {
-		request->result = -EINVAL;
-		return;
-	}
+	if (args->num_gws && holder)
+		return -EBUSY; /* one queue of a process at a time */
+	if (!args->num_gws && !holder)
+		return -EINVAL;
 	queue->gws = args->num_gws != 0;
 	if (!args->num_gws)
 		holder->gws = false;
 	args->first_gws = 0;
-	update_queue(server, request, queue);
+	return gp_vgpu_queue_update(server, queue, request);
 }

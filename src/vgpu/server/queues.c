@@ -218,7 +218,7 @@ static void create_again(struct gp_vgpu_server *server, struct gp_vgpu_request *
 	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
 
 	gp_vgpu_reap(gp_vgpu_device(server, args->gpu_id));
-	gp_vgpu_serve_create_queue(server, request);
+	request->result = gp_vgpu_serve_create_queue(server, request);
 }
 
 /*
@@ -234,25 +234,23 @@ static bool wait_for_the_dead(struct gp_vgpu_request *request, struct gp_vgpu_de
 	return true;
 }
 
-void gp_vgpu_serve_create_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_create_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_kfd_create_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_create_queue_args);
 	struct gp_vgpu_process *process = request->owner;
 	struct gp_vgpu_device *device = NULL;
 	struct gp_vgpu_queue *queue;
+	int error = check_create(server, args, &device);
 
-	request->result = check_create(server, args, &device);
-	if (!request->result)
-		request->result = check_limits(process, device);
-	if (!request->result)
-		request->result = check_policy(server, process, device, args->queue_type);
-	if (request->result)
-		return;
+	if (!error)
+		error = check_limits(process, device);
+	if (!error)
+		error = check_policy(server, process, device, args->queue_type);
+	if (error)
+		return error;
 	queue = calloc(1, sizeof(*queue));
-	if (!queue) {
-		request->result = -ENOMEM;
-		return;
-	}
+	if (!queue)
+		return -ENOMEM;
 	queue->process = process;
 	queue->device = device;
 	queue->args = *args;
@@ -260,12 +258,12 @@ void gp_vgpu_serve_create_queue(struct gp_vgpu_server *server, struct gp_vgpu_re
 	queue->priority = args->queue_priority;
 	queue->evicted = process->evictions[device->index] > 0;
 	queue->exception_status = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
-	request->result = queue_add(server, process, queue);
-	if (request->result) {
+	error = queue_add(server, process, queue);
+	if (error) {
 		free(queue);
-		if (request->result == -ENOMEM)
+		if (error == -ENOMEM)
 			(void)wait_for_the_dead(request, device);
-		return;
+		return error;
 	}
 	request->context[0] = queue->id;
 	request->resume = created;
@@ -273,6 +271,7 @@ void gp_vgpu_serve_create_queue(struct gp_vgpu_server *server, struct gp_vgpu_re
 		gp_vgpu_update(server, device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
 		created(server, request);
+	return (int)request->result;
 }
 
 /* ---- DESTROY ---- */
@@ -318,25 +317,24 @@ static void destroy_woken(struct gp_vgpu_server *server, struct gp_vgpu_request 
 	}
 }
 
-void gp_vgpu_serve_destroy_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_destroy_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_destroy_queue_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_destroy_queue_args);
 	struct gp_vgpu_process *process = request->owner;
 	struct gp_vgpu_queue *queue = gp_vgpu_queue(process, args->queue_id);
 
-	if (!queue || queue->destroying) {
-		request->result = queue ? -EBUSY : -EINVAL;
-		return;
-	}
+	if (!queue || queue->destroying)
+		return queue ? -EBUSY : -EINVAL;
 	queue->destroying = true;
 	request->context[0] = queue->id;
 	if (process->debug.enabled && queue->suspended) {
 		request->resume = destroy_woken;
 		gp_vgpu_request_park(request);
-		return;
+		return 0;
 	}
 	destroy_now(server, request, queue);
+	return (int)request->result;
 }
 
 /* ---- UPDATE ---- */
@@ -347,28 +345,35 @@ static void updated(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 	request->result = request->update_error;
 }
 
-void gp_vgpu_serve_update_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_queue_update(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue,
+			 struct gp_vgpu_request *request)
 {
-	struct gp_kfd_update_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_update_queue_args);
-	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
-
-	request->result =
-		gp_vgpu_check_ring(gp_vgpu_server_minor(server), args->queue_percentage,
-				   args->queue_priority, args->ring_base_address, &args->ring_size);
-	if (request->result)
-		return;
-	if (!queue || gp_vgpu_queue_lost(queue)) {
-		request->result = queue ? -EACCES : -EFAULT;
-		return;
-	}
-	queue->args.ring_base_address = args->ring_base_address;
-	queue->args.ring_size = args->ring_size;
-	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
-	queue->priority = args->queue_priority;
+	if (gp_vgpu_queue_lost(queue))
+		return -EACCES;
 	gp_vgpu_queue_apply(server, queue);
-	gp_vgpu_tree_process(server, request->owner);
 	request->resume = updated;
 	gp_vgpu_update(server, queue->device, GP_KFD_GRACE_DEFAULT, request);
 	if (!request->waiting)
 		updated(server, request);
+	return (int)request->result;
+}
+
+int gp_vgpu_serve_update_queue(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+{
+	struct gp_kfd_update_queue_args *args = GP_VGPU_ARGS(request, gp_kfd_update_queue_args);
+	struct gp_vgpu_queue *queue = gp_vgpu_queue(request->owner, args->queue_id);
+	int error =
+		gp_vgpu_check_ring(gp_vgpu_server_minor(server), args->queue_percentage,
+				   args->queue_priority, args->ring_base_address, &args->ring_size);
+
+	if (error)
+		return error;
+	if (!queue || gp_vgpu_queue_lost(queue))
+		return queue ? -EACCES : -EFAULT;
+	queue->args.ring_base_address = args->ring_base_address;
+	queue->args.ring_size = args->ring_size;
+	queue->percent = args->queue_percentage & GP_KFD_PERCENT_MASK;
+	queue->priority = args->queue_priority;
+	gp_vgpu_tree_process(server, request->owner);
+	return gp_vgpu_queue_update(server, queue, request);
 }

@@ -12,10 +12,10 @@
 #include "vgpu/server/state.h"
 
 /* Its turn has come; the client does the rest. */
-static void take_turn(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+static int take_turn(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	(void)server;
-	request->result = 0;
+	(void)server, (void)request;
+	return 0;
 }
 
 /* The calls that the server answers (ioctls.c says which). */
@@ -135,10 +135,8 @@ void gp_vgpu_serve(struct gp_vgpu_server *server, struct gp_vgpu_process *proces
 		request->started = true;
 		if (request->resume)
 			request->resume(server, request); /* parked before, awake now */
-		else if (handle)
-			handle(server, request);
 		else
-			request->result = -ENOTTY;
+			request->result = handle ? handle(server, request) : -ENOTTY;
 		if (!request->waiting)
 			complete(server, request);
 	}

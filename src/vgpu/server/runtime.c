@@ -70,7 +70,7 @@ static void notify_debugger(struct gp_vgpu_server *server, struct gp_vgpu_reques
 	wait_for_debugger(server, request);
 }
 
-static void enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+static int enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_runtime_enable_args *args =
 		GP_VGPU_ARGS(request, gp_kfd_runtime_enable_args);
@@ -80,28 +80,25 @@ static void enable(struct gp_vgpu_server *server, struct gp_vgpu_request *reques
 		/* A debugger that left meanwhile is not waited for; the flag stays, as there. */
 		if (process->debug.enabled)
 			wait_for_debugger(server, request);
-		return;
+		return (int)request->result;
 	}
-	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED) {
-		request->result = -EBUSY;
-		return;
-	}
-	if (process->queue_count) {
-		request->result = -EEXIST;
-		return;
-	}
+	if (process->runtime_state != GP_KFD_RUNTIME_DISABLED)
+		return -EBUSY;
+	if (process->queue_count)
+		return -EEXIST;
 	process->runtime_state = GP_KFD_RUNTIME_ENABLED;
 	process->r_debug = args->r_debug;
 	process->ttmp_setup = !!(args->mode_mask & GP_KFD_RUNTIME_TTMP_SAVE);
 	if (!process->debug.enabled)
-		return;
+		return 0;
 	request->resume = notify_debugger;
 	gp_vgpu_debug_refresh(server, request); /* the deferred activation */
 	if (!request->waiting)
 		notify_debugger(server, request);
+	return (int)request->result;
 }
 
-static void disable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+static int disable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	struct gp_vgpu_process *process = request->owner;
 	bool was_enabled = process->runtime_state == GP_KFD_RUNTIME_ENABLED;
@@ -119,13 +116,10 @@ static void disable(struct gp_vgpu_server *server, struct gp_vgpu_request *reque
 		if (!request->waiting)
 			notify_debugger(server, request);
 	}
+	return (int)request->result;
 }
 
-void gp_vgpu_serve_runtime_enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_runtime_enable(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
-	request->result = 0;
-	if (is_enable(request))
-		enable(server, request);
-	else
-		disable(server, request);
+	return is_enable(request) ? enable(server, request) : disable(server, request);
 }

@@ -246,6 +246,9 @@ bool gp_vgpu_queue_active(const struct gp_vgpu_queue *queue);
 bool gp_vgpu_queue_lost(const struct gp_vgpu_queue *queue);
 /* Hands the queue's wanted state to the model; takes effect with the next update. */
 void gp_vgpu_queue_apply(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue);
+/* Applies the queue's state and waits for the update; -EACCES for a lost queue. */
+int gp_vgpu_queue_update(struct gp_vgpu_server *server, struct gp_vgpu_queue *queue,
+			 struct gp_vgpu_request *request);
 /* One device-wide unmap and map; the request (NULL: none) waits for it. grace: as written to
  * SCH_WAVE, GP_KFD_GRACE_DEFAULT = the boot value; see gp_vgpu_model_grace(). */
 void gp_vgpu_update(struct gp_vgpu_server *server, struct gp_vgpu_device *device, u32 grace,
@@ -261,9 +264,9 @@ void gp_vgpu_queue_free(struct gp_vgpu_server *server, struct gp_vgpu_queue *que
 
 /*
  * ---- handlers of the table in vgpu/ioctls.c ----
- * Each fills request->result and args, or leaves the request waiting.
+ * Each fills args and returns the result, or leaves the request waiting; then `resume` sets it.
  */
-typedef void gp_vgpu_server_handler(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
+typedef int gp_vgpu_server_handler(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 
 /* queues.c, queue_state.c */
 gp_vgpu_server_handler gp_vgpu_serve_create_queue, gp_vgpu_serve_destroy_queue,

@@ -98,14 +98,13 @@ static int open_events(struct gp_vgpu_server *server, struct gp_vgpu_request *re
 	return 0;
 }
 
-void gp_vgpu_serve_smi_events(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
+int gp_vgpu_serve_smi_events(struct gp_vgpu_server *server, struct gp_vgpu_request *request)
 {
 	const struct gp_kfd_smi_events_args *args = GP_VGPU_ARGS(request, gp_kfd_smi_events_args);
 
 	forget_closed(server);
-	request->result = gp_vgpu_device(server, args->gpuid)
-				  ? open_events(server, request, args->gpuid)
-				  : -EINVAL;
+	return gp_vgpu_device(server, args->gpuid) ? open_events(server, request, args->gpuid)
+						   : -EINVAL;
 }
 
 void gp_vgpu_smi_close(struct gp_vgpu_server *server)

@@ -167,32 +167,21 @@ int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process
 
 /* ---- debug_queues.c, debug_events.c: parts of DBG_TRAP ---- */
 
-void gp_vgpu_debug_suspend(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			   struct gp_vgpu_request *request);
-void gp_vgpu_debug_resume(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			  struct gp_vgpu_request *request);
-void gp_vgpu_debug_queue_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-				  struct gp_vgpu_request *request);
-void gp_vgpu_debug_device_snapshot(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-				   struct gp_vgpu_request *request);
-int gp_vgpu_debug_query_event(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			      struct gp_kfd_dbg_trap_query_debug_event_args *args);
-void gp_vgpu_debug_query_info(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			      struct gp_vgpu_request *request);
+/* One operation on a target: its result, or the request is left waiting. */
+typedef int gp_vgpu_debug_operation(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
+				    struct gp_vgpu_request *request);
+gp_vgpu_debug_operation gp_vgpu_debug_suspend, gp_vgpu_debug_resume, gp_vgpu_debug_queue_snapshot,
+	gp_vgpu_debug_device_snapshot, gp_vgpu_debug_query_event, gp_vgpu_debug_query_info,
+	gp_vgpu_debug_set_mask, gp_vgpu_debug_launch, gp_vgpu_debug_watch;
 /* Where to report an exception that the command processor met (enum gp_vgpu_told). */
 int gp_vgpu_debug_exception(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 			    const struct gp_vgpu_exception *what);
-void gp_vgpu_debug_set_mask(struct gp_vgpu_process *target, u64 mask);
 void gp_vgpu_debug_clear_status(struct gp_vgpu_process *target);
 /* Registers of the debugger on every device: one refresh each. */
 void gp_vgpu_debug_refresh(struct gp_vgpu_server *server, struct gp_vgpu_request *request);
 /* The target's queues run again and nothing of the debugger is left in the hardware. */
 void gp_vgpu_debug_deactivate(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
 			      struct gp_vgpu_request *request);
-void gp_vgpu_debug_launch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			  struct gp_vgpu_request *request);
-void gp_vgpu_debug_watch(struct gp_vgpu_server *server, struct gp_vgpu_process *target,
-			 struct gp_vgpu_request *request);
 
 /* ---- foreign.c: descriptors of clients ---- */
 
