@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the unittest cases of a Python file and prints TAP, one line a test, for meson.
+"""Runs the unittest cases of a Python file and prints TAP, one line per test, for meson. Names tests that take more
+than a second.
 
 usage: run_tap.py FILE
 """
 import importlib.util
 import os
 import sys
+import time
 import traceback
 import unittest
 
@@ -14,8 +16,15 @@ import unittest
 class TapResult(unittest.TestResult):
     count = 0
 
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+
     def line(self, ok, test, note=""):
         self.count += 1
+        took = time.monotonic() - self.started if hasattr(self, "started") else 0
+        if took > 1:
+            print(f"# {took:.1f} s: {test.id().split('.', 1)[-1]}")
         print(f"{'ok' if ok else 'not ok'} {self.count} - {test.id().split('.', 1)[-1]}{note}", flush=True)
 
     def addSuccess(self, test):
