@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the pure cores (sched/, model/) stand on, and all they may stand on: fixed-width types,
+ * The only header that the pure cores (sched/, model/) use: fixed-width types,
  * intrusive lists, a binary heap, pools over memory the caller owns, bitmaps and arithmetic that
  * cannot overflow. Freestanding: nothing of libc but memcpy/memset/memmove and the errno numbers,
  * so that the same source compiles in a kernel tree. Nothing here allocates.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records of a CSV text of any size (RFC 4180, as profilers write it): quoted fields may hold
- * commas, doubled quotes and line breaks. One pass; a record is bounded, so that a quote that
- * nobody closed cannot take the rest of the file with it.
+ * commas, doubled quotes and line breaks. One pass; a record is bounded, so that a quote that is
+ * never closed cannot take the rest of the file with it.
  */
 #ifndef GP_BASE_CSV_H
 #define GP_BASE_CSV_H
@@ -34,7 +34,7 @@ struct gp_csv_stats {
 
 typedef int (*gp_csv_fn)(void *ctx, const struct gp_csv_record *record);
 
-/* 0, the callback's return, or -errno after saying why. Blank lines are no records. */
+/* 0, the callback's return, or -errno after saying why. Blank lines are skipped. */
 int gp_csv_read(int fd, const char *name, struct gp_diag *diag, gp_csv_fn fn, void *ctx,
 		struct gp_csv_stats *stats);
 

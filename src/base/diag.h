@@ -3,7 +3,7 @@
  * Where a library says what went wrong. Code below cli/ never prints: it hands a
  * sentence (object, operation, what to do) to the sink its caller passed. The format is translated
  * here: do not wrap it in _().
- * A NULL sink drops the message; the returned -errno still tells that it failed. Control
+ * A NULL sink drops the message; the returned -errno still reports the failure. Control
  * characters in a message, which can only have come from outside, are shown as '?'.
  */
 #ifndef GP_BASE_DIAG_H

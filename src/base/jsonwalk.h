@@ -2,8 +2,8 @@
 /*
  * Parts of a JSON text of any size. The caller names the places it wants by path ("/traceEvents/#"
  * is each element of that array); each value found there is handed over whole, everything else is
- * passed over. Memory is one such value. What was complete before a cut or
- * damaged place has been handed over by then.
+ * passed over. Memory is one such value. Values before a cut or damaged place have been handed over
+ * by then.
  */
 #ifndef GP_BASE_JSONWALK_H
 #define GP_BASE_JSONWALK_H

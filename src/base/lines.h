@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of a text that may be of any size: one pass, a fixed buffer, long lines clipped. What the
- * readers of line formats stand on (the AMD log, whose speed matters most, has its own).
+ * Lines of a text that may be of any size: one pass, a fixed buffer, long lines clipped. Used by
+ * the readers of line formats, except the AMD log, whose speed matters most.
  */
 #ifndef GP_BASE_LINES_H
 #define GP_BASE_LINES_H

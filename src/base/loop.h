@@ -2,7 +2,7 @@
 /*
  * The event loop: descriptors (epoll) and timers (one timerfd) of one thread. A step handles one
  * event, so that a handler may close any descriptor without another event for it being under way.
- * With nothing to do it sleeps; no timer of its own wakes it.
+ * With nothing to do it sleeps; no internal timer wakes it.
  */
 #ifndef GP_BASE_LOOP_H
 #define GP_BASE_LOOP_H
@@ -45,7 +45,7 @@ void gp_timer_init(struct gp_timer *timer, void (*fire)(struct gp_timer *timer))
 void gp_timer_set(struct gp_loop *loop, struct gp_timer *timer, u64 at_ns);
 bool gp_timer_armed(const struct gp_timer *timer);
 
-/* Handles one event; waits at most timeout_ms (-1: for ever). 1, 0 when nothing came, -errno. */
+/* Handles one event; waits at most timeout_ms (-1: no limit). 1, 0 when nothing came, -errno. */
 int gp_loop_step(struct gp_loop *loop, int timeout_ms);
 
 #endif

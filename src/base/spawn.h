@@ -11,14 +11,14 @@
 
 #include "base/types.h"
 
-/* Runs `run` in a process of its own session that is not a child of this one, so that it is never
+/* Runs `run` in a new session and process that is not a child of this one, so that it is never
  * met in wait() and leaves no zombie; it ends with status 0 when `run` returns. 0, or -errno. */
 int gp_spawn_detached(void (*run)(void *data), void *data);
 
 /* This process goes on in the background, in its own session; the caller's process ends with 0. */
 int gp_spawn_background(void);
 
-/* In a child that undoes what its parent leaves behind: a session and a name (`name`) of its own,
+/* In a child that undoes what its parent leaves behind: its own session and name (`name`),
  * every signal blocked that can be, and no descriptor but the `count` in `keep`. */
 void gp_spawn_guard(const char *name, const int *keep, size_t count);
 

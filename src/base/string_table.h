@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts, each kept once and known by a number from 0 on in order of first appearance: what counts
- * by name (kernels, calls, functions) stands on this. Zero-initialised is empty. Hashed with a
- * secret, so that no input can be made for which it is slow.
+ * Texts, each kept once and known by a number from 0 on in order of first appearance: used to count
+ * by name (kernels, calls, functions). Zero-initialised is empty. Hashed with a secret, so that no
+ * input can be made for which it is slow.
  */
 #ifndef GP_BASE_STRING_TABLE_H
 #define GP_BASE_STRING_TABLE_H
@@ -10,7 +10,7 @@
 #include "base/map.h"
 
 struct gp_string {
-	char *text; /* NUL-terminated; may hold NULs of its own */
+	char *text; /* NUL-terminated; may contain NULs */
 	size_t len;
 };
 

@@ -28,12 +28,13 @@ int gp_selftest_fail_call(struct gp_selftest_check *check, const char *what, int
 
 long gp_selftest_ask(struct gp_selftest_check *check, struct gp_selftest_program *program,
 		     enum gp_selftest_command command);
-/* What it took is added to `into`, unless that is NULL. */
+/* Adds the time to `into`, unless that is NULL. */
 int gp_selftest_share(struct gp_selftest_check *check, u32 thousandths, struct gp_histogram *into);
 /*
  * Until the CUDA program's kernels, which count their rounds, have gone on; otherwise `sentence` is
  * the reason. A GPU that is stopped while it still restores what was saved needs milliseconds for
- * it, which nobody would mean, and so do changes that follow each other before it did anything.
+ * it, so one suspended too early would not have moved; the same holds for changes that follow each
+ * other before it did anything.
  */
 int gp_selftest_goes_on(struct gp_selftest_check *check, const char *sentence);
 /* -EINTR and the reason when a signal asked to end. */

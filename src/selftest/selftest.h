@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreempt selftest: does stopping and continuing work on this GPU, with this driver? It starts a
- * GPU program of its own (work.c), stops and continues it through libgpreempt by each mechanism,
- * and counts its packets. Everything happens in a private directory of sockets, so that a holder or
- * a daemon that is at work here is neither used nor disturbed.
+ * gpreempt selftest: do suspend and resume work on this GPU, with this driver? It starts its own
+ * GPU program (work.c), suspends and resumes it through libgpreempt by each mechanism, and counts
+ * its packets. Everything happens in a private directory of sockets, so that a holder or a daemon
+ * that is at work here is neither used nor disturbed.
  */
 #ifndef GP_SELFTEST_SELFTEST_H
 #define GP_SELFTEST_SELFTEST_H
@@ -63,14 +63,14 @@ struct gp_selftest_report {
 	struct gp_selftest_result results[GP_SELFTEST_MECHANISMS];
 };
 
-/* The numbers of queues; on NVIDIA of contexts, each of which has memory of its own. */
+/* The numbers of queues; on NVIDIA of contexts, each of which has its own memory. */
 u32 gp_selftest_size(const struct gp_selftest_report *report, size_t index);
 
 /* New objects, or NULL without memory. */
 struct gp_table *gp_selftest_table(const struct gp_selftest_report *report);
 json_t *gp_selftest_json(const struct gp_selftest_report *report);
 
-/* ---- place.c: what a run puts on the machine, and takes away again ---- */
+/* ---- place.c: files and processes of a run, and their removal ---- */
 
 struct gp_selftest_place {
 	char directory[64];

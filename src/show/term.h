@@ -24,7 +24,7 @@ struct gp_progress {
 };
 
 void gp_progress_start(struct gp_progress *progress);
-/* At most a few times a second; total 0 = unknown. `what` is shown before the figures. */
+/* At most a few times per second; total 0 = unknown. `what` is shown before the figures. */
 void gp_progress_update(struct gp_progress *progress, const char *what, u64 done, u64 total);
 /* Clears the line if one was shown. */
 void gp_progress_end(struct gp_progress *progress);

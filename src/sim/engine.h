@@ -22,8 +22,8 @@ struct gp_sim_job_result {
 
 struct gp_sim_result {
 	u64 time_ns;
-	u64 events;     /* of the scheduler, its host and what the GPU tells */
-	u64 gpu_events; /* inside the GPU: waves that end, and nobody is told */
+	u64 events;     /* of the scheduler, its host and the reports of the GPU */
+	u64 gpu_events; /* inside the GPU: waves that end, without a report */
 	u64 suspends, resumes, declined, leases_lost, operations_failed;
 	u64 updates,
 		switch_ns; /* of all GPUs: runlist updates, time without waves because of them */
@@ -33,7 +33,7 @@ struct gp_sim_result {
 	struct gp_sim_job_result *jobs; /* owned: gp_sim_result_free() */
 };
 
-/* Told what happens, for timelines. Any may be NULL. */
+/* Called at each change, for timelines. Any may be NULL. */
 struct gp_sim_observer {
 	void (*request)(void *data, u32 job, u64 arrived_ns, u64 done_ns);
 	void (*kernel)(void *data, u32 job, u32 queue, u64 start_ns, u64 end_ns);

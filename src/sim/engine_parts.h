@@ -33,7 +33,7 @@ enum sim_event {
 struct sim_queue {
 	u32 process, gpu, model, sched;
 	u32 outstanding; /* kernels submitted and not complete */
-	bool enabled;    /* what the driver was told last */
+	bool enabled;    /* the last request to the driver */
 	bool alive, noticing;
 };
 
@@ -141,7 +141,7 @@ void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64
 u64 gp_sim_clock(const struct gp_sim *sim);
 /* An event function of the scheduler returned `error`: takes its actions. */
 void gp_sim_act(struct gp_sim *sim, int error);
-/* Makes a scheduler and tells it of everything that is there. */
+/* Makes a scheduler and adds all jobs, processes and queues to it. */
 int gp_sim_sched_start(struct gp_sim *sim);
 
 /* work.c */
@@ -169,7 +169,7 @@ void gp_sim_replay(struct gp_sim *sim, u32 work);
 void gp_sim_replay_next(struct gp_sim *sim, u32 work);
 
 /* host.c */
-/* Tells the observer of a hold that ends now, or with the simulation. */
+/* Reports to the observer a hold that ends now, or with the simulation. */
 void gp_sim_tell_held(const struct gp_sim *sim, u32 job);
 void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *action);
 void gp_sim_renew(struct gp_sim *sim, u64 until);

@@ -2,8 +2,8 @@
 /*
  * A scenario: which GPUs, which jobs with which work, which policy and which faults. It is read
  * from a small text file (docs/reference/simulator.md), made up from a seed by the fault tests, or
- * built by code. Everything has a bound, so that a hostile file cannot make the simulator run for
- * ever.
+ * built by code. Everything has a bound, so that a hostile file cannot make the simulator run
+ * endlessly.
  */
 #ifndef GP_SIM_SCENARIO_H
 #define GP_SIM_SCENARIO_H
@@ -24,7 +24,7 @@ enum {
 };
 
 #define GP_SIM_TIME_MAX 86400000000000ull /* a day */
-#define GP_SIM_RATE_MAX 10000000u         /* requests a second */
+#define GP_SIM_RATE_MAX 10000000u         /* requests per second */
 
 enum gp_sim_arrival {
 	GP_SIM_CLOSED,  /* the next request when one is done, `depth` at a time */
@@ -90,8 +90,8 @@ struct gp_sim_scenario {
 	size_t work_count, work_room;
 };
 
-/* Usual values: an MI308X, one second, the `priority` policy, no job. What was there before is
- * forgotten, not freed. */
+/* Usual values: an MI308X, one second, the `priority` policy, no job. Overwrites the structure
+ * without freeing it. */
 int gp_sim_scenario_init(struct gp_sim_scenario *scenario, struct gp_diag *diag);
 void gp_sim_scenario_free(struct gp_sim_scenario *scenario);
 /* Reads a file, or a shipped scenario by its bare name ("serve"). Errors name file, line and what
@@ -109,8 +109,8 @@ void gp_sim_scenario_random(struct gp_sim_scenario *scenario, u64 seed);
  * -EINVAL: a request that comes before the one before it; -E2BIG; -ENOMEM. */
 int gp_sim_scenario_add_kernel(struct gp_sim_scenario *scenario,
 			       const struct gp_sim_kernel *kernel);
-/* "AT QUEUE DURATION [WORKGROUPS]"; AT "+": one more kernel of the same request. -EINVAL when it is
- * no such line. */
+/* "AT QUEUE DURATION [WORKGROUPS]"; AT "+": one more kernel of the same request. -EINVAL if it is
+ * not such a line. */
 int gp_sim_parse_kernel(const char *line, struct gp_sim_kernel *out);
 
 /* "20ms", "1.5s", "300us", "10ns"; a bare number is refused. */

@@ -48,8 +48,8 @@ int gp_sim_reader_wrong(struct gp_sim_reader *reader, const char *key, const cha
 			const char *wanted);
 int gp_sim_reader_number(struct gp_sim_reader *reader, const char *key, const char *value, u64 min,
 			 u64 max, u64 *out);
-/* `also`: the names, with blanks between them, that the section has beside these, for who looks
- * for one that there is not. */
+/* `also`: the names, with blanks between them, that the section also has, for the message about an
+ * unknown one. */
 int gp_sim_reader_key(struct gp_sim_reader *reader, const struct gp_sim_scenario_key *keys,
 		      size_t count, const char *also, void *base, const char *name,
 		      const char *value);

@@ -24,7 +24,7 @@ struct gp_trace_inquiry_input {
 	char *name;
 	enum gp_trace_source_kind kind;
 	enum gp_trace_clock clock;
-	u32 clocks; /* of its events that tell a time; a bit each */
+	u32 clocks; /* of its events that have a time; one bit each */
 	u64 events;
 	u64 lost, gaps; /* what the source itself says is missing */
 	u64 damaged;
@@ -37,7 +37,7 @@ struct gp_trace_inquiry_input {
 	u64 anchors[GP_INQUIRY_ANCHORS];
 	size_t anchor_count;
 	u32 pid;
-	/* private: when each thread wrote last, which tells how long a creation took */
+	/* private: when each thread wrote last, from which the time of a creation follows */
 	struct gp_map thread_time;
 	u64 *times;
 	size_t time_count, time_capacity;
@@ -51,10 +51,10 @@ struct gp_trace_inquiry_process {
 	char name[64], occupancy[16];
 };
 
-/* Of gpreempt's own record. */
+/* From the record of gpreempt. */
 struct gp_trace_inquiry_decisions {
 	u64 count, suspends, resumes, failed, observed;
-	u64 held, held_ns, held_max_ns; /* resumptions that tell how long */
+	u64 held, held_ns, held_max_ns; /* resumes with a duration */
 	u64 line;
 	u32 input;
 };
@@ -75,15 +75,15 @@ struct gp_trace_inquiry {
 	u32 hsakmt_input;
 	/* Functions of kernel compute queues were traced: if none was seen, none ran. */
 	bool kcq_traced;
-	/* Told of every event as it is read; may be NULL. */
+	/* Called for every event as it is read; may be NULL. */
 	gp_event_fn tap;
 	void *tap_ctx;
 };
 
 int gp_trace_inquiry_init(struct gp_trace_inquiry *inquiry, enum gp_trace_clock trace_clock);
 void gp_trace_inquiry_free(struct gp_trace_inquiry *inquiry);
-/* Finds out what a seekable file is and reads it. 0, or -errno after saying why; a file that
- * nobody understands is -EINVAL. */
+/* Finds out what a seekable file is and reads it. 0, or -errno after saying why; -EINVAL if the
+ * format is unknown. */
 int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *name,
 			 struct gp_diag *diag);
 int gp_trace_inquiry_finish(struct gp_trace_inquiry *inquiry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Analysis: the queues that KFD's own prints tell of. Per process the ids and doorbells, whether
+ * Analysis: the queues named in the log lines of KFD. Per process the ids and doorbells, whether
  * the ids are those of the PID-hash experiment, what the doorbell offsets mean, and whether two
  * processes really share anything. Memory grows with distinct queues only.
  */
@@ -40,7 +40,7 @@ enum gp_trace_kfd_queue_field {
 struct gp_trace_kfd_queue {
 	u32 valid; /* enum gp_trace_kfd_queue_field */
 	u32 pid;
-	u64 id; /* KFD's, per process */
+	u64 id; /* of KFD, per process */
 	u64 type, gpu;
 	u64 in_process; /* doorbell_offset_in_process, as printed */
 	u64 absolute;   /* dword offset on the doorbell BAR */

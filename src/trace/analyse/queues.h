@@ -66,7 +66,7 @@ void gp_trace_log_queues_next_input(struct gp_trace_log_queues *queues);
 int gp_trace_log_queues_finish(struct gp_trace_log_queues *queues);
 /*
  * Ordered by pid, then by first appearance. Valid until freed. A queue created at the address of
- * an earlier one of its process has a row of its own.
+ * an earlier one of its process has its own row.
  */
 const struct gp_trace_log_queue *gp_trace_log_queues_items(const struct gp_trace_log_queues *queues,
 							   size_t *count);

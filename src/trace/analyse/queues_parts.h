@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of the queue analysis: queues.c takes events, queues_streams.c tells which stream is
- * on which queue, queues_finish.c puts together what only the whole log can tell. Nothing else
- * includes this.
+ * The inside of the queue analysis: queues.c takes events, queues_streams.c finds the queue of each
+ * stream, queues_finish.c completes what needs the whole log. Nothing else includes this.
  */
 #ifndef GP_TRACE_ANALYSE_QUEUES_PARTS_H
 #define GP_TRACE_ANALYSE_QUEUES_PARTS_H
@@ -74,7 +73,7 @@ struct gp_trace_log_queues {
 	bool partial;              /* the reader left kinds of events out */
 };
 
-/* Whose an event or a row is: a number that is no one else's, never 0. */
+/* Whose an event or a row is: a unique number, never 0. */
 static inline u64 gp_owner(u32 pid, u32 input)
 {
 	return pid ? pid : ((u64)input + 1) << 32;

@@ -4,7 +4,7 @@
  * `gpreempt sim` replays (docs/reference/simulator.md, "Recorded work"). Sources are profiles,
  * which know when a kernel ran and for how long; AMD logs, which know only when it was submitted;
  * and the record of gpreemptd, which knows when a job made others wait and how long. trace/ knows
- * the text of a scenario and nothing of who reads it.
+ * the text of a scenario, not its readers.
  */
 #ifndef GP_TRACE_ANALYSE_RECORDING_H
 #define GP_TRACE_ANALYSE_RECORDING_H
@@ -42,7 +42,7 @@ struct gp_trace_recorded_input {
 };
 
 struct gp_trace_recording {
-	/* Of what a source does not tell. */
+	/* For values that a source lacks. */
 	u64 kernel_ns; /* of kernels without a duration; 0: they are an error */
 	u64 burst_ns;  /* kernels this close on one queue are one request */
 	struct gp_trace_recorded_input *inputs;
@@ -57,7 +57,7 @@ struct gp_trace_recording {
 };
 
 void gp_trace_recording_free(struct gp_trace_recording *recording);
-/* What follows comes from this file. `job_class` stays the caller's. -ENOMEM. */
+/* Events that follow come from this file. `job_class` stays the caller's. -ENOMEM. */
 int gp_trace_recording_next_input(struct gp_trace_recording *recording, const char *name,
 				  const char *job_class);
 /* A gp_event_fn. */

@@ -18,7 +18,7 @@
 /* Devices that are kept: more than any machine has. */
 #define GP_SUBMISSION_DEVICES_MAX 4096
 
-/* The layers whose time is told apart; GP_LAYER_OTHER is only counted. */
+/* The layers whose time is kept separately; GP_LAYER_OTHER is only counted. */
 #define GP_SUBMISSION_LAYERS 4
 
 enum gp_trace_use_field {
@@ -82,7 +82,7 @@ struct gp_trace_submission {
 	u64 spans_left_out;
 	bool has_wall;
 	u64 first_ns, last_ns;
-	u64 sum_ns[GP_SUBMISSION_LAYERS];   /* every call's own time: what is nested counts twice */
+	u64 sum_ns[GP_SUBMISSION_LAYERS];   /* sum over all calls; nested calls count twice */
 	u64 alone_ns[GP_SUBMISSION_LAYERS]; /* the deepest layer active at each moment has it */
 	u64 application_ns;                 /* no layer was active */
 	bool timed[GP_SUBMISSION_LAYERS];

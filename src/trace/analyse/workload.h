@@ -2,8 +2,8 @@
 /*
  * Analysis: what one program gave the GPU to do, from its AMD_LOG_LEVEL log: queues, kernels by
  * name and class, sizes, rates, how many queues were used at once, and where nothing was
- * submitted. The log tells when work is submitted, not when it runs: every time here is a
- * submission's. One pass; memory grows with distinct queues, kernel names and threads.
+ * submitted. The log has the time of submission, not of execution; every time here is a time of
+ * submission. One pass; memory grows with distinct queues, kernel names and threads.
  */
 #ifndef GP_TRACE_ANALYSE_WORKLOAD_H
 #define GP_TRACE_ANALYSE_WORKLOAD_H

@@ -18,7 +18,7 @@ struct gp_capture_launch {
 	/* Where each process's log goes, with "_PID" behind it; in a container, whose files are its
 	 * own, where all that the program writes to standard error goes. */
 	const char *log;
-	bool quiet; /* standard output goes to standard error: ours is somebody's data */
+	bool quiet; /* standard output goes to standard error: ours carries data */
 };
 
 /* 0: it ran, and *status is its own, or 128 + N when signal N ended it. -errno after saying why;

@@ -2,7 +2,7 @@
 /*
  * Which of the functions that say what KFD does with queues are in the running driver, by the
  * kernel's list of symbols. The compiler may have added to a name (".isra.0"), and several files of
- * the driver have functions of one name: each is told with its address then.
+ * the driver have functions of one name: each is then listed with its address.
  */
 #ifndef GP_TRACE_CAPTURE_SYMBOLS_H
 #define GP_TRACE_CAPTURE_SYMBOLS_H
@@ -22,8 +22,8 @@ size_t gp_capture_symbols_wanted(void);
 /* Fills `out` from /proc/kallsyms' text, at most `room`; returns how many. */
 size_t gp_capture_symbols_find(const char *text, size_t len, struct gp_capture_symbol *out,
 			       size_t room);
-/* Adds the lines of the driver's functions: of the module, or of the whole kernel where the driver
- * is no module. False when none of them has an address. */
+/* Adds the lines of the driver's functions: of the module, or of the whole kernel if the driver is
+ * built in. False when none of them has an address. */
 bool gp_capture_symbols_of_driver(const char *text, size_t len, struct gp_buf *out);
 
 #endif

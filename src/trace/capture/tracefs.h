@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * KFD's functions in ftrace, for as long as a program is watched. Everything is done under one name
- * that nobody else has: a tracefs instance, which has its own buffer, clock and switches, and a
- * group of probes. So what others trace is not touched, and putting tracefs back means removing
- * what has this name, which needs no memory of what was done: gp_capture_tracefs_restore() may come
- * at any point, from another process, and twice.
+ * The functions of KFD in ftrace, while a program is traced. Everything is done under one unique
+ * name: a tracefs instance, which has its own buffer, clock and switches, and a group of probes. So
+ * what others trace is not touched, and putting tracefs back means removing what has this name,
+ * which needs no memory of what was done: gp_capture_tracefs_restore() may come at any point, from
+ * another process, and twice.
  */
 #ifndef GP_TRACE_CAPTURE_TRACEFS_H
 #define GP_TRACE_CAPTURE_TRACEFS_H
@@ -17,11 +17,11 @@
 #define GP_TRACEFS_PROBES \
 	256 /* functions at most; each has probes at its entry and, mostly, return */
 
-/* How files of tracefs are changed; tests put a kernel of their own behind it. -errno. */
+/* How files of tracefs are changed; tests replace it with a fake kernel. -errno. */
 struct gp_capture_tracefs_ops {
 	int (*make)(void *ctx, const char *path);
 	int (*remove)(void *ctx, const char *path);
-	/* One write(); what is there is not truncated, which would remove all probes. */
+	/* One write(); without O_TRUNC, which would remove all probes. */
 	int (*put)(void *ctx, const char *path, const char *text);
 };
 
@@ -33,7 +33,7 @@ struct gp_capture_tracefs {
 	void *ctx;
 	char dir[PATH_MAX - 128]; /* where it is mounted */
 	char name[32];            /* of the instance, and of the group of probes */
-	/* What gp_capture_tracefs_start() could do. */
+	/* The result of gp_capture_tracefs_start(). */
 	size_t functions, wanted; /* found in the driver; of so many patterns */
 	size_t probes, refused;   /* functions that have probes; that the kernel refused */
 	size_t tracepoints;       /* the driver's own, switched on */
@@ -50,8 +50,8 @@ int gp_capture_tracefs_find(struct gp_capture_tracefs *trace, const struct gp_ro
 /*
  * Chooses a name and switches on what KFD does with queues. Functions are looked up in the kernel's
  * symbols under root; static functions of one name each get their probes. -errno after saying why;
- * what was done until then is left to gp_capture_tracefs_restore(). Call gp_capture_tracefs_name()
- * first, then whoever restores after a SIGKILL can be started in between.
+ * call gp_capture_tracefs_restore() in that case as well. Call gp_capture_tracefs_name()
+ * first, so that the process that restores after a SIGKILL can be started in between.
  */
 void gp_capture_tracefs_name(struct gp_capture_tracefs *trace);
 int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_root *root,

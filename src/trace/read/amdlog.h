@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reader of AMD_LOG_LEVEL logs of every era from ROCm 4.x to the 2026 sources: prefixes with and
- * without pid, the 6.3 'd' quirk, ROCr's own lines, logs wrapped by docker, mpirun, pytest or a
+ * without pid, the 6.3 'd' quirk, lines of ROCr itself, logs wrapped by docker, mpirun, pytest or a
  * mail, torn and interleaved lines. One pass, constant memory. Facts:
  * docs/reference/formats/amd-log.md.
  */
@@ -33,7 +33,7 @@ struct gp_trace_amdlog_options {
 	 * delivered; `unknown`, `torn`, `recognised` and `without_pid` are not counted, and
 	 * `overlong` only for the lines looked at. */
 	bool fast;
-	/* Told after each block how much was read; NULL = nobody asks. */
+	/* Called after each block with the bytes read; may be NULL. */
 	void (*progress)(void *ctx, u64 done_bytes);
 	void *progress_ctx;
 };

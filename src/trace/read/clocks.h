@@ -2,7 +2,7 @@
 /*
  * How the kernel's clocks related while something was recorded: readings of all of them at one
  * moment, in a file that `gpreempt trace` leaves beside its recording (clocks.json). Two readings,
- * at the start and the end, also tell how far the clocks drifted apart.
+ * at the start and the end, also give the drift between the clocks.
  */
 #ifndef GP_TRACE_READ_CLOCKS_H
 #define GP_TRACE_READ_CLOCKS_H

@@ -11,10 +11,10 @@
 
 enum gp_trace_clock {
 	GP_CLOCK_MONOTONIC,     /* AMD_LOG_LEVEL */
-	GP_CLOCK_MONOTONIC_RAW, /* ROCr's own log */
+	GP_CLOCK_MONOTONIC_RAW, /* the log of ROCr */
 	GP_CLOCK_BOOTTIME,      /* rocprof */
 	GP_CLOCK_TRACE,         /* ftrace: what trace_clock was set to; "local" unless changed */
-	GP_CLOCK_DMESG,         /* the kernel log's, near ftrace's local */
+	GP_CLOCK_DMESG,         /* of the kernel log, near the local clock of ftrace */
 };
 
 enum gp_event_kind {
@@ -34,17 +34,17 @@ enum gp_event_kind {
 	GP_EVENT_OLD_RUNTIME, /* a message that only ROCm 5.2 and older print */
 	GP_EVENT_COPY_START,  /* the runtime hands a copy to a copy engine; `text`: its fields */
 	GP_EVENT_WAIT, /* a host thread waits for a signal, named in `text`, until its next line */
-	GP_EVENT_KFD,  /* a print of KFD's; `name`: which, `text`: its key=value fields */
+	GP_EVENT_KFD,  /* a log line of KFD; `name`: which, `text`: its key=value fields */
 	GP_EVENT_CALL, /* a finished API call: `name`, time, duration, `layer` */
 	GP_EVENT_KERNEL,   /* a kernel that ran on the GPU: `name`, time, duration */
 	GP_EVENT_COPY,     /* a finished copy: `name` (direction), time, duration */
 	GP_EVENT_TOTAL,    /* a line of a profiler's summary: `name`, `count`, `duration_ns` */
 	GP_EVENT_AGENT,    /* a device: `name`; `gpu` is its node, `count` its compute units */
 	GP_EVENT_ENTER,    /* a kernel function was entered: `name` */
-	GP_EVENT_LEAVE,    /* and left; `duration_ns` where the tracer tells */
+	GP_EVENT_LEAVE,    /* and left; `duration_ns` if the tracer has it */
 	GP_EVENT_POINT,    /* a tracepoint or probe hit: `name`, `text` */
 	GP_EVENT_MARK,     /* written into the trace by a program: `text` */
-	GP_EVENT_DECISION, /* gpreemptd's: `name` what, `text` why; `count` the errno it met */
+	GP_EVENT_DECISION, /* of gpreemptd: `name` what, `text` why; `count` the errno it met */
 	GP_EVENT_PROCESS,  /* a tool's list has it: `name`, `gpu` or `count` of them, `size` */
 	GP_EVENT_LOST,     /* the tracer dropped `count` events (0 = it does not say) */
 };
@@ -85,7 +85,7 @@ struct gp_event {
 	/* Found without the prefix it was written with, in a torn line or an abort's dump: whose it
 	 * is may have been written all the same. */
 	bool headless;
-	/* The reader delivers some kinds only: what was not told may have happened. */
+	/* The reader delivers some kinds only: events of other kinds may have happened. */
 	bool partial;
 	u64 line; /* 1-based, in its input */
 	u64 time_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader of ftrace's text: the function and function_graph tracers, events, kprobe events and
+ * Reader of ftrace text: the function and function_graph tracers, events, kprobe events and
  * trace_printk, as in the `trace` file or from `trace-cmd report`. Kernel functions become ENTER
  * and LEAVE, whichever tracer saw them; other events POINT, user marks MARK, [KFD-TRACE] prints
  * KFD, and places where the tracer dropped events LOST. One pass; memory grows with distinct
@@ -16,7 +16,7 @@
 struct gp_trace_ftrace_stats {
 	struct gp_lines_stats lines;
 	u64 events;  /* delivered, without LOST */
-	u64 unknown; /* lines that are no event, comment, stack or blank */
+	u64 unknown; /* lines that are neither event, comment, stack nor blank */
 	u64 lost;    /* events that the tracer says are missing, as far as it says */
 	u64 gaps;    /* places where it says so */
 	u64 jumps;   /* times that go back on one CPU */

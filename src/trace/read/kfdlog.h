@@ -18,9 +18,9 @@ struct gp_trace_kfdlog_stats {
 };
 
 /*
- * 0, the callback's return, or -errno after saying why; -EINVAL when not one line was KFD's.
- * In seeds' excerpts a comment "# ... PID=42" tells whose the lines below are: events have that
- * pid, with `headless` set, where they print none.
+ * 0, the callback's return, or -errno after saying why; -EINVAL if no line was from KFD.
+ * In excerpts a comment "# ... PID=42" names the process of the lines below: events have
+ * that pid, with `headless` set, where they print none.
  */
 int gp_trace_kfdlog_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 			 struct gp_trace_kfdlog_stats *stats);

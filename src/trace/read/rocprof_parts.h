@@ -13,7 +13,7 @@ int gp_trace_rocprof_json(int fd, const char *name, struct gp_diag *diag, gp_eve
 /* Time and duration from begin and end; false (and counted) when they run backwards. */
 bool gp_trace_rocprof_times(struct gp_event *event, u64 begin, u64 end,
 			    struct gp_trace_rocprof_stats *stats);
-/* hipMalloc and __hipPushCallConfiguration are HIP's, hsa_queue_create HSA's. */
+/* hipMalloc and __hipPushCallConfiguration belong to HIP, hsa_queue_create to HSA. */
 enum gp_trace_layer gp_trace_rocprof_layer(const char *name, size_t len);
 /* "( ptr(0x7f) size(4096))": the bytes it is about, when it says so. */
 void gp_trace_rocprof_bytes(struct gp_event *event, const char *arguments, size_t len);

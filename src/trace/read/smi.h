@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reader of lists of processes that use GPUs: `rocm-smi --showpids`, `amd-smi process` as text and
- * as JSON. Each becomes an event of kind PROCESS; these tools tell no time. Facts:
+ * as JSON. Each becomes an event of kind PROCESS; these tools print no time. Facts:
  * docs/reference/formats/smi.md.
  */
 #ifndef GP_TRACE_READ_SMI_H
@@ -18,7 +18,7 @@ struct gp_trace_smi_stats {
 	u64 damaged; /* rows without a pid */
 };
 
-/* 0, the callback's return, or -errno after saying why; -EINVAL when it is no such list. */
+/* 0, the callback's return, or -errno after saying why; -EINVAL if it is not such a list. */
 int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 		      struct gp_trace_smi_stats *stats);
 

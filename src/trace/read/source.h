@@ -10,12 +10,12 @@
 enum gp_trace_source_kind {
 	GP_SOURCE_UNKNOWN,
 	GP_SOURCE_AMDLOG,    /* AMD_LOG_LEVEL */
-	GP_SOURCE_FTRACE,    /* ftrace's text */
-	GP_SOURCE_KFDLOG,    /* dmesg with KFD's prints */
+	GP_SOURCE_FTRACE,    /* text of ftrace */
+	GP_SOURCE_KFDLOG,    /* dmesg with lines of KFD */
 	GP_SOURCE_ROCPROF,   /* a profiler's CSV or JSON */
-	GP_SOURCE_TRACEDAT,  /* trace-cmd's binary */
-	GP_SOURCE_HSAKMT,    /* libhsakmt's lines */
-	GP_SOURCE_SMI,       /* rocm-smi's or amd-smi's processes */
+	GP_SOURCE_TRACEDAT,  /* binary of trace-cmd */
+	GP_SOURCE_HSAKMT,    /* lines of libhsakmt */
+	GP_SOURCE_SMI,       /* processes of rocm-smi or amd-smi */
 	GP_SOURCE_DECISIONS, /* gpreempt log --json */
 	GP_SOURCE_CLOCKS,    /* readings of clocks, of gpreempt trace */
 };

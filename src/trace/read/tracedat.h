@@ -2,7 +2,7 @@
 /*
  * Reader of trace.dat, what `trace-cmd record` writes: the kernel's ring buffers as they were, with
  * the formats and symbols to read them. File versions 6 and 7, compressed with zstd or not, little
- * endian. Gives the same events as the reader of ftrace's text, merged over CPUs by time, but with
+ * endian. Gives the same events as the reader of ftrace text, merged over CPUs by time, but with
  * nanoseconds and the clock that was used. Nothing is trusted: sizes, offsets and lengths are
  * checked against the file. Memory: formats, symbols, and a block for each CPU.
  * Facts: docs/reference/formats/kernel.md.

@@ -58,7 +58,7 @@ struct gp_trace_dat_formats {
 	size_t count, capacity;
 };
 
-/* One description; what is not understood is left out. 0 or -ENOMEM. */
+/* One description; unknown parts are left out. 0 or -ENOMEM. */
 int gp_trace_dat_format_add(struct gp_trace_dat_formats *formats, const char *text, size_t len);
 void gp_trace_dat_formats_free(struct gp_trace_dat_formats *formats);
 
@@ -110,7 +110,7 @@ struct gp_trace_dat_cpu {
 	u32 record_len;
 	u64 last_time;
 	bool gap; /* before this event, */
-	u64 lost; /* of so many; 0 = not told */
+	u64 lost; /* of so many; 0: unknown */
 };
 
 struct gp_trace_dat_pages {
