@@ -37,8 +37,8 @@ void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 }
 
 /* "16, 77, ..." of the pids the logs have. */
-void gp_inspect_find_logged_pids(const struct gp_inspect_find_result *result, char *out,
-				 size_t size, bool *unnamed)
+static void logged_pids(const struct gp_inspect_find_result *result, char *out, size_t size,
+			bool *unnamed)
 {
 	const struct gp_trace_log_queue *items;
 	size_t total, named = 0;
@@ -71,7 +71,7 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 
 	if (process->count)
 		return 0;
-	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (*pids)
 		return gp_fail(diag, -ESRCH,
 			       "process %u has no queue in the log; the log has queues of: %s",
@@ -140,7 +140,7 @@ void gp_inspect_find_note_log(const struct gp_inspect_find_options *options,
 	if (!options->log_count)
 		return;
 	note_age(process, diag);
-	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	logged_pids(out, pids, sizeof(pids), &unnamed);
 	if (!logged && process->count && *pids)
 		gp_diag(diag, GP_WARNING,
 			"the log has no queue of process %u, only of: %s; showing the live system",
@@ -160,7 +160,7 @@ void gp_inspect_find_claim_unnamed(const struct gp_inspect_find_options *options
 	char pids[128];
 	bool unnamed;
 
-	gp_inspect_find_logged_pids(out, pids, sizeof(pids), &unnamed);
+	logged_pids(out, pids, sizeof(pids), &unnamed);
 	identity->unnamed = unnamed && !*pids;
 	if (identity->unnamed)
 		gp_diag(diag, GP_WARNING,

@@ -27,8 +27,6 @@ void gp_inspect_find_warn_about_match(const struct gp_inspect_find_process *proc
 				      size_t matched, bool descriptors, struct gp_diag *diag);
 void gp_inspect_find_note_missing(const struct gp_inspect_find_process *process,
 				  const struct gp_inspect_find_machine *live, struct gp_diag *diag);
-void gp_inspect_find_logged_pids(const struct gp_inspect_find_result *result, char *out,
-				 size_t size, bool *unnamed);
 int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 				  const struct gp_inspect_find_result *out, struct gp_diag *diag);
 void gp_inspect_find_note_alias(const struct gp_inspect_find_identity *identity,
