@@ -212,28 +212,19 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-#define COMMON_OPTIONS                                                                       \
-	{'c',                                                                                \
-	 "container",                                                                        \
-	 GP_REQUIRED_ARGUMENT,                                                               \
-	 "NAME|ID|PID",                                                                      \
-	 GP_COMPLETE_NONE,                                                                   \
-	 N_("PID is a pid inside this container, given by name, id or the\nhost pid of any " \
-	    "process in it")},                                                               \
-		{OPTION_FAST,                                                                \
-		 "fast",                                                                     \
-		 GP_NO_ARGUMENT,                                                             \
-		 NULL,                                                                       \
-		 GP_COMPLETE_NONE,                                                           \
-		 N_("only queues, counts, first and last use; several times faster\n"        \
-		    "on large logs")},                                                       \
-		{OPTION_NO_LIVE,   "no-live",                                                \
-		 GP_NO_ARGUMENT,   NULL,                                                     \
-		 GP_COMPLETE_NONE, N_("read only the logs (from another machine or run)")},  \
-	{                                                                                    \
-		OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,     \
-			N_("read sysfs, debugfs and /proc under DIR")                        \
-	}
+/* clang-format off */
+#define COMMON_OPTIONS \
+	{'c', "container", GP_REQUIRED_ARGUMENT, "NAME|ID|PID", GP_COMPLETE_NONE, \
+	 N_("PID is a pid inside this container, given by name, id or the\n" \
+	    "host pid of any process in it")}, \
+	{OPTION_FAST, "fast", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("only queues, counts, first and last use; several times faster\n" \
+	    "on large logs")}, \
+	{OPTION_NO_LIVE, "no-live", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("read only the logs (from another machine or run)")}, \
+	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
+	 N_("read sysfs, debugfs and /proc under DIR")}
+/* clang-format on */
 
 static const struct gp_cli_option find_options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,

@@ -27,60 +27,42 @@ enum gp_cli_kfd_option {
 	GP_OPT_PARTIAL,
 };
 
-#define GP_KFD_OPTION_FILE(help)                                                          \
-	{                                                                                 \
-		GP_OPT_FILE, "file", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, help \
-	}
-#define GP_KFD_OPTION_MQDS                                                           \
-	{                                                                            \
-		GP_OPT_MQDS, "mqds", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, \
-			N_("saved mqds that gives the pids for --file")              \
-	}
-#define GP_KFD_OPTION_RAW                                                  \
-	{                                                                  \
-		GP_OPT_RAW, "raw", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-			N_("print the raw words")                          \
-	}
-#define GP_KFD_OPTION_REGISTERS                                                        \
-	{                                                                              \
-		GP_OPT_REGISTERS, "registers", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-			N_("print every register by name, with its bit fields")        \
-	}
-#define GP_KFD_OPTION_PER_XCC                                                                    \
-	{                                                                                        \
-		GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,               \
-			N_("one row per XCC; by default a queue is one row with the\nvalues of " \
-			   "its first XCC, and XCC is the number of XCCs")                       \
-	}
+/* clang-format off */
+#define GP_KFD_OPTION_FILE(help) \
+	{GP_OPT_FILE, "file", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, help}
+#define GP_KFD_OPTION_MQDS \
+	{GP_OPT_MQDS, "mqds", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, \
+	 N_("saved mqds that gives the pids for --file")}
+#define GP_KFD_OPTION_RAW \
+	{GP_OPT_RAW, "raw", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print the raw words")}
+#define GP_KFD_OPTION_REGISTERS \
+	{GP_OPT_REGISTERS, "registers", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("print every register by name, with its bit fields")}
+#define GP_KFD_OPTION_PER_XCC \
+	{GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("one row per XCC; by default a queue is one row with the\n" \
+	    "values of its first XCC, and XCC is the number of XCCs")}
 /* Every command has these, last in its table. */
-#define GP_KFD_COMMON_OPTIONS                                                                        \
-	{GP_OPT_PID, "pid",           GP_REQUIRED_ARGUMENT,                                          \
-	 "PID",      GP_COMPLETE_PID, N_("only queues of this process")},                            \
-		{GP_OPT_GPU,           "gpu",                                                        \
-		 GP_REQUIRED_ARGUMENT, "ID",                                                         \
-		 GP_COMPLETE_NONE,     N_("only this GPU (KFD gpu_id in hex, as printed)")},         \
-		{GP_OPT_WATCH,         "watch",                                                      \
-		 GP_OPTIONAL_ARGUMENT, "TIME",                                                       \
-		 GP_COMPLETE_NONE,     N_("repeat every second (or TIME) and mark changes")},        \
-		{GP_OPT_COUNT, "count",          GP_REQUIRED_ARGUMENT,                               \
-		 "N",          GP_COMPLETE_NONE, N_("stop --watch after N readings")},               \
-		{GP_OPT_JSON, "json",           GP_NO_ARGUMENT,                                      \
-		 NULL,        GP_COMPLETE_NONE, N_("print JSON; with --watch one object per line")}, \
-		{GP_OPT_GFX,                                                                         \
-		 "gfx",                                                                              \
-		 GP_REQUIRED_ARGUMENT,                                                               \
-		 "NAME",                                                                             \
-		 GP_COMPLETE_NONE,                                                                   \
-		 N_("decode registers as on this GPU (gfx942); default: from\nthe topology, else "   \
-		    "from the register addresses")},                                                 \
-		{GP_OPT_PARTIAL, "partial",        GP_NO_ARGUMENT,                                   \
-		 NULL,           GP_COMPLETE_NONE, N_("show the complete part of a damaged file")},  \
-		{GP_OPT_ROOT,           "root",                                                      \
-		 GP_REQUIRED_ARGUMENT,  "DIR",                                                       \
-		 GP_COMPLETE_DIRECTORY, N_("read sys/ under DIR instead of /")},                     \
-	{                                                                                            \
-		0                                                                                    \
-	}
+#define GP_KFD_COMMON_OPTIONS \
+	{GP_OPT_PID, "pid", GP_REQUIRED_ARGUMENT, "PID", GP_COMPLETE_PID, \
+	 N_("only queues of this process")}, \
+	{GP_OPT_GPU, "gpu", GP_REQUIRED_ARGUMENT, "ID", GP_COMPLETE_NONE, \
+	 N_("only this GPU (KFD gpu_id in hex, as printed)")}, \
+	{GP_OPT_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE, \
+	 N_("repeat every second (or TIME) and mark changes")}, \
+	{GP_OPT_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE, \
+	 N_("stop --watch after N readings")}, \
+	{GP_OPT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("print JSON; with --watch one object per line")}, \
+	{GP_OPT_GFX, "gfx", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE, \
+	 N_("decode registers as on this GPU (gfx942); default: from\n" \
+	    "the topology, else from the register addresses")}, \
+	{GP_OPT_PARTIAL, "partial", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
+	 N_("show the complete part of a damaged file")}, \
+	{GP_OPT_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
+	 N_("read sys/ under DIR instead of /")}, \
+	{0}
+/* clang-format on */
 
 struct gp_cli_kfd_cli {
 	const struct gp_cli_command *command;
