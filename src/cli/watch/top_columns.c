@@ -126,11 +126,6 @@ static struct gp_show_value queue_list(const struct gp_inspect_driver_job *job)
 
 /* ---- jobs ---- */
 
-static struct gp_show_value duration(struct gp_cli_row *row, u64 ns)
-{
-	return gp_v_as(gp_v_ns(ns), gp_cli_text(row, "%s", gp_duration_text(ns).text));
-}
-
 static const char *field(struct gp_cli_row *row, const char *text, size_t size)
 {
 	return gp_cli_text(row, "%.*s", (int)size, text);
@@ -176,10 +171,10 @@ void gp_cli_top_put_job(struct gp_cli_row *row, const struct gp_cli_top_data *to
 		   gp_v_if(job->held_for != GP_DAEMON_NONE, gp_v_count(job->held_for)));
 	gp_cli_put(row, "stopped_by", NULL, 0, gp_v_if(by, gp_v_count(by)));
 	gp_cli_put(row, "held_ns", observed ? N_("WOULD BE HELD") : N_("HELD"), RIGHT_AT(9, 8),
-		   duration(row, job->held_ns));
-	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8), gp_v_if(sees, duration(row, job->ran_ns)));
+		   gp_v_ns(job->held_ns));
+	gp_cli_put(row, "ran_ns", "RAN", RIGHT_AT(8, 8), gp_v_if(sees, gp_v_ns(job->ran_ns)));
 	gp_cli_put(row, "waited_ns", "WAITED", RIGHT_AT(7, 8),
-		   gp_v_if(daemon, duration(row, job->waited_ns)));
+		   gp_v_if(daemon, gp_v_ns(job->waited_ns)));
 	gp_cli_put(row, "suspends", "TIMES", RIGHT_AT(10, 6), gp_v_count(job->suspends));
 	gp_cli_put(row, "preempted", NULL, 0, gp_v_if(daemon, gp_v_count(job->preempted)));
 	gp_cli_put(row, "declined", NULL, 0, gp_v_count(job->declined));
@@ -220,10 +215,9 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 		   gp_v_as(gp_v_text(policy), gp_cli_top_policy(top, device)));
 	gp_cli_put(row, "can_suspend", NULL, 0, gp_v_if(daemon, gp_v_bool(device->can_suspend)));
 	gp_cli_put(row, "broken", NULL, 0, gp_v_if(daemon, gp_v_bool(device->broken)));
-	gp_cli_put(row, NULL, "STOP", RIGHT_AT(7, 0),
-		   gp_v_if(daemon, duration(row, device->suspend_ns)));
+	gp_cli_put(row, NULL, "STOP", RIGHT_AT(7, 0), gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
 	gp_cli_put(row, NULL, "CONTINUE", RIGHT_AT(8, 0),
-		   gp_v_if(daemon, duration(row, device->resume_ns)));
+		   gp_v_if(daemon, gp_v_ns(device->resume_ns)));
 	gp_cli_put(row, NULL, "NAME", AT(9, 0),
 		   gp_v_text_or_missing(field(row, device->name, sizeof(device->name))));
 }
