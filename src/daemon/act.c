@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Carrying out what the core decided, through libgpreempt: one asynchronous call for each process
- * of a job; the operation has ended when all have. Rules that keep this safe: a lease is renewed
- * only for a client whose suspension is confirmed and whose job's last action is SUSPEND, and only
- * by this thread; a resume is never followed by a renewal. In mode `observe` every operation is
- * answered at once and nothing is done.
+ * Carries out decisions of the core through libgpreempt: one asynchronous call per process of a
+ * job; the operation ends when all calls have. A lease is renewed only by this thread, only for a
+ * client whose suspension is confirmed and whose job's last action is SUSPEND, and never after a
+ * resume. In mode `observe` every operation is answered at once and nothing is done.
  */
 #include <errno.h>
 #include <signal.h>

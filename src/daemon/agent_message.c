@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is said to an agent and what it says: introduction, memory, queues, edges, hints. */
+/* The messages of an agent: introduction, memory, queues, edges, hints. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

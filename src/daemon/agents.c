@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finding agents: each listens on a socket in agents/, which appears (inotify) when it can be
- * connected to. What they say is agent_message.c's. A connection that ends is a program that ended,
- * or one that broke the rules; either way its queues leave the core, and what was held runs on.
+ * Finds agents: each listens on a socket in agents/, which appears (inotify) when it accepts
+ * connections. agent_message.c handles their messages. A connection ends with its program, or when
+ * the program breaks the protocol; then its queues leave the core, and the program runs.
  */
 #include <errno.h>
 #include <limits.h>

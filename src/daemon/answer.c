@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Requests on gpreemptd.sock: looking is free, changing needs to be one's own or root's. */
+/* Requests on gpreemptd.sock: anyone may read; only the owner of a process or root may change it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

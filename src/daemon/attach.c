@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes without an agent: those that a rule names (attach = yes) are found in the driver's list
- * and controlled from outside. What their rings hold can only be read, all of a process in one
- * system call, as often as it is worth: not at all while no other job could be affected, often
- * while one that was active lately could push another aside. The same timer looks at the memory of
- * agents that are busy, because an edge tells only of a program's first and last work.
+ * Processes without an agent: a rule with attach = yes finds them in the driver's list and controls
+ * them from outside. Their rings can only be read, all of a process in one system call. They are
+ * not read while no other job could be affected, and often while an active one could preempt
+ * another. The same timer reads the memory of busy agents, because an edge reports only the first
+ * and the last work of a program.
  */
 #include <errno.h>
 #include <stdlib.h>

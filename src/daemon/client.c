@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What agents and attached processes have in common: identity, limits, the list of queues. */
+/* Common to agents and attached processes: identity, limits, the list of queues. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -62,25 +62,6 @@ mistake(struct reading *reading, const char *format, ...)
 
 /* ---- sections ---- */
 
-/* A new entry of an array, or NULL after saying why not. */
-static void *add(struct reading *reading, void **array, size_t *count, size_t *capacity,
-		 size_t size)
-{
-	void *entry;
-
-	if (*count == GP_CONFIG_SECTIONS) {
-		mistake(reading, "more than %d sections of this kind", GP_CONFIG_SECTIONS);
-		return NULL;
-	}
-	if (gp_array_grow(array, *count, capacity, size)) {
-		mistake(reading, "out of memory");
-		return NULL;
-	}
-	entry = (char *)*array + size * (*count)++;
-	memset(entry, 0, size);
-	return entry;
-}
-
 static bool device_name_ok(const char *name)
 {
 	u64 number;
@@ -108,6 +89,44 @@ static const char *plain_id(const char *name, char *room, size_t size)
 	return room;
 }
 
+/* A new entry of an array whose entries begin with their name; the first `skip` have none. */
+static void add(struct reading *reading, void **array, size_t *count, size_t *capacity, size_t size,
+		size_t skip, const char *name)
+{
+	char *entry;
+
+	reading->wrong = true;
+	for (size_t i = skip; i < *count; i++) {
+		if (strcmp((char *)*array + size * i, name) == 0) {
+			repeated(reading);
+			return;
+		}
+	}
+	if (*count == GP_CONFIG_SECTIONS) {
+		mistake(reading, "more than %d sections of this kind", GP_CONFIG_SECTIONS);
+		return;
+	}
+	if (gp_array_grow(array, *count, capacity, size)) {
+		mistake(reading, "out of memory");
+		return;
+	}
+	entry = (char *)*array + size * (*count)++;
+	memset(entry, 0, size);
+	snprintf(entry, GP_CONFIG_TEXT, "%s", name);
+	reading->wrong = false;
+}
+
+/* True: the section is "*", whose keys go to the first entry. */
+static bool is_star(struct reading *reading, const char *name, bool *seen)
+{
+	if (strcmp(name, "*") != 0)
+		return false;
+	if (*seen)
+		repeated(reading);
+	*seen = true;
+	return true;
+}
+
 static void begin_device(struct reading *reading, const char *given)
 {
 	struct gp_daemon_config *config = reading->config;
@@ -115,13 +134,8 @@ static void begin_device(struct reading *reading, const char *given)
 	const char *name = plain_id(given, room, sizeof(room));
 
 	reading->section = SECTION_DEVICE;
-	if (strcmp(name, "*") == 0) {
-		/* Its keys go to the first entry; keep "the current one is the last" true. */
-		if (reading->star_device_seen)
-			repeated(reading);
-		reading->star_device_seen = true;
+	if (is_star(reading, name, &reading->star_device_seen))
 		return;
-	}
 	if (!device_name_ok(name)) {
 		mistake(reading,
 			"'%s' is not a device; write [device *], [device 0xID] with the id from "
@@ -130,19 +144,8 @@ static void begin_device(struct reading *reading, const char *given)
 		reading->wrong = true;
 		return;
 	}
-	for (size_t i = 1; i < config->device_count; i++) {
-		if (strcmp(config->devices[i].name, name) == 0) {
-			repeated(reading);
-			return;
-		}
-	}
-	struct gp_daemon_config_device *device =
-		add(reading, (void **)&config->devices, &config->device_count,
-		    &config->device_capacity, sizeof(*device));
-	if (!device)
-		reading->wrong = true;
-	else
-		snprintf(device->name, sizeof(device->name), "%s", name);
+	add(reading, (void **)&config->devices, &config->device_count, &config->device_capacity,
+	    sizeof(*config->devices), 1, name);
 }
 
 static void begin_user(struct reading *reading, const char *name)
@@ -150,25 +153,9 @@ static void begin_user(struct reading *reading, const char *name)
 	struct gp_daemon_config *config = reading->config;
 
 	reading->section = SECTION_USER;
-	if (strcmp(name, "*") == 0) {
-		if (reading->star_user_seen)
-			repeated(reading);
-		reading->star_user_seen = true;
-		return;
-	}
-	for (size_t i = 1; i < config->user_count; i++) {
-		if (strcmp(config->users[i].name, name) == 0) {
-			repeated(reading);
-			return;
-		}
-	}
-	struct gp_daemon_config_user *user =
+	if (!is_star(reading, name, &reading->star_user_seen))
 		add(reading, (void **)&config->users, &config->user_count, &config->user_capacity,
-		    sizeof(*user));
-	if (!user)
-		reading->wrong = true;
-	else
-		snprintf(user->name, sizeof(user->name), "%s", name);
+		    sizeof(*config->users), 1, name);
 }
 
 static void begin_rule(struct reading *reading, const char *name)
@@ -176,19 +163,8 @@ static void begin_rule(struct reading *reading, const char *name)
 	struct gp_daemon_config *config = reading->config;
 
 	reading->section = SECTION_RULE;
-	for (size_t i = 0; i < config->rule_count; i++) {
-		if (strcmp(config->rules[i].name, name) == 0) {
-			repeated(reading);
-			return;
-		}
-	}
-	struct gp_daemon_config_rule *rule =
-		add(reading, (void **)&config->rules, &config->rule_count, &config->rule_capacity,
-		    sizeof(*rule));
-	if (!rule)
-		reading->wrong = true;
-	else
-		snprintf(rule->name, sizeof(rule->name), "%s", name);
+	add(reading, (void **)&config->rules, &config->rule_count, &config->rule_capacity,
+	    sizeof(*config->rules), 0, name);
 }
 
 /* What a whole section lacks is known at its end and said with the line of its beginning. */
@@ -270,40 +246,39 @@ static void begin_section(struct reading *reading, char *line)
 
 /* ---- lines ---- */
 
+/* The keys of the section, and where their values go; NULL in a section of an unknown kind. */
 static const struct gp_daemon_key *keys_of(struct reading *reading, void **base, u64 **given)
 {
+	static const struct gp_daemon_key *const keys[] = {[SECTION_DAEMON] = gp_daemon_keys,
+							   [SECTION_DEVICE] = gp_daemon_device_keys,
+							   [SECTION_USER] = gp_daemon_user_keys,
+							   [SECTION_RULE] = gp_daemon_rule_keys};
 	struct gp_daemon_config *config = reading->config;
 	size_t device = strcmp(reading->title, "[device *]") ? config->device_count - 1 : 0;
 	size_t user = strcmp(reading->title, "[user *]") ? config->user_count - 1 : 0;
 
-	if (reading->wrong) {
-		*base = &reading->nowhere;
-		*given = &reading->nowhere_given;
-		return reading->section == SECTION_DAEMON   ? gp_daemon_keys
-		       : reading->section == SECTION_DEVICE ? gp_daemon_device_keys
-		       : reading->section == SECTION_USER   ? gp_daemon_user_keys
-							    : gp_daemon_rule_keys;
-	}
-	switch (reading->section) {
+	switch (reading->wrong ? SECTION_NONE : reading->section) {
 	case SECTION_DAEMON:
 		*base = config;
 		*given = &reading->daemon_given;
-		return gp_daemon_keys;
+		break;
 	case SECTION_DEVICE:
 		*base = &config->devices[device];
 		*given = &config->devices[device].given;
-		return gp_daemon_device_keys;
+		break;
 	case SECTION_USER:
 		*base = &config->users[user];
 		*given = &config->users[user].given;
-		return gp_daemon_user_keys;
+		break;
 	case SECTION_RULE:
 		*base = &config->rules[config->rule_count - 1];
 		*given = &config->rules[config->rule_count - 1].given;
-		return gp_daemon_rule_keys;
+		break;
 	default:
-		return NULL;
+		*base = &reading->nowhere;
+		*given = &reading->nowhere_given;
 	}
+	return keys[reading->section];
 }
 
 static void unknown_key(struct reading *reading, const struct gp_daemon_key *keys, const char *name)

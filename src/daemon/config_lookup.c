@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The configuration without a file, and what it says of one device and of one user: a section over
- * the one named "*". */
+/* Built-in values, and the settings of one device or user: its section over "*". */
 #include "daemon/config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The daemon's beginning, end, signals and change of configuration. */
+/* Start, end, signals and reload of the daemon. */
 #include "daemon/daemon.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prometheus metrics over HTTP, for this machine only and off unless `metrics_port` is given.
- * libmicrohttpd parses the requests, without a thread of its own: its epoll descriptor is one more
- * in the loop, so that the thread that decides is also the one that reads what it tells. What a
- * client can cost is bounded: few connections, little memory each, one answer, a time limit.
+ * Prometheus metrics over HTTP, on 127.0.0.1 only and only with `metrics_port`. libmicrohttpd
+ * parses the requests without its own thread: its epoll descriptor is part of the loop, so that the
+ * thread that decides also reads the figures. The cost of a client is bounded: few connections,
+ * little memory each, one answer, a time limit.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
 	gp_buf_free(body);
 	if (!response)
 		return MHD_NO;
-	/* Places are few, so nobody keeps one. */
+	/* There are few connections, so each is closed after its answer. */
 	if (MHD_add_response_header(response, "Connection", "close") == MHD_YES &&
 	    MHD_add_response_header(response, header, value) == MHD_YES)
 		queued = MHD_queue_response(connection, status, response);
@@ -57,11 +57,11 @@ static enum MHD_Result request(void *context, struct MHD_Connection *connection,
 	(void)upload_size;
 	(void)state;
 	if (strcmp(url, "/metrics") != 0) {
-		gp_buf_puts(&body, "Only /metrics is here.\n");
+		gp_buf_puts(&body, "Not found; use /metrics.\n");
 		return reply(connection, MHD_HTTP_NOT_FOUND, &body, "Content-Type", "text/plain");
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0) {
-		gp_buf_puts(&body, "Only GET is answered.\n");
+		gp_buf_puts(&body, "Method not allowed; use GET.\n");
 		return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, &body, "Allow", "GET");
 	}
 	gp_daemon_metrics_text(daemon, &body);
@@ -188,7 +188,6 @@ void gp_daemon_metrics_configure(struct gp_daemon *daemon)
 	if (!port)
 		return;
 	error = gp_daemon_metrics_start(daemon, port);
-	/* Deciding who runs is worth more than telling of it. */
 	if (error)
 		gp_diag(daemon->diag, GP_WARNING,
 			"metrics are disabled: cannot listen on port %u: %s", port,

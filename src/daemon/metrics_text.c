@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the daemon knows in the text format of Prometheus (version 0.0.4). Numbers only of jobs in
- * all: one series for each process would never end, and everybody on this machine may read it.
- * Written without floating point, so that no locale can put a comma into a number.
+ * The figures in the text format of Prometheus (version 0.0.4), summed over jobs: the number of
+ * series stays bounded, and every user of this machine may read them. No floating point, so that no
+ * locale puts a comma into a number.
  */
 #include <stdio.h>
 
@@ -96,15 +96,15 @@ static void histogram(struct gp_buf *out, const char *name, const char *class,
 static void latencies(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 {
 	describe(out, "latency_seconds", "histogram",
-		 "Work came to a process until all of it was done, by class.");
+		 "Time from the arrival of work in a process to its completion, by class.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
 		histogram(out, "latency_seconds", classes[i], &stats->burst[i]);
 	describe(out, "waited_seconds", "histogram",
-		 "Work came until others were told to make room for it.");
+		 "Time from the arrival of work to the decision to suspend other jobs for it.");
 	histogram(out, "waited_seconds", NULL, &stats->waited);
-	describe(out, "suspend_seconds", "histogram", "Stops, as the driver took them.");
+	describe(out, "suspend_seconds", "histogram", "Time that the driver took to suspend.");
 	histogram(out, "suspend_seconds", NULL, &stats->suspend);
-	describe(out, "resume_seconds", "histogram", "Continuations, as the driver took them.");
+	describe(out, "resume_seconds", "histogram", "Time that the driver took to resume.");
 	histogram(out, "resume_seconds", NULL, &stats->resume);
 }
 
@@ -116,15 +116,15 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	struct gp_daemon_metrics *metrics = &daemon->metrics;
 
 	number(out, "preemptions_total", "counter",
-	       "Jobs stopped because another one had work, in mode act.", stats->preemptions);
+	       "Jobs suspended because another one had work, in mode act.", stats->preemptions);
 	number(out, "would_preemptions_total", "counter",
-	       "Jobs that would have been stopped, in mode observe.", stats->would_preemptions);
+	       "Jobs that would have been suspended, in mode observe.", stats->would_preemptions);
 	describe(out, "declined_total", "counter",
-		 "Not done: cost, preempting would have cost more than it saves; admission, a "
+		 "Declined: cost, a preemption would have cost more than it saves; admission, a "
 		 "deadline that cannot be met.");
 	labelled(out, "declined_total", "reason", "cost", stats->why[GP_SCHED_WHY_DECLINED]);
 	labelled(out, "declined_total", "reason", "admission", stats->why[GP_SCHED_WHY_REFUSED]);
-	describe(out, "put_off_total", "counter", "Stops that came later than wanted, and why.");
+	describe(out, "put_off_total", "counter", "Suspensions that were delayed, by reason.");
 	for (u32 i = GP_SCHED_SHIELD_NONE + 1; i < GP_DAEMON_SHIELDS; i++)
 		labelled(out, "put_off_total", "reason", gp_sched_shield_name(i),
 			 metrics->put_off[i]);
@@ -132,7 +132,7 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	for (u32 i = 0; i < GP_SCHED_WHYS; i++)
 		labelled(out, "decisions_total", "reason", gp_sched_why_name(i), stats->why[i]);
 	describe(out, "suspended_seconds_total", "counter",
-		 "Time jobs were held, by their class, in mode act.");
+		 "Time that jobs were suspended, by class, in mode act.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		gp_buf_printf(out, "gpreempt_suspended_seconds_total{class=\"%s\"} ", classes[i]);
 		seconds(out, never_less(&metrics->suspended_ns[i], stats->suspended_ns[i]));
@@ -142,14 +142,13 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 
 static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 {
-	number(out, "operations_total", "counter", "Stops and continuations carried out.",
+	number(out, "operations_total", "counter", "Suspend and resume operations.",
 	       stats->operations);
 	number(out, "renewals_total", "counter", "Leases renewed.", stats->renewals);
 	describe(out, "errors_total", "counter",
-		 "operation: a stop or continuation failed; timeout: it was not answered; "
-		 "lease_lost: a job ran on though it was held; client_refused, message_delayed: "
-		 "over "
-		 "a user's limits.");
+		 "operation: a suspend or resume failed; timeout: it was not answered; lease_lost: "
+		 "a suspended job resumed; client_refused, message_delayed: over the limits of a "
+		 "user.");
 	labelled(out, "errors_total", "kind", "operation", stats->failures);
 	labelled(out, "errors_total", "kind", "timeout", stats->why[GP_SCHED_WHY_TIMEOUT]);
 	labelled(out, "errors_total", "kind", "lease_lost", stats->leases_lost);
@@ -201,9 +200,9 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	number(out, "queues", "gauge", "Queues of all jobs.", stats->queues);
 	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",
 	       stats->mode == GP_MODE_ACT);
-	number(out, "cannot_act", "gauge", "1 while it should act and cannot.",
+	number(out, "cannot_act", "gauge", "1 while the daemon should act and cannot.",
 	       daemon->problem[0] != 0);
-	number(out, "events_total", "counter", "Events the scheduler has handled.", stats->events);
+	number(out, "events_total", "counter", "Events handled by the scheduler.", stats->events);
 }
 
 static void device_labels(struct gp_buf *out, const char *name,
@@ -219,7 +218,7 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 	struct gp_proto_msg_device device;
 
 	describe(out, "gpu_breaker_open", "gauge",
-		 "1 while preempting is switched off on this GPU because the driver failed.");
+		 "1 while preemption is disabled on this GPU because the driver failed.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		gp_daemon_report_device_view(daemon, i, &device);
 		device_labels(out, "gpu_breaker_open", &device);

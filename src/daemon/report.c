@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the daemon tells: lines of the record, statistics, and the views of jobs and devices that
- * the command line shows.
- */
+/* Lines of the record, statistics, and the views of jobs and devices for the command line. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

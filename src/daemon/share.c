@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shares: parts of a GPU that jobs have beside each other. The core's are relative; the library's
- * are thousandths. One call at a time is under way for a process, without anybody waiting for it:
- * what is wished meanwhile is sent after its end, the last wish only. One that fails is tried again
- * a few times, with growing pauses; then the next wish is waited for. A holder that ends takes the
- * shares with it: its successor is told them.
+ * Shares: parts of a GPU that jobs use side by side, relative in the core and in thousandths in the
+ * library. One call at a time is under way per process, and nothing waits for it; of the shares
+ * wanted meanwhile the last is sent after it. A failed call is repeated a few times with growing
+ * pauses. Shares end with the holder: they are sent to the next one.
  */
 #include <errno.h>
 #include <poll.h>

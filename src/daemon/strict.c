@@ -5,14 +5,14 @@
  * more than changing slices. A rule can still ask for it: `strict = requests` for a job whose
  * program announces its requests, `strict = always` for one that does not.
  *
- * Then, while such a job is served, it counts as having work, and so does everybody of lower
- * priority on its GPU, because who knows: the core's policy `priority` does the rest, with its
- * bounds. Who is above it, or not on its GPU, is left out of it. A job that is held keeps its work
- * until the core lets it go, which may be a little later than the end of the request.
+ * While such a job is served, it counts as having work, and so does every job of lower priority on
+ * its GPU; the policy `priority` of the core does the rest, within its bounds. Other jobs are not
+ * affected. A suspended job keeps its work until the core resumes it, which may be a little after
+ * the end of the request.
  *
- * Nothing here follows events. What should be is compared with what the core was told whenever the
- * daemon has settled. Programs' memory is read once before that: one that changes it all the time
- * must not keep the daemon at it.
+ * Nothing here follows events. Each time the daemon has settled, the work that should be is
+ * compared with the work that the core knows. The memory of programs is read once before that, so
+ * that a program that changes it all the time does not keep the daemon busy.
  */
 #include "daemon/daemon.h"
 #include "gpu/gpu.h"

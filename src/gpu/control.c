@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What every kind of control shares. */
+/* Common to all mechanisms. */
 #include "gpu/control.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kfd-debug: the target's queues, and stopping and starting them. See debug.h. */
+/* kfd-debug: listing, suspending and resuming the queues of the target. See debug.h. */
 #include "gpu/kfd/debug.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which gfx version a gpu_id has, from the KFD topology in sysfs. */
+/* The gfx version of a gpu_id, from the KFD topology in sysfs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which process a hardware slot or a runlist entry belongs to, by what the descriptors say. Each
- * question is a sorted array of keys, so that it stays n log n however many descriptors share one.
+ * The process of a hardware slot or a runlist entry, from the queue descriptors. Each lookup uses a
+ * sorted array of keys, so that it stays n log n even if many descriptors share a key.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -141,11 +141,6 @@ static int queues(struct gp_gpu_control *control, struct gp_gpu_control_queues *
 	return error;
 }
 
-static int look(int pidfd, u32 pid, struct gp_gpu_control_queues *out)
-{
-	return gp_kfd_debug_look(pidfd, pid, out);
-}
-
 /* How many queues the process has; -EXDEV when only some of them are meant. */
 static int count_queues(struct gp_kfd_module_target *control, const u32 *ids, size_t count,
 			u32 *out)
@@ -237,6 +232,6 @@ const struct gp_gpu_control_ops gp_kfd_module_control = {
 	.suspend = suspend,
 	.resume = resume,
 	.traits = GP_CONTROL_WHOLE,
-	.look = look,
+	.look = gp_kfd_debug_look,
 	.lease = lease,
 };

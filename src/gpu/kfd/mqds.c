@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reader of debugfs mqds: per process and queue the descriptor in memory, once per XCC. A dump
- * that starts again at offset 0 under the same header is the next XCC's.
+ * Reader of debugfs mqds: per process and queue the descriptor in memory, once per XCC. A dump that
+ * starts again at offset 0 under the same header belongs to the next XCC.
  */
 #include <errno.h>
 #include <stdlib.h>

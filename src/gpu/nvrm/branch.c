@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Driver branches, and what is known of their calls. */
+/* Known branches of the NVIDIA driver. */
 #include "base/parse.h"
 #include "gpu/nvrm/nvrm.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* nv-suspend and nv-timeslice behind the table of gpu/control.h. */
+/* nv-suspend and nv-timeslice: the operations of gpu/control.h. */
 #include "gpu/control.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A share of the GPU, as the timeslices of the process's groups. */
+/* A share of the GPU as time slices of the channel groups of a process. */
 #include <errno.h>
 
 #include "base/core.h"

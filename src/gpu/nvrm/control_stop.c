@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channels off and on. */
+/* Stops and starts channels. */
 #include <errno.h>
 #include <stdlib.h>
 

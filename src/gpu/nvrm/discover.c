@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's resource manager: the devices its driver lists in /proc/driver/nvidia, and who has them
- * open. The driver lists no processes; their descriptors tell.
+ * NVIDIA devices, from /proc/driver/nvidia, and the processes that have them open: the driver does
+ * not list processes, so their descriptors are read.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What can be told of a controlled process, and putting right what others left behind. */
+/* Lists the queues of a controlled process, and starts channels that a dead holder left stopped. */
 #include <errno.h>
 #include <string.h>
 
