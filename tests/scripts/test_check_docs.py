@@ -65,6 +65,13 @@ class Docs(unittest.TestCase):
     def test_refuses_a_page_outside_the_index(self):
         self.refused("docs/more.md: not in the index docs/README.md", {"docs/more.md": "# More\n"})
 
+    def test_refuses_a_source_file_of_the_internals_that_is_gone(self):
+        index = PAGES["docs/README.md"] + "[room](internals/room.md)\n"
+        changes = {"docs/README.md": index, "src/room/part_one.c": "\n", "docs/internals/room.md": "# room\n\n`part_*.c`, `room/NAME.c`\n"}
+        self.assertEqual(self.check(changes), (0, []))
+        self.refused("docs/internals/room.md:3: no such source file: room/part_*.c",
+                     {**changes, "src/room/part_one.c": None, "docs/internals/room.md": "# room\n\n`room/part_*.c`\n"})
+
     def test_refuses_documents_from_elsewhere(self):
         self.refused("docs/words.md:2: refers to a document that is not in the repository",
                      {"docs/words.md": "# Words\nas " + "DESIGN" + ".md says\n"})
