@@ -22,7 +22,7 @@
 #endif
 
 /* A descriptor that can write-protect shared memory, or -errno. */
-static inline int gp_faultfd_open(void)
+static inline int gp_vgpu_faultfd_open(void)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,

@@ -55,7 +55,7 @@ static void say_polling(int error)
 
 static int fault_open(void)
 {
-	return getenv("GPREEMPT_VGPU_POLL") ? -ENOSYS : gp_faultfd_open();
+	return getenv("GPREEMPT_VGPU_POLL") ? -ENOSYS : gp_vgpu_faultfd_open();
 }
 
 int gp_vgpu_cp_doorbell_fd(struct gp_vgpu_client *client, u32 gpu_index)

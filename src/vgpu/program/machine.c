@@ -115,25 +115,17 @@ static int write_kernels(const struct gp_vgpu_options *options, const char *dire
 	return error;
 }
 
-/*
- * Descriptors of the caller must not outlive it in the server: a pipe's reader would wait. Only
- * stderr and two others stay (-1: none).
- */
+/* A descriptor of the caller that stayed open in the server would keep the reader of a pipe
+ * waiting. */
 static void let_go(int first, int second)
 {
 	int null = open("/dev/null", O_RDWR);
-	int low = first < second ? first : second, high = first < second ? second : first;
 
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 	}
-	low = low > STDERR_FILENO ? low : STDERR_FILENO;
-	if (low > 3)
-		close_range(3, (unsigned int)low - 1, 0);
-	if (high > low + 1)
-		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
-	close_range((unsigned int)high + 1, ~0u, 0);
+	gp_spawn_close_from(STDERR_FILENO + 1, (int[]){first, second}, 2);
 }
 
 static void reset_signals(void)
@@ -224,6 +216,16 @@ static int make_directory(const char *path, struct gp_diag *diag)
 	return gp_fail(diag, -errno, "cannot create %s: %s", path, strerror(errno));
 }
 
+static int make_pipe(int ready[2], const char *directory, struct gp_diag *diag)
+{
+	int error = pipe2(ready, O_CLOEXEC) ? -errno : 0;
+
+	if (!error)
+		return 0;
+	remove_tree(directory);
+	return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
+}
+
 /* Removes directories of private machines without a launcher and a server. */
 static void sweep(const char *directory)
 {
@@ -270,11 +272,9 @@ int gp_vgpu_start_private(const struct gp_vgpu_options *options, struct gp_diag 
 	error = error ? error : make_directory(out->directory, diag);
 	if (error)
 		return error;
-	if (pipe2(ready, O_CLOEXEC)) {
-		error = -errno;
-		remove_tree(out->directory);
-		return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
-	}
+	error = make_pipe(ready, out->directory, diag);
+	if (error)
+		return error;
 	out->server = fork();
 	if (out->server == 0) {
 		/* Away from the terminal's Ctrl-C, but not from the parent's end. */
@@ -373,11 +373,9 @@ static int start_kept(const struct gp_vgpu_options *options, const char *directo
 	error = make_directory(directory, diag);
 	if (error)
 		return error;
-	if (pipe2(ready, O_CLOEXEC)) {
-		error = -errno;
-		remove_tree(directory);
-		return gp_fail(diag, error, "cannot create a pipe: %s", strerror(-error));
-	}
+	error = make_pipe(ready, directory, diag);
+	if (error)
+		return error;
 	error = gp_spawn_detached(keep,
 				  &(struct keeping){options, directory, ready[0], ready[1], diag});
 	close(ready[1]);

@@ -218,7 +218,7 @@ static int parse(struct gp_vgpu_options *options, int argc, char **argv)
 /* What costs CPU time while nothing happens is not done in silence, unless it was asked for. */
 static void announce_polling(void)
 {
-	int fd = gp_faultfd_open();
+	int fd = gp_vgpu_faultfd_open();
 
 	if (fd >= 0)
 		close(fd);

@@ -138,9 +138,16 @@ static struct gp_vgpu_queue *gws_holder(struct gp_vgpu_process *process,
 	return NULL;
 }
 
+/* Whether a process may hold GWS and have a debugger (Linux 6.12 amdkfd, kfd_debug.h). */
 static bool debugs_gws(const struct gp_vgpu_device *device)
 {
-	return gp_driver_debugs_gws(device->file.gpu.gfx_version, device->file.mec_firmware);
+	u32 gfx = device->file.gpu.gfx_version, firmware = device->file.mec_firmware;
+
+	if (gfx == 90000)
+		return firmware >= 0x81b6;
+	if (gfx < 90008)
+		return firmware >= 0x1b6;
+	return gfx != 90008 || firmware >= 0x30;
 }
 
 int gp_vgpu_debug_possible(struct gp_vgpu_server *server, struct gp_vgpu_process *target)

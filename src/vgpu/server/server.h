@@ -19,7 +19,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "model/model.h"
-#include "vgpu/driver.h"
 #include "vgpu/gpufile.h"
 #include "vgpu/wire.h"
 
@@ -34,6 +33,13 @@ struct gp_vgpu_update;
  * (kfd_ioctl_set_debug_trap()).
  */
 enum gp_vgpu_server_era { GP_ERA_6_1, GP_ERA_6_5, GP_ERA_6_12 };
+
+/* The parameter sched_policy of amdgpu. */
+enum gp_vgpu_sched_policy {
+	GP_POLICY_HWS,              /* the hardware scheduler */
+	GP_POLICY_NO_OVERSUBSCRIBE, /* the same, never with more than fits */
+	GP_POLICY_NO_HWS,           /* the driver loads queues itself; no debugging */
+};
 
 struct gp_vgpu_server_options {
 	const char *directory;
