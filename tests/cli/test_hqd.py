@@ -178,7 +178,7 @@ class Files(unittest.TestCase):
             result = gpreempt_json(command, "-f", path, "--json", "--partial")
             self.assertIs(result["incomplete"], False)
             self.fails(gpreempt(command, "-f", "-", "--partial", input=whole[:60]),
-                       "before anything in it is complete")
+                       "before its first complete block")
 
     def test_damaged_mqds_are_refused_too(self):
         with tempfile.TemporaryDirectory() as folder:
