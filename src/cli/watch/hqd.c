@@ -36,7 +36,7 @@ const struct gp_cli_command gp_cli_hqd = {
 			  "more), off (the queue is not time-sliced) or inactive."),
 	.options = options,
 	.examples = "  sudo gpreempt hqd\n"
-		    "  sudo gpreempt hqd --watch 0.5 --pid 4242\n"
+		    "  sudo gpreempt hqd --watch 500ms --pid 4242\n"
 		    "  # copies taken elsewhere\n"
 		    "  gpreempt hqd --file hqds.txt --mqds mqds.txt\n"
 		    "  ssh gpu1 sudo cat /sys/kernel/debug/kfd/hqds | gpreempt hqd -f - --json\n",
