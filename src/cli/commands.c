@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* The list of commands; each is defined in the file of its name. */
 #include "cli/command.h"
+#include "selftest/command.h"
+#include "sim/command.h"
+#include "vgpu/program/command.h"
 
 /* One a line: columns would make every new command touch every line. */
 /* clang-format off */
-const struct gp_cli_command *const gp_cli_commands[] = {
+const struct gp_command *const gp_cli_commands[] = {
 	&gp_cli_find,
 	&gp_cli_hqd,
 	&gp_cli_mqd,
 	&gp_cli_runlist,
 	&gp_cli_ps,
 	&gp_cli_doctor,
-	&gp_cli_selftest,
+	&gp_selftest_command,
 	&gp_cli_queues_trace,
 	&gp_cli_compare,
 	&gp_cli_run,
@@ -25,11 +28,11 @@ const struct gp_cli_command *const gp_cli_commands[] = {
 	&gp_cli_stats,
 	&gp_cli_top,
 	&gp_cli_config,
-	&gp_cli_sim,
+	&gp_sim_command,
 	&gp_cli_report,
 	&gp_cli_analyze,
 	&gp_cli_trace,
-	&gp_cli_vgpu,
+	&gp_vgpu_command,
 	&gp_cli_completion,
 	&gp_cli_manual,
 	NULL,

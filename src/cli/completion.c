@@ -12,7 +12,7 @@
 #define VERBS "start stop status"
 
 /* One line of bash that offers what fits; names with blanks stay whole. */
-static void bash_offer(const char *indent, enum gp_cli_completion_kind completion)
+static void bash_offer(const char *indent, enum gp_completion completion)
 {
 	static const char *const words[] = {
 		[GP_COMPLETE_NONE] = NULL,
@@ -55,13 +55,13 @@ static void bash_other_program(void)
 	     "\tdone");
 }
 
-static void bash_command(const struct gp_cli_command *command)
+static void bash_command(const struct gp_command *command)
 {
 	printf("_gpreempt_%s() {\n", command->name);
 	if (command->completion == GP_COMPLETE_VGPU)
 		bash_other_program();
 	puts("\tcase $prev in");
-	for (const struct gp_cli_option *o = command->options; o->name; o++) {
+	for (const struct gp_option *o = command->options; o->name; o++) {
 		if (o->takes != GP_REQUIRED_ARGUMENT)
 			continue;
 		if (o->id < 256)
@@ -73,7 +73,7 @@ static void bash_command(const struct gp_cli_command *command)
 	}
 	puts("\tesac\n\tif [[ $cur == -* ]]; then");
 	printf("\t\tmapfile -t COMPREPLY < <(compgen -W '--help");
-	for (const struct gp_cli_option *o = command->options; o->name; o++)
+	for (const struct gp_option *o = command->options; o->name; o++)
 		printf(" --%s", o->name);
 	puts("' -- \"$cur\")\n\t\treturn\n\tfi");
 	if (command->completion == GP_COMPLETE_VGPU)
@@ -132,7 +132,7 @@ static void print_quoted(const char *text, const char *apostrophe, const char *s
 	}
 }
 
-static const char *zsh_action(enum gp_cli_completion_kind completion)
+static const char *zsh_action(enum gp_completion completion)
 {
 	switch (completion) {
 	case GP_COMPLETE_FILE:
@@ -157,11 +157,11 @@ static const char *zsh_action(enum gp_cli_completion_kind completion)
 	return " ";
 }
 
-static void zsh_command(const struct gp_cli_command *command)
+static void zsh_command(const struct gp_command *command)
 {
 	printf("_gpreempt_%s() {\n\t_arguments -s%s \\\n", command->name,
 	       command->completion == GP_COMPLETE_VGPU ? " -S" : "");
-	for (const struct gp_cli_option *o = command->options; o->name; o++) {
+	for (const struct gp_option *o = command->options; o->name; o++) {
 		if (o->id < 256)
 			printf("\t\t'(-%c --%s)'{-%c%s,--%s%s}'[", o->id, o->name, o->id,
 			       o->takes == GP_REQUIRED_ARGUMENT ? "+" : "", o->name,
@@ -220,7 +220,7 @@ static void zsh(void)
 	     "else\n\t_gpreempt_main\nfi");
 }
 
-static void fish_option(const char *condition, const struct gp_cli_option *option)
+static void fish_option(const char *condition, const struct gp_option *option)
 {
 	printf("complete %s -l %s", condition, option->name);
 	if (option->id < 256)
@@ -242,9 +242,9 @@ static void fish_option(const char *condition, const struct gp_cli_option *optio
 	puts("'");
 }
 
-static void fish_command(const struct gp_cli_command *command, const char *condition)
+static void fish_command(const struct gp_command *command, const char *condition)
 {
-	for (const struct gp_cli_option *o = command->options; o->name; o++)
+	for (const struct gp_option *o = command->options; o->name; o++)
 		fish_option(condition, o);
 	printf("complete %s -l help -s h -d 'show this help and exit'\n", condition);
 	if (command->completion == GP_COMPLETE_PID)
@@ -288,14 +288,14 @@ static int no_options(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
-	int first, status = gp_cli_parse(command, argc, argv, no_options, NULL, &first);
+	int first, status = gp_command_parse(command, argc, argv, no_options, NULL, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_cli_usage_error(command, "name one shell: bash, zsh or fish");
+		return gp_usage_error(command, "name one shell: bash, zsh or fish");
 	if (strcmp(argv[first], "bash") == 0)
 		bash();
 	else if (strcmp(argv[first], "zsh") == 0)
@@ -303,13 +303,13 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	else if (strcmp(argv[first], "fish") == 0)
 		fish();
 	else
-		return gp_cli_usage_error(command, "there is no completion for '%s'", argv[first]);
+		return gp_usage_error(command, "there is no completion for '%s'", argv[first]);
 	return GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {{0}};
+static const struct gp_option options[] = {{0}};
 
-const struct gp_cli_command gp_cli_completion = {
+const struct gp_command gp_cli_completion = {
 	.name = "completion",
 	.arguments = "bash|zsh|fish",
 	.completion = GP_COMPLETE_SHELL,

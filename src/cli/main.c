@@ -28,6 +28,11 @@ static int finish(int status)
 	return GP_EXIT_FAILED;
 }
 
+static int run(const struct gp_command *command, int argc, char **argv)
+{
+	return (command->run ? command->run : gp_cli_exec)(command, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	static char help_option[] = "--help";
@@ -52,15 +57,14 @@ int main(int argc, char **argv)
 		argv[2] = help_option;
 	}
 	if (argc > 2 && argv[2] == help_option && strcmp(name, gp_cli_queue_finder.name) == 0) {
-		gp_cli_help(&gp_cli_queue_finder, name);
+		gp_command_help(&gp_cli_queue_finder);
 		return finish(GP_EXIT_OK);
 	}
 	for (size_t i = 0; gp_cli_commands[i]; i++) {
-		const struct gp_cli_command *command = gp_cli_commands[i];
+		const struct gp_command *command = gp_cli_commands[i];
 
 		if (strcmp(command->name, name) == 0)
-			return gp_cli_finish_output(command,
-						    command->run(command, argc - 1, argv + 1));
+			return gp_command_finish(command, run(command, argc - 1, argv + 1));
 	}
 	fprintf(stderr,
 		_("gpreempt: there is no command '%s'\nTry 'gpreempt --help' for the list.\n"),

@@ -48,7 +48,7 @@ static void print_paragraphs(const char *text)
 	putchar('\n');
 }
 
-static void print_option(const struct gp_cli_option *option)
+static void print_option(const struct gp_option *option)
 {
 	printf(".TP\n");
 	if (option->id < 256)
@@ -65,7 +65,7 @@ static void print_option(const struct gp_cli_option *option)
 	putchar('\n');
 }
 
-static void print_see_also(const struct gp_cli_command *self)
+static void print_see_also(const struct gp_command *self)
 {
 	puts(".SH SEE ALSO");
 	for (size_t i = 0; gp_cli_commands[i]; i++) {
@@ -85,20 +85,19 @@ static void print_heading(const char *page, const char *summary)
 	putchar('\n');
 }
 
-static void print_command(const struct gp_cli_command *command)
+static void print_command(const struct gp_command *command)
 {
-	bool own_program = command == &gp_cli_queue_finder;
 	char page[64];
 
-	snprintf(page, sizeof(page), "%s%s", own_program ? "" : "gpreempt-", command->name);
+	snprintf(page, sizeof(page), "%s%s", command->alone ? "" : "gpreempt-", command->name);
 	print_heading(page, command->summary);
-	printf(".SH SYNOPSIS\n\\fB%s%s\\fR [\\fIOPTION\\fR...] ", own_program ? "" : "gpreempt ",
+	printf(".SH SYNOPSIS\n\\fB%s%s\\fR [\\fIOPTION\\fR...] ", command->alone ? "" : "gpreempt ",
 	       command->name);
 	print_text(command->arguments);
 	puts("\n.SH DESCRIPTION");
 	print_paragraphs(command->description ? command->description : command->summary);
 	puts(".SH OPTIONS");
-	for (const struct gp_cli_option *o = command->options; o->name; o++)
+	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
 	puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary and exit");
 	puts(".SH EXIT STATUS");
@@ -134,14 +133,14 @@ static int no_options(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
-	int first, status = gp_cli_parse(command, argc, argv, no_options, NULL, &first);
+	int first, status = gp_command_parse(command, argc, argv, no_options, NULL, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first > 1)
-		return gp_cli_usage_error(command, "%s", _("name one command"));
+		return gp_usage_error(command, "%s", _("name one command"));
 	if (first == argc || strcmp(argv[first], "gpreempt") == 0) {
 		print_overview();
 		return GP_EXIT_OK;
@@ -156,12 +155,12 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 			return GP_EXIT_OK;
 		}
 	}
-	return gp_cli_usage_error(command, "there is no command '%s'", argv[first]);
+	return gp_usage_error(command, "there is no command '%s'", argv[first]);
 }
 
-static const struct gp_cli_option options[] = {{0}};
+static const struct gp_option options[] = {{0}};
 
-const struct gp_cli_command gp_cli_manual = {
+const struct gp_command gp_cli_manual = {
 	.name = "manual",
 	.arguments = "[COMMAND]",
 	.completion = GP_COMPLETE_TOPIC,

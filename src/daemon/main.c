@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* gpreemptd: options, the journal, and the loop. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/i18n.h"
+#include "base/command.h"
 #include "daemon/daemon.h"
 
 #define DEFAULT_CONFIG "/etc/gpreempt/gpreemptd.conf"
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { OPTION_ACT = 256, OPTION_OBSERVE, OPTION_CHECK, OPTION_VERSION };
 
 struct journal {
 	struct gp_diag diag;
@@ -30,90 +28,91 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 	fprintf(stderr, "%s%s: %s\n", journal->levels ? levels[severity] : "", journal->name, text);
 }
 
-/* What could not be written must not look like success. */
-static int finish(struct gp_diag *diag)
-{
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_OK;
-	gp_fail(diag, -EIO, "cannot write the output: %s", strerror(errno ? errno : EIO));
-	return EXIT_FAILED;
-}
+static const struct gp_option options[] = {
+	{'c', "config", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("configuration (default /etc/gpreempt/gpreemptd.conf if it\nexists, otherwise built-in "
+	    "values)")},
+	{OPTION_ACT, "act", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("set mode = act, overriding the configuration")},
+	{OPTION_OBSERVE, "observe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("set mode = observe, overriding the configuration")},
+	{OPTION_CHECK, "check", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	 N_("check a configuration and exit")},
+	{OPTION_VERSION, "version", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print the version and exit")},
+	{0},
+};
 
-static void help(void)
-{
-	printf(_("Usage: gpreemptd [OPTION...]\n\n"
-		 "Schedules GPU jobs and records why. Your own processes need no privilege.\n"
-		 "'gpreempt why', 'log', 'stats' and 'top' show its decisions.\n\n"
-		 "  -c, --config FILE   configuration (default %s if it exists,\n"
-		 "                      otherwise built-in values)\n"
-		 "      --act           mode = act, overrides the configuration\n"
-		 "      --observe       mode = observe, overrides the configuration\n"
-		 "      --check FILE    check a configuration and exit\n"
-		 "      --version       print the version\n"
-		 "  -h, --help          print this text\n\n"
-		 "SIGHUP reloads the configuration. SIGTERM resumes all jobs and exits.\n"),
-	       DEFAULT_CONFIG);
-}
+static const struct gp_command command = {
+	.name = "gpreemptd",
+	.alone = true,
+	.arguments = "",
+	.summary = N_("Schedule GPU jobs: decide which one runs, and record why"),
+	.description = N_("No privileges are needed to schedule one's own processes. Use 'gpreempt "
+			  "why', 'log',\n'stats' and 'top' to see what it does. SIGHUP reloads the "
+			  "configuration; SIGTERM\nresumes all suspended jobs and exits."),
+	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
+	.options = options,
+};
 
 static int check(const char *path, struct gp_diag *diag)
 {
 	struct gp_daemon_config config;
 
 	if (gp_daemon_config_read(path, diag, &config))
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	printf(_("%s: valid; mode %s, %zu rules\n"), path,
 	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
 	gp_daemon_config_free(&config);
-	return finish(diag);
+	return gp_command_finish(&command, GP_EXIT_OK);
 }
 
 struct settings {
 	const char *config;
 	int mode; /* -1: the configuration's */
+	const char *check;
+	bool version;
 };
 
-/* -1: go on; otherwise the exit status. */
+static int set(void *ctx, int id, const char *value)
+{
+	struct settings *settings = ctx;
+
+	switch (id) {
+	case OPTION_ACT:
+		settings->mode = GP_MODE_ACT;
+		break;
+	case OPTION_OBSERVE:
+		settings->mode = GP_MODE_OBSERVE;
+		break;
+	case OPTION_CHECK:
+		settings->check = value;
+		break;
+	case OPTION_VERSION:
+		settings->version = true;
+		break;
+	default:
+		settings->config = value;
+	}
+	return 0;
+}
+
+/* -1: continue; otherwise the exit status. */
 static int parse(int argc, char **argv, struct settings *settings, struct gp_diag *diag)
 {
-	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"act", no_argument, NULL, 'a'},
-		{"observe", no_argument, NULL, 'o'},
-		{"check", required_argument, NULL, 'k'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
+	int first, status = gp_command_parse(&command, argc, argv, set, settings, &first);
 
-	for (int option; (option = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
-		switch (option) {
-		case 'c':
-			settings->config = optarg;
-			break;
-		case 'a':
-			settings->mode = GP_MODE_ACT;
-			break;
-		case 'o':
-			settings->mode = GP_MODE_OBSERVE;
-			break;
-		case 'k':
-			return check(optarg, diag);
-		case 'V':
-			puts("gpreemptd " GP_VERSION);
-			return finish(diag);
-		case 'h':
-			help();
-			return finish(diag);
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (optind < argc) {
-		gp_fail(diag, -EINVAL, "unexpected argument '%s'", argv[optind]);
-		return EXIT_USAGE;
-	}
-	return -1;
+	if (status < 0)
+		return GP_EXIT_USAGE;
+	if (!status && first < argc)
+		return gp_usage_error(&command, "unexpected argument '%s'", argv[first]);
+	if (!status && settings->check)
+		return check(settings->check, diag);
+	if (!status && !settings->version)
+		return -1;
+	if (!status)
+		puts("gpreemptd " GP_VERSION);
+	return gp_command_finish(&command, GP_EXIT_OK);
 }
 
 static int configure(struct settings *settings, struct gp_diag *diag,
@@ -165,14 +164,14 @@ int main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (configure(&settings, &journal.diag, &config))
-		return EXIT_USAGE;
+		return GP_EXIT_USAGE;
 	daemon = malloc(sizeof(*daemon));
 	int error =
 		daemon ? gp_daemon_init(daemon, &config, settings.config, &journal.diag) : -ENOMEM;
 	if (error) {
 		gp_fail(&journal.diag, error, "cannot start: %s", strerror(-error));
 		free(daemon);
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	}
 	daemon->forced_mode = settings.mode;
 	error = gp_daemon_start(daemon);
@@ -192,5 +191,5 @@ int main(int argc, char **argv)
 		error = -ENOENT;
 	gp_daemon_free(daemon);
 	free(daemon);
-	return error ? EXIT_FAILED : EXIT_OK;
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }

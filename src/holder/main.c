@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
-#include "base/file.h"
-#include "base/units.h"
+#include "base/command.h"
 #include "base/spawn.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
@@ -36,7 +33,7 @@ static const struct gp_gpu_control_ops *const mechanisms[] = {&gp_holder_agent_c
 							      &gp_nvrm_control, NULL};
 
 struct program {
-	bool foreground;
+	bool foreground, version;
 	u32 idle_ms;
 	int lock, listen;
 };
@@ -146,55 +143,59 @@ static int serve(const struct program *program)
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct program *program)
-{
-	static const struct option options[] = {
-		{"foreground", no_argument, NULL, 'f'},
-		{"idle", required_argument, NULL, 'i'},
-		{"version", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	char why[GP_UNITS_ERROR];
-	u64 idle;
-	int option;
+enum { OPTION_FOREGROUND = 256, OPTION_IDLE, OPTION_VERSION };
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		switch (option) {
-		case 'f':
-			program->foreground = true;
-			break;
-		case 'i':
-			if (gp_duration_parse(optarg, 0, 86400 * GP_NS_PER_S, &idle, why)) {
-				fprintf(stderr, "gpreempt-holder: --idle: %s\n", why);
-				return 2;
-			}
-			program->idle_ms = (u32)(idle / GP_NS_PER_MS);
-			break;
-		case 'v':
-			printf("gpreempt-holder %s\n", GP_VERSION);
-			exit(0);
-		case 'h':
-			printf(_(
-				"usage: gpreempt-holder [--foreground] [--idle TIME]\n"
-				"Holds the suspensions of a user's clients; started on demand.\n"));
-			exit(0);
-		default:
-			return 2;
-		}
-	}
-	return optind < argc ? 2 : 0;
+static const struct gp_option options[] = {
+	{OPTION_FOREGROUND, "foreground", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("stay in the foreground")},
+	{OPTION_IDLE, "idle", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
+	 N_("exit after TIME without clients; 0 never exits")},
+	{OPTION_VERSION, "version", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print the version and exit")},
+	{0},
+};
+
+static const struct gp_command command = {
+	.name = "gpreempt-holder",
+	.alone = true,
+	.arguments = "",
+	.summary = N_("Hold the suspensions of one user's clients; started on demand"),
+	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
+	.options = options,
+};
+
+static int set(void *ctx, int id, const char *value)
+{
+	struct program *program = ctx;
+	u64 idle;
+
+	if (id == OPTION_FOREGROUND)
+		program->foreground = true;
+	if (id == OPTION_VERSION)
+		program->version = true;
+	if (id != OPTION_IDLE)
+		return 0;
+	if (gp_option_duration(&command, "idle", value, 0, 86400 * GP_NS_PER_S, &idle))
+		return GP_EXIT_USAGE;
+	program->idle_ms = (u32)(idle / GP_NS_PER_MS);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct program program = {.idle_ms = GP_HOLDER_IDLE_MS, .lock = -1, .listen = -1};
+	int first, status;
 
 	gp_i18n_init();
-	if (parse(argc, argv, &program)) {
-		fprintf(stderr, _("usage: gpreempt-holder [--foreground] [--idle TIME]\n"));
-		return 2;
-	}
+	status = gp_command_parse(&command, argc, argv, set, &program, &first);
+	if (status < 0)
+		return GP_EXIT_USAGE;
+	if (!status && first < argc)
+		return gp_usage_error(&command, "unexpected argument '%s'", argv[first]);
+	if (!status && program.version)
+		puts("gpreempt-holder " GP_VERSION);
+	if (status || program.version)
+		return gp_command_finish(&command, GP_EXIT_OK);
 	int error = take_lock(&program);
 	if (error > 0)
 		return 0;

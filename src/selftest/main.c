@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt-selftest: what is asked and said before and after; `gpreempt selftest` runs it. */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,96 +8,69 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
-#include "base/parse.h"
 #include "base/host/program.h"
 #include "show/term.h"
+#include "selftest/command.h"
 #include "selftest/selftest.h"
 
-#define PROGRAM      "gpreempt selftest"
-#define EXIT_OK      0
-#define EXIT_FAILED  1
-#define EXIT_USAGE   2
 #define GFX_ASK      110000u /* from gfx11 on another firmware (MES) schedules */
 #define CYCLES_MAX   100000u
 #define DEFAULT_FILE "gpreempt-selftest.json" /* in the working directory */
-
-enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
 
 struct request {
 	bool json, shared, yes, gpu_given, nvidia; /* nvidia: the number is of NVIDIA's */
 	u64 node, cycles;
 	const char *file; /* for the JSON; NULL: stdout when `json`, else DEFAULT_FILE */
-	FILE *talk;       /* where sentences go: stdout, unless that is JSON */
+	struct gp_diag *diag;
+	FILE *talk; /* where sentences go: stdout, unless that is JSON */
 };
 
-static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
-{
-	(void)diag;
-	fprintf(stderr, PROGRAM ": %s%s\n", severity == GP_WARNING ? _("warning: ") : "", text);
-}
-
-static struct gp_diag diagnostics = {.emit = emit};
 static const struct gp_root live = {""};
 
 /* ---- the request ---- */
 
-static int take_number(const char *option, const char *value, u64 most, u64 *out)
+static int take_option(void *ctx, int option, const char *value)
 {
-	return gp_argument_u64(value, out) && *out <= most
-		       ? 0
-		       : gp_fail(&diagnostics, -EINVAL, "%s %s: not a whole number up to %llu",
-				 option, value, (unsigned long long)most);
-}
+	struct request *request = ctx;
 
-static int take_option(struct request *request, int option)
-{
 	switch (option) {
-	case OPTION_JSON:
+	case GP_SELFTEST_OPTION_JSON:
 		request->json = true;
-		request->file = optarg;
+		request->file = value;
 		return 0;
-	case OPTION_GPU:
+	case GP_SELFTEST_OPTION_GPU:
 		request->gpu_given = true;
-		request->nvidia = strncmp(optarg, "nvidia", 6) == 0;
-		return take_number("--gpu", optarg + (request->nvidia ? 6 : 0), UINT32_MAX,
-				   &request->node);
-	case OPTION_CYCLES:
-		return take_number("--cycles", optarg, CYCLES_MAX, &request->cycles);
-	case OPTION_SHARED:
+		request->nvidia = strncmp(value, "nvidia", 6) == 0;
+		return gp_option_count(&gp_selftest_command, "gpu",
+				       value + (request->nvidia ? 6 : 0), 0, UINT32_MAX,
+				       &request->node);
+	case GP_SELFTEST_OPTION_CYCLES:
+		return gp_option_count(&gp_selftest_command, "cycles", value, 1, CYCLES_MAX,
+				       &request->cycles);
+	case GP_SELFTEST_OPTION_SHARED:
 		request->shared = true;
 		return 0;
-	case OPTION_YES:
+	default: /* GP_SELFTEST_OPTION_YES */
 		request->yes = true;
 		return 0;
 	}
-	return -EINVAL;
 }
 
+/* 0, 1 after --help, or -EINVAL. */
 static int take_options(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", optional_argument, NULL, OPTION_JSON},
-		{"gpu", required_argument, NULL, OPTION_GPU},
-		{"cycles", required_argument, NULL, OPTION_CYCLES},
-		{"shared-gpu", no_argument, NULL, OPTION_SHARED},
-		{"yes", no_argument, NULL, OPTION_YES},
-		{0},
-	};
-	int option, error = 0;
+	int first, status = gp_command_parse(&gp_selftest_command, argc, argv, take_option, request,
+					     &first);
 
-	while (!error && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		error = take_option(request, option);
-	if (error)
-		return error;
+	if (status)
+		return status;
 	/* "--json FILE" as well as "--json=FILE". */
-	if (request->json && !request->file && optind < argc)
-		request->file = argv[optind++];
-	if (optind < argc)
-		return gp_fail(&diagnostics, -EINVAL, "it takes no argument; '%s' is one",
-			       argv[optind]);
-	if (!request->cycles)
-		return gp_fail(&diagnostics, -EINVAL, "--cycles 0: at least one");
+	if (request->json && !request->file && first < argc)
+		request->file = argv[first++];
+	if (first < argc) {
+		gp_usage_error(&gp_selftest_command, "unexpected argument '%s'", argv[first]);
+		return -EINVAL;
+	}
 	if (request->file && strcmp(request->file, "-") == 0)
 		request->file = NULL;
 	request->talk = request->json && !request->file ? stderr : stdout;
@@ -115,11 +87,11 @@ static const struct gp_gpu *choose(const struct request *request, const struct g
 		     (!request->nvidia || gp_gpu_is_nvidia(ps->gpus.items[i].gpu_id))))
 			return &ps->gpus.items[i];
 	if (!ps->gpus.count)
-		gp_fail(&diagnostics, -ENODEV,
+		gp_fail(request->diag, -ENODEV,
 			"there is no GPU with AMD's KFD driver or NVIDIA's driver here; "
 			"'gpreempt doctor' says what is missing");
 	else
-		gp_fail(&diagnostics, -ENODEV, "there is no GPU with node number %llu",
+		gp_fail(request->diag, -ENODEV, "there is no GPU with node number %llu",
 			(unsigned long long)request->node);
 	return NULL;
 }
@@ -149,12 +121,12 @@ static int refuse_others(const struct request *request, const struct gp_inspect_
 		if (!uses(row->gpu, gpu->gpu_id) || (host_view && !row->process_known))
 			continue;
 		if (request->shared) {
-			gp_diag(&diagnostics, GP_WARNING,
+			gp_diag(request->diag, GP_WARNING,
 				"process %u (%s) uses this GPU and will be interrupted briefly",
 				row->gpu->pid, row->process_known ? row->process.comm : "?");
 			continue;
 		}
-		return gp_fail(&diagnostics, -EBUSY,
+		return gp_fail(request->diag, -EBUSY,
 			       "process %u (%s) uses this GPU: every suspension interrupts it "
 			       "briefly, and one that fails can end in a reset of the GPU; end "
 			       "it, choose another with --gpu, or accept that with --shared-gpu",
@@ -178,9 +150,9 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 		fflush(request->talk);
 		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 			return 0;
-		return gp_fail(&diagnostics, -ECANCELED, "nothing was done");
+		return gp_fail(request->diag, -ECANCELED, "nothing was done");
 	}
-	return gp_fail(&diagnostics, -ECANCELED,
+	return gp_fail(request->diag, -ECANCELED,
 		       "this GPU is scheduled by MES firmware (gfx11 or later), where this was "
 		       "never tried: a failed suspension can reset the GPU, and a display on it; "
 		       "--yes accepts that");
@@ -261,7 +233,7 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 typedef int check_function(struct gp_selftest_place *place, struct gp_selftest_report *report,
 			   size_t mechanism);
 
-static int run(struct gp_selftest_report *report, int *signal_number)
+static int run(const struct request *request, struct gp_selftest_report *report, int *signal_number)
 {
 	static const struct {
 		struct gp_selftest_result result;
@@ -280,7 +252,7 @@ static int run(struct gp_selftest_report *report, int *signal_number)
 	int error = gp_selftest_place_make(&place);
 
 	if (error)
-		return gp_fail(&diagnostics, error, "cannot make a directory in /tmp: %s",
+		return gp_fail(request->diag, error, "cannot make a directory in /tmp: %s",
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
 		report->results[i] = kinds[nvidia][i].result;
@@ -294,7 +266,7 @@ static int run(struct gp_selftest_report *report, int *signal_number)
 	return error;
 }
 
-static int write_json(const char *path, const json_t *json)
+static int write_json(struct gp_diag *diag, const char *path, const json_t *json)
 {
 	char *text = json_dumps(json, JSON_INDENT(2));
 	struct gp_buf lines = {.error = text ? 0 : -ENOMEM};
@@ -305,8 +277,7 @@ static int write_json(const char *path, const json_t *json)
 	error = lines.error ? lines.error : gp_file_write_atomic(path, lines.data, lines.len);
 	gp_buf_free(&lines);
 	free(text);
-	return error ? gp_fail(&diagnostics, error, "cannot write %s: %s", path, strerror(-error))
-		     : 0;
+	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;
 }
 
 /* What the work was, where it is not what the reader must expect. */
@@ -344,7 +315,7 @@ static void show_shares(const struct gp_selftest_report *report)
 static int write_file(const struct request *request, const json_t *json)
 {
 	const char *path = request->file ? request->file : DEFAULT_FILE;
-	int error = write_json(path, json);
+	int error = write_json(request->diag, path, json);
 
 	if (!error && !request->file)
 		printf(_("%s has all of it, to send to a colleague.\n"), path);
@@ -385,7 +356,7 @@ static int die_of(int number)
 	sigaddset(&set, number);
 	raise(number);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	return EXIT_FAILED;
+	return GP_EXIT_FAILED;
 }
 
 static int selftest(const struct request *request, const struct gp_inspect_ps *ps)
@@ -397,11 +368,11 @@ static int selftest(const struct request *request, const struct gp_inspect_ps *p
 	bool works = false;
 
 	if (!report.gpu)
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	announce(request, &report);
 	if (refuse_others(request, ps, report.gpu) || confirm(request, report.gpu))
-		return EXIT_FAILED;
-	error = run(&report, &number);
+		return GP_EXIT_FAILED;
+	error = run(request, &report, &number);
 	if (number)
 		return die_of(number);
 	if (!error)
@@ -410,21 +381,23 @@ static int selftest(const struct request *request, const struct gp_inspect_ps *p
 		works = works || report.results[i].works;
 	if (fflush(stdout))
 		error = -EIO;
-	return error || !works ? EXIT_FAILED : EXIT_OK;
+	return error || !works ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 int main(int argc, char **argv)
 {
-	struct request request = {.cycles = GP_SELFTEST_CYCLES};
+	struct gp_command_diag sink;
+	struct request request = {.cycles = GP_SELFTEST_CYCLES, .diag = &sink.diag};
 	struct gp_inspect_ps ps = {0};
-	int status = EXIT_FAILED;
+	int status;
 
 	gp_i18n_init();
-	if (take_options(&request, argc, argv)) {
-		fprintf(stderr, _("try '%s --help'\n"), PROGRAM);
-		return EXIT_USAGE;
-	}
-	if (gp_inspect_ps_read(&live, &diagnostics, &ps) == 0)
+	gp_command_diag_init(&sink, &gp_selftest_command);
+	status = take_options(&request, argc, argv);
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	status = GP_EXIT_FAILED;
+	if (gp_inspect_ps_read(&live, request.diag, &ps) == 0)
 		status = selftest(&request, &ps);
 	gp_inspect_ps_free(&ps);
 	return status;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt-sim: the command line of the simulator; `gpreempt sim` runs it. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,33 +8,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/i18n.h"
-#include "base/parse.h"
-#include "base/units.h"
+#include "sim/command.h"
 #include "sim/experiment.h"
 #include "sim/output.h"
 
-#define PROGRAM        "gpreempt sim"
-#define EXIT_OK        0
-#define EXIT_FAILED    1
-#define EXIT_USAGE     2
 #define MAX_POLICIES   8
 #define DEFAULT_EVENTS 300000000ull
 #define TRACE_EVENTS   2000000ull
-
-enum {
-	OPTION_POLICY = 256,
-	OPTION_SEED,
-	OPTION_TIME,
-	OPTION_ALONE,
-	OPTION_JSON,
-	OPTION_HTML,
-	OPTION_PERFETTO,
-	OPTION_FAULTS,
-	OPTION_REPLAY,
-	OPTION_EVENTS,
-	OPTION_EXPERIMENT,
-};
 
 struct request {
 	const char *file;
@@ -44,133 +23,104 @@ struct request {
 	bool seed_given, alone, json, faults, replay, experiment;
 	u64 seed, time_ns, events;
 	const char *html, *perfetto;
+	struct gp_diag *diag;
 };
 
-static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
+static int take_policies(struct request *request, const char *list)
 {
-	(void)diag;
-	fprintf(stderr, PROGRAM ": %s%s\n", severity == GP_WARNING ? _("warning: ") : "", text);
+	char *copy = strdup(list), *rest;
+	bool known = copy != NULL;
+
+	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; name && known;
+	     name = strtok_r(NULL, ",", &rest))
+		known = request->policy_count < MAX_POLICIES &&
+			gp_sim_parse_policy(name, &request->policies[request->policy_count++]);
+	free(copy);
+	if (known)
+		return 0;
+	return gp_usage_error(&gp_sim_command,
+			      "invalid policy '%s' (use off, priority, fair, deadline or quantum)",
+			      list);
 }
 
-static struct gp_diag diagnostics = {.emit = emit};
-
-static int take_policies(struct request *request, char *list)
+static int take_option(void *ctx, int option, const char *value)
 {
-	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
-		if (request->policy_count == MAX_POLICIES ||
-		    !gp_sim_parse_policy(name, &request->policies[request->policy_count]))
-			return gp_fail(&diagnostics, -EINVAL,
-				       "invalid policy '%s' (use off, priority, fair, deadline or "
-				       "quantum)",
-				       name);
-		request->policy_count++;
-	}
-	return 0;
-}
-
-static int option_check(const char *option, int error, const char *why)
-{
-	return error ? gp_fail(&diagnostics, error, "%s: %s", option, why) : 0;
-}
-
-static int take_number(const char *option, const char *value, u64 *out)
-{
-	char why[GP_UNITS_ERROR];
-
-	return option_check(option, gp_count_parse(value, 0, UINT64_MAX, out, why), why);
-}
-
-static int take_option(struct request *request, int option)
-{
-	char why[GP_UNITS_ERROR];
+	struct request *request = ctx;
+	const struct gp_command *command = &gp_sim_command;
 
 	switch (option) {
-	case OPTION_POLICY:
-		return take_policies(request, optarg);
-	case OPTION_SEED:
+	case GP_SIM_OPTION_POLICY:
+		return take_policies(request, value);
+	case GP_SIM_OPTION_SEED:
 		request->seed_given = true;
-		return take_number("--seed", optarg, &request->seed);
-	case OPTION_REPLAY:
+		return gp_option_count(command, "seed", value, 0, UINT64_MAX, &request->seed);
+	case GP_SIM_OPTION_REPLAY:
 		request->faults = request->replay = true;
-		return take_number("--replay", optarg, &request->seed);
-	case OPTION_EVENTS:
-		return take_number("--events", optarg, &request->events);
-	case OPTION_TIME:
-		return option_check("--time",
-				    gp_duration_parse(optarg, 1, GP_SIM_TIME_MAX, &request->time_ns,
-						      why),
-				    why);
-	case OPTION_ALONE:
+		return gp_option_count(command, "replay", value, 0, UINT64_MAX, &request->seed);
+	case GP_SIM_OPTION_EVENTS:
+		return gp_option_count(command, "events", value, 0, UINT64_MAX, &request->events);
+	case GP_SIM_OPTION_TIME:
+		return gp_option_duration(command, "time", value, 1, GP_SIM_TIME_MAX,
+					  &request->time_ns);
+	case GP_SIM_OPTION_ALONE:
 		request->alone = true;
 		return 0;
-	case OPTION_JSON:
+	case GP_SIM_OPTION_JSON:
 		request->json = true;
 		return 0;
-	case OPTION_HTML:
-		request->html = optarg;
+	case GP_SIM_OPTION_HTML:
+		request->html = value;
 		return 0;
-	case OPTION_PERFETTO:
-		request->perfetto = optarg;
+	case GP_SIM_OPTION_PERFETTO:
+		request->perfetto = value;
 		return 0;
-	case OPTION_FAULTS:
+	case GP_SIM_OPTION_FAULTS:
 		request->faults = true;
 		return 0;
-	case OPTION_EXPERIMENT:
+	case GP_SIM_OPTION_EXPERIMENT:
 		request->experiment = true;
 		return 0;
+	default:
+		return gp_usage_error(command, "--output, --kernel and --burst need --from");
 	}
+}
+
+/* 0, 1 after --help, or -EINVAL. */
+static int take_options(struct request *request, int argc, char **argv)
+{
+	const struct gp_command *command = &gp_sim_command;
+	const char *wrong = NULL;
+	int first, status = gp_command_parse(command, argc, argv, take_option, request, &first);
+
+	if (status)
+		return status;
+	if (first < argc)
+		request->file = argv[first++];
+	if (first < argc) {
+		gp_usage_error(command, "unexpected argument '%s' (one scenario per run)",
+			       argv[first]);
+		return -EINVAL;
+	}
+	if (request->file && (request->faults || request->experiment))
+		wrong = N_("give only one of a scenario, --faults, --replay SEED and --experiment");
+	else if (request->faults && (request->json || request->policy_count || request->html ||
+				     request->perfetto || request->alone || request->time_ns))
+		wrong = N_("--faults and --replay accept only --seed and --events");
+	else if (!request->file && !request->faults && !request->experiment)
+		wrong = N_("nothing to simulate: give a scenario (serve, fair, deadline, "
+			   "multi-process or a file), --from FILE, --faults, --replay SEED or "
+			   "--experiment");
+	if (!wrong)
+		return 0;
+	gp_usage_error(command, "%s", gettext(wrong));
 	return -EINVAL;
 }
 
-static int take_options(struct request *request, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"policy", required_argument, NULL, OPTION_POLICY},
-		{"seed", required_argument, NULL, OPTION_SEED},
-		{"time", required_argument, NULL, OPTION_TIME},
-		{"alone", no_argument, NULL, OPTION_ALONE},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"html", required_argument, NULL, OPTION_HTML},
-		{"perfetto", required_argument, NULL, OPTION_PERFETTO},
-		{"faults", no_argument, NULL, OPTION_FAULTS},
-		{"replay", required_argument, NULL, OPTION_REPLAY},
-		{"events", required_argument, NULL, OPTION_EVENTS},
-		{"experiment", no_argument, NULL, OPTION_EXPERIMENT},
-		{0},
-	};
-	int option, error = 0;
-
-	while (!error && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		error = take_option(request, option);
-	if (error)
-		return error;
-	if (optind < argc)
-		request->file = argv[optind++];
-	if (optind < argc)
-		return gp_fail(&diagnostics, -EINVAL,
-			       "unexpected argument '%s' (one scenario per run)", argv[optind]);
-	if (request->file && (request->faults || request->experiment))
-		return gp_fail(
-			&diagnostics, -EINVAL,
-			"give only one of a scenario, --faults, --replay SEED and --experiment");
-	if (request->faults && (request->json || request->policy_count || request->html ||
-				request->perfetto || request->alone || request->time_ns))
-		return gp_fail(&diagnostics, -EINVAL,
-			       "--faults and --replay accept only --seed and --events");
-	if (!request->file && !request->faults && !request->experiment)
-		return gp_fail(&diagnostics, -EINVAL,
-			       "nothing to simulate: give a scenario (serve, fair, deadline, "
-			       "multi-process or a file), --from FILE, --faults, --replay SEED or "
-			       "--experiment");
-	return 0;
-}
-
-static int write_file(const char *path, const struct gp_buf *text)
+static int write_file(struct gp_diag *diag, const char *path, const struct gp_buf *text)
 {
 	int error = text->error ? text->error : gp_file_write_atomic(path, text->data, text->len);
 
-	return error ? gp_fail(&diagnostics, error, "cannot write %s: %s", path, strerror(-error))
-		     : 0;
+	return error ? gp_fail(diag, error, "cannot write %s: %s", path, strerror(-error)) : 0;
 }
 
 /* ---- fault tests ---- */
@@ -189,14 +139,14 @@ static int run_faults(const struct request *request)
 						 .max_events = 5000000};
 		struct gp_sim_result result;
 
-		error = gp_sim_scenario_init(scenario, &diagnostics);
+		error = gp_sim_scenario_init(scenario, request->diag);
 		if (error)
 			break;
 		gp_sim_scenario_random(scenario, seed);
-		error = gp_sim_run(scenario, &options, &diagnostics, &result);
+		error = gp_sim_run(scenario, &options, request->diag, &result);
 		if (error) {
-			fprintf(stderr, _("%s: failed; to repeat: %s --replay %llu\n"), PROGRAM,
-				PROGRAM, (unsigned long long)seed);
+			fprintf(stderr, _("%s: failed; to repeat: %s --replay %llu\n"),
+				"gpreempt sim", "gpreempt sim", (unsigned long long)seed);
 			break;
 		}
 		events += result.events;
@@ -242,12 +192,12 @@ static int run_one(struct runs *runs, const struct request *request,
 						 request->events ? request->events : DEFAULT_EVENTS,
 					 .only_job = only,
 					 .observer = trace ? &trace->observer : NULL};
-	int error = gp_sim_run(scenario, &options, &diagnostics, &row->result);
+	int error = gp_sim_run(scenario, &options, request->diag, &row->result);
 
 	if (error)
 		return error;
 	if (row->result.cut)
-		gp_diag(&diagnostics, GP_WARNING,
+		gp_diag(request->diag, GP_WARNING,
 			"stopped after %llu events, at %.3f s of %.3f s (raise the limit with "
 			"--events N)",
 			(unsigned long long)(row->result.events + row->result.gpu_events),
@@ -288,7 +238,7 @@ static int show(const struct request *request, const struct runs *runs)
 
 	if (!error && request->html) {
 		error = gp_doc_html(doc, &page);
-		error = error ? error : write_file(request->html, &page);
+		error = error ? error : write_file(request->diag, request->html, &page);
 		gp_buf_free(&page);
 	}
 	gp_doc_free(doc);
@@ -299,10 +249,10 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 			struct runs *runs)
 {
 	struct gp_sim_trace trace;
-	int error = gp_sim_scenario_init(base, &diagnostics);
+	int error = gp_sim_scenario_init(base, request->diag);
 
 	if (!error)
-		error = gp_sim_scenario_load(base, request->file, &diagnostics);
+		error = gp_sim_scenario_load(base, request->file, request->diag);
 	if (error)
 		return error;
 	if (request->seed_given)
@@ -328,7 +278,7 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 				traced ? &trace : NULL);
 		if (traced) {
 			if (trace.dropped)
-				gp_diag(&diagnostics, GP_WARNING,
+				gp_diag(request->diag, GP_WARNING,
 					"the timeline contains the first %llu events; %llu are "
 					"left out",
 					(unsigned long long)trace.events,
@@ -336,42 +286,27 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 			if (!error)
 				error = gp_timeline_end(&trace.timeline);
 			if (!error)
-				error = write_file(request->perfetto, &trace.timeline.text);
+				error = write_file(request->diag, request->perfetto,
+						   &trace.timeline.text);
 			gp_timeline_free(&trace.timeline);
 		}
 	}
 	return error ? error : show(request, runs);
 }
 
-/* What could not be written must not look like success. */
-static int finish(int error)
+static int run(const struct request *request)
 {
-	if (!error && (fflush(stdout) || ferror(stdout))) {
-		fprintf(stderr, _("%s: cannot write the output: %s\n"), PROGRAM, strerror(errno));
-		error = -EIO;
-	}
-	return error ? EXIT_FAILED : EXIT_OK;
-}
-
-int main(int argc, char **argv)
-{
-	struct request request = {.seed = 1};
 	struct gp_sim_scenario *base;
 	struct runs *runs;
 	int error;
 
-	gp_i18n_init();
-	if (take_options(&request, argc, argv)) {
-		fprintf(stderr, _("Try '%s --help'.\n"), PROGRAM);
-		return EXIT_USAGE;
-	}
-	if (request.experiment)
-		return finish(gp_sim_experiment(stdout, request.json, &diagnostics));
-	if (request.faults)
-		return finish(run_faults(&request));
+	if (request->experiment)
+		return gp_sim_experiment(stdout, request->json, request->diag);
+	if (request->faults)
+		return run_faults(request);
 	base = calloc(1, sizeof(*base));
 	runs = calloc(1, sizeof(*runs));
-	error = base && runs ? run_scenario(&request, base, runs) : -ENOMEM;
+	error = base && runs ? run_scenario(request, base, runs) : -ENOMEM;
 	for (size_t i = 0; runs && i < runs->count; i++)
 		gp_sim_result_free(&runs->rows[i].result);
 	for (size_t i = 0; runs && i < GP_ARRAY_SIZE(runs->scenarios); i++)
@@ -380,5 +315,19 @@ int main(int argc, char **argv)
 	if (base)
 		gp_sim_scenario_free(base);
 	free(base);
-	return finish(error);
+	return error;
+}
+
+int main(int argc, char **argv)
+{
+	struct gp_command_diag sink;
+	struct request request = {.seed = 1, .diag = &sink.diag};
+	int status;
+
+	gp_i18n_init();
+	gp_command_diag_init(&sink, &gp_sim_command);
+	status = take_options(&request, argc, argv);
+	if (status)
+		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	return gp_command_finish(&gp_sim_command, run(&request) ? GP_EXIT_FAILED : GP_EXIT_OK);
 }

@@ -23,8 +23,8 @@ enum {
 #define TIMEOUT_MAX (3600 * GP_NS_PER_S)
 
 struct release {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_cli_holder holder;
 	u64 timeout_ns;
 	u32 pid; /* 0: all */
@@ -42,8 +42,8 @@ static int set(void *ctx, int id, const char *value)
 	else if (id == OPTION_ALL)
 		release->all = true;
 	else
-		return gp_cli_take_duration(release->command, "timeout", value, GP_NS_PER_MS,
-					    TIMEOUT_MAX, &release->timeout_ns);
+		return gp_option_duration(release->command, "timeout", value, GP_NS_PER_MS,
+					  TIMEOUT_MAX, &release->timeout_ns);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static int act(struct release *release)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct release *release = calloc(1, sizeof(*release));
 	int first, status;
@@ -167,21 +167,21 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	release->command = command;
 	release->timeout_ns = TIMEOUT;
 	release->holder.socket = -1;
-	gp_cli_diag_init(&release->sink, command);
-	status = gp_cli_parse(command, argc, argv, set, release, &first);
+	gp_command_diag_init(&release->sink, command);
+	status = gp_command_parse(command, argc, argv, set, release, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (argc - first != (release->all ? 0 : 1))
-		status = gp_cli_usage_error(command, "name one process, or --all");
+		status = gp_usage_error(command, "name one process, or --all");
 	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
-		status = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
+		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else
 		status = act(release);
 	free(release);
 	return status;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("every process of this user that is suspended")},
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
@@ -191,7 +191,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_release = {
+const struct gp_command gp_cli_release = {
 	.name = "release",
 	.arguments = "PID | --all",
 	.completion = GP_COMPLETE_PID,

@@ -93,16 +93,16 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	return error == -EPERM ? error : 0;
 }
 
-static int renice(const struct gp_cli_command *command, const struct settings *settings, u32 pid,
+static int renice(const struct gp_command *command, const struct settings *settings, u32 pid,
 		  u32 priority)
 {
 	struct gpreempt *context = NULL;
 	struct gpreempt_target *target;
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	char name[128], words[32];
 	int error = gpreempt_open(&context);
 
-	gp_cli_diag_init(&sink, command);
+	gp_command_diag_init(&sink, command);
 	snprintf(words, sizeof(words), "renice %u", priority);
 	gp_cli_target_name(name, sizeof(name), pid, settings->group);
 	if (!error && settings->group)
@@ -133,28 +133,28 @@ static int renice(const struct gp_cli_command *command, const struct settings *s
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {0};
-	int first, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 	u64 priority;
 	u32 pid = 0;
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != (settings.group ? 1 : 2))
-		return gp_cli_usage_error(command, "name a priority, and a process or a --group");
+		return gp_usage_error(command, "name a priority, and a process or a --group");
 	if (!priority_argument(argv[first], &priority))
-		return gp_cli_usage_error(command,
-					  "'%s' is not a priority (0 to 65535, offline, "
-					  "normal or online)",
-					  argv[first]);
+		return gp_usage_error(command,
+				      "'%s' is not a priority (0 to 65535, offline, "
+				      "normal or online)",
+				      argv[first]);
 	if (!settings.group && !gp_argument_pid(argv[first + 1], &pid))
-		return gp_cli_usage_error(command, "'%s' is not a pid", argv[first + 1]);
+		return gp_usage_error(command, "'%s' is not a pid", argv[first + 1]);
 	return renice(command, &settings, pid, (u32)priority);
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -162,7 +162,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_renice = {
+const struct gp_command gp_cli_renice = {
 	.name = "renice",
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,

@@ -20,8 +20,8 @@ enum {
 };
 
 struct resume {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_cli_holder holder;
 	u32 pid;
 	u32 *ids;
@@ -212,7 +212,7 @@ static int act(struct resume *resume)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct resume *resume = calloc(1, sizeof(*resume));
 	int first, status;
@@ -221,14 +221,14 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return GP_EXIT_FAILED;
 	resume->command = command;
 	resume->holder.socket = -1;
-	gp_cli_diag_init(&resume->sink, command);
-	status = gp_cli_parse(command, argc, argv, set, resume, &first);
+	gp_command_diag_init(&resume->sink, command);
+	status = gp_command_parse(command, argc, argv, set, resume, &first);
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (first == argc)
-		status = gp_cli_usage_error(command, "name a process");
+		status = gp_usage_error(command, "name a process");
 	else if (!gp_argument_pid(argv[first], &resume->pid))
-		status = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
+		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (gp_cli_queue_arguments(command, argc, argv, first + 1, &resume->ids,
 					&resume->id_count))
 		status = GP_EXIT_USAGE;
@@ -239,13 +239,13 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return status;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
 };
 
-const struct gp_cli_command gp_cli_resume = {
+const struct gp_command gp_cli_resume = {
 	.name = "resume",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,

@@ -42,7 +42,7 @@ static int set_variable(const char *variable, u64 number)
 static int set_number(const char *variable, const char *option, const char *text, u64 min, u64 max)
 {
 	u64 number;
-	int error = gp_cli_take_count(&gp_cli_run, option, text, min, max, &number);
+	int error = gp_option_count(&gp_cli_run, option, text, min, max, &number);
 
 	return error ? error : set_variable(variable, number);
 }
@@ -50,7 +50,7 @@ static int set_number(const char *variable, const char *option, const char *text
 static int set_duration(const char *variable, const char *option, const char *text, u64 max)
 {
 	u64 ns;
-	int error = gp_cli_take_duration(&gp_cli_run, option, text, GP_NS_PER_US, max, &ns);
+	int error = gp_option_duration(&gp_cli_run, option, text, GP_NS_PER_US, max, &ns);
 
 	return error ? error : set_variable(variable, ns / GP_NS_PER_US);
 }
@@ -70,17 +70,16 @@ static int set(void *ctx, int id, const char *value)
 	case OPTION_CLASS:
 		if (strcmp(value, "online") && strcmp(value, "normal") &&
 		    strcmp(value, "offline")) {
-			gp_cli_usage_error(&gp_cli_run,
-					   "--class: '%s' is not online, normal or offline", value);
-			return -EINVAL;
+			return gp_usage_error(&gp_cli_run,
+					      "--class: '%s' is not online, normal or offline",
+					      value);
 		}
 		return setenv("GPREEMPT_CLASS", value, 1) ? -ENOMEM : 0;
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
-			gp_cli_usage_error(&gp_cli_run,
-					   "--group: a name has 1 to %d bytes, '%s' has not",
-					   GP_PROTO_NAME - 1, value);
-			return -EINVAL;
+			return gp_usage_error(&gp_cli_run,
+					      "--group: a name has 1 to %d bytes, '%s' has not",
+					      GP_PROTO_NAME - 1, value);
 		}
 		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
 	}
@@ -192,17 +191,17 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 	return EXIT_CANNOT_RUN;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	char path[PATH_MAX];
-	int first, status = gp_cli_parse(command, argc, argv, set, NULL, &first);
+	int first, status = gp_command_parse(command, argc, argv, set, NULL, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_cli_usage_error(command, "COMMAND is missing");
-	gp_cli_diag_init(&sink, command);
+		return gp_usage_error(command, "COMMAND is missing");
+	gp_command_diag_init(&sink, command);
 	status = check(argv[first], path, sizeof(path), &sink.diag);
 	if (status)
 		return status;
@@ -214,7 +213,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("logical priority, 0 to 65535, higher wins (default: the\nclass's: online 2000, normal "
 	    "1000, "
@@ -234,7 +233,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_run = {
+const struct gp_command gp_cli_run = {
 	.name = "run",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,

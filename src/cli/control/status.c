@@ -14,8 +14,8 @@
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
 struct status {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	const char *group;
 	u32 pid;
 	u32 *ids; /* only these queues; NULL: all */
@@ -400,7 +400,7 @@ static int one_job(struct status *status)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct status *status = calloc(1, sizeof(*status));
 	int first, result;
@@ -409,15 +409,15 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return GP_EXIT_FAILED;
 	status->command = command;
 	status->holder.socket = -1;
-	gp_cli_diag_init(&status->sink, command);
-	result = gp_cli_parse(command, argc, argv, set, status, &first);
+	gp_command_diag_init(&status->sink, command);
+	result = gp_command_parse(command, argc, argv, set, status, &first);
 	if (result)
 		result = result < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (status->group && first < argc)
-		result = gp_cli_usage_error(command, "there is nothing to do with '%s'",
-					    argv[argc - 1]);
+		result =
+			gp_usage_error(command, "there is nothing to do with '%s'", argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
-		result = gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
+		result = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,
 							&status->ids, &status->id_count))
 		result = GP_EXIT_USAGE;
@@ -430,7 +430,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return result;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -438,7 +438,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_status = {
+const struct gp_command gp_cli_status = {
 	.name = "status",
 	.arguments = "[PID [QUEUE...]]",
 	.completion = GP_COMPLETE_PID,

@@ -29,8 +29,8 @@ enum {
 #define SLACK     (10 * GP_NS_PER_S) /* added to --for as the holder's limit */
 
 struct keeper {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gpreempt *context;
 	struct gpreempt_target *target;
 	enum gpreempt_mechanism mechanism;
@@ -50,7 +50,7 @@ struct keeper {
 static int set(void *ctx, int id, const char *value)
 {
 	struct keeper *keeper = ctx;
-	const struct gp_cli_command *command = keeper->command;
+	const struct gp_command *command = keeper->command;
 
 	switch (id) {
 	case OPTION_JSON:
@@ -69,17 +69,16 @@ static int set(void *ctx, int id, const char *value)
 		keeper->copies = true;
 		return 0;
 	case OPTION_FOR:
-		return gp_cli_take_duration(command, "for", value, GP_NS_PER_MS, LIMIT_MAX,
-					    &keeper->for_ns);
+		return gp_option_duration(command, "for", value, GP_NS_PER_MS, LIMIT_MAX,
+					  &keeper->for_ns);
 	case OPTION_LEASE:
-		return gp_cli_take_duration(command, "lease", value,
-					    GPREEMPT_LEASE_MIN_MS * GP_NS_PER_MS, LIMIT_MAX,
-					    &keeper->lease_ns);
+		return gp_option_duration(command, "lease", value,
+					  GPREEMPT_LEASE_MIN_MS * GP_NS_PER_MS, LIMIT_MAX,
+					  &keeper->lease_ns);
 	default:
 		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
-		gp_cli_usage_error(command, "there is no mechanism '%s'", value);
-		return -EINVAL;
+		return gp_usage_error(command, "there is no mechanism '%s'", value);
 	}
 }
 
@@ -375,29 +374,29 @@ static int hold(struct keeper *keeper)
 	return status;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct keeper keeper = {.command = command, .lease_ns = LEASE, .signals = -1};
-	int first, status = gp_cli_parse(command, argc, argv, set, &keeper, &first);
+	int first, status = gp_command_parse(command, argc, argv, set, &keeper, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
-	gp_cli_diag_init(&keeper.sink, command);
+	gp_command_diag_init(&keeper.sink, command);
 	if (keeper.wait && !keeper.group)
-		return gp_cli_usage_error(command, "--wait is for a --group");
+		return gp_usage_error(command, "--wait is for a --group");
 	if (keeper.group && first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	if (!keeper.group) {
 		if (first == argc)
-			return gp_cli_usage_error(command, "name a process or a --group");
+			return gp_usage_error(command, "name a process or a --group");
 		if (!gp_argument_pid(argv[first], &keeper.pid))
-			return gp_cli_usage_error(command, "'%s' is not a pid", argv[first]);
+			return gp_usage_error(command, "'%s' is not a pid", argv[first]);
 		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
 					   &keeper.id_count))
 			return GP_EXIT_USAGE;
 		if (keeper.ids && keeper.copies) {
 			free(keeper.ids);
-			return gp_cli_usage_error(command, "--copy-engines is for a whole process");
+			return gp_usage_error(command, "--copy-engines is for a whole process");
 		}
 	}
 	gp_cli_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
@@ -406,7 +405,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return status;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_FOR, "for", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("let go after TIME (30s, 500ms, 2m; at most 1h)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
@@ -427,7 +426,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_suspend = {
+const struct gp_command gp_cli_suspend = {
 	.name = "suspend",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,

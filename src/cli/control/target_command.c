@@ -23,17 +23,16 @@ bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechan
 	return false;
 }
 
-int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char **argv, int first,
+int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
 			   u32 **ids, size_t *count)
 {
 	*count = (size_t)(argc - first);
 	*ids = NULL;
 	if (!*count)
 		return 0;
-	if (*count > GPREEMPT_QUEUES_MAX) {
-		gp_cli_usage_error(command, "at most %d queues can be named", GPREEMPT_QUEUES_MAX);
-		return -EINVAL;
-	}
+	if (*count > GPREEMPT_QUEUES_MAX)
+		return gp_usage_error(command, "at most %d queues can be named",
+				      GPREEMPT_QUEUES_MAX);
 	*ids = calloc(*count, sizeof(**ids));
 	if (!*ids)
 		return -ENOMEM;
@@ -41,10 +40,10 @@ int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char 
 		u64 value;
 
 		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
-			gp_cli_usage_error(command,
-					   "'%s' is not the id of a queue (a KFD id, as "
-					   "'gpreempt status PID' lists them)",
-					   argv[(size_t)first + i]);
+			gp_usage_error(command,
+				       "'%s' is not the id of a queue (a KFD id, as "
+				       "'gpreempt status PID' lists them)",
+				       argv[(size_t)first + i]);
 			free(*ids);
 			*ids = NULL;
 			return -EINVAL;

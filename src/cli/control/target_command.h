@@ -26,7 +26,7 @@
 /* "kfd-debug", "auto", ... */
 bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechanism);
 /* Queue ids from argv[first] on; -EINVAL after saying why. The array is the caller's to free. */
-int gp_cli_queue_arguments(const struct gp_cli_command *command, int argc, char **argv, int first,
+int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
 			   u32 **ids, size_t *count);
 
 /* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */

@@ -18,14 +18,14 @@ static int none(void *ctx, int id, const char *value)
 }
 
 /* The daemon's own reader does it: there is one truth about its file. */
-static int check(const struct gp_cli_command *command, char *file)
+static int check(const struct gp_command *command, char *file)
 {
 	static char name[] = "gpreempt config", option[] = "--check";
 	char *arguments[] = {name, option, file, NULL};
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	char path[PATH_MAX];
 
-	gp_cli_diag_init(&sink, command);
+	gp_command_diag_init(&sink, command);
 	if (gp_program_beside("sbin/gpreemptd", "bin/gpreemptd", path, sizeof(path)) == 0) {
 		fflush(stdout);
 		execv(path, arguments);
@@ -34,13 +34,13 @@ static int check(const struct gp_cli_command *command, char *file)
 	return GP_EXIT_FAILED;
 }
 
-static int reload(const struct gp_cli_command *command)
+static int reload(const struct gp_command *command)
 {
 	struct gp_cli_daemon_client client;
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	int error;
 
-	gp_cli_diag_init(&sink, command);
+	gp_command_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
 	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_RELOAD, NULL, 0, 0, 0);
@@ -48,9 +48,9 @@ static int reload(const struct gp_cli_command *command)
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
-	int first, status = gp_cli_parse(command, argc, argv, none, NULL, &first);
+	int first, status = gp_command_parse(command, argc, argv, none, NULL, &first);
 	int count;
 
 	if (status)
@@ -60,12 +60,12 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 		return check(command, argv[first + 1]);
 	if (count == 1 && strcmp(argv[first], "reload") == 0)
 		return reload(command);
-	return gp_cli_usage_error(command, "say 'check FILE' or 'reload'");
+	return gp_usage_error(command, "say 'check FILE' or 'reload'");
 }
 
-static const struct gp_cli_option options[] = {{0}};
+static const struct gp_option options[] = {{0}};
 
-const struct gp_cli_command gp_cli_config = {
+const struct gp_command gp_cli_config = {
 	.name = "config",
 	.arguments = "check FILE | reload",
 	.completion = GP_COMPLETE_FILE,

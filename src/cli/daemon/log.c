@@ -17,8 +17,8 @@ enum {
 };
 
 struct settings {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_cli_daemon_client client;
 	bool follow, json, all;
 	const char *perfetto;
@@ -48,8 +48,8 @@ static int set(void *ctx, int id, const char *value)
 		settings->perfetto = value;
 		break;
 	case OPTION_LINES:
-		return gp_cli_take_count(settings->command, "lines", value, 0, UINT64_MAX,
-					 &settings->lines);
+		return gp_option_count(settings->command, "lines", value, 0, UINT64_MAX,
+				       &settings->lines);
 	}
 	return 0;
 }
@@ -172,22 +172,22 @@ static int show(struct settings *settings)
 	return follow(settings);
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .lines = UINT64_MAX};
-	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc && !gp_argument_pid(argv[first++], &settings.pid))
-		return gp_cli_usage_error(command, "'%s' is not a process id", argv[first - 1]);
+		return gp_usage_error(command, "'%s' is not a process id", argv[first - 1]);
 	if (first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
 	if (settings.perfetto &&
 	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
-		return gp_cli_usage_error(command, "--perfetto writes all there is; only --follow "
-						   "goes with it");
-	gp_cli_diag_init(&settings.sink, command);
+		return gp_usage_error(command, "--perfetto writes all there is; only --follow "
+					       "goes with it");
+	gp_command_diag_init(&settings.sink, command);
 	if (gp_cli_daemon_open(&settings.client, &settings.sink.diag))
 		return GP_EXIT_FAILED;
 	error = show(&settings);
@@ -196,7 +196,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_FOLLOW, "follow", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("go on with each new decision as it is made")},
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
@@ -211,7 +211,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_log = {
+const struct gp_command gp_cli_log = {
 	.name = "log",
 	.arguments = "[PID]",
 	.completion = GP_COMPLETE_PID,

@@ -207,19 +207,19 @@ static int print_json(const struct gp_proto_msg_stats *stats)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct gp_cli_daemon_client client;
 	struct gp_proto_msg_stats stats;
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	bool json = false;
-	int first, error, status = gp_cli_parse(command, argc, argv, set, &json, &first);
+	int first, error, status = gp_command_parse(command, argc, argv, set, &json, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "there is nothing to do with '%s'", argv[first]);
-	gp_cli_diag_init(&sink, command);
+		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+	gp_command_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
 	error = gp_cli_daemon_ask(&client, &sink.diag, GP_MSG_DAEMON_STATS, NULL, 0, sizeof(stats),
@@ -232,13 +232,13 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},
 };
 
-const struct gp_cli_command gp_cli_stats = {
+const struct gp_command gp_cli_stats = {
 	.name = "stats",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

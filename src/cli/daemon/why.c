@@ -17,8 +17,8 @@ enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT }
 enum { DEFAULT_LINES = 20, HOLDER_MS = 2000 };
 
 struct story {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_cli_daemon_client client;
 	u32 pid;
 	u64 lines;
@@ -41,8 +41,8 @@ static int set(void *ctx, int id, const char *value)
 	if (id == OPTION_ROOT)
 		story->root.dir = value;
 	if (id == OPTION_LINES)
-		return gp_cli_take_count(story->command, "lines", value, 0, UINT64_MAX,
-					 &story->lines);
+		return gp_option_count(story->command, "lines", value, 0, UINT64_MAX,
+				       &story->lines);
 	return 0;
 }
 
@@ -256,22 +256,22 @@ static int tell_json(const struct story *story)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct story story = {.command = command, .lines = DEFAULT_LINES, .root = {.dir = ""}};
-	int first, error, status = gp_cli_parse(command, argc, argv, set, &story, &first);
+	int first, error, status = gp_command_parse(command, argc, argv, set, &story, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_cli_usage_error(command, "name one process");
+		return gp_usage_error(command, "name one process");
 	if (!gp_argument_pid(argv[first], &story.pid))
-		return gp_cli_usage_error(command, "'%s' is not a process id", argv[first]);
-	gp_cli_diag_init(&story.sink, command);
+		return gp_usage_error(command, "'%s' is not a process id", argv[first]);
+	gp_command_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
-		return gp_cli_usage_error(command, "--root goes with --driver");
+		return gp_usage_error(command, "--root goes with --driver");
 	if (story.driver) {
-		if (gp_cli_check_root(command, &story.root))
+		if (gp_command_check_root(command, &story.root))
 			return GP_EXIT_USAGE;
 		error = gp_cli_why_driver(&story.root, &story.sink.diag, story.pid, story.lines,
 					  story.json);
@@ -292,7 +292,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("how many decisions to show (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -304,7 +304,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_why = {
+const struct gp_command gp_cli_why = {
 	.name = "why",
 	.arguments = "PID",
 	.completion = GP_COMPLETE_PID,

@@ -39,10 +39,9 @@ static int set_option(void *ctx, int id, const char *value)
 			return 0;
 		}
 	}
-	gp_cli_usage_error(arguments->cli.command,
-			   "--trace-clock: '%s' is none of local, global, mono, mono_raw, boot",
-			   value);
-	return -EINVAL;
+	return gp_usage_error(arguments->cli.command,
+			      "--trace-clock: '%s' is none of local, global, mono, mono_raw, boot",
+			      value);
 }
 
 /* Files are looked at twice; what comes through a pipe is kept in a file of its own meanwhile. */
@@ -156,19 +155,19 @@ static int read_path(struct arguments *arguments, struct gp_trace_inquiry *inqui
 		       : read_file(arguments, inquiry, path);
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.clock = GP_CLOCK_TRACE};
 	struct gp_trace_inquiry inquiry = {0};
 	int first, parsed, error;
 
 	gp_cli_report_cli_init(&arguments.cli, command);
-	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_cli_usage_error(command, "%s",
-					  _("which files? Give logs, traces or profiles"));
+		return gp_usage_error(command, "%s",
+				      _("which files? Give logs, traces or profiles"));
 	error = gp_trace_inquiry_init(&inquiry, arguments.clock);
 	if (!error)
 		error = gp_cli_report_timeline(&arguments.cli);
@@ -191,7 +190,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
 	GP_REPORT_OPTIONS,
@@ -199,7 +198,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_analyze = {
+const struct gp_command gp_cli_analyze = {
 	.name = "analyze",
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,

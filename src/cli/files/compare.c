@@ -67,18 +67,18 @@ static int show(struct arguments *arguments, const struct gp_trace_workload *cas
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {0};
 	struct gp_trace_workload cases[2] = {0};
 	int first, parsed, error = 0;
 
 	gp_cli_report_cli_init(&arguments.cli, command);
-	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 2)
-		return gp_cli_usage_error(command, "%s", _("give two logs to compare"));
+		return gp_usage_error(command, "%s", _("give two logs to compare"));
 	for (int i = 0; i < 2 && !error; i++) {
 		error = gp_trace_workload_init(&cases[i]);
 		if (!error)
@@ -91,14 +91,14 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{'s', "summary", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("also write the comparison as Markdown to FILE")},
 	GP_REPORT_OPTIONS,
 	{0},
 };
 
-const struct gp_cli_command gp_cli_compare = {
+const struct gp_command gp_cli_compare = {
 	.name = "compare",
 	.arguments = "A B",
 	.completion = GP_COMPLETE_FILE,

@@ -28,7 +28,7 @@ static int read_file(struct gp_cli_report_cli *cli, const char *path,
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct gp_cli_report_cli cli;
 	struct gp_trace_kfd_queues *queues;
@@ -36,12 +36,12 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	size_t count = 0;
 
 	gp_cli_report_cli_init(&cli, command);
-	parsed = gp_cli_parse(command, argc, argv, set_option, &cli, &first);
+	parsed = gp_command_parse(command, argc, argv, set_option, &cli, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_cli_usage_error(command, "%s",
-					  _("which trace? Give a file, or - for standard input"));
+		return gp_usage_error(command, "%s",
+				      _("which trace? Give a file, or - for standard input"));
 	queues = gp_trace_kfd_queues_new();
 	if (!queues)
 		error = gp_fail(&cli.sink.diag, -ENOMEM, "%s", _("out of memory"));
@@ -60,12 +60,12 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error || !count ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	GP_REPORT_OPTIONS,
 	{0},
 };
 
-const struct gp_cli_command gp_cli_queues_trace = {
+const struct gp_command gp_cli_queues_trace = {
 	.name = "queues-trace",
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,

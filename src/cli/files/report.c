@@ -188,18 +188,18 @@ static int show(struct arguments *arguments)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {0};
 	int first, parsed, error = 0;
 
 	gp_cli_report_cli_init(&arguments.cli, command);
-	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
-		return gp_cli_usage_error(command, "%s",
-					  _("which files? Give rocprof's, or their directory"));
+		return gp_usage_error(command, "%s",
+				      _("which files? Give rocprof's, or their directory"));
 	for (int i = first; i < argc && !error; i++)
 		error = collect(&arguments, argv[i], true, 0);
 	if (!error)
@@ -216,13 +216,13 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	GP_REPORT_OPTIONS,
 	GP_REPORT_PERFETTO,
 	{0},
 };
 
-const struct gp_cli_command gp_cli_report = {
+const struct gp_command gp_cli_report = {
 	.name = "report",
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_cli_command *command)
+void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_command *command)
 {
 	memset(cli, 0, sizeof(*cli));
 	cli->command = command;
-	gp_cli_diag_init(&cli->sink, command);
+	gp_command_diag_init(&cli->sink, command);
 }
 
 bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *value)

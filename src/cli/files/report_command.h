@@ -34,8 +34,8 @@ enum gp_cli_report_option {
 	}
 
 struct gp_cli_report_cli {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	bool json, markdown;
 	const char *html, *perfetto;
 	/* The timeline, while it is written. */
@@ -44,7 +44,7 @@ struct gp_cli_report_cli {
 	char *temporary;
 };
 
-void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_cli_command *command);
+void gp_cli_report_cli_init(struct gp_cli_report_cli *cli, const struct gp_command *command);
 /* True when the option was one of GP_REPORT_OPTIONS. */
 bool gp_cli_report_option(struct gp_cli_report_cli *cli, int id, const char *value);
 /* Opens a file, "-" is standard input; -errno after saying why. *name is what messages call it. */

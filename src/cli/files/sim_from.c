@@ -9,16 +9,17 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "cli/files/sim_command.h"
+#include "cli/command.h"
+#include "sim/command.h"
 #include "trace/analyse/recording.h"
 
 #define DEFAULT_BURST_NS 100000u
 #define MAX_INPUTS       64
-#define TIME_LIMIT_NS    86400000000000ull
+#define TIME_LIMIT_NS    (86400 * GP_NS_PER_S)
 
 struct settings {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	const char *inputs[MAX_INPUTS];
 	size_t input_count;
 	const char *output;
@@ -29,9 +30,9 @@ struct settings {
 	int owned_count;
 };
 
-static const char *option_name(const struct gp_cli_command *command, int id)
+static const char *option_name(const struct gp_command *command, int id)
 {
-	const struct gp_cli_option *option = command->options;
+	const struct gp_option *option = command->options;
 
 	while (option->name && option->id != id)
 		option++;
@@ -57,22 +58,20 @@ static int set(void *ctx, int id, const char *value)
 	u64 *time = &settings->recording.kernel_ns;
 
 	switch (id) {
-	case GP_SIM_FROM:
-		if (settings->input_count == MAX_INPUTS) {
-			gp_cli_usage_error(settings->command, "more than %d files", MAX_INPUTS);
-			return -EINVAL;
-		}
+	case GP_SIM_OPTION_FROM:
+		if (settings->input_count == MAX_INPUTS)
+			return gp_usage_error(settings->command, "more than %d files", MAX_INPUTS);
 		settings->inputs[settings->input_count++] = value;
 		return 0;
-	case GP_SIM_OUTPUT:
+	case GP_SIM_OPTION_OUTPUT:
 		settings->output = value;
 		return 0;
-	case GP_SIM_BURST:
+	case GP_SIM_OPTION_BURST:
 		time = &settings->recording.burst_ns;
 		/* fall through */
-	case GP_SIM_KERNEL:
-		return gp_cli_take_duration(settings->command, option_name(settings->command, id),
-					    value, id == GP_SIM_KERNEL, TIME_LIMIT_NS, time);
+	case GP_SIM_OPTION_KERNEL:
+		return gp_option_duration(settings->command, option_name(settings->command, id),
+					  value, id == GP_SIM_OPTION_KERNEL, TIME_LIMIT_NS, time);
 	default:
 		return pass_on(settings, id, value);
 	}
@@ -181,10 +180,10 @@ static int simulate(struct settings *settings)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	settings->pass[settings->pass_count++] = path;
 	settings->pass[settings->pass_count] = NULL;
-	return gp_cli_exec(settings->command, "gpreempt-sim", settings->pass_count, settings->pass);
+	return gp_cli_exec(settings->command, settings->pass_count, settings->pass);
 }
 
-int gp_cli_sim_from(const struct gp_cli_command *command, int argc, char **argv)
+int gp_cli_sim_from(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command};
 	int first, status;
@@ -192,22 +191,22 @@ int gp_cli_sim_from(const struct gp_cli_command *command, int argc, char **argv)
 	settings.recording.burst_ns = DEFAULT_BURST_NS;
 	settings.pass = calloc((size_t)argc + 3, sizeof(*settings.pass));
 	settings.owned = calloc((size_t)argc + 3, sizeof(*settings.owned));
-	gp_cli_diag_init(&settings.sink, command);
+	gp_command_diag_init(&settings.sink, command);
 	if (!settings.pass || !settings.owned) {
 		status = GP_EXIT_FAILED;
 		goto out;
 	}
 	settings.pass[settings.pass_count++] = argv[0];
-	status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	status = gp_command_parse(command, argc, argv, set, &settings, &first);
 	if (status) {
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	} else if (first < argc) {
-		status = gp_cli_usage_error(command, "--from and a scenario: only one of them");
+		status = gp_usage_error(command, "--from and a scenario: only one of them");
 	} else if (settings.output && settings.pass_count > 1) {
-		status = gp_cli_usage_error(command,
-					    "--output writes and runs nothing: %s is for "
-					    "the run",
-					    settings.pass[1]);
+		status = gp_usage_error(command,
+					"--output writes and runs nothing: %s is for "
+					"the run",
+					settings.pass[1]);
 	} else if (read_inputs(&settings)) {
 		status = GP_EXIT_FAILED;
 	} else {

@@ -284,7 +284,7 @@ static int report(struct arguments *arguments, const struct gp_capture_tracefs *
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.root.dir = ""};
 	struct gp_capture_guardian guardian = {.fd = -1};
@@ -296,16 +296,16 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	bool started;
 
 	gp_cli_report_cli_init(&arguments.cli, command);
-	parsed = gp_cli_parse(command, argc, argv, set_option, &arguments, &first);
+	parsed = gp_command_parse(command, argc, argv, set_option, &arguments, &first);
 	if (parsed)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_cli_usage_error(command, "COMMAND is missing");
+		return gp_usage_error(command, "COMMAND is missing");
 	/* Docker would take it for one of its options. */
 	if (arguments.container && (!*arguments.container || *arguments.container == '-'))
-		return gp_cli_usage_error(command, "--container: '%s' is not a container's name",
-					  arguments.container);
-	if (gp_cli_check_root(command, &arguments.root))
+		return gp_usage_error(command, "--container: '%s' is not a container's name",
+				      arguments.container);
+	if (gp_command_check_root(command, &arguments.root))
 		return GP_EXIT_USAGE;
 	if (make_directory(&arguments) ||
 	    path_of(&arguments, log, sizeof(log),
@@ -332,7 +332,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? EXIT_RECORDING : status;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("where the recording goes, an empty or new directory\n(default "
 	    "gpreempt_trace_<time>)")},
@@ -348,7 +348,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_trace = {
+const struct gp_command gp_cli_trace = {
 	.name = "trace",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,

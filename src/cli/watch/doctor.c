@@ -331,24 +331,24 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	struct gp_inspect_doctor doctor;
 	struct gp_doc *doc;
-	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (settings.probe && !gp_root_is_live(&settings.root))
-		return gp_cli_usage_error(
+		return gp_usage_error(
 			command,
 			"--probe queries the live driver and cannot be combined with --root");
-	gp_cli_diag_init(&sink, command);
-	if (gp_cli_check_root(command, &settings.root))
+	gp_command_diag_init(&sink, command);
+	if (gp_command_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	error = gp_inspect_doctor_read(&settings.root, &sink.diag, settings.probe, &doctor);
 	if (!error) {
@@ -363,7 +363,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{OPTION_PROBE, "probe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -375,7 +375,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_doctor = {
+const struct gp_command gp_cli_doctor = {
 	.name = "doctor",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

@@ -10,7 +10,7 @@
 #include "show/term.h"
 
 struct arguments {
-	const struct gp_cli_command *command;
+	const struct gp_command *command;
 	struct gp_inspect_find_options find;
 	bool json, long_form, no_file;
 	const char *output; /* queue_finder -o */
@@ -60,17 +60,16 @@ static int check_combinations(const struct arguments *arguments, bool without_lo
 	const struct gp_inspect_find_options *find = &arguments->find;
 
 	if (find->no_live && without_log)
-		return gp_cli_usage_error(arguments->command, "%s", _("--no-live needs a log"));
+		return gp_usage_error(arguments->command, "%s", _("--no-live needs a log"));
 	if (find->no_live && (find->container || !gp_root_is_live(&find->root)))
-		return gp_cli_usage_error(
-			arguments->command, "%s",
-			_("--no-live cannot be combined with --container or --root"));
+		return gp_usage_error(arguments->command, "%s",
+				      _("--no-live cannot be combined with --container or --root"));
 	if (find->all && find->container)
-		return gp_cli_usage_error(arguments->command, "%s",
-					  _("--container cannot be combined with --all"));
+		return gp_usage_error(arguments->command, "%s",
+				      _("--container cannot be combined with --all"));
 	if (find->container && !*find->container)
-		return gp_cli_usage_error(arguments->command, "%s", _("--container needs a name"));
-	return gp_cli_check_root(arguments->command, &find->root);
+		return gp_usage_error(arguments->command, "%s", _("--container needs a name"));
+	return gp_command_check_root(arguments->command, &find->root);
 }
 
 /* Reads the command line; 0, or the status to exit with in *status. */
@@ -79,18 +78,18 @@ static int parse(struct arguments *arguments, int argc, char **argv, int *status
 	int first, parsed;
 
 	*status = GP_EXIT_USAGE;
-	parsed = gp_cli_parse(arguments->command, argc, argv, set_option, arguments, &first);
+	parsed = gp_command_parse(arguments->command, argc, argv, set_option, arguments, &first);
 	if (parsed) {
 		*status = parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 		return -1;
 	}
 	if (!arguments->find.all) {
 		if (first == argc) {
-			gp_cli_usage_error(arguments->command, "%s", _("missing pid"));
+			gp_usage_error(arguments->command, "%s", _("missing pid"));
 			return -1;
 		}
 		if (!gp_argument_pid(argv[first], &arguments->find.pid)) {
-			gp_cli_usage_error(arguments->command, "'%s' is not a pid", argv[first]);
+			gp_usage_error(arguments->command, "'%s' is not a pid", argv[first]);
 			return -1;
 		}
 		first++;
@@ -142,16 +141,16 @@ static int print_doc(struct gp_doc *doc)
 	return error;
 }
 
-static int run_find(const struct gp_cli_command *command, int argc, char **argv)
+static int run_find(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
 	struct gp_inspect_find_result result = {0};
-	struct gp_cli_diag diag;
+	struct gp_command_diag diag;
 	int status, error;
 
 	if (parse(&arguments, argc, argv, &status))
 		return status;
-	gp_cli_diag_init(&diag, command);
+	gp_command_diag_init(&diag, command);
 	error = find(&arguments, &diag.diag, &result);
 	if (!error)
 		error = arguments.json ? gp_cli_find_print_json(stdout, &result, arguments.find.all)
@@ -185,16 +184,16 @@ static int write_python(const struct arguments *arguments,
 	return 0;
 }
 
-static int run_queue_finder(const struct gp_cli_command *command, int argc, char **argv)
+static int run_queue_finder(const struct gp_command *command, int argc, char **argv)
 {
 	struct arguments arguments = {.command = command, .find.root.dir = ""};
 	struct gp_inspect_find_result result = {0};
-	struct gp_cli_diag diag;
+	struct gp_command_diag diag;
 	int status, error;
 
 	if (parse(&arguments, argc, argv, &status))
 		return status;
-	gp_cli_diag_init(&diag, command);
+	gp_command_diag_init(&diag, command);
 	error = find(&arguments, &diag.diag, &result);
 	if (!error && !queue_total(&result))
 		error = gp_fail(&diag.diag, -ENOENT, "process %u: no queue found; no file written",
@@ -226,7 +225,7 @@ static int run_queue_finder(const struct gp_cli_command *command, int argc, char
 	 N_("read sysfs, debugfs and /proc under DIR")}
 /* clang-format on */
 
-static const struct gp_cli_option find_options[] = {
+static const struct gp_option find_options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("every process in the logs or, without a log, on this machine")},
 	COMMON_OPTIONS,
@@ -236,7 +235,7 @@ static const struct gp_cli_option find_options[] = {
 	{0},
 };
 
-static const struct gp_cli_option finder_options[] = {
+static const struct gp_option finder_options[] = {
 	{'o', "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the Python configuration to FILE")},
 	{OPTION_NO_FILE, "no-file", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -248,7 +247,7 @@ static const struct gp_cli_option finder_options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_find = {
+const struct gp_command gp_cli_find = {
 	.name = "find",
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
@@ -277,8 +276,9 @@ const struct gp_cli_command gp_cli_find = {
 	.run = run_find,
 };
 
-const struct gp_cli_command gp_cli_queue_finder = {
+const struct gp_command gp_cli_queue_finder = {
 	.name = "queue_finder",
+	.alone = true,
 	.arguments = "PID [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process and write them as a Python file"),

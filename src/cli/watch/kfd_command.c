@@ -22,7 +22,7 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	if (id == GP_OPT_PID && gp_argument_pid(value, &cli->query.pid))
 		return 0;
 	if (id == GP_OPT_COUNT)
-		return gp_cli_take_count(cli->command, "count", value, 1, UINT64_MAX, &cli->count);
+		return gp_option_count(cli->command, "count", value, 1, UINT64_MAX, &cli->count);
 	if (id == GP_OPT_GPU && gp_parse_hex(&p, end, &number) && p == end &&
 	    number <= UINT32_MAX) {
 		cli->query.has_gpu = true;
@@ -32,19 +32,19 @@ static int set_number(struct gp_cli_kfd_cli *cli, int id, const char *value)
 	if (id == GP_OPT_GFX && gp_inspect_kfd_query_set_gfx(&cli->query, value))
 		return 0;
 	if (id == GP_OPT_PID)
-		gp_cli_usage_error(cli->command, "'%s' is not a pid", value);
+		gp_usage_error(cli->command, "'%s' is not a pid", value);
 	else if (id == GP_OPT_GPU)
-		gp_cli_usage_error(cli->command, "'%s' is not a gpu_id in hex", value);
+		gp_usage_error(cli->command, "'%s' is not a gpu_id in hex", value);
 	else
-		gp_cli_usage_error(cli->command, "'%s' is not a GPU name such as gfx942", value);
+		gp_usage_error(cli->command, "'%s' is not a GPU name such as gfx942", value);
 	return -EINVAL;
 }
 
 static int set_watch(struct gp_cli_kfd_cli *cli, const char *value)
 {
 	cli->watch = true;
-	return value ? gp_cli_take_duration(cli->command, "watch", value, GP_WATCH_MIN,
-					    GP_WATCH_MAX, &cli->interval_ns)
+	return value ? gp_option_duration(cli->command, "watch", value, GP_WATCH_MIN, GP_WATCH_MAX,
+					  &cli->interval_ns)
 		     : 0;
 }
 
@@ -103,16 +103,16 @@ static bool is_pipe(const char *file)
 static int check_options(const struct gp_cli_kfd_cli *cli)
 {
 	if (cli->count && !cli->watch)
-		return gp_cli_usage_error(cli->command, "--count needs --watch");
+		return gp_usage_error(cli->command, "--count needs --watch");
 	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
-		return gp_cli_usage_error(
+		return gp_usage_error(
 			cli->command,
 			"--watch cannot be used with a pipe, which can be read only once");
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
-		return gp_cli_usage_error(cli->command,
-					  "only one of --file and --mqds can be standard input");
+		return gp_usage_error(cli->command,
+				      "only one of --file and --mqds can be standard input");
 	if (!cli->show.json && cli->show.raw && cli->show.registers)
-		return gp_cli_usage_error(cli->command, "choose one of --raw and --registers");
+		return gp_usage_error(cli->command, "choose one of --raw and --registers");
 	return GP_EXIT_OK;
 }
 
@@ -232,7 +232,7 @@ static int not_found(struct gp_cli_kfd_cli *cli)
 	return GP_EXIT_FAILED;
 }
 
-int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
+int gp_cli_kfd_command_run(const struct gp_command *command, int argc, char **argv,
 			   gp_kfd_sample sample)
 {
 	struct gp_cli_kfd_cli cli = {.command = command,
@@ -242,17 +242,16 @@ int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char 
 	struct gp_cli_watch watch;
 	int first, status;
 
-	gp_cli_diag_init(&cli.sink, command);
-	status = gp_cli_parse(command, argc, argv, set_option, &cli, &first);
+	gp_command_diag_init(&cli.sink, command);
+	status = gp_command_parse(command, argc, argv, set_option, &cli, &first);
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command,
-					  "unexpected argument '%s'; give a file with --file",
-					  argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'; give a file with --file",
+				      argv[first]);
 	status = check_options(&cli);
 	if (!status)
-		status = gp_cli_check_root(command, &cli.query.root);
+		status = gp_command_check_root(command, &cli.query.root);
 	if (status)
 		return status;
 	watch = (struct gp_cli_watch){.diag = &cli.sink.diag,

@@ -65,8 +65,8 @@ enum gp_cli_kfd_option {
 /* clang-format on */
 
 struct gp_cli_kfd_cli {
-	const struct gp_cli_command *command;
-	struct gp_cli_diag sink;
+	const struct gp_command *command;
+	struct gp_command_diag sink;
 	struct gp_inspect_kfd_query query;
 	struct gp_cli_slot_options show;
 	bool watch;
@@ -91,7 +91,7 @@ int gp_cli_kfd_sample_slots(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output
 			    gp_kfd_read_slots read);
 
 /* Parses the options, reads once or repeatedly, prints; returns the exit status. */
-int gp_cli_kfd_command_run(const struct gp_cli_command *command, int argc, char **argv,
+int gp_cli_kfd_command_run(const struct gp_command *command, int argc, char **argv,
 			   gp_kfd_sample sample);
 
 #endif

@@ -7,12 +7,12 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 	return gp_cli_kfd_sample_slots(cli, out, gp_inspect_mqd_read);
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	return gp_cli_kfd_command_run(command, argc, argv, sample);
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of mqds; - is standard input")),
 	GP_KFD_OPTION_PER_XCC,
 	GP_KFD_OPTION_RAW,
@@ -20,7 +20,7 @@ static const struct gp_cli_option options[] = {
 	GP_KFD_COMMON_OPTIONS,
 };
 
-const struct gp_cli_command gp_cli_mqd = {
+const struct gp_command gp_cli_mqd = {
 	.name = "mqd",
 	.arguments = "",
 	.summary = N_("Show the queue descriptors of every process on AMD GPUs"),

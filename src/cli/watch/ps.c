@@ -235,20 +235,20 @@ static int set(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.root = {.dir = ""}};
-	struct gp_cli_diag sink;
+	struct gp_command_diag sink;
 	struct gp_inspect_ps ps;
 	struct gp_doc *doc;
-	int first, error, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	int first, error, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
-	gp_cli_diag_init(&sink, command);
-	if (gp_cli_check_root(command, &settings.root))
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
+	gp_command_diag_init(&sink, command);
+	if (gp_command_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	error = gp_inspect_ps_read(&settings.root, &sink.diag, &ps);
 	if (error)
@@ -263,7 +263,7 @@ static int run(const struct gp_cli_command *command, int argc, char **argv)
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, with the figures of each GPU")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
@@ -271,7 +271,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_ps = {
+const struct gp_command gp_cli_ps = {
 	.name = "ps",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

@@ -5,8 +5,8 @@
 
 int main(int argc, char **argv)
 {
-	const struct gp_cli_command *command = &gp_cli_queue_finder;
+	const struct gp_command *command = &gp_cli_queue_finder;
 
 	gp_i18n_init();
-	return gp_cli_finish_output(command, command->run(command, argc, argv));
+	return gp_command_finish(command, command->run(command, argc, argv));
 }

@@ -232,19 +232,19 @@ static int sample(struct gp_cli_kfd_cli *cli, struct gp_cli_kfd_output *out)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	return gp_cli_kfd_command_run(command, argc, argv, sample);
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	GP_KFD_OPTION_FILE(N_("read a saved copy of rls; - is standard input")),
 	GP_KFD_OPTION_MQDS,
 	GP_KFD_OPTION_RAW,
 	GP_KFD_COMMON_OPTIONS,
 };
 
-const struct gp_cli_command gp_cli_runlist = {
+const struct gp_command gp_cli_runlist = {
 	.name = "runlist",
 	.arguments = "",
 	.summary = N_("Show the runlist of the GPU's firmware scheduler"),

@@ -12,7 +12,7 @@ enum { OPTION_ONCE = '1', OPTION_JSON = 'j', OPTION_SORT = 's', OPTION_FILTER = 
 enum { OPTION_DRIVER = 256, OPTION_ROOT };
 
 struct settings {
-	const struct gp_cli_command *command;
+	const struct gp_command *command;
 	bool once, json, driver;
 	enum gp_cli_top_sort sort;
 	const char *filter;
@@ -46,10 +46,9 @@ static int set(void *ctx, int id, const char *value)
 				return 0;
 			}
 		}
-		gp_cli_usage_error(settings->command,
-				   "invalid order '%s' (priority, ran, held, preemptions or pid)",
-				   value);
-		return -EINVAL;
+		return gp_usage_error(
+			settings->command,
+			"invalid order '%s' (priority, ran, held, preemptions or pid)", value);
 	}
 	return 0;
 }
@@ -121,25 +120,25 @@ static int show(struct settings *settings, struct gp_diag *diag)
 	return error;
 }
 
-static int run(const struct gp_cli_command *command, int argc, char **argv)
+static int run(const struct gp_command *command, int argc, char **argv)
 {
 	struct settings settings = {.command = command, .root = {.dir = ""}};
-	struct gp_cli_diag sink;
-	int first, status = gp_cli_parse(command, argc, argv, set, &settings, &first);
+	struct gp_command_diag sink;
+	int first, status = gp_command_parse(command, argc, argv, set, &settings, &first);
 
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_cli_usage_error(command, "unexpected argument '%s'", argv[first]);
-	gp_cli_diag_init(&sink, command);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
+	gp_command_diag_init(&sink, command);
 	if (!gp_root_is_live(&settings.root) && !settings.driver)
-		return gp_cli_usage_error(command, "--root needs --driver");
-	if (gp_cli_check_root(command, &settings.root))
+		return gp_usage_error(command, "--root needs --driver");
+	if (gp_command_check_root(command, &settings.root))
 		return GP_EXIT_USAGE;
 	return show(&settings, &sink.diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
-static const struct gp_cli_option options[] = {
+static const struct gp_option options[] = {
 	{OPTION_ONCE, "once", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print once and exit")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/reference/json.md)")},
@@ -154,7 +153,7 @@ static const struct gp_cli_option options[] = {
 	{0},
 };
 
-const struct gp_cli_command gp_cli_top = {
+const struct gp_command gp_cli_top = {
 	.name = "top",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,

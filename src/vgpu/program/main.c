@@ -4,62 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/i18n.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "base/units.h"
 #include "vgpu/faultfd.h"
+#include "vgpu/program/command.h"
 
 #define PROGRAM            "gpreempt vgpu"
-#define EXIT_OK            0
-#define EXIT_FAILED        1
-#define EXIT_USAGE         2
 
 #define DEFAULT_GPU        "mi308x"
 #define DEFAULT_SPEED      1000
 #define DEFAULT_TIMEOUT_MS 9000 /* amdgpu.queue_preemption_timeout_ms */
 #define SPEED_MAX          1000000
-
-enum {
-	OPTION_GPU = 256,
-	OPTION_COUNT,
-	OPTION_SPEED,
-	OPTION_PERSONALITY,
-	OPTION_ERA,
-	OPTION_RUNTIME_ENABLE,
-	OPTION_SEED,
-	OPTION_NAME,
-	OPTION_KERNELS,
-	OPTION_TIMEOUT,
-	OPTION_CHECKPOINT,
-	OPTION_POLICY,
-	OPTION_RECOVERY,
-	OPTION_JSON,
-};
-
-static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
-{
-	(void)diag;
-	fprintf(stderr, PROGRAM ": %s%s\n", severity == GP_WARNING ? _("warning: ") : "", text);
-}
-
-static int usage(const char *format, const char *what)
-{
-	fprintf(stderr, PROGRAM ": ");
-	/* The formats are this file's own, with one %s. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	fprintf(stderr, format, what);
-#pragma GCC diagnostic pop
-	fprintf(stderr, _("\nTry '%s --help'.\n"), PROGRAM);
-	return -EINVAL;
-}
 
 static bool parse_era(const char *text, enum gp_vgpu_server_era *out)
 {
@@ -93,9 +53,9 @@ static int set_name(struct gp_vgpu_options *options, const char *name)
 {
 	_Static_assert(GP_VGPU_NAME_MAX == 24, "the message says so");
 	if (!gp_vgpu_good_name(name))
-		return usage(_("'%s' is no name for a machine: letters, digits, - and _, at most "
-			       "24 of them"),
-			     name);
+		return gp_usage_error(
+			&gp_vgpu_command,
+			"invalid machine name '%s' (up to 24 letters, digits, '-' or '_')", name);
 	options->name = name;
 	options->named = true;
 	return 0;
@@ -103,61 +63,66 @@ static int set_name(struct gp_vgpu_options *options, const char *name)
 
 static int set_machine(struct gp_vgpu_options *options, int id, const char *value)
 {
-	char why[GP_UNITS_ERROR];
 	u64 number;
 
 	switch (id) {
-	case OPTION_GPU:
+	case GP_VGPU_OPTION_GPU:
 		if (!gp_vgpu_gpufile_known(value))
-			return usage(_("there is no GPU '%s': mi210, mi300x, mi308x, or the path "
-				       "of a GPU file"),
-				     value);
+			return gp_usage_error(&gp_vgpu_command,
+					      "unknown GPU '%s' (use mi210, mi300x, mi308x or the "
+					      "path of a GPU file)",
+					      value);
 		options->gpu = value;
 		return 0;
-	case OPTION_KERNELS:
+	case GP_VGPU_OPTION_KERNELS:
 		options->kernels = value;
 		return 0;
-	case OPTION_COUNT:
-		if (!gp_argument_u64(value, &number) || !number || number > GP_VGPU_MAX_GPUS)
-			return usage(_("'%s' is not a number of GPUs (1 to 8)"), value);
+	case GP_VGPU_OPTION_COUNT:
+		if (gp_option_count(&gp_vgpu_command, "count", value, 1, GP_VGPU_MAX_GPUS, &number))
+			return GP_EXIT_USAGE;
 		options->server.gpu_count = (u32)number;
 		return 0;
-	case OPTION_SPEED:
+	case GP_VGPU_OPTION_SPEED:
 		if (!parse_speed(value, &options->server.speed_permille))
-			return usage(_("'%s' is not a speed (0.001 to 1000)"), value);
+			return gp_usage_error(&gp_vgpu_command,
+					      "'%s' is not a speed (0.001 to 1000)", value);
 		return 0;
-	case OPTION_PERSONALITY:
+	case GP_VGPU_OPTION_PERSONALITY:
 		if (strcmp(value, "compat") != 0 && strcmp(value, "native") != 0)
-			return usage(_("'%s' is not a personality (compat, native)"), value);
+			return gp_usage_error(&gp_vgpu_command,
+					      "'%s' is not a personality (compat, native)", value);
 		options->personality = *value == 'n' ? GP_NATIVE : GP_COMPAT;
 		return 0;
-	case OPTION_ERA:
+	case GP_VGPU_OPTION_ERA:
 		if (!parse_era(value, &options->server.era))
-			return usage(_("'%s' is not an era of the driver (6.1, 6.5, 6.12)"), value);
+			return gp_usage_error(&gp_vgpu_command,
+					      "'%s' is not an era of the driver (6.1, 6.5, 6.12)",
+					      value);
 		return 0;
-	case OPTION_RUNTIME_ENABLE:
+	case GP_VGPU_OPTION_RUNTIME_ENABLE:
 		options->server.runtime_enable = true;
 		return 0;
-	case OPTION_SEED:
-		if (!gp_argument_u64(value, &options->server.seed))
-			return usage(_("'%s' is not a seed (a number)"), value);
-		return 0;
-	case OPTION_TIMEOUT:
-		if (gp_duration_parse(value, GP_NS_PER_MS, 3600 * GP_NS_PER_S, &number, why))
-			return usage("%s", why);
+	case GP_VGPU_OPTION_SEED:
+		return gp_option_count(&gp_vgpu_command, "seed", value, 0, UINT64_MAX,
+				       &options->server.seed);
+	case GP_VGPU_OPTION_TIMEOUT:
+		if (gp_option_duration(&gp_vgpu_command, "preemption-timeout", value, GP_NS_PER_MS,
+				       3600 * GP_NS_PER_S, &number))
+			return GP_EXIT_USAGE;
 		options->server.preemption_timeout_ms = (u32)(number / GP_NS_PER_MS);
 		return 0;
-	case OPTION_POLICY:
-		if (!gp_argument_u64(value, &number) || number > GP_POLICY_NO_HWS)
-			return usage(_("'%s' is not a scheduling policy (0, 1, 2)"), value);
+	case GP_VGPU_OPTION_POLICY:
+		if (gp_option_count(&gp_vgpu_command, "sched-policy", value, 0, GP_POLICY_NO_HWS,
+				    &number))
+			return GP_EXIT_USAGE;
 		options->server.policy = (enum gp_vgpu_sched_policy)number;
 		return 0;
-	case OPTION_RECOVERY:
-		if (!gp_argument_u64(value, &number) || number > 1)
-			return usage(_("'%s' is neither 0 nor 1"), value);
+	case GP_VGPU_OPTION_RECOVERY:
+		if (gp_option_count(&gp_vgpu_command, "gpu-recovery", value, 0, 1, &number))
+			return GP_EXIT_USAGE;
 		options->server.recovery = number;
 		return 0;
-	case OPTION_CHECKPOINT:
+	case GP_VGPU_OPTION_CHECKPOINT:
 		options->server.checkpoint = true;
 		return 0;
 	default:
@@ -165,54 +130,32 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	}
 }
 
-static const struct option longs[] = {
-	{"gpu", required_argument, NULL, OPTION_GPU},
-	{"count", required_argument, NULL, OPTION_COUNT},
-	{"speed", required_argument, NULL, OPTION_SPEED},
-	{"personality", required_argument, NULL, OPTION_PERSONALITY},
-	{"era", required_argument, NULL, OPTION_ERA},
-	{"runtime-enable", no_argument, NULL, OPTION_RUNTIME_ENABLE},
-	{"seed", required_argument, NULL, OPTION_SEED},
-	{"kernels", required_argument, NULL, OPTION_KERNELS},
-	{"preemption-timeout", required_argument, NULL, OPTION_TIMEOUT},
-	{"checkpoint", no_argument, NULL, OPTION_CHECKPOINT},
-	{"sched-policy", required_argument, NULL, OPTION_POLICY},
-	{"gpu-recovery", required_argument, NULL, OPTION_RECOVERY},
-	{"name", required_argument, NULL, OPTION_NAME},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-/* 0, 1 after --help, or -EINVAL. Options end at the first word that is none. */
-static int parse(struct gp_vgpu_options *options, int argc, char **argv)
+static int set_option(void *ctx, int id, const char *value)
 {
-	int id, error = 0;
+	struct gp_vgpu_options *options = ctx;
 
-	opterr = 0;
-	while (!error && (id = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		if (id == 'h') {
-			puts(_("Usage: gpreempt vgpu [OPTION...] -- COMMAND [ARGUMENT...]\n"
-			       "       gpreempt vgpu start|stop|status [OPTION...]\n\n"
-			       "'gpreempt vgpu --help' explains the options."));
-			return 1;
-		}
-		if (id == '?' || id == ':')
-			return usage(id == ':' ? _("option '%s' needs a value")
-					       : _("unknown option '%s'"),
-				     argv[optind - 1]);
-		if (id == OPTION_NAME) {
-			error = set_name(options, optarg);
-		} else if (id == OPTION_JSON) {
-			options->json = true;
-		} else {
-			options->machine = true;
-			error = set_machine(options, id, optarg);
-		}
+	if (id == GP_VGPU_OPTION_NAME)
+		return set_name(options, value);
+	if (id == GP_VGPU_OPTION_JSON) {
+		options->json = true;
+		return 0;
 	}
-	if (!error && options->server.era == GP_ERA_6_1 && options->personality == GP_NATIVE)
-		return usage(_("--era %s is for --personality compat"), "6.1");
-	return error;
+	options->machine = true;
+	return set_machine(options, id, value);
+}
+
+/* 0, 1 after --help, or -EINVAL. Options end at the first argument. */
+static int parse(struct gp_vgpu_options *options, int argc, char **argv, int *first)
+{
+	int status = gp_command_parse(&gp_vgpu_command, argc, argv, set_option, options, first);
+
+	if (status)
+		return status;
+	if (options->server.era == GP_ERA_6_1 && options->personality == GP_NATIVE) {
+		gp_usage_error(&gp_vgpu_command, "--era 6.1 needs --personality compat");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* What costs CPU time while nothing happens is not done in silence, unless it was asked for. */
@@ -270,12 +213,11 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 	char path[PATH_MAX];
 	int fd, status, error;
 
-	if (options->machine && options->named) {
-		usage(_("--name %s means a machine that runs; options of a machine are for its "
-			"start"),
-		      options->name);
-		return EXIT_USAGE;
-	}
+	if (options->machine && options->named)
+		return gp_usage_error(&gp_vgpu_command,
+				      "--name %s names a running machine; give its options to "
+				      "'start'",
+				      options->name);
 	error = gp_vgpu_check_program(argv[0], diag, path, sizeof(path));
 	if (error)
 		return error == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
@@ -303,18 +245,18 @@ static int start(const struct gp_vgpu_options *options, struct gp_diag *diag)
 	struct gp_vgpu_machine machine;
 
 	if (gp_vgpu_start_kept(options, diag, &machine))
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	announce(machine.directory, diag);
 	printf(_("The machine '%s' runs. 'gpreempt vgpu%s%s -- COMMAND' uses it, "
 		 "'gpreempt vgpu stop%s%s' ends it.\n"),
 	       options->name, options->named ? " --name " : "", options->named ? options->name : "",
 	       options->named ? " --name " : "", options->named ? options->name : "");
-	return EXIT_OK;
+	return GP_EXIT_OK;
 }
 
 static int stop(const char *directory, struct gp_diag *diag)
 {
-	return gp_vgpu_stop(directory, diag) ? EXIT_FAILED : EXIT_OK;
+	return gp_vgpu_stop(directory, diag) ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static int show(const struct gp_vgpu_options *options, const char *directory, struct gp_diag *diag)
@@ -323,16 +265,15 @@ static int show(const struct gp_vgpu_options *options, const char *directory, st
 	int error;
 
 	if (gp_vgpu_status(directory, diag, &status))
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	error = options->json ? gp_json_print(stdout, status, false) : gp_vgpu_print_status(status);
 	json_decref(status);
-	return error ? EXIT_FAILED : EXIT_OK;
+	return error ? GP_EXIT_FAILED : GP_EXIT_OK;
 }
 
 static int no_json(void)
 {
-	usage(_("--json is for 'status'"), "");
-	return EXIT_USAGE;
+	return gp_usage_error(&gp_vgpu_command, "--json is for 'status'");
 }
 
 /* start, stop and status take options before and after the word. */
@@ -340,32 +281,29 @@ static int manage(struct gp_vgpu_options *options, int argc, char **argv, struct
 {
 	const char *verb = argv[0];
 	char directory[PATH_MAX];
-	int error;
+	int first, error = parse(options, argc, argv, &first);
 
-	optind = 0;
-	error = parse(options, argc, argv);
 	if (error)
-		return error < 0 ? EXIT_USAGE : EXIT_OK;
-	if (optind < argc) {
-		usage(_("there is nothing to do with '%s'; a command follows '--'"), argv[optind]);
-		return EXIT_USAGE;
-	}
+		return error < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first < argc)
+		return gp_usage_error(&gp_vgpu_command,
+				      "unexpected argument '%s'; a command follows '--'",
+				      argv[first]);
 	if (options->json && strcmp(verb, "status") != 0)
 		return no_json();
 	if (strcmp(verb, "start") == 0)
 		return start(options, diag);
-	if (options->machine) {
-		usage(_("'%s' takes no options of a machine"), verb);
-		return EXIT_USAGE;
-	}
+	if (options->machine)
+		return gp_usage_error(&gp_vgpu_command,
+				      "'%s' does not accept options that describe a machine", verb);
 	if (choose(options, diag, directory, sizeof(directory)))
-		return EXIT_FAILED;
+		return GP_EXIT_FAILED;
 	return strcmp(verb, "stop") == 0 ? stop(directory, diag) : show(options, directory, diag);
 }
 
 int main(int argc, char **argv)
 {
-	struct gp_diag diag = {.emit = emit};
+	struct gp_command_diag sink;
 	struct gp_vgpu_options options = {
 		.gpu = DEFAULT_GPU,
 		.name = GP_VGPU_DEFAULT,
@@ -376,7 +314,7 @@ int main(int argc, char **argv)
 			   .recovery = true,
 			   .preemption_timeout_ms = DEFAULT_TIMEOUT_MS},
 	};
-	int error, status;
+	int first, error, status;
 
 	/* A descriptor we open must not take the place of a standard one that is closed. */
 	while ((error = open("/dev/null", O_RDWR)) >= 0 && error <= STDERR_FILENO)
@@ -384,23 +322,21 @@ int main(int argc, char **argv)
 	if (error >= 0)
 		close(error);
 	gp_i18n_init();
-	error = parse(&options, argc, argv);
+	gp_command_diag_init(&sink, &gp_vgpu_command);
+	error = parse(&options, argc, argv, &first);
 	if (error)
-		return error < 0 ? EXIT_USAGE : EXIT_OK;
-	if (optind >= argc || !*argv[optind]) {
-		usage(_("what is to be run? '%s -- COMMAND'"), PROGRAM);
-		return EXIT_USAGE;
-	}
+		return error < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
+	if (first >= argc || !*argv[first])
+		return gp_usage_error(&gp_vgpu_command, "COMMAND is missing: '%s -- COMMAND'",
+				      PROGRAM);
 	/* The words are the program's own only when no "--" stands before them. */
-	if (strcmp(argv[optind - 1], "--") != 0 &&
-	    (strcmp(argv[optind], "start") == 0 || strcmp(argv[optind], "stop") == 0 ||
-	     strcmp(argv[optind], "status") == 0))
-		status = manage(&options, argc - optind, argv + optind, &diag);
+	if (strcmp(argv[first - 1], "--") != 0 &&
+	    (strcmp(argv[first], "start") == 0 || strcmp(argv[first], "stop") == 0 ||
+	     strcmp(argv[first], "status") == 0))
+		status = manage(&options, argc - first, argv + first, &sink.diag);
 	else if (options.json)
 		status = no_json();
 	else
-		status = run(&options, argv + optind, &diag);
-	if (fflush(stdout) && status == EXIT_OK)
-		status = EXIT_FAILED;
-	return status;
+		status = run(&options, argv + first, &sink.diag);
+	return status == GP_EXIT_OK ? gp_command_finish(&gp_vgpu_command, status) : status;
 }

@@ -1,62 +1,39 @@
 // SPDX-License-Identifier: MIT
-/* `gpreempt vgpu` is a program of its own: this file describes it and runs it. */
-#include "cli/command.h"
+#include "vgpu/program/command.h"
 
-enum {
-	OPTION_GPU = 256,
-	OPTION_COUNT,
-	OPTION_SPEED,
-	OPTION_PERSONALITY,
-	OPTION_ERA,
-	OPTION_RUNTIME_ENABLE,
-	OPTION_SEED,
-	OPTION_KERNELS,
-	OPTION_TIMEOUT,
-	OPTION_CHECKPOINT,
-	OPTION_POLICY,
-	OPTION_RECOVERY,
-	OPTION_NAME,
-	OPTION_JSON,
-};
-
-static int run(const struct gp_cli_command *command, int argc, char **argv)
-{
-	return gp_cli_exec(command, "gpreempt-vgpu", argc, argv);
-}
-
-static const struct gp_cli_option options[] = {
-	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_GPU,
+static const struct gp_option options[] = {
+	{GP_VGPU_OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NAME|FILE", GP_COMPLETE_GPU,
 	 N_("mi308x (default), mi300x, mi210 or a GPU file")},
-	{OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("number of GPUs, 1 to 8 (default 1)")},
-	{OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
 	 N_("X seconds of GPU time in a second (default 1)")},
-	{OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("compat (default): a one-XCC gfx90a with this chip's\nCUs, which old ROCm knows; "
 	    "native: the chip as it is")},
-	{OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
 	 N_("driver whose rules hold: 6.12 (default), 6.5 or 6.1")},
-	{OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("call RUNTIME_ENABLE for runtimes too old to do it")},
-	{OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("seed of the variation of kernel times (default 1)")},
-	{OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	{GP_VGPU_OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("kernel costs by name instead of the installed ones")},
-	{OPTION_TIMEOUT, "preemption-timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("when an unmap counts as hung (default 9s)")},
-	{OPTION_CHECKPOINT, "checkpoint", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_TIMEOUT, "preemption-timeout", GP_REQUIRED_ARGUMENT, "TIME",
+	 GP_COMPLETE_NONE, N_("when an unmap counts as hung (default 9s)")},
+	{GP_VGPU_OPTION_CHECKPOINT, "checkpoint", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("allow CRIU_OP, as to a caller with CAP_CHECKPOINT_RESTORE")},
-	{OPTION_POLICY, "sched-policy", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_POLICY, "sched-policy", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("amdgpu.sched_policy: 0 (default), 1 no oversubscription,\n2 no hardware scheduler")},
-	{OPTION_RECOVERY, "gpu-recovery", GP_REQUIRED_ARGUMENT, "0|1", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_RECOVERY, "gpu-recovery", GP_REQUIRED_ARGUMENT, "0|1", GP_COMPLETE_NONE,
 	 N_("whether a GPU that hangs is reset (default 1)")},
-	{OPTION_NAME, "name", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
+	{GP_VGPU_OPTION_NAME, "name", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("which machine is started, stopped, shown or used")},
-	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("status as JSON")},
+	{GP_VGPU_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("status as JSON")},
 	{0},
 };
 
-const struct gp_cli_command gp_cli_vgpu = {
+const struct gp_command gp_vgpu_command = {
 	.name = "vgpu",
 	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
 	.completion = GP_COMPLETE_VGPU,
@@ -82,5 +59,4 @@ const struct gp_cli_command gp_cli_vgpu = {
 		    "  gpreempt vgpu -- gpreempt ps\n"
 		    "  gpreempt vgpu status\n"
 		    "  gpreempt vgpu stop\n",
-	.run = run,
 };

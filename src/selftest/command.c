@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* `gpreempt selftest` is a program of its own: this file describes it and runs it. */
-#include "cli/command.h"
+#include "selftest/command.h"
 
-enum { OPTION_JSON = 256, OPTION_GPU, OPTION_CYCLES, OPTION_SHARED, OPTION_YES };
-
-static int run(const struct gp_cli_command *command, int argc, char **argv)
-{
-	return gp_cli_exec(command, "gpreempt-selftest", argc, argv);
-}
-
-static const struct gp_cli_option options[] = {
-	{OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NODE", GP_COMPLETE_NONE,
+static const struct gp_option options[] = {
+	{GP_SELFTEST_OPTION_GPU, "gpu", GP_REQUIRED_ARGUMENT, "NODE", GP_COMPLETE_NONE,
 	 N_("the GPU with this node number, or nvidiaN (default: the\nfirst)")},
-	{OPTION_CYCLES, "cycles", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
+	{GP_SELFTEST_OPTION_CYCLES, "cycles", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("suspend and resume so many times (default 100)")},
-	{OPTION_SHARED, "shared-gpu", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_SELFTEST_OPTION_SHARED, "shared-gpu", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("even if others use it; each suspension interrupts\nthem briefly")},
-	{OPTION_YES, "yes", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	{GP_SELFTEST_OPTION_YES, "yes", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("do not ask on gfx11 and later")},
-	{OPTION_JSON, "json", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
+	{GP_SELFTEST_OPTION_JSON, "json", GP_OPTIONAL_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("results as JSON, into FILE beside the table or on\nstandard output instead of it")},
 	{0},
 };
 
-const struct gp_cli_command gp_cli_selftest = {
+const struct gp_command gp_selftest_command = {
 	.name = "selftest",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
@@ -47,5 +39,4 @@ const struct gp_cli_command gp_cli_selftest = {
 	.examples = "  gpreempt selftest --json result.json\n"
 		    "  # without a GPU\n"
 		    "  gpreempt vgpu -- gpreempt selftest\n",
-	.run = run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Commands that are programs of their own (vgpu, sim): described here, run there. */
+/* Starts the programs behind vgpu, sim and selftest. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "sim/command.h"
 
 #define GP_EXIT_CANNOT_RUN 125
 
@@ -34,17 +35,28 @@ static int find_program(const char *name, char *out, size_t size)
 	return -ENOENT;
 }
 
-int gp_cli_exec(const struct gp_cli_command *command, const char *program, int argc, char **argv)
+/* `gpreempt sim` turns recordings into a scenario before the simulator runs. */
+static bool has_recordings(const struct gp_command *command, int argc, char **argv)
 {
-	struct gp_cli_diag sink;
-	char path[PATH_MAX], name[64];
+	for (int i = 1; command == &gp_sim_command && i < argc; i++)
+		if (strcmp(argv[i], "--from") == 0 || strncmp(argv[i], "--from=", 7) == 0)
+			return true;
+	return false;
+}
+
+int gp_cli_exec(const struct gp_command *command, int argc, char **argv)
+{
+	struct gp_command_diag sink;
+	char path[PATH_MAX], program[64];
 
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		snprintf(name, sizeof(name), "gpreempt %s", command->name);
-		gp_cli_help(command, name);
+		gp_command_help(command);
 		return GP_EXIT_OK;
 	}
-	gp_cli_diag_init(&sink, command);
+	if (has_recordings(command, argc, argv))
+		return gp_cli_sim_from(command, argc, argv);
+	gp_command_diag_init(&sink, command);
+	snprintf(program, sizeof(program), "gpreempt-%s", command->name);
 	errno = ENOENT;
 	if (find_program(program, path, sizeof(path)) == 0) {
 		fflush(stdout);

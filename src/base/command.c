@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/command.h"
+#include "base/command.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,18 +16,10 @@
 #define GP_OPTION_HELP 1 /* no option of a command has this id */
 #define GP_HELP_INDENT 30
 
-/* "gpreempt find"; the commands that are programs of their own go by their name alone. */
-static const char *program_name(const struct gp_cli_command *command)
-{
-	static char name[64];
+/* "gpreempt find" is PREFIX(command) and the name. */
+#define PREFIX(command) ((command)->alone ? "" : "gpreempt ")
 
-	if (command == &gp_cli_queue_finder)
-		return command->name;
-	snprintf(name, sizeof(name), "gpreempt %s", command->name);
-	return name;
-}
-
-static void option_heading(const struct gp_cli_option *option, char *out, size_t size)
+static void option_heading(const struct gp_option *option, char *out, size_t size)
 {
 	char value[48] = "";
 
@@ -42,7 +34,7 @@ static void option_heading(const struct gp_cli_option *option, char *out, size_t
 }
 
 /* Help texts may hold line breaks; every line starts in the same column. */
-static void print_option(const struct gp_cli_option *option)
+static void print_option(const struct gp_option *option)
 {
 	char heading[128];
 	const char *text = gettext(option->help);
@@ -62,37 +54,37 @@ static void print_option(const struct gp_cli_option *option)
 	putchar('\n');
 }
 
-void gp_cli_help(const struct gp_cli_command *command, const char *program)
+void gp_command_help(const struct gp_command *command)
 {
-	static const struct gp_cli_option help = {.id = 'h',
-						  .name = "help",
-						  .help = N_("show this help and exit")};
+	static const struct gp_option help = {.id = 'h',
+					      .name = "help",
+					      .help = N_("show this help and exit")};
 
-	printf(_("Usage: %s [OPTION...]%s%s\n\n%s.\n"), program, *command->arguments ? " " : "",
-	       command->arguments, gettext(command->summary));
+	printf(_("Usage: %s%s [OPTION...]%s%s\n\n%s.\n"), PREFIX(command), command->name,
+	       *command->arguments ? " " : "", command->arguments, gettext(command->summary));
 	if (command->description)
 		printf("\n%s\n", gettext(command->description));
 	printf("\n%s\n", _("Options:"));
-	for (const struct gp_cli_option *o = command->options; o->name; o++)
+	for (const struct gp_option *o = command->options; o->name; o++)
 		print_option(o);
 	print_option(&help);
 	printf("\n%s\n", command->exit_status
 				 ? gettext(command->exit_status)
 				 : _("Exit status: 0 ok, 1 not found or failed, 2 bad usage."));
-	printf("\n%s\n%s", _("Examples:"), command->examples);
+	if (command->examples)
+		printf("\n%s\n%s", _("Examples:"), command->examples);
 }
 
-static void build_tables(const struct gp_cli_command *command, struct option *longs, char *shorts)
+static void build_tables(const struct gp_command *command, struct option *longs, char *shorts)
 {
 	size_t count = 0;
 
 	/* '+': the first argument ends the options of a command that runs another; elsewhere
 	 * options and arguments may be mixed. ':' tells a missing value apart. */
-	if (command->completion == GP_COMPLETE_COMMAND)
+	if (command->completion == GP_COMPLETE_COMMAND || command->completion == GP_COMPLETE_VGPU)
 		*shorts++ = '+';
 	*shorts++ = ':';
-	for (const struct gp_cli_option *o = command->options; o->name && count < GP_OPTIONS_MAX;
-	     o++) {
+	for (const struct gp_option *o = command->options; o->name && count < GP_OPTIONS_MAX; o++) {
 		longs[count++] = (struct option){.name = o->name,
 						 .has_arg = o->takes == GP_REQUIRED_ARGUMENT
 								    ? required_argument
@@ -114,17 +106,17 @@ static void build_tables(const struct gp_cli_command *command, struct option *lo
 	*shorts = '\0';
 }
 
-static const struct gp_cli_option *find_option(const struct gp_cli_command *command, int id)
+static const struct gp_option *find_option(const struct gp_command *command, int id)
 {
-	for (const struct gp_cli_option *o = command->options; o->name; o++) {
+	for (const struct gp_option *o = command->options; o->name; o++) {
 		if (o->id == id)
 			return o;
 	}
 	return NULL;
 }
 
-int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
-		 int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
+int gp_command_parse(const struct gp_command *command, int argc, char **argv,
+		     int (*set)(void *ctx, int id, const char *value), void *ctx, int *first)
 {
 	struct option longs[GP_OPTIONS_MAX + 2];
 	char shorts[3 * GP_OPTIONS_MAX + 5];
@@ -134,20 +126,20 @@ int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
 	opterr = 0;
 	optind = 0;
 	while ((id = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const struct gp_cli_option *option;
+		const struct gp_option *option;
 
 		if (id == GP_OPTION_HELP || id == 'h') {
-			gp_cli_help(command, program_name(command));
+			gp_command_help(command);
 			return 1;
 		}
 		if (id == '?' || id == ':') {
 			char letter[] = {'-', (char)optopt, '\0'};
 			bool is_short = optopt > ' ' && optopt < 0x7f;
 
-			gp_cli_usage_error(command,
-					   id == ':' ? _("option '%s' needs a value")
-						     : _("unknown option '%s'"),
-					   is_short ? letter : argv[optind - 1]);
+			gp_usage_error(command,
+				       id == ':' ? _("option '%s' needs a value")
+						 : _("unknown option '%s'"),
+				       is_short ? letter : argv[optind - 1]);
 			return -EINVAL;
 		}
 		option = find_option(command, id);
@@ -161,9 +153,8 @@ int gp_cli_parse(const struct gp_cli_command *command, int argc, char **argv,
 	return 0;
 }
 
-int gp_cli_usage_error(const struct gp_cli_command *command, const char *format, ...)
+int gp_usage_error(const struct gp_command *command, const char *format, ...)
 {
-	const char *program = program_name(command);
 	char text[1024];
 	va_list args;
 
@@ -171,36 +162,34 @@ int gp_cli_usage_error(const struct gp_cli_command *command, const char *format,
 	vsnprintf(text, sizeof(text), gettext(format), args);
 	va_end(args);
 	gp_text_make_safe(text);
-	fprintf(stderr, "%s: %s\n", program, text);
-	fprintf(stderr, _("Try '%s --help'.\n"), program);
+	fprintf(stderr, "%s%s: %s\n", PREFIX(command), command->name, text);
+	fprintf(stderr, _("Try '%s%s --help'.\n"), PREFIX(command), command->name);
 	return GP_EXIT_USAGE;
 }
 
-int gp_cli_take_duration(const struct gp_cli_command *command, const char *option,
-			 const char *value, u64 min, u64 max, u64 *ns)
+int gp_option_duration(const struct gp_command *command, const char *option, const char *value,
+		       u64 min, u64 max, u64 *ns)
 {
 	char why[GP_UNITS_ERROR];
-	int error = gp_duration_parse(value, min, max, ns, why);
 
-	if (error)
-		gp_cli_usage_error(command, "--%s: %s", option, why);
-	return error;
+	return gp_duration_parse(value, min, max, ns, why)
+		       ? gp_usage_error(command, "--%s: %s", option, why)
+		       : 0;
 }
 
-int gp_cli_take_count(const struct gp_cli_command *command, const char *option, const char *value,
-		      u64 min, u64 max, u64 *count)
+int gp_option_count(const struct gp_command *command, const char *option, const char *value,
+		    u64 min, u64 max, u64 *count)
 {
 	char why[GP_UNITS_ERROR];
-	int error = gp_count_parse(value, min, max, count, why);
 
-	if (error)
-		gp_cli_usage_error(command, "--%s: %s", option, why);
-	return error;
+	return gp_count_parse(value, min, max, count, why)
+		       ? gp_usage_error(command, "--%s: %s", option, why)
+		       : 0;
 }
 
 static void emit(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
-	struct gp_cli_diag *sink = (struct gp_cli_diag *)diag;
+	struct gp_command_diag *sink = (struct gp_command_diag *)diag;
 	const char *label = "";
 
 	/* What was printed so far belongs before the message. */
@@ -209,31 +198,31 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 		sink->errors++;
 	else
 		label = severity == GP_WARNING ? _("warning: ") : _("note: ");
-	fprintf(stderr, "%s: %s%s\n", sink->program, label, text);
+	fprintf(stderr, "%s%s: %s%s\n", PREFIX(sink->command), sink->command->name, label, text);
 }
 
-void gp_cli_diag_init(struct gp_cli_diag *sink, const struct gp_cli_command *command)
+void gp_command_diag_init(struct gp_command_diag *sink, const struct gp_command *command)
 {
-	*sink = (struct gp_cli_diag){.diag = {.emit = emit}, .program = program_name(command)};
+	*sink = (struct gp_command_diag){.diag = {.emit = emit}, .command = command};
 }
 
-int gp_cli_check_root(const struct gp_cli_command *command, const struct gp_root *root)
+int gp_command_check_root(const struct gp_command *command, const struct gp_root *root)
 {
 	struct stat info;
 
 	if (gp_root_is_live(root) || (stat(root->dir, &info) == 0 && S_ISDIR(info.st_mode)))
 		return GP_EXIT_OK;
-	return gp_cli_usage_error(command, "--root: '%s' is not a directory", root->dir);
+	return gp_usage_error(command, "--root: '%s' is not a directory", root->dir);
 }
 
-int gp_cli_finish_output(const struct gp_cli_command *command, int status)
+int gp_command_finish(const struct gp_command *command, int status)
 {
 	bool failed = ferror(stdout);
 
 	errno = 0;
 	if (fflush(stdout) == 0 && !failed)
 		return status;
-	fprintf(stderr, _("%s: cannot write the output: %s\n"), program_name(command),
+	fprintf(stderr, _("%s%s: cannot write the output: %s\n"), PREFIX(command), command->name,
 		errno ? strerror(errno) : _("write error"));
 	return GP_EXIT_FAILED;
 }
