@@ -160,7 +160,7 @@ class ExitStatus(Machine):
                                 (("--no-such", "--", "true"), "--no-such"), ((), "COMMAND"),
                                 (("start", "sideways"), "'sideways'"), (("stop", "--count", "2"), "'stop'"),
                                 (("--name", "x", "--count", "2", "--", "true"), "--name x"),
-                                (("--gpu", "mi999", "--", "true"), "'mi999': mi210, mi300x, mi308x"),
+                                (("--gpu", "mi999", "--", "true"), "'mi999' (use mi210, mi300x, mi308x"),
                                 (("--gpu", "", "--", "true"), "mi210, mi300x, mi308x"),
                                 (("start", "--gpu", "mi999"), "'mi999'"), (("--name", "a/b", "--", "true"), "'a/b'"),
                                 (("start", "--name", "../x"), "'../x'"), (("status", "--name", ""), "''"),
