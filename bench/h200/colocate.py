@@ -39,7 +39,7 @@ AUTOMATIC = {"automatic": PLAIN, "automatic, announced": ANNOUNCE,
              "automatic, hook in C": HOOK_C, "automatic, ahead, strict": AHEAD}
 # and those below the server are stopped from announcement to end
 STRICT = "[rule strict]\nexecutable = *\nstrict = requests\n"
-# Pairs of their own, started with an environment or a setting
+# Separate pairs, started with an environment or a setting
 POLICY = "driver policy short"
 OTHERS = ("mps", "mps, priority", POLICY)
 STREAMS = "streams in one process"
@@ -164,7 +164,7 @@ def run(lab, results, options):
 
 
 def chosen(options, mps, product):
-    """The arrangements asked for that can be had; alone and default always, for the ratios."""
+    """The requested arrangements that are available; always alone and default, for the ratios."""
     names = list(ARRANGEMENTS)
     names += list(AUTOMATIC) if product else []
     names += ["mps", "mps, priority"] if mps.up else []
@@ -241,7 +241,7 @@ def compare(lab, results, options, mps, product):
                               if product else ()) for role in ("online", "offline"))
     online.wait(), offline.wait()
     others = await_others(start_others(lab, pair, mps, [n for n in names if n != POLICY]))
-    if POLICY in names:  # alone, so that nobody else's contexts have it
+    if POLICY in names:  # alone, so that no other context has it
         others.update(await_others(start_others(lab, pair, mps, [POLICY])))
         set_policy(0)
     names = [name for name in names if name in ARRANGEMENTS or name in AUTOMATIC or name in others]
@@ -252,7 +252,7 @@ def compare(lab, results, options, mps, product):
         refusal = control.say(f"attach {others['mps'][0].pid}")
         results.add("mps refusal", refusal)
         print("attaching to a client of MPS:", os.strerror(-refusal["error"]))
-    # Each block takes a little longer than it is told; "alone" half as long again.
+    # Each block takes a little longer than requested; "alone" half as long again.
     seconds = max(0.4, (options.seconds - (time.time() - begin) - 5) /
                   (ROUNDS * (len(names) + 0.5)) - 0.5)
     results.add("block seconds", seconds)

@@ -2,7 +2,7 @@
 """What the commands say of CUDA processes: gpreemptd in mode act, a trainer and a server under `gpreempt run`
 and a process that was started plainly, looked at with doctor, ps, top, status, why, log and stats while they
 run, are suspended, reniced and resumed; then `gpreempt selftest`, and requests announced from two contexts.
-Each answer is kept; what must be in it is checked."""
+Each answer is kept and checked."""
 import json
 import os
 import time
@@ -38,7 +38,7 @@ def look(product, said, check, trainer, server, plain):
     check.that("ps: all three processes, on nvidia0, with their queues",
                all(any(row[0] == str(pid) and "nvidia0" in row for row in rows if row) for pid in (trainer, server, plain)),
                text)
-    check.that("ps: nothing of gpreempt's own", "holder" not in text, text)
+    check.that("ps: no process of gpreempt itself", "holder" not in text, text)
     text = ask(product, said, "top", "--once").stdout
     check.that("top: server before trainer", 0 < text.find(f"{server} ") < text.find(f"{trainer} "), text)
     jobs = {job["pid"]: job for job in json.loads(ask(product, said, "top", "--json").stdout)["jobs"]}
@@ -67,7 +67,7 @@ def act(product, said, check, trainer, plain, page):
         text = ask(product, said, "top", "--once").stdout
         check.that("top: stopped", "stopped" in text, text)
         text = ask(product, said, "why", trainer).stdout
-        check.that("why: suspended, and by whom", "suspended by" in text, text)
+        check.that("why: suspended, and by which process", "suspended by" in text, text)
         check.that("resume", ask(product, said, "resume", trainer).returncode == 0)
     finally:
         held.terminate()
@@ -136,7 +136,7 @@ def run(lab, results, options):
         results.add("commands", said)
         trainer.answer()
         check.that("the trainer's launches ran once each", not trainer.end().get("wrong"))
-        check.that("the server's, too", not server.end().get("wrong"))
+        check.that("the launches of the server also", not server.end().get("wrong"))
         check.that("the plain process's registers and shared memory are right", not page.end().get("wrong"))
         product.stop_daemon()
         if not lab.fake:  # its libcuda has only what nvwork uses

@@ -34,7 +34,7 @@ def figures(values):
 
 
 def thin(values, most=20000):
-    """At most so many of them, evenly spread: what is kept of a long run."""
+    """At most so many of them, evenly spread, to keep of a long run."""
     return values[::max(1, -(-len(values) // most))]
 
 
@@ -184,7 +184,7 @@ class Watched:
         return self.word(136, 8)
 
     def end(self):
-        """Stops the kernels; what the check of their state found."""
+        """Stops the kernels; returns the result of the check of their state."""
         with open(self.page, "r+b") as file:
             file.seek(64)
             file.write((1).to_bytes(4, "little"))
@@ -198,7 +198,7 @@ class Watched:
 
 
 class Product:
-    """gpreempt, gpreemptd and the holder as they are built, with a directory of sockets of their own.
+    """gpreempt, gpreemptd and the holder as they are built, with their own socket directory.
     Libraries that the machine may lack can lie in deps/ beside bin/."""
 
     def __init__(self, lab, directory):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The holder and its lifelines killed and stopped at random points: whatever was suspended must run.
+"""The holder and its lifelines killed and stopped at random points: every suspended process must run.
 
 Suspensions are made with `gpreempt suspend`, so through the library, the holder and gpu/nvrm. Each
 trial suspends one of two processes, waits at random (also not at all: then the fault meets the
@@ -40,7 +40,7 @@ def inflict(product, fault, client):
     elif fault == "lifeline killed, then holder":
         for pid in lifelines:
             send(pid, signal.SIGKILL)
-        # It is noticed and replaced; who kills both at once is another trial.
+        # It is noticed and replaced; another trial kills both at once.
         end = time.time() + 2
         while time.time() < end and not set(product.lifelines()) - set(lifelines):
             time.sleep(0.001)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a suspension stops: kernels only, or copies, too; and gpreemptd's strict holds.
+"""The parts that a suspension stops (kernels only, or also copies), and strict holds of gpreemptd.
 
 copies: one process runs kernels and copies at once. `gpreempt suspend` without and with --copy-engines, one
-inside the other, and the holder killed: what stands still, what goes on, how long until it runs again. strict:
+inside the other, and the holder killed: which parts stop, which go on, the time until they run again. strict:
 a server announces requests; a rule has the trainer below it stopped for each of them, or as long as the
 server is there. Data, launches and registers are checked in the end."""
 import os
@@ -48,7 +48,7 @@ def hold(product, worker, *options):
 
 
 def let_go(client):
-    """Ends it; what it said of the times it took, us."""
+    """Ends it; returns the times that it reported, us."""
     client.send_signal(signal.SIGINT)
     text = client.communicate(timeout=30)[1]
     return [float(number) for number in re.findall(r"([0-9.]+) us", text)]
@@ -141,7 +141,7 @@ def strict_requests(lab, product, check, trainer, server, trials):
         if i == 0:
             check.that("strict: the trainer is held", "held" in product.call("top", "--once").stdout)
             text = product.call("why", trainer.pid).stdout
-            check.that("why says for whom", f"to make room for pid {server.pid}" in text, text)
+            check.that("why names the server", f"to make room for pid {server.pid}" in text, text)
         end = announced(server, "end")
         again = await_moving(trainer, (True, False))
         found.append({"stop_us": None if stood is None else stood / 1e3,

@@ -78,7 +78,7 @@ def requests(role, stream):
 
     def serve(handed_over=None):
         for _ in range(repeats):
-            graph.replay()  # one launch on the host; what it takes is `handed_us` below
+            graph.replay()  # one launch on the host, timed as `handed_us` below
             if handed_over:
                 handed_over()
                 handed_over = None
@@ -194,11 +194,11 @@ def spin(seconds):
 
 
 def online(serve, words, library):
-    """Requests at random times, whatever becomes of those before (an open loop). What is still waiting
-    at the end of the block is dropped and counted. us: from when the host hands it to the GPU;
+    """Requests at random times, whatever becomes of those before (an open loop). Requests still waiting
+    at the end of the block are dropped and counted. us: from when the host hands it to the GPU;
     arrival_us: from when it was due. how: 0 plain, 1 stop another process for it, 2 the same but
     announced, 3 announced to the hardware in the request's own stream, 4 in another one, 5 with the hint of the agent that is
-    in this process. What a hook in the launch could do, so within the time that counts: 6 that hint, 7 one empty
+    in this process. As from a hook in the launch, within the measured time: 6 that hint, 7 one empty
     kernel before the launch, 8 the hint after it (the GPU is kept to the request's end), 9 as 7 in C (hook.c)."""
     seconds, gap_ms, stop_pid, how = float(words[1]), float(words[2]), int(words[5]), int(words[6])
     stopper = Stopper(library, stop_pid) if stop_pid else None
