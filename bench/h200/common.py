@@ -211,7 +211,7 @@ class Product:
         self.environment = lab.control_environment(self.extra)
 
     def under(self, job_class, *options):
-        """What to put before a command that is to run under `gpreempt run`."""
+        """The words before a command that runs under `gpreempt run`."""
         return [self.bin / "gpreempt", "run", "--class", job_class, *options, "--", "env",
                 "LD_LIBRARY_PATH=" + self.libraries]
 

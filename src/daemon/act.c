@@ -91,8 +91,7 @@ static void part_done(struct gp_daemon *daemon, const struct gpreempt_event *eve
 	}
 }
 
-/* A device is broken while any client of it was told so: one that ends takes only its own word
- * back. */
+/* A device is broken while any client reports it: a client that ends withdraws only its report. */
 static void note_broken(struct gp_daemon *daemon)
 {
 	for (u32 i = 0; i < daemon->device_count; i++)
@@ -154,13 +153,13 @@ void gp_daemon_act_collect(struct gp_daemon *daemon)
 	struct gpreempt_event event;
 	bool lost = true;
 
-	/* A bounded share of one step, so that nobody can keep this thread here. */
+	/* Bounded, so that events cannot keep this thread here. */
 	for (int most = 64; most && gpreempt_next_event(daemon->library, &event) > 0; most--) {
 		lost &= event.result == -ECONNRESET;
 		library_event(daemon, &event);
 	}
-	/* Woken for nothing: with nothing under way and nobody held, the end of the holder is no
-	 * event of the library's. Sending a share once more does no harm. */
+	/* Woken without an event: the library reports no end of the holder while no call is under
+	 * way and no process is suspended. Sending a share twice is harmless. */
 	if (lost)
 		gp_daemon_share_lost(daemon);
 	gp_daemon_share_send(daemon);
@@ -324,7 +323,7 @@ static struct gp_daemon_operation *begin(struct gp_daemon *daemon, struct gp_dae
 	return operation;
 }
 
-/* Whether one of its GPUs wants copies stopped, too: they are of the whole process. */
+/* Whether one of its GPUs also stops copies: they belong to the whole process. */
 static bool with_copies(const struct gp_daemon *daemon, const struct gp_daemon_client *client)
 {
 	for (size_t i = 0; i < client->queue_count; i++) {

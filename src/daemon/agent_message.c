@@ -163,7 +163,7 @@ static enum gp_sched_work work_of(u32 state)
 	}
 }
 
-/* `gpreempt renice` changes the agent's priority, and nobody tells us. */
+/* `gpreempt renice` changes the priority in the agent without a message. */
 static bool priority_changed(struct gp_daemon_client_queue *queue,
 			     const struct gp_proto_activity_slot *slot)
 {

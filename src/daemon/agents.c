@@ -39,8 +39,8 @@ static void agent_time(struct gp_timer *timer)
 	}
 }
 
-/* Who has said enough for this second is not listened to for the rest of it; who has before it
- * introduced itself, not any more: the time for that goes on, and ends it. */
+/* An agent over its limit of messages is paused for the rest of the second; before its introduction
+ * it stays paused until the limit for the handshake ends it. */
 static void keep_rate(struct gp_daemon_client *client)
 {
 	struct gp_daemon *daemon = client->daemon;
@@ -119,7 +119,7 @@ static int try_connect(const struct gp_daemon_client *client, int *out)
 	return 0;
 }
 
-/* A process has one agent: the one before is of the program that it was. */
+/* A process has one agent: an earlier one belongs to the program before exec. */
 static void forget_others(const struct gp_daemon_client *client)
 {
 	struct gp_list *link, *next;
@@ -149,8 +149,8 @@ static void connect_to(struct gp_daemon_client *client)
 		error = gp_wire_peer(fd, &pid, &uid);
 	if (!error)
 		error = gp_daemon_client_identify(client, (u32)pid);
-	/* Who listened may have ended, and its number be another user's by now. Root may have
-	 * become somebody else. */
+	/* The listener may have ended, and its pid may belong to another user now. A process of
+	 * root may have changed its user. */
 	if (!error && uid && client->who.uid != uid)
 		error = -EPERM;
 	if (!error) {
@@ -179,8 +179,8 @@ static bool known(struct gp_daemon *daemon, const char *name)
 	return false;
 }
 
-/* A socket that takes no connection is tried for a while, and who is behind it is not known until
- * it does: whoever made the file may have so many of them. max_clients is for those that do. */
+/* A socket that accepts no connection is retried for a while, and its process is unknown until it
+ * does: each owner of such files may have so many. max_clients limits the others. */
 static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 {
 	char path[PATH_MAX];
@@ -254,7 +254,7 @@ int gp_daemon_agents_start(struct gp_daemon *daemon)
 		return error;
 	}
 	error = gp_loop_watch(&daemon->loop, &daemon->agents_watch, fd, agents_ready);
-	/* After the watch, so that nobody falls between the two. */
+	/* After the watch, so that no agent is missed between the two. */
 	if (!error)
 		scan(daemon);
 	return error;

@@ -157,7 +157,7 @@ static int set(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 
 	if (!client)
 		return error;
-	/* Who is not privileged is the process's own user, and may be configured by its name. */
+	/* An unprivileged peer is the user of the process, and may be configured by name. */
 	struct gp_daemon_job *job = client->job;
 	gp_daemon_config_user(&daemon->config, client->who.uid, client->who.user, &limits);
 	if (((what->what & GP_DAEMON_SET_PRIORITY) && what->priority > GP_SCHED_PRIORITY_MAX) ||

@@ -84,9 +84,8 @@ void gp_daemon_attach_queues(struct gp_daemon_client *client)
 }
 
 /*
- * The holder begins its session with the first suspension, and only then it can tell where the
- * rings are: one stop and start of a moment, in that order for whatever comes later. The answers
- * concern nobody.
+ * The holder starts its session with the first suspension and knows the rings only then: suspend
+ * and resume once, before any other operation. The answers are not used.
  */
 static void touch(struct gp_daemon_client *client)
 {
@@ -147,7 +146,7 @@ static void consider(struct gp_daemon *daemon, const struct gp_gpu_process *proc
 	struct gp_daemon_client *client = find(daemon, process->pid, true);
 
 	if (client) {
-		/* Not every new queue is told of. */
+		/* Not every new queue is reported. */
 		if (queues_changed(client, process) || !rings_known(client))
 			gp_daemon_attach_queues(client);
 		return;
@@ -223,7 +222,7 @@ static void read_rings(struct gp_daemon_client *client)
 	}
 }
 
-/* UINT64_MAX: this client's work concerns nobody. */
+/* UINT64_MAX: the work of this client affects no other job. */
 static u64 interval_for(const struct gp_daemon *daemon, const struct gp_daemon_client *client,
 			u64 now)
 {

@@ -24,8 +24,8 @@ enum section {
 	SECTION_RULE
 };
 
-/* One reading of a file. inih splits lines; sections are taken here, so that an empty or repeated
- * one is seen, and lines are counted here, because it does not tell them. */
+/* One reading of a file. inih splits lines; sections are handled here, so that an empty or repeated
+ * one is noticed, and lines are counted here, because inih does not report them. */
 struct reading {
 	const char *name, *text, *end;
 	struct gp_diag *diag;
@@ -167,7 +167,7 @@ static void begin_rule(struct reading *reading, const char *name)
 	    sizeof(*config->rules), 0, name);
 }
 
-/* What a whole section lacks is known at its end and said with the line of its beginning. */
+/* Reports missing keys at the end of a section, with the line of its beginning. */
 static void end_section(struct reading *reading)
 {
 	const struct gp_daemon_config *config = reading->config;

@@ -115,7 +115,7 @@ int gp_daemon_host_init(struct gp_daemon *daemon)
 	if (error)
 		return error;
 	discover(daemon);
-	/* Now that nodes are known, [device node N] counts, too. */
+	/* [device node N] applies now that nodes are known. */
 	gp_daemon_host_configure(daemon);
 	return 0;
 }
@@ -202,8 +202,7 @@ void gp_daemon_host_settle(struct gp_daemon *daemon)
 {
 	struct gp_sched_action action;
 
-	/* Carrying out an action may bring an event of its own; the round that is under way takes
-	 * what comes of it. */
+	/* An action may cause another event; the round under way handles it. */
 	if (daemon->settling)
 		return;
 	daemon->settling = true;

@@ -54,7 +54,7 @@ int gp_daemon_host_respec(struct gp_daemon *daemon, struct gp_daemon_job *job)
 	return error;
 }
 
-/* A group of one user; a process without a group is a job of its own. */
+/* A group of one user; a process without a group is its own job. */
 static struct gp_daemon_job *find_group(struct gp_daemon *daemon,
 					const struct gp_daemon_client *client)
 {

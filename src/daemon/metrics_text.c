@@ -49,7 +49,7 @@ static void number(struct gp_buf *out, const char *name, const char *type, const
 	gp_buf_printf(out, "gpreempt_%s %llu\n", name, (unsigned long long)value);
 }
 
-/* One of several, told apart by a label whose value is one of ours. */
+/* One of several series of a metric; the label needs no escaping. */
 static void labelled(struct gp_buf *out, const char *name, const char *label, const char *value,
 		     u64 count)
 {

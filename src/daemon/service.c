@@ -89,7 +89,7 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 		}
 		return;
 	}
-	/* There is room for root, whoever else is there. */
+	/* Some connections are reserved for root. */
 	if (gp_wire_peer(fd, &pid, &uid) == 0 &&
 	    daemon->peer_count < GP_DAEMON_PEERS - (uid ? GP_DAEMON_PEERS_USER : 0) &&
 	    peers_of(daemon, uid) < GP_DAEMON_PEERS_USER)
@@ -118,7 +118,7 @@ void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_ms
 	}
 }
 
-/* One daemon for a directory: whoever has the lock may replace a socket that was left behind. */
+/* One daemon per directory: with the lock it may replace a stale socket. */
 static int take_lock(struct gp_daemon *daemon)
 {
 	char path[256];
@@ -145,7 +145,7 @@ static void directory_ready(struct gp_watch *watch, u32 events)
 	gp_diag(daemon->diag, GP_WARNING, "the socket directory was removed; exiting");
 }
 
-/* Without it a daemon whose directory was removed stays, which does nobody harm. */
+/* If it fails, a daemon whose directory is removed stays, which is harmless. */
 static void watch_directory(struct gp_daemon *daemon)
 {
 	int fd = gp_proto_directory_watch(LOCK);
@@ -160,7 +160,7 @@ int gp_daemon_service_start(struct gp_daemon *daemon)
 	const struct group *group = getgrnam(GP_DAEMON_GROUP);
 	int fd, error = take_lock(daemon);
 
-	/* Once: whoever answers for the system's groups may take its time. */
+	/* Once: looking up a group may be slow. */
 	daemon->operators = group ? group->gr_gid : GP_DAEMON_NO_GROUP;
 	gp_timer_init(&daemon->listen_timer, listen_time);
 	if (!error)
@@ -172,7 +172,7 @@ int gp_daemon_service_start(struct gp_daemon *daemon)
 	if (fd < 0)
 		return -errno;
 	unlink(address.sun_path);
-	/* Who may come in is decided by the directory; what they may do, by who they are. */
+	/* The directory decides which users may connect; each request checks the user. */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    chmod(address.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
 		error = -errno;

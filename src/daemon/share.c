@@ -49,7 +49,7 @@ static void failed(struct gp_daemon_client *client, u32 part, int error)
 		share->again_ns = gp_monotonic_ns() + (TRY_AGAIN_NS << share->tries++);
 		return;
 	}
-	/* Nor is a new holder to be told of it. */
+	/* It is not sent to a new holder either. */
 	share->sent = 0;
 	if (error != -ESRCH)
 		gp_diag(client->daemon->diag, GP_WARNING,

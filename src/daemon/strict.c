@@ -76,7 +76,7 @@ static void find_served(struct gp_daemon *daemon, s64 *served)
 	}
 }
 
-/* Held, and somebody is still before it there: it is the core that lets it go. */
+/* Suspended while a job with precedence has work there: the core resumes it. */
 static bool is_kept(const struct gp_daemon *daemon, const struct gp_daemon_job *job, u32 device)
 {
 	struct gp_sched_device_state of_device;

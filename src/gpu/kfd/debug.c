@@ -311,7 +311,7 @@ static u32 ioctl_type(enum gp_gpu_queue_type type)
 	case GP_QUEUE_SDMA_XGMI:
 		return GP_KFD_QUEUE_SDMA_XGMI;
 	default:
-		return GP_KFD_QUEUE_COMPUTE_AQL; /* sysfs does not tell AQL from PM4 */
+		return GP_KFD_QUEUE_COMPUTE_AQL; /* sysfs does not distinguish AQL and PM4 */
 	}
 }
 

@@ -38,7 +38,7 @@ int gp_kfd_gfx_read(const struct gp_root *root, struct gp_kfd_gfx *out)
 	struct gp_names nodes = {0};
 	int error = gp_root_list(root, &nodes, GP_KFD_NODES);
 
-	/* No topology is no answer, not an error. */
+	/* A missing topology is not an error. */
 	if (error)
 		return error == -ENOMEM ? error : 0;
 	for (size_t i = 0; i < nodes.count && !error; i++)

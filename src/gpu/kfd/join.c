@@ -102,7 +102,7 @@ static int compare_items(const void *a, const void *b)
 	return x->slot->pid == y->slot->pid ? 0 : x->slot->pid < y->slot->pid ? -1 : 1;
 }
 
-/* Without memory the index is empty, and what it would tell stays unknown. */
+/* Without memory the index is empty, and lookups find nothing. */
 static struct gp_gpu_index index_build(const struct gp_kfd_slot_list *list, gp_key_of key_of)
 {
 	struct gp_gpu_index index = {.items = calloc(list->count + 1, sizeof(*index.items))};

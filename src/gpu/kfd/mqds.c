@@ -29,7 +29,7 @@ struct mqds {
 
 /*
  * "Process 171 PASID 0x1:". Kernels since 6.14 have a PASID per device and print the pid again, in
- * decimal: that is no PASID, and 0 (which the hardware keeps for the kernel) says so.
+ * decimal: that is not a PASID; the result is 0, which the hardware reserves for the kernel.
  */
 static bool parse_process(struct mqds *mqds)
 {
@@ -199,7 +199,7 @@ static int take_line(struct mqds *mqds)
 	file = gp_kfd_node_parse(&mqds->lines, &node, &gpu_id) ? GP_FILE_HQDS
 							       : gp_kfd_line_file(&mqds->lines);
 	if (!mqds->have_process && file == GP_FILE_HQDS) {
-		/* hqds and rls start with the same line; the next one tells them apart. */
+		/* hqds and rls start with the same line; the next one differs. */
 		u32 line = mqds->lines.number;
 		bool is_rls = gp_kfd_lines_next(&mqds->lines) &&
 			      gp_kfd_line_file(&mqds->lines) != GP_FILE_HQDS;

@@ -110,7 +110,7 @@ static enum gp_gpu_queue_type queue_type(u64 type)
 	}
 }
 
-/* 0, or why this queue cannot be described; a queue without its GPU is no use to anyone. */
+/* 0, or why this queue cannot be described; a queue without its GPU is useless. */
 static int read_queue(const struct gp_root *root, u32 pid, const char *name,
 		      struct gp_gpu_queue *queue)
 {

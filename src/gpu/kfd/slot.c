@@ -104,7 +104,8 @@ static void set_pointers(struct gp_kfd_slot *slot, u64 rptr_dwords, u64 wptr_dwo
 	slot->wptr = wptr_dwords / unit;
 	slot->valid |= GP_SLOT_POINTERS;
 	if (!used && wptr_dwords != rptr_dwords) {
-		/* A descriptor's PQ_EMPTY is not kept up to date: it cannot tell full from empty.
+		/* A descriptor's PQ_EMPTY is not kept up to date: it does not distinguish full from
+		 * empty.
 		 */
 		if (slot->node == GP_SLOT_NO_NODE)
 			return;

@@ -200,7 +200,7 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 	gp_buf_free(&text);
 }
 
-/* -ENODEV: a node that is no GPU, is hidden from us, or went away. */
+/* -ENODEV: the node is not a GPU, is hidden from us, or vanished. */
 static int read_node(const struct gp_root *root, struct gp_diag *diag, const char *node,
 		     struct gp_gpu *gpu)
 {

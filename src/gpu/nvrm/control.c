@@ -243,8 +243,8 @@ static bool all_known(const struct gp_nvrm_target *control, const u32 *ids, size
 	return true;
 }
 
-/* Groups that run no kernels belong to the copy engines. They have no queue of their own: they go
- * with all of the process or not at all. Returns how many queues are meant. */
+/* Groups that run no kernels belong to the copy engines. They are not queues: they stop
+ * only with the whole process. Returns the number of queues. */
 static u32 mark_groups(struct gp_nvrm_target *control, const u32 *ids, size_t count, bool suspended)
 {
 	u32 marked = 0;
@@ -292,7 +292,7 @@ static int suspend_once(struct gp_nvrm_target *control, const u32 *ids, size_t c
 		error = suspend_all_new(control, GP_NVRM_GAP_QUICK, done);
 		done->queues = mark_groups(control, NULL, 0, true);
 	}
-	/* Copies that were stopped for somebody who has let go of them. */
+	/* Copies whose suspension has ended. */
 	if (!error)
 		error = gp_nvrm_start_unmarked(control, done);
 	if (!error)

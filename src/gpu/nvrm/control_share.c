@@ -9,7 +9,7 @@
 
 /*
  * Two busy users of a GPU take turns, each for its slice, so a share s of the whole beside a user
- * with the slice found (2048 us on an H200) is s / (1 - s) of that. 500 is what everybody has.
+ * with the slice found (2048 us on an H200) is s / (1 - s) of that. 500 is the default.
  */
 u64 gp_nvrm_slice_for(u64 found, u32 thousandths)
 {

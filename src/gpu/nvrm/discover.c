@@ -154,7 +154,7 @@ static int discover(const struct gp_root *root, struct gp_diag *diag, struct gp_
 	return error;
 }
 
-/* ---- who has them open ---- */
+/* ---- processes that have them open ---- */
 
 /* The minor of "/dev/nvidia3"; nvidiactl, nvidia-uvm and the rest are no GPU. */
 static bool minor_of(const char *path, u32 *minor)

@@ -239,7 +239,7 @@ static int scan_file(struct gp_nvrm_objects *objects, u32 file, u32 from, u32 en
 	return error;
 }
 
-/* Without a client of our own every number may be one: from the first up, once. */
+/* Without the newest number every number may be a client: tries all, once. */
 static int find_clients_blindly(struct gp_nvrm_objects *objects)
 {
 	int error = 0;

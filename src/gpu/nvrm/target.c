@@ -72,8 +72,8 @@ static u32 parent_of(u32 pid)
 }
 
 /*
- * The ancestor that has the same open file, and so the same client of the manager: a program that
- * was forked from a CUDA program has its descriptors and no work of its own there. 0: none.
+ * The ancestor that has the same open file, and so the same client of the manager: a child of
+ * a CUDA program inherits its descriptors but has no work there. 0: none.
  */
 static u32 owner_of(u32 pid, u32 number)
 {
