@@ -97,8 +97,6 @@ struct gp_gpu_control_ops {
 	int (*lease)(struct gp_gpu_control *control, u32 lease_ms);
 	/* Reports a new logical priority to the process. */
 	int (*priority)(struct gp_gpu_control *control, u32 priority);
-	/* The logical priority that the process was started with. */
-	u32 (*own_priority)(const struct gp_gpu_control *control);
 };
 
 extern const struct gp_gpu_control_ops gp_kfd_debug_control;

@@ -226,7 +226,7 @@ static int apply_once(struct gp_holder_applied *applied, const struct gp_holder_
 	return result < 0 ? result : 0;
 }
 
-static bool worth_another_try(int error)
+bool gp_holder_worth_another_try(int error)
 {
 	return error == -EBUSY || error == -EINTR || error == -ETIME || error == -EAGAIN ||
 	       error == -EIO;
@@ -242,7 +242,7 @@ static int apply(struct gp_holder_applied *applied, const struct gp_holder_want 
 		struct gp_gpu_control_done undone;
 
 		error = apply_once(applied, want, done, started);
-		if (!worth_another_try(error) || i + 1 == TRIES ||
+		if (!gp_holder_worth_another_try(error) || i + 1 == TRIES ||
 		    gp_holder_now_ns() >= deadline_ns)
 			break;
 		/* The driver keeps what failed marked as suspended; it starts over. */
@@ -421,9 +421,6 @@ void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job
 		break;
 	}
 	job->ops = applied->ops;
-	job->has_priority = applied->control && applied->ops->own_priority;
-	if (job->has_priority)
-		job->own_priority = applied->ops->own_priority(applied->control);
 	gp_holder_job_explain(job, applied->ops ? applied->ops->mechanism : GP_MECHANISM_AUTO,
 			      applied->pid);
 }

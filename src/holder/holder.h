@@ -16,9 +16,10 @@
  *   connection.c  clients: receiving, answering in order, limits
  *   request.c     what each message means           request_open.c, request_act.c  the longer ones
  *   target.c      targets, links, holds             member.c   members, jobs that come back
- *   worker.c      the thread                        apply.c    making a process as it should be
+ *   job.c         jobs, and where they are done     worker.c   the thread
+ *   apply.c       makes a process as it should be
  *   breaker.c     devices that do not let go        agents.c   programs with an agent; groups
- *   direct.c      the mechanism kfd-agent           guardian.c watches the holder
+ *   direct.c, direct_apply.c  the mechanism kfd-agent   guardian.c watches the holder
  */
 #ifndef GP_HOLDER_HOLDER_H
 #define GP_HOLDER_HOLDER_H
@@ -112,8 +113,6 @@ struct gp_holder_job {
 	int result;
 	struct gp_proto_reasons why;
 	const struct gp_gpu_control_ops *ops;
-	bool has_priority; /* own_priority is what the process was started with */
-	u32 own_priority;
 	struct gp_gpu_control_done done; /* queues: how many are stopped now */
 	u32 started;                     /* how many run because of it */
 	u64 finished_ns;
@@ -429,6 +428,8 @@ struct gp_holder_applied {
 	bool pinned; /* somebody asked for this mechanism; otherwise a better one may turn up */
 };
 void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job);
+/* Any thread: whether the driver may succeed at another try. */
+bool gp_holder_worth_another_try(int error);
 /* Any thread: adds the reason of a result that has none; which devices these queues are on. */
 void gp_holder_job_explain(struct gp_holder_job *job, u32 mechanism, u32 pid);
 void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_control_queues *list);

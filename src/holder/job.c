@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* Jobs, and where they are done: by the loop over the agent's connection, or by a worker. */
+#include "holder/holder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define AGENT_LOOKS 10 /* for an agent that takes no connection */
+
+struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
+					enum gp_holder_job_kind kind,
+					struct gp_holder_request *request)
+{
+	struct gp_holder_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->kind = kind;
+	job->member = member;
+	job->request = request;
+	job->deadline_ns = request ? request->deadline_ns : gp_holder_now_ns() + GP_NS_PER_S;
+	gp_list_init(&job->link);
+	return job;
+}
+
+void gp_holder_job_post(struct gp_holder_job *job)
+{
+	job->member->jobs++;
+	if (job->request)
+		job->request->waiting++;
+	gp_holder_job_route(job);
+}
+
+/* Until something is attached the choice is open: the program may have its agent by now. */
+static bool may_have_agent(const struct gp_holder_job *job)
+{
+	const struct gp_holder_member *member = job->member;
+	u32 asked = job->kind == GP_JOB_PROBE ? job->asked : member->asked;
+
+	return member->holder->options.mechanisms[0] == &gp_holder_agent_control &&
+	       (asked == GP_MECHANISM_AUTO || asked == GP_MECHANISM_KFD_AGENT) &&
+	       job->kind != GP_JOB_STOP && !member->attached && !member->pinned &&
+	       !member->old_agent && member->jobs == 1;
+}
+
+static void end_job(struct gp_holder_job *job, int error)
+{
+	job->result = error;
+	gp_list_add_tail(&job->member->holder->finished, &job->link);
+}
+
+void gp_holder_job_route(struct gp_holder_job *job)
+{
+	struct gp_holder_member *member = job->member;
+	struct gp_holder *holder = member->holder;
+	int error = 0;
+
+	if (!member->direct && may_have_agent(job)) {
+		if (gp_holder_direct_bind(member)) {
+			/* Now, so that whoever opens it next finds it. */
+			if (!member->ops)
+				member->ops = &gp_holder_agent_control;
+		} else if (holder->look_again_ns && job->kind == GP_JOB_PROBE &&
+			   job->looks++ < AGENT_LOOKS) {
+			gp_list_add_tail(&holder->parked, &job->link);
+			return;
+		}
+	}
+	if (member->direct) {
+		gp_holder_direct_post(job);
+		return;
+	}
+	job->no_agent = member->old_agent     ? GP_SAY_AGENT_VERSION
+			: member->uses_nvidia ? GP_SAY_USES_NVIDIA
+					      : GP_SAY_AGENT_NONE;
+	if (job->kind == GP_JOB_PRIORITY && member->ops &&
+	    member->ops->traits & GP_CONTROL_AGENT_PRIORITY) {
+		gp_holder_agents_tell_priority(holder, member->pid, job->value);
+		end_job(job, 0);
+		return;
+	}
+	if (!member->worker && job->kind == GP_JOB_STOP)
+		error = -ESRCH; /* never needed: nothing to stop */
+	else if (!member->worker)
+		error = gp_holder_worker_start(member, &member->worker);
+	if (error)
+		end_job(job, error);
+	else
+		gp_holder_worker_post(member->worker, job);
+}
+
+void gp_holder_job_free(struct gp_holder_job *job)
+{
+	gp_holder_want_free(&job->want);
+	gp_holder_want_free(&job->mine);
+	gp_gpu_control_queues_free(&job->queues);
+	free(job->check);
+	free(job);
+}
+
+void gp_holder_member_notice(struct gp_holder_member *member, int result)
+{
+	struct gp_holder_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return;
+	job->kind = GP_JOB_NOTICE;
+	job->member = member;
+	job->result = result;
+	gp_list_add_tail(&member->holder->finished, &job->link);
+}
