@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libgpreempt: stop and continue GPU work of other processes, without losing any of it.
+ * libgpreempt: suspend and resume the GPU work of other processes without losing any of it.
  *
  * A context is a connection to the holder, the one process per user that holds suspensions (it is
  * started on demand). A target is a job: one process, or every process of a named group. Suspending
  * takes the target's queues off the GPU in the middle of their kernels; resuming lets them continue
  * exactly where they stopped. Rings, doorbells and order are untouched.
  *
- * A suspension is a lease: whoever asked for it renews it (gpreempt_target_renew()), and the target
- * runs again within 100 ms of the lease's end when its owner or the holder dies or hangs, and in
- * any case after the limit. Suspensions nest by owner: a target runs when every owner has let go.
+ * A suspension is a lease: its owner renews it (gpreempt_target_renew()), and the target runs again
+ * within 100 ms of the lease's end when the owner or the holder dies or hangs, and in any case
+ * after the limit. Suspensions nest by owner: a target runs when every owner has resumed it.
  *
  * Functions return 0 (or a count) or -errno; gpreempt_error() has the sentence for people. Every
  * function may be called from any thread; calls on one context wait for each other.
@@ -56,12 +56,12 @@ enum {
 
 /* Connects to the holder, starting it when there is none. */
 int gpreempt_open(struct gpreempt **out);
-/* Lets go of everything this context holds. NULL is allowed. */
+/* Resumes everything this context holds. NULL is allowed. */
 void gpreempt_close(struct gpreempt *context);
 /* The sentence of the last error on this context in this thread; "" when there was none. The text
  * is valid until the thread's next call. A NULL context: why gpreempt_open() failed. */
 const char *gpreempt_error(const struct gpreempt *context);
-/* "kfd-debug", ...; "auto" for AUTO and NULL for a number that is no mechanism. */
+/* "kfd-debug", ...; "auto" for AUTO and NULL for a number that is not a mechanism. */
 const char *gpreempt_mechanism_name(enum gpreempt_mechanism mechanism);
 /* "MAJOR.MINOR.PATCH" of the library. */
 const char *gpreempt_version(void);
@@ -84,7 +84,7 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 int gpreempt_group_open(struct gpreempt *context, const char *name,
 			const struct gpreempt_target_options *options,
 			struct gpreempt_target **out);
-/* Lets go of the target's suspensions by this context. NULL is allowed. */
+/* Ends this context's suspensions of the target. NULL is allowed. */
 void gpreempt_target_close(struct gpreempt_target *target);
 
 struct gpreempt_target_info {
@@ -92,13 +92,13 @@ struct gpreempt_target_info {
 	enum gpreempt_mechanism mechanism; /* the one in use (of the first process of a group) */
 	uint32_t process_count;
 	uint32_t priority;    /* logical */
-	uint32_t suspended;   /* 1: suspended by somebody */
+	uint32_t suspended;   /* 1: suspended by any context */
 	uint32_t mine;        /* 1: suspended by this context */
-	uint32_t owner_count; /* who hold it */
-	int32_t owner_pid;    /* the first of them; 0: nobody */
+	uint32_t owner_count; /* contexts that hold it */
+	int32_t owner_pid;    /* the first of them; 0: none */
 	uint64_t since_ns;    /* CLOCK_MONOTONIC of the suspension; 0: running */
 	char why[256];        /* why this mechanism was chosen */
-	uint32_t copies;      /* 1: suspended with GPREEMPT_SUSPEND_COPIES by somebody */
+	uint32_t copies;      /* 1: a context used GPREEMPT_SUSPEND_COPIES */
 };
 int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_info *info);
 
@@ -123,7 +123,7 @@ enum gpreempt_queue_state {
 struct gpreempt_queue {
 	int32_t pid;
 	uint32_t gpu_id;
-	uint32_t valid; /* enum gpreempt_queue_field: what is not there is unknown, never 0 */
+	uint32_t valid; /* enum gpreempt_queue_field: the other fields are unknown */
 	uint32_t kfd_id;
 	uint64_t hsa_id;
 	uint32_t type;  /* 0 compute, 1 SDMA, 2 compute AQL, 3 SDMA over xGMI */
@@ -135,7 +135,7 @@ struct gpreempt_queue {
 	uint32_t hardware_priority;       /* 0..15 */
 	uint32_t logical_priority;
 	uint32_t busy;     /* 1: has work that is not known to be done */
-	int32_t owner_pid; /* who suspended it; 0: nobody */
+	int32_t owner_pid; /* of the context that suspended it; 0: none */
 	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: running */
 };
 
@@ -149,25 +149,25 @@ struct gpreempt_suspend_options {
 	size_t size;
 	uint32_t lease_ms;   /* 0: GPREEMPT_LEASE_MS */
 	uint32_t limit_ms;   /* 0: GPREEMPT_LIMIT_MS */
-	uint32_t timeout_ms; /* how long the call may take; 0: 10 s. -ETIME: what was stopped by
-			      * then is let go again */
+	uint32_t timeout_ms; /* how long the call may take; 0: 10 s. After -ETIME the queues run
+			      * again */
 	uint32_t grace;      /* 1..255 units of 1024 GPU clocks for waves to end; 0: the driver's */
 	uint32_t flags;      /* enum gpreempt_suspend_flag */
 };
 
 enum gpreempt_suspend_flag {
-	/* NVIDIA: copies between host and GPU stop, too, and not only kernels. Of the target as a
-	 * whole: with named queues or one GPU of several it is -EINVAL. AMD's copy queues stop with
-	 * the others in any case. */
+	/* NVIDIA: suspend copies between host and GPU as well as kernels. Only for the target as a
+	 * whole: -EINVAL with named queues or one GPU of several. AMD copy queues always stop with
+	 * the others. */
 	GPREEMPT_SUSPEND_COPIES = 1 << 0,
 };
 
-/* Stops every queue of the target, all processes of a group together; returns how many queues are
- * stopped. Repeats renew the lease. Options may be NULL. */
+/* Suspends every queue of the target, all processes of a group together; returns how many queues
+ * are suspended. Repeating it renews the lease. Options may be NULL. */
 int gpreempt_target_suspend(struct gpreempt_target *target,
 			    const struct gpreempt_suspend_options *options);
-/* Lets go; the target runs when nobody else holds it. Harmless when nothing is held. Returns how
- * many queues run again because of it. */
+/* Ends the suspension; the target runs unless another context holds it. Harmless when nothing is
+ * held. Returns how many queues run again because of it. */
 int gpreempt_target_resume(struct gpreempt_target *target);
 /* Only the named queues (KFD ids) of one process. -ENOENT: one of them does not exist; nothing was
  * done. */
@@ -194,9 +194,9 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priority);
 /* Share of the GPU's compute units in thousandths, 1..1000; 1000 lifts it. -EOPNOTSUPP where the
  * mechanism cannot. It lasts as long as the target is open, without being renewed; of two contexts
- * that give one to the same process the last counts. Shares overlap unless they are told apart:
- * GPREEMPT_SHARE_AT(first, thousandths) is the part that begins at `first` (first + thousandths <=
- * 1000), where the mechanism has parts. */
+ * that give one to the same process the last counts. Shares overlap unless they are
+ * placed: GPREEMPT_SHARE_AT(first, thousandths) is the part that begins at `first` (first +
+ * thousandths <= 1000), where the mechanism has parts. */
 #define GPREEMPT_SHARE_AT(first, thousandths) ((uint32_t)(first) << 16 | (uint32_t)(thousandths))
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths);
 
@@ -233,7 +233,7 @@ int gpreempt_next_event(struct gpreempt *context, struct gpreempt_event *event);
 
 /* ---- hints ---- */
 
-/* Tells the agent in this process that a request began (and should be done by `deadline_us` from
+/* Informs the agent in this process that a request began (and should be done by `deadline_us` from
  * now; 0: none) or ended. No-ops, returning 0, without agent or daemon. Need no context. */
 int gpreempt_request_begin(uint64_t deadline_us);
 int gpreempt_request_end(void);

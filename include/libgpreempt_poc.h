@@ -5,11 +5,11 @@
  * Python, ctypes.CDLL("libgpreempt_poc.so") is all it takes.
  *
  * A queue is named by its KFD id, as gpreempt_get_queue_status() gives it. The `id=` of an AMD log
- * is HSA's and names another queue, or none.
+ * is an HSA id and names another queue, or none.
  *
- * A suspension is a lease here too. A thread of this library renews it in the background, so that
- * the process runs again when this one dies or is stopped, and in any case after the limit: 2 s
- * unless gpreempt_poc_set_limit() says otherwise (at most an hour). A suspension that reached it
+ * Here as well, a suspension is a lease. A thread of this library renews it in the background, so
+ * that the process runs again when this one dies or is stopped, and in any case after the limit: 2
+ * s unless gpreempt_poc_set_limit() says otherwise (at most an hour). A suspension that reached it
  * shows as running, and suspending again starts it anew.
  *
  * Functions return 0 or a count, or -errno; gpreempt_poc_error() has the sentence for people. They
@@ -27,22 +27,22 @@ extern "C" {
 
 /* One queue. Fields whose bit is not in `valid` are not known and 0. */
 struct gpreempt_poc_queue_status {
-	uint32_t queue_id; /* KFD's */
+	uint32_t queue_id; /* KFD id */
 	uint32_t gpu_id;
 	int32_t pid;
 	uint32_t valid;              /* enum gpreempt_queue_field of gpreempt.h */
-	uint32_t is_suspended;       /* 1: by somebody */
+	uint32_t is_suspended;       /* 1: by any context */
 	uint32_t is_active;          /* 1: has work that is not known to be done; valid bit 6 */
 	uint64_t ring_address;       /* valid bit 2 */
 	uint64_t rptr, wptr;         /* packets; valid bit 4 */
 	uint32_t priority;           /* hardware priority, 0..15; valid bit 5 */
-	int32_t suspended_by;        /* pid; 0: nobody */
+	int32_t suspended_by;        /* pid; 0: none */
 	uint64_t suspended_since_ns; /* CLOCK_MONOTONIC; 0: running */
 };
 
 /* Connects to the holder, starting it when there is none. Repeats are harmless. */
 int gpreempt_poc_init(void);
-/* Lets go of everything and ends the renewing thread. */
+/* Resumes everything and ends the renewing thread. */
 void gpreempt_poc_close(void);
 
 /* Stops queues of a process; no ids (NULL, 0): all of them, also those created later.

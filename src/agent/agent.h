@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent: a library inside a program that uses a GPU, there to stop and continue that program's
- * own queues when somebody asks (UPDATE_QUEUE with percentage 0 and back), to narrow its compute
- * units, and to show whether it has work. Loaded by `gpreempt run`; the program knows nothing of
- * it.
+ * The agent: a library inside a program that uses a GPU. On request it suspends and resumes the
+ * queues of that program (UPDATE_QUEUE with percentage 0 and back), narrows its compute units, and
+ * shows whether it has work. `gpreempt run` loads it; the program is not aware of it.
  *
- * It listens on a socket of its own (proto/directory.h, agents/ID.sock) and needs nobody to be
- * there. A connection is an owner: what it suspended runs again when it says so, when its lease is
- * not renewed, or when the connection ends. Queue records, owners and every driver call are under
- * one lock; the list of connections, which a program's threads use to tell watchers of an edge, has
+ * It listens on a socket (proto/directory.h, agents/ID.sock) and does not depend on any other
+ * process. A connection is an owner: its queues run again when it says so, when its lease is not
+ * renewed, or when the connection ends. Queue records, owners and every driver call are under one
+ * lock; the list of connections, which the program's threads use to report an edge to watchers, has
  * another. Nothing here ends, blocks for long or prints in its host.
  */
 #ifndef GP_AGENT_AGENT_H
@@ -53,7 +52,7 @@ struct gp_agent_driver {
 struct gp_agent_queue {
 	bool used;
 	bool leaving; /* DESTROY_QUEUE is under way: not ours to change */
-	u32 serial;   /* tells a queue from a later one with the same id */
+	u32 serial;   /* differs from that of a later queue with the same id */
 	u32 id, gpu_id, type;
 	u64 ring, read_pointer, write_pointer;
 	u32 ring_bytes;
@@ -139,10 +138,10 @@ struct gp_agent {
 
 	/* ---- under `lock` ---- */
 	pthread_mutex_t lock;
-	int kfd; /* our own duplicate, or the program's descriptor when none could be had */
+	int kfd; /* a duplicate, or the program's descriptor if none could be made */
 	bool kfd_is_ours;
 	u32 kfd_minor;      /* 0: not known yet */
-	bool runtime_asked; /* RUNTIME_ENABLE was called, by whomever */
+	bool runtime_asked; /* RUNTIME_ENABLE was called */
 	u32 queue_count, serial;
 	u32 highest; /* one more than the highest id in use */
 	struct gp_agent_queue queue[GP_AGENT_QUEUES];
@@ -150,7 +149,7 @@ struct gp_agent {
 	u64 retry_at; /* when a change that failed is tried again; 0: none failed */
 	u32 retries;
 	u32 share_first, share; /* thousandths */
-	u32 share_by;           /* whose share it is: 1 + the owner's index; 0: nobody's */
+	u32 share_by;           /* 1 + the index of the owner that set it; 0: none */
 	u32 gpu_count;
 	struct gp_agent_gpu gpu[GP_AGENT_GPUS];
 	struct gp_agent_nv nv;
@@ -172,7 +171,7 @@ struct gp_agent {
 	/* Ours among the program's descriptors: it may not close them. */
 	int own_fd[GP_AGENT_OWN_FDS];
 
-	/* ---- what watchers see; see activity.c for who writes what ---- */
+	/* ---- what watchers see; activity.c says which thread writes what ---- */
 	struct gp_proto_activity *activity; /* NULL before the first queue */
 	int activity_fd;                    /* -1: the memory is ours alone */
 	u32 watchers;                       /* connections that watch */
@@ -251,7 +250,7 @@ void gp_agent_let_go(struct gp_agent *agent, struct gp_agent_owner *owner);
 u64 gp_agent_tick(struct gp_agent *agent);
 bool gp_agent_held(const struct gp_agent *agent, const struct gp_agent_queue *queue);
 bool gp_agent_owner_holds(const struct gp_agent_owner *owner, const struct gp_agent_queue *queue);
-/* A queue is gone: nobody holds its id any more. */
+/* A queue is gone: no owner holds its id any more. */
 void gp_agent_forget_id(struct gp_agent *agent, u32 id);
 
 /* ---- nvidia.c: CUDA programs ---- */
@@ -319,7 +318,7 @@ bool gp_agent_look(struct gp_agent *agent);
 u64 gp_agent_look_interval(u64 elapsed, u64 usual);
 /* With the lock held: looks at one; false when it cannot be known. */
 bool gp_agent_busy(struct gp_agent *agent, struct gp_agent_queue *queue, u32 *busy);
-/* Looks again in a while if somebody watches and there is a reason to. */
+/* Looks again in a while if a client watches and there is a reason to. */
 void gp_agent_look_later(struct gp_agent *agent);
 /* Reads this process's own memory where a bad address is an error and not the end. */
 bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size);

@@ -13,10 +13,10 @@ struct gp_agent *gp_agent_self(void);
 /* NULL when there was none yet. */
 struct gp_agent *gp_agent_if_any(void);
 
-/* Our ioctl(), by a name of its own. */
+/* Our ioctl(), under another name. */
 int gp_agent_ioctl(int fd, unsigned long request, ...);
 
-/* load.c: fork and exit are told of a new agent. */
+/* load.c: registers a new agent for fork and exit. */
 void gp_agent_prepare(struct gp_agent *agent);
 
 /* patch.c: makes the runtime call our ioctl() where it is not in front of it already. */

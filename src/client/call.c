@@ -22,9 +22,10 @@ static int left_ms(u64 deadline_ns)
 int gp_client_enter(struct gpreempt *context)
 {
 	if (context->pid != getpid())
-		return gp_client_fail(context, -EPERM,
-				      "this context was opened before fork(); a child opens its "
-				      "own");
+		return gp_client_fail(
+			context, -EPERM,
+			"this context was opened before fork(); a child process must open "
+			"its own");
 	pthread_mutex_lock(&context->call);
 	return 0;
 }
@@ -75,8 +76,8 @@ static int lose(struct gpreempt *context, int error)
 	if (error == -ETIME)
 		return gp_client_fail(
 			context, error,
-			"the holder (pid %d) did not answer in time; what it held for "
-			"you is let go. 'gpreempt release --all' ends a hung one",
+			"the holder (pid %d) did not answer in time; your suspensions have "
+			"ended. 'gpreempt release --all' ends a hung holder",
 			(int)holder);
 	if (error == -EPROTONOSUPPORT)
 		return gp_client_fail(context, error,
@@ -90,8 +91,8 @@ static int lose(struct gpreempt *context, int error)
 				      (int)holder);
 	return gp_client_fail(
 		context, -ECONNRESET,
-		"the holder (pid %d) ended; what it held for you runs again. The next "
-		"call starts another",
+		"the holder (pid %d) ended, and your suspensions with it; the next call "
+		"starts another holder",
 		(int)holder);
 }
 

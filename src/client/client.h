@@ -21,8 +21,8 @@
 #include "proto/wire.h"
 
 enum {
-	GP_LIB_CALL_MS = 10000,  /* how long a call may take that has no time-out of its own */
-	GP_LIB_EXTRA_MS = 5000,  /* what the holder gets on top of a suspension's time-out */
+	GP_LIB_CALL_MS = 10000,  /* for calls without a time-out */
+	GP_LIB_EXTRA_MS = 5000,  /* for the holder, on top of a suspension's time-out */
 	GP_LIB_START_MS = 20000, /* starting a holder and shaking hands */
 	GP_LIB_PENDING = 256,    /* asynchronous calls under way in one context */
 	GP_LIB_EVENTS = 1024,    /* events kept; more are dropped, but never the end of a call */
@@ -51,7 +51,7 @@ struct gp_client_events {
 
 struct gpreempt {
 	pthread_mutex_t call;
-	u64 number; /* tells contexts apart that have had the same address */
+	u64 number; /* differs between contexts that had the same address */
 	pid_t pid;  /* of the process that opened it */
 	int socket; /* -1: no connection */
 	pid_t holder;
@@ -73,7 +73,7 @@ struct gpreempt_target {
 	int pid, pidfd; /* 0 and -1 for a group */
 	u32 id, generation;
 	bool held; /* suspended by this context, as far as it knows */
-	u32 share; /* that a new holder must be told of; 0: none */
+	u32 share; /* to be given to a new holder; 0: none */
 	bool measured;
 	struct gpreempt_latency latency;
 };
@@ -111,7 +111,7 @@ int gp_client_send(struct gpreempt *context, struct gpreempt_target *target, u16
 int gp_client_open_target(struct gpreempt *context, struct gpreempt_target *target);
 /* Says that an answer is not what its type demands, and ends the connection. */
 int gp_client_malformed(struct gpreempt *context);
-/* The connection is over: what was held runs again, what was asked will not be answered. */
+/* The connection is over: suspended targets run again, and requests are not answered. */
 void gp_client_lost(struct gpreempt *context, int error);
 
 /* ---- event.c ---- */
@@ -120,7 +120,7 @@ int gp_client_events_init(struct gp_client_events *events);
 void gp_client_events_free(struct gp_client_events *events);
 void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event);
 void gp_client_forget_target(struct gpreempt *context, const struct gpreempt_target *target);
-/* Takes what has come and is no answer to a call: events, ends of asynchronous calls. */
+/* Takes a message that is not the answer to a call: an event, the end of an asynchronous call. */
 void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *message);
 void gp_client_arm_timer(struct gpreempt *context);
 
@@ -131,7 +131,7 @@ void gp_client_arm_timer(struct gpreempt *context);
 int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t size,
 		    u32 timeout_ms);
 
-/* Keeps what a suspend or resume took; -EPROTO when the answer is no gp_proto_msg_done. */
+/* Keeps what a suspend or resume took; -EPROTO when the answer is not a gp_proto_msg_done. */
 int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
 		      u64 sent_ns);
 

@@ -71,7 +71,7 @@ int gpreempt_open(struct gpreempt **out)
 
 	*out = NULL;
 	if (error)
-		return gp_client_fail(NULL, error, "cannot make a context: %s", strerror(-error));
+		return gp_client_fail(NULL, error, "cannot create a context: %s", strerror(-error));
 	error = gp_client_greet(context, true);
 	if (error) {
 		gp_client_forget_errors(context);

@@ -271,16 +271,16 @@ static int fail_connect(const struct gpreempt *context, int error)
 	char path[PATH_MAX];
 
 	if (gp_proto_directory_path(path, sizeof(path), "", 0) < 0)
-		snprintf(path, sizeof(path), "%s", _("the directory of gpreempt's sockets"));
+		snprintf(path, sizeof(path), "%s", _("the socket directory"));
 	if (error == -EPERM)
 		return gp_client_fail(context, error,
-				      "the directory of gpreempt's sockets is not safe: it must "
-				      "belong to you or root and be writable by nobody else "
-				      "(GPREEMPT_DIR names another)");
+				      "the socket directory is not safe: it must belong to you or "
+				      "root and not be writable by others (set GPREEMPT_DIR to use "
+				      "another)");
 	if (error == -EAGAIN)
 		return gp_client_fail(context, -ETIME,
-				      "the holder does not take connections; 'gpreempt release "
-				      "--all' ends a hung one");
+				      "the holder does not accept connections; 'gpreempt release "
+				      "--all' ends a hung holder");
 	return gp_client_fail(context, error, "cannot reach the holder in %s: %s", path,
 			      strerror(-error));
 }
@@ -307,8 +307,8 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 
 	if (find_program(program, sizeof(program)) < 0)
 		return gp_client_fail(context, -ENOENT,
-				      "there is no gpreempt-holder beside libgpreempt; "
-				      "GPREEMPT_HOLDER names one elsewhere");
+				      "cannot find gpreempt-holder next to libgpreempt; set "
+				      "GPREEMPT_HOLDER to its path");
 	if (access(program, X_OK) < 0)
 		return gp_client_fail(context, -errno, "cannot run %s: %s", program,
 				      strerror(errno));
@@ -323,7 +323,7 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 	close(errors);
 	if (status == -ETIME)
 		return gp_client_fail(context, -ETIME,
-				      "%s did not get ready in time; is the machine overloaded?",
+				      "%s did not start in time; the machine may be overloaded",
 				      program);
 	if (status < 0)
 		return gp_client_fail(context, status, "cannot wait for %s: %s", program,

@@ -21,7 +21,7 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 	struct gpreempt_suspend_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, "the options' size is not set");
+		return gp_client_fail(context, -EINVAL, "the size field of the options is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
@@ -39,12 +39,12 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		return gp_client_fail(context, -EINVAL, "a suspension lasts at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (body->timeout_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, "a call takes at most %d ms",
+		return gp_client_fail(context, -EINVAL, "a call may take at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (options.grace > 255)
-		return gp_client_fail(context, -EINVAL, "a grace period has 1 to 255 units");
+		return gp_client_fail(context, -EINVAL, "a grace period is 1 to 255");
 	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
-		return gp_client_fail(context, -EINVAL, "there is no such flag of a suspension");
+		return gp_client_fail(context, -EINVAL, "unknown suspend flag");
 	return 0;
 }
 
@@ -156,7 +156,7 @@ int gpreempt_target_renew(struct gpreempt_target *target)
 		return status;
 	if (!target->held)
 		status = gp_client_fail(context, -ENOLCK,
-					"the lease had ended: the target runs already");
+					"the lease has ended; the target runs already");
 	else
 		status = gp_client_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
 					GP_LIB_CALL_MS);
@@ -172,7 +172,7 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 	size_t size = latency->size;
 
 	if (size < sizeof(latency->size))
-		return gp_client_fail(context, -EINVAL, "the latency's size is not set");
+		return gp_client_fail(context, -EINVAL, "the size field of the latency is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;
@@ -183,7 +183,7 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 		memcpy(latency, &full, size < sizeof(full) ? size : sizeof(full));
 	} else {
 		status = gp_client_fail(context, -ENODATA,
-					"nothing was suspended or resumed on this target yet");
+					"nothing has been suspended or resumed on this target yet");
 	}
 	gp_client_leave(context);
 	return status;

@@ -17,12 +17,12 @@ static int read_options(struct gpreempt *context, const struct gpreempt_target_o
 	struct gpreempt_target_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, "the options' size is not set");
+		return gp_client_fail(context, -EINVAL, "the size field of the options is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
 	if (!gpreempt_mechanism_name(options.mechanism))
-		return gp_client_fail(context, -EINVAL, "there is no mechanism number %d",
+		return gp_client_fail(context, -EINVAL, "unknown mechanism %d",
 				      (int)options.mechanism);
 	ask->mechanism = options.mechanism;
 	ask->gpu_id = options.gpu_id;
@@ -114,7 +114,7 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 		if (error == -EINVAL || error == -ENOENT)
 			error = -ESRCH;
 		if (error == -ESRCH)
-			return gp_client_fail(context, error, "there is no process %d", pid);
+			return gp_client_fail(context, error, "process %d does not exist", pid);
 		return gp_client_fail(context, error, "cannot pin process %d: %s", pid,
 				      strerror(-error));
 	}
@@ -128,7 +128,7 @@ int gpreempt_group_open(struct gpreempt *context, const char *name,
 
 	*out = NULL;
 	if (!name || !*name || strlen(name) >= GP_PROTO_NAME)
-		return gp_client_fail(context, -EINVAL, "a group's name has 1 to %d bytes",
+		return gp_client_fail(context, -EINVAL, "a group name has 1 to %d bytes",
 				      GP_PROTO_NAME - 1);
 	int error = new_target(context, options, &target);
 	if (error)
@@ -252,7 +252,7 @@ int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_
 	size_t size = info->size;
 
 	if (size < sizeof(info->size))
-		return gp_client_fail(context, -EINVAL, "the info's size is not set");
+		return gp_client_fail(context, -EINVAL, "the size field of the info is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;

@@ -55,7 +55,7 @@ struct gp_holder_direct;
 
 struct gp_holder_hold {
 	bool active;
-	bool all;    /* every queue, later ones too; otherwise ids */
+	bool all;    /* every queue, also later ones; otherwise ids */
 	bool copies; /* of `all`: GP_SUSPEND_COPIES */
 	u32 *ids;    /* sorted */
 	u32 count;   /* of ids */
@@ -66,7 +66,7 @@ struct gp_holder_hold {
 /* What a process's queues should be: the sum of all holds on it. */
 struct gp_holder_want {
 	bool all;                 /* of every GPU */
-	bool copies;              /* of all of them, where they are no queues */
+	bool copies;              /* of all of them, where they are not queues */
 	u32 gpus[GP_HOLDER_GPUS]; /* of these GPUs */
 	u32 gpu_count;
 	u32 *ids; /* and these */
@@ -97,12 +97,12 @@ struct gp_holder_job {
 	struct gp_list link;
 	enum gp_holder_job_kind kind;
 	struct gp_holder_member *member;
-	struct gp_holder_request *request; /* who waits; NULL nobody */
+	struct gp_holder_request *request; /* that waits for it; NULL: none */
 	bool suspends;                     /* of APPLY: its failure counts against the device */
 	struct gp_holder_want want;
 	struct gp_holder_want mine; /* SUSPEND of part of it: that part */
-	bool counted;               /* and others hold it, too: what is stopped for `mine` counts */
-	u32 *check;                 /* queues that must exist, or nothing is done */
+	bool counted; /* others hold it as well: count the queues stopped for `mine` */
+	u32 *check;   /* queues that must exist, or nothing is done */
 	u32 check_count;
 	u32 asked, value;
 	u32 looks;                   /* for an agent that took no connection */
@@ -135,11 +135,11 @@ struct gp_holder_member {
 	struct gp_list links;                 /* struct gp_holder_link by member */
 	struct gp_holder_worker *worker;      /* NULL: not needed so far */
 	struct gp_holder_direct *direct;      /* the loop talks to its agent; NULL: it does not */
-	bool attached, pinned;                /* by its worker; to the mechanism somebody named */
+	bool attached, pinned;                /* by its worker; to the mechanism a client named */
 	bool uses_nvidia, old_agent;          /* why its agent, if any, cannot do it */
 	u32 jobs;                             /* under way */
 	bool gone, stopping;
-	bool again;                /* it could not be told what it should be: it is, later */
+	bool again;                /* an APPLY could not be posted: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
 	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
 	u64 leased_until_ns;       /* by the clock of its agent, as last answered */
@@ -235,12 +235,12 @@ struct gp_holder_agent {
 	char name[GP_PROTO_NAME];        /* of the socket */
 	struct gp_holder_member *member; /* that it acts for; NULL: none */
 	u32 serial;                      /* of the last request to it */
-	bool greeted, late;              /* late: it did not say who it is in time */
+	bool greeted, late;              /* late: it did not answer HELLO in time */
 	bool refused;                    /* it is a different version */
 	pid_t pid;
 	uid_t uid;
 	u32 priority;
-	u64 deadline_ns; /* to say who it is */
+	u64 deadline_ns; /* to answer HELLO */
 	char group[GP_PROTO_NAME];
 };
 
@@ -269,7 +269,7 @@ struct gp_holder {
 	struct gp_timer timer; /* rings for everything that has a time */
 	struct gp_watch listen, signals, inotify, directory;
 	bool ending;
-	bool homeless; /* the directory is gone: nobody can come any more */
+	bool homeless; /* the directory is gone: no client can connect */
 	u64 idle_since_ns;
 	struct gp_list connections, members, agents, priorities;
 	u32 connection_count, member_count, group_targets;
@@ -301,7 +301,7 @@ void gp_holder_connection_accept(struct gp_watch *listen, u32 events);
 /* Accepts again when it is time after there was no descriptor left; when that will be. */
 u64 gp_holder_connection_accept_again(struct gp_holder *holder, u64 now);
 void gp_holder_connection_remove(struct gp_holder_connection *connection);
-/* Removes those that were marked `closing`: nobody is in the middle of using them. */
+/* Removes those that were marked `closing`, at a time when none is in use. */
 void gp_holder_connection_sweep(struct gp_holder *holder);
 struct gp_holder_request *gp_holder_request_add(struct gp_holder_connection *connection,
 						const struct gp_proto_msg *header,
@@ -348,10 +348,10 @@ struct gp_holder_target *gp_holder_target_find(struct gp_holder_connection *conn
 void gp_holder_target_remove(struct gp_holder_target *target);
 int gp_holder_target_link(struct gp_holder_target *target, struct gp_holder_member *member);
 void gp_holder_link_remove(struct gp_holder_link *link);
-/* The hold ends, and with it what nobody else holds. */
+/* The hold ends; queues without another hold run. */
 void gp_holder_hold_drop(struct gp_holder_target *target);
 void gp_holder_hold_clear(struct gp_holder_hold *hold);
-/* The same because nobody asked for it: the owner is told. */
+/* The same without a request of the owner, which gets an event. */
 void gp_holder_hold_lose(struct gp_holder_target *target);
 void gp_holder_hold_renew(struct gp_holder_target *target);
 bool gp_holder_hold_covers(const struct gp_holder_target *target,
@@ -363,7 +363,7 @@ u64 gp_holder_target_due(const struct gp_holder *holder);
 /* What the member should be now. */
 int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want *want);
 /* What this target alone wants of it if that is only part of it; empty if it is all. *differs: the
- * others want something, too. */
+ * others want something as well. */
 int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holder_member *member,
 			  struct gp_holder_want *want, bool *differs);
 
@@ -393,13 +393,13 @@ void gp_holder_member_reshare(struct gp_holder_member *member);
 /* Brings the member to what its holds say. */
 int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_request *request,
 			   bool suspends, const u32 *check, u32 check_count);
-/* Tries again for those that could not be told; GP_NEVER, or when to come back. */
+/* Posts the APPLYs that could not be posted; GP_NEVER, or when to come back. */
 u64 gp_holder_member_apply_again(struct gp_holder *holder, u64 now);
 /* A job that came back. */
 void gp_holder_member_ready(struct gp_watch *watch, u32 events);
 void gp_holder_member_job_done(struct gp_holder_job *job);
 u32 gp_holder_member_priority(struct gp_holder_member *member);
-/* Whether somebody in the process is to be told: its agent. */
+/* Whether the process has something that listens to its priority: its agent. */
 bool gp_holder_member_hears_priority(const struct gp_holder_member *member);
 int gp_holder_member_set_priority(struct gp_holder_member *member, u32 priority);
 /* Drops priorities of processes that ended. */
@@ -425,7 +425,7 @@ struct gp_holder_applied {
 	int pidfd;
 	struct gp_holder_want want;
 	bool gone;
-	bool pinned; /* somebody asked for this mechanism; otherwise a better one may turn up */
+	bool pinned; /* a client named this mechanism; otherwise a better one may turn up */
 };
 void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job);
 /* Any thread: whether the driver may succeed at another try. */
@@ -443,7 +443,7 @@ int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_mem
 			    u32 *gpu_id);
 /* A suspend is under way that was let through: no other is, until its outcome. */
 void gp_holder_breaker_try(const struct gp_holder_member *member);
-/* Tells when a pause is over; when the next one will be. */
+/* Reports pauses that are over; when the next one will be. */
 u64 gp_holder_breaker_expire(struct gp_holder *holder, u64 now);
 /* The outcome of a suspend on the member's devices. */
 void gp_holder_breaker_report(struct gp_holder *holder, const struct gp_holder_member *member,
@@ -453,9 +453,9 @@ void gp_holder_breaker_report(struct gp_holder *holder, const struct gp_holder_m
 /* Looks at the directory and follows it from now on. */
 void gp_holder_agents_watch(struct gp_holder *holder);
 void gp_holder_agent_remove(struct gp_holder_agent *agent);
-/* True when every agent that is there has said who it is. */
+/* True when every agent has answered HELLO. */
 bool gp_holder_agents_settled(const struct gp_holder *holder);
-/* Drops those that do not say who they are; when the next one's time is over. */
+/* Drops those that do not answer HELLO; when the next one's time is over. */
 u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now);
 /* Links the members of a group that are known; the request waits for their probes. */
 void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,

@@ -2,7 +2,7 @@
 /*
  * gpreempt-holder: started on demand by the library, one per user. It returns when holder.sock
  * answers: with 0 when it went into the background, or when another holder is there already;
- * otherwise it says why on stderr. It ends by itself when nobody has needed it for a while.
+ * otherwise it says why on stderr. It ends when it has not been needed for a while.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static int say(int error, const char *what)
 	return 1;
 }
 
-static bool somebody_answers(void)
+static bool another_answers(void)
 {
 	int fd = gp_proto_directory_try_connect(SOCKET);
 
@@ -69,7 +69,7 @@ static int take_lock(struct program *program)
 			return 0;
 		if (errno != EWOULDBLOCK)
 			return -errno;
-		if (somebody_answers())
+		if (another_answers())
 			return 1;
 		nanosleep(&(struct timespec){.tv_nsec = GP_NS_PER_MS}, NULL);
 	}
@@ -136,7 +136,7 @@ static int serve(const struct program *program)
 	 */
 	if (holder.homeless)
 		fprintf(stderr, "gpreempt-holder: %s\n",
-			_("the directory of its sockets was removed: it ends"));
+			_("the socket directory was removed; the holder ends"));
 	else
 		remove_socket();
 	gp_holder_close(&holder);
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 	if (error > 0)
 		return 0;
 	if (error)
-		return say(error, _("the directory of gpreempt's sockets"));
+		return say(error, _("cannot use the socket directory"));
 	error = open_socket(&program);
 	if (error)
 		return say(error, SOCKET);
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 		if (error)
 			return say(error, _("cannot go into the background"));
 	}
-	/* Once more: who listened last is whom SO_PEERCRED names. */
+	/* Again: SO_PEERCRED names the process that listened last. */
 	if (listen(program.listen, BACKLOG) < 0)
 		return say(-errno, SOCKET);
 	write_pid(program.lock);

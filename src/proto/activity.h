@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an agent shows of its program's queues, in memory that it shares read-only with whoever
- * watches (GP_MSG_AGENT_WATCH). One slot per queue, written by the program's own threads with plain
- * stores and read without locks: a reader checks `generation` before and after (odd: being
+ * The state of a program's queues, in memory that its agent shares read-only with the processes
+ * that watch it (GP_MSG_AGENT_WATCH). One slot per queue, written by the program's own threads with
+ * plain stores and read without locks: a reader checks `generation` before and after (odd: being
  * changed).
  *
- * Drained is not "read index caught up": AQL's read index moves when a packet is launched. A queue
- * is busy from its doorbell until the read index has caught up and its last completion signal has
- * fired; where the last packet carried no signal it is `unknown` and the reader bounds it by a
+ * Drained is not "read index caught up": the read index of AQL moves when a packet is launched. A
+ * queue is busy from its doorbell until the read index has caught up and its last completion signal
+ * has fired; where the last packet carried no signal it is `unknown` and the reader bounds it by a
  * timer.
  */
 #ifndef GP_PROTO_ACTIVITY_H

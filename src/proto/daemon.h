@@ -3,10 +3,10 @@
  * The messages of gpreemptd.sock: what the daemon knows, what it decided and why, and the few
  * things it can be asked to change. Same framing as proto/proto.h (one message per packet, HELLO
  * first, answers in order with the request's type and serial, events with serial 0); `gpreempt
- * why`, `log`, `stats`, `top` and `config` speak it. Everybody who can connect may look; a user
- * changes only jobs of their own.
+ * why`, `log`, `stats`, `top` and `config` speak it. Every user who can connect may look; a user
+ * changes only the jobs they own.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC. What is not known is GP_DAEMON_UNKNOWN or
+ * Times are nanoseconds of CLOCK_MONOTONIC. Unknown values are GP_DAEMON_UNKNOWN or
  * GP_DAEMON_NEVER, never 0.
  */
 #ifndef GP_PROTO_DAEMON_H
@@ -99,7 +99,7 @@ struct gp_proto_msg_device {
 	u32 broken; /* 1: preempting is switched off, a driver call failed badly */
 	u32 members, running, held, admitted_ppm;
 	u64 suspend_ns, resume_ns;
-	u64 busy_ns; /* in all, that somebody ran on it */
+	u64 busy_ns; /* in all, with a job running on it */
 	char name[GP_PROTO_NAME];
 };
 
@@ -120,7 +120,7 @@ enum gp_proto_decision_kind { /* the first as enum gp_sched_action_kind */
 			      GP_DECISION_WENT,
 };
 
-/* A line of the record: what was seen, what was done. As struct gp_sched_reason, with names. */
+/* A line of the record: the observation and the action. As struct gp_sched_reason, with names. */
 struct gp_proto_msg_decision {
 	u64 id; /* of this line: 1, 2, 3... without gaps; a gap means that lines were lost */
 	u64 reason, cause; /* ids of the core's reasons */
@@ -144,7 +144,7 @@ struct gp_proto_msg_decisions {
 	struct gp_proto_msg_decision decisions[];
 };
 
-/* A queue got work, or has none left: a line of a record of its own, which is longer than that of
+/* A queue got work, or has none left: a line of a second record, which is longer than that of
  * decisions in lines and shorter in time. */
 struct gp_proto_msg_work {
 	u64 id; /* 1, 2, 3... without gaps */
@@ -168,14 +168,14 @@ struct gp_proto_msg_stats {
 	u64 started_ns, now_ns, events;
 	u32 mode, jobs, processes, queues, held, why_count;
 	u64 why[GP_DAEMON_WHYS];
-	u64 preemptions; /* jobs suspended because somebody else had work */
+	u64 preemptions; /* jobs suspended because another had work */
 	u64 operations, failures, leases_lost, renewals;
-	u64 suspended_ns[GP_DAEMON_CLASSES]; /* by the class of who was held */
+	u64 suspended_ns[GP_DAEMON_CLASSES]; /* by the class of the held job */
 	struct gp_proto_daemon_histogram
-		burst[GP_DAEMON_CLASSES];        /* work came until it was drained */
-	struct gp_proto_daemon_histogram waited; /* work came until others were told to yield */
+		burst[GP_DAEMON_CLASSES];                 /* work came until it was drained */
+	struct gp_proto_daemon_histogram waited;          /* work came until others had to yield */
 	struct gp_proto_daemon_histogram suspend, resume; /* operations, as the driver took them */
-	/* observe: what acting would have done */
+	/* observe: as if it had acted */
 	u64 would_preemptions, would_cost_ns;
 	u64 beside_ns; /* that work ran beside work that would have been held for it */
 	u64 refused_clients, dropped_messages; /* over a user's limits */

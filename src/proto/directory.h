@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where gpreempt's sockets are: $GPREEMPT_DIR; else, on a virtual GPU, a directory of that machine
+ * Where the sockets of gpreempt are: $GPREEMPT_DIR; else, on a virtual GPU, a directory of that
+ * machine
  * ($GPREEMPT_VGPU/run: a holder of real GPUs knows nothing of it, nor the other way round); else
  * /run/gpreempt for root, $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID. The directory is made
- * with mode 0700 (root's 0755) and must belong to the caller or to root and be writable by nobody
- * else (a root program ignores $GPREEMPT_DIR of a directory that is not root's). It can be
+ * with mode 0700 (root's 0755) and must belong to the caller or to root and not be writable by
+ * other users (a root program ignores $GPREEMPT_DIR of a directory that is not root's). It can be
  * bind-mounted into containers.
  *
- * A daemon of root's serves all users: agents/ in its directory is then like /tmp, for everybody,
- * and programs of all users have the daemon's and the agents' files there, by themselves where that
- * is /run/gpreempt, while that daemon runs and the user has none of its own. The holder's stay in
- * each user's own directory.
+ * A daemon that runs as root serves all users: agents/ in its directory is then like /tmp, writable
+ * for all, and programs of all users have the daemon's and the agents' files there (by default
+ * where that is /run/gpreempt, while that daemon runs and the user does not run another). The files
+ * of the holder stay in each user's directory.
  */
 #ifndef GP_PROTO_DIRECTORY_H
 #define GP_PROTO_DIRECTORY_H
@@ -23,7 +24,7 @@
 int gp_proto_directory_path(char *out, size_t size, const char *name, int create);
 
 /* The path of agents/, which is there afterwards, as open as the directory it is in. With `serve`,
- * which is the daemon's, for all users where root lets everybody into that one. */
+ * which the daemon sets, for all users where root lets all users into that one. */
 int gp_proto_directory_agents(char *out, size_t size, bool serve);
 
 /* Where else there may be agents of this user's: in its own directory, of before root's daemon
@@ -38,20 +39,20 @@ int gp_proto_directory_each_agent(const char *agents,
 /* Whether a file in agents/ is named as an agent's socket. */
 bool gp_proto_directory_is_agent(const char *name);
 
-/* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: whoever listens there does not take connections (it
- * is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds for
- * it, the other not at all. */
+/* Connected SOCK_SEQPACKET, or -errno. -EAGAIN: the process that listens does not take connections
+ * (it is busy, stopped, hung, or means harm) and its queue is full. The first waits a few seconds
+ * for it, the other not at all. */
 int gp_proto_directory_connect(const char *name);
 int gp_proto_directory_try_connect(const char *name);
 
 /* The same for a path in a directory that other users may write to: the file must be a socket and
  * no link to one (-ENOTSOCK, -ELOOP), and belong to this user, to root, or, when we are root, to
- * anybody (-EPERM). Does not wait. */
+ * any user (-EPERM). Does not wait. */
 int gp_proto_directory_connect_owned(const char *path);
-/* Whose socket that is; the same errors, or 0. */
+/* The user that owns the socket; the same errors, or 0. */
 int gp_proto_directory_owner(const char *path, unsigned int *owner);
 
-/* For whoever serves the directory and has its lock file open there: becomes readable when the
+/* For the process that serves the directory and has its lock file open: becomes readable when the
  * directory may be gone (an inotify descriptor; -errno). */
 int gp_proto_directory_watch(const char *lock);
 /* Then: whether the lock's path names another file than ours, or none. Takes what can be read. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the holder, an agent, the daemon or a GPU back end has to say to a person: a code and its
- * arguments. They travel as they are; the program that shows them makes the sentence, in the
- * reader's language, from the one table in message.c. A code keeps its number for as long as
+ * Messages of the holder, an agent, the daemon or a GPU back end to a person: a code and its
+ * arguments travel; the program that shows them makes the sentence, in the reader's language, from
+ * the one table in message.c. A code keeps its number for as long as
  * GP_PROTO_VERSION stays the same.
  */
 #ifndef GP_PROTO_MESSAGE_H
@@ -123,7 +123,7 @@ enum {
 struct gp_proto_message {
 	u16 code;                 /* enum gp_proto_code */
 	u16 error;                /* errno of a "%m"; 0: none */
-	char args[GP_PROTO_ARGS]; /* each ends with a NUL; what does not fit is cut off */
+	char args[GP_PROTO_ARGS]; /* each ends with a NUL; cut off when they do not fit */
 };
 
 /* Several messages that belong together; a single one is its own reason. */

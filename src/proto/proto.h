@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages between gpreempt's programs: version, limits and layout. All travel over Unix
+ * The messages between the programs of gpreempt: version, limits and layout. All travel over Unix
  * sockets of type SOCK_SEQPACKET in one directory (proto/directory.h): one message per packet, a
  * header and one of the bodies below, in the host's byte order (a socket does not leave the
  * machine). A message that is not exactly as long as its type and count demand ends the connection.
@@ -21,7 +21,7 @@
  * Programs of different versions meet after an update: an agent in a program that still runs, a
  * holder or daemon that was not restarted. The header stays the same in every version. A service
  * that receives another version refuses in the version of its peer (gp_wire_refuse_version) and
- * closes the connection; whoever was refused goes on without it.
+ * closes the connection; the peer goes on unmanaged.
  */
 #ifndef GP_PROTO_PROTO_H
 #define GP_PROTO_PROTO_H
@@ -101,7 +101,7 @@ struct gp_proto_msg_hello {
 	u32 job_class; /* enum gp_proto_class */
 	u32 weight;
 	u64 deadline_us;
-	char group[GP_PROTO_NAME]; /* "": a job of its own */
+	char group[GP_PROTO_NAME]; /* "": a separate job */
 	char name[GP_PROTO_NAME];  /* program */
 };
 
@@ -131,7 +131,7 @@ struct gp_proto_msg_opened {
 struct gp_proto_msg_info {
 	u32 mechanism, process_count, priority, suspended, mine, owner_count;
 	s32 owner_pid;
-	u32 flags; /* enum gp_proto_suspend_flag, of all who hold it */
+	u32 flags; /* enum gp_proto_suspend_flag, of all owners */
 	u64 since_ns;
 	struct gp_proto_reasons why;
 };

@@ -2,7 +2,7 @@
 /*
  * Sending and receiving the messages of proto/proto.h over a SOCK_SEQPACKET socket, with at most
  * one descriptor each. Nothing here blocks longer than its time-out, raises SIGPIPE or trusts a
- * length: what comes out of gp_wire_receive() is exactly one whole message of a known size.
+ * length: gp_wire_receive() returns exactly one whole message of a known size.
  */
 #ifndef GP_PROTO_WIRE_H
 #define GP_PROTO_WIRE_H
@@ -30,7 +30,7 @@ int gp_wire_refuse(int socket, const struct gp_proto_msg *ask, int error, enum g
 /* Refuses a message of another version, whose header this is, so that its sender understands. */
 int gp_wire_refuse_version(int socket, const struct gp_proto_msg *ask);
 
-/* Receives one message, waiting at most timeout_ms (-1: for ever, 0: not at all). -EAGAIN nothing
+/* Receives one message, waiting at most timeout_ms (-1: forever, 0: not at all). -EAGAIN nothing
  * came, -ECONNRESET the peer is gone, -EPROTO it is not a message, -EPROTONOSUPPORT it is one of
  * another version, whose header is in out->header. */
 int gp_wire_receive(int socket, struct gp_wire_message *out, int timeout_ms);
@@ -55,10 +55,10 @@ const struct gp_proto_reasons *gp_wire_why(const struct gp_wire_message *message
 /* Copies a NUL-terminated field of a message that may lack its NUL. */
 void gp_wire_text(char *out, size_t size, const char *field, size_t field_size);
 
-/* Who is at the other end (SO_PEERCRED), and whether this process obeys it: same user, or root. */
+/* The process at the other end (SO_PEERCRED), and whether we obey it: same user, or root. */
 int gp_wire_peer(int socket, pid_t *pid, uid_t *uid);
 bool gp_wire_peer_allowed(uid_t uid);
-/* Whether this process acts on that user's programs: the same, and root on everybody's. */
+/* Whether this process acts on that user's programs: the same, and root on all. */
 bool gp_wire_agent_allowed(uid_t uid);
 /* Whether the other end is, by its first or another group, a member of that one. */
 bool gp_wire_peer_in_group(int socket, gid_t group);

@@ -195,7 +195,7 @@ class Suspend(Commands):
         for command in (("suspend",), ("resume",), ("resume", "--json"), ("status",), ("release",), ("renice", "7")):
             done = self.command(*command, "2147483646")
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
-            self.assertIn("there is no process 2147483646", done.stderr)
+            self.assertIn("process 2147483646 does not exist", done.stderr)
 
     def test_bad_usage(self):
         for arguments, said in ((("suspend",), "--group"), (("suspend", "x"), "'x'"),

@@ -119,7 +119,7 @@ static void a_process_that_is_gone_is_esrch(void **state)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(gpreempt_target_open(scene->context, child, NULL, &target), -ESRCH);
-	assert_non_null(strstr(gpreempt_error(scene->context), "there is no process"));
+	assert_non_null(strstr(gpreempt_error(scene->context), "does not exist"));
 }
 
 static void *tell_number(void *fd)
@@ -144,7 +144,7 @@ static void a_thread_is_no_process(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, tell_number, pipes), 0);
 	assert_int_equal(read(pipes[0], &number, sizeof(number)), sizeof(number));
 	assert_int_equal(gpreempt_target_open(scene->context, number, NULL, &target), -ESRCH);
-	assert_non_null(strstr(gpreempt_error(scene->context), "there is no process"));
+	assert_non_null(strstr(gpreempt_error(scene->context), "does not exist"));
 	close(pipes[3]);
 	pthread_join(thread, NULL);
 	for (int i = 0; i < 3; i++)
