@@ -26,48 +26,28 @@ const char *gp_inspect_verdict_word(enum gp_inspect_verdict verdict)
 	return words[verdict];
 }
 
-/* Further clauses of the reason are appended. */
+/* An error means that it cannot work, a warning that it is unknown. Clauses are joined. */
 static void keep(struct gp_diag *diag, enum gp_severity severity, const char *text)
 {
 	struct gp_inspect_judgement *out = gp_container(diag, struct gp_inspect_judgement, diag);
 	size_t len = strlen(out->reason);
 
-	(void)severity;
+	if (severity != GP_NOTE)
+		out->verdict = severity == GP_ERROR ? GP_VERDICT_CANNOT : GP_VERDICT_UNKNOWN;
 	snprintf(out->reason + len, sizeof(out->reason) - len, "%s", text);
-}
-
-static struct gp_diag *set(struct gp_inspect_judgement *out, enum gp_inspect_verdict verdict)
-{
-	out->verdict = verdict;
-	return &out->diag;
-}
-
-static struct gp_diag *can(struct gp_inspect_judgement *out)
-{
-	return set(out, GP_VERDICT_CAN);
-}
-
-static struct gp_diag *cannot(struct gp_inspect_judgement *out)
-{
-	return set(out, GP_VERDICT_CANNOT);
-}
-
-static struct gp_diag *unknown(struct gp_inspect_judgement *out)
-{
-	return set(out, GP_VERDICT_UNKNOWN);
 }
 
 /* True when there is a KFD with a GPU to open; otherwise gives the reason. */
 static bool has_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!d->kfd_present && !d->amdgpu_loaded)
-		gp_diag(cannot(out), GP_NOTE, "no KFD: the amdgpu driver is not loaded");
+		gp_diag(&out->diag, GP_ERROR, "no KFD: the amdgpu driver is not loaded");
 	else if (!d->kfd_present)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"amdgpu is loaded without KFD: the kernel lacks CONFIG_HSA_AMD, or no "
 			"device is supported");
 	else if (d->amd.count == 0)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"KFD lists no GPU: none is supported, or the device cgroup hides them all");
 	else
 		return true;
@@ -81,14 +61,14 @@ static bool may_open_kfd(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!device->checked || device->error == 0)
 		return true;
 	if (device->error == -ENOENT)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"/dev/kfd is absent: pass the device to this container");
 	else if (device->error == -EPERM)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"/dev/kfd: %s: blocked by this container's device cgroup",
 			strerror(-device->error));
 	else
-		gp_diag(cannot(out), GP_NOTE, "/dev/kfd: %s: join the group '%s'",
+		gp_diag(&out->diag, GP_ERROR, "/dev/kfd: %s: join the group '%s'",
 			strerror(-device->error), device->group[0] ? device->group : "render");
 	return false;
 }
@@ -104,14 +84,14 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
 	if ((d->valid & GP_DOCTOR_CWSR) && d->cwsr_enable == 0)
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"cwsr_enable=0: waves are not saved; a queue may stop only when its "
 			"kernels end");
 	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"sched_policy=2: not tested without the hardware scheduler");
 	else
-		gp_diag(can(out), GP_NOTE, "for programs started under gpreempt run");
+		gp_diag(&out->diag, GP_NOTE, "for programs started under gpreempt run");
 	note_unchecked(d, out);
 }
 
@@ -119,7 +99,7 @@ static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 {
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
-	gp_diag(can(out), GP_NOTE,
+	gp_diag(&out->diag, GP_NOTE,
 		"for programs started under gpreempt run; shares compute units, stops nothing");
 	note_unchecked(d, out);
 }
@@ -127,24 +107,23 @@ static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 /* Whether another process of the same user can be attached to. */
 static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
-	enum gp_inspect_verdict verdict =
-		d->valid & GP_DOCTOR_CAPABILITIES ? GP_VERDICT_CANNOT : GP_VERDICT_UNKNOWN;
+	enum gp_severity severity = d->valid & GP_DOCTOR_CAPABILITIES ? GP_ERROR : GP_WARNING;
 
 	if (!(d->valid & GP_DOCTOR_PTRACE_SCOPE) || d->ptrace_scope == 0)
 		return true;
 	if (d->ptrace_scope >= 3) {
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"ptrace_scope 3: no process can be attached to until the next boot");
 		return false;
 	}
 	if (gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE))
 		return true;
 	if (d->ptrace_scope == 1)
-		gp_diag(set(out, verdict), GP_NOTE,
+		gp_diag(&out->diag, severity,
 			"ptrace_scope 1: only child processes can be attached to; run as root or "
 			"set kernel.yama.ptrace_scope to 0");
 	else
-		gp_diag(set(out, verdict), GP_NOTE,
+		gp_diag(&out->diag, severity,
 			"ptrace_scope 2: attaching needs CAP_SYS_PTRACE; run as root");
 	return false;
 }
@@ -152,19 +131,19 @@ static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 static bool debug_version(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
 {
 	if (!(d->valid & GP_DOCTOR_KFD_VERSION)) {
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"unknown KFD version (a DKMS driver does not follow the kernel release); "
 			"--probe queries the driver");
 		return false;
 	}
 	if (d->kfd_major == 1 && d->kfd_minor < GP_KFD_MINOR_DEBUG) {
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"kernel %s has KFD 1.%u; the debug trap needs 1.13 (Linux 6.5)", d->kernel,
 			d->kfd_minor);
 		return false;
 	}
 	if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS) {
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"sched_policy=2: KFD has no debug trap without the hardware scheduler");
 		return false;
 	}
@@ -180,20 +159,20 @@ static bool debug_gpus(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 		if (gpu->valid & GP_GPU_GFX)
 			gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
 		if (!(gpu->valid & GP_GPU_CAPABILITY)) {
-			gp_diag(unknown(out), GP_NOTE,
+			gp_diag(&out->diag, GP_WARNING,
 				"cannot read the capabilities of GPU node %u (%s)", gpu->node, gfx);
 			return false;
 		}
 		/* The runtime skips RUNTIME_ENABLE altogether when one GPU lacks the bit. */
 		if (!(gpu->capability & GP_KFD_CAP_TRAP_DEBUG_FW)) {
-			gp_diag(cannot(out), GP_NOTE,
+			gp_diag(&out->diag, GP_ERROR,
 				"GPU node %u (%s, MEC firmware %u) does not announce debugging "
 				"firmware (capability bit 29)",
 				gpu->node, gfx, gpu->firmware);
 			return false;
 		}
 		if ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version >= GP_GFX_MES) {
-			gp_diag(unknown(out), GP_NOTE,
+			gp_diag(&out->diag, GP_WARNING,
 				"GPU node %u (%s) is scheduled by MES: not tested; MES ignores the "
 				"grace period",
 				gpu->node, gfx);
@@ -209,21 +188,21 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 	    !may_open_kfd(d, out) || !may_attach(d, out))
 		return;
 	if (!(d->valid & GP_DOCTOR_ROCR_VERSION))
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"supported by the driver, but no ROCr with a known version was found; a "
 			"program can be suspended only if its ROCr calls RUNTIME_ENABLE");
 	else if (d->rocr_major < 5 || (d->rocr_major == 5 && d->rocr_minor <= GP_ROCR_NEVER_MINOR))
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"ROCr %u.%u.%u never calls RUNTIME_ENABLE: start programs with gpreempt "
 			"run",
 			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else if (d->rocr_major < 6 || (d->rocr_major == 6 && d->rocr_minor < GP_ROCR_ALWAYS_MINOR))
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"supported by the driver; not verified whether ROCr %u.%u.%u calls "
 			"RUNTIME_ENABLE on this kernel",
 			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE)
 				? N_("running processes of all users")
 				: N_("running processes of this user"));
@@ -235,31 +214,31 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!has_kfd(d, out))
 		return;
 	if (d->module_loaded)
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			"gpreempt.ko is loaded; /dev/gpreempt is accessible to root and its group");
 	else if ((d->valid & GP_DOCTOR_KERNEL) && !d->amdgpu_dkms &&
 		 (d->kernel_major < 6 || (d->kernel_major == 6 && d->kernel_minor < 1)))
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"kernel %s: the module needs amdgpu from Linux 6.1 or later", d->kernel);
 	else if (d->modules_disabled)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"kernel.modules_disabled=1: modules cannot be loaded until the next boot");
 	else if ((d->valid & GP_DOCTOR_LOCKDOWN) && strcmp(d->lockdown, "none"))
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"kernel lockdown (%s): modules must be signed with a trusted key",
 			d->lockdown);
 	else if (d->signed_modules_only)
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"module.sig_enforce: modules must be signed with a trusted key");
 	else if ((d->valid & GP_DOCTOR_CAPABILITIES) &&
 		 !gp_inspect_doctor_capable(d, GP_CAP_SYS_MODULE))
-		gp_diag(cannot(out), GP_NOTE, "loading a module needs root (CAP_SYS_MODULE)");
+		gp_diag(&out->diag, GP_ERROR, "loading a module needs root (CAP_SYS_MODULE)");
 	else if (d->amdgpu_dkms)
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"the module needs an amdgpu with type information (BTF), which DKMS builds "
 			"usually lack");
 	else
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			"as root; building it needs the headers of kernel %s (kernel/module); "
 			"tested on Linux 6.1 and 6.12",
 			d->kernel[0] ? d->kernel : "?");
@@ -270,17 +249,17 @@ static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_j
 	if (!has_kfd(d, out))
 		return;
 	if (!d->kfd_sched[0])
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			d->amdgpu_dkms ? N_("needs an amdgpu built with the scheduler; this is a "
 					    "stock DKMS driver")
 				       : N_("needs an amdgpu built with the scheduler; this is the "
 					    "kernel's own"));
 	else if (strcmp(d->kfd_sched, "off") == 0)
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			"the built-in scheduler is off: write a policy to "
 			"/sys/module/amdgpu/parameters/kfd_sched");
 	else
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			"the driver itself schedules by logical priority (policy %s)",
 			d->kfd_sched);
 }
@@ -291,23 +270,23 @@ static bool has_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	const struct gp_nvrm_branch *branch = gp_nvrm_branch(d->nvidia_version);
 
 	if (!d->nvidia_version[0]) {
-		gp_diag(cannot(out), GP_NOTE,
+		gp_diag(&out->diag, GP_ERROR,
 			"no NVIDIA driver (/proc/driver/nvidia/version is absent)");
 		return false;
 	}
 	if (d->nvidia_device.checked && d->nvidia_device.error) {
-		gp_diag(cannot(out), GP_NOTE, "/dev/nvidiactl: %s",
+		gp_diag(&out->diag, GP_ERROR, "/dev/nvidiactl: %s",
 			strerror(-d->nvidia_device.error));
 		return false;
 	}
 	if (!branch) {
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"driver branch of %s not verified: refused unless GPREEMPT_NVRM_FORCE=1",
 			d->nvidia_version);
 		return false;
 	}
 	if (!branch->tried) {
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"driver %s has the same interface as the tested branch (580), according to "
 			"its headers only",
 			d->nvidia_version);
@@ -322,12 +301,12 @@ static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	struct gp_inspect_judgement attach = {.diag.emit = keep};
 
 	if (!may_attach(d, &attach)) {
-		gp_diag(can(out), GP_NOTE,
+		gp_diag(&out->diag, GP_NOTE,
 			"driver %s; only programs started under gpreempt run (%s)",
 			d->nvidia_version, attach.reason);
 		return;
 	}
-	gp_diag(can(out), GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
+	gp_diag(&out->diag, GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
 	if (d->nvidia.count > 1)
 		gp_diag(&out->diag, GP_NOTE, "; several GPUs: tested only on a stand-in");
 	if (d->nvidia_mig)
@@ -345,7 +324,7 @@ static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_j
 	if (!has_nvidia(d, out))
 		return;
 	if (!d->nvidia_open)
-		gp_diag(unknown(out), GP_NOTE,
+		gp_diag(&out->diag, GP_WARNING,
 			"driver %s has the closed kernel modules; tested only with the open ones",
 			d->nvidia_version);
 	else
