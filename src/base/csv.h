@@ -34,7 +34,7 @@ struct gp_csv_stats {
 
 typedef int (*gp_csv_fn)(void *ctx, const struct gp_csv_record *record);
 
-/* 0, the callback's return, or -errno after saying why. Blank lines are skipped. */
+/* 0, the return of the callback, or -errno after an error message. Blank lines are skipped. */
 int gp_csv_read(int fd, const char *name, struct gp_diag *diag, gp_csv_fn fn, void *ctx,
 		struct gp_csv_stats *stats);
 

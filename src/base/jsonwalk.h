@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/types.h"
 
-#define GP_JSON_VALUE_MAX (16u << 20) /* a longer value is passed over and counted */
+#define GP_JSON_VALUE_MAX (16u << 20) /* a longer value is skipped and counted */
 #define GP_JSON_DEPTH_MAX 64
 
 struct gp_json_stats {
@@ -22,10 +22,10 @@ struct gp_json_stats {
 	bool cut;    /* the text ended inside, or its structure is broken */
 };
 
-/* `which` is the index of the path; the value is the callee's to look at only. */
+/* `which` is the index of the path; the value is valid during the call. */
 typedef int (*gp_json_fn)(void *ctx, size_t which, const json_t *value);
 
-/* Objects and arrays only. 0, the callback's return, or -errno after saying why. */
+/* Objects and arrays only. 0, the return of the callback, or -errno after an error message. */
 int gp_json_walk(int fd, const char *name, struct gp_diag *diag, const char *const *paths,
 		 size_t count, gp_json_fn fn, void *ctx, struct gp_json_stats *stats);
 

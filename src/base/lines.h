@@ -29,8 +29,8 @@ struct gp_lines_stats {
 typedef int (*gp_line_fn)(void *ctx, const struct gp_line *line);
 
 /*
- * Reads fd to its end. 0, the callback's return, or -errno after saying why: a read error, or
- * -EINVAL for compressed input.
+ * Reads fd to its end. 0, the return of the callback, or -errno after an error message: a read
+ * error, or -EINVAL for compressed input.
  */
 int gp_lines_read(int fd, const char *name, struct gp_diag *diag, gp_line_fn fn, void *ctx,
 		  struct gp_lines_stats *stats);

@@ -10,7 +10,7 @@
 #define FIRST_BITS 6
 
 /*
- * Keys come out of logs, and whoever writes a log must not be able to choose keys that collide, so
+ * Keys come from logs, and the writer of a log must not be able to choose keys that collide, so
  * the multipliers are secret. All steps but the last lose nothing, and the last, the high bits of a
  * product with a random odd number, brings any two numbers together with a chance of at most 2 in
  * capacity (multiply-shift hashing, Dietzfelbinger et al. 1997).

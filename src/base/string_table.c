@@ -31,7 +31,7 @@ static u64 hash(const struct gp_strings *strings, const char *text, size_t len)
 	return gp_mix((state ^ word) * strings->secret[1]);
 }
 
-/* Two texts with one hash are told apart by the second half of the key: 0, 1, ... */
+/* Texts with the same hash differ in the second half of the key: 0, 1, ... */
 static u32 look(const struct gp_strings *strings, const char *text, size_t len, u64 key, u64 *nth)
 {
 	for (*nth = 0;; ++*nth) {

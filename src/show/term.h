@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the terminal allows, and a progress line on stderr for work that takes longer than a
+ * Capabilities of the terminal, and a progress line on stderr for work that takes longer than one
  * second. Nothing here writes to a stream that is not a terminal.
  */
 #ifndef GP_SHOW_TERM_H

@@ -6,8 +6,8 @@
 #include "sched/state.h"
 #include "sim/engine_parts.h"
 
-#define FAULT_EVERY_NS                                                             \
-	1000000u /* chances are given for a second: one is taken every millisecond \
+#define FAULT_EVERY_NS                                                     \
+	1000000u /* chances are per second; one is drawn every millisecond \
 		  */
 #define LATE_NS_MAX 500000000u
 #define JUMP_NS_MAX GP_NS_PER_S

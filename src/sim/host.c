@@ -9,7 +9,7 @@
 
 #define RETRY_NS 10000u /* the driver is busy: again after that */
 
-/* Updates that nobody waits for: a lease that ended. */
+/* Updates that no operation waits for: a lease that ended. */
 #define LEASE_TAG (SIM_DEATH_TAG - 1u)
 
 int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
@@ -97,7 +97,7 @@ void gp_sim_tell_held(const struct gp_sim *sim, u32 index)
 {
 	const struct gp_sim_observer *observer = sim->options->observer;
 
-	/* The time is over by then, and what was held at its end has been told. */
+	/* The run is over by then, and holds that were open at its end have been reported. */
 	if (observer && observer->held && !sim->draining)
 		observer->held(observer->data, index, sim->jobs[index].held_since, sim->now);
 }
@@ -229,7 +229,7 @@ void gp_sim_call(struct gp_sim *sim, u32 index)
 		return;
 	operation->under_way = true;
 	operation->issued = sim->now;
-	if (operation->epoch != sim->epoch) { /* whoever asked for it is dead */
+	if (operation->epoch != sim->epoch) { /* the scheduler that asked for it is gone */
 		operation_over(sim, index);
 		return;
 	}

@@ -72,7 +72,7 @@ static void random_work(struct dice *dice, struct gp_sim_scenario *s, u32 index)
 
 		for (u32 left = 1 + (u32)roll(dice, 5); left; left--) {
 			kernel.kernel_ns = 1 + roll(dice, 3000000);
-			/* Without memory the recording is a shorter one; there is no way to say. */
+			/* Without memory the recording is shorter. */
 			if (gp_sim_scenario_add_kernel(s, &kernel))
 				return;
 			kernel.more = true;
@@ -107,7 +107,7 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 		.hang = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
 		.late = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
 		.twice = (u32)pick(&dice, chances, GP_ARRAY_SIZE(chances)),
-		/* In thousandths a second, so up to several in a run. */
+		/* In thousandths per second, so up to several in a run. */
 		.kill = (u32)roll(&dice, 2) * 1000,
 		.restart = (u32)roll(&dice, 2) * 500,
 		.jump = roll(&dice, 4) ? 0 : 1000,

@@ -28,7 +28,7 @@ enum {
 
 enum gp_sim_arrival {
 	GP_SIM_CLOSED,  /* the next request when one is done, `depth` at a time */
-	GP_SIM_POISSON, /* `rate` a second at random */
+	GP_SIM_POISSON, /* `rate` per second at random */
 	GP_SIM_EVERY,   /* one in `every_ns` */
 	/* Requests and their kernels come from a recording. */
 	GP_SIM_RECORDED,        /* when they came then */

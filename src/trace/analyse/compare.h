@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Analysis: two programs' workloads beside each other, and which way of preempting one for the
- * other fits, with the reason.
+ * Analysis: the workloads of two programs side by side, and the suitable way to preempt one for the
+ * other, with the reason.
  */
 #ifndef GP_TRACE_ANALYSE_COMPARE_H
 #define GP_TRACE_ANALYSE_COMPARE_H
@@ -9,8 +9,8 @@
 #include "show/doc.h"
 #include "trace/analyse/workload.h"
 
-/* What one suspend or resume of a process was seen to cost in the field; every queue of the device
- * is unmapped and mapped for it. An estimate until it is measured on the machine at hand. */
+/* Cost of one suspend or resume of a process as seen in the field; it unmaps and maps every queue
+ * of the device. An estimate until it is measured on this machine. */
 #define GP_SUSPEND_COST_NS 500000ull
 
 enum gp_trace_strategy {

@@ -101,7 +101,7 @@ static int note_creation(struct gp_trace_inquiry_input *input, const struct gp_e
 		if (event->valid & GP_EV_PID)
 			input->pid = event->pid;
 	}
-	/* A thread's lines are in order; where threads are not told apart, all of them nearly. */
+	/* Lines of a thread are in order; without thread ids, all lines nearly are. */
 	if (at != GP_MAP_NONE && event->time_ns < input->times[at] &&
 	    input->times[at] - event->time_ns > (event->valid & GP_EV_TID ? THREAD_NS : PROCESS_NS))
 		input->jumps++;
@@ -242,7 +242,7 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 	return ret;
 }
 
-/* Says what is wrong with a file that nobody understands. */
+/* Reports why a file cannot be identified. */
 static int refuse(int fd, const char *name, struct gp_diag *diag)
 {
 	char start[16];
@@ -271,7 +271,7 @@ int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *n
 
 	if (!input)
 		return gp_fail(diag, -ENOMEM, "%s: out of memory", name);
-	/* Functions of the kernel are told apart by file. */
+	/* Functions of the kernel are kept per file. */
 	inquiry->path.input = (u32)(inquiry->count - 1);
 	error = gp_trace_source_identify(fd, name, &input->kind);
 	if (error)

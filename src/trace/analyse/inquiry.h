@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Analysis: the five questions of the testing roadmap, answered from whatever files there are: how
- * a queue is created and how long each step takes, what happens to its MQD, which queues a workload
- * uses, whether doorbells can be seen, and whether work can be preempted. Every answer names the
- * line it stands on, or says that this data does not have it.
+ * Analysis: five questions, answered from any mix of files: how a queue is created and how long
+ * each step takes, what happens to its MQD, which queues a workload uses, whether doorbells can be
+ * seen, and whether work can be preempted. Every answer names the line it is based on, or says that
+ * the data does not contain it.
  */
 #ifndef GP_TRACE_ANALYSE_INQUIRY_H
 #define GP_TRACE_ANALYSE_INQUIRY_H
@@ -82,8 +82,8 @@ struct gp_trace_inquiry {
 
 int gp_trace_inquiry_init(struct gp_trace_inquiry *inquiry, enum gp_trace_clock trace_clock);
 void gp_trace_inquiry_free(struct gp_trace_inquiry *inquiry);
-/* Finds out what a seekable file is and reads it. 0, or -errno after saying why; -EINVAL if the
- * format is unknown. */
+/* Finds out what a seekable file is and reads it. 0, or -errno after an error message; -EINVAL if
+ * the format is unknown. */
 int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *name,
 			 struct gp_diag *diag);
 int gp_trace_inquiry_finish(struct gp_trace_inquiry *inquiry);

@@ -79,7 +79,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 			  gp_v_if(workload->ahead_count, gp_v_count(workload->ahead_high)),
 			  judge(workload->ahead_count, workload->ahead_high < 100));
 	}
-	/* The roadmap's table has them; no log or trace does. */
+	/* Indicators that no log or trace contains. */
 	indicator(doc, "active", _("hardware slot in use (CP_HQD_ACTIVE)"), "1", gp_v_missing(),
 		  ABSENT);
 	indicator(doc, "quantum", _("time slice of a slot (QUANTUM)"), "512-1024", gp_v_missing(),
@@ -93,7 +93,7 @@ static bool is_trace(const struct gp_trace_inquiry_input *input)
 	return input->kind == GP_SOURCE_FTRACE || input->kind == GP_SOURCE_TRACEDAT;
 }
 
-/* "MONOTONIC", or all that its events have; nothing when none tells a time. */
+/* "MONOTONIC", or all clocks of its events; empty if no event has a time. */
 static struct gp_show_value clocks_of(const struct gp_trace_inquiry_input *input, char *out,
 				      size_t size)
 {

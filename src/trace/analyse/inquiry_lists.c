@@ -66,7 +66,7 @@ static int decision_event(void *ctx, const struct gp_event *event)
 		decisions->resumes += named(event, "resume");
 		decisions->failed += named(event, "done") && event->valid & GP_EV_COUNT;
 		decisions->observed += event->partial;
-		/* A resume tells how long it was held. */
+		/* A resume carries the time suspended. */
 		if (named(event, "resume") && event->valid & GP_EV_DURATION) {
 			decisions->held++;
 			decisions->held_ns += event->duration_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a GPU kernel does, judged by its name (mangled or not). A guess, and shown as one. */
+/* The class of a GPU kernel, guessed from its name (mangled or not). */
 #ifndef GP_TRACE_ANALYSE_KERNEL_CLASS_H
 #define GP_TRACE_ANALYSE_KERNEL_CLASS_H
 

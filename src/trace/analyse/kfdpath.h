@@ -26,7 +26,7 @@ struct gp_trace_creation {
 	bool ended; /* its return was seen; else it lasted at least this */
 };
 
-/* Creations that are kept one by one; a program that makes queues all day does not fill memory. */
+/* Creations that are kept one by one; so that memory is bounded. */
 #define GP_KFDPATH_CREATIONS 1024
 
 struct gp_trace_kfdpath {

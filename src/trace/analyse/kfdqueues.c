@@ -18,7 +18,7 @@ struct gp_trace_kfd_queues {
 	struct gp_trace_kfd_process *processes;
 	size_t process_count, process_capacity;
 	struct gp_map map; /* (pid, id) -> item */
-	/* Dynamic debug tells of one queue in several sentences; these are the last ones'. */
+	/* Dynamic debug describes a queue in several lines; these are from the last ones. */
 	u32 pid;
 	bool has_pid;
 	u64 gpu;

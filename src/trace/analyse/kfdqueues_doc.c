@@ -7,7 +7,7 @@
 
 /* Pairs of processes shown; the rest is counted. */
 #define PAIRS_SHOWN 64
-/* Processes compared with each other; a trace of more is not told apart by pairs. */
+/* With more processes, pairs are not compared. */
 #define PROCESSES_PAIRED 2000
 
 static struct gp_show_value pid_of(bool known, u32 pid)

@@ -200,7 +200,7 @@ static int put_dispatched(struct gp_trace_perfetto *p, const struct gp_event *ev
 	return 1;
 }
 
-/* Kernels and copies: on their stream, if it is told, and on their queue. */
+/* Kernels and copies: on their queue, and on their stream if it is known. */
 static int put_run(struct gp_trace_perfetto *p, const struct gp_event *event)
 {
 	bool copy = event->kind == GP_EVENT_COPY, correlated = event->valid & GP_EV_CORRELATION;

@@ -86,7 +86,7 @@ static void leave(struct gp_trace_perfetto *p, struct gp_trace_perfetto_stack *s
 		struct frame *frame = &stack->frames[at - 1];
 
 		begin = frame->begin;
-		/* A leaf is told in one line, with the time at which it was entered. */
+		/* A leaf has one line, with the time at which it was entered. */
 		end = later(event->time_ns, frame->cursor);
 		if (event->time_ns <= begin)
 			end = later(begin + length, frame->cursor);
@@ -123,8 +123,7 @@ int gp_trace_perfetto_function(struct gp_trace_perfetto *p, const struct gp_even
 	}
 	if (enter(stack, name, event->time_ns))
 		return -ENOMEM;
-	/* The graph says nothing behind a function, and prints returns; others may not tell them.
-	 */
+	/* The graph tracer prints returns and no text; other tracers may not print returns. */
 	return event->text
 		       ? gp_trace_perfetto_instant(p, pid, tid, event->name, event->name_len, event)
 		       : 0;

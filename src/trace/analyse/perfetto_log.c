@@ -11,9 +11,9 @@
 
 /* Calls in calls; a log whose calls never return would nest for ever. */
 #define DEPTH 16
-/* Packets of a queue that nobody waited for yet; of more the older ones have no end. */
+/* Packets of a queue that no thread has waited for yet; beyond that, the oldest have no end. */
 #define PENDING 256
-/* A packet takes no time of its own: what a flow can be tied to has a length, though. */
+/* A packet has no duration, but a flow needs a slice with a length. */
 #define PACKET_NS  1
 #define QUEUE_KEY  (1ull << 63)
 #define STREAM_KEY (1ull << 62)
@@ -140,7 +140,7 @@ static int put_api(struct gp_trace_perfetto *p, struct gp_trace_perfetto_thread 
 	struct frame frame = {0};
 	u32 at;
 
-	/* Without a thread they cannot be told apart. */
+	/* Without a thread id they cannot be distinguished. */
 	if (!(event->valid & GP_EV_TID))
 		return 0;
 	if (place(p, thread, event) ||

@@ -62,12 +62,12 @@ int gp_trace_recording_next_input(struct gp_trace_recording *recording, const ch
 				  const char *job_class);
 /* A gp_event_fn. */
 int gp_trace_recording_event(void *recording, const struct gp_event *event);
-/* Reads a file of any of these kinds. 0 or -errno after saying why. */
+/* Reads a file of any of these kinds. 0 or -errno after an error message. */
 int gp_trace_recording_read(struct gp_trace_recording *recording, int fd, const char *name,
 			    const char *job_class, struct gp_diag *diag);
 /* Puts everything in order. Recordings that ran at the same time stay as they were beside each
  * other; others begin together, which is how programs recorded alone are tried together. -ENODATA
- * after saying why when there is nothing to replay. */
+ * after an error message if there is nothing to replay. */
 int gp_trace_recording_finish(struct gp_trace_recording *recording, struct gp_diag *diag);
 /* Writes the scenario. -EIO. */
 int gp_trace_recording_write(const struct gp_trace_recording *recording, FILE *out);

@@ -20,7 +20,8 @@ enum {
 	LAUNCH_NS = GP_NS_PER_MS, /* what is left to do at the end of the recording */
 };
 
-/* A name that is no comment, section or key: the file's, without its path and ending. */
+/* A name that cannot be read as a comment, section or key: that of the file, without path and
+ * extension. */
 static void plain_name(const char *path, char *out, size_t size)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -192,9 +193,9 @@ int gp_trace_recording_write(const struct gp_trace_recording *r, FILE *out)
 	for (size_t i = 0; i < r->kernel_count; i++)
 		last = GP_MAX(last, r->kernels[i].end_ns);
 	gpu_index(r, 0, &gpus);
-	fputs("# Written by `gpreempt sim --from`. Who is online, who waits for whom (recorded "
+	fputs("# Written by `gpreempt sim --from`. Adapt the classes, the arrivals (recorded "
 	      "closed)\n"
-	      "# and the policy are yours to change: docs/reference/simulator.md.\n",
+	      "# and the policy as needed: docs/reference/simulator.md.\n",
 	      out);
 	fprintf(out, "[run]\ntitle = Recorded work\ntime = %lluns\n",
 		(unsigned long long)last + LAUNCH_NS);

@@ -152,8 +152,8 @@ static void end_window(struct gp_trace_workload *workload)
 	workload->window_queues = 0;
 }
 
-/* ROCr's own lines have another clock than the rest of a log: they tell times only where there is
- * nothing else. */
+/* Lines of ROCr use another clock than the rest of a log: their times count only in a log without
+ * other times. */
 static bool has_clock(struct gp_trace_workload *workload, const struct gp_event *event)
 {
 	if (workload->has_time && event->clock == workload->clock)

@@ -71,7 +71,7 @@ void gp_trace_workload_free(struct gp_trace_workload *workload);
 int gp_trace_workload_event(void *ctx, const struct gp_event *event);
 /* After the last event: 0 or -ENOMEM. Kernels are then ordered by count. */
 int gp_trace_workload_finish(struct gp_trace_workload *workload);
-/* Dispatches a second between the first and the last; 0 when there are fewer than two. */
+/* Dispatches per second between the first and the last; 0 when there are fewer than two. */
 double gp_trace_workload_rate(const struct gp_trace_workload *workload);
 
 #endif

@@ -80,7 +80,7 @@ static int find_page_size(const struct gp_capture_tracefs *trace, u32 *size)
 	return error;
 }
 
-/* The descriptions of a system's events; none where there is no such system. */
+/* The descriptions of the events of a system; none if it does not exist. */
 static int put_system(const struct gp_capture_tracefs *trace, struct gp_buf *out,
 		      const char *system)
 {
@@ -125,7 +125,7 @@ static int put_symbols(const struct gp_root *root, struct gp_buf *out)
 	struct gp_buf text = {0}, kept = {0};
 	int error = gp_root_read(root, PART_MAX, &text, "/proc/kallsyms");
 
-	/* Without addresses nobody can tell which function a probe was on. */
+	/* Without addresses, the function of a probe cannot be determined. */
 	if (!error && !gp_capture_symbols_of_driver(gp_buf_str(&text), text.len, &kept))
 		error = -EACCES;
 	if (!error)

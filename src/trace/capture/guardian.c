@@ -27,7 +27,7 @@ int gp_capture_guardian_start(struct gp_capture_guardian *guardian, void (*resto
 	int ends[2];
 
 	*guardian = (struct gp_capture_guardian){.fd = -1};
-	/* Not a pipe: writing to a guardian that somebody killed must not kill us. */
+	/* Not a pipe: writing to a guardian that was killed must not kill us. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	guardian->pid = fork();

@@ -60,7 +60,7 @@ static int decode(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* What somebody sends to us is for the program; what the terminal sends it gets by itself. */
+/* Signals sent to us are passed to the program; those of the terminal reach it directly. */
 static int await(pid_t pid, const sigset_t *signals)
 {
 	for (;;) {
@@ -130,8 +130,8 @@ static int find_runtime(char *path, size_t size, struct gp_diag *diag)
 }
 
 /*
- * What docker itself had to say is in the log, with what the program wrote: of a failure the last
- * lines that are not the runtime's are for the terminal, too.
+ * Messages of docker are in the log, together with the output of the program: after a failure, the
+ * last lines that do not come from the runtime are also shown on the terminal.
  */
 static void tell_end(const char *path, struct gp_diag *diag)
 {

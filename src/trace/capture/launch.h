@@ -21,8 +21,8 @@ struct gp_capture_launch {
 	bool quiet; /* standard output goes to standard error: ours carries data */
 };
 
-/* 0: it ran, and *status is its own, or 128 + N when signal N ended it. -errno after saying why;
- * then *status is one of the above if the program is to blame, and else as it was. */
+/* 0: it ran, and *status is its own, or 128 + N when signal N ended it. -errno after an error
+ * message; then *status is one of the above if the program is to blame, and else as it was. */
 int gp_capture_launch_run(const struct gp_capture_launch *launch, int *status,
 			  struct gp_diag *diag);
 

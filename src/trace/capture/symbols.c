@@ -12,7 +12,7 @@
 /*
  * Creation, change and end of queues; MQDs; runlists and slots; what stops and starts queues, and
  * waits for it; what the driver itself gives the GPU (doorbells, kernel compute queues). Not
- * kfd_ioctl() itself, which programs call thousands of times a second to wait.
+ * kfd_ioctl() itself, which programs call thousands of times per second to wait.
  */
 static const char *const wanted[] = {
 	"kfd_ioctl_create_queue",

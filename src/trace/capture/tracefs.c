@@ -121,7 +121,7 @@ void gp_capture_tracefs_name(struct gp_capture_tracefs *trace)
 {
 	char path[PATH_MAX];
 
-	/* A pid is nobody else's, but what a killed trace left may have it. */
+	/* A pid is unique, but a killed trace may have left something under the same one. */
 	for (int i = 0; i < 100; i++) {
 		snprintf(trace->name, sizeof(trace->name), "gpreempt_%d_%d", (int)getpid(), i);
 		instance_path(trace, path, sizeof(path));
@@ -217,7 +217,7 @@ int gp_capture_tracefs_start(struct gp_capture_tracefs *trace, const struct gp_r
 		gp_diag(diag, GP_WARNING, "cannot trace KFD: %s: %s", path, strerror(-error));
 		return error;
 	}
-	/* Less room than asked for loses old events, which the trace tells. */
+	/* A smaller buffer than requested loses old events; the trace reports that. */
 	put_own(trace, "buffer_size_kb", BUFFER_KIB);
 	error = define_all(trace, root, diag);
 	if (!error) {

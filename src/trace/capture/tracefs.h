@@ -49,8 +49,8 @@ int gp_capture_tracefs_find(struct gp_capture_tracefs *trace, const struct gp_ro
 
 /*
  * Chooses a name and switches on what KFD does with queues. Functions are looked up in the kernel's
- * symbols under root; static functions of one name each get their probes. -errno after saying why;
- * call gp_capture_tracefs_restore() in that case as well. Call gp_capture_tracefs_name()
+ * symbols under root; static functions of one name each get their probes. -errno after an error
+ * message; call gp_capture_tracefs_restore() in that case as well. Call gp_capture_tracefs_name()
  * first, so that the process that restores after a SIGKILL can be started in between.
  */
 void gp_capture_tracefs_name(struct gp_capture_tracefs *trace);

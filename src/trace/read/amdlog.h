@@ -39,9 +39,9 @@ struct gp_trace_amdlog_options {
 };
 
 /*
- * Reads fd to its end. 0, the callback's return, or -errno: a read error; -EINVAL for compressed or
- * binary input and input without a single log line (the message names file and line and says what
- * to do). `stats` is filled in every case.
+ * Reads fd to its end. 0, the return of the callback, or -errno: a read error; -EINVAL for
+ * compressed or binary input and input without a single log line (the message names file and line
+ * and says what to do). `stats` is filled in every case.
  */
 int gp_trace_amdlog_read(int fd, const struct gp_trace_amdlog_options *options,
 			 struct gp_diag *diag, gp_event_fn fn, void *ctx,

@@ -93,7 +93,7 @@ static const char *irregular_start(const char *from, const char *number)
 	for (file = file_end; file > from && is_file_byte(file[-1]); file--)
 		;
 	start = back_over_level(from, file, &level);
-	/* Without the LOCATION bit of AMD_LOG_MASK the name is blank; then only the level tells. */
+	/* Without the LOCATION bit of AMD_LOG_MASK the name is blank; only the level remains. */
 	if (file == file_end)
 		return level ? start : NULL;
 	if (!memchr(file, '.', (size_t)(file_end - file)))
@@ -232,7 +232,7 @@ static bool take_bare(struct gp_trace_text *text, struct gp_event *event)
 	return true;
 }
 
-/* Where a head that starts at p would be kept: by its last digits, which tell threads apart. */
+/* Where a head that starts at p would be kept: by its last digits, which differ between threads. */
 static struct gp_trace_head *head_slot(struct gp_trace_head_cache *cache,
 				       const struct gp_trace_text *text)
 {

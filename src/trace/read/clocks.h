@@ -22,7 +22,7 @@ struct gp_trace_clocks {
 	size_t count;
 };
 
-/* Adds the readings of a file. 0 or -errno after saying why. */
+/* Adds the readings of a file. 0 or -errno after an error message. */
 int gp_trace_clocks_read(int fd, const char *name, struct gp_diag *diag,
 			 struct gp_trace_clocks *clocks);
 /* How a clock relates to MONOTONIC: clock = MONOTONIC + offset, farthest reading and its error. */

@@ -30,8 +30,8 @@ struct gp_trace_ftrace_options {
 };
 
 /*
- * 0, the callback's return, or -errno after saying why; -EINVAL without a single event. Function
- * names come without what the compiler adds (".isra.0").
+ * 0, the return of the callback, or -errno after an error message; -EINVAL without a single event.
+ * Function names come without what the compiler adds (".isra.0").
  */
 int gp_trace_ftrace_read(int fd, const struct gp_trace_ftrace_options *options,
 			 struct gp_diag *diag, gp_event_fn fn, void *ctx,

@@ -38,7 +38,7 @@ int gp_trace_ftrace_graph(struct gp_trace_ftrace_reader *reader, const struct gp
 /* What the graph shows of calls: "func() {", "func();", "}"; event has the rest. */
 int gp_trace_ftrace_calls(struct gp_trace_ftrace_reader *reader, struct gp_event *event,
 			  const char *p, const char *end);
-/* " + 47.000 us " in front of calls; false when what is there is no duration. Blank is none. */
+/* " + 47.000 us " in front of calls; false if the text is not a duration. Blank means none. */
 bool gp_trace_ftrace_duration(const char *p, const char *end, struct gp_event *event);
 /* Behind "task-pid [cpu] flags time: ". */
 int gp_trace_ftrace_body(struct gp_trace_ftrace_reader *reader, struct gp_event *event,

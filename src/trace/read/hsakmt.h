@@ -18,7 +18,8 @@ struct gp_trace_hsakmt_stats {
 	u64 unknown;    /* lines without one */
 };
 
-/* 0, the callback's return, or -errno after saying why; -EINVAL without a single sentence. */
+/* 0, the return of the callback, or -errno after an error message; -EINVAL without a single
+ * sentence. */
 int gp_trace_hsakmt_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 			 struct gp_trace_hsakmt_stats *stats);
 

@@ -18,7 +18,7 @@ struct gp_trace_kfdlog_stats {
 };
 
 /*
- * 0, the callback's return, or -errno after saying why; -EINVAL if no line was from KFD.
+ * 0, the return of the callback, or -errno after an error message; -EINVAL if no line was from KFD.
  * In excerpts a comment "# ... PID=42" names the process of the lines below: events have
  * that pid, with `headless` set, where they print none.
  */

@@ -36,8 +36,8 @@ struct gp_trace_rocprof_stats {
 
 /*
  * `name` is the file's: where rows do not say what they are (a summary), it does. 0, the
- * callback's return, or -errno after saying why; a file with nothing known in it is 0 with kind
- * NONE. The first byte decides between JSON and CSV.
+ * callback's return, or -errno after an error message; a file with nothing known in it is 0 with
+ * kind NONE. The first byte decides between JSON and CSV.
  */
 int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 			  struct gp_trace_rocprof_stats *stats);

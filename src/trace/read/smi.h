@@ -18,7 +18,8 @@ struct gp_trace_smi_stats {
 	u64 damaged; /* rows without a pid */
 };
 
-/* 0, the callback's return, or -errno after saying why; -EINVAL if it is not such a list. */
+/* 0, the return of the callback, or -errno after an error message; -EINVAL if it is not such a
+ * list. */
 int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 		      struct gp_trace_smi_stats *stats);
 

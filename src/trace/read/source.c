@@ -26,7 +26,7 @@ static int ignore(void *ctx, const struct gp_event *event)
 	return 0;
 }
 
-/* A file of its own with the start of another. */
+/* A separate file with the start of another. */
 static int copy_start(int fd)
 {
 	int copy = memfd_create("start", MFD_CLOEXEC), error = 0;

@@ -32,8 +32,8 @@ bool gp_trace_tracedat_is(const char *start, size_t len);
 
 /*
  * Reads from a file that can be read at any place; its position does not matter. Events come with
- * their number in `line`, from 1 in the order of time. 0, the callback's return, or -errno after
- * saying why; a file cut in the middle gives what was before the cut.
+ * their number in `line`, from 1 in the order of time. 0, the return of the callback, or -errno
+ * after saying why; a file cut in the middle gives what was before the cut.
  */
 int gp_trace_tracedat_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn,
 			   void *ctx, struct gp_trace_tracedat_stats *stats);

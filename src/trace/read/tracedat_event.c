@@ -240,7 +240,7 @@ size_t gp_trace_dat_bprint(struct gp_trace_dat_context *context, const char *for
 	return writer.len;
 }
 
-/* A text that was written into the trace, by whom the address tells. */
+/* A text that was written into the trace; the address identifies the writer. */
 static void print(struct gp_trace_dat_context *context, struct gp_event *event, u64 address,
 		  const char *text, size_t len)
 {
