@@ -27,7 +27,7 @@ struct gp_vgpu_svm;    /* svm.c */
 
 struct gp_vgpu_client {
 	pid_t pid;           /* the process this state belongs to */
-	char directory[256]; /* of the virtual machine */
+	char directory[256]; /* of the virtual GPU */
 	struct gp_vgpu_welcome machine;
 	struct gp_vgpu_shared *shared;
 	int work_fd, done_fd; /* written, and read, when there is something in that ring */
@@ -42,7 +42,7 @@ struct gp_vgpu_client {
 	_Atomic u32 acquired_vm; /* GPUs whose ACQUIRE_VM was called, a bit each */
 };
 
-/* NULL when this process does not run on a virtual machine, or the server is gone. */
+/* NULL when this process does not run on a virtual GPU, or the server is gone. */
 struct gp_vgpu_client *gp_vgpu_client(void);
 
 /* Moves a descriptor of ours out of the application's way: a high number, close-on-exec, refused

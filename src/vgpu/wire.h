@@ -13,7 +13,7 @@
 #include "gpufile/kernels.h"
 
 #define GP_VGPU_VERSION     1
-#define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual machine */
+#define GP_VGPU_ENV         "GPREEMPT_VGPU" /* directory of the virtual GPU */
 #define GP_VGPU_SOCKET      "socket"        /* in that directory */
 #define GP_VGPU_ROOT        "root"          /* its sys/, proc/, dev/ tree, in that directory */
 #define GP_VGPU_KERNELS     "kernels.bin" /* sorted struct gp_gpufile_kernel[], in that directory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A virtual machine without sockets: devices with models, processes and queues put together by
+ * A virtual GPU without sockets: devices with models, processes and queues put together by
  * hand, for what looks at them (files, debugfs, status).
  */
 #ifndef GP_TEST_SMALL_MACHINE_H

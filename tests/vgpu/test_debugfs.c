@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* hqds, mqds and rls of a virtual machine, read with the readers for the real ones. */
+/* hqds, mqds and rls of a virtual GPU, read with the readers for the real ones. */
 #include "abi/kfd_hqd.h"
 #include "gpu/kfd/debugfs.h"
 #include "small_machine.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The tree of a virtual machine, read with what reads the real one. */
+/* The tree of a virtual GPU, read with what reads the real one. */
 #include <limits.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one global of the library: whether this process runs on a virtual machine, and its client.
+ * The one global of the library: whether this process runs on a virtual GPU, and its client.
  * The environment is read once, by the constructor or by the first call before it, when there is
  * but one thread. The client is made by the first /dev/kfd or render node that is opened.
  */

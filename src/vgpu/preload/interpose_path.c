@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The functions that open a path. /dev/kfd and the render nodes give a device; other paths of the
- * virtual machine lead into its tree; everything else is libc's.
+ * virtual GPU lead into its tree; libc handles the rest.
  */
 /* Both the plain and the 64-bit names are defined here, so neither may stand for the other. */
 #undef _FILE_OFFSET_BITS

@@ -17,7 +17,7 @@
 
 /* ---- client.c ---- */
 
-/* <directory>/root when this process runs on a virtual machine, else NULL. No system call. */
+/* <directory>/root when this process runs on a virtual GPU, else NULL. No system call. */
 const char *gp_vgpu_root(void);
 const char *gp_vgpu_client_directory(void);
 /* The client, if there is one already. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which paths belong to the virtual machine, and where they are in its tree. The tree is made of
+ * Which paths belong to the virtual GPU, and where they are in its tree. The tree is made of
  * real files, so nothing but the name changes; files whose content follows the state of the machine
  * are brought up to date by the server before they are looked at.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing the tree of a virtual machine: paths are absolute as a client sees them ("/sys/...") and
+ * Writing the tree of a virtual GPU: paths are absolute as a client sees them ("/sys/...") and
  * land under <directory>/root. Files and directories appear and disappear at once (rename), so that
  * a reader never meets half of one. Errors are remembered in the writer; a caller writes many
  * files and checks once.

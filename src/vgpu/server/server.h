@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The server of a virtual machine: owns the models and the truth about processes, queues and
+ * The server of a virtual GPU: owns the models and the truth about processes, queues and
  * debuggers. One thread, one epoll loop. Requests arrive on sockets, work in shared rings, time on
  * a timerfd; the models answer with actions.
  *
