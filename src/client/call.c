@@ -12,13 +12,6 @@
 
 #define GREETINGS 5
 
-static int left_ms(u64 deadline_ns)
-{
-	u64 now = gp_client_now();
-
-	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / GP_NS_PER_MS);
-}
-
 int gp_client_enter(struct gpreempt *context)
 {
 	if (context->pid != getpid())
@@ -117,7 +110,7 @@ static int push(struct gpreempt *context, u16 type, u32 serial, const void *body
 		if (error != -EAGAIN)
 			return error;
 		struct pollfd one = {.fd = context->socket, .events = POLLOUT};
-		int ready = poll(&one, 1, left_ms(deadline_ns));
+		int ready = poll(&one, 1, gp_client_left_ms(deadline_ns));
 		if (ready == 0)
 			return -ETIME;
 		if (ready < 0 && errno != EINTR)
@@ -130,7 +123,8 @@ static int pull(struct gpreempt *context, u16 type, u32 serial, u64 deadline_ns)
 	struct gp_wire_message *message = &context->message;
 
 	for (;;) {
-		int error = gp_wire_receive(context->socket, message, left_ms(deadline_ns));
+		int error =
+			gp_wire_receive(context->socket, message, gp_client_left_ms(deadline_ns));
 		if (error)
 			return error == -EAGAIN ? -ETIME : error;
 		if (message->fd >= 0) /* none is expected */
@@ -165,7 +159,7 @@ static int status_of(struct gpreempt *context)
 static int exchange(struct gpreempt *context, u16 type, const void *body, size_t size, int fd,
 		    int timeout_ms, bool *delivered)
 {
-	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * GP_NS_PER_MS;
+	u64 deadline_ns = gp_monotonic_ns() + (u64)timeout_ms * GP_NS_PER_MS;
 	u32 serial = next_serial(context);
 	int error = push(context, type, serial, body, size, fd, deadline_ns);
 

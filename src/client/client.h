@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/i18n.h"
 #include "base/types.h"
 #include "gpreempt.h"
@@ -90,6 +91,13 @@ void gp_client_forget_errors(const struct gpreempt *context);
 /* Connected to a holder, which was started if there was none; -errno after saying why. */
 int gp_client_connect(const struct gpreempt *context, int timeout_ms);
 
+static inline int gp_client_left_ms(u64 deadline_ns)
+{
+	u64 now = gp_monotonic_ns();
+
+	return now >= deadline_ns ? 0 : (int)gp_divide_up(deadline_ns - now, GP_NS_PER_MS);
+}
+
 /* ---- call.c: requests and answers ---- */
 
 /* Enter and leave a call on a context; enter fails in a process that did not open it. */
@@ -134,8 +142,6 @@ int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t
 /* Keeps what a suspend or resume took; -EPROTO when the answer is not a gp_proto_msg_done. */
 int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_message *message,
 		      u64 sent_ns);
-
-u64 gp_client_now(void); /* CLOCK_MONOTONIC, ns */
 
 /* ---- facts that the public header repeats ---- */
 

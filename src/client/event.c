@@ -200,7 +200,7 @@ static void collect(struct gpreempt *context)
 	}
 	if (read(context->timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	now = gp_client_now();
+	now = gp_monotonic_ns();
 	for (size_t i = 0; i < GP_LIB_PENDING; i++) {
 		const struct gp_client_pending *pending = &context->pending[i];
 

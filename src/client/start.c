@@ -33,18 +33,6 @@
 #define AGAIN_MAX_MS 500
 #define LOOK_MS      5
 
-u64 gp_client_now(void)
-{
-	return gp_monotonic_ns();
-}
-
-static int left_ms(u64 deadline_ns)
-{
-	u64 now = gp_client_now();
-
-	return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999) / GP_NS_PER_MS);
-}
-
 /* Beside the library or the program that has it inside: build tree, then installed. */
 static int find_program(char *out, size_t size)
 {
@@ -219,7 +207,7 @@ static int await_end(pid_t child, u64 deadline_ns)
 	 * only sleeps. Whatever happens, no child is left behind. */
 	for (;;) {
 		got = waitpid(child, &status, WNOHANG);
-		left = left_ms(deadline_ns);
+		left = gp_client_left_ms(deadline_ns);
 		if ((got != 0 && !(got < 0 && errno == EINTR)) || left == 0)
 			break;
 		poll(&end, 1, end.fd < 0 && left > LOOK_MS ? LOOK_MS : left);
@@ -291,7 +279,7 @@ static void await_change(u64 deadline_ns, int at_most_ms)
 {
 	char path[PATH_MAX];
 	struct pollfd one = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
-	int left = left_ms(deadline_ns);
+	int left = gp_client_left_ms(deadline_ns);
 
 	if (one.fd >= 0 && gp_proto_directory_path(path, sizeof(path), "", 0) == 0)
 		inotify_add_watch(one.fd, path, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ATTRIB);
@@ -338,7 +326,7 @@ static int start(const struct gpreempt *context, u64 deadline_ns)
 
 int gp_client_connect(const struct gpreempt *context, int timeout_ms)
 {
-	u64 deadline_ns = gp_client_now() + (u64)timeout_ms * GP_NS_PER_MS;
+	u64 deadline_ns = gp_monotonic_ns() + (u64)timeout_ms * GP_NS_PER_MS;
 	int again_ms = AGAIN_MS, tried = 0;
 
 	for (;;) {
@@ -349,7 +337,7 @@ int gp_client_connect(const struct gpreempt *context, int timeout_ms)
 		bool found_none = fd == -ENOENT || fd == -ECONNREFUSED;
 		if (!found_none && fd != -EAGAIN)
 			return fail_connect(context, fd);
-		if (left_ms(deadline_ns) == 0)
+		if (gp_client_left_ms(deadline_ns) == 0)
 			return fail_connect(context, found_none ? -ETIME : fd);
 		int status = found_none ? start(context, deadline_ns) : 0;
 		if (status < 0)

@@ -58,7 +58,7 @@ int gp_client_measure(struct gpreempt_target *target, const struct gp_wire_messa
 	memcpy(&done, message->body, sizeof(done));
 	target->measured = true;
 	target->latency = (struct gpreempt_latency){
-		.total_ns = gp_client_now() - sent_ns,
+		.total_ns = gp_monotonic_ns() - sent_ns,
 		.issue_ns = done.issue_ns,
 		.driver_ns = done.driver_ns,
 		.skew_ns = done.skew_ns,
@@ -91,7 +91,7 @@ static int act(struct gpreempt_target *target, u16 type, const u32 *ids, size_t 
 	       const struct gpreempt_suspend_options *options)
 {
 	struct gpreempt *context = target->context;
-	u64 sent_ns = gp_client_now();
+	u64 sent_ns = gp_monotonic_ns();
 	union request few, *request = &few;
 
 	if (ids && (count < 1 || count > GPREEMPT_QUEUES_MAX))
@@ -205,7 +205,7 @@ int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t
 {
 	struct gpreempt *context = target->context;
 	struct gp_client_pending *pending = free_slot(context);
-	u64 now = gp_client_now();
+	u64 now = gp_monotonic_ns();
 	u32 serial;
 
 	if (!pending)
@@ -239,7 +239,7 @@ static int act_async(struct gpreempt_target *target, u16 type,
 		status = gp_client_enter(target->context);
 	if (status)
 		return status;
-	body.sent_ns = gp_client_now();
+	body.sent_ns = gp_monotonic_ns();
 	status = gp_client_begin(target, type, &body, sizeof(body), body.timeout_ms);
 	gp_client_leave(target->context);
 	return status;

@@ -110,7 +110,7 @@ static void add(void *data, const char *agents, const char *name)
 			close(fd);
 		/* Another user's is not waited for. */
 		if (fd == -EAGAIN && owner == geteuid() && !holder->look_again_ns) {
-			holder->look_again_ns = gp_holder_now_ns() + AGAIN_NS;
+			holder->look_again_ns = gp_monotonic_ns() + AGAIN_NS;
 			gp_holder_wake_at(holder, holder->look_again_ns);
 		}
 		/* Left behind by a program that was killed: agents listen before they are seen. */
@@ -119,7 +119,7 @@ static void add(void *data, const char *agents, const char *name)
 		return;
 	}
 	agent->holder = holder;
-	agent->deadline_ns = gp_holder_now_ns() + HELLO_NS;
+	agent->deadline_ns = gp_monotonic_ns() + HELLO_NS;
 	snprintf(agent->name, sizeof(agent->name), "%s", name);
 	gp_list_add_tail(&holder->agents, &agent->link);
 	if (gp_loop_watch(&holder->loop, &agent->watch, fd, agent_ready) ||

@@ -243,7 +243,7 @@ static int apply(struct gp_holder_applied *applied, const struct gp_holder_want 
 
 		error = apply_once(applied, want, done, started);
 		if (!gp_holder_worth_another_try(error) || i + 1 == TRIES ||
-		    gp_holder_now_ns() >= deadline_ns)
+		    gp_monotonic_ns() >= deadline_ns)
 			break;
 		/* The driver keeps what failed marked as suspended; it starts over. */
 		if (error == -EIO && !gp_holder_want_empty(want))
@@ -455,7 +455,7 @@ int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result)
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */
 	if (*result == 1 && !gp_holder_want_empty(&applied->want))
-		apply(applied, &applied->want, gp_holder_now_ns() + GP_NS_PER_S, &done, &started);
+		apply(applied, &applied->want, gp_monotonic_ns() + GP_NS_PER_S, &done, &started);
 	if (*result == -ESRCH)
 		applied->gone = true;
 	if (*result == -EPERM)

@@ -38,7 +38,7 @@ static struct gp_holder_breaker *breaker_of(struct gp_holder *holder, u32 gpu_id
 int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_member *member,
 			    u32 *gpu_id)
 {
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	for (u32 i = 0; i < member->gpu_count; i++) {
 		struct gp_holder_breaker *breaker = breaker_of(holder, member->gpus[i], false);
@@ -55,7 +55,7 @@ int gp_holder_breaker_check(struct gp_holder *holder, const struct gp_holder_mem
 
 void gp_holder_breaker_try(const struct gp_holder_member *member)
 {
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	for (u32 i = 0; i < member->gpu_count; i++) {
 		struct gp_holder_breaker *breaker =
@@ -105,7 +105,7 @@ static void report(struct gp_holder *holder, u32 gpu_id, bool failed)
 	breaker->trying_until_ns = 0;
 	if (breaker->open)
 		breaker->pause_ns = GP_MIN(2 * breaker->pause_ns, PAUSE_MAX_NS);
-	breaker->retry_ns = gp_holder_now_ns() + breaker->pause_ns;
+	breaker->retry_ns = gp_monotonic_ns() + breaker->pause_ns;
 	if (breaker->failures < FAILURES)
 		return;
 	gp_holder_wake_at(holder, breaker->retry_ns);

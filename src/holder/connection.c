@@ -350,7 +350,7 @@ int gp_holder_connection_add(struct gp_holder *holder, int fd)
 static void rest(struct gp_holder *holder)
 {
 	gp_loop_pause(&holder->loop, &holder->listen, true);
-	holder->accept_again_ns = gp_holder_now_ns() + ACCEPT_AGAIN_NS;
+	holder->accept_again_ns = gp_monotonic_ns() + ACCEPT_AGAIN_NS;
 	gp_holder_wake_at(holder, holder->accept_again_ns);
 }
 

@@ -32,7 +32,7 @@ static void hand_back(struct gp_holder_job *job, int result)
 	gp_list_remove(&job->link);
 	job->result = result;
 	job->ops = &gp_holder_agent_control;
-	job->finished_ns = gp_holder_now_ns();
+	job->finished_ns = gp_monotonic_ns();
 	gp_holder_job_explain(job, GP_MECHANISM_KFD_AGENT, job->member->pid);
 	gp_list_add_tail(&job->member->holder->finished, &job->link);
 }
@@ -65,7 +65,7 @@ void gp_holder_direct_call(struct gp_holder_member *member, enum gp_holder_direc
 	int error;
 
 	direct->serial = ++agent->serial ? agent->serial : ++agent->serial;
-	direct->sent_ns = gp_holder_now_ns();
+	direct->sent_ns = gp_monotonic_ns();
 	error = gp_wire_send(agent->watch.fd, type, direct->serial, 0, body, size, -1);
 	/* A full socket is that of a process which does not read: it times out. */
 	direct->broken = error && error != -EAGAIN;
@@ -84,7 +84,7 @@ void gp_holder_direct_act(struct gp_holder_member *member, enum gp_holder_direct
 	*body = (struct gp_proto_msg_suspend){.lease_ms = direct->lease_ms,
 					      .limit_ms = GP_LIMIT_MAX_MS, /* the holder keeps it */
 					      .count = count,
-					      .sent_ns = gp_holder_now_ns()};
+					      .sent_ns = gp_monotonic_ns()};
 	if (type == GP_MSG_AGENT_SUSPEND) {
 		body->grace = (u16)gp_holder_direct_job(direct)->want.grace;
 		direct->touched = true;
@@ -176,7 +176,7 @@ static void begin(struct gp_holder_member *member)
 			gp_holder_direct_finish(member, 0);
 		else
 			gp_holder_direct_wait(member, GP_DIRECT_GREETING,
-					      gp_holder_now_ns() + GREET_NS);
+					      gp_monotonic_ns() + GREET_NS);
 		return;
 	case GP_JOB_APPLY:
 		gp_holder_direct_apply(member);
@@ -232,7 +232,7 @@ static void answered(struct gp_holder_member *member, const struct gp_wire_messa
 		break;
 	case GP_DIRECT_UNDOING:
 		gp_holder_direct_wait(member, GP_DIRECT_PAUSING,
-				      gp_holder_now_ns() + (GP_NS_PER_MS << direct->tries));
+				      gp_monotonic_ns() + (GP_NS_PER_MS << direct->tries));
 		break;
 	case GP_DIRECT_COUNTING:
 		gp_holder_direct_counted(member, message);

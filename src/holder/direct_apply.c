@@ -92,7 +92,7 @@ void gp_holder_direct_applied(struct gp_holder_member *member, int error)
 {
 	struct gp_holder_direct *direct = member->direct;
 	struct gp_holder_job *job = gp_holder_direct_job(direct);
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	if (gp_holder_worth_another_try(error) && direct->tries + 1 < TRIES &&
 	    now < job->deadline_ns) {

@@ -61,7 +61,7 @@ static bool is_hung(int stat, u64 late_ns)
 
 static int milliseconds_until(u64 due)
 {
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	if (due == GP_NEVER)
 		return HEARTBEAT;
@@ -81,7 +81,7 @@ static _Noreturn void guard(volatile u64 *clock, int pidfd, int stat)
 
 		if (poll(&end, 1, milliseconds_until(kill_at)) > 0)
 			_exit(0); /* it ended; the driver does the rest */
-		u64 now = gp_holder_now_ns();
+		u64 now = gp_monotonic_ns();
 		if (__atomic_load_n(clock, __ATOMIC_ACQUIRE) != due || now < kill_at) {
 			suspect = 0;
 			continue;

@@ -17,11 +17,6 @@
 #define TICK_NS   (GP_NS_PER_S / 2)
 #define MISSED_NS (3 * GP_NS_PER_S)
 
-u64 gp_holder_now_ns(void)
-{
-	return gp_monotonic_ns();
-}
-
 /* ---- time ---- */
 
 void gp_holder_wake_at(struct gp_holder *holder, u64 when_ns)
@@ -44,7 +39,7 @@ static bool is_idle(const struct gp_holder *holder)
 static void ring(struct gp_timer *timer)
 {
 	struct gp_holder *holder = gp_container(timer, struct gp_holder, timer);
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	timer->at_ns = GP_NEVER;
 	u64 next = gp_holder_target_expire(holder, now);
@@ -72,7 +67,7 @@ static void ring(struct gp_timer *timer)
 /* Says by when the guardian must have seen another word here. */
 static void tell_guardian(struct gp_holder *holder)
 {
-	u64 now = gp_holder_now_ns(), due = gp_holder_target_due(holder);
+	u64 now = gp_monotonic_ns(), due = gp_holder_target_due(holder);
 
 	if (holder->member_count) {
 		due = GP_MIN(due, now + MISSED_NS);
@@ -160,7 +155,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 				     .signals = {.fd = -1},
 				     .inotify = {.fd = -1},
 				     .directory = {.fd = -1},
-				     .idle_since_ns = gp_holder_now_ns()};
+				     .idle_since_ns = gp_monotonic_ns()};
 	gp_list_init(&holder->connections);
 	gp_list_init(&holder->members);
 	gp_list_init(&holder->agents);
@@ -182,7 +177,7 @@ int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *opt
 	if (error)
 		gp_holder_close(holder);
 	else if (options->idle_ms)
-		gp_holder_wake_at(holder, gp_holder_now_ns() + options->idle_ms * GP_NS_PER_MS);
+		gp_holder_wake_at(holder, gp_monotonic_ns() + options->idle_ms * GP_NS_PER_MS);
 	return error;
 }
 
@@ -208,7 +203,7 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 	if (!is_idle(holder)) {
 		holder->idle_since_ns = GP_NEVER;
 	} else if (holder->idle_since_ns == GP_NEVER) {
-		holder->idle_since_ns = gp_holder_now_ns();
+		holder->idle_since_ns = gp_monotonic_ns();
 		if (holder->options.idle_ms)
 			gp_holder_wake_at(holder, holder->idle_since_ns +
 							  holder->options.idle_ms * GP_NS_PER_MS);
@@ -221,12 +216,12 @@ int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 void gp_holder_close(struct gp_holder *holder)
 {
 	struct gp_list *at, *next;
-	u64 end = gp_holder_now_ns() + END_SECONDS * GP_NS_PER_S;
+	u64 end = gp_monotonic_ns() + END_SECONDS * GP_NS_PER_S;
 
 	holder->ending = true;
 	gp_list_for_each_safe(at, next, &holder->connections)
 		gp_holder_connection_remove(gp_container(at, struct gp_holder_connection, link));
-	while (holder->member_count && gp_holder_now_ns() < end)
+	while (holder->member_count && gp_monotonic_ns() < end)
 		gp_holder_step(holder, 100);
 	gp_list_for_each_safe(at, next, &holder->agents)
 		gp_holder_agent_remove(gp_container(at, struct gp_holder_agent, link));

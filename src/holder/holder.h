@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "gpu/control.h"
 #include "proto/wire.h"
@@ -281,8 +282,6 @@ struct gp_holder {
 	pid_t guardian;
 	struct gp_wire_message message; /* the one being read */
 };
-
-u64 gp_holder_now_ns(void);
 
 /* ---- holder.c ---- */
 int gp_holder_open(struct gp_holder *holder, const struct gp_holder_options *options);

@@ -18,7 +18,7 @@ struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
 	job->kind = kind;
 	job->member = member;
 	job->request = request;
-	job->deadline_ns = request ? request->deadline_ns : gp_holder_now_ns() + GP_NS_PER_S;
+	job->deadline_ns = request ? request->deadline_ns : gp_monotonic_ns() + GP_NS_PER_S;
 	gp_list_init(&job->link);
 	return job;
 }

@@ -157,7 +157,7 @@ void gp_holder_member_lease(struct gp_holder_member *member)
 
 static void note_lease(struct gp_holder_member *member, u64 lease_ms)
 {
-	member->leased_until_ns = gp_holder_now_ns() + lease_ms * GP_NS_PER_MS;
+	member->leased_until_ns = gp_monotonic_ns() + lease_ms * GP_NS_PER_MS;
 }
 
 static void leased(struct gp_holder_member *member, int result, u64 lease_ms)
@@ -170,7 +170,7 @@ static void leased(struct gp_holder_member *member, int result, u64 lease_ms)
 	/* One that did not answer in time keeps what it was told before: whoever asked for less
 	 * must not end what others hold for longer. It is asked again with the next renewal.
 	 * Otherwise its own clock had run out before we came: it runs. */
-	if (result < 0 && (result != -ETIME || gp_holder_now_ns() >= member->leased_until_ns))
+	if (result < 0 && (result != -ETIME || gp_monotonic_ns() >= member->leased_until_ns))
 		take_notice(member, result);
 	if (again && longest_lease(member))
 		gp_holder_member_lease(member);
@@ -238,7 +238,7 @@ int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_req
 	/* What nobody holds any more must not stay stopped for want of a few bytes. */
 	if (error && !suspends) {
 		member->again = true;
-		gp_holder_wake_at(member->holder, gp_holder_now_ns() + AGAIN_NS);
+		gp_holder_wake_at(member->holder, gp_monotonic_ns() + AGAIN_NS);
 	}
 	return error;
 }

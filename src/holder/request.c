@@ -189,7 +189,7 @@ static int set_value(struct gp_holder_connection *connection, const struct gp_wi
 					 share ? GP_SAY_SHARE_RANGE : GP_SAY_PRIORITY_RANGE);
 		return 0;
 	}
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
+	request->deadline_ns = gp_monotonic_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (share)
 		request->target->share = asked->value == GP_SHARE_ALL ? 0 : asked->value;

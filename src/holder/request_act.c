@@ -158,7 +158,7 @@ static int add_ids(struct gp_holder_request *request, struct gp_holder_hold *hol
 static int make_hold(struct gp_holder_request *request, const struct gp_proto_msg_suspend *asked)
 {
 	struct gp_holder_hold *hold = &request->target->hold;
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 
 	request->fresh_hold = !hold->active;
 	if (asked->count && !hold->all && add_ids(request, hold, asked->ids, asked->count))
@@ -208,7 +208,7 @@ int gp_holder_request_suspend(struct gp_holder_connection *connection,
 	}
 	if (check_breakers(request))
 		return 0;
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
 	request->deadline_ns =
 		now + (asked->timeout_ms ? asked->timeout_ms : GP_HOLDER_TIMEOUT_MS) * GP_NS_PER_MS;
@@ -268,7 +268,7 @@ void gp_holder_request_suspended(struct gp_holder_request *request)
 	}
 	if (target && target->hold.active) {
 		target->hold.lease_ends_ns =
-			gp_holder_now_ns() + target->hold.lease_ms * GP_NS_PER_MS;
+			gp_monotonic_ns() + target->hold.lease_ms * GP_NS_PER_MS;
 		gp_holder_wake_at(request->connection->holder, target->hold.lease_ends_ns);
 	}
 	gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
@@ -300,7 +300,7 @@ int gp_holder_request_resume(struct gp_holder_connection *connection,
 	if (!request)
 		return 0;
 	struct gp_holder_hold *hold = &request->target->hold;
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 	request->sent_ns = asked->sent_ns && asked->sent_ns <= now ? asked->sent_ns : now;
 	request->deadline_ns = now + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
@@ -338,7 +338,7 @@ int gp_holder_request_queues(struct gp_holder_connection *connection,
 	if (!request)
 		return 0;
 	request->first = asked->first;
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
+	request->deadline_ns = gp_monotonic_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (!request->target->group[0] && gp_list_empty(&request->target->links))
 		request->error = -ESRCH;

@@ -87,7 +87,7 @@ static void open_group(struct gp_holder_request *request)
 	/* While this looks, agents that turn out to be none of ours must not end it. */
 	request->waiting++;
 	gp_holder_agents_watch(connection->holder);
-	request->deadline_ns = gp_holder_now_ns() + GROUP_MS * GP_NS_PER_MS;
+	request->deadline_ns = gp_monotonic_ns() + GROUP_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	gp_holder_agents_join(connection->holder, request->target, request);
 	if (!--request->waiting && gp_holder_agents_settled(connection->holder))
@@ -105,7 +105,7 @@ int gp_holder_request_open_target(struct gp_holder_connection *connection,
 	request = gp_holder_request_add(connection, &message->header, NULL);
 	if (!request)
 		return -ENOMEM;
-	request->deadline_ns = gp_holder_now_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
+	request->deadline_ns = gp_monotonic_ns() + GP_HOLDER_TIMEOUT_MS * GP_NS_PER_MS;
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	if (asked->mechanism >= GP_MECHANISM_COUNT) {
 		gp_holder_request_refuse(request, -EINVAL, GP_SAY_NO_MECHANISM, asked->mechanism);

@@ -133,7 +133,7 @@ void gp_holder_hold_renew(struct gp_holder_target *target)
 
 	if (!hold->active || hold->lease_ends_ns == GP_NEVER)
 		return;
-	hold->lease_ends_ns = gp_holder_now_ns() + hold->lease_ms * GP_NS_PER_MS;
+	hold->lease_ends_ns = gp_monotonic_ns() + hold->lease_ms * GP_NS_PER_MS;
 	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
 	gp_list_for_each (at, &target->links)
 		gp_holder_member_lease(gp_container(at, struct gp_holder_link, by_target)->member);
@@ -201,7 +201,7 @@ static int want_more(struct gp_holder_want *want, const struct gp_holder_target 
 int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want *want)
 {
 	struct gp_list *at;
-	u64 now = gp_holder_now_ns();
+	u64 now = gp_monotonic_ns();
 	int error = 0;
 
 	*want = (struct gp_holder_want){0};
@@ -231,7 +231,7 @@ int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holde
 
 		*differs |= other != target && other->hold.active;
 	}
-	return want_more(want, target, gp_holder_now_ns());
+	return want_more(want, target, gp_monotonic_ns());
 }
 
 /* ---- time ---- */

@@ -84,7 +84,7 @@ static bool run_jobs(struct gp_holder_worker *worker)
 	while (!stop && (job = next_job(worker)) != NULL) {
 		stop = job->kind == GP_JOB_STOP;
 		gp_holder_apply_job(&worker->applied, job);
-		job->finished_ns = gp_holder_now_ns();
+		job->finished_ns = gp_monotonic_ns();
 		send_pointer(worker->ends[1], job);
 	}
 	return !stop;
@@ -164,7 +164,7 @@ void gp_holder_worker_post(struct gp_holder_worker *worker, struct gp_holder_job
 {
 	if (worker->is_inline) {
 		gp_holder_apply_job(&worker->applied, job);
-		job->finished_ns = gp_holder_now_ns();
+		job->finished_ns = gp_monotonic_ns();
 		gp_list_add_tail(&job->member->holder->finished, &job->link);
 		return;
 	}

@@ -72,7 +72,7 @@ static int fake_change(const u32 *ids, size_t count, bool to, struct gp_gpu_cont
 			changed++;
 		}
 	}
-	*done = (struct gp_gpu_control_done){.issued_ns = gp_holder_now_ns(), .queues = changed};
+	*done = (struct gp_gpu_control_done){.issued_ns = gp_monotonic_ns(), .queues = changed};
 	return (int)changed;
 }
 
@@ -182,7 +182,7 @@ u32 refusal(const struct client *client)
 
 bool past(u64 deadline_ns)
 {
-	return gp_holder_now_ns() > deadline_ns;
+	return gp_monotonic_ns() > deadline_ns;
 }
 
 void scene_open(struct scene *scene, bool inline_jobs)

@@ -79,13 +79,13 @@ u32 count_events(struct scene *scene, struct client *client, u32 kind);
 bool past(u64 deadline_ns);
 
 /* Makes rounds until it holds. */
-#define UNTIL(scene, condition)                                   \
-	do {                                                      \
-		u64 deadline_ = gp_holder_now_ns() + PATIENCE_NS; \
-		while (!(condition)) {                            \
-			assert_false(past(deadline_));            \
-			gp_holder_step(&(scene)->holder, 1);      \
-		}                                                 \
+#define UNTIL(scene, condition)                                  \
+	do {                                                     \
+		u64 deadline_ = gp_monotonic_ns() + PATIENCE_NS; \
+		while (!(condition)) {                           \
+			assert_false(past(deadline_));           \
+			gp_holder_step(&(scene)->holder, 1);     \
+		}                                                \
 	} while (0)
 
 /* The code of the first reason of an answer that is an error. */

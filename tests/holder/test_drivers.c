@@ -85,8 +85,8 @@ static void hears_twice(struct client *client, int result)
 static void end_pauses(void)
 {
 	for (size_t i = 0; i < GP_ARRAY_SIZE(scene.holder.breakers); i++)
-		scene.holder.breakers[i].retry_ns = gp_holder_now_ns();
-	gp_holder_wake_at(&scene.holder, gp_holder_now_ns());
+		scene.holder.breakers[i].retry_ns = gp_monotonic_ns();
+	gp_holder_wake_at(&scene.holder, gp_monotonic_ns());
 }
 
 /* Whoever waits for the device to be well again (the daemon) tries nothing until it is told. */

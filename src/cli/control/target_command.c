@@ -90,7 +90,7 @@ int gp_cli_target_absent(u32 pid, const char *command, struct gp_diag *diag)
 
 	/* The last two: a thread that leads no process. */
 	if (fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
-		return gp_fail(diag, -ESRCH, "there is no process %u", pid);
+		return gp_fail(diag, -ESRCH, "process %u does not exist", pid);
 	if (fd >= 0)
 		close(fd);
 	if (geteuid() && gp_process_read(&live, pid, &process) == 0 && process.user[0] &&
