@@ -20,19 +20,26 @@ const struct gp_command gp_selftest_command = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Try stopping and continuing GPU work on this machine"),
-	.description = N_(
-		"Starts a small GPU program of its own and, by each mechanism (kfd-agent and\n"
-		"kfd-debug with 1, 4 and 16 queues; on NVIDIA nv-suspend and nv-timeslice with\n"
-		"1, 2 and 4 CUDA contexts), suspends and resumes it, watches that its work\n"
-		"stands still while suspended and completes afterwards, and kills the holder\n"
-		"while it holds. nv-timeslice gives it a small share beside another program.\n"
-		"Prints what works, why the rest does not, and how long suspend and resume (or\n"
-		"setting and lifting the share) take. The work is a kernel that checks its own\n"
-		"registers and shared memory; on AMD where this build or hiprtc has one for the\n"
-		"GPU, otherwise barrier packets: then only order and count are checked, as on a\n"
-		"virtual GPU. An AMD GPU that other processes use is refused. Sockets, processes\n"
-		"and files are its own and removed at the end, but for gpreempt-selftest.json in\n"
-		"the working directory."),
+	.description = N_("Suspends and resumes a small GPU program with each mechanism (kfd-agent "
+			  "and kfd-debug\n"
+			  "with 1, 4 and 16 queues; on NVIDIA nv-suspend and nv-timeslice with 1, "
+			  "2 and 4 CUDA\n"
+			  "contexts). Checks that its work stands still while suspended and "
+			  "completes afterwards,\n"
+			  "and kills the holder during a suspension. nv-timeslice gives the "
+			  "program a small share\n"
+			  "beside another one. Prints which mechanisms work, why the others do "
+			  "not, and how long\n"
+			  "suspend and resume (or setting and lifting the share) take. The program "
+			  "runs a kernel\n"
+			  "that checks its registers and shared memory. On AMD GPUs for which "
+			  "neither this build\n"
+			  "nor hiprtc has such a kernel it submits barrier packets; then, as on a "
+			  "virtual GPU, only\n"
+			  "order and count are checked. Refuses an AMD GPU that other processes "
+			  "use. Uses its own\n"
+			  "sockets, processes and files and removes them at the end, except\n"
+			  "gpreempt-selftest.json in the working directory."),
 	.exit_status = N_("Exit status: 0 a mechanism works, 1 none does or it was refused, 2 bad "
 			  "usage."),
 	.options = options,

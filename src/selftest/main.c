@@ -179,9 +179,10 @@ static void announce_work(const struct request *request, const struct gp_selftes
 			  "are checked, not results."));
 	else if (has_kernel(gfx))
 		fprintf(request->talk, "%s\n\n",
-			_("The work is a kernel that checks its registers, LDS and lanes for as "
-			  "long as it runs; each\nsuspension comes in the middle of it. Order and "
-			  "count of the packets are checked, too."));
+			_("The program runs a kernel that checks its registers, LDS and lanes all "
+			  "the time; each\n"
+			  "suspension happens in the middle of it. Order and count of the packets "
+			  "are checked as well."));
 	else
 		fprintf(request->talk,
 			_("This build has no kernel for %s: hiprtc is asked for one. Without it "
@@ -196,12 +197,14 @@ static void announce_nvidia(const struct request *request, const struct gp_selft
 {
 	fprintf(request->talk, _("GPU nvidia%u: %s\n"), report->gpu->node, report->gpu->name);
 	fprintf(request->talk,
-		_("By nv-suspend and nv-timeslice, with 1, 2 and 4 contexts: starts CUDA programs "
-		  "of its own, suspends\nand resumes one %u times, watches that it stands still "
-		  "while suspended, gives it a small share\nbeside the other, kills the holder "
-		  "each time, and counts. Their kernels check registers, shared\nmemory, order "
-		  "and count. Only processes and files of its own are touched, and removed at\n"
-		  "the end.\n\n"),
+		_("With nv-suspend and nv-timeslice, and 1, 2 and 4 contexts: starts two CUDA "
+		  "programs, suspends and\n"
+		  "resumes one %u times, checks that it stands still while suspended, gives it a "
+		  "small share beside\n"
+		  "the other, and kills the holder each time. Their kernels check registers, "
+		  "shared memory, order and\n"
+		  "count. Touches only its own processes and files, and removes them at the end.\n"
+		  "\n"),
 		report->cycles);
 	fflush(request->talk);
 }
@@ -219,12 +222,14 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
 		gfx, report->virtual_gpu ? _(", virtual: times are the model's") : "");
 	fprintf(request->talk,
-		_("By kfd-agent and kfd-debug, with 1, 4 and 16 queues: starts a GPU program of "
-		  "its own, suspends\nand resumes it %u times, watches that its work stands still "
-		  "while suspended and completes\nafterwards, kills the holder while it holds, and "
-		  "counts. kfd-cumask: the same, narrowed to a\nquarter of the compute units and "
-		  "back instead. Only processes and files of its own are\ntouched, and removed at "
-		  "the end.\n"),
+		_("With kfd-agent and kfd-debug, and 1, 4 and 16 queues: starts a GPU program, "
+		  "suspends and resumes\n"
+		  "it %u times, checks that its work stands still while suspended and completes "
+		  "afterwards, and kills\n"
+		  "the holder during a suspension. kfd-cumask: the same, but narrows the program "
+		  "to a quarter of the\n"
+		  "compute units instead. Touches only its own processes and files, and removes "
+		  "them at the end.\n"),
 		report->cycles);
 	announce_work(request, report, gfx);
 	fflush(request->talk);

@@ -25,13 +25,12 @@ static const struct gp_option options[] = {
 	 N_("the multi-process experiment, study beside model")},
 	{GP_SIM_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("figures as JSON")},
 	{GP_SIM_OPTION_FROM, "from", GP_REQUIRED_ARGUMENT, "[CLASS=]FILE", GP_COMPLETE_FILE,
-	 N_("replay what a profile of rocprof's, an AMD log or\nthe JSON of 'gpreempt log' "
-	    "recorded; "
-	    "once for each file")},
+	 N_("replay a rocprof profile, an AMD log or\n"
+	    "the JSON of 'gpreempt log'; once per file")},
 	{GP_SIM_OPTION_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
 	 N_("write the scenario of --from instead of running it")},
 	{GP_SIM_OPTION_KERNEL, "kernel", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("how long kernels take of which --from does not tell")},
+	 N_("duration of kernels without a duration in --from")},
 	{GP_SIM_OPTION_BURST, "burst", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("kernels this close on a queue are one request\n(default 100us; those of CLASS offline "
 	    "never "

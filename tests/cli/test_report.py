@@ -40,7 +40,7 @@ class Report(unittest.TestCase):
                 other.write("a,b\n1,2\n")
             done = gpreempt("report", place)
             self.assertEqual(done.returncode, 0)
-            self.assertIn("other.csv: not a file of rocprof's", done.stderr)
+            self.assertIn("other.csv: not a rocprof file", done.stderr)
             os.unlink(os.path.join(place, "results.csv"))
             done = gpreempt("report", place)
             self.assertEqual((done.returncode, done.stdout), (1, ""))

@@ -100,8 +100,8 @@ class Suspend(Commands):
         other, _ = self.keep(self.pid)
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, rf"process {self.pid}: let go after [0-9.]+ s, but it stays suspended: "
-                                      rf"process {other.pid} holds it, too\n$")
+        self.assertRegex(done.stdout, rf"process {self.pid}: released after [0-9.]+ s, but it stays suspended: "
+                                      rf"process {other.pid} also holds it\n$")
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--json")
         last = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((last["event"], last["owner_pid"]), ("let_go", other.pid))
@@ -220,7 +220,7 @@ class Resume(Commands):
     def test_ends_the_keeper(self):
         keeper, _ = self.keep(self.pid)
         done = self.command("resume", self.pid)
-        self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: let go\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, f"process {self.pid}: released\n"))
         self.assertEqual(self.events(keeper), (["resumed"], 0))
 
     def test_of_one_queue_leaves_the_keeper(self):

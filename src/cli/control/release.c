@@ -195,11 +195,12 @@ const struct gp_command gp_cli_release = {
 	.name = "release",
 	.arguments = "PID | --all",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("End suspensions whoever asked for them, whatever has hung"),
-	.description = N_(
-		"Lets a process, or with --all every process, run again although somebody holds\n"
-		"it; whoever does is told that the lease is lost. Needs no daemon. A holder that\n"
-		"does not answer is ended, which frees everything it held."),
+	.summary = N_("Force-release suspensions, even if their owner or the holder hangs"),
+	.description = N_("Resumes a process, or with --all every process, even if another process "
+			  "holds it; that\n"
+			  "process loses its lease and is notified. Needs no daemon. A holder that "
+			  "does not answer\n"
+			  "is killed, which releases everything it held."),
 	.options = options,
 	.examples = "  gpreempt release 4711\n"
 		    "  gpreempt release --all\n",

@@ -86,7 +86,8 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 			gp_proto_reasons_text(gp_wire_why(&client.message), text, sizeof(text));
 		gp_fail(diag, error, "gpreemptd refuses it: %s", text);
 	} else if (error && error != -ESRCH) {
-		gp_diag(diag, GP_WARNING, "gpreemptd was not told, and may go on as before: %s",
+		gp_diag(diag, GP_WARNING,
+			"gpreemptd did not take the priority and may keep the old one: %s",
 			strerror(-error));
 	}
 	gp_cli_daemon_close(&client);
@@ -167,11 +168,13 @@ const struct gp_command gp_cli_renice = {
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Set the logical priority of a process"),
-	.description = N_("PRIORITY is 0 to 65535, higher wins: offline (500), normal (1000) and "
-			  "online\n(2000) are names for the usual ones. It is gpreempt's own and "
-			  "has nothing to do\nwith the hardware's priority of a queue. Where "
-			  "gpreemptd runs it counts at once,\nbefore the configuration's rules; "
-			  "one above your ceiling there is refused."),
+	.description = N_("PRIORITY is 0 to 65535; higher wins. offline (500), normal (1000) and "
+			  "online (2000) are\n"
+			  "names for common values. It is a logical priority, independent of the "
+			  "hardware priority\n"
+			  "of a queue. If gpreemptd runs, it takes effect at once and overrides "
+			  "the rules of the\n"
+			  "configuration; a priority above your ceiling is refused."),
 	.options = options,
 	.examples = "  gpreempt renice online 4711\n"
 		    "  gpreempt renice 300 --group training\n",

@@ -104,8 +104,8 @@ static int tell_all(struct resume *resume, const struct gp_cli_holds *holds)
 		int error = told ? 0 : tell(resume, hold->owner_pid);
 		if (error)
 			return gp_fail(&resume->sink.diag, error,
-				       "cannot tell process %d to let go: %s", hold->owner_pid,
-				       strerror(-error));
+				       "cannot ask process %d to release its hold: %s",
+				       hold->owner_pid, strerror(-error));
 	}
 	return 0;
 }
@@ -144,8 +144,8 @@ static int await_queues(struct resume *resume)
 			break;
 		if (gp_monotonic_ns() > deadline)
 			error = gp_fail(&resume->sink.diag, -ETIME,
-					"the queues are still suspended: somebody else holds "
-					"them too ('gpreempt status' says who)");
+					"the queues stay suspended: another process also holds "
+					"them (see 'gpreempt status')");
 		else
 			poll(NULL, 0, LOOK_MS);
 	}
@@ -167,11 +167,11 @@ static void show(struct resume *resume)
 	} else if (!resume->keepers) {
 		printf(_("process %u: nothing is held by 'gpreempt suspend'\n"), resume->pid);
 	} else if (resume->id_count) {
-		printf(ngettext("process %u: let go of %zu queue\n",
-				"process %u: let go of %zu queues\n", resume->id_count),
+		printf(ngettext("process %u: released %zu queue\n",
+				"process %u: released %zu queues\n", resume->id_count),
 		       resume->pid, resume->id_count);
 	} else {
-		printf(_("process %u: let go\n"), resume->pid);
+		printf(_("process %u: released\n"), resume->pid);
 	}
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
@@ -250,10 +250,11 @@ const struct gp_command gp_cli_resume = {
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Let a process that 'gpreempt suspend' holds run again"),
-	.description = N_("Tells every 'gpreempt suspend' that holds the process to let go of it, "
-			  "or of the\nnamed queues, and waits until it has. What other programs "
-			  "hold stays suspended;\n'gpreempt release' ends that too. Nothing held "
-			  "is no error."),
+	.description = N_("Asks every 'gpreempt suspend' that holds the process to release it, or "
+			  "only the named\n"
+			  "queues, and waits until it has. Holds of other programs stay; 'gpreempt "
+			  "release' ends\n"
+			  "them as well. It is not an error if nothing is held."),
 	.options = options,
 	.examples = "  gpreempt resume 4711\n"
 		    "  # one of the queues of 'gpreempt suspend 4711 0 3'\n"

@@ -226,7 +226,7 @@ static const struct gp_option options[] = {
 	 N_("policies fair and quantum: part of the GPU against the\nother jobs' weights, 1 to 100 "
 	    "(default 1, which is 100 in\na rule)")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("what a request should take at most (5ms, 500us, 1s)")},
+	 N_("maximum time for a request (5ms, 500us, 1s)")},
 	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most "
 	    "TIME (up to 20ms)")},
@@ -238,13 +238,14 @@ const struct gp_command gp_cli_run = {
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,
 	.summary = N_("Run a program so that its GPU work can be stopped and continued"),
-	.description = N_(
-		"COMMAND and its children get a small library inside (the agent) that knows their\n"
-		"GPU queues, stops and continues them when 'gpreempt suspend' or a scheduler "
-		"asks,\n"
-		"shows whether they have work, and shares compute units. Without anybody asking\n"
-		"nothing changes. Another library in HSA_TOOLS_LIB or LD_PRELOAD keeps working;\n"
-		"'gpreempt vgpu' may come before or after."),
+	.description = N_("Loads a small library (the agent) into COMMAND and its children. It "
+			  "suspends and resumes\n"
+			  "their GPU queues when 'gpreempt suspend' or a scheduler asks, reports "
+			  "whether they have\n"
+			  "work, and shares compute units. Without such a request nothing changes. "
+			  "Other libraries\n"
+			  "in HSA_TOOLS_LIB or LD_PRELOAD keep working; 'gpreempt vgpu' may come "
+			  "before or after."),
 	.exit_status =
 		N_("Exit status: COMMAND's; 125 if the library cannot be loaded, 126 if COMMAND\n"
 		   "cannot be run (a static or set-user-ID program), 127 if there is none; 2 bad\n"

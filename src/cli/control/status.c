@@ -311,7 +311,7 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 	else
 		printf(_("%s: running, priority %u\n"), name, info->priority);
 	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
-		puts(_("its copies between host and GPU stand still, too"));
+		puts(_("its copies between host and GPU are stopped as well"));
 	printf(_("mechanism %s: %s\n\n"),
 	       mechanism_name(info->mechanism) ? mechanism_name(info->mechanism) : "?", info->why);
 	queue_columns(table);
@@ -442,7 +442,7 @@ const struct gp_command gp_cli_status = {
 	.name = "status",
 	.arguments = "[PID [QUEUE...]]",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("Show what is suspended, by whom and since when"),
+	.summary = N_("Show suspensions, their owners and their age"),
 	.description = N_("Without PID: every suspension of this user, with what is left of its "
 			  "lease. With\nPID: its queues (or the named ones), which of them are "
 			  "suspended, and the mechanism\nthat would be used and why. QUEUE is the "

@@ -184,8 +184,8 @@ static bool say_others(struct keeper *keeper)
 	if (keeper->json)
 		say_json(keeper, "let_go", "owner_pid", info.owner_pid);
 	else
-		printf(_("%s: let go after %.1f s, but it stays suspended: process %d holds it, "
-			 "too\n"),
+		printf(_("%s: released after %.1f s, but it stays suspended: process %d also holds "
+			 "it\n"),
 		       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
 		       info.owner_pid);
 	return true;
@@ -411,14 +411,16 @@ static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_WAIT, "wait", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("nobody may be in the group yet: those that come are\nsuspended")},
+	 N_("the group may be empty: processes that join it are\n"
+	    "suspended")},
 	{OPTION_MECHANISM, "mechanism", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("kfd-agent, kfd-debug, kfd-module, nv-suspend; default: the\nfirst that works there")},
 	{OPTION_LEASE, "lease", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("how long the suspension outlives this command if it hangs\n(default 1s, at least "
 	    "50ms)")},
 	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("NVIDIA: stop copies between host and GPU, too, not only\nkernels")},
+	 N_("NVIDIA: also stop copies between host and GPU, not only\n"
+	    "kernels")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, one object for each thing that happens")},
 	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,

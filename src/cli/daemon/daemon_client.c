@@ -68,8 +68,7 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		memcpy(&count, message->body, sizeof(count));
 	if (!gp_wire_fits(message, fixed, count, each))
 		return gp_fail(diag, -EPROTO,
-			       "gpreemptd's answer is not understood; is it of the "
-			       "same version as this program?");
+			       "malformed reply from gpreemptd; it may be a different version");
 	return status;
 }
 

@@ -216,11 +216,13 @@ const struct gp_command gp_cli_log = {
 	.arguments = "[PID]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Show what gpreemptd decided, and why"),
-	.description = N_(
-		"The decisions that gpreemptd has in memory, oldest first: who had to make "
-		"room for\nwhom, what was seen, what it was expected to cost, what was declined. "
-		"With PID only\nwhat concerns that process. Lines marked [observed] were "
-		"recorded and not carried\nout (mode = observe)."),
+	.description = N_("Prints the decisions that gpreemptd has in memory, oldest first: which "
+			  "job made room for\n"
+			  "which, the observed state, the expected cost, and declined preemptions. "
+			  "With PID, only\n"
+			  "decisions about that process. Lines marked [observed] were recorded but "
+			  "not carried out\n"
+			  "(mode = observe)."),
 	.options = options,
 	.examples = "  gpreempt log --lines 20\n"
 		    "  gpreempt log --follow --json | jq 'select(.kind == \"suspend\")'\n"

@@ -148,8 +148,8 @@ static void say_state(const struct story *story)
 		       job->busy_queues);
 	else
 		printf(_("%s is a job of class %s with priority %u: %s, %s. The hardware shares\n"
-			 "the GPU by time slices (nv-timeslice); who has work is not known "
-			 "here.\n"),
+			 "the GPU by time slices (nv-timeslice); which jobs have work is "
+			 "unknown.\n"),
 		       who, gp_cli_class_name(job->job_class), job->priority, processes, queues);
 	if (*job->rule)
 		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
@@ -205,7 +205,7 @@ static void say_lines(const struct story *story)
 		puts(_("Nothing was decided about it."));
 		return;
 	}
-	printf(_("What was decided (%zu of %zu lines):\n"), story->count - first, story->count);
+	printf(_("Decisions (%zu of %zu lines):\n"), story->count - first, story->count);
 	if (has_streams(story, first))
 		printf(_("  (a priority in it is that of the streams that had work then: a high or "
 			 "low one counts %u more or less)\n"),
@@ -222,8 +222,8 @@ static void say_lines(const struct story *story)
 static int tell(const struct story *story)
 {
 	if (story->status.mode == 0)
-		puts(_("gpreemptd only observes (mode = observe): what follows was recorded, not "
-		       "done."));
+		puts(_("gpreemptd only observes (mode = observe): these decisions were recorded, "
+		       "not carried out."));
 	if (*story->status.problem)
 		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(story->status.problem),
 		       story->status.problem);
@@ -231,7 +231,7 @@ static int tell(const struct story *story)
 		say_state(story);
 		say_totals(story);
 	} else {
-		printf(_("pid %u is no job of gpreemptd now.\n"), story->pid);
+		printf(_("pid %u is not a job of gpreemptd now.\n"), story->pid);
 	}
 	say_lines(story);
 	return 0;
@@ -298,7 +298,7 @@ static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, with every decision")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("what the scheduler inside the driver decided, not gpreemptd")},
+	 N_("decisions of the scheduler in the driver, not of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys instead of the live system")},
 	{0},
@@ -308,11 +308,13 @@ const struct gp_command gp_cli_why = {
 	.name = "why",
 	.arguments = "PID",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("Tell why a process runs or waits: who preempted whom, and what it cost"),
-	.description =
-		N_("What gpreemptd knows of the job that PID belongs to: whether it may run, "
-		   "for whom it\nmakes room, how often and for how long it was held, and its "
-		   "last decisions with what\nwas seen and what they cost."),
+	.summary =
+		N_("Explain why a process runs or waits: which job preempted it, and at what cost"),
+	.description = N_("Prints what gpreemptd knows about the job of PID: whether it may run, "
+			  "which job it makes\n"
+			  "room for, how often and how long it was held, and its last decisions "
+			  "with the observed\n"
+			  "state and their cost."),
 	.options = options,
 	.examples = "  gpreempt why 4711\n"
 		    "  gpreempt why --lines 100 4711\n"

@@ -203,16 +203,21 @@ const struct gp_command gp_cli_analyze = {
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Answer from logs and traces how queues are made, used and preempted"),
-	.description = N_(
-		"Reads AMD_LOG_LEVEL logs, libhsakmt's lines, ftrace's text (functions, graph,\n"
-		"events, probes, trace-cmd report) and trace.dat, KFD's prints, rocprof's files,\n"
-		"lists of processes (of rocm-smi and amd-smi), the JSON of 'gpreempt log' and\n"
-		"clocks.json of 'gpreempt trace', each recognised by its content (of a directory\n"
-		"all but programs and documents, which may quote one), and answers:\n"
-		"how a queue is created and how long each step takes, what happens to its MQD,\n"
-		"which queues are used, whether doorbells are seen, and whether work can be\n"
-		"preempted. Each answer names the line it stands on, or says that the data does\n"
-		"not have it."),
+	.description = N_("Reads AMD_LOG_LEVEL logs, libhsakmt output, ftrace text (functions, "
+			  "graph, events,\n"
+			  "probes, trace-cmd report), trace.dat, KFD log lines, rocprof files, "
+			  "process lists of\n"
+			  "rocm-smi and amd-smi, the JSON of 'gpreempt log' and clocks.json of "
+			  "'gpreempt trace'.\n"
+			  "Each file is recognised by its content; programs and documents in a "
+			  "directory are\n"
+			  "skipped, because they may quote a log. Answers: how a queue is created "
+			  "and how long\n"
+			  "each step takes, what happens to its MQD, which queues are used, "
+			  "whether doorbells are\n"
+			  "seen, and whether work can be preempted. Each answer names the line it "
+			  "is based on, or\n"
+			  "says that the data lacks it."),
 	.options = options,
 	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
 		    "  gpreempt analyze --trace-clock mono gpreempt_trace_20260205_101500/\n"

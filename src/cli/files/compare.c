@@ -36,8 +36,7 @@ static int read_log(struct gp_cli_report_cli *cli, const char *path,
 	close(fd);
 	if (!error && (stats.torn || stats.overlong))
 		gp_diag(&cli->sink.diag, GP_WARNING,
-			"%s: %llu damaged lines, the first is line %llu; what they said is not "
-			"counted",
+			"%s: %llu damaged lines, the first is line %llu; they are not counted",
 			options.name, (unsigned long long)(stats.torn + stats.overlong),
 			(unsigned long long)stats.first_bad_line);
 	if (!error)
@@ -103,11 +102,13 @@ const struct gp_command gp_cli_compare = {
 	.arguments = "A B",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Compare the GPU work of two programs' logs"),
-	.description = N_(
-		"Reads two AMD_LOG_LEVEL logs: queues, what they have in common, kernels by name\n"
-		"and class, sizes, rates, how many queues are used at once and where nothing is\n"
-		"submitted; and says which way of preempting one for the other fits, and why.\n"
-		"The log tells when work is submitted, not when it runs."),
+	.description = N_("Reads two AMD_LOG_LEVEL logs: queues, queues in common, kernels by name "
+			  "and class,\n"
+			  "sizes, rates, how many queues are used at once, and gaps in submission. "
+			  "Recommends how\n"
+			  "to preempt one program for the other, and why. The log has the time of "
+			  "submission, not\n"
+			  "of execution."),
 	.options = options,
 	.examples =
 		"  gpreempt compare case_a_cnn.log case_b_transformer.log\n"

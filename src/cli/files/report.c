@@ -91,7 +91,7 @@ static void complain(struct arguments *arguments, const struct input *input)
 	struct gp_diag *diag = &arguments->cli.sink.diag;
 
 	if (stats->kind == GP_ROCPROF_NONE)
-		gp_diag(diag, GP_WARNING, "%s: not a file of rocprof's; passed over", input->path);
+		gp_diag(diag, GP_WARNING, "%s: not a rocprof file; skipped", input->path);
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
 			"%s: %llu damaged rows, the first in line %llu; they are not counted",
@@ -147,11 +147,10 @@ static int read_inputs(struct arguments *arguments)
 			_("files of two versions of rocprof: these are different runs, and their "
 			  "figures add up"));
 	if (!rows)
-		return gp_fail(
-			&arguments->cli.sink.diag, -ENODATA, "%s",
-			_("no file of rocprof's with anything in it; run rocprof --hip-trace "
-			  "--hsa-trace --stats, or rocprofv3 --hip-trace --hsa-trace "
-			  "--kernel-trace --memory-copy-trace"));
+		return gp_fail(&arguments->cli.sink.diag, -ENODATA, "%s",
+			       _("no rocprof file with data; run rocprof --hip-trace --hsa-trace "
+				 "--stats, or rocprofv3 --hip-trace --hsa-trace --kernel-trace "
+				 "--memory-copy-trace"));
 	return gp_trace_submission_finish(&arguments->submission);
 }
 
@@ -199,7 +198,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
 		return gp_usage_error(command, "%s",
-				      _("which files? Give rocprof's, or their directory"));
+				      _("no files given; name rocprof files or their directory"));
 	for (int i = first; i < argc && !error; i++)
 		error = collect(&arguments, argv[i], true, 0);
 	if (!error)
@@ -226,13 +225,12 @@ const struct gp_command gp_cli_report = {
 	.name = "report",
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Report how work went from HIP to the GPU, from rocprof's files"),
-	.description =
-		N_("Reads the CSV and JSON files of rocprof (v1, v2) and rocprofv3: HIP and HSA "
-		   "calls,\n"
-		   "kernels, copies, queues, time by layer, what the HIP calls waited for, and "
-		   "checks\n"
-		   "of how submission works. What is in two files of one run is counted once."),
+	.summary = N_("Report the path of work from HIP to the GPU, from rocprof files"),
+	.description = N_("Reads the CSV and JSON files of rocprof (v1, v2) and rocprofv3: HIP and "
+			  "HSA calls,\n"
+			  "kernels, copies, queues, time by layer, the waits of HIP calls, and "
+			  "checks of how\n"
+			  "submission works. Data in two files of one run is counted once."),
 	.options = options,
 	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
 		    "  gpreempt report out/\n"

@@ -126,7 +126,7 @@ static bool start_trace(struct arguments *arguments, struct gp_capture_tracefs *
 	/* First, so that nothing is ever changed without somebody to put it back. */
 	int error = gp_capture_guardian_start(guardian, restore, trace);
 	if (error) {
-		gp_diag(diag, GP_WARNING, "KFD is not traced: nobody could put tracefs back: %s",
+		gp_diag(diag, GP_WARNING, "cannot trace KFD: no process would restore tracefs: %s",
 			strerror(-error));
 		return false;
 	}
@@ -353,15 +353,20 @@ const struct gp_command gp_cli_trace = {
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,
 	.summary = N_("Run a program, record its way to the GPU and report on it"),
-	.description = N_(
-		"COMMAND runs with AMD_LOG_LEVEL=5 (unless set), and, where the caller may use\n"
-		"ftrace, with probes on the functions of KFD that create, change, stop and start\n"
-		"queues. What cannot be recorded is said. Probes live in a tracefs instance of\n"
-		"their own and are gone afterwards, also when gpreempt is killed. Ends in the\n"
-		"report of 'gpreempt analyze'; DIR keeps amd_log_PID of each process (amd_log, if\n"
-		"the runtime is so old that all share one) and ftrace.txt, both by the MONOTONIC\n"
-		"clock. With --container the log is what COMMAND writes to standard error. With\n"
-		"--json or --markdown the program's standard output goes to standard error."),
+	.description = N_("Runs COMMAND with AMD_LOG_LEVEL=5 (unless set) and, if the caller may "
+			  "use ftrace, with\n"
+			  "probes on the KFD functions that create, change, stop and start queues. "
+			  "Reports what\n"
+			  "cannot be recorded. The probes are in a separate tracefs instance and "
+			  "are removed at the\n"
+			  "end, even if gpreempt is killed. Ends with the report of 'gpreempt "
+			  "analyze'. DIR keeps\n"
+			  "amd_log_PID of each process (amd_log if an old runtime makes all share "
+			  "one file) and\n"
+			  "ftrace.txt, both with MONOTONIC times. With --container the log is the "
+			  "standard error of\n"
+			  "COMMAND. With --json or --markdown the standard output of COMMAND goes "
+			  "to standard error."),
 	.exit_status =
 		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if recording or\n"
 		   "the report failed, 126 if COMMAND cannot be run, 127 if there is none; 2 bad\n"

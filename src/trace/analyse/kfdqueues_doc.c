@@ -193,7 +193,7 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 		hashed += processes[i].has_pid;
 		matches += processes[i].hash == GP_HASH_MATCH && processes[i].id_low;
 	}
-	gp_doc_section(doc, "meaning", "What it means");
+	gp_doc_section(doc, "meaning", "Meaning");
 	gp_doc_fact(doc, "pid_hash_matches", "Processes whose ids are (pid % 256) x 4",
 		    gp_v_count(matches));
 	gp_doc_fact(doc, "processes_with_pid", "Processes with a pid", gp_v_count(hashed));

@@ -195,7 +195,7 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 
 static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "critical_path", "Critical path: what the HIP calls waited for");
+	gp_doc_section(doc, "critical_path", "Critical path: waits of HIP calls");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "total_ns", "TOTAL");

@@ -38,13 +38,17 @@ const struct gp_command gp_vgpu_command = {
 	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
 	.completion = GP_COMPLETE_VGPU,
 	.summary = N_("Run a program on virtual AMD GPUs"),
-	.description = N_(
-		"COMMAND and its children see AMD GPUs that are not there: KFD's devices, files\n"
-		"and ioctls, with queues, runlists and preemption as on the real ones. Kernels\n"
-		"take modelled time and compute nothing; copies and fills are real. The machine\n"
-		"ends with COMMAND; 'start' keeps one for many programs until 'stop', and\n"
-		"COMMAND uses that one unless an option other than --name describes another.\n"
-		"Inside a machine (GPREEMPT_VGPU names it) that one is meant."),
+	.description = N_("COMMAND and its children see virtual AMD GPUs: KFD devices, files and "
+			  "ioctls, with\n"
+			  "queues, runlists and preemption like real ones. Kernels take modelled "
+			  "time and compute\n"
+			  "nothing; copies and fills are real. The machine ends with COMMAND. "
+			  "'start' keeps a\n"
+			  "machine for many programs until 'stop'; COMMAND uses it unless an "
+			  "option other than\n"
+			  "--name describes another. Inside a machine (GPREEMPT_VGPU names it) "
+			  "commands use that\n"
+			  "machine."),
 	.exit_status =
 		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if the machine\n"
 		   "failed or ended before COMMAND, 126 if COMMAND cannot be run (a static or\n"
