@@ -61,8 +61,9 @@ static int check(const char *path, struct gp_diag *diag)
 
 	if (gp_daemon_config_read(path, diag, &config))
 		return GP_EXIT_FAILED;
-	printf(_("%s: valid; mode %s, %zu rules\n"), path,
-	       config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
+	printf(ngettext("%s: valid; mode %s, %zu rule\n", "%s: valid; mode %s, %zu rules\n",
+			config.rule_count),
+	       path, config.mode == GP_MODE_ACT ? "act" : "observe", config.rule_count);
 	gp_daemon_config_free(&config);
 	return gp_command_finish(&command, GP_EXIT_OK);
 }
