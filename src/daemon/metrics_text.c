@@ -16,7 +16,7 @@ enum {
 	LAST_BUCKET = 34,
 };
 
-static const char *const classes[GP_DAEMON_CLASSES] = {"normal", "online", "offline"};
+static const char *const classes[GP_DAEMON_CLASSES] = GP_CLASS_NAMES;
 
 static void describe(struct gp_buf *out, const char *name, const char *type, const char *help)
 {

@@ -9,6 +9,8 @@
 
 _Static_assert((int)GP_SCHED_WHYS <= (int)GP_DAEMON_WHYS, "counts by reason fit");
 _Static_assert((int)GP_DECISION_NOTE == (int)GP_SCHED_NOTE, "kinds are the core's");
+_Static_assert((int)GP_CLASS_OFFLINE == (int)GP_SCHED_CLASS_OFFLINE, "classes are the core's");
+_Static_assert((int)GP_PRIORITY_MAX == (int)GP_SCHED_PRIORITY_MAX, "priorities are the core's");
 _Static_assert((int)GP_DAEMON_RESUMING == (int)GP_SCHED_RESUMING, "states are the core's");
 
 static struct gp_daemon_job *job_at(struct gp_daemon *daemon, u32 handle)

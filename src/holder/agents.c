@@ -5,7 +5,7 @@
  * because its end is how one learns that the program is gone.
  */
 #include "base/core.h"
-#include "holder/holder.h"
+#include "holder/direct.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -271,7 +271,7 @@ static bool is_linked(const struct gp_holder_target *target, u32 pid)
 	const struct gp_list *at;
 
 	gp_list_for_each (at, &target->links)
-		if (gp_container(at, struct gp_holder_link, by_target)->member->pid == pid)
+		if (gp_holder_linked_member(at)->pid == pid)
 			return true;
 	return false;
 }

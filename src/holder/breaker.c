@@ -80,8 +80,7 @@ static void tell(struct gp_holder *holder, u32 gpu_id, bool open)
 		if (!here)
 			continue;
 		gp_list_for_each (l, &member->links) {
-			struct gp_holder_target *target =
-				gp_container(l, struct gp_holder_link, by_member)->target;
+			struct gp_holder_target *target = gp_holder_linked_target(l);
 
 			gp_holder_connection_event(target->connection, GP_EVENT_BREAKER, target->id,
 						   (s32)member->pid, open);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The loop: descriptors, timers, signals. See holder.h. */
-#include "holder/holder.h"
+#include "holder/direct.h"
 
 #include <errno.h>
 #include <signal.h>

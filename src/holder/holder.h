@@ -154,6 +154,16 @@ struct gp_holder_link {
 	struct gp_holder_member *member;
 };
 
+static inline struct gp_holder_member *gp_holder_linked_member(const struct gp_list *by_target)
+{
+	return gp_container(by_target, struct gp_holder_link, by_target)->member;
+}
+
+static inline struct gp_holder_target *gp_holder_linked_target(const struct gp_list *by_member)
+{
+	return gp_container(by_member, struct gp_holder_link, by_member)->target;
+}
+
 /* ---- clients ---- */
 
 struct gp_holder_target {
@@ -468,17 +478,6 @@ void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 prior
 /* ---- direct.c: the mechanism kfd-agent, in the loop ---- */
 /* Only its number: no worker runs it. */
 extern const struct gp_gpu_control_ops gp_holder_agent_control;
-/* Whether the process has an agent that controls it; from then on it has member->direct. */
-bool gp_holder_direct_bind(struct gp_holder_member *member);
-void gp_holder_direct_post(struct gp_holder_job *job);
-void gp_holder_direct_message(struct gp_holder_member *member,
-			      const struct gp_wire_message *message);
-/* Its connection ended; `version`: because the agent is a different version. */
-void gp_holder_direct_lost(struct gp_holder_member *member, bool version);
-/* Ends calls that took too long; when the next one's time is over. */
-u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now);
-/* Closes the connection; the agent lets go. */
-void gp_holder_direct_free(struct gp_holder_member *member);
 
 /* ---- guardian.c ---- */
 /*

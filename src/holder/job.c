@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Jobs, and where they are done: by the loop over the agent's connection, or by a worker. */
-#include "holder/holder.h"
+#include "holder/direct.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Members: one process by one mechanism, and the jobs of its worker. */
-#include "holder/holder.h"
+#include "holder/direct.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -108,8 +108,7 @@ static void take_notice(struct gp_holder_member *member, int result)
 		return;
 	}
 	gp_list_for_each (at, &member->links) {
-		struct gp_holder_target *target =
-			gp_container(at, struct gp_holder_link, by_member)->target;
+		struct gp_holder_target *target = gp_holder_linked_target(at);
 
 		if (result == 1)
 			gp_holder_connection_event(target->connection, GP_EVENT_QUEUES, target->id,
@@ -126,8 +125,7 @@ static u32 longest_lease(const struct gp_holder_member *member)
 	u32 longest = 0;
 
 	gp_list_for_each (at, &member->links) {
-		const struct gp_holder_target *target =
-			gp_container(at, struct gp_holder_link, by_member)->target;
+		const struct gp_holder_target *target = gp_holder_linked_target(at);
 
 		if (target->hold.active)
 			longest = GP_MAX(longest, target->hold.lease_ms);
@@ -189,7 +187,7 @@ void gp_holder_member_reshare(struct gp_holder_member *member)
 		return;
 	job->value = GP_SHARE_ALL;
 	gp_list_for_each (at, &member->links) {
-		u32 share = gp_container(at, struct gp_holder_link, by_member)->target->share;
+		u32 share = gp_holder_linked_target(at)->share;
 
 		job->value = share ? share : job->value;
 	}

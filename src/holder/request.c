@@ -79,10 +79,8 @@ static void add_owners(const struct gp_holder_target *target, struct gp_proto_ms
 				continue;
 			gp_list_for_each (l, &other->links)
 				gp_list_for_each (m, &target->links) {
-					if (gp_container(l, struct gp_holder_link, by_target)
-						    ->member !=
-					    gp_container(m, struct gp_holder_link, by_target)
-						    ->member)
+					if (gp_holder_linked_member(l) !=
+					    gp_holder_linked_member(m))
 						continue;
 					since = other->hold.since_ns;
 					copies |= other->hold.copies;
@@ -113,8 +111,7 @@ static int info(struct gp_holder_connection *connection, const struct gp_wire_me
 	if (!request)
 		return 0;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_holder_member *member =
-			gp_container(at, struct gp_holder_link, by_target)->member;
+		struct gp_holder_member *member = gp_holder_linked_member(at);
 
 		if (!answer.process_count++) {
 			answer.mechanism = member->ops ? member->ops->mechanism : 0;
@@ -194,8 +191,7 @@ static int set_value(struct gp_holder_connection *connection, const struct gp_wi
 	if (share)
 		request->target->share = asked->value == GP_SHARE_ALL ? 0 : asked->value;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_holder_member *member =
-			gp_container(at, struct gp_holder_link, by_target)->member;
+		struct gp_holder_member *member = gp_holder_linked_member(at);
 
 		if (!share)
 			error = gp_holder_member_set_priority(member, asked->value);
@@ -267,8 +263,7 @@ static int holds(struct gp_holder_connection *connection, const struct gp_wire_m
 			if (gp_list_empty(&target->links))
 				add_hold(&walk, target, NULL);
 			gp_list_for_each (l, &target->links)
-				add_hold(&walk, target,
-					 gp_container(l, struct gp_holder_link, by_target)->member);
+				add_hold(&walk, target, gp_holder_linked_member(l));
 		}
 	}
 	gp_holder_request_answer(request, (s32)walk.total, walk.answer,
@@ -283,7 +278,7 @@ static bool is_about(const struct gp_holder_target *target, u32 pid)
 	struct gp_list *l;
 
 	gp_list_for_each (l, &target->links)
-		if (gp_container(l, struct gp_holder_link, by_target)->member->pid == pid)
+		if (gp_holder_linked_member(l)->pid == pid)
 			return true;
 	return pid == 0;
 }

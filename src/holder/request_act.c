@@ -42,8 +42,7 @@ static void take_record(struct gp_holder_request *request, const struct gp_holde
 		.busy = queue->busy,
 	};
 	gp_list_for_each (at, &job->member->links) {
-		struct gp_holder_target *target =
-			gp_container(at, struct gp_holder_link, by_member)->target;
+		struct gp_holder_target *target = gp_holder_linked_target(at);
 
 		if (!queue->suspended || !gp_holder_hold_covers(target, queue))
 			continue;
@@ -115,8 +114,7 @@ static int check_breakers(struct gp_holder_request *request)
 	u32 gpu_id;
 
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_holder_member *member =
-			gp_container(at, struct gp_holder_link, by_target)->member;
+		struct gp_holder_member *member = gp_holder_linked_member(at);
 		int error = gp_holder_breaker_check(member->holder, member, &gpu_id);
 
 		if (error) {
@@ -126,7 +124,7 @@ static int check_breakers(struct gp_holder_request *request)
 	}
 	/* All of it is the one try, also where two processes of a group use the same device. */
 	gp_list_for_each (at, &request->target->links)
-		gp_holder_breaker_try(gp_container(at, struct gp_holder_link, by_target)->member);
+		gp_holder_breaker_try(gp_holder_linked_member(at));
 	return 0;
 }
 
@@ -215,8 +213,7 @@ int gp_holder_request_suspend(struct gp_holder_connection *connection,
 	gp_holder_wake_at(connection->holder, request->deadline_ns);
 	error = make_hold(request, asked);
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_holder_member *member =
-			gp_container(at, struct gp_holder_link, by_target)->member;
+		struct gp_holder_member *member = gp_holder_linked_member(at);
 
 		if (!error)
 			error = gp_holder_member_apply(member, request, true, asked->ids,
@@ -226,8 +223,7 @@ int gp_holder_request_suspend(struct gp_holder_connection *connection,
 		request->error = error;
 		/* What was not even tried says nothing of the device. */
 		gp_list_for_each (at, &request->target->links) {
-			struct gp_holder_member *member =
-				gp_container(at, struct gp_holder_link, by_target)->member;
+			struct gp_holder_member *member = gp_holder_linked_member(at);
 
 			gp_holder_breaker_report(member->holder, member, error);
 		}
@@ -312,9 +308,8 @@ int gp_holder_request_resume(struct gp_holder_connection *connection,
 		if (ends_hold(hold, asked->ids, asked->count))
 			gp_holder_hold_clear(hold);
 		gp_list_for_each (at, &request->target->links) {
-			error = gp_holder_member_apply(
-				gp_container(at, struct gp_holder_link, by_target)->member, request,
-				false, NULL, 0);
+			error = gp_holder_member_apply(gp_holder_linked_member(at), request, false,
+						       NULL, 0);
 			/* It is resumed all the same, later. One that is gone runs nothing. */
 			if (error && error != -ESRCH)
 				request->error = error;
@@ -343,9 +338,8 @@ int gp_holder_request_queues(struct gp_holder_connection *connection,
 	if (!request->target->group[0] && gp_list_empty(&request->target->links))
 		request->error = -ESRCH;
 	gp_list_for_each (at, &request->target->links) {
-		struct gp_holder_job *job = gp_holder_job_new(
-			gp_container(at, struct gp_holder_link, by_target)->member, GP_JOB_QUEUES,
-			request);
+		struct gp_holder_job *job =
+			gp_holder_job_new(gp_holder_linked_member(at), GP_JOB_QUEUES, request);
 
 		if (job)
 			gp_holder_job_post(job);

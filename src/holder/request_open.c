@@ -168,8 +168,7 @@ void gp_holder_request_opened(struct gp_holder_request *request)
 	answer.target = target->id;
 	gp_holder_say_empty_group(&answer.why);
 	gp_list_for_each (at, &target->links) {
-		struct gp_holder_member *member =
-			gp_container(at, struct gp_holder_link, by_target)->member;
+		struct gp_holder_member *member = gp_holder_linked_member(at);
 
 		if (!answer.process_count++ && member->ops) {
 			answer.mechanism = member->ops->mechanism;

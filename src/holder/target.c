@@ -108,8 +108,7 @@ void gp_holder_hold_drop(struct gp_holder_target *target)
 		return;
 	gp_holder_hold_clear(&target->hold);
 	gp_list_for_each (at, &target->links)
-		gp_holder_member_apply(gp_container(at, struct gp_holder_link, by_target)->member,
-				       NULL, false, NULL, 0);
+		gp_holder_member_apply(gp_holder_linked_member(at), NULL, false, NULL, 0);
 }
 
 void gp_holder_hold_lose(struct gp_holder_target *target)
@@ -136,7 +135,7 @@ void gp_holder_hold_renew(struct gp_holder_target *target)
 	hold->lease_ends_ns = gp_monotonic_ns() + hold->lease_ms * GP_NS_PER_MS;
 	gp_holder_wake_at(target->connection->holder, hold->lease_ends_ns);
 	gp_list_for_each (at, &target->links)
-		gp_holder_member_lease(gp_container(at, struct gp_holder_link, by_target)->member);
+		gp_holder_member_lease(gp_holder_linked_member(at));
 }
 
 static bool has_id(const struct gp_holder_hold *hold, u32 id)
@@ -226,8 +225,7 @@ int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holde
 	if (target->hold.all && !target->gpu_id)
 		return 0;
 	gp_list_for_each (at, &member->links) {
-		struct gp_holder_target *other =
-			gp_container(at, struct gp_holder_link, by_member)->target;
+		struct gp_holder_target *other = gp_holder_linked_target(at);
 
 		*differs |= other != target && other->hold.active;
 	}

@@ -26,7 +26,7 @@ enum {
 	GP_DAEMON_WORKS = 512,
 	GP_DAEMON_WHYS = 40,    /* room for counts by reason */
 	GP_DAEMON_BUCKETS = 40, /* of a histogram: bucket n counts 2^n <= ns < 2^(n+1) */
-	GP_DAEMON_CLASSES = 3,  /* normal, online, offline */
+	GP_DAEMON_CLASSES = GP_CLASS_COUNT,
 };
 
 enum gp_proto_daemon_msg {

@@ -13,7 +13,7 @@
 
 const char *gp_cli_class_name(u32 job_class)
 {
-	static const char *const names[] = {"normal", "online", "offline"};
+	static const char *const names[] = GP_CLASS_NAMES;
 
 	return job_class < GP_ARRAY_SIZE(names) ? names[job_class] : NULL;
 }
