@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A command line described by one table of options: it gives parsing, --help, manual page and shell
- * completion. Used by gpreempt's commands and by every program of this project.
+ * completion. Used by the commands of gpreempt and by every program of this project.
  */
 #ifndef GP_BASE_COMMAND_H
 #define GP_BASE_COMMAND_H

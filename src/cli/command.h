@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The commands of gpreempt, each described by one table (base/command.h) in the file of its name.
- * sim, vgpu and selftest are programs of their own; their tables are shared with the programs.
+ * sim, vgpu and selftest are separate programs; their tables are shared with the programs.
  */
 #ifndef GP_CLI_COMMAND_H
 #define GP_CLI_COMMAND_H

@@ -30,7 +30,7 @@ enum gp_holder_direct_step {
 	GP_DIRECT_RESUMING, /* all of them */
 	GP_DIRECT_UNDOING,  /* before another try */
 	GP_DIRECT_PAUSING,
-	GP_DIRECT_COUNTING, /* what is stopped for this hold */
+	GP_DIRECT_COUNTING, /* the queues stopped for this hold */
 	GP_DIRECT_NOTING,   /* which GPUs it has queues on, for the breaker */
 };
 

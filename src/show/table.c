@@ -14,7 +14,7 @@
 
 struct column {
 	char *title;
-	enum gp_align align;
+	enum gp_table_align align;
 	bool optional;
 };
 
@@ -95,7 +95,7 @@ void gp_table_free(struct gp_table *table)
 	free(table);
 }
 
-void gp_table_column(struct gp_table *table, const char *title, enum gp_align align)
+void gp_table_column(struct gp_table *table, const char *title, enum gp_table_align align)
 {
 	char *copy;
 
@@ -166,8 +166,8 @@ size_t gp_table_rows(const struct gp_table *table)
 	return table && table->column_count ? table->cell_count / table->column_count : 0;
 }
 
-static void print_cell(FILE *out, const char *text, size_t width, enum gp_align align, bool last,
-		       const char *start)
+static void print_cell(FILE *out, const char *text, size_t width, enum gp_table_align align,
+		       bool last, const char *start)
 {
 	size_t have = gp_show_text_width(text);
 	int pad = width > have ? (int)(width - have) : 0;

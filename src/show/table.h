@@ -12,14 +12,14 @@
 #include "base/types.h"
 #include "show/value.h"
 
-enum gp_align { GP_LEFT, GP_RIGHT };
+enum gp_table_align { GP_LEFT, GP_RIGHT };
 
 struct gp_table;
 
 struct gp_table *gp_table_new(void);
 void gp_table_free(struct gp_table *table);
 /* Columns first, then rows of exactly that many cells. Titles are already translated. */
-void gp_table_column(struct gp_table *table, const char *title, enum gp_align align);
+void gp_table_column(struct gp_table *table, const char *title, enum gp_table_align align);
 /* The column added last is left out when no row has a value in it. */
 void gp_table_optional(struct gp_table *table);
 /* A cell; NULL or "" shows as "-". The row ends by itself when the last column is filled. */

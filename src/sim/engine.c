@@ -22,7 +22,7 @@ void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64
 		(unsigned long long)seen, (unsigned long long)wanted);
 }
 
-void gp_sim_push(struct gp_sim *sim, u64 at, enum sim_event kind, u32 value)
+void gp_sim_push(struct gp_sim *sim, u64 at, enum gp_sim_run_event kind, u32 value)
 {
 	if (gp_heap_push(&sim->heap, at, kind, value))
 		return;
@@ -84,7 +84,7 @@ void gp_sim_act(struct gp_sim *sim, int error)
 
 static int add_known(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
 	int error;
 
@@ -92,7 +92,7 @@ static int add_known(struct gp_sim *sim, u32 index)
 	error = gp_sched_job_add(sim->sched, gp_sim_clock(sim), &spec, &job->sched);
 	gp_sim_act(sim, error);
 	for (u32 p = 0; !error && p < sim->process_count; p++) {
-		struct sim_process *process = &sim->processes[p];
+		struct gp_sim_run_process *process = &sim->processes[p];
 
 		if (process->job != index || !process->alive || process->dying)
 			continue;
@@ -100,7 +100,7 @@ static int add_known(struct gp_sim *sim, u32 index)
 					     &process->sched);
 		gp_sim_act(sim, error);
 		for (u32 q = 0; !error && q < process->queue_count; q++) {
-			struct sim_queue *queue = &sim->queues[process->first_queue + q];
+			struct gp_sim_run_queue *queue = &sim->queues[process->first_queue + q];
 
 			error = gp_sched_queue_add(sim->sched, gp_sim_clock(sim), process->sched,
 						   process->gpu, sim->scenario->jobs[index].stream,
@@ -269,7 +269,7 @@ static u64 next_time(const struct gp_sim *sim)
 static void handle(struct gp_sim *sim, const struct gp_heap_entry *event)
 {
 	sim->result->events++;
-	switch ((enum sim_event)event->kind) {
+	switch ((enum gp_sim_run_event)event->kind) {
 	case SIM_START:
 		gp_sim_job_start(sim, event->value);
 		break;
@@ -361,14 +361,14 @@ static void collect(struct gp_sim *sim)
 	}
 	for (u32 q = 0; q < sim->queue_count; q++) {
 		struct gp_model_queue_state state;
-		struct sim_queue *queue = &sim->queues[q];
+		struct gp_sim_run_queue *queue = &sim->queues[q];
 
 		if (queue->alive &&
 		    gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
 			result->jobs[sim->processes[queue->process].job].cu_ns += state.cu_ns;
 	}
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
-		struct sim_job *job = &sim->jobs[i];
+		struct gp_sim_run_job *job = &sim->jobs[i];
 
 		result->jobs[i].suspends = job->suspends;
 		result->jobs[i].held_ns = job->held_ns;

@@ -16,7 +16,7 @@ enum {
 	SIM_DEATH_TAG = 1u << 30, /* runlist updates after a death, plus the process */
 };
 
-enum sim_event {
+enum gp_sim_run_event {
 	SIM_START,   /* a job */
 	SIM_ARRIVAL, /* at a process */
 	SIM_HINT,    /* of a process */
@@ -30,14 +30,14 @@ enum sim_event {
 	SIM_REPLAY,  /* a recorded request, by its first kernel */
 };
 
-struct sim_queue {
+struct gp_sim_run_queue {
 	u32 process, gpu, model, sched;
 	u32 outstanding; /* kernels submitted and not complete */
 	bool enabled;    /* the last request to the driver */
 	bool alive, noticing;
 };
 
-struct sim_process {
+struct gp_sim_run_process {
 	u32 job, gpu, model, sched;
 	u32 first_queue, queue_count, next_queue;
 	u32 outstanding; /* kernels, all queues */
@@ -56,7 +56,7 @@ struct gp_sim_request {
 	bool used;
 };
 
-struct sim_operation {
+struct gp_sim_run_operation {
 	bool suspend, under_way;
 	u64 token, epoch, until, issued;
 	u32 pending; /* runlist updates */
@@ -66,7 +66,7 @@ struct sim_operation {
 	bool twice;
 };
 
-struct sim_job {
+struct gp_sim_run_job {
 	u32 sched;    /* GP_SCHED_NONE: the scheduler does not know it */
 	bool running; /* started and not stopped */
 	bool held;    /* its queues are disabled */
@@ -74,7 +74,7 @@ struct sim_job {
 	u64 held_epoch;
 	bool lease_event;
 	u64 max_suspend;
-	struct sim_operation operations[SIM_OPERATIONS];
+	struct gp_sim_run_operation operations[SIM_OPERATIONS];
 	u32 first, count;
 	u64 suspends;
 	u64 told_cu_ns[GP_SIM_GPUS]; /* reported as used so far */
@@ -83,7 +83,7 @@ struct sim_job {
 };
 
 /* Updates that wait for the driver's lock, oldest first; the model has room for some of them. */
-struct sim_updates {
+struct gp_sim_run_updates {
 	u64 *tags;
 	size_t first, count, room;
 };
@@ -113,13 +113,13 @@ struct gp_sim {
 
 	struct gp_model *model[GP_SIM_GPUS];
 	void *model_memory[GP_SIM_GPUS];
-	struct sim_updates updates[GP_SIM_GPUS];
+	struct gp_sim_run_updates updates[GP_SIM_GPUS];
 
 	struct gp_heap heap;
-	struct sim_job *jobs;
-	struct sim_process *processes;
+	struct gp_sim_run_job *jobs;
+	struct gp_sim_run_process *processes;
 	u32 process_count, process_room;
-	struct sim_queue *queues;
+	struct gp_sim_run_queue *queues;
 	u32 queue_count, queue_room;
 	u32 *queue_of_model[GP_SIM_GPUS]; /* model's queue -> ours */
 	u32 model_queues;
@@ -132,7 +132,7 @@ struct gp_sim {
 };
 
 /* engine.c */
-void gp_sim_push(struct gp_sim *sim, u64 at, enum sim_event kind, u32 value);
+void gp_sim_push(struct gp_sim *sim, u64 at, enum gp_sim_run_event kind, u32 value);
 u64 gp_sim_random(struct gp_sim *sim);
 /* True in `permille` of 1000 calls. */
 bool gp_sim_chance(struct gp_sim *sim, u32 permille);
@@ -186,7 +186,7 @@ int gp_sim_set_queue(struct gp_sim *sim, u32 queue, bool enabled);
 
 /* fault.c */
 void gp_sim_fault(struct gp_sim *sim);
-void gp_sim_operation_faults(struct gp_sim *sim, struct sim_operation *operation);
+void gp_sim_operation_faults(struct gp_sim *sim, struct gp_sim_run_operation *operation);
 void gp_sim_check(struct gp_sim *sim);
 void gp_sim_check_end(struct gp_sim *sim);
 

@@ -12,7 +12,7 @@
 #define LATE_NS_MAX 500000000u
 #define JUMP_NS_MAX GP_NS_PER_S
 
-void gp_sim_operation_faults(struct gp_sim *sim, struct sim_operation *operation)
+void gp_sim_operation_faults(struct gp_sim *sim, struct gp_sim_run_operation *operation)
 {
 	const struct gp_sim_faults *faults = &sim->scenario->faults;
 
@@ -36,7 +36,7 @@ static bool happens(struct gp_sim *sim, u32 permille)
 static void kill_one(struct gp_sim *sim)
 {
 	u32 index = (u32)(gp_sim_random(sim) % GP_MAX(sim->process_count, 1));
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 
 	if (index >= sim->process_count || !process->alive || process->dying)
 		return;
@@ -51,7 +51,7 @@ static void kill_one(struct gp_sim *sim)
 static void destroy_one(struct gp_sim *sim)
 {
 	u32 index = (u32)(gp_sim_random(sim) % GP_MAX(sim->queue_count, 1));
-	struct sim_queue *queue = &sim->queues[index];
+	struct gp_sim_run_queue *queue = &sim->queues[index];
 
 	if (index >= sim->queue_count || !queue->alive || queue->outstanding ||
 	    sim->processes[queue->process].dying)
@@ -91,7 +91,7 @@ void gp_sim_fault(struct gp_sim *sim)
 
 static void check_hold(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 	const struct gp_sim_scenario *s = sim->scenario;
 
 	if (!job->held)

@@ -14,7 +14,7 @@
 
 int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
 {
-	struct sim_queue *queue = &sim->queues[index];
+	struct gp_sim_run_queue *queue = &sim->queues[index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[sim->processes[queue->process].job];
 	struct gp_model_queue_config config = {.type = GP_MODEL_COMPUTE,
 					       .priority = 7,
@@ -30,7 +30,7 @@ int gp_sim_set_queue(struct gp_sim *sim, u32 index, bool enabled)
 
 void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu)
 {
-	struct sim_updates *waiting = &sim->updates[gpu];
+	struct gp_sim_run_updates *waiting = &sim->updates[gpu];
 
 	while (waiting->first < waiting->count &&
 	       gp_model_runlist_update(sim->model[gpu], sim->now, 0,
@@ -48,7 +48,7 @@ void gp_sim_update_waiting(struct gp_sim *sim, u32 gpu)
 
 void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag)
 {
-	struct sim_updates *waiting = &sim->updates[gpu];
+	struct gp_sim_run_updates *waiting = &sim->updates[gpu];
 
 	if (gp_array_grow((void **)&waiting->tags, waiting->count, &waiting->room,
 			  sizeof(*waiting->tags))) {
@@ -72,7 +72,7 @@ static int call_driver(struct gp_sim *sim, u32 job, bool suspend, u64 tag)
 	int made = 0;
 
 	for (u32 p = 0; p < sim->process_count; p++) {
-		struct sim_process *process = &sim->processes[p];
+		struct gp_sim_run_process *process = &sim->processes[p];
 		bool change = false;
 
 		if (!is_job_process(sim, p, job))
@@ -104,7 +104,7 @@ void gp_sim_tell_held(const struct gp_sim *sim, u32 index)
 
 static void set_held(struct gp_sim *sim, u32 index, bool held, u64 until)
 {
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 
 	if (held) {
 		if (!job->held)
@@ -125,8 +125,8 @@ static void set_held(struct gp_sim *sim, u32 index, bool held, u64 until)
 void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *action)
 {
 	struct gp_sched_job_state state;
-	struct sim_operation *operation;
-	struct sim_job *job;
+	struct gp_sim_run_operation *operation;
+	struct gp_sim_run_job *job;
 	u32 index = GP_SCHED_NONE;
 
 	/* A job that the scheduler has removed is known to us only by our own handle of it. */
@@ -143,7 +143,7 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 		return;
 	}
 	operation = &job->operations[(job->first + job->count++) % SIM_OPERATIONS];
-	*operation = (struct sim_operation){
+	*operation = (struct gp_sim_run_operation){
 		.suspend = action->kind == GP_SCHED_SUSPEND,
 		.token = action->token,
 		.epoch = sim->epoch,
@@ -166,8 +166,8 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 void gp_sim_renew(struct gp_sim *sim, u64 until)
 {
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
-		struct sim_job *job = &sim->jobs[i];
-		struct sim_operation *last =
+		struct gp_sim_run_job *job = &sim->jobs[i];
+		struct gp_sim_run_operation *last =
 			&job->operations[(job->first + job->count - 1) % SIM_OPERATIONS];
 
 		if (job->count && last->suspend && last->epoch == sim->epoch)
@@ -177,7 +177,7 @@ void gp_sim_renew(struct gp_sim *sim, u64 until)
 	}
 }
 
-static void answer(struct gp_sim *sim, const struct sim_operation *operation, u64 cost)
+static void answer(struct gp_sim *sim, const struct gp_sim_run_operation *operation, u64 cost)
 {
 	if (operation->silent || operation->epoch != sim->epoch)
 		return;
@@ -210,8 +210,8 @@ void gp_sim_answer(struct gp_sim *sim, u32 index)
 
 static void operation_over(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
-	struct sim_operation done = job->operations[job->first];
+	struct gp_sim_run_job *job = &sim->jobs[index];
+	struct gp_sim_run_operation done = job->operations[job->first];
 
 	job->first = (job->first + 1) % SIM_OPERATIONS;
 	job->count--;
@@ -222,8 +222,8 @@ static void operation_over(struct gp_sim *sim, u32 index)
 
 void gp_sim_call(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
-	struct sim_operation *operation = &job->operations[job->first];
+	struct gp_sim_run_job *job = &sim->jobs[index];
+	struct gp_sim_run_operation *operation = &job->operations[job->first];
 
 	if (!job->count || operation->under_way)
 		return;
@@ -255,7 +255,7 @@ void gp_sim_updated(struct gp_sim *sim, u32 gpu, u64 tag)
 	if (tag == LEASE_TAG)
 		return;
 	u32 index = (u32)tag - 1;
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 
 	if (job->count && job->operations[job->first].under_way &&
 	    --job->operations[job->first].pending == 0)
@@ -276,7 +276,7 @@ void gp_sim_owner_died(struct gp_sim *sim)
 
 void gp_sim_lease(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 
 	job->lease_event = false;
 	if (!job->held)

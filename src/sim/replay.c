@@ -56,7 +56,7 @@ static void announce(struct gp_sim *sim, const struct gp_sim_job *spec, u32 proc
 void gp_sim_replay_start(struct gp_sim *sim, u32 index, u32 process)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[index];
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 
 	job->process = process;
 	if (job->replaying) /* it came back after a death: what is under way goes on */
@@ -76,7 +76,7 @@ void gp_sim_replay(struct gp_sim *sim, u32 work)
 {
 	const struct gp_sim_kernel *kernel = &sim->scenario->work[work];
 	const struct gp_sim_job *spec = spec_of(sim, work);
-	struct sim_process *process = &sim->processes[sim->jobs[kernel->job].process];
+	struct gp_sim_run_process *process = &sim->processes[sim->jobs[kernel->job].process];
 	bool there = process->alive && !process->dying && process->job == kernel->job;
 
 	if (gp_sim_stopped(sim, kernel->job))

@@ -16,22 +16,22 @@ static u32 place_process(struct gp_sim *sim)
 
 static void make_queue(struct gp_sim *sim, u32 process, u32 index)
 {
-	struct sim_process *owner = &sim->processes[process];
+	struct gp_sim_run_process *owner = &sim->processes[process];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[owner->job];
 	struct gp_model_queue_config config = {.type = GP_MODEL_COMPUTE,
 					       .priority = 7,
 					       .enabled = true};
-	struct sim_queue *queue = &sim->queues[index];
+	struct gp_sim_run_queue *queue = &sim->queues[index];
 	int error;
 
 	if (spec->stream != GP_SCHED_STREAM_NORMAL)
 		config.priority = spec->stream == GP_SCHED_STREAM_HIGH ? 11 : 0;
 	for (u32 cu = 0; cu < spec->cu_limit; cu++)
 		gp_bit_set(config.cu_mask, cu);
-	*queue = (struct sim_queue){.process = process,
-				    .gpu = owner->gpu,
-				    .enabled = true,
-				    .alive = true};
+	*queue = (struct gp_sim_run_queue){.process = process,
+					   .gpu = owner->gpu,
+					   .enabled = true,
+					   .alive = true};
 	error = gp_model_queue_add(sim->model[owner->gpu], owner->model, &config, &queue->model);
 	if (error) {
 		gp_sim_break(sim, error, "the model has no room for a queue", index, 0);
@@ -45,7 +45,7 @@ static void make_queue(struct gp_sim *sim, u32 process, u32 index)
 
 /* Dead processes leave the places of their queues behind: the same process index, the same queues.
  */
-static u32 place_queues(struct gp_sim *sim, struct sim_process *process, u32 count)
+static u32 place_queues(struct gp_sim *sim, struct gp_sim_run_process *process, u32 count)
 {
 	if (process->queue_count == count)
 		return process->first_queue;
@@ -72,14 +72,14 @@ static void start_process(struct gp_sim *sim, u32 job, u32 number)
 		gp_sim_break(sim, error, "the model has no room for a process", index, 0);
 		return;
 	}
-	sim->processes[index] = (struct sim_process){.job = job,
-						     .gpu = gpu,
-						     .model = model,
-						     .first_queue = first,
-						     .queue_count = spec->queues,
-						     .head = GP_SCHED_NONE,
-						     .tail = GP_SCHED_NONE,
-						     .alive = true};
+	sim->processes[index] = (struct gp_sim_run_process){.job = job,
+							    .gpu = gpu,
+							    .model = model,
+							    .first_queue = first,
+							    .queue_count = spec->queues,
+							    .head = GP_SCHED_NONE,
+							    .tail = GP_SCHED_NONE,
+							    .alive = true};
 	error = gp_sched_process_add(sim->sched, gp_sim_clock(sim), sim->jobs[job].sched,
 				     &sim->processes[index].sched);
 	gp_sim_act(sim, error);
@@ -94,7 +94,7 @@ static void start_process(struct gp_sim *sim, u32 job, u32 number)
 
 void gp_sim_job_start(struct gp_sim *sim, u32 index)
 {
-	struct sim_job *job = &sim->jobs[index];
+	struct gp_sim_run_job *job = &sim->jobs[index];
 	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
 	u32 there = 0;
 	int error;
@@ -156,7 +156,7 @@ static u64 next_arrival(struct gp_sim *sim, const struct gp_sim_job *spec)
 
 /* The request's next kernel, as recorded or as all of the job; and the queue it goes to. */
 static void next_kernel(struct gp_sim *sim, const struct gp_sim_request *request,
-			struct sim_process *process, struct gp_sim_kernel *out)
+			struct gp_sim_run_process *process, struct gp_sim_kernel *out)
 {
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 
@@ -170,7 +170,7 @@ static void next_kernel(struct gp_sim *sim, const struct gp_sim_request *request
 
 static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 {
-	struct sim_process *process = &sim->processes[process_index];
+	struct gp_sim_run_process *process = &sim->processes[process_index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 	const struct gp_model_chip *chip = &sim->scenario->chip.model;
 	struct gp_sim_request *request = &sim->requests[index];
@@ -178,7 +178,7 @@ static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 
 	next_kernel(sim, request, process, &kernel);
 	u32 queue_index = process->first_queue + kernel.queue % process->queue_count;
-	struct sim_queue *queue = &sim->queues[queue_index];
+	struct gp_sim_run_queue *queue = &sim->queues[queue_index];
 	u32 per_cu = gp_model_occupancy(chip, 4, spec->vgprs, 0);
 	u32 all = chip->xcc_count * chip->cu_per_xcc;
 	u32 cus = kernel.workgroups ? GP_MIN(kernel.workgroups, all) : all;
@@ -209,7 +209,7 @@ static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 /* Submits what may be submitted: requests in their order, at most a ring full of kernels. */
 void gp_sim_feed(struct gp_sim *sim, u32 index)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 	bool gaps = sim->scenario->jobs[process->job].gap_ns != 0;
 
 	while (process->head != GP_SCHED_NONE && process->outstanding < SIM_RING && !sim->broken) {
@@ -226,7 +226,7 @@ void gp_sim_feed(struct gp_sim *sim, u32 index)
 	}
 }
 
-static void append(struct gp_sim *sim, struct sim_process *process, u32 request)
+static void append(struct gp_sim *sim, struct gp_sim_run_process *process, u32 request)
 {
 	sim->requests[request].next = GP_SCHED_NONE;
 	if (process->tail == GP_SCHED_NONE)
@@ -272,7 +272,7 @@ static void end_request(struct gp_sim *sim, u32 index)
 
 void gp_sim_request(struct gp_sim *sim, u32 index, u32 kernels, u32 work)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 	u32 request = new_request(sim, index, kernels, work);
 
 	sim->result->jobs[process->job].arrived++;
@@ -286,7 +286,7 @@ void gp_sim_request(struct gp_sim *sim, u32 index, u32 kernels, u32 work)
 
 void gp_sim_arrive(struct gp_sim *sim, u32 index)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 	const struct gp_sim_job *spec = &sim->scenario->jobs[process->job];
 
 	if (!process->alive || process->dying || gp_sim_stopped(sim, process->job) ||
@@ -310,7 +310,7 @@ void gp_sim_arrive(struct gp_sim *sim, u32 index)
 
 void gp_sim_hint(struct gp_sim *sim, u32 index)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 
 	if (process->alive && !process->dying && sim->jobs[process->job].running)
 		gp_sim_act(sim, gp_sched_hint(sim->sched, gp_sim_clock(sim),
@@ -320,7 +320,7 @@ void gp_sim_hint(struct gp_sim *sim, u32 index)
 
 void gp_sim_notice(struct gp_sim *sim, u32 index)
 {
-	struct sim_queue *queue = &sim->queues[index];
+	struct gp_sim_run_queue *queue = &sim->queues[index];
 
 	queue->noticing = false;
 	if (!queue->alive || sim->processes[queue->process].dying)
@@ -333,7 +333,7 @@ void gp_sim_notice(struct gp_sim *sim, u32 index)
 void gp_sim_gap(struct gp_sim *sim, u32 index)
 {
 	struct gp_sim_request *request = &sim->requests[index];
-	struct sim_process *process = &sim->processes[request->process];
+	struct gp_sim_run_process *process = &sim->processes[request->process];
 
 	if (!request->used || !process->alive || process->dying)
 		return;
@@ -344,7 +344,7 @@ void gp_sim_gap(struct gp_sim *sim, u32 index)
 static void request_done(struct gp_sim *sim, u32 index, u64 done)
 {
 	struct gp_sim_request *request = &sim->requests[index];
-	struct sim_process *process = &sim->processes[request->process];
+	struct gp_sim_run_process *process = &sim->processes[request->process];
 	u32 job = process->job, owner = request->process, work = request->work;
 	const struct gp_sim_observer *observer = sim->options->observer;
 
@@ -363,9 +363,9 @@ static void request_done(struct gp_sim *sim, u32 index, u64 done)
 void gp_sim_completed(struct gp_sim *sim, u32 gpu, const struct gp_model_action *action)
 {
 	u32 queue_index = sim->queue_of_model[gpu][action->queue], index = (u32)(action->tag - 1);
-	struct sim_queue *queue = &sim->queues[queue_index];
+	struct gp_sim_run_queue *queue = &sim->queues[queue_index];
 	struct gp_sim_request *request = &sim->requests[index];
-	struct sim_process *process = &sim->processes[queue->process];
+	struct gp_sim_run_process *process = &sim->processes[queue->process];
 	const struct gp_sim_observer *observer = sim->options->observer;
 
 	if (!queue->outstanding || !request->used || !request->running) {
@@ -400,7 +400,7 @@ u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu)
 	u64 used = 0;
 
 	for (u32 p = 0; p < sim->process_count; p++) {
-		const struct sim_process *process = &sim->processes[p];
+		const struct gp_sim_run_process *process = &sim->processes[p];
 
 		if (!process->alive || process->dying || process->job != job || process->gpu != gpu)
 			continue;
@@ -441,7 +441,7 @@ void gp_sim_usage(struct gp_sim *sim)
 
 void gp_sim_process_die(struct gp_sim *sim, u32 index)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 
 	if (!process->alive || process->dying)
 		return;
@@ -454,10 +454,10 @@ void gp_sim_process_die(struct gp_sim *sim, u32 index)
 
 void gp_sim_process_dead(struct gp_sim *sim, u32 index)
 {
-	struct sim_process *process = &sim->processes[index];
+	struct gp_sim_run_process *process = &sim->processes[index];
 
 	for (u32 i = 0; i < process->queue_count; i++) {
-		struct sim_queue *queue = &sim->queues[process->first_queue + i];
+		struct gp_sim_run_queue *queue = &sim->queues[process->first_queue + i];
 		struct gp_model_queue_state state;
 		u32 dropped = queue->outstanding;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the commands that act on other processes share: times and mechanisms as arguments, and the
- * holder as they see it beside the library (who holds what, and letting go with nobody's help).
+ * holder as they see it beside the library (which process holds which queues, and a release without
+ * its help).
  */
 #ifndef GP_CLI_CONTROL_TARGET_COMMAND_H
 #define GP_CLI_CONTROL_TARGET_COMMAND_H
@@ -16,9 +17,9 @@
 #include "proto/wire.h"
 
 /*
- * `gpreempt resume` tells a running `gpreempt suspend` what to let go by this signal, whose value
- * is a queue's id or GP_KEEPER_ALL. It is sent only to a process that has it blocked, which is how
- * a keeper waits for it: nobody is killed by mistake.
+ * `gpreempt resume` names to a running `gpreempt suspend` what to let go by this signal, whose
+ * value is a queue's id or GP_KEEPER_ALL. It is sent only to a process that has it blocked, which
+ * is how a keeper waits for it: no process is killed by mistake.
  */
 #define GP_KEEPER_SIGNAL (SIGRTMIN + 5)
 #define GP_KEEPER_ALL    (-1)
@@ -29,7 +30,7 @@ bool gp_cli_mechanism_argument(const char *text, enum gpreempt_mechanism *mechan
 int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **argv, int first,
 			   u32 **ids, size_t *count);
 
-/* 0, or -ESRCH when nobody is in the group, after saying so. Without a group always 0. */
+/* 0, or -ESRCH if the group is empty, after saying so. Without a group always 0. */
 int gp_cli_group_present(struct gpreempt *context, const char *group,
 			 struct gpreempt_target *target, struct gp_diag *diag);
 /* After a failure: -EXDEV and what to do when the process is on a virtual GPU that this command is

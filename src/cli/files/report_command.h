@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the commands that read files and end in a report have in common: their options, opening the
+ * Shared by the commands that read files and end in a report: their options, opening the
  * files, and writing the report as text, JSON, Markdown or an HTML page.
  */
 #ifndef GP_CLI_FILES_REPORT_COMMAND_H
