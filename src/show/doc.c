@@ -350,20 +350,6 @@ void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value)
 		json_decref(value.json);
 }
 
-void gp_doc_cellf(struct gp_doc *doc, const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	text = format_text(format, args);
-	va_end(args);
-	gp_doc_cell(doc, gp_v_text(text));
-	if (doc && !text)
-		doc->error = -ENOMEM;
-	free(text);
-}
-
 void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour)
 {
 	struct gp_show_block *block = last_block(doc);

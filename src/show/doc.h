@@ -67,8 +67,6 @@ void gp_doc_right(struct gp_doc *doc);
 /* .. drawn as bars on the HTML page. */
 void gp_doc_bars(struct gp_doc *doc);
 void gp_doc_cell(struct gp_doc *doc, struct gp_show_value value);
-void gp_doc_cellf(struct gp_doc *doc, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 /* Colours the cell, fact or line added last, where the output has colours. */
 void gp_doc_paint(struct gp_doc *doc, enum gp_show_colour colour);
 

@@ -20,26 +20,27 @@ static const char head[] =
 static const char style[] =
 	"</title>\n<style>\n"
 	":root{--fg:#1c1e21;--bg:#fff;--dim:#667;--line:#d8dce2;--head:#f3f5f8;--bar:#3b78c3}\n"
-	"@media(prefers-color-scheme:dark){:root{--fg:#e3e6ea;--bg:#15181c;--dim:#99a3b0;"
-	"--line:#323841;--head:#1e2329;--bar:#5b9be6}}\n"
-	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
-	"max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
+	"@media(prefers-color-scheme:dark){:root{--fg:#e3e6ea;--bg:#15181c;--dim:#99a3b0;--line:#"
+	"323841;--head:#1e2329;--bar:#5b9be6}}\n"
+	"body{font:15px/1.5 "
+	"system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:72rem;margin:2rem "
+	"auto;padding:0 1rem}\n"
 	"h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid "
 	"var(--line)}\n"
 	"table{border-collapse:collapse;margin:.8rem 0;display:block;overflow-x:auto}\n"
-	"th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:left;"
-	"vertical-align:top}\n"
+	"th,td{padding:.25rem .7rem;border-bottom:1px solid "
+	"var(--line);text-align:left;vertical-align:top}\n"
 	"th{background:var(--head)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;"
 	"white-space:nowrap}\n"
 	"td{overflow-wrap:anywhere}caption{text-align:left;color:var(--dim);padding:.3rem 0}\n"
-	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem}dt{color:"
-	"var(--dim)}dd{margin:0}\n"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem "
+	"1.2rem}dt{color:var(--dim)}dd{margin:0}\n"
 	"td.w{white-space:nowrap}\n"
 	"svg{fill:var(--bar)}figure{margin:1rem 0}figcaption{color:var(--dim)}\n"
 	"svg.c{display:block;width:100%;height:auto;font-size:12px}svg.c path{stroke:var(--line)}\n"
 	"svg.c "
-	"path.l{fill:none;stroke-width:2}.l0{color:#2a78d6}.l1{color:#d9480f}.l2{color:#2b8a3e}"
-	".l3{color:#862e9c}.l4{color:#c2255c}.l5{color:#0b7285}svg.c path.l{stroke:currentColor}\n"
+	"path.l{fill:none;stroke-width:2}.l0{color:#2a78d6}.l1{color:#d9480f}.l2{color:#2b8a3e}.l3{"
+	"color:#862e9c}.l4{color:#c2255c}.l5{color:#0b7285}svg.c path.l{stroke:currentColor}\n"
 	"svg.c text{fill:var(--dim);font-variant-numeric:tabular-nums}rect:hover{opacity:.7}\n"
 	".s{text-anchor:start}.m{text-anchor:middle}.e{text-anchor:end}\n"
 	"</style></head><body>\n";
@@ -110,10 +111,11 @@ static void put_row(struct gp_buf *out, const struct gp_show_block *block, const
 						   : "<td>");
 		put_value(out, value);
 		if (looks[c].most > 0)
-			gp_buf_printf(out,
-				      " <svg width=\"%.0f\" height=\"10\" aria-hidden=\"true\">"
-				      "<rect width=\"%.1f\" height=\"10\"/></svg>",
-				      BAR_WIDTH, amount(value) / looks[c].most * BAR_WIDTH);
+			gp_buf_printf(
+				out,
+				" <svg width=\"%.0f\" height=\"10\" aria-hidden=\"true\"><rect "
+				"width=\"%.1f\" height=\"10\"/></svg>",
+				BAR_WIDTH, amount(value) / looks[c].most * BAR_WIDTH);
 		gp_buf_puts(out, "</td>");
 	}
 	gp_buf_puts(out, "</tr>\n");

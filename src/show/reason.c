@@ -19,11 +19,11 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 {
 	switch (w->r->why) {
 	case GP_SCHED_WHY_HINT:
-		return snprintf(
-			out, size,
-			_("%s (priority %u) makes room for %s (priority %u), which announced "
-			  "work; estimated cost %s"),
-			w->job, w->r->job_priority, w->other, w->r->other_priority, w->cost.text);
+		return snprintf(out, size,
+				_("%s (priority %u) makes room for %s (priority %u), which "
+				  "announced work; estimated cost %s"),
+				w->job, w->r->job_priority, w->other, w->r->other_priority,
+				w->cost.text);
 	case GP_SCHED_WHY_AHEAD:
 		return snprintf(
 			out, size,

@@ -176,7 +176,7 @@ static void optional_columns_need_a_value_and_numbers_stand_right(void **state)
 	gp_doc_cell(doc, gp_v_count(1));
 	gp_doc_cell(doc, gp_v_missing());
 	gp_doc_cell(doc, gp_v_missing());
-	gp_doc_cellf(doc, "%s", "x");
+	gp_doc_cell(doc, gp_v_text("x"));
 	expect_both(doc, "Title\nAAAA  CCCC  DDDD\n   1  -        x\n",
 		    "{\"rows\":[{\"a\":1,\"b\":null,\"c\":null,\"d\":\"x\"}]}\n");
 }

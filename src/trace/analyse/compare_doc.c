@@ -68,7 +68,7 @@ static struct gp_show_value ahead(const struct gp_trace_workload *workload)
 static struct gp_show_value copy_bytes(const struct gp_trace_workload *workload)
 {
 	return gp_v_if(workload->unsized_copies < workload->copies,
-		       gp_v_number(GP_UNIT_BYTES, workload->copy_bytes));
+		       gp_v_bytes(workload->copy_bytes));
 }
 
 /* One metric of both cases. */
@@ -141,7 +141,7 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison 
 
 		gp_doc_cell(doc, gp_v_text(letters[which]));
 		gp_doc_cell(doc, gp_v_if(q->pid, gp_v_count(q->pid)));
-		gp_doc_cell(doc, gp_v_number(GP_UNIT_HEX, q->address));
+		gp_doc_cell(doc, gp_v_hex(q->address));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_HSA_ID, gp_v_count(q->hsa_id)));
 		gp_doc_cell(doc, priority_word(q));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_STREAMS, gp_v_count(q->streams_max)));
@@ -170,7 +170,7 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	put_queue_rows(doc, c, 1);
 	gp_doc_section(doc, "overlap", "Overlap");
 	gp_doc_fact(doc, "same_process", "Same process",
-		    gp_v_if(c->pids_known, gp_v_number(GP_UNIT_BOOL, c->same_process)));
+		    gp_v_if(c->pids_known, gp_v_bool(c->same_process)));
 	gp_doc_fact(doc, "shared_queues", "Queues that both use",
 		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
 	gp_doc_fact(doc, "same_hsa_ids", "HSA ids in both", gp_v_count(c->same_ids));
@@ -315,9 +315,8 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 				 "its kernels mid-execution (CWSR) without losing work.");
 		break;
 	case GP_STRATEGY_SUSPEND_QUEUES:
-		gp_doc_note(doc,
-			    "One process uses separate queues for both: its batch queues can be "
-			    "suspended by id while the others run.");
+		gp_doc_note(doc, "One process uses separate queues for both: its batch queues can "
+				 "be suspended by id while the others run.");
 		break;
 	case GP_STRATEGY_TIME_SLICE:
 		gp_doc_note(doc,

@@ -246,8 +246,7 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 	open_question(doc, "preemption", _("5. Can work be preempted?"));
 	answer(doc, "priorities", _("queues of high or low priority"),
-	       gp_v_if(log && log->created_line,
-		       gp_v_number(GP_UNIT_BOOL, log && log->priority_line)),
+	       gp_v_if(log && log->created_line, gp_v_bool(log && log->priority_line)),
 	       log ? place(log->name, log->priority_line, text, sizeof(text)) : gp_v_missing());
 	count_answer(q, doc, "unmaps", _("times all queues were unmapped (unmap_queues)"),
 		     GP_MATCH_NAME, "unmap_queues_cpsch");

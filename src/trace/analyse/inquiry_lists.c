@@ -168,10 +168,9 @@ static void put_processes(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		gp_doc_cell(doc, gp_v_if(process->name[0], gp_v_text(process->name)));
 		gp_doc_cell(doc, gp_v_if(process->valid & GP_EV_GPU, gp_v_count(process->gpu)));
 		gp_doc_cell(doc, gp_v_if(process->valid & GP_EV_COUNT, gp_v_count(process->gpus)));
-		gp_doc_cell(doc, gp_v_if(process->valid & GP_EV_BYTES,
-					 gp_v_number(GP_UNIT_BYTES, process->vram)));
+		gp_doc_cell(doc, gp_v_if(process->valid & GP_EV_BYTES, gp_v_bytes(process->vram)));
 		gp_doc_cell(doc, gp_v_if(process->occupancy[0], gp_v_text(process->occupancy)));
-		gp_doc_cell(doc, gp_v_number(GP_UNIT_BOOL, has_log(q, process->pid)));
+		gp_doc_cell(doc, gp_v_bool(has_log(q, process->pid)));
 		gp_doc_cell(doc, place(q, process->input, process->line, text, sizeof(text)));
 	}
 }

@@ -72,8 +72,8 @@ static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process 
 		gp_doc_cell(doc, gp_v_if(p->has_pid, gp_v_count(index)));
 		gp_doc_cell(doc, gp_v_if(p->has_pid, gp_v_count(index * GP_PID_HASH_QUEUES)));
 		gp_doc_cell(doc, hash_word(p->hash));
-		gp_doc_cell(doc, gp_v_if(p->has_offsets, gp_v_number(GP_UNIT_HEX, p->offset_low)));
-		gp_doc_cell(doc, gp_v_if(p->has_offsets, gp_v_number(GP_UNIT_HEX, p->offset_high)));
+		gp_doc_cell(doc, gp_v_if(p->has_offsets, gp_v_hex(p->offset_low)));
+		gp_doc_cell(doc, gp_v_if(p->has_offsets, gp_v_hex(p->offset_high)));
 		gp_doc_cell(doc, reading_word(p->reading));
 		gp_doc_cell(doc, gp_v_if(p->has_slice, gp_v_count(p->slice)));
 	}
@@ -104,17 +104,16 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queu
 		gp_doc_cell(doc, pid_of(q->valid & GP_KQ_PID, q->pid));
 		gp_doc_cell(doc, gp_v_count(q->id));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_TYPE, gp_v_count(q->type)));
-		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_GPU, gp_v_number(GP_UNIT_HEX, q->gpu)));
-		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_IN_PROCESS,
-					 gp_v_number(GP_UNIT_HEX, q->in_process)));
-		gp_doc_cell(doc, gp_v_if(on_bar, gp_v_number(GP_UNIT_HEX, q->absolute)));
+		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_GPU, gp_v_hex(q->gpu)));
+		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_IN_PROCESS, gp_v_hex(q->in_process)));
+		gp_doc_cell(doc, gp_v_if(on_bar, gp_v_hex(q->absolute)));
 		gp_doc_cell(doc, gp_v_if(on_bar || q->valid & GP_KQ_DOORBELL_ID,
 					 gp_v_count(q->valid & GP_KQ_DOORBELL_ID ? q->doorbell_id
 										 : doorbell)));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_PASID, gp_v_count(q->pasid)));
-		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_RING, gp_v_number(GP_UNIT_HEX, q->ring)));
+		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_RING, gp_v_hex(q->ring)));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_KQ_CREATED, gp_v_ns(q->created_ns)));
-		gp_doc_cell(doc, gp_v_number(GP_UNIT_BOOL, !!(q->valid & GP_KQ_DESTROYED)));
+		gp_doc_cell(doc, gp_v_bool(!!(q->valid & GP_KQ_DESTROYED)));
 		gp_doc_cell(doc, gp_v_count(q->line));
 	}
 }
@@ -141,8 +140,9 @@ static struct gp_show_value pair_word(const struct gp_trace_kfd_process *a,
 		return gp_v_word("slice-reused",
 				 _("one slice, reused after its first owner destroyed its queues"));
 	if (pair->slice)
-		return gp_v_word("same-slice", _("one slice: the first process must have ended "
-						 "before the second began"));
+		return gp_v_word(
+			"same-slice",
+			_("one slice: the first process must have ended before the second began"));
 	if (pair->offsets)
 		return gp_v_word("separate", _("no conflict: each process has its own slice"));
 	return gp_v_word("separate", _("no conflict: ids are per process"));
@@ -174,10 +174,10 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 			shown++;
 			gp_doc_cell(doc, pid_of(a->has_pid, a->pid));
 			gp_doc_cell(doc, pid_of(b->has_pid, b->pid));
-			gp_doc_cell(doc, gp_v_number(GP_UNIT_BOOL, pair.ids));
-			gp_doc_cell(doc, gp_v_number(GP_UNIT_BOOL, pair.offsets));
-			gp_doc_cell(doc, gp_v_if(a->has_slice && b->has_slice,
-						 gp_v_number(GP_UNIT_BOOL, pair.slice)));
+			gp_doc_cell(doc, gp_v_bool(pair.ids));
+			gp_doc_cell(doc, gp_v_bool(pair.offsets));
+			gp_doc_cell(doc,
+				    gp_v_if(a->has_slice && b->has_slice, gp_v_bool(pair.slice)));
 			gp_doc_cell(doc, pair_word(a, b, &pair));
 		}
 	}

@@ -294,24 +294,3 @@ u64 gp_trace_submission_layer_total(const struct gp_trace_submission *submission
 			total += gp_trace_use_total(&submission->uses[i]);
 	return total;
 }
-
-const struct gp_trace_use *gp_trace_submission_find(const struct gp_trace_submission *submission,
-						    enum gp_trace_layer layer, const char *name)
-{
-	const struct gp_trace_use *versioned = NULL;
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < submission->use_count; i++) {
-		const struct gp_trace_use *use = &submission->uses[i];
-		const struct gp_string *text = &submission->names.items[use->name];
-
-		if (use->layer != layer || text->len < len || memcmp(text->text, name, len) != 0)
-			continue;
-		if (text->len == len)
-			return use;
-		/* hipGetDevicePropertiesR0600; a kernel's name goes on with its arguments. */
-		if (text->text[len] == 'R' || text->text[len] == '(')
-			versioned = use;
-	}
-	return versioned;
-}

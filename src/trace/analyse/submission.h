@@ -109,9 +109,6 @@ u64 gp_trace_use_total(const struct gp_trace_use *use);
 /* Of all uses of a layer. */
 u64 gp_trace_submission_layer_total(const struct gp_trace_submission *submission,
 				    enum gp_trace_layer layer);
-/* The use of a name, also when an "R0600" or similar follows it; NULL when there is none. */
-const struct gp_trace_use *gp_trace_submission_find(const struct gp_trace_submission *submission,
-						    enum gp_trace_layer layer, const char *name);
 
 /* Adds the report's sections. */
 void gp_trace_submission_doc(const struct gp_trace_submission *submission, struct gp_doc *doc);

@@ -165,10 +165,10 @@ void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_d
 	check_calls(s, doc, GP_LAYER_HSA, "signals", _("signals are used to wait"), signals);
 	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are written to the queue"),
 		    index);
-	check_calls(s, doc, GP_LAYER_HSA, "doorbell",
-		    _("the doorbell is rung (it is a signal: hsa_signal_store, not the write "
-		      "index)"),
-		    doorbell);
+	check_calls(
+		s, doc, GP_LAYER_HSA, "doorbell",
+		_("the doorbell is rung (it is a signal: hsa_signal_store, not the write index)"),
+		doorbell);
 	put(doc, "ioctl", _("KFD creates the queue (CREATE_QUEUE)"), VERDICT_ABSENT, NULL);
 	put(doc, "scheduler", _("CPSCH or MES schedules"), VERDICT_ABSENT, NULL);
 	check_kernels(s, doc);

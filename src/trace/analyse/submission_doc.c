@@ -83,8 +83,7 @@ static void put_calls(const struct gp_trace_submission *s, struct gp_doc *doc,
 		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_TIMED, gp_v_ns(use->low_ns)));
 		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_TIMED, gp_v_ns(use->high_ns)));
 		gp_doc_cell(doc, gp_v_if(timed, percent(total, whole)));
-		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_BYTES,
-					 gp_v_number(GP_UNIT_BYTES, use->bytes)));
+		gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_BYTES, gp_v_bytes(use->bytes)));
 	}
 }
 
@@ -99,9 +98,8 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_WAVE, gp_v_count(use->wave)));
 	gp_doc_cell(doc, gp_v_if(registers, gp_v_count(use->vgpr)));
 	gp_doc_cell(doc, gp_v_if(registers, gp_v_count(use->sgpr)));
-	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_LDS, gp_v_number(GP_UNIT_BYTES, use->lds)));
-	gp_doc_cell(doc,
-		    gp_v_if(use->valid & GP_USE_LDS, gp_v_number(GP_UNIT_BYTES, use->scratch)));
+	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_LDS, gp_v_bytes(use->lds)));
+	gp_doc_cell(doc, gp_v_if(use->valid & GP_USE_LDS, gp_v_bytes(use->scratch)));
 	gp_doc_cell(doc, gp_v_if(stages, gp_v_ns(stages ? use->queued_ns / use->stages : 0)));
 	gp_doc_cell(doc, gp_v_if(stages, gp_v_ns(stages ? use->seen_ns / use->stages : 0)));
 }

@@ -294,8 +294,8 @@ static int check_magic(const struct reader *reader)
 	if (!format)
 		return 0;
 	return gp_fail(reader->diag, -EINVAL,
-		       "%s is compressed (%s). Decompress it first: "
-		       "%s FILE | gpreempt find --no-live PID -",
+		       "%s is compressed (%s). Decompress it first: %s FILE | gpreempt find "
+		       "--no-live PID -",
 		       reader->options->name, format, command);
 }
 
