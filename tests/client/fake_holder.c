@@ -74,7 +74,7 @@ static void open_target(struct client *client, const struct gp_wire_message *m)
 	const struct gp_proto_msg_open *ask = (const void *)m->body;
 	struct gp_proto_msg_opened opened = {.mechanism = ask->mechanism ? ask->mechanism : 2,
 					     .process_count = 1,
-					     .why = {1, {{GP_SAY_DEBUG_WORKS}}}};
+					     .why = {1, {{.code = GP_SAY_DEBUG_WORKS}}}};
 
 	if (strcmp(ask->group, "refused") == 0 || getenv("FAKE_HOLDER_REFUSES")) {
 		gp_wire_refuse(client->fd, &m->header, -EOPNOTSUPP, GP_SAY_NOT_BUILT_IN);
@@ -219,7 +219,7 @@ static void handle_target(struct holder *holder, struct client *client,
 					 .owner_pid = target->held ? client->pid : 0,
 					 .flags = target->flags,
 					 .since_ns = target->held ? SINCE : 0,
-					 .why = {1, {{GP_SAY_DEBUG_WORKS}}}};
+					 .why = {1, {{.code = GP_SAY_DEBUG_WORKS}}}};
 
 	for (size_t c = 0; c < holder->count; c++) {
 		const struct client *other = &holder->clients[c];
