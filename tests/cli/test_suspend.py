@@ -276,7 +276,7 @@ class Status(Commands):
         keeper, _ = self.keep(self.pid)
         line = self.command("status").stdout.splitlines()[1].split()
         self.assertEqual((line[0], line[1], line[2]), (self.pid, "all", "kfd-debug"))
-        self.assertEqual(line[-2:], ["gpreempt", str(keeper.pid)])
+        self.assertEqual(line[3:5], [str(keeper.pid), "gpreempt"])
         hold = json.loads(self.command("status", "--json").stdout)["holds"][0]
         self.assertEqual((hold["pid"], hold["owner_pid"], hold["queues"]), (int(self.pid), keeper.pid, None))
 

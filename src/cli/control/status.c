@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/parse.h"
-#include "show/table.h"
-#include "show/term.h"
 #include "base/clock.h"
+#include "base/parse.h"
 #include "cli/control/target_command.h"
+#include "show/doc.h"
 
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g', TIMEOUT_MS = 10000 };
 
@@ -47,79 +45,66 @@ static double seconds_since(const struct status *status, u64 then_ns)
 	return ((double)status->now_ns - (double)then_ns) / 1e9;
 }
 
-static int print_json(json_t *json)
+static int print(const struct status *status, struct gp_doc *doc)
 {
-	int error = gp_json_print(stdout, json, false);
+	int error = gp_show_print(doc, stdout, status->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
 
-	json_decref(json);
+	gp_doc_free(doc);
 	return error;
 }
 
-static int print_table(struct gp_table *table)
+static struct gp_units_text seconds_text(double seconds)
 {
-	int error = gp_table_print(table, stdout, gp_term_colour(stdout));
+	return gp_duration_text(seconds > 0 ? (u64)(seconds * 1e9) : 0);
+}
 
-	gp_table_free(table);
-	return error;
+static void seconds_cell(struct gp_doc *doc, bool known, double seconds)
+{
+	gp_doc_cell(doc, gp_v_if(known, gp_v_as(gp_v_real(GP_UNIT_REAL, seconds),
+						seconds_text(seconds).text)));
 }
 
 /* ---- every suspension ---- */
 
-static int show_holds_json(const struct status *status, const struct gp_cli_holds *holds)
+static void hold_row(const struct status *status, struct gp_doc *doc,
+		     const struct gp_proto_msg_hold *hold)
 {
-	json_t *list = json_array();
+	bool copies = hold->flags & GP_SUSPEND_COPIES;
 
-	for (size_t i = 0; i < holds->count; i++) {
-		const struct gp_proto_msg_hold *hold = &holds->items[i];
-		json_t *item = json_pack("{si}", "pid", hold->pid);
-
-		json_object_set_new(item, "queues", gp_json_u64_if(hold->queues, hold->queues));
-		json_object_set_new(item, "mechanism",
-				    gp_json_str(mechanism_name(hold->mechanism)));
-		json_object_set_new(item, "copy_engines",
-				    json_boolean(hold->flags & GP_SUSPEND_COPIES));
-		json_object_set_new(item, "owner_pid", json_integer(hold->owner_pid));
-		json_object_set_new(item, "owner",
-				    gp_json_text(hold->owner,
-						 strnlen(hold->owner, sizeof(hold->owner))));
-		json_object_set_new(item, "held_s",
-				    json_real(seconds_since(status, hold->since_ns)));
-		json_object_set_new(item, "lease_left_s",
-				    json_real(-seconds_since(status, hold->lease_ends_ns)));
-		json_array_append_new(list, item);
-	}
-	return print_json(json_pack("{si so}", "holder", (int)status->holder.pid, "holds", list));
+	gp_doc_cell(doc, gp_v_count((u64)hold->pid));
+	gp_doc_cell(doc, hold->queues
+				 ? gp_v_count(hold->queues)
+				 : gp_v_as(gp_v_missing(), copies ? _("all, copies") : _("all")));
+	gp_doc_cell(doc, gp_v_text(mechanism_name(hold->mechanism)));
+	gp_doc_cell(doc, gp_v_bool(copies));
+	gp_doc_cell(doc, gp_v_count((u64)hold->owner_pid));
+	gp_doc_cell(doc, gp_v_textn(hold->owner, strnlen(hold->owner, sizeof(hold->owner))));
+	seconds_cell(doc, true, seconds_since(status, hold->since_ns));
+	seconds_cell(doc, true, -seconds_since(status, hold->lease_ends_ns));
 }
 
 static int show_holds(const struct status *status, const struct gp_cli_holds *holds)
 {
-	struct gp_table *table = gp_table_new();
-	char owner[GP_PROTO_NAME];
+	struct gp_doc *doc = gp_doc_new_answer();
 
-	gp_table_column(table, _("PID"), GP_RIGHT);
-	gp_table_column(table, _("QUEUES"), GP_RIGHT);
-	gp_table_column(table, _("MECHANISM"), GP_LEFT);
-	gp_table_column(table, _("HELD"), GP_RIGHT);
-	gp_table_column(table, _("LEASE"), GP_RIGHT);
-	gp_table_column(table, _("OWNER"), GP_LEFT);
-	gp_table_column(table, _("OWNER PID"), GP_RIGHT);
-	for (size_t i = 0; i < holds->count; i++) {
-		const struct gp_proto_msg_hold *hold = &holds->items[i];
-
-		gp_wire_text(owner, sizeof(owner), hold->owner, sizeof(hold->owner));
-		gp_table_cellf(table, "%d", hold->pid);
-		if (hold->queues)
-			gp_table_cellf(table, "%u", hold->queues);
-		else
-			gp_table_cell(table, hold->flags & GP_SUSPEND_COPIES ? _("all, copies")
-									     : _("all"));
-		gp_table_cell(table, mechanism_name(hold->mechanism));
-		gp_table_cellf(table, "%.1f s", seconds_since(status, hold->since_ns));
-		gp_table_cellf(table, "%.2f s", -seconds_since(status, hold->lease_ends_ns));
-		gp_table_cell(table, owner);
-		gp_table_cellf(table, "%d", hold->owner_pid);
-	}
-	return print_table(table);
+	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder.pid));
+	gp_doc_table(doc, "holds", NULL);
+	gp_doc_if_empty(doc, status->holder.pid ? N_("Nothing is suspended.")
+						: N_("Nothing is suspended: no holder runs."));
+	gp_doc_column(doc, "pid", "PID");
+	gp_doc_column(doc, "queues", "QUEUES");
+	gp_doc_right(doc);
+	gp_doc_column(doc, "mechanism", "MECHANISM");
+	gp_doc_column(doc, "copy_engines", NULL);
+	gp_doc_column(doc, "owner_pid", "OWNER PID");
+	gp_doc_column(doc, "owner", "OWNER");
+	gp_doc_column(doc, "held_s", "HELD");
+	gp_doc_right(doc);
+	gp_doc_column(doc, "lease_left_s", "LEASE");
+	gp_doc_right(doc);
+	for (size_t i = 0; i < holds->count; i++)
+		hold_row(status, doc, &holds->items[i]);
+	return print(status, doc);
 }
 
 static int all_holds(struct status *status)
@@ -140,13 +125,8 @@ static int all_holds(struct status *status)
 			(int)status->holder.pid);
 	else if (error)
 		gp_fail(&status->sink.diag, error, "cannot ask the holder: %s", strerror(-error));
-	else if (status->json)
-		error = show_holds_json(status, &holds);
-	else if (holds.count)
-		error = show_holds(status, &holds);
 	else
-		puts(status->holder.pid ? _("Nothing is suspended.")
-					: _("Nothing is suspended: no holder runs."));
+		error = show_holds(status, &holds);
 	free(holds.items);
 	gp_cli_holder_close(&status->holder);
 	return error;
@@ -168,117 +148,67 @@ static const char *type_name(u32 type)
 	return type < GP_ARRAY_SIZE(names) ? names[type] : NULL;
 }
 
-static json_t *queue_json(const struct status *status, const struct gpreempt_queue *queue)
+static void queue_columns(struct gp_doc *doc)
 {
-	u32 valid = queue->valid;
-	bool busy_known = valid & GPREEMPT_QUEUE_ACTIVITY;
-	json_t *json = json_pack("{si}", "pid", queue->pid);
+	/* clang-format off */
+	static const struct {
+		const char *key, *title;
+		bool optional;
+	} columns[] = {
+		{"pid", N_("PID"), false},
+		{"kfd_id", N_("QUEUE"), false},
+		{"hsa_id", NULL, false},
+		{"gpu_id", N_("GPU"), false},
+		{"type", N_("TYPE"), false},
+		{"state", N_("STATE"), false},
+		{"ring", N_("RING"), true},
+		{"ring_bytes", NULL, false},
+		{"object", NULL, false},
+		{"read_index", N_("READ"), true},
+		{"write_index", N_("WRITE"), true},
+		{"hardware_priority", NULL, false},
+		{"logical_priority", N_("PRIORITY"), false},
+		{"busy", N_("BUSY"), false},
+		{"owner_pid", N_("OWNER PID"), true},
+		{"held_s", N_("HELD"), true},
+	};
+	/* clang-format on */
 
-	json_object_set_new(json, "kfd_id",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_KFD_ID, queue->kfd_id));
-	json_object_set_new(json, "hsa_id",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_HSA_ID, queue->hsa_id));
-	json_object_set_new(json, "gpu_id", json_integer(queue->gpu_id));
-	json_object_set_new(json, "type", gp_json_str(type_name(queue->type)));
-	json_object_set_new(json, "state", gp_json_str(state_name(queue->state)));
-	json_object_set_new(json, "ring", gp_json_hex_if(valid & GPREEMPT_QUEUE_RING, queue->ring));
-	json_object_set_new(json, "ring_bytes",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_RING, queue->ring_bytes));
-	json_object_set_new(json, "object",
-			    gp_json_hex_if(valid & GPREEMPT_QUEUE_OBJECT, queue->object));
-	json_object_set_new(json, "read_index",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_POINTERS, queue->read_index));
-	json_object_set_new(json, "write_index",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_POINTERS, queue->write_index));
-	json_object_set_new(json, "hardware_priority",
-			    gp_json_u64_if(valid & GPREEMPT_QUEUE_PRIORITY,
-					   queue->hardware_priority));
-	json_object_set_new(json, "logical_priority", json_integer(queue->logical_priority));
-	json_object_set_new(json, "busy", busy_known ? json_boolean(queue->busy) : json_null());
-	json_object_set_new(json, "owner_pid",
-			    gp_json_u64_if(queue->owner_pid > 0, (u64)queue->owner_pid));
-	json_object_set_new(json, "held_s",
-			    queue->since_ns ? json_real(seconds_since(status, queue->since_ns))
-					    : json_null());
-	return json;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(columns); i++) {
+		gp_doc_column(doc, columns[i].key, columns[i].title);
+		if (columns[i].optional)
+			gp_doc_optional(doc);
+	}
 }
 
-static int show_job_json(const struct status *status, const struct gpreempt_target_info *info,
-			 const struct gpreempt_queue *queues, size_t count)
-{
-	json_t *list = json_array(), *json = json_object();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, queue_json(status, &queues[i]));
-	json_object_set_new(json, "pid", gp_json_u64_if(status->pid != 0, status->pid));
-	json_object_set_new(json, "group", gp_json_str(status->group));
-	json_object_set_new(json, "mechanism", gp_json_str(mechanism_name(info->mechanism)));
-	json_object_set_new(json, "why", gp_json_str(info->why));
-	json_object_set_new(json, "processes", json_integer(info->process_count));
-	json_object_set_new(json, "priority", json_integer(info->priority));
-	json_object_set_new(json, "suspended", json_boolean(info->suspended));
-	json_object_set_new(json, "copy_engines", json_boolean(info->copies));
-	json_object_set_new(json, "owners", json_integer(info->owner_count));
-	json_object_set_new(json, "owner_pid",
-			    gp_json_u64_if(info->owner_pid > 0, (u64)info->owner_pid));
-	json_object_set_new(json, "held_s",
-			    info->since_ns ? json_real(seconds_since(status, info->since_ns))
-					   : json_null());
-	json_object_set_new(json, "queues", list);
-	return print_json(json);
-}
-
-static void queue_columns(struct gp_table *table)
-{
-	gp_table_column(table, _("QUEUE"), GP_RIGHT);
-	gp_table_column(table, _("PID"), GP_RIGHT);
-	gp_table_column(table, _("GPU"), GP_RIGHT);
-	gp_table_column(table, _("TYPE"), GP_LEFT);
-	gp_table_column(table, _("STATE"), GP_LEFT);
-	gp_table_column(table, _("BUSY"), GP_LEFT);
-	gp_table_column(table, _("RING"), GP_LEFT);
-	gp_table_optional(table);
-	gp_table_column(table, _("READ"), GP_RIGHT);
-	gp_table_optional(table);
-	gp_table_column(table, _("WRITE"), GP_RIGHT);
-	gp_table_optional(table);
-	gp_table_column(table, _("PRIORITY"), GP_RIGHT);
-	gp_table_column(table, _("HELD"), GP_RIGHT);
-	gp_table_optional(table);
-	gp_table_column(table, _("OWNER PID"), GP_RIGHT);
-	gp_table_optional(table);
-}
-
-/* A cell when it is known. */
-#define CELL_IF(table, known, ...)                          \
-	do {                                                \
-		if (known)                                  \
-			gp_table_cellf(table, __VA_ARGS__); \
-		else                                        \
-			gp_table_missing(table);            \
-	} while (0)
-
-static void queue_row(const struct status *status, struct gp_table *table,
+static void queue_row(const struct status *status, struct gp_doc *doc,
 		      const struct gpreempt_queue *queue)
 {
 	u32 valid = queue->valid;
-	bool pointers = valid & GPREEMPT_QUEUE_POINTERS;
+	bool ring = valid & GPREEMPT_QUEUE_RING, pointers = valid & GPREEMPT_QUEUE_POINTERS;
 	const char *state = state_name(queue->state);
+	char gpu[16];
 
-	CELL_IF(table, valid & GPREEMPT_QUEUE_KFD_ID, "%u", queue->kfd_id);
-	gp_table_cellf(table, "%d", queue->pid);
-	gp_table_cellf(table, "%x", queue->gpu_id);
-	gp_table_cell(table, type_name(queue->type));
-	gp_table_cell(table, state ? gettext(state) : NULL);
+	snprintf(gpu, sizeof(gpu), "%x", queue->gpu_id);
+	gp_doc_cell(doc, gp_v_count((u64)queue->pid));
+	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_KFD_ID, gp_v_count(queue->kfd_id)));
+	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_HSA_ID, gp_v_count(queue->hsa_id)));
+	gp_doc_cell(doc, gp_v_as(gp_v_count(queue->gpu_id), gpu));
+	gp_doc_cell(doc, gp_v_text(type_name(queue->type)));
+	gp_doc_cell(doc, state ? gp_v_word(state, gettext(state)) : gp_v_missing());
 	if (queue->state != GPREEMPT_QUEUE_RUNNING)
-		gp_table_paint(table, queue->state == GPREEMPT_QUEUE_ERROR ? GP_RED : GP_YELLOW);
-	CELL_IF(table, valid & GPREEMPT_QUEUE_ACTIVITY, "%s", queue->busy ? _("yes") : _("no"));
-	CELL_IF(table, valid & GPREEMPT_QUEUE_RING, "0x%llx", (unsigned long long)queue->ring);
-	CELL_IF(table, pointers, "%llu", (unsigned long long)queue->read_index);
-	CELL_IF(table, pointers, "%llu", (unsigned long long)queue->write_index);
-	gp_table_cellf(table, "%u", queue->logical_priority);
-	CELL_IF(table, queue->since_ns, "%.1f s", seconds_since(status, queue->since_ns));
-	CELL_IF(table, queue->owner_pid > 0, "%d", queue->owner_pid);
+		gp_doc_paint(doc, queue->state == GPREEMPT_QUEUE_ERROR ? GP_RED : GP_YELLOW);
+	gp_doc_cell(doc, gp_v_if(ring, gp_v_hex(queue->ring)));
+	gp_doc_cell(doc, gp_v_if(ring, gp_v_count(queue->ring_bytes)));
+	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_OBJECT, gp_v_hex(queue->object)));
+	gp_doc_cell(doc, gp_v_if(pointers, gp_v_count(queue->read_index)));
+	gp_doc_cell(doc, gp_v_if(pointers, gp_v_count(queue->write_index)));
+	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_PRIORITY,
+				 gp_v_count((u64)queue->hardware_priority)));
+	gp_doc_cell(doc, gp_v_count(queue->logical_priority));
+	gp_doc_cell(doc, gp_v_if(valid & GPREEMPT_QUEUE_ACTIVITY, gp_v_bool(queue->busy)));
+	gp_doc_cell(doc, gp_v_if(queue->owner_pid > 0, gp_v_count((u64)queue->owner_pid)));
+	seconds_cell(doc, queue->since_ns, seconds_since(status, queue->since_ns));
 }
 
 /* Each user has a holder of its own, which knows nothing of the others'. */
@@ -292,32 +222,53 @@ static bool stopped_by_others(const struct gpreempt_target_info *info,
 	return all;
 }
 
+static void job_facts(const struct status *status, struct gp_doc *doc,
+		      const struct gpreempt_target_info *info)
+{
+	gp_doc_fact(doc, "pid", NULL, gp_v_if(status->pid != 0, gp_v_count(status->pid)));
+	gp_doc_fact(doc, "group", NULL, gp_v_text(status->group));
+	gp_doc_fact(doc, "mechanism", NULL, gp_v_text(mechanism_name(info->mechanism)));
+	gp_doc_fact(doc, "why", NULL, gp_v_text(info->why));
+	gp_doc_fact(doc, "processes", NULL, gp_v_count(info->process_count));
+	gp_doc_fact(doc, "priority", NULL, gp_v_count(info->priority));
+	gp_doc_fact(doc, "suspended", NULL, gp_v_bool(info->suspended));
+	gp_doc_fact(doc, "copy_engines", NULL, gp_v_bool(info->copies));
+	gp_doc_fact(doc, "owners", NULL, gp_v_count(info->owner_count));
+	gp_doc_fact(doc, "owner_pid", NULL,
+		    gp_v_if(info->owner_pid > 0, gp_v_count((u64)info->owner_pid)));
+	gp_doc_fact(doc, "held_s", NULL,
+		    gp_v_if(info->since_ns,
+			    gp_v_real(GP_UNIT_REAL, seconds_since(status, info->since_ns))));
+}
+
 static int show_job(const struct status *status, const struct gpreempt_target_info *info,
 		    const struct gpreempt_queue *queues, size_t count)
 {
-	struct gp_table *table = gp_table_new();
-	char name[128];
+	const char *mechanism = mechanism_name(info->mechanism);
+	struct gp_doc *doc = gp_doc_new_answer();
+	char name[128], owners[48];
 
 	gp_cli_target_name(name, sizeof(name), status->pid, status->group);
+	snprintf(owners, sizeof(owners), ngettext("%u owner", "%u owners", info->owner_count),
+		 info->owner_count);
 	if (info->suspended)
-		printf(ngettext("%s: suspended for %.1f s by process %d (%u owner), priority %u\n",
-				"%s: suspended for %.1f s by process %d (%u owners), priority %u\n",
-				info->owner_count),
-		       name, seconds_since(status, info->since_ns), info->owner_pid,
-		       info->owner_count, info->priority);
+		gp_doc_line(doc, "%s: suspended for %s by process %d (%s), priority %u", name,
+			    seconds_text(seconds_since(status, info->since_ns)).text,
+			    info->owner_pid, owners, info->priority);
 	else if (stopped_by_others(info, queues, count))
-		printf(_("%s: stopped, by the holder of another user; priority %u\n"), name,
-		       info->priority);
+		gp_doc_line(doc, "%s: suspended by another user's holder; priority %u", name,
+			    info->priority);
 	else
-		printf(_("%s: running, priority %u\n"), name, info->priority);
+		gp_doc_line(doc, "%s: running, priority %u", name, info->priority);
 	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
-		puts(_("its copies between host and GPU are stopped as well"));
-	printf(_("mechanism %s: %s\n\n"),
-	       mechanism_name(info->mechanism) ? mechanism_name(info->mechanism) : "?", info->why);
-	queue_columns(table);
+		gp_doc_line(doc, "its copies between host and GPU are stopped as well");
+	gp_doc_line(doc, "mechanism %s: %s", mechanism ? mechanism : "?", info->why);
+	job_facts(status, doc, info);
+	gp_doc_table(doc, "queues", NULL);
+	queue_columns(doc);
 	for (size_t i = 0; i < count; i++)
-		queue_row(status, table, &queues[i]);
-	return print_table(table);
+		queue_row(status, doc, &queues[i]);
+	return print(status, doc);
 }
 
 static int read_job(struct gpreempt_target *target, struct gpreempt_target_info *info,
@@ -391,8 +342,6 @@ static int one_job(struct status *status)
 	else if (status->group && !info.process_count)
 		error = gp_fail(&status->sink.diag, -ESRCH, "group '%s': %s", status->group,
 				info.why);
-	else if (status->json)
-		error = show_job_json(status, &info, queues, count);
 	else
 		error = show_job(status, &info, queues, count);
 	free(queues);

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "show/table.h"
-#include "show/term.h"
 #include "cli/daemon/daemon_client.h"
+#include "show/doc.h"
 #include "show/reason.h"
 
 enum { OPTION_JSON = 'j' };
@@ -36,138 +35,123 @@ static u64 quantile(const struct gp_proto_daemon_histogram *histogram, u64 thous
 	return histogram->max_ns;
 }
 
-static void row(struct gp_table *table, const char *name,
+static void row(struct gp_doc *doc, const char *name,
 		const struct gp_proto_daemon_histogram *histogram)
 {
-	gp_table_cell(table, name);
-	gp_table_cellf(table, "%llu", (unsigned long long)histogram->count);
-	if (!histogram->count) {
-		for (int i = 0; i < 4; i++)
-			gp_table_missing(table);
-		return;
-	}
-	gp_table_cell(table, gp_duration_text(histogram->sum_ns / histogram->count).text);
-	gp_table_cell(table, gp_duration_text(quantile(histogram, 500)).text);
-	gp_table_cell(table, gp_duration_text(quantile(histogram, 990)).text);
-	gp_table_cell(table, gp_duration_text(histogram->max_ns).text);
+	bool any = histogram->count;
+
+	gp_doc_cell(doc, gp_v_text(name));
+	gp_doc_cell(doc, gp_v_count(histogram->count));
+	gp_doc_cell(doc, gp_v_if(any, gp_v_ns(any ? histogram->sum_ns / histogram->count : 0)));
+	gp_doc_cell(doc, gp_v_if(any, gp_v_ns(quantile(histogram, 500))));
+	gp_doc_cell(doc, gp_v_if(any, gp_v_ns(quantile(histogram, 990))));
+	gp_doc_cell(doc, gp_v_if(any, gp_v_ns(histogram->max_ns)));
 }
 
-static int print_times(const struct gp_proto_msg_stats *stats)
+static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
-	struct gp_table *table = gp_table_new();
-	int error;
+	static const char *const titles[] = {N_("TIME"),      N_("COUNT"),     N_("MEAN"),
+					     N_("P50 UP TO"), N_("P99 UP TO"), N_("MAX")};
 
-	gp_table_column(table, _("TIME"), GP_LEFT);
-	gp_table_column(table, _("COUNT"), GP_RIGHT);
-	gp_table_column(table, _("MEAN"), GP_RIGHT);
-	gp_table_column(table, _("P50 UP TO"), GP_RIGHT);
-	gp_table_column(table, _("P99 UP TO"), GP_RIGHT);
-	gp_table_column(table, _("MAX"), GP_RIGHT);
-	row(table, _("online: work came until drained"), &stats->burst[1]);
-	row(table, _("normal: work came until drained"), &stats->burst[0]);
-	row(table, _("offline: work came until drained"), &stats->burst[2]);
-	row(table, _("work came until others must yield"), &stats->waited);
-	row(table, _("stop, in the driver"), &stats->suspend);
-	row(table, _("continue, in the driver"), &stats->resume);
-	error = gp_table_print(table, stdout, gp_term_colour(stdout));
-	gp_table_free(table);
-	return error;
+	gp_doc_table(doc, NULL, NULL);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(titles); i++) {
+		gp_doc_column(doc, NULL, titles[i]);
+		if (i)
+			gp_doc_right(doc);
+	}
+	row(doc, _("online: work came until drained"), &stats->burst[1]);
+	row(doc, _("normal: work came until drained"), &stats->burst[0]);
+	row(doc, _("offline: work came until drained"), &stats->burst[2]);
+	row(doc, _("work came until others must yield"), &stats->waited);
+	row(doc, _("suspend, in the driver"), &stats->suspend);
+	row(doc, _("resume, in the driver"), &stats->resume);
 }
 
-/* What observing shows. It is an upper bound: nobody knows how the two would have shared. */
-static void print_estimate(const struct gp_proto_msg_stats *stats)
+/* An upper bound: how the two would have shared the GPU is not known. */
+static void add_estimate(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
 	u64 saved = stats->beside_ns > stats->would_cost_ns
 			    ? stats->beside_ns - stats->would_cost_ns
 			    : 0;
 
-	printf(_("Nothing was done (mode = observe). Acting would have preempted %llu times, at "
-		 "an\n"
-		 "estimated cost of %s. Work ran %s beside work that would have been held for\n"
-		 "it: acting would have spared it at most %s of sharing the GPU.\n"),
-	       (unsigned long long)stats->would_preemptions,
-	       gp_duration_text(stats->would_cost_ns).text, gp_duration_text(stats->beside_ns).text,
-	       gp_duration_text(saved).text);
+	gp_doc_line(doc,
+		    "Nothing was done (mode = observe). Acting would have preempted %llu times "
+		    "(estimated cost %s).",
+		    (unsigned long long)stats->would_preemptions,
+		    gp_duration_text(stats->would_cost_ns).text);
+	gp_doc_line(doc,
+		    "Work shared the GPU for %s with work that would have been suspended: acting "
+		    "would have saved up to %s.",
+		    gp_duration_text(stats->beside_ns).text, gp_duration_text(saved).text);
 }
 
-static void print_counts(const struct gp_proto_msg_stats *stats)
+static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
-	printf(stats->mode ? _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u held; "
-			       "%llu events\n")
-			   : _("gpreemptd, for %s: %u jobs, %u processes, %u queues; %u would be "
-			       "held; %llu events\n"),
-	       gp_duration_text(stats->now_ns - stats->started_ns).text, stats->jobs,
-	       stats->processes, stats->queues, stats->held, (unsigned long long)stats->events);
-	printf(_("%llu preemptions; held in all: offline %s, normal %s, online %s\n"),
-	       (unsigned long long)stats->preemptions,
-	       gp_duration_text(stats->suspended_ns[2]).text,
-	       gp_duration_text(stats->suspended_ns[0]).text,
-	       gp_duration_text(stats->suspended_ns[1]).text);
-	printf(_("%llu operations, %llu failed; %llu renewals, %llu leases lost\n"),
-	       (unsigned long long)stats->operations, (unsigned long long)stats->failures,
-	       (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
+	char jobs[48], processes[48], queues[48];
+
+	snprintf(jobs, sizeof(jobs), ngettext("%u job", "%u jobs", stats->jobs), stats->jobs);
+	snprintf(processes, sizeof(processes),
+		 ngettext("%u process", "%u processes", stats->processes), stats->processes);
+	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", stats->queues),
+		 stats->queues);
+	if (stats->mode)
+		gp_doc_line(doc, "gpreemptd, for %s: %s, %s, %s; %u held; %llu events",
+			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
+			    processes, queues, stats->held, (unsigned long long)stats->events);
+	else
+		gp_doc_line(doc, "gpreemptd, for %s: %s, %s, %s; %u would be held; %llu events",
+			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
+			    processes, queues, stats->held, (unsigned long long)stats->events);
+	gp_doc_line(doc, "%llu preemptions; held in all: offline %s, normal %s, online %s",
+		    (unsigned long long)stats->preemptions,
+		    gp_duration_text(stats->suspended_ns[2]).text,
+		    gp_duration_text(stats->suspended_ns[0]).text,
+		    gp_duration_text(stats->suspended_ns[1]).text);
+	gp_doc_line(doc, "%llu operations, %llu failed; %llu renewals, %llu leases lost",
+		    (unsigned long long)stats->operations, (unsigned long long)stats->failures,
+		    (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
 	if (stats->refused_clients || stats->dropped_messages)
-		printf(_("over their user's limits: %llu clients left out, %llu times slowed "
-			 "down\n"),
-		       (unsigned long long)stats->refused_clients,
-		       (unsigned long long)stats->dropped_messages);
+		gp_doc_line(doc,
+			    "over their user's limits: %llu clients left out, %llu times slowed "
+			    "down",
+			    (unsigned long long)stats->refused_clients,
+			    (unsigned long long)stats->dropped_messages);
 }
 
-static int print(const struct gp_proto_msg_stats *stats)
+static void add_reasons(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
-	struct gp_table *table = gp_table_new();
-	int error;
-
-	print_counts(stats);
-	if (!stats->mode)
-		print_estimate(stats);
-	putchar('\n');
-	error = print_times(stats);
-	gp_table_column(table, _("REASON"), GP_LEFT);
-	gp_table_column(table, _("TIMES"), GP_RIGHT);
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_if_empty(doc, NULL);
+	gp_doc_column(doc, NULL, "REASON");
+	gp_doc_column(doc, NULL, "TIMES");
 	for (u32 i = 0; i < stats->why_count && i < GP_SCHED_WHY_ROUTINE; i++) {
 		if (!stats->why[i])
 			continue;
-		gp_table_cell(table, gp_sched_why_name(i));
-		gp_table_cellf(table, "%llu", (unsigned long long)stats->why[i]);
+		gp_doc_cell(doc, gp_v_text(gp_sched_why_name(i)));
+		gp_doc_cell(doc, gp_v_count(stats->why[i]));
 	}
-	if (!error && gp_table_rows(table)) {
-		putchar('\n');
-		error = gp_table_print(table, stdout, gp_term_colour(stdout));
-	}
-	gp_table_free(table);
-	return error;
 }
 
-static json_t *histogram_json(const struct gp_proto_daemon_histogram *histogram)
-{
-	json_t *json =
-		json_pack("{sI sI sI}", "count", (json_int_t)histogram->count, "sum_ns",
-			  (json_int_t)histogram->sum_ns, "max_ns", (json_int_t)histogram->max_ns);
-	json_t *buckets = json_array();
+/* ---- JSON only ---- */
 
+static void add_histogram(struct gp_doc *doc, const char *key,
+			  const struct gp_proto_daemon_histogram *histogram)
+{
+	gp_doc_open(doc, key, NULL);
+	gp_doc_fact(doc, "count", NULL, gp_v_count(histogram->count));
+	gp_doc_fact(doc, "sum_ns", NULL, gp_v_ns(histogram->sum_ns));
+	gp_doc_fact(doc, "max_ns", NULL, gp_v_ns(histogram->max_ns));
+	gp_doc_open_list(doc, "log2_buckets", NULL);
 	for (u32 i = 0; i < GP_DAEMON_BUCKETS; i++)
-		json_array_append_new(buckets, json_integer((json_int_t)histogram->bucket[i]));
-	json_object_set_new(json, "log2_buckets", buckets);
-	return json;
+		gp_doc_fact(doc, "", NULL, gp_v_count(histogram->bucket[i]));
+	gp_doc_close(doc);
+	gp_doc_close(doc);
 }
 
-static json_t *by_class(const struct gp_proto_msg_stats *stats)
-{
-	json_t *json = json_object();
-
-	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++)
-		json_object_set_new(json, gp_cli_class_name(i),
-				    json_pack("{sI so}", "suspended_ns",
-					      (json_int_t)stats->suspended_ns[i], "burst",
-					      histogram_json(&stats->burst[i])));
-	return json;
-}
-
-static int print_json(const struct gp_proto_msg_stats *stats)
+static void add_facts(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
 	const struct {
-		const char *name;
+		const char *key;
 		u64 value;
 	} counts[] = {
 		{"up_ns", stats->now_ns - stats->started_ns},
@@ -187,23 +171,40 @@ static int print_json(const struct gp_proto_msg_stats *stats)
 		{"refused_clients", stats->refused_clients},
 		{"slowed_down", stats->dropped_messages},
 	};
-	json_t *json = json_object(), *why = json_object();
+
+	gp_doc_fact(doc, "mode", NULL, gp_v_text(stats->mode ? "act" : "observe"));
+	for (size_t i = 0; i < GP_ARRAY_SIZE(counts); i++)
+		gp_doc_fact(doc, counts[i].key, NULL, gp_v_count(counts[i].value));
+	gp_doc_open(doc, "classes", NULL);
+	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
+		gp_doc_open(doc, gp_cli_class_name(i), NULL);
+		gp_doc_fact(doc, "suspended_ns", NULL, gp_v_ns(stats->suspended_ns[i]));
+		add_histogram(doc, "burst", &stats->burst[i]);
+		gp_doc_close(doc);
+	}
+	gp_doc_close(doc);
+	add_histogram(doc, "waited", &stats->waited);
+	add_histogram(doc, "suspend", &stats->suspend);
+	add_histogram(doc, "resume", &stats->resume);
+	gp_doc_open(doc, "reasons", NULL);
+	for (u32 i = 0; i < stats->why_count && i < GP_SCHED_WHYS; i++)
+		gp_doc_fact(doc, gp_sched_why_name(i), NULL, gp_v_count(stats->why[i]));
+	gp_doc_close(doc);
+}
+
+static int print(const struct gp_proto_msg_stats *stats, bool json)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
 	int error;
 
-	json_object_set_new(json, "mode", json_string(stats->mode ? "act" : "observe"));
-	for (size_t i = 0; i < GP_ARRAY_SIZE(counts); i++)
-		json_object_set_new(json, counts[i].name,
-				    json_integer((json_int_t)counts[i].value));
-	json_object_set_new(json, "classes", by_class(stats));
-	json_object_set_new(json, "waited", histogram_json(&stats->waited));
-	json_object_set_new(json, "suspend", histogram_json(&stats->suspend));
-	json_object_set_new(json, "resume", histogram_json(&stats->resume));
-	for (u32 i = 0; i < stats->why_count && i < GP_SCHED_WHYS; i++)
-		json_object_set_new(why, gp_sched_why_name(i),
-				    json_integer((json_int_t)stats->why[i]));
-	json_object_set_new(json, "reasons", why);
-	error = gp_json_print(stdout, json, false);
-	json_decref(json);
+	add_facts(doc, stats);
+	add_counts(doc, stats);
+	if (!stats->mode)
+		add_estimate(doc, stats);
+	add_times(doc, stats);
+	add_reasons(doc, stats);
+	error = gp_show_print(doc, stdout, json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 	return error;
 }
 
@@ -226,7 +227,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 				  0);
 	if (error >= 0) {
 		memcpy(&stats, client.message.body, sizeof(stats));
-		error = json ? print_json(&stats) : print(&stats);
+		error = print(&stats, json);
 	}
 	gp_cli_daemon_close(&client);
 	return error < 0 ? GP_EXIT_FAILED : GP_EXIT_OK;
