@@ -363,8 +363,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (result)
 		result = result < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (status->group && first < argc)
-		result =
-			gp_usage_error(command, "there is nothing to do with '%s'", argv[argc - 1]);
+		result = gp_usage_error(command, "unexpected argument '%s'", argv[argc - 1]);
 	else if (first < argc && !gp_argument_pid(argv[first], &status->pid))
 		result = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (first < argc && gp_cli_queue_arguments(command, argc, argv, first + 1,

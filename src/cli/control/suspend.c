@@ -385,7 +385,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (keeper.wait && !keeper.group)
 		return gp_usage_error(command, "--wait is for a --group");
 	if (keeper.group && first < argc)
-		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (!keeper.group) {
 		if (first == argc)
 			return gp_usage_error(command, "name a process or a --group");

@@ -182,7 +182,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (first < argc && !gp_argument_pid(argv[first++], &settings.pid))
 		return gp_usage_error(command, "'%s' is not a process id", argv[first - 1]);
 	if (first < argc)
-		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (settings.perfetto &&
 	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
 		return gp_usage_error(command, "--perfetto writes all there is; only --follow "

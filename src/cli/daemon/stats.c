@@ -219,7 +219,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(command, "there is nothing to do with '%s'", argv[first]);
+		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	gp_command_diag_init(&sink, command);
 	if (gp_cli_daemon_open(&client, &sink.diag))
 		return GP_EXIT_FAILED;
