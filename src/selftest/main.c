@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/host/program.h"
-#include "show/term.h"
 #include "selftest/command.h"
 #include "selftest/selftest.h"
 
@@ -329,24 +328,18 @@ static int write_file(const struct request *request, const json_t *json)
 
 static int show(const struct request *request, const struct gp_selftest_report *report)
 {
-	json_t *json = gp_selftest_json(report);
-	struct gp_table *table;
-	int error = json ? 0 : -ENOMEM;
+	struct gp_doc *doc = gp_selftest_doc(report);
+	bool only_json = request->json && !request->file;
+	int error = gp_show_print(doc, stdout, only_json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	json_t *json = error || only_json ? NULL : gp_doc_json(doc);
 
-	if (json && request->json && !request->file) {
-		error = gp_json_print(stdout, json, false);
-		json_decref(json);
+	gp_doc_free(doc);
+	if (error || only_json)
 		return error;
-	}
-	table = gp_selftest_table(report);
-	if (!error)
-		error = table ? gp_table_print(table, stdout, gp_term_colour(stdout)) : -ENOMEM;
-	gp_table_free(table);
 	show_reasons(report);
 	show_shares(report);
 	show_work(report);
-	if (!error)
-		error = write_file(request, json);
+	error = json ? write_file(request, json) : -ENOMEM;
 	json_decref(json);
 	return error;
 }

@@ -6,113 +6,124 @@
 #include "base/i18n.h"
 #include "selftest/selftest.h"
 
-static void add_time(struct gp_table *table, bool valid, u64 ns)
+static void time_cell(struct gp_doc *doc, bool valid, u64 ns)
 {
-	if (valid)
-		gp_table_cellf(table, "%.1f", (double)ns / 1e3);
-	else
-		gp_table_missing(table);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.1f", (double)ns / 1e3);
+	gp_doc_cell(doc, gp_v_if(valid, gp_v_as(gp_v_ns(ns), text)));
 }
 
-static void add_row(struct gp_table *table, const struct gp_selftest_result *result,
+static void add_row(struct gp_doc *doc, const struct gp_selftest_result *result,
 		    const struct gp_selftest_figures *figures)
 {
 	bool valid = figures->valid;
 
-	gp_table_cell(table, result->name);
-	gp_table_cell(table, valid ? _("works") : _("does not"));
-	gp_table_paint(table, valid ? GP_GREEN : GP_RED);
-	if (figures->queues)
-		gp_table_cellf(table, "%u", figures->queues);
-	else
-		gp_table_missing(table);
-	add_time(table, valid, figures->suspend.p50_ns);
-	add_time(table, valid, figures->suspend.p99_ns);
-	add_time(table, valid, figures->resume.p50_ns);
-	add_time(table, valid, figures->resume.p99_ns);
-	add_time(table, valid, figures->recovery_ns);
-	if (valid)
-		gp_table_cellf(table, "%llu", (unsigned long long)figures->packets);
-	else
-		gp_table_missing(table);
+	gp_doc_cell(doc, gp_v_text(result->name));
+	gp_doc_cell(doc, gp_v_text(valid ? _("works") : _("does not")));
+	gp_doc_paint(doc, valid ? GP_GREEN : GP_RED);
+	gp_doc_cell(doc, gp_v_if(figures->queues, gp_v_count(figures->queues)));
+	time_cell(doc, valid, figures->suspend.p50_ns);
+	time_cell(doc, valid, figures->suspend.p99_ns);
+	time_cell(doc, valid, figures->resume.p50_ns);
+	time_cell(doc, valid, figures->resume.p99_ns);
+	time_cell(doc, valid, figures->recovery_ns);
+	gp_doc_cell(doc, gp_v_if(valid, gp_v_count(figures->packets)));
 }
 
-struct gp_table *gp_selftest_table(const struct gp_selftest_report *report)
+static void add_table(struct gp_doc *doc, const struct gp_selftest_report *report)
 {
-	struct gp_table *table = gp_table_new();
+	static const char *const titles[] = {N_("MECHANISM"), N_("RESULT"),
+					     N_("QUEUES"),    N_("SUSPEND p50 us"),
+					     N_("p99"),       N_("RESUME p50 us"),
+					     N_("p99"),       N_("HOLDER KILLED us"),
+					     N_("PACKETS")};
 
-	if (!table)
-		return NULL;
-	gp_table_column(table, _("MECHANISM"), GP_LEFT);
-	gp_table_column(table, _("RESULT"), GP_LEFT);
-	gp_table_column(table, _("QUEUES"), GP_RIGHT);
-	gp_table_column(table, _("SUSPEND p50 us"), GP_RIGHT);
-	gp_table_column(table, _("p99"), GP_RIGHT);
-	gp_table_column(table, _("RESUME p50 us"), GP_RIGHT);
-	gp_table_column(table, _("p99"), GP_RIGHT);
-	gp_table_column(table, _("HOLDER KILLED us"), GP_RIGHT);
-	gp_table_column(table, _("PACKETS"), GP_RIGHT);
+	gp_doc_table(doc, NULL, NULL);
+	for (size_t i = 0; i < GP_ARRAY_SIZE(titles); i++) {
+		gp_doc_column(doc, NULL, titles[i]);
+		if (i > 1)
+			gp_doc_right(doc);
+	}
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++) {
 		const struct gp_selftest_result *result = &report->results[i];
 
-		/* Nothing is tried with more queues after a failure. */
+		/* After a failure, larger numbers of queues are not tried. */
 		for (size_t k = 0; result->name && k < GP_SELFTEST_SIZES; k++) {
-			add_row(table, result, &result->figures[k]);
+			add_row(doc, result, &result->figures[k]);
 			if (!result->figures[k].valid)
 				break;
 		}
 	}
-	return table;
 }
 
-static json_t *times_json(const struct gp_selftest_times *times)
+static void add_times(struct gp_doc *doc, const char *key, const struct gp_selftest_times *times)
 {
-	return json_pack("{s:I, s:I}", "p50_ns", (json_int_t)times->p50_ns, "p99_ns",
-			 (json_int_t)times->p99_ns);
+	gp_doc_open(doc, key, NULL);
+	gp_doc_fact(doc, "p50_ns", NULL, gp_v_ns(times->p50_ns));
+	gp_doc_fact(doc, "p99_ns", NULL, gp_v_ns(times->p99_ns));
+	gp_doc_close(doc);
 }
 
-static json_t *result_json(const struct gp_selftest_result *result)
+static void add_result(struct gp_doc *doc, const struct gp_selftest_result *result)
 {
-	json_t *sizes = json_array();
-
+	gp_doc_open(doc, NULL, NULL);
+	gp_doc_fact(doc, "name", NULL, gp_v_text(result->name));
+	gp_doc_fact(doc, "works", NULL, gp_v_bool(result->works));
+	gp_doc_fact(doc, "reason", NULL, gp_v_text_or_missing(result->reason));
+	gp_doc_open_list(doc, "measured", NULL);
 	for (size_t i = 0; i < GP_SELFTEST_SIZES; i++) {
 		const struct gp_selftest_figures *figures = &result->figures[i];
 
-		if (figures->valid)
-			json_array_append_new(sizes,
-					      json_pack("{s:i, s:I, s:o, s:o, s:I}", "queues",
-							(int)figures->queues, "packets",
-							(json_int_t)figures->packets, "suspend",
-							times_json(&figures->suspend), "resume",
-							times_json(&figures->resume),
-							"holder_killed_ns",
-							(json_int_t)figures->recovery_ns));
+		if (!figures->valid)
+			continue;
+		gp_doc_open(doc, NULL, NULL);
+		gp_doc_fact(doc, "queues", NULL, gp_v_count(figures->queues));
+		gp_doc_fact(doc, "packets", NULL, gp_v_count(figures->packets));
+		add_times(doc, "suspend", &figures->suspend);
+		add_times(doc, "resume", &figures->resume);
+		gp_doc_fact(doc, "holder_killed_ns", NULL, gp_v_ns(figures->recovery_ns));
+		gp_doc_close(doc);
 	}
-	return json_pack("{s:s, s:b, s:o, s:o}", "name", result->name, "works", result->works,
-			 "reason", gp_json_str_or_null(result->reason), "measured", sizes);
+	gp_doc_close(doc);
+	gp_doc_close(doc);
 }
 
 static const char *const work_words[] = {NULL, "barriers", "kernel", "hiprtc"};
 
-json_t *gp_selftest_json(const struct gp_selftest_report *report)
+static void add_facts(struct gp_doc *doc, const struct gp_selftest_report *report)
 {
 	const struct gp_gpu *gpu = report->gpu;
-	json_t *mechanisms = json_array();
 	struct utsname machine;
 	char gfx[16] = "";
 
-	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS && report->results[i].name; i++)
-		json_array_append_new(mechanisms, result_json(&report->results[i]));
 	if (gpu->valid & GP_GPU_GFX)
 		gp_kfd_gfx_name(gpu->gfx_version, gfx, sizeof(gfx));
-	return json_pack("{s:s, s:o, s:{s:i, s:I, s:o, s:o, s:o}, s:b, s:o, s:o, s:i, s:o}",
-			 "gpreempt", gpreempt_version(), "kernel",
-			 gp_json_str(uname(&machine) == 0 ? machine.release : NULL), "gpu", "node",
-			 (int)gpu->node, "gpu_id", (json_int_t)gpu->gpu_id, "name",
-			 gp_json_str_or_null(gpu->name), "gfx", gp_json_str_or_null(gfx),
-			 "mec_firmware",
-			 gp_json_u64_if(gpu->valid & GP_GPU_FIRMWARE, gpu->firmware), "virtual",
-			 report->virtual_gpu, "work", gp_json_str(work_words[report->work]),
-			 "work_reason", gp_json_str_or_null(report->work_reason), "cycles",
-			 (int)report->cycles, "mechanisms", mechanisms);
+	gp_doc_fact(doc, "gpreempt", NULL, gp_v_text(gpreempt_version()));
+	gp_doc_fact(doc, "kernel", NULL, gp_v_text(uname(&machine) == 0 ? machine.release : NULL));
+	gp_doc_open(doc, "gpu", NULL);
+	gp_doc_fact(doc, "node", NULL, gp_v_count(gpu->node));
+	gp_doc_fact(doc, "gpu_id", NULL, gp_v_count(gpu->gpu_id));
+	gp_doc_fact(doc, "name", NULL, gp_v_text_or_missing(gpu->name));
+	gp_doc_fact(doc, "gfx", NULL, gp_v_text_or_missing(gfx));
+	gp_doc_fact(doc, "mec_firmware", NULL,
+		    gp_v_if(gpu->valid & GP_GPU_FIRMWARE, gp_v_count(gpu->firmware)));
+	gp_doc_close(doc);
+	gp_doc_fact(doc, "virtual", NULL, gp_v_bool(report->virtual_gpu));
+	gp_doc_fact(doc, "work", NULL, gp_v_text(work_words[report->work]));
+	gp_doc_fact(doc, "work_reason", NULL, gp_v_text_or_missing(report->work_reason));
+	gp_doc_fact(doc, "cycles", NULL, gp_v_count(report->cycles));
+	gp_doc_open_list(doc, "mechanisms", NULL);
+	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS && report->results[i].name; i++)
+		add_result(doc, &report->results[i]);
+	gp_doc_close(doc);
+}
+
+struct gp_doc *gp_selftest_doc(const struct gp_selftest_report *report)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+
+	add_facts(doc, report);
+	add_table(doc, report);
+	return doc;
 }

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 #include "base/json.h"
-#include "show/table.h"
 #include "base/types.h"
 #include "gpreempt.h"
 #include "inspect/ps.h"
+#include "show/doc.h"
 
 enum {
 	GP_SELFTEST_MECHANISMS = 3,
@@ -66,9 +66,8 @@ struct gp_selftest_report {
 /* The numbers of queues; on NVIDIA of contexts, each of which has its own memory. */
 u32 gp_selftest_size(const struct gp_selftest_report *report, size_t index);
 
-/* New objects, or NULL without memory. */
-struct gp_table *gp_selftest_table(const struct gp_selftest_report *report);
-json_t *gp_selftest_json(const struct gp_selftest_report *report);
+/* The results as a document. */
+struct gp_doc *gp_selftest_doc(const struct gp_selftest_report *report);
 
 /* ---- place.c: files and processes of a run, and their removal ---- */
 
