@@ -168,7 +168,7 @@ class Suspend(Commands):
         keeper = subprocess.Popen([GPREEMPT, "suspend", "--group", "nobody", "--wait", "--lease", "1h"],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env)
         self.keepers.append(keeper)
-        self.assertIn("group 'nobody': no process of the group has started yet; waiting, those that come are suspended",
+        self.assertIn("group 'nobody': no process of the group has started yet; waiting, processes that join are suspended",
                       keeper.stdout.readline())
         self.assertIsNone(keeper.poll())
         keeper.send_signal(signal.SIGINT)

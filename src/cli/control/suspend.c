@@ -327,9 +327,8 @@ static int check_group(struct keeper *keeper)
 			       "group '%s': %s; --wait suspends those that will come",
 			       keeper->group, info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"group '%s': %s; waiting, those that come are "
-		"suspended",
-		keeper->group, info.why);
+		"group '%s': %s; waiting, processes that join are suspended", keeper->group,
+		info.why);
 	return 0;
 }
 
@@ -407,7 +406,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_FOR, "for", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("let go after TIME (30s, 500ms, 2m; at most 1h)")},
+	 N_("resume after TIME (30s, 500ms, 2m; at most 1h)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_WAIT, "wait", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -441,8 +440,8 @@ const struct gp_command gp_cli_suspend = {
 		"process runs again by itself. A process that others hold too runs when all have\n"
 		"let go; 'gpreempt release' ends every suspension."),
 	.options = options,
-	.exit_status = N_("Exit status: 0 let go as asked, 1 could not be suspended or the lease "
-			  "was lost,\n2 bad usage."),
+	.exit_status = N_(
+		"Exit status: 0 resumed as requested, 1 not suspended or lease lost, 2 bad usage."),
 	.examples = "  gpreempt suspend 4711 --for 30s\n"
 		    "  # two of its queues, until Ctrl-C\n"
 		    "  gpreempt suspend 4711 0 3\n"
