@@ -7,10 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/parse.h"
 #include "cli/control/target_command.h"
 #include "inspect/stranded.h"
+#include "show/doc.h"
 
 enum {
 	OPTION_JSON = 'j',
@@ -111,31 +111,32 @@ static int ask(struct release *release)
 
 static void show(const struct release *release)
 {
-	if (release->json) {
-		json_t *json = json_object();
+	struct gp_doc *doc = gp_doc_new_answer();
+	char text[160];
 
-		json_object_set_new(json, "released",
-				    gp_json_u64_if(release->count >= 0, (u64)release->count));
-		json_object_set_new(json, "holder_killed", json_boolean(release->killed));
-		json_object_set_new(json, "nvidia_processes", json_integer(release->started));
-		(void)gp_json_print(stdout, json, false);
-		json_decref(json);
-	} else if (release->count > 0) {
-		printf(ngettext("%d suspension ended\n", "%d suspensions ended\n",
-				(unsigned long)release->count),
-		       release->count);
+	gp_doc_fact(doc, "released", NULL,
+		    gp_v_if(release->count >= 0, gp_v_count((u64)release->count)));
+	gp_doc_fact(doc, "holder_killed", NULL, gp_v_bool(release->killed));
+	gp_doc_fact(doc, "nvidia_processes", NULL, gp_v_count((u64)release->started));
+	if (release->count > 0) {
+		snprintf(text, sizeof(text),
+			 ngettext("%d suspension ended", "%d suspensions ended",
+				  (unsigned long)release->count),
+			 release->count);
+		gp_doc_line(doc, "%s", text);
 	} else if (!release->killed) {
-		puts(_("nothing was suspended"));
+		gp_doc_line(doc, "nothing was suspended");
 	}
-	if (!release->json && release->started)
-		printf(ngettext(
-			       "the NVIDIA channels of %d process were started, in case they stood "
-			       "still\n",
-			       "the NVIDIA channels of %d processes were started, in case they "
-			       "stood "
-			       "still\n",
-			       (unsigned long)release->started),
-		       release->started);
+	if (release->started) {
+		snprintf(text, sizeof(text),
+			 ngettext("restarted the NVIDIA channels of %d process as a precaution",
+				  "restarted the NVIDIA channels of %d processes as a precaution",
+				  (unsigned long)release->started),
+			 release->started);
+		gp_doc_line(doc, "%s", text);
+	}
+	(void)gp_show_print(doc, stdout, release->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 }
 
 static int act(struct release *release)

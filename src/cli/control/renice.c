@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/parse.h"
 #include "cli/daemon/daemon_client.h"
 #include "cli/control/target_command.h"
+#include "show/doc.h"
 
 enum { OPTION_JSON = 'j', OPTION_GROUP = 'g' };
 
@@ -120,15 +120,15 @@ static int renice(const struct gp_command *command, const struct settings *setti
 	if (error) {
 		if (!gp_cli_target_elsewhere(pid, words, &sink.diag))
 			gp_fail(&sink.diag, error, "%s", gpreempt_error(context));
-	} else if (settings->json) {
-		json_t *json =
-			json_pack("{so so si}", "pid", gp_json_u64_if(pid != 0, pid), "group",
-				  gp_json_str(settings->group), "priority", (int)priority);
-
-		(void)gp_json_print(stdout, json, false);
-		json_decref(json);
 	} else {
-		printf(_("%s: priority %u\n"), name, priority);
+		struct gp_doc *doc = gp_doc_new_answer();
+
+		gp_doc_fact(doc, "pid", NULL, gp_v_if(pid != 0, gp_v_count(pid)));
+		gp_doc_fact(doc, "group", NULL, gp_v_text(settings->group));
+		gp_doc_fact(doc, "priority", NULL, gp_v_count(priority));
+		gp_doc_line(doc, "%s: priority %u", name, priority);
+		(void)gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+		gp_doc_free(doc);
 	}
 	gpreempt_close(context);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/parse.h"
 #include "base/clock.h"
 #include "cli/control/target_command.h"
+#include "show/doc.h"
 
 enum {
 	OPTION_JSON = 'j',
@@ -157,22 +157,24 @@ static int await_queues(struct resume *resume)
 
 static void show(struct resume *resume)
 {
-	if (resume->json) {
-		json_t *json = json_pack("{si sI sI}", "pid", (int)resume->pid, "resumed",
-					 (json_int_t)resume->keepers, "others",
-					 (json_int_t)resume->others);
+	struct gp_doc *doc = gp_doc_new_answer();
+	char text[128];
 
-		(void)gp_json_print(stdout, json, false);
-		json_decref(json);
-	} else if (!resume->keepers) {
-		printf(_("process %u: nothing is held by 'gpreempt suspend'\n"), resume->pid);
-	} else if (resume->id_count) {
-		printf(ngettext("process %u: released %zu queue\n",
-				"process %u: released %zu queues\n", resume->id_count),
-		       resume->pid, resume->id_count);
-	} else {
-		printf(_("process %u: released\n"), resume->pid);
-	}
+	snprintf(text, sizeof(text),
+		 ngettext("process %u: released %zu queue", "process %u: released %zu queues",
+			  resume->id_count),
+		 resume->pid, resume->id_count);
+	gp_doc_fact(doc, "pid", NULL, gp_v_count(resume->pid));
+	gp_doc_fact(doc, "resumed", NULL, gp_v_count(resume->keepers));
+	gp_doc_fact(doc, "others", NULL, gp_v_count(resume->others));
+	if (!resume->keepers)
+		gp_doc_line(doc, "process %u: nothing is held by 'gpreempt suspend'", resume->pid);
+	else if (resume->id_count)
+		gp_doc_line(doc, "%s", text);
+	else
+		gp_doc_line(doc, "process %u: released", resume->pid);
+	(void)gp_show_print(doc, stdout, resume->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
 			ngettext("%zu other holds it too; 'gpreempt release %u' ends every "
