@@ -11,6 +11,7 @@
 #include "cli/control/target_command.h"
 #include "cli/watch/top_view.h"
 #include "cli/watch/why_driver.h"
+#include "show/doc.h"
 #include "show/reason.h"
 
 enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT };
@@ -240,19 +241,20 @@ static int tell(const struct story *story)
 static int tell_json(const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
-	json_t *lines = json_array(), *json = json_object();
+	struct gp_doc *doc = gp_doc_new_answer();
 	int error;
 
+	gp_doc_fact(doc, "pid", NULL, gp_v_count(story->pid));
+	gp_doc_fact(doc, "mode", NULL, gp_v_text(story->status.mode ? "act" : "observe"));
+	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
+	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
+	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++)
-		json_array_append_new(lines, gp_cli_decision_json(&story->client, &story->line[i]));
-	json_object_set_new(json, "pid", json_integer(story->pid));
-	json_object_set_new(json, "mode", json_string(story->status.mode ? "act" : "observe"));
-	json_object_set_new(json, "known", json_boolean(job->id != 0));
-	json_object_set_new(json, "held",
-			    json_boolean(job->id && job->held_since != GP_DAEMON_NEVER));
-	json_object_set_new(json, "decisions", lines);
-	error = gp_json_print(stdout, json, false);
-	json_decref(json);
+		gp_doc_fact(doc, "", NULL,
+			    gp_v_json(gp_cli_decision_json(&story->client, &story->line[i])));
+	gp_doc_close(doc);
+	error = gp_show_print(doc, stdout, GP_SHOW_JSON);
+	gp_doc_free(doc);
 	return error;
 }
 
