@@ -288,11 +288,15 @@ int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *n
 	case GP_SOURCE_ROCPROF:
 		return read_profile(inquiry, fd, diag);
 	case GP_SOURCE_HSAKMT:
+		return gp_trace_inquiry_read_hsakmt(inquiry, fd, diag);
 	case GP_SOURCE_SMI:
+		return gp_trace_inquiry_read_smi(inquiry, fd, diag);
 	case GP_SOURCE_DECISIONS:
+		return gp_trace_inquiry_read_decisions(inquiry, fd, diag);
 	case GP_SOURCE_CLOCKS:
-		return gp_trace_inquiry_read_list(inquiry, fd, diag);
+		return gp_trace_inquiry_read_clocks(inquiry, fd, diag);
 	case GP_SOURCE_UNKNOWN:
+	case GP_SOURCE_KINDS:
 		break;
 	}
 	return refuse(fd, name, diag);

@@ -89,9 +89,12 @@ int gp_trace_inquiry_add(struct gp_trace_inquiry *inquiry, int fd, const char *n
 int gp_trace_inquiry_finish(struct gp_trace_inquiry *inquiry);
 struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry);
 
-/* Inside: counts an event and hands it on; reads an input of the smaller kinds. */
+/* Inside: counts an event and hands it on; reads the current input, of one of the smaller kinds. */
 int gp_trace_inquiry_tell(struct gp_trace_inquiry *inquiry, const struct gp_event *event);
-int gp_trace_inquiry_read_list(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
+int gp_trace_inquiry_read_hsakmt(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
+int gp_trace_inquiry_read_smi(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
+int gp_trace_inquiry_read_decisions(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
+int gp_trace_inquiry_read_clocks(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag);
 
 /* A file's name without its directory: what answers call it. */
 const char *gp_trace_inquiry_file(const char *path);

@@ -89,7 +89,7 @@ static int hsakmt_event(void *ctx, const struct gp_event *event)
 	return gp_trace_inquiry_tell(inquiry, event);
 }
 
-static int read_decisions(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
+int gp_trace_inquiry_read_decisions(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
 	struct gp_trace_inquiry_input *input = current(inquiry);
 	struct gp_trace_decision_log_stats stats;
@@ -103,27 +103,31 @@ static int read_decisions(struct gp_trace_inquiry *inquiry, int fd, struct gp_di
 	return ret;
 }
 
-int gp_trace_inquiry_read_list(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
+int gp_trace_inquiry_read_hsakmt(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
+{
+	struct gp_trace_hsakmt_stats stats;
+
+	return gp_trace_hsakmt_read(fd, current(inquiry)->name, diag, hsakmt_event, inquiry,
+				    &stats);
+}
+
+int gp_trace_inquiry_read_smi(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
 {
 	struct gp_trace_inquiry_input *input = current(inquiry);
-	struct gp_trace_hsakmt_stats hsakmt;
-	struct gp_trace_smi_stats smi;
-	int ret;
+	struct gp_trace_smi_stats stats;
+	int ret = gp_trace_smi_read(fd, input->name, diag, process_event, inquiry, &stats);
 
-	switch (input->kind) {
-	case GP_SOURCE_DECISIONS:
-		return read_decisions(inquiry, fd, diag);
-	case GP_SOURCE_SMI:
-		ret = gp_trace_smi_read(fd, input->name, diag, process_event, inquiry, &smi);
-		input->damaged = smi.damaged;
-		return ret;
-	case GP_SOURCE_HSAKMT:
-		return gp_trace_hsakmt_read(fd, input->name, diag, hsakmt_event, inquiry, &hsakmt);
-	default:
-		ret = gp_trace_clocks_read(fd, input->name, diag, &inquiry->clocks);
-		input->events = inquiry->clocks.count;
-		return ret;
-	}
+	input->damaged = stats.damaged;
+	return ret;
+}
+
+int gp_trace_inquiry_read_clocks(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag *diag)
+{
+	struct gp_trace_inquiry_input *input = current(inquiry);
+	int ret = gp_trace_clocks_read(fd, input->name, diag, &inquiry->clocks);
+
+	input->events = inquiry->clocks.count;
+	return ret;
 }
 
 /* ---- the report ---- */

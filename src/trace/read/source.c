@@ -131,10 +131,15 @@ int gp_trace_source_identify(int fd, const char *name, enum gp_trace_source_kind
 
 const char *gp_trace_source_name(enum gp_trace_source_kind kind)
 {
-	static const char *const names[] = {"unknown",   "AMD log",   "ftrace",    "KFD prints",
-					    "rocprof",   "trace.dat", "libhsakmt", "SMI",
-					    "decisions", "clocks"};
+	static const char *const names[] = {
+		[GP_SOURCE_UNKNOWN] = "unknown",     [GP_SOURCE_AMDLOG] = "AMD log",
+		[GP_SOURCE_FTRACE] = "ftrace",       [GP_SOURCE_KFDLOG] = "KFD prints",
+		[GP_SOURCE_ROCPROF] = "rocprof",     [GP_SOURCE_TRACEDAT] = "trace.dat",
+		[GP_SOURCE_HSAKMT] = "libhsakmt",    [GP_SOURCE_SMI] = "SMI",
+		[GP_SOURCE_DECISIONS] = "decisions", [GP_SOURCE_CLOCKS] = "clocks",
+	};
 
+	_Static_assert(GP_ARRAY_SIZE(names) == GP_SOURCE_KINDS, "every kind has a name");
 	return names[kind];
 }
 

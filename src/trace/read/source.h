@@ -18,6 +18,7 @@ enum gp_trace_source_kind {
 	GP_SOURCE_SMI,       /* processes of rocm-smi or amd-smi */
 	GP_SOURCE_DECISIONS, /* gpreempt log --json */
 	GP_SOURCE_CLOCKS,    /* readings of clocks, of gpreempt trace */
+	GP_SOURCE_KINDS,
 };
 
 /* Looks at the start of a file that can be read at any place; its position stays. The reader that
