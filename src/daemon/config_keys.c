@@ -15,7 +15,6 @@
 #define SPAN GP_SCHED_SPAN_MAX
 
 static const char *const modes[] = {"observe", "act", NULL};
-static const char *const policies[] = {"off", "priority", "fair", "deadline", "quantum", NULL};
 static const char *const stricts[] = {"no", "requests", "always", NULL}; /* enum gp_daemon_strict */
 static const char *const classes[] = {"normal", "online", "offline", NULL};
 
@@ -49,7 +48,7 @@ const struct gp_daemon_key gp_daemon_keys[] = {
 #define DEVICE(name, type, member, min, max, words) \
 	KEY(gp_daemon_config_device, name, type, member, min, max, words)
 const struct gp_daemon_key gp_daemon_device_keys[] = {
-	DEVICE("policy", WORD, policy, 0, 0, policies),
+	DEVICE("policy", WORD, policy, 0, 0, NULL),
 	DEVICE("suspend", YES_NO, suspend, 0, 0, NULL),
 	DEVICE("share", YES_NO, share, 0, 0, NULL),
 	DEVICE("copies", YES_NO, copies, 0, 0, NULL),
@@ -122,21 +121,26 @@ static int read_percent(const char *text, u32 *out, char *wanted, size_t size)
 	return -EINVAL;
 }
 
+static const char *word_at(const struct gp_daemon_key *key, u32 i)
+{
+	return key->words ? key->words[i] : gp_sched_policy_name(i);
+}
+
 static int read_word(const struct gp_daemon_key *key, const char *text, u32 *out, char *wanted,
 		     size_t size)
 {
+	const char *word;
 	size_t used = 0;
 
-	for (u32 i = 0; key->words[i]; i++) {
-		if (strcmp(text, key->words[i]) == 0) {
+	for (u32 i = 0; (word = word_at(key, i)); i++) {
+		if (strcmp(text, word) == 0) {
 			*out = i;
 			return 0;
 		}
 	}
 	wanted[0] = 0;
-	for (u32 i = 0; key->words[i] && used < size; i++)
-		used += (size_t)snprintf(wanted + used, size - used, "%s%s", i ? ", " : "",
-					 key->words[i]);
+	for (u32 i = 0; (word = word_at(key, i)) && used < size; i++)
+		used += (size_t)snprintf(wanted + used, size - used, "%s%s", i ? ", " : "", word);
 	return -EINVAL;
 }
 

@@ -25,7 +25,7 @@ struct gp_daemon_key {
 	enum gp_daemon_key_type type;
 	size_t offset;
 	u64 min, max;
-	const char *const *words; /* NULL-terminated */
+	const char *const *words; /* NULL-terminated; NULL: the names of the policies */
 };
 
 /* Ends with an entry without a name. A key's bit in `given` is its place in the table. */

@@ -91,12 +91,13 @@ static int sched_key(struct gp_sim_reader *r, const char *name, const char *valu
 		GP_NUMBER(struct gp_sched_device_config, "utilisation_ppm", utilisation_ppm, 1,
 			  1000000),
 	};
+	char names[128];
 
 	if (strcmp(name, "policy") == 0) {
 		if (gp_sim_parse_policy(value, &r->scenario->device.policy))
 			return 0;
-		return gp_sim_reader_wrong(r, name, value,
-					   _("off, priority, fair, deadline or quantum"));
+		gp_sim_policy_names(names, sizeof(names));
+		return gp_sim_reader_wrong(r, name, value, names);
 	}
 	for (size_t i = 0; i < GP_ARRAY_SIZE(core); i++)
 		if (strcmp(core[i].name, name) == 0)

@@ -117,5 +117,7 @@ int gp_sim_parse_kernel(const char *line, struct gp_sim_kernel *out);
 bool gp_sim_parse_time(const char *text, u64 *ns);
 /* Name to number; false when there is no such policy. */
 bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy);
+/* "off, priority, ...", for messages. */
+void gp_sim_policy_names(char *out, size_t size);
 
 #endif

@@ -33,6 +33,15 @@ bool gp_sim_parse_policy(const char *name, enum gp_sched_policy_id *policy)
 	return false;
 }
 
+void gp_sim_policy_names(char *out, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < GP_SCHED_POLICIES && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+					 gp_sched_policy_name(i));
+}
+
 static int reader_check(struct gp_sim_reader *r, const char *key, int error, const char *why)
 {
 	return error ? gp_fail(r->diag, error, "%s:%u: %s: %s", r->file, r->line, key, why) : 0;

@@ -28,7 +28,7 @@ struct request {
 
 static int take_policies(struct request *request, const char *list)
 {
-	char *copy = strdup(list), *rest;
+	char *copy = strdup(list), *rest, names[128];
 	bool known = copy != NULL;
 
 	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; name && known;
@@ -38,9 +38,8 @@ static int take_policies(struct request *request, const char *list)
 	free(copy);
 	if (known)
 		return 0;
-	return gp_usage_error(&gp_sim_command,
-			      "invalid policy '%s' (use off, priority, fair, deadline or quantum)",
-			      list);
+	gp_sim_policy_names(names, sizeof(names));
+	return gp_usage_error(&gp_sim_command, "invalid policy '%s' (use %s)", list, names);
 }
 
 static int take_option(void *ctx, int option, const char *value)

@@ -73,7 +73,7 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 		{"[job a]\narrival = poisson 0/s\n", "s.sim:2: arrival = poisson 0/s: expected"},
 		{"[job a]\npriority = 65536\n", "a whole number from 0 to 65535"},
 		{"[job a]\n[job a]\n", "s.sim:2: duplicate job \"a\""},
-		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline or quantum"},
+		{"[scheduler]\npolicy = best\n", "off, priority, fair, deadline, quantum"},
 		{"[gpu]\nchip = mi999\n", "unknown GPU 'mi999'"},
 		/* What the model would refuse without a word. */
 		{"[gpu]\ncontention_permille = 10001\n", "a whole number from 0 to 10000"},
