@@ -33,7 +33,7 @@ static struct gp_inspect_find_queue *add_queue(struct gp_inspect_find_process *p
 	return queue;
 }
 
-/* HSA's three levels as the driver numbers them (kfd.md 2.7): 0-6 low, 7-10 normal, 11-15 high. */
+/* HSA's three levels as the driver numbers them: 0-6 low, 7-10 normal, 11-15 high. */
 static u32 level_of(u32 kfd_priority)
 {
 	return kfd_priority < 7 ? 0 : kfd_priority < 11 ? 1 : 2;

@@ -2,7 +2,7 @@
 /*
  * Readers of /sys/kernel/debug/kfd: hqds (hardware queue slots), mqds (queue descriptors) and rls
  * (the runlist the firmware works through). They take text from anywhere, live or a saved file,
- * and know nothing of where it came from but its name for messages. Formats: facts in
+ * and know nothing of where it came from but its name for messages. Formats:
  * docs/reference/formats/kfd-debugfs.md; register layouts in abi/.
  */
 #ifndef GP_GPU_KFD_DEBUGFS_H

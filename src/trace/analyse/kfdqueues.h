@@ -15,7 +15,7 @@
 #define GP_PID_HASH_QUEUES    4
 
 /* Doorbells of SOC15 parts: 8 bytes each, 1024 per process and device, so a process's slice is
- * 0x800 dwords; the kernel's own come first (facts: kernel 6.1 and 6.12). */
+ * 0x800 dwords; the kernel's own come first (Linux 6.1 and 6.12). */
 #define GP_DOORBELL_SLICE_DWORDS 0x800
 #define GP_DOORBELL_DWORDS       2
 #define GP_DOORBELL_BYTES        8
