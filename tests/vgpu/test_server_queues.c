@@ -539,10 +539,31 @@ static void unknown_ioctls_are_enotty(void **state)
 	u32 nothing = 0;
 
 	assert_int_equal(run(fake, &(struct call){.process = a,
-						  .nr = 0x27,
+						  .nr = GP_KFD_NR_END,
 						  .args = &nothing,
 						  .args_size = sizeof(nothing)}),
 			 -ENOTTY);
+}
+
+static void the_server_has_a_handler_for_each_row_that_names_it_and_no_other(void **state)
+{
+	struct fake_server *fake = *state;
+	struct gp_vgpu_process *a = process_add(fake, 100);
+	u8 args[GP_VGPU_ARGS_MAX] = {0};
+
+	for (u32 nr = 0; nr < GP_KFD_NR_END; nr++) {
+		const struct gp_vgpu_ioctl *row = &gp_vgpu_ioctls[nr];
+		bool named = row->side == GP_VGPU_IN_SERVER || row->side == GP_VGPU_IN_BOTH;
+		struct call call = {.process = a,
+				    .nr = nr,
+				    .args = args,
+				    .args_size = GP_MIN(_IOC_SIZE(row->request), sizeof(args))};
+		bool answered = run(fake, &call) != -ENOTTY;
+
+		if (answered != named)
+			fail_msg("%s: the row names the server: %d; it has a handler: %d",
+				 row->name ? row->name : "no row", named, answered);
+	}
 }
 
 #define WITH(test, first) cmocka_unit_test_setup_teardown(test, first, stop)
@@ -572,6 +593,7 @@ int main(void)
 		WITH(a_client_that_frees_too_much_spoils_only_its_own_account, start),
 		WITH(criu_is_for_the_tracer_and_with_the_capability, start),
 		WITH(unknown_ioctls_are_enotty, start),
+		WITH(the_server_has_a_handler_for_each_row_that_names_it_and_no_other, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void longer_structures_work(struct self *me)
 
 static void unknown_numbers(struct self *me)
 {
-	static const u32 numbers[] = {0x00, 0x27, 0x7f, 0x80, 0x82, 0x85, 0xff};
+	static const u32 numbers[] = {0x00, GP_KFD_NR_END, 0x7f, 0x80, 0x82, 0x85, 0xff};
 	u64 bytes[32] = {0};
 
 	open_kfd(me);
