@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -29,6 +30,52 @@ size_t gp_term_lines(FILE *out)
 	struct winsize size;
 
 	return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+const char *gp_term_colour_code(enum gp_show_colour colour)
+{
+	switch (colour) {
+	case GP_BOLD:
+		return "\033[1m";
+	case GP_DIM:
+		return "\033[2m";
+	case GP_RED:
+		return "\033[31m";
+	case GP_GREEN:
+		return "\033[32m";
+	case GP_YELLOW:
+		return "\033[33m";
+	case GP_REVERSE:
+		return "\033[7m";
+	case GP_PLAIN:
+		break;
+	}
+	return "\033[0m";
+}
+
+size_t gp_term_width(const char *text)
+{
+	mbstate_t state = {0};
+	size_t width = 0, len = strlen(text);
+
+	while (len) {
+		wchar_t wide;
+		size_t step = mbrtowc(&wide, text, len, &state);
+		int cells;
+
+		if (step == (size_t)-1 || step == (size_t)-2 || step == 0) {
+			/* Not valid in this locale: one cell per byte, as terminals do. */
+			state = (mbstate_t){0};
+			step = 1;
+			cells = 1;
+		} else {
+			cells = wcwidth(wide);
+		}
+		width += cells > 0 ? (size_t)cells : 0;
+		text += step;
+		len -= step;
+	}
+	return width;
 }
 
 void gp_progress_start(struct gp_progress *progress)

@@ -9,12 +9,18 @@
 #include <stdio.h>
 
 #include "base/types.h"
+#include "show/value.h"
 
 /* Colour on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is "dumb". */
 bool gp_term_colour(FILE *out);
 
 /* Lines of the terminal on this stream; 0 when it is not one or does not say. */
 size_t gp_term_lines(FILE *out);
+
+/* Escape sequence that starts a colour; GP_PLAIN ends it. */
+const char *gp_term_colour_code(enum gp_show_colour colour);
+/* Terminal cells that a UTF-8 text takes: two for a Chinese character. */
+size_t gp_term_width(const char *text);
 
 struct gp_progress {
 	bool shown;

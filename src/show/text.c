@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/core.h"
 #include "base/i18n.h"
 #include "base/utf8.h"
 #include "show/parts.h"
-#include "show/table.h"
+#include "show/term.h"
+
+#define COLUMN_GAP 2
 
 struct writer {
 	FILE *out;
@@ -21,8 +24,8 @@ static void put_safe(const struct writer *writer, const char *text, enum gp_show
 	if (shown)
 		gp_text_make_safe(shown);
 	if (writer->colour && colour)
-		fprintf(writer->out, "%s%s%s", gp_show_colour_code(colour), shown ? shown : "",
-			gp_show_colour_code(GP_PLAIN));
+		fprintf(writer->out, "%s%s%s", gp_term_colour_code(colour), shown ? shown : "",
+			gp_term_colour_code(GP_PLAIN));
 	else
 		fputs(shown ? shown : "", writer->out);
 	free(shown);
@@ -34,45 +37,89 @@ static void put_line(const struct writer *writer, const char *text, enum gp_show
 	fputc('\n', writer->out);
 }
 
-static void put_cell(struct gp_table *table, const struct gp_show_value *value)
+/* The text of a cell, "-" if it has none; valid until the next call with this buffer. */
+static const char *cell_text(const struct gp_show_value *value, struct gp_buf *text)
 {
-	struct gp_buf text = {0};
-
-	gp_show_value_text(value, &text);
-	gp_table_cell(table, gp_buf_str(&text));
-	gp_table_paint(table, value->colour);
-	gp_buf_free(&text);
+	text->len = 0;
+	gp_show_value_text(value, text);
+	return text->len ? text->data : "-";
 }
 
+static void put_cell(const struct writer *writer, const char *text, enum gp_show_colour colour,
+		     size_t width, bool right, bool last)
+{
+	size_t have = gp_term_width(text);
+	int pad = width > have ? (int)(width - have) : 0;
+
+	fprintf(writer->out, "%*s", right ? pad : 0, "");
+	put_safe(writer, text, colour);
+	if (!last)
+		fprintf(writer->out, "%*s", (right ? 0 : pad) + COLUMN_GAP, "");
+}
+
+/* Widths in terminal cells, 0 for a column that is not shown; returns the last one shown. */
+static size_t measure(const struct gp_show_block *block, size_t *widths, struct gp_buf *text)
+{
+	size_t last = 0;
+
+	for (size_t c = 0; c < block->column_count; c++) {
+		if (!gp_show_column_shown(block, c))
+			continue;
+		last = c;
+		widths[c] = gp_term_width(block->columns[c].title);
+		for (size_t i = c; i < block->cell_count; i += block->column_count)
+			widths[c] =
+				GP_MAX(widths[c], gp_term_width(cell_text(&block->cells[i], text)));
+	}
+	return last;
+}
+
+static int put_rows(const struct writer *writer, const struct gp_show_block *block)
+{
+	size_t columns = block->column_count, cells = gp_show_block_rows(block) * columns, last;
+	size_t *widths = calloc(columns + 1, sizeof(*widths));
+	struct gp_buf text = {0};
+	int error;
+
+	if (!widths)
+		return -ENOMEM;
+	last = measure(block, widths, &text);
+	for (size_t c = 0; c < columns; c++) {
+		if (widths[c])
+			put_cell(writer, block->columns[c].title, GP_BOLD, widths[c],
+				 gp_show_column_right(block, c), c == last);
+	}
+	fputc('\n', writer->out);
+	for (size_t i = 0; i < cells; i++) {
+		const struct gp_show_value *value = &block->cells[i];
+		size_t c = i % columns;
+
+		if (widths[c])
+			put_cell(writer, cell_text(value, &text), value->colour, widths[c],
+				 gp_show_column_right(block, c), c == last);
+		if (c + 1 == columns)
+			fputc('\n', writer->out);
+	}
+	error = text.error;
+	gp_buf_free(&text);
+	free(widths);
+	return error;
+}
+
+/* A head, aligned columns, "-" for a missing value. */
 static int put_table(const struct writer *writer, const struct gp_doc *doc,
 		     const struct gp_show_block *block)
 {
 	const char *if_empty = block->if_empty              ? block->if_empty
 			       : doc->kind == GP_DOC_REPORT ? _("none")
 							    : NULL;
-	size_t rows = gp_show_block_rows(block);
-	struct gp_table *table;
-	int error;
 
 	if (block->title)
 		put_line(writer, block->title, GP_PLAIN);
-	if (!rows && if_empty) {
-		put_line(writer, if_empty, GP_PLAIN);
-		return 0;
-	}
-	table = gp_table_new();
-	for (size_t c = 0; c < block->column_count; c++) {
-		if (gp_show_column_shown(block, c))
-			gp_table_column(table, block->columns[c].title,
-					gp_show_column_right(block, c) ? GP_RIGHT : GP_LEFT);
-	}
-	for (size_t i = 0; i < rows * block->column_count; i++) {
-		if (gp_show_column_shown(block, i % block->column_count))
-			put_cell(table, &block->cells[i]);
-	}
-	error = gp_table_print(table, writer->out, writer->colour);
-	gp_table_free(table);
-	return error;
+	if (gp_show_block_rows(block) || !if_empty)
+		return put_rows(writer, block);
+	put_line(writer, if_empty, GP_PLAIN);
+	return 0;
 }
 
 /* Facts that follow each other line up. Returns the first block after them. */
@@ -84,7 +131,7 @@ static size_t put_facts(const struct writer *writer, const struct gp_doc *doc, s
 	       (doc->blocks[end].type == GP_BLOCK_FACT || !gp_show_block_shown(&doc->blocks[end]));
 	     end++) {
 		const char *label = doc->blocks[end].title;
-		size_t cells = label ? gp_show_text_width(label) : 0;
+		size_t cells = label ? gp_term_width(label) : 0;
 
 		width = cells > width ? cells : width;
 	}
@@ -96,7 +143,7 @@ static size_t put_facts(const struct writer *writer, const struct gp_doc *doc, s
 			continue;
 		gp_show_value_text(&block->value, &text);
 		put_safe(writer, block->title, GP_PLAIN);
-		fprintf(writer->out, ":%*s ", (int)(width - gp_show_text_width(block->title)), "");
+		fprintf(writer->out, ":%*s ", (int)(width - gp_term_width(block->title)), "");
 		put_line(writer, gp_buf_str(&text), block->value.colour);
 		gp_buf_free(&text);
 	}

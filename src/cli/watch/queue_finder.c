@@ -4,7 +4,7 @@
 
 #include "base/i18n.h"
 #include "cli/watch/documents.h"
-#include "show/table.h"
+#include "show/term.h"
 
 #define GP_FRAME_WIDTH 64
 
@@ -29,7 +29,7 @@ struct gp_doc *gp_cli_queue_finder_doc(const struct gp_inspect_find_process *pro
 {
 	struct gp_doc *doc = gp_doc_new_answer();
 	const char *title = _("Queue summary");
-	int pad = GP_FRAME_WIDTH - 2 - (int)gp_show_text_width(title);
+	int pad = GP_FRAME_WIDTH - 2 - (int)gp_term_width(title);
 
 	add_frame(doc, "╔", "╗");
 	gp_cli_line(doc, "║  %s%*s║", title, pad > 0 ? pad : 0, "");

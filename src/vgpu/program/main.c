@@ -61,6 +61,37 @@ static int set_name(struct gp_vgpu_options *options, const char *name)
 	return 0;
 }
 
+/* Options that are module parameters of the driver. */
+static int set_driver(struct gp_vgpu_options *options, int id, const char *value)
+{
+	u64 number;
+
+	switch (id) {
+	case GP_VGPU_OPTION_TIMEOUT:
+		if (gp_option_duration(&gp_vgpu_command, "preemption-timeout", value, GP_NS_PER_MS,
+				       3600 * GP_NS_PER_S, &number))
+			return GP_EXIT_USAGE;
+		options->server.preemption_timeout_ms = (u32)(number / GP_NS_PER_MS);
+		return 0;
+	case GP_VGPU_OPTION_POLICY:
+		if (gp_option_count(&gp_vgpu_command, "sched-policy", value, 0, GP_POLICY_NO_HWS,
+				    &number))
+			return GP_EXIT_USAGE;
+		options->server.policy = (enum gp_vgpu_sched_policy)number;
+		return 0;
+	case GP_VGPU_OPTION_RECOVERY:
+		if (gp_option_count(&gp_vgpu_command, "gpu-recovery", value, 0, 1, &number))
+			return GP_EXIT_USAGE;
+		options->server.recovery = number;
+		return 0;
+	case GP_VGPU_OPTION_CHECKPOINT:
+		options->server.checkpoint = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int set_machine(struct gp_vgpu_options *options, int id, const char *value)
 {
 	u64 number;
@@ -105,28 +136,8 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	case GP_VGPU_OPTION_SEED:
 		return gp_option_count(&gp_vgpu_command, "seed", value, 0, UINT64_MAX,
 				       &options->server.seed);
-	case GP_VGPU_OPTION_TIMEOUT:
-		if (gp_option_duration(&gp_vgpu_command, "preemption-timeout", value, GP_NS_PER_MS,
-				       3600 * GP_NS_PER_S, &number))
-			return GP_EXIT_USAGE;
-		options->server.preemption_timeout_ms = (u32)(number / GP_NS_PER_MS);
-		return 0;
-	case GP_VGPU_OPTION_POLICY:
-		if (gp_option_count(&gp_vgpu_command, "sched-policy", value, 0, GP_POLICY_NO_HWS,
-				    &number))
-			return GP_EXIT_USAGE;
-		options->server.policy = (enum gp_vgpu_sched_policy)number;
-		return 0;
-	case GP_VGPU_OPTION_RECOVERY:
-		if (gp_option_count(&gp_vgpu_command, "gpu-recovery", value, 0, 1, &number))
-			return GP_EXIT_USAGE;
-		options->server.recovery = number;
-		return 0;
-	case GP_VGPU_OPTION_CHECKPOINT:
-		options->server.checkpoint = true;
-		return 0;
 	default:
-		return -EINVAL;
+		return set_driver(options, id, value);
 	}
 }
 
