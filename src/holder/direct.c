@@ -331,9 +331,9 @@ u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now)
 
 	gp_list_for_each (at, &holder->members) {
 		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
+		u64 next = member->direct ? expire(member, now) : GP_NEVER;
 
-		if (member->direct)
-			nearest = GP_MIN(nearest, expire(member, now));
+		nearest = GP_MIN(nearest, next);
 	}
 	return nearest;
 }
