@@ -35,8 +35,9 @@
 #define GP_NS_PER_MS                        1000000ull
 #define GP_NS_PER_S                         1000000000ull
 
-#define GP_MIN(a, b)                        ((a) < (b) ? (a) : (b))
-#define GP_MAX(a, b)                        ((a) > (b) ? (a) : (b))
+/* These evaluate their arguments twice: no calls with side effects. */
+#define GP_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define GP_MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* A circular list threaded through its elements; a head that points at itself is empty. */
 struct gp_list {

@@ -123,7 +123,8 @@ void gp_timer_set(struct gp_loop *loop, struct gp_timer *timer, u64 at_ns)
 	gp_list_insert(at, &timer->link);
 }
 
-/* Fires those that are due now; one that is armed again meanwhile waits for the next step. */
+/* Fires those that are due now, also one that is armed again for a time that has come; the limit
+ * gives descriptors their turn. */
 static void fire(struct gp_loop *loop)
 {
 	u64 ticks, now;

@@ -39,7 +39,9 @@ int gp_spawn_detached(void (*run)(void *data), void *data)
 	}
 	status = gp_spawn_wait(child);
 	/* Where SIGCHLD is ignored there is nothing to wait for. */
-	return status > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
+	if (status <= 0)
+		return 0;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
 int gp_spawn_background(void)

@@ -14,16 +14,16 @@ static json_t *innermost(const struct place *place)
 }
 
 /* Takes over the reference to value. */
-static void put(const struct place *place, const char *key, json_t *value)
+static int put(const struct place *place, const char *key, json_t *value)
 {
 	json_t *into = innermost(place);
 
 	if (json_is_array(into))
-		json_array_append_new(into, value);
-	else if (key)
-		json_object_set_new(into, key, value);
-	else
-		json_decref(value);
+		return json_array_append_new(into, value);
+	if (key)
+		return json_object_set_new(into, key, value);
+	json_decref(value);
+	return 0;
 }
 
 static void push(struct place *place, const char *key, json_t *value)
@@ -32,7 +32,9 @@ static void push(struct place *place, const char *key, json_t *value)
 	bool same = !key && json_is_object(innermost(place));
 	json_t *into = same ? innermost(place) : value;
 
-	put(place, key, value);
+	/* Without memory its members are dropped: jansson takes NULL for an object that failed. */
+	if (put(place, key, value))
+		into = NULL;
 	place->stack[++place->depth] = into;
 }
 

@@ -67,9 +67,11 @@ static size_t measure(const struct gp_show_block *block, size_t *widths, struct 
 			continue;
 		last = c;
 		widths[c] = gp_term_width(block->columns[c].title);
-		for (size_t i = c; i < block->cell_count; i += block->column_count)
-			widths[c] =
-				GP_MAX(widths[c], gp_term_width(cell_text(&block->cells[i], text)));
+		for (size_t i = c; i < block->cell_count; i += block->column_count) {
+			size_t width = gp_term_width(cell_text(&block->cells[i], text));
+
+			widths[c] = GP_MAX(widths[c], width);
+		}
 	}
 	return last;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "show/value.h"
 
+#include <math.h>
+
 #include "base/i18n.h"
 #include "base/json.h"
 #include "base/units.h"
@@ -65,7 +67,7 @@ json_t *gp_show_value_json(const struct gp_show_value *value)
 	case GP_UNIT_PERCENT:
 	case GP_UNIT_RATE:
 	case GP_UNIT_REAL:
-		return json_real(value->real);
+		return isfinite(value->real) ? json_real(value->real) : json_null();
 	case GP_UNIT_BOOL:
 		return json_boolean(value->number);
 	case GP_UNIT_MISSING:

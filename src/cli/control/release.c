@@ -51,7 +51,7 @@ static int set(void *ctx, int id, const char *value)
  * Its number is that of the process that has the lock file open: it is the holder of this
  * directory. When it is gone the driver and the agents let everything run.
  */
-static int kill_holder(struct release *release)
+static int kill_holder(struct release *release, int why)
 {
 	pid_t pid = release->holder.pid;
 	struct pollfd end = {.fd = -1, .events = POLLIN};
@@ -80,10 +80,16 @@ static int kill_holder(struct release *release)
 			       (int)pid, strerror(-error));
 	release->killed = true;
 	release->count = -1;
-	gp_diag(&release->sink.diag, GP_WARNING,
-		"the holder (pid %d) did not answer and was ended: everything it held runs "
-		"again",
-		(int)pid);
+	if (why == -EPROTONOSUPPORT || why == -EPROTO)
+		gp_diag(&release->sink.diag, GP_WARNING,
+			"ended the holder (pid %d), which was a different version: everything it "
+			"held runs again",
+			(int)pid);
+	else
+		gp_diag(&release->sink.diag, GP_WARNING,
+			"the holder (pid %d) did not answer and was ended: everything it held runs "
+			"again",
+			(int)pid);
 	return 0;
 }
 
@@ -103,7 +109,15 @@ static int ask(struct release *release)
 	if (status == -ENOENT || status == -ECONNRESET || status == -EPIPE)
 		return 0;
 	if (status == -ETIME || status == -EAGAIN)
-		return kill_holder(release);
+		return kill_holder(release, status);
+	if (status == -EPROTONOSUPPORT || status == -EPROTO) {
+		if (release->all)
+			return kill_holder(release, status);
+		return gp_fail(&release->sink.diag, status,
+			       "the holder (pid %d) is a different version; it ends when it is "
+			       "idle, or with 'gpreempt release --all'",
+			       (int)release->holder.pid);
+	}
 	gp_cli_holder_text(&release->holder, text, sizeof(text));
 	return gp_fail(&release->sink.diag, status, "the holder refused: %s",
 		       release->holder.socket >= 0 && *text ? text : strerror(-status));

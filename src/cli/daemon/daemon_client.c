@@ -54,6 +54,8 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "gpreemptd does not answer");
 	if (status == -ECONNRESET || status == -EPIPE)
 		return gp_fail(diag, status, "gpreemptd ended the connection");
+	if (status == -EPROTONOSUPPORT)
+		return gp_fail(diag, status, "gpreemptd is a different version; restart it");
 	/* Only an answer has reasons. */
 	if (status < 0 && message->header.serial == client->serial &&
 	    message->header.status == status && gp_wire_why(message)) {

@@ -303,8 +303,13 @@ void gp_vgpu_stop_private(struct gp_vgpu_machine *machine)
 		int fd = (int)syscall(SYS_pidfd_open, machine->server, 0);
 		struct pollfd end = {.fd = fd, .events = POLLIN};
 
+		int ended;
+
 		kill(machine->server, SIGTERM);
-		if (fd >= 0 && poll(&end, 1, STOP_TIMEOUT_MS) == 0)
+		do {
+			ended = fd < 0 ? 1 : poll(&end, 1, STOP_TIMEOUT_MS);
+		} while (ended < 0 && errno == EINTR);
+		if (ended <= 0)
 			kill(machine->server, SIGKILL);
 		if (fd >= 0)
 			close(fd);

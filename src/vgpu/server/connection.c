@@ -310,12 +310,12 @@ static int read_one(struct gp_vgpu_server *server, struct gp_vgpu_connection *co
 	len = recvmsg(connection->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (len == 0)
-		return -ECONNRESET;
 	/* There should be no second one. */
 	if (gp_fdpass_take(&message, &fd, 1, gp_vgpu_foreign_close) > 1 ||
 	    message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		error = -EPROTO;
+	else if (len == 0)
+		error = -ECONNRESET;
 	else
 		error = handle(server, connection, (size_t)len, &fd);
 	gp_vgpu_foreign_close(fd);
