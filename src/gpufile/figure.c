@@ -76,7 +76,7 @@ int gp_gpufile_figure_read(const json_t *entry, const char *path, const char *na
 		return error;
 	if (!value)
 		return gp_fail(diag, -EINVAL,
-			       "%s: %s: needs {\"value\": N, \"kind\": WORD, \"source\": TEXT}",
+			       "%s: %s: expected {\"value\": N, \"kind\": WORD, \"source\": TEXT}",
 			       path, name);
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
 		return gp_fail(diag, -EINVAL, "%s: %s: the value must be a non-negative integer",

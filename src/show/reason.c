@@ -25,10 +25,9 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
 				w->cost.text);
 	case GP_SCHED_WHY_AHEAD:
-		return snprintf(
-			out, size,
-			_("%s is suspended: it has used more than its share, and %s is behind"),
-			w->job, w->other);
+		return snprintf(out, size,
+				_("%s is suspended: it has used more than its share, and %s less"),
+				w->job, w->other);
 	case GP_SCHED_WHY_TURN_OVER:
 		return snprintf(out, size,
 				_("%s is suspended after %s: its turn is over, and %s is next"),
@@ -48,7 +47,7 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 					w->waited.text, w->cost.text);
 		return snprintf(out, size,
 				_("%s (priority %u) makes room for %s (priority %u), which waited "
-				  "%s; estimated cost %s, needs %s more"),
+				  "%s; estimated cost %s, waiting would take about %s more"),
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
 				w->waited.text, w->cost.text, w->saves.text);
 	}
@@ -62,11 +61,11 @@ static int say_resume(const struct words *w, char *out, size_t size)
 				_("%s resumes after %s: ageing raised it to the level of %s"),
 				w->job, w->waited.text, w->other);
 	case GP_SCHED_WHY_TURN:
-		return snprintf(out, size, _("%s resumes after %s: it is its turn"), w->job,
+		return snprintf(out, size, _("%s resumes after %s: its turn has come"), w->job,
 				w->waited.text);
 	case GP_SCHED_WHY_MAX_SUSPEND:
 		return snprintf(out, size,
-				_("%s resumes: no job is suspended longer than %s without a break"),
+				_("%s resumes: a job is suspended for at most %s at a time"),
 				w->job, w->limit.text);
 	case GP_SCHED_WHY_IDLE:
 		return snprintf(out, size, _("%s is released after %s: it has no work left"),
@@ -94,14 +93,13 @@ static int say_note(const struct words *w, char *out, size_t size)
 	switch (r->why) {
 	case GP_SCHED_WHY_DECLINED:
 		return snprintf(out, size,
-				_("%s is not preempted for %s: preemption would cost %s, and it "
-				  "needs only %s more"),
+				_("%s is not preempted for %s: preemption would cost %s, but the "
+				  "running work should finish in %s"),
 				w->job, w->other, w->cost.text, w->saves.text);
 	case GP_SCHED_WHY_FAILED:
-		return snprintf(
-			out, size,
-			_("an operation on %s failed (error %d); no further attempt for %s"),
-			w->job, -r->error, w->limit.text);
+		return snprintf(out, size,
+				_("an operation on %s failed (error %d); not retried for %s"),
+				w->job, -r->error, w->limit.text);
 	case GP_SCHED_WHY_TIMEOUT:
 		return snprintf(out, size, _("an operation on %s timed out"), w->job);
 	case GP_SCHED_WHY_LEASE_LOST:
@@ -109,12 +107,12 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s runs although it should be suspended: its lease expired"),
 				w->job);
 	case GP_SCHED_WHY_REFUSED:
-		return snprintf(out, size,
-				_("the deadline of %s is refused: it needs %u.%u %% of the device, "
-				  "and %u.%u %% of %u.%u %% are taken"),
-				w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10,
-				r->used_ppm / 10000, r->used_ppm / 1000 % 10, r->limit_ppm / 10000,
-				r->limit_ppm / 1000 % 10);
+		return snprintf(
+			out, size,
+			_("the deadline of %s is rejected: the job needs %u.%u %% of the device, "
+			  "and %u.%u %% of the available %u.%u %% are already reserved"),
+			w->job, r->needs_ppm / 10000, r->needs_ppm / 1000 % 10, r->used_ppm / 10000,
+			r->used_ppm / 1000 % 10, r->limit_ppm / 10000, r->limit_ppm / 1000 % 10);
 	case GP_SCHED_WHY_OVERRUN:
 		return snprintf(out, size,
 				_("%s exceeds its budget of %s: its deadline is postponed"), w->job,
@@ -129,14 +127,13 @@ static int say_note(const struct words *w, char *out, size_t size)
 				_("%s keeps its slot for %s: it usually returns after %s"), w->job,
 				w->limit.text, w->waited.text);
 	case GP_SCHED_WHY_EARLY:
-		return snprintf(out, size,
-				_("%s keeps its slot for %s: it usually has work for %s"), w->job,
-				w->limit.text, w->ran.text);
+		return snprintf(out, size, _("%s keeps its slot for %s: its work usually lasts %s"),
+				w->job, w->limit.text, w->ran.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
-			return snprintf(out, size, _("the time slices of %s follow its priority"),
-					w->job);
-		return snprintf(out, size, _("the share of %s follows its weight"), w->job);
+			return snprintf(out, size,
+					_("%s gets time slices according to its priority"), w->job);
+		return snprintf(out, size, _("%s gets a share according to its weight"), w->job);
 	default:
 		return snprintf(out, size, "%s", gp_sched_why_name(r->why));
 	}

@@ -17,7 +17,7 @@ void gp_sim_break(struct gp_sim *sim, int error, const char *what, u64 seen, u64
 	if (sim->broken)
 		return;
 	sim->broken = error;
-	gp_fail(sim->diag, error, "at %llu ns of seed %llu: %s (%llu, %llu)",
+	gp_fail(sim->diag, error, "check failed at %llu ns with seed %llu: %s (%llu, %llu)",
 		(unsigned long long)sim->now, (unsigned long long)sim->scenario->seed, what,
 		(unsigned long long)seen, (unsigned long long)wanted);
 }
@@ -30,7 +30,7 @@ void gp_sim_push(struct gp_sim *sim, u64 at, enum gp_sim_run_event kind, u32 val
 	struct gp_heap_entry *grown = realloc(sim->heap.entry, room * sizeof(*grown));
 
 	if (!grown) {
-		gp_sim_break(sim, -ENOMEM, "no memory for events", room, 0);
+		gp_sim_break(sim, -ENOMEM, "out of memory for events", room, 0);
 		return;
 	}
 	sim->heap.entry = grown;
@@ -60,7 +60,7 @@ void gp_sim_act(struct gp_sim *sim, int error)
 	sim->result->events++;
 	/* -ENOENT and -ESTALE are how the scheduler answers news of what it no longer knows. */
 	if (error < 0 && error != -ENOENT && error != -ESTALE && error != -EBUSY)
-		gp_sim_break(sim, error, "the scheduler refused an event", (u64)-error, 0);
+		gp_sim_break(sim, error, "the scheduler rejected an event", (u64)-error, 0);
 	while (gp_sched_take(sim->sched, &action)) {
 		const struct gp_sim_observer *observer = sim->options->observer;
 
@@ -194,7 +194,8 @@ static int set_up(struct gp_sim *sim)
 	sim->result->jobs = calloc(s->job_count, sizeof(*sim->result->jobs));
 	sim->result->job_count = s->job_count;
 	if (!sim->sched_size)
-		return gp_fail(sim->diag, -EINVAL, "the scheduler rejects these times");
+		return gp_fail(sim->diag, -EINVAL,
+			       "the scheduler rejects the times of this scenario");
 	if (!sim->sched_memory || !sim->jobs || !sim->processes || !sim->queues || !sim->requests ||
 	    !sim->result->jobs)
 		return gp_fail(sim->diag, -ENOMEM, "out of memory");
@@ -207,7 +208,8 @@ static int set_up(struct gp_sim *sim)
 			       strerror(-error));
 	error = gp_sim_sched_start(sim);
 	if (error)
-		return gp_fail(sim->diag, error, "the scheduler rejects these values: %s",
+		return gp_fail(sim->diag, error,
+			       "the scheduler rejects the values of this scenario: %s",
 			       strerror(-error));
 	for (u32 i = 0; i < s->job_count; i++) {
 		if (sim->options->only_job != GP_SCHED_NONE && sim->options->only_job != i)
@@ -390,8 +392,8 @@ static int drain(struct gp_sim *sim)
 		u64 before = sim->kernels_done;
 
 		if (at - since > STUCK_NS) {
-			gp_sim_break(sim, -EFAULT, "work does not come to its end",
-				     sim->request_count, since);
+			gp_sim_break(sim, -EFAULT, "the work does not finish", sim->request_count,
+				     since);
 			break;
 		}
 		step(sim, at);

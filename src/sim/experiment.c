@@ -114,19 +114,18 @@ static int predict(const struct row *row, const struct cause *cause, const struc
 static void put_reading(struct gp_doc *doc)
 {
 	gp_doc_open(doc, NULL, "How to read this");
-	gp_doc_line(doc, "The two parameters describe the rows with one process, because work that "
-			 "fills 80 CUs takes two rounds on fewer.");
-	gp_doc_line(
-		doc,
-		"With them, two processes that share only the CUs should together complete more "
-		"requests than one, since one uses the host while the other uses the GPU.");
-	gp_doc_line(doc, "The study measured fewer. A suspected cause explains that by itself only "
-			 "if its row is close to the measured one.");
+	gp_doc_line(doc, "The two parameters reproduce the rows with one process: work that fills "
+			 "80 CUs takes two rounds on fewer CUs.");
+	gp_doc_line(doc, "With these parameters, two processes that share only the CUs should "
+			 "together complete more requests than one process, because one can use "
+			 "the host while the other uses the GPU.");
+	gp_doc_line(doc, "The study measured fewer. A suspected cause is a sufficient explanation "
+			 "only if its modelled rate is close to the measured rate.");
 	gp_doc_line(doc, "The model has no caches, power limit, clock changes, host contention or "
 			 "framework; any of these may be the cause. Only measurements on the "
 			 "machine can decide.");
-	gp_doc_line(doc, "In the driver's code, active_runlist makes no process wait, and "
-			 "doorbells of two processes never overlap.");
+	gp_doc_line(doc, "In the driver code, active_runlist does not make any process wait, and "
+			 "the doorbells of two processes never overlap.");
 }
 
 static void put_columns(struct gp_doc *doc)
@@ -138,7 +137,7 @@ static void put_columns(struct gp_doc *doc)
 	gp_doc_column(doc, "measured", "MEASURED");
 	gp_doc_column(doc, "model", "MODEL");
 	gp_doc_column(doc, "error_percent", "ERROR");
-	gp_doc_column(doc, "fitted", "ROW");
+	gp_doc_column(doc, "fitted", "KIND");
 }
 
 static void put_row(struct gp_doc *doc, const struct cause *cause, const struct row *row,

@@ -84,7 +84,7 @@ void gp_sim_fault(struct gp_sim *sim)
 		int error = gp_sim_sched_start(sim);
 
 		if (error)
-			gp_sim_break(sim, error, "the scheduler did not start again", 0, 0);
+			gp_sim_break(sim, error, "the scheduler did not restart", 0, 0);
 	}
 	gp_sim_push(sim, sim->now + FAULT_EVERY_NS, SIM_FAULT, 0);
 }
@@ -99,12 +99,13 @@ static void check_hold(struct gp_sim *sim, u32 index)
 	/* A hold has a lease, and leases end: held is never later than lease and the longest call.
 	 */
 	if (sim->now > job->held_until + s->sched.op_timeout_ns + LATE_NS_MAX)
-		gp_sim_break(sim, -EFAULT, "a job is held after its lease", index, job->held_until);
+		gp_sim_break(sim, -EFAULT, "a job is still suspended after its lease expired",
+			     index, job->held_until);
 	/* A clock that jumps back makes every bound of the scheduler longer by the jump. */
 	u64 bound = job->max_suspend + s->sched.lease_ns + s->sched.op_timeout_ns +
 		    (s->faults.jump ? 1000ull * JUMP_NS_MAX : 0);
 	if (sim->now - job->held_since > bound)
-		gp_sim_break(sim, -EFAULT, "a job is held longer than max_suspend", index,
+		gp_sim_break(sim, -EFAULT, "a job is suspended longer than max_suspend", index,
 			     sim->now - job->held_since);
 }
 
@@ -129,8 +130,8 @@ void gp_sim_check_end(struct gp_sim *sim)
 	for (u32 i = 0; i < sim->request_fresh; i++)
 		under_way += sim->requests[i].used;
 	if (under_way != sim->request_count)
-		gp_sim_break(sim, -EFAULT, "requests under way do not add up", under_way,
-			     sim->request_count);
+		gp_sim_break(sim, -EFAULT, "the count of active requests is inconsistent",
+			     under_way, sim->request_count);
 	u64 arrived = 0, ended = 0;
 
 	for (u32 i = 0; i < sim->scenario->job_count; i++) {
@@ -145,7 +146,7 @@ void gp_sim_check_end(struct gp_sim *sim)
 		gp_model_stats(sim->model[gpu], &stats);
 		if (stats.ran_wg_ns !=
 		    stats.work_wg_ns + stats.contention_wg_ns + stats.dropped_wg_ns)
-			gp_sim_break(sim, -EFAULT, "time on the CUs does not add up",
-				     stats.ran_wg_ns, stats.work_wg_ns);
+			gp_sim_break(sim, -EFAULT, "the CU time is inconsistent", stats.ran_wg_ns,
+				     stats.work_wg_ns);
 	}
 }

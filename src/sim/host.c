@@ -52,7 +52,7 @@ void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag)
 
 	if (gp_array_grow((void **)&waiting->tags, waiting->count, &waiting->room,
 			  sizeof(*waiting->tags))) {
-		gp_sim_break(sim, -ENOMEM, "no memory for runlist updates", waiting->count, 0);
+		gp_sim_break(sim, -ENOMEM, "out of memory for runlist updates", waiting->count, 0);
 		return;
 	}
 	waiting->tags[waiting->count++] = tag;
@@ -139,7 +139,7 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 		return;
 	job = &sim->jobs[index];
 	if (job->count == SIM_OPERATIONS) {
-		gp_sim_break(sim, -ENOSPC, "too many operations wait for one job", index, 0);
+		gp_sim_break(sim, -ENOSPC, "too many operations are waiting for one job", index, 0);
 		return;
 	}
 	operation = &job->operations[(job->first + job->count++) % SIM_OPERATIONS];

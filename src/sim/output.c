@@ -129,7 +129,7 @@ static void put_curves(struct gp_doc *doc, const struct gp_sim_row *rows, size_t
 			continue;
 		if (!any) {
 			snprintf(title, sizeof(title),
-				 _("%s: share of requests completed within a time"),
+				 _("%s: share of requests completed within the given time"),
 				 rows[0].scenario->jobs[job].name);
 			gp_doc_curves(doc, title);
 		}

@@ -58,7 +58,7 @@ static int gpu_key(struct gp_sim_reader *r, const char *name, const char *value)
 
 	if (strcmp(name, "chip") == 0) {
 		error = gp_gpufile_load(value, r->diag, &r->scenario->chip);
-		return error ? gp_fail(r->diag, error, "%s:%u: unusable GPU file: chip = %s",
+		return error ? gp_fail(r->diag, error, "%s:%u: cannot use this GPU file: chip = %s",
 				       r->file, r->line, value)
 			     : 0;
 	}
@@ -218,7 +218,9 @@ int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, co
 
 		r.line++;
 		if (length >= sizeof(line) || memchr(text, '\0', length))
-			return gp_fail(diag, -EINVAL, "%s:%u: not text", name, r.line);
+			return gp_fail(diag, -EINVAL,
+				       "%s:%u: the line is too long or contains NUL bytes", name,
+				       r.line);
 		memcpy(line, text, length);
 		line[length] = '\0';
 		error = take_line(&r, line, &section);

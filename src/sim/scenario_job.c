@@ -135,15 +135,15 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 	struct gp_sim_scenario *s = r->scenario;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name has 1 to %d bytes", r->file,
-			       r->line, GP_SIM_NAME - 1);
+		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name must have 1 to %d bytes",
+			       r->file, r->line, GP_SIM_NAME - 1);
 	for (u32 i = 0; i < s->job_count; i++)
 		if (strcmp(s->jobs[i].name, name) == 0)
 			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate job \"%s\"", r->file,
 				       r->line, name);
 	if (s->job_count == GP_SIM_JOBS)
-		return gp_fail(r->diag, -EINVAL, "%s:%u: more than %d jobs", r->file, r->line,
-			       GP_SIM_JOBS);
+		return gp_fail(r->diag, -EINVAL, "%s:%u: too many jobs (maximum %d)", r->file,
+			       r->line, GP_SIM_JOBS);
 	r->job = &s->jobs[s->job_count++];
 	*r->job = (struct gp_sim_job){
 		.line = r->line,
@@ -197,7 +197,7 @@ int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)
 			r->diag, error,
 			"%s:%u: requests must be in order of time, and the first cannot be '+'",
 			r->file, r->line);
-	return error ? gp_fail(r->diag, error, "%s:%u: more than %d recorded kernels", r->file,
-			       r->line, GP_SIM_WORK)
+	return error ? gp_fail(r->diag, error, "%s:%u: too many recorded kernels (maximum %d)",
+			       r->file, r->line, GP_SIM_WORK)
 		     : 0;
 }

@@ -55,8 +55,9 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 	bool recorded = job->arrival == GP_SIM_RECORDED || job->arrival == GP_SIM_RECORDED_CLOSED;
 
 	if (recorded && !job->work_count)
-		return gp_fail(diag, -EINVAL, "%s:%u: job %s: arrival = recorded needs a [work %s]",
-			       name, job->line, job->name, job->name);
+		return gp_fail(diag, -EINVAL,
+			       "%s:%u: job %s: arrival = recorded needs a [work %s] section", name,
+			       job->line, job->name, job->name);
 	if (!recorded && job->work_count)
 		return gp_fail(diag, -EINVAL, "%s:%u: job %s: [work %s] needs arrival = recorded",
 			       name, job->line, job->name, job->name);
@@ -83,8 +84,8 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 
 		if (job->gpu != GP_SIM_ALL_GPUS && job->gpu >= s->gpus)
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: gpu = %u, but [gpu] count = %u", name,
-				       job->line, job->name, job->gpu, s->gpus);
+				       "%s:%u: job %s: gpu = %u is out of range ([gpu] count = %u)",
+				       name, job->line, job->name, job->gpu, s->gpus);
 		if (job->cus > cus || job->cu_limit > cus)
 			return gp_fail(diag, -EINVAL, "%s:%u: job %s: the GPU has only %u CUs",
 				       name, job->line, job->name, cus);
@@ -98,7 +99,7 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 				       name, job->line, job->name);
 		if (job->kernel_ns / job->rounds == 0)
 			return gp_fail(diag, -EINVAL,
-				       "%s:%u: job %s: a kernel takes at least 1 ns per round",
+				       "%s:%u: job %s: a kernel must take at least 1 ns per round",
 				       name, job->line, job->name);
 		if (job->stop_ns && job->stop_ns <= job->start_ns)
 			return gp_fail(diag, -EINVAL, "%s:%u: job %s: stop must be after start",

@@ -34,7 +34,7 @@ static void make_queue(struct gp_sim *sim, u32 process, u32 index)
 					   .alive = true};
 	error = gp_model_queue_add(sim->model[owner->gpu], owner->model, &config, &queue->model);
 	if (error) {
-		gp_sim_break(sim, error, "the model has no room for a queue", index, 0);
+		gp_sim_break(sim, error, "the GPU model cannot hold another queue", index, 0);
 		return;
 	}
 	sim->queue_of_model[owner->gpu][queue->model] = index;
@@ -69,7 +69,7 @@ static void start_process(struct gp_sim *sim, u32 job, u32 number)
 		return;
 	error = gp_model_process_add(sim->model[gpu], &model);
 	if (error) {
-		gp_sim_break(sim, error, "the model has no room for a process", index, 0);
+		gp_sim_break(sim, error, "the GPU model cannot hold another process", index, 0);
 		return;
 	}
 	sim->processes[index] = (struct gp_sim_run_process){.job = job,
@@ -194,7 +194,7 @@ static void submit(struct gp_sim *sim, u32 index, u32 process_index)
 	int error = gp_model_submit(sim->model[process->gpu], sim->now, queue->model, &work);
 
 	if (error) {
-		gp_sim_break(sim, error, "the model refused a kernel", queue_index, index);
+		gp_sim_break(sim, error, "the GPU model rejected a kernel", queue_index, index);
 		return;
 	}
 	request->left--;
@@ -464,9 +464,11 @@ void gp_sim_process_dead(struct gp_sim *sim, u32 index)
 		if (gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
 			sim->result->jobs[process->job].cu_ns += state.cu_ns;
 		if (gp_model_queue_remove(sim->model[queue->gpu], queue->model, &dropped))
-			gp_sim_break(sim, -EBUSY, "a dead process's queue is still mapped", i, 0);
+			gp_sim_break(sim, -EBUSY, "a queue of a dead process is still mapped", i,
+				     0);
 		if (dropped != queue->outstanding)
-			gp_sim_break(sim, -EFAULT, "kernels were lost beside those of a death",
+			gp_sim_break(sim, -EFAULT,
+				     "kernels were lost that did not belong to a dead process",
 				     dropped, queue->outstanding);
 		queue->alive = false;
 		queue->outstanding = 0;

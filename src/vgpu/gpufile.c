@@ -155,12 +155,11 @@ static int derive(const char *path, struct gp_diag *diag, struct gp_vgpu_gpufile
 	if (cus * 32 % (out->array_count * gpu->xcc_count) ||
 	    out->array_count % out->arrays_per_engine)
 		return gp_fail(diag, -EINVAL,
-			       "%s: ROCr needs a number of CUs that divides evenly: %u CUs, %u "
-			       "shader arrays",
-			       path, cus, out->array_count * gpu->xcc_count);
+			       "%s: ROCr cannot divide %u CUs evenly among %u shader arrays", path,
+			       cus, out->array_count * gpu->xcc_count);
 	if (out->chip.slots % 4)
 		return gp_fail(diag, -EINVAL,
-			       "%s: chip.slots: %u is not a multiple of four (one share per pipe)",
+			       "%s: chip.slots: %u is not a multiple of 4 (the number of pipes)",
 			       path, out->chip.slots);
 	if (out->sdma_engines + out->sdma_xgmi_engines > GP_MODEL_MAX_ENGINES)
 		return gp_fail(diag, -EINVAL, "%s: more than %d SDMA engines", path,

@@ -92,7 +92,7 @@ class Html(unittest.TestCase):
         if "</body>" not in shown:
             self.skipTest("Chromium did not start")
         seen = self.check(shown)
-        self.assertIn("<title>Two workloads compared</title>", shown)
+        self.assertIn("<title>Comparison of two workloads</title>", shown)
         self.assertIn("svg", seen.tags)
 
 

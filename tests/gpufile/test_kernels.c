@@ -33,7 +33,7 @@ static void kernel_files_that_are_wrong_are_refused(void **state)
 		{"{\"default\": {\"workgroup_ns\": " COST("0") "}}", "0 is outside 1 to"},
 		{"{\"default\": {\"workgroup_ns\": " COST("1.5") "}}",
 		 "must be a non-negative integer"},
-		{"{\"default\": {\"workgroup_ns\": 5}}", "default.workgroup_ns: needs {"},
+		{"{\"default\": {\"workgroup_ns\": 5}}", "default.workgroup_ns: expected {"},
 		{"{\"default\": {\"workgroup_ns\": {\"value\": 5, \"source\": \"x\", \"kind\": "
 		 "\"felt\"}}}",
 		 "\"kind\" must be"},

@@ -270,8 +270,8 @@ static void every_reason_has_a_sentence_of_its_own(void **state)
 	}
 	assert_string_equal(
 		text[GP_SCHED_WHY_DECLINED],
-		"trainer is not preempted for job 9: preemption would cost 1.5 ms, and it "
-		"needs only unknown more");
+		"trainer is not preempted for job 9: preemption would cost 1.5 ms, but the "
+		"running work should finish in unknown");
 	assert_null(gp_sched_why_name(GP_SCHED_WHYS));
 	assert_string_equal(gp_sched_policy_name(GP_SCHED_FAIR), "fair");
 	assert_null(gp_sched_policy_name(GP_SCHED_POLICIES));

@@ -289,7 +289,7 @@ static void wrong_files_are_refused_with_file_and_key(void **state)
 		{with_negative, "cost.save_ns: the value must be a non-negative integer"},
 		{with_fraction, "cost.save_ns: the value must be a non-negative integer"},
 		{with_text, "cost.save_ns: the value must be a non-negative integer"},
-		{with_bare_number, "cost.save_ns: needs {\"value\": N, \"kind\": WORD"},
+		{with_bare_number, "cost.save_ns: expected {\"value\": N, \"kind\": WORD"},
 		{with_misspelt_key, "cost.save_ns: unknown key \"valeu\""},
 		{with_misspelt_instead, "unknown figure cost.unmap_nss"},
 		{with_odd_section, "unknown section or key \"costs\""},

@@ -94,8 +94,8 @@ class Programs(Machine):
         done = self.vgpu("--personality", "native", "--count", "2", "--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: 2 x AMD Instinct MI308X, shown as gfx942 with 80 CUs "
                                       "in 4 XCCs (personality native)\n"
-                                      "gpreempt vgpu: ROCm before 6 cannot name it: use '--personality compat' for "
-                                      "that\n")
+                                      "gpreempt vgpu: ROCm versions before 6 do not support this GPU; use "
+                                      "'--personality compat' with them\n")
         done = self.vgpu("--", "true", env=poll)
         self.assertEqual(done.stderr, "gpreempt vgpu: AMD Instinct MI308X, shown as gfx90a with 80 CUs "
                                       "in 1 XCC (personality compat)\n")
@@ -105,7 +105,7 @@ class Programs(Machine):
         gemm = os.path.join(EXAMPLES, "gemm_mini")
         done = self.vgpu("--speed", "20", "--", gemm, "--seconds", "0.2", preexec_fn=forbid_userfaultfd)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"\A.* shown as .*\ngpreempt vgpu: doorbells are polled here, so idle programs "
+        self.assertRegex(done.stderr, r"\A.* shown as .*\ngpreempt vgpu: doorbells are polled on this system, so idle programs "
                                       r"use some CPU time \(userfaultfd: Operation not permitted\)\n")
         self.assertRegex(done.stdout, "[0-9.]+ products/s")
 
@@ -200,7 +200,7 @@ class Refusals(Machine):
         path = self.build("-static")
         done = self.vgpu("--", path)
         self.assertEqual(done.returncode, 126)
-        self.assertIn("linked statically", done.stderr)
+        self.assertIn("statically linked", done.stderr)
         # So is a script that runs in one.
         script = os.path.join(self.place, "script")
         with open(script, "w") as out:

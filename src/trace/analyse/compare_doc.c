@@ -103,19 +103,20 @@ static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
 	METRIC("named", _("of these, with a name"), OF_NAMED);
-	METRIC("kernels", _("different kernels"), OF_KERNELS);
+	METRIC("kernels", _("distinct kernels"), OF_KERNELS);
 	METRIC("barriers", _("barriers"), OF_BARRIERS);
 	METRIC("copies", _("copies submitted to a copy engine"), OF_COPIES);
 	METRIC("copy_bytes", _("bytes in these copies"), OF_BYTES);
 	METRIC("calls", _("HIP calls"), OF_CALLS);
 	METRIC("waits", _("of these, waiting (...Synchronize)"), OF_WAITS);
-	METRIC("length_ns", _("from first to last submission"), OF_LENGTH);
+	METRIC("length_ns", _("time from first to last submission"), OF_LENGTH);
 	METRIC("rate", _("kernels per second"), OF_RATE);
 	METRIC("queues_at_once_high", _("queues used within 10 ms, maximum"), OF_AT_ONCE);
 	METRIC("queues_at_once_mean", _("queues used within 10 ms, mean"), OF_MEAN);
-	METRIC("packets_ahead_mean", _("packets ahead in the queue, mean"), OF_AHEAD);
-	METRIC("idle_gaps", _("pauses of 1 ms and more"), OF_GAPS);
-	METRIC("idle_share", _("time in such pauses"), OF_IDLE);
+	METRIC("packets_ahead_mean", _("packets already in the queue at submission, mean"),
+	       OF_AHEAD);
+	METRIC("idle_gaps", _("pauses of 1 ms or more"), OF_GAPS);
+	METRIC("idle_share", _("share of time in such pauses"), OF_IDLE);
 	if (c->cases[0]->jumps || c->cases[1]->jumps)
 		METRIC("jumps", _("backward clock jumps"), OF_JUMPS);
 }
@@ -165,16 +166,16 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_column(doc, "dispatches", "KERNELS");
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "barriers", "BARRIERS");
-	gp_doc_column(doc, "used_ns", "USED FOR");
+	gp_doc_column(doc, "used_ns", "TIME IN USE");
 	put_queue_rows(doc, c, 0);
 	put_queue_rows(doc, c, 1);
 	gp_doc_section(doc, "overlap", "Overlap");
 	gp_doc_fact(doc, "same_process", "Same process",
 		    gp_v_if(c->pids_known, gp_v_bool(c->same_process)));
-	gp_doc_fact(doc, "shared_queues", "Queues that both use",
+	gp_doc_fact(doc, "shared_queues", "Queues used by both",
 		    gp_v_if(c->pids_known, gp_v_count(c->shared_queues)));
-	gp_doc_fact(doc, "same_hsa_ids", "HSA ids in both", gp_v_count(c->same_ids));
-	gp_doc_fact(doc, "overlap_ns", "Both active, if on one machine",
+	gp_doc_fact(doc, "same_hsa_ids", "HSA ids found in both", gp_v_count(c->same_ids));
+	gp_doc_fact(doc, "overlap_ns", "Time both were active (if on the same machine)",
 		    gp_v_if(c->has_overlap, gp_v_ns(c->overlap_ns)));
 	gp_doc_note(doc, "HSA ids are per process: the same id in two processes means two queues.");
 }
@@ -185,10 +186,10 @@ static void put_classes(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_table(doc, "classes", "By class (derived from the name)");
 	gp_doc_column(doc, "class", "CLASS");
 	gp_doc_column(doc, "a", "A");
-	gp_doc_column(doc, "a_share", "OF A");
+	gp_doc_column(doc, "a_share", "SHARE OF A");
 	gp_doc_bars(doc);
 	gp_doc_column(doc, "b", "B");
-	gp_doc_column(doc, "b_share", "OF B");
+	gp_doc_column(doc, "b_share", "SHARE OF B");
 	gp_doc_bars(doc);
 	for (u32 i = 0; i < GP_KERNEL_CLASSES; i++) {
 		u64 a = c->cases[0]->classes[i], b = c->cases[1]->classes[i];
@@ -236,8 +237,8 @@ static void put_names(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_column(doc, "count", "COUNT");
 	gp_doc_column(doc, "share", "SHARE");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "grid_low", "GRID FROM");
-	gp_doc_column(doc, "grid_high", "TO");
+	gp_doc_column(doc, "grid_low", "GRID MIN");
+	gp_doc_column(doc, "grid_high", "GRID MAX");
 	gp_doc_column(doc, "workgroup", "WORKGROUP");
 	for (int which = 0; which < 2; which++) {
 		const struct gp_trace_workload *workload = c->cases[which];
@@ -265,10 +266,10 @@ static void put_times(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	}
 	gp_doc_table(doc, "gaps", "Longest pauses");
 	gp_doc_column(doc, "case", "CASE");
-	gp_doc_column(doc, "after_ns", "AFTER");
+	gp_doc_column(doc, "after_ns", "START");
 	gp_doc_column(doc, "length_ns", "LENGTH");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "line", "ENDED BY LINE");
+	gp_doc_column(doc, "line", "ENDS AT LINE");
 	for (int i = 0; i < 2; i++) {
 		const struct gp_trace_workload *workload = c->cases[i];
 
@@ -315,8 +316,8 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 				 "its kernels mid-execution (CWSR) without losing work.");
 		break;
 	case GP_STRATEGY_SUSPEND_QUEUES:
-		gp_doc_note(doc, "One process uses separate queues for both: its batch queues can "
-				 "be suspended by id while the others run.");
+		gp_doc_note(doc, "One process uses separate queues for batch and urgent work: its "
+				 "batch queues can be suspended by id while the others run.");
 		break;
 	case GP_STRATEGY_TIME_SLICE:
 		gp_doc_note(doc,
@@ -330,8 +331,8 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 			    c->cases[0]->dispatches && c->cases[1]->dispatches
 				    ? _("The logs do not name the processes: use AMD_LOG_LEVEL=4 "
 					"or higher.")
-				    : _("A log contains no kernels: use AMD_LOG_LEVEL=4 (5 with "
-					"ROCm 7.1 or later)."));
+				    : _("At least one of the logs contains no kernels: use "
+					"AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later)."));
 		break;
 	}
 	gp_doc_note(doc,
@@ -352,7 +353,7 @@ static void put_recommendation(struct gp_doc *doc, const struct gp_trace_compari
 
 struct gp_doc *gp_trace_compare_doc(const struct gp_trace_comparison *comparison)
 {
-	struct gp_doc *doc = gp_doc_new("compare", "Two workloads compared");
+	struct gp_doc *doc = gp_doc_new("compare", "Comparison of two workloads");
 
 	if (!doc)
 		return NULL;

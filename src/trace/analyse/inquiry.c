@@ -258,8 +258,8 @@ static int refuse(int fd, const char *name, struct gp_diag *diag)
 			       format, command);
 	return gp_fail(diag, -EINVAL,
 		       "%s: unknown format (expected an AMD log, libhsakmt output, ftrace text, "
-		       "trace.dat, KFD prints, a rocprof file, a process list of rocm-smi or "
-		       "amd-smi, or the output of gpreempt log --json)",
+		       "trace.dat, KFD kernel messages, a rocprof file, a process list from "
+		       "rocm-smi or amd-smi, or the output of 'gpreempt log --json')",
 		       name);
 }
 

@@ -41,7 +41,7 @@ static void open_question(struct gp_doc *doc, const char *key, const char *title
 {
 	gp_doc_section(doc, key, title);
 	gp_doc_table(doc, "answers", NULL);
-	gp_doc_column(doc, "item", "QUESTION");
+	gp_doc_column(doc, "item", "ITEM");
 	gp_doc_column(doc, "answer", "ANSWER");
 	gp_doc_column(doc, "evidence", "EVIDENCE");
 }
@@ -87,10 +87,10 @@ static void put_steps(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	u32 chosen[STEPS_SHOWN];
 
-	gp_doc_table(doc, "steps", "Where the time of creating queues goes, in the kernel");
+	gp_doc_table(doc, "steps", "Time spent in kernel functions while creating queues");
 	gp_doc_column(doc, "function", "FUNCTION");
-	gp_doc_column(doc, "entered", "ENTERED");
-	gp_doc_column(doc, "own_ns", "OWN TIME");
+	gp_doc_column(doc, "entered", "CALLS");
+	gp_doc_column(doc, "own_ns", "SELF TIME");
 	gp_doc_bars(doc);
 	for (size_t n = 0; n < STEPS_SHOWN; n++) {
 		const struct gp_trace_function_use *best = NULL;
@@ -127,7 +127,7 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	answer(doc, "runtime", _("queues created by the runtime"),
 	       gp_v_if(log && log->anchor_count, gp_v_count(log ? log->anchor_count : 0)),
 	       log ? place(log->name, log->created_line, text, sizeof(text)) : gp_v_missing());
-	answer(doc, "runtime_ns", _("time in the runtime, mean (since the previous line)"),
+	answer(doc, "runtime_ns", _("time in the runtime, mean (from the previous log line)"),
 	       gp_v_if(log && log->creations,
 		       gp_v_ns(log && log->creations ? log->creation_ns / log->creations : 0)),
 	       log && log->creations ? place(log->name, log->created_line, text, sizeof(text))
@@ -148,7 +148,7 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	       gp_v_if(longest, gp_v_ns(longest ? longest->length_ns : 0)),
 	       longest ? place(q->inputs[longest->input]->name, longest->line, text, sizeof(text))
 		       : gp_v_missing());
-	count_answer(q, doc, "slot", _("finding a free id (find_available_queue_slot)"),
+	count_answer(q, doc, "slot", _("searches for a free id (find_available_queue_slot)"),
 		     GP_MATCH_NAME, "find_available_queue_slot");
 	count_answer(q, doc, "runlist", _("runlists sent"), GP_MATCH_NAME, "pm_send_runlist");
 	if (path->creation_count)
@@ -172,9 +172,8 @@ static void put_mqd(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		     GP_MATCH_START, "load_mqd");
 	count_answer(q, doc, "mapped", _("passed to the scheduler (map_queues)"), GP_MATCH_NAME,
 		     "map_queues_cpsch");
-	count_answer(q, doc, "any", _("all functions with mqd in their name"), GP_MATCH_PART,
-		     "mqd");
-	answer(doc, "contents", _("its contents"), gp_v_missing(), gp_v_missing());
+	count_answer(q, doc, "any", _("calls to functions named *mqd*"), GP_MATCH_PART, "mqd");
+	answer(doc, "contents", _("contents of the MQD"), gp_v_missing(), gp_v_missing());
 	gp_doc_note(doc,
 		    "With the hardware scheduler the driver never loads an MQD: the runlist names "
 		    "it and the firmware loads it. 'gpreempt mqd' decodes its contents.");
@@ -202,7 +201,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "queues", label, gp_v_count(count),
 		       place(input->name, input->created_line, text, sizeof(text)));
-		snprintf(label, sizeof(label), _("%s: of these shared by several streams"),
+		snprintf(label, sizeof(label), _("%s: of these, shared by several streams"),
 			 gp_trace_inquiry_file(input->name));
 		answer(doc, "shared", label, gp_v_count(multiple),
 		       place(input->name, input->created_line, text, sizeof(text)));
@@ -253,10 +252,10 @@ static void put_preemption(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	time_answer(q, doc, "unmap_ns", _("time to unmap them, mean"), "unmap_queues_cpsch");
 	time_answer(q, doc, "fence_ns", _("of this, waiting for the GPU, mean"),
 		    "amdkfd_fence_wait_timeout");
-	count_answer(q, doc, "suspends", _("suspended by a debugger (suspend_queues)"),
+	count_answer(q, doc, "suspends", _("suspensions by a debugger (suspend_queues)"),
 		     GP_MATCH_NAME, "suspend_queues");
 	time_answer(q, doc, "suspend_ns", _("time per suspension, mean"), "suspend_queues");
-	count_answer(q, doc, "evictions", _("evicted by the driver"), GP_MATCH_START,
+	count_answer(q, doc, "evictions", _("evictions by the driver"), GP_MATCH_START,
 		     "evict_process_queues");
 	gp_doc_note(doc, "Stream priorities order waiting work and do not stop running work. "
 			 "Suspending a process through KFD does; the driver then unmaps all queues "

@@ -48,7 +48,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 	gp_doc_column(doc, "target", "TARGET");
 	gp_doc_column(doc, "found", "FOUND");
 	gp_doc_column(doc, "verdict", "VERDICT");
-	indicator(doc, "creation", _("creating a queue, in the driver"), "< 1 ms",
+	indicator(doc, "creation", _("time to create a queue in the driver, mean"), "< 1 ms",
 		  gp_v_if(creations, gp_v_ns(creations ? sum / creations : 0)),
 		  judge(creations, creations && sum / creations < GP_NS_PER_MS));
 	/* A trace of a few functions only would show none; that says nothing. */
@@ -59,7 +59,7 @@ void gp_trace_inquiry_indicators(const struct gp_trace_inquiry *q, struct gp_doc
 	/* A function that was not traced is not seen either: that is no 0. */
 	indicator(doc, "kcq", _("kernel compute queues used"), "0",
 		  seen(traced, kcq, q->kcq_traced), judge(traced && (kcq || q->kcq_traced), !kcq));
-	indicator(doc, "doorbell", _("functions with doorbell in their name"), NULL,
+	indicator(doc, "doorbell", _("calls to functions named *doorbell*"), NULL,
 		  seen(traced, doorbell, false), judge(traced, true));
 	for (size_t i = 0; i < q->count; i++) {
 		const struct gp_trace_workload *workload;
@@ -160,9 +160,9 @@ static void put_pairs(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 			trace = q->inputs[i]->clock;
 	gp_doc_table(doc, "pairs", NULL);
 	gp_doc_column(doc, "clock", "CLOCK");
-	gp_doc_column(doc, "against", "AGAINST");
-	gp_doc_column(doc, "by", "BY");
-	gp_doc_column(doc, "anchors", "ANCHORS");
+	gp_doc_column(doc, "against", "REFERENCE CLOCK");
+	gp_doc_column(doc, "by", "ALIGNED BY");
+	gp_doc_column(doc, "anchors", "COMMON POINTS");
 	gp_doc_column(doc, "ahead_ns", "AHEAD BY");
 	gp_doc_column(doc, "behind_ns", "BEHIND BY");
 	gp_doc_column(doc, "residual_ns", "RESIDUAL");
@@ -218,7 +218,7 @@ static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		text |= q->inputs[i]->kind == GP_SOURCE_FTRACE;
 	}
 	gp_doc_section(doc, "clocks", "Clocks");
-	gp_doc_fact(doc, "anchors", "Queue creations seen by both",
+	gp_doc_fact(doc, "anchors", "Queue creations found in both log and trace",
 		    gp_v_if(log && trace, gp_v_count(a->anchors)));
 	gp_doc_fact(doc, "offset_ns", "The clock of the AMD log is ahead of the ftrace clock by",
 		    gp_v_if(a->known && a->offset_ns >= 0, gp_v_ns((u64)a->offset_ns)));
@@ -242,7 +242,8 @@ static void put_clocks(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 struct gp_doc *gp_trace_inquiry_doc(const struct gp_trace_inquiry *inquiry)
 {
-	struct gp_doc *doc = gp_doc_new("analyze", "From the runtime through KFD to the GPU");
+	struct gp_doc *doc =
+		gp_doc_new("analyze", "The path of work from the runtime through KFD to the GPU");
 
 	if (!doc)
 		return NULL;

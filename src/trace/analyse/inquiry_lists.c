@@ -163,7 +163,7 @@ static void put_processes(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	gp_doc_column(doc, "gpus", "GPUS");
 	gp_doc_column(doc, "vram_bytes", "VRAM");
 	gp_doc_column(doc, "cu_occupancy", "CU OCCUPANCY");
-	gp_doc_column(doc, "log", "LOG GIVEN");
+	gp_doc_column(doc, "log", "HAS LOG");
 	gp_doc_column(doc, "evidence", "EVIDENCE");
 	for (size_t i = 0; i < q->process_count; i++) {
 		const struct gp_trace_inquiry_process *process = &q->processes[i];
@@ -185,11 +185,11 @@ static void put_decisions(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 	char text[256];
 
 	gp_doc_section(doc, "decisions", "Decisions of gpreemptd");
-	gp_doc_fact(doc, "lines", "Lines of the record", gp_v_count(decisions->count));
+	gp_doc_fact(doc, "lines", "Lines in the log", gp_v_count(decisions->count));
 	gp_doc_fact(doc, "suspends", "Suspensions decided", gp_v_count(decisions->suspends));
 	gp_doc_fact(doc, "resumes", "Resumptions decided", gp_v_count(decisions->resumes));
 	gp_doc_fact(doc, "failed", "Operations that failed", gp_v_count(decisions->failed));
-	gp_doc_fact(doc, "observed", "Recorded only (observe mode)",
+	gp_doc_fact(doc, "observed", "Recorded but not executed (observe mode)",
 		    gp_v_count(decisions->observed));
 	gp_doc_fact(doc, "held_ns", "Time suspended, mean",
 		    gp_v_if(decisions->held,

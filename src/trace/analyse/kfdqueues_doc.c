@@ -34,11 +34,11 @@ static struct gp_show_value reading_word(enum gp_trace_offset_reading reading)
 {
 	switch (reading) {
 	case GP_OFFSET_BYTES:
-		return gp_v_word("bytes-in-slice", _("bytes in its own slice"));
+		return gp_v_word("bytes-in-slice", _("bytes within the slice of the process"));
 	case GP_OFFSET_SLICE:
-		return gp_v_word("absolute-dwords", _("dwords on the BAR: its slice"));
+		return gp_v_word("absolute-dwords", _("dwords from the start of the BAR"));
 	case GP_OFFSET_UNKNOWN:
-		return gp_v_word("unknown", _("matches no rule of the driver"));
+		return gp_v_word("unknown", _("unknown (matches no rule of the driver)"));
 	case GP_OFFSET_NONE:
 		break;
 	}
@@ -52,14 +52,14 @@ static void put_processes(struct gp_doc *doc, const struct gp_trace_kfd_process 
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "queues", "QUEUES");
-	gp_doc_column(doc, "id_low", "IDS FROM");
-	gp_doc_column(doc, "id_high", "TO");
+	gp_doc_column(doc, "id_low", "LOWEST ID");
+	gp_doc_column(doc, "id_high", "HIGHEST ID");
 	gp_doc_column(doc, "pid_mod_256", "PID % 256");
-	gp_doc_column(doc, "hash_base", "x 4");
+	gp_doc_column(doc, "hash_base", "(PID % 256) x 4");
 	gp_doc_column(doc, "pid_hash", "PID HASH");
-	gp_doc_column(doc, "offset_low", "OFFSETS FROM");
-	gp_doc_column(doc, "offset_high", "TO");
-	gp_doc_column(doc, "offset_meaning", "WHICH ARE");
+	gp_doc_column(doc, "offset_low", "LOWEST OFFSET");
+	gp_doc_column(doc, "offset_high", "HIGHEST OFFSET");
+	gp_doc_column(doc, "offset_meaning", "OFFSET UNIT");
 	gp_doc_column(doc, "slice", "SLICE");
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
@@ -87,8 +87,8 @@ static void put_queues(struct gp_doc *doc, const struct gp_trace_kfd_queue *queu
 	gp_doc_column(doc, "kfd_id", "KFD ID");
 	gp_doc_column(doc, "type", "TYPE");
 	gp_doc_column(doc, "gpu_id", "GPU");
-	gp_doc_column(doc, "doorbell_offset_in_process", "IN PROCESS");
-	gp_doc_column(doc, "doorbell_offset", "ON THE BAR");
+	gp_doc_column(doc, "doorbell_offset_in_process", "PROCESS OFFSET");
+	gp_doc_column(doc, "doorbell_offset", "BAR OFFSET");
 	gp_doc_column(doc, "doorbell_id", "DOORBELL");
 	gp_doc_column(doc, "pasid", "PASID");
 	gp_doc_column(doc, "ring", "RING");
@@ -137,12 +137,12 @@ static struct gp_show_value pair_word(const struct gp_trace_kfd_process *a,
 				      const struct gp_trace_kfd_process *b, const struct pair *pair)
 {
 	if (pair->slice && (!a->alive || !b->alive))
-		return gp_v_word("slice-reused",
-				 _("one slice, reused after its first owner destroyed its queues"));
-	if (pair->slice)
 		return gp_v_word(
-			"same-slice",
-			_("one slice: the first process must have ended before the second began"));
+			"slice-reused",
+			_("same slice, reused after the first process destroyed its queues"));
+	if (pair->slice)
+		return gp_v_word("same-slice", _("same slice: the first process must have ended "
+						 "before the second started"));
 	if (pair->offsets)
 		return gp_v_word("separate", _("no conflict: each process has its own slice"));
 	return gp_v_word("separate", _("no conflict: ids are per process"));
@@ -159,7 +159,7 @@ static size_t put_pairs(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 	gp_doc_section(doc, "overlaps", "Overlaps");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "pid_a", "PROCESS");
-	gp_doc_column(doc, "pid_b", "AND");
+	gp_doc_column(doc, "pid_b", "OTHER PROCESS");
 	gp_doc_column(doc, "ids", "SAME IDS");
 	gp_doc_column(doc, "offsets", "SAME OFFSETS");
 	gp_doc_column(doc, "slice", "SAME SLICE");
@@ -196,16 +196,16 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 	gp_doc_section(doc, "meaning", "Meaning");
 	gp_doc_fact(doc, "pid_hash_matches", "Processes whose ids are (pid % 256) x 4",
 		    gp_v_count(matches));
-	gp_doc_fact(doc, "processes_with_pid", "Processes with a pid", gp_v_count(hashed));
+	gp_doc_fact(doc, "processes_with_pid", "Processes with a known pid", gp_v_count(hashed));
 	gp_doc_fact(doc, "overlapping_pairs", "Pairs with common values", gp_v_count(pairs));
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_kfd_process *p = &processes[i];
 
 		if (p->reading == GP_OFFSET_SLICE && p->step_low == GP_DOORBELL_BYTES)
 			gp_doc_note(doc,
-				    _("Process %u: its offsets start at a slice in dwords but are "
-				      "8 apart, although doorbells are 2 dwords apart: the list "
-				      "mixes dwords and bytes."),
+				    _("Process %u: the first offset is a slice boundary in dwords, "
+				      "but the offsets are 8 apart, although doorbells are 2 "
+				      "dwords apart: the list mixes dwords and bytes."),
 				    p->pid);
 	}
 	gp_doc_note(doc, "Queue ids come from a bitmap per process: two processes with queue 0 "
@@ -214,13 +214,13 @@ static void put_meaning(struct gp_doc *doc, const struct gp_trace_kfd_process *p
 		doc,
 		"The offset of a doorbell is 0x800 + slice x 0x800 + doorbell x 2 dwords, with one "
 		"slice per process and device: doorbells of two live processes cannot overlap.");
-	gp_doc_note(doc, "With the hardware scheduler, pipe and queue in these prints are not the "
-			 "slot: the firmware chooses it.");
+	gp_doc_note(doc, "With the hardware scheduler, the pipe and queue in these messages do not "
+			 "identify the slot: the firmware chooses it.");
 }
 
 struct gp_doc *gp_trace_kfd_queues_doc(const struct gp_trace_kfd_queues *queues)
 {
-	struct gp_doc *doc = gp_doc_new("queues-trace", "Queues in the driver's trace");
+	struct gp_doc *doc = gp_doc_new("queues-trace", "Queues in the driver trace");
 	size_t queue_count, process_count, pairs;
 	const struct gp_trace_kfd_queue *items = gp_trace_kfd_queues_items(queues, &queue_count);
 	const struct gp_trace_kfd_process *processes =

@@ -189,7 +189,7 @@ int gp_trace_recording_read(struct gp_trace_recording *r, int fd, const char *na
 	if (error == -ENOMEM)
 		return gp_fail(diag, error, "out of memory");
 	if (!error && !r->inputs[r->input_count - 1].kernels)
-		return gp_fail(diag, -ENODATA, "%s: no kernel with a time", name);
+		return gp_fail(diag, -ENODATA, "%s contains no kernels with times", name);
 	return error;
 }
 
@@ -223,7 +223,7 @@ int gp_trace_recording_finish(struct gp_trace_recording *r, struct gp_diag *diag
 	u64 start = UINT64_MAX;
 
 	if (!r->kernel_count)
-		return gp_fail(diag, -ENODATA, "nothing to replay");
+		return gp_fail(diag, -ENODATA, "nothing to replay: the files contain no kernels");
 	r->together = ran_together(r);
 	for (size_t i = 0; i < r->input_count; i++)
 		start = GP_MIN(start, r->inputs[i].first_ns);

@@ -79,17 +79,17 @@ static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc
 		if (use->calls == use->summary_calls && use->total_ns == use->summary_ns)
 			continue;
 		if (!differing++)
-			gp_buf_printf(&text,
-				      _("%s: %llu calls, %llu ns; the summary says %llu, %llu"),
-				      s->names.items[use->name].text,
-				      (unsigned long long)use->calls,
-				      (unsigned long long)use->total_ns,
-				      (unsigned long long)use->summary_calls,
-				      (unsigned long long)use->summary_ns);
+			gp_buf_printf(
+				&text,
+				_("%s: %llu calls, %llu ns; in the summary, %llu calls, %llu ns"),
+				s->names.items[use->name].text, (unsigned long long)use->calls,
+				(unsigned long long)use->total_ns,
+				(unsigned long long)use->summary_calls,
+				(unsigned long long)use->summary_ns);
 	}
 	if (compared && !differing)
-		gp_buf_printf(&text, _("%llu names agree"), (unsigned long long)compared);
-	put(doc, "totals", _("the calls add up to the summary of the profiler"),
+		gp_buf_printf(&text, _("%llu names match"), (unsigned long long)compared);
+	put(doc, "totals", _("the calls match the profiler summary"),
 	    !compared   ? VERDICT_ABSENT
 	    : differing ? VERDICT_NO
 			: VERDICT_YES,
@@ -128,11 +128,11 @@ static void check_copies(const struct gp_trace_submission *s, struct gp_doc *doc
 	if (calls && engines) {
 		gp_buf_puts(&text, "hipMemcpy* ");
 		gp_show_value_text(&a, &text);
-		gp_buf_puts(&text, _("; engines busy "));
+		gp_buf_puts(&text, _("; copy engines busy "));
 		gp_show_value_text(&b, &text);
 	}
 	put(doc, "transfer",
-	    _("the time in hipMemcpy is transfer (engines busy at least half of it)"),
+	    _("hipMemcpy time is mostly transfer (copy engines busy for at least half of it)"),
 	    !calls || !engines     ? VERDICT_ABSENT
 	    : engines >= calls / 2 ? VERDICT_YES
 				   : VERDICT_NO,
@@ -165,12 +165,12 @@ void gp_trace_submission_checks(const struct gp_trace_submission *s, struct gp_d
 	check_calls(s, doc, GP_LAYER_HSA, "signals", _("signals are used to wait"), signals);
 	check_calls(s, doc, GP_LAYER_HSA, "write_index", _("packets are written to the queue"),
 		    index);
-	check_calls(
-		s, doc, GP_LAYER_HSA, "doorbell",
-		_("the doorbell is rung (it is a signal: hsa_signal_store, not the write index)"),
-		doorbell);
+	check_calls(s, doc, GP_LAYER_HSA, "doorbell",
+		    _("the doorbell is rung (with hsa_signal_store; writing the index does not "
+		      "ring it)"),
+		    doorbell);
 	put(doc, "ioctl", _("KFD creates the queue (CREATE_QUEUE)"), VERDICT_ABSENT, NULL);
-	put(doc, "scheduler", _("CPSCH or MES schedules"), VERDICT_ABSENT, NULL);
+	put(doc, "scheduler", _("CPSCH or MES schedules the queue"), VERDICT_ABSENT, NULL);
 	check_kernels(s, doc);
 	check_copies(s, doc);
 	check_totals(s, doc);

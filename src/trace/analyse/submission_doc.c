@@ -23,7 +23,7 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 	for (size_t i = 0; i < s->use_count; i++)
 		if (s->uses[i].layer == GP_LAYER_KERNEL)
 			kernels += gp_trace_use_calls(&s->uses[i]);
-	gp_doc_section(doc, "run", "The run");
+	gp_doc_section(doc, "run", "Run");
 	gp_doc_fact(doc, "pid", "Process",
 		    gp_v_if(s->has_pid && !s->several_pids, gp_v_count(s->pid)));
 	gp_doc_fact(doc, "wall_ns", "From first to last event",
@@ -37,8 +37,8 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 			    "The files come from several processes; their figures are added up.");
 	if (s->spans_left_out)
 		gp_doc_note(doc,
-			    "%llu calls are in the tables but not in the time by layer, because "
-			    "there are too many.",
+			    "The time by layer leaves out %llu calls (too many to process); the "
+			    "other tables include them.",
 			    (unsigned long long)s->spans_left_out);
 	if (!s->device_count)
 		return;
@@ -107,10 +107,10 @@ static void kernel_cells(struct gp_doc *doc, const struct gp_trace_use *use)
 static void put_kernels(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
 	put_calls(s, doc, GP_LAYER_KERNEL, "kernels", _("Kernels on the GPU"));
-	gp_doc_table(doc, "shapes", "Sizes in work-items; waits are means");
+	gp_doc_table(doc, "shapes", "Kernel shapes (sizes in work-items, mean waits)");
 	gp_doc_column(doc, "name", "NAME");
-	gp_doc_column(doc, "grid_low", "GRID FROM");
-	gp_doc_column(doc, "grid_high", "TO");
+	gp_doc_column(doc, "grid_low", "GRID MIN");
+	gp_doc_column(doc, "grid_high", "GRID MAX");
 	gp_doc_column(doc, "workgroup", "WORKGROUP");
 	gp_doc_column(doc, "wave", "WAVE");
 	gp_doc_column(doc, "vgpr", "VGPR");
@@ -136,7 +136,7 @@ static void put_queues(const struct gp_trace_submission *s, struct gp_doc *doc)
 	gp_doc_column(doc, "kernels", "KERNELS");
 	gp_doc_column(doc, "busy_ns", "KERNEL TIME");
 	gp_doc_bars(doc);
-	gp_doc_column(doc, "used_ns", "USED FOR");
+	gp_doc_column(doc, "used_ns", "TIME IN USE");
 	for (size_t i = 0; i < s->queue_count; i++) {
 		const struct gp_trace_queue_use *queue = &s->queues[i];
 		bool timed = queue->last_ns >= queue->first_ns;
@@ -173,11 +173,11 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "layer", "LAYER");
 	gp_doc_column(doc, "sum_ns", "SUM OF CALLS");
-	gp_doc_column(doc, "alone_ns", "DEEPEST ACTIVE");
-	gp_doc_column(doc, "share", "OF THE RUN");
+	gp_doc_column(doc, "alone_ns", "TIME AS DEEPEST LAYER");
+	gp_doc_column(doc, "share", "SHARE OF RUN");
 	gp_doc_bars(doc);
 	if (any) {
-		gp_doc_cell(doc, gp_v_word("application", _("application (no call)")));
+		gp_doc_cell(doc, gp_v_word("application", _("application (outside calls)")));
 		gp_doc_cell(doc, gp_v_missing());
 		gp_doc_cell(doc, gp_v_ns(s->application_ns));
 		gp_doc_cell(doc, percent(s->application_ns, s->last_ns - s->first_ns));
@@ -186,14 +186,16 @@ static void put_layers(const struct gp_trace_submission *s, struct gp_doc *doc)
 	put_layer(s, doc, GP_LAYER_HSA, "hsa", _("HSA runtime"));
 	put_layer(s, doc, GP_LAYER_COPY, "copy", _("copy engines"));
 	put_layer(s, doc, GP_LAYER_KERNEL, "kernel", _("kernels"));
-	gp_doc_note(doc, "HSA calls run inside HIP calls, and kernels and copies run while either "
-			 "waits: the sums count such time in every layer and do not add up to the "
-			 "run. The next columns assign each moment to the deepest active layer.");
+	gp_doc_note(
+		doc,
+		"HSA calls run inside HIP calls, and kernels and copies run while either waits: "
+		"SUM OF CALLS counts such time in every layer and does not add up to the length of "
+		"the run. The next columns assign each moment to the deepest active layer only.");
 }
 
 static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 {
-	gp_doc_section(doc, "critical_path", "Critical path: waits of HIP calls");
+	gp_doc_section(doc, "critical_path", "Critical path: where HIP calls wait");
 	gp_doc_table(doc, "rows", NULL);
 	gp_doc_column(doc, "name", "NAME");
 	gp_doc_column(doc, "total_ns", "TOTAL");
@@ -201,7 +203,7 @@ static void put_path(const struct gp_trace_submission *s, struct gp_doc *doc)
 	gp_doc_column(doc, "max_ns", "LONGEST CALL");
 	gp_doc_column(doc, "hsa_ns", "IN HSA CALLS");
 	gp_doc_column(doc, "gpu_ns", "GPU BUSY");
-	gp_doc_column(doc, "rest_ns", "REST");
+	gp_doc_column(doc, "rest_ns", "OTHER");
 	for (size_t i = 0; i < s->use_count; i++) {
 		const struct gp_trace_use *use = &s->uses[i];
 		u64 known;

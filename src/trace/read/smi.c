@@ -362,7 +362,8 @@ int gp_trace_smi_read(int fd, const char *name, struct gp_diag *diag, gp_event_f
 	gp_buf_free(&text);
 	if (!ret && !stats->recognised)
 		ret = gp_fail(diag, -EINVAL,
-			      "%s: no process list of rocm-smi --showpids or amd-smi process",
+			      "%s: no process list (expected the output of 'rocm-smi --showpids' "
+			      "or 'amd-smi process')",
 			      name);
 	return ret;
 }

@@ -94,7 +94,8 @@ static int read_all(struct gp_trace_dat_reader *reader)
 		error = merge(reader);
 	else if (error == -EINVAL && reader->text)
 		gp_fail(reader->diag, error,
-			"%s contains a trace as text: save it with trace-cmd report", reader->name);
+			"%s contains a text trace; convert it with 'trace-cmd report'",
+			reader->name);
 	else if (error == -EINVAL)
 		gp_fail(reader->diag, error, "%s: truncated or damaged before the first event",
 			reader->name);

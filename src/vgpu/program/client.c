@@ -199,7 +199,7 @@ int gp_vgpu_stop(const char *directory, struct gp_diag *diag)
 	if (pidfd >= 0)
 		close(pidfd);
 	if (error)
-		gp_fail(diag, error, "the machine in %s does not stop: %s", directory,
+		gp_fail(diag, error, "cannot stop the machine in %s: %s", directory,
 			strerror(-error));
 	return error;
 }

@@ -7,29 +7,31 @@ static const struct gp_option options[] = {
 	{GP_VGPU_OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("number of GPUs, 1 to 8 (default 1)")},
 	{GP_VGPU_OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
-	 N_("X seconds of GPU time in a second (default 1)")},
+	 N_("X seconds of GPU time per second (default 1)")},
 	{GP_VGPU_OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("compat (default): a one-XCC gfx90a with this chip's\nCUs, which old ROCm knows; "
-	    "native: the chip as it is")},
+	 N_("compat (default): a single-XCC gfx90a with as many\n"
+	    "CUs, which old ROCm supports; native: the real chip")},
 	{GP_VGPU_OPTION_ERA, "era", GP_REQUIRED_ARGUMENT, "VERSION", GP_COMPLETE_NONE,
-	 N_("driver whose rules hold: 6.12 (default), 6.5 or 6.1")},
+	 N_("Linux driver to imitate: 6.12 (default), 6.5 or 6.1")},
 	{GP_VGPU_OPTION_RUNTIME_ENABLE, "runtime-enable", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("call RUNTIME_ENABLE for runtimes too old to do it")},
+	 N_("call RUNTIME_ENABLE for runtimes too old to call it")},
 	{GP_VGPU_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("seed of the variation of kernel times (default 1)")},
+	 N_("seed for the variation of kernel times (default 1)")},
 	{GP_VGPU_OPTION_KERNELS, "kernels", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("kernel costs by name instead of the installed ones")},
+	 N_("read kernel costs from FILE, not the installed list")},
 	{GP_VGPU_OPTION_TIMEOUT, "preemption-timeout", GP_REQUIRED_ARGUMENT, "TIME",
-	 GP_COMPLETE_NONE, N_("when an unmap counts as hung (default 9s)")},
+	 GP_COMPLETE_NONE, N_("time after which an unmap counts as hung (default 9s)")},
 	{GP_VGPU_OPTION_CHECKPOINT, "checkpoint", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("allow CRIU_OP, as to a caller with CAP_CHECKPOINT_RESTORE")},
+	 N_("allow CRIU_OP, as if the caller had\n"
+	    "CAP_CHECKPOINT_RESTORE")},
 	{GP_VGPU_OPTION_POLICY, "sched-policy", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("amdgpu.sched_policy: 0 (default), 1 no oversubscription,\n2 no hardware scheduler")},
 	{GP_VGPU_OPTION_RECOVERY, "gpu-recovery", GP_REQUIRED_ARGUMENT, "0|1", GP_COMPLETE_NONE,
-	 N_("whether a GPU that hangs is reset (default 1)")},
+	 N_("reset a GPU that hangs: 1 yes (default), 0 no")},
 	{GP_VGPU_OPTION_NAME, "name", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("which machine is started, stopped, shown or used")},
-	{GP_VGPU_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("status as JSON")},
+	 N_("name of the machine to start, stop, show or use")},
+	{GP_VGPU_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("print the status as JSON")},
 	{0},
 };
 
@@ -38,22 +40,22 @@ const struct gp_command gp_vgpu_command = {
 	.arguments = "-- COMMAND [ARGUMENT...] | start | stop | status",
 	.completion = GP_COMPLETE_VGPU,
 	.summary = N_("Run a program on virtual AMD GPUs"),
-	.description = N_("COMMAND and its children see virtual AMD GPUs: KFD devices, files and "
-			  "ioctls, with\n"
-			  "queues, runlists and preemption like real ones. Kernels take modelled "
-			  "time and compute\n"
-			  "nothing; copies and fills are real. The machine ends with COMMAND. "
-			  "'start' keeps a\n"
-			  "machine for many programs until 'stop'; COMMAND uses it unless an "
-			  "option other than\n"
-			  "--name describes another. Inside a machine (GPREEMPT_VGPU names it) "
-			  "commands use that\n"
-			  "machine."),
-	.exit_status =
-		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if the machine\n"
-		   "failed or ended before COMMAND, 126 if COMMAND cannot be run (a static or\n"
-		   "set-user-ID program), 127 if there is none; 2 bad usage. start, stop and\n"
-		   "status: 0 ok, 1 not found or failed, 2 bad usage."),
+	.description = N_(
+		"COMMAND and its children see virtual AMD GPUs: KFD devices, files and ioctls, "
+		"with\n"
+		"queues, runlists and preemption like real ones. Kernels take modelled time and "
+		"compute\n"
+		"nothing; copies and fills are real. By default, the machine stops when COMMAND "
+		"exits.\n"
+		"'start' creates a machine that several programs can use until 'stop'; COMMAND "
+		"runs on\n"
+		"it unless an option other than --name describes a new machine. Inside a machine\n"
+		"(GPREEMPT_VGPU names it), all commands use that machine."),
+	.exit_status = N_(
+		"Exit status: that of COMMAND; 128 + N if signal N killed it; 125 if the machine\n"
+		"failed or ended before COMMAND, 126 if COMMAND cannot be run (a static or\n"
+		"set-user-ID program), 127 if it is not found; 2 bad usage. start, stop and\n"
+		"status: 0 ok, 1 not found or failed, 2 bad usage."),
 	.options = options,
 	.examples = "  gpreempt vgpu -- rocminfo\n"
 		    "  # two MI300X, ten times as fast as real ones\n"

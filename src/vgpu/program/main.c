@@ -116,18 +116,19 @@ static int set_machine(struct gp_vgpu_options *options, int id, const char *valu
 	case GP_VGPU_OPTION_SPEED:
 		if (!parse_speed(value, &options->server.speed_permille))
 			return gp_usage_error(&gp_vgpu_command,
-					      "'%s' is not a speed (0.001 to 1000)", value);
+					      "invalid speed '%s' (use 0.001 to 1000)", value);
 		return 0;
 	case GP_VGPU_OPTION_PERSONALITY:
 		if (strcmp(value, "compat") != 0 && strcmp(value, "native") != 0)
 			return gp_usage_error(&gp_vgpu_command,
-					      "'%s' is not a personality (compat, native)", value);
+					      "invalid personality '%s' (use compat or native)",
+					      value);
 		options->personality = *value == 'n' ? GP_NATIVE : GP_COMPAT;
 		return 0;
 	case GP_VGPU_OPTION_ERA:
 		if (!parse_era(value, &options->server.era))
 			return gp_usage_error(&gp_vgpu_command,
-					      "'%s' is not an era of the driver (6.1, 6.5, 6.12)",
+					      "invalid driver era '%s' (use 6.1, 6.5 or 6.12)",
 					      value);
 		return 0;
 	case GP_VGPU_OPTION_RUNTIME_ENABLE:
@@ -178,7 +179,8 @@ static void announce_polling(void)
 		close(fd);
 	else if (!getenv("GPREEMPT_VGPU_POLL"))
 		fprintf(stderr, PROGRAM ": %s (userfaultfd: %s)\n",
-			_("doorbells are polled here, so idle programs use some CPU time"),
+			_("doorbells are polled on this system, so idle programs use some CPU "
+			  "time"),
 			strerror(-fd));
 }
 
@@ -193,7 +195,8 @@ static void announce(const char *directory, struct gp_diag *diag)
 	fprintf(stderr, PROGRAM ": %s\n", line);
 	if (gp_vgpu_needs_new_rocm(status))
 		fprintf(stderr, PROGRAM ": %s\n",
-			_("ROCm before 6 cannot name it: use '--personality compat' for that"));
+			_("ROCm versions before 6 do not support this GPU; use '--personality "
+			  "compat' with them"));
 	announce_polling();
 	json_decref(status);
 }
@@ -225,10 +228,10 @@ static int run(const struct gp_vgpu_options *options, char **argv, struct gp_dia
 	int fd, status, error;
 
 	if (options->machine && options->named)
-		return gp_usage_error(&gp_vgpu_command,
-				      "--name %s names a running machine; give its options to "
-				      "'start'",
-				      options->name);
+		return gp_usage_error(
+			&gp_vgpu_command,
+			"--name %s selects a running machine; set its options with 'start'",
+			options->name);
 	error = gp_vgpu_check_program(argv[0], diag, path, sizeof(path));
 	if (error)
 		return error == -ENOENT ? GP_VGPU_NOT_FOUND : GP_VGPU_CANNOT_RUN;
@@ -258,8 +261,8 @@ static int start(const struct gp_vgpu_options *options, struct gp_diag *diag)
 	if (gp_vgpu_start_kept(options, diag, &machine))
 		return GP_EXIT_FAILED;
 	announce(machine.directory, diag);
-	printf(_("The machine '%s' runs. 'gpreempt vgpu%s%s -- COMMAND' uses it, "
-		 "'gpreempt vgpu stop%s%s' ends it.\n"),
+	printf(_("Machine '%s' is running. Use it with 'gpreempt vgpu%s%s -- COMMAND'; stop it "
+		 "with 'gpreempt vgpu stop%s%s'.\n"),
 	       options->name, options->named ? " --name " : "", options->named ? options->name : "",
 	       options->named ? " --name " : "", options->named ? options->name : "");
 	return GP_EXIT_OK;
@@ -284,7 +287,7 @@ static int show(const struct gp_vgpu_options *options, const char *directory, st
 
 static int no_json(void)
 {
-	return gp_usage_error(&gp_vgpu_command, "--json is for 'status'");
+	return gp_usage_error(&gp_vgpu_command, "--json is valid only with 'status'");
 }
 
 /* start, stop and status take options before and after the word. */
@@ -297,9 +300,10 @@ static int manage(struct gp_vgpu_options *options, int argc, char **argv, struct
 	if (error)
 		return error < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first < argc)
-		return gp_usage_error(&gp_vgpu_command,
-				      "unexpected argument '%s'; a command follows '--'",
-				      argv[first]);
+		return gp_usage_error(
+			&gp_vgpu_command,
+			"unexpected argument '%s' (to run a command, put '--' before it)",
+			argv[first]);
 	if (options->json && strcmp(verb, "status") != 0)
 		return no_json();
 	if (strcmp(verb, "start") == 0)
@@ -338,7 +342,7 @@ int main(int argc, char **argv)
 	if (error)
 		return error < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first >= argc || !*argv[first])
-		return gp_usage_error(&gp_vgpu_command, "COMMAND is missing: '%s -- COMMAND'",
+		return gp_usage_error(&gp_vgpu_command, "missing COMMAND (use '%s -- COMMAND')",
 				      PROGRAM);
 	/* The words are the program's own only when no "--" stands before them. */
 	if (strcmp(argv[first - 1], "--") != 0 &&

@@ -30,16 +30,17 @@ static int refuse(enum gp_program_kind kind, const char *path, const char *which
 		return 0;
 	case GP_PROGRAM_STATIC:
 		return gp_fail(diag, -EACCES,
-			       "%s is linked statically: no library can be preloaded, so it cannot "
-			       "use the virtual GPU",
+			       "%s is statically linked and cannot use the virtual GPU, which "
+			       "preloads a library",
 			       which);
 	case GP_PROGRAM_RIGHTS:
 		return gp_fail(diag, -EACCES,
-			       "%s is set-user-ID or set-group-ID or has capabilities: no library "
-			       "can be preloaded, so it cannot use the virtual GPU",
+			       "%s is set-user-ID, set-group-ID or has capabilities, and cannot "
+			       "use the virtual GPU, which preloads a library",
 			       which);
 	case GP_PROGRAM_NOT_64:
-		return gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD supports no others",
+		return gp_fail(diag, -EACCES,
+			       "%s is not a 64-bit program; KFD supports only 64-bit programs",
 			       which);
 	case GP_PROGRAM_NO_INTERPRETER:
 		return gp_fail(diag, -EACCES, "cannot run %s: its interpreter '%s' does not exist",

@@ -58,7 +58,7 @@ static void print_machine(const json_t *status)
 	       text(status, "directory"), text(status, "era"), (unsigned long long)(speed / 1000),
 	       (unsigned long long)(speed % 1000), (unsigned long long)number(status, "seed"),
 	       json_is_true(json_object_get(status, "runtime_enable"))
-		       ? _(", enables the runtime for every program")
+		       ? _(", calls RUNTIME_ENABLE for every program")
 		       : "");
 }
 

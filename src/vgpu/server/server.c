@@ -144,7 +144,8 @@ static int make_model(struct gp_vgpu_server *server, struct gp_vgpu_device *devi
 
 	device->model_bytes = gp_model_memory(&config);
 	if (!device->model_bytes)
-		return gp_fail(server->diag, -EINVAL, "GPU %s: cannot model this description",
+		return gp_fail(server->diag, -EINVAL,
+			       "cannot create a model of GPU %s: invalid description",
 			       device->file.name);
 	device->model_memory = mmap(NULL, device->model_bytes, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -193,7 +194,7 @@ int gp_vgpu_server_init(struct gp_vgpu_server *server, const struct gp_vgpu_serv
 	if (!options->speed_permille || !options->gpu_count ||
 	    options->gpu_count > GP_VGPU_MAX_GPUS)
 		return gp_fail(diag, -EINVAL,
-			       "the speed must be above 0, the number of GPUs 1 to %d",
+			       "the speed must be above 0, and the number of GPUs must be 1 to %d",
 			       GP_VGPU_MAX_GPUS);
 	server->raw_epoch_ns = host->raw_ns(host->context);
 	for (u32 i = 0; i < options->gpu_count && !error; i++)

@@ -144,7 +144,7 @@ void gp_vgpu_tree_process(struct gp_vgpu_server *server, struct gp_vgpu_process 
 		add_process(server, &files, process);
 	sync_queues(server, &files, process);
 	if (files.error)
-		gp_diag(server->diag, GP_WARNING, "process %d is missing in sysfs: %s",
+		gp_diag(server->diag, GP_WARNING, "cannot add process %d to the virtual sysfs: %s",
 			(int)process->pid, strerror(-files.error));
 }
 

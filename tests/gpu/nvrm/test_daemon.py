@@ -154,7 +154,7 @@ class Daemon(unittest.TestCase):
             self.assertTrue(job["held"])
             why = self.gpreempt("why", str(trainer.process.pid)).stdout
             self.assertIn(f"to make room for pid {server.process.pid}", why)
-            self.assertRegex(why, "makes room for .* estimated cost [^,]*\n")  # what it still needs nobody knows
+            self.assertRegex(why, "makes room for .* estimated cost [^,]*\n")  # its remaining work is unknown
             self.assertRegex(self.gpreempt("top", "--once").stdout, "offline +500 +held")
             self.all_ok(server, "end")
             self.assertEqual(self.keeper.ask("running"), "1")

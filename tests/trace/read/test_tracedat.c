@@ -515,7 +515,7 @@ static void a_trace_as_text_is_told_apart(void **state)
 	memcpy(dat.file.data + find(&dat, "flyrecord", 10), "latency  ", 10);
 	read_dat(&seen, &dat);
 	assert_int_equal(seen.ret, -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&seen.diag.text), "trace as text"));
+	assert_non_null(strstr(gp_buf_str(&seen.diag.text), "contains a text trace"));
 	dat_free(&dat);
 	forget(&seen);
 }
