@@ -71,7 +71,7 @@ void gp_holder_agent_remove(struct gp_holder_agent *agent)
 	gp_loop_unwatch(&holder->loop, &agent->watch);
 	gp_list_remove(&agent->link);
 	if (agent->member)
-		gp_holder_direct_lost(agent->member, agent->refused);
+		gp_holder_direct_lost(agent->member, agent->refused && !agent->greeted);
 	free(agent);
 	settle(holder);
 }
@@ -184,23 +184,6 @@ bool gp_holder_agents_settled(const struct gp_holder *holder)
 	return !holder->look_again_ns;
 }
 
-static void route_parked(struct gp_holder *holder)
-{
-	struct gp_list *at, *next, parked;
-
-	gp_list_init(&parked);
-	gp_list_for_each_safe(at, next, &holder->parked)
-	{
-		gp_list_remove(at);
-		gp_list_add_tail(&parked, at);
-	}
-	gp_list_for_each_safe(at, next, &parked)
-	{
-		gp_list_remove(at);
-		gp_holder_job_route(gp_container(at, struct gp_holder_job, link));
-	}
-}
-
 struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid)
 {
 	struct gp_list *at;
@@ -239,7 +222,7 @@ u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
 		holder->look_again_ns = 0;
 		if (holder->group_targets || !gp_list_empty(&holder->parked))
 			look(holder);
-		route_parked(holder);
+		gp_holder_job_route_all(&holder->parked);
 		settle(holder);
 	}
 	if (holder->look_again_ns)

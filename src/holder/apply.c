@@ -98,8 +98,12 @@ static int choose(struct gp_holder_applied *applied, u32 asked, enum gp_proto_co
 		if (asked != GP_MECHANISM_AUTO && asked != (*m)->mechanism)
 			continue;
 		/* Where kfd-agent works the loop uses it. */
-		int error = (*m)->probe ? (*m)->probe(applied->pidfd, applied->pid, &message)
-					: gp_proto_say(&message, -ENOENT, no_agent, applied->pid);
+		int error = (*m)->probe
+				    ? (*m)->probe(applied->pidfd, applied->pid, &message)
+				    : gp_proto_say(&message,
+						   no_agent == GP_SAY_AGENT_SILENT ? -ECONNREFUSED
+										   : -ENOENT,
+						   no_agent, applied->pid);
 		if (error != -ENXIO && (!why->count || weight(error) > weight(result)))
 			result = error;
 		/* A module that is not loaded is worth mentioning only to a client that asks for
@@ -126,9 +130,11 @@ static void probe(struct gp_holder_applied *applied, struct gp_holder_job *job)
 		asked = applied->ops->mechanism;
 	job->result = choose(applied, asked, job->no_agent, &job->why);
 	applied->pinned |= !job->result && job->asked != GP_MECHANISM_AUTO;
+	applied->error = job->result;
+	applied->why = job->why;
 }
 
-/* Before it is attached: a program that was opened early may have its agent by now. */
+/* Before it is attached: a better mechanism may work by now. */
 static void choose_again(struct gp_holder_applied *applied)
 {
 	const struct gp_gpu_control_ops *before = applied->ops;
@@ -149,8 +155,10 @@ static int attach(struct gp_holder_applied *applied, struct gp_holder_job *job)
 	if (applied->control)
 		return 0;
 	choose_again(applied);
-	if (!applied->ops)
-		return -EOPNOTSUPP;
+	if (!applied->ops) {
+		job->why = applied->why;
+		return applied->error ? applied->error : -EOPNOTSUPP;
+	}
 	error = applied->ops->attach(applied->pidfd, applied->pid, &why, &applied->control);
 	if (error && why.code)
 		gp_proto_reasons_add(&job->why, &why, false);
@@ -376,7 +384,7 @@ static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 
 	choose_again(applied);
 	if (!applied->ops)
-		return -EOPNOTSUPP;
+		return attach(applied, job);
 	if (job->kind == GP_JOB_SHARE)
 		operation = applied->ops->share;
 	else if (job->kind == GP_JOB_PRIORITY)
@@ -384,7 +392,7 @@ static int value_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 	else
 		operation = applied->ops->lease;
 	/* Only for those who want to know. */
-	if (!operation && job->kind == GP_JOB_PRIORITY)
+	if (!operation && job->kind != GP_JOB_SHARE)
 		return 0;
 	if (!operation) {
 		job->why.count = 1;
@@ -425,7 +433,7 @@ void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job
 			      applied->pid);
 }
 
-static bool has_ended(int pidfd)
+bool gp_holder_has_ended(int pidfd)
 {
 	struct pollfd end = {.fd = pidfd, .events = POLLIN};
 
@@ -451,7 +459,7 @@ int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result)
 	if (applied->control && applied->ops->pump)
 		*result = applied->ops->pump(applied->control);
 	pass_strays(applied);
-	if (has_ended(applied->pidfd))
+	if (gp_holder_has_ended(applied->pidfd))
 		*result = -ESRCH;
 	/* Queues that came while it is suspended are suspended at once. */
 	if (*result == 1 && !gp_holder_want_empty(&applied->want))

@@ -146,6 +146,11 @@ void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kin
 					   .pid = pid,
 					   .result = result};
 
+	/* One that was not taken says as much as two. */
+	for (struct gp_holder_out *out = connection->out; out; out = out->next)
+		if (kind == GP_EVENT_QUEUES && out->header.type == GP_MSG_EVENT &&
+		    !memcmp(out->body, &event, sizeof(event)))
+			return;
 	send_message(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
 }
 

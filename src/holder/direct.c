@@ -33,6 +33,10 @@ static void hand_back(struct gp_holder_job *job, int result)
 	job->result = result;
 	job->ops = &gp_holder_agent_control;
 	job->finished_ns = gp_monotonic_ns();
+	if (job->kind == GP_JOB_PROBE && !result) {
+		job->why.count = 1;
+		gp_proto_say(&job->why.reason[0], 0, GP_SAY_AGENT_WORKS);
+	}
 	gp_holder_job_explain(job, GP_MECHANISM_KFD_AGENT, job->member->pid);
 	gp_list_add_tail(&job->member->holder->finished, &job->link);
 }
@@ -170,8 +174,6 @@ static void begin(struct gp_holder_member *member)
 	direct->tries = 0;
 	switch (job->kind) {
 	case GP_JOB_PROBE:
-		job->why.count = 1;
-		gp_proto_say(&job->why.reason[0], 0, GP_SAY_AGENT_WORKS);
 		if (direct->agent->greeted)
 			gp_holder_direct_finish(member, 0);
 		else
@@ -245,6 +247,18 @@ static void answered(struct gp_holder_member *member, const struct gp_wire_messa
 	}
 }
 
+/* An APPLY that has not begun will see what changed. */
+static bool will_apply(const struct gp_holder_direct *direct)
+{
+	const struct gp_list *at;
+
+	gp_list_for_each (at, &direct->jobs)
+		if (at != direct->jobs.next &&
+		    gp_container(at, struct gp_holder_job, link)->kind == GP_JOB_APPLY)
+			return true;
+	return false;
+}
+
 void gp_holder_direct_message(struct gp_holder_member *member,
 			      const struct gp_wire_message *message)
 {
@@ -259,7 +273,7 @@ void gp_holder_direct_message(struct gp_holder_member *member,
 		gp_holder_direct_finish(member, 0);
 	} else if (message->header.type == GP_MSG_AGENT_CHANGED && !message->header.serial) {
 		gp_holder_member_notice(member, 1);
-		if (direct->touched)
+		if (direct->touched && !will_apply(direct))
 			gp_holder_member_apply(member, NULL, false, NULL, 0);
 	}
 	run(member);
@@ -271,18 +285,22 @@ void gp_holder_direct_lost(struct gp_holder_member *member, bool version)
 	bool probing = direct->step == GP_DIRECT_GREETING;
 
 	direct->agent = NULL;
-	if (version && probing) {
-		struct gp_holder_job *job = gp_holder_direct_job(direct);
+	direct->step = GP_DIRECT_IDLE;
+	/* It never held anything for us, and another mechanism may work. */
+	if ((version || probing) && !member->stopping) {
+		struct gp_holder_job *probe =
+			probing ? NULL : gp_holder_job_new(member, GP_JOB_PROBE, NULL);
 
-		/* Another mechanism may work. */
-		member->old_agent = true;
+		if (probe) {
+			probe->asked = member->asked;
+			member->jobs++;
+			gp_list_add_head(&direct->jobs, &probe->link);
+		}
+		member->no_agent = version ? GP_SAY_AGENT_VERSION : GP_SAY_AGENT_SILENT;
 		member->ops = NULL;
-		gp_list_remove(&job->link);
 		gp_holder_direct_free(member);
-		gp_holder_job_route(job);
 		return;
 	}
-	direct->step = GP_DIRECT_IDLE;
 	while (!gp_list_empty(&direct->jobs)) {
 		struct gp_holder_job *job = gp_holder_direct_job(direct);
 		bool done = job->kind == GP_JOB_STOP ||
@@ -397,6 +415,7 @@ void gp_holder_direct_free(struct gp_holder_member *member)
 		if (member->holder->group_targets && !member->holder->ending)
 			gp_holder_agents_watch(member->holder);
 	}
+	gp_holder_job_route_all(&direct->jobs);
 	free(direct->stops);
 	free(direct);
 }

@@ -11,11 +11,11 @@ bool gp_holder_direct_bind(struct gp_holder_member *member);
 void gp_holder_direct_post(struct gp_holder_job *job);
 void gp_holder_direct_message(struct gp_holder_member *member,
 			      const struct gp_wire_message *message);
-/* Its connection ended; `version`: because the agent is a different version. */
+/* Its connection ended; `version`: because the agent, which never answered, is a different one. */
 void gp_holder_direct_lost(struct gp_holder_member *member, bool version);
 /* Ends calls that took too long; when the next one's time is over. */
 u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now);
-/* Closes the connection; the agent lets go. */
+/* Closes the connection; the agent lets go. Jobs that wait go where they can be done now. */
 void gp_holder_direct_free(struct gp_holder_member *member);
 
 /* ---- inside ---- */

@@ -48,25 +48,6 @@ void gp_holder_direct_apply(struct gp_holder_member *member)
 		gp_holder_direct_call(member, GP_DIRECT_LISTING, GP_MSG_AGENT_QUEUES, NULL, 0);
 }
 
-/* The next job makes a new connection. */
-static void start_over(struct gp_holder_member *member)
-{
-	struct gp_list jobs, *at, *next;
-
-	gp_list_init(&jobs);
-	gp_list_for_each_safe(at, next, &member->direct->jobs)
-	{
-		gp_list_remove(at);
-		gp_list_add_tail(&jobs, at);
-	}
-	gp_holder_direct_free(member);
-	gp_list_for_each_safe(at, next, &jobs)
-	{
-		gp_list_remove(at);
-		gp_holder_job_route(gp_container(at, struct gp_holder_job, link));
-	}
-}
-
 static void conclude(struct gp_holder_member *member, int error)
 {
 	struct gp_holder_direct *direct = member->direct;
@@ -74,10 +55,10 @@ static void conclude(struct gp_holder_member *member, int error)
 
 	direct->error = error;
 	/* What cannot be started must not stay stopped while nothing holds it: the end of the
-	 * connection starts everything. */
+	 * connection starts everything, and the next job makes a new one. */
 	if (error && error != -ESRCH && empty) {
 		gp_holder_direct_finish(member, error);
-		start_over(member);
+		gp_holder_direct_free(member);
 		return;
 	}
 	if (!error && empty)

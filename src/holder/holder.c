@@ -196,7 +196,8 @@ static void run_finished(struct gp_holder *holder)
 
 int gp_holder_step(struct gp_holder *holder, int timeout_ms)
 {
-	gp_loop_step(&holder->loop, timeout_ms);
+	if (gp_loop_step(&holder->loop, timeout_ms) < 0)
+		holder->ending = true;
 	run_finished(holder);
 	gp_holder_connection_sweep(holder);
 	run_finished(holder);

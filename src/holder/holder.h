@@ -106,7 +106,8 @@ struct gp_holder_job {
 	u32 *check;   /* queues that must exist, or nothing is done */
 	u32 check_count;
 	u32 asked, value;
-	u32 looks;                   /* for an agent that took no connection */
+	u32 looks; /* for an agent that took no connection */
+	bool by_worker;
 	enum gp_proto_code no_agent; /* of PROBE: why it is not kfd-agent */
 	u64 deadline_ns;             /* no retry after it */
 
@@ -137,8 +138,9 @@ struct gp_holder_member {
 	struct gp_holder_worker *worker;      /* NULL: not needed so far */
 	struct gp_holder_direct *direct;      /* the loop talks to its agent; NULL: it does not */
 	bool attached, pinned;                /* by its worker; to the mechanism a client named */
-	bool uses_nvidia, old_agent;          /* why its agent, if any, cannot do it */
-	u32 jobs;                             /* under way */
+	bool uses_nvidia;                     /* its agent leaves it to us */
+	enum gp_proto_code no_agent;          /* why its agent is not used any more; 0: it may be */
+	u32 jobs, worker_jobs;                /* under way; those of them that its worker has */
 	bool gone, stopping;
 	bool again;                /* an APPLY could not be posted: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
@@ -390,6 +392,7 @@ struct gp_holder_job *gp_holder_job_new(struct gp_holder_member *member,
 void gp_holder_job_post(struct gp_holder_job *job);
 /* To the agent's connection, or to the worker. */
 void gp_holder_job_route(struct gp_holder_job *job);
+void gp_holder_job_route_all(struct gp_list *jobs);
 void gp_holder_job_free(struct gp_holder_job *job);
 /* The process's queues changed (1), it is gone (-ESRCH), or it runs although it is held. */
 void gp_holder_member_notice(struct gp_holder_member *member, int result);
@@ -435,10 +438,13 @@ struct gp_holder_applied {
 	struct gp_holder_want want;
 	bool gone;
 	bool pinned; /* a client named this mechanism; otherwise a better one may turn up */
+	int error;   /* why there are no ops: the outcome of PROBE */
+	struct gp_proto_reasons why;
 };
 void gp_holder_apply_job(struct gp_holder_applied *applied, struct gp_holder_job *job);
 /* Any thread: whether the driver may succeed at another try. */
 bool gp_holder_worth_another_try(int error);
+bool gp_holder_has_ended(int pidfd);
 /* Any thread: adds the reason of a result that has none; which devices these queues are on. */
 void gp_holder_job_explain(struct gp_holder_job *job, u32 mechanism, u32 pid);
 void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_control_queues *list);

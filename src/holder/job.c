@@ -39,13 +39,14 @@ static bool may_have_agent(const struct gp_holder_job *job)
 
 	return member->holder->options.mechanisms[0] == &gp_holder_agent_control &&
 	       (asked == GP_MECHANISM_AUTO || asked == GP_MECHANISM_KFD_AGENT) &&
-	       job->kind != GP_JOB_STOP && !member->attached && !member->pinned &&
-	       !member->old_agent && member->jobs == 1;
+	       job->kind != GP_JOB_STOP && !member->attached && !member->worker_jobs &&
+	       (!member->pinned || member->ops == &gp_holder_agent_control) && !member->no_agent;
 }
 
 static void end_job(struct gp_holder_job *job, int error)
 {
 	job->result = error;
+	gp_holder_job_explain(job, GP_MECHANISM_KFD_AGENT, job->member->pid);
 	gp_list_add_tail(&job->member->holder->finished, &job->link);
 }
 
@@ -70,7 +71,16 @@ void gp_holder_job_route(struct gp_holder_job *job)
 		gp_holder_direct_post(job);
 		return;
 	}
-	job->no_agent = member->old_agent     ? GP_SAY_AGENT_VERSION
+	bool lost = member->ops == &gp_holder_agent_control; /* it takes no connection now */
+	if (lost && job->kind != GP_JOB_PROBE && job->kind != GP_JOB_STOP) {
+		bool is_resumed = job->kind == GP_JOB_APPLY && gp_holder_want_empty(&job->want);
+
+		error = is_resumed ? 0 : -ETIME;
+		end_job(job, gp_holder_has_ended(member->pidfd) ? -ESRCH : error);
+		return;
+	}
+	job->no_agent = member->no_agent      ? member->no_agent
+			: lost                ? GP_SAY_AGENT_SILENT
 			: member->uses_nvidia ? GP_SAY_USES_NVIDIA
 					      : GP_SAY_AGENT_NONE;
 	if (job->kind == GP_JOB_PRIORITY && member->ops &&
@@ -83,10 +93,30 @@ void gp_holder_job_route(struct gp_holder_job *job)
 		error = -ESRCH; /* never needed: nothing to stop */
 	else if (!member->worker)
 		error = gp_holder_worker_start(member, &member->worker);
-	if (error)
+	if (error) {
 		end_job(job, error);
-	else
-		gp_holder_worker_post(member->worker, job);
+		return;
+	}
+	job->by_worker = true;
+	member->worker_jobs++;
+	gp_holder_worker_post(member->worker, job);
+}
+
+void gp_holder_job_route_all(struct gp_list *jobs)
+{
+	struct gp_list moved, *at, *next;
+
+	gp_list_init(&moved);
+	gp_list_for_each_safe(at, next, jobs)
+	{
+		gp_list_remove(at);
+		gp_list_add_tail(&moved, at);
+	}
+	gp_list_for_each_safe(at, next, &moved)
+	{
+		gp_list_remove(at);
+		gp_holder_job_route(gp_container(at, struct gp_holder_job, link));
+	}
 }
 
 void gp_holder_job_free(struct gp_holder_job *job)

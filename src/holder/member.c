@@ -3,7 +3,6 @@
 #include "holder/direct.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -310,6 +309,7 @@ void gp_holder_member_job_done(struct gp_holder_job *job)
 		return;
 	}
 	member->jobs--;
+	member->worker_jobs -= job->by_worker;
 	if (job->kind == GP_JOB_STOP) {
 		stopped(job);
 		return;
@@ -318,7 +318,7 @@ void gp_holder_member_job_done(struct gp_holder_job *job)
 	note_gpus(member, job);
 	member->pinned |=
 		job->kind == GP_JOB_PROBE && !job->result && job->asked != GP_MECHANISM_AUTO;
-	member->attached |= !member->direct && !job->result && job->kind != GP_JOB_PROBE &&
+	member->attached |= job->by_worker && !job->result && job->kind != GP_JOB_PROBE &&
 			    job->kind != GP_JOB_PRIORITY && job->kind != GP_JOB_QUEUES;
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result, job->value);
@@ -412,9 +412,8 @@ void gp_holder_priority_reap(struct gp_holder *holder)
 	{
 		struct gp_holder_priority *priority =
 			gp_container(at, struct gp_holder_priority, link);
-		struct pollfd end = {.fd = priority->pidfd, .events = POLLIN};
 
-		if (!holder->ending && poll(&end, 1, 0) == 0)
+		if (!holder->ending && !gp_holder_has_ended(priority->pidfd))
 			continue;
 		if (priority->pidfd >= 0)
 			close(priority->pidfd);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "holder/direct.h"
 #include "proto/directory.h"
 
 #define AGENTS 6
@@ -16,9 +17,12 @@
 /* What an agent shows of itself, in memory shared with the test. */
 struct shown {
 	int ready, suspended, suspends, resumes, renewals, lease_ms, priority, share, connections;
-	int owner; /* descriptor of the connection that suspended it */
-	int deaf;  /* set by the test: it does not answer any more */
-	int old;   /* set by the test: it speaks version 1 of the protocol */
+	int owner;        /* descriptor of the connection that suspended it */
+	int deaf;         /* set by the test: it does not answer any more */
+	int old;          /* set by the test: it speaks version 1 of the protocol */
+	int closes;       /* set by the test: it ends a connection that says HELLO */
+	int resume_error; /* set by the test: outcome of RESUME */
+	int flood;        /* set by the test: CHANGED it sends before it answers SUSPEND */
 };
 
 static struct scene scene;
@@ -37,6 +41,9 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		     8];
 	struct gp_proto_msg_queues *queues = (void *)room;
 	struct gp_proto_msg_done outcome = {.queues = 2, .processes = 1, .issue_ns = 1};
+	struct gp_proto_msg changed = {.version = GP_PROTO_VERSION,
+				       .type = GP_MSG_AGENT_CHANGED,
+				       .size = sizeof(changed)};
 	const void *body = NULL;
 	size_t size = 0;
 	int status = 0;
@@ -52,6 +59,8 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 	}
 	switch (message->header.type) {
 	case GP_MSG_HELLO:
+		if (me->closes)
+			shutdown(fd, SHUT_RDWR);
 		snprintf(hello.group, sizeof(hello.group), "%s", group);
 		body = &hello;
 		size = sizeof(hello);
@@ -73,6 +82,8 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		me->lease_ms = (int)suspend_body->lease_ms;
 		me->owner = fd;
 		me->suspended = 1;
+		for (; me->flood; me->flood--)
+			send(fd, &changed, sizeof(changed), MSG_NOSIGNAL);
 		me->suspends++;
 		body = &outcome;
 		size = sizeof(outcome);
@@ -85,6 +96,8 @@ static void respond(int fd, struct gp_wire_message *message, struct shown *me, c
 		me->resumes++;
 		body = &outcome;
 		size = sizeof(outcome);
+		if (me->resume_error)
+			status = me->resume_error;
 		break;
 	case GP_MSG_AGENT_RENEW:
 		me->lease_ms = (int)suspend_body->lease_ms;
@@ -444,6 +457,177 @@ static void a_cut_connection_lets_go_at_the_agent(void **state)
 	UNTIL(&scene, shown[0].connections == 0);
 }
 
+static struct gp_holder_member *first_member(void)
+{
+	return gp_container(scene.holder.members.next, struct gp_holder_member, link);
+}
+
+static void set(int *what, int value)
+{
+	__atomic_store_n(what, value, __ATOMIC_SEQ_CST);
+}
+
+/* An agent can only have its own program suspended anew, however often it says that queues came. */
+static void a_flood_of_changes_is_one_change(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	set(&shown[0].flood, 40000);
+	struct gp_proto_msg_suspend body = {.target = (u32)target, .timeout_ms = 60000};
+	tell(client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+	UNTIL(&scene, first_member()->jobs);
+	while (first_member()->direct->step == GP_DIRECT_STOPPING) {
+		assert_in_range(first_member()->jobs, 1, 3); /* it, one more, a renewal */
+		gp_holder_step(&scene.holder, -1);
+	}
+	/* Its client, which read none of it, was not cut off. */
+	assert_int_equal(answer(&scene, client), 2);
+	UNTIL(&scene, shown[0].suspends == 3 && !first_member()->jobs);
+	client_close(client);
+}
+
+/* The connection starts over, and the program stays that of its agent. */
+static void a_resume_that_fails_keeps_the_agent(void **state)
+{
+	struct client *client = scene_client(&scene), *other = scene_client(&scene);
+
+	(void)state;
+	for (u32 mechanism = 0; mechanism < 2; mechanism++) {
+		struct gp_proto_msg_open open = {.mechanism = mechanism};
+
+		start_agent(mechanism, "");
+		agent_ready(mechanism);
+		pid_t pid = agents[mechanism];
+		struct shown *me = &shown[mechanism];
+		int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		int target = open_pid(client, pid, mechanism);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+		set(&me->resume_error, -EPERM);
+		assert_int_equal(resume(&scene, client, target), -EPERM);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+		/* So do those who asked meanwhile. */
+		struct gp_proto_msg_suspend body = {.target = (u32)target};
+		set(&me->deaf, 1);
+		tell(client, GP_MSG_RESUME, &body, sizeof(body), -1);
+		UNTIL(&scene,
+		      !gp_list_empty(&scene.holder.members) &&
+			      gp_container(scene.holder.members.prev, struct gp_holder_member, link)
+					      ->jobs == 1);
+		tell(other, GP_MSG_OPEN, &open, sizeof(open), pidfd);
+		UNTIL(&scene, gp_container(scene.holder.members.prev, struct gp_holder_member, link)
+					      ->jobs == 2);
+		set(&me->deaf, 0);
+		assert_int_equal(answer(&scene, client), -EPERM);
+		assert_int_equal(answer(&scene, other), 0);
+		assert_int_equal(opened(other)->mechanism, 1);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+		close(pidfd);
+	}
+	client_close(other);
+	client_close(client);
+}
+
+/* It is not another mechanism's until then: what it held was let go with its connection. */
+static void an_agent_that_cannot_be_reached_is_waited_for(void **state)
+{
+	struct client *client = scene_client(&scene);
+	char path[108], hidden[108];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/agents/x0.sock", directory);
+	snprintf(hidden, sizeof(hidden), "%s/agents/.hidden", directory);
+	start_agent(0, "");
+	agent_ready(0);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	set(&shown[0].resume_error, -EPERM);
+	assert_int_equal(rename(path, hidden), 0);
+	assert_int_equal(resume(&scene, client, target), -EPERM);
+	UNTIL(&scene, !shown[0].suspended);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), -ETIME);
+	assert_int_equal(refusal(client), GP_SAY_NO_ANSWER);
+	assert_int_equal(resume(&scene, client, target), 0);
+	assert_int_equal(rename(hidden, path), 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	client_close(client);
+}
+
+/* All who asked before the agent said so are answered. */
+static void a_version_refused_late_is_another_mechanisms(void **state)
+{
+	struct client *a = scene_client(&scene), *b = scene_client(&scene);
+	struct gp_proto_msg_open open = {0};
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	shown[0].deaf = shown[0].old = 1;
+	int pidfd = (int)syscall(SYS_pidfd_open, agents[0], 0);
+	tell(a, GP_MSG_OPEN, &open, sizeof(open), pidfd);
+	tell(b, GP_MSG_OPEN, &open, sizeof(open), pidfd);
+	UNTIL(&scene, scene.holder.member_count && first_member()->jobs);
+	first_member()->direct->until_ns = gp_monotonic_ns() + PATIENCE_NS;
+	UNTIL(&scene, first_member()->jobs == 2);
+	set(&shown[0].deaf, 0);
+	assert_int_equal(answer(&scene, a), 0);
+	assert_int_equal(opened(a)->mechanism, 2);
+	assert_int_equal(opened(a)->why.reason[0].code, GP_SAY_AGENT_VERSION);
+	assert_int_equal(answer(&scene, b), 0);
+	assert_int_equal(opened(b)->mechanism, 2);
+	close(pidfd);
+	client_close(a);
+	client_close(b);
+}
+
+/* When it was taken to work, because it did not answer at once. */
+static void a_version_refused_after_the_opening(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	for (u32 i = 0; i < 2; i++) {
+		start_agent(i, "");
+		agent_ready(i);
+		shown[i].deaf = shown[i].old = 1;
+		int target = open_pid(client, agents[i], i);
+		assert_int_equal(opened(client)->mechanism, 1);
+		struct gp_proto_msg_suspend body = {.target = (u32)target,
+						    .lease_ms = LONG_LEASE,
+						    .limit_ms = LONG_LEASE,
+						    .timeout_ms = 60000};
+		tell(client, GP_MSG_SUSPEND, &body, sizeof(body), -1);
+		set(&shown[i].deaf, 0);
+		assert_int_equal(answer(&scene, client), i ? -ENOENT : FAKE_QUEUES);
+		assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE),
+				 i ? -ENOENT : FAKE_QUEUES);
+		if (i)
+			assert_int_equal(refusal(client), GP_SAY_AGENT_VERSION);
+	}
+	client_close(client);
+}
+
+static void an_agent_that_hangs_up_is_not_used(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	shown[0].closes = 1;
+	assert_true(open_pid(client, agents[0], 0) > 0);
+	assert_int_equal(opened(client)->mechanism, 2);
+	assert_int_equal(opened(client)->why.count, 2);
+	assert_int_equal(opened(client)->why.reason[0].code, GP_SAY_AGENT_SILENT);
+	assert_int_equal(open_pid(client, agents[0], 1), -ECONNREFUSED);
+	assert_int_equal(refusal(client), GP_SAY_AGENT_SILENT);
+	client_close(client);
+}
+
 /* ---- groups ---- */
 
 static void members_are_suspended_together(void **state)
@@ -662,6 +846,12 @@ int main(void)
 		T(one_that_does_not_answer_for_a_while_stays_held),
 		T(nothing_waits_for_a_share_that_is_not_taken),
 		T(a_cut_connection_lets_go_at_the_agent),
+		T(a_flood_of_changes_is_one_change),
+		T(a_resume_that_fails_keeps_the_agent),
+		T(an_agent_that_cannot_be_reached_is_waited_for),
+		T(a_version_refused_late_is_another_mechanisms),
+		T(a_version_refused_after_the_opening),
+		T(an_agent_that_hangs_up_is_not_used),
 		T(members_are_suspended_together),
 		T(a_late_member_is_caught),
 		T(a_late_member_gets_the_groups_share),
