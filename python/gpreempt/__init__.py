@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""gpreempt: stop and continue GPU work of other processes, without losing any of it.
+"""gpreempt: suspend and resume the GPU work of other processes without losing any of it.
 
     from gpreempt import Target
 
     with Target(pid).suspended():
-        ...                 # the GPU is ours; the other process continues afterwards, where it stopped
+        ...                 # the GPU is free; afterwards the other process continues where it stopped
 
-A thin, typed layer over libgpreempt (gpreempt.h has the whole story); no compiled extension.
+A thin, typed layer over libgpreempt (documented in gpreempt.h), without a compiled extension.
 """
 from .core import Context, Suspension, Target, request, version
 from .types import (PRIORITY_DEFAULT, PRIORITY_OFFLINE, PRIORITY_ONLINE, Error, Event, EventKind, Info, Latency,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libgpreempt through ctypes: where it is, the structs of gpreempt.h and the signatures of its functions."""
+"""libgpreempt through ctypes: where to find it, the structs of gpreempt.h and its function signatures."""
 from __future__ import annotations
 
 import ctypes
@@ -45,8 +45,8 @@ class EventRecord(ctypes.Structure):
 
 
 def _places() -> List[str]:
-    """$GPREEMPT_LIBRARY and no other; or the build tree of a checkout, the prefix of an installation, the
-    loader's own search."""
+    """$GPREEMPT_LIBRARY if set; otherwise the build tree of a checkout, the installation prefix and the search path
+    of the loader."""
     here = os.path.dirname(os.path.abspath(__file__))
     named = os.environ.get("GPREEMPT_LIBRARY")
     if named:
@@ -63,7 +63,7 @@ def _load() -> ctypes.CDLL:
             return ctypes.CDLL(place)
         except OSError as error:
             failures.append(str(error))
-    raise ImportError("libgpreempt cannot be loaded; build it ('make'), install it or set GPREEMPT_LIBRARY: "
+    raise ImportError("cannot load libgpreempt; build it ('make'), install it or set GPREEMPT_LIBRARY: "
                       + "; ".join(failures))
 
 

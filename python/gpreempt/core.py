@@ -18,7 +18,7 @@ _RENEWALS = 4  # in a lease
 
 
 class _Closing:
-    """Something with close(), usable in a `with`."""
+    """An object with close() that works in a `with` statement."""
 
     def close(self) -> None:
         raise NotImplementedError
@@ -31,16 +31,16 @@ class _Closing:
 
 
 def _milliseconds(seconds: Optional[float]) -> int:
-    """0 stands for the library's default, so a time that is too short must not become it."""
+    """Converts a time; at least 1, because 0 selects the default of the library."""
     if seconds is None:
         return 0
     if not 0 < seconds < 2 ** 31 / 1000:
-        raise ValueError(f"{seconds} is not a time in seconds")
+        raise ValueError(f"invalid time: {seconds} seconds")
     return max(1, round(seconds * 1000))
 
 
 class Context(_Closing):
-    """A connection to the holder, which is started when there is none. Safe to use from any thread."""
+    """A connection to the holder, which is started if none is running. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
@@ -52,7 +52,7 @@ class Context(_Closing):
             raise Error(-status, _text(lib.gpreempt_error(None)))
 
     def close(self) -> None:
-        """Lets go of everything and closes the targets."""
+        """Ends all suspensions of this context and closes its targets."""
         for target in list(self._targets.values()):
             target.close()
         handle, self._handle = self._handle, None
@@ -74,11 +74,11 @@ class Context(_Closing):
         return status
 
     def fileno(self) -> int:
-        """Readable when events() may have something: for select, selectors and asyncio's add_reader()."""
+        """A descriptor that is readable when events are pending; for select, selectors and add_reader() of asyncio."""
         return lib.gpreempt_fd(self._live())
 
     def events(self) -> Iterator[Event]:
-        """What has happened, without waiting."""
+        """Yields the pending events; does not wait."""
         record = EventRecord()
         while lib.gpreempt_next_event(self._live(), ctypes.byref(record)) == 1:
             yield Event(EventKind(record.kind), self._targets.get(record.target or 0), record.pid, record.ticket,
@@ -86,9 +86,9 @@ class Context(_Closing):
 
 
 class Target(_Closing):
-    """A process (by pid) or a group (by name) whose GPU work can be stopped and continued.
+    """A process (by pid) or a group (by name) whose GPU work can be suspended and resumed.
 
-    Without a context it has one of its own, closed with it.
+    Without `context`, the target opens a private one and closes it in close().
     """
 
     def __init__(self, target: Union[int, str], *, mechanism: Mechanism = Mechanism.AUTO, gpu_id: int = 0,
@@ -114,7 +114,7 @@ class Target(_Closing):
         self.context._targets[handle.value or 0] = self
 
     def close(self) -> None:
-        """Lets go of what this target holds."""
+        """Ends the suspension of this target and closes it."""
         handle, self._handle = self._handle, None
         if handle:
             self.context._targets.pop(handle.value or 0, None)
@@ -150,10 +150,10 @@ class Target(_Closing):
     def suspend(self, queues: Optional[Sequence[int]] = None, *, lease: Optional[float] = None,
                 limit: Optional[float] = None, timeout: Optional[float] = None, grace: int = 0,
                 copies: bool = False) -> int:
-        """Stops all queues, or those with the given KFD ids; returns how many are stopped.
+        """Suspends all queues, or those with the given KFD ids; returns the number of suspended queues.
 
-        The caller renews the lease (0.1 s unless told otherwise); suspended() does that by itself. With `copies`
-        an NVIDIA process's copies between host and GPU stop, too; AMD's do in any case.
+        The caller must renew the lease (default 0.1 s); suspended() does that itself. With `copies`, copies between
+        host and GPU stop as well on NVIDIA; on AMD they always do.
         """
         options = _options(lease, limit, timeout, grace, copies)
         if queues is None:
@@ -163,23 +163,23 @@ class Target(_Closing):
                                                                       ctypes.byref(options)))
 
     def resume(self, queues: Optional[Sequence[int]] = None) -> int:
-        """Lets go; returns how many queues run because of it."""
+        """Ends the suspension; returns the number of queues that run again."""
         if queues is None:
             return self.context._check(lib.gpreempt_target_resume(self._live()))
         ids = (ctypes.c_uint32 * len(queues))(*queues)
         return self.context._check(lib.gpreempt_target_resume_queues(self._live(), ids, len(queues)))
 
     def renew(self) -> None:
-        """Starts the lease anew; raises LeaseLost when it had ended."""
+        """Renews the lease; raises LeaseLost if it has already ended."""
         status = lib.gpreempt_target_renew(self._live())
         self.context._check(status, LeaseLost if status == -errno.ENOLCK else Error)
 
     @contextmanager
     def suspended(self, queues: Optional[Sequence[int]] = None, *, lease: float = 1.0, limit: Optional[float] = None,
                   timeout: Optional[float] = None, grace: int = 0, copies: bool = False) -> Iterator["Suspension"]:
-        """`with target.suspended():` keeps the target off the GPU for the block, at most `limit` seconds (2).
+        """`with target.suspended():` suspends the target for the block, for at most `limit` seconds (default 2).
 
-        A thread renews the lease. When it was lost all the same, LeaseLost is raised at the end of the block.
+        A thread renews the lease. If the lease was lost anyway, LeaseLost is raised at the end of the block.
         """
         count = self.suspend(queues, lease=lease, limit=limit, timeout=timeout, grace=grace, copies=copies)
         suspension = Suspension(self, count, lease)
@@ -201,13 +201,13 @@ class Target(_Closing):
         self.context._check(lib.gpreempt_target_set_priority(self._live(), priority))
 
     def share(self, fraction: float) -> None:
-        """Limits it to a fraction of the compute units; 1 lifts it."""
+        """Limits the target to a fraction of the compute units; 1 removes the limit."""
         self.context._check(lib.gpreempt_target_share(self._live(), round(fraction * 1000)))
 
     def suspend_async(self, *, lease: Optional[float] = None, limit: Optional[float] = None,
                       timeout: Optional[float] = None, grace: int = 0,
                       copies: bool = False) -> int:
-        """Returns a ticket; the end is an Event of kind DONE with it."""
+        """Returns a ticket; an Event of kind DONE with that ticket reports completion."""
         options = _options(lease, limit, timeout, grace, copies)
         return self.context._check(lib.gpreempt_target_suspend_async(self._live(), ctypes.byref(options)))
 
@@ -216,7 +216,7 @@ class Target(_Closing):
 
 
 class Suspension:
-    """What `with target.suspended() as it` gives."""
+    """The value of `with target.suspended() as suspension`."""
 
     def __init__(self, target: Target, queues: int, lease: float) -> None:
         self.queues = queues
@@ -275,9 +275,9 @@ def _queue(record: QueueRecord) -> Queue:
 
 @contextmanager
 def request(deadline: Optional[float] = None) -> Iterator[None]:
-    """Tells the agent in this process that it serves a request, to be done in `deadline` seconds.
+    """Announces a request to the agent in this process, to be completed within `deadline` seconds.
 
-    Does nothing in a program that was not started by `gpreempt run`.
+    Does nothing in a program that was not started with `gpreempt run`.
     """
     lib.gpreempt_request_begin(0 if deadline is None else max(1, round(deadline * 1e6)))
     try:

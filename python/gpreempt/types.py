@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the package hands out: enumerations and records. Times are seconds; what is not known is None."""
+"""Enumerations and records of the package. Times are in seconds; unknown values are None."""
 from __future__ import annotations
 
 import enum
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class Error(OSError):
-    """A call that failed: `errno` says what kind, the text is the library's sentence."""
+    """A failed call: `errno` is its kind, `strerror` the message of the library."""
 
 
 class LeaseLost(Error):
-    """The target ran although it was not resumed: the limit, a release, or the end of the holder."""
+    """The suspension ended early: the limit was reached, it was released, or the holder exited."""
 
 
 class Mechanism(enum.IntEnum):
