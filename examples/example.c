@@ -130,22 +130,22 @@ void example_check(hipError_t error, const char *what)
 static void help(const struct example_options *options)
 {
 	printf("Usage: %s [OPTION...]\n\n%s\n\n", options->name, options->summary);
-	printf("  --seconds S     how long to run (%g)\n", options->seconds);
-	printf("  --batch N       work at a time (%d)\n", options->batch);
+	printf("  --seconds S     run for S seconds (default %g)\n", options->seconds);
+	printf("  --batch N       batch size (default %d)\n", options->batch);
 	if (options->rate)
-		printf("  --rate N        requests a second (%d)\n", options->rate);
+		printf("  --rate N        requests per second (default %d)\n", options->rate);
 	if (options->seed)
-		puts("  --load NAME     network, or spin: kernels of a fixed time\n"
-		     "  --samples FILE  every request or step, one a line");
+		puts("  --load NAME     network, or spin for kernels of a fixed duration\n"
+		     "  --samples FILE  write one line per request or step to FILE");
 	if (options->seed && options->rate)
-		printf("  --poisson       requests arrive at random (--seed N, %d)\n"
-		       "  --cut           leave what is not served at the end\n",
+		printf("  --poisson       random arrivals (seed: --seed N, default %d)\n"
+		       "  --cut           exit without waiting for unserved requests\n",
 		       options->seed);
 	if (options->size)
-		printf("  --size N        rows and columns (%d)\n", options->size);
-	puts("  --priority P    high, normal or low streams\n"
-	     "  --device N      which GPU (0)\n"
-	     "  --help");
+		printf("  --size N        rows and columns (default %d)\n", options->size);
+	puts("  --priority P    stream priority: high, normal or low\n"
+	     "  --device N      GPU to use (default 0)\n"
+	     "  --help          print this help and exit");
 }
 
 static int number(const struct example_options *options, const char *text)
@@ -168,7 +168,7 @@ static int priority(const struct example_options *options, const char *text)
 		return 1;
 	if (strcmp(text, "normal") == 0)
 		return 0;
-	fprintf(stderr, "%s: a priority is high, normal or low\n", options->name);
+	fprintf(stderr, "%s: the priority must be high, normal or low\n", options->name);
 	exit(2);
 }
 
@@ -178,7 +178,7 @@ static bool load(const struct example_options *options, const char *text)
 		return true;
 	if (strcmp(text, "network") == 0)
 		return false;
-	fprintf(stderr, "%s: a load is network or spin\n", options->name);
+	fprintf(stderr, "%s: the load must be network or spin\n", options->name);
 	exit(2);
 }
 
@@ -265,14 +265,14 @@ static void compile(struct example *example, const char *architecture)
 		text = calloc(1, size + 1);
 		if (text)
 			hiprtcGetProgramLog(program, text);
-		fprintf(stderr, "%s: the kernels do not compile: %s\n%s\n", example->options->name,
+		fprintf(stderr, "%s: cannot compile the kernels: %s\n%s\n", example->options->name,
 			hiprtcGetErrorString(result), text ? text : "");
 		exit(1);
 	}
 	hiprtcGetCodeSize(program, &size);
 	text = malloc(size);
 	if (!text || hiprtcGetCode(program, text) != HIPRTC_SUCCESS) {
-		fprintf(stderr, "%s: no code\n", example->options->name);
+		fprintf(stderr, "%s: cannot load the compiled kernels\n", example->options->name);
 		exit(1);
 	}
 	EXAMPLE_CHECK(hipModuleLoadData(&example->module, text));

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
 	struct example_options options = {
 		.name = "gemm_mini",
-		.summary = "Multiplies two square matrices, again and again.",
+		.summary = "Multiplies two square matrices repeatedly.",
 		.seconds = 2,
 		.batch = 1,
 		.size = 1024,

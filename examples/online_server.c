@@ -10,8 +10,9 @@ int main(int argc, char **argv)
 {
 	struct example_options options = {
 		.name = "online_server",
-		.summary = "Serves CNN requests that arrive at a steady rate; what counts is the "
-			   "time from arrival to answer.",
+		.summary =
+			"Serves CNN requests that arrive at a steady rate, and measures the time "
+			"from arrival to answer.",
 		.seconds = 3,
 		.batch = 1,
 		.rate = 50,
