@@ -69,24 +69,23 @@ static int lose(struct gpreempt *context, int error)
 	if (error == -ETIME)
 		return gp_client_fail(
 			context, error,
-			"the holder (pid %d) did not answer in time; your suspensions have "
-			"ended. 'gpreempt release --all' ends a hung holder",
+			"the holder (pid %d) did not answer in time and your suspensions ended; "
+			"use 'gpreempt release --all' to end a hung holder",
 			(int)holder);
 	if (error == -EPROTONOSUPPORT)
 		return gp_client_fail(context, error,
-				      "the holder (pid %d) is a different version; it ends when "
-				      "it is idle, or with 'gpreempt release --all'",
+				      "the holder (pid %d) is a different version; it exits when "
+				      "idle, or use 'gpreempt release --all' to end it",
 				      (int)holder);
 	if (error == -EPROTO)
 		return gp_client_fail(context, error,
 				      "malformed reply from the holder (pid %d); it may be a "
-				      "different version: 'gpreempt release --all' ends it",
+				      "different version (use 'gpreempt release --all' to end it)",
 				      (int)holder);
-	return gp_client_fail(
-		context, -ECONNRESET,
-		"the holder (pid %d) ended, and your suspensions with it; the next call "
-		"starts another holder",
-		(int)holder);
+	return gp_client_fail(context, -ECONNRESET,
+			      "the holder (pid %d) exited and your suspensions ended; the next "
+			      "call starts a new holder",
+			      (int)holder);
 }
 
 int gp_client_malformed(struct gpreempt *context)

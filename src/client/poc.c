@@ -334,7 +334,7 @@ int gpreempt_suspend_queues(int32_t pid, const uint32_t *queue_ids, uint32_t num
 {
 	if (!queue_ids != !num_queues)
 		return fail(-EINVAL,
-			    "name queues by an array and its length, or none by NULL and 0");
+			    "pass queue ids and their number, or NULL and 0 for all queues");
 	pthread_mutex_lock(&the.lock);
 	int status = suspend(pid, queue_ids, num_queues, grace_period);
 	pthread_mutex_unlock(&the.lock);
@@ -345,7 +345,7 @@ int gpreempt_resume_queues(int32_t pid, const uint32_t *queue_ids, uint32_t num_
 {
 	if (!queue_ids != !num_queues)
 		return fail(-EINVAL,
-			    "name queues by an array and its length, or none by NULL and 0");
+			    "pass queue ids and their number, or NULL and 0 for all queues");
 	pthread_mutex_lock(&the.lock);
 	int status = resume(pid, queue_ids, num_queues);
 	pthread_mutex_unlock(&the.lock);
@@ -365,7 +365,7 @@ int gpreempt_get_queue_status(int32_t pid, struct gpreempt_poc_queue_status *sta
 int gpreempt_poc_set_limit(uint32_t limit_ms)
 {
 	if (limit_ms < GPREEMPT_LEASE_MIN_MS || limit_ms > GPREEMPT_LIMIT_MAX_MS)
-		return fail(-EINVAL, "the limit is 50 to 3600000 ms");
+		return fail(-EINVAL, "the limit must be 50 to 3600000 ms");
 	pthread_mutex_lock(&the.lock);
 	the.limit_ms = limit_ms;
 	pthread_mutex_unlock(&the.lock);

@@ -258,18 +258,18 @@ static int fail_connect(const struct gpreempt *context, int error)
 {
 	char path[PATH_MAX];
 
-	if (gp_proto_directory_path(path, sizeof(path), "", 0) < 0)
-		snprintf(path, sizeof(path), "%s", _("the socket directory"));
+	gp_proto_directory_name(path, sizeof(path), "");
 	if (error == -EPERM)
-		return gp_client_fail(context, error,
-				      "the socket directory is not safe: it must belong to you or "
-				      "root and not be writable by others (set GPREEMPT_DIR to use "
-				      "another)");
+		return gp_client_fail(
+			context, error,
+			"unsafe socket directory %s: it must belong to you or root, and only its "
+			"owner may write to it (set GPREEMPT_DIR to use another)",
+			path);
 	if (error == -EAGAIN)
 		return gp_client_fail(context, -ETIME,
-				      "the holder does not accept connections; 'gpreempt release "
-				      "--all' ends a hung holder");
-	return gp_client_fail(context, error, "cannot reach the holder in %s: %s", path,
+				      "the holder does not accept connections; use 'gpreempt "
+				      "release --all' to end a hung holder");
+	return gp_client_fail(context, error, "cannot connect to the holder in %s: %s", path,
 			      strerror(-error));
 }
 

@@ -21,7 +21,8 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 	struct gpreempt_suspend_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, "the size field of the options is not set");
+		return gp_client_fail(context, -EINVAL,
+				      "the size field of the options struct is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
@@ -33,16 +34,16 @@ static int read_options(struct gpreempt *context, const struct gpreempt_suspend_
 		.flags = (u16)options.flags,
 	};
 	if (body->lease_ms < GPREEMPT_LEASE_MIN_MS || body->lease_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, "a lease lasts %d ms to %d ms",
+		return gp_client_fail(context, -EINVAL, "a lease must be %d to %d ms",
 				      GPREEMPT_LEASE_MIN_MS, GPREEMPT_LIMIT_MAX_MS);
 	if (body->limit_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, "a suspension lasts at most %d ms",
+		return gp_client_fail(context, -EINVAL, "a suspension can last at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (body->timeout_ms > GPREEMPT_LIMIT_MAX_MS)
-		return gp_client_fail(context, -EINVAL, "a call may take at most %d ms",
+		return gp_client_fail(context, -EINVAL, "a timeout must be at most %d ms",
 				      GPREEMPT_LIMIT_MAX_MS);
 	if (options.grace > 255)
-		return gp_client_fail(context, -EINVAL, "a grace period is 1 to 255");
+		return gp_client_fail(context, -EINVAL, "a grace period must be 1 to 255");
 	if (options.flags & ~(u32)GPREEMPT_SUSPEND_COPIES)
 		return gp_client_fail(context, -EINVAL, "unknown suspend flag");
 	return 0;
@@ -95,7 +96,8 @@ static int act(struct gpreempt_target *target, u16 type, const u32 *ids, size_t 
 	union request few, *request = &few;
 
 	if (ids && (count < 1 || count > GPREEMPT_QUEUES_MAX))
-		return gp_client_fail(context, -EINVAL, "name 1 to %d queues", GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(context, -EINVAL, "the number of queues must be 1 to %d",
+				      GPREEMPT_QUEUES_MAX);
 	if (count > FEW)
 		request = malloc(sizeof(*request) + count * sizeof(*ids));
 	if (!request)
@@ -132,8 +134,8 @@ int gpreempt_target_suspend_queues(struct gpreempt_target *target, const uint32_
 				   size_t count, const struct gpreempt_suspend_options *options)
 {
 	if (!kfd_ids)
-		return gp_client_fail(target->context, -EINVAL, "name 1 to %d queues",
-				      GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(target->context, -EINVAL,
+				      "the number of queues must be 1 to %d", GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_SUSPEND, kfd_ids, count, options);
 }
 
@@ -141,8 +143,8 @@ int gpreempt_target_resume_queues(struct gpreempt_target *target, const uint32_t
 				  size_t count)
 {
 	if (!kfd_ids)
-		return gp_client_fail(target->context, -EINVAL, "name 1 to %d queues",
-				      GPREEMPT_QUEUES_MAX);
+		return gp_client_fail(target->context, -EINVAL,
+				      "the number of queues must be 1 to %d", GPREEMPT_QUEUES_MAX);
 	return act(target, GP_MSG_RESUME, kfd_ids, count, NULL);
 }
 
@@ -156,7 +158,7 @@ int gpreempt_target_renew(struct gpreempt_target *target)
 		return status;
 	if (!target->held)
 		status = gp_client_fail(context, -ENOLCK,
-					"the lease has ended; the target runs already");
+					"the lease has ended; the target is already running");
 	else
 		status = gp_client_call(context, target, GP_MSG_RENEW, &body, sizeof(body),
 					GP_LIB_CALL_MS);
@@ -172,7 +174,8 @@ int gpreempt_target_latency(struct gpreempt_target *target, struct gpreempt_late
 	size_t size = latency->size;
 
 	if (size < sizeof(latency->size))
-		return gp_client_fail(context, -EINVAL, "the size field of the latency is not set");
+		return gp_client_fail(context, -EINVAL,
+				      "the size field of struct gpreempt_latency is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;
@@ -209,10 +212,10 @@ int gp_client_begin(struct gpreempt_target *target, u16 type, void *body, size_t
 	u32 serial;
 
 	if (!pending)
-		return gp_client_fail(context, -EAGAIN,
-				      "%d calls are under way on this context; take their events "
-				      "first",
-				      GP_LIB_PENDING);
+		return gp_client_fail(
+			context, -EAGAIN,
+			"%d calls are in progress on this context; read their events first",
+			GP_LIB_PENDING);
 	int error = gp_client_send(context, target, type, body, size, &serial);
 	if (error)
 		return error;

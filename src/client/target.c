@@ -17,7 +17,8 @@ static int read_options(struct gpreempt *context, const struct gpreempt_target_o
 	struct gpreempt_target_options options = {0};
 
 	if (given && given->size < sizeof(given->size))
-		return gp_client_fail(context, -EINVAL, "the size field of the options is not set");
+		return gp_client_fail(context, -EINVAL,
+				      "the size field of the options struct is not set");
 	if (given)
 		memcpy(&options, given,
 		       given->size < sizeof(options) ? given->size : sizeof(options));
@@ -100,7 +101,7 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 
 	*out = NULL;
 	if (pid <= 0)
-		return gp_client_fail(context, -EINVAL, "%d is not the pid of a process", pid);
+		return gp_client_fail(context, -EINVAL, "invalid pid %d", pid);
 	int error = new_target(context, options, &target);
 	if (error)
 		return error;
@@ -115,7 +116,7 @@ int gpreempt_target_open(struct gpreempt *context, int pid,
 			error = -ESRCH;
 		if (error == -ESRCH)
 			return gp_client_fail(context, error, "process %d does not exist", pid);
-		return gp_client_fail(context, error, "cannot pin process %d: %s", pid,
+		return gp_client_fail(context, error, "cannot open a pidfd for process %d: %s", pid,
 				      strerror(-error));
 	}
 	return open_target(target, out);
@@ -128,7 +129,7 @@ int gpreempt_group_open(struct gpreempt *context, const char *name,
 
 	*out = NULL;
 	if (!name || !*name || strlen(name) >= GP_PROTO_NAME)
-		return gp_client_fail(context, -EINVAL, "a group name has 1 to %d bytes",
+		return gp_client_fail(context, -EINVAL, "a group name must be 1 to %d bytes long",
 				      GP_PROTO_NAME - 1);
 	int error = new_target(context, options, &target);
 	if (error)
@@ -166,7 +167,7 @@ int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priori
 
 	if (priority > GPREEMPT_PRIORITY_MAX)
 		return gp_client_fail(target->context, -EINVAL,
-				      "%u is not a logical priority (0 to %d)", priority,
+				      "invalid logical priority %u (must be 0 to %d)", priority,
 				      GPREEMPT_PRIORITY_MAX);
 	int status = gp_client_enter(target->context);
 	if (status)
@@ -183,7 +184,8 @@ static int check_share(const struct gpreempt_target *target, uint32_t thousandth
 
 	if (size < 1 || first + size > SHARE_ALL)
 		return gp_client_fail(target->context, -EINVAL,
-				      "%u is not a share in thousandths (1 to 1000)", thousandths);
+				      "invalid share %u (must be 1 to 1000 thousandths)",
+				      thousandths);
 	return 0;
 }
 
@@ -252,7 +254,8 @@ int gpreempt_target_info(struct gpreempt_target *target, struct gpreempt_target_
 	size_t size = info->size;
 
 	if (size < sizeof(info->size))
-		return gp_client_fail(context, -EINVAL, "the size field of the info is not set");
+		return gp_client_fail(context, -EINVAL,
+				      "the size field of struct gpreempt_target_info is not set");
 	int status = gp_client_enter(context);
 	if (status)
 		return status;

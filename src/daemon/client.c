@@ -77,8 +77,7 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 	if (count >= limits.max_clients) {
 		if (!daemon->stats.refused_clients++)
 			gp_diag(daemon->diag, GP_WARNING,
-				"user %s has %u clients, the limit of max_clients; ignoring new "
-				"ones",
+				"user %s has reached max_clients (%u); ignoring new clients",
 				client->who.user, count);
 		return -EDQUOT;
 	}

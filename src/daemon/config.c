@@ -345,7 +345,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 static bool line_ok(struct reading *reading, char *line, size_t length)
 {
 	if (memchr(line, 0, length)) {
-		mistake(reading, "NUL byte: this is not a text file");
+		mistake(reading, "found a NUL byte; not a text file");
 		return false;
 	}
 	if (*line == '[') {

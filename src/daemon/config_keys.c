@@ -187,7 +187,7 @@ static int read_other(const struct gp_daemon_key *key, const char *text, void *o
 			return 0;
 		}
 		snprintf(wanted, size,
-			 _("off, so that these jobs are not scheduled; other policies belong in a "
+			 _("off, to leave these jobs unscheduled; other policies belong in a "
 			   "[device] section"));
 		return -EINVAL;
 	}

@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "proto/directory.h"
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 		   const char *config_path, struct gp_diag *diag)
@@ -62,7 +64,7 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config
 	    config->lease_ns != old->lease_ns || config->max_suspend_ns != old->max_suspend_ns ||
 	    config->operation_timeout_ns != old->operation_timeout_ns)
 		gp_diag(daemon->diag, GP_WARNING,
-			"changes of decisions, max_jobs, max_processes, max_queues, lease, "
+			"changes to decisions, max_jobs, max_processes, max_queues, lease, "
 			"max_suspend and operation_timeout take effect when gpreemptd restarts");
 	config->decisions = old->decisions;
 	config->max_jobs = old->max_jobs;
@@ -165,18 +167,22 @@ static int start_signals(struct gp_daemon *daemon)
 int gp_daemon_start(struct gp_daemon *daemon)
 {
 	uint64_t interval_us = 0;
+	char path[PATH_MAX];
 	int error = gp_daemon_service_start(daemon);
 
+	gp_proto_directory_name(path, sizeof(path), GP_DAEMON_SOCKET);
 	if (error == -EBUSY)
-		return gp_fail(daemon->diag, error, "another gpreemptd serves this directory");
+		return gp_fail(daemon->diag, error, "another gpreemptd already serves %s", path);
 	if (error == -EPERM)
 		return gp_fail(daemon->diag, error,
-			       "the socket directory is not safe: it must belong to you or root, "
-			       "and only its owner may write to it (GPREEMPT_DIR sets another)");
+			       "unsafe socket directory %s: it must belong to you or root, and "
+			       "only its owner may write to it (set GPREEMPT_DIR to use another)",
+			       path);
 	if (error == -EACCES)
 		return gp_fail(daemon->diag, error,
-			       "the socket directory belongs to root, whose gpreemptd serves all "
-			       "users; set GPREEMPT_DIR to run your own");
+			       "the socket directory %s belongs to root, whose gpreemptd serves "
+			       "all users; set GPREEMPT_DIR to run your own",
+			       path);
 	if (!error)
 		error = start_signals(daemon);
 	if (!error) {

@@ -30,8 +30,8 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 
 static const struct gp_option options[] = {
 	{'c', "config", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("configuration (default /etc/gpreempt/gpreemptd.conf if it\nexists, otherwise built-in "
-	    "values)")},
+	 N_("read the configuration from FILE (default:\n/etc/gpreempt/gpreemptd.conf if it "
+	    "exists, otherwise\nbuilt-in values)")},
 	{OPTION_ACT, "act", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("set mode = act, overriding the configuration")},
 	{OPTION_OBSERVE, "observe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -48,9 +48,9 @@ static const struct gp_command command = {
 	.alone = true,
 	.arguments = "",
 	.summary = N_("Schedule GPU jobs: decide which one runs, and record why"),
-	.description = N_("No privileges are needed to schedule one's own processes. Use 'gpreempt "
-			  "why', 'log',\n'stats' and 'top' to see what it does. SIGHUP reloads the "
-			  "configuration; SIGTERM\nresumes all suspended jobs and exits."),
+	.description = N_("Scheduling your own processes needs no privileges. Use 'gpreempt why', "
+			  "'log', 'stats'\nand 'top' to see what it does. SIGHUP reloads the "
+			  "configuration; SIGTERM resumes all\nsuspended jobs and exits."),
 	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
 	.options = options,
 };

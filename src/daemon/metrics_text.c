@@ -102,9 +102,9 @@ static void latencies(struct gp_buf *out, const struct gp_proto_msg_stats *stats
 	describe(out, "waited_seconds", "histogram",
 		 "Time from the arrival of work to the decision to suspend other jobs for it.");
 	histogram(out, "waited_seconds", NULL, &stats->waited);
-	describe(out, "suspend_seconds", "histogram", "Time that the driver took to suspend.");
+	describe(out, "suspend_seconds", "histogram", "Time the driver took to suspend.");
 	histogram(out, "suspend_seconds", NULL, &stats->suspend);
-	describe(out, "resume_seconds", "histogram", "Time that the driver took to resume.");
+	describe(out, "resume_seconds", "histogram", "Time the driver took to resume.");
 	histogram(out, "resume_seconds", NULL, &stats->resume);
 }
 
@@ -116,12 +116,12 @@ static void decisions(struct gp_daemon *daemon, struct gp_buf *out,
 	struct gp_daemon_metrics *metrics = &daemon->metrics;
 
 	number(out, "preemptions_total", "counter",
-	       "Jobs suspended because another one had work, in mode act.", stats->preemptions);
+	       "Jobs suspended to make room for another job, in mode act.", stats->preemptions);
 	number(out, "would_preemptions_total", "counter",
 	       "Jobs that would have been suspended, in mode observe.", stats->would_preemptions);
 	describe(out, "declined_total", "counter",
-		 "Declined: cost, a preemption would have cost more than it saves; admission, a "
-		 "deadline that cannot be met.");
+		 "Declined requests, by reason: cost (a preemption would cost more than it saves), "
+		 "admission (the deadline cannot be met).");
 	labelled(out, "declined_total", "reason", "cost", stats->why[GP_SCHED_WHY_DECLINED]);
 	labelled(out, "declined_total", "reason", "admission", stats->why[GP_SCHED_WHY_REFUSED]);
 	describe(out, "put_off_total", "counter", "Suspensions that were delayed, by reason.");
@@ -146,9 +146,9 @@ static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 	       stats->operations);
 	number(out, "renewals_total", "counter", "Leases renewed.", stats->renewals);
 	describe(out, "errors_total", "counter",
-		 "operation: a suspend or resume failed; timeout: it was not answered; lease_lost: "
-		 "a suspended job resumed; client_refused, message_delayed: over the limits of a "
-		 "user.");
+		 "Errors, by kind: operation (a suspend or resume failed), timeout (it got no "
+		 "answer), lease_lost (a suspended job resumed), client_refused and "
+		 "message_delayed (a user exceeded its limits).");
 	labelled(out, "errors_total", "kind", "operation", stats->failures);
 	labelled(out, "errors_total", "kind", "timeout", stats->why[GP_SCHED_WHY_TIMEOUT]);
 	labelled(out, "errors_total", "kind", "lease_lost", stats->leases_lost);
@@ -189,8 +189,8 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 			count[state.class][state.run]++;
 	}
 	describe(out, "jobs", "gauge",
-		 "Jobs by class and state; unknown: it may run, and its GPU does not show whether "
-		 "it has work.");
+		 "Jobs, by class and state; unknown: the job may run, but its GPU does not show "
+		 "whether it has work.");
 	for (u32 i = 0; i < GP_DAEMON_CLASSES; i++) {
 		for (u32 j = 0; j < STATES; j++)
 			gp_buf_printf(out, "gpreempt_jobs{class=\"%s\",state=\"%s\"} %llu\n",
@@ -200,7 +200,8 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	number(out, "queues", "gauge", "Queues of all jobs.", stats->queues);
 	number(out, "acting", "gauge", "1 in mode act, 0 in mode observe.",
 	       stats->mode == GP_MODE_ACT);
-	number(out, "cannot_act", "gauge", "1 while the daemon should act and cannot.",
+	number(out, "cannot_act", "gauge",
+	       "1 while the daemon is in mode act but cannot preempt jobs.",
 	       daemon->problem[0] != 0);
 	number(out, "events_total", "counter", "Events handled by the scheduler.", stats->events);
 }
@@ -231,8 +232,8 @@ static void devices(struct gp_daemon *daemon, struct gp_buf *out)
 		gp_buf_printf(out, "%u\n", device.members);
 	}
 	describe(out, "gpu_busy_seconds_total", "counter",
-		 "Time a job had work on this GPU and was not held; absent for GPUs that do not "
-		 "show it.");
+		 "Time that at least one job had work on this GPU and was not held; absent for "
+		 "GPUs that do not show work.");
 	for (u32 i = 0; i < daemon->device_count; i++) {
 		if (!gp_gpu_has(daemon->devices[i].gpu_id, GP_GPU_SEES_WORK))
 			continue;

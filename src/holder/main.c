@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,15 @@ static int take_lock(struct program *program)
 	return -EBUSY;
 }
 
+static int refuse_directory(int error)
+{
+	char path[PATH_MAX], text[PATH_MAX + 64];
+
+	snprintf(text, sizeof(text), _("cannot use the socket directory %s"),
+		 gp_proto_directory_name(path, sizeof(path), LOCK));
+	return say(error, text);
+}
+
 static int open_socket(struct program *program)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -136,7 +146,7 @@ static int serve(const struct program *program)
 	 */
 	if (holder.homeless)
 		fprintf(stderr, "gpreempt-holder: %s\n",
-			_("the socket directory was removed; the holder ends"));
+			_("the socket directory was removed; exiting"));
 	else
 		remove_socket();
 	gp_holder_close(&holder);
@@ -149,7 +159,7 @@ static const struct gp_option options[] = {
 	{OPTION_FOREGROUND, "foreground", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("stay in the foreground")},
 	{OPTION_IDLE, "idle", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("exit after TIME without clients; 0 never exits")},
+	 N_("exit after TIME without clients (0: never exit)")},
 	{OPTION_VERSION, "version", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print the version and exit")},
 	{0},
@@ -200,7 +210,7 @@ int main(int argc, char **argv)
 	if (error > 0)
 		return 0;
 	if (error)
-		return say(error, _("cannot use the socket directory"));
+		return refuse_directory(error);
 	error = open_socket(&program);
 	if (error)
 		return say(error, SOCKET);
@@ -209,7 +219,7 @@ int main(int argc, char **argv)
 	if (!program.foreground) {
 		error = gp_spawn_background();
 		if (error)
-			return say(error, _("cannot go into the background"));
+			return say(error, _("cannot run in the background"));
 	}
 	/* Again: SO_PEERCRED names the process that listened last. */
 	if (listen(program.listen, BACKLOG) < 0)

@@ -143,6 +143,15 @@ int gp_proto_directory_path(char *out, size_t size, const char *name, int create
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
+const char *gp_proto_directory_name(char *out, size_t size, const char *name)
+{
+	struct place place;
+
+	find_place(&place, name); /* cut where it is too long */
+	snprintf(out, size, "%s", place.path);
+	return out;
+}
+
 int gp_proto_directory_agents(char *out, size_t size, bool serve)
 {
 	struct place place;

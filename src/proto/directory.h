@@ -23,6 +23,9 @@
  * -ENAMETOOLONG, -EPERM when the directory is not safe, -ENOENT. */
 int gp_proto_directory_path(char *out, size_t size, const char *name, int create);
 
+/* Directory of a file, for messages: not checked, and not made. Returns `out`. */
+const char *gp_proto_directory_name(char *out, size_t size, const char *name);
+
 /* The path of agents/, which is there afterwards, as open as the directory it is in. With `serve`,
  * which the daemon sets, for all users where root lets all users into that one. */
 int gp_proto_directory_agents(char *out, size_t size, bool serve);

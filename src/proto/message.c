@@ -15,42 +15,42 @@
 static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_ERROR] = "%m",
 
-	[GP_SAY_NOT_SERVED] = N_("the holder does not serve this user, or has no room"),
+	[GP_SAY_NOT_SERVED] = N_("the holder does not serve this user, or has too many clients"),
 	[GP_SAY_NO_TARGET] = N_("the target is not open"),
 	[GP_SAY_NO_PIDFD] = N_("the request lacks a pidfd"),
-	[GP_SAY_NO_ROOM] = N_("the holder has no room for another process"),
+	[GP_SAY_NO_ROOM] = N_("the holder cannot manage any more processes"),
 	[GP_SAY_NO_MECHANISM] = N_("unknown mechanism %u"),
 	[GP_SAY_TOO_MANY_TARGETS] = N_("this client has too many open targets"),
-	[GP_SAY_GROUP_EMPTY] = N_("no process of the group has started yet"),
-	[GP_SAY_LEASE_ENDED] = N_("the lease has ended; the target runs"),
-	[GP_SAY_SHARE_RANGE] = N_("a share is 1 to 1000 thousandths"),
-	[GP_SAY_PRIORITY_RANGE] = N_("a priority is 0 to 65535"),
-	[GP_SAY_LEASE_RANGE] = N_("a lease is %u to %u ms, a limit at most %u ms"),
-	[GP_SAY_GRACE_RANGE] = N_("a grace period is 1 to 255"),
+	[GP_SAY_GROUP_EMPTY] = N_("no process in the group has started yet"),
+	[GP_SAY_LEASE_ENDED] = N_("the lease has ended; the target is running again"),
+	[GP_SAY_SHARE_RANGE] = N_("a share must be 1 to 1000 thousandths"),
+	[GP_SAY_PRIORITY_RANGE] = N_("a priority must be 0 to 65535"),
+	[GP_SAY_LEASE_RANGE] = N_("a lease must be %u to %u ms, a limit at most %u ms"),
+	[GP_SAY_GRACE_RANGE] = N_("a grace period must be 1 to 255"),
 	[GP_SAY_BAD_FLAG] = N_("unknown suspend flag"),
 	[GP_SAY_COPIES_WHOLE] =
 		N_("copy engines can be suspended only with the whole process, not with single "
 		   "queues or GPUs"),
-	[GP_SAY_GROUP_QUEUES] = N_("queues are named by process, not by group"),
-	[GP_SAY_HELD_TOGETHER] = N_("all queues are held together; resume the whole target"),
-	[GP_SAY_TIMED_OUT] = N_("the request timed out; suspended queues run again"),
-	[GP_SAY_BREAKER] = N_("preemption on GPU %u is off: its queues could not be stopped; it is "
-			      "retried automatically"),
+	[GP_SAY_GROUP_QUEUES] = N_("queues can be selected only in a process, not in a group"),
+	[GP_SAY_HELD_TOGETHER] = N_("all queues were suspended together; resume the whole target"),
+	[GP_SAY_TIMED_OUT] = N_("the request timed out; anything it suspended has been resumed"),
+	[GP_SAY_BREAKER] = N_("preemption is disabled on GPU %u because its queues could not be "
+			      "stopped; retrying automatically"),
 
 	[GP_SAY_GONE] = N_("process %u is gone"),
-	[GP_SAY_NOT_VISIBLE] = N_("the process is gone, or not visible here"),
+	[GP_SAY_NOT_VISIBLE] = N_("the process has exited, or is not visible to the holder"),
 	[GP_SAY_NO_ANSWER] = N_("process %u did not answer in time; a process stopped by a signal "
 				"cannot answer until it continues"),
 	[GP_SAY_RUNTIME_OFF] = N_("the GPU runtime of process %u was shut down"),
 	[GP_SAY_NO_QUEUE] = N_("process %u has no such queue"),
 	[GP_SAY_STUCK] = N_("the GPU did not stop the queues of process %u"),
-	[GP_SAY_WHOLE_ONLY] = N_("%s suspends process %u as a whole, not single queues or GPUs; "
-				 "kfd-agent and kfd-debug can"),
+	[GP_SAY_WHOLE_ONLY] = N_("%s can suspend process %u only as a whole; use kfd-agent or "
+				 "kfd-debug for single queues or GPUs"),
 	[GP_SAY_SESSION_TAKEN] = N_("another debugger took over process %u"),
 	[GP_SAY_PROCESS_ERROR] = N_("process %u: %m"),
-	[GP_SAY_NOT_BUILT_IN] = N_("this holder does not have the mechanism"),
-	[GP_SAY_CANNOT] = N_("%s cannot do that"),
-	[GP_SAY_WORKS_NOW] = N_("%s works for it now"),
+	[GP_SAY_NOT_BUILT_IN] = N_("this mechanism is not built into the holder"),
+	[GP_SAY_CANNOT] = N_("%s does not support this operation"),
+	[GP_SAY_WORKS_NOW] = N_("now using %s"),
 
 	[GP_SAY_AGENT_NONE] = N_("process %u was not started with 'gpreempt run'"),
 	[GP_SAY_AGENT_WORKS] = N_("it was started with 'gpreempt run'"),
@@ -62,68 +62,66 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_NO_PROCESS] = N_("process %u does not exist"),
 	[GP_SAY_OTHER_USER] = N_("process %u belongs to another user"),
 	[GP_SAY_UNDER_DEBUGGER] =
-		N_("process %u is under a debugger (%s, pid %u); quit that first"),
+		N_("process %u is being debugged by %s (pid %u); quit the debugger first"),
 	[GP_SAY_NOT_AMD] = N_("process %u does not use an AMD GPU"),
 	[GP_SAY_DEBUG_WORKS] = N_("a debug session (DBG_TRAP) can suspend it"),
 	[GP_SAY_TRACE_FORBIDDEN] =
 		N_("cannot trace process %u: it belongs to another user, or "
 		   "kernel.yama.ptrace_scope forbids it; start it with 'gpreempt run'"),
 	[GP_SAY_TRACE_ERROR] = N_("cannot trace process %u: %m"),
-	[GP_SAY_DEBUG_MISSING] = N_("this amdgpu driver has no debug interface (Linux 6.5 or "
-				    "later); start process %u with 'gpreempt run'"),
-	[GP_SAY_DEBUG_LEFTOVER] = N_("process %u had a debug session whose debugger has detached; "
-				     "the session was ended, try again"),
+	[GP_SAY_DEBUG_MISSING] = N_("this amdgpu driver has no debug interface (new in Linux 6.5); "
+				    "start process %u with 'gpreempt run'"),
+	[GP_SAY_DEBUG_LEFTOVER] = N_("process %u had a stale debug session, left by a detached "
+				     "debugger; it has been ended, try again"),
 	[GP_SAY_DEBUG_ERROR] = N_("cannot start a debug session with process %u: %m"),
-	[GP_SAY_DEBUG_DISABLED] =
-		N_("the GPU runtime of process %u did not enable debugging (ROCm before 6); start "
-		   "it with 'gpreempt run'"),
+	[GP_SAY_DEBUG_DISABLED] = N_("the GPU runtime of process %u did not enable debugging "
+				     "(older than ROCm 6); start it with 'gpreempt run'"),
 	[GP_SAY_KFD_ERROR] = N_("cannot open /dev/kfd: %m; see 'gpreempt doctor'"),
 	[GP_SAY_PIPE_ERROR] = N_("cannot create a pipe: %m"),
 	[GP_SAY_LIST_ERROR] = N_("cannot list the queues of process %u: %m"),
 
 	[GP_SAY_MODULE_NONE] = N_("gpreempt.ko is not loaded: %s does not exist"),
-	[GP_SAY_MODULE_ERROR] = N_("cannot open %s: %m (root and its group may)"),
+	[GP_SAY_MODULE_ERROR] = N_("cannot open %s: %m (only root and the file's group may)"),
 	[GP_SAY_MODULE_VERSION] = N_("the loaded gpreempt.ko is a different version"),
 	[GP_SAY_MODULE_WORKS] = N_("gpreempt.ko can suspend it"),
 
 	[GP_SAY_NV_WORKS] =
 		N_("the NVIDIA driver can suspend its channels and set its time slices"),
 	[GP_SAY_NV_NO_DRIVER] = N_("no NVIDIA driver (/proc/driver/nvidia/version does not exist)"),
-	[GP_SAY_NV_BRANCH] = N_("the branch of NVIDIA driver %s was not verified; "
-				"GPREEMPT_NVRM_FORCE=1 tries it anyway"),
-	[GP_SAY_NV_PTRACE] = N_("process %u: no permission to copy its descriptors (needs ptrace "
-				"rights: same user, or root)"),
-	[GP_SAY_NV_FILES] = N_("process %u: cannot read its descriptors: %m"),
-	[GP_SAY_NV_INHERITED] =
-		N_("process %u inherited its NVIDIA descriptors from process %u, whose work would "
-		   "stop; name that process instead"),
+	[GP_SAY_NV_BRANCH] = N_("NVIDIA driver %s is from an unverified branch; set "
+				"GPREEMPT_NVRM_FORCE=1 to try it anyway"),
+	[GP_SAY_NV_PTRACE] = N_("no permission to copy the file descriptors of process %u (needs "
+				"ptrace access: same user or root)"),
+	[GP_SAY_NV_FILES] = N_("cannot read the file descriptors of process %u: %m"),
+	[GP_SAY_NV_INHERITED] = N_("process %u inherited its NVIDIA descriptors from process %u, "
+				   "which would stop as well; name that process instead"),
 	[GP_SAY_NV_NOT_USED] = N_("process %u does not use /dev/nvidiactl"),
 	[GP_SAY_NV_MPS_SERVER] =
 		N_("process %u is an MPS server: suspending it would suspend all its clients"),
 	[GP_SAY_NV_MPS_CLIENT] =
-		N_("process %u is an MPS client (a control daemon listens in %s): its work runs in "
-		   "the server's channels, together with other clients"),
+		N_("process %u is an MPS client (control daemon in %s): it shares the server's "
+		   "channels with other clients and cannot be suspended alone"),
 	[GP_SAY_NV_CHANNELS] = N_("cannot list the NVIDIA channels of process %u: %m"),
 
 	[GP_SAY_HOLD_RANGE] = N_("the lease or limit is out of range"),
-	[GP_SAY_QUEUE_NAMED] = N_("a named queue does not exist"),
-	[GP_SAY_NOTHING_HELD] = N_("nothing is held: the lease has ended"),
-	[GP_SAY_NOT_STOPPED] = N_("the queues could not be stopped in time; they run again"),
+	[GP_SAY_QUEUE_NAMED] = N_("one of the named queues does not exist"),
+	[GP_SAY_NOTHING_HELD] = N_("nothing is suspended: the lease has ended"),
+	[GP_SAY_NOT_STOPPED] = N_("the queues did not stop in time and have been resumed"),
 	[GP_SAY_DRIVER_REFUSED] = N_("the driver refused to change a queue"),
-	[GP_SAY_NO_DESCRIPTOR] = N_("the program has no descriptor left for its activity page"),
+	[GP_SAY_NO_DESCRIPTOR] =
+		N_("the program has no file descriptor left for its activity page"),
 
 	[GP_SAY_VALUE_RANGE] = N_("the value is out of range"),
 	[GP_SAY_UNKNOWN_REQUEST] = N_("unknown request; the programs may be different versions"),
 
-	[GP_SAY_NO_JOB] = N_("gpreemptd does not know a job with pid %u"),
+	[GP_SAY_NO_JOB] = N_("gpreemptd has no job with pid %u"),
 	[GP_SAY_JOB_OTHER_USER] = N_("pid %u belongs to another user"),
-	[GP_SAY_CEILING] = N_("above your configured ceiling: priority %u, weight %u"),
-	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused it; see 'gpreempt log'"),
-	[GP_SAY_GROUP_ONLY] = N_("only root and the gpreempt group may do that"),
-	[GP_SAY_OWNER_ONLY] = N_("only root and the user of gpreemptd may do that"),
-	[GP_SAY_BAD_CONFIG] =
-		N_("the configuration has errors, so the old one stays; run 'gpreempt "
-		   "config check FILE'"),
+	[GP_SAY_CEILING] = N_("exceeds your configured ceiling (priority %u, weight %u)"),
+	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused the request; see 'gpreempt log'"),
+	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may do that"),
+	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may do that"),
+	[GP_SAY_BAD_CONFIG] = N_("the configuration has errors, keeping the old one; run 'gpreempt "
+				 "config check FILE' to list them"),
 };
 
 const char *gp_proto_mechanism_name(u32 mechanism)

@@ -256,7 +256,7 @@ class Suspend(Stage):
             with self.assertRaises(Refused) as refused:
                 other.answer()
             self.assertEqual(refused.exception.errno, errno.EPROTONOSUPPORT)
-            self.assertIn(f"this program version {version}", refused.exception.text)
+            self.assertIn(f"this program uses version {version};", refused.exception.text)
             with self.assertRaises(Gone):
                 other.answer()
             other.close()

@@ -132,9 +132,9 @@ class Files(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "input")
             for data, message in ((b"\x1f\x8b\x08abc", "compressed"), (b"\0\1\2", "binary"),
-                                  (b"", "empty"), (b" \n\n", "empty"), (b"hello\n", "not the text"),
-                                  (b"\xff\xfe\xfd\n", "not the text"),
-                                  (b"x" * 100000000, "not the text")):
+                                  (b"", "empty"), (b" \n\n", "empty"), (b"hello\n", "not a copy"),
+                                  (b"\xff\xfe\xfd\n", "not a copy"),
+                                  (b"x" * 100000000, "not a copy")):
                 with open(path, "wb") as file:
                     file.write(data)
                 for command in COMMANDS:

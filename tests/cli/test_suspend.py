@@ -120,7 +120,7 @@ class Suspend(Commands):
             self.assertIn("GPREEMPT_VGPU=/tmp/machine gpreempt vgpu -- gpreempt " + " ".join(command), done.stderr)
         done = self.command("suspend", pid, GPREEMPT_VGPU="/tmp/machine")
         self.assertEqual(done.returncode, 1, done)
-        self.assertIn("this holder does not have the mechanism", done.stderr)
+        self.assertIn("this mechanism is not built into the holder", done.stderr)
 
     def test_one_with_an_agent_is_stopped_wherever_it_runs(self):
         pid = self.on_a_virtual_gpu()
@@ -148,7 +148,7 @@ class Suspend(Commands):
         self.assertEqual(self.events(keeper)[1], 0)
         done = self.command("suspend", self.pid, "5000", "--for", "20ms")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("a named queue does not exist", done.stderr)
+        self.assertIn("one of the named queues does not exist", done.stderr)
 
     def test_a_lost_lease_is_said_and_fails(self):
         done = self.command("suspend", "--group", "lose", "--json", "--lease", "1h")
@@ -161,14 +161,14 @@ class Suspend(Commands):
         for command in (("status",), ("status", "--json"), ("renice", "5"), ("suspend",), ("suspend", "--json")):
             done = self.command(*command, "--group", "nobody")
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
-            self.assertIn("group 'nobody': no process of the group has started yet", done.stderr)
+            self.assertIn("group 'nobody': no process in the group has started yet", done.stderr)
         self.assertIn("--wait", done.stderr)
 
     def test_a_group_that_is_waited_for_is_said_at_once(self):
         keeper = subprocess.Popen([GPREEMPT, "suspend", "--group", "nobody", "--wait", "--lease", "1h"],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env)
         self.keepers.append(keeper)
-        self.assertIn("group 'nobody': no process of the group has started yet; waiting, processes that join are suspended",
+        self.assertIn("group 'nobody': no process in the group has started yet; waiting, processes that join are suspended",
                       keeper.stdout.readline())
         self.assertIsNone(keeper.poll())
         keeper.send_signal(signal.SIGINT)
@@ -189,7 +189,7 @@ class Suspend(Commands):
     def test_what_cannot_be_suspended_says_why(self):
         done = self.command("suspend", "--group", "refused")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("this holder does not have the mechanism", done.stderr)
+        self.assertIn("this mechanism is not built into the holder", done.stderr)
 
     def test_a_process_that_does_not_exist_is_said(self):
         for command in (("suspend",), ("resume",), ("resume", "--json"), ("status",), ("release",), ("renice", "7")):

@@ -71,7 +71,7 @@ static void bad_arguments_are_refused_before_anything_is_sent(void **state)
 	u32 ids[GPREEMPT_QUEUES_MAX + 1] = {0};
 
 	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
-	assert_string_equal(gpreempt_error(scene->context), "a lease lasts 50 ms to 3600000 ms");
+	assert_string_equal(gpreempt_error(scene->context), "a lease must be 50 to 3600000 ms");
 	options = (struct gpreempt_suspend_options){.size = sizeof(options), .grace = 256};
 	assert_int_equal(gpreempt_target_suspend(target, &options), -EINVAL);
 	options = (struct gpreempt_suspend_options){.size = sizeof(options), .flags = 2};
@@ -99,10 +99,11 @@ static void what_the_holder_refuses_comes_with_its_sentence(void **state)
 	assert_int_equal(gpreempt_group_open(scene->context, "refused", NULL, &target),
 			 -EOPNOTSUPP);
 	assert_string_equal(gpreempt_error(scene->context),
-			    "this holder does not have the mechanism");
+			    "this mechanism is not built into the holder");
 	target = open_self(scene);
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 2, NULL), -ENOENT);
-	assert_string_equal(gpreempt_error(scene->context), "a named queue does not exist");
+	assert_string_equal(gpreempt_error(scene->context),
+			    "one of the named queues does not exist");
 	assert_int_equal(gpreempt_target_suspend_queues(target, ids, 1, NULL), 1);
 	assert_int_equal(gpreempt_target_resume_queues(target, ids, 1), 1);
 	assert_int_equal(gpreempt_target_share(target, 500), -EOPNOTSUPP);

@@ -232,8 +232,8 @@ static void a_rule_must_match_something_and_change_something(void **state)
 	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a budget longer than its deadline\n");
 	refused("[rule a]\nuser = x\npolicy = fair\n",
-		"test.conf:3: policy: 'fair' is not valid; write off, so that these jobs "
-		"are not scheduled; other policies belong in a [device] section\n");
+		"test.conf:3: policy: 'fair' is not valid; write off, to leave these jobs "
+		"unscheduled; other policies belong in a [device] section\n");
 }
 
 static void what_inih_would_cut_off_is_refused(void **state)
@@ -253,7 +253,7 @@ static void what_inih_would_cut_off_is_refused(void **state)
 	assert_int_equal(gp_daemon_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag,
 						&config),
 			 -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: NUL byte"));
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: found a NUL byte"));
 	gp_buf_free(&said.text);
 }
 

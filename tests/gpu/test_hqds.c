@@ -191,7 +191,7 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 	refused_with("\xfd\x37zXZ\0x", 7, "compressed (xz)");
 	refused_with("Node\0", sizeof("Node\0") - 1, "input:1: the file is binary");
 	refused_with("hello\nworld\n", sizeof("hello\nworld\n") - 1,
-		     "input:1: this is not the text of debugfs hqds");
+		     "input:1: not a copy of the debugfs file hqds");
 	refused_with("\nProcess 1 PASID 0x1:\n", sizeof("\nProcess 1 PASID 0x1:\n") - 1,
 		     "input:2: this is a copy of mqds");
 	refused_with("Node 1, gpu_id a:\n  00000000: c013a100\n",
@@ -206,7 +206,7 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 		     sizeof("Node 1, gpu_id a:\n Inst 0,  CP Pipe 0, Queue 2\n") - 1,
 		     "input:2: the text ends before");
 	refused_with("Node 1, gpu_id fffffffff:\n", sizeof("Node 1, gpu_id fffffffff:\n") - 1,
-		     "input:1: this is not");
+		     "input:1: not a copy");
 }
 
 static void empty_text_is_an_empty_list(void **state)
@@ -276,7 +276,8 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	text_load(&text, fixture("debugfs/gfx9/hqds"));
 	whole = text.source.len;
 	text.source.len = whole / 2;
-	damaged(&text, "input:26: the text ends in the middle of this block; save debugfs hqds");
+	damaged(&text,
+		"input:26: the text ends in the middle of this block; save the debugfs file hqds");
 	text.source.live = true;
 	damaged(&text, "input:26: the text ends in the middle of this block; read it again");
 	text.source.partial = true;
@@ -292,7 +293,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	text.source.partial = false;
 	damaged(&text, "input:2: rows of this block are missing or garbled (1 such blocks); read");
 	text.source.live = false;
-	damaged(&text, "(1 such blocks); save debugfs hqds again");
+	damaged(&text, "(1 such blocks); save the debugfs file hqds again");
 	gp_buf_free(&text.buf);
 }
 

@@ -132,8 +132,8 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 {
 	(void)state;
 	refused_with("BZh9", "compressed (bzip2)");
-	refused_with("x\n", "input:1: this is not the text of debugfs mqds");
-	refused_with("    00000000: c0310800\n", "input:1: this is not the text of debugfs mqds");
+	refused_with("x\n", "input:1: not a copy of the debugfs file mqds");
+	refused_with("    00000000: c0310800\n", "input:1: not a copy of the debugfs file mqds");
 	refused_with("Node 1, gpu_id a:\n Inst 0,  CP Pipe 0, Queue 0\n",
 		     "input:1: this is a copy of hqds");
 	refused_with("Node 1, gpu_id a:\n  No active runlist\n", "input:1: this is a copy of rls");
@@ -194,7 +194,8 @@ static void garbled_rows_cost_only_their_descriptor(void **state)
 	memcpy(strstr(at, "    00000240:"), "interleaved t", 13);
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), -EBADMSG);
 	assert_null(list.items);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks); save debugfs mqds again"));
+	assert_non_null(strstr(gp_buf_str(&sink.text),
+			       "(2 such blocks); save the debugfs file mqds again"));
 	gp_buf_free(&sink.text);
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), 0);

@@ -185,8 +185,8 @@ static void text_of_another_kind_is_refused_with_its_line(void **state)
 {
 	(void)state;
 	refused_with("\x28\xb5\x2f\xfd", "compressed (zstd)");
-	refused_with("x\n", "input:1: this is not the text of debugfs rls");
-	refused_with("  00000000: c013a100\n", "input:1: this is not the text of debugfs rls");
+	refused_with("x\n", "input:1: not a copy of the debugfs file rls");
+	refused_with("  00000000: c013a100\n", "input:1: not a copy of the debugfs file rls");
 	refused_with("Process 1 PASID 0x1:\n", "input:1: this is a copy of mqds");
 	refused_with("Node 1, gpu_id a:\n  CP Pipe 0, Queue 0\n",
 		     "input:2: this is a copy of hqds");
@@ -230,7 +230,7 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	assert_int_equal(gp_kfd_parse_rls(&text.source, &sink.diag, &list), -EBADMSG);
 	assert_null(list.items);
 	assert_non_null(strstr(gp_buf_str(&sink.text), "the text ends in the middle"));
-	assert_non_null(strstr(gp_buf_str(&sink.text), "save debugfs rls again"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "save the debugfs file rls again"));
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_rls(&text.source, NULL, &list), 0);
 	assert_true(list.incomplete);

@@ -55,6 +55,7 @@ static void one_that_others_may_write_to_is_refused(void **state)
 	assert_int_equal(chmod(dir, 0770), 0);
 	assert_int_equal(gp_proto_directory_path(path, sizeof(path), "x", 1), -EPERM);
 	assert_int_equal(gp_proto_directory_connect("x"), -EPERM);
+	assert_string_equal(gp_proto_directory_name(path, sizeof(path), "x"), dir);
 	/* Made for everybody by an administrator: sticky, as /tmp is. */
 	assert_int_equal(chmod(dir, 01777), 0);
 	assert_int_equal(gp_proto_directory_path(path, sizeof(path), "x", 1), 0);

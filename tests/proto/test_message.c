@@ -15,7 +15,7 @@ static const char *capitals(const char *text)
 		const char *from, *to;
 	} known[] = {
 		{"process %u is gone", "PROCESS %u: GONE, 100%% OF IT"},
-		{"process %u is under a debugger (%s, pid %u); quit that first",
+		{"process %u is being debugged by %s (pid %u); quit the debugger first",
 		 "(%3$u) %2$s HAS %1$u"},
 		{"cannot trace process %u: %m", "%m (%u)"},
 		{"the request lacks a pidfd", "进程已结束"},
@@ -58,8 +58,9 @@ static void arguments_arrive_in_the_sentence(void **state)
 	assert_int_equal(gp_proto_say(&message, -ESRCH, GP_SAY_GONE, 4000000000u), -ESRCH);
 	assert_string_equal(text_of(&message), "process 4000000000 is gone");
 	gp_proto_say(&message, -EBUSY, GP_SAY_UNDER_DEBUGGER, 7, "my gdb", 12);
-	assert_string_equal(text_of(&message),
-			    "process 7 is under a debugger (my gdb, pid 12); quit that first");
+	assert_string_equal(
+		text_of(&message),
+		"process 7 is being debugged by my gdb (pid 12); quit the debugger first");
 	gp_proto_say(&message, -EACCES, GP_SAY_TRACE_ERROR, 5);
 	assert_string_equal(text_of(&message), "cannot trace process 5: Permission denied");
 	assert_int_equal(gp_proto_say(NULL, -EIO, GP_SAY_STUCK, 1), -EIO);
@@ -161,7 +162,7 @@ static void long_arguments_are_cut_off(void **state)
 	path[sizeof(path) - 1] = '\0';
 	gp_proto_say(&message, -EOPNOTSUPP, GP_SAY_NV_MPS_CLIENT, 77, path);
 	assert_non_null(strstr(text_of(&message), "process 77 is an MPS client"));
-	assert_non_null(strstr(text_of(&message), "ppp): its work"));
+	assert_non_null(strstr(text_of(&message), "ppp): it shares"));
 }
 
 int main(void)

@@ -114,8 +114,8 @@ static int ask(struct release *release)
 		if (release->all)
 			return kill_holder(release, status);
 		return gp_fail(&release->sink.diag, status,
-			       "the holder (pid %d) is a different version; it ends when it is "
-			       "idle, or with 'gpreempt release --all'",
+			       "the holder (pid %d) is a different version; it exits when idle, or "
+			       "use 'gpreempt release --all' to end it",
 			       (int)release->holder.pid);
 	}
 	gp_cli_holder_text(&release->holder, text, sizeof(text));

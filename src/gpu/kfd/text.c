@@ -139,8 +139,8 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 			       source->name, doubts->cut_line);
 	if (doubts->cut_line)
 		return gp_fail(diag, -EBADMSG,
-			       "%s:%u: the text ends in the middle of this block; save debugfs "
-			       "%s again",
+			       "%s:%u: the text ends in the middle of this block; save the debugfs "
+			       "file %s again",
 			       source->name, doubts->cut_line, format);
 	if (source->live)
 		return gp_fail(diag, -EBADMSG,
@@ -149,7 +149,7 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 			       source->name, doubts->broken_line, doubts->broken);
 	return gp_fail(diag, -EBADMSG,
 		       "%s:%u: rows of this block are missing or garbled (%zu such blocks); save "
-		       "debugfs %s again",
+		       "the debugfs file %s again",
 		       source->name, doubts->broken_line, doubts->broken, format);
 }
 
@@ -158,12 +158,12 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 		      const char *format, bool found, bool complete, bool *incomplete)
 {
 	if (!found && doubts->unknown)
-		return gp_fail(diag, -EINVAL, "%s:%u: this is not the text of debugfs %s",
+		return gp_fail(diag, -EINVAL, "%s:%u: not a copy of the debugfs file %s",
 			       source->name, doubts->unknown_line, format);
 	if (doubts->cut_line && !complete)
 		return gp_fail(diag, -EINVAL,
-			       "%s:%u: the text ends before its first complete block; save debugfs "
-			       "%s again",
+			       "%s:%u: the text ends before its first complete block; save the "
+			       "debugfs file %s again",
 			       source->name, doubts->cut_line, format);
 	*incomplete = doubts->cut_line || doubts->broken;
 	if (*incomplete && !source->partial)
@@ -174,8 +174,8 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 			source->name, doubts->cut_line);
 	if (doubts->broken)
 		gp_diag(diag, GP_WARNING,
-			"%s:%u: rows of this block are missing or garbled; it is not decoded "
-			"(%zu such blocks)",
+			"%s:%u: rows of this block are missing or garbled; not decoding it (%zu "
+			"such blocks)",
 			source->name, doubts->broken_line, doubts->broken);
 	if (doubts->unknown)
 		gp_diag(diag, GP_WARNING, "%s:%u: cannot parse this line (%zu such lines)",

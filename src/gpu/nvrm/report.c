@@ -134,8 +134,8 @@ int gp_nvrm_release_over(const struct gp_nvrm_port *port, int pidfd, u32 pid, st
 		return gp_fail(diag, error, "%s", text);
 	}
 	if (error)
-		return gp_fail(diag, error, "process %u: cannot start its NVIDIA channels: %s", pid,
-			       strerror(-error));
+		return gp_fail(diag, error, "cannot resume the NVIDIA channels of process %u: %s",
+			       pid, strerror(-error));
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static void an_unknown_branch_is_refused_unless_forced(void **state)
 
 	(void)state;
 	RIG(rig, "999.10.01");
-	refused(&rig, -EOPNOTSUPP, "driver 999.10.01 was not verified");
+	refused(&rig, -EOPNOTSUPP, "driver 999.10.01 is from an unverified branch");
 	assert_int_equal(gp_nvrm_attach(&rig.fake.port, rig.pidfd, (u32)rig.pid, &why,
 					&rig.control),
 			 -EOPNOTSUPP);
