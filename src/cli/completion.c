@@ -295,7 +295,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_usage_error(command, "name one shell: bash, zsh or fish");
+		return gp_usage_error(command, "specify one shell: bash, zsh or fish");
 	if (strcmp(argv[first], "bash") == 0)
 		bash();
 	else if (strcmp(argv[first], "zsh") == 0)
@@ -303,7 +303,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	else if (strcmp(argv[first], "fish") == 0)
 		fish();
 	else
-		return gp_usage_error(command, "there is no completion for '%s'", argv[first]);
+		return gp_usage_error(command, "no completion script for '%s'", argv[first]);
 	return GP_EXIT_OK;
 }
 

@@ -66,8 +66,7 @@ int main(int argc, char **argv)
 		if (strcmp(command->name, name) == 0)
 			return gp_command_finish(command, run(command, argc - 1, argv + 1));
 	}
-	fprintf(stderr,
-		_("gpreempt: there is no command '%s'\nTry 'gpreempt --help' for the list.\n"),
+	fprintf(stderr, _("gpreempt: unknown command '%s'\nTry 'gpreempt --help' for a list.\n"),
 		name);
 	return GP_EXIT_USAGE;
 }

@@ -140,7 +140,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first > 1)
-		return gp_usage_error(command, "%s", _("name one command"));
+		return gp_usage_error(command, "%s", _("specify one command"));
 	if (first == argc || strcmp(argv[first], "gpreempt") == 0) {
 		print_overview();
 		return GP_EXIT_OK;
@@ -155,7 +155,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			return GP_EXIT_OK;
 		}
 	}
-	return gp_usage_error(command, "there is no command '%s'", argv[first]);
+	return gp_usage_error(command, "unknown command '%s'", argv[first]);
 }
 
 static const struct gp_option options[] = {{0}};

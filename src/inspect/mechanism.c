@@ -100,7 +100,7 @@ static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
 	gp_diag(&out->diag, GP_NOTE,
-		"for programs started under gpreempt run; shares compute units, stops nothing");
+		"for programs started under gpreempt run; limits compute units, does not suspend");
 	note_unchecked(d, out);
 }
 
@@ -253,7 +253,7 @@ static void judge_patched(const struct gp_inspect_doctor *d, struct gp_inspect_j
 			d->amdgpu_dkms ? N_("needs an amdgpu built with the scheduler; this is a "
 					    "stock DKMS driver")
 				       : N_("needs an amdgpu built with the scheduler; this is the "
-					    "kernel's own"));
+					    "stock in-tree driver"));
 	else if (strcmp(d->kfd_sched, "off") == 0)
 		gp_diag(&out->diag, GP_NOTE,
 			"the built-in scheduler is off: write a policy to "
@@ -308,9 +308,9 @@ static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	}
 	gp_diag(&out->diag, GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
 	if (d->nvidia.count > 1)
-		gp_diag(&out->diag, GP_NOTE, "; several GPUs: tested only on a stand-in");
+		gp_diag(&out->diag, GP_NOTE, "; several GPUs: tested only on a simulated driver");
 	if (d->nvidia_mig)
-		gp_diag(&out->diag, GP_NOTE, "; MIG: tested only on a stand-in");
+		gp_diag(&out->diag, GP_NOTE, "; MIG: tested only on a simulated driver");
 }
 
 static void judge_timeslice(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)

@@ -161,7 +161,7 @@ static int cycle(struct gp_selftest_check *check)
 	error = error ? error : resume(check);
 	error = error ? error : take_time(check, &check->resume);
 	return !error && gp_gpu_is_nvidia(check->report->gpu->gpu_id)
-		       ? gp_selftest_goes_on(check, _("its kernel did not go on after a resume"))
+		       ? gp_selftest_goes_on(check, _("its kernel did not continue after a resume"))
 		       : error;
 }
 
@@ -204,7 +204,7 @@ static int survives_the_holder(struct gp_selftest_check *check)
 	begin = gp_monotonic_ns();
 	error = gp_selftest_kill_holder(check->place);
 	if (error)
-		return gp_selftest_fail(check, error, "cannot end the holder: %s",
+		return gp_selftest_fail(check, error, "cannot kill the holder: %s",
 					strerror(-error));
 	error = completes(check, put);
 	check->figures->recovery_ns = gp_monotonic_ns() - begin;

@@ -87,10 +87,10 @@ static const struct gp_gpu *choose(const struct request *request, const struct g
 			return &ps->gpus.items[i];
 	if (!ps->gpus.count)
 		gp_fail(request->diag, -ENODEV,
-			"there is no GPU with AMD's KFD driver or NVIDIA's driver here; "
-			"'gpreempt doctor' says what is missing");
+			"no GPU with the AMD KFD driver or the NVIDIA driver found; 'gpreempt "
+			"doctor' reports what is missing");
 	else
-		gp_fail(request->diag, -ENODEV, "there is no GPU with node number %llu",
+		gp_fail(request->diag, -ENODEV, "no GPU has node number %llu",
 			(unsigned long long)request->node);
 	return NULL;
 }
@@ -126,9 +126,9 @@ static int refuse_others(const struct request *request, const struct gp_inspect_
 			continue;
 		}
 		return gp_fail(request->diag, -EBUSY,
-			       "process %u (%s) uses this GPU: every suspension interrupts it "
-			       "briefly, and one that fails can end in a reset of the GPU; end "
-			       "it, choose another with --gpu, or accept that with --shared-gpu",
+			       "process %u (%s) uses this GPU: each suspension interrupts it "
+			       "briefly, and a failed one can reset the GPU; end the process, "
+			       "choose another GPU with --gpu, or continue with --shared-gpu",
 			       row->gpu->pid, row->process_known ? row->process.comm : "?");
 	}
 	return 0;
@@ -143,18 +143,18 @@ static int confirm(const struct request *request, const struct gp_gpu *gpu)
 		return 0;
 	if (isatty(STDIN_FILENO)) {
 		fprintf(request->talk, "%s ",
-			_("This GPU is scheduled by MES firmware (gfx11 or later), where this was "
-			  "never tried: a\nfailed suspension can reset the GPU, and a display on "
-			  "it. Go on? [y/N]"));
+			_("This GPU is scheduled by MES firmware (gfx11 or later), which is "
+			  "untested: a failed\n"
+			  "suspension can reset the GPU and any display on it. Continue? [y/N]"));
 		fflush(request->talk);
 		if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 			return 0;
 		return gp_fail(request->diag, -ECANCELED, "nothing was done");
 	}
-	return gp_fail(request->diag, -ECANCELED,
-		       "this GPU is scheduled by MES firmware (gfx11 or later), where this was "
-		       "never tried: a failed suspension can reset the GPU, and a display on it; "
-		       "--yes accepts that");
+	return gp_fail(
+		request->diag, -ECANCELED,
+		"this GPU is scheduled by MES firmware (gfx11 or later), which is untested: a "
+		"failed suspension can reset the GPU and any display on it; use --yes to continue");
 }
 
 /* ---- the run ---- */
@@ -173,22 +173,22 @@ static void announce_work(const struct request *request, const struct gp_selftes
 {
 	if (report->virtual_gpu)
 		fprintf(request->talk, "%s\n\n",
-			_("Kernels of a virtual GPU compute nothing: order and count of the "
-			  "packets "
-			  "are checked, not results."));
+			_("Kernels do not compute anything on a virtual GPU: only the order and "
+			  "number of packets are checked."));
 	else if (has_kernel(gfx))
 		fprintf(request->talk, "%s\n\n",
-			_("The program runs a kernel that checks its registers, LDS and lanes all "
-			  "the time; each\n"
-			  "suspension happens in the middle of it. Order and count of the packets "
-			  "are checked as well."));
+			_("The program runs a kernel that continuously checks its registers, LDS "
+			  "and lanes; each\n"
+			  "suspension interrupts it. The order and number of packets are also "
+			  "checked."));
 	else
 		fprintf(request->talk,
-			_("This build has no kernel for %s: hiprtc is asked for one. Without it "
-			  "the "
-			  "work is barrier\npackets: order and count are checked; whether "
-			  "registers "
-			  "of a kernel survive is not.\n\n"),
+			_("This build has no kernel for %s; hiprtc is used to compile one. Without "
+			  "hiprtc, the test\n"
+			  "submits barrier packets and checks their order and number, but not "
+			  "whether the registers\n"
+			  "of a kernel are preserved.\n"
+			  "\n"),
 			gfx);
 }
 
@@ -196,13 +196,14 @@ static void announce_nvidia(const struct request *request, const struct gp_selft
 {
 	fprintf(request->talk, _("GPU nvidia%u: %s\n"), report->gpu->node, report->gpu->name);
 	fprintf(request->talk,
-		_("With nv-suspend and nv-timeslice, and 1, 2 and 4 contexts: starts two CUDA "
+		_("For nv-suspend and nv-timeslice, with 1, 2 and 4 contexts: starts two CUDA "
 		  "programs, suspends and\n"
-		  "resumes one %u times, checks that it stands still while suspended, gives it a "
-		  "small share beside\n"
-		  "the other, and kills the holder each time. Their kernels check registers, "
-		  "shared memory, order and\n"
-		  "count. Touches only its own processes and files, and removes them at the end.\n"
+		  "resumes one %u times, checks that it makes no progress while suspended, gives "
+		  "it a small share\n"
+		  "next to the other, and kills the holder each time. Their kernels check "
+		  "registers, shared memory,\n"
+		  "order and count. Touches only the processes and files of the test, and removes "
+		  "them at the end.\n"
 		  "\n"),
 		report->cycles);
 	fflush(request->talk);
@@ -219,15 +220,15 @@ static void announce(const struct request *request, const struct gp_selftest_rep
 	if (report->gpu->valid & GP_GPU_GFX)
 		gp_kfd_gfx_name(report->gpu->gfx_version, gfx, sizeof(gfx));
 	fprintf(request->talk, _("GPU node %u: %s (%s)%s\n"), report->gpu->node, report->gpu->name,
-		gfx, report->virtual_gpu ? _(", virtual: times are the model's") : "");
+		gfx, report->virtual_gpu ? _(", virtual: times come from the model") : "");
 	fprintf(request->talk,
-		_("With kfd-agent and kfd-debug, and 1, 4 and 16 queues: starts a GPU program, "
+		_("For kfd-agent and kfd-debug, with 1, 4 and 16 queues: starts a GPU program, "
 		  "suspends and resumes\n"
-		  "it %u times, checks that its work stands still while suspended and completes "
-		  "afterwards, and kills\n"
-		  "the holder during a suspension. kfd-cumask: the same, but narrows the program "
-		  "to a quarter of the\n"
-		  "compute units instead. Touches only its own processes and files, and removes "
+		  "it %u times, checks that its work makes no progress while suspended and "
+		  "completes afterwards, and\n"
+		  "kills the holder during a suspension. For kfd-cumask, limits the program to a "
+		  "quarter of the compute\n"
+		  "units instead. Touches only the processes and files of the test, and removes "
 		  "them at the end.\n"),
 		report->cycles);
 	announce_work(request, report, gfx);
@@ -256,7 +257,7 @@ static int run(const struct request *request, struct gp_selftest_report *report,
 	int error = gp_selftest_place_make(&place);
 
 	if (error)
-		return gp_fail(request->diag, error, "cannot make a directory in /tmp: %s",
+		return gp_fail(request->diag, error, "cannot create a directory in /tmp: %s",
 			       strerror(-error));
 	for (size_t i = 0; !error && i < GP_SELFTEST_MECHANISMS; i++) {
 		report->results[i] = kinds[nvidia][i].result;
@@ -288,12 +289,12 @@ static int write_json(struct gp_diag *diag, const char *path, const json_t *json
 static void show_work(const struct gp_selftest_report *report)
 {
 	if (report->work == GP_SELFTEST_BARRIERS)
-		printf(_("The work was barrier packets only (%s): whether registers of a kernel "
-			 "survive is not known.\n"),
+		printf(_("Only barrier packets were submitted (%s): it is unknown whether kernel "
+			 "registers are preserved.\n"),
 		       report->work_reason);
 	else if (report->work == GP_SELFTEST_HIPRTC)
 		printf("%s\n",
-		       _("The kernel was made by hiprtc; this build has none for this GPU."));
+		       _("The kernel was compiled by hiprtc; this build has none for this GPU."));
 }
 
 static void show_reasons(const struct gp_selftest_report *report)
@@ -309,9 +310,10 @@ static void show_shares(const struct gp_selftest_report *report)
 {
 	for (size_t i = 0; i < GP_SELFTEST_MECHANISMS; i++)
 		if (report->results[i].shares && report->results[i].works)
-			printf(_("%s stops nothing: its times are those of narrowing to a quarter "
-				 "and widening again;\nhow many compute units were used is not "
-				 "measured.\n"),
+			printf(_("%s does not suspend: its times are for limiting the program to a "
+				 "quarter of the compute\n"
+				 "units and lifting the limit; the number of compute units in use "
+				 "is not measured.\n"),
 			       report->results[i].name);
 }
 
@@ -322,7 +324,7 @@ static int write_file(const struct request *request, const json_t *json)
 	int error = write_json(request->diag, path, json);
 
 	if (!error && !request->file)
-		printf(_("%s has all of it, to send to a colleague.\n"), path);
+		printf(_("The full results are in %s.\n"), path);
 	return request->file ? error : 0;
 }
 

@@ -20,7 +20,7 @@ static void add_row(struct gp_doc *doc, const struct gp_selftest_result *result,
 	bool valid = figures->valid;
 
 	gp_doc_cell(doc, gp_v_text(result->name));
-	gp_doc_cell(doc, gp_v_text(valid ? _("works") : _("does not")));
+	gp_doc_cell(doc, gp_v_text(valid ? _("works") : _("fails")));
 	gp_doc_paint(doc, valid ? GP_GREEN : GP_RED);
 	gp_doc_cell(doc, gp_v_if(figures->queues, gp_v_count(figures->queues)));
 	time_cell(doc, valid, figures->suspend.p50_ns);

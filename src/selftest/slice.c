@@ -77,11 +77,12 @@ static int await_part(struct gp_selftest_check *check, bool little, u64 *since)
 		if (error || row == IN_A_ROW)
 			return error;
 	} while (now < end);
-	return gp_selftest_fail(
-		check, -EIO,
-		little ? _("with a small share it did %ld rounds while another program did %ld")
-		       : _("without a share it did %ld rounds while another program did %ld"),
-		done[0], done[1]);
+	return gp_selftest_fail(check, -EIO,
+				little ? _("with a small share it completed %ld rounds while "
+					   "another program completed %ld")
+				       : _("without a share it completed %ld rounds while another "
+					   "program completed %ld"),
+				done[0], done[1]);
 }
 
 /* ---- the checks ---- */
@@ -114,7 +115,7 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 
 static int cycles(struct gp_selftest_check *check)
 {
-	const char *stuck = _("its kernel does not go on with a small share");
+	const char *stuck = _("its kernel makes no progress with a small share");
 	int error = 0;
 	u64 since;
 
@@ -140,7 +141,7 @@ static int survives_the_holder(struct gp_selftest_check *check)
 	int error = gp_selftest_kill_holder(check->place);
 
 	if (error)
-		return gp_selftest_fail(check, error, "cannot end the holder: %s",
+		return gp_selftest_fail(check, error, "cannot kill the holder: %s",
 					strerror(-error));
 	error = await_part(check, false, &since);
 	check->figures->recovery_ns = since - begin;

@@ -104,14 +104,14 @@ class Run(Stage):
             self.skipTest("no static libc to link with")
         done = self.run_it("--", static)
         self.assertEqual(done.returncode, 126)
-        self.assertIn("linked statically", done.stderr)
+        self.assertIn("statically linked", done.stderr)
         script = os.path.join(self.place, "script")
         with open(script, "w") as file:
             file.write(f"#!{static}\n")
         os.chmod(script, 0o755)
         done = self.run_it("--", script)
         self.assertEqual(done.returncode, 126)
-        self.assertIn(f"{static} is linked statically", done.stderr)
+        self.assertIn(f"{static} is statically linked", done.stderr)
 
     def test_a_path_with_blanks_is_linked(self):
         place = os.path.join(self.place, "a b:c")

@@ -67,7 +67,7 @@ class Directory(unittest.TestCase):
             self.assertEqual([row["kind"] for row in result["files"]["rows"]], ["AMD log", "ftrace"])
             done = gpreempt("analyze", os.path.join(place, "below"))
             self.assertEqual(done.returncode, 1)
-            self.assertIn("no log, trace or profile in it", done.stderr)
+            self.assertIn("contains no log, trace or profile", done.stderr)
 
 
 class Analyze(unittest.TestCase):

@@ -88,8 +88,8 @@ class Files(unittest.TestCase):
         self.assertEqual(len(gpreempt_json("mqd", "-f", MQDS, "--json", "--gpu", "5f21")
                              ["descriptors"]), 4)
         done = gpreempt("hqd", "-f", HQDS, "--mqds", MQDS, "--pid", "9")
-        self.fails(done, "no queue of process 9")
-        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "no GPU 1")
+        self.fails(done, "no queue belongs to process 9")
+        self.fails(gpreempt("mqd", "-f", MQDS, "--gpu", "1"), "GPU 1 not found")
         self.fails(gpreempt("hqd", "-f", HQDS, "--pid", "502"), "--mqds")
         self.fails(gpreempt("runlist", "-f", RLS, "--pid", "502"), "--mqds")
 

@@ -158,7 +158,7 @@ class TopDriver(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             done = gpreempt("top", "--once", env={"GPREEMPT_DIR": empty})
         self.assertEqual(done.returncode, 1)
-        self.assertIn("gpreemptd does not run", done.stderr)
+        self.assertIn("gpreemptd is not running", done.stderr)
         self.assertIn("the driver has no built-in scheduler", done.stderr)
 
     def test_root_is_for_the_driver(self):

@@ -62,7 +62,7 @@ class Commands(unittest.TestCase):
         for command in (("why", "1"), ("log",), ("stats",), ("top", "--once"), ("config", "reload")):
             done = self.gpreempt(*command)
             self.assertEqual(done.returncode, 1, command)
-            self.assertIn("gpreemptd does not run; start it with 'gpreemptd'", done.stderr)
+            self.assertIn("gpreemptd is not running; start it with 'gpreemptd'", done.stderr)
 
     def test_an_idle_daemon_is_shown(self):
         self.start("--config", self.file("[daemon]\nmode = observe\n"))
@@ -75,7 +75,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.gpreempt("log").stdout, "")
         done = self.gpreempt("why", "1")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("gpreemptd knows nothing of pid 1", done.stderr)
+        self.assertIn("gpreemptd has no information about pid 1", done.stderr)
 
     def test_systemd_is_told_that_it_is_ready_alive_reloading_and_ending(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
@@ -184,11 +184,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.gpreempt("config", "check", "/no/such").returncode, 1)
 
     def test_bad_usage_is_2_and_says_why(self):
-        for arguments, said in ((("why",), "name one process"), (("why", "x"), "'x'"), (("log", "x"), "'x'"),
+        for arguments, said in ((("why",), "specify one process"), (("why", "x"), "'x'"), (("log", "x"), "'x'"),
                                 (("log", "--lines", "x"), "'x'"), (("stats", "x"), "'x'"), (("top", "x"), "'x'"),
                                 (("top", "--sort", "x"), "'x'"), (("config",), "check FILE"),
                                 (("config", "check"), "check FILE"),
-                                (("log", "--perfetto", "f", "--json"), "only --follow goes with it")):
+                                (("log", "--perfetto", "f", "--json"), "can be combined only with --follow")):
             done = self.gpreempt(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(said, done.stderr)

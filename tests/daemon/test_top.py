@@ -64,11 +64,11 @@ class Commands(Daemon):
         self.start_daemon("busy")
         shown = self.gpreempt("why", self.high)
         self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue, 1 of them with work.", shown)
-        self.assertIn("Others were held for it 1 time;", shown)
+        self.assertIn("Other jobs were held for it 1 time,", shown)
         self.assertNotIn("unknown", shown)
         self.assertRegex(shown, r"priority 1900\b")
-        self.assertIn("a high or low one counts 100 more or less", shown)
-        self.assertNotIn("counts 100 more", self.gpreempt("why", self.low))
+        self.assertIn("which adds or subtracts 100", shown)
+        self.assertNotIn("adds or subtracts", self.gpreempt("why", self.low))
 
     def test_a_name_does_not_drive_the_terminal(self):
         self.start_daemon()

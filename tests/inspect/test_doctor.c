@@ -74,7 +74,7 @@ static void good_machine_can_do_all_that_exists(void **state)
 	expect(&d, "kfd-cumask", GP_VERDICT_CAN, "gpreempt run");
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "processes of all users");
 	expect(&d, "kfd-module", GP_VERDICT_CAN, "6.12.57");
-	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "the kernel's own");
+	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "the stock in-tree driver");
 	expect(&d, "nv-suspend", GP_VERDICT_CANNOT, "no NVIDIA driver");
 	d.amdgpu_dkms = true;
 	expect(&d, "kfd-patched", GP_VERDICT_CANNOT, "DKMS");
@@ -235,7 +235,7 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	d.nvidia.count = 2;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
 	d.nvidia_mig = true;
-	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG: tested only on a stand-in");
+	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG: tested only on a simulated driver");
 	d.nvidia_mig = false;
 	strcpy(d.nvidia_version, "575.64.05");
 	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "according to its headers");

@@ -157,7 +157,7 @@ def check_hung_holder(pid):
         assert json.loads(keeper.stdout.readline())["event"] == "suspended"
         os.kill(json.loads(gpreempt("status", "--json").stdout)["holder"], signal.SIGSTOP)
         done = gpreempt("release", "--all", "--timeout", "100ms")
-        assert done.returncode == 0 and "did not answer and was ended" in done.stderr, done
+        assert done.returncode == 0 and "did not answer and was killed" in done.stderr, done
         assert json.loads(keeper.communicate(timeout=LIMIT)[0])["event"] == "lease_lost"
         assert keeper.returncode == 1
     finally:

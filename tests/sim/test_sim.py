@@ -128,10 +128,10 @@ class Sim(unittest.TestCase):
                 (["--from", "/nowhere"], 1, "cannot open /nowhere"),
                 (["--from", log], 1, "give one with --kernel TIME"),
                 (["--from", log, "--kernel", "5"], 2, "has no unit"),
-                (["--from", profile, self.file], 2, "only one of"),
-                (["--from", profile, "--output", self.path("x.sim"), "--json"], 2, "runs nothing: --json"),
+                (["--from", profile, self.file], 2, "cannot be combined with a scenario"),
+                (["--from", profile, "--output", self.path("x.sim"), "--json"], 2, "cannot be combined with --json"),
                 (["--from", profile, "--output", "/nowhere/x.sim"], 1, "cannot write /nowhere/x.sim"),
-                (["--from", log, "--kernel", "20us"], 0, "2 of them as long as --kernel says")):
+                (["--from", log, "--kernel", "20us"], 0, "2 of them with the duration given by --kernel")):
             run = sim(*arguments)
             self.assertEqual(run.returncode, code, (arguments, run.stderr))
             self.assertIn(said, run.stderr)

@@ -200,7 +200,7 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 		gp_fail(diag, error, "cannot scan /proc for containers: %s", strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
-				"no process is in a container '%s' (%zu containers found); "
+				"no process found in container '%s' (%zu containers seen); "
 				"'gpreempt ps' lists their names",
 				word, list.count);
 	} else if (matches > 1) {
@@ -229,8 +229,8 @@ static int container_by_process(const struct gp_root *root, struct gp_diag *diag
 		return gp_fail(diag, -ENOENT, "process %u is not in a container", pid);
 	if (!contained && !(search->like.valid & GP_PROCESS_NAMESPACE))
 		return gp_fail(diag, -ENOENT,
-			       "cannot determine the container of process %u: its cgroup names "
-			       "none and its pid namespace is not readable; run as root",
+			       "cannot determine the container of process %u: its cgroup does not "
+			       "name one and its pid namespace is not readable; run as root",
 			       pid);
 	return 0;
 }
@@ -304,14 +304,16 @@ static int resolve_anywhere(const struct gp_root *root, struct gp_diag *diag,
 			       pid);
 	if (out->count > 1) {
 		gp_fail(diag, -EEXIST,
-			"no process has host pid %u, but %zu have it inside their containers; "
-			"choose one with --container or by its host pid",
+			"no process has host pid %u, but %zu processes have this pid inside a "
+			"container; select one with --container or by its host pid",
 			pid, out->count);
 		show_candidates(diag, pid, out);
 		return -EEXIST;
 	}
 	gp_diag(diag, GP_NOTE,
-		"no process has host pid %u; using the one that has it inside its container", pid);
+		"no process has host pid %u; using the process that has this pid inside its "
+		"container",
+		pid);
 	show_candidates(diag, pid, out);
 	return 0;
 }

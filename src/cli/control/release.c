@@ -59,8 +59,8 @@ static int kill_holder(struct release *release, int why)
 
 	if (pid <= 1)
 		return gp_fail(&release->sink.diag, -ESRCH,
-			       "the holder does not answer, and its pid cannot be found; look "
-			       "for a process 'gpreempt-holder' and kill it");
+			       "the holder does not answer, and its pid is unknown; find the "
+			       "process 'gpreempt-holder' and kill it");
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* Pinned first and looked at again then: it may have ended while it was waited for, and
 	 * its number be somebody else's. */
@@ -76,19 +76,19 @@ static int kill_holder(struct release *release, int why)
 		close(end.fd);
 	if (error)
 		return gp_fail(&release->sink.diag, error,
-			       "the holder (pid %d) does not answer and cannot be ended: %s",
+			       "the holder (pid %d) does not answer and cannot be killed: %s",
 			       (int)pid, strerror(-error));
 	release->killed = true;
 	release->count = -1;
 	if (why == -EPROTONOSUPPORT || why == -EPROTO)
 		gp_diag(&release->sink.diag, GP_WARNING,
-			"ended the holder (pid %d), which was a different version: everything it "
+			"killed the holder (pid %d), which was a different version; everything it "
 			"held runs again",
 			(int)pid);
 	else
 		gp_diag(&release->sink.diag, GP_WARNING,
-			"the holder (pid %d) did not answer and was ended: everything it held runs "
-			"again",
+			"the holder (pid %d) did not answer and was killed; everything it held "
+			"runs again",
 			(int)pid);
 	return 0;
 }
@@ -187,7 +187,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (argc - first != (release->all ? 0 : 1))
-		status = gp_usage_error(command, "name one process, or --all");
+		status = gp_usage_error(command, "specify one process or --all");
 	else if (!release->all && !gp_argument_pid(argv[first], &release->pid))
 		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else
@@ -198,9 +198,9 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("every process of this user that is suspended")},
+	 N_("release all suspended processes of this user")},
 	{OPTION_TIMEOUT, "timeout", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("how long the holder may take to answer before it is\nended (default 2s)")},
+	 N_("how long to wait for the holder before killing it\n(default 2s)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON (schema: docs/reference/json.md)")},
 	{0},

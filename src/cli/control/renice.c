@@ -84,10 +84,10 @@ static int tell_daemon(const struct settings *settings, u32 pid, u32 priority, s
 	if (error == -EPERM) {
 		if (gp_wire_why(&client.message))
 			gp_proto_reasons_text(gp_wire_why(&client.message), text, sizeof(text));
-		gp_fail(diag, error, "gpreemptd refuses it: %s", text);
+		gp_fail(diag, error, "gpreemptd refused the priority: %s", text);
 	} else if (error && error != -ESRCH) {
 		gp_diag(diag, GP_WARNING,
-			"gpreemptd did not take the priority and may keep the old one: %s",
+			"gpreemptd did not confirm the priority and may keep the old one: %s",
 			strerror(-error));
 	}
 	gp_cli_daemon_close(&client);
@@ -144,7 +144,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != (settings.group ? 1 : 2))
-		return gp_usage_error(command, "name a priority, and a process or a --group");
+		return gp_usage_error(command, "specify a priority, and a process or --group");
 	if (!priority_argument(argv[first], &priority))
 		return gp_usage_error(command,
 				      "'%s' is not a priority (0 to 65535, offline, "

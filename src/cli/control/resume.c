@@ -168,7 +168,7 @@ static void show(struct resume *resume)
 	gp_doc_fact(doc, "resumed", NULL, gp_v_count(resume->keepers));
 	gp_doc_fact(doc, "others", NULL, gp_v_count(resume->others));
 	if (!resume->keepers)
-		gp_doc_line(doc, "process %u: nothing is held by 'gpreempt suspend'", resume->pid);
+		gp_doc_line(doc, "process %u: not held by 'gpreempt suspend'", resume->pid);
 	else if (resume->id_count)
 		gp_doc_line(doc, "%s", text);
 	else
@@ -177,10 +177,10 @@ static void show(struct resume *resume)
 	gp_doc_free(doc);
 	if (resume->others)
 		gp_diag(&resume->sink.diag, GP_NOTE,
-			ngettext("%zu other holds it too; 'gpreempt release %u' ends every "
-				 "suspension",
-				 "%zu others hold it too; 'gpreempt release %u' ends every "
-				 "suspension",
+			ngettext("%zu other process also holds it; 'gpreempt release %u' ends "
+				 "every suspension",
+				 "%zu other processes also hold it; 'gpreempt release %u' ends "
+				 "every suspension",
 				 resume->others),
 			resume->others, resume->pid);
 }
@@ -196,10 +196,11 @@ static int act(struct resume *resume)
 		error = 0;
 	} else if (error == -ETIME) {
 		gp_fail(&resume->sink.diag, error,
-			"the holder (pid %d) does not answer; 'gpreempt release --all' ends it",
+			"the holder (pid %d) does not answer; use 'gpreempt release --all' to end "
+			"it",
 			(int)resume->holder.pid);
 	} else if (error) {
-		gp_fail(&resume->sink.diag, error, "cannot ask the holder: %s", strerror(-error));
+		gp_fail(&resume->sink.diag, error, "cannot query the holder: %s", strerror(-error));
 	}
 	if (!error)
 		error = tell_all(resume, &holds);
@@ -228,7 +229,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	else if (first == argc)
-		status = gp_usage_error(command, "name a process");
+		status = gp_usage_error(command, "specify a process");
 	else if (!gp_argument_pid(argv[first], &resume->pid))
 		status = gp_usage_error(command, "'%s' is not a pid", argv[first]);
 	else if (gp_cli_queue_arguments(command, argc, argv, first + 1, &resume->ids,
@@ -251,7 +252,7 @@ const struct gp_command gp_cli_resume = {
 	.name = "resume",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("Let a process that 'gpreempt suspend' holds run again"),
+	.summary = N_("Resume a process that 'gpreempt suspend' holds"),
 	.description = N_("Asks every 'gpreempt suspend' that holds the process to release it, or "
 			  "only the named\n"
 			  "queues, and waits until it has. Holds of other programs stay; 'gpreempt "

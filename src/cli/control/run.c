@@ -78,7 +78,7 @@ static int set(void *ctx, int id, const char *value)
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
 			return gp_usage_error(&gp_cli_run,
-					      "--group: a name has 1 to %d bytes, '%s' has not",
+					      "--group: a name must have 1 to %d bytes: '%s'",
 					      GP_PROTO_NAME - 1, value);
 		}
 		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;
@@ -101,19 +101,19 @@ static int library_path(char *out, size_t size, struct gp_diag *diag)
 				      sizeof(library));
 
 	if (error)
-		return gp_fail(diag, error, "%s is not installed beside this program", LIBRARY);
+		return gp_fail(diag, error, "%s is not installed with this program", LIBRARY);
 	if (can_be_listed(library))
 		return snprintf(out, size, "%s", library) < (int)size ? 0 : -ENAMETOOLONG;
 	error = gp_proto_directory_path(out, size, LIBRARY, 1);
 	if (error || !can_be_listed(out))
 		return gp_fail(diag, error ? error : -EINVAL,
-			       "%s cannot be preloaded: its path holds blanks or colons, and no "
-			       "link to it can be made",
+			       "cannot preload %s: its path contains spaces or colons, and a link "
+			       "to it cannot be created",
 			       library);
 	/* What another installation left there is not ours. */
 	unlink(out);
 	if (symlink(library, out) && errno != EEXIST)
-		return gp_fail(diag, -errno, "cannot make %s: %s", out, strerror(errno));
+		return gp_fail(diag, -errno, "cannot create %s: %s", out, strerror(errno));
 	return 0;
 }
 
@@ -170,18 +170,19 @@ static int check(const char *name, char *path, size_t size, struct gp_diag *diag
 		return 0;
 	case GP_PROGRAM_STATIC:
 		gp_fail(diag, -EACCES,
-			"%s is linked statically: no library can be loaded into it, so it cannot "
-			"be stopped from inside; run it without 'gpreempt run'",
+			"%s is statically linked: the agent library cannot be loaded into it; run "
+			"it without 'gpreempt run'",
 			which);
 		break;
 	case GP_PROGRAM_RIGHTS:
 		gp_fail(diag, -EACCES,
-			"%s is set-user-ID, set-group-ID or has capabilities: the system does "
-			"not let a library be loaded into it",
+			"%s is set-user-ID, set-group-ID or has capabilities: the system does not "
+			"allow libraries to be preloaded into it",
 			which);
 		break;
 	case GP_PROGRAM_NOT_64:
-		gp_fail(diag, -EACCES, "%s is not a 64-bit program; KFD has no others", which);
+		gp_fail(diag, -EACCES,
+			"%s is not a 64-bit program; KFD supports only 64-bit programs", which);
 		break;
 	case GP_PROGRAM_NO_INTERPRETER:
 		gp_fail(diag, -EACCES, "cannot run %s: its interpreter '%s' does not exist", path,
@@ -215,21 +216,22 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_PRIORITY, "priority", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("logical priority, 0 to 65535, higher wins (default: the\nclass's: online 2000, normal "
-	    "1000, "
-	    "offline 500)")},
+	 N_("logical priority, 0 to 65535; higher wins (default: by\n"
+	    "class, online 2000, normal 1000, offline 500)")},
 	{OPTION_CLASS, "class", GP_REQUIRED_ARGUMENT, "CLASS", GP_COMPLETE_NONE,
 	 N_("online (latency-critical), normal, or offline (batch\nwork)")},
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("one job with all others of this name, stopped and\ncontinued together")},
+	 N_("form one job with all programs of this group, which are\n"
+	    "suspended and resumed together")},
 	{OPTION_WEIGHT, "weight", GP_REQUIRED_ARGUMENT, "W", GP_COMPLETE_NONE,
-	 N_("policies fair and quantum: part of the GPU against the\nother jobs' weights, 1 to 100 "
-	    "(default 1, which is 100 in\na rule)")},
+	 N_("share of the GPU relative to other jobs, for the policies\n"
+	    "fair and quantum, 1 to 100 (default 1, which equals 100 in\n"
+	    "a rule)")},
 	{OPTION_DEADLINE, "deadline", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
 	 N_("maximum time for a request (5ms, 500us, 1s)")},
 	{OPTION_AHEAD, "ahead", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("CUDA: change the GPU over when a request is announced,\nand hold it for at most "
-	    "TIME (up to 20ms)")},
+	 N_("CUDA: switch the GPU to this program when a request is\n"
+	    "announced, and hold it for at most TIME (up to 20ms)")},
 	{0},
 };
 
@@ -237,7 +239,7 @@ const struct gp_command gp_cli_run = {
 	.name = "run",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,
-	.summary = N_("Run a program so that its GPU work can be stopped and continued"),
+	.summary = N_("Run a program so that its GPU work can be suspended and resumed"),
 	.description = N_("Loads a small library (the agent) into COMMAND and its children. It "
 			  "suspends and resumes\n"
 			  "their GPU queues when 'gpreempt suspend' or a scheduler asks, reports "
@@ -246,10 +248,11 @@ const struct gp_command gp_cli_run = {
 			  "Other libraries\n"
 			  "in HSA_TOOLS_LIB or LD_PRELOAD keep working; 'gpreempt vgpu' may come "
 			  "before or after."),
-	.exit_status =
-		N_("Exit status: COMMAND's; 125 if the library cannot be loaded, 126 if COMMAND\n"
-		   "cannot be run (a static or set-user-ID program), 127 if there is none; 2 bad\n"
-		   "usage."),
+	.exit_status = N_("Exit status: that of COMMAND; 125 if the library cannot be loaded, 126 "
+			  "if COMMAND\n"
+			  "cannot be run (a static or set-user-ID program), 127 if COMMAND is not "
+			  "found; 2 bad\n"
+			  "usage."),
 	.options = options,
 	.examples = "  gpreempt run --class online -- ./server\n"
 		    "  gpreempt run --class offline --group training -- python3 train.py\n"

@@ -89,8 +89,9 @@ static int show_holds(const struct status *status, const struct gp_cli_holds *ho
 
 	gp_doc_fact(doc, "holder", NULL, gp_v_count((u64)status->holder.pid));
 	gp_doc_table(doc, "holds", NULL);
-	gp_doc_if_empty(doc, status->holder.pid ? N_("Nothing is suspended.")
-						: N_("Nothing is suspended: no holder runs."));
+	gp_doc_if_empty(doc, status->holder.pid
+				     ? N_("Nothing is suspended.")
+				     : N_("Nothing is suspended: no holder is running."));
 	gp_doc_column(doc, "pid", "PID");
 	gp_doc_column(doc, "queues", "QUEUES");
 	gp_doc_right(doc);
@@ -121,10 +122,11 @@ static int all_holds(struct status *status)
 	}
 	if (error == -ETIME)
 		gp_fail(&status->sink.diag, error,
-			"the holder (pid %d) does not answer; 'gpreempt release --all' ends it",
+			"the holder (pid %d) does not answer; use 'gpreempt release --all' to end "
+			"it",
 			(int)status->holder.pid);
 	else if (error)
-		gp_fail(&status->sink.diag, error, "cannot ask the holder: %s", strerror(-error));
+		gp_fail(&status->sink.diag, error, "cannot query the holder: %s", strerror(-error));
 	else
 		error = show_holds(status, &holds);
 	free(holds.items);
@@ -391,10 +393,13 @@ const struct gp_command gp_cli_status = {
 	.arguments = "[PID [QUEUE...]]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Show suspensions, their owners and their age"),
-	.description = N_("Without PID: every suspension of this user, with what is left of its "
-			  "lease. With\nPID: its queues (or the named ones), which of them are "
-			  "suspended, and the mechanism\nthat would be used and why. QUEUE is the "
-			  "KFD id that 'gpreempt suspend' takes."),
+	.description = N_(
+		"Without PID, lists every suspension of this user and the time left on its lease. "
+		"With\n"
+		"PID, lists the queues of the process (or only the named ones), which of them are\n"
+		"suspended, and the mechanism that would be used and why. QUEUE is the KFD id "
+		"that\n"
+		"'gpreempt suspend' takes."),
 	.options = options,
 	.examples = "  gpreempt status\n"
 		    "  gpreempt status 4711\n"

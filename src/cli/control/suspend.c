@@ -78,7 +78,7 @@ static int set(void *ctx, int id, const char *value)
 	default:
 		if (gp_cli_mechanism_argument(value, &keeper->mechanism))
 			return 0;
-		return gp_usage_error(command, "there is no mechanism '%s'", value);
+		return gp_usage_error(command, "unknown mechanism '%s'", value);
 	}
 }
 
@@ -118,7 +118,7 @@ static void say_details(struct keeper *keeper)
 							: "?",
 		info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"took %.1f us: %.1f us to the driver call, %.1f us in it, processes %.1f us "
+		"took %.1f us: %.1f us before the driver call, %.1f us in it; processes %.1f us "
 		"apart",
 		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
 		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
@@ -132,8 +132,8 @@ static void note_copies(struct keeper *keeper)
 	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
 	    info.mechanism != GPREEMPT_NV_SUSPEND)
 		gp_diag(&keeper->sink.diag, GP_NOTE,
-			"--copy-engines changes nothing with %s: copy queues stop with the "
-			"others in any case",
+			"--copy-engines has no effect with %s: copy queues always stop with the "
+			"other queues",
 			gpreempt_mechanism_name(info.mechanism));
 }
 
@@ -216,7 +216,7 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		if (keeper->json)
 			say_json(keeper, "lease_lost", NULL, 0);
 		gp_diag(&keeper->sink.diag, GP_ERROR,
-			"the lease was lost: %s runs. It was released, its limit was reached, "
+			"lease lost, %s runs again: it was released, its time limit was reached, "
 			"or the holder ended",
 			keeper->name);
 		return GP_EXIT_FAILED;
@@ -231,15 +231,15 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		if (keeper->json)
 			say_json(keeper, "joined", "process", event->pid);
 		if (keeper->verbose)
-			gp_diag(&keeper->sink.diag, GP_NOTE, "process %d joined and is held too",
+			gp_diag(&keeper->sink.diag, GP_NOTE, "process %d joined and is also held",
 				event->pid);
 		return -1;
 	case GPREEMPT_EVENT_BREAKER:
 		if (keeper->json)
 			say_json(keeper, "breaker", "open", event->result);
 		gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
-			event->result ? _("preemption on its GPU is switched off after failures")
-				      : _("preemption on its GPU is tried again"));
+			event->result ? _("preemption on its GPU was disabled after failures")
+				      : _("preemption on its GPU was enabled again"));
 		return -1;
 	default:
 		return -1;
@@ -324,10 +324,10 @@ static int check_group(struct keeper *keeper)
 	keeper->said = !keeper->wait;
 	if (!keeper->wait)
 		return gp_fail(&keeper->sink.diag, -ESRCH,
-			       "group '%s': %s; --wait suspends those that will come",
+			       "group '%s': %s; use --wait to suspend its processes as they start",
 			       keeper->group, info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"group '%s': %s; waiting, processes that join are suspended", keeper->group,
+		"group '%s': %s; waiting to suspend its processes as they start", keeper->group,
 		info.why);
 	return 0;
 }
@@ -359,8 +359,7 @@ static int hold(struct keeper *keeper)
 	sigprocmask(SIG_BLOCK, &set_of_signals, NULL);
 	keeper->signals = signalfd(-1, &set_of_signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (keeper->signals < 0) {
-		gp_fail(&keeper->sink.diag, -errno, "cannot watch for signals: %s",
-			strerror(errno));
+		gp_fail(&keeper->sink.diag, -errno, "cannot receive signals: %s", strerror(errno));
 		return status;
 	}
 	if (gpreempt_open(&keeper->context) >= 0 && open_target(keeper) >= 0 && take(keeper) >= 0)
@@ -382,12 +381,12 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	gp_command_diag_init(&keeper.sink, command);
 	if (keeper.wait && !keeper.group)
-		return gp_usage_error(command, "--wait is for a --group");
+		return gp_usage_error(command, "--wait needs --group");
 	if (keeper.group && first < argc)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (!keeper.group) {
 		if (first == argc)
-			return gp_usage_error(command, "name a process or a --group");
+			return gp_usage_error(command, "specify a process or --group");
 		if (!gp_argument_pid(argv[first], &keeper.pid))
 			return gp_usage_error(command, "'%s' is not a pid", argv[first]);
 		if (gp_cli_queue_arguments(command, argc, argv, first + 1, &keeper.ids,
@@ -395,7 +394,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 			return GP_EXIT_USAGE;
 		if (keeper.ids && keeper.copies) {
 			free(keeper.ids);
-			return gp_usage_error(command, "--copy-engines is for a whole process");
+			return gp_usage_error(command,
+					      "--copy-engines cannot be combined with queue ids");
 		}
 	}
 	gp_cli_target_name(keeper.name, sizeof(keeper.name), keeper.pid, keeper.group);
@@ -410,20 +410,20 @@ static const struct gp_option options[] = {
 	{OPTION_GROUP, "group", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("all processes that 'gpreempt run --group NAME' started")},
 	{OPTION_WAIT, "wait", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("the group may be empty: processes that join it are\n"
-	    "suspended")},
+	 N_("accept an empty group; suspend processes as they join")},
 	{OPTION_MECHANISM, "mechanism", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("kfd-agent, kfd-debug, kfd-module, nv-suspend; default: the\nfirst that works there")},
+	 N_("use kfd-agent, kfd-debug, kfd-module or nv-suspend\n"
+	    "(default: the first that works)")},
 	{OPTION_LEASE, "lease", GP_REQUIRED_ARGUMENT, "TIME", GP_COMPLETE_NONE,
-	 N_("how long the suspension outlives this command if it hangs\n(default 1s, at least "
-	    "50ms)")},
+	 N_("how long the suspension lasts if this command hangs\n"
+	    "(default 1s, at least 50ms)")},
 	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("NVIDIA: also stop copies between host and GPU, not only\n"
 	    "kernels")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, one object for each thing that happens")},
+	 N_("print JSON, one object per event")},
 	{OPTION_VERBOSE, "verbose", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("say which mechanism was chosen and why, and what it took")},
+	 N_("report the chosen mechanism, the reason and the time taken")},
 	{0},
 };
 
@@ -431,14 +431,16 @@ const struct gp_command gp_cli_suspend = {
 	.name = "suspend",
 	.arguments = "PID [QUEUE...]",
 	.completion = GP_COMPLETE_PID,
-	.summary = N_("Take a process off the GPU in the middle of its kernels, for a while"),
+	.summary = N_("Suspend a process's GPU work, even in the middle of a kernel"),
 	.description = N_(
-		"Stops all queues of the process (or the named ones, by KFD id) and holds them\n"
-		"until Ctrl-C, 'gpreempt resume' or the end of the time given; then they continue\n"
-		"exactly where they stopped. The process keeps its memory on the GPU.\n\n"
-		"The suspension is a lease that this command renews: if it dies or hangs, the\n"
-		"process runs again by itself. A process that others hold too runs when all have\n"
-		"let go; 'gpreempt release' ends every suspension."),
+		"Suspends all queues of the process (or the named ones, by KFD id) and holds them\n"
+		"until Ctrl-C, 'gpreempt resume' or the end of the given time; then they continue\n"
+		"exactly where they stopped. The process keeps its memory on the GPU.\n"
+		"\n"
+		"The suspension is a lease that this command renews: if the command dies or "
+		"hangs,\n"
+		"the process resumes. A process held by several commands resumes when the last of\n"
+		"them releases it; 'gpreempt release' ends every suspension."),
 	.options = options,
 	.exit_status = N_(
 		"Exit status: 0 resumed as requested, 1 not suspended or lease lost, 2 bad usage."),

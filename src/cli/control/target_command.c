@@ -31,8 +31,7 @@ int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **ar
 	if (!*count)
 		return 0;
 	if (*count > GPREEMPT_QUEUES_MAX)
-		return gp_usage_error(command, "at most %d queues can be named",
-				      GPREEMPT_QUEUES_MAX);
+		return gp_usage_error(command, "too many queues (at most %d)", GPREEMPT_QUEUES_MAX);
 	*ids = calloc(*count, sizeof(**ids));
 	if (!*ids)
 		return -ENOMEM;
@@ -40,10 +39,10 @@ int gp_cli_queue_arguments(const struct gp_command *command, int argc, char **ar
 		u64 value;
 
 		if (!gp_argument_u64(argv[(size_t)first + i], &value) || value > INT32_MAX) {
-			gp_usage_error(command,
-				       "'%s' is not the id of a queue (a KFD id, as "
-				       "'gpreempt status PID' lists them)",
-				       argv[(size_t)first + i]);
+			gp_usage_error(
+				command,
+				"'%s' is not a queue id (use a KFD id from 'gpreempt status PID')",
+				argv[(size_t)first + i]);
 			free(*ids);
 			*ids = NULL;
 			return -EINVAL;
@@ -77,7 +76,7 @@ int gp_cli_target_elsewhere(u32 pid, const char *command, struct gp_diag *diag)
 	    !*there || (here && strcmp(here, there) == 0))
 		return 0;
 	return gp_fail(diag, -EXDEV,
-		       "process %u runs on a virtual GPU, and this command does not: "
+		       "process %u runs on a virtual GPU, but this command does not; use: "
 		       "GPREEMPT_VGPU=%s gpreempt vgpu -- gpreempt %s %u",
 		       pid, there, command, pid);
 }

@@ -60,7 +60,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return check(command, argv[first + 1]);
 	if (count == 1 && strcmp(argv[first], "reload") == 0)
 		return reload(command);
-	return gp_usage_error(command, "say 'check FILE' or 'reload'");
+	return gp_usage_error(command, "specify 'check FILE' or 'reload'");
 }
 
 static const struct gp_option options[] = {{0}};
@@ -69,14 +69,14 @@ const struct gp_command gp_cli_config = {
 	.name = "config",
 	.arguments = "check FILE | reload",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Check a configuration of gpreemptd, or have it read again"),
-	.description = N_(
-		"'check' reads FILE like gpreemptd and prints every mistake with its line and the\n"
-		"correction. 'reload' makes gpreemptd read its file again, like SIGHUP; a file "
-		"with\n"
-		"a mistake changes nothing. gpreemptd.conf(5) lists the keys."),
+	.summary = N_("Check a gpreemptd configuration file, or make gpreemptd reload its own"),
+	.description = N_("'check' reads FILE as gpreemptd does and prints every error with its "
+			  "line number and a\n"
+			  "correction. 'reload' makes gpreemptd read its file again, as SIGHUP "
+			  "does; a file with\n"
+			  "errors changes nothing. gpreemptd.conf(5) lists the keys."),
 	.options = options,
-	.exit_status = N_("Exit status: 0 correct, 1 mistakes or no daemon, 2 bad usage."),
+	.exit_status = N_("Exit status: 0 no errors, 1 errors or no daemon, 2 bad usage."),
 	.examples = "  gpreempt config check /etc/gpreempt/gpreemptd.conf\n"
 		    "  gpreempt config reload\n",
 	.run = run,

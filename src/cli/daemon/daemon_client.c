@@ -23,8 +23,8 @@ int gp_cli_daemon_open(struct gp_cli_daemon_client *client, struct gp_diag *diag
 	client->socket = gp_proto_directory_connect(GP_DAEMON_SOCKET);
 	if (client->socket == -ENOENT || client->socket == -ECONNREFUSED)
 		return gp_fail(diag, client->socket,
-			       "gpreemptd does not run; start it with 'gpreemptd', or "
-			       "'systemctl start gpreemptd'");
+			       "gpreemptd is not running; start it with 'gpreemptd' or 'systemctl "
+			       "start gpreemptd'");
 	if (client->socket < 0)
 		return gp_fail(diag, client->socket, "cannot connect to gpreemptd: %s",
 			       strerror(-client->socket));
@@ -53,7 +53,7 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 	if (status == -ETIME)
 		return gp_fail(diag, status, "gpreemptd does not answer");
 	if (status == -ECONNRESET || status == -EPIPE)
-		return gp_fail(diag, status, "gpreemptd ended the connection");
+		return gp_fail(diag, status, "gpreemptd closed the connection");
 	if (status == -EPROTONOSUPPORT)
 		return gp_fail(diag, status, "gpreemptd is a different version; restart it");
 	/* Only an answer has reasons. */
@@ -63,7 +63,7 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 		return gp_fail(diag, status, "%s", text);
 	}
 	if (status < 0)
-		return gp_fail(diag, status, "cannot ask gpreemptd: %s", strerror(-status));
+		return gp_fail(diag, status, "cannot query gpreemptd: %s", strerror(-status));
 	if (message->fd >= 0)
 		close(message->fd);
 	if (each)

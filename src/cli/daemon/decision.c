@@ -74,13 +74,13 @@ static void done_text(const struct gp_proto_msg_decision *line, const char *job,
 
 	if (line->error)
 		snprintf(out, size,
-			 suspend ? _("stopping %s failed after %s: %s")
-				 : _("continuing %s failed after %s: %s"),
+			 suspend ? _("suspending %s failed after %s: %s")
+				 : _("resuming %s failed after %s: %s"),
 			 job, gp_duration_text(line->waited_ns).text, strerror(-line->error));
 	else
 		snprintf(out, size,
-			 suspend ? _("%s is off the GPU; it took %s, the driver %s")
-				 : _("%s is on the GPU again; it took %s, the driver %s"),
+			 suspend ? _("%s was suspended in %s (%s in the driver)")
+				 : _("%s was resumed in %s (%s in the driver)"),
 			 job, gp_duration_text(line->waited_ns).text,
 			 gp_duration_text(line->cost_ns).text);
 }
@@ -97,11 +97,11 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 		done_text(line, job, out, size);
 		break;
 	case GP_DECISION_CAME:
-		snprintf(out, size, _("%s came: %s, priority %u"), job,
+		snprintf(out, size, _("%s started: %s, priority %u"), job,
 			 gp_cli_class_name(line->job_class), line->job_priority);
 		break;
 	case GP_DECISION_WENT:
-		snprintf(out, size, _("%s is gone"), job);
+		snprintf(out, size, _("%s ended"), job);
 		break;
 	default:
 		reason_of(line, &reason);

@@ -185,8 +185,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, "unexpected argument '%s'", argv[first]);
 	if (settings.perfetto &&
 	    (settings.json || settings.pid || settings.all || settings.lines != UINT64_MAX))
-		return gp_usage_error(command, "--perfetto writes all there is; only --follow "
-					       "goes with it");
+		return gp_usage_error(command, "--perfetto writes the whole record and can be "
+					       "combined only with --follow");
 	gp_command_diag_init(&settings.sink, command);
 	if (gp_cli_daemon_open(&settings.client, &settings.sink.diag))
 		return GP_EXIT_FAILED;
@@ -198,16 +198,16 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_FOLLOW, "follow", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("go on with each new decision as it is made")},
+	 N_("keep printing new decisions as they are made")},
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("begin with the last N lines of the record")},
+	 N_("start with the last N lines of the record")},
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("also the ends of operations, and jobs that come and go")},
+	 N_("also print completed operations and jobs that start or end")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print one JSON object per line, for every entry of the record")},
+	 N_("print every entry of the record as JSON, one object per line")},
 	{OPTION_PERFETTO, "perfetto", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("write a trace for ui.perfetto.dev, tracks for each job and\neach queue (- is standard "
-	    "output; with --follow until ^C)")},
+	 N_("write a trace for ui.perfetto.dev with a track per job and\n"
+	    "per queue (- is standard output; with --follow, until ^C)")},
 	{0},
 };
 

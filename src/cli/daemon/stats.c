@@ -50,8 +50,8 @@ static void row(struct gp_doc *doc, const char *name,
 
 static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats)
 {
-	static const char *const titles[] = {N_("TIME"),      N_("COUNT"),     N_("MEAN"),
-					     N_("P50 UP TO"), N_("P99 UP TO"), N_("MAX")};
+	static const char *const titles[] = {N_("TIME"),   N_("COUNT"),  N_("MEAN"),
+					     N_("P50 <="), N_("P99 <="), N_("MAX")};
 
 	gp_doc_table(doc, NULL, NULL);
 	for (size_t i = 0; i < GP_ARRAY_SIZE(titles); i++) {
@@ -59,10 +59,10 @@ static void add_times(struct gp_doc *doc, const struct gp_proto_msg_stats *stats
 		if (i)
 			gp_doc_right(doc);
 	}
-	row(doc, _("online: work came until drained"), &stats->burst[1]);
-	row(doc, _("normal: work came until drained"), &stats->burst[0]);
-	row(doc, _("offline: work came until drained"), &stats->burst[2]);
-	row(doc, _("work came until others must yield"), &stats->waited);
+	row(doc, _("online: work arrival to drain"), &stats->burst[1]);
+	row(doc, _("normal: work arrival to drain"), &stats->burst[0]);
+	row(doc, _("offline: work arrival to drain"), &stats->burst[2]);
+	row(doc, _("work arrival to preemption"), &stats->waited);
 	row(doc, _("suspend, in the driver"), &stats->suspend);
 	row(doc, _("resume, in the driver"), &stats->resume);
 }
@@ -75,13 +75,13 @@ static void add_estimate(struct gp_doc *doc, const struct gp_proto_msg_stats *st
 			    : 0;
 
 	gp_doc_line(doc,
-		    "Nothing was done (mode = observe). Acting would have preempted %llu times "
-		    "(estimated cost %s).",
+		    "No action was taken (mode = observe). With mode = act there would have been "
+		    "%llu preemptions (estimated cost %s).",
 		    (unsigned long long)stats->would_preemptions,
 		    gp_duration_text(stats->would_cost_ns).text);
 	gp_doc_line(doc,
-		    "Work shared the GPU for %s with work that would have been suspended: acting "
-		    "would have saved up to %s.",
+		    "For %s, work shared the GPU with work that would have been suspended; mode = "
+		    "act would have saved up to %s.",
 		    gp_duration_text(stats->beside_ns).text, gp_duration_text(saved).text);
 }
 
@@ -95,14 +95,14 @@ static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stat
 	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", stats->queues),
 		 stats->queues);
 	if (stats->mode)
-		gp_doc_line(doc, "gpreemptd, for %s: %s, %s, %s; %u held; %llu events",
+		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; %u held; %llu events",
 			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
 			    processes, queues, stats->held, (unsigned long long)stats->events);
 	else
-		gp_doc_line(doc, "gpreemptd, for %s: %s, %s, %s; %u would be held; %llu events",
+		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; %u would be held; %llu events",
 			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
 			    processes, queues, stats->held, (unsigned long long)stats->events);
-	gp_doc_line(doc, "%llu preemptions; held in all: offline %s, normal %s, online %s",
+	gp_doc_line(doc, "%llu preemptions; total time held: offline %s, normal %s, online %s",
 		    (unsigned long long)stats->preemptions,
 		    gp_duration_text(stats->suspended_ns[2]).text,
 		    gp_duration_text(stats->suspended_ns[0]).text,
@@ -111,9 +111,7 @@ static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stat
 		    (unsigned long long)stats->operations, (unsigned long long)stats->failures,
 		    (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
 	if (stats->refused_clients || stats->dropped_messages)
-		gp_doc_line(doc,
-			    "over their user's limits: %llu clients left out, %llu times slowed "
-			    "down",
+		gp_doc_line(doc, "user limits exceeded: %llu clients refused, throttled %llu times",
 			    (unsigned long long)stats->refused_clients,
 			    (unsigned long long)stats->dropped_messages);
 }
@@ -243,11 +241,12 @@ const struct gp_command gp_cli_stats = {
 	.name = "stats",
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
-	.summary = N_("Show what gpreemptd has done in all, or would have done"),
-	.description = N_(
-		"Preemptions, time held, operations and what they took, latencies by class, and "
-		"how\noften each reason counted, since gpreemptd started. With mode = observe it "
-		"estimates\nwhat acting would have gained."),
+	.summary = N_("Show totals of what gpreemptd did or, in observe mode, would have done"),
+	.description = N_("Prints preemptions, time held, operations and their duration, latencies "
+			  "by class, and\n"
+			  "how often each reason applied since gpreemptd started. With mode = "
+			  "observe, estimates\n"
+			  "what mode = act would have gained."),
 	.options = options,
 	.examples = "  gpreempt stats\n"
 		    "  gpreempt stats --json | jq .preemptions\n",

@@ -163,20 +163,21 @@ static void say_totals(const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
 
-	printf(ngettext("In all it ran %s and was held %s, in %llu suspension; %llu more were "
-			"declined and %llu failed.\n",
-			"In all it ran %s and was held %s, in %llu suspensions; %llu more were "
-			"declined and %llu failed.\n",
+	printf(ngettext("In total it ran for %s and was held for %s in %llu suspension; %llu more "
+			"were declined and %llu failed.\n",
+			"In total it ran for %s and was held for %s in %llu suspensions; %llu more "
+			"were declined and %llu failed.\n",
 			(unsigned long)job->suspends),
 	       gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
 	       gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
 	       (unsigned long long)job->declined, (unsigned long long)job->failures);
-	printf(ngettext("Others were held for it %llu time; its work had waited %s by then.\n",
-			"Others were held for it %llu times; its work had waited %s by then.\n",
+	printf(ngettext("Other jobs were held for it %llu time, after its work had waited %s.\n",
+			"Other jobs were held for it %llu times, after its work had waited %s in "
+			"total.\n",
 			(unsigned long)job->preempted),
 	       (unsigned long long)job->preempted, gp_duration_text(job->waited_ns).text);
 	if (job->suspends)
-		printf(_("Stopping it is expected to take %s, continuing it %s.\n"),
+		printf(_("Suspending it is expected to take %s, resuming it %s.\n"),
 		       gp_duration_text(job->suspend_ns).text,
 		       gp_duration_text(job->resume_ns).text);
 }
@@ -203,13 +204,13 @@ static void say_lines(const struct story *story)
 	char at[48], text[512];
 
 	if (!story->count) {
-		puts(_("Nothing was decided about it."));
+		puts(_("There are no decisions about it."));
 		return;
 	}
 	printf(_("Decisions (%zu of %zu lines):\n"), story->count - first, story->count);
 	if (has_streams(story, first))
-		printf(_("  (a priority in it is that of the streams that had work then: a high or "
-			 "low one counts %u more or less)\n"),
+		printf(_("  (priorities include the stream priority at that time, which adds or "
+			 "subtracts %u)\n"),
 		       GP_SCHED_STREAM_STEP);
 	for (size_t i = first; i < story->count; i++) {
 		const struct gp_proto_msg_decision *line = &story->line[i];
@@ -232,7 +233,7 @@ static int tell(const struct story *story)
 		say_state(story);
 		say_totals(story);
 	} else {
-		printf(_("pid %u is not a job of gpreemptd now.\n"), story->pid);
+		printf(_("pid %u does not belong to a current job of gpreemptd.\n"), story->pid);
 	}
 	say_lines(story);
 	return 0;
@@ -266,12 +267,12 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	if (status)
 		return status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (argc - first != 1)
-		return gp_usage_error(command, "name one process");
+		return gp_usage_error(command, "specify one process");
 	if (!gp_argument_pid(argv[first], &story.pid))
 		return gp_usage_error(command, "'%s' is not a process id", argv[first]);
 	gp_command_diag_init(&story.sink, command);
 	if (!gp_root_is_live(&story.root) && !story.driver)
-		return gp_usage_error(command, "--root goes with --driver");
+		return gp_usage_error(command, "--root needs --driver");
 	if (story.driver) {
 		if (gp_command_check_root(command, &story.root))
 			return GP_EXIT_USAGE;
@@ -284,8 +285,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 	error = read_all(&story);
 	if (!error && !story.job.id && !story.count)
 		error = gp_fail(&story.sink.diag, -ESRCH,
-				"gpreemptd knows nothing of pid %u; 'gpreempt top --once' lists "
-				"its jobs",
+				"gpreemptd has no information about pid %u; 'gpreempt top --once' "
+				"lists its jobs",
 				story.pid);
 	if (!error)
 		error = story.json ? tell_json(&story) : tell(&story);
@@ -296,11 +297,11 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_LINES, "lines", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
-	 N_("how many decisions to show (default 20)")},
+	 N_("number of decisions to show (default 20)")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, with every decision")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("decisions of the scheduler in the driver, not of gpreemptd")},
+	 N_("show decisions of the driver's scheduler, not of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("read DIR/sys instead of the live system")},
 	{0},

@@ -39,9 +39,9 @@ static int set_option(void *ctx, int id, const char *value)
 			return 0;
 		}
 	}
-	return gp_usage_error(arguments->cli.command,
-			      "--trace-clock: '%s' is none of local, global, mono, mono_raw, boot",
-			      value);
+	return gp_usage_error(
+		arguments->cli.command,
+		"--trace-clock: unknown clock '%s' (local, global, mono, mono_raw or boot)", value);
 }
 
 /* Files are looked at twice; what comes through a pipe is kept in a file of its own meanwhile. */
@@ -71,7 +71,7 @@ static int seekable(struct gp_cli_report_cli *cli, int fd, const char *name)
 			       strerror((int)-got));
 	}
 	if (own < 0 || lseek(own, 0, SEEK_SET) < 0)
-		return gp_fail(&cli->sink.diag, -EIO, "%s: cannot keep a copy to read", name);
+		return gp_fail(&cli->sink.diag, -EIO, "%s: cannot make a temporary copy", name);
 	return own;
 }
 
@@ -141,7 +141,7 @@ static int read_directory(struct arguments *arguments, struct gp_trace_inquiry *
 	gp_names_free(&names);
 	if (!error && inquiry->count == before)
 		error = gp_fail(&arguments->cli.sink.diag, -ENOENT,
-				"%s: no log, trace or profile in it", path);
+				"%s: contains no log, trace or profile", path);
 	return error;
 }
 
@@ -167,7 +167,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
 		return gp_usage_error(command, "%s",
-				      _("which files? Give logs, traces or profiles"));
+				      _("no files given; name logs, traces or profiles"));
 	error = gp_trace_inquiry_init(&inquiry, arguments.clock);
 	if (!error)
 		error = gp_cli_report_timeline(&arguments.cli);
@@ -202,7 +202,7 @@ const struct gp_command gp_cli_analyze = {
 	.name = "analyze",
 	.arguments = "FILE...",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Answer from logs and traces how queues are made, used and preempted"),
+	.summary = N_("Analyze logs and traces: how queues are created, used and preempted"),
 	.description = N_("Reads AMD_LOG_LEVEL logs, libhsakmt output, ftrace text (functions, "
 			  "graph, events,\n"
 			  "probes, trace-cmd report), trace.dat, KFD log lines, rocprof files, "

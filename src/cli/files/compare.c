@@ -101,7 +101,7 @@ const struct gp_command gp_cli_compare = {
 	.name = "compare",
 	.arguments = "A B",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Compare the GPU work of two programs' logs"),
+	.summary = N_("Compare the GPU work in the logs of two programs"),
 	.description = N_("Reads two AMD_LOG_LEVEL logs: queues, queues in common, kernels by name "
 			  "and class,\n"
 			  "sizes, rates, how many queues are used at once, and gaps in submission. "

@@ -41,7 +41,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return parsed < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	if (first == argc)
 		return gp_usage_error(command, "%s",
-				      _("which trace? Give a file, or - for standard input"));
+				      _("no trace given; name a file, or - for standard input"));
 	queues = gp_trace_kfd_queues_new();
 	if (!queues)
 		error = gp_fail(&cli.sink.diag, -ENOMEM, "%s", _("out of memory"));

@@ -144,8 +144,8 @@ static int read_inputs(struct arguments *arguments)
 	}
 	if (versions[1] + versions[2] + versions[3] > 1)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
-			_("files of two versions of rocprof: these are different runs, and their "
-			  "figures add up"));
+			_("the files come from two versions of rocprof and so from different runs; "
+			  "their figures are added"));
 	if (!rows)
 		return gp_fail(&arguments->cli.sink.diag, -ENODATA, "%s",
 			       _("no rocprof file with data; run rocprof --hip-trace --hsa-trace "
@@ -225,7 +225,7 @@ const struct gp_command gp_cli_report = {
 	.name = "report",
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,
-	.summary = N_("Report the path of work from HIP to the GPU, from rocprof files"),
+	.summary = N_("Report from rocprof files how work gets from HIP to the GPU"),
 	.description = N_("Reads the CSV and JSON files of rocprof (v1, v2) and rocprofv3: HIP and "
 			  "HSA calls,\n"
 			  "kernels, copies, queues, time by layer, the waits of HIP calls, and "

@@ -23,7 +23,7 @@ enum gp_cli_report_option {
 		 GP_COMPLETE_NONE,       N_("print Markdown")},                                 \
 	{                                                                                       \
 		GP_OPT_REPORT_HTML, "html", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,     \
-			N_("also write one HTML page, with everything in it, to FILE")          \
+			N_("also write a self-contained HTML page to FILE")                     \
 	}
 
 /* Of the commands that have a timeline. */

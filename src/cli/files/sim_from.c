@@ -60,7 +60,8 @@ static int set(void *ctx, int id, const char *value)
 	switch (id) {
 	case GP_SIM_OPTION_FROM:
 		if (settings->input_count == MAX_INPUTS)
-			return gp_usage_error(settings->command, "more than %d files", MAX_INPUTS);
+			return gp_usage_error(settings->command, "too many files (at most %d)",
+					      MAX_INPUTS);
 		settings->inputs[settings->input_count++] = value;
 		return 0;
 	case GP_SIM_OPTION_OUTPUT:
@@ -122,10 +123,10 @@ static void say(const struct settings *settings)
 		(unsigned long long)r->kernel_count, r->program_count);
 	if (r->input_count > 1)
 		fprintf(stderr, "; %s",
-			r->together ? _("recorded at the same time and replayed so")
+			r->together ? _("recorded at the same time and replayed with that timing")
 				    : _("recorded at different times and started together"));
 	if (r->guessed)
-		fprintf(stderr, _("; %llu of them as long as --kernel says"),
+		fprintf(stderr, _("; %llu of them with the duration given by --kernel"),
 			(unsigned long long)r->guessed);
 	fputs("\n", stderr);
 }
@@ -139,7 +140,7 @@ static int write_scenario(struct settings *settings, FILE *out)
 	return error == -E2BIG
 		       ? gp_fail(&settings->sink.diag, error,
 				 "too much to replay: at most 256 programs and 4194304 kernels")
-	       : error ? gp_fail(&settings->sink.diag, error, "the scenario cannot be written: %s",
+	       : error ? gp_fail(&settings->sink.diag, error, "cannot write the scenario: %s",
 				 strerror(-error))
 		       : 0;
 }
@@ -171,7 +172,7 @@ static int simulate(struct settings *settings)
 	char path[48];
 
 	if (!out)
-		return gp_fail(&settings->sink.diag, -errno, "the scenario cannot be written: %s",
+		return gp_fail(&settings->sink.diag, -errno, "cannot write the scenario: %s",
 			       strerror(errno));
 	error = write_scenario(settings, out);
 	fclose(out);
@@ -201,11 +202,11 @@ int gp_cli_sim_from(const struct gp_command *command, int argc, char **argv)
 	if (status) {
 		status = status < 0 ? GP_EXIT_USAGE : GP_EXIT_OK;
 	} else if (first < argc) {
-		status = gp_usage_error(command, "--from and a scenario: only one of them");
+		status = gp_usage_error(command, "--from cannot be combined with a scenario");
 	} else if (settings.output && settings.pass_count > 1) {
 		status = gp_usage_error(command,
-					"--output writes and runs nothing: %s is for "
-					"the run",
+					"--output writes the scenario without running it and "
+					"cannot be combined with %s",
 					settings.pass[1]);
 	} else if (read_inputs(&settings)) {
 		status = GP_EXIT_FAILED;

@@ -86,7 +86,7 @@ static int make_directory(struct arguments *arguments)
 	if (!error)
 		error = gp_root_list(&live, &names, "%s", arguments->directory);
 	if (error)
-		return gp_fail(&arguments->cli.sink.diag, error, "cannot make %s: %s", path,
+		return gp_fail(&arguments->cli.sink.diag, error, "cannot create %s: %s", path,
 			       strerror(-error));
 	if (names.count)
 		error = gp_fail(&arguments->cli.sink.diag, -EEXIST,
@@ -117,7 +117,7 @@ static bool start_trace(struct arguments *arguments, struct gp_capture_tracefs *
 	/* Its driver is a process: tracefs, which may well be there, shows nothing of it. */
 	if (gp_root_is_live(&arguments->root) && getenv("GPREEMPT_VGPU")) {
 		gp_diag(diag, GP_WARNING, "%s",
-			_("KFD is not traced: the GPU is virtual and has no driver in the kernel"));
+			_("cannot trace KFD: a virtual GPU has no kernel driver"));
 		return false;
 	}
 	if (gp_capture_tracefs_find(trace, &arguments->root, diag))
@@ -126,7 +126,8 @@ static bool start_trace(struct arguments *arguments, struct gp_capture_tracefs *
 	/* First, so that nothing is ever changed without somebody to put it back. */
 	int error = gp_capture_guardian_start(guardian, restore, trace);
 	if (error) {
-		gp_diag(diag, GP_WARNING, "cannot trace KFD: no process would restore tracefs: %s",
+		gp_diag(diag, GP_WARNING,
+			"cannot trace KFD: cannot start the process that restores tracefs: %s",
 			strerror(-error));
 		return false;
 	}
@@ -177,8 +178,9 @@ static void end_trace(struct arguments *arguments, struct gp_capture_tracefs *tr
 		return;
 	error = gp_capture_tracefs_restore(trace);
 	if (error)
-		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s: not all could be put back: %s",
-			trace->dir, strerror(-error));
+		gp_diag(&arguments->cli.sink.diag, GP_WARNING,
+			"%s: some settings could not be restored: %s", trace->dir,
+			strerror(-error));
 	gp_capture_guardian_dismiss(guardian);
 }
 
@@ -303,7 +305,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 		return gp_usage_error(command, "COMMAND is missing");
 	/* Docker would take it for one of its options. */
 	if (arguments.container && (!*arguments.container || *arguments.container == '-'))
-		return gp_usage_error(command, "--container: '%s' is not a container's name",
+		return gp_usage_error(command, "--container: '%s' is not a container name",
 				      arguments.container);
 	if (gp_command_check_root(command, &arguments.root))
 		return GP_EXIT_USAGE;
@@ -334,13 +336,13 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_OUTPUT, "output", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
-	 N_("where the recording goes, an empty or new directory\n(default "
-	    "gpreempt_trace_<time>)")},
+	 N_("write the recording to DIR, which must be new or empty\n"
+	    "(default gpreempt_trace_<time>)")},
 	{OPTION_CONTAINER, "container", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("run COMMAND in this container (docker or podman)")},
 	{OPTION_BINARY, "binary", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("keep the kernel's pages, with their nanoseconds, as trace.dat, which\n"
-	    "trace-cmd and KernelShark open, instead of ftrace.txt")},
+	 N_("write trace.dat, with nanosecond timestamps, for trace-cmd\n"
+	    "and KernelShark instead of ftrace.txt")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,
 	 N_("use tracefs and symbols under DIR instead of /")},
 	GP_REPORT_OPTIONS,
@@ -352,7 +354,7 @@ const struct gp_command gp_cli_trace = {
 	.name = "trace",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,
-	.summary = N_("Run a program, record its way to the GPU and report on it"),
+	.summary = N_("Run a program, record its path to the GPU and report on it"),
 	.description = N_("Runs COMMAND with AMD_LOG_LEVEL=5 (unless set) and, if the caller may "
 			  "use ftrace, with\n"
 			  "probes on the KFD functions that create, change, stop and start queues. "
@@ -367,10 +369,11 @@ const struct gp_command gp_cli_trace = {
 			  "standard error of\n"
 			  "COMMAND. With --json or --markdown the standard output of COMMAND goes "
 			  "to standard error."),
-	.exit_status =
-		N_("Exit status: COMMAND's, or 128 + N if signal N killed it; 125 if recording or\n"
-		   "the report failed, 126 if COMMAND cannot be run, 127 if there is none; 2 bad\n"
-		   "usage."),
+	.exit_status = N_(
+		"Exit status: that of COMMAND, or 128 + N if signal N killed it; 125 if recording "
+		"or\n"
+		"the report failed, 126 if COMMAND cannot be run, 127 if it is not found; 2 bad\n"
+		"usage."),
 	.options = options,
 	.examples = "  gpreempt trace -o log/gemm -- ./gemm\n"
 		    "  sudo gpreempt trace --html gemm.html -- ./gemm\n"

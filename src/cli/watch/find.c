@@ -217,8 +217,8 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 	 N_("PID is a pid inside this container, given by name, id or the\n" \
 	    "host pid of any process in it")}, \
 	{OPTION_FAST, "fast", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-	 N_("only queues, counts, first and last use; several times faster\n" \
-	    "on large logs")}, \
+	 N_("show only queues, counts, and first and last use; several\n" \
+	    "times faster on large logs")}, \
 	{OPTION_NO_LIVE, "no-live", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("read only the logs (from another machine or run)")}, \
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
@@ -227,7 +227,7 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 
 static const struct gp_option find_options[] = {
 	{OPTION_ALL, "all", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("every process in the logs or, without a log, on this machine")},
+	 N_("show every process in the logs or, without a log, on this\nmachine")},
 	COMMON_OPTIONS,
 	{'l', "long", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print one fact per line, each with its source")},
@@ -242,8 +242,8 @@ static const struct gp_option finder_options[] = {
 	 N_("print the summary only")},
 	COMMON_OPTIONS,
 	{'j', "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("print JSON, as 'gpreempt find' does, instead of the summary;\nthe file is written "
-	    "with --output only")},
+	 N_("print JSON, as 'gpreempt find' does, instead of the summary;\n"
+	    "the file is written only with --output")},
 	{0},
 };
 
@@ -252,16 +252,19 @@ const struct gp_command gp_cli_find = {
 	.arguments = "PID [LOG...] | --all [LOG...]",
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("List the GPU queues of a process"),
-	.description =
-		N_("Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and "
-		   "joins\nthem on the ring base and the queue object. '-' means unknown.\n\nHSA "
-		   "ID is id= in the log; only KFD ID is the driver's id, and one that fits "
-		   "several\nqueues is shown as '? 0,1'. ACTIVE means in a hardware slot now or, "
-		   "if only the log\nis known, that the log does not show the queue's deletion. "
-		   "RPTR, WPTR and BACKLOG\nare in packets; from a log they are those of the last "
-		   "packet, and BACKLOG is the\nnumber of packets ahead of it. FIRST and LAST are "
-		   "in seconds of the log's clock.\nSOURCES: log, sysfs (ids, sizes), mqd "
-		   "(descriptors), hqd (hardware slots)."),
+	.description = N_(
+		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
+		"them on the ring base and the queue object. '-' means unknown.\n"
+		"\n"
+		"HSA ID is id= in the log; only KFD ID is the driver's id, and it is shown as '? "
+		"0,1'\n"
+		"if several ids are possible. ACTIVE means in a hardware slot now or, if only the "
+		"log\n"
+		"is known, that the log does not show the queue's deletion. RPTR, WPTR and "
+		"BACKLOG\n"
+		"are in packets; from a log they are those of the last packet, and BACKLOG is the\n"
+		"number of packets ahead of it. FIRST and LAST are in seconds of the log's clock.\n"
+		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"
 		    "  sudo gpreempt find 158036\n"

@@ -112,7 +112,7 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 		return gp_usage_error(cli->command,
 				      "only one of --file and --mqds can be standard input");
 	if (!cli->show.json && cli->show.raw && cli->show.registers)
-		return gp_usage_error(cli->command, "choose one of --raw and --registers");
+		return gp_usage_error(cli->command, "--raw cannot be combined with --registers");
 	return GP_EXIT_OK;
 }
 
@@ -226,9 +226,9 @@ static int take_sample(void *ctx, FILE *stream)
 static int not_found(struct gp_cli_kfd_cli *cli)
 {
 	if (cli->query.pid)
-		gp_fail(&cli->sink.diag, -ESRCH, "no queue of process %u", cli->query.pid);
+		gp_fail(&cli->sink.diag, -ESRCH, "no queue belongs to process %u", cli->query.pid);
 	else
-		gp_fail(&cli->sink.diag, -ESRCH, "no GPU %x", cli->query.gpu_id);
+		gp_fail(&cli->sink.diag, -ESRCH, "GPU %x not found", cli->query.gpu_id);
 	return GP_EXIT_FAILED;
 }
 

@@ -32,7 +32,7 @@ enum gp_cli_kfd_option {
 	{GP_OPT_FILE, "file", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, help}
 #define GP_KFD_OPTION_MQDS \
 	{GP_OPT_MQDS, "mqds", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE, \
-	 N_("saved mqds that gives the pids for --file")}
+	 N_("read the pids for --file from a saved copy of mqds")}
 #define GP_KFD_OPTION_RAW \
 	{GP_OPT_RAW, "raw", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, N_("print the raw words")}
 #define GP_KFD_OPTION_REGISTERS \
@@ -40,14 +40,14 @@ enum gp_cli_kfd_option {
 	 N_("print every register by name, with its bit fields")}
 #define GP_KFD_OPTION_PER_XCC \
 	{GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-	 N_("one row per XCC; by default a queue is one row with the\n" \
-	    "values of its first XCC, and XCC is the number of XCCs")}
+	 N_("print one row per XCC; by default, each queue has one row\n" \
+	    "with the values of its first XCC, and XCC is their number")}
 /* Every command has these, last in its table. */
 #define GP_KFD_COMMON_OPTIONS \
 	{GP_OPT_PID, "pid", GP_REQUIRED_ARGUMENT, "PID", GP_COMPLETE_PID, \
-	 N_("only queues of this process")}, \
+	 N_("show only queues of this process")}, \
 	{GP_OPT_GPU, "gpu", GP_REQUIRED_ARGUMENT, "ID", GP_COMPLETE_NONE, \
-	 N_("only this GPU (KFD gpu_id in hex, as printed)")}, \
+	 N_("show only this GPU (KFD gpu_id in hex, as printed)")}, \
 	{GP_OPT_WATCH, "watch", GP_OPTIONAL_ARGUMENT, "TIME", GP_COMPLETE_NONE, \
 	 N_("repeat every second (or TIME) and mark changes")}, \
 	{GP_OPT_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE, \
@@ -55,10 +55,10 @@ enum gp_cli_kfd_option {
 	{GP_OPT_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("print JSON; with --watch one object per line")}, \
 	{GP_OPT_GFX, "gfx", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE, \
-	 N_("decode registers as on this GPU (gfx942); default: from\n" \
-	    "the topology, else from the register addresses")}, \
+	 N_("decode registers for this GPU, such as gfx942 (default:\n" \
+	    "from the topology, else from the register addresses)")}, \
 	{GP_OPT_PARTIAL, "partial", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-	 N_("show the complete part of a damaged file")}, \
+	 N_("show the complete blocks of a damaged file")}, \
 	{GP_OPT_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
 	 N_("read sys/ under DIR instead of /")}, \
 	{0}

@@ -24,12 +24,12 @@ const struct gp_command gp_cli_mqd = {
 	.name = "mqd",
 	.arguments = "",
 	.summary = N_("Show the queue descriptors of every process on AMD GPUs"),
-	.description =
-		N_("Decodes /sys/kernel/debug/kfd/mqds (needs root), or a saved copy of it: "
-		   "every\nqueue of every process, whether it is on the GPU or not. A descriptor "
-		   "holds the\nstate saved when the queue was last unmapped; for a queue in a "
-		   "slot, 'hqd' shows\nthe current state. SAVED is the control stack in use: other "
-		   "than 0 means that\nwaves were stopped in the middle of a kernel."),
+	.description = N_(
+		"Decodes /sys/kernel/debug/kfd/mqds (needs root), or a saved copy of it: every\n"
+		"queue of every process, whether it is on the GPU or not. A descriptor holds the\n"
+		"state saved when the queue was last unmapped; for a queue in a slot, 'hqd' shows\n"
+		"the current state. SAVED is the size of the control stack in use; a value other\n"
+		"than 0 means that waves were stopped in the middle of a kernel."),
 	.options = options,
 	.examples = "  sudo gpreempt mqd --pid 4242\n"
 		    "  gpreempt mqd --file mqds.txt --registers\n",

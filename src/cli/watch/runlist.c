@@ -249,10 +249,11 @@ const struct gp_command gp_cli_runlist = {
 	.arguments = "",
 	.summary = N_("Show the runlist of the GPU's firmware scheduler"),
 	.description = N_(
-		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: "
-		"the\nprocesses in the order of their turns and the queues mapped for each. MAPPED "
-		"is\nmapped queues / all queues of the process; the rest are suspended, evicted "
-		"or\ndisabled. An oversubscribed list does not fit on the GPU at once, and loops."),
+		"Decodes /sys/kernel/debug/kfd/rls (needs root), or a saved copy of it: the\n"
+		"processes in the order of their turns and the queues mapped for each. MAPPED is\n"
+		"mapped queues / all queues of the process; the rest are suspended, evicted or\n"
+		"disabled. If the list is oversubscribed, its processes do not fit on the GPU at\n"
+		"once and take turns."),
 	.options = options,
 	.examples = "  sudo gpreempt runlist\n"
 		    "  gpreempt runlist --file rls.txt --mqds mqds.txt --json\n",

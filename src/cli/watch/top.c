@@ -145,7 +145,7 @@ static const struct gp_option options[] = {
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
 	 N_("priority (default), ran, held, preemptions or pid")},
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
-	 N_("only jobs with TEXT in their name, group or pid")},
+	 N_("show only jobs with TEXT in their name, group or pid")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("show the driver's built-in scheduler instead of gpreemptd")},
 	{OPTION_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY,

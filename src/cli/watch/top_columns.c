@@ -53,7 +53,7 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 		return _("starting");
 	default:
 		if (!gp_cli_top_sees_work(job->gpu_id))
-			return _("shares");
+			return _("sharing");
 		return job->busy_queues ? _("running") : _("idle");
 	}
 }
@@ -90,7 +90,7 @@ static void put_queue(struct gp_cli_row *row, u32 pid, const struct gp_inspect_d
 			   gp_v_count(queue->logical_priority)));
 	/* In the driver's words. */
 	gp_cli_put(row, "state", "STATE", AT(6, 0), gp_v_text_or_missing(queue->state));
-	gp_cli_put(row, "suspended_ms", "OFF FOR", AT(5, 0),
+	gp_cli_put(row, "suspended_ms", "SUSPENDED", AT(5, 0),
 		   gp_v_if(known, gp_v_as(gp_v_count(queue->suspended_ms),
 					  gp_cli_text(row, "%s", gp_duration_text(ns).text))));
 }
@@ -215,8 +215,9 @@ static void put_device(struct gp_cli_row *row, const struct gp_cli_top_data *top
 		   gp_v_as(gp_v_text(policy), gp_cli_top_policy(top, device)));
 	gp_cli_put(row, "can_suspend", NULL, 0, gp_v_if(daemon, gp_v_bool(device->can_suspend)));
 	gp_cli_put(row, "broken", NULL, 0, gp_v_if(daemon, gp_v_bool(device->broken)));
-	gp_cli_put(row, NULL, "STOP", RIGHT_AT(7, 0), gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
-	gp_cli_put(row, NULL, "CONTINUE", RIGHT_AT(8, 0),
+	gp_cli_put(row, NULL, "SUSPEND", RIGHT_AT(7, 0),
+		   gp_v_if(daemon, gp_v_ns(device->suspend_ns)));
+	gp_cli_put(row, NULL, "RESUME", RIGHT_AT(8, 0),
 		   gp_v_if(daemon, gp_v_ns(device->resume_ns)));
 	gp_cli_put(row, NULL, "NAME", AT(9, 0),
 		   gp_v_text_or_missing(field(row, device->name, sizeof(device->name))));
@@ -275,7 +276,7 @@ static void add_driver(struct gp_doc *doc, const struct gp_inspect_driver_sched 
 	gp_doc_fact(doc, "policy", NULL, gp_v_text(driver->policy));
 	gp_doc_close(doc);
 	if (strcmp(driver->policy, "off") == 0)
-		gp_doc_line(doc, "It is off: write a policy to "
+		gp_doc_line(doc, "The scheduler is off: write a policy to "
 				 "/sys/module/amdgpu/parameters/kfd_sched to enable it.");
 	gp_doc_line(doc, "Preemptions: %llu, restores: %llu, failed attempts: %llu.",
 		    (unsigned long long)driver->suspends, (unsigned long long)driver->resumes,

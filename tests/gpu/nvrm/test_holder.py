@@ -119,7 +119,7 @@ class Holder(unittest.TestCase):
         queue = self.status(self.pid)["queues"][0]["kfd_id"]
         refused = self.gpreempt("suspend", self.pid, str(queue), "--copy-engines")
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("whole process", refused.stderr)
+        self.assertIn("cannot be combined with queue ids", refused.stderr)
         self.assertEqual((self.keeper.ask("channels"), self.keeper.ask("copies")), ("8 0", "12 0"))
 
     def test_copies_and_kernels_run_when_the_holder_is_killed(self):
