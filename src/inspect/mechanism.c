@@ -239,8 +239,8 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 			"usually lack");
 	else
 		gp_diag(&out->diag, GP_NOTE,
-			"as root; building it needs the headers of kernel %s (kernel/module); "
-			"tested on Linux 6.1 and 6.12",
+			"load it as root; building it needs the headers of kernel %s "
+			"(kernel/module); tested on Linux 6.1 and 6.12",
 			d->kernel[0] ? d->kernel : "?");
 }
 

@@ -36,7 +36,7 @@ static void add_table(struct gp_doc *doc, const struct gp_selftest_report *repor
 	static const char *const titles[] = {N_("MECHANISM"), N_("RESULT"),
 					     N_("QUEUES"),    N_("SUSPEND p50 us"),
 					     N_("p99"),       N_("RESUME p50 us"),
-					     N_("p99"),       N_("HOLDER KILLED us"),
+					     N_("p99"),       N_("RECOVERY us"),
 					     N_("PACKETS")};
 
 	gp_doc_table(doc, NULL, NULL);

@@ -178,7 +178,7 @@ class Top(Daemon, Terminal):
         self.type("o")
         self.until(lambda s: "order: ran" in s)
         self.type(f"/{self.low}\n")
-        self.until(lambda s: self.row(s, self.low) and not self.row(s, self.high) and f"only: {self.low}" in s)
+        self.until(lambda s: self.row(s, self.low) and not self.row(s, self.high) and f"filter: {self.low}" in s)
 
     def test_size_stop_and_continue(self):
         self.tmux("resize-window", "-x", "100", "-y", "12")

@@ -173,7 +173,7 @@ static void damaged_files_are_read_only_when_asked(void **state)
 	query.mqds_file = cut_file(&tree, "/mqds", "debugfs/gfx9/mqds", 0.9);
 	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), -EBADMSG);
 	assert_int_equal(sink.errors, 1);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "--partial shows"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "use --partial to show"));
 	gp_inspect_slots_free(&slots);
 	query.partial = true;
 	assert_int_equal(gp_inspect_hqd_read(&query, &sink.diag, &slots), 0);

@@ -168,13 +168,14 @@ const struct gp_command gp_cli_renice = {
 	.arguments = "PRIORITY PID",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Set the logical priority of a process"),
-	.description = N_("PRIORITY is 0 to 65535; higher wins. offline (500), normal (1000) and "
-			  "online (2000) are\n"
-			  "names for common values. It is a logical priority, independent of the "
-			  "hardware priority\n"
-			  "of a queue. If gpreemptd runs, it takes effect at once and overrides "
-			  "the rules of the\n"
-			  "configuration; a priority above your ceiling is refused."),
+	.description = N_(
+		"PRIORITY is 0 to 65535; higher wins. offline (500), normal (1000) and online "
+		"(2000) are\n"
+		"names for common values. It is a logical priority, independent of the hardware "
+		"priority\n"
+		"of a queue. If gpreemptd is running, the priority takes effect at once and "
+		"overrides the\n"
+		"rules of the configuration; a priority above the limit for your user is refused."),
 	.options = options,
 	.examples = "  gpreempt renice online 4711\n"
 		    "  gpreempt renice 300 --group training\n",

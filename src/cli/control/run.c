@@ -244,10 +244,11 @@ const struct gp_command gp_cli_run = {
 			  "suspends and resumes\n"
 			  "their GPU queues when 'gpreempt suspend' or a scheduler asks, reports "
 			  "whether they have\n"
-			  "work, and shares compute units. Without such a request nothing changes. "
-			  "Other libraries\n"
-			  "in HSA_TOOLS_LIB or LD_PRELOAD keep working; 'gpreempt vgpu' may come "
-			  "before or after."),
+			  "work, and limits their compute units. Without such a request it changes "
+			  "nothing. Other\n"
+			  "libraries in HSA_TOOLS_LIB or LD_PRELOAD keep working; 'gpreempt vgpu' "
+			  "can be placed\n"
+			  "before or after 'gpreempt run'."),
 	.exit_status = N_("Exit status: that of COMMAND; 125 if the library cannot be loaded, 126 "
 			  "if COMMAND\n"
 			  "cannot be run (a static or set-user-ID program), 127 if COMMAND is not "

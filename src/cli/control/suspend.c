@@ -162,11 +162,12 @@ static int take(struct keeper *keeper)
 	if (keeper->json)
 		say_json(keeper, "suspended", "queues", count);
 	else if (!keeper->empty)
-		printf(keeper->for_ns ? ngettext("%s: %d queue suspended\n",
-						 "%s: %d queues suspended\n", (unsigned long)count)
-				      : ngettext("%s: %d queue suspended; Ctrl-C resumes\n",
-						 "%s: %d queues suspended; Ctrl-C resumes\n",
-						 (unsigned long)count),
+		printf(keeper->for_ns
+			       ? ngettext("%s: %d queue suspended\n", "%s: %d queues suspended\n",
+					  (unsigned long)count)
+			       : ngettext("%s: %d queue suspended; press Ctrl-C to resume\n",
+					  "%s: %d queues suspended; press Ctrl-C to resume\n",
+					  (unsigned long)count),
 		       keeper->name, count);
 	fflush(stdout);
 	if (keeper->verbose)

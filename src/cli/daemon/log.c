@@ -126,7 +126,7 @@ static int follow(struct settings *settings)
 			continue;
 		if (line.id > settings->next)
 			gp_diag(&settings->sink.diag, GP_WARNING,
-				"%llu lines were lost: this program was too slow",
+				"%llu lines were lost: this program read too slowly",
 				(unsigned long long)(line.id - settings->next));
 		settings->next = line.id + 1;
 		error = print(&line, settings);
@@ -217,12 +217,12 @@ const struct gp_command gp_cli_log = {
 	.completion = GP_COMPLETE_PID,
 	.summary = N_("Show what gpreemptd decided, and why"),
 	.description = N_("Prints the decisions that gpreemptd has in memory, oldest first: which "
-			  "job made room for\n"
+			  "job yielded to\n"
 			  "which, the observed state, the expected cost, and declined preemptions. "
-			  "With PID, only\n"
-			  "decisions about that process. Lines marked [observed] were recorded but "
-			  "not carried out\n"
-			  "(mode = observe)."),
+			  "With PID, prints\n"
+			  "only decisions about that process. Lines marked [observed] were "
+			  "recorded but not carried\n"
+			  "out (mode = observe)."),
 	.options = options,
 	.examples = "  gpreempt log --lines 20\n"
 		    "  gpreempt log --follow --json | jq 'select(.kind == \"suspend\")'\n"

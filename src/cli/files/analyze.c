@@ -192,7 +192,8 @@ static int run(const struct gp_command *command, int argc, char **argv)
 
 static const struct gp_option options[] = {
 	{OPTION_CLOCK, "trace-clock", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
-	 N_("the trace_clock of ftrace files: local (default), global,\nmono, mono_raw or boot")},
+	 N_("trace_clock of the ftrace files: local (default), global,\n"
+	    "mono, mono_raw or boot")},
 	GP_REPORT_OPTIONS,
 	GP_REPORT_PERFETTO,
 	{0},

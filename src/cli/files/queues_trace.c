@@ -71,10 +71,12 @@ const struct gp_command gp_cli_queues_trace = {
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Explain queue ids and doorbells from the driver's trace"),
 	.description =
-		N_("Reads dmesg or ftrace text with [KFD-TRACE] prints, or the stock driver's\n"
-		   "dynamic-debug lines: ids and doorbells of each process, whether the ids are\n"
-		   "(pid % 256) x 4, what the doorbell offsets are counted from, and whether two\n"
-		   "processes share anything."),
+		N_("Reads dmesg or ftrace text with [KFD-TRACE] messages, or the stock driver's\n"
+		   "dynamic-debug lines. Shows the ids and doorbells of each process, whether the "
+		   "ids are\n"
+		   "(pid % 256) x 4, the base of the doorbell offsets, and whether two processes "
+		   "share\n"
+		   "any of them."),
 	.options = options,
 	.examples = "  sudo dmesg | gpreempt queues-trace -\n"
 		    "  gpreempt queues-trace --json kfd_trace.txt\n",

@@ -268,7 +268,7 @@ static void add_mechanisms(struct gp_doc *doc, const struct gp_inspect_doctor *d
 
 	gp_doc_table(doc, "mechanisms", NULL);
 	gp_doc_column(doc, "name", "MECHANISM");
-	gp_doc_column(doc, "verdict", "HERE");
+	gp_doc_column(doc, "verdict", "VERDICT");
 	gp_doc_column(doc, NULL, "ACTS ON");
 	gp_doc_column(doc, "reason", "WHY");
 	gp_doc_column(doc, "stops_mid_kernel", NULL);

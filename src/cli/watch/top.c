@@ -143,7 +143,7 @@ static const struct gp_option options[] = {
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON once (schema: docs/reference/json.md)")},
 	{OPTION_SORT, "sort", GP_REQUIRED_ARGUMENT, "ORDER", GP_COMPLETE_NONE,
-	 N_("priority (default), ran, held, preemptions or pid")},
+	 N_("sort by priority (default), ran, held, preemptions or pid")},
 	{OPTION_FILTER, "filter", GP_REQUIRED_ARGUMENT, "TEXT", GP_COMPLETE_NONE,
 	 N_("show only jobs with TEXT in their name, group or pid")},
 	{OPTION_DRIVER, "driver", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -158,14 +158,18 @@ const struct gp_command gp_cli_top = {
 	.arguments = "",
 	.completion = GP_COMPLETE_NONE,
 	.summary = N_("Show GPUs and jobs as gpreemptd schedules them"),
-	.description = N_("Lists each GPU with its policy and jobs, and each job with class, "
-			  "priority, state,\nbusy queues, the time its work waited, ran and was "
-			  "held, and how often it was held.\nOn a terminal it is a full screen "
-			  "with keys (j/k select, o order, / filter,\nn renice, s suspend, c "
-			  "continue, q quit); --once prints it.\n\nIf gpreemptd is not running and "
-			  "the driver has a built-in scheduler (gpreempt\ndoctor: kfd-patched), it "
-			  "shows that scheduler, with the logical priority and state\nof each "
-			  "queue; --driver selects it. The first line names the source."),
+	.description =
+		N_("Lists each GPU with its policy and jobs, and each job with class, priority, "
+		   "state,\n"
+		   "busy queues, the time its work waited, ran and was held, and how often it was "
+		   "held.\n"
+		   "On a terminal it runs full-screen, with keys (j/k select, o order, / filter,\n"
+		   "n renice, s suspend, c resume, q quit); --once prints the tables and exits.\n"
+		   "\n"
+		   "If gpreemptd is not running and the driver has a built-in scheduler (gpreempt\n"
+		   "doctor: kfd-patched), it shows that scheduler, with the logical priority and "
+		   "state\n"
+		   "of each queue; --driver selects it. The first line names the source."),
 	.options = options,
 	.examples = "  gpreempt top\n"
 		    "  gpreempt top --once --sort held --filter train\n"

@@ -46,11 +46,11 @@ static const char *state_text(const struct gp_cli_top_data *top, const struct gp
 		return _("would be held");
 	switch (observed ? GP_DAEMON_RUNNING : job->run) {
 	case GP_DAEMON_SUSPENDING:
-		return _("stopping");
+		return _("suspending");
 	case GP_DAEMON_SUSPENDED:
 		return _("held");
 	case GP_DAEMON_RESUMING:
-		return _("starting");
+		return _("resuming");
 	default:
 		if (!gp_cli_top_sees_work(job->gpu_id))
 			return _("sharing");

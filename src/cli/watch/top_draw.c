@@ -167,7 +167,7 @@ static void draw_status(const struct gp_cli_top_screen *screen)
 	snprintf(text, sizeof(text), _("order: %s"), gp_cli_top_sort_name(screen->sort));
 	put(1, 0, 20, text, false);
 	if (*screen->filter) {
-		snprintf(text, sizeof(text), _("only: %s"), screen->filter);
+		snprintf(text, sizeof(text), _("filter: %s"), screen->filter);
 		put(1, 21, 20, text, false);
 	}
 	if (*status->problem) {
@@ -213,8 +213,7 @@ static void draw_last(const struct gp_cli_top_screen *screen)
 		snprintf(text, sizeof(text), "%s", _("q quit  j/k select  o order  / filter"));
 	else
 		snprintf(text, sizeof(text), "%s",
-			 _("q quit  j/k select  o order  / filter  n renice  s suspend  "
-			   "c continue"));
+			 _("q quit  j/k select  o order  / filter  n renice  s suspend  c resume"));
 	put(LINES - 1, 0, COLS - 1, text, false);
 }
 
