@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs with an agent, as far as groups need them: the directory of their sockets is followed
- * from the first group on, each agent is asked once who it is, and a connection to it is kept,
- * because its end is how one learns that the program is gone.
+ * Programs with an agent: the directory of their sockets is looked at when a process is opened, and
+ * followed from the first group on. Each agent is asked once for its group, and the connection is
+ * kept: its end is the end of the program, and jobs go over it (direct.c).
  */
 #include "base/core.h"
 #include "holder/direct.h"
@@ -109,8 +109,10 @@ static void add(void *data, const char *agents, const char *name)
 		if (fd >= 0)
 			close(fd);
 		/* Another user's is not waited for. */
-		if (fd == -EAGAIN && owner == geteuid() && !holder->look_again_ns) {
-			holder->look_again_ns = gp_monotonic_ns() + AGAIN_NS;
+		if (fd == -EAGAIN && owner == geteuid()) {
+			holder->wanted_busy |= strtoul(name, NULL, 10) == holder->wanted;
+			if (!holder->look_again_ns)
+				holder->look_again_ns = gp_monotonic_ns() + AGAIN_NS;
 			gp_holder_wake_at(holder, holder->look_again_ns);
 		}
 		/* Left behind by a program that was killed: agents listen before they are seen. */
@@ -124,7 +126,8 @@ static void add(void *data, const char *agents, const char *name)
 	gp_list_add_tail(&holder->agents, &agent->link);
 	if (gp_loop_watch(&holder->loop, &agent->watch, fd, agent_ready) ||
 	    gp_wire_peer(fd, &agent->pid, &agent->uid) || !gp_wire_agent_allowed(agent->uid) ||
-	    agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER ||
+	    (agents_of(holder, agent->uid) > GP_HOLDER_AGENTS_USER &&
+	     (u32)agent->pid != holder->wanted) ||
 	    gp_wire_send(fd, GP_MSG_HELLO, ++agent->serial, 0, &hello, sizeof(hello), -1))
 		gp_holder_agent_remove(agent);
 	else
@@ -188,6 +191,8 @@ struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid)
 {
 	struct gp_list *at;
 
+	holder->wanted = pid;
+	holder->wanted_busy = false;
 	for (int i = 0; i < 2; i++) {
 		gp_list_for_each (at, &holder->agents) {
 			struct gp_holder_agent *agent =
@@ -237,11 +242,10 @@ u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now)
 			nearest = GP_MIN(nearest, agent->deadline_ns);
 			continue;
 		}
+		/* Its process may be stopped. It stays connected: each further connection would
+		 * wait with it, until there is no room for any. */
 		agent->late = true;
-		if (agent->member)
-			settle(holder); /* its process may be stopped */
-		else
-			gp_holder_agent_remove(agent);
+		settle(holder);
 		return now; /* look again: the list may have changed */
 	}
 	return nearest;

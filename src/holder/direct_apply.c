@@ -41,7 +41,7 @@ void gp_holder_direct_apply(struct gp_holder_member *member)
 		return;
 	}
 	if (job->want.lease_ms)
-		direct->lease_ms = job->want.lease_ms;
+		direct->lease_ms = GP_MAX(job->want.lease_ms, (u32)GP_LEASE_MIN_MS);
 	if (job->want.all && !job->check_count)
 		gp_holder_direct_act(member, GP_DIRECT_STOPPING, GP_MSG_AGENT_SUSPEND, NULL, 0);
 	else

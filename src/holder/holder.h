@@ -36,7 +36,7 @@ enum {
 	GP_HOLDER_CONNECTIONS = 256,
 	GP_HOLDER_TARGETS = 256,           /* of one connection; root's may have all */
 	GP_HOLDER_MEMBERS = 4096,          /* of all */
-	GP_HOLDER_AGENTS_USER = 512,       /* agents of one user: more are not in any group */
+	GP_HOLDER_AGENTS_USER = 512,       /* agents of one user: others only when opened */
 	GP_HOLDER_REQUESTS = 64,           /* unanswered of one connection: then it is not read */
 	GP_HOLDER_OUT_BYTES = 1024 * 1024, /* not taken by one client: then it is cut off */
 	GP_HOLDER_JOBS = 256,              /* of one member: then no suspend is accepted */
@@ -287,6 +287,8 @@ struct gp_holder {
 	struct gp_list connections, members, agents, priorities;
 	u32 connection_count, member_count, group_targets;
 	u64 look_again_ns;   /* at agents that took no connection; 0: there was none */
+	u32 wanted;          /* the process whose agent was looked for last */
+	bool wanted_busy;    /* its agent took no connection */
 	u64 accept_again_ns; /* no connection is accepted until then; 0: they are */
 	struct gp_holder_breaker breakers[GP_HOLDER_GPUS];
 	struct gp_list finished; /* jobs that the loop did itself */
@@ -470,7 +472,7 @@ void gp_holder_agents_watch(struct gp_holder *holder);
 void gp_holder_agent_remove(struct gp_holder_agent *agent);
 /* True when every agent has answered HELLO. */
 bool gp_holder_agents_settled(const struct gp_holder *holder);
-/* Drops those that do not answer HELLO; when the next one's time is over. */
+/* Does not wait for those that do not answer HELLO; when the next one's time is over. */
 u64 gp_holder_agents_expire(struct gp_holder *holder, u64 now);
 /* Links the members of a group that are known; the request waits for their probes. */
 void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,

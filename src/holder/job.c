@@ -61,7 +61,7 @@ void gp_holder_job_route(struct gp_holder_job *job)
 			/* Now, so that whoever opens it next finds it. */
 			if (!member->ops)
 				member->ops = &gp_holder_agent_control;
-		} else if (holder->look_again_ns && job->kind == GP_JOB_PROBE &&
+		} else if (holder->wanted_busy && job->kind == GP_JOB_PROBE &&
 			   job->looks++ < AGENT_LOOKS) {
 			gp_list_add_tail(&holder->parked, &job->link);
 			return;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -491,6 +492,25 @@ static void a_flood_of_changes_is_one_change(void **state)
 	client_close(client);
 }
 
+/* An agent refuses a shorter one; the end of the hold is kept here. */
+static void the_rest_of_a_lease_is_never_too_short(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "");
+	agent_ready(0);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	struct gp_holder_hold *hold = &gp_holder_linked_target(first_member()->links.next)->hold;
+	hold->lease_ends_ns = gp_monotonic_ns() + GP_NS_PER_MS;
+	assert_int_equal(gp_holder_member_apply(first_member(), NULL, false, NULL, 0), 0);
+	hold->lease_ends_ns = GP_NEVER;
+	UNTIL(&scene, shown[0].suspends == 2 && !first_member()->jobs);
+	assert_int_equal(shown[0].lease_ms, GP_LEASE_MIN_MS);
+	client_close(client);
+}
+
 /* The connection starts over, and the program stays that of its agent. */
 static void a_resume_that_fails_keeps_the_agent(void **state)
 {
@@ -801,11 +821,97 @@ static void an_agent_that_takes_no_connection_holds_nobody_up(void **state)
 	agent_ready(0);
 	assert_true(open_group(client, "job") > 0);
 	assert_int_equal(opened(client)->process_count, 1);
+	/* Only its own process is asked for again; see AGENT_LOOKS. */
+	u64 start_ns = gp_monotonic_ns();
 	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	assert_true(gp_monotonic_ns() - start_ns < GP_NS_PER_S / 2);
+	char own[128];
+	snprintf(own, sizeof(own), "%s/agents/%d-0.sock", directory, getpid());
+	assert_int_equal(rename(address.sun_path, own), 0);
+	start_ns = gp_monotonic_ns();
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	assert_true(gp_monotonic_ns() - start_ns >= GP_NS_PER_S / 2);
+	unlink(own);
 	while (count)
 		close(full[--count]);
 	close(listener);
 	client_close(client);
+}
+
+static u32 count_agents(void)
+{
+	const struct gp_list *at;
+	u32 count = 0;
+
+	gp_list_for_each (at, &scene.holder.agents)
+		count++;
+	return count;
+}
+
+/* A program that is stopped: it has one connection of ours, however often we look. */
+static void a_mute_agent_has_one_connection(void **state)
+{
+	struct client *client = scene_client(&scene);
+
+	(void)state;
+	start_agent(0, "job");
+	shown[0].deaf = 1;
+	agent_ready(0);
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	assert_int_equal(count_agents(), 1);
+	struct gp_holder_agent *agent =
+		gp_container(scene.holder.agents.next, struct gp_holder_agent, link);
+	agent->deadline_ns = gp_monotonic_ns();
+	gp_holder_wake_at(&scene.holder, agent->deadline_ns);
+	UNTIL(&scene, gp_list_empty(&scene.holder.agents) || agent->late);
+	assert_int_equal(count_agents(), 1);
+	assert_int_equal(open_pid(client, getpid(), 1), -ENOENT);
+	assert_int_equal(shown[0].connections, 1);
+	/* It is known when it runs again. */
+	set(&shown[0].deaf, 0);
+	UNTIL(&scene, agent->greeted);
+	client_close(client);
+}
+
+/* The limit is on agents that nothing was asked of. */
+static void one_agent_too_many_is_controlled(void **state)
+{
+	struct client *client = scene_client(&scene);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct rlimit files, more;
+	int fds[GP_HOLDER_AGENTS_USER];
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	more = files;
+	more.rlim_cur = GP_MIN(files.rlim_max, (rlim_t)4096);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &more), 0);
+	for (u32 i = 0; i < GP_HOLDER_AGENTS_USER; i++) {
+		snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/n%u.sock",
+			 directory, i);
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		assert_int_equal(bind(fds[i], (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(listen(fds[i], 8), 0);
+	}
+	assert_true(open_pid(client, getpid(), 1) > 0);
+	assert_int_equal(count_agents(), GP_HOLDER_AGENTS_USER);
+	start_agent(0, "");
+	start_agent(1, "");
+	agent_ready(0);
+	agent_ready(1);
+	int target = open_pid(client, agents[0], 0);
+	assert_int_equal(opened(client)->mechanism, 1);
+	assert_int_equal(suspend(&scene, client, target, LONG_LEASE, LONG_LEASE), 2);
+	assert_int_equal(count_agents(), GP_HOLDER_AGENTS_USER + 1);
+	for (u32 i = 0; i < GP_HOLDER_AGENTS_USER; i++) {
+		snprintf(address.sun_path, sizeof(address.sun_path), "%s/agents/n%u.sock",
+			 directory, i);
+		unlink(address.sun_path);
+		close(fds[i]);
+	}
+	client_close(client);
+	UNTIL(&scene, count_agents() == 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
 /* Another user's agent in a directory for all: it is left while the group is being opened. */
@@ -847,6 +953,7 @@ int main(void)
 		T(nothing_waits_for_a_share_that_is_not_taken),
 		T(a_cut_connection_lets_go_at_the_agent),
 		T(a_flood_of_changes_is_one_change),
+		T(the_rest_of_a_lease_is_never_too_short),
 		T(a_resume_that_fails_keeps_the_agent),
 		T(an_agent_that_cannot_be_reached_is_waited_for),
 		T(a_version_refused_late_is_another_mechanisms),
@@ -860,6 +967,8 @@ int main(void)
 		T(rubbish_in_the_directory_is_ignored),
 		T(a_link_to_an_agent_is_no_agent),
 		T(an_agent_that_takes_no_connection_holds_nobody_up),
+		T(a_mute_agent_has_one_connection),
+		T(one_agent_too_many_is_controlled),
 		T(a_strangers_agent_does_not_end_the_opening),
 	};
 
