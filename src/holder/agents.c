@@ -21,7 +21,8 @@
 #define HELLO_NS GP_NS_PER_S
 #define AGAIN_NS 100000000ull /* until one that took no connection is tried again */
 
-static struct gp_holder_agent *find(struct gp_holder *holder, const char *name)
+/* By the name of its socket, or (NULL) by its process. */
+static struct gp_holder_agent *find(struct gp_holder *holder, const char *name, u32 pid)
 {
 	struct gp_list *at;
 
@@ -29,39 +30,45 @@ static struct gp_holder_agent *find(struct gp_holder *holder, const char *name)
 		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
 
 		/* One whose member ends is about to be closed. */
-		if (!strcmp(agent->name, name) && !(agent->member && agent->member->stopping))
+		if ((name ? !strcmp(agent->name, name) : (u32)agent->pid == pid) &&
+		    !(agent->member && agent->member->stopping))
 			return agent;
 	}
 	return NULL;
 }
 
-/* A group's OPEN that only waited for agents to say who they are. */
-static struct gp_holder_request *ripe(struct gp_holder_connection *connection)
+/* The OPEN that still waits for members to say who they are. */
+static struct gp_holder_request *opening(struct gp_holder_target *target)
 {
 	struct gp_list *at;
 
-	gp_list_for_each (at, &connection->requests) {
+	gp_list_for_each (at, &target->connection->requests) {
 		struct gp_holder_request *request =
 			gp_container(at, struct gp_holder_request, link);
 
-		if (request->type == GP_MSG_OPEN && !request->answered && !request->waiting &&
-		    request->target && request->target->group[0])
+		if (request->target == target && request->type == GP_MSG_OPEN && !request->answered)
 			return request;
 	}
 	return NULL;
 }
 
+/* Answers the OPENs of groups that only waited for agents to answer HELLO. */
 static void settle(struct gp_holder *holder)
 {
-	struct gp_list *at;
-	struct gp_holder_request *request;
+	struct gp_list *c, *t;
 
 	if (!gp_holder_agents_settled(holder))
 		return;
-	gp_list_for_each (at, &holder->connections)
-		while ((request = ripe(gp_container(at, struct gp_holder_connection, link))) !=
-		       NULL)
-			gp_holder_request_finish(request);
+	gp_list_for_each (c, &holder->connections)
+		gp_list_for_each (t, &gp_container(c, struct gp_holder_connection, link)->targets) {
+			struct gp_holder_target *target =
+				gp_container(t, struct gp_holder_target, link);
+			struct gp_holder_request *request =
+				target->group[0] ? opening(target) : NULL;
+
+			if (request && !request->waiting)
+				gp_holder_request_finish(request);
+		}
 }
 
 void gp_holder_agent_remove(struct gp_holder_agent *agent)
@@ -97,7 +104,7 @@ static void add(void *data, const char *agents, const char *name)
 	struct gp_holder_agent *agent;
 	int fd;
 
-	if (find(holder, name))
+	if (find(holder, name, 0))
 		return;
 	if ((size_t)snprintf(socket, sizeof(socket), "%s/%s", agents, name) >= sizeof(socket))
 		return;
@@ -189,22 +196,14 @@ bool gp_holder_agents_settled(const struct gp_holder *holder)
 
 struct gp_holder_agent *gp_holder_agents_find(struct gp_holder *holder, u32 pid)
 {
-	struct gp_list *at;
+	struct gp_holder_agent *agent = find(holder, NULL, pid);
 
 	holder->wanted = pid;
 	holder->wanted_busy = false;
-	for (int i = 0; i < 2; i++) {
-		gp_list_for_each (at, &holder->agents) {
-			struct gp_holder_agent *agent =
-				gp_container(at, struct gp_holder_agent, link);
-
-			if ((u32)agent->pid == pid && !(agent->member && agent->member->stopping))
-				return agent;
-		}
-		if (!i)
-			look(holder);
-	}
-	return NULL;
+	if (agent)
+		return agent;
+	look(holder);
+	return find(holder, NULL, pid);
 }
 
 void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 priority)
@@ -314,21 +313,6 @@ void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *ta
 		if (agent->greeted)
 			join(target, agent, request);
 	}
-}
-
-/* The OPEN that still waits for members to say who they are. */
-static struct gp_holder_request *opening(struct gp_holder_target *target)
-{
-	struct gp_list *at;
-
-	gp_list_for_each (at, &target->connection->requests) {
-		struct gp_holder_request *request =
-			gp_container(at, struct gp_holder_request, link);
-
-		if (request->target == target && request->type == GP_MSG_OPEN && !request->answered)
-			return request;
-	}
-	return NULL;
 }
 
 static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hello *hello)

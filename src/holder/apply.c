@@ -261,18 +261,26 @@ static int apply(struct gp_holder_applied *applied, const struct gp_holder_want 
 	return error;
 }
 
+int gp_holder_job_check(const struct gp_holder_job *job, const struct gp_gpu_control_queues *list)
+{
+	for (u32 i = 0; i < job->check_count; i++) {
+		size_t q = 0;
+
+		while (q < list->count && list->items[q].id != job->check[i])
+			q++;
+		if (q == list->count)
+			return -ENOENT;
+	}
+	return 0;
+}
+
 static int check_queues(struct gp_holder_applied *applied, const struct gp_holder_job *job)
 {
 	struct gp_gpu_control_queues list = {0};
 	int error = applied->ops->queues(applied->control, &list);
 
-	for (u32 i = 0; !error && i < job->check_count; i++) {
-		bool found = false;
-
-		for (size_t q = 0; q < list.count && !found; q++)
-			found = list.items[q].id == job->check[i];
-		error = found ? 0 : -ENOENT;
-	}
+	if (!error)
+		error = gp_holder_job_check(job, &list);
 	gp_gpu_control_queues_free(&list);
 	return error;
 }
@@ -293,17 +301,11 @@ static int check_whole(struct gp_holder_applied *applied, const struct gp_holder
 	return error;
 }
 
-/* How many queues are stopped for the hold of this job alone. */
-static void count_mine(struct gp_holder_applied *applied, struct gp_holder_job *job)
+void gp_holder_job_count(struct gp_holder_job *job, const struct gp_gpu_control_queues *list)
 {
-	struct gp_gpu_control_queues list = {0};
-
-	if (applied->ops->queues(applied->control, &list) < 0)
-		return;
 	job->done.queues = 0;
-	for (size_t i = 0; i < list.count; i++)
-		job->done.queues += gp_holder_want_covers(&job->mine, &list.items[i]);
-	gp_gpu_control_queues_free(&list);
+	for (size_t i = 0; i < list->count; i++)
+		job->done.queues += gp_holder_want_covers(&job->mine, &list->items[i]);
 }
 
 static void add_gpu(struct gp_holder_job *job, u32 gpu_id)
@@ -321,14 +323,15 @@ void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_cont
 		add_gpu(job, list->items[i].gpu_id);
 }
 
-/* Which devices it has queues on, for the breaker. */
-static void note_gpus(struct gp_holder_applied *applied, struct gp_holder_job *job)
+/* For the breaker, which devices it has queues on; for the answer, how many of them are stopped. */
+static void note(struct gp_holder_applied *applied, struct gp_holder_job *job,
+		 void (*take)(struct gp_holder_job *, const struct gp_gpu_control_queues *))
 {
 	struct gp_gpu_control_queues list = {0};
 
 	if (applied->gone || !applied->control || applied->ops->queues(applied->control, &list) < 0)
 		return;
-	gp_holder_job_note_gpus(job, &list);
+	take(job, &list);
 	gp_gpu_control_queues_free(&list);
 }
 
@@ -348,7 +351,7 @@ static int apply_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 		return error;
 	error = apply(applied, &job->want, job->deadline_ns, &job->done, &job->started);
 	if (!error && job->counted)
-		count_mine(applied, job);
+		note(applied, job, gp_holder_job_count);
 	if (error == -ESRCH)
 		applied->gone = true;
 	/* What cannot be started again must not stay stopped while nobody holds it: the end of the
@@ -362,7 +365,7 @@ static int apply_job(struct gp_holder_applied *applied, struct gp_holder_job *jo
 	applied->want = job->want;
 	job->want = (struct gp_holder_want){0};
 	if (fresh || error)
-		note_gpus(applied, job);
+		note(applied, job, gp_holder_job_note_gpus);
 	return error;
 }
 

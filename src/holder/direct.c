@@ -30,15 +30,12 @@ const struct gp_gpu_control_ops gp_holder_agent_control = {
 static void hand_back(struct gp_holder_job *job, int result)
 {
 	gp_list_remove(&job->link);
-	job->result = result;
 	job->ops = &gp_holder_agent_control;
-	job->finished_ns = gp_monotonic_ns();
 	if (job->kind == GP_JOB_PROBE && !result) {
 		job->why.count = 1;
 		gp_proto_say(&job->why.reason[0], 0, GP_SAY_AGENT_WORKS);
 	}
-	gp_holder_job_explain(job, GP_MECHANISM_KFD_AGENT, job->member->pid);
-	gp_list_add_tail(&job->member->holder->finished, &job->link);
+	gp_holder_job_end(job, result);
 }
 
 void gp_holder_direct_finish(struct gp_holder_member *member, int result)

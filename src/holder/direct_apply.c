@@ -90,14 +90,6 @@ void gp_holder_direct_applied(struct gp_holder_member *member, int error)
 	}
 }
 
-static bool has_queue(const struct gp_gpu_control_queues *list, u32 id)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].id == id)
-			return true;
-	return false;
-}
-
 void gp_holder_direct_stop_covered(struct gp_holder_member *member)
 {
 	struct gp_holder_direct *direct = member->direct;
@@ -120,9 +112,8 @@ void gp_holder_direct_listed(struct gp_holder_member *member, const struct gp_wi
 	int error = gp_holder_direct_take_queues(message, &list);
 	u32 *starts, start_count = 0;
 
-	for (u32 i = 0; !error && i < job->check_count; i++)
-		if (!has_queue(&list, job->check[i]))
-			error = -ENOENT;
+	if (!error)
+		error = gp_holder_job_check(job, &list);
 	free(direct->stops);
 	direct->stops = calloc(2 * list.count + 1, sizeof(u32));
 	direct->stop_count = 0;
@@ -152,11 +143,8 @@ void gp_holder_direct_counted(struct gp_holder_member *member,
 	struct gp_holder_job *job = gp_holder_direct_job(member->direct);
 	struct gp_gpu_control_queues list;
 
-	if (!gp_holder_direct_take_queues(message, &list)) {
-		job->done.queues = 0;
-		for (size_t i = 0; i < list.count; i++)
-			job->done.queues += gp_holder_want_covers(&job->mine, &list.items[i]);
-	}
+	if (!gp_holder_direct_take_queues(message, &list))
+		gp_holder_job_count(job, &list);
 	gp_gpu_control_queues_free(&list);
 	conclude(member, 0);
 }

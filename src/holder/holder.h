@@ -395,6 +395,8 @@ void gp_holder_job_post(struct gp_holder_job *job);
 /* To the agent's connection, or to the worker. */
 void gp_holder_job_route(struct gp_holder_job *job);
 void gp_holder_job_route_all(struct gp_list *jobs);
+/* The loop did it itself. */
+void gp_holder_job_end(struct gp_holder_job *job, int result);
 void gp_holder_job_free(struct gp_holder_job *job);
 /* The process's queues changed (1), it is gone (-ESRCH), or it runs although it is held. */
 void gp_holder_member_notice(struct gp_holder_member *member, int result);
@@ -449,6 +451,9 @@ bool gp_holder_worth_another_try(int error);
 bool gp_holder_has_ended(int pidfd);
 /* Any thread: adds the reason of a result that has none; which devices these queues are on. */
 void gp_holder_job_explain(struct gp_holder_job *job, u32 mechanism, u32 pid);
+/* Any thread: -ENOENT unless all queues that must exist do; how many are stopped for its hold. */
+int gp_holder_job_check(const struct gp_holder_job *job, const struct gp_gpu_control_queues *list);
+void gp_holder_job_count(struct gp_holder_job *job, const struct gp_gpu_control_queues *list);
 void gp_holder_job_note_gpus(struct gp_holder_job *job, const struct gp_gpu_control_queues *list);
 /* Events of the control; 1: a notice is due, with *result for it. */
 int gp_holder_apply_pump(struct gp_holder_applied *applied, int *result);

@@ -43,9 +43,10 @@ static bool may_have_agent(const struct gp_holder_job *job)
 	       (!member->pinned || member->ops == &gp_holder_agent_control) && !member->no_agent;
 }
 
-static void end_job(struct gp_holder_job *job, int error)
+void gp_holder_job_end(struct gp_holder_job *job, int result)
 {
-	job->result = error;
+	job->result = result;
+	job->finished_ns = gp_monotonic_ns();
 	gp_holder_job_explain(job, GP_MECHANISM_KFD_AGENT, job->member->pid);
 	gp_list_add_tail(&job->member->holder->finished, &job->link);
 }
@@ -76,7 +77,7 @@ void gp_holder_job_route(struct gp_holder_job *job)
 		bool is_resumed = job->kind == GP_JOB_APPLY && gp_holder_want_empty(&job->want);
 
 		error = is_resumed ? 0 : -ETIME;
-		end_job(job, gp_holder_has_ended(member->pidfd) ? -ESRCH : error);
+		gp_holder_job_end(job, gp_holder_has_ended(member->pidfd) ? -ESRCH : error);
 		return;
 	}
 	job->no_agent = member->no_agent      ? member->no_agent
@@ -86,7 +87,7 @@ void gp_holder_job_route(struct gp_holder_job *job)
 	if (job->kind == GP_JOB_PRIORITY && member->ops &&
 	    member->ops->traits & GP_CONTROL_AGENT_PRIORITY) {
 		gp_holder_agents_tell_priority(holder, member->pid, job->value);
-		end_job(job, 0);
+		gp_holder_job_end(job, 0);
 		return;
 	}
 	if (!member->worker && job->kind == GP_JOB_STOP)
@@ -94,7 +95,7 @@ void gp_holder_job_route(struct gp_holder_job *job)
 	else if (!member->worker)
 		error = gp_holder_worker_start(member, &member->worker);
 	if (error) {
-		end_job(job, error);
+		gp_holder_job_end(job, error);
 		return;
 	}
 	job->by_worker = true;
@@ -130,12 +131,8 @@ void gp_holder_job_free(struct gp_holder_job *job)
 
 void gp_holder_member_notice(struct gp_holder_member *member, int result)
 {
-	struct gp_holder_job *job = calloc(1, sizeof(*job));
+	struct gp_holder_job *job = gp_holder_job_new(member, GP_JOB_NOTICE, NULL);
 
-	if (!job)
-		return;
-	job->kind = GP_JOB_NOTICE;
-	job->member = member;
-	job->result = result;
-	gp_list_add_tail(&member->holder->finished, &job->link);
+	if (job)
+		gp_holder_job_end(job, result);
 }

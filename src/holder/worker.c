@@ -39,12 +39,10 @@ static void send_pointer(int fd, struct gp_holder_job *job)
 
 static void notice(struct gp_holder_worker *worker, int result)
 {
-	struct gp_holder_job *job = calloc(1, sizeof(*job));
+	struct gp_holder_job *job = gp_holder_job_new(worker->member, GP_JOB_NOTICE, NULL);
 
 	if (!job)
 		return;
-	job->kind = GP_JOB_NOTICE;
-	job->member = worker->member;
 	job->result = result;
 	send_pointer(worker->ends[1], job);
 }
