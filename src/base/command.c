@@ -134,7 +134,8 @@ int gp_command_parse(const struct gp_command *command, int argc, char **argv,
 		}
 		if (id == '?' || id == ':') {
 			char letter[] = {'-', (char)optopt, '\0'};
-			bool is_short = optopt > ' ' && optopt < 0x7f;
+			bool is_short = optopt > ' ' && optopt < 0x7f &&
+					strncmp(argv[optind - 1], "--", 2) != 0;
 
 			gp_usage_error(command,
 				       id == ':' ? _("option '%s' needs a value")

@@ -71,6 +71,8 @@ class Storm(Stage):
         programs = [self.start(STORM, "3", str(PACKETS)) for _ in range(2)]
         for program in programs:
             program.stdout.readline()
+        # Together: the first may be done before the second has started.
+        for program in programs:
             program.stdin.write("go\n")
             program.stdin.flush()
         paths = self.until(lambda: len(self.sockets()) == 2 and self.sockets(), "there are not two agents")

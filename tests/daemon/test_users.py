@@ -91,7 +91,7 @@ class Everybody(rig.Daemon):
         server = str(self.job("online_server")["pid"])
         self.begin_as_user(rig.GPREEMPT, "suspend", server, "--lease", "1h")
         self.until(lambda: '"suspended": true' in self.as_user("status", server, "--json").stdout, "never suspended")
-        self.assertIn("by the holder of another user", self.gpreempt("status", server).stdout)
+        self.assertIn("by another user's holder", self.gpreempt("status", server).stdout)
         self.assertTrue(os.path.exists(os.path.join(self.home(USER), "gpreempt", "holder.sock")))
         self.assertEqual(os.stat(os.path.join(self.sockets, "holder.sock")).st_uid, 0)
 
