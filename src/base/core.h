@@ -86,6 +86,11 @@ static inline void gp_list_remove(struct gp_list *link)
 	for ((link) = (head)->next, (following) = (link)->next; (link) != (head); \
 	     (link) = (following), (following) = (link)->next)
 
+/* Each `item` of a list whose links are its `member`; the loop body must not remove it. */
+#define gp_list_each(type, item, member, head)                                               \
+	for (type *item = gp_container((head)->next, type, member); &item->member != (head); \
+	     item = gp_container(item->member.next, type, member))
+
 /*
  * Elements of one size in an array of the caller's, handed out and taken back in constant time. An
  * element that was never handed out is never touched, so a large array costs only what is used.

@@ -31,7 +31,7 @@ static void library_time(struct gp_timer *timer)
 static struct gp_daemon_client *client_of(struct gp_daemon *daemon,
 					  const struct gpreempt_target *target)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->target == target)
 			return client;
 	}
@@ -96,7 +96,7 @@ static void note_broken(struct gp_daemon *daemon)
 {
 	for (u32 i = 0; i < daemon->device_count; i++)
 		daemon->devices[i].broken = false;
-	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->broken && i < client->queue_count; i++) {
 			u32 device = gp_daemon_host_device(daemon, client->queues[i].gpu_id);
 
@@ -202,7 +202,7 @@ static void open_library(struct gp_daemon *daemon)
 		return;
 	}
 	daemon->problem[0] = 0;
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients)
 		gp_daemon_act_open(client);
 }
 
@@ -219,7 +219,7 @@ void gp_daemon_act_stop(struct gp_daemon *daemon)
 
 	gp_daemon_act_lift(daemon, false);
 	gp_timer_set(&daemon->loop, &daemon->library_timer, UINT64_MAX);
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		client->target = NULL;
 		client->held = client->broken = false;
 	}
@@ -402,7 +402,7 @@ static void operate(struct gp_daemon *daemon, struct gp_daemon_job *job,
 		gp_daemon_act_answer(daemon, action->token, job->handle, -ENOMEM, GP_SCHED_UNKNOWN);
 		return;
 	}
-	gp_daemon_each (struct gp_daemon_client, client, job_link, &job->clients) {
+	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
 		if (!operation->suspend)
 			client->held = false;
 		operation->pending++;
@@ -427,7 +427,7 @@ void gp_daemon_act_resume(struct gp_daemon *daemon, struct gp_daemon_job *job,
 
 void gp_daemon_act_renew(struct gp_daemon *daemon)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (!client->held || !client->target || !client->job->wanted_held)
 			continue;
 		daemon->stats.renewals++;

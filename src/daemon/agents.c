@@ -172,7 +172,7 @@ static void connect_to(struct gp_daemon_client *client)
 
 static bool known(struct gp_daemon *daemon, const char *name)
 {
-	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (strcmp(client->socket, name) == 0)
 			return true;
 	}
@@ -188,7 +188,7 @@ static bool within_limit(struct gp_daemon *daemon, const char *name, u32 *uid)
 
 	if (socket_path(daemon, name, path, sizeof(path)) || gp_proto_directory_owner(path, uid))
 		return false;
-	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		count += client->pidfd < 0 && client->who.uid == *uid;
 	}
 	if (count < GP_DAEMON_STRANGERS)

@@ -40,7 +40,7 @@ static int jobs(struct gp_daemon_peer *peer, const struct gp_proto_msg *ask,
 	u64 total = 0;
 
 	*out = (struct gp_proto_msg_jobs){0};
-	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		const struct gp_daemon_client *client =
 			what->pid ? gp_daemon_host_client(daemon, what->pid) : NULL;
 

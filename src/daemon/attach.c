@@ -31,7 +31,7 @@ static bool wants_attach(const struct gp_daemon *daemon)
 
 static struct gp_daemon_client *find(const struct gp_daemon *daemon, u32 pid, bool attached)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->pidfd >= 0 && client->who.pid == pid && client->attached == attached)
 			return client;
 	}
@@ -228,7 +228,7 @@ static u64 interval_for(const struct gp_daemon *daemon, const struct gp_daemon_c
 {
 	u64 interval = UINT64_MAX;
 
-	gp_daemon_each (const struct gp_daemon_client, other, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, other, link, &daemon->clients) {
 		if (!other->job || other->job == client->job || (!other->busy && !other->attached))
 			continue;
 		interval = GP_MIN(interval, daemon->config.read_slowest_ns);
@@ -245,7 +245,7 @@ static void read_time(struct gp_timer *timer)
 	struct gp_daemon *daemon = gp_container(timer, struct gp_daemon, read_timer);
 	u64 now = gp_monotonic_ns(), interval = UINT64_MAX;
 
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		u64 wanted;
 
 		if (!client->job || (!client->attached && !client->busy))

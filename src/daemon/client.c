@@ -71,7 +71,7 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid)
 	if (syscall(SYS_pidfd_send_signal, client->pidfd, 0, NULL, 0) < 0 && errno == ESRCH)
 		return -ESRCH;
 	user_limits(client, &limits);
-	gp_daemon_each (const struct gp_daemon_client, other, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, other, link, &daemon->clients) {
 		count += other != client && other->pidfd >= 0 && other->who.uid == client->who.uid;
 	}
 	if (count >= limits.max_clients) {
@@ -122,7 +122,7 @@ static bool over_limit(const struct gp_daemon_client *client)
 	size_t count = 0;
 
 	user_limits(client, &limits);
-	gp_daemon_each (const struct gp_daemon_client, other, link, &client->daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, other, link, &client->daemon->clients) {
 		if (other->who.uid == client->who.uid)
 			count += other->queue_count;
 	}

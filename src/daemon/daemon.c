@@ -79,7 +79,7 @@ static void keep_sizes(struct gp_daemon *daemon, struct gp_daemon_config *config
 static void begin_to_act(struct gp_daemon *daemon)
 {
 	gp_daemon_act_start(daemon);
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->wanted_held)
 			gp_daemon_act_answer(daemon, 0, job->handle, 0, 0);
 	}
@@ -109,7 +109,7 @@ int gp_daemon_reload(struct gp_daemon *daemon)
 		gp_daemon_host_settle(daemon);
 	}
 	gp_daemon_host_configure(daemon);
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs)
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
 		gp_daemon_host_respec(daemon, job);
 	gp_daemon_attach_configure(daemon);
 	gp_daemon_metrics_configure(daemon);

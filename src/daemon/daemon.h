@@ -231,11 +231,6 @@ struct gp_daemon {
 	char answer[GP_PROTO_MAX];      /* room for one that is sent */
 };
 
-/* Each `item` of a list that the loop body does not change. */
-#define gp_daemon_each(type, item, member, head)                                             \
-	for (type *item = gp_container((head)->next, type, member); &item->member != (head); \
-	     item = gp_container(item->member.next, type, member))
-
 /* ---- daemon.c ---- */
 
 /* Takes the configuration. `directory` services (socket, agents) start with gp_daemon_start(). */

@@ -60,7 +60,7 @@ static struct gp_daemon_job *find_group(struct gp_daemon *daemon,
 {
 	if (!*client->group)
 		return NULL;
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (job->uid == client->who.uid && strcmp(job->group, client->group) == 0)
 			return job;
 	}
@@ -240,7 +240,7 @@ void gp_daemon_host_queue_remove(struct gp_daemon *daemon, struct gp_daemon_clie
 
 struct gp_daemon_client *gp_daemon_host_client(struct gp_daemon *daemon, u32 pid)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->job && client->who.pid == pid)
 			return client;
 	}

@@ -160,7 +160,7 @@ static void errors(struct gp_buf *out, const struct gp_proto_msg_stats *stats)
 
 static bool is_seen(const struct gp_daemon_job *job)
 {
-	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		for (size_t i = 0; i < client->queue_count; i++)
 			if (!gp_gpu_has(client->queues[i].gpu_id, GP_GPU_SEES_WORK))
 				return false;
@@ -176,7 +176,7 @@ static void jobs(struct gp_daemon *daemon, struct gp_buf *out,
 	enum { IDLE = 4, UNKNOWN = 5, STATES = 6 };
 	u64 count[GP_DAEMON_CLASSES][STATES] = {0};
 
-	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		struct gp_sched_job_state state;
 
 		if (gp_sched_job_state(daemon->sched, job->handle, &state))

@@ -259,7 +259,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 	};
 	if (job_at(daemon, state.held_for))
 		out->held_for = first_pid(job_at(daemon, state.held_for));
-	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		out->attached |= client->attached;
 		out->backlog = backlog_of(client, out->backlog);
 		if (!out->gpu_id && client->queue_count)
@@ -319,7 +319,7 @@ void gp_daemon_report_stats(struct gp_daemon *daemon, struct gp_proto_msg_stats 
 	out->why_count = GP_SCHED_WHYS;
 	memcpy(out->why, stats.why, sizeof(stats.why));
 	/* Those that are held now, up to now. */
-	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		u64 held = now - GP_MIN(job->suspended_at, now);
 
 		if (job->suspend_reason && daemon->config.mode == GP_MODE_ACT)

@@ -59,7 +59,7 @@ static u32 peers_of(const struct gp_daemon *daemon, uid_t uid)
 {
 	u32 count = 0;
 
-	gp_daemon_each (struct gp_daemon_peer, peer, link, &daemon->peers)
+	gp_list_each (struct gp_daemon_peer, peer, link, &daemon->peers)
 		count += peer->uid == uid;
 	return count;
 }
@@ -111,7 +111,7 @@ static void listen_ready(struct gp_watch *watch, u32 events)
 
 void gp_daemon_service_follow(struct gp_daemon *daemon, const struct gp_proto_msg_decision *line)
 {
-	gp_daemon_each (struct gp_daemon_peer, peer, link, &daemon->peers) {
+	gp_list_each (struct gp_daemon_peer, peer, link, &daemon->peers) {
 		if (peer->following)
 			gp_wire_send(peer->watch.fd, GP_MSG_DAEMON_DECISION, 0, 0, line,
 				     sizeof(*line), -1);

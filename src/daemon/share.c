@@ -30,7 +30,7 @@ static void arm(struct gp_daemon *daemon)
 {
 	u64 first = UINT64_MAX;
 
-	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->share.due && client->share.again_ns)
 			first = GP_MIN(first, client->share.again_ns);
 	}
@@ -82,7 +82,7 @@ static void send_share(struct gp_daemon_client *client)
 
 void gp_daemon_share_send(struct gp_daemon *daemon)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients)
 		send_share(client);
 	arm(daemon);
 }
@@ -111,7 +111,7 @@ bool gp_daemon_share_done(struct gp_daemon_client *client, const struct gpreempt
 
 void gp_daemon_share_lost(struct gp_daemon *daemon)
 {
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		struct gp_daemon_client_share *share = &client->share;
 
 		if (share->ticket || share->due || !share->sent || share->sent == WHOLE)
@@ -130,7 +130,7 @@ void gp_daemon_share_forget(struct gp_daemon_client *client)
 
 static void wish(struct gp_daemon_job *job, u32 part)
 {
-	gp_daemon_each (struct gp_daemon_client, client, job_link, &job->clients) {
+	gp_list_each (struct gp_daemon_client, client, job_link, &job->clients) {
 		struct gp_daemon_client_share *share = &client->share;
 
 		share->due = part;
@@ -145,9 +145,9 @@ static void share_device(struct gp_daemon *daemon, u32 device)
 {
 	u64 sum = 0, before = 0;
 
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs)
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs)
 		sum += job->share[device];
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		u64 mine = job->share[device];
 
 		if (!mine)
@@ -182,7 +182,7 @@ void gp_daemon_act_reshare(struct gp_daemon *daemon, const struct gp_daemon_job 
 
 static bool any_under_way(const struct gp_daemon *daemon)
 {
-	gp_daemon_each (const struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (const struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->target && (client->share.ticket || client->share.due))
 			return true;
 	}
@@ -194,7 +194,7 @@ void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 	u64 end = gp_monotonic_ns() + LIFT_NS, now;
 	bool any_lifted = false;
 
-	gp_daemon_each (struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (struct gp_daemon_job, job, link, &daemon->jobs) {
 		u32 any = 0;
 
 		for (u32 device = 0; device < daemon->device_count; device++)
@@ -213,7 +213,7 @@ void gp_daemon_act_lift(struct gp_daemon *daemon, bool forget)
 		(void)!poll(&one, 1, (int)((end - now) / GP_NS_PER_MS + 1));
 		gp_daemon_act_collect(daemon);
 	}
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients)
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients)
 		gp_daemon_share_forget(client);
 	arm(daemon);
 }

@@ -23,7 +23,7 @@ static bool is_served(const struct gp_daemon_job *job)
 {
 	if (job->strict != GP_STRICT_REQUESTS)
 		return job->strict == GP_STRICT_ALWAYS;
-	gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		if (client->open)
 			return true;
 	}
@@ -34,7 +34,7 @@ void gp_daemon_strict_look(struct gp_daemon *daemon)
 {
 	if (!daemon->strict)
 		return;
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		if (client->activity)
 			client->open =
 				__atomic_load_n(&client->activity->open_requests, __ATOMIC_ACQUIRE);
@@ -61,10 +61,10 @@ static void find_served(struct gp_daemon *daemon, s64 *served)
 {
 	for (u32 i = 0; i < GP_SCHED_MAX_DEVICES; i++)
 		served[i] = NOBODY;
-	gp_daemon_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
+	gp_list_each (const struct gp_daemon_job, job, link, &daemon->jobs) {
 		if (!is_served(job))
 			continue;
-		gp_daemon_each (const struct gp_daemon_client, client, job_link, &job->clients) {
+		gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 			for (size_t i = 0; i < client->queue_count; i++) {
 				u32 device = device_of(daemon, &client->queues[i]);
 
@@ -126,7 +126,7 @@ bool gp_daemon_strict_step(struct gp_daemon *daemon)
 	if (!daemon->strict)
 		return false;
 	find_served(daemon, served);
-	gp_daemon_each (struct gp_daemon_client, client, link, &daemon->clients) {
+	gp_list_each (struct gp_daemon_client, client, link, &daemon->clients) {
 		for (size_t i = 0; client->job && i < client->queue_count; i++) {
 			struct gp_daemon_client_queue *queue = &client->queues[i];
 			enum gp_sched_work work;

@@ -24,11 +24,7 @@
 /* By the name of its socket, or (NULL) by its process. */
 static struct gp_holder_agent *find(struct gp_holder *holder, const char *name, u32 pid)
 {
-	struct gp_list *at;
-
-	gp_list_for_each (at, &holder->agents) {
-		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
-
+	gp_list_each (struct gp_holder_agent, agent, link, &holder->agents) {
 		/* One whose member ends is about to be closed. */
 		if ((name ? !strcmp(agent->name, name) : (u32)agent->pid == pid) &&
 		    !(agent->member && agent->member->stopping))
@@ -40,12 +36,7 @@ static struct gp_holder_agent *find(struct gp_holder *holder, const char *name, 
 /* The OPEN that still waits for members to say who they are. */
 static struct gp_holder_request *opening(struct gp_holder_target *target)
 {
-	struct gp_list *at;
-
-	gp_list_for_each (at, &target->connection->requests) {
-		struct gp_holder_request *request =
-			gp_container(at, struct gp_holder_request, link);
-
+	gp_list_each (struct gp_holder_request, request, link, &target->connection->requests) {
 		if (request->target == target && request->type == GP_MSG_OPEN && !request->answered)
 			return request;
 	}
@@ -55,14 +46,13 @@ static struct gp_holder_request *opening(struct gp_holder_target *target)
 /* Answers the OPENs of groups that only waited for agents to answer HELLO. */
 static void settle(struct gp_holder *holder)
 {
-	struct gp_list *c, *t;
+	struct gp_list *c;
 
 	if (!gp_holder_agents_settled(holder))
 		return;
 	gp_list_for_each (c, &holder->connections)
-		gp_list_for_each (t, &gp_container(c, struct gp_holder_connection, link)->targets) {
-			struct gp_holder_target *target =
-				gp_container(t, struct gp_holder_target, link);
+		gp_list_each (struct gp_holder_target, target, link,
+			      &gp_container(c, struct gp_holder_connection, link)->targets) {
 			struct gp_holder_request *request =
 				target->group[0] ? opening(target) : NULL;
 
@@ -305,11 +295,7 @@ static int join(struct gp_holder_target *target, struct gp_holder_agent *agent,
 void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *target,
 			   struct gp_holder_request *request)
 {
-	struct gp_list *at;
-
-	gp_list_for_each (at, &holder->agents) {
-		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
-
+	gp_list_each (struct gp_holder_agent, agent, link, &holder->agents) {
 		if (agent->greeted)
 			join(target, agent, request);
 	}
@@ -317,8 +303,6 @@ void gp_holder_agents_join(struct gp_holder *holder, struct gp_holder_target *ta
 
 static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hello *hello)
 {
-	struct gp_list *c, *t;
-
 	agent->greeted = true;
 	agent->priority = hello->priority;
 	if (agent->member)
@@ -326,13 +310,8 @@ static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hel
 	gp_wire_text(agent->group, sizeof(agent->group), hello->group, sizeof(hello->group));
 	if (!agent->group[0])
 		return;
-	gp_list_for_each (c, &agent->holder->connections) {
-		struct gp_holder_connection *connection =
-			gp_container(c, struct gp_holder_connection, link);
-
-		gp_list_for_each (t, &connection->targets) {
-			struct gp_holder_target *target =
-				gp_container(t, struct gp_holder_target, link);
+	gp_list_each (struct gp_holder_connection, connection, link, &agent->holder->connections) {
+		gp_list_each (struct gp_holder_target, target, link, &connection->targets) {
 			struct gp_holder_request *request = opening(target);
 
 			if (target->group[0] && join(target, agent, request) && !request)

@@ -69,10 +69,9 @@ void gp_holder_breaker_try(const struct gp_holder_member *member)
 /* Everybody with a target on that device hears of it. */
 static void tell(struct gp_holder *holder, u32 gpu_id, bool open)
 {
-	struct gp_list *at, *l;
+	struct gp_list *l;
 
-	gp_list_for_each (at, &holder->members) {
-		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
+	gp_list_each (struct gp_holder_member, member, link, &holder->members) {
 		bool here = false;
 
 		for (u32 i = 0; i < member->gpu_count; i++)

@@ -341,11 +341,9 @@ static u64 expire(struct gp_holder_member *member, u64 now)
 
 u64 gp_holder_direct_expire(struct gp_holder *holder, u64 now)
 {
-	struct gp_list *at;
 	u64 nearest = GP_NEVER;
 
-	gp_list_for_each (at, &holder->members) {
-		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
+	gp_list_each (struct gp_holder_member, member, link, &holder->members) {
 		u64 next = member->direct ? expire(member, now) : GP_NEVER;
 
 		nearest = GP_MIN(nearest, next);

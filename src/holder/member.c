@@ -12,11 +12,7 @@
 
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism)
 {
-	struct gp_list *at;
-
-	gp_list_for_each (at, &holder->members) {
-		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
-
+	gp_list_each (struct gp_holder_member, member, link, &holder->members) {
 		if (member->pid != pid || member->gone || member->stopping)
 			continue;
 		if (mechanism == GP_MECHANISM_AUTO || member->asked == mechanism ||
@@ -242,12 +238,9 @@ int gp_holder_member_apply(struct gp_holder_member *member, struct gp_holder_req
 
 u64 gp_holder_member_apply_again(struct gp_holder *holder, u64 now)
 {
-	struct gp_list *at;
 	u64 next = GP_NEVER;
 
-	gp_list_for_each (at, &holder->members) {
-		struct gp_holder_member *member = gp_container(at, struct gp_holder_member, link);
-
+	gp_list_each (struct gp_holder_member, member, link, &holder->members) {
 		if (!member->again)
 			continue;
 		member->again = false;
@@ -369,13 +362,10 @@ static struct gp_holder_priority *find_priority(struct gp_holder *holder, u32 pi
 u32 gp_holder_member_priority(struct gp_holder_member *member)
 {
 	struct gp_holder_priority *found = find_priority(member->holder, member->pid);
-	struct gp_list *at;
 
 	if (found)
 		return found->value;
-	gp_list_for_each (at, &member->holder->agents) {
-		struct gp_holder_agent *agent = gp_container(at, struct gp_holder_agent, link);
-
+	gp_list_each (struct gp_holder_agent, agent, link, &member->holder->agents) {
 		if (agent->greeted && (u32)agent->pid == member->pid)
 			return agent->priority;
 	}

@@ -63,18 +63,13 @@ static int close_target(struct gp_holder_connection *connection,
 static void add_owners(const struct gp_holder_target *target, struct gp_proto_msg_info *info)
 {
 	struct gp_holder *holder = target->connection->holder;
-	struct gp_list *c, *t, *l, *m;
+	struct gp_list *l, *m;
 
-	gp_list_for_each (c, &holder->connections) {
-		struct gp_holder_connection *owner =
-			gp_container(c, struct gp_holder_connection, link);
+	gp_list_each (struct gp_holder_connection, owner, link, &holder->connections) {
 		u64 since = 0;
 		bool copies = false;
 
-		gp_list_for_each (t, &owner->targets) {
-			struct gp_holder_target *other =
-				gp_container(t, struct gp_holder_target, link);
-
+		gp_list_each (struct gp_holder_target, other, link, &owner->targets) {
 			if (!other->hold.active)
 				continue;
 			gp_list_for_each (l, &other->links)
@@ -243,21 +238,15 @@ static int holds(struct gp_holder_connection *connection, const struct gp_wire_m
 		(GP_PROTO_MAX - sizeof(struct gp_proto_msg) - sizeof(struct gp_proto_msg_holds)) /
 		sizeof(struct gp_proto_msg_hold);
 	struct walk walk = {.skip = asked->target, .room = room};
-	struct gp_list *c, *t, *l;
+	struct gp_list *l;
 
 	if (!request)
 		return -ENOMEM;
 	walk.answer = calloc(1, sizeof(*walk.answer) + room * sizeof(struct gp_proto_msg_hold));
 	if (!walk.answer)
 		return -ENOMEM;
-	gp_list_for_each (c, &connection->holder->connections) {
-		struct gp_holder_connection *owner =
-			gp_container(c, struct gp_holder_connection, link);
-
-		gp_list_for_each (t, &owner->targets) {
-			struct gp_holder_target *target =
-				gp_container(t, struct gp_holder_target, link);
-
+	gp_list_each (struct gp_holder_connection, owner, link, &connection->holder->connections) {
+		gp_list_each (struct gp_holder_target, target, link, &owner->targets) {
 			if (!target->hold.active)
 				continue;
 			if (gp_list_empty(&target->links))
@@ -288,19 +277,12 @@ static int release(struct gp_holder_connection *connection, const struct gp_wire
 	const struct gp_proto_msg_target *asked = (const void *)message->body;
 	struct gp_holder_request *request =
 		gp_holder_request_add(connection, &message->header, NULL);
-	struct gp_list *c, *t;
 	s32 count = 0;
 
 	if (!request)
 		return -ENOMEM;
-	gp_list_for_each (c, &connection->holder->connections) {
-		struct gp_holder_connection *owner =
-			gp_container(c, struct gp_holder_connection, link);
-
-		gp_list_for_each (t, &owner->targets) {
-			struct gp_holder_target *target =
-				gp_container(t, struct gp_holder_target, link);
-
+	gp_list_each (struct gp_holder_connection, owner, link, &connection->holder->connections) {
+		gp_list_each (struct gp_holder_target, target, link, &owner->targets) {
 			if (!target->hold.active || !is_about(target, asked->target))
 				continue;
 			gp_holder_hold_lose(target);

@@ -133,11 +133,8 @@ static void merge(struct gp_holder_target *target)
 	struct gp_holder_link *link =
 		gp_container(target->links.next, struct gp_holder_link, by_target);
 	struct gp_holder_member *mine = link->member;
-	struct gp_list *at;
 
-	gp_list_for_each (at, &mine->holder->members) {
-		struct gp_holder_member *other = gp_container(at, struct gp_holder_member, link);
-
+	gp_list_each (struct gp_holder_member, other, link, &mine->holder->members) {
 		if (other == mine || other->pid != mine->pid || other->ops != mine->ops ||
 		    other->gone || other->stopping)
 			continue;

@@ -31,11 +31,7 @@ struct gp_holder_target *gp_holder_target_add(struct gp_holder_connection *conne
 
 struct gp_holder_target *gp_holder_target_find(struct gp_holder_connection *connection, u32 id)
 {
-	struct gp_list *link;
-
-	gp_list_for_each (link, &connection->targets) {
-		struct gp_holder_target *target = gp_container(link, struct gp_holder_target, link);
-
+	gp_list_each (struct gp_holder_target, target, link, &connection->targets) {
 		if (target->id == id)
 			return target;
 	}
@@ -68,10 +64,7 @@ void gp_holder_target_remove(struct gp_holder_target *target)
 	struct gp_list *at, *next;
 
 	gp_holder_hold_drop(target);
-	gp_list_for_each (at, &connection->requests) {
-		struct gp_holder_request *request =
-			gp_container(at, struct gp_holder_request, link);
-
+	gp_list_each (struct gp_holder_request, request, link, &connection->requests) {
 		if (request->target == target)
 			request->target = NULL;
 	}
@@ -199,14 +192,11 @@ static int want_more(struct gp_holder_want *want, const struct gp_holder_target 
 
 int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want *want)
 {
-	struct gp_list *at;
 	u64 now = gp_monotonic_ns();
 	int error = 0;
 
 	*want = (struct gp_holder_want){0};
-	gp_list_for_each (at, &member->links) {
-		struct gp_holder_link *link = gp_container(at, struct gp_holder_link, by_member);
-
+	gp_list_each (struct gp_holder_link, link, by_member, &member->links) {
 		if (link->target->hold.active && !error)
 			error = want_more(want, link->target, now);
 	}
@@ -271,16 +261,11 @@ static u64 expire_requests(struct gp_holder_connection *connection, u64 now)
 
 u64 gp_holder_target_expire(struct gp_holder *holder, u64 now)
 {
-	struct gp_list *c, *t;
 	u64 nearest = GP_NEVER;
 
-	gp_list_for_each (c, &holder->connections) {
-		struct gp_holder_connection *connection =
-			gp_container(c, struct gp_holder_connection, link);
-
-		gp_list_for_each (t, &connection->targets) {
-			u64 ends =
-				expire_target(gp_container(t, struct gp_holder_target, link), now);
+	gp_list_each (struct gp_holder_connection, connection, link, &holder->connections) {
+		gp_list_each (struct gp_holder_target, target, link, &connection->targets) {
+			u64 ends = expire_target(target, now);
 
 			nearest = GP_MIN(nearest, ends);
 		}
@@ -292,25 +277,18 @@ u64 gp_holder_target_expire(struct gp_holder *holder, u64 now)
 
 u64 gp_holder_target_due(const struct gp_holder *holder)
 {
-	const struct gp_list *c, *t;
 	u64 nearest = GP_NEVER;
 
-	gp_list_for_each (c, &holder->connections) {
-		const struct gp_holder_connection *connection =
-			gp_container(c, struct gp_holder_connection, link);
-
-		gp_list_for_each (t, &connection->targets) {
-			const struct gp_holder_hold *hold =
-				&gp_container(t, struct gp_holder_target, link)->hold;
+	gp_list_each (const struct gp_holder_connection, connection, link, &holder->connections) {
+		gp_list_each (const struct gp_holder_target, target, link, &connection->targets) {
+			const struct gp_holder_hold *hold = &target->hold;
 
 			if (hold->active)
 				nearest = GP_MIN(nearest,
 						 GP_MIN(hold->lease_ends_ns, hold->limit_ends_ns));
 		}
-		gp_list_for_each (t, &connection->requests) {
-			const struct gp_holder_request *request =
-				gp_container(t, struct gp_holder_request, link);
-
+		gp_list_each (const struct gp_holder_request, request, link,
+			      &connection->requests) {
 			if (!request->answered)
 				nearest = GP_MIN(nearest, request->deadline_ns);
 		}
