@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guardian: see holder.h. It is a fork that shares one word with the holder and does nothing
+ * The guardian: see guardian.h. It is a fork that shares one word with the holder and does nothing
  * but sleep, read that word and, once, kill. A holder that is only waiting for a CPU (state R) is
  * given two seconds; one that sleeps or is stopped although its time has passed is hung. System
  * calls are made directly: it may be forked again from a holder with threads, and a preloaded
  * library's locks are not ours to take.
  */
-#include "holder/holder.h"
+#include "holder/guardian.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 
 #include "base/core.h"
 #include "base/spawn.h"
+#include "holder/holder.h"
 
 #define MARGIN_NS  (40 * GP_NS_PER_MS)
 #define STARVED_NS (2000 * GP_NS_PER_MS)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The loop: descriptors, timers, signals. See holder.h. */
 #include "holder/direct.h"
+#include "holder/guardian.h"
 
 #include <errno.h>
 #include <signal.h>

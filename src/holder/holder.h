@@ -492,14 +492,4 @@ void gp_holder_agents_tell_priority(struct gp_holder *holder, u32 pid, u32 prior
 /* Only its number: no worker runs it. */
 extern const struct gp_gpu_control_ops gp_holder_agent_control;
 
-/* ---- guardian.c ---- */
-/*
- * A child that kills (SIGKILL) this process when the time in *guard_ns has passed and this process
- * neither acts nor is only waiting for a CPU, so that the driver resumes what it held. *guard_ns is
- * in shared memory; GP_NEVER when nothing is held.
- */
-int gp_holder_guardian_start(u64 *guard_ns, pid_t *pid);
-/* Shared memory for it. */
-u64 *gp_holder_guardian_clock(void);
-
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/command.h"
 #include "base/spawn.h"
+#include "holder/guardian.h"
 #include "holder/holder.h"
 #include "proto/directory.h"
 
