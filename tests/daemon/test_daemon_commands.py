@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """why, log, stats, top and config as a person runs them, with a daemon without clients and with none."""
+import errno
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -16,6 +18,8 @@ GPREEMPT = os.path.join(BIN, "gpreempt")
 GPREEMPTD = os.path.join(BIN, "gpreemptd")
 HOLDER = os.path.join(BIN, "gpreempt-holder")
 LIMIT = 60
+HEADER = struct.Struct("=HHIIi")  # version, type, size, serial, status: the same in every version
+HELLO = 1
 
 
 class Commands(unittest.TestCase):
@@ -63,6 +67,44 @@ class Commands(unittest.TestCase):
             done = self.gpreempt(*command)
             self.assertEqual(done.returncode, 1, command)
             self.assertIn("gpreemptd is not running; start it with 'gpreemptd'", done.stderr)
+
+    def test_an_old_command_is_refused_in_its_own_version(self):
+        """A version 1 header is all that an old gpreempt can read: the refusal has it, and a sentence."""
+        self.start("--config", self.file("[daemon]\nmode = observe\n"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as old:
+            old.settimeout(LIMIT)
+            old.connect(os.path.join(self.place, "gpreemptd.sock"))
+            hello = struct.pack("=IIIIQ64s64s", os.getpid(), 0, 0, 0, 0, b"", b"gpreempt")
+            old.send(HEADER.pack(1, HELLO, HEADER.size + len(hello), 7, 0) + hello)
+            answer = old.recv(65536)
+            self.assertEqual(HEADER.unpack_from(answer), (1, HELLO, len(answer), 7, -errno.EPROTONOSUPPORT))
+            self.assertRegex(answer[HEADER.size:].split(b"\0")[0].decode(),
+                             r"^gpreempt \S+ uses protocol version \d+, this program uses version 1; "
+                             "restart the older one$")
+            self.assertEqual(old.recv(65536), b"")  # and the connection ends
+        self.assertEqual(self.gpreempt("stats").returncode, 0)
+
+    def test_a_daemon_of_another_version_is_named_as_such(self):
+        """One that answers in its own version, and version 1, which closes what it cannot read."""
+        for answer in (HEADER.pack(1, HELLO, HEADER.size, 1, -errno.EPROTO), b""):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as old:
+                path = os.path.join(self.place, "gpreemptd.sock")
+                old.settimeout(LIMIT)
+                old.bind(path)
+                old.listen()
+                command = subprocess.Popen([GPREEMPT, "stats"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                           text=True, env=self.env)
+                peer = old.accept()[0]
+                with peer:
+                    self.assertEqual(HEADER.unpack_from(peer.recv(65536))[1], HELLO)
+                    if answer:
+                        peer.send(answer)
+                said = command.communicate(timeout=LIMIT)
+                os.unlink(path)
+            self.assertEqual(command.returncode, 1)
+            self.assertEqual(said[0], "")
+            self.assertIn("different version", said[1])
+            self.assertIn("restart it", said[1])
 
     def test_an_idle_daemon_is_shown(self):
         self.start("--config", self.file("[daemon]\nmode = observe\n"))

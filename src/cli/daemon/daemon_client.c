@@ -52,6 +52,10 @@ int gp_cli_daemon_ask(struct gp_cli_daemon_client *client, struct gp_diag *diag,
 
 	if (status == -ETIME)
 		return gp_fail(diag, status, "gpreemptd does not answer");
+	if ((status == -ECONNRESET || status == -EPIPE) && type == GP_MSG_HELLO)
+		return gp_fail(diag, status,
+			       "gpreemptd closed the connection; if it is a different version, "
+			       "restart it; otherwise it has too many clients");
 	if (status == -ECONNRESET || status == -EPIPE)
 		return gp_fail(diag, status, "gpreemptd closed the connection");
 	if (status == -EPROTONOSUPPORT)
