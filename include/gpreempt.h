@@ -216,6 +216,10 @@ enum gpreempt_event_kind {
 	GPREEMPT_EVENT_QUEUES = 5,     /* queues came or went */
 	GPREEMPT_EVENT_BREAKER =
 		6, /* result 1: preemption on its device is switched off; 0: try again */
+	/* Another context suspended all queues of a process of the target: result is the pid of
+	 * that context's process (-1: not visible here). 0: none does any more. Sent after opening
+	 * a target that is suspended already. pid 0: every process of the target. */
+	GPREEMPT_EVENT_HELD_ELSEWHERE = 7,
 };
 
 struct gpreempt_event {

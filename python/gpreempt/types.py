@@ -39,6 +39,7 @@ class EventKind(enum.IntEnum):
     JOINED = 4
     QUEUES = 5
     BREAKER = 6
+    HELD_ELSEWHERE = 7
 
 
 PRIORITY_OFFLINE = 500

@@ -49,13 +49,20 @@ void gp_client_lost(struct gpreempt *context, int error)
 								 .target = pending->target});
 	}
 	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
-		if (!target->held)
-			continue;
-		target->held = false;
-		gp_client_event(context, &(struct gpreempt_event){.kind = GPREEMPT_EVENT_LEASE_LOST,
-								  .result = error,
-								  .pid = target->pid,
-								  .target = target});
+		struct gpreempt_event event = {.pid = target->pid, .target = target};
+
+		if (target->held) {
+			event.kind = GPREEMPT_EVENT_LEASE_LOST;
+			event.result = error;
+			gp_client_event(context, &event);
+		}
+		/* The holder held it for others as well; the next one says what it holds. */
+		if (target->held_elsewhere) {
+			event.kind = GPREEMPT_EVENT_HELD_ELSEWHERE;
+			event.result = 0;
+			gp_client_event(context, &event);
+		}
+		target->held = target->held_elsewhere = false;
 	}
 	gp_client_arm_timer(context);
 }

@@ -73,8 +73,9 @@ struct gpreempt_target {
 	struct gp_proto_msg_open ask;
 	int pid, pidfd; /* 0 and -1 for a group */
 	u32 id, generation;
-	bool held; /* suspended by this context, as far as it knows */
-	u32 share; /* to be given to a new holder; 0: none */
+	bool held;           /* suspended by this context, as far as it knows */
+	bool held_elsewhere; /* the last event said so, of any process */
+	u32 share;           /* to be given to a new holder; 0: none */
 	bool measured;
 	struct gpreempt_latency latency;
 };
@@ -177,6 +178,7 @@ GP_SAME(GPREEMPT_EVENT_GONE, GP_EVENT_GONE);
 GP_SAME(GPREEMPT_EVENT_JOINED, GP_EVENT_JOINED);
 GP_SAME(GPREEMPT_EVENT_QUEUES, GP_EVENT_QUEUES);
 GP_SAME(GPREEMPT_EVENT_BREAKER, GP_EVENT_BREAKER);
+GP_SAME(GPREEMPT_EVENT_HELD_ELSEWHERE, GP_EVENT_HELD_ELSEWHERE);
 GP_SAME(GP_SHARE_FIRST(GPREEMPT_SHARE_AT(7, 9)), 7);
 GP_SAME(GP_SHARE_SIZE(GPREEMPT_SHARE_AT(7, 9)), 9);
 #undef GP_SAME

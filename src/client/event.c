@@ -34,6 +34,24 @@ void gp_client_events_free(struct gp_client_events *events)
 	pthread_mutex_destroy(&events->lock);
 }
 
+/* With the lock held: a state that was not read is forgotten when the next one comes. */
+static void forget_state(struct gp_client_events *events, const struct gpreempt_event *next)
+{
+	for (struct gp_client_event **at = &events->first; *at; at = &(*at)->next) {
+		struct gp_client_event *item = *at;
+
+		if (item->event.kind != next->kind || item->event.target != next->target ||
+		    item->event.pid != next->pid)
+			continue;
+		*at = item->next;
+		if (!*at)
+			events->last = at;
+		events->count--;
+		free(item);
+		return;
+	}
+}
+
 void gp_client_event(struct gpreempt *context, const struct gpreempt_event *event)
 {
 	struct gp_client_events *events = &context->events;
@@ -41,8 +59,12 @@ void gp_client_event(struct gpreempt *context, const struct gpreempt_event *even
 	const u64 one = 1;
 
 	pthread_mutex_lock(&events->lock);
-	/* Nobody may be reading them. Ends of calls are few: GP_LIB_PENDING at a time. */
-	if (events->count < GP_LIB_EVENTS || event->kind == GPREEMPT_EVENT_DONE)
+	/* Nobody may be reading them. Ends of calls are few: GP_LIB_PENDING at a time. States are
+	 * one per process, and the last of them must arrive. */
+	if (event->kind == GPREEMPT_EVENT_HELD_ELSEWHERE)
+		forget_state(events, event);
+	if (events->count < GP_LIB_EVENTS || event->kind == GPREEMPT_EVENT_DONE ||
+	    event->kind == GPREEMPT_EVENT_HELD_ELSEWHERE)
 		item = malloc(sizeof(*item));
 	if (item) {
 		*item = (struct gp_client_event){.event = *event};
@@ -165,13 +187,15 @@ void gp_client_dispatch(struct gpreempt *context, const struct gp_wire_message *
 	if (message->header.type != GP_MSG_EVENT || !gp_wire_fits(message, sizeof(event), 0, 0))
 		return;
 	memcpy(&event, message->body, sizeof(event));
-	if (event.kind < GP_EVENT_LEASE_LOST || event.kind > GP_EVENT_BREAKER)
+	if (event.kind < GP_EVENT_LEASE_LOST || event.kind > GP_EVENT_HELD_ELSEWHERE)
 		return;
 	for (struct gpreempt_target *target = context->targets; target; target = target->next) {
 		if (target->id != event.target || target->generation != context->generation)
 			continue;
 		if (event.kind == GP_EVENT_LEASE_LOST)
 			target->held = false;
+		if (event.kind == GP_EVENT_HELD_ELSEWHERE && event.result)
+			target->held_elsewhere = true;
 		gp_client_event(context, &(struct gpreempt_event){.kind = (enum gpreempt_event_kind)
 										  event.kind,
 								  .result = event.result,

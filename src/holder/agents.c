@@ -314,9 +314,12 @@ static void greeted(struct gp_holder_agent *agent, const struct gp_proto_msg_hel
 		gp_list_each (struct gp_holder_target, target, link, &connection->targets) {
 			struct gp_holder_request *request = opening(target);
 
-			if (target->group[0] && join(target, agent, request) && !request)
+			if (!target->group[0] || !join(target, agent, request))
+				continue;
+			if (!request)
 				gp_holder_connection_event(connection, GP_EVENT_JOINED, target->id,
 							   agent->pid, 0);
+			gp_holder_elsewhere_target_changed(target);
 		}
 	}
 }

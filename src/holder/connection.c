@@ -138,6 +138,20 @@ static void send_kept(struct gp_holder_connection *connection)
 	rearm(connection);
 }
 
+/* One that was not taken says as much as two; of states, the last one counts. */
+static bool says_already(void *kept, const struct gp_proto_msg_event *event)
+{
+	struct gp_proto_msg_event *old = kept;
+
+	if (event->kind == GP_EVENT_QUEUES)
+		return !memcmp(old, event, sizeof(*event));
+	if (event->kind != GP_EVENT_HELD_ELSEWHERE || old->kind != event->kind ||
+	    old->target != event->target || old->pid != event->pid)
+		return false;
+	old->result = event->result;
+	return true;
+}
+
 void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kind, u32 target,
 				s32 pid, s32 result)
 {
@@ -146,10 +160,8 @@ void gp_holder_connection_event(struct gp_holder_connection *connection, u32 kin
 					   .pid = pid,
 					   .result = result};
 
-	/* One that was not taken says as much as two. */
 	for (struct gp_holder_out *out = connection->out; out; out = out->next)
-		if (kind == GP_EVENT_QUEUES && out->header.type == GP_MSG_EVENT &&
-		    !memcmp(out->body, &event, sizeof(event)))
+		if (out->header.type == GP_MSG_EVENT && says_already(out->body, &event))
 			return;
 	send_message(connection, GP_MSG_EVENT, 0, 0, &event, sizeof(event));
 }

@@ -17,7 +17,7 @@
  *   request.c     what each message means           request_open.c, request_act.c  the longer ones
  *   target.c      targets, links, holds             member.c   members, jobs that come back
  *   job.c         jobs, and where they are done     worker.c   the thread
- *   apply.c       makes a process as it should be
+ *   apply.c       makes a process as it should be   elsewhere.c  clients hear of others' holds
  *   breaker.c     devices that do not let go        agents.c   programs with an agent; groups
  *   direct.c, direct_apply.c  the mechanism kfd-agent   guardian.c watches the holder
  */
@@ -142,6 +142,7 @@ struct gp_holder_member {
 	enum gp_proto_code no_agent;          /* why its agent is not used any more; 0: it may be */
 	u32 jobs, worker_jobs;                /* under way; those of them that its worker has */
 	bool gone, stopping;
+	bool twin;                 /* the process may have another member */
 	bool again;                /* an APPLY could not be posted: it is, later */
 	u32 own_priority;          /* what it was started with, when its mechanism knows */
 	bool leasing, lease_again; /* a LEASE is under way; another is due after it */
@@ -154,6 +155,7 @@ struct gp_holder_link {
 	struct gp_list by_target, by_member;
 	struct gp_holder_target *target;
 	struct gp_holder_member *member;
+	s32 held_by; /* that its client knows of: GP_EVENT_HELD_ELSEWHERE */
 };
 
 static inline struct gp_holder_member *gp_holder_linked_member(const struct gp_list *by_target)
@@ -172,6 +174,7 @@ struct gp_holder_target {
 	struct gp_list link; /* in connection->targets */
 	struct gp_holder_connection *connection;
 	u32 id;
+	bool opened; /* its client knows the id */
 	u32 asked, gpu_id;
 	char group[GP_PROTO_NAME]; /* "": one process */
 	u32 pid;                   /* of one process */
@@ -379,6 +382,12 @@ int gp_holder_member_want(struct gp_holder_member *member, struct gp_holder_want
  * others want something as well. */
 int gp_holder_target_want(const struct gp_holder_target *target, struct gp_holder_member *member,
 			  struct gp_holder_want *want, bool *differs);
+
+/* ---- elsewhere.c ---- */
+/* A hold, a link or the opening of a target began or ended: its clients hear what is new to them.
+ */
+void gp_holder_elsewhere_changed(struct gp_holder_member *member);
+void gp_holder_elsewhere_target_changed(struct gp_holder_target *target);
 
 /* ---- member.c ---- */
 struct gp_holder_member *gp_holder_member_find(struct gp_holder *holder, u32 pid, u32 mechanism);

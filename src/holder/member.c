@@ -37,6 +37,10 @@ struct gp_holder_member *gp_holder_member_add(struct gp_holder *holder, u32 pid,
 					    .pidfd = pidfd,
 					    .asked = asked,
 					    .own_priority = GP_PRIORITY_DEFAULT};
+	gp_list_each (struct gp_holder_member, other, link, &holder->members) {
+		if (other->pid == pid && !other->gone)
+			other->twin = member->twin = true;
+	}
 	gp_list_init(&member->links);
 	member->watch.fd = -1;
 	gp_list_add_tail(&holder->members, &member->link);

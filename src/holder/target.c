@@ -102,6 +102,7 @@ void gp_holder_hold_drop(struct gp_holder_target *target)
 	gp_holder_hold_clear(&target->hold);
 	gp_list_for_each (at, &target->links)
 		gp_holder_member_apply(gp_holder_linked_member(at), NULL, false, NULL, 0);
+	gp_holder_elsewhere_target_changed(target);
 }
 
 void gp_holder_hold_lose(struct gp_holder_target *target)

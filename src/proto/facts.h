@@ -81,6 +81,7 @@ enum gp_proto_event_kind {
 	GP_EVENT_JOINED,
 	GP_EVENT_QUEUES,
 	GP_EVENT_BREAKER,
+	GP_EVENT_HELD_ELSEWHERE,
 };
 
 #endif

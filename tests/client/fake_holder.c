@@ -205,6 +205,17 @@ static void release(struct holder *holder, struct client *client, const struct g
 	answer(client, to, count, NULL, 0);
 }
 
+/* Process 4711 of the group: held by this one, or not any more. */
+static void say_elsewhere(struct client *client, const struct gp_proto_msg_value *by)
+{
+	struct gp_proto_msg_event event = {.kind = GP_EVENT_HELD_ELSEWHERE,
+					   .target = by->target,
+					   .pid = 4711,
+					   .result = (s32)by->value};
+
+	gp_wire_send(client->fd, GP_MSG_EVENT, 0, 0, &event, sizeof(event), -1);
+}
+
 static void handle_target(struct holder *holder, struct client *client,
 			  const struct gp_wire_message *m, struct target *target)
 {
@@ -265,6 +276,8 @@ static void handle_target(struct holder *holder, struct client *client,
 	case GP_MSG_PRIORITY:
 		holder->priority = value->value;
 		answer(client, &m->header, 0, NULL, 0);
+		if (strcmp(target->group, "elsewhere") == 0)
+			say_elsewhere(client, value);
 		return;
 	case GP_MSG_SHARE:
 		if (strcmp(target->group, "hang") == 0)

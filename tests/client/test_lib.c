@@ -236,6 +236,50 @@ static void a_lost_lease_is_an_event_and_enolck(void **state)
 	assert_int_equal(gpreempt_target_renew(target), -ENOLCK);
 }
 
+/* 0: it said that process 4711 is held by nobody else. */
+static int held_elsewhere(struct gpreempt *context, int pid)
+{
+	struct gpreempt_event event = next_event(context);
+
+	assert_int_equal(event.kind, GPREEMPT_EVENT_HELD_ELSEWHERE);
+	assert_int_equal(event.pid, pid);
+	return event.result;
+}
+
+static void holds_of_others_are_events(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "elsewhere");
+	struct gpreempt_event event;
+
+	assert_int_equal(gpreempt_target_set_priority(target, 77), 0);
+	assert_int_equal(held_elsewhere(scene->context, 4711), 77);
+	assert_int_equal(gpreempt_target_set_priority(target, 0), 0);
+	assert_int_equal(held_elsewhere(scene->context, 4711), 0);
+	/* However many were not read, the last state arrives, and only that. */
+	for (unsigned int i = 0; i <= 3000; i++)
+		assert_int_equal(gpreempt_target_set_priority(target, i), 0);
+	assert_int_equal(gpreempt_target_share(target, 500), -EOPNOTSUPP); /* comes after them */
+	assert_int_equal(held_elsewhere(scene->context, 4711), 3000);
+	assert_int_equal(gpreempt_next_event(scene->context, &event), 0);
+}
+
+/* What it held for others runs as well. */
+static void holds_of_others_end_with_the_holder(void **state)
+{
+	struct scene *scene = *state;
+	struct gpreempt_target *target = open_group(scene, "elsewhere");
+	struct gpreempt_event event;
+
+	assert_int_equal(gpreempt_target_set_priority(target, 77), 0);
+	assert_int_equal(held_elsewhere(scene->context, 4711), 77);
+	signal_holder(scene, SIGKILL);
+	assert_int_equal(held_elsewhere(scene->context, 0), 0);
+	assert_int_equal(gpreempt_target_set_priority(target, 78), 0);
+	assert_int_equal(held_elsewhere(scene->context, 4711), 78);
+	assert_int_equal(gpreempt_next_event(scene->context, &event), 0);
+}
+
 static void events_of_a_closed_target_are_forgotten(void **state)
 {
 	struct scene *scene = *state;
@@ -356,6 +400,8 @@ int main(void)
 		TEST(asynchronous_calls_end_as_events),
 		TEST(a_share_needs_not_be_waited_for),
 		TEST(a_lost_lease_is_an_event_and_enolck),
+		TEST(holds_of_others_are_events),
+		TEST(holds_of_others_end_with_the_holder),
 		TEST(events_of_a_closed_target_are_forgotten),
 		TEST(threads_share_a_context),
 		TEST(a_child_after_fork_cannot_use_the_connection),
