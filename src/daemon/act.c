@@ -113,7 +113,7 @@ static void breaker(struct gp_daemon *daemon, struct gp_daemon_client *client, b
 		return;
 	client->broken = broken;
 	gp_diag(daemon->diag, broken ? GP_ERROR : GP_NOTE,
-		broken ? _("preemption is disabled on the GPU of process %u: the driver failed")
+		broken ? _("preemption is disabled on the GPU of process %u after driver failures")
 		       : _("preemption is enabled again on the GPU of process %u"),
 		client->who.pid);
 	note_broken(daemon);

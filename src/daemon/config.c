@@ -103,7 +103,7 @@ static void add(struct reading *reading, void **array, size_t *count, size_t *ca
 		}
 	}
 	if (*count == GP_CONFIG_SECTIONS) {
-		mistake(reading, "more than %d sections of this kind", GP_CONFIG_SECTIONS);
+		mistake(reading, "too many sections of this kind (at most %d)", GP_CONFIG_SECTIONS);
 		return;
 	}
 	if (gp_array_grow(array, *count, capacity, size)) {
@@ -179,18 +179,18 @@ static void end_section(struct reading *reading)
 	const struct gp_daemon_config_rule *rule = &config->rules[config->rule_count - 1];
 	if (!(rule->given & GP_RULE_PATTERNS))
 		mistake(reading,
-			"[rule %s] matches nothing; give executable, user, cgroup or container "
+			"[rule %s] matches nothing; add executable, user, cgroup or container "
 			"(executable = * matches everything)",
 			rule->name);
 	if (!(rule->given & ~(u64)GP_RULE_PATTERNS))
 		mistake(reading,
-			"[rule %s] changes nothing; give class, priority, weight, group, "
-			"deadline, max_suspend, policy, attach or strict",
+			"[rule %s] changes nothing; add class, priority, weight, group, deadline, "
+			"max_suspend, policy, attach or strict",
 			rule->name);
 	if ((rule->given & GP_RULE_DEADLINE) && !(rule->given & GP_RULE_BUDGET))
 		mistake(reading,
-			"[rule %s] has a deadline without a budget; give budget = the "
-			"GPU time one burst needs",
+			"[rule %s] has a deadline without a budget; add budget = TIME, the GPU "
+			"time of one burst",
 			rule->name);
 	if ((rule->given & (GP_RULE_BUDGET | GP_RULE_PERIOD)) && !(rule->given & GP_RULE_DEADLINE))
 		mistake(reading, "[rule %s] has a budget or period without a deadline", rule->name);
@@ -221,7 +221,8 @@ static void begin_section(struct reading *reading, char *line)
 	}
 	*close = 0;
 	if (close - name >= GP_CONFIG_TEXT) {
-		mistake(reading, "section name longer than %d characters", GP_CONFIG_TEXT - 1);
+		mistake(reading, "the section name is too long (at most %d characters)",
+			GP_CONFIG_TEXT - 1);
 		return;
 	}
 	snprintf(reading->title, sizeof(reading->title), "[%s]", name);
@@ -384,7 +385,7 @@ static char *next_line(char *out, int room, void *stream)
 	size_t length = (size_t)(stop - start);
 	out[0] = 0;
 	if (length + 2 > (size_t)room) {
-		mistake(reading, "line longer than %d characters", room - 2);
+		mistake(reading, "the line is too long (at most %d characters)", room - 2);
 		return out;
 	}
 	memcpy(out, start, length);

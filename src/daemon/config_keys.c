@@ -209,7 +209,7 @@ int gp_daemon_key_read(const struct gp_daemon_key *key, const char *text, void *
 	default:
 		if (!read_other(key, text, out, wanted, sizeof(wanted)))
 			return 0;
-		snprintf(error, GP_UNITS_ERROR, _("'%s' is not valid; write %s"), text, wanted);
+		snprintf(error, GP_UNITS_ERROR, _("invalid value '%s'; use %s"), text, wanted);
 		return -EINVAL;
 	}
 }

@@ -100,8 +100,8 @@ static void warn_about_input(const struct gp_inspect_find_input *input, u32 name
 			input->name, name_pid);
 	if (stats->torn || stats->overlong)
 		gp_diag(diag, GP_WARNING,
-			"%s:%llu: %llu torn and %llu overlong lines; their readable parts are "
-			"counted",
+			"%s:%llu: damaged lines: %llu torn, %llu too long; their readable parts "
+			"are counted",
 			input->name, (unsigned long long)stats->first_bad_line,
 			(unsigned long long)stats->torn, (unsigned long long)stats->overlong);
 }

@@ -82,9 +82,10 @@ int gp_inspect_find_report_absent(const struct gp_inspect_find_options *options,
 			       "AMD_LOG_LEVEL=4 (5 since ROCm 7.1)",
 			       options->pid);
 	if (!process->alive)
-		return gp_fail(diag, -ESRCH,
-			       "no process %u; for a pid inside a container use --container",
-			       options->pid);
+		return gp_fail(
+			diag, -ESRCH,
+			"process %u does not exist; for a pid inside a container, use --container",
+			options->pid);
 	return gp_fail(diag, -ESRCH,
 		       "process %u has no GPU queue now (it never opened /dev/kfd, or its "
 		       "queues are gone)",

@@ -91,7 +91,7 @@ struct gp_gpu_debugfs_source gp_inspect_kfd_input_source(const struct gp_inspect
 int gp_inspect_kfd_input_judge(int error, struct gp_diag *diag)
 {
 	if (error == -EBADMSG)
-		gp_diag(diag, GP_NOTE, "use --partial to show the complete blocks");
+		gp_diag(diag, GP_NOTE, "use --partial to show the intact blocks");
 	return error;
 }
 

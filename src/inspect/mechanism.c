@@ -89,9 +89,9 @@ static void judge_agent(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 			"kernels end");
 	else if ((d->valid & GP_DOCTOR_SCHED_POLICY) && d->sched_policy == GP_NO_HWS)
 		gp_diag(&out->diag, GP_WARNING,
-			"sched_policy=2: not tested without the hardware scheduler");
+			"sched_policy=2: untested without the hardware scheduler");
 	else
-		gp_diag(&out->diag, GP_NOTE, "for programs started under gpreempt run");
+		gp_diag(&out->diag, GP_NOTE, "for programs started with 'gpreempt run'");
 	note_unchecked(d, out);
 }
 
@@ -100,7 +100,8 @@ static void judge_cumask(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 	if (!has_kfd(d, out) || !may_open_kfd(d, out))
 		return;
 	gp_diag(&out->diag, GP_NOTE,
-		"for programs started under gpreempt run; limits compute units, does not suspend");
+		"for programs started with 'gpreempt run'; limits their compute units instead of "
+		"suspending them");
 	note_unchecked(d, out);
 }
 
@@ -113,18 +114,18 @@ static bool may_attach(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 		return true;
 	if (d->ptrace_scope >= 3) {
 		gp_diag(&out->diag, GP_ERROR,
-			"ptrace_scope 3: no process can be attached to until the next boot");
+			"ptrace_scope 3 forbids attaching to any process until the next boot");
 		return false;
 	}
 	if (gp_inspect_doctor_capable(d, GP_CAP_SYS_PTRACE))
 		return true;
 	if (d->ptrace_scope == 1)
 		gp_diag(&out->diag, severity,
-			"ptrace_scope 1: only child processes can be attached to; run as root or "
+			"ptrace_scope 1 allows attaching only to child processes; run as root or "
 			"set kernel.yama.ptrace_scope to 0");
 	else
 		gp_diag(&out->diag, severity,
-			"ptrace_scope 2: attaching needs CAP_SYS_PTRACE; run as root");
+			"ptrace_scope 2 requires CAP_SYS_PTRACE for attaching; run as root");
 	return false;
 }
 
@@ -166,15 +167,15 @@ static bool debug_gpus(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 		/* The runtime skips RUNTIME_ENABLE altogether when one GPU lacks the bit. */
 		if (!(gpu->capability & GP_KFD_CAP_TRAP_DEBUG_FW)) {
 			gp_diag(&out->diag, GP_ERROR,
-				"GPU node %u (%s, MEC firmware %u) does not announce debugging "
-				"firmware (capability bit 29)",
+				"GPU node %u (%s): MEC firmware %u does not support debugging "
+				"(capability bit 29 is not set)",
 				gpu->node, gfx, gpu->firmware);
 			return false;
 		}
 		if ((gpu->valid & GP_GPU_GFX) && gpu->gfx_version >= GP_GFX_MES) {
 			gp_diag(&out->diag, GP_WARNING,
-				"GPU node %u (%s) is scheduled by MES: not tested; MES ignores the "
-				"grace period",
+				"GPU node %u (%s) is scheduled by MES, which is untested and "
+				"ignores the grace period",
 				gpu->node, gfx);
 			return false;
 		}
@@ -193,12 +194,12 @@ static void judge_debug(const struct gp_inspect_doctor *d, struct gp_inspect_jud
 			"program can be suspended only if its ROCr calls RUNTIME_ENABLE");
 	else if (d->rocr_major < 5 || (d->rocr_major == 5 && d->rocr_minor <= GP_ROCR_NEVER_MINOR))
 		gp_diag(&out->diag, GP_ERROR,
-			"ROCr %u.%u.%u never calls RUNTIME_ENABLE: start programs with gpreempt "
-			"run",
+			"ROCr %u.%u.%u never calls RUNTIME_ENABLE: start programs with 'gpreempt "
+			"run'",
 			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else if (d->rocr_major < 6 || (d->rocr_major == 6 && d->rocr_minor < GP_ROCR_ALWAYS_MINOR))
 		gp_diag(&out->diag, GP_WARNING,
-			"supported by the driver; not verified whether ROCr %u.%u.%u calls "
+			"supported by the driver; it is unknown whether ROCr %u.%u.%u calls "
 			"RUNTIME_ENABLE on this kernel",
 			d->rocr_major, d->rocr_minor, d->rocr_patch);
 	else
@@ -239,8 +240,8 @@ static void judge_module(const struct gp_inspect_doctor *d, struct gp_inspect_ju
 			"usually lack");
 	else
 		gp_diag(&out->diag, GP_NOTE,
-			"load it as root; building it needs the headers of kernel %s "
-			"(kernel/module); tested on Linux 6.1 and 6.12",
+			"load it as root; to build it, install the headers of kernel %s (see "
+			"kernel/module); tested on Linux 6.1 and 6.12",
 			d->kernel[0] ? d->kernel : "?");
 }
 
@@ -281,14 +282,15 @@ static bool has_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 	}
 	if (!branch) {
 		gp_diag(&out->diag, GP_WARNING,
-			"driver branch of %s not verified: refused unless GPREEMPT_NVRM_FORCE=1",
+			"driver %s is from an unverified branch; set GPREEMPT_NVRM_FORCE=1 to try "
+			"it anyway",
 			d->nvidia_version);
 		return false;
 	}
 	if (!branch->tried) {
 		gp_diag(&out->diag, GP_WARNING,
-			"driver %s has the same interface as the tested branch (580), according to "
-			"its headers only",
+			"driver %s is untested; its headers show the same interface as the tested "
+			"branch (580)",
 			d->nvidia_version);
 		return false;
 	}
@@ -302,15 +304,16 @@ static void say_nvidia(const struct gp_inspect_doctor *d, struct gp_inspect_judg
 
 	if (!may_attach(d, &attach)) {
 		gp_diag(&out->diag, GP_NOTE,
-			"driver %s; only programs started under gpreempt run (%s)",
+			"driver %s; only for programs started with 'gpreempt run' (%s)",
 			d->nvidia_version, attach.reason);
 		return;
 	}
-	gp_diag(&out->diag, GP_NOTE, "driver %s; processes of this user", d->nvidia_version);
+	gp_diag(&out->diag, GP_NOTE, "driver %s; for processes of this user", d->nvidia_version);
 	if (d->nvidia.count > 1)
-		gp_diag(&out->diag, GP_NOTE, "; several GPUs: tested only on a simulated driver");
+		gp_diag(&out->diag, GP_NOTE,
+			"; several GPUs have been tested only with a simulated driver");
 	if (d->nvidia_mig)
-		gp_diag(&out->diag, GP_NOTE, "; MIG: tested only on a simulated driver");
+		gp_diag(&out->diag, GP_NOTE, "; MIG has been tested only with a simulated driver");
 }
 
 static void judge_timeslice(const struct gp_inspect_doctor *d, struct gp_inspect_judgement *out)
@@ -325,7 +328,8 @@ static void judge_suspend(const struct gp_inspect_doctor *d, struct gp_inspect_j
 		return;
 	if (!d->nvidia_open)
 		gp_diag(&out->diag, GP_WARNING,
-			"driver %s has the closed kernel modules; tested only with the open ones",
+			"driver %s uses the proprietary kernel modules; only the open ones have "
+			"been tested",
 			d->nvidia_version);
 	else
 		say_nvidia(d, out);

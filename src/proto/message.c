@@ -50,7 +50,7 @@ static const char *const formats[GP_SAY_COUNT] = {
 	[GP_SAY_PROCESS_ERROR] = N_("process %u: %m"),
 	[GP_SAY_NOT_BUILT_IN] = N_("this mechanism is not built into the holder"),
 	[GP_SAY_CANNOT] = N_("%s does not support this operation"),
-	[GP_SAY_WORKS_NOW] = N_("now using %s"),
+	[GP_SAY_WORKS_NOW] = N_("the mechanism is now %s"),
 
 	[GP_SAY_AGENT_NONE] = N_("process %u was not started with 'gpreempt run'"),
 	[GP_SAY_AGENT_WORKS] = N_("it was started with 'gpreempt run'"),
@@ -116,7 +116,8 @@ static const char *const formats[GP_SAY_COUNT] = {
 
 	[GP_SAY_NO_JOB] = N_("gpreemptd has no job with pid %u"),
 	[GP_SAY_JOB_OTHER_USER] = N_("pid %u belongs to another user"),
-	[GP_SAY_CEILING] = N_("exceeds your configured ceiling (priority %u, weight %u)"),
+	[GP_SAY_CEILING] =
+		N_("the request exceeds your configured limits (priority %u, weight %u)"),
 	[GP_SAY_SCHEDULER_REFUSED] = N_("the scheduler refused the request; see 'gpreempt log'"),
 	[GP_SAY_GROUP_ONLY] = N_("only root and members of the gpreempt group may do that"),
 	[GP_SAY_OWNER_ONLY] = N_("only root and the user that runs gpreemptd may do that"),

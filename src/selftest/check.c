@@ -84,7 +84,11 @@ static int suspend(struct gp_selftest_check *check)
 		return gp_selftest_fail_call(check, "gpreempt_target_suspend", count);
 	return count >= (int)check->figures->queues
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, "only %d queues were suspended", count);
+		       : gp_selftest_fail(check, -EIO,
+					  ngettext("only %d queue was suspended",
+						   "only %d queues were suspended",
+						   (unsigned long)count),
+					  count);
 }
 
 static int resume(struct gp_selftest_check *check)
@@ -95,7 +99,11 @@ static int resume(struct gp_selftest_check *check)
 		return gp_selftest_fail_call(check, "gpreempt_target_resume", count);
 	return count >= (int)check->figures->queues
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, "only %d queues were resumed", count);
+		       : gp_selftest_fail(check, -EIO,
+					  ngettext("only %d queue was resumed",
+						   "only %d queues were resumed",
+						   (unsigned long)count),
+					  count);
 }
 
 static int take_time(struct gp_selftest_check *check, struct gp_histogram *into)
@@ -126,7 +134,7 @@ static int stands_still(struct gp_selftest_check *check)
 		return (int)answer;
 	return answer == before
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, "%ld packets completed while suspended",
+		       : gp_selftest_fail(check, -EIO, "packets completed while suspended: %ld",
 					  answer - before);
 }
 
@@ -137,7 +145,7 @@ static int completes(struct gp_selftest_check *check, long put)
 	if (done < 0)
 		return (int)done;
 	if (done != put)
-		return gp_selftest_fail(check, -EIO, "%ld of %ld packets completed", done, put);
+		return gp_selftest_fail(check, -EIO, "packets completed: %ld of %ld", done, put);
 	check->figures->packets += (u64)done;
 	return 0;
 }

@@ -77,12 +77,12 @@ static int await_part(struct gp_selftest_check *check, bool little, u64 *since)
 		if (error || row == IN_A_ROW)
 			return error;
 	} while (now < end);
-	return gp_selftest_fail(check, -EIO,
-				little ? _("with a small share it completed %ld rounds while "
-					   "another program completed %ld")
-				       : _("without a share it completed %ld rounds while another "
-					   "program completed %ld"),
-				done[0], done[1]);
+	return gp_selftest_fail(
+		check, -EIO,
+		little ? _("rounds completed with a small share: %ld; by the other program: %ld")
+		       : _("rounds completed without a limited share: %ld; by the other program: "
+			   "%ld"),
+		done[0], done[1]);
 }
 
 /* ---- the checks ---- */
@@ -110,7 +110,7 @@ static int finish(struct gp_selftest_check *check, struct gp_selftest_program *p
 	check->figures->packets += (u64)done;
 	return done == put
 		       ? 0
-		       : gp_selftest_fail(check, -EIO, "%ld of %ld packets completed", done, put);
+		       : gp_selftest_fail(check, -EIO, "packets completed: %ld of %ld", done, put);
 }
 
 static int cycles(struct gp_selftest_check *check)

@@ -25,9 +25,10 @@ static int say_suspend(const struct words *w, char *out, size_t size)
 				w->job, w->r->job_priority, w->other, w->r->other_priority,
 				w->cost.text);
 	case GP_SCHED_WHY_AHEAD:
-		return snprintf(out, size,
-				_("%s is suspended: it has used more than its share, and %s less"),
-				w->job, w->other);
+		return snprintf(
+			out, size,
+			_("%s is suspended: it has used more than its share, and %s has used less"),
+			w->job, w->other);
 	case GP_SCHED_WHY_TURN_OVER:
 		return snprintf(out, size,
 				_("%s is suspended after %s: its turn is over, and %s is next"),
@@ -98,13 +99,14 @@ static int say_note(const struct words *w, char *out, size_t size)
 				w->job, w->other, w->cost.text, w->saves.text);
 	case GP_SCHED_WHY_FAILED:
 		return snprintf(out, size,
-				_("an operation on %s failed (error %d); not retried for %s"),
+				_("an operation on %s failed (error %d); the next attempt is in %s "
+				  "at the earliest"),
 				w->job, -r->error, w->limit.text);
 	case GP_SCHED_WHY_TIMEOUT:
 		return snprintf(out, size, _("an operation on %s timed out"), w->job);
 	case GP_SCHED_WHY_LEASE_LOST:
 		return snprintf(out, size,
-				_("%s runs although it should be suspended: its lease expired"),
+				_("%s is running again: the lease of its suspension expired"),
 				w->job);
 	case GP_SCHED_WHY_REFUSED:
 		return snprintf(

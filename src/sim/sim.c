@@ -166,7 +166,7 @@ static int run_faults(const struct request *request)
 		return error;
 	u64 took = gp_monotonic_ns() - begin;
 
-	printf(_("%llu events in %llu random scenarios from seed %llu: all invariants held (%.1f "
+	printf(_("all invariants held: events %llu, random scenarios %llu, first seed %llu (%.1f "
 		 "million checked events per second)\n"),
 	       (unsigned long long)events, (unsigned long long)seeds,
 	       (unsigned long long)request->seed, took ? (double)events * 1e3 / (double)took : 0);
@@ -278,8 +278,7 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(request->diag, GP_WARNING,
-					"the timeline contains the first %llu events; %llu are "
-					"left out",
+					"timeline truncated: events written %llu, left out %llu",
 					(unsigned long long)trace.events,
 					(unsigned long long)trace.dropped);
 			if (!error)

@@ -68,8 +68,8 @@ class Doctor(unittest.TestCase):
             write("proc/sys/kernel/osrelease", "6.12.57-gp\n")
             shutil.rmtree(os.path.join(root, "opt"))
             self.assertEqual(reason("kfd-debug"), (
-                "cannot", "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with gpreempt "
-                          "run"))
+                "cannot", "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with "
+                          "'gpreempt run'"))
             write("sys/module/amdgpu/parameters/sched_policy", "2\n")
             self.assertIn("sched_policy=2", reason("kfd-debug")[1])
 

@@ -68,7 +68,7 @@ class FindLog(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         read = json.loads(done.stdout)[0]["inputs"][0]
         self.assertGreater(read["torn"], 0)
-        self.assertRegex(done.stderr, r"warning: %s:\d+: %d torn and %d overlong"
+        self.assertRegex(done.stderr, r"warning: %s:\d+: damaged lines: %d torn, %d too long"
                          % (re.escape(torn), read["torn"], read["overlong"]))
         clean = gpreempt("find", "--no-live", "--all", CNN)
         self.assertEqual((clean.returncode, clean.stderr), (0, ""))

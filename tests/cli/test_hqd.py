@@ -349,7 +349,7 @@ class Watch(unittest.TestCase):
             os.mkfifo(path)
             done = gpreempt("hqd", "-f", path, "--watch")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("which can be read only once", done.stderr)
+        self.assertIn("needs a file that can be read repeatedly", done.stderr)
 
     def test_a_source_that_goes_away_ends_it_with_an_error(self):
         with tempfile.TemporaryDirectory() as folder:

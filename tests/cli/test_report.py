@@ -25,8 +25,8 @@ class Report(unittest.TestCase):
     def test_directories_in_directories_as_rocprofv3_makes_them(self):
         done = gpreempt("report", "--json", V3)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("77_kernel_trace.csv: 1 damaged rows, the first in line 5", done.stderr)
-        self.assertIn("1 entries end before they begin", done.stderr)
+        self.assertIn("77_kernel_trace.csv: 1 damaged row is not counted (line 5)", done.stderr)
+        self.assertIn("1 entry ends before it begins", done.stderr)
 
     def test_two_versions_are_said_to_be_two_runs(self):
         done = gpreempt("report", V1, V3)

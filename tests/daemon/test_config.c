@@ -185,7 +185,7 @@ static void mistakes_name_the_line_and_the_fix(void **state)
 		"test.conf:2: unknown key 'zzzzzzzzz' in [user *]; known keys: max_priority, "
 		"max_weight, max_clients, max_queues, max_messages\n");
 	refused("\n[daemon]\nmode = run\n",
-		"test.conf:3: mode: 'run' is not valid; write observe, act\n");
+		"test.conf:3: mode: invalid value 'run'; use observe, act\n");
 	refused("[daemon]\nlease = 100\n",
 		"test.conf:2: lease: '100' has no unit (use ns, us, ms, s or min)\n");
 	refused("[daemon]\nlease = 99999999999999999999s\n",
@@ -222,17 +222,17 @@ static void a_rule_must_match_something_and_change_something(void **state)
 {
 	(void)state;
 	refused("[rule a]\nclass = online\n[rule b]\nuser = x\n",
-		"test.conf:1: [rule a] matches nothing; give executable, user, cgroup or container "
+		"test.conf:1: [rule a] matches nothing; add executable, user, cgroup or container "
 		"(executable = * matches everything)\n"
-		"test.conf:3: [rule b] changes nothing; give class, priority, weight, group, "
+		"test.conf:3: [rule b] changes nothing; add class, priority, weight, group, "
 		"deadline, max_suspend, policy, attach or strict\n");
 	refused("[rule a]\nuser = x\ndeadline = 5ms\n",
-		"test.conf:1: [rule a] has a deadline without a budget; give budget = the GPU time "
-		"one burst needs\n");
+		"test.conf:1: [rule a] has a deadline without a budget; add budget = TIME, "
+		"the GPU time of one burst\n");
 	refused("[rule a]\nuser = x\nbudget = 6ms\ndeadline = 5ms\n",
 		"test.conf:1: [rule a] has a budget longer than its deadline\n");
 	refused("[rule a]\nuser = x\npolicy = fair\n",
-		"test.conf:3: policy: 'fair' is not valid; write off, to leave these jobs "
+		"test.conf:3: policy: invalid value 'fair'; use off, to leave these jobs "
 		"unscheduled; other policies belong in a [device] section\n");
 }
 
@@ -247,7 +247,7 @@ static void what_inih_would_cut_off_is_refused(void **state)
 	memset(text + length, 'x', 300);
 	strcpy(text + length + 300, "\nclass = online\n");
 	assert_int_equal(parse(text, &config, &said), -EINVAL);
-	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: line longer than"));
+	assert_non_null(strstr(gp_buf_str(&said.text), "test.conf:2: the line is too long"));
 	gp_buf_free(&said.text);
 	said = (struct test_diag)TEST_DIAG;
 	assert_int_equal(gp_daemon_config_parse("test.conf", "[daemon]\nmo\0de", 14, &said.diag,

@@ -111,7 +111,7 @@ class Commands(unittest.TestCase):
         shown = self.gpreempt("top", "--once").stdout
         self.assertIn("0 jobs, 0 would be held", shown)
         self.assertIn("WOULD BE HELD", shown)
-        self.assertIn("0 would be held", self.gpreempt("stats").stdout)
+        self.assertIn("would be held: 0", self.gpreempt("stats").stdout)
         self.assertEqual(json.loads(self.gpreempt("top", "--json").stdout)["mode"], "observe")
         self.assertEqual(json.loads(self.gpreempt("stats", "--json").stdout)["jobs"], 0)
         self.assertEqual(self.gpreempt("log").stdout, "")
@@ -213,7 +213,7 @@ class Commands(unittest.TestCase):
         self.daemon.terminate()
         said = self.daemon.stderr.read()
         self.assertEqual(self.daemon.wait(LIMIT), 0)
-        self.assertIn(f"{path}:2: mode: 'observer' is not valid; write observe, act", said)
+        self.assertIn(f"{path}:2: mode: invalid value 'observer'; use observe, act", said)
 
     def test_check_names_file_line_and_fix(self):
         done = self.gpreempt("config", "check", self.file("[daemon]\nmode = act\n[rule x]\nuser = a\nclas = online\n"))

@@ -169,7 +169,7 @@ class Top(Daemon, Terminal):
         self.select_low()
         self.type("n")
         self.until(lambda s: "Priority (0 to 65535)" in s)
-        self.answer("700\n", "priority 700", "y")
+        self.answer("700\n", "to 700?", "y")
         self.until(lambda s: self.row(s, self.low)[2:3] == ["700"])
         self.type("nx\n")
         self.until(lambda s: "'x' is not a priority" in s)

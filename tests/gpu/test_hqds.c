@@ -291,9 +291,10 @@ static void damaged_text_is_refused_unless_parts_are_wanted(void **state)
 	gp_kfd_slot_list_free(&list);
 	memcpy(strstr(text.buf.data, "0000c934:") + 10, "zzzz", 4);
 	text.source.partial = false;
-	damaged(&text, "input:2: rows of this block are missing or garbled (1 such blocks); read");
+	damaged(&text,
+		"input:2: rows of this block are missing or garbled (damaged blocks: 1); read");
 	text.source.live = false;
-	damaged(&text, "(1 such blocks); save the debugfs file hqds again");
+	damaged(&text, "(damaged blocks: 1); save the debugfs file hqds again");
 	gp_buf_free(&text.buf);
 }
 
@@ -356,8 +357,9 @@ static void garbled_rows_cost_only_their_slot(void **state)
 	assert_false(list.items[1].valid & GP_SLOT_REGISTERS);
 	assert_false(list.items[2].valid & GP_SLOT_REGISTERS);
 	assert_true(list.items[3].valid & GP_SLOT_REGISTERS);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
-	assert_non_null(strstr(gp_buf_str(&sink.text), "cannot parse this line (1 such lines)"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "(damaged blocks: 2)"));
+	assert_non_null(
+		strstr(gp_buf_str(&sink.text), "cannot parse this line (unknown lines: 1)"));
 	gp_kfd_slot_list_free(&list);
 	gp_buf_free(&sink.text);
 	gp_buf_free(&text.buf);

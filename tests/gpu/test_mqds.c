@@ -195,7 +195,7 @@ static void garbled_rows_cost_only_their_descriptor(void **state)
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), -EBADMSG);
 	assert_null(list.items);
 	assert_non_null(strstr(gp_buf_str(&sink.text),
-			       "(2 such blocks); save the debugfs file mqds again"));
+			       "(damaged blocks: 2); save the debugfs file mqds again"));
 	gp_buf_free(&sink.text);
 	text.source.partial = true;
 	assert_int_equal(gp_kfd_parse_mqds(&text.source, &sink.diag, &list), 0);

@@ -274,7 +274,7 @@ static void garbled_rows_cost_what_comes_after_them(void **state)
 	assert_true(list.incomplete);
 	assert_int_equal(list.count, 2);
 	assert_int_equal(list.node_count, 3);
-	assert_non_null(strstr(gp_buf_str(&sink.text), "(2 such blocks)"));
+	assert_non_null(strstr(gp_buf_str(&sink.text), "(damaged blocks: 2)"));
 	assert_non_null(strstr(gp_buf_str(&sink.text), "input:5: cannot parse this line"));
 	gp_kfd_runlist_free(&list);
 	gp_buf_free(&sink.text);

@@ -138,7 +138,7 @@ static void debug_trap_needs_every_gpus_firmware(void **state)
 	gpu.gfx_version = 90010;
 	gpu.firmware = 45;
 	gpu.capability = 0;
-	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "GPU node 1 (gfx90a, MEC firmware 45)");
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "GPU node 1 (gfx90a): MEC firmware 45");
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "bit 29");
 	gpu.valid = 0;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "cannot read the capabilities");
@@ -156,7 +156,8 @@ static void debug_trap_needs_the_right_to_attach(void **state)
 	d.capabilities = 0;
 	expect(&d, "kfd-debug", GP_VERDICT_CAN, "running processes of this user");
 	d.ptrace_scope = 1;
-	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "ptrace_scope 1: only child processes");
+	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
+	       "ptrace_scope 1 allows attaching only to child processes");
 	d.ptrace_scope = 2;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT, "CAP_SYS_PTRACE");
 	d.valid &= ~(u32)GP_DOCTOR_CAPABILITIES;
@@ -178,7 +179,7 @@ static void debug_trap_needs_a_runtime_that_enables_it(void **state)
 	d.rocr_minor = 2;
 	d.rocr_patch = 3;
 	expect(&d, "kfd-debug", GP_VERDICT_CANNOT,
-	       "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with gpreempt run");
+	       "ROCr 5.2.3 never calls RUNTIME_ENABLE: start programs with 'gpreempt run'");
 	d.rocr_minor = 7;
 	expect(&d, "kfd-debug", GP_VERDICT_UNKNOWN, "ROCr 5.7.3");
 	d.rocr_major = 7;
@@ -235,18 +236,19 @@ static void nvidia_mechanisms_need_their_driver(void **state)
 	d.nvidia.count = 2;
 	expect(&d, "nv-suspend", GP_VERDICT_CAN, "several GPUs");
 	d.nvidia_mig = true;
-	expect(&d, "nv-timeslice", GP_VERDICT_CAN, "MIG: tested only on a simulated driver");
+	expect(&d, "nv-timeslice", GP_VERDICT_CAN,
+	       "MIG has been tested only with a simulated driver");
 	d.nvidia_mig = false;
 	strcpy(d.nvidia_version, "575.64.05");
-	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "according to its headers");
+	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "its headers show the same interface");
 	strcpy(d.nvidia_version, "612.1");
 	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "GPREEMPT_NVRM_FORCE=1");
 	strcpy(d.nvidia_version, "580.159.04");
 	d.valid = GP_DOCTOR_PTRACE_SCOPE | GP_DOCTOR_CAPABILITIES;
 	d.ptrace_scope = 1;
-	expect(&d, "nv-suspend", GP_VERDICT_CAN, "under gpreempt run (ptrace_scope 1");
+	expect(&d, "nv-suspend", GP_VERDICT_CAN, "'gpreempt run' (ptrace_scope 1");
 	d.nvidia_open = false;
-	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "closed kernel modules");
+	expect(&d, "nv-suspend", GP_VERDICT_UNKNOWN, "proprietary kernel modules");
 	strcpy(d.nvidia_version, "535.10");
 	expect(&d, "nv-timeslice", GP_VERDICT_UNKNOWN, "535.10");
 	d.nvidia_device = (struct gp_inspect_device_access){.checked = true, .error = -EACCES};

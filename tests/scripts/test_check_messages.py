@@ -47,6 +47,14 @@ class Rules(unittest.TestCase):
         self.assertEqual(rules("What was not read is counted.", prose=False), ["headless"])
 
 
+    def test_a_counted_plural_needs_a_singular(self):
+        for text in ("%s: %llu damaged rows are not counted", "%zu queues", "lost %u lines"):
+            self.assertEqual(rules(text, single=True), ["count"], text)
+            self.assertEqual(rules(text), [], text)
+        for text in ("damaged rows: %llu", "1 to %d bytes", "at most %u queues", "process %u does not exist"):
+            self.assertEqual(rules(text, single=True), [], text)
+
+
 class Readers(unittest.TestCase):
     def test_forms_that_wrap_are_found_at_their_paragraph(self):
         self.assertEqual(found(check.markdown, "# Title\n\nIt reads the file of\nrocprof's. More.\n"), [(3, "possessive")])

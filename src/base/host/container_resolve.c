@@ -200,7 +200,7 @@ static int container_by_name(const struct gp_root *root, struct gp_diag *diag, c
 		gp_fail(diag, error, "cannot scan /proc for containers: %s", strerror(-error));
 	} else if (matches == 0) {
 		error = gp_fail(diag, -ENOENT,
-				"no process found in container '%s' (%zu containers seen); "
+				"no process found in container '%s' (containers found: %zu); "
 				"'gpreempt ps' lists their names",
 				word, list.count);
 	} else if (matches > 1) {

@@ -78,7 +78,7 @@ static int set(void *ctx, int id, const char *value)
 	default:
 		if (!*value || strlen(value) >= GP_PROTO_NAME) {
 			return gp_usage_error(&gp_cli_run,
-					      "--group: a name must have 1 to %d bytes: '%s'",
+					      "--group: the name must be 1 to %d bytes long: '%s'",
 					      GP_PROTO_NAME - 1, value);
 		}
 		return setenv("GPREEMPT_GROUP", value, 1) ? -ENOMEM : 0;

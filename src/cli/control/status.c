@@ -263,7 +263,7 @@ static int show_job(const struct status *status, const struct gpreempt_target_in
 	else
 		gp_doc_line(doc, "%s: running, priority %u", name, info->priority);
 	if (info->copies && info->mechanism == GPREEMPT_NV_SUSPEND)
-		gp_doc_line(doc, "its copies between host and GPU are stopped as well");
+		gp_doc_line(doc, "its copies between host and GPU are suspended as well");
 	gp_doc_line(doc, "mechanism %s: %s", mechanism ? mechanism : "?", info->why);
 	job_facts(status, doc, info);
 	gp_doc_table(doc, "queues", NULL);

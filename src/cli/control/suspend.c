@@ -118,8 +118,8 @@ static void say_details(struct keeper *keeper)
 							: "?",
 		info.why);
 	gp_diag(&keeper->sink.diag, GP_NOTE,
-		"took %.1f us: %.1f us before the driver call, %.1f us in it; processes %.1f us "
-		"apart",
+		"took %.1f us (%.1f us before the driver call, %.1f us in the driver); skew "
+		"between processes %.1f us",
 		(double)latency.total_ns / 1e3, (double)latency.issue_ns / 1e3,
 		(double)latency.driver_ns / 1e3, (double)latency.skew_ns / 1e3);
 }
@@ -132,8 +132,8 @@ static void note_copies(struct keeper *keeper)
 	if (gpreempt_target_info(keeper->target, &info) >= 0 && info.process_count &&
 	    info.mechanism != GPREEMPT_NV_SUSPEND)
 		gp_diag(&keeper->sink.diag, GP_NOTE,
-			"--copy-engines has no effect with %s: copy queues always stop with the "
-			"other queues",
+			"--copy-engines has no effect with %s, which always suspends copy queues "
+			"with the others",
 			gpreempt_mechanism_name(info.mechanism));
 }
 
@@ -217,8 +217,8 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		if (keeper->json)
 			say_json(keeper, "lease_lost", NULL, 0);
 		gp_diag(&keeper->sink.diag, GP_ERROR,
-			"lease lost, %s runs again: it was released, its time limit was reached, "
-			"or the holder ended",
+			"lease lost, %s is running again (it was released, it reached its time "
+			"limit, or the holder ended)",
 			keeper->name);
 		return GP_EXIT_FAILED;
 	case GPREEMPT_EVENT_GONE:
@@ -232,8 +232,8 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 		if (keeper->json)
 			say_json(keeper, "joined", "process", event->pid);
 		if (keeper->verbose)
-			gp_diag(&keeper->sink.diag, GP_NOTE, "process %d joined and is also held",
-				event->pid);
+			gp_diag(&keeper->sink.diag, GP_NOTE,
+				"process %d joined the group and is suspended as well", event->pid);
 		return -1;
 	case GPREEMPT_EVENT_BREAKER:
 		if (keeper->json)
@@ -419,7 +419,7 @@ static const struct gp_option options[] = {
 	 N_("how long the suspension lasts if this command hangs\n"
 	    "(default 1s, at least 50ms)")},
 	{OPTION_COPY_ENGINES, "copy-engines", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
-	 N_("NVIDIA: also stop copies between host and GPU, not only\n"
+	 N_("NVIDIA: also suspend copies between host and GPU, not only\n"
 	    "kernels")},
 	{OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print JSON, one object per event")},

@@ -126,7 +126,9 @@ static int follow(struct settings *settings)
 			continue;
 		if (line.id > settings->next)
 			gp_diag(&settings->sink.diag, GP_WARNING,
-				"%llu lines were lost: this program read too slowly",
+				ngettext("%llu line was lost: this program read too slowly",
+					 "%llu lines were lost: this program read too slowly",
+					 (unsigned long)(line.id - settings->next)),
 				(unsigned long long)(line.id - settings->next));
 		settings->next = line.id + 1;
 		error = print(&line, settings);

@@ -75,13 +75,16 @@ static void add_estimate(struct gp_doc *doc, const struct gp_proto_msg_stats *st
 			    : 0;
 
 	gp_doc_line(doc,
-		    "No action was taken (mode = observe). With mode = act there would have been "
-		    "%llu preemptions (estimated cost %s).",
+		    ngettext("No action was taken (mode = observe). With mode = act there would "
+			     "have been %llu preemption (estimated cost %s).",
+			     "No action was taken (mode = observe). With mode = act there would "
+			     "have been %llu preemptions (estimated cost %s).",
+			     (unsigned long)stats->would_preemptions),
 		    (unsigned long long)stats->would_preemptions,
 		    gp_duration_text(stats->would_cost_ns).text);
 	gp_doc_line(doc,
-		    "For %s, work shared the GPU with work that would have been suspended; mode = "
-		    "act would have saved up to %s.",
+		    "For %s, work shared the GPU with work that mode = act would have suspended; "
+		    "this would have saved up to %s.",
 		    gp_duration_text(stats->beside_ns).text, gp_duration_text(saved).text);
 }
 
@@ -95,23 +98,24 @@ static void add_counts(struct gp_doc *doc, const struct gp_proto_msg_stats *stat
 	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", stats->queues),
 		 stats->queues);
 	if (stats->mode)
-		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; %u held; %llu events",
+		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; held: %u; events: %llu",
 			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
 			    processes, queues, stats->held, (unsigned long long)stats->events);
 	else
-		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; %u would be held; %llu events",
+		gp_doc_line(doc, "gpreemptd, up %s: %s, %s, %s; would be held: %u; events: %llu",
 			    gp_duration_text(stats->now_ns - stats->started_ns).text, jobs,
 			    processes, queues, stats->held, (unsigned long long)stats->events);
-	gp_doc_line(doc, "%llu preemptions; total time held: offline %s, normal %s, online %s",
+	gp_doc_line(doc, "preemptions: %llu; total time held: offline %s, normal %s, online %s",
 		    (unsigned long long)stats->preemptions,
 		    gp_duration_text(stats->suspended_ns[2]).text,
 		    gp_duration_text(stats->suspended_ns[0]).text,
 		    gp_duration_text(stats->suspended_ns[1]).text);
-	gp_doc_line(doc, "%llu operations, %llu failed; %llu renewals, %llu leases lost",
+	gp_doc_line(doc, "operations: %llu, failed: %llu; lease renewals: %llu, lost: %llu",
 		    (unsigned long long)stats->operations, (unsigned long long)stats->failures,
 		    (unsigned long long)stats->renewals, (unsigned long long)stats->leases_lost);
 	if (stats->refused_clients || stats->dropped_messages)
-		gp_doc_line(doc, "user limits exceeded: %llu clients refused, throttled %llu times",
+		gp_doc_line(doc,
+			    "user limits exceeded: clients refused: %llu, messages throttled: %llu",
 			    (unsigned long long)stats->refused_clients,
 			    (unsigned long long)stats->dropped_messages);
 }

@@ -207,7 +207,7 @@ static void say_lines(const struct story *story)
 		puts(_("There are no decisions about it."));
 		return;
 	}
-	printf(_("Decisions (%zu of %zu lines):\n"), story->count - first, story->count);
+	printf(_("Decisions (%zu of %zu):\n"), story->count - first, story->count);
 	if (has_streams(story, first))
 		printf(_("  (priorities include the stream priority at that time, which adds or "
 			 "subtracts %u)\n"),

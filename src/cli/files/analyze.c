@@ -212,13 +212,14 @@ const struct gp_command gp_cli_analyze = {
 			  "'gpreempt trace'.\n"
 			  "Each file is recognised by its content; programs and documents in a "
 			  "directory are\n"
-			  "skipped, because they may quote a log. Answers: how a queue is created "
-			  "and how long\n"
-			  "each step takes, what happens to its MQD, which queues are used, "
-			  "whether doorbells are\n"
-			  "seen, and whether work can be preempted. Each answer names the line it "
-			  "is based on, or\n"
-			  "says that the data lacks it."),
+			  "skipped, because they may quote a log.\n"
+			  "\n"
+			  "The report shows how queues are created and how long each step takes, "
+			  "what happens to\n"
+			  "the MQD, which queues are used, whether doorbells can be seen, and "
+			  "whether work can be\n"
+			  "preempted. Each answer names the line it is based on, or states that "
+			  "the data is missing."),
 	.options = options,
 	.examples = "  gpreempt analyze gemm_amd_log.txt ftrace.txt\n"
 		    "  gpreempt analyze --trace-clock mono gpreempt_trace_20260205_101500/\n"

@@ -36,7 +36,9 @@ static int read_log(struct gp_cli_report_cli *cli, const char *path,
 	close(fd);
 	if (!error && (stats.torn || stats.overlong))
 		gp_diag(&cli->sink.diag, GP_WARNING,
-			"%s: %llu damaged lines, the first is line %llu; they are not counted",
+			ngettext("%s: %llu damaged line is not counted (line %llu)",
+				 "%s: %llu damaged lines are not counted (the first is line %llu)",
+				 (unsigned long)(stats.torn + stats.overlong)),
 			options.name, (unsigned long long)(stats.torn + stats.overlong),
 			(unsigned long long)stats.first_bad_line);
 	if (!error)

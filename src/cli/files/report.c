@@ -94,16 +94,24 @@ static void complain(struct arguments *arguments, const struct input *input)
 		gp_diag(diag, GP_WARNING, "%s: not a rocprof file; skipped", input->path);
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
-			"%s: %llu damaged rows, the first in line %llu; they are not counted",
+			ngettext(
+				"%s: %llu damaged row is not counted (line %llu)",
+				"%s: %llu damaged rows are not counted (the first is in line %llu)",
+				(unsigned long)stats->damaged),
 			input->path, (unsigned long long)stats->damaged,
 			(unsigned long long)stats->first_bad_line);
 	else if (stats->damaged)
-		gp_diag(diag, GP_WARNING, "%s: %llu damaged entries; they are not counted",
+		gp_diag(diag, GP_WARNING,
+			ngettext("%s: %llu damaged entry is not counted",
+				 "%s: %llu damaged entries are not counted",
+				 (unsigned long)stats->damaged),
 			input->path, (unsigned long long)stats->damaged);
 	if (stats->backwards)
 		gp_diag(diag, GP_WARNING,
-			"%s: %llu entries end before they begin; they are not counted", input->path,
-			(unsigned long long)stats->backwards);
+			ngettext("%s: %llu entry ends before it begins and is not counted",
+				 "%s: %llu entries end before they begin and are not counted",
+				 (unsigned long)stats->backwards),
+			input->path, (unsigned long long)stats->backwards);
 	if (stats->cut && stats->kind != GP_ROCPROF_NONE)
 		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
 			input->path);
@@ -144,8 +152,8 @@ static int read_inputs(struct arguments *arguments)
 	}
 	if (versions[1] + versions[2] + versions[3] > 1)
 		gp_diag(&arguments->cli.sink.diag, GP_WARNING, "%s",
-			_("the files come from two versions of rocprof and so from different runs; "
-			  "their figures are added"));
+			_("the files come from two versions of rocprof, so from different runs; "
+			  "their figures are added up"));
 	if (!rows)
 		return gp_fail(&arguments->cli.sink.diag, -ENODATA, "%s",
 			       _("no rocprof file with data; run rocprof --hip-trace --hsa-trace "

@@ -354,21 +354,23 @@ const struct gp_command gp_cli_trace = {
 	.name = "trace",
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.completion = GP_COMPLETE_COMMAND,
-	.summary = N_("Run a program, record its path to the GPU and report on it"),
+	.summary = N_("Run a program and report how its work reaches the GPU"),
 	.description = N_("Runs COMMAND with AMD_LOG_LEVEL=5 (unless set) and, if the caller may "
 			  "use ftrace, with\n"
 			  "probes on the KFD functions that create, change, stop and start queues. "
-			  "Reports what\n"
-			  "cannot be recorded. The probes are in a separate tracefs instance and "
-			  "are removed at the\n"
-			  "end, even if gpreempt is killed. Ends with the report of 'gpreempt "
-			  "analyze'. DIR keeps\n"
-			  "amd_log_PID of each process (amd_log if an old runtime makes all share "
-			  "one file) and\n"
-			  "ftrace.txt, both with MONOTONIC times. With --container the log is the "
-			  "standard error of\n"
-			  "COMMAND. With --json or --markdown the standard output of COMMAND goes "
-			  "to standard error."),
+			  "The probes are in\n"
+			  "a separate tracefs instance and are removed at the end, even if "
+			  "gpreempt is killed. Then\n"
+			  "prints the report of 'gpreempt analyze', and warns about data that "
+			  "could not be recorded.\n"
+			  "\n"
+			  "DIR receives one amd_log_PID per process (a single amd_log with old "
+			  "runtimes) and\n"
+			  "ftrace.txt, all with MONOTONIC timestamps. With --container the log is "
+			  "the standard error\n"
+			  "of COMMAND. With --json or --markdown the standard output of COMMAND "
+			  "goes to standard\n"
+			  "error."),
 	.exit_status = N_(
 		"Exit status: that of COMMAND, or 128 + N if signal N killed it; 125 if recording "
 		"or\n"

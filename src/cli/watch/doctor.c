@@ -250,7 +250,7 @@ static void add_runtimes(struct gp_doc *doc, const struct gp_inspect_doctor *d)
 	gp_doc_open(doc, "nvidia", NULL);
 	fact_as(doc, "version", "NVIDIA", gp_v_text(d->nvidia_version), "%s (%s)",
 		d->nvidia_version,
-		d->nvidia_open ? _("open kernel modules") : _("closed kernel modules"));
+		d->nvidia_open ? _("open kernel modules") : _("proprietary kernel modules"));
 	gp_doc_fact(doc, "open_modules", NULL, gp_v_bool(d->nvidia_open));
 	gp_doc_close(doc);
 }

@@ -214,8 +214,8 @@ static int run_queue_finder(const struct gp_command *command, int argc, char **a
 /* clang-format off */
 #define COMMON_OPTIONS \
 	{'c', "container", GP_REQUIRED_ARGUMENT, "NAME|ID|PID", GP_COMPLETE_NONE, \
-	 N_("PID is a pid inside this container, given by name, id or the\n" \
-	    "host pid of any process in it")}, \
+	 N_("PID is a pid inside this container; name the container by its\n" \
+	    "name, its id or the host pid of any of its processes")}, \
 	{OPTION_FAST, "fast", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
 	 N_("show only queues, counts, and first and last use; several\n" \
 	    "times faster on large logs")}, \
@@ -256,14 +256,15 @@ const struct gp_command gp_cli_find = {
 		"Reads AMD_LOG_LEVEL logs ('-' is standard input) and the live system, and joins\n"
 		"them on the ring base and the queue object. '-' means unknown.\n"
 		"\n"
-		"HSA ID is id= in the log; only KFD ID is the driver's id, and it is shown as '? "
-		"0,1'\n"
-		"if several ids are possible. ACTIVE means in a hardware slot now or, if only the "
-		"log\n"
-		"is known, that the log does not show the queue's deletion. RPTR, WPTR and "
-		"BACKLOG\n"
-		"are in packets; from a log they are those of the last packet, and BACKLOG is the\n"
-		"number of packets ahead of it. FIRST and LAST are in seconds of the log's clock.\n"
+		"HSA ID is id= in the log. Only KFD ID is the id of the driver; '? 0,1' means "
+		"that\n"
+		"several ids are possible. ACTIVE: the queue is in a hardware slot now or, if "
+		"only\n"
+		"the log is known, the log does not show its deletion. RPTR, WPTR and BACKLOG "
+		"count\n"
+		"packets; from a log they are those of the last packet, and BACKLOG is the number "
+		"of\n"
+		"packets ahead of it. FIRST (s) and LAST (s) are times of the clock of the log.\n"
 		"SOURCES: log, sysfs (ids, sizes), mqd (descriptors), hqd (hardware slots)."),
 	.options = find_options,
 	.examples = "  # a running process; as root also rings, pointers and activity\n"

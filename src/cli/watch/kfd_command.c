@@ -107,7 +107,7 @@ static int check_options(const struct gp_cli_kfd_cli *cli)
 	if (cli->watch && (is_pipe(cli->query.file) || is_pipe(cli->query.mqds_file)))
 		return gp_usage_error(
 			cli->command,
-			"--watch cannot be used with a pipe, which can be read only once");
+			"--watch needs a file that can be read repeatedly, not a pipe");
 	if (is_stdin(cli->query.file) && is_stdin(cli->query.mqds_file))
 		return gp_usage_error(cli->command,
 				      "only one of --file and --mqds can be standard input");
@@ -182,7 +182,10 @@ static int print_screen(const struct run *run, const struct gp_doc *doc, FILE *s
 	if (!error)
 		fwrite(text, 1, (size_t)(end - text), screen);
 	if (left)
-		fprintf(screen, _("... %zu more lines\n"), left);
+		fprintf(screen,
+			ngettext("... %zu more line\n", "... %zu more lines\n",
+				 (unsigned long)left),
+			left);
 	free(text);
 	return error;
 }

@@ -40,8 +40,8 @@ enum gp_cli_kfd_option {
 	 N_("print every register by name, with its bit fields")}
 #define GP_KFD_OPTION_PER_XCC \
 	{GP_OPT_PER_XCC, "per-xcc", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-	 N_("print one row per XCC; by default, each queue has one row\n" \
-	    "with the values of its first XCC, and XCC is their number")}
+	 N_("print one row per XCC (default: one row per queue, with the\n" \
+	    "values of its first XCC and, under XCC, how many it uses)")}
 /* Every command has these, last in its table. */
 #define GP_KFD_COMMON_OPTIONS \
 	{GP_OPT_PID, "pid", GP_REQUIRED_ARGUMENT, "PID", GP_COMPLETE_PID, \
@@ -58,7 +58,7 @@ enum gp_cli_kfd_option {
 	 N_("decode registers for this GPU, such as gfx942 (default:\n" \
 	    "from the topology, else from the register addresses)")}, \
 	{GP_OPT_PARTIAL, "partial", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE, \
-	 N_("show the complete blocks of a damaged file")}, \
+	 N_("show the intact blocks of a damaged file")}, \
 	{GP_OPT_ROOT, "root", GP_REQUIRED_ARGUMENT, "DIR", GP_COMPLETE_DIRECTORY, \
 	 N_("read sys/ under DIR instead of /")}, \
 	{0}

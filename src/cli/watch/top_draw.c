@@ -189,7 +189,8 @@ static void ask_text(const struct gp_cli_top_screen *screen, char *out, size_t s
 	gp_wire_text(name, sizeof(name), job->name, sizeof(job->name));
 	gp_cli_decision_who(name, job->pid, who, sizeof(who));
 	if (screen->action == GP_TOP_DO_RENICE)
-		snprintf(out, size, _("Give %s priority %u? (y/n)"), who, screen->priority);
+		snprintf(out, size, _("Set the priority of %s to %u? (y/n)"), who,
+			 screen->priority);
 	else
 		snprintf(out, size,
 			 screen->action == GP_TOP_DO_SUSPEND ? _("Suspend %s? (y/n)")
@@ -202,7 +203,7 @@ static void draw_last(const struct gp_cli_top_screen *screen)
 	char text[TEXT];
 
 	if (screen->mode == GP_TOP_FILTER)
-		snprintf(text, sizeof(text), _("Only jobs with: %s_"), screen->input);
+		snprintf(text, sizeof(text), _("Filter: %s_"), screen->input);
 	else if (screen->mode == GP_TOP_RENICE)
 		snprintf(text, sizeof(text), _("Priority (0 to 65535): %s_"), screen->input);
 	else if (screen->mode == GP_TOP_CONFIRM)

@@ -96,7 +96,7 @@ static struct gp_doc *make_doc(u32 pid, const struct decision *list, size_t coun
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_count(pid));
 	if (!count)
-		gp_doc_line(doc, "No decision of the driver concerns this process.");
+		gp_doc_line(doc, "The driver has no decisions about this process.");
 	for (size_t i = count > lines ? count - (size_t)lines : 0; i < count; i++) {
 		sentence(&list[i], text, sizeof(text));
 		gp_cli_line(doc, "  %llu.%06llu s %s",

@@ -144,12 +144,12 @@ static int refuse(const struct gp_kfd_doubts *doubts, const struct gp_gpu_debugf
 			       source->name, doubts->cut_line, format);
 	if (source->live)
 		return gp_fail(diag, -EBADMSG,
-			       "%s:%u: rows of this block are missing or garbled (%zu such "
-			       "blocks); read it again",
+			       "%s:%u: rows of this block are missing or garbled (damaged blocks: "
+			       "%zu); read it again",
 			       source->name, doubts->broken_line, doubts->broken);
 	return gp_fail(diag, -EBADMSG,
-		       "%s:%u: rows of this block are missing or garbled (%zu such blocks); save "
-		       "the debugfs file %s again",
+		       "%s:%u: rows of this block are missing or garbled (damaged blocks: %zu); "
+		       "save the debugfs file %s again",
 		       source->name, doubts->broken_line, doubts->broken, format);
 }
 
@@ -174,11 +174,11 @@ int gp_kfd_doubts_say(const struct gp_kfd_doubts *doubts,
 			source->name, doubts->cut_line);
 	if (doubts->broken)
 		gp_diag(diag, GP_WARNING,
-			"%s:%u: rows of this block are missing or garbled; not decoding it (%zu "
-			"such blocks)",
+			"%s:%u: rows of this block are missing or garbled; skipping it (damaged "
+			"blocks: %zu)",
 			source->name, doubts->broken_line, doubts->broken);
 	if (doubts->unknown)
-		gp_diag(diag, GP_WARNING, "%s:%u: cannot parse this line (%zu such lines)",
+		gp_diag(diag, GP_WARNING, "%s:%u: cannot parse this line (unknown lines: %zu)",
 			source->name, doubts->unknown_line, doubts->unknown);
 	return 0;
 }

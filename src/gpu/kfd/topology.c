@@ -186,8 +186,11 @@ static void read_properties(const struct gp_root *root, struct gp_diag *diag, co
 	malformed = gp_kfd_parse_properties(gp_buf_str(&text), text.len, p, P_COUNT);
 	if (malformed)
 		gp_diag(diag, GP_WARNING,
-			"KFD node %s: skipped %zu lines of its properties that are not \"key "
-			"number\" pairs",
+			ngettext("KFD node %s: skipped %zu line of its properties that is not a "
+				 "\"key number\" pair",
+				 "KFD node %s: skipped %zu lines of its properties that are not "
+				 "\"key number\" pairs",
+				 (unsigned long)malformed),
 			node, malformed);
 	apply_properties(gpu, p);
 	/* Partitions of one device share a PCI device; only kernels that can partition have it. */

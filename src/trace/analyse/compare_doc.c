@@ -321,9 +321,13 @@ static void put_reason(struct gp_doc *doc, const struct gp_trace_comparison *c)
 		break;
 	case GP_STRATEGY_TIME_SLICE:
 		gp_doc_note(doc,
-			    "%zu queues carry both kinds of work: suspending one would also stop "
-			    "the urgent work. Use separate processes, or streams of different "
-			    "priority, which have separate queues.",
+			    ngettext("%zu queue carries both kinds of work: suspending it would "
+				     "also stop the urgent work. Use separate processes, or "
+				     "streams of different priority, which have separate queues.",
+				     "%zu queues carry both kinds of work: suspending one would "
+				     "also stop the urgent work. Use separate processes, or "
+				     "streams of different priority, which have separate queues.",
+				     (unsigned long)c->shared_queues),
 			    c->shared_queues);
 		break;
 	case GP_STRATEGY_UNKNOWN:

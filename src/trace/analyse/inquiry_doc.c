@@ -155,8 +155,11 @@ static void put_creation(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		put_steps(q, doc);
 	if (path->creation_count > whole)
 		gp_doc_note(doc,
-			    "The return of %llu creations was not traced: they took at least the "
-			    "time shown.",
+			    ngettext("The return of %llu creation was not traced: it took at least "
+				     "the time shown.",
+				     "The return of %llu creations was not traced: they took at "
+				     "least the time shown.",
+				     (unsigned long)(path->creation_count - whole)),
 			    (unsigned long long)(path->creation_count - whole));
 }
 

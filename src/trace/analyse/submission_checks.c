@@ -79,16 +79,20 @@ static void check_totals(const struct gp_trace_submission *s, struct gp_doc *doc
 		if (use->calls == use->summary_calls && use->total_ns == use->summary_ns)
 			continue;
 		if (!differing++)
-			gp_buf_printf(
-				&text,
-				_("%s: %llu calls, %llu ns; in the summary, %llu calls, %llu ns"),
-				s->names.items[use->name].text, (unsigned long long)use->calls,
-				(unsigned long long)use->total_ns,
-				(unsigned long long)use->summary_calls,
-				(unsigned long long)use->summary_ns);
+			gp_buf_printf(&text,
+				      _("%s: calls %llu, time %llu ns; in the summary: calls %llu, "
+					"time %llu ns"),
+				      s->names.items[use->name].text,
+				      (unsigned long long)use->calls,
+				      (unsigned long long)use->total_ns,
+				      (unsigned long long)use->summary_calls,
+				      (unsigned long long)use->summary_ns);
 	}
 	if (compared && !differing)
-		gp_buf_printf(&text, _("%llu names match"), (unsigned long long)compared);
+		gp_buf_printf(&text,
+			      ngettext("%llu name matches", "%llu names match",
+				       (unsigned long)compared),
+			      (unsigned long long)compared);
 	put(doc, "totals", _("the calls match the profiler summary"),
 	    !compared   ? VERDICT_ABSENT
 	    : differing ? VERDICT_NO

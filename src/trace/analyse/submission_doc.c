@@ -37,8 +37,11 @@ static void put_overview(const struct gp_trace_submission *s, struct gp_doc *doc
 			    "The files come from several processes; their figures are added up.");
 	if (s->spans_left_out)
 		gp_doc_note(doc,
-			    "The time by layer leaves out %llu calls (too many to process); the "
-			    "other tables include them.",
+			    ngettext("The time by layer leaves out %llu call (too many to "
+				     "process); the other tables include it.",
+				     "The time by layer leaves out %llu calls (too many to "
+				     "process); the other tables include them.",
+				     (unsigned long)s->spans_left_out),
 			    (unsigned long long)s->spans_left_out);
 	if (!s->device_count)
 		return;

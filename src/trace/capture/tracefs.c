@@ -182,7 +182,7 @@ static int define_all(struct gp_capture_tracefs *trace, const struct gp_root *ro
 	if (trace->probes) {
 		if (trace->refused)
 			gp_diag(diag, GP_WARNING,
-				"%zu KFD functions are traced; the kernel refused %zu (%s)",
+				"KFD functions traced: %zu; refused by the kernel: %zu (%s)",
 				trace->probes, trace->refused, strerror(-last));
 		return 0;
 	}

@@ -7,7 +7,7 @@ static const struct gp_option options[] = {
 	{GP_VGPU_OPTION_COUNT, "count", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("number of GPUs, 1 to 8 (default 1)")},
 	{GP_VGPU_OPTION_SPEED, "speed", GP_REQUIRED_ARGUMENT, "X", GP_COMPLETE_NONE,
-	 N_("X seconds of GPU time per second (default 1)")},
+	 N_("run the model at X times real time (default 1)")},
 	{GP_VGPU_OPTION_PERSONALITY, "personality", GP_REQUIRED_ARGUMENT, "NAME", GP_COMPLETE_NONE,
 	 N_("compat (default): a single-XCC gfx90a with as many\n"
 	    "CUs, which old ROCm supports; native: the real chip")},

@@ -71,8 +71,8 @@ static void print_gpus(const json_t *status)
 	{
 		const json_t *model = json_object_get(gpu, "model");
 
-		printf(_("node %llu: gpu_id %llx, renderD%llu, %llu of %llu MiB used, %llu queues "
-			 "of %llu processes mapped, %llu runlist updates%s\n"),
+		printf(_("node %llu: gpu_id %llx, renderD%llu, %llu of %llu MiB used, mapped "
+			 "queues %llu (processes %llu), runlist updates %llu%s\n"),
 		       (unsigned long long)number(gpu, "node"),
 		       (unsigned long long)number(gpu, "gpu_id"),
 		       (unsigned long long)number(gpu, "render_minor"),
@@ -104,7 +104,7 @@ static void print_processes(const json_t *status)
 			stopped += json_is_true(json_object_get(queue, "suspended")) ||
 				   !number(queue, "percentage");
 		}
-		printf(_("process %llu: %llu queues, %llu suspended, runtime %s\n"),
+		printf(_("process %llu: queues %llu, suspended %llu, runtime %s\n"),
 		       (unsigned long long)number(process, "pid"),
 		       (unsigned long long)number(process, "queue_count"),
 		       (unsigned long long)stopped, text(process, "runtime"));

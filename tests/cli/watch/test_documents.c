@@ -227,7 +227,7 @@ static void doctor_shows_devices_and_states(void **state)
 	assert_non_null(strstr(text, "1 of 2 accessible"));
 	assert_non_null(strstr(text, "kfd/hqds: Permission denied"));
 	assert_non_null(strstr(text, "CAP_SYS_ADMIN:     no"));
-	assert_non_null(strstr(text, "580.1 (closed kernel modules)"));
+	assert_non_null(strstr(text, "580.1 (proprietary kernel modules)"));
 	assert_non_null(strstr(text, "-  /x/lib"));
 	assert_non_null(strstr(text, "gfx942"));
 	assert_non_null(strstr(text, "nvrm"));
