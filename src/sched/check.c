@@ -51,7 +51,7 @@ static const char *check_work(const struct gp_sched *s, const struct gp_sched_me
 	for (u32 i = 0; i < 3; i++)
 		if (counts.busy[i] != m->busy[i] || counts.maybe[i] != m->maybe[i])
 			return "a member's work does not add up";
-	if (m->contends != (gp_member_work(m) || m->ghost))
+	if (m->contends != ((gp_member_work(m) && !gp_member_job(s, m)->absent) || m->ghost))
 		return "a member contends without work, or does not with it";
 	if (m->ghost && (gp_member_work(m) || m->ghost_until < s->now))
 		return "a ghost outlived its time";
@@ -99,6 +99,16 @@ static bool has_reason(const struct gp_sched *s, const struct gp_sched_job *j)
 	return false;
 }
 
+/* Nothing is asked of a job that is stopped, and nothing is given to it. */
+static const char *check_absent(const struct gp_sched_job *j)
+{
+	if (j->contending)
+		return "an absent job has a claim";
+	if (j->run != GP_SCHED_RUNNING || j->token || j->retry_at != GP_SCHED_NEVER)
+		return "an operation on an absent job is under way";
+	return NULL;
+}
+
 static const char *check_job(const struct gp_sched *s, const struct gp_sched_job *j)
 {
 	bool held = gp_job_held(j);
@@ -111,7 +121,7 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 		return "a job is held for no recorded reason";
 	if (held && j->pin == GP_SCHED_PIN_RUN)
 		return "a job that is pinned to run is held";
-	if (!held && j->pin == GP_SCHED_PIN_HOLD)
+	if (!held && j->pin == GP_SCHED_PIN_HOLD && !j->absent)
 		return "a job that is pinned to be held runs";
 	if (held && j->pin != GP_SCHED_PIN_HOLD && !j->contending)
 		return "a job without work is held";
@@ -125,7 +135,7 @@ static const char *check_job(const struct gp_sched *s, const struct gp_sched_job
 	if (j->run == GP_SCHED_RUNNING && j->shield && j->shield != GP_SCHED_SHIELD_PIN &&
 	    (j->shield_until <= s->now || !gp_order_has(&s->timers, gp_job_index(s, j))))
 		return "a shield outlived its time";
-	return NULL;
+	return j->absent ? check_absent(j) : NULL;
 }
 
 /* Each job that must yield yields; each held job has a reason. */
@@ -196,7 +206,7 @@ static const char *check_device(const struct gp_sched *s, const struct gp_sched_
 const char *gp_sched_check(const struct gp_sched *s)
 {
 	const char *broken = check_order(&s->timers);
-	u32 held = 0;
+	u32 held = 0, absent = 0;
 
 	for (u32 i = 0; !broken && i < s->jobs.fresh; i++) {
 		const struct gp_sched_job *j = gp_sched_job(s, i);
@@ -204,12 +214,13 @@ const char *gp_sched_check(const struct gp_sched *s)
 		if (!j)
 			continue;
 		held += gp_job_held(j);
+		absent += j->absent;
 		broken = check_members(s, j);
 		if (!broken)
 			broken = check_job(s, j);
 	}
-	if (!broken && held != s->held)
-		broken = "the held jobs do not add up";
+	if (!broken && (held != s->held || absent != s->stats.absent))
+		broken = "the held and the absent jobs do not add up";
 	if (!broken && s->held && !gp_order_has(&s->timers, s->timer_renew))
 		broken = "leases are not renewed";
 	for (u32 i = 0; !broken && i < s->config.devices; i++)

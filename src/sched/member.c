@@ -221,8 +221,8 @@ static void ask_others(struct gp_sched *s, struct gp_sched_job *j)
 
 void gp_sched_member_update(struct gp_sched *s, struct gp_sched_member *m)
 {
-	bool work = gp_member_work(m), had = m->contends && !m->ghost;
 	struct gp_sched_job *j = gp_member_job(s, m);
+	bool work = gp_member_work(m) && !j->absent, had = m->contends && !m->ghost;
 
 	if (work && !had)
 		arrive(s, m);
@@ -244,6 +244,17 @@ void gp_sched_member_unghost(struct gp_sched *s, struct gp_sched_member *m)
 		return;
 	m->ghost = GP_GHOST_NONE;
 	m->hint_at = GP_SCHED_NEVER;
+	contend(s, m, false);
+	gp_sched_member_place(s, m);
+	gp_sched_member_arm(s, m);
+}
+
+void gp_sched_member_withdraw(struct gp_sched *s, struct gp_sched_member *m)
+{
+	gp_sched_member_account(s, m);
+	m->ghost = GP_GHOST_NONE;
+	/* Neither a burst nor a gap: nothing is learnt from it. */
+	m->hint_at = m->drained = GP_SCHED_NEVER;
 	contend(s, m, false);
 	gp_sched_member_place(s, m);
 	gp_sched_member_arm(s, m);

@@ -81,7 +81,7 @@ int gp_sched_job_add(struct gp_sched *s, u64 now, const struct gp_sched_job_spec
 		return -ENOSPC;
 	j->used = true;
 	j->held_since = j->retry_at = GP_SCHED_NEVER;
-	j->held_for = j->held_device = j->op_device = GP_SCHED_NONE;
+	j->held_device = j->op_device = GP_SCHED_NONE;
 	gp_list_init(&j->members);
 	gp_list_init(&j->processes);
 	adopt(s, j, spec);
@@ -186,7 +186,9 @@ int gp_sched_job_pin(struct gp_sched *s, u64 now, u32 index, enum gp_sched_pin p
 	j->pin = pin;
 	if (before == pin)
 		return 0;
-	if (gp_job_held(j)) {
+	if (j->absent && pin == GP_SCHED_PIN_HOLD) {
+		; /* when it returns */
+	} else if (gp_job_held(j)) {
 		/* Held by the policy: a pin only takes its members out of that, or lets it go. */
 		if (pin == GP_SCHED_PIN_HOLD) {
 			gp_list_for_each (link, &j->members)
@@ -404,6 +406,7 @@ int gp_sched_job_remove(struct gp_sched *s, u64 now, u32 index)
 		process_drop(s, gp_container(j->processes.next, struct gp_sched_process, link));
 	gp_sched_set_timer(s, index, GP_SCHED_NEVER);
 	gp_sched_job_forget(s, j);
+	s->stats.absent -= j->absent;
 	gp_pool_put(&s->jobs, j);
 	s->stats.jobs--;
 	gp_sched_settle(s);

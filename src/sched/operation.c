@@ -102,7 +102,6 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 	j->run = GP_SCHED_SUSPENDING;
 	j->held_since = s->now;
 	j->held_by = action->reason.id;
-	j->held_for = action->reason.other;
 	j->shield = GP_SCHED_SHIELD_NONE;
 	j->outlived = false;
 	j->suspends++;
@@ -119,11 +118,27 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *s, struct gp_sched
 	return action;
 }
 
+u32 gp_sched_job_held_for(const struct gp_sched *s, const struct gp_sched_job *j)
+{
+	const struct gp_list *link;
+
+	gp_list_for_each (link, &j->members) {
+		const struct gp_sched_member *m =
+			gp_container(link, struct gp_sched_member, job_link);
+		const struct gp_sched_member *best =
+			gp_order_top(s, &gp_member_device(s, m)->order[GP_ORDER_RUN]);
+
+		if (m->place[GP_ORDER_HELD] && best)
+			return best->job;
+	}
+	return GP_SCHED_NONE;
+}
+
 void gp_sched_job_suspend_again(struct gp_sched *s, struct gp_sched_job *j)
 {
 	struct gp_sched_action *action =
 		gp_sched_emit(s, GP_SCHED_SUSPEND, GP_SCHED_WHY_JOINED, gp_job_index(s, j),
-			      j->held_for, j->held_device);
+			      gp_sched_job_held_for(s, j), j->held_device);
 
 	action->until_ns = gp_later(s->now, s->config.lease_ns);
 	action->reason.cause = j->held_by;
@@ -145,7 +160,6 @@ static void release(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_sh
 	j->held_ns += s->now - j->held_since;
 	j->held_since = GP_SCHED_NEVER;
 	j->held_by = 0;
-	j->held_for = GP_SCHED_NONE;
 	j->shield = shield;
 	j->shield_until = GP_SCHED_NEVER;
 	j->shield_ns = shield == GP_SCHED_SHIELD_TURN      ? config->turn_ns
@@ -189,6 +203,64 @@ static void running(struct gp_sched *s, struct gp_sched_job *j)
 		gp_sched_job_shield(s, j, j->shield, gp_later(s->now, j->shield_ns));
 	else
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_NONE, 0);
+}
+
+/* Whatever is under way for it does not matter any more. */
+static void withdraw(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	if (gp_job_held(j))
+		gp_sched_job_resume(s, j, GP_SCHED_WHY_WITHDRAWN, GP_SCHED_SHIELD_NONE, NULL)
+			->token = 0;
+	j->absent = true;
+	j->absent_since = s->now;
+	j->tries = 0;
+	j->shield_ns = 0;
+	s->stats.absent++;
+	gp_list_for_each (link, &j->members)
+		gp_sched_member_withdraw(s, gp_container(link, struct gp_sched_member, job_link));
+	running(s, j);
+}
+
+static void come_back(struct gp_sched *s, struct gp_sched_job *j)
+{
+	struct gp_list *link;
+
+	j->absent = false;
+	j->absent_ns += s->now - j->absent_since;
+	s->stats.absent--;
+	gp_list_for_each (link, &j->members)
+		gp_sched_member_update(s, gp_container(link, struct gp_sched_member, job_link));
+	if (j->pin == GP_SCHED_PIN_HOLD)
+		gp_sched_job_suspend(s, j, GP_SCHED_WHY_PINNED, NULL, NULL)->reason.limit_ns =
+			j->spec.max_suspend_ns;
+}
+
+int gp_sched_job_absent(struct gp_sched *s, u64 now, u32 index, bool absent)
+{
+	struct gp_sched_job *j = gp_sched_job(s, index);
+	struct gp_sched_action *note;
+	int error;
+
+	if (!j)
+		return -ENOENT;
+	error = gp_sched_begin(s, now);
+	if (error)
+		return error;
+	if (j->absent == absent)
+		return 0;
+	note = gp_sched_emit(s, GP_SCHED_NOTE, absent ? GP_SCHED_WHY_ABSENT : GP_SCHED_WHY_PRESENT,
+			     index, GP_SCHED_NONE, GP_SCHED_NONE);
+	note->reason.cause = j->held_by;
+	if (absent) {
+		withdraw(s, j);
+	} else {
+		note->reason.waited_ns = s->now - j->absent_since;
+		come_back(s, j);
+	}
+	gp_sched_settle(s);
+	return 0;
 }
 
 static void failed(struct gp_sched *s, struct gp_sched_job *j, enum gp_sched_why why, int error)

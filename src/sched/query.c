@@ -18,7 +18,7 @@ int gp_sched_hint(struct gp_sched *s, u64 now, u32 index, u32 device, u64 at_ns)
 	if (error)
 		return error;
 	at_ns = GP_MIN(at_ns, GP_SCHED_TIME_MAX);
-	if (m->contends || at_ns < s->now || !s->device[device].policy->ahead)
+	if (m->contends || j->absent || at_ns < s->now || !s->device[device].policy->ahead)
 		return 0;
 	ahead = s->device[device].suspend_ns;
 	m->hint_at = at_ns - GP_MIN(at_ns, ahead);
@@ -68,15 +68,17 @@ int gp_sched_job_state(const struct gp_sched *s, u32 index, struct gp_sched_job_
 		.class = j->spec.class,
 		.pin = j->pin,
 		.run = j->run,
+		.absent = j->absent,
 		.priority = j->priority,
 		.weight = j->weight,
 		.processes = j->process_count,
 		.queues = j->queue_count,
 		.held_since = j->held_since,
 		.held_by = j->held_by,
-		.held_for = j->held_for,
+		.held_for = gp_sched_job_held_for(s, j),
 		.held_ns = j->held_ns + (gp_job_held(j) ? s->now - j->held_since : 0),
 		.ran_ns = j->ran_ns,
+		.absent_ns = j->absent_ns + (j->absent ? s->now - j->absent_since : 0),
 		.suspends = j->suspends,
 		.declined = j->declined,
 		.failures = j->failures,
@@ -129,6 +131,7 @@ void gp_sched_stats(const struct gp_sched *s, struct gp_sched_stats *out)
 
 const char *gp_sched_why_name(enum gp_sched_why why)
 {
+	/* clang-format off */
 	static const char *const names[GP_SCHED_WHYS] = {
 		[GP_SCHED_WHY_INVERSION] = "inversion",
 		[GP_SCHED_WHY_HINT] = "hint",
@@ -144,6 +147,7 @@ const char *gp_sched_why_name(enum gp_sched_why why)
 		[GP_SCHED_WHY_UNPINNED] = "unpinned",
 		[GP_SCHED_WHY_POLICY] = "policy",
 		[GP_SCHED_WHY_GONE] = "gone",
+		[GP_SCHED_WHY_WITHDRAWN] = "withdrawn",
 		[GP_SCHED_WHY_RECOVER] = "recover",
 		[GP_SCHED_WHY_DECLINED] = "declined",
 		[GP_SCHED_WHY_FAILED] = "failed",
@@ -155,9 +159,12 @@ const char *gp_sched_why_name(enum gp_sched_why why)
 		[GP_SCHED_WHY_HINT_MISSED] = "hint_missed",
 		[GP_SCHED_WHY_LINGER] = "linger",
 		[GP_SCHED_WHY_EARLY] = "early",
+		[GP_SCHED_WHY_ABSENT] = "absent",
+		[GP_SCHED_WHY_PRESENT] = "present",
 		[GP_SCHED_WHY_WEIGHT] = "weight",
 		[GP_SCHED_WHY_ROUTINE] = "routine",
 	};
+	/* clang-format on */
 
 	return (u32)why < GP_SCHED_WHYS ? names[why] : NULL;
 }

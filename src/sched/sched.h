@@ -154,9 +154,10 @@ enum gp_sched_why {
 	GP_SCHED_WHY_MAX_SUSPEND, /* held for limit_ns */
 	GP_SCHED_WHY_IDLE,        /* it has no work left */
 	GP_SCHED_WHY_UNPINNED,
-	GP_SCHED_WHY_POLICY,  /* the policy or what the device can do was changed */
-	GP_SCHED_WHY_GONE,    /* the job was removed; its token is 0, no answer is expected */
-	GP_SCHED_WHY_RECOVER, /* an operation failed: back to the safe side */
+	GP_SCHED_WHY_POLICY,    /* the policy or what the device can do was changed */
+	GP_SCHED_WHY_GONE,      /* the job was removed; its token is 0, no answer is expected */
+	GP_SCHED_WHY_WITHDRAWN, /* it is absent from now on; no token, as for GONE */
+	GP_SCHED_WHY_RECOVER,   /* an operation failed: back to the safe side */
 	/* NOTE */
 	GP_SCHED_WHY_DECLINED,    /* preempting would cost cost_ns and save saves_ns */
 	GP_SCHED_WHY_FAILED,      /* an operation failed with `error`; left alone for limit_ns */
@@ -168,6 +169,8 @@ enum gp_sched_why {
 	GP_SCHED_WHY_HINT_MISSED, /* hinted work did not come */
 	GP_SCHED_WHY_LINGER,      /* kept its place: it usually comes back after waited_ns */
 	GP_SCHED_WHY_EARLY,       /* kept its place: it usually has work for ran_ns */
+	GP_SCHED_WHY_ABSENT,      /* the host has stopped it: it has no claim on any device */
+	GP_SCHED_WHY_PRESENT,     /* it is back, after waited_ns */
 	/* SHARE, RENEW, TIMER */
 	GP_SCHED_WHY_WEIGHT,
 	GP_SCHED_WHY_ROUTINE,
@@ -253,6 +256,15 @@ int gp_sched_job_set(struct gp_sched *sched, u64 now, u32 job,
 		     const struct gp_sched_job_spec *spec);
 int gp_sched_job_pin(struct gp_sched *sched, u64 now, u32 job, enum gp_sched_pin pin);
 int gp_sched_job_remove(struct gp_sched *sched, u64 now, u32 job);
+/*
+ * The host, or another owner, has stopped the job (SIGSTOP, a frozen cgroup, a hold by hand), or it
+ * goes on. While it is absent its work claims nothing: no job is held because of it, and neither
+ * SUSPEND nor RESUME is issued for it. Queues and their work are still reported, and count again
+ * when it returns. A hold that it has is over: the last action on it is a RESUME without a token,
+ * which the host may leave to the end of the lease. Operations that are under way are forgotten,
+ * and so is back-off: late answers are stale. A pin stays, and is applied again on its return.
+ */
+int gp_sched_job_absent(struct gp_sched *sched, u64 now, u32 job, bool absent);
 
 int gp_sched_process_add(struct gp_sched *sched, u64 now, u32 job, u32 *process);
 int gp_sched_process_remove(struct gp_sched *sched, u64 now, u32 process);
@@ -314,14 +326,16 @@ struct gp_sched_job_state {
 	enum gp_sched_class class;
 	enum gp_sched_pin pin;
 	enum gp_sched_run run;
+	bool absent;
 	u32 priority, weight;
 	u32 processes, queues, busy_queues, devices;
 	u64 held_since; /* GP_SCHED_NEVER: is not held */
 	u64 held_by;    /* id of the reason for which it is held, or 0 */
-	u32 held_for;   /* the job it makes room for, or GP_SCHED_NONE */
+	u32 held_for;   /* the job it makes room for now, or GP_SCHED_NONE */
 	u64 held_ns;    /* in all, up to now */
 	u64 ran_ns;     /* with work and not held, in all, up to gp_sched_now() */
 	u32 running; /* devices on which it runs now: ran_ns grows this fast until the next event */
+	u64 absent_ns; /* in all, up to now */
 	u64 suspends, declined, failures;
 	u64 suspend_ns, resume_ns; /* estimates */
 	u64 burst_ns;              /* estimate of a burst of work, or GP_SCHED_UNKNOWN */
@@ -340,7 +354,7 @@ int gp_sched_device_state(const struct gp_sched *sched, u32 device,
 
 struct gp_sched_stats {
 	u64 now_ns, events;
-	u32 jobs, processes, queues, held;
+	u32 jobs, processes, queues, held, absent;
 	u64 why[GP_SCHED_WHYS]; /* actions by reason */
 	u64 stale;              /* answers that were late or repeated */
 };

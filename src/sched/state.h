@@ -82,6 +82,7 @@ struct gp_sched_member {
 struct gp_sched_job {
 	struct gp_list link; /* the pool's */
 	bool used, outlived; /* outlived: a preemption was declined, and the burst went on */
+	bool absent;         /* the host has stopped it: none of its members contends */
 	u8 run, shield, pin; /* enums gp_sched_run, gp_sched_shield, gp_sched_pin */
 	u8 put_off;          /* the shield that ended at put_off_at */
 	u32 contending;      /* members */
@@ -91,7 +92,7 @@ struct gp_sched_job {
 	u64 shield_until, shield_ns, put_off_at;
 	struct gp_sched_job_spec spec;
 	u64 held_by;
-	u32 held_for, held_device;
+	u32 held_device;
 	u64 token, op_at, op_until, retry_at;
 	u32 op_device; /* with a token: where it counts in `switching` */
 	u32 tries;     /* failures in a row */
@@ -99,6 +100,7 @@ struct gp_sched_job {
 	u64 suspend_ns, resume_ns; /* 0: none yet */
 	u32 process_count, queue_count;
 	u64 held_ns, ran_ns, resumed_at;
+	u64 absent_since, absent_ns;
 	u64 suspends, declined, failures;
 };
 
@@ -261,6 +263,8 @@ void gp_sched_job_place(struct gp_sched *sched, struct gp_sched_job *job);
 /* After its queues changed: work came, or the last is gone. */
 void gp_sched_member_update(struct gp_sched *sched, struct gp_sched_member *member);
 void gp_sched_member_unghost(struct gp_sched *sched, struct gp_sched_member *member);
+/* Its work claims nothing from now on: the job is absent. */
+void gp_sched_member_withdraw(struct gp_sched *sched, struct gp_sched_member *member);
 void gp_sched_member_arm(struct gp_sched *sched, struct gp_sched_member *member);
 void gp_sched_member_timer(struct gp_sched *sched, struct gp_sched_member *member);
 /* Time it still needs, as the host said or by experience; or GP_SCHED_UNKNOWN. */
@@ -279,6 +283,8 @@ struct gp_sched_action *gp_sched_job_suspend(struct gp_sched *sched, struct gp_s
 					     enum gp_sched_why why,
 					     const struct gp_sched_member *member,
 					     const struct gp_sched_member *other);
+/* The job that it makes room for now, or GP_SCHED_NONE. */
+u32 gp_sched_job_held_for(const struct gp_sched *sched, const struct gp_sched_job *job);
 /* A queue came to a job that is held. */
 void gp_sched_job_suspend_again(struct gp_sched *sched, struct gp_sched_job *job);
 struct gp_sched_action *gp_sched_job_resume(struct gp_sched *sched, struct gp_sched_job *job,

@@ -79,6 +79,9 @@ static int say_resume(const struct words *w, char *out, size_t size)
 				w->waited.text);
 	case GP_SCHED_WHY_GONE:
 		return snprintf(out, size, _("%s is released: it is no longer scheduled"), w->job);
+	case GP_SCHED_WHY_WITHDRAWN:
+		return snprintf(out, size, _("%s is released after %s: it was stopped"), w->job,
+				w->waited.text);
 	case GP_SCHED_WHY_RECOVER:
 		return snprintf(out, size, _("%s is released: an operation on it failed"), w->job);
 	default:
@@ -131,6 +134,13 @@ static int say_note(const struct words *w, char *out, size_t size)
 	case GP_SCHED_WHY_EARLY:
 		return snprintf(out, size, _("%s keeps its slot for %s: its work usually lasts %s"),
 				w->job, w->limit.text, w->ran.text);
+	case GP_SCHED_WHY_ABSENT:
+		return snprintf(out, size,
+				_("%s is stopped: it is not scheduled until it runs again"),
+				w->job);
+	case GP_SCHED_WHY_PRESENT:
+		return snprintf(out, size, _("%s is scheduled again: it was stopped for %s"),
+				w->job, w->waited.text);
 	case GP_SCHED_WHY_WEIGHT:
 		if (r->policy == GP_SCHED_PRIORITY)
 			return snprintf(out, size,

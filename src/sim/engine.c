@@ -216,7 +216,8 @@ static int set_up(struct gp_sim *sim)
 			continue;
 		gp_sim_push(sim, s->jobs[i].start_ns, SIM_START, i);
 	}
-	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy)
+	if (s->faults.kill || s->faults.restart || s->faults.jump || s->faults.destroy ||
+	    s->faults.stop)
 		gp_sim_push(sim, GP_NS_PER_MS, SIM_FAULT, 0);
 	if (s->device.policy == GP_SCHED_FAIR)
 		gp_sim_push(sim, 0, SIM_USAGE, 0);

@@ -73,6 +73,7 @@ struct gp_sim_run_job {
 	u64 held_since, held_until, held_ns;
 	u64 held_epoch;
 	bool lease_event;
+	u64 absent_until; /* stopped from outside until then; 0: not */
 	u64 max_suspend;
 	struct gp_sim_run_operation operations[SIM_OPERATIONS];
 	u32 first, count;

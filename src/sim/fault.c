@@ -11,6 +11,7 @@
 		  */
 #define LATE_NS_MAX 500000000u
 #define JUMP_NS_MAX GP_NS_PER_S
+#define STOP_NS_MAX 500000000u
 
 void gp_sim_operation_faults(struct gp_sim *sim, struct gp_sim_run_operation *operation)
 {
@@ -63,12 +64,49 @@ static void destroy_one(struct gp_sim *sim)
 					   GP_SCHED_STREAM_NORMAL, &queue->sched));
 }
 
+static void set_absent(struct gp_sim *sim, u32 index, u64 until)
+{
+	struct gp_sim_run_job *job = &sim->jobs[index];
+
+	job->absent_until = until;
+	if (job->sched != GP_SCHED_NONE)
+		gp_sim_act(sim, gp_sched_job_absent(sim->sched, gp_sim_clock(sim), job->sched,
+						    until != 0));
+}
+
+/* Something outside stops a job for a while. What it has submitted still runs on the GPU. */
+static void stop_one(struct gp_sim *sim)
+{
+	u32 index = (u32)(gp_sim_random(sim) % sim->scenario->job_count);
+
+	if (sim->jobs[index].running && !sim->jobs[index].absent_until)
+		set_absent(sim, index, sim->now + 1 + gp_sim_random(sim) % STOP_NS_MAX);
+}
+
+/* The stops that are over; and a scheduler that has just started hears of those that are not. */
+static void stops_update(struct gp_sim *sim, bool restarted)
+{
+	for (u32 i = 0; i < sim->scenario->job_count; i++) {
+		u64 until = sim->jobs[i].absent_until;
+
+		if (until && until <= sim->now)
+			set_absent(sim, i, 0);
+		else if (until && restarted)
+			set_absent(sim, i, until);
+	}
+}
+
 void gp_sim_fault(struct gp_sim *sim)
 {
+	bool restarted = false;
 	const struct gp_sim_faults *faults = &sim->scenario->faults;
 
-	if (sim->draining)
+	if (sim->draining) {
+		for (u32 i = 0; i < sim->scenario->job_count; i++)
+			if (sim->jobs[i].absent_until)
+				set_absent(sim, i, 0);
 		return;
+	}
 	if (happens(sim, faults->kill))
 		kill_one(sim);
 	if (happens(sim, faults->destroy))
@@ -85,7 +123,11 @@ void gp_sim_fault(struct gp_sim *sim)
 
 		if (error)
 			gp_sim_break(sim, error, "the scheduler did not restart", 0, 0);
+		restarted = true;
 	}
+	if (happens(sim, faults->stop))
+		stop_one(sim);
+	stops_update(sim, restarted);
 	gp_sim_push(sim, sim->now + FAULT_EVERY_NS, SIM_FAULT, 0);
 }
 

@@ -112,5 +112,6 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 		.restart = (u32)roll(&dice, 2) * 500,
 		.jump = roll(&dice, 4) ? 0 : 1000,
 		.destroy = (u32)roll(&dice, 2) * 1000,
+		.stop = (u32)roll(&dice, 2) * 4000,
 	};
 }

@@ -114,7 +114,8 @@ static int fault_key(struct gp_sim_reader *r, const char *name, const char *valu
 	static const struct gp_sim_scenario_key keys[] = {CHANCE(fail), CHANCE(hang),
 							  CHANCE(late), CHANCE(twice),
 							  CHANCE(kill), CHANCE(restart),
-							  CHANCE(jump), CHANCE(destroy)};
+							  CHANCE(jump), CHANCE(destroy),
+							  CHANCE(stop)};
 #undef CHANCE
 	return gp_sim_reader_key(r, keys, GP_ARRAY_SIZE(keys), "", &r->scenario->faults, name,
 				 value);

@@ -71,7 +71,7 @@ struct gp_sim_job {
 /* Chances in thousandths, of each operation or, for the last ones, in each second. */
 struct gp_sim_faults {
 	u32 fail, hang, late, twice;
-	u32 kill, restart, jump, destroy;
+	u32 kill, restart, jump, destroy, stop;
 };
 
 struct gp_sim_scenario {

@@ -120,6 +120,7 @@ static int happen(struct gp_sched *sched, struct input *in, u64 now, u64 *token)
 	case 7:
 		return gp_sched_operation(sched, now, *token, which % 4 ? 0 : -5, odd_number(in));
 	case 8:
+		return gp_sched_job_absent(sched, now, which % 10, which < 10);
 	case 9:
 		return gp_sched_timer(sched, now);
 	default:

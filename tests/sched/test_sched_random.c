@@ -23,7 +23,7 @@ struct pending {
 };
 
 struct host_job {
-	bool used;
+	bool used, absent;
 	u64 suspended_at; /* by the last action; GP_SCHED_NEVER: RESUME was the last */
 	u64 lease;        /* until */
 	u64 cause;        /* reason of the SUSPEND */
@@ -136,6 +136,18 @@ static void check_reason(struct run *run, const struct gp_sched_action *action)
 	}
 }
 
+/* A job that is stopped has no claim: nothing is done because of it, or to it. */
+static void check_claim(struct run *run, const struct gp_sched_action *action)
+{
+	u32 job = action->job, other = action->reason.other;
+	bool operation = action->kind == GP_SCHED_SUSPEND || action->kind == GP_SCHED_RESUME;
+
+	if (operation && action->reason.why != GP_SCHED_WHY_WITHDRAWN)
+		NEED(run, !run->job[job].absent);
+	if (action->kind == GP_SCHED_SUSPEND && other != GP_SCHED_NONE)
+		NEED(run, !run->job[other].absent);
+}
+
 static void expect_answer(struct run *run, u64 token)
 {
 	struct pending *p;
@@ -171,6 +183,7 @@ static void act(struct run *run, const struct gp_sched_action *action)
 	enum gp_sched_why why = action->reason.why;
 
 	check_reason(run, action);
+	check_claim(run, action);
 	mix(run, action->kind + 16 * why + 1024 * action->job);
 	mix(run, action->token ^ action->until_ns);
 	switch (action->kind) {
@@ -197,7 +210,7 @@ static void act(struct run *run, const struct gp_sched_action *action)
 		if (why == GP_SCHED_WHY_AGED || why == GP_SCHED_WHY_MAX_SUSPEND)
 			job->free_until = run->now + 1000; /* the least turn there is */
 		job->suspended_at = GP_SCHED_NEVER;
-		if (why == GP_SCHED_WHY_GONE)
+		if (why == GP_SCHED_WHY_GONE || why == GP_SCHED_WHY_WITHDRAWN)
 			NEED(run, !action->token);
 		else
 			expect_answer(run, action->token);
@@ -214,7 +227,7 @@ static void act(struct run *run, const struct gp_sched_action *action)
 		NEED(run, action->device < DEVICES);
 		break;
 	case GP_SCHED_NOTE:
-		NEED(run, why >= GP_SCHED_WHY_DECLINED && why <= GP_SCHED_WHY_EARLY);
+		NEED(run, why >= GP_SCHED_WHY_DECLINED && why <= GP_SCHED_WHY_PRESENT);
 		break;
 	}
 }
@@ -278,7 +291,7 @@ static void check_conserved(struct run *run, u32 device)
 			works = true;
 		else if (gp_job_at(run->sched, m->job)->members.next->next ==
 				 &gp_job_at(run->sched, m->job)->members &&
-			 gp_job_at(run->sched, m->job)->pin != GP_SCHED_PIN_HOLD)
+			 gp_job_at(run->sched, m->job)->pin != GP_SCHED_PIN_HOLD && !job->absent)
 			held = true;
 	}
 	if (!held || works)
@@ -451,13 +464,27 @@ static void serve(struct run *run)
 	take(run);
 }
 
+static void stop(struct run *run, u32 index)
+{
+	struct host_job *job = &run->job[index];
+	struct gp_sched_job_state before, after;
+
+	if (!job->used)
+		return;
+	job->absent = !job->absent;
+	NEED(run, gp_sched_job_state(run->sched, index, &before) == 0);
+	NEED(run, gp_sched_job_absent(run->sched, run->now, index, job->absent) == 0);
+	NEED(run, gp_sched_job_state(run->sched, index, &after) == 0);
+	NEED(run, after.absent == job->absent && after.failures == before.failures);
+}
+
 static void tell(struct run *run)
 {
 	u32 job = (u32)roll(run, JOBS), device = (u32)roll(run, DEVICES);
 	struct gp_sched_usage usage = {roll_log(run, 26), roll_log(run, 26), roll_log(run, 37)};
 
 	serve(run);
-	switch (roll(run, 8)) {
+	switch (roll(run, 9)) {
 	case 0:
 		gp_sched_job_pin(run->sched, run->now, job, (enum gp_sched_pin)roll(run, 3));
 		break;
@@ -482,6 +509,9 @@ static void tell(struct run *run)
 		NEED(run, gp_sched_operation(run->sched, run->now, roll(run, run->last_token + 1),
 					     0, 0) == -ESTALE ||
 				  true);
+		break;
+	case 8:
+		stop(run, job);
 		break;
 	case 5:
 		gp_sched_usage(run->sched, run->now, job, device, &usage);
