@@ -57,7 +57,7 @@ GP_KFD_SIZE(gp_kfd_get_queue_sched_args, 24);
 GP_KFD_AT(gp_kfd_get_queue_sched_args, suspended_ns, 16);
 
 #define GP_KFD_IOC_GET_QUEUE_SCHED GP_KFD_IOWR(0x7f, gp_kfd_get_queue_sched_args)
-GP_KFD_REQUEST(GET_QUEUE_SCHED, 0xc0184b7f);
+_Static_assert(GP_KFD_IOC_GET_QUEUE_SCHED == 0xc0184b7f, "number of GET_QUEUE_SCHED");
 
 /* An operation of DBG_TRAP. lease_ms 0: suspensions do not expire; at most 60000. */
 #define GP_KFD_DBG_SET_SUSPEND_LEASE 0x70
