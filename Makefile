@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: MIT
 # The front door. Meson and Ninja do the work in build/; programs land in build/bin, libraries in
 # build/lib, both runnable from there.
+#
+# make install PREFIX=/opt/gpreempt     programs, libraries and manual pages there (/usr/local)
+#              SYSCONFDIR=/etc          gpreemptd.conf in its gpreempt/ (/etc below /usr, otherwise PREFIX/etc)
+#              DESTDIR=/tmp/package     installs into this tree, for packages
+# make uninstall, with the same three, removes it; an edited gpreemptd.conf stays.
 PREFIX ?= /usr/local
+SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
+export DESTDIR
 
 .PHONY: all examples demo tour roadmap test bench soak kernel-test install uninstall coverage format clean
 
 all: build/build.ninja
-	@ninja -C build --quiet
+	@scripts/build build
 
 build/build.ninja:
 	@scripts/deps build
 	@scripts/deps --try kernels
-	@scripts/configure build --prefix=$(PREFIX) -Dtests=false
+	@scripts/configure build --prefix=$(PREFIX) --sysconfdir=$(SYSCONFDIR) -Dtests=false
 
 tour: all
 	@scripts/tour
@@ -21,7 +28,7 @@ examples:
 	@scripts/deps build test
 	@$(MAKE) -s build/build.ninja
 	@scripts/configure build
-	@ninja -C build --quiet
+	@scripts/build build
 
 demo: examples
 	@scripts/demo
@@ -53,11 +60,10 @@ coverage:
 	@scripts/coverage
 
 install: all
-	meson configure build -Dprefix=$(PREFIX)
-	meson install -C build
+	@scripts/install build $(PREFIX) $(SYSCONFDIR)
 
 uninstall:
-	ninja -C build uninstall
+	@scripts/install --uninstall build $(PREFIX) $(SYSCONFDIR)
 
 format:
 	@scripts/files c h | xargs clang-format -i

@@ -10,7 +10,7 @@
 #include "base/command.h"
 #include "daemon/daemon.h"
 
-#define DEFAULT_CONFIG "/etc/gpreempt/gpreemptd.conf"
+#define DEFAULT_CONFIG GP_SYSCONFDIR "/gpreempt/gpreemptd.conf"
 
 enum { OPTION_ACT = 256, OPTION_OBSERVE, OPTION_CHECK, OPTION_VERSION };
 
@@ -30,8 +30,8 @@ static void emit(struct gp_diag *diag, enum gp_severity severity, const char *te
 
 static const struct gp_option options[] = {
 	{'c', "config", GP_REQUIRED_ARGUMENT, "FILE", GP_COMPLETE_FILE,
-	 N_("read the configuration from FILE (default:\n/etc/gpreempt/gpreemptd.conf if it "
-	    "exists, otherwise\nbuilt-in values)")},
+	 N_("read the configuration from FILE (default: the installed\ngpreemptd.conf, or built-in "
+	    "values if there is none)")},
 	{OPTION_ACT, "act", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("set mode = act, overriding the configuration")},
 	{OPTION_OBSERVE, "observe", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
@@ -53,6 +53,8 @@ static const struct gp_command command = {
 			  "configuration; SIGTERM resumes all\nsuspended jobs and exits."),
 	.exit_status = N_("Exit status: 0 ok, 1 failed, 2 bad usage."),
 	.options = options,
+	.examples = "  gpreemptd --check " DEFAULT_CONFIG "\n"
+		    "  gpreemptd --observe --config " DEFAULT_CONFIG "\n",
 };
 
 static int check(const char *path, struct gp_diag *diag)
