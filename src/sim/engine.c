@@ -91,10 +91,11 @@ static int add_known(struct gp_sim *sim, u32 index)
 	spec.tag = index;
 	error = gp_sched_job_add(sim->sched, gp_sim_clock(sim), &spec, &job->sched);
 	gp_sim_act(sim, error);
-	for (u32 p = 0; !error && p < sim->process_count; p++) {
+	for (u32 p = job->first_process; !error && p != GP_SCHED_NONE;
+	     p = sim->processes[p].next_of_job) {
 		struct gp_sim_run_process *process = &sim->processes[p];
 
-		if (process->job != index || !process->alive || process->dying)
+		if (process->dying)
 			continue;
 		error = gp_sched_process_add(sim->sched, gp_sim_clock(sim), job->sched,
 					     &process->sched);
@@ -199,7 +200,9 @@ static int set_up(struct gp_sim *sim)
 	if (!sim->sched_memory || !sim->jobs || !sim->processes || !sim->queues || !sim->requests ||
 	    !sim->result->jobs)
 		return gp_fail(sim->diag, -ENOMEM, "out of memory");
-	sim->request_free = GP_SCHED_NONE;
+	sim->request_free = sim->process_free = GP_SCHED_NONE;
+	for (u32 i = 0; i < s->job_count; i++)
+		sim->jobs[i].first_process = GP_SCHED_NONE;
 	sim->random = gp_mix(s->seed);
 	int error = make_models(sim, sim->process_room, sim->queue_room);
 

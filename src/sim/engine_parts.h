@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's state, shared by its files: engine.c (the loop), work.c (requests and kernels),
+ * The engine's state, shared by its files: engine.c (the loop), process.c (jobs, processes and
+ * queues that come and go), work.c (requests and kernels),
  * replay.c (recorded ones), host.c (operations and leases), fault.c (what goes wrong, and what must
  * hold all the same).
  */
@@ -44,6 +45,8 @@ struct gp_sim_run_process {
 	u32 head, tail;  /* requests with kernels left to submit, oldest first; GP_SCHED_NONE */
 	u32 requests;    /* under way */
 	u64 next_arrival;
+	u64 random; /* of its arrivals, so that they are the same whatever else runs */
+	u32 next_of_job, next_free; /* GP_SCHED_NONE */
 	bool alive, dying;
 };
 
@@ -79,6 +82,7 @@ struct gp_sim_run_job {
 	u32 first, count;
 	u64 suspends;
 	u64 told_cu_ns[GP_SIM_GPUS]; /* reported as used so far */
+	u32 first_process;           /* the living ones, newest first; GP_SCHED_NONE */
 	u32 process;                 /* of a recorded job: its process now */
 	bool replaying;
 };
@@ -120,6 +124,7 @@ struct gp_sim {
 	struct gp_sim_run_job *jobs;
 	struct gp_sim_run_process *processes;
 	u32 process_count, process_room;
+	u32 process_free; /* places of dead ones; GP_SCHED_NONE */
 	struct gp_sim_run_queue *queues;
 	u32 queue_count, queue_room;
 	u32 *queue_of_model[GP_SIM_GPUS]; /* model's queue -> ours */
@@ -145,13 +150,17 @@ void gp_sim_act(struct gp_sim *sim, int error);
 /* Makes a scheduler and adds all jobs, processes and queues to it. */
 int gp_sim_sched_start(struct gp_sim *sim);
 
-/* work.c */
+/* process.c */
 void gp_sim_job_start(struct gp_sim *sim, u32 job);
 void gp_sim_process_die(struct gp_sim *sim, u32 process);
 void gp_sim_process_dead(struct gp_sim *sim, u32 process);
+
+/* work.c */
 void gp_sim_arrive(struct gp_sim *sim, u32 process);
 /* A request of that many kernels arrives; `work`: they are recorded. */
 void gp_sim_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work);
+/* Its place is free again. */
+void gp_sim_end_request(struct gp_sim *sim, u32 request);
 bool gp_sim_stopped(const struct gp_sim *sim, u32 job);
 void gp_sim_hint(struct gp_sim *sim, u32 process);
 void gp_sim_notice(struct gp_sim *sim, u32 queue);

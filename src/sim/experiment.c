@@ -75,35 +75,33 @@ static int predict(const struct row *row, const struct cause *cause, const struc
 {
 	struct gp_sim_options options = {.only_job = GP_SCHED_NONE};
 	struct gp_sim_result result;
-	struct gp_sim_job *job = &s->jobs[0];
+	struct gp_sim_job *job;
 	int error = gp_sim_scenario_init(s, diag);
 
 	if (error)
 		return error;
+	job = gp_sim_scenario_add_job(s);
+	if (!job)
+		return -ENOMEM;
 	s->device.policy = GP_SCHED_OFF;
 	s->time_ns = RUN_NS;
-	s->job_count = 1;
 	s->chip.model.jitter_permille = 0;
 	if (cause->serialise)
 		s->chip.model.vmids = 1;
 	s->chip.model.contention_permille = cause->saturate ? 1000 : 0;
-	*job = (struct gp_sim_job){.name = "client",
-				   .stream = GP_SCHED_STREAM_NORMAL,
-				   .spec = {.priority = GP_SCHED_NONE},
-				   .processes = cause->one_ring ? 1 : row->processes,
-				   .queues = 1,
-				   .depth = cause->one_ring ? row->processes : 1,
-				   .kernels = 1,
-				   .kernel_ns = fit->kernel_ns,
-				   .rounds = 1,
-				   .vgprs = 512, /* one workgroup to a CU */
-				   .think_ns = fit->host_ns,
-				   .cu_limit = row->cus < CHIP_CUS ? row->cus : 0};
+	strcpy(job->name, "client");
+	job->processes = cause->one_ring ? 1 : row->processes;
+	job->depth = cause->one_ring ? row->processes : 1;
+	job->kernel_ns = fit->kernel_ns;
+	job->vgprs = 512; /* one workgroup to a CU */
+	job->think_ns = fit->host_ns;
+	job->cu_limit = row->cus < CHIP_CUS ? row->cus : 0;
 	if (cause->reload)
 		job->think_ns += s->chip.model.unmap_ns + s->chip.model.map_ns;
 	if (cause->overlap && row->processes > 1)
 		job->think_ns += s->chip.model.quantum_ns;
 	error = gp_sim_run(s, &options, diag, &result);
+	gp_sim_scenario_free(s);
 	if (error)
 		return error;
 	*per_second = (double)result.jobs[0].completed * 1e9 / (double)result.time_ns;

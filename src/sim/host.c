@@ -7,8 +7,6 @@
 #include "base/buf.h"
 #include "sim/engine_parts.h"
 
-#define RETRY_NS 10000u /* the driver is busy: again after that */
-
 /* Updates that no operation waits for: a lease that ended. */
 #define LEASE_TAG (SIM_DEATH_TAG - 1u)
 
@@ -59,23 +57,18 @@ void gp_sim_update(struct gp_sim *sim, u32 gpu, u64 tag)
 	gp_sim_update_waiting(sim, gpu);
 }
 
-static bool is_job_process(const struct gp_sim *sim, u32 process, u32 job)
-{
-	return sim->processes[process].alive && !sim->processes[process].dying &&
-	       sim->processes[process].job == job;
-}
-
 /* The driver call of every process of the job, as kfd-debug makes it: one for all its queues. How
  * many updates were asked for; calls that would change nothing are not made. */
 static int call_driver(struct gp_sim *sim, u32 job, bool suspend, u64 tag)
 {
 	int made = 0;
 
-	for (u32 p = 0; p < sim->process_count; p++) {
+	for (u32 p = sim->jobs[job].first_process; p != GP_SCHED_NONE;
+	     p = sim->processes[p].next_of_job) {
 		struct gp_sim_run_process *process = &sim->processes[p];
 		bool change = false;
 
-		if (!is_job_process(sim, p, job))
+		if (process->dying)
 			continue;
 		for (u32 i = 0; i < process->queue_count; i++) {
 			u32 queue = process->first_queue + i;
@@ -129,12 +122,12 @@ void gp_sim_operation_add(struct gp_sim *sim, const struct gp_sched_action *acti
 	struct gp_sim_run_job *job;
 	u32 index = GP_SCHED_NONE;
 
+	if (gp_sched_job_state(sim->sched, action->job, &state) == 0)
+		index = (u32)state.tag;
 	/* A job that the scheduler has removed is known to us only by our own handle of it. */
 	for (u32 i = 0; index == GP_SCHED_NONE && i < sim->scenario->job_count; i++)
 		if (sim->jobs[i].sched == action->job)
 			index = i;
-	if (gp_sched_job_state(sim->sched, action->job, &state) == 0)
-		index = (u32)state.tag;
 	if (index == GP_SCHED_NONE)
 		return;
 	job = &sim->jobs[index];
@@ -217,6 +210,10 @@ static void operation_over(struct gp_sim *sim, u32 index)
 	job->count--;
 	if (job->count)
 		gp_sim_push(sim, sim->now + sim->scenario->call_ns, SIM_CALL, index);
+	if (job->held && !job->lease_event) { /* its lease ended meanwhile */
+		job->lease_event = true;
+		gp_sim_push(sim, GP_MAX(job->held_until, sim->now), SIM_LEASE, index);
+	}
 	answer(sim, &done, sim->now - done.issued);
 }
 
@@ -287,11 +284,8 @@ void gp_sim_lease(struct gp_sim *sim, u32 index)
 		return;
 	}
 	/* While a call is under way the driver is asked again when that is over. */
-	if (job->count && job->operations[job->first].under_way) {
-		job->lease_event = true;
-		gp_sim_push(sim, sim->now + RETRY_NS, SIM_LEASE, index);
+	if (job->count && job->operations[job->first].under_way)
 		return;
-	}
 	u64 epoch = job->held_epoch;
 
 	set_held(sim, index, false, 0);

@@ -86,6 +86,7 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 	static const u64 chances[] = {0, 0, 5, 50, 300};
 	struct dice dice = {gp_mix(seed)};
 
+	gp_sim_scenario_free(s);
 	s->seed = seed;
 	s->time_ns = 500000000 + roll(&dice, 3000000000ull);
 	s->gpus = 1 + (u32)roll(&dice, 3);
@@ -96,9 +97,13 @@ void gp_sim_scenario_random(struct gp_sim_scenario *s, u64 seed)
 	s->notice_ns = roll(&dice, 50000);
 	s->call_ns = roll(&dice, 100000);
 	s->device.policy = (enum gp_sched_policy_id)roll(&dice, GP_SCHED_POLICIES);
-	s->job_count = 2 + (u32)roll(&dice, 7);
-	for (u32 i = 0; i < s->job_count; i++)
-		random_job(&dice, &s->jobs[i], i, s->gpus);
+	for (u32 i = 0, jobs = 2 + (u32)roll(&dice, 7); i < jobs; i++) {
+		struct gp_sim_job *job = gp_sim_scenario_add_job(s);
+
+		/* Without memory there are fewer jobs. */
+		if (job)
+			random_job(&dice, job, i, s->gpus);
+	}
 	for (u32 i = 0; i < s->job_count; i++)
 		if (roll(&dice, 6) == 0)
 			random_work(&dice, s, i);

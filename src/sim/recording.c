@@ -12,9 +12,12 @@
 
 void gp_sim_scenario_free(struct gp_sim_scenario *s)
 {
+	free(s->jobs);
 	free(s->work);
+	s->jobs = NULL;
 	s->work = NULL;
-	s->work_count = s->work_room = 0;
+	s->job_count = 0;
+	s->job_room = s->work_count = s->work_room = 0;
 }
 
 int gp_sim_scenario_add_kernel(struct gp_sim_scenario *s, const struct gp_sim_kernel *kernel)

@@ -218,14 +218,17 @@ int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, co
 		char line[LINE_LIMIT];
 
 		r.line++;
-		if (length >= sizeof(line) || memchr(text, '\0', length))
-			return gp_fail(diag, -EINVAL,
-				       "%s:%u: the line is too long or contains NUL bytes", name,
-				       r.line);
+		if (length >= sizeof(line) || memchr(text, '\0', length)) {
+			error = gp_fail(diag, -EINVAL,
+					"%s:%u: the line is too long or contains NUL bytes", name,
+					r.line);
+			break;
+		}
 		memcpy(line, text, length);
 		line[length] = '\0';
 		error = take_line(&r, line, &section);
 		text += length + 1;
 	}
+	gp_strings_free(&r.names);
 	return error ? error : gp_sim_scenario_check(scenario, name, diag);
 }

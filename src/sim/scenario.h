@@ -2,8 +2,9 @@
 /*
  * A scenario: which GPUs, which jobs with which work, which policy and which faults. It is read
  * from a small text file (docs/reference/simulator.md), made up from a seed by the fault tests, or
- * built by code. Everything has a bound, so that a hostile file cannot make the simulator run
- * endlessly.
+ * built by code. Jobs, processes and queues are bounded by what the scheduler core takes
+ * (GP_SCHED_MAX_JOBS and the like), everything else here, so that a hostile file cannot make the
+ * simulator run endlessly.
  */
 #ifndef GP_SIM_SCENARIO_H
 #define GP_SIM_SCENARIO_H
@@ -13,9 +14,7 @@
 #include "sched/sched.h"
 
 enum {
-	GP_SIM_JOBS = 256,
 	GP_SIM_GPUS = 8,
-	GP_SIM_PROCESSES = 64, /* of one job */
 	GP_SIM_QUEUES = 64,    /* of one process */
 	GP_SIM_KERNELS = 4096, /* of one request */
 	GP_SIM_WORK = 4 << 20, /* recorded kernels of all jobs */
@@ -84,9 +83,11 @@ struct gp_sim_scenario {
 	struct gp_sched_config sched; /* times only */
 	struct gp_sched_device_config device;
 	struct gp_sim_faults faults;
+	/* Owned: gp_sim_scenario_free(). Copies of the struct share both lists. */
 	u32 job_count;
-	struct gp_sim_job jobs[GP_SIM_JOBS];
-	struct gp_sim_kernel *work; /* gp_sim_scenario_free(); copies of the struct share it */
+	struct gp_sim_job *jobs;
+	size_t job_room;
+	struct gp_sim_kernel *work;
 	size_t work_count, work_room;
 };
 
@@ -102,9 +103,12 @@ int gp_sim_scenario_parse(struct gp_sim_scenario *scenario, const char *name, co
 /* Whether the whole fits together; said on diag when it does not. */
 int gp_sim_scenario_check(const struct gp_sim_scenario *scenario, const char *name,
 			  struct gp_diag *diag);
-/* One random scenario with faults, the same for the same seed. */
+/* Random jobs, work and faults instead of what the scenario has, the same for the same seed. */
 void gp_sim_scenario_random(struct gp_sim_scenario *scenario, u64 seed);
 
+/* One more job: one process with one queue and a kernel of 1 ms after another. NULL: too many, or
+ * no memory. The pointer is good until the next one is added. */
+struct gp_sim_job *gp_sim_scenario_add_job(struct gp_sim_scenario *scenario);
 /* Appends to the recording of the job that has the last one so far, or of one that has none.
  * -EINVAL: a request that comes before the one before it; -E2BIG; -ENOMEM. */
 int gp_sim_scenario_add_kernel(struct gp_sim_scenario *scenario,

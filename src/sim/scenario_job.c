@@ -106,7 +106,7 @@ int gp_sim_reader_job_key(struct gp_sim_reader *r, const char *name, const char 
 		JOB_TIME("budget", spec.budget_ns),
 		JOB_TIME("period", spec.period_ns),
 		JOB_TIME("max_suspend", spec.max_suspend_ns),
-		JOB_NUMBER("processes", processes, 1, GP_SIM_PROCESSES),
+		JOB_NUMBER("processes", processes, 1, GP_SCHED_MAX_PROCESSES),
 		JOB_NUMBER("queues", queues, 1, GP_SIM_QUEUES),
 		JOB_NUMBER("depth", depth, 1, 1024),
 		JOB_NUMBER("kernels", kernels, 1, GP_SIM_KERNELS),
@@ -133,30 +133,21 @@ int gp_sim_reader_job_key(struct gp_sim_reader *r, const char *name, const char 
 int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 {
 	struct gp_sim_scenario *s = r->scenario;
+	u32 index;
 
 	if (!*name || strlen(name) >= GP_SIM_NAME)
 		return gp_fail(r->diag, -EINVAL, "%s:%u: a job name must have 1 to %d bytes",
 			       r->file, r->line, GP_SIM_NAME - 1);
-	for (u32 i = 0; i < s->job_count; i++)
-		if (strcmp(s->jobs[i].name, name) == 0)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate job \"%s\"", r->file,
-				       r->line, name);
-	if (s->job_count == GP_SIM_JOBS)
+	if (gp_strings_find(&r->names, name, strlen(name)) != GP_MAP_NONE)
+		return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate job \"%s\"", r->file, r->line,
+			       name);
+	if (s->job_count == GP_SCHED_MAX_JOBS)
 		return gp_fail(r->diag, -EINVAL, "%s:%u: too many jobs (maximum %d)", r->file,
-			       r->line, GP_SIM_JOBS);
-	r->job = &s->jobs[s->job_count++];
-	*r->job = (struct gp_sim_job){
-		.line = r->line,
-		.spec = {.priority = GP_SCHED_NONE},
-		.stream = GP_SCHED_STREAM_NORMAL,
-		.processes = 1,
-		.queues = 1,
-		.depth = 1,
-		.kernels = 1,
-		.kernel_ns = GP_NS_PER_MS,
-		.rounds = 1,
-		.vgprs = 128,
-	};
+			       r->line, GP_SCHED_MAX_JOBS);
+	r->job = gp_sim_scenario_add_job(s);
+	if (!r->job || gp_strings_add(&r->names, name, strlen(name), &index))
+		return gp_fail(r->diag, -ENOMEM, "out of memory");
+	r->job->line = r->line;
 	snprintf(r->job->name, sizeof(r->job->name), "%s", name);
 	return 0;
 }
@@ -164,19 +155,17 @@ int gp_sim_reader_add_job(struct gp_sim_reader *r, const char *name)
 int gp_sim_reader_begin_work(struct gp_sim_reader *r, const char *name)
 {
 	struct gp_sim_scenario *s = r->scenario;
+	u32 index = gp_strings_find(&r->names, name, strlen(name));
 
-	for (u32 i = 0; i < s->job_count; i++) {
-		if (strcmp(s->jobs[i].name, name) != 0)
-			continue;
-		if (s->jobs[i].work_count)
-			return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate [work %s]", r->file,
-				       r->line, name);
-		r->job = &s->jobs[i];
-		r->work = true;
-		return 0;
-	}
-	return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] must follow [job %s]", r->file, r->line,
-		       name, name);
+	if (index == GP_MAP_NONE)
+		return gp_fail(r->diag, -EINVAL, "%s:%u: [work %s] must follow [job %s]", r->file,
+			       r->line, name, name);
+	if (s->jobs[index].work_count)
+		return gp_fail(r->diag, -EINVAL, "%s:%u: duplicate [work %s]", r->file, r->line,
+			       name);
+	r->job = &s->jobs[index];
+	r->work = true;
+	return 0;
 }
 
 int gp_sim_reader_work(struct gp_sim_reader *r, const char *line)

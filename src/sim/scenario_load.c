@@ -50,6 +50,29 @@ int gp_sim_scenario_init(struct gp_sim_scenario *scenario, struct gp_diag *diag)
 	return gp_gpufile_load("mi308x", diag, &scenario->chip);
 }
 
+struct gp_sim_job *gp_sim_scenario_add_job(struct gp_sim_scenario *s)
+{
+	struct gp_sim_job *job;
+
+	if (s->job_count == GP_SCHED_MAX_JOBS ||
+	    gp_array_grow((void **)&s->jobs, s->job_count, &s->job_room, sizeof(*s->jobs)))
+		return NULL;
+	job = &s->jobs[s->job_count++];
+	memset(job, 0, sizeof(*job));
+	*job = (struct gp_sim_job){
+		.spec = {.priority = GP_SCHED_NONE},
+		.stream = GP_SCHED_STREAM_NORMAL,
+		.processes = 1,
+		.queues = 1,
+		.depth = 1,
+		.kernels = 1,
+		.kernel_ns = GP_NS_PER_MS,
+		.rounds = 1,
+		.vgprs = 128,
+	};
+	return job;
+}
+
 static int check_work(const struct gp_sim_job *job, const char *name, struct gp_diag *diag)
 {
 	bool recorded = job->arrival == GP_SIM_RECORDED || job->arrival == GP_SIM_RECORDED_CLOSED;
@@ -66,6 +89,24 @@ static int check_work(const struct gp_sim_job *job, const char *name, struct gp_
 			       "%s:%u: job %s: recorded work belongs to one process; define one "
 			       "job per process",
 			       name, job->line, job->name);
+	return 0;
+}
+
+/* What the scheduler core takes, all jobs together. */
+static int check_size(const struct gp_sim_scenario *s, const char *name, struct gp_diag *diag)
+{
+	u64 processes = 0, queues = 0;
+
+	for (u32 i = 0; i < s->job_count; i++) {
+		processes += s->jobs[i].processes;
+		queues += (u64)s->jobs[i].processes * s->jobs[i].queues;
+	}
+	if (processes > GP_SCHED_MAX_PROCESSES || queues > GP_SCHED_MAX_QUEUES)
+		return gp_fail(
+			diag, -EINVAL,
+			"%s: too many processes (%llu, maximum %u) or queues (%llu, maximum %u)",
+			name, (unsigned long long)processes, GP_SCHED_MAX_PROCESSES,
+			(unsigned long long)queues, GP_SCHED_MAX_QUEUES);
 	return 0;
 }
 
@@ -109,5 +150,5 @@ int gp_sim_scenario_check(const struct gp_sim_scenario *s, const char *name, str
 		if (error)
 			return error;
 	}
-	return 0;
+	return check_size(s, name, diag);
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/string_table.h"
 #include "sim/scenario.h"
 
 #define GP_SCENARIO_KEYS       64
@@ -18,8 +19,9 @@ struct gp_sim_reader {
 	const char *file;
 	struct gp_diag *diag;
 	unsigned line;
-	struct gp_sim_job *job; /* of the section; NULL elsewhere */
-	bool work;              /* the section is the job's recording */
+	struct gp_sim_job *job;  /* of the section; NULL elsewhere */
+	struct gp_strings names; /* of the jobs, by index */
+	bool work;               /* the section is the job's recording */
 	/* Of the section so far: one given twice is a slip. */
 	char keys[GP_SCENARIO_KEYS][GP_SCENARIO_KEY_LENGTH];
 	size_t key_count;

@@ -1,126 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Requests and their kernels: how jobs come, submit work, finish it and go. */
+/* Requests and their kernels: how they arrive, are submitted and end; and what jobs used. */
 #include <errno.h>
 
 #include "sim/engine_parts.h"
-
-/* ---- processes and queues ---- */
-
-static u32 place_process(struct gp_sim *sim)
-{
-	for (u32 i = 0; i < sim->process_count; i++)
-		if (!sim->processes[i].alive)
-			return i;
-	return sim->process_count < sim->process_room ? sim->process_count++ : GP_SCHED_NONE;
-}
-
-static void make_queue(struct gp_sim *sim, u32 process, u32 index)
-{
-	struct gp_sim_run_process *owner = &sim->processes[process];
-	const struct gp_sim_job *spec = &sim->scenario->jobs[owner->job];
-	struct gp_model_queue_config config = {.type = GP_MODEL_COMPUTE,
-					       .priority = 7,
-					       .enabled = true};
-	struct gp_sim_run_queue *queue = &sim->queues[index];
-	int error;
-
-	if (spec->stream != GP_SCHED_STREAM_NORMAL)
-		config.priority = spec->stream == GP_SCHED_STREAM_HIGH ? 11 : 0;
-	for (u32 cu = 0; cu < spec->cu_limit; cu++)
-		gp_bit_set(config.cu_mask, cu);
-	*queue = (struct gp_sim_run_queue){.process = process,
-					   .gpu = owner->gpu,
-					   .enabled = true,
-					   .alive = true};
-	error = gp_model_queue_add(sim->model[owner->gpu], owner->model, &config, &queue->model);
-	if (error) {
-		gp_sim_break(sim, error, "the GPU model cannot hold another queue", index, 0);
-		return;
-	}
-	sim->queue_of_model[owner->gpu][queue->model] = index;
-	error = gp_sched_queue_add(sim->sched, gp_sim_clock(sim), owner->sched, owner->gpu,
-				   spec->stream, &queue->sched);
-	gp_sim_act(sim, error);
-}
-
-/* Dead processes leave the places of their queues behind: the same process index, the same queues.
- */
-static u32 place_queues(struct gp_sim *sim, struct gp_sim_run_process *process, u32 count)
-{
-	if (process->queue_count == count)
-		return process->first_queue;
-	if (sim->queue_count + count > sim->queue_room)
-		return GP_SCHED_NONE;
-	sim->queue_count += count;
-	return sim->queue_count - count;
-}
-
-static void start_process(struct gp_sim *sim, u32 job, u32 number)
-{
-	const struct gp_sim_job *spec = &sim->scenario->jobs[job];
-	u32 index = place_process(sim), model, first;
-	u32 gpu = spec->gpu == GP_SIM_ALL_GPUS ? number % sim->scenario->gpus : spec->gpu;
-	int error;
-
-	if (index == GP_SCHED_NONE)
-		return; /* its predecessors are still on their way out */
-	first = place_queues(sim, &sim->processes[index], spec->queues);
-	if (first == GP_SCHED_NONE)
-		return;
-	error = gp_model_process_add(sim->model[gpu], &model);
-	if (error) {
-		gp_sim_break(sim, error, "the GPU model cannot hold another process", index, 0);
-		return;
-	}
-	sim->processes[index] = (struct gp_sim_run_process){.job = job,
-							    .gpu = gpu,
-							    .model = model,
-							    .first_queue = first,
-							    .queue_count = spec->queues,
-							    .head = GP_SCHED_NONE,
-							    .tail = GP_SCHED_NONE,
-							    .alive = true};
-	error = gp_sched_process_add(sim->sched, gp_sim_clock(sim), sim->jobs[job].sched,
-				     &sim->processes[index].sched);
-	gp_sim_act(sim, error);
-	for (u32 i = 0; i < spec->queues; i++)
-		make_queue(sim, index, first + i);
-	if (spec->work_count)
-		gp_sim_replay_start(sim, job, index);
-	for (u32 i = 0; !spec->work_count && i < (spec->arrival == GP_SIM_CLOSED ? spec->depth : 1);
-	     i++)
-		gp_sim_push(sim, sim->now, SIM_ARRIVAL, index);
-}
-
-void gp_sim_job_start(struct gp_sim *sim, u32 index)
-{
-	struct gp_sim_run_job *job = &sim->jobs[index];
-	struct gp_sched_job_spec spec = sim->scenario->jobs[index].spec;
-	u32 there = 0;
-	int error;
-
-	job->max_suspend =
-		spec.max_suspend_ns ? spec.max_suspend_ns : sim->scenario->sched.max_suspend_ns;
-	if (!job->running) {
-		spec.tag = index;
-		error = gp_sched_job_add(sim->sched, gp_sim_clock(sim), &spec, &job->sched);
-		gp_sim_act(sim, error);
-		job->running = error == 0;
-	}
-	for (u32 i = 0; i < sim->process_count; i++) {
-		if (!sim->processes[i].alive || sim->processes[i].job != index)
-			continue;
-		there++;
-		/* One that is on its way out is replaced when it is gone. */
-		if (sim->processes[i].dying)
-			gp_sim_push(sim, sim->now + 5000000, SIM_START, index);
-	}
-	for (u32 i = there; job->running && i < sim->scenario->jobs[index].processes; i++)
-		start_process(sim, index, i);
-	/* One update maps what was created, as the driver does at each CREATE_QUEUE. */
-	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
-		gp_sim_update(sim, gpu, SIM_DEATH_TAG - 1);
-}
 
 /* No more requests; those under way run to their end. */
 bool gp_sim_stopped(const struct gp_sim *sim, u32 job)
@@ -132,12 +14,12 @@ bool gp_sim_stopped(const struct gp_sim *sim, u32 job)
 
 /* ---- requests ---- */
 
-static u64 exponential(struct gp_sim *sim, u64 mean)
+static u64 exponential(struct gp_sim_run_process *process, u64 mean)
 {
 	/* -ln(u) with integers, so that every machine draws the same: leading zeros are the whole
 	 * part of -log2(u), the bits behind its fraction, taken as a straight line between two
 	 * powers of two (at most 6 % of an octave off). */
-	u64 u = gp_sim_random(sim) | 1;
+	u64 u = (process->random = gp_mix(process->random)) | 1;
 	u32 zeros = (u32)__builtin_clzll(u);
 	u64 fraction = (u << zeros << 1) >> 48;         /* 0..65535 between two powers of two */
 	u64 log2 = ((u64)(zeros + 1) << 16) - fraction; /* -log2(u) * 65536 */
@@ -146,10 +28,11 @@ static u64 exponential(struct gp_sim *sim, u64 mean)
 	return gp_scale(mean, natural, 65536);
 }
 
-static u64 next_arrival(struct gp_sim *sim, const struct gp_sim_job *spec)
+static u64 next_arrival(const struct gp_sim *sim, struct gp_sim_run_process *process,
+			const struct gp_sim_job *spec)
 {
-	u64 distance =
-		spec->arrival == GP_SIM_POISSON ? exponential(sim, spec->every_ns) : spec->every_ns;
+	u64 distance = spec->arrival == GP_SIM_POISSON ? exponential(process, spec->every_ns)
+						       : spec->every_ns;
 
 	return sim->now + GP_MAX(distance, 1);
 }
@@ -262,7 +145,7 @@ static u32 new_request(struct gp_sim *sim, u32 process, u32 kernels, u32 work)
 	return index;
 }
 
-static void end_request(struct gp_sim *sim, u32 index)
+void gp_sim_end_request(struct gp_sim *sim, u32 index)
 {
 	sim->requests[index].used = false;
 	sim->requests[index].next = sim->request_free;
@@ -293,7 +176,7 @@ void gp_sim_arrive(struct gp_sim *sim, u32 index)
 	    spec->work_count)
 		return;
 	if (spec->arrival != GP_SIM_CLOSED) {
-		u64 at = next_arrival(sim, spec);
+		u64 at = next_arrival(sim, process, spec);
 
 		if (sim->now == process->next_arrival || !process->next_arrival) {
 			process->next_arrival = at;
@@ -353,7 +236,7 @@ static void request_done(struct gp_sim *sim, u32 index, u64 done)
 	if (observer && observer->request)
 		observer->request(observer->data, job, request->arrived, done);
 	process->requests--;
-	end_request(sim, index);
+	gp_sim_end_request(sim, index);
 	if (sim->scenario->jobs[job].arrival == GP_SIM_CLOSED && !process->dying)
 		gp_sim_push(sim, sim->now + sim->scenario->jobs[job].think_ns, SIM_ARRIVAL, owner);
 	if (work != GP_SCHED_NONE)
@@ -399,10 +282,11 @@ u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu)
 {
 	u64 used = 0;
 
-	for (u32 p = 0; p < sim->process_count; p++) {
+	for (u32 p = sim->jobs[job].first_process; p != GP_SCHED_NONE;
+	     p = sim->processes[p].next_of_job) {
 		const struct gp_sim_run_process *process = &sim->processes[p];
 
-		if (!process->alive || process->dying || process->job != job || process->gpu != gpu)
+		if (process->dying || process->gpu != gpu)
 			continue;
 		for (u32 i = 0; i < process->queue_count; i++) {
 			struct gp_model_queue_state state;
@@ -435,54 +319,4 @@ void gp_sim_usage(struct gp_sim *sim)
 		}
 	}
 	gp_sim_push(sim, sim->now + USAGE_EVERY_NS, SIM_USAGE, 0);
-}
-
-/* ---- the end of a process ---- */
-
-void gp_sim_process_die(struct gp_sim *sim, u32 index)
-{
-	struct gp_sim_run_process *process = &sim->processes[index];
-
-	if (!process->alive || process->dying)
-		return;
-	process->dying = true;
-	gp_sim_act(sim, gp_sched_process_remove(sim->sched, gp_sim_clock(sim), process->sched));
-	for (u32 i = 0; i < process->queue_count; i++)
-		gp_sim_set_queue(sim, process->first_queue + i, false);
-	gp_sim_update(sim, process->gpu, SIM_DEATH_TAG + index);
-}
-
-void gp_sim_process_dead(struct gp_sim *sim, u32 index)
-{
-	struct gp_sim_run_process *process = &sim->processes[index];
-
-	for (u32 i = 0; i < process->queue_count; i++) {
-		struct gp_sim_run_queue *queue = &sim->queues[process->first_queue + i];
-		struct gp_model_queue_state state;
-		u32 dropped = queue->outstanding;
-
-		if (gp_model_queue_state(sim->model[queue->gpu], queue->model, &state) == 0)
-			sim->result->jobs[process->job].cu_ns += state.cu_ns;
-		if (gp_model_queue_remove(sim->model[queue->gpu], queue->model, &dropped))
-			gp_sim_break(sim, -EBUSY, "a queue of a dead process is still mapped", i,
-				     0);
-		if (dropped != queue->outstanding)
-			gp_sim_break(sim, -EFAULT,
-				     "kernels were lost that did not belong to a dead process",
-				     dropped, queue->outstanding);
-		queue->alive = false;
-		queue->outstanding = 0;
-	}
-	for (u32 i = 0; i < sim->request_fresh && process->requests; i++) {
-		if (!sim->requests[i].used || sim->requests[i].process != index)
-			continue;
-		end_request(sim, i);
-		if (sim->requests[i].work != GP_SCHED_NONE)
-			gp_sim_replay_next(sim, sim->requests[i].work);
-		process->requests--;
-		sim->result->jobs[process->job].lost++;
-	}
-	gp_model_process_remove(sim->model[process->gpu], process->model);
-	process->alive = process->dying = false;
-	process->outstanding = 0;
 }

@@ -160,6 +160,7 @@ static void a_limit_on_events_ends_a_run(void **state)
 	assert_true(result.cut);
 	assert_in_range(result.events + result.gpu_events, 500, 600);
 	gp_sim_result_free(&result);
+	gp_sim_scenario_free(s);
 	free(s);
 }
 
@@ -218,7 +219,53 @@ static void the_limit_counts_what_happens_inside_the_gpu(void **state)
 	assert_true(result.cut);
 	assert_true(result.time_ns < 100000000000ull);
 	gp_sim_result_free(&result);
+	gp_sim_scenario_free(s);
 	free(s);
+}
+
+static void count_request(void *data, u32 job, u64 arrived, u64 done)
+{
+	u64 *sum = data;
+
+	(void)done;
+	if (job == 0)
+		*sum = gp_mix(*sum + arrived);
+}
+
+/* 400 jobs; and the requests of the first arrive when they do with the others gone. */
+static void arrivals_do_not_depend_on_what_else_runs(void **state)
+{
+	u64 sums[2] = {0}, completed[2];
+	struct gp_sim_observer observer = {.request = count_request};
+	struct gp_sim_options options = {.observer = &observer};
+	struct gp_buf text = {0};
+
+	(void)state;
+	gp_buf_printf(&text, "[run]\ntime = 1s\n[job server]\nclass = online\n"
+			     "arrival = poisson 20/s\nkernel = 100us\nstop = 800ms\n");
+	for (u32 i = 0; i < 400; i++)
+		gp_buf_printf(&text, "[job batch%u]\nclass = offline\nstart = %uus\nstop = 500ms\n",
+			      i, i);
+	for (u32 i = 0; i < 2; i++) {
+		struct gp_sim_scenario s;
+		struct test_diag diag = TEST_DIAG;
+		struct gp_sim_result result;
+
+		observer.data = &sums[i];
+		options.only_job = i ? GP_SCHED_NONE : 0;
+		assert_int_equal(gp_sim_scenario_init(&s, &diag.diag), 0);
+		if (gp_sim_scenario_parse(&s, "s", gp_buf_str(&text), text.len, &diag.diag) ||
+		    gp_sim_run(&s, &options, &diag.diag, &result))
+			fail_msg("%s", gp_buf_str(&diag.text));
+		assert_int_equal(result.job_count, 401);
+		completed[i] = result.jobs[0].completed;
+		gp_sim_result_free(&result);
+		gp_sim_scenario_free(&s);
+	}
+	assert_in_range(completed[0], 5, 40);
+	assert_int_equal(completed[0], completed[1]);
+	assert_int_equal(sums[0], sums[1]);
+	gp_buf_free(&text);
 }
 
 #define QUIET_GPU                                                                              \
@@ -287,6 +334,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_within_a_hundredth),
 		cmocka_unit_test(many_processes_are_held_at_once),
 		cmocka_unit_test(the_limit_counts_what_happens_inside_the_gpu),
+		cmocka_unit_test(arrivals_do_not_depend_on_what_else_runs),
 		cmocka_unit_test(recorded_requests_come_when_they_came),
 		cmocka_unit_test(closed_recordings_wait_for_their_own_results_only),
 	};

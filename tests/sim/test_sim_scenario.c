@@ -48,6 +48,7 @@ static void a_scenario_says_what_it_says(void **state)
 	assert_int_equal(s->jobs[0].gpu, 1);
 	assert_int_equal(s->jobs[1].think_ns, 2000000);
 	assert_int_equal(s->jobs[1].gpu, GP_SIM_ALL_GPUS);
+	gp_sim_scenario_free(s);
 	free(s);
 }
 
@@ -126,6 +127,43 @@ static void errors_name_file_line_and_what_is_needed(void **state)
 	}
 }
 
+/* `count` jobs of so many processes. */
+static int parse_many(u32 count, u32 processes, struct test_diag *diag, u32 *jobs)
+{
+	struct gp_buf text = {0};
+	struct gp_sim_scenario *s;
+	int error;
+
+	for (u32 i = 0; i < count; i++)
+		gp_buf_printf(&text, "[job job%u]\nprocesses = %u\n", i, processes);
+	s = parse(gp_buf_str(&text), diag, &error);
+	*jobs = s->job_count;
+	gp_sim_scenario_free(s);
+	free(s);
+	gp_buf_free(&text);
+	return error;
+}
+
+static void jobs_and_processes_are_limited_by_the_core_alone(void **state)
+{
+	struct test_diag diag = TEST_DIAG;
+	u32 jobs;
+
+	(void)state;
+	assert_int_equal(parse_many(GP_SCHED_MAX_JOBS, 1, &diag, &jobs), 0);
+	assert_int_equal(jobs, GP_SCHED_MAX_JOBS);
+	assert_int_equal(parse_many(16, GP_SCHED_MAX_PROCESSES / 16, &diag, &jobs), 0);
+	assert_string_equal(gp_buf_str(&diag.text), "");
+	assert_int_equal(parse_many(GP_SCHED_MAX_JOBS + 1, 1, &diag, &jobs), -EINVAL);
+	assert_non_null(
+		strstr(gp_buf_str(&diag.text), "s.sim:131073: too many jobs (maximum 65536)"));
+	gp_buf_free(&diag.text);
+	assert_int_equal(parse_many(17, GP_SCHED_MAX_PROCESSES / 16, &diag, &jobs), -EINVAL);
+	assert_non_null(
+		strstr(gp_buf_str(&diag.text), "s.sim: too many processes (69632, maximum 65536)"));
+	gp_buf_free(&diag.text);
+}
+
 static void assert_same_kernel(const struct gp_sim_kernel *a, const struct gp_sim_kernel *b)
 {
 	assert_int_equal(a->at_ns, b->at_ns);
@@ -178,13 +216,15 @@ static void random_scenarios_are_whole_and_differ(void **state)
 		assert_int_equal(gp_sim_scenario_init(b, &diag.diag), 0);
 		gp_sim_scenario_random(a, seed);
 		gp_sim_scenario_random(b, seed);
-		assert_memory_equal(a, b, offsetof(struct gp_sim_scenario, work));
+		assert_memory_equal(a, b, offsetof(struct gp_sim_scenario, jobs));
+		assert_memory_equal(a->jobs, b->jobs, a->job_count * sizeof(*a->jobs));
 		assert_int_equal(a->work_count, b->work_count);
 		for (size_t i = 0; i < a->work_count; i++)
 			assert_same_kernel(&a->work[i], &b->work[i]);
 		assert_int_equal(gp_sim_scenario_check(a, "random", &diag.diag), 0);
 		gp_sim_scenario_random(b, seed + 1);
-		different += memcmp(a->jobs, b->jobs, sizeof(a->jobs)) != 0;
+		different += a->job_count != b->job_count ||
+			     memcmp(a->jobs, b->jobs, a->job_count * sizeof(*a->jobs)) != 0;
 		recorded += a->work_count != 0;
 		gp_sim_scenario_free(a);
 		gp_sim_scenario_free(b);
@@ -200,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scenario_says_what_it_says),
 		cmocka_unit_test(errors_name_file_line_and_what_is_needed),
+		cmocka_unit_test(jobs_and_processes_are_limited_by_the_core_alone),
 		cmocka_unit_test(recorded_work_is_read_kernel_by_kernel),
 		cmocka_unit_test(random_scenarios_are_whole_and_differ),
 	};
