@@ -30,8 +30,11 @@ struct gp_hsa_tables {
 _Static_assert(offsetof(struct gp_hsa_functions, function) == 16, "first function");
 _Static_assert(offsetof(struct gp_hsa_tables, amd) == 24, "second table");
 
-#define GP_HSA_CORE_SIGNAL_STORE_RELAXED   41
-#define GP_HSA_CORE_SIGNAL_STORE_SCRELEASE 42
+#define GP_HSA_CORE_SIGNAL_DESTROY                38
+#define GP_HSA_CORE_SIGNAL_STORE_RELAXED          41
+#define GP_HSA_CORE_SIGNAL_STORE_SCRELEASE        42
+#define GP_HSA_CORE_SIGNAL_SILENT_STORE_RELAXED   102
+#define GP_HSA_CORE_SIGNAL_SILENT_STORE_SCRELEASE 103
 
 /* hsa_amd_queue_set_priority: functions were put before it when the major changed. */
 #define GP_HSA_AMD_QUEUE_SET_PRIORITY_1 37

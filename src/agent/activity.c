@@ -31,6 +31,7 @@
 
 #include "abi/amd_queue.h"
 #include "abi/aql.h"
+#include "base/clock.h"
 
 #define TOMBSTONE 1u
 
@@ -134,7 +135,7 @@ static u64 object_of(const struct gp_agent_queue *queue)
 
 void gp_agent_arm(struct gp_agent *agent, u64 ns)
 {
-	struct itimerspec when = {.it_value = {.tv_sec = 0, .tv_nsec = (long)ns}};
+	struct itimerspec when = {.it_value = gp_timespec(ns)};
 
 	if (agent->timer >= 0)
 		timerfd_settime(agent->timer, 0, &when, NULL);
@@ -181,6 +182,7 @@ static void learn(struct gp_agent *agent, u64 took)
 		sorted[k] = agent->took_ns[i];
 	}
 	agent->usual_ns = sorted[(count - 1) / 2];
+	agent->longest_ns = sorted[count - 1];
 }
 
 /* With watch_lock held: how many queues of that queue's GPU are in this state. */
@@ -219,20 +221,31 @@ void gp_agent_rise(struct gp_agent *agent, u32 id)
 
 /* With watch_lock held. A queue that may or may not have work does not hold back the news of one
  * that has none any more: what to make of the doubt is the watcher's business. */
-static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy)
+static void tell_fall(struct gp_agent *agent, u32 id, bool was_busy, u64 since)
 {
 	bool doubt = count_beside(agent, id, GP_ACTIVITY_UNKNOWN);
 	u64 at = gp_agent_now(agent);
 
-	if (count_beside(agent, id, GP_ACTIVITY_BUSY) || (doubt && !was_busy))
+	if (count_beside(agent, id, GP_ACTIVITY_BUSY))
 		return;
-	if (was_busy)
-		learn(agent, at - agent->edge_ns);
+	if (since)
+		learn(agent, at - since);
+	if (doubt && !was_busy)
+		return;
 	tell_edge(agent, at, doubt ? GP_ACTIVITY_UNKNOWN : GP_ACTIVITY_DRAINED, id);
 }
 
+/* With watch_lock held: since when the work ran that ended with this fall; 0: it may still run, or
+ * ended unseen. */
+static u64 work_since(const struct gp_agent *agent, u32 id, u32 before, u32 state, bool doubted)
+{
+	if (before == GP_ACTIVITY_BUSY)
+		return doubted && state == GP_ACTIVITY_UNKNOWN ? 0 : agent->edge_ns;
+	return doubted && state == GP_ACTIVITY_DRAINED ? agent->activity->slot[id].last_ring_ns : 0;
+}
+
 /* `rung` is how many doorbells there were before the ring was looked at. */
-void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
+void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung, bool doubted)
 {
 	struct gp_proto_activity_slot *slot = &agent->activity->slot[id];
 	struct gp_agent_ringer *ringer = &agent->ringer[id];
@@ -247,7 +260,8 @@ void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung)
 		__atomic_store_n(&ringer->quiet, slot->state != GP_ACTIVITY_BUSY, __ATOMIC_SEQ_CST);
 	} else {
 		before = set_state(agent, id, state);
-		tell_fall(agent, id, before == GP_ACTIVITY_BUSY);
+		tell_fall(agent, id, before == GP_ACTIVITY_BUSY,
+			  work_since(agent, id, before, state, doubted));
 	}
 	pthread_mutex_unlock(&agent->watch_lock);
 }
@@ -257,22 +271,39 @@ void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value)
 	u32 door = find_door(agent, object), id;
 	struct gp_agent_ringer *ringer;
 	struct gp_proto_activity_slot *slot;
-	u16 header;
+	const struct gp_aql_dispatch *packet;
 
 	if (door == GP_AGENT_DOORS)
 		return;
 	id = agent->door[door].id;
 	ringer = &agent->ringer[id];
 	slot = &agent->activity->slot[id];
-	header = *(const u16 *)(uintptr_t)(ringer->ring +
-					   (value & ringer->mask) * GP_AQL_PACKET_BYTES);
-	__atomic_store_n(&ringer->last, value << 1 | !!(header & GP_AQL_HEADER_BARRIER),
-			 __ATOMIC_RELAXED);
+	packet = (const struct gp_aql_dispatch *)(uintptr_t)(ringer->ring +
+							     (value & ringer->mask) *
+								     GP_AQL_PACKET_BYTES);
+	/* In this order: a look that finds the index finds its signal. */
+	__atomic_store_n(&ringer->signal, packet->completion_signal, __ATOMIC_RELAXED);
+	__atomic_store_n(&ringer->last, value << 1 | !!(packet->header & GP_AQL_HEADER_BARRIER),
+			 __ATOMIC_RELEASE);
 	__atomic_fetch_add(&slot->doorbells, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ringer->parked, __ATOMIC_SEQ_CST))
 		gp_agent_unpark(agent, id);
 	if (__atomic_load_n(&ringer->quiet, __ATOMIC_SEQ_CST))
 		gp_agent_rise(agent, id);
+}
+
+/*
+ * A program sets its completion signal for the next packet right after it has waited for the last
+ * one, or destroys it, and its memory becomes another signal. Its value then says nothing about the
+ * packet, which is over.
+ */
+void gp_agent_signal_reused(struct gp_agent *agent, u64 signal)
+{
+	u32 highest = __atomic_load_n(&agent->highest, __ATOMIC_RELAXED);
+
+	for (u32 id = 0; id < highest; id++)
+		if (__atomic_load_n(&agent->ringer[id].signal, __ATOMIC_RELAXED) == signal)
+			__atomic_store_n(&agent->ringer[id].signal, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- slots ---- */
@@ -336,7 +367,7 @@ void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue)
 		__atomic_store_n(&agent->door[door].object, TOMBSTONE, __ATOMIC_RELEASE);
 	slot = &agent->activity->slot[queue->id];
 	gp_agent_fall(agent, queue->id, GP_ACTIVITY_DRAINED,
-		      __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST));
+		      __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), false);
 	__atomic_add_fetch(&slot->generation, 1, __ATOMIC_SEQ_CST);
 	slot->ring = 0;
 	slot->suspended = 0;

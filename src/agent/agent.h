@@ -61,6 +61,8 @@ struct gp_agent_queue {
 	int error;                    /* of the last change that failed; 0: none */
 	int stream;                   /* -1 low, 0, 1 high: of the stream behind it */
 	u64 since_ns;                 /* suspended since; 0: running */
+	u64 ran_since;                /* resumed at; 0: was never suspended */
+	bool doubt;                   /* unknown, because its last signal takes too long */
 	bool parked;                  /* held without a driver call, because it has no work */
 	u64 rest_written, rest_since; /* its write index, and since when it has not moved */
 	u32 mask_bits;                /* of the program's own CU mask; 0: it has none */
@@ -103,6 +105,7 @@ struct gp_agent_ringer {
 	u64 last;         /* index of the last packet rung << 1 | its barrier bit */
 	u64 drained_at;   /* write index when it was last seen drained, and */
 	u64 drained_rung; /* doorbells by then: an index is taken before its packet is rung */
+	u64 signal;       /* of the last packet rung; 0: none, or the program used it again */
 	u32 quiet;        /* 1: the next doorbell must make the queue busy */
 	u32 parked;       /* 1: the next doorbell must stop the queue first */
 	u32 gpu_id;
@@ -179,6 +182,7 @@ struct gp_agent {
 	u64 took_ns[GP_AGENT_LAST];         /* the last times from an edge to the next, in a ring */
 	u32 taken;                          /* how many there were in all */
 	u64 usual_ns;                       /* the median of them; 0: unknown */
+	u64 longest_ns;                     /* the longest of them */
 	u64 edge_ns;                        /* when a GPU last got its first one */
 	bool hooked;                        /* doorbells are seen */
 	struct gp_agent_ringer ringer[GP_AGENT_QUEUES];
@@ -297,6 +301,8 @@ void gp_agent_hide(struct gp_agent *agent, const struct gp_agent_queue *queue);
 void gp_agent_hide_all(struct gp_agent *agent);
 /* Any thread, before the doorbell of the queue object at this address is rung with this value. */
 void gp_agent_doorbell(struct gp_agent *agent, u64 object, u64 value);
+/* Any thread: the program sets or destroys this signal, so what it completed is over. */
+void gp_agent_signal_reused(struct gp_agent *agent, u64 signal);
 /* With the lock held: the id of the queue with this object, or -1. */
 int gp_agent_queue_of(const struct gp_agent *agent, u64 object);
 /* The program's hint. Any thread. */
@@ -304,9 +310,9 @@ void gp_agent_request(struct gp_agent *agent, bool begin, u64 deadline_us);
 /* The queue becomes busy; takes watch_lock. */
 void gp_agent_rise(struct gp_agent *agent, u32 id);
 /* The queue becomes drained or unknown, unless its doorbell was rung since it had `rung`
- * doorbells; takes watch_lock. */
-void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung);
-/* Wakes the service thread after `ns` (less than a second). */
+ * doorbells; takes watch_lock. `doubted`: it is or was in doubt. */
+void gp_agent_fall(struct gp_agent *agent, u32 id, u32 state, u64 rung, bool doubted);
+/* Wakes the service thread after `ns`. */
 void gp_agent_arm(struct gp_agent *agent, u64 ns);
 
 /* ---- look.c: looking at the rings ---- */

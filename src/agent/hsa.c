@@ -2,7 +2,8 @@
 /*
  * The runtime's side: ROCr loads the tools named in HSA_TOOLS_LIB, blanks between them, and hands
  * each its tables of functions in turn, so that a profiler's library and this one go on beside each
- * other. We put ourselves in front of the stores that ring doorbells and of the queue's priority.
+ * other. We put ourselves in front of the stores that ring doorbells or set signals, of the end of
+ * a signal, and of the queue's priority.
  */
 #include "agent/interpose.h"
 
@@ -10,11 +11,14 @@
 #include "abi/hsa_table.h"
 
 typedef void store_function(u64 signal, s64 value);
+typedef int destroy_function(u64 signal);
 typedef int priority_function(void *queue, int priority);
+
+enum core_hook { STORE_RELAXED, STORE_SCRELEASE, SILENT_RELAXED, SILENT_SCRELEASE, DESTROY, HOOKS };
 
 /* The functions behind ours. Written once, before the program can use the tables. */
 static struct {
-	store_function *store_relaxed, *store_screlease;
+	void *core[HOOKS];
 	priority_function *set_priority;
 	struct gp_agent *agent;
 } behind;
@@ -24,20 +28,44 @@ static inline void notice(u64 handle, s64 value)
 {
 	const struct gp_amd_signal *signal = (const struct gp_amd_signal *)(uintptr_t)handle;
 
-	if (signal && signal->kind < 0)
+	if (!signal)
+		return;
+	if (signal->kind < 0)
 		gp_agent_doorbell(behind.agent, signal->queue, (u64)value);
+	else
+		gp_agent_signal_reused(behind.agent, handle);
+}
+
+static inline void store(enum core_hook hook, u64 signal, s64 value)
+{
+	notice(signal, value);
+	((store_function *)behind.core[hook])(signal, value);
 }
 
 static void store_relaxed(u64 signal, s64 value)
 {
-	notice(signal, value);
-	behind.store_relaxed(signal, value);
+	store(STORE_RELAXED, signal, value);
 }
 
 static void store_screlease(u64 signal, s64 value)
 {
-	notice(signal, value);
-	behind.store_screlease(signal, value);
+	store(STORE_SCRELEASE, signal, value);
+}
+
+static void silent_relaxed(u64 signal, s64 value)
+{
+	store(SILENT_RELAXED, signal, value);
+}
+
+static void silent_screlease(u64 signal, s64 value)
+{
+	store(SILENT_SCRELEASE, signal, value);
+}
+
+static int destroy(u64 signal)
+{
+	gp_agent_signal_reused(behind.agent, signal);
+	return ((destroy_function *)behind.core[DESTROY])(signal);
 }
 
 static int set_priority(void *queue, int priority)
@@ -48,6 +76,17 @@ static int set_priority(void *queue, int priority)
 	gp_agent_set_stream(behind.agent, (uintptr_t)queue, priority - GP_HSA_PRIORITY_NORMAL);
 	return result;
 }
+
+static const struct {
+	u32 index;
+	void *ours;
+} core_hooks[HOOKS] = {
+	[STORE_RELAXED] = {GP_HSA_CORE_SIGNAL_STORE_RELAXED, (void *)store_relaxed},
+	[STORE_SCRELEASE] = {GP_HSA_CORE_SIGNAL_STORE_SCRELEASE, (void *)store_screlease},
+	[SILENT_RELAXED] = {GP_HSA_CORE_SIGNAL_SILENT_STORE_RELAXED, (void *)silent_relaxed},
+	[SILENT_SCRELEASE] = {GP_HSA_CORE_SIGNAL_SILENT_STORE_SCRELEASE, (void *)silent_screlease},
+	[DESTROY] = {GP_HSA_CORE_SIGNAL_DESTROY, (void *)destroy},
+};
 
 /* Newer runtimes (seen in October 2024's) take every loaded library with this name for a tool, also
  * where HSA_TOOLS_LIB does not name it. */
@@ -90,13 +129,12 @@ GP_AGENT_EXPORT bool OnLoad(struct gp_hsa_tables *tables, u64 runtime_version,
 	(void)runtime_version, (void)failed_tool_count, (void)failed_tool_names;
 	behind.agent = gp_agent_self();
 	gp_agent_patch_runtime();
-	before = replace(tables->core, GP_HSA_CORE_SIGNAL_STORE_RELAXED, (void *)store_relaxed);
-	if (before)
-		behind.store_relaxed = (store_function *)before;
-	before = replace(tables->core, GP_HSA_CORE_SIGNAL_STORE_SCRELEASE, (void *)store_screlease);
-	if (before)
-		behind.store_screlease = (store_function *)before;
-	if (behind.store_relaxed && behind.store_screlease)
+	for (u32 i = 0; i < HOOKS; i++) {
+		before = replace(tables->core, core_hooks[i].index, core_hooks[i].ours);
+		if (before)
+			behind.core[i] = before;
+	}
+	if (behind.core[STORE_RELAXED] && behind.core[STORE_SCRELEASE])
 		__atomic_store_n(&behind.agent->hooked, true, __ATOMIC_RELEASE);
 	before = index ? replace(tables->amd, index, (void *)set_priority) : NULL;
 	if (before)

@@ -12,6 +12,9 @@
 #define LOOK_CLOSER    4                  /* of the distance to when it is usually done */
 #define LOOK_BLIND_NS  (1 * GP_NS_PER_MS) /* where doorbells are not seen */
 #define PARKED_LOOK_NS (1 * GP_NS_PER_MS)
+#define CLAIM_MIN_NS   (10 * GP_NS_PER_MS) /* what a last packet may take at least */
+#define CLAIM_TIMES    2                   /* of the longest of the last bursts */
+#define DOUBT_MAX_NS   (60 * GP_NS_PER_S)  /* then it is no longer looked at */
 
 bool gp_agent_peek(const struct gp_agent *agent, u64 address, void *out, size_t size)
 {
@@ -45,17 +48,43 @@ u64 gp_agent_look_interval(u64 elapsed, u64 usual)
 					   : wait;
 }
 
+/* How long its last packet has been running, at most: no time counts in which it was suspended. */
+static u64 ran_for(const struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	u64 since = queue->rest_since > queue->ran_since ? queue->rest_since : queue->ran_since;
+
+	return gp_agent_now(agent) - since;
+}
+
+/*
+ * A signal that has not fired is a claim with a limit: the program may have set it for its next
+ * packet, or the memory may be another signal by now, and then it never fires. Where the program
+ * did so through the runtime that is known. Otherwise the claim ends after the time that work of
+ * this program has taken, and is looked at less and less often: when it fires after all, the next
+ * limit is longer.
+ */
+static u32 state_of_claim(const struct gp_agent *agent, const struct gp_agent_queue *queue)
+{
+	u64 limit = CLAIM_TIMES * __atomic_load_n(&agent->longest_ns, __ATOMIC_RELAXED);
+
+	if (limit < CLAIM_MIN_NS)
+		limit = CLAIM_MIN_NS;
+	return !queue->since_ns && ran_for(agent, queue) > limit ? GP_ACTIVITY_UNKNOWN
+								 : GP_ACTIVITY_BUSY;
+}
+
 /*
  * A caught-up AQL queue. Its last packet stays in the ring until the ring has come round. Where the
  * packet has no barrier bit, packets before it may still run, unless there was none since the queue
  * was last seen drained.
  */
-static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *queue, u64 written,
+static u32 state_of_last(struct gp_agent *agent, struct gp_agent_queue *queue, u64 written,
 			 u64 rung)
 {
 	const struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
-	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_RELAXED), signal;
+	u64 last = __atomic_load_n(&ringer->last, __ATOMIC_ACQUIRE), signal;
 	u64 packet = ringer->ring + ((written - 1) & ringer->mask) * GP_AQL_PACKET_BYTES;
+	bool rang = agent->hooked && rung && last >> 1 == written - 1;
 	s64 value;
 
 	if (written == ringer->drained_at && rung == ringer->drained_rung)
@@ -66,10 +95,13 @@ static u32 state_of_last(struct gp_agent *agent, const struct gp_agent_queue *qu
 	    !gp_agent_peek(agent, signal + offsetof(struct gp_amd_signal, value), &value,
 			   sizeof(value)))
 		return GP_ACTIVITY_UNKNOWN;
-	if (value > 0)
-		return GP_ACTIVITY_BUSY;
-	if (agent->hooked && last >> 1 == written - 1 && !(last & 1) &&
-	    written - ringer->drained_at > 1)
+	if (value > 0 && !(rang && __atomic_load_n(&ringer->signal, __ATOMIC_ACQUIRE) != signal)) {
+		u32 state = state_of_claim(agent, queue);
+
+		queue->doubt = state == GP_ACTIVITY_UNKNOWN;
+		return state;
+	}
+	if (rang && !(last & 1) && written - ringer->drained_at > 1)
 		return GP_ACTIVITY_UNKNOWN;
 	return GP_ACTIVITY_DRAINED;
 }
@@ -80,7 +112,9 @@ static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
 	struct gp_agent_ringer *ringer = &agent->ringer[queue->id];
 	u64 rung = __atomic_load_n(&slot->doorbells, __ATOMIC_SEQ_CST), read_at, written;
 	u32 state = GP_ACTIVITY_UNKNOWN;
+	bool doubted = queue->doubt;
 
+	queue->doubt = false;
 	if (gp_agent_peek_indices(agent, queue, &read_at, &written)) {
 		/* That a parked one moved is for gp_agent_check_parked() to see. */
 		if (!queue->parked)
@@ -100,7 +134,7 @@ static void examine(struct gp_agent *agent, struct gp_agent_queue *queue)
 	if (ringer->mask && state == GP_ACTIVITY_DRAINED && written != ringer->drained_at &&
 	    __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == GP_ACTIVITY_DRAINED)
 		gp_agent_rise(agent, queue->id);
-	gp_agent_fall(agent, queue->id, state, rung);
+	gp_agent_fall(agent, queue->id, state, rung, doubted || queue->doubt);
 	if (ringer->mask && state == GP_ACTIVITY_DRAINED) {
 		ringer->drained_at = written;
 		ringer->drained_rung = rung;
@@ -118,8 +152,9 @@ bool gp_agent_look(struct gp_agent *agent)
 			continue;
 		examine(agent, queue);
 		/* One that stands still does not change. */
-		again |= !queue->since_ns && __atomic_load_n(&agent->activity->slot[id].state,
-							     __ATOMIC_RELAXED) == GP_ACTIVITY_BUSY;
+		again |= !queue->since_ns &&
+			 (queue->doubt || __atomic_load_n(&agent->activity->slot[id].state,
+							  __ATOMIC_RELAXED) == GP_ACTIVITY_BUSY);
 	}
 	return again || !agent->hooked;
 }
@@ -144,6 +179,24 @@ static bool any_parked(const struct gp_agent *agent)
 	return false;
 }
 
+/* When a queue in doubt is to be looked at again; 0: there is none, or it has been long enough. */
+static u64 doubt_interval(const struct gp_agent *agent)
+{
+	u64 wait = 0;
+
+	for (u32 id = 0; id < agent->highest; id++) {
+		const struct gp_agent_queue *queue = &agent->queue[id];
+		u64 ran;
+
+		if (!queue->used || !queue->doubt || queue->since_ns)
+			continue;
+		ran = ran_for(agent, queue);
+		if (ran < DOUBT_MAX_NS && (!wait || ran / LOOK_PART < wait))
+			wait = ran / LOOK_PART;
+	}
+	return wait;
+}
+
 void gp_agent_look_later(struct gp_agent *agent)
 {
 	u64 wait = LOOK_BLIND_NS;
@@ -160,7 +213,8 @@ void gp_agent_look_later(struct gp_agent *agent)
 								      __ATOMIC_RELAXED),
 					      __atomic_load_n(&agent->usual_ns, __ATOMIC_RELAXED));
 	} else if (agent->hooked) {
-		return;
+		wait = doubt_interval(agent);
 	}
-	gp_agent_arm(agent, wait);
+	if (wait)
+		gp_agent_arm(agent, wait);
 }

@@ -102,7 +102,7 @@ static bool rests(struct gp_agent *agent, struct gp_agent_queue *queue)
 	/* In this order: that look, too, may have found that it moved. */
 	if (gp_agent_now(agent) - queue->rest_since < REST_NS)
 		return false;
-	return known ? !busy : !agent->activity->slot[queue->id].doorbells;
+	return known ? !busy : !queue->doubt && !agent->activity->slot[queue->id].doorbells;
 }
 
 static bool can_park(struct gp_agent *agent, struct gp_agent_queue *queue)
@@ -195,8 +195,10 @@ int gp_agent_settle(struct gp_agent *agent, u64 deadline, struct gp_agent_cost *
 		}
 		if (held && !queue->since_ns)
 			queue->since_ns = gp_agent_now(agent);
-		else if (!held)
+		else if (!held && queue->since_ns) {
 			queue->since_ns = 0;
+			queue->ran_since = gp_agent_now(agent);
+		}
 		gp_agent_show(agent, queue);
 	}
 	gp_agent_look_later(agent);

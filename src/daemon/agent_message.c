@@ -151,13 +151,15 @@ static int queues(struct gp_daemon_client *client, const struct gp_wire_message 
 
 /* ---- activity ---- */
 
-static enum gp_sched_work work_of(u32 state)
+/* A suspended queue does not get on: doubt about its work is no news while its job is held. */
+static enum gp_sched_work work_of(const struct gp_daemon_client *client,
+				  const struct gp_daemon_client_queue *queue, u32 state)
 {
 	switch (state) {
 	case GP_ACTIVITY_DRAINED:
 		return GP_SCHED_DRAINED;
 	case GP_ACTIVITY_UNKNOWN:
-		return GP_SCHED_MAYBE;
+		return client->job->wanted_held ? queue->work : GP_SCHED_MAYBE;
 	default:
 		return GP_SCHED_BUSY;
 	}
@@ -187,11 +189,10 @@ void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns)
 		if (queue->kfd_id >= GP_ACTIVITY_SLOTS)
 			continue;
 		changed |= priority_changed(queue, &client->activity->slot[queue->kfd_id]);
-		gp_daemon_host_work(
-			client->daemon, client, queue,
-			work_of(__atomic_load_n(&client->activity->slot[queue->kfd_id].state,
-						__ATOMIC_ACQUIRE)),
-			at_ns);
+		u32 state = __atomic_load_n(&client->activity->slot[queue->kfd_id].state,
+					    __ATOMIC_ACQUIRE);
+		gp_daemon_host_work(client->daemon, client, queue, work_of(client, queue, state),
+				    at_ns);
 	}
 	if (changed)
 		greet(client);
@@ -218,7 +219,8 @@ static int edge(struct gp_daemon_client *client, const struct gp_wire_message *m
 	for (size_t i = 0; i < client->queue_count; i++)
 		if (!gpu_id || client->queues[i].gpu_id == gpu_id)
 			gp_daemon_host_work(client->daemon, client, &client->queues[i],
-					    work_of(it.busy), it.now_ns);
+					    work_of(client, &client->queues[i], it.busy),
+					    it.now_ns);
 	return 0;
 }
 

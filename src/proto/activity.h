@@ -7,8 +7,8 @@
  *
  * Drained is not "read index caught up": the read index of AQL moves when a packet is launched. A
  * queue is busy from its doorbell until the read index has caught up and its last completion signal
- * has fired; where the last packet carried no signal it is `unknown` and the reader bounds it by a
- * timer.
+ * has fired; where the last packet carried no signal, or the signal takes longer than work of the
+ * program usually does, it is `unknown` and the reader bounds it by a timer.
  */
 #ifndef GP_PROTO_ACTIVITY_H
 #define GP_PROTO_ACTIVITY_H

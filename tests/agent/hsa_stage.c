@@ -8,6 +8,8 @@
  *   kernel Q GROUPS   a dispatch with a signal and a barrier bit   -> ok
  *   plain Q GROUPS    the same without the barrier bit             -> ok
  *   mute Q GROUPS     the same without a signal                    -> ok
+ *   rearm Q HOW       a dispatch that is waited for, then its signal is set for another one
+ *                     (HOW: store, silent, add) or destroyed and made again (new)  -> ok
  *   done Q            how many dispatches have completed           -> done COUNT
  *   wait Q            waits for all with a signal                  -> done COUNT
  *   destroy Q                                                      -> ok
@@ -51,6 +53,38 @@ static void dispatch(struct lane *lane, long groups, int barrier, int with_signa
 		packet.completion_signal = lane->signals[lane->sent++];
 	}
 	hsa_program_submit(lane->queue, &packet);
+}
+
+static void set_again(hsa_signal_t *signal, const char *how)
+{
+	if (!strcmp(how, "store")) {
+		hsa_signal_store_relaxed(*signal, 1);
+	} else if (!strcmp(how, "silent")) {
+		hsa_signal_silent_store_relaxed(*signal, 1);
+	} else if (!strcmp(how, "add")) {
+		hsa_signal_add_relaxed(*signal, 1);
+	} else {
+		CHECK(!strcmp(how, "new"));
+		HSA(hsa_signal_destroy(*signal));
+		/* One of them has its memory. */
+		for (int i = 0; i < SIGNALS; i++)
+			HSA(hsa_signal_create(1, 0, NULL, signal));
+	}
+}
+
+/* As programs do that have one signal for each queue: ready for the next packet, which may come
+ * much later. */
+static void rearm(struct lane *lane, const char *how)
+{
+	hsa_kernel_dispatch_packet_t packet = hsa_program_dispatch(code, 64, 1);
+	hsa_signal_t signal;
+
+	HSA(hsa_signal_create(1, 0, NULL, &signal));
+	packet.completion_signal = signal;
+	hsa_program_submit(lane->queue, &packet);
+	hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+				  HSA_WAIT_STATE_ACTIVE);
+	set_again(&signal, how);
 }
 
 /* Complete ones, each exactly once and none before the one in front of it. */
@@ -149,6 +183,8 @@ static int obey(const char *word, long q, const char *rest)
 			dispatch(lane, atol(rest), !strcmp(word, "kernel"), 1);
 		else if (!strcmp(word, "mute"))
 			dispatch(lane, atol(rest), 1, 0);
+		else if (!strcmp(word, "rearm"))
+			rearm(lane, rest);
 		else if (!strcmp(word, "destroy"))
 			destroy(lane);
 		else if (!strcmp(word, "priority"))

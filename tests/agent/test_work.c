@@ -75,6 +75,118 @@ static void the_ring_comes_round(void **state)
 	assert_int_equal(fake->agent->activity->slot[ring.id].doorbells, 5 * PACKETS + 3);
 }
 
+/* ---- a signal is a claim with a limit ---- */
+
+/* The program sets its signal again before anybody has looked at it, past the runtime. */
+static void a_signal_that_never_fires_is_doubted_after_a_while(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	submit(fake, &ring, true, true);
+	ring.object.read_dispatch_id = 1;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	fake->now += 9 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	fake->now += 2 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_UNKNOWN);
+	assert_int_equal(fake->agent->busy, 0);
+	/* It says nothing about how long work takes. */
+	assert_int_equal(fake->agent->usual_ns, 0);
+	/* The next packet is work again. */
+	submit(fake, &ring, true, true);
+	assert_int_equal(fake->agent->activity->slot[ring.id].state, GP_ACTIVITY_BUSY);
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+}
+
+/* Packets that wait in the ring are work, however long it takes. */
+static void packets_that_wait_are_never_doubted(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	submit(fake, &ring, true, true);
+	submit(fake, &ring, true, true);
+	ring.object.read_dispatch_id = 1;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+		fake->now += GP_NS_PER_S;
+	}
+}
+
+static void long_kernels_have_a_longer_limit_once_one_is_known(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	for (int i = 0; i < 3; i++) {
+		submit(fake, &ring, true, true);
+		ring.object.read_dispatch_id = ring.object.write_dispatch_id;
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+		fake->now += 300 * GP_NS_PER_MS;
+		/* The first one is doubted, and looked at until it fires. */
+		assert_int_equal(state_of(fake, &ring), i ? GP_ACTIVITY_BUSY : GP_ACTIVITY_UNKNOWN);
+		assert_true(gp_agent_look(fake->agent));
+		fake->now += 100 * GP_NS_PER_MS;
+		ring.signal.value = 0;
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_DRAINED);
+		assert_int_equal(fake->agent->usual_ns, 400 * GP_NS_PER_MS);
+	}
+}
+
+static void time_in_suspension_does_not_count(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	submit(fake, &ring, true, true);
+	ring.object.read_dispatch_id = 1;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	hold(fake, 0, ALL);
+	fake->now += 500 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	let_go(fake, 0, ALL);
+	fake->now += 9 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+	fake->now += 2 * GP_NS_PER_MS;
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_UNKNOWN);
+}
+
+static void a_signal_that_the_program_sets_again_has_fired(void **state)
+{
+	struct fake *fake = *state;
+	struct ring ring = {0};
+
+	make_ring(fake, &ring);
+	for (int i = 0; i < 3; i++) {
+		submit(fake, &ring, true, true);
+		ring.object.read_dispatch_id = ring.object.write_dispatch_id;
+		gp_agent_signal_reused(fake->agent, 0x1000); /* another one */
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+		/* Waited for, and set to 1 for the next packet; or destroyed, and its memory is
+		 * another signal. */
+		ring.signal.value = 0;
+		gp_agent_signal_reused(fake->agent, (uintptr_t)&ring.signal);
+		ring.signal.value = 1;
+		fake->now += GP_NS_PER_MS;
+		assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_DRAINED);
+		assert_int_equal(fake->agent->usual_ns, GP_NS_PER_MS);
+		ring.signal.value = 0; /* as submit() wants it */
+	}
+	/* Set before its packet is rung, it has not. */
+	ring.object.write_dispatch_id++;
+	ring.packets[3] = ring.packets[2];
+	ring.signal.value = 1;
+	gp_agent_signal_reused(fake->agent, (uintptr_t)&ring.signal);
+	ring.object.read_dispatch_id = 4;
+	gp_agent_doorbell(fake->agent, (uintptr_t)&ring.object, 3);
+	assert_int_equal(state_of(fake, &ring), GP_ACTIVITY_BUSY);
+}
+
 /* ---- edges ---- */
 
 /* Somebody who watches, and what it hears. */
@@ -349,6 +461,11 @@ int main(void)
 		TEST(a_signal_that_is_gone_is_unknown),
 		TEST(without_a_barrier_bit_packets_before_the_last_may_still_run),
 		TEST(the_ring_comes_round),
+		TEST(a_signal_that_never_fires_is_doubted_after_a_while),
+		TEST(packets_that_wait_are_never_doubted),
+		TEST(long_kernels_have_a_longer_limit_once_one_is_known),
+		TEST(time_in_suspension_does_not_count),
+		TEST(a_signal_that_the_program_sets_again_has_fired),
 		TEST(the_last_queue_that_drains_is_an_edge),
 		TEST(a_doubtful_queue_does_not_hold_back_an_edge),
 		TEST(each_gpu_has_edges_of_its_own),

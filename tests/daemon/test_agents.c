@@ -117,6 +117,29 @@ static void one_user_cannot_fill_the_list_with_sockets(void **state)
 	rig_free(rig);
 }
 
+/* With `unknown = 0` doubt counts as the end of the work at once. */
+static void doubt_about_a_held_job_does_not_end_its_hold(void **state)
+{
+	struct rig *rig = rig_new(ACT);
+	struct agent *server = agent_known(rig, 1, 2000), *trainer = agent_known(rig, 2, 500);
+	struct gp_proto_msg_edge doubt = {.busy = GP_ACTIVITY_UNKNOWN, .queue = QUEUE};
+
+	(void)state;
+	work(rig, trainer, true);
+	work(rig, server, true);
+	assert_true(job_of(rig, trainer)->wanted_held);
+	trainer->memory->slot[QUEUE].state = GP_ACTIVITY_UNKNOWN;
+	agent_say(trainer, GP_MSG_AGENT_EDGE, &doubt, sizeof(doubt));
+	rig_run(rig);
+	assert_true(job_of(rig, trainer)->wanted_held);
+	assert_int_equal(lines(rig, trainer, GP_DECISION_RESUME, GP_SCHED_WHYS), 0);
+	/* The server's is the end of its claim. */
+	server->memory->slot[QUEUE].state = GP_ACTIVITY_UNKNOWN;
+	agent_say(server, GP_MSG_AGENT_EDGE, &doubt, sizeof(doubt));
+	rig_until(rig, !job_of(rig, trainer)->wanted_held);
+	rig_free(rig);
+}
+
 static void a_link_to_a_socket_is_no_agent(void **state)
 {
 	struct rig *rig = rig_new(ACT);
@@ -392,6 +415,7 @@ int main(void)
 		cmocka_unit_test(an_agent_that_comes_later_is_found_at_once),
 		cmocka_unit_test(a_socket_that_nobody_listens_on_is_removed),
 		cmocka_unit_test(one_user_cannot_fill_the_list_with_sockets),
+		cmocka_unit_test(doubt_about_a_held_job_does_not_end_its_hold),
 		cmocka_unit_test(a_link_to_a_socket_is_no_agent),
 		cmocka_unit_test(a_client_that_ends_leaves_nothing),
 		cmocka_unit_test(queues_that_come_and_go_are_followed),

@@ -14,6 +14,7 @@ BIN = os.environ["GP_BIN"]
 GPREEMPT = os.path.join(BIN, "gpreempt")
 GPREEMPTD = os.path.join(BIN, "gpreemptd")
 EXAMPLES = os.path.join(os.path.dirname(BIN), "examples")
+STAGE = os.path.join(os.path.dirname(BIN), "tests", "agent", "hsa_stage")
 LIMIT = 120
 # What is decided must not depend on how slow this machine is.
 ACT = "[daemon]\nmode = act\noperation_timeout = 30s\nlease = 10s\nmax_suspend = 60s\n[device *]\nlinger = 0\n"
@@ -113,6 +114,35 @@ class Daemon(unittest.TestCase):
 def load(path):
     with open(path) as file:
         return json.load(file)["traceEvents"]
+
+
+@unittest.skipUnless(os.path.exists(STAGE), "built without ROCm's headers")
+class Claims(Daemon):
+    def test_a_server_that_sets_its_signal_for_the_next_packet_does_not_hold_up_a_trainer(self):
+        self.daemon(ACT)
+        server = subprocess.Popen([GPREEMPT, "vgpu", "--", GPREEMPT, "run", "--class", "online", "--", STAGE],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
+        self.started.append(server)
+        self.addCleanup(server.stdin.close)
+        self.program("offline", "offline_trainer", 600)
+        self.job("offline_trainer")
+        self.assertEqual(server.stdout.readline(), "ready\n")
+        self.say(server, "queue")
+        self.job("hsa_stage")
+        for how in ("store", "new", "add"):
+            self.say(server, f"rearm 0 {how}")
+            # The server waits for its next request; for the trainer it is idle, and stays so.
+            self.until(lambda: not self.jobs()["hsa_stage"]["busy_queues"] and not self.jobs()["offline_trainer"]["held"],
+                       "the trainer is held")
+            suspends = self.jobs()["offline_trainer"]["suspends"]
+            for _ in range(20):
+                self.assertEqual(self.jobs()["offline_trainer"]["suspends"], suspends, how)
+                time.sleep(0.1)
+
+    def say(self, program, line):
+        program.stdin.write(line + "\n")
+        program.stdin.flush()
+        self.assertIn(program.stdout.readline(), ("ok\n", "queue 0\n"))
 
 
 class Acting(Daemon):
