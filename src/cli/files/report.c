@@ -48,10 +48,11 @@ static bool looks_like_profile(const char *name)
 	size_t len = strlen(name);
 
 	return (len > 4 && !strcmp(name + len - 4, ".csv")) ||
+	       (len > 3 && !strcmp(name + len - 3, ".db")) ||
 	       (len > 5 && !strcmp(name + len - 5, ".json"));
 }
 
-/* Files as named; of directories every .csv and .json below. */
+/* Files as named; of directories every .csv, .db and .json below. */
 static int collect(struct arguments *arguments, const char *path, bool named, int depth)
 {
 	static const struct gp_root live = {""};
@@ -92,6 +93,9 @@ static void complain(struct arguments *arguments, const struct input *input)
 
 	if (stats->kind == GP_ROCPROF_NONE)
 		gp_diag(diag, GP_WARNING, "%s: not a rocprof file; skipped", input->path);
+	if (gp_trace_rocprof_beside(stats->kind))
+		gp_diag(diag, GP_WARNING, "%s: %s; nothing in it concerns queues; skipped",
+			input->path, gp_trace_rocprof_kind_name(stats->kind));
 	if (stats->damaged && stats->first_bad_line)
 		gp_diag(diag, GP_WARNING,
 			ngettext(
@@ -234,11 +238,11 @@ const struct gp_command gp_cli_report = {
 	.arguments = "DIR|FILE...",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Report from rocprof files how work gets from HIP to the GPU"),
-	.description = N_("Reads the CSV and JSON files of rocprof (v1, v2) and rocprofv3: HIP and "
-			  "HSA calls,\n"
-			  "kernels, copies, queues, time by layer, the waits of HIP calls, and "
-			  "checks of how\n"
-			  "submission works. Data in two files of one run is counted once."),
+	.description =
+		N_("Reads the files of rocprof (v1, v2) and rocprofv3 (CSV, JSON, database): HIP\n"
+		   "and HSA calls, kernels, copies, queues, time by layer, the waits of HIP\n"
+		   "calls, and checks of how submission works. Data in two files of one run is\n"
+		   "counted once."),
 	.options = options,
 	.examples = "  # the directory rocprof or rocprofv3 wrote to\n"
 		    "  gpreempt report out/\n"

@@ -236,6 +236,9 @@ static int read_profile(struct gp_trace_inquiry *inquiry, int fd, struct gp_diag
 	ret = gp_trace_rocprof_read(fd, current(inquiry)->name, diag, profile_event, inquiry,
 				    &stats);
 	current(inquiry)->damaged = stats.damaged + stats.backwards;
+	if (!ret && stats.kind == GP_ROCPROF_NONE)
+		return gp_fail(diag, -EINVAL, "%s is a SQLite database, but not one of rocprofv3",
+			       current(inquiry)->name);
 	if (!ret && stats.cut)
 		gp_diag(diag, GP_WARNING, "%s: the file is truncated; complete entries are counted",
 			current(inquiry)->name);

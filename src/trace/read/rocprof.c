@@ -25,11 +25,21 @@ static const struct {
 	[GP_ROCPROF_V3_STATS] = {"rocprofv3 summary", 3},
 	[GP_ROCPROF_V3_AGENTS] = {"rocprofv3 agents", 3},
 	[GP_ROCPROF_V3_JSON] = {"rocprofv3 trace (JSON)", 3},
+	[GP_ROCPROF_V3_DB] = {"rocprofv3 database", 3},
+	[GP_ROCPROF_V3_ALLOCATIONS] = {"rocprofv3 memory allocations", 3},
+	[GP_ROCPROF_V3_SCRATCH] = {"rocprofv3 scratch memory", 3},
+	[GP_ROCPROF_V3_SAMPLES] = {"rocprofv3 PC samples", 3},
 };
 
 const char *gp_trace_rocprof_kind_name(enum gp_trace_rocprof_kind kind)
 {
 	return kinds[kind].name;
+}
+
+bool gp_trace_rocprof_beside(enum gp_trace_rocprof_kind kind)
+{
+	return kind == GP_ROCPROF_V3_ALLOCATIONS || kind == GP_ROCPROF_V3_SCRATCH ||
+	       kind == GP_ROCPROF_V3_SAMPLES;
 }
 
 int gp_trace_rocprof_version(enum gp_trace_rocprof_kind kind)
@@ -50,10 +60,14 @@ bool gp_trace_rocprof_times(struct gp_event *event, u64 begin, u64 end,
 	return true;
 }
 
-enum gp_trace_layer gp_trace_rocprof_layer(const char *name, size_t len)
+enum gp_trace_layer gp_trace_rocprof_layer(const char *domain, const char *name, size_t len)
 {
 	const char *p = name, *end = name + len;
 
+	if (domain)
+		return !strncmp(domain, "HIP_", 4)   ? GP_LAYER_HIP
+		       : !strncmp(domain, "HSA_", 4) ? GP_LAYER_HSA
+						     : GP_LAYER_OTHER;
 	GP_PARSE_LITERAL(&p, end, "__");
 	if (GP_PARSE_LITERAL(&p, end, "hip"))
 		return GP_LAYER_HIP;
@@ -79,6 +93,13 @@ void gp_trace_rocprof_bytes(struct gp_event *event, const char *arguments, size_
 	}
 }
 
+bool gp_trace_rocprof_is_db(const char *bytes, size_t len)
+{
+	static const char magic[] = "SQLite format 3";
+
+	return len >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) == 0;
+}
+
 int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 			  struct gp_trace_rocprof_stats *stats)
 {
@@ -91,6 +112,8 @@ int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_eve
 		return gp_fail(diag, -errno,
 			       "cannot read %s: %s (a profile must be a file, not a pipe)", name,
 			       strerror(errno));
+	if (gp_trace_rocprof_is_db(head, (size_t)got))
+		return gp_trace_rocpd(fd, name, diag, fn, ctx, stats);
 	for (ssize_t i = 0; i < got; i++) {
 		if (head[i] == '{')
 			return gp_trace_rocprof_json(fd, name, diag, fn, ctx, stats);

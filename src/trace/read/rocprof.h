@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Readers of what rocprof (v1, v2) and rocprofv3 write: CSV of every column generation, chosen by
- * column name, and both JSON forms. Events: CALL, KERNEL, COPY with begin and duration on
- * CLOCK_BOOTTIME, TOTAL for the profilers' own summaries, AGENT. Facts:
+ * column name, both JSON forms, and the SQLite database of ROCm 7. Events: CALL, KERNEL, COPY with
+ * begin and duration on CLOCK_BOOTTIME, TOTAL for the profilers' own summaries, AGENT. Facts:
  * docs/reference/formats/rocprof.md.
  */
 #ifndef GP_TRACE_READ_ROCPROF_H
@@ -23,6 +23,11 @@ enum gp_trace_rocprof_kind {
 	GP_ROCPROF_V3_STATS,   /* with MinNs, MaxNs, StdDev */
 	GP_ROCPROF_V3_AGENTS,  /* agent_info */
 	GP_ROCPROF_V3_JSON,
+	GP_ROCPROF_V3_DB, /* rocpd */
+	/* Known, and nothing in them is about queues or submission: no rows. */
+	GP_ROCPROF_V3_ALLOCATIONS,
+	GP_ROCPROF_V3_SCRATCH,
+	GP_ROCPROF_V3_SAMPLES,
 };
 
 struct gp_trace_rocprof_stats {
@@ -42,8 +47,13 @@ struct gp_trace_rocprof_stats {
 int gp_trace_rocprof_read(int fd, const char *name, struct gp_diag *diag, gp_event_fn fn, void *ctx,
 			  struct gp_trace_rocprof_stats *stats);
 
+/* The start of a SQLite database. Whether rocprofv3 wrote it only reading shows. */
+bool gp_trace_rocprof_is_db(const char *bytes, size_t len);
+
 /* "rocprof v1 kernels"; never translated. */
 const char *gp_trace_rocprof_kind_name(enum gp_trace_rocprof_kind kind);
+/* True for the kinds without rows. */
+bool gp_trace_rocprof_beside(enum gp_trace_rocprof_kind kind);
 /* 1, 2 or 3; 0 for NONE. */
 int gp_trace_rocprof_version(enum gp_trace_rocprof_kind kind);
 

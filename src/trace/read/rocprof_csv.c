@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/parse.h"
 #include "base/csv.h"
+#include "base/map.h"
 #include "trace/read/rocprof_parts.h"
 
 /* Every column that says something, under all its spellings; the rest (counters) is left alone. */
@@ -40,6 +42,10 @@ enum column {
 	C_AGENT_CUS,
 	C_AGENT_NAME,
 	C_DISPATCH_ID,
+	C_COUNTER,
+	C_ALLOCATION,
+	C_ALLOC_FLAGS,
+	C_SAMPLE,
 	COLUMNS,
 };
 
@@ -103,6 +109,10 @@ static const struct {
 	{"Product_Name", C_AGENT_NAME},
 	{"Model_Name", C_AGENT_NAME},
 	{"Dispatch_ID", C_DISPATCH_ID},
+	{"Counter_Name", C_COUNTER},
+	{"Allocation_Size", C_ALLOCATION},
+	{"Alloc_Flags", C_ALLOC_FLAGS},
+	{"Sample_Timestamp", C_SAMPLE},
 };
 
 #define NO_COLUMN SIZE_MAX
@@ -114,6 +124,7 @@ struct reader {
 	struct gp_trace_rocprof_stats *stats;
 	size_t place[COLUMNS];
 	enum gp_trace_layer layer; /* of a summary, by the file's name */
+	struct gp_map dispatches;  /* of a file with counters: (pid, dispatch) */
 };
 
 static bool has(const struct reader *reader, enum column column)
@@ -167,7 +178,7 @@ static enum gp_trace_layer file_layer(const char *path)
 static enum gp_trace_rocprof_kind kernel_kind(const struct reader *reader)
 {
 	return has(reader, C_DISPATCH) || has(reader, C_WAVE)     ? GP_ROCPROF_V1_KERNELS
-	       : has(reader, C_GROUP_Y)                           ? GP_ROCPROF_V3_KERNELS
+	       : has(reader, C_GROUP_Y) || has(reader, C_COUNTER) ? GP_ROCPROF_V3_KERNELS
 	       : has(reader, C_DISPATCH_ID) && has(reader, C_GPU) ? GP_ROCPROF_V2_KERNELS
 								  : GP_ROCPROF_V1_KERNELS;
 }
@@ -179,7 +190,8 @@ static void take_header(struct reader *reader, const struct gp_csv_record *recor
 		reader->place[c] = NO_COLUMN;
 	for (size_t i = 0; i < record->count; i++) {
 		for (size_t t = 0; t < GP_ARRAY_SIZE(titles); t++) {
-			if (strcasecmp(record->fields[i].text, titles[t].title) == 0 &&
+			if (record->fields[i].len == strlen(titles[t].title) &&
+			    strcasecmp(record->fields[i].text, titles[t].title) == 0 &&
 			    reader->place[titles[t].column] == NO_COLUMN)
 				reader->place[titles[t].column] = i;
 		}
@@ -195,6 +207,12 @@ static void take_header(struct reader *reader, const struct gp_csv_record *recor
 		reader->stats->kind = GP_ROCPROF_V3_AGENTS;
 	else if (has(reader, C_NAME) && has(reader, C_GROUP))
 		reader->stats->kind = kernel_kind(reader);
+	else if (has(reader, C_ALLOCATION))
+		reader->stats->kind = GP_ROCPROF_V3_ALLOCATIONS;
+	else if (has(reader, C_ALLOC_FLAGS))
+		reader->stats->kind = GP_ROCPROF_V3_SCRATCH;
+	else if (has(reader, C_SAMPLE))
+		reader->stats->kind = GP_ROCPROF_V3_SAMPLES;
 }
 
 static bool product(const struct reader *reader, const struct gp_csv_record *record,
@@ -297,11 +315,8 @@ static bool call(const struct reader *reader, const struct gp_csv_record *record
 	const struct gp_field *domain = field(reader, record, C_DOMAIN);
 
 	event->kind = GP_EVENT_CALL;
-	event->layer = gp_trace_rocprof_layer(event->name, event->name_len);
-	if (event->layer == GP_LAYER_OTHER && domain)
-		event->layer = !strncmp(domain->text, "HIP_", 4)   ? GP_LAYER_HIP
-			       : !strncmp(domain->text, "HSA_", 4) ? GP_LAYER_HSA
-								   : GP_LAYER_OTHER;
+	event->layer =
+		gp_trace_rocprof_layer(domain ? domain->text : NULL, event->name, event->name_len);
 	identity(reader, record, event);
 	return times(reader, record, event);
 }
@@ -337,17 +352,38 @@ static bool take_row(struct reader *reader, const struct gp_csv_record *record,
 	}
 }
 
+/* Counter collection writes a row per dispatch and counter: true for all but the first of one. */
+static int dispatch_repeats(struct reader *reader, const struct gp_csv_record *record,
+			    bool *repeats)
+{
+	u64 dispatch, pid = 0;
+
+	*repeats = false;
+	if (!has(reader, C_COUNTER) || !number(reader, record, C_DISPATCH_ID, &dispatch))
+		return 0;
+	number(reader, record, C_PID, &pid);
+	*repeats = gp_map_get(&reader->dispatches, pid, dispatch) != GP_MAP_NONE;
+	return *repeats ? 0 : gp_map_put(&reader->dispatches, pid, dispatch, 0);
+}
+
 static int take_record(void *ctx, const struct gp_csv_record *record)
 {
 	struct reader *reader = ctx;
 	struct gp_event event = {.clock = GP_CLOCK_BOOTTIME, .line = record->line};
 	const struct gp_field *name;
 	u64 backwards = reader->stats->backwards;
+	bool repeats;
 
 	if (reader->stats->kind == GP_ROCPROF_NONE) {
 		take_header(reader, record);
 		return 0;
 	}
+	if (gp_trace_rocprof_beside(reader->stats->kind))
+		return 0;
+	if (dispatch_repeats(reader, record, &repeats))
+		return -ENOMEM;
+	if (repeats)
+		return 0;
 	name = field(reader, record,
 		     has(reader, C_FUNCTION)    ? C_FUNCTION
 		     : has(reader, C_DIRECTION) ? C_DIRECTION
@@ -378,6 +414,7 @@ int gp_trace_rocprof_csv(int fd, const char *name, struct gp_diag *diag, gp_even
 
 	reader.layer = file_layer(name);
 	ret = gp_csv_read(fd, name, diag, take_record, &reader, &csv);
+	gp_map_free(&reader.dispatches);
 	stats->damaged += csv.damaged;
 	if (csv.first_bad_line &&
 	    (!stats->first_bad_line || csv.first_bad_line < stats->first_bad_line))

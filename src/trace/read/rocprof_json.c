@@ -169,7 +169,7 @@ static int v1_event(struct reader *reader, const json_t *value)
 		event.layer = reader->tracks[pid] == TRACK_HIP ? GP_LAYER_HIP
 			      : reader->tracks[pid] == TRACK_HSA
 				      ? GP_LAYER_HSA
-				      : gp_trace_rocprof_layer(event.name, event.name_len);
+				      : gp_trace_rocprof_layer(NULL, event.name, event.name_len);
 		if (json_is_string(text))
 			gp_trace_rocprof_bytes(&event, json_string_value(text),
 					       json_string_length(text));

@@ -53,6 +53,14 @@ static bool is_tracedat(int fd)
 	return got > 0 && gp_trace_tracedat_is(bytes, (size_t)got);
 }
 
+static bool is_database(int fd)
+{
+	char bytes[16];
+	ssize_t got = pread(fd, bytes, sizeof(bytes), 0);
+
+	return got > 0 && gp_trace_rocprof_is_db(bytes, (size_t)got);
+}
+
 /* The formats that need no comparison: nothing else looks like them. */
 static void identify_small(int fd, const char *name, u64 best, enum gp_trace_source_kind *kind)
 {
@@ -95,6 +103,11 @@ int gp_trace_source_identify(int fd, const char *name, enum gp_trace_source_kind
 		return start;
 	if (is_tracedat(start)) {
 		*kind = GP_SOURCE_TRACEDAT;
+		close(start);
+		return 0;
+	}
+	if (is_database(start)) {
+		*kind = GP_SOURCE_ROCPROF;
 		close(start);
 		return 0;
 	}

@@ -225,6 +225,76 @@ static void v3_json_joins_names_by_id_and_process(void **state)
 	assert_int_equal(seen.events[6].pid, 78);
 }
 
+static void counters_do_not_multiply_kernels(void **state)
+{
+	static const char head[] = "\"Correlation_Id\",\"Dispatch_Id\",\"Agent_Id\",\"Queue_Id\","
+				   "\"Process_Id\",\"Thread_Id\",\"Grid_Size\",\"Kernel_Name\","
+				   "\"Workgroup_Size\",\"Counter_Name\",\"Counter_Value\","
+				   "\"Start_Timestamp\",\"End_Timestamp\"\n";
+	struct gp_trace_rocprof_stats stats;
+	struct seen seen;
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s%s%s%s", head,
+		 "1,1,4,1,77,77,64,\"a\",64,\"SQ_WAVES\",8,100,200\n",
+		 "2,2,4,1,77,77,64,\"a\",64,\"SQ_WAVES\",8,300,400\n",
+		 "1,1,4,1,77,77,64,\"a\",64,\"GRBM_COUNT\",8,100,200\n"
+		 "2,2,4,1,77,77,64,\"a\",64,\"GRBM_COUNT\",8,300,400\n",
+		 "1,1,4,1,78,78,64,\"a\",64,\"SQ_WAVES\",8,100,200\n");
+	stats = read_text(&seen, "7_counter_collection.csv", text);
+	assert_int_equal(stats.kind, GP_ROCPROF_V3_KERNELS);
+	assert_int_equal(stats.damaged, 0);
+	assert_int_equal(stats.rows, 3);
+	assert_int_equal(seen.events[1].time_ns, 300);
+	assert_int_equal(seen.events[2].pid, 78);
+}
+
+static void the_domain_of_a_row_decides_not_its_name(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	read_text(&seen, "7_marker_api_trace.csv",
+		  "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\","
+		  "\"Start_Timestamp\",\"End_Timestamp\"\n"
+		  "\"MARKER_CORE_API\",\"hip phase\",1,1,1,10,20\n"
+		  "\"MARKER_CORE_API\",\"hsa_like\",1,1,1,10,20\n"
+		  "\"HIP_RUNTIME_API\",\"hipMalloc\",1,1,1,10,20\n"
+		  "\"HSA_CORE_API\",\"hsa_queue_create\",1,1,1,10,20\n");
+	assert_int_equal(seen.count, 4);
+	assert_int_equal(seen.events[0].layer, GP_LAYER_OTHER);
+	assert_int_equal(seen.events[1].layer, GP_LAYER_OTHER);
+	assert_int_equal(seen.events[2].layer, GP_LAYER_HIP);
+	assert_int_equal(seen.events[3].layer, GP_LAYER_HSA);
+}
+
+static void files_beside_the_matter_are_known_by_name(void **state)
+{
+	static const struct {
+		const char *text;
+		enum gp_trace_rocprof_kind kind;
+	} files[] = {
+		{"\"Kind\",\"Operation\",\"Agent_Id\",\"Allocation_Size\",\"Address\"\n1,2,3,4,5\n",
+		 GP_ROCPROF_V3_ALLOCATIONS},
+		{"\"Kind\",\"Operation\",\"Agent_Id\",\"Queue_Id\",\"Alloc_Flags\"\n1,2,3,4,5\n",
+		 GP_ROCPROF_V3_SCRATCH},
+		{"\"Sample_Timestamp\",\"Exec_Mask\",\"Dispatch_Id\"\n1,2,3\n",
+		 GP_ROCPROF_V3_SAMPLES},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < GP_ARRAY_SIZE(files); i++) {
+		struct seen seen;
+		struct gp_trace_rocprof_stats stats = read_text(&seen, "x.csv", files[i].text);
+
+		assert_int_equal(stats.kind, files[i].kind);
+		assert_int_equal(stats.rows + stats.damaged, 0);
+		assert_true(gp_trace_rocprof_beside(stats.kind));
+	}
+	assert_false(gp_trace_rocprof_beside(GP_ROCPROF_V3_KERNELS));
+}
+
 static void json_that_is_cut_gives_what_was_complete(void **state)
 {
 	struct seen seen;
@@ -451,6 +521,9 @@ int main(void)
 		cmocka_unit_test(v3_calls_copies_and_agents),
 		cmocka_unit_test(v1_json_tells_tracks_apart_and_knows_the_devices),
 		cmocka_unit_test(v3_json_joins_names_by_id_and_process),
+		cmocka_unit_test(counters_do_not_multiply_kernels),
+		cmocka_unit_test(the_domain_of_a_row_decides_not_its_name),
+		cmocka_unit_test(files_beside_the_matter_are_known_by_name),
 		cmocka_unit_test(json_that_is_cut_gives_what_was_complete),
 		cmocka_unit_test(what_is_not_rocprofs_is_no_kind),
 		cmocka_unit_test(a_callback_stops_every_reader),
