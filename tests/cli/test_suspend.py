@@ -100,8 +100,7 @@ class Suspend(Commands):
         other, _ = self.keep(self.pid)
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, rf"process {self.pid}: released after [0-9.]+ s, but it stays suspended: "
-                                      rf"process {other.pid} also holds it\n$")
+        self.assertRegex(done.stdout, rf"process {self.pid}: released after [0-9.]+ s; still suspended by process {other.pid}\n$")
         done = self.command("suspend", self.pid, "--for", "20ms", "--lease", "1h", "--json")
         last = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((last["event"], last["owner_pid"]), ("let_go", other.pid))

@@ -63,7 +63,7 @@ class Commands(Daemon):
     def test_why_tells_a_stream_s_priority_from_the_job_s(self):
         self.start_daemon("busy")
         shown = self.gpreempt("why", self.high)
-        self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue, 1 of them with work.", shown)
+        self.assertIn("is a job of class online with priority 2000: 1 process, 1 queue; queues with work: 1.", shown)
         self.assertIn("Other jobs were held for it 1 time,", shown)
         self.assertNotIn("unknown", shown)
         self.assertRegex(shown, r"priority 1900\b")

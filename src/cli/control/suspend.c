@@ -7,10 +7,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/parse.h"
 #include "base/clock.h"
 #include "cli/control/target_command.h"
+#include "show/doc.h"
 
 enum {
 	OPTION_JSON = 'j',
@@ -82,21 +82,38 @@ static int set(void *ctx, int id, const char *value)
 	}
 }
 
-/* One line for each thing that happens, for programs or for people. */
-static void say_json(const struct keeper *keeper, const char *event, const char *name, s64 number)
+/* Something that happened: an object in JSON; callers add the line for people. */
+static struct gp_doc *event_new(const struct keeper *keeper, const char *event, const char *key,
+				int number)
 {
-	json_t *json = json_pack("{ss}", "event", event);
+	struct gp_doc *doc = gp_doc_new_answer();
 
-	json_object_set_new(json, "pid", gp_json_u64_if(keeper->pid != 0, keeper->pid));
-	json_object_set_new(json, "group", gp_json_str(keeper->group));
-	if (name)
-		json_object_set_new(json, name, json_integer(number));
-	json_object_set_new(json, "held_ms",
-			    json_integer((s64)((gp_monotonic_ns() - keeper->started_ns) /
-					       GP_NS_PER_MS)));
-	(void)gp_json_print(stdout, json, true);
-	json_decref(json);
+	gp_doc_fact(doc, "event", NULL, gp_v_text(event));
+	gp_doc_fact(doc, "pid", NULL, gp_v_if(keeper->pid, gp_v_count(keeper->pid)));
+	gp_doc_fact(doc, "group", NULL, gp_v_text(keeper->group));
+	if (key)
+		gp_doc_fact(doc, key, NULL, gp_v_json(json_integer(number)));
+	gp_doc_fact(doc, "held_ms", NULL,
+		    gp_v_count((gp_monotonic_ns() - keeper->started_ns) / GP_NS_PER_MS));
+	return doc;
+}
+
+static void event_print(const struct keeper *keeper, struct gp_doc *doc)
+{
+	(void)gp_show_print(doc, stdout, keeper->json ? GP_SHOW_JSON_LINE : GP_SHOW_TEXT);
+	gp_doc_free(doc);
 	fflush(stdout);
+}
+
+/* One that people read elsewhere, as a diagnostic. */
+static void event_say(const struct keeper *keeper, const char *event, const char *key, int number)
+{
+	event_print(keeper, event_new(keeper, event, key, number));
+}
+
+static double held_s(const struct keeper *keeper)
+{
+	return (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9;
 }
 
 static int failed(struct keeper *keeper)
@@ -145,6 +162,7 @@ static int take(struct keeper *keeper)
 		.limit_ms = GPREEMPT_LIMIT_MAX_MS,
 		.flags = keeper->copies ? GPREEMPT_SUSPEND_COPIES : 0,
 	};
+	struct gp_doc *doc;
 	int count;
 
 	if (keeper->for_ns && keeper->for_ns + SLACK < LIMIT_MAX)
@@ -159,17 +177,17 @@ static int take(struct keeper *keeper)
 	keeper->started_ns = gp_monotonic_ns();
 	if (keeper->copies)
 		note_copies(keeper);
-	if (keeper->json)
-		say_json(keeper, "suspended", "queues", count);
-	else if (!keeper->empty)
-		printf(keeper->for_ns
-			       ? ngettext("%s: %d queue suspended\n", "%s: %d queues suspended\n",
-					  (unsigned long)count)
-			       : ngettext("%s: %d queue suspended; press Ctrl-C to resume\n",
-					  "%s: %d queues suspended; press Ctrl-C to resume\n",
-					  (unsigned long)count),
-		       keeper->name, count);
-	fflush(stdout);
+	doc = event_new(keeper, "suspended", "queues", count);
+	if (!keeper->empty)
+		gp_doc_line(doc,
+			    keeper->for_ns
+				    ? ngettext("%s: %d queue suspended", "%s: %d queues suspended",
+					       (unsigned long)count)
+				    : ngettext("%s: %d queue suspended; press Ctrl-C to resume",
+					       "%s: %d queues suspended; press Ctrl-C to resume",
+					       (unsigned long)count),
+			    keeper->name, count);
+	event_print(keeper, doc);
 	if (keeper->verbose)
 		say_details(keeper);
 	return 0;
@@ -179,33 +197,32 @@ static int take(struct keeper *keeper)
 static bool say_others(struct keeper *keeper)
 {
 	struct gpreempt_target_info info = {.size = sizeof(info)};
+	struct gp_doc *doc;
 
 	if (gpreempt_target_info(keeper->target, &info) < 0 || !info.suspended)
 		return false;
-	if (keeper->json)
-		say_json(keeper, "let_go", "owner_pid", info.owner_pid);
-	else
-		printf(_("%s: released after %.1f s, but it stays suspended: process %d also holds "
-			 "it\n"),
-		       keeper->name, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9,
-		       info.owner_pid);
+	doc = event_new(keeper, "let_go", "owner_pid", info.owner_pid);
+	gp_doc_line(doc, "%s: released after %.1f s; still suspended by process %d", keeper->name,
+		    held_s(keeper), info.owner_pid);
+	event_print(keeper, doc);
 	return true;
 }
 
 static int let_go(struct keeper *keeper)
 {
 	int count = gpreempt_target_resume(keeper->target);
+	struct gp_doc *doc;
 
 	if (count < 0)
 		return failed(keeper);
 	if (say_others(keeper))
 		return GP_EXIT_OK;
-	if (keeper->json)
-		say_json(keeper, "resumed", "queues", count);
-	else
-		printf(ngettext("%s: %d queue runs again after %.1f s\n",
-				"%s: %d queues run again after %.1f s\n", (unsigned long)count),
-		       keeper->name, count, (double)(gp_monotonic_ns() - keeper->started_ns) / 1e9);
+	doc = event_new(keeper, "resumed", "queues", count);
+	gp_doc_line(doc,
+		    ngettext("%s: %d queue runs again after %.1f s",
+			     "%s: %d queues run again after %.1f s", (unsigned long)count),
+		    keeper->name, count, held_s(keeper));
+	event_print(keeper, doc);
 	return GP_EXIT_OK;
 }
 
@@ -214,30 +231,26 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 {
 	switch (event->kind) {
 	case GPREEMPT_EVENT_LEASE_LOST:
-		if (keeper->json)
-			say_json(keeper, "lease_lost", NULL, 0);
+		event_say(keeper, "lease_lost", NULL, 0);
 		gp_diag(&keeper->sink.diag, GP_ERROR,
 			"lease lost, %s is running again (it was released, it reached its time "
 			"limit, or the holder ended)",
 			keeper->name);
 		return GP_EXIT_FAILED;
 	case GPREEMPT_EVENT_GONE:
-		if (keeper->json)
-			say_json(keeper, "gone", "process", event->pid);
+		event_say(keeper, "gone", "process", event->pid);
 		if (keeper->group && !keeper->verbose)
 			return -1;
 		gp_diag(&keeper->sink.diag, GP_NOTE, "process %d ended", event->pid);
 		return keeper->group ? -1 : GP_EXIT_OK;
 	case GPREEMPT_EVENT_JOINED:
-		if (keeper->json)
-			say_json(keeper, "joined", "process", event->pid);
+		event_say(keeper, "joined", "process", event->pid);
 		if (keeper->verbose)
 			gp_diag(&keeper->sink.diag, GP_NOTE,
 				"process %d joined the group and is suspended as well", event->pid);
 		return -1;
 	case GPREEMPT_EVENT_BREAKER:
-		if (keeper->json)
-			say_json(keeper, "breaker", "open", event->result);
+		event_say(keeper, "breaker", "open", event->result);
 		gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
 			event->result ? _("preemption on its GPU was disabled after failures")
 				      : _("preemption on its GPU was enabled again"));
@@ -251,6 +264,7 @@ static int handle_event(struct keeper *keeper, const struct gpreempt_event *even
 static int handle_signal(struct keeper *keeper)
 {
 	struct signalfd_siginfo info;
+	struct gp_doc *doc;
 
 	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
 		u32 id = (u32)info.ssi_int;
@@ -259,15 +273,14 @@ static int handle_signal(struct keeper *keeper)
 		if ((int)info.ssi_signo != GP_KEEPER_SIGNAL || info.ssi_code != SI_QUEUE ||
 		    info.ssi_int == GP_KEEPER_ALL)
 			return let_go(keeper);
-		int count = gpreempt_target_resume_queues(keeper->target, &id, 1);
-		if (count < 0)
+		if (gpreempt_target_resume_queues(keeper->target, &id, 1) < 0) {
 			gp_diag(&keeper->sink.diag, GP_WARNING, "%s",
 				gpreempt_error(keeper->context));
-		else if (keeper->json)
-			say_json(keeper, "queue_resumed", "queue", id);
-		else
-			printf(_("%s: queue %u runs again\n"), keeper->name, id);
-		fflush(stdout);
+			continue;
+		}
+		doc = event_new(keeper, "queue_resumed", "queue", (int)id);
+		gp_doc_line(doc, "%s: queue %u runs again", keeper->name, id);
+		event_print(keeper, doc);
 	}
 	return -1;
 }

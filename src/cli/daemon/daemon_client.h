@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking gpreemptd: the connection, and its lines of the record in sentences and as JSON. Used by
+ * Asking gpreemptd: the connection, and its lines of the record in documents. Used by
  * `gpreempt why`, `log`, `stats`, `top` and `config`.
  */
 #ifndef GP_CLI_DAEMON_DAEMON_CLIENT_H
 #define GP_CLI_DAEMON_DAEMON_CLIENT_H
 
-#include "base/json.h"
 #include "cli/command.h"
 #include "proto/daemon.h"
 #include "proto/wire.h"
+#include "show/doc.h"
 
 struct gp_cli_daemon_client {
 	int socket; /* -1: none */
@@ -44,12 +44,14 @@ int gp_cli_daemon_jobs(struct gp_cli_daemon_client *client, struct gp_diag *diag
 
 /* "trainer (pid 4711)"; "?" when there is none. */
 void gp_cli_decision_who(const char *name, u32 pid, char *out, size_t size);
-/* "12:34:56.123456 trainer (pid 4711) makes room for ..." without the time and a newline. */
+/* "trainer (pid 4711) makes room for ..." */
 void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, size_t size);
-void gp_cli_decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, char *out,
-			  size_t size);
-json_t *gp_cli_decision_json(const struct gp_cli_daemon_client *client,
-			     const struct gp_proto_msg_decision *line);
+/* The line for people, with its time. */
+void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			  const struct gp_proto_msg_decision *line, const char *indent);
+/* The members of its object in JSON. */
+void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			   const struct gp_proto_msg_decision *line);
 /* Lines that only say that an operation ended, or that a job came or went. */
 bool gp_cli_decision_is_routine(const struct gp_proto_msg_decision *line);
 

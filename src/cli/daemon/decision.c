@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/daemon/daemon_client.h"
+#include "cli/watch/row.h"
 #include "show/reason.h"
 
 const char *gp_cli_class_name(u32 job_class)
@@ -109,7 +110,8 @@ void gp_cli_decision_text(const struct gp_proto_msg_decision *line, char *out, s
 	}
 }
 
-void gp_cli_decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, char *out,
+/* "12:34:56.123456" */
+static void decision_time(const struct gp_cli_daemon_client *client, u64 at_ns, char *out,
 			  size_t size)
 {
 	s64 wall = (s64)at_ns + client->wall_ns;
@@ -130,56 +132,69 @@ const char *gp_cli_decision_kind_name(u32 kind)
 	return kind < GP_ARRAY_SIZE(names) ? names[kind] : NULL;
 }
 
-static json_t *time_json(u64 ns)
+static void put_time(struct gp_doc *doc, const char *key, u64 ns)
 {
-	return gp_json_u64_if(ns != GP_DAEMON_UNKNOWN, ns);
+	gp_doc_fact(doc, key, NULL, gp_v_if(ns != GP_DAEMON_UNKNOWN, gp_v_ns(ns)));
 }
 
-static json_t *job_json(u64 id, u32 pid, const char *name)
+/* `value` if the line has it: 0 means that it has not. */
+static void put_if(struct gp_doc *doc, const char *key, u64 has, u64 value)
 {
-	json_t *json;
-
-	if (!id)
-		return json_null();
-	json = json_pack("{sI sI}", "id", (json_int_t)id, "pid", (json_int_t)pid);
-	json_object_set_new(json, "name", gp_json_text(name, strnlen(name, GP_PROTO_NAME)));
-	return json;
+	gp_doc_fact(doc, key, NULL, gp_v_if(has, gp_v_count(value)));
 }
 
-json_t *gp_cli_decision_json(const struct gp_cli_daemon_client *client,
-			     const struct gp_proto_msg_decision *line)
+static void put_job(struct gp_doc *doc, const char *key, u64 id, u32 pid, const char *name)
 {
-	bool core = line->kind <= GP_DECISION_NOTE;
-	json_t *json = json_pack("{sI sI sI}", "id", (json_int_t)line->id, "monotonic_ns",
-				 (json_int_t)line->at_ns, "time_ns",
-				 (json_int_t)((s64)line->at_ns + client->wall_ns));
+	if (!id) {
+		gp_doc_fact(doc, key, NULL, gp_v_missing());
+		return;
+	}
+	gp_doc_open(doc, key, NULL);
+	gp_doc_fact(doc, "id", NULL, gp_v_count(id));
+	gp_doc_fact(doc, "pid", NULL, gp_v_count(pid));
+	gp_doc_fact(doc, "name", NULL, gp_v_textn(name, strnlen(name, GP_PROTO_NAME)));
+	gp_doc_close(doc);
+}
+
+void gp_cli_decision_facts(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			   const struct gp_proto_msg_decision *line)
+{
+	bool core = line->kind <= GP_DECISION_NOTE, done = line->kind == GP_DECISION_DONE;
 	char text[512];
 
-	json_object_set_new(json, "kind", gp_json_str(gp_cli_decision_kind_name(line->kind)));
-	json_object_set_new(json, "why", gp_json_str(core ? gp_sched_why_name(line->why) : NULL));
-	json_object_set_new(json, "operation",
-			    gp_json_str(line->kind == GP_DECISION_DONE
-						? gp_cli_decision_kind_name(line->why)
-						: NULL));
-	json_object_set_new(json, "policy",
-			    gp_json_str(core ? gp_sched_policy_name(line->policy) : NULL));
-	json_object_set_new(json, "observed", json_boolean(line->observed));
-	json_object_set_new(json, "job", job_json(line->job, line->job_pid, line->job_name));
-	json_object_set_new(json, "other",
-			    job_json(line->other, line->other_pid, line->other_name));
-	json_object_set_new(json, "gpu_id", gp_json_u64_if(line->gpu_id != 0, line->gpu_id));
-	json_object_set_new(json, "job_priority", json_integer(line->job_priority));
-	json_object_set_new(json, "other_priority",
-			    gp_json_u64_if(line->other != 0, line->other_priority));
-	json_object_set_new(json, "reason", gp_json_u64_if(line->reason != 0, line->reason));
-	json_object_set_new(json, "cause", gp_json_u64_if(line->cause != 0, line->cause));
-	json_object_set_new(json, "waited_ns", time_json(line->waited_ns));
-	json_object_set_new(json, "ran_ns", time_json(line->ran_ns));
-	json_object_set_new(json, "cost_ns", time_json(line->cost_ns));
-	json_object_set_new(json, "saves_ns", time_json(saves_of(line)));
-	json_object_set_new(json, "limit_ns", time_json(line->limit_ns));
-	json_object_set_new(json, "error", json_integer(line->error));
 	gp_cli_decision_text(line, text, sizeof(text));
-	json_object_set_new(json, "text", gp_json_str(text));
-	return json;
+	gp_doc_fact(doc, "id", NULL, gp_v_count(line->id));
+	gp_doc_fact(doc, "monotonic_ns", NULL, gp_v_ns(line->at_ns));
+	gp_doc_fact(doc, "time_ns", NULL, gp_v_ns(line->at_ns + (u64)client->wall_ns));
+	gp_doc_fact(doc, "kind", NULL, gp_v_text(gp_cli_decision_kind_name(line->kind)));
+	gp_doc_fact(doc, "why", NULL, gp_v_text(core ? gp_sched_why_name(line->why) : NULL));
+	gp_doc_fact(doc, "operation", NULL,
+		    gp_v_text(done ? gp_cli_decision_kind_name(line->why) : NULL));
+	gp_doc_fact(doc, "policy", NULL,
+		    gp_v_text(core ? gp_sched_policy_name(line->policy) : NULL));
+	gp_doc_fact(doc, "observed", NULL, gp_v_bool(line->observed));
+	put_job(doc, "job", line->job, line->job_pid, line->job_name);
+	put_job(doc, "other", line->other, line->other_pid, line->other_name);
+	put_if(doc, "gpu_id", line->gpu_id, line->gpu_id);
+	gp_doc_fact(doc, "job_priority", NULL, gp_v_count(line->job_priority));
+	put_if(doc, "other_priority", line->other, line->other_priority);
+	put_if(doc, "reason", line->reason, line->reason);
+	put_if(doc, "cause", line->cause, line->cause);
+	put_time(doc, "waited_ns", line->waited_ns);
+	put_time(doc, "ran_ns", line->ran_ns);
+	put_time(doc, "cost_ns", line->cost_ns);
+	put_time(doc, "saves_ns", saves_of(line));
+	put_time(doc, "limit_ns", line->limit_ns);
+	gp_doc_fact(doc, "error", NULL, gp_v_json(json_integer(line->error)));
+	gp_doc_fact(doc, "text", NULL, gp_v_text(text));
+}
+
+void gp_cli_decision_line(struct gp_doc *doc, const struct gp_cli_daemon_client *client,
+			  const struct gp_proto_msg_decision *line, const char *indent)
+{
+	char at[48], text[512];
+
+	decision_time(client, line->at_ns, at, sizeof(at));
+	gp_cli_decision_text(line, text, sizeof(text));
+	gp_cli_line(doc, "%s%s %s%s", indent, at, line->observed ? _("[observed] ") : "", text);
 }

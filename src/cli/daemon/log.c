@@ -66,21 +66,19 @@ static bool wanted(const struct settings *settings, const struct gp_proto_msg_de
 static int print(const struct gp_proto_msg_decision *line, void *data)
 {
 	struct settings *settings = data;
-	char text[512], at[48];
+	struct gp_doc *doc;
+	int error;
 
 	if (!wanted(settings, line))
 		return 0;
-	if (settings->json) {
-		json_t *json = gp_cli_decision_json(&settings->client, line);
-		int error = gp_json_print(stdout, json, true);
-
-		json_decref(json);
-		return error;
-	}
-	gp_cli_decision_text(line, text, sizeof(text));
-	gp_cli_decision_time(&settings->client, line->at_ns, at, sizeof(at));
-	printf("%s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
-	return ferror(stdout) ? -EIO : 0;
+	doc = gp_doc_new_answer();
+	if (settings->json)
+		gp_cli_decision_facts(doc, &settings->client, line);
+	else
+		gp_cli_decision_line(doc, &settings->client, line, "");
+	error = gp_show_print(doc, stdout, settings->json ? GP_SHOW_JSON_LINE : GP_SHOW_TEXT);
+	gp_doc_free(doc);
+	return error;
 }
 
 static int collect(const struct gp_proto_msg_decision *line, void *data)

@@ -11,7 +11,6 @@
 #include "cli/control/target_command.h"
 #include "cli/watch/top_view.h"
 #include "cli/watch/why_driver.h"
-#include "show/doc.h"
 #include "show/reason.h"
 
 enum { OPTION_LINES = 'n', OPTION_JSON = 'j', OPTION_DRIVER = 256, OPTION_ROOT };
@@ -79,9 +78,9 @@ static int read_all(struct story *story)
 	return gp_cli_daemon_decisions(client, diag, &first, story->pid, collect, story);
 }
 
-/* ---- sentences ---- */
+/* ---- the document ---- */
 
-static void say_held(const struct story *story)
+static void add_held(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
 	bool observed = !story->status.mode;
@@ -89,20 +88,23 @@ static void say_held(const struct story *story)
 						     GP_MIN(job->held_since, story->status.now_ns));
 
 	if (job->held_since == GP_DAEMON_NEVER)
-		puts(_("It may run now."));
+		gp_doc_line(doc, "It may run now.");
 	else if (job->held_for != GP_DAEMON_NONE)
-		printf(observed ? _("It runs; it would have been held for %s, to make room for pid "
-				    "%u.\n")
-				: _("It has been held for %s, to make room for pid %u.\n"),
-		       held.text, job->held_for);
+		gp_doc_line(doc,
+			    observed ? _("It is running. With mode = act it would have been held "
+					 "for the last %s, to make room for pid %u.")
+				     : _("It has been held for %s, to make room for pid %u."),
+			    held.text, job->held_for);
 	else
-		printf(observed ? _("It runs; it would have been held for %s.\n")
-				: _("It has been held for %s.\n"),
-		       held.text);
+		gp_doc_line(doc,
+			    observed ? _("It is running. With mode = act it would have been held "
+					 "for the last %s.")
+				     : _("It has been held for %s."),
+			    held.text);
 }
 
 /* Suspensions that are not gpreemptd's, if a holder of this user has some. */
-static void say_others(const struct story *story)
+static void add_others(struct gp_doc *doc, const struct story *story)
 {
 	struct gp_cli_holder *holder = calloc(1, sizeof(*holder));
 	struct gp_cli_holds holds = {0};
@@ -120,11 +122,12 @@ static void say_others(const struct story *story)
 			    (u32)hold->owner_pid == story->status.pid)
 				continue;
 			gp_cli_decision_who(hold->owner, 0, who, sizeof(who));
-			printf(hold->flags & GP_SUSPEND_COPIES
-				       ? _("It is suspended by process %d (%s), with its copy "
-					   "engines.\n")
-				       : _("It is suspended by process %d (%s).\n"),
-			       hold->owner_pid, who);
+			gp_doc_line(doc,
+				    hold->flags & GP_SUSPEND_COPIES
+					    ? _("It is suspended by process %d (%s), with its copy "
+						"engines.")
+					    : _("It is suspended by process %d (%s)."),
+				    hold->owner_pid, who);
 		}
 	}
 	free(holds.items);
@@ -132,9 +135,10 @@ static void say_others(const struct story *story)
 	free(holder);
 }
 
-static void say_state(const struct story *story)
+static void add_state(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
+	const char *job_class = gp_cli_class_name(job->job_class);
 	char who[128], processes[48], queues[48];
 
 	gp_cli_decision_who(job->name, job->pid, who, sizeof(who));
@@ -142,44 +146,44 @@ static void say_state(const struct story *story)
 		 ngettext("%u process", "%u processes", job->processes), job->processes);
 	snprintf(queues, sizeof(queues), ngettext("%u queue", "%u queues", job->queues),
 		 job->queues);
-	if (gp_cli_top_sees_work(job->gpu_id))
-		printf(_("%s is a job of class %s with priority %u: %s, %s, %u of them with "
-			 "work.\n"),
-		       who, gp_cli_class_name(job->job_class), job->priority, processes, queues,
-		       job->busy_queues);
-	else
-		printf(_("%s is a job of class %s with priority %u: %s, %s. The hardware shares\n"
-			 "the GPU by time slices (nv-timeslice); which jobs have work is "
-			 "unknown.\n"),
-		       who, gp_cli_class_name(job->job_class), job->priority, processes, queues);
+	if (gp_cli_top_sees_work(job->gpu_id)) {
+		gp_doc_line(
+			doc,
+			"%s is a job of class %s with priority %u: %s, %s; queues with work: %u.",
+			who, job_class, job->priority, processes, queues, job->busy_queues);
+	} else {
+		gp_doc_line(doc, "%s is a job of class %s with priority %u: %s, %s.", who,
+			    job_class, job->priority, processes, queues);
+		gp_doc_line(doc, "The hardware shares the GPU by time slices (nv-timeslice); it is "
+				 "unknown which jobs have work.");
+	}
 	if (*job->rule)
-		printf(_("The rule '%.*s' of the configuration applies to it.\n"),
-		       (int)sizeof(job->rule), job->rule);
-	say_held(story);
-	say_others(story);
+		gp_doc_line(doc, "The rule '%.*s' of the configuration applies to it.",
+			    (int)sizeof(job->rule), job->rule);
+	add_held(doc, story);
+	add_others(doc, story);
 }
 
-static void say_totals(const struct story *story)
+static void add_totals(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
 
-	printf(ngettext("In total it ran for %s and was held for %s in %llu suspension; %llu more "
-			"were declined and %llu failed.\n",
-			"In total it ran for %s and was held for %s in %llu suspensions; %llu more "
-			"were declined and %llu failed.\n",
-			(unsigned long)job->suspends),
-	       gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
-	       gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
-	       (unsigned long long)job->declined, (unsigned long long)job->failures);
-	printf(ngettext("Other jobs were held for it %llu time, after its work had waited %s.\n",
-			"Other jobs were held for it %llu times, after its work had waited %s in "
-			"total.\n",
-			(unsigned long)job->preempted),
-	       (unsigned long long)job->preempted, gp_duration_text(job->waited_ns).text);
+	gp_doc_line(doc,
+		    "In total it ran for %s and was held for %s. Suspensions: %llu, declined: "
+		    "%llu, failed: %llu.",
+		    gp_cli_top_sees_work(job->gpu_id) ? gp_duration_text(job->ran_ns).text : "?",
+		    gp_duration_text(job->held_ns).text, (unsigned long long)job->suspends,
+		    (unsigned long long)job->declined, (unsigned long long)job->failures);
+	gp_doc_line(doc,
+		    ngettext("Other jobs were held for it %llu time, after its work had waited %s.",
+			     "Other jobs were held for it %llu times, after its work had waited %s "
+			     "in total.",
+			     (unsigned long)job->preempted),
+		    (unsigned long long)job->preempted, gp_duration_text(job->waited_ns).text);
 	if (job->suspends)
-		printf(_("Suspending it is expected to take %s, resuming it %s.\n"),
-		       gp_duration_text(job->suspend_ns).text,
-		       gp_duration_text(job->resume_ns).text);
+		gp_doc_line(doc, "Suspending it is expected to take %s, resuming it %s.",
+			    gp_duration_text(job->suspend_ns).text,
+			    gp_duration_text(job->resume_ns).text);
 }
 
 /* Whether a line has another priority of the job than the job itself: a stream's. */
@@ -198,63 +202,70 @@ static bool has_streams(const struct story *story, size_t first)
 	return false;
 }
 
-static void say_lines(const struct story *story)
+static void add_lines(struct gp_doc *doc, const struct story *story)
 {
 	size_t first = story->count > story->lines ? story->count - (size_t)story->lines : 0;
-	char at[48], text[512];
 
 	if (!story->count) {
-		puts(_("There are no decisions about it."));
+		gp_doc_line(doc, "No decisions about it are recorded.");
 		return;
 	}
-	printf(_("Decisions (%zu of %zu):\n"), story->count - first, story->count);
+	gp_doc_line(doc, "Decisions (%zu of %zu):", story->count - first, story->count);
 	if (has_streams(story, first))
-		printf(_("  (priorities include the stream priority at that time, which adds or "
-			 "subtracts %u)\n"),
-		       GP_SCHED_STREAM_STEP);
-	for (size_t i = first; i < story->count; i++) {
-		const struct gp_proto_msg_decision *line = &story->line[i];
-
-		gp_cli_decision_time(&story->client, line->at_ns, at, sizeof(at));
-		gp_cli_decision_text(line, text, sizeof(text));
-		printf("  %s %s%s\n", at, line->observed ? _("[observed] ") : "", text);
-	}
+		gp_doc_line(doc,
+			    "  (priorities include the stream priority at that time, which adds or "
+			    "subtracts %u)",
+			    GP_SCHED_STREAM_STEP);
+	for (size_t i = first; i < story->count; i++)
+		gp_cli_decision_line(doc, &story->client, &story->line[i], "  ");
 }
 
-static int tell(const struct story *story)
+static void add_sentences(struct gp_doc *doc, const struct story *story)
 {
 	if (story->status.mode == 0)
-		puts(_("gpreemptd only observes (mode = observe): these decisions were recorded, "
-		       "not carried out."));
+		gp_doc_line(doc, "gpreemptd only observes (mode = observe): these decisions were "
+				 "recorded, not carried out.");
 	if (*story->status.problem)
-		printf(_("gpreemptd cannot act: %.*s\n"), (int)sizeof(story->status.problem),
-		       story->status.problem);
+		gp_doc_line(doc, "gpreemptd cannot act: %.*s", (int)sizeof(story->status.problem),
+			    story->status.problem);
 	if (story->job.id) {
-		say_state(story);
-		say_totals(story);
+		add_state(doc, story);
+		add_totals(doc, story);
 	} else {
-		printf(_("pid %u does not belong to a current job of gpreemptd.\n"), story->pid);
+		gp_doc_line(doc, "pid %u does not belong to a current job of gpreemptd.",
+			    story->pid);
 	}
-	say_lines(story);
-	return 0;
+	add_lines(doc, story);
 }
 
-static int tell_json(const struct story *story)
+/* Every decision in JSON. */
+static void add_facts(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
-	struct gp_doc *doc = gp_doc_new_answer();
-	int error;
 
 	gp_doc_fact(doc, "pid", NULL, gp_v_count(story->pid));
 	gp_doc_fact(doc, "mode", NULL, gp_v_text(story->status.mode ? "act" : "observe"));
 	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
 	gp_doc_open_list(doc, "decisions", NULL);
-	for (size_t i = 0; i < story->count; i++)
-		gp_doc_fact(doc, "", NULL,
-			    gp_v_json(gp_cli_decision_json(&story->client, &story->line[i])));
+	for (size_t i = 0; i < story->count; i++) {
+		gp_doc_open(doc, NULL, NULL);
+		gp_cli_decision_facts(doc, &story->client, &story->line[i]);
+		gp_doc_close(doc);
+	}
 	gp_doc_close(doc);
-	error = gp_show_print(doc, stdout, GP_SHOW_JSON);
+}
+
+static int show(const struct story *story)
+{
+	struct gp_doc *doc = gp_doc_new_answer();
+	int error;
+
+	if (story->json)
+		add_facts(doc, story);
+	else
+		add_sentences(doc, story);
+	error = gp_show_print(doc, stdout, story->json ? GP_SHOW_JSON : GP_SHOW_TEXT);
 	gp_doc_free(doc);
 	return error;
 }
@@ -289,7 +300,7 @@ static int run(const struct gp_command *command, int argc, char **argv)
 				"lists its jobs",
 				story.pid);
 	if (!error)
-		error = story.json ? tell_json(&story) : tell(&story);
+		error = show(&story);
 	gp_cli_daemon_close(&story.client);
 	free(story.line);
 	return error ? GP_EXIT_FAILED : GP_EXIT_OK;

@@ -103,7 +103,7 @@ class Holder(unittest.TestCase):
         self.assertTrue(self.status(self.pid)["copy_engines"])
         self.assertEqual(sorted(hold["copy_engines"] for hold in self.status()["holds"]), [False, True])
         self.assertIn("all, copies", self.gpreempt("status").stdout)
-        self.assertIn("stopped as well", self.gpreempt("status", self.pid).stdout)
+        self.assertIn("suspended as well", self.gpreempt("status", self.pid).stdout)
         # A group that comes later belongs to it.
         self.assertEqual(self.target.ask("copier"), "ok 0")
         end = time.time() + LIMIT
