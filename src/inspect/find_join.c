@@ -208,8 +208,10 @@ static void merge_log(struct gp_inspect_find_queue *queue, const struct gp_trace
 		queue->stream_handles = logged->stream_handles;
 		queue->stream_count = logged->stream_count;
 	}
-	GP_SET(queue, GP_FIND_DISPATCHES, dispatches, logged->dispatches, GP_FROM_LOG);
-	GP_SET(queue, GP_FIND_BARRIERS, barriers, logged->barriers, GP_FROM_LOG);
+	if (logged->valid & GP_LQ_PACKETS) {
+		GP_SET(queue, GP_FIND_DISPATCHES, dispatches, logged->dispatches, GP_FROM_LOG);
+		GP_SET(queue, GP_FIND_BARRIERS, barriers, logged->barriers, GP_FROM_LOG);
+	}
 	if (logged->valid & GP_LQ_FIRST) {
 		if (!known(queue, GP_FIND_USE))
 			queue->last_ns = logged->last_ns;

@@ -22,7 +22,34 @@ def dispatches(path):
         return len(re.findall(r"HWq=0x[0-9a-f]+, id=\d+, Dispatch", log.read()))
 
 
+def without_packets(path, place):
+    """The log as a lower AMD_LOG_LEVEL writes it."""
+    out = os.path.join(place, "level3.log")
+    with open(path) as log, open(out, "w") as lower:
+        lower.writelines(line for line in log if not re.search("HWq=0x[0-9a-f]+, id=|[Cc]opy.*engine", line))
+    return out
+
+
 class Compare(unittest.TestCase):
+    def test_what_a_low_level_does_not_log_is_missing_and_not_0(self):
+        with tempfile.TemporaryDirectory() as place:
+            low = without_packets(CNN, place)
+            result = gpreempt_json("compare", "--json", low, TRANSFORMER)
+            found = metrics(result)
+            for name in ("dispatches", "named", "barriers", "copies"):
+                self.assertIsNone(found[name][0], name)
+                self.assertIsNotNone(found[name][1], name)
+            self.assertEqual(found["queues"], (2, 1))
+            rows = [row for row in result["queues"]["rows"] if row["case"] == "A"]
+            self.assertEqual([(row["dispatches"], row["barriers"], row["used_ns"]) for row in rows],
+                             [(None, None, None)] * 2)
+            queues = gpreempt_json("find", "--json", "--all", "--no-live", low)[0]["queues"]
+            self.assertEqual([(queue["dispatches"], queue["barriers"]) for queue in queues], [(None, None)] * 2)
+            text = gpreempt("analyze", low).stdout
+            self.assertRegex(text, "level3.log: kernels +not in this data")
+            self.assertIn("Packets are logged with AMD_LOG_LEVEL=4", text)
+        self.assertNotIn("Packets are logged", gpreempt("analyze", CNN).stdout)
+
     def test_counts_are_those_of_the_logs(self):
         result = gpreempt_json("compare", "--json", CNN, TRANSFORMER)
         found = metrics(result)

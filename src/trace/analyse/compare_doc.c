@@ -84,22 +84,24 @@ static void put_metrics(struct gp_doc *doc, const struct gp_trace_comparison *c)
 	gp_doc_column(doc, "a", "A");
 	gp_doc_column(doc, "b", "B");
 #define OF_QUEUES(i)   gp_v_count(c->queues[i])
-#define OF_COUNT(i)    gp_v_count(c->cases[i]->dispatches)
-#define OF_NAMED(i)    gp_v_count(c->cases[i]->named)
+#define PACKETS(i)     gp_trace_workload_has_packets(c->cases[i])
+#define OF_COUNT(i)    gp_v_if(PACKETS(i), gp_v_count(c->cases[i]->dispatches))
+#define OF_NAMED(i)    gp_v_if(PACKETS(i), gp_v_count(c->cases[i]->named))
 #define OF_KERNELS(i)  gp_v_count(c->cases[i]->kernel_count)
-#define OF_BARRIERS(i) gp_v_count(c->cases[i]->barriers)
-#define OF_COPIES(i)   gp_v_count(c->cases[i]->copies)
-#define OF_BYTES(i)    copy_bytes(c->cases[i])
-#define OF_CALLS(i)    gp_v_count(c->cases[i]->calls)
-#define OF_WAITS(i)    gp_v_count(c->cases[i]->waits)
-#define OF_LENGTH(i)   gp_v_if(c->cases[i]->has_time, gp_v_ns(length(c->cases[i])))
-#define OF_RATE(i)     rate(c->cases[i])
-#define OF_AT_ONCE(i)  at_once(c->cases[i])
-#define OF_MEAN(i)     mean_at_once(c->cases[i])
-#define OF_AHEAD(i)    ahead(c->cases[i])
-#define OF_GAPS(i)     gp_v_if(c->cases[i]->has_time, gp_v_count(c->cases[i]->idle_gaps))
-#define OF_IDLE(i)     percent(c->cases[i]->idle_ns, length(c->cases[i]))
-#define OF_JUMPS(i)    gp_v_count(c->cases[i]->jumps)
+#define OF_BARRIERS(i) gp_v_if(PACKETS(i), gp_v_count(c->cases[i]->barriers))
+#define OF_COPIES(i) \
+	gp_v_if(gp_trace_workload_has_copies(c->cases[i]), gp_v_count(c->cases[i]->copies))
+#define OF_BYTES(i)   copy_bytes(c->cases[i])
+#define OF_CALLS(i)   gp_v_if(c->cases[i]->calls, gp_v_count(c->cases[i]->calls))
+#define OF_WAITS(i)   gp_v_if(c->cases[i]->calls, gp_v_count(c->cases[i]->waits))
+#define OF_LENGTH(i)  gp_v_if(c->cases[i]->has_time, gp_v_ns(length(c->cases[i])))
+#define OF_RATE(i)    rate(c->cases[i])
+#define OF_AT_ONCE(i) at_once(c->cases[i])
+#define OF_MEAN(i)    mean_at_once(c->cases[i])
+#define OF_AHEAD(i)   ahead(c->cases[i])
+#define OF_GAPS(i)    gp_v_if(c->cases[i]->has_time, gp_v_count(c->cases[i]->idle_gaps))
+#define OF_IDLE(i)    percent(c->cases[i]->idle_ns, length(c->cases[i]))
+#define OF_JUMPS(i)   gp_v_count(c->cases[i]->jumps)
 	METRIC("queues", _("hardware queues"), OF_QUEUES);
 	METRIC("dispatches", _("kernels submitted"), OF_COUNT);
 	METRIC("named", _("of these, with a name"), OF_NAMED);
@@ -139,6 +141,7 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison 
 
 	for (size_t i = 0; i < count; i++) {
 		const struct gp_trace_log_queue *q = &rows[i];
+		bool packets = q->valid & GP_LQ_PACKETS;
 
 		gp_doc_cell(doc, gp_v_text(letters[which]));
 		gp_doc_cell(doc, gp_v_if(q->pid, gp_v_count(q->pid)));
@@ -146,10 +149,10 @@ static void put_queue_rows(struct gp_doc *doc, const struct gp_trace_comparison 
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_HSA_ID, gp_v_count(q->hsa_id)));
 		gp_doc_cell(doc, priority_word(q));
 		gp_doc_cell(doc, gp_v_if(q->valid & GP_LQ_STREAMS, gp_v_count(q->streams_max)));
-		gp_doc_cell(doc, gp_v_count(q->dispatches));
-		gp_doc_cell(doc, gp_v_count(q->barriers));
-		gp_doc_cell(doc,
-			    gp_v_if(q->valid & GP_LQ_FIRST, gp_v_ns(q->last_ns - q->first_ns)));
+		gp_doc_cell(doc, gp_v_if(packets, gp_v_count(q->dispatches)));
+		gp_doc_cell(doc, gp_v_if(packets, gp_v_count(q->barriers)));
+		gp_doc_cell(doc, gp_v_if(packets && q->valid & GP_LQ_FIRST,
+					 gp_v_ns(q->last_ns - q->first_ns)));
 	}
 }
 
@@ -198,9 +201,9 @@ static void put_classes(struct gp_doc *doc, const struct gp_trace_comparison *c)
 			continue;
 		gp_doc_cell(doc, gp_v_word(gp_trace_kernel_class_code(i),
 					   gp_trace_kernel_class_name(i)));
-		gp_doc_cell(doc, gp_v_count(a));
+		gp_doc_cell(doc, gp_v_if(PACKETS(0), gp_v_count(a)));
 		gp_doc_cell(doc, percent(a, c->cases[0]->named));
-		gp_doc_cell(doc, gp_v_count(b));
+		gp_doc_cell(doc, gp_v_if(PACKETS(1), gp_v_count(b)));
 		gp_doc_cell(doc, percent(b, c->cases[1]->named));
 	}
 }

@@ -186,6 +186,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 {
 	char text[256];
 	size_t logs = 0;
+	bool silent = false;
 
 	open_question(doc, "use", _("3. Which queues does each workload use?"));
 	for (size_t i = 0; i < q->count; i++) {
@@ -197,6 +198,7 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		if (input->kind != GP_SOURCE_AMDLOG)
 			continue;
 		logs++;
+		silent |= !gp_trace_workload_has_packets(input->workload);
 		rows = gp_trace_log_queues_items(input->workload->queues, &count);
 		for (size_t k = 0; k < count; k++)
 			multiple += rows[k].valid & GP_LQ_STREAMS && rows[k].streams_max > 1;
@@ -210,13 +212,20 @@ static void put_use(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 		       place(input->name, input->created_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: copies by the copy engines"),
 			 gp_trace_inquiry_file(input->name));
-		answer(doc, "copies", label, gp_v_count(input->workload->copies),
+		answer(doc, "copies", label,
+		       gp_v_if(gp_trace_workload_has_copies(input->workload),
+			       gp_v_count(input->workload->copies)),
 		       place(input->name, input->copy_line, text, sizeof(text)));
 		snprintf(label, sizeof(label), _("%s: kernels"),
 			 gp_trace_inquiry_file(input->name));
-		answer(doc, "kernels", label, gp_v_count(input->workload->dispatches),
+		answer(doc, "kernels", label,
+		       gp_v_if(gp_trace_workload_has_packets(input->workload),
+			       gp_v_count(input->workload->dispatches)),
 		       place(input->name, input->packet_line, text, sizeof(text)));
 	}
+	if (silent)
+		gp_doc_note(doc,
+			    "Packets are logged with AMD_LOG_LEVEL=4 (5 with ROCm 7.1 or later).");
 	if (!logs)
 		answer(doc, "queues", _("compute queues"), gp_v_missing(), gp_v_missing());
 	gp_doc_note(doc, "'gpreempt compare A B' puts two workloads side by side.");
@@ -229,7 +238,7 @@ static void put_doorbell(const struct gp_trace_inquiry *q, struct gp_doc *doc)
 
 	open_question(doc, "doorbell", _("4. Are doorbells used, and can they be seen?"));
 	answer(doc, "packets", _("packets submitted by the runtime"),
-	       gp_v_if(log && log->workload->dispatches,
+	       gp_v_if(log && gp_trace_workload_has_packets(log->workload),
 		       gp_v_count(log ? log->workload->dispatches + log->workload->barriers : 0)),
 	       log ? place(log->name, log->packet_line, text, sizeof(text)) : gp_v_missing());
 	count_answer(q, doc, "allocated", _("doorbells allocated by the driver"), GP_MATCH_START,

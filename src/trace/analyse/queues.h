@@ -23,6 +23,9 @@ enum gp_trace_log_queue_field {
 	GP_LQ_FIRST = 1u << 7,   /* first_ns and last_ns */
 	GP_LQ_FAILED = 1u << 8,  /* `failed` is known to be true, or false */
 	GP_LQ_HANDLES = 1u << 9, /* stream_handles: at least one was bound */
+	/* dispatches, barriers: packets of this process are logged. At AMD_LOG_LEVEL 3, and up to 4
+	 * in ROCm 7, none are. */
+	GP_LQ_PACKETS = 1u << 10,
 };
 
 struct gp_trace_log_queue {

@@ -333,6 +333,22 @@ static int order_rows(struct gp_trace_log_queues *queues)
 	return 0;
 }
 
+/* Rows are in order of their processes. */
+static void mark_logged_packets(struct gp_trace_log_queues *queues)
+{
+	for (size_t start = 0, end; start < queues->count; start = end) {
+		bool logged = false;
+
+		for (end = start; end < queues->count; end++) {
+			if (queues->rows[end].pid != queues->rows[start].pid)
+				break;
+			logged |= has_packets(&queues->rows[end]);
+		}
+		for (size_t i = start; logged && i < end; i++)
+			queues->rows[i].valid |= GP_LQ_PACKETS;
+	}
+}
+
 int gp_trace_log_queues_finish(struct gp_trace_log_queues *queues)
 {
 	int ret;
@@ -347,5 +363,8 @@ int gp_trace_log_queues_finish(struct gp_trace_log_queues *queues)
 		return ret;
 	place_errors(queues);
 	complete_rows(queues);
-	return order_rows(queues);
+	ret = order_rows(queues);
+	if (ret == 0)
+		mark_logged_packets(queues);
+	return ret;
 }

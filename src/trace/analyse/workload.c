@@ -302,6 +302,16 @@ int gp_trace_workload_finish(struct gp_trace_workload *workload)
 	return gp_trace_log_queues_finish(workload->queues);
 }
 
+bool gp_trace_workload_has_packets(const struct gp_trace_workload *workload)
+{
+	return workload->dispatches || workload->barriers;
+}
+
+bool gp_trace_workload_has_copies(const struct gp_trace_workload *workload)
+{
+	return workload->copies || gp_trace_workload_has_packets(workload);
+}
+
 double gp_trace_workload_rate(const struct gp_trace_workload *workload)
 {
 	if (!workload->has_time || workload->last_ns == workload->first_ns)

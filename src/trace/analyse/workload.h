@@ -71,6 +71,12 @@ void gp_trace_workload_free(struct gp_trace_workload *workload);
 int gp_trace_workload_event(void *ctx, const struct gp_event *event);
 /* After the last event: 0 or -ENOMEM. Kernels are then ordered by count. */
 int gp_trace_workload_finish(struct gp_trace_workload *workload);
+/*
+ * Whether the log can know: at AMD_LOG_LEVEL 3 no packet is logged, at 4 those of ROCm 7 are not,
+ * while copies are. False: a count of 0 means nothing.
+ */
+bool gp_trace_workload_has_packets(const struct gp_trace_workload *workload);
+bool gp_trace_workload_has_copies(const struct gp_trace_workload *workload);
 /* Dispatches per second between the first and the last; 0 when there are fewer than two. */
 double gp_trace_workload_rate(const struct gp_trace_workload *workload);
 
