@@ -7,6 +7,8 @@ static const struct gp_option options[] = {
 	    "or quantum (default: the policy of the scenario)")},
 	{GP_SIM_OPTION_ALONE, "alone", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("also run each job by itself")},
+	{GP_SIM_OPTION_ORACLE, "oracle", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("compare with the best possible schedule")},
 	{GP_SIM_OPTION_SEED, "seed", GP_REQUIRED_ARGUMENT, "N", GP_COMPLETE_NONE,
 	 N_("random seed (default: that of the scenario); with\n"
 	    "--faults, the first seed (default 1)")},
@@ -26,6 +28,9 @@ static const struct gp_option options[] = {
 	    "1 million with --faults)")},
 	{GP_SIM_OPTION_EXPERIMENT, "experiment", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("compare the multi-process study with the model")},
+	{GP_SIM_OPTION_GRID, "grid", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
+	 N_("run 1 to 64 servers beside 1 to 256 batch jobs and\n"
+	    "compare with the best possible schedule")},
 	{GP_SIM_OPTION_JSON, "json", GP_NO_ARGUMENT, NULL, GP_COMPLETE_NONE,
 	 N_("print the results as JSON")},
 	{GP_SIM_OPTION_FROM, "from", GP_REQUIRED_ARGUMENT, "[CLASS=]FILE", GP_COMPLETE_FILE,
@@ -44,7 +49,7 @@ static const struct gp_option options[] = {
 
 const struct gp_command gp_sim_command = {
 	.name = "sim",
-	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment",
+	.arguments = "SCENARIO | --from FILE... | --faults | --replay SEED | --experiment | --grid",
 	.completion = GP_COMPLETE_FILE,
 	.summary = N_("Run the scheduler on a GPU model in virtual time"),
 	.description = N_(

@@ -17,6 +17,8 @@ enum gp_sim_option {
 	GP_SIM_OPTION_REPLAY,
 	GP_SIM_OPTION_EVENTS,
 	GP_SIM_OPTION_EXPERIMENT,
+	GP_SIM_OPTION_GRID,
+	GP_SIM_OPTION_ORACLE,
 	/* Handled by gpreempt before it starts gpreempt-sim. */
 	GP_SIM_OPTION_FROM,
 	GP_SIM_OPTION_OUTPUT,

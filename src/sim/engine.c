@@ -224,6 +224,8 @@ static int set_up(struct gp_sim *sim)
 		gp_sim_push(sim, GP_NS_PER_MS, SIM_FAULT, 0);
 	if (s->device.policy == GP_SCHED_FAIR)
 		gp_sim_push(sim, 0, SIM_USAGE, 0);
+	if (sim->options->observer && sim->options->observer->used)
+		gp_sim_push(sim, sim->options->observer->used_from_ns, SIM_SAMPLE, 0);
 	return sim->broken;
 }
 
@@ -309,6 +311,9 @@ static void handle(struct gp_sim *sim, const struct gp_heap_entry *event)
 	case SIM_REPLAY:
 		gp_sim_replay(sim, event->value);
 		break;
+	case SIM_SAMPLE:
+		gp_sim_sample(sim);
+		break;
 	}
 }
 
@@ -361,6 +366,8 @@ static void collect(struct gp_sim *sim)
 	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++) {
 		struct gp_model_stats model;
 
+		/* Nothing more happens up to now; what runs is accounted for up to now. */
+		gp_model_advance(sim->model[gpu], sim->now);
 		gp_model_stats(sim->model[gpu], &model);
 		result->updates += model.updates;
 		result->switch_ns += model.switch_ns;

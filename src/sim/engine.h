@@ -39,6 +39,10 @@ struct gp_sim_observer {
 	void (*kernel)(void *data, u32 job, u32 queue, u64 start_ns, u64 end_ns);
 	void (*held)(void *data, u32 job, u64 from_ns, u64 to_ns);
 	void (*decision)(void *data, const struct gp_sched_action *action);
+	/* CU time that the job has used so far, on all GPUs: of each job in turn, from used_from_ns
+	 * on every used_every_ns. */
+	void (*used)(void *data, u32 job, u64 cu_ns);
+	u64 used_from_ns, used_every_ns;
 	void *data;
 };
 

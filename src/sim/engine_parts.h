@@ -29,6 +29,7 @@ enum gp_sim_run_event {
 	SIM_FAULT,   /* time for one */
 	SIM_USAGE,   /* the scheduler learns what each job used */
 	SIM_REPLAY,  /* a recorded request, by its first kernel */
+	SIM_SAMPLE,  /* the observer learns what each job used */
 };
 
 struct gp_sim_run_queue {
@@ -169,6 +170,7 @@ void gp_sim_gap(struct gp_sim *sim, u32 request);
 /* What a job used of a GPU so far, in CU nanoseconds. */
 u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu);
 void gp_sim_usage(struct gp_sim *sim);
+void gp_sim_sample(struct gp_sim *sim);
 void gp_sim_completed(struct gp_sim *sim, u32 gpu, const struct gp_model_action *action);
 
 /* replay.c */

@@ -115,6 +115,56 @@ static void put_policies(struct gp_doc *doc, const struct gp_sim_row *rows, size
 	}
 }
 
+/* GPU time in per cent of what was judged. */
+static double part_of(const struct gp_sim_verdict *verdict, u64 ns)
+{
+	return 100 * (double)ns / (double)verdict->time_ns;
+}
+
+/* Beside the best possible schedule. */
+static void put_verdicts(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count)
+{
+	gp_doc_table(doc, NULL, NULL);
+	gp_doc_if_empty(doc, NULL);
+	gp_doc_column(doc, NULL, "POLICY");
+	gp_doc_column(doc, NULL, "ONLINE");
+	gp_doc_column(doc, NULL, "OFFLINE");
+	gp_doc_column(doc, NULL, "ORACLE");
+	gp_doc_column(doc, NULL, "OFFLINE / ORACLE");
+	gp_doc_column(doc, NULL, "LEAST SHARE");
+	for (size_t r = 0; r < count; r++) {
+		const struct gp_sim_verdict *verdict = rows[r].verdict;
+
+		if (!verdict)
+			continue;
+		gp_doc_cell(doc, gp_v_text(rows[r].label));
+		gp_doc_cell(doc, gp_v_percent(part_of(verdict, verdict->online_ns)));
+		gp_doc_cell(doc, gp_v_percent(part_of(verdict, verdict->offline_ns)));
+		gp_doc_cell(doc, gp_v_percent(part_of(verdict, verdict->oracle.offline_ns)));
+		gp_sim_put_ratio(doc, true, verdict->ratio);
+		gp_sim_put_ratio(doc, verdict->share_known, verdict->share);
+	}
+	if (rows[count - 1].verdict)
+		gp_sim_explain_oracle(doc);
+}
+
+void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%.3f", value);
+	gp_doc_cell(doc, gp_v_if(known, gp_v_as(gp_v_real(GP_UNIT_REAL, value), text)));
+}
+
+void gp_sim_explain_oracle(struct gp_doc *doc)
+{
+	gp_doc_line(doc,
+		    "OFFLINE is the GPU time of batch jobs. ORACLE is the most that any scheduler "
+		    "could give them at these preemption costs without finishing a request later.");
+	gp_doc_line(doc, "LEAST SHARE is the GPU time of the worst-served batch job in any 5 s, "
+			 "relative to an equal share of the time that online jobs left.");
+}
+
 /* The latency of a job under every policy. */
 static void put_curves(struct gp_doc *doc, const struct gp_sim_row *rows, size_t count, u32 job)
 {
@@ -180,6 +230,22 @@ static void put_job(struct gp_doc *doc, const struct gp_sim_row *row, u32 index)
 	gp_doc_close(doc);
 }
 
+static void put_verdict(struct gp_doc *doc, const struct gp_sim_verdict *verdict)
+{
+	gp_doc_open(doc, "oracle", NULL);
+	put_count(doc, "judged_ns", verdict->time_ns);
+	put_count(doc, "online_ns", verdict->online_ns);
+	put_count(doc, "offline_ns", verdict->offline_ns);
+	put_count(doc, "possible_ns", verdict->oracle.offline_ns);
+	put_real(doc, "ratio", verdict->ratio);
+	put_count(doc, "visits", verdict->oracle.visits);
+	put_count(doc, "suspend_ns", verdict->cost.suspend_ns);
+	put_count(doc, "resume_ns", verdict->cost.resume_ns);
+	gp_doc_fact(doc, "least_share", NULL,
+		    gp_v_if(verdict->share_known, gp_v_real(GP_UNIT_REAL, verdict->share)));
+	gp_doc_close(doc);
+}
+
 static void put_run(struct gp_doc *doc, const struct gp_sim_row *row)
 {
 	const struct gp_sim_result *result = &row->result;
@@ -196,6 +262,8 @@ static void put_run(struct gp_doc *doc, const struct gp_sim_row *row)
 	put_count(doc, "gpu_time_lost_ns", result->switch_ns);
 	put_real(doc, "fairness", fairness(row));
 	gp_doc_fact(doc, "cut", NULL, gp_v_bool(result->cut));
+	if (row->verdict)
+		put_verdict(doc, row->verdict);
 	gp_doc_open_list(doc, "jobs", NULL);
 	for (u32 i = 0; i < result->job_count; i++)
 		if (result->jobs[i].arrived)
@@ -220,6 +288,7 @@ struct gp_doc *gp_sim_doc(const struct gp_sim_row *rows, size_t count)
 	gp_doc_fact(doc, "kind", NULL, gp_v_text("model, not a measurement"));
 	put_jobs(doc, rows, count);
 	put_policies(doc, rows, count);
+	put_verdicts(doc, rows, count);
 	gp_doc_line(doc, "All times come from the GPU model; nothing was measured.");
 	for (u32 job = 0; job < rows[0].result.job_count; job++)
 		put_curves(doc, rows, count, job);

@@ -5,17 +5,22 @@
 
 #include "show/doc.h"
 #include "show/timeline.h"
-#include "sim/engine.h"
+#include "sim/judge.h"
 
 /* One policy's run; several are shown side by side. */
 struct gp_sim_row {
 	const char *label; /* "priority", "fair", "alone" */
 	const struct gp_sim_scenario *scenario;
 	struct gp_sim_result result;
+	const struct gp_sim_verdict *verdict; /* NULL: not compared with the oracle */
 };
 
 /* Tables, JSON, and the latency of every job as curves on a page. NULL without memory. */
 struct gp_doc *gp_sim_doc(const struct gp_sim_row *rows, size_t count);
+
+/* A cell with three digits; and the lines under a table with these columns. */
+void gp_sim_put_ratio(struct gp_doc *doc, bool known, double value);
+void gp_sim_explain_oracle(struct gp_doc *doc);
 
 /* Collects a trace while the engine runs; at most `limit` events are kept. */
 struct gp_sim_trace {

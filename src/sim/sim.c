@@ -10,6 +10,8 @@
 #include "base/file.h"
 #include "sim/command.h"
 #include "sim/experiment.h"
+#include "sim/grid.h"
+#include "sim/judge.h"
 #include "sim/output.h"
 
 #define MAX_POLICIES   8
@@ -20,7 +22,7 @@ struct request {
 	const char *file;
 	enum gp_sched_policy_id policies[MAX_POLICIES];
 	u32 policy_count;
-	bool seed_given, alone, json, faults, replay, experiment;
+	bool seed_given, alone, json, faults, replay, experiment, grid, oracle;
 	u64 seed, time_ns, events;
 	const char *html, *perfetto;
 	struct gp_diag *diag;
@@ -79,6 +81,12 @@ static int take_option(void *ctx, int option, const char *value)
 	case GP_SIM_OPTION_EXPERIMENT:
 		request->experiment = true;
 		return 0;
+	case GP_SIM_OPTION_ORACLE:
+		request->oracle = true;
+		return 0;
+	case GP_SIM_OPTION_GRID:
+		request->grid = true;
+		return 0;
 	default:
 		return gp_usage_error(command, "--output, --kernel and --burst need --from");
 	}
@@ -100,15 +108,21 @@ static int take_options(struct request *request, int argc, char **argv)
 			       argv[first]);
 		return -EINVAL;
 	}
-	if (request->file && (request->faults || request->experiment))
-		wrong = N_("give only one of a scenario, --faults, --replay SEED and --experiment");
+	if (!!request->file + request->faults + request->experiment + request->grid > 1)
+		wrong = N_("give only one of a scenario, --faults, --replay SEED, --experiment and "
+			   "--grid");
+	else if (request->oracle && (request->perfetto || !request->file))
+		wrong = N_("--oracle needs a scenario and does not combine with --perfetto");
+	else if (request->grid && (request->policy_count > 1 || request->html ||
+				   request->perfetto || request->alone))
+		wrong = N_("--grid accepts only one --policy, --seed, --time and --json");
 	else if (request->faults && (request->json || request->policy_count || request->html ||
 				     request->perfetto || request->alone || request->time_ns))
 		wrong = N_("--faults and --replay accept only --seed and --events");
-	else if (!request->file && !request->faults && !request->experiment)
+	else if (!request->file && !request->faults && !request->experiment && !request->grid)
 		wrong = N_("nothing to simulate: give a scenario (serve, fair, deadline, "
-			   "multi-process or a file), --from FILE, --faults, --replay SEED or "
-			   "--experiment");
+			   "multi-process or a file), --from FILE, --faults, --replay SEED, "
+			   "--experiment or --grid");
 	if (!wrong)
 		return 0;
 	gp_usage_error(command, "%s", gettext(wrong));
@@ -178,19 +192,20 @@ static int run_faults(const struct request *request)
 struct runs {
 	struct gp_sim_row rows[MAX_POLICIES + 1];
 	struct gp_sim_scenario *scenarios[MAX_POLICIES + 1];
+	struct gp_sim_verdict verdicts[MAX_POLICIES + 1];
 	char labels[MAX_POLICIES + 1][32];
 	size_t count;
 };
 
 static int run_one(struct runs *runs, const struct request *request,
 		   const struct gp_sim_scenario *scenario, const char *label, u32 only,
-		   struct gp_sim_trace *trace)
+		   const struct gp_sim_observer *observer)
 {
 	struct gp_sim_row *row = &runs->rows[runs->count];
 	struct gp_sim_options options = {.max_events =
 						 request->events ? request->events : DEFAULT_EVENTS,
 					 .only_job = only,
-					 .observer = trace ? &trace->observer : NULL};
+					 .observer = observer};
 	int error = gp_sim_run(scenario, &options, request->diag, &row->result);
 
 	if (error)
@@ -205,6 +220,28 @@ static int run_one(struct runs *runs, const struct request *request,
 	row->scenario = scenario;
 	runs->count++;
 	return 0;
+}
+
+/* The same, compared with the oracle. */
+static int run_judged(struct runs *runs, const struct request *request,
+		      const struct gp_sim_scenario *scenario)
+{
+	struct gp_sim_judge *judge = malloc(sizeof(*judge));
+	size_t index = runs->count;
+	int error = judge ? 0 : -ENOMEM;
+
+	if (error)
+		return error;
+	gp_sim_judge_begin(judge, scenario, 0);
+	error = run_one(runs, request, scenario, gp_sched_policy_name(scenario->device.policy),
+			GP_SCHED_NONE, &judge->observer);
+	if (!error)
+		error = gp_sim_judge_end(judge, &runs->rows[index].result, &runs->verdicts[index]);
+	if (!error)
+		runs->rows[index].verdict = &runs->verdicts[index];
+	gp_sim_judge_free(judge);
+	free(judge);
+	return error;
 }
 
 /* Every job by itself, as one row: what the others cost each. */
@@ -258,6 +295,8 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		base->seed = request->seed;
 	if (request->time_ns)
 		base->time_ns = request->time_ns;
+	if (request->oracle && gp_sim_judge_can(base, request->diag))
+		return -EINVAL;
 	if (request->alone)
 		error = run_alone(runs, request, base);
 	for (u32 i = 0; !error && i < GP_MAX(request->policy_count, 1u); i++) {
@@ -272,9 +311,12 @@ static int run_scenario(const struct request *request, struct gp_sim_scenario *b
 		runs->scenarios[i] = scenario;
 		if (traced)
 			gp_sim_trace_begin(&trace, scenario, TRACE_EVENTS);
-		error = run_one(runs, request, scenario,
-				gp_sched_policy_name(scenario->device.policy), GP_SCHED_NONE,
-				traced ? &trace : NULL);
+		if (request->oracle)
+			error = run_judged(runs, request, scenario);
+		else
+			error = run_one(runs, request, scenario,
+					gp_sched_policy_name(scenario->device.policy),
+					GP_SCHED_NONE, traced ? &trace.observer : NULL);
 		if (traced) {
 			if (trace.dropped)
 				gp_diag(request->diag, GP_WARNING,
@@ -298,6 +340,15 @@ static int run(const struct request *request)
 	struct runs *runs;
 	int error;
 
+	if (request->grid)
+		return gp_sim_grid(stdout,
+				   &(struct gp_sim_grid){.policy = request->policy_count
+									   ? request->policies[0]
+									   : GP_SCHED_PRIORITY,
+							 .seed = request->seed,
+							 .time_ns = request->time_ns,
+							 .json = request->json},
+				   request->diag);
 	if (request->experiment)
 		return gp_sim_experiment(stdout, request->json, request->diag);
 	if (request->faults)

@@ -300,6 +300,23 @@ u64 gp_sim_used(const struct gp_sim *sim, u32 job, u32 gpu)
 	return used;
 }
 
+void gp_sim_sample(struct gp_sim *sim)
+{
+	const struct gp_sim_observer *observer = sim->options->observer;
+
+	/* Kernels under way are accounted for up to the time that the model has reached. */
+	for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
+		gp_model_advance(sim->model[gpu], sim->now);
+	for (u32 job = 0; job < sim->scenario->job_count; job++) {
+		u64 used = sim->result->jobs[job].cu_ns; /* by processes that died */
+
+		for (u32 gpu = 0; gpu < sim->scenario->gpus; gpu++)
+			used += gp_sim_used(sim, job, gpu);
+		observer->used(observer->data, job, used);
+	}
+	gp_sim_push(sim, sim->now + GP_MAX(observer->used_every_ns, 1), SIM_SAMPLE, 0);
+}
+
 void gp_sim_usage(struct gp_sim *sim)
 {
 	const struct gp_model_chip *chip = &sim->scenario->chip.model;

@@ -57,6 +57,41 @@ class Sim(unittest.TestCase):
         other = sim("--json", "--policy", "off,priority", "--seed", "2", self.file)
         self.assertNotEqual(first.stdout, other.stdout)
 
+    def test_oracle_stands_beside_each_policy(self):
+        run = sim("--oracle", "--alone", "--policy", "off,priority", self.file)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("OFFLINE / ORACLE", run.stdout)
+        runs = {run["policy"]: run for run in
+                json.loads(sim("--json", "--oracle", "--alone", "--policy", "off,priority", self.file).stdout)["runs"]}
+        self.assertNotIn("oracle", runs["alone"])
+        for policy in ("off", "priority"):
+            oracle = runs[policy]["oracle"]
+            self.assertLessEqual(oracle["online_ns"] + oracle["offline_ns"], oracle["judged_ns"])
+            self.assertAlmostEqual(oracle["ratio"], oracle["offline_ns"] / oracle["possible_ns"])
+            self.assertIsNone(oracle["least_share"])  # shorter than a window
+        self.assertGreater(runs["priority"]["oracle"]["visits"], 0)
+
+    def test_oracle_says_what_it_cannot_judge(self):
+        for text, said in (("[job a]\n", "job a must have class online or offline"),
+                           ("[job a]\nclass = online\n", "needs arrival = poisson or every"),
+                           ("[job a]\nclass = offline\ncus = 3\n", "must fill the GPU"),
+                           ("[job a]\nclass = offline\n", "needs jobs of class online and of class offline"),
+                           ("[gpu]\ncount = 2\n[job a]\n", "one GPU")):
+            pathlib.Path(self.path("bad.sim")).write_text(text)
+            run = sim("--oracle", self.path("bad.sim"))
+            self.assertEqual(run.returncode, 1, text)
+            self.assertIn(said, run.stderr)
+
+    def test_grid_has_every_point(self):
+        points = json.loads(sim("--grid", "--json", "--time", "100ms").stdout)["points"]
+        self.assertEqual(len({(p["batch_jobs"], p["servers"], p["load_percent"]) for p in points}), 60)
+        for point in points:
+            self.assertEqual(point["rotates"], point["servers"] > 12)
+            self.assertLess(point["offline_percent"], 100)
+        for wrong in (["--grid", self.file], ["--grid", "--policy", "off,fair"], ["--grid", "--oracle"],
+                      ["--grid", "--faults"]):
+            self.assertEqual(sim(*wrong).returncode, 2, wrong)
+
     def test_page_and_trace_are_whole_and_escaped(self):
         run = sim("--html", self.path("p.html"), "--perfetto", self.path("t.json"), self.file)
         self.assertEqual(run.returncode, 0, run.stderr)

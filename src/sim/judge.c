@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/* Collects what the oracle needs of a run, and compares: see judge.h. */
+#include "sim/judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/i18n.h"
+
+static bool is_online(const struct gp_sim_job *job)
+{
+	return job->spec.class == GP_SCHED_CLASS_ONLINE;
+}
+
+static u32 cus_of(const struct gp_sim_scenario *s)
+{
+	return s->chip.model.xcc_count * s->chip.model.cu_per_xcc;
+}
+
+int gp_sim_judge_can(const struct gp_sim_scenario *s, struct gp_diag *diag)
+{
+	u32 online = 0, offline = 0;
+
+	if (s->gpus != 1)
+		return gp_fail(diag, -EINVAL, "--oracle needs a scenario with one GPU");
+	for (u32 i = 0; i < s->job_count; i++) {
+		const struct gp_sim_job *job = &s->jobs[i];
+		bool open = job->arrival == GP_SIM_POISSON || job->arrival == GP_SIM_EVERY;
+
+		online += is_online(job);
+		offline += job->spec.class == GP_SCHED_CLASS_OFFLINE;
+		if (job->spec.class == GP_SCHED_CLASS_NORMAL)
+			return gp_fail(diag, -EINVAL,
+				       "--oracle: job %s must have class online or offline",
+				       job->name);
+		if (is_online(job) && !open)
+			return gp_fail(diag, -EINVAL,
+				       "--oracle: online job %s needs arrival = poisson or every",
+				       job->name);
+		if (job->work_count || job->cu_limit || (job->cus && job->cus < cus_of(s)))
+			return gp_fail(diag, -EINVAL,
+				       "--oracle: the kernels of job %s must fill the GPU",
+				       job->name);
+	}
+	if (!online || !offline)
+		return gp_fail(diag, -EINVAL,
+			       "--oracle needs jobs of class online and of class offline");
+	return 0;
+}
+
+static void take_request(void *data, u32 index, u64 arrived, u64 done)
+{
+	struct gp_sim_judge *judge = data;
+	const struct gp_sim_job *job = &judge->scenario->jobs[index];
+
+	if (!is_online(job) || arrived < judge->from_ns)
+		return;
+	gp_histogram_add(&judge->latency, done - arrived);
+	if (judge->error || gp_array_grow((void **)&judge->requests, judge->request_count,
+					  &judge->request_room, sizeof(*judge->requests))) {
+		judge->error = -ENOMEM;
+		return;
+	}
+	judge->requests[judge->request_count++] = (struct gp_sim_oracle_request){
+		.arrived_ns = arrived - judge->from_ns,
+		.work_ns = job->kernels * job->kernel_ns,
+		.due_ns = done - judge->from_ns,
+	};
+}
+
+static void take_used(void *data, u32 job, u64 cu_ns)
+{
+	struct gp_sim_judge *judge = data;
+
+	(void)job;
+	if (judge->error || gp_array_grow((void **)&judge->samples, judge->sample_count,
+					  &judge->sample_room, sizeof(*judge->samples))) {
+		judge->error = -ENOMEM;
+		return;
+	}
+	judge->samples[judge->sample_count++] = cu_ns;
+}
+
+void gp_sim_judge_begin(struct gp_sim_judge *judge, const struct gp_sim_scenario *scenario,
+			u64 from_ns)
+{
+	*judge = (struct gp_sim_judge){.scenario = scenario, .from_ns = from_ns};
+	judge->observer = (struct gp_sim_observer){.request = take_request,
+						   .used = take_used,
+						   .used_from_ns = from_ns,
+						   .used_every_ns = GP_SIM_JUDGE_SAMPLE_NS,
+						   .data = judge};
+}
+
+/* The CU time that a job used in the window that begins with that sample. */
+static u64 used_in(const struct gp_sim_judge *judge, size_t window, u32 job)
+{
+	u32 jobs = judge->scenario->job_count;
+
+	return judge->samples[(window + GP_SIM_JUDGE_WINDOW) * jobs + job] -
+	       judge->samples[window * jobs + job];
+}
+
+/* Of all batch jobs in one window. */
+static double least_share(const struct gp_sim_judge *judge, size_t window)
+{
+	const struct gp_sim_scenario *s = judge->scenario;
+	u64 left = GP_SIM_JUDGE_SAMPLE_NS * GP_SIM_JUDGE_WINDOW * cus_of(s), least = UINT64_MAX;
+	u32 batch = 0;
+
+	for (u32 i = 0; i < s->job_count; i++) {
+		u64 used = used_in(judge, window, i);
+
+		if (is_online(&s->jobs[i])) {
+			left -= GP_MIN(left, used);
+			continue;
+		}
+		batch++;
+		least = GP_MIN(least, used);
+	}
+	return left ? (double)least * batch / (double)left : 1;
+}
+
+static void judge_shares(const struct gp_sim_judge *judge, struct gp_sim_verdict *out)
+{
+	size_t samples = judge->sample_count / judge->scenario->job_count;
+
+	for (size_t window = 0; window + GP_SIM_JUDGE_WINDOW < samples; window++) {
+		double share = least_share(judge, window);
+
+		if (!out->share_known || share < out->share)
+			out->share = share;
+		out->share_known = true;
+	}
+}
+
+/* The cheapest batch job to stop, so that the bound holds for any choice among them. */
+static struct gp_sim_oracle_cost cheapest(const struct gp_sim_scenario *s)
+{
+	struct gp_sim_oracle_cost best = {UINT64_MAX / 4, UINT64_MAX / 4};
+
+	for (u32 i = 0; i < s->job_count; i++) {
+		struct gp_sim_oracle_cost cost;
+
+		if (is_online(&s->jobs[i]))
+			continue;
+		cost = gp_sim_oracle_cost(&s->chip.model, s->jobs[i].vgprs);
+		if (cost.suspend_ns + cost.resume_ns < best.suspend_ns + best.resume_ns)
+			best = cost;
+	}
+	return best;
+}
+
+int gp_sim_judge_end(struct gp_sim_judge *judge, const struct gp_sim_result *result,
+		     struct gp_sim_verdict *out)
+{
+	const struct gp_sim_scenario *s = judge->scenario;
+	int error = judge->error;
+
+	*out = (struct gp_sim_verdict){.cost = cheapest(s)};
+	if (error || judge->sample_count < s->job_count || result->time_ns <= judge->from_ns)
+		return error ? error : -EINVAL;
+	out->time_ns = result->time_ns - judge->from_ns;
+	for (u32 i = 0; i < s->job_count; i++) {
+		u64 used = (result->jobs[i].cu_ns - judge->samples[i]) / cus_of(s);
+
+		*(is_online(&s->jobs[i]) ? &out->online_ns : &out->offline_ns) += used;
+	}
+	/* A visit at either end may be half inside. */
+	error = gp_sim_oracle(judge->requests, judge->request_count, &out->cost,
+			      out->time_ns + out->cost.suspend_ns + out->cost.resume_ns,
+			      &out->oracle);
+	out->oracle.offline_ns = GP_MIN(out->oracle.offline_ns, out->time_ns);
+	out->ratio = out->oracle.offline_ns
+			     ? (double)out->offline_ns / (double)out->oracle.offline_ns
+			     : 1;
+	judge_shares(judge, out);
+	return error;
+}
+
+void gp_sim_judge_free(struct gp_sim_judge *judge)
+{
+	free(judge->requests);
+	free(judge->samples);
+	judge->requests = NULL;
+	judge->samples = NULL;
+}
