@@ -196,7 +196,9 @@ int gpreempt_target_set_priority(struct gpreempt_target *target, uint32_t priori
  * mechanism cannot. It lasts as long as the target is open, without being renewed; of two contexts
  * that give one to the same process the last counts. Shares overlap unless they are
  * placed: GPREEMPT_SHARE_AT(first, thousandths) is the part that begins at `first` (first +
- * thousandths <= 1000), where the mechanism has parts. */
+ * thousandths <= 1000), where the mechanism has parts. Returns the time slice in microseconds that
+ * the driver reports after it was set, where a share is a time slice; otherwise, and while the
+ * target has no queue to set it on, 0. */
 #define GPREEMPT_SHARE_AT(first, thousandths) ((uint32_t)(first) << 16 | (uint32_t)(thousandths))
 int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths);
 

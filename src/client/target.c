@@ -210,7 +210,7 @@ int gpreempt_target_share(struct gpreempt_target *target, uint32_t thousandths)
 	if (status >= 0)
 		note_share(target, thousandths);
 	gp_client_leave(target->context);
-	return status < 0 ? status : 0;
+	return status;
 }
 
 int gpreempt_target_share_async(struct gpreempt_target *target, uint32_t thousandths)

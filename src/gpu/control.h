@@ -66,8 +66,9 @@ struct gp_gpu_control_ops {
 	/* Becomes readable when pump() has something to do; -1: never. A ptrace stop has no
 	 * descriptor: pump() is also called after every SIGCHLD of this process. */
 	int (*fd)(struct gp_gpu_control *control);
-	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, -ESRCH:
-	 * the process is gone, -EPERM: the session was stolen and could not be taken back. */
+	/* Signals of the target, new queues, the target's end. 0, 1: the queues changed, or its
+	 * share does not hold any more, -ESRCH: the process is gone, -EPERM: the session was
+	 * stolen and could not be taken back. */
 	int (*pump)(struct gp_gpu_control *control);
 	int (*queues)(struct gp_gpu_control *control, struct gp_gpu_control_queues *out);
 	/* ids NULL: all. Never issues a driver call that would change nothing. */
@@ -76,7 +77,8 @@ struct gp_gpu_control_ops {
 	int (*resume)(struct gp_gpu_control *control, const u32 *ids, size_t count,
 		      struct gp_gpu_control_done *done);
 	/* GP_SHARE_SIZE() thousandths of the device, starting at GP_SHARE_FIRST() where it has
-	 * parts. NULL: not supported. */
+	 * parts. Where it is a time slice: its microseconds, as the driver says after it was set;
+	 * 0 while there is no queue to set it on. NULL: not supported. */
 	int (*share)(struct gp_gpu_control *control, u32 part);
 	/* Whether later calls of suspend() for all queues also stop copies. NULL: copies are
 	 * queues like any other. */

@@ -198,6 +198,7 @@ struct gp_holder_request {
 	struct gp_proto_reasons why;
 	u64 first_ns, last_ns, issued_ns, driver_ns;
 	u32 queues, processes;
+	s32 value;       /* SHARE: the time slice that the driver has; 0: none */
 	u32 first;       /* QUEUES: index wanted */
 	bool fresh_hold; /* SUSPEND: nothing was held before it */
 	u32 *added;      /* SUSPEND: queues that were not held before it */

@@ -315,7 +315,7 @@ void gp_holder_member_job_done(struct gp_holder_job *job)
 	note_gpus(member, job);
 	member->pinned |=
 		job->kind == GP_JOB_PROBE && !job->result && job->asked != GP_MECHANISM_AUTO;
-	member->attached |= job->by_worker && !job->result && job->kind != GP_JOB_PROBE &&
+	member->attached |= job->by_worker && job->result >= 0 && job->kind != GP_JOB_PROBE &&
 			    job->kind != GP_JOB_PRIORITY && job->kind != GP_JOB_QUEUES;
 	if (job->kind == GP_JOB_LEASE)
 		leased(member, job->result, job->value);

@@ -374,7 +374,7 @@ void gp_holder_request_finish(struct gp_holder_request *request)
 	if (request->type == GP_MSG_RESUME)
 		gp_holder_request_answer(request, (s32)request->queues, &done, sizeof(done));
 	else
-		gp_holder_request_answer(request, 0, NULL, 0);
+		gp_holder_request_answer(request, request->value, NULL, 0);
 }
 
 void gp_holder_request_expired(struct gp_holder_request *request)

@@ -65,6 +65,8 @@ void gp_holder_request_take(struct gp_holder_request *request, struct gp_holder_
 		request->error = job->result;
 		request->why = job->why;
 	}
+	if (job->kind == GP_JOB_SHARE && job->result > 0)
+		request->value = job->result;
 	if (job->kind != GP_JOB_APPLY || job->result < 0)
 		return;
 	request->processes++;

@@ -18,10 +18,6 @@
 #include "gpu/nvrm/nvrm.h"
 #include "gpu/nvrm/target.h"
 
-/* Between thorough looks for new groups, each about 2 ms of calls: while something is held, and
- * while there is only a share to give them. */
-#define GP_LOOK_NS         GP_NS_PER_S
-#define GP_LOOK_SHARE_NS   5000000000ull
 #define GP_ROUNDS_MAX      4           /* looks for groups made while a suspend was under way */
 #define GP_LEASE_MARGIN_NS 50000000ull /* after the end of a lease that the holder keeps */
 
@@ -71,9 +67,7 @@ static int revive(struct gp_nvrm_target *control)
 	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
 }
 
-/* Brings what is believed in line with what happened. 1: the target was started by its lifeline. A
- * lifeline that cannot be had is an error, but after it the rest is in line. */
-static int catch_up(struct gp_nvrm_target *control)
+int gp_nvrm_catch_up(struct gp_nvrm_target *control)
 {
 	bool fired;
 	int error;
@@ -88,25 +82,6 @@ static int catch_up(struct gp_nvrm_target *control)
 		gp_nvrm_all_run(control);
 	error = revive(control);
 	return error ? error : fired;
-}
-
-static bool holding(const struct gp_nvrm_target *control)
-{
-	return control->all || gp_nvrm_any_stopped(control);
-}
-
-/* The holder's loop is woken in time to renew the lease and to look for new groups. */
-static void set_timer(struct gp_nvrm_target *control)
-{
-	struct itimerspec time = {0};
-	u64 every = holding(control) && control->leased   ? GP_LOOK_NS
-		    : holding(control)                    ? control->lease_ns / 3
-		    : control->share != GP_NVRM_SHARE_ALL ? GP_LOOK_SHARE_NS
-							  : 0;
-
-	time.it_interval.tv_sec = time.it_value.tv_sec = (time_t)(every / GP_NS_PER_S);
-	time.it_interval.tv_nsec = time.it_value.tv_nsec = (long)(every % GP_NS_PER_S);
-	timerfd_settime(control->timer, 0, &time, NULL);
 }
 
 /* ---- attach and detach ---- */
@@ -141,7 +116,7 @@ static int open_parts(struct gp_nvrm_target *control, int pidfd)
 	return error ? error : watch(control, gp_nvrm_lifeline_fd(control->lifeline));
 }
 
-static int find_objects(struct gp_nvrm_target *control)
+int gp_nvrm_find_files(struct gp_nvrm_target *control)
 {
 	struct gp_nvrm_objects *objects = &control->objects;
 	u32 before = objects->file_count, owner;
@@ -174,7 +149,7 @@ int gp_nvrm_attach(const struct gp_nvrm_port *port, int pidfd, u32 pid,
 	};
 	error = open_parts(control, pidfd);
 	if (!error)
-		error = find_objects(control);
+		error = gp_nvrm_find_files(control);
 	if (!error)
 		error = gp_nvrm_objects_scan(&control->objects);
 	if (error) {
@@ -206,7 +181,7 @@ static void detach(struct gp_gpu_control *base)
 
 	if (!base)
 		return;
-	catch_up(control);
+	gp_nvrm_catch_up(control);
 	if (!control->gone) {
 		for (size_t i = 0; i < control->objects.group_count; i++)
 			control->objects.groups[i].suspended = false;
@@ -262,8 +237,7 @@ static u32 mark_groups(struct gp_nvrm_target *control, const u32 *ids, size_t co
 	return marked;
 }
 
-static int suspend_all_new(struct gp_nvrm_target *control, u32 gap,
-			   struct gp_gpu_control_done *done)
+int gp_nvrm_suspend_new(struct gp_nvrm_target *control, u32 gap, struct gp_gpu_control_done *done)
 {
 	int found = 1, error = 0;
 
@@ -289,7 +263,7 @@ static int suspend_once(struct gp_nvrm_target *control, const u32 *ids, size_t c
 	/* What is known first: looking for more takes as long as the call itself. */
 	error = gp_nvrm_stop_marked(control, done);
 	if (!error && !ids) {
-		error = suspend_all_new(control, GP_NVRM_GAP_QUICK, done);
+		error = gp_nvrm_suspend_new(control, GP_NVRM_GAP_QUICK, done);
 		done->queues = mark_groups(control, NULL, 0, true);
 	}
 	/* Copies whose suspension has ended. */
@@ -312,7 +286,7 @@ static int op_suspend(struct gp_gpu_control *base, const u32 *ids, size_t count,
 	*done = (struct gp_gpu_control_done){0};
 	/* A holder that was stopped for longer than its lease on the way tries once more. */
 	for (int i = 0; i < 2; i++) {
-		error = catch_up(control);
+		error = gp_nvrm_catch_up(control);
 		if (error < 0)
 			return error;
 		if (!all_known(control, ids, count) &&
@@ -328,7 +302,7 @@ static int op_suspend(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		mark_groups(control, ids, count, false);
 		gp_nvrm_start_unmarked(control, &undone);
 	}
-	set_timer(control);
+	gp_nvrm_set_timer(control);
 	return error;
 }
 
@@ -336,7 +310,7 @@ static int op_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 		     struct gp_gpu_control_done *done)
 {
 	struct gp_nvrm_target *control = gp_nvrm_target(base);
-	int error = catch_up(control);
+	int error = gp_nvrm_catch_up(control);
 
 	*done = (struct gp_gpu_control_done){0};
 	/* Starting needs no lifeline. */
@@ -348,7 +322,7 @@ static int op_resume(struct gp_gpu_control *base, const u32 *ids, size_t count,
 	control->all = false;
 	done->queues = mark_groups(control, ids, count, false);
 	error = gp_nvrm_start_unmarked(control, done);
-	set_timer(control);
+	gp_nvrm_set_timer(control);
 	return error;
 }
 
@@ -372,60 +346,20 @@ static int op_share(struct gp_gpu_control *base, u32 part)
 
 	if (thousandths < 1 || thousandths > GP_NVRM_SHARE_ALL)
 		return -EINVAL;
-	error = catch_up(control);
+	error = gp_nvrm_catch_up(control);
 	if (error < 0)
 		return error;
 	control->share = thousandths;
+	control->young_ns = gp_monotonic_ns() + GP_NVRM_YOUNG_NS;
 	/* Groups made meanwhile get it now and not at the next look. */
 	gp_nvrm_objects_extend(&control->objects, GP_NVRM_GAP_QUICK);
 	if (thousandths == GP_NVRM_SHARE_ALL)
 		error = gp_nvrm_lift_share(control);
 	else
 		error = gp_nvrm_apply_share(control);
-	set_timer(control);
-	return error;
-}
-
-/* Descriptors, clients, groups and channels made since. 1: the queues changed. */
-static int look(struct gp_nvrm_target *control)
-{
-	struct gp_gpu_control_done done = {0};
-	size_t groups = control->objects.group_count;
-	int error = find_objects(control);
-
-	control->looked_ns = gp_monotonic_ns();
-	if (!error)
-		error = suspend_all_new(control, GP_NVRM_GAP_FULL, &done);
-	if (!error && control->share != GP_NVRM_SHARE_ALL)
-		error = gp_nvrm_apply_share(control);
-	if (error == -ETIME)
-		error = catch_up(control);
-	if (error < 0)
-		return error;
-	return control->objects.group_count != groups;
-}
-
-static int op_pump(struct gp_gpu_control *base)
-{
-	struct gp_nvrm_target *control = gp_nvrm_target(base);
-	int changed, found = 0;
-	u64 ticks;
-
-	while (read(control->timer, &ticks, sizeof(ticks)) > 0)
-		;
-	changed = catch_up(control);
-	if (changed < 0)
-		return changed;
-	if (!control->leased && gp_nvrm_any_stopped(control) &&
-	    gp_nvrm_lifeline_renew(control->lifeline, gp_monotonic_ns() + control->lease_ns))
-		changed = catch_up(control);
-	if (changed >= 0 && (holding(control) || control->share != GP_NVRM_SHARE_ALL) &&
-	    gp_monotonic_ns() - control->looked_ns >=
-		    (holding(control) ? GP_LOOK_NS : GP_LOOK_SHARE_NS))
-		found = look(control);
-	/* A look that failed is repeated; the target's end shows at the next call. */
-	set_timer(control);
-	return changed < 0 ? changed : changed || found > 0;
+	control->share_error = GP_MIN(error, 0);
+	gp_nvrm_set_timer(control);
+	return error < 0 ? error : (int)gp_nvrm_slice_read(control);
 }
 
 static int op_fd(struct gp_gpu_control *base)
@@ -436,7 +370,7 @@ static int op_fd(struct gp_gpu_control *base)
 static int op_queues(struct gp_gpu_control *base, struct gp_gpu_control_queues *out)
 {
 	struct gp_nvrm_target *control = gp_nvrm_target(base);
-	int error = catch_up(control);
+	int error = gp_nvrm_catch_up(control);
 
 	out->count = 0;
 	if (error >= 0)
@@ -469,7 +403,7 @@ const struct gp_gpu_control_ops gp_nvrm_control = {
 	.attach = attach,
 	.detach = detach,
 	.fd = op_fd,
-	.pump = op_pump,
+	.pump = gp_nvrm_pump,
 	.queues = op_queues,
 	.suspend = op_suspend,
 	.resume = op_resume,

@@ -6,60 +6,122 @@
 #include "gpu/nvrm/control_state.h"
 
 #define GP_SLICE_MAX_US 1000000u /* the longest that was tried anywhere (GPreempt) */
+/* The slice that libcuda gives a group with kernels (driver 580, H200, measured). */
+#define GP_SLICE_USUAL_US 2048u
 
 /*
  * Two busy users of a GPU take turns, each for its slice, so a share s of the whole beside a user
- * with the slice found (2048 us on an H200) is s / (1 - s) of that. 500 is the default.
+ * with the usual slice is s / (1 - s) of that; 500 is the usual slice itself. The slice found in a
+ * group is not taken instead: a group that is just being made has another one for a moment, and
+ * shares of two processes would no longer be parts of one whole.
  */
-u64 gp_nvrm_slice_for(u64 found, u32 thousandths)
+u64 gp_nvrm_slice_for(u32 thousandths)
 {
-	u64 us = found * thousandths / (GP_NVRM_SHARE_ALL - thousandths);
+	u64 us = (u64)GP_SLICE_USUAL_US * thousandths / (GP_NVRM_SHARE_ALL - thousandths);
 
 	return us < 1 ? 1 : GP_MIN(us, GP_SLICE_MAX_US);
 }
 
-static int set_group(struct gp_nvrm_target *control, struct gp_nvrm_group *group, u64 us)
+/* The group, or its whole client, was freed meanwhile. */
+static bool is_gone(int error)
 {
-	struct gp_nvrm_session session = gp_nvrm_objects_session(&control->objects, group->client);
-	struct gp_nvrm_entry entry = {
-		.file = control->objects.clients[group->client].file,
-		.client = session.client,
-		.object = group->handle,
-		.timeslice = group->timeslice,
-	};
-	int error = gp_nvrm_lifeline_remember(control->lifeline, &entry);
+	return error == -ENOENT || error == -EACCES;
+}
+
+static int set_and_check(const struct gp_nvrm_session *session, struct gp_nvrm_group *group, u64 us)
+{
+	int error = gp_nvrm_set_timeslice(session, group->handle, us);
 
 	if (!error)
-		error = gp_nvrm_set_timeslice(&session, group->handle, us);
-	if (!error)
-		group->timeslice_set = us;
+		error = gp_nvrm_timeslice(session, group->handle, &group->timeslice_read);
+	if (!error && group->timeslice_read != us)
+		error = -EIO;
 	return error;
+}
+
+static struct gp_nvrm_entry slice_entry(const struct gp_nvrm_target *control,
+					const struct gp_nvrm_group *group)
+{
+	const struct gp_nvrm_client *client = &control->objects.clients[group->client];
+
+	return (struct gp_nvrm_entry){.file = client->file,
+				      .client = client->handle,
+				      .object = group->handle,
+				      .timeslice = group->timeslice};
+}
+
+/* Reads the group's slice, and sets it where it is not `us`. 1: it was not. */
+static int share_group(struct gp_nvrm_target *control, struct gp_nvrm_group *group, u64 us)
+{
+	struct gp_nvrm_session session = gp_nvrm_objects_session(&control->objects, group->client);
+	struct gp_nvrm_entry entry;
+	int error = gp_nvrm_timeslice(&session, group->handle, &group->timeslice_read);
+
+	if (error)
+		return error;
+	if (!group->timeslice_read)
+		return -EIO;
+	/* A new group, or the program has set it since: libcuda does so when a context is almost
+	 * made, which is after its first kernel group was seen. That is the value to go back to. */
+	if (group->timeslice_read != group->timeslice_set) {
+		group->timeslice = group->timeslice_read;
+		group->timeslice_set = 0;
+	}
+	if (group->timeslice_read == us)
+		return 0;
+	entry = slice_entry(control, group);
+	error = gp_nvrm_lifeline_remember(control->lifeline, &entry);
+	if (!error)
+		error = set_and_check(&session, group, us);
+	/* Also after a slice that cannot be read back: it is not as found any more. */
+	if (!error || error == -EIO)
+		group->timeslice_set = us;
+	return error ? error : 1;
 }
 
 int gp_nvrm_apply_share(struct gp_nvrm_target *control)
 {
-	int first = 0;
+	u64 us = gp_nvrm_slice_for(control->share);
+	int first = 0, changed = 0;
 
 	for (size_t i = 0; i < control->objects.group_count; i++) {
 		struct gp_nvrm_group *g = &control->objects.groups[i];
-		struct gp_nvrm_session session =
-			gp_nvrm_objects_session(&control->objects, g->client);
-		int error = 0;
-		u64 us;
+		int error = g->compute && !g->gone ? share_group(control, g, us) : 0;
 
-		if (!g->compute)
-			continue;
-		if (!g->timeslice)
-			error = gp_nvrm_timeslice(&session, g->handle, &g->timeslice);
-		if (!error && !g->timeslice)
-			error = -EIO;
-		us = gp_nvrm_slice_for(g->timeslice, control->share);
-		if (!error && us != g->timeslice_set)
-			error = set_group(control, g, us);
-		if (error && error != -ENOENT && error != -EACCES && !first)
+		g->gone |= is_gone(error);
+		if (error > 0)
+			changed = 1;
+		else if (error && !is_gone(error) && !first)
 			first = error;
 	}
-	return first;
+	return first ? first : changed;
+}
+
+static int lift_group(struct gp_nvrm_target *control, struct gp_nvrm_group *group)
+{
+	struct gp_nvrm_session session = gp_nvrm_objects_session(&control->objects, group->client);
+	int error = gp_nvrm_timeslice(&session, group->handle, &group->timeslice_read);
+
+	/* One that the program has set meanwhile stays. */
+	if (!error && group->timeslice_set && group->timeslice_read == group->timeslice_set)
+		error = set_and_check(&session, group, group->timeslice);
+	return is_gone(error) ? 0 : error;
+}
+
+bool gp_nvrm_drop_gone(struct gp_nvrm_target *control)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < control->objects.group_count; i++) {
+		const struct gp_nvrm_group *g = &control->objects.groups[i];
+		struct gp_nvrm_entry entry = slice_entry(control, g);
+
+		if (!g->gone)
+			continue;
+		gp_nvrm_lifeline_drop(control->lifeline, &entry);
+		any = true;
+	}
+	return any;
 }
 
 int gp_nvrm_lift_share(struct gp_nvrm_target *control)
@@ -68,20 +130,25 @@ int gp_nvrm_lift_share(struct gp_nvrm_target *control)
 
 	for (size_t i = 0; i < control->objects.group_count; i++) {
 		struct gp_nvrm_group *g = &control->objects.groups[i];
-		struct gp_nvrm_session session =
-			gp_nvrm_objects_session(&control->objects, g->client);
-		int error;
+		int error = g->compute && !g->gone ? lift_group(control, g) : 0;
 
-		if (!g->timeslice_set)
-			continue;
-		error = gp_nvrm_set_timeslice(&session, g->handle, g->timeslice);
-		if (error && error != -ENOENT && error != -EACCES) {
-			first = first ? first : error;
-			continue;
-		}
-		g->timeslice_set = 0;
+		if (!error)
+			g->timeslice_set = 0;
+		else if (!first)
+			first = error;
 	}
 	if (!first)
 		gp_nvrm_lifeline_forget(control->lifeline);
 	return first;
+}
+
+u32 gp_nvrm_slice_read(const struct gp_nvrm_target *control)
+{
+	for (size_t i = 0; i < control->objects.group_count; i++) {
+		const struct gp_nvrm_group *g = &control->objects.groups[i];
+
+		if (g->compute && !g->gone && g->timeslice_read)
+			return (u32)GP_MIN(g->timeslice_read, INT32_MAX);
+	}
+	return 0;
 }

@@ -17,18 +17,39 @@ struct gp_nvrm_target {
 	struct gp_nvrm_objects objects;
 	struct gp_nvrm_lifeline *lifeline;
 	u64 lease_ns;
-	bool leased;   /* the holder renews the lease, not pump() */
-	u64 looked_ns; /* when new groups were last looked for thoroughly */
-	u32 share;     /* thousandths */
-	bool all;      /* new groups are stopped */
-	bool copies;   /* `all` includes groups without kernels */
-	bool gone;     /* the target ended; nothing of it is held any more */
+	bool leased;     /* the holder renews the lease, not pump() */
+	u64 looked_ns;   /* when new groups were last looked for thoroughly */
+	u64 young_ns;    /* until then slices are checked often: a group is new, or the share */
+	u32 share;       /* thousandths */
+	int share_error; /* of the last check of the slices */
+	bool all;        /* new groups are stopped */
+	bool copies;     /* `all` includes groups without kernels */
+	bool gone;       /* the target ended; nothing of it is held any more */
 };
 
 static inline struct gp_nvrm_target *gp_nvrm_target(struct gp_gpu_control *base)
 {
 	return gp_container(base, struct gp_nvrm_target, base);
 }
+
+/* ---- control.c ---- */
+
+/* Brings what is believed in line with what happened. 1: the target was started by its lifeline.
+ * When no lifeline can be started the result is an error, but the rest is in line. */
+int gp_nvrm_catch_up(struct gp_nvrm_target *control);
+/* Copies descriptors of the control device that the target opened since. */
+int gp_nvrm_find_files(struct gp_nvrm_target *control);
+/* Stops groups and channels made since, where all of the target is stopped. */
+int gp_nvrm_suspend_new(struct gp_nvrm_target *control, u32 gap, struct gp_gpu_control_done *done);
+
+/* ---- control_pump.c ---- */
+
+#define GP_NVRM_YOUNG_NS (2 * GP_NS_PER_S)
+
+/* Renews the lease, looks for new groups and checks slices when it is time. As pump(). */
+int gp_nvrm_pump(struct gp_gpu_control *base);
+/* The holder's loop is woken in time for that. */
+void gp_nvrm_set_timer(struct gp_nvrm_target *control);
 
 /* ---- control_stop.c ---- */
 
@@ -50,11 +71,16 @@ int gp_nvrm_list(const struct gp_nvrm_objects *objects, struct gp_gpu_control_qu
 
 /* ---- control_share.c ---- */
 
-/* Sets the timeslices that the control's share asks for where they are not. */
+/* Reads the timeslices of all groups with kernels and sets those that are not what the control's
+ * share asks for. 1: some were not. -EIO: one is not what it was set to. */
 int gp_nvrm_apply_share(struct gp_nvrm_target *control);
 /* Sets all timeslices back. */
 int gp_nvrm_lift_share(struct gp_nvrm_target *control);
-/* Microseconds for a share of a GPU whose other user has the slice `found`. */
-u64 gp_nvrm_slice_for(u64 found, u32 thousandths);
+/* Groups that were freed need nothing back. True: there are some. */
+bool gp_nvrm_drop_gone(struct gp_nvrm_target *control);
+/* Microseconds for a share of a GPU whose other user has the usual slice. */
+u64 gp_nvrm_slice_for(u32 thousandths);
+/* The slice that the driver has, as last read; 0: no group with kernels was read. */
+u32 gp_nvrm_slice_read(const struct gp_nvrm_target *control);
 
 #endif

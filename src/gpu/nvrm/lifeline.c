@@ -157,14 +157,21 @@ static u64 settled(struct gp_nvrm_lifeline *lifeline)
 	return lease;
 }
 
+static bool is_same(const struct gp_nvrm_entry *a, const struct gp_nvrm_entry *b)
+{
+	return a->file == b->file && a->client == b->client && a->object == b->object;
+}
+
 static int add(_Atomic u32 *count, struct gp_nvrm_entry *list, const struct gp_nvrm_entry *entry)
 {
 	u32 have = atomic_load(count);
 
 	for (u32 i = 0; i < have; i++) {
-		if (list[i].file == entry->file && list[i].client == entry->client &&
-		    list[i].object == entry->object)
-			return 0;
+		if (!is_same(&list[i], entry))
+			continue;
+		/* The program may have set another slice since. */
+		__atomic_store_n(&list[i].timeslice, entry->timeslice, __ATOMIC_RELEASE);
+		return 0;
 	}
 	if (have == GP_NVRM_LIFELINE_ROOM)
 		return -ENOSPC;
@@ -238,6 +245,21 @@ void gp_nvrm_lifeline_disarm(struct gp_nvrm_lifeline *lifeline)
 int gp_nvrm_lifeline_remember(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_entry *entry)
 {
 	return add(&lifeline->page->slice_count, lifeline->page->slices, entry);
+}
+
+/* A holder that dies in the middle leaves an entry twice, or one of a group that is gone. */
+void gp_nvrm_lifeline_drop(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_entry *entry)
+{
+	struct gp_nvrm_page *page = lifeline->page;
+	u32 have = atomic_load(&page->slice_count);
+
+	for (u32 i = 0; i < have; i++) {
+		if (!is_same(&page->slices[i], entry))
+			continue;
+		page->slices[i] = page->slices[have - 1];
+		atomic_store(&page->slice_count, have - 1);
+		return;
+	}
 }
 
 void gp_nvrm_lifeline_forget(struct gp_nvrm_lifeline *lifeline)

@@ -69,8 +69,11 @@ bool gp_nvrm_lifeline_fired(struct gp_nvrm_lifeline *lifeline);
 /* Nothing is stopped any more. Waits for a lifeline that is just firing. */
 void gp_nvrm_lifeline_disarm(struct gp_nvrm_lifeline *lifeline);
 
-/* To be called before a group's timeslice is first changed. */
+/* To be called before a group's timeslice is first changed, and when another one is to be restored.
+ */
 int gp_nvrm_lifeline_remember(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_entry *entry);
+/* The group of the entry is gone. */
+void gp_nvrm_lifeline_drop(struct gp_nvrm_lifeline *lifeline, const struct gp_nvrm_entry *entry);
 /* All timeslices are as they were found. */
 void gp_nvrm_lifeline_forget(struct gp_nvrm_lifeline *lifeline);
 

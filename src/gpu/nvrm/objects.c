@@ -387,6 +387,7 @@ int gp_nvrm_objects_renew(struct gp_nvrm_objects *objects)
 		g->failed = old->failed;
 		g->timeslice = old->timeslice;
 		g->timeslice_set = old->timeslice_set;
+		g->timeslice_read = old->timeslice_read;
 	}
 	for (size_t i = 0; i < now.channel_count; i++)
 		now.channels[i].stopped = was_stopped(objects, &now, &now.channels[i]);

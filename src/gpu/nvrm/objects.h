@@ -44,12 +44,14 @@ struct gp_nvrm_channel {
 
 struct gp_nvrm_group {
 	u32 client, device, handle;
-	u32 id;            /* its handle, unless another client's group has the same */
-	bool compute;      /* one of its channels is: a group that runs kernels */
-	bool suspended;    /* wanted so by the owner of this table, channels made later included */
-	bool failed;       /* the manager refused to stop or start it */
-	u64 timeslice;     /* us, as found; 0: not read */
-	u64 timeslice_set; /* us, as set by us; 0: it is as found */
+	u32 id;             /* its handle, unless another client's group has the same */
+	bool compute;       /* one of its channels is: a group that runs kernels */
+	bool suspended;     /* wanted so by the owner of this table, channels made later included */
+	bool failed;        /* the manager refused to stop or start it */
+	bool gone;          /* it was freed; the table is made anew at the next look */
+	u64 timeslice;      /* us, as found or as the program set it last; 0: not read */
+	u64 timeslice_set;  /* us, as set by us; 0: it is as found */
+	u64 timeslice_read; /* us, as the driver said last; 0: not read */
 };
 
 struct gp_nvrm_objects {

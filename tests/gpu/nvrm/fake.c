@@ -19,9 +19,8 @@
 
 #include "abi/nvrm_ioctl.h"
 
-#define DEFAULT_GR_US   2048
-#define DEFAULT_COPY_US 1024
-#define NO_FILE         0xffffffffu
+#define DEFAULT_US 1024
+#define NO_FILE    0xffffffffu
 
 /* The file's content is its number; the inode makes sure that it is one of ours. */
 static u32 file_of(const struct fake *fake, int fd)
@@ -68,7 +67,7 @@ static u32 add_object(const struct fake *fake, u32 client, u32 handle, u32 paren
 	o->handle = handle;
 	o->parent = parent;
 	o->class_id = class_id;
-	atomic_store(&o->timeslice, DEFAULT_COPY_US);
+	atomic_store(&o->timeslice, DEFAULT_US);
 	atomic_store(&o->live, 1);
 	return GP_NV_OK;
 }
@@ -97,10 +96,6 @@ static u32 do_alloc(const struct fake *fake, u32 file, struct gp_nv_alloc *a)
 
 		if (!group || group->class_id != GP_NV_CLASS_GROUP)
 			return GP_NV_INVALID_OBJECT;
-		/* Once: the next compute object changes no timeslice that was set meanwhile. */
-		u64 fresh = DEFAULT_COPY_US;
-
-		atomic_compare_exchange_strong(&group->timeslice, &fresh, DEFAULT_GR_US);
 	}
 	return add_object(fake, a->root, a->object, a->parent, a->class_id);
 }
@@ -181,6 +176,15 @@ static u32 do_disable(const struct fake *fake, const struct gp_nv_disable_channe
 	return GP_NV_OK;
 }
 
+static bool take_one(_Atomic u32 *count)
+{
+	u32 left = atomic_load(count);
+
+	while (left && !atomic_compare_exchange_weak(count, &left, left - 1))
+		;
+	return left;
+}
+
 static u32 do_group(const struct fake *fake, struct fake_object *o, u32 cmd, void *params)
 {
 	struct gp_nv_timeslice *slice = params;
@@ -189,7 +193,10 @@ static u32 do_group(const struct fake *fake, struct fake_object *o, u32 cmd, voi
 		return GP_NV_NOT_SUPPORTED;
 	if (cmd == GP_NV_CMD_SET_TIMESLICE) {
 		atomic_fetch_add(&fake->rm->slices, 1);
-		atomic_store(&o->timeslice, slice->us);
+		if (take_one(&fake->rm->fail_slices))
+			return GP_NV_TIMEOUT;
+		if (!take_one(&fake->rm->lose_slices))
+			atomic_store(&o->timeslice, slice->us);
 	} else if (cmd == GP_NV_CMD_GET_TIMESLICE) {
 		slice->us = atomic_load(&o->timeslice);
 	} else {

@@ -34,6 +34,8 @@ struct fake_rm {
 	_Atomic u32 bad;           /* calls that the project promised not to make */
 	_Atomic u32 disable_size;  /* of DISABLE_CHANNELS; another is INVALID_PARAM_STRUCT */
 	_Atomic u32 fail_disables; /* so many calls that stop time out after they stopped half */
+	_Atomic u32 fail_slices;   /* so many calls that set a timeslice are refused */
+	_Atomic u32 lose_slices;   /* so many are answered with OK and change nothing */
 	/* The next call that stops raises SIGSTOP in its caller first (1), or also after (2). */
 	_Atomic u32 stop_in_call;
 	struct fake_object objects[FAKE_OBJECTS];
@@ -64,6 +66,10 @@ struct fake_program {
 };
 int fake_program_start(struct fake *fake, struct fake_program *program);
 int fake_program_context(struct fake *fake, struct fake_program *program, bool mig);
+/* The same in two steps: libcuda sets the timeslice of a group with kernels some time after the
+ * group has its channels. */
+int fake_program_make(struct fake *fake, struct fake_program *program, bool mig);
+int fake_program_slice(struct fake *fake, struct fake_program *program);
 /* One more compute channel in the program's latest group. */
 int fake_program_channel(struct fake *fake, struct fake_program *program);
 /* One more group of 4 copy channels on the program's latest device. */

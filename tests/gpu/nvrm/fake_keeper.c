@@ -8,8 +8,11 @@
  *   slice      timeslice of the first compute group
  *   slices     timeslices of all compute groups
  *   files      control devices that are open
+ *   failN      so many calls that set a timeslice are refused
+ *   loseN      so many are answered with OK and change nothing
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake.h"
@@ -45,6 +48,10 @@ int main(int argc, char **argv)
 			printf("%llu\n", (unsigned long long)fake_timeslice(&fake, 0));
 		else if (strcmp(word, "slices") == 0)
 			print_slices(&fake);
+		else if (strncmp(word, "fail", 4) == 0)
+			printf("%u\n", atomic_exchange(&fake.rm->fail_slices, (u32)atoi(word + 4)));
+		else if (strncmp(word, "lose", 4) == 0)
+			printf("%u\n", atomic_exchange(&fake.rm->lose_slices, (u32)atoi(word + 4)));
 		else if (strcmp(word, "files") == 0)
 			printf("%u\n", fake_open_files(&fake));
 	}

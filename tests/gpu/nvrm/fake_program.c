@@ -14,6 +14,8 @@
 #include "abi/nvrm_ioctl.h"
 #include "fake.h"
 
+#define LIBCUDA_US 2048 /* of groups with kernels; the manager's own is 1024 */
+
 static int open_by_libc(const struct gp_nvrm_port *port)
 {
 	int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
@@ -95,7 +97,7 @@ static int copy_group(struct fake *fake, struct fake_program *p)
 	return error;
 }
 
-int fake_program_context(struct fake *fake, struct fake_program *program, bool mig)
+int fake_program_make(struct fake *fake, struct fake_program *program, bool mig)
 {
 	u32 subdevice;
 	int error = alloc(fake, program, program->client, GP_NV_CLASS_DEVICE, &program->device);
@@ -114,6 +116,26 @@ int fake_program_context(struct fake *fake, struct fake_program *program, bool m
 	for (int i = 0; i < 3 && !error; i++)
 		error = copy_group(fake, program);
 	return error;
+}
+
+int fake_program_slice(struct fake *fake, struct fake_program *program)
+{
+	struct gp_nv_timeslice slice = {.us = LIBCUDA_US};
+	struct gp_nv_control c = {.client = program->client,
+				  .object = program->group,
+				  .cmd = GP_NV_CMD_SET_TIMESLICE,
+				  .params = (u64)(uintptr_t)&slice,
+				  .params_size = sizeof(slice)};
+	int error = fake->port.ioctl(&fake->port, program->fd, GP_NV_IOC_CONTROL, &c);
+
+	return error ? error : c.status ? -EIO : 0;
+}
+
+int fake_program_context(struct fake *fake, struct fake_program *program, bool mig)
+{
+	int error = fake_program_make(fake, program, mig);
+
+	return error ? error : fake_program_slice(fake, program);
 }
 
 int fake_program_copier(struct fake *fake, struct fake_program *program)

@@ -111,6 +111,10 @@ static int obey(const char *word, int *number)
 	*number = 0;
 	if (strcmp(word, "context") == 0)
 		return fake_program_context(&fake, &program, false);
+	if (strcmp(word, "make") == 0) /* a context that lacks its timeslice */
+		return fake_program_make(&fake, &program, false);
+	if (strcmp(word, "slice") == 0)
+		return fake_program_slice(&fake, &program);
 	if (strcmp(word, "mig") == 0)
 		return fake_program_context(&fake, &program, true);
 	if (strcmp(word, "channel") == 0)

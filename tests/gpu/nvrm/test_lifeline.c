@@ -28,7 +28,7 @@ static _Noreturn void hold(struct rig *rig, u64 lease, int said)
 	if (gp_nvrm_attach(&rig->fake.port, rig->pidfd, (u32)rig->pid, NULL, &control))
 		_exit(1);
 	gp_nvrm_control_lease(control, lease);
-	error = ops->share(control, 50);
+	error = GP_MIN(ops->share(control, 50), 0);
 	/* On a machine that is busy the lease may pass each time. */
 	if (!error) {
 		do
