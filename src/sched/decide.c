@@ -19,6 +19,13 @@ static void seen(const struct gp_sched *s, struct gp_sched_reason *reason,
 	reason->other_rank = policy->key(s, best, false);
 }
 
+/* Whether it is about their turns. */
+static bool in_turns(const struct gp_sched *s, const struct gp_sched_member *best,
+		     const struct gp_sched_member *m)
+{
+	return gp_sched_turns_has(s, best) && gp_sched_turns_has(s, m);
+}
+
 /* When the device lets it run: 0 at once. */
 static u64 returns(const struct gp_sched *s, const struct gp_sched_member *m)
 {
@@ -66,7 +73,7 @@ static void bring_back(struct gp_sched *s, struct gp_sched_device *d, struct gp_
 	if (d->changed) {
 		why = GP_SCHED_WHY_POLICY;
 	} else if (best && d->config.can_suspend) {
-		why = d->policy->resumes;
+		why = in_turns(s, best, m) ? GP_SCHED_WHY_TURN : d->policy->resumes;
 		/* It is let in though it is behind: that is a turn, or it would be out again at
 		 * once. */
 		if (d->policy->yields(s, best, m))
@@ -98,8 +105,9 @@ static void send_away(struct gp_sched *s, struct gp_sched_device *d, struct gp_s
 		gp_sched_job_shield(s, j, GP_SCHED_SHIELD_COST, gp_later(s->now, saves));
 	} else {
 		action = gp_sched_job_suspend(s, j,
-					      hint && d->policy->ahead ? GP_SCHED_WHY_HINT
-								       : d->policy->suspends,
+					      in_turns(s, best, m)       ? GP_SCHED_WHY_TURN_OVER
+					      : hint && d->policy->ahead ? GP_SCHED_WHY_HINT
+									 : d->policy->suspends,
 					      m, best);
 		action->reason.limit_ns = j->spec.max_suspend_ns;
 	}

@@ -9,7 +9,8 @@
  * and the higher one is disturbed for turn_ns in that time. All held jobs age at one rate, so
  * their relative order never changes and a heap needs no update as time passes.
  *
- * It does not share between equals: the hardware does that.
+ * It does not share between equals: the hardware does that. Where the hardware takes turns, jobs of
+ * low priority are an exception: policy_turns.c.
  */
 #include "sched/state.h"
 
@@ -18,6 +19,8 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 	u64 below = GP_SCHED_PRIORITY_MAX - gp_sched_member_priority(s, m);
 	u64 step = gp_member_device(s, m)->config.age_step_ns;
 
+	if (gp_sched_turns_has(s, m))
+		return gp_sched_turns_key(m);
 	if (!held || !step)
 		return below;
 	/* The moment at which it will have aged to the top, were there no bound. */
@@ -27,6 +30,8 @@ static u64 key(const struct gp_sched *s, const struct gp_sched_member *m, bool h
 static bool yields(const struct gp_sched *s, const struct gp_sched_member *best,
 		   const struct gp_sched_member *m)
 {
+	if (gp_sched_turns_has(s, m))
+		return !gp_sched_turns_has(s, best) || m->turn > best->turn;
 	return gp_sched_member_priority(s, best) > gp_sched_member_priority(s, m);
 }
 
@@ -36,9 +41,38 @@ static u64 returns(const struct gp_sched *s, const struct gp_sched_member *best,
 	u32 theirs = gp_sched_member_priority(s, best), own = gp_sched_member_priority(s, m);
 	u64 step = gp_member_device(s, m)->config.age_step_ns;
 
+	/* Those in turns do not age: they wait for their turn, or for others up to max_suspend. */
+	if (gp_sched_turns_has(s, m))
+		return gp_sched_turns_has(s, best) && m->turn < best->turn ? 0 : GP_SCHED_NEVER;
 	if (own >= theirs)
 		return 0;
 	return step ? gp_member_job(s, m)->held_since + (theirs - own) * step : GP_SCHED_NEVER;
+}
+
+static void arrive(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (gp_sched_turns_has(s, m))
+		gp_sched_turns_arrive(s, m);
+}
+
+static void start(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (gp_sched_turns_has(s, m))
+		gp_sched_turns_start(s, m);
+	else
+		m->tick_at = GP_SCHED_NEVER;
+}
+
+static void join(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (m->contends)
+		start(s, m);
+}
+
+static void tick(struct gp_sched *s, struct gp_sched_member *m)
+{
+	if (gp_sched_turns_has(s, m))
+		gp_sched_turns_tick(s, m);
 }
 
 const struct gp_sched_policy gp_sched_policy_priority = {
@@ -50,4 +84,8 @@ const struct gp_sched_policy gp_sched_policy_priority = {
 	.key = key,
 	.yields = yields,
 	.returns = returns,
+	.arrive = arrive,
+	.start = start,
+	.tick = tick,
+	.join = join,
 };

@@ -95,7 +95,8 @@ struct gp_sched_device_config {
 	u64 hint_ns;      /* a hint has missed if no work came this long after its time */
 	u64 unknown_ns;   /* a queue that is `unknown` for this long counts as drained */
 	u64 age_step_ns;  /* priority: held for this long = one level up; 0: no ageing */
-	u64 slice_ns;     /* fair: how far ahead, at weight 100, one may be; quantum: the period */
+	u64 slice_ns;     /* fair: how far ahead, at weight 100, one may be; quantum: the period;
+			   * in_turns: a turn */
 	u64 memory_bytes; /* fair: the device's memory; 0 leaves memory out of the account */
 	u32 utilisation_ppm; /* deadline: admitted up to here, in millionths of the device */
 };
@@ -114,6 +115,9 @@ struct gp_sched_job_spec {
 	 */
 	u64 deadline_ns, budget_ns, period_ns;
 	u64 max_suspend_ns; /* 0: the config's */
+	/* On a device with `slices`, policy `priority`: runs one at a time with the others that say
+	 * so, for turns of about slice_ns. Jobs that do not say so come before it. */
+	bool in_turns;
 };
 
 enum gp_sched_pin {

@@ -73,7 +73,7 @@ struct gp_sched_member {
 	u64 vtime;    /* fair */
 	u64 clock;    /* fair, deadline: the device's, so far accounted for */
 	u64 usage_at; /* fair: of the last report */
-	u64 turn;     /* quantum */
+	u64 turn;     /* quantum, turns */
 	u64 deadline, due, budget, period_end; /* deadline: now, of this burst, left */
 	u32 ppm;                               /* deadline: admitted with; 0: not admitted */
 	u32 share;                             /* last SHARE */
@@ -119,7 +119,7 @@ struct gp_sched_device {
 	u32 switching;       /* operations under way */
 	u64 clock, clock_at; /* ns << 4 / number of running, while nothing is switching */
 	u64 vfloor;          /* fair */
-	u64 turn;            /* quantum: the last one given */
+	u64 turn;            /* quantum, turns: the last one given */
 	u32 admitted_ppm;    /* deadline */
 };
 
@@ -174,6 +174,12 @@ struct gp_sched {
 	struct gp_sched_stats stats;
 };
 
+/* policy_turns.c, for policy_priority.c */
+u64 gp_sched_turns_key(const struct gp_sched_member *member);
+void gp_sched_turns_arrive(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_turns_start(struct gp_sched *sched, struct gp_sched_member *member);
+void gp_sched_turns_tick(struct gp_sched *sched, struct gp_sched_member *member);
+
 extern const struct gp_sched_policy gp_sched_policy_off, gp_sched_policy_priority,
 	gp_sched_policy_fair, gp_sched_policy_deadline, gp_sched_policy_quantum;
 
@@ -207,6 +213,16 @@ static inline struct gp_sched_device *gp_member_device(const struct gp_sched *s,
 						       const struct gp_sched_member *member)
 {
 	return &s->device[member->device];
+}
+
+/* It runs in turns with others of its device. */
+static inline bool gp_sched_turns_has(const struct gp_sched *s,
+				      const struct gp_sched_member *member)
+{
+	const struct gp_sched_device_config *config = &gp_member_device(s, member)->config;
+
+	return config->slices && config->policy == GP_SCHED_PRIORITY &&
+	       gp_member_job(s, member)->spec.in_turns;
 }
 
 static inline bool gp_job_held(const struct gp_sched_job *job)

@@ -79,6 +79,7 @@ static void make_device(struct run *run, u32 index)
 	c->policy = (enum gp_sched_policy_id)roll(run, GP_SCHED_POLICIES);
 	c->can_suspend = roll(run, 16);
 	c->can_share = !roll(run, 4);
+	c->slices = c->can_share && roll(run, 2);
 	c->suspend_ns = roll_log(run, 24);
 	c->resume_ns = roll_log(run, 24);
 	c->min_run_ns = roll_log(run, 22);
@@ -91,6 +92,12 @@ static void make_device(struct run *run, u32 index)
 	c->memory_bytes = roll(run, 2) ? 1ull << 36 : 0;
 	c->utilisation_ppm = (u32)roll(run, 1000001);
 	NEED(run, gp_sched_device_set(run->sched, run->now, index, c) == 0);
+}
+
+/* Such a job yields to every other that is not, whatever the priorities. */
+static bool in_turns(const struct run *run, const struct gp_sched_reason *r)
+{
+	return run->device[r->device].slices && gp_sched_job(run->sched, r->job)->spec.in_turns;
 }
 
 /* Reasons say what was seen, and what was seen bears the action out. */
@@ -110,7 +117,8 @@ static void check_reason(struct run *run, const struct gp_sched_action *action)
 	case GP_SCHED_WHY_HINT:
 		NEED(run, r->other != GP_SCHED_NONE && r->other != r->job);
 		NEED(run, r->other_rank < r->job_rank);
-		NEED(run, r->policy != GP_SCHED_PRIORITY || r->other_priority > r->job_priority);
+		NEED(run, r->policy != GP_SCHED_PRIORITY || in_turns(run, r) ||
+				  r->other_priority > r->job_priority);
 		NEED(run, run->device[r->device].policy == r->policy);
 		break;
 	case GP_SCHED_WHY_AHEAD:
@@ -351,6 +359,7 @@ static void add_job(struct run *run)
 		spec.weight = 1 + (u32)roll(run, 400);
 	if (!roll(run, 3))
 		spec.max_suspend_ns = 1000000 + roll_log(run, 30);
+	spec.in_turns = roll(run, 2);
 	if (!roll(run, 3)) {
 		spec.deadline_ns = 1000 + roll_log(run, 27);
 		spec.budget_ns = 1 + roll(run, spec.deadline_ns);
