@@ -180,7 +180,12 @@ void gp_daemon_agent_look(struct gp_daemon_client *client, u64 at_ns)
 {
 	bool changed = false;
 
-	if (!client->activity || client->state != GP_CLIENT_READY)
+	if (client->state != GP_CLIENT_READY)
+		return;
+	/* If the question does not fit, the queues are still gone. */
+	if (gp_daemon_claims_check(client))
+		ask(client, GP_MSG_AGENT_QUEUES, NULL, 0);
+	if (!client->activity)
 		return;
 	/* An agent's slots are by the driver's id. */
 	for (size_t i = 0; i < client->queue_count; i++) {

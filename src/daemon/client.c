@@ -96,6 +96,32 @@ static enum gp_sched_stream stream_of(const struct gp_daemon_client *client,
 	return queue->logical_priority > usual ? GP_SCHED_STREAM_HIGH : GP_SCHED_STREAM_LOW;
 }
 
+/* A stream's step must not lift a job above its ceiling. */
+static enum gp_sched_stream allowed_stream(const struct gp_daemon_client *client,
+					   enum gp_sched_stream stream)
+{
+	const struct gp_daemon_config *config = &client->daemon->config;
+	u32 ceiling;
+
+	if (stream != GP_SCHED_STREAM_HIGH)
+		return stream;
+	ceiling = gp_daemon_who_ceiling(config, &client->who,
+					gp_daemon_rule_find(config, &client->who));
+	return client->job->spec.priority + GP_SCHED_STREAM_STEP > ceiling ? GP_SCHED_STREAM_NORMAL
+									   : stream;
+}
+
+void gp_daemon_client_streams(struct gp_daemon_client *client)
+{
+	struct gp_daemon *daemon = client->daemon;
+
+	for (size_t i = 0; i < client->queue_count; i++) {
+		gp_sched_queue_stream(daemon->sched, gp_monotonic_ns(), client->queues[i].handle,
+				      allowed_stream(client, client->queues[i].stream));
+		gp_daemon_host_settle(daemon);
+	}
+}
+
 static u64 backlog(const struct gp_proto_msg_queue *queue)
 {
 	if (!(queue->valid & GPREEMPT_QUEUE_POINTERS) || queue->write_index < queue->read_index)
@@ -140,11 +166,14 @@ static void add(struct gp_daemon_client *client, const struct gp_proto_msg_queue
 		.write_index = queue->write_index,
 		.priority = GP_DAEMON_NONE,
 		.seen = true,
+		.stream = stream_of(client, queue),
 	};
 
-	if (!(queue->valid & GPREEMPT_QUEUE_KFD_ID) || !queue->gpu_id || over_limit(client))
+	if (!(queue->valid & GPREEMPT_QUEUE_KFD_ID) || !queue->gpu_id || over_limit(client) ||
+	    !gp_daemon_claim_holds(client, queue->gpu_id, queue->kfd_id))
 		return;
-	gp_daemon_host_queue_add(client->daemon, client, &added, stream_of(client, queue));
+	gp_daemon_host_queue_add(client->daemon, client, &added,
+				 allowed_stream(client, added.stream));
 }
 
 void gp_daemon_client_queues(struct gp_daemon_client *client,
@@ -161,19 +190,20 @@ void gp_daemon_client_queues(struct gp_daemon_client *client,
 		if (known) {
 			known->seen = true;
 			known->backlog = backlog(&queues[i]);
-			gp_sched_queue_stream(daemon->sched, gp_monotonic_ns(), known->handle,
-					      stream_of(client, &queues[i]));
-			gp_daemon_host_settle(daemon);
+			known->stream = stream_of(client, &queues[i]);
 		}
 	}
+	gp_daemon_client_streams(client);
 	for (size_t i = client->queue_count; i-- > 0;) {
 		if (!client->queues[i].seen)
 			gp_daemon_host_queue_remove(daemon, client, i);
 	}
+	gp_daemon_claims_begin(client);
 	for (size_t i = 0; i < count; i++) {
 		if (!find(client, &queues[i]))
 			add(client, &queues[i]);
 	}
+	gp_daemon_claims_end(client);
 	/* A process may have become controllable with its first queue. */
 	if (client->queue_count && !client->target && gp_monotonic_ns() >= client->open_again_ns) {
 		gp_daemon_act_open(client);

@@ -44,6 +44,9 @@ struct gp_daemon_config_user {
 	u32 max_messages; /* per second and client */
 };
 
+/* Bits of gp_daemon_config_user.given, in the order of gp_daemon_user_keys. */
+enum gp_daemon_user_key { GP_USER_MAX_PRIORITY = 1u << 0 };
+
 /* [rule NAME]: all patterns that are given must match; the first rule that does counts. */
 struct gp_daemon_config_rule {
 	char name[GP_CONFIG_TEXT];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/core.h"
@@ -183,6 +184,10 @@ void gp_daemon_config_user(const struct gp_daemon_config *config, u32 uid, const
 	char number[16];
 
 	*out = config->users[0];
+	/* The daemon's own user has no one to ask; others stay below class online, also with a
+	 * stream's step, unless a section or a rule grants more. */
+	if (!(config->users[0].given & GP_USER_MAX_PRIORITY) && uid != geteuid())
+		out->max_priority = GP_SCHED_PRIORITY_ONLINE - GP_SCHED_STREAM_STEP;
 	snprintf(number, sizeof(number), "%u", uid);
 	for (size_t i = 1; i < config->user_count; i++) {
 		const char *name = config->users[i].name;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/i18n.h"
+#include "gpu/gpu.h"
 #include "proto/directory.h"
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
@@ -26,6 +27,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_daemon_config *config,
 	daemon->config_path = config_path;
 	daemon->diag = diag;
 	daemon->root.dir = "";
+	daemon->lists_queue = gp_gpu_lists_queue;
 	daemon->started_ns = gp_monotonic_ns();
 	daemon->lock = -1;
 	daemon->operators = GP_DAEMON_NO_GROUP;

@@ -49,12 +49,13 @@ struct gp_daemon_device {
 struct gp_daemon_client_queue {
 	u32 kfd_id, gpu_id;
 	u64 ring, object;
-	u32 handle;      /* the core's */
-	u32 work;        /* enum gp_sched_work, as the core has it */
-	u64 backlog;     /* GP_DAEMON_UNKNOWN */
-	u64 write_index; /* attached: when it was last read */
-	u32 priority;    /* agent: logical, as last seen */
-	bool seen;       /* while a new list is compared with this one */
+	u32 handle;                  /* the core's */
+	u32 work;                    /* enum gp_sched_work, as the core has it */
+	u64 backlog;                 /* GP_DAEMON_UNKNOWN */
+	u64 write_index;             /* attached: when it was last read */
+	u32 priority;                /* agent: logical, as last seen */
+	bool seen;                   /* while a new list is compared with this one */
+	enum gp_sched_stream stream; /* of its program, before the user's ceiling */
 };
 
 enum gp_daemon_client_state {
@@ -102,8 +103,11 @@ struct gp_daemon_client {
 	size_t queue_count, queue_capacity;
 	bool busy;
 	u64 busy_since;
-	u64 active_ns;    /* attached: when its rings last moved */
-	u64 second_start; /* messages are counted by the second */
+	u64 active_ns;         /* attached: when its rings last moved */
+	u32 claim, list_claim; /* enum gp_proto_daemon_claim: as reported; of the last list */
+	bool doubted;          /* the last list had queues that are not real */
+	u64 claims_at_ns;      /* when its queues are looked up again */
+	u64 second_start;      /* messages are counted by the second */
 	u32 messages;
 
 	struct gpreempt_target *target; /* NULL: cannot be controlled, or observing */
@@ -181,6 +185,8 @@ struct gp_daemon {
 	struct gp_loop loop;
 	struct gp_diag *diag;
 	struct gp_root root;
+	/* gp_gpu_lists_queue(); tests bring their own. */
+	int (*lists_queue)(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue);
 	struct gp_daemon_config config;
 	const char *config_path; /* NULL: built-in values */
 	int forced_mode;         /* on the command line; -1: the configuration's */
@@ -279,6 +285,19 @@ int gp_daemon_client_identify(struct gp_daemon_client *client, u32 pid);
 /* A new list of queues: adds and removes the differences. */
 void gp_daemon_client_queues(struct gp_daemon_client *client,
 			     const struct gp_proto_msg_queue *queues, size_t count);
+
+/* Gives the core the streams that the ceiling allows. */
+void gp_daemon_client_streams(struct gp_daemon_client *client);
+
+/* ---- claims.c: whether an agent's queues are real ---- */
+
+/* Between these two: a list of queues is taken. */
+void gp_daemon_claims_begin(struct gp_daemon_client *client);
+void gp_daemon_claims_end(struct gp_daemon_client *client);
+bool gp_daemon_claim_holds(struct gp_daemon_client *client, u32 gpu_id, u32 queue);
+/* Looks all queues up again, once per second at most; those that are not real leave the core. True:
+ * some did, and the agent is to be asked again. */
+bool gp_daemon_claims_check(struct gp_daemon_client *client);
 
 /* ---- agents.c ---- */
 

@@ -223,6 +223,21 @@ static u64 backlog_of(const struct gp_daemon_client *client, u64 sum)
 	return sum;
 }
 
+/* What limits the priority that the job's first process asked for. */
+static u32 ceiling_of(const struct gp_daemon *daemon, const struct gp_daemon_job *job)
+{
+	const struct gp_daemon_client *client =
+		gp_container(job->clients.next, struct gp_daemon_client, job_link);
+	u32 ceiling = gp_daemon_who_ceiling(&daemon->config, &client->who,
+					    gp_daemon_rule_find(&daemon->config, &client->who));
+
+	return !(job->changed & GP_DAEMON_SET_PRIORITY) && job->spec.priority == ceiling &&
+			       client->wish.priority != GP_SCHED_NONE &&
+			       client->wish.priority > ceiling
+		       ? ceiling
+		       : GP_DAEMON_NONE;
+}
+
 void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_job *job,
 			       struct gp_proto_msg_job *out)
 {
@@ -245,6 +260,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		.pin = state.pin,
 		.run = state.run,
 		.held_for = GP_DAEMON_NONE,
+		.ceiling = ceiling_of(daemon, job),
 		.held_since = state.held_since,
 		.held_ns = state.held_ns + (state.held_since == GP_SCHED_NEVER ? 0 : since),
 		.ran_ns = state.ran_ns + state.running * since,
@@ -261,6 +277,7 @@ void gp_daemon_report_job_view(struct gp_daemon *daemon, const struct gp_daemon_
 		out->held_for = first_pid(job_at(daemon, state.held_for));
 	gp_list_each (const struct gp_daemon_client, client, job_link, &job->clients) {
 		out->attached |= client->attached;
+		out->claim = GP_MAX(out->claim, client->claim);
 		out->backlog = backlog_of(client, out->backlog);
 		if (!out->gpu_id && client->queue_count)
 			out->gpu_id = client->queues[0].gpu_id;

@@ -131,6 +131,18 @@ static void apply_rule(const struct gp_daemon_config_rule *rule, struct gp_sched
 		out->max_suspend_ns = rule->max_suspend_ns;
 }
 
+u32 gp_daemon_who_ceiling(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
+			  const struct gp_daemon_config_rule *rule)
+{
+	struct gp_daemon_config_user user;
+
+	/* What the administrator's rule says needs no leave. */
+	if (rule && (rule->given & (GP_RULE_PRIORITY | GP_RULE_CLASS)))
+		return GP_SCHED_PRIORITY_MAX;
+	gp_daemon_config_user(config, who->uid, who->user, &user);
+	return user.max_priority;
+}
+
 void gp_daemon_who_spec(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
 			const struct gp_daemon_config_rule *rule, const struct gp_daemon_wish *wish,
 			struct gp_sched_job_spec *out)
@@ -150,9 +162,7 @@ void gp_daemon_who_spec(const struct gp_daemon_config *config, const struct gp_d
 		apply_rule(rule, out);
 	if (out->priority > GP_SCHED_PRIORITY_MAX)
 		out->priority = class_priority(out->class);
-	/* What the administrator's rule says needs no leave. */
-	if (!rule || !(rule->given & (GP_RULE_PRIORITY | GP_RULE_CLASS)))
-		out->priority = GP_MIN(out->priority, user.max_priority);
+	out->priority = GP_MIN(out->priority, gp_daemon_who_ceiling(config, who, rule));
 	if (!rule || !(rule->given & GP_RULE_WEIGHT))
 		out->weight = GP_MIN(out->weight, user.max_weight);
 }

@@ -36,6 +36,11 @@ struct gp_daemon_wish {
 	u32 weight;    /* 0: not said */
 };
 
+/* The highest priority of a client's work, streams included: the user's limit, unless the rule says
+ * its class or priority. */
+u32 gp_daemon_who_ceiling(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
+			  const struct gp_daemon_config_rule *rule);
+
 /* The spec for the scheduler: wish, then rule, then the user's ceiling. */
 void gp_daemon_who_spec(const struct gp_daemon_config *config, const struct gp_daemon_who *who,
 			const struct gp_daemon_config_rule *rule, const struct gp_daemon_wish *wish,

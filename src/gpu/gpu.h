@@ -209,6 +209,9 @@ struct gp_gpu_ops {
 	 * empty list and 0; one that vanishes while it is read is left out. NULL: not supported. */
 	int (*describe)(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 			struct gp_gpu_process_list *out);
+	/* Whether the driver lists this queue of the process: 1, or 0. -EOPNOTSUPP: it cannot be
+	 * asked. NULL: it lists no queues, and a process that has the GPU open may have one. */
+	int (*lists_queue)(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue);
 	/* One reading of the hardware queues. 0 even when nothing was readable: see `valid`.
 	 * NULL: this kind cannot show them. */
 	int (*watch)(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_state *out);
@@ -229,6 +232,10 @@ static inline bool gp_gpu_has(u32 gpu_id, u32 capability)
 {
 	return gp_gpu_kind(gpu_id)->capabilities & capability;
 }
+
+/* gp_gpu_ops.lists_queue() of the GPU's kind. Without one: 1 when the process has the GPU open,
+ * otherwise -EOPNOTSUPP. */
+int gp_gpu_lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue);
 
 void gp_gpu_list_free(struct gp_gpu_list *list);
 void gp_gpu_process_list_free(struct gp_gpu_process_list *list);

@@ -70,6 +70,13 @@ enum gp_proto_daemon_run { /* as enum gp_sched_run */
 			   GP_DAEMON_RESUMING,
 };
 
+/* Whether queues that a program names are not scheduled, and why. */
+enum gp_proto_daemon_claim {
+	GP_CLAIM_HOLDS,
+	GP_CLAIM_NOT_LISTED, /* the driver does not list them */
+	GP_CLAIM_UNCHECKED,  /* the driver cannot be asked, and it is another user's program */
+};
+
 struct gp_proto_msg_job {
 	u64 id;       /* of this job in the daemon's life; never used again */
 	u32 uid, pid; /* pid: of its first process */
@@ -78,6 +85,8 @@ struct gp_proto_msg_job {
 	u32 gpu_id;     /* of its first queue; 0: it has none */
 	u32 attached;   /* 1: watched from outside; 0: through its agent */
 	u32 held_for;   /* pid that it makes room for, or GP_DAEMON_NONE */
+	u32 claim;      /* enum gp_proto_daemon_claim: of its processes, the worst */
+	u32 ceiling;    /* its priority is limited to this; GP_DAEMON_NONE: it asked for less */
 	u64 held_since; /* GP_DAEMON_NEVER: is not held */
 	u64 held_ns, ran_ns;
 	u64 suspends, declined, failures;

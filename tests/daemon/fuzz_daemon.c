@@ -213,6 +213,12 @@ static void introduce(struct scene *scene, struct agent *agent)
 	}
 }
 
+static int lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue)
+{
+	(void)root, (void)pid, (void)gpu_id, (void)queue;
+	return 1;
+}
+
 static void open_scene(struct scene *scene)
 {
 	static struct gp_diag diag = {.emit = emit};
@@ -233,6 +239,7 @@ static void open_scene(struct scene *scene)
 	scene->daemon = calloc(1, sizeof(*scene->daemon));
 	must(gp_daemon_config_parse("fuzz", config, strlen(config), &diag, &parsed) == 0);
 	must(gp_daemon_init(scene->daemon, &parsed, NULL, &diag) == 0);
+	scene->daemon->lists_queue = lists_queue;
 	must(gp_daemon_start(scene->daemon) == 0);
 	introduce(scene, &scene->agent[0]);
 	must(scene->daemon->job_count == 1);

@@ -53,14 +53,28 @@ struct rig {
 	size_t agents;
 };
 
+/* What the driver says of every queue: 1, 0 or -errno; and a process that it does not know. */
+static int rig_listed = 1;
+static pid_t rig_listed_except;
+/* The user of the agents that are made from now on; root's tests may change it. */
+static uid_t rig_agent_uid;
+
+static inline int rig_lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue)
+{
+	(void)root, (void)gpu_id, (void)queue;
+	return (pid_t)pid == rig_listed_except ? 0 : rig_listed;
+}
+
 static inline void rig_start(struct rig *rig, const char *text)
 {
 	struct gp_daemon_config config;
 
 	rig->daemon = calloc(1, sizeof(*rig->daemon));
 	if (gp_daemon_config_parse("rig", text, strlen(text), &rig->said.diag, &config) ||
-	    gp_daemon_init(rig->daemon, &config, NULL, &rig->said.diag) ||
-	    gp_daemon_start(rig->daemon))
+	    gp_daemon_init(rig->daemon, &config, NULL, &rig->said.diag))
+		fail_msg("%s", gp_buf_str(&rig->said.text));
+	rig->daemon->lists_queue = rig_lists_queue;
+	if (gp_daemon_start(rig->daemon))
 		fail_msg("%s", gp_buf_str(&rig->said.text));
 }
 
@@ -80,6 +94,9 @@ static inline struct rig *rig_new(const char *config)
 	assert_non_null(mkdtemp(rig->directory));
 	setenv("GPREEMPT_DIR", rig->directory, 1);
 	fake_reset();
+	rig_listed = 1;
+	rig_listed_except = 0;
+	rig_agent_uid = geteuid();
 	rig_start(rig, config);
 	return rig;
 }
@@ -162,7 +179,8 @@ static inline struct agent *agent_new(struct rig *rig, u32 job_class, u32 priori
 			if (fd != agent->listen && fd != ready[1])
 				close(fd);
 		}
-		if (listen(agent->listen, 8) == 0 && write(ready[1], "x", 1) == 1)
+		if (listen(agent->listen, 8) == 0 && setreuid(rig_agent_uid, rig_agent_uid) == 0 &&
+		    write(ready[1], "x", 1) == 1)
 			pause();
 		_exit(1);
 	}

@@ -473,9 +473,30 @@ static void real_sample_of_processes(void **state)
 	tree_remove(&tree);
 }
 
+static void a_queue_is_listed_on_its_gpu_or_not_at_all(void **state)
+{
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	/* A driver without the list, or with one from before queues were in it. */
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, 77, 3), -EOPNOTSUPP);
+	tree_dir(&tree, "/sys/class/kfd/kfd/proc/12");
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, 77, 3), -EOPNOTSUPP);
+	tree_write(&tree, "/sys/class/kfd/kfd/proc/12/queues/3/gpuid", "77\n", 3);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, 77, 3), 1);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, 78, 3), 0);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, 77, 4), 0);
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 13, 77, 3), 0);
+	/* NVIDIA lists no queues: a process that has the GPU open may have one. */
+	assert_int_equal(gp_gpu_lists_queue(&tree.root, 12, GP_GPU_NVIDIA, 3), -EOPNOTSUPP);
+	tree_remove(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_is_listed_on_its_gpu_or_not_at_all),
 		cmocka_unit_test(gpus_are_listed_with_their_properties_and_cpus_are_not),
 		cmocka_unit_test(machine_without_kfd_has_no_gpus_and_no_error),
 		cmocka_unit_test(malformed_properties_are_skipped_and_counted),

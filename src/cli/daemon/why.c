@@ -135,6 +135,28 @@ static void add_others(struct gp_doc *doc, const struct story *story)
 	free(holder);
 }
 
+/* Why it counts for less than it says. */
+static void add_claim(struct gp_doc *doc, const struct gp_proto_msg_job *job)
+{
+	if (job->claim == GP_CLAIM_NOT_LISTED)
+		gp_doc_line(doc,
+			    "It names queues that the driver does not list; they are ignored.");
+	if (job->claim == GP_CLAIM_UNCHECKED)
+		gp_doc_line(doc,
+			    "It names queues that cannot be checked against the driver's list; "
+			    "they are ignored.");
+	if (job->ceiling != GP_DAEMON_NONE)
+		gp_doc_line(doc, "It asked for a higher priority; max_priority of its user is %u.",
+			    job->ceiling);
+}
+
+static const char *claim_name(u32 claim)
+{
+	return claim == GP_CLAIM_HOLDS        ? "holds"
+	       : claim == GP_CLAIM_NOT_LISTED ? "not_listed"
+					      : "unchecked";
+}
+
 static void add_state(struct gp_doc *doc, const struct story *story)
 {
 	const struct gp_proto_msg_job *job = &story->job;
@@ -160,6 +182,7 @@ static void add_state(struct gp_doc *doc, const struct story *story)
 	if (*job->rule)
 		gp_doc_line(doc, "The rule '%.*s' of the configuration applies to it.",
 			    (int)sizeof(job->rule), job->rule);
+	add_claim(doc, job);
 	add_held(doc, story);
 	add_others(doc, story);
 }
@@ -247,6 +270,7 @@ static void add_facts(struct gp_doc *doc, const struct story *story)
 	gp_doc_fact(doc, "mode", NULL, gp_v_text(story->status.mode ? "act" : "observe"));
 	gp_doc_fact(doc, "known", NULL, gp_v_bool(job->id != 0));
 	gp_doc_fact(doc, "held", NULL, gp_v_bool(job->id && job->held_since != GP_DAEMON_NEVER));
+	gp_doc_fact(doc, "claim", NULL, gp_v_if(job->id, gp_v_text(claim_name(job->claim))));
 	gp_doc_open_list(doc, "decisions", NULL);
 	for (size_t i = 0; i < story->count; i++) {
 		gp_doc_open(doc, NULL, NULL);

@@ -16,6 +16,7 @@ const struct gp_gpu_ops gp_kfd_ops = {
 	.outside_mechanism = GP_MECHANISM_KFD_DEBUG,
 	.discover = gp_kfd_discover,
 	.describe = gp_kfd_describe,
+	.lists_queue = gp_kfd_lists_queue,
 	.watch = gp_kfd_watch,
 	.read_rings = gp_kfd_read_rings,
 };

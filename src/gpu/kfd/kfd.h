@@ -9,6 +9,7 @@
 #include "gpu/gpu.h"
 
 int gp_kfd_discover(const struct gp_root *root, struct gp_diag *diag, struct gp_gpu_list *out);
+int gp_kfd_lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue);
 int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 		    struct gp_gpu_process_list *out);
 /* Reads debugfs hqds and mqds and joins them. */

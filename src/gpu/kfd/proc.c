@@ -239,3 +239,30 @@ int gp_kfd_describe(const struct gp_root *root, struct gp_diag *diag, u32 pid,
 		gp_gpu_process_list_free(out);
 	return error;
 }
+
+/* KFD lists processes by their pid in the first namespace, whose number is fixed in the kernel
+ * (PROC_PID_INIT_INO). A copied tree has its own. */
+static bool sees_our_pids(const struct gp_root *root)
+{
+	char name[64];
+
+	return !gp_root_is_live(root) ||
+	       (gp_root_readlink(root, name, sizeof(name), "/proc/self/ns/pid") == 0 &&
+		strcmp(name, "pid:[4026531836]") == 0);
+}
+
+int gp_kfd_lists_queue(const struct gp_root *root, u32 pid, u32 gpu_id, u32 queue)
+{
+	u64 listed;
+	int error = gp_root_read_u64(root, &listed, GP_PROC "/%u/queues/%u/gpuid", pid, queue);
+
+	if (!error)
+		return listed == gpu_id;
+	if (!vanished(error) || !gp_root_exists(root, GP_PROC) || !sees_our_pids(root))
+		return -EOPNOTSUPP;
+	/* A driver that lists the process without its queues is older than that list. */
+	return gp_root_exists(root, GP_PROC "/%u", pid) &&
+			       !gp_root_exists(root, GP_PROC "/%u/queues", pid)
+		       ? -EOPNOTSUPP
+		       : 0;
+}
